@@ -91,6 +91,14 @@ static const struct {
      "pass: backward\ndata_parallel: {mode: ddp}\nplan:\n"
      "  layers.*.mlp.experts: {axis: dp, weight: {dp: shard(e), tp: shard(w)}, output: {tp: "
      "replicate}}\n"},
+    {"a given routing, room for some",
+     "model: {config: {model_type: mixtral, hidden_size: 12, intermediate_size: 10,\n"
+     "  num_hidden_layers: 1, num_attention_heads: 3, head_dim: 4, vocab_size: 11,\n"
+     "  num_local_experts: 4, num_experts_per_tok: 2}, layers: all}\n"
+     "data: {batch: 4, sequence: 5, dtype: %s}\nmesh: {dp: 2}\nnames: hf\n"
+     "moe: {routing: ragged, capacity_factor: 0.8, priority: score}\n"
+     "pass: backward\ndata_parallel: {mode: ddp}\nplan:\n"
+     "  layers.*.mlp.experts: {style: expert_parallel, axis: dp}\n"},
     {"sigmoids, groups, a shared expert",
      "model: {config: {model_type: deepseek_v3, hidden_size: 12, intermediate_size: 10,\n"
      "  moe_intermediate_size: 7, num_hidden_layers: 1, num_attention_heads: 2,\n"

@@ -98,6 +98,7 @@ static const char *data_parallel_text(const Run *r) {
 static bool middle(Run *r) {
     int before = diags_errors(r->d);
     r->program = lower(r->arena, r->assign);
+    program_groups(r->program, &r->model->g);
     if (r->plan->pass != PASS_FORWARD && r->program->loss >= 0) adjoint_program(r->program);
     if (r->plan->pass == PASS_TRAIN && r->program->loss >= 0) lower_optimizer(r->program);
     if (diags_errors(r->d) > before) return false;

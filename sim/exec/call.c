@@ -41,6 +41,7 @@ bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
                       .dtype = e->dtype,
                       .pool = e->pool,
                       .rank = rank,
+                      .sizes_only = e->dev->sizes_only,
                       .value = rank_value,
                       .lies = rank_layout,
                       .of = e};

@@ -171,6 +171,7 @@ static bool whole_call(const Joint *j, const Step *s, OpCall *call, Region *ob, 
                       .dtype = c->e->dtype,
                       .pool = c->e->pool,
                       .rank = j->rank,
+                      .sizes_only = c->e->dev->sizes_only,
                       .value = joint_value,
                       .lies = joint_layout,
                       .of = j};

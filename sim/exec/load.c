@@ -61,8 +61,12 @@ static Tensor local_sizes(const OpcallSource *f, int val) {
 }
 static Layout local_layout(const OpcallSource *f, int val) { return f->p->val[val].L; }
 static OpcallSource rank_of(const Loads *l, int64_t rank) {
-    return (OpcallSource){
-        .p = l->p, .dtype = l->dtype, .rank = rank, .value = local_sizes, .lies = local_layout};
+    return (OpcallSource){.p = l->p,
+                          .dtype = l->dtype,
+                          .rank = rank,
+                          .sizes_only = true,
+                          .value = local_sizes,
+                          .lies = local_layout};
 }
 /* Sizes only; of an adjoint those of its forward call. A false label may not fit: the sizes that
  * were met first count. */

@@ -54,25 +54,28 @@ static void rows_of(const OpcallSource *f, const Step *s, OpCall *c) {
         c->global[t->letter[d] - 'a'] = t->size[d];
         if (*have < 0) *have = layout_dim_size(f->p->mesh, &L, d, t->size[d], f->rank);
     }
-    if (list == s->out) {
-        c->rows = c->op->rows(c);
-        return;
+    if (list != s->out) {
+        c->ids = f->value(f, list);
+        c->rows = c->ids.n[0];
     }
-    c->ids = f->value(f, list);
-    c->rows = c->ids.n[0];
+    if (!c->op->rows) return;
+    OpCall asked = *c;
+    if (f->sizes_only) asked.ids.p = NULL;
+    c->rows = c->op->rows(&asked);
 }
 /* After a planted mistake a rank may hold other rows than its list names: their kernels would read
  * what is not there. */
 static bool rows_agree(const OpcallSource *f, const Step *s, const OpCall *c, OpcallClash *clash) {
     const GNode *n = &f->p->graph->node[s->node];
     const int *in = opcall_operands(s);
+    int64_t rows = c->ids.nd ? c->ids.n[0] : c->rows; /* a list may be made of another one */
     if (!clash || program_list(f->p, s) < 0) return true;
     for (int i = 0; i <= n->nin; i++) {
         bool cot = i == n->nin;
         const Tensor *t = cot ? &c->cot : &c->in[i];
         bool read = cot ? s->kind == ST_ADJOINT : in[i] >= 0;
-        if (!read || !n->rule.listed[cot ? RULE_MAX_IN : i] || t->n[0] == c->rows) continue;
-        *clash = (OpcallClash){cot ? n->rule.out[0] : n->rule.in[i][0], c->rows, t->n[0]};
+        if (!read || !n->rule.listed[cot ? RULE_MAX_IN : i] || t->n[0] == rows) continue;
+        *clash = (OpcallClash){cot ? n->rule.out[0] : n->rule.in[i][0], rows, t->n[0]};
         return false;
     }
     return true;

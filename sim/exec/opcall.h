@@ -11,7 +11,8 @@ typedef struct OpcallSource {
     const Program *p;
     Dtype dtype;
     struct Pool *pool;
-    int64_t rank; /* for which `lies` speaks */
+    int64_t rank;    /* for which `lies` speaks */
+    bool sizes_only; /* tensors have no numbers to read, whatever their p says */
     /* A value as a tensor with a dim for each letter; with p NULL only its sizes. */
     Tensor (*value)(const struct OpcallSource *f, int val);
     /* How that tensor lies. */

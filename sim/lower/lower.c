@@ -75,6 +75,11 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
         r.asked = true;
         r.text = "tokens go to the ranks of their experts";
     }
+    if (graph_is_list(t)) r.asked = true; /* goes where its rows are */
+    if (n->op->rows && t->listed) {       /* a list is made of a list */
+        r.asked = true;
+        r.text = "an expert has one capacity for all tokens: who comes first is found among all";
+    }
     if (u) r.loc = u->loc;
     if (!param) return moves_to(l, in, want, &r);
     in = moves_undeclared(l, in, want, &r);

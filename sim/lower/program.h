@@ -136,6 +136,9 @@ void mark_units(Program *p);
 int verify(Program *p, Diags *d, bool warn, int *first_step);
 /* The index list that the rows of an op or adjoint follow: one for all; -1: it has none. */
 int program_list(const Program *p, const Step *s);
+/* Tells each op that counts the tokens of a rank by themselves which those are, after `lower`: in
+ * `g`, the graph that p was lowered from, as the unsharded run counts them the same way. */
+void program_groups(Program *p, Graph *g);
 /* How an index list lies whose rows lie so: cut as their listed letters are, else the same on all
  * ranks. */
 Layout program_list_layout(const Program *p, int list, const Layout *rows);

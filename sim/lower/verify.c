@@ -174,9 +174,10 @@ static void check_list(Verify *v, const Step *s) {
         if (val < 0 || p->val[val].list < 0) continue;
         const Val *x = &p->val[val], *l = &p->val[x->list];
         Layout lies = program_list_layout(p, x->list, &x->L);
-        bool moved = s->kind == ST_MOVE || s->kind == ST_CLAIM; /* from one list to another */
+        /* from one list to another, moved or made of it */
+        bool moved = s->kind == ST_MOVE || s->kind == ST_CLAIM || (i < 0 && x->list == s->out);
         if ((!moved && x->list != list) || (!moved && !layout_eq(&lies, &l->L)) ||
-            l->root != p->val[list].root) {
+            (l->root != p->val[list].root && x->list != s->out)) {
             finding(v, s, "its rows do not follow the list that lies as they do");
             return;
         }

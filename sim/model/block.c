@@ -6,6 +6,7 @@
  * head, q and c the low ranks of queries and of keys and values, r the rotated part of a head, n
  * the part that is not (x = n and r), o a value, y = c and r, z = n and o. */
 #include "model/build.h"
+#include <math.h>
 #include <string.h>
 
 /* Containers of a layer, before its nodes; one comes before those in it. */
@@ -19,7 +20,7 @@ static const struct {
     {"mlp", {"post_attn_norm"}, "mlp.down", FEATURE_DENSE, "container"},
     {"moe", {"post_attn_norm"}, "moe.output", FEATURE_MOE, "container"},
     {"moe.experts",
-     {"post_attn_norm", "moe.list", "moe.weights"},
+     {"post_attn_norm", "moe.kept|moe.list", "moe.kept_weights|moe.weights"},
      "moe.routed",
      FEATURE_MOE,
      "experts"},
@@ -70,7 +71,8 @@ static const NodeRow layer_rows[] = {
     {"q_b_proj", "einsum", "btq,kxq->btkx", {"q_a_norm", "@w"}, "b t kx", "self_attn.q_b_proj",
      "linear", "kx q", "attention", "linear", .need = FEATURE_Q_RANK},
     {"q_proj", "einsum", "btd,kxd->btkx", {"input_norm", "@w"}, "b t kx", "self_attn.q_proj",
-     "linear", "kx d", "attention", "linear", .need = FEATURE_Q_WHOLE},
+     "linear", "kx d", "attention", "linear", .need = FEATURE_LATENT,
+     .lack = FEATURE_Q_RANK},
     {"kv_a_proj", "einsum", "btd,yd->bty", {"input_norm", "@w"}, "b t y",
      "self_attn.kv_a_proj_with_mqa", "linear", "y d", "attention", "linear",
      .bias = FEATURE_K_BIAS, .need = FEATURE_LATENT},
@@ -132,41 +134,57 @@ static const NodeRow layer_rows[] = {
      "moe.gate", NULL, "e", .part = "router", .param = "e_score_correction_bias", .buffer = true,
      .label = "selection bias", .need = FEATURE_MOE | FEATURE_ROUTER_BIAS},
     {"moe.list", "select", "bte!->[ebt]", {"moe.router_scores_biased|moe.router_logits"}, "[ebt]",
-     "moe", NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE},
+     "moe", NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE,
+     .lack = FEATURE_ROUTED},
+    {"moe.list", "select_by", "bte!,bte!->[ebt]", {"moe.router_logits", "moe.routing"}, "[ebt]",
+     "moe", NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE | FEATURE_ROUTED},
     {"moe.weights", "gate", "bte!,[ebt]->[ebt]", {"moe.router_logits", "moe.list"}, "[ebt]", "moe",
      NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE | FEATURE_GATE_CHOSEN},
     {"moe.weights", "gate_all", "bte!,[ebt]->[ebt]", {"moe.router_logits", "moe.list"}, "[ebt]",
      "moe", NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE | FEATURE_GATE_ALL},
     {"moe.weights", "share", "bte!,[ebt]->[ebt]", {"moe.router_scores", "moe.list"}, "[ebt]",
      "moe", NULL, NULL, .part = "router", .at = AT_ROUTER, .need = FEATURE_MOE | FEATURE_SIGMOID},
-    {"moe.dispatched", "einsum", "btd,[ebt]->[ebt]d", {"post_attn_norm", "moe.list"}, "[ebt] d",
+    {"moe.kept", "capacity", "[eb!t!],[eb!t!]->[ebt]", {"moe.list", "moe.weights"}, "[ebt]", "moe",
+     NULL, NULL, .part = "router", .at = AT_CAPACITY, .need = FEATURE_MOE | FEATURE_CAPPED,
+     .lack = FEATURE_CAPPED_LOCALLY},
+    {"moe.kept", "capacity", "[ebt],[ebt]->[ebt]", {"moe.list", "moe.weights"}, "[ebt]", "moe",
+     NULL, NULL, .part = "router", .at = AT_CAPACITY,
+     .need = FEATURE_MOE | FEATURE_CAPPED | FEATURE_CAPPED_LOCALLY},
+    {"moe.all_weights", "einsum", "[ebt]->bte", {"moe.weights"}, "b t e", "moe", NULL, NULL,
+     .part = "router", .label = "weights", .need = FEATURE_MOE | FEATURE_CAPPED},
+    {"moe.kept_weights", "einsum", "bte,[ebt]->[ebt]", {"moe.all_weights", "moe.kept"}, "[ebt]",
+     "moe", NULL, NULL, .part = "router", .label = "weights of the kept",
+     .need = FEATURE_MOE | FEATURE_CAPPED},
+    {"moe.dispatched", "einsum", "btd,[ebt]->[ebt]d", {"post_attn_norm", "moe.kept|moe.list"},
+     "[ebt] d",
      "moe.experts", NULL, NULL, .part = "experts", .label = "dispatch", .need = FEATURE_MOE},
-    {"moe.scored", "einsum", "[ebt]d,[ebt]->[ebt]d", {"moe.dispatched", "moe.weights"}, "[ebt] d",
+    {"moe.scored", "einsum", "[ebt]d,[ebt]->[ebt]d", {"moe.dispatched", "moe.kept_weights|moe.weights"},
+     "[ebt] d",
      "moe.experts", NULL, NULL, .part = "experts", .label = "score",
      .need = FEATURE_MOE | FEATURE_SCORE_FIRST},
     {"moe.gate", "einsum", "[ebt]d,ewd->[ebt]w", {"moe.scored|moe.dispatched", "@w"}, "[ebt] w",
      "moe.experts", NULL, "e w d", "experts", "experts", .param = "gate_proj",
-     .need = FEATURE_MOE | FEATURE_EXPERTS_APART, .lack = FEATURE_EXPERTS_TURNED},
+     .need = FEATURE_MOE, .lack = FEATURE_EXPERTS_PACKED | FEATURE_EXPERTS_TURNED},
     {"moe.up", "einsum", "[ebt]d,ewd->[ebt]w", {"moe.scored|moe.dispatched", "@w"}, "[ebt] w",
      "moe.experts", NULL, "e w d", "experts", "experts", .param = "up_proj",
-     .need = FEATURE_MOE | FEATURE_EXPERTS_APART, .lack = FEATURE_EXPERTS_TURNED},
+     .need = FEATURE_MOE, .lack = FEATURE_EXPERTS_PACKED | FEATURE_EXPERTS_TURNED},
     {"moe.gate_up", "einsum", "[ebt]d,euwd->[ebt]uw", {"moe.scored|moe.dispatched", "@w"},
      "[ebt] uw", "moe.experts", NULL, "e uw d", "experts", "experts", .param = "gate_up_proj",
      .need = FEATURE_MOE | FEATURE_EXPERTS_PACKED, .lack = FEATURE_EXPERTS_TURNED},
     {"moe.gate", "einsum", "[ebt]d,edw->[ebt]w", {"moe.scored|moe.dispatched", "@w"}, "[ebt] w",
      "moe.experts", NULL, "e d w", "experts", "experts", .param = "gate_proj",
-     .need = FEATURE_MOE | FEATURE_EXPERTS_APART | FEATURE_EXPERTS_TURNED},
+     .need = FEATURE_MOE | FEATURE_EXPERTS_TURNED, .lack = FEATURE_EXPERTS_PACKED},
     {"moe.up", "einsum", "[ebt]d,edw->[ebt]w", {"moe.scored|moe.dispatched", "@w"}, "[ebt] w",
      "moe.experts", NULL, "e d w", "experts", "experts", .param = "up_proj",
-     .need = FEATURE_MOE | FEATURE_EXPERTS_APART | FEATURE_EXPERTS_TURNED},
+     .need = FEATURE_MOE | FEATURE_EXPERTS_TURNED, .lack = FEATURE_EXPERTS_PACKED},
     {"moe.gate_up", "einsum", "[ebt]d,eduw->[ebt]uw", {"moe.scored|moe.dispatched", "@w"},
      "[ebt] uw", "moe.experts", NULL, "e d uw", "experts", "experts", .param = "gate_up_proj",
      .need = FEATURE_MOE | FEATURE_EXPERTS_PACKED | FEATURE_EXPERTS_TURNED},
     {"moe.gate_act", NULL, "[ebt]w->[ebt]w", {"moe.gate"}, "[ebt] w", "moe.experts", NULL, NULL,
-     .part = "experts", .need = FEATURE_MOE | FEATURE_EXPERTS_APART},
+     .part = "experts", .need = FEATURE_MOE, .lack = FEATURE_EXPERTS_PACKED},
     {"moe.act", "einsum", "[ebt]w,[ebt]w->[ebt]w", {"moe.gate_act", "moe.up"}, "[ebt] w",
      "moe.experts", NULL, NULL, .part = "experts", .label = "multiply",
-     .need = FEATURE_MOE | FEATURE_EXPERTS_APART},
+     .need = FEATURE_MOE, .lack = FEATURE_EXPERTS_PACKED},
     {"moe.act", "swiglu", "[ebt]u!w->[ebt]w", {"moe.gate_up"}, "[ebt] w", "moe.experts", NULL, NULL,
      .part = "experts", .need = FEATURE_MOE | FEATURE_EXPERTS_PACKED},
     {"moe.down", "einsum", "[ebt]w,edw->[ebt]d", {"moe.act", "@w"}, "[ebt] d", "moe.experts", NULL,
@@ -175,7 +193,7 @@ static const NodeRow layer_rows[] = {
     {"moe.down", "einsum", "[ebt]w,ewd->[ebt]d", {"moe.act", "@w"}, "[ebt] d", "moe.experts", NULL,
      "e w d", "experts", "experts", .param = "down_proj", .home = "moe.dispatched",
      .need = FEATURE_MOE | FEATURE_EXPERTS_TURNED},
-    {"moe.routed", "einsum", "[ebt]d,[ebt]->btd", {"moe.down", "moe.weights"}, "b t d",
+    {"moe.routed", "einsum", "[ebt]d,[ebt]->btd", {"moe.down", "moe.kept_weights|moe.weights"}, "b t d",
      "moe.experts", NULL, NULL, .part = "experts", .label = "combine", .need = FEATURE_MOE,
      .lack = FEATURE_SCORE_FIRST},
     {"moe.routed", "einsum", "[ebt]d->btd", {"moe.down"}, "b t d", "moe.experts", NULL, NULL,
@@ -241,12 +259,17 @@ static void close_containers(Build *b, const int *at, const char *prefix) {
         if (at[i] < 0) continue;
         GModule *m = &b->g->module[at[i]];
         for (m->n_input = 0; m->n_input < 3 && containers[i].in[m->n_input]; m->n_input++)
-            m->input[m->n_input] =
-                build_value(b, arena_printf(b->a, "%s%s", prefix, containers[i].in[m->n_input]));
+            m->input[m->n_input] = build_first(b, containers[i].in[m->n_input], prefix);
         m->output = build_value(b, arena_printf(b->a, "%s%s", prefix, containers[i].out));
     }
 }
 
+/* Rows that experts have room for, of all: what is left of tokens times experts per token. */
+static int64_t expert_room(const Build *b) {
+    double each = ceil((double)b->rows * b->p->moe.capacity_factor / (double)b->m->E - 1e-9);
+    double all = each * (double)b->m->E;
+    return all < (double)b->rows ? (int64_t)all : b->rows;
+}
 static void build_layer(Build *b, int layer) {
     const char *prefix = arena_printf(b->a, "layers.%d.", layer);
     const char *modules = arena_printf(b->a, "model.layers.%d.", layer);
@@ -258,11 +281,16 @@ static void build_layer(Build *b, int layer) {
     b->moe = b->m->E > 0 && model_has_experts(b->m, layer);
     b->layer = layer;
     open_containers(b, layer, at);
+    if (b->moe && b->m->routed)
+        build_tensor(b, arena_printf(b->a, "%smoe.routing", prefix), KIND_INPUT, "b t e", false,
+                     false);
     for (size_t i = 0; i < sizeof layer_rows / sizeof *layer_rows && !b->failed; i++) {
+        if (b->moe && b->m->capped && layer_rows[i].at & AT_CAPACITY) b->kept = expert_room(b);
         int t = build_row(
             b, &layer_rows[i],
             (RowPlace){prefix, modules, layer, parent_of(layer_rows[i].module, at), NULL});
         if (t >= 0) b->x = t;
+        if (t >= 0 && !strcmp(layer_rows[i].out, "moe.routed")) b->kept = 0;
     }
     if (b->moe && !b->failed && !b->m->shared)
         build_alias(b, build_value(b, arena_printf(b->a, "%smoe.routed", prefix)),

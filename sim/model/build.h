@@ -27,6 +27,7 @@ typedef struct {
     int x;     /* the tensor that flows on: what a row calls "@x" */
     LetterSize letter[26];
     int64_t rows;            /* of what experts get: tokens times experts per token */
+    int64_t kept;            /* of these, as many as experts have room for */
     int64_t bytes;           /* of all tensors so far, in the widest element type */
     bool failed;             /* an error was reported: what follows may be -1 */
     struct NameIndex *index; /* of tensors by name, for build_value */
@@ -41,7 +42,8 @@ enum {
     AT_VOCAB = 16,
     AT_ROUTER = 32,
     AT_EPS_LATENT = 64, /* of the norms inside latent attention */
-    AT_TEMPERATURE = 128
+    AT_TEMPERATURE = 128,
+    AT_CAPACITY = 256
 };
 
 /* A node of a template. Names are relative: in a layer "q_proj" means "layers.3.q_proj", module
@@ -85,14 +87,14 @@ enum {
     FEATURE_PACKED = 1024,          /* or one of shape [2*F, D] */
     FEATURE_DENSE = 2048,           /* the layer's feed-forward part is one for all tokens */
     FEATURE_MOE = 4096,             /* or experts behind a router */
-    FEATURE_EXPERTS_APART = 8192,   /* their gate and up are two weights of [E, Fe, D] */
-    FEATURE_EXPERTS_PACKED = 16384, /* or one of [E, 2*Fe, D] */
+    FEATURE_CAPPED_LOCALLY = 8192,  /* each rank's tokens by themselves */
+    FEATURE_EXPERTS_PACKED = 16384, /* experts' gate and up are one weight of [E, 2*Fe, D] */
     FEATURE_GATE_CHOSEN = 32768,    /* weights: softmax over the chosen experts */
     FEATURE_GATE_ALL = 65536,       /* or over all */
     FEATURE_HEADS = 1 << 17,        /* keys and values of their own */
     FEATURE_LATENT = 1 << 18, /* or made of one low-rank value, with a rotated key for all heads */
     FEATURE_Q_RANK = 1 << 19, /* latent: q is of low rank too */
-    FEATURE_Q_WHOLE = 1 << 20,
+    FEATURE_ROUTED = 1 << 20, /* another input says who goes where */
     FEATURE_ROTATES = 1 << 21,
     FEATURE_QK_L2 = 1 << 22,          /* q and k normalised after the rotation, without weights */
     FEATURE_TEMPERATURE = 1 << 23,    /* q scaled by its position */
@@ -102,6 +104,7 @@ enum {
     FEATURE_SCORE_FIRST = 1 << 27,    /* weights multiply what experts get */
     FEATURE_SHARED = 1 << 28,         /* an expert that all tokens go to */
     FEATURE_EXPERTS_TURNED = 1 << 29, /* experts' weights are stored input dim first */
+    FEATURE_CAPPED = 1 << 30,         /* experts take so many rows, the others are dropped */
 };
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be
@@ -131,6 +134,9 @@ struct NameIndex *build_index(Arena *a);
 void build_alias(Build *b, int tensor, const char *name);
 /* Newest tensor of that name or alias, or -1. */
 int build_value(const Build *b, const char *name);
+/* The first of the alternatives "q_norm|q_proj" that exists, with the prefix before each; "@x":
+ * what flows in; -1: none. */
+int build_first(const Build *b, const char *text, const char *prefix);
 /* The module of that Hugging Face path, or -1. */
 int build_find_module(const Build *b, const char *hf_path);
 /* The features of the dims and of the layer that is built, as FEATURE_ bits. */

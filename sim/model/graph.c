@@ -33,8 +33,8 @@ static Loc large_loc(const Build *b, const GTensor *t) {
 static bool shape_fill(Build *b, GTensor *t, const char *shape) {
     int64_t count = 8; /* bytes of the widest element type: the whole tensor must be addressable */
     bool listed = *shape == '[';
-    t->rows = listed ? b->rows : 0;
-    if (listed) count *= b->rows;
+    t->rows = listed ? b->kept ? b->kept : b->rows : 0;
+    if (listed) count *= t->rows;
     for (const char *c = shape; *c; c++) {
         if (*c == ']') listed = false;
         if (*c == ' ' || *c == '[' || *c == ']') continue;
@@ -256,10 +256,15 @@ static Attrs attrs_of(const Build *b, unsigned at, unsigned have) {
     if (at & AT_VOCAB) r.factor = b->at.factor;
     if (at & AT_ROUTER) {
         r.top = b->at.top;
-        r.groups = b->m->router.groups;
+        r.groups = b->m->routed ? 0 : b->m->router.groups; /* what is given is taken as it is */
         r.top_groups = b->m->router.top_groups;
         r.factor = b->m->router.factor;
         r.a = b->m->router.share;
+    }
+    if (at & AT_CAPACITY) {
+        r.top = b->at.top;
+        r.factor = b->p->moe.capacity_factor;
+        r.priority = !strcmp(b->p->moe.priority, "score") ? 'w' : b->p->moe.priority[0];
     }
     if (at & AT_ROPE) {
         r.order = b->at.order;
@@ -272,7 +277,7 @@ static Attrs attrs_of(const Build *b, unsigned at, unsigned have) {
 
 /* The operand "q_norm|q_proj" of a row: the first of the alternatives that exists; "@x": what flows
  * in. */
-static int row_operand(const Build *b, const char *text, const char *prefix) {
+int build_first(const Build *b, const char *text, const char *prefix) {
     if (!strcmp(text, "@x")) return b->x;
     for (;;) {
         const char *bar = strchr(text, '|');
@@ -322,8 +327,7 @@ static int row_module(Build *b, const NodeRow *row, const char *path, int parent
 }
 
 static unsigned attention_features(const ModelDims *m, int layer) {
-    if (m->kv_rank)
-        return FEATURE_LATENT | FEATURE_ROTATES | (m->q_rank ? FEATURE_Q_RANK : FEATURE_Q_WHOLE);
+    if (m->kv_rank) return FEATURE_LATENT | FEATURE_ROTATES | (m->q_rank ? FEATURE_Q_RANK : 0u);
     unsigned f = FEATURE_HEADS;
     if (model_chunked(m, layer)) f |= FEATURE_CHUNKED;
     if (!model_rotates(m, layer)) return f | (m->temperature_floor ? FEATURE_TEMPERATURE : 0u);
@@ -334,6 +338,8 @@ static unsigned router_features(const ModelDims *m) {
     return (r->sigmoid ? FEATURE_SIGMOID
             : r->all   ? FEATURE_GATE_ALL
                        : FEATURE_GATE_CHOSEN) |
+           (m->routed ? FEATURE_ROUTED : 0u) | (m->capped ? FEATURE_CAPPED : 0u) |
+           (m->capped_locally ? FEATURE_CAPPED_LOCALLY : 0u) |
            (r->bias ? FEATURE_ROUTER_BIAS : 0u) | (r->first ? FEATURE_SCORE_FIRST : 0u);
 }
 unsigned build_features(const Build *b) {
@@ -341,12 +347,12 @@ unsigned build_features(const Build *b) {
     unsigned f = b->layer < 0 || m->mlp ? 0 : attention_features(m, b->layer);
     return f | (b->moe ? FEATURE_MOE : FEATURE_DENSE) | router_features(m) |
            (m->shared ? FEATURE_SHARED : 0u) | (m->experts_turned ? FEATURE_EXPERTS_TURNED : 0u) |
-           (m->experts_packed ? FEATURE_EXPERTS_PACKED : FEATURE_EXPERTS_APART) |
-           (m->qk_norm ? FEATURE_QK_NORM : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
-           (m->k_bias ? FEATURE_K_BIAS : 0u) | (m->v_bias ? FEATURE_V_BIAS : 0u) |
-           (m->o_bias ? FEATURE_O_BIAS : 0u) | (m->gate_bias ? FEATURE_GATE_BIAS : 0u) |
-           (m->up_bias ? FEATURE_UP_BIAS : 0u) | (m->down_bias ? FEATURE_DOWN_BIAS : 0u) |
-           (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) | (m->packed_mlp ? FEATURE_PACKED : FEATURE_APART);
+           (m->experts_packed ? FEATURE_EXPERTS_PACKED : 0u) | (m->qk_norm ? FEATURE_QK_NORM : 0u) |
+           (m->q_bias ? FEATURE_Q_BIAS : 0u) | (m->k_bias ? FEATURE_K_BIAS : 0u) |
+           (m->v_bias ? FEATURE_V_BIAS : 0u) | (m->o_bias ? FEATURE_O_BIAS : 0u) |
+           (m->gate_bias ? FEATURE_GATE_BIAS : 0u) | (m->up_bias ? FEATURE_UP_BIAS : 0u) |
+           (m->down_bias ? FEATURE_DOWN_BIAS : 0u) | (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) |
+           (m->packed_mlp ? FEATURE_PACKED : FEATURE_APART);
 }
 
 const char *build_module_path(const Build *b, const char *prefix, const char *module) {
@@ -380,7 +386,7 @@ int build_row(Build *b, const NodeRow *row, RowPlace at) {
     int in[RULE_MAX_IN] = {-1, -1, -1, -1, -1, -1}, nin = 0, nact = 0, act[4];
     for (; nin < 4 && row->in[nin]; nin++) {
         bool weight = !strcmp(row->in[nin], "@w");
-        in[nin] = weight ? own : row_operand(b, row->in[nin], at.values);
+        in[nin] = weight ? own : build_first(b, row->in[nin], at.values);
         if (!weight) act[nact++] = in[nin];
     }
     const char *out = arena_printf(b->a, "%s%s", at.values, row->out);
@@ -393,7 +399,7 @@ int build_row(Build *b, const NodeRow *row, RowPlace at) {
     b->g->node[node].at = attrs_of(b, row->at, have);
     if (row->after) b->g->node[node].at.offset = b->letter[row->after - 'a'].size;
     if (row->label) b->g->node[node].label = row->label;
-    if (row->home) b->g->node[node].home = 1 + row_operand(b, row->home, at.values);
+    if (row->home) b->g->node[node].home = 1 + build_first(b, row->home, at.values);
     int result = b->g->node[node].out;
     if (biased) {
         node = row_bias(b, row, result, out, module, path);

@@ -103,6 +103,25 @@ static bool check_heads(Diags *d, const Plan *p, const ModelDims *m) {
     return diags_errors(d) == errors;
 }
 
+/* What the plan's `moe` says. A capacity is that of one batch. */
+static bool set_moe(Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
+    bool routed = p->moe.routing && strcmp(p->moe.routing, "computed") != 0,
+         capped = p->moe.capacity_factor > 0;
+    AxisList ep = {0};
+    if (!routed && !capped) return true;
+    if (!m->E)
+        diag_error(d, "E0208", p->moe.loc, "a model with experts, or no `moe`",
+                   "`moe` speaks of experts, and %s has none", m->name);
+    if (capped && p->microbatches > 1)
+        diag_error(d, "E0214", p->moe.capacity_loc, "leave `microbatches` out",
+                   "a capacity with micro-batches, which have one each, is not supported by this "
+                   "version");
+    m->routed = routed;
+    m->capped = capped;
+    m->capped_locally = !strcmp(p->moe.capacity, "local");
+    m->ranks_of_experts = mesh && mesh_lookup(mesh, "ep", &ep) ? mesh_size(mesh, &ep) : 1;
+    return m->E && !(capped && p->microbatches > 1);
+}
 static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     if (!config_dims(a, d, p, m)) return false;
     m->vocab = m->V;
@@ -113,7 +132,7 @@ static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, Mode
     /* Not `&&`: all that is wrong is told at once. */
     bool heads = check_heads(d, p, m);
     bool layers = set_layers(d, p, m);
-    return heads && layers && data_sizes(a, d, p, m);
+    return set_moe(d, p, mesh, m) && heads && layers && data_sizes(a, d, p, m);
 }
 
 static bool mlp_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {

@@ -46,9 +46,12 @@ typedef struct ModelDims {
     int64_t E, top_k, Fe; /* experts (0: none), experts per token, an expert's width; F is that of
                              the dense layers */
     Router router;
-    int64_t shared;       /* width of the expert that all tokens go to; 0: there is none */
-    int64_t sparse_step;  /* every how many layers experts stand */
-    const int64_t *dense; /* n_dense layers that have none */
+    bool routed; /* another input than the router's own logits says who goes where */
+    bool capped, capped_locally; /* an expert takes so many rows: of all tokens, of a rank's */
+    int64_t ranks_of_experts;    /* size of `ep`, or 1 */
+    int64_t shared;              /* width of the expert that all tokens go to; 0: there is none */
+    int64_t sparse_step;         /* every how many layers experts stand */
+    const int64_t *dense;        /* n_dense layers that have none */
     int n_dense;
     bool experts_packed;    /* their gate and up are one weight [E, 2*Fe, D] */
     bool experts_turned;    /* stored input dim first: [E, D, 2*Fe], [E, Fe, D] */

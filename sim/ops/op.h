@@ -30,6 +30,9 @@ typedef struct Attrs {
     double lr, beta1, beta2, decay;
     int64_t step;           /* optimizer: number of the step, from 1 */
     int top;                /* selection: experts per token */
+    char priority;          /* capacity: order 'o', slot 's' or weight 'w' */
+    const int32_t *group;   /* capacity: of each token of the batch, b * S + t, the group that it is
+                               counted in; NULL: all are one */
     int groups, top_groups; /* selection: groups of experts (0, 1: none), and how many stay */
     int64_t chunk;  /* attention: positions per chunk, none sees another; temperature: positions per
                        step; 0: none */

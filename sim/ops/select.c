@@ -13,8 +13,9 @@ static int64_t chosen_per_token(const OpCall *c) {
 static int64_t select_rows(const OpCall *c) {
     return c->local['b' - 'a'] * c->local['t' - 'a'] * chosen_per_token(c);
 }
+/* The scores are the last operand: what the router made, or what another input says. */
 static double logit(const OpCall *c, int64_t b, int64_t t, int64_t e) {
-    const Tensor *z = &c->in[0];
+    const Tensor *z = &c->in[c->rule->nin - 1];
     return el_get(z, c->dtype, b * z->s[0] + t * z->s[1] + e * z->s[2]);
 }
 static bool above(double x, double y) { return x > y || (isnan(y) && !isnan(x)); }
@@ -94,4 +95,16 @@ const Op op_select = {
     .bound = op_bound_copy,
     .exact = op_exact_same,
     .label = "top-k",
+};
+const Op op_select_by = {
+    .name = "select_by",
+    .rule = "bte!,bte!->[ebt]",
+    .lin = LIN_NONE,
+    .nodiff = 3,
+    .rows = select_rows,
+    .forward = select_forward,
+    .bound = op_bound_copy,
+    .exact = op_exact_same,
+    .label = "top-k, given",
+    .glyph = "box",
 };

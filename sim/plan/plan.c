@@ -34,6 +34,11 @@ static const Word units[] = {{"parameter", 0}, {"block", 1}, {NULL, 0}};
 static const Word reduces[] = {{"sum", 0}, {"avg", 1}, {NULL, 0}};
 static const Word grad_orders[] = {{"shard_first", 0}, {"tp_first", 1}, {NULL, 0}};
 static const Word cp_modes[] = {{"all_gather", 0}, {"ring", 1}, {"ulysses", 2}, {NULL, 0}};
+static const Word routings[] = {{"computed", 0},   {"balanced", 1}, {"hot_expert", 2},
+                                {"hot_rank", 3},   {"spread", 4},   {"ragged", 5},
+                                {"empty_rank", 6}, {"burst", 7},    {NULL, 0}};
+static const Word capacities[] = {{"global", 0}, {"local", 1}, {NULL, 0}};
+static const Word priorities[] = {{"order", 0}, {"slot", 1}, {"score", 2}, {NULL, 0}};
 static const Word recomputes[] = {{"none", 0}, {"block", 1}, {NULL, 0}};
 static const Word boundaries[] = {{"shared", 0}, {"per_module", 1}, {NULL, 0}};
 static const Word kv_modes[] = {{"auto", 0}, {"never", 1}, {NULL, 0}};
@@ -469,7 +474,35 @@ static const Key cp_keys[] = {
      "axis that cuts the sequence"},
     END,
 };
-static const Sub dp_sub = {dp_keys, "mode"}, cp_sub = {cp_keys, "mode"};
+/* A workload by its name, or a file. */
+static void read_routing(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    size_t n = pair->value->kind == YAML_SCALAR ? strlen(pair->value->s) : 0;
+    static const char ending[] = ".safetensors";
+    bool file = n > sizeof ending && !strcmp(pair->value->s + n - sizeof ending + 1, ending);
+    if (file) read_path(r, k, base, pair);
+    else read_word_text(r, k, base, pair);
+}
+static const Key moe_keys[] = {
+    {"routing", read_routing, routings, P(moe.routing), P(moe.routing_loc),
+     "which experts tokens choose: as the router computes it, a made-up workload, or by the logits "
+     "`layers.N.moe.router_logits` of a safetensors file; their weights stay the router's"},
+    {"capacity_factor", read_real, &positive, P(moe.capacity_factor), P(moe.capacity_loc),
+     "an expert takes ceil(tokens k factor / E) rows, the others are dropped; left out: all"},
+    {"capacity", read_word_text, capacities, P(moe.capacity), NO_LOC,
+     "of all tokens, or of the tokens that a rank holds (another result)"},
+    {"priority", read_word_text, priorities, P(moe.priority), NO_LOC,
+     "who is kept: tokens in their order, all first choices before all second ones, or the largest "
+     "weights"},
+    {"dispatch", read_later, NULL, 0, NO_LOC, "later: a line for `experts` says it"},
+    {"axis", read_later, NULL, 0, NO_LOC, "later: a line for `experts` says it"},
+    {"etp", read_later, NULL, 0, NO_LOC, "later: a line for `experts` says it"},
+    {"aux_loss", read_later, NULL, 0, NO_LOC, "later"},
+    {"aux_coef", read_later, NULL, 0, NO_LOC, "later"},
+    {"z_coef", read_later, NULL, 0, NO_LOC, "later"},
+    {"fsdp_dim", read_later, NULL, 0, NO_LOC, "later"},
+    END,
+};
+static const Sub dp_sub = {dp_keys, "mode"}, cp_sub = {cp_keys, "mode"}, moe_sub = {moe_keys, NULL};
 
 static void read_expect(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     Expect *e = &((Plan *)base)->expect;
@@ -501,7 +534,7 @@ const Key plan_keys[] = {
      "who sums the gradients of ranks with other tokens"},
     {"context_parallel", read_sub, &cp_sub, 0, P(context_parallel.loc),
      "how attention sees a cut sequence"},
-    {"moe", read_later, NULL, 0, NO_LOC, "later"},
+    {"moe", read_sub, &moe_sub, 0, P(moe.loc), "which rows experts get"},
     {"pipeline", read_later, NULL, 0, NO_LOC, "later"},
     {"recompute", read_word_text, recomputes, P(recompute), P(recompute_loc),
      "blocks are run again in backward instead of keeping their values"},
@@ -558,6 +591,9 @@ static Plan *new_plan(Arena *a, const char *file) {
     p->data_parallel.grad_order = "shard_first";
     p->data_parallel.reshard = true;
     p->context_parallel.mode = "all_gather";
+    p->moe.routing = "computed";
+    p->moe.capacity = "global";
+    p->moe.priority = "order";
     p->context_parallel.order = "contiguous";
     p->recompute = "none";
     p->save_gathered = true;

@@ -230,6 +230,12 @@ typedef struct Plan {
         const char *mode, *order, *axis; /* "all_gather", "contiguous", "cp" */
         Loc loc, mode_loc, order_loc, axis_loc;
     } context_parallel;
+    struct {
+        const char *routing;             /* "computed", a workload of routing.h, or a file */
+        double capacity_factor;          /* 0: every row is kept */
+        const char *capacity, *priority; /* "global", "order" */
+        Loc loc, routing_loc, capacity_loc;
+    } moe;
     const char *recompute; /* "none" */
     bool save_gathered;
     Loc recompute_loc, save_gathered_loc;

@@ -3,13 +3,21 @@
  * is missing or misshaped is told when the files are opened; NaN, infinity and ids out of range
  * when the numbers are loaded. Refuses to know about ranks. */
 #include "weights/weights.h"
+#include "weights/routing.h"
 #include "base/file.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FROM_RANDOM, FROM_FILE, FROM_RANDOM_IDS, FROM_RANDOM_LABELS, FROM_LABELS } From;
+typedef enum {
+    FROM_RANDOM,
+    FROM_FILE,
+    FROM_RANDOM_IDS,
+    FROM_RANDOM_LABELS,
+    FROM_LABELS,
+    FROM_ROUTING
+} From;
 
 typedef struct {
     From from;
@@ -27,7 +35,7 @@ struct Weights {
     Arena *a;
     const Plan *p;
     const Model *m;
-    SafeTensors *params, *inputs;
+    SafeTensors *params, *inputs, *routing;
     Binding *b;                    /* one per tensor of the graph */
     int labels;                    /* tensors, or -1 */
     int64_t V;                     /* ids that exist */
@@ -241,9 +249,28 @@ static const StTensor *find_input(const Weights *w, int i) {
     return st;
 }
 
+/* Who goes to which expert in place of what the router says: a file's logits, or a workload. */
+static bool bind_routing(Weights *w, Diags *d, int i) {
+    const char *name = w->m->g.t[i].name, *end = strstr(name, ".moe.routing");
+    if (!end) return false;
+    w->b[i] =
+        (Binding){.from = FROM_ROUTING,
+                  .random = {.seed = w->p->seed, .stream = (uint64_t)i, .scale = .5, .mean = .5},
+                  .source = w->p->moe.routing,
+                  .n = count_of(&w->m->g.t[i])};
+    if (!w->routing) return true;
+    name = arena_printf(w->a, "%.*s.moe.router_logits", (int)(end - name), name);
+    const StTensor *st = st_find(w->routing, name);
+    if (st) bind_file(w, d, i, st, w->p->moe.routing_loc);
+    else
+        diag_error(d, "E0502", w->p->moe.routing_loc, "logits of all experts for every token",
+                   "%s has no tensor '%s'", w->p->moe.routing, name);
+    return true;
+}
 static void bind_input(Weights *w, Diags *d, int i) {
     const Graph *g = &w->m->g;
     const GTensor *t = &g->t[i];
+    if (bind_routing(w, d, i)) return;
     const StTensor *st = w->inputs ? find_input(w, i) : NULL;
     bool labels = !strcmp(t->name, "labels");
     if (labels) w->labels = i;
@@ -275,6 +302,8 @@ Weights *weights_open(Arena *arena, Diags *d, const Plan *p, const Model *m) {
     w->b = ARENA_ARRAY(arena, Binding, m->g.nt);
     w->params = open_beside(arena, d, p, p->weights, p->weights_loc);
     w->inputs = open_beside(arena, d, p, p->inputs, p->inputs_loc);
+    if (p->moe.routing && strchr(p->moe.routing, '.'))
+        w->routing = open_beside(arena, d, p, p->moe.routing, p->moe.routing_loc);
     if (diags_errors(d) == errors) {
         bind_params(w, d);
         for (int i = 0; i < m->g.nt; i++)
@@ -289,6 +318,7 @@ void weights_close(Weights *w) {
     if (!w) return;
     st_close(w->params);
     st_close(w->inputs);
+    st_close(w->routing);
 }
 
 const char *weights_source(const Weights *w, int t) { return w->b[t].source; }
@@ -296,6 +326,7 @@ const char *weights_source(const Weights *w, int t) { return w->b[t].source; }
 /* ---- loading ---- */
 
 static Loc place_of(const Weights *w, int t) {
+    if (strstr(w->m->g.t[t].name, ".moe.routing")) return w->p->moe.routing_loc;
     return w->m->g.t[t].kind == KIND_PARAM ? w->p->weights_loc : w->p->inputs_loc;
 }
 
@@ -450,6 +481,12 @@ static bool load_part(Weights *w, Diags *d, const WeightsPart *p, void *out) {
     case FROM_RANDOM_IDS: random_ints(&b->random, p->first, p->n, w->V, out); return true;
     case FROM_RANDOM_LABELS: random_labels(w, p, out); return true;
     case FROM_LABELS: return loss_weights(w, d, p, out);
+    case FROM_ROUTING: {
+        const ModelDims *m = &w->m->dims;
+        Routing r = {w->p->moe.routing, m->E, m->top_k, m->S, m->ranks_of_experts, b->random};
+        routing_fill(&r, p->first, p->n, p->dtype, out);
+        return true;
+    }
     case FROM_FILE: {
         int64_t first = first_of_step(w, d, p->t, p->step);
         if (first < 0) return false;

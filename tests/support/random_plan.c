@@ -405,6 +405,21 @@ static void add_data_parallel(RandomPlan *g) {
     ADD("}\n");
 }
 
+/* Who goes to which expert, and how many are taken; from draws of its own. */
+static void add_moe(RandomPlan *g, uint64_t seed) {
+    static const char *const routings[] = {"computed", "balanced",   "hot_expert", "hot_rank",
+                                           "spread",   "empty_rank", "ragged",     "burst"};
+    static const char *const priorities[] = {"order", "slot", "score"};
+    Rng own = {seed * 0x9e3779b97f4a7c15u + 11};
+    bool room = rng_chance(&own, 50) && !strstr(g->s.s, "microbatches");
+    if (!g->E || !(g->parts & RANDOM_BLOCKS) || rng_chance(&own, 40)) return;
+    ADD("moe: {routing: %s", routings[rng_below(&own, 8)]);
+    if (room) ADD(", capacity_factor: 0.%d", rng_between(&own, 4, 9));
+    if (room && rng_chance(&own, 70))
+        ADD(", capacity: %s, priority: %s", rng_chance(&own, 50) ? "local" : "global",
+            priorities[rng_below(&own, 3)]);
+    ADD("}\n");
+}
 /* From draws of its own: plans with ordinary attention stay what they are. What a latent plan has
  * to declare is not what `half` says, so such plans are not believed. */
 static void draw_attention(RandomPlan *g, uint64_t seed) {
@@ -461,6 +476,7 @@ const char *random_plan(Arena *a, uint64_t seed, RandomPlan *g) {
     add_loss(g);
     add_pass(g);
     add_data_parallel(g);
+    add_moe(g, seed);
     static const char *const hardware[] = {"h100-sxm", "a100-80g", "cpu"};
     if (CHANCE(10)) ADD("hardware: %s\n", ONE_OF(hardware));
     if (CHANCE(15)) ADD("kv_replicate: %s\n", CHANCE(50) ? "never" : "auto");

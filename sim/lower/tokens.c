@@ -1,0 +1,52 @@
+/* Whose tokens a rank counts by itself: a capacity of its own tokens is another result than one of
+ * all, so the unsharded run has to know the groups too. They follow from how the ranks' tokens lie
+ * once the program is lowered. Refuses to change what is computed where. */
+#include "lower/program.h"
+#include "ops/op.h"
+#include <string.h>
+
+/* Does any axis cut batch or sequence of an index list [e, b, t]? Then those axes, else none. */
+static AxisList cutting(const Layout *l) {
+    AxisList out = {0};
+    for (int d = 1; d < 3; d++) {
+        AxisList one = layout_dim_axes(l, d);
+        for (int i = 0; i < one.n; i++) out.a[out.n++] = one.a[i];
+    }
+    return out;
+}
+/* Is it the first of the ranks that hold the same tokens? */
+static bool is_first(const Mesh *m, const AxisList *cut, int64_t rank) {
+    for (int x = 0; x < m->naxes; x++) {
+        bool cuts = false;
+        for (int i = 0; i < cut->n; i++) cuts |= cut->a[i] == x;
+        if (!cuts && mesh_coord(m, rank, x)) return false;
+    }
+    return true;
+}
+/* [B * S]: of each token the number of its ranks' first. In the program's arena. */
+static const int32_t *groups_of(const Program *p, const Val *list) {
+    const GTensor *t = &p->graph->t[list->tensor];
+    int64_t B = t->size[1], S = t->size[2];
+    int32_t *group = ARENA_ARRAY(p->arena, int32_t, B * S + 1);
+    AxisList cut = cutting(&list->L);
+    Arena *tmp = arena_new();
+    for (int64_t r = 0; r < p->mesh->nranks; r++) {
+        if (!is_first(p->mesh, &cut, r)) continue;
+        IndexList b = layout_index(p->mesh, &list->L, 1, B, r, tmp),
+                  s = layout_index(p->mesh, &list->L, 2, S, r, tmp);
+        for (int64_t i = 0; i < b.n; i++)
+            for (int64_t k = 0; k < s.n; k++) group[b.at[i] * S + s.at[k]] = (int32_t)r;
+    }
+    arena_free(tmp);
+    return group;
+}
+void program_groups(Program *p, Graph *g) {
+    for (int i = 0; i < p->n_forward; i++) {
+        const Step *s = &p->step[i];
+        if (s->kind != ST_OP) continue;
+        GNode *n = &g->node[s->node];
+        bool counts = n->op->rows && n->nin && graph_is_list(&g->t[n->in[0]]);
+        if (!counts || n->rule.whole) continue; /* of all tokens */
+        n->at.group = groups_of(p, &p->val[s->in[0]]);
+    }
+}

@@ -37,7 +37,12 @@ static int another(const Exec *e, Rng *r, int val, int out) {
 }
 /* The step's result becomes that of `val`, on every rank. */
 static void pass_on(Exec *e, const Step *s, int val) {
-    Step copy = {.kind = ST_MOVE, .nin = 1, .in = {val}, .out = s->out, .move = {.kind = MOVE_ID}};
+    const Layout *L = &e->p->val[s->out].L;
+    Step copy = {.kind = ST_MOVE,
+                 .nin = 1,
+                 .in = {val},
+                 .out = s->out,
+                 .move = {.kind = MOVE_ID, .from = *L, .to = *L}};
     exec_step(e, &copy);
 }
 static void other_operand(StepMutation *m, Exec *e, const Step *s) {

@@ -1145,6 +1145,19 @@ static void test_one_rank(void **state) {
     expect_code(r, 0, "all_reduce(tp)", NULL);
     expect_code(RUN("shapes", plan, "-v"), 0, "all_gather(dp)", NULL);
 }
+/* Where groups are unequal, each class of ranks says what it sends itself. */
+static void test_unequal_times(void **state) {
+    (void)state;
+    const char *plan =
+        put("unequal.yaml", "model: {kind: mlp, sizes: [4, 8, 4]}\nmesh: {dp: 2, tp: 2}\n"
+                            "data: {rows: 3}\nplan: {net1: colwise, net2: rowwise}\n");
+    Ran r = RUN("draw", plan, "--view", "timeline", "--format", "chrome");
+    assert_non_null(strstr(r.out, "\"bytes_sent\":32,")); /* 2 rows of 4 numbers, and 1 */
+    expect_code(r, 0, "\"bytes_sent\":16,", NULL);
+    r = RUN("draw", plan, "--view", "timeline", "--format", "svg");
+    assert_non_null(strstr(r.out, "sends 32 B"));
+    expect_code(r, 0, "sends 16 B", NULL);
+}
 /* A structure that is wrong where no number shows it: every format says so, none calls it a wrong
  * value, and --fail-on decides. */
 static void test_structure(void **state) {
@@ -1586,6 +1599,7 @@ int main(void) {
         TEST(test_diff_settings),
         TEST(test_diff_settings_of_models),
         TEST(test_one_rank),
+        TEST(test_unequal_times),
         TEST(test_structure),
         TEST(test_run),
         TEST(test_same_bytes),

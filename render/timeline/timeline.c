@@ -79,6 +79,10 @@ static int by_start(const void *a, const void *b) {
     return (x->e->step > y->e->step) - (x->e->step < y->e->step);
 }
 
+int64_t timeline_sent(const TimeEvent *e) {
+    const RankSet *r = &e->e->ranks;
+    return r->n ? collective_on(e->coll, rankset_first(r)).bytes_sent : e->coll->bytes_sent;
+}
 int timeline_lane(const Timeline *t, const TraceEvent *e) {
     for (int i = 1; i < t->n_lanes && !trace_is_compute(e); i++)
         if (text_same(t->lane[i].axes, e->stream)) return i;

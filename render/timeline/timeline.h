@@ -47,6 +47,8 @@ typedef struct {
 int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded);
 /* A trace whose events are what was measured on a rank; all else is shared with `t`. */
 Trace *timeline_measured(const Trace *t, Arena *arena, int64_t rank);
+/* Bytes that a rank of the event's class sends in its collective (not the most of any rank). */
+int64_t timeline_sent(const TimeEvent *e);
 /* Index of the lane of an event. */
 int timeline_lane(const Timeline *t, const TraceEvent *e);
 /* Title sentence and the sentence of totals of n classes: of the rank that was asked for, else of

@@ -115,7 +115,7 @@ static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid,
         quote(s, e->coll->value);
         str_addf(s, ",\"group\":\"%lld groups × %lld ranks\",\"bytes_sent\":%lld,\"why\":",
                  (long long)groups_count(&e->coll->groups),
-                 (long long)groups_size(&e->coll->groups), (long long)e->coll->bytes_sent);
+                 (long long)groups_size(&e->coll->groups), (long long)timeline_sent(e));
         quote(s, e->coll->why);
     }
     if (e->c) {

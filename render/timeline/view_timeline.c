@@ -158,7 +158,7 @@ static const char *event_tip(const TimePen *p, const TimeEvent *x) {
     if (x->c) tip_add(&s, "makes", x->c->output);
     if (x->coll)
         str_addf(&s, "\n%s of %s over %s, sends %s", x->coll->op, x->coll->value, x->coll->axis,
-                 bytes_text(x->coll->bytes_sent, a));
+                 bytes_text(timeline_sent(x), a));
     tip_add(&s, "", x->e->formula);
     if (x->coll) tip_add(&s, "why", x->coll->why);
     if (x->coll) tip_inferred(&s, x->coll);

@@ -181,7 +181,13 @@ static void test_torch_styles(void **state) {
          "  use_local_input=False, output_layouts=(Partial(),), "
          "desired_output_layouts=(Shard(1),))",
          "{style: prepare_module_input_output, input: [shard(1)], desired_input: [replicate], "
-         "output: [partial], desired_output: [shard(1)]}"},
+         "output: [partial], desired_output: [shard(1)], use_local_input: false}"},
+        {"PrepareModuleInputOutput(input_layouts=(Shard(1),), "
+         "desired_input_layouts=(Replicate(),),\n"
+         "  use_local_input=True, output_layouts=(Partial(),), "
+         "desired_output_layouts=(Shard(1),))",
+         "{style: prepare_module_input_output, input: [shard(1)], desired_input: [replicate], "
+         "output: [partial], desired_output: [shard(1)], use_local_input: true}"},
         {"NoParallel(use_local_output=False)", "{style: no_parallel, use_local_output: false}"},
         {"NoParallel(input_layout=Shard(1), output_layout=Replicate())",
          "{style: no_parallel, input: shard(1), output: replicate}"},

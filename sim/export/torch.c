@@ -102,8 +102,9 @@ static bool prepared(const Export *e, int module) {
     for (int m = e->as->model->g.module[module].parent; m >= 0;
          m = e->as->model->g.module[m].parent) {
         const Style *s = e->as->use[m].style;
-        if (s && strncmp(s->name, "prepare_module_input", 20) == 0 && s->use_local_output != 1)
-            return true;
+        bool both = s && strcmp(s->name, "prepare_module_input_output") == 0,
+             one = s && strcmp(s->name, "prepare_module_input") == 0;
+        if ((one && s->use_local_output != 1) || (both && s->use_local_input != 1)) return true;
     }
     return false;
 }

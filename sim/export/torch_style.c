@@ -147,6 +147,8 @@ static void embedding_ids(StyleWriter *w, int module) {
         argument(w, "input_layouts", "Replicate()");
 }
 static void local_output(StyleWriter *w) {
+    if (w->style->use_local_input >= 0)
+        argument(w, "use_local_input", w->style->use_local_input ? "True" : "False");
     int mine = w->style->use_local_output;
     if (mine >= 0 && mine != w->base->use_local_output)
         argument(w, "use_local_output", mine ? "True" : "False");

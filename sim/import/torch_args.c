@@ -33,7 +33,7 @@ static const TorchStyle styles[] = {
     {"PrepareModuleOutput", "prepare_module_output", {OUTPUTS}},
     {"PrepareModuleInputOutput",
      "prepare_module_input_output",
-     {INPUTS, OUTPUTS, {"use_local_input", NULL, A_FALSE}}},
+     {INPUTS, OUTPUTS, {"use_local_input", "use_local_input", A_BOOL}}},
     {"NoParallel",
      "no_parallel",
      {{"input_layout", "input", A_LAYOUT},

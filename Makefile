@@ -91,8 +91,11 @@ $(BUILD)/tests/engine.so: tests/trip/engine.c sim/engine/engine.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -Isim -shared -fPIC -o $@ $<
 
-bench: shardproof $(BUILD)/tests/bench
+bench: shardproof plugins $(BUILD)/tests/bench $(BUILD)/tests/bench_mpi
 	$(BUILD)/tests/bench
+	$(BUILD)/tests/bench_mpi
+$(BUILD)/tests/bench_mpi: $(BUILD)/tests/bench_mpi.o $(BUILD)/libshardproof.a
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/tests/bench_scale.o $(BUILD)/libshardproof.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 

@@ -323,7 +323,7 @@ static void test_random_redistributions(void **state) {
     for (int i = 0; i < 3000; i++) no_way += one_redistribution(&cheaper, kinds);
     print_message("3000 redistributions, no way found for %d, the mirror was taken in %lld\n",
                   no_way, (long long)cheaper);
-    for (int k = 0; k < MOVE_SEND; k++) {
+    for (int k = 0; k < MOVE_KINDS; k++) {
         print_message("  %-16s %d\n",
                       k == MOVE_ALL_REDUCE_MAX ? "all_reduce max" : move_name((MoveKind)k),
                       kinds[k]);

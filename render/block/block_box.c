@@ -196,7 +196,7 @@ static bool shows_fetch(const BlockLook *l, const BlockOp *op) { return op->fetc
 
 static const char *fetch_words(const BlockGraph *g, const BlockNode *n, const BlockOp *op) {
     const TraceCollective *f = op->fetch;
-    const CollWord *w = words_coll(f->op);
+    const CollWord *w = coll_word(f->op);
     bool two = n->twin >= 0 && !op->only;
     return arena_printf(g->arena, "%s over %s first, sends %s%s", w ? w->name : f->op,
                         words_axis_list(g->arena, g->t, f->axis), two ? "2 × " : "",
@@ -382,7 +382,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
 /* ---- collectives ---- */
 
 const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
-    const CollWord *w = words_coll(n->coll->op);
+    const CollWord *w = coll_word(n->coll->op);
     const char *name = w ? w->name : n->coll->op;
     if (n->coll->reduce && !strcmp(n->coll->reduce, "max"))
         name = arena_printf(g->arena, "%s max", name);
@@ -392,7 +392,7 @@ const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
 }
 
 const char *block_coll_line(const BlockGraph *g, const BlockNode *n) {
-    const CollWord *w = words_coll(n->coll->op);
+    const CollWord *w = coll_word(n->coll->op);
     Str s = str_new(g->arena);
     long long size = (long long)groups_size(&n->coll->groups);
     if (wrong_skipped(n->coll)) return "nothing is sent";

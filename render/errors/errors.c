@@ -11,7 +11,7 @@ static bool wrong(ErrState s) { return s == ERR_FIRST || s == ERR_LATER; }
 static const char *how_made(const Trace *t, int step) {
     for (int i = 0; i < t->n_collectives; i++)
         if (t->collectives[i].step == step) {
-            const CollWord *w = words_coll(t->collectives[i].op);
+            const CollWord *w = coll_word(t->collectives[i].op);
             return w ? w->name : t->collectives[i].op;
         }
     for (int i = 0; i < t->n_moves; i++)

@@ -307,7 +307,7 @@ static void repair(Panel *q) {
     const char *made = r->how ? r->how : "computed on each rank";
     if (c)
         made = arena_printf(a, "%s over %s %s of %s",
-                            words_coll(c->op) ? words_coll(c->op)->name : c->op,
+                            coll_word(c->op) ? coll_word(c->op)->name : c->op,
                             words_axis_list(a, u, c->axis), words_members(a, &c->groups, 0),
                             bytes_text(c->bytes_in, a));
     bool fine = r->worst_state < ERR_SUSPECT;

@@ -224,19 +224,6 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     return "shapes checked, not executed";
 }
 
-static const CollWord coll_words[] = {
-    {"all_gather", "AllGather", "AG", "×"}, {"reduce_scatter", "ReduceScatter", "RS", "÷"},
-    {"all_reduce", "AllReduce", "AR", ""},  {"all_to_all", "AllToAll", "A2A", ""},
-    {"broadcast", "Broadcast", "BC", ""},   {"send", "Send", "P2P", ""},
-    {"recv", "Receive", "P2P", ""},         {"send_recv", "SendReceive", "P2P", ""},
-    {"shift", "Shift", "P2P", ""},
-};
-const CollWord *words_coll(const char *op) {
-    for (size_t i = 0; i < sizeof coll_words / sizeof *coll_words; i++)
-        if (op && !strcmp(op, coll_words[i].op)) return &coll_words[i];
-    return NULL;
-}
-
 int64_t words_group_of(const RankGroups *g, int64_t rank) {
     /* the offset of a rank inside the groups is the sum of digits; peel the strides, largest first
      */
@@ -378,7 +365,7 @@ const char *words_done(Arena *a, const char *name, const TraceCollective *c) {
 }
 
 const char *words_coll_done(Arena *a, const TraceCollective *c) {
-    const CollWord *w = words_coll(c->op);
+    const CollWord *w = coll_word(c->op);
     const char *name = w ? w->name : c->op;
     return c->skipped ? arena_printf(a, "no %s", name) : words_done(a, name, c);
 }

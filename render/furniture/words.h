@@ -4,6 +4,7 @@
 #define SP_RENDER_WORDS_H
 #include "render/furniture/options.h"
 #include "render/scene/scene.h"
+#include "trace/collectives.h"
 #include "trace/trace.h"
 
 /* "[B/dp, S/(cp*sp), D]" with the signs of pictures: "*" becomes "·". */
@@ -45,13 +46,6 @@ const char *words_model(Arena *a, const Trace *t);
  * sets the role of its colour. */
 const char *words_stamp(Arena *a, const Trace *t, Role *role);
 
-/* Names of collectives: "AllGather", "AG"; what it does to the dim: "×" "÷" "". Unknown ops give
- * their own name. */
-typedef struct {
-    const char *op, *name, *code, *effect;
-} CollWord;
-/* NULL for an op that is not known. */
-const CollWord *words_coll(const char *op);
 /* "{0,1}", "{0-3}", "{0:16:2}" (slice), and the group index of the rank; -1: the rank is in none.
  */
 const char *words_members(Arena *a, const RankGroups *g, int64_t group);

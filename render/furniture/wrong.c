@@ -59,7 +59,7 @@ static const char *when(Finds *f, Phase pass, bool again, const char *what) {
 }
 
 static void coll_found(Finds *f, const TraceCollective *c) {
-    const CollWord *w = words_coll(c->op);
+    const CollWord *w = coll_word(c->op);
     bool again = c->pass == PHASE_BACKWARD && !subject_is_gradient(c->subject);
     const char *name = when(f, c->pass, again,
                             arena_printf(f->a, "%s over %s", w ? w->name : c->op,

@@ -83,7 +83,7 @@ static void describe(Arena *a, const Trace *t, MeshComm *c, unsigned mask, bool 
         sent += k->bytes_sent;
     }
     for (int j = 0; j < n; j++) {
-        const CollWord *w = words_coll(op[j]);
+        const CollWord *w = coll_word(op[j]);
         str_addf(&ops, "%s%d %s", j ? ", " : "", count[j], w ? w->name : op[j]);
     }
     c->cuts = cuts.n ? arena_printf(a, "cuts %s", cuts.s) : axis ? "cuts nothing" : "";

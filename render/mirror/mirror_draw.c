@@ -352,7 +352,7 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
  * with another. */
 static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
     const TraceCollective *c = mirror_fetch(p->m, w);
-    const CollWord *word = c ? words_coll(c->op) : NULL;
+    const CollWord *word = c ? coll_word(c->op) : NULL;
     if (!c || trace_param(p->c->t, c->value) != w || !word) {
         scene_text(p->s, x - 21, y, (TextLook){ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND},
                    "→");

@@ -94,7 +94,7 @@ static void pending_row(Text *t, const char *edge, const TraceValue *v) {
 
 static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
     const BlockGraph *g = t->m->g;
-    const CollWord *w = words_coll(c->op);
+    const CollWord *w = coll_word(c->op);
     const char *rail = arena_printf(t->a, "%s│    ", edge);
     const TraceValue *v = words_find_value(g->t, c->value, c->step);
     Str s = str_new(t->a);

@@ -63,8 +63,8 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
     const char *text = "", *via = "", *sep = rest ? ", " : " ";
     if (back && !mirror_has_back(p->m, r)) return "";
     if (r->kind != ROW_OPS || !back) {
-        const CollWord *w = r->n_coll ? words_coll(r->coll[0]->op) : NULL,
-                       *q = r->n_conj ? words_coll(r->conj[0]->op) : NULL;
+        const CollWord *w = r->n_coll ? coll_word(r->coll[0]->op) : NULL,
+                       *q = r->n_conj ? coll_word(r->conj[0]->op) : NULL;
         if (r->kind == ROW_COLL && !back)
             return coll_words(p, w ? w->name : r->coll[0]->op, r->coll, r->n_coll);
         if (r->kind == ROW_MOVE) return r->move[0]->op;

@@ -104,7 +104,7 @@ static const char *sends(ShardPen *p, const Product *q) {
     if (!q->coll)
         return arena_printf(a, "%s%sFLOP, then nothing is sent", flops,
                             strchr(flops, ' ') ? "" : " ");
-    const CollWord *word = words_coll(q->coll->op);
+    const CollWord *word = coll_word(q->coll->op);
     if (wrong_skipped(q->coll))
         return arena_printf(a, "%s%sFLOP, then nothing is sent: the %s over %s is left out", flops,
                             strchr(flops, ' ') ? "" : " ", word ? word->name : q->coll->op,
@@ -192,7 +192,7 @@ static void draw_sum(ShardPen *p, const Product *q, double at, double mid, bool 
     if (!q->coll) return;
     Scene *s = p->s;
     Arena *a = p->c->arena;
-    const CollWord *word = words_coll(q->coll->op);
+    const CollWord *word = coll_word(q->coll->op);
     const char *name = word ? word->name : q->coll->op;
     double hw = scene_width(s, 13, SEMIBOLD, name) + 34, room = p->x + p->w - at - 30;
     if (hw > room) return;

@@ -229,7 +229,7 @@ const char *story_terms(const Story *s, const RingCell *c, bool shorter) {
 static bool is_ring(const Story *s) { return s->ring.kind <= RING_REDUCE; }
 
 const char *story_headline(const Story *s) {
-    const CollWord *w = words_coll(s->op);
+    const CollWord *w = coll_word(s->op);
     const char *name = s->ring.kind == RING_SLICE ? "Slice" : w ? w->name : s->op;
     const char *of = s->value ? s->value : "a value";
     if (story_skipped(s))

@@ -66,7 +66,7 @@ static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
         return x;
     }
     x.coll = coll_of(t, e);
-    const CollWord *w = x.coll ? words_coll(x.coll->op) : NULL;
+    const CollWord *w = x.coll ? coll_word(x.coll->op) : NULL;
     if (w) x.code = w->code;
     if (w) x.name = arena_printf(a, "%s %s", w->code, unit_word(t, a, x.coll));
     return x;

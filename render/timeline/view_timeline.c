@@ -511,7 +511,7 @@ static const char *codes(const Timeline *t, Arena *a) {
     Str s = str_new(a);
     for (int i = 0; i < t->n_events; i++) {
         const TimeEvent *e = &t->event[i];
-        const CollWord *w = e->coll ? words_coll(e->coll->op) : NULL;
+        const CollWord *w = e->coll ? coll_word(e->coll->op) : NULL;
         const char *one = w ? arena_printf(a, "%s %s", w->code, w->name) : "";
         if (*one && !strstr(s.s, one)) str_addf(&s, "%s%s", s.n ? ", " : "", one);
     }

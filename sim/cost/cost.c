@@ -7,6 +7,7 @@
  * whole time. Refuses to reorder, to share a link between streams, or to choose an algorithm: those
  * would need more facts than a profile has. */
 #include "cost/cost.h"
+#include "trace/collectives.h"
 #include "trace/trace_parts.h"
 #include <assert.h>
 #include <math.h>
@@ -55,20 +56,11 @@ typedef struct {
 } Sim;
 
 /* ---- what a step takes ---- */
-typedef struct {
-    const char *op, *code;
-    int rounds; /* times (n - 1) steps */
-} CollectiveRow;
-static const CollectiveRow rows[] = {
-    {"all_gather", "AG", 1},  {"reduce_scatter", "RS", 1}, {"all_reduce", "AR", 2},
-    {"all_to_all", "A2A", 1}, {"broadcast", "BC", 0},      {"send", "P2P", 0},
-    {"recv", "P2P", 0},
-};
-static const CollectiveRow *row_of(const char *op) {
-    static const CollectiveRow other = {"", "C", 1};
-    for (size_t i = 0; op && i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(op, rows[i].op) == 0) return &rows[i];
-    return &other;
+/* What the record is timed and called by; of an op that is not known it is taken for a ring. */
+static const CollWord *row_of(const char *op) {
+    static const CollWord other = {"", "", "C", "", 1};
+    const CollWord *known = coll_word(op);
+    return known ? known : &other;
 }
 static double flop_rate(const Trace *t, const Hardware *h) {
     const char *d = t->dtype ? t->dtype : "";

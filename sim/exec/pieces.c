@@ -28,21 +28,16 @@ Pieces pieces_of_run(const Exec *e, const Step *s, const Act *done) {
     x.out = s->out;
     return x;
 }
-/* The result is cut over the axes: which part a rank gets is a question. */
-static bool cuts(const Pieces *x) {
-    return x->act.kind == MOVE_SLICE || x->act.kind == MOVE_REDUCE_SCATTER ||
-           x->act.kind == MOVE_ALL_TO_ALL;
-}
 static int64_t modulo(int64_t a, int64_t n) { return (a % n + n) % n; }
 /* The place of a rank by which it takes its part of what it has itself: that in the group that the
  * act names. */
 static int64_t place_of(const Pieces *x, int64_t rank) {
-    bool own = !act_gathers(x->act.kind) && !act_reduces(x->act.kind);
+    bool own = move_source(x->act.kind) == FROM_OWN;
     return mesh_index_in(x->m, own ? &x->act.axes : &x->axes, rank);
 }
 
 Combine pieces_combine(const Pieces *x) {
-    if (!x->act.times || !act_reduces(x->act.kind)) return COMBINE_COPY;
+    if (!x->act.times || !move_reduces(x->act.kind)) return COMBINE_COPY;
     return x->act.combine == COMBINE_MAX ? COMBINE_MAX : COMBINE_SUM;
 }
 int pieces_tail(const Pieces *x, int64_t *n, int64_t *whole) {
@@ -56,22 +51,22 @@ int pieces_tail(const Pieces *x, int64_t *n, int64_t *whole) {
 }
 bool pieces_pass(const Pieces *x, int64_t rank) {
     if (x->act.kind == MOVE_KEEP && !place_of(x, rank)) return true;
-    return !x->act.times && !act_gathers(x->act.kind) && x->act.kind != MOVE_PAD &&
-           x->act.kind != MOVE_REDUCE_SCATTER;
+    return !x->act.times && !move_gathers(x->act.kind) && x->act.kind != MOVE_PAD &&
+           !(move_reduces(x->act.kind) && move_cuts(x->act.kind));
 }
 int64_t pieces_count(const Pieces *x, int64_t rank) {
     if (pieces_pass(x, rank) || !x->act.times) return 1;
     if (x->act.kind == MOVE_KEEP) return 0;
-    if (act_reduces(x->act.kind)) return mesh_size(x->m, &x->act.axes);
-    return act_gathers(x->act.kind) ? x->n : 1;
+    if (move_reduces(x->act.kind)) return mesh_size(x->m, &x->act.axes);
+    return move_gathers(x->act.kind) ? x->n : 1;
 }
 Piece pieces_at(const Pieces *x, int64_t rank, int64_t i) {
     assert(i >= 0 && rank >= 0 && rank < x->m->nranks);
-    if (x->act.times && act_reduces(x->act.kind))
+    if (x->act.times && move_reduces(x->act.kind))
         return (Piece){mesh_member(x->m, &x->act.axes, rank, i), rank};
-    if (!x->act.times || !act_gathers(x->act.kind)) return (Piece){rank, rank};
+    if (!x->act.times || !move_gathers(x->act.kind)) return (Piece){rank, rank};
     int64_t there = mesh_size(x->m, &x->act.axes),
-            from = cuts(x) ? i : modulo(i - x->act.shift, x->n);
+            from = move_cuts(x->act.kind) ? i : modulo(i - x->act.shift, x->n);
     /* with fewer ranks than blocks they come again */
     return (Piece){mesh_member(x->m, &x->act.axes, rank, from % there),
                    mesh_member(x->m, &x->axes, rank, i)};
@@ -96,7 +91,7 @@ Region pieces_from(const Pieces *x, const Piece *one, Arena *arena) {
     return region_at(x->m, x->t, &x->from, one->owner, arena);
 }
 Region pieces_to(const Pieces *x, int64_t rank, Arena *arena) {
-    int64_t place = modulo(place_of(x, rank) + (cuts(x) ? x->act.shift : 0), x->n);
+    int64_t place = modulo(place_of(x, rank) + (move_cuts(x->act.kind) ? x->act.shift : 0), x->n);
     int64_t member = mesh_member(x->m, &x->axes, rank, place);
     if (!x->e) return region_at(x->m, x->t, &x->to, member, arena);
     DimIndex rows = graph_is_list(x->t) ? rows_after(x, rank, member, arena)

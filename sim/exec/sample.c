@@ -78,9 +78,9 @@ static bool common(const Region *a, const Region *b, Index *at) {
 /* The element that stands for chunk c where member r has it. */
 static bool chosen(const Sample *x, int64_t c, int64_t r, Index *at) {
     MoveKind k = x->s->move.kind;
-    if (k == MOVE_ALL_GATHER) return element(&x->from[c], 0, at);
-    if (k == MOVE_ALL_TO_ALL) return common(&x->to[c], &x->from[r], at);
-    if (k == MOVE_REDUCE_SCATTER || k == MOVE_SLICE) return element(&x->to[c], 0, at);
+    if (move_gathers(k))
+        return move_cuts(k) ? common(&x->to[c], &x->from[r], at) : element(&x->from[c], 0, at);
+    if (move_cuts(k)) return element(&x->to[c], 0, at);
     int64_t all = 1; /* an all-reduce cuts what a rank holds into n pieces, in memory order */
     for (int d = 0; d < x->from[0].nd; d++) all *= x->from[0].n[d];
     int64_t i = c * ((all + x->n - 1) / x->n);
@@ -88,8 +88,7 @@ static bool chosen(const Sample *x, int64_t c, int64_t r, Index *at) {
 }
 /* Who has chunk c in the end, and did not bring it: so the number comes out of the collective. */
 static int64_t receiver(const Sample *x, int64_t c) {
-    return x->s->move.kind == MOVE_ALL_GATHER || x->s->move.kind == MOVE_ALL_REDUCE ? (c + 1) % x->n
-                                                                                    : c;
+    return move_cuts(x->s->move.kind) ? c : (c + 1) % x->n;
 }
 
 /* Global index in the stored dims: letters of one dim taken together. */
@@ -110,8 +109,7 @@ static const char *index_text(const Sample *x, const Index *at, Arena *a) {
 static bool prepare(Sample *x, const Exec *e, const Step *s, int64_t rank, Arena *tmp) {
     const Program *p = e->p;
     bool moves = s->kind == ST_MOVE && !s->act &&
-                 (s->move.kind == MOVE_SLICE || move_communicates(s->move.kind)) &&
-                 s->move.kind != MOVE_SEND;
+                 (move_cuts(s->move.kind) || move_communicates(s->move.kind));
     if (!moves) return false;
     *x = (Sample){.e = e,
                   .s = s,
@@ -132,7 +130,7 @@ static bool prepare(Sample *x, const Exec *e, const Step *s, int64_t rank, Arena
 }
 
 static void fill(Sample *x, TraceSample *k, Arena *a) {
-    bool gather = x->s->move.kind == MOVE_ALL_GATHER;
+    bool gather = move_gathers(x->s->move.kind) && !move_cuts(x->s->move.kind);
     int64_t few = x->n > ALL_CHUNKS ? 4 : x->n;
     k->chunks = ARENA_ARRAY(a, double, few);
     k->before = ARENA_ARRAY(a, double, gather ? few : few * x->n);

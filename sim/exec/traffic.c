@@ -115,7 +115,7 @@ static void fill_bytes(const Traffic *c, const Members *m, TraceCollective *x) {
 static const char *reduce_text(const Act *a) {
     static const char *const text[] = {NULL, "sum", "max", "avg"};
     if (a->kind == MOVE_ALL_REDUCE_MAX) return "max";
-    return act_reduces(a->kind) ? text[a->combine] : NULL;
+    return move_reduces(a->kind) ? text[a->combine] : NULL;
 }
 /* "all_reduce(dp), sum": what the layouts ask for where something else is planted. */
 static const char *declared_text(const Traffic *c, const Step *s) {

@@ -132,7 +132,7 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
     l->t = region_packed(&to);
     l->buf = store_buf_new(r->e, tensor_count(&l->t) * dtype_size(r->dt));
     l->t.p = l->buf->p;
-    if (!act->times && r->x.act.kind != MOVE_REDUCE_SCATTER) {
+    if (!act->times && !move_reduces(act->kind)) {
         Region held = region_of(r->e, r->s->in[0], rank, run->tmp), as;
         as = region_listed(&to, held.outer, run->tmp);
         Tensor out = region_shaped(&as, &l->t);
@@ -227,7 +227,7 @@ void transfer_step(Exec *e, const Step *s) {
         share_all(e, s->in[0], s->out);
         return;
     }
-    bool joint = act_reduces(act->kind) || act_gathers(act->kind);
+    bool joint = move_source(act->kind) != FROM_OWN;
     k.gid = joint && wire->self < 0 ? group_ids(&k.r.m) : NULL;
     k.own = !joint || s->act;
     k.shares = act->kind == MOVE_KEEP || act->kind == MOVE_PAD || act->shift;

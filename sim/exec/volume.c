@@ -46,7 +46,7 @@ static int64_t exchanged(const Pieces *x, int64_t rank) {
 }
 bool volume_even(const Pieces *x) {
     const AxisList *a = &x->act.axes;
-    for (int i = 0; i < a->n && x->act.kind == MOVE_ALL_TO_ALL; i++)
+    for (int i = 0; i < a->n && move_sends(x->act.kind) == SENDS_PIECES; i++)
         for (int k = 0; k < a->n; k++)
             if (layout_where(&x->from, a->a[i]) == layout_where(&x->to, a->a[k])) return false;
     return true;
@@ -81,21 +81,21 @@ Volume volume_of(const Pieces *x, int64_t rank) {
     int64_t n = mesh_size(x->m, &x->act.axes), f = block_max(x, &x->from, rank),
             t = block_max(x, &x->to, rank);
     Volume v = {f, t, 0};
-    switch (x->act.kind) {
-    case MOVE_ALL_GATHER: v = (Volume){f, n * f, (n - 1) * f}; break;
-    case MOVE_REDUCE_SCATTER: v = (Volume){n * t, t, (n - 1) * t}; break;
-    case MOVE_ALL_REDUCE:
-    case MOVE_ALL_REDUCE_MAX: /* scattered in n pieces and gathered */
+    switch (move_sends(x->act.kind)) {
+    case SENDS_BLOCK: v = (Volume){f, n * f, (n - 1) * f}; break;
+    case SENDS_PART: v = (Volume){n * t, t, (n - 1) * t}; break;
+    case SENDS_BOTH: /* scattered in n pieces and gathered */
         v.sent = 2 * (n - 1) * ((f + n - 1) / n);
         break;
-    case MOVE_ALL_TO_ALL: {
+    case SENDS_PIECES: {
         bool even = volume_even(x);
         int64_t c = even ? exchanged(x, rank) : 0;
         if (even) v = (Volume){n * c, n * c, (n - 1) * c};
         else v.sent = leaving(x, rank);
         break;
     }
-    default: break;
+    case SENDS_NOTHING:
+    case MOVE_SENDS: break;
     }
     v.sent *= x->act.times;
     return v;

@@ -12,7 +12,7 @@ typedef struct {
 
 /* Of the group of `rank`, for all rounds of the act. */
 Volume volume_of(const Pieces *x, int64_t rank);
-/* False for an all-to-all whose pieces differ (another cut of the same dim, axes that pass each
+/* False for an exchange whose pieces differ (another cut of the same dim, axes that pass each
  * other): what a rank sends there depends on the rank. */
 bool volume_even(const Pieces *x);
 #endif

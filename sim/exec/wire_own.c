@@ -104,7 +104,7 @@ static bool agree(Wire *w, Exec *e, bool done) {
 /* Do blocks of other ranks take part? */
 static bool joins(const WireMove *m) {
     const Act *a = &m->x.act;
-    return a->times && (act_reduces(a->kind) || act_gathers(a->kind));
+    return a->times && move_source(a->kind) != FROM_OWN;
 }
 static int64_t group_of(WireOwn *o, const WireMove *m) {
     const AxisList *axes = &m->x.act.axes;
@@ -121,7 +121,7 @@ static int64_t group_of(WireOwn *o, const WireMove *m) {
 static bool by_engine(WireOwn *o, const WireMove *m) {
     bool plain =
         !m->s->act && !m->x.e && m->e->modulus == 0 && (m->dt == DT_F32 || m->dt == DT_F64);
-    return o->sums && plain && act_reduces(m->x.act.kind) && group_of(o, m) >= 0;
+    return o->sums && plain && move_reduces(m->x.act.kind) && group_of(o, m) >= 0;
 }
 /* The most elements of a piece that a rank can get of it: both sides leave room for so many. */
 static Region most_of(const WireMove *m, const Piece *one, int64_t rank, Arena *tmp) {
@@ -282,7 +282,7 @@ static bool reduce(Wire *w, const WireMove *m, const Region *to, Tensor *out) {
     int64_t es = dtype_size(m->dt), n = mesh_size(o->mesh, &m->x.act.axes),
             total = tensor_count(&own);
     int64_t *each = base_malloc(base_mul((size_t)n, sizeof *each));
-    bool cut = m->x.act.kind == MOVE_REDUCE_SCATTER;
+    bool cut = move_cuts(m->x.act.kind);
     char *mine = base_malloc((size_t)(total * es) + 1),
          *sum = base_malloc((size_t)(total * es) + 1);
     Region all = cut ? region_meet(to, &at, tmp) : at;

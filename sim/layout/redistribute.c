@@ -4,17 +4,38 @@
 #include <assert.h>
 #include <string.h>
 
+/* All there is to know of a kind; what moves data, counts it and plans asks this table. */
 static const struct {
     const char *name;
-    bool communicates;
+    MoveSource source;
+    bool cuts;
+    MoveSends sends;
 } kinds[MOVE_KINDS] = {
-    [MOVE_ID] = {"identity", false},          [MOVE_SLICE] = {"slice", false},
-    [MOVE_KEEP] = {"keep_first", false},      [MOVE_PAD] = {"pad", false},
-    [MOVE_ALL_GATHER] = {"all_gather", true}, [MOVE_REDUCE_SCATTER] = {"reduce_scatter", true},
-    [MOVE_ALL_REDUCE] = {"all_reduce", true}, [MOVE_ALL_REDUCE_MAX] = {"all_reduce", true},
-    [MOVE_ALL_TO_ALL] = {"all_to_all", true}, [MOVE_SEND] = {"send", true},
+    [MOVE_ID] = {"identity", FROM_OWN, false, SENDS_NOTHING},
+    [MOVE_SLICE] = {"slice", FROM_OWN, true, SENDS_NOTHING},
+    [MOVE_KEEP] = {"keep_first", FROM_OWN, false, SENDS_NOTHING},
+    [MOVE_PAD] = {"pad", FROM_OWN, false, SENDS_NOTHING},
+    [MOVE_ALL_GATHER] = {"all_gather", FROM_BLOCKS, false, SENDS_BLOCK},
+    [MOVE_REDUCE_SCATTER] = {"reduce_scatter", FROM_TERMS, true, SENDS_PART},
+    [MOVE_ALL_REDUCE] = {"all_reduce", FROM_TERMS, false, SENDS_BOTH},
+    [MOVE_ALL_REDUCE_MAX] = {"all_reduce", FROM_TERMS, false, SENDS_BOTH},
+    [MOVE_ALL_TO_ALL] = {"all_to_all", FROM_BLOCKS, true, SENDS_PIECES},
 };
-bool move_communicates(MoveKind k) { return kinds[k].communicates; }
+MoveSource move_source(MoveKind k) {
+    assert(k < MOVE_KINDS);
+    return kinds[k].source;
+}
+MoveSends move_sends(MoveKind k) {
+    assert(k < MOVE_KINDS);
+    return kinds[k].sends;
+}
+bool move_cuts(MoveKind k) {
+    assert(k < MOVE_KINDS);
+    return kinds[k].cuts;
+}
+bool move_communicates(MoveKind k) { return move_sends(k) != SENDS_NOTHING; }
+bool move_reduces(MoveKind k) { return move_source(k) == FROM_TERMS; }
+bool move_gathers(MoveKind k) { return move_source(k) == FROM_BLOCKS; }
 const char *move_name(MoveKind k) {
     assert(k < MOVE_KINDS);
     return kinds[k].name;
@@ -327,12 +348,10 @@ static double plan_cost(const Mesh *m, const int64_t *N, const MovePlan *p, int 
         const Move *v = &p->m[i];
         double n = (double)mesh_size(m, &v->axes), in = local_count(m, &v->from, N),
                out = local_count(m, &v->to, N);
-        *collectives += kinds[v->kind].communicates;
-        double x = v->kind == MOVE_ALL_GATHER                                     ? out
-                   : v->kind == MOVE_ALL_REDUCE || v->kind == MOVE_ALL_REDUCE_MAX ? 2 * in
-                   : v->kind == MOVE_REDUCE_SCATTER || v->kind == MOVE_ALL_TO_ALL ? in
-                                                                                  : 0;
-        c += (n - 1) / n * x;
+        *collectives += move_communicates(v->kind);
+        const double whole[MOVE_SENDS] = {
+            [SENDS_BLOCK] = out, [SENDS_PART] = in, [SENDS_BOTH] = 2 * in, [SENDS_PIECES] = in};
+        c += (n - 1) / n * whole[move_sends(v->kind)];
     }
     return c;
 }

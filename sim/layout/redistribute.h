@@ -16,9 +16,20 @@ typedef enum {
     MOVE_ALL_REDUCE,
     MOVE_ALL_REDUCE_MAX,
     MOVE_ALL_TO_ALL,
-    MOVE_SEND, /* broadcast, send and ring shift come with pipelines and rings */
     MOVE_KINDS
 } MoveKind;
+/* What a rank's block is made from: its own block alone, the blocks of its group side by side, or
+ * terms of a sum or maximum. */
+typedef enum { FROM_OWN, FROM_BLOCKS, FROM_TERMS } MoveSource;
+/* What a rank of a group of n sends, as frameworks do it. */
+typedef enum {
+    SENDS_NOTHING,
+    SENDS_BLOCK,  /* n - 1 blocks as before the move: a ring that gathers */
+    SENDS_PART,   /* n - 1 blocks as after it: a ring that scatters */
+    SENDS_BOTH,   /* both, with an n-th of its block */
+    SENDS_PIECES, /* to each other member what that comes to hold */
+    MOVE_SENDS
+} MoveSends;
 
 typedef struct {
     Layout from, to;
@@ -44,8 +55,18 @@ bool redistribute_greedy(const Layout *from, const Layout *to, MovePlan *out);
 /* The adjoint plan, into `out`: the mirror image of `p`. */
 void redistribute_mirror(const MovePlan *p, MovePlan *out);
 
-/* True for kinds that communicate. */
+/* What a rank's block is made from. */
+MoveSource move_source(MoveKind k);
+/* What a rank sends of it. */
+MoveSends move_sends(MoveKind k);
+/* Is the result cut over the axes, so that which part of it a rank gets is a question? */
+bool move_cuts(MoveKind k);
+/* True for kinds that send anything. */
 bool move_communicates(MoveKind k);
-/* "all_gather", ... (record name); "AllGather" for people. */
+/* Does it put blocks for one place together? */
+bool move_reduces(MoveKind k);
+/* Does it put the blocks of a whole group side by side? */
+bool move_gathers(MoveKind k);
+/* "all_gather", ... as records call it; words for people: trace/collectives.h. */
 const char *move_name(MoveKind k);
 #endif

@@ -2,17 +2,13 @@
 #include "lower/act.h"
 #include <string.h>
 
-bool act_reduces(MoveKind k) {
-    return k == MOVE_ALL_REDUCE || k == MOVE_ALL_REDUCE_MAX || k == MOVE_REDUCE_SCATTER;
-}
-bool act_gathers(MoveKind k) { return k == MOVE_ALL_GATHER || k == MOVE_ALL_TO_ALL; }
 Act act_declared(const Move *m) {
     Act a = {.kind = layout_eq(&m->from, &m->to) ? MOVE_ID : m->kind,
              .axes = m->axes,
              .dim = -1,
              .times = 1,
              .scale = 1};
-    if (act_reduces(a.kind)) a.combine = a.kind == MOVE_ALL_REDUCE_MAX ? COMBINE_MAX : COMBINE_SUM;
+    if (move_reduces(a.kind)) a.combine = a.kind == MOVE_ALL_REDUCE_MAX ? COMBINE_MAX : COMBINE_SUM;
     return a;
 }
 Move act_move(const Move *declared, const Act *a) {

@@ -40,8 +40,4 @@ Act act_declared(const Move *m);
 Move act_move(const Move *declared, const Act *a);
 /* Is it done in another group than the declared one? */
 bool act_elsewhere(const Move *declared, const Act *a);
-/* Does the kind put blocks for one place together? */
-bool act_reduces(MoveKind k);
-/* Does it put the blocks of a whole group side by side? */
-bool act_gathers(MoveKind k);
 #endif

@@ -27,7 +27,7 @@ static void finding(Verify *v, const Step *s, const char *text) {
 
 /* What an axis does to a value: cut by a letter, pending sum or max, or equal on all ranks. */
 typedef struct {
-    enum { W_CUT, W_SUM, W_MAX, W_EQUAL } what;
+    enum { W_UNKNOWN, W_CUT, W_SUM, W_MAX, W_EQUAL } what;
     char letter;
 } Way;
 /* The flattened stored dim 0 of what lies at rest, as one more letter: element-wise ops keep it,
@@ -275,7 +275,8 @@ static bool declared_follows(const Verify *v, const Move *m) {
 }
 
 /* ---- what is done ---- */
-/* What each kind of move makes of a value, over the axes that it is done over. */
+/* What each kind of move makes of a value, over the axes that it is done over. A theory of its own:
+ * nothing of it is asked of the table of the planner. */
 static const struct {
     unsigned char from, to;
 } makes[MOVE_KINDS] = {
@@ -283,7 +284,7 @@ static const struct {
     [MOVE_KEEP] = {W_EQUAL, W_SUM},       [MOVE_PAD] = {W_CUT, W_SUM},
     [MOVE_ALL_GATHER] = {W_CUT, W_EQUAL}, [MOVE_REDUCE_SCATTER] = {W_SUM, W_CUT},
     [MOVE_ALL_REDUCE] = {W_SUM, W_EQUAL}, [MOVE_ALL_REDUCE_MAX] = {W_MAX, W_EQUAL},
-    [MOVE_ALL_TO_ALL] = {W_CUT, W_CUT},   [MOVE_SEND] = {W_EQUAL, W_EQUAL},
+    [MOVE_ALL_TO_ALL] = {W_CUT, W_CUT},
 };
 /* What becomes of `w` over one axis of the act, done once. False: no theory says so (a sum of equal
  * copies, a mean, a slice of a pending sum). A cut that it makes is that of `want`. */

@@ -1,6 +1,7 @@
 /* `gradients`, `faults` and `expect`: planted mistakes and what a run is held against.
  * Refuses to look for the steps and values that are named: the lowered program knows them. */
 #include "plan/read.h"
+#include "trace/collectives.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,24 +133,31 @@ static void read_shapes(PlanReader *r, const Key *k, void *base, YamlPair *pair)
     }
 }
 
+/* The nearest of the collectives, or all of them. */
+static const char *near_collective(PlanReader *r, const char *op) {
+    const char **ops = NULL;
+    int n = 0, cap = 0;
+    Str all = str_new(r->a);
+    str_add(&all, "known here:");
+    for (const CollWord *w = coll_table(); w->op; w++) {
+        *ARENA_PUSH(r->a, ops, n, cap) = w->op;
+        str_addf(&all, " %s", w->op);
+    }
+    *ARENA_PUSH(r->a, ops, n, cap) = NULL;
+    const char *near = diag_nearest(op, ops);
+    return near ? near : all.s;
+}
 /* "all_gather(tp)" -> op and axis; false and a diagnostic if it is none. */
 static bool collective_key(PlanReader *r, const YamlPair *q, ExpectCollective *c) {
-    static const char *const ops[] = {"all_gather", "reduce_scatter", "all_reduce", "all_to_all",
-                                      "broadcast",  "send",           "recv",       NULL};
     const char *open = strchr(q->key, '('), *close = open ? strchr(open, ')') : NULL;
     const char *op = open ? arena_strndup(r->a, q->key, (size_t)(open - q->key)) : q->key;
-    for (int i = 0; ops[i]; i++)
-        if (strcmp(ops[i], op) == 0) c->op = ops[i];
-    if (!c->op) {
-        const char *near = diag_nearest(op, ops);
-        diag_error(
-            r->d, plan_from_set(q->loc) ? "E0212" : "E0201", q->loc,
-            near
-                ? near
-                : "known here: all_gather reduce_scatter all_reduce all_to_all broadcast send recv",
-            "unknown collective '%s'", op);
+    const CollWord *known = coll_word(op);
+    if (!known) {
+        diag_error(r->d, plan_from_set(q->loc) ? "E0212" : "E0201", q->loc, near_collective(r, op),
+                   "unknown collective '%s'", op);
         return false;
     }
+    c->op = known->op;
     if (!open) return true;
     if (!close || close[1] || close == open + 1) {
         diag_error(r->d, "E0201", q->loc, "all_gather(tp): 2, or all_gather: 2 for any axis",

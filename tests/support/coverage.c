@@ -33,7 +33,6 @@ static const struct {
     {"model.weights_names: torchtune", "needs a file with such names: test_weights"},
     {"model.weights_names: megatron", "needs a file with such names: test_weights"},
     {"model.weights_names: gguf", "needs a file with such names: test_weights"},
-    {"send", "comes with pipelines"},
 };
 static const char *why_not(const char *name) {
     for (size_t i = 0; i < sizeof excused / sizeof *excused; i++) {

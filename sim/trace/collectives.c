@@ -1,0 +1,16 @@
+/* The table of collectives. See collectives.h. */
+#include "trace/collectives.h"
+#include <string.h>
+
+static const CollWord rows[] = {
+    {"all_gather", "AllGather", "AG", "×", 1}, {"reduce_scatter", "ReduceScatter", "RS", "÷", 1},
+    {"all_reduce", "AllReduce", "AR", "", 2},  {"all_to_all", "AllToAll", "A2A", "", 1},
+    {"broadcast", "Broadcast", "BC", "", 0},   {"send", "Send", "P2P", "", 0},
+    {"recv", "Receive", "P2P", "", 0},         {NULL, NULL, NULL, NULL, 0}};
+
+const CollWord *coll_table(void) { return rows; }
+const CollWord *coll_word(const char *op) {
+    for (const CollWord *w = rows; op && w->op; w++)
+        if (!strcmp(op, w->op)) return w;
+    return NULL;
+}

@@ -1,0 +1,17 @@
+/* The collectives that a record may name: how people write them, and the rounds that they take.
+ * Whoever reads, writes, draws or times them asks this table. Refuses to know layouts: when a
+ * change of placement is which of them, the planner says (layout/redistribute.h). */
+#ifndef SP_TRACE_COLLECTIVES_H
+#define SP_TRACE_COLLECTIVES_H
+
+typedef struct {
+    const char *op, *name, *code; /* "all_gather", "AllGather", "AG" */
+    const char *effect;           /* on the length of the dim: "×" "÷" "" */
+    int rounds;                   /* times n - 1 messages one after the other; 0: one in all */
+} CollWord;
+
+/* The row of an op, NULL if it is none that is known; a foreign trace may name any. */
+const CollWord *coll_word(const char *op);
+/* All of them, ended by an op of NULL. */
+const CollWord *coll_table(void);
+#endif

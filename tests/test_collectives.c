@@ -1,0 +1,85 @@
+/* A kind of move is whole: what the planner may insert has all its rows, in the table of kinds, in
+ * that of records' words, and in those of the command line and of figures. A new kind without one
+ * of them fails here, and not in somebody's picture. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "cli/words.h"
+#include "cost/cost.h"
+#include "layout/redistribute.h"
+#include "render/storyboard/story.h"
+#include "support/support.h"
+#include "trace/collectives.h"
+#include <string.h>
+
+/* Who needs others sends, who sends needs others, and a sum is no exchange. */
+static void test_kinds(void **state) {
+    (void)state;
+    for (int i = 0; i < MOVE_KINDS; i++) {
+        MoveKind k = (MoveKind)i;
+        assert_non_null(move_name(k));
+        assert_int_equal(move_communicates(k), move_source(k) != FROM_OWN);
+        assert_int_equal(move_sends(k) == SENDS_PIECES, move_gathers(k) && move_cuts(k));
+        assert_int_equal(move_sends(k) == SENDS_PART, move_reduces(k) && move_cuts(k));
+        assert_int_equal(move_sends(k) == SENDS_BLOCK, move_gathers(k) && !move_cuts(k));
+    }
+}
+static const Term *term_named(const char *name) {
+    for (const Term *t = cli_terms; t->name; t++)
+        if (!strcmp(t->name, name)) return t;
+    return NULL;
+}
+/* A trace of one collective over two ranks. */
+static Trace *trace_of(Arena *a, const char *op) {
+    Trace *t = trace_new(a);
+    t->ranks = 2;
+    *ARENA_PUSH(a, t->collectives, t->n_collectives, t->cap_collectives) =
+        (TraceCollective){.op = op,
+                          .axis = "tp",
+                          .axes = "tp",
+                          .groups = {1, 0, {2}, {1}, {0}, {0}},
+                          .value = "x",
+                          .value_step = -1,
+                          .subject = {OF_ITSELF, "x"},
+                          .pass = PHASE_FORWARD,
+                          .layer = -1,
+                          .dim = -1};
+    return t;
+}
+static const char *name_in_time(Arena *a, const char *op) {
+    Trace *t = trace_of(a, op);
+    static const Hardware h = {.name = "test",
+                               .flops_f32 = 1,
+                               .memory_bandwidth = 1,
+                               .intra_bandwidth = 1,
+                               .inter_bandwidth = 1,
+                               .gpus_per_node = 8};
+    cost_simulate(t, &h);
+    return t->n_events ? t->events[0].name : "";
+}
+static void test_words(void **state) {
+    (void)state;
+    for (int i = 0; i < MOVE_KINDS; i++) {
+        if (!move_communicates((MoveKind)i)) continue;
+        Arena *a = arena_new();
+        const char *op = move_name((MoveKind)i);
+        const CollWord *w = coll_word(op);
+        const Term *term = term_named(op);
+        if (!w || !term || term->kind != TERM_COLLECTIVE)
+            fail_msg("%s: no row in %s", op, w ? "cli/terms.c" : "trace/collectives.c");
+        assert_non_null(strstr(term->also, w->name)); /* explain AllGather */
+        Diags *d = diags_new(a);
+        RenderOptions o = {.part = op};
+        Story s = {0};
+        ViewCall call = {.t = trace_of(a, op), .d = d, .o = &o, .arena = a};
+        if (!story_prepare(&call, &s)) fail_msg("%s: no ring in the storyboard", op);
+        assert_string_equal(name_in_time(a, op), arena_printf(a, "%s x", w->code));
+        arena_free(a);
+    }
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_words)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

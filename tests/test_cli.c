@@ -1145,6 +1145,34 @@ static void test_one_rank(void **state) {
     expect_code(r, 0, "all_reduce(tp)", NULL);
     expect_code(RUN("shapes", plan, "-v"), 0, "all_gather(dp)", NULL);
 }
+/* A key that a config.json leaves out means what its family's class in transformers has. */
+static void test_config_defaults(void **state) {
+    (void)state;
+    static const char *const rows[][3] = {
+        /* model_type, further keys, shape of k_proj on one rank */
+        {"llama", "", "[256, 512]"},   /* all 16 heads of 32 */
+        {"mistral", "", "[128, 512]"}, /* 8 heads */
+        {"mistral", "\"num_key_value_heads\": null,", "[256, 512]"},
+        {"mistral", "\"num_key_value_heads\": 4,", "[64, 512]"},
+        {"qwen3", "\"num_key_value_heads\": 4,", "[256, 512]"}, /* heads of 128 */
+        {"qwen3", "\"num_key_value_heads\": 4, \"head_dim\": 64,", "[128, 512]"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *config = put(
+            "config.json", arena_printf(arena,
+                                        "{\"model_type\": \"%s\", %s \"hidden_size\": 512, "
+                                        "\"intermediate_size\": 96, \"num_attention_heads\": 16, "
+                                        "\"num_hidden_layers\": 1, \"vocab_size\": 128}",
+                                        rows[i][0], rows[i][1]));
+        Ran r = RUN("params", config, "--tp", "2", "--full", "--format", "csv");
+        const char *at = strstr(r.out, "k_proj.weight"), *end = at ? strchr(at, '\n') : NULL;
+        assert_non_null(end);
+        const char *line = arena_strndup(arena, at, (size_t)(end - at));
+        if (!strstr(line, rows[i][2])) print_error("row %zu: %s\n", i, line);
+        assert_non_null(strstr(line, rows[i][2]));
+        done(r);
+    }
+}
 /* Where groups are unequal, each class of ranks says what it sends itself. */
 static void test_unequal_times(void **state) {
     (void)state;
@@ -1599,6 +1627,7 @@ int main(void) {
         TEST(test_diff_settings),
         TEST(test_diff_settings_of_models),
         TEST(test_one_rank),
+        TEST(test_config_defaults),
         TEST(test_unequal_times),
         TEST(test_structure),
         TEST(test_run),

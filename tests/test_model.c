@@ -1073,6 +1073,8 @@ static void test_config_without_type(void **state) {
     p->inline_config = "{\"model_type\": \"gpt2\"}";
     must_fail(a, p, "E0207", "gpt2");
     p->inline_config = "{\"model_type\": \"qwen2\"}"; /* the plan may say it */
+    must_fail(a, p, "E0307", "32 key/value heads"); /* what the class has where a file is silent */
+    p->inline_config = "{\"model_type\": \"qwen2\", \"num_key_value_heads\": 2}";
     assert_true(must_build(a, p)->dims.q_bias);
     p->hf_config = NULL; /* and keys written in a plan are this program's own model */
     p->inline_config = arena_strdup(a, strstr(text, "\"hidden_size\"") - 1);

@@ -232,6 +232,7 @@ static void read_object(Config *c, const Json *o, const Key *table, int n, bool 
 
 static void read_value(Config *c, const Key *k, const Json *v) {
     void *at = (char *)c->raw + k->at;
+    if (v->kind == JSON_NULL && k->at == AT(K) && k->kind == KEY_INT) c->raw->no_kv_heads = true;
     if (v->kind == JSON_NULL && k->kind != KEY_COUNT) return; /* as if it were absent */
     switch (k->kind) {
     case KEY_HARMLESS: break;
@@ -481,6 +482,11 @@ static void set_rope(Config *c, const Family *f, const Raw *r, ModelDims *m) {
                m->rope_type);
 }
 
+/* As Hugging Face: null is the number of query heads, a file without the key means its family's. */
+static int64_t kv_heads(const Config *c, const Family *f, const Raw *r) {
+    if (r->K != UNSET) return r->K;
+    return c->file && f->kv_heads && !r->no_kv_heads ? f->kv_heads : r->H;
+}
 static void set_sizes(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     const Required required[] = {{"hidden_size", r->D},
                                  {"intermediate_size", r->F},
@@ -494,12 +500,16 @@ static void set_sizes(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     m->L = r->L;
     m->H = r->H;
     m->V = r->V;
-    m->K = r->K == UNSET ? r->H : r->K;
+    m->K = kv_heads(c, f, r);
     m->max_positions = r->max_positions == UNSET ? 0 : r->max_positions;
     m->eps = r->eps > 0 ? r->eps : f->eps;
     config_layer_kinds(c, f, r, m);
     if (f->has & HAS_LATENT) {
         config_latent(c, r, m);
+        return;
+    }
+    if (r->d == UNSET && c->file && f->head_dim) {
+        m->d = f->head_dim;
         return;
     }
     if (r->d == UNSET && r->D % r->H)

@@ -37,6 +37,7 @@ typedef struct {
     const Json *rotates, *experts, *layer_types; /* lists of a file */
     MetKey met[MAX_MET];
     int n_met;
+    bool no_kv_heads; /* num_key_value_heads is null */
     bool windowed; /* sliding_window has a value; whether it acts depends on use_sliding_window */
     Loc windowed_loc;
 } Raw;
@@ -53,6 +54,8 @@ typedef struct {
     RopeOrder order;
     double eps, theta;
     const char *ffn;
+    /* what a file that has no such key means; 0: num_attention_heads, hidden_size by heads */
+    int64_t kv_heads, head_dim;
 } Family;
 
 /* One config being read. */

@@ -143,6 +143,9 @@ static const struct {
      "dim 2 is cut over tp, not dim 1: the block of another dim"},
     {SLICE, "at: identity of grad.layers.0.o_proj, scale: 4", "grad.layers.0.o_proj",
      "exactly 4 times too large, and tp has that size: it is counted once for each rank of tp"},
+    {SLICE, "at: layers.0.mlp.gate, scale: 1.0000002", "layers.0.mlp.gate", /* on all ranks */
+     "it differs by no more than rounding from what the op gives: another kernel, precision or "
+     "order of the sum"},
     {SHARES, "at: keep_first of net2.bias, do: drop", "net2.bias",
      "it is whole on every rank instead of on one: the sum over tp counts it 4 times"},
     /* gradients: over several axes, over one of several */

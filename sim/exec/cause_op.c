@@ -53,8 +53,8 @@ static const char *from_its_inputs(StoryCase *c) {
 }
 static const char *op_rounding(StoryCase *c) {
     return computed(c, AT_GLOBAL, 1, c->tol * 16)
-               ? "it differs by no more than rounding from what the op gives, on some ranks only: "
-                 "another kernel or order"
+               ? "it differs by no more than rounding from what the op gives: another kernel, "
+                 "precision or order of the sum"
                : NULL;
 }
 static const char *counted_here(StoryCase *c) {

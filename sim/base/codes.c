@@ -98,7 +98,9 @@ const DiagCode diag_codes[] = {
      "Keep one of them."},
     {"E0216", 3, "a name that cannot be used",
      "Names of axes and groups are letters, digits and _, starting with a letter, and no group is "
-     "called like an axis: shapes such as [B/dp, S/(cp*sp), D] could not be read otherwise."},
+     "called like an axis: shapes such as [B/dp, S/(cp*sp), D] could not be read otherwise. "
+     "`layer_names` of an mlp name its values too, so none is called as a value that is there "
+     "without it (input, act1, loss, grad), as another layer, or as something inside one."},
     {"E0217", 3, "a plan that only an execution could tell",
      "A framework's file is read as data and never executed: conditions, loops over other things "
      "than the layers, calls of functions of its own, f-strings and arithmetic are refused. Write "

@@ -80,7 +80,8 @@ test: deps-mpi
 	@$(MAKE) --no-print-directory -j2 shardproof tests
 	sh tests/run.sh $(BUILD)/tests
 .PHONY: tests
-tests: $(TESTS) $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so plugins
+# test_rooms reads what each object defines, main.o too
+tests: $(TESTS) $(BUILD)/sim/cli/main.o $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so plugins
 # makes allocations and file operations of the real binary fail (LD_PRELOAD); never built with a sanitizer
 $(BUILD)/tests/trip.so: tests/trip/trip.c
 	@mkdir -p $(@D)

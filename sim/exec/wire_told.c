@@ -58,6 +58,14 @@ static void tell_held(Engine *engine, const Exec *own, const Tensor *held, Dtype
     if (!lies) own->host->release(own->host, packed.p);
     own->dev->done(own->dev, &host);
 }
+/* Of what was told, what nobody took: another rank's block has its bytes, or the step only gave its
+ * input another name. */
+static void forget(WireTold *o) {
+    for (int64_t r = 0; r < o->ranks; r++) {
+        if (o->block[r].p) o->host->release(o->host, o->block[r].p);
+        o->block[r].p = NULL;
+    }
+}
 static void hear(WireTold *o, Engine *engine, const Exec *own, int64_t es) {
     int n = (int)o->ranks - 1;
     Shape *s = base_malloc(base_mul((size_t)o->ranks, sizeof *s));
@@ -81,6 +89,7 @@ void wire_tell(WireTold *o, Engine *engine, const Exec *own, int val) {
         tell_held(engine, own, held, dt);
         return;
     }
+    forget(o);
     Tensor mine = packed_copy(own, held, dt);
     o->host = own->host;
     o->block[0] = mine;
@@ -131,10 +140,7 @@ static bool share(Wire *w, Exec *e, int out, const WireBlocks *b) {
         st->which[rank] = (uint32_t)own;
     }
     tuplemap_close(&map);
-    for (int64_t rank = 0; rank < o->ranks; rank++) {
-        o->host->release(o->host, o->block[rank].p);
-        o->block[rank].p = NULL;
-    }
+    forget(o);
     return true;
 }
 static void which_key(void *arg, int64_t rank, int64_t *key) { *key = ((uint32_t *)arg)[rank]; }
@@ -155,8 +161,7 @@ WireTold *wire_told_new(int64_t ranks) {
     return o;
 }
 void wire_told_free(WireTold *o) {
-    for (int64_t r = 0; o && r < o->ranks; r++)
-        if (o->block[r].p) o->host->release(o->host, o->block[r].p);
+    if (o) forget(o);
     if (o) free(o->block);
     free(o);
 }

@@ -56,8 +56,7 @@ static int64_t block_bytes_of(const Exec *e, int v, int64_t rank) {
 static int64_t block_bytes(const Exec *e, int v, int64_t rank) {
     const Val *x = owner(e->p, &e->p->val[v]);
     bool view = x != &e->p->val[v]; /* of zigzag order: virtual ranks have a copy of their part */
-    if (view || x->step < 0 || x->list >= 0)
-        return block_bytes_of(e, (int)(x - e->p->val), rank);
+    if (view || x->step < 0 || x->list >= 0) return block_bytes_of(e, (int)(x - e->p->val), rank);
     const Local *l = exec_local(e, v, rank);
     return l->buf->bytes > 1 ? (int64_t)l->buf->bytes : 0; /* an empty one has a byte */
 }

@@ -5,7 +5,9 @@
  * held against differences in test_rows. */
 #include "support/random_plan.h"
 #include "support/support.h"
+#include "base/file.h"
 #include "ops/op.h"
+#include <glob.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -308,6 +310,27 @@ static void test_dispatchers(void **state) {
         arena_free(a);
     }
 }
+/* The shipped plans of whole families: too tall for some pages, so the gallery does not draw them.
+ */
+static void test_model_plans(void **state) {
+    (void)state;
+    glob_t g = {0};
+    assert_int_equal(glob("plans/models/*.yaml", 0, NULL, &g), 0);
+    assert_int_equal(g.gl_pathc, 4);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        Arena *a = arena_new();
+        Diags *d = diags_new(a);
+        size_t n;
+        const char *text = file_read(a, d, g.gl_pathv[i], 1 << 20, (Loc){0}, &n);
+        bool large = strstr(g.gl_pathv[i], "2048") != NULL;
+        assert_non_null(text);
+        PlanRun r = plan_run(a, g.gl_pathv[i], text, !large);
+        if (!r.t || r.rep.exit) run_print(&r);
+        assert_true(r.t && !r.rep.exit && (large || !strcmp(r.t->verdict, "equivalent")));
+        arena_free(a);
+    }
+    globfree(&g);
+}
 /* A buffer has no gradient, is no part of FSDP, and training goes on with it. */
 static void test_selection_bias(void **state) {
     (void)state;
@@ -386,7 +409,7 @@ int main(void) {
         cmocka_unit_test(test_groups),          cmocka_unit_test(test_golden_models),
         cmocka_unit_test(test_features_matter), cmocka_unit_test(test_families),
         cmocka_unit_test(test_dispatchers),     cmocka_unit_test(test_selection_bias),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_model_plans),     cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

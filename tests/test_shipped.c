@@ -53,6 +53,7 @@ static void test_lists(void **state) {
     Ended e = RUN(a, elsewhere, "list", "plans", "--format", "csv");
     assert_int_equal(e.code, 0);
     int rows = -1, files = child_count("plans", ".yaml") + child_count("plans/bugs", ".yaml") +
+                           child_count("plans/models", ".yaml") +
                            child_count("plans/shape-only", ".yaml");
     for (char *line = strtok(e.out, "\n"); line; line = strtok(NULL, "\n"), rows++) {
         char *comma = strchr(line, ',');

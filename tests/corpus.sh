@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.." || exit 2
 folder=$(mktemp -d) || exit 2
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
-views='block timeline overview shards memory errors storyboard mesh routing'
+views=$("$new" list views | sed '1d;s/ .*//')
 
 # Takes the keys of DROP out of a trace: text, number, truth value, list without lists.
 plain() {

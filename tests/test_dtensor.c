@@ -15,15 +15,6 @@ static int count(const PlanRun *r, const char *code) {
     for (int i = 0; i < r->d->n; i++) n += !strcmp(r->d->item[i].code, code);
     return n;
 }
-static const Diag *find(const PlanRun *r, const char *code, const char *says) {
-    for (int i = 0; i < r->d->n; i++) {
-        const Diag *d = &r->d->item[i];
-        if (!strcmp(d->code, code) &&
-            (strstr(d->message, says) || (d->hint && strstr(d->hint, says))))
-            return d;
-    }
-    return NULL;
-}
 
 /* ---- dims that do not divide ---- */
 #define SIZES(f, v)                                                                                \
@@ -129,7 +120,7 @@ static void test_uneven(void **state) {
         Arena *a = arena_new();
         PlanRun r = plan_good(a, uneven[i].text, true); /* here it is legal, and right */
         if (count(&r, "N0006") != uneven[i].n ||
-            (uneven[i].says && !find(&r, "N0006", uneven[i].says))) {
+            (uneven[i].says && !run_diag(&r, "N0006", uneven[i].says))) {
             run_print(&r);
             print_error("%s: %d notes, wanted %d saying '%s'\n", uneven[i].what, count(&r, "N0006"),
                         uneven[i].n, uneven[i].says ? uneven[i].says : "");
@@ -198,7 +189,7 @@ static void test_mixed(void **state) {
     for (size_t i = 0; i < sizeof mixed / sizeof mixed[0]; i++) {
         Arena *a = arena_new();
         PlanRun r = plan_run(a, "mixed.yaml", mixed[i].text, false);
-        const Diag *d = find(&r, "E0408", mixed[i].says);
+        const Diag *d = run_diag(&r, "E0408", mixed[i].says);
         if (!d || d->loc.line != mixed[i].line || r.t || r.rep.exit != 1) {
             run_print(&r);
             fail_msg("row %zu: E0408 at line %d saying '%s'", i, mixed[i].line, mixed[i].says);
@@ -379,13 +370,13 @@ static void test_label_of_a_dtensor(void **state) {
             PlanRun r =
                 plan_run(a, "hook.yaml",
                          arena_printf(a, "%s%s", text, declared ? "trust: declared\n" : ""), true);
-            const Diag *d = find(&r, "N0013", plain ? "" : labels[i].says);
+            const Diag *d = run_diag(&r, "N0013", plain ? "" : labels[i].says);
             const char *verdict = r.t ? r.t->verdict : "refused";
             bool ok = plain
                           ? !d && strcmp(verdict, "equivalent") != 0
                           : d && d->loc.line == labels[i].line && !strcmp(verdict, "equivalent") &&
                                 !count(&r, "N0001") && !count(&r, "N0008");
-            ok &= plain || !labels[i].also || find(&r, "N0013", labels[i].also);
+            ok &= plain || !labels[i].also || run_diag(&r, "N0013", labels[i].also);
             if (!ok) run_print(&r);
             if (!ok) fail_msg("row %zu, %s, %s", i, plain ? "plain" : "DTensors", verdict);
             arena_free(a);
@@ -440,7 +431,7 @@ static void test_idle_label(void **state) {
                      "  layers.*.feed_forward.w2: rowwise\n%s",
             lines[i]);
         PlanRun r = plan_run(a, "idle.yaml", text, false);
-        assert_non_null(find(&r, "E0402", ""));
+        assert_non_null(run_diag(&r, "E0402", ""));
         r = plan_good(a, arena_printf(a, "%strust: declared\n", text), true);
         assert_string_equal(r.t->verdict, "equivalent");
         arena_free(a);

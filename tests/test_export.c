@@ -23,16 +23,6 @@ static int teardown(void **state) {
     arena_free(arena);
     return 0;
 }
-static const char *printed(const Diags *d) {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    diags_print(d, f, false);
-    fclose(f);
-    const char *copy = arena_strdup(arena, text);
-    free(text);
-    return copy;
-}
 
 /* ---- a program as text ---- */
 /* Steps without their numbers and operands' names: those are of the naming scheme. `sp` is another
@@ -91,7 +81,7 @@ static const char *back(const char *text, const char *exported) {
                       .ep = -1,
                       .dir = "."};
     ImportedPlan p = import_plan(arena, d, &in);
-    if (!p.text) fail_msg("%s\nis not imported:\n%s", exported, printed(d));
+    if (!p.text) fail_msg("%s\nis not imported:\n%s", exported, diags_text(arena, d));
     Str out = str_new(arena);
     add_lines(&out, text, false);
     add_lines(&out, p.text, true);
@@ -108,7 +98,7 @@ static Exported export_to_torch(const char *file, const char *text) {
     }
     const char *py = export_plan(arena, r.d, r.rep.plan, "torch");
     assert_int_equal(py != NULL, diags_errors(r.d) == 0);
-    return (Exported){py, printed(r.d)};
+    return (Exported){py, diags_text(arena, r.d)};
 }
 static void round_trip(const char *file, const char *text) {
     Exported x = export_to_torch(file, text);
@@ -160,7 +150,7 @@ static const char *read_plan(const char *file) {
     Diags *d = diags_new(arena);
     size_t n;
     const char *text = file_read(arena, d, file, 1 << 20, (Loc){0}, &n);
-    if (!text) fail_msg("%s", printed(d));
+    if (!text) fail_msg("%s", diags_text(arena, d));
     return text;
 }
 static void test_shipped(void **state) {

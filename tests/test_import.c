@@ -30,16 +30,6 @@ typedef struct {
     Diags *d;
     const char *said; /* diagnostics as printed */
 } Imported;
-static const char *printed(const Diags *d) {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    diags_print(d, f, false);
-    fclose(f);
-    const char *copy = arena_strdup(arena, text);
-    free(text);
-    return copy;
-}
 static Imported import_with(ImportInput in, const char *text) {
     Imported r = {.d = diags_new(arena)};
     in.text = text;
@@ -47,7 +37,7 @@ static Imported import_with(ImportInput in, const char *text) {
     in.dir = ".";
     if (!in.tp) in.tp = in.ep = -1;
     r.plan = import_plan(arena, r.d, &in);
-    r.said = printed(r.d);
+    r.said = diags_text(arena, r.d);
     return r;
 }
 /* Does the plan hold each of these lines, without its comment? */
@@ -302,11 +292,11 @@ static void test_places(void **state) {
     Imported r = torch("tp=2", "p = {\n    'layers.*.attention.wq': ColwiseParallel(),\n"
                                "    'layers.*.atention.wk': ColwiseParallel(),\n}\n");
     PlanRun run = run_plan(&r, false);
-    assert_non_null(strstr(printed(run.d), "plan.py:3:5: error: "));
+    assert_non_null(strstr(diags_text(arena, run.d), "plan.py:3:5: error: "));
     /* a label that is not true: the residual is whole, the norm takes it for cut */
     r = torch("tp=2", "{'layers.*.attention_norm':\n   SequenceParallel(use_local_output=True)}");
     run = run_plan(&r, false);
-    const char *said = printed(run.d);
+    const char *said = diags_text(arena, run.d);
     assert_true(strstr(said, "plan.py:2:4: error: ") || strstr(said, "plan.py:1:2: error: "));
     assert_non_null(strstr(said, "[E0402]"));
     /* what no line leads to is said of their file too; trust: declared does as PyTorch does */
@@ -320,8 +310,8 @@ static void test_places(void **state) {
         pipeline_run(arena, run.d, (PlanText){"imported.yaml", r.plan.text, r.plan.n, &declared, 1},
                      &o, &run.rep);
     assert_string_equal(run.t->verdict, "different");
-    assert_null(strstr(printed(run.d), "imported.yaml"));
-    assert_non_null(strstr(printed(run.d), "plan.py"));
+    assert_null(strstr(diags_text(arena, run.d), "imported.yaml"));
+    assert_non_null(strstr(diags_text(arena, run.d), "plan.py"));
 }
 /* Every dense record's plan.json is imported; those about experts, and those whose model is none of
  * this version's, are refused by name. */

@@ -17,16 +17,6 @@
 #define TIED                                                                                       \
     MODEL(", tie_word_embeddings: true") "data: {sequence: 6, dtype: f64}\npass: backward\n"
 
-static const Diag *find(const PlanRun *r, const char *code, const char *says) {
-    for (int i = 0; i < r->d->n; i++) {
-        const Diag *d = &r->d->item[i];
-        if (!strcmp(d->code, code) &&
-            (strstr(d->message, says) || (d->hint && strstr(d->hint, says))))
-            return d;
-    }
-    return NULL;
-}
-
 /* ---- tied tables ---- */
 /* A line on either module, or one on each that agree, lays the one table. */
 static void test_tied_table(void **state) {
@@ -86,7 +76,7 @@ static void test_tied_twice(void **state) {
         PlanRun r = plan_run(
             a, "tied.yaml",
             arena_printf(a, TIED "mesh: %s\nplan:\n%s", rows[i].mesh, rows[i].lines), false);
-        const Diag *d = find(&r, "E0210", rows[i].says);
+        const Diag *d = run_diag(&r, "E0210", rows[i].says);
         if (!d || d->loc.line != rows[i].line + 1 || r.t || r.rep.exit != 1) {
             run_print(&r);
             fail_msg("row %zu: E0210 at line %d saying '%s'", i, rows[i].line + 1, rows[i].says);
@@ -104,8 +94,8 @@ static void test_tied_twice(void **state) {
                                              "model.embed_tokens: embedding_colwise\n",
         false);
     const Diag *d =
-        find(&r, "E0210",
-             "line 'lm_head' as [V/tp, D]"); /* a recipe's line is shown by the plan's own */
+        run_diag(&r, "E0210",
+                 "line 'lm_head' as [V/tp, D]"); /* a recipe's line is shown by the plan's own */
     assert_true(d && d->loc.line == 6);
     arena_free(a);
 }

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include "support/support.h"
 #include <stdlib.h>
 #include <string.h>
 #include <math.h>
@@ -38,21 +39,10 @@ static Plan *new_plan(Arena *a) {
     return p;
 }
 
-/* The path of a golden file; a missing one ends the test. */
-static const char *golden(Arena *a, const char *name, const char *file) {
-    static const char *const roots[] = {"tests/golden/hf", "../shared/golden/hf"};
-    for (int i = 0; i < 2; i++) {
-        const char *path = arena_printf(a, "%s/%s/%s", roots[i], name, file);
-        if (!access(path, R_OK)) return path;
-    }
-    fail_msg("golden file %s/%s is missing", name, file);
-    return NULL;
-}
-
 static Plan *golden_plan(Arena *a, const char *name, const char *config) {
     Plan *p = new_plan(a);
-    p->hf_config = golden(a, name, config);
-    p->inputs = golden(a, name, "values.safetensors");
+    p->hf_config = golden_path(a, "hf/%s/%s", name, config);
+    p->inputs = golden_path(a, "hf/%s/%s", name, "values.safetensors");
     p->layers_last = -1;
     p->parts = ALL_PARTS;
     return p;
@@ -110,8 +100,8 @@ static void test_golden_shapes(void **state) {
     for (int c = 0; c < N_CASES; c++) {
         Arena *a = arena_new();
         Model *m = must_build(a, golden_plan(a, cases[c], "config.json"));
-        SafeTensors *st =
-            st_open(a, diags_new(a), golden(a, cases[c], "values.safetensors"), (Loc){0});
+        SafeTensors *st = st_open(
+            a, diags_new(a), golden_path(a, "hf/%s/%s", cases[c], "values.safetensors"), (Loc){0});
         assert_non_null(st);
         int found = 0;
         for (int i = 0; i < st->n; i++) {
@@ -125,7 +115,8 @@ static void test_golden_shapes(void **state) {
         }
         assert_true(found >= 9);
         st_close(st);
-        st = st_open(a, diags_new(a), golden(a, cases[c], "model.safetensors"), (Loc){0});
+        st = st_open(a, diags_new(a), golden_path(a, "hf/%s/%s", cases[c], "model.safetensors"),
+                     (Loc){0});
         assert_non_null(st);
         int params = 0;
         int64_t numbers = 0;
@@ -163,8 +154,8 @@ static void test_golden_frequencies(void **state) {
     for (int c = 0; c < N_CASES; c++) {
         Arena *a = arena_new();
         Model *m = must_build(a, golden_plan(a, cases[c], "config.json"));
-        SafeTensors *st =
-            st_open(a, diags_new(a), golden(a, cases[c], "values.safetensors"), (Loc){0});
+        SafeTensors *st = st_open(
+            a, diags_new(a), golden_path(a, "hf/%s/%s", cases[c], "values.safetensors"), (Loc){0});
         const StTensor *s = st_find(st, "rope.inv_freq");
         if (s) { /* trimmed copies may lack it */
             double want[64];
@@ -226,7 +217,7 @@ static void test_golden_values(void **state) {
     for (int c = 0; c < N_CASES; c++) {
         Arena *a = arena_new();
         Plan *p = golden_plan(a, cases[c], "config.json");
-        p->weights = golden(a, cases[c], "model.safetensors");
+        p->weights = golden_path(a, "hf/%s/%s", cases[c], "model.safetensors");
         Model *m = must_build(a, p);
         void **v = run_graph(a, p, m);
         SafeTensors *st = st_open(a, diags_new(a), p->inputs, (Loc){0});
@@ -653,7 +644,7 @@ static void test_padding(void **state) {
             p->sequence = 7;
         } else {
             p = golden_plan(a, "qwen3", "config.json"); /* a tied table */
-            p->weights = golden(a, "qwen3", "model.safetensors");
+            p->weights = golden_path(a, "hf/%s/%s", "qwen3", "model.safetensors");
         }
         p->parts = ALL_PARTS;
         p->pass = PASS_BACKWARD;
@@ -690,7 +681,7 @@ static void test_toy_losses(void **state) {
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         Arena *a = arena_new();
         Plan *p = new_plan(a);
-        p->inputs = golden(a, arena_printf(a, "../toy/%s", runs[i].run), "values.safetensors");
+        p->inputs = golden_path(a, "toy/%s/values.safetensors", runs[i].run);
         p->weights = p->inputs;
         p->weights_prefix = "initial.";
         p->kind = "mlp";

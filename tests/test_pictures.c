@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
+#include "support/pictures.h"
 #include "support/support.h"
 #include <math.h>
 #include <stdlib.h>
@@ -24,19 +25,6 @@ static const char train[] =
     "data_parallel: {mode: fsdp, axis: dp*cp}\npass: train\n"
     "optimizer: {name: adamw, lr: 0.01, weight_decay: 0.1, clip: 0.5, steps: 5}\n";
 
-/* The words of the texts of an SVG, one text per line. */
-static const char *svg_words(Arena *a, const char *s) {
-    Str out = str_new(a);
-    for (const char *t = strstr(s, "<text"); t; t = strstr(t + 5, "<text")) {
-        const char *end = strstr(t, "</text>");
-        for (const char *p = t; p < end;) {
-            if (*p == '<') p = strchr(p, '>') + 1;
-            else str_addn(&out, p++, 1);
-        }
-        str_add(&out, "\n");
-    }
-    return out.s;
-}
 static const char *words_of(Arena *a, const Trace *t, RenderOptions o) {
     Diags *d = diags_new(a);
     size_t n;
@@ -44,14 +32,6 @@ static const char *words_of(Arena *a, const Trace *t, RenderOptions o) {
     if (!s) diags_print(d, stderr, false);
     assert_non_null(s);
     return svg_words(a, s);
-}
-static void says(const char *words, const char *what) {
-    if (!strstr(words, what)) print_message("missing: %s\nin: %s\n", what, words);
-    assert_non_null(strstr(words, what));
-}
-static void says_not(const char *words, const char *what) {
-    if (strstr(words, what)) print_message("has: %s\nin: %s\n", what, words);
-    assert_null(strstr(words, what));
 }
 static RenderOptions view(const char *name) {
     return (RenderOptions){.view = name, .rank = -1, .layer = -1};

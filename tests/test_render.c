@@ -15,6 +15,7 @@
 #include "render/render.h"
 #include "render/furniture/ring.h"
 #include "render/scene/scene.h"
+#include "support/pictures.h"
 #include "support/support.h"
 #include <math.h>
 #include <stdio.h>
@@ -364,27 +365,28 @@ static void whole_block(Fix *f, const Lay *l) {
     mlp_half(f, l);
 }
 
+/* Batch over dp, sequence over cp and between the blocks over sp, heads and widths over tp. */
+static const Lay dp_cp_tp = {"[B/dp, S/(cp*sp), D]",
+                             "[B/dp, S/cp, D]",
+                             "[B/dp, S/cp, H*d/tp]",
+                             "[B/dp, S/cp, K*d/tp]",
+                             "[B/dp, S/cp, H/tp, d]",
+                             "[B/dp, S/cp, K/tp, d]",
+                             "[B/dp, S, K/tp, d]",
+                             "[B/dp, S/cp, H*d/tp]",
+                             "[B/dp, S/cp, F/tp]",
+                             true,
+                             true,
+                             false,
+                             false};
 static Trace *llama_dp2_cp2_tp2(Arena *a) {
-    static const Lay l = {"[B/dp, S/(cp*sp), D]",
-                          "[B/dp, S/cp, D]",
-                          "[B/dp, S/cp, H*d/tp]",
-                          "[B/dp, S/cp, K*d/tp]",
-                          "[B/dp, S/cp, H/tp, d]",
-                          "[B/dp, S/cp, K/tp, d]",
-                          "[B/dp, S, K/tp, d]",
-                          "[B/dp, S/cp, H*d/tp]",
-                          "[B/dp, S/cp, F/tp]",
-                          true,
-                          true,
-                          false,
-                          false};
     Fix f = fix_new(a, "llama3-8b-dp2-cp2-tp2-sp", "llama3-8b");
     fix_axis(&f, "dp", 2);
     fix_axis(&f, "cp", 2);
     fix_axis(&f, "tp", 2);
     fix_group(&f, "sp", "tp");
     llama_dims(&f, 2, 8192);
-    whole_block(&f, &l);
+    whole_block(&f, &dp_cp_tp);
     return f.t;
 }
 
@@ -450,26 +452,13 @@ static Trace *llama_single(Arena *a) {
 }
 
 static Trace *llama_8192(Arena *a) {
-    static const Lay l = {"[B/dp, S/(cp*sp), D]",
-                          "[B/dp, S/cp, D]",
-                          "[B/dp, S/cp, H*d/tp]",
-                          "[B/dp, S/cp, K*d/tp]",
-                          "[B/dp, S/cp, H/tp, d]",
-                          "[B/dp, S/cp, K/tp, d]",
-                          "[B/dp, S, K/tp, d]",
-                          "[B/dp, S/cp, H*d/tp]",
-                          "[B/dp, S/cp, F/tp]",
-                          true,
-                          true,
-                          false,
-                          false};
     Fix f = fix_new(a, "llama3-405b-dp64-cp16-tp8", "llama3.1-405b");
     fix_axis(&f, "dp", 64);
     fix_axis(&f, "cp", 16);
     fix_axis(&f, "tp", 8);
     fix_group(&f, "sp", "tp");
     llama_dims(&f, 2048, 131072);
-    whole_block(&f, &l);
+    whole_block(&f, &dp_cp_tp);
     return f.t;
 }
 
@@ -1002,23 +991,6 @@ static void links_are_links(void **state) {
     assert_non_null(link);
     assert_non_null(strstr(link, "inside</text>"));
     assert_true(strstr(link, "inside</text>") < strstr(link, "</g></a>"));
-}
-
-/* The words of an SVG: what stands between the tags of <text>, one text per line. */
-static const char *svg_words(Arena *a, const char *s) {
-    Str out = str_new(a);
-    for (const char *t = strstr(s, "<text"); t; t = strstr(t + 5, "<text")) {
-        const char *end = strstr(t, "</text>");
-        for (const char *p = t; p < end;) {
-            if (*p == '<') p = strchr(p, '>') + 1;
-            else if (!strncmp(p, "&amp;", 5)) str_add(&out, "&"), p += 5;
-            else if (!strncmp(p, "&lt;", 4)) str_add(&out, "<"), p += 4;
-            else if (!strncmp(p, "&gt;", 4)) str_add(&out, ">"), p += 4;
-            else str_addn(&out, p++, 1);
-        }
-        str_add(&out, "\n");
-    }
-    return out.s;
 }
 
 static char *draw(Ground *g, const Trace *t, const RenderOptions *o, RenderFormat f, size_t *n) {

@@ -379,9 +379,6 @@ static int never(uint32_t seen, const char *what, const char *name, int operand)
     return 1;
 }
 static int missing(const Strength *x) {
-    static const MoveKind kinds[] = {MOVE_ID,         MOVE_SLICE,          MOVE_KEEP,
-                                     MOVE_PAD,        MOVE_ALL_GATHER,     MOVE_REDUCE_SCATTER,
-                                     MOVE_ALL_REDUCE, MOVE_ALL_REDUCE_MAX, MOVE_ALL_TO_ALL};
     int n = 0;
     for (int i = 0; i < n_ops; i++) {
         const Op *op = op_list[i];
@@ -389,8 +386,8 @@ static int missing(const Strength *x) {
         for (int k = 0; op->adjoint && k < RULE_MAX_IN; k++)
             if (x->operands[i] >> k & 1) n += never(x->adjoint[i][k], "adjoint of", op->name, k);
     }
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        n += never(x->moved[kinds[k]], "move", move_name(kinds[k]), -1);
+    for (int k = 0; k < MOVE_KINDS; k++)
+        n += never(x->moved[k], "move", move_name((MoveKind)k), -1);
     n += never(x->summed, "sum of", "activations", -1) +
          never(x->summed_parameter, "sum of", "a parameter's gradients", -1);
     return n + never(x->source, "source", "", -1);

@@ -7,6 +7,7 @@
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "render/shards/shards.h"
+#include "support/pictures.h"
 #include "support/support.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,19 +24,6 @@ static RenderOptions options(const char *view) {
     return (RenderOptions){.view = view, .rank = -1, .layer = -1};
 }
 
-/* The words of an SVG: what stands between the tags of <text>, one text per line. */
-static const char *svg_words(Arena *a, const char *s) {
-    Str out = str_new(a);
-    for (const char *t = strstr(s, "<text"); t; t = strstr(t + 5, "<text")) {
-        const char *end = strstr(t, "</text>");
-        for (const char *p = t; p < end;) {
-            if (*p == '<') p = strchr(p, '>') + 1;
-            else str_addn(&out, p++, 1);
-        }
-        str_add(&out, "\n");
-    }
-    return out.s;
-}
 static const char *picture(Arena *a, const Trace *t, const RenderOptions *o, RenderFormat f) {
     Diags *d = diags_new(a);
     size_t n;
@@ -43,10 +31,6 @@ static const char *picture(Arena *a, const Trace *t, const RenderOptions *o, Ren
     if (!s) diags_print(d, stderr, false);
     assert_non_null(s);
     return f == FORMAT_SVG ? svg_words(a, s) : s;
-}
-static void says(const char *words, const char *what) {
-    if (!strstr(words, what)) print_message("missing: %s\nin: %s\n", what, words);
-    assert_non_null(strstr(words, what));
 }
 static PlanRun run_file(Arena *a, const char *path, const PipelineOptions *o) {
     size_t n;

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include "support/support.h"
 #include <stdlib.h>
 #include <string.h>
 #include <math.h>
@@ -31,21 +32,11 @@ static Plan *new_plan(Arena *a) {
     return p;
 }
 
-static const char *golden(Arena *a, const char *name, const char *file) {
-    static const char *const roots[] = {"tests/golden/hf", "../shared/golden/hf"};
-    for (int i = 0; i < 2; i++) {
-        const char *path = arena_printf(a, "%s/%s/%s", roots[i], name, file);
-        if (!access(path, R_OK)) return path;
-    }
-    fail_msg("golden file %s/%s is missing", name, file);
-    return NULL;
-}
-
 static Plan *golden_plan(Arena *a, const char *name) {
     Plan *p = new_plan(a);
-    p->hf_config = golden(a, name, "config.json");
-    p->weights = golden(a, name, "model.safetensors");
-    p->inputs = golden(a, name, "values.safetensors");
+    p->hf_config = golden_path(a, "hf/%s/%s", name, "config.json");
+    p->weights = golden_path(a, "hf/%s/%s", name, "model.safetensors");
+    p->inputs = golden_path(a, "hf/%s/%s", name, "values.safetensors");
     p->layers_last = -1;
     p->parts = ALL_PARTS;
     return p;
@@ -641,7 +632,7 @@ static void test_damaged(void **state) {
     (void)state;
     Arena *a = arena_new();
     const char *folder = new_folder(a), *file = arena_printf(a, "%s/x.safetensors", folder);
-    const char *good = golden(a, "llama-odd", "model.safetensors");
+    const char *good = golden_path(a, "hf/%s/%s", "llama-odd", "model.safetensors");
     size_t n;
     Diags *d = diags_new(a);
     char *text = file_read(a, d, good, 1 << 24, (Loc){0}, &n);

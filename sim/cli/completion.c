@@ -95,34 +95,42 @@ static void case_operands(const Words *w, Str *s, const char *act, const char *f
     }
     str_addf(s, "    *) %s ;;\n    esac\n", files);
 }
+/* A function of a shell that has `case`: how it begins, offers words and files, and ends. */
+typedef struct {
+    const char *begin, *act, *files, *end;
+} Shell;
+static void function_of(const Words *w, Str *s, const Shell *x) {
+    str_add(s, x->begin);
+    case_values(w, s, x->act);
+    case_options(w, s, x->act);
+    case_operands(w, s, x->act, x->files);
+    str_add(s, x->end);
+}
 static void bash(const Words *w, Str *s) {
-    const char *act = "COMPREPLY=($(compgen -W '%s' -- \"$cur\"))";
-    str_add(s, "# bash completion of shardproof, written by `shardproof completion bash`\n"
-               "_shardproof() {\n"
-               "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cmd= i\n"
-               "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-               "        case ${COMP_WORDS[i]} in -*) ;; *) cmd=${COMP_WORDS[i]}; break ;; esac\n"
-               "    done\n"
-               "    COMPREPLY=()\n");
-    case_values(w, s, act);
-    case_options(w, s, act);
-    case_operands(w, s, act,
-                  "COMPREPLY=($(compgen -f -- \"$cur\") $(compgen -W \"$(" PLANS ")\" -- "
-                  "\"$cur\"))\n       compopt -o filenames 2>/dev/null");
-    str_add(s, "}\ncomplete -F _shardproof shardproof\n");
+    static const Shell shell = {
+        "# bash completion of shardproof, written by `shardproof completion bash`\n"
+        "_shardproof() {\n"
+        "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cmd= i\n"
+        "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+        "        case ${COMP_WORDS[i]} in -*) ;; *) cmd=${COMP_WORDS[i]}; break ;; esac\n"
+        "    done\n"
+        "    COMPREPLY=()\n",
+        "COMPREPLY=($(compgen -W '%s' -- \"$cur\"))",
+        "COMPREPLY=($(compgen -f -- \"$cur\") $(compgen -W \"$(" PLANS ")\" -- "
+        "\"$cur\"))\n       compopt -o filenames 2>/dev/null",
+        "}\ncomplete -F _shardproof shardproof\n"};
+    function_of(w, s, &shell);
 }
 static void zsh(const Words *w, Str *s) {
-    const char *act = "compadd -- %s";
-    str_add(s, "#compdef shardproof\n# zsh completion, written by `shardproof completion zsh`\n"
-               "_shardproof() {\n"
-               "    local cur=${words[CURRENT]} prev=${words[CURRENT-1]} cmd= i\n"
-               "    for ((i = 2; i < CURRENT; i++)); do\n"
-               "        case ${words[i]} in -*) ;; *) cmd=${words[i]}; break ;; esac\n"
-               "    done\n");
-    case_values(w, s, act);
-    case_options(w, s, act);
-    case_operands(w, s, act, "compadd -- ${(f)\"$(" PLANS ")\"}; _files");
-    str_add(s, "}\n_shardproof \"$@\"\n");
+    static const Shell shell = {
+        "#compdef shardproof\n# zsh completion, written by `shardproof completion zsh`\n"
+        "_shardproof() {\n"
+        "    local cur=${words[CURRENT]} prev=${words[CURRENT-1]} cmd= i\n"
+        "    for ((i = 2; i < CURRENT; i++)); do\n"
+        "        case ${words[i]} in -*) ;; *) cmd=${words[i]}; break ;; esac\n"
+        "    done\n",
+        "compadd -- %s", "compadd -- ${(f)\"$(" PLANS ")\"}; _files", "}\n_shardproof \"$@\"\n"};
+    function_of(w, s, &shell);
 }
 
 /* ---- fish: a line for each command, option and list of words ---- */

@@ -3,48 +3,37 @@
  * model without embedding). */
 #include "plan/plan.h"
 
-/* torchtitan v0.2.2, Llama 3 with loss parallel. */
-static const char torchtitan_llama3[] =
-    "tok_embeddings: {style: rowwise, input: replicate, output: shard(1)}\n"
-    "layers.*.attention_norm: sequence_parallel\n"
-    "layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "
-    "[replicate]}\n"
-    "layers.*.attention.w[qkv]: colwise\n"
-    "layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
-    "layers.*.ffn_norm: sequence_parallel\n"
-    "layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "
-    "[replicate]}\n"
-    "layers.*.feed_forward.w[13]: colwise\n"
+/* What torchtitan does alike in all its models: embedding and blocks, and what comes behind. */
+#define TITAN_BLOCK                                                                                \
+    "tok_embeddings: {style: rowwise, input: replicate, output: shard(1)}\n"                       \
+    "layers.*.attention_norm: sequence_parallel\n"                                                 \
+    "layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "         \
+    "[replicate]}\n"                                                                               \
+    "layers.*.attention.w[qkv]: colwise\n"                                                         \
+    "layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                                  \
+    "layers.*.ffn_norm: sequence_parallel\n"                                                       \
+    "layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "      \
+    "[replicate]}\n"                                                                               \
+    "layers.*.feed_forward.w[13]: colwise\n"                                                       \
     "layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
-    "norm: sequence_parallel\n"
-    "output: {style: colwise, input: shard(1), desired_input: replicate, output: shard(-1), "
-    "use_local_output: false}\n"
-    "loss: loss_parallel\n";
+#define TITAN_HEAD                                                                                 \
+    "norm: sequence_parallel\n"                                                                    \
+    "output: {style: colwise, input: shard(1), desired_input: replicate, output: shard(-1), "      \
+    "use_local_output: false}\n"                                                                   \
+    "loss: loss_parallel\n"
+
+/* torchtitan v0.2.2, Llama 3 with loss parallel. */
+static const char torchtitan_llama3[] = TITAN_BLOCK TITAN_HEAD;
 
 /* torchtitan v0.2.2, Llama 4: routed and shared experts are partial sums together. Experts cut
  * inside; a line of the plan puts them on other ranks. */
-static const char torchtitan_llama4[] =
-    "tok_embeddings: {style: rowwise, input: replicate, output: shard(1)}\n"
-    "layers.*.attention_norm: sequence_parallel\n"
-    "layers.*.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "
-    "[replicate]}\n"
-    "layers.*.attention.w[qkv]: colwise\n"
-    "layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
-    "layers.*.ffn_norm: sequence_parallel\n"
-    "layers.*.feed_forward: {style: prepare_module_input, input: [shard(1)], desired_input: "
-    "[replicate]}\n"
-    "layers.*.feed_forward.w[13]: colwise\n"
-    "layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
+static const char torchtitan_llama4[] = TITAN_BLOCK
     "layers.*.moe: {style: prepare_module_input_output, input: [shard(1)], desired_input: "
     "[replicate], use_local_input: true, output: partial, desired_output: shard(1)}\n"
     "layers.*.moe.router.gate: no_parallel\n"
     "layers.*.moe.shared_experts.w[13]: colwise\n"
     "layers.*.moe.shared_experts.w2: {style: rowwise, output: partial}\n"
-    "layers.*.moe.experts: tensor_parallel\n"
-    "norm: sequence_parallel\n"
-    "output: {style: colwise, input: shard(1), desired_input: replicate, output: shard(-1), "
-    "use_local_output: false}\n"
-    "loss: loss_parallel\n";
+    "layers.*.moe.experts: tensor_parallel\n" TITAN_HEAD;
 
 /* torchtune's Llama 4 plan for inference. Its training plan counts the shared expert tp times
  * (plans/bugs/46). */

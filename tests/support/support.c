@@ -89,6 +89,25 @@ PlanRun plan_run_with(Arena *a, const char *file, const char *text, const Pipeli
 PlanRun plan_run(Arena *a, const char *file, const char *text, bool execute) {
     return plan_run_with(a, file, text, &(PipelineOptions){.execute = execute, .threads = 1});
 }
+const Diag *run_diag(const PlanRun *r, const char *code, const char *says) {
+    for (int i = 0; i < r->d->n; i++) {
+        const Diag *d = &r->d->item[i];
+        if (!strcmp(d->code, code) &&
+            (strstr(d->message, says) || (d->hint && strstr(d->hint, says))))
+            return d;
+    }
+    return NULL;
+}
+const char *diags_text(Arena *a, const Diags *d) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    diags_print(d, f, false);
+    fclose(f);
+    const char *copy = arena_strdup(a, text);
+    free(text);
+    return copy;
+}
 void run_print(const PlanRun *r) {
     diags_print(r->d, stderr, false);
     if (r->t) fprintf(stderr, "verdict %s, first wrong %s\n", r->t->verdict, r->t->first_wrong);

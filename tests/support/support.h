@@ -46,7 +46,11 @@ PlanRun plan_run_with(Arena *a, const char *file, const char *text, const Pipeli
  * diagnostics if not. */
 PlanRun plan_good(Arena *a, const char *text, bool execute);
 bool run_has(const PlanRun *r, const char *code);
+/* The first diagnostic of that code whose message or help says so; NULL: there is none. */
+const Diag *run_diag(const PlanRun *r, const char *code, const char *says);
 void run_print(const PlanRun *r);
+/* Diagnostics as they are printed, without colours. */
+const char *diags_text(Arena *a, const Diags *d);
 
 /* Collectives of a trace by pass, op and axis; NULL means any. The axis may be the group's name or
  * the mesh axes. */

@@ -1145,15 +1145,16 @@ static void test_one_rank(void **state) {
     expect_code(r, 0, "all_reduce(tp)", NULL);
     expect_code(RUN("shapes", plan, "-v"), 0, "all_gather(dp)", NULL);
 }
+#define NO_WINDOW "\"sliding_window\": null, "
 /* A key that a config.json leaves out means what its family's class in transformers has. */
 static void test_config_defaults(void **state) {
     (void)state;
     static const char *const rows[][3] = {
         /* model_type, further keys, shape of k_proj on one rank */
-        {"llama", "", "[256, 512]"},   /* all 16 heads of 32 */
-        {"mistral", "", "[128, 512]"}, /* 8 heads */
-        {"mistral", "\"num_key_value_heads\": null,", "[256, 512]"},
-        {"mistral", "\"num_key_value_heads\": 4,", "[64, 512]"},
+        {"llama", "", "[256, 512]"},          /* all 16 heads of 32 */
+        {"mistral", NO_WINDOW, "[128, 512]"}, /* 8 heads */
+        {"mistral", NO_WINDOW "\"num_key_value_heads\": null,", "[256, 512]"},
+        {"mistral", NO_WINDOW "\"num_key_value_heads\": 4,", "[64, 512]"},
         {"qwen3", "\"num_key_value_heads\": 4,", "[256, 512]"}, /* heads of 128 */
         {"qwen3", "\"num_key_value_heads\": 4, \"head_dim\": 64,", "[128, 512]"},
     };

@@ -553,6 +553,9 @@ static void test_megatron_refusals(void **state) {
         {"$ARGS", {":1:1: error: '$ARGS' is no argument of Megatron [E0201]"}},
         {"--=4 --bf16 --", {":1:1: error: unknown argument '--=4' [E0201]"}},
         {"--num-layers", {":1:1: error: --num-layers wants a value [E0208]"}},
+        {"--sequence-parallel=false --bf16=1 --use-flash-attn=",
+         {":1:1: error: --sequence-parallel is a flag: it takes no value, here 'false' [E0301]",
+          ":1:27: error: --bf16 is a flag", ":1:36: error: --use-flash-attn is a flag"}},
         {"--position-embedding-type 'rope", {":1:27: error: this text is not closed"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -904,6 +904,8 @@ static void test_shrink(void **state) {
     "\"qk_nope_head_dim\": 8, \"qk_rope_head_dim\": 4, \"v_head_dim\": 5, "                        \
     "\"num_key_value_heads\": "
 #define OWN_KEYS DEEPSEEK "6"
+#define MISTRAL_SWITCHED                                                                           \
+    "\"model_type\": \"mistral\", \"sliding_window\": 4096, \"use_sliding_window\": false"
 #define LLAMA4 "\"model_type\": \"llama4_text\", \"moe_layers\": "
 static const struct {
     const char *keys, *code, *text; /* code NULL: accepted */
@@ -918,6 +920,17 @@ static const struct {
     {"\"sliding_window\": 4096", "E0207", "sliding_window"},
     {"\"sliding_window\": 4096, \"use_sliding_window\": false", NULL, NULL},
     {"\"sliding_window\": 4096, \"use_sliding_window\": true", "E0207", "sliding_window"},
+    /* Mistral's classes have a window of 4096 and no switch, Qwen's a switch that is off */
+    {"\"model_type\": \"mistral\"", "E0207", "no config key 'sliding_window' means 4096"},
+    {"\"model_type\": \"mistral\", \"sliding_window\": null", NULL, NULL},
+    {MISTRAL_SWITCHED, "E0207", "sliding_window"},
+    {"\"model_type\": \"qwen2\", \"sliding_window\": 131072", NULL, NULL},
+    {"\"model_type\": \"qwen3\", \"sliding_window\": 4096", NULL, NULL},
+    {"\"model_type\": \"qwen2\", \"use_sliding_window\": true", "E0207", "means 4096 for qwen2"},
+    {"\"model_type\": \"qwen2\", \"use_sliding_window\": true, \"sliding_window\": null", NULL,
+     NULL},
+    {"\"model_type\": \"qwen3\", \"sliding_window\": 9, \"use_sliding_window\": true", "E0207",
+     "sliding_window"},
     {"\"layer_types\": [\"full_attention\", \"sliding_attention\"]", "E0207", "layer_types"},
     {"\"partial_rotary_factor\": 0.5", "E0207", "partial_rotary_factor"},
     {"\"partial_rotary_factor\": 1.0", NULL, NULL},

@@ -98,6 +98,23 @@ static const struct {
      "'drop' needs a move, or an op", 3},
     {HEAD "mesh: {tp: 2, cp: 2}\nfaults: [{at: layers.0.k_rope, do: double}]\n", "E0206", 3,
      "'double' needs a reduction", 3},
+    /* of two edits of one thing one would be lost in silence */
+    {SP2 "faults: [{at: layers.0.o_proj, do: drop}, {at: layers.0.o_proj, scale: 2}]\n", "E0215", 4,
+     "'drop' and 'scale' are both planted in layers.0.o_proj", 3},
+    {SP2 "faults: [{at: layers.0.o_proj, scale: 2}, {at: layers.0.o_proj, do: drop}]\n", "E0215", 4,
+     "'scale: 2' and 'drop' are both planted", 3},
+    {SP2 "faults: [{at: layers.0.o_proj, scale: 2}, {at: layers.0.o_proj, kind: slice}]\n", "E0215",
+     4, "'scale: 2' and 'kind' are both planted", 3},
+    {SP2 "faults: [{at: layers.0.o_proj, kind: avg}, {at: layers.0.o_proj, kind: max}]\n", "E0215",
+     4, "'kind: avg' and 'kind' are both planted", 3},
+    {SP2 "faults: [{at: layers.0.o_proj, offset: 1}, {at: layers.0.o_proj, offset: 1}]\n", "E0215",
+     4, "'offset: 1' and 'offset' are both planted", 3},
+    {HEAD "mesh: {cp: 2}\nfaults: [{at: layers.0.q_rope, do: local}, {at: layers.0.q_rope, do: "
+          "contiguous}]\n",
+     "E0215", 3, "'local' and 'contiguous' are both planted", 3},
+    {SP2 "faults: [{at: layers.0.attention.wq.weight, offset: 1}, "
+         "{at: layers.0.attention.wq.weight, offset: 1}]\n",
+     "E0215", 4, "'offset: 1' and 'offset' are both planted", 3},
     /* edits that leave the move as it is would prove nothing */
     {SP2 "faults: [{at: layers.0.input_norm, kind: slice}]\n", "E0206", 4,
      "'kind' needs a reduction", 3},

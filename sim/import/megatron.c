@@ -210,6 +210,11 @@ static int argument(Words *w, Args *a, int i) {
         while (i + 1 < w->n && strncmp(w->word[i + 1].s, "--", 2) != 0) i++;
         return i + 1;
     }
+    if (eq && !wants && !text_has_word(skip_many, name)) { /* as argparse has it */
+        diag_error(x->d, "E0301", here->loc, "leave the argument out to say no",
+                   "--%s is a flag: it takes no value, here '%s'", name, value.s);
+        return i + 1;
+    }
     if (wants && (!*value.s || (!eq && strncmp(value.s, "--", 2) == 0))) {
         diag_error(x->d, "E0208", here->loc, NULL, "--%s wants a value", name);
         return i + 1;

@@ -115,6 +115,12 @@ static bool by_name(Program *p, Diags *d, const char *name) {
         for (int k = 0; k < p->ns; k++) {
             Step *s = &p->step[k];
             if (!acts(p, s) || s->move.kind != rows[i].kind) continue;
+            if (s->fault) {
+                diag_error(d, "E0215", s->planted_at, "leave one of them out",
+                           "fault '%s' fits a step for which the plan plants one already (%s)",
+                           name, s->fault);
+                return false;
+            }
             rows[i].act(rewrite(p, s, rows[i].name, s->loc), &rows[i].how);
             return true;
         }
@@ -214,9 +220,21 @@ static bool asks(const Program *p, const Step *s, const PlanFault *f) {
 /* What `faults:` can do, and to what: moves, ops and adjoints, inputs and parameters as they lie at
  * rest. */
 enum { ON_MOVE = 1, ON_OP = 2, ON_SOURCE = 4 };
+/* What of an act is rewritten: two mistakes of one step may not want the same, or one of them would
+ * be lost. Factors multiply; of a step that is left out nothing is left to change. */
+enum {
+    OF_TIMES = 1,
+    OF_TAIL = 2,
+    OF_BLOCKS = 4,
+    OF_PLACES = 8,
+    OF_GROUP = 16,
+    OF_DIM = 32,
+    OF_FACTOR = 64,
+    OF_ALL = 127
+};
 typedef struct {
     const char *doing, *written;
-    unsigned on;
+    unsigned on, of;
     const char *what, *needs;
     void (*act)(Act *a, const PlanFault *f);
     void (*read)(ReadAct *a, const PlanFault *f);
@@ -225,46 +243,49 @@ typedef struct {
     bool (*source)(const Program *p, const Val *v, const PlanFault *f);
 } Doing;
 static const Doing doings[] = {
-    {"drop", "do: drop", ON_MOVE | ON_OP,
+    {"drop", "do: drop", ON_MOVE | ON_OP, OF_ALL,
      "a move or op does nothing: the own part, or its first operand, goes on as it is",
      "'drop' needs a move, or an op whose first operand has the shape of its result", do_drop, NULL,
      can_drop, NULL},
-    {"double", "do: double", ON_MOVE, "a reduction is done twice", "'double' needs a reduction",
-     do_double, NULL, can_double, NULL},
-    {"floor", "do: floor", ON_MOVE,
+    {"double", "do: double", ON_MOVE, OF_TIMES, "a reduction is done twice",
+     "'double' needs a reduction", do_double, NULL, can_double, NULL},
+    {"floor", "do: floor", ON_MOVE, OF_TAIL,
      "sizes are divided without remainder: what is left over does not arrive",
      "'floor' needs a move of a dim whose size the ranks that cut it do not divide", do_floor, NULL,
      leaves_rest, NULL},
-    {"local", "do: local", ON_OP, "positions or ids count from 0 on every rank instead of globally",
+    {"local", "do: local", ON_OP, OF_PLACES,
+     "positions or ids count from 0 on every rank instead of globally",
      "'local' needs an op that asks for positions or ids (RoPE, attention, lookups)", do_local,
      NULL, asks, NULL},
-    {"contiguous", "do: contiguous", ON_OP,
+    {"contiguous", "do: contiguous", ON_OP, OF_PLACES,
      "positions are those of contiguous blocks, whatever the order of the data",
      "'contiguous' needs an op that asks for positions or ids (RoPE, attention, lookups)",
      do_contiguous, NULL, asks, NULL},
-    {"nest", "do: nest", ON_SOURCE,
+    {"nest", "do: nest", ON_SOURCE, OF_DIM,
      "a parameter's shard is that of the other order of the axes that cut one dim",
      "'nest' needs a parameter or input of which two axes cut one dim", NULL, read_nest, NULL,
      nested},
-    {"reseed", "do: reseed", ON_SOURCE, "ranks that should read the same data read different data",
+    {"reseed", "do: reseed", ON_SOURCE, OF_TAIL,
+     "ranks that should read the same data read different data",
      "'reseed' needs an input or parameter that some axis does not cut", NULL, read_reseed, NULL,
      has_copies},
-    {"kind", "kind: avg|max|slice", ON_MOVE, "another kind of reduction",
+    {"kind", "kind: avg|max|slice", ON_MOVE, OF_TIMES, "another kind of reduction",
      "'kind' needs a reduction, and another kind than its own", do_kind, NULL, other_kind, NULL},
-    {"axis", "axis: AXIS", ON_MOVE, "the group of another axis",
+    {"axis", "axis: AXIS", ON_MOVE, OF_GROUP, "the group of another axis",
      "'axis' needs a move between ranks, and another axis than its own", NULL, NULL, other_axis,
      NULL},
-    {"dim", "dim: D", ON_MOVE,
+    {"dim", "dim: D", ON_MOVE, OF_DIM,
      "another dim, counted as the factors of a shape: of q [B, S, H*d] 2 to 4 are KV heads, "
      "queries per KV head and "
      "head size; -1 is the last",
      "'dim' needs a move of a dim that its axes cut, and another dim of the same value", do_dim,
      NULL, other_dim, NULL},
-    {"offset", "offset: N", ON_MOVE | ON_SOURCE, "the block of the rank N after",
+    {"offset", "offset: N", ON_MOVE | ON_SOURCE, OF_BLOCKS, "the block of the rank N after",
      "'offset' needs a move, an input or a parameter that some axis cuts, and the block of another "
      "rank",
      do_offset, read_offset, other_member, another_block},
-    {"scale", "scale: X", ON_MOVE | ON_OP, "the result times X", NULL, do_scale, NULL, NULL, NULL},
+    {"scale", "scale: X", ON_MOVE | ON_OP, OF_FACTOR, "the result times X", NULL, do_scale, NULL,
+     NULL, NULL},
 };
 enum { N_DOINGS = sizeof doings / sizeof doings[0] };
 const char *const *fault_edits(Arena *arena, const char *const **what) {
@@ -334,6 +355,31 @@ static const char *written(Arena *a, const PlanFault *f, const char *doing) {
     if (!strcmp(doing, "scale")) return arena_printf(a, "scale: %g", f->scale);
     return arena_strdup(a, doing);
 }
+/* What other entries have rewritten of a step, and of a source. */
+static unsigned rewritten(const Step *s) {
+    if (!s->act) return 0;
+    Act is = *s->act, declared = act_declared(&s->move);
+    bool other_sum = is.combine != declared.combine, elsewhere = act_elsewhere(&s->move, &is);
+    return !is.times ? OF_ALL
+                     : (is.times > 1 || other_sum ? OF_TIMES : 0) | (is.floor ? OF_TAIL : 0) |
+                           (is.shift ? OF_BLOCKS : 0) | (is.positions ? OF_PLACES : 0) |
+                           (elsewhere ? OF_GROUP : 0) | (is.dim >= 0 ? OF_DIM : 0) |
+                           (is.scale != 1 ? OF_FACTOR : 0);
+}
+static unsigned read_rewritten(const Val *v) {
+    const ReadAct *a = v->act;
+    return a ? (a->nest ? OF_DIM : 0) | (a->apart ? OF_TAIL : 0) | (a->shift ? OF_BLOCKS : 0) : 0;
+}
+/* Would one of two mistakes be lost? `was` is what others have rewritten, `by` their words. */
+static bool taken(Diags *d, const PlanFault *f, const Doing *row, unsigned was, const char *by) {
+    unsigned of = row->of, both = was & of;
+    if (f->kind && !strcmp(f->kind, "slice")) both = was;
+    if (!both || (was == OF_FACTOR && of == OF_FACTOR)) return false;
+    diag_error(d, "E0215", f->loc, "leave one of them out",
+               "'%s' and '%s' are both planted in %s: one of the two would not act", by, row->doing,
+               f->step);
+    return true;
+}
 static void plant_read(Program *p, Val *v, const Doing *row, const PlanFault *f,
                        const PlanFault *how) {
     ReadAct *a = ARENA_NEW(p->arena, ReadAct);
@@ -341,7 +387,8 @@ static void plant_read(Program *p, Val *v, const Doing *row, const PlanFault *f,
     row->read(a, how);
     v->act = a;
     v->planted_at = f->loc;
-    v->fault = written(p->arena, f, row->doing);
+    const char *text = written(p->arena, f, row->doing);
+    v->fault = v->fault ? arena_printf(p->arena, "%s, %s", v->fault, text) : text;
 }
 static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
     const char *doing = f->doing ? f->doing : f->kind ? "kind" : f->axis ? "axis" : "scale";
@@ -361,6 +408,8 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
         diag_error(d, "E0206", f->loc, NULL, "%s; %s is none", row->needs, f->step);
         return false;
     }
+    if (taken(d, f, row, s ? rewritten(s) : read_rewritten(v), s ? s->fault : v->fault))
+        return false;
     int64_t blocks = v ? source_blocks(p, v) : mesh_size(p->mesh, &s->move.axes);
     PlanFault how = *f;
     how.offset = (f->offset % blocks + blocks) % blocks; /* -1 is the last */

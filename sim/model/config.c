@@ -201,8 +201,8 @@ static void read_real(Config *c, const Key *k, const Json *v, double *at) {
 }
 
 static void read_window(Config *c, const Json *v) {
-    if (is_off(v)) return;
-    c->raw->windowed = true;
+    c->raw->windowed = !is_off(v);
+    c->raw->no_window = is_off(v);
     c->raw->windowed_loc = config_key_loc(c, "sliding_window");
 }
 
@@ -233,7 +233,8 @@ static void read_object(Config *c, const Json *o, const Key *table, int n, bool 
 static void read_value(Config *c, const Key *k, const Json *v) {
     void *at = (char *)c->raw + k->at;
     if (v->kind == JSON_NULL && k->at == AT(K) && k->kind == KEY_INT) c->raw->no_kv_heads = true;
-    if (v->kind == JSON_NULL && k->kind != KEY_COUNT) return; /* as if it were absent */
+    if (v->kind == JSON_NULL && k->kind != KEY_COUNT && k->kind != KEY_WINDOW)
+        return; /* as if it were absent */
     switch (k->kind) {
     case KEY_HARMLESS: break;
     case KEY_INT: read_int(c, k, v, at); break;
@@ -528,6 +529,27 @@ static void read_file(Config *c) {
     read_text(c, text, n);
 }
 
+/* Does the model attend within a window, as transformers reads the keys? Mistral does unless the
+ * key is null, and knows no switch; Qwen does where the switch is on; of other families the key
+ * alone says so, and a switch that is off is believed. */
+static void check_window(Config *c, const Family *f, const Raw *r) {
+    bool file = c->file, on = r->windowed && r->use_window != 0;
+    if (ignored(c->p, "sliding_window")) return;
+    Loc top = {c->file, 1, 1};
+    const char *fix = "null, or use_sliding_window: false";
+    if (f->window == WINDOW_ALWAYS) on = file ? !r->no_window : on, fix = "null";
+    if (f->window == WINDOW_SWITCHED) on = r->use_window == 1 && !r->no_window;
+    if (on && r->windowed)
+        diag_error(c->d, "E0207", r->windowed_loc, fix,
+                   "config key 'sliding_window': attention within a window is not in this version");
+    else if (on)
+        diag_error(c->d, "E0207", file ? top : c->p->model_loc,
+                   arena_printf(c->a, "sliding_window: %s", fix),
+                   "no config key 'sliding_window' means 4096 for %s: attention within a window is "
+                   "not in this version",
+                   f->type);
+}
+
 /* No key has been met: whole numbers are UNSET. */
 static void unset_keys(Raw *r, const Key *k, int n) {
     for (int i = 0; i < n; i++) {
@@ -569,10 +591,8 @@ bool config_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
         if (!m->name) m->name = "custom";
     }
     if (diags_errors(d) > errors) return false;
-    if (raw.windowed && raw.use_window != 0)
-        diag_error(d, "E0207", raw.windowed_loc, "null, or use_sliding_window: false",
-                   "config key 'sliding_window': attention within a window is not in this version");
     const Family *f = config_family(&c, &raw);
+    check_window(&c, f, &raw);
     set_sizes(&c, f, &raw, m);
     set_features(&c, f, &raw, m);
     set_rope(&c, f, &raw, m);

@@ -37,14 +37,17 @@ typedef struct {
     const Json *rotates, *experts, *layer_types; /* lists of a file */
     MetKey met[MAX_MET];
     int n_met;
-    bool no_kv_heads; /* num_key_value_heads is null */
-    bool windowed; /* sliding_window has a value; whether it acts depends on use_sliding_window */
+    bool no_kv_heads;         /* num_key_value_heads is null */
+    bool windowed, no_window; /* sliding_window has a value, or is written and off */
     Loc windowed_loc;
 } Raw;
 
 /* Model families, by what tells them apart here: who has biases and a q/k norm, which keys are
  * theirs, and Hugging Face's defaults. */
 enum { NEVER, BY_CONFIG, ALWAYS };
+/* Attention within a window: where sliding_window says so; at once, 4096 without the key; where
+ * use_sliding_window says so, and then 4096 without the key. */
+enum { WINDOW_KEY, WINDOW_ALWAYS, WINDOW_SWITCHED };
 enum { HAS_LATENT = 1, HAS_CHUNKS = 2, HAS_EXPERTS = 4 };
 typedef struct {
     const char *type;
@@ -56,6 +59,7 @@ typedef struct {
     const char *ffn;
     /* what a file that has no such key means; 0: num_attention_heads, hidden_size by heads */
     int64_t kv_heads, head_dim;
+    uint8_t window; /* WINDOW_ of the above */
 } Family;
 
 /* One config being read. */

@@ -4,17 +4,21 @@
 #include <string.h>
 
 static const Family families[] = {
-    {"llama", BY_CONFIG, BY_CONFIG, BY_CONFIG, false, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 0, 0},
-    {"mistral", NEVER, NEVER, NEVER, false, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 8, 0},
-    {"qwen2", ALWAYS, NEVER, NEVER, false, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 32, 0},
-    {"qwen3", BY_CONFIG, BY_CONFIG, NEVER, true, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 32, 128},
-    {"mixtral", NEVER, NEVER, NEVER, false, HAS_EXPERTS, ROPE_HALVES, 1e-6, 1e4, "mlp", 0, 0},
+    {"llama", BY_CONFIG, BY_CONFIG, BY_CONFIG, false, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 0, 0,
+     WINDOW_KEY},
+    {"mistral", NEVER, NEVER, NEVER, false, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 8, 0, WINDOW_ALWAYS},
+    {"qwen2", ALWAYS, NEVER, NEVER, false, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 32, 0,
+     WINDOW_SWITCHED},
+    {"qwen3", BY_CONFIG, BY_CONFIG, NEVER, true, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 32, 128,
+     WINDOW_SWITCHED},
+    {"mixtral", NEVER, NEVER, NEVER, false, HAS_EXPERTS, ROPE_HALVES, 1e-6, 1e4, "mlp", 0, 0,
+     WINDOW_KEY},
     {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, HAS_EXPERTS, ROPE_HALVES, 1e-6, 1e4, "mlp", 0,
-     0},
+     0, WINDOW_SWITCHED},
     {"deepseek_v3", BY_CONFIG, BY_CONFIG, NEVER, false, HAS_LATENT | HAS_EXPERTS,
-     ROPE_NEIGHBOURS_TO_HALVES, 1e-6, 1e4, "mlp", 0, 0},
+     ROPE_NEIGHBOURS_TO_HALVES, 1e-6, 1e4, "mlp", 0, 0, WINDOW_KEY},
     {"llama4_text", BY_CONFIG, BY_CONFIG, NEVER, false, HAS_CHUNKS | HAS_EXPERTS, ROPE_NEIGHBOURS,
-     1e-5, 5e5, "feed_forward", 0, 0},
+     1e-5, 5e5, "feed_forward", 0, 0, WINDOW_KEY},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 static const char *families_text(Arena *a) {

@@ -244,6 +244,25 @@ static void sum_all(const EngineSum *s, MPI_Datatype type, MPI_Op op) {
         finish(&r, 1);
     }
 }
+/* The blocks of all members, one after the other, for lengths that the counts of one call cannot
+ * say. */
+static void sum_blocks(const EngineSum *s, MPI_Datatype type, MPI_Op op, int members) {
+    size_t size = s->number == ENGINE_F32 ? 4 : 8;
+    const char *mine = s->mine;
+    int self;
+    MPI_Comm_rank(M.group[s->group], &self);
+    for (int i = 0; i < members; i++)
+        for (int64_t at = 0; at < s->each[i]; at += CHUNK / 8) {
+            MPI_Request r;
+            int k = (int)(s->each[i] - at < CHUNK / 8 ? s->each[i] - at : CHUNK / 8);
+            char *to = i == self ? (char *)s->out + (size_t)at * size : NULL;
+            pthread_mutex_lock(&M.lock);
+            must(MPI_Ireduce(mine, to, k, type, op, i, M.group[s->group], &r));
+            pthread_mutex_unlock(&M.lock);
+            finish(&r, 1);
+            mine += (size_t)k * size;
+        }
+}
 static void sum(Engine *e, const EngineSum *s) {
     MPI_Datatype type = s->number == ENGINE_F32 ? MPI_FLOAT : MPI_DOUBLE;
     MPI_Op op = s->max ? MPI_MAX : MPI_SUM;
@@ -256,13 +275,17 @@ static void sum(Engine *e, const EngineSum *s) {
     int n, *each;
     MPI_Request r;
     MPI_Comm_size(M.group[s->group], &n);
+    if (s->n > INT_MAX) {
+        sum_blocks(s, type, op, n);
+        return;
+    }
     if (!(each = malloc((size_t)n * sizeof *each))) {
         M.host.failed(M.host.arg, "out of memory for its counts");
         end_all();
     }
     int64_t all = 0;
     for (int i = 0; i < n; i++) {
-        assert(s->each[i] >= 0 && s->each[i] <= INT_MAX);
+        assert(s->each[i] >= 0 && s->each[i] <= s->n);
         each[i] = (int)s->each[i];
         all += s->each[i];
     }

@@ -60,7 +60,7 @@ static bool forks(const BlockPen *p, const BlockStrip *s, int i) {
     return false;
 }
 
-enum { BRANCH = 6, ENTRY = 9 };
+enum { BRANCH = 6, ENTRY = 9, ENTRY_RISE = 12 };
 
 /* The level under which the output of node i branches: its own; -1 for what stands at the head. */
 static int fork_level(const BlockPen *p, const BlockStrip *s, int i) {
@@ -93,6 +93,14 @@ static double extra_room(const BlockPen *p, const BlockStrip *s, int level) {
     return (n > 1 ? BRANCH * (n - 1) : 0) + (n > 0 && enters_beside(p, s, level) ? ENTRY : 0);
 }
 
+/* Wires that come from beside run over the next row's boxes: below the labels of the gap. */
+static void entry_rows(const BlockPen *p, BlockGrid *grid, const BlockFrame *f) {
+    double low = p->look->numbers ? p->look->num : p->look->sym;
+    for (int l = 0; l + 1 < f->strip->levels; l++)
+        if (enters_beside(p, f->strip, l))
+            grid->gap[f->row[l]] = fmax(grid->gap[f->row[l]], low + 5 + ENTRY_RISE);
+}
+
 static void strip_rows(BlockPen *p, BlockGrid *grid, BlockFrame *f, const BlockStrip *longest) {
     const BlockStrip *s = f->strip;
     /* chains begin where the others begin; pieces of the stream are stretched to show alike rows at
@@ -109,6 +117,7 @@ static void strip_rows(BlockPen *p, BlockGrid *grid, BlockFrame *f, const BlockS
         if (forks(p, s, s->node[k]))
             grid->gap[r] = fmax(grid->gap[r], p->look->fork + extra_room(p, s, n->level));
     }
+    entry_rows(p, grid, f);
     bool head_forks = false;
     for (int k = 0; k < s->n; k++)
         head_forks |= node(p, s->node[k])->level < 0 && forks(p, s, s->node[k]);
@@ -320,8 +329,8 @@ static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
     if (!straight) pt[n++] = (Pt){x1, ty};
     if (!inside) {
         double tx = col_x(f, q->col) + 24 + 12 * j;
-        pt[n++] = (Pt){x1, y1 - 12};
-        pt[n++] = (Pt){tx, y1 - 12};
+        pt[n++] = (Pt){x1, y1 - ENTRY_RISE};
+        pt[n++] = (Pt){tx, y1 - ENTRY_RISE};
         x1 = tx;
     }
     pt[n++] = (Pt){x1, y1};

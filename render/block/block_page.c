@@ -140,14 +140,15 @@ static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
     if (s->to < 0) return;
     /* with one part asked for, the stream still is that of the block */
     bool first = k == 0, last = k + 1 == total;
-    f->in_name = first && s->part && !strcmp(s->part, "mlp") ? "h" : state_name(g, k, total);
+    bool second = s->part && (!strcmp(s->part, "mlp") || !strcmp(s->part, "moe"));
+    f->in_name = first && second ? "h" : state_name(g, k, total);
     f->out_name =
         last && s->part && !strcmp(s->part, "attention") ? "h" : state_name(g, k + 1, total);
     if (!strcmp(f->in_name, "h") && total == 1) f->out_name = "y";
     if (!last)
         f->note = arena_printf(g->arena, "hidden state, also the input of %s",
                                block_part_words(g->strip[i + 1].part));
-    else if (strcmp(f->out_name, "y")) f->note = "hidden state, the input of the MLP";
+    else if (strcmp(f->out_name, "y")) f->note = "hidden state, the input of what follows";
     else if (total > 1) {
         int from = 0;
         while (g->strip[from].to < 0) from++;

@@ -18,7 +18,7 @@ static const BlockLook slide = {.op = 22,
                                 .tail = 54,
                                 .sym = 15,
                                 .num = 15};
-enum { BAR_X = 646, BAR_MAX = 230, GAP_MIN = 18 };
+enum { BAR_X = 646, BAR_MAX = 230, GAP_MIN = 18, EDGE = 4 };
 
 /* Bytes that exist at a level's lower edge: of the first column, of the others. */
 typedef struct {
@@ -129,7 +129,7 @@ static BlockLook fitting(const ViewCall *c, BlockGraph *g, const BlockFrame *f, 
     double less = (height - room) / (f->strip->levels + 1);
     if (less <= 0) { /* room is left: gaps take some of it */
         double more = fmin(16, -less);
-        l.gap += more, l.fork += more, l.sym += more / 2;
+        l.gap += more, l.fork += more, l.sym += more / 2, l.plain_head += more;
         return l;
     }
     l.gap = fmax(GAP_MIN, l.gap - less);
@@ -152,12 +152,14 @@ static void slide_stamp(BlockPen *p, const BlockFrame *f, double room, double y,
     const BlockNode *last = f->strip->last >= 0 ? &p->g->node[f->strip->last] : NULL;
     bool beside =
         y - (f->y + block_height(p, f)) < 20; /* words at the strip's end stand on the same line */
-    double x =
-        !beside ? f->x
-        : f->strip->to >= 0 || !last
-            ? f->x + 32
-            : f->x + f->centre[last->col] +
-                  fmax(60, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) / 2 + 24);
+    double x = f->x;
+    if (beside && (f->strip->to >= 0 || !last)) x += 32;
+    else if (beside) { /* left or right of the last pill, where there is more room */
+        double half = scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) / 2 + 24,
+               mid = f->x + f->centre[last->col];
+        if (mid - half - x > room - mid - half) room = mid - half;
+        else x = mid + fmax(60, half);
+    }
     const char *stamp = figure_verdict(p->s, c, room - x, &role);
     Str rest = str_new(a);
     if (count > 1) str_addf(&rest, " · part %d of %d (--part)", index + 1, count);
@@ -198,7 +200,7 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int inde
     }
     double bar = fmax(BAR_X, right + 24), bar_w = fmin(BAR_MAX, pr->w - 84 - bar);
     slide_subtitle(g, sub);
-    s->w = fmax(s->w, right + pr->margin);
+    s->w = fmax(s->w, right + EDGE);
     double y = figure_head(s, PRESET_SLIDE, block_title(g, first, 1), sub,
                            bar_w < 60 ? 0 : bar - 12 - pr->margin) +
                5;

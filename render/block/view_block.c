@@ -2,6 +2,7 @@
  * shape. Wide: strips side by side on common rows; column: one under the other; slide: one strip
  * per page, bytes as bars. */
 #include "render/block/block_page.h"
+#include "render/graph/block_divide.h"
 #include "render/graph/block_read.h"
 #include "render/graph/block_words.h"
 #include "render/mirror/mirror_page.h"
@@ -99,21 +100,46 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     return s;
 }
 
-/* A slide per strip; A4 per strip too if all on one page would be under 7 pt. */
-static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, BlockFrame *frame,
-                 Scene **page) {
-    int n = g->n_strips < VIEW_MAX_PAGES ? g->n_strips : VIEW_MAX_PAGES;
-    for (int i = 0; preset == PRESET_SLIDE && i < n; i++)
-        page[i] = block_slide(c, g, &frame[i], i, g->n_strips);
-    if (preset == PRESET_SLIDE) return n;
-    page[0] = page_new(c, g, preset, frame, 0, g->n_strips);
-    if (preset != PRESET_A4 || page[0]->scale * 11.5 >= 7) return 1;
-    for (int i = 0; i < n; i++) {
-        page[i] = page_new(c, g, preset, frame, i, 1);
-        if (page[i]->scale * 11.5 >= 7) continue;
-        frame[i].tight = true;
-        page[i] = page_new(c, g, preset, frame, i, 1);
+/* Strip i on a page of its own. */
+static Scene *own_page(const ViewCall *c, BlockGraph *g, PresetKind preset, int i) {
+    BlockFrame *frame = block_frames(g);
+    if (preset == PRESET_SLIDE) return block_slide(c, g, &frame[i], i, g->n_strips);
+    Scene *s = page_new(c, g, preset, frame, i, 1);
+    if (s->scale * 11.5 >= 7) return s;
+    frame[i].tight = true;
+    return page_new(c, g, preset, frame, i, 1);
+}
+
+static bool readable(const Scene *s, PresetKind preset) {
+    return preset == PRESET_SLIDE ? s->scale >= 1 : s->scale * 11.5 >= 7;
+}
+
+/* The graph with strip *i divided until its pieces can be read; *i goes to the last of them. */
+static BlockGraph *divided(const ViewCall *c, BlockGraph *g, PresetKind preset, int *i) {
+    enum { MOST_PARTS = 4 };
+    BlockGraph *best = g;
+    int own = 1;
+    for (int parts = 2; parts <= MOST_PARTS; parts++) {
+        bool all = true;
+        for (int k = 0; k < own && all; k++)
+            all = readable(own_page(c, best, preset, *i + k), preset);
+        BlockGraph *next = all ? NULL : block_divide(g, *i, parts);
+        if (!next) break;
+        best = next, own = parts;
     }
+    *i += own - 1;
+    return best;
+}
+
+/* A slide per strip; A4 per strip too if all on one page would be under 7 pt. */
+static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, Scene **page) {
+    if (preset != PRESET_SLIDE) {
+        page[0] = page_new(c, g, preset, block_frames(g), 0, g->n_strips);
+        if (preset != PRESET_A4 || readable(page[0], preset)) return 1;
+    }
+    for (int i = 0; i < g->n_strips; i++) g = divided(c, g, preset, &i);
+    int n = g->n_strips < VIEW_MAX_PAGES ? g->n_strips : VIEW_MAX_PAGES;
+    for (int i = 0; i < n; i++) page[i] = own_page(c, g, preset, i);
     return n;
 }
 
@@ -132,5 +158,5 @@ int view_block(const ViewCall *c, Scene **page) {
         diag_error(c->d, "E0211", diag_nowhere, "give the plan `pass: backward`",
                    "part 'weights' shows gradients, and the trace has none");
     if (weights) return n;
-    return n ? n : pages(&call, g, preset, block_frames(g), page);
+    return n ? n : pages(&call, g, preset, page);
 }

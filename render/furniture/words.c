@@ -305,6 +305,13 @@ const char *words_base(Arena *a, const char *dim) {
     return slash ? arena_strndup(a, dim, (size_t)(slash - dim)) : dim ? dim : "";
 }
 
+const char *words_part(const char *part) {
+    static const char *const row[][2] = {{"mlp", "MLP"}, {"moe", "MoE"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (!strcmp(row[i][0], part)) return row[i][1];
+    return part;
+}
+
 const char *words_capital(Arena *a, const char *s) {
     char *t = arena_strdup(a, s ? s : "");
     if (*t >= 'a' && *t <= 'z') *t = (char)(*t - 'a' + 'A');

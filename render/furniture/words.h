@@ -59,6 +59,8 @@ const char *words_weight(const char *module, const TraceParam *p);
 const char *words_style(const char *style);
 /* Symbol without its cuts: "F/tp" gives "F", "S/(cp*sp)" gives "S". */
 const char *words_base(Arena *a, const char *dim);
+/* A part of a layer within a sentence: "attention", "MLP", "MoE". */
+const char *words_part(const char *part);
 /* A sentence's first letter made large. */
 const char *words_capital(Arena *a, const char *s);
 

@@ -277,11 +277,15 @@ static void set_columns(BlockGraph *g, BlockStrip *s) {
     }
 }
 
+void block_place_again(BlockGraph *g, int strip) {
+    set_levels(g, &g->strip[strip]);
+    set_columns(g, &g->strip[strip]);
+}
+
 void block_place(BlockGraph *g, int strip) {
     assert(strip >= 0 && strip < g->n_strips);
     BlockStrip *s = &g->strip[strip];
     stack(g, s);
     find_twins(g, s);
-    set_levels(g, s);
-    set_columns(g, s);
+    block_place_again(g, strip);
 }

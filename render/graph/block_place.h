@@ -5,4 +5,6 @@
 #include "render/graph/block_graph.h"
 /* Fills level, column and twin of the nodes of strip `strip`. */
 void block_place(BlockGraph *g, int strip);
+/* The same of nodes that were placed in another strip: those that abut, and twins, stay one. */
+void block_place_again(BlockGraph *g, int strip);
 #endif

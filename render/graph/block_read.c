@@ -281,9 +281,7 @@ static int strip_order(const void *a, const void *b) {
     return x->n && y->n ? (x->node[0] > y->node[0]) - (x->node[0] < y->node[0]) : 0;
 }
 
-/* Each strip becomes a graph of its own: what it reads from elsewhere enters as an input node at
- * its head. */
-static void close_strip(BlockGraph *g, int si) {
+void block_close_strip(BlockGraph *g, int si) {
     BlockStrip *s = &g->strip[si];
     int n = s->n;
     for (int k = 0; k < n; k++)
@@ -308,22 +306,17 @@ static void close_strip(BlockGraph *g, int si) {
 
 /* Forward, the strips stand in step order; a strip is known by its part. */
 static void name_strips(BlockGraph *g) {
-    static const struct {
-        const char *part, *title;
-    } row[] = {{"attention", "Attention"}, {"mlp", "MLP"},   {"embedding", "Embedding"},
-               {"head", "Head"},           {"loss", "Loss"}, {"norm", "Norm"}};
     for (int i = 0; i < g->n_strips; i++) {
         BlockStrip *s = &g->strip[i];
         bool moves = true; /* only moves: how what follows gets its input */
         for (int k = 0; k < s->n; k++) moves &= g->node[s->node[k]].kind != NODE_OP;
-        s->title = s->part ? words_capital(g->arena, s->part) : moves ? "Input" : "Steps";
-        for (size_t k = 0; s->part && k < sizeof row / sizeof *row; k++)
-            if (!strcmp(row[k].part, s->part)) s->title = row[k].title;
+        s->title = s->part ? words_capital(g->arena, words_part(s->part))
+                   : moves ? "Input"
+                           : "Steps";
     }
 }
 
-/* Tells the nodes the number of their strip. */
-static void renumber(BlockGraph *g) {
+void block_renumber(BlockGraph *g) {
     for (int i = 0; i < g->n; i++) g->node[i].strip = -1;
     for (int i = 0; i < g->n_strips; i++) {
         for (int k = 0; k < g->strip[i].n; k++) g->node[g->strip[i].node[k]].strip = i;
@@ -341,8 +334,8 @@ static void find_strips(BlockGraph *g) {
     residual_strips(g, &a, order, n);
     plain_strips(g, order, n);
     qsort(g->strip, (size_t)g->n_strips, sizeof *g->strip, strip_order);
-    renumber(g);
-    for (int i = 0; i < g->n_strips; i++) close_strip(g, i);
+    block_renumber(g);
+    for (int i = 0; i < g->n_strips; i++) block_close_strip(g, i);
     name_strips(g);
 }
 
@@ -436,7 +429,7 @@ static bool choose_part(BlockGraph *g, Diags *d, const char *part) {
         return false;
     }
     g->n_strips = n;
-    renumber(g);
+    block_renumber(g);
     return true;
 }
 

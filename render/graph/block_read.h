@@ -6,4 +6,9 @@
 /* Reads the pass that is asked for (all: forward) of one layer as the rank that is asked for sees
  * it, in the call's arena. NULL and a diagnostic (E0211) if there is nothing. */
 BlockGraph *block_read_trace(const ViewCall *c);
+/* Makes strip `strip` a graph of its own: what it reads from elsewhere enters as an input node at
+ * its head. */
+void block_close_strip(BlockGraph *g, int strip);
+/* Tells the nodes the number of their strip. */
+void block_renumber(BlockGraph *g);
 #endif

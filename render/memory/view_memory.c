@@ -249,8 +249,10 @@ static void draw_scale(MemPen *p, Scale s, const Bars *b) {
     if (!p->limit) return;
     double cap = x + (double)p->limit * b->per_byte;
     grid_line(p, b, cap, ROLE_INK, 1.5);
-    scene_textf(p->s, fmin(cap, x + w - 60), y1 + 33,
-                (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK}, "%s", capacity_words(p));
+    const char *words = capacity_words(p);
+    double half = scene_width(p->s, 12, SEMIBOLD, words) / 2;
+    scene_text(p->s, fmin(cap, p->s->w - p->x - half), y1 + 33,
+               (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK}, words);
 }
 
 static double draw_bars(MemPen *p, double y) {

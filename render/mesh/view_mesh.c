@@ -18,6 +18,8 @@ typedef struct {
     int64_t cols; /* of the grid of ranks */
     int n;
     MeshComm comm[MESH_MAX_COMMS];
+    bool placed; /* the ranks are on a page before this one */
+    bool alone;  /* and fill it */
 } MeshPen;
 
 static const char *group_count(Arena *a, const RankGroups *g) {
@@ -218,7 +220,8 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
 
 /* Ranks (on the first page), then the groups from *next on; a slide takes as many as fit below. */
 static double few_ranks(MeshPen *p, double y, int *next) {
-    if (*next == 0) y = draw_ranks(p, y + 4) + 30;
+    if (!p->placed) y = draw_ranks(p, y + 4) + (p->alone ? 4 : 30);
+    if (!p->placed && p->alone) return y;
     double need = fmax(190, (double)p->cols * 38 + 20);
     int per_line = (int)fmax(1, floor((p->w + 1) / need));
     if (per_line > p->n) per_line = p->n;
@@ -479,8 +482,14 @@ int view_mesh(const ViewCall *c, Scene **page) {
     furniture_preset(c->o->preset, &p.preset);
     p.n = mesh_comms(c->arena, c->t, p.comm);
     p.cols = grid_columns(c->arena, c->t);
-    do page[pages++] = mesh_page(&p, &next);
-    while (next < p.n && pages < VIEW_MAX_PAGES);
+    do {
+        page[pages] = mesh_page(&p, &next);
+        /* ranks that leave no room for groups have a slide of their own */
+        p.alone = pages == 0 && p.n && page[0]->scale < 1;
+        if (p.alone) next = 0, page[0] = mesh_page(&p, &next);
+        p.placed = true;
+        pages++;
+    } while (next < p.n && pages < VIEW_MAX_PAGES);
     return pages;
 }
 

@@ -169,7 +169,7 @@ static const char *description(const MirrorPen *p, int first, int n) {
 
 /* ---- pages ---- */
 
-enum { MOST_ROWS = 8 }; /* of a strip on a page of fixed height */
+enum { MOST_ROWS = 8, LEAST_ROWS = 5 }; /* of a strip on a page of fixed height */
 
 static MirrorPen pen_new(const ViewCall *c, const Mirror *m, PresetKind preset) {
     MirrorPen p = {.c = c, .m = m, .s = figure_new(c, "block", preset), .look = wide};
@@ -218,12 +218,17 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
 static int a4_pages(const ViewCall *c, const Mirror *m, int n, Scene **page) {
     page[0] = page_new(c, m, PRESET_A4, 0, m->n, WEIGHTS_BESIDE);
     if (page[0]->scale * 12 >= 7) return 1;
-    m = mirror_divide(c->arena, m, MOST_ROWS);
-    n = m->n < VIEW_MAX_PAGES - 4 ? m->n : VIEW_MAX_PAGES - 4;
-    for (int i = 0; i < n; i++) {
-        page[i] = page_new(c, m, PRESET_A4, i, 1, WEIGHTS_BESIDE);
-        for (int narrow = 0; narrow < 2 && page[i]->scale * 12 < 7; narrow++)
-            page[i] = page_new(c, m, PRESET_A4, i, 1, narrow ? WEIGHTS_NARROW : WEIGHTS_UNDER);
+    for (int most = MOST_ROWS; most >= LEAST_ROWS; most--) {
+        const Mirror *d = mirror_divide(c->arena, m, most);
+        bool small = false;
+        n = d->n < VIEW_MAX_PAGES - 4 ? d->n : VIEW_MAX_PAGES - 4;
+        for (int i = 0; i < n; i++) {
+            page[i] = page_new(c, d, PRESET_A4, i, 1, WEIGHTS_BESIDE);
+            for (int narrow = 0; narrow < 2 && page[i]->scale * 12 < 7; narrow++)
+                page[i] = page_new(c, d, PRESET_A4, i, 1, narrow ? WEIGHTS_NARROW : WEIGHTS_UNDER);
+            small |= page[i]->scale * 12 < 7;
+        }
+        if (!small) break;
     }
     return n;
 }

@@ -12,7 +12,7 @@
 /* Columns: name, at rest, what gathers it, in compute, its gradient, its reductions in the order in
  * which they run (over tp, over the data, over copies, what nobody declared), where it ends. */
 enum { C_NAME, C_REST, C_FETCH, C_USE, C_GRAD, C_SUM, MAX_SUM = 5, C_END = C_SUM + MAX_SUM };
-enum { MAX_ROWS = 256, COLS = C_END + 1, HEX = 92 };
+enum { MAX_ROWS = 256, COLS = C_END + 1, HEX = 92, LONG_NAME = 16 };
 
 typedef struct {
     const TraceParam *w;
@@ -162,18 +162,32 @@ static bool left_out(const WeightRow *r) {
     return false;
 }
 
+/* Where a long name without a style breaks into two lines: after an underscore or a comma. 0: it
+ * does not. */
+static size_t name_break(const WeightPen *p, const WeightRow *r) {
+    size_t n = strlen(r->names), at = 0;
+    if (!p->tight || n < LONG_NAME || words_style(r->w->style)) return 0;
+    for (size_t i = 1; i < n && i <= n * 2 / 3; i++)
+        if (strchr("_ ", r->names[i - 1])) at = i;
+    return at;
+}
+
 /* The two lines of a cell; NULL: empty. */
 static const char *cell(const WeightPen *p, const WeightRow *r, int col, int line) {
     Arena *a = p->c->arena;
     const TraceShape *sh = col == C_REST ? &r->w->rest : &r->w->compute;
     if (col == C_NAME) {
         const char *style = words_style(r->w->style);
+        size_t at = name_break(p, r);
+        if (at) return line ? r->names + at : arena_strndup(a, r->names, at);
         return line ? (style ? style : "") : r->names;
     }
     if (col == C_REST && !r->fetch) return NULL;
     if (col == C_USE && line == 0 && r->fetch && !all_freed(p))
         return arena_printf(a, "%s, %s", words_symbol(a, sh->symbolic),
-                            r->freed ? "then freed" : "kept");
+                            !r->freed  ? "kept"
+                            : p->tight ? "freed"
+                                       : "then freed");
     if (col == C_GRAD || col == C_END) {
         const TraceValue *v =
             r->grad ? col == C_GRAD
@@ -229,7 +243,8 @@ static void measure(WeightPen *p, double x) {
                     const char *text = cell(p, &p->row[i], col, line);
                     if (text)
                         p->w[col] =
-                            fmax(p->w[col], scene_width(p->s, 12, line ? REGULAR : SEMIBOLD, text));
+                            fmax(p->w[col],
+                                 scene_width(p->s, 12, line && col ? REGULAR : SEMIBOLD, text));
                 }
         }
         if (p->w[col] > 0)
@@ -274,13 +289,14 @@ static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
         if (coll_of(r, col) || is_collective(col)) continue;
         for (int line = 0; line < 2; line++) {
             const char *text = cell(p, r, col, line);
+            bool small = line && (col != C_NAME || !name_break(p, r));
             if (text && *text)
                 scene_text(p->s, p->x[col], y - 3 + 15 * line,
                            (TextLook){ALIGN_LEFT, 12,
-                                      line  ? REGULAR
+                                      small ? REGULAR
                                       : col ? MEDIUM
                                             : SEMIBOLD,
-                                      line                          ? ROLE_SECOND
+                                      small                         ? ROLE_SECOND
                                       : col == C_END && left_out(r) ? ROLE_FAIL
                                                                     : ROLE_INK},
                            text);

@@ -6,13 +6,8 @@
 #include <string.h>
 
 static const char *part_title(Arena *a, const char *part) {
-    static const struct {
-        const char *part, *title;
-    } row[] = {{"attention", "Attention"}, {"mlp", "MLP"},         {"embedding", "Embedding"},
-               {"head", "Head"},           {"norm", "Final norm"}, {"loss", "Loss"}};
-    for (size_t i = 0; part && i < sizeof row / sizeof *row; i++)
-        if (!strcmp(row[i].part, part)) return row[i].title;
-    return part ? words_capital(a, part) : "Steps";
+    if (part && !strcmp(part, "norm")) return "Final norm";
+    return part ? words_capital(a, words_part(part)) : "Steps";
 }
 
 static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankset_has(r, rank); }

@@ -103,8 +103,14 @@ static bool first_apart(const Overview *o, int i) {
     return i > 0 && o->unit[i].apart && !o->unit[i - 1].apart;
 }
 
+/* Under the last box there is an edge, unless it stands apart and hands nothing on. */
+static double tail_height(const Pen *p) {
+    const OverviewUnit *last = &p->o.unit[p->o.n - 1];
+    return last->apart && last->pass != PHASE_OPTIMIZER ? 0 : p->gap;
+}
+
 static double all_height(const Pen *p) {
-    double h = p->gap + (p->o.all && !p->stacked ? HEADS : 0);
+    double h = tail_height(p) + (p->o.all && !p->stacked ? HEADS : 0);
     for (int i = 0; i < p->o.n; i++)
         h += p->gap + unit_height(p, &p->o.unit[i]) + (first_apart(&p->o, i) ? p->gap : 0);
     return h;
@@ -244,7 +250,7 @@ static double draw_units(Pen *p, double x, double y) {
     if (last->apart)
         draw_apart(p, last, "weights for the next step", (Span){y, y + p->gap}, cx, -1);
     else draw_edge(p, v, cx, y, y + p->gap, -1);
-    return y + p->gap + 6;
+    return y + tail_height(p) + 6;
 }
 
 static const char *title(const Overview *o) {

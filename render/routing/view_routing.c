@@ -19,10 +19,12 @@ enum {
 };
 
 typedef struct {
+    const ViewCall *c;
     Routing r;
     Scene *s;
     PresetKind preset;
     double x, w;
+    double less;       /* height that the ribbons of a slide give up for its footer */
     bool narrow, each; /* each: every expert has its bar */
     bool numbers;      /* in the cells of the matrix */
     double unit;       /* height of a row */
@@ -376,7 +378,8 @@ static double draw_body(RoutePen *p, double y) {
                             : 372,
            left = p->narrow ? p->w : p->w - side - 36, x = p->narrow ? p->x : p->x + left + 36,
            end = y;
-    if (flows) end = y + draw_flows(p, p->x, y, left, !slide ? 380 : p->each ? 230 : 130);
+    if (flows)
+        end = y + draw_flows(p, p->x, y, left, (!slide ? 380 : p->each ? 230 : 130) - p->less);
     else if (!p->narrow) end = draw_matrix(p, p->x, y, left);
     double at = p->narrow && flows ? end + 14 : y;
     if (flows || p->narrow) at = draw_matrix(p, x, at, side) + 8;
@@ -387,28 +390,36 @@ static double draw_body(RoutePen *p, double y) {
     return fmax(end, at);
 }
 
+/* The page; its lower end to *end. */
+static Scene *draw_page(RoutePen *p, double *end) {
+    const ViewCall *c = p->c;
+    Arena *a = c->arena;
+    Scene *s = p->s = figure_new(c, "routing", p->preset);
+    const char *model = words_model(a, c->t);
+    const char *sub[] = {model ? model : "",
+                         p->r.layer >= 0 ? arena_printf(a, "layer %d", p->r.layer) : "",
+                         words_data(a, c->t),
+                         words_mesh(a, c->t),
+                         p->r.n <= MOST_RIBBONS ? "width of a ribbon = rows, fill = source" : "",
+                         NULL};
+    double y = figure_head(s, p->preset, routing_title(&p->r), sub, 0) + 12;
+    y = draw_body(p, y);
+    *end = figure_foot(s, c, (Band){p->x, p->w, y + 8}, routing_foot(&p->r), NULL);
+    s->desc = arena_printf(a, "%s. %s", routing_title(&p->r), routing_foot(&p->r));
+    figure_page(s, p->preset, *end);
+    return s;
+}
+
 int view_routing(const ViewCall *c, Scene **page) {
-    RoutePen p = {.preset = PRESET_WIDE};
+    RoutePen p = {.c = c, .preset = PRESET_WIDE};
+    double end;
     furniture_preset(c->o->preset, &p.preset);
     if (!routing_read(&p.r, c)) return 0;
-    Arena *a = c->arena;
     p.x = presets[p.preset].margin, p.w = presets[p.preset].w - 2 * p.x;
     p.narrow = p.w < 700;
     p.each = p.r.experts <= MOST_EXPERTS && p.r.n <= MOST_RIBBONS;
-    Scene *s = p.s = figure_new(c, "routing", p.preset);
-    const char *model = words_model(a, c->t);
-    const char *sub[] = {model ? model : "",
-                         p.r.layer >= 0 ? arena_printf(a, "layer %d", p.r.layer) : "",
-                         words_data(a, c->t),
-                         words_mesh(a, c->t),
-                         p.r.n <= MOST_RIBBONS ? "width of a ribbon = rows, fill = source" : "",
-                         NULL};
-    double y = figure_head(s, p.preset, routing_title(&p.r), sub, 0) + 12;
-    y = draw_body(&p, y);
-    y = figure_foot(s, c, (Band){p.x, p.w, y + 8}, routing_foot(&p.r), NULL);
-    s->desc = arena_printf(a, "%s. %s", routing_title(&p.r), routing_foot(&p.r));
-    figure_page(s, p.preset, y);
-    page[0] = s;
+    do page[0] = draw_page(&p, &end);
+    while (page[0]->scale < 1 && p.preset == PRESET_SLIDE && (p.less += 20) <= 100);
     return 1;
 }
 

@@ -148,11 +148,7 @@ static const char *parts_text(Arena *a, TimeEvent *const *k, int n, Unit u) {
     if (m == 0) return unit_part(k, n, u.first); /* norms alone */
     Str s = str_new(a);
     for (int j = 0; j < m; j++)
-        str_addf(&s, "%s%s",
-                 j == 0      ? ""
-                 : j + 1 < m ? ", "
-                             : " and ",
-                 !strcmp(part[j], "mlp") ? "MLP" : part[j]);
+        str_addf(&s, "%s%s", j == 0 ? "" : j + 1 < m ? ", " : " and ", words_part(part[j]));
     return s.s;
 }
 

@@ -8,6 +8,8 @@
 
 enum { MAX_CLASSES = 3, MAX_EVENT_LABELS = 64, A4_HEIGHT = 770 };
 
+enum { FOOT = 132 }; /* legend and footer of a slide with totals and notes of one line */
+
 /* Lengths of a preset. */
 typedef struct {
     double label_w;    /* lane names */
@@ -518,9 +520,9 @@ static const char *codes(const Timeline *t, Arena *a) {
     return s.s;
 }
 
-/* A page with as many lines as fit (all, where the height is free); returns the index of the first
- * that does not. */
-static int draw_page(const Shown *v, int from, Scene **out) {
+/* A page with as many lines as fit above a foot of that height (all, where the height is free);
+ * returns the index of the first that does not. */
+static int draw_page(const Shown *v, int from, double foot, Scene **out) {
     const ViewCall *c = v->c;
     const Timeline *t = v->t;
     const Item *item = v->item;
@@ -530,7 +532,7 @@ static int draw_page(const Shown *v, int from, Scene **out) {
     Scene *s = figure_new(c, "timeline", preset);
     TimeLook look = look_of(c, s, t, n, preset);
     TimePen p = {.c = c, .s = s, .look = &look};
-    double foot = 132, limit = preset == PRESET_A4 ? A4_HEIGHT : pr->h;
+    double limit = preset == PRESET_A4 ? A4_HEIGHT : pr->h;
     p.x0 = pr->margin + p.look->label_w + 8;
     p.width = p.look->axis_w > 0 ? p.look->axis_w : s->w - pr->margin - p.x0 - 26;
     p.right = p.look->margin_w > 0 ? s->w - pr->margin - 148 - 12 : s->w - pr->margin;
@@ -580,7 +582,10 @@ int view_timeline(const ViewCall *c, Scene **page) {
         for (int k = 0; k < t[i].n_lines; k++)
             v.item[v.n_items++] = (Item){&t[i], &t[i].line[k],
                                          v.n > 1 || c->o->measured ? timeline_who(c, &t[i]) : ""};
-    for (int from = 0; from < items && pages < VIEW_MAX_PAGES; pages++)
-        from = draw_page(&v, from, &page[pages]);
+    for (int from = 0, next; from < items && pages < VIEW_MAX_PAGES; pages++, from = next) {
+        double foot = FOOT;
+        do next = draw_page(&v, from, foot, &page[pages]);
+        while (v.preset == PRESET_SLIDE && page[pages]->scale < 1 && (foot += 17) < FOOT + 60);
+    }
     return pages;
 }

@@ -70,10 +70,11 @@ typedef struct GNode {
     Attrs at;
     int home; /* 1 + the tensor in rows to whose tokens the rows of its output go back; 0: they stay
                */
-    bool in_place;     /* frameworks leave its result where the first operand was */
-    int module;        /* innermost module it belongs to, or -1 */
-    int layer;         /* -1: outside the layers */
-    const char *part;  /* "attention", "mlp", "norm", "embedding", "head", "loss": for figures */
+    bool in_place; /* frameworks leave its result where the first operand was */
+    int module;    /* innermost module it belongs to, or -1 */
+    int layer;     /* -1: outside the layers */
+    const char
+        *part; /* "attention", "mlp", "moe", "norm", "embedding", "head", "loss": for figures */
     const char *label; /* "linear", "RMSNorm": for records and figures */
 } GNode;
 

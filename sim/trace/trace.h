@@ -114,7 +114,7 @@ typedef struct {
 typedef struct {
     int step;
     const char *op, *label, *glyph, *module, *part,
-        *style; /* part: attention mlp norm embedding head loss */
+        *style; /* part: attention mlp moe norm embedding head loss */
     int layer;
     RankSet ranks; /* rank class */
     int n_inputs;

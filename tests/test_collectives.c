@@ -21,6 +21,7 @@ static void test_kinds(void **state) {
         MoveKind k = (MoveKind)i;
         assert_non_null(move_name(k));
         assert_int_equal(move_communicates(k), move_source(k) != FROM_OWN);
+        assert_true(!move_views(k) || move_source(k) == FROM_OWN);
         assert_int_equal(move_sends(k) == SENDS_PIECES, move_gathers(k) && move_cuts(k));
         assert_int_equal(move_sends(k) == SENDS_PART, move_reduces(k) && move_cuts(k));
         assert_int_equal(move_sends(k) == SENDS_BLOCK, move_gathers(k) && !move_cuts(k));

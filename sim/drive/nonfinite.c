@@ -34,7 +34,7 @@ void nonfinite_find(Run *r, const Step *s) {
         double value = 0;
         /* nothing new */
         if (l->buf == NULL || s->kind == ST_CLAIM ||
-            (s->kind == ST_MOVE && s->move.kind <= MOVE_SLICE))
+            (s->kind == ST_MOVE && move_views(s->move.kind)))
             continue;
         Device *dev = r->exec->dev;
         Tensor host = dev->get(dev, &l->t, r->exec->dtype);

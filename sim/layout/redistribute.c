@@ -34,6 +34,7 @@ bool move_cuts(MoveKind k) {
     return kinds[k].cuts;
 }
 bool move_communicates(MoveKind k) { return move_sends(k) != SENDS_NOTHING; }
+bool move_views(MoveKind k) { return k == MOVE_ID || k == MOVE_SLICE; }
 bool move_reduces(MoveKind k) { return move_source(k) == FROM_TERMS; }
 bool move_gathers(MoveKind k) { return move_source(k) == FROM_BLOCKS; }
 const char *move_name(MoveKind k) {

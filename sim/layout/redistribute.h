@@ -63,6 +63,8 @@ MoveSends move_sends(MoveKind k);
 bool move_cuts(MoveKind k);
 /* True for kinds that send anything. */
 bool move_communicates(MoveKind k);
+/* Is the result nothing but a part of the rank's own block, or all of it: a view? */
+bool move_views(MoveKind k);
 /* Does it put blocks for one place together? */
 bool move_reduces(MoveKind k);
 /* Does it put the blocks of a whole group side by side? */

@@ -207,7 +207,7 @@ int moves_to(Lower *l, int v, const Layout *to, const Reason *why) {
     bool ok = redistribute(p->mesh, t->size, &p->val[v].L, to, &plan);
     bool real = !ok, local = ok, sum = false;
     for (int i = 0; ok && i < plan.n; i++) {
-        real |= plan.m[i].kind != MOVE_ID, local &= plan.m[i].kind <= MOVE_SLICE;
+        real |= plan.m[i].kind != MOVE_ID, local &= move_views(plan.m[i].kind);
         sum |= l->backward && p->val[v].diff && !why->asked && uses_part(&plan.m[i]) &&
                mesh_size(p->mesh, &plan.m[i].axes) > 1;
     }

@@ -35,7 +35,7 @@ int step_reads(const Step *s, int *r) {
 }
 bool step_renames(const Program *p, const Step *s) {
     if (s->kind != ST_MOVE) return s->kind == ST_CLAIM;
-    if (s->move.kind == MOVE_ID || s->move.kind == MOVE_SLICE) return true;
+    if (move_views(s->move.kind)) return true;
     return mesh_size(p->mesh, &s->move.axes) == 1 && !s->act && p->val[s->out].list < 0;
 }
 void program_reads(const Program *p, bool through, int *first, int *last) {

@@ -579,19 +579,67 @@ static void steps_are_linked(void **state) {
     assert_true(n >= 20 && n % 2 == 0);
 }
 
+/* Height at which a text stands where it is drawn first. */
+static double height_of(const char *svg, const char *text) {
+    const char *at = strstr(svg, text), *y = at;
+    if (!at) fail_msg("'%s' is not drawn", text);
+    while (y > svg && strncmp(y, " y=\"", 4)) y--;
+    return strtod(y + 4, NULL);
+}
+
+/* Layers that do not begin with the first are told by their numbers. */
+static void layers_have_their_numbers(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("block");
+    const char *svg =
+        draw(g, plan_trace(g, "plans/models/deepseek-v3-ep.yaml", ""), &o, FORMAT_SVG);
+    assert_non_null(strstr(svg, "layer 2 of 2 to 3, the other is folded"));
+}
+
+/* Router, dispatch, experts, combine and shared expert are one strip, and the list of rows travels
+ * beside the rows: no strip of its own, no box that only says "gate". */
+static void experts_are_one_strip(void **state) {
+    Ground *g = *state;
+    static const char *const passes[] = {NULL, "forward"};
+    for (int i = 0; i < 4; i++) {
+        const Trace *t = plan_trace(g,
+                                    i < 2 ? "plans/30-mixtral-8x7b-ep-dp-cp.yaml"
+                                          : "plans/models/llama4-maverick-ep.yaml",
+                                    "");
+        RenderOptions o = options("block");
+        o.pass = passes[i % 2];
+        o.layer = i < 2 ? 0 : 1;
+        const char *svg = draw(g, t, &o, FORMAT_SVG);
+        static const char *const stray[] = {">Router<", ">Experts<", ">MLP<", ">Input<", ">Moe<"};
+        for (size_t k = 0; k < sizeof stray / sizeof *stray; k++)
+            if (strstr(svg, stray[k])) fail_msg("%s in figure %d", stray[k], i);
+        const char *moe = strstr(svg, ">MoE<");
+        assert_non_null(moe);
+        assert_null(strstr(moe + 1, ">MoE<"));
+        static const char *const at[] = {"gate weights, dispatch<", ">dispatch<",
+                                         ">share of the chosen, dispatch", ">dispatch<"};
+        double router = height_of(svg, ">router gate"), send = height_of(svg, at[i]),
+               back = height_of(svg, ">combine<");
+        assert_true(router < send && send < back);
+        if (i >= 2) assert_non_null(strstr(svg, "shared w1"));
+        if (i != 1) continue;
+        /* forward: the two exchanges of rows and list stand at one height */
+        double rows = height_of(svg, ">tokens go to the ranks of"),
+               list = height_of(svg, ">the index list goes the");
+        assert_true(rows - list < 1 && list - rows < 1);
+    }
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(edges_are_records),
-                                       T(nothing_is_left_out),
-                                       T(every_part_is_clean),
-                                       T(stories_of_mistakes),
-                                       T(wrong_steps_are_shown),
-                                       T(wrong_steps_without_a_place),
-                                       T(reductions_stand_in_order),
-                                       T(text_fits),
-                                       T(overview_counts_everything),
-                                       T(loss_faces_its_backward),
-                                       T(steps_are_linked)};
+    const struct CMUnitTest tests[] = {
+        T(edges_are_records),          T(nothing_is_left_out),
+        T(every_part_is_clean),        T(stories_of_mistakes),
+        T(wrong_steps_are_shown),      T(wrong_steps_without_a_place),
+        T(reductions_stand_in_order),  T(text_fits),
+        T(overview_counts_everything), T(loss_faces_its_backward),
+        T(steps_are_linked),           T(layers_have_their_numbers),
+        T(experts_are_one_strip)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

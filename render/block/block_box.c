@@ -20,7 +20,7 @@ const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp
     Arena *a = g->arena;
     const char *label = op->c->label && *op->c->label ? op->c->label : op->c->op;
     if (matrix_of(op)) {
-        const char *leaf = words_weight(op->c->module, matrix_of(op));
+        const char *leaf = words_weight(a, op->c->module, matrix_of(op));
         if (!*leaf) leaf = label;
         if (n->twin < 0 || op != n->op) return leaf;
         const BlockOp *o = &g->node[n->twin].op[0];

@@ -283,10 +283,22 @@ const char *words_leaf(const char *path) {
     return p ? p + 1 : path ? path : "";
 }
 
-const char *words_weight(const char *module, const TraceParam *p) {
+/* Does the weight make a score for each expert: [E, D]? */
+static bool is_router(const TraceParam *p) {
+    return p->compute.nd == 2 && p->compute.dim_symbol[0][0] == 'E' &&
+           strchr("/", p->compute.dim_symbol[0][1]) != NULL;
+}
+
+const char *words_weight(Arena *a, const char *module, const TraceParam *p) {
     const char *own = words_leaf(p->plan_name);
     bool only = !*own || !strcmp(own, "weight") || !strcmp(own, "bias") || p->compute.nd < 3;
-    return only ? words_leaf(module && *module ? module : p->plan_name) : own;
+    if (!only) return own;
+    const char *path = module && *module ? module : p->plan_name, *leaf = words_leaf(path),
+               *dot = strrchr(path, '.'), *up = dot;
+    while (up && up > path && up[-1] != '.') up--;
+    if (is_router(p) && strcmp(leaf, "router")) return arena_printf(a, "router %s", leaf);
+    /* its matrices are called as those of the experts beside it */
+    return up && !strncmp(up, "shared", 6) ? arena_printf(a, "shared %s", leaf) : leaf;
 }
 
 const char *words_style(const char *style) {

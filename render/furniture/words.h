@@ -52,9 +52,9 @@ const char *words_members(Arena *a, const RankGroups *g, int64_t group);
 int64_t words_group_of(const RankGroups *g, int64_t rank);
 /* Last component of a path: "wq" of "layers.0.attention.wq". */
 const char *words_leaf(const char *path);
-/* What people call the matrix that a step multiplies with: its module, "wq"; of a module with
- * several (experts) the weight itself, "w1". */
-const char *words_weight(const char *module, const TraceParam *p);
+/* What people call the matrix that a step multiplies with: its module, "wq", "router gate", "shared
+ * w1"; of a module with several (experts) the weight itself, "w1". */
+const char *words_weight(Arena *a, const char *module, const TraceParam *p);
 /* "column" for colwise, "row" for rowwise, the style itself otherwise, NULL for NULL. */
 const char *words_style(const char *style);
 /* Symbol without its cuts: "F/tp" gives "F", "S/(cp*sp)" gives "S". */

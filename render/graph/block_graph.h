@@ -64,6 +64,7 @@ typedef struct BlockGraph {
     int64_t rank;
     Phase pass;
     int layer, n_layers; /* drawn; layers in the trace. layer -1: all */
+    int first_layer;     /* of those in the trace */
     bool loss;           /* the pass of the loss, too */
     bool outside;        /* also what lies outside of layers */
     bool whole;          /* no part was asked for */

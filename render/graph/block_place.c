@@ -175,6 +175,33 @@ static void find_twins(BlockGraph *g, BlockStrip *s) {
     s->last = s->last >= 0 ? block_real(g, s->last) : -1;
 }
 
+/* Is it a collective whose result no box of the strip but another such reads? */
+static bool leads_nowhere(const BlockGraph *g, const BlockStrip *s, int i) {
+    int r[MAX_FAN], n = readers(g, s, i, r, MAX_FAN);
+    if (g->node[i].kind != NODE_COLL || i == s->last) return false;
+    for (int k = 0; k < n; k++)
+        if (!leads_nowhere(g, s, r[k])) return false;
+    return true;
+}
+
+/* Collectives whose result nothing reads stand beside the next that does the same to another value:
+ * the list of rows beside the rows. */
+static void join_rows(BlockGraph *g, BlockStrip *s) {
+    for (int k = 0; k < s->n; k++) {
+        BlockNode *x = &g->node[s->node[k]];
+        int best = -1, least = x->n_in && x->in[0] != s->from ? g->node[x->in[0]].level + 1 : 0;
+        bool end = leads_nowhere(g, s, s->node[k]);
+        for (int m = 0; end && m < s->n; m++) {
+            const BlockNode *y = &g->node[s->node[m]];
+            bool same = y != x && y->kind == NODE_COLL && strcmp(y->name, x->name) &&
+                        text_same(y->coll->op, x->coll->op) &&
+                        text_same(y->coll->axis, x->coll->axis);
+            if (same && y->level >= least && (best < 0 || y->level < best)) best = y->level;
+        }
+        if (best >= 0) x->level = best;
+    }
+}
+
 /* Level of a node: one below the lowest of its inputs. Inputs stand just above their first reader.
  */
 static void set_levels(BlockGraph *g, BlockStrip *s) {
@@ -191,6 +218,7 @@ static void set_levels(BlockGraph *g, BlockStrip *s) {
             }
         }
     }
+    join_rows(g, s);
     s->levels = 0;
     for (int k = 0; k < s->n; k++) {
         BlockNode *n = &g->node[s->node[k]];

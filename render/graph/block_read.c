@@ -253,6 +253,30 @@ static void residual_strips(BlockGraph *g, const Ancestors *a, const int *order,
     }
 }
 
+/* Does an op read the output of node i, at once or after moves? */
+static bool is_computed_with(const BlockGraph *g, int i) {
+    for (int k = 0; k < g->n; k++)
+        for (int j = 0; g->node[k].alias == k && j < g->node[k].n_in; j++)
+            if (g->node[k].in[j] == i && (g->node[k].kind == NODE_OP || is_computed_with(g, k)))
+                return true;
+    return false;
+}
+
+/* Moves whose result no op reads, as those of the list that says which rows a rank has, stand where
+ * the value is made. */
+static void moves_at_home(BlockGraph *g, const int *order, int n) {
+    for (int o = 0; o < n; o++) {
+        BlockNode *x = &g->node[order[o]];
+        if (x->strip >= 0 || x->n_in != 1 || x->alias != order[o] || x->kind == NODE_OP) continue;
+        int home = g->node[x->in[0]].strip;
+        if (home < 0 || x->in[0] == g->strip[home].to || is_computed_with(g, order[o])) continue;
+        BlockStrip *s = &g->strip[x->strip = home];
+        int at = s->n++; /* in step order */
+        for (; at > 0 && s->node[at - 1] > order[o]; at--) s->node[at] = s->node[at - 1];
+        s->node[at] = order[o];
+    }
+}
+
 /* What is left becomes plain chains, cut where a residual strip or another part of the model
  * begins. */
 static void plain_strips(BlockGraph *g, const int *order, int n) {
@@ -332,6 +356,7 @@ static void find_strips(BlockGraph *g) {
         if (g->node[i].kind != NODE_INPUT) order[n++] = i;
     Ancestors a = ancestors(g, order, n);
     residual_strips(g, &a, order, n);
+    moves_at_home(g, order, n);
     plain_strips(g, order, n);
     qsort(g->strip, (size_t)g->n_strips, sizeof *g->strip, strip_order);
     block_renumber(g);
@@ -381,6 +406,7 @@ static bool choose_layer(BlockGraph *g, const ViewCall *call) {
         if (c->layer > hi) hi = c->layer;
     }
     g->n_layers = lo < 0 ? 0 : hi - lo + 1;
+    g->first_layer = lo;
     int wrong = wrong_layer(g);
     g->layer = o->layer >= 0 ? o->layer : !residual ? -1 : wrong >= 0 ? wrong : lo;
     bool back = false; /* beside backward everything is drawn: the gradient begins in the loss */

@@ -3,8 +3,11 @@
 
 static const char *layer_words(const BlockGraph *g) {
     if (g->layer < 0 || g->n_layers <= 1) return "";
-    return arena_printf(g->arena, "layer %d of %d, the other%s folded (--layer)", g->layer,
-                        g->n_layers, g->n_layers == 2 ? " is" : "s are");
+    const char *all = g->first_layer ? arena_printf(g->arena, "%d to %d", g->first_layer,
+                                                    g->first_layer + g->n_layers - 1)
+                                     : arena_printf(g->arena, "%d", g->n_layers);
+    return arena_printf(g->arena, "layer %d of %s, the other%s folded (--layer)", g->layer, all,
+                        g->n_layers == 2 ? " is" : "s are");
 }
 
 /* Parts of the subtitle. */

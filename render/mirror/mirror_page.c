@@ -4,6 +4,7 @@
 #include "render/mirror/mirror_page.h"
 #include "render/furniture/views.h"
 #include "base/text.h"
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -51,6 +52,14 @@ static int pieces(const Mirror *m, int first, int n) {
     return k;
 }
 
+/* Collectives of a row that move values with gradients: a list of rows has none. */
+static int with_gradient(const Mirror *m, const MirrorRow *row) {
+    int n = 0;
+    for (int k = 0; k < row->n_coll; k++)
+        n += words_find_value(m->g->t, mirror_grad(m->g, row->coll[k]->value), INT_MAX) != NULL;
+    return n;
+}
+
 /* Does every collective `op` of forward face `conj` (NULL: nothing), as many of them? False if
  * there is none. */
 static bool all_face(const Mirror *m, int first, int n, const char *op, const char *conj) {
@@ -61,7 +70,7 @@ static bool all_face(const Mirror *m, int first, int n, const char *op, const ch
             if (m->strip[i].plain && pieces(m, first, n)) continue;
             if (!row->n_coll || !is_op(row->coll[0], op)) continue;
             seen++;
-            if (row->n_conj != (conj ? row->n_coll : 0)) return false;
+            if (row->n_conj != (conj ? with_gradient(m, row) : 0)) return false;
             for (int k = 0; k < row->n_conj; k++)
                 if (!is_op(row->conj[k], conj)) return false;
         }

@@ -71,7 +71,7 @@ static const char *step_words(Text *t, const TraceCompute *c) {
         const TraceParam *p = trace_param(t->m->g->t, c->inputs[i]);
         if (p && p->compute.nd > 1)
             return arena_printf(t->a, "%s via %s", grad_name(t->a, c->makes),
-                                words_weight(c->module, p));
+                                words_weight(t->a, c->module, p));
     }
     return arena_printf(t->a, "%s′", label);
 }

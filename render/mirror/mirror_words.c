@@ -21,11 +21,13 @@ static const TraceParam *matrix_of(const Trace *t, const TraceCompute *c) {
     return NULL;
 }
 
-static const char *op_words(const Trace *t, const TraceCompute *c) {
+/* Where words give way, "shared w1" is "w1". */
+static const char *op_words(const MirrorPen *p, const TraceCompute *c) {
+    const Trace *t = p->c->t;
     const char *label = c->label && *c->label ? c->label : c->op ? c->op : "";
-    const TraceParam *p = matrix_of(t, c);
-    const char *leaf = p ? words_weight(c->module, p) : "";
-    if (p && *leaf) return leaf;
+    const TraceParam *w = matrix_of(t, c);
+    const char *leaf = w ? words_weight(p->c->arena, c->module, w) : "";
+    if (w && *leaf) return p->look.narrow && strchr(leaf, ' ') ? strrchr(leaf, ' ') + 1 : leaf;
     bool bias = false;
     for (int i = 0; i < c->n_inputs; i++) bias |= trace_param(t, c->inputs[i]) != NULL;
     return bias && text_same(c->glyph, "plus") ? "+ bias" : label;
@@ -74,13 +76,13 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
         for (int i = 0; i < r->n_op; i++)
             if (r->op[i].rest == rest)
                 text =
-                    join(a, text, matrix_of(t, r->op[i].f) ? sep : ", ", op_words(t, r->op[i].f));
+                    join(a, text, matrix_of(t, r->op[i].f) ? sep : ", ", op_words(p, r->op[i].f));
         return text;
     }
     bool dx = false;
     for (int i = 0; i < r->n_op; i++) { /* said in the order of forward */
         if (r->op[i].rest != rest || !(r->op[i].dx || r->op[i].dw)) continue;
-        const char *word = op_words(t, r->op[i].f);
+        const char *word = op_words(p, r->op[i].f);
         if (!strcmp(word, "+ bias")) continue;
         if (matrix_of(t, r->op[i].f)) via = join(a, via, " ", word), dx |= r->op[i].dx;
         else text = join(a, text, ", ", arena_printf(a, "%s′", word));

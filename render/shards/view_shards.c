@@ -467,7 +467,7 @@ static const char *stacks(ShardPen *p, const char *before) {
         const TraceLocal *l = words_find_local(&q->rest, p->rank);
         if (!wanted(p, q) || q->rest.nd < 3 || !l) continue;
         str_addf(&s, "%s%s %s here %s, %s",
-                 s.n ? "; " : "Of all experts in one: ", words_weight(q->module, q),
+                 s.n ? "; " : "Of all experts in one: ", words_weight(a, q->module, q),
                  words_symbol(a, q->rest.symbolic), words_shape(a, l->shape, q->rest.nd),
                  bytes_text(l->bytes, a));
     }

@@ -111,7 +111,7 @@ const Op op_gate = {
     .bound = gate_bound,
     .exact = gate_exact,
     .flops_each = 1,
-    .label = "gate",
+    .label = "gate weights",
 };
 
 /* ---- gate_all "bte!,[ebt]->[ebt]": softmax over all experts, the selected as they are ---- */
@@ -191,7 +191,7 @@ const Op op_gate_all = {
     .bound = gate_all_bound,
     .exact = gate_exact,
     .flops_each = 1,
-    .label = "gate",
+    .label = "gate weights",
 };
 
 /* ---- share "bte!,[ebt]->[ebt]": a chosen score times a factor, with at->a divided by the sum of

@@ -219,15 +219,14 @@ static void test_row_bias_of_an_mlp(void **state) {
 /* A collective that `gradients:` changes shows that line, whichever style asked for it. */
 static void test_planted_gradient(void **state) {
     (void)state;
+#define CUT_NORM                                                                                   \
+    "  layers.*.ffn_norm: sequence_parallel\n  layers.*.feed_forward.w[13]: {style: colwise, "     \
+    "input: shard(1)}\n  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n"
     static const char *const lines[] = {
-        "  layers.*.ffn_norm: sequence_parallel\n  layers.*.feed_forward.w[13]: {style: colwise, "
-        "input: shard(1)}\n  layers.*.feed_forward.w2: {style: rowwise, output: "
-        "shard(1)}\ngradients: {layers.*.ffn_norm: none}\n",
-        "  layers.*.ffn_norm: sequence_parallel\n  layers.*.feed_forward.w[13]: {style: colwise, "
-        "input: shard(1)}\n  layers.*.feed_forward.w2: {style: rowwise, output: "
-        "shard(1)}\ngradients: {layers.*.ffn_norm: mean}\n",
-        "  layers.*.feed_forward.w1: colwise\n  layers.*.feed_forward.w3: colwise\n  "
-        "layers.*.feed_forward.w2: rowwise\ngradients: {layers.*.ffn_norm: sum}\n"};
+        CUT_NORM "gradients: {layers.*.ffn_norm: none}\n",
+        CUT_NORM "gradients: {layers.*.ffn_norm: mean}\n",
+        ("  layers.*.feed_forward.w1: colwise\n  layers.*.feed_forward.w3: colwise\n"
+         "  layers.*.feed_forward.w2: rowwise\ngradients: {layers.*.ffn_norm: sum}\n")};
     for (int i = 0; i < 3; i++) {
         Arena *a = arena_new();
         PlanRun r = plan_run(
@@ -250,6 +249,7 @@ static void test_planted_gradient(void **state) {
         arena_free(a);
     }
 }
+#undef CUT_NORM
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tied_table),

@@ -1151,8 +1151,8 @@ static void example_is_drawn_right(void **state) {
     const char *w = svg_words(g->a, draw(g, llama_dp2_cp2_tp2(g->a), &o, FORMAT_SVG, NULL));
     static const char *const facts[] = {
         "Inside one GPU, a Transformer block needs 6 collectives and sends 72 MiB",
-        "rank 0 (dp0 cp0 tp0) · Llama-3-8B forward · B=2 S=8192 bf16 · dp=2 cp=2 tp=sp=2, order "
-        "tp→cp→dp",
+        ("rank 0 (dp0 cp0 tp0) · Llama-3-8B forward · B=2 S=8192 bf16 · dp=2 cp=2 tp=sp=2, order "
+         "tp→cp→dp"),
         "(fastest→slowest) · identical on 8 of 8 ranks",
         "AllGather k, v",
         "dim S, ×2 · sends 8 MiB",

@@ -125,8 +125,8 @@ static void test_small_llama(void **state) {
     (void)state;
     static const char *const variants[] = {"data_parallel: {mode: fsdp, axis: dp*cp}\n",
                                            "data_parallel: {mode: ddp}\n",
-                                           "data_parallel: {mode: fsdp, axis: dp*cp, unit: block, "
-                                           "grad_order: tp_first}\nrecompute: block\n"};
+                                           ("data_parallel: {mode: fsdp, axis: dp*cp, unit: block, "
+                                            "grad_order: tp_first}\nrecompute: block\n")};
     double first[3][5];
     int n = sample_of(3, "kinds of data parallelism");
     for (int v = 0; v < n; v++) {

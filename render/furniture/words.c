@@ -311,10 +311,10 @@ const char *words_style(const char *style) {
 }
 
 const char *words_base(Arena *a, const char *dim) {
-    const char *slash = dim ? strchr(dim, '/') : NULL;
-    if (dim && !strncmp(dim, "rows(", 5))
-        return "rows"; /* of experts, by several letters at once */
-    return slash ? arena_strndup(a, dim, (size_t)(slash - dim)) : dim ? dim : "";
+    if (!dim) return "";
+    if (!strncmp(dim, "rows(", 5)) return "rows"; /* of experts, by several letters at once */
+    const char *slash = strchr(dim, '/');
+    return slash ? arena_strndup(a, dim, (size_t)(slash - dim)) : dim;
 }
 
 const char *words_part(const char *part) {

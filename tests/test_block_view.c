@@ -587,6 +587,17 @@ static double height_of(const char *svg, const char *text) {
     return strtod(y + 4, NULL);
 }
 
+/* Of a plan that breaks a rule, the timeline says which. */
+static void no_times_where_a_rule_is_broken(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/bugs/07-sequence-not-cut.yaml", "");
+    RenderOptions o = options("timeline");
+    struct Scene *page[32];
+    assert_int_equal(render_pages(t, g->d, &o, g->a, false, page), 0);
+    assert_int_equal(g->d->n, 1);
+    if (!strstr(g->d->item[0].message, "attention_norm")) fail_msg("%s", g->d->item[0].message);
+}
+
 /* Layers that do not begin with the first are told by their numbers. */
 static void layers_have_their_numbers(void **state) {
     Ground *g = *state;
@@ -638,8 +649,8 @@ int main(void) {
         T(wrong_steps_are_shown),      T(wrong_steps_without_a_place),
         T(reductions_stand_in_order),  T(text_fits),
         T(overview_counts_everything), T(loss_faces_its_backward),
-        T(steps_are_linked),           T(layers_have_their_numbers),
-        T(experts_are_one_strip)};
+        T(steps_are_linked),           T(no_times_where_a_rule_is_broken),
+        T(layers_have_their_numbers),  T(experts_are_one_strip)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -330,6 +330,14 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *f
     int n = 0;
     *folded = 0;
     if (c->o->measured) return read_both(c, focus, out, kernels);
+    for (int i = 0; i < t->n_diags && t->n_events == 0; i++) {
+        if (t->diags[i].severity != DIAG_ERROR) continue;
+        diag_error(c->d, "E0211", diag_nowhere,
+                   "mend that line, or draw view 'block', which shows the step",
+                   "view 'timeline' has no times, for the plan breaks a rule: %s [%s]",
+                   t->diags[i].message, t->diags[i].code);
+        return 0;
+    }
     if (t->n_events == 0) {
         diag_error(c->d, "E0211", diag_nowhere,
                    "draw the plan itself, or run it with a `hardware:` profile (--hardware NAME) "

@@ -233,6 +233,33 @@ static void test_recipes_of_blocks_alone(void **state) {
         arena_free(a);
     }
 }
+/* Nor does a norm or a head alone: its input lies as the first line says. An mlp's does not. */
+static void test_recipes_of_heads_alone(void **state) {
+    (void)state;
+    static const char *const recipes[] = {"torchtitan-llama3", "torchtune-llama3", "hf-llama",
+                                          "megatron", "megatron-sp"};
+    static const char *const parts[] = {"[head]", "[norm]", "[norm, head, loss]"};
+    for (int i = 0; i < 5 * 3; i++) {
+        Arena *a = arena_new();
+        const char *text =
+            arena_printf(a,
+                         "model: {preset: llama3-8b, shrink: 64, parts: %s}\nmesh: {dp: 2, cp: 2, "
+                         "tp: 2}\npass: backward\nrecipe: %s\n",
+                         parts[i / 5], recipes[i % 5]);
+        PlanRun r = plan_run(a, "found.yaml", text, true);
+        assert_non_null(r.t);
+        if (strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
+        assert_string_equal(r.t->verdict, "equivalent");
+        arena_free(a);
+    }
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "found.yaml",
+                         "model: {kind: mlp, sizes: [4, 8, 4]}\nmesh: {tp: 2}\nplan:\n  net1: "
+                         "{style: colwise, input: shard(-1), desired_input: replicate}\n",
+                         false);
+    assert_true(run_has(&r, "E0402"));
+    arena_free(a);
+}
 /* One missing idea mislabels many modules: one finding, with who leaves the value so, and a help
  * that mends it when it is followed. Expectations about an invalid plan's shapes are no findings.
  */
@@ -296,11 +323,15 @@ static void test_mislabels(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equivalent),      cmocka_unit_test(test_allowance_hides_nothing),
-        cmocka_unit_test(test_only_a_loss),     cmocka_unit_test(test_local_mean_of_micro_batches),
-        cmocka_unit_test(test_order_of_labels), cmocka_unit_test(test_smoothed_loss),
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_recipes_of_blocks_alone),
-        cmocka_unit_test(test_mislabels)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_equivalent),
+                                       cmocka_unit_test(test_allowance_hides_nothing),
+                                       cmocka_unit_test(test_only_a_loss),
+                                       cmocka_unit_test(test_local_mean_of_micro_batches),
+                                       cmocka_unit_test(test_order_of_labels),
+                                       cmocka_unit_test(test_smoothed_loss),
+                                       cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_recipes_of_blocks_alone),
+                                       cmocka_unit_test(test_recipes_of_heads_alone),
+                                       cmocka_unit_test(test_mislabels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

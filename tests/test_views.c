@@ -731,6 +731,29 @@ static void memory_kinds_differ(void **state) {
             }
 }
 
+/* A whole gradient before its reduce-scatter is no number of bytes for each parameter at rest, even
+ * where that divides it. */
+static void memory_formula_is_no_chance(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run_with(
+        a, "chance.yaml",
+        "model: {config: {hidden_size: 12, intermediate_size: 11, num_attention_heads: 8, "
+        "num_key_value_heads: 2, head_dim: 4, vocab_size: 17, num_hidden_layers: 1, "
+        "tie_word_embeddings: true}, parts: [embedding, blocks, norm, head, loss]}\n"
+        "mesh: {dp: 2, cp: 3, tp: 4}\ndata: {batch: 4, sequence: 17, microbatches: 2}\n"
+        "pass: train\nrecipe: megatron-sp\noptimizer: {name: adamw, clip: 0.5}\n"
+        "recompute: block\ncontext_parallel: {order: striped}\n"
+        "data_parallel: {mode: fsdp, unit: block}\n",
+        &(PipelineOptions){.events = true});
+    assert_non_null(r.t);
+    RenderOptions o = options("memory");
+    const char *words = picture(a, r.t, &o, FORMAT_SVG);
+    says(words, "(4 + 8) B × 88 parameters");
+    assert_null(strstr(words, "(4 + 8 + "));
+    arena_free(a);
+}
+
 /* The two figures of every introduction: input [10, 512], weights [2048, 512] and [2048, 2048],
  * four ranks. */
 static void column_then_row(void **state) {
@@ -821,6 +844,7 @@ int main(void) {
         cmocka_unit_test(shards_show_ranks),
         cmocka_unit_test(weights_use_their_page),
         cmocka_unit_test(memory_kinds_differ),
+        cmocka_unit_test(memory_formula_is_no_chance),
         cmocka_unit_test(column_then_row),
         cmocka_unit_test(views_are_clean),
     };

@@ -79,7 +79,8 @@ static const char *thousands(Arena *a, int64_t n) {
     return arena_strdup(a, out);
 }
 /* "(4 + 8 + 4) B × 7,500,000,000 parameters": weights, optimizer state and gradients that are so
- * many bytes each; and what else lives at the peak. */
+ * many bytes each; and what else lives at the peak. Gradients that still lie whole, before their
+ * reduce-scatter, are no number for each parameter, even where that divides them. */
 static void formula(MemPen *p, const MemClass *m, const char **rest, const char **live) {
     int64_t n = m->numbers, top = 0;
     bool even = n && m->bytes[MEM_PARAMS] % n == 0;
@@ -87,6 +88,8 @@ static void formula(MemPen *p, const MemClass *m, const char **rest, const char 
     int terms = 0;
     for (int k = 0; k < MEM_KINDS; k++) {
         bool part = even && k <= MEM_GRADS && m->bytes[k] && m->bytes[k] % n == 0;
+        if (k == MEM_GRADS && part && m->bytes[k] / n != m->bytes[MEM_PARAMS] / n)
+            part = m->bytes[k] / n == 4; /* of parameters in half precision */
         if (part) str_addf(&each, "%s%lld", terms++ ? " + " : "", (long long)(m->bytes[k] / n));
         else if (k != MEM_PARAMS && (k != MEM_OPTIMIZER || even)) top += m->bytes[k];
     }

@@ -386,6 +386,28 @@ static const RawSpec *last_residual(const Assign *a, int *module) {
     }
     return NULL;
 }
+/* A norm or head without blocks before it: its input lies as the first module that reads it says,
+ * as blocks would leave it. An mlp starts with what a loader gives. */
+static const RawSpec *first_label(const Assign *a, int t, int *module) {
+    const Graph *g = &a->model->g;
+    if (a->plan->kind) return NULL;
+    for (int m = 0; m < g->nm; m++) {
+        if (!g->module[m].n_input || g->module[m].input[0] != t || !a->use[m].style) continue;
+        const RawList *l = &a->use[m].style->input;
+        if (!l->set || !l->n || !l->arg[0].set) continue;
+        *module = m;
+        return &l->arg[0];
+    }
+    return NULL;
+}
+/* How the stream that enters lies, and whose line says so; -1: no line. */
+static const RawSpec *stream_label(const Assign *a, int t, int *module) {
+    *module = -1;
+    if (a->plan->block_input.set) return &a->plan->block_input;
+    bool blocks = false;
+    for (int n = 0; n < a->model->g.nn; n++) blocks |= a->model->g.node[n].layer >= 0;
+    return blocks ? last_residual(a, module) : first_label(a, t, module);
+}
 int assign_stream_module(const Assign *a) {
     int m = -1;
     if (!a->plan->block_input.set) last_residual(a, &m);
@@ -418,8 +440,7 @@ static void layout_inputs(Assign *a) {
             g->nn && (g->node[0].in[0] == t || (g->node[0].nin > 1 && g->node[0].in[1] == t));
         if (first && enters && !x->is_int) { /* the stream that enters the first block or layer */
             int m = -1;
-            const RawSpec *s =
-                a->plan->block_input.set ? &a->plan->block_input : last_residual(a, &m);
+            const RawSpec *s = stream_label(a, t, &m);
             Layout base = a->compute[t];
             bool partial =
                 s && !s->mapping && (s->bare.kind == RP_PARTIAL || s->bare.kind == RP_LOCAL);

@@ -309,7 +309,9 @@ static const Key data_keys[] = {
     {"cut", read_sub, &cut_sub, 0, NO_LOC,
      "axes that cut the data, where they are not called dp and cp"},
     {"block_input", read_spec, NULL, P(block_input), NO_LOC,
-     "how the first block's input lies; default: as the last one leaves its output"},
+     "how the first block's input lies; default: as the last one leaves its output, without blocks "
+     "as "
+     "the first line says"},
     END,
 };
 static const Sub data_sub = {data_keys, NULL};

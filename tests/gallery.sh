@@ -7,7 +7,7 @@ set -u
 shardproof=${SHARDPROOF:-./shardproof}
 out=${1:-out/gallery}
 [ $# = 0 ] || shift
-[ $# != 0 ] || set -- plans/*.yaml plans/bugs/*.yaml plans/shape-only/*.yaml
+[ $# != 0 ] || set -- plans/*.yaml plans/bugs/*.yaml plans/models/*.yaml plans/shape-only/*.yaml
 mkdir -p "$out" || exit 4
 views=$("$shardproof" list views --format csv | tail -n +2 | cut -d, -f1)
 escape() { sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/>/\&gt;/g' -e 's/"/\&quot;/g'; }

@@ -29,7 +29,7 @@
 enum { MARK_BUDGET = 20000, BYTE_BUDGET = 2 << 20 };
 static const char *const presets[] = {"wide", "column", "slide", "a4"};
 static const char *const themes[] = {"light", "dark", "print"};
-static const char *const folders[] = {"plans/*.yaml", "plans/bugs/*.yaml",
+static const char *const folders[] = {"plans/*.yaml", "plans/bugs/*.yaml", "plans/models/*.yaml",
                                       "plans/shape-only/*.yaml"};
 
 /* ---- reading an SVG ---- */

@@ -1,6 +1,7 @@
 /* Latent attention (DeepSeek-V3) and Llama 4's attention: values and gradients against Hugging Face
  * transformers in float64, every plan family on those weights forward and backward in f64 and f32,
  * what each way to write the plan costs in collectives, and the rotations with YaRN. */
+#include "model/model.h"
 #include "support/support.h"
 #include <math.h>
 #include <setjmp.h>
@@ -96,6 +97,33 @@ static void test_framework(void **state) {
         hold_case(&cases[c], "config.json");
         hold_case(&cases[c], "config_v4.json");
     }
+}
+/* YaRN's ramp between pairs: transformers 5 (modeling_rope_utils) gives these for heads of 64, base
+ * 10,000, 4,096 positions, factor 40, beta 32 and 1; with the ends of the ramp as whole pairs, and
+ * as they are. */
+static void test_ramp(void **state) {
+    (void)state;
+    static const struct {
+        int pair;
+        double whole, as_is;
+    } rows[] = {{9, 0.0749894157, 0.0749894157},     {10, 0.0562341288, 0.0562341288},
+                {11, 0.0390069261, 0.0403675847},    {16, 0.00550000044, 0.00552406255},
+                {22, 0.00017782794, 0.000118387645}, {23, 3.3338034e-05, 3.3338034e-05}};
+    Arena *a = arena_new();
+    for (int truncate = 0; truncate < 2; truncate++) {
+        ModelDims m = {.turned = 64,
+                       .rope_type = "yarn",
+                       .rope_base = 10000,
+                       .rope_factor = 40,
+                       .rope_old_ctx = 4096,
+                       .yarn = {.fast = 32, .slow = 1, .truncate = truncate}};
+        const double *f = model_inv_freq(a, &m);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            double want = truncate ? rows[i].whole : rows[i].as_is;
+            assert_true(fabs(f[rows[i].pair] - want) < 1e-6 * want);
+        }
+    }
+    arena_free(a);
 }
 /* Layer 3 of the Llama 4 model: no rotation, queries scaled by their position. Which layers these
  * are says a list, or where that is empty every so many-th. */
@@ -368,10 +396,10 @@ static void test_presets(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_framework),       cmocka_unit_test(test_temperature),
-        cmocka_unit_test(test_features_matter), cmocka_unit_test(test_families),
-        cmocka_unit_test(test_costs),           cmocka_unit_test(test_shared_key),
-        cmocka_unit_test(test_presets),
+        cmocka_unit_test(test_framework),   cmocka_unit_test(test_ramp),
+        cmocka_unit_test(test_temperature), cmocka_unit_test(test_features_matter),
+        cmocka_unit_test(test_families),    cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_shared_key),  cmocka_unit_test(test_presets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

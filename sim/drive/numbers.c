@@ -2,6 +2,7 @@
 #include "drive/run.h"
 #include "exec/assemble.h"
 #include "exec/compare.h"
+#include <assert.h>
 #include <math.h>
 
 void numbers_keep(Run *r, const Step *s) {
@@ -11,9 +12,11 @@ void numbers_keep(Run *r, const Step *s) {
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
     for (int a = 0; a < r->mesh->naxes; a++)
         if (v->L.type[a] == TY_P || v->L.type[a] == TY_M) return;
-    if (!r->o->numbers || n > 64 || t->is_int) return;
+    /* rows of a list are as many as were routed, which no shape says */
+    if (!r->o->numbers || n > 64 || t->is_int || v->list >= 0) return;
     AxisList none = {0};
     Tensor x = assemble_value(r->exec, s->out, &none, 0);
+    assert(tensor_count(&x) == n);
     for (int i = r->t->n_values - 1; i >= 0; i--)
         if (r->t->values[i].step == s->id) {
             r->t->values[i].numbers = ARENA_ARRAY(r->arena, double, n);

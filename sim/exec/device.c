@@ -136,6 +136,7 @@ Device *device_host(size_t large) {
     Own *o = base_malloc(sizeof *o);
     *o = (Own)HOST;
     o->d.end = own_end;
+    (void)large;
 #ifndef __SANITIZE_ADDRESS__ /* which looks at every array by itself */
     if (large) o->heap = heap_new(large);
 #endif

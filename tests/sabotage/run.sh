@@ -94,6 +94,7 @@ while IFS= read -r line; do
         wanted "$@" || continue
         rows=$((rows + 1)) extra=
         if needs_binary "$test"; then extra=shardproof; fi
+        case $test in test_mpi*) extra='shardproof plugins' ;; esac
         export OLD NEW
         case " $ready " in
         *" $test "*) ;;

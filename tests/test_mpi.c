@@ -197,7 +197,7 @@ static void test_cluster_scripts(void **state) {
     chmod(srun, 0755);
     mpi_expect(line_code(o, e,
                          "here=$PWD; cd %s && PATH=$PWD:$PATH SLURM_JOB_ID=7 SHARDPROOF=%s bash "
-                         "$here/examples/cluster/slurm.sh $here/%s",
+                         "\"$here/examples/cluster/slurm.sh\" \"$here/%s\"",
                          temp_path(a, "."), mpi_program(), p),
                0, e, "");
     assert_non_null(strstr(child_read(a, o, &n), "equivalent"));

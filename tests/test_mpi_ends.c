@@ -80,10 +80,9 @@ static void test_plugins(void **state) {
 static void test_engine_fails(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *trip = child_trip(a),
-               *engine =
-                   arena_printf(a, "%.*sengine.so", (int)(strrchr(trip, '/') + 1 - trip), trip),
-               *p = alone(a, engine), *file = temp_path(a, "trace"),
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"),
+               *engine = child_beside(a, "engine.so"), *p = alone(a, engine),
+               *file = temp_path(a, "trace"),
                *by = "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 ENGINE_FAILS";
     mpi_expect(
         line_code(o, e, "%s=0 %s check %s --set mesh.tp=1 --mpi --trace %s", by, p, plan, file), 5,

@@ -54,14 +54,15 @@ static const char *without_blanks(const char *trip) {
     atexit(remove_copy);
     return trip_copy;
 }
-const char *child_trip(Arena *a) {
+const char *child_beside(Arena *a, const char *name) {
     char self[4096] = {0};
     if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) fail_msg("no /proc/self/exe");
     *(strrchr(self, '/') + 1) = 0;
-    const char *trip = arena_printf(a, "%strip.so", self);
-    if (access(trip, R_OK) != 0) fail_msg("there is no %s: run `make tests`", trip);
-    return without_blanks(trip);
+    const char *file = arena_printf(a, "%s%s", self, name);
+    if (access(file, R_OK) != 0) fail_msg("there is no %s: run `make tests`", file);
+    return file;
 }
+const char *child_trip(Arena *a) { return without_blanks(child_beside(a, "trip.so")); }
 
 /* ---- the child's side ---- */
 static void stream(int fd, const char *file, int pipe_end) {

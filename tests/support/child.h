@@ -41,6 +41,8 @@ const char *child_program(void);
 /* Copies the program to `path`, where every user may start it, and uses that from now on; NULL:
  * ./shardproof again. */
 void child_use(const char *path);
+/* A file beside the test that runs; fails the test if it is not there. In `a`. */
+const char *child_beside(Arena *a, const char *name);
 /* build/tests/trip.so beside the test that runs, or a copy of it in /tmp if blanks are in its path.
  */
 const char *child_trip(Arena *a);

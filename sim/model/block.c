@@ -112,7 +112,8 @@ static const NodeRow layer_rows[] = {
     {"post_attn_norm", "rmsnorm", "btd!,d->btd", {"resid_attn", "@w"}, "b t d",
      "post_attention_layernorm", "norm", "d", "norm", .at = AT_EPS},
     {"mlp.gate", "einsum", "btd,fd->btf", {"post_attn_norm", "@w"}, "b t f", "mlp.gate_proj",
-     "linear", "f d", "mlp", "linear", .bias = FEATURE_GATE_BIAS, .need = FEATURE_DENSE | FEATURE_APART},
+     "linear", "f d", "mlp", "linear", .bias = FEATURE_GATE_BIAS,
+     .need = FEATURE_DENSE | FEATURE_APART},
     {"mlp.up", "einsum", "btd,fd->btf", {"post_attn_norm", "@w"}, "b t f", "mlp.up_proj", "linear",
      "f d", "mlp", "linear", .bias = FEATURE_UP_BIAS, .need = FEATURE_DENSE | FEATURE_APART},
     {"mlp.gate_act", NULL, "btf->btf", {"mlp.gate"}, "b t f", "mlp.act_fn", "activation", NULL,
@@ -158,7 +159,8 @@ static const NodeRow layer_rows[] = {
     {"moe.dispatched", "einsum", "btd,[ebt]->[ebt]d", {"post_attn_norm", "moe.kept|moe.list"},
      "[ebt] d",
      "moe.experts", NULL, NULL, .part = "moe", .label = "dispatch", .need = FEATURE_MOE},
-    {"moe.scored", "einsum", "[ebt]d,[ebt]->[ebt]d", {"moe.dispatched", "moe.kept_weights|moe.weights"},
+    {"moe.scored", "einsum", "[ebt]d,[ebt]->[ebt]d",
+     {"moe.dispatched", "moe.kept_weights|moe.weights"},
      "[ebt] d",
      "moe.experts", NULL, NULL, .part = "moe", .label = "score",
      .need = FEATURE_MOE | FEATURE_SCORE_FIRST},
@@ -193,11 +195,13 @@ static const NodeRow layer_rows[] = {
     {"moe.down", "einsum", "[ebt]w,ewd->[ebt]d", {"moe.act", "@w"}, "[ebt] d", "moe.experts", NULL,
      "e w d", "moe", "experts", .param = "down_proj", .home = "moe.dispatched",
      .need = FEATURE_MOE | FEATURE_EXPERTS_TURNED},
-    {"moe.routed", "einsum", "[ebt]d,[ebt]->btd", {"moe.down", "moe.kept_weights|moe.weights"}, "b t d",
-     "moe.experts", NULL, NULL, .part = "moe", .label = "combine", .need = FEATURE_MOE,
+    {"moe.routed", "einsum", "[ebt]d,[ebt]->btd", {"moe.down", "moe.kept_weights|moe.weights"},
+     "b t d", "moe.experts", NULL, NULL, .part = "moe", .label = "combine", .at = AT_COMBINED,
+     .need = FEATURE_MOE,
      .lack = FEATURE_SCORE_FIRST},
     {"moe.routed", "einsum", "[ebt]d->btd", {"moe.down"}, "b t d", "moe.experts", NULL, NULL,
-     .part = "moe", .label = "combine", .need = FEATURE_MOE | FEATURE_SCORE_FIRST},
+     .part = "moe", .label = "combine", .at = AT_COMBINED,
+     .need = FEATURE_MOE | FEATURE_SCORE_FIRST},
     {"moe.shared.gate", "einsum", "btd,md->btm", {"post_attn_norm", "@w"}, "b t m",
      "moe.shared_experts.gate_proj", "linear", "m d", "moe", "linear",
      .need = FEATURE_MOE | FEATURE_SHARED},
@@ -292,7 +296,7 @@ static void build_layer(Build *b, int layer) {
             b, &layer_rows[i],
             (RowPlace){prefix, modules, layer, parent_of(layer_rows[i].module, at), NULL});
         if (t >= 0) b->x = t;
-        if (t >= 0 && !strcmp(layer_rows[i].out, "moe.routed")) b->kept = 0;
+        if (t >= 0 && layer_rows[i].at & AT_COMBINED) b->kept = 0;
     }
     if (b->moe && !b->failed && !b->m->shared)
         build_alias(b, build_value(b, arena_printf(b->a, "%smoe.routed", prefix)),

@@ -43,7 +43,8 @@ enum {
     AT_ROUTER = 32,
     AT_EPS_LATENT = 64, /* of the norms inside latent attention */
     AT_TEMPERATURE = 128,
-    AT_CAPACITY = 256
+    AT_CAPACITY = 256,
+    AT_COMBINED = 512 /* no attribute: from here on rows are tokens again */
 };
 
 /* A node of a template. Names are relative: in a layer "q_proj" means "layers.3.q_proj", module

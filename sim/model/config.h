@@ -48,7 +48,8 @@ enum { NEVER, BY_CONFIG, ALWAYS };
 /* Attention within a window: where sliding_window says so; at once, 4096 without the key; where
  * use_sliding_window says so, and then 4096 without the key. */
 enum { WINDOW_KEY, WINDOW_ALWAYS, WINDOW_SWITCHED };
-enum { HAS_LATENT = 1, HAS_CHUNKS = 2, HAS_EXPERTS = 4 };
+/* HAS_SPARSE: keys say which layers have experts (decoder_sparse_step, mlp_only_layers). */
+enum { HAS_LATENT = 1, HAS_CHUNKS = 2, HAS_EXPERTS = 4, HAS_SPARSE = 8 };
 typedef struct {
     const char *type;
     uint8_t qkv, o, mlp; /* biases */

@@ -11,18 +11,22 @@ typedef struct {
     const char *count_key;
     int64_t experts, top; /* 0: the config must say */
     Router router;
+    bool norm_key; /* `norm_topk_prob` says whether the chosen are made to add up to 1 */
 } RouterRow;
 static const RouterRow rows[] = {
-    {"mixtral", "num_local_experts", 0, 2, {.factor = 1}},
-    {"qwen3_moe", "num_experts", 0, 8, {.factor = 1, .all = true}},
-    {"llama4_text", "num_local_experts", 16, 1, {.factor = 1, .sigmoid = true, .first = true}},
-    {"deepseek_v3",
-     "n_routed_experts",
-     256,
-     8,
-     {.factor = 2.5, .sigmoid = true, .share = true, .bias = true, .groups = 8, .top_groups = 4}},
-    {"switch", NULL, 0, 1, {.factor = 1, .all = true}},
-    {"gshard", NULL, 0, 2, {.factor = 1}},
+    {"mixtral", "num_local_experts", 0, 2, .router = {.factor = 1}},
+    {"qwen3_moe", "num_experts", 0, 8, .router = {.factor = 1, .all = true}, .norm_key = true},
+    {"llama4_text", "num_local_experts", 16, 1,
+     .router = {.factor = 1, .sigmoid = true, .first = true}},
+    {"deepseek_v3", "n_routed_experts", 256, 8,
+     .router = {.factor = 2.5,
+                .sigmoid = true,
+                .share = true,
+                .bias = true,
+                .groups = 8,
+                .top_groups = 4}},
+    {"switch", NULL, 0, 1, .router = {.factor = 1, .all = true}},
+    {"gshard", NULL, 0, 2, .router = {.factor = 1}},
 };
 enum { N_ROUTERS = sizeof rows / sizeof *rows };
 static const RouterRow *router_row(const char *name) {
@@ -51,7 +55,7 @@ static void check_unread(Config *c, const Family *f, const Raw *r, const Router 
     for (size_t i = 0; i < sizeof row / sizeof *row && !(f->has & HAS_EXPERTS); i++)
         if (!row[i].off) config_changes_maths(c, row[i].key, "");
     if (f->has & HAS_CHUNKS && r->Fe != UNSET) config_changes_maths(c, "moe_intermediate_size", "");
-    if (!strcmp(f->type, "qwen3_moe")) return;
+    if (f->has & HAS_SPARSE) return;
     bool softmax_chosen = f->has & HAS_EXPERTS && !router->sigmoid && !router->all;
     if (r->norm_topk == 0 && (softmax_chosen || f->has & HAS_CHUNKS))
         config_changes_maths(c, "norm_topk_prob", " false");
@@ -102,7 +106,7 @@ static void check_counts(Config *c, const ModelDims *m) {
 static void set_router(const Raw *r, const RouterRow *row, ModelDims *m) {
     Router *o = &m->router;
     *o = row->router;
-    if (o->all && r->norm_topk == 1 && !strcmp(row->name, "qwen3_moe")) o->all = false;
+    if (row->norm_key && r->norm_topk == 1) o->all = false;
     if (!o->bias) return; /* the rest are DeepSeek's keys */
     o->share = r->norm_topk != 0;
     if (r->groups != UNSET) o->groups = (int)(r->groups < INT32_MAX ? r->groups : INT32_MAX);

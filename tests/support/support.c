@@ -123,6 +123,22 @@ PlanRun plan_good(Arena *a, const char *text, bool execute) {
     assert_true(good);
     return r;
 }
+PlanRun golden_model(Arena *a, const char *name, const char *config, const char *mesh,
+                     const char *more) {
+    const char *values = golden_path(a, "hf/%s/values.safetensors", name);
+    const char *text = arena_printf(
+        a,
+        "model: {hf_config: %s, weights: %s, layers: all, parts: [embedding, blocks, norm, "
+        "head, loss]}\ndata: {dtype: f64, inputs: %s}\nnames: hf\nmesh: %s\npass: backward\n%s",
+        golden_path(a, "hf/%s/%s", name, config), golden_path(a, "hf/%s/model.safetensors", name),
+        values, mesh, more);
+    PipelineOptions o = {.execute = true, .threads = 1, .against = values};
+    PlanRun r = plan_run_with(a, "golden.yaml", text, &o);
+    if (!r.t || r.rep.exit) run_print(&r);
+    assert_non_null(r.t);
+    assert_string_equal(r.t->verdict, "equivalent");
+    return r;
+}
 bool run_has(const PlanRun *r, const char *code) {
     for (int i = 0; i < r->d->n; i++)
         if (!strcmp(r->d->item[i].code, code)) return true;

@@ -45,6 +45,10 @@ PlanRun plan_run_with(Arena *a, const char *file, const char *text, const Pipeli
 /* The same, and the plan must come out `equivalent` (executed) or without errors; prints the
  * diagnostics if not. */
 PlanRun plan_good(Arena *a, const char *text, bool execute);
+/* The whole golden model of that name under hf, backward, in f64, against its own values, and it
+ * must come out equivalent: `config` is its file, `more` lines of the plan behind the mesh. */
+PlanRun golden_model(Arena *a, const char *name, const char *config, const char *mesh,
+                     const char *more);
 bool run_has(const PlanRun *r, const char *code);
 /* The first diagnostic of that code whose message or help says so; NULL: there is none. */
 const Diag *run_diag(const PlanRun *r, const char *code, const char *says);

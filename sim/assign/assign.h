@@ -26,6 +26,7 @@ typedef struct ModuleUse {
         dtensor_in; /* bit per input: it comes as a DTensor of PyTorch's, which no label changes */
     bool dtensor_out; /* so does the result to which its `output` is a label */
     bool prepares;    /* moves a DTensor only where its label and what is wanted differ */
+    bool hands_in;    /* its style moves inputs and hands them to it as DTensors */
     bool idle_in,
         idle_out;      /* what it labels it hands on plain: of no effect where it moves nothing */
     bool relays;       /* moves a DTensor from wherever it lies: its label is of plain tensors */

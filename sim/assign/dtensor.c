@@ -332,6 +332,7 @@ void dtensor_follow(Assign *a) {
         a->use[m].prepares = k == TORCH_INPUT || k == TORCH_OUTPUT || k == TORCH_BOTH;
         if (a->use[m].prepares && dtensor_system(a->plan)) check_pairs(&w, m);
         a->use[m].idle_in = local_inside(&w, m);
+        a->use[m].hands_in = (k == TORCH_INPUT || k == TORCH_BOTH) && !a->use[m].idle_in;
         a->use[m].idle_out =
             (k == TORCH_OUTPUT || k == TORCH_BOTH) && a->use[m].style->use_local_output != 0;
         a->use[m].relays = row_of(&w, m) && row_of(&w, m)->relays;

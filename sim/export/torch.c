@@ -100,12 +100,8 @@ static const char *axis_of(const Export *e, const ModuleUse *u, const char *path
 /* Inside of a module whose inputs are DTensors already? PyTorch then moves nothing at this one. */
 static bool prepared(const Export *e, int module) {
     for (int m = e->as->model->g.module[module].parent; m >= 0;
-         m = e->as->model->g.module[m].parent) {
-        const Style *s = e->as->use[m].style;
-        bool both = s && strcmp(s->name, "prepare_module_input_output") == 0,
-             one = s && strcmp(s->name, "prepare_module_input") == 0;
-        if ((one && s->use_local_output != 1) || (both && s->use_local_input != 1)) return true;
-    }
+         m = e->as->model->g.module[m].parent)
+        if (e->as->use[m].hands_in) return true;
     return false;
 }
 /* In a backward pass it matters whether modules that read one value share its move. */

@@ -23,6 +23,7 @@ enum { TORCH_ARGS = 9 };
 typedef struct {
     const char *name, *ours;  /* "ColwiseParallel", "colwise" */
     TorchArg arg[TORCH_ARGS]; /* up to one without a name */
+    bool hands_in;            /* its module gets DTensors, unless they are asked for as local */
 } TorchStyle;
 /* All of them. */
 const TorchStyle *torch_styles(int *n);

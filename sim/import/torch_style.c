@@ -256,8 +256,7 @@ static bool prepared(const Torch *t, const char *pattern) {
 static void add_line(StyleReader *r, Loc loc, Loc style_loc, const char *axis) {
     Torch *t = r->t;
     const char *ours = r->row->ours;
-    bool prepares = strncmp(ours, "prepare_module_input", 20) == 0;
-    if (prepares && !r->local_inputs)
+    if (r->row->hands_in && !r->local_inputs)
         *ARENA_PUSH(t->x->a, t->inside, t->n_inside, t->cap_inside) = r->pattern;
     if (axis) field(r, "axis", axis);
     const char *style = r->out.n ? arena_printf(t->x->a, "{style: %s%s}", ours, r->out.s) : ours;

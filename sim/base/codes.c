@@ -139,6 +139,19 @@ const DiagCode diag_codes[] = {
      "The number is well formed but makes no sense here: a negative learning rate, a beta outside "
      "0 .. 1, an index out of order."},
     /* ---- E04xx: layouts and types ---- */
+    {"E0310", 3, "a pipeline schedule that is none",
+     "The schedule cannot be made for these numbers of ranks, stages and micro-batches, or a file "
+     "of "
+     "actions lacks one, has one twice, or has one that no rank can do. Each stage needs the "
+     "forward "
+     "of every micro-batch once, and its backward: B, or both I (gradient of the input) and W "
+     "(gradients of the weights). The table of schedules in the manual says what each needs."},
+    {"E0311", 3, "a pipeline schedule that comes to no end",
+     "Going through the lists of all ranks, some come to an action that waits for something that "
+     "never comes: an action of its own list that stands later, a message that nobody sends or "
+     "receives, or room for a third message where two wait to be received. On a machine the run "
+     "would hang there. For each rank the message names the first such action and what it waits "
+     "for."},
     {"E0401", 3, "a placement's dim is out of range",
      "shard(d) counts the stored dims of this tensor from 0, or from the end with -1, -2. A "
      "letter, shard(f), names one of the tensor's atomic dims."},

@@ -5,11 +5,11 @@ VERSION := 0.1.0
 PREFIX ?= /usr/local
 BUILD ?= build
 BIN ?= shardproof
-PACKAGES := gcc make pkg-config libyaml-dev libjansson-dev libcairo2-dev libpango1.0-dev libpng-dev librandom123-dev libcmocka-dev libexpat1-dev fonts-inter fonts-dejavu-core
+PACKAGES := gcc make pkg-config libyaml-dev libjansson-dev libcairo2-dev libpango1.0-dev libharfbuzz-dev libpng-dev librandom123-dev libcmocka-dev libexpat1-dev fonts-inter fonts-dejavu-core
 # for --mpi: plug-ins are built with each MPI that is installed; without one everything else works
 MPI_PACKAGES := openmpi-bin libopenmpi-dev
 MPICH_PACKAGES := mpich libmpich-dev
-MODULES := yaml-0.1 jansson pangocairo pangoft2 cairo libpng
+MODULES := yaml-0.1 jansson pangocairo pangoft2 cairo harfbuzz-subset libpng
 CFLAGS ?= -O3 -g
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes
 # no -ffast-math: sums have a fixed order and NaN means something

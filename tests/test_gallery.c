@@ -82,8 +82,8 @@ static bool good_value(const char *name, const char *v) {
 }
 
 static void start(void *data, const char *name, const char **attr) {
-    static const char *const known[] = {"svg",    "title", "desc", "g",     "a", "rect",
-                                        "circle", "path",  "text", "tspan", NULL};
+    static const char *const known[] = {"svg",    "title", "desc", "g",     "a",     "rect",
+                                        "circle", "path",  "text", "tspan", "style", NULL};
     Svg *s = data;
     int i = 0;
     while (known[i] && strcmp(known[i], name)) i++;

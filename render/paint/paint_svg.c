@@ -1,26 +1,15 @@
 /* The SVG painter: writes the display list as SVG 1.1 by hand, because Cairo turns text into
- * outlines and knows neither titles nor links. Text stays text (search, copy, screen readers),
- * every group has an id and its tooltip as <title>. Numbers have at most two decimals, so that two
- * runs give the same bytes. */
+ * outlines and knows neither titles nor links. Text stays text (search, copy, screen readers) and
+ * brings the letters it shows along, every group has an id and its tooltip as <title>. Numbers have
+ * at most two decimals, so that two runs give the same bytes. */
 #include "render/paint/paint.h"
+#include "render/paint/svg_style.h"
 #include "base/text.h"
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-void sink_add(Sink *s, const void *p, size_t n) {
-    if (s->n + n + 1 > s->cap) {
-        size_t cap = s->cap * 2 > s->n + n + 1 ? s->cap * 2 : s->n + n + 1;
-        unsigned char *q = arena_alloc(s->arena, cap);
-        if (s->n) memcpy(q, s->p, s->n);
-        s->p = q;
-        s->cap = cap;
-    }
-    memcpy(s->p + s->n, p, n);
-    s->n += n;
-    s->p[s->n] = 0;
-}
 static void put(Sink *o, const char *t) { sink_add(o, t, strlen(t)); }
 
 /* A length with at most two decimals and no trailing zeros; what is no number becomes 0 (the lint
@@ -158,9 +147,19 @@ static void run_look(Sink *o, const Scene *s, const Run *r) {
     if (r->underline) attr_text(o, "text-decoration", "underline");
 }
 
+/* Does it have spaces that XML would drop? Browsers are told by the style sheet, others here. */
+static bool spaced(const Mark *m) {
+    char before = ' ';
+    for (int i = 0; i < m->n_run; i++)
+        for (const char *p = m->run[i].s; *p; before = *p++)
+            if (*p == ' ' && before == ' ') return true;
+    return before == ' ';
+}
+
 static void paint_words(Sink *o, const Scene *s, const Mark *m) {
     static const char *const anchor[] = {NULL, "middle", "end"};
     put(o, "<text");
+    if (spaced(m)) attr_text(o, "xml:space", "preserve");
     attr_num(o, "x", m->x);
     attr_num(o, "y", m->y);
     attr_num(o, "font-size", m->size);
@@ -231,6 +230,7 @@ static void head(Sink *o, const Scene *s) {
     char b[64];
     put(o, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
            "xmlns:xlink=\"http://www.w3.org/1999/xlink\" version=\"1.1\"");
+    attr_text(o, "id", s->name);
     attr_num(o, "width", s->page_w);
     if (s->points) o->n--, put(o, "pt\"");
     attr_num(o, "height", s->page_h);
@@ -258,12 +258,14 @@ static void head(Sink *o, const Scene *s) {
 void paint_svg(const Scene *s, Sink *o) {
     assert(s->open < 0 && "a finished scene: every group is closed");
     head(o, s);
+    const char *families = svg_style(s, o);
     put(o, "<rect");
     attr_num(o, "width", s->page_w);
     attr_num(o, "height", s->page_h);
     color(o, s, "fill", ROLE_PAPER);
-    put(o, "/>\n<g font-family=\"Inter, 'DejaVu Sans', Arial, sans-serif\" "
-           "style=\"font-feature-settings:'tnum'\" xml:space=\"preserve\"");
+    put(o, "/>\n<g");
+    attr_text(o, "font-family", families);
+    put(o, " style=\"font-feature-settings:'tnum'\"");
     if (s->scale != 1 || s->off_x != 0 || s->off_y != 0) {
         char b[96];
         snprintf(b, sizeof b, " transform=\"translate(%.3f %.3f) scale(%.5f)\"", s->off_x, s->off_y,

@@ -231,6 +231,8 @@ void fonts_intact(Fonts *f) {
         base_die(5, "out of memory while a picture was drawn: letters are missing [E0701]");
 }
 
+bool fonts_own(const Fonts *f) { return f->own; }
+
 /* cairo_debug_reset_static_data() and FcFini() stay uncalled: Pango loads fonts in threads of its
  * own, and when one of them still holds a font at that moment they end the program. The fontconfig
  * is kept (see above) and used again. */

@@ -25,6 +25,8 @@ void fonts_intact(Fonts *f);
 double fonts_width(Fonts *f, const Run *run, int n, double size);
 /* Characters of the text that no font at hand has. */
 int fonts_unknown(Fonts *f, const Run *run, int n, double size);
+/* Are they the fonts that the program looks for (free to give away), and not the machine's? */
+bool fonts_own(const Fonts *f);
 /* Releases what the libraries keep; fonts_shared loads them again. */
 void fonts_cleanup(void);
 #endif

@@ -52,6 +52,7 @@ typedef enum {
     ROLE_WRONG_LATER,
     ROLE_WRONG_AFTER,                             /* right by itself, of wrong inputs */
     ROLE_PART_SUM,                                /* partial sums of a storyboard */
+    ROLE_TARGET,                                  /* around the mark to which a link led */
     ROLE_AXIS,                                    /* + AxisKind: lines and pills */
     ROLE_AXIS_TEXT = ROLE_AXIS + AXIS_KINDS,      /* + AxisKind: words on paper */
     ROLE_AXIS_PILL = ROLE_AXIS_TEXT + AXIS_KINDS, /* + AxisKind: words on a pill */

@@ -1,0 +1,131 @@
+/* Which letters of which font a scene shows, and the part of each font that has them. Which font
+ * has a letter is asked of Pango, so that a browser takes the glyphs that the Cairo painter takes;
+ * the parts are cut out by HarfBuzz. Hinting goes (nobody hints here, see fonts.c), and so do all
+ * features but those that stand for what Pango does with a text unasked, and equally wide digits.
+ */
+#include "render/scene/faces.h"
+#include "render/scene/fonts_layout.h"
+#include <hb-subset.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The looks by which faces differ, and the letters of each. */
+typedef struct {
+    int weight;
+    bool italic;
+    hb_set_t *letters;
+} LookLetters;
+typedef struct {
+    Face face;
+    hb_face_t *font; /* owned by Pango, referenced here */
+    hb_set_t *letters;
+} Part;
+/* Weights times slants, and fonts that a look's letters may come from: those of fonts.c. */
+enum { MAX_LOOKS = 16, MAX_PARTS = 48 };
+
+static void add_letters(hb_set_t *to, const char *text) {
+    for (const char *p = text; *p; p = g_utf8_next_char(p)) {
+        gunichar c = g_utf8_get_char_validated(p, -1);
+        if (c >= ' ' && c < 0x110000) hb_set_add(to, c);
+    }
+}
+static int letters_by_look(const Scene *s, LookLetters *look) {
+    int n = 0;
+    for (int i = 0; i < s->n_marks; i++)
+        for (int k = 0; k < s->marks[i].n_run; k++) {
+            const Run *r = &s->marks[i].run[k];
+            int at = 0;
+            while (at < n && (look[at].weight != r->weight || look[at].italic != r->italic)) at++;
+            if (at == MAX_LOOKS) continue;
+            if (at == n) look[n++] = (LookLetters){r->weight, r->italic, hb_set_create()};
+            add_letters(look[at].letters, r->s);
+        }
+    return n;
+}
+
+/* All letters of a set as one text. */
+static char *text_of(Arena *a, const hb_set_t *letters) {
+    char *text = arena_alloc(a, (size_t)hb_set_get_population(letters) * 6 + 1), *p = text;
+    for (hb_codepoint_t c = HB_SET_VALUE_INVALID; hb_set_next(letters, &c);)
+        p += g_unichar_to_utf8(c, p);
+    *p = 0;
+    return text;
+}
+static Part *part_for(Part *part, int *n, const LookLetters *look, hb_face_t *font,
+                      const char *family) {
+    for (int i = 0; i < *n; i++)
+        if (part[i].font == font && part[i].face.weight == look->weight &&
+            part[i].face.italic == look->italic)
+            return &part[i];
+    if (*n == MAX_PARTS) return NULL;
+    part[*n] = (Part){
+        {family, look->weight, look->italic, NULL, 0}, hb_face_reference(font), hb_set_create()};
+    return &part[(*n)++];
+}
+/* Which font has which of a look's letters: one line of them all, laid out like any other text. */
+static void letters_by_font(const Scene *s, const LookLetters *look, Part *part, int *n) {
+    Run run = {
+        .s = text_of(s->arena, look->letters), .weight = look->weight, .italic = look->italic};
+    PangoLayout *l = fonts_layout(s->fonts, &run, 1, 20, -1);
+    PangoLayoutLine *line = pango_layout_get_line_readonly(l, 0);
+    for (GSList *at = line->runs; at; at = at->next) {
+        const PangoItem *item = ((PangoGlyphItem *)at->data)->item;
+        PangoFont *font = item->analysis.font;
+        PangoFontDescription *d = pango_font_describe(font);
+        const char *family = arena_strdup(s->arena, pango_font_description_get_family(d));
+        pango_font_description_free(d);
+        hb_face_t *face = hb_font_get_face(pango_font_get_hb_font(font));
+        Part *p = part_for(part, n, look, face, family);
+        if (p)
+            add_letters(p->letters,
+                        arena_strndup(s->arena, run.s + item->offset, (size_t)item->length));
+    }
+}
+
+/* What is kept of the rules for placing and replacing glyphs. */
+static void keep_features(hb_subset_input_t *input) {
+    static const char *const kept[] = {"ccmp", "locl", "rlig", "calt", "clig", "liga",
+                                       "rclt", "kern", "mark", "mkmk", "tnum"};
+    hb_set_t *f = hb_subset_input_set(input, HB_SUBSET_SETS_LAYOUT_FEATURE_TAG);
+    hb_set_clear(f);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        hb_set_add(f, hb_tag_from_string(kept[i], 4));
+}
+/* False: HarfBuzz got no memory, or cannot cut this font. */
+static bool cut_out(Arena *a, Part *p) {
+    hb_subset_input_t *input = hb_subset_input_create_or_fail();
+    if (!input) return false;
+    hb_set_set(hb_subset_input_unicode_set(input), p->letters);
+    hb_subset_input_set_flags(input, HB_SUBSET_FLAGS_NO_HINTING);
+    keep_features(input);
+    hb_face_t *small = hb_subset_or_fail(p->font, input);
+    hb_subset_input_destroy(input);
+    if (!small) return false;
+    hb_blob_t *blob = hb_face_reference_blob(small);
+    unsigned n;
+    const char *bytes = hb_blob_get_data(blob, &n);
+    p->face.bytes = n ? arena_memdup(a, bytes, n) : NULL;
+    p->face.n = n;
+    hb_blob_destroy(blob);
+    hb_face_destroy(small);
+    return n > 0;
+}
+
+int scene_faces(const Scene *s, Face **face) {
+    LookLetters look[MAX_LOOKS];
+    Part part[MAX_PARTS];
+    int n = 0, n_looks = fonts_own(s->fonts) ? letters_by_look(s, look) : 0;
+    for (int i = 0; i < n_looks; i++) {
+        letters_by_font(s, &look[i], part, &n);
+        hb_set_destroy(look[i].letters);
+    }
+    *face = ARENA_ARRAY(s->arena, Face, n);
+    for (int i = 0; i < n; i++) {
+        if (!cut_out(s->arena, &part[i]))
+            base_die(5, "out of memory while a picture's fonts were cut out [E0701]");
+        (*face)[i] = part[i].face;
+        hb_set_destroy(part[i].letters);
+        hb_face_destroy(part[i].font);
+    }
+    return n;
+}

@@ -91,10 +91,24 @@ static void keep_features(hb_subset_input_t *input) {
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         hb_set_add(f, hb_tag_from_string(kept[i], 4));
 }
+/* Are the letters in the file? HarfBuzz that gets no memory leaves some out and says nothing. */
+static bool has_letters(hb_blob_t *file, const hb_set_t *letters) {
+    hb_face_t *face = hb_face_create(file, 0);
+    hb_set_t *there = hb_set_create();
+    hb_face_collect_unicodes(face, there);
+    bool all = hb_set_is_subset(letters, there);
+    hb_set_destroy(there);
+    hb_face_destroy(face);
+    return all;
+}
 /* False: HarfBuzz got no memory, or cannot cut this font. */
 static bool cut_out(Arena *a, Part *p) {
     hb_subset_input_t *input = hb_subset_input_create_or_fail();
-    if (!input) return false;
+    if (!input || !hb_set_allocation_successful(p->letters)) return false;
+    hb_set_t *known = hb_set_create();
+    hb_face_collect_unicodes(p->font, known);
+    hb_set_intersect(p->letters, known); /* what no font has is given to any */
+    hb_set_destroy(known);
     hb_set_set(hb_subset_input_unicode_set(input), p->letters);
     hb_subset_input_set_flags(input, HB_SUBSET_FLAGS_NO_HINTING);
     keep_features(input);
@@ -106,9 +120,10 @@ static bool cut_out(Arena *a, Part *p) {
     const char *bytes = hb_blob_get_data(blob, &n);
     p->face.bytes = n ? arena_memdup(a, bytes, n) : NULL;
     p->face.n = n;
+    bool whole = n > 0 && has_letters(blob, p->letters);
     hb_blob_destroy(blob);
     hb_face_destroy(small);
-    return n > 0;
+    return whole;
 }
 
 int scene_faces(const Scene *s, Face **face) {

@@ -2,6 +2,7 @@
  * anything. */
 #include "assign/assign.h"
 #include "assign/dtensor.h"
+#include "assign/experts.h"
 #include "assign/sums.h"
 #include "assign/target.h"
 #include <assert.h>
@@ -9,7 +10,9 @@
 
 static bool use_axes(Assign *a, ModuleUse *u, const GModule *m) {
     AxisList l;
-    const char *axis = u->style->axis ? u->style->axis : target_default_axis(a, m->vocab);
+    const char *axis = u->style->axis, *prefers = u->style->prefers;
+    if (!axis && prefers && mesh_lookup(a->mesh, prefers, &l)) axis = prefers;
+    if (!axis) axis = target_default_axis(a, m->vocab);
     if (!axis) {
         diag_error(a->d, "E0204", u->loc, "write `axis:` in the line, or name an axis `tp`",
                    "style '%s' acts on no axis: the mesh has no `tp`", u->name);
@@ -31,6 +34,7 @@ static bool use_axes(Assign *a, ModuleUse *u, const GModule *m) {
 static bool line_matches(const Assign *a, const PlanLine *l, const char *plan_path,
                          const char *hf_path) {
     (void)a;
+    if (l->kind) return false;
     if (plan_path && plan_match(l->pattern, plan_path)) return true;
     if (!hf_path) return false;
     if (plan_match(l->pattern, hf_path)) return true;
@@ -51,6 +55,17 @@ static int best_line(const Assign *a, const char *plan_path, const char *hf_path
         bool recipe = p->lines[best].from_recipe && !p->lines[i].from_recipe;
         if (recipe || plan_pattern_order(p->lines[i].pattern, p->lines[best].pattern) >= 0)
             best = i;
+    }
+    return best;
+}
+/* A line for all modules of a kind beats a recipe's, and gives way to any other. */
+static int line_of_kind(const Assign *a, const GModule *mod, int best, bool *hit) {
+    const Plan *p = a->plan;
+    if (best >= 0 && !p->lines[best].from_recipe) return best;
+    for (int i = 0; i < p->n_lines; i++) {
+        if (!p->lines[i].kind || strcmp(p->lines[i].kind, mod->kind) != 0) continue;
+        hit[i] = true;
+        best = i;
     }
     return best;
 }
@@ -110,7 +125,7 @@ static void match_modules(Assign *a, bool *hit, bool *won) {
     const Graph *g = &a->model->g;
     for (int m = 0; m < g->nm; m++) {
         const GModule *mod = &g->module[m];
-        int l = best_line(a, mod->path, mod->hf_path, hit);
+        int l = line_of_kind(a, mod, best_line(a, mod->path, mod->hf_path, hit), hit);
         if (l < 0) continue;
         ModuleUse *u = &a->use[m];
         const PlanLine *line = &a->plan->lines[l];
@@ -217,6 +232,9 @@ static void layout_in_module(Assign *a, int t, int module, bool *hit, bool *won)
         hf_path = arena_printf(a->arena, "%s%s", mod->hf_path, dot);
     }
     int own = best_line(a, path, hf_path, hit);
+    if (own >= 0 && a->use[module].style && a->plan->lines[a->use[module].line].kind &&
+        a->plan->lines[own].from_recipe)
+        own = -1; /* the plan says it of the whole module */
     ModuleUse *u = &a->use[module], save = *u;
     if (own < 0) {
         if (u->style) layout_param(a, t, param_spec(a, u->style, mod, t), module, u->line);
@@ -466,52 +484,66 @@ static void layout_inputs(Assign *a) {
 /* FSDP is a layout of parameters at rest: dim 0 cut by the data axes, inside whatever tensor
  * parallelism cuts (what PyTorch calls a strided shard). A dim 0 of several letters is cut as the
  * flat list that it is in memory. */
+/* The axes that cut parameter t at rest alone: those of data parallelism that do not cut it
+ * already, as the axes of `ep` cut experts. */
+static AxisList rest_axes(const Assign *a, int t) {
+    AxisList l = {0};
+    for (int i = 0; i < a->shard.n; i++)
+        if (layout_where(&a->rest[t], a->shard.a[i]) < 0) l.a[l.n++] = a->shard.a[i];
+    return l;
+}
 /* Cut axis by axis, do the blocks lie as one cut over all of the axes' ranks would lay them? Their
  * largest is the same. */
-static bool cut_as_one(const Assign *a, int64_t rows) {
-    int64_t after = mesh_size(a->mesh, &a->shard);
-    for (int i = 0; i < a->shard.n; i++) {
-        int64_t n = a->mesh->axis[a->shard.a[i]].size;
+static bool cut_as_one(const Mesh *m, const AxisList *axes, int64_t rows) {
+    int64_t after = mesh_size(m, axes);
+    for (int i = 0; i < axes->n; i++) {
+        int64_t n = m->axis[axes->a[i]].size;
         rows = (rows + n - 1) / n;
         after /= n;
         if (rows % after) return false;
     }
     return true;
 }
+/* The rows of parameter t that are cut at rest: of dim 0 as it lies in compute, all its letters. */
+static int64_t rest_rows(const Assign *a, int t) {
+    const GTensor *x = &a->model->g.t[t];
+    int64_t local[LAYOUT_MAX_DIMS], r = 1;
+    int dim = experts_rest_dim(a, t);
+    layout_local(a->mesh, &a->compute[t], x->size, 0, local);
+    if (dim < x->nd) return local[dim];
+    for (int k = 0; k < x->stored[0]; k++) r *= local[k];
+    return r;
+}
 /* FSDP2 cuts over the ranks of one flat mesh; here every axis cuts by itself, and uneven rows go to
  * other ranks. */
 static void note_nested(const Assign *a) {
     int n = 0, first = -1;
-    int64_t rows = 0;
     for (int t = 0; t < a->model->g.nt; t++) {
         const GTensor *x = &a->model->g.t[t];
         if (x->kind != KIND_PARAM || !x->diff || a->claimed[t] || !x->nd) continue;
-        int64_t local[LAYOUT_MAX_DIMS], r = 1;
-        layout_local(a->mesh, &a->compute[t], x->size, 0, local);
-        for (int k = 0; k < x->stored[0]; k++) r *= local[k];
-        if (cut_as_one(a, r)) continue;
-        if (!n++) first = t, rows = r;
+        AxisList axes = rest_axes(a, t);
+        if (!cut_as_one(a->mesh, &axes, rest_rows(a, t)) && !n++) first = t;
     }
-    if (n)
-        diag_note(a->d, "N0006", a->plan->data_parallel.loc,
-                  "a size that all of the axes divide together",
-                  "%s%s: %lld rows are cut axis by axis over %s, PyTorch cuts them over all %lld "
-                  "ranks at once: the same numbers and bytes, other parts on the last ranks",
-                  a->model->g.t[first].plan_name,
-                  n > 1 ? arena_printf(a->arena, " and %d more", n - 1) : "", (long long)rows,
-                  mesh_axes_text(a->mesh, a->arena, &a->shard, true),
-                  (long long)mesh_size(a->mesh, &a->shard));
+    if (!n) return;
+    AxisList axes = rest_axes(a, first);
+    diag_note(
+        a->d, "N0006", a->plan->data_parallel.loc, "a size that all of the axes divide together",
+        "%s%s: %lld rows are cut axis by axis over %s, PyTorch cuts them over all %lld ranks "
+        "at once: the same numbers and bytes, other parts on the last ranks",
+        a->model->g.t[first].plan_name, n > 1 ? arena_printf(a->arena, " and %d more", n - 1) : "",
+        (long long)rest_rows(a, first), mesh_axes_text(a->mesh, a->arena, &axes, true),
+        (long long)mesh_size(a->mesh, &axes));
 }
 static void shard_at_rest(Assign *a) {
-    if (a->shard.n > 1) note_nested(a);
+    if (!a->shard.n) return;
+    note_nested(a);
     for (int t = 0; t < a->model->g.nt; t++) {
         const GTensor *x = &a->model->g.t[t];
         if (x->kind != KIND_PARAM || a->claimed[t] || !x->nd) continue;
         if (!x->diff && !x->state_of) continue; /* a buffer stays whole */
-        int dim = x->stored[0] > 1 ? x->nd : 0;
-        for (int i = 0; i < a->shard.n; i++)
-            if (layout_where(&a->rest[t], a->shard.a[i]) < 0)
-                layout_cut(&a->rest[t], dim, a->shard.a[i], CUT_CHUNK);
+        int dim = experts_rest_dim(a, t);
+        AxisList axes = rest_axes(a, t);
+        for (int i = 0; i < axes.n; i++) layout_cut(&a->rest[t], dim, axes.a[i], CUT_CHUNK);
     }
 }
 
@@ -570,7 +602,7 @@ static const char *pattern_hint(const Assign *a, const char *pattern) {
 static void line_notes(Assign *a, const bool *hit, const bool *won) {
     const Plan *p = a->plan;
     for (int i = 0; i < p->n_lines; i++) {
-        if (p->lines[i].from_recipe) continue;
+        if (p->lines[i].from_recipe || p->lines[i].kind) continue;
         const PlanLine *l = &p->lines[i];
         if (!hit[i]) {
             diag_error(a->d, "E0205", l->loc, pattern_hint(a, l->pattern),
@@ -632,6 +664,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     a->dtensor_op = ARENA_ARRAY(arena, bool, m->g.nn + 1);
     layout_params(a, hit, won);
     layout_inputs(a);
+    experts_check(a);
     shard_at_rest(a);
     sums_of_parameters(a);
     for (int t = 0; t < nt; t++) /* an optimizer's state lies as its parameter does at rest */

@@ -11,7 +11,7 @@ static uint32_t named_axes(const Assign *a, const RawSpec *s) {
     uint32_t set = 0;
     for (int i = 0; s->mapping && i < s->n; i++) {
         AxisList l;
-        if (mesh_lookup(a->mesh, s->on[i].axis, &l)) set |= mesh_axes_set(&l);
+        if (s->on[i].axis && mesh_lookup(a->mesh, s->on[i].axis, &l)) set |= mesh_axes_set(&l);
     }
     return set;
 }

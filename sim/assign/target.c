@@ -209,6 +209,13 @@ bool assign_target(const Assign *a, const Target *want, Layout *out, const char 
     bool ok = true;
     for (int i = 0; i < s->n; i++) {
         p.group = s->on[i].axis;
+        if (s->on[i].if_any && !mesh_lookup(a->mesh, p.group, &axes)) continue;
+        if (!p.group && p.use) { /* of a row: the style's own */
+            axes = p.use->axes;
+            p.group = p.use->group;
+            ok &= target_place(&p, &s->on[i].place);
+            continue;
+        }
         ok &= assign_axes(a->mesh, a->arena, a->d, p.group, s->on[i].loc, &axes) &&
               target_place(&p, &s->on[i].place);
     }

@@ -41,7 +41,7 @@ static const char *place_text(Arena *a, const RawPlace *p) {
 static const char *spec_text(StyleWriter *w, const RawSpec *s) {
     const RawPlace *place = &s->bare;
     if (s->mapping) {
-        if (s->n != 1 || strcmp(s->on[0].axis, w->axis) != 0) {
+        if (s->n != 1 || !s->on[0].axis || strcmp(s->on[0].axis, w->axis) != 0) {
             export_refuse(w->e, place_of(w, s->loc),
                           "one placement; data parallelism is not part of a style",
                           "a style of PyTorch's places on one axis, here %s", w->axis);

@@ -2,6 +2,7 @@
  * of its module. What a label claims is held against how the value lies; under trust: declared it
  * is believed. No style is known by name here. Refuses to look inside a module. */
 #include "lower/boundary.h"
+#include "lower/dispatch.h"
 #include "lower/why.h"
 #include "ops/op.h"
 #include <string.h>
@@ -154,6 +155,11 @@ int boundary_read(Lower *l, int module, int tensor) {
     }
     return v;
 }
+int boundary_enters(Lower *l, int module) {
+    const GModule *m = &l->p->graph->module[module];
+    bool there = m->n_input && l->p->env[m->input[0]] >= 0;
+    return there ? boundary_read(l, m->parent, m->input[0]) : -1;
+}
 static void mark_declared(Lower *l, int tensor) { l->declared_p[tensor] = true; }
 /* Does the local result of a module go on as what it is? A plain shard does, into the next local
  * op; a plain share of a sum does if an enclosing module, whose result it is too, says how it lies.
@@ -196,6 +202,8 @@ void boundary_leave(Lower *l, int module, int tensor) {
     if (!assign_target(l->a, &(Target){module, tensor, spec, USE_OUTPUT, &p->val[p->env[tensor]].L},
                        &want, names))
         return;
+    int entered = dispatch_goes_home(spec) ? boundary_enters(l, module) : -1;
+    if (entered >= 0) dispatch_home(l, module, entered, spec, &want);
     if (!spec->mapping && spec->bare.kind == RP_PARTIAL) mark_declared(l, tensor);
     Reason r = {.text = why_output(p, module, p->env[tensor], &want),
                 .loc = u->loc,

@@ -12,6 +12,8 @@ bool boundary_goal(const Lower *l, const GNode *n, const int *in, Layout *want);
 /* The tensor as a node inside `module` (-1: none) reads it: through the declared inputs of all
  * enclosing modules, outermost first. Returns the value. */
 int boundary_read(Lower *l, int module, int tensor);
+/* The module's first input as it enters, before the module's own style moves it; -1: none. */
+int boundary_enters(Lower *l, int module);
 /* The result of a module goes where its style says: p->env[tensor] is then what others get. Labels
  * that lie are remembered in l->mislabels. */
 void boundary_leave(Lower *l, int module, int tensor);

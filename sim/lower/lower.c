@@ -3,6 +3,7 @@
  * (boundary.c). No module and no style is known by name here. Refuses to derive the backward
  * program (adjoint.c), and to say whether what it made is right (verify.c). */
 #include "lower/boundary.h"
+#include "lower/dispatch.h"
 #include "lower/strategy.h"
 #include "lower/why.h"
 #include "ops/op.h"
@@ -156,6 +157,7 @@ static void lower_node(Lower *l, const GNode *n) {
     p->env[n->out] = p->first[n->out] = out->id;
     moves_begin(l, out->id);
     go_home(l, n, pass);
+    if (n->home) dispatch_check(l, boundary_enters(l, n->module), p->first[n->home - 1]);
     for (int m = n->module; m >= 0; m = p->graph->module[m].parent) /* inner declarations first */
         if (p->graph->module[m].output == n->out) boundary_leave(l, m, n->out);
 }

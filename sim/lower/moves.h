@@ -19,6 +19,7 @@ typedef struct Lower {
     bool *declared_p; /* per Val id slot: pending by declaration (output: partial, local) */
     bool declared;    /* trust: declared */
     bool backward;    /* a backward pass follows: what a move's adjoint is counts too */
+    bool dispatched;  /* another way to dispatch than the declared one was told */
     Mislabels mislabels;
 } Lower;
 

@@ -108,7 +108,8 @@ static bool set_moe(Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     bool routed = p->moe.routing && strcmp(p->moe.routing, "computed") != 0,
          capped = p->moe.capacity_factor > 0;
     AxisList ep = {0};
-    if (!routed && !capped) return true;
+    bool placed = p->moe.dispatch || p->moe.axis || p->moe.etp || p->moe.fsdp_dim_loc.file;
+    if (!routed && !capped && !(placed && !m->E)) return true;
     if (!m->E)
         diag_error(d, "E0208", p->moe.loc, "a model with experts, or no `moe`",
                    "`moe` speaks of experts, and %s has none", m->name);

@@ -17,6 +17,7 @@ static const struct {
                {read_bool, "true or false"},
                {read_flag, "true or false"},
                {read_axes, "an axis or group, or a product: dp*cp"},
+               {read_part_axes, "an axis or group, or a product: dp*cp"},
                {read_axis, "an axis or group"},
                {read_sub, "a mapping"},
                {read_spec, "a placement"}};

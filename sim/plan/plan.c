@@ -39,6 +39,8 @@ static const Word routings[] = {{"computed", 0},   {"balanced", 1}, {"hot_expert
                                 {"empty_rank", 6}, {"burst", 7},    {NULL, 0}};
 static const Word capacities[] = {{"global", 0}, {"local", 1}, {NULL, 0}};
 static const Word priorities[] = {{"order", 0}, {"slot", 1}, {"score", 2}, {NULL, 0}};
+static const Word dispatches[] = {{"all_to_all", 0}, {"all_gather", 1}, {"masked", 2}, {NULL, 0}};
+static const Word fsdp_dims[] = {{"0", 0}, {"1", 1}, {"auto", 2}, {NULL, 0}};
 static const Word recomputes[] = {{"none", 0}, {"block", 1}, {NULL, 0}};
 static const Word boundaries[] = {{"shared", 0}, {"per_module", 1}, {NULL, 0}};
 static const Word kv_modes[] = {{"auto", 0}, {"never", 1}, {NULL, 0}};
@@ -495,13 +497,19 @@ static const Key moe_keys[] = {
     {"priority", read_word_text, priorities, P(moe.priority), NO_LOC,
      "who is kept: tokens in their order, all first choices before all second ones, or the largest "
      "weights"},
-    {"dispatch", read_later, NULL, 0, NO_LOC, "later: a line for `experts` says it"},
-    {"axis", read_later, NULL, 0, NO_LOC, "later: a line for `experts` says it"},
-    {"etp", read_later, NULL, 0, NO_LOC, "later: a line for `experts` says it"},
+    {"dispatch", read_word_text, dispatches, P(moe.dispatch), P(moe.dispatch_loc),
+     "all_to_all: rows are sent to the ranks of their experts; all_gather: each rank of experts "
+     "gets the tokens of all; masked: all have the same tokens, each looks at its experts' rows"},
+    {"axis", read_part_axes, "ep", P(moe.axis), P(moe.axis_loc),
+     "axes whose ranks have different experts: the group `ep`; default: what is called so"},
+    {"etp", read_part_axes, "etp", P(moe.etp), P(moe.etp_loc),
+     "axes that cut each expert inside: the group `etp`; default: what is called so"},
     {"aux_loss", read_later, NULL, 0, NO_LOC, "later"},
     {"aux_coef", read_later, NULL, 0, NO_LOC, "later"},
     {"z_coef", read_later, NULL, 0, NO_LOC, "later"},
-    {"fsdp_dim", read_later, NULL, 0, NO_LOC, "later"},
+    {"fsdp_dim", read_word_text, fsdp_dims, P(moe.fsdp_dim), P(moe.fsdp_dim_loc),
+     "dim of experts' weights that fsdp cuts; auto: 1 where more ranks than experts would cut dim "
+     "0"},
     END,
 };
 static const Sub dp_sub = {dp_keys, "mode"}, cp_sub = {cp_keys, "mode"}, moe_sub = {moe_keys, NULL};
@@ -520,6 +528,8 @@ const Key plan_keys[] = {
     {"mesh", read_mesh, NULL, 0, NO_LOC, "axes and sizes, outermost first"},
     {"groups", read_groups, NULL, 0, NO_LOC,
      "names for an axis or an ordered product of axes: {sp: tp}"},
+    {"moe", read_sub, &moe_sub, 0, P(moe.loc),
+     "which rows experts get, and on which ranks experts are"},
     {"data", read_sub, &data_sub, 0, NO_LOC, "sizes, dtype, seed, inputs"},
     {"names", read_word_int, read_names_words, P(names), P(names_loc),
      "whose module names the patterns use"},
@@ -536,7 +546,6 @@ const Key plan_keys[] = {
      "who sums the gradients of ranks with other tokens"},
     {"context_parallel", read_sub, &cp_sub, 0, P(context_parallel.loc),
      "how attention sees a cut sequence"},
-    {"moe", read_sub, &moe_sub, 0, P(moe.loc), "which rows experts get"},
     {"pipeline", read_later, NULL, 0, NO_LOC, "later"},
     {"recompute", read_word_text, recomputes, P(recompute), P(recompute_loc),
      "blocks are run again in backward instead of keeping their values"},
@@ -596,6 +605,7 @@ static Plan *new_plan(Arena *a, const char *file) {
     p->moe.routing = "computed";
     p->moe.capacity = "global";
     p->moe.priority = "order";
+    p->moe.fsdp_dim = "0";
     p->context_parallel.order = "contiguous";
     p->recompute = "none";
     p->save_gathered = true;
@@ -683,6 +693,7 @@ static void check_plan(PlanReader *r) {
     if (p->optimizer.loc.file && !p->optimizer.name && !diags_errors(r->d))
         diag_error(r->d, "E0208", p->optimizer.loc, "optimizer: {name: adamw}",
                    "`optimizer` needs `name`");
+    plan_place_experts(r);
     check_styles(r);
 }
 

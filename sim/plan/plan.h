@@ -19,6 +19,7 @@ typedef enum {
     RP_VARYING,    /* varying_use */
     RP_CONTIGUOUS, /* contiguous(d): the stored dim as it lies in memory */
     RP_LOCAL,
+    RP_HOME, /* as what entered the module lies */
 } RawKind;
 typedef struct {
     RawKind kind;
@@ -33,9 +34,10 @@ typedef struct {
     RawPlace bare;
     int n;
     struct RawOn {
-        const char *axis;
+        const char *axis; /* of rows: NULL: the style's */
         RawPlace place;
-        Loc loc; /* of the axis name */
+        Loc loc;     /* of the axis name */
+        bool if_any; /* of rows: says nothing where no axis or group has that name */
     } * on;
     Loc loc;
 } RawSpec;
@@ -58,8 +60,9 @@ typedef struct {
 
 /* A style with its fields: a row of the table of styles, a user's style, or one line of `plan`. */
 typedef struct Style {
-    const char *name; /* built-in or user style that it starts from */
-    const char *axis; /* NULL: default */
+    const char *name;    /* built-in or user style that it starts from */
+    const char *axis;    /* NULL: default */
+    const char *prefers; /* of rows: the axis or group it acts on without `axis`, if there is one */
     RawList input, desired_input, output, desired_output; /* output: as a list of one */
     RawSpec weight, bias;
     int n_params;
@@ -82,6 +85,8 @@ typedef struct Style {
 
 typedef struct {
     const char *pattern;
+    const char *kind; /* for modules of that kind that no other line of the plan names, whatever
+                         they are called; NULL: by pattern */
     Style style;
     Loc loc;       /* of the pattern */
     Loc style_loc; /* of the style's name */
@@ -234,7 +239,10 @@ typedef struct Plan {
         const char *routing;             /* "computed", a workload of routing.h, or a file */
         double capacity_factor;          /* 0: every row is kept */
         const char *capacity, *priority; /* "global", "order" */
-        Loc loc, routing_loc, capacity_loc;
+        const char *dispatch;            /* how rows reach experts; NULL: not said */
+        const char *axis, *etp; /* what cuts experts, and each inside: groups `ep` and `etp` then */
+        const char *fsdp_dim;   /* "0" */
+        Loc loc, routing_loc, capacity_loc, dispatch_loc, axis_loc, etp_loc, fsdp_dim_loc;
     } moe;
     const char *recompute; /* "none" */
     bool save_gathered;

@@ -114,6 +114,11 @@ ReadFn read_recipe; /* `recipe` */
 ReadFn read_gradients, read_faults;
 extern const Key plan_expect_keys[], plan_fault_keys[];
 
+/* experts.c: where `moe:` says that experts are. */
+ReadFn read_part_axes; /* [const char *] the group arg, which it makes */
+/* Makes a line of the plan of what `moe:` declares. */
+void plan_place_experts(PlanReader *r);
+
 /* set.c: lays the overrides over the tree. `root` is changed in place. */
 void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n);
 #define PLAN_SET_FILE "--set"

@@ -13,6 +13,15 @@
 #define LOCAL PLACE(.kind = RP_LOCAL)
 #define SHARD(d) PLACE(.kind = RP_SHARD, .dim = (d))
 #define LETTER(c) PLACE(.kind = RP_SHARD, .letter = (c))
+/* Experts over `ep`, if there is one, and their width over the style's axes. */
+#define BOTH                                                                                       \
+    {                                                                                              \
+        .set = true, .mapping = true, .n = 2, .on = (struct RawOn[]) {                             \
+            {.axis = "ep", .place = {.kind = RP_SHARD, .letter = 'e'}, .if_any = true}, {          \
+                .place = {.kind = RP_SHARD, .letter = 'w' }                                        \
+            }                                                                                      \
+        }                                                                                          \
+    }
 #define ONE(...)                                                                                   \
     {                                                                                              \
         .set = true, .n = 1, .arg = (RawSpec[]) { __VA_ARGS__ }                                    \
@@ -123,16 +132,17 @@ static const StyleRow rows[] = {
     {.style = {NAME("expert_parallel"), SUMS, .axis = "ep", WEIGHT(SHARD(0))},
      .what = "experts on different ranks: tokens go to the ranks of theirs, results come back",
      .aliases = "ExpertParallel"},
-    {.style = {NAME("tensor_parallel"), SUMS, WEIGHT(LETTER('w'))},
+    {.style = {NAME("tensor_parallel"), SUMS, .prefers = "etp", WEIGHT(LETTER('w'))},
      .what = "experts cut inside, over their width: column and row parallel",
      .aliases = "TensorParallel"},
+    {.style = {NAME("expert_tensor_parallel"), SUMS, .prefers = "etp", WEIGHT(BOTH)},
+     .what = "experts on the ranks of ep, each cut inside over etp; without an ep inside alone",
+     .aliases = "ExpertTensorParallel"},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0], MOST_CHAIN = 16 };
 
 /* Known from their systems, but about experts, which this version cannot run. */
 static const char *const later[] = {
-    "expert_tensor_parallel",
-    "ExpertTensorParallel",
     "grouped_gemm",
     "ep_router",
     "ep_dispatch_experts",

@@ -1,0 +1,85 @@
+/* What `moe:` says of the layouts of experts' weights [E, .., ..]: which axes cut e, which cut each
+ * expert inside, and which dim FSDP cuts at rest. Refuses to lay anything out. */
+#include "assign/experts.h"
+#include <string.h>
+
+static bool is_expert(const Assign *a, const GTensor *t) {
+    return t->kind == KIND_PARAM && t->module >= 0 &&
+           !strcmp(a->model->g.module[t->module].kind, "experts");
+}
+
+/* ---- axes ---- */
+static uint32_t cutting(const Layout *l, int letter) {
+    AxisList axes = layout_dim_axes(l, letter);
+    return mesh_axes_set(&axes);
+}
+/* The axes of a group that are more than one rank; 0: nothing has that name. */
+static uint32_t group_axes(const Assign *a, const char *name) {
+    AxisList l;
+    uint32_t set = 0;
+    if (!mesh_lookup(a->mesh, name, &l)) return 0;
+    for (int i = 0; i < l.n; i++)
+        if (a->mesh->axis[l.a[i]].size > 1) set |= 1u << l.a[i];
+    return set;
+}
+/* What cuts one letter against what the plan declares of it; false and E0215. */
+static bool holds(const Assign *a, int t, char letter, const char *key, const char *group,
+                  Loc loc) {
+    const GTensor *x = &a->model->g.t[t];
+    const char *at = memchr(x->letter, letter, (size_t)x->nd);
+    if (!loc.file || !at) return true;
+    uint32_t want = group_axes(a, group), have = cutting(&a->compute[t], (int)(at - x->letter));
+    for (int k = 0; k < a->mesh->naxes; k++)
+        if (a->mesh->axis[k].size == 1) have &= ~(1u << k);
+    if (want == have) return true;
+    AxisList is = mesh_set_axes(a->mesh, have), due = mesh_set_axes(a->mesh, want);
+    const char *pattern = a->line[t] >= 0 ? a->plan->lines[a->line[t]].pattern : NULL;
+    diag_error(a->d, "E0215", loc,
+               pattern ? arena_printf(a->arena, "leave `%s` out, or the line '%s'", key, pattern)
+                       : "leave the line for the experts out",
+               "`moe: {%s: %s}`, and %s is cut there over %s", key,
+               mesh_axes_text(a->mesh, a->arena, &due, true), graph_name(x),
+               have ? mesh_axes_text(a->mesh, a->arena, &is, true) : "nothing");
+    return false;
+}
+/* ---- at rest ---- */
+/* Does FSDP cut dim 1? torchtitan does where more ranks than there are experts would cut dim 0. */
+static bool cuts_second(const Assign *a, int t) {
+    const GTensor *x = &a->model->g.t[t];
+    const char *dim = a->plan->moe.fsdp_dim;
+    if (strcmp(dim, "auto") != 0) return !strcmp(dim, "1");
+    int64_t ranks = 1;
+    for (int k = 0; k < a->mesh->naxes; k++) {
+        bool sharded = false, ep = layout_where(&a->compute[t], k) == 0;
+        for (int i = 0; i < a->shard.n; i++)
+            sharded |= a->shard.a[i] == k && layout_where(&a->compute[t], k) < 0;
+        if (sharded || ep) ranks *= a->mesh->axis[k].size;
+    }
+    return ranks > x->size[0];
+}
+int experts_rest_dim(const Assign *a, int t) {
+    const GTensor *x = &a->model->g.t[t];
+    int first = x->stored[0] > 1 ? x->nd : 0;
+    bool second = a->shard.n && is_expert(a, x) && x->nstored > 1 && cuts_second(a, t);
+    return second && x->stored[1] == 1 ? x->stored[0] : first;
+}
+/* Gate and up behind one another in dim 1: no letter is that list; false and E0214. */
+static bool can_rest(const Assign *a, int t) {
+    const GTensor *x = &a->model->g.t[t];
+    if (!a->shard.n || x->nstored < 2 || x->stored[1] == 1 || !cuts_second(a, t)) return true;
+    diag_error(a->d, "E0214", a->plan->moe.fsdp_dim_loc, "`fsdp_dim: 0`",
+               "%s: dim 1 holds gate and up behind one another, and a cut of it as one list is not "
+               "supported by this version",
+               graph_name(x));
+    return false;
+}
+
+void experts_check(const Assign *a) {
+    const Plan *p = a->plan;
+    for (int t = 0; t < a->model->g.nt; t++) {
+        if (!is_expert(a, &a->model->g.t[t]) || a->claimed[t]) continue;
+        if (!holds(a, t, 'e', "axis", "ep", p->moe.axis_loc) ||
+            !holds(a, t, 'w', "etp", "etp", p->moe.etp_loc) || !can_rest(a, t))
+            return; /* the other weights would only say it again */
+    }
+}

@@ -1,0 +1,293 @@
+/* Where experts are: `moe: {axis, etp, dispatch, fsdp_dim}` and the styles that say the same. The
+ * axes that hold different experts, and those that cut each inside, are any of those of the dense
+ * part (folding), so the plans are drawn; what a declared way to dispatch moves is counted; what
+ * contradicts the plan's lines, or how its tokens lie, is a diagnostic. */
+#include "support/random_plan.h"
+#include "support/support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- folding ---- */
+static const struct {
+    const char *keys, *experts; /* the rest, and what the number of experts is called */
+    bool shared;
+} configs[] = {
+    {"model_type: mixtral, intermediate_size: 12", "num_local_experts", false},
+    {"model_type: mixtral, router: switch, intermediate_size: 7", "num_local_experts", false},
+    {"model_type: llama4_text, intermediate_size: 12, intermediate_size_mlp: 20, moe_layers: [0], "
+     "no_rope_layers: [1], floor_scale: 3, attention_chunk_size: 8",
+     "num_local_experts", true},
+    {"model_type: qwen3_moe, moe_intermediate_size: 6, intermediate_size: 12, norm_topk_prob: true",
+     "num_experts", false}};
+enum { DP, CP, TP, N_AXES };
+static const char *const axis[N_AXES] = {"dp", "cp", "tp"};
+/* What is drawn of a plan: bits of axes. */
+typedef struct {
+    Rng r;
+    int size[N_AXES], ep, etp, config, E, k;
+    bool sp;
+} Fold;
+static Fold draw(uint64_t seed) {
+    Fold f = {.r = {seed * 0x9e3779b97f4a7c15u}};
+    int ranks;
+    do {
+        ranks = 1;
+        for (int i = 0; i < N_AXES; i++) ranks *= f.size[i] = rng_between(&f.r, 1, 3);
+    } while (ranks > 12 || ranks == 1);
+    f.ep = rng_between(&f.r, 1, 7);
+    f.etp = rng_below(&f.r, 8) & ~f.ep;
+    f.config = rng_below(&f.r, 4);
+    f.E = rng_between(&f.r, 4, 7); /* no axis need divide it */
+    f.k = rng_between(&f.r, 1, 3);
+    f.sp = f.size[TP] > 1 && rng_chance(&f.r, 60);
+    return f;
+}
+static const char *product(Arena *a, int set) {
+    Str s = str_new(a);
+    for (int i = 0; i < N_AXES; i++)
+        if (set >> i & 1) str_addf(&s, "%s%s", s.n ? "*" : "", axis[i]);
+    return s.s;
+}
+/* The ways to dispatch that these axes allow: tokens are cut over all of `ep`, or over none. */
+static const char *dispatch_of(Fold *f) {
+    bool cut = false, whole = false;
+    for (int i = 0; i < N_AXES; i++) {
+        if (!(f->ep >> i & 1) || f->size[i] == 1) continue;
+        if (i == TP && !f->sp) whole = true;
+        else cut = true;
+    }
+    if (cut == whole) return NULL;
+    return whole ? "masked" : rng_chance(&f->r, 50) ? "all_gather" : "all_to_all";
+}
+#define SP_LINES                                                                                   \
+    "  layers.*.attention_norm: sequence_parallel\n  layers.*.attention: {style: "                 \
+    "prepare_module_input, input: [shard(1)], desired_input: [replicate]}\n"                       \
+    "  layers.*.attention.w[qkv]: colwise\n"                                                       \
+    "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"                                \
+    "  layers.*.ffn_norm: sequence_parallel\n"                                                     \
+    "  layers.*.moe.router.gate: sequence_parallel\n"
+#define SHARED_LINES                                                                               \
+    "  layers.*.moe.shared_experts: {style: prepare_module_input, input: [shard(1)], "             \
+    "desired_input: [replicate]}\n  layers.*.moe.shared_experts.w[13]: colwise\n"                  \
+    "  layers.*.moe.shared_experts.w2: {style: rowwise, output: shard(1)}\n"
+#define TP_LINES "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"
+static const char *fold_text(Arena *a, Fold *f, const char *dtype) {
+    static const char *const modes[] = {"ddp", "fsdp", "{mode: fsdp, unit: block}"};
+    static const char *const dims[] = {"0", "1", "auto"};
+    static const char *const orders[] = {"contiguous", "zigzag"};
+    Str s = str_new(a);
+    str_addf(&s, "model: {config: {");
+    str_addf(&s, "%s, %s: %d, num_experts_per_tok: %d", configs[f->config].keys,
+             configs[f->config].experts, f->E, f->k);
+    str_addf(&s,
+             ", hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 6, "
+             "num_key_value_heads: 6, head_dim: 4, vocab_size: 32}}\n"
+             "data: {batch: %d, sequence: %d, dtype: %s, seed: %d%s}\n"
+             "mesh: {dp: %d, cp: %d, tp: %d}\nnames: torchtitan\npass: backward\n",
+             rng_between(&f->r, 2, 4), 12 * rng_between(&f->r, 1, 2), dtype, rng_below(&f->r, 1000),
+             f->sp ? ", block_input: shard(1)" : "", f->size[DP], f->size[CP], f->size[TP]);
+    str_addf(&s, "context_parallel: {mode: all_gather, order: %s}\ndata_parallel: %s\n",
+             orders[rng_below(&f->r, 2)], modes[rng_below(&f->r, 3)]);
+    const char *way = dispatch_of(f);
+    str_addf(&s, "moe: {axis: %s, fsdp_dim: %s", product(a, f->ep), dims[rng_below(&f->r, 3)]);
+    if (f->etp) str_addf(&s, ", etp: %s", product(a, f->etp));
+    if (way) str_addf(&s, ", dispatch: %s", way);
+    str_addf(&s, "}\n%s%s", f->size[TP] > 1 ? "plan:\n" : "",
+             f->sp             ? SP_LINES
+             : f->size[TP] > 1 ? TP_LINES
+                               : "");
+    if (f->sp && configs[f->config].shared) str_addf(&s, SHARED_LINES);
+    return s.s;
+}
+static void test_folding(void **state) {
+    (void)state;
+    int n = sample_of(240, "ways to fold experts into the mesh"), packed = 0;
+    for (int i = 0; i < n; i++) {
+        Arena *a = arena_new();
+        Fold f = draw((uint64_t)i + 1);
+        const char *text = fold_text(a, &f, i % 3 ? "f64" : "f32");
+        PlanRun r = plan_run(a, "fold.yaml", text, true);
+        bool good = r.t && !strcmp(r.t->verdict, "equivalent") && !r.rep.exit;
+        /* Llama 4's gate and up are one weight: its dim 1 is no letter */
+        if (!good && f.config == 2 && run_has(&r, "E0214")) packed++, good = true;
+        if (!good) printf("%s", text), run_print(&r);
+        if (!good) fail_msg("fold %d: equivalent expected", i + 1);
+        arena_free(a);
+    }
+    assert_true(packed < n / 6);
+}
+
+/* ---- what a way to dispatch moves ---- */
+#define MIXTRAL                                                                                    \
+    "model: {config: {model_type: mixtral, hidden_size: 16, intermediate_size: 12, "               \
+    "num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 4, vocab_size: 32, "       \
+    "num_local_experts: 8, num_experts_per_tok: 2}}\n"                                             \
+    "data: {batch: 4, sequence: 8, dtype: f64}\nnames: torchtitan\npass: backward\n"
+static void test_ways(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan;
+        int all_to_all, all_gather, reduce_scatter, all_reduce; /* forward, lists included */
+    } rows[] = {
+        {"mesh: {dp: 4}\nmoe: {dispatch: all_to_all, axis: dp}\n", 3, 0, 0, 0},
+        {"mesh: {dp: 4}\nmoe: {dispatch: all_gather, axis: dp}\n", 0, 3, 1, 0},
+        {"mesh: {tp: 4}\nmoe: {dispatch: masked, axis: tp}\n", 0, 0, 0, 1},
+        {"mesh: {tp: 4}\nmoe: {etp: tp}\n", 0, 0, 0, 1},
+        /* the defaults are what is called so */
+        {"mesh: {ep: 4}\ngroups: {dp: ep}\nmoe: {dispatch: all_to_all}\n", 3, 0, 0, 0},
+        {"mesh: {ep: 2, etp: 2}\ngroups: {dp: ep}\nmoe: {dispatch: all_to_all}\n", 3, 0, 0, 1},
+        /* tokens that tp cuts too: rows are gathered and scattered over it, counts first */
+        {"mesh: {dp: 2, tp: 2}\nmoe: {axis: dp, etp: tp}\nplan:\n  layers.*.ffn_norm: {style: "
+         "sequence_parallel, input: replicate, desired_input: shard(1)}\n  "
+         "layers.*.moe.router.gate: "
+         "sequence_parallel\n",
+         3, 2, 1, 0},
+        /* the same of styles */
+        {"mesh: {ep: 2, etp: 2}\ngroups: {dp: ep}\nplan:\n  layers.*.moe.experts: {style: "
+         "expert_tensor_parallel, output: home}\n",
+         3, 0, 0, 1},
+        {"mesh: {ep: 2, etp: 2}\ngroups: {dp: ep}\nplan:\n  layers.*.moe.experts: {style: "
+         "ExpertTensorParallel, output: {etp: replicate}}\n",
+         3, 0, 0, 1},
+        {"mesh: {dp: 2, tp: 2}\nplan:\n  layers.*.moe.experts: {style: expert_tensor_parallel, "
+         "output: replicate}\n",
+         0, 0, 0, 1},
+        {"mesh: {a: 2, etp: 2}\ngroups: {dp: a}\nplan:\n  layers.*.moe.experts: {style: "
+         "tensor_parallel, output: replicate}\n",
+         0, 0, 0, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(a, "way.yaml", arena_printf(a, MIXTRAL "%s", rows[i].plan), true);
+        bool good =
+            r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent") &&
+            count_collectives(r.t, "forward", "all_to_all", NULL) == rows[i].all_to_all &&
+            count_collectives(r.t, "forward", "all_gather", NULL) == rows[i].all_gather &&
+            count_collectives(r.t, "forward", "all_reduce", NULL) == rows[i].all_reduce &&
+            count_collectives(r.t, "forward", "reduce_scatter", NULL) == rows[i].reduce_scatter;
+        if (!good) {
+            run_print(&r);
+            static const char *const ops[] = {"all_to_all", "all_gather", "reduce_scatter",
+                                              "all_reduce"};
+            for (int k = 0; r.t && k < 4; k++)
+                printf("%s %d\n", ops[k], (int)count_collectives(r.t, "forward", ops[k], NULL));
+            fail_msg("%s: other moves", rows[i].plan);
+        }
+        arena_free(a);
+    }
+}
+/* A recipe's line for the experts gives way to the keys, its block's label stays: the sum over tp
+ * is made once, at the end of the block. */
+static void test_recipe_gives_way(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_good(
+        a,
+        "model: {preset: llama4-scout, layers: 1, shrink: 128}\n"
+        "data: {batch: 2, sequence: 8, dtype: f64, block_input: shard(1)}\nmesh: {dp: 2, tp: 2}\n"
+        "recipe: torchtitan-llama4\nmoe: {axis: dp, etp: tp, dispatch: all_to_all}\npass: "
+        "backward\n",
+        true);
+    assert_string_equal(r.t->verdict, "equivalent");
+    assert_int_equal(count_collectives(r.t, "forward", "reduce_scatter", "tp"), 2);
+    assert_int_equal(count_collectives(r.t, "forward", "all_reduce", NULL), 0);
+    assert_string_equal(find_param(r.t, "layers.0.moe.experts.w2")->rest.symbolic,
+                        "[E/ep, D, Fe/etp]");
+    arena_free(a);
+}
+
+/* ---- FSDP over edp ---- */
+static void test_rest(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *up, *down;
+    } rows[] = {
+        {"mesh: {edp: 2, ep: 2}\ngroups: {dp: edp*ep}\nmoe: {dispatch: all_to_all}\n",
+         "[E/(ep*edp), F, D]", "[E/(ep*edp), D, F]"},
+        {"mesh: {edp: 2, ep: 2}\ngroups: {dp: edp*ep}\nmoe: {dispatch: all_to_all, fsdp_dim: 1}\n",
+         "[E/ep, F/edp, D]", "[E/ep, D/edp, F]"},
+        {"mesh: {edp: 2, ep: 2}\ngroups: {dp: edp*ep}\nmoe: {dispatch: all_to_all, fsdp_dim: "
+         "auto}\n",
+         "[E/(ep*edp), F, D]", "[E/(ep*edp), D, F]"},
+        {"mesh: {edp: 4, ep: 4}\ngroups: {dp: edp*ep}\nmoe: {dispatch: all_to_all, fsdp_dim: "
+         "auto}\n",
+         "[E/ep, F/edp, D]", "[E/ep, D/edp, F]"},
+        {"mesh: {edp: 2, ep: 2, etp: 2}\ngroups: {dp: edp*ep}\nmoe: {axis: ep, fsdp_dim: 1}\nplan: "
+         "{layers.*.moe.experts: {style: expert_tensor_parallel, output: home}}\n",
+         "[E/ep, F/(etp*edp), D]", "[E/ep, D/edp, F/etp]"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(
+            a, arena_printf(a, MIXTRAL "data_parallel: {mode: fsdp}\n%s", rows[i].plan), true);
+        assert_string_equal(r.t->verdict, "equivalent");
+        assert_string_equal(find_param(r.t, "layers.0.moe.experts.w1")->rest.symbolic, rows[i].up);
+        assert_string_equal(find_param(r.t, "layers.0.moe.experts.w2")->rest.symbolic,
+                            rows[i].down);
+        assert_null(run_diag(&r, "N0006", "experts")); /* what ep cuts, FSDP does not cut again */
+        arena_free(a);
+    }
+}
+
+/* ---- what contradicts ---- */
+static void test_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *code, *says;
+    } rows[] = {
+        {"mesh: {dp: 2}\nmoe: {dispatch: masked, axis: dp}\n", "E0215", "different tokens"},
+        {"mesh: {tp: 2}\nmoe: {dispatch: all_to_all, axis: tp}\n", "E0215", "2 times"},
+        {"mesh: {tp: 2}\nmoe: {dispatch: all_gather, axis: tp}\n", "E0215", "2 times"},
+        {"mesh: {dp: 2, tp: 3}\nmoe: {dispatch: all_to_all, axis: dp*tp}\n", "E0215", "3 times"},
+        {"mesh: {dp: 2}\nmoe: {dispatch: all_gather, axis: dp}\nplan: {layers.*.moe.experts: "
+         "expert_parallel}\n",
+         "E0215", "different things"},
+        {"mesh: {dp: 2, tp: 2}\nmoe: {axis: dp}\nplan: {layers.*.moe.experts: {axis: tp, weight: "
+         "shard(0)}}\n",
+         "E0215", "cut there over tp"},
+        {"mesh: {dp: 2, tp: 2}\nmoe: {axis: dp, etp: tp}\nplan: {layers.*.moe.experts: "
+         "expert_parallel}\n",
+         "E0215", "over nothing"},
+        {"mesh: {dp: 2, ep: 2}\nmoe: {axis: dp}\n", "E0215", "an axis"},
+        {"mesh: {dp: 2, tp: 2}\ngroups: {ep: tp}\nmoe: {axis: dp}\n", "E0215", "which is tp"},
+        {"mesh: {dp: 2, tp: 2}\nmoe: {axis: dp*tp, etp: tp}\n", "E0405", "axis 'tp'"},
+        {"mesh: {dp: 2}\nmoe: {dispatch: all_to_all}\n", "E0208", "`ep`"},
+        {"mesh: {dp: 2}\nmoe: {axis: pd}\n", "E0204", "'pd'"},
+        {"mesh: {dp: 2}\nmoe: {axis: dp*dp}\n", "E0407", "twice"},
+        {"mesh: {dp: 2}\nmoe: {axis: dp, dispatch: alltoall}\n", "E0206", "alltoall"},
+        {"mesh: {dp: 2}\nmoe: {fsdp_dim: 2}\n", "E0206", "'2'"},
+        {"mesh: {dp: 2}\nplan: {layers.*.moe.experts: expert_parallel}\n", "E0204", "'ep'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(a, "bad.yaml", arena_printf(a, MIXTRAL "%s", rows[i].plan), false);
+        if (!run_diag(&r, rows[i].code, rows[i].says)) {
+            run_print(&r);
+            fail_msg("%s: %s saying '%s'", rows[i].plan, rows[i].code, rows[i].says);
+        }
+        arena_free(a);
+    }
+    Arena *a = arena_new();
+    static const char dense[] = "model: {preset: llama3-8b, shrink: 64}\nmesh: {dp: 2}\n"
+                                "data: {batch: 2, sequence: 8}\nmoe: {axis: dp}\n";
+    PlanRun r = plan_run(a, "dense.yaml", dense, false);
+    assert_true(run_has(&r, "E0208"));
+    r = plan_run(a, "packed.yaml",
+                 "model: {preset: mixtral-8x7b, layers: 1, shrink: 128}\nmesh: {dp: 2}\nnames: hf\n"
+                 "data: {batch: 2, sequence: 8}\nmoe: {fsdp_dim: 1}\ndata_parallel: fsdp\n",
+                 false);
+    assert_non_null(run_diag(&r, "E0214", "dim 1 holds gate and up"));
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_folding),          cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_recipe_gives_way), cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests_name("experts", tests, NULL, NULL);
+}

@@ -420,7 +420,7 @@ static void naive_attention(const Problem *p, double *o, double *dq, double *dk,
     }                                                                                              \
     static void run_##R(const Problem *p, Run_##R *r, int64_t t0, int64_t n, int accumulate) {     \
         int64_t d = p->d, w = p->w, at = t0 * d, to = t0 * w;                                      \
-        AttentionMask m = {p->query_pos + t0, NULL, p->chunk};                                     \
+        AttentionMask m = {.query_pos = p->query_pos + t0, .chunk = p->chunk};                     \
         attention_##R(n, p->ns, d, w, r->q + at, d, r->k, d, r->v, w, r->o + to, w, &m, p->scale); \
         attention_bwd_##R(n, p->ns, d, w, r->q + at, d, r->k, d, r->v, w, r->d_o + to, w,          \
                           r->dq + at, d, r->dk, d, r->dv, w, &m, p->scale, accumulate);            \
@@ -507,7 +507,7 @@ static void test_attention_positions(void **state) {
         memcpy(zig + t * W, x[0] + from * W, D * sizeof(float));
         memcpy(d_o + t * W, o + from * W, D * sizeof(float));
     }
-    AttentionMask own = {query_pos, key_pos, 0};
+    AttentionMask own = {.query_pos = query_pos, .key_pos = key_pos};
     attention_f32(NT, NT, D, D, zig, W, x[1], W, x[2], W, part, W, &own, 0.5);
     attention_bwd_f32(NT, NT, D, D, zig, W, x[1], W, x[2], W, d_o, W, dq2, W, NULL, 0, NULL, 0,
                       &own, 0.5, 0);
@@ -532,7 +532,7 @@ static void test_attention_differences(void **state) {
                keep = x[i], f[2] = {0, 0}, h = 1e-5;
         for (int side = 0; side < 2; side++) {
             x[i] = keep + (side ? h : -h);
-            AttentionMask m = {p->query_pos, NULL, p->chunk};
+            AttentionMask m = {.query_pos = p->query_pos, .chunk = p->chunk};
             attention_f64(p->nt, p->ns, p->d, p->w, s->q, p->d, s->k, p->d, s->v, p->w, s->o, p->w,
                           &m, p->scale);
             for (int64_t j = 0; j < p->nt * p->w; j++) f[side] += s->o[j] * s->d_o[j];

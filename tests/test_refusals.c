@@ -47,6 +47,8 @@ static const struct {
     /* axes */
     {HEAD "mesh: {a: 2, b: 2}\nplan:\n  layers.*.attention.wq: colwise\n", "E0204", 4,
      "the mesh has no `tp`", 3},
+    {HEAD "mesh: {cp: 64}\ncontext_parallel: {mode: ulysses}\n", "E0303", 3,
+     "32 heads cannot be cut over cp of size 64", 1},
     {HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: dp}\n", "E0405", 2,
      "would cut both the batch and the sequence", 1},
     {"model: {config: {hidden_size: 8, intermediate_size: 8, num_hidden_layers: 1, "

@@ -1,6 +1,7 @@
 /* Matching a plan's lines with a model and turning placements into layouts. Refuses to move
  * anything. */
 #include "assign/assign.h"
+#include "assign/context.h"
 #include "assign/dtensor.h"
 #include "assign/experts.h"
 #include "assign/sums.h"
@@ -469,7 +470,10 @@ static void layout_inputs(Assign *a) {
         }
         a->rest[t] = a->compute[t];
     }
-    int64_t cp = mesh_size(a->mesh, &seq), S = a->model->dims.S;
+    AxisList ordered;
+    context_ordered(a->mesh, a->plan, &ordered);
+    int64_t cp = mesh_size(a->mesh, a->plan->cut_sequence ? &seq : &ordered);
+    int64_t S = a->model->dims.S;
     const char *order = a->plan->context_parallel.order, *labels = a->plan->order_labels;
     bool zigzag = (order && !strcmp(order, "zigzag")) || (labels && !strcmp(labels, "zigzag"));
     if (zigzag && cp > 1 && S % (2 * cp))
@@ -645,7 +649,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
         hit = ARENA_ARRAY(arena, bool, p->n_lines + 1);
         won = ARENA_ARRAY(arena, bool, p->n_lines + 1);
         match_modules(a, hit, won);
-    } while (diags_errors(d) == before && split_for_kv(a, mesh));
+    } while (diags_errors(d) == before && (split_for_kv(a, mesh) || context_split(a, mesh)));
     /* what follows would only repeat the errors; a pattern that matches nothing is another one */
     if (diags_errors(d) > before) {
         for (int t = 0; t < nt; t++)
@@ -665,6 +669,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     layout_params(a, hit, won);
     layout_inputs(a);
     experts_check(a);
+    context_check(a);
     shard_at_rest(a);
     sums_of_parameters(a);
     for (int t = 0; t < nt; t++) /* an optimizer's state lies as its parameter does at rest */

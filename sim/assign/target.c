@@ -1,5 +1,6 @@
 /* Placements onto layouts: which axes a placement speaks of, and which letters they cut. */
 #include "assign/target.h"
+#include "assign/context.h"
 #include <assert.h>
 #include <string.h>
 
@@ -18,11 +19,9 @@ static int stored_first(const GTensor *t, int dim) {
 }
 
 CutHow target_how(const Assign *a, const GTensor *t, int letter, int axis, const char *o) {
-    const Plan *p = a->plan;
     AxisList cp;
     if (t->kind == KIND_PARAM || t->role[letter] != DIM_SEQUENCE) return CUT_CHUNK;
-    const char *name = p->context_parallel.axis ? p->context_parallel.axis : "cp";
-    if (!mesh_lookup(a->mesh, name, &cp)) return CUT_CHUNK;
+    if (!context_ordered(a->mesh, a->plan, &cp)) return CUT_CHUNK;
     for (int i = 0; i < cp.n; i++)
         if (cp.a[i] == axis) {
             if (o && !strcmp(o, "zigzag")) return CUT_ZIGZAG;

@@ -42,7 +42,7 @@ static bool front(Run *r) {
     if (!r->mesh) return false;
     if (!build_model(r)) return false;
     const ModelDims *m = &r->model->dims;
-    if (r->plan->shrink > 1 && !m->mlp)
+    if (r->plan->shrink > 1 && !r->plan->kind)
         r->rep->shrunk = arena_printf(
             r->arena, "D %lld -> %lld, d %lld -> %lld, F %lld -> %lld, V %lld -> %lld",
             (long long)m->full_D, (long long)m->D, (long long)m->full_d, (long long)m->d,
@@ -73,8 +73,8 @@ static bool supported(Run *r) {
          "data_parallel: reduce: avg (the loss is the mean over all tokens: its gradients are "
          "sums)"},
         {kwargs.file != NULL, kwargs, "kwargs"},
-        {p->context_parallel.mode && strcmp(p->context_parallel.mode, "all_gather"),
-         p->context_parallel.mode_loc, "context_parallel modes other than all_gather"},
+        {!strcmp(p->context_parallel.mode, "ring") || !strcmp(p->context_parallel.mode, "usp"),
+         p->context_parallel.mode_loc, "context_parallel: ring and usp"},
         {p->pass == PASS_TRAIN && p->optimizer.steps < 1, p->pass_loc, "optimizer steps below 1"},
         {p->microbatches > 1 && p->pass == PASS_FORWARD, p->batch_loc,
          "microbatches of a forward pass (there is nothing to add up)"},

@@ -1,4 +1,5 @@
 /* Writing down what a program is: the trace's records from steps and layouts. */
+#include "assign/context.h"
 #include "exec/record.h"
 #include "exec/footprint.h"
 #include "exec/lives.h"
@@ -134,12 +135,14 @@ static void record_run(Rec *r, const Model *model) {
     if (d->mlp) {
         DIM("B", d->B);
         for (int i = 0; i < d->n_sizes; i++) DIM(arena_printf(r->a, "N%d", i), d->sizes[i]);
+    } else if (d->core) {
+        DIM("B", d->B), DIM("S", d->S), DIM("H", d->H), DIM("K", d->K), DIM("d", d->d);
     } else {
         DIM("B", d->B), DIM("S", d->S), DIM("D", d->D), DIM("H", d->H), DIM("K", d->K),
             DIM("d", d->d), DIM("F", d->F), DIM("V", d->V);
         DIM("L", d->L), DIM("layers", d->last_layer - d->first_layer), DIM("eps", d->eps);
     }
-    if (r->plan->shrink > 1 && !d->mlp) DIM("shrink", r->plan->shrink);
+    if (r->plan->shrink > 1 && !r->plan->kind) DIM("shrink", r->plan->shrink);
     if (r->plan->microbatches > 1) DIM("microbatches", r->plan->microbatches);
 #undef DIM
     record_settings(r->a, r->plan, model, t);
@@ -352,7 +355,7 @@ static Loc asked_by(const Rec *r, const Step *s) {
     const Plan *plan = r->plan;
     const char *name = plan->context_parallel.axis ? plan->context_parallel.axis : "cp";
     AxisList cp;
-    if (s->loc.line > 0 || s->inferred || !s->move.axes.n || !mesh_lookup(r->p->mesh, name, &cp))
+    if (s->loc.line > 0 || s->inferred || !s->move.axes.n || !context_axes(r->p->mesh, plan, &cp))
         return s->loc;
     for (int i = 0; i < s->move.axes.n; i++) {
         bool in = false;

@@ -52,7 +52,8 @@ static void add_attention(Settings *s, const ModelDims *d) {
 /* Rows of cosines and sines, and the activation; eps is among the sizes. */
 static void add_model(Settings *s, const ModelDims *d) {
     add_text(s, "activation", d->activation);
-    if (d->mlp) return;
+    if (d->core) add_text(s, "mask", d->unmasked ? "none" : "causal");
+    if (d->mlp || d->core) return;
     add_number(s, "rope_theta", d->rope_base);
     add_text(s, "rope_interleaved", d->rope_interleaved ? "true" : "false");
     if (d->order == ROPE_NEIGHBOURS_TO_HALVES) add_text(s, "rope_pairs", "neighbours to halves");

@@ -25,6 +25,7 @@ static int64_t keys_up_to(const AttentionMask *m, int64_t pos, int64_t ns) {
     return lo;
 }
 AttentionRun attention_run(const AttentionMask *m, int64_t t, int64_t ns) {
+    if (m->full) return (AttentionRun){0, ns};
     int64_t pos = m->query_pos ? m->query_pos[t] : t;
     AttentionRun r = {0, keys_up_to(m, pos, ns)};
     if (m->chunk > 0 && pos > 0) r.from = keys_up_to(m, pos / m->chunk * m->chunk - 1, ns);

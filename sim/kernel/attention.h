@@ -2,6 +2,7 @@
  * so that tiles, zigzag order of the queries and the number of local heads change no bit. */
 #ifndef SP_KERNEL_ATTENTION_H
 #define SP_KERNEL_ATTENTION_H
+#include <stdbool.h>
 #include <stdint.h>
 /* Which keys a query sees: key s iff key_pos[s] <= query_pos[t] (global positions; NULL: 0,1,...)
  * and, with a chunk, both lie in the same chunk of that many positions (0: no chunks). Keys are
@@ -9,6 +10,7 @@
 typedef struct {
     const int64_t *query_pos, *key_pos;
     int64_t chunk;
+    bool full; /* every query sees every key */
 } AttentionMask;
 /* The run of keys [from, lim) of ns that query t sees. */
 typedef struct {

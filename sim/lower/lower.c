@@ -3,6 +3,7 @@
  * (boundary.c). No module and no style is known by name here. Refuses to derive the backward
  * program (adjoint.c), and to say whether what it made is right (verify.c). */
 #include "lower/boundary.h"
+#include "lower/context.h"
 #include "lower/dispatch.h"
 #include "lower/strategy.h"
 #include "lower/why.h"
@@ -127,6 +128,7 @@ static void lower_node(Lower *l, const GNode *n) {
     for (int i = 0; i < n->nin; i++)
         in[i] = p->graph->t[n->in[i]].kind == KIND_PARAM ? p->env[n->in[i]]
                                                          : boundary_read(l, n->module, n->in[i]);
+    context_enter(l, n, in);
     Layout declared;
     const Layout *goal = boundary_goal(l, n, in, &declared) ? &declared : NULL;
     strategy_find(l, n, in, goal, &S);
@@ -158,6 +160,7 @@ static void lower_node(Lower *l, const GNode *n) {
     moves_begin(l, out->id);
     go_home(l, n, pass);
     if (n->home) dispatch_check(l, boundary_enters(l, n->module), p->first[n->home - 1]);
+    context_leave(l, n, pass);
     for (int m = n->module; m >= 0; m = p->graph->module[m].parent) /* inner declarations first */
         if (p->graph->module[m].output == n->out) boundary_leave(l, m, n->out);
 }

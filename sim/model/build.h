@@ -145,10 +145,11 @@ unsigned build_features(const Build *b);
 /* A module of a row as Hugging Face calls it in this model: its "mlp" may be "feed_forward". */
 const char *build_module_path(const Build *b, const char *prefix, const char *module);
 
-/* block.c, mlp.c, loss.c: the parts of a graph. `x` is the tensor that flows in; the result flows
- * out. */
+/* block.c, mlp.c, core.c, loss.c: the parts of a graph. `x` is the tensor that flows in; the result
+ * flows out. */
 void build_llama(Build *b, uint32_t parts);
 void build_mlp(Build *b);
+void build_attention(Build *b);
 void build_loss(Build *b, int output, bool has_head);
 
 /* config.c: the dims of `p` before shrink. False if there were errors. */

@@ -14,6 +14,7 @@ static const StTensor *sizing_tensor(Arena *a, const SafeTensors *st, const Mode
         int nd;
     } from[] = {
         {m->mlp ? "input" : arena_printf(a, "layers.%d.input", m->first_layer), m->mlp ? 2 : 3},
+        {"q", 4},
         {"input_ids", 2},
         {"input", m->mlp ? 2 : 3},
         {"inputs", m->mlp ? 2 : 3},

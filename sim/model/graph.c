@@ -246,7 +246,7 @@ static Attrs attrs_of(const Build *b, unsigned at, unsigned have) {
     Attrs r = {0};
     if (at & AT_EPS) r.eps = b->at.eps;
     if (at & AT_EPS_LATENT) r.eps = 1e-6; /* whatever rms_norm_eps says */
-    if (at & AT_SCALE) r.scale = b->at.scale;
+    if (at & AT_SCALE) r.scale = b->at.scale, r.full = b->at.full;
     if (at & AT_SCALE && have & FEATURE_CHUNKED) r.chunk = b->m->chunk;
     if (at & AT_TEMPERATURE) {
         r.chunk = b->m->temperature_floor;
@@ -309,6 +309,7 @@ static void row_finish(Build *b, int node, const NodeRow *row, int module, int l
     GNode *n = &b->g->node[node];
     n->module = module;
     n->layer = layer;
+    if (module >= 0) b->g->module[module].mixes |= n->op->mixes;
     n->part = row->part;
     b->g->t[n->out].module = module;
 }

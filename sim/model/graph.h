@@ -93,6 +93,7 @@ typedef struct GModule {
                               see lower) */
     int output;            /* tensor: its output; -1: none */
     int weight, bias;      /* tensors: parameters named weight / bias, or -1 */
+    bool mixes;            /* attention itself: its queries read keys of other positions */
 } GModule;
 
 typedef struct Graph {

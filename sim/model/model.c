@@ -162,6 +162,18 @@ static bool mlp_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
     return diags_errors(d) == errors && data_sizes(a, d, p, m);
 }
 
+/* The sizes of attention by itself. */
+static bool core_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
+    m->name = "attention";
+    m->core = true;
+    m->unmasked = !strcmp(p->attention.mask, "none");
+    m->H = p->attention.heads;
+    m->K = p->attention.kv_heads ? p->attention.kv_heads : m->H;
+    m->d = m->full_d = p->attention.head_dim;
+    m->L = m->last_layer = 1;
+    return check_heads(d, p, m) && data_sizes(a, d, p, m);
+}
+
 /* ---- the whole ---- */
 
 static void set_latent_letters(Build *b, const ModelDims *m) {
@@ -217,6 +229,11 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
         m->parts = PART_BLOCKS;
         b.letter['b' - 'a'] = (LetterSize){"B", s->B, DIM_BATCH};
         build_mlp(&b);
+    } else if (s->core) {
+        m->parts = PART_BLOCKS;
+        set_letters(&b, s);
+        b.at = (Attrs){.scale = model_softmax_scale(s), .full = s->unmasked};
+        build_attention(&b);
     } else {
         m->parts = p->parts ? p->parts : PART_BLOCKS;
         set_letters(&b, s);
@@ -249,14 +266,16 @@ Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
     assert(!mesh || mesh->nranks >= 1);
     Model *m = ARENA_NEW(arena, Model);
     int errors = diags_errors(d);
-    bool mlp = p->kind != NULL;
-    if (mlp && strcmp(p->kind, "mlp")) {
+    bool core = p->kind && !strcmp(p->kind, "attention");
+    if (p->kind && !core && strcmp(p->kind, "mlp")) {
         diag_error(d, "E0206", p->model_loc, "kind: mlp", "unknown kind of model '%s'", p->kind);
         return NULL;
     }
-    if (mlp ? !mlp_dims(arena, d, p, &m->dims) : !llama_dims(arena, d, p, mesh, &m->dims))
+    if (!(core      ? core_dims(arena, d, p, &m->dims)
+          : p->kind ? mlp_dims(arena, d, p, &m->dims)
+                    : llama_dims(arena, d, p, mesh, &m->dims)))
         return NULL;
-    if (!mlp) set_order(arena, d, p, &m->dims);
+    if (!p->kind) set_order(arena, d, p, &m->dims);
     if (diags_errors(d) > errors) return NULL;
     build_graph(arena, d, p, m);
     return diags_errors(d) == errors ? m : NULL;

@@ -34,7 +34,9 @@ typedef struct {
 /* What a preset or config says; sizes after `shrink`. */
 typedef struct ModelDims {
     const char *name;
-    bool mlp; /* kind: mlp: only n_sizes, sizes, mlp_bias, activation count */
+    bool mlp;      /* kind: mlp: only n_sizes, sizes, mlp_bias, activation count */
+    bool core;     /* kind: attention: only B, S, H, K, d count */
+    bool unmasked; /* every query sees every key */
     int n_sizes;
     int64_t *sizes;
     int64_t B, S, D, L, H, K, d, F, V;

@@ -39,7 +39,7 @@ static OpCall grouped(const OpCall *c, bool queries) {
     return g;
 }
 static AttentionMask mask_of(const OpCall *c) {
-    return (AttentionMask){c->index['t' - 'a'], c->index['s' - 'a'], c->at->chunk};
+    return (AttentionMask){c->index['t' - 'a'], c->index['s' - 'a'], c->at->chunk, c->at->full};
 }
 
 static void head(void *arg, int64_t i) { /* one (b, k, g) */
@@ -154,7 +154,7 @@ static void exact(const OpCall *plain) { /* sum over visible keys of (q.k mod 31
  */
 static double *probabilities(const OpCall *plain, int64_t *n) {
     OpCall g = grouped(plain, true), *c = &g;
-    AttentionMask m = {.chunk = c->at->chunk};
+    AttentionMask m = {.chunk = c->at->chunk, .full = c->at->full};
     const Tensor *q = &c->in[0], *k = &c->in[1];
     int64_t S = k->n[1], T = q->n[T_], i[LAYOUT_MAX_DIMS] = {0},
             heads[4] = {q->n[B_], q->n[K_], q->n[G_], T};
@@ -184,8 +184,8 @@ static double flops(const OpCall *plain) {
     OpCall g = grouped(plain, true), *c = &g;
     const Tensor *q = &c->in[0];
     double T = (double)q->n[T_], S = (double)c->in[1].n[1], pairs = T * (S + 1) / 2;
-    AttentionMask m = {c->index['t' - 'a'], NULL, c->at->chunk};
-    if (m.query_pos || m.chunk) {
+    AttentionMask m = {c->index['t' - 'a'], NULL, c->at->chunk, c->at->full};
+    if (m.query_pos || m.chunk || m.full) {
         pairs = 0;
         for (int64_t t = 0; t < q->n[T_]; t++) {
             AttentionRun run = attention_run(&m, t, c->in[1].n[1]);
@@ -207,5 +207,6 @@ const Op op_attention = {
     .flops = flops,
     .probe = "attn_probs",
     .probe_run = probabilities,
+    .mixes = true,
     .label = "causal attention",
 };

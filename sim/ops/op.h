@@ -36,6 +36,7 @@ typedef struct Attrs {
     int groups, top_groups; /* selection: groups of experts (0, 1: none), and how many stay */
     int64_t chunk;  /* attention: positions per chunk, none sees another; temperature: positions per
                        step; 0: none */
+    bool full;      /* attention: every query sees every key */
     int64_t offset; /* split: where the block begins */
 } Attrs;
 
@@ -101,7 +102,9 @@ typedef struct Op {
                              ("attn_probs"), or NULL */
     double *(*probe_run)(const OpCall *c,
                          int64_t *n); /* computes it in float64 from whole operands; malloc'ed */
-    const char *label;                /* for people and figures: "RMSNorm" */
+    bool
+        mixes; /* a query of one position reads keys of others: what context parallelism is about */
+    const char *label; /* for people and figures: "RMSNorm" */
     const char *glyph; /* how a figure draws it: "plus", "times", "view", "loss"; NULL: "box" */
 } Op;
 

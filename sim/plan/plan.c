@@ -16,7 +16,8 @@
 
 /* ---- words ---- */
 
-static const Word kinds[] = {{"mlp", 0}, {NULL, 0}};
+static const Word kinds[] = {{"mlp", 0}, {"attention", 1}, {NULL, 0}};
+static const Word masks[] = {{"causal", 0}, {"none", 1}, {NULL, 0}};
 static const Word ropes[] = {{"half", 0}, {"interleaved", 1}, {NULL, 0}};
 #define DTYPE_WORD(word, name) {#word, DT_##name},
 static const Word dtypes[] = {PLAN_DTYPES(DTYPE_WORD){NULL, 0}};
@@ -33,7 +34,8 @@ static const Word dp_modes[] = {{"ddp", 0},  {"zero1", 1}, {"zero2", 2},
 static const Word units[] = {{"parameter", 0}, {"block", 1}, {NULL, 0}};
 static const Word reduces[] = {{"sum", 0}, {"avg", 1}, {NULL, 0}};
 static const Word grad_orders[] = {{"shard_first", 0}, {"tp_first", 1}, {NULL, 0}};
-static const Word cp_modes[] = {{"all_gather", 0}, {"ring", 1}, {"ulysses", 2}, {NULL, 0}};
+static const Word cp_modes[] = {
+    {"all_gather", 0}, {"ring", 1}, {"ulysses", 2}, {"usp", 3}, {NULL, 0}};
 static const Word routings[] = {{"computed", 0},   {"balanced", 1}, {"hot_expert", 2},
                                 {"hot_rank", 3},   {"spread", 4},   {"ragged", 5},
                                 {"empty_rank", 6}, {"burst", 7},    {NULL, 0}};
@@ -257,12 +259,19 @@ static const Key model_keys[] = {
     {"preset", read_text, NULL, P(preset), P(preset_loc), "name of a built-in model"},
     {"hf_config", read_path, NULL, P(hf_config), P(hf_config_loc), "a config.json"},
     {"config", read_config, NULL, P(inline_config), NO_LOC, "keys of a config, written here"},
-    {"kind", read_word_text, kinds, P(kind), NO_LOC, "mlp: a chain of linear layers"},
+    {"kind", read_word_text, kinds, P(kind), NO_LOC,
+     "mlp: a chain of linear layers; attention: attention by itself, of inputs q, k and v"},
     {"sizes", read_sizes, NULL, 0, NO_LOC, "mlp: [10, 32, 5]"},
     {"bias", read_flag, NULL, P(mlp_bias), NO_LOC, "mlp: layers have biases"},
     {"activation", plan_read_activation, NULL, P(activation), P(activation_loc),
      "mlp: between the layers"},
     {"layer_names", read_layer_names, NULL, 0, NO_LOC, "mlp: names of the layers"},
+    {"heads", read_size, NULL, P(attention.heads), NO_LOC, "attention: query heads"},
+    {"kv_heads", read_size, NULL, P(attention.kv_heads), NO_LOC,
+     "attention: key and value heads, default as many as query heads"},
+    {"head_dim", read_size, NULL, P(attention.head_dim), NO_LOC, "attention: width of a head"},
+    {"mask", read_word_text, masks, P(attention.mask), NO_LOC,
+     "attention: causal, or none: every query sees every key"},
     {"weights", read_sub, &weights_sub, 0, NO_LOC,
      "a safetensors file; without it weights are random"},
     {"weights_names", read_word_text, read_names_words, P(weights_names), NO_LOC,
@@ -471,11 +480,17 @@ static const Key dp_keys[] = {
 };
 static const Key cp_keys[] = {
     {"mode", read_word_text, cp_modes, P(context_parallel.mode), P(context_parallel.mode_loc),
-     "all_gather: attention gathers keys and values (ring, ulysses: later)"},
+     "all_gather: attention gathers keys and values; ulysses: all-to-alls cut heads in place of "
+     "the "
+     "sequence; ring, usp: later"},
     {"order", read_word_text, orders, P(context_parallel.order), P(context_parallel.order_loc),
      "which chunks of the sequence a rank holds"},
     {"axis", read_axis, NULL, P(context_parallel.axis), P(context_parallel.axis_loc),
      "axis that cuts the sequence"},
+    {"ulysses", read_axes, NULL, P(context_parallel.ulysses), P(context_parallel.ulysses_loc),
+     "usp: axes that cut heads inside attention"},
+    {"ring", read_axes, NULL, P(context_parallel.ring), P(context_parallel.ring_loc),
+     "usp: axis around which keys and values travel"},
     END,
 };
 /* A workload by its name, or a file. */
@@ -597,6 +612,7 @@ static Plan *new_plan(Arena *a, const char *file) {
     p->optimizer.eps = 1e-8;
     p->optimizer.weight_decay = NAN; /* the optimizer's own */
     p->optimizer.steps = 1;
+    p->attention.mask = "causal";
     p->data_parallel.unit = "parameter";
     p->data_parallel.reduce = "sum";
     p->data_parallel.grad_order = "shard_first";
@@ -635,8 +651,12 @@ static void check_model(PlanReader *r, bool has_model) {
     if (!p->kind) return;
     if (p->preset || p->hf_config || p->inline_config)
         diag_error(r->d, "E0215", at, "keep one of them",
-                   "`kind: mlp` and a preset or config exclude each other");
-    if (!p->n_sizes && !diags_errors(r->d))
+                   "`kind: %s` and a preset or config exclude each other", p->kind);
+    bool attention = !strcmp(p->kind, "attention");
+    if (attention && (!p->attention.heads || !p->attention.head_dim) && !diags_errors(r->d))
+        diag_error(r->d, "E0208", at, "model: {kind: attention, heads: 8, head_dim: 64}",
+                   "`kind: attention` needs `heads` and `head_dim`");
+    if (!attention && !p->n_sizes && !diags_errors(r->d))
         diag_error(r->d, "E0208", at, "sizes: [10, 32, 5]", "`kind: mlp` needs `sizes`");
     if (p->n_sizes && p->n_layer_names && p->n_layer_names != p->n_sizes - 1)
         diag_error(r->d, "E0307", at, NULL, "%d layer names for %d layers", p->n_layer_names,

@@ -151,7 +151,11 @@ typedef struct Plan {
     Loc model_loc, preset_loc;
     const char *hf_config;
     Loc hf_config_loc;
-    const char *kind; /* "mlp" or NULL */
+    const char *kind; /* "mlp", "attention" or NULL */
+    struct {
+        int64_t heads, kv_heads, head_dim;
+        const char *mask; /* "causal" */
+    } attention;
     int n_sizes;
     int64_t *sizes;
     int mlp_bias; /* -1 unset, 0, 1 */
@@ -233,7 +237,8 @@ typedef struct Plan {
     } data_parallel;
     struct {
         const char *mode, *order, *axis; /* "all_gather", "contiguous", "cp" */
-        Loc loc, mode_loc, order_loc, axis_loc;
+        const char *ulysses, *ring;      /* usp: the axes that cut heads, and the ring's */
+        Loc loc, mode_loc, order_loc, axis_loc, ulysses_loc, ring_loc;
     } context_parallel;
     struct {
         const char *routing;             /* "computed", a workload of routing.h, or a file */

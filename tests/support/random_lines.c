@@ -446,6 +446,8 @@ void random_lines(RandomPlan *g) {
     switch (g->form) {
     case RANDOM_MLP: chain(g); return;
     case RANDOM_WILD: wild(g); return;
+    case RANDOM_FORMS:
+    case RANDOM_CORE: return; /* context_parallel says all that there is */
     case RANDOM_RECIPE:
         if (g->tp) recipe(g);
         return;

@@ -77,7 +77,13 @@ static int axes_of(const RandomPlan *g, AxisRole role, int *out) {
         if (g->role[i] == role) out[n++] = i;
     return n;
 }
-static void add_mesh(RandomPlan *g) {
+/* How attention sees the cut sequence; from draws of its own. */
+static const char *context_mode(const RandomPlan *g, uint64_t seed) {
+    Rng own = {seed * 0x9e3779b97f4a7c15u + 17};
+    bool heads = g->K * g->G >= role_size(g, AXIS_SEQUENCE); /* else refused */
+    return heads && rng_chance(&own, 40) ? "ulysses" : "all_gather";
+}
+static void add_mesh(RandomPlan *g, uint64_t seed) {
     int f[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nf = axes_of(g, AXIS_FREE, f),
                                                 ns = axes_of(g, AXIS_SEQUENCE, s);
     ADD("mesh: {");
@@ -97,7 +103,7 @@ static void add_mesh(RandomPlan *g) {
     if (g->conventional && CHANCE(20)) return;
     if (g->conventional && CHANCE(30)) ADD("context_parallel: all_gather\n");
     else
-        ADD("context_parallel: {mode: all_gather, order: %s%s}\n", order,
+        ADD("context_parallel: {mode: %s, order: %s%s}\n", context_mode(g, seed), order,
             g->conventional ? "" : ", axis: ctx");
 }
 
@@ -267,7 +273,18 @@ static void add_known_model(RandomPlan *g) {
         g->inputs = "tests/golden/hf/llama-odd/values.safetensors", g->B = 2, g->S = 20;
     if (CHANCE(30)) ADD(", layers: 1");
 }
+/* Attention by itself. */
+static void add_core(RandomPlan *g) {
+    ADD("model: {kind: attention, heads: %d, head_dim: %d", g->K * g->G, g->d);
+    if (g->G > 1 || CHANCE(50)) ADD(", kv_heads: %d", g->K);
+    if (CHANCE(70)) ADD(", mask: %s", CHANCE(60) ? "causal" : "none");
+    ADD("}\n");
+}
 static void add_model(RandomPlan *g) {
+    if (g->form == RANDOM_CORE) {
+        add_core(g);
+        return;
+    }
     ADD("model: {");
     if (g->form == RANDOM_MLP && CHANCE(12)) { /* weights of a file that holds more than them */
         ADD("kind: mlp, sizes: [10, 32, 5], weights: {file: "
@@ -331,7 +348,7 @@ static void add_data(RandomPlan *g) {
         if (strcmp(order, "zigzag") != 0 || g->S % (2 * role_size(g, AXIS_SEQUENCE)) == 0)
             ADD(", order: {labels: %s}", order);
     }
-    random_block_input(g);
+    if (g->form != RANDOM_CORE) random_block_input(g);
     ADD("}\n");
 }
 static void add_loss(RandomPlan *g) {
@@ -460,6 +477,7 @@ const char *random_plan(Arena *a, uint64_t seed, RandomPlan *g) {
         g->E = rng_between(&g->r, 1, 6);
         g->k = rng_between(&g->r, 1, g->E < 3 ? g->E : 3);
     }
+    if (g->form == RANDOM_WILD && seed % 16 == 5) g->form = RANDOM_CORE;
     draw_mesh(g);
     g->sp = CHANCE(50), g->per_module = CHANCE(30);
     g->declared = g->form == RANDOM_STYLED && g->tp &&
@@ -469,10 +487,14 @@ const char *random_plan(Arena *a, uint64_t seed, RandomPlan *g) {
     g->pass = x < 55 ? 0 : x < 85 ? 1 : 2;
     g->scheme = CHANCE(50) ? NAMES_TORCHTITAN : rng_below(&g->r, NAMES_COUNT);
     draw_parts(g);
+    if (g->form == RANDOM_CORE) { /* it has nothing to train, and no other parts */
+        g->parts = RANDOM_BLOCKS;
+        if (g->pass == 2) g->pass = 1;
+    }
     if (CHANCE(20)) ADD("name: random\n");
     add_model(g);
     add_data(g);
-    add_mesh(g);
+    add_mesh(g, seed);
     add_loss(g);
     add_pass(g);
     add_data_parallel(g);

@@ -23,7 +23,7 @@ typedef struct RandomPlan {
     int n_axes, size[RANDOM_MAX_AXES];
     AxisRole role[RANDOM_MAX_AXES];
     const char *axis[RANDOM_MAX_AXES]; /* their names */
-    enum { RANDOM_STYLED, RANDOM_WILD, RANDOM_MLP, RANDOM_RECIPE } form;
+    enum { RANDOM_STYLED, RANDOM_WILD, RANDOM_MLP, RANDOM_RECIPE, RANDOM_CORE, RANDOM_FORMS } form;
     int micro; /* batches; 0: one */
     int pass;  /* 0 forward, 1 backward, 2 train */
     /* the model */

@@ -313,10 +313,12 @@ long random_table_bad(const RandomTable *t) {
 }
 void random_table_print(const RandomTable *t, FILE *f) {
     fprintf(f,
-            "plans %ld, legal %ld: styled %ld, recipe %ld, wild %ld, linear layers %ld; with a "
-            "collective %ld; false alarms %ld\n",
+            "plans %ld, legal %ld: styled %ld, recipe %ld, wild %ld, linear layers %ld, attention "
+            "by itself "
+            "%ld; with a collective %ld; false alarms %ld\n",
             t->plans, t->legal, t->form[RANDOM_STYLED], t->form[RANDOM_RECIPE],
-            t->form[RANDOM_WILD], t->form[RANDOM_MLP], t->with_collective, t->alarms);
+            t->form[RANDOM_WILD], t->form[RANDOM_MLP], t->form[RANDOM_CORE], t->with_collective,
+            t->alarms);
     fprintf(f, "plans under trust: declared that declare too little, not counted as legal: %ld\n",
             t->too_little);
     fprintf(f, "legal plans without a move to mutate %ld, none possible %ld\n", t->no_site,

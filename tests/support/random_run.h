@@ -21,7 +21,7 @@ typedef struct {
                                   cancel, divided */
     long by_values[M_COUNT], by_verify[M_COUNT], due[M_COUNT],
         located[M_COUNT]; /* due: where verify's theory covers it */
-    long plans, legal, form[4], with_collective, alarms, none_possible, no_site;
+    long plans, legal, form[RANDOM_FORMS], with_collective, alarms, none_possible, no_site;
     long too_little; /* under trust: declared, with a sum that is due and not declared */
 } RandomTable;
 

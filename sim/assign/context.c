@@ -1,0 +1,77 @@
+/* Which axes cut the sequence, the heads inside attention, or carry a ring. It reads the plan and
+ * the model's sizes, and refuses to know how attention is lowered (lower/context.c). */
+#include "assign/context.h"
+#include <string.h>
+
+/* The axes of "dp*cp", those that there are. */
+static bool axes_of(const Mesh *m, const char *text, AxisList *out) {
+    Arena *tmp = arena_new();
+    char *save = NULL;
+    memset(out, 0, sizeof *out);
+    for (char *w = strtok_r(arena_strdup(tmp, text), "* ", &save); w;
+         w = strtok_r(NULL, "* ", &save)) {
+        AxisList one;
+        if (!mesh_lookup(m, w, &one)) continue;
+        for (int i = 0; i < one.n && out->n < MESH_MAX_AXES; i++) out->a[out->n++] = one.a[i];
+    }
+    arena_free(tmp);
+    return out->n > 0;
+}
+bool context_axes(const Mesh *m, const Plan *p, AxisList *out) {
+    return axes_of(m, p->context_parallel.axis ? p->context_parallel.axis : "cp", out);
+}
+bool context_ordered(const Mesh *m, const Plan *p, AxisList *out) {
+    return p->context_parallel.ring ? axes_of(m, p->context_parallel.ring, out)
+                                    : context_axes(m, p, out);
+}
+AxisList context_heads(const Mesh *m, const Plan *p) {
+    AxisList out = {0};
+    if (p->context_parallel.ulysses) axes_of(m, p->context_parallel.ulysses, &out);
+    else if (p->context_parallel.mode && !strcmp(p->context_parallel.mode, "ulysses"))
+        context_axes(m, p, &out);
+    return out;
+}
+
+/* KV heads that a rank has before attention: what the style of k's projection leaves of them. */
+static int64_t kv_heads(const Assign *a) {
+    const Graph *g = &a->model->g;
+    int64_t K = a->model->dims.K;
+    for (int t = 0; t < g->nt; t++) {
+        const GTensor *x = &g->t[t];
+        if (x->kind != KIND_PARAM || x->module < 0 || x->role[0] != DIM_KV_HEADS) continue;
+        const ModuleUse *u = &a->use[x->module];
+        const Style *s = u->style;
+        bool cut = s && s->weight.set && !s->weight.mapping && s->weight.bare.kind == RP_SHARD;
+        int64_t n = cut ? mesh_size(a->mesh, &u->axes) : 1;
+        return n < K ? K / n : 1;
+    }
+    return K;
+}
+static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
+
+bool context_split(Assign *a, Mesh *mesh) {
+    AxisList heads = context_heads(mesh, a->plan);
+    if (heads.n != 1 || mesh->axis[heads.a[0]].parent || !a->model->dims.K) return false;
+    int64_t n = mesh->axis[heads.a[0]].size, K = kv_heads(a), outer = common_divisor(K, n);
+    if (K >= n || outer == 1) return false;
+    const char *name = mesh->axis[heads.a[0]].name;
+    diag_note(a->d, "N0004", a->plan->context_parallel.loc, NULL,
+              "%lld KV heads on %s of %lld: the axis is split into %s.0 of %lld, which cuts the KV "
+              "heads, and %s.1 of %lld, over which each KV head is replicated",
+              (long long)K, name, (long long)n, name, (long long)outer, name,
+              (long long)(n / outer));
+    if (mesh_split(mesh, a->arena, name, outer)) return true;
+    diag_error(a->d, "E0703", a->plan->context_parallel.loc, NULL,
+               "axis '%s' cannot be split: too many axes", name);
+    return false;
+}
+void context_check(Assign *a) {
+    const ModelDims *m = &a->model->dims;
+    AxisList heads = context_heads(a->mesh, a->plan);
+    int64_t n = mesh_size(a->mesh, &heads);
+    Loc loc = a->plan->context_parallel.mode_loc;
+    if (!heads.n || m->mlp || n <= m->H) return;
+    diag_error(a->d, "E0303", loc, "use as many ranks as there are heads at most, or mode: ring",
+               "%lld heads cannot be cut over %s of size %lld", (long long)m->H,
+               mesh_axes_text(a->mesh, a->arena, &heads, true), (long long)n);
+}

@@ -145,7 +145,8 @@ static void *give(void *arg, int t, Dtype dt) {
             ((double *)p)[i] = (double)h / 500 - 0.8 +
                                ((t == 0 && !strcmp(w->node[0].op->name, "nll")) ||
                                         (t == 2 && !strcmp(w->node[0].op->name, "adamw")) ||
-                                        !strcmp(w->node[0].op->name, "clip")
+                                        !strcmp(w->node[0].op->name, "clip") ||
+                                        (t == 0 && !strcmp(w->node[0].op->name, "normalise"))
                                     ? 2
                                     : 0);
     }

@@ -194,6 +194,10 @@ static void head_of_check(Cli *c, const Loaded *l, const TraceCheck *k, const ch
              arena_printf(a, "%s:%d  %s", or_empty(file), at, source_line(l, at, a)));
     if (k->cause) line(c, indent, "  likely cause", k->cause);
     if (k->n_rank_error) line(c, indent, "  error per rank", errors_text(k, a));
+    if (l->report.loss_wrong)
+        line(c, indent, "  loss",
+             arena_printf(a, "%.9g, of the unsharded model %.9g", l->report.loss,
+                          l->report.loss_unsharded));
 }
 void summary_head(Cli *c, const Loaded *l, const char *indent) {
     if (!l->trace) return;

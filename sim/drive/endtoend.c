@@ -213,6 +213,9 @@ static void losses(State *s) {
         pair.error = fmax(pair.error, isnan(off) ? INFINITY : off);
     }
     judge(s, &pair, losses_again, NULL);
+    s->rep->loss_wrong = !(pair.error <= bound_of(e, &pair));
+    s->rep->loss = e->losses[e->steps - 1];
+    s->rep->loss_unsharded = e->ref->losses[e->steps - 1];
 }
 void endtoend_check(const EndToEnd *e, PipelineReport *report) {
     State s = {.e = e, .rep = report};

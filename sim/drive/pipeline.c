@@ -26,6 +26,7 @@ static bool build_model(Run *r) {
     }
     Plan *one = arena_memdup(r->arena, r->plan, sizeof *one);
     one->batch = one->rows = B / m;
+    one->whole_batch = B;
     one->inputs = NULL; /* sizes are known */
     if (!r->whole->dims.mlp) one->sequence = r->whole->dims.S;
     r->model = model_build(r->arena, r->d, one, r->mesh);
@@ -109,12 +110,14 @@ static bool middle(Run *r) {
     r->t->n_undeclared = undeclared_notes(r->program, r->d, &r->t->undeclared);
     not_due_notes(r->program, r->d);
     bool plant = !r->o->sound;
-    if (plant && (!apply_gradients(r->program, r->plan, r->d) ||
-                  !apply_faults(r->program, r->plan, r->d, r->o->fault)))
+    if (plant &&
+        (!program_own_counts(r->program, r->d) || !apply_gradients(r->program, r->plan, r->d) ||
+         !apply_faults(r->program, r->plan, r->d, r->o->fault)))
         return false;
     if (blocks) mark_units(r->program);
     if (wants(r, "lower")) program_dump(r->program, r->o->dump_to);
-    bool planted = plant && (r->plan->n_faults || r->plan->n_gradients || r->o->fault);
+    bool planted = plant && (r->plan->n_faults || r->plan->n_gradients || r->o->fault ||
+                             r->model->dims.balanced_apart);
     bool warn = planted || r->plan->trust_declared;
     r->found = r->o->no_verify ? 0 : verify(r->program, r->d, warn, NULL);
     return warn || !r->found;

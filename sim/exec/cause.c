@@ -38,6 +38,18 @@ static const char *nothing_summed(StoryCase *c) {
                         "parts add up to the right value",
                         c->name);
 }
+/* Its own tokens, shares of a mean, stand for all: n times what each rank has itself. */
+static const char *own_part_for_all(StoryCase *c) {
+    Story y = story_truth(c);
+    y.act.kind = MOVE_ID;
+    y.act.combine = COMBINE_COPY;
+    y.act.scale = (double)c->n;
+    if (!c->sums || c->max || c->to_cut || c->n < 2 || !story_tells(c, &y)) return NULL;
+    return arena_printf(c->arena,
+                        "the sum over %s is missing: each rank takes %lld times its own part for "
+                        "the parts of all",
+                        c->name, (long long)c->n);
+}
 /* got = factor * right value, on all elements of all ranks that are looked at. */
 static bool constant_factor(StoryCase *c, double *factor) {
     Story y = story_truth(c);
@@ -305,9 +317,10 @@ static const char *unknown(const StoryCase *c) {
 
 /* In the order of evidence. */
 static const char *(*const of_moves[])(StoryCase *) = {
-    rounding,          nothing_summed, nothing_gathered, nothing_cut,    a_factor,    another_group,
-    largest_term,      added_for_max,  neighbours_block, tail_dropped,   plain_order, another_dim,
-    gathers_elsewhere, cut_by_another, own_part_twice,   a_part_missing, one_number,
+    rounding,       nothing_summed, own_part_for_all, nothing_gathered,  nothing_cut,
+    a_factor,       another_group,  largest_term,     added_for_max,     neighbours_block,
+    tail_dropped,   plain_order,    another_dim,      gathers_elsewhere, cut_by_another,
+    own_part_twice, a_part_missing, one_number,
 };
 
 static const char *cause_of_claim(Arena *arena, const Program *p, const Step *s, const char *axes,

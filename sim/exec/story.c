@@ -112,8 +112,8 @@ bool story_tells(StoryCase *c, const Story *y) {
         Tensor got = story_held(c, c->out, c->look[i], false);
         all = y->act.dim >= 0 ? tensor_count(&got) == tensor_count(&told.x)
                               : story_same_shape(&got, &told.x);
-        all = all && story_fits(c, &got, &told,
-                                y->act.combine == COMBINE_AVG ? 1 / (double)c->n : 1, c->tol);
+        double factor = y->act.scale / (y->act.combine == COMBINE_AVG ? (double)c->n : 1);
+        all = all && story_fits(c, &got, &told, factor, c->tol);
         arena_free(c->tmp);
     }
     return all;

@@ -53,8 +53,7 @@ static void read_reseed(ReadAct *a, const PlanFault *f) {
     a->apart = true;
 }
 static void read_offset(ReadAct *a, const PlanFault *f) { a->shift = (int)f->offset; }
-/* The act of a step, to be rewritten; `text` says by whom. */
-static Act *rewrite(Program *p, Step *s, const char *text, Loc loc) {
+Act *act_rewrite(Program *p, Step *s, const char *text, Loc loc) {
     Act *a = ARENA_NEW(p->arena, Act);
     *a = act_of(s);
     s->act = a;
@@ -121,7 +120,7 @@ static bool by_name(Program *p, Diags *d, const char *name) {
                            name, s->fault);
                 return false;
             }
-            rows[i].act(rewrite(p, s, rows[i].name, s->loc), &rows[i].how);
+            rows[i].act(act_rewrite(p, s, rows[i].name, s->loc), &rows[i].how);
             return true;
         }
         diag_error(d, "E0209", diag_nowhere,
@@ -417,7 +416,7 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
         plant_read(p, v, row, f, &how);
         return true;
     }
-    Act *a = rewrite(p, s, written(p->arena, f, doing), f->loc);
+    Act *a = act_rewrite(p, s, written(p->arena, f, doing), f->loc);
     how.dim = dim_of(s, f);
     if (row->act) row->act(a, &how);
     else a->axes = (AxisList){1, {(uint8_t)mesh_axis(p->mesh, f->axis)}};
@@ -453,7 +452,7 @@ static void sum_again(Program *p, int tensor, Loc loc) {
     s->in[0] = g;
     s->move = (Move){.from = w->L, .to = w->L, .kind = MOVE_ALL_REDUCE, .axes = axes};
     s->why = "the plan's `gradients: sum`: a sum that is not due";
-    Act *a = rewrite(p, s, "gradients: sum", loc); /* its layouts ask for nothing */
+    Act *a = act_rewrite(p, s, "gradients: sum", loc); /* its layouts ask for nothing */
     a->kind = MOVE_ALL_REDUCE;
     a->combine = COMBINE_SUM;
     s->loc = loc;
@@ -470,7 +469,7 @@ static void change_gradient(Program *p, int tensor, const char *what, Loc loc) {
             !p->val[s->out].cot || mesh_size(p->mesh, &s->move.axes) == 1)
             continue;
         bool mean = !strcmp(what, "mean");
-        Act *a = rewrite(p, s, mean ? "gradients: mean" : "gradients: none", loc);
+        Act *a = act_rewrite(p, s, mean ? "gradients: mean" : "gradients: none", loc);
         if (mean) a->combine = COMBINE_AVG;
         else a->times = 0;
         s->loc = loc; /* the line that changes it, not the one that asks for it */

@@ -83,6 +83,16 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
         r.text = "an expert has one capacity for all tokens: who comes first is found among all";
     }
     if (u) r.loc = u->loc;
+    if (graph_counts_rows(p->graph, t)) { /* no module's: the plan's loss is of all tokens */
+        r.asked = true;
+        r.text = "the load balance is that of all tokens: the counts of all are added up";
+        r.loc = l->a->plan->moe.aux_loc;
+    }
+    /* what a loss is the sum of is complete when the loss is */
+    if (!t->nd && pass == PHASE_LOSS && t->kind == KIND_ACTIVATION) {
+        r.asked = r.output = true;
+        r.text = "a term of the loss is the sum over all ranks";
+    }
     if (!param) return moves_to(l, in, want, &r);
     in = moves_undeclared(l, in, want, &r);
     if (!strcmp(

@@ -119,6 +119,9 @@ Step step_blank(StepKind kind, Phase pass);
 Step *program_add_step(Program *p, const Step *as, int out);
 /* What a step does: its act, or what is declared of it. */
 Act act_of(const Step *s);
+/* The act of a step, to be rewritten by the caller, in the program's arena; `text` says by whom,
+ * `loc` the entry of the plan that wants it. */
+Act *act_rewrite(Program *p, Step *s, const char *text, Loc loc);
 /* Per tensor of the graph: the layer whose nodes read it, in the arena; -1: it is outside of the
  * layers, in the root's unit. */
 int *unit_layers(const Program *p);
@@ -139,6 +142,10 @@ int program_list(const Program *p, const Step *s);
 /* Tells each op that counts the tokens of a rank by themselves which those are, after `lower`: in
  * `g`, the graph that p was lowered from, as the unsharded run counts them the same way. */
 void program_groups(Program *p, Graph *g);
+/* `moe: aux_loss: per_shard`: no rank learns what others have counted, each takes its own counts,
+ * times the number of ranks, for those of all. False and E0307 where ranks have unequally many
+ * tokens, which then are no shares of a mean. */
+bool program_own_counts(Program *p, Diags *d);
 /* How an index list lies whose rows lie so: cut as their listed letters are, else the same on all
  * ranks. */
 Layout program_list_layout(const Program *p, int list, const Layout *rows);

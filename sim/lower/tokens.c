@@ -1,6 +1,7 @@
-/* Whose tokens a rank counts by itself: a capacity of its own tokens is another result than one of
- * all, so the unsharded run has to know the groups too. They follow from how the ranks' tokens lie
- * once the program is lowered. Refuses to change what is computed where. */
+/* Whose tokens a rank counts by itself. A capacity of its own tokens is another result than one of
+ * all, so the unsharded run has to know the groups too: they follow from how the ranks' tokens lie
+ * once the program is lowered. A load balance of its own tokens is a mistake, which is done as the
+ * plan says and found by the check. Refuses to change what is declared of a step. */
 #include "lower/program.h"
 #include "ops/op.h"
 #include <string.h>
@@ -49,4 +50,44 @@ void program_groups(Program *p, Graph *g) {
         if (!counts || n->rule.whole) continue; /* of all tokens */
         n->at.group = groups_of(p, &p->val[s->in[0]]);
     }
+}
+
+/* Has every rank equally many tokens in the list that a count was made of? */
+static bool equal_shares(const Program *p, const Val *counts) {
+    const Val *list = &p->val[p->step[counts->step].in[0]];
+    const GTensor *t = &p->graph->t[list->tensor];
+    int64_t first = -1;
+    for (int64_t r = 0; r < p->mesh->nranks; r++) {
+        int64_t local[LAYOUT_MAX_DIMS];
+        layout_local(p->mesh, &list->L, t->size, r, local);
+        if (first >= 0 && local[1] * local[2] != first) return false;
+        first = local[1] * local[2];
+    }
+    return true;
+}
+bool program_own_counts(Program *p, Diags *d) {
+    Loc loc = p->assign->plan->moe.aux_loc;
+    bool own = p->assign->model->dims.balanced_apart, any = false;
+    for (int i = 0; i < p->n_forward && own; i++) {
+        Step *s = &p->step[i];
+        const Val *made = &p->val[s->nin ? s->in[0] : s->out];
+        if (s->kind != ST_MOVE || !move_reduces(s->move.kind) ||
+            !graph_counts_rows(p->graph, &p->graph->t[made->tensor]))
+            continue;
+        while (p->step[made->step].kind != ST_OP) made = &p->val[p->step[made->step].in[0]];
+        if (!equal_shares(p, made)) {
+            diag_error(d, "E0307", loc, "aux_loss: exact",
+                       "`per_shard` is a mean over ranks, and they have unequally many tokens");
+            return false;
+        }
+        Act *a = act_rewrite(p, s, "aux_loss: per_shard", loc);
+        a->kind = MOVE_ID;
+        a->combine = COMBINE_COPY;
+        a->scale = (double)mesh_size(p->mesh, &s->move.axes);
+        any |= a->scale > 1;
+    }
+    if (own && !any)
+        diag_note(d, "N0003", loc, "aux_loss: exact",
+                  "no axis cuts the tokens: `per_shard` is the loss of all of them here");
+    return true;
 }

@@ -298,6 +298,7 @@ static void build_layer(Build *b, int layer) {
         if (t >= 0) b->x = t;
         if (t >= 0 && layer_rows[i].at & AT_COMBINED) b->kept = 0;
     }
+    if (b->moe && !b->failed) build_balance(b, (RowPlace){prefix, modules, layer, at[0], NULL});
     if (b->moe && !b->failed && !b->m->shared)
         build_alias(b, build_value(b, arena_printf(b->a, "%smoe.routed", prefix)),
                     arena_printf(b->a, "%smoe.output", prefix));

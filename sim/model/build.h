@@ -26,9 +26,11 @@ typedef struct {
     int layer; /* that is built; -1: none */
     int x;     /* the tensor that flows on: what a row calls "@x" */
     LetterSize letter[26];
-    int64_t rows;            /* of what experts get: tokens times experts per token */
-    int64_t kept;            /* of these, as many as experts have room for */
-    int64_t bytes;           /* of all tensors so far, in the widest element type */
+    int64_t rows;           /* of what experts get: tokens times experts per token */
+    int64_t kept;           /* of these, as many as experts have room for */
+    int64_t bytes;          /* of all tensors so far, in the widest element type */
+    int n_terms, cap_terms; /* scalars that are added to the loss */
+    int *term;
     bool failed;             /* an error was reported: what follows may be -1 */
     struct NameIndex *index; /* of tensors by name, for build_value */
 } Build;
@@ -140,6 +142,11 @@ int build_value(const Build *b, const char *name);
 int build_first(const Build *b, const char *text, const char *prefix);
 /* The module of that Hugging Face path, or -1. */
 int build_find_module(const Build *b, const char *hf_path);
+/* balance.c: the auxiliary losses of a layer's router that the plan asks for, terms of the loss. */
+void build_balance(Build *b, RowPlace at);
+/* The loss with its terms: the tensor of their sum, or `loss` where there are none; -1 on an error.
+ */
+int build_terms(Build *b, int loss);
 /* The features of the dims and of the layer that is built, as FEATURE_ bits. */
 unsigned build_features(const Build *b);
 /* A module of a row as Hugging Face calls it in this model: its "mlp" may be "feed_forward". */

@@ -466,6 +466,12 @@ int64_t graph_rows(const GTensor *t, const int64_t *local) {
     for (int d = 0; d < t->listed; d++) all *= (double)t->size[d], mine *= (double)local[d];
     return all > 0 ? (int64_t)ceil(mine / all * (double)t->rows - 1e-6) : 0;
 }
+bool graph_counts_rows(const Graph *g, const GTensor *t) {
+    const GNode *n = t->producer >= 0 ? &g->node[t->producer] : NULL;
+    bool lists = n && n->nin && !t->listed;
+    for (int i = 0; lists && i < n->nin; i++) lists = graph_is_list(&g->t[n->in[i]]);
+    return lists;
+}
 int64_t graph_elements(const GTensor *t) {
     int64_t n = t->listed ? t->rows : 1;
     for (int d = t->listed; d < t->nd; d++) n *= t->size[d];

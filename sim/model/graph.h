@@ -108,4 +108,6 @@ typedef struct Graph {
     int loss;     /* tensor: the scalar loss, or -1 */
     int output;   /* tensor: the last value of the forward */
 } Graph;
+/* Is it how many rows there are, per letter that it has: made of index lists alone? */
+bool graph_counts_rows(const Graph *g, const GTensor *t);
 #endif

@@ -207,5 +207,6 @@ void build_loss(Build *b, int output, bool has_head) {
     b->g->module[module].input[0] = output;
     b->g->module[module].n_input = 1;
     loss->build(b, module);
+    b->g->module[module].output = build_terms(b, b->g->module[module].output);
     b->g->loss = b->failed ? -1 : b->g->module[module].output;
 }

@@ -103,13 +103,31 @@ static bool check_heads(Diags *d, const Plan *p, const ModelDims *m) {
     return diags_errors(d) == errors;
 }
 
+/* The auxiliary losses of `moe`. The balance of a batch is no sum over its micro-batches. */
+static bool set_balance(Diags *d, const Plan *p, ModelDims *m) {
+    int errors = diags_errors(d);
+    m->balanced = strcmp(p->moe.aux_loss, "none") != 0;
+    m->balanced_apart = !strcmp(p->moe.aux_loss, "per_shard");
+    if (m->balanced && !(p->moe.aux_coef > 0))
+        diag_error(d, "E0208", p->moe.aux_loc, "aux_coef: 0.01",
+                   "`aux_loss: %s` needs `aux_coef`, its factor in the loss", p->moe.aux_loss);
+    if (!m->balanced && p->moe.aux_coef > 0)
+        diag_error(d, "E0208", p->moe.aux_coef_loc, "aux_loss: exact",
+                   "`aux_coef` is the factor of `aux_loss`, and there is none");
+    if (m->balanced && p->microbatches > 1)
+        diag_error(d, "E0214", p->moe.aux_loc, "leave `microbatches` out",
+                   "the load balance of a batch is not the sum of its micro-batches': `aux_loss` "
+                   "with micro-batches is not supported by this version");
+    return diags_errors(d) == errors;
+}
 /* What the plan's `moe` says. A capacity is that of one batch. */
 static bool set_moe(Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     bool routed = p->moe.routing && strcmp(p->moe.routing, "computed") != 0,
-         capped = p->moe.capacity_factor > 0;
+         capped = p->moe.capacity_factor > 0, balance = set_balance(d, p, m);
     AxisList ep = {0};
-    bool placed = p->moe.dispatch || p->moe.axis || p->moe.etp || p->moe.fsdp_dim_loc.file;
-    if (!routed && !capped && !(placed && !m->E)) return true;
+    bool placed = p->moe.dispatch || p->moe.axis || p->moe.etp || p->moe.fsdp_dim_loc.file,
+         adds = m->balanced || p->moe.z_coef > 0;
+    if (!routed && !capped && !((placed || adds) && !m->E)) return balance;
     if (!m->E)
         diag_error(d, "E0208", p->moe.loc, "a model with experts, or no `moe`",
                    "`moe` speaks of experts, and %s has none", m->name);
@@ -121,7 +139,7 @@ static bool set_moe(Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     m->capped = capped;
     m->capped_locally = !strcmp(p->moe.capacity, "local");
     m->ranks_of_experts = mesh && mesh_lookup(mesh, "ep", &ep) ? mesh_size(mesh, &ep) : 1;
-    return m->E && !(capped && p->microbatches > 1);
+    return balance && m->E && !(capped && p->microbatches > 1);
 }
 static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     if (!config_dims(a, d, p, m)) return false;
@@ -251,7 +269,7 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
     }
     if (b.failed) return;
     m->g.output = b.x;
-    bool loss = (m->parts & PART_LOSS) || p->pass != PASS_FORWARD || p->loss_kind;
+    bool loss = (m->parts & PART_LOSS) || p->pass != PASS_FORWARD || p->loss_kind || b.n_terms > 0;
     if (loss) build_loss(&b, b.x, (m->parts & PART_HEAD) != 0);
 }
 

@@ -48,7 +48,9 @@ typedef struct ModelDims {
     int64_t E, top_k, Fe; /* experts (0: none), experts per token, an expert's width; F is that of
                              the dense layers */
     Router router;
-    bool routed; /* another input than the router's own logits says who goes where */
+    bool routed;         /* another input than the router's own logits says who goes where */
+    bool balanced;       /* a term of the loss wants experts equally busy */
+    bool balanced_apart; /* which each rank makes of its own tokens */
     bool capped, capped_locally; /* an expert takes so many rows: of all tokens, of a rank's */
     int64_t ranks_of_experts;    /* size of `ep`, or 1 */
     int64_t shared;              /* width of the expert that all tokens go to; 0: there is none */

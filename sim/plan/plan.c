@@ -43,6 +43,7 @@ static const Word capacities[] = {{"global", 0}, {"local", 1}, {NULL, 0}};
 static const Word priorities[] = {{"order", 0}, {"slot", 1}, {"score", 2}, {NULL, 0}};
 static const Word dispatches[] = {{"all_to_all", 0}, {"all_gather", 1}, {"masked", 2}, {NULL, 0}};
 static const Word fsdp_dims[] = {{"0", 0}, {"1", 1}, {"auto", 2}, {NULL, 0}};
+static const Word aux_losses[] = {{"none", 0}, {"exact", 1}, {"per_shard", 2}, {NULL, 0}};
 static const Word recomputes[] = {{"none", 0}, {"block", 1}, {NULL, 0}};
 static const Word boundaries[] = {{"shared", 0}, {"per_module", 1}, {NULL, 0}};
 static const Word kv_modes[] = {{"auto", 0}, {"never", 1}, {NULL, 0}};
@@ -519,9 +520,13 @@ static const Key moe_keys[] = {
      "axes whose ranks have different experts: the group `ep`; default: what is called so"},
     {"etp", read_part_axes, "etp", P(moe.etp), P(moe.etp_loc),
      "axes that cut each expert inside: the group `etp`; default: what is called so"},
-    {"aux_loss", read_later, NULL, 0, NO_LOC, "later"},
-    {"aux_coef", read_later, NULL, 0, NO_LOC, "later"},
-    {"z_coef", read_later, NULL, 0, NO_LOC, "later"},
+    {"aux_loss", read_word_text, aux_losses, P(moe.aux_loss), P(moe.aux_loc),
+     "a term of the loss that wants experts equally busy: exact is that of all tokens; per_shard "
+     "the mean of what each rank's tokens give by themselves, which is another number and fails"},
+    {"aux_coef", read_real, &not_negative, P(moe.aux_coef), P(moe.aux_coef_loc),
+     "factor of that term: coef E / (k T^2) sum_e count_e sum_t p_te, of each layer"},
+    {"z_coef", read_real, &not_negative, P(moe.z_coef), P(moe.z_loc),
+     "factor of the mean over tokens of logsumexp(logits)^2, of each layer; 0: no such term"},
     {"fsdp_dim", read_word_text, fsdp_dims, P(moe.fsdp_dim), P(moe.fsdp_dim_loc),
      "dim of experts' weights that fsdp cuts; auto: 1 where more ranks than experts would cut dim "
      "0"},
@@ -622,6 +627,7 @@ static Plan *new_plan(Arena *a, const char *file) {
     p->moe.capacity = "global";
     p->moe.priority = "order";
     p->moe.fsdp_dim = "0";
+    p->moe.aux_loss = "none";
     p->context_parallel.order = "contiguous";
     p->recompute = "none";
     p->save_gathered = true;

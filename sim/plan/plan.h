@@ -182,6 +182,7 @@ typedef struct Plan {
 
     /* data */
     int64_t batch, sequence, rows; /* -1 unset */
+    int64_t whole_batch;           /* of which `batch` is one micro-batch; 0: it is the whole */
     Loc batch_loc, sequence_loc;
     Dtype dtype;
     Loc dtype_loc;
@@ -247,7 +248,10 @@ typedef struct Plan {
         const char *dispatch;            /* how rows reach experts; NULL: not said */
         const char *axis, *etp; /* what cuts experts, and each inside: groups `ep` and `etp` then */
         const char *fsdp_dim;   /* "0" */
-        Loc loc, routing_loc, capacity_loc, dispatch_loc, axis_loc, etp_loc, fsdp_dim_loc;
+        const char *aux_loss;   /* "none" */
+        double aux_coef, z_coef;
+        Loc loc, routing_loc, capacity_loc, dispatch_loc, axis_loc, etp_loc, fsdp_dim_loc, aux_loc,
+            aux_coef_loc, z_loc;
     } moe;
     const char *recompute; /* "none" */
     bool save_gathered;

@@ -435,6 +435,10 @@ static void add_moe(RandomPlan *g, uint64_t seed) {
     if (room && rng_chance(&own, 70))
         ADD(", capacity: %s, priority: %s", rng_chance(&own, 50) ? "local" : "global",
             priorities[rng_below(&own, 3)]);
+    if (rng_chance(&own, 30)) ADD(", z_coef: 0.0%d", rng_between(&own, 1, 9));
+    if (rng_chance(&own, 40) && !strstr(g->s.s, "microbatches"))
+        ADD(", aux_loss: exact, aux_coef: 0.%d", rng_between(&own, 1, 9));
+    else if (rng_chance(&own, 20)) ADD(", aux_loss: none");
     ADD("}\n");
 }
 /* From draws of its own: plans with ordinary attention stay what they are. What a latent plan has

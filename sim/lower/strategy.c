@@ -113,7 +113,9 @@ static Layout needed(const Lower *l, const GNode *n, const Strategies *s, const 
             t = v ? TY_R : n->op->max ? TY_M : TY_P;
         } else if (S[x].kind == S_P && v) {
             Seen now = seen(&v->L, letters, x);
-            t = n->op->lin == LIN_ADD || (!now.cut && now.type == TY_P && diff) ? TY_P : TY_R;
+            t = n->op->lin == LIN_ADD || (!now.cut && now.type == TY_P && (diff || s->constant))
+                    ? TY_P
+                    : TY_R;
         } else t = S[x].kind == S_P ? TY_P : S[x].kind == S_R ? TY_R : TY_I;
         if (!diff && t == TY_R) t = TY_I; /* R and I differ only in the gradient */
         L.type[x] = (uint8_t)t;
@@ -133,6 +135,8 @@ void strategy_find(const Lower *l, const GNode *n, const int *in, const Layout *
                    Strategies *s) {
     for (int x = 0; x < l->p->mesh->naxes; x++) s->axis[x] = choose(l, n, in, goal, x);
     letter_cuts(l, n, in, goal, s->axis, &s->cuts);
+    s->constant = true;
+    for (int i = 0; i < n->nin; i++) s->constant &= !l->p->val[in[i]].diff;
 }
 Layout strategy_operand(const Lower *l, const GNode *n, const Strategies *s, int i, const Val *v) {
     return needed(l, n, s, &(Slot){n->rule.in[i], n->rule.nl[i], v->diff, v});

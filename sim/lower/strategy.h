@@ -18,6 +18,7 @@ typedef struct LetterCuts {
 typedef struct Strategies {
     Strategy axis[MESH_MAX_AXES];
     LetterCuts cuts;
+    bool constant; /* no operand has a gradient */
 } Strategies;
 
 /* For node n with the values in[nin] as they lie now. goal: how its result has to lie in the end,

@@ -283,11 +283,115 @@ static void test_refused(void **state) {
     arena_free(a);
 }
 
+/* ---- Hugging Face's styles ---- */
+#define HF_MODEL                                                                                   \
+    "model: {preset: %s, layers: 2, shrink: 128, parts: [embedding, blocks, norm, head, loss]}\n"  \
+    "data: {batch: %d, sequence: 6, dtype: f64}\nmesh: {tp: 2}\nnames: hf\npass: backward\n"       \
+    "trust: %s\nplan:\n  model.embed_tokens: embedding_rowwise\n  lm_head: "                       \
+    "colwise_gather_output\n"                                                                      \
+    "  model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"              \
+    "  model.layers.*.self_attn.o_proj: rowwise\n%s"
+#define HF_NORMS "  model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n"
+#define HF_TP                                                                                      \
+    "  model.layers.*.mlp.experts: moe_tp_experts\n"                                               \
+    "  model.layers.*.mlp.experts.gate_up_proj: packed_colwise\n"                                  \
+    "  model.layers.*.mlp.experts.down_proj: rowwise\n"
+#define HF_EP                                                                                      \
+    "  model.layers.*.mlp.experts: ep_dispatch_experts\n"                                          \
+    "  model.layers.*.mlp.experts.gate_up_proj: grouped_gemm\n"                                    \
+    "  model.layers.*.mlp.experts.down_proj: grouped_gemm\n"
+#define HF_MASKED                                                                                  \
+    "  model.layers.*.mlp.gate: ep_router\n  model.layers.*.mlp.experts: moe_tp_experts\n"         \
+    "  model.layers.*.mlp.experts.*: grouped_gemm\n"
+/* Collectives of transformers 5.23, per rank (../shared/golden/plans/runs: Mixtral.tp2, .tp2ep2 and
+ * Qwen3Moe's): one all-to-all of counts, of rows there and back in each of two layers. The masked
+ * form is that of the versions before. Each is complete under trust: declared too. */
+static void test_hugging_face(void **state) {
+    (void)state;
+    enum { OPS = 3 };
+    static const char *const ops[OPS] = {"all_reduce", "all_to_all", "all_gather"};
+    static const struct {
+        const char *name, *preset, *lines;
+        int forward[OPS], backward[OPS];
+    } rows[] = {
+        {"Mixtral TP", "mixtral-8x7b", HF_TP, {5, 0, 1}, {11, 0, 0}},
+        {"Mixtral EP", "mixtral-8x7b", HF_EP, {3, 6, 3}, {7, 4, 4}},
+        {"Mixtral EP, masked", "mixtral-8x7b", HF_MASKED, {5, 0, 1}, {11, 0, 0}},
+        {"Qwen3 EP", "qwen3-30b-a3b", HF_NORMS HF_EP, {3, 6, 3}, {7, 4, 4}},
+    };
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a, HF_MODEL, rows[i / 2].preset, i % 2 ? 1 : 2,
+                                        i % 2 ? "declared" : "rules", rows[i / 2].lines);
+        PlanRun r = plan_run(a, "hf.yaml", text, true);
+        bool good = r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent");
+        for (int k = 0; good && k < OPS; k++)
+            good = count_collectives(r.t, "forward", ops[k], "tp") == rows[i / 2].forward[k] &&
+                   count_collectives(r.t, "backward", ops[k], "tp") == rows[i / 2].backward[k];
+        if (good) {
+            arena_free(a);
+            continue;
+        }
+        run_print(&r);
+        for (int k = 0; r.t && k < OPS; k++)
+            printf("%s %d %d\n", ops[k], (int)count_collectives(r.t, "forward", ops[k], "tp"),
+                   (int)count_collectives(r.t, "backward", ops[k], "tp"));
+        fail_msg("%s", rows[i / 2].name);
+    }
+}
+
+/* ---- torchtitan's reorderer ---- */
+#define TITAN                                                                                      \
+    "model: {preset: llama4-scout, layers: 1, shrink: 128}\n"                                      \
+    "data: {batch: %d, sequence: 8, dtype: f64, block_input: shard(1)}\nmesh: {dp: 2, tp: 2}\n"    \
+    "recipe: torchtitan-llama4\nmoe: {axis: dp*tp, dispatch: all_to_all}\npass: backward\n"        \
+    "trust: %s\nplan:\n  layers.*.moe.reorderer: %s\n%s"
+#define SUMMED                                                                                     \
+    "  layers.*.moe.router.gate: replicated_with_grad_allreduce\n"                                 \
+    "  layers.*.moe: {style: prepare_module_input_output, input: [shard(1)], desired_input: "      \
+    "[varying_use], use_local_input: true, output: partial, desired_output: shard(1)}\n"
+/* The part of the tokens that a rank handles: whole sequences, or parts of one. As torchtitan 0.2.2
+ * has it the forward pass is right and the router's gradient is labelled whole and is partial, and
+ * that of the input with it (../shared/golden/moe/styles, tp2_ep4_etp1): under rules the two sums
+ * are inferred and told with the lines that declare them. */
+static void test_reorderer(void **state) {
+    (void)state;
+    static const char plain[] = "reorderer_sequence_parallel",
+                      summed[] = "{style: ReordererSequenceParallel, desired_input: [null, "
+                                 "varying_use]}";
+    for (int batch = 2; batch <= 4; batch += 2) { /* of a rank: 1 and 2 */
+        Arena *a = arena_new();
+        PlanRun r = plan_good(a, arena_printf(a, TITAN, batch, "rules", plain, ""), true);
+        assert_string_equal(r.t->verdict, "equivalent");
+        assert_int_equal(count_collectives(r.t, "forward", "all_to_all", NULL), 3);
+        assert_non_null(run_diag(&r, "N0008", "[null, varying_use]"));
+        assert_non_null(run_diag(&r, "N0008", "say varying_use"));
+        r = plan_run(a, "r.yaml", arena_printf(a, TITAN, batch, "declared", plain, ""), true);
+        assert_true(r.t && !strcmp(r.t->verdict, "different"));
+        assert_string_equal(r.t->first_wrong, "grad.layers.0.post_attn_norm");
+        for (int i = 0; i < r.t->n_checks; i++) {
+            const TraceCheck *c = &r.t->checks[i];
+            bool ok = !strncmp(c->value, "grad.", 5) || c->verdict[0] != 'F';
+            if (!ok) fail_msg("%s is wrong", c->value);
+        }
+        r = plan_good(a, arena_printf(a, TITAN, batch, "declared", summed, SUMMED), true);
+        assert_string_equal(r.t->verdict, "equivalent");
+        assert_false(run_has(&r, "N0008"));
+        arena_free(a);
+    }
+    Arena *a = arena_new(); /* three sequences in two parts: no cut of a dim */
+    PlanRun r = plan_run(a, "r.yaml", arena_printf(a, TITAN, 6, "rules", plain, ""), false);
+    assert_non_null(run_diag(&r, "E0214", "`shard(t)`"));
+    plan_good(a, arena_printf(a, TITAN, 6, "rules", "{output: shard(t)}", ""), true);
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_folding),          cmocka_unit_test(test_ways),
         cmocka_unit_test(test_recipe_gives_way), cmocka_unit_test(test_rest),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused),          cmocka_unit_test(test_hugging_face),
+        cmocka_unit_test(test_reorderer),
     };
     return cmocka_run_group_tests_name("experts", tests, NULL, NULL);
 }

@@ -459,7 +459,7 @@ static const Bad bad_keys[] = {
     {"styles: {s: t, t: s}", "E0203", 3, 13, "'s' starts from itself", NULL},
     {"styles: {s: {style: s}}\nplan: {a: s}", "E0203", 3, 21, "'s' starts from itself", NULL},
     {"styles: {r: t, t: s, s: t}\nplan: {a: r}", "E0203", 3, 19, "'t' starts from itself", NULL},
-    {"plan: {a: grouped_gemm}", "E0214", 3, 11, "'grouped_gemm'", NULL},
+    {"plan: {a: mla_kv_a_proj}", "E0214", 3, 11, "'mla_kv_a_proj'", "k_cat"},
     {"moe: {dispatch: masked}", "E0208", 3, 17, "`ep`", "axis"},
     {"moe: {routing: sideways}", "E0206", 3, 16, "'sideways'", "balanced"},
     {"moe: {capacity_factor: 0}", "E0309", 3, 24, "capacity_factor", NULL},

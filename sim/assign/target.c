@@ -160,11 +160,56 @@ static bool uses_differ(const Placing *p) {
             (p->kind == USE_OUTPUT && u->out_varies));
 }
 
+static int letter_of(const GTensor *t, DimRole role) {
+    for (int d = 0; d < t->nd; d++)
+        if (t->role[d] == role) return d;
+    return -1;
+}
+/* How many parts the axes that are not placed here cut a letter into. */
+static int64_t parts_before(const Placing *p, int letter) {
+    AxisList cut = layout_dim_axes(p->out, letter);
+    int64_t n = 1;
+    for (int i = 0; i < cut.n; i++)
+        if (!(mesh_axes_set(p->axes) >> cut.a[i] & 1)) n *= p->a->mesh->axis[cut.a[i]].size;
+    return n;
+}
+/* Part r of n of the list of a rank's tokens, sequence behind sequence: whole sequences, or a part
+ * of the only one. Anything else begins in the middle of one sequence and ends in that of another,
+ * and no cut of a dim is that. */
+static bool place_tokens(const Placing *p, Loc loc) {
+    const Assign *a = p->a;
+    int b = letter_of(p->t, DIM_BATCH), s = letter_of(p->t, DIM_SEQUENCE);
+    int64_t n = mesh_size(a->mesh, p->axes);
+    if (b < 0 || s < 0) {
+        diag_error(a->d, "E0401", loc, NULL, "%s has no tokens", graph_name(p->t));
+        return false;
+    }
+    int64_t before = parts_before(p, b), whole = p->t->size[b], mine = whole / before;
+    const char *axes = mesh_axes_text(a->mesh, a->arena, p->axes, true);
+    if (whole % (before * n) == 0) cut_all(p, b);
+    else if (whole == before && p->t->size[s] % (parts_before(p, s) * n) == 0) cut_all(p, s);
+    else
+        diag_error(a->d, "E0214", loc,
+                   whole % before ? "a batch that its axes divide"
+                   : mine == 1
+                       ? "a sequence that the axes divide"
+                       : arena_printf(a->arena,
+                                      "a batch of which each rank has a multiple of %lld "
+                                      "sequences, or one; or `shard(t)`: the same result, each "
+                                      "rank with other tokens",
+                                      (long long)n),
+                   "the flat list of tokens, %lld sequences of a rank, in %lld parts over %s: a "
+                   "part would be no cut of the batch or of the sequence",
+                   (long long)mine, (long long)n, axes);
+    return whole % (before * n) == 0 ||
+           (whole == before && p->t->size[s] % (parts_before(p, s) * n) == 0);
+}
 bool target_place(const Placing *p, const RawPlace *place) {
     AxisType ty;
     switch (place->kind) {
     case RP_SHARD: /* a style's own placement stands nowhere */
         return place_shard(p, place, place->loc.file || !p->use ? place->loc : p->use->loc);
+    case RP_TOKENS: return place_tokens(p, place->loc.file || !p->use ? place->loc : p->use->loc);
     case RP_CONTIGUOUS: return place_contiguous(p, place);
     case RP_REPLICATE: ty = uses_differ(p) ? TY_R : TY_I; break;
     case RP_INVARIANT: ty = TY_I; break;

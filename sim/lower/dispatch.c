@@ -37,8 +37,6 @@ static uint32_t home_axes(const Lower *l, int module, const RawSpec *spec) {
     for (int i = 0; spec->mapping && i < spec->n; i++)
         if (spec->on[i].place.kind == RP_HOME && mesh_lookup(l->p->mesh, spec->on[i].axis, &on))
             set |= mesh_axes_set(&on);
-    for (int x = 0; x < l->p->mesh->naxes; x++)
-        if (set >> x & 1 && pending_around(l, module, x)) set &= ~(1u << x);
     return set;
 }
 void dispatch_home(const Lower *l, int module, int entered, const RawSpec *spec, Layout *want) {
@@ -48,8 +46,12 @@ void dispatch_home(const Lower *l, int module, int entered, const RawSpec *spec,
     if (!set || in->L.ndim != want->ndim ||
         memcmp(l->p->graph->t[in->tensor].letter, t->letter, (size_t)t->nd) != 0)
         return;
-    for (int x = 0; x < l->p->mesh->naxes; x++)
-        if (set >> x & 1) layout_set_type(want, x, TY_I);
+    for (int x = 0; x < l->p->mesh->naxes; x++) {
+        if (!(set >> x & 1)) continue;
+        bool pending = pending_around(l, module, x);
+        layout_set_type(want, x, pending ? TY_P : TY_I);
+        if (pending) set &= ~(1u << x);
+    }
     for (int d = 0; d < in->L.ndim; d++) { /* outermost first, as they cut the input */
         Layout now = *want;
         want->n[d] = 0;

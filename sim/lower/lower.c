@@ -48,6 +48,17 @@ static bool reduces(const Program *p, const Val *v, const Layout *want, const La
     }
     return any;
 }
+/* Each rank reads other tokens of a whole operand: a slice, which its rows ask for. That its
+ * gradient is then a sum over those ranks is another matter, which a line has to ask for. */
+static int reach_tokens(Lower *l, int in, const Layout *want, const Reason *why) {
+    Layout first = l->p->val[in].L;
+    for (int x = 0; x < l->p->mesh->naxes; x++)
+        if (layout_where(want, x) >= 0 && first.type[x] == TY_I) first.type[x] = TY_R;
+    Reason sum = *why;
+    sum.asked = false;
+    if (l->p->val[in].diff) in = moves_to(l, in, &first, &sum);
+    return moves_to(l, in, want, why);
+}
 /* Brings one operand of a node to where the strategies want it. */
 static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Layout *goal,
                  Phase pass) {
@@ -93,6 +104,7 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
         r.asked = r.output = true;
         r.text = "a term of the loss is the sum over all ranks";
     }
+    if (!param && why_tokens_of_rows(p, n, in, want)) return reach_tokens(l, in, want, &r);
     if (!param) return moves_to(l, in, want, &r);
     in = moves_undeclared(l, in, want, &r);
     if (!strcmp(

@@ -120,30 +120,41 @@ static const char *data_line(const Program *p, uint32_t axes) {
     return arena_printf(p->arena, "write `data_parallel: {mode: %s, axis: %s}`",
                         mode ? mode : "ddp", axes_words(p, had | axes));
 }
+/* Is the module's line one that the plan says in other keys? No field can be added to that. */
+static bool of_kind(const Program *p, int m) {
+    const ModuleUse *u = &p->assign->use[m];
+    return u->style && p->assign->plan->lines[u->line].kind;
+}
 /* The module, of those around a node, at whose boundary the tensor enters, and as which argument;
  * -1: none. */
 static int module_input(const Program *p, const GNode *n, int tensor, int *arg) {
     for (int m = n->module; m >= 0; m = p->graph->module[m].parent)
         for (int i = 0; i < p->graph->module[m].n_input; i++)
-            if (p->graph->module[m].input[i] == tensor) {
+            if (p->graph->module[m].input[i] == tensor && !of_kind(p, m)) {
                 *arg = i;
                 return m;
             }
     return -1;
 }
+/* Those of the axes that are more than one rank. */
+static uint32_t several(const Program *p, uint32_t axes) {
+    for (int x = 0; x < p->mesh->naxes; x++)
+        if (p->mesh->axis[x].size == 1) axes &= ~(1u << x);
+    return axes;
+}
 static const char *input_line(const Program *p, int module, int arg, uint32_t axes) {
     const ModuleUse *u = &p->assign->use[module];
     const PlanLine *line = u->style ? line_of(p->assign->plan, u->loc) : NULL;
-    bool bare = u->style && !(axes & ~mesh_axes_set(&u->axes));
-    const char *place =
-        bare ? u->cuts_param ? "replicate" : "varying_use" : on_each(p, axes, "varying_use");
+    bool bare = u->style && axes == several(p, mesh_axes_set(&u->axes));
+    const char *place = bare ? u->cuts_param && !u->local_inside ? "replicate" : "varying_use"
+                             : on_each(p, axes, "varying_use");
     Str list = str_new(p->arena), label = str_new(p->arena);
     for (int i = 0; i < arg; i++) str_add(&list, "null, "), str_add(&label, "null, ");
     str_add(&list, place);
     str_add(&label, bare ? "replicate" : on_each(p, axes, "replicate"));
     if (line && line->style.desired_input.set)
-        return arena_printf(p->arena, "let `desired_input` of the line `%s` say %s too",
-                            line->pattern, place);
+        return arena_printf(p->arena, "let `desired_input` of the line `%s` say %s%s",
+                            line->pattern, place, bare ? "" : " too");
     if (line)
         return arena_printf(p->arena, "add `desired_input: [%s]` to the line `%s`", list.s,
                             line->pattern);

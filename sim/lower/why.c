@@ -77,12 +77,29 @@ static bool data_cuts(const Program *p, const Layout *L, int d) {
             return false;
     return true;
 }
+bool why_tokens_of_rows(const Program *p, const GNode *n, int v, const Layout *want) {
+    const GTensor *t = &p->graph->t[p->val[v].tensor];
+    bool rows = false, any = false;
+    for (int i = 0; i <= RULE_MAX_IN; i++) rows |= n->rule.listed[i] > 0;
+    if (!rows || t->listed || t->kind != KIND_ACTIVATION) return false;
+    for (int x = 0; x < p->mesh->naxes; x++) {
+        int d = layout_where(want, x), type = p->val[v].L.type[x];
+        if (want->type[x] == type && layout_where(&p->val[v].L, x) == d) continue;
+        if (d < 0 || (type != TY_I && type != TY_R)) return false;
+        any |= t->role[d] == DIM_BATCH || t->role[d] == DIM_SEQUENCE;
+    }
+    return any;
+}
 const char *why_operand(const Program *p, const GNode *n, int v, const Layout *want, bool *asked) {
     const GTensor *t = &p->graph->t[p->val[v].tensor];
     const Layout *L = &p->val[v].L;
     *asked = t->kind == KIND_PARAM;
     const char *rest = t->kind == KIND_PARAM ? at_rest_why(p, n, p->val[v].tensor) : NULL;
     if (rest) return rest;
+    if (why_tokens_of_rows(p, n, v, want)) {
+        *asked = true;
+        return "only the tokens of the rank's rows are read";
+    }
     for (int d = 0; d < t->nd; d++)
         for (int k = 0; k < L->n[d]; k++) {
             int x = L->e[d][k].axis;

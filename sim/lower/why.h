@@ -11,4 +11,6 @@ const char *why_output(const Program *p, int module, int v, const Layout *want);
 /* Why operand v of node n has to lie as `want`. *asked: does a style or a key of the plan ask for
  * it? */
 const char *why_operand(const Program *p, const GNode *n, int v, const Layout *want, bool *asked);
+/* Of a whole operand of an op on rows, are only the tokens wanted that the rows are of? */
+bool why_tokens_of_rows(const Program *p, const GNode *n, int v, const Layout *want);
 #endif

@@ -29,6 +29,9 @@ static const PlaceRow places[] = {
      "a stored dim cut as it lies in memory, across the blocks that are packed in it"},
     {"local", RP_LOCAL, false, false, NULL,
      "left as the ranks' own results are and taken for whole: nothing is moved"},
+    {"tokens", RP_TOKENS, false, false, NULL,
+     "the flat list of tokens (batch times sequence) in parts: a cut of the batch where the axis "
+     "divides it, of the sequence where there is only one"},
     {"home", RP_HOME, false, false, NULL,
      "a result lies as what entered the module did, and stays a sum where the block around it says "
      "that its own is one"},
@@ -49,7 +52,7 @@ enum { MOST_NAMES = MESH_MAX_AXES + 32 /* axes and groups that a mesh can have *
 
 static const char *const all_places = "placements: replicate, shard(0), shard(-1), shard(f), "
                                       "partial, invariant, varying_use, contiguous(0), local, "
-                                      "home";
+                                      "tokens, home";
 
 static const char *place_hint(Arena *a, const char *word, const char *arg) {
     const char *names[N_PLACES + 1] = {NULL};

@@ -19,7 +19,8 @@ typedef enum {
     RP_VARYING,    /* varying_use */
     RP_CONTIGUOUS, /* contiguous(d): the stored dim as it lies in memory */
     RP_LOCAL,
-    RP_HOME, /* as what entered the module lies */
+    RP_TOKENS, /* the flat list of tokens, batch times sequence, in parts */
+    RP_HOME,   /* as what entered the module lies */
 } RawKind;
 typedef struct {
     RawKind kind;

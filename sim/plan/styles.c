@@ -12,6 +12,7 @@
 #define PARTIAL PLACE(.kind = RP_PARTIAL)
 #define LOCAL PLACE(.kind = RP_LOCAL)
 #define SHARD(d) PLACE(.kind = RP_SHARD, .dim = (d))
+#define TOKENS PLACE(.kind = RP_TOKENS)
 #define LETTER(c) PLACE(.kind = RP_SHARD, .letter = (c))
 /* Experts over `ep`, if there is one, and their width over the style's axes. */
 #define BOTH                                                                                       \
@@ -34,6 +35,9 @@
  * which whoever replicates them or cuts them by hand has, are summed by nobody. */
 #define SUMS .sums = true
 #define IN(label, need) .input = ONE(label), .desired_input = ONE(need)
+/* Of all that experts take: tokens, list, weights. */
+#define IN_EXPERTS(need)                                                                           \
+    .desired_input = {.set = true, .n = 3, .arg = (RawSpec[]){need, need, need}}
 #define OUT(place) .output = ONE(place)
 #define MOVE_OUT(place) .desired_output = ONE(place)
 #define WEIGHT(place) .weight = place
@@ -129,6 +133,21 @@ static const StyleRow rows[] = {
     {.style = {NAME("rowwise"), SUMS, WEIGHT(SHARD(-1))},
      .what = "experts: the last dim of a weight cut",
      .module_kind = "experts"},
+    {.style = {NAME("packed_colwise"), SUMS, WEIGHT(LETTER('w'))},
+     .what = "experts: gate and up of a weight are cut each by itself",
+     .module_kind = "experts"},
+    {.style = {NAME("packed_rowwise"), SUMS, WEIGHT(LETTER('w'))},
+     .what = "experts: the same where they lie in the last dim (Llama 4)",
+     .module_kind = "experts"},
+    {.style = {NAME("local_colwise"), WEIGHT(SHARD(-2)), OUT(LOCAL)},
+     .what = "experts: plain shards of the dim before the last",
+     .module_kind = "experts"},
+    {.style = {NAME("local_rowwise"), WEIGHT(SHARD(-1)), OUT(LOCAL)},
+     .what = "experts: plain shards of the last dim",
+     .module_kind = "experts"},
+    {.style = {NAME("local_packed_rowwise"), WEIGHT(LETTER('w')), OUT(LOCAL)},
+     .what = "experts: plain shards of gate and up, each cut by itself",
+     .module_kind = "experts"},
     {.style = {NAME("expert_parallel"), SUMS, .axis = "ep", WEIGHT(SHARD(0))},
      .what = "experts on different ranks: tokens go to the ranks of theirs, results come back",
      .aliases = "ExpertParallel"},
@@ -138,28 +157,44 @@ static const StyleRow rows[] = {
     {.style = {NAME("expert_tensor_parallel"), SUMS, .prefers = "etp", WEIGHT(BOTH)},
      .what = "experts on the ranks of ep, each cut inside over etp; without an ep inside alone",
      .aliases = "ExpertTensorParallel"},
+    {.style = {NAME("reorderer_sequence_parallel"), OUT(TOKENS)},
+     .what = "a router's list: of tokens that all ranks hold each handles a part of the rows",
+     .aliases = "ReordererSequenceParallel"},
+    {.style = {NAME("grouped_gemm"), SUMS, WEIGHT(SHARD(0))},
+     .what = "a weight of experts: each rank has some of them"},
+    {.style = {NAME("moe_tp_experts"), IN_EXPERTS(REPLICATE), OUT(REPLICATE)},
+     .what = "experts whose weights are cut by lines of their own: their results are summed, and "
+             "backward the gradients of tokens and of routing weights"},
+    {.style = {NAME("ep_dispatch_experts"), IN_EXPERTS(TOKENS), OUT(REPLICATE)},
+     .what = "experts on different ranks that hold the same tokens: each sends a part of them, and "
+             "the results are gathered"},
+    {.style = {NAME("ep_router"), WEIGHT(REPLICATE), BIAS(REPLICATE)},
+     .what = "a whole router: each rank looks at the rows of its own experts"},
+    {.style = {NAME("local")},
+     .what =
+         "plain tensors go in and out as they are: a block whose parts have lines of their own"},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0], MOST_CHAIN = 16 };
 
-/* Known from their systems, but about experts, which this version cannot run. */
-static const char *const later[] = {
-    "grouped_gemm",
-    "ep_router",
-    "ep_dispatch_experts",
-    "moe_tp_experts",
-    "moe_identity_expert",
-    "mla_kv_a_proj",
-    "local",
-    "reorderer_sequence_parallel",
-    "ReordererSequenceParallel",
-    NULL,
+/* Known from their systems, and what no line of a plan can say: why, and what to write. */
+static const struct {
+    const char *name, *why, *instead;
+} later[] = {
+    {"moe_identity_expert",
+     "it is for experts that hand their tokens on unchanged, and no model of this version has such",
+     "models whose experts all compute"},
+    {"mla_kv_a_proj",
+     "it sums a part of the gradient of its result, and a placement speaks of the whole",
+     "replicate, and for the key that heads share `self_attn.k_cat: {style: prepare_module_input, "
+     "input: [null, replicate], desired_input: [null, varying_use]}`"},
 };
-
-bool style_is_later(const char *name) {
-    for (int i = 0; later[i]; i++)
-        if (strcmp(later[i], name) == 0) return true;
-    return false;
+static int later_style(const char *name) {
+    int n = (int)(sizeof later / sizeof *later);
+    while (--n >= 0 && strcmp(later[n].name, name) != 0) {
+    }
+    return n;
 }
+bool style_is_later(const char *name) { return later_style(name) >= 0; }
 
 const StyleRow *style_rows(int *n) {
     *n = N_ROWS;
@@ -247,8 +282,10 @@ static const Style *find_own(const Plan *p, const char *name) {
 }
 
 static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
-    if (style_is_later(name)) {
-        diag_error(d, "E0214", loc, NULL, "style '%s' is not supported by this version", name);
+    int row = later_style(name);
+    if (row >= 0) {
+        diag_error(d, "E0214", loc, later[row].instead,
+                   "style '%s' is not supported by this version: %s", name, later[row].why);
         return;
     }
     const char **names = ARENA_ARRAY(p->arena, const char *, p->n_styles + 4 * N_ROWS + 1);

@@ -4,7 +4,9 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "render/paint/paint.h"
+#include "render/furniture/quiz.h"
 #include "render/furniture/views.h"
+#include "render/scene/build.h"
 #include <pthread.h>
 #include <string.h>
 
@@ -62,14 +64,15 @@ static const struct {
                  {"layer", "it shows the whole program", BY_LAYER},
                  {"part", "it shows the whole program", BY_PART},
                  {"pass", "it shows all passes", BY_PASS},
-                 {"measured", "it shows no times of steps", BY_MEASURED}};
+                 {"measured", "it shows no times of steps", BY_MEASURED},
+                 {"build", "it has no steps", BY_BUILD}};
 
 /* Refuses options that the view would leave aside. */
 static bool takes(ViewCall *c, const struct View *v) {
     const RenderOptions *o = c->o;
     unsigned given = (o->rank >= 0 ? BY_RANK : 0) | (o->layer >= 0 ? BY_LAYER : 0) |
                      (o->part ? BY_PART : 0) | (o->pass ? BY_PASS : 0) |
-                     (o->measured ? BY_MEASURED : 0);
+                     (o->measured ? BY_MEASURED : 0) | (o->build ? BY_BUILD : 0);
     for (size_t i = 0; i < sizeof narrowing / sizeof *narrowing; i++) {
         if (!(given & narrowing[i].bit & ~v->takes)) continue;
         Str who = str_new(c->arena);
@@ -146,6 +149,12 @@ static const struct View *prepare(ViewCall *c) {
         unknown(c->d, c->arena, "theme", c->o->theme, theme_names());
         return NULL;
     }
+    bool known = !c->o->quiz;
+    for (int i = 0; !known && quiz_names()[i]; i++) known = !strcmp(quiz_names()[i], c->o->quiz);
+    if (!known) {
+        unknown(c->d, c->arena, "quiz", c->o->quiz, quiz_names());
+        return NULL;
+    }
     c->pass = asked_pass(c->o);
     const struct View *v = find_view(c->d, c->arena, view);
     return v && takes(c, v) && (!c->o->pass || known_pass(c)) ? v : NULL;
@@ -165,12 +174,42 @@ static bool to_text(ViewCall *c, const char *(*text)(const ViewCall *), Sink *ou
     return t != NULL;
 }
 
+/* Leaves blanks in n pages, and puts their key behind them; returns how many there are then, 0 and
+ * a diagnostic where nothing could be asked. */
+static int leave_blanks(ViewCall *c, Scene **page, int n) {
+    int keys = quiz_pages(c, c->o->quiz, page, n, page + n, VIEW_MAX_PAGES - n);
+    if (keys) return n + keys;
+    diag_error(c->d, "E0212", diag_nowhere, NULL, "this figure shows no %s to leave blank",
+               c->o->quiz);
+    return 0;
+}
 /* The pages of view v; a figure says if there are more than the reader sees. */
 static int build(const struct View *v, ViewCall *c, bool all, Scene **page) {
     c->fonts = fonts_shared();
     int n = v->build(c, page);
+    if (n > 0 && c->o->quiz) n = leave_blanks(c, page, n);
     figure_number(page, n, all);
     return n;
+}
+/* Pages of a PDF: those of the figure, or each of them once per step. */
+static const char *to_pdf(ViewCall *c, Scene *const *page, int n, Sink *out) {
+    Scene **all = NULL;
+    int n_all = 0, cap = 0;
+    for (int i = 0; i < n; i++) {
+        const int *step;
+        int steps = c->o->build ? build_steps(page[i], &step) : 0;
+        for (int k = -1; k + 1 < steps; k++)
+            *ARENA_PUSH(c->arena, all, n_all, cap) = build_until(page[i], k < 0 ? 0 : step[k]);
+        *ARENA_PUSH(c->arena, all, n_all, cap) = page[i];
+    }
+    return paint_pdf(all, n_all, out);
+}
+/* A PNG stands still. */
+static bool format_builds(ViewCall *c, RenderFormat f) {
+    if (!c->o->build || f == FORMAT_SVG || f == FORMAT_PDF) return true;
+    diag_error(c->d, "E0212", diag_nowhere, "say -o FILE.pdf (a page per step) or FILE.svg",
+               "--build is for a PDF or an SVG");
+    return false;
 }
 
 /* Address space for a picture: a thread's stack is as large as `ulimit -s` says. */
@@ -230,6 +269,7 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     const struct View *v = prepare(c);
     if (!v) return false;
     if (c->o->with && !beside_fits(c)) return false;
+    if (!format_builds(c, f)) return false;
     if (f == FORMAT_TEXT && c->o->with) name_plan(c, out);
     if (f == FORMAT_TEXT) return to_text(c, v->text, out) && second_text(c, v, out);
     if (f == FORMAT_CHROME) return to_text(c, chrome_text, out);
@@ -241,9 +281,10 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     if (c->o->with && n > 1) n = 1;
     int one = c->o->page ? c->o->page - 1 : 0;
     if (n > 0 && !has_page(c, v, n)) return false;
+    if (n > 0) page[one]->builds = c->o->build;
     if (n > 0 && f == FORMAT_SVG) paint_svg(page[one], out);
     if (n > 0 && f == FORMAT_PNG) error = paint_png(page[one], c->o->width_px, out);
-    if (n > 0 && f == FORMAT_PDF) error = paint_pdf(page + one, c->o->page ? 1 : n, out);
+    if (n > 0 && f == FORMAT_PDF) error = to_pdf(c, page + one, c->o->page ? 1 : n, out);
     fonts_intact(c->fonts);
     return n > 0 && (!error || paint_failed(c, error));
 }

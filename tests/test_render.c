@@ -780,7 +780,9 @@ static int clean_figure(Scene *s) {
     scene_rect(s, (Area){10, 40, 80, 20}, 0, (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25});
     scene_text(s, 14, 54, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, "inside");
     scene_end(s);
+    scene_begin(s, "edge", "edge", "what flows");
     scene_arrow(s, end, 2, (ArrowLook){ROLE_INK, 1.5, false, false}, box);
+    scene_end(s);
     return box;
 }
 static void ink(Scene *s, double x, double y, const char *text) {
@@ -874,6 +876,10 @@ static void f_legend(Scene *s, int box) {
     scene_rect(s, (Area){120, 70, 20, 10}, 0, (Look){ROLE_COLL, ROLE_NONE, 0});
     scene_end(s), (void)box;
 }
+static void f_bare(Scene *s, int box) { /* a line that no group is about */
+    (void)box;
+    scene_segment(s, (Pt){150, 80}, (Pt){180, 80}, ROLE_INK, 1.5);
+}
 static void f_tooltip(Scene *s, int box) {
     (void)box, scene_rect(s, (Area){120, 70, 20, 10}, 0, (Look){ROLE_COMPUTE, ROLE_NONE, 0});
 }
@@ -909,14 +915,18 @@ static void lint_finds_faults(void **state) {
                  {f_pale_theme, "contrast under 4.5", "dark (dark)"},
                  {f_glyph, "no font has a character of", ""},
                  {f_legend, "a colour that the legend does not explain", "#F0A35E"},
-                 {f_tooltip, "data without a tooltip", ""}};
+                 {f_tooltip, "a mark without a tooltip", ""},
+                 {f_bare, "a mark without a tooltip", "figure"}};
     Ground *g = *state;
     for (size_t i = 0; i < sizeof fault / sizeof *fault; i++) {
         Scene *s = scene_new(g->a, fonts_shared(), THEME_LIGHT, 200, 100);
         int box = clean_figure(s);
         const char *report;
         assert_int_equal(scene_lint(s, g->a, &report), 0);
+        bool tipless = fault[i].plant == f_tooltip || fault[i].plant == f_bare;
+        if (!tipless) scene_begin(s, "note", "planted", "a tooltip");
         fault[i].plant(s, box);
+        if (!tipless) scene_end(s);
         if (!scene_lint(s, g->a, &report) || !strstr(report, fault[i].rule) ||
             !strstr(report, fault[i].whom))
             fail_msg("planted: %s %s, found:\n%s", fault[i].rule, fault[i].whom, report);

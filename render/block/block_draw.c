@@ -262,8 +262,13 @@ static void box_extent(const BlockFrame *f, const BlockNode *n, double *x, doubl
     *w = x1 - x0;
 }
 
+/* When a node's box and the value that it makes appear in a figure that builds up: steps of the
+ * trace begin at 0, and inputs are there from the start. */
+static int appears(const BlockNode *n) { return n->kind == NODE_INPUT ? 0 : n->step + 1; }
+
 static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
     const BlockNode *n = node(p, i);
+    scene_at(p->s, appears(n));
     double x, w, y = n->level < 0 ? f->y : row_top(f, n->level);
     box_extent(f, n, &x, &w);
     if (n->kind == NODE_INPUT) {
@@ -352,6 +357,7 @@ static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
 static void draw_output(BlockPen *p, const BlockFrame *f, int i) {
     const BlockNode *n = node(p, i);
     double top = n->kind == NODE_INPUT ? p->s->groups[p->group[i]].y + 22 : row_bottom(f, n->level);
+    scene_at(p->s, appears(n));
     scene_begin(p->s, "edge", arena_printf(p->g->arena, "value-%s-%d", n->name, n->step),
                 value_tip(p->g, n));
     bool read = false;
@@ -374,6 +380,7 @@ static void stream_head(BlockPen *p, const BlockFrame *f) {
     const BlockNode *src = node(p, f->strip->from);
     double x = f->x + f->stream, y = f->y + 12, lx = f->x + 36.5;
     bool small = !p->look->numbers;
+    scene_at(p->s, appears(src));
     furniture_state(p->s, p->g->arena, (Pt){x, y}, 12, f->in_name, value_tip(p->g, src));
     scene_begin(p->s, "edge", arena_printf(p->g->arena, "stream-%d", f->strip->to),
                 value_tip(p->g, src));
@@ -404,7 +411,9 @@ static void stream_tail(BlockPen *p, const BlockFrame *f) {
            py = bottom + (p->look->numbers ? 32 : 28);
     double end = f->y + block_height(p, f) - (p->look->numbers ? 12 : 0);
     int target = -1;
+    scene_at(p->s, appears(to));
     plus_mark(p, x, py, to);
+    scene_at(p->s, appears(node(p, s->from))); /* the stream is there from end to end */
     if (p->look->numbers) {
         target = p->s->n_groups;
         furniture_state(p->s, p->g->arena, (Pt){x, end}, 12, f->out_name, value_tip(p->g, to));
@@ -414,6 +423,7 @@ static void stream_tail(BlockPen *p, const BlockFrame *f) {
     scene_segment(p->s, (Pt){x, f->y + 24}, (Pt){x, py - 9}, ROLE_INK, 3);
     Pt out[2] = {{x, py + 9}, {x, end}};
     scene_arrow(p->s, out, 2, (ArrowLook){ROLE_INK, 3, true, false}, target);
+    scene_at(p->s, appears(last));
     bool max, partial = last->out && words_pending(&last->out->shape, &max);
     double lx = col_x(f, last->col), by = row_top(f, last->level) + block_box_height(p->look, last);
     Pt back[3] = {{lx, by}, {lx, py}, {x + 10, py}};
@@ -429,6 +439,7 @@ static void plain_tail(BlockPen *p, const BlockFrame *f) {
     const BlockNode *last = node(p, f->strip->last);
     double x = col_x(f, last->col), y = row_bottom(f, last->level) + p->look->gap;
     double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) + 20);
+    scene_at(p->s, appears(last));
     scene_begin(p->s, "output", arena_printf(p->g->arena, "output-%s", last->name),
                 value_tip(p->g, last));
     scene_frame(p->s, x - w / 2, y, w, 22);
@@ -436,11 +447,11 @@ static void plain_tail(BlockPen *p, const BlockFrame *f) {
     scene_text(p->s, x, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK},
                words_leaf(last->name));
     int group = p->s->open;
-    scene_end(p->s);
     bool max, partial = last->out && words_pending(&last->out->shape, &max);
     double px = partial ? x - 2.25 : x;
     Pt pt[2] = {{px, row_top(f, last->level) + block_box_height(p->look, last)}, {px, y}};
     scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_INK, 1.5, false, partial}, group);
+    scene_end(p->s);
     if (f->note)
         scene_text(p->s, x + w / 2 + 10, y + 15.2, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    f->note);
@@ -453,6 +464,7 @@ void block_strip(BlockPen *p, BlockFrame *f) {
         scene_text(p->s, f->x, f->y + 17, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, s->title);
     for (int k = 0; k < s->n; k++) draw_box(p, f, s->node[k]);
     if (s->from >= 0) {
+        scene_at(p->s, appears(node(p, s->from)));
         scene_begin(p->s, "edge", "tap", value_tip(p->g, node(p, s->from)));
         for (int k = 0; k < s->n; k++)
             for (int j = 0; j < node(p, s->node[k])->n_in; j++)
@@ -460,7 +472,7 @@ void block_strip(BlockPen *p, BlockFrame *f) {
         scene_end(p->s);
     }
     for (int k = 0; k < s->n; k++) draw_output(p, f, s->node[k]);
-    if (s->last < 0) return;
-    if (s->to >= 0) stream_tail(p, f);
-    else plain_tail(p, f);
+    if (s->last >= 0 && s->to >= 0) stream_tail(p, f);
+    else if (s->last >= 0) plain_tail(p, f);
+    scene_at(p->s, 0);
 }

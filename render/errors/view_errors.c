@@ -225,12 +225,15 @@ static double draw_map_of_errors(ErrPen *p, double y, double *at) {
     for (int i = 0; i < m->n; i++) draw_row(p, &m->row[i], top + i * p->row, i);
     for (int i = 0; i < maps; i++)
         scene_rect(p->s, (Area){map_at(p, i), top, w, m->n * p->row}, 0,
-                   (Look){ROLE_NONE, ROLE_FAINT, 1.25});
+                   (Look){ROLE_NONE, ROLE_FAINT, 1.25})
+            ->ground = true;
     *at = 0;
     if (!m->first) return top + m->n * p->row;
     double fy = top + (double)(m->first - m->row) * p->row;
+    scene_begin(p->s, "wrong", "first-wrong", "the first wrong value");
     scene_rect(p->s, (Area){map_at(p, 0) - 1, fy, w + 2, p->row}, 0,
                (Look){ROLE_NONE, ROLE_INK, 3});
+    scene_end(p->s);
     *at = fy + p->row / 2;
     return top + m->n * p->row;
 }
@@ -406,7 +409,9 @@ static double draw_panel(ErrPen *p, double x, double y, double w, double pointer
         Pt pt[4] = {{pointer_x, pointer_y}, {mid, pointer_y}, {mid, to}, {x, to}};
         bool straight = fabs(to - pointer_y) < 14;
         if (straight) pt[1] = (Pt){x, pointer_y};
+        scene_begin(s, "edge", "pointer", "about the first wrong value");
         scene_arrow(s, pt, straight ? 2 : 4, (ArrowLook){ROLE_FAIL, 2, false, false}, group);
+        scene_end(s);
     }
     return y + h;
 }

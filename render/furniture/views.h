@@ -7,22 +7,22 @@
 
 /* Options that mean something to a view only; the others are refused, because the reader would
  * believe in them. */
-enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16 };
+enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY_BUILD = 32 };
 
 /* name, what, options (BY_...), what it asks of a trace and its place (VIEW_... of render.h) */
 #define VIEWS(V)                                                                                   \
     V(block, "one GPU's view of a block: compute, collectives, local shapes",                      \
-      BY_RANK | BY_LAYER | BY_PART | BY_PASS, VIEW_FIRST)                                          \
+      BY_RANK | BY_LAYER | BY_PART | BY_PASS | BY_BUILD, VIEW_FIRST)                               \
     V(timeline, "compute and communication streams per rank class, modelled time",                 \
       BY_RANK | BY_MEASURED, VIEW_FIRST | VIEW_TIMES | VIEW_CHROME)                                \
-    V(overview, "the whole model with repeated layers folded", BY_RANK | BY_PASS, 0)               \
+    V(overview, "the whole model with repeated layers folded", BY_RANK | BY_PASS | BY_BUILD, 0)    \
     V(shards, "which part of every weight and activation a rank holds",                            \
       BY_RANK | BY_LAYER | BY_PART, 0)                                                             \
     V(memory, "bytes per rank by category, and what is alive at the peak", BY_RANK, VIEW_TIMES)    \
     V(errors, "where an executed run first differs, value by value on every rank", 0,              \
       VIEW_RUN | VIEW_BESIDE)                                                                      \
-    V(storyboard, "one collective step by step, on numbers of the run", BY_RANK | BY_PART,         \
-      VIEW_SAMPLES | VIEW_TIMES)                                                                   \
+    V(storyboard, "one collective step by step, on numbers of the run",                            \
+      BY_RANK | BY_PART | BY_BUILD, VIEW_SAMPLES | VIEW_TIMES)                                     \
     V(routing, "rows that ranks send to experts: ribbons, matrix, load", BY_RANK | BY_LAYER,       \
       VIEW_RUN)                                                                                    \
     V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, 0)

@@ -231,7 +231,7 @@ static const char *sign_of(Scene *s, const WrongList *l, int number) {
 double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, int max) {
     const char *line[LINES];
     if (!l || !l->n) return y;
-    scene_begin(s, "wrong", "wrong-notes", NULL);
+    scene_begin(s, "wrong", "wrong-notes", "what the check found: the discs stand at these steps");
     for (int i = 0; i < l->n; i++) {
         int most = lines_of(l, i, max), n = most > 0 ? wrap_note(s, &l->note[i], w, most, line) : 0;
         if (n) disc(s, x + 8, y + 7.7, sign_of(s, l, i + 1));

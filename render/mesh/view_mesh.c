@@ -321,7 +321,8 @@ static double draw_bars(MeshPen *p, double y) {
             Mark *m = scene_poly(p->s, pt, 4, (Look){ROLE_AXIS_TINT + AXIS_PP, ROLE_NONE, 0});
             m->ground = true;
         }
-        scene_begin(p->s, "axis", arena_printf(a, "axis-%s", ax[i].name), NULL);
+        scene_begin(p->s, "axis", arena_printf(a, "axis-%s", ax[i].name),
+                    arena_printf(a, "axis %s: %lld parts", ax[i].name, (long long)ax[i].size));
         double pw = draw_pill(p->s, p->x, y + (narrow ? 10 : 13), ax[i].name, ax[i].name);
         double tx = p->x + pw + 8;
         const char *what = arena_printf(a, "%lld parts%s", (long long)ax[i].size,
@@ -369,7 +370,7 @@ static double draw_table(MeshPen *p, double y) {
     bool narrow = p->w < 700;
     double col[4] = {p->x + (narrow ? 120 : 430), p->x + (narrow ? 220 : 540),
                      p->x + (narrow ? 340 : 680), 0};
-    scene_begin(p->s, "table", "groups", NULL);
+    scene_begin(p->s, "table", "groups", "the groups of this rank, axis by axis");
     scene_segment(p->s, (Pt){p->x, y - 8}, (Pt){p->x + p->w, y - 8}, ROLE_GRID, 1);
     scene_textf(p->s, p->x, y + 13, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
                 "Groups of rank %lld", (long long)p->rank);

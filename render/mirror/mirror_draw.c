@@ -55,6 +55,15 @@ static const char *coll_tip(const MirrorPen *p, const TraceCollective *c) {
     return s.s;
 }
 
+/* The flag of a collective. On a slide edges are short, and words stand close above: it goes inside
+ * if there is room. */
+static void hexagon_flag(MirrorPen *p, Slot at, const char *text, int step) {
+    bool inside = p->look.edge < 24 && (at.w - mirror_text_width(p, text, SEMIBOLD)) / 2 > 44;
+    double aside = !inside ? 0 : at.cx > (p->forward + p->backward) / 2 ? 22 : -22;
+    wrong_flag(p->s, p->wrong, step, flag_x(p, at.cx + aside, at.w),
+               inside ? at.y + at.h / 2 : at.y + 5);
+}
+/* Without its flag, which goes over the arrow that ends here. */
 static int hexagon(MirrorPen *p, Slot at, const char *text, const TraceCollective *c) {
     double cx = at.cx, y = at.y, w = at.w, h = at.h;
     Hexagon x = hexagon_of(c, cx - w / 2, y, w, h);
@@ -63,12 +72,6 @@ static int hexagon(MirrorPen *p, Slot at, const char *text, const TraceCollectiv
     x.wrong = is_wrong(p, c->step);
     x.line[0] = (HexagonLine){scene_fit(p->s, text, w - (w < 60 ? 12 : 16), 12.5, SEMIBOLD),
                               y + h / 2 + 4.5, 12.5, SEMIBOLD};
-    /* on a slide edges are short, and words stand close above: the flag goes inside if there is
-     * room */
-    bool inside = p->look.edge < 24 && (w - mirror_text_width(p, text, SEMIBOLD)) / 2 > 44;
-    double aside = !inside ? 0 : cx > (p->forward + p->backward) / 2 ? 22 : -22;
-    x.list = p->wrong;
-    x.flag_x = flag_x(p, cx + aside, w), x.flag_y = inside ? y + h / 2 : y + 5;
     return hexagon_draw(p->s, &x, &p->legend);
 }
 
@@ -76,7 +79,8 @@ static int hexagon(MirrorPen *p, Slot at, const char *text, const TraceCollectiv
 static int thin(MirrorPen *p, double cx, double y, double h, const char *text, int step) {
     static const double dash[2] = {3, 2};
     double w = fmax(80, mirror_text_width(p, text, REGULAR) + 20), in = (h - 20) / 2;
-    scene_begin(p->s, "move", "move", NULL);
+    scene_begin(p->s, "move", "move",
+                arena_printf(p->c->arena, "step %d: %s, nothing is sent", step, text));
     scene_frame(p->s, cx - w / 2, y + in, w, 20);
     Mark *m =
         scene_rect(p->s, (Area){cx - w / 2, y + in, w, 20}, 2, (Look){ROLE_PAPER, ROLE_INK, 1});
@@ -150,6 +154,18 @@ static int move_step(const MirrorPen *p, const MirrorRow *r, bool back) {
     return !back && r->n_move ? r->move[0]->step : -1;
 }
 
+static int earlier(int a, int b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
+int mirror_row_step(const MirrorRow *r, bool back) {
+    int step = -1;
+    for (int i = 0; i < (back ? r->n_back : r->n_op); i++)
+        step = earlier(step, (back ? r->back : r->op)[i].f->step);
+    for (int i = 0; i < (back ? r->n_conj : r->n_coll); i++)
+        step = earlier(step, (back ? r->conj : r->coll)[i]->step);
+    for (int i = 0; !back && i < r->n_move; i++) step = earlier(step, r->move[i]->step);
+    for (int i = 0; back && i < r->n_grad; i++) step = earlier(step, r->grad[i].made->step);
+    return step + 1;
+}
+
 static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow *r, bool back,
                             double y) {
     double cx = back ? p->backward : p->forward, h = mirror_row_height(p, s, r),
@@ -159,9 +175,11 @@ static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow 
     MirrorSide side = {-1, -1, y, y + h};
     if (back && !mirror_has_back(p->m, r)) return side;
     if (r->kind != ROW_OPS) {
+        Slot slot = {cx, y, p->box, row};
         side.top = side.bottom =
-            c ? hexagon(p, (Slot){cx, y, p->box, row}, text, c)
+            c ? hexagon(p, slot, text, c)
               : thin(p, cx, y, row, back ? "identity" : text, move_step(p, r, back));
+        if (c) hexagon_flag(p, slot, text, c->step);
         if (!c) side.y0 = y + (row - 20) / 2, side.y1 = side.y0 + 20;
         return side;
     }
@@ -246,17 +264,24 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
     group = p->s->open;
     scene_end(p->s);
     Pt in[2] = {{from, y}, {x, y}};
+    scene_begin(p->s, "edge", "gradient-flow", e->first->made->output);
     if (from > 0)
         scene_arrow(p->s, in, 2, (ArrowLook){ROLE_COMPUTE_LINE, 1.5, false, false}, group);
+    scene_end(p->s);
     double at = x + p->grad_w;
     const TraceValue *v = words_find_value(p->c->t, e->first->made->output, e->step);
     for (int i = 0; i < e->first->n; i++, at += p->gap + p->hex) {
         const TraceCollective *c = e->first->coll[i];
         bool max, partial = v && words_pending(&v->shape, &max);
         const char *word = words_coll_done(a, c);
-        group = hexagon(p, (Slot){at + p->gap + p->hex / 2, y - h / 2, p->hex, h}, word, c);
+        scene_at(p->s, c->step + 1);
+        Slot slot = {at + p->gap + p->hex / 2, y - h / 2, p->hex, h};
+        group = hexagon(p, slot, word, c);
         Pt pt[2] = {{at, y - (partial ? 2 : 0)}, {at + p->gap, y - (partial ? 2 : 0)}};
+        scene_begin(p->s, "edge", "gradient-flow", e->first->made->output);
         scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_COMPUTE_LINE, 1.5, false, partial}, group);
+        scene_end(p->s);
+        hexagon_flag(p, slot, word, c->step);
         if (partial) p->legend |= 1u << LEGEND_PARTIAL;
         if (!wrong_skipped(c)) v = words_find_value(p->c->t, e->first->made->output, c->step);
     }
@@ -279,7 +304,10 @@ static void draw_grads(MirrorPen *p, const MirrorRow *r, double y) {
     for (int i = 0; i < n; i++) {
         double ey = y + pitch * i;
         Pt turn[2] = {{p->grad - 14, y}, {p->grad - 14, ey}};
+        scene_at(p->s, e[i].step + 1);
+        scene_begin(p->s, "edge", "gradient-flow", e[i].first->made->output);
         if (i) scene_line(p->s, turn, 2, ROLE_COMPUTE_LINE, 1.5);
+        scene_end(p->s);
         draw_entry(p, &e[i], p->grad, ey, h, i ? p->grad - 14 : x0);
     }
 }
@@ -287,6 +315,13 @@ static void draw_grads(MirrorPen *p, const MirrorRow *r, double y) {
 void mirror_arrow(MirrorPen *p, const Pt *pt, int n, bool partial, int to) {
     scene_arrow(p->s, pt, n, (ArrowLook){ROLE_INK, 1.5, false, partial}, to);
     if (partial) p->legend |= 1u << LEGEND_PARTIAL;
+}
+void mirror_flow_arrow(MirrorPen *p, const Pt *pt, int n, const MirrorLabel *l, int to) {
+    Str tip = str_new(p->c->arena);
+    for (int i = 0; i < l->n; i++) str_addf(&tip, "%s%s", i ? "\n" : "", l->tip[i]);
+    scene_begin(p->s, "edge", "flow", tip.n ? tip.s : "nothing flows here");
+    mirror_arrow(p, pt, n, l->pending != NULL, to);
+    scene_end(p->s);
 }
 
 /* Forward left of its line, backward right of it; numbers under the symbols, or behind them. */
@@ -358,7 +393,11 @@ static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
                    "→");
         return;
     }
-    hexagon(p, (Slot){x - 23, y - 14, 40, 20}, word->code, c);
+    int before = scene_at(p->s, c->step + 1);
+    Slot slot = {x - 23, y - 14, 40, 20};
+    hexagon(p, slot, word->code, c);
+    hexagon_flag(p, slot, word->code, c->step);
+    scene_at(p->s, before);
 }
 
 /* Weights that lie at rest in another way, around y: symbols, and numbers under them. */
@@ -366,7 +405,9 @@ static void draw_states(MirrorPen *p, const MirrorRow *r, double y, double pitch
     const TraceParam *w[MIRROR_FLOW];
     const char *name[MIRROR_FLOW];
     int n = mirror_states(p, r, w, name);
-    scene_begin(p->s, "weight", "weight", NULL);
+    Str tip = str_new(p->c->arena);
+    for (int i = 0; i < n; i++) str_addf(&tip, "%s%s", i ? "\n" : "", w[i]->compute.name);
+    scene_begin(p->s, "weight", "weight", tip.s);
     for (int i = 0; i < n; i++) {
         double ly = y + (2 * pitch + 4) * (i - (n - 1) / 2.0) - pitch / 2 + 4.3;
         scene_text(p->s, p->col[0], ly, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK}, name[i]);
@@ -401,27 +442,31 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
         double h = mirror_row_height(p, s, row),
                mid = at + (row->kind == ROW_MOVE ? h : p->look.row) / 2;
         bool back = mirror_has_back(p->m, row);
+        int step = mirror_row_step(row, false), again = mirror_row_step(row, true);
+        scene_at(p->s, step);
         f = draw_side(p, s, row, false, at);
+        draw_sides(p, s, r, at, &f);
+        if (p->weight >= 0 && p->look.weights) draw_states(p, row, mid, p->look.line + 1);
+        scene_at(p->s, again);
         b = draw_side(p, s, row, true, at);
         scene_link(p->s, f.top, b.top); /* a step and its mirror image */
+        scene_at(p->s, step > again ? step : again);
         if (row->kind != ROW_OPS) join_pair(p, row, mid), lone_pill(p, row, mid);
+        scene_at(p->s, again);
         draw_saved(p, row, false, mid, b.top);
         if (mirror_has_rest(row))
             draw_saved(p, row, true, at + p->look.row + p->look.sub / 2, b.bottom);
         draw_grads(p, row, mid);
-        draw_sides(p, s, r, at, &f);
-        if (p->weight >= 0 && p->look.weights) draw_states(p, row, mid, p->look.line + 1);
-        scene_begin(p->s, "edge", arena_printf(p->c->arena, "edge-%s-%d", s->to, r), NULL);
-        for (int k = 0; r && k < 2; k++) {
+        for (int k = 0; r && k < 2; k++) { /* what flows appears with the row that makes it */
             MirrorLabel l = mirror_label(p, s, r - 1, k);
             Pt pt[2] = {{p->forward, e->f1.y1}, {p->forward, f.y0}};
             Pt up[2] = {{p->backward, b.y0}, {p->backward, e->b1.y1}};
-            if (!k) mirror_arrow(p, pt, 2, l.pending != NULL, f.top);
-            if (k && back && l.n && e->back)
-                mirror_arrow(p, up, 2, l.pending != NULL, e->b1.bottom);
+            scene_at(p->s, k ? again : mirror_row_step(row - 1, false));
+            if (!k) mirror_flow_arrow(p, pt, 2, &l, f.top);
+            if (k && back && l.n && e->back) mirror_flow_arrow(p, up, 2, &l, e->b1.bottom);
             mirror_draw_label(p, s, r - 1, k, at - gap, gap);
         }
-        scene_end(p->s);
+        scene_at(p->s, 0);
         if (r == 0) e->f0 = f;
         if (back && !e->back) e->b0 = b;
         e->f1 = f;

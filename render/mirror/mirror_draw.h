@@ -46,6 +46,11 @@ typedef struct {
 double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e);
 /* An arrow of the picture, ending on group `to` (-1: on none). */
 void mirror_arrow(MirrorPen *p, const Pt *pt, int n, bool partial, int to);
+/* The same with the values of a label as its tooltip. */
+struct MirrorLabel;
+void mirror_flow_arrow(MirrorPen *p, const Pt *pt, int n, const struct MirrorLabel *l, int to);
+/* When a row appears in a figure that builds up (scene_at): with the first of its steps. */
+int mirror_row_step(const MirrorRow *r, bool back);
 /* The label of what flows under row r, in the gap [y, y + h]. */
 void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, double y, double h);
 
@@ -76,7 +81,7 @@ enum { MIRROR_LABEL = 12, MIRROR_SIZE = 12 };
 
 /* Shapes of what flows between two rows, one per line; the axis over which a sum (a maximum) is
  * pending, or NULL. */
-typedef struct {
+typedef struct MirrorLabel {
     int n;
     const char *line[MIRROR_FLOW], *num[MIRROR_FLOW], *tip[MIRROR_FLOW],
         *pending; /* tip: "NAME, step N" per value */

@@ -3,6 +3,7 @@
  * what lies above and below. */
 #include "render/mirror/mirror_draw.h"
 #include "base/text.h"
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -60,6 +61,12 @@ static void plus_mark(MirrorPen *p, double x, double y, const char *tip) {
     scene_end(p->s);
 }
 
+static void dot_mark(MirrorPen *p, double x, double y, const char *tip) {
+    scene_begin(p->s, "edge", "dot", tip);
+    scene_circle(p->s, x, y, 4, (Look){ROLE_INK, ROLE_NONE, 0});
+    scene_end(p->s);
+}
+
 static int circle_mark(MirrorPen *p, double x, double y, const char *name, const char *tip) {
     return furniture_state(p->s, p->c->arena, (Pt){x, y}, 13, name, tip);
 }
@@ -77,17 +84,25 @@ static const char *end_name(const MirrorPen *p, int strip, bool back, bool botto
     return back ? arena_printf(p->c->arena, "d%s", name) : name;
 }
 
+/* When a value appears in a figure that builds up: with the step that makes it. */
+static void at_value(MirrorPen *p, const char *name) {
+    const TraceValue *v = words_find_value(p->c->t, name, INT_MAX);
+    scene_at(p->s, v ? v->step + 1 : 0);
+}
+
 void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double top, double bottom) {
     const MirrorStrip *head = &p->m->strip[first], *tail = &p->m->strip[first + n - 1];
     double x = p->stream, bx = p->back_stream;
     double up = head->up ? top + 13 : dot[0] + mirror_height(p, head);
     int target;
+    at_value(p, head->from);
     circle_mark(p, x, top, end_name(p, first, false, false), head->from);
     target = circle_mark(p, x, bottom, end_name(p, first + n - 1, false, true), tail->to);
     scene_begin(p->s, "stream", "stream-forward", "residual stream");
     Pt down[2] = {{x, top + 13}, {x, bottom - 13}};
     scene_arrow(p->s, down, 2, (ArrowLook){ROLE_INK, 3, true, false}, target);
     scene_end(p->s);
+    at_value(p, mirror_grad(p->m->g, tail->to));
     target = head->up ? circle_mark(p, bx, top, end_name(p, first, true, false),
                                     mirror_grad(p->m->g, head->from))
                       : -1;
@@ -101,13 +116,18 @@ void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double to
     else scene_line(p->s, rise, 2, ROLE_INK, 3);
     scene_end(p->s);
     for (int i = 0; i < n; i++) {
-        double plus = dot[i] + mirror_height(p, &p->m->strip[first + i]);
-        scene_circle(p->s, x, dot[i], 4, (Look){ROLE_INK, ROLE_NONE, 0});
-        plus_mark(p, x, plus, p->m->strip[first + i].to);
-        if (p->m->strip[first + i].up)
-            plus_mark(p, bx, dot[i], "sum of the gradients of both uses");
-        scene_circle(p->s, bx, plus, 4, (Look){ROLE_INK, ROLE_NONE, 0});
+        const MirrorStrip *s = &p->m->strip[first + i];
+        double plus = dot[i] + mirror_height(p, s);
+        at_value(p, s->from);
+        dot_mark(p, x, dot[i], "read here, and carried on");
+        at_value(p, s->to);
+        plus_mark(p, x, plus, s->to);
+        at_value(p, mirror_grad(p->m->g, s->to));
+        dot_mark(p, bx, plus, "the gradient goes both ways");
+        at_value(p, mirror_grad(p->m->g, s->from));
+        if (s->up) plus_mark(p, bx, dot[i], "sum of the gradients of both uses");
     }
+    scene_at(p->s, 0);
 }
 
 static void title(MirrorPen *p, const MirrorStrip *s, double x, double y) {
@@ -116,26 +136,40 @@ static void title(MirrorPen *p, const MirrorStrip *s, double x, double y) {
     scene_end(p->s);
 }
 
+/* What flows into or out of the rows of a strip. */
+typedef struct {
+    const MirrorStrip *s;
+    int row; /* of mirror_label */
+    bool back;
+    const Pt *pt; /* its arrow; NULL: none */
+    int n, to;
+} Flow;
+/* Its arrow, and its label in the gap [y, y + h]. */
+static void flow_end(MirrorPen *p, Flow f, double y, double h) {
+    MirrorLabel l = mirror_label(p, f.s, f.row, f.back);
+    if (f.pt) mirror_flow_arrow(p, f.pt, f.n, &l, f.to);
+    mirror_draw_label(p, f.s, f.row, f.back, y, h);
+}
+
 /* A piece of the stream whose dot is at y; returns the y of its plus. */
 static double stream_strip(MirrorPen *p, const MirrorStrip *s, double y) {
     MirrorEnds e;
     double dot = y, at = mirror_rows(p, s, y + tap_height(p, s), &e), plus = at + plus_height(p, s);
     title(p, s, p->stream + 20, dot - 8);
-    scene_begin(p->s, "edge", arena_printf(p->c->arena, "ends-%s", s->to), NULL);
     Pt in[3] = {{p->stream, dot}, {p->forward, dot}, {p->forward, e.f0.y0}};
-    mirror_arrow(p, in, 3, false, e.f0.top);
     Pt out[3] = {{p->backward, e.b0.y0}, {p->backward, dot}, {p->back_stream - 10, dot}};
-    if (s->up) mirror_arrow(p, out, 3, false, -1);
-    MirrorLabel l = mirror_label(p, s, s->n - 1, false);
     Pt back[3] = {{p->forward, e.f1.y1}, {p->forward, plus}, {p->stream + 10, plus}};
-    mirror_arrow(p, back, 3, l.pending != NULL, -1);
     Pt down[3] = {{p->back_stream, plus}, {p->backward, plus}, {p->backward, e.b1.y1}};
-    if (e.back) mirror_arrow(p, down, 3, false, e.b1.bottom);
-    for (int k = 0; k < 2; k++) {
-        mirror_draw_label(p, s, -1, k, dot, tap_height(p, s));
-        mirror_draw_label(p, s, s->n - 1, k, at, plus_height(p, s) - 4);
-    }
-    scene_end(p->s);
+    double gap = plus_height(p, s) - 4;
+    at_value(p, s->from);
+    flow_end(p, (Flow){s, -1, false, in, 3, e.f0.top}, dot, tap_height(p, s));
+    scene_at(p->s, mirror_row_step(&s->row[s->n - 1], false));
+    flow_end(p, (Flow){s, s->n - 1, false, back, 3, -1}, at, gap);
+    at_value(p, mirror_grad(p->m->g, s->to));
+    flow_end(p, (Flow){s, s->n - 1, true, e.back ? down : NULL, 3, e.b1.bottom}, at, gap);
+    scene_at(p->s, mirror_row_step(&s->row[0], true));
+    flow_end(p, (Flow){s, -1, true, s->up ? out : NULL, 3, -1}, dot, tap_height(p, s));
+    scene_at(p->s, 0);
     return plus;
 }
 
@@ -178,14 +212,16 @@ static void chain_top(MirrorPen *p, int i, ChainTop top, const MirrorEnds *e,
     const double y = top.y, rows = top.rows;
     const MirrorStrip *s = &p->m->strip[i], *up = i > 0 ? s - 1 : s;
     bool back = s->up && e->back;
+    int again = mirror_row_step(&s->row[0], true);
     if (end == END_CHAIN) {
         Pt down[2] = {{p->forward, above->f1.y1}, {p->forward, e->f0.y0}};
         Pt rise[2] = {{p->backward, e->b0.y0}, {p->backward, above->b1.y1}};
-        MirrorLabel f = mirror_label(p, up, up->n - 1, false),
-                    b = mirror_label(p, up, up->n - 1, true);
-        mirror_arrow(p, down, 2, f.pending != NULL, e->f0.top);
-        if (back && above->back) mirror_arrow(p, rise, 2, b.pending != NULL, above->b1.bottom);
-        for (int k = 0; k < 2; k++) mirror_draw_label(p, up, up->n - 1, k, y, rows - y);
+        scene_at(p->s, mirror_row_step(&up->row[up->n - 1], false));
+        flow_end(p, (Flow){up, up->n - 1, false, down, 2, e->f0.top}, y, rows - y);
+        scene_at(p->s, again);
+        flow_end(
+            p, (Flow){up, up->n - 1, true, back && above->back ? rise : NULL, 2, above->b1.bottom},
+            y, rows - y);
         return;
     }
     double bend = y + BEND;
@@ -196,29 +232,30 @@ static void chain_top(MirrorPen *p, int i, ChainTop top, const MirrorEnds *e,
                       {p->backward, bend},
                       {p->back_stream, bend},
                       {p->back_stream, y}};
-        mirror_arrow(p, down, 4, false, e->f0.top);
-        if (back) mirror_arrow(p, rise, 4, false, -1);
-        for (int k = 0; k < 1 + back; k++) mirror_draw_label(p, s, -1, k, bend, rows - bend);
+        at_value(p, s->from);
+        flow_end(p, (Flow){s, -1, false, down, 4, e->f0.top}, bend, rows - bend);
+        scene_at(p->s, again);
+        if (back) flow_end(p, (Flow){s, -1, true, rise, 4, -1}, bend, rows - bend);
         return;
     }
     if (!s->from) return;
+    at_value(p, s->from);
     pill(p, p->forward, y, (Subject){OF_ITSELF, s->from});
     Pt down[2] = {{p->forward, y + PILL}, {p->forward, e->f0.y0}},
        rise[2] = {{p->backward, e->b0.y0}, {p->backward, y + PILL}};
-    mirror_arrow(p, down, 2, false, e->f0.top);
-    if (back) {
-        int to = pill(p, p->backward, y, (Subject){OF_GRADIENT, s->from});
-        MirrorLabel b = mirror_label(p, s, -1, true);
-        mirror_arrow(p, rise, 2, b.pending != NULL, to);
-    }
-    for (int k = 0; k < 1 + back; k++) mirror_draw_label(p, s, -1, k, y + PILL, rows - y - PILL);
+    flow_end(p, (Flow){s, -1, false, down, 2, e->f0.top}, y + PILL, rows - y - PILL);
+    scene_at(p->s, again);
+    if (!back) return;
+    int to = pill(p, p->backward, y, (Subject){OF_GRADIENT, s->from});
+    flow_end(p, (Flow){s, -1, true, rise, 2, to}, y + PILL, rows - y - PILL);
 }
 
 static void chain_bottom(MirrorPen *p, const MirrorStrip *s, EndKind end, double y,
                          const MirrorEnds *e) {
     double gap = mirror_edge_height(p, s, s->n - 1), at = y + gap;
-    MirrorLabel f = mirror_label(p, s, s->n - 1, false), b = mirror_label(p, s, s->n - 1, true);
-    bool back = e->back && b.n > 0;
+    int made = mirror_row_step(&s->row[s->n - 1], false),
+        again = mirror_row_step(&s->row[s->n - 1], true);
+    bool back = e->back && mirror_label(p, s, s->n - 1, true).n > 0;
     if (end == END_CHAIN) return;
     if (end == END_STREAM) {
         Pt down[4] = {
@@ -227,17 +264,20 @@ static void chain_bottom(MirrorPen *p, const MirrorStrip *s, EndKind end, double
                       {p->back_stream, at},
                       {p->backward, at},
                       {p->backward, e->b1.y1}};
-        mirror_arrow(p, down, 4, f.pending != NULL, -1);
-        if (back) mirror_arrow(p, rise, 4, false, e->b1.bottom);
+        scene_at(p->s, made);
+        flow_end(p, (Flow){s, s->n - 1, false, down, 4, -1}, y, gap);
+        scene_at(p->s, again);
+        if (back) flow_end(p, (Flow){s, s->n - 1, true, rise, 4, e->b1.bottom}, y, gap);
     } else {
+        scene_at(p->s, made);
         int to = pill(p, p->forward, at, (Subject){OF_ITSELF, s->branch});
         Pt down[2] = {{p->forward, e->f1.y1}, {p->forward, at}},
            rise[2] = {{p->backward, at}, {p->backward, e->b1.y1}};
-        mirror_arrow(p, down, 2, f.pending != NULL, to);
+        flow_end(p, (Flow){s, s->n - 1, false, down, 2, to}, y, gap);
+        scene_at(p->s, again);
         if (back) pill(p, p->backward, at, (Subject){OF_GRADIENT, s->branch});
-        if (back) mirror_arrow(p, rise, 2, b.pending != NULL, e->b1.bottom);
+        if (back) flow_end(p, (Flow){s, s->n - 1, true, rise, 2, e->b1.bottom}, y, gap);
     }
-    for (int k = 0; k < 1 + back; k++) mirror_draw_label(p, s, s->n - 1, k, y, gap);
 }
 
 /* ---- all ---- */
@@ -303,10 +343,9 @@ double mirror_strips(MirrorPen *p, int first, int n, double y) {
         if (up == END_PILL) title(p, s, p->stream - 12, y + 16);
         if (up == END_STREAM) title(p, s, p->stream + 20, y + BEND - 6);
         if (up == END_CHAIN) title(p, s, p->stream - 12, rows + p->look.row / 2 + 5);
-        scene_begin(p->s, "edge", arena_printf(p->c->arena, "ends-%s", s->to), NULL);
         chain_top(p, i, (ChainTop){up, y, rows}, &e, &above);
         chain_bottom(p, s, low, end, &e);
-        scene_end(p->s);
+        scene_at(p->s, 0);
         y = end + bottom_height(p, s, low);
         above = e;
         i++;

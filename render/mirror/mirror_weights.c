@@ -340,7 +340,8 @@ static void heads(WeightPen *p, double y) {
 /* Rows [first, first + n) from y; returns the y under them. */
 static double draw_rows(WeightPen *p, int first, int n, double y) {
     double top = y + p->pitch / 2;
-    scene_begin(p->s, "weight", "weights", NULL);
+    scene_begin(p->s, "weight", "weights",
+                "how each weight lies, and what becomes of its gradient");
     for (int i = 0; i < n; i++) {
         draw_texts(p, &p->row[first + i], top + p->pitch * i);
         draw_way(p, &p->row[first + i], top + p->pitch * i);

@@ -120,10 +120,15 @@ static double all_height(const Pen *p) {
 
 static void draw_total(Pen *p, const Total *t, SendKind k, double x, double y) {
     Arena *a = p->o.c->arena;
+    scene_begin(p->s, "sent", "sent",
+                arena_printf(a, "over %s: %lld collective%s, %s leave the rank%s%s", t->axis,
+                             (long long)t->count, t->count == 1 ? "" : "s", bytes_text(t->bytes, a),
+                             p->o.all ? ", " : "", p->o.all ? overview_kind(&p->o, k) : ""));
     double w = draw_pill(p->s, x, y, words_axis_list(a, p->o.c->t, t->axis),
                          words_color_axis(a, p->o.c->t, t->axis, t->axes));
     scene_text(p->s, x + w + 8, y + 4.4, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
                total_line(p, t, k));
+    scene_end(p->s);
 }
 
 static void draw_totals(Pen *p, const OverviewUnit *u, double x, double mid) {
@@ -170,7 +175,7 @@ static void draw_edge(Pen *p, const TraceValue *v, double x, double y0, double y
     double size = fmax(11.5, p->s->min_size);
     Pt pt[2] = {{x, y0}, {x, y1}};
     scene_begin(p->s, "edge", arena_printf(a, "value-%s", v ? v->shape.name : "input"),
-                v ? v->shape.name : NULL);
+                v ? v->shape.name : "the input");
     scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_INK, 1.5, false, false}, to);
     if (v) {
         double w = scene_text(p->s, x + 14, (y0 + y1) / 2 + 4.4,
@@ -184,6 +189,7 @@ static void draw_edge(Pen *p, const TraceValue *v, double x, double y0, double y
 /* A bracket at the left of layers that are folded: how many, and which. */
 static void draw_bracket(Pen *p, const OverviewUnit *u, double x, double y0, double y1) {
     Pt pt[4] = {{x + 10, y0}, {x, y0}, {x, y1}, {x + 10, y1}};
+    scene_at(p->s, 0);
     scene_line(p->s, pt, 4, ROLE_FAINT, 1.25);
     double mid = (y0 + y1) / 2;
     if (u->layers == 1) {
@@ -232,6 +238,7 @@ static double draw_units(Pen *p, double x, double y) {
     for (int i = 0; i < p->o.n; i++) {
         const OverviewUnit *u = &p->o.unit[i];
         int group;
+        scene_at(p->s, i + 1);
         if (first_apart(&p->o, i)) {
             draw_edge(p, v, cx, y, y + p->gap, -1);
             y += p->gap;
@@ -250,6 +257,7 @@ static double draw_units(Pen *p, double x, double y) {
     if (last->apart)
         draw_apart(p, last, "weights for the next step", (Span){y, y + p->gap}, cx, -1);
     else draw_edge(p, v, cx, y, y + p->gap, -1);
+    scene_at(p->s, 0);
     return y + tail_height(p) + 6;
 }
 

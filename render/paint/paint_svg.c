@@ -3,6 +3,7 @@
  * brings the letters it shows along, every group has an id and its tooltip as <title>. Numbers have
  * at most two decimals, so that two runs give the same bytes. */
 #include "render/paint/paint.h"
+#include "render/paint/svg_play.h"
 #include "render/paint/svg_style.h"
 #include "base/text.h"
 #include <assert.h>
@@ -255,10 +256,28 @@ static void head(Sink *o, const Scene *s) {
     put(o, "</desc>\n");
 }
 
+static void paint_marks(Sink *o, const Scene *s) {
+    int at = -1, step = 0;
+    SvgPlay play = svg_play(s);
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        int to = s->builds ? m->step : 0;
+        bool moves = m->group != at;
+        if (step && (moves || to != step)) put(o, "</g>\n");
+        if (moves) at = move_to(o, s, at, m->group);
+        if (to && (moves || to != step)) svg_play_open(&play, o, to);
+        step = to;
+        paint_mark(o, s, m);
+    }
+    if (step) put(o, "</g>\n");
+    move_to(o, s, at, -1);
+}
+
 void paint_svg(const Scene *s, Sink *o) {
     assert(s->open < 0 && "a finished scene: every group is closed");
     head(o, s);
     const char *families = svg_style(s, o);
+    if (s->builds) svg_play_begin(s, o);
     put(o, "<rect");
     attr_num(o, "width", s->page_w);
     attr_num(o, "height", s->page_h);
@@ -273,11 +292,6 @@ void paint_svg(const Scene *s, Sink *o) {
         put(o, b);
     }
     put(o, ">\n");
-    int at = -1;
-    for (int i = 0; i < s->n_marks; i++) {
-        if (s->marks[i].group != at) at = move_to(o, s, at, s->marks[i].group);
-        paint_mark(o, s, &s->marks[i]);
-    }
-    move_to(o, s, at, -1);
-    put(o, "</g>\n</svg>\n");
+    paint_marks(o, s);
+    put(o, s->builds ? "</g>\n</g>\n</svg>\n" : "</g>\n</svg>\n");
 }

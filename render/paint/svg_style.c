@@ -2,6 +2,7 @@
  * a machine without these fonts), and the few rules that attributes cannot say. All rules speak of
  * this figure only, because several may stand on one page. */
 #include "render/paint/svg_style.h"
+#include "render/paint/svg_play.h"
 #include "base/text.h"
 #include "render/scene/faces.h"
 #include <string.h>
@@ -50,8 +51,10 @@ const char *svg_style(const Scene *s, Sink *o) {
     /* browsers heed this where they ignore xml:space; a click on a link shows where it led */
     put(o, arena_printf(o->arena,
                         "#%s text{white-space:pre}\n"
-                        "#%s g:target{outline:3px solid #%06X;outline-offset:3px}\n</style>\n",
+                        "#%s g:target{outline:3px solid #%06X;outline-offset:3px}\n",
                         s->name, s->name, theme_color(s->theme, ROLE_TARGET)));
+    if (s->builds) svg_play_rules(s, o);
+    put(o, "</style>\n");
     str_add(&families, "Inter, 'DejaVu Sans', Arial, sans-serif");
     return families.s;
 }

@@ -2,7 +2,7 @@
  * (visual.md 1.0.8 and figures/README.md 1): text outside the canvas or its box, texts too close,
  * text on a mark that is not its own, a line through a text, marks outside the canvas, arrows that
  * end nowhere, too small or too pale text (in every theme: a scene does not depend on it), colours
- * with a meaning that no legend explains, data without a tooltip, and numbers that are none.
+ * with a meaning that no legend explains, marks without a tooltip, and numbers that are none.
  * Refuses to judge what it cannot know: whether the words are true is a matter of the tests. */
 #include "render/scene/scene.h"
 #include <math.h>
@@ -217,8 +217,7 @@ static bool has_words(const Scene *s, const Mark *m) {
     return false;
 }
 
-/* Every fill with a meaning is in the legend or beside words of its own, and every such mark has a
- * tooltip. */
+/* Every fill with a meaning is in the legend or beside words of its own. */
 static void meanings(Lint *l) {
     const Scene *s = l->s;
     for (size_t k = 0; k < sizeof categories / sizeof *categories; k++) {
@@ -228,14 +227,29 @@ static void meanings(Lint *l) {
             const Mark *m = &s->marks[i];
             if (m->fill != categories[k] || m->kind == MARK_TEXT) continue;
             if (in_legend(s, m->group)) explained = true;
-            else {
-                if (!used && !has_words(s, m)) used = m;
-                if (!m->ground && !has_tip(s, m->group)) found(l, m, "data without a tooltip", "");
-            }
+            else if (!used && !has_words(s, m)) used = m;
         }
         if (used && !explained)
             found(l, used, "a colour that the legend does not explain:",
                   arena_printf(l->out.a, "#%06X", theme_color(THEME_LIGHT, categories[k])));
+    }
+}
+
+/* Marks that a reader may ask about: all but the ground, rulings, and what stands around the
+ * figure. */
+static bool asks_for_words(const Scene *s, const Mark *m) {
+    static const Role ruling[] = {ROLE_GRID, ROLE_FAINT, ROLE_TICK, ROLE_PAPER};
+    Role r = m->fill != ROLE_NONE ? m->fill : m->stroke;
+    for (size_t i = 0; i < sizeof ruling / sizeof *ruling; i++)
+        if (r == ruling[i]) return false;
+    return m->kind != MARK_TEXT && !m->ground && r != ROLE_NONE && !in_legend(s, m->group);
+}
+static void tooltips(Lint *l) {
+    for (int i = 0; i < l->s->n_marks; i++) {
+        const Mark *m = &l->s->marks[i];
+        if (asks_for_words(l->s, m) && !has_tip(l->s, m->group))
+            found(l, m, "a mark without a tooltip",
+                  m->group >= 0 ? l->s->groups[m->group].what : "");
     }
 }
 
@@ -280,6 +294,7 @@ int scene_lint(const Scene *s, Arena *arena, const char **report) {
     }
     for (int i = 0; i < s->n_arrows; i++) arrow_end(&l, &s->arrows[i]);
     meanings(&l);
+    tooltips(&l);
     *report = l.out.s;
     return l.n;
 }

@@ -59,6 +59,12 @@ void scene_end(Scene *s) {
     s->open = g->parent;
 }
 
+int scene_at(Scene *s, int step) {
+    int before = s->step;
+    s->step = step > 0 ? step : 0;
+    return before;
+}
+
 void scene_link(Scene *s, int a, int b) {
     assert(a < s->n_groups && b < s->n_groups);
     if (a < 0 || b < 0 || a == b) return;
@@ -80,6 +86,7 @@ static Mark *add(Scene *s, MarkKind kind, Look look) {
     Mark *m = ARENA_PUSH(s->arena, s->marks, s->n_marks, s->cap_marks);
     *m = (Mark){.kind = kind,
                 .group = s->open,
+                .step = s->step,
                 .fill = look.fill,
                 .stroke = look.line > 0 ? look.stroke : ROLE_NONE,
                 .line = look.line};

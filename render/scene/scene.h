@@ -49,7 +49,8 @@ typedef enum { MARK_RECT, MARK_POLY, MARK_LINE, MARK_CIRCLE, MARK_HATCH, MARK_TE
 
 typedef struct {
     MarkKind kind;
-    int group;         /* index of the group it belongs to */
+    int group; /* index of the group it belongs to */
+    int step;  /* when it appears in a figure that builds up; 0: it is there from the start */
     Role fill, stroke; /* ROLE_NONE: none */
     double line;       /* width of the stroke */
     const double *dash;
@@ -107,7 +108,9 @@ typedef struct Scene {
     Group *groups;
     int n_arrows, cap_arrows;
     Arrow *arrows;
-    int open; /* innermost open group, -1 */
+    int open;    /* innermost open group, -1 */
+    int step;    /* of the marks that are made next */
+    bool builds; /* an SVG of it plays: marks appear step by step */
 } Scene;
 
 /* An empty scene of w by h units (0 or more) in the arena; its page is itself. It and all its marks
@@ -119,6 +122,9 @@ char *scene_clean_id(Arena *a, const char *id);
 /* Opens a group inside the open one and returns its index; `id` is made unique. */
 int scene_begin(Scene *s, const char *what, const char *id, const char *tip);
 void scene_end(Scene *s);
+/* The marks made from now on appear at this step (0: they are there from the start) of a figure
+ * that builds up. Returns the step of those before, for the caller to go back to. */
+int scene_at(Scene *s, int step);
 /* A click on one of two groups of this scene leads to the other; nothing where one of them is -1.
  */
 void scene_link(Scene *s, int a, int b);

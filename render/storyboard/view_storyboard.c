@@ -114,6 +114,7 @@ static void row_name(RingPen *p, int i, double x, double y) {
 static void draw_frame(RingPen *p, const Ring *f, double x0, double y, bool names) {
     Scene *s = p->s;
     double top = y + 42;
+    scene_at(s, f->step + 1);
     scene_begin(s, "frame", arena_printf(p->a, "frame-%d", f->step),
                 arena_printf(p->a, "%s: %s", story_frame(&p->t, f), story_sent(&p->t, f)));
     scene_text(s, x0, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, story_frame(&p->t, f));
@@ -144,6 +145,7 @@ static void draw_frame(RingPen *p, const Ring *f, double x0, double y, bool name
                (TextLook){ALIGN_LEFT, 12.5, REGULAR, f->step ? ROLE_INK : ROLE_SECOND},
                scene_fit(s, story_sent(&p->t, f), table_width(p) + 16, 12.5, REGULAR));
     scene_end(s);
+    scene_at(s, 0);
 }
 
 /* ---- the page ---- */

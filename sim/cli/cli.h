@@ -40,13 +40,14 @@ typedef struct {
     const char *color, *fail_on, *check;
     const char *model, *config, *mesh, *tp_plan, *ep_plan; /* of files of frameworks */
     const char *to;                                        /* export: the framework */
+    const char *quiz;
     int64_t tp, ep;
     bool loss_parallel, full;
     double tolerance, deadline;
     const char *sum; /* of --mpi: declared or engine */
     int64_t rank, threads, seed, layer, width, page;
     bool quiet, verbose, strict, sensitivity, end_to_end, exact, update_expect, statically, cuda,
-        mpi, measured, help, version;
+        mpi, measured, build, help, version;
     int n_sets;
     PlanSet sets[CLI_MAX_SETS];
     int n_operands;

@@ -130,8 +130,10 @@ static bool picture_options(Cli *c, const Format *f) {
     const char *given = c->o.preset  ? "preset"
                         : c->o.theme ? "theme"
                         : c->o.page  ? "page"
+                        : c->o.build ? "build"
+                        : c->o.quiz  ? "quiz"
                                      : "width";
-    if (words && (c->o.preset || c->o.theme || c->o.width || c->o.page))
+    if (words && (c->o.preset || c->o.theme || c->o.width || c->o.page || c->o.build || c->o.quiz))
         diag_error(c->d, "E0212", diag_nowhere, "say -o FILE.svg, .png or .pdf, or --format",
                    "--%s is for pictures, and this is %s", given,
                    f->format == FORMAT_TEXT ? "text" : "a Chrome trace");
@@ -223,6 +225,8 @@ int cmd_draw(Cli *c) {
                        .part = c->o.part,
                        .pass = c->o.pass,
                        .measured = c->o.measured,
+                       .build = c->o.build,
+                       .quiz = c->o.quiz,
                        .page = c->o.page > 1 << 20 ? 1 << 20 : (int)c->o.page,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
     if (!find_beside(c, o, &l, view, &r)) return cli_worse(l.exit, 2);

@@ -328,6 +328,14 @@ const DiagCode diag_codes[] = {
      "--static` does: rules, structure, orders of collectives; no values are compared, and the "
      "line of the result says `not executed`. A plan that expects something of values, and options "
      "that want a run, keep the error; `check --fail-on note` fails."},
+    {"N0015", 0, "a router's choice that rounding decides",
+     "Two experts have all but the same score for a token, and the run chose another one than the "
+     "unsharded float64 model. Rounding may do that, and everything behind would differ although "
+     "nothing is wrong; so the unsharded run takes the run's choice over and goes on, where the "
+     "scores are no further apart than rounding can put them (the gap and the bound are in the "
+     "message and in the trace's records `tie`). That the run's choice follows from the run's own "
+     "scores is held by bits all the same. With `moe: {routing: replayed}` every choice is taken "
+     "over, whatever the gap."},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what."},
     {"W0401", 0, "a finding of verify under trust: declared",

@@ -43,6 +43,8 @@ static double depth(const EndToEnd *e) {
     return last + 1;
 }
 static double ulp(const EndToEnd *e) { return limits[e->check->e->dtype].ulp; }
+enum { WAYS = 8 }; /* of being off, of which a nudged run shows one */
+double endtoend_rounding(Dtype dtype) { return WAYS * SUMS * limits[dtype].ulp; }
 static const Reference *nudged_run(State *s, int k) {
     if (!s->asked[k])
         s->nudged[k] =
@@ -68,7 +70,7 @@ static double farthest(const Pair *p, int k) {
  * digit of the largest number is left the next way may be orders of magnitude from this one (a
  * square of a gradient, dozens of layers deep). */
 static double rounding(const EndToEnd *e, const Pair *p) {
-    enum { WAYS = 8, NO_DIGIT = 1 << 20 };
+    enum { NO_DIGIT = 1 << 20 };
     double whole = farthest(p, WHOLE), ways = whole > p->top / 10 ? NO_DIGIT : WAYS;
     double tiny = farthest(p, TINY), more = WAYS * SUMS * (ulp(e) / 0x1p-52);
     /* nothing but rounding in f64 too (a gradient that is zero by identity): its square, which Adam

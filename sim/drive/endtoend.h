@@ -20,6 +20,8 @@ typedef struct {
     int64_t steps, parts; /* training steps, micro-batches */
     Progress *progress;   /* told what each value takes (work_compare); or NULL */
 } EndToEnd;
+/* The share of a value by which a run in that dtype may move it by rounding, one layer deep. */
+double endtoend_rounding(Dtype dtype);
 /* Is the value one of those that are compared? *grad: as a gradient. */
 bool endtoend_result(const Program *p, int val, bool *grad);
 /* Compares all of them and fills end_to_end_* of the report. Records the first that is beyond its

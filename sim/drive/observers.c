@@ -1,6 +1,6 @@
 /* Who looks at the run of the ranks, in the order in which they look: progress, the check of every
- * value, the hunt for NaN, numbers for pictures, losses, values for files, a test's own eye. None
- * of them changes a value, but for the last. */
+ * value, the hunt for NaN, numbers for pictures, choices of routers, losses, values for files, a
+ * test's own eye. None of them changes a value, but for the last. */
 #include "drive/run.h"
 #include "exec/routed.h"
 #include "exec/sample.h"
@@ -39,6 +39,15 @@ static void losses_ended(void *arg, WalkInstance at) {
     Run *r = arg;
     if (r->losses) r->losses[at.iteration] += numbers_first(r, r->program->loss, 0);
 }
+/* ---- what routers chose ---- */
+static void routes_begun(void *arg, WalkInstance at) {
+    Run *r = arg;
+    r->at = at;
+}
+static void routes_settled(void *arg, const Step *s) {
+    const Run *r = arg;
+    if (r->pure.routes) routes_keep(r->pure.routes, r->exec, s, r->at);
+}
 static void outside_iterated(void *arg, int64_t iteration) {
     outside_ranks_stepped(arg, iteration);
 }
@@ -72,6 +81,7 @@ const Observer *const *observers_of(Run *r, int *n) {
         *observers_check(r),
         {.stepped = nonfinite_stepped},
         {.stepped = numbers_stepped},
+        {.begun = routes_begun, .settled = routes_settled},
         {.ended = losses_ended, .iterated = outside_iterated},
         seen,
     };

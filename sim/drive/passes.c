@@ -32,6 +32,7 @@ static Reference *nudged_run(void *arg, double share) {
     const Run *r = arg;
     FullSource src = r->pure;
     src.nudge = share;
+    src.replay = (RoutesRule){.always = true}; /* what was taken over, and what was not */
     src.progress = NULL;
     src.eye = NULL;
     src.step_done = NULL;
@@ -64,6 +65,11 @@ static void sources(Run *r) {
     *pure = *src;
     if (r->plan->normalise && !strcmp(r->plan->normalise, "local_mean"))
         src->local_mean = r->program;
+    pure->routes =
+        run_has_reference(r) && !r->dry ? routes_new(r->arena, r->plan->microbatches) : NULL;
+    pure->replay = (RoutesRule){.share = endtoend_rounding(r->exec->dtype),
+                                .always = !strcmp(r->plan->moe.routing, "replayed"),
+                                .t = r->t};
     pure->progress = r->dry ? NULL : r->o->progress;
     r->ref_eye = (WorkEye){.work = r->ref_work, .progress = pure->progress, .parts = 1};
     r->ref_eye.iterations = r->eye.iterations;
@@ -108,6 +114,7 @@ static bool unsharded(Run *r) {
         reference_run(r->arena, r->unsharded, r->whole, &r->pure, steps, run_keeps_whole(r));
     progress_phase(r->o->progress, "comparison");
     if (!ref) return false;
+    if (!r->dry) ties_notes(r);
     r->peak_unsharded = ref->exec->peak_bytes;
     r->rep->seconds_reference = ref->seconds;
     end_to_end(r, ref);

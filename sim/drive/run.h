@@ -9,6 +9,7 @@
 #include "drive/ranks.h"
 #include "exec/check.h"
 #include "exec/reference.h"
+#include "exec/routes.h"
 #include "exec/walk.h"
 #include "exec/work.h"
 
@@ -47,6 +48,7 @@ typedef struct Run {
     bool quick;                           /* products are held by projections */
     bool dry;                             /* this is the walk with sizes only, before the run */
     bool stop;                            /* it has seen enough */
+    WalkInstance at;                      /* where the walk of the ranks is */
     struct Tables *tables;                /* its count */
     int64_t peak_sharded, peak_unsharded; /* most bytes of values on the ranks; unsharded */
     RunNeed need;                         /* what it found */
@@ -111,6 +113,8 @@ void real_walked(Run *r, WalkEnd end);
 void real_end(Run *r);
 /* Opens the file of --against. False and a diagnostic if it cannot be compared. */
 bool outside_open(Run *r);
+/* N0015 for each index list in which the unsharded run took choices of the run over. */
+void ties_notes(const Run *r);
 /* After a training step of the ranks; of the unsharded run (`arg` is the Run). */
 void outside_ranks_stepped(Run *r, int64_t step);
 void outside_reference_stepped(void *arg, Exec *e, int64_t step);

@@ -189,6 +189,10 @@ static void ref_begun(void *arg, WalkInstance at) {
     x->src->step = at.iteration;
     reference_set_step((Graph *)(uintptr_t)x->r->graph, at.iteration);
 }
+static void ref_stepped(void *arg, const Step *s) {
+    const Watch *x = arg;
+    if (x->src->routes) routes_replay(x->src->routes, x->r->exec, s, x->src->step, &x->src->replay);
+}
 static void ref_ended(void *arg, WalkInstance at) {
     const Watch *x = arg;
     const double *loss = x->r->losses ? val_data(x->r, x->r->program->loss) : NULL;
@@ -223,8 +227,11 @@ Reference *reference_run(Arena *arena, Program *program, const Model *m, const F
     if (r->program->loss >= 0) r->losses = ARENA_ARRAY(arena, double, steps);
     Watch x = {.r = r, .src = r->exec->full_arg};
     progress_phase(like->progress, "unsharded float64 run");
-    const Observer look = {
-        .arg = &x, .begun = ref_begun, .ended = ref_ended, .iterated = ref_iterated};
+    const Observer look = {.arg = &x,
+                           .begun = ref_begun,
+                           .stepped = ref_stepped,
+                           .ended = ref_ended,
+                           .iterated = ref_iterated};
     Observer first, last;
     const Observer *const all[] = {&look, &first, &last};
     if (like->eye) {

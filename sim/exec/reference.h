@@ -3,6 +3,7 @@
 #ifndef SP_EXEC_REFERENCE_H
 #define SP_EXEC_REFERENCE_H
 #include "exec/check.h"
+#include "exec/routes.h"
 #include "exec/work.h"
 #include "weights/weights.h"
 
@@ -27,6 +28,8 @@ typedef struct {
     WorkEye *eye;       /* looks at the walk of the unsharded run; or NULL */
     Progress *progress; /* told what is done of level 3, which takes exact_work; or NULL */
     double exact_work;
+    Routes *routes; /* what the ranks' routers chose, taken over as `replay` says; NULL: nothing */
+    RoutesRule replay;
     /* told of each training step of the unsharded run; or NULL */
     void (*step_done)(void *arg, Exec *e, int64_t step);
     void *step_arg;

@@ -122,7 +122,8 @@ static bool set_balance(Diags *d, const Plan *p, ModelDims *m) {
 }
 /* What the plan's `moe` says. A capacity is that of one batch. */
 static bool set_moe(Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
-    bool routed = p->moe.routing && strcmp(p->moe.routing, "computed") != 0,
+    bool routed =
+             strcmp(p->moe.routing, "computed") != 0 && strcmp(p->moe.routing, "replayed") != 0,
          capped = p->moe.capacity_factor > 0, balance = set_balance(d, p, m);
     AxisList ep = {0};
     bool placed = p->moe.dispatch || p->moe.axis || p->moe.etp || p->moe.fsdp_dim_loc.file,

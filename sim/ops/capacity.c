@@ -128,12 +128,59 @@ static void capacity_forward(const OpCall *c) {
         if (x.kept[r]) out[at++] = ids[r];
     capacity_free(&x);
 }
+
+/* ---- near ties ---- */
+/* How far a row's weight is from its token's next one, which may come before it instead. */
+static double slot_gap(const Capacity *x, int64_t row) {
+    double gap = INFINITY;
+    for (int64_t r = 0; r < x->rows; r++)
+        if (r != row && id_of(x, r) % x->tokens == id_of(x, row) % x->tokens)
+            gap = fmin(gap, fabs(weight(x->c, r) - weight(x->c, row)));
+    return gap;
+}
+static double place_gap(const Capacity *x, int64_t taken, int64_t left) {
+    if (x->c->at->priority == 'w') return fabs(weight(x->c, taken) - weight(x->c, left));
+    return x->c->at->priority == 's' ? fmin(slot_gap(x, taken), slot_gap(x, left)) : INFINITY;
+}
+/* Row `taken` stands for the next of the own rows, of the same expert and group, that the other
+ * list has not. */
+static ListTie place_tie(const Capacity *x, int64_t taken, const bool *theirs, bool *used) {
+    ListTie tie = {id_of(x, taken), -1, INFINITY};
+    for (int64_t r = 0; r < x->rows && tie.left < 0; r++) {
+        bool alike = id_of(x, r) / x->tokens == id_of(x, taken) / x->tokens &&
+                     x->wish[r].group == x->wish[taken].group;
+        if (!alike || !x->kept[r] || theirs[r] || used[r]) continue;
+        used[r] = true;
+        tie.left = id_of(x, r);
+        tie.gap = place_gap(x, taken, r);
+    }
+    return tie;
+}
+static int64_t capacity_ties(const OpCall *c, const int64_t *ids, int64_t n, ListTie *tie) {
+    Capacity x = capacity_of(c);
+    bool *theirs = base_malloc(base_mul((size_t)(2 * x.rows) + 1, sizeof *theirs)),
+         *used = theirs + x.rows;
+    int64_t at = 0, k = 0;
+    memset(theirs, 0, (size_t)(2 * x.rows));
+    for (int64_t r = 0; r < x.rows; r++) {
+        while (k < n && ids[k] < id_of(&x, r)) k++;
+        theirs[r] = k < n && ids[k] == id_of(&x, r);
+    }
+    /* wishes stand in the order of places: by row again, for their groups */
+    qsort(x.wish, (size_t)x.rows, sizeof *x.wish, by_row);
+    for (int64_t r = 0; r < x.rows; r++)
+        if (theirs[r] && !x.kept[r]) tie[at++] = place_tie(&x, r, theirs, used);
+    free(theirs);
+    capacity_free(&x);
+    return at;
+}
 const Op op_capacity = {
     .name = "capacity",
     .rule = "[eb!t!],[eb!t!]->[ebt]",
     .lin = LIN_NONE,
     .nodiff = 3,
     .rows = capacity_rows,
+    .ties = capacity_ties,
     .forward = capacity_forward,
     .bound = op_bound_copy,
     .exact = op_exact_same,

@@ -72,6 +72,14 @@ typedef struct OpBound {
     double *bound, *prob;
 } OpBound;
 
+/* Where another list differs from what a call chose: a row of that one, the row that stands here in
+ * its place (row-major indices over the listed letters), and how far the two scores are apart that
+ * would have to be equal for it; INFINITY: no scores explain it. */
+typedef struct ListTie {
+    int64_t taken, left;
+    double gap;
+} ListTie;
+
 typedef struct Op {
     const char *name; /* as in records: "linear" is the label of an einsum node, see GNode.label */
     const char *rule; /* default rule, or NULL: the node gives one */
@@ -83,6 +91,10 @@ typedef struct Op {
     /* Ops that make an index list: how many rows a call's will have. NULL: follows its operands'.
      */
     int64_t (*rows)(const OpCall *c);
+    /* The same ops: how the list `ids` of n rows, ascending, that another run of this call on the
+     * whole chose differs from c->out, which is as long: into `tie`, room for n; how many. A choice
+     * does not depend on ranks, so c has all tokens. */
+    int64_t (*ties)(const OpCall *c, const int64_t *ids, int64_t n, ListTie *tie);
     uint32_t asks; /* letters whose global indices the kernel asks for (RULE_BIT) */
     bool adj_reads_output;
     const char *activation; /* name in plans and configs ("silu", "gelu"), or NULL */

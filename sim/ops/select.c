@@ -85,12 +85,92 @@ static void select_forward(const OpCall *c) {
     free(open);
     free(score);
 }
+
+/* ---- near ties ---- */
+/* Which group of a token's experts, by the scores, stay open for another choice than the own: those
+ * that it took from, and the best of the own up to as many. How far the scores of groups are from
+ * that, per expert's score (a group's is the sum of two); INFINITY: it took from too many. */
+static double reopen_groups(const OpCall *c, const Work *w, const bool *taken) {
+    int64_t ne = c->local['e' - 'a'], groups = c->at->groups, n = groups > 1 ? ne / groups : ne;
+    double worst = -INFINITY, least = INFINITY;
+    int64_t more = 0;
+    for (int64_t g = 0; groups > 1 && g < groups; g++) {
+        bool used = false;
+        for (int64_t e = g * n; e < (g + 1) * n; e++) used |= taken[e];
+        if (w->open[g]) least = fmin(least, w->group[g]);
+        if (!used || w->open[g]) continue;
+        w->open[g] = true;
+        more++;
+        worst = fmax(worst, -w->group[g]);
+    }
+    if (!more) return 0;
+    for (; more; more--) { /* the lowest of those that it took nothing from */
+        int64_t out = -1;
+        for (int64_t g = 0; g < groups; g++) {
+            bool used = false;
+            for (int64_t e = g * n; e < (g + 1) * n; e++) used |= taken[e];
+            if (w->open[g] && !used && (out < 0 || above(w->group[out], w->group[g]))) out = g;
+        }
+        if (out < 0) return INFINITY;
+        w->open[out] = false;
+    }
+    return (least + worst) / 2;
+}
+/* How far a token's scores are from the choice `taken`: the best that it left against the least
+ * that it took. */
+static double gap_of(const OpCall *c, int64_t b, int64_t t, const Work *w, const bool *taken) {
+    int64_t ne = c->local['e' - 'a'], groups = c->at->groups, n = groups > 1 ? ne / groups : ne;
+    double gap = reopen_groups(c, w, taken), best = -INFINITY, least = INFINITY;
+    for (int64_t e = 0; e < ne; e++) {
+        double x = logit(c, b, t, e);
+        if (taken[e]) least = above(least, x) ? x : least;
+        else if (groups < 2 || w->open[e / n]) best = above(x, best) ? x : best;
+    }
+    return isnan(best - least) ? INFINITY : fmax(gap, best - least);
+}
+/* Of one token: pairs in the order of experts. `own` and `taken` mark as many. */
+static int64_t token_ties(const OpCall *c, int64_t token, const bool *own, const bool *taken,
+                          ListTie *tie) {
+    int64_t ne = c->local['e' - 'a'], tokens = c->local['b' - 'a'] * c->local['t' - 'a'], n = 0,
+            l = 0;
+    for (int64_t e = 0; e < ne; e++) {
+        if (!taken[e] || own[e]) continue;
+        while (l < ne && (!own[l] || taken[l])) l++;
+        tie[n++] = (ListTie){e * tokens + token, l < ne ? l++ * tokens + token : -1, INFINITY};
+    }
+    while (l < ne && (!own[l] || taken[l])) l++;
+    return l < ne ? -n : n; /* negative: not as many */
+}
+static int64_t select_ties(const OpCall *c, const int64_t *ids, int64_t n, ListTie *tie) {
+    int64_t nt = c->local['t' - 'a'], ne = c->local['e' - 'a'], tokens = c->local['b' - 'a'] * nt,
+            at = 0;
+    bool *marks = base_malloc(base_mul((size_t)(3 * ne) + 1, sizeof *marks)),
+         *all = base_malloc(base_mul((size_t)(tokens * ne) + 1, sizeof *all));
+    double *score = base_malloc(base_mul((size_t)(2 * ne) + 1, sizeof *score));
+    Work w = {score, score + ne, marks};
+    bool *own = marks + ne;
+    memset(all, 0, (size_t)(tokens * ne));
+    for (int64_t i = 0; i < n; i++) all[ids[i] % tokens * ne + ids[i] / tokens] = true;
+    for (int64_t k = 0; k < tokens; k++) {
+        const bool *taken = all + k * ne;
+        mark_token(c, k / nt, k % nt, &w, own);
+        if (!memcmp(own, taken, (size_t)ne * sizeof *own)) continue;
+        int64_t pairs = token_ties(c, k, own, taken, tie + at);
+        double gap = pairs > 0 ? gap_of(c, k / nt, k % nt, &w, taken) : INFINITY;
+        for (int64_t i = 0; i < llabs(pairs); i++) tie[at++].gap = gap;
+    }
+    free(marks);
+    free(all);
+    free(score);
+    return at;
+}
 const Op op_select = {
     .name = "select",
     .rule = "bte!->[ebt]",
     .lin = LIN_NONE,
     .nodiff = 1,
     .rows = select_rows,
+    .ties = select_ties,
     .forward = select_forward,
     .bound = op_bound_copy,
     .exact = op_exact_same,
@@ -102,6 +182,7 @@ const Op op_select_by = {
     .lin = LIN_NONE,
     .nodiff = 3,
     .rows = select_rows,
+    .ties = select_ties,
     .forward = select_forward,
     .bound = op_bound_copy,
     .exact = op_exact_same,

@@ -36,9 +36,9 @@ static const Word reduces[] = {{"sum", 0}, {"avg", 1}, {NULL, 0}};
 static const Word grad_orders[] = {{"shard_first", 0}, {"tp_first", 1}, {NULL, 0}};
 static const Word cp_modes[] = {
     {"all_gather", 0}, {"ring", 1}, {"ulysses", 2}, {"usp", 3}, {NULL, 0}};
-static const Word routings[] = {{"computed", 0},   {"balanced", 1}, {"hot_expert", 2},
-                                {"hot_rank", 3},   {"spread", 4},   {"ragged", 5},
-                                {"empty_rank", 6}, {"burst", 7},    {NULL, 0}};
+static const Word routings[] = {
+    {"computed", 0}, {"replayed", 8}, {"balanced", 1},   {"hot_expert", 2}, {"hot_rank", 3},
+    {"spread", 4},   {"ragged", 5},   {"empty_rank", 6}, {"burst", 7},      {NULL, 0}};
 static const Word capacities[] = {{"global", 0}, {"local", 1}, {NULL, 0}};
 static const Word priorities[] = {{"order", 0}, {"slot", 1}, {"score", 2}, {NULL, 0}};
 static const Word dispatches[] = {{"all_to_all", 0}, {"all_gather", 1}, {"masked", 2}, {NULL, 0}};
@@ -504,7 +504,8 @@ static void read_routing(PlanReader *r, const Key *k, void *base, YamlPair *pair
 }
 static const Key moe_keys[] = {
     {"routing", read_routing, routings, P(moe.routing), P(moe.routing_loc),
-     "which experts tokens choose: as the router computes it, a made-up workload, or by the logits "
+     "which experts tokens choose: as the router computes it; so too, and the unsharded run takes "
+     "every choice over, not only near ties (replayed); a made-up workload, or by the logits "
      "`layers.N.moe.router_logits` of a safetensors file; their weights stay the router's"},
     {"capacity_factor", read_real, &positive, P(moe.capacity_factor), P(moe.capacity_loc),
      "an expert takes ceil(tokens k factor / E) rows, the others are dropped; left out: all"},

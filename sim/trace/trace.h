@@ -251,6 +251,17 @@ typedef struct {
     double *rows; /* [rank][expert] */
 } TraceRouted;
 
+/* A choice of a router that rounding alone may make: the unsharded run took the run's over. */
+typedef struct {
+    const char *value; /* the index list */
+    int n_taken, n_left;
+    int64_t taken[TRACE_MAX_DIMS], left[TRACE_MAX_DIMS]; /* expert, sequence, position: of the row
+                                                            that the run has, and of the one that
+                                                            the unsharded run had in its place */
+    double gap, bound;                                   /* of the two scores */
+    int64_t iteration;                                   /* training step, from 0 */
+} TraceTie;
+
 typedef struct {
     RankSet ranks; /* events of one rank class; the first member stands for all */
     int step;
@@ -335,6 +346,8 @@ typedef struct Trace {
     TraceEvent *events;
     int n_measured, cap_measured;
     TraceMeasured *measured;
+    int n_ties, cap_ties;
+    TraceTie *ties;
     int n_against, cap_against;
     TraceAgainst *against;
     int n_diags;

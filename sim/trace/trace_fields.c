@@ -251,6 +251,17 @@ static const Field measured_fields[] = {
 };
 #undef R
 
+#define R TraceTie
+static const Field tie_fields[] = {
+    {"value", F_TEXT, REQUIRED, AT(value), 0, 0},
+    {"taken", F_INDEX, ALWAYS, AT(taken), AT(n_taken), 0},
+    {"left", F_INDEX, ALWAYS, AT(left), AT(n_left), 0},
+    {"gap", F_REAL, ALWAYS, AT(gap), 0, 0},
+    {"bound", F_REAL, ALWAYS, AT(bound), 0, 0},
+    {"iteration", F_I64, OPTIONAL, AT(iteration), 0, 0},
+};
+#undef R
+
 #define R TraceAgainst
 static const Field against_fields[] = {
     {"name", F_TEXT, REQUIRED, AT(name), 0, 0},
@@ -295,6 +306,7 @@ const RecordType record_types[N_RECORD_TYPES] = {
     ROW("event", event_fields, TraceEvent, events, n_events, offsetof(TraceEvent, step)),
     ROW("measured", measured_fields, TraceMeasured, measured, n_measured,
         offsetof(TraceMeasured, step)),
+    ROW("tie", tie_fields, TraceTie, ties, n_ties, -1),
     ROW("against", against_fields, TraceAgainst, against, n_against, -1),
     ROW("diagnostic", diag_fields, Diag, diags, n_diags, -1),
     {"verdict", verdict_fields, N(verdict_fields), sizeof(Trace), 0, 0, -1},

@@ -351,7 +351,7 @@ static void write_steps(JsonWriter *w, const Trace *t) {
     int at[N_RECORD_TYPES] = {0};
     for (;;) {
         int best = -1, best_step = 0;
-        for (int k = RECORD_FIRST_STEPPED; k < RECORD_AGAINST; k++) {
+        for (int k = RECORD_FIRST_STEPPED; k < RECORD_TIE; k++) {
             const RecordType *r = &record_types[k];
             if (at[k] >= record_count(t, r)) continue;
             int step = *(const int *)(const void *)(record_at(t, r, at[k]) + r->step_at);
@@ -373,6 +373,7 @@ char *trace_text(const Trace *t, Arena *arena, bool with_events, size_t *n) {
     write_record(&w, &record_types[RECORD_RUN], &shown);
     write_all(&w, &shown, &record_types[RECORD_PARAM]);
     write_steps(&w, &shown);
+    write_all(&w, &shown, &record_types[RECORD_TIE]);
     write_all(&w, &shown, &record_types[RECORD_AGAINST]);
     write_all(&w, &shown, &record_types[RECORD_DIAG]);
     write_record(&w, &record_types[RECORD_VERDICT], &shown);

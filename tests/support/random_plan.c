@@ -424,13 +424,14 @@ static void add_data_parallel(RandomPlan *g) {
 
 /* Who goes to which expert, and how many are taken; from draws of its own. */
 static void add_moe(RandomPlan *g, uint64_t seed) {
-    static const char *const routings[] = {"computed", "balanced",   "hot_expert", "hot_rank",
-                                           "spread",   "empty_rank", "ragged",     "burst"};
+    static const char *const routings[] = {"computed",   "balanced", "hot_expert",
+                                           "replayed",   "hot_rank", "spread",
+                                           "empty_rank", "ragged",   "burst"};
     static const char *const priorities[] = {"order", "slot", "score"};
     Rng own = {seed * 0x9e3779b97f4a7c15u + 11};
     bool room = rng_chance(&own, 50) && !strstr(g->s.s, "microbatches");
     if (!g->E || !(g->parts & RANDOM_BLOCKS) || rng_chance(&own, 40)) return;
-    ADD("moe: {routing: %s", routings[rng_below(&own, 8)]);
+    ADD("moe: {routing: %s", routings[rng_below(&own, 9)]);
     if (room) ADD(", capacity_factor: 0.%d", rng_between(&own, 4, 9));
     if (room && rng_chance(&own, 70))
         ADD(", capacity: %s, priority: %s", rng_chance(&own, 50) ? "local" : "global",

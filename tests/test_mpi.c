@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 /* ---- the same as virtually ---- */
+enum { MOST_RANKS = 8 };
 /* Every record, but for the name of the engine and what each step took. */
 static const char *without_engine(Arena *a, const char *path) {
     size_t n;
@@ -84,25 +85,33 @@ static void test_planted_mistakes(void **state) {
     NEEDS_MPI;
     assert_true(same_folder("plans/bugs/*.yaml") >= 40);
 }
-/* Random plans, half of them with a mutation, many in one launch. */
+/* Random plans and a mutation of each, many in one launch. */
 static void test_random_plans(void **state) {
     (void)state;
     NEEDS_MPI;
     Arena *a = arena_new();
     Str by_ranks[9];
-    int plans = sample_of(60, "random plans"), ran = 0;
+    int plans = sample_of(200, "random plans"), ran = 0, of[9] = {0};
     for (int k = 0; k < 9; k++) by_ranks[k] = str_new(a);
     for (uint64_t seed = 90000; ran < plans; seed++) {
         RandomPlan g;
-        const char *text = random_plan(a, seed, &g), *file;
+        const char *text = random_plan(a, seed, &g);
         PlanRun r = plan_run(a, "random.yaml", text, false);
-        if (!r.t || r.t->ranks < 2 || r.t->ranks > 6) continue;
-        const char *f = seed % 2 ? random_fault(a, &g.r, r.t) : NULL;
-        file = temp_path(a, arena_printf(a, "%d.yaml", ran++));
-        child_write(file, f ? arena_printf(a, "%s%s", text, f) : text);
-        str_addf(&by_ranks[r.t->ranks], " %s", file);
+        int64_t ranks = r.t ? r.t->ranks : 0, most = ran % 20 ? 4 : MOST_RANKS; /* few cores */
+        const char *f = ranks > 1 && ranks <= most ? random_fault(a, &g.r, r.t) : NULL;
+        if (!f) continue;
+        of[ranks]++;
+        for (int wrong = 0; wrong < 2; wrong++) {
+            const char *file = temp_path(a, arena_printf(a, "%d%s.yaml", ran, wrong ? "w" : ""));
+            child_write(file, wrong ? arena_printf(a, "%s%s", text, f) : text);
+            str_addf(&by_ranks[ranks], " %s", file);
+        }
+        ran++;
     }
-    for (int k = 2; k < 9; k++) same(by_ranks[k].s, k);
+    for (int k = 2; k <= MOST_RANKS; k++) {
+        if (of[k]) print_message("%d plans on %d ranks\n", of[k], k);
+        same(by_ranks[k].s, k);
+    }
     arena_free(a);
 }
 /* The engine's own sums hold the bounds. */
@@ -145,12 +154,48 @@ static void test_files(void **state) {
     arena_free(a);
 }
 
+/* Where the others cannot write, and need not: what is a folder for rank 0 is a file for them. */
+static void test_files_of_one(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = mpi_program(),
+               *one = temp_path(a, "one"), *other = temp_path(a, "other"),
+               *here = temp_path(a, "plan.yaml");
+    static const char words[] =
+        "run ../plan.yaml --mpi -o out/of/one --trace traces/t.jsonl --save-values out/v";
+    size_t n;
+    mpi_expect(line_code(o, e,
+                         "mkdir -p %s/out %s/traces %s && echo no > %s/out && echo no > "
+                         "%s/traces",
+                         one, one, other, other, other),
+               0, e, "");
+    child_write(here, child_read(a, plan, &n));
+    mpi_expect(MPI_RUN(o, e,
+                       "-n 1 sh -c \"cd %s && exec %s %s\" : -n 1 sh -c \"cd %s && exec %s %s\"",
+                       one, p, words, other, p, words),
+               0, e, "");
+    assert_true(child_count(arena_printf(a, "%s/out/of/one", one), ".svg") >= 4);
+    child_read(a, arena_printf(a, "%s/traces/t.jsonl", one), &n);
+    assert_true(n > 1000);
+    child_read(a, arena_printf(a, "%s/out/v", one), &n);
+    assert_true(n > 100);
+    mpi_expect(line_code(o, e, "cd %s && cat out traces && ls -A | wc -l", other), 0, e, "");
+    assert_string_equal(child_read(a, o, &n), "no\nno\n2\n");
+    arena_free(a);
+}
+
 /* ---- several machines ---- */
-/* Two of them, as the launcher sees it: both are this one. Between them everything goes by TCP. */
+/* Two of them, as the launcher sees it: both are this one, each with its own folder for what the
+ * launcher keeps there, as two daemons in one would write over each other. Between them everything
+ * goes by TCP. */
 static const char *two_machines(Arena *a) {
     const char *rsh = temp_path(a, "rsh"), *hosts = temp_path(a, "hosts");
-    child_write(rsh, "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nshift\n"
-                     "exec sh -c \"$*\"\n");
+    child_write(rsh,
+                arena_printf(a,
+                             "#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\n"
+                             "export TMPDIR=%s.$1; mkdir -p $TMPDIR; shift\nexec sh -c \"$*\"\n",
+                             rsh));
     chmod(rsh, 0755);
     child_write(hosts, "# two\nnode1 slots=2\nnode2 slots=2\n");
     bool open = !strcmp(mpi_here()->name, "openmpi");
@@ -158,21 +203,48 @@ static const char *two_machines(Arena *a) {
                                hosts)
                 : "-launcher fork -hosts node1:2,node2:2";
 }
+/* `before`: what the launcher's line stands behind. */
+static void same_on_two(Arena *a, const char *before, const char *options) {
+    const char *v = temp_path(a, "virtual"), *m = temp_path(a, "mpi"), *e = temp_path(a, "err"),
+               *p = "plans/19*.yaml", *run = arena_printf(a, "%s%s", before, mpi_run()),
+               *o = options;
+    size_t n;
+    assert_int_equal(line_code(v, e, "%s check %s --format jsonl", mpi_program(), p), 0);
+    int code =
+        line_code(m, e, "%s %s -n 4 %s check %s --mpi --format jsonl", run, o, mpi_program(), p);
+    mpi_expect(code, 0, e, "");
+    assert_true(!strcmp(child_read(a, v, &n), without_engine(a, m)));
+    code = line_code(m, e, "%s %s -n 4 %s calibrate --mpi", run, o, mpi_program());
+    mpi_expect(code, 0, e, "");
+    const char *text = child_read(a, m, &n);
+    assert_non_null(strstr(text, "gpus_per_node: 2"));
+    assert_non_null(strstr(text, "the same between machines"));
+}
 static void test_two_machines(void **state) {
     (void)state;
     NEEDS_MPI;
     Arena *a = arena_new();
-    const char *v = temp_path(a, "virtual"), *m = temp_path(a, "mpi"), *e = temp_path(a, "err"),
-               *p = "plans/19*.yaml", *o = two_machines(a);
-    size_t n;
-    assert_int_equal(line_code(v, e, "%s check %s --format jsonl", mpi_program(), p), 0);
-    mpi_expect(MPI_RUN(m, e, "%s -n 4 %s check %s --mpi --format jsonl", o, mpi_program(), p), 0, e,
-               "");
-    assert_true(!strcmp(child_read(a, v, &n), without_engine(a, m)));
-    mpi_expect(MPI_RUN(m, e, "%s -n 4 %s calibrate --mpi", o, mpi_program()), 0, e, "");
-    const char *text = child_read(a, m, &n);
-    assert_non_null(strstr(text, "gpus_per_node: 2"));
-    assert_non_null(strstr(text, "the same between machines"));
+    same_on_two(a, "", two_machines(a));
+    arena_free(a);
+}
+/* The same where the two have names, addresses and networks of their own. */
+static void test_two_networks(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    const char *dir = temp_path(a, "machines"),
+               *before = arena_printf(a, "sh tests/machines.sh %s ", dir), *e = temp_path(a, "err");
+    int code = line_code("/dev/null", e, "%s true", before);
+    if (code == 77 || strcmp(mpi_here()->name, "openmpi") != 0) {
+        print_message("%s: two networks are not tried\n",
+                      code == 77 ? "network namespaces cannot be made here"
+                                 : "the launcher is not Open MPI's");
+        arena_free(a);
+        skip();
+    }
+    mpi_expect(code, 0, e, "");
+    same_on_two(a, before,
+                arena_printf(a, "--mca plm_rsh_agent %s/rsh --hostfile %s/hosts", dir, dir));
     arena_free(a);
 }
 /* The examples' scripts, with the launcher of the tests and, in place of Slurm, a script that
@@ -207,7 +279,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shipped_plans),   cmocka_unit_test(test_planted_mistakes),
         cmocka_unit_test(test_random_plans),    cmocka_unit_test(test_engine_sums),
-        cmocka_unit_test(test_files),           cmocka_unit_test(test_two_machines),
+        cmocka_unit_test(test_files),           cmocka_unit_test(test_files_of_one),
+        cmocka_unit_test(test_two_machines),    cmocka_unit_test(test_two_networks),
         cmocka_unit_test(test_cluster_scripts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,6 +124,7 @@ typedef struct {
     Arena *a;
     pid_t shell, launcher, pid[RANKS];
     const char *pids, *out, *err, *dir;
+    bool late, hung; /* the run was over before; its launcher hung when all its ranks had ended */
 } Trial;
 
 static pid_t pid_of(const Trial *t, const char *name) {
@@ -168,19 +169,34 @@ static bool over(const Trial *t) {
     return x.si_pid != 0;
 }
 static bool gone(pid_t pid) { return kill(pid, 0) < 0 && errno == ESRCH; }
+/* It has ended, and its parent has not looked yet. */
+static bool ended(Arena *a, pid_t pid) {
+    size_t n;
+    const char *stat = child_read(a, arena_printf(a, "/proc/%d/stat", (int)pid), &n);
+    const char *name_end = stat ? strrchr(stat, ')') : NULL;
+    return gone(pid) || (name_end && name_end[1] == ' ' && name_end[2] == 'Z');
+}
 /* Its exit code, when the launcher has ended. A rank that was stopped after its last word to the
- * others keeps it: such a one is let go on after a while. */
-static int end(const Trial *t, int stopped, bool *late) {
+ * others keeps it: such a one is let go on after a while. Open MPI's launcher may hang in its own
+ * server (PMIx_server_finalize) where a rank was stopped while it connected to that, as it may
+ * crash there: when all ranks have ended it is killed after a while (128 + SIGKILL). */
+static int end(Trial *t, int stopped) {
     int status;
     double since = 0;
     while (waitpid(t->shell, &status, WNOHANG) == 0) {
-        bool alone = stopped >= 0;
-        for (int r = 0; r < RANKS; r++) alone &= r == stopped || gone(t->pid[r]);
+        Arena *a = arena_new();
+        bool others = true, all;
+        for (int r = 0; r < RANKS; r++) others &= r == stopped || ended(a, t->pid[r]);
+        all = others && (stopped < 0 || ended(a, t->pid[stopped]));
+        arena_free(a);
         double now = clock_seconds();
-        since = !alone ? 0 : since > 0 ? since : now;
+        since = !others ? 0 : since > 0 ? since : now;
         if (since > 0 && now - since > 10 * slow_machine()) {
-            *late = true;
-            kill(t->pid[stopped], SIGCONT);
+            if (all) t->hung = kill(t->launcher, SIGKILL) == 0;
+            else {
+                t->late = true;
+                kill(t->pid[stopped], SIGCONT);
+            }
         }
         usleep(10000);
     }
@@ -213,57 +229,77 @@ static void judge(const Trial *t, Kind kind, int rank, int code) {
     bool met = !strstr(err, "did not come together");
     /* Open MPI's launcher may fall over its own server when it is already at its end: what the rank
      * said, and that all processes are gone, is judged all the same */
-    bool fell =
-        code == 128 + SIGSEGV && strstr(err, "PMIx_server_finalize") && strstr(err, "[E0605]");
+    bool fell = (t->hung || (code == 128 + SIGSEGV && strstr(err, "PMIx_server_finalize"))) &&
+                strstr(err, "[E0605]");
     bool told = code == 5 || code == mpi_here()->forced || fell, ok = code != 0;
     if (kind == STOP) ok = told && (!met || strstr(err, name));
     if (kind == ABSENT) ok = told && !met;
     if (!ok) print_error("%s, rank %d: code %d, %s\n", kinds[kind], rank, code, err);
     assert_true(ok);
 }
+/* What a list of trials came to. */
+typedef struct {
+    int of[KINDS], missed, in_time, hung;
+    double length, deadline, worst; /* seconds: of a run that is let be; --deadline; of an end */
+    const char *like;               /* the folder that such a run leaves */
+} Ends;
+/* False: the run had ended before anything was done to it. */
+static bool one_end(Ends *x, Rng *r, Kind kind) {
+    Arena *a = arena_new();
+    int rank = rng_below(r, RANKS);
+    Trial t = start(a, x->deadline, kind == ABSENT ? rank : AT_ONCE);
+    if (kind != ABSENT) {
+        usleep((useconds_t)(0.9e3 * x->length * (double)rng_below(r, 1000)));
+        t.late = over(&t);
+    }
+    double begin = clock_seconds();
+    if (kind == STOP || kind == KILL) kill(t.pid[rank], kind == STOP ? SIGSTOP : SIGKILL);
+    if (kind == CTRL_C) kill(t.launcher, SIGINT);
+    int code = end(&t, kind == STOP ? rank : -1);
+    double took = clock_seconds() - begin;
+    int files = whole(&t, x->like);
+    if (code == 0) assert_true(files > 8);
+    t.late |= code == 0;
+    if (!t.late) {
+        judge(&t, kind, rank, code);
+        x->of[kind]++;
+        x->worst = took > x->worst ? took : x->worst;
+        x->in_time += took < x->deadline + 2;
+        x->hung += t.hung;
+    }
+    arena_free(a);
+    return !t.late;
+}
 static void test_random_ends(void **state) {
     (void)state;
     NEEDS_MPI;
     Arena *a = arena_new();
-    const char *soak = getenv("SHARDPROOF_SOAK"), *like = temp_path(a, "like");
+    const char *soak = getenv("SHARDPROOF_SOAK");
     int trials = soak && atoi(soak) ? atoi(soak) : sample_of(20, "random ends");
-    double deadline = 2.0 * slow_machine(), worst = 0;
-    int after = 0, of[KINDS] = {0};
-    bool late = false;
+    Ends x = {.deadline = 2.0 * slow_machine(), .like = temp_path(a, "like")};
     Trial first = start(a, 60, AT_ONCE);
     double begin = clock_seconds();
-    mpi_expect(end(&first, AT_ONCE, &late), 0, first.err, "");
-    double length = clock_seconds() - begin;
-    rename(first.dir, like);
+    mpi_expect(end(&first, AT_ONCE), 0, first.err, "");
+    x.length = clock_seconds() - begin;
+    rename(first.dir, x.like);
     Rng r = {4711};
-    for (int i = 0; i < trials; i++) {
-        Arena *b = arena_new();
+    for (int i = 0; i < trials;) {
         Kind kind = i % 8 < 3 ? STOP : i % 8 < 6 ? KILL : i % 8 < 7 ? CTRL_C : ABSENT;
-        int rank = (int)rng_below(&r, RANKS);
-        Trial t = start(b, deadline, kind == ABSENT ? rank : AT_ONCE);
-        usleep((useconds_t)(0.9e3 * length * (double)rng_below(&r, 1000)));
-        late = over(&t);
-        begin = clock_seconds();
-        if (kind == STOP || kind == KILL) kill(t.pid[rank], kind == STOP ? SIGSTOP : SIGKILL);
-        if (kind == CTRL_C) kill(t.launcher, SIGINT);
-        int code = end(&t, kind == STOP ? rank : -1, &late);
-        double took = clock_seconds() - begin;
-        int files = whole(&t, like);
-        if (late || (code == 0 && kind != ABSENT)) after++;
-        else {
-            judge(&t, kind, rank, code);
-            worst = took > worst ? took : worst;
+        if (one_end(&x, &r, kind)) {
+            i++;
+            continue;
         }
-        if (code == 0) assert_true(files > 8);
-        of[kind]++;
-        arena_free(b);
+        x.length *= 0.9; /* how long a run takes depends on what else the machine does */
+        if (++x.missed > 3 * trials + 20) fail_msg("%d runs ended by themselves", x.missed);
     }
-    print_message("%d stopped, %d killed, %d Ctrl-C, %d absent; %d of them after the run had "
-                  "ended; the longest end took %.1f s, with --deadline %g\n",
-                  of[STOP], of[KILL], of[CTRL_C], of[ABSENT], after, worst, deadline);
-    assert_true(trials < 8 || after < trials / 2);
-    assert_true(worst <
-                deadline + 60 * slow_machine()); /* nothing hangs, however slow it is here */
+    print_message("%d stopped, %d killed, %d Ctrl-C, %d absent; %d more had ended by themselves; "
+                  "%d ended within --deadline %g and 2 s, the longest end took %.1f s; after %d "
+                  "the launcher itself hung\n",
+                  x.of[STOP], x.of[KILL], x.of[CTRL_C], x.of[ABSENT], x.missed, x.in_time,
+                  x.deadline, x.worst, x.hung);
+    assert_true(x.hung <= 1 + trials / 8);
+    /* nothing hangs, however slow it is here */
+    assert_true(x.worst < x.deadline + 60 * slow_machine());
     arena_free(a);
 }
 int main(void) {

@@ -21,8 +21,8 @@ static bool execute(Run *r) {
         weights_close(r->weights);
         return false;
     }
-    int threads = r->o->threads;
-    r->pool = pool_new(r->o->ranks ? ranks_threads(r->o->ranks, threads) : threads);
+    const Ranks *others = r->o->ranks && !ranks_first(r->o->ranks) ? r->o->ranks : NULL;
+    r->pool = pool_new(others ? ranks_threads(others, r->o->threads) : r->o->threads);
     r->dev = device_host((size_t)r->need.memory.large);
     bool ran, compared;
     r->eye = (WorkEye){.e = r->exec,

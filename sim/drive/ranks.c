@@ -84,7 +84,7 @@ bool ranks_engine_sums(const Ranks *r) { return r->o.engine_sums; }
 int64_t ranks_beside(const Ranks *r) { return r->beside; }
 Engine *ranks_engine(Ranks *r) { return r->engine; }
 int ranks_threads(const Ranks *r, int asked) {
-    if (asked || ranks_first(r)) return asked;
+    if (asked) return asked;
     long cores = sysconf(_SC_NPROCESSORS_ONLN), share = cores / (long)r->beside;
     return share > 1 ? (int)share : 1;
 }

@@ -29,8 +29,9 @@ bool ranks_engine_sums(const Ranks *r);
 /* Of the processes on this machine there are so many. */
 int64_t ranks_beside(const Ranks *r);
 struct Engine *ranks_engine(Ranks *r);
-/* Workers of this process, if `asked` (0: as many as there is room for) are asked for: rank 0
- * checks on all cores while the others sleep, which share them. */
+/* Workers of this process for its own steps, if `asked` (0: as many as there is room for) are asked
+ * for: the processes of a machine share its cores. (Rank 0 checks on all of them, while the others
+ * sleep.) */
 int ranks_threads(const Ranks *r, int asked);
 
 /* Once for every plan, whatever became of it: true if all processes are ready to run the same,

@@ -13,6 +13,7 @@ struct Real {
     WireOwn *wire;
     WireTold *told; /* rank 0; else NULL */
     Exec *own;
+    Pool *pool; /* rank 0: for its own steps, while the other processes make theirs */
     WalkInstance at;
 };
 
@@ -105,7 +106,8 @@ void real_begin(Run *r) {
     x->wire = wire_own_new(x->engine, r->program, ranks_engine_sums(x->ranks));
     if (ranks_first(x->ranks)) {
         x->told = wire_told_new(r->mesh->nranks);
-        x->own = exec_new(r->arena, r->program, r->plan->dtype, r->pool);
+        x->pool = pool_new(ranks_threads(x->ranks, r->o->threads));
+        x->own = exec_new(r->arena, r->program, r->plan->dtype, x->pool);
         x->own->host = r->exec->host;
         x->own->dev = r->exec->dev;
         x->own->full_arg = r->exec->full_arg;
@@ -137,7 +139,10 @@ void real_walked(Run *r, WalkEnd end) {
 void real_end(Run *r) {
     Real *x = r->real;
     if (!x) return;
-    if (x->own != r->exec) exec_free(x->own);
+    if (x->own != r->exec) {
+        exec_free(x->own);
+        pool_free(x->pool);
+    }
     r->exec->wire = x->own->wire = wire_virtual();
     wire_own_free(x->wire);
     wire_told_free(x->told);

@@ -128,6 +128,10 @@ static Layout random_layout(const Mesh *m, int nd) {
         if (below(10) < 6) layout_cut(&l, below(nd), order[i], below(3) ? CUT_CHUNK : CUT_ZIGZAG);
         else l.type[order[i]] = (uint8_t[]){TY_I, TY_R, TY_P}[below(3)];
     }
+    /* and of the block of a rank before, as on a ring */
+    for (int d = 0; d < nd; d++)
+        for (int k = 0; k < l.n[d]; k++)
+            if (!below(4)) l.e[d][k].shift = (uint8_t)below((int)m->axis[l.e[d][k].axis].size);
     return l;
 }
 /* A one-tensor world: enough of a program for the executor. */

@@ -1679,9 +1679,9 @@ static void rings_end_right(void **state) {
                     for (int r = 0; r < n; r++)
                         want[c] = max ? fmax(want[c], x[c * n + r]) : want[c] + x[c * n + r];
                 int steps = ring_steps(kind, n);
-                assert_int_equal(steps, kind == RING_SLICE    ? 1
-                                        : kind == RING_REDUCE ? 2 * (n - 1)
-                                                              : n - 1);
+                assert_int_equal(steps, kind == RING_SLICE || kind == RING_SHIFT ? 1
+                                        : kind == RING_REDUCE                    ? 2 * (n - 1)
+                                                                                 : n - 1);
                 for (int t = 0; t <= steps; t++) {
                     Ring g;
                     int sends = 0, fresh = 0;
@@ -1691,18 +1691,22 @@ static void rings_end_right(void **state) {
                             const RingCell *k = &g.cell[c][r];
                             sends += k->sends, fresh += k->fresh;
                             if (t < steps || (kind == RING_SCATTER && c != r)) continue;
-                            if (kind == RING_SLICE && c != r) continue;
+                            if ((kind == RING_SLICE || kind == RING_SHIFT) && c != r) {
+                                assert_true(kind == RING_SLICE || !k->held);
+                                continue;
+                            }
                             assert_true(k->done);
                             double right = kind == RING_GATHER     ? x[c]
                                            : kind == RING_EXCHANGE ? x[r * n + c]
                                            : kind == RING_SLICE    ? x[c * n + r]
+                                           : kind == RING_SHIFT    ? x[c * n + (c + n - 1) % n]
                                                                    : want[c];
                             assert_true(k->value == right);
                             if (kind == RING_SCATTER || kind == RING_REDUCE)
                                 assert_int_equal(k->terms, n);
                         }
                     bool odd = kind == RING_EXCHANGE && n % 2;
-                    if (kind < RING_SLICE && !odd) {
+                    if (kind != RING_SLICE && !odd) {
                         /* all ranks send one chunk; in a round-robin two may rest, in a ring none
                          */
                         assert_int_equal(sends, t < steps ? n : 0);

@@ -46,6 +46,15 @@ static const struct {
      "  num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 12, head_dim: 4}, " PARTS "}\n"
      "data: {batch: 2, sequence: 16, dtype: %s}\nmesh: {cp: 2, tp: 2}\n" TITAN
      "pass: backward\ncontext_parallel: {mode: all_gather, order: zigzag}\n"},
+    {"a ring whose parts read the final result",
+     "model: {config: {hidden_size: 16, intermediate_size: 24, num_hidden_layers: 1,\n"
+     "  num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 12, head_dim: 4}, " PARTS "}\n"
+     "data: {batch: 2, sequence: 16, dtype: %s}\nmesh: {cp: 2, tp: 2}\n" TITAN
+     "pass: backward\ncontext_parallel: {mode: ring, order: zigzag}\n"},
+    {"a ring whose parts read their own",
+     "model: {kind: attention, heads: 4, kv_heads: 2, head_dim: 4}\n"
+     "data: {batch: 2, sequence: 12, dtype: %s}\nmesh: {cp: 3}\n"
+     "pass: backward\ncontext_parallel: {mode: ring, backward: chain, keep_kv: false}\n"},
     {"latent attention, q of low rank",
      "model: {preset: deepseek-v3, layers: 1, " PARTS
      ", config: {hidden_size: 12, vocab_size: 11,\n"
@@ -401,6 +410,7 @@ static const struct {
     const char *name;
     int operand; /* -1: forward */
     double most;
+    /* clang-format off */
 } widest[] = {
     {"einsum", 0, 1.6e+02},  {"einsum", 1, 1.2e+02},  {"einsum", -1, 3.6e+04},
     {"add", 0, 9},           {"add", 1, 45},          {"add", -1, 9},
@@ -420,7 +430,11 @@ static const struct {
     {"share", -1, 60},       {"sigmoid", 0, 200},     {"sigmoid", -1, 40},
     {"softmax", 0, 260},     {"softmax", -1, 16},     {"normalise", 0, 60},
     {"normalise", -1, 12},   {"logsumexp", 0, 8},     {"logsumexp", -1, 12},
+    {"attention_part", 0, 60},    {"attention_part", 1, 400},   {"attention_part", 2, 180},
+    {"attention_part", -1, 90},   {"attention_merge", 0, 3600}, {"attention_merge", 1, 3600},
+    {"attention_merge", -1, 300}, {"attention_join", -1, 300},
 };
+/* clang-format on */
 static double known_bound(const char *name, int operand) {
     for (size_t i = 0; i < sizeof widest / sizeof *widest; i++)
         if (!strcmp(widest[i].name, name) && widest[i].operand == operand) return widest[i].most;

@@ -9,7 +9,7 @@ static int wrap(int i, int n) { return (i % n + n) % n; }
 int ring_steps(RingKind kind, int n) {
     static const int rounds[RING_KINDS] = {
         [RING_GATHER] = 1, [RING_SCATTER] = 1, [RING_REDUCE] = 2, [RING_EXCHANGE] = 1};
-    return kind == RING_SLICE ? n > 1 : rounds[kind] * (n - 1);
+    return kind == RING_SLICE || kind == RING_SHIFT ? n > 1 : rounds[kind] * (n - 1);
 }
 
 /* What rank `rank` has of chunk number i of the page at the start. */
@@ -97,6 +97,17 @@ static RingCell sliced(const RingStory *s, int i, int rank, int t) {
                       .terms = 1};
 }
 
+/* Row i is the block that comes to rank i. */
+static RingCell hopped(const RingStory *s, int i, int rank, int t) {
+    int to = s->shown[i], from = wrap(to + (s->back ? 1 : -1), s->n);
+    RingCell c = {.held = rank == (t ? to : from), .first = from, .to = to, .terms = 1};
+    c.value = number(s, i, from);
+    c.done = c.held;
+    c.fresh = t && c.held;
+    c.sends = !t && c.held;
+    return c;
+}
+
 void ring_frame(Ring *r, const RingStory *s, int step) {
     memset(r, 0, sizeof *r);
     r->step = step;
@@ -110,6 +121,7 @@ void ring_frame(Ring *r, const RingStory *s, int step) {
             if (s->kind == RING_SCATTER) *c = summed(s, i, rank, step);
             if (s->kind == RING_REDUCE) *c = reduced(s, i, rank, step);
             if (s->kind == RING_EXCHANGE) *c = exchanged(s, i, rank, step);
+            if (s->kind == RING_SHIFT) *c = hopped(s, i, rank, step);
             if (s->kind == RING_SLICE) *c = sliced(s, i, rank, step);
         }
 }

@@ -8,13 +8,14 @@
 #include <stdint.h>
 
 enum { RING_MAX = 8 };
-/* all-gather, reduce-scatter, all-reduce = both, all-to-all, local slice */
+/* all-gather, reduce-scatter, all-reduce = both, all-to-all, local slice, a hop round a ring */
 typedef enum {
     RING_GATHER,
     RING_SCATTER,
     RING_REDUCE,
     RING_EXCHANGE,
     RING_SLICE,
+    RING_SHIFT, /* every rank's whole block goes to the next: one hop */
     RING_KINDS
 } RingKind;
 
@@ -34,7 +35,8 @@ typedef struct {
 typedef struct {
     RingKind kind;
     int n, n_shown, shown[RING_MAX];
-    bool max; /* the largest instead of the sum */
+    bool max;  /* the largest instead of the sum */
+    bool back; /* a hop to the rank before, instead of the next */
     const double *before;
 } RingStory;
 /* cell[shown chunk][shown rank]; of an exchange, cell[place][rank]: place j holds what is meant for
@@ -44,7 +46,7 @@ typedef struct {
     RingCell cell[RING_MAX][RING_MAX];
 } Ring;
 
-/* Steps of the whole: n-1, of an all-reduce 2(n-1), of a slice 1. */
+/* Steps of the whole: n-1, of an all-reduce 2(n-1), of a slice or a hop 1. */
 int ring_steps(RingKind kind, int n);
 /* What the ranks hold after so many steps. */
 void ring_frame(Ring *r, const RingStory *s, int step);

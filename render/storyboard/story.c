@@ -9,11 +9,9 @@
 static const struct {
     const char *op;
     RingKind kind;
-} kinds[] = {{"all_gather", RING_GATHER},
-             {"reduce_scatter", RING_SCATTER},
-             {"all_reduce", RING_REDUCE},
-             {"all_to_all", RING_EXCHANGE},
-             {"slice", RING_SLICE}};
+} kinds[] = {{"all_gather", RING_GATHER}, {"reduce_scatter", RING_SCATTER},
+             {"all_reduce", RING_REDUCE}, {"all_to_all", RING_EXCHANGE},
+             {"shift", RING_SHIFT},       {"slice", RING_SLICE}};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 static bool kind_of(const char *op, RingKind *k) {
@@ -134,6 +132,10 @@ static void choose_ranks(Story *s) {
     }
     s->sample = find_sample(s, group);
     r->before = s->sample ? s->sample->before : NULL;
+    /* of whose block the last is made tells the way; without a run gradients go home */
+    const double *last = r->before ? r->before + (int64_t)(r->n_shown - 1) * r->n : NULL;
+    r->back = last ? isfinite(last[0]) && r->n > 2 && !isfinite(last[r->n - 2])
+                   : s->coll && subject_is_gradient(s->coll->subject) && r->n > 2;
 }
 bool story_skipped(const Story *s) { return s->coll && wrong_skipped(s->coll); }
 static void make_frames(Story *s) {
@@ -226,7 +228,9 @@ const char *story_terms(const Story *s, const RingCell *c, bool shorter) {
         str_addf(&t, "%s%lld", i ? "+" : "", (long long)id(s, c->first + i));
     return t.s;
 }
-static bool is_ring(const Story *s) { return s->ring.kind <= RING_REDUCE; }
+static bool is_ring(const Story *s) {
+    return s->ring.kind <= RING_REDUCE || s->ring.kind == RING_SHIFT;
+}
 
 const char *story_headline(const Story *s) {
     const CollWord *w = coll_word(s->op);
@@ -263,6 +267,11 @@ const char *story_text(const Story *s) {
                      "rank r: the table is transposed. The steps are drawn as one."
                    : "Place r of a rank holds what is meant for rank r, afterwards what came from "
                      "rank r: the table is transposed. In every step the ranks swap in pairs.";
+    case RING_SHIFT:
+        return s->ring.back ? "All ranks send what they hold to the rank before, at the same time: "
+                              "one hop of a ring."
+                            : "All ranks send what they hold to the next rank, at the same time: "
+                              "one hop of a ring.";
     default: return "Every rank has all chunks and keeps its own: nothing is sent, nobody waits.";
     }
 }
@@ -278,6 +287,8 @@ const char *story_sent(const Story *s, const Ring *f) {
     if (f->step == 0)
         return s->ring.kind == RING_GATHER ? "each rank: one chunk, M/n" : "each rank: all of M";
     if (s->ring.kind == RING_SLICE) return "sent nothing";
+    if (s->ring.kind == RING_SHIFT)
+        return arena_printf(s->a, "sent M = %s", bytes_text(s->sent, s->a));
     int a = f->step, b = s->ring.n;
     for (int d = 2; d <= b; d++)
         while (a % d == 0 && b % d == 0) a /= d, b /= d;
@@ -321,7 +332,9 @@ static const char *numbers_words(const Story *s) {
     return arena_printf(s->a, "%s.", t.s);
 }
 const char *story_plan(const Story *s) {
-    const char *steps = s->ring.kind == RING_REDUCE ? "2(n−1)" : "n−1";
+    const char *steps = s->ring.kind == RING_REDUCE  ? "2(n−1)"
+                        : s->ring.kind == RING_SHIFT ? "a hop"
+                                                     : "n−1";
     Str t = str_new(s->a);
     str_addf(&t, "In this plan: step %d, %s over %s", s->step, s->value ? s->value : "a value",
              s->axis);

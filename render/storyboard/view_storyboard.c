@@ -78,22 +78,29 @@ static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double
                    (TextLook){ALIGN_MIDDLE, small_size, REGULAR, ink}, small);
 }
 
+static double table_width(const RingPen *p) { return column(p, p->n - 1) + p->cell; }
 /* A chunk's way to the next rank: a short arrow over the border; from the last rank out at the
  * right and in at the left. Where ranks are left out between two columns it ends between them. */
 static void draw_send(RingPen *p, double x0, int chunk, int k, double y) {
     double at = y + chunk * p->high + 8, reach = p->cell > 50 ? 12 : 10;
     double edge = x0 + column(p, k) + p->cell;
+    bool back = p->t.ring.back;
+    int last = back ? 0 : p->n - 1; /* from there it wraps */
+    double left = x0 + column(p, k), end = x0 + table_width(p);
     Pt go[2] = {{edge - reach, at}, {edge + reach, at}},
        in[2] = {{x0 - reach, at}, {x0 + reach, at}};
+    if (back) {
+        go[0].x = left + reach, go[1].x = left - reach;
+        in[0].x = end + reach, in[1].x = end - reach;
+    }
     scene_arrow(p->s, go, 2, (ArrowLook){ROLE_COLL_LINE, 2.2, false, false}, -1);
-    if (k == p->n - 1) scene_arrow(p->s, in, 2, (ArrowLook){ROLE_COLL_LINE, 2.2, false, false}, -1);
+    if (k == last) scene_arrow(p->s, in, 2, (ArrowLook){ROLE_COLL_LINE, 2.2, false, false}, -1);
 }
 
 /* ---- a frame ---- */
 
 /* Frames in one line share the names of chunks at its left; arrows reach out at both sides of a
  * frame. */
-static double table_width(const RingPen *p) { return column(p, p->n - 1) + p->cell; }
 static double frame_width(const RingPen *p) { return table_width(p) + p->gap; }
 static double line_width(const RingPen *p, int n) {
     return p->label + n * frame_width(p) - p->gap + 14;

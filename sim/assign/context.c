@@ -32,6 +32,14 @@ AxisList context_heads(const Mesh *m, const Plan *p) {
     return out;
 }
 
+int context_ring(const Mesh *m, const Plan *p) {
+    AxisList ring = {0};
+    bool usp = p->context_parallel.ring != NULL;
+    bool plain = p->context_parallel.mode && !strcmp(p->context_parallel.mode, "ring");
+    if (usp || plain) context_ordered(m, p, &ring);
+    return ring.n == 1 ? ring.a[0] : -1;
+}
+
 /* KV heads that a rank has before attention: what the style of k's projection leaves of them. */
 static int64_t kv_heads(const Assign *a) {
     const Graph *g = &a->model->g;

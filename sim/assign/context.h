@@ -11,6 +11,8 @@ bool context_axes(const Mesh *m, const Plan *p, AxisList *out);
 bool context_ordered(const Mesh *m, const Plan *p, AxisList *out);
 /* The axes that cut heads inside attention (ulysses, usp), outermost first. */
 AxisList context_heads(const Mesh *m, const Plan *p);
+/* The axis round which keys and values travel (ring, usp); -1: none. */
+int context_ring(const Mesh *m, const Plan *p);
 /* Splits the one axis that shall cut heads where there are fewer KV heads than ranks: one part cuts
  * KV heads, the other the query heads of each. `mesh` changes and true: axes are renumbered. False:
  * nothing to split, or a diagnostic in a->d. */

@@ -74,8 +74,6 @@ static bool supported(Run *r) {
          "data_parallel: reduce: avg (the loss is the mean over all tokens: its gradients are "
          "sums)"},
         {kwargs.file != NULL, kwargs, "kwargs"},
-        {!strcmp(p->context_parallel.mode, "ring") || !strcmp(p->context_parallel.mode, "usp"),
-         p->context_parallel.mode_loc, "context_parallel: ring and usp"},
         {p->pass == PASS_TRAIN && p->optimizer.steps < 1, p->pass_loc, "optimizer steps below 1"},
         {p->microbatches > 1 && p->pass == PASS_FORWARD, p->batch_loc,
          "microbatches of a forward pass (there is nothing to add up)"},
@@ -100,6 +98,7 @@ static bool middle(Run *r) {
     int before = diags_errors(r->d);
     r->program = lower(r->arena, r->assign);
     program_groups(r->program, &r->model->g);
+    program_blocks(r->program, &r->model->g);
     if (r->plan->pass != PASS_FORWARD && r->program->loss >= 0) adjoint_program(r->program);
     if (r->plan->pass == PASS_TRAIN && r->program->loss >= 0) lower_optimizer(r->program);
     if (diags_errors(r->d) > before) return false;

@@ -44,9 +44,9 @@ static void add_length(Lengths *x, int64_t v) {
     if (x->n >= MAX_LENGTHS) x->n = -1;
     if (x->n >= 0) x->v[x->n++] = v;
 }
-/* Contiguous and striped pieces never grow with the coordinate: where two are equal, all between
- * them are. */
-static bool falling(const Entry *e) { return e->how != CUT_ZIGZAG; }
+/* Contiguous and striped pieces of one's own never grow with the coordinate: where two are equal,
+ * all between them are. */
+static bool falling(const Entry *e) { return e->how != CUT_ZIGZAG && !e->shift; }
 /* The first coordinate after c whose piece of N has another length, or the size of the axis. */
 static int64_t next_length(const Mesh *m, const Entry *e, int64_t N, int64_t c) {
     int64_t size = m->axis[e->axis].size, same = c, other = size, here = layout_piece(m, e, N, c);

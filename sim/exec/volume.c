@@ -14,7 +14,7 @@ static void group_max(const Pieces *x, const Layout *l, int64_t rank, int64_t *o
         bool chunks = true;
         for (int d = 0; d < l->ndim; d++)
             for (int k = 0; k < l->n[d]; k++)
-                chunks &= l->e[d][k].how == CUT_CHUNK && !l->e[d][k].ghost;
+                chunks &= l->e[d][k].how == CUT_CHUNK && !l->e[d][k].ghost && !l->e[d][k].shift;
         if (chunks) break;
     }
 }

@@ -5,6 +5,7 @@
 #include "kernel/attention.h"
 #include "kernel/gemm.h"
 #include "kernel/isa.h"
+#include <math.h>
 #include <string.h>
 
 /* Rows of scores per product. ROWS_BWD is part of the order of summation over queries; the others

@@ -36,4 +36,27 @@ ATTN_DECL(f64, double);
                            int64_t gv_s, const AttentionMask *mask, double scale, int accumulate)
 ATTN_BWD_DECL(f32, float);
 ATTN_BWD_DECL(f64, double);
+/* Attention over some of the keys, to be merged with that over others (lse: the log of the sum of
+ * exp(scale q.k)). Rows of `o` have dv + 1 elements: the result normalised over these keys, and
+ * their lse; of a query that sees none of them zeros and ATTENTION_NONE, which is no infinity and
+ * weighs nothing. Otherwise as attention_. */
+#define ATTENTION_NONE (-0x1p100) /* the same in both types */
+#define ATTN_PART_DECL(R, T)                                                                       \
+    void attention_part_##R(int64_t nt, int64_t ns, int64_t d, int64_t dv, const T *q,             \
+                            int64_t q_t, const T *k, int64_t k_s, const T *v, int64_t v_s, T *o,   \
+                            int64_t o_t, const AttentionMask *mask, double scale)
+ATTN_PART_DECL(f32, float);
+ATTN_PART_DECL(f64, double);
+/* Its backward: rows of d_o, and of `o` (at o + t*o_t: a result and its lse, of these keys or of
+ * all), have dv + 1 elements. Probabilities are exp(scale q.k - lse): with the result over all keys
+ * that is the whole's gradient through these keys (FlashAttention's backward, arXiv 2205.14135).
+ * Otherwise as attention_bwd_. */
+#define ATTN_PART_BWD_DECL(R, T)                                                                   \
+    void attention_part_bwd_##R(int64_t nt, int64_t ns, int64_t d, int64_t dv, const T *q,         \
+                                int64_t q_t, const T *k, int64_t k_s, const T *v, int64_t v_s,     \
+                                const T *d_o, int64_t do_t, const T *o, int64_t o_t, T *gq,        \
+                                int64_t gq_t, T *gk, int64_t gk_s, T *gv, int64_t gv_s,            \
+                                const AttentionMask *mask, double scale, int accumulate)
+ATTN_PART_BWD_DECL(f32, float);
+ATTN_PART_BWD_DECL(f64, double);
 #endif

@@ -161,11 +161,11 @@ IndexList layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64
     for (int i = 0; i < l->n[dim]; i++) {
         const Entry *e = &l->e[dim][i];
         int64_t size = m->axis[e->axis].size, k = e->ghost ? size : 1;
+        int64_t own = layout_owner(m, e, mesh_coord(m, rank, e->axis));
         Runs *next = base_malloc(base_mul((size_t)(np * k), sizeof *next));
         for (int p = 0; p < np; p++) {
             for (int64_t c = 0; c < k; c++)
-                next[p * k + c] =
-                    runs_cut(&piece[p], size, e->ghost ? c : mesh_coord(m, rank, e->axis), e->how);
+                next[p * k + c] = runs_cut(&piece[p], size, e->ghost ? c : own, e->how);
             free(piece[p].r);
         }
         free(piece);
@@ -201,7 +201,7 @@ static int64_t cut_length(int64_t N, int64_t n, int64_t c, int how) {
 }
 
 int64_t layout_piece(const Mesh *m, const Entry *e, int64_t N, int64_t c) {
-    return cut_length(N, m->axis[e->axis].size, c, e->how);
+    return cut_length(N, m->axis[e->axis].size, layout_owner(m, e, c), e->how);
 }
 
 int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank) {
@@ -216,7 +216,7 @@ int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int6
     }
     for (int i = 0; i < l->n[dim]; i++) {
         const Entry *e = &l->e[dim][i];
-        N = cut_length(N, m->axis[e->axis].size, mesh_coord(m, rank, e->axis), e->how);
+        N = layout_piece(m, e, N, mesh_coord(m, rank, e->axis));
     }
     return N;
 }
@@ -247,6 +247,7 @@ const char *layout_text(const Mesh *m, const Layout *l, const char *letters, Are
             const Entry *e = &l->e[d][i];
             str_addf(&s, "%s%s%s%s", i ? "/" : "", e->ghost ? "^" : "", m->axis[e->axis].name,
                      how[e->how]);
+            if (e->shift) str_addf(&s, "+%d", e->shift);
         }
     }
     str_add(&s, "]");

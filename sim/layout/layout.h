@@ -15,6 +15,7 @@ typedef struct {
     uint8_t axis;
     uint8_t how;   /* CutHow */
     uint8_t ghost; /* the dim is cut here, but this rank holds all the pieces */
+    uint8_t shift; /* the rank holds the piece of the one so many places before (a ring's hops) */
 } Entry;
 
 typedef enum { TY_V = 0, TY_I, TY_R, TY_P, TY_M } AxisType;
@@ -46,6 +47,11 @@ uint64_t layout_hash(const Layout *l);
  * adjoint is the op's business. */
 Layout layout_dual(const Layout *l);
 
+/* Whose piece coordinate c of the entry's axis holds: its own, or that of a place before. */
+static inline int64_t layout_owner(const Mesh *m, const Entry *e, int64_t c) {
+    int64_t n = m->axis[e->axis].size;
+    return e->shift ? (c + n - e->shift % n) % n : c;
+}
 /* Length of what coordinate c of the entry's axis holds of a list of N (ghosts apart). */
 int64_t layout_piece(const Mesh *m, const Entry *e, int64_t N, int64_t c);
 /* Local size of a dim of global size N on `rank` (for LIST: N = the local flattened size). */

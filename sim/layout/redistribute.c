@@ -20,6 +20,7 @@ static const struct {
     [MOVE_ALL_REDUCE] = {"all_reduce", FROM_TERMS, false, SENDS_BOTH},
     [MOVE_ALL_REDUCE_MAX] = {"all_reduce", FROM_TERMS, false, SENDS_BOTH},
     [MOVE_ALL_TO_ALL] = {"all_to_all", FROM_BLOCKS, true, SENDS_PIECES},
+    [MOVE_SHIFT] = {"shift", FROM_BLOCKS, true, SENDS_PIECES},
 };
 MoveSource move_source(MoveKind k) {
     assert(k < MOVE_KINDS);
@@ -42,6 +43,19 @@ const char *move_name(MoveKind k) {
     return kinds[k].name;
 }
 
+/* The entry by which the axis cuts a dim, or NULL. */
+static const Entry *cut_by(const Layout *l, int axis) {
+    int d = layout_where(l, axis);
+    for (int i = 0; d >= 0 && i < l->n[d]; i++)
+        if (l->e[d][i].axis == axis && !l->e[d][i].ghost) return &l->e[d][i];
+    return NULL;
+}
+/* Do both cut the same dim the same way, of other ranks' pieces? */
+static bool shifted(const Layout *f, const Layout *t, int axis) {
+    const Entry *a = cut_by(f, axis), *b = cut_by(t, axis);
+    return layout_where(f, axis) == layout_where(t, axis) && a->how == b->how &&
+           a->shift != b->shift;
+}
 MoveKind move_kind(const Layout *f, const Layout *t, int axis) {
     assert(f->ndim == t->ndim && axis >= 0 && axis < MESH_MAX_AXES);
     static const uint8_t none = MOVE_KINDS;
@@ -54,6 +68,7 @@ MoveKind move_kind(const Layout *f, const Layout *t, int axis) {
         {MOVE_KINDS, MOVE_ALL_REDUCE_MAX, MOVE_ALL_REDUCE_MAX, MOVE_KINDS, MOVE_KINDS},
     };
     uint8_t k = table[f->type[axis]][t->type[axis]];
+    if (k == MOVE_ALL_TO_ALL && shifted(f, t, axis)) return MOVE_SHIFT;
     return k == none ? MOVE_KINDS : (MoveKind)k;
 }
 
@@ -119,7 +134,8 @@ static bool step_i_to_r(Planner *p) {
     if (A.n) emit(p, &next, &A);
     return A.n;
 }
-/* 1b: same axis, same place, other cut (chunk <-> zigzag): an all-to-all inside the dim. */
+/* 1b: same axis, same place, other cut (chunk <-> zigzag): an all-to-all inside the dim. Round a
+ * ring it is one hop at a time, so that the copies on the way are values too. */
 static bool step_recut(Planner *p) {
     for (int d = 0; d <= p->cur.ndim; d++) {
         int n = p->cur.n[d];
@@ -127,7 +143,10 @@ static bool step_recut(Planner *p) {
         const Entry *c = &p->cur.e[d][n - 1], *t = &p->to->e[d][n - 1];
         if (entry_eq(c, t) || c->axis != t->axis || c->ghost || t->ghost) continue;
         Layout next = p->cur;
-        set_dim(&next, d, p->to->e[d], n);
+        Entry hop = *c;
+        hop.shift = (uint8_t)(c->shift < t->shift ? c->shift + 1 : c->shift - 1);
+        if (c->how == t->how) next.e[d][n - 1] = hop;
+        else set_dim(&next, d, p->to->e[d], n);
         AxisList A = one_axis(c->axis);
         emit(p, &next, &A);
         return true;

@@ -16,6 +16,7 @@ typedef enum {
     MOVE_ALL_REDUCE,
     MOVE_ALL_REDUCE_MAX,
     MOVE_ALL_TO_ALL,
+    MOVE_SHIFT, /* the same cut, a place further round: every rank sends its block to the next */
     MOVE_KINDS
 } MoveKind;
 /* What a rank's block is made from: its own block alone, the blocks of its group side by side, or

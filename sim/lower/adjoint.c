@@ -15,6 +15,9 @@ typedef struct {
     const int *unit; /* per tensor: the layer whose parameters are gathered together; NULL: each by
                         itself */
     bool whole_unit; /* the others of a unit are being gathered */
+    bool rehop;      /* what came by on a ring is not kept: it comes back the way it went */
+    bool onward; /* `rfa`: it comes by again in the forward direction, and gradients go on with it
+                  */
 } Adj;
 
 static Val *cot_val(Adj *a, const Val *of) {
@@ -76,6 +79,15 @@ static bool gathers(const Program *p, const Step *s) {
     return s->kind == ST_MOVE && s->move.kind == MOVE_ALL_GATHER &&
            mesh_size(p->mesh, &s->move.axes) > 1;
 }
+/* The copy of v one hop further round the ring, of the forward pass; -1: it went no further. */
+static int next_hop(const Program *p, int v) {
+    for (int i = p->val[v].step + 1; i < p->n_forward; i++)
+        if (p->step[i].kind == ST_MOVE && p->step[i].move.kind == MOVE_SHIFT &&
+            p->step[i].in[0] == v)
+            return p->step[i].out;
+    return -1;
+}
+static bool is_hop(const Step *s) { return s->kind == ST_MOVE && s->move.kind == MOVE_SHIFT; }
 /* Is the value used by a node outside the layer that makes it? Such values stay. */
 static bool leaves_layer(const Program *p, int tensor) {
     const Graph *g = p->graph;
@@ -92,6 +104,8 @@ static bool dropped(const Adj *a, int v) {
     if (x->step < 0) return false;
     const Step *s = &p->step[x->step];
     if (x->list == v) return false; /* a list is small, and what rows there are must not change */
+    if (is_hop(s) && a->onward) return true;
+    if (is_hop(s) && a->rehop) return next_hop(p, v) >= 0; /* the last is there */
     /* what is made of it goes with it */
     if (s->kind == ST_MOVE && dropped(a, s->in[0])) return true;
     if (x->kind == KIND_PARAM) return a->reshard && gathers(p, s);
@@ -119,10 +133,25 @@ static void unit_again(Adj *a, const Step *fwd) {
     }
     a->whole_unit = false;
 }
+/* A copy that came by on a ring, from the one that came after it. */
+static int hop_back(Adj *a, int v) {
+    Program *p = a->p;
+    int from = make_again(a, next_hop(p, v)), made = program_add_val(p, &p->val[v])->id;
+    Step fwd = p->step[p->val[v].step];
+    a->again[v] = made;
+    Step *s = program_add_step(p, &fwd, made);
+    s->pass = PHASE_BACKWARD;
+    s->recompute = true;
+    s->in[0] = from;
+    s->move.from = p->val[from].L;
+    s->why = "ring: not kept after the forward pass, goes back the way it came";
+    return made;
+}
 static int make_again(Adj *a, int v) {
     Program *p = a->p;
     if (!dropped(a, v)) return v;
     if (a->again[v] >= 0) return a->again[v];
+    if (is_hop(&p->step[p->val[v].step]) && !a->onward && a->rehop) return hop_back(a, v);
     Step fwd = p->step[p->val[v].step];
     int in[RULE_MAX_IN + 2] = {0};
     for (int i = 0; i < fwd.nin; i++) in[i] = fwd.in[i] >= 0 ? make_again(a, fwd.in[i]) : -1;
@@ -178,7 +207,8 @@ static void op_adjoint(Adj *a, const Step *f, int g, Phase pass) {
         p->val[o].parts = part;
         p->val[o].n_parts = 1;
         uint32_t saved = op_saved(n->op, n->nin, i);
-        int in[RULE_MAX_IN] = {0}, fout = n->op->adj_reads_output ? make_again(a, fwd.out) : -1;
+        int result = n->final ? p->first[n->final - 1] : fwd.out;
+        int in[RULE_MAX_IN] = {0}, fout = n->op->adj_reads_output ? make_again(a, result) : -1;
         for (int j = 0; j < n->nin; j++) in[j] = saved >> j & 1 ? make_again(a, fwd.in[j]) : -1;
         Step *s = step(a, ST_ADJOINT, pass_of(&p->val[fwd.in[i]], pass), o);
         s->node = n->id;
@@ -195,6 +225,39 @@ static void op_adjoint(Adj *a, const Step *f, int g, Phase pass) {
     }
 }
 
+/* The gradient of one copy on a ring, moved to where another copy lies. */
+static int hop_on(Adj *a, int cot, int to, const Step *hop, Phase pass) {
+    Program *p = a->p;
+    int o = cot_val(a, &p->val[to])->id;
+    Step like = *hop;
+    p->val[o].parts = p->val[cot].parts;
+    p->val[o].n_parts = p->val[cot].n_parts;
+    Step *s = program_add_step(p, &like, o);
+    s->pass = pass;
+    s->in[0] = cot;
+    s->move.from = p->val[cot].L;
+    s->move.to = p->val[o].L;
+    s->why = "ring: the gradient goes on round with the keys, and one hop further home";
+    return o;
+}
+/* The sum of a value's cotangents, with those of its copies on a ring: each copy's hop gives it
+ * back, or under `rfa` the sum goes on round from copy to copy and comes home after as many hops as
+ * there are ranks. */
+static int total_round(Adj *a, int val, Phase pass) {
+    const Program *p = a->p;
+    int sum = total(a, val, pass), next = a->onward && sum >= 0 ? next_hop(p, val) : -1;
+    if (next < 0) return sum;
+    const Step hop = p->step[p->val[next].step];
+    for (int u = next; u >= 0; u = next_hop(p, u)) {
+        give(a, u, hop_on(a, sum, u, &hop, pass));
+        sum = total(a, u, pass);
+    }
+    sum = hop_on(a, sum, val, &hop, pass);
+    a->head[val] = sum;
+    a->next[sum] = -1;
+    return sum;
+}
+
 void adjoint_program(Program *p) {
     /* at most: a cotangent per use, plus a sum per extra use */
     int uses = 2;
@@ -209,6 +272,8 @@ void adjoint_program(Program *p) {
         a.unit = unit_layers(p);
     a.regather = !plan->save_gathered;
     a.recompute = plan->recompute && !strcmp(plan->recompute, "block");
+    a.rehop = !plan->context_parallel.keep_kv;
+    a.onward = plan->context_parallel.rfa;
     a.again = ARENA_ARRAY(p->arena, int, a.cap);
     for (int i = 0; i < a.cap; i++) a.again[i] = -1;
     static const Part seed_part = {-1, 0};
@@ -222,12 +287,13 @@ void adjoint_program(Program *p) {
         Phase pass = p->step[i].pass == PHASE_LOSS ? PHASE_LOSS : PHASE_BACKWARD;
         int out = p->step[i].out;
         if (!p->val[out].diff) continue;
-        int g = total(&a, out, pass);
+        if (is_hop(&p->step[i]) && a.onward) continue;
+        int g = total_round(&a, out, pass);
         if (g < 0) continue;
         if (p->step[i].kind == ST_OP) op_adjoint(&a, &p->step[i], g, pass);
         else move_adjoint(&a, &p->step[i], g, pass);
     }
     for (int t = 0; t < p->graph->nt; t++)
         if (p->graph->t[t].kind != KIND_ACTIVATION && p->graph->t[t].diff)
-            p->grad[t] = total(&a, p->first[t], PHASE_GRADIENTS);
+            p->grad[t] = total_round(&a, p->first[t], PHASE_GRADIENTS);
 }

@@ -82,3 +82,34 @@ void context_leave(Lower *l, const GNode *n, Phase pass) {
                 .pass = pass};
     p->env[n->out] = moves_to(l, p->env[n->out], &want, &r);
 }
+
+/* ---- blocks ---- */
+/* [S]: of each position the place in the ring of those that hold it, of a value that lies so. In
+ * the program's arena. */
+static const int32_t *blocks_of(const Program *p, const GTensor *t, const Layout *L, int ring) {
+    int d = dim_of_role(t, DIM_SEQUENCE);
+    int32_t *block = ARENA_ARRAY(p->arena, int32_t, t->size[d] + 1);
+    AxisList cut = layout_dim_axes(L, d);
+    Arena *tmp = arena_new();
+    for (int64_t i = 0; i < mesh_size(p->mesh, &cut); i++) {
+        int64_t rank = mesh_member(p->mesh, &cut, 0, i);
+        IndexList x = layout_index(p->mesh, L, d, t->size[d], rank, tmp);
+        for (int64_t k = 0; k < x.n; k++) block[x.at[k]] = (int32_t)mesh_coord(p->mesh, rank, ring);
+    }
+    arena_free(tmp);
+    return block;
+}
+void program_blocks(Program *p, Graph *g) {
+    int ring = context_ring(p->mesh, p->assign->plan);
+    const int32_t *known = NULL;
+    const Layout *of = NULL;
+    for (int i = 0; i < p->n_forward && ring >= 0; i++) {
+        const Step *s = &p->step[i];
+        GNode *n = s->kind == ST_OP ? &g->node[s->node] : NULL;
+        if (!n || !n->rule.tied) continue;
+        const Val *q = &p->val[s->in[0]]; /* queries stay where they are */
+        if (!of || !layout_eq(of, &q->L)) known = blocks_of(p, &g->t[q->tensor], &q->L, ring);
+        of = &q->L;
+        n->at.block = known;
+    }
+}

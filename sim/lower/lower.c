@@ -3,6 +3,7 @@
  * (boundary.c). No module and no style is known by name here. Refuses to derive the backward
  * program (adjoint.c), and to say whether what it made is right (verify.c). */
 #include "lower/boundary.h"
+#include "assign/context.h"
 #include "lower/context.h"
 #include "lower/dispatch.h"
 #include "lower/strategy.h"
@@ -256,6 +257,7 @@ static void open_lower(Lower *l, Program *p, const Assign *a) {
                  .arena = p->arena,
                  .d = a->d,
                  .declared = a->plan->trust_declared,
+                 .ring = context_ring(a->mesh, a->plan),
                  .backward = a->plan->pass != PASS_FORWARD && g->loss >= 0};
     l->scope = ARENA_ARRAY(p->arena, int, 4 * g->nm + 4);
     l->declared_p = ARENA_ARRAY(p->arena, bool, g->nt + 1);

@@ -18,6 +18,7 @@ typedef struct Lower {
     int *scope;       /* per module and input: Val after the module's declared input, or -1 */
     bool *declared_p; /* per Val id slot: pending by declaration (output: partial, local) */
     bool declared;    /* trust: declared */
+    int ring;         /* the axis round which keys and values travel; -1: none */
     bool backward;    /* a backward pass follows: what a move's adjoint is counts too */
     bool dispatched;  /* another way to dispatch than the declared one was told */
     Mislabels mislabels;

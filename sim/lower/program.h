@@ -146,6 +146,9 @@ void program_groups(Program *p, Graph *g);
  * times the number of ranks, for those of all. False and E0307 where ranks have unequally many
  * tokens, which then are no shares of a mean. */
 bool program_own_counts(Program *p, Diags *d);
+/* Tells each op that works on one block of keys which positions each block has, after `lower`, in
+ * the same way: as the ranks of the ring hold them at its beginning. */
+void program_blocks(Program *p, Graph *g);
 /* How an index list lies whose rows lie so: cut as their listed letters are, else the same on all
  * ranks. */
 Layout program_list_layout(const Program *p, int list, const Layout *rows);

@@ -96,6 +96,28 @@ typedef struct {
     bool diff;
     const Val *v; /* what the operand is now; NULL: the output */
 } Slot;
+/* Does the axis cut the tied letter of this operand, because it is the ring and cuts the other? */
+static bool round_ring(const Lower *l, const GNode *n, const Strategies *s, const Slot *slot,
+                       int axis) {
+    return n->rule.tied && axis == l->ring && s->axis[axis].kind == S_LETTER &&
+           s->axis[axis].letter == n->rule.to &&
+           memchr(slot->letters, n->rule.tied, (size_t)slot->nl);
+}
+/* Cuts the tied letter as the other is cut round the ring, the node's hops behind. */
+static void cut_behind(const Lower *l, const GNode *n, const Strategies *s, const Slot *slot,
+                       Layout *L) {
+    const LetterCuts *c = &s->cuts;
+    if (l->ring < 0 || !round_ring(l, n, s, slot, l->ring)) return;
+    int to = n->rule.to - 'a', d = 0;
+    while (slot->letters[d] != n->rule.tied) d++;
+    for (int k = 0; k < c->n[to]; k++) {
+        Entry e = c->e[to][k];
+        if (e.axis != l->ring) continue;
+        e.shift = (uint8_t)(e.shift + n->hop);
+        L->e[d][L->n[d]++] = e;
+        L->type[e.axis] = TY_V;
+    }
+}
 /* The layout of an operand or of the output under the strategies. */
 static Layout needed(const Lower *l, const GNode *n, const Strategies *s, const Slot *slot) {
     const Mesh *m = l->p->mesh;
@@ -109,7 +131,7 @@ static Layout needed(const Lower *l, const GNode *n, const Strategies *s, const 
     for (int x = 0; x < m->naxes; x++) {
         int t = TY_I;
         if (S[x].kind == S_LETTER) {
-            if (memchr(letters, S[x].letter, (size_t)nl)) continue;
+            if (memchr(letters, S[x].letter, (size_t)nl) || round_ring(l, n, s, slot, x)) continue;
             t = v ? TY_R : n->op->max ? TY_M : TY_P;
         } else if (S[x].kind == S_P && v) {
             Seen now = seen(&v->L, letters, x);
@@ -126,6 +148,7 @@ static Layout needed(const Lower *l, const GNode *n, const Strategies *s, const 
             if (L.n[d] < LAYOUT_MAX_ENTRIES) L.e[d][L.n[d]++] = e;
             if (!e.ghost) L.type[e.axis] = TY_V;
         }
+    cut_behind(l, n, s, slot, &L);
     for (int d = 0; d < nl; d++) /* trailing ghosts cut nothing */
         while (L.n[d] && L.e[d][L.n[d] - 1].ghost) memset(&L.e[d][--L.n[d]], 0, sizeof(Entry));
     return L;

@@ -49,7 +49,19 @@ typedef struct {
     uint32_t lin; /* bit i: the op is linear in operand i */
     bool add;     /* it is a sum of its operands */
     bool max;     /* it contracts by the largest, not by a sum */
+    int hop;      /* how many places a tied letter lies behind the other */
 } Applied;
+
+/* What an axis that cuts a tied letter cuts, as the rule sees it: the letter that it follows. */
+static char cut_letter(const Rule *r, char letter) {
+    return r->tied && letter == r->tied ? r->to : letter;
+}
+/* Has the operand (-1: the output) the letter, or with `ring` the one that is tied to it? */
+static bool has_letter(const Rule *r, int operand, char letter, bool ring) {
+    int own = operand < 0 ? rule_find_out(r, letter) : rule_find(r, operand, letter);
+    if (own >= 0 || !ring || letter != r->to) return own >= 0;
+    return (operand < 0 ? rule_find_out(r, r->tied) : rule_find(r, operand, r->tied)) >= 0;
+}
 
 /* Propagates one axis through a rule; NULL and the result, or what is wrong. */
 static const char *propagate(Verify *v, const Applied *ap, int axis, Way *out) {
@@ -60,13 +72,15 @@ static const char *propagate(Verify *v, const Applied *ap, int axis, Way *out) {
     Way w[RULE_MAX_IN];
     char cut = 0;
     int sums = 0, which = -1;
+    bool ring = false; /* the axis cuts the tied letter too */
     for (int i = 0; i < r->nin; i++) {
         w[i] = way(&in[i]->L, r->in[i], axis);
+        ring |= r->tied && w[i].what == W_CUT && w[i].letter == r->tied;
         if (w[i].what == W_CUT) {
-            if (cut && cut != w[i].letter)
-                return arena_printf(A, "axis %s cuts letters %c and %c at once", name, cut,
-                                    w[i].letter);
-            cut = w[i].letter;
+            char letter = cut_letter(r, w[i].letter);
+            if (cut && cut != letter)
+                return arena_printf(A, "axis %s cuts letters %c and %c at once", name, cut, letter);
+            cut = letter;
         }
         if (w[i].what == W_SUM || w[i].what == W_MAX) sums++, which = i;
     }
@@ -74,13 +88,14 @@ static const char *propagate(Verify *v, const Applied *ap, int axis, Way *out) {
         if (cut != LIST_LETTER && (r->whole & RULE_BIT(cut)))
             return arena_printf(A, "axis %s cuts letter %c, which the op needs whole", name, cut);
         for (int i = 0; i < r->nin; i++) {
-            bool has = cut == LIST_LETTER ? r->nl[i] > 0 : rule_find(r, i, cut) >= 0;
+            bool has = cut == LIST_LETTER ? r->nl[i] > 0 : has_letter(r, i, cut, ring);
             if (has && w[i].what != W_CUT)
                 return arena_printf(A, "operand %d must be cut by %s like the others", i, name);
             if (w[i].what == W_SUM || w[i].what == W_MAX)
                 return arena_printf(A, "a pending sum over %s meets data cut by %s", name, name);
         }
-        bool stays = cut == LIST_LETTER ? r->nout > 0 : rule_find_out(r, cut) >= 0;
+        bool stays = cut == LIST_LETTER ? r->nout > 0 : has_letter(r, -1, cut, ring);
+        if (stays && cut != LIST_LETTER && rule_find_out(r, cut) < 0) cut = r->tied;
         *out = stays ? (Way){W_CUT, cut} : (Way){ap->max ? W_MAX : W_SUM, 0};
         return NULL;
     }
@@ -117,6 +132,35 @@ static const char *same_cuts(Verify *v, const Rule *r, const Val *const *in, con
     }
     return NULL;
 }
+/* The entry by which the axis cuts the letter of an operand, or of the output (operand r->nin). */
+static const Entry *letter_cut(const Applied *ap, const Val *out, int operand, char letter,
+                               int axis) {
+    const Rule *r = ap->r;
+    bool last = operand == r->nin;
+    const Layout *L = last ? &out->L : &ap->in[operand]->L;
+    int d = last ? rule_find_out(r, letter) : rule_find(r, operand, letter);
+    for (int k = 0; d >= 0 && k < L->n[d]; k++)
+        if (L->e[d][k].axis == axis && !L->e[d][k].ghost) return &L->e[d][k];
+    return NULL;
+}
+/* Round a ring the tied letter must be cut as the other is, as many places behind as the node says:
+ * else keys of one block are taken for those of another. */
+static const char *check_tie(const Verify *v, const Applied *ap, const Val *out) {
+    const Rule *r = ap->r;
+    for (int x = 0; r->tied && x < v->p->mesh->naxes; x++) {
+        const Entry *lead = NULL;
+        for (int i = 0; i <= r->nin && !lead; i++) lead = letter_cut(ap, out, i, r->to, x);
+        for (int i = 0; i <= r->nin; i++) {
+            const Entry *e = letter_cut(ap, out, i, r->tied, x);
+            if (!e || v->p->mesh->axis[x].size == 1) continue;
+            if (lead && e->how == lead->how && e->shift == lead->shift + ap->hop) continue;
+            return arena_printf(v->p->arena,
+                                "round %s letter %c must lie %d places behind letter %c",
+                                v->p->mesh->axis[x].name, r->tied, ap->hop, r->to);
+        }
+    }
+    return NULL;
+}
 static void check_rule(Verify *v, const Step *s, const Applied *ap) {
     const Rule *r = ap->r;
     const Val *out = &v->p->val[s->out];
@@ -143,6 +187,7 @@ static void check_rule(Verify *v, const Step *s, const Applied *ap) {
         return;
     }
     const char *bad = same_cuts(v, r, ap->in, out);
+    if (!bad) bad = check_tie(v, ap, out);
     if (bad) finding(v, s, bad);
 }
 /* I never mixes: operands of an op agree on I over every axis (forward, operands with gradient). */
@@ -193,7 +238,7 @@ static void check_op(Verify *v, const Step *s) {
         in[i] = &p->val[s->in[i]];
         lin |= (uint32_t)op_linear_in(n->op, i) << i;
     }
-    check_rule(v, s, &(Applied){&n->rule, in, lin, n->op->lin == LIN_ADD, n->op->max});
+    check_rule(v, s, &(Applied){&n->rule, in, lin, n->op->lin == LIN_ADD, n->op->max, n->hop});
     check_types(v, s, n, in);
 }
 static void check_adjoint(Verify *v, const Step *s) {
@@ -210,7 +255,7 @@ static void check_adjoint(Verify *v, const Step *s) {
             lin |= (uint32_t)op_linear_in(n->op, j) << k;
             in[k++] = &p->val[s->in[1 + j]];
         }
-    check_rule(v, s, &(Applied){&r, in, lin, false, false});
+    check_rule(v, s, &(Applied){&r, in, lin, false, false, n->hop});
 }
 /* Do source and result of a claim look alike, so that only a pending sum tells them apart? */
 static bool same_shape(const Program *p, const Step *s) {
@@ -284,7 +329,7 @@ static const struct {
     [MOVE_KEEP] = {W_EQUAL, W_SUM},       [MOVE_PAD] = {W_CUT, W_SUM},
     [MOVE_ALL_GATHER] = {W_CUT, W_EQUAL}, [MOVE_REDUCE_SCATTER] = {W_SUM, W_CUT},
     [MOVE_ALL_REDUCE] = {W_SUM, W_EQUAL}, [MOVE_ALL_REDUCE_MAX] = {W_MAX, W_EQUAL},
-    [MOVE_ALL_TO_ALL] = {W_CUT, W_CUT},
+    [MOVE_ALL_TO_ALL] = {W_CUT, W_CUT},   [MOVE_SHIFT] = {W_CUT, W_CUT},
 };
 /* What becomes of `w` over one axis of the act, done once. False: no theory says so (a sum of equal
  * copies, a mean, a slice of a pending sum). A cut that it makes is that of `want`. */

@@ -1,5 +1,7 @@
 /* Why a move is made, in words: what the place that asks for it needs. See why.h. */
 #include "lower/why.h"
+#include "assign/context.h"
+#include "ops/op.h"
 #include <string.h>
 
 /* What gathering this value is for, in at most a few words. */
@@ -103,8 +105,14 @@ const char *why_operand(const Program *p, const GNode *n, int v, const Layout *w
     for (int d = 0; d < t->nd; d++)
         for (int k = 0; k < L->n[d]; k++) {
             int x = L->e[d][k].axis;
+            if (n->hop && x == context_ring(p->mesh, p->assign->plan) &&
+                layout_where(want, x) == d) {
+                *asked = true;
+                return arena_printf(p->arena, "ring: the block of %d rank%s before comes by",
+                                    n->hop, n->hop > 1 ? "s" : "");
+            }
             if (layout_where(want, x) == d) continue;
-            if (t->role[d] == DIM_SEQUENCE && t->kind == KIND_ACTIVATION &&
+            if (t->role[d] == DIM_SEQUENCE && (t->kind == KIND_ACTIVATION || n->op->mixes) &&
                 layout_where(&p->val[p->env[n->in[0]]].L, x) >= 0) {
                 *asked = data_cuts(p, L, d);
                 return "every query needs all earlier keys";

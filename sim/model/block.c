@@ -302,7 +302,7 @@ static void build_layer(Build *b, int layer) {
                      false);
     for (size_t i = 0; i < sizeof layer_rows / sizeof *layer_rows && !b->failed; i++) {
         if (b->moe && b->m->capped && layer_rows[i].at & AT_CAPACITY) b->kept = expert_room(b);
-        int t = build_row(
+        int t = build_in_parts(
             b, &layer_rows[i],
             (RowPlace){prefix, modules, layer, parent_of(layer_rows[i].module, at), NULL});
         if (t >= 0) b->x = t;

@@ -5,7 +5,7 @@
 #define SP_MODEL_BUILD_H
 #include "model/model.h"
 
-enum { MODEL_MAX_BUILT_LAYERS = 10000 };
+enum { MODEL_MAX_BUILT_LAYERS = 10000, MODEL_MAX_RING = 255 };
 
 /* What a letter stands for in this model. */
 typedef struct {
@@ -26,9 +26,10 @@ typedef struct {
     int layer; /* that is built; -1: none */
     int x;     /* the tensor that flows on: what a row calls "@x" */
     LetterSize letter[26];
-    int64_t rows;           /* of what experts get: tokens times experts per token */
-    int64_t kept;           /* of these, as many as experts have room for */
-    int64_t bytes;          /* of all tensors so far, in the widest element type */
+    int64_t rows;  /* of what experts get: tokens times experts per token */
+    int64_t kept;  /* of these, as many as experts have room for */
+    int64_t ring;  /* blocks of keys that attention meets one after the other; 1: all at once */
+    int64_t bytes; /* of all tensors so far, in the widest element type */
     int n_terms, cap_terms; /* scalars that are added to the loss */
     int *term;
     bool failed;             /* an error was reported: what follows may be -1 */
@@ -152,6 +153,11 @@ unsigned build_features(const Build *b);
 /* A module of a row as Hugging Face calls it in this model: its "mlp" may be "feed_forward". */
 const char *build_module_path(const Build *b, const char *prefix, const char *module);
 
+/* As build_row; on a ring a row whose op can be cut in parts becomes as many as there are ranks. */
+int build_in_parts(Build *b, const NodeRow *row, RowPlace at);
+/* Ranks of the ring that the plan lets keys and values go round, to *n; 1: there is none. False:
+ * E0214, E0701. */
+bool model_ring(Diags *d, const Plan *p, const Mesh *mesh, int64_t *n);
 /* block.c, mlp.c, core.c, loss.c: the parts of a graph. `x` is the tensor that flows in; the result
  * flows out. */
 void build_llama(Build *b, uint32_t parts);

@@ -13,5 +13,5 @@ void build_attention(Build *b) {
     for (int i = 0; i < 3 && !b->failed; i++)
         build_tensor(b, row.in[i], KIND_INPUT, shape[i], diff, false);
     if (b->m->unmasked) row.label = "attention";
-    if (!b->failed) b->x = build_row(b, &row, (RowPlace){"", "", 0, -1, NULL});
+    if (!b->failed) b->x = build_in_parts(b, &row, (RowPlace){"", "", 0, -1, NULL});
 }

@@ -70,6 +70,8 @@ typedef struct GNode {
     Attrs at;
     int home; /* 1 + the tensor in rows to whose tokens the rows of its output go back; 0: they stay
                */
+    int hop;  /* of a rule with a tied letter: how many places behind it lies */
+    int final;     /* 1 + the tensor that its adjoint reads in place of its own output; 0: that */
     bool in_place; /* frameworks leave its result where the first operand was */
     int module;    /* innermost module it belongs to, or -1 */
     int layer;     /* -1: outside the layers */

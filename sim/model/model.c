@@ -240,9 +240,16 @@ static bool expert_rows(Build *b, const ModelDims *m) {
                "the experts would get more than 2^63 rows");
     return false;
 }
-static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m) {
+static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m, int64_t ring) {
     ModelDims *s = &m->dims;
-    Build b = {.a = a, .d = d, .p = p, .m = s, .g = &m->g, .index = build_index(a), .layer = -1};
+    Build b = {.a = a,
+               .d = d,
+               .p = p,
+               .m = s,
+               .g = &m->g,
+               .index = build_index(a),
+               .layer = -1,
+               .ring = ring};
     m->g.loss = m->g.output = -1;
     if (s->mlp) {
         m->parts = PART_BLOCKS;
@@ -296,6 +303,7 @@ Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
         return NULL;
     if (!p->kind) set_order(arena, d, p, &m->dims);
     if (diags_errors(d) > errors) return NULL;
-    build_graph(arena, d, p, m);
+    int64_t ring;
+    if (model_ring(d, p, mesh, &ring)) build_graph(arena, d, p, m, ring);
     return diags_errors(d) == errors ? m : NULL;
 }

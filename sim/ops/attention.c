@@ -195,6 +195,7 @@ static double flops(const OpCall *plain) {
     double width = (double)(q->n[X_] + c->in[2].n[3]);
     return 2 * (double)(q->n[B_] * q->n[K_] * q->n[G_]) * width * pairs;
 }
+extern const Op op_attention_part, op_attention_merge, op_attention_join; /* ring.c */
 const Op op_attention = {
     .name = "attention",
     .rule = "btkgx!,bs!kx!,bs!kx!->btkgx",
@@ -208,5 +209,8 @@ const Op op_attention = {
     .probe = "attn_probs",
     .probe_run = probabilities,
     .mixes = true,
+    .part = &op_attention_part,
+    .merge = &op_attention_merge,
+    .join = &op_attention_join,
     .label = "causal attention",
 };

@@ -34,10 +34,14 @@ typedef struct Attrs {
     const int32_t *group;   /* capacity: of each token of the batch, b * S + t, the group that it is
                                counted in; NULL: all are one */
     int groups, top_groups; /* selection: groups of experts (0, 1: none), and how many stay */
-    int64_t chunk;  /* attention: positions per chunk, none sees another; temperature: positions per
-                       step; 0: none */
-    bool full;      /* attention: every query sees every key */
-    int64_t offset; /* split: where the block begins */
+    int64_t chunk; /* attention: positions per chunk, none sees another; temperature: positions per
+                      step; 0: none */
+    bool full;     /* attention: every query sees every key */
+    const int32_t *block; /* partial attention: of each position the block that it lies in; NULL:
+                             all are one */
+    int hop, blocks;      /* the block of the keys is so many before that of the query; how many
+                             there are */
+    int64_t offset;       /* split: where the block begins */
 } Attrs;
 
 /* One call of a kernel on one rank's local data (or on the whole, for the reference). */
@@ -97,6 +101,7 @@ typedef struct Op {
     int64_t (*ties)(const OpCall *c, const int64_t *ids, int64_t n, ListTie *tie);
     uint32_t asks; /* letters whose global indices the kernel asks for (RULE_BIT) */
     bool adj_reads_output;
+    bool adj_hands_on;      /* its adjoint is the cotangent itself, and reads nothing else */
     const char *activation; /* name in plans and configs ("silu", "gelu"), or NULL */
     void (*forward)(const OpCall *c);
     /* NULL: no operand has a gradient. A wrong one passes `run`, whose unsharded reference uses
@@ -114,8 +119,12 @@ typedef struct Op {
                              ("attn_probs"), or NULL */
     double *(*probe_run)(const OpCall *c,
                          int64_t *n); /* computes it in float64 from whole operands; malloc'ed */
-    bool
-        mixes; /* a query of one position reads keys of others: what context parallelism is about */
+    /* a query of one position reads keys of others: what context parallelism is about */
+    bool mixes;
+    /* the op in parts, one for each block of keys: partial results with the log of their softmax's
+     * sum, and how two of them become one; `join` leaves all that is differentiated to the parts.
+     * NULL: it cannot be cut so */
+    const struct Op *part, *merge, *join;
     const char *label; /* for people and figures: "RMSNorm" */
     const char *glyph; /* how a figure draws it: "plus", "times", "view", "loss"; NULL: "box" */
 } Op;

@@ -19,9 +19,14 @@ bool rule_parse(const char *text, Rule *r, const char **error, int *at) {
             if (memchr(*dst, *p, (size_t)*n)) FAIL("a letter stands twice in one operand");
             (*dst)[(*n)++] = *p;
             if (bracket) r->listed[out ? RULE_MAX_IN : part] |= RULE_BIT(*p);
+            if (p[1] == '~' && p[2] >= 'a' && p[2] <= 'z' && !out) {
+                r->tied = *p;
+                r->to = p[2];
+                p += 2;
+            }
             if (p[1] == '!') {
                 if (out) FAIL("'!' belongs to an operand, not to the output");
-                r->whole |= RULE_BIT(*p);
+                r->whole |= RULE_BIT((*dst)[*n - 1]);
                 p++;
             }
         } else if (*p == '[' && !bracket) {
@@ -62,6 +67,8 @@ Rule rule_adjoint(const Rule *r, int i, uint32_t saved) {
     memset(&a, 0, sizeof a);
     a.text = r->text;
     a.whole = r->whole;
+    a.tied = r->tied;
+    a.to = r->to;
     memcpy(a.in[0], r->out, sizeof a.in[0]);
     a.nl[0] = r->nout;
     a.listed[0] = r->listed[RULE_MAX_IN];

@@ -14,7 +14,8 @@ typedef struct Rule {
     char in[RULE_MAX_IN][LAYOUT_MAX_DIMS + 1]; /* terminated */
     int nout;
     char out[LAYOUT_MAX_DIMS + 1];
-    uint32_t whole;                   /* bit per letter a..z that must be whole */
+    uint32_t whole; /* bit per letter a..z that must be whole */
+    char tied, to; /* "s~t": where an axis cuts t it may cut s too, a node's hops behind; 0: none */
     uint32_t listed[RULE_MAX_IN + 1]; /* letters in brackets per operand; last: output */
     const char *text;
 } Rule;

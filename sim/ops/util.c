@@ -12,7 +12,7 @@ bool op_linear_in(const Op *op, int i) {
 uint32_t op_saved(const Op *op, int nin, int i) {
     assert(nin <= RULE_MAX_IN && i >= 0 && i < nin);
     uint32_t all = (1u << nin) - 1;
-    if (op->lin == LIN_ADD) return 0;
+    if (op->lin == LIN_ADD || op->adj_hands_on) return 0;
     bool in = op->lin == LIN_BILINEAR || (op->lin == LIN_SET && (op->lin_set >> i & 1));
     return in ? all & ~(1u << i) : all;
 }

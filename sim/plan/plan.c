@@ -36,6 +36,7 @@ static const Word reduces[] = {{"sum", 0}, {"avg", 1}, {NULL, 0}};
 static const Word grad_orders[] = {{"shard_first", 0}, {"tp_first", 1}, {NULL, 0}};
 static const Word cp_modes[] = {
     {"all_gather", 0}, {"ring", 1}, {"ulysses", 2}, {"usp", 3}, {NULL, 0}};
+static const Word cp_backwards[] = {{"final", 0}, {"chain", 1}, {NULL, 0}};
 static const Word routings[] = {
     {"computed", 0}, {"replayed", 8}, {"balanced", 1},   {"hot_expert", 2}, {"hot_rank", 3},
     {"spread", 4},   {"ragged", 5},   {"empty_rank", 6}, {"burst", 7},      {NULL, 0}};
@@ -483,7 +484,7 @@ static const Key cp_keys[] = {
     {"mode", read_word_text, cp_modes, P(context_parallel.mode), P(context_parallel.mode_loc),
      "all_gather: attention gathers keys and values; ulysses: all-to-alls cut heads in place of "
      "the "
-     "sequence; ring, usp: later"},
+     "sequence; ring: keys and values go round, a block at a time; usp: both"},
     {"order", read_word_text, orders, P(context_parallel.order), P(context_parallel.order_loc),
      "which chunks of the sequence a rank holds"},
     {"axis", read_axis, NULL, P(context_parallel.axis), P(context_parallel.axis_loc),
@@ -492,6 +493,13 @@ static const Key cp_keys[] = {
      "usp: axes that cut heads inside attention"},
     {"ring", read_axes, NULL, P(context_parallel.ring), P(context_parallel.ring_loc),
      "usp: axis around which keys and values travel"},
+    {"backward", read_word_text, cp_backwards, P(context_parallel.backward), NO_LOC,
+     "ring: parts read the final result, as FlashAttention does, or each its own"},
+    {"keep_kv", read_bool, NULL, P(context_parallel.keep_kv), NO_LOC,
+     "ring: what came by is kept for the backward pass, or comes by again"},
+    {"rfa", read_bool, NULL, P(context_parallel.rfa), NO_LOC,
+     "ring: the hops of the usual implementation: keys and values come by again in the backward "
+     "pass, gradients go on round with them and one hop further home"},
     END,
 };
 /* A workload by its name, or a file. */
@@ -624,6 +632,8 @@ static Plan *new_plan(Arena *a, const char *file) {
     p->data_parallel.grad_order = "shard_first";
     p->data_parallel.reshard = true;
     p->context_parallel.mode = "all_gather";
+    p->context_parallel.backward = "final";
+    p->context_parallel.keep_kv = true;
     p->moe.routing = "computed";
     p->moe.capacity = "global";
     p->moe.priority = "order";
@@ -697,6 +707,24 @@ static void check_styles(PlanReader *r) {
     }
 }
 
+/* usp has an axis for each of its two ways; the sequence is cut by both, the ring's outermost. */
+static void check_context(PlanReader *r) {
+    Plan *p = r->p;
+    bool usp = !strcmp(p->context_parallel.mode, "usp");
+    const char *ulysses = p->context_parallel.ulysses, *ring = p->context_parallel.ring;
+    if (usp && ulysses && ring)
+        p->context_parallel.axis = arena_printf(r->a, "%s*%s", ring, ulysses);
+    else if (usp && r->axes_known)
+        diag_error(r->d, "E0208", p->context_parallel.mode_loc,
+                   "{mode: usp, ring: cp, ulysses: up}", "usp needs `ring` and `ulysses`");
+    else if (ulysses || ring)
+        diag_error(r->d, "E0215",
+                   ulysses ? p->context_parallel.ulysses_loc : p->context_parallel.ring_loc,
+                   "mode: usp, or `axis` alone", "`%s` is a key of usp, not of mode %s",
+                   ulysses ? "ulysses" : "ring", p->context_parallel.mode);
+    if (!p->context_parallel.axis && is_axis_or_group(p, "cp")) p->context_parallel.axis = "cp";
+}
+
 static void check_plan(PlanReader *r) {
     Plan *p = r->p;
     if (!p->mesh_loc.file)
@@ -712,7 +740,7 @@ static void check_plan(PlanReader *r) {
         diag_error(r->d, "E0208", p->data_parallel.loc,
                    "{mode: hsdp, replicate: dp_out, shard: dp_in}",
                    "hsdp needs `replicate` and `shard`");
-    if (!p->context_parallel.axis && is_axis_or_group(p, "cp")) p->context_parallel.axis = "cp";
+    check_context(r);
     if (p->context_parallel.loc.file && !p->context_parallel.axis &&
         !p->context_parallel.axis_loc.file && r->axes_known)
         diag_error(r->d, "E0208", p->context_parallel.loc, "context_parallel: {axis: cp}",

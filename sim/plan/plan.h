@@ -239,7 +239,9 @@ typedef struct Plan {
     } data_parallel;
     struct {
         const char *mode, *order, *axis; /* "all_gather", "contiguous", "cp" */
-        const char *ulysses, *ring;      /* usp: the axes that cut heads, and the ring's */
+        const char *backward;            /* ring: "final" or "chain" */
+        bool keep_kv, rfa;
+        const char *ulysses, *ring; /* usp: the axes that cut heads, and the ring's */
         Loc loc, mode_loc, order_loc, axis_loc, ulysses_loc, ring_loc;
     } context_parallel;
     struct {

@@ -77,11 +77,31 @@ static int axes_of(const RandomPlan *g, AxisRole role, int *out) {
         if (g->role[i] == role) out[n++] = i;
     return n;
 }
-/* How attention sees the cut sequence; from draws of its own. */
-static const char *context_mode(const RandomPlan *g, uint64_t seed) {
+/* How attention sees the cut sequence, and over which axes; from draws of its own. */
+static void context_mode(RandomPlan *g, uint64_t seed, const int *s, int ns) {
     Rng own = {seed * 0x9e3779b97f4a7c15u + 17};
-    bool heads = g->K * g->G >= role_size(g, AXIS_SEQUENCE); /* else refused */
-    return heads && rng_chance(&own, 40) ? "ulysses" : "all_gather";
+    static const char *const ways[] = {"",
+                                       ", backward: chain",
+                                       ", backward: final",
+                                       ", keep_kv: false",
+                                       ", keep_kv: true",
+                                       ", rfa: true",
+                                       ", rfa: false",
+                                       ", backward: chain, rfa: true"};
+    const char *way = ways[rng_below(&own, 8)];
+    int64_t heads = g->K * g->G; /* fewer than ranks would be refused */
+    int x = rng_below(&own, 100);
+    if (x < 30 || g->declared) {
+        ADD("mode: all_gather");
+    } else if (x < 50 && heads >= role_size(g, AXIS_SEQUENCE)) {
+        ADD("mode: ulysses");
+    } else if (ns == 2 && heads >= g->size[s[1]]) {
+        ADD("mode: usp, ring: %s, ulysses: %s%s", g->axis[s[0]], g->axis[s[1]], way);
+        return;
+    } else if (ns == 1) {
+        ADD("mode: ring%s", way);
+    } else ADD("mode: all_gather");
+    if (!g->conventional) ADD(", axis: ctx");
 }
 static void add_mesh(RandomPlan *g, uint64_t seed) {
     int f[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nf = axes_of(g, AXIS_FREE, f),
@@ -102,9 +122,11 @@ static void add_mesh(RandomPlan *g, uint64_t seed) {
     if (!strcmp(order, "zigzag") && g->S % (2 * role_size(g, AXIS_SEQUENCE))) order = "contiguous";
     if (g->conventional && CHANCE(20)) return;
     if (g->conventional && CHANCE(30)) ADD("context_parallel: all_gather\n");
-    else
-        ADD("context_parallel: {mode: %s, order: %s%s}\n", context_mode(g, seed), order,
-            g->conventional ? "" : ", axis: ctx");
+    else {
+        ADD("context_parallel: {order: %s, ", order);
+        context_mode(g, seed, s, ns);
+        ADD("}\n");
+    }
 }
 
 /* ---- model ---- */

@@ -1,0 +1,98 @@
+/* Attention of a ring as nodes: a part for each block of keys, in the order in which they come by,
+ * and merges in between. The row of the whole is rewritten: its result keeps its name, module and
+ * operands, so nothing else of a graph changes. Refuses to know who holds which block. */
+#include "model/build.h"
+#include <string.h>
+
+bool model_ring(Diags *d, const Plan *p, const Mesh *mesh, int64_t *n) {
+    AxisList ring = {0};
+    bool usp = p->context_parallel.ring != NULL;
+    const char *mode = p->context_parallel.mode ? p->context_parallel.mode : "";
+    const char *axis = usp                        ? p->context_parallel.ring
+                       : p->context_parallel.axis ? p->context_parallel.axis
+                                                  : "cp";
+    *n = 1;
+    if (!mesh || (!usp && strcmp(mode, "ring") != 0) || !mesh_lookup(mesh, axis, &ring))
+        return true;
+    *n = mesh_size(mesh, &ring);
+    if (ring.n > 1)
+        diag_error(d, "E0214", p->context_parallel.loc,
+                   "mode: usp, with one axis for `ring` and the other for `ulysses`",
+                   "a ring goes round one axis, and '%s' is %d", axis, ring.n);
+    else if (*n > MODEL_MAX_RING)
+        diag_error(d, "E0701", p->context_parallel.loc, "mode: usp, so that the ring is shorter",
+                   "a ring of %lld ranks; the limit is %d", (long long)*n, MODEL_MAX_RING);
+    return ring.n == 1 && *n <= MODEL_MAX_RING;
+}
+
+/* "btkgx!,bs!kx!,bs!kx!->btkgx" with s tied to t and a result one wider, p: "bs~t!", "btkgp". */
+static const char *part_rule(Build *b, const char *rule) {
+    Str s = str_new(b->a);
+    for (const char *c = rule; *c; c++) {
+        if (c[0] == 's' && c[1] == '!') str_add(&s, "s~t");
+        else if (!c[1]) str_add(&s, "p");
+        else str_addf(&s, "%c", *c);
+    }
+    return s.s;
+}
+/* The same text with another last letter: "b t kgx" and 'p'. */
+static const char *ending_in(Build *b, const char *text, char last) {
+    char *s = arena_strdup(b->a, text);
+    s[strlen(s) - 1] = last;
+    return s;
+}
+static int add(Build *b, const NodeRow *row, RowPlace at) {
+    return b->failed ? -1 : build_row(b, row, at);
+}
+static GNode *maker(Build *b, int tensor) { return &b->g->node[b->g->t[tensor].producer]; }
+
+static int ring_of(Build *b, const NodeRow *row, RowPlace at) {
+    const Op *op = op_find(row->op);
+    char last = row->shape[strlen(row->shape) - 1];
+    LetterSize width = b->letter[last - 'a'];
+    bool final =
+        b->p->context_parallel.backward && strcmp(b->p->context_parallel.backward, "chain") != 0;
+    const char *whole = ending_in(b, strchr(row->rule, '>') + 1, 'p');
+    b->letter['p' - 'a'] =
+        (LetterSize){arena_printf(b->a, "(%s+1)", width.sym), width.size + 1, width.role};
+    NodeRow part = *row, merge = {.op = final ? op->join->name : op->merge->name,
+                                  .rule = arena_printf(b->a, "%s!,%s!->%s", whole, whole, whole),
+                                  .module = row->module,
+                                  .part = row->part};
+    part.op = op->part->name;
+    part.rule = part_rule(b, row->rule);
+    part.shape = merge.shape = ending_in(b, row->shape, 'p');
+    int first = b->g->nn, sum = -1;
+    for (int64_t j = 0; j < b->ring && !b->failed; j++) {
+        part.out = arena_printf(b->a, "attn_part.%lld", (long long)j);
+        int t = add(b, &part, at);
+        if (t < 0) return -1;
+        maker(b, t)->hop = maker(b, t)->at.hop = (int)j;
+        maker(b, t)->at.blocks = (int)b->ring;
+        part.kind = NULL; /* its module is there */
+        merge.in[0] = j > 1 ? merge.out : "attn_part.0";
+        merge.in[1] = part.out;
+        merge.out = arena_printf(b->a, "attn_merge.%lld", (long long)j);
+        sum = j ? add(b, &merge, at) : t;
+    }
+    for (int n = first; final && !b->failed && n < b->g->nn; n++)
+        if (b->g->node[n].op == op->part) b->g->node[n].final = 1 + sum;
+    NodeRow out = {.out = row->out,
+                   .op = "split",
+                   .rule = arena_printf(b->a, "%s!->%s", whole, ending_in(b, whole, last)),
+                   .in = {merge.out},
+                   .shape = row->shape,
+                   .module = row->module,
+                   .part = row->part,
+                   .label = "without lse"};
+    int t = add(b, &out, at);
+    if (t >= 0) b->g->module[b->g->node[first].module].output = t;
+    return t;
+}
+
+int build_in_parts(Build *b, const NodeRow *row, RowPlace at) {
+    unsigned have = build_features(b);
+    const Op *op = row->op ? op_find(row->op) : NULL;
+    bool there = (row->need & have) == row->need && !(row->lack & have);
+    return b->ring > 1 && there && op && op->part ? ring_of(b, row, at) : build_row(b, row, at);
+}

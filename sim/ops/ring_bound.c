@@ -1,0 +1,184 @@
+/* How far rounding can move partial attention and its gradients: row by row, with the row's own
+ * probabilities, each term of a sum with how far it can move it. In float64. */
+#include "kernel/gemm.h"
+#include "kernel/pool.h"
+#include "ops/ring.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* One head of a call: its rows, and matrices over queries x keys and of sums. */
+typedef struct {
+    const OpBound *b;
+    RingRows m;
+    RingPart r;
+    double *p, *x;          /* [nt][ns]: probabilities; dp, then ds */
+    double *hi, *lo;        /* [nt][ns]: how far p (forward, dv) or ds (dq, dk) moves */
+    double *sum, *low, *ab; /* [rows][width] results; |operand| */
+} Head;
+
+static double norm(const double *x, int64_t n) {
+    double s = 0;
+    for (int64_t i = 0; i < n; i++) s += x[i] * x[i];
+    return sqrt(s);
+}
+static double dot(const double *x, const double *y, int64_t n) {
+    double s = 0;
+    for (int64_t i = 0; i < n; i++) s += x[i] * y[i];
+    return s;
+}
+static GemmView by_rows(const double *p, int64_t stride) {
+    return (GemmView){.p = p, .rs = stride, .cs = 1};
+}
+static GemmView by_columns(const double *p, int64_t stride) {
+    return (GemmView){.p = p, .rs = 1, .cs = stride};
+}
+static double plain_gamma(double n, double u) { return gamma_n(n, u); }
+typedef double (*Gamma)(double n, double u);
+
+/* What an exponent scale q.k - c is off by, of a score of at most `score` and that size of c. */
+static double exponent(const Head *h, Gamma gamma, double score, double c) {
+    return gamma((double)h->m.d + 4, h->b->u) * score + h->b->u * (2 * score + fabs(c));
+}
+/* Scores of query t, and the largest that |q||k| lets them be. */
+static double score_row(Head *h, int64_t t, AttentionRun run, double *row) {
+    double scale = h->b->call.at->scale, top = 0, nq = norm((double *)h->m.q + t * h->m.d, h->m.d);
+    for (int64_t s = run.from; s < run.lim; s++) {
+        const double *k = (double *)h->m.k + s * h->m.d;
+        row[s] = scale * dot((double *)h->m.q + t * h->m.d, k, h->m.d);
+        top = fmax(top, nq * norm(k, h->m.d) * fabs(scale));
+    }
+    return top;
+}
+
+/* ---- forward: rows of the result, then the lse ---- */
+static void forward_row(Head *h, int64_t t) {
+    AttentionRun run = attention_run(&h->r.mask, t, h->r.ns);
+    double *p = h->p + t * h->r.ns, u = h->b->u, max = -INFINITY, sum = 0;
+    int64_t n = run.lim - run.from, wide = h->m.p;
+    double *hi = h->sum + t * wide, *lo = h->low + t * wide;
+    for (int64_t x = 0; x < wide; x++) hi[x] = lo[x] = 0x1p-140;
+    if (n <= 0) return;
+    double score = score_row(h, t, run, p);
+    for (int64_t s = run.from; s < run.lim; s++) max = fmax(max, p[s]);
+    for (int64_t s = run.from; s < run.lim; s++) sum += p[s] = exp(p[s] - max);
+    double dh = 2 * exponent(h, plain_gamma, score, max) + 4 * u,
+           dl = 2 * exponent(h, gamma_prob, score, max) + 4 * u;
+    double rh = expm1(dh) + gamma_n((double)n + 6, u),
+           rl = expm1(dl) + gamma_prob((double)n + 6, u);
+    for (int64_t s = run.from; s < run.lim; s++)
+        for (int64_t x = 0; x < h->m.dv; x++) {
+            double v = p[s] / sum * fabs(((double *)h->m.v)[s * h->m.dv + x]);
+            hi[x] += v * (2 * rh + gamma_n((double)n + 4, u));
+            lo[x] += v * (2 * rl + gamma_prob((double)n + 4, u));
+        }
+    double lse = fabs(max + log(sum));
+    hi[wide - 1] += rh + 2 * u * (lse + 1);
+    lo[wide - 1] += rl + 2 * u * (lse + 1);
+}
+
+/* ---- adjoint ---- */
+/* p and ds of query t, and how far they move: a row of hi and lo. */
+static void adjoint_row(Head *h, int64_t t) {
+    AttentionRun run = attention_run(&h->r.mask, t, h->r.ns);
+    int64_t ns = h->r.ns, dv = h->m.dv, T = h->r.nt * ring_groups(&h->b->call);
+    double *p = h->p + t * ns, *x = h->x + t * ns, u = h->b->u, scale = h->b->call.at->scale;
+    const double *cot = (double *)h->m.cot + t * h->m.p, *o = (double *)h->m.fout + t * h->m.p;
+    for (int64_t s = 0; s < ns; s++) p[s] = x[s] = h->hi[t * ns + s] = h->lo[t * ns + s] = 0;
+    if (run.lim <= run.from) return;
+    double score = score_row(h, t, run, p), lse = o[dv], D = -cot[dv], size = fabs(cot[dv]);
+    for (int64_t i = 0; i < dv; i++) D += cot[i] * o[i], size += fabs(cot[i] * o[i]);
+    double n = h->b->operand == 0 ? (double)ns : (double)T, nc = norm(cot, dv);
+    static const Gamma gammas[] = {plain_gamma, gamma_prob};
+    for (int k = 0; k < 2; k++) {
+        double *row = (k ? h->lo : h->hi) + t * ns, g = gammas[k]((double)dv + 4, u);
+        double rate = expm1(2 * exponent(h, gammas[k], score, lse) + 4 * u) + gammas[k](n + 8, u);
+        for (int64_t s = run.from; s < run.lim; s++) {
+            const double *v = (double *)h->m.v + s * dv;
+            double prob = exp(p[s] - lse), dp = dot(cot, v, dv);
+            row[s] = h->b->operand == 2
+                         ? prob * rate
+                         : prob * fabs(scale) *
+                               ((rate + 4 * u) * fabs(dp - D) + g * (nc * norm(v, dv) + size));
+        }
+    }
+}
+/* Rows of an operand. */
+typedef struct {
+    const void *p;
+    int64_t n, stride, width;
+} Rows;
+/* out [rows][width] += |a| [rows][n] |y| [n][width]. */
+static void add_product(Head *h, const GemmView *a, int64_t rows, const Rows *y, double *out) {
+    int64_t n = y->n, w = y->width;
+    double *part = h->ab + n * w;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < w; k++)
+            h->ab[k * n + i] = fabs(((const double *)y->p)[i * y->stride + k]);
+    GemmView yv = by_rows(h->ab, n), to = by_rows(part, w);
+    gemm_f64(rows, w, n, a, &yv, &to);
+    for (int64_t i = 0; i < rows * w; i++) out[i] += part[i];
+}
+static void adjoint_sums(Head *h) {
+    int64_t ns = h->r.ns, nt = h->r.nt;
+    for (int64_t t = 0; t < nt; t++) adjoint_row(h, t);
+    for (int k = 0; k < 2; k++) {
+        const double *e = k ? h->lo : h->hi;
+        double *to = k ? h->low : h->sum;
+        GemmView rows = by_rows(e, ns), columns = by_columns(e, ns);
+        const Rows of[] = {{h->m.k, ns, h->m.d, h->m.d},
+                           {h->m.q, nt, h->m.d, h->m.d},
+                           {h->m.cot, nt, h->m.p, h->m.dv}};
+        if (h->b->operand == 0) add_product(h, &rows, nt, &of[0], to);
+        else add_product(h, &columns, ns, &of[h->b->operand], to);
+    }
+}
+
+/* ---- heads ---- */
+/* The sums of this part to where the call's output has those rows; what is packed is a bound. */
+static void put(Head *h, const RingHead *at, int64_t width) {
+    OpCall c = h->b->call;
+    double *const to[] = {h->b->bound, h->b->prob}, *const from[] = {h->sum, h->low};
+    for (int k = 0; k < 2; k++) {
+        c.out.p = to[k];
+        if (h->b->operand <= 0) ring_put_queries(&c, at, &h->r, &h->m, from[k], width);
+        else ring_put_keys(&c, at, &h->r, &h->m, from[k], width);
+    }
+}
+static void clear(Head *h, int64_t n) {
+    for (int64_t i = 0; i < n; i++) h->sum[i] = h->low[i] = 0x1p-140;
+}
+static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads */
+    const OpBound *b = arg;
+    const OpCall *c = &b->call;
+    Head h = {.b = b};
+    RingHead at = {.b = i / c->in[1].n[2], .k = i % c->in[1].n[2]};
+    int64_t T = c->in[0].n[1], S = c->in[1].n[1], rows = T > S ? T : S, w = c->out.n[c->out.nd - 1];
+    ring_room(c, &h.m);
+    int64_t wide = h.m.p > h.m.d ? h.m.p : h.m.d;
+    double *room = base_malloc(base_mul((size_t)(4 * T * S + 4 * rows * wide + 1), 8));
+    h.p = room, h.x = h.p + T * S, h.hi = h.x + T * S, h.lo = h.hi + T * S;
+    h.sum = h.lo + T * S, h.low = h.sum + rows * wide, h.ab = h.low + rows * wide;
+    for (ring_open(c, &h.r); ring_next(c, &h.r);) {
+        ring_take_keys(c, &at, &h.r, &h.m);
+        clear(&h, rows * w);
+        for (at.g = 0; at.g < ring_groups(c); at.g++) {
+            ring_take_queries(c, &at, &h.r, &h.m);
+            if (b->operand <= 0) clear(&h, rows * w);
+            if (b->operand >= 0) adjoint_sums(&h);
+            for (int64_t t = 0; b->operand < 0 && t < h.r.nt; t++) forward_row(&h, t);
+            if (b->operand <= 0) put(&h, &at, w);
+        }
+        if (b->operand > 0) put(&h, &at, w);
+    }
+    ring_room_free(&h.m);
+    free(room);
+}
+void ring_part_bound(const OpBound *b) {
+    const OpCall *c = &b->call;
+    int64_t n = tensor_count(&c->out);
+    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 0x1p-140;
+    if (box_empty(&c->out) || box_empty(&c->in[0]) || box_empty(&c->in[1])) return;
+    if (c->pool) pool_run(c->pool, ring_heads(c), bound_head, (void *)(uintptr_t)b);
+    else
+        for (int64_t i = 0; i < ring_heads(c); i++) bound_head((void *)(uintptr_t)b, i);
+}

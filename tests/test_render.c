@@ -884,57 +884,57 @@ static void f_tooltip(Scene *s, int box) {
     (void)box, scene_rect(s, (Area){120, 70, 20, 10}, 0, (Look){ROLE_COMPUTE, ROLE_NONE, 0});
 }
 
+static const struct {
+    void (*plant)(Scene *, int);
+    const char *rule, *whom;
+} planted[] = {{f_title, "no title", ""},
+               {f_desc, "no description", ""},
+               {f_canvas, "no canvas", ""},
+               {f_page, "the page is too small", ""},
+               {f_text_out, "text outside the canvas", "beyond"},
+               {f_mark_out, "a mark outside the canvas", ""},
+               {f_arrow_out, "a mark outside the canvas", ""},
+               {f_nan, "not a number", ""},
+               {f_nan_line, "not a number", ""},
+               {f_wide, "text wider than its box", "small: "},
+               {f_wide_child, "text wider than its box", "too wide"},
+               {f_near, "two texts closer than 1.5 px", "'above' and 'below'"},
+               {f_foreign, "text on a mark that is not its own", "foreign"},
+               {f_line, "a line through a text", "struck"},
+               {f_hatch, "a line through a text", "hatched"},
+               {f_nowhere, "an arrow does not end on the border of", "box"},
+               {f_inside, "an arrow does not end on the border of", "box"},
+               {f_borderless, "an arrow ends on something without a border", ""},
+               {f_tip_nan, "an arrow ends nowhere", ""},
+               {f_small, "text smaller than the preset allows", "11.0 tiny"},
+               {f_scaled, "text smaller than the preset allows", "inside"},
+               {f_points, "text smaller than 7 pt", "inside"},
+               {f_pale, "contrast under 4.5", "pale (light)"},
+               {f_pale_end, "contrast under 4.5", "half dark"},
+               {f_pale_theme, "contrast under 4.5", "dark (dark)"},
+               {f_glyph, "no font has a character of", ""},
+               {f_legend, "a colour that the legend does not explain", "#F0A35E"},
+               {f_tooltip, "a mark without a tooltip", ""},
+               {f_bare, "a mark without a tooltip", "figure"}};
 static void lint_finds_faults(void **state) {
-    static const struct {
-        void (*plant)(Scene *, int);
-        const char *rule, *whom;
-    } fault[] = {{f_title, "no title", ""},
-                 {f_desc, "no description", ""},
-                 {f_canvas, "no canvas", ""},
-                 {f_page, "the page is too small", ""},
-                 {f_text_out, "text outside the canvas", "beyond"},
-                 {f_mark_out, "a mark outside the canvas", ""},
-                 {f_arrow_out, "a mark outside the canvas", ""},
-                 {f_nan, "not a number", ""},
-                 {f_nan_line, "not a number", ""},
-                 {f_wide, "text wider than its box", "small: "},
-                 {f_wide_child, "text wider than its box", "too wide"},
-                 {f_near, "two texts closer than 1.5 px", "'above' and 'below'"},
-                 {f_foreign, "text on a mark that is not its own", "foreign"},
-                 {f_line, "a line through a text", "struck"},
-                 {f_hatch, "a line through a text", "hatched"},
-                 {f_nowhere, "an arrow does not end on the border of", "box"},
-                 {f_inside, "an arrow does not end on the border of", "box"},
-                 {f_borderless, "an arrow ends on something without a border", ""},
-                 {f_tip_nan, "an arrow ends nowhere", ""},
-                 {f_small, "text smaller than the preset allows", "11.0 tiny"},
-                 {f_scaled, "text smaller than the preset allows", "inside"},
-                 {f_points, "text smaller than 7 pt", "inside"},
-                 {f_pale, "contrast under 4.5", "pale (light)"},
-                 {f_pale_end, "contrast under 4.5", "half dark"},
-                 {f_pale_theme, "contrast under 4.5", "dark (dark)"},
-                 {f_glyph, "no font has a character of", ""},
-                 {f_legend, "a colour that the legend does not explain", "#F0A35E"},
-                 {f_tooltip, "a mark without a tooltip", ""},
-                 {f_bare, "a mark without a tooltip", "figure"}};
     Ground *g = *state;
-    for (size_t i = 0; i < sizeof fault / sizeof *fault; i++) {
+    for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
         Scene *s = scene_new(g->a, fonts_shared(), THEME_LIGHT, 200, 100);
         int box = clean_figure(s);
         const char *report;
         assert_int_equal(scene_lint(s, g->a, &report), 0);
-        bool tipless = fault[i].plant == f_tooltip || fault[i].plant == f_bare;
+        bool tipless = planted[i].plant == f_tooltip || planted[i].plant == f_bare;
         if (!tipless) scene_begin(s, "note", "planted", "a tooltip");
-        fault[i].plant(s, box);
+        planted[i].plant(s, box);
         if (!tipless) scene_end(s);
-        if (!scene_lint(s, g->a, &report) || !strstr(report, fault[i].rule) ||
-            !strstr(report, fault[i].whom))
-            fail_msg("planted: %s %s, found:\n%s", fault[i].rule, fault[i].whom, report);
+        if (!scene_lint(s, g->a, &report) || !strstr(report, planted[i].rule) ||
+            !strstr(report, planted[i].whom))
+            fail_msg("planted: %s %s, found:\n%s", planted[i].rule, planted[i].whom, report);
         /* nothing else is blamed; a canvas that is none makes everything wrong */
         for (const char *p = report; *p; p += strcspn(p, "\n"), p += *p == '\n') {
             const char *line = arena_strndup(g->a, p, strcspn(p, "\n"));
-            if (!strstr(line, fault[i].rule) && fault[i].plant != f_canvas)
-                fail_msg("planted: %s, found: %s", fault[i].rule, line);
+            if (!strstr(line, planted[i].rule) && planted[i].plant != f_canvas)
+                fail_msg("planted: %s, found: %s", planted[i].rule, line);
         }
     }
     /* what is no number is left out by the painters */

@@ -43,7 +43,28 @@ static const struct {
     /* names of another scheme */
     {HEAD "mesh: {tp: 2}\nnames: hf\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0205", 5,
      "that is a name of `names: torchtitan`, and this plan's are those of `names: hf`", 3},
-    {TP2 "  model.layers.*.self_attn.qq_proj: colwise\n", "E0205", 4, "names are those of", 3},
+    {TP2 "  model.layers.*.self_attn.qq_proj: colwise\n", "E0205", 4,
+     "did you mean 'layers.*.attention.wq'? ('model.layers.*.self_attn.q_proj' in `names: hf`)", 3},
+    {TP2 "  layers.*.attention.o_proj: rowwise\n", "E0205", 4,
+     "did you mean 'layers.*.attention.wo'? ('model.layers.*.self_attn.o_proj' in `names: hf`)", 3},
+    {TP2 "  layers.*.attention.o_proj.weight: rowwise\n", "E0205", 4,
+     "did you mean 'layers.*.attention.wo.weight'?", 3},
+    {TP2 "  layers.0.self_attention.linear_proj: rowwise\n", "E0205", 4,
+     "did you mean 'layers.0.attention.wo'? ('decoder.layers.0.self_attention.linear_proj' in", 3},
+    {TP2 "  layers.*.mlp.w2: rowwise\n", "E0205", 4, ": here it is 'layers.*.feed_forward.w2'", 3},
+    {TP2 "  layers.*.self_attn.q_prj: colwise\n", "E0205", 4, "('layers.*.self_attn.q_proj' in", 3},
+    {TP2 "  layers.*.attention.zzzzz: colwise\n", "E0205", 4,
+     "in 'layers.*.attention' there are wq, wk, wv, core, wo (`names: torchtitan`)", 3},
+    {TP2 "  layers.*.foo: colwise\n", "E0205", 4,
+     "in 'layers.*' there are attention, feed_forward, attention_norm, ffn_norm", 3},
+    {"model: {kind: mlp, sizes: [4, 8, 4]}\nmesh: {tp: 2}\nplan: {fc1: colwise}\n", "E0205", 3,
+     "the modules are net1, act1, net2", 3},
+    /* a line that is wrong hides no other line's mistake */
+    {TP2 "  layers.*.attention.wq: colwize\n  layers.*.attention.wqq: colwise\n", "E0205", 5,
+     "did you mean 'layers.*.attention.wq'?", 3},
+    {TP2 "  layers.*.attention.wqq: colwise\n  layers.*.attention.wo: {style: rowwise, outptu: "
+         "local}\n",
+     "E0205", 4, "did you mean 'layers.*.attention.wq'?", 3},
     /* axes */
     {HEAD "mesh: {a: 2, b: 2}\nplan:\n  layers.*.attention.wq: colwise\n", "E0204", 4,
      "the mesh has no `tp`", 3},
@@ -76,7 +97,7 @@ static const struct {
      "names are those of `names: torchtitan`", 3},
     {"model: {kind: mlp, sizes: [4, 8, 4], layer_names: ['up[x]', down]}\nmesh: {tp: 2}\nplan:\n"
      "  'up[x]': colwise\n", /* no match, and no help to be told the same again */
-     "E0205", 4, "names are those of", 3},
+     "E0205", 4, "the modules are up[x], act1, down", 3},
     /* a sum that is left pending where an op is not linear */
     {TP2 "  layers.*.feed_forward.w1: {style: rowwise, input: replicate, desired_input: shard(-1), "
          "output: partial}\n",

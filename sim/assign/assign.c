@@ -4,6 +4,7 @@
 #include "assign/context.h"
 #include "assign/dtensor.h"
 #include "assign/experts.h"
+#include "assign/suggest.h"
 #include "assign/sums.h"
 #include "assign/target.h"
 #include <assert.h>
@@ -136,6 +137,7 @@ static void match_modules(Assign *a, bool *hit, bool *won) {
         u->loc = line->loc;
         u->line = l;
         u->name = line->style.name;
+        if (line->bad) continue;
         u->style = style_resolve_for(a->plan, a->d, line, mod->kind);
         if (!u->style) continue;
         u->per_module = u->style->per_module >= 0 ? u->style->per_module : a->plan->per_module;
@@ -552,19 +554,6 @@ static void shard_at_rest(Assign *a) {
 }
 
 /* ---- notes ---- */
-const char *assign_nearest(Arena *arena, const Graph *g, const char *pattern) {
-    const char **names = ARENA_ARRAY(arena, const char *, g->nm + g->nt + 1);
-    bool many = strchr(pattern, '*') != NULL; /* all layers' line stays that of all layers */
-    int n = 0;
-    for (int m = 0; m < g->nm; m++)
-        if (g->module[m].path) names[n++] = g->module[m].path;
-    for (int t = 0; t < g->nt; t++)
-        if (g->t[t].kind == KIND_PARAM && g->t[t].plan_name) names[n++] = g->t[t].plan_name;
-    for (int i = 0; i < n && many; i++) names[i] = plan_pattern_of(arena, names[i]);
-    const char *near = diag_nearest(pattern, names);
-    /* A layer called 'a[x]' is no match of the pattern 'a[x]'. */
-    return near && strcmp(near, pattern) == 0 ? NULL : near;
-}
 static bool axis_cuts(const Assign *a, int x) {
     for (int t = 0; t < a->model->g.nt; t++)
         if (layout_where(&a->compute[t], x) >= 0 || layout_where(&a->rest[t], x) >= 0) return true;
@@ -577,39 +566,16 @@ static bool axis_cuts(const Assign *a, int x) {
     }
     return a->mesh->axis[x].parent != NULL;
 }
-/* "layers.*.attention.w[qkv]" as a name of one module: layer 0, the first of the letters. */
-static const char *one_of_pattern(Arena *a, const char *pattern) {
-    Str s = str_new(a);
-    for (const char *p = pattern; *p; p++) {
-        const char *end = *p == '[' && p[1] ? strchr(p, ']') : NULL;
-        str_addf(&s, "%c", *p == '*' ? '0' : end ? p[1] : *p);
-        if (end) p = end;
-    }
-    return s.n ? s.s : "";
-}
-/* What to try where a pattern matches nothing: the scheme whose name it is, or the nearest name. */
-static const char *pattern_hint(const Assign *a, const char *pattern) {
-    Names ours = a->plan->names;
-    const char *one = one_of_pattern(a->arena, pattern),
-               *mine = names_from_scheme(a->arena, ours, one, 0);
-    for (int k = 0; k < NAMES_COUNT && !mine; k++)
-        if (k != (int)ours && names_from_scheme(a->arena, (Names)k, one, 0))
-            return arena_printf(a->arena,
-                                "that is a name of `names: %s`, and this plan's are those of "
-                                "`names: %s`; `list names` shows both",
-                                plan_names_text((Names)k), plan_names_text(ours));
-    const char *near = assign_nearest(a->arena, &a->model->g, pattern);
-    if (near) return arena_printf(a->arena, "did you mean '%s'?", near);
-    return arena_printf(a->arena, "names are those of `names: %s`", plan_names_text(ours));
-}
 /* Lines that match nothing, and lines that another one beats everywhere. */
 static void line_notes(Assign *a, const bool *hit, const bool *won) {
     const Plan *p = a->plan;
+    enum { HINTS = 50 }; /* nobody reads more, and looking for one takes time */
+    int hints = 0;
     for (int i = 0; i < p->n_lines; i++) {
         if (p->lines[i].from_recipe || p->lines[i].kind) continue;
         const PlanLine *l = &p->lines[i];
         if (!hit[i]) {
-            diag_error(a->d, "E0205", l->loc, pattern_hint(a, l->pattern),
+            diag_error(a->d, "E0205", l->loc, hints++ < HINTS ? suggest_for(a, l->pattern) : NULL,
                        "pattern '%s' matches no module and no parameter", l->pattern);
         } else if (!won[i])
             diag_note(a->d, "N0005", l->loc, NULL,
@@ -649,9 +615,10 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
         hit = ARENA_ARRAY(arena, bool, p->n_lines + 1);
         won = ARENA_ARRAY(arena, bool, p->n_lines + 1);
         match_modules(a, hit, won);
-    } while (diags_errors(d) == before && (split_for_kv(a, mesh) || context_split(a, mesh)));
+    } while (diags_errors(d) == before && !p->line_errors &&
+             (split_for_kv(a, mesh) || context_split(a, mesh)));
     /* what follows would only repeat the errors; a pattern that matches nothing is another one */
-    if (diags_errors(d) > before) {
+    if (diags_errors(d) > before || p->line_errors) {
         for (int t = 0; t < nt; t++)
             if (m->g.t[t].kind == KIND_PARAM)
                 best_line(a, m->g.t[t].plan_name, m->g.t[t].name, hit);

@@ -85,7 +85,4 @@ bool assign_target(const Assign *a, const Target *t, Layout *out, const char **n
 bool assign_label_holds(const Assign *a, const Layout *cur, const Layout *label);
 /* The axes a list such as "dp*cp" names; false and E0204 if unknown. */
 bool assign_axes(const Mesh *m, Arena *arena, Diags *d, const char *text, Loc loc, AxisList *out);
-/* The module or parameter whose name, or pattern over all layers if `pattern` has a wildcard, is
- * nearest to one that matches nothing; NULL: none is near. */
-const char *assign_nearest(Arena *arena, const Graph *g, const char *pattern);
 #endif

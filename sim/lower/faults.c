@@ -2,6 +2,7 @@
  * stays as it was. */
 #include "lower/program.h"
 #include "ops/op.h"
+#include "assign/suggest.h"
 #include "assign/sums.h"
 #include <stdlib.h>
 #include <string.h>
@@ -505,7 +506,7 @@ bool apply_gradients(Program *p, const Plan *plan, Diags *d) {
             change_gradient(p, t, plan->gradients[i].text, plan->gradients[i].loc);
         }
         if (hit) continue;
-        const char *key = plan->gradients[i].key, *near = assign_nearest(p->arena, p->graph, key);
+        const char *key = plan->gradients[i].key, *near = suggest_nearest(p->arena, p->graph, key);
         diag_error(d, "E0205", plan->gradients[i].loc,
                    near ? arena_printf(p->arena, "did you mean '%s'?", near)
                         : "patterns under `gradients` match parameters or modules",

@@ -688,6 +688,13 @@ static bool is_axis_or_group(const Plan *p, const char *name) {
     return false;
 }
 
+/* Does the line name a style that is unknown, or one of the plan's own that starts from none? */
+static bool of_none(const Plan *p, const PlanLine *l) {
+    if (!l->style.name) return false;
+    for (int i = 0; i < p->n_styles; i++)
+        if (!strcmp(p->styles[i].name, l->style.name)) return p->styles[i].bad;
+    return !style_is_known(p, l->style.name);
+}
 /* Unknown styles, all at once; also those of the plan's own that no line uses. */
 static void check_styles(PlanReader *r) {
     enum { MANY = 50 };
@@ -697,7 +704,8 @@ static void check_styles(PlanReader *r) {
         PlanLine use = {.style = {.name = p->styles[i].name},
                         .loc = p->styles[i].loc,
                         .style_loc = p->styles[i].loc};
-        bad += !style_resolve(p, r->d, &use);
+        p->styles[i].bad = !style_resolve(p, r->d, &use);
+        bad += p->styles[i].bad;
     }
     for (int i = 0; i < p->n_lines; i++) {
         const char *name = p->lines[i].style.name;
@@ -705,6 +713,7 @@ static void check_styles(PlanReader *r) {
         if (bad++ < MANY) style_resolve(p, r->d, &p->lines[i]);
         else r->d->hidden++;
     }
+    for (int i = 0; bad && i < p->n_lines; i++) p->lines[i].bad = of_none(p, &p->lines[i]);
 }
 
 /* usp has an axis for each of its two ways; the sequence is cut by both, the ring's outermost. */
@@ -749,7 +758,9 @@ static void check_plan(PlanReader *r) {
         diag_error(r->d, "E0208", p->optimizer.loc, "optimizer: {name: adamw}",
                    "`optimizer` needs `name`");
     plan_place_experts(r);
+    int before = diags_errors(r->d);
     check_styles(r);
+    p->line_errors += diags_errors(r->d) - before;
 }
 
 PlanText plan_text(const char *file, const char *text) {

@@ -82,6 +82,7 @@ typedef struct Style {
     const char *base;  /* a user's own style under `styles`: the style that it starts from (its
                           `style:`), or NULL */
     Loc base_loc;
+    bool bad; /* it starts from no style that there is: a diagnostic says so */
 } Style;
 
 typedef struct {
@@ -92,6 +93,7 @@ typedef struct {
     Loc loc;       /* of the pattern */
     Loc style_loc; /* of the style's name */
     bool from_recipe;
+    bool bad; /* its style is none: a diagnostic says why */
 } PlanLine;
 
 typedef struct {
@@ -211,6 +213,7 @@ typedef struct Plan {
     Names names;
     Loc names_loc;
     int n_lines;
+    int line_errors; /* errors in `plan` and `styles`, which keep nothing else from being read */
     PlanLine *lines; /* recipe lines first */
     int n_styles;
     Style *styles; /* users' own: name + fields */

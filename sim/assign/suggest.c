@@ -1,0 +1,232 @@
+/* A name that matches nothing is most often right in another scheme, or half of it is
+ * ("attention.o_proj": the module of torchtitan, the projection of Hugging Face). So every module
+ * of the model is asked under all of its names. Refuses to guess between two: then it says what
+ * there is. */
+#include "assign/suggest.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* One module under one of its names, both as the pattern is written: with a star for a number. */
+typedef struct {
+    const char *name, *ours;
+    Names scheme;
+} Candidate;
+typedef struct {
+    const Assign *a;
+    const char *pattern; /* without what follows the module's name */
+    const char *rest;    /* ".weight", ".bias" or "" */
+    Candidate *of;
+    int n, cap;
+} Search;
+
+/* "layers.*.attention.w[qkv]" as a name of one module: layer 0, the first of the letters. */
+static const char *one_of_pattern(Arena *a, const char *pattern) {
+    Str s = str_new(a);
+    for (const char *p = pattern; *p; p++) {
+        const char *end = *p == '[' && p[1] ? strchr(p, ']') : NULL;
+        str_addf(&s, "%c", *p == '*' ? '0' : end ? p[1] : *p);
+        if (end) p = end;
+    }
+    return s.n ? s.s : "";
+}
+/* A pattern over all layers stays one. */
+static const char *as_written(const Search *s, const char *name) {
+    return strchr(s->pattern, '*') ? plan_pattern_of(s->a->arena, name) : name;
+}
+static bool known(const Search *s, const char *ours) {
+    for (int m = 0; m < s->a->model->g.nm; m++) {
+        const char *path = s->a->model->g.module[m].path;
+        if (path && !strcmp(as_written(s, path), ours)) return true;
+    }
+    return false;
+}
+
+static bool seen(const Search *s, const char *ours) {
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->of[i].ours, ours)) return true;
+    return false;
+}
+static Search search_for(const Assign *a, const char *pattern) {
+    static const char *const owned[] = {".weight", ".bias"};
+    size_t n = strlen(pattern);
+    Search s = {.a = a, .pattern = pattern, .rest = ""};
+    for (int i = 0; i < 2; i++) {
+        size_t k = strlen(owned[i]);
+        if (n <= k || strcmp(pattern + n - k, owned[i])) continue;
+        s.pattern = arena_strndup(a->arena, pattern, n - k);
+        s.rest = owned[i];
+    }
+    for (int m = 0; m < a->model->g.nm; m++) {
+        const GModule *x = &a->model->g.module[m];
+        if (!x->path) continue;
+        const char *ours = as_written(&s, x->path);
+        if (ours != x->path && seen(&s, ours)) continue; /* the same in another layer */
+        *ARENA_PUSH(a->arena, s.of, s.n, s.cap) = (Candidate){ours, ours, a->plan->names};
+        for (int k = 0; k < NAMES_COUNT && x->hf_path; k++) {
+            const char *name = names_of_own(a->arena, (Names)k, x->hf_path);
+            if (name)
+                *ARENA_PUSH(a->arena, s.of, s.n, s.cap) =
+                    (Candidate){as_written(&s, name), ours, (Names)k};
+            if (name && !strncmp(name, "model.", 6)) /* plans may leave it out */
+                *ARENA_PUSH(a->arena, s.of, s.n, s.cap) =
+                    (Candidate){as_written(&s, name + 6), ours, (Names)k};
+        }
+    }
+    return s;
+}
+
+const char *suggest_nearest(Arena *arena, const Graph *g, const char *pattern) {
+    const char **names = ARENA_ARRAY(arena, const char *, g->nm + g->nt + 1);
+    bool many = strchr(pattern, '*') != NULL; /* all layers' line stays that of all layers */
+    int n = 0;
+    for (int m = 0; m < g->nm; m++)
+        if (g->module[m].path) names[n++] = g->module[m].path;
+    for (int t = 0; t < g->nt; t++)
+        if (g->t[t].kind == KIND_PARAM && g->t[t].plan_name) names[n++] = g->t[t].plan_name;
+    for (int i = 0; i < n && many; i++) names[i] = plan_pattern_of(arena, names[i]);
+    const char *near = diag_nearest(pattern, names);
+    /* A layer called 'a[x]' is no match of the pattern 'a[x]'. */
+    return near && strcmp(near, pattern) == 0 ? NULL : near;
+}
+/* ---- the ways to find it ---- */
+
+/* It is the name of another scheme, letter by letter. */
+static const char *of_other_scheme(const Search *s) {
+    Arena *a = s->a->arena;
+    Names ours = s->a->plan->names;
+    const char *one = one_of_pattern(a, s->pattern);
+    if (names_from_scheme(a, ours, one, 0)) return NULL;
+    for (int k = 0; k < NAMES_COUNT; k++) {
+        const char *hf = k == (int)ours ? NULL : names_from_scheme(a, (Names)k, one, 0);
+        if (!hf) continue;
+        const char *here = names_to_scheme(a, ours, hf), *end = "; `list names` shows both";
+        if (here && !strchr(s->pattern, '[') && known(s, as_written(s, here)))
+            end = arena_printf(a, ": here it is '%s%s'", as_written(s, here), s->rest);
+        return arena_printf(a,
+                            "that is a name of `names: %s`, and this plan's are those of "
+                            "`names: %s`%s",
+                            plan_names_text((Names)k), plan_names_text(ours), end);
+    }
+    return NULL;
+}
+static const char *leaf_of(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+static int components(const char *name) {
+    int n = 1;
+    for (; *name; name++) n += *name == '.';
+    return n;
+}
+/* How many components two names share, wherever they stand. */
+static int shared(const char *x, const char *y) {
+    int n = 0;
+    for (const char *p = x; *p; p += *p == '.') {
+        size_t k = strcspn(p, ".");
+        for (const char *q = y; *q; q += *q == '.') {
+            size_t j = strcspn(q, ".");
+            n += k == j && !strncmp(p, q, k);
+            q += j;
+        }
+        p += k;
+    }
+    return n;
+}
+static const char *did_you_mean(const Search *s, const Candidate *c) {
+    Arena *a = s->a->arena;
+    if (!strcmp(c->name, c->ours)) return arena_printf(a, "did you mean '%s%s'?", c->ours, s->rest);
+    return arena_printf(a, "did you mean '%s%s'? ('%s' in `names: %s`)", c->ours, s->rest, c->name,
+                        plan_names_text(c->scheme));
+}
+/* Its last component is that of a module in some scheme; of several, the one that shares most; NULL
+ * where two modules do so alike. */
+static const char *of_leaf(const Search *s) {
+    const Candidate *best = NULL;
+    int most = -1;
+    bool two = false;
+    const char *leaf = leaf_of(s->pattern);
+    for (int i = 0; i < s->n; i++) {
+        const Candidate *c = &s->of[i];
+        int score = 2 * shared(s->pattern, c->name) + shared(s->pattern, c->ours);
+        if (strcmp(leaf_of(c->name), leaf) || !strcmp(c->ours, s->pattern) ||
+            abs(components(c->name) - components(s->pattern)) > 1 || score < most)
+            continue;
+        if (score > most) best = c, two = false;
+        else two |= strcmp(best->ours, c->ours) != 0;
+        most = score;
+    }
+    return best && !two ? did_you_mean(s, best) : NULL;
+}
+/* Is it a misspelling: not another component of the same module, nor the module that it is in? */
+static bool misspelt(const char *pattern, const char *near) {
+    const char *leaf[2] = {near ? leaf_of(near) : "", NULL};
+    size_t n = near ? strlen(near) : 0;
+    if (!near || !strcmp(near, pattern)) return false;
+    return (strncmp(near, pattern, n) || pattern[n] != '.') && diag_nearest(leaf_of(pattern), leaf);
+}
+/* It is nearly a name, of this scheme first. */
+static const char *of_near(const Search *s) {
+    const char **names = ARENA_ARRAY(s->a->arena, const char *, s->n + 1),
+               *near = suggest_nearest(s->a->arena, &s->a->model->g, s->pattern);
+    if (misspelt(s->pattern, near))
+        return arena_printf(s->a->arena, "did you mean '%s%s'?", near, s->rest);
+    for (int i = 0; i < s->n; i++) names[i] = s->of[i].name;
+    near = diag_nearest(s->pattern, names);
+    for (int i = 0; misspelt(s->pattern, near) && i < s->n; i++)
+        if (s->of[i].name == near) return did_you_mean(s, &s->of[i]);
+    return NULL;
+}
+
+/* What stands directly under `path` ("": at the top), as a list; "" where that is nothing, or too
+ * much to read. */
+static const char *children(const Search *s, const char *path) {
+    enum { MOST = 12 };
+    Arena *a = s->a->arena;
+    const char *child[MOST];
+    Str all = str_new(a);
+    size_t n = strlen(path);
+    int found = 0;
+    for (int m = 0; m < s->a->model->g.nm; m++) {
+        const char *name = s->a->model->g.module[m].path;
+        if (!name) continue;
+        name = as_written(s, name);
+        if (n && (strncmp(name, path, n) || name[n] != '.')) continue;
+        name += n ? n + 1 : 0;
+        const char *one = arena_strndup(a, name, strcspn(name, "."));
+        int k = 0;
+        while (k < found && strcmp(child[k], one)) k++;
+        if (k < found) continue;
+        if (found == MOST) return "";
+        child[found++] = one;
+        str_addf(&all, "%s%s", all.n ? ", " : "", one);
+    }
+    return all.n ? all.s : "";
+}
+/* What there is where the pattern stops being right. */
+static const char *of_what_is_there(const Search *s) {
+    Arena *a = s->a->arena;
+    const Graph *g = &s->a->model->g;
+    bool schemes = false; /* do names differ between them? those of an mlp do not */
+    for (int m = 0; m < g->nm; m++)
+        schemes |= g->module[m].path && g->module[m].hf_path &&
+                   strcmp(g->module[m].path, g->module[m].hf_path) != 0;
+    const char *path = s->pattern, *there = "";
+    while (*path && !*there) {
+        const char *dot = strrchr(path, '.');
+        path = dot ? arena_strndup(a, path, (size_t)(dot - path)) : "";
+        there = children(s, path);
+    }
+    const char *names = plan_names_text(s->a->plan->names);
+    if (!schemes && *there) return arena_printf(a, "the modules are %s", there);
+    if (*there && *path)
+        return arena_printf(a, "in '%s' there are %s (`names: %s`)", path, there, names);
+    return arena_printf(a, "names are those of `names: %s`: see `list names`", names);
+}
+
+const char *suggest_for(const Assign *a, const char *pattern) {
+    Search s = search_for(a, pattern);
+    const char *hint = of_other_scheme(&s);
+    if (!hint) hint = of_leaf(&s);
+    if (!hint) hint = of_near(&s);
+    return hint ? hint : of_what_is_there(&s);
+}

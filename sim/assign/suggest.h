@@ -1,0 +1,13 @@
+/* What to write where a line of the plan names no module and no parameter of the model. */
+#ifndef SP_ASSIGN_SUGGEST_H
+#define SP_ASSIGN_SUGGEST_H
+#include "assign/assign.h"
+
+/* A hint for a pattern that matches nothing: the name here of what has that name, or that last
+ * component, or nearly that name, in any scheme; else what there is under the part that is right.
+ * Never NULL; in a's arena. */
+const char *suggest_for(const Assign *a, const char *pattern);
+/* The module or parameter whose name, or pattern over all layers if `pattern` has a wildcard, is
+ * nearest to one that matches nothing; NULL: none is near. */
+const char *suggest_nearest(Arena *arena, const Graph *g, const char *pattern);
+#endif

@@ -204,6 +204,11 @@ static void read_window(Config *c, const Json *v) {
     c->raw->windowed = !is_off(v);
     c->raw->no_window = is_off(v);
     c->raw->windowed_loc = config_key_loc(c, "sliding_window");
+    if (c->raw->no_window) return;
+    if (v->kind != JSON_INT || v->i < 1 || v->i > size_limit)
+        diag_error(c->d, "E0302", c->raw->windowed_loc, NULL,
+                   "config key 'sliding_window' must be null or a whole number of 1 .. 2^40");
+    else c->raw->window = v->i;
 }
 
 static void read_count(Config *c, const Key *k, const Json *v, int64_t *at) {
@@ -531,23 +536,19 @@ static void read_file(Config *c) {
 
 /* Does the model attend within a window, as transformers reads the keys? Mistral does unless the
  * key is null, and knows no switch; Qwen does where the switch is on; of other families the key
- * alone says so, and a switch that is off is believed. */
-static void check_window(Config *c, const Family *f, const Raw *r) {
+ * alone says so, and a switch that is off is believed. Without the key it is 4096. */
+static void set_window(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+    enum { WINDOW = 4096 };
     bool file = c->file, on = r->windowed && r->use_window != 0;
     if (ignored(c->p, "sliding_window")) return;
     Loc top = {c->file, 1, 1};
-    const char *fix = "null, or use_sliding_window: false";
-    if (f->window == WINDOW_ALWAYS) on = file ? !r->no_window : on, fix = "null";
+    m->window_fix = "sliding_window: null, use_sliding_window: false";
+    if (f->window == WINDOW_ALWAYS)
+        on = file ? !r->no_window : on, m->window_fix = "sliding_window: null";
     if (f->window == WINDOW_SWITCHED) on = r->use_window == 1 && !r->no_window;
-    if (on && r->windowed)
-        diag_error(c->d, "E0207", r->windowed_loc, fix,
-                   "config key 'sliding_window': attention within a window is not in this version");
-    else if (on)
-        diag_error(c->d, "E0207", file ? top : c->p->model_loc,
-                   arena_printf(c->a, "sliding_window: %s", fix),
-                   "no config key 'sliding_window' means 4096 for %s: attention within a window is "
-                   "not in this version",
-                   f->type);
+    if (!on) return;
+    m->window = r->windowed ? r->window : WINDOW;
+    m->window_loc = r->windowed ? r->windowed_loc : file ? top : c->p->model_loc;
 }
 
 /* No key has been met: whole numbers are UNSET. */
@@ -592,7 +593,7 @@ bool config_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
     }
     if (diags_errors(d) > errors) return false;
     const Family *f = config_family(&c, &raw);
-    check_window(&c, f, &raw);
+    set_window(&c, f, &raw, m);
     set_sizes(&c, f, &raw, m);
     set_features(&c, f, &raw, m);
     set_rope(&c, f, &raw, m);

@@ -39,6 +39,7 @@ typedef struct {
     int n_met;
     bool no_kv_heads;         /* num_key_value_heads is null */
     bool windowed, no_window; /* sliding_window has a value, or is written and off */
+    int64_t window;           /* its value */
     Loc windowed_loc;
 } Raw;
 

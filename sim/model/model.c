@@ -142,6 +142,18 @@ static bool set_moe(Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     m->ranks_of_experts = mesh && mesh_lookup(mesh, "ep", &ep) ? mesh_size(mesh, &ep) : 1;
     return balance && m->E && !(capped && p->microbatches > 1);
 }
+/* A window that reaches over the whole sequence changes nothing. */
+static bool window_reaches(Arena *a, Diags *d, const ModelDims *m) {
+    if (!m->window || m->S <= m->window) return true;
+    diag_error(d, "E0207", m->window_loc,
+               arena_printf(a,
+                            "data: {sequence: %lld} or less, where a window changes nothing; or %s",
+                            (long long)m->window, m->window_fix),
+               "config key 'sliding_window': each of %lld tokens sees %lld: attention "
+               "within a window is not in this version",
+               (long long)m->S, (long long)m->window);
+    return false;
+}
 static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     if (!config_dims(a, d, p, m)) return false;
     m->vocab = m->V;
@@ -152,7 +164,8 @@ static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, Mode
     /* Not `&&`: all that is wrong is told at once. */
     bool heads = check_heads(d, p, m);
     bool layers = set_layers(d, p, m);
-    return set_moe(d, p, mesh, m) && heads && layers && data_sizes(a, d, p, m);
+    return set_moe(d, p, mesh, m) && heads && layers && data_sizes(a, d, p, m) &&
+           window_reaches(a, d, m);
 }
 
 static bool mlp_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {

@@ -72,6 +72,10 @@ typedef struct ModelDims {
     int64_t turned; /* how many elements of a head turn: d, or rope */
     bool qk_l2;     /* q and k are normalised after the rotation, without weights */
     int64_t chunk;  /* positions per chunk of layers that attend within chunks; 0: none do */
+    int64_t window; /* positions that a query sees, itself included; 0: all. More of them than that
+                       are refused */
+    Loc window_loc;
+    const char *window_fix;    /* what the config would say without it */
     int64_t temperature_floor; /* of layers without rotation, positions per step; 0: none */
     double temperature_scale;
     const char *ffn; /* how Hugging Face calls the dense feed-forward: "mlp" */

@@ -36,6 +36,7 @@ static Plan *new_plan(Arena *a) {
     p->names = NAMES_TORCHTITAN;
     p->kv_replicate = "auto";
     p->data_parallel.grad_order = "shard_first";
+    p->moe.aux_loss = "none";
     return p;
 }
 

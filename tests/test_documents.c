@@ -66,6 +66,7 @@ static void test_every_plan(void **state) {
         for (int i = 0; i < rows->n; i++) {
             const char *file = json_get(rows->item[i], "file")->s;
             for (int k = 0; k < 3; k++) DOCUMENT(&code, tables[k], file);
+            if (!f) DOCUMENT(&code, "comms", file, "--pairs");
             if (last) DOCUMENT(&code, "diff", last, file);
             last = file;
             plans++;

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #define PLAN "plans/09-llama3-8b-dp2-cp2-tp2.yaml"
+#define MOE "plans/30-mixtral-8x7b-ep-dp-cp.yaml"
 #define TRAIN "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml"
 #define BUG "plans/bugs/13-gradient-not-summed-over-dp.yaml"
 static const char *const plain[] = {"CI=1",        "TERM=xterm",     "NO_COLOR",
@@ -118,6 +119,9 @@ static void test_widths(void **state) {
         WORDS("check", PLAN, BUG, "-v"),
         WORDS("comms", BUG),
         WORDS("comms", TRAIN),
+        WORDS("comms", MOE),
+        WORDS("comms", MOE, "--pairs"),
+        WORDS("shapes", MOE),
         WORDS("shapes", TRAIN),
         WORDS("params", PLAN),
         WORDS("explain", PLAN, "layers.0.attention.wo"),

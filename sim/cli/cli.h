@@ -47,7 +47,7 @@ typedef struct {
     const char *sum; /* of --mpi: declared or engine */
     int64_t rank, threads, seed, layer, width, page;
     bool quiet, verbose, strict, sensitivity, end_to_end, exact, update_expect, statically, cuda,
-        mpi, measured, build, help, version;
+        mpi, measured, build, pairs, help, version;
     int n_sets;
     PlanSet sets[CLI_MAX_SETS];
     int n_operands;

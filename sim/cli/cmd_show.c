@@ -6,6 +6,7 @@
 #include "cli/words.h"
 #include "cli/find.h"
 #include "cli/fold.h"
+#include "cli/rows.h"
 #include "cost/cost.h"
 #include "lower/program.h"
 #include "model/model.h"
@@ -62,7 +63,18 @@ int cmd_shapes(Cli *c) {
     return show(c, table_shapes, 3, "value compute collective move diagnostic");
 }
 int cmd_params(Cli *c) { return show(c, table_params, 0, "param diagnostic"); }
-int cmd_comms(Cli *c) { return show(c, table_comms, 13, "collective diagnostic"); }
+static Table table_pairs(const Cli *c, const Trace *t) {
+    return pairs_table(c->arena, t, c->o.rank);
+}
+int cmd_comms(Cli *c) {
+    if (!c->o.pairs) return show(c, table_comms, 13, "collective exchange diagnostic");
+    if (strcmp(c->format, "text")) return show(c, table_pairs, 4, "exchange diagnostic");
+    PipelineOptions o = cli_pipeline(c);
+    Loaded l;
+    const Trace *t = load_shown(c, c->o.operands[0], &o, &l);
+    if (t) pairs_text(&c->text, c->arena, t, c->o.rank, c->look.width);
+    return l.exit;
+}
 
 /* ---- draw ---- */
 typedef struct {

@@ -64,6 +64,8 @@ static const Option options[] = {
      "shapes collectives bytes"},
     {"rank", 0, O_INT, AT(rank), "R", C_RANKED,
      "speak of this rank (default: all classes; pictures: the first)", NULL},
+    {"pairs", 0, O_FLAG, AT(pairs), NULL, C_COMMS,
+     "which rank sends how many rows of experts to which, as a matrix", NULL},
     {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_EXPORT | C_ANOTHER,
      "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise", NULL},
     {"seed", 0, O_INT, AT(seed), "N", C_PLANS | C_ANOTHER, "the same as --set data.seed=N", NULL},

@@ -2,6 +2,7 @@
  * that the trace does not say; the same facts stand in its records. */
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "cli/rows.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,9 +55,17 @@ static const Column shape_columns[] = {
     {"bytes", "bytes", true, COL_DROP},
     {"layout", "layout", false, COL_OPTIONAL | COL_BELOW},
     {"ranks", "ranks", false, COL_OPTIONAL},
+    {"rows", "rows", false, COL_EMPTY | COL_BELOW | COL_TITLED},
 };
-static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, const TraceValue *v,
-                      const TraceLocal *l) {
+/* A value as one line shows it. */
+typedef struct {
+    const Trace *trace;
+    const TraceValue *v;
+    const TraceLocal *l; /* NULL: no class of ranks */
+} Shown;
+static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, Shown x) {
+    const TraceValue *v = x.v;
+    const TraceLocal *l = x.l;
     Arena *a = c->arena;
     Cell *r = table_row(t);
     r[0] = step < 0 ? (Cell){NULL, "-1", "-1"} : cell_int(a, step);
@@ -76,6 +85,7 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, cons
         r[6] = cell_shape(a, l->shape, v->shape.nd);
         r[7] = cell_bytes(a, l->bytes);
         r[9] = cell_ranks(a, &l->ranks);
+        r[10] = rows_of_value(a, x.trace, v, l, c->o.rank);
     }
     r[8] = cell_text(table_places(&v->shape, a));
     if (strcmp(c->format, "text") == 0 && !c->o.verbose) r[8] = cell_text(NULL);
@@ -98,10 +108,10 @@ static void value_rows(const Cli *c, Table *t, const Trace *trace, const StepInd
     for (int i = 0; i < v->shape.n_local; i++) {
         const TraceLocal *l = &v->shape.local[i];
         if (c->o.rank >= 0 && !rankset_has(&l->ranks, c->o.rank)) continue;
-        shape_row(c, t, v->step, f, v, l);
+        shape_row(c, t, v->step, f, (Shown){trace, v, l});
         any = true;
     }
-    if (!any && c->o.rank < 0) shape_row(c, t, v->step, f, v, NULL);
+    if (!any && c->o.rank < 0) shape_row(c, t, v->step, f, (Shown){trace, v, NULL});
 }
 Table table_shapes(const Cli *c, const Trace *t) {
     Table out = table_new(c->arena, "shape", shape_columns, N(shape_columns));
@@ -111,7 +121,7 @@ Table table_shapes(const Cli *c, const Trace *t) {
     for (int s = 0; s < x.n; s++) {
         const FoundStep *f = &x.step[s];
         if (!f->value && (f->compute || f->collective || f->move))
-            shape_row(c, &out, s, f, NULL, NULL);
+            shape_row(c, &out, s, f, (Shown){t, NULL, NULL});
         /* values are in the order of their steps */
         for (; v < t->n_values && t->values[v].step <= s; v++)
             value_rows(c, &out, t, &x, &t->values[v]);
@@ -223,6 +233,7 @@ static const Column comm_columns[] = {
     {"times", "times", true, COL_EMPTY},
     {"local", "unequal groups", false, COL_EMPTY | COL_BELOW | COL_TITLED},
     {"declared", "declared", false, COL_EMPTY}, /* people read it in the mistake */
+    {"rows", "rows", false, COL_EMPTY | COL_BELOW | COL_TITLED},
 };
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 /* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
@@ -323,6 +334,7 @@ Table table_comms(const Cli *c, const Trace *t) {
         if (collective_times(k) > 1) r[19] = cell_int(a, collective_times(k));
         if (rank < 0) r[20] = cell_unequal(a, k);
         if (k->declared) r[21] = (Cell){NULL, k->declared, NULL};
+        r[22] = rows_of_collective(a, t, k, rank);
         sent += lookup_sent(k, rank);
         done += collective_times(k);
         skipped += k->skipped;
@@ -336,5 +348,6 @@ Table table_comms(const Cli *c, const Trace *t) {
         str_addf(&out.notes,
                  "not counted: %d that the plan's planted mistake skips; nothing is sent there\n",
                  skipped);
+    rows_notes(&out.notes, a, t);
     return out;
 }

@@ -5,6 +5,7 @@
 #include "exec/lives.h"
 #include "exec/load.h"
 #include "exec/region.h"
+#include "exec/rows.h"
 #include "exec/settings.h"
 #include "exec/traffic.h"
 #include "ops/op.h"
@@ -281,6 +282,24 @@ static const char *part_of(const Rec *r, int tensor) {
     int n = r->p->graph->t[tensor].producer;
     return n >= 0 ? r->p->graph->node[n].part : NULL;
 }
+/* The most rows that any rank can have: one rank of each class is asked. */
+static int64_t most_rows(Rec *r, const Val *v) {
+    const AxisParts *u =
+        classes_parts(r->sets, classes_alike(r->sets, &r->p->graph->t[v->tensor], &v->L));
+    int64_t most = 0;
+    for (int64_t i = 0; i < classes_count(u); i++) {
+        int64_t n = rows_most(r->p, v, &v->L, classes_rank(r->p->mesh, u, i));
+        most = n > most ? n : most;
+    }
+    return most;
+}
+static void record_rows(Rec *r, const Val *v, TraceValue *x) {
+    x->list = -1;
+    if (v->list < 0 || !r->p->graph->t[v->tensor].listed) return;
+    x->list = r->p->val[v->list].step;
+    x->most = most_rows(r, v);
+    x->room = rows_most_symbol(r->p, v, r->a);
+}
 static void record_value(Rec *r, const Val *v, const Step *s) {
     TraceValue *x = ARENA_PUSH_LARGE(r->t->arena, r->t->values, r->t->n_values, r->t->cap_values);
     *x = (TraceValue){.step = s ? s->id : -1,
@@ -289,6 +308,7 @@ static void record_value(Rec *r, const Val *v, const Step *s) {
     x->planted = s ? NULL : v->fault;
     x->alive = r->buffers[v - r->p->val];
     shape_record(r, v, &v->L, &x->shape);
+    record_rows(r, v, x);
     x->subject = program_subject(r->p, v);
     x->shape.name = subject_name(r->a, x->subject);
     x->kind = v->cot ? (v->kind == KIND_PARAM ? VALUE_GRADIENT : VALUE_COTANGENT)

@@ -1,6 +1,7 @@
 /* Bytes and groups of collectives. See traffic.h. */
 #include "exec/traffic.h"
 #include "exec/region.h"
+#include "exec/rows.h"
 #include "exec/volume.h"
 #include <string.h>
 
@@ -111,6 +112,42 @@ static void fill_bytes(const Traffic *c, const Members *m, TraceCollective *x) {
     x->local = x->n_local ? one : NULL;
 }
 
+/* ---- rows ---- */
+/* What one rank sends at most: of an exchange what may leave it, else as many blocks as its kind of
+ * move sends. */
+static int64_t most_sent(const Traffic *c, const Val *v, const Pieces *x, int64_t rank) {
+    int64_t n = mesh_size(x->m, &x->act.axes), in = rows_most(c->p, v, &x->from, rank),
+            out = rows_most(c->p, v, &x->to, rank);
+    switch (move_sends(x->act.kind)) {
+    case SENDS_PIECES: return rows_most_leaving(c->p, v, &x->from, &x->to, rank);
+    case SENDS_BLOCK: return (n - 1) * in;
+    case SENDS_PART: return (n - 1) * out;
+    case SENDS_BOTH: return 2 * (n - 1) * ((in + n - 1) / n);
+    case SENDS_NOTHING:
+    case MOVE_SENDS: break;
+    }
+    return 0;
+}
+static int64_t row_bytes(const Traffic *c, const Pieces *x) {
+    int64_t local[LAYOUT_MAX_DIMS], n = elem_bytes(c, x->t);
+    layout_local(x->m, &x->from, x->t->size, 0, local);
+    for (int d = x->t->listed; d < x->t->nd; d++) n *= local[d];
+    return n;
+}
+static void fill_rows(const Traffic *c, const Step *s, const Members *m, TraceCollective *x) {
+    Pieces p = pieces_of(c->p, s);
+    if (!p.t->listed || graph_is_list(p.t)) return;
+    const Val *v = &c->p->val[s->out];
+    AxisParts u = parts_of(c, m);
+    x->row_bytes = row_bytes(c, &p);
+    for (int64_t i = 0; i < classes_count(&u); i++) {
+        int64_t rank = classes_rank(c->p->mesh, &u, i);
+        x->most_in = larger(x->most_in, rows_most(c->p, v, &p.from, rank));
+        x->most_out = larger(x->most_out, rows_most(c->p, v, &p.to, rank));
+        x->most_sent = larger(x->most_sent, most_sent(c, v, &p, rank));
+    }
+}
+
 /* ---- the record ---- */
 static const char *reduce_text(const Act *a) {
     static const char *const text[] = {NULL, "sum", "max", "avg"};
@@ -142,6 +179,7 @@ void traffic_record(const Traffic *c, const Step *s, TraceCollective *x) {
         if (from >= 0) *ARENA_PUSH(c->arena, x->with_from, x->n_with_from, cap_from) = from;
     }
     fill_bytes(c, &m, x);
+    fill_rows(c, s, &m, x);
     x->skipped = !act.times;
     if (!s->act) return;
     x->planted = s->fault;

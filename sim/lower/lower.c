@@ -60,6 +60,21 @@ static int reach_tokens(Lower *l, int in, const Layout *want, const Reason *why)
     if (l->p->val[in].diff) in = moves_to(l, in, &first, &sum);
     return moves_to(l, in, want, why);
 }
+/* What the plan calls the axes over which an operand is to be cut: the name under which a parameter
+ * of the node has the same letter cut, so that rows go out over the `ep` over which they come back.
+ */
+static void operand_names(const Lower *l, const GNode *n, const GTensor *t, const Layout *want,
+                          const char **names) {
+    for (int i = 0; i < n->nin; i++) {
+        const GTensor *w = &l->p->graph->t[n->in[i]];
+        const Val *v = w->kind == KIND_PARAM ? &l->p->val[l->p->env[n->in[i]]] : NULL;
+        for (int x = 0; v && x < l->p->mesh->naxes; x++) {
+            int cut = layout_where(want, x), there = layout_where(&v->L, x);
+            bool same = cut >= 0 && cut < t->nd && there >= 0 && there < w->nd;
+            if (same && t->letter[cut] == w->letter[there] && !names[x]) names[x] = v->group[x];
+        }
+    }
+}
 /* Brings one operand of a node to where the strategies want it. */
 static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Layout *goal,
                  Phase pass) {
@@ -106,7 +121,12 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
         r.text = "a term of the loss is the sum over all ranks";
     }
     if (!param && why_tokens_of_rows(p, n, in, want)) return reach_tokens(l, in, want, &r);
-    if (!param) return moves_to(l, in, want, &r);
+    const char *names[MESH_MAX_AXES] = {0};
+    if (!param) {
+        operand_names(l, n, t, want, names);
+        r.names = names;
+        return moves_to(l, in, want, &r);
+    }
     in = moves_undeclared(l, in, want, &r);
     if (!strcmp(
             l->a->plan->data_parallel.grad_order,
@@ -141,7 +161,12 @@ static void go_home(Lower *l, const GNode *n, Phase pass) {
                 .module = n->module,
                 .scope = -1,
                 .pass = pass};
-    p->env[n->out] = moves_to(l, p->env[n->out], &want, &r);
+    int back = moves_to(l, p->env[n->out], &want, &r);
+    home = &p->val[p->first[n->home - 1]].L;
+    for (int x = 0; back != p->env[n->out] && x < p->mesh->naxes; x++)
+        if (layout_where(home, x) >= 0) /* cut by dp again, not by ep */
+            p->val[back].group[x] = p->val[p->first[n->home - 1]].group[x];
+    p->env[n->out] = back;
 }
 static void lower_node(Lower *l, const GNode *n) {
     Program *p = l->p;

@@ -107,20 +107,25 @@ static void axes_text(const Program *p, const Val *v, const AxisList *l, Str *s)
         i += take;
     }
 }
+const char *program_axes_called(const Program *p, const Val *v, const AxisList *l, Arena *arena) {
+    Str s = str_new(arena);
+    axes_text(p, v, l, &s);
+    return s.n ? s.s : "";
+}
+const char *program_letter_symbol(const Program *p, const Val *v, int d, Arena *arena) {
+    AxisList l = layout_dim_axes(&v->L, d);
+    const char *cut = program_axes_called(p, v, &l, arena), *sym = p->graph->t[v->tensor].sym[d];
+    if (!*cut) return sym;
+    return arena_printf(arena, strchr(cut, '*') ? "%s/(%s)" : "%s/%s", sym, cut);
+}
 /* "rows(B/dp, S/cp, E/ep)" */
 static const char *rows_symbol(const Program *p, const Val *v, Arena *arena) {
     const GTensor *t = &p->graph->t[v->tensor];
     Str s = str_new(arena);
     str_add(&s, "rows(");
-    for (int i = 0; i < t->listed; i++) {
-        int d = (i + 1) % t->listed; /* tokens first, as people say it */
-        AxisList l = layout_dim_axes(&v->L, d);
-        Str cut = str_new(arena);
-        axes_text(p, v, &l, &cut);
-        bool many = cut.n && strchr(cut.s, '*');
-        str_addf(&s, "%s%s%s%s%s%s", i ? ", " : "", t->sym[d], cut.n ? "/" : "", many ? "(" : "",
-                 cut.n ? cut.s : "", many ? ")" : "");
-    }
+    for (int i = 0; i < t->listed; i++) /* tokens first, as people say it */
+        str_addf(&s, "%s%s", i ? ", " : "",
+                 program_letter_symbol(p, v, (i + 1) % t->listed, arena));
     str_add(&s, ")");
     return s.s;
 }

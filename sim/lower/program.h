@@ -175,6 +175,10 @@ const char *program_value_name(const Program *p, const Val *v, Arena *arena);
 void program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims);
 /* The same as one text, "[B/dp, S/(cp*sp)]". */
 const char *program_symbolic(const Program *p, const Val *v, Arena *arena);
+/* Of one letter of it: "S/(cp*sp)". */
+const char *program_letter_symbol(const Program *p, const Val *v, int letter, Arena *arena);
+/* Axes by the names under which the plan cut this value: "ep" for dp and cp; "" for none. */
+const char *program_axes_called(const Program *p, const Val *v, const AxisList *axes, Arena *arena);
 /* The name under which people know the axes of a move: the plan's group or the axes' own names. */
 const char *program_axes_name(const Program *p, const Step *s, Arena *arena);
 /* Prints the program, one step a line (for --dump lower). */

@@ -25,10 +25,12 @@ static int64_t id_of(const Capacity *x, int64_t row) { return ((const int64_t *)
 static double weight(const OpCall *c, int64_t row) {
     return el_get(&c->in[1], c->dtype, row * c->in[1].s[0]);
 }
-/* Places of an expert among so many tokens. */
-static int64_t places(const OpCall *c, int64_t tokens) {
-    double n = (double)tokens * c->at->top * c->at->factor / (double)c->global['e' - 'a'];
+int64_t op_places(const Attrs *at, int64_t tokens, int64_t experts) {
+    double n = (double)tokens * at->top * at->factor / (double)experts;
     return n < 0x1p62 ? (int64_t)ceil(n - 1e-9) : INT64_MAX;
+}
+static int64_t places(const OpCall *c, int64_t tokens) {
+    return op_places(c->at, tokens, c->global['e' - 'a']);
 }
 /* Of each group how many tokens of the whole it has; a rank has all of those of its own. */
 static void count_groups(Capacity *x) {

@@ -162,4 +162,6 @@ void op_bound_copy(const OpBound *b);      /* exact: zero */
 void op_exact_same(const OpCall *c);
 /* Operations of one forward call of c->op, from its local sizes (tensors may have p = NULL). */
 double op_flops(const OpCall *c);
+/* Rows that an expert with a capacity takes of so many tokens, when there are so many experts. */
+int64_t op_places(const Attrs *at, int64_t tokens, int64_t experts);
 #endif

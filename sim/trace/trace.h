@@ -106,6 +106,10 @@ typedef struct {
     Subject subject; /* of its name */
     int layer;
     const char *planted; /* input: the mistake that the plan plants in it: "reseed"; NULL: none */
+    int list; /* in rows: the step that made the index list which says which; -1: it has no rows.
+                 Local shapes have the rows to expect where all experts are asked for as often */
+    int64_t most;     /* rows that any rank can have of it, whatever the router says */
+    const char *room; /* with a capacity, that many as frameworks write them: "[E/ep, ep*C, D]" */
     const TraceHeld *alive; /* while a rank holds its buffer; NULL: it is a view, or in another's */
     int64_t n_numbers;      /* small values: numbers of the unsharded value, row-major; else 0 */
     double *numbers;
@@ -150,6 +154,9 @@ typedef struct {
         bytes_sent; /* per rank; where groups are unequal each is the largest of any rank */
     int n_local;    /* unequal groups: bytes per class of ranks; 0: all ranks have those above */
     TraceTraffic *local;
+    int64_t row_bytes; /* of values in rows: of one; bytes above are then those to expect, where all
+                          experts are asked for as often. 0: no rows, or an index list */
+    int64_t most_in, most_out, most_sent; /* rows at most, whatever the router says, of any rank */
     int times; /* done more than once (a planted mistake): how often; bytes_sent is of all; else 0
                 */
     const TraceHeld *held; /* gathers of parameters; NULL: of nothing else */
@@ -261,6 +268,17 @@ typedef struct {
     double gap, bound;                                   /* of the two scores */
     int64_t iteration;                                   /* training step, from 0 */
 } TraceTie;
+/* Rows that a collective of an executed run moved: of the first micro-batch of the first step. */
+typedef struct TraceExchange {
+    int step;
+    const char *value;
+    int64_t size;                /* ranks of a group */
+    int64_t n_in, n_out, n_sent; /* ranks each */
+    double *in, *out, *sent;     /* rows of a rank before and after; that it sends to others */
+    int64_t n_to, n_from; /* ranks x size each; 0 for an all-reduce, and where that is very many */
+    double *to;   /* [rank][member of its group]: rows that by the rank's own list go to it */
+    double *from; /* [rank][member]: rows that came from it */
+} TraceExchange;
 
 typedef struct {
     RankSet ranks; /* events of one rank class; the first member stands for all */
@@ -342,6 +360,8 @@ typedef struct Trace {
     TraceSample *samples;
     int n_routed, cap_routed;
     TraceRouted *routed;
+    int n_exchanges, cap_exchanges;
+    TraceExchange *exchanges;
     int n_events, cap_events;
     TraceEvent *events;
     int n_measured, cap_measured;

@@ -86,6 +86,9 @@ static const Field value_fields[] = {
     {"kind", F_WORD, OPTIONAL, AT(kind), 0, WORDS_VALUE_ROLE},
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
+    {"list", F_INT, OPTIONAL, AT(list), 0, -1},
+    {"most", F_I64, OPTIONAL, AT(most), 0, 0},
+    {"room", F_TEXT, OPTIONAL, AT(room), 0, 0},
     {"alive", F_HELD, OPTIONAL, AT(alive), 0, 0},
     {"numbers", F_NUMBERS, OPTIONAL, AT(numbers), AT(n_numbers), 0},
 };
@@ -130,6 +133,10 @@ static const Field collective_fields[] = {
     {"bytes_out", F_I64, ALWAYS, AT(bytes_out), 0, 0},
     {"bytes_sent", F_I64, ALWAYS, AT(bytes_sent), 0, 0},
     {"local", F_TRAFFIC, OPTIONAL, AT(local), AT(n_local), 0},
+    {"row_bytes", F_I64, OPTIONAL, AT(row_bytes), 0, 0},
+    {"most_in", F_I64, OPTIONAL, AT(most_in), 0, 0},
+    {"most_out", F_I64, OPTIONAL, AT(most_out), 0, 0},
+    {"most_sent", F_I64, OPTIONAL, AT(most_sent), 0, 0},
     {"times", F_INT, OPTIONAL, AT(times), 0, 0},
     {"with", F_WITH, OPTIONAL, AT(with), AT(n_with), 0},
     {"with_from", F_WITH, OPTIONAL, AT(with_from), AT(n_with_from), 0},
@@ -224,6 +231,19 @@ static const Field routed_fields[] = {
 };
 #undef R
 
+#define R TraceExchange
+static const Field exchange_fields[] = {
+    {"step", F_INT, REQUIRED, AT(step), 0, -1},
+    {"value", F_TEXT, OPTIONAL, AT(value), 0, 0},
+    {"size", F_I64, REQUIRED, AT(size), 0, 0},
+    {"in", F_NUMBERS, ALWAYS, AT(in), AT(n_in), 0},
+    {"out", F_NUMBERS, ALWAYS, AT(out), AT(n_out), 0},
+    {"sent", F_NUMBERS, ALWAYS, AT(sent), AT(n_sent), 0},
+    {"to", F_NUMBERS, OPTIONAL, AT(to), AT(n_to), 0},
+    {"from", F_NUMBERS, OPTIONAL, AT(from), AT(n_from), 0},
+};
+#undef R
+
 #define R TraceEvent
 static const Field event_fields[] = {
     {"rank", F_EVENT_RANK, ALWAYS, 0, 0, 0},
@@ -303,6 +323,8 @@ const RecordType record_types[N_RECORD_TYPES] = {
     ROW("memory", memory_fields, TraceMemory, memory, n_memory, offsetof(TraceMemory, step)),
     ROW("sample", sample_fields, TraceSample, samples, n_samples, offsetof(TraceSample, step)),
     ROW("routed", routed_fields, TraceRouted, routed, n_routed, offsetof(TraceRouted, step)),
+    ROW("exchange", exchange_fields, TraceExchange, exchanges, n_exchanges,
+        offsetof(TraceExchange, step)),
     ROW("event", event_fields, TraceEvent, events, n_events, offsetof(TraceEvent, step)),
     ROW("measured", measured_fields, TraceMeasured, measured, n_measured,
         offsetof(TraceMeasured, step)),

@@ -77,7 +77,8 @@ static void w_int(JsonWriter *w, const Field *f, const char *record) {
     if (v != f->normal || f->rule != OPTIONAL) json_int(w, f->key, v);
 }
 static void w_i64(JsonWriter *w, const Field *f, const char *record) {
-    json_int(w, f->key, FIELD(int64_t));
+    int64_t v = FIELD(int64_t);
+    if (v || f->rule != OPTIONAL) json_int(w, f->key, v);
 }
 static void w_real(JsonWriter *w, const Field *f, const char *record) {
     double v = FIELD(double);

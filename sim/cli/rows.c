@@ -1,0 +1,126 @@
+/* Rows of experts in words and numbers. See rows.h. */
+#include "cli/rows.h"
+#include "trace/trace_rows.h"
+#include <math.h>
+#include <string.h>
+
+/* Rows of one side of a collective. */
+typedef struct {
+    const char *name;
+    int64_t expected, most;
+    const double *run; /* per rank; NULL: it was not run */
+} Side;
+/* "12", or "12-40" where ranks differ. */
+static const char *range_text(Arena *a, const double *x, const TraceSpread *s, int64_t rank) {
+    if (rank >= 0) return arena_printf(a, "%.0f", x[rank]);
+    if (s->least == s->peak) return arena_printf(a, "%.0f", s->peak);
+    return arena_printf(a, "%.0f-%.0f", s->least, s->peak);
+}
+static void side_text(Str *s, Arena *a, const Trace *t, const Side *x, int64_t rank) {
+    if (!x->run) {
+        str_addf(s, "%s %lld expected, %lld at most", x->name, (long long)x->expected,
+                 (long long)x->most);
+        return;
+    }
+    TraceSpread run = trace_spread(x->run, t->ranks);
+    str_addf(s, "%s %s (expected %lld, at most %lld)", x->name, range_text(a, x->run, &run, rank),
+             (long long)x->expected, (long long)x->most);
+}
+static void side_json(JsonWriter *w, const Trace *t, const Side *x, int64_t rank) {
+    json_open(w, x->name, '{');
+    json_int(w, "expected", x->expected);
+    json_int(w, "most", x->most);
+    if (x->run) {
+        TraceSpread s = trace_spread(x->run, t->ranks);
+        json_real(w, "least", rank < 0 ? s.least : x->run[rank]);
+        json_real(w, "peak", rank < 0 ? s.peak : x->run[rank]);
+        json_real(w, "mean", rank < 0 ? s.mean : x->run[rank]);
+        json_int(w, "rank", rank < 0 ? s.peak_at : rank);
+    }
+    json_close(w, '}');
+}
+/* "peak over mean 1.67 (rank 2)" of what ranks receive: the one that gets most decides how long a
+ * step takes. */
+static void peak_text(Str *s, const Trace *t, const double *out) {
+    TraceSpread x = trace_spread(out, t->ranks);
+    if (x.mean > 0 && x.peak > x.mean)
+        str_addf(s, "; peak over mean %.2f (rank %lld)", x.peak / x.mean, (long long)x.peak_at);
+}
+Cell rows_of_collective(Arena *a, const Trace *t, const TraceCollective *k, int64_t rank) {
+    if (k->row_bytes <= 0) return cell_text(NULL);
+    const TraceExchange *x = trace_exchange(t, k->step);
+    TraceTraffic b = collective_on(k, rank);
+    const Side side[] = {{"in", b.bytes_in / k->row_bytes, k->most_in, x ? x->in : NULL},
+                         {"out", b.bytes_out / k->row_bytes, k->most_out, x ? x->out : NULL},
+                         {"sent", b.bytes_sent / k->row_bytes, k->most_sent, x ? x->sent : NULL}};
+    Str s = str_new(a);
+    JsonWriter w = json_writer(a);
+    str_addf(&s, "of %s%s: ", bytes_text(k->row_bytes, a), x ? ", in the run" : "");
+    json_open(&w, NULL, '{');
+    json_int(&w, "bytes", k->row_bytes);
+    json_bool(&w, "run", x != NULL);
+    for (int i = 0; i < 3; i++) {
+        if (i) str_add(&s, ", ");
+        side_text(&s, a, t, &side[i], rank);
+        side_json(&w, t, &side[i], rank);
+    }
+    json_close(&w, '}');
+    if (x && rank < 0) peak_text(&s, t, x->out);
+    return (Cell){s.s, s.s, w.s.s};
+}
+Cell rows_of_value(Arena *a, const Trace *t, const TraceValue *v, const TraceLocal *l,
+                   int64_t rank) {
+    if (v->most <= 0) return cell_text(NULL);
+    const TraceRouted *k = trace_routed(t, v->list);
+    Str s = str_new(a);
+    JsonWriter w = json_writer(a);
+    str_addf(&s, "%lld expected, %lld at most", (long long)l->shape[0], (long long)v->most);
+    if (v->room) str_addf(&s, ", room for %s", v->room);
+    json_open(&w, NULL, '{');
+    json_int(&w, "expected", l->shape[0]);
+    json_int(&w, "most", v->most);
+    json_str(&w, "room", v->room);
+    double least = INFINITY, peak = -INFINITY;
+    int64_t one;
+    for (RankWalk i = {0}; k && rankset_next(&l->ranks, &i, &one);) {
+        double n = rank < 0 || one == rank ? routed_on(k, one) : NAN;
+        least = fmin(least, n), peak = fmax(peak, n);
+    }
+    if (least <= peak) {
+        str_addf(&s, least < peak ? ", %.0f-%.0f in the run" : ", %.0f in the run", least, peak);
+        json_real(&w, "least", least);
+        json_real(&w, "peak", peak);
+    }
+    json_close(&w, '}');
+    return (Cell){s.s, s.s, w.s.s};
+}
+
+/* ---- below the table ---- */
+static void dispatch_note(Str *s, const TraceDispatch *d) {
+    str_addf(s, "%s: %.0f rows asked for", d->value, d->asked);
+    if (d->asked > d->kept) str_addf(s, ", %.0f dropped, %.0f kept", d->asked - d->kept, d->kept);
+    str_addf(s, "; experts get %.0f-%.0f, ranks %.0f-%.0f", d->at_experts.least, d->at_experts.peak,
+             d->at_ranks.least, d->at_ranks.peak);
+    if (d->at_ranks.mean > 0)
+        str_addf(s, ", peak over mean %.2f (rank %lld)", d->at_ranks.peak / d->at_ranks.mean,
+                 (long long)d->at_ranks.peak_at);
+    str_add(s, "\n");
+}
+void rows_notes(Str *notes, Arena *a, const Trace *t) {
+    enum { SHOWN = 8 };
+    bool ragged = false, known = false;
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].row_bytes > 0) {
+            ragged = true;
+            known |= trace_exchange(t, t->collectives[i].step) != NULL;
+        }
+    if (!ragged) return;
+    str_add(notes, known ? "bytes of rows are those to expect where all experts are asked for as "
+                           "often; `rows` has the run's\n"
+                         : "rows and their bytes are those to expect where all experts are asked "
+                           "for as often; how many there are, a run's trace says\n");
+    int n;
+    const TraceDispatch *d = trace_dispatches(t, a, &n);
+    for (int i = 0; i < n && i < SHOWN; i++) dispatch_note(notes, &d[i]);
+    if (n > SHOWN) str_addf(notes, "and %d more layers: `routed` records have them\n", n - SHOWN);
+}

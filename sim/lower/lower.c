@@ -75,6 +75,32 @@ static void operand_names(const Lower *l, const GNode *n, const GTensor *t, cons
         }
     }
 }
+/* What is asked for by what the values are, whatever a style says: rows and their lists, what a
+ * loss is made of. */
+static void reach_reason(const Lower *l, const GNode *n, const GTensor *t, Phase pass, Reason *r) {
+    const ModuleUse *u = n->module >= 0 ? &l->a->use[n->module] : NULL;
+    /* rows change ranks because a style puts experts there */
+    if (t->listed && u && u->style) {
+        r->asked = true;
+        r->text = "tokens go to the ranks of their experts";
+    }
+    if (graph_is_list(t)) r->asked = true; /* goes where its rows are */
+    if (n->op->rows && t->listed) {        /* a list is made of a list */
+        r->asked = true;
+        r->text = "an expert has one capacity for all tokens: who comes first is found among all";
+    }
+    if (u) r->loc = u->loc;
+    if (graph_counts_rows(l->p->graph, t)) { /* no module's: the plan's loss is of all tokens */
+        r->asked = true;
+        r->text = "the load balance is that of all tokens: the counts of all are added up";
+        r->loc = l->a->plan->moe.aux_loc;
+    }
+    /* what a loss is the sum of is complete when the loss is */
+    if (!t->nd && pass == PHASE_LOSS && t->kind == KIND_ACTIVATION) {
+        r->asked = r->output = true;
+        r->text = "a term of the loss is the sum over all ranks";
+    }
+}
 /* Brings one operand of a node to where the strategies want it. */
 static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Layout *goal,
                  Phase pass) {
@@ -99,27 +125,7 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
     bool inside = u && u->style && u->style->sums && boundary_result(u->style) &&
                   t->kind == KIND_ACTIVATION && t->module == n->module;
     r.asked = asked || inside || dtensor; /* PyTorch's op brings DTensors together by itself */
-    /* rows change ranks because a style puts experts there */
-    if (t->listed && u && u->style) {
-        r.asked = true;
-        r.text = "tokens go to the ranks of their experts";
-    }
-    if (graph_is_list(t)) r.asked = true; /* goes where its rows are */
-    if (n->op->rows && t->listed) {       /* a list is made of a list */
-        r.asked = true;
-        r.text = "an expert has one capacity for all tokens: who comes first is found among all";
-    }
-    if (u) r.loc = u->loc;
-    if (graph_counts_rows(p->graph, t)) { /* no module's: the plan's loss is of all tokens */
-        r.asked = true;
-        r.text = "the load balance is that of all tokens: the counts of all are added up";
-        r.loc = l->a->plan->moe.aux_loc;
-    }
-    /* what a loss is the sum of is complete when the loss is */
-    if (!t->nd && pass == PHASE_LOSS && t->kind == KIND_ACTIVATION) {
-        r.asked = r.output = true;
-        r.text = "a term of the loss is the sum over all ranks";
-    }
+    reach_reason(l, n, t, pass, &r);
     if (!param && why_tokens_of_rows(p, n, in, want)) return reach_tokens(l, in, want, &r);
     const char *names[MESH_MAX_AXES] = {0};
     if (!param) {

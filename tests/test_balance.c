@@ -284,6 +284,7 @@ static void test_refused(void **state) {
         {"dtype: f64", "aux_loss: exact, aux_coef: -1", "E0309", "aux_coef"},
         {"dtype: f64", "z_coef: .nan", "E0301", "z_coef"},
         {"dtype: f64", "z_coef: -0.1", "E0309", "z_coef"},
+        {"dtype: f32", "z_coef: 1e300", "E0309", "z_coef"},
         {"dtype: f64, microbatches: 2", "aux_loss: exact, aux_coef: 0.1", "E0214", "micro-batches"},
         {"dtype: f64, cut: {batch: dp}, batch: 3", "aux_loss: per_shard, aux_coef: 0.1", "E0307",
          "unequally many"},

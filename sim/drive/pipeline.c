@@ -98,6 +98,7 @@ static bool middle(Run *r) {
     int before = diags_errors(r->d);
     r->program = lower(r->arena, r->assign);
     program_groups(r->program, &r->model->g);
+    program_groups_whole(r->program, &r->whole->g, r->plan->microbatches);
     program_blocks(r->program, &r->model->g);
     if (r->plan->pass != PASS_FORWARD && r->program->loss >= 0) adjoint_program(r->program);
     if (r->plan->pass == PASS_TRAIN && r->program->loss >= 0) lower_optimizer(r->program);

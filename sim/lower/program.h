@@ -142,6 +142,9 @@ int program_list(const Program *p, const Step *s);
 /* Tells each op that counts the tokens of a rank by themselves which those are, after `lower`: in
  * `g`, the graph that p was lowered from, as the unsharded run counts them the same way. */
 void program_groups(Program *p, Graph *g);
+/* Micro-batches: each has a capacity of its own, so the unsharded run of the whole batch, which is
+ * in `whole`, counts each by itself too. After program_groups. */
+void program_groups_whole(const Program *p, Graph *whole, int64_t parts);
 /* `moe: aux_loss: per_shard`: no rank learns what others have counted, each takes its own counts,
  * times the number of ranks, for those of all. False and E0307 where ranks have unequally many
  * tokens, which then are no shares of a mean. */

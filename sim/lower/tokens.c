@@ -41,14 +41,36 @@ static const int32_t *groups_of(const Program *p, const Val *list) {
     arena_free(tmp);
     return group;
 }
+/* Does the node thin out a list, counting tokens? */
+static bool counts(const Graph *g, const GNode *n) {
+    return n->op->rows && n->nin && graph_is_list(&g->t[n->in[0]]);
+}
 void program_groups(Program *p, Graph *g) {
     for (int i = 0; i < p->n_forward; i++) {
         const Step *s = &p->step[i];
         if (s->kind != ST_OP) continue;
         GNode *n = &g->node[s->node];
-        bool counts = n->op->rows && n->nin && graph_is_list(&g->t[n->in[0]]);
-        if (!counts || n->rule.whole) continue; /* of all tokens */
+        if (!counts(g, n) || n->rule.whole) continue; /* of all tokens */
         n->at.group = groups_of(p, &p->val[s->in[0]]);
+    }
+}
+/* [B * S] of the batch: micro-batch after micro-batch, each with groups of its own, those of `one`
+ * or all of its tokens. */
+static const int32_t *groups_of_parts(Arena *arena, const int32_t *one, int64_t tokens,
+                                      int64_t parts) {
+    int32_t *group = ARENA_ARRAY(arena, int32_t, tokens * parts + 1), most = 0;
+    for (int64_t i = 0; one && i < tokens; i++) most = one[i] > most ? one[i] : most;
+    for (int64_t i = 0; i < tokens * parts; i++)
+        group[i] = (int32_t)(i / tokens) * (most + 1) + (one ? one[i % tokens] : 0);
+    return group;
+}
+void program_groups_whole(const Program *p, Graph *whole, int64_t parts) {
+    const Graph *g = p->graph;
+    for (int i = 0; i < g->nn && parts > 1; i++) {
+        const GTensor *t = &g->t[g->node[i].in[0]];
+        if (!counts(g, &g->node[i])) continue;
+        whole->node[i].at.group =
+            groups_of_parts(p->arena, g->node[i].at.group, t->size[1] * t->size[2], parts);
     }
 }
 

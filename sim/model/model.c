@@ -120,7 +120,7 @@ static bool set_balance(Diags *d, const Plan *p, ModelDims *m) {
                    "with micro-batches is not supported by this version");
     return diags_errors(d) == errors;
 }
-/* What the plan's `moe` says. A capacity is that of one batch. */
+/* What the plan's `moe` says. */
 static bool set_moe(Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     bool routed =
              strcmp(p->moe.routing, "computed") != 0 && strcmp(p->moe.routing, "replayed") != 0,
@@ -132,15 +132,11 @@ static bool set_moe(Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     if (!m->E)
         diag_error(d, "E0208", p->moe.loc, "a model with experts, or no `moe`",
                    "`moe` speaks of experts, and %s has none", m->name);
-    if (capped && p->microbatches > 1)
-        diag_error(d, "E0214", p->moe.capacity_loc, "leave `microbatches` out",
-                   "a capacity with micro-batches, which have one each, is not supported by this "
-                   "version");
     m->routed = routed;
     m->capped = capped;
     m->capped_locally = !strcmp(p->moe.capacity, "local");
     m->ranks_of_experts = mesh && mesh_lookup(mesh, "ep", &ep) ? mesh_size(mesh, &ep) : 1;
-    return balance && m->E && !(capped && p->microbatches > 1);
+    return balance && m->E;
 }
 /* A window that reaches over the whole sequence changes nothing. */
 static bool window_reaches(Arena *a, Diags *d, const ModelDims *m) {

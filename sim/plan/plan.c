@@ -55,7 +55,8 @@ static const Word part_words[] = {{"embedding", PART_EMBEDDING}, {"blocks", PART
 #define PART_LIST "a list of embedding, blocks, norm, head, loss"
 
 static const Range positive = {0, 1e300, true, false}, not_negative = {0, 1e300, false, false},
-                   fraction = {0, 1, false, true};
+                   fraction = {0, 1, false, true},
+                   factor = {0, 1e6, false, false}; /* beyond, f32 may overflow */
 
 /* ---- model ---- */
 
@@ -532,9 +533,9 @@ static const Key moe_keys[] = {
     {"aux_loss", read_word_text, aux_losses, P(moe.aux_loss), P(moe.aux_loc),
      "a term of the loss that wants experts equally busy: exact is that of all tokens; per_shard "
      "the mean of what each rank's tokens give by themselves, which is another number and fails"},
-    {"aux_coef", read_real, &not_negative, P(moe.aux_coef), P(moe.aux_coef_loc),
+    {"aux_coef", read_real, &factor, P(moe.aux_coef), P(moe.aux_coef_loc),
      "factor of that term: coef E / (k T^2) sum_e count_e sum_t p_te, of each layer"},
-    {"z_coef", read_real, &not_negative, P(moe.z_coef), P(moe.z_loc),
+    {"z_coef", read_real, &factor, P(moe.z_coef), P(moe.z_loc),
      "factor of the mean over tokens of logsumexp(logits)^2, of each layer; 0: no such term"},
     {"fsdp_dim", read_word_text, fsdp_dims, P(moe.fsdp_dim), P(moe.fsdp_dim_loc),
      "dim of experts' weights that fsdp cuts; auto: 1 where more ranks than experts would cut dim "

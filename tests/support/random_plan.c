@@ -451,7 +451,7 @@ static void add_moe(RandomPlan *g, uint64_t seed) {
                                            "empty_rank", "ragged",   "burst"};
     static const char *const priorities[] = {"order", "slot", "score"};
     Rng own = {seed * 0x9e3779b97f4a7c15u + 11};
-    bool room = rng_chance(&own, 50) && !strstr(g->s.s, "microbatches");
+    bool room = rng_chance(&own, 50);
     if (!g->E || !(g->parts & RANDOM_BLOCKS) || rng_chance(&own, 40)) return;
     ADD("moe: {routing: %s", routings[rng_below(&own, 9)]);
     if (room) ADD(", capacity_factor: 0.%d", rng_between(&own, 4, 9));

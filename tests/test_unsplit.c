@@ -1,0 +1,194 @@
+/* Bit equality: where a plan splits no sum on the way to a value, the ranks hold, put together, the
+ * very bits that one device has. Asserted for every value of every plan with experts: those that
+ * the tests write (test_rows has their families) and the shipped ones. What "on the way" means is
+ * found here from the program alone: a value is split if a sum is pending in it, or was added up
+ * over ranks, or if it is made of such a value. */
+#include "support/support.h"
+#include "exec/assemble.h"
+#include "exec/exec.h"
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+
+#include <cmocka.h>
+
+/* ---- values of a run ---- */
+typedef struct {
+    const char *name;
+    int64_t bytes;
+    const void *x;
+} Value;
+typedef struct {
+    Arena *a;
+    int n, cap;
+    Value *v;
+    bool *split; /* per Val of the program */
+} Values;
+static bool pending(const Program *p, const Val *v) {
+    for (int x = 0; x < p->mesh->naxes; x++)
+        if (v->L.type[x] == TY_P && p->mesh->axis[x].size > 1) return true;
+    return false;
+}
+static bool reduces(const Program *p, const Step *s) {
+    return s->kind == ST_MOVE && pending(p, &p->val[s->in[0]]);
+}
+/* Is it a value by which the unsharded run knows it: what an op of the forward pass makes, or the
+ * whole gradient of a parameter? */
+static bool named(const Program *p, const Step *s) {
+    if (s->recompute) return false;
+    const Val *v = &p->val[s->out];
+    bool param = p->graph->t[v->tensor].kind == KIND_PARAM;
+    return s->kind == ST_OP ? !v->cot : v->cot && param && p->grad[v->tensor] == s->out;
+}
+static void keep(void *arg, Exec *e, const Step *s, bool checked) {
+    Values *k = arg;
+    const Program *p = e->p;
+    int r[RULE_MAX_IN + 3], n = step_reads(s, r);
+    if (!checked) return;
+    if (!k->split) k->split = ARENA_ARRAY(k->a, bool, p->nv + 1);
+    bool split = reduces(p, s) || pending(p, &p->val[s->out]);
+    for (int i = 0; i < n; i++) split |= k->split[r[i]];
+    k->split[s->out] = split;
+    if (split || !named(p, s)) return;
+    AxisList none = {0};
+    Tensor t = assemble_value(e, s->out, &none, 0);
+    int64_t bytes = tensor_count(&t) * dtype_size(exec_dtype(e, s->out));
+    *ARENA_PUSH(k->a, k->v, k->n, k->cap) =
+        (Value){program_value_name(p, &p->val[s->out], k->a), bytes,
+                arena_memdup(k->a, t.p, (size_t)bytes + 1)};
+    e->host->release(e->host, t.p);
+}
+static void run(Values *k, const char *file, const char *text, bool one) {
+    Arena *a = k->a;
+    Diags *d = diags_new(a);
+    PipelineReport rep;
+    PlanText given = plan_text(file, text);
+    PipelineOptions o = {.execute = true, .threads = 1, .watch = keep, .watch_arg = k};
+    static const char *const axes[] = {"dp", "cp", "tp", "ep", "edp", "etp"};
+    PlanSet set[6];
+    for (int i = 0; i < 6 && one; i++) { /* every axis of the mesh that there is */
+        const char *mesh = strstr(text, "\nmesh: {"), *end = mesh ? strchr(mesh, '}') : NULL;
+        const char *key = arena_printf(a, "%s: ", axes[i]), *at = mesh ? strstr(mesh, key) : NULL;
+        bool own = at && at < end && (at[-1] == '{' || at[-1] == ' ');
+        if (own) set[given.n_sets++] = (PlanSet){arena_printf(a, "mesh.%s", axes[i]), "1"};
+    }
+    given.sets = set;
+    diags_source(d, file, text, strlen(text));
+    Trace *t = pipeline_run(a, d, given, &o, &rep);
+    if (!t || !t->verdict || strcmp(t->verdict, "equivalent")) diags_print(d, stderr, false);
+    assert_true(t && t->verdict && !strcmp(t->verdict, "equivalent"));
+}
+static const Value *value_of(const Values *k, const char *name) {
+    for (int i = 0; i < k->n; i++)
+        if (!strcmp(k->v[i].name, name)) return &k->v[i];
+    return NULL;
+}
+/* How many gradients of experts have the bits of one device. */
+static int hold(const char *file, const char *text) {
+    Arena *a = arena_new();
+    Values many = {.a = a}, one = {.a = a};
+    int experts = 0;
+    run(&many, file, text, false);
+    run(&one, file, text, true);
+    for (int i = 0; i < many.n; i++) {
+        const Value *have = &many.v[i], *want = value_of(&one, have->name);
+        if (!want || want->bytes != have->bytes)
+            fail_msg("%s: no %s on one device", file, have->name);
+        if (memcmp(have->x, want->x, (size_t)have->bytes))
+            fail_msg("%s: %s has other bits than one device", file, have->name);
+        experts += strstr(have->name, "grad.param") && strstr(have->name, "experts");
+    }
+    printf("%s: %d of %d values split no sum, %d gradients of experts among them\n", file, many.n,
+           one.n, experts);
+    assert_true(many.n > 5);
+    arena_free(a);
+    return experts;
+}
+
+/* ---- plans ---- */
+#define EP "  layers.*.moe.experts: expert_parallel\n"
+#define DDP "data_parallel: {mode: ddp}\n"
+#define FSDP "data_parallel: {mode: fsdp}\n"
+#define MIXTRAL "model_type: mixtral, num_local_experts: 8, num_experts_per_tok: 2"
+#define DEEPSEEK                                                                                   \
+    "model_type: deepseek_v3, n_routed_experts: 8, num_experts_per_tok: 3, n_group: 4, "           \
+    "topk_group: 2, n_shared_experts: 1, moe_intermediate_size: 6, first_k_dense_replace: 0, "     \
+    "q_lora_rank: null, kv_lora_rank: 5, qk_nope_head_dim: 4, qk_rope_head_dim: 2, v_head_dim: 3"
+static const struct {
+    const char *name, *config, *mesh, *groups, *lines, *more;
+    int gradients; /* of experts that have the bits of one device: three weights, or none */
+} rows[] = {
+    {"ep over dp", MIXTRAL, "{dp: 2}", "ep: dp", EP, DDP, 3},
+    {"ep over dp x cp, zigzag, FSDP", MIXTRAL, "{dp: 2, cp: 2}", "ep: dp*cp", EP,
+     FSDP "context_parallel: {mode: all_gather, order: zigzag}\n", 3},
+    {"weights of all experts' softmax",
+     "model_type: qwen3_moe, num_experts: 8, "
+     "num_experts_per_tok: 3, moe_intermediate_size: 6, norm_topk_prob: false",
+     "{dp: 4}", "ep: dp", EP, FSDP, 3},
+    {"scores first, a shared expert",
+     "model_type: llama4_text, num_local_experts: 8, moe_layers: [0]", "{dp: 2, cp: 2}",
+     "ep: dp*cp", EP, DDP, 3},
+    {"groups, latent attention", DEEPSEEK, "{dp: 2, cp: 2}", "ep: dp*cp", EP, FSDP, 3},
+    {"5 experts on 4 ranks", "model_type: mixtral, num_local_experts: 5", "{dp: 4}", "ep: dp", EP,
+     DDP, 3},
+    {"all experts", "model_type: mixtral, num_local_experts: 3, num_experts_per_tok: 3", "{dp: 4}",
+     "ep: dp", EP, DDP, 3},
+    {"one expert has all tokens, others none",
+     "model_type: mixtral, num_local_experts: 8, num_experts_per_tok: 1", "{dp: 4}", "ep: dp", EP,
+     DDP "moe: {routing: hot_expert}\n", 3},
+    {"room for some", MIXTRAL, "{dp: 2, cp: 2}", "ep: dp*cp", EP,
+     DDP "moe: {capacity_factor: 0.7, priority: score}\n", 3},
+    /* gradients come from more uses, or sums over copies, tokens or widths are made by ranks */
+    {"masked", MIXTRAL, "{dp: 2, tp: 2}", "ep: tp",
+     "  layers.*.moe.experts: {style: expert_parallel, output: replicate}\n", DDP, 0},
+    {"copies of experts", MIXTRAL, "{edp: 2, ep: 2}", "dp: edp*ep", EP, FSDP, 0},
+    {"masked, one rank of tokens", MIXTRAL, "{tp: 4}", "ep: tp",
+     "  layers.*.moe.experts: {style: expert_parallel, output: replicate}\n", "", 3},
+    {"experts cut inside", MIXTRAL, "{tp: 2}", "ep: tp",
+     "  layers.*.moe.experts: {style: tensor_parallel, output: replicate}\n", "", 3},
+};
+static void test_unsplit(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int f32 = 0; f32 < 2; f32++) {
+            Arena *a = arena_new();
+            const char *text = arena_printf(
+                a,
+                "model: {config: {%s, hidden_size: 16, intermediate_size: 12, num_hidden_layers: "
+                "1, "
+                "num_attention_heads: 4, num_key_value_heads: 4, vocab_size: 32%s}}\n"
+                "data: {batch: 4, sequence: 8, dtype: %s}\nmesh: %s\ngroups: {%s}\n"
+                "names: torchtitan\npass: backward\n%splan:\n%s",
+                rows[i].config, strstr(rows[i].config, "deepseek") ? "" : ", head_dim: 4",
+                f32 ? "f32" : "f64", rows[i].mesh, rows[i].groups, rows[i].more, rows[i].lines);
+            assert_int_equal(hold(rows[i].name, text), rows[i].gradients);
+            arena_free(a);
+        }
+}
+static void hold_shipped(const char *pattern) {
+    glob_t g;
+    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        Arena *a = arena_new();
+        size_t n;
+        const char *text = file_read(a, diags_new(a), g.gl_pathv[i], 1 << 20, (Loc){0}, &n);
+        assert_non_null(text);
+        if (strstr(text, ".experts")) hold(g.gl_pathv[i], text);
+        arena_free(a);
+    }
+    globfree(&g);
+}
+static void test_shipped(void **state) {
+    (void)state;
+    hold_shipped("plans/3*.yaml");
+    hold_shipped("plans/models/*.yaml");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unsplit),
+                                       cmocka_unit_test(test_shipped)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

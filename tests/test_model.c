@@ -37,6 +37,8 @@ static Plan *new_plan(Arena *a) {
     p->kv_replicate = "auto";
     p->data_parallel.grad_order = "shard_first";
     p->moe.aux_loss = "none";
+    p->moe.routing = "computed";
+    p->moe.capacity = "global";
     return p;
 }
 

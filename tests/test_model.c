@@ -23,22 +23,9 @@ enum { N_CASES = sizeof cases / sizeof *cases };
 
 /* A plan as the parser leaves it when nothing but a model is written. */
 static Plan *new_plan(Arena *a) {
-    Plan *p = ARENA_NEW(a, Plan);
-    p->arena = a;
-    p->file = "test.yaml";
-    p->dir = ".";
-    p->layers_last = 1;
-    p->shrink = 1;
-    p->rope_interleaved = p->mlp_bias = -1;
-    p->batch = p->sequence = p->rows = -1;
+    Plan *p = plan_new(a, "test.yaml");
     p->input_gradient = true;
-    p->ignore_index = -100;
     p->names = NAMES_TORCHTITAN;
-    p->kv_replicate = "auto";
-    p->data_parallel.grad_order = "shard_first";
-    p->moe.aux_loss = "none";
-    p->moe.routing = "computed";
-    p->moe.capacity = "global";
     return p;
 }
 

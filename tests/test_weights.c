@@ -19,16 +19,8 @@
 enum { ALL_PARTS = PART_EMBEDDING | PART_BLOCKS | PART_NORM | PART_HEAD | PART_LOSS };
 
 static Plan *new_plan(Arena *a) {
-    Plan *p = ARENA_NEW(a, Plan);
-    p->arena = a;
-    p->file = "test.yaml";
-    p->dir = ".";
-    p->layers_last = 1;
-    p->shrink = 1;
-    p->rope_interleaved = p->mlp_bias = -1;
-    p->batch = p->sequence = p->rows = -1;
+    Plan *p = plan_new(a, "test.yaml");
     p->input_gradient = true;
-    p->ignore_index = -100;
     return p;
 }
 

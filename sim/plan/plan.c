@@ -608,7 +608,7 @@ static const char *base_name(Arena *a, const char *file) {
                               : arena_strdup(a, name);
 }
 
-static Plan *new_plan(Arena *a, const char *file) {
+Plan *plan_new(Arena *a, const char *file) {
     Plan *p = ARENA_NEW(a, Plan);
     p->arena = a;
     p->file = arena_strdup(a, file);
@@ -794,7 +794,7 @@ static void name_quotes(Diag *g) {
 Plan *plan_parse(Arena *arena, Diags *d, PlanText given) {
     int before = d->n;
     assert(given.file && (given.text || !given.n) && (given.sets || !given.n_sets));
-    Plan *p = new_plan(arena, given.file);
+    Plan *p = plan_new(arena, given.file);
     p->hash = hash_of(&given);
     PlanReader r = {.a = arena, .d = d, .p = p};
     Yaml *root = yaml_parse(arena, d, given.file, given.text, given.n);

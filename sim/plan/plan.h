@@ -291,6 +291,8 @@ typedef struct {
 } PlanText;
 /* A terminated text, in which nothing is set. */
 PlanText plan_text(const char *file, const char *text);
+/* A plan as it is when nothing is written: every key at its default, no mesh, no model. */
+Plan *plan_new(Arena *arena, const char *file);
 /* Parses a plan into `arena`. Always returns a Plan (with defaults where something was wrong);
  * errors are in `d`. What is set is applied to the YAML tree before it is read; an unknown key in
  * it is reported with the file name "--set". */

@@ -1462,9 +1462,9 @@ static void test_draw_options(void **state) {
     static const char *const value[] = {"1", "0", "mlp", "forward"};
     static const struct {
         const char *view, *takes; /* r: --rank, l: --layer, a: --part, p: --pass */
-    } v[] = {{"block", "rlap"},    {"timeline", "r"}, {"overview", "rp"},
-             {"shards", "rla"},    {"memory", "r"},   {"errors", ""},
-             {"storyboard", "ra"}, {"mesh", "r"},     {"routing", "rl"}};
+    } v[] = {{"block", "rlap"}, {"timeline", "r"}, {"overview", "rp"},   {"shards", "rla"},
+             {"memory", "r"},   {"errors", ""},    {"storyboard", "ra"}, {"mesh", "r"},
+             {"routing", "rl"}, {"pipeline", ""}};
     int n;
     render_views(&n);
     assert_int_equal(n, sizeof v / sizeof *v);

@@ -223,7 +223,7 @@ static Read read_rows(const char *rows, const int *home, int stages) {
     assert_non_null(f);
     fputs(rows, f);
     fclose(f);
-    x.s = schedule_read(x.a, x.d, path, home, stages);
+    x.s = schedule_read(x.a, x.d, diag_nowhere, path, home, stages);
     if (!x.s || !schedule_check(x.s, x.d, diag_nowhere)) return x;
     if (!strstr(rows, "SEND")) schedule_add_p2p(x.s);
     PlayTimes t = play_even(x.s, 1, 1, 1, x.a);

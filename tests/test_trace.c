@@ -58,7 +58,7 @@ static void test_groups(void **state) {
     (void)state;
     /* mesh dp=3 cp=2 tp=4 (strides 8, 4, 1); groups over (cp, dp): an order that is not that of the
      * ranks */
-    RankGroups g = {2, 1, {2, 3}, {4, 8}, {4}, {1}};
+    RankGroups g = {2, 1, {2, 3}, {4, 8}, {4}, {1}, 0};
     assert_int_equal(groups_count(&g), 4);
     assert_int_equal(groups_size(&g), 6);
     static const int64_t want[] = {0, 8, 16, 4, 12, 20};
@@ -661,7 +661,7 @@ static void test_listed_groups(void **state) {
         {"[[0,1],[2,3],[4,5]]", true, 3, 2, 5},
         {"[[0,1],[2,4]]", false, 0, 0, 0},
         {"[[0,1,3]]", false, 0, 0, 0},
-        {"[[1,2]]", false, 0, 0, 0},
+        {"[[1,2]]", true, 1, 2, 2}, /* others take no part */
         {"[[0,8]]", false, 0, 0, 0},
         {"[]", false, 0, 0, 0},
         {"[[]]", false, 0, 0, 0},
@@ -669,6 +669,8 @@ static void test_listed_groups(void **state) {
         {"[[0,\"x\"]]", false, 0, 0, 0},
         {"{\"in\":[[8,1]],\"out\":[]}", true, 1, 8, 7},
         {"{\"in\":[[8,2]],\"out\":[]}", false, 0, 0, 0},
+        {"{\"in\":[[2,1]],\"out\":[[2,2]],\"first\":4}", true, 2, 2, 7},
+        {"{\"in\":[[2,1]],\"out\":[[2,2]],\"first\":5}", false, 0, 0, 0},
         {"{\"in\":[[0,1]],\"out\":[]}", false, 0, 0, 0},
         {"{\"in\":[[2,1],[2,2],[2,4],[2,8]],\"out\":[]}", false, 0, 0, 0},
         {"{\"in\":[[4611686018427387904,4611686018427387904]],\"out\":[]}", false, 0, 0, 0},

@@ -25,6 +25,8 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY
       BY_RANK | BY_PART | BY_BUILD, VIEW_SAMPLES | VIEW_TIMES)                                     \
     V(routing, "rows that ranks send to experts: ribbons, matrix, load", BY_RANK | BY_LAYER,       \
       VIEW_RUN)                                                                                    \
+    V(pipeline, "stages over time: cells of micro-batches, idle time, what is in flight", 0,       \
+      VIEW_TIMES)                                                                                  \
     V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, 0)
 
 /* view_NAME fills page[] and returns the number of pages; 0 and a diagnostic if the trace has

@@ -224,33 +224,7 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     return "shapes checked, not executed";
 }
 
-int64_t words_group_of(const RankGroups *g, int64_t rank) {
-    /* the offset of a rank inside the groups is the sum of digits; peel the strides, largest first
-     */
-    int64_t stride[2 * TRACE_MAX_AXES], size[2 * TRACE_MAX_AXES], weight[2 * TRACE_MAX_AXES],
-        index = 0;
-    int n = 0;
-    int64_t w = 1;
-    for (int i = g->n_out - 1; i >= 0; i--) {
-        stride[n] = g->out_stride[i], size[n] = g->out_size[i], weight[n++] = w;
-        w *= g->out_size[i];
-    }
-    for (int i = 0; i < g->n_in; i++)
-        stride[n] = g->in_stride[i], size[n] = g->in_size[i], weight[n++] = 0;
-    for (int k = 0; k < n; k++) {
-        int best = -1;
-        for (int i = 0; i < n; i++)
-            /* an axis of one rank has the stride of its neighbour and no digit */
-            if (size[i] > 1 && (best < 0 || stride[i] > stride[best])) best = i;
-        if (best < 0) break;
-        int64_t digit = stride[best] > 0 ? rank / stride[best] : 0;
-        if (digit >= size[best]) return -1;
-        index += digit * weight[best];
-        rank -= digit * stride[best];
-        size[best] = 0;
-    }
-    return rank == 0 ? index : -1;
-}
+int64_t words_group_of(const RankGroups *g, int64_t rank) { return groups_of(g, rank); }
 
 const char *words_members(Arena *a, const RankGroups *g, int64_t group) {
     int64_t n = groups_size(g);

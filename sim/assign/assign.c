@@ -1,5 +1,6 @@
 /* Matching a plan's lines with a model and turning placements into layouts. Refuses to move
  * anything. */
+#include "assign/stages.h"
 #include "assign/assign.h"
 #include "assign/context.h"
 #include "assign/dtensor.h"
@@ -586,7 +587,7 @@ static void line_notes(Assign *a, const bool *hit, const bool *won) {
 static void layout_notes(Assign *a) {
     const Plan *p = a->plan;
     for (int x = 0; x < a->mesh->naxes; x++)
-        if (a->mesh->axis[x].size > 1 && !axis_cuts(a, x))
+        if (a->mesh->axis[x].size > 1 && !axis_cuts(a, x) && !(a->stages && a->stages->axis == x))
             diag_note(a->d, "N0003", p->mesh_loc, NULL,
                       "axis '%s' of size %lld cuts nothing: its ranks all do the same",
                       a->mesh->axis[x].name, (long long)a->mesh->axis[x].size);
@@ -638,6 +639,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     experts_check(a);
     context_check(a);
     shard_at_rest(a);
+    if (diags_errors(d) == before && stages_find(a)) stages_place(a);
     sums_of_parameters(a);
     for (int t = 0; t < nt; t++) /* an optimizer's state lies as its parameter does at rest */
         if (m->g.t[t].state_of) a->compute[t] = a->rest[t] = a->rest[m->g.t[t].state_of - 1];

@@ -7,6 +7,7 @@
 #include "layout/mesh.h"
 #include "model/model.h"
 #include "plan/plan.h"
+#include "schedule/schedule.h"
 
 /* What the plan says about one module. */
 typedef struct ModuleUse {
@@ -35,6 +36,15 @@ typedef struct ModuleUse {
     Loc loc;
 } ModuleUse;
 
+/* A pipeline: the stage of each node, and where stages are. */
+typedef struct Stages {
+    int axis, n;          /* of the mesh; stages */
+    const int *of_node;   /* per node of the model */
+    const int *home;      /* per stage: its coordinate on the axis */
+    const int *of_source; /* per tensor: the stage of a parameter or input */
+    Schedule *schedule;   /* one list for each coordinate, with messages */
+} Stages;
+
 typedef struct Assign {
     const Plan *plan;
     const Mesh *mesh;
@@ -56,6 +66,7 @@ typedef struct Assign {
                          of its gradient */
     AxisList data, shard; /* axes of data parallelism; those of them that cut parameters at rest */
     bool data_default;    /* `data_parallel` names no axes: those that cut the data */
+    Stages *stages;       /* NULL: all ranks have all layers */
     uint32_t tokens;      /* bit per axis that cuts the data's batch or sequence */
 } Assign;
 

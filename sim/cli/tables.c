@@ -235,21 +235,9 @@ static const Column comm_columns[] = {
     {"declared", "declared", false, COL_EMPTY}, /* people read it in the mistake */
     {"rows", "rows", false, COL_EMPTY | COL_BELOW | COL_TITLED},
 };
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 /* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
 static int64_t group_of(const RankGroups *g, int64_t rank) {
-    int64_t n = groups_count(g), size = groups_size(g);
-    if (rank < 0 || size > MANY_RANKS || n > MANY_RANKS / size) return 0;
-    int64_t group = 0, member = 0; /* as coordinates of a mesh, which groups nearly always are */
-    for (int k = 0; k < g->n_out; k++)
-        group = group * g->out_size[k] + rank / larger(g->out_stride[k], 1) % g->out_size[k];
-    for (int k = 0; k < g->n_in; k++)
-        member = member * g->in_size[k] + rank / larger(g->in_stride[k], 1) % g->in_size[k];
-    if (groups_member(g, group, member) == rank) return group;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < size; k++)
-            if (groups_member(g, i, k) == rank) return i;
-    return -1;
+    return rank < 0 ? 0 : groups_of(g, rank);
 }
 /* A group whose members step evenly, without looking at them; empty if they do not. */
 static RankSet group_run(Arena *a, const RankGroups *g, int64_t group) {

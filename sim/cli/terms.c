@@ -62,9 +62,22 @@ const Term cli_terms[] = {
      "one hop round a ring: every rank sends its block to the next rank and takes that of the rank "
      "before. Each rank sends all that it holds of the value; n-1 hops show every rank every "
      "block."},
+    {"send", TERM_COLLECTIVE, "Send recv p2p isend",
+     "a value moves from the ranks that have it to others, each to one: from a stage of a pipeline "
+     "to "
+     "the next, and its gradient back. Only the two of a pair take part."},
     {"slice", TERM_COLLECTIVE, "local_slice",
      "replicate to shard: each rank keeps its part of what it has. Nothing is sent."},
     /* ---- ways to cut ---- */
+    {"pipeline", TERM_WORD, "pp stage stages pipeline-parallel",
+     "layers are cut in stages, each on ranks of its own along an axis (pp). The batch goes "
+     "through in "
+     "micro-batches, so that stages work at the same time; the schedule says in which order "
+     "(`explain schedule`)."},
+    {"schedule", TERM_WORD, "gpipe 1f1b interleaved looped-bfs zb-h1 zb-v dualpipe bubble",
+     "the order in which a stage does forwards and backwards of micro-batches. It decides how long "
+     "ranks idle (the bubble) and how many micro-batches are in flight, never what is computed: "
+     "gradients are added in the order of micro-batches, and their bits are the same."},
     {"data parallel", TERM_WORD, "dp ddp DDP",
      "the batch is cut, every rank has all weights; their gradients are summed over the axis "
      "(an all-reduce, backward)."},

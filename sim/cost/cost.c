@@ -111,8 +111,8 @@ static double collective_time(const Sim *s, const TraceCollective *c, const Meet
 /* ---- who meets whom ---- */
 static bool same_groups(const RankGroups *a, const RankGroups *b) {
     size_t in = (size_t)a->n_in * sizeof(int64_t), out = (size_t)a->n_out * sizeof(int64_t);
-    return a->n_in == b->n_in && a->n_out == b->n_out && memcmp(a->in_size, b->in_size, in) == 0 &&
-           memcmp(a->in_stride, b->in_stride, in) == 0 &&
+    return a->first == b->first && a->n_in == b->n_in && a->n_out == b->n_out &&
+           memcmp(a->in_size, b->in_size, in) == 0 && memcmp(a->in_stride, b->in_stride, in) == 0 &&
            memcmp(a->out_size, b->out_size, out) == 0 &&
            memcmp(a->out_stride, b->out_stride, out) == 0;
 }

@@ -34,4 +34,9 @@ const char *const *hardware_names(void);
  * A collective of p ranks that sends n bytes: steps of latency, and n over the bandwidth of the
  * slowest link that its groups cross (alpha-beta; nccl-tests, PERFORMANCE.md, has the bytes). */
 void cost_simulate(Trace *t, const Hardware *h);
+/* After that, of a trace with a schedule: when each of its actions begins and ends, if every stage
+ * takes as long as its events of one micro-batch say (computation, and communication that is not
+ * hidden), and a message as long as the slowest. Fills actions and the closed form of the bubble at
+ * the mean of the stages. */
+void cost_stages(Trace *t);
 #endif

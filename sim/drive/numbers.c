@@ -15,7 +15,7 @@ void numbers_keep(Run *r, const Step *s) {
     /* rows of a list are as many as were routed, which no shape says */
     if (!r->o->numbers || n > 64 || t->is_int || v->list >= 0) return;
     AxisList none = {0};
-    Tensor x = assemble_value(r->exec, s->out, &none, 0);
+    Tensor x = assemble_value(r->exec, s->out, &none, layout_first(r->mesh, &v->L));
     assert(tensor_count(&x) == n);
     for (int i = r->t->n_values - 1; i >= 0; i--)
         if (r->t->values[i].step == s->id) {
@@ -27,8 +27,9 @@ void numbers_keep(Run *r, const Step *s) {
         }
     r->exec->host->release(r->exec->host, x.p);
 }
-double numbers_first(const Run *r, int val, int64_t rank) {
-    const Local *l = exec_local(r->exec, val, rank);
+double numbers_first(const Run *r, int val) {
+    const Layout *lies = &r->program->val[val].L;
+    const Local *l = exec_local(r->exec, val, layout_first(r->mesh, lies));
     Device *dev = r->exec->dev;
     Dtype dt = exec_dtype(r->exec, val);
     Tensor host = dev->get(dev, &l->t, dt);

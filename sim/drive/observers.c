@@ -37,7 +37,7 @@ static void numbers_stepped(void *arg, const Step *s) {
 }
 static void losses_ended(void *arg, WalkInstance at) {
     Run *r = arg;
-    if (r->losses) r->losses[at.iteration] += numbers_first(r, r->program->loss, 0);
+    if (r->losses) r->losses[at.iteration] += numbers_first(r, r->program->loss);
 }
 /* ---- what routers chose ---- */
 static void routes_begun(void *arg, WalkInstance at) {

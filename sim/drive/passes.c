@@ -19,7 +19,8 @@ static bool iterate(Run *r) {
                  .observers = r->look,
                  .n = r->n_look,
                  .stop = &r->stop};
-    if (r->dry) walk.parts = work_turns(walk.parts);
+    walk.tasks = tasks_new(r->exec);
+    if (r->dry && !walk.tasks) walk.parts = work_turns(walk.parts);
     WalkEnd end = walk_run(&walk);
     real_walked(r, end);
     r->rep->seconds_sharded = walk.seconds_run;

@@ -75,6 +75,14 @@ static bool supported(Run *r) {
          "sums)"},
         {kwargs.file != NULL, kwargs, "kwargs"},
         {p->pass == PASS_TRAIN && p->optimizer.steps < 1, p->pass_loc, "optimizer steps below 1"},
+        {p->pipeline.loc.file && p->pass == PASS_FORWARD, p->pipeline.loc,
+         "a pipeline of a forward pass (no schedule is of that alone)"},
+        {p->pipeline.loc.file && r->o->ranks, p->pipeline.loc, "pipelines on processes (--mpi)"},
+        {p->pipeline.schedule && !strcmp(p->pipeline.schedule, "dualpipe"),
+         p->pipeline.schedule_loc,
+         "dualpipe (each stage on two ranks; dualpipe-v is the same on half of them)"},
+        {p->pipeline.loc.file && p->optimizer.clip > 0, p->optimizer.loc,
+         "clip with a pipeline (the norm is over all stages)"},
         {p->microbatches > 1 && p->pass == PASS_FORWARD, p->batch_loc,
          "microbatches of a forward pass (there is nothing to add up)"},
     };
@@ -182,6 +190,7 @@ static void events(Run *r) {
     const Hardware *h = hardware_of_plan(r->arena, r->d, r->o->hardware, r->plan->hardware,
                                          r->plan->dir, r->plan->hardware_loc);
     if (h) cost_simulate(r->t, h);
+    if (h) cost_stages(r->t);
 }
 static void verdict(Run *r, bool valid, bool ran) {
     Trace *t = r->t;

@@ -86,8 +86,8 @@ const Observer *const *observers_of(Run *r, int *n);
 const Observer *observers_check(Run *r);
 /* Keeps the numbers of a small value that the step has just made, for pictures. */
 void numbers_keep(Run *r, const Step *s);
-/* The first element of what a rank holds of a value, as a double; NaN if it holds none. */
-double numbers_first(const Run *r, int val, int64_t rank);
+/* The first element of what the first rank holds of a value, as a double; NaN if it holds none. */
+double numbers_first(const Run *r, int val);
 /* Reports the first step of the run that makes a NaN or an infinity (E0504). */
 void nonfinite_find(Run *r, const Step *s);
 /* ---- ranks that are processes (real.c); of a virtual run these do nothing ---- */

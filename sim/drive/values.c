@@ -166,6 +166,7 @@ bool value_shape(const ValueSet *s, const ValueKey *k, ValueShape *o) {
     bool source = is_source(s, e->p->graph, k);
     int v = val_of(s, e, k);
     if (v < 0 || (!source && !exec_store(e, v)->alive)) return false;
+    if (k->rank >= 0 && !layout_holds(e->p->mesh, &e->p->val[v].L, k->rank)) return false;
     o->nstored = t->nstored;
     if (k->part) part_shape(t, o);
     else if (t->listed) rows_shape(t, &exec_local(e, v, k->rank < 0 ? 0 : k->rank)->t, o);

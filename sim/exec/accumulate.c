@@ -2,6 +2,7 @@
  * adjoints make them. It refuses to know what moves them afterwards. */
 #include "exec/store.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* The sum so far of the block that a rank holds; NULL: this is the first micro-batch. Found by the
  * rank: which ranks share a block may differ from one micro-batch to the next. */
@@ -26,12 +27,11 @@ static void add_block(const Exec *e, const Local *l, const double *before, doubl
     if (last) e->dev->put(e->dev, &l->t, &host, e->dtype);
     e->dev->done(e->dev, &host);
 }
-void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
-    if (parts < 2 || !lives_adds_up(e->p, s)) return;
+/* Adds the gradient of micro-batch `part`, as its instance has it. */
+static void add_part(Exec *e, int val, int64_t part, bool last) {
     int64_t n = 0, nranks = e->p->mesh->nranks;
-    const Store *st = exec_store(e, s->out);
-    if (!e->acc) e->acc = ARENA_ARRAY(e->arena, struct Accumulated, e->p->nv);
-    struct Accumulated *a = &e->acc[s->out];
+    const Store *st = &e->each[part][val];
+    struct Accumulated *a = &e->acc[val];
     int64_t *begin = base_malloc(base_mul((size_t)st->n + 1, sizeof *begin));
     for (int k = 0; k < st->n; k++) {
         begin[k] = n;
@@ -39,13 +39,27 @@ void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
     }
     double *x = device_array(e->host, n, sizeof *x);
     for (int k = 0; k < st->n && !e->dev->sizes_only; k++)
-        add_block(e, &st->l[k], so_far(a, st->l[k].rank, part), x + begin[k], part == parts - 1);
+        add_block(e, &st->l[k], so_far(a, st->l[k].rank, part), x + begin[k], last);
     e->host->release(e->host, a->x);
     a->x = x;
     if (!a->at) a->at = base_malloc(base_mul((size_t)nranks, sizeof *a->at));
     for (int64_t r = 0; r < nranks; r++)
         a->at[r] = st->which[r] == EXEC_NOTHING ? -1 : begin[st->which[r]];
     free(begin);
+}
+void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
+    if (parts < 2 || !lives_adds_up(e->p, s)) return;
+    if (!e->acc) e->acc = ARENA_ARRAY(e->arena, struct Accumulated, e->p->nv);
+    struct Accumulated *a = &e->acc[s->out];
+    if (!a->ready) a->ready = ARENA_ARRAY(e->arena, bool, parts);
+    a->ready[part] = true;
+    for (; a->next < parts && a->ready[a->next]; a->next++) {
+        add_part(e, s->out, a->next, a->next == parts - 1);
+        if (e->p->assign->stages && a->next < parts - 1) store_drop(e, &e->each[a->next][s->out]);
+    }
+    if (a->next < parts) return;
+    a->next = 0;
+    memset(a->ready, 0, (size_t)parts * sizeof *a->ready);
 }
 void accumulate_free(Exec *e) {
     for (int v = 0; e->acc && v < e->p->nv; v++) {

@@ -20,6 +20,13 @@ static const char *rounding(StoryCase *c) {
                      "gives, and beyond its bound"
                    : "it differs in the last bits only: what only copies has changed the numbers";
 }
+static const char *nothing_sent(StoryCase *c) {
+    Story y = story_truth(c);
+    y.act.times = 0;
+    if (!move_relocates(c->s->move.kind) || !story_tells(c, &y)) return NULL;
+    return arena_printf(c->arena, "nothing arrives over %s: the buffer for it holds zeros",
+                        c->name);
+}
 static const char *nothing_summed(StoryCase *c) {
     Story y = story_truth(c);
     y.act.times = 0;
@@ -317,10 +324,10 @@ static const char *unknown(const StoryCase *c) {
 
 /* In the order of evidence. */
 static const char *(*const of_moves[])(StoryCase *) = {
-    rounding,       nothing_summed, own_part_for_all, nothing_gathered,  nothing_cut,
-    a_factor,       another_group,  largest_term,     added_for_max,     neighbours_block,
-    tail_dropped,   plain_order,    another_dim,      gathers_elsewhere, cut_by_another,
-    own_part_twice, a_part_missing, one_number,
+    rounding,         nothing_sent,   nothing_summed, own_part_for_all, nothing_gathered,
+    nothing_cut,      a_factor,       another_group,  largest_term,     added_for_max,
+    neighbours_block, tail_dropped,   plain_order,    another_dim,      gathers_elsewhere,
+    cut_by_another,   own_part_twice, a_part_missing, one_number,
 };
 
 static const char *cause_of_claim(Arena *arena, const Program *p, const Step *s, const char *axes,

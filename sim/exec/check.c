@@ -96,8 +96,17 @@ static void record(Check *c, Compare *m, const RankSet *ranks, const char *cause
     m->rank_error = NULL;
     *ARENA_PUSH(t->arena, t->checks, t->n_checks, t->cap_checks) = m->rec;
 }
-static RankSet all_ranks(const Check *c) {
-    return rankset_range(c->arena, 0, c->e->p->mesh->nranks, 1);
+/* The ranks that should hold a value. */
+static RankSet ranks_of(const Check *c, int val) {
+    const Mesh *m = c->e->p->mesh;
+    const Layout *l = &c->e->p->val[val].L;
+    int64_t n = 0, *list = base_malloc(base_mul((size_t)m->nranks, sizeof *list));
+    for (int64_t r = 0; r < m->nranks; r++)
+        if (layout_holds(m, l, r)) list[n++] = r;
+    RankSet all =
+        n == m->nranks ? rankset_range(c->arena, 0, n, 1) : rankset_from(c->arena, list, n);
+    free(list);
+    return all;
 }
 
 /* ---- sources ---- */
@@ -115,7 +124,7 @@ void check_source(Check *c, int val) {
     w.raw.p = whole;
     AxisList nothing = {0};
     compare_all(&m, val, &v->L, &nothing, 0, &w);
-    RankSet ranks = all_ranks(c);
+    RankSet ranks = ranks_of(c, val);
     bool by_wish = c->weights_cause && !strcmp(t->name, "loss_weights");
     const char *cause = !m.failed ? NULL
                         : by_wish ? c->weights_cause
@@ -229,8 +238,10 @@ static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
     w->want = call->out.p;
     w->raw.p = NULL;
 }
-static int64_t first_rank_of(const Mesh *m, const AxisList *X, int64_t i) {
-    return mesh_member(m, X, 0, i);
+/* The first rank that holds the value at coordinate i of some axes. */
+static int64_t first_rank_of(const Check *c, int val, const AxisList *X, int64_t i) {
+    const Program *p = c->e->p;
+    return mesh_member(p->mesh, X, layout_first(p->mesh, &p->val[val].L), i);
 }
 
 /* Does the plan split what this step sums over? Then its output is a pending sum and its inputs are
@@ -269,7 +280,7 @@ static bool shapes_hold(const Check *c, int val) {
     Arena *tmp = arena_new();
     bool *seen = ARENA_ARRAY(tmp, bool, store->n + 1), hold = true;
     for (int64_t r = 0; r < p->mesh->nranks && hold && has_numbers(c); r++) {
-        if (seen[store->which[r]]) continue;
+        if (store->which[r] == EXEC_NOTHING || seen[store->which[r]]) continue;
         seen[store->which[r]] = true;
         Region b = region_at(p->mesh, &p->graph->t[v->tensor], &v->L, r, tmp);
         const Tensor *t = &exec_local(c->e, val, r)->t;
@@ -289,7 +300,7 @@ static bool check_product(Check *c, const Step *s) {
     all.rec.projections = PROJECT_VECTORS;
     bool held = shapes_hold(c, s->out);
     for (int64_t i = 0; i < coords && held; i++) {
-        int64_t rank = first_rank_of(p->mesh, &X, i);
+        int64_t rank = first_rank_of(c, s->out, &X, i);
         Arena *tmp = arena_new();
         Region ob;
         Projection q = {.host = c->e->host,
@@ -314,7 +325,7 @@ static bool check_product(Check *c, const Step *s) {
     if (held) compare_replicas(&same, s->out, &p->val[s->out].L);
     free(same.rank_error);
     if (!held || same.failed) return false;
-    RankSet ranks = all_ranks(c);
+    RankSet ranks = ranks_of(c, s->out);
     record(c, &all, &ranks, NULL);
     return true;
 }
@@ -328,7 +339,7 @@ static void check_kernel(Check *c, const Step *s) {
     Compare bits = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS),
             local = compare_new(c->e, c->arena, s, s->out, LEVEL_BOUND);
     for (int64_t i = 0; i < coords; i++) {
-        int64_t rank = first_rank_of(p->mesh, &X, i);
+        int64_t rank = first_rank_of(c, s->out, &X, i);
         Arena *tmp = arena_new();
         OpCall call;
         Region ob;
@@ -356,7 +367,7 @@ static void check_kernel(Check *c, const Step *s) {
         free_call(c, &call, n->nin);
         arena_free(tmp);
     }
-    RankSet ranks = all_ranks(c);
+    RankSet ranks = ranks_of(c, s->out);
     const char *cause = NULL;
     if (by_bound && !bits.failed) { /* level 2 says what it must be; copies of a share must agree */
         bits.rec.count = local.rec.count;
@@ -541,12 +552,12 @@ static void check_move(Check *c, const Step *s) {
     Compare m = compare_new(c->e, c->arena, s, s->out, level);
     int64_t coords = mesh_size(p->mesh, &X);
     for (int64_t i = 0; i < coords; i++) {
-        int64_t rank = first_rank_of(p->mesh, &X, i);
+        int64_t rank = first_rank_of(c, s->in[0], &X, i);
         if (reduces) check_reduction(c, s, &m, &X, rank);
         else if (spreads) check_spread(c, s, &m, &X, rank);
         else check_copy(c, s, &m, &X, rank);
     }
-    RankSet ranks = all_ranks(c);
+    RankSet ranks = ranks_of(c, s->out);
     Compare same = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS);
     if ((reduces || spreads) && !m.failed) compare_replicas(&same, s->out, &s->move.to);
     record(c, &m, &ranks, m.failed ? cause_of_move(c->arena, c->e, s, m.rank_error) : NULL);
@@ -558,7 +569,7 @@ static void check_sum(Check *c, const Step *s) {
     Compare m = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS);
     int64_t coords = mesh_size(p->mesh, &X);
     for (int64_t i = 0; i < coords; i++) {
-        int64_t rank = first_rank_of(p->mesh, &X, i);
+        int64_t rank = first_rank_of(c, s->out, &X, i);
         Arena *tmp = arena_new();
         Region box = assemble_region(c->e, s->out, &X, rank, tmp);
         Tensor a = assemble_value(c->e, s->in[0], &X, rank),
@@ -574,7 +585,7 @@ static void check_sum(Check *c, const Step *s) {
         give(c, b.p);
         arena_free(tmp);
     }
-    RankSet ranks = all_ranks(c);
+    RankSet ranks = ranks_of(c, s->out);
     record(c, &m, &ranks, m.failed ? cause_of_sum(c->arena, c->e, s, m.rank_error) : NULL);
 }
 void check_step(Check *c, const Step *s) {
@@ -607,7 +618,8 @@ void check_exact(Check *c, const Step *s, const Exec *one, double modulus) {
     if (!P.n) compare_all(&m, s->out, &v->L, &none, 0, &w);
     else {
         /* the shares must add up to the value, modulo */
-        Denoted all = denoted(c, s->out, &none, &P, 0, (Shares){false, NULL});
+        Denoted all = denoted(c, s->out, &none, &P, first_rank_of(c, s->out, &none, 0),
+                              (Shares){false, NULL});
         double *sum = all.x;
         int64_t n = tensor_count(&all.shape);
         for (int64_t i = 0; i < n && has_numbers(c); i++) {
@@ -624,7 +636,7 @@ void check_exact(Check *c, const Step *s, const Exec *one, double modulus) {
         give(c, sum);
         if (!m.failed) compare_replicas(&m, s->out, &v->L); /* only first holders were summed */
     }
-    RankSet ranks = all_ranks(c);
+    RankSet ranks = ranks_of(c, s->out);
     record(c, &m, &ranks, "integer data show another value than the unsharded program");
     arena_free(tmp);
 }
@@ -635,7 +647,7 @@ void check_stuck(Check *c, const Step *s, const char *why) {
     m.failed = true;
     m.rec.verdict = "FAIL";
     m.rec.max_abs = m.rec.used = INFINITY;
-    RankSet ranks = all_ranks(c);
+    RankSet ranks = ranks_of(c, s->out);
     record(c, &m, &ranks, why);
 }
 static int larger_first(const void *a, const void *b) {
@@ -648,7 +660,8 @@ double check_reference(Check *c, int val, const double *want, double odd, double
     AxisList P = {0}, none = {0};
     for (int a = 0; a < p->mesh->naxes; a++)
         if (v->L.type[a] == TY_P) P.a[P.n++] = (uint8_t)a;
-    Denoted all = denoted(c, val, &none, &P, 0, (Shares){false, NULL});
+    Denoted all =
+        denoted(c, val, &none, &P, first_rank_of(c, val, &none, 0), (Shares){false, NULL});
     double *got = all.x, err = 0;
     int64_t n = tensor_count(&all.shape), out = odd > 0 ? (int64_t)ceil(odd * (double)n) : 0;
     *top = 0;

@@ -11,6 +11,8 @@ static bool has_axis(const AxisList *l, int axis) {
     return false;
 }
 void classes_uneven(const Mesh *m, const GTensor *t, const Layout *l, AxisList *out) {
+    for (int a = 0; a < m->naxes; a++) /* here or not */
+        if (l->type[a] == TY_AT && !has_axis(out, a)) out->a[out->n++] = (uint8_t)a;
     for (int d = 0; d <= t->nd; d++) {
         int64_t N = 1;
         bool rows_differ = false; /* LIST cuts rows: letters that are cut unevenly leave ranks
@@ -129,12 +131,27 @@ static void number(Arena *arena, AxisParts *p, int k, const Pieces *x) {
         add_run(arena, p, k, &cap_runs, c, i);
     }
 }
+/* Here, or not: the coordinate where the value is, and all others. */
+static void place_parts(Arena *arena, AxisParts *p, int k, int64_t size, int64_t at) {
+    int cap = 0, cap_runs = 0, parts = size > 1 ? 2 : 1;
+    p->n[k] = 0;
+    int here = at == 0 ? 0 : parts - 1, there = 1 - here;
+    for (int i = 0; i < parts; i++)
+        *ARENA_PUSH(arena, p->first[k], p->n[k], cap) = i == here ? at : at == 0 ? 1 : 0;
+    if (at) add_run(arena, p, k, &cap_runs, 0, there);
+    add_run(arena, p, k, &cap_runs, at, here);
+    if (at + 1 < size) add_run(arena, p, k, &cap_runs, at + 1, there);
+}
 AxisParts classes_of_value(Arena *arena, const Mesh *m, const GTensor *t, const Layout *l) {
     AxisParts p = {0};
     classes_uneven(m, t, l, &p.axes);
     for (int k = 0; k < p.axes.n; k++) {
         int axis = p.axes.a[k], d = 0, i = 0;
         bool found = false;
+        if (l->type[axis] == TY_AT) {
+            place_parts(arena, &p, k, m->axis[axis].size, l->at[axis]);
+            continue;
+        }
         for (int x = 0; x <= t->nd && !found; x++)
             for (int y = 0; y < l->n[x] && !found; y++)
                 if (l->e[x][y].axis == axis) d = x, i = y, found = !l->e[x][y].ghost;
@@ -256,6 +273,7 @@ int classes_alike(RankSets *s, const GTensor *t, const Layout *l) {
     uint64_t h = mix(1469598103934665603u, t->size, sizeof *t->size * (size_t)t->nd);
     h = mix(h, t->stored, sizeof *t->stored * (size_t)t->nstored);
     h = mix(h, l->type, sizeof l->type);
+    h = mix(h, l->at, sizeof l->at);
     h = mix(h, l->n, sizeof l->n);
     int *slot = &s->slot[(h ^ h >> 32) % SLOTS];
     for (int i = *slot - 1; i >= 0; i = s->alike[i].next)

@@ -354,7 +354,8 @@ void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, in
     int64_t *rank = base_malloc(base_mul(locals, sizeof *rank));
     for (int k = 0; k < s->n; k++) at[k] = -1;
     for (int64_t r = 0; r < mesh->nranks; r++)
-        if (at[s->which[r]] < 0 && compare_agrees(mesh, fixed, r, rep)) {
+        if (s->which[r] != EXEC_NOTHING && at[s->which[r]] < 0 &&
+            compare_agrees(mesh, fixed, r, rep)) {
             at[s->which[r]] = j.n;
             rank[j.n++] = r;
         }
@@ -369,7 +370,7 @@ void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, in
         if (!right) at[s->which[rank[i]]] = -2 - rank[i];
     }
     for (int64_t r = 0; wrong && r < mesh->nranks; r++) {
-        int64_t k = at[s->which[r]];
+        int64_t k = s->which[r] == EXEC_NOTHING ? -1 : at[s->which[r]];
         if (k < -1 && compare_agrees(mesh, fixed, r, rep)) m->rank_error[r] = m->rank_error[-2 - k];
     }
     free(at);

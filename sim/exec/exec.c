@@ -11,6 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A parameter that another stage is sent: once for all micro-batches. */
+static bool sent_once(const Program *p, const Val *v) {
+    return v->kind == KIND_PARAM && !v->cot && v->step >= 0 && p->step[v->step].kind == ST_MOVE &&
+           move_relocates(p->step[v->step].move.kind);
+}
+
 Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     Exec *e = ARENA_NEW(arena, Exec);
     *e = (Exec){.p = p, .dtype = dtype, .pool = pool, .arena = arena};
@@ -20,8 +26,9 @@ Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     e->dev = e->host = device_plain();
     e->wire = wire_virtual();
     for (int v = 0; v < p->nv; v++)
-        e->shared[v] = p->val[v].step >= 0 ? exec_deferred(e, &p->step[p->val[v].step])
-                                           : p->val[v].kind != KIND_INPUT;
+        e->shared[v] = p->val[v].step >= 0
+                           ? exec_deferred(e, &p->step[p->val[v].step]) || sent_once(p, &p->val[v])
+                           : p->val[v].kind != KIND_INPUT;
     exec_begin(e, 0);
     return e;
 }
@@ -34,6 +41,12 @@ static void end_instance(Exec *e, int64_t instance) {
 }
 void exec_begin(Exec *e, int64_t instance) {
     if (e->n_each) end_instance(e, e->now);
+    exec_turn(e, instance);
+}
+void exec_end(Exec *e, int64_t instance) { end_instance(e, instance); }
+void exec_turn(Exec *e, int64_t instance) {
+    e->now = instance;
+    if (instance < e->n_each && e->each[instance]) return;
     if (instance >= e->n_each) {
         int64_t n = instance + 1;
         e->each = base_realloc(e->each, base_mul((size_t)n, sizeof *e->each));
@@ -42,7 +55,9 @@ void exec_begin(Exec *e, int64_t instance) {
     }
     size_t bytes = base_mul((size_t)e->p->nv + 1, sizeof(Store));
     e->each[instance] = memset(base_malloc(bytes), 0, bytes);
-    e->now = instance;
+}
+bool exec_once(const Exec *e, const Step *s) {
+    return sent_once(e->p, &e->p->val[s->out]) && e->once[s->out].alive;
 }
 void exec_free(Exec *e) {
     for (int v = 0; v < e->p->nv; v++) store_drop(e, &e->once[v]);
@@ -50,15 +65,20 @@ void exec_free(Exec *e) {
     free(e->each);
     accumulate_free(e);
 }
+static bool is_kept(const Exec *e, int v) {
+    int t = e->p->val[v].tensor;
+    bool kept = t == e->p->graph->output || t == e->p->graph->loss || e->p->graph->t[t].next_of;
+    bool result = e->p->env[t] == v && kept;
+    bool list = e->p->val[v].list == v; /* what follows it is read by it */
+    return result || list;
+}
 void exec_release(Exec *e, const Step *s) {
     if (e->keep_all) return;
-    for (int v = e->lives.go[s->id]; v >= 0; v = e->lives.next_go[v]) {
-        int t = e->p->val[v].tensor;
-        bool kept = t == e->p->graph->output || t == e->p->graph->loss || e->p->graph->t[t].next_of;
-        bool result = e->p->env[t] == v && kept;
-        bool list = e->p->val[v].list == v; /* what follows it is read by it */
-        if (!result && !list) exec_drop(e, v);
-    }
+    for (int v = e->lives.go[s->id]; v >= 0; v = e->lives.next_go[v])
+        if (!is_kept(e, v)) exec_drop(e, v);
+}
+void exec_release_value(Exec *e, int v) {
+    if (!e->keep_all && !e->shared[v] && !is_kept(e, v)) exec_drop(e, v);
 }
 
 /* A step that one rank cannot do, none has done. */
@@ -229,6 +249,8 @@ bool exec_deferred(const Exec *e, const Step *s) {
 }
 void exec_next_iteration(Exec *e) {
     const Graph *g = e->p->graph;
+    for (int v = 0; v < e->p->nv; v++) /* what was sent is of this step */
+        if (sent_once(e->p, &e->p->val[v])) exec_drop(e, v);
     for (int t = 0; t < g->nt; t++) {
         if (!g->t[t].next_of) continue;
         int to = e->p->first[g->t[t].next_of - 1], from = e->p->env[t];

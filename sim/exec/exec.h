@@ -19,7 +19,8 @@ typedef struct Local {
     int64_t key;  /* place of the block: which coordinates of the cutting axes */
     int64_t rank; /* the first rank that holds it */
 } Local;
-#define EXEC_NOTHING UINT32_MAX /* a rank holds nothing: what it holds is in another process */
+/* A rank holds nothing: what it holds is in another process, or the value is at another place. */
+#define EXEC_NOTHING UINT32_MAX
 typedef struct Store {
     int n, cap;
     Local *l;
@@ -29,8 +30,10 @@ typedef struct Store {
 
 /* Sums over micro-batches of one value (accumulate.c). */
 struct Accumulated {
-    double *x;   /* of all distinct blocks in a row; NULL: nothing yet */
-    int64_t *at; /* per rank: where its block begins */
+    double *x;    /* of all distinct blocks in a row; NULL: nothing yet */
+    int64_t *at;  /* per rank: where its block begins */
+    int64_t next; /* the micro-batch that is due */
+    bool *ready;  /* per micro-batch: its gradient is there and waits for those before it */
 };
 
 typedef struct Exec {
@@ -76,26 +79,34 @@ bool exec_step(Exec *e, const Step *s);
 /* Goes on with an instance (micro-batch); the values of the one before are dropped. A new executor
  * is in instance 0. */
 void exec_begin(Exec *e, int64_t instance);
+/* The same without dropping anything: instances of a pipeline are under way side by side. */
+void exec_turn(Exec *e, int64_t instance);
+/* Drops what there is of an instance that is over. */
+void exec_end(Exec *e, int64_t instance);
+/* Is what the step makes shared by all micro-batches, and there? */
+bool exec_once(const Exec *e, const Step *s);
 /* Micro-batches: is the step run once, after the last of them (moves and sums of parameter
  * gradients, the optimizer)? */
 bool exec_deferred(const Exec *e, const Step *s);
 /* After a step of micro-batch `part` of `parts`: gradients of parameters as the adjoints make them
- * are added up, before any of them is moved; after the last micro-batch the sum takes the value's
- * place. */
+ * are added up, before any of them is moved, in the order of micro-batches, whatever the order in
+ * which they come; when all are there the sum takes the value's place in the last one. */
 void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts);
 /* After a training step: parameters and optimizer state at rest become what the optimizer made of
  * them; each rank keeps its own. */
 void exec_next_iteration(Exec *e);
 /* Drops values that no later step reads, but for results: the end of the run compares those. */
 void exec_release(Exec *e, const Step *s);
+/* Drops a value of this instance that no later step reads, but for results and what is shared. */
+void exec_release_value(Exec *e, int val);
 /* Drops one value. */
 void exec_drop(Exec *e, int val);
 /* What there is of a value in the instance that is run. */
 static inline Store *exec_store(const Exec *e, int val) {
     return e->shared[val] ? &e->once[val] : &e->each[e->now][val];
 }
-/* What a rank holds of it; NULL: nothing, the rank is another process. Where all ranks are here
- * nobody holds nothing. */
+/* What a rank holds of it; NULL: nothing, the rank is another process, or the value is at another
+ * place (layout_holds). */
 static inline const Local *exec_local(const Exec *e, int val, int64_t rank) {
     const Store *s = exec_store(e, val);
     assert(s->alive && rank >= 0 && rank < e->p->mesh->nranks);

@@ -1,6 +1,7 @@
 /* Bytes that ranks hold, step by step. See footprint.h. */
 #include "exec/footprint.h"
 #include "exec/region.h"
+#include "schedule/play.h"
 
 /* What a rank of one class holds beside its parameters at rest, and what was last said of it. */
 typedef struct {
@@ -16,6 +17,7 @@ static int64_t bytes_of(const Footprint *f, int val, int klass) {
     const Val *v = &f->p->val[val];
     const GTensor *t = &f->p->graph->t[v->tensor];
     int64_t shape[LAYOUT_MAX_DIMS];
+    if (!layout_holds(f->p->mesh, &v->L, f->rep[klass])) return 0;
     return region_stored(f->p->mesh, t, &v->L, f->rep[klass], shape) *
            dtype_size(region_dtype(t, f->dtype));
 }
@@ -53,12 +55,45 @@ static void at_rest(const Footprint *f, int klass) {
             params += bytes_of(f, v, klass);
     row(f, -1, klass, "parameters", params);
 }
+/* What one micro-batch keeps for its backward, on a rank of the class. */
+static int64_t kept_of(const Footprint *f, int klass) {
+    const Program *p = f->p;
+    int64_t all = 0;
+    for (int v = 0; v < p->nv; v++) {
+        const TraceHeld *h = f->buffers[v];
+        bool forward =
+            p->val[v].step < p->n_forward && p->val[v].kind != KIND_PARAM && !p->val[v].cot;
+        if (h && forward && h->until >= p->n_forward) all += bytes_of(f, v, klass);
+    }
+    return all;
+}
+/* Of the micro-batches in flight beside the one whose steps are recorded. */
+static void others_in_flight(const Footprint *f, int64_t *others) {
+    const Stages *s = f->p->assign->stages;
+    if (!s) return;
+    Arena *tmp = arena_new();
+    PlayTimes t = play_even(s->schedule, 1, 1, 1, tmp);
+    t.buffers = (int)f->p->assign->plan->pipeline.p2p_buffers;
+    const Play *play = play_schedule(s->schedule, &t, tmp);
+    for (int k = 0; k < f->t->n_classes; k++) {
+        int64_t at = mesh_coord(f->p->mesh, f->rep[k], s->axis), own = 0;
+        for (int i = 0; i < s->n; i++) own += s->home[i] == at;
+        int64_t more = play->in_flight[at] - own;
+        others[k] = more > 0 && own ? kept_of(f, k) / own * more : 0;
+    }
+    arena_free(tmp);
+}
 void footprint_record(const Footprint *f) {
     Arena *tmp = arena_new();
     Lists l = lists_of(f, tmp);
     int n = f->t->n_classes;
     Held *held = ARENA_ARRAY(tmp, Held, n + 1);
-    for (int k = 0; k < n; k++) at_rest(f, k);
+    int64_t *others = ARENA_ARRAY(tmp, int64_t, n + 1);
+    others_in_flight(f, others);
+    for (int k = 0; k < n; k++) {
+        at_rest(f, k);
+        held[k].live = others[k];
+    }
     for (int i = 0; i < f->p->ns; i++)
         for (int k = 0; k < n; k++) {
             Held *h = &held[k];

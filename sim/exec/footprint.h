@@ -14,6 +14,9 @@ typedef struct Footprint {
     Dtype dtype;                     /* of real numbers */
     const int64_t *rep;              /* a rank of each class */
 } Footprint;
-/* Adds a record where a number changes. It looks at one rank of each class and touches no data. */
+/* Adds a record where a number changes. In a pipeline a rank also holds what other micro-batches
+ * keep for their backward: as many as its schedule has in flight at most, each as much as stays of
+ * its stages after the forward (of several stages the mean). It looks at one rank of each class and
+ * touches no data. */
 void footprint_record(const Footprint *f);
 #endif

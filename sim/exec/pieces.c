@@ -49,12 +49,26 @@ int pieces_tail(const Pieces *x, int64_t *n, int64_t *whole) {
     *whole = x->t->size[d] / *n * *n;
     return d;
 }
+/* The member of the rank's group that has the value. */
+static int64_t place_rank(const Pieces *x, int64_t rank) {
+    for (int i = 0; i < x->axes.n; i++) {
+        const MeshAxis *a = &x->m->axis[x->axes.a[i]];
+        int64_t at = modulo(x->from.at[x->axes.a[i]] + x->act.shift, a->size);
+        rank += (at - mesh_coord(x->m, rank, x->axes.a[i])) * a->stride;
+    }
+    return rank;
+}
 bool pieces_pass(const Pieces *x, int64_t rank) {
+    if (move_relocates(x->act.kind)) return false;
     if (x->act.kind == MOVE_KEEP && !place_of(x, rank)) return true;
     return !x->act.times && !move_gathers(x->act.kind) && x->act.kind != MOVE_PAD &&
            !(move_reduces(x->act.kind) && move_cuts(x->act.kind));
 }
 int64_t pieces_count(const Pieces *x, int64_t rank) {
+    bool here = layout_holds(x->m, &x->from, rank);
+    if (move_relocates(x->act.kind))
+        return x->act.times && layout_holds(x->m, &x->from, place_rank(x, rank));
+    if (move_source(x->act.kind) == FROM_OWN && !here) return 0;
     if (pieces_pass(x, rank) || !x->act.times) return 1;
     if (x->act.kind == MOVE_KEEP) return 0;
     if (move_reduces(x->act.kind)) return mesh_size(x->m, &x->act.axes);
@@ -62,6 +76,10 @@ int64_t pieces_count(const Pieces *x, int64_t rank) {
 }
 Piece pieces_at(const Pieces *x, int64_t rank, int64_t i) {
     assert(i >= 0 && rank >= 0 && rank < x->m->nranks);
+    if (move_relocates(x->act.kind)) {
+        int64_t from = place_rank(x, rank);
+        return (Piece){from, from};
+    }
     if (x->act.times && move_reduces(x->act.kind))
         return (Piece){mesh_member(x->m, &x->act.axes, rank, i), rank};
     if (!x->act.times || !move_gathers(x->act.kind)) return (Piece){rank, rank};

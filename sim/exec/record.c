@@ -55,6 +55,8 @@ static void local_classes(Rec *r, const GTensor *t, const Layout *l, TraceShape 
     bool *in = ARENA_ARRAY(r->tmp, bool, n);
     for (int64_t i = 0; i < n; i++) {
         TraceLocal x = {.bytes = elem_bytes(r, t)};
+        member[i] = -1;
+        if (!layout_holds(m, l, classes_rank(m, &u, i))) continue;
         x.bytes *= region_stored(m, t, l, classes_rank(m, &u, i), x.shape);
         int k = 0;
         while (k < s->n_local && memcmp(s->local[k].shape, x.shape, sizeof x.shape)) k++;
@@ -77,7 +79,7 @@ static int stored_of_letter(const GTensor *t, int letter) {
 }
 static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
     static const char *how[] = {"shard", "zigzag", "striped", "shard"},
-                      *type[] = {"", "replicate", "varying_use", "partial", "partial(max)"};
+                      *type[] = {"", "replicate", "varying_use", "partial", "partial(max)", "at"};
     const GTensor *t = &r->p->graph->t[v->tensor];
     const Mesh *m = r->p->mesh;
     Val as = *v;
@@ -95,6 +97,7 @@ static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
         pl->axis = m->axis[x].name;
         if (d < 0) {
             pl->place = type[l->type[x]];
+            if (l->type[x] == TY_AT) pl->place = arena_printf(r->a, "at(%d)", l->at[x]);
             if (l->type[x] == TY_P && m->axis[x].size > 1)
                 str_addf(&pending, "%s%s", pending.n ? "*" : "", m->axis[x].name);
             continue;
@@ -175,7 +178,10 @@ static void record_classes(Rec *r, int64_t **rep) {
         for (int q = 0; n > 1 && q < n_kinds; q++) {
             const Val *v = &r->p->val[kind[q]];
             const GTensor *t = &r->p->graph->t[v->tensor];
-            region_stored(m, t, &v->L, rank, shape);
+            bool here = layout_holds(m, &v->L, rank);
+            memset(shape, 0, sizeof shape);
+            if (here) region_stored(m, t, &v->L, rank, shape);
+            h = (h ^ here) * 1099511628211u;
             for (int d = 0; d < t->nstored; d++) h = (h ^ (uint64_t)shape[d]) * 1099511628211u;
         }
         int64_t c = 0;
@@ -240,7 +246,9 @@ static void record_params(Rec *r) {
         for (int ax = 0; ax < r->p->mesh->naxes; ax++) {
             int d = layout_where(&a->rest[t], ax);
             q->placements[q->n_placements++] =
-                d < 0 ? "Replicate()" : shard_text(r, x, &a->rest[t], stored_of_letter(x, d), ax);
+                a->rest[t].type[ax] == TY_AT ? "-"
+                : d < 0                      ? "Replicate()"
+                        : shard_text(r, x, &a->rest[t], stored_of_letter(x, d), ax);
         }
         for (int k = 0; k < q->rest.n_local; k++)
             if (q->rest.local[k].bytes > q->bytes) q->bytes = q->rest.local[k].bytes;
@@ -353,9 +361,11 @@ static void record_compute(Rec *r, const Step *s) {
         c.input_step[c.n_inputs++] = p->val[rd[i]].step;
     }
     for (int k = 0; k < parts; k++) { /* one record for each class of ranks with the same work */
+        const RankSet *who = load ? &load[k].ranks : &r->t->classes[k];
+        if (!layout_holds(p->mesh, &p->val[s->out].L, rankset_first(who))) continue;
         TraceCompute *x = ARENA_PUSH_LARGE(t->arena, t->computes, t->n_computes, t->cap_computes);
         *x = c;
-        x->ranks = load ? load[k].ranks : r->t->classes[k];
+        x->ranks = *who;
         if (!load) continue;
         x->flops = load[k].flops;
         x->bytes = load[k].bytes;
@@ -448,6 +458,31 @@ static void record_move(Rec *r, const Step *s) {
     x->planted = s->fault;
 }
 
+static void record_schedule(Rec *r) {
+    const Stages *s = r->p->assign->stages;
+    Trace *t = r->t;
+    if (!s) return;
+    t->schedule = s->schedule->name;
+    t->schedule_axis = r->p->mesh->axis[s->axis].name;
+    t->stages = s->n;
+    t->order = s->schedule;
+    t->schedule_buffers = (int)r->plan->pipeline.p2p_buffers;
+    t->step_stage = ARENA_ARRAY(r->a, int, r->p->ns + 1);
+    t->n_step_stage = r->p->ns;
+    for (int i = 0; i < r->p->ns; i++) t->step_stage[i] = r->p->step[i].stage;
+    for (int k = 0; k < s->schedule->ranks; k++)
+        for (int i = 0; i < s->schedule->rank[k].n; i++) {
+            const Action *a = &s->schedule->rank[k].a[i];
+            if (!action_computes(a->kind)) continue;
+            *ARENA_PUSH_LARGE(r->a, t->actions, t->n_actions, t->cap_actions) =
+                (TraceAction){.rank = k,
+                              .stage = a->stage,
+                              .microbatch = a->part,
+                              .kind = action_word(a->kind),
+                              .joined = a->joined};
+        }
+}
+
 void record_program(Trace *t, const Program *p, const Plan *plan, const Model *model, Dtype dtype) {
     Rec r = {.t = t, .p = p, .a = t->arena, .plan = plan, .dtype = dtype};
     int64_t *rep;
@@ -457,6 +492,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
     r.buffers = lives_buffers(p, r.held, plan->microbatches, r.a);
     find_users(&r);
     record_run(&r, model);
+    record_schedule(&r);
     record_classes(&r, &rep);
     r.loads = loads_new(r.a, p, dtype, t->classes, rep, t->n_classes);
     record_params(&r);

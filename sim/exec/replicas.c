@@ -60,7 +60,7 @@ static void find_camps(Camps *c, const Compare *m, int val, const int *block, in
     c->camp_of = ARENA_ARRAY(tmp, int64_t, nranks);
     for (int64_t r = 0; r < nranks; r++) {
         c->camp_of[r] = -1;
-        if (block[r] != which) continue;
+        if (block[r] != which || !exec_local(m->e, val, r)) continue;
         int k = 0;
         while (k < c->n && !same_bits(m, val, exec_local(m->e, val, r),
                                       exec_local(m->e, val, c->camp[k].first)))
@@ -101,6 +101,7 @@ void compare_replicas(Compare *m, int val, const Layout *L) {
     for (int k = 0; k < n; k++) first[k] = -1, apart[k] = false;
     for (int64_t r = 0; r < mesh->nranks; r++) {
         int b = block[r], have = (int)st->which[r];
+        if (st->which[r] == EXEC_NOTHING) continue;
         if (first[b] < 0) first[b] = have;
         if (have != first[b] && !apart[b])
             apart[b] = !same_bits(m, val, &st->l[have], &st->l[first[b]]);

@@ -34,7 +34,9 @@ Tensor story_wide(const StoryCase *c, const Tensor *t, Dtype dt, bool magnitude)
 Tensor story_held(const StoryCase *c, int val, int64_t rank, bool magnitude) {
     Device *dev = c->e->dev;
     Dtype dt = exec_dtype(c->e, val);
-    Tensor host = dev->get(dev, &exec_local(c->e, val, rank)->t, dt);
+    const Local *l = exec_local(c->e, val, rank);
+    if (!l) return (Tensor){0}; /* it lives elsewhere */
+    Tensor host = dev->get(dev, &l->t, dt);
     Tensor held = story_wide(c, &host, dt, magnitude);
     dev->done(dev, &host);
     return held;
@@ -80,6 +82,7 @@ StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank) {
     for (int64_t i = 0; i < n + y->own_too; i++) {
         if (i == y->without) continue;
         Piece one = piece_told(&x, y, rank, i, n);
+        if (!exec_local(c->e, c->in, one.rank)) continue; /* it has nothing to give */
         Region at = pieces_from(&x, &one, c->tmp);
         Tensor part = story_held(c, c->in, one.rank, false),
                mag = story_held(c, c->in, one.rank, true);

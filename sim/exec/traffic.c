@@ -13,9 +13,21 @@ static int64_t elem_bytes(const Traffic *c, const GTensor *t) {
     return dtype_size(region_dtype(t, c->dtype));
 }
 /* ---- groups ---- */
-static void fill_groups(const Mesh *m, const AxisList *axes, RankGroups *g) {
+/* Of a value that is at one place only the groups there; from one place to another pairs. */
+static void fill_groups(const Mesh *m, const Step *s, const AxisList *axes, RankGroups *g) {
     uint32_t in = 0;
+    const Layout *from = &s->move.from, *to = &s->move.to;
+    for (int x = 0; x < m->naxes; x++) {
+        if (from->type[x] != TY_AT) continue;
+        int64_t a = from->at[x], b = to->type[x] == TY_AT ? to->at[x] : a, low = a < b ? a : b;
+        g->first += low * m->axis[x].stride;
+        in |= 1u << x;
+        if (a == b) continue;
+        g->in_size[g->n_in] = 2;
+        g->in_stride[g->n_in++] = (a + b - 2 * low) * m->axis[x].stride;
+    }
     for (int i = 0; i < axes->n; i++) {
+        if (from->type[axes->a[i]] == TY_AT) continue;
         in |= 1u << axes->a[i];
         g->in_size[g->n_in] = m->axis[axes->a[i]].size;
         g->in_stride[g->n_in++] = m->axis[axes->a[i]].stride;
@@ -85,6 +97,10 @@ static AxisParts parts_of(const Traffic *c, const Members *m) {
     return all;
 }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static bool takes_part(const Traffic *c, const Members *m, int64_t rank) {
+    const Move *v = &m->s[0]->move;
+    return layout_holds(c->p->mesh, &v->from, rank) || layout_holds(c->p->mesh, &v->to, rank);
+}
 static void fill_bytes(const Traffic *c, const Members *m, TraceCollective *x) {
     AxisParts u = parts_of(c, m);
     int64_t n = classes_count(&u);
@@ -92,7 +108,10 @@ static void fill_bytes(const Traffic *c, const Members *m, TraceCollective *x) {
     bool *in = ARENA_ARRAY(c->tmp, bool, n);
     TraceTraffic *one = NULL;
     for (int64_t i = 0; i < n; i++) {
-        Volume b = sum_of(c, m, classes_rank(c->p->mesh, &u, i));
+        int64_t rank = classes_rank(c->p->mesh, &u, i);
+        member[i] = -1;
+        if (!takes_part(c, m, rank)) continue;
+        Volume b = sum_of(c, m, rank);
         int k = 0;
         while (k < x->n_local && (one[k].bytes_in != b.in || one[k].bytes_out != b.out ||
                                   one[k].bytes_sent != b.sent))
@@ -104,7 +123,7 @@ static void fill_bytes(const Traffic *c, const Members *m, TraceCollective *x) {
         x->bytes_out = larger(x->bytes_out, b.out);
         x->bytes_sent = larger(x->bytes_sent, b.sent);
     }
-    if (x->n_local == 1) x->n_local = 0; /* all ranks alike */
+    if (x->n_local == 1) x->n_local = 0; /* all ranks that take part alike */
     for (int k = 0; k < x->n_local; k++) {
         for (int64_t i = 0; i < n; i++) in[i] = member[i] == k;
         one[k].ranks = classes_ranks(c->sets, &u, in);
@@ -121,6 +140,7 @@ static int64_t most_sent(const Traffic *c, const Val *v, const Pieces *x, int64_
     switch (move_sends(x->act.kind)) {
     case SENDS_PIECES: return rows_most_leaving(c->p, v, &x->from, &x->to, rank);
     case SENDS_BLOCK: return (n - 1) * in;
+    case SENDS_ONCE: return in;
     case SENDS_PART: return (n - 1) * out;
     case SENDS_BOTH: return 2 * (n - 1) * ((in + n - 1) / n);
     case SENDS_NOTHING:
@@ -168,7 +188,7 @@ void traffic_record(const Traffic *c, const Step *s, TraceCollective *x) {
     Act act = act_of(s);
     x->axes = mesh_axes_text(p->mesh, c->arena, &act.axes, true);
     x->axis = act_elsewhere(&s->move, &act) ? x->axes : program_axes_name(p, s, c->arena);
-    fill_groups(p->mesh, &act.axes, &x->groups);
+    fill_groups(p->mesh, s, &act.axes, &x->groups);
     x->reduce = reduce_text(&act);
     x->times = act.times > 1 ? act.times : 0;
     Members m = members_of(c, s);

@@ -68,6 +68,7 @@ static Tensor read_as(const WireMove *m, const Region *as, const Tensor *t, Aren
 Tensor transfer_piece(const WireMove *m, const Piece *one, Region *at, Arena *arena) {
     const Local *own = exec_local(m->e, m->s->in[0], one->rank);
     *at = pieces_from(&m->x, one, arena);
+    if (!own) return region_packed(at); /* it holds nothing that could arrive */
     Tensor src = m->x.act.dim >= 0 ? read_as(m, at, &own->t, arena) : own->t;
     region_clamp(at, src.n);
     return src;
@@ -114,14 +115,14 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
     const WireMove *r = &run->m;
     const Act *act = &r->x.act;
     const Local *own = exec_local(r->e, r->s->in[0], rank);
-    assert(own && l->rank == rank); /* who is asked for a block is here, with what it had */
+    assert(l->rank == rank); /* who is asked for a block is here, with what it had */
     bool as_is = act->scale == 1 && act->combine == COMBINE_COPY && !act->floor;
-    if (pieces_pass(&r->x, rank) && (as_is || !act->times)) {
+    if (own && pieces_pass(&r->x, rank) && (as_is || !act->times)) {
         share(l, own, &own->t);
         return;
     }
     Region to = pieces_to(&r->x, rank, run->tmp);
-    if (act->kind == MOVE_SLICE && as_is && act->dim < 0) {
+    if (own && act->kind == MOVE_SLICE && as_is && act->dim < 0) {
         Region at;
         Tensor src = piece_data(r, rank, 0, &at, run->tmp), view;
         if (region_view(&to, &at, &src, r->dt, &view)) {
@@ -132,7 +133,7 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
     l->t = region_packed(&to);
     l->buf = store_buf_new(r->e, tensor_count(&l->t) * dtype_size(r->dt));
     l->t.p = l->buf->p;
-    if (!act->times && !move_reduces(act->kind)) {
+    if (!act->times && !move_reduces(act->kind) && own) {
         Region held = region_of(r->e, r->s->in[0], rank, run->tmp), as;
         as = region_listed(&to, held.outer, run->tmp);
         Tensor out = region_shaped(&as, &l->t);

@@ -94,6 +94,11 @@ Volume volume_of(const Pieces *x, int64_t rank) {
         else v.sent = leaving(x, rank);
         break;
     }
+    case SENDS_ONCE: {
+        bool gives = layout_holds(x->m, &x->from, rank), gets = layout_holds(x->m, &x->to, rank);
+        v = (Volume){gives ? f : 0, gets ? t : 0, gives ? f : 0};
+        break;
+    }
     case SENDS_NOTHING:
     case MOVE_SENDS: break;
     }

@@ -35,6 +35,15 @@ static bool load_reads(Walk *w, const Step *s) {
         if (is_missing(w->e, v[k]) && !load(w, v[k])) return false;
     return true;
 }
+/* Gives back what nobody reads any more. */
+static void release(Walk *w, const Step *s, int64_t part) {
+    if (!w->tasks || exec_deferred(w->e, s)) {
+        exec_release(w->e, s);
+        return;
+    }
+    int v[RULE_MAX_IN + 2], n = tasks_read(w->tasks, s, part, v);
+    for (int k = 0; k < n; k++) exec_release_value(w->e, v[k]);
+}
 static WalkEnd run_step(Walk *w, const Step *s, int64_t part) {
     if (!load_reads(w, s)) return WALK_FAILED;
     double from = clock_seconds();
@@ -46,7 +55,7 @@ static WalkEnd run_step(Walk *w, const Step *s, int64_t part) {
     OBSERVE(w, stepped, s);
     exec_accumulate(w->e, s, part, w->parts);
     OBSERVE(w, settled, s);
-    exec_release(w->e, s);
+    release(w, s, part);
     return w->stop && *w->stop ? WALK_STOPPED : WALK_DONE;
 }
 static WalkEnd run_instance(Walk *w, WalkInstance at) {
@@ -63,10 +72,59 @@ static WalkEnd run_instance(Walk *w, WalkInstance at) {
     OBSERVE(w, ended, at);
     return WALK_DONE;
 }
+
+/* ---- the order of a schedule ---- */
+static WalkEnd run_task(Walk *w, const Action *a, WalkInstance at, bool *begun) {
+    const TaskSteps *t = tasks_of(w->tasks, a);
+    exec_turn(w->e, at.part);
+    OBSERVE(w, begun, at);
+    if (!begun[at.part] && w->load_first && !load_sources(w)) return WALK_FAILED;
+    begun[at.part] = true;
+    for (int i = 0; i < t->n; i++) {
+        if (exec_once(w->e, t->step[i])) continue; /* the first micro-batch has done it for all */
+        WalkEnd end = run_step(w, t->step[i], at.part);
+        if (end != WALK_DONE) return end;
+    }
+    return WALK_DONE;
+}
+/* What is done once, in the instance of the last micro-batch. */
+static WalkEnd run_deferred(Walk *w, WalkInstance at) {
+    const Program *p = w->e->p;
+    exec_turn(w->e, at.part);
+    OBSERVE(w, begun, at);
+    for (int i = 0; i < p->ns; i++) {
+        WalkEnd end =
+            exec_deferred(w->e, &p->step[i]) ? run_step(w, &p->step[i], at.part) : WALK_DONE;
+        if (end != WALK_DONE) return end;
+    }
+    OBSERVE(w, ended, at);
+    return WALK_DONE;
+}
+static WalkEnd run_schedule(Walk *w, int64_t iteration) {
+    const Play *p = w->tasks->play;
+    WalkEnd end = WALK_DONE;
+    bool *begun = ARENA_ARRAY(w->e->arena, bool, w->parts);
+    tasks_begin(w->tasks);
+    for (int i = 0; i < p->n_steps && end == WALK_DONE; i++) {
+        const Action *a = &p->s->rank[p->step[i].rank].a[p->step[i].at];
+        if (action_computes(a->kind))
+            end = run_task(w, a, (WalkInstance){iteration, a->part}, begun);
+    }
+    for (int64_t k = 0; k + 1 < w->parts && end == WALK_DONE; k++) {
+        WalkInstance at = {iteration, k};
+        exec_turn(w->e, k);
+        OBSERVE(w, begun, at);
+        OBSERVE(w, ended, at);
+        exec_end(w->e, k);
+    }
+    return end == WALK_DONE ? run_deferred(w, (WalkInstance){iteration, w->parts - 1}) : end;
+}
 WalkEnd walk_run(Walk *w) {
     assert(w->e && w->parts >= 1 && w->iterations >= 0);
     for (int64_t it = 0; it < w->iterations; it++) {
-        for (int64_t part = 0; part < w->parts; part++) {
+        WalkEnd all = w->tasks ? run_schedule(w, it) : WALK_DONE;
+        if (all != WALK_DONE) return all;
+        for (int64_t part = 0; part < w->parts && !w->tasks; part++) {
             WalkEnd end = run_instance(w, (WalkInstance){it, part});
             if (end != WALK_DONE) return end;
         }

@@ -4,7 +4,7 @@
  * what a value should be. */
 #ifndef SP_EXEC_WALK_H
 #define SP_EXEC_WALK_H
-#include "exec/exec.h"
+#include "exec/tasks.h"
 
 /* Which of its runs the program is in: a training step, and a micro-batch of it; both from 0. */
 typedef struct WalkInstance {
@@ -14,7 +14,8 @@ typedef struct WalkInstance {
 /* Who looks on. Each function may be NULL; they are called in the order of the walk's list. */
 typedef struct Observer {
     void *arg;
-    void (*begun)(void *arg, WalkInstance at);      /* before anything is loaded for it */
+    void (*begun)(void *arg, WalkInstance at);      /* before anything is loaded for it;
+                                                       also when it goes on after others */
     void (*loaded)(void *arg, int val);             /* an input or parameter, just read */
     void (*stepped)(void *arg, const Step *s);      /* just run; what it read is still there */
     void (*settled)(void *arg, const Step *s);      /* and added up over the micro-batches */
@@ -30,6 +31,7 @@ typedef struct Walk {
                         as they are read */
     const Observer *const *observers; /* n of them */
     int n;
+    Tasks *tasks; /* a pipeline: the order of its schedule; NULL: one instance after the other */
     const bool *stop; /* an observer has seen enough: set to end the walk; NULL: nobody does */
     double seconds_run, seconds_observed; /* filled in: loading and running; looking on */
 } Walk;

@@ -78,7 +78,8 @@ static void tell(const WorkEye *x, double ns) { progress_add(x->progress, ns); }
 static void eye_begun(void *arg, WalkInstance at) {
     WorkEye *x = arg;
     x->turns_iteration = stands_for(at.iteration, x->iterations);
-    x->turns_part = stands_for(at.part, x->parts);
+    /* a schedule is walked to its end */
+    x->turns_part = x->e->p->assign->stages ? 1 : stands_for(at.part, x->parts);
 }
 /* A load, or its check: what it takes stands at `takes`. */
 static void loaded(WorkEye *x, double *takes) {

@@ -50,6 +50,24 @@ void layout_set_type(Layout *l, int axis, AxisType t) {
         strip(l);
     }
     l->type[axis] = (uint8_t)t;
+    l->at[axis] = 0;
+}
+
+void layout_place(Layout *l, int axis, int64_t coordinate) {
+    assert(coordinate >= 0 && coordinate <= UINT8_MAX);
+    layout_set_type(l, axis, TY_AT);
+    l->at[axis] = (uint8_t)coordinate;
+}
+bool layout_holds(const Mesh *m, const Layout *l, int64_t rank) {
+    for (int a = 0; a < m->naxes; a++)
+        if (l->type[a] == TY_AT && mesh_coord(m, rank, a) != l->at[a]) return false;
+    return true;
+}
+int64_t layout_first(const Mesh *m, const Layout *l) {
+    int64_t rank = 0;
+    for (int a = 0; a < m->naxes; a++)
+        if (l->type[a] == TY_AT) rank += l->at[a] * m->axis[a].stride;
+    return rank;
 }
 
 void layout_recut(Layout *l, int axis, int dim) {
@@ -76,7 +94,7 @@ uint64_t layout_hash(const Layout *l) {
 
 Layout layout_dual(const Layout *l) {
     static const uint8_t dual[] = {
-        [TY_V] = TY_V, [TY_I] = TY_I, [TY_R] = TY_P, [TY_P] = TY_R, [TY_M] = TY_M};
+        [TY_V] = TY_V, [TY_I] = TY_I, [TY_R] = TY_P, [TY_P] = TY_R, [TY_M] = TY_M, [TY_AT] = TY_AT};
     Layout r = *l;
     for (int a = 0; a < MESH_MAX_AXES; a++) r.type[a] = dual[r.type[a]];
     return r;
@@ -234,7 +252,7 @@ AxisList layout_dim_axes(const Layout *l, int dim) {
 }
 
 const char *layout_text(const Mesh *m, const Layout *l, const char *letters, Arena *arena) {
-    static const char *how[] = {"", "~z", "~s", "~b"}, *type[] = {"V", "I", "R", "P", "M"};
+    static const char *how[] = {"", "~z", "~s", "~b"}, *type[] = {"V", "I", "R", "P", "M", "at"};
     Str s = str_new(arena);
     str_add(&s, "[");
     for (int d = 0; d <= l->ndim; d++) {
@@ -252,6 +270,7 @@ const char *layout_text(const Mesh *m, const Layout *l, const char *letters, Are
     }
     str_add(&s, "]");
     for (int a = 0; a < m->naxes; a++)
-        if (l->type[a] != TY_V) str_addf(&s, " %s:%s", m->axis[a].name, type[l->type[a]]);
+        if (l->type[a] == TY_AT) str_addf(&s, " %s@%d", m->axis[a].name, l->at[a]);
+        else if (l->type[a] != TY_V) str_addf(&s, " %s:%s", m->axis[a].name, type[l->type[a]]);
     return s.s;
 }

@@ -1,9 +1,10 @@
 /* A layout is an index map with a type.
  * For each dim of a value: the ordered list of mesh axes that cut it, outermost first, and how. For
  * each axis that cuts no dim: the type of the copies over it: I (equal, equal uses), R (equal, uses
- * differ), P (pending sum), M (pending max). "Varying" is derived (the axis cuts a dim) and never
- * stored. Dims are atomic letters; a last pseudo-dim LIST cuts the flattened product of the leading
- * letters that make up stored dim 0 (FSDP on a composite dim). */
+ * differ), P (pending sum), M (pending max); or AT one coordinate of it: only there the value is,
+ * the other ranks hold nothing (stages of a pipeline). "Varying" is derived (the axis cuts a dim)
+ * and never stored. Dims are atomic letters; a last pseudo-dim LIST cuts the flattened product of
+ * the leading letters that make up stored dim 0 (FSDP on a composite dim). */
 #ifndef SP_LAYOUT_LAYOUT_H
 #define SP_LAYOUT_LAYOUT_H
 #include "layout/mesh.h"
@@ -18,13 +19,14 @@ typedef struct {
     uint8_t shift; /* the rank holds the piece of the one so many places before (a ring's hops) */
 } Entry;
 
-typedef enum { TY_V = 0, TY_I, TY_R, TY_P, TY_M } AxisType;
+typedef enum { TY_V = 0, TY_I, TY_R, TY_P, TY_M, TY_AT, TY_KINDS } AxisType;
 
 typedef struct Layout {
     uint8_t ndim;                   /* letters, without LIST */
     uint8_t n[LAYOUT_MAX_DIMS + 1]; /* entries per dim; index ndim is LIST */
     Entry e[LAYOUT_MAX_DIMS + 1][LAYOUT_MAX_ENTRIES];
     uint8_t type[MESH_MAX_AXES]; /* AxisType of each axis; TY_V for those that cut a dim */
+    uint8_t at[MESH_MAX_AXES];   /* the coordinate of axes of type TY_AT; else 0 */
 } Layout;
 
 /* A layout with `ndim` dims (0 to LAYOUT_MAX_DIMS) that cuts nothing; every axis of the mesh has
@@ -37,14 +39,20 @@ int layout_where(const Layout *l, int axis);
 void layout_cut(Layout *l, int dim, int axis, CutHow how);
 /* Takes the axis out of whatever it cuts and gives it type t. Trailing ghosts are dropped. */
 void layout_set_type(Layout *l, int axis, AxisType t);
+/* The value is at one coordinate of the axis (below 256), which cuts none of its dims. */
+void layout_place(Layout *l, int axis, int64_t coordinate);
+/* Does the rank hold any of it? False of those that are elsewhere on an axis of type AT. */
+bool layout_holds(const Mesh *m, const Layout *l, int64_t rank);
+/* The first rank that does. */
+int64_t layout_first(const Mesh *m, const Layout *l);
 /* Moves the axis' cut to another dim, innermost and contiguous; nothing where it cuts none, cuts
  * that one already, or there is no such letter. */
 void layout_recut(Layout *l, int axis, int dim);
 /* Equal as index maps with types, and a hash of the same: unused entries are zero. */
 bool layout_eq(const Layout *a, const Layout *b);
 uint64_t layout_hash(const Layout *l);
-/* Layout of the cotangent: cuts stay, I<->I, R<->P; its own inverse. A pending max has no dual: its
- * adjoint is the op's business. */
+/* Layout of the cotangent: cuts and places stay, I<->I, R<->P; its own inverse. A pending max has
+ * no dual: its adjoint is the op's business. */
 Layout layout_dual(const Layout *l);
 
 /* Whose piece coordinate c of the entry's axis holds: its own, or that of a place before. */

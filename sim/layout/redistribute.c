@@ -21,6 +21,7 @@ static const struct {
     [MOVE_ALL_REDUCE_MAX] = {"all_reduce", FROM_TERMS, false, SENDS_BOTH},
     [MOVE_ALL_TO_ALL] = {"all_to_all", FROM_BLOCKS, true, SENDS_PIECES},
     [MOVE_SHIFT] = {"shift", FROM_BLOCKS, true, SENDS_PIECES},
+    [MOVE_SEND] = {"send", FROM_PLACE, false, SENDS_ONCE},
 };
 MoveSource move_source(MoveKind k) {
     assert(k < MOVE_KINDS);
@@ -37,6 +38,7 @@ bool move_cuts(MoveKind k) {
 bool move_communicates(MoveKind k) { return move_sends(k) != SENDS_NOTHING; }
 bool move_views(MoveKind k) { return k == MOVE_ID || k == MOVE_SLICE; }
 bool move_reduces(MoveKind k) { return move_source(k) == FROM_TERMS; }
+bool move_relocates(MoveKind k) { return move_source(k) == FROM_PLACE; }
 bool move_gathers(MoveKind k) { return move_source(k) == FROM_BLOCKS; }
 const char *move_name(MoveKind k) {
     assert(k < MOVE_KINDS);
@@ -59,16 +61,18 @@ static bool shifted(const Layout *f, const Layout *t, int axis) {
 MoveKind move_kind(const Layout *f, const Layout *t, int axis) {
     assert(f->ndim == t->ndim && axis >= 0 && axis < MESH_MAX_AXES);
     static const uint8_t none = MOVE_KINDS;
-    /* rows: from V I R P M; columns: to V I R P M */
-    static const uint8_t table[5][5] = {
-        {MOVE_ALL_TO_ALL, MOVE_ALL_GATHER, MOVE_ALL_GATHER, MOVE_PAD, MOVE_KINDS},
-        {MOVE_SLICE, MOVE_KINDS, MOVE_ID, MOVE_KEEP, MOVE_KINDS},
-        {MOVE_SLICE, MOVE_ID, MOVE_KINDS, MOVE_KEEP, MOVE_KINDS},
-        {MOVE_REDUCE_SCATTER, MOVE_ALL_REDUCE, MOVE_ALL_REDUCE, MOVE_KINDS, MOVE_KINDS},
-        {MOVE_KINDS, MOVE_ALL_REDUCE_MAX, MOVE_ALL_REDUCE_MAX, MOVE_KINDS, MOVE_KINDS},
+    /* rows: from V I R P M AT; columns: to V I R P M AT */
+    static const uint8_t table[TY_KINDS][TY_KINDS] = {
+        {MOVE_ALL_TO_ALL, MOVE_ALL_GATHER, MOVE_ALL_GATHER, MOVE_PAD, MOVE_KINDS, MOVE_KINDS},
+        {MOVE_SLICE, MOVE_KINDS, MOVE_ID, MOVE_KEEP, MOVE_KINDS, MOVE_KINDS},
+        {MOVE_SLICE, MOVE_ID, MOVE_KINDS, MOVE_KEEP, MOVE_KINDS, MOVE_KINDS},
+        {MOVE_REDUCE_SCATTER, MOVE_ALL_REDUCE, MOVE_ALL_REDUCE, MOVE_KINDS, MOVE_KINDS, MOVE_KINDS},
+        {MOVE_KINDS, MOVE_ALL_REDUCE_MAX, MOVE_ALL_REDUCE_MAX, MOVE_KINDS, MOVE_KINDS, MOVE_KINDS},
+        {MOVE_KINDS, MOVE_KINDS, MOVE_KINDS, MOVE_KINDS, MOVE_KINDS, MOVE_SEND},
     };
     uint8_t k = table[f->type[axis]][t->type[axis]];
     if (k == MOVE_ALL_TO_ALL && shifted(f, t, axis)) return MOVE_SHIFT;
+    if (k == MOVE_SEND && f->at[axis] == t->at[axis]) return MOVE_KINDS;
     return k == none ? MOVE_KINDS : (MoveKind)k;
 }
 
@@ -122,6 +126,19 @@ static AxisList one_axis(int a) {
     return l;
 }
 
+/* 0: to the ranks where it is wanted, as it lies: what is to be whole there is gathered there. */
+static bool step_place(Planner *p) {
+    for (int a = 0; a < MESH_MAX_AXES; a++) {
+        if (p->to->type[a] != TY_AT || p->cur.type[a] != TY_AT || p->cur.at[a] == p->to->at[a])
+            continue;
+        Layout next = p->cur;
+        next.at[a] = p->to->at[a];
+        AxisList A = one_axis(a);
+        emit(p, &next, &A);
+        return true;
+    }
+    return false;
+}
 /* 1: all I -> R at once, first, so that the adjoint all-reduce acts on the smallest data. */
 static bool step_i_to_r(Planner *p) {
     AxisList A = {0};
@@ -323,8 +340,8 @@ static bool greedy(const Layout *from, const Layout *to, bool spare, MovePlan *o
     Planner p = {to, *from, out, false, spare};
     out->n = 0;
     while (!layout_eq(&p.cur, to) && !p.failed)
-        if (!(step_i_to_r(&p) || step_gather_list(&p) || step_recut(&p) || step_extend(&p) ||
-              step_reduce(&p) || step_gather(&p) || step_types(&p)))
+        if (!(step_place(&p) || step_i_to_r(&p) || step_gather_list(&p) || step_recut(&p) ||
+              step_extend(&p) || step_reduce(&p) || step_gather(&p) || step_types(&p)))
             return false;
     if (p.failed) return false;
     merge(out);
@@ -369,8 +386,11 @@ static double plan_cost(const Mesh *m, const int64_t *N, const MovePlan *p, int 
         double n = (double)mesh_size(m, &v->axes), in = local_count(m, &v->from, N),
                out = local_count(m, &v->to, N);
         *collectives += move_communicates(v->kind);
-        const double whole[MOVE_SENDS] = {
-            [SENDS_BLOCK] = out, [SENDS_PART] = in, [SENDS_BOTH] = 2 * in, [SENDS_PIECES] = in};
+        const double whole[MOVE_SENDS] = {[SENDS_BLOCK] = out,
+                                          [SENDS_PART] = in,
+                                          [SENDS_BOTH] = 2 * in,
+                                          [SENDS_PIECES] = in,
+                                          [SENDS_ONCE] = in};
         c += (n - 1) / n * whole[move_sends(v->kind)];
     }
     return c;

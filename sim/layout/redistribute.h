@@ -17,11 +17,12 @@ typedef enum {
     MOVE_ALL_REDUCE_MAX,
     MOVE_ALL_TO_ALL,
     MOVE_SHIFT, /* the same cut, a place further round: every rank sends its block to the next */
+    MOVE_SEND,  /* from one coordinate of the axis to another */
     MOVE_KINDS
 } MoveKind;
-/* What a rank's block is made from: its own block alone, the blocks of its group side by side, or
- * terms of a sum or maximum. */
-typedef enum { FROM_OWN, FROM_BLOCKS, FROM_TERMS } MoveSource;
+/* What a rank's block is made from: its own block alone, the blocks of its group side by side,
+ * terms of a sum or maximum, or the block of the one member that has the value. */
+typedef enum { FROM_OWN, FROM_BLOCKS, FROM_TERMS, FROM_PLACE } MoveSource;
 /* What a rank of a group of n sends, as frameworks do it. */
 typedef enum {
     SENDS_NOTHING,
@@ -29,6 +30,7 @@ typedef enum {
     SENDS_PART,   /* n - 1 blocks as after it: a ring that scatters */
     SENDS_BOTH,   /* both, with an n-th of its block */
     SENDS_PIECES, /* to each other member what that comes to hold */
+    SENDS_ONCE,   /* its block, from the one member that has it to another */
     MOVE_SENDS
 } MoveSends;
 
@@ -68,6 +70,8 @@ bool move_communicates(MoveKind k);
 bool move_views(MoveKind k);
 /* Does it put blocks for one place together? */
 bool move_reduces(MoveKind k);
+/* Does the value change ranks as it is, from those at one place to those at another? */
+bool move_relocates(MoveKind k);
 /* Does it put the blocks of a whole group side by side? */
 bool move_gathers(MoveKind k);
 /* "all_gather", ... as records call it; words for people: trace/collectives.h. */

@@ -18,6 +18,7 @@ typedef struct {
     bool rehop;      /* what came by on a ring is not kept: it comes back the way it went */
     bool onward; /* `rfa`: it comes by again in the forward direction, and gradients go on with it
                   */
+    int stage;       /* of the pipeline, whose backward is being made */
 } Adj;
 
 static Val *cot_val(Adj *a, const Val *of) {
@@ -26,6 +27,7 @@ static Val *cot_val(Adj *a, const Val *of) {
              .cot = true,
              .kind = KIND_ACTIVATION,
              .L = layout_dual(&of->L),
+             .stage = of->stage,
              .list = of->list};
     memcpy(v.group, of->group, sizeof v.group);
     return program_add_val(a->p, &v);
@@ -58,6 +60,7 @@ static int total(Adj *a, int val, Phase pass) {
         }
         int o = cot_val(a, &p->val[val])->id;
         Step *s = step(a, ST_SUM, pass, o);
+        s->stage = p->val[val].stage;
         s->nin = 2;
         s->in[0] = acc;
         s->in[1] = i;
@@ -147,6 +150,14 @@ static int hop_back(Adj *a, int v) {
     s->why = "ring: not kept after the forward pass, goes back the way it came";
     return made;
 }
+/* Two stages on one rank may share what is made once forward; backward the one that comes first
+ * makes it. */
+static int again_stage(const Adj *a, int made) {
+    const Stages *s = a->p->assign->stages;
+    const Val *v = &a->p->val[made];
+    bool here = s && v->L.at[s->axis] == s->home[a->stage] && a->stage > v->stage;
+    return here ? a->stage : v->stage;
+}
 static int make_again(Adj *a, int v) {
     Program *p = a->p;
     if (!dropped(a, v)) return v;
@@ -160,6 +171,7 @@ static int make_again(Adj *a, int v) {
     s->pass = p->val[made].kind == KIND_PARAM ? PHASE_PARAMETERS : PHASE_BACKWARD;
     s->recompute = true;
     memcpy(s->in, in, sizeof s->in);
+    s->stage = p->val[made].stage = again_stage(a, made);
     s->why = arena_printf(p->arena, "not kept after the forward pass, made again: %s",
                           fwd.why ? fwd.why : "");
     unit_again(a, &fwd);
@@ -175,6 +187,7 @@ static void move_adjoint(Adj *a, const Step *f, int g, Phase pass) {
     Step *s = step(a, fwd.kind, pass_of(&p->val[src], pass), o);
     s->nin = 1;
     s->in[0] = g;
+    s->stage = p->val[g].stage;
     s->move.from = layout_dual(&fwd.move.to);
     s->move.to = layout_dual(&fwd.move.from);
     s->move.axes = fwd.move.axes;
@@ -199,6 +212,7 @@ static void op_adjoint(Adj *a, const Step *f, int g, Phase pass) {
     Program *p = a->p;
     Step fwd = *f;
     const GNode *n = &p->graph->node[fwd.node];
+    a->stage = fwd.stage;
     for (int i = 0; i < n->nin; i++) {
         if (!p->val[fwd.in[i]].diff || (n->op->nodiff >> i & 1)) continue;
         int o = cot_val(a, &p->val[fwd.in[i]])->id;
@@ -213,6 +227,7 @@ static void op_adjoint(Adj *a, const Step *f, int g, Phase pass) {
         Step *s = step(a, ST_ADJOINT, pass_of(&p->val[fwd.in[i]], pass), o);
         s->node = n->id;
         s->operand = i;
+        s->stage = fwd.stage;
         s->module = n->module;
         s->loc = fwd.loc;
         s->nin = n->nin + 2;
@@ -280,8 +295,9 @@ void adjoint_program(Program *p) {
     int seed = cot_val(&a, &p->val[p->loss])->id;
     p->val[seed].parts = &seed_part;
     p->val[seed].n_parts = 1;
-    step(&a, ST_SEED, PHASE_LOSS, seed)->why =
-        "the gradient of the loss with respect to itself is 1";
+    Step *begin = step(&a, ST_SEED, PHASE_LOSS, seed);
+    begin->why = "the gradient of the loss with respect to itself is 1";
+    begin->stage = p->val[p->loss].stage;
     give(&a, p->loss, seed);
     for (int i = p->n_forward - 1; i >= 0; i--) {
         Phase pass = p->step[i].pass == PHASE_LOSS ? PHASE_LOSS : PHASE_BACKWARD;

@@ -174,11 +174,39 @@ static void go_home(Lower *l, const GNode *n, Phase pass) {
             p->val[back].group[x] = p->val[p->first[n->home - 1]].group[x];
     p->env[n->out] = back;
 }
+/* What another stage of the pipeline made, or a parameter that it has, is handed on before anything
+ * is asked of it here: whoever reads it from now on is here or further on. */
+static void fetch(Lower *l, const GNode *n, Phase pass) {
+    Program *p = l->p;
+    const Stages *s = l->a->stages;
+    if (!s) return;
+    l->stage = s->of_node[n->id];
+    for (int i = 0; i < n->nin; i++) {
+        const GTensor *t = &p->graph->t[n->in[i]];
+        Layout want = p->val[p->env[n->in[i]]].L;
+        bool param = t->kind == KIND_PARAM;
+        if (want.at[s->axis] == s->home[l->stage]) continue;
+        layout_place(&want, s->axis, s->home[l->stage]);
+        const char *both = "a parameter of two stages has one home: it is sent once a step";
+        Reason r = {.text =
+                        param ? both
+                              : arena_printf(p->arena,
+                                             "stage %d of the pipeline goes on where stage %d ends",
+                                             l->stage, p->val[p->env[n->in[i]]].stage),
+                    .loc = l->a->plan->pipeline.loc,
+                    .asked = true,
+                    .module = -1,
+                    .scope = -1,
+                    .pass = param ? PHASE_PARAMETERS : pass};
+        p->env[n->in[i]] = moves_to(l, p->env[n->in[i]], &want, &r);
+    }
+}
 static void lower_node(Lower *l, const GNode *n) {
     Program *p = l->p;
     int in[RULE_MAX_IN];
     Strategies S;
     Phase pass = !strcmp(n->part ? n->part : "", "loss") ? PHASE_LOSS : PHASE_FORWARD;
+    fetch(l, n, pass);
     for (int i = 0; i < n->nin; i++)
         in[i] = p->graph->t[n->in[i]].kind == KIND_PARAM ? p->env[n->in[i]]
                                                          : boundary_read(l, n->module, n->in[i]);
@@ -199,10 +227,12 @@ static void lower_node(Lower *l, const GNode *n) {
     node_names(l, n, moved, &L, names);
     Val *out = moves_value(p, n->out, &L);
     out->diff = diff;
+    out->stage = l->stage;
     memcpy(out->group, names, sizeof names);
     Step *s = moves_step(p, ST_OP, pass);
     s->node = n->id;
     s->nin = n->nin;
+    s->stage = l->stage;
     memcpy(s->in, moved, sizeof moved);
     s->out = out->id;
     if (n->rule.listed[RULE_MAX_IN]) out->list = n->op->rows ? out->id : program_list(p, s);
@@ -224,6 +254,7 @@ static void lower_input(Lower *l, int t) {
     const GTensor *x = &p->graph->t[t];
     Val *v = moves_value(p, t, &l->a->rest[t]);
     memcpy(v->group, l->a->group[t], sizeof v->group);
+    if (l->a->stages) v->stage = l->a->stages->of_source[t];
     p->env[t] = p->first[t] = v->id;
     moves_begin(l, v->id);
     /* holds one layout and means another: a contiguous cut of packed blocks, a bias: local */

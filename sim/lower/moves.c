@@ -107,6 +107,13 @@ static bool uses_part(const Move *mv) {
     return mv->kind == MOVE_ID && mv->from.type[mv->axes.a[0]] == TY_I &&
            mv->to.type[mv->axes.a[0]] == TY_R;
 }
+/* The stage of a pipeline that moves a value: the one that wants it, if it is there already; else
+ * whoever has it. */
+static int stage_of(const Lower *l, const Val *v, bool sent) {
+    const Stages *s = l->a->stages;
+    bool here = s && !sent && v->L.at[s->axis] == s->home[l->stage] && l->stage > v->stage;
+    return here ? l->stage : v->stage;
+}
 static int list_after(Lower *l, int src, const Move *mv, const Reason *why);
 static int single_move(Lower *l, int src, const Move *mv, const Reason *why, bool claim) {
     Program *p = l->p;
@@ -120,6 +127,9 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
     w->kind = v->kind;
     w->diff = v->diff;
     w->list = list == src ? w->id : list;
+    bool sent = !claim && move_relocates(mv->kind);
+    int by = stage_of(l, v, sent);
+    w->stage = sent ? l->stage : by;
     for (int x = 0; x < p->mesh->naxes; x++)
         w->group[x] = why->names && why->names[x] && layout_where(&mv->to, x) >= 0 ? why->names[x]
                                                                                    : v->group[x];
@@ -127,6 +137,7 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
     s->nin = 1;
     s->in[0] = src;
     s->out = w->id;
+    s->stage = by;
     s->move = *mv;
     /* a claim is about the axes on which the label differs */
     for (int x = 0; claim && x < p->mesh->naxes; x++)

@@ -14,6 +14,7 @@ typedef struct Lower {
     Arena *arena;
     Diags *d;
     int cap_cache, n_cache;
+    int stage; /* of the node that is lowered */
     CacheSlot *cache;
     int *scope;       /* per module and input: Val after the module's declared input, or -1 */
     bool *declared_p; /* per Val id slot: pending by declaration (output: partial, local) */

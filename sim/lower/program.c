@@ -59,6 +59,8 @@ int program_list(const Program *p, const Step *s) {
 Layout program_list_layout(const Program *p, int list, const Layout *rows) {
     const GTensor *t = &p->graph->t[p->val[list].tensor];
     Layout L = layout_whole(p->mesh, t->nd, TY_I);
+    for (int a = 0; a < p->mesh->naxes; a++)
+        if (rows->type[a] == TY_AT) layout_place(&L, a, rows->at[a]);
     for (int d = 0; d < t->nd; d++) {
         L.n[d] = rows->n[d];
         memcpy(L.e[d], rows->e[d], sizeof L.e[d]);

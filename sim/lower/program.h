@@ -19,9 +19,10 @@ typedef struct Val {
     ValueKind kind;
     Layout L;
     const char *group[MESH_MAX_AXES]; /* name under which an axis was written; NULL: its own */
-    int list; /* in rows: the value that says which rows there are, an index list that lies as this
-                 does; a list follows itself; -1: dense */
-    int step; /* that makes it; -1: input or parameter at rest */
+    int list;  /* in rows: the value that says which rows there are, an index list that lies as this
+                  does; a list follows itself; -1: dense */
+    int stage; /* of the pipeline, where it lives; 0 without one */
+    int step;  /* that makes it; -1: input or parameter at rest */
     int n_parts;
     const Part *parts;  /* cotangents: the uses they sum */
     const ReadAct *act; /* what is done to an input or parameter; NULL: it is read as it lies */
@@ -48,6 +49,7 @@ typedef struct Step {
     bool inferred;     /* the same, and it communicates: a collective that nobody asked for */
     int module;        /* module on whose behalf, -1 */
     bool recompute;
+    int stage;      /* of the pipeline, that does it: a send is its source's */
     int unit;       /* collectives of one FSDP unit: id of its first step; -1: none */
     const Act *act; /* what is done; NULL: what is declared */
     const char

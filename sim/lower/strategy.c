@@ -19,6 +19,9 @@ static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layo
                        int axis) {
     const Program *p = l->p;
     const Op *op = n->op;
+    const Stages *stages = l->a->stages;
+    if (stages && stages->axis == axis)
+        return (Strategy){S_AT, 0, (uint8_t)stages->home[stages->of_node[n->id]]};
     Seen s[RULE_MAX_IN] = {0};
     bool any_diff = false;
     for (int i = 0; i < n->nin; i++) {
@@ -31,7 +34,7 @@ static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layo
         for (int i = 0; i < n->nin; i++)
             if (p->val[in[i]].kind == order[k] && s[i].cut &&
                 !(n->rule.whole & RULE_BIT(s[i].letter)))
-                return (Strategy){S_LETTER, s[i].letter};
+                return (Strategy){S_LETTER, s[i].letter, 0};
     int partial = 0, which = -1;
     bool all_pr = true, uses_differ = false;
     for (int i = 0; i < n->nin; i++) {
@@ -42,16 +45,16 @@ static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layo
     }
     if (partial && ((op->lin == LIN_ADD && all_pr) ||
                     (op->lin != LIN_ADD && partial == 1 && op_linear_in(op, which))))
-        return (Strategy){S_P, 0};
+        return (Strategy){S_P, 0, 0};
     /* said to be pending: so is, on the plan's word, all that is added up */
     if (partial && l->declared && op->lin == LIN_ADD && goal && goal->type[axis] == TY_P)
-        return (Strategy){S_P, 0};
+        return (Strategy){S_P, 0, 0};
     int to = partial && goal
                  ? layout_where(goal, axis)
                  : -1; /* the sum is refused: reduce it to where the output has to lie */
     if (to >= 0 && to < n->rule.nout && !(n->rule.whole & RULE_BIT(n->rule.out[to])))
-        return (Strategy){S_LETTER, n->rule.out[to]};
-    return (Strategy){uses_differ ? S_R : S_I, 0};
+        return (Strategy){S_LETTER, n->rule.out[to], 0};
+    return (Strategy){uses_differ ? S_R : S_I, 0, 0};
 }
 
 static bool has_axis(const LetterCuts *c, char ch, int axis) {
@@ -130,6 +133,11 @@ static Layout needed(const Lower *l, const GNode *n, const Strategies *s, const 
     Layout L = layout_whole(m, nl, TY_I);
     for (int x = 0; x < m->naxes; x++) {
         int t = TY_I;
+        if (S[x].kind == S_AT) {
+            L.type[x] = TY_AT;
+            L.at[x] = S[x].at;
+            continue;
+        }
         if (S[x].kind == S_LETTER) {
             if (memchr(letters, S[x].letter, (size_t)nl) || round_ring(l, n, s, slot, x)) continue;
             t = v ? TY_R : n->op->max ? TY_M : TY_P;

@@ -5,10 +5,12 @@
 #include "lower/moves.h"
 
 /* What an axis does in an op: it cuts a letter of its rule, the result is a pending sum as an
- * operand is, or all ranks of it do the same, with uses that differ (R) or not (I). */
+ * operand is, all ranks of it do the same, with uses that differ (R) or not (I), or only those at
+ * one coordinate do anything. */
 typedef struct Strategy {
-    enum { S_LETTER, S_P, S_R, S_I } kind;
+    enum { S_LETTER, S_P, S_R, S_I, S_AT } kind;
     char letter;
+    uint8_t at;
 } Strategy;
 /* Ordered entries of each letter: the order of the operand that decided, parameters first. */
 typedef struct LetterCuts {

@@ -25,10 +25,11 @@ static void finding(Verify *v, const Step *s, const char *text) {
     else diag_error(v->d, "E0404", s->loc, line, "%s: %s", name, text);
 }
 
-/* What an axis does to a value: cut by a letter, pending sum or max, or equal on all ranks. */
+/* What an axis does to a value: cut by a letter, pending sum or max, equal on all ranks, or nowhere
+ * but at one of its coordinates. */
 typedef struct {
-    enum { W_UNKNOWN, W_CUT, W_SUM, W_MAX, W_EQUAL } what;
-    char letter;
+    enum { W_UNKNOWN, W_CUT, W_SUM, W_MAX, W_EQUAL, W_PLACE } what;
+    char letter; /* of a place: its coordinate */
 } Way;
 /* The flattened stored dim 0 of what lies at rest, as one more letter: element-wise ops keep it,
  * sums contract it. */
@@ -37,6 +38,7 @@ static Way way(const Layout *L, const char *letters, int axis) {
     int d = layout_where(L, axis);
     if (d >= 0 && d < L->ndim) return (Way){W_CUT, letters[d]};
     if (d >= 0) return (Way){W_CUT, LIST_LETTER};
+    if (L->type[axis] == TY_AT) return (Way){W_PLACE, (char)L->at[axis]};
     return (Way){L->type[axis] == TY_P ? W_SUM : L->type[axis] == TY_M ? W_MAX : W_EQUAL, 0};
 }
 
@@ -84,6 +86,15 @@ static const char *propagate(Verify *v, const Applied *ap, int axis, Way *out) {
         }
         if (w[i].what == W_SUM || w[i].what == W_MAX) sums++, which = i;
     }
+    int places = 0;
+    for (int i = 0; i < r->nin; i++) places += w[i].what == W_PLACE;
+    for (int i = 1; i < r->nin && places; i++)
+        if (!same_way(w[i], w[0]))
+            return arena_printf(A, "its operands live at different places of %s", name);
+    if (places) {
+        *out = w[0];
+        return NULL;
+    }
     if (cut) {
         if (cut != LIST_LETTER && (r->whole & RULE_BIT(cut)))
             return arena_printf(A, "axis %s cuts letter %c, which the op needs whole", name, cut);
@@ -107,6 +118,12 @@ static const char *propagate(Verify *v, const Applied *ap, int axis, Way *out) {
                    : arena_printf(A, "a pending sum over %s is added to a complete value", name);
     if (sums == 1 && w[which].what == W_SUM && (ap->lin >> which & 1)) return NULL;
     return arena_printf(A, "a pending sum over %s enters an op that is not linear in it", name);
+}
+static const char *way_word(Way w) {
+    return w.what == W_CUT     ? "a cut"
+           : w.what == W_EQUAL ? "equal copies"
+           : w.what == W_PLACE ? "another place"
+                               : "a pending sum";
 }
 static bool broadcast(const Rule *r, char letter) {
     for (int i = 0; i < r->nin; i++)
@@ -177,13 +194,7 @@ static void check_rule(Verify *v, const Step *s, const Applied *ap) {
         if (same_way(got, said)) continue;
         finding(v, s,
                 arena_printf(v->p->arena, "over %s the rule gives %s, the program says %s",
-                             v->p->mesh->axis[x].name,
-                             got.what == W_CUT     ? "a cut"
-                             : got.what == W_EQUAL ? "equal copies"
-                                                   : "a pending sum",
-                             said.what == W_CUT     ? "a cut"
-                             : said.what == W_EQUAL ? "equal copies"
-                                                    : "a pending sum"));
+                             v->p->mesh->axis[x].name, way_word(got), way_word(said)));
         return;
     }
     const char *bad = same_cuts(v, r, ap->in, out);
@@ -306,7 +317,8 @@ static bool declared_follows(const Verify *v, const Move *m) {
     const Layout *f = &m->from, *t = &m->to;
     uint32_t changed = 0, listed = 0;
     for (int x = 0; x < v->p->mesh->naxes; x++)
-        if (f->type[x] != t->type[x] || layout_where(f, x) != layout_where(t, x))
+        if (f->type[x] != t->type[x] || layout_where(f, x) != layout_where(t, x) ||
+            f->at[x] != t->at[x])
             changed |= 1u << x;
     for (int d = 0; d <= f->ndim && !changed; d++) /* chunk <-> zigzag in place */
         for (int k = 0; k < f->n[d]; k++)
@@ -330,6 +342,7 @@ static const struct {
     [MOVE_ALL_GATHER] = {W_CUT, W_EQUAL}, [MOVE_REDUCE_SCATTER] = {W_SUM, W_CUT},
     [MOVE_ALL_REDUCE] = {W_SUM, W_EQUAL}, [MOVE_ALL_REDUCE_MAX] = {W_MAX, W_EQUAL},
     [MOVE_ALL_TO_ALL] = {W_CUT, W_CUT},   [MOVE_SHIFT] = {W_CUT, W_CUT},
+    [MOVE_SEND] = {W_PLACE, W_PLACE},
 };
 /* What becomes of `w` over one axis of the act, done once. False: no theory says so (a sum of equal
  * copies, a mean, a slice of a pending sum). A cut that it makes is that of `want`. */
@@ -337,7 +350,8 @@ static bool done_once(const Act *a, Way w, Way want, Way *out) {
     if ((int)w.what != makes[a->kind].from) return false;
     if (w.what == W_SUM && a->combine != COMBINE_SUM) return false;
     if (w.what == W_MAX && a->combine != COMBINE_MAX) return false;
-    *out = (Way){makes[a->kind].to, makes[a->kind].to == W_CUT ? want.letter : 0};
+    *out = (Way){makes[a->kind].to,
+                 makes[a->kind].to == W_CUT || makes[a->kind].to == W_PLACE ? want.letter : 0};
     return true;
 }
 static bool over(const Act *a, int axis) { return mesh_axes_set(&a->axes) >> axis & 1; }

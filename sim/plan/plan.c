@@ -576,7 +576,8 @@ const Key plan_keys[] = {
      "who sums the gradients of ranks with other tokens"},
     {"context_parallel", read_sub, &cp_sub, 0, P(context_parallel.loc),
      "how attention sees a cut sequence"},
-    {"pipeline", read_later, NULL, 0, NO_LOC, "later"},
+    {"pipeline", read_sub, &plan_pipeline_sub, 0, P(pipeline.loc),
+     "stages of layers on the ranks of an axis, and the order in which micro-batches pass them"},
     {"recompute", read_word_text, recomputes, P(recompute), P(recompute_loc),
      "blocks are run again in backward instead of keeping their values"},
     {"save_gathered", read_bool, NULL, P(save_gathered), P(save_gathered_loc),
@@ -641,6 +642,7 @@ Plan *plan_new(Arena *a, const char *file) {
     p->moe.fsdp_dim = "0";
     p->moe.aux_loss = "none";
     p->context_parallel.order = "contiguous";
+    p->pipeline.p2p_buffers = 2;
     p->recompute = "none";
     p->save_gathered = true;
     p->kv_replicate = "auto";
@@ -755,6 +757,7 @@ static void check_plan(PlanReader *r) {
         !p->context_parallel.axis_loc.file && r->axes_known)
         diag_error(r->d, "E0208", p->context_parallel.loc, "context_parallel: {axis: cp}",
                    "`context_parallel` needs `axis`: the mesh has none called cp");
+    plan_check_pipeline(r);
     if (p->optimizer.loc.file && !p->optimizer.name && !diags_errors(r->d))
         diag_error(r->d, "E0208", p->optimizer.loc, "optimizer: {name: adamw}",
                    "`optimizer` needs `name`");

@@ -143,6 +143,13 @@ typedef enum {
     NAMES_COUNT
 } Names;
 
+/* The layers of a pipeline's stage. */
+typedef struct PlanStage {
+    int n;
+    const int *layer;
+    Loc loc;
+} PlanStage;
+
 typedef struct Plan {
     Arena *arena;
     const char *file, *name;
@@ -247,6 +254,15 @@ typedef struct Plan {
         const char *ulysses, *ring; /* usp: the axes that cut heads, and the ring's */
         Loc loc, mode_loc, order_loc, axis_loc, ulysses_loc, ring_loc;
     } context_parallel;
+    struct {
+        const char *schedule, *axis, *file;        /* a name or a file of actions */
+        int64_t microbatches, chunks, p2p_buffers; /* 0: not given */
+        int n_stages, n_homes;
+        const struct PlanStage *stages;
+        const int *homes; /* of a file: the rank of each stage */
+        Loc loc, schedule_loc, axis_loc, microbatches_loc, chunks_loc, stages_loc, file_loc,
+            homes_loc;
+    } pipeline; /* loc.file NULL: there is none */
     struct {
         const char *routing;             /* "computed", a workload of routing.h, or a file */
         double capacity_factor;          /* 0: every row is kept */

@@ -119,6 +119,10 @@ ReadFn read_part_axes; /* [const char *] the group arg, which it makes */
 /* Makes a line of the plan of what `moe:` declares. */
 void plan_place_experts(PlanReader *r);
 
+/* stages.c: the key `pipeline`, and what must hold of it when all keys are read. */
+extern const Sub plan_pipeline_sub;
+void plan_check_pipeline(PlanReader *r);
+
 /* set.c: lays the overrides over the tree. `root` is changed in place. */
 void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n);
 #define PLAN_SET_FILE "--set"

@@ -102,6 +102,7 @@ bool schedule_check(const Schedule *s, Diags *d, Loc loc);
 /* Reads rows of actions, one row a rank, in PyTorch's format: "0F0,0F1,,(1F2;0B0)OVERLAP_F_B", with
  * messages or without; UNSHARD and others that no message and no computation are, are left out.
  * `home`: per stage the rank (owned by the caller, in `arena`). NULL and diagnostics (E0310) if it
- * cannot be read; `path` is what errors name. */
-Schedule *schedule_read(Arena *arena, Diags *d, const char *path, const int *home, int stages);
+ * cannot be read; `path` is what errors name; that there is no such file is said of `loc`. */
+Schedule *schedule_read(Arena *arena, Diags *d, Loc loc, const char *path, const int *home,
+                        int stages);
 #endif

@@ -93,9 +93,10 @@ static int count_rows(const char *text, const char *end) {
     }
     return n;
 }
-Schedule *schedule_read(Arena *arena, Diags *d, const char *path, const int *home, int stages) {
+Schedule *schedule_read(Arena *arena, Diags *d, Loc loc, const char *path, const int *home,
+                        int stages) {
     size_t n;
-    char *text = file_read(arena, d, path, MOST_BYTES, diag_nowhere, &n);
+    char *text = file_read(arena, d, path, MOST_BYTES, loc, &n);
     if (!text) return NULL;
     ScheduleAsk ask = {.name = path, .ranks = count_rows(text, text + n), .chunks = 1, .parts = 1};
     if (ask.ranks < 1) ask.ranks = 1;

@@ -74,7 +74,7 @@ static int64_t spread(int64_t i, const int64_t *size, const int64_t *stride, int
     return r;
 }
 int64_t groups_member(const RankGroups *g, int64_t group, int64_t i) {
-    return spread(group, g->out_size, g->out_stride, g->n_out) +
+    return g->first + spread(group, g->out_size, g->out_stride, g->n_out) +
            spread(i, g->in_size, g->in_stride, g->n_in);
 }
 
@@ -84,9 +84,41 @@ void trace_compute_subjects(Arena *arena, TraceCompute *c) {
     for (int i = 0; i < c->n_inputs; i++) c->reads[i] = subject_of(c->inputs[i]);
 }
 
+int64_t groups_of(const RankGroups *g, int64_t rank) {
+    /* the offset of a rank inside the groups is the sum of digits; peel the strides, largest first
+     */
+    int64_t stride[2 * TRACE_MAX_AXES], size[2 * TRACE_MAX_AXES], weight[2 * TRACE_MAX_AXES],
+        index = 0;
+    int n = 0;
+    int64_t w = 1;
+    rank -= g->first;
+    if (rank < 0) return -1;
+    for (int i = g->n_out - 1; i >= 0; i--) {
+        stride[n] = g->out_stride[i], size[n] = g->out_size[i], weight[n++] = w;
+        w *= g->out_size[i];
+    }
+    for (int i = 0; i < g->n_in; i++)
+        stride[n] = g->in_stride[i], size[n] = g->in_size[i], weight[n++] = 0;
+    for (int k = 0; k < n; k++) {
+        int best = -1;
+        for (int i = 0; i < n; i++)
+            /* an axis of one rank has the stride of its neighbour and no digit */
+            if (size[i] > 1 && (best < 0 || stride[i] > stride[best])) best = i;
+        if (best < 0) break;
+        int64_t digit = stride[best] > 0 ? rank / stride[best] : 0;
+        if (digit >= size[best]) return -1;
+        index += digit * weight[best];
+        rank -= digit * stride[best];
+        size[best] = 0;
+    }
+    return rank == 0 ? index : -1;
+}
+
 TraceTraffic collective_on(const TraceCollective *c, int64_t rank) {
     for (int i = 0; i < c->n_local; i++)
         if (rankset_has(&c->local[i].ranks, rank)) return c->local[i];
+    bool takes_part = rank < 0 || (!c->n_local && groups_of(&c->groups, rank) >= 0);
+    if (!takes_part) return (TraceTraffic){{0}, 0, 0, 0};
     return (TraceTraffic){{0}, c->bytes_in, c->bytes_out, c->bytes_sent};
 }
 int collective_times(const TraceCollective *c) {

@@ -38,11 +38,14 @@ typedef struct {
     int n_in, n_out;
     int64_t in_size[TRACE_MAX_AXES], in_stride[TRACE_MAX_AXES];
     int64_t out_size[TRACE_MAX_AXES], out_stride[TRACE_MAX_AXES];
+    int64_t first; /* member 0 of group 0: not 0 where a value is on some ranks only */
 } RankGroups;
 int64_t groups_count(const RankGroups *g);
 int64_t groups_size(const RankGroups *g); /* ranks in each */
 /* The rank that is member i of a group, both from 0. */
 int64_t groups_member(const RankGroups *g, int64_t group, int64_t i);
+/* The group that a rank is in, from 0; -1: it is in none. */
+int64_t groups_of(const RankGroups *g, int64_t rank);
 
 typedef struct {
     const char *axis;  /* "tp" */
@@ -142,6 +145,15 @@ typedef struct {
     RankSet ranks;
     int64_t bytes_in, bytes_out, bytes_sent;
 } TraceTraffic;
+
+/* What one coordinate of a pipeline's axis does, in its order: the forward (F) of a micro-batch on
+ * a stage, its backward (B), or a half of that (I: gradient of the input, W: of the weights). */
+typedef struct {
+    int rank, stage, microbatch; /* rank: the coordinate */
+    const char *kind;
+    bool joined;       /* runs together with the next one of its rank */
+    double start, end; /* modelled seconds; both 0: none were modelled */
+} TraceAction;
 
 typedef struct {
     int step;
@@ -331,6 +343,13 @@ typedef struct Trace {
         const char *name;
         double value;
     } * model; /* B S D H K d F V L eps ...; B: of one micro-batch; shrink, microbatches: if > 1 */
+    const char *schedule, *schedule_axis; /* of a pipeline; NULL: there is none */
+    int stages;
+    const char *bubble_form; /* of the idle time of a rank, "(p-1)(F+B)"; NULL: there is none */
+    double bubble;           /* that in seconds */
+    /* for the model of time, not written: the schedule with its messages, the stage of each step */
+    const struct Schedule *order;
+    int n_step_stage, *step_stage, schedule_buffers;
     int n_settings;
     struct TraceSetting {
         const char *name, *text;
@@ -362,6 +381,8 @@ typedef struct Trace {
     TraceRouted *routed;
     int n_exchanges, cap_exchanges;
     TraceExchange *exchanges;
+    int n_actions, cap_actions;
+    TraceAction *actions; /* by rank, then in the order of its list */
     int n_events, cap_events;
     TraceEvent *events;
     int n_measured, cap_measured;

@@ -30,6 +30,11 @@ static const Field run_fields[] = {
     {"executed", F_BOOL, ALWAYS, AT(executed), 0, 0},
     {"classes", F_CLASSES, OPTIONAL, 0, 0, 0},
     {"hardware", F_TEXT, OPTIONAL, AT(hardware), 0, 0},
+    {"schedule", F_TEXT, OPTIONAL, AT(schedule), 0, 0},
+    {"schedule_axis", F_TEXT, OPTIONAL, AT(schedule_axis), 0, 0},
+    {"stages", F_INT, OPTIONAL, AT(stages), 0, 0},
+    {"bubble_form", F_TEXT, OPTIONAL, AT(bubble_form), 0, 0},
+    {"bubble", F_REAL, OPTIONAL, AT(bubble), 0, 0},
 };
 static const Field verdict_fields[] = {
     {"verdict", F_TEXT, ALWAYS, AT(verdict), 0, 0},
@@ -294,6 +299,18 @@ static const Field against_fields[] = {
 };
 #undef R
 
+#define R TraceAction
+static const Field action_fields[] = {
+    {"rank", F_INT, REQUIRED, AT(rank), 0, 0},
+    {"stage", F_INT, REQUIRED, AT(stage), 0, 0},
+    {"kind", F_TEXT, REQUIRED, AT(kind), 0, 0},
+    {"microbatch", F_INT, REQUIRED, AT(microbatch), 0, 0},
+    {"joined", F_BOOL, OPTIONAL, AT(joined), 0, 0},
+    {"start", F_REAL, OPTIONAL, AT(start), 0, 0},
+    {"end", F_REAL, OPTIONAL, AT(end), 0, 0},
+};
+#undef R
+
 #define R Diag
 static const Field diag_fields[] = {
     {"code", F_TEXT, OPTIONAL, AT(code), 0, 0},
@@ -330,6 +347,7 @@ const RecordType record_types[N_RECORD_TYPES] = {
         offsetof(TraceMeasured, step)),
     ROW("tie", tie_fields, TraceTie, ties, n_ties, -1),
     ROW("against", against_fields, TraceAgainst, against, n_against, -1),
+    ROW("action", action_fields, TraceAction, actions, n_actions, -1),
     ROW("diagnostic", diag_fields, Diag, diags, n_diags, -1),
     {"verdict", verdict_fields, N(verdict_fields), sizeof(Trace), 0, 0, -1},
 };

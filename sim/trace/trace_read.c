@@ -200,7 +200,7 @@ static int as_strides(Reader *r, const Json *j, int64_t *size, int64_t *stride) 
 }
 /* The largest rank of all groups, and how many there are, must be possible. */
 static void check_groups(Reader *r, const RankGroups *g) {
-    int64_t members = 1, last = 0;
+    int64_t members = 1, last = g->first;
     for (int k = 0; k < g->n_in + g->n_out; k++) {
         int64_t size = k < g->n_in ? g->in_size[k] : g->out_size[k - g->n_in];
         int64_t stride = k < g->n_in ? g->in_stride[k] : g->out_stride[k - g->n_in], reach;
@@ -267,8 +267,9 @@ static void groups_from_lists(Reader *r, const Json *lists, RankGroups *g) {
     }
     if (r->why) return;
     if (!nested_runs(first, n0, g->in_size, g->in_stride, &g->n_in) ||
-        !nested_runs(base, lists->n, g->out_size, g->out_stride, &g->n_out) || base[0] != 0)
+        !nested_runs(base, lists->n, g->out_size, g->out_stride, &g->n_out))
         bad(r, "\"groups\" do not follow the axes of a mesh");
+    g->first = base[0];
 }
 
 /* ---- one reader per kind: the value of the field's key (NULL if absent), the whole object, the
@@ -421,6 +422,7 @@ READER(r_groups) {
     if (k) {
         g->n_in = as_strides(r, json_get(k, "in"), g->in_size, g->in_stride);
         g->n_out = as_strides(r, json_get(k, "out"), g->out_size, g->out_stride);
+        g->first = as_int(r, json_get(k, "first"), "first", 0, MAX_SIZE, 0);
     } else if (lists) {
         groups_from_lists(r, lists, g);
     }

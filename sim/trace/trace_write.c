@@ -194,11 +194,13 @@ static void w_groups(JsonWriter *w, const Field *f, const char *record) {
         json_int(w, "size", size);
         put_strides(w, "in", g->in_size, g->in_stride, g->n_in);
         put_strides(w, "out", g->out_size, g->out_stride, g->n_out);
+        if (g->first) json_int(w, "first", g->first);
     }
     json_close(w, listed ? ']' : '}');
     json_open(w, "grouping", '{');
     put_strides(w, "in", g->in_size, g->in_stride, g->n_in);
     put_strides(w, "out", g->out_size, g->out_stride, g->n_out);
+    if (g->first) json_int(w, "first", g->first);
     json_close(w, '}');
 }
 static void w_errors(JsonWriter *w, const Field *f, const char *record) {

@@ -3,6 +3,7 @@
  * sequence, or is free for the plan's lines. */
 #include "random_plan.h"
 #include "model/model.h"
+#include "schedule/schedule.h"
 #include <string.h>
 
 uint64_t rng_next(Rng *r) {
@@ -103,11 +104,42 @@ static void context_mode(RandomPlan *g, uint64_t seed, const int *s, int ns) {
     } else ADD("mode: all_gather");
     if (!g->conventional) ADD(", axis: ctx");
 }
+/* Stages on an axis of their own, where there are layers enough; from draws of its own. */
+static void draw_stages(RandomPlan *g, uint64_t seed) {
+    Rng own = {seed * 0x9e3779b97f4a7c15u + 23};
+    int layers = g->form == RANDOM_MLP ? g->n_sizes - 1 : g->layers, ranks = 1, n;
+    bool blocks = g->form == RANDOM_MLP || (g->parts & RANDOM_BLOCKS);
+    const ScheduleKind *k = schedule_kinds(&n);
+    if (!g->pass || !blocks || g->form == RANDOM_CORE || g->plain || !rng_chance(&own, 40)) return;
+    for (int i = 0; i < g->n_axes; i++) ranks *= g->size[i];
+    if (!g->micro) g->micro = g->B % 2 ? g->B : 2;
+    for (int i = 0; i < 20 && !g->schedule; i++) {
+        ScheduleAsk ask = {k[rng_below(&own, n)].name, rng_between(&own, 1, 3),
+                           rng_between(&own, 1, 2), g->micro};
+        const char *fix;
+        bool fits = ask.ranks * ask.chunks <= layers && ranks * ask.ranks <= 24;
+        bool runs = strcmp(ask.name, "dualpipe") != 0; /* refused by this version */
+        if (!fits || !runs || schedule_refused(&ask, g->s.a, &fix)) continue;
+        g->schedule = ask.name, g->pp = ask.ranks, g->chunks = ask.chunks;
+    }
+}
+static void add_stages(RandomPlan *g, uint64_t seed) {
+    Rng own = {seed * 0x9e3779b97f4a7c15u + 29};
+    if (!g->schedule) return;
+    ADD("pipeline: {schedule: %s, microbatches: %d, chunks: %d", g->schedule, g->micro, g->chunks);
+    if (rng_chance(&own, 30)) ADD(", axis: pp");
+    if (rng_chance(&own, 20)) ADD(", p2p_buffers: %d", rng_between(&own, 2, 4));
+    if (rng_chance(&own, 30) && g->layers == 2 && g->form != RANDOM_MLP)
+        ADD(", stages: %s", g->pp * g->chunks == 2 ? "[[0], [1]]" : "[[0, 1]]");
+    ADD("}\n");
+}
 static void add_mesh(RandomPlan *g, uint64_t seed) {
     int f[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nf = axes_of(g, AXIS_FREE, f),
                                                 ns = axes_of(g, AXIS_SEQUENCE, s);
     ADD("mesh: {");
+    if (g->schedule && seed % 2) ADD("pp: %d, ", g->pp);
     for (int i = 0; i < g->n_axes; i++) ADD("%s%s: %d", i ? ", " : "", g->axis[i], g->size[i]);
+    if (g->schedule && seed % 2 == 0) ADD(", pp: %d", g->pp);
     ADD("}\ngroups: {");
     bool tp_group = nf && strcmp(g->axis[f[0]], "tp") != 0, ctx = ns && !g->conventional;
     if (ctx) ADD("ctx: "), product(g, s, ns), ADD(", ");
@@ -412,7 +444,10 @@ static void add_pass(RandomPlan *g) {
     if (!sgd && CHANCE(50))
         ADD(", betas: [0.%d, 0.9%d]", rng_between(&g->r, 5, 9), rng_below(&g->r, 10));
     if (!sgd && CHANCE(50)) ADD(", eps: 0.000001");
-    if (CHANCE(50)) ADD(", clip: %s", CHANCE(50) ? "0.25" : "1000");
+    if (CHANCE(50)) {
+        const char *clip = CHANCE(50) ? "0.25" : "1000";
+        if (!g->schedule) ADD(", clip: %s", clip); /* the norm of all stages: later */
+    }
     if (CHANCE(70)) ADD(", steps: %d", rng_between(&g->r, 1, 3));
     ADD("}\n");
 }
@@ -521,7 +556,9 @@ const char *random_plan(Arena *a, uint64_t seed, RandomPlan *g) {
     if (CHANCE(20)) ADD("name: random\n");
     add_model(g);
     add_data(g);
+    draw_stages(g, seed);
     add_mesh(g, seed);
+    add_stages(g, seed);
     add_loss(g);
     add_pass(g);
     add_data_parallel(g);

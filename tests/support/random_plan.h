@@ -24,8 +24,10 @@ typedef struct RandomPlan {
     AxisRole role[RANDOM_MAX_AXES];
     const char *axis[RANDOM_MAX_AXES]; /* their names */
     enum { RANDOM_STYLED, RANDOM_WILD, RANDOM_MLP, RANDOM_RECIPE, RANDOM_CORE, RANDOM_FORMS } form;
-    int micro; /* batches; 0: one */
-    int pass;  /* 0 forward, 1 backward, 2 train */
+    int micro;            /* batches; 0: one */
+    int pass;             /* 0 forward, 1 backward, 2 train */
+    const char *schedule; /* of a pipeline; NULL: there is none */
+    int pp, chunks;       /* its ranks, and stages on each */
     /* the model */
     int B, S, D, K, G, d, F, V, layers;
     int E, k;   /* experts, and how many a token goes to; 0: none */

@@ -59,6 +59,7 @@ uint64_t spoil_hash(Exec *e, int val) {
     uint64_t h = 1469598103934665603u;
     int64_t es = dtype_size(exec_dtype(e, val));
     for (int64_t r = 0; r < e->p->mesh->nranks; r++) {
+        if (!exec_local(e, val, r)) continue; /* it lives elsewhere */
         Spoil part = spoil_part(e, val, r);
         const unsigned char *p = part.own.t.p;
         for (int64_t i = 0; i < part.n * es; i++) h = (h ^ p[i]) * 1099511628211u;

@@ -64,6 +64,7 @@ static void scaled(StepMutation *m, Exec *e, const Step *s) {
         spoil_all(e, s->out, f);
         return;
     }
+    while (!exec_local(e, s->out, rank)) rank = (rank + 1) % ranks;
     Spoil part = spoil_part(e, s->out, rank); /* stays, unless the rank holds nothing */
     if (!part.n) spoil_undo(&part);
     for (int64_t i = 0; i < part.n; i++) /* 0 and -0 are the same number */

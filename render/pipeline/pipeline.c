@@ -1,0 +1,90 @@
+/* See pipeline.h. */
+#include "render/pipeline/pipeline.h"
+#include <math.h>
+#include <string.h>
+
+int pipe_flight(const TraceAction *a, int before) {
+    return before + (*a->kind == 'F' ? 1 : *a->kind == 'I' ? 0 : -1);
+}
+static const char *stages_of(const Pipe *p, const PipeRow *r) {
+    Str s = str_new(p->a);
+    bool *seen = ARENA_ARRAY(p->a, bool, p->t->stages + 1);
+    for (int i = 0; i < r->n; i++) {
+        int g = r->a[i].stage;
+        if (g < 0 || g >= p->t->stages || seen[g]) continue;
+        seen[g] = true;
+    }
+    for (int g = 0; g < p->t->stages; g++)
+        if (seen[g]) str_addf(&s, "%s%d", s.n ? ", " : "", g);
+    return s.s;
+}
+/* Actions that run together have the same times: counted once. */
+static void add_up(Pipe *p, PipeRow *r) {
+    int live = 0;
+    for (int i = 0; i < r->n; i++) {
+        const TraceAction *a = &r->a[i];
+        live = pipe_flight(a, live);
+        if (live > r->flight) r->flight = live;
+        if (!(i && r->a[i - 1].joined)) r->busy += a->end - a->start;
+        if (a->end > p->end) p->end = a->end;
+        if (a->microbatch >= p->parts) p->parts = a->microbatch + 1;
+    }
+    r->stages = stages_of(p, r);
+}
+static bool nothing(const ViewCall *c, const char *why, const char *help) {
+    diag_error(c->d, "E0211", diag_nowhere, help, "nothing to draw in view 'pipeline': %s", why);
+    return false;
+}
+bool pipe_read(Pipe *p, const ViewCall *c) {
+    const Trace *t = c->t;
+    *p = (Pipe){.t = t, .a = c->arena};
+    if (!t->n_actions)
+        return nothing(c, "the plan has no pipeline",
+                       "pipeline: {schedule: 1f1b, microbatches: 8}");
+    for (int i = 0; i < t->n_actions; i++)
+        if (t->actions[i].rank >= p->n) p->n = t->actions[i].rank + 1;
+    p->row = ARENA_ARRAY(p->a, PipeRow, p->n);
+    for (int i = 0; i < t->n_actions; i++) {
+        if (t->actions[i].rank < 0 || !strchr("FBIW", *t->actions[i].kind))
+            return nothing(c, "an action of the trace is none", NULL);
+        PipeRow *r = &p->row[t->actions[i].rank];
+        if (!r->n++) r->a = &t->actions[i];
+    }
+    double busy = 0;
+    for (int k = 0; k < p->n; k++) add_up(p, &p->row[k]);
+    for (int k = 0; k < p->n; k++) busy += p->row[k].busy;
+    if (p->end <= 0)
+        return nothing(c, "the trace has no times",
+                       "draw the plan, or a trace of a run with times");
+    p->idle = 1 - busy / (p->end * p->n);
+    return true;
+}
+
+const char *pipe_idle(const Pipe *p, const PipeRow *r) {
+    return arena_printf(p->a, "%.1f %%", 100 * (1 - r->busy / p->end));
+}
+const char *pipe_title(const Pipe *p) {
+    return arena_printf(p->a, "%s: %d rank%s of %s, %d micro-batch%s, %.1f %% of their time idle",
+                        p->t->schedule ? p->t->schedule : "pipeline", p->n, p->n == 1 ? "" : "s",
+                        p->t->schedule_axis ? p->t->schedule_axis : "the pipeline", p->parts,
+                        p->parts == 1 ? "" : "es", 100 * p->idle);
+}
+const char *pipe_foot(const Pipe *p) {
+    int most = 0, least = p->row[0].flight;
+    double worst = 0;
+    for (int k = 0; k < p->n; k++) {
+        most = p->row[k].flight > most ? p->row[k].flight : most;
+        least = p->row[k].flight < least ? p->row[k].flight : least;
+        worst = fmax(worst, p->end - p->row[k].busy);
+    }
+    Str s = str_new(p->a);
+    str_addf(&s, "%s from the first forward to the last backward; most idle time of a rank %s",
+             time_text(p->end, p->a), time_text(worst, p->a));
+    if (p->t->bubble_form)
+        str_addf(&s, ", closed form %s = %s with the mean of the stages", p->t->bubble_form,
+                 time_text(p->t->bubble, p->a));
+    str_addf(&s, ". In flight at most %d", most);
+    if (least != most) str_addf(&s, ", at least %d on every rank", least);
+    str_addf(&s, " (pairs of stage and micro-batch)");
+    return s.s;
+}

@@ -1,0 +1,33 @@
+/* What a pipeline's schedule comes to: rows of actions with their times, idle time and activations
+ * in flight, and the words for it. For the view `pipeline`. */
+#ifndef SP_RENDER_PIPELINE_H
+#define SP_RENDER_PIPELINE_H
+#include "render/furniture/furniture.h"
+
+/* One coordinate of the pipeline's axis. */
+typedef struct PipeRow {
+    int n;
+    const TraceAction *a; /* [n], in order */
+    double busy;          /* seconds */
+    int flight;           /* most (stage, micro-batch) pairs between forward and backward */
+    const char *stages;   /* "0, 4" */
+} PipeRow;
+typedef struct Pipe {
+    const Trace *t;
+    Arena *a;
+    int n, parts;
+    double end; /* of the last action, seconds */
+    PipeRow *row;
+    double idle; /* share of all ranks' time in which they compute nothing */
+} Pipe;
+/* False and E0211 if the trace has no schedule, or no times. */
+bool pipe_read(Pipe *p, const ViewCall *c);
+/* "1f1b: 4 ranks, 8 micro-batches, 27 % of their time idle". */
+const char *pipe_title(const Pipe *p);
+/* The closed form of the idle time beside what it is, and what is in flight. */
+const char *pipe_foot(const Pipe *p);
+/* "27.3 %" of the row's time. */
+const char *pipe_idle(const Pipe *p, const PipeRow *r);
+/* In flight after action i of a row, given what was in flight before it. */
+int pipe_flight(const TraceAction *a, int before);
+#endif

@@ -1,0 +1,267 @@
+/* View `pipeline`: a row for each rank of the pipeline's axis, a cell for each action, as wide as
+ * the time it takes; idle time is hatched, under each row stands how much is in flight. The life of
+ * one micro-batch is a line through its cells. Refuses more cells than an eye can tell apart: then
+ * neighbours of one kind are one. */
+#include "render/furniture/views.h"
+#include "render/pipeline/pipeline.h"
+#include <math.h>
+#include <string.h>
+
+enum { MOST_CELLS = 3000, CELL = 26, STEP = 14, GAP = 10, LEFT = 118, RIGHT = 104, LIFE = 0 };
+
+typedef struct {
+    const ViewCall *c;
+    Pipe p;
+    Scene *s;
+    PresetKind preset;
+    double x, w, cell; /* of the rows: their left end, width, and height of a cell */
+    bool each;         /* every action has its cell */
+    int most;          /* in flight on any rank */
+} PipePen;
+
+/* ---- cells ---- */
+static const struct {
+    char kind;
+    Role fill;
+    const char *what;
+} kinds[] = {{'F', ROLE_COMPUTE, "forward"},
+             {'B', ROLE_LIVE, "backward"},
+             {'I', ROLE_LIVE, "gradient of the input"},
+             {'W', ROLE_COMPUTE_PALE, "gradients of the weights"}};
+enum { N_PIPE_KINDS = sizeof kinds / sizeof *kinds };
+static int kind_of(const TraceAction *a) {
+    int k = 0;
+    while (k + 1 < N_PIPE_KINDS && kinds[k].kind != *a->kind) k++;
+    return k;
+}
+static double at(const PipePen *q, double t) { return q->x + t / q->p.end * q->w; }
+static Role text_on(int k) { return kinds[k].fill == ROLE_LIVE ? ROLE_LIVE_TEXT : ROLE_INK; }
+
+static void draw_cell(PipePen *q, const TraceAction *a, int i, Area box) {
+    int k = kind_of(a);
+    const char *word = arena_printf(q->p.a, "%d", a->microbatch);
+    scene_begin(q->s, "compute", arena_printf(q->p.a, "action-%d-%d", a->rank, i),
+                arena_printf(q->p.a, "%s of micro-batch %d on stage %d, rank %d: %s from %s on",
+                             kinds[k].what, a->microbatch, a->stage, a->rank,
+                             time_text(a->end - a->start, q->p.a), time_text(a->start, q->p.a)));
+    scene_rect(q->s, box, 0, (Look){kinds[k].fill, ROLE_COMPUTE_LINE, 0.75});
+    double size = box.h < 20 ? 9.5 : 11;
+    bool fits = scene_width(q->s, size, BOLD, word) + 2 < box.w && size >= q->s->min_size;
+    if (fits)
+        scene_text(q->s, box.x + box.w / 2, box.y + box.h / 2 + size * 0.36,
+                   (TextLook){ALIGN_MIDDLE, size, BOLD, text_on(k)}, word);
+    scene_end(q->s);
+}
+/* Two that run together share the height. */
+static void draw_actions(PipePen *q, const PipeRow *r, double y) {
+    for (int i = 0; i < r->n; i++) {
+        const TraceAction *a = &r->a[i];
+        double x = at(q, a->start), w = at(q, a->end) - x;
+        bool second = i && r->a[i - 1].joined, half = a->joined || second;
+        double h = half ? q->cell / 2 : q->cell;
+        if (w > 0) draw_cell(q, a, i, (Area){x, second ? y + h : y, w, h});
+    }
+}
+/* Too many to be told apart: neighbours of one kind are one, with how many there are. */
+static void draw_runs(PipePen *q, const PipeRow *r, double y) {
+    for (int i = 0; i < r->n;) {
+        int n = 1, k = kind_of(&r->a[i]);
+        while (i + n < r->n && kind_of(&r->a[i + n]) == k) n++;
+        double x = at(q, r->a[i].start), w = at(q, r->a[i + n - 1].end) - x;
+        scene_begin(q->s, "compute", arena_printf(q->p.a, "run-%d-%d", r->a[i].rank, i),
+                    arena_printf(q->p.a, "rank %d: %d times %s, from micro-batch %d on",
+                                 r->a[i].rank, n, kinds[k].what, r->a[i].microbatch));
+        if (w > 0)
+            scene_rect(q->s, (Area){x, y, w, q->cell}, 0, (Look){kinds[k].fill, ROLE_NONE, 0});
+        scene_end(q->s);
+        i += n;
+    }
+}
+/* The row's ground: idle where no cell lies over it. */
+static void draw_idle(PipePen *q, const PipeRow *r, int row, double y) {
+    double from = 0;
+    scene_begin(q->s, "idle", arena_printf(q->p.a, "idle-%d", row),
+                arena_printf(q->p.a, "rank %d is idle for %s of %s", row,
+                             time_text(q->p.end - r->busy, q->p.a), time_text(q->p.end, q->p.a)));
+    for (int i = 0; i <= r->n; i++) {
+        double to = i < r->n ? r->a[i].start : q->p.end, x = at(q, from), w = at(q, to) - x;
+        if (w > 1.5) {
+            Mark *m = scene_hatch(q->s, (Area){x, y, w, q->cell}, ROLE_FAINT, 6, 0.75);
+            m->ground = true;
+        }
+        if (i < r->n && r->a[i].end > from) from = r->a[i].end;
+    }
+    scene_end(q->s);
+}
+/* A step line: how many pairs are in flight, scaled to the most of any rank. */
+static void draw_flight(PipePen *q, const PipeRow *r, int row, double y) {
+    Pt *pt = ARENA_ARRAY(q->p.a, Pt, 2 * r->n + 4);
+    int n = 0, live = 0;
+    double unit = (STEP - 3) / (double)(q->most ? q->most : 1), base = y + STEP;
+    pt[n++] = (Pt){q->x, base};
+    for (int i = 0; i < r->n; i++) {
+        const TraceAction *a = &r->a[i];
+        int next = pipe_flight(a, live);
+        double when = at(q, *a->kind == 'F' ? a->start : a->end);
+        if (next == live) continue;
+        pt[n++] = (Pt){when, base - live * unit};
+        pt[n++] = (Pt){when, base - next * unit};
+        live = next;
+    }
+    pt[n++] = (Pt){q->x + q->w, base - live * unit};
+    scene_begin(q->s, "flight", arena_printf(q->p.a, "flight-%d", row),
+                arena_printf(q->p.a,
+                             "in flight on rank %d: at most %d pairs of stage and "
+                             "micro-batch",
+                             row, r->flight));
+    scene_line(q->s, pt, n, ROLE_SECOND, 1);
+    scene_end(q->s);
+}
+
+/* ---- rows ---- */
+static double row_height(const PipePen *q) { return q->cell + STEP + GAP; }
+static void draw_row(PipePen *q, int k, double y) {
+    const PipeRow *r = &q->p.row[k];
+    const char *axis = q->p.t->schedule_axis ? q->p.t->schedule_axis : "rank";
+    draw_idle(q, r, k, y);
+    if (q->each) draw_actions(q, r, y);
+    else draw_runs(q, r, y);
+    draw_flight(q, r, k, y + q->cell);
+    scene_begin(q->s, "rank", arena_printf(q->p.a, "row-%d", k),
+                arena_printf(q->p.a, "%s %d has stage%s %s; idle %s", axis, k,
+                             strchr(r->stages, ',') ? "s" : "", r->stages, pipe_idle(&q->p, r)));
+    double mid = y + q->cell / 2;
+    scene_textf(q->s, q->x - 10, mid + 1, (TextLook){ALIGN_RIGHT, 12.5, SEMIBOLD, ROLE_INK},
+                "%s %d", axis, k);
+    scene_textf(q->s, q->x - 10, mid + 16, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
+                "stage%s %s", strchr(r->stages, ',') ? "s" : "", r->stages);
+    scene_textf(q->s, q->x + q->w + 10, mid + 1, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK},
+                "idle %s", pipe_idle(&q->p, r));
+    scene_textf(q->s, q->x + q->w + 10, mid + 16, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                "in flight %d", r->flight);
+    scene_end(q->s);
+}
+/* The cells of one micro-batch, joined in the order of time. */
+static void draw_life(PipePen *q, double y) {
+    int n = 0;
+    for (int i = 0; i < q->p.t->n_actions; i++) n += q->p.t->actions[i].microbatch == LIFE;
+    const TraceAction **a = ARENA_ARRAY(q->p.a, const TraceAction *, n + 1);
+    Pt *pt = ARENA_ARRAY(q->p.a, Pt, 2 * n + 2);
+    n = 0;
+    for (int i = 0; i < q->p.t->n_actions; i++) {
+        const TraceAction *x = &q->p.t->actions[i];
+        if (x->microbatch != LIFE || *x->kind == 'W') continue;
+        int k = n++;
+        for (; k > 0 && a[k - 1]->start > x->start; k--) a[k] = a[k - 1];
+        a[k] = x;
+    }
+    for (int i = 0; i < n; i++) {
+        double row = y + a[i]->rank * row_height(q) + q->cell - 3;
+        pt[2 * i] = (Pt){at(q, a[i]->start) + 1, row};
+        pt[2 * i + 1] = (Pt){at(q, a[i]->end) - 1, row};
+    }
+    scene_begin(
+        q->s, "life", "life",
+        arena_printf(q->p.a, "the way of micro-batch %d through the stages and back", LIFE));
+    if (n) scene_line(q->s, pt, 2 * n, ROLE_COLL_LINE, 1.25);
+    scene_end(q->s);
+}
+static double draw_legend(PipePen *q, double y) {
+    double x = presets[q->preset].margin, end = x + presets[q->preset].w - 2 * x;
+    bool used[N_PIPE_KINDS] = {0};
+    for (int i = 0; i < q->p.t->n_actions; i++) used[kind_of(&q->p.t->actions[i])] = true;
+    scene_begin(q->s, "legend", "pipe-legend", NULL);
+    for (int k = 0; k <= N_PIPE_KINDS + 1; k++) {
+        const char *word =
+            k < N_PIPE_KINDS    ? arena_printf(q->p.a, "%c %s", kinds[k].kind, kinds[k].what)
+            : k == N_PIPE_KINDS ? "idle"
+                                : arena_printf(q->p.a, "the way of micro-batch %d", LIFE);
+        if (k < N_PIPE_KINDS && !used[k]) continue;
+        double w = 24 + scene_width(q->s, 12, REGULAR, word) + 22;
+        if (x + w > end) x = presets[q->preset].margin, y += 20;
+        if (k < N_PIPE_KINDS)
+            scene_rect(q->s, (Area){x, y, 16, 12}, 0,
+                       (Look){kinds[k].fill, ROLE_COMPUTE_LINE, 0.75});
+        else if (k == N_PIPE_KINDS) scene_hatch(q->s, (Area){x, y, 16, 12}, ROLE_FAINT, 6, 0.75);
+        else scene_segment(q->s, (Pt){x, y + 6}, (Pt){x + 16, y + 6}, ROLE_COLL_LINE, 1.25);
+        scene_text(q->s, x + 22, y + 10.5, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, word);
+        x += w;
+    }
+    scene_end(q->s);
+    return y + 24;
+}
+
+/* ---- the page ---- */
+static Scene *draw_page(PipePen *q, double *end) {
+    const ViewCall *c = q->c;
+    Arena *a = c->arena;
+    Scene *s = q->s = figure_new(c, "pipeline", q->preset);
+    const char *model = words_model(a, c->t);
+    const char *sub[] = {model ? model : "",
+                         words_data(a, c->t),
+                         words_mesh(a, c->t),
+                         q->each ? "number in a cell = micro-batch" : "",
+                         "line under a row = in flight",
+                         NULL};
+    double y = figure_head(s, q->preset, pipe_title(&q->p), sub, 0) + 14;
+    for (int k = 0; k < q->p.n; k++) draw_row(q, k, y + k * row_height(q));
+    if (q->each) draw_life(q, y);
+    y = draw_legend(q, y + q->p.n * row_height(q) + 4);
+    double m = presets[q->preset].margin;
+    *end = figure_foot(s, c, (Band){m, presets[q->preset].w - 2 * m, y}, pipe_foot(&q->p), NULL);
+    s->desc = arena_printf(a, "%s. %s", pipe_title(&q->p), pipe_foot(&q->p));
+    figure_page(s, q->preset, *end);
+    return s;
+}
+int view_pipeline(const ViewCall *c, Scene **page) {
+    PipePen q = {.c = c, .preset = PRESET_WIDE, .cell = CELL};
+    double end;
+    furniture_preset(c->o->preset, &q.preset);
+    if (!pipe_read(&q.p, c)) return 0;
+    double m = presets[q.preset].margin;
+    q.x = m + LEFT, q.w = presets[q.preset].w - 2 * m - LEFT - RIGHT;
+    q.each = c->t->n_actions <= MOST_CELLS;
+    for (int k = 0; k < q.p.n; k++)
+        q.most = q.p.row[k].flight > q.most ? q.p.row[k].flight : q.most;
+    page[0] = draw_page(&q, &end);
+    return 1;
+}
+
+/* ---- text ---- */
+/* One letter for each 1/50 of the time: what the rank does in its middle. */
+static const char *letters_of(const Pipe *p, const PipeRow *r) {
+    enum { COLUMNS = 50 };
+    char *out = arena_alloc(p->a, COLUMNS + 1);
+    for (int k = 0; k < COLUMNS; k++) {
+        double when = p->end * (k + 0.5) / COLUMNS;
+        out[k] = '.';
+        for (int i = 0; i < r->n; i++)
+            if (r->a[i].start <= when && when < r->a[i].end)
+                out[k] = r->a[i].joined || (i && r->a[i - 1].joined) ? '*' : *r->a[i].kind;
+    }
+    return out;
+}
+const char *view_pipeline_text(const ViewCall *c) {
+    Pipe p;
+    Role role;
+    if (!pipe_read(&p, c)) return NULL;
+    Str s = str_new(p.a);
+    words_paragraph(&s, "", pipe_title(&p), 80);
+    str_add(&s, "\n");
+    words_pad(&s, p.t->schedule_axis ? p.t->schedule_axis : "rank", 5, false);
+    words_pad(&s, "F B I W, * F and B, . idle", 52, false);
+    words_pad(&s, "idle", 8, true);
+    words_pad(&s, "in flight", 12, true);
+    words_end_line(&s);
+    for (int k = 0; k < p.n; k++) {
+        words_pad(&s, arena_printf(p.a, "%d", k), 5, false);
+        words_pad(&s, letters_of(&p, &p.row[k]), 52, false);
+        words_pad(&s, pipe_idle(&p, &p.row[k]), 8, true);
+        words_pad(&s, arena_printf(p.a, "%d", p.row[k].flight), 12, true);
+        words_end_line(&s);
+    }
+    str_add(&s, "\n");
+    words_paragraph(&s, "", pipe_foot(&p), 80);
+    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), 80);
+    return s.s;
+}

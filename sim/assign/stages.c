@@ -1,0 +1,198 @@
+/* The stages of a pipeline: which layers each has, on which ranks of the axis it is, and in which
+ * order micro-batches pass. What comes before the first layer belongs to the first stage, what
+ * comes behind the last one to the last. A parameter or input is at the stage that reads it first.
+ * Refuses to insert a send: a value that is wanted elsewhere moves like any other. */
+#include "assign/stages.h"
+#include "schedule/play.h"
+#include <string.h>
+
+typedef struct {
+    Assign *a;
+    Stages *s;
+    int first, layers; /* of the model that is built */
+} Making;
+
+/* ---- layers ---- */
+/* The layer that a node is in; of an mlp the linear layer, counted by weights; -1: none. */
+static int *layers_of_nodes(const Making *x, int *layers) {
+    const Graph *g = &x->a->model->g;
+    int *of = ARENA_ARRAY(x->a->arena, int, g->nn + 1), seen = -1, module = -1;
+    int nn = g->nn_model ? g->nn_model : g->nn;
+    bool mlp = x->a->model->dims.mlp;
+    *layers = 0;
+    for (int n = 0; n < nn; n++) {
+        const GNode *q = &g->node[n];
+        bool loss = q->part && !strcmp(q->part, "loss"), weight = false;
+        for (int i = 0; i < q->nin; i++) weight |= g->t[q->in[i]].kind == KIND_PARAM;
+        if (mlp && weight && q->module != module) seen++, module = q->module;
+        of[n] = !mlp ? q->layer : loss ? -1 : seen;
+        if (of[n] >= *layers) *layers = of[n] + 1;
+    }
+    return of;
+}
+/* As even as they go, the first stages larger; or as the plan says. Per layer its stage; NULL and
+ * E0310. */
+static int *stages_of_layers(const Making *x) {
+    const Plan *p = x->a->plan;
+    int n = x->s->n, L = x->layers, *of = ARENA_ARRAY(x->a->arena, int, L + 1);
+    Loc loc = p->pipeline.stages_loc.file ? p->pipeline.stages_loc : p->pipeline.loc;
+    if (n > L) {
+        diag_error(x->a->d, "E0310", loc,
+                   "fewer ranks or chunks, or more layers (`model: {layers: all}`)",
+                   "%d stages for %d layer%s", n, L, L == 1 ? "" : "s");
+        return NULL;
+    }
+    if (!p->pipeline.n_stages) {
+        for (int i = 0, at = 0; i < n; i++)
+            for (int k = 0; k < L / n + (i < L % n); k++) of[at++] = i;
+        return of;
+    }
+    if (p->pipeline.n_stages != n) {
+        diag_error(x->a->d, "E0310", loc, "one list of layers for each stage",
+                   "%d lists of layers for %d stages", p->pipeline.n_stages, n);
+        return NULL;
+    }
+    int next = 0;
+    for (int i = 0; i < n; i++) {
+        const PlanStage *s = &p->pipeline.stages[i];
+        for (int k = 0; k < s->n; k++, next++) {
+            if (s->layer[k] == x->first + next && next < L) of[next] = i;
+            else {
+                diag_error(x->a->d, "E0310", s->loc, "all layers in their order, none twice",
+                           "stage %d: layer %d stands where layer %d is due", i, s->layer[k],
+                           x->first + next);
+                return NULL;
+            }
+        }
+        if (s->n) continue;
+        diag_error(x->a->d, "E0310", s->loc, "at least one layer", "stage %d has no layer", i);
+        return NULL;
+    }
+    if (next == L) return of;
+    diag_error(x->a->d, "E0310", loc, "all layers in their order, none twice",
+               "layers from %d on are in no stage", x->first + next);
+    return NULL;
+}
+static bool place_nodes(const Making *x, const int *layer) {
+    const Graph *g = &x->a->model->g;
+    int nn = g->nn_model ? g->nn_model : g->nn, *of = ARENA_ARRAY(x->a->arena, int, nn + 1);
+    const int *stage = stages_of_layers(x);
+    bool begun = false;
+    for (int n = 0; stage && n < nn; n++) {
+        int at = layer[n] - (layer[n] < 0 ? 0 : x->first);
+        begun |= layer[n] >= 0;
+        of[n] = layer[n] >= 0 ? stage[at] : begun ? x->s->n - 1 : 0;
+    }
+    x->s->of_node = of;
+    return stage != NULL;
+}
+
+/* ---- the schedule ---- */
+static bool from_file(const Making *x) {
+    const Plan *p = x->a->plan;
+    Stages *s = x->s;
+    const char *path = p->pipeline.file[0] == '/'
+                           ? p->pipeline.file
+                           : arena_printf(x->a->arena, "%s/%s", p->dir, p->pipeline.file);
+    s->schedule = schedule_read(x->a->arena, x->a->d, p->pipeline.file_loc, path, p->pipeline.homes,
+                                p->pipeline.n_homes);
+    if (!s->schedule || !schedule_check(s->schedule, x->a->d, p->pipeline.file_loc)) return false;
+    int64_t ranks = x->a->mesh->axis[s->axis].size;
+    if (s->schedule->ranks == ranks && s->schedule->parts == p->microbatches) return true;
+    diag_error(x->a->d, "E0310", p->pipeline.file_loc, "change the mesh or `microbatches`",
+               "the file has %d ranks and %d micro-batches, the plan %lld and %lld",
+               s->schedule->ranks, s->schedule->parts, (long long)ranks,
+               (long long)p->microbatches);
+    return false;
+}
+static bool by_name(const Making *x) {
+    const Plan *p = x->a->plan;
+    const ScheduleKind *k = schedule_kind(p->pipeline.schedule);
+    int64_t ranks = x->a->mesh->axis[x->s->axis].size, chunks = p->pipeline.chunks;
+    if (!chunks && p->pipeline.n_stages && !(p->pipeline.n_stages % ranks))
+        chunks = p->pipeline.n_stages / ranks;
+    if (!chunks) chunks = k->most_chunks ? k->least_chunks : 2;
+    const char *fix = NULL, *why = NULL;
+    Loc loc = p->pipeline.schedule_loc;
+    if (chunks > 4096 || p->microbatches > 1 << 20) {
+        diag_error(x->a->d, "E0310", loc, NULL,
+                   "a schedule of %lld stages per rank and %lld "
+                   "micro-batches is too large",
+                   (long long)chunks, (long long)p->microbatches);
+        return false;
+    }
+    ScheduleAsk ask = {k->name, (int)ranks, (int)chunks, (int)p->microbatches};
+    why = schedule_refused(&ask, x->a->arena, &fix);
+    if (why) diag_error(x->a->d, "E0310", loc, fix, "%s: %s", k->name, why);
+    else x->s->schedule = schedule_make(&ask, x->a->arena);
+    return !why;
+}
+/* Does it come to an end? */
+static bool plays(const Making *x) {
+    const Plan *p = x->a->plan;
+    Schedule *s = x->s->schedule;
+    bool messages = false;
+    for (int r = 0; r < s->ranks; r++)
+        for (int i = 0; i < s->rank[r].n; i++) messages |= !action_computes(s->rank[r].a[i].kind);
+    if (!messages) schedule_add_p2p(s);
+    Arena *tmp = arena_new();
+    PlayTimes t = play_even(s, 1, 1, 1, tmp);
+    t.buffers = (int)(p->pipeline.p2p_buffers < 1 << 20 ? p->pipeline.p2p_buffers : 1 << 20);
+    Play *play = play_schedule(s, &t, tmp);
+    play_report(play, x->a->d, p->pipeline.file ? p->pipeline.file_loc : p->pipeline.schedule_loc);
+    bool ok = !play->n_blocked;
+    arena_free(tmp);
+    return ok;
+}
+
+/* ---- places ---- */
+static bool cuts(const Assign *a, int axis, int t) {
+    return layout_where(&a->rest[t], axis) >= 0 || layout_where(&a->compute[t], axis) >= 0;
+}
+void stages_place(Assign *a) {
+    Stages *s = a->stages;
+    const Graph *g = &a->model->g;
+    if (!s) return;
+    int nn = g->nn_model ? g->nn_model : g->nn, *stage = ARENA_ARRAY(a->arena, int, g->nt + 1);
+    for (int t = 0; t < g->nt; t++) stage[t] = -1;
+    for (int n = nn - 1; n >= 0; n--) /* the first that reads it comes last */
+        for (int i = 0; i < g->node[n].nin; i++) stage[g->node[n].in[i]] = s->of_node[n];
+    for (int t = 0; t < g->nt; t++) stage[t] = stage[t] < 0 ? 0 : stage[t];
+    s->of_source = stage;
+    for (int t = 0; t < g->nt; t++) {
+        const GTensor *x = &g->t[t];
+        if (x->kind == KIND_ACTIVATION || x->state_of) continue;
+        if (cuts(a, s->axis, t)) {
+            diag_error(a->d, "E0310", a->plan->pipeline.loc, "leave that axis to the stages",
+                       "%s is cut by %s, whose ranks are stages of the pipeline", graph_name(x),
+                       a->mesh->axis[s->axis].name);
+            return;
+        }
+        int64_t at = s->home[stage[t]];
+        layout_place(&a->rest[t], s->axis, at);
+        layout_place(&a->compute[t], s->axis, at);
+    }
+}
+bool stages_find(Assign *a) {
+    const Plan *p = a->plan;
+    if (!p->pipeline.loc.file) return true;
+    Stages *s = ARENA_NEW(a->arena, Stages);
+    Making x = {.a = a, .s = s};
+    s->axis = mesh_axis(a->mesh, p->pipeline.axis);
+    if (s->axis < 0 || a->mesh->axis[s->axis].size > UINT8_MAX) {
+        diag_error(a->d, "E0310",
+                   p->pipeline.axis_loc.file ? p->pipeline.axis_loc : p->pipeline.loc,
+                   "an axis of at most 255 ranks that is not cut in parts",
+                   "the ranks of '%s' cannot be stages", p->pipeline.axis);
+        return false;
+    }
+    if (!(p->pipeline.file ? from_file(&x) : by_name(&x))) return false;
+    s->n = s->schedule->stages;
+    s->home = s->schedule->home;
+    const int *layer = layers_of_nodes(&x, &x.layers);
+    x.first = a->model->dims.mlp ? 0 : a->model->dims.first_layer;
+    if (!a->model->dims.mlp) x.layers = a->model->dims.last_layer - x.first;
+    if (!place_nodes(&x, layer) || !plays(&x)) return false;
+    a->stages = s;
+    return true;
+}

@@ -1,0 +1,60 @@
+/* See tasks.h. */
+#include "exec/tasks.h"
+#include <string.h>
+
+/* A half of the backward: a parameter's gradient is of the second, all else of the first. */
+static ActionKind kind_of(const Program *p, const Step *s) {
+    if (s->id < p->n_forward) return DO_F;
+    return lives_adds_up(p, s) ? DO_W : DO_I;
+}
+static void add(const Exec *e, TaskSteps *to, const Step *s) {
+    if (!to->step) to->step = ARENA_ARRAY(e->arena, const Step *, e->p->ns);
+    to->step[to->n++] = s;
+}
+static TaskSteps *at(const Tasks *t, int stage, ActionKind k) { return &t->of[stage * 4 + (int)k]; }
+
+static const Play *played(const Exec *e, const Schedule *s) {
+    PlayTimes t = play_even(s, 1, 1, 1, e->arena);
+    t.buffers = (int)e->p->assign->plan->pipeline.p2p_buffers;
+    return play_schedule(s, &t, e->arena);
+}
+Tasks *tasks_new(const Exec *e) {
+    const Program *p = e->p;
+    const Stages *stages = p->assign->stages;
+    if (!stages) return NULL;
+    Tasks *t = ARENA_NEW(e->arena, Tasks);
+    *t = (Tasks){.e = e,
+                 .schedule = stages->schedule,
+                 .play = played(e, stages->schedule),
+                 .of = ARENA_ARRAY(e->arena, TaskSteps, stages->n * 4),
+                 .reads = ARENA_ARRAY(e->arena, int, p->nv + 1),
+                 .later = ARENA_ARRAY(e->arena, bool, p->nv + 1),
+                 .left = ARENA_ARRAY(e->arena, int *, stages->schedule->parts)};
+    for (int i = 0; i < p->ns; i++) {
+        const Step *s = &p->step[i];
+        int r[RULE_MAX_IN + 2], n = step_reads(s, r);
+        bool once = exec_deferred(e, s);
+        for (int k = 0; k < n; k++) {
+            if (once) t->later[r[k]] = true;
+            else t->reads[r[k]]++;
+        }
+        if (once) continue;
+        ActionKind k = kind_of(p, s);
+        add(e, at(t, s->stage, k), s);
+        if (k != DO_F) add(e, at(t, s->stage, DO_B), s);
+    }
+    return t;
+}
+const TaskSteps *tasks_of(const Tasks *t, const Action *a) { return at(t, a->stage, a->kind); }
+void tasks_begin(Tasks *t) {
+    for (int i = 0; i < t->schedule->parts; i++) t->left[i] = NULL;
+}
+int tasks_read(Tasks *t, const Step *s, int64_t instance, int *out) {
+    const Program *p = t->e->p;
+    int r[RULE_MAX_IN + 2], n = step_reads(s, r), gone = 0;
+    if (!t->left[instance])
+        t->left[instance] = arena_memdup(t->e->arena, t->reads, (size_t)p->nv * sizeof *t->reads);
+    for (int k = 0; k < n; k++)
+        if (--t->left[instance][r[k]] == 0 && !t->later[r[k]]) out[gone++] = r[k];
+    return gone;
+}

@@ -1,0 +1,104 @@
+/* The key `pipeline`: which schedule, over which axis, which layers are a stage. What the numbers
+ * mean for a model is asked where stages are assigned; here it is only whether they are numbers. */
+#include "plan/read.h"
+#include "schedule/schedule.h"
+#include <limits.h>
+#include <stddef.h>
+#include <string.h>
+
+#define P(field) offsetof(Plan, field)
+#define END                                                                                        \
+    { NULL, NULL, NULL, 0, NO_LOC, NULL }
+
+static bool read_numbers(PlanReader *r, const char *key, Yaml *y, const int **out, int *out_n) {
+    Yaml **item;
+    int n;
+    if (!read_items(r, key, y, &item, &n)) return false;
+    int *list = ARENA_ARRAY(r->a, int, n);
+    for (int i = 0; i < n; i++) {
+        int64_t v;
+        if (!read_whole(r, key, item[i], 0, &v)) return false;
+        list[i] = v > INT_MAX ? INT_MAX : (int)v;
+    }
+    *out = list;
+    *out_n = n;
+    return true;
+}
+/* [[0, 1], [2]]: the layers of each stage. */
+static void read_stages(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    Yaml **item;
+    int n;
+    if (!read_items(r, k->name, pair->value, &item, &n)) return;
+    PlanStage *s = ARENA_ARRAY(r->a, PlanStage, n);
+    for (int i = 0; i < n; i++) {
+        s[i].loc = item[i]->loc;
+        if (!read_numbers(r, k->name, item[i], &s[i].layer, &s[i].n)) return;
+    }
+    p->pipeline.stages = s;
+    p->pipeline.n_stages = n;
+}
+static void read_homes(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    read_numbers(r, k->name, pair->value, &p->pipeline.homes, &p->pipeline.n_homes);
+}
+/* The names of the schedules, from their own table. */
+static void read_schedule(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    int n;
+    const ScheduleKind *kinds = schedule_kinds(&n);
+    Word *words = ARENA_ARRAY(r->a, Word, n + 1);
+    for (int i = 0; i < n; i++) words[i] = (Word){kinds[i].name, i};
+    int i = read_word(r, k->name, pair->value, words);
+    if (i >= 0) p->pipeline.schedule = kinds[i].name;
+}
+
+static const Key pipeline_keys[] = {
+    {"schedule", read_schedule, NULL, 0, P(pipeline.schedule_loc),
+     "the order of forwards and backwards: gpipe, 1f1b, interleaved, looped-bfs, interleaved-zb, "
+     "zb-h1, zb-v, dualpipe, dualpipe-v"},
+    {"axis", read_axis, NULL, P(pipeline.axis), P(pipeline.axis_loc),
+     "axis whose ranks have the stages; default pp"},
+    {"microbatches", read_size, NULL, P(pipeline.microbatches), P(pipeline.microbatches_loc),
+     "the batch goes through in so many parts; the same as in `data`"},
+    {"chunks", read_size, NULL, P(pipeline.chunks), P(pipeline.chunks_loc),
+     "stages on each rank; default: what the schedule needs"},
+    {"stages", read_stages, NULL, 0, P(pipeline.stages_loc),
+     "layers of each stage, [[0, 1], [2]]; default: as even as they go, the first ones larger"},
+    {"p2p_buffers", read_size, NULL, P(pipeline.p2p_buffers), NO_LOC,
+     "messages to one rank that it has not begun to receive; default 2"},
+    {"file", read_path, NULL, P(pipeline.file), P(pipeline.file_loc),
+     "a schedule as rows of actions in PyTorch's format, one row for each rank"},
+    {"stage_to_rank", read_homes, NULL, 0, P(pipeline.homes_loc),
+     "of a file: the rank of each stage"},
+    END,
+};
+const Sub plan_pipeline_sub = {pipeline_keys, "schedule"};
+
+void plan_check_pipeline(PlanReader *r) {
+    Plan *p = r->p;
+    Loc loc = p->pipeline.loc;
+    if (!loc.file) return;
+    if (!p->pipeline.schedule && !p->pipeline.file && !p->pipeline.schedule_loc.file)
+        diag_error(r->d, "E0208", loc, "pipeline: {schedule: 1f1b, microbatches: 8}",
+                   "`pipeline` needs `schedule`, or a `file` with one");
+    if (p->pipeline.schedule && p->pipeline.file)
+        diag_error(r->d, "E0307", p->pipeline.file_loc, "leave one of them out",
+                   "a schedule by name and a file with one");
+    if (p->pipeline.file && !p->pipeline.n_homes)
+        diag_error(r->d, "E0208", p->pipeline.file_loc, "stage_to_rank: [0, 1, 2, 3]",
+                   "a file of actions does not say on which rank a stage is");
+    if (!p->pipeline.axis) p->pipeline.axis = "pp";
+    bool known = false;
+    for (int i = 0; i < p->n_axes; i++) known |= !strcmp(p->axes[i].name, p->pipeline.axis);
+    if (!known && r->axes_known)
+        diag_error(r->d, "E0208", p->pipeline.axis_loc.file ? p->pipeline.axis_loc : loc,
+                   "mesh: {pp: 4}", "`pipeline` needs an axis of the mesh: there is no axis '%s'",
+                   p->pipeline.axis);
+    if (!p->pipeline.microbatches) return;
+    if (p->microbatches > 1 && p->microbatches != p->pipeline.microbatches)
+        diag_error(r->d, "E0307", p->pipeline.microbatches_loc, "leave one of them out",
+                   "%lld micro-batches here, and %lld in `data`",
+                   (long long)p->pipeline.microbatches, (long long)p->microbatches);
+    p->microbatches = p->pipeline.microbatches;
+}

@@ -1,0 +1,278 @@
+/* Pipelines, executed: stages on ranks of their own, values sent between them, every schedule. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "schedule/schedule.h"
+#include "exec/compare.h"
+#include "exec/exec.h"
+#include "support/support.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the bits of all gradients ---- */
+typedef struct {
+    Arena *a;
+    int n, cap;
+    struct Sum {
+        const char *name;
+        int64_t rank;
+        uint64_t bits;
+    } * sum;
+    int64_t steps; /* seen */
+} Sums;
+static uint64_t bits_of(const Exec *e, int val, const Local *l) {
+    uint64_t h = 1469598103934665603u;
+    int64_t n = tensor_count(&l->t);
+    for (int64_t i = 0; i < n; i++) {
+        double x = compare_at(l->t.p, exec_dtype(e, val), i);
+        uint64_t b;
+        memcpy(&b, &x, sizeof b);
+        h = (h ^ b) * 1099511628211u;
+    }
+    return h;
+}
+/* The sums over micro-batches as they end: the last state of each wins. */
+static void collect(void *arg, Exec *e, const Step *s, bool checked) {
+    Sums *x = arg;
+    x->steps += !checked;
+    if (!checked || !lives_adds_up(e->p, s)) return;
+    int64_t last = e->n_each - 1;
+    const Store *st = e->each[last] ? &e->each[last][s->out] : NULL;
+    const char *name = program_value_name(e->p, &e->p->val[s->out], x->a);
+    for (int64_t r = 0; st && st->alive && r < e->p->mesh->nranks; r++) {
+        if (st->which[r] == EXEC_NOTHING) continue;
+        int i = 0;
+        while (i < x->n && (strcmp(x->sum[i].name, name) || x->sum[i].rank != r)) i++;
+        if (i == x->n) *ARENA_PUSH(x->a, x->sum, x->n, x->cap) = (struct Sum){name, r, 0};
+        x->sum[i].bits = bits_of(e, s->out, &st->l[st->which[r]]);
+    }
+}
+static Sums run_sums(Arena *a, const char *text) {
+    Sums x = {.a = a};
+    PipelineOptions o = {.execute = true, .threads = 1, .watch = collect, .watch_arg = &x};
+    PlanRun r = plan_run_with(a, "pipeline.yaml", text, &o);
+    if (!r.t || r.rep.exit) run_print(&r);
+    assert_non_null(r.t);
+    assert_int_equal(r.rep.exit, 0);
+    assert_string_equal(r.t->verdict, "equivalent");
+    assert_int_equal(r.t->n_suspect, 0);
+    return x;
+}
+static const char mlp[] = "model: {kind: mlp, sizes: [6, 10, 7, 9, 5, 8, 6, 7, 4], bias: true, "
+                          "activation: silu}\nloss: dot\n";
+static const char llama[] =
+    "model: {preset: llama3-8b, shrink: 64, layers: 8, vocab_multiple: 1, parts: [embedding, "
+    "blocks, norm, head, loss]}\n";
+/* Each gradient of the one run has the bits of the same gradient in the other, on whichever rank.
+ */
+static void same_bits(const Sums *a, const Sums *b, const char *what) {
+    assert_true(a->n > 0 && b->n > 0);
+    for (int i = 0; i < b->n; i++) {
+        int k = 0;
+        while (k < a->n && strcmp(a->sum[k].name, b->sum[i].name)) k++;
+        if (k == a->n) fail_msg("%s: %s", what, b->sum[i].name);
+        if (a->sum[k].bits != b->sum[i].bits)
+            fail_msg("%s: %s on rank %lld has other bits", what, b->sum[i].name,
+                     (long long)b->sum[i].rank);
+    }
+}
+/* All schedules give the bits of one device that adds the same micro-batches. */
+static void check_schedules(const char *model, const char *data, const char *one) {
+    int n;
+    const ScheduleKind *k = schedule_kinds(&n);
+    Arena *a = arena_new();
+    Sums alone = run_sums(a, arena_printf(a, "%smesh: {dp: 1}\n%s\npass: backward\n", model, one));
+    for (int i = 0; i < n; i++) {
+        if (!strcmp(k[i].name, "dualpipe")) continue; /* not executed: test_refused */
+        int ranks = k[i].most_chunks == 1 ? 4 : 2;
+        const char *text = arena_printf(a,
+                                        "%smesh: {pp: %d}\n%s\npass: backward\npipeline: "
+                                        "{schedule: %s, microbatches: 4}\n",
+                                        model, ranks, data, k[i].name);
+        Sums piped = run_sums(a, text);
+        assert_int_equal(piped.n, alone.n);
+        same_bits(&alone, &piped, k[i].name);
+    }
+    arena_free(a);
+}
+static void test_same_bits(void **state) {
+    (void)state;
+    check_schedules(mlp, "data: {rows: 12, dtype: f32}",
+                    "data: {rows: 12, dtype: f32, microbatches: 4}");
+    check_schedules(llama, "data: {batch: 8, sequence: 4, dtype: f64}",
+                    "data: {batch: 8, sequence: 4, dtype: f64, microbatches: 4}");
+}
+
+/* ---- with other ways to cut ---- */
+static void test_inside(void **state) {
+    (void)state;
+    static const char *const rows[] = {
+        "mesh: {pp: 2, dp: 2}\npass: backward\ndata_parallel: fsdp",
+        "mesh: {dp: 2, pp: 2}\npass: backward\ndata_parallel: {mode: fsdp, unit: block, reshard: "
+        "false}",
+        "mesh: {pp: 2, tp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3\npass: backward",
+        "mesh: {tp: 2, pp: 2, dp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3\npass: "
+        "backward\nrecompute: block",
+        "mesh: {pp: 3, cp: 2}\npass: backward",
+        "mesh: {pp: 2, dp: 2}\npass: train\noptimizer: {name: adamw, steps: 2}",
+        "mesh: {pp: 4}\npass: train\noptimizer: {name: sgd, momentum: 0.9, steps: 3}",
+    };
+    static const char *const schedules[] = {"1f1b", "zb-h1", "gpipe"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        plan_good(
+            a,
+            arena_printf(a,
+                         "model: {preset: llama3-8b, shrink: 64, layers: 5, parts: [embedding, "
+                         "blocks, norm, head, loss]}\n%s\ndata: {batch: 8, sequence: 4}\n"
+                         "pipeline: {schedule: %s, microbatches: 4}\n",
+                         rows[i], schedules[i % 3]),
+            true);
+        arena_free(a);
+    }
+}
+/* A table that the first and the last stage share: sent once a step, its gradient once back. */
+static void test_tied(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r =
+        plan_good(a,
+                  "model: {preset: llama3.2-1b, shrink: 64, layers: 4, parts: [embedding, "
+                  "blocks, norm, head, loss]}\nmesh: {pp: 2}\ndata: {batch: 8, sequence: 4}\n"
+                  "pass: backward\npipeline: {schedule: 1f1b, microbatches: 4}\n",
+                  true);
+    int there = 0, back = 0;
+    for (int i = 0; i < r.t->n_collectives; i++) {
+        const TraceCollective *c = &r.t->collectives[i];
+        if (strcmp(c->op, "send") || !strstr(c->value, "tok_embeddings")) continue;
+        there += c->pass == PHASE_PARAMETERS;
+        back += c->pass == PHASE_GRADIENTS;
+    }
+    assert_int_equal(there, 1);
+    assert_int_equal(back, 1);
+    /* the next training step sends the table as it is then */
+    plan_good(
+        a,
+        "model: {preset: llama3.2-1b, shrink: 64, layers: 2, parts: [embedding, blocks, norm, "
+        "head, loss]}\nmesh: {pp: 2}\ndata: {batch: 4, sequence: 4, dtype: f64}\npass: train\n"
+        "optimizer: {name: adamw, lr: 0.05, steps: 3}\n"
+        "pipeline: {schedule: 1f1b, microbatches: 2}\n",
+        true);
+    arena_free(a);
+}
+/* Which ranks take part, and what they send: [b/m, S/tp, D] to the next stage, the same back. */
+static void test_sends(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r =
+        plan_good(a,
+                  "model: {preset: llama3-8b, shrink: 64, layers: 3, parts: [embedding, "
+                  "blocks, norm, head, loss]}\nmesh: {pp: 3, tp: 2}\nnames: torchtitan\n"
+                  "recipe: torchtitan-llama3\ndata: {batch: 8, sequence: 6}\npass: backward\n"
+                  "pipeline: {schedule: 1f1b, microbatches: 4}\n",
+                  false);
+    int64_t D = 4096 / 64, bytes = 2 * 3 * D * 4;
+    assert_int_equal(count_collectives(r.t, "forward", "send", "pp"), 2);
+    assert_int_equal(count_collectives(r.t, "backward", "send", "pp"), 2);
+    const TraceCollective *c = find_collective(r.t, "send", "layers.1.output");
+    assert_int_equal(groups_count(&c->groups), 2);
+    assert_int_equal(groups_size(&c->groups), 2);
+    assert_int_equal(groups_member(&c->groups, 0, 0), 2);
+    assert_int_equal(groups_member(&c->groups, 1, 1), 5);
+    for (int64_t rank = 0; rank < 6; rank++)
+        assert_int_equal(collective_on(c, rank).bytes_sent, rank / 2 == 1 ? bytes : 0);
+    for (int i = 0; i < r.t->n_computes; i++) { /* a layer is computed by its stage alone */
+        const TraceCompute *k = &r.t->computes[i];
+        if (!strcmp(k->label, "sum of uses")) continue; /* of what another stage made */
+        for (int64_t rank = 0; rank < 6 && k->layer >= 0; rank++)
+            assert_int_equal(rankset_has(&k->ranks, rank), rank / 2 == k->layer);
+    }
+    arena_free(a);
+}
+
+/* ---- what is refused ---- */
+static void test_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *code, *says;
+    } rows[] = {
+        {"mesh: {pp: 2}\npipeline: {schedule: 1f2b, microbatches: 4}", "E0206", "1f2b"},
+        {"mesh: {dp: 2}\npipeline: {schedule: 1f1b, microbatches: 4}", "E0208", "no axis 'pp'"},
+        {"mesh: {pp: 2}\npipeline: {microbatches: 4}", "E0208", "needs `schedule`"},
+        {"mesh: {pp: 16}\npipeline: {schedule: gpipe, microbatches: 4}", "E0310",
+         "16 stages for 5 layers"},
+        {"mesh: {pp: 2}\npipeline: {schedule: interleaved, microbatches: 5}", "E0310",
+         "5 micro-batches cannot be cut in 2 equal rounds"},
+        {"mesh: {pp: 2}\npipeline: {schedule: dualpipe-v, microbatches: 3}", "E0310",
+         "3 micro-batches for 4 stages"},
+        {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, chunks: 2, microbatches: 4}", "E0310",
+         "1f1b has 1 stage on each rank, not 2"},
+        {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, stages: [[0, 1], [3, 4]]}",
+         "E0310", "layer 3 stands where layer 2 is due"},
+        {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, stages: [[0, 1], [2]]}",
+         "E0310", "layers from 3 on are in no stage"},
+        {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, stages: [[0, 1, 2, 3, 4], "
+         "[]]}",
+         "E0310", "stage 1 has no layer"},
+        {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 7}", "E0307", "micro-batches"},
+        {"mesh: {pp: 2}\npipeline: {schedule: dualpipe, microbatches: 4}", "E0214", "dualpipe"},
+        {"mesh: {pp: 2}\ndata_parallel: {mode: fsdp, axis: pp}\npipeline: {schedule: 1f1b, "
+         "microbatches: 4}",
+         "E0310", "is cut by pp"},
+        {"mesh: {pp: 2}\npipeline: {file: nowhere.csv, stage_to_rank: [0, 1]}", "E0101", ""},
+        {"mesh: {pp: 2}\npipeline: {file: nowhere.csv}", "E0208", "on which rank"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r =
+            plan_run(a, "refused.yaml",
+                     arena_printf(a,
+                                  "model: {preset: llama3-8b, shrink: 64, layers: 5, parts: "
+                                  "[embedding, blocks, norm, head, loss]}\ndata: {batch: 60, "
+                                  "sequence: 4}\npass: backward\n%s\n",
+                                  rows[i].line),
+                     true);
+        const Diag *said = run_diag(&r, rows[i].code, rows[i].says);
+        if (!said) {
+            run_print(&r);
+            fail_msg("%s: no %s that says '%s'", rows[i].line, rows[i].code, rows[i].says);
+        }
+        assert_true(said->loc.line > 0);
+        arena_free(a);
+    }
+}
+/* An order from a file: executed as it stands; one that waits for ever is refused before it runs.
+ */
+static void test_file(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *path = temp_path(a, "order.csv");
+    for (int good = 0; good < 2; good++) {
+        FILE *f = fopen(path, "w");
+        fputs(good ? "0F0,0F1,0B1,0B0\n1F1,1B1,,1F0,1I0,1W0\n"
+                   : "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n",
+              f);
+        fclose(f);
+        PlanRun r = plan_run(a, "order.yaml",
+                             arena_printf(a,
+                                          "%smesh: {pp: 2}\ndata: {rows: 6}\npass: backward\n"
+                                          "pipeline: {file: %s, stage_to_rank: [0, 1], "
+                                          "microbatches: 2}\n",
+                                          mlp, path),
+                             true);
+        if (good) assert_string_equal(r.t->verdict, "equivalent");
+        else assert_non_null(run_diag(&r, "E0311", "rank 1 stands before 1F1"));
+    }
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_inside),
+        cmocka_unit_test(test_tied),      cmocka_unit_test(test_sends),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

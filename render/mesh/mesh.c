@@ -40,6 +40,17 @@ static unsigned axes_mask(const Trace *t, const char *list) {
     return mask;
 }
 
+unsigned mesh_axes(const Trace *t, const char *list) { return axes_mask(t, list); }
+
+/* "ep = dp·cp": the plan's names for a set of axes, and what they are. */
+static const char *product_name(Arena *a, const Trace *t, const char *axes, unsigned mask) {
+    Str s = str_new(a);
+    for (int k = 0; k < t->n_groups; k++)
+        if (axes_mask(t, t->groups[k].axes) == mask) str_addf(&s, "%s = ", t->groups[k].name);
+    str_add(&s, words_axis_list(a, t, axes));
+    return s.s;
+}
+
 static void add_word(Str *s, const char *word) {
     /* whole words only: "S" is not in "S·x" */
     if (text_has_word(s->s, word)) return;
@@ -114,7 +125,7 @@ int mesh_comms(Arena *a, const Trace *t, MeshComm *comm) {
         if (known) continue;
         have[n] = mask;
         comm[n] = (MeshComm){
-            .name = words_axis_list(a, t, t->collectives[i].axes),
+            .name = product_name(a, t, t->collectives[i].axes, mask),
             .axes = words_color_axis(a, t, t->collectives[i].axis, t->collectives[i].axes),
             .groups = groups_over(t, mask)};
         describe(a, t, &comm[n], mask, false);

@@ -24,4 +24,24 @@ const char *mesh_formula(Arena *a, const Trace *t);
 const char *mesh_slice(Arena *a, const RankGroups *g, int64_t rank);
 /* A group's members, "{0,8,16}"; of more than `most` the first ones and the last, "{0,8,…,56}". */
 const char *mesh_spelled(Arena *a, const RankGroups *g, int64_t group, int64_t most);
+/* The axes larger than one rank in such a list as "dp*cp" (a group's name stands for its axes), bit
+ * i for t->axes[i]. */
+unsigned mesh_axes(const Trace *t, const char *list);
+
+/* Some axes of the mesh together, outermost first, as t->axes numbers them. */
+typedef struct {
+    int n;
+    int axis[TRACE_MAX_AXES];
+    int64_t size;
+} MeshSide;
+/* How the experts' weights lie on the ranks: axes that divide the experts, that cut each of them,
+ * and over which there are copies. w NULL: no model with experts. */
+typedef struct {
+    const TraceParam *w;
+    MeshSide ep, inside, copies;
+    const char *title; /* "ep=4 (dp·cp) · tp=2 inside each expert" */
+} MeshExperts;
+MeshExperts mesh_experts(Arena *a, const Trace *t);
+/* What a rank has of them: "E2-3, part 1". */
+const char *mesh_experts_of(Arena *a, const Trace *t, const MeshExperts *m, int64_t rank);
 #endif

@@ -18,6 +18,7 @@ typedef struct {
     int64_t cols; /* of the grid of ranks */
     int n;
     MeshComm comm[MESH_MAX_COMMS];
+    MeshExperts experts;
     bool placed; /* the ranks are on a page before this one */
     bool alone;  /* and fill it */
 } MeshPen;
@@ -74,42 +75,64 @@ static bool bare_boxes(MeshPen *p) {
     bool beside = w >= 128 && !long_coords(p, w - 56, 12.5, MEDIUM);
     return !beside && long_coords(p, w - 16, 12, REGULAR);
 }
-static double draw_ranks(MeshPen *p, double y) {
+/* What stands in the box of a rank: its coordinates, or the experts that it has. */
+static const char *box_text(MeshPen *p, int64_t r, bool experts, bool bare) {
+    Arena *a = p->c->arena;
+    const char *coords = words_coords(a, p->c->t, r);
+    if (experts) return mesh_experts_of(a, p->c->t, &p->experts, r);
+    if (bare) return bare_coords(a, p->c->t, r);
+    return *coords ? arena_strndup(a, coords + 1, strlen(coords) - 2) : "";
+}
+static void draw_box(MeshPen *p, int64_t r, Area at, const char *text, bool beside) {
+    const Trace *t = p->c->t;
+    double in = at.w < 80 ? 6 : 12; /* from the border to the words */
+    scene_frame(p->s, at.x, at.y, at.w, at.h);
+    scene_rect(p->s, at, 3, (Look){ROLE_PAPER, ROLE_INK, r == p->rank ? 2.5 : 1.25});
+    double num = scene_textf(p->s, at.x + in, at.y + 28, (TextLook){ALIGN_LEFT, 20, BOLD, ROLE_INK},
+                             "%lld", (long long)r);
+    if (beside)
+        scene_text(p->s, at.x + in + fmax(num, 24) + 12, at.y + 26,
+                   (TextLook){ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK}, text);
+    else
+        scene_text(p->s, at.x + in, at.y + 48, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                   scene_fit(p->s, text, at.w - in - 4, 12, REGULAR));
+    if (t->n_classes > 1)
+        scene_textf(p->s, at.x + in, at.y + at.h - 12,
+                    (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "class %d", class_of(t, r));
+}
+static double draw_ranks(MeshPen *p, double y, bool experts) {
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
     double gap = 12, w = box_width(p), h = t->n_classes > 1 ? 60 : 42;
-    double in = w < 80 ? 6 : 12; /* from the border to the words */
     int64_t rows = (t->ranks + p->cols - 1) / p->cols;
     double fw = 2 * 16 + (double)p->cols * (w + gap) - gap,
            fh = 2 * 14 + (double)rows * (h + gap) - gap;
     bool beside = w >= 128 && !long_coords(p, w - 56, 12.5, MEDIUM), bare = bare_boxes(p);
+    for (int64_t r = 0; experts && r < t->ranks; r++)
+        beside &= scene_width(p->s, 12.5, MEDIUM, box_text(p, r, true, false)) <= w - 52;
     if (!beside) fh += (double)rows * 16, h += 16;
     scene_rect(p->s, (Area){p->x, y, fw, fh}, 6, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
     for (int64_t r = 0; r < t->ranks; r++) {
-        double x = p->x + 16 + (double)(r % p->cols) * (w + gap),
-               cy = y + 14 + (double)(r / p->cols) * (h + gap);
-        const char *coords = words_coords(a, t, r),
-                   *inner = *coords ? arena_strndup(a, coords + 1, strlen(coords) - 2) : "";
-        if (bare) inner = bare_coords(a, t, r);
-        scene_begin(p->s, "rank", arena_printf(a, "rank-%lld", (long long)r),
-                    arena_printf(a, "rank %lld %s", (long long)r, coords));
-        scene_frame(p->s, x, cy, w, h);
-        scene_rect(p->s, (Area){x, cy, w, h}, 3,
-                   (Look){ROLE_PAPER, ROLE_INK, r == p->rank ? 2.5 : 1.25});
-        double num = scene_textf(p->s, x + in, cy + 28, (TextLook){ALIGN_LEFT, 20, BOLD, ROLE_INK},
-                                 "%lld", (long long)r);
-        if (beside)
-            scene_text(p->s, x + in + fmax(num, 24) + 12, cy + 26,
-                       (TextLook){ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK}, inner);
-        else
-            scene_text(p->s, x + in, cy + 48, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                       scene_fit(p->s, inner, w - in - 4, 12, REGULAR));
-        if (t->n_classes > 1)
-            scene_textf(p->s, x + in, cy + h - 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                        "class %d", class_of(t, r));
+        Area at = {p->x + 16 + (double)(r % p->cols) * (w + gap),
+                   y + 14 + (double)(r / p->cols) * (h + gap), w, h};
+        const char *text = box_text(p, r, experts, bare);
+        scene_begin(
+            p->s, "rank", arena_printf(a, experts ? "experts-%lld" : "rank-%lld", (long long)r),
+            experts ? arena_printf(a, "rank %lld has of the experts: %s", (long long)r, text)
+                    : arena_printf(a, "rank %lld %s", (long long)r, words_coords(a, t, r)));
+        draw_box(p, r, at, text, beside);
         scene_end(p->s);
     }
     return y + fh;
+}
+/* The same ranks once more, as the grid of the experts. */
+static double draw_experts(MeshPen *p, double y) {
+    const char *line[3],
+        *words = arena_printf(p->c->arena, "Experts on the same ranks: %s", p->experts.title);
+    int n = scene_wrap(p->s, words, (TextColumn){p->w, 13, SEMIBOLD, 3, NULL}, line);
+    for (int i = 0; i < n; i++, y += 18)
+        scene_text(p->s, p->x, y + 14, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, line[i]);
+    return draw_ranks(p, y + 8, true);
 }
 
 typedef struct {
@@ -220,7 +243,9 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
 
 /* Ranks (on the first page), then the groups from *next on; a slide takes as many as fit below. */
 static double few_ranks(MeshPen *p, double y, int *next) {
-    if (!p->placed) y = draw_ranks(p, y + 4) + (p->alone ? 4 : 30);
+    if (!p->placed) y = draw_ranks(p, y + 4, false);
+    if (!p->placed && p->experts.w && p->c->t->ranks > 1) y = draw_experts(p, y + 18);
+    if (!p->placed) y += p->alone ? 4 : 30;
     if (!p->placed && p->alone) return y;
     double need = fmax(190, (double)p->cols * 38 + 20);
     int per_line = (int)fmax(1, floor((p->w + 1) / need));
@@ -420,6 +445,15 @@ static const char *classes_text(const ViewCall *c) {
     return s.s;
 }
 
+/* Many ranks have no second grid: in words. */
+static const char *foot_text(const MeshPen *p) {
+    const char *classes = classes_text(p->c);
+    if (!p->experts.w || p->c->t->ranks <= FEW_RANKS) return classes;
+    return arena_printf(p->c->arena, "%s Experts on the same ranks: %s; rank %lld has %s.", classes,
+                        p->experts.title, (long long)p->rank,
+                        mesh_experts_of(p->c->arena, p->c->t, &p->experts, p->rank));
+}
+
 static const char *mesh_title(const MeshPen *p) {
     Arena *a = p->c->arena;
     long long ranks = (long long)p->c->t->ranks, rank = (long long)p->rank;
@@ -465,7 +499,7 @@ static Scene *mesh_page(MeshPen *p, int *next) {
         figure_head(s, p->preset, mesh_title(p), sub, 0) + (p->preset == PRESET_SLIDE ? 6 : 14);
     if (few) y = few_ranks(p, y, next);
     else y = draw_table(p, draw_bars(p, y + 8)), *next = p->n;
-    y = figure_foot(s, c, (Band){p->x, p->w, y + 2}, classes_text(c), NULL);
+    y = figure_foot(s, c, (Band){p->x, p->w, y + 2}, foot_text(p), NULL);
     s->desc = arena_printf(a, "The mesh of ranks: %s. %s", words_mesh(a, c->t), classes_text(c));
     figure_page(s, p->preset, y);
     return s;
@@ -482,6 +516,7 @@ int view_mesh(const ViewCall *c, Scene **page) {
     }
     furniture_preset(c->o->preset, &p.preset);
     p.n = mesh_comms(c->arena, c->t, p.comm);
+    p.experts = mesh_experts(c->arena, c->t);
     p.cols = grid_columns(c->arena, c->t);
     do {
         page[pages] = mesh_page(&p, &next);
@@ -522,6 +557,13 @@ const char *view_mesh_text(const ViewCall *c) {
             80);
     }
     str_add(&s, "\n");
+    MeshExperts experts = mesh_experts(a, c->t);
+    if (experts.w)
+        words_paragraph(&s, "",
+                        arena_printf(a, "Experts on the same ranks: %s; rank %lld has %s.",
+                                     experts.title, (long long)rank,
+                                     mesh_experts_of(a, c->t, &experts, rank)),
+                        80);
     words_paragraph(&s, "", classes_text(c), 80);
     words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);
     return s.s;

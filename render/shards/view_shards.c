@@ -344,8 +344,9 @@ static bool same_layout(const TraceShape *a, const TraceShape *b) {
 }
 
 /* Sections of the rulers. */
-typedef enum { SEC_VALUES, SEC_GRADS, SEC_STATE, SECTIONS } Section;
-static const char *const section_names[SECTIONS] = {"Activations", "Gradients of parameters",
+typedef enum { SEC_STACKS, SEC_VALUES, SEC_GRADS, SEC_STATE, SECTIONS } Section;
+static const char *const section_names[SECTIONS] = {"Weights of all experts in one", "Activations",
+                                                    "Gradients of parameters",
                                                     "After the optimizer's step"};
 
 /* -1: stands nowhere (cotangents of activations lie as those do). */
@@ -366,25 +367,43 @@ static const char *short_name(Arena *a, const TraceValue *v, int section) {
     return arena_printf(a, "%s%s", words_leaf(s), tail);
 }
 
+/* One more thing of this name and layout in a section whose rows begin at `start`; false: no room.
+ */
+static bool add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, const char *leaf) {
+    int k = start;
+    while (k < *n && !same_layout(row[k].s, as->s)) k++;
+    if (k == MAX_ROWS) return false;
+    if (k == *n)
+        row[(*n)++] = (Row){.s = as->s, .names = str_new(p->c->arena), .section = as->section};
+    if (row[k].n && text_has_word(row[k].names.s, leaf)) return true;
+    if (row[k].n < MAX_NAMES) row[k].name[row[k].n] = leaf;
+    row[k].n++;
+    str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
+    return true;
+}
+/* Weights of more than two dims, those of all experts in one tensor: no matrix shows them. */
+static int stack_rows(ShardPen *p, Row *row) {
+    int n = 0;
+    for (int i = 0; i < p->c->t->n_params; i++) {
+        const TraceParam *q = &p->c->t->params[i];
+        const Row as = {.s = &q->rest, .section = SEC_STACKS};
+        if (wanted(p, q) && q->rest.nd > 2)
+            add_row(p, row, &n, 0, &as, words_weight(p->c->arena, q->module, q));
+    }
+    return n;
+}
 /* Values of the layer, one row per layout and section, sections in order. */
 static int value_rows(ShardPen *p, Row *row) {
     const Trace *t = p->c->t;
-    int n = 0;
-    for (int sec = 0; sec < SECTIONS; sec++)
+    int n = stack_rows(p, row);
+    for (int sec = SEC_VALUES; sec < SECTIONS; sec++)
         for (int i = 0, start = n; i < t->n_values && n < MAX_ROWS; i++) {
             const TraceValue *v = &t->values[i];
             if ((p->layer >= 0 && v->layer != p->layer) || v->shape.nd == 0 || section_of(v) != sec)
                 continue;
             if (trace_param(t, v->shape.name)) continue;
-            const char *leaf = short_name(p->c->arena, v, sec);
-            int k = start;
-            while (k < n && !same_layout(row[k].s, &v->shape)) k++;
-            if (k == n)
-                row[n++] = (Row){.s = &v->shape, .names = str_new(p->c->arena), .section = sec};
-            if (row[k].n && text_has_word(row[k].names.s, leaf)) continue;
-            if (row[k].n < MAX_NAMES) row[k].name[row[k].n] = leaf;
-            row[k].n++;
-            str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
+            const Row as = {.s = &v->shape, .section = sec};
+            add_row(p, row, &n, start, &as, short_name(p->c->arena, v, sec));
         }
     return n;
 }
@@ -458,23 +477,6 @@ static double draw_rulers(ShardPen *p, int from, int count, double y) {
 
 /* ---- the page ---- */
 
-/* Weights of more than two dims, those of all experts in one tensor: in words, behind `before`. */
-static const char *stacks(ShardPen *p, const char *before) {
-    Arena *a = p->c->arena;
-    Str s = str_new(a);
-    for (int i = 0; i < p->c->t->n_params; i++) {
-        const TraceParam *q = &p->c->t->params[i];
-        const TraceLocal *l = words_find_local(&q->rest, p->rank);
-        if (!wanted(p, q) || q->rest.nd < 3 || !l) continue;
-        str_addf(&s, "%s%s %s here %s, %s",
-                 s.n ? "; " : "Of all experts in one: ", words_weight(a, q->module, q),
-                 words_symbol(a, q->rest.symbolic), words_shape(a, l->shape, q->rest.nd),
-                 bytes_text(l->bytes, a));
-    }
-    if (!s.n) return before;
-    return *before ? arena_printf(a, "%s. %s", before, s.s) : s.s;
-}
-
 static const char *vectors(ShardPen *p) {
     Str s = str_new(p->c->arena);
     for (int i = 0; i < p->c->t->n_params; i++) {
@@ -483,7 +485,7 @@ static const char *vectors(ShardPen *p) {
         str_addf(&s, "%s%s %s", s.n ? ", " : "Vectors: ", shards_name(q),
                  words_symbol(p->c->arena, q->rest.symbolic));
     }
-    return stacks(p, s.s);
+    return s.s;
 }
 
 static void sums(ShardPen *p, bool all, int64_t *here, int64_t *whole) {

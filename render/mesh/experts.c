@@ -1,0 +1,109 @@
+/* The grid of experts on the same ranks: which experts a rank has, read from how their weights lie
+ * in compute. See mesh.h. */
+#include "render/mesh/mesh.h"
+#include <string.h>
+
+static int64_t stride_of(const Trace *t, int axis) {
+    int64_t stride = 1;
+    for (int i = t->n_axes - 1; i > axis; i--) stride *= t->axes[i].size > 0 ? t->axes[i].size : 1;
+    return stride;
+}
+static int axis_named(const Trace *t, const char *name, size_t n) {
+    for (int i = 0; i < t->n_axes; i++)
+        if (strlen(t->axes[i].name) == n && !strncmp(t->axes[i].name, name, n)) return i;
+    return -1;
+}
+/* The dim of a weight that an axis cuts in compute; -1: none. */
+static int cut_dim(const TraceShape *s, const char *axis) {
+    int dim = -1;
+    for (int i = 0; i < s->n_places; i++)
+        if (!strcmp(s->place[i].axis, axis) && s->place[i].place)
+            for (int d = 0; d < s->nd; d++) {
+                const char digit[] = {'(', (char)('0' + d), ')', 0};
+                if (strstr(s->place[i].place, digit)) dim = d;
+            }
+    return dim;
+}
+/* Adds an axis larger than one rank to a list of at most TRACE_MAX_AXES. */
+static void add(const Trace *t, MeshSide *s, int axis) {
+    if (axis < 0 || t->axes[axis].size <= 1 || s->n == TRACE_MAX_AXES) return;
+    for (int i = 0; i < s->n; i++)
+        if (s->axis[i] == axis) return;
+    s->axis[s->n++] = axis;
+    s->size *= t->axes[axis].size;
+}
+static const char *side_axes(Arena *a, const Trace *t, const MeshSide *s) {
+    Str list = str_new(a);
+    for (int i = 0; i < s->n; i++) str_addf(&list, "%s%s", i ? "*" : "", t->axes[s->axis[i]].name);
+    return words_axis_list(a, t, list.n ? list.s : "");
+}
+/* "ep=4 (dp·cp)": the plan's name for these axes, if it has one, and what they are. */
+static const char *side_text(Arena *a, const Trace *t, const MeshSide *s) {
+    const char *axes = side_axes(a, t, s);
+    for (int g = 0; g < t->n_groups; g++) {
+        unsigned in = 0;
+        for (int i = 0; i < s->n; i++) in |= 1u << s->axis[i];
+        if (in && mesh_axes(t, t->groups[g].axes) == in)
+            return arena_printf(a, "%s=%lld (%s)", t->groups[g].name, (long long)s->size, axes);
+    }
+    return arena_printf(a, "%s=%lld", axes, (long long)s->size);
+}
+
+MeshExperts mesh_experts(Arena *a, const Trace *t) {
+    MeshExperts m = {.ep = {.size = 1}, .inside = {.size = 1}, .copies = {.size = 1}};
+    for (int i = 0; i < t->n_params && !m.w; i++)
+        if (t->params[i].compute.nd > 2) m.w = &t->params[i];
+    if (!m.w) return m;
+    for (const char *s = m.w->cuts[0] ? m.w->cuts[0] : ""; *s;) { /* outermost first */
+        size_t n = strcspn(s, "/");
+        const char *name = memchr(s, ':', n);
+        int axis = name ? axis_named(t, name + 1, strcspn(name + 1, ":/")) : -1;
+        if (axis >= 0 && cut_dim(&m.w->compute, t->axes[axis].name) == 0) add(t, &m.ep, axis);
+        s += n + (s[n] == '/');
+    }
+    for (int i = 0; i < t->n_axes; i++) {
+        int dim = cut_dim(&m.w->compute, t->axes[i].name);
+        add(t, dim == 0 ? &m.ep : dim > 0 ? &m.inside : &m.copies, i);
+    }
+    Str s = str_new(a);
+    if (m.ep.n) str_add(&s, side_text(a, t, &m.ep));
+    if (m.inside.n)
+        str_addf(&s, "%s%s inside each expert", s.n ? " · " : "", side_text(a, t, &m.inside));
+    if (m.copies.n)
+        str_addf(&s, "%s%lld copies of each, over %s", s.n ? " · " : "", (long long)m.copies.size,
+                 side_axes(a, t, &m.copies));
+    m.title = s.n ? s.s : "every expert whole on the one rank";
+    return m;
+}
+
+static int64_t coordinate(const Trace *t, const MeshSide *s, int64_t rank) {
+    int64_t c = 0;
+    for (int i = 0; i < s->n; i++)
+        c = c * t->axes[s->axis[i]].size +
+            rank / stride_of(t, s->axis[i]) % t->axes[s->axis[i]].size;
+    return c;
+}
+/* The rank that is at place c of the experts and else where `rank` is. */
+static int64_t moved(const Trace *t, const MeshSide *s, int64_t rank, int64_t c) {
+    for (int i = s->n - 1; i >= 0; i--) {
+        int64_t size = t->axes[s->axis[i]].size, stride = stride_of(t, s->axis[i]);
+        rank += (c % size - rank / stride % size) * stride;
+        c /= size;
+    }
+    return rank;
+}
+const char *mesh_experts_of(Arena *a, const Trace *t, const MeshExperts *m, int64_t rank) {
+    int64_t first = 0, own = coordinate(t, &m->ep, rank);
+    const TraceLocal *l = words_find_local(&m->w->compute, rank);
+    for (int64_t i = 0; i < own; i++) {
+        const TraceLocal *k = words_find_local(&m->w->compute, moved(t, &m->ep, rank, i));
+        first += k ? k->shape[0] : 0;
+    }
+    int64_t n = l ? l->shape[0] : 0;
+    const char *part =
+        m->inside.n ? arena_printf(a, ", part %lld", (long long)coordinate(t, &m->inside, rank))
+                    : "";
+    if (!n) return "no expert";
+    if (n == 1) return arena_printf(a, "E%lld%s", (long long)first, part);
+    return arena_printf(a, "E%lld-%lld%s", (long long)first, (long long)(first + n - 1), part);
+}

@@ -344,6 +344,24 @@ static void test_selection_bias(void **state) {
         assert_null(strstr(r.t->values[i].shape.name, "grad.param.layers.1.moe.expert_bias"));
     arena_free(a);
 }
+/* The selection bias is torchtitan's router's own, and a plain tensor: it is none of the gate,
+ * whose style may make DTensors of what the gate has. */
+static void test_plain_bias(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    plan_good(a,
+              arena_printf(a,
+                           "model: {config: {%s, hidden_size: 16, num_attention_heads: 4, "
+                           "vocab_size: 32}, layers: [1, 2]}\n"
+                           "data: {batch: 2, sequence: 8, dtype: f64}\nmesh: {tp: 2}\n"
+                           "names: torchtitan\npass: backward\nplan:\n"
+                           "  layers.*.moe.router.gate: {style: no_parallel, use_local_output: "
+                           "true}\n  layers.*.moe.experts: {style: tensor_parallel, output: "
+                           "replicate}\n",
+                           models[1].config),
+              true);
+    arena_free(a);
+}
 /* Configs that cannot be: a diagnostic with its code. */
 static void test_refused(void **state) {
     (void)state;
@@ -396,7 +414,8 @@ int main(void) {
         cmocka_unit_test(test_groups),          cmocka_unit_test(test_golden_models),
         cmocka_unit_test(test_features_matter), cmocka_unit_test(test_families),
         cmocka_unit_test(test_dispatchers),     cmocka_unit_test(test_selection_bias),
-        cmocka_unit_test(test_model_plans),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_model_plans),     cmocka_unit_test(test_plain_bias),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,7 +138,7 @@ static const NodeRow layer_rows[] = {
     {"moe.router_scores", "sigmoid", "bte->bte", {"moe.router_logits"}, "b t e", "moe", NULL, NULL,
      .part = "moe", .need = FEATURE_MOE | FEATURE_SIGMOID},
     {"moe.router_scores_biased", "add", "bte,e->bte", {"moe.router_scores", "@w"}, "b t e",
-     "moe.gate", NULL, "e", .part = "moe", .param = "e_score_correction_bias", .buffer = true,
+     "moe", NULL, "e", .part = "moe", .param = "gate.e_score_correction_bias", .buffer = true,
      .label = "selection bias", .need = FEATURE_MOE | FEATURE_ROUTER_BIAS},
     {"moe.list", "select", "bte!->[ebt]", {"moe.router_scores_biased|moe.router_logits"}, "[ebt]",
      "moe.reorderer", NULL, NULL, .part = "moe", .at = AT_ROUTER, .need = FEATURE_MOE,

@@ -103,11 +103,13 @@ static bool check_heads(Diags *d, const Plan *p, const ModelDims *m) {
     return diags_errors(d) == errors;
 }
 
+/* A plan that no reader made says nothing of `moe`: what is NULL is the default. */
+static bool says(const char *word, const char *what) { return word && !strcmp(word, what); }
 /* The auxiliary losses of `moe`. The balance of a batch is no sum over its micro-batches. */
 static bool set_balance(Diags *d, const Plan *p, ModelDims *m) {
     int errors = diags_errors(d);
-    m->balanced = strcmp(p->moe.aux_loss, "none") != 0;
-    m->balanced_apart = !strcmp(p->moe.aux_loss, "per_shard");
+    m->balanced = p->moe.aux_loss && !says(p->moe.aux_loss, "none");
+    m->balanced_apart = says(p->moe.aux_loss, "per_shard");
     if (m->balanced && !(p->moe.aux_coef > 0))
         diag_error(d, "E0208", p->moe.aux_loc, "aux_coef: 0.01",
                    "`aux_loss: %s` needs `aux_coef`, its factor in the loss", p->moe.aux_loss);
@@ -122,8 +124,8 @@ static bool set_balance(Diags *d, const Plan *p, ModelDims *m) {
 }
 /* What the plan's `moe` says. */
 static bool set_moe(Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
-    bool routed =
-             strcmp(p->moe.routing, "computed") != 0 && strcmp(p->moe.routing, "replayed") != 0,
+    bool routed = p->moe.routing && !says(p->moe.routing, "computed") &&
+                  !says(p->moe.routing, "replayed"),
          capped = p->moe.capacity_factor > 0, balance = set_balance(d, p, m);
     AxisList ep = {0};
     bool placed = p->moe.dispatch || p->moe.axis || p->moe.etp || p->moe.fsdp_dim_loc.file,

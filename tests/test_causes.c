@@ -35,6 +35,9 @@
 #define ZIGZAG                                                                                     \
     MODEL "data: {batch: 4, sequence: 12, dtype: f32, seed: 3}\nmesh: {dp: 2, cp: 3}\n"            \
           "context_parallel: {mode: all_gather, order: zigzag}\n"
+#define RING                                                                                       \
+    MODEL "data: {batch: 4, sequence: 12, dtype: f32, seed: 3}\nmesh: {dp: 2, cp: 3}\n"            \
+          "context_parallel: {mode: ring, order: zigzag}\n"
 #define AGAIN                                                                                      \
     MODEL "data: {batch: 4, sequence: 10, dtype: f32, seed: 3}\nmesh: {dp: 2, tp: 4}\nrecompute: " \
           "block\n" LINES
@@ -177,6 +180,13 @@ static const struct {
      "summed over a or b instead of tp"},
     {TWINS, "at: all_reduce of net2.product, axis: b", "net2.product",
      "summed over a or b instead of tp"},
+    /* a ring's hops */
+    {RING, "at: shift 1 of layers.0.v_proj, do: drop", "layers.0.v_proj",
+     "the hop over cp is left out: each rank keeps the block that it had"},
+    {RING, "at: shift 2 of layers.0.k_rope, offset: 2", "layers.0.k_rope",
+     "the blocks of cp stand in the wrong order: each where that of the rank 1 after belongs"},
+    {RING, "at: shift 0 of grad.layers.0.v_proj, do: drop", "grad.layers.0.v_proj",
+     "the hop over cp is left out: each rank keeps the block that it had"},
     {TWINS, "at: all_reduce of net2.product, scale: 3", "net2.product",
      "exactly 3 times too large, and a and b have that size: it is counted once for each rank of a "
      "or b"},

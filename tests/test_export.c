@@ -145,6 +145,8 @@ static const struct {
     {"36-mixtral-8x7b-capacity.yaml", "no style of PyTorch's does what 'expert_parallel' does"},
     {"23-llama3-8b-packed.yaml", "no style of PyTorch's does what 'packed_colwise' does"},
     {"40-llama3-8b-ulysses4.yaml", "no table of styles cuts the sequence over 'cp'"},
+    {"41-llama3-8b-ring4-zigzag.yaml", "no table of styles cuts the sequence over 'cp'"},
+    {"42-llama3-8b-usp.yaml", "no table of styles cuts the sequence over 'cp'"},
 };
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
 static const char *read_plan(const char *file) {

@@ -231,6 +231,7 @@ static bool nothing_to_draw(const Trace *t, const char *view) {
     if (!strcmp(view, "timeline")) return t->n_events == 0;
     if (!strcmp(view, "routing")) return !exchanges_rows(t);
     if (!strcmp(view, "pipeline")) return t->n_actions == 0 || t->n_events == 0;
+    if (!strcmp(view, "shards")) return t->n_params == 0;
     return false;
 }
 

@@ -641,6 +641,11 @@ static int make_slots(ShardPen *p, Slot *slot, double longest) {
 }
 
 static void nothing(const ViewCall *c, const ShardPen *p) {
+    if (!c->t->n_params) {
+        diag_error(c->d, "E0211", diag_nowhere, "views block and storyboard show what it computes",
+                   "nothing to draw in view 'shards': the model has no weights");
+        return;
+    }
     diag_error(c->d, c->o->layer >= 0 || c->o->rank >= 0 ? "E0212" : "E0211", diag_nowhere, NULL,
                "nothing to draw in view 'shards': no weights of layer %d on rank %lld", p->layer,
                (long long)p->rank);

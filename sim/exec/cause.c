@@ -275,6 +275,11 @@ static bool holds_tiles(StoryCase *c,
 static const char *nothing_gathered(StoryCase *c) {
     bool all = c->from_cut;
     for (int i = 0; i < c->n_look && all; i++) all = holds_tiles(c, c->look[i]);
+    bool hop = c->s->kind == ST_MOVE && c->s->move.kind == MOVE_SHIFT;
+    if (all && hop)
+        return arena_printf(c->arena,
+                            "the hop over %s is left out: each rank keeps the block that it had",
+                            c->name);
     return all ? arena_printf(
                      c->arena,
                      "nothing is gathered over %s: each rank goes on with its own block, repeated",

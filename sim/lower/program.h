@@ -167,7 +167,8 @@ bool step_renames(const Program *p, const Step *s);
 /* Per value the first and the last step that reads it, p->ns and -1 where none does. With
  * `through`, who reads a view of a value reads that value. */
 void program_reads(const Program *p, bool through, int *first, int *last);
-/* A name for a step in messages: "layers.0.o_proj", "all_gather of layers.0.input_norm". */
+/* A name for a step in messages: "layers.0.o_proj", "all_gather of layers.0.input_norm"; of a hop
+ * with how many places behind the block lies that it brings: "shift 2 of layers.0.k_rope". */
 const char *step_name(const Program *p, const Step *s, Arena *arena);
 /* The name of what a step makes: "grad.param.norm.weight". In the program's arena. */
 const char *step_value(const Program *p, const Step *s);

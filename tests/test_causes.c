@@ -60,6 +60,13 @@
     "[replicate]}\n"                                                                               \
     "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"                     \
     "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
+/* 8 experts, two for each of 24 tokens, on 4 ranks that get different numbers of rows */
+#define EXPERTS                                                                                    \
+    "model: {config: {model_type: mixtral, hidden_size: 16, intermediate_size: 12, "               \
+    "num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 4, vocab_size: 13, "       \
+    "num_local_experts: 8, num_experts_per_tok: 2}}\nnames: torchtitan\npass: backward\n"          \
+    "data: {batch: 4, sequence: 6, dtype: f64, seed: 3}\nmesh: {dp: 4}\n"                          \
+    "moe: {axis: dp, dispatch: all_to_all}\n"
 /* Two axes of one size, and values that are equal over both: nothing tells one from the other. */
 #define TWINS                                                                                      \
     "model: {kind: mlp, sizes: [10, 12, 5], bias: true, activation: relu}\n"                       \
@@ -243,6 +250,31 @@ static const struct {
     {FSDP, "at: all_gather of layers.0.feed_forward.w1.weight, offset: 1",
      "layers.0.feed_forward.w1.weight",
      "the blocks of dp stand in the wrong order: each where that of the rank 1 after belongs"},
+    /* one rank alone */
+    {SP, "at: reduce_scatter of layers.0.o_proj, do: drop, rank: 2", "layers.0.o_proj",
+     "rank 2 alone goes on with its own part: the others have what tp makes of all"},
+    {SP, "at: reduce_scatter of layers.0.o_proj, do: skip, rank: 2", "layers.0.o_proj",
+     "rank 2 takes no part over tp: it goes on with its own part, which the others lack"},
+    {SP, "at: all_gather of layers.0.input_norm, do: drop, rank: 7", "layers.0.input_norm",
+     "rank 7 alone goes on with its own part: the others have what tp makes of all"},
+    {SP, "at: all_gather of layers.0.input_norm, do: skip, rank: 4", "layers.0.input_norm",
+     "rank 4 takes no part over tp: it goes on with its own part, which the others lack"},
+    {SP, "at: layers.0.o_proj, offset: 1, rank: 1", "layers.0.o_proj",
+     "it is the block of the next rank of tp, not the own"},
+    {SP, "at: all_reduce of grad.param.layers.0.attention_norm.weight, do: skip, rank: 2",
+     "grad.param.layers.0.attention_norm.weight",
+     "rank 2 takes no part over dp*tp: it goes on with its own part, which the others lack"},
+    {EXPERTS, "at: all_to_all of layers.0.moe.dispatched, do: skip, rank: 1",
+     "layers.0.moe.dispatched",
+     "rank 1 takes no part over dp: it goes on with its own part, which the others lack"},
+    {EXPERTS, "at: all_to_all of layers.0.moe.dispatched, do: counts", "layers.0.moe.dispatched",
+     "its rows are told apart by the counts of the next rank of dp"},
+    {EXPERTS, "at: all_to_all of layers.0.moe.down, do: counts, rank: 2", "layers.0.moe.down",
+     "its rows are told apart by the counts of the next rank of ep"},
+    {EXPERTS, "at: grad.layers.0.moe.dispatched, do: counts", "grad.layers.0.moe.dispatched",
+     "its rows are told apart by the counts of the next rank of dp"},
+    {EXPERTS, "at: layers.0.moe.list, do: skip, rank: 0", "layers.0.moe.list",
+     "rank 0 takes no part over dp: it goes on with its own part, which the others lack"},
 };
 static const TraceCheck *first_failure(const Trace *t) {
     for (int i = 0; i < t->n_checks; i++)

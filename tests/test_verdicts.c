@@ -462,8 +462,19 @@ static void test_idle(void **state) {
         for (int i = 0; i < r.d->n; i++)
             said += !strcmp(r.d->item[i].code, "W0001") && r.d->item[i].loc.line == 5;
         assert_int_equal(said, 1);
+        r = plan_run(a, "verdicts.yaml", text, false); /* shapes alone show it too */
+        assert_non_null(run_diag(&r, "W0001", "it does what is due"));
         arena_free(a);
     }
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "verdicts.yaml",
+                         "model: {kind: mlp, sizes: [4, 4, 4], bias: false}\n"
+                         "data: {rows: 2, dtype: f64}\nmesh: {tp: 1, dp: 2}\n"
+                         "plan: {net1: colwise, net2: rowwise}\n"
+                         "faults: [{at: all_reduce of net2, do: drop}]\n",
+                         false);
+    assert_non_null(run_diag(&r, "W0001", "one rank"));
+    arena_free(a);
 }
 /* Of several entries each idle one is pointed to, at its own place. */
 static void test_idle_places(void **state) {

@@ -185,24 +185,20 @@ static bool place_tokens(const Placing *p, Loc loc) {
         return false;
     }
     int64_t before = parts_before(p, b), whole = p->t->size[b], mine = whole / before;
-    const char *axes = mesh_axes_text(a->mesh, a->arena, p->axes, true);
-    if (whole % (before * n) == 0) cut_all(p, b);
-    else if (whole == before && p->t->size[s] % (parts_before(p, s) * n) == 0) cut_all(p, s);
+    bool sequences = n == 1 || whole % (before * n) == 0, one = whole == before;
+    if (sequences) cut_all(p, b);
+    else if (one) cut_all(p, s);
     else
         diag_error(a->d, "E0214", loc,
-                   whole % before ? "a batch that its axes divide"
-                   : mine == 1
-                       ? "a sequence that the axes divide"
-                       : arena_printf(a->arena,
-                                      "a batch of which each rank has a multiple of %lld "
-                                      "sequences, or one; or `shard(t)`: the same result, each "
-                                      "rank with other tokens",
-                                      (long long)n),
-                   "the flat list of tokens, %lld sequences of a rank, in %lld parts over %s: a "
+                   arena_printf(a->arena,
+                                "a batch of which each rank has a multiple of %lld sequences, or "
+                                "one; or `shard(t)`: the same result, each rank with other tokens",
+                                (long long)n),
+                   "the flat list of tokens, %s%lld sequences of a rank, in %lld parts over %s: a "
                    "part would be no cut of the batch or of the sequence",
-                   (long long)mine, (long long)n, axes);
-    return whole % (before * n) == 0 ||
-           (whole == before && p->t->size[s] % (parts_before(p, s) * n) == 0);
+                   whole % before ? "about " : "", (long long)mine, (long long)n,
+                   mesh_axes_text(a->mesh, a->arena, p->axes, true));
+    return sequences || one;
 }
 bool target_place(const Placing *p, const RawPlace *place) {
     AxisType ty;

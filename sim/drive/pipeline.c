@@ -186,6 +186,17 @@ static void note_lucky(Run *r) {
                   "%s: the structure is wrong, and no number of this run shows it",
                   step_name(r->program, first, r->arena));
 }
+/* Without numbers: what is planted and changes none, whatever they are. */
+static void note_idle(Run *r) {
+    const Program *p = r->program;
+    for (int i = 0; i < p->ns; i++) {
+        const char *why = fault_idle(p, &p->step[i]);
+        if (why)
+            diag_warn(r->d, "W0001", p->step[i].planted_at, "another step, or another mistake",
+                      "%s: '%s' is planted, and changes nothing: %s",
+                      step_name(p, &p->step[i], r->arena), p->step[i].fault, why);
+    }
+}
 static void events(Run *r) {
     const Hardware *h = hardware_of_plan(r->arena, r->d, r->o->hardware, r->plan->hardware,
                                          r->plan->dir, r->plan->hardware_loc);
@@ -195,6 +206,7 @@ static void events(Run *r) {
 static void verdict(Run *r, bool valid, bool ran) {
     Trace *t = r->t;
     if (ran) note_lucky(r);
+    else note_idle(r);
     t->end_to_end = r->rep->end_to_end_worst;
     t->end_to_end_off = r->rep->end_to_end_rel;
     t->end_to_end_bound = r->rep->end_to_end_bound;

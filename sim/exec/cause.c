@@ -266,6 +266,12 @@ static bool holds_tiles(StoryCase *c,
     Tensor tiles = got;
     const double *x, *g = got.p;
     bool same = own.nd == got.nd && tensor_count(&own) > 0;
+    if (graph_is_list(c->t)) { /* of a list repeated each row stands once */
+        same &= tensor_count(&got) <= tensor_count(&own) &&
+                !memcmp(own.p, got.p, (size_t)tensor_count(&got) * 8);
+        arena_free(c->tmp);
+        return same;
+    }
     x = tiles.p = arena_alloc(c->tmp, base_mul((size_t)tensor_count(&got) + 1, 8));
     if (same) transfer_tile(device_plain(), &tiles, &own, DT_F64);
     for (int64_t k = 0; same && k < tensor_count(&got); k++) same = fabs(g[k] - x[k]) <= 0;
@@ -315,6 +321,58 @@ static const char *tail_dropped(StoryCase *c) {
                         "rest was dropped",
                         (long long)(c->t->size[d] - whole), (long long)c->t->size[d], (long long)n);
 }
+/* ---- one rank alone ---- */
+static bool goes_on_alone(StoryCase *c, int64_t rank) {
+    StoryCase one = *c;
+    Story y = story_truth(c);
+    y.act.times = 0;
+    one.look[0] = rank;
+    one.n_look = 1;
+    return c->from_cut ? holds_tiles(&one, rank) : story_tells(&one, &y);
+}
+/* Are the wrong ranks those of one group, and as many as that? */
+static bool whole_group(const StoryCase *c) {
+    bool same = c->n_look == c->n;
+    for (int i = 1; i < c->n_look && same; i++)
+        same = mesh_member(c->m, &c->axes, c->look[i], 0) ==
+               mesh_member(c->m, &c->axes, c->look[0], 0);
+    return same;
+}
+static const char *one_alone(StoryCase *c) {
+    if (c->n_look != 1 || c->n < 2 || !(c->sums || c->from_cut) || !goes_on_alone(c, c->look[0]))
+        return NULL;
+    return arena_printf(c->arena,
+                        "rank %lld alone goes on with its own part: the others have what %s makes "
+                        "of all",
+                        (long long)c->look[0], c->name);
+}
+/* A rank that hands nothing in, and goes on with what it has. */
+static const char *takes_no_part(StoryCase *c) {
+    for (int i = 0; c->n > 1 && (c->sums || c->from_cut) && whole_group(c) && i < c->n_look; i++) {
+        StoryCase others = *c;
+        Story y = story_truth(c);
+        y.act.alone = c->look[i] + 1;
+        y.act.absent = true;
+        y.act.times = 0;
+        others.look[i] = others.look[--others.n_look];
+        if (goes_on_alone(c, c->look[i]) && story_tells(&others, &y))
+            return arena_printf(c->arena,
+                                "rank %lld takes no part over %s: it goes on with its own part, "
+                                "which the others lack",
+                                (long long)c->look[i], c->name);
+    }
+    return NULL;
+}
+static const char *neighbours_counts(StoryCase *c) {
+    Story y = story_truth(c);
+    y.act.counts = true;
+    bool rows = c->from_cut && c->t->listed && !graph_is_list(c->t);
+    return rows && story_tells(c, &y)
+               ? arena_printf(c->arena,
+                              "its rows are told apart by the counts of the next rank of %s",
+                              c->name)
+               : NULL;
+}
 static const char *unknown(const StoryCase *c) {
     if (c->max)
         return arena_printf(
@@ -329,10 +387,11 @@ static const char *unknown(const StoryCase *c) {
 
 /* In the order of evidence. */
 static const char *(*const of_moves[])(StoryCase *) = {
-    rounding,         nothing_sent,   nothing_summed, own_part_for_all, nothing_gathered,
-    nothing_cut,      a_factor,       another_group,  largest_term,     added_for_max,
-    neighbours_block, tail_dropped,   plain_order,    another_dim,      gathers_elsewhere,
-    cut_by_another,   own_part_twice, a_part_missing, one_number,
+    rounding,         one_alone,        nothing_sent,      nothing_summed,    own_part_for_all,
+    nothing_gathered, nothing_cut,      a_factor,          another_group,     largest_term,
+    added_for_max,    neighbours_block, takes_no_part,     neighbours_counts, tail_dropped,
+    plain_order,      another_dim,      gathers_elsewhere, cut_by_another,    own_part_twice,
+    a_part_missing,   one_number,
 };
 
 static const char *cause_of_claim(Arena *arena, const Program *p, const Step *s, const char *axes,

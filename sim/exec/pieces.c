@@ -10,6 +10,7 @@ Pieces pieces_of_move(const Mesh *m, const GTensor *t, const Move *v, const Act 
     return (Pieces){.m = m,
                     .t = t,
                     .act = *act,
+                    .declared = act_declared(v),
                     .from = done.from,
                     .to = done.to,
                     .axes = v->axes,
@@ -36,9 +37,16 @@ static int64_t place_of(const Pieces *x, int64_t rank) {
     return mesh_index_in(x->m, own ? &x->act.axes : &x->axes, rank);
 }
 
-Combine pieces_combine(const Pieces *x) {
-    if (!x->act.times || !move_reduces(x->act.kind)) return COMBINE_COPY;
-    return x->act.combine == COMBINE_MAX ? COMBINE_MAX : COMBINE_SUM;
+const Act *pieces_act(const Pieces *x, int64_t rank) {
+    return x->act.alone && x->act.alone != rank + 1 ? &x->declared : &x->act;
+}
+bool pieces_absent(const Pieces *x, int64_t rank, const Piece *one) {
+    return x->act.absent && one->rank + 1 == x->act.alone && one->rank != rank;
+}
+Combine pieces_combine(const Pieces *x, int64_t rank) {
+    const Act *act = pieces_act(x, rank);
+    if (!act->times || !move_reduces(act->kind)) return COMBINE_COPY;
+    return act->combine == COMBINE_MAX ? COMBINE_MAX : COMBINE_SUM;
 }
 int pieces_tail(const Pieces *x, int64_t *n, int64_t *whole) {
     const Layout *cut = layout_where(&x->to, x->axes.a[0]) >= 0 ? &x->to : &x->from;
@@ -61,30 +69,31 @@ static int64_t place_rank(const Pieces *x, int64_t rank) {
 bool pieces_pass(const Pieces *x, int64_t rank) {
     if (move_relocates(x->act.kind)) return false;
     if (x->act.kind == MOVE_KEEP && !place_of(x, rank)) return true;
-    return !x->act.times && !move_gathers(x->act.kind) && x->act.kind != MOVE_PAD &&
+    return !pieces_act(x, rank)->times && !move_gathers(x->act.kind) && x->act.kind != MOVE_PAD &&
            !(move_reduces(x->act.kind) && move_cuts(x->act.kind));
 }
 int64_t pieces_count(const Pieces *x, int64_t rank) {
     bool here = layout_holds(x->m, &x->from, rank);
     if (move_relocates(x->act.kind))
-        return x->act.times && layout_holds(x->m, &x->from, place_rank(x, rank));
+        return pieces_act(x, rank)->times && layout_holds(x->m, &x->from, place_rank(x, rank));
     if (move_source(x->act.kind) == FROM_OWN && !here) return 0;
-    if (pieces_pass(x, rank) || !x->act.times) return 1;
+    if (pieces_pass(x, rank) || !pieces_act(x, rank)->times) return 1;
     if (x->act.kind == MOVE_KEEP) return 0;
     if (move_reduces(x->act.kind)) return mesh_size(x->m, &x->act.axes);
     return move_gathers(x->act.kind) ? x->n : 1;
 }
 Piece pieces_at(const Pieces *x, int64_t rank, int64_t i) {
     assert(i >= 0 && rank >= 0 && rank < x->m->nranks);
+    const Act *act = pieces_act(x, rank);
     if (move_relocates(x->act.kind)) {
         int64_t from = place_rank(x, rank);
         return (Piece){from, from};
     }
-    if (x->act.times && move_reduces(x->act.kind))
+    if (act->times && move_reduces(x->act.kind))
         return (Piece){mesh_member(x->m, &x->act.axes, rank, i), rank};
-    if (!x->act.times || !move_gathers(x->act.kind)) return (Piece){rank, rank};
+    if (!act->times || !move_gathers(x->act.kind)) return (Piece){rank, rank};
     int64_t there = mesh_size(x->m, &x->act.axes),
-            from = move_cuts(x->act.kind) ? i : modulo(i - x->act.shift, x->n);
+            from = move_cuts(x->act.kind) ? i : modulo(i - act->shift, x->n);
     /* with fewer ranks than blocks they come again */
     return (Piece){mesh_member(x->m, &x->act.axes, rank, from % there),
                    mesh_member(x->m, &x->axes, rank, i)};
@@ -109,7 +118,8 @@ Region pieces_from(const Pieces *x, const Piece *one, Arena *arena) {
     return region_at(x->m, x->t, &x->from, one->owner, arena);
 }
 Region pieces_to(const Pieces *x, int64_t rank, Arena *arena) {
-    int64_t place = modulo(place_of(x, rank) + (move_cuts(x->act.kind) ? x->act.shift : 0), x->n);
+    int64_t shift = move_cuts(x->act.kind) ? pieces_act(x, rank)->shift : 0;
+    int64_t place = modulo(place_of(x, rank) + shift, x->n);
     int64_t member = mesh_member(x->m, &x->axes, rank, place);
     if (!x->e) return region_at(x->m, x->t, &x->to, member, arena);
     DimIndex rows = graph_is_list(x->t) ? rows_after(x, rank, member, arena)
@@ -122,7 +132,7 @@ int64_t pieces_between(const Pieces *x, int64_t from, int64_t to) {
     int64_t n = pieces_count(x, to), all = 0;
     for (int64_t i = 0; i < n; i++) {
         Piece one = pieces_at(x, to, i);
-        if (one.rank != from) continue;
+        if (one.rank != from || pieces_absent(x, to, &one)) continue;
         Region at = pieces_from(x, &one, tmp);
         all += region_common(&block, &at);
     }

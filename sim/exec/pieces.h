@@ -9,7 +9,7 @@
 typedef struct Pieces {
     const Mesh *m;
     const GTensor *t;
-    Act act;
+    Act act, declared;
     Layout from, to; /* what blocks are taken for before and after */
     AxisList axes;   /* the declared group: whose members' blocks they are taken for */
     int64_t n;       /* its size */
@@ -38,8 +38,13 @@ Piece pieces_at(const Pieces *x, int64_t rank, int64_t i);
  * An element goes from a piece to a block where both have its index. */
 Region pieces_from(const Pieces *x, const Piece *one, Arena *arena);
 Region pieces_to(const Pieces *x, int64_t rank, Arena *arena);
-/* What becomes of several pieces for one place; a mean is their sum, to be divided. */
-Combine pieces_combine(const Pieces *x);
+/* What is done at that rank: not all need do the same. */
+const Act *pieces_act(const Pieces *x, int64_t rank);
+/* Does this piece of the block of `rank` not arrive? */
+bool pieces_absent(const Pieces *x, int64_t rank, const Piece *one);
+/* What becomes of several pieces for one place of the block of `rank`; a mean is their sum, to be
+ * divided. */
+Combine pieces_combine(const Pieces *x, int64_t rank);
 /* Where sizes are divided without remainder (`floor`): the letter that the move's axes cut, into *n
  * equal blocks that have its first *whole elements. -1: no letter is cut. */
 int pieces_tail(const Pieces *x, int64_t *n, int64_t *whole);

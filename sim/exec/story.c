@@ -2,6 +2,7 @@
  * which stories are tried, and in what order, is in cause.c and its neighbours. */
 #include "exec/story.h"
 #include "exec/compare.h"
+#include "exec/counts.h"
 #include "exec/transfer.h"
 #include <math.h>
 #include <stdlib.h>
@@ -72,10 +73,23 @@ static Piece piece_told(const Pieces *x, const Story *y, int64_t rank, int64_t i
     if (y->turn) one.rank = pieces_at(x, rank, (i - y->turn % n + n) % n).rank;
     return one;
 }
+static int compare_ids(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+/* An index list as a rank holds it: each row once, ascending, whatever arrived. */
+static void tidy(Tensor *t) {
+    double *id = t->p;
+    int64_t n = t->n[0], kept = 0;
+    qsort(id, (size_t)n, sizeof *id, compare_ids);
+    for (int64_t i = 0; i < n; i++)
+        if (!i || id[i] > id[i - 1]) id[kept++] = id[i];
+    t->n[0] = kept;
+}
 StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank) {
     Pieces x = story_pieces(c, y);
     Region to = pieces_to(&x, rank, c->tmp);
-    Combine how = pieces_combine(&x);
+    Combine how = pieces_combine(&x, rank);
     StoryTold told = {.x = story_filled(c, &to, how == COMBINE_MAX ? -INFINITY : 0),
                       .mag = story_filled(c, &to, 0)};
     int64_t n = pieces_count(&x, rank);
@@ -83,6 +97,7 @@ StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank) {
         if (i == y->without) continue;
         Piece one = piece_told(&x, y, rank, i, n);
         if (!exec_local(c->e, c->in, one.rank)) continue; /* it has nothing to give */
+        if (pieces_absent(&x, rank, &one)) continue;
         Region at = pieces_from(&x, &one, c->tmp);
         Tensor part = story_held(c, c->in, one.rank, false),
                mag = story_held(c, c->in, one.rank, true);
@@ -91,7 +106,9 @@ StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank) {
         region_copy((Block){&to, &told.mag}, (Block){&at, &mag}, DT_F64,
                     how == COMBINE_COPY ? COMBINE_COPY : COMBINE_SUM);
     }
+    if (y->act.counts) counts_misread(device_plain(), &x, rank, &to, &told.x, DT_F64);
     if (y->act.floor) transfer_drop_tail(device_plain(), &x, &to, &told.x, DT_F64);
+    if (graph_is_list(c->t)) tidy(&told.x);
     return told;
 }
 /* got = factor * told, within the rounding of sums? */

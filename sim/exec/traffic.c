@@ -200,7 +200,7 @@ void traffic_record(const Traffic *c, const Step *s, TraceCollective *x) {
     }
     fill_bytes(c, &m, x);
     fill_rows(c, s, &m, x);
-    x->skipped = !act.times;
+    x->skipped = !act.times && !act.alone;
     if (!s->act) return;
     x->planted = s->fault;
     x->declared = declared_text(c, s);

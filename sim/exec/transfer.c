@@ -1,6 +1,7 @@
 /* A move on all ranks: each rank's block is put together from its pieces (pieces.h). What is done
  * may be another thing than what is declared; only the act says so. */
 #include "exec/transfer.h"
+#include "exec/counts.h"
 #include "exec/pieces.h"
 #include "exec/store.h"
 #include "exec/tuplemap.h"
@@ -83,37 +84,40 @@ static Tensor piece_data(const WireMove *m, int64_t rank, int64_t i, Region *at,
 /* The pieces of `rank` put together in `to`, in the order of the group: the order of the sum is
  * declared. */
 static void put_together(const WireMove *m, int64_t rank, const Region *to, Tensor *out) {
-    Combine how = pieces_combine(&m->x), first = how == COMBINE_MAX ? how : COMBINE_COPY;
+    Combine how = pieces_combine(&m->x, rank), first = how == COMBINE_MAX ? how : COMBINE_COPY;
     Device *dev = m->e->dev;
     Wire *w = m->e->wire;
     if (w->reduce && w->reduce(w, m, to, out)) return;
     int64_t n = dev->sizes_only ? 0 : pieces_count(&m->x, rank);
     dev->fill(dev, out, m->dt, how == COMBINE_MAX ? -INFINITY : 0);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0, had = 0; i < n; i++) {
+        Piece one = pieces_at(&m->x, rank, i);
+        if (pieces_absent(&m->x, rank, &one)) continue;
         Arena *part = arena_new();
         Region at;
         Tensor src = piece_data(m, rank, i, &at, part);
         if (src.p && tensor_count(&src))
-            dev->copy(dev, (Block){to, out}, (Block){&at, &src}, m->dt, i ? how : first);
+            dev->copy(dev, (Block){to, out}, (Block){&at, &src}, m->dt, had++ ? how : first);
         arena_free(part);
     }
     if (m->e->modulus > 0 && how == COMBINE_SUM) device_residues(dev, out, m->dt, m->e->modulus);
 }
 /* What the act does to the numbers that arrived: a mean, another round of the sum (of n equal
  * values), a factor, a tail that is not there. */
-static void finish(const WireMove *m, const Region *to, Tensor *out) {
-    const Act *act = &m->x.act;
+static void finish(const WireMove *m, int64_t rank, const Region *to, Tensor *out) {
+    const Act *act = pieces_act(&m->x, rank);
     double n = (double)m->x.n, f = act->scale;
     if (act->combine == COMBINE_AVG) f *= 1 / n;
     for (int k = 1; k < act->times; k++) f *= n;
     if (f != 1) m->e->dev->scale(m->e->dev, out, m->dt, f);
     if (act->floor && !m->e->dev->sizes_only) transfer_drop_tail(m->e->dev, &m->x, to, out, m->dt);
+    if (act->counts) counts_misread(m->e->dev, &m->x, rank, to, out, m->dt);
 }
 /* The block that `rank` comes to hold, written into l: a view of its own where nothing has to be
  * copied. */
 static void build_block(const MoveRun *run, int64_t rank, Local *l) {
     const WireMove *r = &run->m;
-    const Act *act = &r->x.act;
+    const Act *act = pieces_act(&r->x, rank);
     const Local *own = exec_local(r->e, r->s->in[0], rank);
     assert(l->rank == rank); /* who is asked for a block is here, with what it had */
     bool as_is = act->scale == 1 && act->combine == COMBINE_COPY && !act->floor;
@@ -140,8 +144,30 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
         transfer_tile(r->e->dev, &out, &own->t, r->dt);
     } else {
         put_together(r, rank, &to, &l->t);
-        finish(r, &to, &l->t);
+        finish(r, rank, &to, &l->t);
     }
+}
+static int compare_ids(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+/* After a planted mistake a list may name a row twice, or not in its order. What follows it is
+ * defined for lists only: each row once, ascending. */
+static void tidy_list(const WireMove *m, Local *l) {
+    int64_t n = l->t.n[0], kept = 0;
+    if (!m->s->act || !graph_is_list(m->x.t) || m->e->dev->sizes_only || n < 2) return;
+    Tensor host = m->e->dev->get(m->e->dev, &l->t, DT_I64);
+    int64_t *id = host.p;
+    bool tidy = true;
+    for (int64_t i = 1; i < n; i++) tidy &= id[i - 1] < id[i];
+    if (!tidy) {
+        qsort(id, (size_t)n, sizeof *id, compare_ids);
+        for (int64_t i = 0; i < n; i++)
+            if (!i || id[i] != id[i - 1]) id[kept++] = id[i];
+        m->e->dev->put(m->e->dev, &l->t, &host, DT_I64);
+        l->t.n[0] = kept;
+    }
+    m->e->dev->done(m->e->dev, &host);
 }
 /* One id per group: which blocks its members hold. */
 static int64_t *group_ids(const WireMove *r) {
@@ -188,7 +214,7 @@ typedef struct {
     int64_t *gid;   /* per rank: who its group's members are, by their blocks; NULL: alone */
     bool own;       /* what the rank itself holds matters */
     bool shares;    /* its place in the group does */
-    bool elsewhere; /* another group takes part than the one that it stands for */
+    bool elsewhere; /* another group takes part than the one that it stands for, or ranks differ */
 } Keyed;
 /* Rows: ranks that hold equal lists, before and after. A list: it is its own data. */
 static int64_t rows_key(const Pieces *x, int64_t rank) {
@@ -214,6 +240,7 @@ static bool move_block(void *arg, int64_t rank, Local *l) {
     l->key = store_key(m->x.m, &m->e->p->val[m->s->out].L, rank);
     r->tmp = arena_new();
     build_block(r, rank, l);
+    tidy_list(m, l);
     retype(r, rank, l);
     arena_free(r->tmp);
     return true;
@@ -232,7 +259,7 @@ void transfer_step(Exec *e, const Step *s) {
     k.gid = joint && wire->self < 0 ? group_ids(&k.r.m) : NULL;
     k.own = !joint || s->act;
     k.shares = act->kind == MOVE_KEEP || act->kind == MOVE_PAD || act->shift;
-    k.elsewhere = act_elsewhere(&s->move, act);
+    k.elsewhere = act_elsewhere(&s->move, act) || act->alone || act->counts;
     WireBlocks w = {.width = 5, .key = move_key, .make = move_block, .arg = &k};
     if (wire->bring) wire->bring(wire, &k.r.m);
     wire->share(wire, e, s->out, &w);

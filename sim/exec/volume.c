@@ -102,6 +102,6 @@ Volume volume_of(const Pieces *x, int64_t rank) {
     case SENDS_NOTHING:
     case MOVE_SENDS: break;
     }
-    v.sent *= x->act.times;
+    if (!x->act.alone) v.sent *= x->act.times;
     return v;
 }

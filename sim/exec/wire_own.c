@@ -104,7 +104,7 @@ static bool agree(Wire *w, Exec *e, bool done) {
 /* Do blocks of other ranks take part? */
 static bool joins(const WireMove *m) {
     const Act *a = &m->x.act;
-    return a->times && move_source(a->kind) != FROM_OWN;
+    return (a->times || a->alone) && move_source(a->kind) != FROM_OWN;
 }
 static int64_t group_of(WireOwn *o, const WireMove *m) {
     const AxisList *axes = &m->x.act.axes;
@@ -164,6 +164,7 @@ static int64_t write_all(WireOwn *o, const WireMove *m, int64_t rank, char *out)
     int64_t n = pieces_count(&m->x, rank), bytes = 0;
     for (int64_t i = 0; i < n; i++) {
         Piece one = pieces_at(&m->x, rank, i);
+        if (pieces_absent(&m->x, rank, &one)) continue;
         if (one.rank == o->w.self) bytes += write_piece(o, m, &one, rank, out ? out + bytes : NULL);
     }
     return bytes;
@@ -179,7 +180,8 @@ static int make_inbox(WireOwn *o, const WireMove *m, EngineItem *from) {
     for (int64_t i = 0; i < n; i++) {
         Piece one = pieces_at(x, self, i);
         Region most = most_of(m, &one, self, tmp);
-        int64_t k = one.rank == self ? 0 : count_of(&most);
+        bool none = one.rank == self || pieces_absent(x, self, &one);
+        int64_t k = none ? 0 : count_of(&most);
         room[i] = k ? (int64_t)sizeof(PieceHead) + k * es : 0;
         all += room[i];
     }

@@ -20,6 +20,10 @@ typedef struct Act {
     int dim;         /* the letter that the axes are taken to cut; -1: as the layouts say */
     int shift;       /* blocks are those of the member so many places after */
     int times;       /* done so often, one on the result of the other; 0: nothing is done */
+    int64_t alone;   /* 1 + the only rank of a move that does so, the others do what is declared; 0:
+                        all do */
+    bool absent;     /* that rank hands nothing in: the others lack its part */
+    bool counts;     /* rows that arrive are told apart by the counts of the next rank */
     bool floor;      /* sizes are divided without remainder: what is left over does not arrive */
     double scale;    /* the result times this */
     Positions positions;

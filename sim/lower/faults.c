@@ -45,6 +45,15 @@ static void do_kind(Act *a, const PlanFault *f) { /* a slice takes from the own 
 static void do_dim(Act *a, const PlanFault *f) { a->dim = (int)f->dim; }
 static void do_offset(Act *a, const PlanFault *f) { a->shift = (int)f->offset; }
 static void do_scale(Act *a, const PlanFault *f) { a->scale *= f->scale; }
+static void do_skip(Act *a, const PlanFault *f) {
+    (void)f;
+    a->times = 0;
+    a->absent = true;
+}
+static void do_counts(Act *a, const PlanFault *f) {
+    (void)f;
+    a->counts = true;
+}
 static void read_nest(ReadAct *a, const PlanFault *f) {
     (void)f;
     a->nest = true;
@@ -213,6 +222,15 @@ static bool other_dim(const Program *p, const Step *s, const PlanFault *f) {
 static bool other_member(const Program *p, const Step *s, const PlanFault *f) {
     return moved_dim(s) >= 0 && f->offset % mesh_size(p->mesh, &s->move.axes) != 0;
 }
+static bool takes_part(const Program *p, const Step *s, const PlanFault *f) {
+    (void)p;
+    return f->rank >= 0 && move_communicates(s->move.kind) && !move_relocates(s->move.kind);
+}
+static bool sends_rows(const Program *p, const Step *s, const PlanFault *f) {
+    const GTensor *t = &p->graph->t[p->val[s->out].tensor];
+    (void)f;
+    return t->listed && !graph_is_list(t) && move_gathers(s->move.kind);
+}
 static bool asks(const Program *p, const Step *s, const PlanFault *f) {
     (void)f;
     return is_op(s) && p->graph->node[s->node].op->asks;
@@ -241,51 +259,61 @@ typedef struct {
     /* can it be done to that step, or that source? NULL: to any */
     bool (*step)(const Program *p, const Step *s, const PlanFault *f);
     bool (*source)(const Program *p, const Val *v, const PlanFault *f);
+    bool alone; /* of a move: by one rank too, with `rank: R` */
 } Doing;
 static const Doing doings[] = {
     {"drop", "do: drop", ON_MOVE | ON_OP, OF_ALL,
      "a move or op does nothing: the own part, or its first operand, goes on as it is",
      "'drop' needs a move, or an op whose first operand has the shape of its result", do_drop, NULL,
-     can_drop, NULL},
+     can_drop, NULL, true},
     {"double", "do: double", ON_MOVE, OF_TIMES, "a reduction is done twice",
-     "'double' needs a reduction", do_double, NULL, can_double, NULL},
+     "'double' needs a reduction", do_double, NULL, can_double, NULL, true},
     {"floor", "do: floor", ON_MOVE, OF_TAIL,
      "sizes are divided without remainder: what is left over does not arrive",
      "'floor' needs a move of a dim whose size the ranks that cut it do not divide", do_floor, NULL,
-     leaves_rest, NULL},
+     leaves_rest, NULL, true},
     {"local", "do: local", ON_OP, OF_PLACES,
      "positions or ids count from 0 on every rank instead of globally",
      "'local' needs an op that asks for positions or ids (RoPE, attention, lookups)", do_local,
-     NULL, asks, NULL},
+     NULL, asks, NULL, false},
     {"contiguous", "do: contiguous", ON_OP, OF_PLACES,
      "positions are those of contiguous blocks, whatever the order of the data",
      "'contiguous' needs an op that asks for positions or ids (RoPE, attention, lookups)",
-     do_contiguous, NULL, asks, NULL},
+     do_contiguous, NULL, asks, NULL, false},
     {"nest", "do: nest", ON_SOURCE, OF_DIM,
      "a parameter's shard is that of the other order of the axes that cut one dim",
      "'nest' needs a parameter or input of which two axes cut one dim", NULL, read_nest, NULL,
-     nested},
+     nested, false},
     {"reseed", "do: reseed", ON_SOURCE, OF_TAIL,
      "ranks that should read the same data read different data",
      "'reseed' needs an input or parameter that some axis does not cut", NULL, read_reseed, NULL,
-     has_copies},
+     has_copies, false},
     {"kind", "kind: avg|max|slice", ON_MOVE, OF_TIMES, "another kind of reduction",
-     "'kind' needs a reduction, and another kind than its own", do_kind, NULL, other_kind, NULL},
+     "'kind' needs a reduction, and another kind than its own", do_kind, NULL, other_kind, NULL,
+     true},
     {"axis", "axis: AXIS", ON_MOVE, OF_GROUP, "the group of another axis",
      "'axis' needs a move between ranks, and another axis than its own", NULL, NULL, other_axis,
-     NULL},
+     NULL, false},
     {"dim", "dim: D", ON_MOVE, OF_DIM,
      "another dim, counted as the factors of a shape: of q [B, S, H*d] 2 to 4 are KV heads, "
      "queries per KV head and "
      "head size; -1 is the last",
      "'dim' needs a move of a dim that its axes cut, and another dim of the same value", do_dim,
-     NULL, other_dim, NULL},
+     NULL, other_dim, NULL, false},
     {"offset", "offset: N", ON_MOVE | ON_SOURCE, OF_BLOCKS, "the block of the rank N after",
      "'offset' needs a move, an input or a parameter that some axis cuts, and the block of another "
      "rank",
-     do_offset, read_offset, other_member, another_block},
+     do_offset, read_offset, other_member, another_block, true},
+    {"skip", "do: skip, rank: R", ON_MOVE, OF_ALL,
+     "one rank takes no part in a collective: it goes on with its own part, which the others lack; "
+     "in a framework they would wait for it",
+     "'skip' needs a collective, and `rank`, the one that takes no part", do_skip, NULL, takes_part,
+     NULL, true},
+    {"counts", "do: counts", ON_MOVE, OF_BLOCKS,
+     "rows that arrive are told apart by the counts of the next rank",
+     "'counts' needs an exchange of rows", do_counts, NULL, sends_rows, NULL, true},
     {"scale", "scale: X", ON_MOVE | ON_OP, OF_FACTOR, "the result times X", NULL, do_scale, NULL,
-     NULL, NULL},
+     NULL, NULL, true},
 };
 enum { N_DOINGS = sizeof doings / sizeof doings[0] };
 const char *const *fault_edits(Arena *arena, const char *const **what) {
@@ -347,13 +375,17 @@ static void not_found(Diags *d, const PlanFault *f, unsigned on) {
                    "no move is called '%s'", f->step);
 }
 /* "scale: 4": what is done, as records and pictures say it. */
-static const char *written(Arena *a, const PlanFault *f, const char *doing) {
+static const char *doing_text(Arena *a, const PlanFault *f, const char *doing) {
     if (!strcmp(doing, "kind")) return arena_printf(a, "kind: %s", f->kind);
     if (!strcmp(doing, "axis") && f->axis) return arena_printf(a, "axis: %s", f->axis);
     if (!strcmp(doing, "dim")) return arena_printf(a, "dim: %lld", (long long)f->dim);
     if (!strcmp(doing, "offset")) return arena_printf(a, "offset: %lld", (long long)f->offset);
     if (!strcmp(doing, "scale")) return arena_printf(a, "scale: %g", f->scale);
     return arena_strdup(a, doing);
+}
+static const char *written(Arena *a, const PlanFault *f, const char *doing) {
+    const char *text = doing_text(a, f, doing);
+    return f->rank < 0 ? text : arena_printf(a, "%s on rank %lld", text, (long long)f->rank);
 }
 /* What other entries have rewritten of a step, and of a source. */
 static unsigned rewritten(const Step *s) {
@@ -362,9 +394,9 @@ static unsigned rewritten(const Step *s) {
     bool other_sum = is.combine != declared.combine, elsewhere = act_elsewhere(&s->move, &is);
     return !is.times ? OF_ALL
                      : (is.times > 1 || other_sum ? OF_TIMES : 0) | (is.floor ? OF_TAIL : 0) |
-                           (is.shift ? OF_BLOCKS : 0) | (is.positions ? OF_PLACES : 0) |
-                           (elsewhere ? OF_GROUP : 0) | (is.dim >= 0 ? OF_DIM : 0) |
-                           (is.scale != 1 ? OF_FACTOR : 0);
+                           (is.shift || is.counts ? OF_BLOCKS : 0) |
+                           (is.positions ? OF_PLACES : 0) | (elsewhere ? OF_GROUP : 0) |
+                           (is.dim >= 0 ? OF_DIM : 0) | (is.scale != 1 ? OF_FACTOR : 0);
 }
 static unsigned read_rewritten(const Val *v) {
     const ReadAct *a = v->act;
@@ -390,6 +422,19 @@ static void plant_read(Program *p, Val *v, const Doing *row, const PlanFault *f,
     const char *text = written(p->arena, f, row->doing);
     v->fault = v->fault ? arena_printf(p->arena, "%s, %s", v->fault, text) : text;
 }
+/* Can a rank do it alone, and is there that rank? */
+static bool one_rank(const Program *p, Diags *d, const Doing *row, const PlanFault *f, bool move) {
+    if (f->rank < 0 || f->rank >= p->mesh->nranks)
+        diag_error(d, "E0206", f->rank_loc, NULL, "there is no rank %lld: ranks are 0 to %lld",
+                   (long long)f->rank, (long long)p->mesh->nranks - 1);
+    else if (!row->alone || !move)
+        diag_error(d, "E0215", f->rank_loc, "leave `rank` out",
+                   "'%s' is done by all ranks or by none; one alone can do that of a move which "
+                   "`list faults` gives a rank",
+                   row->doing);
+    else return true;
+    return false;
+}
 static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
     const char *doing = f->doing ? f->doing : f->kind ? "kind" : f->axis ? "axis" : "scale";
     const Doing *row = doings;
@@ -408,6 +453,9 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
         diag_error(d, "E0206", f->loc, NULL, "%s; %s is none", row->needs, f->step);
         return false;
     }
+    if (f->rank_loc.file &&
+        !one_rank(p, d, row, f, s && s->kind == ST_MOVE && !move_relocates(s->move.kind)))
+        return false;
     if (taken(d, f, row, s ? rewritten(s) : read_rewritten(v), s ? s->fault : v->fault))
         return false;
     int64_t blocks = v ? source_blocks(p, v) : mesh_size(p->mesh, &s->move.axes);
@@ -419,6 +467,7 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
     }
     Act *a = act_rewrite(p, s, written(p->arena, f, doing), f->loc);
     how.dim = dim_of(s, f);
+    a->alone = f->rank + 1;
     if (row->act) row->act(a, &how);
     else a->axes = (AxisList){1, {(uint8_t)mesh_axis(p->mesh, f->axis)}};
     return true;
@@ -428,6 +477,21 @@ bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault) {
     for (int i = 0; i < plan->n_faults; i++) ok &= one_fault(p, d, &plan->faults[i]);
     if (fault) ok &= by_name(p, d, fault);
     return ok;
+}
+
+/* ---- what changes nothing ---- */
+const char *fault_idle(const Program *p, const Step *s) {
+    if (!s->act || !s->fault) return NULL;
+    Act a = *s->act;
+    bool move = s->kind == ST_MOVE;
+    bool same = a.times == 1 && a.scale == 1 && !a.shift && !a.floor && !a.counts &&
+                a.positions == AT_GLOBAL && a.dim < 0;
+    if (!move) return same ? "it does what is due" : NULL;
+    Act due = act_declared(&s->move);
+    same &= a.kind == due.kind && a.combine == due.combine && !act_elsewhere(&s->move, &a);
+    if (same) return "it does what is due";
+    bool alone = mesh_size(p->mesh, &a.axes) == 1 && mesh_size(p->mesh, &s->move.axes) == 1;
+    return alone && a.scale == 1 ? "its group is one rank" : NULL;
 }
 
 /* ---- gradients: ---- */

@@ -105,6 +105,8 @@ const char *const *fault_names(Arena *arena, const char *const **what);
 /* The words of `faults: do:` and its other keys, as they are written; NULL-terminated. `what` gets
  * what each does. */
 const char *const *fault_edits(Arena *arena, const char *const **what);
+/* Why what is planted in a step changes nothing, whatever the numbers are; NULL: it may. */
+const char *fault_idle(const Program *p, const Step *s);
 /* Applies `faults:` of the plan and `--fault NAME`. False and diagnostics for steps that do not
  * exist. */
 bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault);

@@ -402,9 +402,13 @@ static void check_act(Verify *v, const Step *s) {
     bool right = true;
     for (int x = 0; x < p->mesh->naxes && right; x++)
         right = p->mesh->axis[x].size == 1 || leads(v, s, &a, x);
-    if (right) return;
+    if (right && !a.absent) return;
     const char *text;
-    if (!same_axes(v, &a.axes, &s->move.axes))
+    if (a.alone && !a.times)
+        text = arena_printf(p->arena, "rank %lld takes no part in %s(%s)%s", (long long)a.alone - 1,
+                            move_name(a.kind), mesh_axes_text(p->mesh, p->arena, &a.axes, true),
+                            a.absent ? ": the others wait for it" : "'s result");
+    else if (!same_axes(v, &a.axes, &s->move.axes))
         text = arena_printf(p->arena, "the group is that of %s, the layouts ask for another",
                             mesh_axes_text(p->mesh, p->arena, &a.axes, true));
     else if (a.times > 1)

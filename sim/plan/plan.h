@@ -101,6 +101,8 @@ typedef struct {
     Loc loc;
     const char *doing; /* "drop" "double" "kind" "axis" "dim" "offset" "scale" */
     const char *kind, *axis;
+    int64_t rank; /* -1: all ranks */
+    Loc rank_loc;
     int64_t dim, offset;
     double scale;
 } PlanFault;

@@ -318,10 +318,17 @@ static void wild_container(RandomPlan *g, const char *what) {
     if (CHANCE(20)) ADD(", desired_output: %s", wild_boundary(g, false, "btd"));
     ADD("}\n");
 }
+static const char *any_axis(RandomPlan *g) { return g->axis[rng_below(&g->r, g->n_axes)]; }
 /* Experts on any ranks, cut in any way: by a style, or each weight as it comes. */
 static void wild_experts(RandomPlan *g) {
-    static const char *const styles[] = {"expert_parallel", "ExpertParallel", "tensor_parallel",
-                                         "TensorParallel"};
+    static const char *const styles[] = {"expert_parallel",     "ExpertParallel",
+                                         "tensor_parallel",     "TensorParallel",
+                                         "expert_parallel",     "tensor_parallel",
+                                         "grouped_gemm",        "expert_tensor_parallel",
+                                         "moe_tp_experts",      "ExpertTensorParallel",
+                                         "ep_dispatch_experts", "local"},
+                             *const reorderers[] = {"reorderer_sequence_parallel",
+                                                    "ReordererSequenceParallel"};
     static const struct {
         const char *what, *dims;
     } apart[] = {{"experts' gates", "e w d"},
@@ -332,10 +339,12 @@ static void wild_experts(RandomPlan *g) {
                   {"experts' ups", "e d w"},
                   {"experts' downs", "e w d"}},
       turned_packed[] = {{"experts' gates and ups", "e d uw"}, {"experts' downs", "e w d"}};
-    wild_linear(g, path(g, "router"), "e d", "", false, "bt");
+    if (CHANCE(10)) line(g, "router", TEXT("{style: ep_router, axis: %s}", any_axis(g)));
+    else wild_linear(g, path(g, "router"), "e d", "", false, "bt");
+    if (CHANCE(12))
+        line(g, "router's list", TEXT("{style: %s, axis: %s}", ONE_OF(reorderers), any_axis(g)));
     if (CHANCE(70))
-        ADD("  %s: {style: %s, axis: %s", path(g, "experts"), ONE_OF(styles),
-            g->axis[rng_below(&g->r, g->n_axes)]);
+        ADD("  %s: {style: %s, axis: %s", path(g, "experts"), ONE_OF(styles), any_axis(g));
     else ADD("  %s: {style: wild", path(g, "experts"));
     if (CHANCE(60)) ADD(", output: %s", wild_boundary(g, false, "btd"));
     if (CHANCE(30)) ADD(", desired_input: [%s]", wild_boundary(g, true, "btd"));

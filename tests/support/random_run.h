@@ -9,9 +9,20 @@
 
 /* Of moves, planted by the plan: drop: a reduction passes the local part on, a gather repeats the
  * own part; kind: another kind whose shapes agree; axis: another axis of equal size; dim: another
- * dim of equal size; offset: the block of the next rank. Of any step, made while it runs: those of
- * step_mutation.h, in its order. */
-enum { M_DROP, M_KIND, M_AXIS, M_DIM, M_OFFSET, M_STEP, M_COUNT = M_STEP + S_COUNT };
+ * dim of equal size; offset: the block of the next rank; alone: one rank goes on with its own part,
+ * or takes no part; counts: rows are told apart by counts of others. Of any step, made while it
+ * runs: those of step_mutation.h, in its order. */
+enum {
+    M_DROP,
+    M_KIND,
+    M_AXIS,
+    M_DIM,
+    M_OFFSET,
+    M_ALONE,
+    M_COUNTS,
+    M_STEP,
+    M_COUNT = M_STEP + S_COUNT
+};
 typedef struct {
     long sites[M_COUNT];     /* steps at which the mutation can be planted, over all plans */
     long planted[M_COUNT];   /* one a plan, drawn among them */

@@ -266,15 +266,15 @@ static const struct {
      "rank 2 takes no part over dp*tp: it goes on with its own part, which the others lack"},
     {EXPERTS, "at: all_to_all of layers.0.moe.dispatched, do: skip, rank: 1",
      "layers.0.moe.dispatched",
-     "rank 1 takes no part over dp: it goes on with its own part, which the others lack"},
+     "rank 1 takes no part over ep: it goes on with its own part, which the others lack"},
     {EXPERTS, "at: all_to_all of layers.0.moe.dispatched, do: counts", "layers.0.moe.dispatched",
-     "its rows are told apart by the counts of the next rank of dp"},
+     "its rows are told apart by the counts of the next rank of ep"},
     {EXPERTS, "at: all_to_all of layers.0.moe.down, do: counts, rank: 2", "layers.0.moe.down",
      "its rows are told apart by the counts of the next rank of ep"},
     {EXPERTS, "at: grad.layers.0.moe.dispatched, do: counts", "grad.layers.0.moe.dispatched",
-     "its rows are told apart by the counts of the next rank of dp"},
+     "its rows are told apart by the counts of the next rank of ep"},
     {EXPERTS, "at: layers.0.moe.list, do: skip, rank: 0", "layers.0.moe.list",
-     "rank 0 takes no part over dp: it goes on with its own part, which the others lack"},
+     "rank 0 takes no part over ep: it goes on with its own part, which the others lack"},
 };
 static const TraceCheck *first_failure(const Trace *t) {
     for (int i = 0; i < t->n_checks; i++)

@@ -4,7 +4,7 @@
  * the block stands behind an attention that adds nothing and a norm that changes nothing (one more
  * column makes all tokens of one length). What tokens' numbers per rank a batch cannot have is
  * compared as one device, and listed; nothing is left out in silence. */
-#include "support/support.h"
+#include "support/moe_block.h"
 #include <glob.h>
 #include <math.h>
 #include <setjmp.h>
@@ -141,47 +141,6 @@ static const char *plan_of(const Record *r, const char *weights, const char *inp
 }
 
 /* ---- its files ---- */
-/* The length that all tokens get by their last number. */
-static double square_length(const double *x, int64_t tokens) {
-    double top = 0;
-    for (int64_t t = 0; t < tokens; t++) {
-        double s = 0;
-        for (int d = 0; d < D; d++) s += x[t * D + d] * x[t * D + d];
-        top = fmax(top, s);
-    }
-    return top + 1;
-}
-/* Blocks of [rows, cols] in zeros of [rows1, cols1]. */
-typedef struct {
-    int64_t blocks, rows, cols, rows1, cols1;
-} Pad;
-static double *padded(Arena *a, const double *x, Pad p) {
-    double *y = ARENA_ARRAY(a, double, p.blocks *p.rows1 *p.cols1 + 1);
-    for (int64_t b = 0; b < p.blocks; b++)
-        for (int64_t i = 0; i < p.rows; i++)
-            memcpy(y + (b * p.rows1 + i) * p.cols1, x + (b * p.rows + i) * p.cols,
-                   (size_t)p.cols * sizeof *y);
-    return y;
-}
-static double *tokens_padded(const Record *r, const double *x) {
-    return padded(r->a, x, (Pad){1, r->all, D, r->all, D1});
-}
-static const char *write_inputs(const Record *r) {
-    double *x = all_ranks(r, "x", D), c = square_length(x, r->all), *in = tokens_padded(r, x);
-    for (int64_t t = 0; t < r->all; t++) {
-        double s = 0;
-        for (int d = 0; d < D; d++) s += x[t * D + d] * x[t * D + d];
-        in[t * D1 + D] = sqrt(c - s);
-    }
-    NewTensor t[2] = {
-        {.name = "layers.0.input", .nd = 3, .shape = {r->B, r->S, D1}, .x = in},
-        {.name = "cotangent",
-         .nd = 3,
-         .shape = {r->B, r->S, D1},
-         .x = tokens_padded(r, all_ranks(r, "dy", D))},
-    };
-    return write_tensors(r->a, "records-inputs.safetensors", t, 2);
-}
 /* What a parameter is in the record. */
 static const struct {
     const char *ours, *theirs;
@@ -197,32 +156,21 @@ static const struct {
     {"layers.0.moe.expert_bias", "bias", {1, 1, E, 1, E}},
 };
 enum { N_WEIGHTS = sizeof weights / sizeof *weights };
-/* All parameters of the plan: those of the record; of attention zeros, so that it adds nothing; the
- * norm before the block gives every token its length back. */
-static const char *write_weights(const Record *r) {
-    Arena *a = r->a;
-    PlanRun shapes = plan_run(a, "records.yaml", plan_of(r, NULL, NULL), false);
-    if (!shapes.t) run_print(&shapes);
-    assert_non_null(shapes.t);
-    NewTensor *t = ARENA_ARRAY(a, NewTensor, shapes.t->n_params);
-    double length = sqrt(square_length(all_ranks(r, "x", D), r->all) / D1 + eps);
-    for (int i = 0; i < shapes.t->n_params; i++) {
-        const TraceShape *p = &shapes.t->params[i].rest;
-        int64_t n = 1, m;
-        t[i] = (NewTensor){.name = shapes.t->params[i].plan_name, .nd = p->nd};
-        for (int d = 0; d < p->nd; d++) n *= t[i].shape[d] = p->global_shape[d];
-        double *x = ARENA_ARRAY(a, double, n);
-        for (int64_t k = 0; k < n && !strcmp(t[i].name, "layers.0.ffn_norm.weight"); k++)
-            x[k] = length;
-        for (int k = 0; k < N_WEIGHTS; k++)
-            if (!strcmp(t[i].name, weights[k].ours))
-                x = padded(
-                    a,
-                    tensor_numbers(a, r->st, arena_printf(a, "weight.%s", weights[k].theirs), &m),
-                    weights[k].pad);
-        t[i].x = x;
+static MoeBlock block_of(const Record *r) {
+    MoeBlock b = {.a = r->a, .B = r->B, .S = r->S, .D = D, .eps = eps};
+    BlockWeight *w = ARENA_ARRAY(r->a, BlockWeight, N_WEIGHTS);
+    b.x = all_ranks(r, "x", D);
+    b.dy = all_ranks(r, "dy", D);
+    b.norm = "layers.0.ffn_norm.weight";
+    b.weight = w;
+    for (int i = 0; i < N_WEIGHTS; i++) {
+        const char *theirs = arena_printf(r->a, "weight.%s", weights[i].theirs);
+        int64_t n;
+        if (st_find(r->st, theirs))
+            w[b.n++] = (BlockWeight){weights[i].ours, tensor_numbers(r->a, r->st, theirs, &n),
+                                     weights[i].pad};
     }
-    return write_tensors(a, "records-weights.safetensors", t, shapes.t->n_params);
+    return b;
 }
 
 /* ---- comparing ---- */
@@ -234,13 +182,6 @@ static void same(const Record *r, const char *what, const double *have, const do
         if (!(fabs(have[i] - want[i]) <= tolerance * fmax(top, 1e-3)))
             fail_msg("%s: %s [%lld] is %.17g, recorded %.17g", r->name, what, (long long)i, have[i],
                      want[i]);
-}
-/* Of rows of `cols1` numbers the first `cols`. */
-static double *narrow(Arena *a, const double *x, int64_t rows, int cols1, int cols) {
-    double *y = ARENA_ARRAY(a, double, rows *cols + 1);
-    for (int64_t i = 0; i < rows; i++)
-        memcpy(y + i * cols, x + i * cols1, (size_t)cols * sizeof *y);
-    return y;
 }
 static void hold_tokens(const Record *r, const SafeTensors *st) {
     static const struct {
@@ -257,7 +198,7 @@ static void hold_tokens(const Record *r, const SafeTensors *st) {
         if (!strcmp(rows[i].theirs, "y") && shared == !strcmp(rows[i].ours, "layers.0.moe.routed"))
             continue; /* without a shared expert the block ends with its routed ones */
         const double *x = tensor_numbers(r->a, st, rows[i].ours, &n);
-        if (rows[i].width == D) x = narrow(r->a, x, r->all, D1, D);
+        if (rows[i].width == D) x = first_columns(r->a, x, r->all, D1, D);
         same(r, rows[i].ours, x, all_ranks(r, rows[i].theirs, rows[i].width),
              r->all * rows[i].width, rows[i].tolerance);
     }
@@ -416,7 +357,9 @@ static void hold_collectives(const Record *r, const PlanRun *run, const char *ke
 static void hold_record(const Record *r) {
     const char *saved = temp_path(r->a, "records.safetensors");
     PipelineOptions o = {.execute = true, .threads = 1, .save_values = saved, .numbers = true};
-    const char *text = plan_of(r, write_weights(r), write_inputs(r));
+    MoeBlock b = block_of(r);
+    const char *weight = moe_block_weights(&b, plan_of(r, NULL, NULL)),
+               *text = plan_of(r, weight, moe_block_inputs(&b));
     PlanRun run = plan_run_with(r->a, "records.yaml", text, &o);
     bool good = run.t && run.t->verdict && !strcmp(run.t->verdict, "equivalent");
     if (!good) printf("%s: %s", r->name, text), run_print(&run);

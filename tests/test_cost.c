@@ -412,8 +412,51 @@ static void test_path_of_a_plan(void **state) {
     arena_free(a);
 }
 
+/* Rows of experts: a kernel takes the time of the rank that has most, an exchange that of the
+ * largest pair of each of its rounds; without a run what is expected, and the line says which. */
+static void test_rows(void **state) {
+    (void)state;
+    for (int run = 0; run < 2; run++) {
+        Arena *a = arena_new();
+        Trace *t = mesh_trace(a, 1, 3);
+        RankSet all = rankset_range(a, 0, 3, 1);
+        TraceValue *v = ARENA_PUSH(t->arena, t->values, t->n_values, t->cap_values);
+        *v = (TraceValue){.step = 1, .list = 0, .most = 12, .layer = 0};
+        v->shape = (TraceShape){.name = "layers.0.moe.dispatched", .nd = 2, .n_local = 1};
+        v->shape.local = arena_memdup(a, &(TraceLocal){all, {4, 2}, 32}, sizeof(TraceLocal));
+        const RankGroups three = {.n_in = 1, .in_size = {3}, .in_stride = {1}};
+        TraceCollective *k = collective(t, 1, "all_to_all", "tp", three, 16, -1);
+        k->row_bytes = 8;
+        compute(t, 2, 100, 50, 1);
+        if (run) {
+            TraceRouted *r = ARENA_PUSH(t->arena, t->routed, t->n_routed, t->cap_routed);
+            *r = (TraceRouted){.step = 0, .experts = 1, .n_rows = 3};
+            r->rows = arena_memdup(a, (double[]){2, 6, 4}, 3 * sizeof(double));
+            TraceExchange *x = ARENA_PUSH(t->arena, t->exchanges, t->n_exchanges, t->cap_exchanges);
+            *x = (TraceExchange){.step = 1, .size = 3, .n_in = 3, .n_out = 3, .n_sent = 3};
+            x->in = x->out = x->sent = r->rows;
+            x->n_to = x->n_from = 9;
+            /* rounds: 0>1 1>2 2>0 is 3 1 0, 0>2 1>0 2>1 is 0 0 2 */
+            x->to = x->from =
+                arena_memdup(a, (double[]){1, 3, 0, 0, 3, 1, 0, 2, 2}, 9 * sizeof(double));
+        }
+        cost_simulate(t, &toy);
+        assert_int_equal(t->n_events, 2);
+        /* 2 rounds of 3 s, 16 bytes at 2 s; with the run (3 + 2) rows of 8 bytes */
+        double sent = run ? 6 + 40 * 2 : 6 + 16 * 2, work = run ? 150.25 : 100.25;
+        assert_true(fabs(t->events[0].end - sent) < 1e-9);
+        assert_true(fabs(t->events[1].end - t->events[1].start - work) < 1e-9);
+        const char *says = run ? "6 rows on the rank that has most, 4 expected" : "4 rows expected";
+        assert_non_null(strstr(t->events[1].formula, says));
+        says = run ? "rows of experts: the run's" : "at worst 3 times as many";
+        assert_non_null(strstr(t->hardware, says));
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
         cmocka_unit_test(test_all_exposed),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_only_what_ends_the_wait),

@@ -140,6 +140,33 @@ static void experts_among_ranks(void **state) {
     }
 }
 
+/* The figures of a run with experts, times and the storyboard of the rows that were sent among
+ * them.
+ */
+static void figures_of_a_run(void **state) {
+    (void)state;
+    static const char *const views[] = {"timeline", "memory", "storyboard"}, *const presets[] = {
+                                                                                 "wide", "column",
+                                                                                 "slide", "a4"};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        PipelineOptions how = {.execute = true, .numbers = true, .events = true, .threads = 1};
+        PlanRun r = plan_run_with(a, "moe.yaml", cases[i].text, &how);
+        assert_non_null(r.t);
+        for (int v = 0; v < 12; v++) {
+            RenderOptions o = {.view = views[v / 4], .preset = presets[v % 4], .rank = -1};
+            o.layer = -1;
+            o.part = v / 4 == 2 ? "layers.0.moe.dispatched" : NULL;
+            const char *report;
+            size_t n;
+            assert_non_null(render_text(r.t, r.d, &o, FORMAT_SVG, a, &n)); /* there is a figure */
+            if (render_lint(r.t, r.d, &o, a, &report))
+                fail_msg("%d %s %s: %s", i, o.view, o.preset, report);
+        }
+        arena_free(a);
+    }
+}
+
 /* The matrix of the text is what sources ask of the experts' ranks, and a row that is missing
  * afterwards is told. */
 static void numbers_are_the_records(void **state) {
@@ -223,7 +250,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_those_of_the_run), cmocka_unit_test(pictures_are_clean),
         cmocka_unit_test(numbers_are_the_records),   cmocka_unit_test(nothing_to_draw_is_said),
-        cmocka_unit_test(expert_weights_have_names), cmocka_unit_test(experts_among_ranks)};
+        cmocka_unit_test(expert_weights_have_names), cmocka_unit_test(experts_among_ranks),
+        cmocka_unit_test(figures_of_a_run)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -4,9 +4,11 @@
  * for compute and one per set of axes; a step starts when what it reads is ready and its stream is
  * free; gathers of parameters run ahead by TRACE_PREFETCH units, as memory counts them.
  * Communication is exposed where it ends a wait of compute, so compute + exposed is the class's
- * whole time. Refuses to reorder, to share a link between streams, or to choose an algorithm: those
+ * whole time. Rows of experts are those of the run where there was one (rows.h).
+ * Refuses to reorder, to share a link between streams, or to choose an algorithm: those
  * would need more facts than a profile has. */
 #include "cost/cost.h"
+#include "cost/rows.h"
 #include "trace/collectives.h"
 #include "trace/trace_parts.h"
 #include <assert.h>
@@ -53,6 +55,7 @@ typedef struct {
     Class *cls;
     int n_meetings, cap_meetings;
     Meeting *meeting;
+    CostRows rows;
 } Sim;
 
 /* ---- what a step takes ---- */
@@ -83,15 +86,25 @@ static const char *amount(double v, const char *unit, Arena *arena) {
     const char *s = count_text(v, arena);
     return arena_printf(arena, "%s%s%s", s, strchr(s, ' ') ? "" : " ", unit);
 }
-static double compute_time(const Sim *s, const TraceCompute *c, const char **formula) {
+static double compute_time(const Sim *s, const TraceCompute *c, const RankSet *ranks,
+                           const char **formula) {
     Arena *a = s->t->arena;
-    double rate = flop_rate(s->t, s->h), flops = c->flops / rate,
-           bytes = (double)c->bytes / s->h->memory_bandwidth;
+    RowLoad load;
+    bool rows = cost_rows_of(&s->rows, c, ranks, &load);
+    double more = rows ? load.rows / load.expected : 1, work = c->flops * more,
+           moved = (double)c->bytes + (rows ? (more - 1) * (double)load.bytes : 0);
+    double rate = flop_rate(s->t, s->h), flops = work / rate,
+           bytes = moved / s->h->memory_bandwidth;
     double time = (flops > bytes ? flops : bytes) + s->h->kernel_overhead;
-    *formula = arena_printf(a, "max(%s / %s, %s / %s) + %s = %s", amount(c->flops, "FLOP", a),
-                            amount(rate, "FLOP/s", a), bytes_text(c->bytes, a),
+    *formula = arena_printf(a, "max(%s / %s, %s / %s) + %s = %s", amount(work, "FLOP", a),
+                            amount(rate, "FLOP/s", a), bytes_text((int64_t)moved, a),
                             amount(s->h->memory_bandwidth, "B/s", a),
                             time_text(s->h->kernel_overhead, a), time_text(time, a));
+    if (rows)
+        *formula = s->rows.run
+                       ? arena_printf(a, "%s; %.0f rows on the rank that has most, %.0f expected",
+                                      *formula, load.rows, load.expected)
+                       : arena_printf(a, "%s; %.0f rows expected", *formula, load.expected);
     return time;
 }
 /* The time of a group in which a rank sends `sent` bytes; done twice it takes twice the steps. */
@@ -193,7 +206,7 @@ static int known(const Sim *s, int step) { return step < s->n_steps ? step : -1;
 static void run_compute(Sim *s, Class *c, const TraceCompute *k) {
     if (k->ranks.n && !rankset_has(&k->ranks, c->rank)) return;
     const char *formula;
-    double start = c->stream[0].free, time = compute_time(s, k, &formula);
+    double start = c->stream[0].free, time = compute_time(s, k, &c->ranks, &formula);
     int cause = c->stream[0].last;
     for (int i = 0; k->input_step && i < k->n_inputs; i++)
         wait_for(c, known(s, k->input_step[i]), &start, &cause);
@@ -252,6 +265,7 @@ static void run_collective(Sim *s, const TraceCollective *k) {
                        : k->axis ? k->axis
                                  : "other",
                *name = collective_name(k, a);
+    const int64_t rows = cost_rows_sent(&s->rows, k);
     Arrival at[MAX_CLASSES];
     double last[MAX_CLASSES] = {0};
     int64_t sent[MAX_CLASSES] = {0};
@@ -259,7 +273,7 @@ static void run_collective(Sim *s, const TraceCollective *k) {
         int meets = m->meets[i];
         if (meets < 0) continue;
         at[i] = arrive(s, &s->cls[i], k, axes);
-        int64_t own = collective_on(k, s->cls[i].rank).bytes_sent;
+        int64_t own = rows >= 0 ? rows : collective_on(k, s->cls[i].rank).bytes_sent;
         last[meets] = fmax(last[meets], at[i].start);
         sent[meets] = own > sent[meets] ? own : sent[meets];
     }
@@ -415,6 +429,7 @@ static const char *hardware_line(const Sim *s) {
     if (s->t->ranks > h->gpus_per_node)
         str_addf(&line, ", of %s at %s across nodes of %lld", time_text(h->inter_latency, a),
                  amount(h->inter_bandwidth, "B/s", a), (long long)h->gpus_per_node);
+    str_add(&line, cost_rows_line(&s->rows, a));
     if (s->n_parts > MAX_CLASSES)
         str_addf(&line, "; first %d of %d classes of ranks", MAX_CLASSES, s->n_parts);
     return line.s;
@@ -422,6 +437,7 @@ static const char *hardware_line(const Sim *s) {
 void cost_simulate(Trace *t, const Hardware *h) {
     assert(h->gpus_per_node > 0 && h->memory_bandwidth > 0 && h->intra_bandwidth > 0);
     Sim s = {.t = t, .h = h, .scratch = arena_new(), .n_steps = count_steps(t)};
+    s.rows = cost_rows(t, s.n_steps, s.scratch);
     make_classes(&s);
     run_program(&s);
     for (int i = 0; i < s.n_classes; i++) find_exposed(&s.cls[i]);

@@ -272,6 +272,7 @@ Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOption
         if (o->events) events(&r);
         if (o->execute || o->structure) level0(&r);
         if (o->execute) ran = execute_run(&r);
+        if (o->events && r.t->n_routed) events(&r); /* now it is known which rows there are */
     }
     verdict(&r, valid && together, ran);
     name_file(d, before, given.file);

@@ -8,6 +8,7 @@
 
 #include "render/render.h"
 #include "support/support.h"
+#include "trace/trace_rows.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +164,18 @@ static void figures_of_a_run(void **state) {
             if (render_lint(r.t, r.d, &o, a, &report))
                 fail_msg("%d %s %s: %s", i, o.view, o.preset, report);
         }
+        RenderOptions o = {.view = "storyboard", .part = "layers.0.moe.dispatched", .rank = -1};
+        o.layer = -1;
+        size_t n;
+        const char *text = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
+        const TraceCollective *c = find_collective(r.t, "all_to_all", o.part);
+        for (int64_t k = 0; k < groups_size(&c->groups); k++)
+            for (int64_t m = 0; m < groups_size(&c->groups); m++) {
+                TracePair p = exchange_pair(trace_exchange(r.t, c->step), c, 0, k, m);
+                const char *cell =
+                    arena_printf(a, "%.0f =%lld→%lld", p.sent, (long long)k, (long long)m);
+                if (!strstr(text, cell)) fail_msg("%d: %s is not in\n%s", i, cell, text);
+            }
         arena_free(a);
     }
 }

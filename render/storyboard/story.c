@@ -1,5 +1,6 @@
 /* Facts and words of the storyboard. See story.h. */
 #include "render/storyboard/story.h"
+#include "trace/trace_rows.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,22 @@ static const TraceSample *find_sample(const Story *s, int64_t group) {
     }
     return NULL;
 }
+/* An exchange of rows has no chunks of one size: its numbers are how many rows go from rank to
+ * rank, as the run counted them. [place shown][rank]. */
+static const TraceSample *rows_sample(Story *s, int64_t group) {
+    const TraceExchange *x = s->coll->row_bytes > 0 ? trace_exchange(s->c->t, s->step) : NULL;
+    if (!x || !x->n_to || x->size != s->ranks || s->ring.kind != RING_EXCHANGE) return NULL;
+    TraceSample *k = ARENA_NEW(s->a, TraceSample);
+    *k = (TraceSample){.step = s->step, .size = s->ranks, .n_chunks = s->ring.n_shown};
+    k->n_before = k->n_chunks * s->ranks;
+    k->before = ARENA_ARRAY(s->a, double, k->n_before + 1);
+    for (int64_t i = 0; i < k->n_chunks; i++)
+        for (int64_t r = 0; r < s->ranks; r++)
+            k->before[i * s->ranks + r] =
+                exchange_pair(x, s->coll, group < 0 ? 0 : group, r, s->ring.shown[i]).sent;
+    s->rows = true;
+    return k;
+}
 static void choose_ranks(Story *s) {
     RingStory *r = &s->ring;
     int64_t own = s->c->o->rank >= 0 && s->c->o->rank < s->c->t->ranks ? s->c->o->rank : 0;
@@ -130,7 +147,8 @@ static void choose_ranks(Story *s) {
         s->rank[i] = s->coll ? groups_member(&s->coll->groups, group < 0 ? 0 : group, r->shown[i])
                              : r->shown[i];
     }
-    s->sample = find_sample(s, group);
+    s->sample = s->coll ? rows_sample(s, group) : NULL;
+    if (!s->sample && !(s->coll && s->coll->row_bytes > 0)) s->sample = find_sample(s, group);
     r->before = s->sample ? s->sample->before : NULL;
     /* of whose block the last is made tells the way; without a run gradients go home */
     const double *last = r->before ? r->before + (int64_t)(r->n_shown - 1) * r->n : NULL;
@@ -283,7 +301,20 @@ const char *story_frame(const Story *s, const Ring *f) {
     bool half = s->ring.kind == RING_REDUCE && f->step == s->ring.n - 1;
     return arena_printf(s->a, "After step %d%s", f->step, half ? ": sums" : "");
 }
+/* Of an exchange of rows: those that are where they should be. */
+static const char *rows_sent(const Story *s, const Ring *f) {
+    double all = 0, there = 0;
+    for (int i = 0; i < s->ring.n_shown; i++)
+        for (int r = 0; r < s->ring.n_shown; r++) {
+            const RingCell *c = &f->cell[i][r];
+            if (!c->held || !isfinite(c->value)) continue;
+            all += c->value;
+            there += c->done ? c->value : 0;
+        }
+    return arena_printf(s->a, "%.0f of %.0f rows in place", there, all);
+}
 const char *story_sent(const Story *s, const Ring *f) {
+    if (s->rows && s->ranks == s->ring.n_shown) return rows_sent(s, f);
     if (f->step == 0)
         return s->ring.kind == RING_GATHER ? "each rank: one chunk, M/n" : "each rank: all of M";
     if (s->ring.kind == RING_SLICE) return "sent nothing";
@@ -300,6 +331,8 @@ const char *story_sent(const Story *s, const Ring *f) {
 
 static const char *numbers_words(const Story *s) {
     const TraceSample *k = s->sample;
+    if (!k && s->coll && s->coll->row_bytes > 0)
+        return "No numbers: how many rows go from rank to rank only a run knows.";
     if (!k && s->ranks > 64)
         return "No numbers: the runs of groups of more than 64 ranks are not sampled.";
     if (!k && s->coll && s->coll->planted)
@@ -311,6 +344,9 @@ static const char *numbers_words(const Story *s) {
         return "No numbers: this was not executed; a run in f32 or f64 keeps some."; /* a slide has
                                                                                         two lines
                                                                                         for all */
+    if (s->rows)
+        return arena_printf(s->a, "Numbers: rows of %s from rank to rank, counted by the run.",
+                            bytes_text(s->coll->row_bytes, s->a));
     Str t = str_new(s->a);
     str_addf(&t, "Numbers: of the run, one element per chunk");
     if (s->ring.kind != RING_EXCHANGE && k->n_at && *k->at[0]) str_addf(&t, " (c0: %s)", k->at[0]);
@@ -342,11 +378,13 @@ const char *story_plan(const Story *s) {
     if (s->ranks > s->ring.n_shown)
         str_addf(&t, ", of whose %lld ranks and chunks the first three and the last are drawn",
                  (long long)s->ranks);
-    str_addf(&t, ", M = %s, n = %lld", bytes_text(s->bytes, s->a), (long long)s->ranks);
+    const char *expected = s->coll && s->coll->row_bytes > 0 ? " expected" : "";
+    str_addf(&t, ", M = %s%s, n = %lld", bytes_text(s->bytes, s->a), expected, (long long)s->ranks);
     if (s->ring.kind != RING_SLICE && !story_skipped(s))
-        str_addf(&t, ": %s = %d step%s, %s sent per rank", steps,
+        str_addf(&t, ": %s = %d step%s, %s%s sent per rank", steps,
                  ring_steps(s->ring.kind, s->ring.n),
-                 ring_steps(s->ring.kind, s->ring.n) == 1 ? "" : "s", bytes_text(s->sent, s->a));
+                 ring_steps(s->ring.kind, s->ring.n) == 1 ? "" : "s", bytes_text(s->sent, s->a),
+                 *expected ? " expected to be" : "");
     str_add(&t, ".");
     for (int i = 0; i < s->c->t->n_events; i++) {
         const TraceEvent *e = &s->c->t->events[i];

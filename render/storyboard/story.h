@@ -14,6 +14,7 @@ typedef struct {
     Arena *a;
     RingStory ring;
     const TraceSample *sample;   /* NULL: no numbers */
+    bool rows;                   /* the numbers are rows from rank to rank, counted by the run */
     const TraceCollective *coll; /* NULL: a slice */
     const char *op, *value, *axis;
     int step;               /* of the program */

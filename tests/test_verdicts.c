@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "ops/op.h"
+#include "render/furniture/words.h"
 #include "support/child.h"
 #include "support/spoil.h"
 #include "support/support.h"
@@ -510,8 +511,51 @@ static void test_scaled_share(void **state) {
     arena_free(a);
 }
 
+/* A plan of bf16 is checked in f32 where it says so: the numbers are those of an f32 plan, bytes
+ * are of bf16, and every report says it. */
+static void numbers_of_another_dtype(void **state) {
+    (void)state;
+    static const char plan[] =
+        "model: {preset: llama3-8b, layers: 1, shrink: 64}\nmesh: {tp: 2}\nrecipe: hf-llama\n"
+        "pass: backward\ndata: {batch: 2, sequence: 6, seed: 3, dtype: %s%s}\n";
+    static const char *const dtype[] = {"f32", "bf16", "bf16", "f32"}, *const more[] = {
+                                                                           "", ", execute: f32",
+                                                                           ", execute: f64",
+                                                                           ", execute: f64"};
+    Arena *a = arena_new();
+    const Trace *t[4];
+    for (int i = 0; i < 4; i++) {
+        PlanRun r = plan_run_with(a, "p.yaml", arena_printf(a, plan, dtype[i], more[i]),
+                                  &(PipelineOptions){.execute = true, .threads = 1});
+        t[i] = r.t;
+        assert_non_null(t[i]);
+        assert_string_equal(t[i]->verdict, "equivalent");
+        bool noted = false;
+        for (int k = 0; k < r.d->n; k++) noted |= !strcmp(r.d->item[k].code, "N0016");
+        assert_int_equal(noted, i > 0);
+        assert_string_equal(t[i]->dtype, dtype[i]);
+        assert_string_equal(t[i]->executed_in ? t[i]->executed_in : "", i == 0   ? ""
+                                                                        : i == 1 ? "f32"
+                                                                                 : "f64");
+    }
+    int64_t bytes[4] = {0};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < t[i]->n_collectives; k++) bytes[i] += t[i]->collectives[k].bytes_sent;
+    assert_true(bytes[0] > 0 && bytes[0] == 2 * bytes[1] && bytes[1] == bytes[2]);
+    assert_true(bytes[3] == bytes[0]);
+    /* the same numbers as in f32: every check finds the same largest difference */
+    assert_int_equal(t[0]->n_checks, t[1]->n_checks);
+    for (int k = 0; k < t[0]->n_checks; k++)
+        assert_memory_equal(&t[0]->checks[k].max_abs, &t[1]->checks[k].max_abs, sizeof(double));
+    Role role;
+    assert_non_null(strstr(words_stamp(a, t[1], &role), "executed in f32 on 2 virtual ranks"));
+    assert_null(strstr(words_stamp(a, t[0], &role), "in f32"));
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_another_dtype),
         cmocka_unit_test(test_sources_of_every_micro_batch),
         cmocka_unit_test(test_sources_of_every_step),
         cmocka_unit_test(test_reference_is_the_whole_batch),

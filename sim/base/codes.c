@@ -336,6 +336,11 @@ const DiagCode diag_codes[] = {
      "message and in the trace's records `tie`). That the run's choice follows from the run's own "
      "scores is held by bits all the same. With `moe: {routing: replayed}` every choice is taken "
      "over, whatever the gap."},
+    {"N0016", 0, "numbers were computed in another dtype",
+     "`data: {dtype: bf16, execute: f32}`: shapes, bytes, memory and modelled times are those of "
+     "bf16, and the numbers of the ranks and of the unsharded model were computed and compared in "
+     "f32. A wrong plan is found as it is in f32; what bf16 rounds away, on the ranks or in a sum, "
+     "was not looked at."},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what."},
     {"W0401", 0, "a finding of verify under trust: declared",

@@ -264,7 +264,9 @@ static void report_run(Cli *c, const Loaded *l) {
     line(c, "  ", "mesh", mesh.s);
     if (t->model_name)
         line(c, "  ", "model",
-             arena_printf(a, "%s, %s, %s", t->model_name, pass_words[t->pass], or_empty(t->dtype)));
+             arena_printf(a, "%s, %s, %s%s%s", t->model_name, pass_words[t->pass],
+                          or_empty(t->dtype), t->executed_in ? ", numbers computed in " : "",
+                          or_empty(t->executed_in)));
     if (l->report.shrunk) line(c, "  ", "shrunk", l->report.shrunk);
     if (l->report.data_parallel) line(c, "  ", "data parallel", l->report.data_parallel);
     if (t->n_pass + t->n_suspect + t->n_fail)

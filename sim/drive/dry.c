@@ -87,7 +87,7 @@ RunNeed dry_run(Run *run) {
     r.t = trace_new(tmp);
     r.dry = true;
     r.dev = device_dry();
-    r.exec = exec_new(tmp, r.program, r.plan->dtype, NULL);
+    r.exec = exec_new(tmp, r.program, plan_executes_in(r.plan), NULL);
     r.exec->dev = r.dev;
     r.eye = (WorkEye){.e = r.exec,
                       .work = r.work,

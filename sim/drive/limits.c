@@ -27,7 +27,9 @@ static bool ends(Run *r) {
 static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room) {
     const Plan *p = r->plan;
     bool mlp = r->model->dims.mlp, steps = run_iterations(r) > 1 && need->records > need->peak / 2;
-    const char *wider = p->dtype == DT_F64 ? "`dtype: f32`, " : "";
+    const char *wider = plan_executes_in(p) != DT_F64 ? ""
+                        : p->execute < 0              ? "`dtype: f32`, "
+                                                      : "`execute: f32`, ";
     const char *rest = "shapes, params, comms and draw need none of it";
     const char *hint = arena_printf(
         r->arena,
@@ -60,13 +62,20 @@ bool limits_fit(Run *r) {
                    RUN_MAX_RANKS);
         return false;
     }
-    if (r->plan->dtype != DT_F32 && r->plan->dtype != DT_F64) {
+    Dtype in = plan_executes_in(r->plan);
+    if (in != DT_F32 && in != DT_F64) {
         diag_error(r->d, "E0602", r->plan->dtype_loc,
-                   "use `dtype: f32` or `f64` to execute; shape-only commands accept it",
+                   "`data: {execute: f32}` (--set data.execute=f32) computes the numbers in f32; "
+                   "shape-only commands need none of it",
                    "the virtual backend computes in f32 and f64 only");
         return false;
     }
-    r->exec = exec_new(r->arena, r->program, r->plan->dtype, NULL);
+    if (in != r->plan->dtype)
+        diag_note(r->d, "N0016", r->plan->execute_loc, NULL,
+                  "numbers were computed in %s: what %s rounds away was not looked at; shapes, "
+                  "bytes, memory and times are those of %s",
+                  dtype_text(in), dtype_text(r->plan->dtype), dtype_text(r->plan->dtype));
+    r->exec = exec_new(r->arena, r->program, in, NULL);
     if (r->o->ranks && !ranks_first(r->o->ranks)) return true; /* it has its own parts only */
     r->unsharded = reference_program(r->arena, r->plan, r->whole, r->d, run_backward(r));
     estimate(r);

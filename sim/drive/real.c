@@ -107,7 +107,7 @@ void real_begin(Run *r) {
     if (ranks_first(x->ranks)) {
         x->told = wire_told_new(r->mesh->nranks);
         x->pool = pool_new(ranks_threads(x->ranks, r->o->threads));
-        x->own = exec_new(r->arena, r->program, r->plan->dtype, x->pool);
+        x->own = exec_new(r->arena, r->program, plan_executes_in(r->plan), x->pool);
         x->own->host = r->exec->host;
         x->own->dev = r->exec->dev;
         x->own->full_arg = r->exec->full_arg;

@@ -121,6 +121,8 @@ static void record_run(Rec *r, const Model *model) {
     t->backend = "virtual";
     t->pass = r->plan->pass;
     t->dtype = dtype_text(r->dtype);
+    Dtype in = plan_executes_in(r->plan);
+    t->executed_in = in == r->dtype ? NULL : dtype_text(in);
     t->names = plan_names_text(r->plan->names);
     t->model_name = d->name;
     t->ranks = m->nranks;

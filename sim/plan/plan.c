@@ -21,6 +21,7 @@ static const Word masks[] = {{"causal", 0}, {"none", 1}, {NULL, 0}};
 static const Word ropes[] = {{"half", 0}, {"interleaved", 1}, {NULL, 0}};
 #define DTYPE_WORD(word, name) {#word, DT_##name},
 static const Word dtypes[] = {PLAN_DTYPES(DTYPE_WORD){NULL, 0}};
+static const Word executes[] = {{"f32", DT_F32}, {"f64", DT_F64}, {NULL, 0}};
 static const Word orders[] = {{"contiguous", 0}, {"zigzag", 1}, {"striped", 2}, {NULL, 0}};
 #define LOSS_WORD(name) {#name, LOSS_##name},
 #define OPTIMIZER_WORD(name) {#name, OPTIMIZER_##name},
@@ -312,7 +313,9 @@ static const Key data_keys[] = {
     {"sequence", read_size, NULL, P(sequence), P(sequence_loc), "S: tokens of a sequence"},
     {"rows", read_size, NULL, P(rows), P(batch_loc), "rows of the input of an mlp"},
     {"dtype", read_word_int, dtypes, P(dtype), P(dtype_loc),
-     "of values; f32 and f64 are executed, bf16 is for shapes"},
+     "of values: what shapes, bytes and times are of"},
+    {"execute", read_word_int, executes, P(execute), P(execute_loc),
+     "in which numbers are computed, where that is another dtype: f32 or f64"},
     {"seed", read_seed, NULL, P(seed), NO_LOC, "of random weights and inputs"},
     {"inputs", read_path, NULL, P(inputs), P(inputs_loc), "a safetensors file with them"},
     {"microbatches", read_size, NULL, P(microbatches), NO_LOC,
@@ -620,6 +623,7 @@ Plan *plan_new(Arena *a, const char *file) {
     p->shrink = p->vocab_multiple = p->microbatches = 1;
     p->batch = p->sequence = p->rows = -1;
     p->dtype = DT_F32;
+    p->execute = -1;
     p->ignore_index = -100;
     p->normalise = "global";
     p->optimizer.lr = 1e-3;
@@ -766,6 +770,8 @@ static void check_plan(PlanReader *r) {
     check_styles(r);
     p->line_errors += diags_errors(r->d) - before;
 }
+
+Dtype plan_executes_in(const Plan *p) { return p->execute < 0 ? p->dtype : (Dtype)p->execute; }
 
 PlanText plan_text(const char *file, const char *text) {
     return (PlanText){.file = file, .text = text, .n = strlen(text)};

@@ -198,6 +198,8 @@ typedef struct Plan {
     Loc batch_loc, sequence_loc;
     Dtype dtype;
     Loc dtype_loc;
+    int execute; /* the Dtype in which numbers are computed; -1: that of the values */
+    Loc execute_loc;
     uint64_t seed;
     const char *inputs;
     Loc inputs_loc;
@@ -319,6 +321,8 @@ Plan *plan_parse(Arena *arena, Diags *d, PlanText given);
 bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlace *out);
 /* The scheme's name: "torchtitan". */
 const char *plan_names_text(Names n);
+/* The dtype in which a run computes: that of the values, or the one of `data: {execute}`. */
+Dtype plan_executes_in(const Plan *p);
 
 /* ---- styles (styles.c) ---- */
 /* What of a module is DTensors in a style of PyTorch's; outside of it, without `use_local_output:

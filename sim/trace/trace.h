@@ -327,6 +327,7 @@ typedef struct Trace {
     Arena *arena;
     /* run */
     const char *plan, *title, *hash, *version, *backend, *dtype;
+    const char *executed_in; /* the dtype of the numbers, where it is another; NULL */
     PassKind pass;
     int n_axes;
     struct TraceAxis {

@@ -25,6 +25,7 @@ static const Field run_fields[] = {
     {"names", F_TEXT, OPTIONAL, AT(names), 0, 0},
     {"pass", F_WORD, ALWAYS, AT(pass), 0, WORDS_PASS},
     {"dtype", F_TEXT, OPTIONAL, AT(dtype), 0, 0},
+    {"executed_in", F_TEXT, OPTIONAL, AT(executed_in), 0, 0},
     {"backend", F_TEXT, OPTIONAL, AT(backend), 0, 0},
     {"version", F_TEXT, OPTIONAL, AT(version), 0, 0},
     {"executed", F_BOOL, ALWAYS, AT(executed), 0, 0},

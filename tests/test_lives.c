@@ -254,6 +254,45 @@ static int64_t most_on_rank_0(Arena *a, const char *mesh, const char *rest) {
     }
     return most;
 }
+/* What the optimizer keeps is a category of its own: two moments for each trained parameter, in
+ * their own dtype, and a copy of the parameters where the plan says so; on each rank of what lies
+ * there. */
+static void test_what_the_optimizer_keeps(void **state) {
+    (void)state;
+    static const struct {
+        const char *data, *pass;
+        int64_t params, kept; /* bytes per parameter */
+    } row[] = {{"dtype: f32", "forward", 4, 0},
+               {"dtype: f32", "train", 4, 8},
+               {"dtype: bf16", "train", 2, 4},
+               {"dtype: bf16, moments: f32", "train", 2, 8},
+               {"dtype: bf16, moments: f32, master: f32", "train", 2, 12},
+               {"dtype: bf16, master: f32", "train", 2, 8},
+               {"dtype: bf16, master: f32", "backward", 2, 4}};
+    int64_t rest[2] = {0};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "mesh: {dp: 3, tp: 2}\nmodel: {preset: llama3-8b, layers: 1, shrink: 32, parts: "
+            "[blocks, norm, head, loss]}\ndata: {batch: 3, sequence: 8, %s}\nrecipe: "
+            "torchtitan-llama3\nnames: torchtitan\ndata_parallel: {mode: fsdp, axis: dp}\npass: "
+            "%s\noptimizer: {name: adamw, steps: 1}\n",
+            row[i].data, row[i].pass);
+        PipelineReport rep;
+        Trace *t = pipeline_run(a, diags_new(a), (PlanText){"kept", text, strlen(text), NULL, 0},
+                                &(PipelineOptions){.execute = false}, &rep);
+        assert_non_null(t);
+        for (int r = 0; r < 6; r += 5) {
+            int64_t n = said(t, -1, r, "parameters") / row[i].params;
+            assert_true(n > 0);
+            if (!rest[r > 0]) rest[r > 0] = n;
+            assert_int_equal(n, rest[r > 0]);
+            assert_int_equal(said(t, -1, r, "optimizer"), n * row[i].kept);
+        }
+        arena_free(a);
+    }
+}
 /* A gather, a sum or a cut over an axis of one rank moves nothing and makes no copy: what lies at
  * rest is what is used, whatever is said of data parallelism, and a sum in place stays in place. */
 static void test_an_axis_of_one_rank_holds_no_copy(void **state) {
@@ -372,6 +411,7 @@ int main(void) {
                                        cmocka_unit_test(test_uneven),
                                        cmocka_unit_test(test_every_mode),
                                        cmocka_unit_test(test_sums_over_microbatches),
+                                       cmocka_unit_test(test_what_the_optimizer_keeps),
                                        cmocka_unit_test(test_an_axis_of_one_rank_holds_no_copy),
                                        cmocka_unit_test(test_late_follows_from_the_program)};
     return cmocka_run_group_tests(tests, NULL, NULL);

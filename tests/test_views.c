@@ -104,7 +104,7 @@ static void memory_is_the_records(void **state) {
             for (int j = 0; j < r.t->n_memory; j++) {
                 const TraceMemory *m = &r.t->memory[j];
                 if (!rankset_has(&m->ranks, cls[k].rank)) continue;
-                if (m->step < 0) rest = m->bytes;
+                if (m->step < 0) rest += m->bytes;
                 if (!strcmp(m->category, "activations")) acts = m->bytes;
                 if (!strcmp(m->category, "gathered")) copies = m->bytes;
                 bool last = j + 1 == r.t->n_memory || r.t->memory[j + 1].step != m->step;

@@ -125,7 +125,11 @@ static void split_rest(const Trace *t, MemClass *m, int64_t rest) {
     }
     bool train = t->pass == PASS_TRAIN;
     m->bytes[MEM_PARAMS] = rest;
-    if (train && weights > 0 && rest > weights) {
+    for (int i = 0; i < t->n_memory; i++) /* older traces have it among the parameters */
+        if (t->memory[i].category && !strcmp(t->memory[i].category, "optimizer") &&
+            rankset_has(&t->memory[i].ranks, m->rank))
+            m->bytes[MEM_OPTIMIZER] = t->memory[i].bytes;
+    if (!m->bytes[MEM_OPTIMIZER] && train && weights > 0 && rest > weights) {
         m->bytes[MEM_PARAMS] = weights;
         m->bytes[MEM_OPTIMIZER] = rest - weights;
     }

@@ -48,12 +48,21 @@ static void change(const Footprint *f, Held *h, int val, int klass, int sign) {
     bool copy = f->p->val[val].kind == KIND_PARAM;
     *(copy ? &h->copies : &h->live) += sign * bytes_of(f, val, klass);
 }
+static int64_t in_dtype(const Footprint *f, int64_t bytes, int dtype) {
+    return dtype < 0 ? bytes : bytes / dtype_size(f->dtype) * dtype_size((Dtype)dtype);
+}
 static void at_rest(const Footprint *f, int klass) {
-    int64_t params = 0;
-    for (int v = 0; v < f->p->nv; v++)
-        if (f->p->val[v].step < 0 && f->p->val[v].kind == KIND_PARAM)
-            params += bytes_of(f, v, klass);
+    int64_t params = 0, kept = 0;
+    for (int v = 0; v < f->p->nv; v++) {
+        const GTensor *t = &f->p->graph->t[f->p->val[v].tensor];
+        if (f->p->val[v].step >= 0 || f->p->val[v].kind != KIND_PARAM) continue;
+        int64_t bytes = bytes_of(f, v, klass);
+        if (t->state_of) kept += in_dtype(f, bytes, f->moments);
+        else params += bytes;
+        if (!t->state_of && t->diff && f->master >= 0) kept += in_dtype(f, bytes, f->master);
+    }
     row(f, -1, klass, "parameters", params);
+    if (kept) row(f, -1, klass, "optimizer", kept);
 }
 /* What one micro-batch keeps for its backward, on a rank of the class. */
 static int64_t kept_of(const Footprint *f, int klass) {

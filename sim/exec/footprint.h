@@ -1,6 +1,6 @@
 /* The records of memory: what a rank of each class holds after each step, as parameters at rest,
- * copies of parameters that are gathered for use, and all else. It adds up; from when to when a
- * buffer is held is lives.h's to say, and its size region.h's. */
+ * what the optimizer keeps, copies of parameters that are gathered for use, and all else. It adds
+ * up; from when to when a buffer is held is lives.h's to say, and its size region.h's. */
 #ifndef SP_EXEC_FOOTPRINT_H
 #define SP_EXEC_FOOTPRINT_H
 #include "kernel/tensor.h"
@@ -12,7 +12,9 @@ typedef struct Footprint {
     const Program *p;
     const TraceHeld *const *buffers; /* of lives_buffers */
     Dtype dtype;                     /* of real numbers */
-    const int64_t *rep;              /* a rank of each class */
+    int moments, master; /* Dtype of the optimizer's state, and of the copy of each trained
+                            parameter that it keeps beside; -1: dtype, none */
+    const int64_t *rep;  /* a rank of each class */
 } Footprint;
 /* Adds a record where a number changes. In a pipeline a rank also holds what other micro-batches
  * keep for their backward: as many as its schedule has in flight at most, each as much as stays of

@@ -512,6 +512,6 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
             record_collective(&r, s);
         else if (s->kind != ST_SEED) record_move(&r, s);
     }
-    footprint_record(&(Footprint){t, p, r.buffers, dtype, rep});
+    footprint_record(&(Footprint){t, p, r.buffers, dtype, plan->moments, plan->master, rep});
     arena_free(r.tmp);
 }

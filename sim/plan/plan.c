@@ -316,6 +316,10 @@ static const Key data_keys[] = {
      "of values: what shapes, bytes and times are of"},
     {"execute", read_word_int, executes, P(execute), P(execute_loc),
      "in which numbers are computed, where that is another dtype: f32 or f64"},
+    {"master", read_word_int, dtypes, P(master), NO_LOC,
+     "memory: the optimizer keeps a copy of each trained parameter of this dtype"},
+    {"moments", read_word_int, dtypes, P(moments), NO_LOC,
+     "memory: the dtype of the optimizer's state, if it is not `dtype`"},
     {"seed", read_seed, NULL, P(seed), NO_LOC, "of random weights and inputs"},
     {"inputs", read_path, NULL, P(inputs), P(inputs_loc), "a safetensors file with them"},
     {"microbatches", read_size, NULL, P(microbatches), NO_LOC,
@@ -623,7 +627,7 @@ Plan *plan_new(Arena *a, const char *file) {
     p->shrink = p->vocab_multiple = p->microbatches = 1;
     p->batch = p->sequence = p->rows = -1;
     p->dtype = DT_F32;
-    p->execute = -1;
+    p->execute = p->moments = p->master = -1;
     p->ignore_index = -100;
     p->normalise = "global";
     p->optimizer.lr = 1e-3;

@@ -22,6 +22,8 @@ static const struct {
     {"pipeline.file", "an order of its own: test_pipelines"},
     {"pipeline.stage_to_rank", "an order of its own: test_pipelines"},
     {"data.dtype: bf16", "shapes only: the backend computes in f32 and f64"},
+    {"data.master*", "changes records of memory only: test_lives"},
+    {"data.moments*", "changes records of memory only: test_lives"},
     {"data.execute*", "says in what to compute a plan of another dtype: test_verdicts"},
     {"data_parallel.mode: zero1", "refused by this version"},
     {"data_parallel.mode: zero2", "refused by this version"},

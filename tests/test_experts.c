@@ -4,6 +4,7 @@
  * contradicts the plan's lines, or how its tokens lie, is a diagnostic. */
 #include "support/random_plan.h"
 #include "support/support.h"
+#include "base/file.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -386,12 +387,39 @@ static void test_reorderer(void **state) {
     arena_free(a);
 }
 
+/* torchtune's training plan for Llama 4 leaves the shared expert out: as many times too much as tp
+ * has ranks, and every other line of the report looks right. */
+static void test_shared_counted(void **state) {
+    (void)state;
+    for (int tp = 2; tp <= 4; tp += 2) {
+        Arena *a = arena_new();
+        size_t n;
+        const char *file = "plans/bugs/46-shared-expert-counted-on-every-rank.yaml",
+                   *text = file_read(a, diags_new(a), file, 1 << 20, (Loc){0}, &n),
+                   *at = text ? strstr(text, "mesh: {tp: 4}") : NULL;
+        assert_non_null(at);
+        text = arena_printf(a, "%.*smesh: {tp: %d}%s", (int)(at - text), text, tp, at + 13);
+        PlanRun r = plan_run(a, file, text, true);
+        assert_true(r.t && !strcmp(r.t->verdict, "different"));
+        assert_int_equal(count_collectives(r.t, "forward", "all_gather", "tp"), 2);
+        assert_int_equal(count_collectives(r.t, "forward", "reduce_scatter", "tp"), 2);
+        assert_string_equal(r.t->first_wrong, "layers.0.moe.shared.down");
+        const char *cause = NULL;
+        for (int i = 0; i < r.t->n_checks && !cause; i++)
+            if (r.t->checks[i].level && r.t->checks[i].verdict[0] == 'F')
+                cause = r.t->checks[i].cause;
+        assert_non_null(cause);
+        assert_non_null(strstr(cause, arena_printf(a, "counts it %d times", tp)));
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_folding),          cmocka_unit_test(test_ways),
         cmocka_unit_test(test_recipe_gives_way), cmocka_unit_test(test_rest),
         cmocka_unit_test(test_refused),          cmocka_unit_test(test_hugging_face),
-        cmocka_unit_test(test_reorderer),
+        cmocka_unit_test(test_reorderer),        cmocka_unit_test(test_shared_counted),
     };
     return cmocka_run_group_tests_name("experts", tests, NULL, NULL);
 }

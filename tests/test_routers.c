@@ -304,7 +304,7 @@ static void test_model_plans(void **state) {
     (void)state;
     glob_t g = {0};
     assert_int_equal(glob("plans/models/*.yaml", 0, NULL, &g), 0);
-    assert_int_equal(g.gl_pathc, 3);
+    assert_int_equal(g.gl_pathc, 4);
     for (size_t i = 0; i < g.gl_pathc; i++) {
         Arena *a = arena_new();
         Diags *d = diags_new(a);

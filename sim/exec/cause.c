@@ -330,9 +330,9 @@ static bool goes_on_alone(StoryCase *c, int64_t rank) {
     one.n_look = 1;
     return c->from_cut ? holds_tiles(&one, rank) : story_tells(&one, &y);
 }
-/* Are the wrong ranks those of one group, and as many as that? */
-static bool whole_group(const StoryCase *c) {
-    bool same = c->n_look == c->n;
+/* Are the wrong ranks all of one group? */
+static bool one_group(const StoryCase *c) {
+    bool same = c->n_look > 0 && c->n <= STORY_LOOK && c->n_look <= c->n;
     for (int i = 1; i < c->n_look && same; i++)
         same = mesh_member(c->m, &c->axes, c->look[i], 0) ==
                mesh_member(c->m, &c->axes, c->look[0], 0);
@@ -346,20 +346,33 @@ static const char *one_alone(StoryCase *c) {
                         "of all",
                         (long long)c->look[0], c->name);
 }
-/* A rank that hands nothing in, and goes on with what it has. */
+/* Would the wrong ranks, but for that one, hold what they do if it had handed nothing in? */
+static bool lack_its_part(const StoryCase *c, int64_t rank, bool *wrong) {
+    StoryCase others = *c;
+    Story y = story_truth(c);
+    y.act.alone = rank + 1;
+    y.act.absent = true;
+    y.act.times = 0;
+    *wrong = false;
+    for (int i = others.n_look - 1; i >= 0; i--)
+        if (others.look[i] == rank) others.look[i] = others.look[--others.n_look], *wrong = true;
+    return story_tells(&others, &y);
+}
+/* A rank that hands nothing in, and goes on with what it has: that may be all that it was to get.
+ */
 static const char *takes_no_part(StoryCase *c) {
-    for (int i = 0; c->n > 1 && (c->sums || c->from_cut) && whole_group(c) && i < c->n_look; i++) {
-        StoryCase others = *c;
-        Story y = story_truth(c);
-        y.act.alone = c->look[i] + 1;
-        y.act.absent = true;
-        y.act.times = 0;
-        others.look[i] = others.look[--others.n_look];
-        if (goes_on_alone(c, c->look[i]) && story_tells(&others, &y))
+    bool wrong;
+    for (int64_t i = 0; c->n > 1 && (c->sums || c->from_cut) && one_group(c) && i < c->n; i++) {
+        int64_t rank = mesh_member(c->m, &c->axes, c->look[0], i);
+        if (!lack_its_part(c, rank, &wrong) || (wrong && !goes_on_alone(c, rank))) continue;
+        if (!wrong)
             return arena_printf(c->arena,
-                                "rank %lld takes no part over %s: it goes on with its own part, "
-                                "which the others lack",
-                                (long long)c->look[i], c->name);
+                                "rank %lld takes no part over %s: the others lack its part",
+                                (long long)rank, c->name);
+        return arena_printf(c->arena,
+                            "rank %lld takes no part over %s: it goes on with its own part, which "
+                            "the others lack",
+                            (long long)rank, c->name);
     }
     return NULL;
 }

@@ -302,6 +302,29 @@ static void test_work_of_steps(void **state) {
         arena_free(a);
     }
 }
+/* When the event of a step begins on rank 0. */
+static double begin_of(const Trace *t, int step) {
+    for (int i = 0; i < t->n_events; i++)
+        if (t->events[i].step == step && rankset_has(&t->events[i].ranks, 0))
+            return t->events[i].start;
+    return -1;
+}
+/* A block goes on when the part that reads it has begun, so a rank holds two of them at most. */
+static void hops_keep_step(const Trace *t) {
+    int held = 0;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *x = &t->collectives[i];
+        if (strcmp(x->op, "shift") || x->value_step < 0) continue;
+        for (int k = 0; k < t->n_computes; k++)
+            for (int j = 0; j < t->computes[k].n_inputs; j++) {
+                const TraceCompute *c = &t->computes[k];
+                if (c->step > x->step || c->input_step[j] != x->value_step) continue;
+                held++;
+                assert_true(begin_of(t, x->step) >= begin_of(t, c->step));
+            }
+    }
+    assert_true(held >= 12); /* six of k and of v */
+}
 /* When the last rank has its result, modelled: in contiguous order the last rank has nearly twice
  * the mean work. */
 static double end_of(Arena *a, const char *order) {
@@ -313,6 +336,7 @@ static double end_of(Arena *a, const char *order) {
                      order);
     PlanRun r = plan_run_with(a, "ring.yaml", text, &(PipelineOptions){.events = true});
     assert_non_null(r.t);
+    hops_keep_step(r.t);
     double end = 0, hop = 0, exposed = 0;
     for (int i = 0; i < r.t->n_events; i++) {
         const TraceEvent *e = &r.t->events[i];

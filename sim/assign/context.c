@@ -73,7 +73,16 @@ bool context_split(Assign *a, Mesh *mesh) {
                "axis '%s' cannot be split: too many axes", name);
     return false;
 }
+/* A ring goes round the ranks whose tokens differ. */
+static void check_ring(const Assign *a) {
+    int ring = context_ring(a->mesh, a->plan);
+    if (ring < 0 || a->mesh->axis[ring].size == 1 || (a->tokens >> ring & 1)) return;
+    diag_error(a->d, "E0215", a->plan->context_parallel.loc,
+               "name the axis under `data: cut: sequence` too, or leave that key out",
+               "the ring goes round %s, which does not cut the sequence", a->mesh->axis[ring].name);
+}
 void context_check(Assign *a) {
+    check_ring(a);
     const ModelDims *m = &a->model->dims;
     AxisList heads = context_heads(a->mesh, a->plan);
     int64_t n = mesh_size(a->mesh, &heads);

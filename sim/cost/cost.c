@@ -61,7 +61,7 @@ typedef struct {
 /* ---- what a step takes ---- */
 /* What the record is timed and called by; of an op that is not known it is taken for a ring. */
 static const CollWord *row_of(const char *op) {
-    static const CollWord other = {"", "", "C", "", 1};
+    static const CollWord other = {"", "", "C", "", 1, false};
     const CollWord *known = coll_word(op);
     return known ? known : &other;
 }
@@ -224,6 +224,18 @@ static void wait_begun(const Class *c, int step, double *when, int *cause) {
     *when = c->event[c->maker[step]].e.start;
     *cause = c->event[c->maker[step]].cause;
 }
+/* The kernel before a collective that reads the same value, -1: there is none. A block that goes on
+ * round a ring is sent while it is computed with: further ahead, a rank would hold more than two.
+ */
+static int read_before(const Sim *s, const TraceCollective *k) {
+    const Trace *t = s->t;
+    if (!row_of(k->op)->ahead || k->value_step < 0) return -1;
+    for (int i = t->n_computes - 1; i >= 0; i--)
+        for (int j = 0; t->computes[i].step < k->step && j < t->computes[i].n_inputs; j++)
+            if (t->computes[i].input_step && t->computes[i].input_step[j] == k->value_step)
+                return t->computes[i].step;
+    return -1;
+}
 /* Results that are there as soon as what the step reads: nothing is sent. */
 static void pass_on(Sim *s, int from, int step) {
     for (int i = 0; i < s->n_classes; i++)
@@ -243,6 +255,7 @@ static Arrival arrive(Sim *s, Class *c, const TraceCollective *k, const char *ax
     for (int i = 0; i < k->n_with_from; i++)
         wait_for(c, known(s, k->with_from[i]), &x.start, &x.cause);
     if (k->held) wait_begun(c, known(s, k->held->from), &x.start, &x.cause);
+    wait_begun(c, known(s, read_before(s, k)), &x.start, &x.cause);
     return x;
 }
 /* "AG wq"; of an FSDP unit "AG layer 3 (9 tensors)". */

@@ -501,11 +501,12 @@ static const Key cp_keys[] = {
      "usp: axes that cut heads inside attention"},
     {"ring", read_axes, NULL, P(context_parallel.ring), P(context_parallel.ring_loc),
      "usp: axis around which keys and values travel"},
-    {"backward", read_word_text, cp_backwards, P(context_parallel.backward), NO_LOC,
+    {"backward", read_word_text, cp_backwards, P(context_parallel.backward),
+     P(context_parallel.backward_loc),
      "ring: parts read the final result, as FlashAttention does, or each its own"},
-    {"keep_kv", read_bool, NULL, P(context_parallel.keep_kv), NO_LOC,
+    {"keep_kv", read_bool, NULL, P(context_parallel.keep_kv), P(context_parallel.keep_kv_loc),
      "ring: what came by is kept for the backward pass, or comes by again"},
-    {"rfa", read_bool, NULL, P(context_parallel.rfa), NO_LOC,
+    {"rfa", read_bool, NULL, P(context_parallel.rfa), P(context_parallel.rfa_loc),
      "ring: the hops of the usual implementation: keys and values come by again in the backward "
      "pass, gradients go on round with them and one hop further home"},
     END,
@@ -742,6 +743,18 @@ static void check_context(PlanReader *r) {
                    ulysses ? p->context_parallel.ulysses_loc : p->context_parallel.ring_loc,
                    "mode: usp, or `axis` alone", "`%s` is a key of usp, not of mode %s",
                    ulysses ? "ulysses" : "ring", p->context_parallel.mode);
+    const struct {
+        const char *key;
+        Loc loc;
+    } own[] = {{"backward", p->context_parallel.backward_loc},
+               {"keep_kv", p->context_parallel.keep_kv_loc},
+               {"rfa", p->context_parallel.rfa_loc}};
+    bool rings = usp || !strcmp(p->context_parallel.mode, "ring");
+    for (size_t i = 0; i < sizeof own / sizeof *own && !rings; i++)
+        if (own[i].loc.file)
+            diag_error(r->d, "E0215", own[i].loc, "mode: ring, or leave it out",
+                       "`%s` is a key of a ring, and mode %s has none", own[i].key,
+                       p->context_parallel.mode);
     if (!p->context_parallel.axis && is_axis_or_group(p, "cp")) p->context_parallel.axis = "cp";
 }
 

@@ -258,7 +258,8 @@ typedef struct Plan {
         const char *backward;            /* ring: "final" or "chain" */
         bool keep_kv, rfa;
         const char *ulysses, *ring; /* usp: the axes that cut heads, and the ring's */
-        Loc loc, mode_loc, order_loc, axis_loc, ulysses_loc, ring_loc;
+        Loc loc, mode_loc, order_loc, axis_loc, ulysses_loc, ring_loc, backward_loc, keep_kv_loc,
+            rfa_loc;
     } context_parallel;
     struct {
         const char *schedule, *axis, *file;        /* a name or a file of actions */

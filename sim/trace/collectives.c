@@ -2,15 +2,15 @@
 #include "trace/collectives.h"
 #include <string.h>
 
-static const CollWord rows[] = {{"all_gather", "AllGather", "AG", "×", 1},
-                                {"reduce_scatter", "ReduceScatter", "RS", "÷", 1},
-                                {"all_reduce", "AllReduce", "AR", "", 2},
-                                {"all_to_all", "AllToAll", "A2A", "", 1},
-                                {"shift", "Shift", "HOP", "", 0},
-                                {"broadcast", "Broadcast", "BC", "", 0},
-                                {"send", "Send", "P2P", "", 0},
-                                {"recv", "Receive", "P2P", "", 0},
-                                {NULL, NULL, NULL, NULL, 0}};
+static const CollWord rows[] = {{"all_gather", "AllGather", "AG", "×", 1, false},
+                                {"reduce_scatter", "ReduceScatter", "RS", "÷", 1, false},
+                                {"all_reduce", "AllReduce", "AR", "", 2, false},
+                                {"all_to_all", "AllToAll", "A2A", "", 1, false},
+                                {"shift", "Shift", "HOP", "", 0, true},
+                                {"broadcast", "Broadcast", "BC", "", 0, false},
+                                {"send", "Send", "P2P", "", 0, false},
+                                {"recv", "Receive", "P2P", "", 0, false},
+                                {NULL, NULL, NULL, NULL, 0, false}};
 
 const CollWord *coll_table(void) { return rows; }
 const CollWord *coll_word(const char *op) {

@@ -4,10 +4,13 @@
 #ifndef SP_TRACE_COLLECTIVES_H
 #define SP_TRACE_COLLECTIVES_H
 
+#include <stdbool.h>
+
 typedef struct {
     const char *op, *name, *code; /* "all_gather", "AllGather", "AG" */
     const char *effect;           /* on the length of the dim: "×" "÷" "" */
     int rounds;                   /* times n - 1 messages one after the other; 0: one in all */
+    bool ahead; /* sent on while the kernel computes that reads it: it begins with that kernel */
 } CollWord;
 
 /* The row of an op, NULL if it is none that is known; a foreign trace may name any. */

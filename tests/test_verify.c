@@ -88,6 +88,11 @@ static int unshared(Program *p) { /* the norm's output takes part on every rank 
     s->in[0] = p->step[p->val[r].step].in[0];
     return s->id;
 }
+static int hop_behind(Program *p) { /* a part takes the block of keys and values before its own */
+    Step *part = step_of(p, "attn_part.2", -1);
+    for (int i = 1; i < 3; i++) part->in[i] = p->step[p->val[part->in[i]].step].in[0];
+    return part->id;
+}
 static int straight_on(Program *p) { /* the sum is left out: the residual takes the pending value */
     Step *move = step_of(p, "layers.0.o_proj", MOVE_ALL_REDUCE),
          *add = step_of(p, "layers.0.resid_attn", -1);
@@ -311,6 +316,7 @@ static const struct {
      "over tp the rule gives a pending sum, the program says equal copies"},
     {"elsewhere", elsewhere, "forward", "over tp the rule gives a cut, the program says a cut"},
     {"other order", other_order, "forward", "letter f lies differently in its operands"},
+    {"a hop behind", hop_behind, "ring", "round cp letter s must lie 2 places behind letter t"},
     {"unshared", unshared, "backward", "its gradient would miss a sum"},
     {"straight on", straight_on, "forward", "a pending sum over tp is added to a complete value"},
     {"into the norm", into_norm, "forward",
@@ -354,6 +360,9 @@ static const char *plan_of(Arena *a, const char *pass) {
                "head, loss]}\n"
                "data: {batch: 2, sequence: 8, order: {labels: zigzag}}\nmesh: {tp: 2, dp: 2}\n"
                "context_parallel: {mode: all_gather, order: striped, axis: tp}\n";
+    if (!strcmp(pass, "ring"))
+        return "model: {kind: attention, heads: 2, head_dim: 4}\ndata: {batch: 2, sequence: 12}\n"
+               "mesh: {cp: 3}\ncontext_parallel: {mode: ring}\n";
     bool sequence = !strcmp(pass, "sequence"), fsdp = !strcmp(pass, "fsdp");
     return arena_printf(
         a, TINY "data: {sequence: 4}\nmesh: {tp: 2, dp: 2}\npass: %s\n%s" LINES "%s",

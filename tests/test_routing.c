@@ -207,6 +207,32 @@ static void numbers_are_the_records(void **state) {
     arena_free(a);
 }
 
+/* What a capacity drops is told, by expert: 24 tokens of 2 sequences on 2 ranks, a third of which
+ * asks for experts 0 and 1. */
+static void drops_are_told(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r =
+        routed(a, MOE("mixtral-8x7b, shrink: 64", "batch: 2, sequence: 24", "ep: 2",
+                      "groups: {dp: ep}\nmoe: {routing: burst, capacity_factor: 1.0}\n" EP));
+    int n;
+    const TraceDispatch *d = trace_dispatches(r.t, a, &n);
+    assert_true(n == 1 && d->asked == 96 && d->kept < 96);
+    RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
+    size_t size;
+    const char *text = render_text(r.t, r.d, &o, FORMAT_SVG, a, &size);
+    const char *says = arena_printf(a, "%.0f of 96 rows asked for are dropped", d->asked - d->kept);
+    if (!strstr(text, says)) fail_msg("%s", says);
+    assert_non_null(strstr(text, arena_printf(a, ">+%.0f over<", d->wanted[0] - 12)));
+    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    for (int i = 0; i < 4; i++) {
+        const char *report;
+        o.preset = presets[i];
+        if (render_lint(r.t, r.d, &o, a, &report)) fail_msg("%s: %s", o.preset, report);
+    }
+    arena_free(a);
+}
+
 /* Without experts, without an exchange and without a run there is nothing to draw, and it is said.
  */
 static void nothing_to_draw_is_said(void **state) {
@@ -264,7 +290,7 @@ int main(void) {
         cmocka_unit_test(rows_are_those_of_the_run), cmocka_unit_test(pictures_are_clean),
         cmocka_unit_test(numbers_are_the_records),   cmocka_unit_test(nothing_to_draw_is_said),
         cmocka_unit_test(expert_weights_have_names), cmocka_unit_test(experts_among_ranks),
-        cmocka_unit_test(figures_of_a_run)};
+        cmocka_unit_test(figures_of_a_run),          cmocka_unit_test(drops_are_told)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

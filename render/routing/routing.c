@@ -1,5 +1,6 @@
 /* Facts and words of a routing. See routing.h. */
 #include "render/routing/routing.h"
+#include "trace/trace_rows.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,20 @@ static double row_bytes(const Routing *r) {
     return 0;
 }
 
+/* What a capacity left out before anything was sent. */
+static void find_dropped(Routing *r) {
+    int n;
+    const TraceDispatch *d = trace_dispatches(r->c->t, r->a, &n);
+    while (n > 0 && d->layer != r->layer) d++, n--;
+    if (!n || d->asked <= d->kept || d->experts != r->experts) return;
+    r->asked = d->asked;
+    r->dropped = d->asked - d->kept;
+    if (groups_count(&r->coll->groups) > 1) return;
+    double *full = ARENA_ARRAY(r->a, double, r->experts + 1);
+    for (int64_t e = 0; e < r->experts; e++) full[e] = d->wanted[e] - d->by_expert[e];
+    r->full = full;
+}
+
 static bool nothing(const ViewCall *c, const char *why, const char *help) {
     diag_error(c->d, "E0211", diag_nowhere, help, "nothing to draw in view 'routing': %s", why);
     return false;
@@ -124,6 +139,7 @@ bool routing_read(Routing *r, const ViewCall *c) {
         return nothing(c, "rows of one expert go to several ranks of the group",
                        "`comms` has what is sent");
     add_up(r);
+    find_dropped(r);
     r->bytes = row_bytes(r);
     return true;
 }
@@ -173,6 +189,10 @@ int routing_load(const Routing *r, const char **name, const char **text) {
     text[n++] =
         arena_printf(r->a, "%.0f of %.0f rows%s%s", r->moved, r->rows, r->bytes > 0 ? ", " : "",
                      r->bytes > 0 ? bytes_text((int64_t)(r->moved * r->bytes), r->a) : "");
+    if (r->dropped > 0)
+        name[n] = "over capacity",
+        text[n++] =
+            arena_printf(r->a, "%.0f of %.0f rows asked for are dropped", r->dropped, r->asked);
     if (r->lost != 0)
         name[n] = "lost",
         text[n++] = arena_printf(r->a, "%.0f row%s asked for %s not there", r->lost,

@@ -146,6 +146,11 @@ static void draw_end(RoutePen *p, int64_t e) {
                 "E%lld", (long long)e);
     scene_text(p->s, p->to_x + 88, mid + 4.4, (TextLook){ALIGN_RIGHT, 12.5, REGULAR, ROLE_INK},
                whole(p, all));
+    if (!p->r.full || p->r.full[e] <= 0) return;
+    const char *over = arena_printf(p->r.a, "+%.0f over", p->r.full[e]);
+    if (98 + scene_width(p->s, 12, REGULAR, over) <= p->frame_w - 10)
+        scene_text(p->s, p->to_x + 98, mid + 4.4, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_FAIL},
+                   over);
 }
 
 static void draw_frame(RoutePen *p, int64_t i) {
@@ -317,7 +322,7 @@ static double draw_matrix(RoutePen *p, double x, double y, double w) {
 /* ---- what it means ---- */
 
 static double draw_load(RoutePen *p, double x, double y, double w) {
-    const char *name[4], *text[4], *line[2];
+    const char *name[ROUTING_LINES], *text[ROUTING_LINES], *line[2];
     int n = routing_load(&p->r, name, text);
     scene_begin(p->s, "load", "load", NULL);
     for (int i = 0; i < n; i++) {
@@ -326,7 +331,9 @@ static double draw_load(RoutePen *p, double x, double y, double w) {
         for (int j = 0; j < k; j++, y += 17)
             scene_text(p->s, x + 106, y + 12,
                        (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD,
-                                  !strcmp(name[i], "lost") ? ROLE_FAIL : ROLE_INK},
+                                  !strcmp(name[i], "lost") || !strcmp(name[i], "over capacity")
+                                      ? ROLE_FAIL
+                                      : ROLE_INK},
                        line[j]);
         y += 4;
     }
@@ -447,7 +454,7 @@ static void text_matrix(Str *out, const Routing *r) {
 const char *view_routing_text(const ViewCall *c) {
     Routing r;
     Role role;
-    const char *name[4], *text[4];
+    const char *name[ROUTING_LINES], *text[ROUTING_LINES];
     if (!routing_read(&r, c)) return NULL;
     Str s = str_new(r.a);
     words_paragraph(&s, "", routing_title(&r), 80);

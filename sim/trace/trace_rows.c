@@ -74,7 +74,7 @@ static void made(const Trace *t, Arena *arena, TraceDispatch *d, const TraceValu
     for (int64_t i = 0; i < k->n_rows; i++) d->by_expert[i % k->experts] += k->rows[i] / same;
     d->at_experts = trace_spread(d->by_expert, k->experts);
     d->kept = d->at_experts.sum;
-    if (!d->value) d->asked = d->kept;
+    if (!d->value) d->asked = d->kept, d->wanted = d->by_expert;
     d->value = v->shape.name;
 }
 TraceDispatch *trace_dispatches(const Trace *t, Arena *arena, int *n) {

@@ -33,6 +33,7 @@ typedef struct TraceDispatch {
     const char *value;  /* "layers.0.moe.list" */
     double asked, kept; /* rows that tokens asked for; that a capacity left of them */
     int64_t experts;
+    double *wanted;         /* [experts]: rows asked for */
     double *by_expert;      /* [experts]: of the rows kept */
     TraceSpread at_experts; /* by_expert */
     TraceSpread at_ranks;   /* rows that a rank's experts compute on */

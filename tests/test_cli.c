@@ -1104,6 +1104,17 @@ static void test_diff_settings(void **state) {
     "no_rope_layers: [1, 0], attention_chunk_size: " chunk ", attn_temperature_tuning: true, "     \
     "floor_scale: " floor ", attn_scale: " scale ", layer_types: [" kind                           \
     "_attention, full_attention]}}\n" DATA("")
+#define EXPERTS(router, moe)                                                                       \
+    "model: {layers: 1, parts: [blocks], config: {model_type: mixtral, hidden_size: 8, "           \
+    "num_attention_heads: 2, num_key_value_heads: 2, intermediate_size: 8, vocab_size: 12, "       \
+    "num_hidden_layers: 1, num_local_experts: 8, num_experts_per_tok: 2" router                    \
+    "}}\n" moe DATA("")
+#define GROUPS(keys)                                                                               \
+    "model: {layers: 1, parts: [blocks], config: {model_type: deepseek_v3, hidden_size: 8, "       \
+    "num_attention_heads: 2, num_key_value_heads: 2, intermediate_size: 8, vocab_size: 12, "       \
+    "num_hidden_layers: 1, q_lora_rank: null, kv_lora_rank: 4, qk_nope_head_dim: 4, "              \
+    "qk_rope_head_dim: 4, v_head_dim: 4, first_k_dense_replace: 0, n_routed_experts: 8, "          \
+    "moe_intermediate_size: 4, num_experts_per_tok: 2, " keys "}}\n" DATA("")
 #define DATA(more) "data: {batch: 4, sequence: 4" more "}\n"
 static void test_diff_settings_of_models(void **state) {
     (void)state;
@@ -1125,10 +1136,33 @@ static void test_diff_settings_of_models(void **state) {
         {CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "8", "0.1", "full"), "chunked layers  "},
         {CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "4", "0.1", "chunked"), "floor_scale  "},
         {CHUNKS("4", "8", "0.1", "chunked"), CHUNKS("4", "8", "0.2", "chunked"), "attn_scale  "},
+        {EXPERTS("", ""), EXPERTS(", router: switch", ""), "router  "},
+        {EXPERTS("", "moe: {capacity_factor: 1}\n"), EXPERTS("", "moe: {capacity_factor: 2}\n"),
+         "capacity_factor  "},
+        {EXPERTS("", "moe: {capacity_factor: 1}\n"),
+         EXPERTS("", "moe: {capacity_factor: 1, capacity: local}\n"), "capacity  "},
+        {EXPERTS("", "moe: {capacity_factor: 1}\n"),
+         EXPERTS("", "moe: {capacity_factor: 1, priority: score}\n"), "priority  "},
+        {EXPERTS("", "moe: {routing: burst}\n"), EXPERTS("", "moe: {routing: ragged}\n"),
+         "routing  "},
+        {EXPERTS("", ""), EXPERTS("", "moe: {routing: replayed}\n"), "routing  "},
+        {EXPERTS("", "moe: {aux_loss: exact, aux_coef: 1}\n"),
+         EXPERTS("", "moe: {aux_loss: exact, aux_coef: 2}\n"), "aux_coef  "},
+        {EXPERTS("", "moe: {aux_loss: exact, aux_coef: 1}\n"),
+         EXPERTS("", "moe: {aux_loss: per_shard, aux_coef: 1}\n"), "aux_loss  "},
+        {EXPERTS("", "moe: {z_coef: 1}\n"), EXPERTS("", "moe: {z_coef: 2}\n"), "z_coef  "},
+        {GROUPS("n_group: 4, topk_group: 2"), GROUPS("n_group: 2, topk_group: 2"), "n_group  "},
+        {GROUPS("n_group: 4, topk_group: 2"), GROUPS("n_group: 4, topk_group: 3"), "topk_group  "},
+        {GROUPS("n_group: 1, topk_group: 1"),
+         GROUPS("n_group: 1, topk_group: 1, routed_scaling_factor: 3"), "routed_scaling_factor  "},
+        {GROUPS("n_group: 1, topk_group: 1"),
+         GROUPS("n_group: 1, topk_group: 1, norm_topk_prob: false"), "norm_topk_prob  "},
     };
     settings_differ("mesh: {tp: 2}\npass: backward\n", rows, sizeof rows / sizeof *rows);
 }
 #undef DATA
+#undef GROUPS
+#undef EXPERTS
 #undef CHUNKS
 #undef LATENT
 #undef YARN

@@ -67,6 +67,33 @@ static void add_model(Settings *s, const ModelDims *d) {
     add_number(s, "rope_original_max_position_embeddings", d->rope_old_ctx);
     if (!strcmp(d->rope_type, "yarn")) add_yarn(s, &d->yarn);
 }
+/* Who goes to which expert, how much a choice counts, and who finds no place. */
+static void add_router(Settings *s, const Router *r) {
+    const char *all = r->all ? "of all experts" : "of the chosen";
+    add_text(s, "router",
+             arena_printf(s->arena, "%s%s%s",
+                          r->sigmoid ? "sigmoid" : arena_printf(s->arena, "softmax %s", all),
+                          r->bias ? ", chosen with a bias" : "",
+                          r->first ? ", tokens are scaled before their experts" : ""));
+    if (!r->bias) return; /* the rest are DeepSeek's keys */
+    add_text(s, "norm_topk_prob", r->share ? "true" : "false");
+    add_number(s, "routed_scaling_factor", r->factor);
+    add_whole(s, "n_group", r->groups);
+    add_whole(s, "topk_group", r->top_groups);
+}
+static void add_experts(Settings *s, const Plan *p, const ModelDims *d) {
+    if (!d->E) return;
+    add_router(s, &d->router);
+    add_text(s, "routing", p->moe.routing);
+    if (p->moe.capacity_factor > 0) {
+        add_number(s, "capacity_factor", p->moe.capacity_factor);
+        add_text(s, "capacity", p->moe.capacity);
+        add_text(s, "priority", p->moe.priority);
+    }
+    add_text(s, "aux_loss", p->moe.aux_loss);
+    add_number(s, "aux_coef", p->moe.aux_coef);
+    add_number(s, "z_coef", p->moe.z_coef);
+}
 static void add_loss(Settings *s, const Plan *p, const Model *m) {
     if (m->g.loss < 0) return;
     bool head = m->parts & PART_HEAD && !m->dims.mlp;
@@ -96,6 +123,7 @@ void record_settings(Arena *arena, const Plan *plan, const Model *model, Trace *
     Settings s = {.arena = arena, .t = t};
     add_data(&s, plan);
     add_model(&s, &model->dims);
+    add_experts(&s, plan, &model->dims);
     add_loss(&s, plan, model);
     add_optimizer(&s, plan);
 }

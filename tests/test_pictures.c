@@ -321,6 +321,35 @@ static void print_needs_no_colour(void **state) {
     arena_free(a);
 }
 
+/* A label that lies is red where it shows, with both layouts: the input of a norm, the result of a
+ * projection. */
+static void labels_that_lie_are_red(void **state) {
+    (void)state;
+    static const char *const line[] = {
+        "  layers.*.attention_norm: sequence_parallel\n",
+        "  layers.*.attention.wo: {style: rowwise, input: replicate}\n"};
+    static const char *const both[] = {
+        "the plan says that its input lies as [B, S/tp, D], it lies as [B, S, D]",
+        "the plan says that its input lies as [B, S, H·d], it lies as [B, S, H·d/tp]"};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 1, shrink: 32}\ndata: {batch: 1, sequence: 32}\n"
+            "mesh: {tp: 4}\nnames: torchtitan\nplan:\n  layers.*.attention.w[qkv]: colwise\n%s",
+            line[i]);
+        PlanRun r = plan_run_with(a, "lies.yaml", text, &(PipelineOptions){0});
+        assert_non_null(r.t);
+        assert_int_equal(diags_exit(r.d), 1);
+        const char *report, *w = words_of(a, r.t, view("block"));
+        RenderOptions o = view("block");
+        says(w, "1 step of a Transformer block is wrong");
+        says(w, both[i]);
+        assert_int_equal(render_lint(r.t, r.d, &o, a, &report), 0);
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sentence_is_cut),
                                        cmocka_unit_test(print_needs_no_colour),
@@ -331,6 +360,7 @@ int main(void) {
                                        cmocka_unit_test(errors_say_end_to_end),
                                        cmocka_unit_test(mistakes_of_the_optimizer_have_words),
                                        cmocka_unit_test(the_optimizer_has_words),
+                                       cmocka_unit_test(labels_that_lie_are_red),
                                        cmocka_unit_test(backward_units_have_names)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

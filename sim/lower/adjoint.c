@@ -18,7 +18,7 @@ typedef struct {
     bool rehop;      /* what came by on a ring is not kept: it comes back the way it went */
     bool onward; /* `rfa`: it comes by again in the forward direction, and gradients go on with it
                   */
-    int stage;       /* of the pipeline, whose backward is being made */
+    int stage;   /* of the pipeline, whose backward is being made */
 } Adj;
 
 static Val *cot_val(Adj *a, const Val *of) {

@@ -90,6 +90,7 @@ static int label(Lower *l, const Boundary *b, int v) {
                                 .input = b->kind == USE_INPUT,
                                 .own = b->label->loc.file,
                                 .instead = instead(l, b, v),
+                                .step = b->kind == USE_INPUT ? l->p->ns : x->step,
                                 .loc = b->label->loc.file ? b->label->loc : u->loc,
                                 .want = want,
                                 .have = x->L,

@@ -110,10 +110,18 @@ static void note_dtensor(const Program *p, const Mislabels *all, int i, Diags *d
               "goes by how it lies, %s",
               key, modules_text(p, all, i), m->want_text, m->have_text, who, m->instead);
 }
-void mislabels_report(const Program *p, const Mislabels *all, Diags *d) {
+/* Pictures show the mistake where it happens, with both layouts. */
+static void mark_step(Program *p, const Mislabel *m) {
+    if (m->step < 0 || m->step >= p->ns || p->step[m->step].wrong) return;
+    p->step[m->step].wrong =
+        arena_printf(p->arena, "the plan says that its %s lies as %s, it lies as %s",
+                     m->input ? "input" : "result", m->want_text, m->have_text);
+}
+void mislabels_report(Program *p, const Mislabels *all, Diags *d) {
     for (int i = 0; i < all->n; i++) {
         const Mislabel *m = &all->m[i];
         bool told = false;
+        if (!m->instead) mark_step(p, m);
         for (int k = 0; k < i && !told; k++) told = same_place(&all->m[k], m);
         if (!told && m->instead) note_dtensor(p, all, i, d);
         if (told || m->instead) continue;

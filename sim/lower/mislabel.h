@@ -7,7 +7,8 @@ typedef struct {
     int module, tensor;  /* whose boundary; the value there */
     bool input, own;     /* at its input, else output; the label is written, not the style's */
     const char *instead; /* a DTensor, which knows how it lies: what is done; NULL: none */
-    Loc loc;             /* of the label, or of the line */
+    int step; /* where it shows: the first after an input, the one that makes an output; -1: none */
+    Loc loc;  /* of the label, or of the line */
     Layout want, have;
     const char *want_text, *have_text; /* "[B/dp, S/tp, D]" */
 } Mislabel;
@@ -18,8 +19,9 @@ typedef struct {
 
 /* Remembers one; the list grows in `a`. */
 void mislabel_add(Mislabels *all, Arena *a, Mislabel m);
-/* Says each finding once into `d`, as an error; as a note of a DTensor. */
-void mislabels_report(const Program *p, const Mislabels *all, Diags *d);
+/* Says each finding once into `d`, as an error, and marks the steps where it shows (Step.wrong); as
+ * a note of a DTensor. */
+void mislabels_report(Program *p, const Mislabels *all, Diags *d);
 /* "shard(1)", "partial" or "replicate": how a value lies over one axis, as plans say it. */
 const char *place_word(const Program *p, const Layout *L, int axis);
 #endif

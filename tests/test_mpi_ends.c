@@ -37,6 +37,23 @@ static void test_refused(void **state) {
                5, e, "rank 1 cannot run this plan");
     mpi_expect(MPI_RUN(o, e, "-n 1 %s check none.yaml --mpi : -n 1 %s check %s --mpi", p, p, plan),
                3, e, "[E0101]");
+    /* another command, and lists of other lengths: nobody waits for a word that never comes */
+    static const char *const odd[][3] = {
+        {"check plans/02-toymodel-2.yaml", "run plans/02-toymodel-2.yaml",
+         "rank 1 is to run `run`, rank 0 `check of 1 plan`"},
+        {"run plans/02-toymodel-2.yaml", "check plans/02-toymodel-2.yaml",
+         "rank 1 is to run `check of 1 plan`, rank 0 `run`"},
+        {"check plans/02-toymodel-2.yaml",
+         "check plans/02-toymodel-2.yaml plans/02-toymodel-2.yaml",
+         "`check of 2 plans`, rank 0 `check of 1 plan`"},
+        {"check plans/02-toymodel-2.yaml plans/02-toymodel-2.yaml",
+         "check plans/02-toymodel-2.yaml", "`check of 1 plan`, rank 0 `check of 2 plans`"},
+        {"calibrate", "check plans/02-toymodel-2.yaml",
+         "rank 1 is to run `check of 1 plan`, rank 0 `calibrate`"},
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        mpi_expect(MPI_RUN(o, e, "-n 1 %s %s --mpi : -n 1 %s %s --mpi", p, odd[i][0], p, odd[i][1]),
+                   5, e, odd[i][2]);
     mpi_expect(line_code(o, e, "%s check %s --sum engine", p, plan), 2, e, "[E0212]");
     mpi_expect(line_code(o, e, "%s check %s --mpi --exact", p, plan), 2, e, "[E0212]");
     mpi_expect(line_code(o, e, "%s check - --mpi", p), 2, e, "[E0212]");

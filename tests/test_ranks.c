@@ -2,6 +2,7 @@
  * parts only, and what rank 0 is told gives the trace of the virtual run, byte for byte: of random
  * plans, of their mutations, of training, of labels that lie. What a wire carries wrong is found
  * where it is. Processes are started by test_mpi. */
+#include "drive/ranks.h"
 #include "exec/exec.h"
 #include "exec/wire_own.h"
 #include "support/random_run.h"
@@ -9,6 +10,7 @@
 #include "support/threads.h"
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,12 +246,53 @@ static void test_others(void **state) {
     assert_int_equal(r.rep.exit, 3);
     arena_free(a);
 }
+/* Each process says what it is and what it is about to do: one that is or does something else is
+ * named, and nobody goes on. */
+typedef struct {
+    const char *version, *task;
+} Guest;
+typedef struct {
+    const Guest *odd; /* rank 2 */
+    atomic_int agreed;
+} Guests;
+static void greet(void *arg, Arena *a, Diags *d, Ranks *ranks) {
+    static const Guest usual = {"1.2.3", "check of 2 plans"};
+    Guests *x = arg;
+    const Guest *g = ranks_engine(ranks)->rank == 2 ? x->odd : &usual;
+    Ranks *mine = ranks_new(a, ranks_engine(ranks), &(RanksOptions){60, false, g->version});
+    x->agreed += ranks_greet(mine, d, g->task);
+}
+static void test_greeting(void **state) {
+    (void)state;
+    static const struct {
+        Guest odd;
+        const char *says; /* NULL: nothing */
+    } row[] = {
+        {{"1.2.3", "check of 2 plans"}, NULL},
+        {{"1.2.4", "check of 2 plans"}, "rank 2 runs shardproof 1.2.4, rank 0 1.2.3"},
+        {{"1.2.3-a-very-long-name-of-it", "run"},
+         "rank 2 runs shardproof 1.2.3-a-very-lo, rank 0 1.2.3"},
+        {{"1.2.3", "check of 1 plan"},
+         "rank 2 is to run `check of 1 plan`, rank 0 `check of 2 plans`"},
+        {{"1.2.3", "run"}, "rank 2 is to run `run`, rank 0 `check of 2 plans`"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        Guests g = {.odd = &row[i].odd};
+        Threads x = {.ranks = 4, .flip_rank = -1, .work = greet, .arg = &g};
+        Diags *d = threads_run(a, &x).d;
+        assert_int_equal(g.agreed, row[i].says ? 0 : 4);
+        assert_int_equal(d->n, row[i].says != NULL);
+        if (row[i].says) assert_true(says(d, "E0606", row[i].says));
+        arena_free(a);
+    }
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_stops),   cmocka_unit_test(test_random_plans),
         cmocka_unit_test(test_training),    cmocka_unit_test(test_false_labels),
         cmocka_unit_test(test_engine_sums), cmocka_unit_test(test_wrong_bit),
-        cmocka_unit_test(test_others),
+        cmocka_unit_test(test_others),      cmocka_unit_test(test_greeting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

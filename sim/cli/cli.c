@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cost/cost.h"
+#include "drive/ranks.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -74,6 +75,7 @@ static void tame(Cli *c) {
 }
 /* What was put together has been written, or is not wanted. */
 void cli_forget(Cli *c) { c->text.n = c->tamed = 0; }
+bool cli_greet(Cli *c, const char *task) { return !c->ranks || ranks_greet(c->ranks, c->d, task); }
 static void write_result(Cli *c, const char *text, size_t n) {
     errno = 0;
     if (c->gone || !n || (fwrite(text, 1, n, c->out) == n && fflush(c->out) == 0)) return;

@@ -141,6 +141,9 @@ void cli_flush(Cli *c);
 void cli_write_output(Cli *c);
 /* Empties c->text. */
 void cli_forget(Cli *c);
+/* Is this the only process, or are all of them about to do the same, `task` ("check of 2 plans")?
+ * If not, E0606 is in c->d. */
+bool cli_greet(Cli *c, const char *task);
 /* Exit code that the diagnostics ask for: 0 if none is an error. */
 int cli_exit_of(const Diags *d);
 /* Lines of the trace's text whose records are of one of the types ("param value"), into c->text; of

@@ -9,6 +9,7 @@ int cmd_calibrate(Cli *c) {
                    "`calibrate` measures processes: it wants --mpi");
         return 2;
     }
+    if (!cli_greet(c, "calibrate")) return 5;
     const char *text = calibrate(c->arena, c->d, c->ranks);
     if (text) str_add(&c->text, text);
     else c->o.output = NULL; /* an existing file stays */

@@ -49,6 +49,11 @@ static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
 static const char all_records[] =
     "run param value compute collective move check memory event against diagnostic verdict";
 
+/* Does nobody read any more? Rank 0 is the one who knows. */
+static bool is_gone(const Cli *c) {
+    return c->ranks ? ranks_decide(c->ranks, c->gone) != 0 : c->gone;
+}
+
 /* ---- run ---- */
 /* Draws one view into `path`. A view that this trace has no data for (no collectives, no times) is
  * left out. */
@@ -158,6 +163,7 @@ int cmd_run(Cli *c) {
         return 2;
     }
     const char *dir = c->o.output ? c->o.output : "out";
+    if (!cli_greet(c, "run")) return 5;
     if (c->silent) return ranks_decide(c->ranks, 0) ? 4 : run_into(c, dir);
     OutDir out;
     int code = open_folder(c, dir, &out) ? 0 : 4;
@@ -342,6 +348,7 @@ static int check_plan(Cli *c, int at, Checked *r) {
 int cmd_check(Cli *c) {
     folders_expand(c);
     int n = c->o.n_operands, code = 0, bad = 0, done = 0;
+    if (!cli_greet(c, arena_printf(c->arena, "check of %d plan%s", n, n == 1 ? "" : "s"))) return 5;
     if (n > 1 && (c->o.trace || c->o.save_values)) {
         diag_error(c->d, "E0212", diag_nowhere, "run them one by one",
                    "--trace and --save-values hold one plan, not %d", n);
@@ -355,7 +362,7 @@ int cmd_check(Cli *c) {
         int w = table_text_width(c->o.operands[i]);
         if (w > r.width) r.width = w;
     }
-    for (; done < n && !c->gone; done++) {
+    for (; done < n && !is_gone(c); done++) {
         c->plan_at = done + 1;
         c->plan_of = n;
         int one = check_plan(c, done, &r);

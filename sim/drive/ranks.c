@@ -19,11 +19,13 @@ struct Ranks {
     const char *failed; /* why the engine did not start */
     _Atomic(const Program *) program;
 };
-/* What a process says of itself before a plan is run. */
+/* What a process says of itself, first of all and before a plan is run. */
+typedef struct {
+    char version[16], task[48];
+} Greeting;
 typedef struct {
     int64_t ready;
     uint64_t what;
-    char version[16];
 } Hello;
 
 /* ---- ends ---- */
@@ -119,15 +121,8 @@ int ranks_decide(Ranks *r, int mine) {
     return (int)code;
 }
 static bool differ(Diags *d, const Hello *h, int64_t rank) {
-    if (h[rank].ready == h[0].ready && h[rank].what == h[0].what &&
-        !memcmp(h[rank].version, h[0].version, sizeof h->version))
-        return false;
-    bool version = memcmp(h[rank].version, h[0].version, sizeof h->version) != 0;
-    if (version)
-        diag_error(d, "E0606", diag_nowhere, "install the same version everywhere",
-                   "rank %lld runs shardproof %.15s, rank 0 %.15s", (long long)rank,
-                   h[rank].version, h[0].version);
-    else if (!h[rank].ready)
+    if (h[rank].ready == h[0].ready && h[rank].what == h[0].what) return false;
+    if (!h[rank].ready)
         diag_error(d, "E0606", diag_nowhere,
                    "the plan and the files that it names must be the same for all processes",
                    "rank %lld cannot run this plan, which rank 0 can: a file is missing or another "
@@ -140,11 +135,38 @@ static bool differ(Diags *d, const Hello *h, int64_t rank) {
                    "rank %lld has another plan than rank 0", (long long)rank);
     return true;
 }
+static bool strange(Diags *d, const Greeting *g, int64_t rank) {
+    if (strcmp(g[rank].version, g[0].version) != 0)
+        diag_error(d, "E0606", diag_nowhere, "install the same version everywhere",
+                   "rank %lld runs shardproof %s, rank 0 %s", (long long)rank, g[rank].version,
+                   g[0].version);
+    else if (strcmp(g[rank].task, g[0].task) != 0)
+        diag_error(d, "E0606", diag_nowhere,
+                   "start all processes with one command line; a folder must hold the same plans "
+                   "for all of them",
+                   "rank %lld is to run `%s`, rank 0 `%s`", (long long)rank, g[rank].task,
+                   g[0].task);
+    else return false;
+    return true;
+}
+bool ranks_greet(Ranks *r, Diags *d, const char *task) {
+    Engine *e = r->engine;
+    Greeting mine = {{0}, {0}}, *all = base_malloc(base_mul((size_t)e->ranks, sizeof *all));
+    snprintf(mine.version, sizeof mine.version, "%s", r->o.version);
+    snprintf(mine.task, sizeof mine.task, "%s", task);
+    collect(e, &mine, all, sizeof mine);
+    bool same = true;
+    for (int64_t k = 1; e->rank == 0 && same && k < e->ranks; k++) {
+        all[k].version[sizeof mine.version - 1] = all[k].task[sizeof mine.task - 1] = 0;
+        same = !strange(d, all, k);
+    }
+    free(all);
+    return ranks_decide(r, same) != 0;
+}
 bool ranks_meet(Ranks *r, Diags *d, bool ready, uint64_t what) {
     Engine *e = r->engine;
     Hello mine = {.ready = ready, .what = what ^ (uint64_t)r->o.engine_sums},
           *all = base_malloc(base_mul((size_t)e->ranks, sizeof *all));
-    snprintf(mine.version, sizeof mine.version, "%s", SHARDPROOF_VERSION);
     r->met = true;
     collect(e, &mine, all, sizeof mine);
     bool same = true;

@@ -10,8 +10,9 @@ struct Engine;
 struct Program;
 typedef struct Ranks Ranks;
 typedef struct RanksOptions {
-    double deadline;  /* seconds of silence after which a rank is lost (E0605) */
-    bool engine_sums; /* reductions are the engine's own: their order is not the declared one */
+    double deadline;     /* seconds of silence after which a rank is lost (E0605) */
+    bool engine_sums;    /* reductions are the engine's own: their order is not the declared one */
+    const char *version; /* of this program: that of all must be the same */
 } RanksOptions;
 
 /* Starts the engine of the launcher that started this process. NULL: E0601, E0603 or E0607. Ended
@@ -34,6 +35,9 @@ struct Engine *ranks_engine(Ranks *r);
  * sleep.) */
 int ranks_threads(const Ranks *r, int asked);
 
+/* Once, before any plan: true if all processes are of one version and are about to do the same, of
+ * which `task` is a short name ("check of 2 plans"). Else E0606 into rank 0's `d`. */
+bool ranks_greet(Ranks *r, Diags *d, const char *task);
 /* Once for every plan, whatever became of it: true if all processes are ready to run the same,
  * which `what`, a hash, stands for. False otherwise; where rank 0 is ready and another is not, or
  * has something else, E0606 into rank 0's `d`. ranks_next is the next plan's beginning. */

@@ -253,11 +253,14 @@ static const Family families[] = {
     {"masked over tp", "{dp: 2, tp: 2}", "ep: tp", 4, 2, 1, 4, 6, false, MASKED, DDP},
     {"masked, experts uneven", "{tp: 4}", "ep: tp", 5, 2, 1, 2, 7, false, MASKED, ""},
     {"experts cut inside", "{tp: 2}", "ep: tp", 4, 2, 1, 2, 6, false,
-     "  layers.*.moe.experts: {style: tensor_parallel, output: replicate}\n", ""},
+     "  layers.*.moe.experts: {style: tensor_parallel, desired_input: [null, null, replicate], "
+     "output: replicate}\n",
+     ""},
     {"experts cut inside, sequence parallel", "{tp: 2}", "ep: tp", 4, 2, 2, 2, 6, true,
      "  layers.*.moe: {style: prepare_module_input_output, input: shard(1), desired_input: "
      "replicate, output: partial, desired_output: shard(1)}\n"
-     "  layers.*.moe.experts: tensor_parallel\n  layers.*.moe.router.gate: "
+     "  layers.*.moe.experts: {style: tensor_parallel, desired_input: [null, null, replicate]}\n"
+     "  layers.*.moe.router.gate: "
      "replicated_with_grad_allreduce\n",
      ""},
     {"folded: ep over dp x tp", "{dp: 2, tp: 2}", "ep: dp*tp", 4, 2, 1, 4, 6, true, experts, DDP},

@@ -75,12 +75,20 @@ static void operand_names(const Lower *l, const GNode *n, const GTensor *t, cons
         }
     }
 }
+/* Is anything cut that was not, or the other way round? Else all stays where it is. */
+static bool cuts_otherwise(const Program *p, const Layout *from, const Layout *to) {
+    for (int x = 0; x < p->mesh->naxes; x++)
+        if (layout_where(from, x) != layout_where(to, x) || from->type[x] == TY_P) return true;
+    return false;
+}
 /* What is asked for by what the values are, whatever a style says: rows and their lists, what a
  * loss is made of. */
-static void reach_reason(const Lower *l, const GNode *n, const GTensor *t, Phase pass, Reason *r) {
+static void reach_reason(const Lower *l, const GNode *n, const GTensor *t, bool moved, Phase pass,
+                         Reason *r) {
     const ModuleUse *u = n->module >= 0 ? &l->a->use[n->module] : NULL;
-    /* rows change ranks because a style puts experts there */
-    if (t->listed && u && u->style) {
+    /* rows change ranks because a style puts experts there; that they stay, and are used by parts,
+     * is the style's too of what its own module makes: routing weights come from outside */
+    if (t->listed && u && u->style && (moved || t->module == n->module)) {
         r->asked = true;
         r->text = "tokens go to the ranks of their experts";
     }
@@ -125,7 +133,7 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
     bool inside = u && u->style && u->style->sums && boundary_result(u->style) &&
                   t->kind == KIND_ACTIVATION && t->module == n->module;
     r.asked = asked || inside || dtensor; /* PyTorch's op brings DTensors together by itself */
-    reach_reason(l, n, t, pass, &r);
+    reach_reason(l, n, t, cuts_otherwise(p, &p->val[in].L, want), pass, &r);
     if (!param && why_tokens_of_rows(p, n, in, want)) return reach_tokens(l, in, want, &r);
     const char *names[MESH_MAX_AXES] = {0};
     if (!param) {

@@ -451,6 +451,12 @@ static void test_blocks(void **state) {
         "topk_group: 1, norm_topk_prob: true, rope_interleave: true}, "
         "parts: [embedding, blocks, norm, head, loss]}\n"
         "data: {batch: 2, sequence: 24, dtype: f64}\npass: backward\n";
+    static const char chunks[] =
+        "model: {layers: all, config: {model_type: llama4_text, hidden_size: 12, head_dim: 4, "
+        "intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 11, "
+        "num_hidden_layers: 2, no_rope_layer_interval: 2, attention_chunk_size: 5, moe_layers: [], "
+        "floor_scale: 2}}\n"
+        "data: {batch: 2, sequence: 24, dtype: f64}\npass: backward\nnames: hf\n";
     static const char tp[] = "recipe: torchtitan-llama3\n";
     static const struct {
         const char *model, *rest, *lines;
@@ -476,6 +482,16 @@ static void test_blocks(void **state) {
          tp},
         {latent, "mesh: {cp: 4}\ncontext_parallel: {mode: ring, order: zigzag}\n", ""},
         {latent, "mesh: {cp: 4}\ncontext_parallel: {mode: ulysses}\n", ""},
+        {latent,
+         "mesh: {dp: 2, cp: 2}\ngroups: {ep: dp*cp}\ndata_parallel: fsdp\n"
+         "context_parallel: {mode: ring, order: zigzag}\n",
+         ""},
+        {chunks, "mesh: {cp: 3}\ncontext_parallel: {mode: ring, order: zigzag}\n", ""},
+        {chunks, "mesh: {cp: 4}\ncontext_parallel: {mode: ring, order: contiguous}\n", ""},
+        {model,
+         "mesh: {pp: 2, cp: 2}\npipeline: {schedule: 1f1b, microbatches: 2}\n"
+         "context_parallel: {mode: ring, order: zigzag, keep_kv: false}\n",
+         ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Arena *a = arena_new();

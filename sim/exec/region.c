@@ -11,8 +11,7 @@ static bool dim_range(const Mesh *m, const Layout *l, int d, int64_t N, int64_t 
     for (int i = 0; i < l->n[d]; i++) {
         const Entry *e = &l->e[d][i];
         if (e->ghost || e->how != CUT_CHUNK) return false;
-        int64_t size = m->axis[e->axis].size,
-                c = layout_owner(m, e, mesh_coord(m, rank, e->axis)),
+        int64_t size = m->axis[e->axis].size, c = layout_owner(m, e, mesh_coord(m, rank, e->axis)),
                 k = (n + size - 1) / size;
         int64_t a = c * k < n ? c * k : n, b = (c + 1) * k < n ? (c + 1) * k : n;
         lo += a;

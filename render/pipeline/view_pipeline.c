@@ -7,7 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_CELLS = 3000, CELL = 26, STEP = 14, GAP = 10, LEFT = 118, RIGHT = 104, LIFE = 0 };
+enum {
+    MOST_CELLS = 3000,
+    CELL = 26,
+    CELL_OF_TWO = 34,
+    STEP = 14,
+    GAP = 10,
+    LEFT = 118,
+    RIGHT = 104,
+    LIFE = 0
+};
 
 typedef struct {
     const ViewCall *c;
@@ -45,8 +54,8 @@ static void draw_cell(PipePen *q, const TraceAction *a, int i, Area box) {
                              kinds[k].what, a->microbatch, a->stage, a->rank,
                              time_text(a->end - a->start, q->p.a), time_text(a->start, q->p.a)));
     scene_rect(q->s, box, 0, (Look){kinds[k].fill, ROLE_COMPUTE_LINE, 0.75});
-    double size = box.h < 20 ? 9.5 : 11;
-    bool fits = scene_width(q->s, size, BOLD, word) + 2 < box.w && size >= q->s->min_size;
+    const double size = 12;
+    bool fits = scene_width(q->s, size, BOLD, word) + 2 < box.w && size <= box.h;
     if (fits)
         scene_text(q->s, box.x + box.w / 2, box.y + box.h / 2 + size * 0.36,
                    (TextLook){ALIGN_MIDDLE, size, BOLD, text_on(k)}, word);
@@ -223,6 +232,8 @@ int view_pipeline(const ViewCall *c, Scene **page) {
     q.each = c->t->n_actions <= MOST_CELLS;
     for (int k = 0; k < q.p.n; k++)
         q.most = q.p.row[k].flight > q.most ? q.p.row[k].flight : q.most;
+    for (int i = 0; i < c->t->n_actions; i++)
+        if (c->t->actions[i].joined) q.cell = CELL_OF_TWO; /* two share the height */
     page[0] = draw_page(&q, &end);
     return 1;
 }

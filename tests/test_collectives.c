@@ -41,7 +41,7 @@ static Trace *trace_of(Arena *a, const char *op) {
         (TraceCollective){.op = op,
                           .axis = "tp",
                           .axes = "tp",
-                          .groups = {1, 0, {2}, {1}, {0}, {0}},
+                          .groups = {1, 0, {2}, {1}, {0}, {0}, 0},
                           .value = "x",
                           .value_step = -1,
                           .subject = {OF_ITSELF, "x"},

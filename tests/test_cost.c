@@ -100,7 +100,8 @@ static void adds_up(const Trace *t, int64_t rank) {
     }
     assert_true(fabs(compute_time + exposed - end) <= 1e-9 * end);
 }
-static const RankGroups tp_of_4 = {1, 1, {4}, {1}, {2}, {4}}, dp_of_2 = {1, 1, {2}, {4}, {4}, {1}};
+static const RankGroups tp_of_4 = {1, 1, {4}, {1}, {2}, {4}, 0},
+                        dp_of_2 = {1, 1, {2}, {4}, {4}, {1}, 0};
 
 /* compute 10 s, gather, compute 5 s that needs it: all of the gather is exposed. */
 static void test_all_exposed(void **state) {
@@ -222,7 +223,7 @@ static void test_group_of_one(void **state) {
     Arena *a = arena_new();
     Trace *t = mesh_trace(a, 8, 1);
     compute(t, 0, 0.75, 0, -1);
-    collective(t, 1, "all_reduce", "tp", (RankGroups){1, 1, {1}, {1}, {8}, {1}}, 0, 0);
+    collective(t, 1, "all_reduce", "tp", (RankGroups){1, 1, {1}, {1}, {8}, {1}, 0}, 0, 0);
     compute(t, 2, 0.75, 0, 1);
     cost_simulate(t, &toy);
     assert_int_equal(t->n_events, 2);

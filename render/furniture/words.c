@@ -226,7 +226,7 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     return "shapes checked, not executed";
 }
 
-int64_t words_group_of(const RankGroups *g, int64_t rank) { return groups_of(g, rank); }
+int64_t words_group_of(const RankGroups *g, int64_t rank) { return groups_with(g, rank); }
 
 const char *words_members(Arena *a, const RankGroups *g, int64_t group) {
     int64_t n = groups_size(g);

@@ -237,7 +237,7 @@ static const Column comm_columns[] = {
 };
 /* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
 static int64_t group_of(const RankGroups *g, int64_t rank) {
-    return rank < 0 ? 0 : groups_of(g, rank);
+    return rank < 0 ? 0 : groups_with(g, rank);
 }
 /* A group whose members step evenly, without looking at them; empty if they do not. */
 static RankSet group_run(Arena *a, const RankGroups *g, int64_t group) {

@@ -84,7 +84,7 @@ void trace_compute_subjects(Arena *arena, TraceCompute *c) {
     for (int i = 0; i < c->n_inputs; i++) c->reads[i] = subject_of(c->inputs[i]);
 }
 
-int64_t groups_of(const RankGroups *g, int64_t rank) {
+int64_t groups_with(const RankGroups *g, int64_t rank) {
     /* the offset of a rank inside the groups is the sum of digits; peel the strides, largest first
      */
     int64_t stride[2 * TRACE_MAX_AXES], size[2 * TRACE_MAX_AXES], weight[2 * TRACE_MAX_AXES],
@@ -117,7 +117,7 @@ int64_t groups_of(const RankGroups *g, int64_t rank) {
 TraceTraffic collective_on(const TraceCollective *c, int64_t rank) {
     for (int i = 0; i < c->n_local; i++)
         if (rankset_has(&c->local[i].ranks, rank)) return c->local[i];
-    bool takes_part = rank < 0 || (!c->n_local && groups_of(&c->groups, rank) >= 0);
+    bool takes_part = rank < 0 || (!c->n_local && groups_with(&c->groups, rank) >= 0);
     if (!takes_part) return (TraceTraffic){{0}, 0, 0, 0};
     return (TraceTraffic){{0}, c->bytes_in, c->bytes_out, c->bytes_sent};
 }

@@ -45,7 +45,7 @@ int64_t groups_size(const RankGroups *g); /* ranks in each */
 /* The rank that is member i of a group, both from 0. */
 int64_t groups_member(const RankGroups *g, int64_t group, int64_t i);
 /* The group that a rank is in, from 0; -1: it is in none. */
-int64_t groups_of(const RankGroups *g, int64_t rank);
+int64_t groups_with(const RankGroups *g, int64_t rank);
 
 typedef struct {
     const char *axis;  /* "tp" */

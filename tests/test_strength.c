@@ -433,7 +433,7 @@ static const struct {
     {"gate_all", 0, 200},    {"gate_all", -1, 200},   {"concat", 1, 6},
     {"temperature", 0, 6},   {"temperature", -1, 6},  {"share", 0, 200},
     {"share", -1, 60},       {"sigmoid", 0, 200},     {"sigmoid", -1, 40},
-    {"softmax", 0, 260},     {"softmax", -1, 16},     {"normalise", 0, 60},
+    {"softmax", 0, 1.2e+03},     {"softmax", -1, 16},     {"normalise", 0, 60},
     {"normalise", -1, 12},   {"logsumexp", 0, 8},     {"logsumexp", -1, 12},
     {"attention_part", 0, 60},    {"attention_part", 1, 400},   {"attention_part", 2, 180},
     {"attention_part", -1, 90},   {"attention_merge", 0, 3600}, {"attention_merge", 1, 3600},

@@ -350,6 +350,26 @@ static void labels_that_lie_are_red(void **state) {
     }
 }
 
+/* What a rank holds beyond its memory is the title. */
+static void what_does_not_fit_is_the_title(void **state) {
+    (void)state;
+    static const char *const size[] = {"64", "4096"};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a,
+                                        "model: {preset: llama3-8b}\ndata: {batch: %s, sequence: "
+                                        "8192, dtype: bf16}\nmesh: {tp: 2}\nrecipe: hf-llama\n",
+                                        size[i]);
+        PlanRun r = plan_run_with(a, "full.yaml", text, &(PipelineOptions){.events = true});
+        assert_non_null(r.t);
+        const char *w = words_of(a, r.t, view("memory"));
+        if (i) says(w, "at the peak and does not fit: +");
+        else says_not(w, "does not fit");
+        assert_non_null(strstr(w, "Each of 2 ranks holds "));
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sentence_is_cut),
                                        cmocka_unit_test(print_needs_no_colour),
@@ -361,6 +381,7 @@ int main(void) {
                                        cmocka_unit_test(mistakes_of_the_optimizer_have_words),
                                        cmocka_unit_test(the_optimizer_has_words),
                                        cmocka_unit_test(labels_that_lie_are_red),
+                                       cmocka_unit_test(what_does_not_fit_is_the_title),
                                        cmocka_unit_test(backward_units_have_names)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -578,6 +578,9 @@ static const Bad bad_values[] = {
 static const Bad bad_plans[] = {
     {"mesh: {tp: 2}", "E0208", 1, 1, "no `model`", "model: llama3-8b"},
     {"model: x", "E0208", 1, 1, "no `mesh`", "mesh: {tp: 2}"},
+    /* a key that is misspelt is there */
+    {"modle: x\nmesh: {tp: 2}", "E0201", 1, 1, "'modle'", "model"},
+    {"model: x\nmehs: {tp: 2}", "E0201", 2, 1, "'mehs'", "mesh"},
     {"model: {}\nmesh: {tp: 2}", "E0208", 1, 1, "one of preset", NULL},
     {"- model", "E0301", 1, 1, "the plan", NULL},
     {"model", "E0301", 1, 1, "the plan", NULL},

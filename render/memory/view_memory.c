@@ -454,6 +454,9 @@ static const char *headline(MemPen *p) {
     int top = 0;
     for (int k = 1; k < MEM_KINDS; k++)
         if (m->bytes[k] > m->bytes[top]) top = k;
+    if (p->capacity && m->total > p->capacity)
+        return arena_printf(p->a, "%s holds %s at the peak and does not fit: +%s", who, total,
+                            bytes_text(m->total - p->capacity, p->a));
     return arena_printf(p->a, "%s holds %s at the peak, most of it %s", who, total,
                         kinds[top].name);
 }

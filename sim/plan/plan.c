@@ -666,11 +666,21 @@ static uint64_t fnv(uint64_t h, const char *s, size_t n) {
 }
 
 /* Keys that need or exclude one another. */
+/* Is there an unknown key for which this one was proposed? Then the plan has it, under another
+ * name. */
+static bool misspelt(const PlanReader *r, const char *key) {
+    for (int i = 0; i < r->d->n; i++)
+        if (!strcmp(r->d->item[i].code, "E0201") && r->d->item[i].hint &&
+            !strcmp(r->d->item[i].hint, key))
+            return true;
+    return false;
+}
 static void check_model(PlanReader *r, bool has_model) {
     const Plan *p = r->p;
     Loc at = has_model ? p->model_loc : (Loc){p->file, 1, 1};
     bool any = p->preset || p->hf_config || p->kind || p->inline_config;
-    if (!has_model) diag_error(r->d, "E0208", at, "model: llama3-8b", "the plan has no `model`");
+    if (!has_model && !misspelt(r, "model"))
+        diag_error(r->d, "E0208", at, "model: llama3-8b", "the plan has no `model`");
     else if (!any && !diags_errors(r->d))
         diag_error(r->d, "E0208", at, "model: {preset: llama3-8b}",
                    "`model` needs one of preset, hf_config, config, kind");
@@ -760,7 +770,7 @@ static void check_context(PlanReader *r) {
 
 static void check_plan(PlanReader *r) {
     Plan *p = r->p;
-    if (!p->mesh_loc.file)
+    if (!p->mesh_loc.file && !misspelt(r, "mesh"))
         diag_error(r->d, "E0208", ((Loc){p->file, 1, 1}), "mesh: {tp: 2}",
                    "the plan has no `mesh`");
     read_check_disjoint(r, p->cut_batch, p->cut_sequence, p->cut_sequence_loc,

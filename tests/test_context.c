@@ -435,51 +435,51 @@ static void test_records_of_rings(void **state) {
 }
 
 /* Rings with other axes around and inside, in whole blocks. */
+static const char dense[] =
+    "model: {config: {hidden_size: 12, num_attention_heads: 6, num_key_value_heads: 3, "
+    "head_dim: 4, intermediate_size: 10, vocab_size: 11, num_hidden_layers: 2, qk_norm: true}, "
+    "layers: 2, parts: [embedding, blocks, norm, head, loss]}\n"
+    "data: {batch: 2, sequence: 24, dtype: f64}\npass: backward\n";
+static const char latent[] =
+    "model: {config: {model_type: deepseek_v3, hidden_size: 12, num_attention_heads: 4, "
+    "num_key_value_heads: 4, q_lora_rank: 6, kv_lora_rank: 5, qk_nope_head_dim: 4, "
+    "qk_rope_head_dim: 2, v_head_dim: 3, intermediate_size: 10, vocab_size: 11, "
+    "num_hidden_layers: 1, first_k_dense_replace: 1, n_routed_experts: 4, "
+    "num_experts_per_tok: 2, moe_intermediate_size: 4, n_shared_experts: 1, n_group: 1, "
+    "topk_group: 1, norm_topk_prob: true, rope_interleave: true}, "
+    "parts: [embedding, blocks, norm, head, loss]}\n"
+    "data: {batch: 2, sequence: 24, dtype: f64}\npass: backward\n";
+static const char chunks[] =
+    "model: {layers: all, config: {model_type: llama4_text, hidden_size: 12, head_dim: 4, "
+    "intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 11, "
+    "num_hidden_layers: 2, no_rope_layer_interval: 2, attention_chunk_size: 5, moe_layers: [], "
+    "floor_scale: 2}}\n"
+    "data: {batch: 2, sequence: 24, dtype: f64}\npass: backward\nnames: hf\n";
+static const char tp_lines[] = "recipe: torchtitan-llama3\n";
 static void test_blocks(void **state) {
     (void)state;
-    static const char model[] =
-        "model: {config: {hidden_size: 12, num_attention_heads: 6, num_key_value_heads: 3, "
-        "head_dim: 4, intermediate_size: 10, vocab_size: 11, num_hidden_layers: 2, qk_norm: true}, "
-        "layers: 2, parts: [embedding, blocks, norm, head, loss]}\n"
-        "data: {batch: 2, sequence: 24, dtype: f64}\npass: backward\n";
-    static const char latent[] =
-        "model: {config: {model_type: deepseek_v3, hidden_size: 12, num_attention_heads: 4, "
-        "num_key_value_heads: 4, q_lora_rank: 6, kv_lora_rank: 5, qk_nope_head_dim: 4, "
-        "qk_rope_head_dim: 2, v_head_dim: 3, intermediate_size: 10, vocab_size: 11, "
-        "num_hidden_layers: 1, first_k_dense_replace: 1, n_routed_experts: 4, "
-        "num_experts_per_tok: 2, moe_intermediate_size: 4, n_shared_experts: 1, n_group: 1, "
-        "topk_group: 1, norm_topk_prob: true, rope_interleave: true}, "
-        "parts: [embedding, blocks, norm, head, loss]}\n"
-        "data: {batch: 2, sequence: 24, dtype: f64}\npass: backward\n";
-    static const char chunks[] =
-        "model: {layers: all, config: {model_type: llama4_text, hidden_size: 12, head_dim: 4, "
-        "intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 11, "
-        "num_hidden_layers: 2, no_rope_layer_interval: 2, attention_chunk_size: 5, moe_layers: [], "
-        "floor_scale: 2}}\n"
-        "data: {batch: 2, sequence: 24, dtype: f64}\npass: backward\nnames: hf\n";
-    static const char tp[] = "recipe: torchtitan-llama3\n";
     static const struct {
         const char *model, *rest, *lines;
     } rows[] = {
-        {model, "mesh: {cp: 4}\ncontext_parallel: {mode: ring, order: zigzag}\n", ""},
-        {model,
+        {dense, "mesh: {cp: 4}\ncontext_parallel: {mode: ring, order: zigzag}\n", ""},
+        {dense,
          "mesh: {dp: 2, cp: 2, tp: 3}\ncontext_parallel: {mode: ring, order: zigzag}\n"
          "data_parallel: fsdp\ngroups: {sp: tp}\n",
-         tp},
-        {model, "mesh: {cp: 3}\ncontext_parallel: {mode: ring, order: striped}\nrecompute: block\n",
+         tp_lines},
+        {dense, "mesh: {cp: 3}\ncontext_parallel: {mode: ring, order: striped}\nrecompute: block\n",
          ""},
-        {model,
+        {dense,
          "mesh: {r: 2, u: 3}\ncontext_parallel: {mode: usp, ring: r, ulysses: u, order: "
          "zigzag}\n",
          ""},
-        {model,
+        {dense,
          "mesh: {u: 2, r: 3}\ncontext_parallel: {mode: usp, ring: r, ulysses: u, "
          "keep_kv: false}\n",
          ""},
-        {model,
+        {dense,
          "mesh: {r: 2, u: 2, tp: 3}\ngroups: {sp: tp}\ncontext_parallel: {mode: usp, "
          "ring: r, ulysses: u, order: striped, rfa: true}\n",
-         tp},
+         tp_lines},
         {latent, "mesh: {cp: 4}\ncontext_parallel: {mode: ring, order: zigzag}\n", ""},
         {latent, "mesh: {cp: 4}\ncontext_parallel: {mode: ulysses}\n", ""},
         {latent,
@@ -488,7 +488,7 @@ static void test_blocks(void **state) {
          ""},
         {chunks, "mesh: {cp: 3}\ncontext_parallel: {mode: ring, order: zigzag}\n", ""},
         {chunks, "mesh: {cp: 4}\ncontext_parallel: {mode: ring, order: contiguous}\n", ""},
-        {model,
+        {dense,
          "mesh: {pp: 2, cp: 2}\npipeline: {schedule: 1f1b, microbatches: 2}\n"
          "context_parallel: {mode: ring, order: zigzag, keep_kv: false}\n",
          ""},

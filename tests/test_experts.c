@@ -387,6 +387,54 @@ static void test_reorderer(void **state) {
     arena_free(a);
 }
 
+/* ---- recipes ---- */
+static void test_recipes(void **state) {
+    (void)state;
+    static const char deepseek[] =
+        "config: {model_type: deepseek_v3, hidden_size: 16, intermediate_size: 20, "
+        "moe_intermediate_size: 6, num_hidden_layers: 2, num_attention_heads: 4, "
+        "num_key_value_heads: 4, n_routed_experts: 8, num_experts_per_tok: 3, n_group: 4, "
+        "topk_group: 2, n_shared_experts: 2, first_k_dense_replace: 1, q_lora_rank: null, "
+        "kv_lora_rank: 5, qk_nope_head_dim: 4, qk_rope_head_dim: 2, v_head_dim: 3, vocab_size: 32}",
+                      mixtral[] = "preset: mixtral-8x7b, shrink: 128, layers: 1",
+                      qwen[] = "preset: qwen3-30b-a3b, shrink: 64, layers: 1";
+    static const struct {
+        const char *model, *recipe, *rest;
+        int all_to_all; /* of rows, forward */
+    } rows[] = {
+        {mixtral, "megatron-moe", "mesh: {dp: 2, tp: 2}\nmoe: {axis: dp, etp: tp}\n", 2},
+        {mixtral, "megatron-moe", "mesh: {dp: 2, tp: 2}\ngroups: {ep: dp}\n", 2},
+        {mixtral, "megatron-moe", "mesh: {edp: 2, ep: 2, tp: 2}\ngroups: {dp: edp*ep}\n", 2},
+        {mixtral, "megatron-moe", "mesh: {dp: 2, tp: 2}\nmoe: {axis: dp*tp}\n", 2},
+        {qwen, "megatron-moe", "mesh: {dp: 2, cp: 2, tp: 2}\nmoe: {axis: cp*tp}\n", 2},
+        {qwen, "hf-moe-ep", "mesh: {tp: 2}\n", 2},
+        {mixtral, "hf-moe-ep", "mesh: {dp: 2, tp: 2}\n", 2},
+        {mixtral, "hf-mixtral", "mesh: {dp: 2, tp: 2}\n", 0},
+        {deepseek, "megatron-moe", "mesh: {dp: 2, tp: 2}\nmoe: {axis: dp, etp: tp}\n", 2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        bool parts = strncmp(rows[i].model, "config", 6) != 0;
+        const char *text = arena_printf(
+            a,
+            "model: {%s%s, parts: [embedding, blocks, norm, head, loss]}\n"
+            "data: {batch: 4, sequence: 8, dtype: f64}\nrecipe: %s\npass: backward\n%s",
+            rows[i].model, parts ? "" : ", layers: all", rows[i].recipe, rows[i].rest);
+        PlanRun r = plan_run(a, "recipe.yaml", text, true);
+        bool good = r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent");
+        int rows_sent = 0;
+        for (int k = 0; good && k < r.t->n_collectives; k++)
+            rows_sent += r.t->collectives[k].pass == PHASE_FORWARD &&
+                         !strcmp(r.t->collectives[k].op, "all_to_all") &&
+                         !strstr(r.t->collectives[k].value, ".moe.list");
+        if (!good || rows_sent != rows[i].all_to_all) {
+            run_print(&r);
+            fail_msg("%s with %s: %d exchanges of rows", rows[i].recipe, rows[i].rest, rows_sent);
+        }
+        arena_free(a);
+    }
+}
+
 /* torchtune's training plan for Llama 4 leaves the shared expert out: as many times too much as tp
  * has ranks, and every other line of the report looks right. */
 static void test_shared_counted(void **state) {
@@ -420,6 +468,7 @@ int main(void) {
         cmocka_unit_test(test_recipe_gives_way), cmocka_unit_test(test_rest),
         cmocka_unit_test(test_refused),          cmocka_unit_test(test_hugging_face),
         cmocka_unit_test(test_reorderer),        cmocka_unit_test(test_shared_counted),
+        cmocka_unit_test(test_recipes),
     };
     return cmocka_run_group_tests_name("experts", tests, NULL, NULL);
 }

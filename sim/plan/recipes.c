@@ -115,11 +115,48 @@ static const char megatron_sp[] =
     "output_layer: {style: colwise, input: shard(1), desired_input: replicate}\n"
     "loss: loss_parallel\n";
 
+/* The same with experts: tokens stay cut by tp around them, so the router sees its part, and no
+ * block gathers its input; each column layer does. Which ranks have which experts is the groups
+ * `ep` and `etp`, or `moe: {axis, etp}`. */
+static const char megatron_moe[] =
+    "embedding.word_embeddings: {style: embedding_rowwise, output: shard(1)}\n"
+    "decoder.layers.*.input_layernorm: sequence_parallel\n"
+    "decoder.layers.*.self_attention: {style: prepare_module_input, input: [shard(1)], "
+    "desired_input: [replicate]}\n"
+    "decoder.layers.*.self_attention.linear_[qkv]*: colwise\n"
+    "decoder.layers.*.self_attention.[qk]_layernorm: replicated_with_grad_allreduce\n"
+    "decoder.layers.*.self_attention.linear_proj: {style: rowwise, output: shard(1)}\n"
+    "decoder.layers.*.pre_mlp_layernorm: sequence_parallel\n"
+    "decoder.layers.*.mlp.linear_fc1*: {style: colwise, input: shard(1), desired_input: "
+    "replicate}\n"
+    "decoder.layers.*.mlp.linear_fc2: {style: rowwise, output: shard(1)}\n"
+    "decoder.layers.*.mlp.router: sequence_parallel\n"
+    "decoder.layers.*.mlp.experts: {style: expert_tensor_parallel, output: home}\n"
+    "decoder.layers.*.mlp.shared_experts.linear_fc1*: {style: colwise, input: shard(1), "
+    "desired_input: replicate}\n"
+    "decoder.layers.*.mlp.shared_experts.linear_fc2: {style: rowwise, output: shard(1)}\n"
+    "decoder.final_layernorm: sequence_parallel\n"
+    "output_layer: {style: colwise, input: shard(1), desired_input: replicate}\n"
+    "loss: loss_parallel\n";
+
+/* Hugging Face's base_model_ep_plan of Mixtral and Qwen3-MoE (transformers 5.23): tokens are whole,
+ * each rank sends its part of them. */
+static const char hf_moe_ep[] =
+    "model.embed_tokens: embedding_rowwise\n"
+    "model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"
+    "model.layers.*.self_attn.[qk]_norm: replicated_with_grad_allreduce\n"
+    "model.layers.*.self_attn.o_proj: rowwise\n"
+    "model.layers.*.mlp.experts: ep_dispatch_experts\n"
+    "model.layers.*.mlp.experts.*: grouped_gemm\n"
+    "lm_head: colwise_gather_output\n";
+
 static const RecipeRow recipes[] = {
     {"megatron", "Megatron core: TP, vocabulary parallel embedding, head and loss", NAMES_MEGATRON,
      megatron},
     {"megatron-sp", "Megatron core: the same with sequence parallelism", NAMES_MEGATRON,
      megatron_sp},
+    {"megatron-moe", "Megatron core: with sequence parallelism and experts over ep and etp",
+     NAMES_MEGATRON, megatron_moe},
     {"torchtitan-llama3", "torchtitan Llama 3: TP + SP, loss parallel", NAMES_TORCHTITAN,
      torchtitan_llama3},
     {"torchtune-llama3", "torchtune Llama 3: TP + SP, logits gathered", NAMES_TORCHTUNE,
@@ -130,6 +167,8 @@ static const RecipeRow recipes[] = {
      NAMES_TORCHTITAN, torchtitan_llama4},
     {"hf-llama", "Hugging Face tp_plan of Llama, Qwen2, Qwen3", NAMES_HF, hf_llama},
     {"hf-mixtral", "Hugging Face tp_plan of Mixtral: experts cut inside", NAMES_HF, hf_mixtral},
+    {"hf-moe-ep", "Hugging Face ep_plan of Mixtral, Qwen3-MoE: experts on different ranks",
+     NAMES_HF, hf_moe_ep},
 };
 
 const RecipeRow *plan_recipes(int *n) {

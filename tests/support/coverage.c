@@ -18,8 +18,6 @@ static const struct {
     {"moe.axis*", "groups and lines for `experts` are drawn instead: test_experts"},
     {"moe.etp*", "groups and lines for `experts` are drawn instead: test_experts"},
     {"moe.aux_loss: per_shard", "is wrong on purpose: test_balance"},
-    {"megatron-moe", "is for experts: test_experts"},
-    {"hf-moe-ep", "is for experts: test_experts"},
     {"moe.fsdp_dim*", "groups and lines for `experts` are drawn instead: test_experts"},
     {"pipeline.file", "an order of its own: test_pipelines"},
     {"pipeline.stage_to_rank", "an order of its own: test_pipelines"},

@@ -233,7 +233,8 @@ static void styled(RandomPlan *g) {
 
 /* ---- recipes ---- */
 static void recipe(RandomPlan *g) {
-    int n, at = rng_below(&g->r, 9973) + g->S + g->V; /* in turn: few plans are of this form */
+    int n,
+        at = rng_below(&g->r, 9973) + 3 * g->S + 7 * g->V; /* in turn: few plans are of this form */
     const RecipeRow *rows = plan_recipes(&n), *row;
     do row = &rows[at++ % n];
     /* the others have no line for a packed gate and up */

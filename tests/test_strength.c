@@ -93,7 +93,7 @@ static const struct {
      "  net1: {axis: a, desired_input: shard(0), output: shard(1)}\n"
      "  net2: {axis: b, desired_input: shard(0), output: partial}\n"},
     {"stages of a pipeline",
-     "model: {kind: mlp, sizes: [6, 9, 7, 5], bias: true, activation: silu}\n"
+     "model: {kind: mlp, sizes: [6, 9, 7, 5], bias: true, activation: relu}\n"
      "data: {rows: 8, dtype: %s}\nmesh: {pp: 3, dp: 2}\npass: backward\n"
      "pipeline: {schedule: zb-h1, microbatches: 4}\n"},
     {"experts on ranks of tokens",

@@ -62,6 +62,7 @@ typedef struct {
     const char *argv[10];
 } Row;
 #define LARGE "plans/shape-only/llama3.1-405b-8192.yaml"
+#define EXPERTS "plans/shape-only/deepseek-v3-2048.yaml"
 #define WIDE "tests/bench/ranks-8192.yaml"
 #define OUT "-o", "out/bench-figure.svg"
 static const Row rows[] = {
@@ -111,6 +112,32 @@ static const Row rows[] = {
      0.05,
      0,
      {"draw", "--view=timeline", OUT, LARGE}},
+    {"shapes_deepseek",
+     "DeepSeek-V3, 61 layers, 2,048 ranks: to shapes",
+     5,
+     0.1,
+     0,
+     {"shapes", EXPERTS}},
+    {"comms_deepseek", "the same to collectives", 5, 0.1, 0, {"comms", EXPERTS}},
+    {"params_deepseek", "the same to parameters", 5, 0.1, 0, {"params", EXPERTS}},
+    {"draw_deepseek",
+     "the same to a figure (block, SVG)",
+     5,
+     0.1,
+     0,
+     {"draw", "--view=block", OUT, EXPERTS}},
+    {"dense_1",
+     "dense block, D=512, F=4096, 4,096 tokens, one rank, all values checked",
+     3,
+     0,
+     0,
+     {"check", "tests/bench/dense-1.yaml"}},
+    {"experts_64",
+     "64 experts of F=512, 8 a token, 4,096 tokens on 64 ranks, all values checked",
+     3,
+     0,
+     0,
+     {"check", "tests/bench/experts-64.yaml"}},
     {"million",
      "1,000,000 ranks, shape-only, all cuts even",
      3,
@@ -192,9 +219,23 @@ static bool thousand(JsonWriter *w) {
     return true;
 }
 
+/* Experts to the dense block of as many FLOPs on one rank: what many ranks and ragged rows cost. */
+static void experts_to_dense(JsonWriter *w, const Cost *cost) {
+    const Cost *experts = NULL, *dense = NULL;
+    for (int i = 0; i < N_ROWS; i++) {
+        if (!strcmp(rows[i].key, "experts_64")) experts = &cost[i];
+        if (!strcmp(rows[i].key, "dense_1")) dense = &cost[i];
+    }
+    if (!experts || !dense) return;
+    printf("\nexperts on 64 ranks to the dense block on one: time %.2f, processor time %.2f (goal: "
+           "at most 1.5)\n",
+           experts->seconds / dense->seconds, experts->cpu / dense->cpu);
+    json_real(w, "experts_to_dense", experts->seconds / dense->seconds);
+    json_real(w, "experts_to_dense_cpu", experts->cpu / dense->cpu);
+}
 bool bench_scale(JsonWriter *w) {
     double jax = 6.1; /* measured earlier on this kind of machine: whole process, nothing checked */
-    Cost dense = {0};
+    Cost cost[N_ROWS] = {{0}};
     printf("\nMany ranks and start-up: the program started anew, from start to exit, best of "
            "several\n\n");
     printf("| what | time | processor time | memory | goal | share of the goal "
@@ -206,7 +247,7 @@ bool bench_scale(JsonWriter *w) {
         for (int k = 0; k < 10 && r->argv[k]; k++) argv[k + 1] = (char *)(uintptr_t)r->argv[k];
         Cost c = {0};
         if (!best_of(r->times, argv, &c)) return false;
-        if (!i) dense = c;
+        cost[i] = c;
         const char *unit = c.seconds < 0.5 ? "ms" : "s";
         double scale = c.seconds < 0.5 ? 1e3 : 1;
         printf("| %s | %.*f %s | %.*f %s | %.0f MiB | ", r->what, scale > 1 ? 1 : 2,
@@ -226,8 +267,9 @@ bool bench_scale(JsonWriter *w) {
     if (!thousand(w)) return false;
     printf("\n512 ranks to JAX's whole process for the same block, unchecked (stored figure, 6.1 "
            "s): %.2f\n",
-           dense.seconds / jax);
-    json_real(w, "dense_512_to_stored_jax", dense.seconds / jax);
+           cost[0].seconds / jax);
+    json_real(w, "dense_512_to_stored_jax", cost[0].seconds / jax);
+    experts_to_dense(w, cost);
     bool ok = cost_of_ranks(w);
     json_close(w, '}');
     unlink("out/bench-figure.svg");

@@ -439,7 +439,7 @@ static void test_rows(void **state) {
             x->n_to = x->n_from = 9;
             /* rounds: 0>1 1>2 2>0 is 3 1 0, 0>2 1>0 2>1 is 0 0 2 */
             x->to = x->from =
-                arena_memdup(a, (double[]){1, 3, 0, 0, 3, 1, 0, 2, 2}, 9 * sizeof(double));
+                arena_memdup(a, (double[]){1, 3, 0, 0, 3, 1, 0, 2, 4}, 9 * sizeof(double));
         }
         cost_simulate(t, &toy);
         assert_int_equal(t->n_events, 2);

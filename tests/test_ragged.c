@@ -180,6 +180,40 @@ static void test_bounds(void **state) {
                 trace_spread(x->out, 4).peak);
     arena_free(a);
 }
+/* Three experts on two ranks, two for each of three tokens of a rank: from the one with two experts
+ * at most one row of a token leaves, from the other both do. */
+static void test_few_experts(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_good(
+        a,
+        "model: {layers: 1, parts: [blocks], config: {model_type: mixtral, hidden_size: 8, "
+        "num_attention_heads: 2, num_key_value_heads: 2, intermediate_size: 8, vocab_size: 8, "
+        "num_hidden_layers: 1, num_local_experts: 3, num_experts_per_tok: 2}}\n"
+        "data: {batch: 2, sequence: 3, dtype: f32}\nmesh: {ep: 2}\ngroups: {dp: ep}\n"
+        "names: torchtitan\nplan:\n" EXPERTS,
+        false);
+    const TraceCollective *c = find_collective(r.t, "all_to_all", "layers.0.moe.dispatched");
+    assert_int_equal(c->most_sent, 6);
+    c = find_collective(r.t, "all_to_all", "layers.0.moe.down");
+    assert_int_equal(c->most_sent, 6); /* of the other's three tokens two rows each */
+    const int64_t rank = 0;
+    r = plan_good(a,
+                  arena_printf(a,
+                               "model: {layers: 1, parts: [blocks], config: {model_type: "
+                               "mixtral, hidden_size: 8, num_attention_heads: 2, "
+                               "num_key_value_heads: 2, intermediate_size: 8, vocab_size: 8, "
+                               "num_hidden_layers: 1, num_local_experts: 4, "
+                               "num_experts_per_tok: 3}}\n"
+                               "data: {batch: 2, sequence: 3, dtype: f32}\nmesh: {ep: 2}\n"
+                               "groups: {dp: ep}\nnames: torchtitan\nplan:\n%s",
+                               EXPERTS),
+                  false);
+    c = find_collective(r.t, "all_to_all", "layers.0.moe.dispatched");
+    assert_int_equal(c->most_sent, 6); /* three of four experts: two of them are the other's */
+    assert_int_equal(collective_on(c, rank).bytes_in / c->row_bytes, 9);
+    arena_free(a);
+}
 /* A third of all tokens asks for the same two experts: what is dropped, by hand. 24 tokens a
  * sequence, 4 sequences on 2 ranks: 192 rows; room for ceil(96 x 2 x 1 / 8) = 24 each of all
  * tokens, 12 each of a rank's. */
@@ -302,9 +336,10 @@ static void test_disagree(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_law),      cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_capacity), cmocka_unit_test(test_words),
-        cmocka_unit_test(test_dense),    cmocka_unit_test(test_disagree),
+        cmocka_unit_test(test_law),         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_few_experts), cmocka_unit_test(test_capacity),
+        cmocka_unit_test(test_words),       cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_disagree),
     };
     return cmocka_run_group_tests(tests, start, end);
 }

@@ -422,7 +422,7 @@ static const struct {
     {"rmsnorm", 0, 3.3e+03}, {"rmsnorm", 1, 3.6e+03}, {"rmsnorm", -1, 54},
     {"rope", 0, 13},         {"rope", -1, 22},        {"attention", 0, 1500},
     {"attention", 1, 2000},  {"attention", 2, 740},   {"attention", -1, 1300},
-    {"silu", 0, 26},         {"silu", -1, 36},        {"embed", 0, 2.3e+03},
+    {"silu", 0, 60},         {"silu", -1, 36},        {"embed", 0, 2.3e+03},
     {"sumexp", 0, 1.1e+02},  {"sumexp", -1, 1.3e+02}, {"nll", 0, 16},
     {"nll", 2, 16},          {"nll", -1, 30},         {"gelu", 0, 48},
     {"gelu", -1, 45},        {"axpby", -1, 5.1e+03},  {"ema_square", -1, 6.6e+04},

@@ -214,6 +214,66 @@ static void test_few_experts(void **state) {
     assert_int_equal(collective_on(c, rank).bytes_in / c->row_bytes, 9);
     arena_free(a);
 }
+/* Rows to expect are whole ones, each rank's own, and never above what it can have; what goes into
+ * an exchange comes out of it, but for rounding. Experts and tokens that the ranks do not divide.
+ */
+static void expect_rows(const TraceCollective *c) {
+    bool exchanges = !strcmp(c->op, "all_to_all");
+    for (int64_t g = 0; g < groups_count(&c->groups); g++) {
+        double in = 0, out = 0, n = (double)groups_size(&c->groups);
+        for (int64_t i = 0; i < groups_size(&c->groups); i++) {
+            TraceTraffic b = collective_on(c, groups_member(&c->groups, g, i));
+            assert_int_equal(b.bytes_in % c->row_bytes, 0);
+            assert_int_equal(b.bytes_out % c->row_bytes, 0);
+            assert_int_equal(b.bytes_sent % c->row_bytes, 0);
+            assert_true(b.bytes_in <= c->most_in * c->row_bytes);
+            assert_true(b.bytes_out <= c->most_out * c->row_bytes);
+            assert_true(b.bytes_sent <= c->most_sent * c->row_bytes);
+            in += (double)(b.bytes_in / c->row_bytes), out += (double)(b.bytes_out / c->row_bytes);
+        }
+        if (exchanges) assert_true(fabs(in - out) < n);
+    }
+}
+static void test_expected(void **state) {
+    (void)state;
+    static const struct Way uneven[] = {
+        {"dp: 2, cp: 2", "groups: {ep: dp*cp}", "batch: 3, sequence: 7", EXPERTS},
+        {"ep: 6", "groups: {dp: ep}", "batch: 7, sequence: 3", EXPERTS},
+        {"tp: 3", "groups: {ep: tp}", "batch: 3, sequence: 5", EXPERTS},
+    };
+    for (int w = 0; w < N_WAYS + (int)(sizeof uneven / sizeof *uneven); w++)
+        for (int k = 0; k < N_CAPACITIES; k++) {
+            Arena *a = arena_new();
+            const struct Way *way = w < N_WAYS ? &ways[w] : &uneven[w - N_WAYS];
+            PlanRun r =
+                plan_run(a, "expected.yaml", plan_of(a, way, "computed", capacities[k], ""), false);
+            int rows = 0;
+            assert_non_null(r.t);
+            for (int i = 0; i < r.t->n_collectives; i++)
+                if (r.t->collectives[i].row_bytes > 0) expect_rows(&r.t->collectives[i]), rows++;
+            assert_true(rows >= 2);
+            arena_free(a);
+        }
+}
+/* 8 experts on 3 ranks are 3, 3 and 2: of 30 rows 12, 12 and 8 are expected, from each rank 10. */
+static void test_uneven(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "uneven.yaml", plan_of(a, &ways[4], "computed", "", ""), false);
+    assert_non_null(r.t);
+    for (int i = 0; i < r.t->n_collectives; i++) {
+        const TraceCollective *c = &r.t->collectives[i];
+        if (strcmp(c->value, "layers.0.moe.dispatched")) continue;
+        static const int64_t out[] = {12, 12, 8}, sent[] = {7, 7, 8};
+        for (int64_t q = 0; q < 3; q++) {
+            TraceTraffic b = collective_on(c, q);
+            assert_int_equal(b.bytes_in, 10 * c->row_bytes);
+            assert_int_equal(b.bytes_out, out[q] * c->row_bytes);
+            assert_int_equal(b.bytes_sent, sent[q] * c->row_bytes);
+        }
+    }
+    arena_free(a);
+}
 /* A third of all tokens asks for the same two experts: what is dropped, by hand. 24 tokens a
  * sequence, 4 sequences on 2 ranks: 192 rows; room for ceil(96 x 2 x 1 / 8) = 24 each of all
  * tokens, 12 each of a rank's. */
@@ -337,6 +397,7 @@ static void test_disagree(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_law),         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_expected),    cmocka_unit_test(test_uneven),
         cmocka_unit_test(test_few_experts), cmocka_unit_test(test_capacity),
         cmocka_unit_test(test_words),       cmocka_unit_test(test_dense),
         cmocka_unit_test(test_disagree),

@@ -25,26 +25,32 @@ typedef struct {
     const TraceCollective *c;
     const TraceExchange *x; /* with pairs; NULL: rows to expect */
     int64_t group, n;
+    double out; /* expected: bytes that all members take out */
 } Pairs;
 
 static Pairs pairs_of(Arena *a, const Trace *t, const TraceCollective *c, int64_t group) {
     const TraceExchange *x = trace_exchange(t, c->step);
     bool pairs = x && x->n_to && x->n_from && x->size == groups_size(&c->groups);
-    return (Pairs){a, c, pairs ? x : NULL, group, groups_size(&c->groups)};
+    Pairs p = {a, c, pairs ? x : NULL, group, groups_size(&c->groups), 0};
+    for (int64_t i = 0; i < p.n && !pairs; i++)
+        p.out += (double)collective_on(c, groups_member(&c->groups, group, i)).bytes_out;
+    return p;
 }
 static int64_t member(const Pairs *p, int64_t i) {
     return groups_member(&p->c->groups, p->group, i);
 }
-/* Of a balanced exchange: what is sent goes to all others alike, the rest stays. A block that is
- * gathered stays as well. */
+/* Expected: what leaves a rank goes to the others by what they take out, the rest stays. A block
+ * that is gathered stays as well, and all get it. */
 static TracePair pair_at(const Pairs *p, int64_t from, int64_t to) {
     if (p->x) return exchange_pair(p->x, p->c, p->group, from, to);
     TraceTraffic b = collective_on(p->c, member(p, from));
-    int64_t stays = b.bytes_in > b.bytes_sent  ? b.bytes_in - b.bytes_sent
-                    : b.bytes_out > b.bytes_in ? b.bytes_in
-                                               : 0;
-    double bytes = from == to ? (double)stays : (double)b.bytes_sent / (double)(p->n - 1),
-           rows = bytes / (double)p->c->row_bytes;
+    bool gathers = b.bytes_sent >= b.bytes_in && b.bytes_out > b.bytes_in;
+    double sent = (double)b.bytes_sent, others = p->out - (double)b.bytes_out,
+           takes = (double)collective_on(p->c, member(p, to)).bytes_out, bytes;
+    if (from == to) bytes = gathers ? (double)b.bytes_in : (double)b.bytes_in - sent;
+    else if (gathers) bytes = sent / (double)(p->n - 1);
+    else bytes = others > 0 ? sent * takes / others : 0;
+    double rows = fmax(bytes, 0) / (double)p->c->row_bytes;
     return (TracePair){rows, rows};
 }
 static bool has_rank(const Pairs *p, int64_t rank) {
@@ -83,7 +89,7 @@ static void pair_row(Table *out, const Pairs *p, int64_t i, int64_t k) {
 }
 /* or, where nothing is known, from rank to rank: one speaks for its group. */
 static bool sends_for_all(const Pairs *p, int64_t k, int64_t rank) {
-    return rank < 0 ? k == 0 : member(p, k) == rank;
+    return rank < 0 ? k == 0 || p->c->n_local : member(p, k) == rank;
 }
 Table pairs_table(Arena *a, const Trace *t, int64_t rank) {
     Table out = table_new(a, "pair", pair_columns, sizeof pair_columns / sizeof *pair_columns);
@@ -233,7 +239,7 @@ static void one_text(Str *out, const Trace *t, const Pairs *p, int width) {
         return;
     }
     if (p->n <= MOST_COLUMNS) matrix(out, p, width);
-    else if (!p->x)
+    else if (!p->x && !p->c->n_local)
         str_addf(out, "  each rank sends %s rows to each other one and keeps %s\n",
                  rows_text(p, pair_at(p, 0, 1).sent), rows_text(p, pair_at(p, 0, 0).sent));
     else if (p->n <= ALL) busiest(out, p);

@@ -59,25 +59,7 @@ static int64_t leaving(const Pieces *x, int64_t rank) {
     arena_free(tmp);
     return n - pieces_between(x, rank, rank);
 }
-/* Rows: the share of all combinations of their letters that exists. An index list: of its letters
- * those that count, how many rows for each expert. */
-static Volume of_rows(const Pieces *x, int64_t rank) {
-    GTensor dense = *x->t;
-    Pieces y = *x;
-    y.t = &dense;
-    dense.listed = 0;
-    for (int d = 1; graph_is_list(x->t) && d < x->t->nd; d++) dense.size[d] = 1;
-    Volume v = volume_of(&y, rank);
-    if (graph_is_list(x->t)) return v;
-    double all = 1;
-    for (int d = 0; d < x->t->listed; d++) all *= (double)x->t->size[d];
-    double share = all > 0 ? (double)x->t->rows / all : 0;
-    return (Volume){(int64_t)ceil((double)v.in * share - 1e-6),
-                    (int64_t)ceil((double)v.out * share - 1e-6),
-                    (int64_t)ceil((double)v.sent * share - 1e-6)};
-}
-Volume volume_of(const Pieces *x, int64_t rank) {
-    if (x->t->listed) return of_rows(x, rank);
+static Volume of_blocks(const Pieces *x, int64_t rank) {
     int64_t n = mesh_size(x->m, &x->act.axes), f = block_max(x, &x->from, rank),
             t = block_max(x, &x->to, rank);
     Volume v = {f, t, 0};
@@ -102,6 +84,57 @@ Volume volume_of(const Pieces *x, int64_t rank) {
     case SENDS_NOTHING:
     case MOVE_SENDS: break;
     }
+    return v;
+}
+/* An index list: of its letters those that count, how many rows for each expert. */
+static Volume of_list(const Pieces *x, int64_t rank) {
+    GTensor dense = *x->t;
+    Pieces y = *x;
+    y.t = &dense;
+    dense.listed = 0;
+    for (int d = 1; d < x->t->nd; d++) dense.size[d] = 1;
+    return of_blocks(&y, rank);
+}
+/* Of the rows that a rank hands to an exchange those that leave it: the share of the combinations
+ * of their letters that it has before and not after. */
+static int64_t rows_leaving(const Pieces *x, int64_t rank) {
+    GTensor dense = *x->t;
+    Pieces y = *x;
+    y.t = &dense;
+    dense.listed = 0;
+    int64_t n[LAYOUT_MAX_DIMS];
+    layout_local(x->m, &x->from, x->t->size, rank, n);
+    double all = 1, mine = (double)leaving(&y, rank);
+    for (int d = 0; d < x->t->listed; d++) all *= (double)x->t->size[d];
+    for (int d = x->t->listed; d < x->t->nd; d++) mine /= n[d] > 0 ? (double)n[d] : 1;
+    return all > 0 ? (int64_t)ceil(mine / all * (double)x->t->rows - 1e-6) : 0;
+}
+/* Rows to expect. They are never padded: counts are exchanged before them, so that each rank hands
+ * in and takes out its own, and blocks of different sizes travel. */
+static Volume of_rows(const Pieces *x, int64_t rank) {
+    int64_t shape[LAYOUT_MAX_DIMS];
+    int64_t n = mesh_size(x->m, &x->act.axes), t = region_stored(x->m, x->t, &x->to, rank, shape),
+            f = region_stored(x->m, x->t, &x->from, rank, shape),
+            wide = shape[0] > 0 ? f / shape[0] : 0;
+    Volume v = {f, t, 0};
+    switch (move_sends(x->act.kind)) {
+    case SENDS_PIECES: v.sent = wide * rows_leaving(x, rank); break;
+    case SENDS_BLOCK: v.sent = (n - 1) * f; break;
+    case SENDS_PART: v.sent = f > t ? f - t : 0; break;
+    case SENDS_BOTH: v.sent = 2 * (n - 1) * wide * ((shape[0] + n - 1) / n); break;
+    case SENDS_ONCE:
+        v.in = v.sent = layout_holds(x->m, &x->from, rank) ? f : 0;
+        v.out = layout_holds(x->m, &x->to, rank) ? t : 0;
+        break;
+    case SENDS_NOTHING:
+    case MOVE_SENDS: break;
+    }
+    return v;
+}
+Volume volume_of(const Pieces *x, int64_t rank) {
+    Volume v = !x->t->listed         ? of_blocks(x, rank)
+               : graph_is_list(x->t) ? of_list(x, rank)
+                                     : of_rows(x, rank);
     if (!x->act.alone) v.sent *= x->act.times;
     return v;
 }

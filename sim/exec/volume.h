@@ -1,5 +1,6 @@
 /* How much travels in a move: what each rank hands in, takes out and sends by the ring or pairwise
- * algorithm, with blocks padded as frameworks pad them. From the pieces (pieces.h), as multiples of
+ * algorithm, with blocks padded as frameworks pad them; rows of experts are those to expect, whole
+ * ones, and not padded. From the pieces (pieces.h), as multiples of
  * the largest; it lists none. What really goes from one rank to another is pieces_between. */
 #ifndef SP_EXEC_VOLUME_H
 #define SP_EXEC_VOLUME_H

@@ -435,6 +435,34 @@ static void test_recipes(void **state) {
     }
 }
 
+/* Experts cut inside by half: where the line of the first weights or that of the second is missing,
+ * rows of another width meet the weights. A plan that needs somebody to cut them is not simply
+ * right, and taken at its word it is wrong. */
+static void test_half_cut(void **state) {
+    (void)state;
+    static const char *const trust[] = {"rules", "declared"};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(
+            a, "half.yaml",
+            arena_printf(
+                a,
+                "model: {parts: [blocks], config: {model_type: mixtral, hidden_size: 12, "
+                "intermediate_size: 24, num_hidden_layers: 1, num_attention_heads: 4, "
+                "num_key_value_heads: 2, head_dim: 6, vocab_size: 37, num_local_experts: 6, "
+                "num_experts_per_tok: 2}}\ndata: {batch: 2, sequence: 8, dtype: f32}\n"
+                "mesh: {tp: 2}\nnames: hf\ntrust: %s\nplan:\n"
+                "  model.layers.*.mlp.experts: moe_tp_experts\n"
+                "  model.layers.*.mlp.experts.down_proj: rowwise\n",
+                trust[i]),
+            true);
+        assert_non_null(r.t);
+        assert_string_equal(r.t->verdict, i ? "different" : "equivalent");
+        if (i) assert_string_equal(r.t->first_wrong, "layers.0.moe.act");
+        else assert_int_equal(r.t->n_unasked, 1);
+        arena_free(a);
+    }
+}
 /* torchtune's training plan for Llama 4 leaves the shared expert out: as many times too much as tp
  * has ranks, and every other line of the report looks right. */
 static void test_shared_counted(void **state) {
@@ -468,7 +496,7 @@ int main(void) {
         cmocka_unit_test(test_recipe_gives_way), cmocka_unit_test(test_rest),
         cmocka_unit_test(test_refused),          cmocka_unit_test(test_hugging_face),
         cmocka_unit_test(test_reorderer),        cmocka_unit_test(test_shared_counted),
-        cmocka_unit_test(test_recipes),
+        cmocka_unit_test(test_recipes),          cmocka_unit_test(test_half_cut),
     };
     return cmocka_run_group_tests_name("experts", tests, NULL, NULL);
 }

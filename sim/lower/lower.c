@@ -81,6 +81,17 @@ static bool cuts_otherwise(const Program *p, const Layout *from, const Layout *t
         if (layout_where(from, x) != layout_where(to, x) || from->type[x] == TY_P) return true;
     return false;
 }
+/* Are the rows of experts themselves cut in another place, not only which of them are where? No
+ * dispatch does that: a line cuts the weights before and after alike, or it is missing. */
+static bool rows_recut(const Program *p, const GTensor *t, const Layout *from, const Layout *to) {
+    bool recut = false;
+    for (int x = 0; t->listed && x < p->mesh->naxes; x++) {
+        int was = layout_where(from, x), is = layout_where(to, x);
+        recut |=
+            was != is && ((was >= t->listed && was < t->nd) || (is >= t->listed && is < t->nd));
+    }
+    return recut;
+}
 /* What is asked for by what the values are, whatever a style says: rows and their lists, what a
  * loss is made of. */
 static void reach_reason(const Lower *l, const GNode *n, const GTensor *t, bool moved, Phase pass,
@@ -132,8 +143,9 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
      * plain tensors or that says nothing of the result asks for nothing */
     bool inside = u && u->style && u->style->sums && boundary_result(u->style) &&
                   t->kind == KIND_ACTIVATION && t->module == n->module;
-    r.asked = asked || inside || dtensor; /* PyTorch's op brings DTensors together by itself */
-    reach_reason(l, n, t, cuts_otherwise(p, &p->val[in].L, want), pass, &r);
+    bool recut = rows_recut(p, t, &p->val[in].L, want);
+    r.asked = asked || (inside && !recut) || dtensor; /* PyTorch's op brings DTensors together */
+    if (!recut) reach_reason(l, n, t, cuts_otherwise(p, &p->val[in].L, want), pass, &r);
     if (!param && why_tokens_of_rows(p, n, in, want)) return reach_tokens(l, in, want, &r);
     const char *names[MESH_MAX_AXES] = {0};
     if (!param) {

@@ -275,13 +275,71 @@ static void test_cluster_scripts(void **state) {
     assert_non_null(strstr(child_read(a, o, &n), "equivalent"));
     arena_free(a);
 }
+/* ---- what is written about it ---- */
+/* A line of a page as a shell reads it: without the manual page's backslashes, up to the end of the
+ * line or of the words that are set in `backquotes`. */
+static const char *line_of(Arena *a, const char *at) {
+    Str s = str_new(a);
+    for (; *at && !strchr("\n`\"", *at); at++)
+        if (*at != '\\') str_addn(&s, at, 1);
+    return s.s;
+}
+/* Every line of a page that runs the program by mpirun does so, behind what README wants to be
+ * exported first; how many there were. */
+static int run_lines(Arena *a, const char *page, const char *first, const char *dir) {
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e");
+    size_t n;
+    int ran = 0;
+    for (const char *at = child_read(a, page, &n); (at = strstr(at, "mpirun ")) != NULL; at += 7) {
+        const char *line = line_of(a, at);
+        bool other = strstr(line, "--allow") && strcmp(mpi_here()->name, "openmpi") != 0;
+        if (!strstr(line, "shardproof ") || !strstr(line, "--mpi") || strstr(line, "PLAN"))
+            continue;
+        if (other || strstr(line, "...")) continue;
+        print_message("%s\n", line);
+        mpi_expect(line_code(o, e, "cd %s && PATH=$PWD/bin:$PATH && %s && %s", dir, first, line), 0,
+                   e, "");
+        ran++;
+    }
+    return ran;
+}
+static void test_written_lines(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    const char *dir = temp_path(a, "user"), *e = temp_path(a, "e"),
+               *mpirun = arena_strndup(a, mpi_run(), strcspn(mpi_run(), " ")), *path, *help;
+    size_t n;
+    mpi_expect(line_code("/dev/null", e,
+                         "mkdir -p %s/bin && ln -s \"$PWD/plans\" %s && ln -s %s "
+                         "%s/bin/shardproof",
+                         dir, dir, mpi_program(), dir),
+               0, e, "");
+    const char *launch = arena_printf(a, "%s/bin/mpirun", dir);
+    /* by its full name: the wrapper's folder comes first in the lines' PATH */
+    path = temp_path(a, "path");
+    mpi_expect(line_code(path, e, "command -v %s", mpirun), 0, e, "");
+    path = child_read(a, path, &n);
+    child_write(launch,
+                arena_printf(a, "#!/bin/sh\nexec %.*s \"$@\"\n", (int)strcspn(path, "\n"), path));
+    chmod(launch, 0755);
+    const char *first = strstr(child_read(a, "README.md", &n), "export OMPI_");
+    assert_non_null(first);
+    first = line_of(a, first);
+    assert_true(run_lines(a, "README.md", first, dir) >= 2);
+    assert_true(run_lines(a, "docs/shardproof.1", first, dir) >= 1);
+    help = temp_path(a, "help");
+    mpi_expect(line_code(help, e, "%s calibrate --help", mpi_program()), 0, e, "");
+    assert_true(run_lines(a, help, first, dir) >= 1);
+    arena_free(a);
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shipped_plans),   cmocka_unit_test(test_planted_mistakes),
         cmocka_unit_test(test_random_plans),    cmocka_unit_test(test_engine_sums),
         cmocka_unit_test(test_files),           cmocka_unit_test(test_files_of_one),
         cmocka_unit_test(test_two_machines),    cmocka_unit_test(test_two_networks),
-        cmocka_unit_test(test_cluster_scripts),
+        cmocka_unit_test(test_cluster_scripts), cmocka_unit_test(test_written_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -320,11 +320,28 @@ static void test_random_ends(void **state) {
     assert_true(x.worst < x.deadline + 60 * slow_machine());
     arena_free(a);
 }
+/* All of them at once, as Ctrl-Z or a machine that sleeps does, for longer than the deadline:
+ * whoever was stopped itself could hear nobody, so it loses nobody, and the run goes on. */
+static void test_all_stopped(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    for (int at = 0; at < 3; at++) {
+        Arena *a = arena_new();
+        double deadline = 3.0 * slow_machine();
+        Trial t = start(a, deadline, AT_ONCE);
+        usleep((useconds_t)(at * 300000));
+        for (int r = 0; r < RANKS; r++) kill(t.pid[r], SIGSTOP);
+        usleep((useconds_t)(1e6 * (deadline + 1)));
+        for (int r = 0; r < RANKS; r++) kill(t.pid[r], SIGCONT);
+        mpi_expect(end(&t, AT_ONCE), 0, t.err, "");
+        arena_free(a);
+    }
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),      cmocka_unit_test(test_plugins),
         cmocka_unit_test(test_engine_fails), cmocka_unit_test(test_other_launcher),
-        cmocka_unit_test(test_random_ends),
+        cmocka_unit_test(test_random_ends),  cmocka_unit_test(test_all_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

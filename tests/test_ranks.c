@@ -57,13 +57,14 @@ static PlanRun same(Arena *a, const char *text, int64_t ranks) {
 }
 static void test_random_plans(void **state) {
     (void)state;
-    int plans = sample_of(200, "random plans"), mutated = 0, ran = 0, passes[3] = {0};
+    int plans = sample_of(200, "random plans"), mutated = 0, ran = 0, passes[3] = {0}, piped = 0;
     for (uint64_t seed = 70000; ran < plans; seed++) {
         Arena *a = arena_new();
         RandomPlan g;
         const char *text = random_plan(a, seed, &g);
         int64_t ranks = ranks_of(a, text);
-        if (ranks >= 2 && ranks <= 8) {
+        piped += g.schedule != NULL; /* refused on processes: test_pipelines */
+        if (ranks >= 2 && ranks <= 8 && !g.schedule) {
             PlanRun v = same(a, text, ranks);
             const char *f = v.t ? random_fault(a, &g.r, v.t) : NULL;
             if (f) same(a, arena_printf(a, "%s%s", g.s.s, f), ranks);
@@ -73,8 +74,9 @@ static void test_random_plans(void **state) {
         }
         arena_free(a);
     }
-    print_message("%d plans (%d forward, %d backward, %d training), %d mutations\n", ran, passes[0],
-                  passes[1], passes[2], mutated);
+    print_message("%d plans (%d forward, %d backward, %d training), %d mutations; %d more are "
+                  "pipelines\n",
+                  ran, passes[0], passes[1], passes[2], mutated, piped);
     assert_true(ran < 100 || (mutated > ran / 2 && passes[0] && passes[1] && passes[2]));
 }
 
@@ -287,12 +289,28 @@ static void test_greeting(void **state) {
         arena_free(a);
     }
 }
+/* Pipelines run on virtual ranks only, and every process knows. */
+static void test_pipelines(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *text =
+        arena_printf(a,
+                     "%sdata: {batch: 4, sequence: 12}\nmesh: {pp: 2}\npass: backward\n"
+                     "pipeline: {schedule: 1f1b, microbatches: 4}\n",
+                     toy);
+    Threads x = {.ranks = 2, .flip_rank = -1, .text = text, .o = {.execute = true, .threads = 1}};
+    ThreadsRun r = threads_run(a, &x);
+    assert_true(says(r.d, "E0214", "pipelines on processes"));
+    assert_int_equal(r.rep.exit, diags_exit(r.d));
+    arena_free(a);
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_stops),   cmocka_unit_test(test_random_plans),
         cmocka_unit_test(test_training),    cmocka_unit_test(test_false_labels),
         cmocka_unit_test(test_engine_sums), cmocka_unit_test(test_wrong_bit),
         cmocka_unit_test(test_others),      cmocka_unit_test(test_greeting),
+        cmocka_unit_test(test_pipelines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

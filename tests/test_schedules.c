@@ -260,15 +260,34 @@ static void test_files(void **state) {
     expect_said("0F0,0B0,0B0\n1F0,1B0\n", "E0310", "0B0 is done twice");
     expect_said("0F0,0B0\n", "E0310", "stage 1 is on rank 1, and there are 1 rows");
 }
+/* Rows with messages of their own: one that leads out of the pipeline, or comes a second time. A
+ * number that is far too large is one finding, not one for each that is missing below it. */
+static void test_messages(void **state) {
+    (void)state;
+#define AHEAD "0F0,0SEND_F0,0RECV_B0,0B0"
+#define BEHIND "1RECV_F0,1F0,1B0,1SEND_B0"
+    expect_said(AHEAD "\n" BEHIND ",1SEND_F0\n", "E0310", "1SEND_F0: stage 1 is the last one");
+    expect_said(AHEAD "\n" BEHIND ",1RECV_B0\n", "E0310", "1RECV_B0: stage 1 is the last one");
+    expect_said(AHEAD ",0SEND_B0\n" BEHIND "\n", "E0310", "0SEND_B0: stage 0 is the first one");
+    expect_said("0RECV_F0," AHEAD "\n" BEHIND "\n", "E0310", "0RECV_F0: stage 0 is the first one");
+    expect_said(AHEAD "\n" BEHIND ",1SEND_B0\n", "E0310", "1SEND_B0 is done twice");
+    expect_said(AHEAD "\n" BEHIND ",1RECV_F0\n", "E0310", "1RECV_F0 is done twice");
+    Read x = read_rows("0F0,0B0,0F1048575\n1F0,1B0\n", two, 2);
+    assert_in_range(x.d->n, 1, 8);
+    arena_free(x.a);
+    expect_said("0F0,0B0,0F1048575\n1F0,1B0\n", "E0310",
+                "no forward of stage 0 for micro-batch 1, and for 1048573 others");
+}
 static void test_deadlocks(void **state) {
     (void)state;
     /* its own forward comes later */
     expect_said("0B0,0F0\n1F0,1B0\n", "E0311",
                 "rank 0 stands before 0B0 and waits for 0F0 on rank 0, which it has not come to");
     /* a circle over two ranks */
-    expect_said("0F0,0B1,0F1,0B0\n1F0,1F1,1B0,1B1\n", "E0311", "rank 0 stands before 0B1");
     expect_said("0F0,0B1,0F1,0B0\n1F0,1F1,1B0,1B1\n", "E0311",
-                "rank 1 stands before 1F1 and waits for 1RECV_F1 on rank 1, which is in no list");
+                "rank 1 stands before 1F1 and waits for 0F1 on rank 0, which it has not come to");
+    expect_said("0F0,0B1,0F1,0B0\n1F0,1F1,1B0,1B1\n", "E0311",
+                "rank 0 stands before 0B1 and waits for 0F1 on rank 0, which it has not come to");
     /* a send that was left out */
     expect_said("0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", "E0311",
                 "rank 1 stands before 1F0 and waits for 0SEND_F0 on rank 0, which is in no list");
@@ -288,7 +307,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),       cmocka_unit_test(test_small_tables),
         cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_deadlocks),
+        cmocka_unit_test(test_messages),     cmocka_unit_test(test_deadlocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

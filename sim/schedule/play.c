@@ -55,6 +55,17 @@ static const char *missing(const Player *x, const Action *a, ActionKind k, int s
         x, there ? "%s on rank %d, which it has not come to" : "%s on rank %d, which is in no list",
         a, k, stage);
 }
+/* What a receive waits for that is not posted: where nobody wrote messages, they follow from the
+ * order, and the work that makes this one is still to come. */
+static const char *unposted(const Player *x, const Action *a, int b, int from) {
+    ActionKind receive = b ? DO_RECV_B : DO_RECV_F, send = b ? DO_SEND_B : DO_SEND_F;
+    if (comes_later(x, receive, a->stage, a->part) || comes_later(x, send, from, a->part))
+        return missing(x, a, receive, a->stage);
+    const ActionKind maker[] = {b ? DO_B : DO_F, b ? DO_I : DO_F};
+    for (int k = 0; k < 2; k++)
+        if (comes_later(x, maker[k], from, a->part)) return missing(x, a, maker[k], from);
+    return missing(x, a, receive, a->stage);
+}
 /* When what another stage sends is there; infinite: not yet, and why. */
 static double input_of(const Player *x, const Action *a, const char **why) {
     const Schedule *s = x->p->s;
@@ -68,7 +79,7 @@ static double input_of(const Player *x, const Action *a, const char **why) {
         return INFINITY;
     }
     if (!x->posted[b][cell(x, a->stage, a->part)]) {
-        *why = missing(x, a, b ? DO_RECV_B : DO_RECV_F, a->stage);
+        *why = unposted(x, a, b, from);
         return INFINITY;
     }
     if (x->sent[b][c] >= 0) return x->sent[b][c] + x->t->message;

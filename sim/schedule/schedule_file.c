@@ -123,7 +123,7 @@ typedef struct {
     const Schedule *s;
     Diags *d;
     Loc loc;
-    int *times; /* per kind that computes, stage and micro-batch */
+    int *times; /* per kind, stage and micro-batch */
     bool bad;
 } Checker;
 static void finding(Checker *c, Loc loc, const char *hint, const char *text) {
@@ -132,6 +132,14 @@ static void finding(Checker *c, Loc loc, const char *hint, const char *text) {
 }
 static int *times(const Checker *c, ActionKind k, int stage, int part) {
     return &c->times[((int)k * c->s->stages + stage) * c->s->parts + part];
+}
+/* A message before the first stage or behind the last one. */
+static bool leads_out(Checker *c, const Action *a, const char *text, Arena *tmp) {
+    bool up = a->kind == DO_SEND_F || a->kind == DO_RECV_B, last = a->stage == c->s->stages - 1;
+    if (action_computes(a->kind) || (up ? !last : a->stage > 0)) return false;
+    finding(c, a->loc, "leave it out: there is nobody at the other end",
+            arena_printf(tmp, "%s: stage %d is the %s one", text, a->stage, up ? "last" : "first"));
+    return true;
 }
 static void check_action(Checker *c, int rank, const Action *a, Arena *tmp) {
     const Schedule *s = c->s;
@@ -147,35 +155,49 @@ static void check_action(Checker *c, int rank, const Action *a, Arena *tmp) {
                              rank, a->stage, schedule_rank_of(s, a->stage, a->part)));
         return;
     }
-    if (!action_computes(a->kind)) return;
+    if (leads_out(c, a, text, tmp)) return;
     bool again = (*times(c, a->kind, a->stage, a->part))++ > 0;
     bool both = (a->kind == DO_I || a->kind == DO_W) && *times(c, DO_B, a->stage, a->part);
     both |= a->kind == DO_B &&
             (*times(c, DO_I, a->stage, a->part) || *times(c, DO_W, a->stage, a->part));
     if (again || both)
-        finding(c, a->loc, "each once: F, and B or both I and W",
+        finding(c, a->loc,
+                action_computes(a->kind) ? "each once: F, and B or both I and W"
+                                         : "each message once, at both ends",
                 arena_printf(tmp, "%s is done twice", text));
 }
-static void check_complete(Checker *c, int stage, int part, Arena *tmp) {
-    int rank = schedule_rank_of(c->s, stage, part);
+/* The first half of the work that a micro-batch lacks on a stage; DO_KINDS: none. */
+static ActionKind lacks(const Checker *c, int stage, int part) {
     bool f = *times(c, DO_F, stage, part), b = *times(c, DO_B, stage, part),
          i = *times(c, DO_I, stage, part), w = *times(c, DO_W, stage, part);
-    const char *none = !f         ? "forward"
-                       : !b && !i ? "backward"
-                       : !b && !w ? "weight gradients"
-                                  : NULL;
-    ActionKind k = !f ? DO_F : !b && !i ? DO_B : DO_W;
-    if (!none) return;
-    Action want = {.kind = k, .stage = stage, .part = part};
-    finding(c, (Loc){0},
-            arena_printf(tmp, "put %s into the list of rank %d", action_text(&want, tmp), rank),
-            arena_printf(tmp, "the schedule has no %s of stage %d for micro-batch %d", none, stage,
-                         part));
+    return !f ? DO_F : b || (i && w) ? DO_KINDS : i ? DO_W : DO_B;
+}
+/* Told once for a stage and kind, with the first micro-batch: a file may name micro-batch 1000000.
+ */
+static void check_complete(Checker *c, int stage, Arena *tmp) {
+    static const char *const word[] = {
+        [DO_F] = "forward", [DO_B] = "backward", [DO_W] = "weight gradients"};
+    int first[DO_W + 1], count[DO_W + 1] = {0}, rank = schedule_rank_of(c->s, stage, 0);
+    for (int part = 0; part < c->s->parts; part++) {
+        ActionKind k = lacks(c, stage, part);
+        if (k != DO_KINDS && !count[k]++) first[k] = part;
+    }
+    for (int k = 0; k <= DO_W; k++) {
+        if (!count[k]) continue;
+        Action want = {.kind = (ActionKind)k, .stage = stage, .part = first[k]};
+        const char *more =
+            count[k] > 1 ? arena_printf(tmp, ", and for %d others", count[k] - 1) : "";
+        finding(c, (Loc){0},
+                arena_printf(tmp, "put %s into the list of rank %d", action_text(&want, tmp), rank),
+                arena_printf(tmp, "the schedule has no %s of stage %d for micro-batch %d%s",
+                             word[k], stage, first[k], more));
+    }
 }
 bool schedule_check(const Schedule *s, Diags *d, Loc loc) {
     Arena *tmp = arena_new();
     Checker c = {s, d, loc,
-                 ARENA_ARRAY(tmp, int, base_mul((size_t)s->stages * 4, (size_t)s->parts)), false};
+                 ARENA_ARRAY(tmp, int, base_mul((size_t)s->stages * DO_KINDS, (size_t)s->parts)),
+                 false};
     for (int g = 0; g < s->stages; g++)
         if (s->home[g] < 0 || s->home[g] >= s->ranks) {
             finding(&c, loc, "one row for each rank",
@@ -186,8 +208,7 @@ bool schedule_check(const Schedule *s, Diags *d, Loc loc) {
         }
     for (int r = 0; r < s->ranks; r++)
         for (int i = 0; i < s->rank[r].n; i++) check_action(&c, r, &s->rank[r].a[i], tmp);
-    for (int g = 0; g < s->stages; g++)
-        for (int i = 0; i < s->parts; i++) check_complete(&c, g, i, tmp);
+    for (int g = 0; g < s->stages; g++) check_complete(&c, g, tmp);
     arena_free(tmp);
     return !c.bad;
 }

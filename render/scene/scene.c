@@ -23,10 +23,23 @@ Scene *scene_new(Arena *arena, Fonts *fonts, Theme theme, double w, double h) {
     return s;
 }
 
-static bool id_taken(const Scene *s, const char *id) {
-    for (int i = 0; i < s->n_groups; i++)
-        if (!strcmp(s->groups[i].id, id)) return true;
-    return false;
+/* The slot of an id in the table of taken ones: its own, or the free one where it would stand. */
+static const char **id_slot(const char **slot, int slots, const char *id) {
+    unsigned h = 2166136261u; /* FNV-1a */
+    for (const char *c = id; *c; c++) h = (h ^ (unsigned char)*c) * 16777619u;
+    int i = (int)(h & (unsigned)(slots - 1));
+    while (slot[i] && strcmp(slot[i], id)) i = (i + 1) & (slots - 1);
+    return &slot[i];
+}
+/* At most half of the table is used, so that looking up stays short with many thousand groups. */
+static void ids_grow(Scene *s) {
+    if (2 * s->n_ids < s->id_slots) return;
+    int slots = s->id_slots ? 2 * s->id_slots : 64;
+    const char **wider = ARENA_ARRAY(s->arena, const char *, slots);
+    for (int i = 0; i < s->id_slots; i++)
+        if (s->ids[i]) *id_slot(wider, slots, s->ids[i]) = s->ids[i];
+    s->ids = wider;
+    s->id_slots = slots;
 }
 
 char *scene_clean_id(Arena *a, const char *id) {
@@ -40,7 +53,14 @@ char *scene_clean_id(Arena *a, const char *id) {
 
 int scene_begin(Scene *s, const char *what, const char *id, const char *tip) {
     const char *base = scene_clean_id(s->arena, id), *unique = base;
-    for (int i = 2; id_taken(s, unique); i++) unique = arena_printf(s->arena, "%s_%d", base, i);
+    ids_grow(s);
+    const char **slot = id_slot(s->ids, s->id_slots, base);
+    for (int i = 2; *slot; i++) {
+        unique = arena_printf(s->arena, "%s_%d", base, i);
+        slot = id_slot(s->ids, s->id_slots, unique);
+    }
+    *slot = unique;
+    s->n_ids++;
     Group *g = ARENA_PUSH(s->arena, s->groups, s->n_groups, s->cap_groups);
     *g = (Group){.id = unique,
                  .what = what,

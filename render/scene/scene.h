@@ -106,6 +106,8 @@ typedef struct Scene {
     Mark *marks;
     int n_groups, cap_groups;
     Group *groups;
+    int n_ids, id_slots; /* ids that groups have: a table of which at most half is used */
+    const char **ids;
     int n_arrows, cap_arrows;
     Arrow *arrows;
     int open;    /* innermost open group, -1 */

@@ -465,7 +465,7 @@ static const Bad bad_keys[] = {
     {"moe: {capacity_factor: 0}", "E0309", 3, 24, "capacity_factor", NULL},
     {"moe: {capacity_factor: .inf}", "E0301", 3, 24, "capacity_factor", NULL},
     {"moe: {priority: first}", "E0206", 3, 17, "'first'", "slot"},
-    {"pipeline: {schedule: 1f1b}", "E0214", 3, 1, "'pipeline'", NULL},
+    {"pipeline: {schedule: 1f1b}", "E0208", 3, 1, "no axis 'pp'", NULL},
     {"recipe: megatorn", "E0206", 3, 9, "'megatorn'", "megatron"},
     {"names: torchtitan\nrecipe: hf-llama", "E0215", 4, 9, "names of hf", "names"},
     {"names: hugging", "E0206", 3, 8, "'hugging' for 'names'",

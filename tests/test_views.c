@@ -115,12 +115,13 @@ static void memory_is_the_records(void **state) {
             if (r.t->n_classes == 1) assert_int_equal(cls[k].total, rest + top);
             assert_true(memory_course(a, r.t, cls[k].rank, &c));
             if (!c.exact) print_message("%s\n", path);
-            assert_true(c.exact);
+            assert_true(c.exact || r.t->schedule); /* a pipeline: several micro-batches at once */
             const MemLife **l;
             int64_t alive = 0;
             for (int q = memory_alive(a, &c, c.peak, &l); q > 0; q--) alive += l[q - 1]->bytes;
-            assert_int_equal(alive, c.at_peak);
+            if (c.exact) assert_int_equal(alive, c.at_peak);
         }
+        assert_true(memory_course(a, r.t, 0, &c)); /* the rank that a figure shows */
         RenderOptions o = options("memory");
         const char *words = picture(a, r.t, &o, FORMAT_SVG),
                    *text = picture(a, r.t, &o, FORMAT_TEXT);
@@ -257,7 +258,13 @@ static void every_collective_is_sampled(void **state) {
             int64_t shape = 0;
             for (int q = 0; q < r.t->n_values; q++)
                 if (r.t->values[q].step == c->step) shape = r.t->values[q].shape.nd;
-            if (shape == 0) continue; /* a single number has no chunks */
+            bool asked = false; /* rank 1 takes part: in a pipeline it does not in every stage */
+            for (int64_t grp = 0; grp < groups_count(&c->groups); grp++)
+                for (int64_t q = 0; q < groups_size(&c->groups); q++)
+                    asked |= groups_member(&c->groups, grp, q) == 1;
+            assert_true(asked || r.t->schedule);
+            /* a single number has no chunks; what one rank sends to another is no ring */
+            if (shape == 0 || !asked || !strcmp(c->op, "send")) continue;
             assert_non_null(k);
             int64_t n = groups_size(&c->groups);
             assert_int_equal(k->size, n);
@@ -787,6 +794,12 @@ static void column_then_row(void **state) {
     arena_free(a);
 }
 
+/* Nothing for a storyboard: the view pipeline shows who sends to whom. */
+static bool only_sends(const Trace *t) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (strcmp(t->collectives[i].op, "send") != 0) return false;
+    return t->n_collectives > 0;
+}
 /* On real runs the layout of the four views is clean in every preset, and text keeps to 80 columns.
  */
 static void views_are_clean(void **state) {
@@ -807,6 +820,7 @@ static void views_are_clean(void **state) {
             &(PipelineOptions){.execute = true, .numbers = true, .events = true, .threads = 1});
         for (int v = 0; v < 4; v++) {
             RenderOptions o = options(view[v]);
+            if (only_sends(r.t) && !strcmp(view[v], "storyboard")) continue;
             for (int p = 0; p < 4; p++) {
                 const char *report;
                 o.preset = preset[p];

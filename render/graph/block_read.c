@@ -394,7 +394,7 @@ static int wrong_layer(const BlockGraph *g) {
  * first, or all if nothing says "layer". */
 static bool choose_layer(BlockGraph *g, const ViewCall *call) {
     const RenderOptions *o = call->o;
-    int lo = -1, hi = -1;
+    int lo = -1, hi = -1, own = -1; /* own: the first of the rank in this pass */
     bool residual = false;
     for (int i = 0; i < g->t->n_computes; i++) {
         const TraceCompute *c = &g->t->computes[i];
@@ -404,11 +404,13 @@ static bool choose_layer(BlockGraph *g, const ViewCall *call) {
         if (c->layer < 0) continue;
         if (lo < 0 || c->layer < lo) lo = c->layer;
         if (c->layer > hi) hi = c->layer;
+        bool here = pass_is(c->pass, g->pass) && on_rank(&c->ranks, g->rank);
+        if (here && (own < 0 || c->layer < own)) own = c->layer;
     }
     g->n_layers = lo < 0 ? 0 : hi - lo + 1;
     g->first_layer = lo;
     int wrong = wrong_layer(g);
-    g->layer = o->layer >= 0 ? o->layer : !residual ? -1 : wrong >= 0 ? wrong : lo;
+    g->layer = o->layer >= 0 ? o->layer : !residual ? -1 : wrong >= 0 ? wrong : own >= 0 ? own : lo;
     bool back = false; /* beside backward everything is drawn: the gradient begins in the loss */
     for (int i = 0; i < g->t->n_computes && !call->pass; i++)
         back |= g->t->computes[i].pass == PHASE_BACKWARD;

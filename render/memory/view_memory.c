@@ -427,9 +427,8 @@ static const char *counted(MemPen *p) {
     return arena_printf(
         p->a,
         "Counted: parameters as they lie at rest%s, and every value from the step that makes it to "
-        "the last that reads it%s%s; all-reduces and clipping work in place. Not counted: buffers "
-        "of "
-        "collectives, workspace of kernels, fragmentation.%s%s",
+        "the last that reads it%s%s%s; all-reduces and clipping work in place. Not counted: "
+        "buffers of collectives, workspace of kernels, fragmentation.%s%s",
         p->cls[0].bytes[MEM_OPTIMIZER] ? ", the optimizer's state (updated in place)" : "",
         !copies_made(&p->course) ? ""
         : prefetches(p->c->t)
@@ -439,6 +438,7 @@ static const char *counted(MemPen *p) {
         words_find_dim(p->c->t, "microbatches") > 1
             ? ", gradients from the first micro-batch on, added to in place"
             : "",
+        p->c->t->schedule ? ", and what backward needs of the other micro-batches in flight" : "",
         p->capacity ? " " : "",
         p->capacity ? arena_printf(p->a, "%s.", words_capital(p->a, capacity_words(p))) : "");
 }

@@ -107,6 +107,8 @@ static const char *title(const Mirror *m, int first, int n) {
                "travel";
     if (collect(m, first, n, OF_GRADIENTS, use))
         return "The backward pass mirrors the forward pass: only gradients of weights travel";
+    if (collect(m, first, n, OF_FORWARD, use) + collect(m, first, n, OF_BACKWARD, use))
+        return "The backward pass mirrors the forward pass: within the layer nothing is sent";
     return "The backward pass mirrors the forward pass: nothing is sent";
 }
 

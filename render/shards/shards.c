@@ -41,12 +41,23 @@ static int64_t rank_of_part(const Trace *t, const DimCut *c, int64_t rank, int64
     return rank;
 }
 
+bool shards_holds(const DimCut *c, int64_t rank) {
+    return !c->home || words_find_local(c->home, rank);
+}
+static const TraceShape *home_of(const TraceShape *s) {
+    for (int i = 0; i < s->n_places; i++)
+        if (s->place[i].place && !strncmp(s->place[i].place, "at(", 3)) return s;
+    return NULL;
+}
+
 /* Sizes of all parts, from the shapes of their owners. */
 static void measure(Arena *a, const Trace *t, DimCut *c, const TraceShape *s, int dim,
                     int64_t rank) {
     c->size = s->global_shape[dim];
     c->blocks = words_blocks(s->dim_symbol[dim]);
     c->n = 1;
+    c->home = home_of(s);
+    if (!shards_holds(c, rank) && s->n_local) rank = rankset_first(&s->local[0].ranks);
     for (int i = 0; i < c->n_axis; i++) c->n *= t->axes[c->axis[i]].size;
     if (c->n > SHARDS_MAX_PARTS) return;
     int64_t *part = ARENA_ARRAY(a, int64_t, c->n), sum = 0;
@@ -116,11 +127,18 @@ DimCut shards_value_cut(Arena *a, const Trace *t, const TraceShape *s, int dim, 
     return c;
 }
 
+int64_t shards_copies(const Trace *t, const DimCut *r, const DimCut *k) {
+    int64_t parts = r->n * k->n, held = 0;
+    for (int64_t i = 0; r->home && i < t->ranks; i++) held += shards_holds(r, i);
+    return parts > 0 ? (r->home ? held : t->ranks) / parts : 1;
+}
 const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, const DimCut *d,
                           int64_t j) {
     int64_t *list = ARENA_ARRAY(a, int64_t, t->ranks), n = 0;
     for (int64_t r = 0; r < t->ranks; r++)
-        if (shards_part_of(t, c, r) == i && (!d || shards_part_of(t, d, r) == j)) list[n++] = r;
+        if (shards_holds(c, r) && shards_part_of(t, c, r) == i &&
+            (!d || shards_part_of(t, d, r) == j))
+            list[n++] = r;
     RankSet s = rankset_from(a, list, n);
     return rankset_text(&s, a);
 }
@@ -136,6 +154,7 @@ static void add_slices(Str *s, int64_t (*piece)[2], int n, int64_t from, int64_t
     }
 }
 const char *shards_range(Arena *a, const Trace *t, const DimCut *c, int64_t rank) {
+    if (!shards_holds(c, rank)) return NULL;
     if (c->n < 2) return ":";
     if (c->rows) return NULL;
     int64_t own = shards_part_of(t, c, rank),

@@ -17,6 +17,8 @@ typedef struct {
     bool uneven;
     bool rows;      /* rows of experts: which of them a rank holds follows from what is routed */
     int64_t blocks; /* packed blocks of the dim ("2*F"), each of which is cut like this; 1: none */
+    const TraceShape
+        *home; /* the ranks of one stage hold it: those with a local shape; NULL: all */
 } DimCut;
 
 /* What a figure calls a weight: "attn_q". */
@@ -28,6 +30,10 @@ DimCut shards_param_cut(Arena *a, const Trace *t, const TraceParam *p, int dim, 
 DimCut shards_value_cut(Arena *a, const Trace *t, const TraceShape *s, int dim, int64_t rank);
 /* Number of the rank's part. */
 int64_t shards_part_of(const Trace *t, const DimCut *c, int64_t rank);
+/* Whether the rank holds any of the tensor whose dim this is. */
+bool shards_holds(const DimCut *c, int64_t rank);
+/* How many ranks hold the same part of a tensor cut by r and k. */
+int64_t shards_copies(const Trace *t, const DimCut *r, const DimCut *k);
 /* Ranks that hold part i of the first and part j of the second cut (NULL: one cut only), as text.
  */
 const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, const DimCut *d,
@@ -35,7 +41,7 @@ const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, 
 /* "tp", "cp, tp" of the axes that cut; "" if none. */
 const char *shards_axes(Arena *a, const Trace *t, const DimCut *c);
 /* What the rank holds of the dim as NumPy slices of the global index: "0:64", "0:8,56:64" (zigzag,
- * packed blocks), ":" if whole, "none" if nothing; NULL if it is not known. */
+ * packed blocks), ":" if whole, "none" if nothing; NULL if it is not known, or another stage's. */
 const char *shards_range(Arena *a, const Trace *t, const DimCut *c, int64_t rank);
 /* "3 3 3 1" */
 const char *shards_sizes(Arena *a, const DimCut *c);

@@ -31,7 +31,7 @@ double shards_band_at(const DimCut *c, int64_t i, double px) {
 /* What several ranks hold alike lies in a stack. */
 void shards_draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, Area at) {
     double x = at.x, y = at.y, w = at.w, h = at.h;
-    int64_t parts = r->n * k->n, copies = parts > 0 ? p->c->t->ranks / parts : 1;
+    int64_t copies = shards_copies(p->c->t, r, k);
     for (int i = copies > 3 ? 3 : (int)copies - 1; i > 0; i--)
         scene_rect(p->s, (Area){x + 3 * i, y - 3 * i, w, h}, 0,
                    (Look){ROLE_PAPER, ROLE_WEIGHT_LINE, 1})
@@ -77,7 +77,7 @@ void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, Area at) {
                            (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone}, who);
         }
     scene_rect(p->s, (Area){x, y, w, h}, 0, (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
-    for (int64_t i = own_r; n > 1 && !many && i < bands(r); i += r->n)
+    for (int64_t i = own_r; n > 1 && !many && shards_holds(r, p->rank) && i < bands(r); i += r->n)
         for (int64_t j = own_k; j < bands(k); j += k->n) {
             double y0 = shards_band_at(r, i, h), x0 = shards_band_at(k, j, w);
             scene_rect(p->s,

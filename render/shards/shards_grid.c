@@ -11,6 +11,7 @@ typedef struct {
 typedef struct {
     GridDim dim[2]; /* rows, columns */
     int deeper;     /* further dims that are cut */
+    bool home;      /* of one stage's ranks only */
 } Grid;
 
 static Grid grid_of(Arena *a, const Trace *t, const TraceParam *p, int64_t rank) {
@@ -18,6 +19,9 @@ static Grid grid_of(Arena *a, const Trace *t, const TraceParam *p, int64_t rank)
     int n = 0;
     for (int d = 0; d < p->rest.nd; d++) {
         DimCut c = shards_param_cut(a, t, p, d, rank);
+        g.home = c.home != NULL;
+        for (int k = 0; k < 2; k++)
+            if (g.dim[k].dim < 0) g.dim[k].cut.home = c.home;
         if (c.n < 2) continue;
         if (n == 2) g.deeper++;
         else g.dim[n++] = (GridDim){d, c};
@@ -42,7 +46,8 @@ static const char *cell(Arena *a, const Trace *t, const Grid *g, int64_t i, int6
     const char *s = shards_owners(a, t, &g->dim[0].cut, i, &g->dim[1].cut, j);
     if (strlen(s) <= WIDEST) return s;
     for (int64_t r = 0; r < t->ranks; r++)
-        n += shards_part_of(t, &g->dim[0].cut, r) == i && shards_part_of(t, &g->dim[1].cut, r) == j;
+        n += shards_holds(&g->dim[0].cut, r) && shards_part_of(t, &g->dim[0].cut, r) == i &&
+             shards_part_of(t, &g->dim[1].cut, r) == j;
     return arena_printf(a, "%lld ranks", (long long)n);
 }
 typedef struct {
@@ -92,6 +97,8 @@ static const char *words_of(Arena *a, const Trace *t, const Grid *g) {
         if (g->dim[k].dim >= 0)
             str_addf(&s, "%s%s dim %d in %lld parts by %s", s.n ? ", " : "", k ? "across" : "down",
                      g->dim[k].dim, (long long)g->dim[k].cut.n, shards_axes(a, t, &g->dim[k].cut));
+    const char *all = g->home ? shards_owners(a, t, &g->dim[0].cut, 0, NULL, 0) : NULL;
+    if (!s.n && all) str_addf(&s, "whole on rank%s %s", strpbrk(all, ",-") ? "s" : "", all);
     if (!s.n) str_add(&s, "whole on every rank");
     if (g->deeper) str_addf(&s, ", and %d more dim%s cut", g->deeper, g->deeper > 1 ? "s" : "");
     return s.s;

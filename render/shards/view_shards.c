@@ -23,13 +23,15 @@ static bool wanted(const ShardPen *p, const TraceParam *q) {
     return p->layer < 0 || q->layer == p->layer;
 }
 
-/* Layers of the trace's weights: all if they are few, else the asked one or the first. */
+/* Layers of the trace's weights: all if they are few, else the asked one or the first that the rank
+ * asked for has any of. */
 static int choose_layer(const ViewCall *c) {
     int matrices = 0, first = -1;
     for (int i = 0; i < c->t->n_params; i++) {
-        matrices += c->t->params[i].compute.nd == 2;
-        if (c->t->params[i].layer >= 0 && (first < 0 || c->t->params[i].layer < first))
-            first = c->t->params[i].layer;
+        const TraceParam *q = &c->t->params[i];
+        matrices += q->compute.nd == 2;
+        if (q->layer < 0 || !words_find_local(&q->rest, c->o->rank < 0 ? 0 : c->o->rank)) continue;
+        if (first < 0 || q->layer < first) first = q->layer;
     }
     return c->o->layer >= 0 ? c->o->layer : matrices > 12 ? first : -1;
 }
@@ -56,7 +58,7 @@ static double matrix_size(const ShardPen *p, const TraceParam *q, double *w, dou
 }
 
 static const char *copies_text(ShardPen *p, const DimCut *r, const DimCut *k) {
-    int64_t parts = r->n * k->n, copies = parts > 0 ? p->c->t->ranks / parts : 1;
+    int64_t copies = shards_copies(p->c->t, r, k);
     return copies > 1 ? arena_printf(p->c->arena, "%lld copies", (long long)copies) : "";
 }
 

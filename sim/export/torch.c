@@ -46,6 +46,10 @@ static void refuse_keys(const Export *e) {
     if (p->cut_sequence && e->as->mesh->naxes == p->n_axes && !p->context_parallel.mode)
         export_refuse(e, p->cut_sequence_loc, "leave `data.cut` out",
                       "no table of styles cuts the sequence of the data");
+    if (p->pipeline.loc.file)
+        export_refuse(e, p->pipeline.loc,
+                      "take `pipeline` and its axis out: stages are built by code of their own",
+                      "no table of styles cuts the layers into stages");
     if (strcmp(p->recompute, "none") != 0)
         export_refuse(e, p->recompute_loc,
                       "recompute: none, and checkpoint_wrapper in your own code",

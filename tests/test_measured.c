@@ -83,6 +83,10 @@ static void test_wire_bytes(void **state) {
         Matrices m = {.a = a};
         PlanRun shape = plan_run(a, file, text, false);
         assert_non_null(shape.t);
+        if (shape.t->schedule) { /* a pipeline is refused on processes */
+            arena_free(a);
+            continue;
+        }
         m.ranks = shape.t->ranks;
         PipelineOptions o = {.execute = true, .threads = 1, .watch = list_pairs, .watch_arg = &m};
         plan_run_with(a, file, text, &o);

@@ -129,7 +129,7 @@ static void memory_is_the_records(void **state) {
         says(words, arena_printf(a, "peak %s at step %d", bytes_text(c.at_peak, a), c.peak));
         for (int q = 0; q < MEM_KINDS; q++)
             if (cls[0].bytes[q]) says(text, bytes_text(cls[0].bytes[q], a));
-        says(words, "apacity of "); /* the machine's, drawn or told */
+        says(words, "apacity"); /* the machine's, drawn or told; words break anywhere */
         arena_free(a);
     }
     globfree(&g);

@@ -72,7 +72,7 @@ const char *view_timeline_text(const ViewCall *c) {
     words_paragraph(&s, "", timeline_totals(c, t, n), 80);
     if (c->t->hardware)
         words_paragraph(&s, "", arena_printf(a, "time model: %s", c->t->hardware), 80);
-    str_addf(&s, "%s\n", words_stamp(a, c->t, &role));
+    words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);
     return s.s;
 }
 

@@ -33,7 +33,7 @@ static void numbers_stepped(void *arg, const Step *s) {
     bool legal = r->o->rank >= 0 && r->o->rank < r->mesh->nranks;
     numbers_keep(r, s);
     if (r->o->numbers) sample_step(r->t, r->exec, s, legal ? r->o->rank : 0);
-    if (r->o->numbers) routed_step(r->t, r->exec, s);
+    routed_step(r->t, r->exec, s); /* the model of time and `comms` ask how many rows there were */
 }
 static void losses_ended(void *arg, WalkInstance at) {
     Run *r = arg;

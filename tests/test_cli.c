@@ -1024,6 +1024,22 @@ static void test_explain_gradient(void **state) {
         done(r);
     }
 }
+/* Two schedules that send and hold the same are two schedules: they take other times. */
+static void test_diff_schedules(void **state) {
+    (void)state;
+    static const char rest[] =
+        "model: {kind: mlp, sizes: [4, 6, 4]}\nmesh: {pp: 2}\ndata: {rows: 4}\npass: backward\n";
+    const char *a = put("gpipe.yaml", arena_printf(arena,
+                                                   "%spipeline: {schedule: gpipe, "
+                                                   "microbatches: 2}\n",
+                                                   rest)),
+               *b = put("zb.yaml", arena_printf(arena,
+                                                "%spipeline: {schedule: zb-h1, "
+                                                "microbatches: 2}\n",
+                                                rest));
+    expect_code(RUN("diff", a, a), 0, "no difference\n", NULL);
+    expect_code(RUN("diff", a, b), 1, "gpipe over pp", NULL);
+}
 static void test_diff(void **state) {
     (void)state;
     const char *a = put("a.yaml", mlp),
@@ -1659,6 +1675,7 @@ int main(void) {
         TEST(test_totals_of_a_part),
         TEST(test_explain),
         TEST(test_diff),
+        TEST(test_diff_schedules),
         TEST(test_diff_settings),
         TEST(test_diff_settings_of_models),
         TEST(test_one_rank),

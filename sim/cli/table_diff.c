@@ -195,6 +195,9 @@ static Items run_items(const Trace *t, Arena *a) {
     add_item(&l, a, "mesh", mesh.s);
     add_item(&l, a, "pass", pass_words[t->pass]);
     add_item(&l, a, "dtype", t->dtype);
+    if (t->schedule)
+        add_item(&l, a, "schedule",
+                 arena_printf(a, "%s over %s", t->schedule, or_empty(t->schedule_axis)));
     for (int i = 0; i < t->n_groups; i++)
         add_item(&l, a, arena_printf(a, "group %s", t->groups[i].name), t->groups[i].axes);
     for (int i = 0; i < t->n_model; i++)

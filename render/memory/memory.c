@@ -28,8 +28,9 @@ static void find_lives(Arena *a, const Trace *t, MemCourse *c) {
     }
 }
 
-/* Sums of the lives by step, against what was recorded. */
-static void add_up(Arena *a, MemCourse *c, const bool *known) {
+/* Sums of the lives by step, against what was recorded. The lives are of one micro-batch: in a
+ * pipeline the records have as much more at every step as the others keep. */
+static void add_up(Arena *a, MemCourse *c, const bool *known, bool pipeline) {
     int64_t *sum = ARENA_ARRAY(a, int64_t, c->n_steps + 2),
             *grad = ARENA_ARRAY(a, int64_t, c->n_steps + 2);
     for (int i = 0; i < c->n_life; i++) {
@@ -41,13 +42,18 @@ static void add_up(Arena *a, MemCourse *c, const bool *known) {
         if (l->grad) grad[from] += l->bytes, grad[end] -= l->bytes;
     }
     int64_t live = 0, part = 0;
+    bool first = true;
     c->exact = true;
     for (int i = 0; i < c->n_steps; i++) {
         live += sum[i], part += grad[i];
         c->grad[i] = part;
-        if (known[i]) c->exact &= live == c->all[i];
+        if (!known[i]) continue;
+        if (first && pipeline) c->flight = c->all[i] - live;
+        first = false;
+        c->exact &= c->flight >= 0 && live + c->flight == c->all[i];
     }
     for (int i = 0; i < c->n_steps && !c->exact; i++) c->grad[i] = 0;
+    if (!c->exact) c->flight = 0;
 }
 
 /* What a category's records say about the rank, by step; -1 where there is none. False if there is
@@ -84,7 +90,7 @@ bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *c) {
         if (c->peak < 0 || c->all[i] > c->at_peak) c->peak = i, c->at_peak = c->all[i];
     }
     find_lives(a, t, c);
-    add_up(a, c, known);
+    add_up(a, c, known, t->schedule != NULL);
     return true;
 }
 

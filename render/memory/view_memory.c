@@ -344,17 +344,25 @@ static void draw_course(MemPen *p, double x, double y, double w, double h) {
     scene_end(p->s);
 }
 
+static const char in_flight[] = "other micro-batches in flight";
 static double draw_alive(MemPen *p, double x, double y, double w) {
     const MemCourse *c = &p->course;
     const MemLife **l;
-    int n = memory_alive(p->a, c, c->peak, &l), shown = n > MAX_ALIVE ? MAX_ALIVE - 1 : n;
-    int64_t rest = c->at_peak;
+    int n = memory_alive(p->a, c, c->peak, &l), most = MAX_ALIVE - (c->flight > 0),
+        shown = n > most ? most - 1 : n;
+    int64_t rest = c->at_peak - c->flight;
     scene_begin(p->s, "table", "alive", NULL);
     scene_textf(p->s, x, y, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, "Alive at step %d",
                 c->peak);
     scene_text(p->s, x + w, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
                "made at step, bytes");
     y += 22;
+    if (c->flight) {
+        scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND}, in_flight);
+        scene_text(p->s, x + w, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_INK},
+                   bytes_text(c->flight, p->a));
+        y += 19;
+    }
     for (int i = 0; c->exact && i < shown; i++, y += 19) {
         const TraceLocal *at = words_find_local(&l[i]->v->shape, c->rank);
         const char *bytes = bytes_text(l[i]->bytes, p->a),
@@ -550,6 +558,11 @@ const char *view_memory_text(const ViewCall *c) {
     int n = memory_alive(p.a, &p.course, p.course.peak, &l);
     str_addf(&s, "\nRank %lld, alive at the peak, step %d: %s\n", (long long)p.course.rank,
              p.course.peak, bytes_text(p.course.at_peak, p.a));
+    if (p.course.flight) {
+        words_pad(&s, arena_printf(p.a, "  %s", in_flight), 68, false);
+        words_pad(&s, bytes_text(p.course.flight, p.a), 11, true);
+        words_end_line(&s);
+    }
     for (int i = 0; p.course.exact && i < n; i++) {
         words_pad(&s,
                   arena_printf(p.a, "  %s",

@@ -73,6 +73,11 @@ static int64_t weights(const Trace *t, int64_t rank, int layer, bool whole) {
                 here = 1, bytes = s->local[k].bytes;
                 for (int d = 0; d < s->nd; d++) here *= s->local[k].shape[d];
             }
+        /* of another stage: what one of its ranks has, whole */
+        if (whole && !here && s->n_local) {
+            here = 1, bytes = s->local[0].bytes;
+            for (int d = 0; d < s->nd; d++) here *= s->local[0].shape[d];
+        }
         n += whole && here ? bytes / here * all : bytes;
     }
     return n;

@@ -280,7 +280,10 @@ const char *words_weight(Arena *a, const char *module, const TraceParam *p) {
 const char *words_style(const char *style) {
     static const struct {
         const char *plan, *people;
-    } row[] = {{"colwise", "column"}, {"rowwise", "row"}, {"sequence_parallel", "sequence"}};
+    } row[] = {{"colwise", "column"},
+               {"rowwise", "row"},
+               {"sequence_parallel", "sequence"},
+               {"replicated_with_grad_allreduce", "replicated"}};
     for (size_t i = 0; style && i < sizeof row / sizeof *row; i++)
         if (!strcmp(style, row[i].plan)) return row[i].people;
     return style;

@@ -281,7 +281,7 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     y = wrong_notes(s, p.wrong, pr->margin, pr->w - 2 * pr->margin, y - 8, 2) +
         (p.wrong->n ? 14 : 8);
     double room = pr->h - 34 - (y + 8), less = 0, strip = m->strip[index].n;
-    while (mirror_strips_height(&p, index, 1) > room && less++ < 14) {
+    while (mirror_strips_height(&p, index, 1) > room && less++ < 18) {
         p.look.edge -= 1;
         p.look.row -= 0.5, p.look.sub -= 0.3;
     }

@@ -36,9 +36,11 @@ static int choose_layer(const ViewCall *c) {
     return c->o->layer >= 0 ? c->o->layer : matrices > 12 ? first : -1;
 }
 
+/* From what the rank has of it, or, where another stage has it, from what a rank there has. */
 static int64_t whole_bytes(const TraceShape *s, int64_t rank) {
     const TraceLocal *l = words_find_local(s, rank);
     double local = 1, whole = 1;
+    if (!l && s->n_local) l = &s->local[0];
     for (int i = 0; i < s->nd; i++) whole *= (double)s->global_shape[i];
     for (int i = 0; l && i < s->nd; i++) local *= (double)l->shape[i];
     return l && local > 0 ? (int64_t)((double)l->bytes * (whole / local) + 0.5)

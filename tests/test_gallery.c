@@ -656,6 +656,7 @@ static void check_block(Arena *a, const Trace *t, const char *what) {
         const TraceValue *v = &t->values[i];
         const char *tip = tip_of(&s, arena_printf(a, "-value-%s-%d", v->shape.name, v->step));
         if (!tip || v->shape.n_local < 1) continue;
+        if (!rankset_has(&v->shape.local->ranks, 0)) continue; /* another stage's, not rank 0's */
         says(tip, what, bytes_text(v->shape.local->bytes, a));
     }
     says(words, what, t->plan);

@@ -295,6 +295,22 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     return s;
 }
 
+/* A page for each strip, with as many rows as fit without getting small; *m becomes what is drawn.
+ */
+static int slides(const ViewCall *c, const Mirror **m, Scene **page) {
+    const Mirror *all = *m;
+    for (int most = MOST_ROWS, n;; most--) {
+        bool small = false;
+        *m = mirror_divide(c->arena, all, most);
+        n = (*m)->n < VIEW_MAX_PAGES - 4 ? (*m)->n : VIEW_MAX_PAGES - 4;
+        for (int i = 0; i < n; i++) {
+            page[i] = slide_new(c, *m, i);
+            small |= page[i]->scale < 1;
+        }
+        if (!small || most == LEAST_ROWS) return n;
+    }
+}
+
 int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool weights,
                 Scene **page) {
     const Mirror *m = mirror_new(g);
@@ -306,9 +322,7 @@ int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool 
         page[0] = page_new(c, m, preset, 0, m->n, WEIGHTS_BESIDE);
         return 1;
     }
-    m = mirror_divide(c->arena, m, MOST_ROWS);
-    n = m->n < VIEW_MAX_PAGES - 4 ? m->n : VIEW_MAX_PAGES - 4;
-    for (int i = 0; i < n; i++) page[i] = slide_new(c, m, i);
+    n = slides(c, &m, page);
     n += mirror_weights(c, m, preset, page + n, VIEW_MAX_PAGES - n);
     return n;
 }

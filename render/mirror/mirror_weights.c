@@ -378,7 +378,7 @@ static const char *title(const WeightPen *p) {
 static void set_columns(WeightPen *p, double margin, bool slide) {
     p->gap = 20;
     measure(p, margin);
-    while (slide && right_of(p) + margin > p->s->w && !(p->gap <= 10 && p->tight)) {
+    while (slide && right_of(p) + margin > p->s->w && !(p->gap <= 6 && p->tight)) {
         p->gap = p->gap <= 15 && !p->tight ? 20 : p->gap - 1;
         p->tight |= p->gap == 20;
         measure(p, margin);

@@ -425,8 +425,13 @@ int view_routing(const ViewCall *c, Scene **page) {
     p.x = presets[p.preset].margin, p.w = presets[p.preset].w - 2 * p.x;
     p.narrow = p.w < 700;
     p.each = p.r.experts <= MOST_EXPERTS && p.r.n <= MOST_RIBBONS;
-    do page[0] = draw_page(&p, &end);
-    while (page[0]->scale < 1 && p.preset == PRESET_SLIDE && (p.less += 20) <= 100);
+    do {
+        page[0] = draw_page(&p, &end);
+        if (page[0]->scale >= 1 || p.preset != PRESET_SLIDE) break;
+        p.less += 20;
+        if (p.less > 100 && p.each)
+            p.each = false, p.less = 0; /* experts give way to their ranks */
+    } while (p.less <= 100);
     return 1;
 }
 

@@ -203,10 +203,12 @@ static bool own_step(const void *of, int step) { return ((const Story *)of)->ste
 bool story_prepare(const ViewCall *c, Story *s) {
     *s = (Story){.c = c, .a = c->arena};
     if (!choose(s)) {
-        diag_error(c->d, c->o->part ? "E0212" : "E0211", diag_nowhere, what_there_is(c),
-                   "nothing to draw in view 'storyboard': the trace has no %s",
-                   c->o->part ? arena_printf(c->arena, "collective '%s'", c->o->part)
-                              : "collective");
+        const char *there = what_there_is(c);
+        diag_error(
+            c->d, c->o->part ? "E0212" : "E0211", diag_nowhere,
+            there || !c->t->schedule ? there : "--view pipeline: what stages send to each other",
+            "nothing to draw in view 'storyboard': the trace has no %s",
+            c->o->part ? arena_printf(c->arena, "collective '%s'", c->o->part) : "collective");
         return false;
     }
     choose_ranks(s);

@@ -469,7 +469,7 @@ static void check_mesh(Arena *a, const Trace *t, int64_t rank, const char *prese
         int count = 0;
         for (int k = 0; k < t->n_collectives; k++)
             if (!strcmp(t->collectives[k].axes, t->axes[i].name))
-                count++, sent += t->collectives[k].bytes_sent;
+                count++, sent += collective_on(&t->collectives[k], rank).bytes_sent;
         if (count) says(words, "mesh", arena_printf(a, "sends %s", bytes_text(sent, a)));
     }
 }

@@ -75,7 +75,9 @@ static void cuts_of(Arena *a, const Trace *t, const TraceShape *s, unsigned mask
         }
 }
 
-static void describe(Arena *a, const Trace *t, MeshComm *c, unsigned mask, bool axis) {
+/* What the rank does over these axes: in a pipeline a send is two ranks' own. */
+static void describe(Arena *a, const Trace *t, int64_t rank, MeshComm *c, unsigned mask,
+                     bool axis) {
     Str cuts = str_new(a), ops = str_new(a);
     int64_t sent = 0;
     int n = 0, count[32] = {0};
@@ -86,7 +88,7 @@ static void describe(Arena *a, const Trace *t, MeshComm *c, unsigned mask, bool 
         cuts_of(a, t, &t->values[i].shape, mask, &cuts);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *k = &t->collectives[i];
-        if (axes_mask(t, k->axes) != mask) continue;
+        if (axes_mask(t, k->axes) != mask || words_group_of(&k->groups, rank) < 0) continue;
         int j = 0;
         while (j < n && strcmp(op[j], k->op)) j++;
         if (j == n && n < 32) op[n++] = k->op;
@@ -101,7 +103,7 @@ static void describe(Arena *a, const Trace *t, MeshComm *c, unsigned mask, bool 
     c->carries = n ? arena_printf(a, "%s, sends %s", ops.s, bytes_text(sent, a)) : "no collective";
 }
 
-int mesh_comms(Arena *a, const Trace *t, MeshComm *comm) {
+int mesh_comms(Arena *a, const Trace *t, int64_t rank, MeshComm *comm) {
     WordAxis ax[TRACE_MAX_AXES];
     unsigned have[MESH_MAX_COMMS];
     int n = 0, axes = words_axes(a, t, ax, TRACE_MAX_AXES);
@@ -115,7 +117,7 @@ int mesh_comms(Arena *a, const Trace *t, MeshComm *comm) {
                 str_addf(&name, " = %s", t->groups[k].name);
         comm[n] = (MeshComm){
             .name = name.s, .axes = ax[i].name, .groups = groups_over(t, have[n]), .axis = true};
-        describe(a, t, &comm[n], have[n], true);
+        describe(a, t, rank, &comm[n], have[n], true);
         n++;
     }
     for (int i = 0; i < t->n_collectives && n < MESH_MAX_COMMS; i++) {
@@ -128,7 +130,7 @@ int mesh_comms(Arena *a, const Trace *t, MeshComm *comm) {
             .name = product_name(a, t, t->collectives[i].axes, mask),
             .axes = words_color_axis(a, t, t->collectives[i].axis, t->collectives[i].axes),
             .groups = groups_over(t, mask)};
-        describe(a, t, &comm[n], mask, false);
+        describe(a, t, rank, &comm[n], mask, false);
         n++;
     }
     return n;

@@ -16,8 +16,8 @@ typedef struct {
 } MeshComm;
 
 /* Fills comm[] and returns the number: axes of size > 1, slowest first, then products that
- * collectives use. */
-int mesh_comms(Arena *a, const Trace *t, MeshComm *comm);
+ * collectives use; what each carries is the rank's. */
+int mesh_comms(Arena *a, const Trace *t, int64_t rank, MeshComm *comm);
 /* "rank = tp + 2·(cp + 2·dp)" */
 const char *mesh_formula(Arena *a, const Trace *t);
 /* Members of the group of `rank` as a slice "0:8:2" or, if they are no slice, spelled out. */

@@ -515,7 +515,7 @@ int view_mesh(const ViewCall *c, Scene **page) {
         return 0;
     }
     furniture_preset(c->o->preset, &p.preset);
-    p.n = mesh_comms(c->arena, c->t, p.comm);
+    p.n = mesh_comms(c->arena, c->t, p.rank, p.comm);
     p.experts = mesh_experts(c->arena, c->t);
     p.cols = grid_columns(c->arena, c->t);
     do {
@@ -533,7 +533,7 @@ const char *view_mesh_text(const ViewCall *c) {
     MeshComm comm[MESH_MAX_COMMS];
     Arena *a = c->arena;
     int64_t rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0;
-    int n = mesh_comms(a, c->t, comm);
+    int n = mesh_comms(a, c->t, rank, comm);
     Role role;
     Str s = str_new(a);
     words_paragraph(&s, "", arena_printf(a, "%s · %s", words_mesh(a, c->t), mesh_formula(a, c->t)),

@@ -369,16 +369,14 @@ static void write_steps(JsonWriter *w, const Trace *t) {
 char *trace_text(const Trace *t, Arena *arena, bool with_events, size_t *n) {
     Trace shown = *t;
     if (!with_events) {
-        shown.n_events = shown.n_measured = 0;
+        shown.n_events = shown.n_measured = shown.n_actions = 0;
         shown.hardware = NULL;
     }
     JsonWriter w = json_writer(arena);
     write_record(&w, &record_types[RECORD_RUN], &shown);
     write_all(&w, &shown, &record_types[RECORD_PARAM]);
     write_steps(&w, &shown);
-    write_all(&w, &shown, &record_types[RECORD_TIE]);
-    write_all(&w, &shown, &record_types[RECORD_AGAINST]);
-    write_all(&w, &shown, &record_types[RECORD_DIAG]);
+    for (int k = RECORD_TIE; k <= RECORD_DIAG; k++) write_all(&w, &shown, &record_types[k]);
     write_record(&w, &record_types[RECORD_VERDICT], &shown);
     if (n) *n = w.s.n;
     return w.s.s;

@@ -202,7 +202,7 @@ static const char *to_pdf(ViewCall *c, Scene *const *page, int n, Sink *out) {
             *ARENA_PUSH(c->arena, all, n_all, cap) = build_until(page[i], k < 0 ? 0 : step[k]);
         *ARENA_PUSH(c->arena, all, n_all, cap) = page[i];
     }
-    return paint_pdf(all, n_all, out);
+    return all ? paint_pdf(all, n_all, out) : "there is no page";
 }
 /* A PNG stands still. */
 static bool format_builds(ViewCall *c, RenderFormat f) {

@@ -209,7 +209,7 @@ static void invented_moves(Arena *a, Trace *t) {
                            .op = "all_reduce",
                            .axis = "sp",
                            .axes = "tp",
-                           .groups = {1, 2, {8}, {1}, {2, 12}, {96, 8}},
+                           .groups = {1, 2, {8}, {1}, {2, 12}, {96, 8}, 0},
                            .dtype = "f32",
                            .reduce = "sum",
                            .bytes_in = 11,
@@ -231,7 +231,7 @@ static void invented_moves(Arena *a, Trace *t) {
     *k = (TraceCollective){.step = 4,
                            .op = "all_gather",
                            .axes = "dp*cp",
-                           .groups = {2, 1, {2, 12}, {96, 8}, {8}, {1}},
+                           .groups = {2, 1, {2, 12}, {96, 8}, {8}, {1}, 0},
                            .value_step = -1,
                            .dim = -1,
                            .layer = -1};
@@ -239,7 +239,7 @@ static void invented_moves(Arena *a, Trace *t) {
     *k = (TraceCollective){.step = 4,
                            .op = "broadcast",
                            .axes = "all",
-                           .groups = {1, 0, {192}, {1}, {0}, {0}},
+                           .groups = {1, 0, {192}, {1}, {0}, {0}, 0},
                            .value_step = 3,
                            .dim = 0,
                            .layer = 0};

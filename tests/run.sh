@@ -15,6 +15,8 @@ for t in "$dir"/test_*; do
     s=$(grep '^\[  SKIPPED \] [a-z0-9_]*$' "$t.log" | sort -u | grep -c .); skipped=$((skipped + s))
     took=$(($(date +%s) - begin)); [ $took -lt 5 ] || echo "$took s"
     passed=$((passed + p)); failed=$((failed + f))
+    # recorded values that are too large to be carried: the program says so, and its tests count as skipped
+    if [ "$p" = 0 ] && [ "$s" -gt 0 ] && grep -q 'is not there: nothing compared$' "$t.log"; then continue; fi
     if [ "$p" = 0 ]; then echo "no test was executed in $t"; bad="$bad ${t##*/}"; fi
 done
 if [ -n "$bad" ] && [ "$failed" = 0 ]; then failed=1; fi

@@ -27,16 +27,12 @@ bool context_ordered(const Mesh *m, const Plan *p, AxisList *out) {
 AxisList context_heads(const Mesh *m, const Plan *p) {
     AxisList out = {0};
     if (p->context_parallel.ulysses) axes_of(m, p->context_parallel.ulysses, &out);
-    else if (p->context_parallel.mode && !strcmp(p->context_parallel.mode, "ulysses"))
-        context_axes(m, p, &out);
     return out;
 }
 
 int context_ring(const Mesh *m, const Plan *p) {
     AxisList ring = {0};
-    bool usp = p->context_parallel.ring != NULL;
-    bool plain = p->context_parallel.mode && !strcmp(p->context_parallel.mode, "ring");
-    if (usp || plain) context_ordered(m, p, &ring);
+    if (p->context_parallel.ring) axes_of(m, p->context_parallel.ring, &ring);
     return ring.n == 1 ? ring.a[0] : -1;
 }
 

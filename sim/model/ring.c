@@ -6,14 +6,9 @@
 
 bool model_ring(Diags *d, const Plan *p, const Mesh *mesh, int64_t *n) {
     AxisList ring = {0};
-    bool usp = p->context_parallel.ring != NULL;
-    const char *mode = p->context_parallel.mode ? p->context_parallel.mode : "";
-    const char *axis = usp                        ? p->context_parallel.ring
-                       : p->context_parallel.axis ? p->context_parallel.axis
-                                                  : "cp";
+    const char *axis = p->context_parallel.ring;
     *n = 1;
-    if (!mesh || (!usp && strcmp(mode, "ring") != 0) || !mesh_lookup(mesh, axis, &ring))
-        return true;
+    if (!mesh || !axis || !mesh_lookup(mesh, axis, &ring)) return true;
     *n = mesh_size(mesh, &ring);
     if (ring.n > 1)
         diag_error(d, "E0214", p->context_parallel.loc,

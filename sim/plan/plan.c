@@ -766,6 +766,11 @@ static void check_context(PlanReader *r) {
                        "`%s` is a key of a ring, and mode %s has none", own[i].key,
                        p->context_parallel.mode);
     if (!p->context_parallel.axis && is_axis_or_group(p, "cp")) p->context_parallel.axis = "cp";
+    if (usp) return;
+    /* one way alone goes over the axis: later passes ask for ring and heads, not for the mode */
+    p->context_parallel.ring = rings ? p->context_parallel.axis : NULL;
+    p->context_parallel.ulysses =
+        !strcmp(p->context_parallel.mode, "ulysses") ? p->context_parallel.axis : NULL;
 }
 
 static void check_plan(PlanReader *r) {

@@ -257,7 +257,7 @@ typedef struct Plan {
         const char *mode, *order, *axis; /* "all_gather", "contiguous", "cp" */
         const char *backward;            /* ring: "final" or "chain" */
         bool keep_kv, rfa;
-        const char *ulysses, *ring; /* usp: the axes that cut heads, and the ring's */
+        const char *ulysses, *ring; /* the axes that cut heads, and the ring's: NULL for none */
         Loc loc, mode_loc, order_loc, axis_loc, ulysses_loc, ring_loc, backward_loc, keep_kv_loc,
             rfa_loc;
     } context_parallel;

@@ -1,10 +1,10 @@
 /* Matching a plan's lines with a model and turning placements into layouts. Refuses to move
  * anything. */
-#include "assign/stages.h"
 #include "assign/assign.h"
 #include "assign/context.h"
 #include "assign/dtensor.h"
 #include "assign/experts.h"
+#include "assign/stages.h"
 #include "assign/suggest.h"
 #include "assign/sums.h"
 #include "assign/target.h"
@@ -488,9 +488,7 @@ static void layout_inputs(Assign *a) {
 }
 
 /* ---- parameters at rest ---- */
-/* FSDP is a layout of parameters at rest: dim 0 cut by the data axes, inside whatever tensor
- * parallelism cuts (what PyTorch calls a strided shard). A dim 0 of several letters is cut as the
- * flat list that it is in memory. */
+
 /* The axes that cut parameter t at rest alone: those of data parallelism that do not cut it
  * already, as the axes of `ep` cut experts. */
 static AxisList rest_axes(const Assign *a, int t) {
@@ -499,6 +497,7 @@ static AxisList rest_axes(const Assign *a, int t) {
         if (layout_where(&a->rest[t], a->shard.a[i]) < 0) l.a[l.n++] = a->shard.a[i];
     return l;
 }
+
 /* Cut axis by axis, do the blocks lie as one cut over all of the axes' ranks would lay them? Their
  * largest is the same. */
 static bool cut_as_one(const Mesh *m, const AxisList *axes, int64_t rows) {
@@ -511,6 +510,7 @@ static bool cut_as_one(const Mesh *m, const AxisList *axes, int64_t rows) {
     }
     return true;
 }
+
 /* The rows of parameter t that are cut at rest: of dim 0 as it lies in compute, all its letters. */
 static int64_t rest_rows(const Assign *a, int t) {
     const GTensor *x = &a->model->g.t[t];
@@ -521,6 +521,7 @@ static int64_t rest_rows(const Assign *a, int t) {
     for (int k = 0; k < x->stored[0]; k++) r *= local[k];
     return r;
 }
+
 /* FSDP2 cuts over the ranks of one flat mesh; here every axis cuts by itself, and uneven rows go to
  * other ranks. */
 static void note_nested(const Assign *a) {
@@ -541,6 +542,10 @@ static void note_nested(const Assign *a) {
         (long long)rest_rows(a, first), mesh_axes_text(a->mesh, a->arena, &axes, true),
         (long long)mesh_size(a->mesh, &axes));
 }
+
+/* FSDP is a layout of parameters at rest: dim 0 cut by the data axes, inside whatever tensor
+ * parallelism cuts (what PyTorch calls a strided shard). A dim 0 of several letters is cut as the
+ * flat list that it is in memory. */
 static void shard_at_rest(Assign *a) {
     if (!a->shard.n) return;
     note_nested(a);

@@ -27,17 +27,21 @@ static AxisList cutting(const Exec *e, const Layout *l, const AxisList *fixed) {
     }
     return over;
 }
+static DimIndex rows_over(const Exec *e, int list, const AxisList *over, int64_t rank,
+                          Arena *arena) {
+    const Mesh *m = e->p->mesh;
+    int64_t n = mesh_size(m, over);
+    DimIndex *part = ARENA_ARRAY(arena, DimIndex, n);
+    for (int64_t i = 0; i < n; i++)
+        part[i] = exec_rows(e, list, mesh_member(m, over, rank, i), arena);
+    return region_joined(part, n, arena);
+}
 /* The rows that those ranks hold together. */
 static DimIndex joint_rows(const Exec *e, int v, const AxisList *fixed, int64_t rank,
                            Arena *arena) {
     int list = e->p->val[v].list;
-    const Mesh *m = e->p->mesh;
     AxisList over = cutting(e, &e->p->val[list].L, fixed);
-    int64_t n = mesh_size(m, &over);
-    DimIndex *part = ARENA_ARRAY(arena, DimIndex, n);
-    for (int64_t i = 0; i < n; i++)
-        part[i] = exec_rows(e, list, mesh_member(m, &over, rank, i), arena);
-    return region_joined(part, n, arena);
+    return rows_over(e, list, &over, rank, arena);
 }
 Region assemble_region(const Exec *e, int v, const AxisList *fixed, int64_t rank, Arena *arena) {
     const Val *x = &e->p->val[v];
@@ -50,6 +54,30 @@ Region assemble_region(const Exec *e, int v, const AxisList *fixed, int64_t rank
     if (!e->dev->sizes_only) rows = joint_rows(e, v, fixed, rank, arena);
     return region_rows(e->p->mesh, t, &joint, rank, rows, arena);
 }
+/* Are the rows that ranks hold parts of these: each in one of them? Only after a mistake they are
+ * not: a list lacks a row that another copy of it names, or names one of another rank's. */
+static bool rows_part(const Exec *e, int v, const AxisList *over, int64_t rank,
+                      const DimIndex *rows) {
+    const Program *p = e->p;
+    int list = p->val[v].list;
+    AxisList by_list = cutting(e, &p->val[list].L, &(AxisList){0}), others = {0}, along = {0};
+    uint32_t cuts = mesh_axes_set(&by_list);
+    for (int i = 0; i < over->n; i++) {
+        AxisList *to = cuts >> over->a[i] & 1 ? &along : &others;
+        to->a[to->n++] = over->a[i];
+    }
+    Arena *tmp = arena_new();
+    bool fit = true;
+    for (int64_t k = 0; k < mesh_size(p->mesh, &others) && fit; k++) {
+        int64_t q = mesh_member(p->mesh, &others, rank, k), held = 0;
+        for (int64_t i = 0; i < mesh_size(p->mesh, &along); i++)
+            held += exec_local(e, list, mesh_member(p->mesh, &along, q, i))->t.n[0];
+        DimIndex all = rows_over(e, list, &along, q, tmp);
+        fit = held == rows->n && region_same(&all, rows);
+    }
+    arena_free(tmp);
+    return fit;
+}
 typedef struct {
     const Exec *e;
     int v;
@@ -59,7 +87,7 @@ typedef struct {
     Tensor *out;
     Dtype dt;
 } AssembleJob;
-/* The part of one rank: it overlaps no other's, so workers may copy side by side. */
+/* The part of one rank. */
 static void assemble_part(void *arg, int64_t i) {
     const AssembleJob *j = arg;
     const Program *p = j->e->p;
@@ -89,7 +117,10 @@ Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank)
     AxisList over = cutting(e, &x->L, fixed);
     int64_t n = e->dev->sizes_only ? 0 : mesh_size(p->mesh, &over);
     AssembleJob j = {e, v, rank, &over, &tb, &out, dt};
-    if (e->pool && n > 1 && bytes > 1 << 20) pool_run(e->pool, n, assemble_part, &j);
+    bool part = !n || !p->graph->t[x->tensor].listed || rows_part(e, v, &over, rank, &tb.d[0]);
+    /* what nobody holds is 0; of what two hold the last one's stands */
+    if (!part) e->host->fill(e->host, &out, dt, 0);
+    if (part && e->pool && n > 1 && bytes > 1 << 20) pool_run(e->pool, n, assemble_part, &j);
     else
         for (int64_t i = 0; i < n; i++) assemble_part(&j, i);
     arena_free(tmp);

@@ -170,6 +170,11 @@ DimIndex region_joined(const DimIndex *lists, int64_t n, Arena *arena) {
         if (!i || out[i] != out[i - 1]) out[once++] = out[i];
     return (DimIndex){false, 0, once, out};
 }
+bool region_same(const DimIndex *a, const DimIndex *b) {
+    bool same = a->n == b->n;
+    for (int64_t i = 0; i < a->n && same; i++) same = index_at(a, i) == index_at(b, i);
+    return same;
+}
 Region region_whole(const GTensor *t) {
     Region r = {.t = t, .nd = t->nd};
     for (int d = 0; d < t->nd; d++) r.d[d] = (DimIndex){true, 0, r.n[d] = t->size[d], NULL};

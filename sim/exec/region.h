@@ -44,6 +44,8 @@ DimIndex region_inside(const Mesh *m, const GTensor *t, const Layout *l, int64_t
                        const DimIndex *rows, Arena *arena);
 /* Ascending rows that stand in any of n ascending lists, each once. */
 DimIndex region_joined(const DimIndex *lists, int64_t n, Arena *arena);
+/* Do both name the same positions in the same order? */
+bool region_same(const DimIndex *a, const DimIndex *b);
 /* All of a tensor. */
 Region region_whole(const GTensor *t);
 /* A block of these sizes that is copied as it is. */

@@ -214,22 +214,12 @@ static Outcome mutate_move(Arena *a, RandomPlan *g, const Trace *t, RandomTable 
            mutation_names[m], s->step, s->op, text);
     return MUTATION_MISSED;
 }
-static bool has_rows(const Trace *t) {
-    for (int i = 0; i < t->n_values; i++)
-        if (strstr(t->values[i].shape.name, ".moe.list")) return true;
-    return false;
-}
 const char *random_fault(Arena *a, Rng *r, const Trace *t) {
     Site site[MOST_SITES];
     int n = sites(t, site, MOST_SITES);
     const char *f = NULL;
-    bool rows = has_rows(t);
-    for (int k = 0; n && k < 4 * MOST_SITES && !f; k++) {
-        int m = rng_below(r, M_STEP);
-        /* copies of index lists that disagree: what is reported of them later depends on who shares
-         * a block, which is not the same virtually and with processes */
-        if (!rows || m != M_ALONE) f = fault_text(a, r, t, &site[rng_below(r, n)], m);
-    }
+    for (int k = 0; n && k < 4 * MOST_SITES && !f; k++)
+        f = fault_text(a, r, t, &site[rng_below(r, n)], rng_below(r, M_STEP));
     return f;
 }
 /* Any step, while it runs. */

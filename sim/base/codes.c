@@ -108,6 +108,10 @@ const DiagCode diag_codes[] = {
     {"E0218", 3, "a plan that the other framework cannot say",
      "`export` leaves nothing out: a style, placement or key that has no counterpart there is an "
      "error at its place in the plan. The hint names what comes nearest."},
+    {"E0219", 1, "a table that the library itself refuses",
+     "Hugging Face's library ends with an error when it applies this table to this model: experts "
+     "that the ranks do not divide, a style for linear layers on a module that is none. `import hf "
+     "--names` says where, before anything is started."},
     /* ---- E03xx: sizes and types of values ---- */
     {"E0301", 3, "a value of the wrong type",
      "A mapping, a list, text, a number or true/false was found where another kind of value "

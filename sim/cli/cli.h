@@ -38,7 +38,7 @@ typedef struct {
     const char *output, *format, *trace, *dump, *hardware, *fault, *save_values;
     const char *against, *beside, *map, *view, *theme, *preset, *part, *pass;
     const char *color, *fail_on, *check;
-    const char *model, *config, *mesh, *tp_plan, *ep_plan; /* of files of frameworks */
+    const char *model, *config, *mesh, *tp_plan, *ep_plan, *names; /* of files of frameworks */
     const char *to;                                        /* export: the framework */
     const char *quiz;
     int64_t tp, ep;
@@ -172,6 +172,7 @@ int cmd_diff(Cli *c);
 int cmd_list(Cli *c);
 int cmd_completion(Cli *c);
 int cmd_import(Cli *c);
+int cmd_names(Cli *c); /* import --names */
 int cmd_export(Cli *c);
 
 /* ---- tables of a trace (tables.c) ---- */

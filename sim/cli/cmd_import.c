@@ -34,6 +34,7 @@ int cmd_import(Cli *c) {
     const char *path = c->o.n_operands > 1 ? c->o.operands[1] : NULL, *text = "";
     Diags *d = diags_new(c->arena);
     size_t n = 0;
+    if (c->o.names) return cmd_names(c);
     bool args = path && strncmp(path, "--", 2) == 0;
     if (c->o.n_operands > 2 && !args)
         diag_error(d, "E0212", diag_nowhere, NULL, "`import` wants FRAMEWORK FILE and no more");

@@ -57,10 +57,11 @@ const Command cli_commands[] = {
      "a script that completes commands, options and names",
      "shardproof completion bash > ~/.local/share/bash-completion/completions/shardproof\n",
      cmd_completion},
-    {"import", C_IMPORT, "FRAMEWORK [FILE | -- ARGUMENT...]", 1, 1 << 12, "yaml",
+    {"import", C_IMPORT, "FRAMEWORK [FILE | -- ARGUMENT...]", 1, 1 << 12, "yaml text jsonl csv md",
      "another's plan as ours: torch, torchtitan, megatron, jax, hf",
      "shardproof import torch plan.py --model llama3-8b --mesh tp=8 -o plan.yaml\n"
-     "shardproof check plan.py --model llama3-8b --mesh tp=8\n",
+     "shardproof check plan.py --model llama3-8b --mesh tp=8\n"
+     "shardproof import hf --names names.json --tp 2\n",
      cmd_import},
     {"calibrate", C_CALIBRATE, "", 0, 0, "yaml",
      "a hardware profile of this machine, measured with --mpi",

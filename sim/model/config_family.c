@@ -21,6 +21,11 @@ static const Family families[] = {
      1e-5, 5e5, "feed_forward", 0, 0, WINDOW_KEY},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
+bool model_family_runs(const char *type) {
+    for (int i = 0; i < N_FAMILIES; i++)
+        if (!strcmp(families[i].type, type)) return true;
+    return false;
+}
 static const char *families_text(Arena *a) {
     Str s = str_new(a);
     for (int i = 0; i < N_FAMILIES; i++)

@@ -112,6 +112,8 @@ typedef struct {
     bool no_qk_l2;
 } Preset;
 const Preset *model_presets(int *n);
+/* Is this `model_type` of a config one that can be built (config_family.c)? */
+bool model_family_runs(const char *type);
 
 /* Builds the model of a plan. Errors (unknown preset, config keys that change the mathematics,
  * heads, sizes) go to `d`; NULL if there were any. `mesh` is needed for shrink (sizes stay

@@ -339,6 +339,17 @@ typedef enum {
     TORCH_BOTH,
     TORCH_LOSS, /* the logits must come as DTensors */
 } TorchKind;
+/* What Hugging Face's library (transformers 5.23) makes of a tensor under one of its styles: by the
+ * tensor's own dims, whatever module it is of. */
+typedef enum {
+    HF_NOT,      /* no style of that version */
+    HF_PLAIN,    /* a whole plain tensor */
+    HF_DISPATCH, /* the same, of a module whose tokens go to the ranks of their experts */
+    HF_COLUMN,   /* the dim before the last is cut; of one dim, that */
+    HF_ROW,      /* the last dim; a bias is a whole DTensor */
+    HF_FIRST,    /* dim 0 */
+    HF_SECOND,   /* dim 1 */
+} HfCut;
 /* Built-in styles, as rows: name, what they do, default fields. NULL-name terminated. */
 typedef struct {
     Style style;
@@ -347,8 +358,12 @@ typedef struct {
     const char *module_kind; /* a variant for modules of this kind ("embedding": GModule.kind), or
                                 NULL: for all others */
     TorchKind torch;
-    bool relays; /* of a DTensor PyTorch asks where it lies, and moves it: the label is for plain
-                    ones */
+    HfCut hf;
+    const char *hf_also; /* its older name in that library; may be NULL */
+    int hf_blocks;       /* parts of the dim, each cut by itself (gate and up); 0: it is one */
+    bool hf_linear; /* its hook asks the module for its features: that of another kind is refused */
+    bool relays;    /* of a DTensor PyTorch asks where it lies, and moves it: the label is for plain
+                       ones */
     const char *aliases; /* other names, with a blank between: "ColwiseParallel column_parallel";
                             may be NULL */
 } StyleRow;
@@ -357,6 +372,9 @@ const StyleRow *style_rows(int *n); /* *n of them, constant */
 const StyleRow *style_builtin(const char *name);
 /* The same for a module of that kind: its own variant if there is one. */
 const StyleRow *style_builtin_for(const char *name, const char *module_kind);
+/* What Hugging Face's library makes of parameters under a style of that name; HF_NOT: it has none
+ * such. *blocks and *linear as in its row. */
+HfCut style_hf(const char *name, int *blocks, bool *linear);
 /* A line's style laid over the row it names (built-in or the plan's own): fields of the line win.
  * NULL and a diagnostic with the nearest name if it does not exist. The result's `name` is that of
  * the built-in style underneath ("colwise", also for "ColwiseParallel" and for a style of the

@@ -48,6 +48,8 @@ static const StyleRow rows[] = {
     {.style = {NAME("colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), BIAS(SHARD(0)),
                OUT(SHARD(-1))},
      .torch = TORCH_LAYER,
+     .hf = HF_COLUMN,
+     .hf_linear = true,
      .what = "linear: output features cut; y stays cut on its last dim",
      .aliases = "ColwiseParallel column_parallel ColumnParallelLinear"},
     {.style = {NAME("colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
@@ -57,6 +59,8 @@ static const StyleRow rows[] = {
     {.style = {NAME("rowwise"), SUMS, IN(SHARD(-1), SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE),
                OUT(REPLICATE), .bias_in_shares = true},
      .torch = TORCH_LAYER,
+     .hf = HF_ROW,
+     .hf_linear = true,
      .what = "linear: input features cut; partial sums are reduced, the bias is added once",
      .aliases = "RowwiseParallel row_parallel RowParallelLinear"},
     {.style = {NAME("rowwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
@@ -67,6 +71,7 @@ static const StyleRow rows[] = {
                BIAS(REPLICATE), OUT(SHARD(1))},
      .torch = TORCH_LAYER,
      .relays = true,
+     .hf = HF_PLAIN,
      .what = "norm on a part of the sequence; its weight's gradient is a sum over the axis",
      .aliases = "SequenceParallel"},
     {.style = {NAME("prepare_module_input")},
@@ -84,36 +89,51 @@ static const StyleRow rows[] = {
     {.style = {NAME("replicate"), IN(REPLICATE, REPLICATE), WEIGHT(REPLICATE), BIAS(REPLICATE),
                OUT(REPLICATE)},
      .torch = TORCH_LAYER,
+     .hf = HF_PLAIN,
      .what = "everything whole on every rank",
      .aliases = "no_parallel NoParallel"},
     {.style = {NAME("colwise_gather_output"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)),
                BIAS(SHARD(0)), OUT(REPLICATE)},
      .torch = TORCH_LAYER,
+     .hf = HF_COLUMN,
+     .hf_linear = true,
+     .hf_also = "colwise_rep",
      .what = "colwise, then the result is gathered",
      .aliases = "colwise_rep"},
     {.style = {NAME("rowwise_split_input"), SUMS, IN(REPLICATE, SHARD(-1)), WEIGHT(SHARD(1)),
                BIAS(REPLICATE), OUT(REPLICATE), .bias_in_shares = true},
      .torch = TORCH_LAYER,
+     .hf = HF_ROW,
+     .hf_linear = true,
+     .hf_also = "rowwise_rep",
      .what = "rowwise whose whole input is sliced first",
      .aliases = "rowwise_rep"},
     {.style = {NAME("packed_colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(LETTER('f')),
                BIAS(LETTER('f')), OUT(LETTER('f'))},
+     .hf = HF_COLUMN,
+     .hf_blocks = 2,
      .what = "colwise of packed blocks (gate and up): each block is cut by itself"},
     {.style = {NAME("packed_rowwise"), SUMS, IN(LETTER('f'), LETTER('f')), WEIGHT(LETTER('f')),
                BIAS(REPLICATE), OUT(REPLICATE), .bias_in_shares = true},
+     .hf = HF_ROW,
+     .hf_blocks = 2,
      .what = "rowwise of packed blocks: each block is cut by itself"},
     {.style = {NAME("all_reduce"), OUT(PARTIAL), MOVE_OUT(REPLICATE)},
+     .hf = HF_PLAIN,
      .what = "the partial result of a module is summed",
      .aliases = "gather"},
     {.style = {NAME("replicated_with_grad_allreduce"), SUMS, WEIGHT(REPLICATE), BIAS(REPLICATE),
                .sums_blindly = true},
+     .hf = HF_PLAIN,
      .what = "whole weight on cut activations (q/k norm): its gradient is a sum over the axis"},
     {.style = {NAME("embedding_rowwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)),
                OUT(REPLICATE)},
+     .hf = HF_FIRST,
      .what = "embedding: vocabulary cut; partial lookups are reduced",
      .aliases = "vocab_parallel VocabParallelEmbedding"},
     {.style = {NAME("embedding_colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)),
                OUT(SHARD(-1))},
+     .hf = HF_SECOND,
      .what = "embedding: hidden dim cut"},
     {.style = {NAME("loss_parallel"), SUMS, IN(SHARD(-1), SHARD(-1)), OUT(REPLICATE)},
      .torch = TORCH_LOSS,
@@ -161,11 +181,14 @@ static const StyleRow rows[] = {
      .what = "a router's list: of tokens that all ranks hold each handles a part of the rows",
      .aliases = "ReordererSequenceParallel"},
     {.style = {NAME("grouped_gemm"), SUMS, WEIGHT(SHARD(0))},
+     .hf = HF_FIRST,
      .what = "a weight of experts: each rank has some of them"},
     {.style = {NAME("moe_tp_experts"), IN_EXPERTS(REPLICATE), OUT(REPLICATE)},
+     .hf = HF_PLAIN,
      .what = "experts whose weights are cut by lines of their own: their results are summed, and "
              "backward the gradients of tokens and of routing weights"},
     {.style = {NAME("ep_dispatch_experts"), IN_EXPERTS(TOKENS), OUT(REPLICATE)},
+     .hf = HF_DISPATCH,
      .what = "experts on different ranks that hold the same tokens: each sends a part of them, and "
              "the results are gathered"},
     {.style = {NAME("ep_router"), WEIGHT(REPLICATE), BIAS(REPLICATE)},
@@ -179,14 +202,18 @@ enum { N_ROWS = sizeof rows / sizeof rows[0], MOST_CHAIN = 16 };
 /* Known from their systems, and what no line of a plan can say: why, and what to write. */
 static const struct {
     const char *name, *why, *instead;
+    HfCut hf;
 } later[] = {
     {"moe_identity_expert",
      "it is for experts that hand their tokens on unchanged, and no model of this version has such",
-     "models whose experts all compute"},
+     "models whose experts all compute", HF_PLAIN},
     {"mla_kv_a_proj",
      "it sums a part of the gradient of its result, and a placement speaks of the whole",
      "replicate, and for the key that heads share `self_attn.k_cat: {style: prepare_module_input, "
-     "input: [null, replicate], desired_input: [null, varying_use]}`"},
+     "input: [null, replicate], desired_input: [null, varying_use]}`",
+     HF_PLAIN},
+    {"local_params", "it says which tensors a kernel reads, not where they lie",
+     "leave the line out: it moves nothing and cuts nothing", HF_PLAIN},
 };
 static int later_style(const char *name) {
     int n = (int)(sizeof later / sizeof *later);
@@ -224,6 +251,16 @@ const StyleRow *style_builtin_for(const char *name, const char *module_kind) {
     return found;
 }
 const StyleRow *style_builtin(const char *name) { return style_builtin_for(name, NULL); }
+
+HfCut style_hf(const char *name, int *blocks, bool *linear) {
+    const StyleRow *r = style_builtin(name);
+    if (r && strcmp(r->style.name, name) != 0 && !(r->hf_also && strcmp(r->hf_also, name) == 0))
+        r = NULL; /* other systems' name for it */
+    int row = later_style(name);
+    *blocks = r ? r->hf_blocks : 0;
+    *linear = r && r->hf_linear;
+    return r ? r->hf : row >= 0 ? later[row].hf : HF_NOT;
+}
 
 /* ---- a line over its row ---- */
 

@@ -326,14 +326,14 @@ static void test_line_left_out(void **state) {
          "it lies as [B, S, K, d] and is taken for [B, S, K/tp, d]: rank 0 holds 120 elements"},
         {"self_attn.v_proj", "colwise", "layers.0.v_proj",
          "it lies as [B, S, K*d] and is taken for [B, S, K*d/tp]: rank 0 holds 120 elements"},
-        {"self_attn.o_proj", "rowwise", "layers.0.o_proj",
-         "the sum over tp is missing: each rank holds only its own part"},
+        {"self_attn.o_proj", "rowwise", "model.layers.0.self_attn.o_proj.weight",
+         "it lies as [D, H*d] and is taken for [D, H*d/tp]: rank 0 holds 256 elements"},
         {"mlp.gate_proj", "colwise", "layers.0.mlp.gate_act",
          "it lies as [B, S, F] and is taken for [B, S, F/tp]: rank 0 holds 180 elements"},
         {"mlp.up_proj", "colwise", "layers.0.mlp.up",
          "it lies as [B, S, F] and is taken for [B, S, F/tp]: rank 0 holds 180 elements"},
-        {"mlp.down_proj", "rowwise", "layers.0.mlp.down",
-         "the sum over tp is missing: each rank holds only its own part"},
+        {"mlp.down_proj", "rowwise", "model.layers.0.mlp.down_proj.weight",
+         "it lies as [D, F] and is taken for [D, F/tp]: rank 0 holds 192 elements"},
     };
     int n = (int)(sizeof lines / sizeof *lines);
     for (int out = 0; out < n; out++) {

@@ -81,14 +81,30 @@ static bool cuts_otherwise(const Program *p, const Layout *from, const Layout *t
         if (layout_where(from, x) != layout_where(to, x) || from->type[x] == TY_P) return true;
     return false;
 }
-/* Are the rows of experts themselves cut in another place, not only which of them are where? No
- * dispatch does that: a line cuts the weights before and after alike, or it is missing. */
-static bool rows_recut(const Program *p, const GTensor *t, const Layout *from, const Layout *to) {
-    bool recut = false;
+/* Did a weight of experts make these rows: are they past the first of them? */
+static bool past_weight(const Graph *g, const GTensor *t) {
+    while (t && t->listed && t->producer >= 0) {
+        const GNode *n = &g->node[t->producer];
+        t = NULL;
+        for (int i = 0; i < n->nin; i++) {
+            const GTensor *in = &g->t[n->in[i]];
+            if (in->kind == KIND_PARAM) return true;
+            if (!t && in->listed && !graph_is_list(in)) t = in;
+        }
+    }
+    return false;
+}
+/* Are the rows of experts themselves cut in another place, or moved to other ranks between one
+ * weight of an expert and the next? No dispatch does that: rows come before the first weight and go
+ * home after the last, and a line cuts all weights alike, or it is missing. */
+static bool rows_recut(const Program *p, const GNode *n, const GTensor *t, const Layout *from,
+                       const Layout *to) {
+    bool recut = false,
+         between = n->rule.listed[RULE_MAX_IN] && t->listed && past_weight(p->graph, t);
     for (int x = 0; t->listed && x < p->mesh->naxes; x++) {
         int was = layout_where(from, x), is = layout_where(to, x);
-        recut |=
-            was != is && ((was >= t->listed && was < t->nd) || (is >= t->listed && is < t->nd));
+        recut |= was != is &&
+                 (between || (was >= t->listed && was < t->nd) || (is >= t->listed && is < t->nd));
     }
     return recut;
 }
@@ -120,6 +136,18 @@ static void reach_reason(const Lower *l, const GNode *n, const GTensor *t, bool 
         r->text = "a term of the loss is the sum over all ranks";
     }
 }
+/* Taken at its word, a plan has a weight used as its lines lay it out: nobody takes a part of a
+ * whole one, unless a line says whose gradients are added up then. Such cuts are left out of what
+ * is asked for; the rest of the way is, as before. */
+static Layout as_laid_out(const Lower *l, int in, const Layout *want) {
+    const Val *v = &l->p->val[in];
+    Layout laid = *want;
+    for (int x = 0; x < l->p->mesh->naxes; x++)
+        if (layout_where(&v->L, x) < 0 && layout_where(want, x) >= 0 &&
+            l->p->mesh->axis[x].size > 1 && !(l->a->summed[v->tensor] >> x & 1))
+            layout_set_type(&laid, x, v->L.type[x]);
+    return laid;
+}
 /* Brings one operand of a node to where the strategies want it. */
 static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Layout *goal,
                  Phase pass) {
@@ -143,7 +171,7 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
      * plain tensors or that says nothing of the result asks for nothing */
     bool inside = u && u->style && u->style->sums && boundary_result(u->style) &&
                   t->kind == KIND_ACTIVATION && t->module == n->module;
-    bool recut = rows_recut(p, t, &p->val[in].L, want);
+    bool recut = rows_recut(p, n, t, &p->val[in].L, want);
     r.asked = asked || (inside && !recut) || dtensor; /* PyTorch's op brings DTensors together */
     if (!recut) reach_reason(l, n, t, cuts_otherwise(p, &p->val[in].L, want), pass, &r);
     if (!param && why_tokens_of_rows(p, n, in, want)) return reach_tokens(l, in, want, &r);
@@ -162,6 +190,11 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
             if (whole.type[x] == TY_R && p->val[in].L.type[x] == TY_I)
                 whole.type[x] = TY_I; /* what is cut at rest is gathered to R */
         in = moves_to(l, in, &whole, &r);
+    }
+    if (l->declared && !(l->a->dtensor_op && l->a->dtensor_op[n->id])) {
+        Layout laid = as_laid_out(l, in, want);
+        in = moves_to(l, in, &laid, &r);
+        r.asked = false;
     }
     return moves_to(l, in, want, &r);
 }

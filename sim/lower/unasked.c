@@ -57,6 +57,11 @@ static const char *weight_hint(const Program *p, const Step *s) {
     while (m < nm &&
            (p->graph->module[m].weight != tensor || strcmp(p->graph->module[m].kind, "linear")))
         m++;
+    if (m == nm && layout_where(&p->val[s->out].L, s->move.axes.a[0]) >= 0)
+        return arena_printf(p->arena, "lay it out so: `%s: {weight: {%s: %s}}`",
+                            plan_pattern_of(p->arena, graph_name(&p->graph->t[tensor])),
+                            p->mesh->axis[s->move.axes.a[0]].name,
+                            place_word(p, &p->val[s->out].L, s->move.axes.a[0]));
     if (m == nm || p->assign->use[m].style) return "lay it out by a line of its own";
     for (int i = 0; i < p->n_forward; i++)
         if (unasked_move(p, &p->step[i]) &&

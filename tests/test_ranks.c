@@ -5,6 +5,7 @@
 #include "drive/ranks.h"
 #include "exec/exec.h"
 #include "exec/wire_own.h"
+#include "schedule/schedule.h"
 #include "support/random_run.h"
 #include "support/support.h"
 #include "support/threads.h"
@@ -63,21 +64,20 @@ static void test_random_plans(void **state) {
         RandomPlan g;
         const char *text = random_plan(a, seed, &g);
         int64_t ranks = ranks_of(a, text);
-        piped += g.schedule != NULL; /* refused on processes: test_pipelines */
-        if (ranks >= 2 && ranks <= 8 && !g.schedule) {
+        if (ranks >= 2 && ranks <= 8) {
             PlanRun v = same(a, text, ranks);
             const char *f = v.t ? random_fault(a, &g.r, v.t) : NULL;
             if (f) same(a, arena_printf(a, "%s%s", g.s.s, f), ranks);
             mutated += f != NULL;
             ran++;
+            piped += g.schedule != NULL;
             passes[g.pass]++;
         }
         arena_free(a);
     }
-    print_message("%d plans (%d forward, %d backward, %d training), %d mutations; %d more are "
-                  "pipelines\n",
-                  ran, passes[0], passes[1], passes[2], mutated, piped);
-    assert_true(ran < 100 || (mutated > ran / 2 && passes[0] && passes[1] && passes[2]));
+    print_message("%d plans (%d forward, %d backward, %d training; %d pipelines), %d mutations\n",
+                  ran, passes[0], passes[1], passes[2], piped, mutated);
+    assert_true(ran < 100 || (mutated > ran / 2 && passes[0] && passes[1] && passes[2] && piped));
 }
 
 static const char toy[] =
@@ -104,6 +104,70 @@ static void test_training(void **state) {
         assert_string_equal(v.t->verdict, "equivalent");
         arena_free(a);
     }
+}
+/* Stages that share nothing: every schedule, also where the last micro-batch is not the last to be
+ * added up, and every way to cut inside a stage. */
+static void piped(const char *model, const char *rest, const char *schedule, int64_t ranks) {
+    Arena *a = arena_new();
+    const char *text =
+        arena_printf(a, "%s%s\npipeline: {schedule: %s, microbatches: 4}\n", model, rest, schedule);
+    assert_int_equal(ranks_of(a, text), ranks);
+    PlanRun v = same(a, text, ranks);
+    assert_string_equal(v.t->verdict, "equivalent");
+    arena_free(a);
+}
+static void test_schedules(void **state) {
+    (void)state;
+    int n, ran = 0;
+    const ScheduleKind *k = schedule_kinds(&n);
+    for (int i = 0; i < n; i++) {
+        if (!strcmp(k[i].name, "dualpipe")) continue; /* not executed: test_pipelines */
+        int64_t ranks = k[i].most_chunks == 1 ? 4 : 2;
+        piped("model: {kind: mlp, sizes: [6, 10, 7, 9, 5, 8, 6, 7, 4], bias: true, activation: "
+              "silu}\nloss: dot\ndata: {rows: 12, dtype: f32}\npass: backward\n",
+              ranks == 4 ? "mesh: {pp: 4}" : "mesh: {pp: 2}", k[i].name, ranks);
+        ran++;
+    }
+    assert_int_equal(ran, n - 1);
+}
+/* A send whose group is another one. */
+static void test_sent_elsewhere(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *text = "model: {kind: mlp, sizes: [5, 8, 7, 8], bias: true, activation: relu}\n"
+                       "data: {rows: 2, dtype: f64}\nmesh: {pp: 2, b: 2}\n"
+                       "pipeline: {schedule: gpipe, microbatches: 2}\nloss: dot\npass: backward\n"
+                       "faults: [{at: act2, axis: b}]\n";
+    PlanRun v = same(a, text, 4);
+    assert_non_null(v.t);
+    assert_true(run_has(&v, "W0401"));
+    arena_free(a);
+}
+#define TITAN "names: torchtitan\nrecipe: torchtitan-llama3\n"
+static void test_stages(void **state) {
+    (void)state;
+    static const struct {
+        int64_t ranks;
+        const char *schedule, *rest;
+    } row[] = {
+        {4, "1f1b", "mesh: {pp: 2, dp: 2}\npass: backward\ndata_parallel: fsdp"},
+        {4, "zb-h1", TITAN "mesh: {pp: 2, tp: 2}\npass: backward\nrecompute: block"},
+        {8, "zb-v",
+         TITAN "mesh: {tp: 2, pp: 2, dp: 2}\npass: train\noptimizer: {name: adamw, steps: 2}"},
+        {6, "gpipe", "mesh: {pp: 3, cp: 2}\npass: backward"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        piped("model: {preset: llama3-8b, layers: 5, shrink: 64, parts: [embedding, blocks, norm, "
+              "head, loss]}\n"
+              "data: {batch: 8, sequence: 6}\n",
+              row[i].rest, row[i].schedule, row[i].ranks);
+    /* a table that two stages share; experts, whose lists all ranks of the mesh know */
+    piped("model: {preset: llama3.2-1b, shrink: 64, layers: 4, parts: [embedding, blocks, norm, "
+          "head, loss]}\ndata: {batch: 8, sequence: 4}\n",
+          "mesh: {pp: 2}\npass: train\noptimizer: {name: sgd, steps: 2}", "1f1b", 2);
+    piped("model: {preset: mixtral-8x7b, shrink: 64, layers: 2, parts: [embedding, blocks, norm, "
+          "head, loss]}\ndata: {batch: 8, sequence: 4}\n",
+          "mesh: {pp: 2, ep: 2}\nmoe: {axis: ep}\npass: backward", "1f1b", 4);
 }
 /* One of three ranks cannot go on, whichever it is: no rank does, all know whose fault it is, and
  * its reason reaches the others. An engine that answers for all of them. */
@@ -289,28 +353,14 @@ static void test_greeting(void **state) {
         arena_free(a);
     }
 }
-/* Pipelines run on virtual ranks only, and every process knows. */
-static void test_pipelines(void **state) {
-    (void)state;
-    Arena *a = arena_new();
-    const char *text =
-        arena_printf(a,
-                     "%sdata: {batch: 4, sequence: 12}\nmesh: {pp: 2}\npass: backward\n"
-                     "pipeline: {schedule: 1f1b, microbatches: 4}\n",
-                     toy);
-    Threads x = {.ranks = 2, .flip_rank = -1, .text = text, .o = {.execute = true, .threads = 1}};
-    ThreadsRun r = threads_run(a, &x);
-    assert_true(says(r.d, "E0214", "pipelines on processes"));
-    assert_int_equal(r.rep.exit, diags_exit(r.d));
-    arena_free(a);
-}
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_stops),   cmocka_unit_test(test_random_plans),
-        cmocka_unit_test(test_training),    cmocka_unit_test(test_false_labels),
-        cmocka_unit_test(test_engine_sums), cmocka_unit_test(test_wrong_bit),
-        cmocka_unit_test(test_others),      cmocka_unit_test(test_greeting),
-        cmocka_unit_test(test_pipelines),
+        cmocka_unit_test(test_one_stops),      cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_training),       cmocka_unit_test(test_false_labels),
+        cmocka_unit_test(test_engine_sums),    cmocka_unit_test(test_wrong_bit),
+        cmocka_unit_test(test_others),         cmocka_unit_test(test_greeting),
+        cmocka_unit_test(test_schedules),      cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_sent_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ static bool iterate(Run *r) {
     real_begin(r);
     if (r->real) r->look = real_observers(r, r->look, &r->n_look);
     Walk walk = {.e = real_exec(r),
+                 .beside = real_beside(r),
                  .iterations = steps,
                  .parts = r->plan->microbatches,
                  .load_first = true,

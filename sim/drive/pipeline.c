@@ -77,7 +77,6 @@ static bool supported(Run *r) {
         {p->pass == PASS_TRAIN && p->optimizer.steps < 1, p->pass_loc, "optimizer steps below 1"},
         {p->pipeline.loc.file && p->pass == PASS_FORWARD, p->pipeline.loc,
          "a pipeline of a forward pass (no schedule is of that alone)"},
-        {p->pipeline.loc.file && r->o->ranks, p->pipeline.loc, "pipelines on processes (--mpi)"},
         {p->pipeline.schedule && !strcmp(p->pipeline.schedule, "dualpipe"),
          p->pipeline.schedule_loc,
          "dualpipe (each stage on two ranks; dualpipe-v is the same on half of them)"},

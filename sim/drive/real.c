@@ -14,20 +14,18 @@ struct Real {
     WireTold *told; /* rank 0; else NULL */
     Exec *own;
     Pool *pool; /* rank 0: for its own steps, while the other processes make theirs */
-    WalkInstance at;
 };
 
 Exec *real_exec(const Run *r) { return r->real ? r->real->own : r->exec; }
+Exec *real_beside(const Run *r) { return r->real && r->real->told ? r->exec : NULL; }
 bool real_checks(const Run *r) { return !r->real || r->real->told; }
 
 /* ---- what is told ---- */
 static void told_begun(void *arg, WalkInstance at) {
     Run *r = arg;
-    r->real->at = at;
     r->src.step = at.iteration;
     r->src.part = at.part;
     reference_set_step(&r->model->g, at.iteration);
-    if (r->real->told) exec_begin(r->exec, at.part);
 }
 static void tell(Run *r, int val) { wire_tell(r->real->told, r->real->engine, r->real->own, val); }
 static void told_loaded(void *arg, int val) {
@@ -42,18 +40,18 @@ static void told_stepped(void *arg, const Step *s) {
     tell(r, s->out);
     if (r->real->told) exec_step(r->exec, s);
 }
-/* After the last micro-batch a gradient is the sum of all. */
-static void told_settled(void *arg, const Step *s) {
+/* In the last micro-batch a gradient is the sum of all; that need not be the one that is run. */
+static void told_summed(void *arg, const Step *s) {
     Run *r = arg;
-    int64_t parts = r->plan->microbatches;
-    if (parts < 2 || r->real->at.part + 1 < parts || !lives_adds_up(r->program, s)) return;
+    const Real *x = r->real;
+    int64_t now = x->own->now, last = r->plan->microbatches - 1;
+    exec_turn(x->own, last);
     tell(r, s->out);
-    if (r->real->told) wire_told_again(r->exec, s->out);
-}
-static void told_iterated(void *arg, int64_t iteration) {
-    Run *r = arg;
-    (void)iteration;
-    if (r->real->told) exec_next_iteration(r->exec);
+    exec_turn(x->own, now);
+    if (!x->told) return;
+    exec_turn(r->exec, last);
+    wire_told_again(r->exec, s->out);
+    exec_turn(r->exec, now);
 }
 static void told_stuck(void *arg, const Step *s) {
     Run *r = arg;
@@ -62,8 +60,8 @@ static void told_stuck(void *arg, const Step *s) {
 }
 /* When everybody has looked. */
 static void seen_settled(void *arg, const Step *s) {
-    Run *r = arg;
-    if (r->real->told) exec_release(r->exec, s);
+    const Run *r = arg;
+    (void)s;
     took_begin(wire_own_tooks(r->real->wire));
 }
 const Observer *const *real_observers(Run *r, const Observer *const *look, int *n) {
@@ -74,8 +72,7 @@ const Observer *const *real_observers(Run *r, const Observer *const *look, int *
                        .begun = told_begun,
                        .loaded = told_loaded,
                        .stepped = told_stepped,
-                       .settled = told_settled,
-                       .iterated = told_iterated,
+                       .summed = told_summed,
                        .stuck = told_stuck};
     *last = (Observer){.arg = r, .settled = seen_settled};
     int others = r->real->told ? *n : 0;

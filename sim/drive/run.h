@@ -97,6 +97,8 @@ bool real_fits(Run *r);
 void real_begin(Run *r);
 /* The executor that is walked: of the own rank, or of all. */
 Exec *real_exec(const Run *r);
+/* The executor of all ranks beside it, where this process is one of them and checks; else NULL. */
+Exec *real_beside(const Run *r);
 /* Is this the process that checks? */
 bool real_checks(const Run *r);
 /* The observers of a walk whose ranks are processes: `look` (*n of them, whom only rank 0 has)

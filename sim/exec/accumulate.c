@@ -1,6 +1,7 @@
 /* Gradients added up over the micro-batches of a step: in their order, in the run's dtype, as the
  * adjoints make them. It refuses to know what moves them afterwards. */
 #include "exec/store.h"
+#include "exec/wire.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,19 +48,20 @@ static void add_part(Exec *e, int val, int64_t part, bool last) {
         a->at[r] = st->which[r] == EXEC_NOTHING ? -1 : begin[st->which[r]];
     free(begin);
 }
-void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
-    if (parts < 2 || !lives_adds_up(e->p, s)) return;
+bool exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
+    if (parts < 2 || !lives_adds_up(e->p, s)) return false;
     if (!e->acc) e->acc = ARENA_ARRAY(e->arena, struct Accumulated, e->p->nv);
     struct Accumulated *a = &e->acc[s->out];
     if (!a->ready) a->ready = ARENA_ARRAY(e->arena, bool, parts);
     a->ready[part] = true;
     for (; a->next < parts && a->ready[a->next]; a->next++) {
-        add_part(e, s->out, a->next, a->next == parts - 1);
+        if (!e->wire->told) add_part(e, s->out, a->next, a->next == parts - 1);
         if (e->p->assign->stages && a->next < parts - 1) store_drop(e, &e->each[a->next][s->out]);
     }
-    if (a->next < parts) return;
+    if (a->next < parts) return false;
     a->next = 0;
     memset(a->ready, 0, (size_t)parts * sizeof *a->ready);
+    return true;
 }
 void accumulate_free(Exec *e) {
     for (int v = 0; e->acc && v < e->p->nv; v++) {

@@ -90,8 +90,9 @@ bool exec_once(const Exec *e, const Step *s);
 bool exec_deferred(const Exec *e, const Step *s);
 /* After a step of micro-batch `part` of `parts`: gradients of parameters as the adjoints make them
  * are added up, before any of them is moved, in the order of micro-batches, whatever the order in
- * which they come; when all are there the sum takes the value's place in the last one. */
-void exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts);
+ * which they come; when all are there the sum takes the value's place in the last one: then true.
+ * An executor that is told its blocks is told their sums too, and only keeps count. */
+bool exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts);
 /* After a training step: parameters and optimizer state at rest become what the optimizer made of
  * them; each rank keeps its own. */
 void exec_next_iteration(Exec *e);
@@ -111,6 +112,10 @@ static inline const Local *exec_local(const Exec *e, int val, int64_t rank) {
     const Store *s = exec_store(e, val);
     assert(s->alive && rank >= 0 && rank < e->p->mesh->nranks);
     return s->which[rank] == EXEC_NOTHING ? NULL : &s->l[s->which[rank]];
+}
+/* Is there anything of the value at that rank, wherever the rank is (layout_holds)? */
+static inline bool exec_holds(const Exec *e, int val, int64_t rank) {
+    return layout_holds(e->p->mesh, &e->p->val[val].L, rank);
 }
 /* Is the tensor integer data? */
 bool exec_is_int(const Exec *e, int val);

@@ -74,6 +74,7 @@ bool pieces_pass(const Pieces *x, int64_t rank) {
 }
 int64_t pieces_count(const Pieces *x, int64_t rank) {
     bool here = layout_holds(x->m, &x->from, rank);
+    if (!layout_holds(x->m, &x->to, rank)) return 0;
     if (move_relocates(x->act.kind))
         return pieces_act(x, rank)->times && layout_holds(x->m, &x->from, place_rank(x, rank));
     if (move_source(x->act.kind) == FROM_OWN && !here) return 0;
@@ -127,6 +128,7 @@ Region pieces_to(const Pieces *x, int64_t rank, Arena *arena) {
     return region_rows(x->m, x->t, &x->to, member, rows, arena);
 }
 int64_t pieces_between(const Pieces *x, int64_t from, int64_t to) {
+    if (!layout_holds(x->m, &x->from, from) || !layout_holds(x->m, &x->to, to)) return 0;
     Arena *tmp = arena_new();
     Region block = pieces_to(x, to, tmp);
     int64_t n = pieces_count(x, to), all = 0;

@@ -30,8 +30,7 @@ Pieces pieces_of_run(const Exec *e, const Step *s, const Act *done);
 Pieces pieces_of(const Program *p, const Step *s);
 Pieces pieces_of_move(const Mesh *m, const GTensor *t, const Move *v, const Act *act);
 /* How many pieces the block of `rank` is made from, in the order of the sum; 0: of none, it is
- * zero.
- */
+ * zero, or the value is at another place. */
 int64_t pieces_count(const Pieces *x, int64_t rank);
 Piece pieces_at(const Pieces *x, int64_t rank, int64_t i);
 /* Where the elements of a piece stand, and those that `rank` comes to hold; lists live in `arena`.

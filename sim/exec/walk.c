@@ -35,14 +35,33 @@ static bool load_reads(Walk *w, const Step *s) {
         if (is_missing(w->e, v[k]) && !load(w, v[k])) return false;
     return true;
 }
+/* The executors in which values come and go. */
+enum { MOST_EXECS = 2 };
+static int execs_of(const Walk *w, Exec **out) {
+    out[0] = w->e;
+    out[1] = w->beside;
+    return w->beside ? 2 : 1;
+}
+static void turn_to(Walk *w, int64_t instance, void turn(Exec *, int64_t)) {
+    Exec *e[MOST_EXECS];
+    for (int i = 0, n = execs_of(w, e); i < n; i++) turn(e[i], instance);
+}
 /* Gives back what nobody reads any more. */
 static void release(Walk *w, const Step *s, int64_t part) {
-    if (!w->tasks || exec_deferred(w->e, s)) {
-        exec_release(w->e, s);
-        return;
+    Exec *e[MOST_EXECS];
+    bool in_order = !w->tasks || exec_deferred(w->e, s);
+    int v[RULE_MAX_IN + 2], n = in_order ? 0 : tasks_read(w->tasks, s, part, v);
+    for (int i = 0, ne = execs_of(w, e); i < ne; i++) {
+        if (in_order) exec_release(e[i], s);
+        for (int k = 0; k < n; k++) exec_release_value(e[i], v[k]);
     }
-    int v[RULE_MAX_IN + 2], n = tasks_read(w->tasks, s, part, v);
-    for (int k = 0; k < n; k++) exec_release_value(w->e, v[k]);
+}
+/* Adds up gradients over the micro-batches; is this one the last? */
+static bool accumulate(Walk *w, const Step *s, int64_t part) {
+    Exec *e[MOST_EXECS];
+    bool all = false;
+    for (int i = 0, n = execs_of(w, e); i < n; i++) all = exec_accumulate(e[i], s, part, w->parts);
+    return all;
 }
 static WalkEnd run_step(Walk *w, const Step *s, int64_t part) {
     if (!load_reads(w, s)) return WALK_FAILED;
@@ -53,14 +72,14 @@ static WalkEnd run_step(Walk *w, const Step *s, int64_t part) {
     }
     w->seconds_run += clock_seconds() - from;
     OBSERVE(w, stepped, s);
-    exec_accumulate(w->e, s, part, w->parts);
+    if (accumulate(w, s, part)) OBSERVE(w, summed, s);
     OBSERVE(w, settled, s);
     release(w, s, part);
     return w->stop && *w->stop ? WALK_STOPPED : WALK_DONE;
 }
 static WalkEnd run_instance(Walk *w, WalkInstance at) {
     const Program *p = w->e->p;
-    exec_begin(w->e, at.part);
+    turn_to(w, at.part, exec_begin);
     OBSERVE(w, begun, at);
     if (w->load_first && !load_sources(w)) return WALK_FAILED;
     for (int i = 0; i < p->ns; i++) {
@@ -76,7 +95,7 @@ static WalkEnd run_instance(Walk *w, WalkInstance at) {
 /* ---- the order of a schedule ---- */
 static WalkEnd run_task(Walk *w, const Action *a, WalkInstance at, bool *begun) {
     const TaskSteps *t = tasks_of(w->tasks, a);
-    exec_turn(w->e, at.part);
+    turn_to(w, at.part, exec_turn);
     OBSERVE(w, begun, at);
     if (!begun[at.part] && w->load_first && !load_sources(w)) return WALK_FAILED;
     begun[at.part] = true;
@@ -90,7 +109,7 @@ static WalkEnd run_task(Walk *w, const Action *a, WalkInstance at, bool *begun) 
 /* What is done once, in the instance of the last micro-batch. */
 static WalkEnd run_deferred(Walk *w, WalkInstance at) {
     const Program *p = w->e->p;
-    exec_turn(w->e, at.part);
+    turn_to(w, at.part, exec_turn);
     OBSERVE(w, begun, at);
     for (int i = 0; i < p->ns; i++) {
         WalkEnd end =
@@ -112,10 +131,10 @@ static WalkEnd run_schedule(Walk *w, int64_t iteration) {
     }
     for (int64_t k = 0; k + 1 < w->parts && end == WALK_DONE; k++) {
         WalkInstance at = {iteration, k};
-        exec_turn(w->e, k);
+        turn_to(w, k, exec_turn);
         OBSERVE(w, begun, at);
         OBSERVE(w, ended, at);
-        exec_end(w->e, k);
+        turn_to(w, k, exec_end);
     }
     return end == WALK_DONE ? run_deferred(w, (WalkInstance){iteration, w->parts - 1}) : end;
 }
@@ -129,7 +148,8 @@ WalkEnd walk_run(Walk *w) {
             if (end != WALK_DONE) return end;
         }
         if (!w->e->p->graph->nn_model) continue;
-        exec_next_iteration(w->e);
+        Exec *e[MOST_EXECS];
+        for (int i = 0, n = execs_of(w, e); i < n; i++) exec_next_iteration(e[i]);
         OBSERVE(w, iterated, it);
     }
     return WALK_DONE;

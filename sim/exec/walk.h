@@ -18,7 +18,9 @@ typedef struct Observer {
                                                        also when it goes on after others */
     void (*loaded)(void *arg, int val);             /* an input or parameter, just read */
     void (*stepped)(void *arg, const Step *s);      /* just run; what it read is still there */
-    void (*settled)(void *arg, const Step *s);      /* and added up over the micro-batches */
+    void (*summed)(void *arg, const Step *s);       /* the last gradient to be added up over the
+                                                       micro-batches: the sum is in the last one */
+    void (*settled)(void *arg, const Step *s);      /* and added up, where it is a gradient */
     void (*ended)(void *arg, WalkInstance at);      /* all steps of an instance */
     void (*iterated)(void *arg, int64_t iteration); /* parameters are those of the next one */
     void (*stuck)(void *arg, const Step *s);        /* it cannot be run: e->stuck says why */
@@ -26,6 +28,9 @@ typedef struct Observer {
 
 typedef struct Walk {
     Exec *e;
+    /* of all ranks, where `e` is one of them: observers make what is in it, and values go there
+     * when they go in `e`; NULL: none */
+    Exec *beside;
     int64_t iterations, parts; /* training steps, micro-batches; 1: the one pass */
     bool load_first; /* sources are loaded before the first step (but for late ones, lives.h), else
                         as they are read */

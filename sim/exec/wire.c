@@ -11,9 +11,8 @@ static bool share(Wire *wire, Exec *e, int out, const WireBlocks *w) {
     TupleMap map;
     tuplemap_open(&map, w->width);
     bool ok = true;
-    const Layout *lies = &e->p->val[out].L;
     for (int64_t rank = 0; rank < e->p->mesh->nranks && ok; rank++) {
-        if (!layout_holds(e->p->mesh, lies, rank)) continue;
+        if (!exec_holds(e, out, rank)) continue;
         int64_t key[WIRE_MAX_KEY];
         bool fresh;
         w->key(w->arg, rank, key);

@@ -32,36 +32,46 @@ struct WireOwn {
 };
 
 /* ---- blocks ---- */
+/* The block of a rank's index list, [rows, 1, ...], to be filled; returns its data. */
+static void *add_list(WireOwn *o, Exec *e, int val, int64_t rank, int64_t rows) {
+    const Val *v = &e->p->val[val];
+    Arena *tmp = arena_new();
+    DimIndex some = {.range = true, .n = rows};
+    Region at = region_rows(o->mesh, &e->p->graph->t[v->tensor], &v->L, rank, some, tmp);
+    Local l = {.rank = rank, .t = region_packed(&at), .key = store_key(o->mesh, &v->L, rank)};
+    arena_free(tmp);
+    l.buf = store_buf_new(e, tensor_count(&l.t) * 8);
+    l.t.p = l.buf->p;
+    Store *st = exec_store(e, val);
+    st->which[rank] = (uint32_t)store_add(st, l);
+    return l.t.p;
+}
 /* Which rows each rank has is known to all: they say what is in the messages. So an index list is
- * held for every rank. */
+ * held for every rank, also by those that have none themselves. */
 static void share_list(WireOwn *o, Exec *e, int val) {
     Engine *engine = o->engine;
-    Store *st = exec_store(e, val);
     size_t ranks = (size_t)engine->ranks;
-    int64_t *rows = base_malloc(base_mul(ranks, sizeof *rows)), mine = st->l[0].t.n[0];
+    int64_t *rows = base_malloc(base_mul(ranks, sizeof *rows)), mine = 0;
     EngineItem *to = base_malloc(base_mul(ranks, sizeof *to)),
                *from = base_malloc(base_mul(ranks, sizeof *from));
-    Tensor own = e->dev->get(e->dev, &st->l[0].t, DT_I64); /* [rows, 1, ...], packed */
-    int n = 0;
+    bool holds = exec_holds(e, val, engine->rank);
+    Tensor own = {0};
+    if (holds) own = e->dev->get(e->dev, &exec_store(e, val)->l[0].t, DT_I64); /* packed */
+    if (holds) mine = own.n[0];
+    int n_to = 0, n_from = 0;
     for (int64_t r = 0; r < engine->ranks; r++) {
         if (r == engine->rank) continue;
-        to[n] = (EngineItem){r, sizeof mine, &mine};
-        from[n++] = (EngineItem){r, sizeof mine, &rows[r]};
+        if (holds) to[n_to++] = (EngineItem){r, sizeof mine, &mine};
+        if (exec_holds(e, val, r)) from[n_from++] = (EngineItem){r, sizeof mine, &rows[r]};
     }
-    engine->exchange(engine, to, n, from, n);
-    for (int k = 0; k < n; k++) {
+    engine->exchange(engine, to, n_to, from, n_from);
+    for (int k = 0; k < n_to; k++) to[k] = (EngineItem){to[k].peer, mine * 8, own.p};
+    for (int k = 0; k < n_from; k++) {
         int64_t r = from[k].peer;
-        Local l = {.rank = r, .t = st->l[0].t, .key = store_key(o->mesh, &e->p->val[val].L, r)};
-        l.t.n[0] = rows[r];
-        tensor_pack(&l.t);
-        l.buf = store_buf_new(e, tensor_count(&l.t) * 8);
-        l.t.p = l.buf->p;
-        st->which[r] = (uint32_t)store_add(st, l);
-        to[k] = (EngineItem){r, mine * 8, own.p};
-        from[k] = (EngineItem){r, rows[r] * 8, l.t.p};
+        from[k] = (EngineItem){r, rows[r] * 8, add_list(o, e, val, r, rows[r])};
     }
-    engine->exchange(engine, to, n, from, n);
-    e->dev->done(e->dev, &own);
+    engine->exchange(engine, to, n_to, from, n_from);
+    if (holds) e->dev->done(e->dev, &own);
     free(rows);
     free(to);
     free(from);
@@ -71,8 +81,10 @@ static bool share(Wire *w, Exec *e, int out, const WireBlocks *b) {
     Local l = {.rank = w->self};
     int64_t at = out + 1; /* for the others, should this rank be lost */
     __atomic_store_n(&((WireOwn *)w)->engine->at, at, __ATOMIC_RELAXED);
-    if (!b->make(b->arg, w->self, &l)) return false;
-    st->which[w->self] = (uint32_t)store_add(st, l);
+    if (exec_holds(e, out, w->self)) {
+        if (!b->make(b->arg, w->self, &l)) return false;
+        st->which[w->self] = (uint32_t)store_add(st, l);
+    }
     if (e->p->val[out].list == out) {
         if (b->ready) b->ready(b->arg);
         share_list((WireOwn *)w, e, out);
@@ -105,6 +117,14 @@ static bool agree(Wire *w, Exec *e, bool done) {
 static bool joins(const WireMove *m) {
     const Act *a = &m->x.act;
     return (a->times || a->alone) && move_source(a->kind) != FROM_OWN;
+}
+/* Does anything of the piece go to `rank`? */
+static bool hands_in(const WireMove *m, int64_t rank, const Piece *one) {
+    return exec_holds(m->e, m->s->in[0], one->rank) && !pieces_absent(&m->x, rank, one);
+}
+/* Of which group are those who hand in pieces? A send has its place whatever group is asked for. */
+static const AxisList *peers_of(const WireMove *m) {
+    return move_relocates(m->x.act.kind) ? &m->x.axes : &m->x.act.axes;
 }
 static int64_t group_of(WireOwn *o, const WireMove *m) {
     const AxisList *axes = &m->x.act.axes;
@@ -164,8 +184,8 @@ static int64_t write_all(WireOwn *o, const WireMove *m, int64_t rank, char *out)
     int64_t n = pieces_count(&m->x, rank), bytes = 0;
     for (int64_t i = 0; i < n; i++) {
         Piece one = pieces_at(&m->x, rank, i);
-        if (pieces_absent(&m->x, rank, &one)) continue;
-        if (one.rank == o->w.self) bytes += write_piece(o, m, &one, rank, out ? out + bytes : NULL);
+        if (one.rank == o->w.self && hands_in(m, rank, &one))
+            bytes += write_piece(o, m, &one, rank, out ? out + bytes : NULL);
     }
     return bytes;
 }
@@ -173,21 +193,24 @@ static int64_t write_all(WireOwn *o, const WireMove *m, int64_t rank, char *out)
 static int make_inbox(WireOwn *o, const WireMove *m, EngineItem *from) {
     const Pieces *x = &m->x;
     int64_t self = o->w.self, n = pieces_count(x, self), es = dtype_size(m->dt), all = 0;
-    int64_t members = mesh_size(x->m, &x->act.axes), items = 0;
+    const AxisList *axes = peers_of(m);
+    int64_t members = mesh_size(x->m, axes), items = 0;
     int64_t *room = base_malloc(base_mul((size_t)n + 1, sizeof *room));
     Arena *tmp = arena_new();
     o->head = base_malloc(base_mul((size_t)n + 1, sizeof *o->head));
     for (int64_t i = 0; i < n; i++) {
         Piece one = pieces_at(x, self, i);
-        Region most = most_of(m, &one, self, tmp);
-        bool none = one.rank == self || pieces_absent(x, self, &one);
-        int64_t k = none ? 0 : count_of(&most);
+        int64_t k = 0;
+        if (one.rank != self && hands_in(m, self, &one)) {
+            Region most = most_of(m, &one, self, tmp);
+            k = count_of(&most);
+        }
         room[i] = k ? (int64_t)sizeof(PieceHead) + k * es : 0;
         all += room[i];
     }
     char *at = o->in = base_malloc((size_t)all + 1);
     for (int64_t k = 0; k < members; k++) {
-        int64_t rank = mesh_member(x->m, &x->act.axes, self, k);
+        int64_t rank = mesh_member(x->m, axes, self, k);
         EngineItem item = {rank, 0, at};
         for (int64_t i = 0; i < n; i++) {
             if (pieces_at(x, self, i).rank != rank) continue;
@@ -210,7 +233,7 @@ static void share_last(EngineItem *to, int n) {
 }
 static void bring(Wire *w, const WireMove *m) {
     WireOwn *o = (WireOwn *)w;
-    const AxisList *axes = &m->x.act.axes;
+    const AxisList *axes = peers_of(m);
     Engine *engine = o->engine;
     if (!joins(m) || by_engine(o, m)) return;
     int64_t n = mesh_size(o->mesh, axes), bytes;

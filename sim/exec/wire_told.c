@@ -14,7 +14,8 @@ typedef struct {
 struct WireTold {
     Wire w; /* first: a Wire is one of these */
     int64_t ranks;
-    Tensor *block; /* per rank: what was told last, packed; p owned until it is taken */
+    Tensor *block; /* per rank: what was told last, packed; p owned until it is taken; a rank that
+                      holds nothing of a value has told nothing */
     Device *host;  /* of which p is memory */
 };
 
@@ -66,17 +67,20 @@ static void forget(WireTold *o) {
         o->block[r].p = NULL;
     }
 }
-static void hear(WireTold *o, Engine *engine, const Exec *own, int64_t es) {
-    int n = (int)o->ranks - 1;
+static void hear(WireTold *o, Engine *engine, const Exec *own, int val) {
+    int n = 0;
+    int64_t es = dtype_size(exec_dtype(own, val));
     Shape *s = base_malloc(base_mul((size_t)o->ranks, sizeof *s));
     EngineItem *from = base_malloc(base_mul((size_t)o->ranks, sizeof *from));
-    for (int r = 1; r <= n; r++) from[r - 1] = (EngineItem){r, sizeof *s, &s[r]};
+    for (int64_t r = 1; r < o->ranks; r++)
+        if (exec_holds(own, val, r)) from[n++] = (EngineItem){r, sizeof *s, &s[r]};
     engine->exchange(engine, NULL, 0, from, n);
-    for (int r = 1; r <= n; r++) {
+    for (int k = 0; k < n; k++) {
+        int64_t r = from[k].peer;
         Tensor *t = &o->block[r];
         *t = shaped(&s[r]);
         t->p = device_array(own->host, tensor_count(t), es);
-        from[r - 1] = (EngineItem){r, tensor_count(t) * es, t->p};
+        from[k] = (EngineItem){r, tensor_count(t) * es, t->p};
     }
     engine->exchange(engine, NULL, 0, from, n);
     free(from);
@@ -84,16 +88,15 @@ static void hear(WireTold *o, Engine *engine, const Exec *own, int64_t es) {
 }
 void wire_tell(WireTold *o, Engine *engine, const Exec *own, int val) {
     Dtype dt = exec_dtype(own, val);
-    const Tensor *held = &exec_local(own, val, engine->rank)->t;
+    const Local *held = exec_local(own, val, engine->rank);
     if (engine->rank) {
-        tell_held(engine, own, held, dt);
+        if (held) tell_held(engine, own, &held->t, dt);
         return;
     }
     forget(o);
-    Tensor mine = packed_copy(own, held, dt);
     o->host = own->host;
-    o->block[0] = mine;
-    hear(o, engine, own, dtype_size(dt));
+    if (held) o->block[0] = packed_copy(own, &held->t, dt);
+    hear(o, engine, own, val);
 }
 
 /* ---- taking ---- */
@@ -129,6 +132,7 @@ static bool share(Wire *w, Exec *e, int out, const WireBlocks *b) {
     for (int64_t rank = 0; rank < o->ranks; rank++) {
         int64_t key[WIRE_MAX_KEY];
         bool fresh;
+        if (!exec_holds(e, out, rank)) continue;
         b->key(b->arg, rank, key);
         int *at = tuplemap_find(&map, key, &fresh);
         if (!fresh && same(e, &st->l[*at], &o->block[rank], dt)) {

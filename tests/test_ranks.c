@@ -6,6 +6,7 @@
 #include "exec/exec.h"
 #include "exec/wire_own.h"
 #include "schedule/schedule.h"
+#include "support/child.h"
 #include "support/random_run.h"
 #include "support/support.h"
 #include "support/threads.h"
@@ -18,6 +19,11 @@
 
 #include <cmocka.h>
 
+static bool says(const Diags *d, const char *code, const char *words) {
+    for (int i = 0; i < d->n; i++)
+        if (!strcmp(d->item[i].code, code) && strstr(d->item[i].message, words)) return true;
+    return false;
+}
 /* The trace's text but for the name of what computed it, and what it took. */
 static const char *text_of(Arena *a, Trace *t) {
     size_t n;
@@ -129,6 +135,28 @@ static void test_schedules(void **state) {
         ran++;
     }
     assert_int_equal(ran, n - 1);
+}
+/* An order from a file in which the last micro-batch is not the last to come home: the sum of its
+ * gradient is told when it is made, in the instance where it is. An order that waits for ever is
+ * told before anything runs. */
+static void test_order_of_file(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *path = temp_path(a, "order.csv"),
+               *text = arena_printf(a,
+                                    "model: {kind: mlp, sizes: [6, 10, 7, 9], bias: true, "
+                                    "activation: silu}\nloss: dot\nmesh: {pp: 2}\n"
+                                    "data: {rows: 6}\npass: backward\npipeline: {file: %s, "
+                                    "stage_to_rank: [0, 1], microbatches: 2}\n",
+                                    path);
+    child_write(path, "0F0,0F1,0B1,0B0\n1F1,1B1,,1F0,1I0,1W0\n");
+    assert_string_equal(same(a, text, 2).t->verdict, "equivalent");
+    child_write(path, "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n");
+    Threads x = {.ranks = 2, .flip_rank = -1, .text = text, .o = {.execute = true, .threads = 1}};
+    ThreadsRun r = threads_run(a, &x);
+    assert_null(r.t);
+    assert_true(says(r.d, "E0311", "rank 1"));
+    arena_free(a);
 }
 /* A send whose group is another one. */
 static void test_sent_elsewhere(void **state) {
@@ -282,11 +310,6 @@ static void test_wrong_bit(void **state) {
 }
 
 /* ---- who does not fit ---- */
-static bool says(const Diags *d, const char *code, const char *words) {
-    for (int i = 0; i < d->n; i++)
-        if (!strcmp(d->item[i].code, code) && strstr(d->item[i].message, words)) return true;
-    return false;
-}
 static void test_others(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -355,12 +378,12 @@ static void test_greeting(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_stops),      cmocka_unit_test(test_random_plans),
-        cmocka_unit_test(test_training),       cmocka_unit_test(test_false_labels),
-        cmocka_unit_test(test_engine_sums),    cmocka_unit_test(test_wrong_bit),
-        cmocka_unit_test(test_others),         cmocka_unit_test(test_greeting),
-        cmocka_unit_test(test_schedules),      cmocka_unit_test(test_stages),
-        cmocka_unit_test(test_sent_elsewhere),
+        cmocka_unit_test(test_one_stops),     cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_training),      cmocka_unit_test(test_false_labels),
+        cmocka_unit_test(test_engine_sums),   cmocka_unit_test(test_wrong_bit),
+        cmocka_unit_test(test_others),        cmocka_unit_test(test_greeting),
+        cmocka_unit_test(test_schedules),     cmocka_unit_test(test_stages),
+        cmocka_unit_test(test_order_of_file), cmocka_unit_test(test_sent_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

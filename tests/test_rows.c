@@ -133,6 +133,7 @@ static const struct {
     {"einsum", "[ebt]w,ewd->[ebt]d", -1, 2},
     {"einsum", "[ebt]->bte", -1, 1},
     {"einsum", "bte,[ebt]->[ebt]", 1, 1},
+    {"counts", "[eb!t!]->be", 0, 0}, /* by hand, below */
 };
 /* test_ops leaves out the ops whose own rule has rows: each stands here. */
 static bool has_case(const Op *op) {
@@ -160,6 +161,28 @@ static void test_adjoints(void **state) {
     assert_int_equal(held, 144);
     free(k);
 }
+/* Rows per expert of each sequence's own micro-batch, of the whole batch of four. */
+static void hold_counts(Kernel *k) {
+    for (int64_t parts = 1; parts <= 4; parts *= 2) {
+        Attrs at = {.parts = parts};
+        kernel_open(k, "counts", "[eb!t!]->be", 0, 3);
+        with_list(k, 0);
+        k->c.at = &at;
+        k->c.op->forward(&k->c);
+        int64_t nb = k->c.local['b' - 'a'], ne = k->c.local['e' - 'a'], all = 0;
+        assert_int_equal(nb, 4);
+        for (int64_t b = 0; b < nb; b++)
+            for (int64_t e = 0; e < ne; e++) {
+                int count = 0;
+                for (int r = 0; r < k->list.n; r++)
+                    count += k->list.id[r] / 24 == e &&
+                             k->list.id[r] / 6 % 4 / (4 / parts) == b / (4 / parts);
+                assert_true(k->y[b * ne + e] == count);
+                all += count;
+            }
+        assert_int_equal(all, k->list.n * (4 / parts));
+    }
+}
 /* By hand: what each kernel says, row by row. */
 static void test_kernels_by_hand(void **state) {
     (void)state;
@@ -185,6 +208,7 @@ static void test_kernels_by_hand(void **state) {
                 count += k->list.id[r] / 24 == (part ? some_e[e] : e);
             assert_true(k->y[e] == count);
         }
+        hold_counts(k);
         kernel_open(k, "einsum", "[ebt]d,ewd->[ebt]w", part, 0);
         k->c.op->forward(&k->c);
         for (int r = 0; r < k->list.n; r++)

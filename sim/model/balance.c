@@ -3,6 +3,9 @@
  * (ST-MoE, Zoph et al. 2022, eq. 5). A count is of all rows that tokens ask for, dropped ones
  * included. Each sum over tokens is a contraction, so what ranks exchange follows: the counts,
  * which have no gradient, are added up first, and each rank's term is then a share of the loss.
+ * With micro-batches the balance is each one's own, of its own tokens, and their mean is the loss,
+ * as frameworks accumulate it; so the unsharded model, which has the whole batch, counts and sums
+ * by sequence, and each sequence has the counts of its micro-batch.
  * Refuses the mean over layers before the product (Hugging Face's): it is another loss. */
 #include "model/build.h"
 #include <string.h>
@@ -49,6 +52,34 @@ static const NodeRow balance_rows[] = {
      .part = "moe",
      .label = "load balance"},
 };
+/* The last three of these for a batch of several micro-batches: c_be of the micro-batch that
+ * sequence b is in. The same values by name and number, so that both models have the same graph. */
+static const NodeRow parted_rows[] = {
+    {"moe.counts",
+     "counts",
+     "[eb!t!]->be",
+     {"moe.list"},
+     "b e",
+     "moe",
+     .part = "moe",
+     .label = "rows per expert"},
+    {"moe.prob_sums",
+     "einsum",
+     "bte->be",
+     {"moe.router_probs"},
+     "b e",
+     "moe",
+     .part = "moe",
+     .label = "sum over tokens"},
+    {"moe.balance",
+     "einsum",
+     "be,be->",
+     {"moe.counts", "moe.prob_sums"},
+     "",
+     "moe",
+     .part = "moe",
+     .label = "load balance"},
+};
 static const NodeRow z_rows[] = {
     {"moe.logsumexp", "logsumexp", "bte!->bt", {"moe.router_logits"}, "b t", "moe", .part = "moe"},
     {"moe.z_squares",
@@ -62,6 +93,7 @@ static const NodeRow z_rows[] = {
 };
 enum {
     N_BALANCE = sizeof balance_rows / sizeof *balance_rows,
+    N_PARTED = sizeof parted_rows / sizeof *parted_rows,
     N_Z = sizeof z_rows / sizeof *z_rows
 };
 
@@ -87,23 +119,35 @@ typedef struct {
     double share, factor;
 } Term;
 static void add_term(Build *b, RowPlace at, const Term *x) {
-    for (int i = 0; i < x->n && !b->failed; i++) build_row(b, &x->rows[i], at);
+    for (int i = 0; i < x->n && !b->failed; i++) {
+        int t = build_row(b, &x->rows[i], at);
+        if (t >= 0) b->g->node[b->g->t[t].producer].at.parts = b->p->microbatches;
+    }
     add_scaled(b, at, x->mean, x->share, x->rows[x->n - 1].out);
     int t = add_scaled(b, at, x->term, x->factor, x->mean);
     if (t >= 0) *ARENA_PUSH(b->a, b->term, b->n_terms, b->cap_terms) = t;
+}
+/* The balance's rows; of the whole batch, where it is cut in micro-batches, the other ones. */
+static void balance_of(bool parted, NodeRow *rows) {
+    memcpy(rows, balance_rows, sizeof balance_rows);
+    if (parted) memcpy(rows + N_BALANCE - N_PARTED, parted_rows, sizeof parted_rows);
 }
 void build_balance(Build *b, RowPlace at) {
     const Plan *p = b->p;
     const ModelDims *m = b->m;
     int64_t batch = p->whole_batch > 0 ? p->whole_batch : m->B;
-    double tokens = (double)m->B * (double)m->S, all = (double)batch * (double)m->S;
+    bool parted = p->microbatches > 1 && batch == m->B;
+    double parts = (double)p->microbatches, all = (double)batch * (double)m->S,
+           tokens = all / parts;
+    NodeRow rows[N_BALANCE];
+    balance_of(parted, rows);
     /* E sum_e f_e P_e, as Hugging Face reports it of a layer; the papers' has 1/k */
-    Term balance = {.rows = balance_rows,
+    Term balance = {.rows = rows,
                     .n = N_BALANCE,
                     .mean = "moe.aux_loss",
                     .term = "moe.aux_term",
-                    .share = (double)m->E / (tokens * tokens),
-                    .factor = p->moe.aux_coef / (double)m->top_k};
+                    .share = (double)m->E / (tokens * tokens) / (parted ? parts : 1),
+                    .factor = p->moe.aux_coef / (double)m->top_k / (parted ? 1 : parts)};
     Term z = {.rows = z_rows,
               .n = N_Z,
               .mean = "moe.z_loss",

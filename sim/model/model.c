@@ -105,7 +105,7 @@ static bool check_heads(Diags *d, const Plan *p, const ModelDims *m) {
 
 /* A plan that no reader made says nothing of `moe`: what is NULL is the default. */
 static bool says(const char *word, const char *what) { return word && !strcmp(word, what); }
-/* The auxiliary losses of `moe`. The balance of a batch is no sum over its micro-batches. */
+/* The auxiliary losses of `moe`. */
 static bool set_balance(Diags *d, const Plan *p, ModelDims *m) {
     int errors = diags_errors(d);
     m->balanced = p->moe.aux_loss && !says(p->moe.aux_loss, "none");
@@ -116,10 +116,6 @@ static bool set_balance(Diags *d, const Plan *p, ModelDims *m) {
     if (!m->balanced && p->moe.aux_coef > 0)
         diag_error(d, "E0208", p->moe.aux_coef_loc, "aux_loss: exact",
                    "`aux_coef` is the factor of `aux_loss`, and there is none");
-    if (m->balanced && p->microbatches > 1)
-        diag_error(d, "E0214", p->moe.aux_loc, "leave `microbatches` out",
-                   "the load balance of a batch is not the sum of its micro-batches': `aux_loss` "
-                   "with micro-batches is not supported by this version");
     return diags_errors(d) == errors;
 }
 /* What the plan's `moe` says. */

@@ -33,6 +33,7 @@ typedef struct Attrs {
     char priority;          /* capacity: order 'o', slot 's' or weight 'w' */
     const int32_t *group;   /* capacity: of each token of the batch, b * S + t, the group that it is
                                counted in; NULL: all are one */
+    int64_t parts;          /* counts: micro-batches that the batch is cut in */
     int groups, top_groups; /* selection: groups of experts (0, 1: none), and how many stay */
     int64_t chunk; /* attention: positions per chunk, none sees another; temperature: positions per
                       step; 0: none */

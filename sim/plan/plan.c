@@ -539,8 +539,9 @@ static const Key moe_keys[] = {
     {"etp", read_part_axes, "etp", P(moe.etp), P(moe.etp_loc),
      "axes that cut each expert inside: the group `etp`; default: what is called so"},
     {"aux_loss", read_word_text, aux_losses, P(moe.aux_loss), P(moe.aux_loc),
-     "a term of the loss that wants experts equally busy: exact is that of all tokens; per_shard "
-     "the mean of what each rank's tokens give by themselves, which is another number and fails"},
+     "a term of the loss that wants experts equally busy: exact is that of all tokens "
+     "(of a micro-batch: the loss has the mean of theirs); per_shard the mean of what each rank's "
+     "tokens give by themselves, which is another number and fails"},
     {"aux_coef", read_real, &factor, P(moe.aux_coef), P(moe.aux_coef_loc),
      "factor of that term: coef E / (k T^2) sum_e count_e sum_t p_te, of each layer"},
     {"z_coef", read_real, &factor, P(moe.z_coef), P(moe.z_loc),

@@ -18,6 +18,7 @@ static const struct {
     {"moe.axis*", "groups and lines for `experts` are drawn instead: test_experts"},
     {"moe.etp*", "groups and lines for `experts` are drawn instead: test_experts"},
     {"moe.aux_loss: per_shard", "is wrong on purpose: test_balance"},
+    {"counts", "the unsharded model's, of a batch in micro-batches: test_balance, test_rows"},
     {"moe.fsdp_dim*", "groups and lines for `experts` are drawn instead: test_experts"},
     {"pipeline.file", "an order of its own: test_pipelines"},
     {"pipeline.stage_to_rank", "an order of its own: test_pipelines"},

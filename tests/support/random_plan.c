@@ -494,8 +494,7 @@ static void add_moe(RandomPlan *g, uint64_t seed) {
         ADD(", capacity: %s, priority: %s", rng_chance(&own, 50) ? "local" : "global",
             priorities[rng_below(&own, 3)]);
     if (rng_chance(&own, 30)) ADD(", z_coef: 0.0%d", rng_between(&own, 1, 9));
-    if (rng_chance(&own, 40) && !strstr(g->s.s, "microbatches"))
-        ADD(", aux_loss: exact, aux_coef: 0.%d", rng_between(&own, 1, 9));
+    if (rng_chance(&own, 40)) ADD(", aux_loss: exact, aux_coef: 0.%d", rng_between(&own, 1, 9));
     else if (rng_chance(&own, 20)) ADD(", aux_loss: none");
     ADD("}\n");
 }

@@ -28,31 +28,37 @@ static void find_lives(Arena *a, const Trace *t, MemCourse *c) {
     }
 }
 
-/* Sums of the lives by step, against what was recorded. The lives are of one micro-batch: in a
- * pipeline the records have as much more at every step as the others keep. */
-static void add_up(Arena *a, MemCourse *c, const bool *known, bool pipeline) {
-    int64_t *sum = ARENA_ARRAY(a, int64_t, c->n_steps + 2),
-            *grad = ARENA_ARRAY(a, int64_t, c->n_steps + 2);
+/* Bytes of the lives by step: of all, of gradients. */
+typedef struct {
+    int64_t *all, *grads;
+} Sums;
+static void add_life(const MemCourse *c, const MemLife *l, int64_t *sum) {
+    int from = l->from < c->n_steps ? l->from : c->n_steps,
+        end = l->last < c->n_steps ? l->last + 1 : c->n_steps;
+    sum[from] += l->bytes, sum[end < from ? from : end] -= l->bytes;
+}
+static Sums sums_of(Arena *a, const MemCourse *c) {
+    Sums s = {ARENA_ARRAY(a, int64_t, c->n_steps + 2), ARENA_ARRAY(a, int64_t, c->n_steps + 2)};
     for (int i = 0; i < c->n_life; i++) {
-        const MemLife *l = &c->life[i];
-        int from = l->from < c->n_steps ? l->from : c->n_steps,
-            end = l->last < c->n_steps ? l->last + 1 : c->n_steps;
-        if (end < from) end = from;
-        sum[from] += l->bytes, sum[end] -= l->bytes;
-        if (l->grad) grad[from] += l->bytes, grad[end] -= l->bytes;
+        add_life(c, &c->life[i], s.all);
+        if (c->life[i].grad) add_life(c, &c->life[i], s.grads);
     }
-    int64_t live = 0, part = 0;
-    bool first = true;
+    for (int i = 1; i < c->n_steps; i++) s.all[i] += s.all[i - 1], s.grads[i] += s.grads[i - 1];
+    return s;
+}
+/* The lives against what was recorded. They are of one micro-batch: in a pipeline the records have
+ * more, what the others hold meanwhile. */
+static void add_up(Arena *a, MemCourse *c, const bool *known, bool pipeline) {
+    Sums s = sums_of(a, c);
     c->exact = true;
-    for (int i = 0; i < c->n_steps; i++) {
-        live += sum[i], part += grad[i];
-        c->grad[i] = part;
-        if (!known[i]) continue;
-        if (first && pipeline) c->flight = c->all[i] - live;
-        first = false;
-        c->exact &= c->flight >= 0 && live + c->flight == c->all[i];
+    if (pipeline && c->peak >= 0) {
+        c->flight = c->at_peak - s.all[c->peak];
+        c->exact = c->flight >= 0;
     }
-    for (int i = 0; i < c->n_steps && !c->exact; i++) c->grad[i] = 0;
+    for (int i = 0; i < c->n_steps && !pipeline; i++)
+        c->exact &= !known[i] || s.all[i] == c->all[i];
+    for (int i = 0; i < c->n_steps && c->exact; i++)
+        c->grad[i] = s.grads[i] < c->live[i] ? s.grads[i] : c->live[i];
     if (!c->exact) c->flight = 0;
 }
 

@@ -35,8 +35,9 @@ typedef struct {
     int64_t *live, *grad, *all,
         at_peak;    /* by step. live: values as recorded; grad: part of it that is gradients of
                        parameters; all: live and the copies of parameters gathered for use */
-    int64_t flight; /* part of live: what other micro-batches of a pipeline keep meanwhile */
-    bool exact;     /* the lifetimes add up to what was recorded, at every step */
+    int64_t flight; /* part of live at the peak: what other micro-batches of a pipeline hold */
+    bool exact;     /* the lifetimes add up to what was recorded, at every step; in a pipeline they
+                       are of one micro-batch, and no more than that at the peak */
 } MemCourse;
 /* False if the trace has no records of memory for that rank. In the arena. */
 bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *out);

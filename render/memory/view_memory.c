@@ -444,9 +444,11 @@ static const char *counted(MemPen *p) {
                            TRACE_PREFETCH)
             : ", copies of parameters gathered for use too",
         words_find_dim(p->c->t, "microbatches") > 1
-            ? ", gradients from the first micro-batch on, added to in place"
+            ? ", gradients from the beginning on, added to in place"
             : "",
-        p->c->t->schedule ? ", and what backward needs of the other micro-batches in flight" : "",
+        p->c->t->schedule
+            ? ", of every micro-batch in flight: at each step the most there is in any of them"
+            : "",
         p->capacity ? " " : "",
         p->capacity ? arena_printf(p->a, "%s.", words_capital(p->a, capacity_words(p))) : "");
 }

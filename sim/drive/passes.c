@@ -20,7 +20,7 @@ static bool iterate(Run *r) {
                  .observers = r->look,
                  .n = r->n_look,
                  .stop = &r->stop};
-    walk.tasks = tasks_new(r->exec);
+    walk.tasks = tasks_new(r->program, r->arena);
     if (r->dry && !walk.tasks) walk.parts = work_turns(walk.parts);
     WalkEnd end = walk_run(&walk);
     real_walked(r, end);

@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A parameter that another stage is sent: once for all micro-batches. */
-static bool sent_once(const Program *p, const Val *v) {
-    return v->kind == KIND_PARAM && !v->cot && v->step >= 0 && p->step[v->step].kind == ST_MOVE &&
-           move_relocates(p->step[v->step].move.kind);
-}
-
 Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     Exec *e = ARENA_NEW(arena, Exec);
     *e = (Exec){.p = p, .dtype = dtype, .pool = pool, .arena = arena};
@@ -26,9 +20,9 @@ Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     e->dev = e->host = device_plain();
     e->wire = wire_virtual();
     for (int v = 0; v < p->nv; v++)
-        e->shared[v] = p->val[v].step >= 0
-                           ? exec_deferred(e, &p->step[p->val[v].step]) || sent_once(p, &p->val[v])
-                           : p->val[v].kind != KIND_INPUT;
+        e->shared[v] = p->val[v].step >= 0 ? lives_deferred(p, &p->step[p->val[v].step]) ||
+                                                 lives_once(p, &p->val[v])
+                                           : p->val[v].kind != KIND_INPUT;
     exec_begin(e, 0);
     return e;
 }
@@ -57,7 +51,7 @@ void exec_turn(Exec *e, int64_t instance) {
     e->each[instance] = memset(base_malloc(bytes), 0, bytes);
 }
 bool exec_once(const Exec *e, const Step *s) {
-    return sent_once(e->p, &e->p->val[s->out]) && e->once[s->out].alive;
+    return lives_once(e->p, &e->p->val[s->out]) && e->once[s->out].alive;
 }
 void exec_free(Exec *e) {
     for (int v = 0; v < e->p->nv; v++) store_drop(e, &e->once[v]);
@@ -240,17 +234,8 @@ bool exec_step(Exec *e, const Step *s) {
 }
 
 /* ---- micro-batches ---- */
-static bool of_parameter(const Exec *e, const Step *s) {
-    const Val *v = &e->p->val[s->out];
-    return v->cot && e->p->graph->t[v->tensor].kind == KIND_PARAM;
-}
-bool exec_deferred(const Exec *e, const Step *s) {
-    return s->pass == PHASE_OPTIMIZER || (of_parameter(e, s) && s->kind != ST_ADJOINT);
-}
 void exec_next_iteration(Exec *e) {
     const Graph *g = e->p->graph;
-    for (int v = 0; v < e->p->nv; v++) /* what was sent is of this step */
-        if (sent_once(e->p, &e->p->val[v])) exec_drop(e, v);
     for (int t = 0; t < g->nt; t++) {
         if (!g->t[t].next_of) continue;
         int to = e->p->first[g->t[t].next_of - 1], from = e->p->env[t];

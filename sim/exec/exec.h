@@ -85,9 +85,6 @@ void exec_turn(Exec *e, int64_t instance);
 void exec_end(Exec *e, int64_t instance);
 /* Is what the step makes shared by all micro-batches, and there? */
 bool exec_once(const Exec *e, const Step *s);
-/* Micro-batches: is the step run once, after the last of them (moves and sums of parameter
- * gradients, the optimizer)? */
-bool exec_deferred(const Exec *e, const Step *s);
 /* After a step of micro-batch `part` of `parts`: gradients of parameters as the adjoints make them
  * are added up, before any of them is moved, in the order of micro-batches, whatever the order in
  * which they come; when all are there the sum takes the value's place in the last one: then true.

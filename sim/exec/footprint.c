@@ -1,7 +1,6 @@
 /* Bytes that ranks hold, step by step. See footprint.h. */
 #include "exec/footprint.h"
 #include "exec/region.h"
-#include "schedule/play.h"
 
 /* What a rank of one class holds beside its parameters at rest, and what was last said of it. */
 typedef struct {
@@ -13,7 +12,7 @@ typedef struct {
     int *come, *go, *next_come, *next_go; /* -1 ends a list */
 } Lists;
 
-static int64_t bytes_of(const Footprint *f, int val, int klass) {
+int64_t footprint_bytes(const Footprint *f, int val, int klass) {
     const Val *v = &f->p->val[val];
     const GTensor *t = &f->p->graph->t[v->tensor];
     int64_t shape[LAYOUT_MAX_DIMS];
@@ -21,7 +20,7 @@ static int64_t bytes_of(const Footprint *f, int val, int klass) {
     return region_stored(f->p->mesh, t, &v->L, f->rep[klass], shape) *
            dtype_size(region_dtype(t, f->dtype));
 }
-static void row(const Footprint *f, int step, int klass, const char *category, int64_t bytes) {
+void footprint_row(const Footprint *f, int step, int klass, const char *category, int64_t bytes) {
     Trace *t = f->t;
     TraceMemory *x = ARENA_PUSH_LARGE(t->arena, t->memory, t->n_memory, t->cap_memory);
     *x = (TraceMemory){
@@ -46,70 +45,38 @@ static Lists lists_of(const Footprint *f, Arena *arena) {
 /* A parameter that a step makes is a copy for use, gathered from where it lies at rest. */
 static void change(const Footprint *f, Held *h, int val, int klass, int sign) {
     bool copy = f->p->val[val].kind == KIND_PARAM;
-    *(copy ? &h->copies : &h->live) += sign * bytes_of(f, val, klass);
+    *(copy ? &h->copies : &h->live) += sign * footprint_bytes(f, val, klass);
 }
 static int64_t in_dtype(const Footprint *f, int64_t bytes, int dtype) {
     return dtype < 0 ? bytes : bytes / dtype_size(f->dtype) * dtype_size((Dtype)dtype);
 }
-static void at_rest(const Footprint *f, int klass) {
+void footprint_at_rest(const Footprint *f, int klass) {
     int64_t params = 0, kept = 0;
     for (int v = 0; v < f->p->nv; v++) {
         const GTensor *t = &f->p->graph->t[f->p->val[v].tensor];
         if (f->p->val[v].step >= 0 || f->p->val[v].kind != KIND_PARAM) continue;
-        int64_t bytes = bytes_of(f, v, klass);
+        int64_t bytes = footprint_bytes(f, v, klass);
         if (t->state_of) kept += in_dtype(f, bytes, f->moments);
         else params += bytes;
         if (!t->state_of && t->diff && f->master >= 0) kept += in_dtype(f, bytes, f->master);
     }
-    row(f, -1, klass, "parameters", params);
-    if (kept) row(f, -1, klass, "optimizer", kept);
-}
-/* What one micro-batch keeps for its backward, on a rank of the class. */
-static int64_t kept_of(const Footprint *f, int klass) {
-    const Program *p = f->p;
-    int64_t all = 0;
-    for (int v = 0; v < p->nv; v++) {
-        const TraceHeld *h = f->buffers[v];
-        bool forward =
-            p->val[v].step < p->n_forward && p->val[v].kind != KIND_PARAM && !p->val[v].cot;
-        if (h && forward && h->until >= p->n_forward) all += bytes_of(f, v, klass);
-    }
-    return all;
-}
-/* Of the micro-batches in flight beside the one whose steps are recorded. */
-static void others_in_flight(const Footprint *f, int64_t *others) {
-    const Stages *s = f->p->assign->stages;
-    if (!s) return;
-    Arena *tmp = arena_new();
-    PlayTimes t = play_even(s->schedule, 1, 1, 1, tmp);
-    t.buffers = (int)f->p->assign->plan->pipeline.p2p_buffers;
-    const Play *play = play_schedule(s->schedule, &t, tmp);
-    for (int k = 0; k < f->t->n_classes; k++) {
-        int64_t at = mesh_coord(f->p->mesh, f->rep[k], s->axis), own = 0;
-        for (int i = 0; i < s->n; i++) own += s->home[i] == at;
-        int64_t more = play->in_flight[at] - own;
-        others[k] = more > 0 && own ? kept_of(f, k) / own * more : 0;
-    }
-    arena_free(tmp);
+    footprint_row(f, -1, klass, "parameters", params);
+    if (kept) footprint_row(f, -1, klass, "optimizer", kept);
 }
 void footprint_record(const Footprint *f) {
     Arena *tmp = arena_new();
     Lists l = lists_of(f, tmp);
     int n = f->t->n_classes;
     Held *held = ARENA_ARRAY(tmp, Held, n + 1);
-    int64_t *others = ARENA_ARRAY(tmp, int64_t, n + 1);
-    others_in_flight(f, others);
-    for (int k = 0; k < n; k++) {
-        at_rest(f, k);
-        held[k].live = others[k];
-    }
+    for (int k = 0; k < n; k++) footprint_at_rest(f, k);
     for (int i = 0; i < f->p->ns; i++)
         for (int k = 0; k < n; k++) {
             Held *h = &held[k];
             for (int v = l.come[i]; v >= 0; v = l.next_come[v]) change(f, h, v, k, 1);
             if (h->live != h->said_live || i == 0)
-                row(f, i, k, "activations", h->said_live = h->live);
-            if (h->copies != h->said_copies) row(f, i, k, "gathered", h->said_copies = h->copies);
+                footprint_row(f, i, k, "activations", h->said_live = h->live);
+            if (h->copies != h->said_copies)
+                footprint_row(f, i, k, "gathered", h->said_copies = h->copies);
             for (int v = l.go[i]; v >= 0; v = l.next_go[v]) change(f, h, v, k, -1);
         }
     arena_free(tmp);

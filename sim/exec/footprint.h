@@ -16,9 +16,13 @@ typedef struct Footprint {
                             parameter that it keeps beside; -1: dtype, none */
     const int64_t *rep;  /* a rank of each class */
 } Footprint;
-/* Adds a record where a number changes. In a pipeline a rank also holds what other micro-batches
- * keep for their backward: as many as its schedule has in flight at most, each as much as stays of
- * its stages after the forward (of several stages the mean). It looks at one rank of each class and
- * touches no data. */
+/* Adds a record where a number changes. Not of a pipeline, where a rank holds values of several
+ * micro-batches: flight.h. It looks at one rank of each class and touches no data. */
 void footprint_record(const Footprint *f);
+/* Bytes of a value on the ranks of a class; 0: it is not there. */
+int64_t footprint_bytes(const Footprint *f, int val, int klass);
+/* Adds one record. */
+void footprint_row(const Footprint *f, int step, int klass, const char *category, int64_t bytes);
+/* Adds the records of what lies at rest. */
+void footprint_at_rest(const Footprint *f, int klass);
 #endif

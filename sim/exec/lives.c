@@ -53,11 +53,24 @@ bool lives_adds_up(const Program *p, const Step *s) {
     const Val *v = &p->val[s->out];
     return s->kind == ST_ADJOINT && v->cot && p->graph->t[v->tensor].kind == KIND_PARAM;
 }
+bool lives_deferred(const Program *p, const Step *s) {
+    const Val *v = &p->val[s->out];
+    bool gradient = v->cot && p->graph->t[v->tensor].kind == KIND_PARAM;
+    return s->pass == PHASE_OPTIMIZER || (gradient && s->kind != ST_ADJOINT);
+}
+bool lives_once(const Program *p, const Val *v) {
+    if (v->kind != KIND_PARAM || v->cot || v->step < 0) return false;
+    const Step *s = &p->step[v->step];
+    bool kept = p->assign->stages && !p->assign->plan->data_parallel.reshard;
+    return s->kind == ST_MOVE && (kept || move_relocates(s->move.kind));
+}
 const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, int64_t parts,
                                 Arena *arena) {
     const TraceHeld **out = ARENA_ARRAY(arena, const TraceHeld *, p->nv + 1);
     TraceHeld *own = arena_alloc(arena, base_mul((size_t)p->nv + 1, sizeof *own));
     int *first = ARENA_ARRAY(arena, int, p->nv + 1), *last = ARENA_ARRAY(arena, int, p->nv + 1);
+    int turns = p->ns - 1; /* the last step that every micro-batch does */
+    while (turns > 0 && lives_deferred(p, &p->step[turns])) turns--;
     program_reads(p, true, first, last);
     for (int i = p->ns - 1; i >= 0; i--) { /* a view that nobody reads stays, and what it is of */
         const Step *s = &p->step[i];
@@ -72,6 +85,9 @@ const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, 
         own[v].from = source || sum ? 0 : x->step;
         own[v].until = last[v] < 0 ? p->ns - 1 : last[v];
         out[v] = x->step >= 0 && held[x->step] ? held[x->step] : &own[v];
+        if (!lives_once(p, x)) continue;
+        own[v] = (TraceHeld){0, turns};
+        out[v] = &own[v];
     }
     for (int i = 0; i < p->ns; i++) {
         int v = written_over(p, &p->step[i], last);

@@ -31,6 +31,7 @@ Lives lives_find(const Program *p, Dtype dtype, Arena *arena);
  * written where its input is, if that is read by nothing else; so is a gradient that is clipped.
  * With more than one of `parts` (micro-batches) the last of them is meant: a gradient that is added
  * up (lives_adds_up) is held from step 0, as the sum of those before, and added to in place.
+ * What is made once for all micro-batches (lives_once) is held as long as those go on.
  * Per value; NULL: it has no buffer, or lies at rest all the time (parameters, state). In `arena`.
  */
 const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, int64_t parts,
@@ -38,4 +39,10 @@ const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, 
 /* Is what the step makes added up over micro-batches? A parameter's gradient as its adjoint leaves
  * it, before anything moves it. */
 bool lives_adds_up(const Program *p, const Step *s);
+/* Micro-batches: is the step done once, after the last of them (moves and sums of parameter
+ * gradients, the optimizer)? */
+bool lives_deferred(const Program *p, const Step *s);
+/* Does the first micro-batch of a pipeline make it for all of them? A copy of a parameter that
+ * another stage is sent; with `reshard: false` each copy of a parameter. */
+bool lives_once(const Program *p, const Val *v);
 #endif

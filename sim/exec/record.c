@@ -1,7 +1,7 @@
 /* Writing down what a program is: the trace's records from steps and layouts. */
 #include "assign/context.h"
 #include "exec/record.h"
-#include "exec/footprint.h"
+#include "exec/flight.h"
 #include "exec/lives.h"
 #include "exec/load.h"
 #include "exec/region.h"
@@ -512,6 +512,8 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
             record_collective(&r, s);
         else if (s->kind != ST_SEED) record_move(&r, s);
     }
-    footprint_record(&(Footprint){t, p, r.buffers, dtype, plan->moments, plan->master, rep});
+    const Footprint held = {t, p, r.buffers, dtype, plan->moments, plan->master, rep};
+    if (p->assign->stages) flight_record(&held);
+    else footprint_record(&held);
     arena_free(r.tmp);
 }

@@ -7,41 +7,40 @@ static ActionKind kind_of(const Program *p, const Step *s) {
     if (s->id < p->n_forward) return DO_F;
     return lives_adds_up(p, s) ? DO_W : DO_I;
 }
-static void add(const Exec *e, TaskSteps *to, const Step *s) {
-    if (!to->step) to->step = ARENA_ARRAY(e->arena, const Step *, e->p->ns);
-    to->step[to->n++] = s;
+static void add(const Tasks *t, TaskSteps *to, const Step *s) {
+    *ARENA_PUSH_LARGE(t->arena, to->step, to->n, to->cap) = s;
 }
 static TaskSteps *at(const Tasks *t, int stage, ActionKind k) { return &t->of[stage * 4 + (int)k]; }
 
-static const Play *played(const Exec *e, const Schedule *s) {
-    PlayTimes t = play_even(s, 1, 1, 1, e->arena);
-    t.buffers = (int)e->p->assign->plan->pipeline.p2p_buffers;
-    return play_schedule(s, &t, e->arena);
+static const Play *played(const Program *p, const Schedule *s, Arena *arena) {
+    PlayTimes t = play_even(s, 1, 1, 1, arena);
+    t.buffers = (int)p->assign->plan->pipeline.p2p_buffers;
+    return play_schedule(s, &t, arena);
 }
-Tasks *tasks_new(const Exec *e) {
-    const Program *p = e->p;
+Tasks *tasks_new(const Program *p, Arena *arena) {
     const Stages *stages = p->assign->stages;
     if (!stages) return NULL;
-    Tasks *t = ARENA_NEW(e->arena, Tasks);
-    *t = (Tasks){.e = e,
+    Tasks *t = ARENA_NEW(arena, Tasks);
+    *t = (Tasks){.p = p,
+                 .arena = arena,
                  .schedule = stages->schedule,
-                 .play = played(e, stages->schedule),
-                 .of = ARENA_ARRAY(e->arena, TaskSteps, stages->n * 4),
-                 .reads = ARENA_ARRAY(e->arena, int, p->nv + 1),
-                 .later = ARENA_ARRAY(e->arena, bool, p->nv + 1),
-                 .left = ARENA_ARRAY(e->arena, int *, stages->schedule->parts)};
+                 .play = played(p, stages->schedule, arena),
+                 .of = ARENA_ARRAY(arena, TaskSteps, stages->n * 4),
+                 .reads = ARENA_ARRAY(arena, int, p->nv + 1),
+                 .later = ARENA_ARRAY(arena, bool, p->nv + 1),
+                 .left = ARENA_ARRAY(arena, int *, stages->schedule->parts)};
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
         int r[RULE_MAX_IN + 2], n = step_reads(s, r);
-        bool once = exec_deferred(e, s);
+        bool once = lives_deferred(p, s);
         for (int k = 0; k < n; k++) {
             if (once) t->later[r[k]] = true;
             else t->reads[r[k]]++;
         }
         if (once) continue;
         ActionKind k = kind_of(p, s);
-        add(e, at(t, s->stage, k), s);
-        if (k != DO_F) add(e, at(t, s->stage, DO_B), s);
+        add(t, at(t, s->stage, k), s);
+        if (k != DO_F) add(t, at(t, s->stage, DO_B), s);
     }
     return t;
 }
@@ -50,10 +49,9 @@ void tasks_begin(Tasks *t) {
     for (int i = 0; i < t->schedule->parts; i++) t->left[i] = NULL;
 }
 int tasks_read(Tasks *t, const Step *s, int64_t instance, int *out) {
-    const Program *p = t->e->p;
     int r[RULE_MAX_IN + 2], n = step_reads(s, r), gone = 0;
     if (!t->left[instance])
-        t->left[instance] = arena_memdup(t->e->arena, t->reads, (size_t)p->nv * sizeof *t->reads);
+        t->left[instance] = arena_memdup(t->arena, t->reads, (size_t)t->p->nv * sizeof *t->reads);
     for (int k = 0; k < n; k++)
         if (--t->left[instance][r[k]] == 0 && !t->later[r[k]]) out[gone++] = r[k];
     return gone;

@@ -4,15 +4,16 @@
  * micro-batch, are in none of them. */
 #ifndef SP_EXEC_TASKS_H
 #define SP_EXEC_TASKS_H
-#include "exec/exec.h"
+#include "exec/lives.h"
 #include "schedule/play.h"
 
 typedef struct TaskSteps {
-    int n;
+    int n, cap;
     const Step **step; /* in the order of the program */
 } TaskSteps;
 typedef struct Tasks {
-    const Exec *e;
+    const Program *p;
+    Arena *arena;
     const Schedule *schedule;
     const Play *play; /* the order in which all ranks come to their actions, all stages alike */
     TaskSteps *of;    /* [stage][DO_F, DO_B, DO_I, DO_W] */
@@ -21,8 +22,8 @@ typedef struct Tasks {
     int **left;       /* per instance: of `reads`, what is still to come; NULL: not begun */
 } Tasks;
 
-/* The tasks of an executor whose program has stages, in its arena; NULL: it has none. */
-Tasks *tasks_new(const Exec *e);
+/* The tasks of a program with stages, in `arena`, as what they count later; NULL: it has none. */
+Tasks *tasks_new(const Program *p, Arena *arena);
 /* The steps of a computation of the schedule. */
 const TaskSteps *tasks_of(const Tasks *t, const Action *a);
 /* All is to be read again (a training step). */

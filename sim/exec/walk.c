@@ -49,7 +49,7 @@ static void turn_to(Walk *w, int64_t instance, void turn(Exec *, int64_t)) {
 /* Gives back what nobody reads any more. */
 static void release(Walk *w, const Step *s, int64_t part) {
     Exec *e[MOST_EXECS];
-    bool in_order = !w->tasks || exec_deferred(w->e, s);
+    bool in_order = !w->tasks || lives_deferred(w->e->p, s);
     int v[RULE_MAX_IN + 2], n = in_order ? 0 : tasks_read(w->tasks, s, part, v);
     for (int i = 0, ne = execs_of(w, e); i < ne; i++) {
         if (in_order) exec_release(e[i], s);
@@ -84,7 +84,7 @@ static WalkEnd run_instance(Walk *w, WalkInstance at) {
     if (w->load_first && !load_sources(w)) return WALK_FAILED;
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
-        if (at.part + 1 < w->parts && exec_deferred(w->e, s)) continue;
+        if (at.part + 1 < w->parts && lives_deferred(w->e->p, s)) continue;
         WalkEnd end = run_step(w, s, at.part);
         if (end != WALK_DONE) return end;
     }
@@ -100,7 +100,10 @@ static WalkEnd run_task(Walk *w, const Action *a, WalkInstance at, bool *begun) 
     if (!begun[at.part] && w->load_first && !load_sources(w)) return WALK_FAILED;
     begun[at.part] = true;
     for (int i = 0; i < t->n; i++) {
-        if (exec_once(w->e, t->step[i])) continue; /* the first micro-batch has done it for all */
+        if (exec_once(w->e, t->step[i])) { /* the first micro-batch has done it for all */
+            release(w, t->step[i], at.part);
+            continue;
+        }
         WalkEnd end = run_step(w, t->step[i], at.part);
         if (end != WALK_DONE) return end;
     }
@@ -113,7 +116,7 @@ static WalkEnd run_deferred(Walk *w, WalkInstance at) {
     OBSERVE(w, begun, at);
     for (int i = 0; i < p->ns; i++) {
         WalkEnd end =
-            exec_deferred(w->e, &p->step[i]) ? run_step(w, &p->step[i], at.part) : WALK_DONE;
+            lives_deferred(p, &p->step[i]) ? run_step(w, &p->step[i], at.part) : WALK_DONE;
         if (end != WALK_DONE) return end;
     }
     OBSERVE(w, ended, at);
@@ -136,6 +139,10 @@ static WalkEnd run_schedule(Walk *w, int64_t iteration) {
         OBSERVE(w, ended, at);
         turn_to(w, k, exec_end);
     }
+    Exec *e[MOST_EXECS];
+    for (int i = 0, n = execs_of(w, e); i < n; i++)
+        for (int v = 0; v < e[i]->p->nv; v++) /* what all micro-batches shared */
+            if (lives_once(e[i]->p, &e[i]->p->val[v])) exec_drop(e[i], v);
     return end == WALK_DONE ? run_deferred(w, (WalkInstance){iteration, w->parts - 1}) : end;
 }
 WalkEnd walk_run(Walk *w) {

@@ -4,6 +4,7 @@
  * what a value should be. */
 #ifndef SP_EXEC_WALK_H
 #define SP_EXEC_WALK_H
+#include "exec/exec.h"
 #include "exec/tasks.h"
 
 /* Which of its runs the program is in: a training step, and a micro-batch of it; both from 0. */

@@ -56,7 +56,7 @@ static double stands_for(int64_t turn, int64_t n) {
     return (double)(turn + 1 < work_turns(n) ? 1 : n - turn);
 }
 static double step_times(const WorkEye *x, const Step *s) {
-    return x->turns_iteration * (exec_deferred(x->e, s) ? 1 : x->turns_part);
+    return x->turns_iteration * (lives_deferred(x->e->p, s) ? 1 : x->turns_part);
 }
 /* Bytes of the blocks that a move or a sum reads; nothing where all it makes are views. */
 static double bytes_read(const WorkEye *x, const Step *s, const DeviceWork *w) {

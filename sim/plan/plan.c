@@ -480,7 +480,8 @@ static const Key dp_keys[] = {
     {"unit", read_word_text, units, P(data_parallel.unit), NO_LOC,
      "what is gathered at once: each parameter, or all of a block"},
     {"reshard", read_bool, NULL, P(data_parallel.reshard), NO_LOC,
-     "gathered parameters are dropped after the forward pass and gathered again"},
+     "gathered parameters are dropped after the forward pass and gathered again; `false` in a "
+     "pipeline: gathered once for all micro-batches"},
     {"reduce", read_word_text, reduces, P(data_parallel.reduce), NO_LOC, "sum (avg: later)"},
     {"grad_order", read_word_text, grad_orders, P(data_parallel.grad_order), NO_LOC,
      "which sum of a gradient is made first, that of the shards or that of tp"},

@@ -153,6 +153,7 @@ typedef struct {
     const char *kind;
     bool joined;       /* runs together with the next one of its rank */
     double start, end; /* modelled seconds; both 0: none were modelled */
+    int64_t held; /* the most bytes that a rank there holds meanwhile, beside what lies at rest */
 } TraceAction;
 
 typedef struct {

@@ -309,6 +309,7 @@ static const Field action_fields[] = {
     {"joined", F_BOOL, OPTIONAL, AT(joined), 0, 0},
     {"start", F_REAL, OPTIONAL, AT(start), 0, 0},
     {"end", F_REAL, OPTIONAL, AT(end), 0, 0},
+    {"held", F_I64, OPTIONAL, AT(held), 0, 0},
 };
 #undef R
 

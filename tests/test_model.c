@@ -588,7 +588,7 @@ static void test_loss_slopes(void **state) {
         bool mlp;
     } losses[] = {{NULL, 0, 1, false},    {NULL, 0.1, 1, false}, {NULL, 0, 8, false},
                   {NULL, 0.3, 32, false}, {"var", 0, 1, false},  {"var", 0, 1, true},
-                  {"sum", 0, 1, true},    {"dot", 0, 1, true}};
+                  {"sum", 0, 1, true},    {"dot", 0, 1, true},   {"mse", 0, 1, true}};
     int64_t sizes[] = {5, 7, 3};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
         Arena *a = arena_new();

@@ -83,6 +83,10 @@ static const struct {
      "model: {kind: mlp, sizes: [7, 12, 5], bias: true, activation: gelu}\n"
      "data: {rows: 6, dtype: %s}\nmesh: {tp: 3}\npass: train\nloss: var\n"
      "plan:\n  net1: colwise\n  net2: rowwise\noptimizer: {name: adamw, lr: 0.01, steps: 1}\n"},
+    {"column and row, tanh, a scale behind",
+     "model: {kind: mlp, sizes: [7, 12, 5], bias: true, activation: tanh, scale: true}\n"
+     "data: {rows: 6, dtype: %s}\nmesh: {dp: 2, tp: 3}\npass: train\nloss: mse\n"
+     "plan:\n  net1: colwise\n  net2: rowwise\noptimizer: {name: adamw, lr: 0.01, steps: 1}\n"},
     {"a long sum: rounding may be lucky",
      "model: {kind: mlp, sizes: [6, 2048, 5], bias: true, activation: silu}\n"
      "data: {rows: 4, dtype: %s}\nmesh: {tp: 2}\npass: backward\nloss: sum\n"
@@ -429,7 +433,8 @@ static const struct {
     {"silu", 0, 60},         {"silu", -1, 36},        {"embed", 0, 2.3e+03},
     {"sumexp", 0, 1.1e+02},  {"sumexp", -1, 1.3e+02}, {"nll", 0, 16},
     {"nll", 2, 16},          {"nll", -1, 30},         {"gelu", 0, 48},
-    {"gelu", -1, 45},        {"axpby", -1, 5.1e+03},  {"ema_square", -1, 6.6e+04},
+    {"gelu", -1, 45},        {"tanh", 0, 48},          {"tanh", -1, 45},
+    {"axpby", -1, 5.1e+03},  {"ema_square", -1, 6.6e+04},
     {"adamw", -1, 1.3e+02},  {"sumsq", -1, 4e+02},    {"clip", -1, 66},
     {"scale", 0, 8.1},       {"scale", -1, 8.1},      {"rowsum", -1, 42},
     {"swiglu", 0, 39},       {"swiglu", -1, 51},      {"reduce_scatter", -1, 21},

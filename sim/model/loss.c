@@ -1,7 +1,8 @@
 /* Losses as nodes. Cross entropy is four ops and a weighted sum, so that a vocabulary cut over
  * ranks needs no code of its own: max, sum of exp and the target's logit are contractions of v.
  * Weights are mask / N: sums everywhere, no divisor. Variance is a mean, a difference and a sum of
- * squares: each sum over all elements may be pending. */
+ * squares: each sum over all elements may be pending. The mean squared error is the same without
+ * the mean. */
 #include "model/build.h"
 #include "plan/lists.h"
 #include <string.h>
@@ -80,18 +81,9 @@ static void cross_entropy(Build *b, int module) {
     m->output = add_row(b, &row_mean);
 }
 
-/* The unbiased variance of all elements of output - target, as torch's (output - target).var(). */
-static void variance(Build *b, int module) {
-    const GTensor *x = &b->g->t[b->x];
-    const char *letters = arena_strdup(b->a, x->letter), *shape = shape_text(b->a, x);
-    double n = 1;
-    for (int i = 0; i < x->nd; i++) n *= (double)x->size[i];
-    if (n < 2) {
-        diag_error(b->d, "E0214", b->p->loss_loc, NULL,
-                   "the variance of one number is not defined");
-        b->failed = true;
-        return;
-    }
+/* A target like the output, and the difference of the two, "loss.diff", in rows of these letters
+ * and shape. */
+static void difference(Build *b, int module, const char *letters, const char *shape) {
     GModule *m = &b->g->module[module];
     m->input[m->n_input++] = build_tensor(b, "target", KIND_INPUT, shape, false, false);
     NodeRow diff = {.out = "loss.diff",
@@ -102,6 +94,40 @@ static void variance(Build *b, int module) {
                     .rule = arena_printf(b->a, "%s,%s->%s", letters, letters, letters),
                     .part = "loss",
                     .label = "difference"};
+    add_scale(b, "loss.minus_target", -1, "target", letters, shape);
+    add_row(b, &diff);
+}
+/* The sum of the squares of a value of these letters, "loss.squares". */
+static void sum_of_squares(Build *b, const char *of, const char *letters) {
+    NodeRow squares = {.out = "loss.squares",
+                       .op = "einsum",
+                       .in = {of, of},
+                       .shape = "",
+                       .module = "loss",
+                       .rule = arena_printf(b->a, "%s,%s->", letters, letters),
+                       .part = "loss",
+                       .label = "sum of squares"};
+    add_row(b, &squares);
+}
+static double elements(const Build *b) { return (double)graph_elements(&b->g->t[b->x]); }
+
+/* The unbiased variance of all elements of output - target, as torch's (output - target).var(). */
+static void variance(Build *b, int module) {
+    const GTensor *x = &b->g->t[b->x];
+    const char *letters = arena_strdup(b->a, x->letter), *shape = shape_text(b->a, x);
+    double n = elements(b);
+    if (n < 2) {
+        diag_error(b->d, "E0214", b->p->loss_loc, NULL,
+                   "the variance of one number is not defined");
+        b->failed = true;
+        return;
+    }
+    if (b->p->microbatches > 1) {
+        diag_error(b->d, "E0214", b->p->loss_loc, "loss: {kind: mse}, or leave `microbatches` out",
+                   "the variance of a batch is no sum over its micro-batches");
+        b->failed = true;
+        return;
+    }
     NodeRow sum = {.out = "loss.sum",
                    .op = "einsum",
                    .in = {"loss.diff"},
@@ -118,21 +144,23 @@ static void variance(Build *b, int module) {
                        .rule = arena_printf(b->a, "%s,->%s", letters, letters),
                        .part = "loss",
                        .label = "minus the mean"};
-    NodeRow squares = {.out = "loss.squares",
-                       .op = "einsum",
-                       .in = {"loss.centred", "loss.centred"},
-                       .shape = "",
-                       .module = "loss",
-                       .rule = arena_printf(b->a, "%s,%s->", letters, letters),
-                       .part = "loss",
-                       .label = "sum of squares"};
-    add_scale(b, "loss.minus_target", -1, "target", letters, shape);
-    add_row(b, &diff);
+    difference(b, module, letters, shape);
     add_row(b, &sum);
     add_scale(b, "loss.minus_mean", -1 / n, "loss.sum", "", "");
     add_row(b, &centred);
-    add_row(b, &squares);
-    m->output = add_scale(b, "loss", 1 / (n - 1), "loss.squares", "", "");
+    sum_of_squares(b, "loss.centred", letters);
+    b->g->module[module].output = add_scale(b, "loss", 1 / (n - 1), "loss.squares", "", "");
+}
+/* The mean of the squares of output - target over all elements of the whole batch, as torch's
+ * mse_loss: a micro-batch has its terms of that mean. */
+static void mean_square(Build *b, int module) {
+    const GTensor *x = &b->g->t[b->x];
+    const char *letters = arena_strdup(b->a, x->letter), *shape = shape_text(b->a, x);
+    double n = elements(b);
+    if (b->p->whole_batch) n *= (double)b->p->whole_batch / (double)b->m->B;
+    difference(b, module, letters, shape);
+    sum_of_squares(b, "loss.diff", letters);
+    b->g->module[module].output = add_scale(b, "loss", 1 / n, "loss.squares", "", "");
 }
 
 /* sum of y, or of y * g with a cotangent g that is given. */
@@ -161,7 +189,8 @@ typedef struct {
     bool logits; /* takes logits and labels; else it stands in for a loss */
 } LossRow;
 static const LossRow loss_cross_entropy = {cross_entropy, true}, loss_dot = {dot_loss, false},
-                     loss_sum = {sum_loss, false}, loss_var = {variance, false};
+                     loss_sum = {sum_loss, false}, loss_var = {variance, false},
+                     loss_mse = {mean_square, false};
 #define ROW(name) {#name, &loss_##name},
 static const struct {
     const char *name;

@@ -1,6 +1,7 @@
-/* The graph of `kind: mlp`: linear layers with an activation between them, as in the toy plans.
- * Values: input [B, I], net1, act1, net2, ...; modules of the same names. Letters: b rows, and one
- * per width. */
+/* The graph of `kind: mlp`: linear layers with an activation between them, as in the toy plans, and
+ * a learned scale behind them where the plan says so.
+ * Values: input [B, I], net1, act1, net2, ..., scaled; modules of the same names, and scale.
+ * Letters: b rows, and one per width. */
 #include "model/build.h"
 #include <string.h>
 
@@ -55,6 +56,22 @@ static void build_activation(Build *b, int i) {
     b->x = build_row(b, &row, (RowPlace){"", "", i, -1, NULL});
 }
 
+/* A factor for each number that flows out: "bc,c->bc", the parameter "scale". */
+static void build_output_scale(Build *b) {
+    char c = width_letters[b->m->n_sizes - 1];
+    NodeRow row = {.out = "scaled",
+                   .op = "einsum",
+                   .rule = arena_printf(b->a, "b%c,%c->b%c", c, c, c),
+                   .in = {"@x", "@w"},
+                   .shape = arena_printf(b->a, "b %c", c),
+                   .module = "scale",
+                   .kind = "scale",
+                   .weight = arena_printf(b->a, "%c", c),
+                   .part = "mlp",
+                   .label = "scale"};
+    b->x = build_row(b, &row, (RowPlace){"", "", -1, -1, "scale"});
+}
+
 void build_mlp(Build *b) {
     const ModelDims *m = b->m;
     if (m->n_sizes > MAX_WIDTHS) {
@@ -72,4 +89,5 @@ void build_mlp(Build *b) {
         bool last = i + 2 == m->n_sizes;
         if (!last && m->activation && !b->failed) build_activation(b, i);
     }
+    if (b->p->mlp_scale && !b->failed) build_output_scale(b);
 }

@@ -4,7 +4,7 @@
 #ifndef SP_PLAN_LISTS_H
 #define SP_PLAN_LISTS_H
 
-#define LOSSES(L) L(cross_entropy) L(dot) L(sum) L(var)
+#define LOSSES(L) L(cross_entropy) L(dot) L(sum) L(var) L(mse)
 #define OPTIMIZERS(O) O(sgd) O(adamw)
 
 #define LOSS_KIND(name) LOSS_##name,

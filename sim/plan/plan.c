@@ -106,8 +106,9 @@ static bool inside(const char *name, const char *outer) {
 }
 /* Is it, or could it be read as, the name of a value that is there without it? */
 static bool value_has_name(const char *name) {
-    static const char *const values[] = {"input", "cotangent", "loss", "clip_factor",
-                                         "grad_norm_squared"},
+    static const char *const values[] = {"input",       "cotangent",         "loss",
+                                         "clip_factor", "grad_norm_squared", "scale",
+                                         "scaled"},
                              *const starts[] = {"grad", "param", "optimizer", "grad_norm"};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (strcmp(name, values[i]) == 0) return true;
@@ -269,6 +270,8 @@ static const Key model_keys[] = {
     {"bias", read_flag, NULL, P(mlp_bias), NO_LOC, "mlp: layers have biases"},
     {"activation", plan_read_activation, NULL, P(activation), P(activation_loc),
      "mlp: between the layers"},
+    {"scale", read_bool, NULL, P(mlp_scale), NO_LOC,
+     "mlp: a learned factor for each number of the output, the parameter `scale`"},
     {"layer_names", read_layer_names, NULL, 0, NO_LOC, "mlp: names of the layers"},
     {"heads", read_size, NULL, P(attention.heads), NO_LOC, "attention: query heads"},
     {"kv_heads", read_size, NULL, P(attention.kv_heads), NO_LOC,

@@ -171,6 +171,7 @@ typedef struct Plan {
     int n_sizes;
     int64_t *sizes;
     int mlp_bias; /* -1 unset, 0, 1 */
+    bool mlp_scale;
     const char *activation;
     Loc activation_loc;
     int n_layer_names;

@@ -347,7 +347,7 @@ static void add_model(RandomPlan *g) {
         return;
     }
     if (g->form == RANDOM_MLP) {
-        static const char *const acts[] = {"relu", "gelu", "silu", "none"};
+        static const char *const acts[] = {"relu", "gelu", "silu", "tanh", "none"};
         g->n_sizes = rng_between(&g->r, 2, 5);
         ADD("kind: mlp, sizes: [");
         for (int i = 0; i < g->n_sizes; i++)
@@ -356,6 +356,7 @@ static void add_model(RandomPlan *g) {
         if (CHANCE(70)) ADD(", bias: %s", (g->bias = CHANCE(70)) ? "true" : "false");
         else g->bias = true;
         if (CHANCE(70)) ADD(", activation: %s", ONE_OF(acts));
+        if (CHANCE(25)) ADD(", scale: true");
         g->named_layers = CHANCE(25);
         if (g->named_layers) {
             ADD(", layer_names: [");
@@ -408,11 +409,11 @@ static void add_data(RandomPlan *g) {
 static void add_loss(RandomPlan *g) {
     /* var needs a sum that no style asks for: not under trust: declared; that of a batch is no sum
      * over micro-batches */
-    static const char *const plain[] = {"dot", "sum", "var"};
+    static const char *const plain[] = {"dot", "sum", "mse", "var"};
     bool head = (g->parts & RANDOM_HEAD) && g->form != RANDOM_MLP;
     if (CHANCE(50) || (g->form == RANDOM_RECIPE && !head)) return;
     if (!head || CHANCE(30)) {
-        const char *kind = plain[rng_below(&g->r, g->declared || g->micro > 1 ? 2 : 3)];
+        const char *kind = plain[rng_below(&g->r, g->declared ? 2 : g->micro > 1 ? 3 : 4)];
         ADD(CHANCE(50) ? "loss: %s\n" : "loss: {kind: %s}\n", kind);
         g->parts |= RANDOM_LOSS;
         return;

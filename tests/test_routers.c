@@ -117,7 +117,8 @@ static void test_features_matter(void **state) {
         {"deepseek-v3-yarn", "norm_topk_prob: false", "layers.1.moe.routed"},
         {"deepseek-v3-yarn", "routed_scaling_factor: 2.0", "layers.1.moe.routed"},
         {"deepseek-v3-yarn", "topk_group: 1", "layers.1.moe.routed"},
-        {"deepseek-v3-yarn", "router: gshard", "layers.1.moe.routed"},
+        {"deepseek-v3-yarn", "router: gshard, n_group: 1, topk_group: 1, routed_scaling_factor: 1",
+         "layers.1.moe.routed"},
         {"llama4-interleaved", "router: switch", "layers.1.moe.routed"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -362,6 +363,42 @@ static void test_plain_bias(void **state) {
               true);
     arena_free(a);
 }
+/* DeepSeek's router in front of another family's experts has its groups and its factor: each of
+ * these is another model. */
+static void test_groups_elsewhere(void **state) {
+    (void)state;
+    static const char *const keys[] = {
+        "n_group: 1, topk_group: 1",
+        "n_group: 4, topk_group: 1",
+        "n_group: 4, topk_group: 2",
+        "n_group: 2, topk_group: 1",
+        "n_group: 4, topk_group: 2, routed_scaling_factor: 1.5",
+        "n_group: 4, topk_group: 2, norm_topk_prob: false",
+    };
+    enum { N = sizeof keys / sizeof *keys };
+    double loss[N];
+    for (int i = 0; i < N; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(
+            a,
+            arena_printf(a,
+                         "model: {config: {model_type: mixtral, router: deepseek_v3, %s, "
+                         "num_local_experts: 8, num_experts_per_tok: 2, intermediate_size: 8, "
+                         "hidden_size: 8, num_hidden_layers: 1, num_attention_heads: 4, "
+                         "num_key_value_heads: 4, head_dim: 4, vocab_size: 16}, layers: all}\n"
+                         "data: {batch: 4, sequence: 8, dtype: f64}\nmesh: {dp: 2}\n"
+                         "groups: {ep: dp}\nnames: torchtitan\npass: backward\nplan:\n"
+                         "  layers.*.moe.experts: expert_parallel\n",
+                         keys[i]),
+            true);
+        loss[i] = r.rep.loss;
+        assert_true(isfinite(loss[i]));
+        for (int k = 0; k < i; k++)
+            if (fabs(loss[i] - loss[k]) < 1e-9)
+                fail_msg("%s and %s: %.17g", keys[i], keys[k], loss[i]);
+        arena_free(a);
+    }
+}
 /* Configs that cannot be: a diagnostic with its code. */
 static void test_refused(void **state) {
     (void)state;
@@ -381,6 +418,14 @@ static void test_refused(void **state) {
         {0, "norm_topk_prob: false", "E0207"},
         {0, "moe_intermediate_size: 8", "E0207"},
         {0, "num_experts_per_tok: 5", "E0307"},
+        {0, "n_group: 2", "E0207"},
+        {0, "topk_group: 2", "E0207"},
+        {0, "routed_scaling_factor: 2", "E0207"},
+        {0, "router: deepseek_v3, n_group: 3", "E0307"},
+        {0, "router: deepseek_v3, n_group: 2, topk_group: 3", "E0307"},
+        {1, "routed_scaling_factor: 0", "E0301"},
+        {1, "routed_scaling_factor: -2.5", "E0301"},
+        {1, "router: gshard", "E0207"}, /* its groups would be lost */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Arena *a = arena_new();
@@ -415,7 +460,7 @@ int main(void) {
         cmocka_unit_test(test_features_matter), cmocka_unit_test(test_families),
         cmocka_unit_test(test_dispatchers),     cmocka_unit_test(test_selection_bias),
         cmocka_unit_test(test_model_plans),     cmocka_unit_test(test_plain_bias),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_groups_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

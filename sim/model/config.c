@@ -112,11 +112,8 @@ static const Key latent_keys[] = {
     {"moe_layer_freq", KEY_INT, AT(experts_every), false},
     {"n_routed_experts", KEY_INT, AT(E), false},
     {"n_shared_experts", KEY_COUNT, AT(n_shared), false},
-    {"n_group", KEY_COUNT, AT(groups), false},
-    {"topk_group", KEY_COUNT, AT(top_groups), false},
     {"topk_method", KEY_TEXT, AT(topk_method), false},
     {"scoring_func", KEY_TEXT, AT(scoring), false},
-    {"routed_scaling_factor", KEY_REAL, AT(scaling), false},
     /* a block that predicts one more token; no part of the model's own layers */
     {"num_nextn_predict_layers", KEY_HARMLESS, 0, false},
     {"num_mtp_layers", KEY_HARMLESS, 0, false},
@@ -133,8 +130,12 @@ static const Key chunk_keys[] = {
     {"moe_layers", KEY_LIST, AT(experts), false},
     {"interleave_moe_layer_step", KEY_INT, AT(experts_every), false},
 };
-/* What acts in training only: losses that the plan asks for. */
+/* Of DeepSeek's router, which a plan may put in front of any experts (config_experts.c refuses them
+ * of others); what acts in training only: losses that the plan asks for. */
 static const Key expert_keys[] = {
+    {"n_group", KEY_COUNT, AT(groups), false},
+    {"topk_group", KEY_COUNT, AT(top_groups), false},
+    {"routed_scaling_factor", KEY_REAL, AT(scaling), false},
     {"aux_loss_alpha", KEY_HARMLESS, 0, false},
     {"seq_aux", KEY_HARMLESS, 0, false},
     {"ep_size", KEY_HARMLESS, 0, false},

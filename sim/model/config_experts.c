@@ -51,9 +51,14 @@ static void check_unread(Config *c, const Family *f, const Raw *r, const Router 
         bool off;
     } row[] = {{"num_local_experts", r->E == UNSET},
                {"num_experts_per_tok", r->top_k == UNSET},
-               {"moe_intermediate_size", r->Fe == UNSET}};
+               {"moe_intermediate_size", r->Fe == UNSET}},
+      grouped[] = {{"n_group", r->groups < 2},
+                   {"topk_group", r->top_groups < 2},
+                   {"routed_scaling_factor", r->scaling <= 0 || r->scaling == 1}};
     for (size_t i = 0; i < sizeof row / sizeof *row && !(f->has & HAS_EXPERTS); i++)
         if (!row[i].off) config_changes_maths(c, row[i].key, "");
+    for (size_t i = 0; i < sizeof grouped / sizeof *grouped && !router->bias; i++)
+        if (f->has & HAS_EXPERTS && !grouped[i].off) config_changes_maths(c, grouped[i].key, "");
     if (f->has & HAS_CHUNKS && r->Fe != UNSET) config_changes_maths(c, "moe_intermediate_size", "");
     if (f->has & HAS_SPARSE) return;
     bool softmax_chosen = f->has & HAS_EXPERTS && !router->sigmoid && !router->all;

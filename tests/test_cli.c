@@ -1010,7 +1010,7 @@ static void test_explain_gradient(void **state) {
         {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight",
          "in the reduce_scatter(dp*cp) of step"},
         {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight",
-         "FSDP: each rank keeps the part it has at rest"},
+         "each rank keeps the part that it has at rest"},
         {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight",
          "its own sequences and tokens give"},
     };

@@ -132,7 +132,7 @@ static const struct {
     {"16-hf-llama-tp4.yaml", NULL},
     {"17-own-styles.yaml", "no style of PyTorch's does what 'by_head' does"},
     {"18-llama3-8b-backward.yaml", NULL},
-    {"19-llama3-8b-fsdp4.yaml", "fully_shard gathers a layer at a time, not each parameter"},
+    {"19-llama3-8b-fsdp4.yaml", "fully_shard is written for each layer: a layer is gathered at a time"},
     {"20-llama3-8b-fsdp-tp.yaml", "no table of styles cuts the sequence over 'cp'"},
     {"21-llama3-8b-recompute.yaml", "`recompute: block` is code of the model, no style"},
     {"22-llama3-8b-dp2-cp2-tp2-backward.yaml", "no table of styles cuts the sequence over 'cp'"},

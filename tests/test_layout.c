@@ -300,6 +300,8 @@ static int one_redistribution(int64_t *cheaper, int kinds[MOVE_KINDS]) {
         int x = below(na);
         layout_place(&f, x, below((int)size[x]));
         layout_place(&t, x, below((int)size[x]));
+        bool owner = below(3) == 0, back = below(2); /* equal copies, and one of the ranks' own */
+        if (owner) layout_set_type(back ? &t : &f, x, TY_I);
     }
     MovePlan plan, greedy;
     if (!redistribute(&m, shape, &f, &t, &plan)) return 1;

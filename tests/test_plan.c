@@ -1,6 +1,7 @@
 /* From the text of a plan to a typed Plan: every key, every refusal with its place and hint, --set,
  * styles, patterns.
  */
+#include "plan/sharding.h"
 #include "plan/plan.h"
 #include "support/support.h"
 #include <math.h>
@@ -157,7 +158,7 @@ static void test_defaults(void **state) {
     assert_true(!p->loss_kind && p->ignore_index == -100 && p->label_smoothing == 0);
     assert_string_equal(p->normalise, "global");
     assert_true(p->pass == PASS_FORWARD && !p->optimizer.name && !p->data_parallel.mode);
-    assert_string_equal(p->data_parallel.unit, "parameter");
+    assert_int_equal(plan_data_unit(p), UNIT_PARAMETER);
     assert_string_equal(p->data_parallel.reduce, "sum");
     assert_string_equal(p->data_parallel.grad_order, "shard_first");
     assert_true(p->data_parallel.reshard && p->save_gathered && !p->per_module &&

@@ -7,6 +7,7 @@
 #include "assign/stages.h"
 #include "assign/suggest.h"
 #include "assign/sums.h"
+#include "assign/zero.h"
 #include "assign/target.h"
 #include <assert.h>
 #include <string.h>
@@ -646,8 +647,9 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     shard_at_rest(a);
     if (diags_errors(d) == before && stages_find(a)) stages_place(a);
     sums_of_parameters(a);
-    for (int t = 0; t < nt; t++) /* an optimizer's state lies as its parameter does at rest */
-        if (m->g.t[t].state_of) a->compute[t] = a->rest[t] = a->rest[m->g.t[t].state_of - 1];
+    zero_lay(a);
+    for (int t = 0; t < nt; t++) /* an optimizer's state lies where its parameter is updated */
+        if (m->g.t[t].state_of) a->compute[t] = a->rest[t] = a->state[m->g.t[t].state_of - 1];
     line_notes(a, hit, won);
     if (diags_errors(d) == before) dtensor_follow(a);
     if (diags_errors(d) == before) layout_notes(a);

@@ -7,6 +7,7 @@
 #include "layout/mesh.h"
 #include "model/model.h"
 #include "plan/plan.h"
+#include "plan/sharding.h"
 #include "schedule/schedule.h"
 
 /* What the plan says about one module. */
@@ -53,6 +54,7 @@ typedef struct Assign {
     Arena *arena;
     Layout *compute; /* per tensor: parameters and inputs as the module works with them (means) */
     Layout *rest;    /* per tensor: as stored (holds) */
+    Layout *state;   /* per tensor (parameters): as the optimizer updates them; NULL: as at rest */
     const char *(*group)[MESH_MAX_AXES]; /* per tensor and axis: the group name its cut was written
                                             with; NULL: the axis */
     int *line;      /* per tensor (parameters): index of the plan line that lays it out, -1 */

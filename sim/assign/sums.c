@@ -55,13 +55,12 @@ static AxisList key_axes(Assign *a, const char *text, Loc loc) {
 }
 void sums_of_data(Assign *a, const AxisList *batch, const AxisList *seq) {
     const Plan *p = a->plan;
-    const char *mode = p->data_parallel.mode;
-    bool hsdp = mode && !strcmp(mode, "hsdp");
+    const DataMode *mode = plan_data_mode(p);
     AxisList axis = key_axes(a, p->data_parallel.axis, p->data_parallel.axis_loc);
     a->tokens = mesh_axes_set(batch) | mesh_axes_set(seq);
-    a->data_default = !axis.n && !hsdp;
+    a->data_default = !axis.n && !mode->copies;
     if (a->data_default) axis = mesh_set_axes(a->mesh, a->tokens);
-    if (hsdp) { /* the plan's parser holds it to both */
+    if (mode->copies) { /* the plan's parser holds it to both */
         AxisList copies = key_axes(a, p->data_parallel.replicate, p->data_parallel.loc);
         a->shard = key_axes(a, p->data_parallel.shard, p->data_parallel.loc);
         a->data = mesh_set_axes(a->mesh, mesh_axes_set(&axis) | mesh_axes_set(&copies) |
@@ -69,7 +68,7 @@ void sums_of_data(Assign *a, const AxisList *batch, const AxisList *seq) {
         return;
     }
     a->data = axis;
-    if (mode && !strcmp(mode, "fsdp")) a->shard = axis;
+    if (mode->cuts_params) a->shard = axis;
 }
 void sums_of_parameters(Assign *a) {
     const Graph *g = &a->model->g;

@@ -66,6 +66,10 @@ const Term cli_terms[] = {
      "a value moves from the ranks that have it to others, each to one: from a stage of a pipeline "
      "to "
      "the next, and its gradient back. Only the two of a pair take part."},
+    {"broadcast", TERM_COLLECTIVE, "Broadcast bcast",
+     "the rank that has a value sends it to all others of its group: after a step of ZeRO-1 in "
+     "PyTorch's form each parameter comes from the rank that updated it. Along a chain each rank "
+     "hands on the whole value once."},
     {"slice", TERM_COLLECTIVE, "local_slice",
      "replicate to shard: each rank keeps its part of what it has. Nothing is sent."},
     /* ---- ways to cut ---- */
@@ -84,6 +88,11 @@ const Term cli_terms[] = {
     {"fsdp", TERM_WORD, "FSDP fully_shard zero3",
      "data parallel whose weights are cut at rest: gathered before a module needs them, and their "
      "gradients reduce-scattered."},
+    {"zero", TERM_WORD, "ZeRO zero1 zero2 distributed_optimizer ZeroRedundancyOptimizer",
+     "data parallelism whose ranks each update a part of the model and have the optimizer's state "
+     "of that part alone. zero1: gradients are summed, what is updated goes back to all. zero2: a "
+     "rank keeps its part of the sum only. PyTorch hands out whole tensors, with a broadcast each; "
+     "DeepSpeed and Megatron cut a flat buffer: reduce-scatter, all-gather (`form`)."},
     {"hsdp", TERM_WORD, "HSDP",
      "fsdp within `shard` axes, copies over `replicate` axes: gradients are reduce-scattered over "
      "the first and all-reduced over the second."},

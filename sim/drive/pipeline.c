@@ -68,8 +68,6 @@ static bool supported(Run *r) {
         Loc loc;
         const char *what;
     } row[] = {
-        {p->data_parallel.mode && strncmp(p->data_parallel.mode, "zero", 4) == 0,
-         p->data_parallel.mode_loc, "data_parallel: zero1, zero2"},
         {!strcmp(p->data_parallel.reduce, "avg"), p->data_parallel.loc,
          "data_parallel: reduce: avg (the loss is the mean over all tokens: its gradients are "
          "sums)"},
@@ -95,9 +93,9 @@ static bool supported(Run *r) {
  * declaration too. */
 static const char *data_parallel_text(const Run *r) {
     const Assign *a = r->assign;
-    const char *mode = r->plan->data_parallel.mode;
+    const char *mode = plan_data_mode(r->plan)->name;
     if (r->plan->pass == PASS_FORWARD || mesh_size(r->mesh, &a->data) == 1) return NULL;
-    return arena_printf(r->arena, "%s over %s%s", mode ? mode : "ddp",
+    return arena_printf(r->arena, "%s over %s%s", mode,
                         mesh_axes_text(r->mesh, r->arena, &a->data, false),
                         a->data_default ? ", by default: the axes that cut the data" : "");
 }
@@ -110,8 +108,8 @@ static bool middle(Run *r) {
     if (r->plan->pass != PASS_FORWARD && r->program->loss >= 0) adjoint_program(r->program);
     if (r->plan->pass == PASS_TRAIN && r->program->loss >= 0) lower_optimizer(r->program);
     if (diags_errors(r->d) > before) return false;
-    bool blocks = r->plan->data_parallel.unit && !strcmp(r->plan->data_parallel.unit, "block");
-    if (blocks) order_units(r->program); /* before anybody notes a step's number */
+    bool together = plan_data_unit(r->plan) != UNIT_PARAMETER;
+    if (together) order_units(r->program); /* before anybody notes a step's number */
     r->t->n_unasked = unasked_notes(r->program, r->d, &r->t->unasked);
     r->rep->data_parallel = data_parallel_text(r);
     r->t->n_undeclared = undeclared_notes(r->program, r->d, &r->t->undeclared);
@@ -121,7 +119,7 @@ static bool middle(Run *r) {
         (!program_own_counts(r->program, r->d) || !apply_gradients(r->program, r->plan, r->d) ||
          !apply_faults(r->program, r->plan, r->d, r->o->fault)))
         return false;
-    if (blocks) mark_units(r->program);
+    if (together) mark_units(r->program);
     if (wants(r, "lower")) program_dump(r->program, r->o->dump_to);
     bool planted = plant && (r->plan->n_faults || r->plan->n_gradients || r->o->fault ||
                              r->model->dims.balanced_apart);

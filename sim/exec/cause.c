@@ -27,6 +27,25 @@ static const char *nothing_sent(StoryCase *c) {
     return arena_printf(c->arena, "nothing arrives over %s: the buffer for it holds zeros",
                         c->name);
 }
+/* A parameter after the step as it was before it. */
+static const char *not_updated(StoryCase *c) {
+    const Program *p = c->e->p;
+    int old = c->t->next_of ? p->first[c->t->next_of - 1] : -1;
+    bool all = old >= 0 && c->n_look > 0 && exec_store(c->e, old)->alive;
+    for (int i = 0; i < c->n_look && all; i++) {
+        c->tmp = arena_new();
+        Tensor got = story_held(c, c->out, c->look[i], false),
+               had = story_held(c, old, c->look[i], false);
+        StoryTold told = {had, had};
+        all = story_same_shape(&got, &had) && story_fits(c, &got, &told, 1, 0);
+        arena_free(c->tmp);
+    }
+    if (!all) return NULL;
+    return arena_printf(c->arena,
+                        "the update does not arrive over %s: the parameter is what it was before "
+                        "the step",
+                        c->name);
+}
 static const char *nothing_summed(StoryCase *c) {
     Story y = story_truth(c);
     y.act.times = 0;
@@ -400,11 +419,11 @@ static const char *unknown(const StoryCase *c) {
 
 /* In the order of evidence. */
 static const char *(*const of_moves[])(StoryCase *) = {
-    rounding,         one_alone,        nothing_sent,      nothing_summed,    own_part_for_all,
-    nothing_gathered, nothing_cut,      a_factor,          another_group,     largest_term,
-    added_for_max,    neighbours_block, takes_no_part,     neighbours_counts, tail_dropped,
-    plain_order,      another_dim,      gathers_elsewhere, cut_by_another,    own_part_twice,
-    a_part_missing,   one_number,
+    rounding,         one_alone,        not_updated,      nothing_sent,      nothing_summed,
+    own_part_for_all, nothing_gathered, nothing_cut,      a_factor,          another_group,
+    largest_term,     added_for_max,    neighbours_block, takes_no_part,     neighbours_counts,
+    tail_dropped,     plain_order,      another_dim,      gathers_elsewhere, cut_by_another,
+    own_part_twice,   a_part_missing,   one_number,
 };
 
 static const char *cause_of_claim(Arena *arena, const Program *p, const Step *s, const char *axes,

@@ -59,12 +59,19 @@ void exec_free(Exec *e) {
     free(e->each);
     accumulate_free(e);
 }
+/* A parameter at rest that other ranks update: what does not arrive leaves it as it is. */
+static bool waits_for_update(const Program *p, int v) {
+    const Val *x = &p->val[v];
+    const Assign *a = p->assign;
+    return x->step < 0 && x->kind == KIND_PARAM && a->state && p->graph->nn_model &&
+           !layout_eq(&a->state[x->tensor], &a->rest[x->tensor]);
+}
 static bool is_kept(const Exec *e, int v) {
     int t = e->p->val[v].tensor;
     bool kept = t == e->p->graph->output || t == e->p->graph->loss || e->p->graph->t[t].next_of;
     bool result = e->p->env[t] == v && kept;
     bool list = e->p->val[v].list == v; /* what follows it is read by it */
-    return result || list;
+    return result || list || waits_for_update(e->p, v);
 }
 void exec_release(Exec *e, const Step *s) {
     if (e->keep_all) return;

@@ -68,6 +68,7 @@ static int64_t place_rank(const Pieces *x, int64_t rank) {
 }
 bool pieces_pass(const Pieces *x, int64_t rank) {
     if (move_relocates(x->act.kind)) return false;
+    if (x->act.kind == MOVE_PICK) return true;
     if (x->act.kind == MOVE_KEEP && !place_of(x, rank)) return true;
     return !pieces_act(x, rank)->times && !move_gathers(x->act.kind) && x->act.kind != MOVE_PAD &&
            !(move_reduces(x->act.kind) && move_cuts(x->act.kind));

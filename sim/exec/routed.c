@@ -68,7 +68,8 @@ static double leaving(const Exec *e, const Step *s, int64_t rank, const DimIndex
     case SENDS_PIECES:
     case SENDS_PART: return times * (all - (double)inside(e, s, &s->move.to, rank, rows));
     case SENDS_BLOCK: return times * (double)(n - 1) * all;
-    case SENDS_ONCE: return times * all;
+    case SENDS_ONCE:
+    case SENDS_ON: return times * all;
     case SENDS_BOTH: return times * 2 * (double)(n - 1) * (double)((rows->n + n - 1) / n);
     case SENDS_NOTHING:
     case MOVE_SENDS: break;

@@ -13,12 +13,17 @@ static int64_t elem_bytes(const Traffic *c, const GTensor *t) {
     return dtype_size(region_dtype(t, c->dtype));
 }
 /* ---- groups ---- */
-/* Of a value that is at one place only the groups there; from one place to another pairs. */
+/* Of a value that is at one place only the groups there; from one place to another pairs; from one
+ * to all whole groups. */
 static void fill_groups(const Mesh *m, const Step *s, const AxisList *axes, RankGroups *g) {
-    uint32_t in = 0;
+    uint32_t in = 0, spread = 0;
+    for (int x = 0; x < m->naxes; x++) {
+        bool left = s->move.from.type[x] == TY_AT && s->move.to.type[x] != TY_AT;
+        spread |= (uint32_t)left << x;
+    }
     const Layout *from = &s->move.from, *to = &s->move.to;
     for (int x = 0; x < m->naxes; x++) {
-        if (from->type[x] != TY_AT) continue;
+        if (from->type[x] != TY_AT || (spread >> x & 1)) continue;
         int64_t a = from->at[x], b = to->type[x] == TY_AT ? to->at[x] : a, low = a < b ? a : b;
         g->first += low * m->axis[x].stride;
         in |= 1u << x;
@@ -27,7 +32,8 @@ static void fill_groups(const Mesh *m, const Step *s, const AxisList *axes, Rank
         g->in_stride[g->n_in++] = (a + b - 2 * low) * m->axis[x].stride;
     }
     for (int i = 0; i < axes->n; i++) {
-        if (from->type[axes->a[i]] == TY_AT) continue;
+        bool all = from->type[axes->a[i]] != TY_AT || (spread >> axes->a[i] & 1);
+        if (!all) continue;
         in |= 1u << axes->a[i];
         g->in_size[g->n_in] = m->axis[axes->a[i]].size;
         g->in_stride[g->n_in++] = m->axis[axes->a[i]].stride;
@@ -141,6 +147,7 @@ static int64_t most_sent(const Traffic *c, const Val *v, const Pieces *x, int64_
     case SENDS_PIECES: return rows_most_leaving(c->p, v, &x->from, &x->to, rank);
     case SENDS_BLOCK: return (n - 1) * in;
     case SENDS_ONCE: return in;
+    case SENDS_ON: return out;
     case SENDS_PART: return (n - 1) * out;
     case SENDS_BOTH: return 2 * (n - 1) * ((in + n - 1) / n);
     case SENDS_NOTHING:

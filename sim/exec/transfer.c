@@ -113,6 +113,12 @@ static void finish(const WireMove *m, int64_t rank, const Region *to, Tensor *ou
     if (act->floor && !m->e->dev->sizes_only) transfer_drop_tail(m->e->dev, &m->x, to, out, m->dt);
     if (act->counts) counts_misread(m->e->dev, &m->x, rank, to, out, m->dt);
 }
+/* What the rank had in place of what does not arrive: the parameter as it was before the step. */
+static const Local *stale(const WireMove *m, int64_t rank) {
+    const Program *p = m->e->p;
+    int old = m->x.t->next_of && move_relocates(m->x.act.kind) ? p->first[m->x.t->next_of - 1] : -1;
+    return old >= 0 && exec_store(m->e, old)->alive ? exec_local(m->e, old, rank) : NULL;
+}
 /* The block that `rank` comes to hold, written into l: a view of its own where nothing has to be
  * copied. */
 static void build_block(const MoveRun *run, int64_t rank, Local *l) {
@@ -123,6 +129,11 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
     bool as_is = act->scale == 1 && act->combine == COMBINE_COPY && !act->floor;
     if (own && pieces_pass(&r->x, rank) && (as_is || !act->times)) {
         share(l, own, &own->t);
+        return;
+    }
+    const Local *before = act->times ? NULL : stale(r, rank);
+    if (before && !own) {
+        share(l, before, &before->t);
         return;
     }
     Region to = pieces_to(&r->x, rank, run->tmp);

@@ -81,6 +81,7 @@ static Volume of_blocks(const Pieces *x, int64_t rank) {
         v = (Volume){gives ? f : 0, gets ? t : 0, gives ? f : 0};
         break;
     }
+    case SENDS_ON: v = (Volume){t, t, t}; break; /* a place in the buffer is handed in by all */
     case SENDS_NOTHING:
     case MOVE_SENDS: break;
     }
@@ -126,6 +127,7 @@ static Volume of_rows(const Pieces *x, int64_t rank) {
         v.in = v.sent = layout_holds(x->m, &x->from, rank) ? f : 0;
         v.out = layout_holds(x->m, &x->to, rank) ? t : 0;
         break;
+    case SENDS_ON: v = (Volume){t, t, t}; break;
     case SENDS_NOTHING:
     case MOVE_SENDS: break;
     }

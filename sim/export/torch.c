@@ -242,9 +242,9 @@ static void sharding(TorchWriter *w, const char *mesh) {
     const char *layers = layers_path(e), *keep = p->data_parallel.reshard ? "True" : "False";
     if (!layers)
         export_refuse(e, at, "leave `data_parallel` out", "fully_shard wants a model of layers");
-    if (strcmp(p->data_parallel.unit, "block") != 0)
-        export_refuse(e, at, "unit: block", "fully_shard gathers a layer at a time, not each %s",
-                      p->data_parallel.unit);
+    if (plan_data_unit(p) != UNIT_BLOCK)
+        export_refuse(e, at, "unit: block",
+                      "fully_shard is written for each layer: a layer is gathered at a time");
     if (w->n && strcmp(p->data_parallel.grad_order, "tp_first") != 0)
         export_refuse(e, at, "grad_order: tp_first",
                       "PyTorch sums the gradients of tensor parallelism before fully_shard's");
@@ -256,9 +256,14 @@ static void sharding(TorchWriter *w, const char *mesh) {
 }
 static void data_parallel(TorchWriter *w) {
     const Export *e = w->e;
-    const char *mode = e->p->data_parallel.mode ? e->p->data_parallel.mode : "ddp";
+    const DataMode *mode = plan_data_mode(e->p);
     bool none;
-    if (strcmp(mode, "hsdp") == 0) {
+    if (mode->cuts_state && !mode->cuts_params)
+        export_refuse(e, e->p->data_parallel.mode_loc, "mode: ddp",
+                      "%s is the optimizer's, which is not exported: as DistributedDataParallel "
+                      "alone it would be another plan",
+                      mode->name);
+    if (mode->copies) {
         const char *copies = mesh_of(e, e->p->data_parallel.replicate),
                    *shards = mesh_of(e, e->p->data_parallel.shard);
         if (copies && shards) /* mesh["a"], mesh["b"] -> mesh["a", "b"] */
@@ -272,7 +277,7 @@ static void data_parallel(TorchWriter *w) {
     const char *axis = data_axis(e, &none);
     if (!axis) return;
     const char *mesh = arena_printf(e->a, "mesh[%s]", export_python_text(e->a, axis));
-    if (strcmp(mode, "fsdp") == 0) sharding(w, mesh);
+    if (mode->cuts_params) sharding(w, mesh);
     else
         w->data =
             arena_printf(e->a, "model = DistributedDataParallel(model, device_mesh=%s)\n", mesh);

@@ -54,9 +54,9 @@ void layout_set_type(Layout *l, int axis, AxisType t) {
 }
 
 void layout_place(Layout *l, int axis, int64_t coordinate) {
-    assert(coordinate >= 0 && coordinate <= UINT8_MAX);
+    assert(coordinate >= 0 && coordinate <= UINT16_MAX);
     layout_set_type(l, axis, TY_AT);
-    l->at[axis] = (uint8_t)coordinate;
+    l->at[axis] = (uint16_t)coordinate;
 }
 bool layout_holds(const Mesh *m, const Layout *l, int64_t rank) {
     for (int a = 0; a < m->naxes; a++)

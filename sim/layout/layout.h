@@ -26,7 +26,7 @@ typedef struct Layout {
     uint8_t n[LAYOUT_MAX_DIMS + 1]; /* entries per dim; index ndim is LIST */
     Entry e[LAYOUT_MAX_DIMS + 1][LAYOUT_MAX_ENTRIES];
     uint8_t type[MESH_MAX_AXES]; /* AxisType of each axis; TY_V for those that cut a dim */
-    uint8_t at[MESH_MAX_AXES];   /* the coordinate of axes of type TY_AT; else 0 */
+    uint16_t at[MESH_MAX_AXES];  /* the coordinate of axes of type TY_AT; else 0 */
 } Layout;
 
 /* A layout with `ndim` dims (0 to LAYOUT_MAX_DIMS) that cuts nothing; every axis of the mesh has
@@ -39,7 +39,7 @@ int layout_where(const Layout *l, int axis);
 void layout_cut(Layout *l, int dim, int axis, CutHow how);
 /* Takes the axis out of whatever it cuts and gives it type t. Trailing ghosts are dropped. */
 void layout_set_type(Layout *l, int axis, AxisType t);
-/* The value is at one coordinate of the axis (below 256), which cuts none of its dims. */
+/* The value is at one coordinate of the axis (below 65,536), which cuts none of its dims. */
 void layout_place(Layout *l, int axis, int64_t coordinate);
 /* Does the rank hold any of it? False of those that are elsewhere on an axis of type AT. */
 bool layout_holds(const Mesh *m, const Layout *l, int64_t rank);

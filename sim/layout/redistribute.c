@@ -22,6 +22,8 @@ static const struct {
     [MOVE_ALL_TO_ALL] = {"all_to_all", FROM_BLOCKS, true, SENDS_PIECES},
     [MOVE_SHIFT] = {"shift", FROM_BLOCKS, true, SENDS_PIECES},
     [MOVE_SEND] = {"send", FROM_PLACE, false, SENDS_ONCE},
+    [MOVE_PICK] = {"pick", FROM_OWN, false, SENDS_NOTHING},
+    [MOVE_BROADCAST] = {"broadcast", FROM_PLACE, false, SENDS_ON},
 };
 MoveSource move_source(MoveKind k) {
     assert(k < MOVE_KINDS);
@@ -36,7 +38,7 @@ bool move_cuts(MoveKind k) {
     return kinds[k].cuts;
 }
 bool move_communicates(MoveKind k) { return move_sends(k) != SENDS_NOTHING; }
-bool move_views(MoveKind k) { return k == MOVE_ID || k == MOVE_SLICE; }
+bool move_views(MoveKind k) { return k == MOVE_ID || k == MOVE_SLICE || k == MOVE_PICK; }
 bool move_reduces(MoveKind k) { return move_source(k) == FROM_TERMS; }
 bool move_relocates(MoveKind k) { return move_source(k) == FROM_PLACE; }
 bool move_gathers(MoveKind k) { return move_source(k) == FROM_BLOCKS; }
@@ -64,11 +66,11 @@ MoveKind move_kind(const Layout *f, const Layout *t, int axis) {
     /* rows: from V I R P M AT; columns: to V I R P M AT */
     static const uint8_t table[TY_KINDS][TY_KINDS] = {
         {MOVE_ALL_TO_ALL, MOVE_ALL_GATHER, MOVE_ALL_GATHER, MOVE_PAD, MOVE_KINDS, MOVE_KINDS},
-        {MOVE_SLICE, MOVE_KINDS, MOVE_ID, MOVE_KEEP, MOVE_KINDS, MOVE_KINDS},
-        {MOVE_SLICE, MOVE_ID, MOVE_KINDS, MOVE_KEEP, MOVE_KINDS, MOVE_KINDS},
+        {MOVE_SLICE, MOVE_KINDS, MOVE_ID, MOVE_KEEP, MOVE_KINDS, MOVE_PICK},
+        {MOVE_SLICE, MOVE_ID, MOVE_KINDS, MOVE_KEEP, MOVE_KINDS, MOVE_PICK},
         {MOVE_REDUCE_SCATTER, MOVE_ALL_REDUCE, MOVE_ALL_REDUCE, MOVE_KINDS, MOVE_KINDS, MOVE_KINDS},
         {MOVE_KINDS, MOVE_ALL_REDUCE_MAX, MOVE_ALL_REDUCE_MAX, MOVE_KINDS, MOVE_KINDS, MOVE_KINDS},
-        {MOVE_KINDS, MOVE_KINDS, MOVE_KINDS, MOVE_KINDS, MOVE_KINDS, MOVE_SEND},
+        {MOVE_KINDS, MOVE_BROADCAST, MOVE_BROADCAST, MOVE_KINDS, MOVE_KINDS, MOVE_SEND},
     };
     uint8_t k = table[f->type[axis]][t->type[axis]];
     if (k == MOVE_ALL_TO_ALL && shifted(f, t, axis)) return MOVE_SHIFT;
@@ -138,6 +140,24 @@ static bool step_place(Planner *p) {
         return true;
     }
     return false;
+}
+/* 0b: equal copies to one of the ranks that have them, or from that one back to all. */
+static bool step_owner(Planner *p) {
+    bool pick = false;
+    for (int a = 0; a < MESH_MAX_AXES; a++)
+        pick |= p->to->type[a] == TY_AT && (p->cur.type[a] == TY_I || p->cur.type[a] == TY_R);
+    AxisList A = {0};
+    Layout next = p->cur;
+    for (int a = 0; a < MESH_MAX_AXES; a++) {
+        bool equal = p->cur.type[a] == TY_I || p->cur.type[a] == TY_R,
+             spread = p->cur.type[a] == TY_AT && (p->to->type[a] == TY_I || p->to->type[a] == TY_R);
+        if (pick ? !equal || p->to->type[a] != TY_AT : !spread) continue;
+        next.type[a] = p->to->type[a];
+        next.at[a] = p->to->at[a];
+        A.a[A.n++] = (uint8_t)a;
+    }
+    if (A.n) emit(p, &next, &A);
+    return A.n;
 }
 /* 1: all I -> R at once, first, so that the adjoint all-reduce acts on the smallest data. */
 static bool step_i_to_r(Planner *p) {
@@ -340,8 +360,9 @@ static bool greedy(const Layout *from, const Layout *to, bool spare, MovePlan *o
     Planner p = {to, *from, out, false, spare};
     out->n = 0;
     while (!layout_eq(&p.cur, to) && !p.failed)
-        if (!(step_place(&p) || step_i_to_r(&p) || step_gather_list(&p) || step_recut(&p) ||
-              step_extend(&p) || step_reduce(&p) || step_gather(&p) || step_types(&p)))
+        if (!(step_place(&p) || step_owner(&p) || step_i_to_r(&p) || step_gather_list(&p) ||
+              step_recut(&p) || step_extend(&p) || step_reduce(&p) || step_gather(&p) ||
+              step_types(&p)))
             return false;
     if (p.failed) return false;
     merge(out);
@@ -386,11 +407,9 @@ static double plan_cost(const Mesh *m, const int64_t *N, const MovePlan *p, int 
         double n = (double)mesh_size(m, &v->axes), in = local_count(m, &v->from, N),
                out = local_count(m, &v->to, N);
         *collectives += move_communicates(v->kind);
-        const double whole[MOVE_SENDS] = {[SENDS_BLOCK] = out,
-                                          [SENDS_PART] = in,
-                                          [SENDS_BOTH] = 2 * in,
-                                          [SENDS_PIECES] = in,
-                                          [SENDS_ONCE] = in};
+        const double whole[MOVE_SENDS] = {
+            [SENDS_BLOCK] = out, [SENDS_PART] = in, [SENDS_BOTH] = 2 * in,
+            [SENDS_PIECES] = in, [SENDS_ONCE] = in, [SENDS_ON] = in};
         c += (n - 1) / n * whole[move_sends(v->kind)];
     }
     return c;

@@ -18,6 +18,8 @@ typedef enum {
     MOVE_ALL_TO_ALL,
     MOVE_SHIFT, /* the same cut, a place further round: every rank sends its block to the next */
     MOVE_SEND,  /* from one coordinate of the axis to another */
+    MOVE_PICK,  /* I or R -> at one coordinate: the others give their copies up */
+    MOVE_BROADCAST, /* from one coordinate of the axis to all */
     MOVE_KINDS
 } MoveKind;
 /* What a rank's block is made from: its own block alone, the blocks of its group side by side,
@@ -31,6 +33,7 @@ typedef enum {
     SENDS_BOTH,   /* both, with an n-th of its block */
     SENDS_PIECES, /* to each other member what that comes to hold */
     SENDS_ONCE,   /* its block, from the one member that has it to another */
+    SENDS_ON,     /* its block, along a chain from the one that has it: each hands it on */
     MOVE_SENDS
 } MoveSends;
 

@@ -213,6 +213,9 @@ static void op_adjoint(Adj *a, const Step *f, int g, Phase pass) {
     Step fwd = *f;
     const GNode *n = &p->graph->node[fwd.node];
     a->stage = fwd.stage;
+    for (int i = 0; i < n->nin && a->unit;
+         i++) /* the unit is gathered before its backward begins */
+        if (p->val[fwd.in[i]].kind == KIND_PARAM) make_again(a, fwd.in[i]);
     for (int i = 0; i < n->nin; i++) {
         if (!p->val[fwd.in[i]].diff || (n->op->nodiff >> i & 1)) continue;
         int o = cot_val(a, &p->val[fwd.in[i]])->id;
@@ -283,8 +286,7 @@ void adjoint_program(Program *p) {
     for (int i = 0; i < a.cap; i++) a.head[i] = a.next[i] = -1;
     const Plan *plan = p->assign->plan;
     a.reshard = plan->data_parallel.reshard;
-    if (plan->data_parallel.unit && !strcmp(plan->data_parallel.unit, "block"))
-        a.unit = unit_layers(p);
+    if (plan_data_unit(plan) != UNIT_PARAMETER) a.unit = unit_layers(p);
     a.regather = !plan->save_gathered;
     a.recompute = plan->recompute && !strcmp(plan->recompute, "block");
     a.rehop = !plan->context_parallel.keep_kv;

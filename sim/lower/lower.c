@@ -397,15 +397,17 @@ Program *lower(Arena *arena, const Assign *a) {
     p->n_forward = p->ns;
     return p;
 }
-/* An element-wise op on what a rank holds at rest: all operands lie like the first (flattened cuts
- * included), a scalar is complete, and a sum over everything is pending over whatever cuts the
- * operand. */
+/* An element-wise op on what a rank holds at rest: all operands lie where the parameter is updated,
+ * or else like the first (flattened cuts included), a scalar is complete, and a sum over everything
+ * is pending over whatever cuts the operand. */
 static void lower_at_rest(Lower *l, const GNode *n) {
     Program *p = l->p;
     int in[RULE_MAX_IN] = {0};
-    const Layout *like = &p->val[p->env[n->in[0]]].L;
+    bool owned = n->updates && l->a->state;
+    const Layout *like = owned ? &l->a->state[n->updates - 1] : &p->val[p->env[n->in[0]]].L;
     Layout first = *like, scalar = layout_whole(p->mesh, 0, TY_I), out = first;
-    Reason r = {.text = "the norm is over all gradients",
+    Reason r = {.text = owned ? "the rank that updates a parameter takes its gradient"
+                              : "the norm is over all gradients",
                 .asked = true,
                 .output = true,
                 .module = -1,
@@ -430,6 +432,19 @@ static void lower_at_rest(Lower *l, const GNode *n) {
     v->step = s->id;
     p->env[n->out] = p->first[n->out] = v->id;
 }
+/* What was updated on some ranks goes to all that have the parameter at rest. */
+static void hand_back(Lower *l, int t) {
+    Program *p = l->p;
+    const Layout *rest = &p->val[p->first[p->graph->t[t].next_of - 1]].L;
+    Reason r = {.text = "ZeRO: updated on one rank, needed on all",
+                .loc = l->a->plan->data_parallel.loc,
+                .asked = true,
+                .output = true,
+                .module = -1,
+                .scope = -1,
+                .pass = PHASE_OPTIMIZER};
+    p->env[t] = moves_to(l, p->env[t], rest, &r);
+}
 void lower_optimizer(Program *p) {
     const Graph *g = p->graph;
     if (!g->nn_model) return;
@@ -440,4 +455,6 @@ void lower_optimizer(Program *p) {
         if (g->t[t].grad_of) p->env[t] = p->first[t] = p->grad[g->t[t].grad_of - 1];
     }
     for (int n = g->nn_model; n < g->nn; n++) lower_at_rest(&l, &g->node[n]);
+    for (int t = 0; t < g->nt; t++)
+        if (g->t[t].next_of && p->env[t] >= 0) hand_back(&l, t);
 }

@@ -10,7 +10,7 @@
 typedef struct Strategy {
     enum { S_LETTER, S_P, S_R, S_I, S_AT } kind;
     char letter;
-    uint8_t at;
+    uint16_t at;
 } Strategy;
 /* Ordered entries of each letter: the order of the operand that decided, parameters first. */
 typedef struct LetterCuts {

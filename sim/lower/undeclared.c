@@ -109,16 +109,15 @@ static const char *style_line(const Program *p, int tensor, uint32_t axes) {
 }
 static const char *data_line(const Program *p, uint32_t axes) {
     const Assign *a = p->assign;
-    const char *mode = a->plan->data_parallel.mode;
+    const DataMode *mode = plan_data_mode(a->plan);
     uint32_t had = mesh_axes_set(&a->data);
     if (!a->shard.n) had &= a->tokens; /* an axis that cuts no data had nothing to sum */
-    if (mode && !strcmp(mode, "hsdp"))
-        return arena_printf(p->arena,
-                            "write `data_parallel: {mode: hsdp, replicate: %s, shard: %s}`",
-                            axes_words(p, (had & ~mesh_axes_set(&a->shard)) | axes),
+    if (mode->copies)
+        return arena_printf(p->arena, "write `data_parallel: {mode: %s, replicate: %s, shard: %s}`",
+                            mode->name, axes_words(p, (had & ~mesh_axes_set(&a->shard)) | axes),
                             axes_words(p, mesh_axes_set(&a->shard)));
-    return arena_printf(p->arena, "write `data_parallel: {mode: %s, axis: %s}`",
-                        mode ? mode : "ddp", axes_words(p, had | axes));
+    return arena_printf(p->arena, "write `data_parallel: {mode: %s, axis: %s}`", mode->name,
+                        axes_words(p, had | axes));
 }
 /* Is the module's line one that the plan says in other keys? No field can be added to that. */
 static bool of_kind(const Program *p, int m) {

@@ -6,12 +6,7 @@
 #include <string.h>
 
 int *unit_layers(const Program *p) {
-    const Graph *g = p->graph;
-    int *layer = ARENA_ARRAY(p->arena, int, g->nt + 1);
-    for (int t = 0; t < g->nt; t++) layer[t] = -1;
-    for (int n = g->nn - 1; n >= 0; n--) /* the first that reads it comes last */
-        for (int i = 0; i < g->node[n].nin; i++) layer[g->node[n].in[i]] = g->node[n].layer;
-    return layer;
+    return graph_units(p->graph, plan_data_unit(p->assign->plan) == UNIT_MODEL, p->arena);
 }
 bool unit_same_axes(const AxisList *a, const AxisList *b) {
     return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n);
@@ -28,13 +23,14 @@ static bool is_gradient_move(const Program *p, const Step *s) {
     return s->kind == ST_MOVE && s->pass == PHASE_GRADIENTS && p->val[s->out].cot &&
            tensor_of(p, s)->kind == KIND_PARAM;
 }
-/* Axes over which HSDP keeps copies; none in other modes. */
+/* Axes over which there are copies whose gradients travel in units: those of HSDP, or all where
+ * whole gradients are summed. */
 static AxisList copy_axes(const Program *p) {
     const Plan *plan = p->assign->plan;
+    const DataMode *mode = plan_data_mode(plan);
     AxisList l = {0};
-    bool hsdp = plan->data_parallel.mode && !strcmp(plan->data_parallel.mode, "hsdp") &&
-                plan->data_parallel.replicate;
-    if (!hsdp || !mesh_lookup(p->mesh, plan->data_parallel.replicate, &l)) l.n = 0;
+    if (mode->buckets) return p->assign->data;
+    if (!mode->copies || !mesh_lookup(p->mesh, plan->data_parallel.replicate, &l)) l.n = 0;
     return l;
 }
 
@@ -149,9 +145,9 @@ static void emit_unit(Order *o, int layer, int turns) {
 }
 void order_units(Program *p) {
     Order o = {.p = p, .old = p->step, .n_old = p->ns, .copies = copy_axes(p)};
+    const int *unit = unit_layers(p);
     int layers = 0;
-    for (int n = 0; n < p->graph->nn; n++)
-        layers = p->graph->node[n].layer >= layers ? p->graph->node[n].layer + 1 : layers;
+    for (int t = 0; t < p->graph->nt; t++) layers = unit[t] >= layers ? unit[t] + 1 : layers;
     o.layer = ARENA_ARRAY(p->arena, int, o.n_old + 1);
     o.turn = ARENA_ARRAY(p->arena, int, o.n_old + 1);
     o.first = ARENA_ARRAY(p->arena, int, o.n_old + 1);

@@ -29,7 +29,7 @@ static void finding(Verify *v, const Step *s, const char *text) {
  * but at one of its coordinates. */
 typedef struct {
     enum { W_UNKNOWN, W_CUT, W_SUM, W_MAX, W_EQUAL, W_PLACE } what;
-    char letter; /* of a place: its coordinate */
+    int letter; /* of a place: its coordinate */
 } Way;
 /* The flattened stored dim 0 of what lies at rest, as one more letter: element-wise ops keep it,
  * sums contract it. */
@@ -38,7 +38,7 @@ static Way way(const Layout *L, const char *letters, int axis) {
     int d = layout_where(L, axis);
     if (d >= 0 && d < L->ndim) return (Way){W_CUT, letters[d]};
     if (d >= 0) return (Way){W_CUT, LIST_LETTER};
-    if (L->type[axis] == TY_AT) return (Way){W_PLACE, (char)L->at[axis]};
+    if (L->type[axis] == TY_AT) return (Way){W_PLACE, L->at[axis]};
     return (Way){L->type[axis] == TY_P ? W_SUM : L->type[axis] == TY_M ? W_MAX : W_EQUAL, 0};
 }
 
@@ -337,12 +337,13 @@ static bool declared_follows(const Verify *v, const Move *m) {
 static const struct {
     unsigned char from, to;
 } makes[MOVE_KINDS] = {
-    [MOVE_ID] = {W_EQUAL, W_EQUAL},       [MOVE_SLICE] = {W_EQUAL, W_CUT},
-    [MOVE_KEEP] = {W_EQUAL, W_SUM},       [MOVE_PAD] = {W_CUT, W_SUM},
-    [MOVE_ALL_GATHER] = {W_CUT, W_EQUAL}, [MOVE_REDUCE_SCATTER] = {W_SUM, W_CUT},
-    [MOVE_ALL_REDUCE] = {W_SUM, W_EQUAL}, [MOVE_ALL_REDUCE_MAX] = {W_MAX, W_EQUAL},
-    [MOVE_ALL_TO_ALL] = {W_CUT, W_CUT},   [MOVE_SHIFT] = {W_CUT, W_CUT},
-    [MOVE_SEND] = {W_PLACE, W_PLACE},
+    [MOVE_ID] = {W_EQUAL, W_EQUAL},        [MOVE_SLICE] = {W_EQUAL, W_CUT},
+    [MOVE_KEEP] = {W_EQUAL, W_SUM},        [MOVE_PAD] = {W_CUT, W_SUM},
+    [MOVE_ALL_GATHER] = {W_CUT, W_EQUAL},  [MOVE_REDUCE_SCATTER] = {W_SUM, W_CUT},
+    [MOVE_ALL_REDUCE] = {W_SUM, W_EQUAL},  [MOVE_ALL_REDUCE_MAX] = {W_MAX, W_EQUAL},
+    [MOVE_ALL_TO_ALL] = {W_CUT, W_CUT},    [MOVE_SHIFT] = {W_CUT, W_CUT},
+    [MOVE_SEND] = {W_PLACE, W_PLACE},      [MOVE_PICK] = {W_EQUAL, W_PLACE},
+    [MOVE_BROADCAST] = {W_PLACE, W_EQUAL},
 };
 /* What becomes of `w` over one axis of the act, done once. False: no theory says so (a sum of equal
  * copies, a mean, a slice of a pending sum). A cut that it makes is that of `want`. */

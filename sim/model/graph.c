@@ -478,6 +478,20 @@ int64_t graph_elements(const GTensor *t) {
     return n;
 }
 
+int *graph_units(const Graph *g, bool one, Arena *arena) {
+    int *unit = ARENA_ARRAY(arena, int, g->nt + 1);
+    bool layers = false;
+    for (int t = 0; t < g->nt; t++) unit[t] = -1;
+    for (int n = 0; n < g->nn; n++) layers |= g->node[n].layer >= 0;
+    for (int n = g->nn - 1; n >= 0 && !one; n--) /* the first that reads it comes last */
+        for (int i = 0; i < g->node[n].nin; i++) {
+            int m = g->node[n].module;
+            bool own = m >= 0 && !strcmp(g->module[m].kind, "linear");
+            unit[g->node[n].in[i]] = layers ? g->node[n].layer : own ? m : -1;
+        }
+    return unit;
+}
+
 const char *graph_name(const GTensor *t) { return t->plan_name ? t->plan_name : t->name; }
 Subject graph_subject(const GTensor *t, bool gradient) {
     SubjectRole role = t->kind == KIND_PARAM ? OF_PARAM_GRADIENT : OF_GRADIENT;

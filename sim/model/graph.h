@@ -72,6 +72,7 @@ typedef struct GNode {
                */
     int hop;  /* of a rule with a tied letter: how many places behind it lies */
     int final;     /* 1 + the tensor that its adjoint reads in place of its own output; 0: that */
+    int updates;   /* 1 + the parameter whose update the optimizer's op is a part of; 0: of none */
     bool in_place; /* frameworks leave its result where the first operand was */
     int module;    /* innermost module it belongs to, or -1 */
     int layer;     /* -1: outside the layers */
@@ -110,6 +111,10 @@ typedef struct Graph {
     int loss;     /* tensor: the scalar loss, or -1 */
     int output;   /* tensor: the last value of the forward */
 } Graph;
+/* Per tensor: the unit in which it is gathered or reduced with others, by the first node that reads
+ * it: its layer, of a model without layers its module if that is linear; -1: that of the root. With
+ * `one` all are of the root. */
+int *graph_units(const Graph *g, bool one, Arena *arena);
 /* Is it how many rows there are, per letter that it has: made of index lists alone? */
 bool graph_counts_rows(const Graph *g, const GTensor *t);
 #endif

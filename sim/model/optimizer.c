@@ -185,7 +185,9 @@ bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m) {
     int factor = p->optimizer.clip > 0 ? clip_factor(&o, grad, n) : -1;
     for (int i = 0; i < n; i++) {
         int g = factor >= 0 ? scaled(&o, grad[i], factor) : grad[i];
+        int from = m->g.nn;
         row->update(&o, param[i], g);
+        for (int k = from; k < m->g.nn; k++) m->g.node[k].updates = param[i] + 1;
     }
     return true;
 }

@@ -30,9 +30,6 @@ static const Word optimizers[] = {OPTIMIZERS(OPTIMIZER_WORD){NULL, 0}};
 static const Word normalises[] = {{"global", 0}, {"local_mean", 1}, {NULL, 0}};
 #define PASS_WORD(word, name) {#word, PASS_##name},
 static const Word passes[] = {PASSES(PASS_WORD){NULL, 0}};
-static const Word dp_modes[] = {{"ddp", 0},  {"zero1", 1}, {"zero2", 2},
-                                {"fsdp", 3}, {"hsdp", 4},  {NULL, 0}};
-static const Word units[] = {{"parameter", 0}, {"block", 1}, {NULL, 0}};
 static const Word reduces[] = {{"sum", 0}, {"avg", 1}, {NULL, 0}};
 static const Word grad_orders[] = {{"shard_first", 0}, {"tp_first", 1}, {NULL, 0}};
 static const Word cp_modes[] = {
@@ -475,13 +472,18 @@ static const Key optimizer_keys[] = {
 static const Sub optimizer_sub = {optimizer_keys, "name"};
 
 static const Key dp_keys[] = {
-    {"mode", read_word_text, dp_modes, P(data_parallel.mode), P(data_parallel.mode_loc),
-     "ddp: gradients are summed; fsdp: parameters are cut at rest; hsdp: cut within `shard`, "
-     "copied over `replicate`; zero1 and zero2: later"},
+    {"mode", read_word_text, plan_mode_words, P(data_parallel.mode), P(data_parallel.mode_loc),
+     "ddp: gradients are summed; zero1: each rank updates a part of the model and has its state; "
+     "zero2: gradients are cut like it; fsdp: parameters are cut at rest; hsdp: cut within "
+     "`shard`, copied over `replicate`"},
+    {"form", read_word_text, plan_form_words, P(data_parallel.form), P(data_parallel.form_loc),
+     "zero1, zero2: pytorch hands out whole tensors, one broadcast each; deepspeed and megatron "
+     "cut a flat buffer of all of a unit: reduce-scatter and all-gather"},
     {"axis", read_axes, NULL, P(data_parallel.axis), P(data_parallel.axis_loc),
      "axes that it works over; default: those that cut the data"},
-    {"unit", read_word_text, units, P(data_parallel.unit), NO_LOC,
-     "what is gathered at once: each parameter, or all of a block"},
+    {"unit", read_word_text, plan_unit_words, P(data_parallel.unit), P(data_parallel.unit_loc),
+     "what is gathered or reduced at once: each parameter, all of a block, or all of the model; "
+     "default: parameter, of zero1 model, of zero2 block"},
     {"reshard", read_bool, NULL, P(data_parallel.reshard), NO_LOC,
      "gathered parameters are dropped after the forward pass and gathered again; `false` in a "
      "pipeline: gathered once for all micro-batches"},
@@ -643,7 +645,6 @@ Plan *plan_new(Arena *a, const char *file) {
     p->optimizer.weight_decay = NAN; /* the optimizer's own */
     p->optimizer.steps = 1;
     p->attention.mask = "causal";
-    p->data_parallel.unit = "parameter";
     p->data_parallel.reduce = "sum";
     p->data_parallel.grad_order = "shard_first";
     p->data_parallel.reshard = true;
@@ -788,11 +789,7 @@ static void check_plan(PlanReader *r) {
     if (p->data_parallel.replicate && p->data_parallel.shard)
         read_check_disjoint(r, p->data_parallel.replicate, p->data_parallel.shard,
                             p->data_parallel.loc, "parameters and holds their copies");
-    bool hsdp = p->data_parallel.mode && strcmp(p->data_parallel.mode, "hsdp") == 0;
-    if (hsdp && !(p->data_parallel.replicate && p->data_parallel.shard) && r->axes_known)
-        diag_error(r->d, "E0208", p->data_parallel.loc,
-                   "{mode: hsdp, replicate: dp_out, shard: dp_in}",
-                   "hsdp needs `replicate` and `shard`");
+    plan_check_sharding(r);
     check_context(r);
     if (p->context_parallel.loc.file && !p->context_parallel.axis &&
         !p->context_parallel.axis_loc.file && r->axes_known)

@@ -250,9 +250,9 @@ typedef struct Plan {
         Loc loc;
     } optimizer;
     struct {
-        const char *mode, *axis, *unit, *reduce, *grad_order, *replicate, *shard;
+        const char *mode, *form, *axis, *unit, *reduce, *grad_order, *replicate, *shard;
         bool reshard;
-        Loc loc, mode_loc, axis_loc;
+        Loc loc, mode_loc, form_loc, axis_loc, unit_loc;
     } data_parallel;
     struct {
         const char *mode, *order, *axis; /* "all_gather", "contiguous", "cp" */

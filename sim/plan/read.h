@@ -123,6 +123,10 @@ void plan_place_experts(PlanReader *r);
 extern const Sub plan_pipeline_sub;
 void plan_check_pipeline(PlanReader *r);
 
+/* sharding.c: words of the modes, forms and units of data parallelism; what must hold of them. */
+extern const Word plan_mode_words[], plan_form_words[], plan_unit_words[];
+void plan_check_sharding(PlanReader *r);
+
 /* set.c: lays the overrides over the tree. `root` is changed in place. */
 void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n);
 #define PLAN_SET_FILE "--set"

@@ -26,7 +26,6 @@ static const struct {
     {"data.master*", "changes records of memory only: test_lives"},
     {"data.moments*", "changes records of memory only: test_lives"},
     {"data.execute*", "says in what to compute a plan of another dtype: test_verdicts"},
-    {"data_parallel.mode: zero1", "refused by this version"},
     {"data_parallel.mode: zero2", "refused by this version"},
     {"data_parallel.reduce: avg", "refused by this version"},
     {"style.kwargs*", "refused by this version"},

@@ -454,6 +454,18 @@ static void add_pass(RandomPlan *g) {
 }
 
 /* ---- how parameters lie at rest ---- */
+/* The optimizer's work divided over these axes; over one rank there is nothing to divide. */
+static bool random_zero(RandomPlan *g, const int *axes, int n, bool wanted) {
+    int64_t ranks = 1;
+    for (int i = 0; i < n; i++) ranks *= g->size[axes[i]];
+    if (!wanted || ranks < 2 || CHANCE(40)) return false;
+    ADD("data_parallel: {mode: zero1, axis: ");
+    product(g, axes, n);
+    if (CHANCE(50)) ADD(", form: pytorch");
+    if (CHANCE(60)) ADD(", unit: %s", CHANCE(40) ? "model" : CHANCE(50) ? "block" : "parameter");
+    ADD("}\n");
+    return true;
+}
 static void add_data_parallel(RandomPlan *g) {
     int all[RANDOM_MAX_AXES], n = 0, x = rng_below(&g->r, 100);
     if (x < 35) return;
@@ -466,6 +478,7 @@ static void add_data_parallel(RandomPlan *g) {
     for (int i = 0; i < g->n_axes; i++)
         if (CHANCE(50)) all[n++] = i;
     if (!n) all[n++] = rng_below(&g->r, g->n_axes);
+    if (random_zero(g, all, n, x < 60)) return;
     if (x < 50) ADD("data_parallel: {mode: ddp, axis: "), product(g, all, n);
     else if (n < 2 || x < 80) ADD("data_parallel: {mode: fsdp, axis: "), product(g, all, n);
     else {
@@ -474,7 +487,7 @@ static void add_data_parallel(RandomPlan *g) {
         ADD(", shard: "), product(g, all + cut, n - cut);
     }
     if (CHANCE(40)) ADD(", reshard: %s", CHANCE(50) ? "true" : "false");
-    if (CHANCE(40)) ADD(", unit: %s", CHANCE(60) ? "block" : "parameter");
+    if (CHANCE(40)) ADD(", unit: %s", CHANCE(60) ? "block" : CHANCE(50) ? "parameter" : "model");
     if (CHANCE(30)) ADD(", grad_order: %s", CHANCE(60) ? "tp_first" : "shard_first");
     if (CHANCE(20)) ADD(", reduce: sum");
     ADD("}\n");

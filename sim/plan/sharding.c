@@ -1,0 +1,67 @@
+/* The tables of modes, forms and units of data parallelism, and what must hold between them. No
+ * other file knows one by its name. */
+#include "plan/sharding.h"
+#include "plan/read.h"
+#include <string.h>
+
+static const DataMode modes[] = {
+    {"ddp", .buckets = true},
+    {"zero1", .cuts_state = true, .buckets = true, .unit = UNIT_MODEL},
+    {"zero2", .cuts_state = true, .cuts_grads = true, .buckets = true, .unit = UNIT_BLOCK},
+    {"fsdp", .cuts_params = true, .cuts_state = true, .cuts_grads = true},
+    {"hsdp", .cuts_params = true, .cuts_state = true, .cuts_grads = true, .copies = true},
+};
+/* PyTorch: ZeroRedundancyOptimizer. DeepSpeed: flatten_dense_tensors_aligned of stage_1_and_2.py,
+ * two elements per rank. Megatron-LM: param_and_grad_buffer.py of the distributed optimizer: from
+ * the last parameter on, each at a multiple of 64 elements, the end one of lcm(ranks, 128). */
+static const DataForm forms[] = {
+    {"pytorch", .whole = true, .align = 1, .each = 1, .whole_of = 1},
+    {"deepspeed", .align = 1, .each = 2, .whole_of = 1},
+    {"megatron", .last_first = true, .align = 64, .each = 1, .whole_of = 128},
+};
+const Word plan_mode_words[] = {{"ddp", 0},  {"zero1", 1}, {"zero2", 2},
+                                {"fsdp", 3}, {"hsdp", 4},  {NULL, 0}};
+const Word plan_form_words[] = {{"pytorch", 0}, {"deepspeed", 1}, {"megatron", 2}, {NULL, 0}};
+const Word plan_unit_words[] = {
+    {"parameter", UNIT_PARAMETER}, {"block", UNIT_BLOCK}, {"model", UNIT_MODEL}, {NULL, 0}};
+
+const DataMode *plan_data_mode(const Plan *p) {
+    for (size_t i = 0; p->data_parallel.mode && i < sizeof modes / sizeof *modes; i++)
+        if (!strcmp(modes[i].name, p->data_parallel.mode)) return &modes[i];
+    return &modes[0];
+}
+const DataForm *plan_data_form(const Plan *p) {
+    for (size_t i = 0; p->data_parallel.form && i < sizeof forms / sizeof *forms; i++)
+        if (!strcmp(forms[i].name, p->data_parallel.form)) return &forms[i];
+    return &forms[0];
+}
+DataUnit plan_data_unit(const Plan *p) {
+    for (const Word *w = plan_unit_words; p->data_parallel.unit && w->word; w++)
+        if (!strcmp(w->word, p->data_parallel.unit)) return (DataUnit)w->value;
+    return plan_data_mode(p)->unit;
+}
+void plan_check_sharding(PlanReader *r) {
+    const Plan *p = r->p;
+    const DataMode *mode = plan_data_mode(p);
+    const DataForm *form = plan_data_form(p);
+    bool divides = mode->cuts_state && !mode->cuts_params;
+    if (mode->copies && !(p->data_parallel.replicate && p->data_parallel.shard) && r->axes_known)
+        diag_error(r->d, "E0208", p->data_parallel.loc,
+                   arena_printf(r->a, "{mode: %s, replicate: dp_out, shard: dp_in}", mode->name),
+                   "%s needs `replicate` and `shard`", mode->name);
+    if (p->data_parallel.form && !divides)
+        diag_error(r->d, "E0215", p->data_parallel.form_loc, "mode: zero1, or leave `form` out",
+                   "`form` says how the optimizer's work is divided, and mode %s does not ask",
+                   mode->name);
+    if (divides && mode->cuts_grads && form->whole)
+        diag_error(r->d, "E0215",
+                   p->data_parallel.form ? p->data_parallel.form_loc : p->data_parallel.mode_loc,
+                   "form: deepspeed, form: megatron, or mode: zero1",
+                   "%s cuts gradients, and the form %s sums them whole on every rank", mode->name,
+                   form->name);
+    if (divides && !form->whole && plan_data_unit(p) == UNIT_PARAMETER)
+        diag_error(r->d, "E0215", p->data_parallel.unit_loc, "unit: block, or unit: model",
+                   "the form %s lays the parameters of a bucket one behind the other: a unit is no "
+                   "single parameter",
+                   form->name);
+}

@@ -68,6 +68,7 @@ static bool supported(Run *r) {
         Loc loc;
         const char *what;
     } row[] = {
+        {!plan_data_form(p)->whole, p->data_parallel.form_loc, "flat buffers of ZeRO"},
         {!strcmp(p->data_parallel.reduce, "avg"), p->data_parallel.loc,
          "data_parallel: reduce: avg (the loss is the mean over all tokens: its gradients are "
          "sums)"},

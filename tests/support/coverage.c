@@ -27,6 +27,8 @@ static const struct {
     {"data.moments*", "changes records of memory only: test_lives"},
     {"data.execute*", "says in what to compute a plan of another dtype: test_verdicts"},
     {"data_parallel.mode: zero2", "refused by this version"},
+    {"data_parallel.form: deepspeed", "refused by this version"},
+    {"data_parallel.form: megatron", "refused by this version"},
     {"data_parallel.reduce: avg", "refused by this version"},
     {"style.kwargs*", "refused by this version"},
     {"model.weights_names: torchtitan", "needs a file with such names: test_weights"},

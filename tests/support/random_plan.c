@@ -356,7 +356,7 @@ static void add_model(RandomPlan *g) {
         if (CHANCE(70)) ADD(", bias: %s", (g->bias = CHANCE(70)) ? "true" : "false");
         else g->bias = true;
         if (CHANCE(70)) ADD(", activation: %s", ONE_OF(acts));
-        if (CHANCE(25)) ADD(", scale: true");
+        if (CHANCE(35)) ADD(", scale: %s", CHANCE(60) ? "true" : "false");
         g->named_layers = CHANCE(25);
         if (g->named_layers) {
             ADD(", layer_names: [");

@@ -197,6 +197,37 @@ static void test_stages(void **state) {
           "head, loss]}\ndata: {batch: 8, sequence: 4}\n",
           "mesh: {pp: 2, ep: 2}\nmoe: {axis: ep}\npass: backward", "1f1b", 4);
 }
+/* Whoever keeps all values for a file sees the same run: what every micro-batch reads is read, and
+ * checked, once for each of them. */
+static void test_saved(void **state) {
+    (void)state;
+    static const char *const rest[] = {
+        "data: {batch: 4, sequence: 8, microbatches: 2}\nmesh: {dp: 2}\npass: backward\n",
+        "data: {batch: 4, sequence: 8, microbatches: 2}\nmesh: {dp: 2}\npass: train\n"
+        "optimizer: {name: sgd, steps: 2}\n",
+        "data: {batch: 4, sequence: 8}\nmesh: {pp: 2}\npass: backward\n"
+        "pipeline: {schedule: 1f1b, microbatches: 2}\n"};
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+                       a,
+                       "model: {preset: llama3-8b, layers: 2, shrink: 64, parts: [embedding, "
+                       "blocks, norm, head, loss]}\n%s",
+                       rest[i]),
+                   *file[2] = {temp_path(a, "virtual"), temp_path(a, "real")};
+        PipelineOptions o = {.execute = true, .threads = 1};
+        const char *want = text_of(a, plan_run_with(a, "random.yaml", text, &o).t);
+        o.save_values = file[0];
+        assert_string_equal(text_of(a, plan_run_with(a, "random.yaml", text, &o).t), want);
+        o.save_values = file[1];
+        Threads x = {.ranks = 2, .flip_rank = -1, .text = text, .o = o};
+        assert_string_equal(text_of(a, threads_run(a, &x).t), want);
+        size_t n, m;
+        const char *v = child_read(a, file[0], &n), *r = child_read(a, file[1], &m);
+        assert_true(n == m && n > 1000 && !memcmp(v, r, n));
+        arena_free(a);
+    }
+}
 /* One of three ranks cannot go on, whichever it is: no rank does, all know whose fault it is, and
  * its reason reaches the others. An engine that answers for all of them. */
 typedef struct {
@@ -378,12 +409,13 @@ static void test_greeting(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_stops),     cmocka_unit_test(test_random_plans),
-        cmocka_unit_test(test_training),      cmocka_unit_test(test_false_labels),
-        cmocka_unit_test(test_engine_sums),   cmocka_unit_test(test_wrong_bit),
-        cmocka_unit_test(test_others),        cmocka_unit_test(test_greeting),
-        cmocka_unit_test(test_schedules),     cmocka_unit_test(test_stages),
-        cmocka_unit_test(test_order_of_file), cmocka_unit_test(test_sent_elsewhere),
+        cmocka_unit_test(test_one_stops),      cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_training),       cmocka_unit_test(test_false_labels),
+        cmocka_unit_test(test_engine_sums),    cmocka_unit_test(test_wrong_bit),
+        cmocka_unit_test(test_others),         cmocka_unit_test(test_greeting),
+        cmocka_unit_test(test_schedules),      cmocka_unit_test(test_saved),
+        cmocka_unit_test(test_stages),         cmocka_unit_test(test_order_of_file),
+        cmocka_unit_test(test_sent_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

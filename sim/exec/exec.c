@@ -33,8 +33,33 @@ static void end_instance(Exec *e, int64_t instance) {
     free(of);
     if (of) e->each[instance] = NULL;
 }
+/* A parameter at rest that other ranks update: what does not arrive leaves it as it is. */
+static bool waits_for_update(const Program *p, int v) {
+    const Val *x = &p->val[v];
+    const Assign *a = p->assign;
+    return x->step < 0 && x->kind == KIND_PARAM && a->state && p->graph->nn_model &&
+           !layout_eq(&a->state[x->tensor], &a->rest[x->tensor]);
+}
+static bool is_kept(const Exec *e, int v) {
+    int t = e->p->val[v].tensor;
+    bool kept = t == e->p->graph->output || t == e->p->graph->loss || e->p->graph->t[t].next_of;
+    bool result = e->p->env[t] == v && kept;
+    bool list = e->p->val[v].list == v; /* what follows it is read by it */
+    return result || list || waits_for_update(e->p, v);
+}
+/* Where all is kept, sources too: what the next instance would read again, it does (and whoever
+ * checks sees that). */
+static void drop_read(Exec *e) {
+    for (int v = 0; v < e->p->nv; v++) {
+        int last = e->lives.last[v];
+        bool source = e->p->val[v].step < 0 && last >= 0;
+        if (source && !lives_deferred(e->p, &e->p->step[last]) && !is_kept(e, v))
+            store_drop(e, &e->once[v]);
+    }
+}
 void exec_begin(Exec *e, int64_t instance) {
     if (e->n_each) end_instance(e, e->now);
+    if (e->keep_all) drop_read(e);
     exec_turn(e, instance);
 }
 void exec_end(Exec *e, int64_t instance) { end_instance(e, instance); }
@@ -58,20 +83,6 @@ void exec_free(Exec *e) {
     for (int64_t i = 0; i < e->n_each; i++) end_instance(e, i);
     free(e->each);
     accumulate_free(e);
-}
-/* A parameter at rest that other ranks update: what does not arrive leaves it as it is. */
-static bool waits_for_update(const Program *p, int v) {
-    const Val *x = &p->val[v];
-    const Assign *a = p->assign;
-    return x->step < 0 && x->kind == KIND_PARAM && a->state && p->graph->nn_model &&
-           !layout_eq(&a->state[x->tensor], &a->rest[x->tensor]);
-}
-static bool is_kept(const Exec *e, int v) {
-    int t = e->p->val[v].tensor;
-    bool kept = t == e->p->graph->output || t == e->p->graph->loss || e->p->graph->t[t].next_of;
-    bool result = e->p->env[t] == v && kept;
-    bool list = e->p->val[v].list == v; /* what follows it is read by it */
-    return result || list || waits_for_update(e->p, v);
 }
 void exec_release(Exec *e, const Step *s) {
     if (e->keep_all) return;

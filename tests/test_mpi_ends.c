@@ -48,9 +48,14 @@ static void test_refused(void **state) {
          "`check of 2 plans`, rank 0 `check of 1 plan`"},
         {"check plans/02-toymodel-2.yaml plans/02-toymodel-2.yaml",
          "check plans/02-toymodel-2.yaml", "`check of 1 plan`, rank 0 `check of 2 plans`"},
+        {"check plans/02-toymodel-2.yaml", "check plans/02-toymodel-2.yaml --frob",
+         "rank 1 is to run `nothing: unknown option"},
+        {"check plans/02-toymodel-2.yaml", "check plans/02-toymodel-2.yaml --deadline x",
+         "rank 1 is to run `nothing: "},
         {"calibrate", "check plans/02-toymodel-2.yaml",
          "rank 1 is to run `check of 1 plan`, rank 0 `calibrate`"},
     };
+    mpi_expect(MPI_RUN(o, e, "-n 2 %s check %s --mpi --frob", p, plan), 2, e, "[E0212]");
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         mpi_expect(MPI_RUN(o, e, "-n 1 %s %s --mpi : -n 1 %s %s --mpi", p, odd[i][0], p, odd[i][1]),
                    5, e, odd[i][2]);
@@ -60,6 +65,33 @@ static void test_refused(void **state) {
     arena_free(a);
 }
 
+/* Files of one name that hold other numbers where another process runs. */
+static void test_other_files(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = mpi_program(),
+               *dir = temp_path(a, "places"), *file = temp_path(a, "plan.yaml");
+    static const char text[] = "model: {kind: mlp, sizes: [6, 8, 4], weights: w.safetensors}\n"
+                               "data: {rows: 4}\nmesh: {tp: 2}\n"
+                               "plan:\n  net1: colwise\n  net2: rowwise\n";
+    child_write(file, text);
+    for (int other = 0; other < 2; other++) {
+        mpi_expect(line_code(o, e,
+                             "mkdir -p %s/%d && cp %s %s/%d && cd %s/%d && sed s/,.weights:.*}/}/ "
+                             "plan.yaml > bare.yaml && %s check bare.yaml --seed %d --save-values "
+                             "w.safetensors",
+                             dir, other, file, dir, other, dir, other, p, 1 + other),
+                   0, e, "");
+        const char *line = arena_printf(a,
+                                        "-n 1 sh -c \"cd %s/0 && exec %s check plan.yaml --mpi\" : "
+                                        "-n 1 sh -c \"cd %s/%d && exec %s check plan.yaml --mpi\"",
+                                        dir, p, dir, other, p);
+        mpi_expect(MPI_RUN(o, e, "%s", line), other ? 5 : 0, e,
+                   other ? "rank 1 has other weights or inputs than rank 0" : "");
+    }
+    arena_free(a);
+}
 /* A copy of the program in a folder of its own; `plugin` becomes that of both MPIs. */
 static const char *alone(Arena *a, const char *plugin) {
     const char *dir = temp_path(a, "alone");
@@ -342,6 +374,7 @@ int main(void) {
         cmocka_unit_test(test_refused),      cmocka_unit_test(test_plugins),
         cmocka_unit_test(test_engine_fails), cmocka_unit_test(test_other_launcher),
         cmocka_unit_test(test_random_ends),  cmocka_unit_test(test_all_stopped),
+        cmocka_unit_test(test_other_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -230,7 +230,10 @@ const DiagCode diag_codes[] = {
      "checks, for however long, is heard of."},
     {"E0606", 5, "the processes of a run do not run the same",
      "Plan, options, the files that the plan names and the version of shardproof must be the same "
-     "for all processes, wherever they run: every process reads them by itself."},
+     "for all processes, wherever they run: every process reads them by itself. Of weights and "
+     "inputs the names, shapes and some bytes of every tensor are held against each other; a "
+     "number "
+     "that differs elsewhere is found by the check of what each rank loaded (E0501)."},
     {"E0607", 5, "the engine failed",
      "MPI could not be started or broke off; the message is its own."},
     /* ---- E07xx: limits ---- */

@@ -39,7 +39,7 @@ typedef struct {
     const char *against, *beside, *map, *view, *theme, *preset, *part, *pass;
     const char *color, *fail_on, *check;
     const char *model, *config, *mesh, *tp_plan, *ep_plan, *names; /* of files of frameworks */
-    const char *to;                                        /* export: the framework */
+    const char *to;                                                /* export: the framework */
     const char *quiz;
     int64_t tp, ep;
     bool loss_parallel, full;

@@ -35,7 +35,7 @@ static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
     if (c->ranks) ranks_next(c->ranks);
     cli_load(c, path, &o, true, l);
     /* it was not even read: the other processes wait for a word */
-    if (c->ranks && !ranks_met(c->ranks)) ranks_meet(c->ranks, l->d, false, 0);
+    if (c->ranks && !ranks_met(c->ranks)) ranks_meet(c->ranks, l->d, false, 0, RANKS_PLAN);
     const Plan *p = l->report.plan;
     /* without numbers the structure decides */
     if (o.structure && l->trace && !l->exit && summary_structure(l->trace)) l->exit = 1;

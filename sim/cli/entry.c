@@ -42,6 +42,19 @@ static bool start_ranks(Cli *c) {
     return c->ranks != NULL;
 }
 
+/* Wrong words. Of several processes this may be the one that has them: the others hear of it, and
+ * rank 0 tells (E0606), unless its own words are wrong. */
+static int refuse(Cli *c) {
+    Diags *said = c->d;
+    if (c->o.mpi && ranks_launched()) {
+        const char *why = diags_errors(said) ? said->item[0].message : "no command";
+        c->d = diags_new(c->arena);
+        if (start_ranks(c)) cli_greet(c, arena_printf(c->arena, "nothing: %s", why));
+        c->d = said;
+    }
+    return end(c, 2);
+}
+
 int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     Arena *arena = arena_new();
     Cli c = {.arena = arena,
@@ -68,15 +81,15 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
         c.d = diags_new(arena); /* who asks for help has said enough */
         return end(&c, 0);
     }
-    if (diags_errors(c.d)) return end(&c, 2);
+    if (diags_errors(c.d)) return refuse(&c);
     if (!c.command) {
         options_help(&c, &c.text);
         fputs(c.text.s, c.err);
         cli_forget(&c);
-        return end(&c, 2);
+        return refuse(&c);
     }
     shipped_operands(&c);
-    if (!files_check_words(&c)) return end(&c, 2);
+    if (!files_check_words(&c)) return refuse(&c);
     if (c.o.mpi && !start_ranks(&c)) return end(&c, 5);
     return end(&c, c.command->run(&c));
 }

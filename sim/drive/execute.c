@@ -16,7 +16,8 @@ static void report(Run *r) {
 static bool execute(Run *r) {
     r->weights = weights_open(r->arena, r->d, r->plan, r->whole);
     bool open = r->weights != NULL;
-    if (r->o->ranks && !ranks_meet(r->o->ranks, r->d, open, 0)) open = false;
+    uint64_t files = open && r->o->ranks ? weights_fingerprint(r->weights) : 0;
+    if (r->o->ranks && !ranks_meet(r->o->ranks, r->d, open, files, RANKS_FILES)) open = false;
     if (!open) {
         weights_close(r->weights);
         return false;

@@ -239,7 +239,7 @@ static bool meet(Run *r, bool ready) {
     for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 1099511628211u;
     arena_free(tmp);
     if (ready) r->t->backend = "mpi";
-    return ranks_meet(r->o->ranks, r->d, ready, h);
+    return ranks_meet(r->o->ranks, r->d, ready, h, RANKS_PLAN);
 }
 /* What no line of the plan leads to is said of its file: one of many that are checked together. */
 static void name_file(Diags *d, int from, const char *file) {

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "engine/plugin.h"
 #include "exec/exec.h"
+#include "trace/trace.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ struct Ranks {
 };
 /* What a process says of itself, first of all and before a plan is run. */
 typedef struct {
-    char version[16], task[48];
+    char version[16], task[112];
 } Greeting;
 typedef struct {
     int64_t ready;
@@ -42,16 +43,16 @@ static void lost(void *arg, int64_t rank, double seconds, int64_t at) {
     const Ranks *r = arg;
     Arena *tmp = arena_new();
     if (rank == -1)
-        base_last_words("the processes did not come together within %.0f s: one of them did not "
+        base_last_words("the processes did not come together within %s: one of them did not "
                         "start, hangs or is stopped; all of them end [E0605]",
-                        seconds);
+                        time_text(seconds, tmp));
     else if (rank == -2)
-        base_last_words("each rank has waited for another for %.1f s, rank 0 %s; all of them end "
+        base_last_words("each rank has waited for another for %s, rank 0 %s; all of them end "
                         "[E0605]",
-                        seconds, place_text(r, at, tmp));
+                        time_text(seconds, tmp), place_text(r, at, tmp));
     else
-        base_last_words("rank %lld has been silent for %.1f s, it was %s; all ranks end [E0605]",
-                        (long long)rank, seconds, place_text(r, at, tmp));
+        base_last_words("rank %lld has been silent for %s, it was %s; all ranks end [E0605]",
+                        (long long)rank, time_text(seconds, tmp), place_text(r, at, tmp));
     arena_free(tmp);
 }
 static void failed(void *arg, const char *what) {
@@ -62,6 +63,7 @@ static void failed(void *arg, const char *what) {
 
 /* ---- together ---- */
 bool ranks_silent(void) { return plugin_launched().rank > 0; }
+bool ranks_launched(void) { return plugin_launched().ranks > 1; }
 Ranks *ranks_new(Arena *arena, Engine *engine, const RanksOptions *o) {
     Ranks *r = ARENA_NEW(arena, Ranks);
     *r = (Ranks){.arena = arena, .o = *o, .engine = engine, .beside = plugin_launched().beside};
@@ -120,7 +122,8 @@ int ranks_decide(Ranks *r, int mine) {
     spread(r->engine, &code, sizeof code);
     return (int)code;
 }
-static bool differ(Diags *d, const Hello *h, int64_t rank) {
+static bool differ(Diags *d, const Hello *h, int64_t rank, RanksMatter of) {
+    static const char *const has[] = {"another plan", "other weights or inputs"};
     if (h[rank].ready == h[0].ready && h[rank].what == h[0].what) return false;
     if (!h[rank].ready)
         diag_error(d, "E0606", diag_nowhere,
@@ -132,7 +135,7 @@ static bool differ(Diags *d, const Hello *h, int64_t rank) {
         diag_error(d, "E0606", diag_nowhere,
                    "the plan, the files that it names and the options must be the same for all "
                    "processes",
-                   "rank %lld has another plan than rank 0", (long long)rank);
+                   "rank %lld has %s than rank 0", (long long)rank, has[of]);
     return true;
 }
 static bool strange(Diags *d, const Greeting *g, int64_t rank) {
@@ -163,7 +166,7 @@ bool ranks_greet(Ranks *r, Diags *d, const char *task) {
     free(all);
     return ranks_decide(r, same) != 0;
 }
-bool ranks_meet(Ranks *r, Diags *d, bool ready, uint64_t what) {
+bool ranks_meet(Ranks *r, Diags *d, bool ready, uint64_t what, RanksMatter of) {
     Engine *e = r->engine;
     Hello mine = {.ready = ready, .what = what ^ (uint64_t)r->o.engine_sums},
           *all = base_malloc(base_mul((size_t)e->ranks, sizeof *all));
@@ -171,7 +174,7 @@ bool ranks_meet(Ranks *r, Diags *d, bool ready, uint64_t what) {
     collect(e, &mine, all, sizeof mine);
     bool same = true;
     for (int64_t k = 1; e->rank == 0 && ready && same && k < e->ranks; k++)
-        same = !differ(d, all, k);
+        same = !differ(d, all, k, of);
     free(all);
     return ranks_decide(r, ready && same) != 0;
 }

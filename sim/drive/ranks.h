@@ -24,6 +24,8 @@ Ranks *ranks_new(Arena *arena, struct Engine *engine, const RanksOptions *o);
 /* Was this process started by a launcher, as another rank than 0? It is asked before there is an
  * engine: such a process has nothing to say. */
 bool ranks_silent(void);
+/* Was it started by one with others? Asked as early. */
+bool ranks_launched(void);
 bool ranks_first(const Ranks *r);
 int64_t ranks_count(const Ranks *r);
 bool ranks_engine_sums(const Ranks *r);
@@ -38,10 +40,13 @@ int ranks_threads(const Ranks *r, int asked);
 /* Once, before any plan: true if all processes are of one version and are about to do the same, of
  * which `task` is a short name ("check of 2 plans"). Else E0606 into rank 0's `d`. */
 bool ranks_greet(Ranks *r, Diags *d, const char *task);
-/* Once for every plan, whatever became of it: true if all processes are ready to run the same,
- * which `what`, a hash, stands for. False otherwise; where rank 0 is ready and another is not, or
- * has something else, E0606 into rank 0's `d`. ranks_next is the next plan's beginning. */
-bool ranks_meet(Ranks *r, Diags *d, bool ready, uint64_t what);
+/* Once for every plan, whatever became of it, and for its files: true if all processes are ready to
+ * run the same, which `what`, a hash, stands for. False otherwise; where rank 0 is ready and
+ * another is not, or has something else, E0606 into rank 0's `d`. ranks_next is the next plan's
+ * beginning.
+ */
+typedef enum { RANKS_PLAN, RANKS_FILES } RanksMatter;
+bool ranks_meet(Ranks *r, Diags *d, bool ready, uint64_t what, RanksMatter of);
 bool ranks_met(const Ranks *r);
 void ranks_next(Ranks *r);
 /* What rank 0 says, for all of them. */

@@ -29,6 +29,10 @@ SafeTensors *st_open(Arena *arena, Diags *d, const char *path, Loc loc);
 void st_close(SafeTensors *st);
 /* The tensor of that very name, or NULL; it lives as long as the files are open. */
 const StTensor *st_find(const SafeTensors *st, const char *name);
+/* A number for what is in it: names, types, shapes, and of every tensor the bytes, of a large one
+ * those of its ends and of its middle. Files that differ anywhere else have the same: nobody wants
+ * to read a whole model for it. */
+uint64_t st_fingerprint(const SafeTensors *st);
 /* Reads elements first..first+n-1 (which the tensor must have) into out[n] as f32, f64 or i64.
  * BF16, F16, F32, F64 and whole-number sources. False, and zeros, if the file no longer holds them:
  * it is read by ranges, never mapped, so that a file that shrinks cannot end the run. */

@@ -512,6 +512,13 @@ bool weights_load_step(Weights *w, Diags *d, int t, Dtype dtype, int64_t step, v
     WeightsPart all = {t, dtype, step, 0, count_of(&w->m->g.t[t])};
     return weights_part(w, d, &all, out);
 }
+uint64_t weights_fingerprint(const Weights *w) {
+    const SafeTensors *file[] = {w->params, w->inputs, w->routing};
+    uint64_t h = 0;
+    for (int i = 0; i < 3; i++)
+        if (file[i]) h = h * 31 + st_fingerprint(file[i]);
+    return h;
+}
 bool weights_failed(const Weights *w) { return w->failed; }
 
 bool weights_load(Weights *w, Diags *d, int t, Dtype dtype, void *out) {

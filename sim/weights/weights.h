@@ -49,6 +49,8 @@ typedef struct WeightsPart {
 } WeightsPart;
 /* Loads those elements alone; errors as those of weights_load_step, of these elements. */
 bool weights_part(Weights *w, Diags *d, const WeightsPart *p, void *out);
+/* A number for what its files hold (safetensors.h: st_fingerprint); 0 without files. */
+uint64_t weights_fingerprint(const Weights *w);
 /* Was there a load that failed? A file may shrink between two loads of one tensor: what was
  * computed from the first one then has nothing to be compared with. */
 bool weights_failed(const Weights *w);

@@ -181,12 +181,101 @@ static void test_time_is_told_first(void **state) {
     arena_free(a);
 }
 
+/* ---- what is offered where a run does not fit ---- */
+
+/* The numbers of a text like "A (B x, C y)" in bytes. */
+static int sizes_in(const char *s, double *out, int most) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int n = 0;
+    for (; *s && n < most; s++) {
+        if (*s < '0' || *s > '9' || s[-1] == '=') continue;
+        char *end;
+        double x = strtod(s, &end);
+        for (int u = 0; u < 5; u++)
+            if (*end == ' ' && !strncmp(end + 1, units[u], strlen(units[u])))
+                out[n++] = x * pow(1024, u);
+        s = end - (*end == 0);
+    }
+    return n;
+}
+/* E0701 of the plan, or NULL; in `a`. */
+static const Diag *refused(Arena *a, const char *plan, PlanSet *sets, int n_sets, int64_t limit) {
+    size_t n;
+    char *text = child_read(a, plan, &n);
+    assert_non_null(text);
+    PipelineOptions o = {.execute = true, .threads = 1, .memory_limit = limit};
+    PipelineReport rep;
+    Diags *d = diags_new(a);
+    pipeline_run(a, d, (PlanText){plan, text, n, sets, n_sets}, &o, &rep);
+    for (int i = 0; i < d->n; i++)
+        if (!strcmp(d->item[i].code, "E0701")) return &d->item[i];
+    return NULL;
+}
+/* The estimate is said in parts that are the whole, whichever pass needs most; what is offered was
+ * tried: it fits, and half of it does not. */
+static void test_offer(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *sequence;
+        int64_t limit;
+    } row[] = {{"plans/18-llama3-8b-backward.yaml", "16384", (int64_t)9 << 30},
+               {"plans/18-llama3-8b-backward.yaml", "4096", (int64_t)1 << 30},
+               {"plans/10-llama3-70b-tp8.yaml", "16384", (int64_t)6 << 30},
+               {"plans/20-llama3-8b-fsdp-tp.yaml", "8192", (int64_t)9 << 30},
+               {"plans/47-llama3-8b-pp2-dp2-tp2.yaml", "4096", (int64_t)4 << 30}};
+    int of_both = 0;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        Arena *a = arena_new();
+        PlanSet sets[] = {{"data.sequence", row[i].sequence}, {"model.shrink", "1"}};
+        const Diag *d = refused(a, row[i].plan, sets, 2, row[i].limit);
+        assert_non_null(d);
+        double size[8];
+        int n = sizes_in(strstr(d->message, "needs"), size, 8), shrink;
+        if (strstr(d->message, "unsharded")) {
+            assert_true(n == 4 && fabs(size[0] - size[1] - size[2]) <= 0.011 * size[0]);
+            of_both++;
+        } else {
+            assert_int_equal(n, 2);
+        }
+        const char *offer = strstr(d->hint, "--set model.shrink=");
+        print_message("%s\n  %s\n", d->message, d->hint);
+        assert_non_null(offer);
+        assert_int_equal(sscanf(offer, "--set model.shrink=%d", &shrink), 1);
+        assert_true(shrink > 2); /* or a doubling would do as well */
+        sets[1].value = arena_printf(a, "%d", shrink / 2);
+        assert_non_null(refused(a, row[i].plan, sets, 2, row[i].limit));
+        sets[1].value = arena_printf(a, "%d", shrink);
+        double offered;
+        assert_true(sizes_in(offer, &offered, 1) == 1);
+        assert_true(offered < (double)row[i].limit * 15 / 16);
+        d = refused(a, row[i].plan, sets, 2, 1); /* what it then needs, without the run */
+        assert_true(d && sizes_in(strstr(d->message, "needs"), size, 8));
+        assert_true(size[0] == offered);
+        arena_free(a);
+    }
+    assert_true(of_both > 0 && of_both < (int)(sizeof row / sizeof row[0]));
+}
+/* Where no width is small enough nothing is promised; nor where widths are none to divide. */
+static void test_no_offer(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanSet sets[] = {{"data.sequence", "16384"}};
+    const Diag *d = refused(a, "plans/18-llama3-8b-backward.yaml", sets, 1, 1 << 20);
+    assert_true(d && strstr(d->hint, "no `shrink` alone is enough"));
+    sets[0] = (PlanSet){"data.rows", "100000000"};
+    d = refused(a, "plans/01-column-row-mlp.yaml", sets, 1, 1 << 20);
+    assert_true(d && strstr(d->hint, "fewer rows") && !strstr(d->hint, "shrink"));
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_room),
                                        cmocka_unit_test(test_limit_is_told_first),
                                        cmocka_unit_test(test_estimate),
                                        cmocka_unit_test(test_estimate_plans),
                                        cmocka_unit_test(test_estimate_many_ranks),
-                                       cmocka_unit_test(test_time_is_told_first)};
+                                       cmocka_unit_test(test_time_is_told_first),
+                                       cmocka_unit_test(test_offer),
+                                       cmocka_unit_test(test_no_offer)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

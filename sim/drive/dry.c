@@ -4,6 +4,7 @@
  * or recorded. */
 #include "exec/books.h"
 #include "drive/run.h"
+#include "exec/reference.h"
 #include <assert.h>
 #include <string.h>
 
@@ -61,10 +62,11 @@ static const Observer *const *dry_observers(Run *r, int *n) {
 }
 static MemoryNeed memory_of(const Run *run, const Run *r) {
     DeviceUse use = device_use(r->dev);
-    MemoryNeed need = {.large = (int64_t)use.large, .unsharded = r->peak_unsharded};
+    MemoryNeed need = {.large = (int64_t)use.large, .more = r->stop};
     need.records = books_records(run->program, run_iterations(run), run->plan->microbatches);
     need.peak = need.large + (int64_t)use.small + r->tables->most + need.records;
     need.sharded = r->peak_sharded + r->tables->most + need.records;
+    if (need.peak > need.sharded) need.unsharded = r->peak_unsharded;
     return need;
 }
 
@@ -104,3 +106,24 @@ RunNeed dry_run(Run *run) {
     arena_free(tmp);
     return need;
 }
+/* What the run needs, and whether its products are held by projections: where nobody said, by how
+ * much the first walk found to compute. */
+static void walk_dry(Run *r) {
+    r->quick = r->o->check == CHECK_QUICK;
+    r->need = dry_run(r);
+    if (r->o->check != CHECK_AUTO || r->work->flops <= CHECK_AUTO_GFLOP * 1e9) return;
+    r->quick = true;
+    r->need = dry_run(r);
+}
+void dry_estimate(Run *r) {
+    r->exec = exec_new(r->arena, r->program, plan_executes_in(r->plan), NULL);
+    if (r->o->ranks && !ranks_first(r->o->ranks)) return; /* it has its own parts only */
+    r->unsharded = reference_program(r->arena, r->plan, r->whole, r->d, run_backward(r));
+    walk_dry(r);
+    MemoryNeed *need = &r->need.memory;
+    if (!r->o->ranks) return;
+    /* the parts of the processes here, beside what rank 0 is told */
+    need->beside = need->sharded / r->mesh->nranks * ranks_beside(r->o->ranks);
+    need->peak += need->beside;
+}
+bool dry_within(int64_t bytes, int64_t room) { return bytes <= room - room / 16; }

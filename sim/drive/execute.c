@@ -42,13 +42,13 @@ static bool execute(Run *r) {
     return ok;
 }
 bool execute_run(Run *r) {
+    bool fits = real_fits(r) && outside_open(r) && limits_fit(r);
+    if (r->o->ranks) fits = ranks_decide(r->o->ranks, fits) != 0; /* rank 0 knows what it needs */
     /* memory that was touched once is kept: fresh pages cost more than the work in them */
-    if (!r->o->ranks || ranks_first(r->o->ranks)) {
+    if (fits && (!r->o->ranks || ranks_first(r->o->ranks))) {
         mallopt(M_MMAP_MAX, 0);
         mallopt(M_TRIM_THRESHOLD, INT32_MAX);
     }
-    bool fits = real_fits(r) && outside_open(r) && limits_fit(r);
-    if (r->o->ranks) fits = ranks_decide(r->o->ranks, fits) != 0; /* rank 0 knows what it needs */
     bool ok = fits && execute(r);
     real_end(r);
     if (r->exec) exec_free(r->exec); /* of a run that does not fit too */

@@ -1,7 +1,6 @@
 /* Whether a run ends in time and fits into memory, told before anything is allocated or computed.
  */
 #include "drive/run.h"
-#include "exec/reference.h"
 #include <math.h>
 
 enum {
@@ -24,6 +23,31 @@ static bool ends(Run *r) {
                RUN_MAX_HOURS);
     return false;
 }
+/* What was found, in parts that add up. */
+static const char *need_text(const MemoryNeed *need, Arena *a) {
+    const char *peak = bytes_text(need->peak, a);
+    int64_t rest = need->peak - need->beside - need->unsharded;
+    if (need->more) return arena_printf(a, "more than %s of memory", peak);
+    if (!need->beside && !need->unsharded)
+        return arena_printf(a, "about %s of memory, while the ranks run and are checked", peak);
+    const char *ranks = arena_printf(a, "%s for the ranks and their check", bytes_text(rest, a)),
+               *beside = need->beside ? arena_printf(a, ", %s for the other processes here",
+                                                     bytes_text(need->beside, a))
+                                      : "";
+    if (!need->unsharded) return arena_printf(a, "about %s of memory (%s%s)", peak, ranks, beside);
+    return arena_printf(a,
+                        "about %s of memory (%s for the unsharded run, %s that the ranks leave "
+                        "for the comparison%s)",
+                        peak, bytes_text(need->unsharded, a), bytes_text(rest, a), beside);
+}
+/* The key that makes the widths smaller, with a number that was tried. */
+static const char *shrink_text(const Run *r, const MemoryRoom *room) {
+    int64_t bytes, n = fit_shrink(r, room->bytes, &bytes);
+    if (n)
+        return arena_printf(r->arena, "use `shrink` (--set model.shrink=%lld needs about %s), ",
+                            (long long)n, bytes_text(bytes, r->arena));
+    return fit_shrinks(r) ? "no `shrink` alone is enough: use " : "use ";
+}
 static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room) {
     const Plan *p = r->plan;
     bool mlp = r->model->dims.mlp, steps = run_iterations(r) > 1 && need->records > need->peak / 2;
@@ -31,28 +55,16 @@ static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room
                         : p->execute < 0              ? "`dtype: f32`, "
                                                       : "`execute: f32`, ";
     const char *rest = "shapes, params, comms and draw need none of it";
-    const char *hint = arena_printf(
-        r->arena,
-        "use `shrink` (--set model.shrink=%lld), %sfewer layers or a shorter sequence; %s",
-        (long long)(p->shrink > 1 ? p->shrink * 2 : 2), wider, rest);
-    if (mlp) hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
+    const char *hint;
     if (steps) hint = "use fewer `optimizer.steps`: the checks of every step are kept";
+    else if (mlp) hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
+    else
+        hint = arena_printf(r->arena, "%s%sfewer layers or a shorter sequence; %s",
+                            shrink_text(r, room), wider, rest);
     diag_error(r->d, "E0701", steps ? p->optimizer.steps_loc : p->model_loc, hint,
-               "executing this plan needs about %s of memory (%s for the ranks and their check, %s "
-               "for the unsharded run), there are %s: %s",
-               bytes_text(need->peak, r->arena), bytes_text(need->sharded, r->arena),
-               bytes_text(need->unsharded, r->arena), bytes_text(room->bytes, r->arena),
-               room->what);
+               "executing this plan needs %s, there are %s: %s", need_text(need, r->arena),
+               bytes_text(room->bytes, r->arena), room->what);
     return false;
-}
-/* What the run needs, and whether its products are held by projections: where nobody said, by how
- * much the first walk found to compute. */
-static void estimate(Run *r) {
-    r->quick = r->o->check == CHECK_QUICK;
-    r->need = dry_run(r);
-    if (r->o->check != CHECK_AUTO || r->work->flops <= CHECK_AUTO_GFLOP * 1e9) return;
-    r->quick = true;
-    r->need = dry_run(r);
 }
 bool limits_fit(Run *r) {
     if (r->mesh->nranks > RUN_MAX_RANKS) {
@@ -75,17 +87,12 @@ bool limits_fit(Run *r) {
                   "numbers were computed in %s: what %s rounds away was not looked at; shapes, "
                   "bytes, memory and times are those of %s",
                   dtype_text(in), dtype_text(r->plan->dtype), dtype_text(r->plan->dtype));
-    r->exec = exec_new(r->arena, r->program, in, NULL);
-    if (r->o->ranks && !ranks_first(r->o->ranks)) return true; /* it has its own parts only */
-    r->unsharded = reference_program(r->arena, r->plan, r->whole, r->d, run_backward(r));
-    estimate(r);
+    dry_estimate(r);
+    if (r->o->ranks && !ranks_first(r->o->ranks)) return true;
     bool in_time = ends(r);
     MemoryRoom room = memory_room(r->arena);
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
-    MemoryNeed *need = &r->need.memory;
-    if (r->o->ranks) /* the parts of the processes here, beside what rank 0 is told */
-        need->peak += need->sharded / r->mesh->nranks * ranks_beside(r->o->ranks);
-    r->rep->predicted_bytes = need->peak;
-    if (need->peak <= room.bytes - room.bytes / 16) return in_time;
-    return refuse_memory(r, need, &room);
+    r->rep->predicted_bytes = r->need.memory.peak;
+    if (dry_within(r->need.memory.peak, room.bytes)) return in_time;
+    return refuse_memory(r, &r->need.memory, &room);
 }

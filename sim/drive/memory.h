@@ -7,8 +7,11 @@
 
 typedef struct {
     int64_t peak;      /* bytes, without what the process has already */
-    int64_t sharded;   /* of it, for the ranks and their check */
-    int64_t unsharded; /* values of the float64 run that they are compared with */
+    int64_t sharded;   /* most at once, while the ranks run and are checked */
+    int64_t unsharded; /* of the peak, if that is later: values of the float64 run that they are
+                          compared with; 0: it is while the ranks run */
+    int64_t beside;    /* of the peak, for the other processes on this machine */
+    bool more;         /* enough was known, and nothing counted from there on */
     int64_t records;   /* of the checks, which every training step adds to */
     int64_t large;     /* of the peak, in large arrays: the range that the device gets for them */
 } MemoryNeed;

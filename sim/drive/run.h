@@ -1,6 +1,6 @@
-/* One plan on its way through the passes, and the parts of the driver that work on it: limits.c,
- * dry.c, passes.c, execute.c, observers.c, numbers.c, nonfinite.c, outside.c. For sim/drive only.
- */
+/* One plan on its way through the passes, and the parts of the driver that work on it: front.c,
+ * limits.c, fit.c, dry.c, passes.c, execute.c, observers.c, numbers.c, nonfinite.c, outside.c. For
+ * sim/drive only. */
 #ifndef SP_DRIVE_RUN_H
 #define SP_DRIVE_RUN_H
 #include "drive/against.h"
@@ -72,6 +72,21 @@ bool run_has_reference(const Run *r);
 /* Does the run end in time and fit into memory? Makes r->exec, r->work and r->need. False and
  * E0701, E0703, E0707 or E0602 before anything is allocated. */
 bool limits_fit(Run *r);
+/* What r->program needs on this machine, without a word about it: makes r->exec (the caller frees
+ * it), r->unsharded, r->quick and r->need. */
+void dry_estimate(Run *r);
+/* Do so many bytes fit into the room? A sixteenth of it is left alone. */
+bool dry_within(int64_t bytes, int64_t room);
+/* The smallest `shrink` above the plan's, of those that double it, with which the run fits into
+ * `room` bytes and *bytes that it then needs: each is lowered and walked with sizes only. 0: none
+ * does, or the plan can have none (fit_shrinks). */
+int64_t fit_shrink(const Run *r, int64_t room, int64_t *bytes);
+/* Can widths be divided? Not those of an mlp, nor of weights that come from a file. */
+bool fit_shrinks(const Run *r);
+/* The model and its program as r->plan says them, before anything is planted: makes r->mesh to
+ * r->program. False and diagnostics in r->d. */
+bool run_front(Run *r);
+bool run_lower(Run *r);
 /* The passes of a run, on r->dev: ranks and check, level 3, the unsharded program and the
  * comparison. False if they did not come to their end; *ran: the ranks did. */
 bool passes_run(Run *r, bool *ran);

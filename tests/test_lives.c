@@ -404,6 +404,46 @@ static void test_what_the_optimizer_keeps(void **state) {
 }
 /* A gather, a sum or a cut over an axis of one rank moves nothing and makes no copy: what lies at
  * rest is what is used, whatever is said of data parallelism, and a sum in place stays in place. */
+/* Gradients of parameters in a dtype of their own: each is held and sent so, in records, in what a
+ * rank holds and in what it sends; nothing else changes. */
+static void test_gradients_of_their_own_dtype(void **state) {
+    (void)state;
+    static const char *const dtypes[] = {"", ", gradients: f32"};
+    static const char *const modes[] = {"ddp", "fsdp"};
+    for (size_t m = 0; m < 2; m++) {
+        int64_t sent[2][2] = {{0}}, shapes[2][2] = {{0}}, rest[2];
+        Arena *a = arena_new();
+        for (size_t k = 0; k < 2; k++) {
+            const char *text = arena_printf(
+                a,
+                "mesh: {dp: 2, tp: 2}\nmodel: {preset: llama3-8b, layers: 1, shrink: 32, parts: "
+                "[embedding, blocks, norm, head, loss]}\ndata: {batch: 4, sequence: 8, dtype: "
+                "bf16%s}\nrecipe: torchtitan-llama3\nnames: torchtitan\ndata_parallel: {mode: "
+                "%s, axis: dp}\npass: train\noptimizer: {name: adamw, steps: 1}\n",
+                dtypes[k], modes[m]);
+            PipelineReport rep;
+            Trace *t = pipeline_run(a, diags_new(a), plan_text("grads", text),
+                                    &(PipelineOptions){.execute = false}, &rep);
+            assert_non_null(t);
+            for (int i = 0; i < t->n_collectives; i++) {
+                const TraceCollective *c = &t->collectives[i];
+                bool own = c->subject.role == OF_PARAM_GRADIENT;
+                sent[k][own] += collective_on(c, 0).bytes_sent;
+                if (own) assert_string_equal(c->dtype, k ? "f32" : "bf16");
+            }
+            for (int i = 0; i < t->n_values; i++)
+                shapes[k][t->values[i].kind == VALUE_GRADIENT] += t->values[i].shape.local[0].bytes;
+            rest[k] = said(t, -1, 0, "parameters") + said(t, -1, 0, "optimizer");
+        }
+        assert_int_equal(rest[0], rest[1]);
+        for (int own = 0; own < 2; own++) {
+            assert_true(sent[0][own] > 0 && shapes[0][own] > 0);
+            assert_int_equal(sent[1][own], (own + 1) * sent[0][own]);
+            assert_int_equal(shapes[1][own], (own + 1) * shapes[0][own]);
+        }
+        arena_free(a);
+    }
+}
 static void test_an_axis_of_one_rank_holds_no_copy(void **state) {
     (void)state;
     static const char *const rest[] = {
@@ -522,6 +562,7 @@ int main(void) {
                                        cmocka_unit_test(test_sums_over_microbatches),
                                        cmocka_unit_test(test_pipelines),
                                        cmocka_unit_test(test_what_the_optimizer_keeps),
+                                       cmocka_unit_test(test_gradients_of_their_own_dtype),
                                        cmocka_unit_test(test_an_axis_of_one_rank_holds_no_copy),
                                        cmocka_unit_test(test_late_follows_from_the_program)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* Bytes that ranks hold, step by step. See footprint.h. */
 #include "exec/footprint.h"
-#include "exec/region.h"
+#include "exec/widths.h"
 
 /* What a rank of one class holds beside its parameters at rest, and what was last said of it. */
 typedef struct {
@@ -18,7 +18,7 @@ int64_t footprint_bytes(const Footprint *f, int val, int klass) {
     int64_t shape[LAYOUT_MAX_DIMS];
     if (!layout_holds(f->p->mesh, &v->L, f->rep[klass])) return 0;
     return region_stored(f->p->mesh, t, &v->L, f->rep[klass], shape) *
-           dtype_size(region_dtype(t, f->dtype));
+           dtype_size(widths_of(f->p, v, f->dtype));
 }
 void footprint_row(const Footprint *f, int step, int klass, const char *category, int64_t bytes) {
     Trace *t = f->t;

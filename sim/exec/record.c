@@ -4,7 +4,7 @@
 #include "exec/flight.h"
 #include "exec/lives.h"
 #include "exec/load.h"
-#include "exec/region.h"
+#include "exec/widths.h"
 #include "exec/rows.h"
 #include "exec/settings.h"
 #include "exec/traffic.h"
@@ -33,15 +33,14 @@ typedef struct {
                                   that is in one; -1: none */
 } Rec;
 
-static int64_t elem_bytes(const Rec *r, const GTensor *t) {
-    return dtype_size(region_dtype(t, r->dtype));
-}
-
 /* ---- local shapes ---- */
+enum { WIDTHS = 3 }; /* of elements: 2, 4 or 8 bytes */
 /* The local shapes of a kind of values, once. */
-static void local_classes(Rec *r, const GTensor *t, const Layout *l, TraceShape *s) {
+static void local_classes(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
     const Mesh *m = r->p->mesh;
-    int kind = 2 * classes_alike(r->sets, t, l) + t->is_int; /* whole numbers have other bytes */
+    const GTensor *t = &r->p->graph->t[v->tensor];
+    int64_t es = dtype_size(widths_of(r->p, v, r->dtype));
+    int kind = WIDTHS * classes_alike(r->sets, t, l) + (int)es / 4;
     while (r->n_locals <= kind)
         *ARENA_PUSH(r->tmp, r->locals, r->n_locals, r->cap_locals) = (Locals){0};
     if (r->locals[kind].n) {
@@ -49,12 +48,12 @@ static void local_classes(Rec *r, const GTensor *t, const Layout *l, TraceShape 
         s->local = r->locals[kind].local;
         return;
     }
-    const AxisParts u = *classes_parts(r->sets, kind / 2);
+    const AxisParts u = *classes_parts(r->sets, kind / WIDTHS);
     int64_t n = classes_count(&u);
     int *member = ARENA_ARRAY(r->tmp, int, n), cap = 0;
     bool *in = ARENA_ARRAY(r->tmp, bool, n);
     for (int64_t i = 0; i < n; i++) {
-        TraceLocal x = {.bytes = elem_bytes(r, t)};
+        TraceLocal x = {.bytes = es};
         member[i] = -1;
         if (!layout_holds(m, l, classes_rank(m, &u, i))) continue;
         x.bytes *= region_stored(m, t, l, classes_rank(m, &u, i), x.shape);
@@ -108,7 +107,7 @@ static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
         pl->place = arena_printf(r->a, "%s(%d)", how[cut], stored_of_letter(t, d));
     }
     s->pending = pending.n ? pending.s : NULL;
-    local_classes(r, t, l, s);
+    local_classes(r, v, l, s);
 }
 
 /* ---- run ---- */
@@ -321,9 +320,10 @@ static void record_value(Rec *r, const Val *v, const Step *s) {
     record_rows(r, v, x);
     x->subject = program_subject(r->p, v);
     x->shape.name = subject_name(r->a, x->subject);
-    x->kind = v->cot ? (v->kind == KIND_PARAM ? VALUE_GRADIENT : VALUE_COTANGENT)
-              : !s   ? VALUE_INPUT
-              : r->p->graph->t[v->tensor].next_of         ? VALUE_UPDATED
+    bool of_param = r->p->graph->t[v->tensor].kind == KIND_PARAM;
+    x->kind = v->cot                              ? (of_param ? VALUE_GRADIENT : VALUE_COTANGENT)
+              : !s                                ? VALUE_INPUT
+              : r->p->graph->t[v->tensor].next_of ? VALUE_UPDATED
               : s->kind == ST_MOVE || s->kind == ST_CLAIM ? VALUE_MOVED
                                                           : VALUE_ACTIVATION;
 }
@@ -425,7 +425,7 @@ static void record_collective(Rec *r, const Step *s) {
                            .value_step = p->val[s->in[0]].step,
                            .layer = layer_of(r, v->tensor),
                            .part = part_of(r, v->tensor)};
-    x->dtype = dtype_text(region_dtype(t, r->dtype));
+    x->dtype = dtype_text(widths_of(p, v, r->dtype));
     x->held = r->held[s->id];
     Arena *tmp = arena_new();
     traffic_record(&(Traffic){p, r->a, tmp, r->sets, r->dtype}, s, x);

@@ -1,16 +1,16 @@
 /* Bytes and groups of collectives. See traffic.h. */
 #include "exec/traffic.h"
-#include "exec/region.h"
 #include "exec/rows.h"
 #include "exec/volume.h"
+#include "exec/widths.h"
 #include <string.h>
 
 enum {
     MAX_APART = 4096
 }; /* coordinates that are looked at one by one where pieces of an all-to-all differ */
 
-static int64_t elem_bytes(const Traffic *c, const GTensor *t) {
-    return dtype_size(region_dtype(t, c->dtype));
+static int64_t elem_bytes(const Traffic *c, const Step *s) {
+    return dtype_size(widths_of(c->p, &c->p->val[s->out], c->dtype));
 }
 /* ---- groups ---- */
 /* Of a value that is at one place only the groups there; from one place to another pairs; from one
@@ -64,7 +64,7 @@ static Volume sum_of(const Traffic *c, const Members *m, int64_t rank) {
     for (int i = 0; i < m->n; i++) {
         Pieces x = pieces_of(c->p, m->s[i]);
         Volume v = volume_of(&x, rank);
-        int64_t es = elem_bytes(c, x.t);
+        int64_t es = elem_bytes(c, m->s[i]);
         all = (Volume){all.in + es * v.in, all.out + es * v.out, all.sent + es * v.sent};
     }
     return all;
@@ -155,8 +155,8 @@ static int64_t most_sent(const Traffic *c, const Val *v, const Pieces *x, int64_
     }
     return 0;
 }
-static int64_t row_bytes(const Traffic *c, const Pieces *x) {
-    int64_t local[LAYOUT_MAX_DIMS], n = elem_bytes(c, x->t);
+static int64_t row_bytes(const Traffic *c, const Step *s, const Pieces *x) {
+    int64_t local[LAYOUT_MAX_DIMS], n = elem_bytes(c, s);
     layout_local(x->m, &x->from, x->t->size, 0, local);
     for (int d = x->t->listed; d < x->t->nd; d++) n *= local[d];
     return n;
@@ -166,7 +166,7 @@ static void fill_rows(const Traffic *c, const Step *s, const Members *m, TraceCo
     if (!p.t->listed || graph_is_list(p.t)) return;
     const Val *v = &c->p->val[s->out];
     AxisParts u = parts_of(c, m);
-    x->row_bytes = row_bytes(c, &p);
+    x->row_bytes = row_bytes(c, s, &p);
     for (int64_t i = 0; i < classes_count(&u); i++) {
         int64_t rank = classes_rank(c->p->mesh, &u, i);
         x->most_in = larger(x->most_in, rows_most(c->p, v, &p.from, rank));

@@ -320,6 +320,8 @@ static const Key data_keys[] = {
      "memory: the optimizer keeps a copy of each trained parameter of this dtype"},
     {"moments", read_word_int, dtypes, P(moments), NO_LOC,
      "memory: the dtype of the optimizer's state, if it is not `dtype`"},
+    {"gradients", read_word_int, dtypes, P(gradients_in), NO_LOC,
+     "the dtype in which gradients of parameters are held and sent, if it is not `dtype`"},
     {"seed", read_seed, NULL, P(seed), NO_LOC, "of random weights and inputs"},
     {"inputs", read_path, NULL, P(inputs), P(inputs_loc), "a safetensors file with them"},
     {"microbatches", read_size, NULL, P(microbatches), NO_LOC,
@@ -635,7 +637,7 @@ Plan *plan_new(Arena *a, const char *file) {
     p->shrink = p->vocab_multiple = p->microbatches = 1;
     p->batch = p->sequence = p->rows = -1;
     p->dtype = DT_F32;
-    p->execute = p->moments = p->master = -1;
+    p->execute = p->moments = p->master = p->gradients_in = -1;
     p->ignore_index = -100;
     p->normalise = "global";
     p->optimizer.lr = 1e-3;

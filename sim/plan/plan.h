@@ -201,6 +201,7 @@ typedef struct Plan {
     Loc dtype_loc;
     int execute; /* the Dtype in which numbers are computed; -1: that of the values */
     Loc execute_loc;
+    int gradients_in; /* the Dtype in which gradients of parameters are held and sent; -1: dtype */
     int moments, master; /* the Dtype of the optimizer's state, and of the copy of the parameters
                             that it keeps beside them; -1: dtype, none */
     uint64_t seed;

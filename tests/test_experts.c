@@ -463,6 +463,53 @@ static void test_half_cut(void **state) {
         arena_free(a);
     }
 }
+/* How often the list travels under that mesh. */
+static int list_moves(const char *mesh, const char *moe) {
+    Arena *a = arena_new();
+    int n = 0;
+    PlanRun r = plan_good(
+        a,
+        arena_printf(a,
+                     "model: {layers: all, config: {model_type: mixtral, hidden_size: 8, "
+                     "intermediate_size: 8, num_hidden_layers: 1, num_attention_heads: 4, "
+                     "num_key_value_heads: 4, head_dim: 4, vocab_size: 16, num_local_experts: 8, "
+                     "num_experts_per_tok: 2}}\ndata: {batch: 8, sequence: 16, dtype: f64}\n"
+                     "mesh: %s\nnames: torchtitan\npass: backward\nmoe: {%s}\n"
+                     "data_parallel: {mode: ddp}\n",
+                     mesh, moe),
+        false);
+    for (int c = 0; c < r.t->n_collectives; c++) {
+        const char *value = r.t->collectives[c].value;
+        n += strstr(value, ".moe.list") || strstr(value, ".moe.kept");
+    }
+    arena_free(a);
+    return n;
+}
+/* Axes of one rank say where things lie, and nothing moves for them: the index list travels as
+ * often as in the plan that does not have them. */
+static void test_axes_of_one(void **state) {
+    (void)state;
+    static const struct {
+        const char *with, *moe, *without, *moe_without;
+    } rows[] = {
+        {"{dp: 2, cp: 1}", "axis: dp, etp: cp", "{dp: 2}", "axis: dp"},
+        {"{cp: 1, dp: 2}", "axis: dp*cp", "{dp: 2}", "axis: dp"},
+        {"{dp: 2, cp: 1, tp: 1}", "axis: dp, etp: tp", "{dp: 2}", "axis: dp"},
+        {"{tp: 1, cp: 1, dp: 2}", "axis: tp*dp, etp: cp", "{dp: 2}", "axis: dp"},
+        {"{tp: 2, dp: 2, cp: 1}", "axis: tp*dp, etp: cp", "{tp: 2, dp: 2}", "axis: tp*dp"},
+        {"{tp: 1, dp: 2, cp: 2}", "axis: dp*cp, etp: tp", "{dp: 2, cp: 2}", "axis: dp*cp"},
+        {"{tp: 1, dp: 2, cp: 2}", "axis: dp, etp: tp, capacity_factor: 0.7", "{dp: 2, cp: 2}",
+         "axis: dp, capacity_factor: 0.7"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int with = list_moves(rows[i].with, rows[i].moe),
+            without = list_moves(rows[i].without, rows[i].moe_without);
+        assert_true(without > 0);
+        if (with != without)
+            fail_msg("%s, %s: %d, without axes of one rank %d", rows[i].with, rows[i].moe, with,
+                     without);
+    }
+}
 /* torchtune's training plan for Llama 4 leaves the shared expert out: as many times too much as tp
  * has ranks, and every other line of the report looks right. */
 static void test_shared_counted(void **state) {
@@ -497,6 +544,7 @@ int main(void) {
         cmocka_unit_test(test_refused),          cmocka_unit_test(test_hugging_face),
         cmocka_unit_test(test_reorderer),        cmocka_unit_test(test_shared_counted),
         cmocka_unit_test(test_recipes),          cmocka_unit_test(test_half_cut),
+        cmocka_unit_test(test_axes_of_one),
     };
     return cmocka_run_group_tests_name("experts", tests, NULL, NULL);
 }

@@ -181,6 +181,26 @@ static bool list_moves(const Lower *l, int list, const Move *mv, const Layout *t
     *out = (MovePlan){.n = 1, .m = {own}};
     return one || redistribute(p->mesh, p->graph->t[p->val[list].tensor].size, &own.from, to, out);
 }
+/* What axes of one rank cut is whole. */
+static Layout without_ones(const Mesh *m, const Layout *of) {
+    Layout L = *of;
+    for (int x = 0; x < m->naxes; x++)
+        if (m->axis[x].size == 1 && layout_where(&L, x) >= 0) layout_set_type(&L, x, TY_I);
+    return L;
+}
+/* A copy of the list that lies so but for axes of one rank, which no copy needs to travel for; the
+ * list itself if there is none. */
+static int nearest_list(const Lower *l, int list, const Layout *to) {
+    const Program *p = l->p;
+    Layout want = without_ones(p->mesh, to);
+    for (int v = 0; v < p->nv; v++) {
+        if (p->val[v].tensor != p->val[list].tensor || p->val[v].root != p->val[list].root)
+            continue;
+        Layout has = without_ones(p->mesh, &p->val[v].L);
+        if (layout_eq(&has, &want)) return v;
+    }
+    return list;
+}
 /* The list that rows follow after a single move: it goes the same way, projected, unless it has
  * done so already for others. A list itself: src. */
 static int list_after(Lower *l, int src, const Move *mv, const Reason *why) {
@@ -193,13 +213,18 @@ static int list_after(Lower *l, int src, const Move *mv, const Reason *why) {
     Reason r = *why;
     r.asked = true;
     r.text = "the index list goes the way of its rows: the counts are exchanged";
-    if (!list_moves(l, list, mv, &to, &plan)) {
+    int near = nearest_list(l, list, &to);
+    bool way = near == list ? list_moves(l, list, mv, &to, &plan)
+                            : redistribute(p->mesh, p->graph->t[p->val[list].tensor].size,
+                                           &p->val[near].L, &to, &plan);
+    if (!way) {
         diag_error(l->d, "E0404", why->loc, NULL, "%s: there is no way from %s to %s",
                    p->graph->t[p->val[list].tensor].name,
                    moves_place_words(l, list, &p->val[list].L, NULL),
                    moves_place_words(l, list, &to, NULL));
         return list;
     }
+    list = near;
     for (int i = 0; i < plan.n; i++) {
         CopyKey key = {p->val[list].root, -1, false};
         if (*cache_slot(l, key, &plan.m[i].to) < 0) {

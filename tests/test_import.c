@@ -476,11 +476,23 @@ static const char megatron_args[] =
 static void test_megatron_uneven(void **state) {
     (void)state;
     Imported r = megatron((ImportInput){.mesh = "tp=3"},
-                          SIZES "--seq-length 4096 --tensor-model-parallel-size 3\n");
+                          SIZES "--seq-length 4096 --num-attention-heads 6 --kv-channels 8 "
+                                "--ffn-hidden-size 96 --tensor-model-parallel-size 3\n");
     assert_non_null(strstr(r.plan.text, "sequence: 64, "));
     r = megatron((ImportInput){0}, SIZES "--seq-length 4096 --context-parallel-size 3 "
                                          "--cp-comm-type all_gather\n");
     assert_non_null(strstr(r.plan.text, "sequence: 4096, "));
+    /* what tp cuts and does not divide: of the arguments, of a preset */
+    r = megatron((ImportInput){.mesh = "tp=3"}, SIZES "--tensor-model-parallel-size 3\n");
+    REFUSES(r, "attention heads: 4 is not divided by tensor parallelism of 3", "[E0307]",
+            "so many ranks: 1, 2 or 4", "the MLP's width: 128 is not");
+    r = megatron((ImportInput){0}, SIZES "--tensor-model-parallel-size 4 --sequence-parallel "
+                                         "--ffn-hidden-size 130 --seq-length 18\n");
+    REFUSES(r, "the MLP's width: 130", "1, 2, 5, 10, 13 or 26", "sequence of a rank of cp: 18");
+    r = megatron((ImportInput){.model = "llama3-8b"}, "--tensor-model-parallel-size 6\n");
+    REFUSES(r, "attention heads: 32", "query groups: 8", "the MLP's width: 14336");
+    r = megatron((ImportInput){.model = "llama3-8b"}, "--tensor-model-parallel-size 16\n");
+    assert_non_null(r.plan.text); /* each group's keys on two ranks */
 }
 static void test_megatron(void **state) {
     (void)state;

@@ -101,15 +101,16 @@ static bool split_for_kv(Assign *a, Mesh *mesh) {
         const char *name = mesh->axis[u->axes.a[0]].name;
         bool never = !strcmp(a->plan->kv_replicate, "never");
         if (n % K || H % n || never) {
-            diag_error(
-                a->d, H % n ? "E0303" : "E0305", u->loc,
-                H % n ? "choose a number of ranks that divides the heads"
-                : n % K
-                    ? "choose a number of ranks that divides the KV heads, or is a multiple of them"
-                    : "remove `kv_replicate: never`, or use fewer ranks",
-                H % n ? "%lld heads cannot be cut over %s of size %lld"
-                      : "%lld KV heads cannot be cut over %s of size %lld",
-                (long long)(H % n ? H : K), name, (long long)n);
+            diag_error(a->d, H % n ? "E0303" : "E0305", u->loc,
+                       H % n || n % K
+                           ? arena_printf(
+                                 a->arena, "choose a number of ranks that divides the heads%s: %s",
+                                 never ? "" : ", and the KV heads or is a multiple of them",
+                                 suggest_head_ranks(a->arena, never ? K : H, K))
+                           : "remove `kv_replicate: never`, or use fewer ranks",
+                       H % n ? "%lld heads cannot be cut over %s of size %lld"
+                             : "%lld KV heads cannot be cut over %s of size %lld",
+                       (long long)(H % n ? H : K), name, (long long)n);
             return false;
         }
         diag_note(a->d, "N0004", u->loc, NULL,

@@ -3,6 +3,7 @@
  * of the model is asked under all of its names. Refuses to guess between two: then it says what
  * there is. */
 #include "assign/suggest.h"
+#include "base/text.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,4 +230,16 @@ const char *suggest_for(const Assign *a, const char *pattern) {
     if (!hint) hint = of_leaf(&s);
     if (!hint) hint = of_near(&s);
     return hint ? hint : of_what_is_there(&s);
+}
+const char *suggest_head_ranks(Arena *a, int64_t heads, int64_t kv_heads) {
+    enum { MOST = 4096 }; /* ranks that a plan may cut heads over */
+    Str s = str_new(a);
+    int64_t last = 0; /* one behind, so that the last one is known */
+    for (int64_t n = 1; n <= heads && n <= MOST; n++) {
+        if (heads % n || (kv_heads % n && n % kv_heads)) continue;
+        if (last) text_add_choice(&s, last, false);
+        last = n;
+    }
+    text_add_choice(&s, last, true);
+    return s.s;
 }

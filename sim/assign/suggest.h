@@ -10,4 +10,7 @@ const char *suggest_for(const Assign *a, const char *pattern);
 /* The module or parameter whose name, or pattern over all layers if `pattern` has a wildcard, is
  * nearest to one that matches nothing; NULL: none is near. */
 const char *suggest_nearest(Arena *arena, const Graph *g, const char *pattern);
+/* The numbers of ranks that `heads` query heads can be cut over: divisors of them with which KV
+ * heads are cut, or kept whole by equal numbers of ranks: "1, 2, 4 or 8". In `a`. */
+const char *suggest_head_ranks(Arena *a, int64_t heads, int64_t kv_heads);
 #endif

@@ -1,6 +1,7 @@
 /* Placements onto layouts: which axes a placement speaks of, and which letters they cut. */
 #include "assign/target.h"
 #include "assign/context.h"
+#include "assign/suggest.h"
 #include <assert.h>
 #include <string.h>
 
@@ -55,8 +56,10 @@ static void heads_not_cut(const Placing *p, int first, bool has_g, Loc loc) {
     const Assign *a = p->a;
     const GTensor *t = p->t;
     diag_error(a->d, has_g ? "E0303" : "E0305", loc,
-               "choose a number of ranks that divides the heads, or is a multiple of the "
-               "KV heads and divides the heads",
+               arena_printf(a->arena,
+                            "choose a number of ranks that divides the heads, and the KV "
+                            "heads or is a multiple of them: %s",
+                            suggest_head_ranks(a->arena, a->model->dims.H, a->model->dims.K)),
                "%s: %lld heads cannot be cut over %s of size %lld", graph_name(t),
                (long long)(has_g ? t->size[first] * t->size[first + 1] : t->size[first]),
                mesh_axes_text(a->mesh, a->arena, p->axes, true),

@@ -11,6 +11,9 @@ bool text_has_word(const char *list, const char *word) {
     return false;
 }
 
+void text_add_choice(Str *out, int64_t number, bool last) {
+    str_addf(out, "%s%lld", !out->n ? "" : last ? " or " : ", ", (long long)number);
+}
 void text_add_escape(Str *out, const char *s, size_t k, int32_t code) {
     if (code > 0xFF) str_addf(out, "\\u%04x", (unsigned)code);
     else if (code >= 0) str_addf(out, "\\x%02x", (unsigned)code);

@@ -25,4 +25,6 @@ void text_add_json(Str *out, const char *s);
 /* Text of XML 1.0, for elements and attributes: visible, and & < > " and line feeds as references.
  */
 void text_add_xml(Str *out, const char *s);
+/* Adds one more of several numbers to choose from: "1", "1, 2", and the last one: "1, 2 or 4". */
+void text_add_choice(Str *out, int64_t number, bool last);
 #endif

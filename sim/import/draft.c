@@ -90,20 +90,15 @@ static void read_mesh(Draft *x, const char *text) {
 void draft_preset(Draft *x, const char *name) {
     int n;
     const Preset *row = model_presets(&n);
-    const char **names = ARENA_ARRAY(x->a, const char *, n + 1);
-    Loc at = x->model_loc;
     for (int i = 0; i < n; i++) {
-        names[i] = row[i].name;
         if (strcmp(row[i].name, name)) continue;
         x->preset = name;
         x->hidden = row[i].D, x->head_dim = row[i].d, x->n_layers = row[i].L;
+        x->heads = row[i].H, x->kv_heads = row[i].K, x->ffn = row[i].F;
         return;
     }
-    const char *near = diag_nearest(name, names);
-    diag_error(x->d, "E0202", at,
-               near ? arena_printf(x->a, "did you mean '%s'? `list models` shows all", near)
-                    : "`list models` shows all",
-               "unknown preset '%s'", name);
+    diag_error(x->d, "E0202", x->model_loc, model_preset_hint(x->a, name), "unknown preset '%s'",
+               name);
 }
 static int64_t whole(const Json *j, const char *key) {
     const Json *v = json_get(j, key);
@@ -137,6 +132,8 @@ static void read_config(Draft *x, const char *path) {
     x->hidden = whole(j, "hidden_size");
     x->n_layers = whole(j, "num_hidden_layers");
     x->head_dim = whole(j, "head_dim") ? whole(j, "head_dim") : H ? x->hidden / H : 0;
+    x->heads = H, x->kv_heads = whole(j, "num_key_value_heads"),
+    x->ffn = whole(j, "intermediate_size");
 }
 void draft_options(Draft *x) {
     const ImportInput *in = x->in;

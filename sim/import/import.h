@@ -60,6 +60,7 @@ typedef struct {
     Loc model_loc;
     bool mlp;                           /* of layers without a block: sizes are taken as they are */
     int64_t hidden, head_dim, n_layers; /* widths, to shrink by; 0: unknown */
+    int64_t heads, kv_heads, ffn;       /* that tp cuts; 0: unknown */
     bool small;     /* the model's sizes were made to be run: nothing is shrunk */
     int64_t layers; /* how many of them; 0: all; -1: one, or as many as the patterns name */
     int64_t batch, sequence, rows; /* 0: as the mesh asks */

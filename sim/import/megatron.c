@@ -308,6 +308,7 @@ static void write_model(Draft *x, const Args *a) {
         draft_remark(x, "--num-query-groups is not read: there is no --group-query-attention");
     bool bias = !a->no_bias, qkv = bias || a->qkv_bias;
     x->hidden = a->hidden, x->head_dim = channels, x->n_layers = a->layers;
+    x->heads = a->heads, x->kv_heads = groups, x->ffn = ffn;
     x->model_loc = at(x, a, "hidden-size");
     x->model_keys = arena_printf(
         x->a,
@@ -321,6 +322,35 @@ static void write_model(Draft *x, const Args *a) {
         a->rope_base > 0 ? a->rope_base : 1e4, yes(!a->untied), yes(a->qk_norm), yes(qkv), yes(qkv),
         yes(qkv), yes(bias), yes(bias), yes(bias), yes(bias),
         (long long)(a->multiple ? a->multiple : 128) * (long long)a->tp);
+}
+/* Megatron stops where tp does not divide what it cuts (divide() in its core/utils.py); a plan may
+ * be uneven, so it would run here and not there. */
+static void check_divides(Draft *x, const Args *a) {
+    const struct {
+        const char *what, *name;
+        int64_t n;
+        bool too; /* or tp a multiple of it */
+    } row[] = {{"attention heads", "num-attention-heads", x->heads, false},
+               {"query groups", "num-query-groups", x->kv_heads, true},
+               {"the MLP's width", "ffn-hidden-size", x->ffn, false},
+               {"the part of the sequence of a rank of cp", "seq-length",
+                a->sp && a->seq % a->cp == 0 ? a->seq / a->cp : 0, false}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        int64_t n = row[i].n;
+        if (n < 1 || n % a->tp == 0 || (row[i].too && a->tp % n == 0)) continue;
+        Str s = str_new(x->a);
+        int64_t last = 0;
+        for (int64_t k = 1; k <= 64; k++) {
+            if (n % k && !(row[i].too && k % n == 0)) continue;
+            if (last) text_add_choice(&s, last, false);
+            last = k;
+        }
+        text_add_choice(&s, last, true);
+        diag_error(x->d, "E0307", at(x, a, "tensor-model-parallel-size"),
+                   arena_printf(x->a, "--%s, or so many ranks: %s", row[i].name, s.s),
+                   "%s: %lld is not divided by tensor parallelism of %lld, where Megatron stops",
+                   row[i].what, (long long)n, (long long)a->tp);
+    }
 }
 /* tp fastest, then cp, then dp (semantics.md 3.5). */
 static void write_mesh(Draft *x, const Args *a) {
@@ -393,6 +423,7 @@ bool import_megatron(Draft *x) {
     refuse(x, &a);
     write_mesh(x, &a);
     write_model(x, &a);
+    check_divides(x, &a);
     x->sequence = a.seq;
     x->data_loc = at(x, &a, "seq-length");
     if ((a.bf16 || a.fp16) && x->in->full && a.bf16) x->dtype = "bf16";

@@ -112,6 +112,10 @@ typedef struct {
     bool no_qk_l2;
 } Preset;
 const Preset *model_presets(int *n);
+/* What to write in place of a name that is no preset: the one that a hub's name means
+ * ("meta-llama/Llama-3.1-8B-Instruct"), or that is nearly it, or where they are listed. In `a`, or
+ * static. */
+const char *model_preset_hint(Arena *a, const char *name);
 /* Is this `model_type` of a config one that can be built (config_family.c)? */
 bool model_family_runs(const char *type);
 

@@ -114,18 +114,59 @@ const Preset *model_presets(int *n) {
     return presets;
 }
 
-const Preset *preset_find(Arena *a, Diags *d, const Plan *p) {
-    const char *names[N_PRESETS + 1] = {0};
-    for (int i = 0; i < N_PRESETS; i++) {
-        names[i] = presets[i].name;
-        if (strcmp(presets[i].name, p->preset)) continue;
-        return &presets[i];
+/* ---- names of model hubs ---- */
+typedef struct {
+    const char *s;
+    size_t n;
+} Piece;
+static bool is_letter(char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
+/* The words of a name, between dashes and where a number follows a word: "Llama-3.1-8B" and
+ * "llama3.1-8b" are llama, 3.1, 8b. At most `most` of them. */
+static int pieces(const char *s, Piece *out, int most) {
+    int n = 0;
+    while (*s && n < most) {
+        size_t k = strcspn(s, "-_ "), letters = 0;
+        while (letters < k && is_letter(s[letters])) letters++;
+        if (letters > 1 && letters < k && s[letters] >= '0' && s[letters] <= '9') k = letters;
+        if (k) out[n++] = (Piece){s, k};
+        s += k;
+        s += strspn(s, "-_ ");
     }
-    const char *near = diag_nearest(p->preset, names);
-    diag_error(d, "E0202", p->preset_loc,
-               near ? arena_printf(a, "did you mean '%s'? `list models` shows all", near)
-                    : "`list models` shows all",
-               "unknown preset '%s'", p->preset);
+    return n;
+}
+static bool same_piece(Piece a, Piece b) {
+    for (size_t i = 0; i < a.n && a.n == b.n; i++)
+        if ((is_letter(a.s[i]) ? a.s[i] | 32 : a.s[i]) !=
+            (is_letter(b.s[i]) ? b.s[i] | 32 : b.s[i]))
+            return false;
+    return a.n == b.n;
+}
+/* The preset all of whose words stand in a name like "meta-llama/Llama-3.1-8B-Instruct", in their
+ * order; the one with most of them, or NULL. */
+static const char *preset_of_hub(const char *name) {
+    enum { MOST = 16 };
+    Piece has[MOST], wants[MOST];
+    const char *slash = strrchr(name, '/'), *best = NULL;
+    int n = pieces(slash ? slash + 1 : name, has, MOST), longest = 0;
+    for (int i = 0; i < N_PRESETS; i++) {
+        int m = pieces(presets[i].name, wants, MOST), at = 0;
+        for (int k = 0; k < n && at < m; k++) at += same_piece(has[k], wants[at]);
+        if (at == m && m > longest) best = presets[i].name, longest = m;
+    }
+    return best;
+}
+const char *model_preset_hint(Arena *a, const char *name) {
+    const char *names[N_PRESETS + 1] = {0}, *near = preset_of_hub(name);
+    for (int i = 0; i < N_PRESETS; i++) names[i] = presets[i].name;
+    if (!near) near = diag_nearest(name, names);
+    return near ? arena_printf(a, "did you mean '%s'? `list models` shows all", near)
+                : "`list models` shows all; of another model its config.json is understood";
+}
+const Preset *preset_find(Arena *a, Diags *d, const Plan *p) {
+    for (int i = 0; i < N_PRESETS; i++)
+        if (!strcmp(presets[i].name, p->preset)) return &presets[i];
+    diag_error(d, "E0202", p->preset_loc, model_preset_hint(a, p->preset), "unknown preset '%s'",
+               p->preset);
     return NULL;
 }
 

@@ -827,6 +827,74 @@ static void test_writer(void **state) {
     arena_free(a);
 }
 
+/* Llama 4's experts lie input dim first in files of Hugging Face and of torchtune, there with gate
+ * and up in one tensor; elsewhere output dim first. A plan in the names of any scheme reads the
+ * files of the others and computes the same numbers (gate and up apart round otherwise), where D is
+ * F too: nothing else would tell. */
+static void turned_plan(Arena *a, const char *names, const char *file, int width, char **text) {
+    *text = arena_printf(
+        a,
+        "model: {%s%s%sparts: [blocks], layers: all, config: {model_type: llama4_text, "
+        "hidden_size: "
+        "8, intermediate_size: %d, intermediate_size_mlp: 8, num_hidden_layers: 1, "
+        "num_attention_heads: 2, num_key_value_heads: 2, head_dim: 4, vocab_size: 13, moe_layers: "
+        "[0], num_local_experts: 3}}\ndata: {batch: 2, sequence: 4, dtype: f64, cut: {batch: dp}}\n"
+        "mesh: {dp: 2}\ngroups: {ep: dp}\nnames: %s\n",
+        file ? "weights: " : "", file ? file : "", file ? ", " : "", width, names);
+}
+static void hold_turned(Arena *a, const char *from, const char *to, int width) {
+    const char *file = temp_path(a, "turned.safetensors");
+    char *text;
+    turned_plan(a, from, NULL, width, &text);
+    PipelineOptions o = {.execute = true, .threads = 1, .save_values = file};
+    PlanRun r = plan_run_with(a, "turned.yaml", text, &o);
+    assert_true(r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent"));
+    turned_plan(a, to, file, width, &text);
+    o = (PipelineOptions){.execute = true, .threads = 1, .against = file};
+    r = plan_run_with(a, "turned.yaml", text, &o);
+    if (!strcmp(to, "hf") && strcmp(from, "hf") != 0) { /* two tensors for one: told */
+        assert_true(run_has(&r, "E0502"));
+        return;
+    }
+    if (!r.t || !r.t->verdict) run_print(&r);
+    assert_true(r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent"));
+    int values = 0;
+    for (int k = 0; k < r.rep.n_against; k++) {
+        const struct AgainstRow *x = &r.rep.against[k];
+        if (strncmp(x->name, "layers.0.", 9) != 0 || x->missing_here || x->missing_there) continue;
+        if (!strstr(x->name, "moe.") || strstr(x->name, "weight") || strstr(x->name, ".experts."))
+            continue;
+        values++;
+        if (!x->ok || x->max_rel > 1e-12) fail_msg("%s as %s: %s differs", from, to, x->name);
+    }
+    assert_true(values >= 8);
+}
+static void test_turned_experts(void **state) {
+    (void)state;
+    static const char *const names[] = {"hf", "torchtitan", "torchtune", "megatron", "gguf"};
+    for (int from = 0; from < 5; from++)
+        for (int to = 0; to < 5; to++)
+            for (int width = 6; width <= 8; width += 2) {
+                Arena *a = arena_new();
+                hold_turned(a, names[from], names[to], width);
+                arena_free(a);
+            }
+}
+/* A tensor of another size than the view needs is told, with both shapes. */
+static void test_turned_shape(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *file = temp_path(a, "turned.safetensors");
+    char *text;
+    turned_plan(a, "hf", NULL, 6, &text);
+    PipelineOptions o = {.execute = true, .threads = 1, .save_values = file};
+    plan_run_with(a, "turned.yaml", text, &o);
+    turned_plan(a, "torchtitan", file, 8, &text);
+    PlanRun r = plan_run(a, "turned.yaml", text, true);
+    assert_non_null(run_diag(&r, "E0503", "[3, 8, 12]"));
+    assert_non_null(run_diag(&r, "E0503", "[3, 8, 16]"));
+    arena_free(a);
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_philox),         cmocka_unit_test(test_pieces),
@@ -840,6 +908,7 @@ int main(void) {
 
         cmocka_unit_test(test_shrinking_file), cmocka_unit_test(test_types),
         cmocka_unit_test(test_shards),         cmocka_unit_test(test_writer),
+        cmocka_unit_test(test_turned_experts), cmocka_unit_test(test_turned_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

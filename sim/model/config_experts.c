@@ -141,7 +141,8 @@ void config_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     if (latent && __builtin_mul_overflow(shared, m->Fe, &m->shared)) m->shared = INT64_MAX;
     if (llama4) m->shared = m->Fe;
     m->experts_packed = c->p->names == NAMES_HF;
-    m->experts_turned = llama4 && (c->p->names == NAMES_HF || c->p->names == NAMES_TORCHTUNE);
+    m->turns = llama4;
+    m->experts_turned = llama4 && names_turn_experts(c->p->names);
     set_router(r, row, m);
     check_counts(c, m);
 }

@@ -58,6 +58,7 @@ typedef struct ModelDims {
     const int64_t *dense;        /* n_dense layers that have none */
     int n_dense;
     bool experts_packed;    /* their gate and up are one weight [E, 2*Fe, D] */
+    bool turns;             /* some schemes' files have them input dim first (names_turn_experts) */
     bool experts_turned;    /* stored input dim first: [E, D, 2*Fe], [E, Fe, D] */
     const char *activation; /* "silu" */
     double eps, rope_base;
@@ -145,6 +146,8 @@ double model_softmax_scale(const ModelDims *m);
 /* Rewrites a canonical module or parameter path of Hugging Face ("model.layers.0.self_attn.q_proj")
  * into the scheme. Containers that the scheme has not got give NULL. */
 const char *names_to_scheme(Arena *arena, Names n, const char *hf_path);
+/* Do files of the scheme have Llama 4's experts with the input dim first, [E, D, F]? */
+bool names_turn_experts(Names n);
 /* The same of a graph's own name ("model.layers.0.moe.gate"): Hugging Face's but where that would
  * stand for two things. */
 const char *names_of_own(Arena *arena, Names n, const char *path);

@@ -278,6 +278,7 @@ static const char *names_translate(Arena *arena, Names from, Names to, const cha
     return NULL;
 }
 
+bool names_turn_experts(Names n) { return n == NAMES_HF || n == NAMES_TORCHTUNE; }
 const char *names_to_scheme(Arena *arena, Names n, const char *hf_path) {
     assert(n < NAMES_COUNT && hf_path);
     return names_translate(arena, NAMES_HF, n, hf_path, -1, 0);

@@ -4,6 +4,7 @@
  * when the numbers are loaded. Refuses to know about ranks. */
 #include "weights/weights.h"
 #include "weights/routing.h"
+#include "weights/view.h"
 #include "base/file.h"
 #include <assert.h>
 #include <math.h>
@@ -24,6 +25,7 @@ typedef struct {
     const StTensor *st;
     const StTensor **part; /* n_parts of equal size, one after the other; st is the first of them */
     int n_parts;           /* 0: st is all */
+    View view;             /* how it lies in st; rows 0: as it is */
     RandomStream random;
     const char *source;
     int64_t n;     /* elements that the source has; zeros follow (rows that pad the vocabulary) */
@@ -186,6 +188,27 @@ static bool bind_parts(Weights *w, Diags *d, int i) {
     return false;
 }
 
+/* Is it a weight of experts that the file stores otherwise: input dim first, where the names of the
+ * plan's scheme have it last, or gate and up in one tensor? `st` is what has its name, or NULL. */
+static bool bind_view(Weights *w, Diags *d, int i, const StTensor *st, Names scheme) {
+    const GTensor *t = &w->m->g.t[i];
+    bool turned = w->m->dims.turns && names_turn_experts(scheme), own = w->m->dims.experts_turned;
+    const char *both = st ? NULL : view_packed_name(w->a, t->name);
+    Binding b = {.from = FROM_FILE, .st = st, .n = count_of(t)};
+    if (st && turned == own) return false;
+    if (both) b.st = find_as(w, scheme, both);
+    if (!b.st || !view_of_file(t, own, turned, both != NULL, &b.view)) return false;
+    const char *slash = strrchr(b.st->file, '/');
+    if (b.st->nd != 3 || memcmp(b.st->shape, b.view.shape, sizeof b.view.shape) != 0 ||
+        b.st->dtype == DT_I64)
+        diag_error(d, "E0503", w->p->weights_loc, NULL,
+                   "'%s' in %s is %s, the model needs %s of real numbers", b.st->name, b.st->file,
+                   st_shape_text(w->a, b.st->nd, b.st->shape),
+                   st_shape_text(w->a, 3, b.view.shape));
+    b.source = arena_printf(w->a, "%s:%s", slash ? slash + 1 : b.st->file, b.st->name);
+    w->b[i] = b;
+    return true;
+}
 static void bind_params(Weights *w, Diags *d) {
     const Graph *g = &w->m->g;
     Names scheme = w->params ? file_scheme(w) : NAMES_HF;
@@ -206,6 +229,7 @@ static void bind_params(Weights *w, Diags *d) {
             continue;
         }
         const StTensor *st = find_param(w, scheme, i);
+        if (bind_view(w, d, i, st, scheme)) continue;
         if (st) {
             bind_file(w, d, i, st, w->p->weights_loc);
             continue;
@@ -373,10 +397,35 @@ static bool load_span(Weights *w, Diags *d, int t, const Span *s, Dtype dtype, v
     }
     return true;
 }
+/* Of a tensor that lies otherwise in the file. */
+typedef struct {
+    Weights *w;
+    Diags *d;
+    const WeightsPart *p;
+    char *out, *room; /* of LOAD_CHUNK elements */
+} ViewLoad;
+static bool load_run(void *arg, ViewRun run) {
+    const ViewLoad *x = arg;
+    Span span = {x->w->b[x->p->t].st, run.first, run.n};
+    size_t es = (size_t)dtype_size(x->p->dtype);
+    if (run.step == 1)
+        return load_span(x->w, x->d, x->p->t, &span, x->p->dtype, x->out + (size_t)run.at * es);
+    if (!load_span(x->w, x->d, x->p->t, &span, x->p->dtype, x->room)) return false;
+    for (int64_t k = 0; k < run.n; k++)
+        memcpy(x->out + (size_t)(run.at + k * run.step) * es, x->room + (size_t)k * es, es);
+    return true;
+}
+static bool load_view(Weights *w, Diags *d, const WeightsPart *p, void *out) {
+    ViewLoad x = {w, d, p, out, base_malloc(LOAD_CHUNK * 8)};
+    bool ok = view_runs(&w->b[p->t].view, p->first, p->n, LOAD_CHUNK, load_run, &x);
+    free(x.room);
+    return ok;
+}
 /* Of a tensor that lies in several of a file, one after the other: what each has of the part. */
 static bool load_reals(Weights *w, Diags *d, const WeightsPart *p, int64_t first, void *out) {
     const Binding *b = &w->b[p->t];
     Span all = {b->st, first, p->n};
+    if (b->view.rows) return load_view(w, d, p, out);
     if (!b->n_parts) return load_span(w, d, p->t, &all, p->dtype, out);
     int64_t each = b->n / b->n_parts;
     for (int64_t at = 0; at < p->n;) {

@@ -1,0 +1,314 @@
+/* What the titles of the other views count, held against the records: memory, mesh, timeline,
+ * storyboard, and the parts of a block; every plan that is shipped, those too large to execute, and
+ * every recipe. test_titles.c has overview, block and shards. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants these before it */
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "render/render.h"
+#include "render/scene/scene.h"
+#include "support/support.h"
+#include <glob.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    int memory, mesh, timeline, storyboard, part;
+} Held; /* how often each was looked at */
+
+static void says(const char *words, const char *what, const char *fact) {
+    if (!strstr(words, fact)) fail_msg("%s: '%s' is not in\n%s", what, fact, words);
+}
+static const char *words_of(Arena *a, const Scene *s) {
+    Str t = str_new(a);
+    for (int i = 0; i < s->n_marks; i++)
+        for (int k = 0; s->marks[i].kind == MARK_TEXT && k < s->marks[i].n_run; k++)
+            str_addf(&t, "%s%s", k ? "" : " ", s->marks[i].run[k].s);
+    return t.s;
+}
+/* The first page, NULL if the plan has nothing for the view. */
+static Scene *page_of(Arena *a, const Trace *t, const char *view, const char *pass,
+                      const char *part) {
+    Scene *page[VIEW_MAX_PAGES];
+    RenderOptions o = {.view = view, .pass = pass, .part = part, .layer = -1};
+    return render_pages(t, diags_new(a), &o, a, true, page) ? page[0] : NULL;
+}
+static bool takes_part(const TraceCollective *c, int64_t rank) {
+    for (int64_t g = 0; g < groups_count(&c->groups); g++)
+        for (int64_t i = 0; i < groups_size(&c->groups); i++)
+            if (groups_member(&c->groups, g, i) == rank) return !c->skipped;
+    return false;
+}
+
+/* ---- memory: "holds X at the peak" ---- */
+static int64_t category(const Trace *t, int64_t rank, const char *name, int step) {
+    int64_t bytes = 0;
+    for (int i = 0; i < t->n_memory && t->memory[i].step <= step; i++)
+        if (!strcmp(t->memory[i].category, name) && rankset_has(&t->memory[i].ranks, rank))
+            bytes = t->memory[i].bytes;
+    return bytes;
+}
+static int64_t peak(const Trace *t, int64_t rank) {
+    int64_t most = 0, live = 0, copies = 0;
+    for (int i = 0; i < t->n_memory; i++) { /* in the order of steps */
+        const TraceMemory *m = &t->memory[i];
+        if (m->step < 0 || !rankset_has(&m->ranks, rank)) continue;
+        if (!strcmp(m->category, "activations")) live = m->bytes;
+        if (!strcmp(m->category, "gathered")) copies = m->bytes;
+        bool last = true;
+        for (int k = i + 1; k < t->n_memory && t->memory[k].step == m->step && last; k++)
+            last = !rankset_has(&t->memory[k].ranks, rank);
+        if (last && live + copies > most) most = live + copies;
+    }
+    return most + category(t, rank, "parameters", -1) + category(t, rank, "optimizer", -1);
+}
+static void check_memory(Arena *a, const Trace *t, const char *path, Held *h) {
+    Scene *s = page_of(a, t, "memory", NULL, NULL);
+    if (!s) return;
+    int64_t most = 0;
+    for (int i = 0; i < t->n_memory; i++) {
+        int64_t n = peak(t, rankset_first(&t->memory[i].ranks));
+        if (t->memory[i].step >= 0) break; /* all classes have said what lies at rest */
+        if (n > most) most = n;
+    }
+    says(s->title, path, arena_printf(a, "holds %s at the peak", bytes_text(most, a)));
+    h->memory++;
+}
+
+/* ---- mesh: what rank 0 sends in the groups of each axis ---- */
+static void check_mesh(Arena *a, const Trace *t, const char *path, Held *h) {
+    Scene *s = page_of(a, t, "mesh", NULL, NULL);
+    if (!s) return;
+    const char *words = words_of(a, s);
+    for (int i = 0; i < t->n_collectives; i++) {
+        int64_t bytes = 0;
+        for (int k = 0; k < t->n_collectives; k++) {
+            const TraceCollective *c = &t->collectives[k];
+            if (!strcmp(c->axes, t->collectives[i].axes) && takes_part(c, 0))
+                bytes += collective_on(c, 0).bytes_sent;
+        }
+        if (!bytes) continue;
+        says(words, path, arena_printf(a, "sends %s", bytes_text(bytes, a)));
+        h->mesh++;
+    }
+}
+
+/* ---- timeline: "compute waits X of the time, Y of communication is hidden" ---- */
+static int by_time(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+/* Between neighbouring ends of events nothing changes: who is busy in each of these spans. */
+static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) {
+    Scene *s = page_of(a, t, "timeline", NULL, NULL);
+    double span = 0, waits = 0, hidden = 0, comm = 0, got;
+    double *at = ARENA_ARRAY(a, double, 2 * t->n_events + 2);
+    int n = 0;
+    if (!s || t->n_events > 4000) return; /* below looks at all events for each span */
+    for (int i = 0; i < t->n_events; i++) {
+        if (!rankset_has(&t->events[i].ranks, 0)) continue;
+        at[n++] = t->events[i].start, at[n++] = t->events[i].end;
+    }
+    at[n++] = 0;
+    qsort(at, (size_t)n, sizeof *at, by_time);
+    for (int i = 0; i + 1 < n; i++) {
+        bool computes = false, sends = false;
+        for (int k = 0; k < t->n_events && at[i + 1] > at[i]; k++) {
+            const TraceEvent *e = &t->events[k];
+            if (!rankset_has(&e->ranks, 0) || e->start > at[i] || e->end < at[i + 1]) continue;
+            *(strcmp(e->kind, "compute") ? &sends : &computes) = true;
+        }
+        double d = at[i + 1] - at[i];
+        span += d;
+        if (!computes) waits += d;
+        if (sends) comm += d;
+        if (sends && computes) hidden += d;
+    }
+    const char *x = strstr(s->title, "ompute waits ");
+    if (x) {
+        assert_int_equal(sscanf(x, "ompute waits %lf %%", &got), 1);
+        if (fabs(got - 100 * waits / span) > 0.0501)
+            fail_msg("%s: %s, and it is %g", path, s->title, 100 * waits / span);
+        x = strstr(s->title, " of the time, ") + 14;
+        double share = comm > 0 ? 100 * hidden / comm : 0;
+        if (strncmp(x, "no ", 3) == 0) got = 0;
+        else assert_int_equal(sscanf(x, "%lf %%", &got), 1);
+        if (fabs(got - share) > 0.0501) fail_msg("%s: %s, and it is %g", path, s->title, share);
+    } else {
+        says(s->title, path, comm > 0 ? "all communication is hidden" : "nothing is communicated");
+        assert_true(waits <= 1e-6 * span);
+    }
+    h->timeline++;
+}
+
+/* ---- storyboard: "Ring ReduceScatter of V, n ranks" ---- */
+static void check_storyboard(Arena *a, const Trace *t, const char *path, Held *h) {
+    Scene *s = page_of(a, t, "storyboard", NULL, NULL);
+    const char *of = s ? strstr(s->title, " of ") : NULL;
+    if (!of || strncmp(s->title, "Ring ", 5) != 0) return;
+    bool found = false;
+    for (int i = 0; i < t->n_collectives && !found; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        const char *name =
+            arena_printf(a, " of %s, %lld ranks", c->value, (long long)groups_size(&c->groups));
+        found = !strncmp(of, name, strlen(name)) && takes_part(c, 0);
+    }
+    if (!found) fail_msg("%s: no collective is what '%s' says", path, s->title);
+    h->storyboard++;
+}
+
+/* ---- parts of a block ---- */
+typedef struct {
+    double count, bytes;
+} Needs;
+static bool of_forward(const Trace *t, const TraceCollective *c) {
+    int step = INT_MAX; /* where the backward begins: what is gathered again is of that */
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].pass == PHASE_BACKWARD && t->computes[i].step < step)
+            step = t->computes[i].step;
+    return c->step < step && c->pass != PHASE_OPTIMIZER && c->pass != PHASE_BACKWARD;
+}
+/* "... needs N collectives and sends X", or "needs no communication"; false: it says neither. */
+static bool needs(const char *title, Needs *out) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    const char *at = strstr(title, " needs "), *sends = strstr(title, " sends ");
+    char unit[8];
+    Needs x = {0};
+    if (!at) return false;
+    if (sends) {
+        assert_int_equal(sscanf(at, " needs %lf collective", &x.count), 1);
+        assert_int_equal(sscanf(sends, " sends %lf %3[BKMGTi]", &x.bytes, unit), 2);
+        for (int u = 0; u < 5; u++)
+            if (!strcmp(unit, units[u])) x.bytes *= pow(1024, u);
+    } else if (!strstr(at, "no communication")) {
+        return false;
+    }
+    out->count += x.count, out->bytes += x.bytes;
+    return true;
+}
+/* The pictures of the parts of a layer add up to that of the block (which test_titles holds against
+ * the records), and those of what lies outside the layers to the records of no layer: nothing is
+ * told twice, and nothing by none. Bytes are rounded in each title. */
+static void check_parts(Arena *a, const Trace *t, const char *path, Held *h) {
+    static const char *const layer[] = {"attention", "mlp", "moe"}, *const outside[] = {
+                                                                        "embedding", "norm", "head",
+                                                                        "loss"};
+    Needs whole = {0}, parts = {0}, beside = {0}, recorded = {0};
+    Scene *s = page_of(a, t, "block", "forward", NULL);
+    if (!s || !strstr(s->title, "a Transformer block needs ") || !needs(s->title, &whole)) return;
+    for (int i = 0; i < 3; i++)
+        if ((s = page_of(a, t, "block", "forward", layer[i]))) needs(s->title, &parts);
+    if (parts.count != whole.count || fabs(parts.bytes - whole.bytes) > 0.01 * whole.bytes)
+        fail_msg("%s: parts need %g collectives and %g bytes, the block %g and %g", path,
+                 parts.count, parts.bytes, whole.count, whole.bytes);
+    for (int i = 0; i < 4; i++)
+        if ((s = page_of(a, t, "block", "forward", outside[i]))) needs(s->title, &beside);
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (!of_forward(t, c) || c->layer >= 0 || !takes_part(c, 0)) continue;
+        recorded.count += (double)collective_times(c);
+        recorded.bytes += (double)collective_on(c, 0).bytes_sent;
+    }
+    h->part++;
+    if (t->schedule && beside.count < recorded.count) { /* sent to another stage's head */
+        print_message("NOT HELD: %s: no part of rank 0 has the send of a tied table\n", path);
+        return;
+    }
+    if (beside.count != recorded.count ||
+        fabs(beside.bytes - recorded.bytes) > 0.01 * recorded.bytes)
+        fail_msg("%s: outside the layers %g collectives and %g bytes in titles, %g and %g recorded",
+                 path, beside.count, beside.bytes, recorded.count, recorded.bytes);
+}
+
+static void check(Arena *a, const char *name, const char *text, Held *h) {
+    PipelineOptions o = {.events = true, .threads = 1};
+    const Trace *t = plan_run_with(a, name, text, &o).t;
+    if (!t) return;
+    check_memory(a, t, name, h);
+    check_mesh(a, t, name, h);
+    check_timeline(a, t, name, h);
+    check_storyboard(a, t, name, h);
+    check_parts(a, t, name, h);
+}
+static void check_files(const char *pattern, Held *h) {
+    glob_t g = {0};
+    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        Arena *a = arena_new();
+        size_t n;
+        const char *text = file_read(a, diags_new(a), g.gl_pathv[i], 1 << 20, (Loc){0}, &n);
+        assert_non_null(text);
+        check(a, g.gl_pathv[i], text, h);
+        arena_free(a);
+    }
+    globfree(&g);
+}
+static void enough(Held h, int least) {
+    print_message("memory %d, mesh %d, timeline %d, storyboard %d, parts %d\n", h.memory, h.mesh,
+                  h.timeline, h.storyboard, h.part);
+    assert_true(h.memory >= least && h.mesh >= least && h.timeline >= least && h.part >= least);
+}
+static void test_plans(void **state) {
+    (void)state;
+    Held h = {0};
+    check_files("plans/*.yaml", &h);
+    assert_true(h.storyboard >= 20);
+    enough(h, 30);
+}
+static void test_bugs_and_models(void **state) {
+    (void)state;
+    Held h = {0};
+    check_files("plans/bugs/*.yaml", &h);
+    check_files("plans/models/*.yaml", &h);
+    enough(h, 30);
+}
+static void test_too_large_to_execute(void **state) {
+    (void)state;
+    Held h = {0};
+    check_files("plans/shape-only/*.yaml", &h);
+    assert_true(h.memory >= 2 && h.mesh >= 2);
+}
+/* Every recipe of the table, on models with experts and without: what it cannot lay out is left. */
+static void test_recipes(void **state) {
+    (void)state;
+    static const char *const models[] = {"llama3-8b", "mixtral-8x7b", "llama4-scout"};
+    static const char *const passes[] = {"forward", "backward", "train"};
+    int n, ran = 0;
+    const RecipeRow *rows = plan_recipes(&n);
+    Held all = {0};
+    for (int i = 0; i < n; i++) {
+        int before = all.mesh;
+        for (int k = 0; k < 9; k++) {
+            Arena *a = arena_new();
+            const char *text = arena_printf(
+                a,
+                "model: {preset: %s, layers: 2, shrink: 32, parts: [embedding, blocks, norm, head, "
+                "loss]}\nnames: %s\nrecipe: %s\nmesh: {dp: 2, tp: 2}\ngroups: {sp: tp, ep: "
+                "dp}\npass: %s\ndata: {batch: 4, sequence: 8}\n",
+                models[k / 3], plan_names_text(rows[i].names), rows[i].name, passes[k % 3]);
+            check(a, arena_printf(a, "%s, %s", rows[i].name, passes[k % 3]), text, &all);
+            arena_free(a);
+        }
+        if (all.mesh == before)
+            print_message("NOT HELD: %s runs with none of them\n", rows[i].name);
+        ran += all.mesh > before;
+    }
+    enough(all, 10);
+    assert_true(ran >= 6);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plans), cmocka_unit_test(test_bugs_and_models),
+        cmocka_unit_test(test_too_large_to_execute), cmocka_unit_test(test_recipes)};
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    render_cleanup();
+    return rc;
+}

@@ -32,7 +32,7 @@ else
 say = @echo '  $(1)  $(2)';
 endif
 
-.PHONY: all demo test bench soak sabotage corpus docs gallery clean install uninstall lint asan tsan valgrind coverage same deps
+.PHONY: all demo test bench measured soak sabotage corpus docs gallery clean install uninstall lint asan tsan valgrind coverage same deps
 .DELETE_ON_ERROR:
 
 all: $(BIN) plugins
@@ -95,6 +95,11 @@ $(BUILD)/tests/engine.so: tests/trip/engine.c sim/engine/engine.h
 bench: shardproof plugins $(BUILD)/tests/bench $(BUILD)/tests/bench_mpi
 	$(BUILD)/tests/bench
 	$(BUILD)/tests/bench_mpi
+# the table of docs/measured.md, on this machine
+measured: shardproof plugins $(BUILD)/tests/measured
+	$(BUILD)/tests/measured
+$(BUILD)/tests/measured: $(BUILD)/tests/measured.o $(BUILD)/libshardproof.a
+	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/tests/bench_mpi: $(BUILD)/tests/bench_mpi.o $(BUILD)/libshardproof.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/tests/bench_scale.o $(BUILD)/libshardproof.a

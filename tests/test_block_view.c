@@ -641,6 +641,45 @@ static void experts_are_one_strip(void **state) {
     }
 }
 
+/* Beside its routed experts a shared one has rows of its own: no box holds both, the value with
+ * which it begins stands at both ends, and the sum reads what the routed ones gave. */
+static void shared_experts_have_rows(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *plan, *down;
+    } row[] = {{"plans/34-llama4-scout-torchtitan.yaml", "|shared w2|"},
+               {"plans/models/llama4-hf.yaml", "|down_proj|"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const Trace *t = plan_trace(g, row[i].plan, "");
+        RenderOptions o = options("block");
+        o.part = "moe";
+        const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+        assert_non_null(strstr(text, "|share of the chosen, dispatch|"));
+        assert_non_null(strstr(text, "|sigmoid, top-k|"));
+        assert_non_null(strstr(text, "|post_attn_norm|"));
+        assert_non_null(strstr(text, "|dpost_attn_norm|"));
+        assert_non_null(strstr(text, "|routed "));
+        assert_non_null(strstr(text, row[i].down));
+    }
+}
+
+/* A stage of a pipeline shows its own layers: what comes from another is said where it goes on, and
+ * no layer that the rank does not have stands there for the sake of a message. */
+static void overview_of_a_stage(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/46-llama3-8b-pp2-zb-v.yaml", "");
+    RenderOptions o = options("overview");
+    for (int rank = 0; rank < 2; rank++) {
+        o.rank = rank;
+        const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+        assert_non_null(strstr(text, "2 of 32 layers|"));
+        assert_null(strstr(text, "0 ops"));
+        assert_non_null(strstr(text, rank ? "|layer 1|" : "|layer 0|"));
+        assert_non_null(strstr(text, rank ? "|layer 2|" : "|layer 3|"));
+        assert_null(strstr(text, rank ? "|layer 3|" : "|layer 2|"));
+    }
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -650,7 +689,8 @@ int main(void) {
         T(reductions_stand_in_order),  T(text_fits),
         T(overview_counts_everything), T(loss_faces_its_backward),
         T(steps_are_linked),           T(no_times_where_a_rule_is_broken),
-        T(layers_have_their_numbers),  T(experts_are_one_strip)};
+        T(layers_have_their_numbers),  T(experts_are_one_strip),
+        T(shared_experts_have_rows),   T(overview_of_a_stage)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

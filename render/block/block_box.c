@@ -266,7 +266,7 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
     double w = 0;
     if (n->kind == NODE_COLL)
         return fmax(scene_width(s, 13, SEMIBOLD, block_coll_name(p->g, n)),
-                    scene_width(s, 12, REGULAR, block_coll_line(p->g, n))) +
+                    scene_width(s, 12, REGULAR, block_coll_line(p, n))) +
                32;
     if (n->kind == NODE_MOVE) return scene_width(s, 12, REGULAR, n->move->op) + 24;
     if (n->kind == NODE_INPUT)
@@ -391,16 +391,19 @@ const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
     return n->pair ? arena_printf(g->arena, "%s %s", name, n->pair) : name;
 }
 
-const char *block_coll_line(const BlockGraph *g, const BlockNode *n) {
+const char *block_coll_line(const BlockPen *p, const BlockNode *n) {
+    const BlockGraph *g = p->g;
+    const char *sent = bytes_text(n->coll->bytes_sent * (n->twin >= 0 ? 2 : 1), g->arena);
     const CollWord *w = coll_word(n->coll->op);
     Str s = str_new(g->arena);
     long long size = (long long)groups_size(&n->coll->groups);
     if (wrong_skipped(n->coll)) return "nothing is sent";
+    if (p->look->brief) return arena_printf(g->arena, "sends %s", sent);
     if (n->coll->dim_symbol && *n->coll->dim_symbol)
         str_addf(&s, "dim %s, ", words_symbol(g->arena, words_base(g->arena, n->coll->dim_symbol)));
     if (w && *w->effect) str_addf(&s, "%s%lld", w->effect, size);
     else str_addf(&s, "%lld ranks", size);
-    str_addf(&s, " · sends %s", bytes_text(n->coll->bytes_sent * (n->twin >= 0 ? 2 : 1), g->arena));
+    str_addf(&s, " · sends %s", sent);
     return s.s;
 }
 
@@ -429,7 +432,7 @@ static void coll_box(BlockPen *p, const BlockNode *n, double x, double y, double
     h.wrong = is_wrong(p, n->step);
     h.line[0] = (HexagonLine){block_coll_name(p->g, n), mid - 3.5, 13, SEMIBOLD};
     h.line[1] =
-        (HexagonLine){block_coll_line(p->g, n), mid + 12.5, p->look->numbers ? 11.5 : 12, REGULAR};
+        (HexagonLine){block_coll_line(p, n), mid + 12.5, p->look->numbers ? 11.5 : 12, REGULAR};
     h.list = p->g->wrong, h.flag_x = x + 11, h.flag_y = y;
     hexagon_draw(p->s, &h, &p->legend);
 }

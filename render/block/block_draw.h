@@ -13,6 +13,7 @@ typedef struct {
     double head, plain_head, tail; /* above the first box, below the last */
     double sym, num;               /* baselines of a label from the top of its gap */
     bool numbers;                  /* second lines: numeric shapes, weights, a circle at the end */
+    bool brief;                    /* of a collective only what it sends: its group stands beside */
 } BlockLook;
 
 /* Rows shared by the strips that stand side by side. */
@@ -81,7 +82,7 @@ void block_side(BlockPen *p, const BlockNode *n, SideRoom at);
 const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op);
 /* Name of a collective's box, "AllGather", and the line under it, "dim S, ×4". */
 const char *block_coll_name(const BlockGraph *g, const BlockNode *n);
-const char *block_coll_line(const BlockGraph *g, const BlockNode *n);
+const char *block_coll_line(const BlockPen *p, const BlockNode *n);
 /* Everything about a collective, for the one who points at it. */
 const char *block_coll_tip(const BlockGraph *g, const TraceCollective *c);
 /* Value read by the node, for "what changed". */

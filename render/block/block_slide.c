@@ -89,8 +89,10 @@ static double key(Scene *s, double x, double y, Role fill, bool hatch, const cha
            14;
 }
 
-static void draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, double head,
-                      double bottom) {
+/* Returns where the words left of them end at the latest. */
+static double draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, double head,
+                        double bottom) {
+    const double left = x;
     const BlockStrip *s = f->strip;
     int64_t max = 1;
     bool others = false, partial = false;
@@ -107,7 +109,7 @@ static void draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, doub
         double mid = l < 0 && s->from >= 0 ? f->y + 12 : block_gap_top(f, l) + p->look->sym - 4;
         draw_bar(p, &c, x, mid, w / (double)max);
     }
-    if (!others && !partial) return;
+    if (!others && !partial) return left - 12;
     scene_begin(p->s, "legend", "legend", NULL);
     const char *term = "one term of a sum";
     double need = 38 + scene_width(p->s, 12, REGULAR, others ? "left column" : "the value") +
@@ -119,12 +121,15 @@ static void draw_bars(BlockPen *p, const BlockFrame *f, double x, double w, doub
     if (others) kx = key(p->s, kx, bottom, ROLE_BYTES_2, false, "right");
     if (partial) key(p->s, kx, bottom, ROLE_BYTES, true, term);
     scene_end(p->s);
+    return fmin(left, x) - 12;
 }
 
 /* Gaps give way, down to a limit, so that the strip fits under the title. */
-static BlockLook fitting(const ViewCall *c, BlockGraph *g, const BlockFrame *f, double room) {
+static BlockLook fitting(const ViewCall *c, BlockGraph *g, const BlockFrame *f, double room,
+                         bool brief) {
     BlockLook l = slide;
     double height;
+    l.brief = brief;
     block_measure(c, g, &l, f, &height);
     double less = (height - room) / (f->strip->levels + 1);
     if (less <= 0) { /* room is left: gaps take some of it */
@@ -161,16 +166,17 @@ static void slide_stamp(BlockPen *p, const BlockFrame *f, double room, double y,
         else x = mid + fmax(60, half);
     }
     const char *stamp = figure_verdict(p->s, c, room - x, &role);
-    Str rest = str_new(a);
-    if (count > 1) str_addf(&rest, " · part %d of %d (--part)", index + 1, count);
-    if (c->t->plan && *c->t->plan) str_addf(&rest, " · plan %s", c->t->plan);
+    const char *part =
+                   count > 1 ? arena_printf(a, " · part %d of %d (--part)", index + 1, count) : "",
+               *plan = c->t->plan && *c->t->plan ? arena_printf(a, " · plan %s", c->t->plan) : "";
     int weight = role == ROLE_SECOND ? REGULAR : SEMIBOLD;
     double w = scene_width(p->s, 12, weight, stamp);
-    Run run[2] = {
-        {stamp, weight, role, false, false},
-        {scene_fit(p->s, rest.s, room - x - w, 12, REGULAR), REGULAR, ROLE_SECOND, false, false}};
+    const char *rest = arena_printf(a, "%s%s", part, plan);
+    for (int k = 0; k < 2 && scene_width(p->s, 12, REGULAR, rest) > room - x - w; k++)
+        rest = k ? "" : part;
+    Run run[2] = {{stamp, weight, role, false, false}, {rest, REGULAR, ROLE_SECOND, false, false}};
     scene_begin(p->s, "footer", "footer", NULL);
-    scene_runs(p->s, (Pt){x, y}, ALIGN_LEFT, 12, run, room - x - w > 40 ? 2 : 1);
+    scene_runs(p->s, (Pt){x, y}, ALIGN_LEFT, 12, run, *rest ? 2 : 1);
     scene_end(p->s);
 }
 
@@ -193,10 +199,12 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int inde
     const Preset *pr = &presets[PRESET_SLIDE];
     const char *sub[8];
     int first = (int)(frame->strip - g->strip);
-    double height, right = pr->margin + block_measure(c, g, &slide, frame, &height);
-    if (right + pr->margin > pr->w) {
+    BlockLook wide = slide;
+    double height, right = pr->margin + block_measure(c, g, &wide, frame, &height);
+    for (int k = 0; k < 2 && right + pr->margin > pr->w; k++) {
+        wide.brief = frame->tight; /* first boxes give way, then words */
         frame->tight = true;
-        right = pr->margin + block_measure(c, g, &slide, frame, &height);
+        right = pr->margin + block_measure(c, g, &wide, frame, &height);
     }
     double bar = fmax(BAR_X, right + 24), bar_w = fmin(BAR_MAX, pr->w - 84 - bar);
     slide_subtitle(g, sub);
@@ -207,7 +215,7 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int inde
     const WrongList *wrong = block_wrong(g, first, 1);
     double notes = fmin(right, bar - 24) + 60;
     y = wrong_notes(s, wrong, pr->margin, notes, y - 6, 3) + (wrong->n ? 12 : 6);
-    BlockLook look = fitting(c, g, frame, pr->h - 12 - y);
+    BlockLook look = fitting(c, g, frame, pr->h - 12 - y, wide.brief);
     BlockPen p = block_pen(c, g, s, &look);
     BlockGrid grid;
     frame->x = pr->margin;
@@ -217,8 +225,9 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int inde
     block_rows(&p, &grid, frame, 1);
     block_strip(&p, frame);
     double bottom = fmax(y + block_height(&p, frame), pr->h - 13);
-    if (bar_w >= 60) draw_bars(&p, frame, bar, bar_w, y - 15, bottom - 3);
-    slide_stamp(&p, frame, bar_w >= 60 ? bar - 12 : s->w - pr->margin, bottom + 1, index, count);
+    double room =
+        bar_w >= 60 ? draw_bars(&p, frame, bar, bar_w, y - 15, bottom - 3) : s->w - pr->margin;
+    slide_stamp(&p, frame, room, bottom + 1, index, count);
     s->desc = block_description(g, first, 1);
     figure_page(s, PRESET_SLIDE, bottom + 10);
     return s;

@@ -114,19 +114,30 @@ static bool readable(const Scene *s, PresetKind preset) {
     return preset == PRESET_SLIDE ? s->scale >= 1 : s->scale * 11.5 >= 7;
 }
 
-/* The graph with strip *i divided until its pieces can be read; *i goes to the last of them. */
+/* Can it be read, and does nothing on it touch? */
+static bool clean(const ViewCall *c, const Scene *s, PresetKind preset) {
+    const char *report;
+    return readable(s, preset) && (preset != PRESET_SLIDE || scene_lint(s, c->arena, &report) == 0);
+}
+
+/* The graph with strip *i divided until its pieces can be read, and are `clean` if one can have
+ * that; *i goes to the last of them. */
 static BlockGraph *divided(const ViewCall *c, BlockGraph *g, PresetKind preset, int *i) {
-    enum { MOST_PARTS = 4 };
-    BlockGraph *best = g;
-    int own = 1;
-    for (int parts = 2; parts <= MOST_PARTS; parts++) {
-        bool all = true;
-        for (int k = 0; k < own && all; k++)
-            all = readable(own_page(c, best, preset, *i + k), preset);
-        BlockGraph *next = all ? NULL : block_divide(g, *i, parts);
-        if (!next) break;
-        best = next, own = parts;
+    enum { MOST_PARTS = 8 };
+    BlockGraph *best = NULL, *last = g, *next = g;
+    int own = 1, last_own = 1;
+    for (int parts = 1; next; next = block_divide(g, *i, ++parts)) {
+        bool can_read = true, all = true;
+        for (int k = 0; k < parts && can_read; k++) {
+            Scene *s = own_page(c, next, preset, *i + k);
+            can_read = readable(s, preset);
+            all = all && clean(c, s, preset);
+        }
+        last = next, last_own = parts;
+        if (can_read && (all || !best)) best = next, own = parts;
+        if (parts == MOST_PARTS || (can_read && all)) break;
     }
+    if (!best) best = last, own = last_own;
     *i += own - 1;
     return best;
 }

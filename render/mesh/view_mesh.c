@@ -100,13 +100,16 @@ static void draw_box(MeshPen *p, int64_t r, Area at, const char *text, bool besi
         scene_textf(p->s, at.x + in, at.y + at.h - 12,
                     (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "class %d", class_of(t, r));
 }
+/* The width of the frame around all ranks. */
+static double ranks_width(MeshPen *p) {
+    return 2 * 16 + (double)p->cols * (box_width(p) + 12) - 12;
+}
 static double draw_ranks(MeshPen *p, double y, bool experts) {
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
     double gap = 12, w = box_width(p), h = t->n_classes > 1 ? 60 : 42;
     int64_t rows = (t->ranks + p->cols - 1) / p->cols;
-    double fw = 2 * 16 + (double)p->cols * (w + gap) - gap,
-           fh = 2 * 14 + (double)rows * (h + gap) - gap;
+    double fw = ranks_width(p), fh = 2 * 14 + (double)rows * (h + gap) - gap;
     bool beside = w >= 128 && !long_coords(p, w - 56, 12.5, MEDIUM), bare = bare_boxes(p);
     for (int64_t r = 0; experts && r < t->ranks; r++)
         beside &= scene_width(p->s, 12.5, MEDIUM, box_text(p, r, true, false)) <= w - 52;
@@ -125,14 +128,28 @@ static double draw_ranks(MeshPen *p, double y, bool experts) {
     }
     return y + fh;
 }
-/* The same ranks once more, as the grid of the experts. */
-static double draw_experts(MeshPen *p, double y) {
-    const char *line[3],
-        *words = arena_printf(p->c->arena, "Experts on the same ranks: %s", p->experts.title);
-    int n = scene_wrap(p->s, words, (TextColumn){p->w, 13, SEMIBOLD, 3, NULL}, line);
+static double draw_heading(MeshPen *p, double y, double w, const char *words) {
+    const char *line[3];
+    int n = scene_wrap(p->s, words, (TextColumn){w, 13, SEMIBOLD, 3, NULL}, line);
     for (int i = 0; i < n; i++, y += 18)
         scene_text(p->s, p->x, y + 14, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, line[i]);
-    return draw_ranks(p, y + 8, true);
+    return y + 8;
+}
+/* The ranks by their coordinates and, in a model of experts, once more by the experts that they
+ * have: beside each other where the page is wide enough for both. */
+static double draw_both(MeshPen *p, double y) {
+    enum { APART = 36 };
+    if (!p->experts.w || p->c->t->ranks < 2) return draw_ranks(p, y, false);
+    const char *words =
+        arena_printf(p->c->arena, "Experts on the same ranks: %s", p->experts.title);
+    double left = p->x, w = ranks_width(p), other = left + w + APART, room = left + p->w - other;
+    if (room < w)
+        return draw_ranks(p, draw_heading(p, draw_ranks(p, y, false) + 18, p->w, words), true);
+    p->x = other;
+    double top = draw_heading(p, y, room, words), end = draw_ranks(p, top, true);
+    p->x = left;
+    draw_heading(p, y, w, "The ranks");
+    return fmax(end, draw_ranks(p, top, false));
 }
 
 typedef struct {
@@ -243,8 +260,7 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
 
 /* Ranks (on the first page), then the groups from *next on; a slide takes as many as fit below. */
 static double few_ranks(MeshPen *p, double y, int *next) {
-    if (!p->placed) y = draw_ranks(p, y + 4, false);
-    if (!p->placed && p->experts.w && p->c->t->ranks > 1) y = draw_experts(p, y + 18);
+    if (!p->placed) y = draw_both(p, y + 4);
     if (!p->placed) y += p->alone ? 4 : 30;
     if (!p->placed && p->alone) return y;
     double need = fmax(190, (double)p->cols * 38 + 20);
@@ -478,8 +494,9 @@ static Scene *mesh_page(MeshPen *p, int *next) {
     p->x = pr->margin;
     /* a small mesh needs no wide canvas; the scale of a PNG stays the same */
     if (few && p->preset == PRESET_WIDE) {
-        s->w = fmin(
-            s->w, fmax(760, (double)p->n * fmax(250, (double)p->cols * 38 + 20) + 2 * pr->margin));
+        double both = p->experts.w ? 2 * ((double)p->cols * 182 + 20) + 36 + 2 * pr->margin : 0,
+               groups = (double)p->n * fmax(250, (double)p->cols * 38 + 20) + 2 * pr->margin;
+        s->w = fmin(s->w, fmax(760, fmax(both, groups)));
         s->px_width = (int)(pr->px * s->w / pr->w);
     }
     p->w = s->w - 2 * pr->margin;

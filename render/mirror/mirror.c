@@ -76,10 +76,11 @@ static void late_levels(const BlockGraph *g, const BlockStrip *b, int *level) {
     }
 }
 
-static void add_node(const BlockGraph *g, MirrorStrip *s, int i, int level) {
+static void add_node(const BlockGraph *g, MirrorStrip *s, int i, int level, bool beside) {
     const BlockNode *n = &g->node[i];
     if (n->kind == NODE_INPUT || n->level < 0) return;
     MirrorRow *r = row_of(s, n, level);
+    r->beside = beside;
     for (int k = i, twice = 0; k >= 0 && twice < 2; k = g->node[k].twin, twice++) {
         const BlockNode *q = &g->node[k];
         if (q->kind == NODE_COLL && r->n_coll < MIRROR_FLOW) r->coll[r->n_coll++] = q->coll;
@@ -211,7 +212,7 @@ static void own_row(const BlockGraph *g, MirrorStrip *s, const char *value,
     if (!join) {
         for (int i = s->n++; i > at; i--) s->row[i] = s->row[i - 1];
         above = &s->row[at];
-        *above = (MirrorRow){.kind = ROW_BACK, .level = -1};
+        *above = (MirrorRow){.kind = ROW_BACK, .level = -1, .beside = s->row[at + 1].beside};
     }
     above->conj[above->n_conj++] = c;
     read_ends(g, above);
@@ -320,13 +321,28 @@ static bool from_above(const MirrorStrip *s, int r, const char *value) {
     return false;
 }
 
+/* Puts in front of each chain beside the others what it reads of the rows above it. */
+static void begin_beside(MirrorStrip *s) {
+    for (int r = 1; r < s->n; r++) {
+        MirrorRow from = {.kind = ROW_FROM, .beside = true};
+        if (!s->row[r].beside || s->row[r - 1].beside) continue;
+        for (int k = r; k < s->n && s->row[k].beside; k++)
+            for (int i = 0; i < s->row[k].n_in; i++)
+                if (from_above(s, r - 1, s->row[k].in[i]))
+                    add_name(from.out, &from.n_out, s->row[k].in[i]);
+        for (int i = s->n++; i > r; i--) s->row[i] = s->row[i - 1];
+        s->row[r++] = from;
+    }
+}
+
 /* Names that flow under row r, in the order in which they are read. */
 static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, const char **name,
                       int max) {
     const MirrorRow *up = r >= 0 ? &s->row[r] : NULL;
     int n = 0;
     if (r + 1 >= s->n && n < max) name[n++] = s->branch;
-    if (back && r + 1 < s->n) { /* made by row r + 1 */
+    bool breaks = r >= 0 && r + 1 < s->n && s->row[r + 1].kind == ROW_FROM;
+    if (back && r + 1 < s->n && !breaks) { /* made by row r + 1 */
         const MirrorRow *down = &s->row[r + 1];
         for (int i = 0; i < down->n_in && n < max; i++)
             if (from_above(s, r, down->in[i]) && makes_grad(m, down, down->in[i]))
@@ -339,6 +355,7 @@ static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, c
             bool own = up ? makes(up, value) : s->from && !strcmp(value, s->from);
             bool again = false; /* a row between makes it anew */
             for (int q = r + 1; q < k; q++) again |= makes(&s->row[q], value);
+            if (back && !has_grad(m, value)) continue;
             if (own && !again && !has_name(name, n, value)) name[n++] = value;
         }
     return n;
@@ -366,7 +383,9 @@ int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue 
     int n = 0;
     for (int i = 0; i < row->n_in && n < max; i++) {
         /* in a chain, what the row above does not hand down comes past it */
-        bool past = s->plain && r > 0 && row->kind == ROW_OPS && !makes(&s->row[r - 1], row->in[i]);
+        bool joins = r > 0 && s->row[r - 1].beside && !row->beside,
+             past = (s->plain || joins) && r > 0 && row->kind == ROW_OPS &&
+                    !makes(&s->row[r - 1], row->in[i]);
         if ((from_above(s, r - 1, row->in[i]) && !past) || makes(row, row->in[i])) continue;
         const TraceValue *v =
             words_find_value(m->g->t, row->in[i], last_step(m, row->in[i], false));
@@ -499,10 +518,13 @@ static bool mirrors_strip(Mirror *m, const BlockStrip *b) {
     int *level = ARENA_ARRAY(g->arena, int, b->n + 1);
     for (int k = 0; k < b->n; k++) level[k] = g->node[b->node[k]].level;
     if (s->plain) late_levels(g, b, level);
-    for (int k = 0; k < b->n; k++) add_node(g, s, b->node[k], level[k]);
+    bool *beside = ARENA_ARRAY(g->arena, bool, b->n + 1);
+    mirror_beside(g, b, level, beside);
+    for (int k = 0; k < b->n; k++) add_node(g, s, b->node[k], level[k], beside[k]);
     for (int k = 0; k < s->n; k++) read_ends(g, &s->row[k]);
     s->from = s->plain ? chain_input(m, s) : g->node[b->from].name;
     read_back(m, s);
+    begin_beside(s);
     return is_whole(m, s);
 }
 

@@ -8,8 +8,9 @@
 
 enum { MIRROR_MAX = 24, MIRROR_FLOW = 8, MIRROR_CHAIN = 4 };
 
-/* ROW_BACK: a collective of the backward pass where forward does nothing. */
-typedef enum { ROW_OPS, ROW_COLL, ROW_MOVE, ROW_BACK } MirrorKind;
+/* ROW_BACK: a collective of the backward pass where forward does nothing. ROW_FROM: no step, a
+ * value of rows further above, with which a chain beside them begins (a shared expert). */
+typedef enum { ROW_OPS, ROW_COLL, ROW_MOVE, ROW_BACK, ROW_FROM } MirrorKind;
 
 typedef struct {
     const TraceCompute *f; /* forward */
@@ -30,6 +31,7 @@ typedef struct {
 typedef struct {
     MirrorKind kind;
     int level;
+    bool beside; /* of a chain beside the rows above it; its ROW_FROM, too */
     int n_op;
     MirrorOp op[MIRROR_MAX];
     int n_back;
@@ -70,6 +72,10 @@ Mirror *mirror_new(const BlockGraph *g);
 /* The same with strips of the stream of more than `most` rows divided into chains
  * (mirror_divide.c); in the arena. */
 const Mirror *mirror_divide(Arena *a, const Mirror *m, int most);
+/* What a module does beside the others stands in rows of its own just above the row that takes it
+ * up: sets beside[k] for such a node k of the strip, and moves level[k], of all nodes, so that rows
+ * ordered by it stand so. */
+void mirror_beside(const BlockGraph *g, const BlockStrip *b, int *level, bool *beside);
 /* "grad.x" of "x". */
 const char *mirror_grad(const BlockGraph *g, const char *value);
 /* Values that row r (-1: the stream or the input) makes and rows below it read (n: the stream), as

@@ -17,10 +17,12 @@ static MirrorStrip piece(Arena *a, const MirrorStrip *s, int lo, int hi, int k, 
     MirrorStrip p = *s;
     p.strip = named;
     p.plain = true;
-    p.n = hi - lo;
-    p.row = s->row + lo;
-    if (lo) p.from = handed_down(s, lo);
+    bool from = s->row[lo].kind == ROW_FROM, last = s->row[hi - 1].kind == ROW_FROM;
+    p.n = hi - lo - from - last;
+    p.row = s->row + lo + from;
+    if (lo) p.from = from ? s->row[lo].out[0] : handed_down(s, lo);
     if (hi < s->n) p.branch = handed_down(s, hi);
+    if (last) p.branch = s->row[hi - 2].out[0];
     p.to = p.branch;
     p.up = lo ? true : s->up;
     return p;

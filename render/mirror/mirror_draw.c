@@ -166,6 +166,20 @@ int mirror_row_step(const MirrorRow *r, bool back) {
     return step + 1;
 }
 
+int mirror_pill_of(MirrorPen *p, double x, double y, Subject s) {
+    const char *leaf = words_leaf(s.of), *name = subject_name(p->c->arena, s);
+    if (subject_is_gradient(s)) leaf = arena_printf(p->c->arena, "d%s", leaf);
+    double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, leaf) + 20);
+    scene_begin(p->s, "input", arena_printf(p->c->arena, "end-%s", name), name);
+    scene_frame(p->s, x - w / 2, y, w, MIRROR_PILL);
+    scene_rect(p->s, (Area){x - w / 2, y, w, MIRROR_PILL}, MIRROR_PILL / 2.0,
+               (Look){ROLE_PAPER, ROLE_INK, 1.5});
+    scene_text(p->s, x, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, leaf);
+    int group = p->s->open;
+    scene_end(p->s);
+    return group;
+}
+
 static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow *r, bool back,
                             double y) {
     double cx = back ? p->backward : p->forward, h = mirror_row_height(p, s, r),
@@ -174,6 +188,12 @@ static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow 
     const TraceCollective *c = wrong_one(p, back ? r->conj : r->coll, back ? r->n_conj : r->n_coll);
     MirrorSide side = {-1, -1, y, y + h};
     if (back && !mirror_has_back(p->m, r)) return side;
+    if (r->kind == ROW_FROM) {
+        Subject v = {back ? OF_GRADIENT : OF_ITSELF, r->out[0]};
+        side.top = side.bottom = mirror_pill_of(p, cx, y, v);
+        side.y1 = y + h;
+        return side;
+    }
     if (r->kind != ROW_OPS) {
         Slot slot = {cx, y, p->box, row};
         side.top = side.bottom =
@@ -459,12 +479,13 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
         draw_grads(p, row, mid);
         for (int k = 0; r && k < 2; k++) { /* what flows appears with the row that makes it */
             MirrorLabel l = mirror_label(p, s, r - 1, k);
-            Pt pt[2] = {{p->forward, e->f1.y1}, {p->forward, f.y0}};
-            Pt up[2] = {{p->backward, b.y0}, {p->backward, e->b1.y1}};
+            double part = mirror_break(s, r - 1);
+            Pt pt[2] = {{p->forward, e->f1.y1}, {p->forward, f.y0 - part}};
+            Pt up[2] = {{p->backward, b.y0 - part}, {p->backward, e->b1.y1}};
             scene_at(p->s, k ? again : mirror_row_step(row - 1, false));
-            if (!k) mirror_flow_arrow(p, pt, 2, &l, f.top);
+            if (!k) mirror_flow_arrow(p, pt, 2, &l, part > 0 ? -1 : f.top);
             if (k && back && l.n && e->back) mirror_flow_arrow(p, up, 2, &l, e->b1.bottom);
-            mirror_draw_label(p, s, r - 1, k, at - gap, gap);
+            mirror_draw_label(p, s, r - 1, k, at - gap, gap - part);
         }
         scene_at(p->s, 0);
         if (r == 0) e->f0 = f;

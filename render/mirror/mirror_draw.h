@@ -124,6 +124,12 @@ const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, int line)
 /* "Attention" */
 double mirror_title_width(const MirrorPen *p, const MirrorStrip *s);
 double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r);
+/* Of it, what keeps the row from the chain beside it that stands below: no arrow crosses it. */
+double mirror_break(const MirrorStrip *s, int r);
+enum { MIRROR_PILL = 22 };
+/* The value as a pill at the end of a chain; its top is y. Returns its group, on which arrows end.
+ */
+int mirror_pill_of(MirrorPen *p, double x, double y, Subject s);
 /* Parts of the subtitle of both passes, NULL-terminated; `part` has room for 8. A slide has room
  * for the first four. */
 void mirror_subtitle(const BlockGraph *g, PresetKind preset, const char **part);

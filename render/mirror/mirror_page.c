@@ -112,7 +112,8 @@ static const char *title(const Mirror *m, int first, int n) {
     return "The backward pass mirrors the forward pass: nothing is sent";
 }
 
-/* Bytes kept for backward, and made again; each value once. */
+/* Bytes kept for backward, and made again; each value once, a copy that is only a view of another
+ * not at all. */
 static void saved_bytes(const Mirror *m, int first, int n, int64_t *kept, int64_t *again) {
     const TraceValue *seen[512], *v[MIRROR_MAX];
     int k = 0;
@@ -122,7 +123,10 @@ static void saved_bytes(const Mirror *m, int first, int n, int64_t *kept, int64_
             int count = mirror_saved(m, &m->strip[i].row[r / 2], r % 2, v, MIRROR_MAX);
             for (int j = 0; j < count; j++) {
                 bool have = false;
-                for (int l = 0; l < k; l++) have |= seen[l] == v[j];
+                for (int l = 0; l < k; l++)
+                    have |= seen[l] == v[j] || (!strcmp(seen[l]->shape.name, v[j]->shape.name) &&
+                                                mirror_again(m, seen[l]) == mirror_again(m, v[j]) &&
+                                                block_same_shape(m->g, seen[l], v[j]));
                 if (have || k == 512) continue;
                 seen[k++] = v[j];
                 const TraceLocal *l = words_find_local(&v[j]->shape, m->g->rank);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { RADIUS = 13, PILL = 22, BEND = 18, APART = 30 };
+enum { RADIUS = 13, PILL = MIRROR_PILL, BEND = 18, APART = 30 };
 
 /* From the upper circle to the first dot, from the last plus to the lower circle: shorter on a
  * slide. */
@@ -175,19 +175,6 @@ static double stream_strip(MirrorPen *p, const MirrorStrip *s, double y) {
 
 /* ---- chains ---- */
 
-static int pill(MirrorPen *p, double x, double y, Subject s) {
-    const char *leaf = words_leaf(s.of), *name = subject_name(p->c->arena, s);
-    if (subject_is_gradient(s)) leaf = arena_printf(p->c->arena, "d%s", leaf);
-    double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, leaf) + 20);
-    scene_begin(p->s, "input", arena_printf(p->c->arena, "end-%s", name), name);
-    scene_frame(p->s, x - w / 2, y, w, PILL);
-    scene_rect(p->s, (Area){x - w / 2, y, w, PILL}, PILL / 2.0, (Look){ROLE_PAPER, ROLE_INK, 1.5});
-    scene_text(p->s, x, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, leaf);
-    int group = p->s->open;
-    scene_end(p->s);
-    return group;
-}
-
 static double top_height(const MirrorPen *p, int i, EndKind end) {
     const MirrorStrip *s = &p->m->strip[i];
     if (end == END_CHAIN)
@@ -240,13 +227,13 @@ static void chain_top(MirrorPen *p, int i, ChainTop top, const MirrorEnds *e,
     }
     if (!s->from) return;
     at_value(p, s->from);
-    pill(p, p->forward, y, (Subject){OF_ITSELF, s->from});
+    mirror_pill_of(p, p->forward, y, (Subject){OF_ITSELF, s->from});
     Pt down[2] = {{p->forward, y + PILL}, {p->forward, e->f0.y0}},
        rise[2] = {{p->backward, e->b0.y0}, {p->backward, y + PILL}};
     flow_end(p, (Flow){s, -1, false, down, 2, e->f0.top}, y + PILL, rows - y - PILL);
     scene_at(p->s, again);
     if (!back) return;
-    int to = pill(p, p->backward, y, (Subject){OF_GRADIENT, s->from});
+    int to = mirror_pill_of(p, p->backward, y, (Subject){OF_GRADIENT, s->from});
     flow_end(p, (Flow){s, -1, true, rise, 2, to}, y + PILL, rows - y - PILL);
 }
 
@@ -270,12 +257,12 @@ static void chain_bottom(MirrorPen *p, const MirrorStrip *s, EndKind end, double
         if (back) flow_end(p, (Flow){s, s->n - 1, true, rise, 4, e->b1.bottom}, y, gap);
     } else {
         scene_at(p->s, made);
-        int to = pill(p, p->forward, at, (Subject){OF_ITSELF, s->branch});
+        int to = mirror_pill_of(p, p->forward, at, (Subject){OF_ITSELF, s->branch});
         Pt down[2] = {{p->forward, e->f1.y1}, {p->forward, at}},
            rise[2] = {{p->backward, at}, {p->backward, e->b1.y1}};
         flow_end(p, (Flow){s, s->n - 1, false, down, 2, to}, y, gap);
         scene_at(p->s, again);
-        if (back) pill(p, p->backward, at, (Subject){OF_GRADIENT, s->branch});
+        if (back) mirror_pill_of(p, p->backward, at, (Subject){OF_GRADIENT, s->branch});
         if (back) flow_end(p, (Flow){s, s->n - 1, true, rise, 2, e->b1.bottom}, y, gap);
     }
 }

@@ -64,6 +64,12 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
     const Trace *t = p->c->t;
     const char *text = "", *via = "", *sep = rest ? ", " : " ";
     if (back && !mirror_has_back(p->m, r)) return "";
+    if (r->kind == ROW_FROM) {
+        for (int i = 0; i < r->n_out && !rest; i++)
+            text = join(a, text, ", ",
+                        arena_printf(a, "%s%s", back ? "d" : "", words_leaf(r->out[i])));
+        return text;
+    }
     if (r->kind != ROW_OPS || !back) {
         const CollWord *w = r->n_coll ? coll_word(r->coll[0]->op) : NULL,
                        *q = r->n_conj ? coll_word(r->conj[0]->op) : NULL;
@@ -280,16 +286,21 @@ typedef struct {
 
 double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r) {
     const TraceValue *v[MIRROR_FLOW];
+    if (r->kind == ROW_FROM) return MIRROR_PILL;
     if (r->kind == ROW_MOVE) return fmin(p->look.row, 22);
     int n = mirror_sides(p->m, s, (int)(r - s->row), v, MIRROR_FLOW);
     double side = p->look.inlined && n > 2 ? 0 : 30.0 * n; /* as draw_sides writes them */
     return fmax(p->look.row + (mirror_has_rest(r) ? p->look.sub : 0), side);
 }
 
+double mirror_break(const MirrorStrip *s, int r) {
+    return r >= 0 && r + 1 < s->n && s->row[r + 1].kind == ROW_FROM ? 14 : 0;
+}
+
 double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r) {
     MirrorLabel f = mirror_label(p, s, r, false), b = mirror_label(p, s, r, true);
     int n = (f.n > b.n ? f.n : b.n) * (p->look.inlined ? 1 : 2);
-    return p->look.edge + (n > 1 ? p->look.line * (n - 1) : 0);
+    return p->look.edge + mirror_break(s, r) + (n > 1 ? p->look.line * (n - 1) : 0);
 }
 
 const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line) {

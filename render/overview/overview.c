@@ -102,21 +102,30 @@ static int unit_of_step(const Overview *o, const TraceCollective *c) {
     return k;
 }
 
-/* The unit whose step makes the value (of a gradient: made it in forward), or reads the parameter;
- * -1: none. */
-static int unit_of_value(const Overview *o, Subject s) {
+/* The first unit with a step that makes the value, or that reads it; -1: none. */
+static int unit_with(const Overview *o, const char *name, bool reads) {
     const Trace *t = o->c->t;
-    const char *name = s.of;
-    bool param = trace_param(t, name) != NULL;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
-        bool mine = !strcmp(c->output, name);
-        for (int k = 0; param && k < c->n_inputs; k++) mine |= !strcmp(c->inputs[k], name);
+        bool mine = !reads && !strcmp(c->output, name);
+        for (int k = 0; reads && k < c->n_inputs; k++) mine |= !strcmp(c->inputs[k], name);
         if (!mine || !wanted(o, c)) continue;
         for (int k = 0; k < o->n_own; k++)
             if (c->step >= o->first_step[k] && c->step <= o->last_step[k]) return k;
     }
     return -1;
+}
+/* The unit whose step makes the value (of a gradient: made it in forward), or reads the parameter
+ * or what another rank's step has made; -1: none. */
+static int unit_of_value(const Overview *o, Subject s) {
+    bool param = trace_param(o->c->t, s.of) != NULL;
+    int k = param ? -1 : unit_with(o, s.of, false);
+    return k >= 0 ? k : unit_with(o, s.of, true);
+}
+/* The unit that goes on with what comes from a rank that makes it, where no step here does: a stage
+ * of a pipeline; -1: there is none. */
+static int unit_reached(const Overview *o, const TraceCollective *c) {
+    return unit_with(o, c->value, false) >= 0 ? -1 : unit_with(o, c->value, true);
 }
 
 static SendKind kind_of(const Overview *o, const TraceCollective *c) {
@@ -176,16 +185,21 @@ static void read_collectives(Overview *o) {
         const TraceCollective *c = &t->collectives[i];
         if (!counted(o, c)) continue;
         bool own = phase_or_forward(c->pass) == o->pass;
-        int k =
-            own && !trace_param(t, c->value) ? unit_of_step(o, c) : unit_of_value(o, c->subject);
+        int to = own && !trace_param(t, c->value) ? unit_reached(o, c) : -1;
+        int k = to >= 0                            ? to
+                : own && !trace_param(t, c->value) ? unit_of_step(o, c)
+                                                   : unit_of_value(o, c->subject);
         if (k < 0) k = unit_apart(o, c->part, c->layer, c->pass);
         OverviewUnit *u = &o->unit[k];
         if (wrong_number(o->wrong, c->step)) u->wrong = c->step;
         if (!wrong_skipped(c)) count(u, kind_of(o, c), c, o->rank);
+        const TraceValue *made = words_find_value(t, c->value, c->step);
+        bool here = made && words_find_local(&made->shape, o->rank);
+        if (to >= 0 && here) u->in = made;
         /* what leaves the unit is what its last move makes of it */
-        bool leaves =
-            own && u->out && !strcmp(u->out->shape.name, c->value) && c->step > u->out->step;
-        if (leaves) u->out = words_find_value(t, c->value, c->step);
+        if (own && here && u->out && !strcmp(u->out->shape.name, c->value) &&
+            c->step > u->out->step)
+            u->out = made;
     }
     for (int i = 0; i < t->n_moves; i++) {
         int k =

@@ -28,10 +28,12 @@ typedef struct {
     int n_total[SEND_KINDS];
     Total total[SEND_KINDS][OVERVIEW_TOTALS];
     const TraceValue *out; /* what leaves it */
-    int wrong;             /* a step of it that is wrong; -1: none */
-    bool apart;            /* no step of the pass: nothing flows into it from the unit before */
-    Phase pass;            /* whose steps it has, if it stands apart */
-    bool open, close;      /* first and last of a folded group of layers */
+    const TraceValue
+        *in;          /* what comes from other ranks in place of the unit before; NULL: nothing */
+    int wrong;        /* a step of it that is wrong; -1: none */
+    bool apart;       /* no step of the pass: nothing flows into it from the unit before */
+    Phase pass;       /* whose steps it has, if it stands apart */
+    bool open, close; /* first and last of a folded group of layers */
 } OverviewUnit;
 
 typedef struct {

@@ -98,9 +98,9 @@ static double unit_height(const Pen *p, const OverviewUnit *u) {
     return fmax(p->box, LINE * lines(p, u) + 4);
 }
 
-/* Does unit i stand apart from the one before, where the pass ends? */
-static bool first_apart(const Overview *o, int i) {
-    return i > 0 && o->unit[i].apart && !o->unit[i - 1].apart;
+/* Does what leaves unit i - 1 not flow into unit i: the pass ends, or goes on elsewhere? */
+static bool breaks(const Overview *o, int i) {
+    return i > 0 && (o->unit[i].in || (o->unit[i].apart && !o->unit[i - 1].apart));
 }
 
 /* Under the last box there is an edge, unless it stands apart and hands nothing on. */
@@ -112,7 +112,7 @@ static double tail_height(const Pen *p) {
 static double all_height(const Pen *p) {
     double h = tail_height(p) + (p->o.all && !p->stacked ? HEADS : 0);
     for (int i = 0; i < p->o.n; i++)
-        h += p->gap + unit_height(p, &p->o.unit[i]) + (first_apart(&p->o, i) ? p->gap : 0);
+        h += p->gap + unit_height(p, &p->o.unit[i]) + (breaks(&p->o, i) ? p->gap : 0);
     return h;
 }
 
@@ -239,10 +239,11 @@ static double draw_units(Pen *p, double x, double y) {
         const OverviewUnit *u = &p->o.unit[i];
         int group;
         scene_at(p->s, i + 1);
-        if (first_apart(&p->o, i)) {
+        if (breaks(&p->o, i)) {
             draw_edge(p, v, cx, y, y + p->gap, -1);
             y += p->gap;
         }
+        if (u->in) v = u->in;
         group = p->s->n_groups;
         if (u->open) open_y = y + p->gap - 4;
         draw_unit(p, u, x, y + p->gap);
@@ -295,11 +296,11 @@ static void fill_room(Pen *p, double room) {
         p->gap += 1;
         p->box += p->box < 58 ? 1 : 0;
     }
-    while (all_height(p) > room && p->gap > 20) {
+    while (all_height(p) > room && p->gap > 18) {
         p->gap -= 1;
-        p->box = fmax(25, p->box - 1.8);
+        p->box = fmax(24, p->box - 1.8);
     }
-    while (all_height(p) > room && p->box > 25) p->box -= 1;
+    while (all_height(p) > room && p->box > 24) p->box -= 1;
 }
 
 int view_overview(const ViewCall *c, Scene **page) {

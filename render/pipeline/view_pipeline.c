@@ -23,9 +23,10 @@ typedef struct {
     Pipe p;
     Scene *s;
     PresetKind preset;
-    double x, w, cell; /* of the rows: their left end, width, and height of a cell */
-    bool each;         /* every action has its cell */
-    int most;          /* in flight on any rank */
+    double x, w;            /* of the rows: their left end and width */
+    double cell, step, gap; /* heights: of a cell, of the line under it, between rows */
+    bool each;              /* every action has its cell */
+    int most;               /* in flight on any rank */
 } PipePen;
 
 /* ---- cells ---- */
@@ -106,14 +107,15 @@ static void draw_idle(PipePen *q, const PipeRow *r, int row, double y) {
 static void draw_flight(PipePen *q, const PipeRow *r, int row, double y) {
     Pt *pt = ARENA_ARRAY(q->p.a, Pt, 2 * r->n + 4);
     int n = 0, live = 0;
-    double unit = (STEP - 3) / (double)(q->most ? q->most : 1), base = y + STEP;
+    double unit = (q->step - 3) / (double)(q->most ? q->most : 1), base = y + q->step;
     pt[n++] = (Pt){q->x, base};
     for (int i = 0; i < r->n; i++) {
         const TraceAction *a = &r->a[i];
         int next = pipe_flight(a, live);
         double when = at(q, *a->kind == 'F' ? a->start : a->end);
         if (next == live) continue;
-        pt[n++] = (Pt){when, base - live * unit};
+        if (fabs(pt[n - 1].x - when) > 0.5) pt[n++] = (Pt){when, base - live * unit};
+        else n--; /* one ends as another begins: no step */
         pt[n++] = (Pt){when, base - next * unit};
         live = next;
     }
@@ -128,7 +130,7 @@ static void draw_flight(PipePen *q, const PipeRow *r, int row, double y) {
 }
 
 /* ---- rows ---- */
-static double row_height(const PipePen *q) { return q->cell + STEP + GAP; }
+static double row_height(const PipePen *q) { return q->cell + q->step + q->gap; }
 static void draw_row(PipePen *q, int k, double y) {
     const PipeRow *r = &q->p.row[k];
     const char *axis = q->p.t->schedule_axis ? q->p.t->schedule_axis : "rank";
@@ -150,29 +152,64 @@ static void draw_row(PipePen *q, int k, double y) {
                 "in flight %d", r->flight);
     scene_end(q->s);
 }
-/* The cells of one micro-batch, joined in the order of time. */
-static void draw_life(PipePen *q, double y) {
-    int n = 0;
-    for (int i = 0; i < q->p.t->n_actions; i++) n += q->p.t->actions[i].microbatch == LIFE;
-    const TraceAction **a = ARENA_ARRAY(q->p.a, const TraceAction *, n + 1);
-    Pt *pt = ARENA_ARRAY(q->p.a, Pt, 2 * n + 2);
-    n = 0;
+/* Is `x` clear of the numbers of all cells of a row? */
+static bool clear_of(const PipePen *q, const PipeRow *r, double x) {
+    for (int i = 0; i < r->n; i++) {
+        double mid = (at(q, r->a[i].start) + at(q, r->a[i].end)) / 2;
+        if (fabs(x - mid) < 12 && x > at(q, r->a[i].start) + 1 && x < at(q, r->a[i].end) - 1)
+            return false;
+    }
+    return true;
+}
+/* Where between x0 and x1 a line goes through the rows between `from` and `to`: beside numbers. */
+static double through(const PipePen *q, int from, int to, double x0, double x1) {
+    enum { TRIES = 64 };
+    int top = (from < to ? from : to) + 1, end = from < to ? to : from;
+    for (int k = 0; k <= TRIES; k++) {
+        double x = x0 + (x1 - x0) * k / TRIES;
+        bool clear = true;
+        for (int r = top; r < end; r++) clear &= clear_of(q, &q->p.row[r], x);
+        if (clear) return x;
+    }
+    return x0;
+}
+/* The forward and input-gradient actions of micro-batch LIFE, in the order of time. */
+static const TraceAction **life_of(const PipePen *q, int *n) {
+    const TraceAction **a = ARENA_ARRAY(q->p.a, const TraceAction *, q->p.t->n_actions + 1);
+    *n = 0;
     for (int i = 0; i < q->p.t->n_actions; i++) {
         const TraceAction *x = &q->p.t->actions[i];
         if (x->microbatch != LIFE || *x->kind == 'W') continue;
-        int k = n++;
+        int k = (*n)++;
         for (; k > 0 && a[k - 1]->start > x->start; k--) a[k] = a[k - 1];
         a[k] = x;
     }
+    return a;
+}
+/* Its cells joined by lines that wait in the gaps between rows and cross no number. */
+static void draw_life(PipePen *q, double y) {
+    int n, k = 0;
+    const TraceAction **a = life_of(q, &n);
+    Pt *pt = ARENA_ARRAY(q->p.a, Pt, 6 * n + 2);
     for (int i = 0; i < n; i++) {
-        double row = y + a[i]->rank * row_height(q) + q->cell - 3;
-        pt[2 * i] = (Pt){at(q, a[i]->start) + 1, row};
-        pt[2 * i + 1] = (Pt){at(q, a[i]->end) - 1, row};
+        double row = y + a[i]->rank * row_height(q), in = row + q->cell - 3,
+               x0 = at(q, a[i]->start), x1 = at(q, a[i]->end);
+        pt[k++] = (Pt){x0, in};
+        pt[k++] = (Pt){x1, in};
+        if (i + 1 == n || a[i + 1]->rank == a[i]->rank) continue;
+        bool down = a[i + 1]->rank > a[i]->rank;
+        double next = y + a[i + 1]->rank * row_height(q), gap = q->gap / 2,
+               lane = down ? row + row_height(q) - gap : row - gap,
+               last = down ? next - gap : next + row_height(q) - gap, x2 = at(q, a[i + 1]->start),
+               x = through(q, a[i]->rank, a[i + 1]->rank, x1, x2);
+        pt[k++] = (Pt){x1, lane};
+        if (fabs(lane - last) > 1) pt[k++] = (Pt){x, lane}, pt[k++] = (Pt){x, last};
+        pt[k++] = (Pt){x2, last};
     }
     scene_begin(
         q->s, "life", "life",
         arena_printf(q->p.a, "the way of micro-batch %d through the stages and back", LIFE));
-    if (n) scene_line(q->s, pt, 2 * n, ROLE_COLL_LINE, 1.25);
+    if (n) scene_line(q->s, pt, k, ROLE_COLL_LINE, 1.25)->bend = 3;
     scene_end(q->s);
 }
 static double draw_legend(PipePen *q, double y) {
@@ -222,8 +259,14 @@ static Scene *draw_page(PipePen *q, double *end) {
     figure_page(s, q->preset, *end);
     return s;
 }
+/* Few rows on a slide are higher. */
+static void fill_slide(PipePen *q) {
+    enum { OTHERS = 210, MOST = 150 };
+    double room = fmin(MOST, (presets[PRESET_SLIDE].h - OTHERS) / q->p.n), k = room / row_height(q);
+    if (k > 1) q->cell *= k, q->step *= k, q->gap *= k;
+}
 int view_pipeline(const ViewCall *c, Scene **page) {
-    PipePen q = {.c = c, .preset = PRESET_WIDE, .cell = CELL};
+    PipePen q = {.c = c, .preset = PRESET_WIDE, .cell = CELL, .step = STEP, .gap = GAP};
     double end;
     furniture_preset(c->o->preset, &q.preset);
     if (!pipe_read(&q.p, c)) return 0;
@@ -234,6 +277,7 @@ int view_pipeline(const ViewCall *c, Scene **page) {
         q.most = q.p.row[k].flight > q.most ? q.p.row[k].flight : q.most;
     for (int i = 0; i < c->t->n_actions; i++)
         if (c->t->actions[i].joined) q.cell = CELL_OF_TWO; /* two share the height */
+    if (q.preset == PRESET_SLIDE) fill_slide(&q);
     page[0] = draw_page(&q, &end);
     return 1;
 }

@@ -1,0 +1,41 @@
+/* Which nodes of a strip run beside the others in a module of their own, as a shared expert does
+ * beside the routed ones. Knows modules by the names of values only, and no model. */
+#include "render/mirror/mirror.h"
+#include <string.h>
+
+/* Does the value belong to a module inside the one that value `other` belongs to? "a.moe.shared.up"
+ * does, to that of "a.moe.list". */
+static bool inside(const char *value, const char *other) {
+    size_t n = (size_t)(words_leaf(other) - other), k = (size_t)(words_leaf(value) - value);
+    return k > n && n > 0 && !strncmp(value, other, n);
+}
+/* Is node k of the strip one of a chain that runs beside others, in a module of its own? */
+static bool runs_beside(const BlockGraph *g, const BlockStrip *b, const int *level, int k) {
+    const char *path = g->node[b->node[k]].name;
+    size_t n = (size_t)(words_leaf(path) - path);
+    for (int i = 0; i < b->n; i++) {
+        const BlockNode *x = &g->node[b->node[i]];
+        if (x->kind == NODE_INPUT || strncmp(x->name, path, n)) continue; /* of the chain */
+        for (int j = 0; j < b->n; j++) {
+            const BlockNode *y = &g->node[b->node[j]];
+            if (y->kind != NODE_INPUT && level[j] == level[i] && inside(path, y->name)) return true;
+        }
+    }
+    return false;
+}
+void mirror_beside(const BlockGraph *g, const BlockStrip *b, int *level, bool *beside) {
+    enum { APART = 256 };
+    int join = -1;
+    for (int k = 0; k < b->n; k++)
+        beside[k] = g->node[b->node[k]].kind != NODE_INPUT && runs_beside(g, b, level, k);
+    for (int k = 0; k < b->n; k++)
+        for (int q = 0; q < g->node[b->node[k]].n_in && !beside[k]; q++)
+            for (int j = 0; j < b->n; j++)
+                if (beside[j] && block_real(g, g->node[b->node[k]].in[q]) == b->node[j] &&
+                    (join < 0 || level[k] < join))
+                    join = level[k];
+    for (int k = 0; k < b->n; k++) {
+        if (join < 0) beside[k] = false;
+        level[k] = beside[k] ? (join - 1) * APART + 1 + level[k] : level[k] * APART;
+    }
+}

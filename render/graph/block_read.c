@@ -390,8 +390,16 @@ static int wrong_layer(const BlockGraph *g) {
     return m.layer;
 }
 
+static bool has_part(const BlockGraph *g, int layer, const char *part) {
+    for (int i = 0; i < g->t->n_computes; i++) {
+        const TraceCompute *c = &g->t->computes[i];
+        if (c->layer == layer && text_same(c->part, part)) return true;
+    }
+    return false;
+}
+
 /* The layers that the trace has, and the one to draw: the asked one, that of the first mistake, the
- * first, or all if nothing says "layer". */
+ * first, of those that have the part if one is asked for, or all if nothing says "layer". */
 static bool choose_layer(BlockGraph *g, const ViewCall *call) {
     const RenderOptions *o = call->o;
     int lo = -1, hi = -1, own = -1; /* own: the first of the rank in this pass */
@@ -405,11 +413,12 @@ static bool choose_layer(BlockGraph *g, const ViewCall *call) {
         if (lo < 0 || c->layer < lo) lo = c->layer;
         if (c->layer > hi) hi = c->layer;
         bool here = pass_is(c->pass, g->pass) && on_rank(&c->ranks, g->rank);
+        here = here && (!o->part || text_same(c->part, o->part));
         if (here && (own < 0 || c->layer < own)) own = c->layer;
     }
     g->n_layers = lo < 0 ? 0 : hi - lo + 1;
     g->first_layer = lo;
-    int wrong = wrong_layer(g);
+    int wrong = o->part && own >= 0 && !has_part(g, wrong_layer(g), o->part) ? -1 : wrong_layer(g);
     g->layer = o->layer >= 0 ? o->layer : !residual ? -1 : wrong >= 0 ? wrong : own >= 0 ? own : lo;
     bool back = false; /* beside backward everything is drawn: the gradient begins in the loss */
     for (int i = 0; i < g->t->n_computes && !call->pass; i++)

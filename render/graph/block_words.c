@@ -1,8 +1,15 @@
 /* Words that the picture of a block and that of its backward pass share. */
 #include "render/graph/block_words.h"
 
+/* Does anything that is drawn belong to the layer? Embedding, head and loss do not. */
+static bool of_layer(const BlockGraph *g) {
+    for (int i = 0; i < g->n; i++)
+        if (g->node[i].strip >= 0 && g->node[i].n_op && g->node[i].op[0].c->layer == g->layer)
+            return true;
+    return false;
+}
 static const char *layer_words(const BlockGraph *g) {
-    if (g->layer < 0 || g->n_layers <= 1) return "";
+    if (g->layer < 0 || g->n_layers <= 1 || !of_layer(g)) return "";
     const char *all = g->first_layer ? arena_printf(g->arena, "%d to %d", g->first_layer,
                                                     g->first_layer + g->n_layers - 1)
                                      : arena_printf(g->arena, "%d", g->n_layers);

@@ -17,6 +17,7 @@ typedef struct {
     Scene *s;
     double box, gap, width; /* heights: of a box, between boxes; width of the boxes */
     bool stacked;           /* kinds of collectives as lines instead of columns */
+    bool flat;              /* axes side by side instead of as lines, in few words */
     double col[SEND_KINDS]; /* x of the columns, relative to the right border of the boxes */
     unsigned legend;
 } Pen;
@@ -33,7 +34,7 @@ static const char *unit_line(Arena *a, const OverviewUnit *u) {
 static const char *total_line(const Pen *p, const Total *t, SendKind k) {
     Arena *a = p->o.c->arena;
     const char *bytes = bytes_text(t->bytes, a);
-    if (!p->o.all)
+    if (!p->o.all && !p->flat)
         return arena_printf(a, "%lld collective%s, sends %s", (long long)t->count,
                             t->count == 1 ? "" : "s", bytes);
     return p->stacked ? arena_printf(a, "%s: %s in %lld", overview_kind(&p->o, k), bytes,
@@ -61,6 +62,16 @@ static double total_width(const Pen *p, const Total *t, SendKind k) {
            scene_width(p->s, 12.5, REGULAR, total_line(p, t, k));
 }
 
+/* Of all that a unit sends of one kind: of the widest line, or of the one line. */
+static double totals_width(const Pen *p, const OverviewUnit *u, SendKind k) {
+    double w = 0;
+    for (int j = 0; j < u->n_total[k]; j++) {
+        double one = total_width(p, &u->total[k][j], k);
+        w = p->flat ? w + (j ? SIDE : 0) + one : fmax(w, one);
+    }
+    return w;
+}
+
 /* Is what the optimizer sends beside its own box only? Then it needs no column and no heading. */
 static bool apart_only(const Overview *o, SendKind k) {
     bool only = k == SEND_OPTIMIZER;
@@ -75,9 +86,7 @@ static double columns(Pen *p) {
         double w = 0;
         bool apart = apart_only(&p->o, (SendKind)k);
         p->col[k] = apart ? SIDE : x;
-        for (int i = 0; i < p->o.n; i++)
-            for (int j = 0; j < p->o.unit[i].n_total[k]; j++)
-                w = fmax(w, total_width(p, &p->o.unit[i].total[k][j], k));
+        for (int i = 0; i < p->o.n; i++) w = fmax(w, totals_width(p, &p->o.unit[i], (SendKind)k));
         if (apart) w = 0;
         if (w > 0 && p->o.all && !p->stacked)
             w = fmax(w, scene_width(p->s, 12.5, SEMIBOLD, overview_kind(&p->o, k)));
@@ -90,7 +99,8 @@ static double columns(Pen *p) {
 static int lines(const Pen *p, const OverviewUnit *u) {
     int n = 0;
     for (int k = 0; k < SEND_KINDS; k++)
-        n = p->stacked ? n + u->n_total[k] : n > u->n_total[k] ? n : u->n_total[k];
+        if (p->flat) n |= u->n_total[k] > 0;
+        else n = p->stacked ? n + u->n_total[k] : n > u->n_total[k] ? n : u->n_total[k];
     return n;
 }
 
@@ -137,9 +147,14 @@ static void draw_totals(Pen *p, const OverviewUnit *u, double x, double mid) {
         scene_text(p->s, x + SIDE, mid + 4, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    "nothing is sent");
     for (int k = 0; k < SEND_KINDS; k++) {
-        int own = p->stacked ? n : u->n_total[k];
+        int own = p->stacked || p->flat ? n : u->n_total[k];
+        double along = 0;
         if (!p->stacked) line = 0;
-        for (int j = 0; j < u->n_total[k]; j++, line++)
+        for (int j = 0; j < u->n_total[k] && p->flat; j++) {
+            draw_total(p, &u->total[k][j], (SendKind)k, x + p->col[k] + along, mid);
+            along += total_width(p, &u->total[k][j], k) + SIDE;
+        }
+        for (int j = 0; j < u->n_total[k] && !p->flat; j++, line++)
             draw_total(p, &u->total[k][j], (SendKind)k, x + p->col[k],
                        mid + LINE * (line - (own - 1) / 2.0));
     }
@@ -290,8 +305,8 @@ static double bracket_width(const Pen *p) {
     return w;
 }
 
-/* Boxes and gaps take the room that there is, down to one line of text. */
-static void fill_room(Pen *p, double room) {
+/* Boxes and gaps take the room that there is, down to one line of text. Is there enough? */
+static bool fill_room(Pen *p, double room) {
     while (all_height(p) < room - p->o.n - 2 && p->gap < 46) {
         p->gap += 1;
         p->box += p->box < 58 ? 1 : 0;
@@ -301,6 +316,7 @@ static void fill_room(Pen *p, double room) {
         p->box = fmax(24, p->box - 1.8);
     }
     while (all_height(p) > room && p->box > 24) p->box -= 1;
+    return all_height(p) <= room;
 }
 
 int view_overview(const ViewCall *c, Scene **page) {
@@ -343,7 +359,11 @@ int view_overview(const ViewCall *c, Scene **page) {
     if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * s->w / pr->w);
     double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(&p.o), sub, 0) + 2;
     y = wrong_notes(s, p.o.wrong, pr->margin, w, y, preset == PRESET_SLIDE ? 3 : 0) + 10;
-    if (preset == PRESET_SLIDE) fill_room(&p, pr->h - y - 80);
+    if (preset == PRESET_SLIDE && !fill_room(&p, pr->h - y - 80)) {
+        p.flat = true; /* no room for a line per axis */
+        columns(&p);
+        fill_room(&p, pr->h - y - 80);
+    }
     y = draw_units(&p, x, y);
     y = figure_foot(s, c, (Band){pr->margin, w, y + 8}, overview_sent(&p.o), NULL);
     s->desc = arena_printf(a, "Overview of the model. %s. %s", title(&p.o), overview_sent(&p.o));

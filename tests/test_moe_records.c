@@ -386,7 +386,9 @@ static void test_records(void **state) {
     }
     glob_t g;
     int n[3] = {0};
-    assert_int_equal(glob(arena_printf(a, "%s/*.json", golden_path(a, "moe")), 0, NULL, &g), 0);
+    const char *beside = golden_path(a, "moe/README.md"); /* tests/golden has other things of moe */
+    beside = arena_printf(a, "%.*s/*.json", (int)(strrchr(beside, '/') - beside), beside);
+    assert_int_equal(glob(beside, 0, NULL, &g), 0);
     for (size_t i = 0; i < g.gl_pathc; i++) {
         Arena *b = arena_new();
         Record r = open_record(b, g.gl_pathv[i]);

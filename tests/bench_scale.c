@@ -62,6 +62,7 @@ typedef struct {
     const char *argv[10];
 } Row;
 #define LARGE "plans/shape-only/llama3.1-405b-8192.yaml"
+#define SCOUT "tests/bench/scout-experts.yaml"
 #define EXPERTS "plans/shape-only/deepseek-v3-2048.yaml"
 #define WIDE "tests/bench/ranks-8192.yaml"
 #define OUT "-o", "out/bench-figure.svg"
@@ -138,6 +139,18 @@ static const Row rows[] = {
      0,
      0,
      {"check", "tests/bench/experts-64.yaml"}},
+    {"scout_balanced",
+     "a layer of Llama-4-Scout at full width, 2,048 tokens, ep 8, all values checked",
+     1,
+     0,
+     16384,
+     {"check", "--strict", SCOUT}},
+    {"scout_ragged",
+     "the same, ragged",
+     1,
+     0,
+     16384,
+     {"check", "--strict", "--set=moe.routing=ragged", SCOUT}},
     {"million",
      "1,000,000 ranks, shape-only, all cuts even",
      3,

@@ -146,7 +146,12 @@ typedef struct {
 } World;
 static void world_open(World *w, const Mesh *m, int nd, const int64_t *shape) {
     *w = (World){.a = arena_new(), .mesh = *m};
-    w->t = (GTensor){.name = "x", .nd = nd, .nstored = nd, .producer = -1, .module = -1};
+    w->t = (GTensor){.name = "x",
+                     .kind = KIND_ACTIVATION,
+                     .nd = nd,
+                     .nstored = nd,
+                     .producer = -1,
+                     .module = -1};
     memcpy(w->t.letter, "bckxyz", 6);
     for (int d = 0; d < nd; d++) w->t.size[d] = shape[d], w->t.stored[d] = 1, w->t.sym[d] = "N";
     w->g = (Graph){.nt = 1, .t = &w->t};
@@ -161,10 +166,10 @@ static void world_close(World *w) {
     arena_free(w->a);
 }
 static void chain(World *w, const Layout *from, const MovePlan *mv) {
-    w->p.val[0] = (Val){.L = *from, .step = -1};
+    w->p.val[0] = (Val){.kind = KIND_ACTIVATION, .L = *from, .step = -1};
     w->p.nv = 1;
     for (int i = 0; i < mv->n; i++) {
-        w->p.val[i + 1] = (Val){.id = i + 1, .L = mv->m[i].to, .step = i};
+        w->p.val[i + 1] = (Val){.id = i + 1, .kind = KIND_ACTIVATION, .L = mv->m[i].to, .step = i};
         w->p.step[i] =
             (Step){.id = i, .kind = ST_MOVE, .nin = 1, .in = {i}, .out = i + 1, .move = mv->m[i]};
         w->p.nv++;

@@ -219,8 +219,6 @@ static const struct {
      3},
     {"model: openai-community/gpt2\nmesh: {tp: 2}\n", "E0202", 1, "its config.json is understood",
      3},
-    {HEAD "mesh: {tp: 2}\ndata: {dtype: bf16, sequence: 8}\n", "E0602", 3,
-     "computes in f32 and f64 only", 5},
     {HEAD "mesh: {tp: 2}\ndata: {dtype: f32, sequence: 8}\npass: train\nloss: sum\noptimizer: "
           "{name: sgd, lr: 1.0e+30, steps: 3}\n",
      "E0504", 0, "first appears here", 3},

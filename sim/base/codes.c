@@ -217,9 +217,6 @@ const DiagCode diag_codes[] = {
      "the "
      "program, or none that can be loaded. Without --cuda and --mpi every plan runs on virtual "
      "ranks."},
-    {"E0602", 5, "this backend cannot execute the dtype",
-     "The dtype can be planned (shapes, bytes) but not computed by the chosen backend. Use f32 or "
-     "f64, or a shape-only command."},
     {"E0603", 5, "other processes than ranks",
      "With --mpi every rank of the mesh is a process that a launcher has started: mpirun -n 8 for "
      "a mesh of 8 ranks. Without a launcher there is one process, and with that of another MPI "
@@ -329,10 +326,9 @@ const DiagCode diag_codes[] = {
      "boundary, and the op that needs it otherwise moves it, which is made here as the layer's "
      "`desired_input`; PyTorch's op may choose another way to the same numbers."},
     {"N0014", 0, "a plan that cannot be executed here was held by rules and structure",
-     "`check` executes a plan on virtual ranks in f32 or f64. Where the machine has no room or "
-     "time "
-     "for that (E0701, E0703, E0707), or the plan's dtype is another (E0602), it does what `check "
-     "--static` does: rules, structure, orders of collectives; no values are compared, and the "
+     "`check` executes a plan on virtual ranks. Where the machine has no room or time for that "
+     "(E0701, E0703, E0707) it does what `check --static` does: rules, structure, orders of "
+     "collectives; no values are compared, and the "
      "line of the result says `not executed`. A plan that expects something of values, and options "
      "that want a run, keep the error; `check --fail-on note` fails."},
     {"N0015", 0, "a router's choice that rounding decides",

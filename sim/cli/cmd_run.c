@@ -278,11 +278,10 @@ static void check_counts(Cli *c, int n, int bad) {
     if (bad) str_addf(&c->text, "%d of %d plans failed\n", bad, n);
     else str_addf(&c->text, "%d plans hold\n", n);
 }
-/* A plan that this machine cannot execute, for its size or its dtype, is held by rules and
- * structure, and a note says so. Not where a run was asked for: by an option, or by what the plan
- * expects of values. */
+/* A plan that this machine cannot execute for its size is held by rules and structure, and a note
+ * says so. Not where a run was asked for: by an option, or by what the plan expects of values. */
 static bool too_large(const Cli *c, const Loaded *l) {
-    static const char *const sizes[] = {"E0701", "E0703", "E0707", "E0602"};
+    static const char *const sizes[] = {"E0701", "E0703", "E0707"};
     const CliOptions *o = &c->o;
     const Plan *p = l->report.plan;
     if (!p || l->refused || l->exit != 5 || o->statically || o->strict || o->sensitivity ||

@@ -172,8 +172,8 @@ static void draw(Cli *c, const Trace *t, const RenderOptions *o, const Format *f
     const char *s = render_text(t, c->d, o, f->format, c->arena, &n);
     if (s) str_addn(&c->text, s, n);
 }
-/* A view that gains by a run but can do without: a plan that is too large to run here, or of
- * another dtype, is drawn all the same, and the picture says that it was not executed. */
+/* A view that gains by a run but can do without: a plan that is too large to run here is drawn all
+ * the same, and the picture says that it was not executed. */
 static void forgive_limits(Loaded *l) {
     int kept = 0;
     if (!l->trace || l->is_trace || l->trace->executed) return;

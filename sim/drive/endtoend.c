@@ -6,16 +6,25 @@
 
 /* A value is the end of a chain of many rounded sums, not of one. */
 enum { SUMS = 64 };
-/* Per dtype: the bound as a share of a value's largest magnitude, and the unit in the last place.
- */
+/* Per dtype: the bound as a share of a value's largest magnitude; the unit in the last place, and
+ * how many of it one layer may be off. In bf16 it is results that are rounded, by half a unit each:
+ * some 16 of them a layer one after the other, whose errors add up as the root of their number does
+ * (Higham and Mary, "A new approach to probabilistic rounding error analysis", 2019): four times
+ * that is 2^-4 in the first layer, and grows with the root of the depth. */
+static const double MOST_SHARE = 0.25;
 static const struct {
-    double share, ulp;
-} limits[] = {[DT_F32] = {1e-2, 0x1p-23}, [DT_F64] = {1e-9, 0x1p-52}};
+    double share;
+    bool grows; /* with the root of the depth, to MOST_SHARE; else it is one for all depths */
+    double ulp, ulps;
+} limits[] = {[DT_F32] = {1e-2, false, 0x1p-23, SUMS},
+              [DT_F64] = {1e-9, false, 0x1p-52, SUMS},
+              [DT_BF16] = {0x1p-4, true, 0x1p-7, 0.5}};
 /* The unsharded run is made again on numbers that are off. By an ulp of f64, taken times what the
  * run's rounding is more: that shows where a value is nothing but rounding (a sum that cancels). By
  * SUMS ulps of the run at once: that shows where a small cause has an effect out of proportion, as
- * Adam's first steps have, which divide a gradient by its own size. */
-enum { TINY, WHOLE, NUDGES };
+ * Adam's first steps have, which divide a gradient by its own size. Where the ranks are in bf16 a
+ * third run is in bf16 too, on the right numbers: by how much one device is off. */
+enum { TINY, WHOLE, ALIKE, NUDGES };
 
 /* One comparison: n numbers against those of the unsharded run. */
 typedef struct {
@@ -42,13 +51,22 @@ static double depth(const EndToEnd *e) {
         if (g->node[n].layer > last) last = g->node[n].layer;
     return last + 1;
 }
-static double ulp(const EndToEnd *e) { return limits[e->check->e->dtype].ulp; }
+static Dtype numbers(const EndToEnd *e) { return e->check->e->numbers; }
+/* By how much of itself a number may be off behind one layer. */
+static double layer_off(Dtype t) { return limits[t].ulps * limits[t].ulp; }
 enum { WAYS = 8 }; /* of being off, of which a nudged run shows one */
-double endtoend_rounding(Dtype dtype) { return WAYS * SUMS * limits[dtype].ulp; }
+double endtoend_rounding(Dtype dtype) { return WAYS * layer_off(dtype); }
+static double share_of(const EndToEnd *e) {
+    Dtype t = numbers(e);
+    return limits[t].grows ? fmin(limits[t].share * sqrt(depth(e)), MOST_SHARE) : limits[t].share;
+}
 static const Reference *nudged_run(State *s, int k) {
-    if (!s->asked[k])
-        s->nudged[k] =
-            s->e->nudged(s->e->arg, k == TINY ? 0x1p-52 : depth(s->e) * SUMS * ulp(s->e));
+    const EndToEnd *e = s->e;
+    Dtype t = numbers(e);
+    if (s->asked[k] || (k == ALIKE && t != DT_BF16)) return s->nudged[k];
+    double layers = limits[t].grows ? sqrt(depth(e)) : depth(e);
+    s->nudged[k] = k == ALIKE ? e->in_bf16(e->arg)
+                              : e->nudged(e->arg, k == TINY ? 0x1p-52 : layers * layer_off(t));
     s->asked[k] = true;
     return s->nudged[k];
 }
@@ -71,8 +89,9 @@ static double farthest(const Pair *p, int k) {
  * square of a gradient, dozens of layers deep). */
 static double rounding(const EndToEnd *e, const Pair *p) {
     enum { NO_DIGIT = 1 << 20 };
-    double whole = farthest(p, WHOLE), ways = whole > p->top / 10 ? NO_DIGIT : WAYS;
-    double tiny = farthest(p, TINY), more = WAYS * SUMS * (ulp(e) / 0x1p-52);
+    double whole = fmax(farthest(p, WHOLE), farthest(p, ALIKE));
+    double ways = whole > p->top / 10 && numbers(e) != DT_BF16 ? NO_DIGIT : WAYS;
+    double tiny = farthest(p, TINY), more = WAYS * layer_off(numbers(e)) / 0x1p-52;
     /* nothing but rounding in f64 too (a gradient that is zero by identity): its square, which Adam
      * keeps, is the square of what the run's rounding is more */
     if (tiny > p->top / 10) more *= more;
@@ -83,7 +102,7 @@ static double rounding(const EndToEnd *e, const Pair *p) {
  * not below a few ulps. A value that is zero everywhere has no magnitude to take a share of:
  * rounding decides alone. */
 static double bound_of(const EndToEnd *e, const Pair *p) {
-    const double share = e->measure ? SUMS * ulp(e) : limits[e->check->e->dtype].share;
+    const double share = e->measure ? layer_off(numbers(e)) : share_of(e);
     return fmax(share * p->top, rounding(e, p));
 }
 
@@ -91,6 +110,8 @@ static double bound_of(const EndToEnd *e, const Pair *p) {
 static void fail(const State *s, const Pair *p, double bound) {
     Check *c = s->e->check;
     Trace *t = c->t;
+    static const char kink[] = "; bf16 alone can do that where a ReLU's input is all but 0: "
+                               "`data: {execute: f32}` tells";
     const char *add = s->e->parts > 1 ? ", or the micro-batches do not add up to the batch" : "";
     TraceCheck *k = ARENA_PUSH(t->arena, t->checks, t->n_checks, t->cap_checks);
     *k = (TraceCheck){.step = p->step,
@@ -106,8 +127,9 @@ static void fail(const State *s, const Pair *p, double bound) {
                       .used = bound > 0 ? p->error / bound : INFINITY};
     k->cause = arena_printf(c->arena,
                             "end to end it differs from the unsharded model by %.2g of its largest "
-                            "number, bound %.2g, although every step follows from its inputs%s",
-                            k->max_rel, p->top > 0 ? bound / p->top : bound, add);
+                            "number, bound %.2g, although every step follows from its inputs%s%s",
+                            k->max_rel, p->top > 0 ? bound / p->top : bound, add,
+                            numbers(s->e) == DT_BF16 ? kink : "");
     c->first_fail = t->n_checks - 1;
     t->first_wrong = k->value;
     t->n_fail++;

@@ -13,6 +13,8 @@ typedef struct {
         *ref; /* of the whole batch, every value of which is kept where there is a backward */
     /* runs it once more, every real number off by that share of itself; NULL if that fails */
     Reference *(*nudged)(void *arg, double share);
+    /* runs it once more in bf16; asked for where the ranks are */
+    Reference *(*in_bf16)(void *arg);
     void *arg;
     bool measure; /* --sensitivity: every bound is measured; else only one that is passed */
     const double *

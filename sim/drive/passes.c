@@ -1,6 +1,7 @@
 /* The passes of a run, with numbers or without: the ranks with whoever looks on, level 3, the
  * unsharded program and what is compared with it. */
 #include "drive/run.h"
+#include "exec/narrow.h"
 #include <assert.h>
 #include <string.h>
 
@@ -28,12 +29,9 @@ static bool iterate(Run *r) {
     r->rep->seconds_check = walk.seconds_observed;
     return end == WALK_DONE || end == WALK_STUCK;
 }
-/* The unsharded run once more, on numbers that are off by a share; nobody could know of it before,
- * so no share of the work. */
-static Reference *nudged_run(void *arg, double share) {
-    const Run *r = arg;
-    FullSource src = r->pure;
-    src.nudge = share;
+/* The unsharded run once more, on numbers that are off by a share or in bf16; nobody could know of
+ * it before, so no share of the work. */
+static Reference *again(const Run *r, FullSource src) {
     src.replay = (RoutesRule){.always = true}; /* what was taken over, and what was not */
     src.progress = NULL;
     src.eye = NULL;
@@ -41,10 +39,23 @@ static Reference *nudged_run(void *arg, double share) {
     return reference_run(r->arena, r->unsharded, r->whole, &src, run_iterations(r),
                          run_keeps_whole(r));
 }
+static Reference *nudged_run(void *arg, double share) {
+    const Run *r = arg;
+    FullSource src = r->pure;
+    src.nudge = share;
+    return again(r, src);
+}
+static Reference *bf16_run(void *arg) {
+    const Run *r = arg;
+    FullSource src = r->pure;
+    src.in_bf16 = true;
+    return again(r, src);
+}
 static void end_to_end(Run *r, const Reference *ref) {
     EndToEnd e = {.check = r->check,
                   .ref = ref,
                   .nudged = nudged_run,
+                  .in_bf16 = bf16_run,
                   .arg = r,
                   .measure = r->o->sensitivity,
                   .losses = r->losses,
@@ -63,13 +74,14 @@ static void sources(Run *r) {
                         .pool = r->pool,
                         .data_seed = r->plan->seed,
                         .whole = &r->whole->g,
+                        .narrow = narrow_sources(r->exec, r->arena),
                         .parts = r->plan->microbatches};
     *pure = *src;
     if (r->plan->normalise && !strcmp(r->plan->normalise, "local_mean"))
         src->local_mean = r->program;
     pure->routes =
         run_has_reference(r) && !r->dry ? routes_new(r->arena, r->plan->microbatches) : NULL;
-    pure->replay = (RoutesRule){.share = endtoend_rounding(r->exec->dtype),
+    pure->replay = (RoutesRule){.share = endtoend_rounding(r->exec->numbers),
                                 .always = !strcmp(r->plan->moe.routing, "replayed"),
                                 .t = r->t};
     pure->progress = r->dry ? NULL : r->o->progress;

@@ -70,7 +70,7 @@ bool run_keeps_whole(const Run *r);
 /* Is the unsharded run made? A quick check leaves it out unless somebody asks for it. */
 bool run_has_reference(const Run *r);
 /* Does the run end in time and fit into memory? Makes r->exec, r->work and r->need. False and
- * E0701, E0703, E0707 or E0602 before anything is allocated. */
+ * E0701, E0703 or E0707 before anything is allocated. */
 bool limits_fit(Run *r);
 /* What r->program needs on this machine, without a word about it: makes r->exec (the caller frees
  * it), r->unsharded, r->quick and r->need. */

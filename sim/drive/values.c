@@ -216,7 +216,7 @@ static void *read_source(const ValueSet *s, const Exec *e, const ValueKey *k, Dt
     FullSource f = source_of(s, e, k);
     // cppcheck-suppress returnDanglingLifetime ; what it returns is its own, not the source
     if (k->rank < 0) return e->full(&f, k->tensor, dtype);
-    Exec *again = exec_new(s->arena, e->p, e->dtype, NULL);
+    Exec *again = exec_new(s->arena, e->p, e->numbers, NULL);
     again->full = e->full;
     again->full_arg = &f;
     int v = e->p->first[k->tensor];

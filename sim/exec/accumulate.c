@@ -1,5 +1,6 @@
 /* Gradients added up over the micro-batches of a step: in their order, in the run's dtype, as the
  * adjoints make them. It refuses to know what moves them afterwards. */
+#include "exec/narrow.h"
 #include "exec/store.h"
 #include "exec/wire.h"
 #include <stdlib.h>
@@ -14,7 +15,8 @@ static double sum_of(Dtype dt, const double *before, int64_t i, double x) {
     if (!before) return x;
     return dt == DT_F32 ? (double)((float)before[i] + (float)x) : before[i] + x;
 }
-static void add_block(const Exec *e, const Local *l, const double *before, double *to, bool last) {
+static void add_block(const Exec *e, int val, const Local *l, const double *before, double *to,
+                      bool last) {
     int64_t n = tensor_count(&l->t); /* what an adjoint makes is packed */
     Tensor host = e->dev->get(e->dev, &l->t, e->dtype);
     for (int64_t i = 0; i < n; i++) {
@@ -27,6 +29,7 @@ static void add_block(const Exec *e, const Local *l, const double *before, doubl
     }
     if (last) e->dev->put(e->dev, &l->t, &host, e->dtype);
     e->dev->done(e->dev, &host);
+    if (last) narrow_round(e, e->dev, val, &l->t); /* once, of the sum of all */
 }
 /* Adds the gradient of micro-batch `part`, as its instance has it. */
 static void add_part(Exec *e, int val, int64_t part, bool last) {
@@ -40,7 +43,7 @@ static void add_part(Exec *e, int val, int64_t part, bool last) {
     }
     double *x = device_array(e->host, n, sizeof *x);
     for (int k = 0; k < st->n && !e->dev->sizes_only; k++)
-        add_block(e, &st->l[k], so_far(a, st->l[k].rank, part), x + begin[k], last);
+        add_block(e, val, &st->l[k], so_far(a, st->l[k].rank, part), x + begin[k], last);
     e->host->release(e->host, a->x);
     a->x = x;
     if (!a->at) a->at = base_malloc(base_mul((size_t)nranks, sizeof *a->at));

@@ -1,6 +1,7 @@
 /* Runs the op of a step, or its adjoint, once per distinct combination of inputs. Ranks that hold
  * the same buffers share the result; who computes is decided by rank order, never by threads. */
 #include "exec/call.h"
+#include "exec/narrow.h"
 #include "exec/opcall.h"
 #include "exec/store.h"
 #include "exec/transfer.h"
@@ -99,7 +100,10 @@ static void run_calls(Exec *e, const Step *s, OpCall *calls, int n) {
     for (int i = 0; i < n && exact && !exec_is_int(e, s->out); i++)
         device_residues(dev, &calls[i].out, calls[i].dtype, e->modulus);
     Act act = act_of(s);
-    for (int i = 0; i < n && !exec_is_int(e, s->out); i++) finish_result(dev, s, &act, &calls[i]);
+    for (int i = 0; i < n && !exec_is_int(e, s->out); i++) {
+        finish_result(dev, s, &act, &calls[i]);
+        narrow_round(e, dev, s->out, &calls[i].out);
+    }
 }
 /* The calls of a step, run some at a time: with many small ranks they are larger than their data.
  */

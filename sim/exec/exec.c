@@ -2,6 +2,7 @@
  * never by threads. */
 #include "exec/exec.h"
 #include "exec/call.h"
+#include "exec/narrow.h"
 #include "exec/source.h"
 #include "exec/store.h"
 #include "exec/transfer.h"
@@ -13,10 +14,11 @@
 
 Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     Exec *e = ARENA_NEW(arena, Exec);
-    *e = (Exec){.p = p, .dtype = dtype, .pool = pool, .arena = arena};
+    *e = (Exec){.p = p, .numbers = dtype, .dtype = dtype_held(dtype), .pool = pool, .arena = arena};
+    if (dtype == DT_BF16) e->narrow = narrow_values(p, arena);
     e->once = ARENA_ARRAY(arena, Store, p->nv + 1);
     e->shared = ARENA_ARRAY(arena, bool, p->nv + 1);
-    e->lives = lives_find(p, dtype, arena);
+    e->lives = lives_find(p, e->dtype, arena);
     e->dev = e->host = device_plain();
     e->wire = wire_virtual();
     for (int v = 0; v < p->nv; v++)
@@ -82,6 +84,7 @@ void exec_free(Exec *e) {
     for (int v = 0; v < e->p->nv; v++) store_drop(e, &e->once[v]);
     for (int64_t i = 0; i < e->n_each; i++) end_instance(e, i);
     free(e->each);
+    narrow_free(e);
     accumulate_free(e);
 }
 void exec_release(Exec *e, const Step *s) {
@@ -166,6 +169,7 @@ static bool sum_block(void *arg, int64_t rank, Local *l) {
     Region box = region_plain(&l->t);
     e->dev->copy(e->dev, (Block){&box, &l->t}, (Block){&box, &a->t}, e->dtype, COMBINE_COPY);
     e->dev->copy(e->dev, (Block){&box, &l->t}, (Block){&box, &b->t}, e->dtype, COMBINE_SUM);
+    narrow_round(e, e->dev, x->s->out, &l->t);
     return true;
 }
 static void step_sum(Exec *e, const Step *s) {
@@ -243,6 +247,7 @@ static bool run_edited(Exec *e, const Step *s) {
     return true;
 }
 bool exec_step(Exec *e, const Step *s) {
+    narrow_enter(e, s);
     int r[RULE_MAX_IN + 2], n = step_reads(s, r);
     for (int k = 0; k < n; k++)
         if (!exec_store(e, r[k])->alive && e->p->val[r[k]].step < 0 && !exec_load(e, r[k]))
@@ -254,6 +259,7 @@ bool exec_step(Exec *e, const Step *s) {
 /* ---- micro-batches ---- */
 void exec_next_iteration(Exec *e) {
     const Graph *g = e->p->graph;
+    narrow_leave(e);
     for (int t = 0; t < g->nt; t++) {
         if (!g->t[t].next_of) continue;
         int to = e->p->first[g->t[t].next_of - 1], from = e->p->env[t];
@@ -262,5 +268,6 @@ void exec_next_iteration(Exec *e) {
         exec_drop(e, to);
         *exec_store(e, to) = *exec_store(e, from);
         *exec_store(e, from) = (Store){0};
+        narrow_keep(e, to);
     }
 }

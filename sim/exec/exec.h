@@ -38,7 +38,8 @@ struct Accumulated {
 
 typedef struct Exec {
     const Program *p;
-    Dtype dtype;
+    Dtype numbers; /* what real numbers are */
+    Dtype dtype;   /* how they are held: bf16 as float32 */
     Pool *pool;
     Device *dev;  /* of what the ranks hold; a new executor is on the host */
     Device *host; /* of what is loaded for them and put together from them */
@@ -51,6 +52,9 @@ typedef struct Exec {
     Store **each;        /* per instance: per Val of the others; NULL: not begun, or over */
     int64_t n_each, now; /* instances with room; the one that is run */
     Lives lives;         /* when they go, and which are loaded late */
+    const bool *narrow;  /* per Val: held in bf16 (narrow.h); NULL: no value is */
+    Store *master;       /* per Val: float32 of the optimizer's parameters; NULL: none yet */
+    bool at_master;      /* these are in place, and what forward reads is in `master` */
     bool keep_all;
     int64_t live_bytes, peak_bytes;
     double flops;            /* of distinct kernel calls so far */
@@ -66,8 +70,8 @@ typedef struct Exec {
     void *full_arg;
 } Exec;
 
-/* Room for the values of all ranks of p, none alive; real numbers are `dtype`. The tables lie in
- * the arena, the buffers are freed by exec_free. */
+/* Room for the values of all ranks of p, none alive; real numbers are `dtype`: f32, f64 or bf16.
+ * The tables lie in the arena, the buffers are freed by exec_free. */
 Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool);
 /* Frees all buffers. */
 void exec_free(Exec *e);

@@ -1,5 +1,6 @@
 /* The unsharded run and what is compared with it. */
 #include "exec/reference.h"
+#include "kernel/bf16.h"
 #include "exec/walk.h"
 #include <math.h>
 #include <stdlib.h>
@@ -58,8 +59,8 @@ static void *dry_full(const FullSource *f, Device *dev, int tensor, Dtype dtype,
     dev->release(dev, cut ? reference_full(&all, tensor, dtype) : NULL);
     return p;
 }
-void *reference_full(void *arg, int tensor, Dtype dtype) {
-    FullSource *f = arg;
+/* As its source has it. */
+static void *load_full(FullSource *f, int tensor, Dtype dtype) {
     const GTensor *t = &f->g->t[tensor];
     int64_t n = 1;
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
@@ -77,7 +78,7 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         }
         return p;
     }
-    if (f->pool && !f->nudge && n > 1 << 20 && t->kind == KIND_PARAM &&
+    if (f->pool && n > 1 << 20 && t->kind == KIND_PARAM &&
         !strcmp(weights_source(f->w, tensor), "random")) {
         FillJob j = {random_stream(f->g, tensor, f->data_seed), n, 1 << 20, dtype,
                      p}; /* a value depends on its index only */
@@ -94,8 +95,7 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
         all.g = f->whole;
         all.parts = 1;
         all.local_mean = NULL; /* means are the micro-batch's own: below */
-        all.nudge = 0;
-        char *full = reference_full(&all, tensor, dtype);
+        char *full = load_full(&all, tensor, dtype);
         if (full) memcpy(p, full + f->part * n * dtype_size(dtype), bytes);
         else dev->release(dev, p);
         dev->release(dev, full);
@@ -108,11 +108,27 @@ void *reference_full(void *arg, int tensor, Dtype dtype) {
     if (f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2 &&
         !strcmp(t->name, "loss_weights"))
         local_means(f->local_mean, tensor, dtype, f->parts > 1 ? f->parts : 1, p);
-    if (f->nudge > 0 && !t->is_int && dtype == DT_F64) /* up or down, by the index */
-        for (int64_t i = 0; i < n; i++) {
-            bool up = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u >> 63;
-            ((double *)p)[i] *= 1 + (up ? f->nudge : -f->nudge);
-        }
+    return p;
+}
+static void narrow(const FullSource *f, int tensor, Dtype dtype, int64_t n, void *x) {
+    if (!f->narrow || !f->narrow[tensor] || f->modulus > 0) return;
+    if (dtype == DT_F32) bf16_round_f32(n, x);
+    else bf16_round_f64(n, x);
+}
+void *reference_full(void *arg, int tensor, Dtype dtype) {
+    FullSource *f = arg;
+    const GTensor *t = &f->g->t[tensor];
+    bool numbers = !(f->dev && f->dev->sizes_only) && !t->is_int && !t->state_of && !f->modulus;
+    double *p = load_full(f, tensor, dtype);
+    int64_t n = 1;
+    for (int d = 0; d < t->nd; d++) n *= t->size[d];
+    if (!p || !numbers) return p;
+    narrow(f, tensor, dtype, n, p);
+    for (int64_t i = 0; f->nudge != 0 && dtype == DT_F64 && i < n;
+         i++) { /* up or down, by the index */
+        bool up = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u >> 63;
+        p[i] *= 1 + (up ? f->nudge : -f->nudge);
+    }
     return p;
 }
 /* ---- parts ---- */
@@ -146,13 +162,15 @@ bool reference_part(void *arg, int tensor, Dtype dtype, const Region *of, void *
     int64_t n = 1;
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
     bool means = f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2;
-    if (f->modulus > 0 || f->nudge > 0 || means) return part_of_whole(f, tensor, dtype, of, out);
+    if (f->modulus > 0 || f->nudge != 0 || means) return part_of_whole(f, tensor, dtype, of, out);
     if (t->state_of) { /* optimizer state starts as zeros */
         memset(out, 0, (size_t)(tensor_count(&part) * dtype_size(dtype)));
         return true;
     }
     PartJob j = {f, tensor, dtype, is_cut(f, t) ? f->part * n : 0, out};
-    return region_runs(of, part_run, &j);
+    if (!region_runs(of, part_run, &j)) return false;
+    narrow(f, tensor, dtype, t->is_int ? 0 : tensor_count(&part), out);
+    return true;
 }
 
 Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d, bool backward) {
@@ -174,7 +192,14 @@ Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d
     return q;
 }
 static const double *val_data(const Reference *r, int v) {
-    return v >= 0 && exec_store(r->exec, v)->alive ? exec_store(r->exec, v)->l[0].t.p : NULL;
+    const Exec *e = r->exec;
+    if (v < 0 || !exec_store(e, v)->alive) return NULL;
+    const Tensor *t = &exec_store(e, v)->l[0].t;
+    if (e->dtype == DT_F64 || e->dev->sizes_only) return t->p;
+    int64_t n = tensor_count(t);
+    double *x = arena_alloc(r->arena, base_mul((size_t)n + 1, sizeof *x));
+    for (int64_t i = 0; i < n; i++) x[i] = (double)((const float *)t->p)[i];
+    return x;
 }
 void reference_set_step(Graph *g, int64_t it) {
     for (int n = g->nn_model; g->nn_model && n < g->nn; n++) g->node[n].at.step = it + 1;
@@ -219,7 +244,8 @@ Reference *reference_run(Arena *arena, Program *program, const Model *m, const F
     Reference *r = ARENA_NEW(arena, Reference);
     r->graph = &m->g;
     r->program = program;
-    r->exec = exec_new(arena, r->program, DT_F64, like->pool);
+    r->exec = exec_new(arena, r->program, like->in_bf16 ? DT_BF16 : DT_F64, like->pool);
+    r->arena = arena;
     r->exec->full = reference_full;
     r->exec->full_arg = whole_source(arena, like, &m->g);
     if (like->dev) r->exec->dev = r->exec->host = like->dev;

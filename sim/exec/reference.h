@@ -20,8 +20,10 @@ typedef struct {
     int64_t step;              /* of the training loop, from 0: which of the per-step inputs */
     const Program *local_mean; /* normalise: local_mean: loss weights are each data rank's own mean;
                                   NULL: the global one */
+    const bool *narrow;        /* per tensor: rounded to bf16 when read; NULL: none is */
+    bool in_bf16;              /* the unsharded run is in bf16 too */
     double nudge; /* every real number is off by this share of itself: what rounding can do, see
-                     drive/endtoend.c; 0: right */
+               drive/endtoend.c; 0: right */
     Device *dev;  /* where what is loaded lies; NULL: from malloc */
     Pool *pool;   /* random weights are made by all workers; NULL: by the caller */
     uint64_t data_seed; /* the plan's seed */
@@ -35,6 +37,7 @@ typedef struct {
     void *step_arg;
 } FullSource;
 typedef struct Reference {
+    Arena *arena;
     Program *program;
     Exec *exec;
     const Graph *graph;
@@ -48,9 +51,9 @@ Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d
  * unsharded program, for `seeds` seeds. Adds one check record a value; every step must be a forward
  * step. */
 void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *like, int seeds);
-/* Runs that program of model `m` in f64 on what `like` loads, always the whole batch at once (`m`
- * is the model of that), for `steps` training steps. keep_all keeps every value. NULL and
- * diagnostics if weights cannot be loaded. */
+/* Runs that program of model `m` in f64 (in_bf16: in that) on what `like` loads, always the whole
+ * batch at once (`m` is the model of that), for `steps` training steps. keep_all keeps every value.
+ * NULL and diagnostics if weights cannot be loaded. */
 Reference *reference_run(Arena *arena, Program *program, const Model *m, const FullSource *like,
                          int64_t steps, bool keep_all);
 void reference_free(Reference *r);

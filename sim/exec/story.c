@@ -4,6 +4,7 @@
 #include "exec/compare.h"
 #include "exec/counts.h"
 #include "exec/transfer.h"
+#include "kernel/bf16.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,13 +112,19 @@ StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank) {
     if (graph_is_list(c->t)) tidy(&told.x);
     return told;
 }
-/* got = factor * told, within the rounding of sums? */
+/* Is the value held in bf16? */
+static bool narrow(const StoryCase *c) { return c->e->narrow && c->e->narrow[c->out]; }
+/* got = factor * told, within the rounding of sums? In bf16: is it what one rounding of that makes?
+ */
 bool story_fits(const StoryCase *c, const Tensor *got, const StoryTold *told, double factor,
                 double tol) {
     const double *g = got->p, *x = told->x.p, *mag = told->mag.p;
     for (int64_t i = 0; i < tensor_count(got); i++) {
         double err = fabs(g[i] - factor * x[i]),
                room = tol * fabs(factor) * fmax(mag[i], fabs(x[i]));
+        if (narrow(c) && g[i] >= bf16_of_double(factor * x[i] - room) &&
+            g[i] <= bf16_of_double(factor * x[i] + room))
+            continue;
         if (!(err <= room + (c->dt == DT_F32 ? 0x1p-140 : 0)) && !(isinf(x[i]) && g[i] == x[i]))
             return false; /* NaN never */
     }
@@ -167,8 +174,10 @@ bool story_axis_set(const Mesh *m, int i, AxisList *out) {
     return (i + 1) >> n == 0;
 }
 
-/* Below this relative difference two factors are the same. */
-double story_factor_tolerance(const StoryCase *c) { return c->dt == DT_F32 ? 1e-3 : 1e-9; }
+/* Below this relative difference two factors are the same; ten of one rounding of bf16 at least. */
+double story_factor_tolerance(const StoryCase *c) {
+    return narrow(c) ? 5e-2 : c->dt == DT_F32 ? 1e-3 : 1e-9;
+}
 
 bool story_near(const StoryCase *c, double a, double b) {
     return fabs(a - b) <= story_factor_tolerance(c) * fabs(b);

@@ -2,6 +2,7 @@
  * may be another thing than what is declared; only the act says so. */
 #include "exec/transfer.h"
 #include "exec/counts.h"
+#include "exec/narrow.h"
 #include "exec/pieces.h"
 #include "exec/store.h"
 #include "exec/tuplemap.h"
@@ -157,6 +158,7 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
         put_together(r, rank, &to, &l->t);
         finish(r, rank, &to, &l->t);
     }
+    narrow_round(r->e, r->e->dev, r->s->out, &l->t);
 }
 static int compare_ids(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;

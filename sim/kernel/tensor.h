@@ -25,6 +25,8 @@ static inline int64_t dtype_size(Dtype t) {
     static const int64_t size[] = {4, 8, 8, 2, 2};
     return size[t];
 }
+/* The dtype in which a run holds numbers of this one: bf16 lies in float32 (kernel/bf16.h). */
+static inline Dtype dtype_held(Dtype t) { return t == DT_BF16 ? DT_F32 : t; }
 /* Elements: the product of the sizes, 1 of a scalar. */
 static inline int64_t tensor_count(const Tensor *t) {
     int64_t c = 1;

@@ -385,7 +385,11 @@ static void add_data(RandomPlan *g) {
     if (g->inputs) ADD("data: {inputs: %s", g->inputs); /* the sizes are the file's */
     else ADD("data: {%s: %d", mlp ? "rows" : "batch", g->B);
     if (!mlp && !g->inputs) ADD(", sequence: %d", g->S);
-    ADD(", dtype: %s, seed: %d", CHANCE(30) ? "f32" : "f64", rng_below(&g->r, 1000));
+    bool f32 = CHANCE(30), bf16 = f32 && g->r.s % 5 < 2; /* draws nothing: other plans stay */
+    const char *dtype = bf16 ? "bf16" : f32 ? "f32" : "f64";
+    ADD(", dtype: %s, seed: %d", dtype, rng_below(&g->r, 1000));
+    if (bf16 && g->r.s % 3) ADD(", master: f32");
+    if (bf16 && g->r.s % 7 < 3) ADD(", moments: f32");
     if (g->pass && CHANCE(25)) {
         g->micro = g->B % 2 ? g->B : 2;
         ADD(", microbatches: %d", g->micro);

@@ -1,6 +1,7 @@
 /* Changing what ranks hold, between a step and its check. See spoil.h. */
 #include "spoil.h"
 #include "exec/store.h"
+#include "kernel/bf16.h"
 #include <math.h>
 
 static double get(const Tensor *t, Dtype dt, int64_t i) {
@@ -11,6 +12,10 @@ static void set(Tensor *t, Dtype dt, int64_t i, double x) {
     if (dt == DT_I64) ((int64_t *)t->p)[i] = (int64_t)x;
     else if (dt == DT_F32) ((float *)t->p)[i] = (float)x;
     else ((double *)t->p)[i] = x;
+}
+/* In bf16 what ranks hold is rounded. */
+static double held(const Exec *e, int val, double x) {
+    return e->narrow && e->narrow[val] ? bf16_of_double(x) : x;
 }
 static Local packed_copy(Exec *e, const Local *from, Dtype dt) {
     Local l = *from;
@@ -38,7 +43,9 @@ void spoil_undo(Spoil *s) {
     store_buf_drop(s->e, s->own.buf);
 }
 double spoil_get(const Spoil *s, int64_t i) { return get(&s->own.t, exec_dtype(s->e, s->val), i); }
-void spoil_set(Spoil *s, int64_t i, double x) { set(&s->own.t, exec_dtype(s->e, s->val), i, x); }
+void spoil_set(Spoil *s, int64_t i, double x) {
+    set(&s->own.t, exec_dtype(s->e, s->val), i, held(s->e, s->val, x));
+}
 double spoil_next(Dtype dt, double x, double to) {
     if (dt == DT_I64) return to > x ? x + 1 : x - 1;
     return dt == DT_F32 ? (double)nextafterf((float)x, to > x ? INFINITY : -INFINITY)
@@ -50,7 +57,7 @@ void spoil_all(Exec *e, int val, double factor) {
     for (int k = 0; k < st->n; k++) {
         Local l = packed_copy(e, &st->l[k], dt);
         for (int64_t i = tensor_count(&l.t) - 1; i >= 0; i--)
-            if (get(&l.t, dt, i) != 0) set(&l.t, dt, i, factor * get(&l.t, dt, i));
+            if (get(&l.t, dt, i) != 0) set(&l.t, dt, i, held(e, val, factor * get(&l.t, dt, i)));
         store_buf_drop(e, st->l[k].buf);
         st->l[k] = l;
     }

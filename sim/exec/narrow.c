@@ -1,0 +1,162 @@
+/* bf16 as roundings of a float32 run. See narrow.h. */
+#include "exec/narrow.h"
+#include "exec/store.h"
+#include "exec/widths.h"
+#include "kernel/bf16.h"
+#include "ops/op.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- which values ---- */
+/* Partial results carry the logarithm of a sum, which has no digits to lose. */
+static bool is_partial(const Op *op) {
+    for (int i = 0; i < n_ops; i++)
+        if (op_list[i]->part == op || op_list[i]->merge == op) return true;
+    return false;
+}
+/* Plan words: is what they speak of held in bf16? Where nothing is said it is like all values. */
+static bool in_bf16(int dtype) { return dtype < 0 || dtype == DT_BF16; }
+/* Per tensor of the loss: in float32 from the logits on. */
+static bool *of_loss(const Program *p, Arena *arena) {
+    bool *loss = ARENA_ARRAY(arena, bool, p->graph->nt + 1);
+    for (int i = 0; i < p->ns; i++)
+        if (p->step[i].kind == ST_OP && p->step[i].pass == PHASE_LOSS)
+            loss[p->val[p->step[i].out].tensor] = true;
+    return loss;
+}
+/* Per Val: who reads it? Bit 0: a step of the loss, bit 1: another. */
+static uint8_t *readers(const Program *p, Arena *arena) {
+    uint8_t *by = ARENA_ARRAY(arena, uint8_t, p->nv + 1);
+    for (int i = 0; i < p->ns; i++) {
+        int r[RULE_MAX_IN + 2], n = step_reads(&p->step[i], r);
+        for (int k = 0; k < n; k++) by[r[k]] |= p->step[i].pass == PHASE_LOSS ? 1 : 2;
+    }
+    return by;
+}
+static const GTensor *tensor_of(const Program *p, int val) {
+    return &p->graph->t[p->val[val].tensor];
+}
+/* What an optimizer makes, or starts from. */
+static bool of_optimizer(const Program *p, const GTensor *t) {
+    const Plan *plan = p->assign->plan;
+    const GTensor *made = t->next_of ? &p->graph->t[t->next_of - 1] : t;
+    return in_bf16(made->state_of ? plan->moments : plan->master);
+}
+static bool is_narrow(const Program *p, int v, const bool *loss, const uint8_t *by) {
+    const Val *x = &p->val[v];
+    const GTensor *t = tensor_of(p, v);
+    bool made = x->step >= 0, inside = made && p->step[x->step].pass == PHASE_LOSS;
+    if (t->is_int || !t->nd || loss[x->tensor]) return false;
+    if (widths_of(p, x, DT_BF16) != DT_BF16) return false; /* `data: {gradients: f32}` */
+    if (t->grad_of) return in_bf16(p->assign->plan->gradients_in);
+    if (t->state_of || t->next_of || (made && p->step[x->step].pass == PHASE_OPTIMIZER))
+        return of_optimizer(p, t);
+    if (t->producer >= 0 && is_partial(p->graph->node[t->producer].op)) return false;
+    /* what the loss makes or is given for itself; its cotangent of the logits is for others */
+    if (inside || (!made && t->kind == KIND_INPUT)) return by[v] & 2;
+    return true;
+}
+bool *narrow_values(const Program *p, Arena *arena) {
+    bool *narrow = ARENA_ARRAY(arena, bool, p->nv + 1);
+    Arena *tmp = arena_new();
+    const bool *loss = of_loss(p, tmp);
+    const uint8_t *by = readers(p, tmp);
+    for (int v = 0; v < p->nv; v++) narrow[v] = is_narrow(p, v, loss, by);
+    arena_free(tmp);
+    return narrow;
+}
+const bool *narrow_sources(const Exec *e, Arena *arena) {
+    if (!e->narrow) return NULL;
+    bool *source = ARENA_ARRAY(arena, bool, e->p->graph->nt + 1);
+    for (int v = 0; v < e->p->nv; v++) {
+        const Val *x = &e->p->val[v];
+        if (x->step < 0 && !x->cot) source[x->tensor] = e->narrow[v];
+    }
+    return source;
+}
+
+/* ---- rounding ---- */
+void narrow_round(const Exec *e, Device *dev, int val, const Tensor *t) {
+    if (!e->narrow || !e->narrow[val] || dev->sizes_only) return;
+    Tensor host = dev->get(dev, t, DT_F32);
+    bf16_round_f32(tensor_count(&host), host.p);
+    dev->put(dev, t, &host, DT_F32);
+    dev->done(dev, &host);
+}
+/* The rounding of what lies within `off` of x; a little more, for x - off is rounded too. */
+typedef struct {
+    double lo, hi;
+} Ends;
+static Ends ends_of(double x, double off) {
+    off += fabs(off) * 0x1p-48 + fabs(x) * (off > 0 ? 0x1p-52 : 0);
+    return (Ends){bf16_of_double(x - off), bf16_of_double(x + off)};
+}
+void narrow_bounds(int64_t n, double *want, double *bound, double *prob) {
+    for (int64_t i = 0; i < n; i++) {
+        Ends all = ends_of(want[i], bound[i]), likely = ends_of(want[i], prob ? prob[i] : bound[i]);
+        if (isnan(want[i]) || isnan(bound[i])) continue;
+        if (all.lo == all.hi) { /* infinite ones too */
+            want[i] = all.lo;
+            bound[i] = 0;
+            if (prob) prob[i] = 0;
+            continue;
+        }
+        bool whole = isfinite(all.lo) && isfinite(all.hi);
+        double middle = whole ? all.lo + (all.hi - all.lo) / 2 : want[i];
+        want[i] = middle;
+        bound[i] = whole ? all.hi - middle : INFINITY;
+        if (prob) prob[i] = whole ? fmax(middle - likely.lo, likely.hi - middle) : INFINITY;
+    }
+}
+
+/* ---- parameters in float32 ---- */
+static bool has_master(const Exec *e, int val) {
+    const Val *x = &e->p->val[val];
+    const GTensor *t = tensor_of(e->p, val);
+    return e->narrow && x->kind == KIND_PARAM && !x->cot && !t->state_of && t->diff &&
+           !in_bf16(e->p->assign->plan->master);
+}
+static void swap(Exec *e) {
+    for (int v = 0; v < e->p->nv; v++) {
+        if (!e->master[v].alive) continue;
+        Store s = e->master[v];
+        e->master[v] = e->once[v];
+        e->once[v] = s;
+    }
+    e->at_master = !e->at_master;
+}
+void narrow_enter(Exec *e, const Step *s) {
+    if (e->master && !e->at_master && s->pass == PHASE_OPTIMIZER) swap(e);
+}
+void narrow_leave(Exec *e) {
+    if (e->at_master) swap(e);
+}
+/* The same blocks for the same ranks, rounded. */
+static Store rounded(Exec *e, int val, const Store *of) {
+    Store s = *of;
+    size_t bytes = base_mul((size_t)e->p->mesh->nranks, sizeof *s.which);
+    s.which = memcpy(base_malloc(bytes), of->which, bytes);
+    s.n = s.cap = 0;
+    s.l = NULL;
+    for (int i = 0; i < of->n; i++) {
+        Local l = of->l[i];
+        tensor_pack(&l.t);
+        l.buf = store_buf_new(e, tensor_count(&l.t) * dtype_size(DT_F32));
+        l.t.p = l.buf->p;
+        Region box = region_plain(&l.t);
+        e->dev->copy(e->dev, (Block){&box, &l.t}, (Block){&box, &of->l[i].t}, DT_F32, COMBINE_COPY);
+        narrow_round(e, e->dev, val, &l.t);
+        store_add(&s, l);
+    }
+    return s;
+}
+void narrow_keep(Exec *e, int to) {
+    if (!has_master(e, to)) return;
+    if (!e->master) e->master = ARENA_ARRAY(e->arena, Store, e->p->nv + 1);
+    store_drop(e, &e->master[to]);
+    e->master[to] = e->once[to];
+    e->once[to] = rounded(e, to, &e->master[to]);
+}
+void narrow_free(Exec *e) {
+    for (int v = 0; e->master && v < e->p->nv; v++) store_drop(e, &e->master[v]);
+}

@@ -1,0 +1,380 @@
+/* Runs in bf16, against own loops: rounding pattern by pattern, products and sums over ranks with
+ * one rounding each, what stays in float32, and masters. What is expected is computed here, from
+ * the definition of rounding to nearest (the nearer neighbour, of two the even one), and not with
+ * the program's own functions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "exec/exec.h"
+#include "exec/narrow.h"
+#include "kernel/bf16.h"
+#include "support/random_plan.h"
+#include "support/support.h"
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static uint32_t bits_of(float x) {
+    uint32_t b;
+    memcpy(&b, &x, sizeof b);
+    return b;
+}
+static float of_bits(uint32_t b) {
+    float x;
+    memcpy(&x, &b, sizeof x);
+    return x;
+}
+/* By the size of a unit: 8 digits, and none below 2^-133. */
+static double own_round(double x) {
+    if (!isfinite(x) || x == 0) return x;
+    int e;
+    frexp(x, &e);
+    int unit = e - 8 < -133 ? -133 : e - 8;
+    double r = ldexp(nearbyint(ldexp(x, -unit)), unit);
+    return fabs(r) > 0x1.fep127 ? copysign(INFINITY, x) : r;
+}
+static bool is_bf16(float x) { return !(bits_of(x) & 0xffff); }
+
+/* ---- rounding ---- */
+static void test_patterns(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h < 1 << 16; h++) {
+        float x = of_bits(h << 16);
+        assert_int_equal(bf16_bits(x), h);
+        assert_true(bits_of(bf16_value((uint16_t)h)) == h << 16);
+        if (isnan(x)) {
+            assert_true(isnan(bf16_round(x)) && isnan(bf16_of_double((double)x)));
+            /* a NaN whose digits are all in the lower half must not become an infinity */
+            assert_true(isnan(bf16_round(of_bits((h & 0x8000) << 16 | 0x7f800001))));
+            continue;
+        }
+        assert_true(bits_of(bf16_round(x)) == bits_of(x));
+        assert_true(bits_of((float)bf16_of_double((double)x)) == bits_of(x));
+    }
+}
+/* Between each two neighbours: the middle goes to the even one, what is nearer to one goes there,
+ * of floats and of doubles. */
+static void test_between_neighbours(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h < 0x7f80; h++)
+        for (uint32_t sign = 0; sign < 2; sign++) {
+            uint32_t lo = (sign << 15 | h) << 16, hi = lo + (1u << 16);
+            float a = of_bits(lo), b = of_bits(hi), middle = of_bits(lo | 0x8000);
+            float even = h & 1 ? b : a;
+            assert_true(bits_of(bf16_round(middle)) == bits_of(even));
+            assert_true(bits_of(bf16_round(of_bits(lo | 0x7fff))) == lo);
+            assert_true(bits_of(bf16_round(of_bits(lo | 0x8001))) == hi);
+            assert_true((float)bf16_of_double((double)middle) == even);
+            double up = nextafter((double)middle, (double)b),
+                   down = nextafter((double)middle, (double)a);
+            if (h ==
+                0x7f7f) /* beyond the largest: an infinity takes the place of the next number */
+                up = nextafter((double)middle, sign ? -HUGE_VAL : HUGE_VAL);
+            assert_true(bits_of((float)bf16_of_double(up)) == hi);
+            assert_true(bits_of((float)bf16_of_double(down)) == lo);
+        }
+}
+static void test_doubles(void **state) {
+    (void)state;
+    Rng r = {17};
+    for (int i = 0; i < 400000; i++) {
+        uint64_t b = rng_next(&r);
+        int e = rng_between(&r, -160, 135); /* subnormals of both, overflow */
+        double x = ldexp((double)(b >> 11) * 0x1p-53 + 0.5, e) * (b & 1 ? -1 : 1);
+        if (b & 2) x = own_round(x) * (1 + ((b & 4) ? 0x1p-8 : -0x1p-9)); /* at and about middles */
+        double got = bf16_of_double(x), want = own_round(x);
+        if (got != want) fail_msg("%a is rounded to %a, not %a", x, got, want);
+        float f = (float)x;
+        assert_true((double)bf16_round(f) == own_round((double)f));
+    }
+}
+/* Of all numbers within a bound of x the roundings, and no other bf16 number. */
+static void test_bounds_of_roundings(void **state) {
+    (void)state;
+    Rng r = {4};
+    int open = 0;
+    for (int i = 0; i < 100000; i++) {
+        double x = ((double)(rng_next(&r) >> 11) * 0x1p-53 - 0.5) * 4;
+        double b = fabs(x) * ldexp(1, -rng_between(&r, 4, 40));
+        double want = x, bound = b, prob = b / 8, lo = own_round(x - b), hi = own_round(x + b);
+        narrow_bounds(1, &want, &bound, &prob);
+        assert_true(fabs(lo - want) <= bound && fabs(hi - want) <= bound && prob <= bound);
+        assert_true(fabs(own_round(x + b / 8) - want) <= prob);
+        /* the numbers next to them are not among them: what is rounded twice is seen */
+        float under = of_bits(bits_of((float)lo) + (lo > 0 ? -0x10000u : 0x10000u)),
+              over = of_bits(bits_of((float)hi) + (hi > 0 ? 0x10000u : -0x10000u));
+        if (fabs(x) > 0x1p-20 && (x - b) * (x + b) > 0) {
+            assert_false(fabs((double)under - want) <= bound);
+            assert_false(fabs((double)over - want) <= bound);
+        }
+        open += bound > 0;
+    }
+    assert_true(open > 1000 && open < 60000);
+    double want[3] = {1e39, 0x1.ffp127, NAN}, bound[3] = {1e30, 1e20, 1};
+    narrow_bounds(3, want, bound, NULL);
+    assert_true(isinf(want[0]) && bound[0] == 0 && isinf(bound[1]) && isnan(want[2]));
+}
+
+/* ---- a run, step by step ---- */
+typedef struct {
+    int products, reductions, sums, decided, open;
+} Seen;
+static float number(const Exec *e, int val, int64_t rank, int64_t i) {
+    const Tensor *t = &exec_local(e, val, rank)->t;
+    int64_t at = 0;
+    for (int d = t->nd - 1; d >= 0; i /= t->n[d--]) at += i % t->n[d] * t->s[d];
+    return ((const float *)t->p)[at];
+}
+/* A float32 sum within `off` of x, rounded once. */
+static void expect_once(Seen *s, float got, double x, double off) {
+    double lo = own_round(x - off), hi = own_round(x + off);
+    assert_true(is_bf16(got));
+    if (!((double)got >= lo && (double)got <= hi))
+        fail_msg("%a, and float32 gives %a, rounded %a", (double)got, x, own_round(x));
+    if (lo == hi) s->decided++;
+    else s->open++;
+}
+/* out[r, o] = sum over k of in[r, k] weight[o, k]. */
+static void see_product(Seen *seen, const Exec *e, const Step *s, int64_t rank) {
+    const Tensor *x = &exec_local(e, s->in[0], rank)->t, *w = &exec_local(e, s->in[1], rank)->t;
+    for (int64_t r = 0; r < x->n[0]; r++)
+        for (int64_t o = 0; o < w->n[0]; o++) {
+            double sum = 0, size = 0;
+            for (int64_t k = 0; k < x->n[1]; k++) {
+                double p = (double)number(e, s->in[0], rank, r * x->n[1] + k) *
+                           (double)number(e, s->in[1], rank, o * x->n[1] + k);
+                sum += p;
+                size += fabs(p);
+            }
+            expect_once(seen, number(e, s->out, rank, r * w->n[0] + o), sum,
+                        (double)x->n[1] * 0x1p-24 * size);
+        }
+    seen->products++;
+}
+/* All ranks hold the sum of what all hold, element by element. */
+static void see_all_reduce(Seen *seen, const Exec *e, const Step *s) {
+    int64_t nranks = e->p->mesh->nranks, n = tensor_count(&exec_local(e, s->in[0], 0)->t);
+    for (int64_t rank = 0; rank < nranks; rank++)
+        for (int64_t i = 0; i < n; i++) {
+            double sum = 0, size = 0;
+            for (int64_t q = 0; q < nranks; q++) {
+                double part = (double)number(e, s->in[0], q, i);
+                assert_true(is_bf16((float)part)); /* what is sent is bf16 too */
+                sum += part;
+                size += fabs(part);
+            }
+            expect_once(seen, number(e, s->out, rank, i), sum, (double)nranks * 0x1p-24 * size);
+        }
+    seen->reductions++;
+}
+static void see_sum(Seen *seen, const Exec *e, const Step *s) {
+    for (int64_t rank = 0; rank < e->p->mesh->nranks; rank++)
+        for (int64_t i = 0; i < tensor_count(&exec_local(e, s->out, rank)->t); i++) {
+            double a = (double)number(e, s->in[0], rank, i),
+                   b = (double)number(e, s->in[1], rank, i);
+            expect_once(seen, number(e, s->out, rank, i), a + b, (fabs(a + b)) * 0x1p-24);
+        }
+    seen->sums++;
+}
+static void see_step(void *arg, Exec *e, const Step *s, bool checked) {
+    Seen *seen = arg;
+    if (checked) return;
+    const Val *v = &e->p->val[s->out];
+    const GTensor *t = &e->p->graph->t[v->tensor];
+    const char *rule = s->kind == ST_OP ? e->p->graph->node[s->node].op->name : "";
+    bool matrix = t->nd == 2 && s->nin == 2 && !strcmp(rule, "einsum") && s->pass == PHASE_FORWARD;
+    for (int64_t rank = 0; rank < e->p->mesh->nranks && matrix; rank++)
+        see_product(seen, e, s, rank);
+    if (s->kind == ST_MOVE && s->move.kind == MOVE_ALL_REDUCE && t->nd) see_all_reduce(seen, e, s);
+    if (s->kind == ST_SUM) see_sum(seen, e, s);
+}
+/* 3 ranks that divide nothing, biases that are not zero; the net's output is a sum over ranks. */
+static const char two_products[] =
+    "model: {kind: mlp, sizes: [37, 50, 23], bias: false}\nmesh: {tp: 3}\n"
+    "data: {rows: 31, dtype: bf16, seed: 5}\nplan: {net1: colwise, net2: rowwise}\n%s";
+static const char a_block[] =
+    "model: {preset: llama3-8b, layers: 1, shrink: 64}\nmesh: {tp: 2}\nrecipe: hf-llama\n"
+    "data: {batch: 2, sequence: 6, dtype: bf16, seed: 3%s}\n%s";
+static PlanRun watched(Arena *a, const char *text,
+                       void (*watch)(void *, Exec *, const Step *, bool), void *arg) {
+    PipelineOptions o = {.execute = true, .threads = 1, .watch = watch, .watch_arg = arg};
+    PlanRun r = plan_run_with(a, "bf16.yaml", text, &o);
+    if (!r.t) run_print(&r);
+    assert_non_null(r.t);
+    return r;
+}
+static void test_one_rounding(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Seen seen = {0};
+    PlanRun r = watched(a, arena_printf(a, two_products, ""), see_step, &seen);
+    assert_string_equal(r.t->verdict, "equivalent");
+    assert_int_equal(seen.products, 6);
+    assert_int_equal(seen.reductions, 1);
+    /* own loops leave no doubt about nearly all of them */
+    assert_true(seen.decided > 2000 && seen.open * 10 < seen.decided);
+    r = watched(a, arena_printf(a, a_block, "", "pass: backward\n"), see_step, &seen);
+    assert_string_equal(r.t->verdict, "equivalent");
+    assert_true(seen.reductions > 3 && seen.sums > 2);
+    arena_free(a);
+}
+
+/* ---- what is not rounded ---- */
+/* By name: the loss from the logits on, scalars, and what the plan keeps for the optimizer. */
+typedef struct {
+    const char *wide[6];
+    bool master, moments;
+    int rounded, kept, odd;
+} Wide;
+static bool has_prefix(const char *name, const char *prefix) {
+    return !strncmp(name, prefix, strlen(prefix));
+}
+static void see_wide(void *arg, Exec *e, const Step *s, bool checked) {
+    Wide *w = arg;
+    const Val *v = &e->p->val[s->out];
+    const GTensor *t = &e->p->graph->t[v->tensor];
+    if (checked || t->is_int) return;
+    bool wide = !t->nd || has_prefix(t->name, "loss"), inside = s->pass == PHASE_LOSS && v->cot;
+    if (inside) return; /* the next test */
+    if (s->pass == PHASE_OPTIMIZER) {
+        bool state = strstr(t->name, ".exp_avg") != NULL;
+        wide |= state ? w->moments : w->master;
+    }
+    bool all = true;
+    for (int64_t rank = 0; rank < e->p->mesh->nranks; rank++)
+        for (int64_t i = 0; i < tensor_count(&exec_local(e, s->out, rank)->t); i++)
+            all &= is_bf16(number(e, s->out, rank, i));
+    if (!wide && !all) fail_msg("%s is not rounded", t->name);
+    w->rounded += all && !wide;
+    w->kept += wide && !all;
+    w->odd += wide && all;
+}
+static void test_what_stays_wide(void **state) {
+    (void)state;
+    static const char *const more[] = {"", ", master: f32", ", moments: f32",
+                                       ", master: f32, moments: f32", ", master: bf16"};
+    Arena *a = arena_new();
+    int kept[5];
+    for (int i = 0; i < 5; i++) {
+        Wide w = {.master = i == 1 || i == 3, .moments = i == 2 || i == 3};
+        PlanRun r = watched(a,
+                            arena_printf(a, a_block, more[i],
+                                         "pass: train\noptimizer: {name: adamw, lr: 0.01, clip: "
+                                         "1, steps: 2}\n"),
+                            see_wide, &w);
+        assert_string_equal(r.t->verdict, "equivalent");
+        assert_true(w.rounded > 40);
+        kept[i] = w.kept;
+    }
+    assert_true(kept[0] > 4 && kept[1] > kept[0] && kept[2] > kept[0]);
+    assert_true(kept[3] > kept[1] && kept[3] > kept[2] && kept[4] == kept[0]);
+    arena_free(a);
+}
+
+/* ---- masters ---- */
+typedef struct {
+    double *made; /* what the optimizer made of the first weight last, rank 0 */
+    int64_t n;
+    bool master;
+    int read, used, moved;
+} Master;
+static bool first_weight(const Exec *e, int val) {
+    const Val *v = &e->p->val[val];
+    return val >= 0 && !v->cot && v->step < 0 &&
+           !strcmp(e->p->graph->t[v->tensor].name, "net1.weight");
+}
+static void see_master(void *arg, Exec *e, const Step *s, bool checked) {
+    Master *m = arg;
+    if (checked) return;
+    for (int k = 0; k < s->nin; k++) {
+        if (!first_weight(e, s->in[k]) || !m->made) continue;
+        for (int64_t i = 0; i < m->n; i++) {
+            double x = (double)number(e, s->in[k], 0, i), last = m->made[i];
+            bool exact = s->pass == PHASE_OPTIMIZER && m->master;
+            assert_true(x == (exact ? last : own_round(last)));
+        }
+        if (s->pass == PHASE_OPTIMIZER) m->used++;
+        else m->read++;
+    }
+    const GTensor *t = &e->p->graph->t[e->p->val[s->out].tensor];
+    if (!t->next_of || strcmp(e->p->graph->t[t->next_of - 1].name, "net1.weight") != 0) return;
+    m->n = tensor_count(&exec_local(e, s->out, 0)->t);
+    if (!m->made) m->made = ARENA_ARRAY(e->arena, double, m->n);
+    for (int64_t i = 0; i < m->n; i++) {
+        double now = (double)number(e, s->out, 0, i), held = own_round(now);
+        if (m->used && held != own_round(m->made[i])) m->moved++;
+        m->made[i] = now;
+    }
+}
+/* Steps far below a unit of bf16: without masters no weight ever moves, with them they add up. */
+static void test_masters(void **state) {
+    (void)state;
+    static const char plan[] = "model: {kind: mlp, sizes: [6, 10, 3], bias: false}\nmesh: {tp: 2}\n"
+                               "data: {rows: 4, dtype: bf16, seed: 5%s}\npass: train\nloss: sum\n"
+                               "plan: {net1: colwise, net2: rowwise}\n"
+                               "optimizer: {name: sgd, lr: 2.0e-5, steps: 30}\n";
+    Arena *a = arena_new();
+    for (int i = 0; i < 2; i++) {
+        Master m = {.master = i};
+        PlanRun r = watched(a, arena_printf(a, plan, i ? ", master: f32" : ""), see_master, &m);
+        assert_string_equal(r.t->verdict, "equivalent");
+        assert_true(m.read >= 29 && m.used >= 29);
+        if (i) assert_true(m.moved > 5);
+        else assert_int_equal(m.moved, 0);
+    }
+    arena_free(a);
+}
+
+/* ---- mistakes ---- */
+/* Rank 1 holds another result of one step: rounded after each addition, or the next number. */
+typedef struct {
+    StepKind kind;
+    bool twice; /* rounded after each addition; else the bf16 number next to it */
+    int at, changed;
+} Spoiled;
+static void spoil_step(void *arg, Exec *e, const Step *s, bool checked) {
+    Spoiled *x = arg;
+    if (checked || s->kind != x->kind || x->changed) return;
+    if (s->kind == ST_MOVE && s->move.kind != MOVE_ALL_REDUCE) return;
+    Tensor *t = &((Local *)(uintptr_t)exec_local(e, s->out, 1))->t;
+    float *p = t->p;
+    int64_t n = tensor_count(t);
+    for (int64_t i = 0; i < n; i++) {
+        float sum = 0, was = p[i];
+        for (int64_t q = 0; q < e->p->mesh->nranks && x->twice; q++)
+            sum = (float)own_round((double)sum + (double)number(e, s->in[0], q, i));
+        if (!x->twice) sum = i == n / 2 ? of_bits(bits_of(was) + 0x10000) : was;
+        x->changed += sum != was;
+        p[i] = sum;
+    }
+}
+static void test_mistakes_are_seen(void **state) {
+    (void)state;
+    static const Spoiled all[] = {
+        {ST_MOVE, true, 0, 0}, {ST_MOVE, false, 0, 0}, {ST_OP, false, 0, 0}};
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        Spoiled x = all[i];
+        PlanRun r = watched(a, arena_printf(a, two_products, ""), spoil_step, &x);
+        assert_true(x.changed > 0);
+        assert_string_equal(r.t->verdict, "different");
+    }
+    PlanRun r = plan_run(
+        a, "bf16.yaml",
+        arena_printf(a, two_products, "faults: [{at: all_reduce of net2, do: double}]\n"), true);
+    assert_string_equal(r.t->verdict, "different");
+    assert_string_equal(r.t->first_wrong, "net2");
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_patterns),     cmocka_unit_test(test_between_neighbours),
+        cmocka_unit_test(test_doubles),      cmocka_unit_test(test_bounds_of_roundings),
+        cmocka_unit_test(test_one_rounding), cmocka_unit_test(test_what_stays_wide),
+        cmocka_unit_test(test_masters),      cmocka_unit_test(test_mistakes_are_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

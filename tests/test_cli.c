@@ -1499,6 +1499,11 @@ static void test_draw_formats(void **state) {
     }
     /* --format wins over the name */
     expect_code(RUN("draw", plan, "--format", "svg", "-o", in("odd.name")), 0, "", NULL);
+    /* chrome is of one view: another that was named is not written as it */
+    expect_code(RUN("draw", plan, "--view", "memory", "-o", in("m.json")), 2, "",
+                "view 'memory' has no JSON");
+    assert_int_equal(access(in("m.json"), F_OK), -1);
+    expect_code(RUN("draw", plan, "--view", "timeline", "-o", in("t.json")), 0, "", NULL);
     assert_memory_equal(get(in("odd.name")), "<?xml", 5);
 }
 /* Options are taken where they mean something, and refused with a reason where they do not. */

@@ -109,6 +109,14 @@ static bool choose_format(Cli *c, const Format **f) {
             *f = &draw_formats[i];
     return true;
 }
+/* Chrome's format has the timeline only: a file of another view would not be what was asked for. */
+static bool chrome_fits(Cli *c, const RenderView *view, const Format *f) {
+    if (f->format != FORMAT_CHROME || !c->o.view || view->asks & VIEW_CHROME) return true;
+    diag_error(c->d, "E0212", diag_nowhere,
+               "text, svg, png or pdf; what a run holds as one JSON object: `run --format json`",
+               "view '%s' has no JSON: chrome is the timeline's format", view->name);
+    return false;
+}
 static const RenderView *known_view(Cli *c) {
     int n;
     const RenderView *views = render_views(&n);
@@ -217,7 +225,8 @@ int cmd_draw(Cli *c) {
     const Format *f = &draw_formats[0];
     const RenderView *view = known_view(c);
     /* the diagnostic says it */
-    if (!view || !choose_format(c, &f) || !picture_options(c, f)) return 0;
+    if (!view || !choose_format(c, &f) || !chrome_fits(c, view, f) || !picture_options(c, f))
+        return 0;
     PipelineOptions o = cli_pipeline(c);
     bool sampled = view->asks & VIEW_SAMPLES;
     o.execute = view->asks & (VIEW_SAMPLES | VIEW_RUN);

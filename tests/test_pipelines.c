@@ -192,6 +192,54 @@ static void test_sends(void **state) {
     arena_free(a);
 }
 
+/* ---- how often ---- */
+typedef struct {
+    int n, *seen; /* per step */
+} Times;
+static void count_times(void *arg, Exec *e, const Step *s, bool checked) {
+    Times *x = arg;
+    if (!x->seen) x->seen = calloc((size_t)e->p->ns, sizeof *x->seen), x->n = e->p->ns;
+    x->seen[s->id] += !checked;
+}
+/* What records say of a whole step is how often the walk does it: sends and gathers for each
+ * micro-batch, sums of gradients once, and once what all micro-batches share. */
+static void test_times(void **state) {
+    (void)state;
+    static const char *const rows[] = {
+        "mesh: {pp: 2, dp: 2}\ndata_parallel: fsdp\npipeline: {schedule: 1f1b, microbatches: 4}",
+        "mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, unit: block, reshard: false}\n"
+        "pipeline: {schedule: zb-v, microbatches: 4}",
+        "mesh: {tp: 2, dp: 2}\ndata_parallel: {mode: fsdp, unit: block}\nnames: torchtitan\n"
+        "recipe: torchtitan-llama3",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        Times x = {0};
+        PipelineOptions o = {.execute = true, .threads = 1, .watch = count_times, .watch_arg = &x};
+        PlanRun r = plan_run_with(
+            a, "times.yaml",
+            arena_printf(a,
+                         "model: {preset: llama3.2-1b, shrink: 64, layers: 4, parts: [embedding, "
+                         "blocks, norm, head, loss]}\n%s\ndata: {batch: 8, sequence: 4, "
+                         "microbatches: 4}\npass: backward\n",
+                         rows[i]),
+            &o);
+        assert_non_null(r.t);
+        assert_string_equal(r.t->verdict, "equivalent");
+        int each = 0, once = 0;
+        for (int k = 0; k < r.t->n_collectives; k++) {
+            const TraceCollective *c = &r.t->collectives[k];
+            assert_in_range(c->step, 0, x.n - 1);
+            assert_int_equal(collective_per_step(c), x.seen[c->step]);
+            each += x.seen[c->step] == 4;
+            once += x.seen[c->step] == 1;
+        }
+        assert_true(each > 0 && once > 0);
+        free(x.seen);
+        arena_free(a);
+    }
+}
+
 /* ---- what is refused ---- */
 static void test_refused(void **state) {
     (void)state;
@@ -271,8 +319,9 @@ static void test_file(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_inside),
-        cmocka_unit_test(test_tied),      cmocka_unit_test(test_sends),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_file),
+        cmocka_unit_test(test_tied),      cmocka_unit_test(test_times),
+        cmocka_unit_test(test_sends),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

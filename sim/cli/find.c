@@ -235,11 +235,12 @@ static int64_t *sent_by_part(const Trace *t, LookupCounts counts, const void *ar
         unequal |= (!counts || counts(&t->collectives[k], arg)) && t->collectives[k].n_local > 0;
     *n = unequal ? trace_parts(t, a, part) : 1;
     int64_t *sum = ARENA_ARRAY(a, int64_t, *n);
-    for (int i = 0; i < *n; i++)
-        for (int k = 0; k < t->n_collectives; k++)
-            if (!counts || counts(&t->collectives[k], arg))
-                sum[i] +=
-                    lookup_sent(&t->collectives[k], unequal ? rankset_first(&(*part)[i]) : -1);
+    for (int k = 0; k < t->n_collectives; k++) {
+        const TraceCollective *c = &t->collectives[k];
+        int64_t times = counts ? counts(c, arg) : 1;
+        for (int i = 0; i < *n && times; i++)
+            sum[i] += times * lookup_sent(c, unequal ? rankset_first(&(*part)[i]) : -1);
+    }
     return sum;
 }
 int64_t lookup_most_sent(const Trace *t, LookupCounts counts, const void *arg) {
@@ -271,4 +272,21 @@ const char *lookup_sent_text(const Trace *t, LookupCounts counts, const void *ar
     }
     arena_free(tmp);
     return text;
+}
+static int of_step(const TraceCollective *k, const void *arg) {
+    (void)arg;
+    return k->per_step > 1 ? k->per_step : 1;
+}
+const char *lookup_step_text(const Trace *t, int64_t rank, Arena *a) {
+    int64_t n = 0, sent = 0, parts = trace_microbatches(t);
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *k = &t->collectives[i];
+        if (rank >= 0 && groups_with(&k->groups, rank) < 0) continue;
+        n += collective_per_step(k);
+        sent += of_step(k, NULL) * lookup_sent(k, rank);
+    }
+    return arena_printf(
+        a, "in the whole step, %lld micro-batches: %lld collectives, %s sent per rank",
+        (long long)parts, (long long)n,
+        rank < 0 ? lookup_sent_text(t, of_step, NULL, false, a) : bytes_text(sent, a));
 }

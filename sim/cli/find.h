@@ -43,12 +43,15 @@ bool lookup_same_axes(const Trace *t, const char *a, const char *b);
 static inline int64_t lookup_sent(const TraceCollective *k, int64_t rank) {
     return k->skipped ? 0 : rank < 0 ? k->bytes_sent : collective_on(k, rank).bytes_sent;
 }
-/* What ranks send in all collectives together, or in those that `counts` picks (NULL: all): "64
- * KiB", or where ranks differ "16 KiB (ranks 2-3) to 32 KiB (ranks 0-1)". `exact` adds the bytes as
- * a number. */
-typedef bool (*LookupCounts)(const TraceCollective *k, const void *arg);
+/* What ranks send in all collectives together, or in those that `counts` picks (how often each
+ * counts; NULL: all, once): "64 KiB", or where ranks differ "16 KiB (ranks 2-3) to 32 KiB (ranks
+ * 0-1)". `exact` adds the bytes as a number. */
+typedef int (*LookupCounts)(const TraceCollective *k, const void *arg);
 const char *lookup_sent_text(const Trace *t, LookupCounts counts, const void *arg, bool exact,
                              Arena *arena);
+/* With micro-batches, "in the whole step, 8 micro-batches: 48 collectives, 64 KiB sent per rank".
+ * rank -1: of all ranks, and what they send as lookup_sent_text says it. */
+const char *lookup_step_text(const Trace *t, int64_t rank, Arena *a);
 /* What the rank that sends most sends in all of them, in bytes. */
 int64_t lookup_most_sent(const Trace *t, LookupCounts counts, const void *arg);
 /* The peak of live bytes over all steps of the rank class that has the highest; per category if

@@ -294,7 +294,7 @@ typedef struct {
     const char *op, *axis;
     int64_t n, skipped;
 } CommSum;
-static bool in_sum(const TraceCollective *k, const void *arg) {
+static int in_sum(const TraceCollective *k, const void *arg) {
     const CommSum *s = arg;
     return k->pass == s->pass && !strcmp(or_empty(k->op), s->op) &&
            !strcmp(or_empty(k->axis ? k->axis : k->axes), s->axis);
@@ -332,6 +332,7 @@ static void report_comms(Cli *c, const Trace *t) {
             str_addf(&c->text, "; %lld skipped by a planted mistake", (long long)sum[j].skipped);
         str_add(&c->text, "\n");
     }
+    if (trace_microbatches(t) > 1) str_addf(&c->text, "  %s\n", lookup_step_text(t, -1, c->arena));
 }
 /* Where the local shape changes, in the first layer's forward: the story of a block in a dozen
  * lines. */
@@ -413,6 +414,19 @@ static void report_time(Cli *c, const Trace *t) {
         str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * s.hidden / s.comm,
                  time_text(s.comm, a));
     if (differ) str_addf(&c->text, "; on the slowest, ranks %s", rankset_text(slowest, a));
+    double end = 0, busy = 0;
+    for (int i = 0; i < t->n_actions; i++) {
+        const TraceAction *x = &t->actions[i];
+        bool second = i && t->actions[i - 1].joined && t->actions[i - 1].rank == x->rank;
+        end = x->end > end ? x->end : end;
+        busy += second ? 0 : x->end - x->start; /* the two of a pair have the same span */
+    }
+    int places = t->n_actions ? t->actions[t->n_actions - 1].rank + 1 : 0;
+    if (end > 0)
+        str_addf(&c->text,
+                 "\n  all %lld micro-batches by the schedule %s: %s, ranks idle %.1f %% of it",
+                 (long long)trace_microbatches(t), t->schedule, time_text(end, a),
+                 100 * (1 - busy / (end * places)));
     str_addf(&c->text, "\n  %s\n", or_empty(t->hardware));
 }
 static void report_verbose(Cli *c, const Loaded *l) {

@@ -103,7 +103,7 @@ typedef struct {
     Phase pass;
     const char *op, *axes, *reduce;
 } CommKind;
-static bool is_kind(const TraceCollective *c, const void *arg) {
+static int is_kind(const TraceCollective *c, const void *arg) {
     const CommKind *k = arg;
     return c->pass == k->pass && !strcmp(or_empty(c->op), k->op) &&
            !strcmp(or_empty(c->axes), k->axes) && !strcmp(or_empty(c->reduce), k->reduce);

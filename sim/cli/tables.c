@@ -234,6 +234,7 @@ static const Column comm_columns[] = {
     {"local", "unequal groups", false, COL_EMPTY | COL_BELOW | COL_TITLED},
     {"declared", "declared", false, COL_EMPTY}, /* people read it in the mistake */
     {"rows", "rows", false, COL_EMPTY | COL_BELOW | COL_TITLED},
+    {"per_step", "a step", true, COL_EMPTY | COL_DROP},
 };
 /* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
 static int64_t group_of(const RankGroups *g, int64_t rank) {
@@ -323,6 +324,7 @@ Table table_comms(const Cli *c, const Trace *t) {
         if (rank < 0) r[20] = cell_unequal(a, k);
         if (k->declared) r[21] = (Cell){NULL, k->declared, NULL};
         r[22] = rows_of_collective(a, t, k, rank);
+        if (trace_microbatches(t) > 1) r[23] = cell_int(a, collective_per_step(k));
         sent += lookup_sent(k, rank);
         done += collective_times(k);
         skipped += k->skipped;
@@ -330,8 +332,8 @@ Table table_comms(const Cli *c, const Trace *t) {
     const char *all = rank < 0 ? lookup_sent_text(t, NULL, NULL, false, a) : bytes_text(sent, a);
     str_addf(&out.notes, "%d collectives, %s sent per rank\n", done, all);
     if (trace_microbatches(t) > 1)
-        str_addf(&out.notes, "of one micro-batch of %lld, and what is done once a step\n",
-                 (long long)trace_microbatches(t));
+        str_addf(&out.notes, "of one micro-batch of %lld, and what is done once a step\n%s\n",
+                 (long long)trace_microbatches(t), lookup_step_text(t, rank, a));
     if (skipped)
         str_addf(&out.notes,
                  "not counted: %d that the plan's planted mistake skips; nothing is sent there\n",

@@ -427,6 +427,8 @@ static void record_collective(Rec *r, const Step *s) {
                            .part = part_of(r, v->tensor)};
     x->dtype = dtype_text(widths_of(p, v, r->dtype));
     x->held = r->held[s->id];
+    if (r->plan->microbatches > 1 && !lives_deferred(p, s) && !lives_once(p, v))
+        x->per_step = (int)r->plan->microbatches;
     Arena *tmp = arena_new();
     traffic_record(&(Traffic){p, r->a, tmp, r->sets, r->dtype}, s, x);
     arena_free(tmp);

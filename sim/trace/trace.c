@@ -124,6 +124,9 @@ TraceTraffic collective_on(const TraceCollective *c, int64_t rank) {
 int collective_times(const TraceCollective *c) {
     return c->skipped ? 0 : c->times > 1 ? c->times : 1;
 }
+int collective_per_step(const TraceCollective *c) {
+    return collective_times(c) * (c->per_step > 1 ? c->per_step : 1);
+}
 
 /* ---- numbers for people ---- */
 /* Three digits; without trailing zeros if that is the exact value. */

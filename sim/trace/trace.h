@@ -172,6 +172,8 @@ typedef struct {
     int64_t most_in, most_out, most_sent; /* rows at most, whatever the router says, of any rank */
     int times; /* done more than once (a planted mistake): how often; bytes_sent is of all; else 0
                 */
+    int per_step; /* with micro-batches: how many of them do it, for bytes are of one; 0: it is done
+                     once in a training step */
     const TraceHeld *held; /* gathers of parameters; NULL: of nothing else */
     int n_with, *with; /* steps whose data travel with this one (FSDP units); they have no record of
                           their own */
@@ -200,6 +202,8 @@ void trace_compute_subjects(Arena *arena, TraceCompute *c);
 TraceTraffic collective_on(const TraceCollective *c, int64_t rank);
 /* How often it is done: 0 where a planted mistake skips it. */
 int collective_times(const TraceCollective *c);
+/* How often a training step does it, all micro-batches together. */
+int collective_per_step(const TraceCollective *c);
 
 /* A local move without communication (slice, pad, I -> R) that pictures may show as a thin box. */
 typedef struct {

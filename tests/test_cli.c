@@ -890,9 +890,9 @@ static void test_skipped(void **state) {
     expect_code(RUN("comms", bug, "--format", "md"), 0,
                 "| planted: drop, where all\\_reduce(tp), sum is due |", NULL);
     expect_code(RUN("comms", bug, "--format", "csv"), 0,
-                ",planted,skipped,times,local,declared,rows\r\n", NULL);
+                ",planted,skipped,times,local,declared,rows,per_step\r\n", NULL);
     expect_code(RUN("comms", bug, "--format", "csv"), 0,
-                ",drop,true,,,\"all_reduce(tp), sum\",\r\n", NULL);
+                ",drop,true,,,\"all_reduce(tp), sum\",,\r\n", NULL);
     expect_code(RUN("comms", bug, "--format", "json"), 0, "\"planted\":\"drop\",\"skipped\":true",
                 NULL);
     expect_code(RUN("comms", bug, "--format", "json"), 0, "\"bytes_sent\":0,", NULL);

@@ -105,6 +105,35 @@ static void test_same_bits(void **state) {
                     "data: {batch: 8, sequence: 4, dtype: f64, microbatches: 4}");
 }
 
+/* Forwards alone, in the order in which each schedule has them; nothing is kept, nothing waits for
+ * a backward. A planted mistake is found in whichever micro-batch it is. */
+static void test_forward(void **state) {
+    (void)state;
+    int n;
+    const ScheduleKind *k = schedule_kinds(&n);
+    for (int i = 0; i < n; i++) {
+        if (!strcmp(k[i].name, "dualpipe")) continue;
+        Arena *a = arena_new();
+        int ranks = k[i].most_chunks == 1 ? 4 : 2;
+        const char *text =
+            arena_printf(a,
+                         "%smesh: {pp: %d}\ndata: {rows: 12}\npass: forward\npipeline: "
+                         "{schedule: %s, microbatches: 4}\n",
+                         mlp, ranks, k[i].name);
+        PlanRun r = plan_good(a, text, true);
+        assert_true(r.t->n_actions > 0);
+        for (int j = 0; j < r.t->n_actions; j++) assert_string_equal(r.t->actions[j].kind, "F");
+        assert_int_equal(r.t->n_actions, 4 * r.t->stages);
+        int64_t held = r.t->actions[0].held;
+        for (int j = 0; j < r.t->n_actions; j++) /* no more of the last than of the first */
+            if (r.t->actions[j].stage == 0) assert_true(r.t->actions[j].held <= held + 4 * 8 * 4);
+        r = plan_run(a, "wrong.yaml", arena_printf(a, "%sfaults: [{at: net2, scale: 2}]\n", text),
+                     true);
+        assert_string_equal(r.t ? r.t->verdict : "refused", "different");
+        arena_free(a);
+    }
+}
+
 /* ---- with other ways to cut ---- */
 static void test_inside(void **state) {
     (void)state;
@@ -319,9 +348,9 @@ static void test_file(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_inside),
-        cmocka_unit_test(test_tied),      cmocka_unit_test(test_times),
-        cmocka_unit_test(test_sends),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_forward),   cmocka_unit_test(test_tied),
+        cmocka_unit_test(test_times),     cmocka_unit_test(test_sends),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

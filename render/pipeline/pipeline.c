@@ -21,9 +21,10 @@ static const char *stages_of(const Pipe *p, const PipeRow *r) {
 /* Actions that run together have the same times: counted once. */
 static void add_up(Pipe *p, PipeRow *r) {
     int live = 0;
+    bool forward = p->t->pass == PASS_FORWARD; /* nothing waits for a backward */
     for (int i = 0; i < r->n; i++) {
         const TraceAction *a = &r->a[i];
-        live = pipe_flight(a, live);
+        live = forward ? 0 : pipe_flight(a, live);
         if (live > r->flight) r->flight = live;
         if (!(i && r->a[i - 1].joined)) r->busy += a->end - a->start;
         if (a->end > p->end) p->end = a->end;
@@ -78,11 +79,16 @@ const char *pipe_foot(const Pipe *p) {
         worst = fmax(worst, p->end - p->row[k].busy);
     }
     Str s = str_new(p->a);
-    str_addf(&s, "%s from the first forward to the last backward; most idle time of a rank %s",
-             time_text(p->end, p->a), time_text(worst, p->a));
+    bool forward = p->t->pass == PASS_FORWARD;
+    str_addf(&s, "%s from the first forward to the last%s; most idle time of a rank %s",
+             time_text(p->end, p->a), forward ? "" : " backward", time_text(worst, p->a));
     if (p->t->bubble_form)
         str_addf(&s, ", closed form %s = %s with the mean of the stages", p->t->bubble_form,
                  time_text(p->t->bubble, p->a));
+    if (forward) {
+        str_add(&s, ". Nothing is kept for a backward");
+        return s.s;
+    }
     str_addf(&s, ". In flight at most %d", most);
     if (least != most) str_addf(&s, ", at least %d on every rank", least);
     str_addf(&s, " (pairs of stage and micro-batch)");

@@ -137,7 +137,7 @@ static void draw_row(PipePen *q, int k, double y) {
     draw_idle(q, r, k, y);
     if (q->each) draw_actions(q, r, y);
     else draw_runs(q, r, y);
-    draw_flight(q, r, k, y + q->cell);
+    if (q->p.t->pass != PASS_FORWARD) draw_flight(q, r, k, y + q->cell);
     scene_begin(q->s, "rank", arena_printf(q->p.a, "row-%d", k),
                 arena_printf(q->p.a, "%s %d has stage%s %s; idle %s", axis, k,
                              strchr(r->stages, ',') ? "s" : "", r->stages, pipe_idle(&q->p, r)));
@@ -148,8 +148,9 @@ static void draw_row(PipePen *q, int k, double y) {
                 "stage%s %s", strchr(r->stages, ',') ? "s" : "", r->stages);
     scene_textf(q->s, q->x + q->w + 10, mid + 1, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK},
                 "idle %s", pipe_idle(&q->p, r));
-    scene_textf(q->s, q->x + q->w + 10, mid + 16, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                "in flight %d", r->flight);
+    if (r->flight)
+        scene_textf(q->s, q->x + q->w + 10, mid + 16,
+                    (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "in flight %d", r->flight);
     scene_end(q->s);
 }
 /* Is `x` clear of the numbers of all cells of a row? */

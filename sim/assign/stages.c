@@ -132,6 +132,7 @@ static bool plays(const Making *x) {
     const Plan *p = x->a->plan;
     Schedule *s = x->s->schedule;
     bool messages = false;
+    if (p->pass == PASS_FORWARD) schedule_keep_forward(s);
     for (int r = 0; r < s->ranks; r++)
         for (int i = 0; i < s->rank[r].n; i++) messages |= !action_computes(s->rank[r].a[i].kind);
     if (!messages) schedule_add_p2p(s);

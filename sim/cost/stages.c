@@ -98,7 +98,7 @@ void cost_stages(Trace *t) {
     const Play *p = play_schedule(order, &times, s.tmp);
     fill_actions(&s, p);
     const ScheduleKind *k = schedule_kind(order->name);
-    if (k && k->idle) {
+    if (k && k->idle && !order->forward) {
         double f = 0, i = 0, w = 0;
         for (int g = 0; g < order->stages; g++) {
             f += s.time[0][g] / order->stages;

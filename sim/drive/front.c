@@ -24,8 +24,10 @@ static bool build_model(Run *r) {
     r->model = model_build(r->arena, r->d, one, r->mesh);
     if (r->model)
         diag_note(r->d, "N0007", r->plan->batch_loc, NULL,
-                  "the records show one micro-batch of %lld; gradients are added up and reduced "
-                  "once, after the last",
+                  r->plan->pass == PASS_FORWARD
+                      ? "the records show one micro-batch of %lld"
+                      : "the records show one micro-batch of %lld; gradients are added up and "
+                        "reduced once, after the last",
                   (long long)m);
     return r->model != NULL;
 }

@@ -30,14 +30,12 @@ static bool supported(Run *r) {
          "sums)"},
         {kwargs.file != NULL, kwargs, "kwargs"},
         {p->pass == PASS_TRAIN && p->optimizer.steps < 1, p->pass_loc, "optimizer steps below 1"},
-        {p->pipeline.loc.file && p->pass == PASS_FORWARD, p->pipeline.loc,
-         "a pipeline of a forward pass (no schedule is of that alone)"},
         {p->pipeline.schedule && !strcmp(p->pipeline.schedule, "dualpipe"),
          p->pipeline.schedule_loc,
          "dualpipe (each stage on two ranks; dualpipe-v is the same on half of them)"},
         {p->pipeline.loc.file && p->optimizer.clip > 0, p->optimizer.loc,
          "clip with a pipeline (the norm is over all stages)"},
-        {p->microbatches > 1 && p->pass == PASS_FORWARD, p->batch_loc,
+        {p->microbatches > 1 && p->pass == PASS_FORWARD && !p->pipeline.loc.file, p->batch_loc,
          "microbatches of a forward pass (there is nothing to add up)"},
     };
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)

@@ -22,6 +22,20 @@ void schedule_add(Schedule *s, int rank, Action a) {
     ActionList *l = &s->rank[rank];
     *ARENA_PUSH(s->arena, l->a, l->n, l->cap) = a;
 }
+void schedule_keep_forward(Schedule *s) {
+    s->forward = true;
+    for (int r = 0; r < s->ranks; r++) {
+        ActionList *l = &s->rank[r];
+        int n = 0;
+        for (int i = 0; i < l->n; i++) {
+            ActionKind k = l->a[i].kind;
+            if (k != DO_F && k != DO_SEND_F && k != DO_RECV_F) continue;
+            l->a[n] = l->a[i];
+            l->a[n++].joined = false;
+        }
+        l->n = n;
+    }
+}
 int schedule_rank_of(const Schedule *s, int stage, int part) {
     bool other = s->both_ways && part >= s->parts / 2;
     return other ? s->ranks - 1 - s->home[stage] : s->home[stage];

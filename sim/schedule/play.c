@@ -155,6 +155,10 @@ static void post(Player *x, int rank, const Action *a) {
     }
 }
 static void count_live(Player *x, int rank, const Action *a) {
+    if (x->p->s->forward) {
+        x->p->in_flight[rank] = 1;
+        return;
+    }
     x->live[rank] += a->kind == DO_F ? 1 : a->kind == DO_I ? 0 : -1;
     if (x->live[rank] > x->p->in_flight[rank]) x->p->in_flight[rank] = x->live[rank];
 }

@@ -39,6 +39,7 @@ typedef struct Schedule {
     const int *home;  /* per stage: the rank that has it */
     bool both_ways;   /* DualPipe: the second half of the micro-batches runs the other way round, on
                          copies of the stages: stage s on rank ranks - 1 - s */
+    bool forward;     /* of forward passes alone: nothing waits for its backward */
     ActionList *rank; /* per rank: its computation in order; after schedule_add_p2p with messages */
 } Schedule;
 
@@ -80,6 +81,9 @@ Schedule *schedule_make(const ScheduleAsk *ask, Arena *arena);
 /* An empty schedule with stages placed in a loop (stage s on rank s mod ranks) or as a V. */
 Schedule *schedule_new(Arena *arena, const ScheduleAsk *ask, bool v);
 void schedule_add(Schedule *s, int rank, Action a);
+
+/* Leaves forwards alone, in their order, and what is sent between them. */
+void schedule_keep_forward(Schedule *s);
 
 /* The rank on which a stage works on a micro-batch. */
 int schedule_rank_of(const Schedule *s, int stage, int part);

@@ -110,7 +110,7 @@ static void draw_stages(RandomPlan *g, uint64_t seed) {
     int layers = g->form == RANDOM_MLP ? g->n_sizes - 1 : g->layers, ranks = 1, n;
     bool blocks = g->form == RANDOM_MLP || (g->parts & RANDOM_BLOCKS);
     const ScheduleKind *k = schedule_kinds(&n);
-    if (!g->pass || !blocks || g->form == RANDOM_CORE || g->plain || !rng_chance(&own, 40)) return;
+    if (!blocks || g->form == RANDOM_CORE || g->plain || !rng_chance(&own, 40)) return;
     for (int i = 0; i < g->n_axes; i++) ranks *= g->size[i];
     if (!g->micro) g->micro = g->B % 2 ? g->B : 2;
     for (int i = 0; i < 20 && !g->schedule; i++) {

@@ -120,7 +120,9 @@ static void test_forward(void **state) {
                          "%smesh: {pp: %d}\ndata: {rows: 12}\npass: forward\npipeline: "
                          "{schedule: %s, microbatches: 4}\n",
                          mlp, ranks, k[i].name);
-        PlanRun r = plan_good(a, text, true);
+        PlanRun r = plan_run_with(a, "forward.yaml", text,
+                                  &(PipelineOptions){.execute = true, .threads = 1, .exact = 1});
+        assert_string_equal(r.t ? r.t->verdict : "refused", "equivalent");
         assert_true(r.t->n_actions > 0);
         for (int j = 0; j < r.t->n_actions; j++) assert_string_equal(r.t->actions[j].kind, "F");
         assert_int_equal(r.t->n_actions, 4 * r.t->stages);
@@ -132,6 +134,16 @@ static void test_forward(void **state) {
         assert_string_equal(r.t ? r.t->verdict : "refused", "different");
         arena_free(a);
     }
+    Arena *a = arena_new(); /* token ids of the whole batch: integer data takes its own part too */
+    PlanRun r = plan_run_with(
+        a, "tokens.yaml",
+        arena_printf(a,
+                     "%smesh: {pp: 2}\ndata: {batch: 8, sequence: 16}\npass: forward\n"
+                     "pipeline: {schedule: gpipe, microbatches: 4}\n",
+                     llama),
+        &(PipelineOptions){.execute = true, .threads = 1, .exact = 2});
+    assert_string_equal(r.t ? r.t->verdict : "refused", "equivalent");
+    arena_free(a);
 }
 
 /* ---- with other ways to cut ---- */

@@ -358,6 +358,8 @@ void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *
     FullSource src = {.w = like->w,
                       .d = like->d,
                       .g = &m->g,
+                      .whole = like->whole, /* of micro-batches the first */
+                      .parts = like->parts,
                       .dev = like->dev,
                       .pool = like->pool,
                       .modulus = modulus,

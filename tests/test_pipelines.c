@@ -7,6 +7,7 @@
 #include "schedule/schedule.h"
 #include "exec/compare.h"
 #include "exec/exec.h"
+#include "support/child.h"
 #include "support/support.h"
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +282,54 @@ static void test_times(void **state) {
     }
 }
 
+/* ---- full size, shapes alone ---- */
+static PlanRun shapes_of(Arena *a, const char *path) {
+    size_t n;
+    char *text = child_read(a, path, &n);
+    PlanRun r = plan_run(a, path, text, false);
+    if (!r.t) run_print(&r);
+    assert_non_null(r.t);
+    return r;
+}
+static int64_t rest_on(const Trace *t, int64_t rank) {
+    int64_t bytes = 0;
+    for (int i = 0; i < t->n_params; i++)
+        for (int k = 0; k < t->params[i].rest.n_local; k++)
+            if (rankset_has(&t->params[i].rest.local[k].ranks, rank))
+                bytes += t->params[i].rest.local[k].bytes;
+    return bytes;
+}
+/* Models as they were trained: what a rank has at rest and what stages send, by hand. */
+static void test_full_size(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = shapes_of(a, "plans/shape-only/llama3.1-405b-pp16.yaml");
+    int64_t D = 16384, F = 53248, K = 1024, matrices = 2 * D * D + 2 * D * K + 3 * D * F;
+    assert_int_equal(r.t->ranks, 8192);
+    assert_int_equal(r.t->stages, 16);
+    assert_int_equal(count_collectives(r.t, "forward", "send", "pp"), 15);
+    assert_int_equal(count_collectives(r.t, "backward", "send", "pp"), 15);
+    /* rank 8 = dp 0, pp 1, tp 0: eight layers, matrices cut 8 x 64 times, two norms 64 times */
+    assert_int_equal(rest_on(r.t, 8), 2 * 8 * (matrices / 512 + 2 * D / 64));
+    assert_int_equal(rest_on(r.t, 14 * 8), 2 * 7 * (matrices / 512 + 2 * D / 64));
+    const TraceCollective *c = find_collective(r.t, "send", "layers.7.output");
+    assert_int_equal(groups_count(&c->groups), 512);
+    assert_int_equal(collective_on(c, 0).bytes_sent, 8192 / 8 * D * 2);
+    assert_int_equal(c->per_step, 32);
+    r = shapes_of(a, "plans/shape-only/deepseek-v3-pp16-ep64.yaml");
+    assert_int_equal(r.t->ranks, 2048);
+    assert_int_equal(r.t->stages, 32);
+    /* 31 boundaries, one of them inside of the rank where the V turns */
+    assert_int_equal(count_collectives(r.t, "forward", "send", "pp"), 30);
+    c = find_collective(r.t, "send", "layers.1.output");
+    assert_int_equal(groups_count(&c->groups), 128);
+    assert_int_equal(collective_on(c, 0).bytes_sent, 4096 * 7168 * 2);
+    int n_f = 0;
+    for (int i = 0; i < r.t->n_actions; i++) n_f += !strcmp(r.t->actions[i].kind, "F");
+    assert_int_equal(n_f, 32 * 32);
+    arena_free(a);
+}
+
 /* ---- what is refused ---- */
 static void test_refused(void **state) {
     (void)state;
@@ -360,9 +409,10 @@ static void test_file(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_inside),
-        cmocka_unit_test(test_forward),   cmocka_unit_test(test_tied),
-        cmocka_unit_test(test_times),     cmocka_unit_test(test_sends),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_file),
+        cmocka_unit_test(test_forward),   cmocka_unit_test(test_full_size),
+        cmocka_unit_test(test_tied),      cmocka_unit_test(test_times),
+        cmocka_unit_test(test_sends),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,8 @@ typedef struct {
     char row; /* a letter that the rule has not */
     int n;
     View in[RULE_MAX_IN], out;
-    bool apart; /* expert by expert */
+    bool apart;      /* expert by expert */
+    bool magnitudes; /* of the operands, for a bound: an expert's at a time */
 } RowCall;
 
 static char free_letter(const Rule *r) {
@@ -196,6 +197,12 @@ static Tensor part_of(const View *v, Dtype dt, int64_t expert, int64_t lo, int64
     t.nd--;
     return t;
 }
+static void magnitudes(Tensor *t) {
+    int64_t n = tensor_count(t);
+    double *x = base_malloc(base_mul((size_t)n + 1, sizeof *x)); /* parts are packed */
+    for (int64_t k = 0; k < n; k++) x[k] = fabs(((const double *)t->p)[k]);
+    t->p = x;
+}
 static void run_part(const RowCall *x, int64_t expert, int64_t lo, int64_t hi) {
     Rule r = {.nin = x->n, .nout = x->out.nl, .text = "rows"};
     OpCall s = {.op = x->c->op, .rule = &r, .dtype = x->c->dtype, .pool = x->c->pool};
@@ -203,10 +210,12 @@ static void run_part(const RowCall *x, int64_t expert, int64_t lo, int64_t hi) {
         memcpy(r.in[i], x->in[i].letter, (size_t)x->in[i].nl);
         r.nl[i] = x->in[i].nl;
         s.in[i] = part_of(&x->in[i], s.dtype, expert, lo, hi);
+        if (x->magnitudes) magnitudes(&s.in[i]);
     }
     memcpy(r.out, x->out.letter, (size_t)x->out.nl);
     s.out = part_of(&x->out, s.dtype, expert, lo, hi);
     x->dense(&s);
+    for (int i = 0; i < x->n && x->magnitudes; i++) free(s.in[i].p);
 }
 /* Rows of experts that are not here, which only a wrong list names: nothing is computed for them.
  */
@@ -231,9 +240,12 @@ static void run_experts(const RowCall *x) {
     }
     no_rows(x, lo, c->rows);
 }
-void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c)) {
-    RowCall x = {
-        .c = c, .dense = dense, .listed = rule_listed(c->rule), .row = free_letter(c->rule)};
+static void contract(const OpCall *c, void (*dense)(const OpCall *c), bool magnitudes) {
+    RowCall x = {.c = c,
+                 .dense = dense,
+                 .listed = rule_listed(c->rule),
+                 .row = free_letter(c->rule),
+                 .magnitudes = magnitudes};
     for (int i = 0; i < c->rule->nin; i++) {
         if (c->in_int >> i & 1) continue;
         x.in[x.n] = operand_view(&x, i);
@@ -251,6 +263,7 @@ void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c)) {
     }
     for (int i = 0; i < x.n; i++) free(x.in[i].made);
 }
+void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c)) { contract(c, dense, false); }
 
 double einsum_rows_flops(const OpCall *c) {
     uint32_t met = rule_listed(c->rule), out = letters_of(c->rule->out, c->rule->nout);
@@ -271,12 +284,6 @@ double einsum_rows_flops(const OpCall *c) {
 }
 
 /* ---- bounds ---- */
-static void magnitudes(Tensor *t) {
-    int64_t n = tensor_count(t);
-    double *x = base_malloc(base_mul((size_t)n + 1, sizeof *x)); /* operands are packed */
-    for (int64_t k = 0; k < n; k++) x[k] = fabs(((const double *)t->p)[k]);
-    t->p = x;
-}
 /* The most rows that one element of the output sums. */
 static int64_t most_rows(const OpCall *c) {
     int64_t nb = c->local['b' - 'a'], nt = c->local['t' - 'a'], ne = c->local['e' - 'a'], most = 1;
@@ -298,7 +305,6 @@ void einsum_rows_bound(const OpBound *b, const OpCall *c, void (*dense)(const Op
     uint32_t out = letters_of(c->rule->out, c->rule->nout), met = rule_listed(c->rule);
     double k = (double)most_rows(c);
     for (int i = 0; i < c->rule->nin; i++) {
-        if (!(c->in_int >> i & 1)) magnitudes(&call.in[i]);
         for (int d = 0; d < c->rule->nl[i]; d++) {
             uint32_t bit = RULE_BIT(c->rule->in[i][d]);
             if (!((met | out) & bit)) k *= (double)c->in[i].n[d];
@@ -307,13 +313,11 @@ void einsum_rows_bound(const OpBound *b, const OpCall *c, void (*dense)(const Op
     }
     call.out.p = b->bound;
     tensor_pack(&call.out);
-    einsum_rows(&call, dense);
+    contract(&call, dense, true);
     double g = gamma_n(k + 1, b->u), p = gamma_prob(k + 1, b->u);
     double tiny = (k + 1) * (b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
     for (int64_t i = 0; i < tensor_count(&call.out); i++) {
         b->prob[i] = b->bound[i] * p + tiny;
         b->bound[i] = b->bound[i] * g + tiny;
     }
-    for (int i = 0; i < c->rule->nin; i++)
-        if (!(c->in_int >> i & 1)) free(call.in[i].p);
 }

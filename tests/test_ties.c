@@ -4,6 +4,7 @@
  * is not. */
 #include "support/spoil.h"
 #include "support/support.h"
+#include "support/threads.h"
 #include "ops/op.h"
 #include <math.h>
 #include <setjmp.h>
@@ -88,6 +89,31 @@ static void test_tie(void **state) {
     r = plan_run(a, "tie.yaml", tied_plan(a, tied_weights(a, 0x1p-24), "f64", ""), true);
     assert_true(equivalent(&r) && !r.t->n_ties && !run_has(&r, "N0015"));
     arena_free(a);
+}
+
+/* The same with real ranks: rank 0 hears which rows each has, takes them over into the unsharded
+ * run as a virtual run does, and writes the same records, micro-batches or not. */
+static void test_real_ranks(void **state) {
+    (void)state;
+    for (int parts = 1; parts <= 2; parts++) {
+        Arena *a = arena_new();
+        const char *text = tied_plan(a, tied_weights(a, 0x1p-24), "f32", ""),
+                   *at = strstr(text, "data: {") + 7;
+        text = arena_printf(a, "%.*smicrobatches: %d, %s", (int)(at - text), text, parts, at);
+        PipelineOptions o = {.execute = true, .threads = 1};
+        PlanRun v = plan_run_with(a, "random.yaml", text, &o); /* as threads_run calls it */
+        Threads x = {.ranks = 4, .flip_rank = -1, .text = text, .o = o};
+        ThreadsRun r = threads_run(a, &x);
+        assert_true(equivalent(&v) && r.t && !r.rep.exit);
+        hold_ties(r.t);
+        size_t n, m;
+        v.t->backend = r.t->backend = "virtual";
+        v.t->n_measured = r.t->n_measured = 0;
+        const char *want = trace_text(v.t, a, true, &n), *have = trace_text(r.t, a, true, &m);
+        assert_int_equal(n, m);
+        assert_memory_equal(want, have, n);
+        arena_free(a);
+    }
 }
 
 /* ---- a wrong choice ---- */
@@ -218,10 +244,9 @@ static void test_places(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tie),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_gaps),
-        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_tie),        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_gaps),       cmocka_unit_test(test_places),
+        cmocka_unit_test(test_real_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -160,18 +160,6 @@ static void test_command(void **state) {
 }
 
 /* ---- the recordings ---- */
-/* Python's Infinity is no JSON. */
-static Json *recorded(Arena *a, const char *path) {
-    size_t n;
-    char *text = child_read(a, path, &n);
-    assert_non_null(text);
-    for (char *c = text; (c = strstr(c, "Infinity")) != NULL; c++) memcpy(c, "0       ", 8);
-    const char *error = NULL;
-    int line, col;
-    Json *j = json_parse(a, text, n, &error, &line, &col);
-    if (!j) fail_msg("%s: %s", path, error);
-    return j;
-}
 static const char *const axes[] = {"tp", "ep"};
 typedef struct {
     int classes, placements, names, refused;
@@ -252,7 +240,7 @@ static void test_recorded(void **state) {
         if (!is_json(e->d_name)) continue;
         Arena *own = arena_new();
         const char *path = golden_path(own, "plans/models/%s", e->d_name);
-        const Json *j = recorded(own, path);
+        const Json *j = golden_json(own, path);
         if (json_get(j, "parameters")) {
             seen.classes++;
             for (int axis = 0; axis < 2; axis++) hold_class(path, j, axis, &seen);
@@ -291,7 +279,7 @@ static void test_document(void **state) {
  * table in a second one. NULL: the library refuses it. */
 static const char *file_of_run(Arena *a, const Json *run) {
     const Json *model =
-        recorded(a, golden_path(a, "plans/models/%s.json", json_get(run, "model_class")->s));
+        golden_json(a, golden_path(a, "plans/models/%s.json", json_get(run, "model_class")->s));
     const Json *plan = json_get(model, "plan"), *shapes = json_get(run, "parameters"),
                *own = json_get(json_get(run, "distributed"), "tp_plan");
     JsonWriter w = json_writer(a);
@@ -363,7 +351,7 @@ static void test_loads(void **state) {
     for (struct dirent *e; (e = readdir(folder));) {
         if (!is_json(e->d_name)) continue;
         Arena *own = arena_new();
-        const Json *run = recorded(own, golden_path(own, "plans/runs/%s", e->d_name));
+        const Json *run = golden_json(own, golden_path(own, "plans/runs/%s", e->d_name));
         const Json *shapes_of = json_get(run, "local_shapes");
         if (!golden_has(own, "plans/models/%s.json", json_get(run, "model_class")->s))
             printf("%s: its class is not recorded here\n", e->d_name);

@@ -18,7 +18,7 @@
 typedef struct {
     const char *op, *rule;
     RopeOrder order;
-    int64_t chunk;
+    int64_t chunk, window;
 } Case;
 static const Case cases[] = {
     {.op = "einsum", .rule = "btd,fd->btf"},
@@ -46,6 +46,8 @@ static const Case cases[] = {
     {.op = "attention", .rule = "btkx!,bs!kx!,bs!kw!->btkw"},
     {.op = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx", .chunk = 3},
     {.op = "attention", .rule = "btkx!,bs!kx!,bs!kw!->btkw", .chunk = 2},
+    {.op = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx", .window = 2},
+    {.op = "attention", .rule = "btkx!,bs!kx!,bs!kw!->btkw", .window = 3},
     {.op = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx"},
     {.op = "embed", .rule = "vd,bt->btd"},
     {.op = "add", .rule = "btd,->btd"},
@@ -193,6 +195,7 @@ static void build(World *w, const Op *op, const Case *x) {
                     .order = x->order,
                     .turn = 1.25,
                     .chunk = x->chunk,
+                    .window = x->window,
                     .offset = 1,
                     .ignore = 5,
                     .factor = 11,

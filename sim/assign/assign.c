@@ -387,6 +387,28 @@ static bool data_axes(Assign *a, AxisList *batch, AxisList *seq) {
             }
     return ok;
 }
+/* The label that the module gives whose output is t, the outermost that says one. */
+static const RawSpec *output_label(const Assign *a, int t, int *module) {
+    const Graph *g = &a->model->g;
+    for (int m = 0; m < g->nm; m++) { /* containers come before their children */
+        if (g->module[m].output != t || !a->use[m].style) continue;
+        const Style *s = a->use[m].style;
+        const RawList *l = s->desired_output.set ? &s->desired_output : &s->output;
+        if (!l->set || !l->n || !l->arg[0].set) continue;
+        *module = m;
+        return &l->arg[0];
+    }
+    return NULL;
+}
+/* What a norm or a factor at the end of a branch is applied to; -1: t is neither. */
+static int before_it(const Graph *g, int t) {
+    const GNode *x = g->t[t].producer >= 0 ? &g->node[g->t[t].producer] : NULL;
+    if (!x || !x->nin || x->op->lin == LIN_BILINEAR || x->op->lin == LIN_ADD) return -1;
+    for (int i = 1; i < x->nin; i++)
+        if (g->t[x->in[i]].kind != KIND_PARAM) return -1;
+    const GTensor *from = &g->t[x->in[0]];
+    return from->nd == g->t[t].nd && !strcmp(from->letter, g->t[t].letter) ? x->in[0] : -1;
+}
 /* The branch that the last residual sum adds: module whose declared output is the default for a
  * block's input. */
 static const RawSpec *last_residual(const Assign *a, int *module) {
@@ -396,17 +418,10 @@ static const RawSpec *last_residual(const Assign *a, int *module) {
         if (x->layer < 0 || x->op->lin != LIN_ADD || x->nin != 2 ||
             g->t[x->in[0]].kind == KIND_PARAM || g->t[x->in[1]].kind == KIND_PARAM)
             continue;
-        /* outermost first: containers come before their children */
-        for (int m = 0; m < g->nm; m++) {
-            if (g->module[m].output != x->in[1] || !a->use[m].style) continue;
-            const Style *s = a->use[m].style;
-            const RawList *l = s->desired_output.set ? &s->desired_output : &s->output;
-            if (l->set && l->n && l->arg[0].set) {
-                *module = m;
-                return &l->arg[0];
-            }
-        }
-        return NULL;
+        const RawSpec *label = NULL;
+        for (int t = x->in[1]; t >= 0 && !label; t = before_it(g, t))
+            label = output_label(a, t, module);
+        return label;
     }
     return NULL;
 }

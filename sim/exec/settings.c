@@ -45,6 +45,14 @@ static void add_attention(Settings *s, const ModelDims *d) {
         add_whole(s, "attention_chunk_size", d->chunk);
         add_text(s, "chunked layers", layers.n ? layers.s : "none");
     }
+    if (d->window && !d->window_unread) {
+        Str layers = str_new(s->arena);
+        for (int64_t i = d->first_layer; i < d->last_layer; i++)
+            if (model_windowed(d, i))
+                str_addf(&layers, "%s%lld", layers.n ? " " : "", (long long)i);
+        add_whole(s, "sliding_window", d->window);
+        add_text(s, "windowed layers", layers.n ? layers.s : "none");
+    }
     if (!d->temperature_floor) return;
     add_whole(s, "floor_scale", d->temperature_floor);
     add_number(s, "attn_scale", d->temperature_scale);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "import/import.h"
 #include "import/python.h"
+#include "model/model.h"
 #include <string.h>
 
 enum { FILE_BYTES = 1 << 20 };
@@ -11,29 +12,24 @@ enum { FILE_BYTES = 1 << 20 };
  * the library adds. Inputs are plain tensors: each column layer moves its own. */
 typedef struct {
     const char *pattern, *style;
-    bool qk_norm; /* of families that have one */
+    unsigned of; /* MODULES_ that the family must have; 0: all have it */
 } Shipped;
+#define ALL(pattern, style)                                                                        \
+    { pattern, style, 0 }
 static const Shipped shipped[] = {
-    {"model.embed_tokens", "embedding_rowwise", false},
-    {"model.layers.*.self_attn.q_proj", "colwise", false},
-    {"model.layers.*.self_attn.k_proj", "colwise", false},
-    {"model.layers.*.self_attn.v_proj", "colwise", false},
-    {"model.layers.*.self_attn.q_norm", "replicated_with_grad_allreduce", true},
-    {"model.layers.*.self_attn.k_norm", "replicated_with_grad_allreduce", true},
-    {"model.layers.*.self_attn.o_proj", "rowwise", false},
-    {"model.layers.*.mlp.gate_proj", "colwise", false},
-    {"model.layers.*.mlp.up_proj", "colwise", false},
-    {"model.layers.*.mlp.down_proj", "rowwise", false},
-    {"lm_head", "colwise_gather_output", false},
+    ALL("model.embed_tokens", "embedding_rowwise"),
+    ALL("model.layers.*.self_attn.q_proj", "colwise"),
+    ALL("model.layers.*.self_attn.k_proj", "colwise"),
+    ALL("model.layers.*.self_attn.v_proj", "colwise"),
+    {"model.layers.*.self_attn.q_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM},
+    {"model.layers.*.self_attn.k_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM},
+    ALL("model.layers.*.self_attn.o_proj", "rowwise"),
+    {"model.layers.*.mlp.gate_proj", "colwise", MODULES_GATE},
+    ALL("model.layers.*.mlp.up_proj", "colwise"),
+    ALL("model.layers.*.mlp.down_proj", "rowwise"),
+    ALL("lm_head", "colwise_gather_output"),
 };
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
-static const char *const families[] = {"llama", "mistral", "qwen2", "qwen3", NULL};
-
-static bool known_family(const char *type) {
-    for (int i = 0; families[i]; i++)
-        if (strcmp(families[i], type) == 0) return true;
-    return false;
-}
 
 /* ---- lines ---- */
 /* "layers.*" and "model.layers.*" are the same to the library, where the base model is meant. */
@@ -61,8 +57,9 @@ static void add(Draft *x, const char *pattern, const char *style, Loc loc, Loc s
     draft_line(x, pattern, loc, style_text(x, style), style_loc, NULL);
 }
 static void ship(Draft *x, const char *type) {
+    unsigned has = model_family_modules(type);
     for (int i = 0; i < N_SHIPPED; i++)
-        if (!shipped[i].qk_norm || strcmp(type, "qwen3") == 0)
+        if ((shipped[i].of & has) == shipped[i].of)
             add(x, shipped[i].pattern, shipped[i].style, diag_nowhere, diag_nowhere);
     draft_remark(x, "the plan that transformers 5.23 ships for model_type %s", type);
 }
@@ -108,8 +105,10 @@ static const char *model_type(Draft *x, const char *path) {
                    "a config.json has a model_type");
         return NULL;
     }
-    if (known_family(type->s)) return type->s;
-    diag_error(x->d, "E0214", type->loc, "llama, mistral, qwen2 and qwen3 run in this version",
+    if (model_family_modules(type->s)) return type->s;
+    diag_error(x->d, "E0214", type->loc,
+               "`import hf --names FILE --tp 2` says of any model where its table puts each "
+               "parameter; docs/shipped-plans.md has the lines that write FILE, and what runs here",
                "model_type '%s': not supported by this version", type->s);
     return NULL;
 }
@@ -135,6 +134,8 @@ bool import_hf(Draft *x) {
                    "expert parallelism: not supported by this version");
     draft_options(x);
     ship(x, type);
+    /* the library cuts k_proj's rows wherever they end; without one head a rank its forward raises */
+    draft_key(x, "kv_replicate", "never", diag_nowhere, NULL);
     if (in->tp_plan) override(x, in->tp_plan);
     if (!x->n_axes)
         diag_error(x->d, "E0208", ((Loc){path, 1, 1}), "--tp 8, or --mesh dp=2,tp=4",

@@ -30,6 +30,10 @@ AttentionRun attention_run(const AttentionMask *m, int64_t t, int64_t ns) {
     int64_t pos = m->query_pos ? m->query_pos[t] : t;
     AttentionRun r = {0, keys_up_to(m, pos, ns)};
     if (m->chunk > 0 && pos > 0) r.from = keys_up_to(m, pos / m->chunk * m->chunk - 1, ns);
+    if (m->window > 0) {
+        int64_t before = keys_up_to(m, pos - m->window, ns);
+        if (before > r.from) r.from = before;
+    }
     return r;
 }
 

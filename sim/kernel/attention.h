@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 /* Which keys a query sees: key s iff key_pos[s] <= query_pos[t] (global positions; NULL: 0,1,...)
- * and, with a chunk, both lie in the same chunk of that many positions (0: no chunks). Keys are
- * whole and ascending, so a query sees a run of them. */
+ * and, with a chunk, both lie in the same chunk of that many positions (0: no chunks), with a
+ * window, it is one of that many positions up to the query's own (0: of all). Keys are whole and
+ * ascending, so a query sees a run of them. */
 typedef struct {
     const int64_t *query_pos, *key_pos;
     int64_t chunk;
     bool full; /* every query sees every key */
+    int64_t window;
 } AttentionMask;
 /* The run of keys [from, lim) of ns that query t sees. */
 typedef struct {

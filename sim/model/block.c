@@ -12,12 +12,12 @@
 /* Containers of a layer, before its nodes; one comes before those in it. */
 static const struct {
     const char *path, *in[3], *out; /* its inputs and its output, as values of the layer */
-    unsigned need;                  /* features without which there is no such container */
+    Features need;                  /* without which there is no such container */
     const char *kind;
 } containers[] = {
     {"", {"input"}, "output", 0, "container"},
-    {"self_attn", {"input_norm"}, "o_proj", 0, "container"},
-    {"mlp", {"post_attn_norm"}, "mlp.down", FEATURE_DENSE, "container"},
+    {"self_attn", {"input_norm|input"}, "o_proj", 0, "container"},
+    {"mlp", {"post_attn_norm|resid_attn"}, "mlp.down", FEATURE_DENSE, "container"},
     {"moe", {"post_attn_norm"}, "moe.output", FEATURE_MOE, "container"},
     /* what is chosen, in the order of experts: what cuts the list cuts whose rows a rank handles */
     {"moe.reorderer",
@@ -38,21 +38,33 @@ static const struct {
 };
 enum { N_CONTAINERS = sizeof containers / sizeof *containers };
 
+/* A norm over the letter d, one row for each kind of it. */
+#define NORM_ROW(name, op, from, module, ...)                                                      \
+    {                                                                                              \
+        name, op, "btd!,d->btd", {from, "@w"}, "b t d", module, "norm", "d", "norm", .at = AT_EPS, \
+                                                                                     __VA_ARGS__   \
+    }
+#define NORM(name, from, module, has)                                                              \
+    NORM_ROW(name, "rmsnorm", from, module, .need = (has) | FEATURE_RMS),                          \
+        NORM_ROW(name, "rmsnorm_plus", from, module, .need = (has) | FEATURE_NORM_PLUS)
+#define QK_NORM_ROW(name, op, rule, from, shape, module, kind)                                     \
+    {name, op, rule, {from, "@w"}, shape, module, "qk_norm", "x", "attention", .at = AT_EPS,       \
+     .need = FEATURE_QK_NORM | (kind)}
+#define QK_NORM(name, rule, from, shape, module)                                                   \
+    QK_NORM_ROW(name, "rmsnorm", rule, from, shape, module, FEATURE_RMS),                          \
+        QK_NORM_ROW(name, "rmsnorm_plus", rule, from, shape, module, FEATURE_NORM_PLUS)
 /* Rows fill their lines, which the formatter would not let them. */
 /* clang-format off */
 static const NodeRow layer_rows[] = {
-    {"input_norm", "rmsnorm", "btd!,d->btd", {"input", "@w"}, "b t d", "input_layernorm", "norm",
-     "d", "norm", .at = AT_EPS},
-    {"q_proj", "einsum", "btd,kgxd->btkgx", {"input_norm", "@w"}, "b t kgx", "self_attn.q_proj",
+    NORM("input_norm", "input", "input_layernorm", FEATURE_NORM_BEFORE),
+    {"q_proj", "einsum", "btd,kgxd->btkgx", {"input_norm|input", "@w"}, "b t kgx", "self_attn.q_proj",
      "linear", "kgx d", "attention", "linear", .bias = FEATURE_Q_BIAS, .need = FEATURE_HEADS},
-    {"k_proj", "einsum", "btd,kxd->btkx", {"input_norm", "@w"}, "b t kx", "self_attn.k_proj",
+    {"k_proj", "einsum", "btd,kxd->btkx", {"input_norm|input", "@w"}, "b t kx", "self_attn.k_proj",
      "linear", "kx d", "attention", "linear", .bias = FEATURE_K_BIAS, .need = FEATURE_HEADS},
-    {"v_proj", "einsum", "btd,kxd->btkx", {"input_norm", "@w"}, "b t kx", "self_attn.v_proj",
+    {"v_proj", "einsum", "btd,kxd->btkx", {"input_norm|input", "@w"}, "b t kx", "self_attn.v_proj",
      "linear", "kx d", "attention", "linear", .bias = FEATURE_V_BIAS, .need = FEATURE_HEADS},
-    {"q_norm", "rmsnorm", "btkgx!,x->btkgx", {"q_proj", "@w"}, "b t kg x", "self_attn.q_norm",
-     "qk_norm", "x", "attention", .at = AT_EPS, .need = FEATURE_QK_NORM},
-    {"k_norm", "rmsnorm", "btkx!,x->btkx", {"k_proj", "@w"}, "b t k x", "self_attn.k_norm",
-     "qk_norm", "x", "attention", .at = AT_EPS, .need = FEATURE_QK_NORM},
+    QK_NORM("q_norm", "btkgx!,x->btkgx", "q_proj", "b t kg x", "self_attn.q_norm"),
+    QK_NORM("k_norm", "btkx!,x->btkx", "k_proj", "b t k x", "self_attn.k_norm"),
     {"q_rope", "rope", "btkgx!->btkgx", {"q_norm|q_proj"}, "b t kg x", "self_attn", NULL, NULL,
      "attention", .at = AT_ROPE, .need = FEATURE_HEADS | FEATURE_ROTATES},
     {"k_rope", "rope", "btkx!->btkx", {"k_norm|k_proj"}, "b t k x", "self_attn", NULL, NULL,
@@ -76,7 +88,7 @@ static const NodeRow layer_rows[] = {
      "norm", "q", "attention", .at = AT_EPS_LATENT, .need = FEATURE_Q_RANK},
     {"q_b_proj", "einsum", "btq,kxq->btkx", {"q_a_norm", "@w"}, "b t kx", "self_attn.q_b_proj",
      "linear", "kx q", "attention", "linear", .need = FEATURE_Q_RANK},
-    {"q_proj", "einsum", "btd,kxd->btkx", {"input_norm", "@w"}, "b t kx", "self_attn.q_proj",
+    {"q_proj", "einsum", "btd,kxd->btkx", {"input_norm|input", "@w"}, "b t kx", "self_attn.q_proj",
      "linear", "kx d", "attention", "linear", .need = FEATURE_LATENT,
      .lack = FEATURE_Q_RANK},
     {"kv_a_proj", "einsum", "btd,yd->bty", {"input_norm", "@w"}, "b t y",
@@ -113,20 +125,24 @@ static const NodeRow layer_rows[] = {
     {"o_proj", "einsum", "btko,dko->btd", {"attn_context", "@w"}, "b t d", "self_attn.o_proj",
      "linear", "d ko", "attention", "linear", .bias = FEATURE_O_BIAS, .need = FEATURE_LATENT},
 
-    {"resid_attn", "add", "btd,btd->btd", {"input", "o_proj"}, "b t d", "", NULL, NULL,
-     .part = "attention"},
-    {"post_attn_norm", "rmsnorm", "btd!,d->btd", {"resid_attn", "@w"}, "b t d",
-     "post_attention_layernorm", "norm", "d", "norm", .at = AT_EPS},
-    {"mlp.gate", "einsum", "btd,fd->btf", {"post_attn_norm", "@w"}, "b t f", "mlp.gate_proj",
+    NORM("attn_out_norm", "o_proj", "post_self_attn_layernorm", FEATURE_NORM_AFTER),
+    {"attn_scaled", "scale", "btd->btd", {"attn_out_norm|o_proj"}, "b t d", "", NULL, NULL,
+     .part = "attention", .at = AT_BRANCH_SCALE, .need = FEATURE_SCALED_BRANCH},
+    {"resid_attn", "add", "btd,btd->btd", {"input", "attn_scaled|attn_out_norm|o_proj"}, "b t d",
+     "", NULL, NULL, .part = "attention"},
+    NORM("post_attn_norm", "resid_attn", "post_attention_layernorm", FEATURE_NORM_BEFORE),
+    {"mlp.gate", "einsum", "btd,fd->btf", {"post_attn_norm|resid_attn", "@w"}, "b t f", "mlp.gate_proj",
      "linear", "f d", "mlp", "linear", .bias = FEATURE_GATE_BIAS,
-     .need = FEATURE_DENSE | FEATURE_APART},
-    {"mlp.up", "einsum", "btd,fd->btf", {"post_attn_norm", "@w"}, "b t f", "mlp.up_proj", "linear",
+     .need = FEATURE_DENSE | FEATURE_APART | FEATURE_GATED},
+    {"mlp.up", "einsum", "btd,fd->btf", {"post_attn_norm|resid_attn", "@w"}, "b t f", "mlp.up_proj", "linear",
      "f d", "mlp", "linear", .bias = FEATURE_UP_BIAS, .need = FEATURE_DENSE | FEATURE_APART},
     {"mlp.gate_act", NULL, "btf->btf", {"mlp.gate"}, "b t f", "mlp.act_fn", "activation", NULL,
-     .part = "mlp", .need = FEATURE_DENSE | FEATURE_APART},
+     .part = "mlp", .need = FEATURE_DENSE | FEATURE_APART | FEATURE_GATED},
     {"mlp.act", "einsum", "btf,btf->btf", {"mlp.gate_act", "mlp.up"}, "b t f", "mlp", NULL, NULL,
-     .part = "mlp", .label = "multiply", .need = FEATURE_DENSE | FEATURE_APART},
-    {"mlp.gate_up", "einsum", "btd,ufd->btuf", {"post_attn_norm", "@w"}, "b t uf",
+     .part = "mlp", .label = "multiply", .need = FEATURE_DENSE | FEATURE_APART | FEATURE_GATED},
+    {"mlp.act", NULL, "btf->btf", {"mlp.up"}, "b t f", "mlp.act_fn", "activation", NULL,
+     .part = "mlp", .need = FEATURE_DENSE | FEATURE_APART | FEATURE_UNGATED},
+    {"mlp.gate_up", "einsum", "btd,ufd->btuf", {"post_attn_norm|resid_attn", "@w"}, "b t uf",
      "mlp.gate_up_proj", "linear", "uf d", "mlp", "linear", .bias = FEATURE_GATE_BIAS,
      .need = FEATURE_DENSE | FEATURE_PACKED},
     {"mlp.act", "swiglu", "btu!f->btf", {"mlp.gate_up"}, "b t f", "mlp.act_fn", "activation", NULL,
@@ -229,21 +245,32 @@ static const NodeRow layer_rows[] = {
      .need = FEATURE_MOE | FEATURE_SHARED},
     {"moe.output", "add", "btd,btd->btd", {"moe.routed", "moe.shared.down"}, "b t d", "moe", NULL,
      NULL, .part = "moe", .need = FEATURE_MOE | FEATURE_SHARED},
-    {"output", "add", "btd,btd->btd", {"resid_attn", "mlp.down"}, "b t d", "", NULL, NULL,
-     .part = "mlp", .need = FEATURE_DENSE},
-    {"output", "add", "btd,btd->btd", {"resid_attn", "moe.output|moe.routed"}, "b t d", "", NULL,
+    NORM("mlp_out_norm", "mlp.down|moe.output|moe.routed", "post_mlp_layernorm",
+         FEATURE_NORM_AFTER),
+    {"mlp_scaled", "scale", "btd->btd", {"mlp_out_norm|mlp.down|moe.output|moe.routed"}, "b t d",
+     "", NULL, NULL, .part = "mlp", .at = AT_BRANCH_SCALE, .need = FEATURE_SCALED_BRANCH},
+    {"output", "add", "btd,btd->btd", {"resid_attn", "mlp_scaled|mlp_out_norm|mlp.down"}, "b t d",
+     "", NULL, NULL, .part = "mlp", .need = FEATURE_DENSE},
+    {"output", "add", "btd,btd->btd",
+     {"resid_attn", "mlp_scaled|mlp_out_norm|moe.output|moe.routed"}, "b t d", "", NULL,
      NULL, .part = "moe", .need = FEATURE_MOE},
 };
 
-static const NodeRow embed_row =
+static const NodeRow embed_rows[] = {
     {"embed", "embed", "vd,bt->btd", {"@w", "input_ids"}, "b t d", "model.embed_tokens",
-     "embedding", "v d", .part = "embedding", .label = "embedding", .vocab = true};
-static const NodeRow norm_row =
-    {"final_norm", "rmsnorm", "btd!,d->btd", {"@x", "@w"}, "b t d", "model.norm", "norm", "d",
-     "norm", .at = AT_EPS};
-static const NodeRow head_row =
+     "embedding", "v d", .part = "embedding", .label = "embedding", .vocab = true},
+    {"embed_scaled", "scale", "btd->btd", {"@x"}, "b t d", "", NULL, NULL, .part = "embedding",
+     .at = AT_INPUT_SCALE, .need = FEATURE_SCALED_INPUT},
+};
+static const NodeRow norm_rows[] = {NORM("final_norm", "@x", "model.norm", 0)};
+static const NodeRow head_rows[] = {
     {"logits", "einsum", "btd,vd->btv", {"@x", "@w"}, "b t v", "lm_head", "linear", "v d",
-     .part = "head", .label = "linear", .vocab = true};
+     .part = "head", .label = "linear", .vocab = true, .lack = FEATURE_SCALED_LOGITS},
+    {"head", "einsum", "btd,vd->btv", {"@x", "@w"}, "b t v", "lm_head", "linear", "v d",
+     .part = "head", .label = "linear", .vocab = true, .need = FEATURE_SCALED_LOGITS},
+    {"logits", "scale", "btv->btv", {"@x"}, "b t v", "", NULL, NULL, .part = "head",
+     .at = AT_LOGITS_SCALE, .need = FEATURE_SCALED_LOGITS},
+};
 /* clang-format on */
 
 static bool has_container(const Build *b, int i) {
@@ -323,22 +350,29 @@ static void need_input(Build *b, const char *name) {
     if (b->x < 0) b->x = build_tensor(b, name, KIND_INPUT, "b t d", b->p->input_gradient, false);
 }
 
+/* The rows of what stands around the layers; each takes what the one before has made. */
+static void build_around(Build *b, const NodeRow *row, size_t n, const char *weight) {
+    for (size_t i = 0; i < n && !b->failed; i++) {
+        int t = build_row(b, &row[i], (RowPlace){"", "", -1, -1, weight});
+        if (t >= 0) b->x = t;
+    }
+}
+#define AROUND(b, rows, weight) build_around(b, rows, sizeof(rows) / sizeof *(rows), weight)
 void build_llama(Build *b, uint32_t parts) {
     const ModelDims *m = b->m;
     b->x = -1;
     if (parts & PART_EMBEDDING) {
         if (build_tensor(b, "input_ids", KIND_INPUT, "b t", false, true) < 0) return;
-        b->x = build_row(b, &embed_row, (RowPlace){"", "", -1, -1, NULL});
+        AROUND(b, embed_rows, NULL);
     }
     if (parts & PART_BLOCKS)
         for (int i = m->first_layer; i < m->last_layer && !b->failed; i++) build_layer(b, i);
     if (parts & PART_NORM && !b->failed) {
         need_input(b, arena_printf(b->a, "layers.%d.output", (int)m->L - 1));
-        b->x = build_row(b, &norm_row, (RowPlace){"", "", -1, -1, NULL});
+        AROUND(b, norm_rows, NULL);
     }
     if (parts & PART_HEAD && !b->failed) {
         need_input(b, "final_norm");
-        b->x = build_row(b, &head_row,
-                         (RowPlace){"", "", -1, -1, m->tied ? "model.embed_tokens.weight" : NULL});
+        AROUND(b, head_rows, m->tied ? "model.embed_tokens.weight" : NULL);
     }
 }

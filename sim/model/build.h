@@ -47,9 +47,14 @@ enum {
     AT_EPS_LATENT = 64, /* of the norms inside latent attention */
     AT_TEMPERATURE = 128,
     AT_CAPACITY = 256,
+    AT_INPUT_SCALE = 1024,
+    AT_BRANCH_SCALE = 2048,
+    AT_LOGITS_SCALE = 4096,
     AT_COMBINED = 512 /* no attribute: from here on rows are tokens again */
 };
 
+/* What a model and the layer that is built have: a set of FEATURE_*. */
+typedef uint64_t Features;
 /* A node of a template. Names are relative: in a layer "q_proj" means "layers.3.q_proj", module
  * "self_attn" means "model.layers.3.self_attn". */
 typedef struct {
@@ -66,12 +71,12 @@ typedef struct {
     const char *part;
     const char *label; /* NULL: the op's */
     unsigned at;
-    unsigned need;     /* features (FEATURE_*) without which there is no such node */
-    unsigned lack;     /* and with which */
+    Features need;     /* FEATURE_* without which there is no such node */
+    Features lack;     /* and with which */
     const char *param; /* the weight's own name, where the module is a container of several */
     bool buffer;       /* the weight has no gradient */
     const char *home;  /* rows: the value to whose tokens they go back */
-    unsigned bias;     /* feature that adds a bias; 0: never one */
+    Features bias;     /* feature that adds a bias; 0: never one */
     bool vocab;        /* its module works on the vocabulary */
     const char *also;  /* second name of the value, or NULL */
     char after;        /* split: the letter of the block before its own; 0: it is the first */
@@ -110,6 +115,17 @@ enum {
     FEATURE_EXPERTS_TURNED = 1 << 29, /* experts' weights are stored input dim first */
     FEATURE_CAPPED = 1 << 30,         /* experts take so many rows, the others are dropped */
 };
+/* The shape of a layer. */
+#define FEATURE_GATED ((Features)1 << 31) /* the feed-forward part has a gate */
+#define FEATURE_UNGATED ((Features)1 << 32)
+#define FEATURE_WINDOWED ((Features)1 << 33)      /* attention within a window */
+#define FEATURE_SCALED_INPUT ((Features)1 << 34)  /* the embedding times a number */
+#define FEATURE_SCALED_BRANCH ((Features)1 << 35) /* what a branch adds times a number */
+#define FEATURE_SCALED_LOGITS ((Features)1 << 36)
+#define FEATURE_NORM_PLUS ((Features)1 << 37)   /* norms' weights are stored less 1 */
+#define FEATURE_RMS ((Features)1 << 38)         /* or as they are */
+#define FEATURE_NORM_BEFORE ((Features)1 << 39) /* a norm before each branch */
+#define FEATURE_NORM_AFTER ((Features)1 << 40)  /* and one of what it adds */
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be
  * -1. */
@@ -149,7 +165,7 @@ void build_balance(Build *b, RowPlace at);
  */
 int build_terms(Build *b, int loss);
 /* The features of the dims and of the layer that is built, as FEATURE_ bits. */
-unsigned build_features(const Build *b);
+Features build_features(const Build *b);
 /* A module of a row as Hugging Face calls it in this model: its "mlp" may be "feed_forward". */
 const char *build_module_path(const Build *b, const char *prefix, const char *module);
 

@@ -51,7 +51,7 @@ static const Key keys[] = {
     {"rms_norm_eps", KEY_REAL, AT(eps), false},
     {"rope_theta", KEY_REAL, AT(theta), false},
     {"partial_rotary_factor", KEY_REAL, AT(partial), false},
-    {"tie_word_embeddings", KEY_BOOL, AT(tied), false},
+    {"tie_word_embeddings", KEY_FLAG, AT(tied), false},
     {"attention_bias", KEY_FLAG, AT(attention_bias), false},
     {"mlp_bias", KEY_FLAG, AT(mlp_bias), false},
     {"use_sliding_window", KEY_FLAG, AT(use_window), false},
@@ -84,7 +84,8 @@ static const Key keys[] = {
     {"initializer_range", KEY_HARMLESS, 0, false},
     {"is_llama_config", KEY_HARMLESS, 0, false},
     {"label2id", KEY_HARMLESS, 0, false},
-    {"max_window_layers", KEY_HARMLESS, 0, false}, /* means nothing without a window */
+    {"max_window_layers", KEY_COUNT, AT(window_from), false},
+    {"residual_dropout", KEY_HARMLESS, 0, false},
     {"_name_or_path", KEY_HARMLESS, 0, false},
     {"output_router_logits", KEY_HARMLESS, 0, false}, /* with the auxiliary loss, which the plan
                                                          asks for */
@@ -121,14 +122,24 @@ static const Key latent_keys[] = {
 static const Key chunk_keys[] = {
     {"intermediate_size_mlp", KEY_INT, AT(F_dense), false},
     {"attention_chunk_size", KEY_COUNT, AT(chunk), false},
-    {"no_rope_layers", KEY_LIST, AT(rotates), false},
-    {"no_rope_layer_interval", KEY_INT, AT(unrotated_every), false},
     {"attn_temperature_tuning", KEY_SWITCH, AT(tuning), false},
     {"floor_scale", KEY_INT, AT(floor_scale), false},
     {"attn_scale", KEY_REAL, AT(attn_scale), false},
     {"use_qk_norm", KEY_FLAG, AT(use_qk_norm), false},
     {"moe_layers", KEY_LIST, AT(experts), false},
     {"interleave_moe_layer_step", KEY_INT, AT(experts_every), false},
+};
+static const Key nope_keys[] = {
+    {"no_rope_layers", KEY_LIST, AT(rotates), false},
+    {"no_rope_layer_interval", KEY_INT, AT(unrotated_every), false},
+};
+static const Key out_bias_keys[] = {{"attention_out_bias", KEY_FLAG, AT(out_bias), false}};
+static const Key one_bias_keys[] = {{"use_bias", KEY_FLAG, AT(all_bias), false}};
+static const Key multiplier_keys[] = {
+    {"embedding_multiplier", KEY_REAL, AT(embedding_multiplier), false},
+    {"attention_multiplier", KEY_REAL, AT(attention_multiplier), false},
+    {"residual_multiplier", KEY_REAL, AT(residual_multiplier), false},
+    {"logits_scaling", KEY_REAL, AT(logits_scaling), false},
 };
 /* Of DeepSeek's router, which a plan may put in front of any experts (config_experts.c refuses them
  * of others); what acts in training only: losses that the plan asks for. */
@@ -148,9 +159,10 @@ static const struct {
     const Key *key;
     int n;
     unsigned has;
-} family_keys[] = {{ROWS(latent_keys), HAS_LATENT},
-                   {ROWS(chunk_keys), HAS_CHUNKS},
-                   {ROWS(expert_keys), HAS_EXPERTS}};
+} family_keys[] = {{ROWS(latent_keys), HAS_LATENT},         {ROWS(chunk_keys), HAS_CHUNKS},
+                   {ROWS(expert_keys), HAS_EXPERTS},        {ROWS(nope_keys), HAS_NOPE},
+                   {ROWS(out_bias_keys), HAS_OUT_BIAS},     {ROWS(one_bias_keys), HAS_ONE_BIAS},
+                   {ROWS(multiplier_keys), HAS_MULTIPLIERS}};
 
 static const Key rope_keys[] = {
     {"rope_type", KEY_TEXT, AT(rope_type), false},
@@ -378,7 +390,9 @@ static void raw_from_preset(const Preset *s, Raw *r) {
 /* ---- from keys to dims ---- */
 
 static bool flag(int own, int rule, int by_config) {
-    return own != UNSET ? own : rule == ALWAYS || (rule == BY_CONFIG && by_config == 1);
+    if (own != UNSET) return own;
+    return rule == ALWAYS || (rule == BY_CONFIG && by_config == 1) ||
+           (rule == ALWAYS_UNLESS && by_config != 0);
 }
 
 /* A switch that this family does not read, but that is on: it would be silently lost. */
@@ -393,9 +407,32 @@ static void check_unread(Config *c, const Family *f, const Raw *r) {
     if (r->qk_norm == 1) config_changes_maths(c, "qk_norm", " of latent attention");
 }
 
-static void set_features(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+/* What layers are like, and what is multiplied. */
+static void set_shape(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+    const char *own = r->activation ? r->activation : f->activation ? f->activation : "silu";
+    if (f->shape & SHAPE_TANH_GELU && !strcmp(own, "gelu")) own = f->activation;
+    m->activation = c->p->activation ? c->p->activation : own;
+    m->norms = NORMS_BEFORE;
+    m->ungated = f->shape & SHAPE_UNGATED;
+    m->norm_plus = f->shape & SHAPE_NORM_PLUS;
+    m->input_sqrt = f->shape & SHAPE_INPUT_SQRT;
+    if (f->has & HAS_MULTIPLIERS) {
+        m->input_scale = r->embedding_multiplier > 0 ? r->embedding_multiplier : 1;
+        m->branch_scale = r->residual_multiplier > 0 ? r->residual_multiplier : 1;
+        m->softmax_scale = r->attention_multiplier > 0 ? r->attention_multiplier : 1;
+        m->logits_scale = r->logits_scaling > 0 ? 1 / r->logits_scaling : 1;
+    }
+}
+/* The switches that this family reads for its biases. */
+static void family_biases(const Family *f, Raw *r) {
+    if (f->has & HAS_ONE_BIAS) r->attention_bias = r->mlp_bias = r->all_bias;
+    int out = f->has & HAS_OUT_BIAS ? r->out_bias : r->attention_bias;
+    if (r->o_bias == UNSET && f->o == BY_CONFIG) r->o_bias = out == 1;
+}
+static void set_features(Config *c, const Family *f, Raw *r, ModelDims *m) {
     config_experts(c, f, r, m);
     check_unread(c, f, r);
+    family_biases(f, r);
     m->qk_norm = r->qk_norm != UNSET ? r->qk_norm : f->qk_norm;
     m->q_bias = flag(r->q_bias, f->qkv, r->attention_bias);
     m->k_bias = flag(r->k_bias, f->qkv, r->attention_bias);
@@ -404,12 +441,14 @@ static void set_features(Config *c, const Family *f, const Raw *r, ModelDims *m)
     m->gate_bias = flag(r->gate_bias, f->mlp, r->mlp_bias);
     m->up_bias = flag(r->up_bias, f->mlp, r->mlp_bias);
     m->down_bias = flag(r->down_bias, f->mlp, r->mlp_bias);
-    m->tied = r->tied;
+    m->tied = r->tied == UNSET ? c->file && f->tied : r->tied;
     m->packed_mlp = r->packed_mlp == 1;
+    if (m->packed_mlp && f->shape & SHAPE_UNGATED)
+        config_changes_maths(c, "packed_mlp", " of a feed-forward part without a gate");
     if (m->packed_mlp && m->gate_bias != m->up_bias)
         diag_error(c->d, "E0207", config_key_loc(c, "packed_mlp"), "give both, or neither",
                    "gate and up are one weight here: they have a bias together");
-    m->activation = c->p->activation ? c->p->activation : r->activation ? r->activation : "silu";
+    set_shape(c, f, r, m);
     if (!op_activation(m->activation))
         diag_error(c->d, c->p->activation ? "E0206" : "E0207",
                    c->p->activation ? c->p->activation_loc : config_key_loc(c, "hidden_act"),
@@ -503,7 +542,7 @@ static void set_sizes(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     if (!config_all_given(c, required, sizeof required / sizeof *required)) return;
     m->D = r->D;
     m->F = f->has & HAS_CHUNKS && r->F_dense != UNSET ? r->F_dense : r->F;
-    m->ffn = f->ffn;
+    m->ffn = f->ffn ? f->ffn : "mlp";
     m->L = r->L;
     m->H = r->H;
     m->V = r->V;
@@ -543,10 +582,10 @@ static void set_window(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     bool file = c->file, on = r->windowed && r->use_window != 0;
     if (ignored(c->p, "sliding_window")) return;
     Loc top = {c->file, 1, 1};
-    m->window_fix = "sliding_window: null, use_sliding_window: false";
-    if (f->window == WINDOW_ALWAYS)
-        on = file ? !r->no_window : on, m->window_fix = "sliding_window: null";
+    m->window_unread = f->window == WINDOW_KEY;
+    if (f->window == WINDOW_ALWAYS || f->window == WINDOW_TYPES) on = file ? !r->no_window : on;
     if (f->window == WINDOW_SWITCHED) on = r->use_window == 1 && !r->no_window;
+    if (f->window == WINDOW_UNROTATED) on = r->use_window == 1 && r->windowed;
     if (!on) return;
     m->window = r->windowed ? r->window : WINDOW;
     m->window_loc = r->windowed ? r->windowed_loc : file ? top : c->p->model_loc;

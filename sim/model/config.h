@@ -19,7 +19,7 @@ typedef struct {
     int norm_topk;     /* UNSET, 0, 1 */
     const Json *dense; /* a list of layers */
     double eps, theta, theta_inside, partial;
-    bool tied;
+    int tied;                                 /* UNSET, 0, 1 */
     int attention_bias, mlp_bias, use_window; /* UNSET, 0, 1 */
     int qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, packed_mlp;
     const char *activation, *model_type, *rope_type;
@@ -35,6 +35,9 @@ typedef struct {
     double attn_scale;
     int tuning, use_qk_norm;
     const Json *rotates, *experts, *layer_types; /* lists of a file */
+    int out_bias, all_bias;                      /* attention_out_bias, use_bias */
+    double embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
+    int64_t window_from; /* max_window_layers */
     MetKey met[MAX_MET];
     int n_met;
     bool no_kv_heads;         /* num_key_value_heads is null */
@@ -45,12 +48,33 @@ typedef struct {
 
 /* Model families, by what tells them apart here: who has biases and a q/k norm, which keys are
  * theirs, and Hugging Face's defaults. */
-enum { NEVER, BY_CONFIG, ALWAYS };
-/* Attention within a window: where sliding_window says so; at once, 4096 without the key; where
- * use_sliding_window says so, and then 4096 without the key. */
-enum { WINDOW_KEY, WINDOW_ALWAYS, WINDOW_SWITCHED };
-/* HAS_SPARSE: keys say which layers have experts (decoder_sparse_step, mlp_only_layers). */
-enum { HAS_LATENT = 1, HAS_CHUNKS = 2, HAS_EXPERTS = 4, HAS_SPARSE = 8 };
+enum { NEVER, BY_CONFIG, ALWAYS, ALWAYS_UNLESS }; /* UNLESS: the config says no */
+/* Attention within a window: never, though the key may be there (it is refused, where it would
+ * matter); at once, 4096 without the key; the same in the layers that layer_types names; where
+ * use_sliding_window says so, in layers from max_window_layers on; so in layers without rotation.
+ */
+enum { WINDOW_KEY, WINDOW_ALWAYS, WINDOW_TYPES, WINDOW_SWITCHED, WINDOW_UNROTATED };
+/* Keys that families have: HAS_SPARSE which layers have experts (decoder_sparse_step,
+ * mlp_only_layers), HAS_NOPE which do not rotate, HAS_OUT_BIAS attention_out_bias, HAS_ONE_BIAS
+ * use_bias for all, HAS_MULTIPLIERS Granite's four numbers. */
+enum {
+    HAS_LATENT = 1,
+    HAS_CHUNKS = 2,
+    HAS_EXPERTS = 4,
+    HAS_SPARSE = 8,
+    HAS_NOPE = 16,
+    HAS_OUT_BIAS = 32,
+    HAS_ONE_BIAS = 64,
+    HAS_MULTIPLIERS = 128,
+};
+/* What its layers are like, beside the usual: norms before, a gate, weights of norms as they are.
+ */
+enum {
+    SHAPE_UNGATED = 1,
+    SHAPE_NORM_PLUS = 2,  /* norms multiply by 1 + w */
+    SHAPE_INPUT_SQRT = 4, /* the embedding times sqrt(D) */
+    SHAPE_TANH_GELU = 8,  /* a config that says gelu means its approximation */
+};
 typedef struct {
     const char *type;
     uint8_t qkv, o, mlp; /* biases */
@@ -58,10 +82,13 @@ typedef struct {
     unsigned has;
     RopeOrder order;
     double eps, theta;
-    const char *ffn;
+    const char *ffn; /* NULL: "mlp" */
     /* what a file that has no such key means; 0: num_attention_heads, hidden_size by heads */
     int64_t kv_heads, head_dim;
-    uint8_t window; /* WINDOW_ of the above */
+    uint8_t window;         /* WINDOW_ of the above */
+    unsigned shape;         /* SHAPE_ of the above */
+    const char *activation; /* without the key; NULL: "silu" */
+    bool tied;              /* without the key */
 } Family;
 
 /* One config being read. */

@@ -3,28 +3,50 @@
 #include "model/config.h"
 #include <string.h>
 
+/* qkv, o, mlp: who has biases. eps, theta, kv_heads, head_dim, activation, tied: what a file means
+ * that does not say. */
+#define DENSE .eps = 1e-6, .theta = 1e4
 static const Family families[] = {
-    {"llama", BY_CONFIG, BY_CONFIG, BY_CONFIG, false, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 0, 0,
-     WINDOW_KEY},
-    {"mistral", NEVER, NEVER, NEVER, false, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 8, 0, WINDOW_ALWAYS},
-    {"qwen2", ALWAYS, NEVER, NEVER, false, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 32, 0,
-     WINDOW_SWITCHED},
-    {"qwen3", BY_CONFIG, BY_CONFIG, NEVER, true, 0, ROPE_HALVES, 1e-6, 1e4, "mlp", 32, 128,
-     WINDOW_SWITCHED},
-    {"mixtral", NEVER, NEVER, NEVER, false, HAS_EXPERTS, ROPE_HALVES, 1e-6, 1e4, "mlp", 0, 0,
-     WINDOW_KEY},
-    {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, HAS_EXPERTS | HAS_SPARSE, ROPE_HALVES, 1e-6,
-     1e4, "mlp", 0, 0, WINDOW_SWITCHED},
-    {"deepseek_v3", BY_CONFIG, BY_CONFIG, NEVER, false, HAS_LATENT | HAS_EXPERTS,
-     ROPE_NEIGHBOURS_TO_HALVES, 1e-6, 1e4, "mlp", 0, 0, WINDOW_KEY},
-    {"llama4_text", BY_CONFIG, BY_CONFIG, NEVER, false, HAS_CHUNKS | HAS_EXPERTS, ROPE_NEIGHBOURS,
-     1e-5, 5e5, "feed_forward", 0, 0, WINDOW_KEY},
+    {"llama", BY_CONFIG, BY_CONFIG, BY_CONFIG, DENSE},
+    {"mistral", NEVER, NEVER, NEVER, DENSE, .kv_heads = 8, .window = WINDOW_ALWAYS},
+    {"ministral", NEVER, NEVER, NEVER, DENSE, .kv_heads = 8, .window = WINDOW_TYPES},
+    {"qwen2", ALWAYS, NEVER, NEVER, DENSE, .kv_heads = 32, .window = WINDOW_SWITCHED},
+    {"qwen3", BY_CONFIG, BY_CONFIG, NEVER, true, DENSE, .kv_heads = 32, .head_dim = 128,
+     .window = WINDOW_SWITCHED},
+    {"seed_oss", ALWAYS_UNLESS, BY_CONFIG, BY_CONFIG, DENSE, .has = HAS_OUT_BIAS, .kv_heads = 8,
+     .head_dim = 128},
+    {"smollm3", BY_CONFIG, BY_CONFIG, BY_CONFIG, .eps = 1e-6, .theta = 2e6, .has = HAS_NOPE,
+     .kv_heads = 4, .window = WINDOW_UNROTATED, .tied = true},
+    {"ernie4_5", BY_CONFIG, BY_CONFIG, BY_CONFIG, .has = HAS_ONE_BIAS, .order = ROPE_NEIGHBOURS,
+     .eps = 1e-5, .theta = 5e5, .kv_heads = 2, .head_dim = 128, .tied = true},
+    {"helium", BY_CONFIG, NEVER, BY_CONFIG, .order = ROPE_NEIGHBOURS, .eps = 1e-8, .theta = 1e5,
+     .kv_heads = 20, .head_dim = 128},
+    {"granite", BY_CONFIG, BY_CONFIG, BY_CONFIG, DENSE, .has = HAS_MULTIPLIERS},
+    {"arcee", BY_CONFIG, BY_CONFIG, BY_CONFIG, .eps = 1e-5, .theta = 1e4, .shape = SHAPE_UNGATED,
+     .activation = "relu2"},
+    {"gemma", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .kv_heads = 16, .head_dim = 256,
+     .shape = SHAPE_NORM_PLUS | SHAPE_INPUT_SQRT | SHAPE_TANH_GELU,
+     .activation = "gelu_pytorch_tanh", .tied = true},
+    {"mixtral", NEVER, NEVER, NEVER, DENSE, .has = HAS_EXPERTS},
+    {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, DENSE, .has = HAS_EXPERTS | HAS_SPARSE,
+     .window = WINDOW_SWITCHED},
+    {"deepseek_v3", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .has = HAS_LATENT | HAS_EXPERTS,
+     .order = ROPE_NEIGHBOURS_TO_HALVES},
+    {"llama4_text", BY_CONFIG, BY_CONFIG, NEVER, .has = HAS_CHUNKS | HAS_NOPE | HAS_EXPERTS,
+     .order = ROPE_NEIGHBOURS, .eps = 1e-5, .theta = 5e5, .ffn = "feed_forward"},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
-bool model_family_runs(const char *type) {
+static const Family *find(const char *type) {
     for (int i = 0; i < N_FAMILIES; i++)
-        if (!strcmp(families[i].type, type)) return true;
-    return false;
+        if (!strcmp(families[i].type, type)) return &families[i];
+    return NULL;
+}
+bool model_family_runs(const char *type) { return find(type) != NULL; }
+unsigned model_family_modules(const char *type) {
+    const Family *f = find(type);
+    if (!f || f->has & (HAS_EXPERTS | HAS_LATENT | HAS_CHUNKS)) return 0;
+    return MODULES_ANY | (f->qk_norm ? MODULES_QK_NORM : 0u) |
+           (f->shape & SHAPE_UNGATED ? 0u : MODULES_GATE);
 }
 static const char *families_text(Arena *a) {
     Str s = str_new(a);
@@ -60,8 +82,8 @@ const Family *config_family(Config *c, const Raw *r) {
                                 families_text(c->a)),
                    "the config has no 'model_type'");
     if (!r->model_type) return &families[0];
-    for (int i = 0; i < N_FAMILIES; i++)
-        if (!strcmp(families[i].type, r->model_type)) return &families[i];
+    const Family *known = find(r->model_type);
+    if (known) return known;
     diag_error(c->d, "E0207", config_key_loc(c, "model_type"), families_text(c->a),
                "config key 'model_type' says '%s', which this version does not know",
                r->model_type);
@@ -86,26 +108,47 @@ static const bool *layer_list(Config *c, const char *key, const Json *v, int64_t
                    key, (long long)L);
     return fits ? list : NULL;
 }
-/* layer_types: "full_attention", in some families "chunked_attention" too. */
-static const bool *chunked_list(Config *c, const Family *f, const Json *v, int64_t L) {
+/* layer_types: "full_attention"; in some families "chunked_attention" or "sliding_attention" too.
+ * NULL: there is no list, or it is wrong. */
+static const bool *typed_list(Config *c, const char *other, const Json *v, int64_t L) {
     if (!v) return NULL;
-    bool may = f->has & HAS_CHUNKS, known = !may || v->n == L;
+    bool known = !other || v->n == L;
     bool *list = ARENA_ARRAY(c->a, bool, v->n + 1);
     for (int i = 0; known && i < v->n; i++) {
         const char *kind = v->item[i]->kind == JSON_STRING ? v->item[i]->s : "";
-        list[i] = may && !strcmp(kind, "chunked_attention");
+        list[i] = other && !strcmp(kind, other);
         known = list[i] || !strcmp(kind, "full_attention");
     }
-    if (known) return may ? list : NULL;
+    if (known) return other ? list : NULL;
     config_changes_maths(
         c, "layer_types",
-        may ? " other than full_attention and chunked_attention, one for each layer,"
-            : " with other layers than full_attention");
+        other ? arena_printf(c->a, " other than full_attention and %s, one for each layer,", other)
+              : " with other layers than full_attention");
     return NULL;
+}
+/* Which layers attend within a window, as transformers 5.23 reads the keys; NULL: all. */
+static const bool *windowed_list(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+    bool types =
+        f->window == WINDOW_TYPES || f->window == WINDOW_SWITCHED || f->window == WINDOW_UNROTATED;
+    const bool *list = typed_list(c, types ? "sliding_attention" : NULL, r->layer_types, m->L);
+    if (!m->window) return NULL;
+    if (list || !types || f->window == WINDOW_TYPES || m->L >= 1 << 20) return list;
+    bool *own = ARENA_ARRAY(c->a, bool, m->L + 1);
+    int64_t from = r->window_from == UNSET ? 28 : r->window_from;
+    for (int64_t i = 0; i < m->L; i++)
+        own[i] = f->window == WINDOW_UNROTATED ? !model_rotates(m, i) : i >= from;
+    return own;
 }
 void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     LayerKinds *k = &m->layers;
-    *k = (LayerKinds){.chunked = chunked_list(c, f, r->layer_types, m->L)};
+    *k = (LayerKinds){0};
+    if (f->has & HAS_CHUNKS) k->chunked = typed_list(c, "chunked_attention", r->layer_types, m->L);
+    if (f->has & HAS_NOPE) {
+        k->unrotated_every = r->unrotated_every == UNSET ? 4 : r->unrotated_every;
+        if (r->rotates && r->rotates->n) /* an empty list stands for the interval */
+            k->rotates = layer_list(c, "no_rope_layers", r->rotates, m->L, false);
+    }
+    if (!(f->has & HAS_CHUNKS)) k->windowed = windowed_list(c, f, r, m);
     if (f->has & HAS_EXPERTS) {
         k->experts_every = r->experts_every == UNSET ? 1 : r->experts_every;
         k->experts_from = k->experts_every - 1;
@@ -113,9 +156,6 @@ void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m) 
         k->experts = layer_list(c, "moe_layers", r->experts, m->L, true);
     }
     if (!(f->has & HAS_CHUNKS)) return;
-    k->unrotated_every = r->unrotated_every == UNSET ? 4 : r->unrotated_every;
-    if (r->rotates && r->rotates->n) /* an empty list stands for the interval */
-        k->rotates = layer_list(c, "no_rope_layers", r->rotates, m->L, false);
     m->chunk = r->chunk == UNSET ? 8192 : r->chunk;
     m->qk_l2 = r->use_qk_norm != 0;
     if (r->tuning == 0) return;

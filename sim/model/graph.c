@@ -242,12 +242,17 @@ int build_node(Build *b, const char *op, const char *rule, const int *in, const 
 
 /* ---- rows ---- */
 
-static Attrs attrs_of(const Build *b, unsigned at, unsigned have) {
+static Attrs attrs_of(const Build *b, unsigned at, Features have) {
     Attrs r = {0};
     if (at & AT_EPS) r.eps = b->at.eps;
     if (at & AT_EPS_LATENT) r.eps = 1e-6; /* whatever rms_norm_eps says */
     if (at & AT_SCALE) r.scale = b->at.scale, r.full = b->at.full;
     if (at & AT_SCALE && have & FEATURE_CHUNKED) r.chunk = b->m->chunk;
+    if (at & AT_SCALE && have & FEATURE_WINDOWED) r.window = b->m->window;
+    if (at & AT_INPUT_SCALE)
+        r.factor = b->m->input_sqrt ? sqrt((double)b->m->D) : b->m->input_scale;
+    if (at & AT_BRANCH_SCALE) r.factor = b->m->branch_scale;
+    if (at & AT_LOGITS_SCALE) r.factor = b->m->logits_scale;
     if (at & AT_TEMPERATURE) {
         r.chunk = b->m->temperature_floor;
         r.b = b->m->temperature_scale;
@@ -327,10 +332,11 @@ static int row_module(Build *b, const NodeRow *row, const char *path, int parent
     return module;
 }
 
-static unsigned attention_features(const ModelDims *m, int layer) {
+static Features attention_features(const ModelDims *m, int layer) {
     if (m->kv_rank) return FEATURE_LATENT | FEATURE_ROTATES | (m->q_rank ? FEATURE_Q_RANK : 0u);
-    unsigned f = FEATURE_HEADS;
+    Features f = FEATURE_HEADS;
     if (model_chunked(m, layer)) f |= FEATURE_CHUNKED;
+    if (model_windowed(m, layer)) f |= FEATURE_WINDOWED;
     if (!model_rotates(m, layer)) return f | (m->temperature_floor ? FEATURE_TEMPERATURE : 0u);
     return f | FEATURE_ROTATES | (m->qk_l2 ? FEATURE_QK_L2 : 0u);
 }
@@ -343,10 +349,20 @@ static unsigned router_features(const ModelDims *m) {
            (m->capped_locally ? FEATURE_CAPPED_LOCALLY : 0u) |
            (r->bias ? FEATURE_ROUTER_BIAS : 0u) | (r->first ? FEATURE_SCORE_FIRST : 0u);
 }
-unsigned build_features(const Build *b) {
+/* The shape of a layer, and what is scaled. */
+static Features shape_features(const ModelDims *m) {
+    return (m->ungated ? FEATURE_UNGATED : FEATURE_GATED) |
+           (m->norm_plus ? FEATURE_NORM_PLUS : FEATURE_RMS) |
+           (m->norms & NORMS_BEFORE ? FEATURE_NORM_BEFORE : 0u) |
+           (m->norms & NORMS_AFTER ? FEATURE_NORM_AFTER : 0u) |
+           (m->input_sqrt || m->input_scale > 0 ? FEATURE_SCALED_INPUT : 0u) |
+           (m->branch_scale > 0 ? FEATURE_SCALED_BRANCH : 0u) |
+           (m->logits_scale > 0 ? FEATURE_SCALED_LOGITS : 0u);
+}
+Features build_features(const Build *b) {
     const ModelDims *m = b->m;
-    unsigned f = b->layer < 0 || m->mlp ? 0 : attention_features(m, b->layer);
-    return f | (b->moe ? FEATURE_MOE : FEATURE_DENSE) | router_features(m) |
+    Features f = b->layer < 0 || m->mlp ? 0 : attention_features(m, b->layer);
+    return f | shape_features(m) | (b->moe ? FEATURE_MOE : FEATURE_DENSE) | router_features(m) |
            (m->shared ? FEATURE_SHARED : 0u) | (m->experts_turned ? FEATURE_EXPERTS_TURNED : 0u) |
            (m->experts_packed ? FEATURE_EXPERTS_PACKED : 0u) | (m->qk_norm ? FEATURE_QK_NORM : 0u) |
            (m->q_bias ? FEATURE_Q_BIAS : 0u) | (m->k_bias ? FEATURE_K_BIAS : 0u) |
@@ -374,7 +390,7 @@ const char *build_module_path(const Build *b, const char *prefix, const char *mo
 }
 
 int build_row(Build *b, const NodeRow *row, RowPlace at) {
-    unsigned have = build_features(b);
+    Features have = build_features(b);
     if ((row->need & have) != row->need || row->lack & have) return -1;
     const char *path = build_module_path(b, at.modules, row->module);
     if (!*row->module && *at.modules)

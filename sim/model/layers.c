@@ -1,5 +1,5 @@
-/* Which layers of a model are of which kind: that turn queries and keys, that attend within chunks,
- * that have experts. From the lists of a config or the numbers that stand for them. */
+/* Which layers of a model are of which kind: that turn queries and keys, that attend within chunks
+ * or a window, that have experts. From the lists of a config or the numbers that stand for them. */
 #include "model/model.h"
 
 bool model_rotates(const ModelDims *m, int64_t i) {
@@ -11,6 +11,10 @@ bool model_chunked(const ModelDims *m, int64_t i) {
     const LayerKinds *k = &m->layers;
     if (!m->chunk) return false;
     return k->chunked ? i >= 0 && i < m->L && k->chunked[i] : model_rotates(m, i);
+}
+bool model_windowed(const ModelDims *m, int64_t i) {
+    const bool *list = m->layers.windowed;
+    return m->window && !m->window_unread && (!list || (i >= 0 && i < m->L && list[i]));
 }
 bool model_has_experts(const ModelDims *m, int64_t i) {
     const LayerKinds *k = &m->layers;

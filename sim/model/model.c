@@ -136,16 +136,19 @@ static bool set_moe(Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     m->ranks_of_experts = mesh && mesh_lookup(mesh, "ep", &ep) ? mesh_size(mesh, &ep) : 1;
     return balance && m->E;
 }
-/* A window that reaches over the whole sequence changes nothing. */
+/* The key means nothing to this family's code. A window that reaches over the whole sequence
+ * changes nothing. */
 static bool window_reaches(Arena *a, Diags *d, const ModelDims *m) {
-    if (!m->window || m->S <= m->window) return true;
-    diag_error(d, "E0207", m->window_loc,
-               arena_printf(a,
-                            "data: {sequence: %lld} or less, where a window changes nothing; or %s",
-                            (long long)m->window, m->window_fix),
-               "config key 'sliding_window': each of %lld tokens sees %lld: attention "
-               "within a window is not in this version",
-               (long long)m->S, (long long)m->window);
+    if (!m->window_unread || !m->window || m->S <= m->window) return true;
+    diag_error(
+        d, "E0207", m->window_loc,
+        arena_printf(a,
+                     "data: {sequence: %lld} or less, where a window changes nothing; or "
+                     "sliding_window: null, use_sliding_window: false",
+                     (long long)m->window),
+        "config key 'sliding_window': each of %lld tokens sees %lld, and this model_type has "
+        "no attention within a window",
+        (long long)m->S, (long long)m->window);
     return false;
 }
 static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {

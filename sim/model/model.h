@@ -9,7 +9,7 @@
  * it.
  */
 typedef struct {
-    const bool *rotates, *chunked, *experts;
+    const bool *rotates, *chunked, *experts, *windowed;
     int64_t unrotated_every;             /* each so many-th layer has no rotation; 0: all rotate */
     int64_t experts_from, experts_every; /* layers with experts: this one, and each so many-th after
                                             it; every 0: none */
@@ -31,6 +31,7 @@ typedef struct {
     double factor;          /* on the weights of sigmoids */
 } Router;
 
+enum { NORMS_BEFORE = 1, NORMS_AFTER = 2 };
 /* What a preset or config says; sizes after `shrink`. */
 typedef struct ModelDims {
     const char *name;
@@ -73,18 +74,24 @@ typedef struct ModelDims {
     int64_t turned; /* how many elements of a head turn: d, or rope */
     bool qk_l2;     /* q and k are normalised after the rotation, without weights */
     int64_t chunk;  /* positions per chunk of layers that attend within chunks; 0: none do */
-    int64_t window; /* positions that a query sees, itself included; 0: all. More of them than that
-                       are refused */
+    int64_t window; /* positions that a query of a windowed layer sees, itself included; 0: all */
+    bool window_unread; /* the family's code has no window: more positions than that are refused */
     Loc window_loc;
-    const char *window_fix;    /* what the config would say without it */
     int64_t temperature_floor; /* of layers without rotation, positions per step; 0: none */
     double temperature_scale;
     const char *ffn; /* how Hugging Face calls the dense feed-forward: "mlp" */
+    unsigned norms;  /* NORMS_ of each branch; 0 in models without blocks */
+    bool ungated;    /* the feed-forward part is two weights: no gate */
+    bool norm_plus;  /* norms multiply by 1 + their weight */
+    bool input_sqrt; /* the embedding is multiplied by sqrt(D) */
+    double input_scale, branch_scale, logits_scale; /* 0: 1 */
+    double softmax_scale;                           /* 0: 1/sqrt(d) */
     LayerKinds layers;
 } ModelDims;
 /* Of layer i of the whole model. */
 bool model_rotates(const ModelDims *m, int64_t i);
 bool model_chunked(const ModelDims *m, int64_t i);
+bool model_windowed(const ModelDims *m, int64_t i);
 bool model_has_experts(const ModelDims *m, int64_t i);
 
 typedef struct Model {
@@ -119,6 +126,9 @@ const Preset *model_presets(int *n);
 const char *model_preset_hint(Arena *a, const char *name);
 /* Is this `model_type` of a config one that can be built (config_family.c)? */
 bool model_family_runs(const char *type);
+/* Modules that its blocks have, as MODULES_; 0: it cannot be built. */
+enum { MODULES_ANY = 1, MODULES_QK_NORM = 2, MODULES_GATE = 4 };
+unsigned model_family_modules(const char *type);
 
 /* Builds the model of a plan. Errors (unknown preset, config keys that change the mathematics,
  * heads, sizes) go to `d`; NULL if there were any. `mesh` is needed for shrink (sizes stay

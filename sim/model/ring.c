@@ -86,7 +86,7 @@ static int ring_of(Build *b, const NodeRow *row, RowPlace at) {
 }
 
 int build_in_parts(Build *b, const NodeRow *row, RowPlace at) {
-    unsigned have = build_features(b);
+    Features have = build_features(b);
     const Op *op = row->op ? op_find(row->op) : NULL;
     bool there = (row->need & have) == row->need && !(row->lack & have);
     return b->ring > 1 && there && op && op->part ? ring_of(b, row, at) : build_row(b, row, at);

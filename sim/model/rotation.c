@@ -67,7 +67,7 @@ double model_turn(const ModelDims *m) {
     return yarn_magnitude(m->rope_factor, 1);
 }
 double model_softmax_scale(const ModelDims *m) {
-    double scale = 1 / sqrt((double)m->d);
+    double scale = m->softmax_scale > 0 ? m->softmax_scale : 1 / sqrt((double)m->d);
     if (!m->kv_rank || strcmp(m->rope_type, "yarn") || m->yarn.mscale_all <= 0) return scale;
     double s = yarn_magnitude(m->rope_factor, m->yarn.mscale_all);
     return scale * s * s;

@@ -1,4 +1,5 @@
-/* GELU, exact form: y = x Phi(x) = 0.5 x (1 + erf(x / sqrt 2)), usable as `activation: gelu`. */
+/* GELU, exact form: y = x Phi(x) = 0.5 x (1 + erf(x / sqrt 2)), usable as `activation: gelu`, and
+ * its approximation by tanh (`gelu_pytorch_tanh`). */
 #include "kernel/vec.h"
 #include "ops/util.h"
 #include <math.h>
@@ -12,6 +13,48 @@ static double slope(double x) {
     return 0.5 * (1 + erf(x * M_SQRT1_2)) + x * exp(-x * x / 2) * 0.5 * M_2_SQRTPI * M_SQRT1_2;
 }
 static void adjoint(const OpCall *c) { op_unary_adjoint(c, slope); }
+
+/* y = 0.5 x (1 + tanh z) = x / (1 + exp(-2 z)), z = sqrt(2/pi) (x + 0.044715 x^3): the second form
+ * cancels nothing. */
+static double z_of(double x) { return M_SQRT2 * M_2_SQRTPI / 2 * (x + 0.044715 * x * x * x); }
+static void tanh_row(const OpCall *c, const int64_t *i, int64_t n) {
+    int last = c->out.nd - 1;
+    int64_t ox = box_offset(&c->in[0], last, i), oy = box_offset(&c->out, last, i);
+    for (int64_t k = 0; k < n; k++) {
+        double x = el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[last]);
+        el_set(&c->out, c->dtype, oy + k, x / (1 + exp(-2 * z_of(x))));
+    }
+}
+static void tanh_forward(const OpCall *c) { op_each_row(c, tanh_row); }
+/* s + x s (1 - s) 2 dz/dx, s = 1 / (1 + exp(-2 z)); 1 - s by its own exponential, which may be
+ * infinite: then it is 0. */
+static double tanh_slope(double x) {
+    double z = z_of(x), s = 1 / (1 + exp(-2 * z)), rest = 1 / (1 + exp(2 * z));
+    return s + x * s * rest * M_SQRT2 * M_2_SQRTPI * (1 + 3 * 0.044715 * x * x);
+}
+static void tanh_adjoint(const OpCall *c) { op_unary_adjoint(c, tanh_slope); }
+/* An error of 4u in z moves s by 8u |z| of itself, and its slope by a few u |z| exp(-2|z|), at most
+ * as much as the rest. */
+static void tanh_bound(const OpBound *b) {
+    const double *y = b->call.out.p, *x = b->call.in[0].p, *g = b->call.cot.p;
+    int64_t n = tensor_count(&b->call.out);
+    for (int64_t i = 0; i < n; i++)
+        b->bound[i] = b->prob[i] =
+            (b->operand < 0 ? (8 + 8 * fabs(z_of(x[i]))) * fabs(y[i]) : 24 * fabs(g[i])) * b->u +
+            0x1p-140;
+}
+const Op op_gelu_tanh = {
+    .name = "gelu_tanh",
+    .typical = "btf->btf",
+    .activation = "gelu_pytorch_tanh",
+    .lin = LIN_NONE,
+    .forward = tanh_forward,
+    .adjoint = tanh_adjoint,
+    .bound = tanh_bound,
+    .exact = op_exact_activation,
+    .flops_each = 10,
+    .label = "GELU (tanh)",
+};
 const Op op_gelu = {
     .name = "gelu",
     .typical = "btf->btf",

@@ -35,9 +35,10 @@ typedef struct Attrs {
                                counted in; NULL: all are one */
     int64_t parts;          /* counts: micro-batches that the batch is cut in */
     int groups, top_groups; /* selection: groups of experts (0, 1: none), and how many stay */
-    int64_t chunk; /* attention: positions per chunk, none sees another; temperature: positions per
-                      step; 0: none */
-    bool full;     /* attention: every query sees every key */
+    int64_t chunk;  /* attention: positions per chunk, none sees another; temperature: positions per
+                       step; 0: none */
+    bool full;      /* attention: every query sees every key */
+    int64_t window; /* attention: a query sees so many positions up to its own; 0: all */
     const int32_t *block; /* partial attention: of each position the block that it lies in; NULL:
                              all are one */
     int hop, blocks;      /* the block of the keys is so many before that of the query; how many

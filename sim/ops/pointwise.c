@@ -162,6 +162,31 @@ const Op op_relu = {
     .label = "ReLU",
 };
 
+/* relu(x)^2 (Primer, arXiv 2109.08668). */
+static void square_row(const OpCall *c, const int64_t *i, int64_t n) {
+    int last = c->out.nd - 1;
+    int64_t ox = box_offset(&c->in[0], last, i), oy = box_offset(&c->out, last, i);
+    for (int64_t k = 0; k < n; k++) {
+        double x = el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[last]);
+        el_set(&c->out, c->dtype, oy + k, x > 0 ? x * x : x != x ? x : 0);
+    }
+}
+static void square_forward(const OpCall *c) { op_each_row(c, square_row); }
+static double square_slope(double x) { return x > 0 ? 2 * x : 0; }
+static void square_adjoint(const OpCall *c) { op_unary_adjoint(c, square_slope); }
+const Op op_relu_squared = {
+    .name = "relu_squared",
+    .typical = "btf->btf",
+    .activation = "relu2",
+    .lin = LIN_NONE,
+    .forward = square_forward,
+    .adjoint = square_adjoint,
+    .bound = op_bound_pointwise,
+    .exact = op_exact_activation,
+    .flops_each = 2,
+    .label = "ReLU^2",
+};
+
 void op_vec_row(const OpCall *c, const int64_t *i, int64_t n,
                 void (*f32)(int64_t n, const float *x, float *y),
                 void (*f64)(int64_t n, const double *x, double *y)) {

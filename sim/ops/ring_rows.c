@@ -47,7 +47,8 @@ bool ring_next(const OpCall *c, RingPart *r) {
         r->mask = (AttentionMask){.query_pos = r->query_pos,
                                   .key_pos = r->key_pos,
                                   .chunk = c->at->chunk,
-                                  .full = c->at->full};
+                                  .full = c->at->full,
+                                  .window = c->at->window};
         r->next++;
         return true;
     }

@@ -1,19 +1,22 @@
 /* RMSNorm over the last letter of operand 0: y = w x / sqrt(mean(x^2) + eps). Per head it is the
- * q/k norm. Without the operand w ("btkx!->btkx") every weight is 1. */
+ * q/k norm. Without the operand w ("btkx!->btkx") every weight is 1. rmsnorm_plus multiplies by 1 +
+ * w (Gemma). */
 #include "kernel/vec.h"
 #include "ops/util.h"
 #include <math.h>
 #include <stdlib.h>
 
+extern const Op op_rmsnorm_plus;
+static double plus_of(const OpCall *c) { return c->op == &op_rmsnorm_plus; }
 static bool weighed(const OpCall *c) { return c->rule->nin > 1; }
 static double weight_at(const OpCall *c, int64_t k) {
-    return weighed(c) ? el_get(&c->in[1], c->dtype, k * c->in[1].s[0]) : 1;
+    return weighed(c) ? el_get(&c->in[1], c->dtype, k * c->in[1].s[0]) + plus_of(c) : 1;
 }
-/* Weights of 1 for a norm that has none; malloc'ed. */
-static void *ones(Dtype t, int64_t n) {
-    void *p = base_malloc((size_t)(n * dtype_size(t)));
+/* What a row is multiplied by, where that is not the operand itself; malloc'ed. */
+static void *weights(const OpCall *c, int64_t n) {
+    void *p = base_malloc((size_t)(n * dtype_size(c->dtype)));
     Tensor x = {.p = p};
-    for (int64_t k = 0; k < n; k++) el_set(&x, t, k, 1);
+    for (int64_t k = 0; k < n; k++) el_set(&x, c->dtype, k, weight_at(c, k));
     return p;
 }
 
@@ -30,10 +33,11 @@ static void row(const OpCall *c, const int64_t *i, int64_t n) {
 static void forward(const OpCall *plain) {
     if (box_empty(&plain->out)) return;
     OpCall c = *plain;
-    void *one = weighed(&c) ? NULL : ones(c.dtype, c.out.n[c.out.nd - 1]);
-    if (one) c.in[1].p = one;
+    bool as_it_is = weighed(&c) && plus_of(&c) == 0;
+    void *own = as_it_is ? NULL : weights(plain, c.out.n[c.out.nd - 1]);
+    if (own) c.in[1].p = own;
     op_each_row(&c, row);
-    free(one);
+    free(own);
 }
 
 /* dx = r (g - xh mean(g xh)) with g = dy w, xh = x r; dw = sum over rows of dy xh, rows in order.
@@ -85,7 +89,7 @@ static void bound(const OpBound *b) {
     const double *x = c->in[0].p, *g = c->cot.p;
     double gm = 0, rm = 0, wm = weighed(c) ? 0 : 1;
     for (int64_t i = 0; c->in[1].p && weighed(c) && i < c->in[1].n[0]; i++)
-        wm = fmax(wm, fabs(((const double *)c->in[1].p)[i]));
+        wm = fmax(wm, fabs(((const double *)c->in[1].p)[i] + plus_of(c)));
     for (int64_t i = 0; i < m; i++) gm = fmax(gm, fabs(g[i]));
     for (int64_t r = 0; width && r < m / width; r++) {
         double ss = 0;
@@ -123,4 +127,15 @@ const Op op_rmsnorm = {
     .exact = exact,
     .flops_each = 4,
     .label = "RMSNorm",
+};
+const Op op_rmsnorm_plus = {
+    .name = "rmsnorm_plus",
+    .rule = "btd!,d->btd",
+    .lin = LIN_NONE,
+    .forward = forward,
+    .adjoint = adjoint,
+    .bound = bound,
+    .exact = exact,
+    .flops_each = 5,
+    .label = "RMSNorm (1 + w)",
 };

@@ -132,9 +132,9 @@ static const StyleRow rows[] = {
      .what = "embedding: vocabulary cut; partial lookups are reduced",
      .aliases = "vocab_parallel VocabParallelEmbedding"},
     {.style = {NAME("embedding_colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)),
-               OUT(SHARD(-1))},
+               OUT(REPLICATE)},
      .hf = HF_SECOND,
-     .what = "embedding: hidden dim cut"},
+     .what = "embedding: hidden dim cut; the result is gathered"},
     {.style = {NAME("loss_parallel"), SUMS, IN(SHARD(-1), SHARD(-1)), OUT(REPLICATE)},
      .torch = TORCH_LOSS,
      .what = "loss on logits that are cut over the vocabulary: one max and two sums of a number "

@@ -240,9 +240,21 @@ static void add_family(RandomPlan *g) {
             "beta_fast: 4, beta_slow: 1, mscale: 1.0, mscale_all_dim: 0.7}");
     ADD("}");
 }
+/* Keys that only this family has. */
+static void add_own_keys(RandomPlan *g, const char *type, bool windowed) {
+    if (!strcmp(type, "granite") && CHANCE(70))
+        ADD(", embedding_multiplier: 2.5, residual_multiplier: 0.7, logits_scaling: 1.5, "
+            "attention_multiplier: 0.4");
+    if (!strcmp(type, "smollm3") && CHANCE(50)) ADD(", no_rope_layer_interval: 2");
+    if (windowed && CHANCE(70)) ADD(", sliding_window: %d", rng_between(&g->r, 1, 9));
+    else if (CHANCE(30)) ADD(", use_sliding_window: false, sliding_window: 8");
+}
 static void add_config(RandomPlan *g) {
-    static const char *const types[] = {"llama", "llama", "llama", "mistral", "qwen2", "qwen3"};
-    static const char *const acts[] = {"silu", "silu", "silu", "gelu", "relu"};
+    static const char *const types[] = {"llama",   "llama",     "llama", "mistral",
+                                        "qwen2",   "qwen3",     "gemma", "granite",
+                                        "smollm3", "ministral", "helium"};
+    static const char *const acts[] = {
+        "silu", "silu", "silu", "gelu", "relu", "relu2", "gelu_pytorch_tanh"};
     if (g->attention != RANDOM_HEADS) {
         add_family(g);
         return;
@@ -251,7 +263,9 @@ static void add_config(RandomPlan *g) {
         add_experts_config(g);
         return;
     }
-    const char *type = ONE_OF(types), *act = g->packed ? "silu" : ONE_OF(acts);
+    /* gate and up as one weight are there for SiLU */
+    const char *type = types[rng_below(&g->r, g->packed ? 6 : sizeof types / sizeof *types)],
+               *act = g->packed ? "silu" : ONE_OF(acts);
     const char *yes[] = {"false", "true"};
     ADD("config: {model_type: %s, hidden_size: %d, intermediate_size: %d, num_hidden_layers: 2, "
         "num_attention_heads: %d, vocab_size: %d",
@@ -262,8 +276,9 @@ static void add_config(RandomPlan *g) {
     if (CHANCE(60)) ADD(", hidden_act: %s", act);
     if (CHANCE(50)) ADD(", rms_norm_eps: 0.00001");
     if (g->packed) ADD(", packed_mlp: true");
-    bool qwen2 = !strcmp(type, "qwen2"), mlp_bias = !strcmp(type, "llama") && g->bias;
-    if (!qwen2 && strcmp(type, "mistral") != 0) ADD(", attention_bias: %s", yes[g->bias]);
+    bool qwen2 = !strcmp(type, "qwen2"), mlp_bias = !strcmp(type, "llama") && g->bias,
+         windowed = !strcmp(type, "ministral") || !strcmp(type, "mistral");
+    if (!qwen2 && !windowed) ADD(", attention_bias: %s", yes[g->bias]);
     if (!strcmp(type, "llama")) ADD(", mlp_bias: %s", yes[mlp_bias]);
     if (CHANCE(20)) { /* one by one; packed gate and up have one together */
         static const char *const own[] = {"q_bias",    "k_bias",  "v_bias",   "o_bias",
@@ -273,7 +288,7 @@ static void add_config(RandomPlan *g) {
         g->bias = true; /* perhaps */
     }
     g->bias |= qwen2;
-    if (CHANCE(30)) ADD(", use_sliding_window: false, sliding_window: 8");
+    add_own_keys(g, type, windowed);
     if (CHANCE(15)) ADD(", layer_types: [full_attention, full_attention]");
     if (CHANCE(15)) ADD(", max_position_embeddings: 64");
     switch (rng_below(&g->r, 6)) {
@@ -347,7 +362,8 @@ static void add_model(RandomPlan *g) {
         return;
     }
     if (g->form == RANDOM_MLP) {
-        static const char *const acts[] = {"relu", "gelu", "silu", "tanh", "none"};
+        static const char *const acts[] = {
+            "relu", "gelu", "silu", "none", "tanh", "relu2", "gelu_pytorch_tanh"};
         g->n_sizes = rng_between(&g->r, 2, 5);
         ADD("kind: mlp, sizes: [");
         for (int i = 0; i < g->n_sizes; i++)

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Golden values of model families: this program's own random weights, through Hugging Face transformers (float64, eager).
+
+python3 tests/golden/families/make.py [FAMILY ...]      from the repository root, with ./shardproof built
+
+Writes FAMILY.json here: the config, the loss and, of the logits and of the gradient of each parameter, the sum over all
+elements x_i of x_i cos(i). Nothing of the product or its tests needs this script.
+"""
+import json, os, re, subprocess, sys, tempfile, types
+import importlib.util
+import torch, transformers
+from safetensors.torch import load_file
+from transformers import AutoConfig
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BASE = dict(hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, vocab_size=22,
+            max_position_embeddings=64, pad_token_id=None, bos_token_id=None, eos_token_id=None)
+FAMILIES = {
+    "mistral": dict(sliding_window=5),
+    "ministral": dict(sliding_window=4, layer_types=["full_attention", "sliding_attention"], head_dim=6),
+    "seed_oss": dict(head_dim=6, attention_out_bias=True, residual_dropout=0.0, attention_dropout=0.0),
+    "smollm3": dict(num_hidden_layers=3, no_rope_layer_interval=2, use_sliding_window=True, sliding_window=5),
+    "ernie4_5": dict(head_dim=6, use_bias=True),
+    "helium": dict(head_dim=4, attention_bias=True, mlp_bias=True),
+    "granite": dict(embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.6, logits_scaling=1.7, attention_bias=True),
+    "arcee": dict(mlp_bias=True),
+    "gemma": dict(head_dim=6),
+}
+PLAN = """model: {{hf_config: {config}, layers: all, parts: [embedding, blocks, norm, head, loss]}}
+data: {{dtype: f64, batch: 2, sequence: 11, seed: 7}}
+names: hf
+mesh: {{tp: 1}}
+pass: backward
+"""
+
+
+def sums(x):
+    x = x.detach().double().reshape(-1)
+    return float((x * torch.cos(torch.arange(x.numel(), dtype=torch.float64))).sum())
+
+
+def make(name, own):
+    config = dict(BASE, model_type=name, **own)
+    with tempfile.TemporaryDirectory() as d:
+        json.dump(config, open(f"{d}/config.json", "w"))
+        open(f"{d}/plan.yaml", "w").write(PLAN.format(config="config.json"))
+        r = subprocess.run(["./shardproof", "run", f"{d}/plan.yaml", "--save-values", f"{d}/v.safetensors"], capture_output=True, text=True)
+        if r.returncode: return print(name, "\n", r.stdout, r.stderr)
+        v = load_file(f"{d}/v.safetensors")
+        cfg = AutoConfig.from_pretrained(d)
+    cfg._attn_implementation = "eager"
+    torch.set_default_dtype(torch.float64)
+    cls = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[name]
+    module = "gemma3" if name == "gemma3_text" else name
+    model = getattr(double(f"transformers.models.{module}.modeling_{module}"), cls)(cfg).eval()
+    names = dict(model.named_parameters())
+    for n, p in names.items():
+        if n not in v: return print(name, "no", n, sorted(v)[:9])
+        with torch.no_grad(): p.copy_(v[n].reshape(p.shape))
+    extra = [k for k in v if k.endswith((".weight", ".bias")) and k not in names and not k.startswith(("grad.", "rank"))]
+    if extra: print(name, "left over:", extra)
+    out = model(input_ids=v["input_ids"].long())
+    logits = out.logits
+    labels = v["labels"].long()
+    loss = torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1))
+    loss.backward()
+    worst = 0
+    values = {"logits": sums(logits), "loss_mean": float(loss.detach())}
+    def hold(what, mine, its):
+        nonlocal worst
+        e = float((mine.reshape(-1) - its.reshape(-1)).abs().max() / (its.abs().max() + 1e-300))
+        worst = max(worst, e)
+        if e > 1e-6: print("   ", name, what, e)
+    hold("logits", v["logits"], logits.detach())
+    hold("loss", v["loss_mean"], loss.detach())
+    for n, p in names.items():
+        values[f"grad.param.{n}"] = sums(p.grad)
+        if f"grad.param.{n}" in v: hold(n, v[f"grad.param.{n}"], p.grad)
+        else: print("no grad", n, [k for k in v if n in k])
+    print(f"{name:10s} worst {worst:.1e}, {len(values)} values")
+    os.makedirs(HERE, exist_ok=True)
+    text = json.dumps(config) + ",\n \"values\": {" + ",\n  ".join(f"{json.dumps(k)}: {json.dumps(x)}" for k, x in values.items()) + "}}\n"
+    open(f"{HERE}/{name}.json", "w").write("{\"config\": " + text)
+
+
+def double(name):
+    """Module `name` of the library with every float32 in its source made float64: norms, rotary tables and softmax."""
+    if name + "_f64" in sys.modules: return sys.modules[name + "_f64"]
+    spec = importlib.util.find_spec(name)
+    source = open(spec.origin).read()
+    source = re.sub(r"torch\.float32\b", "torch.float64", source)
+    source = re.sub(r"torch\.float\b(?!\d)", "torch.float64", source)
+    source = re.sub(r"\.float\(\)", ".double()", source)
+    if not name.endswith("modeling_rope_utils"):
+        ropes = double("transformers.modeling_rope_utils").ROPE_INIT_FUNCTIONS
+        source = re.sub(r"from \.\.\.modeling_rope_utils import", "from transformers.modeling_rope_utils_f64 import", source)
+        import transformers.modeling_utils as base
+        base.ROPE_INIT_FUNCTIONS = ropes
+    m = types.ModuleType(name + "_f64")
+    m.__file__, m.__package__ = spec.origin, name.rpartition(".")[0]
+    sys.modules[m.__name__] = m
+    exec(compile(source, spec.origin, "exec"), m.__dict__)
+    return m
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or FAMILIES: make(name, FAMILIES[name])

@@ -1039,6 +1039,23 @@ static void test_diff_schedules(void **state) {
                                                 rest));
     expect_code(RUN("diff", a, a), 0, "no difference\n", NULL);
     expect_code(RUN("diff", a, b), 1, "gpipe over pp", NULL);
+    /* a file is not its path but its order */
+    static const char *const orders[] = {"0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n",
+                                         "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n",
+                                         "0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n"};
+    const char *plan[3];
+    for (int i = 0; i < 3; i++) {
+        const char *csv = arena_printf(arena, "order%d.csv", i);
+        put(csv, orders[i]);
+        plan[i] = put(arena_printf(arena, "file%d.yaml", i),
+                      arena_printf(arena,
+                                   "name: of-a-file\nmodel: {kind: mlp, sizes: [4, 6, 4]}\n"
+                                   "data: {rows: 4}\nmesh: {pp: 2}\npass: backward\npipeline: "
+                                   "{file: %s, stage_to_rank: [0, 1], microbatches: 2}\n",
+                                   csv));
+    }
+    expect_code(RUN("diff", plan[0], plan[1]), 0, "no difference\n", NULL);
+    expect_code(RUN("diff", plan[0], plan[2]), 1, "a file over pp, order ", NULL);
 }
 static void test_diff(void **state) {
     (void)state;

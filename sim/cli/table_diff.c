@@ -187,6 +187,18 @@ static Items memory_items(const Trace *t, Arena *a) {
     add_cell(&l, a, "parameters at rest", cell_exact(rest, a));
     return l;
 }
+/* "1f1b over pp, order 3f2a90c1": a file is not its path but the order that it has. */
+static const char *schedule_text(const Trace *t, Arena *a) {
+    bool file = strpbrk(t->schedule, "./") != NULL;
+    uint32_t h = 2166136261u;
+    for (int i = 0; i < t->n_actions; i++) {
+        const TraceAction *x = &t->actions[i];
+        const int of[] = {x->rank, x->stage, x->microbatch, *x->kind, x->joined};
+        for (size_t k = 0; k < sizeof of / sizeof *of; k++) h = (h ^ (uint32_t)of[k]) * 16777619u;
+    }
+    return arena_printf(a, "%s over %s, order %08x", file ? "a file" : t->schedule,
+                        or_empty(t->schedule_axis), h);
+}
 static Items run_items(const Trace *t, Arena *a) {
     Items l = {0};
     Str mesh = str_new(a);
@@ -195,9 +207,7 @@ static Items run_items(const Trace *t, Arena *a) {
     add_item(&l, a, "mesh", mesh.s);
     add_item(&l, a, "pass", pass_words[t->pass]);
     add_item(&l, a, "dtype", t->dtype);
-    if (t->schedule)
-        add_item(&l, a, "schedule",
-                 arena_printf(a, "%s over %s", t->schedule, or_empty(t->schedule_axis)));
+    if (t->schedule) add_item(&l, a, "schedule", schedule_text(t, a));
     for (int i = 0; i < t->n_groups; i++)
         add_item(&l, a, arena_printf(a, "group %s", t->groups[i].name), t->groups[i].axes);
     for (int i = 0; i < t->n_model; i++)

@@ -7,11 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "base/file.h"
 #include "exec/exec.h"
 #include "exec/narrow.h"
 #include "kernel/bf16.h"
 #include "support/random_plan.h"
 #include "support/support.h"
+#include "support/threads.h"
+#include <glob.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -369,12 +372,88 @@ static void test_mistakes_are_seen(void **state) {
     arena_free(a);
 }
 
+/* ---- processes ---- */
+static double wire_bytes(const Trace *t) {
+    double all = 0;
+    for (int i = 0; i < t->n_measured; i++) all += (double)t->measured[i].wire_bytes;
+    return all;
+}
+/* Ranks that are apart hold what virtual ones hold, and send two bytes a number. */
+static void test_processes(void **state) {
+    (void)state;
+    static const char train[] = "model: {kind: mlp, sizes: [9, 14, 5], bias: true}\nmesh: {tp: 3}\n"
+                                "data: {rows: 7, dtype: %s, seed: 5, master: f32}\npass: train\n"
+                                "loss: sum\nplan: {net1: colwise, net2: rowwise}\n"
+                                "optimizer: {name: sgd, lr: 0.01, steps: 3}\n";
+    Arena *a = arena_new();
+    double bytes[2];
+    for (int k = 0; k < 3; k++) {
+        const char *text = arena_printf(a, train, k == 1 ? "f32" : "bf16");
+        Threads x = {.ranks = 3,
+                     .flip_message = -1,
+                     .engine_sums = k == 2,
+                     .text = text,
+                     .o = {.execute = true, .threads = 1}};
+        ThreadsRun r = threads_run(a, &x);
+        assert_non_null(r.t);
+        assert_string_equal(r.t->verdict, "equivalent");
+        if (k < 2) bytes[k] = wire_bytes(r.t);
+        PlanRun v = plan_run(a, "bf16.yaml", text, true);
+        assert_int_equal(v.t->n_checks, r.t->n_checks);
+        for (int i = 0; i < v.t->n_checks && k < 2; i++)
+            assert_memory_equal(&v.t->checks[i].max_abs, &r.t->checks[i].max_abs, sizeof(double));
+    }
+    assert_true(bytes[0] > 0 && 2 * bytes[0] == bytes[1]);
+    arena_free(a);
+}
+
+/* ---- shipped plans ---- */
+static const char *in_bf16(Arena *a, const char *file) {
+    size_t n;
+    Diags *d = diags_new(a);
+    const char *text = file_read(a, d, file, 1 << 20, diag_nowhere, &n);
+    assert_non_null(text);
+    const char *at = strstr(text, "dtype: f");
+    if (!at) return NULL; /* shape-only plans are of bf16 */
+    return arena_printf(a, "%.*sdtype: bf16%s", (int)(at - text), text, at + strlen("dtype: f32"));
+}
+/* Every shipped plan is equivalent in bf16 too, and every mistake is found at the same value. */
+static void test_shipped_plans(void **state) {
+    (void)state;
+    static const char *const of[] = {"plans/[0-9]*.yaml", "plans/bugs/*.yaml"};
+    for (int k = 0; k < 2; k++) {
+        glob_t g;
+        assert_int_equal(glob(of[k], 0, NULL, &g), 0);
+        int n = sample_of((int)g.gl_pathc, of[k]);
+        for (int i = 0; i < n; i++) {
+            Arena *a = arena_new();
+            const char *file = g.gl_pathv[sample_at(i, n, (int)g.gl_pathc)],
+                       *text = in_bf16(a, file);
+            assert_non_null(text);
+            PlanRun r = plan_run(a, file, text, true);
+            const Expect *e = r.rep.plan ? &r.rep.plan->expect : NULL;
+            if (!k && (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent") != 0))
+                fail_msg("%s: %s", file, diags_text(a, r.d));
+            if (k && e && e->set && e->equivalent == 0) {
+                assert_non_null(r.t);
+                if (strcmp(r.t->verdict, "different") != 0) fail_msg("%s is not found", file);
+                if (e->first_wrong &&
+                    strcmp(e->first_wrong, r.t->first_wrong ? r.t->first_wrong : "") != 0)
+                    fail_msg("%s: %s is found first", file, r.t->first_wrong);
+            }
+            arena_free(a);
+        }
+        globfree(&g);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_patterns),     cmocka_unit_test(test_between_neighbours),
         cmocka_unit_test(test_doubles),      cmocka_unit_test(test_bounds_of_roundings),
         cmocka_unit_test(test_one_rounding), cmocka_unit_test(test_what_stays_wide),
         cmocka_unit_test(test_masters),      cmocka_unit_test(test_mistakes_are_seen),
+        cmocka_unit_test(test_processes),    cmocka_unit_test(test_shipped_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

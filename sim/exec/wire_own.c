@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "exec/store.h"
 #include "exec/transfer.h"
+#include "kernel/bf16.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,6 +149,11 @@ static Region most_of(const WireMove *m, const Piece *one, int64_t rank, Arena *
     Region at = pieces_from(&m->x, one, tmp), to = pieces_to(&m->x, rank, tmp);
     return region_meet(&to, &at, tmp);
 }
+/* Numbers of bf16 travel as the two bytes that they are. */
+static bool is_narrow(const WireMove *m) {
+    return m->e->narrow && m->e->narrow[m->s->in[0]] && m->e->modulus == 0;
+}
+static int64_t wire_size(const WireMove *m) { return dtype_size(is_narrow(m) ? DT_BF16 : m->dt); }
 static int64_t count_of(const Region *r) {
     Tensor t = region_packed(r);
     return tensor_count(&t);
@@ -160,17 +166,21 @@ static int64_t write_piece(WireOwn *o, const WireMove *m, const Piece *one, int6
     Device *dev = m->e->dev;
     PieceHead head = {0};
     Region at, most = most_of(m, one, rank, tmp), to = pieces_to(&m->x, rank, tmp);
-    int64_t es = dtype_size(m->dt), n = count_of(&most),
-            room = n ? (int64_t)sizeof head + n * es : 0;
+    int64_t es = wire_size(m), n = count_of(&most), room = n ? (int64_t)sizeof head + n * es : 0;
     if (out && room) {
         memset(out, 0, (size_t)room);
         Tensor src = transfer_piece(m, one, &at, tmp), host = dev->get(dev, &src, m->dt);
         Region both = region_meet(&to, &at, tmp);
         Tensor packed = region_packed(&both);
-        packed.p = out + sizeof head;
+        char *data = out + sizeof head;
+        packed.p = is_narrow(m) ? arena_alloc(tmp, base_mul((size_t)n + 1, sizeof(float))) : data;
         if (tensor_count(&host) && tensor_count(&packed))
             head.count =
                 region_copy((Block){&both, &packed}, (Block){&at, &host}, m->dt, COMBINE_COPY);
+        for (int64_t i = 0; is_narrow(m) && i < tensor_count(&packed) && head.count; i++) {
+            uint16_t h = bf16_bits(((const float *)packed.p)[i]);
+            memcpy(data + i * es, &h, sizeof h);
+        }
         took_now(o->tooks)->sent[rank] += head.count * es;
         memcpy(head.n, src.n, sizeof head.n);
         memcpy(out, &head, sizeof head);
@@ -192,7 +202,7 @@ static int64_t write_all(WireOwn *o, const WireMove *m, int64_t rank, char *out)
 /* Room for what comes from each rank; *items of `from`, in the order of ranks in the group. */
 static int make_inbox(WireOwn *o, const WireMove *m, EngineItem *from) {
     const Pieces *x = &m->x;
-    int64_t self = o->w.self, n = pieces_count(x, self), es = dtype_size(m->dt), all = 0;
+    int64_t self = o->w.self, n = pieces_count(x, self), es = wire_size(m), all = 0;
     const AxisList *axes = peers_of(m);
     int64_t members = mesh_size(x->m, axes), items = 0;
     int64_t *room = base_malloc(base_mul((size_t)n + 1, sizeof *room));
@@ -275,6 +285,14 @@ static Tensor piece(Wire *w, const WireMove *m, int64_t i, Region *at, Arena *ar
     *at = region_meet(&to, &from, arena);
     Tensor t = region_packed(at);
     t.p = o->head[i] + sizeof head;
+    if (!is_narrow(m)) return t;
+    float *wide = arena_alloc(arena, base_mul((size_t)tensor_count(&t) + 1, sizeof *wide));
+    for (int64_t k = 0; k < tensor_count(&t); k++) {
+        uint16_t h;
+        memcpy(&h, (const char *)t.p + k * (int64_t)sizeof h, sizeof h);
+        wide[k] = bf16_value(h);
+    }
+    t.p = wide;
     return t;
 }
 

@@ -206,7 +206,194 @@ static void test_records(void **state) {
     print_message("%d runs of PyTorch compared\n", met);
     if (!met) skip();
 }
+
+/* ---- without records ---- */
+#define NET                                                                                        \
+    "model: {kind: mlp, sizes: [5, 8, 7, 3], bias: true, activation: tanh, scale: true}\n"         \
+    "data: {dtype: f64, rows: 12}\npass: train\nloss: mse\n"                                       \
+    "optimizer: {name: adamw, lr: 0.05, weight_decay: 0.1, clip: 0.3, steps: 2}\n"
+
+/* Bytes of optimizer state of a rank; adamw has two numbers for each of a parameter. */
+static int64_t state_of(const Trace *t, int64_t rank) {
+    int64_t all = 0;
+    for (int i = 0; i < t->n_memory; i++)
+        if (!strcmp(t->memory[i].category, "optimizer") && rankset_has(&t->memory[i].ranks, rank))
+            all += t->memory[i].bytes;
+    return all;
+}
+static const TraceCollective *of_pass(const Trace *t, Phase pass) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].pass == pass) return &t->collectives[i];
+    fail_msg("no collective of the pass");
+    return NULL;
+}
+/* Who updates what: whole tensors greedily, 56, 40, 21 and 8 + 7 + 3 + 3 of the 138 numbers; ranges
+ * of a buffer, of 2 x 4 (DeepSpeed: 144 in all, 36 each) or of lcm(4, 128) elements with each
+ * parameter at a multiple of 64 (Megatron: from the scale at 0 to the first weight at 384, 512 in
+ * all, 128 each). */
+static void test_owners(void **state) {
+    (void)state;
+    static const struct {
+        const char *keys;
+        int64_t elements[4], buffer;
+    } rows[] = {
+        {"{mode: zero1}", {56, 40, 21, 21}, 138},
+        {"{mode: zero1, form: deepspeed}", {36, 36, 36, 30}, 144},
+        /* scale 0-3, bias 64-67, weight 128-149, bias 192-199, weight 256-312, bias 320-328,
+           weight 384-424 */
+        {"{mode: zero1, form: megatron}", {6, 28, 64, 40}, 512},
+        {"{mode: zero2, form: megatron, unit: model}", {6, 28, 64, 40}, 512},
+        {"{mode: zero2, form: deepspeed, unit: model}", {36, 36, 36, 30}, 144},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(
+            a, arena_printf(a, NET "mesh: {dp: 4}\ndata_parallel: %s\n", rows[i].keys), true);
+        for (int rank = 0; rank < 4; rank++) {
+            int64_t n = state_of(r.t, rank);
+            if (n != 16 * rows[i].elements[rank])
+                fail_msg("%s: rank %d has state of %lld numbers, not of %lld", rows[i].keys, rank,
+                         (long long)n / 16, (long long)rows[i].elements[rank]);
+        }
+        bool whole = rows[i].buffer == 138;
+        assert_int_equal(count_collectives(r.t, "gradients", NULL, NULL), 1);
+        const TraceCollective *c = of_pass(r.t, PHASE_GRADIENTS);
+        assert_string_equal(c->op, move_name(whole ? MOVE_ALL_REDUCE : MOVE_REDUCE_SCATTER));
+        assert_int_equal(c->bytes_in, 8 * rows[i].buffer);
+        assert_int_equal(
+            count_collectives(r.t, "optimizer", whole ? "broadcast" : "all_gather", "dp"),
+            whole ? 7 : 1);
+        /* the norm is of ranges: their sums of squares are added up; of whole gradients each rank
+         * has it */
+        assert_int_equal(count_collectives(r.t, "optimizer", "all_reduce", NULL) > 0, !whole);
+        arena_free(a);
+    }
+}
+
+/* Bytes of gradients on rank 0 while step `at` runs. */
+static int64_t gradients_at(const Trace *t, int at) {
+    int64_t all = 0;
+    for (int i = 0; i < t->n_values; i++) {
+        const TraceValue *v = &t->values[i];
+        if (v->subject.role != OF_PARAM_GRADIENT || !v->alive || v->alive->from > at ||
+            v->alive->until < at)
+            continue;
+        for (int k = 0; k < v->shape.n_local; k++)
+            if (rankset_has(&v->shape.local[k].ranks, 0)) all += v->shape.local[k].bytes;
+    }
+    return all;
+}
+/* The figure of the ZeRO paper (arXiv 1910.02054, figure 1): 7.5 billion parameters of 2 bytes with
+ * gradients of 2, and 12 of optimizer state for each, on 64 ranks: 120, 31.4, 16.6 and 1.9 GB. Of
+ * gradients what there is when the backward pass is over, or where each rank has its part of them
+ * only, when the optimizer begins. */
+static void test_paper(void **state) {
+    (void)state;
+    static const struct {
+        const char *keys;
+        bool parts;
+        double gb;
+    } rows[] = {{"{mode: ddp}", false, 120.0},
+                {"{mode: zero1, form: deepspeed}", false, 31.4},
+                {"{mode: zero1, form: megatron}", false, 31.4},
+                {"{mode: zero2, form: deepspeed}", true, 16.6},
+                {"{mode: zero2, form: megatron}", true, 16.6},
+                {"{mode: fsdp}", true, 1.9}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(
+            a,
+            arena_printf(
+                a,
+                "model: {kind: mlp, bias: false, sizes: [25000, 25000, 25000, 25000, 25000, "
+                "25000, 25000, 25000, 25000, 25000, 25000, 25000, 25000]}\n"
+                "data: {dtype: bf16, execute: f32, master: f32, moments: f32, rows: 64}\n"
+                "mesh: {dp: 64}\npass: train\noptimizer: adamw\nloss: sum\n"
+                "data_parallel: %s\n",
+                rows[i].keys),
+            false);
+        int backward = 0, optimizer = -1;
+        for (int k = 0; k < r.t->n_computes; k++) {
+            const TraceCompute *c = &r.t->computes[k];
+            if (c->pass == PHASE_GRADIENTS && c->step > backward) backward = c->step;
+            if (c->pass == PHASE_OPTIMIZER && optimizer < 0) optimizer = c->step;
+        }
+        int64_t bytes = gradients_at(r.t, rows[i].parts ? optimizer : backward);
+        for (int k = 0; k < r.t->n_memory; k++)
+            if (r.t->memory[k].step < 0 && rankset_has(&r.t->memory[k].ranks, 0))
+                bytes += r.t->memory[k].bytes;
+        double gb = (double)bytes / 1e9;
+        if (fabs(gb - rows[i].gb) > 0.05)
+            fail_msg("%s: %.2f GB, the paper has %.1f", rows[i].keys, gb, rows[i].gb);
+        arena_free(a);
+    }
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *mesh, *keys, *code, *says;
+    } rows[] = {
+        {"tp: 2", "{mode: zero1}", "E0208", "has none of more than one rank"},
+        {"dp: 2", "{mode: zero2}", "E0215", "zero2 cuts gradients, and the form pytorch"},
+        {"dp: 2", "{mode: zero2, form: pytorch}", "E0215", "zero2 cuts gradients"},
+        {"dp: 2", "{mode: zero1, form: fairscale}", "E0206", "'fairscale'"},
+        {"dp: 2", "{mode: fsdp, form: megatron}", "E0215", "mode fsdp does not ask"},
+        {"dp: 2", "{mode: zero1, form: megatron, unit: parameter}", "E0215", "no single parameter"},
+        {"dp: 2", "zero3", "E0206", "'zero3'"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(
+            a, "refused.yaml",
+            arena_printf(a, NET "mesh: {%s}\ndata_parallel: %s\n", rows[i].mesh, rows[i].keys),
+            false);
+        if (!run_diag(&r, rows[i].code, rows[i].says)) {
+            run_print(&r);
+            fail_msg("%s over %s: no %s that says '%s'", rows[i].keys, rows[i].mesh, rows[i].code,
+                     rows[i].says);
+        }
+        arena_free(a);
+    }
+}
+
+/* Mistakes of systems that divide the optimizer's work: found at the step, with the reason. */
+static void test_mistakes(void **state) {
+    (void)state;
+    static const struct {
+        const char *keys, *fault, *first, *cause;
+    } rows[] = {
+        {"{mode: zero1}", "{at: net2.weight.next, do: drop}", "net2.weight.next",
+         "the parameter is what it was before the step"},
+        {"{mode: zero1, form: megatron}", "{at: net2.weight.next, do: drop}", "net2.weight.next",
+         ""},
+        {"{mode: zero1}", "{at: grad.param.net2.weight, do: drop}", "grad.param.net2.weight",
+         "the sum over dp is missing"},
+        {"{mode: zero1}", "{at: grad.param.net2.weight, scale: 0.25}", "grad.param.net2.weight",
+         "averaged over dp instead of summed"},
+        {"{mode: zero2, form: deepspeed}", "{at: grad.param.net2.weight, do: drop}",
+         "grad.param.net2.weight", ""},
+        {"{mode: zero2, form: deepspeed}", "{at: grad.param.net2.weight, offset: 1}",
+         "grad.param.net2.weight", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(a, "mistake.yaml",
+                             arena_printf(a, NET "mesh: {dp: 4}\ndata_parallel: %s\nfaults: [%s]\n",
+                                          rows[i].keys, rows[i].fault),
+                             true);
+        const Diag *wrong = run_diag(&r, "E0501", arena_printf(a, "%s is wrong", rows[i].first));
+        if (!wrong || !strstr(wrong->message, rows[i].cause)) {
+            run_print(&r);
+            fail_msg("%s, %s: not found at %s, or for another reason", rows[i].keys, rows[i].fault,
+                     rows[i].first);
+        }
+        arena_free(a);
+    }
+}
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_records)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_records), cmocka_unit_test(test_owners), cmocka_unit_test(test_paper),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_mistakes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* Which ranks update a parameter, and have its optimizer state, where data parallelism divides that
  * and not the parameters themselves (ZeRO-1 and 2). Whole tensors go to one rank each, as
- * PyTorch's ZeroRedundancyOptimizer hands them out. Refuses to move anything: how a gradient comes
- * to its owner, and the parameter back, follows from the layouts (lower). */
+ * PyTorch's ZeroRedundancyOptimizer hands them out, or all of a unit lie in one flat buffer of
+ * which each rank has a range, as in DeepSpeed and Megatron. Refuses to move anything: how a
+ * gradient comes to its owner, and the parameter back, follows from the layouts (lower). */
 #include "assign/zero.h"
 #include <string.h>
 
@@ -88,6 +89,84 @@ static void hand_out_whole(Assign *a) {
     }
 }
 
+/* ---- ranges of a buffer ---- */
+static int64_t multiple(int64_t n, int64_t of) { return (n + of - 1) / of * of; }
+static int64_t common_multiple(int64_t a, int64_t b) {
+    int64_t n = a;
+    while (n % b) n += a;
+    return n;
+}
+/* Room for what any rank has of parameter t: where they have unlike parts, the largest one's on
+ * each, so that what lies behind it begins at the same place on all. */
+static int64_t room(const Assign *a, int t) {
+    const GTensor *x = &a->model->g.t[t];
+    const Layout *l = &a->compute[t];
+    int64_t all = 1;
+    for (int d = 0; d < x->nd; d++) {
+        int64_t n = x->size[d];
+        for (int i = 0; i < l->n[d]; i++) {
+            int64_t ranks = a->mesh->axis[l->e[d][i].axis].size,
+                    pieces = l->e[d][i].how == CUT_ZIGZAG ? 2 : 1;
+            n = pieces * ((n + pieces * ranks - 1) / (pieces * ranks));
+        }
+        all *= n;
+    }
+    return all;
+}
+/* The parameters of one unit that are divided over the same ranks, in one buffer. */
+typedef struct {
+    AxisList axes;
+    int64_t stage;
+    int unit, n, cap, *t;
+} Buffer;
+typedef struct {
+    Buffer *b;
+    int n, cap;
+} Buffers;
+static Buffer *buffer_of(const Assign *a, Buffers *all, int t, int unit) {
+    AxisList axes = owner_axes(a, t);
+    int64_t stage = stage_of(a, t);
+    for (int i = 0; i < all->n; i++)
+        if (all->b[i].unit == unit && all->b[i].stage == stage &&
+            mesh_axes_set(&all->b[i].axes) == mesh_axes_set(&axes))
+            return &all->b[i];
+    Buffer *b = ARENA_PUSH(a->arena, all->b, all->n, all->cap);
+    *b = (Buffer){.axes = axes, .stage = stage, .unit = unit};
+    return b;
+}
+static void lay_buffer(Assign *a, const Buffer *b, const DataForm *form) {
+    int64_t *first = ARENA_ARRAY(a->arena, int64_t, b->n), at = 0,
+            ranks = mesh_size(a->mesh, &b->axes);
+    if (ranks == 1) return;
+    for (int i = 0; i < b->n; i++) {
+        first[i] = at = multiple(at, form->align);
+        at += room(a, b->t[i]);
+    }
+    int64_t total = multiple(at, common_multiple(form->each * ranks, form->whole_of));
+    for (int i = 0; i < b->n; i++)
+        for (int k = 0; k < b->axes.n; k++)
+            layout_cut_flat(&a->state[b->t[i]], b->axes.a[k], &(Flat){first[i], total});
+}
+static void hand_out_ranges(Assign *a, const DataForm *form) {
+    const Graph *g = &a->model->g;
+    Buffers all = {0};
+    const int *unit = graph_units(g, plan_data_unit(a->plan) == UNIT_MODEL, a->arena);
+    for (int i = 0; i < g->nt; i++) {
+        int t = form->last_first ? g->nt - 1 - i : i;
+        if (!is_updated(a, t)) continue;
+        if (a->rest[t].n[g->t[t].nd]) {
+            diag_error(a->d, "E0307", a->plan->data_parallel.form_loc,
+                       "a cut of one of its dims, or form: pytorch",
+                       "%s is cut as the list that it is in memory, and has no range of a buffer",
+                       graph_name(&g->t[t]));
+            return;
+        }
+        Buffer *b = buffer_of(a, &all, t, unit[t]);
+        *ARENA_PUSH(a->arena, b->t, b->n, b->cap) = t;
+    }
+    for (int i = 0; i < all.n; i++) lay_buffer(a, &all.b[i], form);
+}
+
 /* Over how many ranks is anything divided? */
 static int64_t divided(const Assign *a) { return mesh_size(a->mesh, &a->data); }
 void zero_lay(Assign *a) {
@@ -105,4 +184,5 @@ void zero_lay(Assign *a) {
         return;
     }
     if (form->whole) hand_out_whole(a);
+    else hand_out_ranges(a, form);
 }

@@ -55,6 +55,9 @@ bool run_lower(Run *r) {
     program_groups_whole(r->program, &r->whole->g, r->plan->microbatches);
     program_blocks(r->program, &r->model->g);
     if (r->plan->pass != PASS_FORWARD && r->program->loss >= 0) adjoint_program(r->program);
+    if (diags_errors(r->d) > before) return false;
+    if (plan_data_unit(r->plan) != UNIT_PARAMETER) order_units(r->program);
+    cut_gradients(r->program);
     if (r->plan->pass == PASS_TRAIN && r->program->loss >= 0) lower_optimizer(r->program);
     return diags_errors(r->d) == before;
 }

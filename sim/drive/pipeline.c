@@ -24,7 +24,6 @@ static bool supported(Run *r) {
         Loc loc;
         const char *what;
     } row[] = {
-        {!plan_data_form(p)->whole, p->data_parallel.form_loc, "flat buffers of ZeRO"},
         {!strcmp(p->data_parallel.reduce, "avg"), p->data_parallel.loc,
          "data_parallel: reduce: avg (the loss is the mean over all tokens: its gradients are "
          "sums)"},
@@ -48,7 +47,10 @@ static bool supported(Run *r) {
  * declaration too. */
 static const char *data_parallel_text(const Run *r) {
     const Assign *a = r->assign;
-    const char *mode = plan_data_mode(r->plan)->name;
+    const DataMode *m = plan_data_mode(r->plan);
+    const char *mode = m->name;
+    if (m->cuts_state && !m->cuts_params)
+        mode = arena_printf(r->arena, "%s (%s)", mode, plan_data_form(r->plan)->name);
     if (r->plan->pass == PASS_FORWARD || mesh_size(r->mesh, &a->data) == 1) return NULL;
     return arena_printf(r->arena, "%s over %s%s", mode,
                         mesh_axes_text(r->mesh, r->arena, &a->data, false),
@@ -57,7 +59,6 @@ static const char *data_parallel_text(const Run *r) {
 static bool middle(Run *r) {
     if (!run_lower(r)) return false;
     bool together = plan_data_unit(r->plan) != UNIT_PARAMETER;
-    if (together) order_units(r->program); /* before anybody notes a step's number */
     r->t->n_unasked = unasked_notes(r->program, r->d, &r->t->unasked);
     r->rep->data_parallel = data_parallel_text(r);
     r->t->n_undeclared = undeclared_notes(r->program, r->d, &r->t->undeclared);

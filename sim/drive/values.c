@@ -128,11 +128,13 @@ static void whole_shape(const GTensor *t, ValueShape *o) {
 static void local_shape(const GTensor *t, const Layout *L, const int64_t *n, int nd,
                         ValueShape *o) {
     bool flat = L->n[L->ndim] > 0;
+    int list = layout_list_letters(L, t->stored[0]);
     o->nd = nd;
     memcpy(o->size, n, sizeof o->size);
-    for (int d = 0; d < nd; d++) o->sym[d] = t->sym[flat && d ? d + t->stored[0] - 1 : d];
+    for (int d = 0; d < nd; d++) o->sym[d] = t->sym[flat && d ? d + list - 1 : d];
     memcpy(o->stored, t->stored, sizeof o->stored);
     if (flat) o->stored[0] = 1;
+    if (L->flat.total) o->nstored = 1;
 }
 /* Rows are as many as there are; the letters behind them are a dim each. */
 static void rows_shape(const GTensor *t, const Tensor *l, ValueShape *o) {

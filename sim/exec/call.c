@@ -12,9 +12,10 @@
 
 Tensor call_letters(const Tensor *t, const GTensor *g) {
     Tensor r = {.nd = g->nd, .p = t->p};
+    int list = g->nd - t->nd + 1; /* letters that are one list */
     for (int d = 0; d < g->nd; d++) {
-        bool inside = d > 0 && d < g->stored[0];
-        int from = d == 0 ? 0 : d - g->stored[0] + 1;
+        bool inside = d > 0 && d < list;
+        int from = d == 0 ? 0 : d - list + 1;
         r.n[d] = inside ? 1 : t->n[from];
         r.s[d] = inside ? t->s[0] : t->s[from];
     }

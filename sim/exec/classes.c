@@ -13,7 +13,9 @@ static bool has_axis(const AxisList *l, int axis) {
 void classes_uneven(const Mesh *m, const GTensor *t, const Layout *l, AxisList *out) {
     for (int a = 0; a < m->naxes; a++) /* here or not */
         if (l->type[a] == TY_AT && !has_axis(out, a)) out->a[out->n++] = (uint8_t)a;
-    for (int d = 0; d <= t->nd; d++) {
+    for (int i = 0; i < l->n[t->nd] && l->flat.total; i++)
+        if (!has_axis(out, l->e[t->nd][i].axis)) out->a[out->n++] = l->e[t->nd][i].axis;
+    for (int d = 0; d <= t->nd - (l->flat.total > 0); d++) {
         int64_t N = 1;
         bool rows_differ = false; /* LIST cuts rows: letters that are cut unevenly leave ranks
                                      different numbers of them */
@@ -142,6 +144,31 @@ static void place_parts(Arena *arena, AxisParts *p, int k, int64_t size, int64_t
     add_run(arena, p, k, &cap_runs, at, here);
     if (at + 1 < size) add_run(arena, p, k, &cap_runs, at + 1, there);
 }
+static void one_by_one(Arena *arena, AxisParts *p, int k, int64_t n);
+/* Ranges of a buffer: those before a value, those with its ends, those inside, those behind. Where
+ * more than one axis matters each coordinate stands for itself. */
+static void flat_parts(Arena *arena, AxisParts *p, int k, const Mesh *m, const GTensor *t,
+                       const Layout *l) {
+    int64_t size = m->axis[p->axes.a[k]].size, N = 1, local[LAYOUT_MAX_DIMS];
+    layout_local(m, l, t->size, layout_first(m, l), local);
+    for (int d = 0; d < t->nd; d++) N *= local[d];
+    if (l->n[t->nd] != 1 || p->axes.n != 1 || N < 1) {
+        one_by_one(arena, p, k, size);
+        return;
+    }
+    int64_t each = l->flat.total / size, a = l->flat.first / each,
+            b = (l->flat.first + N - 1) / each;
+    const int64_t from[] = {0, a, a + 1, b, b + 1};
+    int cap = 0, cap_runs = 0;
+    p->n[k] = 0;
+    for (int i = 0; i < 5; i++) {
+        bool again = false;
+        for (int j = 0; j < i; j++) again |= from[j] == from[i];
+        if (from[i] >= size || again) continue;
+        *ARENA_PUSH(arena, p->first[k], p->n[k], cap) = from[i];
+        add_run(arena, p, k, &cap_runs, from[i], p->n[k] - 1);
+    }
+}
 AxisParts classes_of_value(Arena *arena, const Mesh *m, const GTensor *t, const Layout *l) {
     AxisParts p = {0};
     classes_uneven(m, t, l, &p.axes);
@@ -155,6 +182,10 @@ AxisParts classes_of_value(Arena *arena, const Mesh *m, const GTensor *t, const 
         for (int x = 0; x <= t->nd && !found; x++)
             for (int y = 0; y < l->n[x] && !found; y++)
                 if (l->e[x][y].axis == axis) d = x, i = y, found = !l->e[x][y].ghost;
+        if (d == t->nd && l->flat.total) {
+            flat_parts(arena, &p, k, m, t, l);
+            continue;
+        }
         Lengths in = lengths_before(m, t, l, d, i);
         Pieces x = {m, &l->e[d][i], &in};
         for (int y = 0; y < l->n[d]; y++)

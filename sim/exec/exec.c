@@ -39,7 +39,7 @@ static void end_instance(Exec *e, int64_t instance) {
 static bool waits_for_update(const Program *p, int v) {
     const Val *x = &p->val[v];
     const Assign *a = p->assign;
-    return x->step < 0 && x->kind == KIND_PARAM && a->state && p->graph->nn_model &&
+    return x->step < 0 && x->kind == KIND_PARAM && a && a->state && p->graph->nn_model &&
            !layout_eq(&a->state[x->tensor], &a->rest[x->tensor]);
 }
 static bool is_kept(const Exec *e, int v) {

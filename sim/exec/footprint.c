@@ -12,12 +12,14 @@ typedef struct {
     int *come, *go, *next_come, *next_go; /* -1 ends a list */
 } Lists;
 
+static int64_t elements_in(const Footprint *f, const GTensor *t, const Layout *l, int klass) {
+    int64_t shape[LAYOUT_MAX_DIMS];
+    if (!layout_holds(f->p->mesh, l, f->rep[klass])) return 0;
+    return region_stored(f->p->mesh, t, l, f->rep[klass], shape);
+}
 int64_t footprint_bytes(const Footprint *f, int val, int klass) {
     const Val *v = &f->p->val[val];
-    const GTensor *t = &f->p->graph->t[v->tensor];
-    int64_t shape[LAYOUT_MAX_DIMS];
-    if (!layout_holds(f->p->mesh, &v->L, f->rep[klass])) return 0;
-    return region_stored(f->p->mesh, t, &v->L, f->rep[klass], shape) *
+    return elements_in(f, &f->p->graph->t[v->tensor], &v->L, klass) *
            dtype_size(widths_of(f->p, v, f->dtype));
 }
 void footprint_row(const Footprint *f, int step, int klass, const char *category, int64_t bytes) {
@@ -58,7 +60,10 @@ void footprint_at_rest(const Footprint *f, int klass) {
         int64_t bytes = footprint_bytes(f, v, klass);
         if (t->state_of) kept += in_dtype(f, bytes, f->moments);
         else params += bytes;
-        if (!t->state_of && t->diff && f->master >= 0) kept += in_dtype(f, bytes, f->master);
+        if (t->state_of || !t->diff || f->master < 0) continue;
+        /* the copy that is updated is where it is updated */
+        const Layout *state = f->p->assign->state ? &f->p->assign->state[t->id] : &f->p->val[v].L;
+        kept += elements_in(f, t, state, klass) * dtype_size((Dtype)f->master);
     }
     footprint_row(f, -1, klass, "parameters", params);
     if (kept) footprint_row(f, -1, klass, "optimizer", kept);

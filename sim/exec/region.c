@@ -8,6 +8,11 @@
 static bool dim_range(const Mesh *m, const Layout *l, int d, int64_t N, int64_t rank,
                       DimIndex *out) {
     int64_t lo = 0, n = N;
+    if (d == l->ndim && l->flat.total) {
+        n = layout_flat_range(m, l, N, rank, &lo);
+        *out = (DimIndex){true, lo, n, NULL};
+        return true;
+    }
     for (int i = 0; i < l->n[d]; i++) {
         const Entry *e = &l->e[d][i];
         if (e->ghost || e->how != CUT_CHUNK) return false;
@@ -81,7 +86,7 @@ Region region_at(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
         r.n[d] = r.d[d].n;
     }
     if (!l->n[l->ndim] || !t->nd) return r;
-    r = region_listed(&r, t->stored[0], arena);
+    r = region_listed(&r, layout_list_letters(l, t->stored[0]), arena);
     DimIndex at = dim_index(m, l, l->ndim, r.n[0], rank, arena);
     r.d[0] = chosen(&r.d[0], &at, arena);
     r.n[0] = r.d[0].n;
@@ -90,6 +95,11 @@ Region region_at(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
 Tensor region_letters(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank) {
     Tensor x = {.nd = t->nd};
     layout_local(m, l, t->size, rank, x.n);
+    if (l->flat.total) { /* a run of elements, whatever their letters */
+        int64_t lo, all = 1;
+        for (int d = 0; d < t->nd; d++) all *= x.n[d], x.n[d] = 1;
+        x.n[0] = layout_flat_range(m, l, all, rank, &lo);
+    }
     if (t->listed) { /* as many rows as may be expected */
         x.n[0] = graph_rows(t, x.n);
         for (int d = 1; d < t->listed; d++) x.n[d] = 1;
@@ -103,6 +113,10 @@ int64_t region_stored(const Mesh *m, const GTensor *t, const Layout *l, int64_t 
     int letter = 0;
     assert(l->ndim == t->nd && rank >= 0 && rank < m->nranks);
     layout_local(m, l, t->size, rank, n);
+    if (l->flat.total) {
+        for (int d = 0; d < t->nstored; d++) shape[d] = 1;
+        return shape[0] = region_letters(m, t, l, rank).n[0];
+    }
     for (int d = 0; d < t->nstored; d++) {
         shape[d] = 1;
         for (int k = 0; k < t->stored[d]; k++) shape[d] *= n[letter++];

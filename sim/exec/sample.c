@@ -97,7 +97,8 @@ static const char *index_text(const Sample *x, const Index *at, Arena *a) {
     const GTensor *t = x->t;
     for (int d = 0, l = 0, k = 0; d < t->nstored; d++) {
         int64_t i = 0;
-        if (d == 0 && x->from[0].outer) i = at->g[k++], l += t->stored[0];
+        if (d == 0 && x->from[0].outer) i = at->g[k++], l += x->from[0].outer;
+        else if (l == t->nd) break; /* all is one list */
         else
             for (int j = 0; j < t->stored[d]; j++) i = i * t->size[l++] + at->g[k++];
         str_addf(&s, "%s%lld", d ? ", " : "[", (long long)i);

@@ -58,9 +58,22 @@ static Members members_of(const Traffic *c, const Step *lead) {
         if (c->p->step[i].unit == lead->unit) *ARENA_PUSH(c->tmp, m.s, m.n, m.cap) = &c->p->step[i];
     return m;
 }
+/* A buffer of several values travels whole, with what fills it up to a multiple of the ranks: each
+ * gives or gets its range. False: it is no buffer that is scattered or gathered as declared. */
+static bool of_buffer(const Traffic *c, const Step *s, Volume *out) {
+    const Layout *cut = s->move.from.flat.total ? &s->move.from : &s->move.to;
+    MoveSends how = move_sends(s->move.kind);
+    if (!cut->flat.total || s->act || (how != SENDS_PART && how != SENDS_BLOCK)) return false;
+    int64_t es = elem_bytes(c, s), n = mesh_size(c->p->mesh, &s->move.axes),
+            whole = es * cut->flat.total, part = whole / n;
+    bool gathers = how == SENDS_BLOCK;
+    *out = (Volume){gathers ? part : whole, gathers ? whole : part, (n - 1) * part};
+    return true;
+}
 /* In bytes, of all members together. */
 static Volume sum_of(const Traffic *c, const Members *m, int64_t rank) {
     Volume all = {0};
+    if (of_buffer(c, m->s[0], &all)) return all;
     for (int i = 0; i < m->n; i++) {
         Pieces x = pieces_of(c->p, m->s[i]);
         Volume v = volume_of(&x, rank);

@@ -87,6 +87,21 @@ static Volume of_blocks(const Pieces *x, int64_t rank) {
     }
     return v;
 }
+static int64_t elements(const Pieces *x, const Layout *l, int64_t rank) {
+    return product(region_letters(x->m, x->t, l, rank).n, x->t->nd);
+}
+/* Of a buffer each rank has a range, all of one size: of one value in it some have more, which the
+ * others make good. */
+static Volume of_flat(const Pieces *x, int64_t rank) {
+    int64_t n = mesh_size(x->m, &x->act.axes), f = elements(x, &x->from, rank),
+            t = elements(x, &x->to, rank);
+    Volume v = {f, t, 0};
+    if (move_sends(x->act.kind) == SENDS_BLOCK) v.sent = (n - 1) * f;
+    if (move_sends(x->act.kind) == SENDS_PART) v.sent = (n - 1) * t;
+    if (move_sends(x->act.kind) == SENDS_BOTH) v.sent = 2 * (n - 1) * ((f + n - 1) / n);
+    if (move_sends(x->act.kind) == SENDS_PIECES) v.sent = leaving(x, rank);
+    return v;
+}
 /* An index list: of its letters those that count, how many rows for each expert. */
 static Volume of_list(const Pieces *x, int64_t rank) {
     GTensor dense = *x->t;
@@ -134,7 +149,9 @@ static Volume of_rows(const Pieces *x, int64_t rank) {
     return v;
 }
 Volume volume_of(const Pieces *x, int64_t rank) {
-    Volume v = !x->t->listed         ? of_blocks(x, rank)
+    bool flat = x->from.flat.total || x->to.flat.total;
+    Volume v = flat                  ? of_flat(x, rank)
+               : !x->t->listed       ? of_blocks(x, rank)
                : graph_is_list(x->t) ? of_list(x, rank)
                                      : of_rows(x, rank);
     if (!x->act.alone) v.sent *= x->act.times;

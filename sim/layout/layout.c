@@ -28,6 +28,7 @@ static void strip(Layout *l) {
         while (l->n[d] && l->e[d][l->n[d] - 1].ghost) l->n[d]--;
         memset(&l->e[d][l->n[d]], 0, sizeof(Entry) * (size_t)(LAYOUT_MAX_ENTRIES - l->n[d]));
     }
+    if (!l->n[l->ndim]) l->flat = (Flat){0};
 }
 
 void layout_cut(Layout *l, int dim, int axis, CutHow how) {
@@ -37,6 +38,26 @@ void layout_cut(Layout *l, int dim, int axis, CutHow how) {
         base_die(70, "a dim is cut by more than %d axes", LAYOUT_MAX_ENTRIES);
     l->e[dim][l->n[dim]++] = (Entry){.axis = (uint8_t)axis, .how = (uint8_t)how};
     l->type[axis] = TY_V;
+}
+
+void layout_cut_flat(Layout *l, int axis, const Flat *flat) {
+    assert(flat->total > 0 && flat->first >= 0);
+    layout_cut(l, l->ndim, axis, CUT_CHUNK);
+    l->flat = *flat;
+}
+int64_t layout_flat_range(const Mesh *m, const Layout *l, int64_t N, int64_t rank, int64_t *lo) {
+    int64_t from = 0, n = l->flat.total;
+    for (int i = 0; i < l->n[l->ndim]; i++) {
+        int64_t size = m->axis[l->e[l->ndim][i].axis].size;
+        assert(n % size == 0);
+        n /= size;
+        from += mesh_coord(m, rank, l->e[l->ndim][i].axis) * n;
+    }
+    int64_t a = from - l->flat.first, b = a + n;
+    a = a < 0 ? 0 : a > N ? N : a;
+    b = b < 0 ? 0 : b > N ? N : b;
+    *lo = a;
+    return b - a;
 }
 
 void layout_set_type(Layout *l, int axis, AxisType t) {
@@ -224,6 +245,8 @@ int64_t layout_piece(const Mesh *m, const Entry *e, int64_t N, int64_t c) {
 
 int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank) {
     assert(dim >= 0 && dim <= l->ndim && rank >= 0 && rank < m->nranks);
+    int64_t lo;
+    if (dim == l->ndim && l->flat.total) return layout_flat_range(m, l, N, rank, &lo);
     bool ghost = false;
     for (int i = 0; i < l->n[dim]; i++) ghost |= l->e[dim][i].ghost;
     if (ghost) { /* rare: count the list */
@@ -258,7 +281,7 @@ const char *layout_text(const Mesh *m, const Layout *l, const char *letters, Are
     for (int d = 0; d <= l->ndim; d++) {
         if (d == l->ndim && !l->n[d]) break;
         if (d) str_add(&s, ",");
-        if (d == l->ndim) str_add(&s, "list:");
+        if (d == l->ndim) str_add(&s, l->flat.total ? "flat:" : "list:");
         else if (letters) str_addf(&s, "%c%s", letters[d], l->n[d] ? ":" : "");
         else if (!l->n[d]) str_add(&s, ".");
         for (int i = 0; i < l->n[d]; i++) {

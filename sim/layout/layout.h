@@ -4,7 +4,8 @@
  * differ), P (pending sum), M (pending max); or AT one coordinate of it: only there the value is,
  * the other ranks hold nothing (stages of a pipeline). "Varying" is derived (the axis cuts a dim)
  * and never stored. Dims are atomic letters; a last pseudo-dim LIST cuts the flattened product of
- * the leading letters that make up stored dim 0 (FSDP on a composite dim). */
+ * the leading letters that make up stored dim 0 (FSDP on a composite dim), or, with `flat`, all of
+ * the value as it lies in a buffer behind others (ZeRO). */
 #ifndef SP_LAYOUT_LAYOUT_H
 #define SP_LAYOUT_LAYOUT_H
 #include "layout/mesh.h"
@@ -21,7 +22,13 @@ typedef struct {
 
 typedef enum { TY_V = 0, TY_I, TY_R, TY_P, TY_M, TY_AT, TY_KINDS } AxisType;
 
+/* A buffer in which values lie one behind the other, and whose ranges ranks hold. */
+typedef struct Flat {
+    int64_t first, total; /* where the value's elements begin, and those of the buffer; total 0:
+                             there is none */
+} Flat;
 typedef struct Layout {
+    Flat flat;                      /* of what LIST cuts, where that is a buffer */
     uint8_t ndim;                   /* letters, without LIST */
     uint8_t n[LAYOUT_MAX_DIMS + 1]; /* entries per dim; index ndim is LIST */
     Entry e[LAYOUT_MAX_DIMS + 1][LAYOUT_MAX_ENTRIES];
@@ -37,6 +44,15 @@ int layout_where(const Layout *l, int axis);
 /* Adds a cut of `dim` by `axis` innermost. The axis must not cut another dim. Ends the run (exit
  * 70) where the dim has LAYOUT_MAX_ENTRIES cuts. */
 void layout_cut(Layout *l, int dim, int axis, CutHow how);
+/* Adds a cut by `axis` of the buffer in which the value lies; innermost. */
+void layout_cut_flat(Layout *l, int axis, const Flat *flat);
+/* The range of a value's N elements that `rank` holds of a buffer: how many, and the first to *lo.
+ * The buffer's total must be a multiple of the ranks that cut it. */
+int64_t layout_flat_range(const Mesh *m, const Layout *l, int64_t N, int64_t rank, int64_t *lo);
+/* Letters that LIST stands for, of a value with so many in stored dim 0. */
+static inline int layout_list_letters(const Layout *l, int stored0) {
+    return l->flat.total ? l->ndim : stored0;
+}
 /* Takes the axis out of whatever it cuts and gives it type t. Trailing ghosts are dropped. */
 void layout_set_type(Layout *l, int axis, AxisType t);
 /* The value is at one coordinate of the axis (below 65,536), which cuts none of its dims. */

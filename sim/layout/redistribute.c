@@ -82,7 +82,10 @@ static bool entry_eq(const Entry *a, const Entry *b) { return !memcmp(a, b, size
 /* Length of the common beginning of dim d's entries. */
 static int common(const Layout *a, const Layout *b, int d) {
     int k = 0;
-    while (k < a->n[d] && k < b->n[d] && entry_eq(&a->e[d][k], &b->e[d][k])) k++;
+    bool flat = a->flat.first == b->flat.first && a->flat.total == b->flat.total;
+    while ((flat || d < a->ndim) && k < a->n[d] && k < b->n[d] &&
+           entry_eq(&a->e[d][k], &b->e[d][k]))
+        k++;
     return k;
 }
 static bool dim_eq(const Layout *a, const Layout *b, int d) {
@@ -102,6 +105,7 @@ typedef struct {
  * such. */
 static void set_dim(Layout *l, int d, const Entry *e, int n) {
     Entry keep[LAYOUT_MAX_ENTRIES];
+    if (d == l->ndim && !n) l->flat = (Flat){0};
     memcpy(keep, e, sizeof(Entry) * (size_t)n);
     while (n && keep[n - 1].ghost) n--;
     memset(l->e[d], 0, sizeof l->e[d]);
@@ -231,6 +235,7 @@ static bool step_extend(Planner *p) {
         const Entry *e = &p->to->e[d][n];
         if (e->ghost) continue;
         Layout next = p->cur;
+        if (d == p->cur.ndim) next.flat = p->to->flat;
         int x = p->cur.type[e->axis];
         if (x == TY_I || x == TY_R) {
             set_dim(&next, d, p->to->e[d], n + 1);

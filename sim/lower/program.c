@@ -144,7 +144,12 @@ static const char *rows_symbol(const Program *p, const Val *v, Arena *arena) {
 void program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims) {
     const GTensor *t = &p->graph->t[v->tensor];
     int at = 0;
-    for (int d = 0; d < t->nstored; d++) {
+    for (int d = 0; d < t->nstored && v->L.flat.total; d++) { /* a range of a buffer */
+        AxisList l = layout_dim_axes(&v->L, v->L.ndim);
+        const char *cut = program_axes_called(p, v, &l, arena);
+        dims[d] = d ? "1" : arena_printf(arena, strchr(cut, '*') ? "flat/(%s)" : "flat/%s", cut);
+    }
+    for (int d = 0; d < t->nstored && !v->L.flat.total; d++) {
         AxisList l = {0};
         bool packed = t->stored[d] > 1 && t->sym[at][0] >= '0' && t->sym[at][0] <= '9',
              through = false;

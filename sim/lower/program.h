@@ -131,6 +131,9 @@ Act *act_rewrite(Program *p, Step *s, const char *text, Loc loc);
 int *unit_layers(const Program *p);
 /* The same axes in the same order? Only those travel together. */
 bool unit_same_axes(const AxisList *a, const AxisList *b);
+/* ZeRO on flat buffers: of a gradient that would be summed whole over ranks that each update a
+ * range of it, each keeps that range of the sum. After order_units, before lower_optimizer. */
+void cut_gradients(Program *p);
 /* `data_parallel: unit: block`: gradients of a unit are reduced after its last one is made, and
  * HSDP's sums over copies stand alone. Steps get new ids: before faults are applied. */
 void order_units(Program *p);

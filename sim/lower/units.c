@@ -16,12 +16,17 @@ static bool has_axis(const AxisList *l, int axis) {
         if (l->a[i] == axis) return true;
     return false;
 }
-static const GTensor *tensor_of(const Program *p, const Step *s) {
-    return &p->graph->t[p->val[s->out].tensor];
+/* The tensor of what a step moves; of an updated parameter the parameter. */
+static int tensor_of(const Program *p, const Step *s) {
+    int t = p->val[s->out].tensor, old = p->graph->t[t].next_of;
+    return old ? old - 1 : t;
+}
+static bool of_parameter(const Program *p, const Step *s) {
+    return p->graph->t[tensor_of(p, s)].kind == KIND_PARAM;
 }
 static bool is_gradient_move(const Program *p, const Step *s) {
     return s->kind == ST_MOVE && s->pass == PHASE_GRADIENTS && p->val[s->out].cot &&
-           tensor_of(p, s)->kind == KIND_PARAM;
+           of_parameter(p, s);
 }
 /* Axes over which there are copies whose gradients travel in units: those of HSDP, or all where
  * whole gradients are summed. */
@@ -36,8 +41,7 @@ static AxisList copy_axes(const Program *p) {
 
 /* ---- what travels ---- */
 static bool travels(const Program *p, const Step *s, const AxisList *copies) {
-    if (s->kind != ST_MOVE || s->act || p->val[s->out].kind == KIND_INPUT ||
-        tensor_of(p, s)->kind != KIND_PARAM)
+    if (s->kind != ST_MOVE || s->act || p->val[s->out].kind == KIND_INPUT || !of_parameter(p, s))
         return false;
     if (mesh_size(p->mesh, &s->move.axes) == 1) return false;
     if (s->move.kind == MOVE_ALL_GATHER || s->move.kind == MOVE_REDUCE_SCATTER) return true;
@@ -122,8 +126,7 @@ static void find_waits(Order *o) {
     const int *layers = unit_layers(p);
     for (int i = 0; i < o->n_old; i++) {
         const Step *s = &o->old[i];
-        o->layer[i] =
-            is_gradient_move(p, s) && p->n_forward <= i ? layers[p->val[s->out].tensor] : -2;
+        o->layer[i] = is_gradient_move(p, s) && p->n_forward <= i ? layers[tensor_of(p, s)] : -2;
         int made = o->layer[i] > -2 ? p->val[s->in[0]].step : -1;
         if (made >= 0 && o->layer[made] == -2 && made > o->wait[o->layer[i] + 1])
             o->wait[o->layer[i] + 1] = made;
@@ -176,7 +179,7 @@ void mark_units(Program *p) {
         Step *s = &p->step[i];
         if (!travels(p, s, &copies)) continue;
         s->unit = i;
-        layer[i] = layers[p->val[s->out].tensor];
+        layer[i] = layers[tensor_of(p, s)];
         for (int k = n - 1; k >= 0 && s->unit == i; k--) { /* does an earlier one lead this unit? */
             const Step *t = &p->step[lead[k]];
             bool same =

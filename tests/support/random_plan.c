@@ -479,10 +479,14 @@ static bool random_zero(RandomPlan *g, const int *axes, int n, bool wanted) {
     int64_t ranks = 1;
     for (int i = 0; i < n; i++) ranks *= g->size[axes[i]];
     if (!wanted || ranks < 2 || CHANCE(40)) return false;
-    ADD("data_parallel: {mode: zero1, axis: ");
+    static const char *const flat[] = {"deepspeed", "megatron"};
+    bool ranges = CHANCE(60);
+    ADD("data_parallel: {mode: %s, axis: ", ranges && CHANCE(50) ? "zero2" : "zero1");
     product(g, axes, n);
-    if (CHANCE(50)) ADD(", form: pytorch");
-    if (CHANCE(60)) ADD(", unit: %s", CHANCE(40) ? "model" : CHANCE(50) ? "block" : "parameter");
+    if (ranges) ADD(", form: %s", ONE_OF(flat));
+    else if (CHANCE(50)) ADD(", form: pytorch");
+    if (CHANCE(60))
+        ADD(", unit: %s", CHANCE(40) ? "model" : ranges || CHANCE(50) ? "block" : "parameter");
     ADD("}\n");
     return true;
 }

@@ -3,6 +3,8 @@
  * installed is taken away again. Runs in the root of the repository, on the real binary. */
 #include "cli/words.h"
 #include "support/child.h"
+#include "support/support.h"
+#include <glob.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +168,51 @@ static void test_reference(void **state) {
     }
     arena_free(a);
 }
+/* ---- letters ---- */
+static bool is_axis(const Trace *t, const char *word) {
+    bool found = false;
+    size_t n = strlen(word); /* tp of an axis that is split into tp.0 and tp.1 */
+    for (int i = 0; i < t->n_axes; i++)
+        found |= !strncmp(t->axes[i].name, word, n) && strchr(".", t->axes[i].name[n]);
+    for (int i = 0; i < t->n_groups; i++) found |= !strcmp(t->groups[i].name, word);
+    return found;
+}
+/* Each name in a shape that is no axis is a term of its own: how many there were. */
+static int letters_in(Arena *a, const Trace *t, const char *shape, const char *plan) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+    int found = 0;
+    for (const char *s = shape; s && *(s += strcspn(s, letters));) {
+        size_t n = strspn(s, letters);
+        const char *word = arena_strndup(a, s, n);
+        const Term *x = cli_terms;
+        s += n + strspn(s + n, "0123456789.");
+        if (is_axis(t, word)) continue;
+        while (x->name && strcmp(x->name, word) != 0) x++;
+        if (!x->name) fail_msg("%s: nothing explains '%s' of %s", plan, word, shape);
+        found++;
+    }
+    return found;
+}
+static void test_letters(void **state) {
+    (void)state;
+    static const char *const where[] = {"plans/*.yaml", "plans/models/*.yaml"};
+    int found = 0;
+    for (int k = 0; k < 2; k++) {
+        glob_t g = {0};
+        assert_int_equal(glob(where[k], 0, NULL, &g), 0);
+        for (size_t i = 0; i < g.gl_pathc; i++) {
+            Arena *a = arena_new();
+            size_t n;
+            const char *text = child_read(a, g.gl_pathv[i], &n);
+            const Trace *t = plan_run_with(a, g.gl_pathv[i], text, &(PipelineOptions){0}).t;
+            for (int v = 0; t && v < t->n_values; v++)
+                found += letters_in(a, t, t->values[v].shape.symbolic, g.gl_pathv[i]);
+            arena_free(a);
+        }
+        globfree(&g);
+    }
+    assert_true(found > 1000);
+}
 /* Every word of every table is explained, by all of its names; what none knows is refused. */
 static void explained(Arena *a, const char *word, const char *says) {
     Ended e = RUN(a, NULL, "explain", word);
@@ -214,6 +261,7 @@ int main(void) {
         cmocka_unit_test(test_lists),     cmocka_unit_test(test_completion),
         cmocka_unit_test(test_completes), cmocka_unit_test(test_install),
         cmocka_unit_test(test_reference), cmocka_unit_test(test_words),
+        cmocka_unit_test(test_letters),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

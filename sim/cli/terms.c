@@ -15,6 +15,19 @@ const Term cli_terms[] = {
     {"F", TERM_LETTER, NULL, "the feed-forward size: between up and down projection"},
     {"V", TERM_LETTER, NULL, "the vocabulary: token ids, and logits per token"},
     {"L", TERM_LETTER, NULL, "layers of the model"},
+    {"E", TERM_LETTER, NULL, "experts of a mixture; E/ep of them are on a rank of ep"},
+    {"Fe", TERM_LETTER, NULL, "the feed-forward size of one expert, where it is not F"},
+    {"C", TERM_LETTER, NULL, "room of an expert: rows that it takes where `moe.capacity` is set"},
+    {"rows", TERM_LETTER, NULL,
+     "rows(B, S, E): one row for each token and expert that a router chose. How many a rank has is "
+     "known in a run; before it there are the rows to expect, and at most."},
+    {"ql", TERM_LETTER, NULL, "latent attention: the width that queries are pressed into"},
+    {"kl", TERM_LETTER, NULL, "latent attention: the width that keys and values are pressed into"},
+    {"dn", TERM_LETTER, NULL, "latent attention: the part of a head that is not rotated"},
+    {"dr", TERM_LETTER, NULL, "latent attention: the part of a head that is rotated"},
+    {"dv", TERM_LETTER, NULL, "latent attention: the size of a value's head"},
+    {"I", TERM_LETTER, NULL, "of an mlp: input features of its first layer"},
+    {"O", TERM_LETTER, NULL, "of an mlp: output features of its last layer"},
     /* ---- what a plan is about ---- */
     {"rank", TERM_WORD, "process GPU",
      "one of the processes that run the model together, in practice one per GPU. Here ranks are "
@@ -105,6 +118,12 @@ const Term cli_terms[] = {
      "activations are divided by tp."},
     {"context parallel", TERM_WORD, "cp",
      "the sequence is cut everywhere; attention gathers keys and values of the other ranks."},
+    {"expert", TERM_WORD, "experts MoE mixture_of_experts router top-k",
+     "one of several feed-forward networks; a router sends each token to the few that it scores "
+     "highest, and adds up what they put out with its weights."},
+    {"expert parallel", TERM_WORD, "ep EP",
+     "ranks have different experts: tokens go to the ranks of theirs and back (all-to-alls, or "
+     "an all-gather and a reduce-scatter). `moe.axis` names the axes."},
     {"zigzag", TERM_WORD, "order",
      "the sequence in 2n chunks, of which rank r holds r and 2n-1-r: with a causal mask every rank "
      "then has the same work."},

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "render/render.h"
+#include "render/scene/scene.h"
 #include "support/plan_lines.h"
 #include "support/support.h"
 #include <stdio.h>
@@ -641,6 +642,38 @@ static void experts_are_one_strip(void **state) {
     }
 }
 
+/* One pass alone on pages of fixed height: a ring, whose parts and hops stand many in a row, and
+ * experts are divided until each page can be read, piece by piece, and no collective is lost. */
+static void passes_on_pages(void **state) {
+    Ground *g = *state;
+    static const char *const plans[] = {"plans/41-llama3-8b-ring4-zigzag.yaml",
+                                        "plans/42-llama3-8b-usp.yaml",
+                                        "plans/36-mixtral-8x7b-capacity.yaml"};
+    static const char *const passes[] = {"forward", "backward"}, *const presets[] = {"wide",
+                                                                                     "slide", "a4"};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+        for (int k = 0; k < 2; k++) {
+            const Trace *t = plan_trace(g, plans[i], "");
+            int boxes = 0; /* on the page of free height */
+            for (int q = 0; q < 3; q++) {
+                RenderOptions o = options("block");
+                Scene *page[VIEW_MAX_PAGES];
+                o.pass = passes[k], o.preset = presets[q];
+                int n = render_pages(t, g->d, &o, g->a, false, page), here = 0;
+                assert_true(n >= 1);
+                for (int p = 0; p < n; p++) {
+                    const char *report;
+                    if (q > 0 && scene_lint(page[p], g->a, &report))
+                        fail_msg("%s %s", plans[i], report);
+                    for (int m = 0; m < page[p]->n_groups; m++)
+                        here += !strcmp(page[p]->groups[m].what, "collective");
+                }
+                if (q == 0) boxes = here;
+                assert_true(boxes > 0 && here == boxes);
+            }
+        }
+}
+
 /* Beside its routed experts a shared one has rows of its own: no box holds both, the value with
  * which it begins stands at both ends, and the sum reads what the routed ones gave. */
 static void shared_experts_have_rows(void **state) {
@@ -682,15 +715,23 @@ static void overview_of_a_stage(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(edges_are_records),          T(nothing_is_left_out),
-        T(every_part_is_clean),        T(stories_of_mistakes),
-        T(wrong_steps_are_shown),      T(wrong_steps_without_a_place),
-        T(reductions_stand_in_order),  T(text_fits),
-        T(overview_counts_everything), T(loss_faces_its_backward),
-        T(steps_are_linked),           T(no_times_where_a_rule_is_broken),
-        T(layers_have_their_numbers),  T(experts_are_one_strip),
-        T(shared_experts_have_rows),   T(overview_of_a_stage)};
+    const struct CMUnitTest tests[] = {T(edges_are_records),
+                                       T(nothing_is_left_out),
+                                       T(every_part_is_clean),
+                                       T(stories_of_mistakes),
+                                       T(wrong_steps_are_shown),
+                                       T(wrong_steps_without_a_place),
+                                       T(reductions_stand_in_order),
+                                       T(text_fits),
+                                       T(overview_counts_everything),
+                                       T(loss_faces_its_backward),
+                                       T(steps_are_linked),
+                                       T(no_times_where_a_rule_is_broken),
+                                       T(layers_have_their_numbers),
+                                       T(experts_are_one_strip),
+                                       T(shared_experts_have_rows),
+                                       T(overview_of_a_stage),
+                                       T(passes_on_pages)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -117,13 +117,13 @@ static bool readable(const Scene *s, PresetKind preset) {
 /* Can it be read, and does nothing on it touch? */
 static bool clean(const ViewCall *c, const Scene *s, PresetKind preset) {
     const char *report;
-    return readable(s, preset) && (preset != PRESET_SLIDE || scene_lint(s, c->arena, &report) == 0);
+    return readable(s, preset) && scene_lint(s, c->arena, &report) == 0;
 }
 
-/* The graph with strip *i divided until its pieces can be read, and are `clean` if one can have
- * that; *i goes to the last of them. */
+/* The graph with strip *i divided into equal parts until they can be read, and are `clean` if one
+ * can have that; *i goes to the last of them. */
 static BlockGraph *divided(const ViewCall *c, BlockGraph *g, PresetKind preset, int *i) {
-    enum { MOST_PARTS = 8 };
+    enum { MOST_PARTS = 4 };
     BlockGraph *best = NULL, *last = g, *next = g;
     int own = 1, last_own = 1;
     for (int parts = 1; next; next = block_divide(g, *i, ++parts)) {
@@ -149,6 +149,9 @@ static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, Scene **pa
         if (preset != PRESET_A4 || readable(page[0], preset)) return 1;
     }
     for (int i = 0; i < g->n_strips; i++) g = divided(c, g, preset, &i);
+    for (int i = 0; i < g->n_strips; i++) /* what is crowded still is divided by itself */
+        for (BlockGraph *next = g; next && !clean(c, own_page(c, g, preset, i), preset);)
+            if ((next = block_divide(g, i, 2)) != NULL) g = next;
     int n = g->n_strips < VIEW_MAX_PAGES ? g->n_strips : VIEW_MAX_PAGES;
     for (int i = 0; i < n; i++) page[i] = own_page(c, g, preset, i);
     return n;

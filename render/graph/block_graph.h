@@ -52,6 +52,7 @@ typedef struct {
     int from, to; /* residual strips: the node whose output is the stream, and the add; -1, -1: a
                      plain chain */
     const char *part, *title;
+    const char *whole; /* the title of the strip that this is a piece of; NULL: it is no piece */
     int n;
     int *node; /* in step order */
     int last;  /* node whose output leaves the strip */

@@ -1,7 +1,7 @@
 /* Model families by their config.json. Values: the loss, logits and gradients of tiny models with
  * this program's own random weights, as Hugging Face transformers computes them in float64
- * (tests/golden/families, made by make.py there). Plans: what the library's own loads with the
- * plans that it ships gave (../shared/golden/plans/runs), phase by phase. */
+ * (tests/golden/families, made by tests/golden_families.py). Plans: what the library's own loads
+ * with the plans that it ships gave (../shared/golden/plans/runs), phase by phase. */
 #include "import/import.h"
 #include "model/model.h"
 #include "support/support.h"
@@ -65,18 +65,28 @@ static struct dirent *next_json(DIR *folder) {
 }
 
 /* ---- values ---- */
-/* Is each recorded sum that of the values in the file? */
-static void hold_sums(Arena *a, const char *family, const char *how, const Json *values,
-                      const char *path) {
+static void hold_sum(Arena *a, const SafeTensors *st, const char *name, double want,
+                     const char *what) {
+    int64_t n;
+    const double *x = tensor_numbers(a, st, name, &n);
+    double sum = 0, size = 0;
+    for (int64_t k = 0; k < n; k++) sum += x[k] * cos((double)k), size += x[k] * x[k];
+    if (!(fabs(sum - want) <= 1e-11 * (fabs(want) + sqrt(size))))
+        fail_msg("%s: %s: %.17g, not %.17g", what, name, sum, want);
+}
+/* Is each recorded sum that of the values in the file? Gradients stand in their names' order,
+ * as tensors of a file do. */
+static void hold_sums(Arena *a, const char *what, const Json *j, const char *path) {
     const SafeTensors *st = golden_tensors(a, path);
-    for (int i = 0; i < values->n; i++) {
-        int64_t n;
-        const double *x = tensor_numbers(a, st, values->key[i], &n), want = values->value[i]->r;
-        double sum = 0, size = 0;
-        for (int64_t k = 0; k < n; k++) sum += x[k] * cos((double)k), size += x[k] * x[k];
-        if (!(fabs(sum - want) <= 1e-11 * (fabs(want) + sqrt(size))))
-            fail_msg("%s, %s: %s: %.17g, not %.17g", family, how, values->key[i], sum, want);
-    }
+    const Json *gradients = json_get(j, "gradients");
+    const char **name = ARENA_ARRAY(a, const char *, st->n + 1);
+    int n = 0;
+    for (int i = 0; i < st->n; i++)
+        if (!strncmp(st->t[i].name, "grad.param.", 11)) name[n++] = st->t[i].name;
+    assert_int_equal(n, gradients->n);
+    hold_sum(a, st, "logits", json_get(j, "logits")->r, what);
+    hold_sum(a, st, "loss_mean", json_get(j, "loss_mean")->r, what);
+    for (int i = 0; i < n; i++) hold_sum(a, st, name[i], gradients->item[i]->r, what);
 }
 static void hold_plan(Arena *a, const Json *j, const char *how, const char *plan) {
     const char *family = json_get(json_get(j, "config"), "model_type")->s,
@@ -87,7 +97,7 @@ static void hold_plan(Arena *a, const Json *j, const char *how, const char *plan
         run_print(&r);
         fail_msg("%s, %s\n%s", family, how, plan);
     }
-    hold_sums(a, family, how, json_get(j, "values"), saved);
+    hold_sums(a, arena_printf(a, "%s, %s", family, how), j, saved);
 }
 static const char model[] =
     "model: {hf_config: config.json, layers: all, parts: [embedding, blocks, norm, head, loss]}\n"

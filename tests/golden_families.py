@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Golden values of model families: this program's own random weights, through Hugging Face transformers (float64, eager).
 
-python3 tests/golden/families/make.py [FAMILY ...]      from the repository root, with ./shardproof built
+python3 tests/golden_families.py [FAMILY ...]      from the repository root, with ./shardproof built
 
-Writes FAMILY.json here: the config, the loss and, of the logits and of the gradient of each parameter, the sum over all
-elements x_i of x_i cos(i). Nothing of the product or its tests needs this script.
+Writes tests/golden/families/FAMILY.json: the config, the loss and, of the logits and of the gradient of each parameter (by their
+names' order), the sum over all elements x_i of x_i cos(i). Nothing of the product or its tests needs this script.
 """
 import json, os, re, subprocess, sys, tempfile, types
 import importlib.util
@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from transformers import AutoConfig
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden", "families")
 BASE = dict(hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, vocab_size=22,
             max_position_embeddings=64, pad_token_id=None, bos_token_id=None, eos_token_id=None)
 FAMILIES = {
@@ -79,9 +79,11 @@ def make(name, own):
         if f"grad.param.{n}" in v: hold(n, v[f"grad.param.{n}"], p.grad)
         else: print("no grad", n, [k for k in v if n in k])
     print(f"{name:10s} worst {worst:.1e}, {len(values)} values")
+    short = lambda x: float(f"{x:.15g}")
+    record = {"config": config, "logits": short(values["logits"]), "loss_mean": short(values["loss_mean"]),
+              "gradients": [short(values[k]) for k in sorted(values) if k.startswith("grad.param.")]}
     os.makedirs(HERE, exist_ok=True)
-    text = json.dumps(config) + ",\n \"values\": {" + ",\n  ".join(f"{json.dumps(k)}: {json.dumps(x)}" for k, x in values.items()) + "}}\n"
-    open(f"{HERE}/{name}.json", "w").write("{\"config\": " + text)
+    with open(f"{HERE}/{name}.json", "w") as f: f.write(json.dumps(record, separators=(",", ":")) + "\n")
 
 
 def double(name):

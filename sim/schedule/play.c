@@ -22,6 +22,7 @@ typedef struct {
     bool *posted[2];  /* is its receive posted? */
     Channel *channel; /* [from][to][direction] */
     int *live;        /* per rank */
+    bool explain;     /* say what is waited for: only where all stand still, it takes long */
 } Player;
 
 static int cell(const Player *x, int stage, int part) { return stage * x->p->s->parts + part; }
@@ -50,6 +51,7 @@ static bool comes_later(const Player *x, ActionKind k, int stage, int part) {
     return false;
 }
 static const char *missing(const Player *x, const Action *a, ActionKind k, int stage) {
+    if (!x->explain) return NULL;
     bool there = comes_later(x, k, stage, a->part);
     return wait_text(
         x, there ? "%s on rank %d, which it has not come to" : "%s on rank %d, which is in no list",
@@ -59,6 +61,7 @@ static const char *missing(const Player *x, const Action *a, ActionKind k, int s
  * order, and the work that makes this one is still to come. */
 static const char *unposted(const Player *x, const Action *a, int b, int from) {
     ActionKind receive = b ? DO_RECV_B : DO_RECV_F, send = b ? DO_SEND_B : DO_SEND_F;
+    if (!x->explain) return NULL;
     if (comes_later(x, receive, a->stage, a->part) || comes_later(x, send, from, a->part))
         return missing(x, a, receive, a->stage);
     const ActionKind maker[] = {b ? DO_B : DO_F, b ? DO_I : DO_F};
@@ -114,6 +117,7 @@ static double message_ready(const Player *x, int rank, const Action *a, const ch
     int to = schedule_rank_of(x->p->s, other, a->part);
     const Channel *ch = channel_of(x, rank, to, b);
     if (ch->sent - ch->received < x->t->buffers) return now;
+    if (!x->explain) return INFINITY;
     *why = arena_printf(x->arena, "room: rank %d has not begun to receive the %d before", to,
                         x->t->buffers);
     return INFINITY;
@@ -251,6 +255,7 @@ Play *play_schedule(const Schedule *s, const PlayTimes *t, Arena *arena) {
         if (best < 0) break;
         go(&x, best, first);
     }
+    x.explain = true;
     for (int r = 0; r < s->ranks; r++) {
         if (x.at[r] == s->rank[r].n) continue;
         PlayBlocked b = {r, x.at[r], NULL};

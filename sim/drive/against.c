@@ -4,6 +4,7 @@
 #include "drive/against.h"
 #include "base/file.h"
 #include "drive/arrange.h"
+#include "drive/endtoend.h"
 #include "exec/call.h"
 #include "formats/yaml.h"
 #include <assert.h>
@@ -205,6 +206,9 @@ static double tolerance_for(const Against *a, const StTensor *s, const ValueKey 
         [DT_F32] = 1e-5, [DT_F64] = 1e-11, [DT_I64] = 0, [DT_BF16] = 2e-2, [DT_F16] = 2e-2};
     if (ours == DT_I64) return 0;
     if (a->tolerance > 0) return a->tolerance;
+    /* a plan of bf16 and a dump of bf16: as far as such a run may be from the float64 model */
+    bool bf16 = s->dtype == DT_BF16 && plan_executes_in(a->p->assign->plan) == DT_BF16;
+    if (bf16) return fmax(by[DT_BF16], endtoend_share(a->p, DT_BF16)) * (k->rank >= 0 ? 2 : 1);
     return fmax(by[s->dtype], k->rank >= 0 ? by[ours] : 0) * (k->grad ? 10 : 1);
 }
 /* The file's numbers, all finite; NULL and a diagnostic if not, or if they cannot be read any more.

@@ -44,21 +44,21 @@ typedef struct {
 } State;
 
 /* Layers, each of which adds rounding of its own; 1 for a model without. */
-static double depth(const EndToEnd *e) {
-    const Graph *g = e->check->e->p->graph;
+static double depth_of(const Graph *g) {
     int last = 0;
     for (int n = 0; n < g->nn; n++)
         if (g->node[n].layer > last) last = g->node[n].layer;
     return last + 1;
 }
+static double depth(const EndToEnd *e) { return depth_of(e->check->e->p->graph); }
 static Dtype numbers(const EndToEnd *e) { return e->check->e->numbers; }
 /* By how much of itself a number may be off behind one layer. */
 static double layer_off(Dtype t) { return limits[t].ulps * limits[t].ulp; }
 enum { WAYS = 8 }; /* of being off, of which a nudged run shows one */
 double endtoend_rounding(Dtype dtype) { return WAYS * layer_off(dtype); }
-static double share_of(const EndToEnd *e) {
-    Dtype t = numbers(e);
-    return limits[t].grows ? fmin(limits[t].share * sqrt(depth(e)), MOST_SHARE) : limits[t].share;
+double endtoend_share(const Program *p, Dtype t) {
+    const double share = limits[t].share;
+    return limits[t].grows ? fmin(share * sqrt(depth_of(p->graph)), MOST_SHARE) : share;
 }
 static const Reference *nudged_run(State *s, int k) {
     const EndToEnd *e = s->e;
@@ -102,7 +102,8 @@ static double rounding(const EndToEnd *e, const Pair *p) {
  * not below a few ulps. A value that is zero everywhere has no magnitude to take a share of:
  * rounding decides alone. */
 static double bound_of(const EndToEnd *e, const Pair *p) {
-    const double share = e->measure ? layer_off(numbers(e)) : share_of(e);
+    const double share =
+        e->measure ? layer_off(numbers(e)) : endtoend_share(e->check->e->p, numbers(e));
     return fmax(share * p->top, rounding(e, p));
 }
 

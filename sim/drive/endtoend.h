@@ -24,6 +24,9 @@ typedef struct {
 } EndToEnd;
 /* The share of a value by which a run in that dtype may move it by rounding, one layer deep. */
 double endtoend_rounding(Dtype dtype);
+/* The share of its largest magnitude by which a value may differ from the unsharded float64
+ * model's, in a run of numbers t. */
+double endtoend_share(const Program *p, Dtype t);
 /* Is the value one of those that are compared? *grad: as a gradient. */
 bool endtoend_result(const Program *p, int val, bool *grad);
 /* Compares all of them and fills end_to_end_* of the report. Records the first that is beyond its

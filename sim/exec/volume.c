@@ -98,7 +98,7 @@ static Volume of_flat(const Pieces *x, int64_t rank) {
     Volume v = {f, t, 0};
     if (move_sends(x->act.kind) == SENDS_BLOCK) v.sent = (n - 1) * f;
     if (move_sends(x->act.kind) == SENDS_PART) v.sent = (n - 1) * t;
-    if (move_sends(x->act.kind) == SENDS_BOTH) v.sent = 2 * (n - 1) * ((f + n - 1) / n);
+    if (move_sends(x->act.kind) == SENDS_BOTH) v.sent = (n - 1) * ((f + n - 1) / n) * 2;
     if (move_sends(x->act.kind) == SENDS_PIECES) v.sent = leaving(x, rank);
     return v;
 }

@@ -134,7 +134,8 @@ bool import_hf(Draft *x) {
                    "expert parallelism: not supported by this version");
     draft_options(x);
     ship(x, type);
-    /* the library cuts k_proj's rows wherever they end; without one head a rank its forward raises */
+    /* the library cuts k_proj's rows wherever they end; without one head a rank its forward raises
+     */
     draft_key(x, "kv_replicate", "never", diag_nowhere, NULL);
     if (in->tp_plan) override(x, in->tp_plan);
     if (!x->n_axes)

@@ -48,8 +48,10 @@ enum { N_CONTAINERS = sizeof containers / sizeof *containers };
     NORM_ROW(name, "rmsnorm", from, module, .need = (has) | FEATURE_RMS),                          \
         NORM_ROW(name, "rmsnorm_plus", from, module, .need = (has) | FEATURE_NORM_PLUS)
 #define QK_NORM_ROW(name, op, rule, from, shape, module, kind)                                     \
-    {name, op, rule, {from, "@w"}, shape, module, "qk_norm", "x", "attention", .at = AT_EPS,       \
-     .need = FEATURE_QK_NORM | (kind)}
+    {                                                                                              \
+        name, op, rule, {from, "@w"}, shape, module, "qk_norm", "x", "attention",                  \
+            .at = AT_EPS, .need = FEATURE_QK_NORM | (kind)                                         \
+    }
 #define QK_NORM(name, rule, from, shape, module)                                                   \
     QK_NORM_ROW(name, "rmsnorm", rule, from, shape, module, FEATURE_RMS),                          \
         QK_NORM_ROW(name, "rmsnorm_plus", rule, from, shape, module, FEATURE_NORM_PLUS)

@@ -93,6 +93,15 @@ static const struct {
      "model: {kind: mlp, sizes: [7, 12, 5], bias: true, activation: tanh, scale: true}\n"
      "data: {rows: 6, dtype: %s}\nmesh: {dp: 2, tp: 3}\npass: train\nloss: mse\n"
      "plan:\n  net1: colwise\n  net2: rowwise\noptimizer: {name: adamw, lr: 0.01, steps: 1}\n"},
+    {"owners of whole tensors, and what they send back",
+     "model: {kind: mlp, sizes: [7, 12, 5], bias: true}\n"
+     "data: {rows: 6, dtype: %s}\nmesh: {dp: 3}\npass: train\nloss: sum\n"
+     "data_parallel: {mode: zero1, axis: dp}\n"
+     "optimizer: {name: adamw, lr: 0.01, steps: 1}\n"},
+    {"flat buffers", "model: {kind: mlp, sizes: [7, 12, 5], bias: true}\n"
+                     "data: {rows: 6, dtype: %s}\nmesh: {dp: 3}\npass: train\nloss: sum\n"
+                     "data_parallel: {mode: zero2, form: megatron, axis: dp}\n"
+                     "optimizer: {name: adamw, lr: 0.01, steps: 1}\n"},
     {"a long sum: rounding may be lucky",
      "model: {kind: mlp, sizes: [6, 2048, 5], bias: true, activation: silu}\n"
      "data: {rows: 4, dtype: %s}\nmesh: {tp: 2}\npass: backward\nloss: sum\n"

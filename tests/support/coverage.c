@@ -26,6 +26,8 @@ static const struct {
     {"data.master: f64", "is computed in f32: test_bf16"},
     {"data.moments: bf16", "is what bf16 has without it: test_bf16"},
     {"data.moments: f64", "is computed in f32: test_bf16"},
+    {"data.gradients: bf16", "is what bf16 has without it: test_bf16"},
+    {"data.gradients: f64", "no more than a width on machines: test_lives"},
     {"data.execute*", "says in what to compute a plan of another dtype: test_verdicts"},
     {"data_parallel.reduce: avg", "refused by this version"},
     {"style.kwargs*", "refused by this version"},

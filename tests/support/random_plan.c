@@ -406,6 +406,7 @@ static void add_data(RandomPlan *g) {
     ADD(", dtype: %s, seed: %d", dtype, rng_below(&g->r, 1000));
     if (bf16 && g->r.s % 3) ADD(", master: f32");
     if (bf16 && g->r.s % 7 < 3) ADD(", moments: f32");
+    if (bf16 && g->r.s % 11 < 4) ADD(", gradients: f32");
     if (g->pass && CHANCE(25)) {
         g->micro = g->B % 2 ? g->B : 2;
         ADD(", microbatches: %d", g->micro);

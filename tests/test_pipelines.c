@@ -360,6 +360,7 @@ static void test_refused(void **state) {
          "microbatches: 4}",
          "E0310", "is cut by pp"},
         {"mesh: {pp: 2}\npipeline: {file: nowhere.csv, stage_to_rank: [0, 1]}", "E0101", ""},
+        {"mesh: {pp: 2}\npipeline: {file: nowhere.csv}", "E0208", "give `stage_to_rank` the rank"},
         {"mesh: {pp: 2}\npipeline: {file: nowhere.csv}", "E0208", "on which rank"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -380,6 +381,25 @@ static void test_refused(void **state) {
         assert_true(said->loc.line > 0);
         arena_free(a);
     }
+}
+/* A slip in the number of a micro-batch is told as such, not as seven that are missing. */
+static void test_file_of_more(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *path = temp_path(a, "more.csv");
+    FILE *f = fopen(path, "w");
+    fputs("0F0,0F7,0B0,0B1\n1F0,1F1,1B0,1B1\n", f);
+    fclose(f);
+    PlanRun r = plan_run(a, "more.yaml",
+                         arena_printf(a,
+                                      "%smesh: {pp: 2}\ndata: {rows: 6}\npass: backward\n"
+                                      "pipeline: {file: %s, stage_to_rank: [0, 1], "
+                                      "microbatches: 2}\n",
+                                      mlp, path),
+                         true);
+    assert_non_null(run_diag(&r, "E0310", "the file has 2 ranks and 8 micro-batches, the plan 2"));
+    assert_null(run_diag(&r, "E0310", "no backward"));
+    arena_free(a);
 }
 /* An order from a file: executed as it stands; one that waits for ever is refused before it runs.
  */
@@ -412,7 +432,7 @@ int main(void) {
         cmocka_unit_test(test_forward),   cmocka_unit_test(test_full_size),
         cmocka_unit_test(test_tied),      cmocka_unit_test(test_times),
         cmocka_unit_test(test_sends),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_file),      cmocka_unit_test(test_file_of_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,12 @@ static const struct {
      "in 'layers.*' there are attention, feed_forward, attention_norm, ffn_norm", 3},
     {"model: {kind: mlp, sizes: [4, 8, 4]}\nmesh: {tp: 2}\nplan: {fc1: colwise}\n", "E0205", 3,
      "the modules are net1, act1, net2", 3},
+    {"model: {preset: mixtral-8x7b, shrink: 512}\nmesh: {dp: 2}\nplan:\n  layers.*.moe.router: "
+     "replicate\n",
+     "E0205", 4, "a line names one of those in it: gate", 3},
+    {"model: {preset: mixtral-8x7b, shrink: 512, config: {num_experts_per_tok: 9}}\nmesh: {dp: "
+     "2}\n",
+     "E0307", 1, "a token goes to as many experts as there are, at most", 3},
     /* a line that is wrong hides no other line's mistake */
     {TP2 "  layers.*.attention.wq: colwize\n  layers.*.attention.wqq: colwise\n", "E0205", 5,
      "did you mean 'layers.*.attention.wq'?", 3},
@@ -68,6 +74,11 @@ static const struct {
     /* axes */
     {HEAD "mesh: {a: 2, b: 2}\nplan:\n  layers.*.attention.wq: colwise\n", "E0204", 4,
      "the mesh has no `tp`", 3},
+    /* ep is no slip of dp */
+    {HEAD "mesh: {dp: 2}\nmoe: {axis: ep}\n", "E0204", 3,
+     "known here: dp; another name for some of them: `groups: {ep: dp}`", 3},
+    {HEAD "mesh: {dp: 2}\nplan: {layers.*.attention.wq: {weight: {ep: shard(0)}}}\n", "E0204", 3,
+     "another name for some of them: `groups: {ep: dp}`", 3},
     {HEAD "mesh: {cp: 4, x: 2}\ndata: {cut: {sequence: x}}\ncontext_parallel: {mode: ring}\n",
      "E0215", 4, "the ring goes round cp, which does not cut the sequence", 3},
     {HEAD "mesh: {a: 2, b: 2}\ngroups: {cp: a*b}\ncontext_parallel: {mode: ring}\n", "E0214", 4,

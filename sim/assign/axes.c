@@ -8,7 +8,7 @@ static const char *nearest_axis(const Mesh *m, const char *word) {
     for (int a = 0; a < m->naxes; a++) names[n++] = m->axis[a].name;
     for (int g = 0; g < m->ngroups; g++) names[n++] = m->group[g].name;
     names[n] = NULL;
-    return diag_nearest(word, names);
+    return plan_is_axis_word(word) ? NULL : diag_nearest(word, names);
 }
 
 bool assign_axes(const Mesh *m, Arena *arena, Diags *d, const char *text, Loc loc, AxisList *out) {

@@ -96,9 +96,11 @@ static bool from_file(const Making *x) {
                            : arena_printf(x->a->arena, "%s/%s", p->dir, p->pipeline.file);
     s->schedule = schedule_read(x->a->arena, x->a->d, p->pipeline.file_loc, path, p->pipeline.homes,
                                 p->pipeline.n_homes);
-    if (!s->schedule || !schedule_check(s->schedule, x->a->d, p->pipeline.file_loc)) return false;
+    if (!s->schedule) return false;
     int64_t ranks = x->a->mesh->axis[s->axis].size;
-    if (s->schedule->ranks == ranks && s->schedule->parts == p->microbatches) return true;
+    if (s->schedule->ranks == ranks && s->schedule->parts == p->microbatches)
+        return schedule_check(s->schedule, x->a->d, p->pipeline.file_loc);
+    /* told first: what else is missing is counted for ranks and micro-batches that are not there */
     diag_error(x->a->d, "E0310", p->pipeline.file_loc, "change the mesh or `microbatches`",
                "the file has %d ranks and %d micro-batches, the plan %lld and %lld",
                s->schedule->ranks, s->schedule->parts, (long long)ranks,

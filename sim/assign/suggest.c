@@ -203,6 +203,11 @@ static const char *children(const Search *s, const char *path) {
     }
     return all.n ? all.s : "";
 }
+/* It is right, and only holds other modules: those are the ones to name. */
+static const char *of_what_it_holds(const Search *s) {
+    const char *in = children(s, s->pattern);
+    return *in ? arena_printf(s->a->arena, "a line names one of those in it: %s", in) : NULL;
+}
 /* What there is where the pattern stops being right. */
 static const char *of_what_is_there(const Search *s) {
     Arena *a = s->a->arena;
@@ -227,6 +232,7 @@ static const char *of_what_is_there(const Search *s) {
 const char *suggest_for(const Assign *a, const char *pattern) {
     Search s = search_for(a, pattern);
     const char *hint = of_other_scheme(&s);
+    if (!hint) hint = of_what_it_holds(&s);
     if (!hint) hint = of_leaf(&s);
     if (!hint) hint = of_near(&s);
     return hint ? hint : of_what_is_there(&s);

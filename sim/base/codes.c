@@ -213,10 +213,10 @@ const DiagCode diag_codes[] = {
      "Token ids are 0 .. V-1, labels 0 .. V-1 or `ignore_index`."},
     /* ---- E06xx: devices and backends ---- */
     {"E0601", 5, "a device or backend is missing",
-     "The run asked for CUDA or MPI, and this build or this machine has none: no plug-in beside "
-     "the "
-     "program, or none that can be loaded. Without --cuda and --mpi every plan runs on virtual "
-     "ranks."},
+     "The run asked for MPI (--mpi), and the plug-in of the MPI whose launcher started it is not "
+     "beside the program, or cannot be loaded. `make` builds one for each MPI that it finds: Open "
+     "MPI (openmpi-bin libopenmpi-dev), MPICH (mpich libmpich-dev). Without --mpi every plan runs "
+     "on virtual ranks."},
     {"E0603", 5, "other processes than ranks",
      "With --mpi every rank of the mesh is a process that a launcher has started: mpirun -n 8 for "
      "a mesh of 8 ranks. Without a launcher there is one process, and with that of another MPI "

@@ -94,7 +94,8 @@ static void check_counts(Config *c, const ModelDims *m) {
         diag_error(c->d, "E0701", top_of(c), NULL, "%lld experts; at most %d", (long long)m->E,
                    (int)MOST_EXPERTS);
     if (m->top_k > m->E)
-        diag_error(c->d, "E0307", config_key_loc(c, "num_experts_per_tok"), NULL,
+        diag_error(c->d, "E0307", config_key_loc(c, "num_experts_per_tok"),
+                   "a token goes to as many experts as there are, at most",
                    "%lld experts per token of %lld", (long long)m->top_k, (long long)m->E);
     if (r->groups < 2) return;
     if (m->E % r->groups)

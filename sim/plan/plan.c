@@ -530,8 +530,9 @@ static void read_routing(PlanReader *r, const Key *k, void *base, YamlPair *pair
 static const Key moe_keys[] = {
     {"routing", read_routing, routings, P(moe.routing), P(moe.routing_loc),
      "which experts tokens choose: as the router computes it; so too, and the unsharded run takes "
-     "every choice over, not only near ties (replayed); a made-up workload, or by the logits "
-     "`layers.N.moe.router_logits` of a safetensors file; their weights stay the router's"},
+     "every choice over, not only near ties (replayed); a made-up workload (balanced, hot_expert, "
+     "hot_rank, spread, ragged, empty_rank, burst), or by the logits `layers.N.moe.router_logits` "
+     "of FILE.safetensors; their weights stay the router's"},
     {"capacity_factor", read_real, &positive, P(moe.capacity_factor), P(moe.capacity_loc),
      "an expert takes ceil(tokens k factor / E) rows, the others are dropped; left out: all"},
     {"capacity", read_word_text, capacities, P(moe.capacity), NO_LOC,

@@ -324,6 +324,9 @@ Plan *plan_new(Arena *arena, const char *file);
 Plan *plan_parse(Arena *arena, Diags *d, PlanText given);
 /* Parses one placement like `shard(1)` into *out; false and a diagnostic at `loc` if it is none. */
 bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlace *out);
+/* Is it one of the names that axes have everywhere (dp, tp, ep, ..)? None of them is a slip of
+ * another, however near they are by letters. */
+bool plan_is_axis_word(const char *name);
 /* The scheme's name: "torchtitan". */
 const char *plan_names_text(Names n);
 /* The dtype in which a run computes: that of the values, or the one of `data: {execute}`. */

@@ -383,6 +383,13 @@ static bool is_axis(const Plan *p, const char *name) {
     return false;
 }
 
+bool plan_is_axis_word(const char *name) {
+    static const char *const words[] = {"dp", "cp", "tp", "sp", "pp", "ep", "etp", "edp"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i], name)) return true;
+    return false;
+}
+
 bool read_check_axis(PlanReader *r, const char *name, Loc loc) {
     const Plan *p = r->p;
     if (!r->axes_known || is_axis(p, name) || find_group(p, name)) return true;
@@ -395,10 +402,11 @@ bool read_check_axis(PlanReader *r, const char *name, Loc loc) {
     int n = 0;
     for (int i = 0; i < p->n_axes; i++) names[n++] = p->axes[i].name;
     for (int i = 0; i < p->n_groups; i++) names[n++] = p->groups[i].key;
-    const char *near = diag_nearest(name, names);
+    const char *near = plan_is_axis_word(name) ? NULL : diag_nearest(name, names);
     Str all = str_new(r->a);
     str_add(&all, n ? "known here:" : "the mesh has no axes");
     for (int i = 0; i < n; i++) str_addf(&all, " %s", names[i]);
+    if (n) str_addf(&all, "; another name for some of them: `groups: {%s: %s}`", name, names[0]);
     diag_error(r->d, "E0204", loc, near ? near : all.s, "unknown axis or group '%s'", name);
     return false;
 }

@@ -86,7 +86,8 @@ void plan_check_pipeline(PlanReader *r) {
         diag_error(r->d, "E0307", p->pipeline.file_loc, "leave one of them out",
                    "a schedule by name and a file with one");
     if (p->pipeline.file && !p->pipeline.n_homes)
-        diag_error(r->d, "E0208", p->pipeline.file_loc, "stage_to_rank: [0, 1, 2, 3]",
+        diag_error(r->d, "E0208", p->pipeline.file_loc,
+                   "give `stage_to_rank` the rank of each stage: with four of them [0, 1, 2, 3]",
                    "a file of actions does not say on which rank a stage is");
     if (!p->pipeline.axis) p->pipeline.axis = "pp";
     bool known = false;

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -569,6 +570,31 @@ static void test_dirs_and_joins(void **state) {
     assert_string_equal(file_dir(f->a, "b.yaml"), ".");
     assert_string_equal(file_dir(f->a, "/b.yaml"), "/");
 }
+/* One diagnostic is one write, so that those of several processes are not mixed: here each write is
+ * a packet. */
+static void test_diag_in_one_write(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Diags *d = diags_new(a);
+    static const char plan[] = "model: llama3-8b\nmesh: {tp: 2}\n";
+    diags_source(d, "p.yaml", plan, strlen(plan));
+    diag_error(d, "E0603", ((Loc){"p.yaml", 2, 1}), "mpirun -n 2, or another mesh", "3 processes");
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    FILE *out = fdopen(ends[1], "w");
+    setvbuf(out, NULL, _IONBF, 0);
+    diags_print(d, out, false);
+    char said[4096];
+    ssize_t n = recv(ends[0], said, sizeof said - 1, MSG_DONTWAIT);
+    assert_true(n > 0);
+    said[n] = 0;
+    assert_string_equal(said, "p.yaml:2:1: error: 3 processes [E0603]\n  mesh: {tp: 2}\n  ^\n"
+                              "  = help: mpirun -n 2, or another mesh\n");
+    assert_true(recv(ends[0], said, sizeof said, MSG_DONTWAIT) < 0); /* nothing follows */
+    fclose(out);
+    close(ends[0]);
+    arena_free(a);
+}
 
 /* ---- JSON ---- */
 
@@ -783,6 +809,7 @@ int main(void) {
         FILES(test_write_to_own_stdout),
         FILES(test_write_refusals),
         FILES(test_dirs_and_joins),
+        cmocka_unit_test(test_diag_in_one_write),
         cmocka_unit_test(test_json_reads_all_kinds),
         cmocka_unit_test(test_json_errors_have_places),
         cmocka_unit_test(test_json_depth),

@@ -341,6 +341,19 @@ static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int 
     fputs(replacement ? "'?\n" : "\n", out);
 }
 
+/* In one write: the standard error has no buffer, and a launcher that brings the words of several
+ * processes together would put another's between two parts of a line. */
+static void print_whole(const Diags *d, const Diag *g, FILE *out, bool color, int width) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *all = open_memstream(&text, &n);
+    print_one(d, g, all ? all : out, color, width);
+    if (!all) return;
+    if (fclose(all) == 0) fwrite(text, 1, n, out);
+    else print_one(d, g, out, color, width);
+    free(text);
+}
+
 /* Position of a file among those that occur, so that files keep the order of their first
  * diagnostic. */
 static int file_order(const Diags *d, const char *file) {
@@ -366,7 +379,7 @@ void diags_print_fit(const Diags *d, FILE *out, bool color, int width) {
         }
         order[j] = i;
     }
-    for (int i = 0; i < d->n; i++) print_one(d, &d->item[order[i]], out, color, width);
+    for (int i = 0; i < d->n; i++) print_whole(d, &d->item[order[i]], out, color, width);
     if (d->hidden) fprintf(out, "shardproof: %d more of these are not shown\n", d->hidden);
 }
 

@@ -149,10 +149,12 @@ static const char *dtensor_words(const Follow *w, int by) {
 /* The line that a plain layer would need, or what makes the DTensor plain. */
 static const char *mixed_hint(const Follow *w, int by, int layer) {
     if (layer >= 0) {
-        bool norm = strstr(w->g->module[layer].kind, "norm");
+        const char *kind = w->g->module[layer].kind;
         return arena_printf(
             w->a->arena, "give %s a line of its own (%s), or %s", path(w, layer),
-            norm ? "`sequence_parallel`" : "`colwise`, `rowwise`",
+            strstr(kind, "norm")      ? "`sequence_parallel`"
+            : strstr(kind, "experts") ? "`expert_parallel`"
+                                      : "`colwise`, `rowwise`",
             says(w, by, 0)
                 ? "leave it out here"
                 : arena_printf(w->a->arena, "`use_local_output: true` to %s", path(w, by)));

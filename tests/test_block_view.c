@@ -663,8 +663,7 @@ static void passes_on_pages(void **state) {
                 assert_true(n >= 1);
                 for (int p = 0; p < n; p++) {
                     const char *report;
-                    if (q > 0 && scene_lint(page[p], g->a, &report))
-                        fail_msg("%s %s", plans[i], report);
+                    if (scene_lint(page[p], g->a, &report)) fail_msg("%s %s", plans[i], report);
                     for (int m = 0; m < page[p]->n_groups; m++)
                         here += !strcmp(page[p]->groups[m].what, "collective");
                 }
@@ -672,6 +671,53 @@ static void passes_on_pages(void **state) {
                 assert_true(boxes > 0 && here == boxes);
             }
         }
+}
+
+/* A value that stands alone is told by a word: a gradient as such, a part of a ring as one. */
+static void values_have_words(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/41-llama3-8b-ring4-zigzag.yaml", "");
+    static const char *const passes[] = {"forward", "backward"}, *const presets[] = {"wide", "a4"};
+    int parts = 0;
+    for (int k = 0; k < 4; k++) {
+        RenderOptions o = options("block");
+        Scene *page[VIEW_MAX_PAGES];
+        o.pass = passes[k % 2], o.preset = presets[k / 2];
+        int n = render_pages(t, g->d, &o, g->a, false, page), gradients = 0;
+        for (int p = 0; p < n; p++)
+            for (int m = 0; m < page[p]->n_marks; m++) {
+                const Mark *mark = &page[p]->marks[m];
+                if (mark->kind != MARK_TEXT || mark->n_run != 1) continue;
+                const char *text = mark->run[0].s;
+                if (!text[strspn(text, "0123456789")]) fail_msg("a name is \"%s\"", text);
+                parts += strstr(text, "attn_part.") != NULL;
+                gradients += !strncmp(text, "gradient of ", 12);
+                if (k % 2) assert_string_not_equal(text, "output");
+            }
+        assert_int_equal(gradients > 0, k % 2);
+    }
+    assert_true(parts > 0);
+}
+
+/* The reason of a reduction names the letters that are cut, not those of the last op that adds:
+ * what the experts of a rank lack is their own width, or the experts of others. */
+static void sums_say_over_what(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *plan, *value, *letter;
+    } row[] = {
+        {"plans/43-llama4-maverick-six-diagrams.yaml", "layers.1.moe.output", "over Fe is pending"},
+        {"plans/31-mixtral-8x7b-tp.yaml", "layers.0.moe.routed", "over F is pending"},
+        {"plans/32-mixtral-8x7b-ep-masked.yaml", "layers.0.moe.routed", "over E is pending"},
+        {"plans/04-llama3-8b-tp4.yaml", "layers.0.o_proj", "over H*d is pending"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const Trace *t = plan_trace(g, row[i].plan, "");
+        int found = 0;
+        for (int k = 0; k < t->n_collectives; k++)
+            if (!strcmp(t->collectives[k].value, row[i].value) && t->collectives[k].reduce)
+                found += strstr(t->collectives[k].why, row[i].letter) != NULL;
+        if (found != 1) fail_msg("%s: no sum %s", row[i].plan, row[i].letter);
+    }
 }
 
 /* Beside its routed experts a shared one has rows of its own: no box holds both, the value with
@@ -731,6 +777,8 @@ int main(void) {
                                        T(experts_are_one_strip),
                                        T(shared_experts_have_rows),
                                        T(overview_of_a_stage),
+                                       T(values_have_words),
+                                       T(sums_say_over_what),
                                        T(passes_on_pages)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

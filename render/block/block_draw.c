@@ -438,14 +438,14 @@ static void stream_tail(BlockPen *p, const BlockFrame *f) {
 static void plain_tail(BlockPen *p, const BlockFrame *f) {
     const BlockNode *last = node(p, f->strip->last);
     double x = col_x(f, last->col), y = row_bottom(f, last->level) + p->look->gap;
-    double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) + 20);
+    const char *name = words_value(p->g->arena, last->name);
+    double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, name) + 20);
     scene_at(p->s, appears(last));
     scene_begin(p->s, "output", arena_printf(p->g->arena, "output-%s", last->name),
                 value_tip(p->g, last));
     scene_frame(p->s, x - w / 2, y, w, 22);
     scene_rect(p->s, (Area){x - w / 2, y, w, 22}, 11, (Look){ROLE_PAPER, ROLE_INK, 1.5});
-    scene_text(p->s, x, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK},
-               words_leaf(last->name));
+    scene_text(p->s, x, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, name);
     int group = p->s->open;
     bool max, partial = last->out && words_pending(&last->out->shape, &max);
     double px = partial ? x - 2.25 : x;

@@ -28,11 +28,6 @@ static void rule(Page *p) {
     str_add(&p->out, "\n");
 }
 
-static const char *short_name(Arena *a, const char *value) {
-    const char *leaf = words_leaf(value);
-    return arena_strndup(a, leaf, strcspn(leaf, "_"));
-}
-
 /* "wq  [2048, 4096]", "RoPE q", "+ bias". Ops that abut another say whose. */
 static const char *step_words(const BlockGraph *g, const BlockNode *n) {
     BlockNode one = *n;
@@ -48,7 +43,7 @@ static const char *step_words(const BlockGraph *g, const BlockNode *n) {
             return arena_printf(a, "%s  %s", name, words_shape(a, l->shape, w->nd));
     }
     bool abuts = n->alias != (int)(n - g->node);
-    return abuts ? arena_printf(a, "%s %s", name, short_name(a, n->op[0].c->output)) : name;
+    return abuts ? arena_printf(a, "%s %s", name, words_short(a, n->op[0].c->output)) : name;
 }
 
 static const char *coll_words(const BlockGraph *g, const BlockNode *n) {
@@ -56,7 +51,7 @@ static const char *coll_words(const BlockGraph *g, const BlockNode *n) {
     Arena *a = g->arena;
     bool side = n->col > 0 || n->twin >= 0 || n->alias != (int)(n - g->node);
     const char *name = arena_printf(a, "%s%s%s", w ? w->name : n->coll->op, side ? " " : "",
-                                    side ? short_name(a, n->name) : "");
+                                    side ? words_short(a, n->name) : "");
     Str s = str_new(a);
     words_pad(&s, name, 15, false);
     str_addf(&s, "%s%s %s", words_columns(name) >= 15 ? " " : "", n->coll->axis,
@@ -178,7 +173,7 @@ static void strip_text(Page *p, int i, const BlockFrame *f) {
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = &g->node[s->node[k]];
         if (n->kind == NODE_INPUT)
-            row(p, "  ", arena_printf(a, "  %s", words_leaf(n->name)), n->out);
+            row(p, "  ", arena_printf(a, "  %s", words_value(a, n->name)), n->out);
     }
     strip_rows(p, i);
 }

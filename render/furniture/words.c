@@ -256,7 +256,21 @@ const char *words_members(Arena *a, const RankGroups *g, int64_t group) {
 
 const char *words_leaf(const char *path) {
     const char *p = path ? strrchr(path, '.') : NULL;
-    return p ? p + 1 : path ? path : "";
+    if (!p) return path ? path : "";
+    if (p[1] && !p[1 + strspn(p + 1, "0123456789")]) /* a number alone says nothing */
+        while (p > path && p[-1] != '.') p--;
+    else p++;
+    return p;
+}
+
+const char *words_short(Arena *a, const char *name) {
+    const char *leaf = words_leaf(name);
+    return strchr(leaf, '.') ? leaf : arena_strndup(a, leaf, strcspn(leaf, "_"));
+}
+
+const char *words_value(Arena *a, const char *name) {
+    const char *leaf = words_leaf(name);
+    return subject_is_gradient(subject_of(name)) ? arena_printf(a, "gradient of %s", leaf) : leaf;
 }
 
 /* Does the weight make a score for each expert: [E, D]? */

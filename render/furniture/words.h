@@ -50,8 +50,13 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role);
  */
 const char *words_members(Arena *a, const RankGroups *g, int64_t group);
 int64_t words_group_of(const RankGroups *g, int64_t rank);
-/* Last component of a path: "wq" of "layers.0.attention.wq". */
+/* Last component of a path: "wq" of "layers.0.attention.wq"; where that is a number alone, with
+ * what it counts: "attn_part.0". */
 const char *words_leaf(const char *path);
+/* The same up to the first "_", beside an op that says the rest: "q" of "layers.0.q_rope". */
+const char *words_short(Arena *a, const char *name);
+/* A value where it stands alone: its leaf, and "gradient of x" of a gradient. */
+const char *words_value(Arena *a, const char *name);
 /* What people call the matrix that a step multiplies with: its module, "wq", "router gate", "shared
  * w1"; of a module with several (experts) the weight itself, "w1". */
 const char *words_weight(Arena *a, const char *module, const TraceParam *p);

@@ -239,14 +239,19 @@ typedef struct {
     Wire *wire;
 } Wires;
 
-static bool column_taken(const Wires *w, int col, int level) {
-    for (int i = 0; i < w->n; i++)
-        if (w->wire[i].col == col) return true;
+/* Is there a box of this level in the column? The wires that led to it are used up. */
+static bool stands_at(const Wires *w, int col, int level) {
     for (int k = 0; k < w->s->n; k++) {
         const BlockNode *n = &w->g->node[w->s->node[k]];
         if (n->level == level && n->col >= 0 && n->col <= col && col <= n->col_last) return true;
     }
     return false;
+}
+
+static bool column_taken(const Wires *w, int col, int level) {
+    for (int i = 0; i < w->n; i++)
+        if (w->wire[i].col == col) return true;
+    return stands_at(w, col, level);
 }
 
 static int free_column(const Wires *w, int from, int level) {
@@ -277,6 +282,7 @@ static void place_node(Wires *w, int i) {
     bool foreign = false;
     for (int k = 0; k < w->n; k++)
         foreign |= w->wire[k].to != i && w->wire[k].col >= lo && w->wire[k].col <= hi;
+    for (int col = lo; col <= hi; col++) foreign |= stands_at(w, col, n->level);
     n->col = lo;
     n->col_last = foreign ? lo : hi;
     int live = 0;

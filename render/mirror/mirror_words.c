@@ -33,11 +33,6 @@ static const char *op_words(const MirrorPen *p, const TraceCompute *c) {
     return bias && text_same(c->glyph, "plus") ? "+ bias" : label;
 }
 
-static const char *short_name(Arena *a, const char *name) {
-    const char *leaf = words_leaf(name);
-    return arena_strndup(a, leaf, strcspn(leaf, "_"));
-}
-
 /* "AllGather k, v": several that move different values; "AllReduce ×3": several of one value. */
 static const char *coll_words(const MirrorPen *p, const char *name, const TraceCollective *const *c,
                               int n) {
@@ -47,7 +42,7 @@ static const char *coll_words(const MirrorPen *p, const char *name, const TraceC
     for (int i = 0; i < n; i++) {
         bool grad = subject_is_gradient(c[i]->subject);
         values = join(a, values, ", ",
-                      arena_printf(a, "%s%s", grad ? "d" : "", short_name(a, c[i]->value)));
+                      arena_printf(a, "%s%s", grad ? "d" : "", words_short(a, c[i]->value)));
         same &= !strcmp(c[i]->value, c[0]->value);
     }
     if (n && text_same(c[0]->reduce, "max")) name = arena_printf(a, "%s max", name);
@@ -151,7 +146,7 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
             alike++;
             l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups],
                                          *l.tip[groups] ? "\n" : "", v[k]->shape.name, v[k]->step);
-            const char *word = short_name(g->arena, v[k]->shape.name);
+            const char *word = words_short(g->arena, v[k]->shape.name);
             names[groups] = join(g->arena, names[groups], ", ",
                                  arena_printf(g->arena, "%s%s", back ? "d" : "", word));
         }
@@ -195,7 +190,7 @@ const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest
         const char *leaf = words_leaf(v[i]->shape.name);
         bytes += local_bytes(p, &v[i]->shape);
         again += mirror_again(p->m, v[i]);
-        names = join(a, names, ", ", brief && n > 1 ? short_name(a, leaf) : leaf);
+        names = join(a, names, ", ", brief && n > 1 ? words_short(a, leaf) : leaf);
     }
     if (n == 0) return NULL;
     if (p->look.narrow) return bytes_text(bytes, a);

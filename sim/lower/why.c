@@ -21,12 +21,33 @@ const char *why_input(const Program *p, int module, int v) {
     return arena_printf(p->arena, "declared at the input of %s", p->graph->module[module].path);
 }
 
-static const char *pending_symbol(const Program *p, const Val *v) {
+/* Does the node add over a letter that the axis cuts, so that each rank has its terms only? */
+static bool adds_over(const Program *p, const GNode *n, int axis) {
+    for (int i = 0; i < n->nin; i++) {
+        int v = p->env[n->in[i]], d = v < 0 ? -1 : layout_where(&p->val[v].L, axis);
+        if (d >= 0 && d < n->rule.nl[i] && rule_find_out(&n->rule, n->rule.in[i][d]) < 0)
+            return true;
+    }
+    return false;
+}
+/* The node that leaves the sum over `axis` to be made: what lies between (a bias in shares, an
+ * exchange, the weighing of the chosen experts) is linear and passes the share on. -1 if none. */
+static int pending_since(const Program *p, int tensor, int axis) {
     const Graph *g = p->graph;
-    int node = g->t[v->tensor].producer;
-    /* a bias in shares */
-    while (node >= 0 && g->node[node].op->lin == LIN_ADD && g->node[node].nin)
-        node = g->t[g->node[node].in[0]].producer;
+    int node = g->t[tensor].producer, next = node;
+    while (next >= 0 && !adds_over(p, &g->node[node = next], axis)) {
+        next = -1;
+        for (int i = 0; i < g->node[node].nin && next < 0; i++) {
+            int t = g->node[node].in[i], v = p->env[t];
+            if (v >= 0 && p->val[v].L.type[axis] == TY_P) next = g->t[t].producer;
+        }
+    }
+    return node;
+}
+/* The letters of the sum that is pending over `axis`: "F", "H*Dh". */
+static const char *pending_symbol(const Program *p, const Val *v, int axis) {
+    const Graph *g = p->graph;
+    int node = pending_since(p, v->tensor, axis);
     if (node < 0) return "its terms";
     const GNode *n = &g->node[node];
     const GTensor *x = &g->t[n->in[0]];
@@ -43,13 +64,15 @@ static const char *pending_symbol(const Program *p, const Val *v) {
 }
 const char *why_output(const Program *p, int module, int v, const Layout *want) {
     const Val *x = &p->val[v];
-    bool pending = false, kept = false;
+    int pending = -1;
+    bool kept = false;
     for (int a = 0; a < p->mesh->naxes; a++)
         if (x->L.type[a] == TY_P && want->type[a] != TY_P)
-            pending = true, kept |= want->type[a] == TY_V;
-    if (pending)
+            pending = pending < 0 ? a : pending, kept |= want->type[a] == TY_V;
+    if (pending >= 0)
         return arena_printf(p->arena, "row parallel: the sum over %s is pending%s",
-                            pending_symbol(p, x), kept ? ", each rank keeps its part" : "");
+                            pending_symbol(p, x, pending),
+                            kept ? ", each rank keeps its part" : "");
     return arena_printf(p->arena, "declared at the output of %s", p->graph->module[module].path);
 }
 
@@ -122,10 +145,10 @@ const char *why_operand(const Program *p, const GNode *n, int v, const Layout *w
     for (int x = 0; x < p->mesh->naxes; x++) {
         if (L->type[x] == TY_P && want->type[x] != TY_P)
             return arena_printf(p->arena, "%s needs the sum over %s, it is not linear in its terms",
-                                n->label, pending_symbol(p, &p->val[v]));
+                                n->label, pending_symbol(p, &p->val[v], x));
         if (L->type[x] == TY_M && want->type[x] != TY_M)
             return arena_printf(p->arena, "%s needs the largest over all of %s", n->label,
-                                pending_symbol(p, &p->val[v]));
+                                pending_symbol(p, &p->val[v], x));
         if (L->type[x] == TY_I && want->type[x] == TY_P && p->mesh->axis[x].size > 1)
             return arena_printf(
                 p->arena,

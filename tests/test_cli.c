@@ -113,6 +113,7 @@ static void test_usage(void **state) {
     expect_code(RUN("explain", "layers.0"), 3, NULL, "or a plan and a name in it");
     expect_code(RUN("report", "x"), 3, NULL, "E0214");
     expect_code(RUN("run", "x", "--cuda"), 5, NULL, "E0601");
+    expect_code(RUN("explain", "E0601"), 0, "this build does not have", NULL);
     Ran r = run_words((const char *const[]){NULL});
     expect_code(r, 2, "", "Usage: shardproof COMMAND");
     Ran lines = RUN("run", "--help"); /* 80 columns at most */
@@ -1446,6 +1447,16 @@ static void test_pages_and_pairs(void **state) {
     expect_code(RUN("diff", plan, other, "--view", "block", "--format", "svg", "--preset", "slide"),
                 2, "", "do not fit");
 }
+/* Bytes of rows that only a run knows are said to be expected, in the report as in `comms`. */
+static void test_rows_are_expected(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    const char *note = "rows of experts: as if all were asked for as often";
+    expect_code(RUN("run", "plans/36-mixtral-8x7b-capacity.yaml", "-o", in("rows")), 0, note, "");
+    Ran dense = RUN("run", "plans/01-column-row-mlp.yaml", "-o", in("dense"));
+    assert_null(strstr(dense.out, "rows of experts"));
+    done(dense);
+}
 static void test_list(void **state) {
     (void)state;
     static const struct {
@@ -1711,6 +1722,7 @@ int main(void) {
         TEST(test_what_was_meant),
         TEST(test_static_by_itself),
         TEST(test_pages_and_pairs),
+        TEST(test_rows_are_expected),
         TEST(test_list),
         TEST(test_draw),
         TEST(test_draw_formats),

@@ -215,8 +215,9 @@ const DiagCode diag_codes[] = {
     {"E0601", 5, "a device or backend is missing",
      "The run asked for MPI (--mpi), and the plug-in of the MPI whose launcher started it is not "
      "beside the program, or cannot be loaded. `make` builds one for each MPI that it finds: Open "
-     "MPI (openmpi-bin libopenmpi-dev), MPICH (mpich libmpich-dev). Without --mpi every plan runs "
-     "on virtual ranks."},
+     "MPI (openmpi-bin libopenmpi-dev), MPICH (mpich libmpich-dev). Or for CUDA "
+     "(--cuda), which this build does not have. Without either every plan runs on virtual "
+     "ranks."},
     {"E0603", 5, "other processes than ranks",
      "With --mpi every rank of the mesh is a process that a launcher has started: mpirun -n 8 for "
      "a mesh of 8 ranks. Without a launcher there is one process, and with that of another MPI "

@@ -309,6 +309,7 @@ static const char *of_parts(const Trace *t, const char *text, Arena *a) {
 static void report_comms(Cli *c, const Trace *t) {
     CommSum *sum = NULL;
     int n = 0, cap = 0;
+    bool rows = false; /* whose bytes are only expected */
     if (t->n_collectives == 0) {
         heading(c, "Collectives: none");
         return;
@@ -321,6 +322,7 @@ static void report_comms(Cli *c, const Trace *t) {
         if (j == n) *ARENA_PUSH(c->arena, sum, n, cap) = (CommSum){k->pass, op, axis, 0, 0};
         sum[j].n += collective_times(k);
         sum[j].skipped += k->skipped;
+        rows |= k->row_bytes > 0;
     }
     heading(c, of_parts(t, "Collectives, bytes sent per rank", c->arena));
     for (int j = 0; j < n; j++) {
@@ -332,6 +334,9 @@ static void report_comms(Cli *c, const Trace *t) {
             str_addf(&c->text, "; %lld skipped by a planted mistake", (long long)sum[j].skipped);
         str_add(&c->text, "\n");
     }
+    if (rows)
+        str_add(&c->text, "  rows of experts: as if all were asked for as often; those of the run: "
+                          "`comms TRACE --pairs`\n");
     if (trace_microbatches(t) > 1) str_addf(&c->text, "  %s\n", lookup_step_text(t, -1, c->arena));
 }
 /* Where the local shape changes, in the first layer's forward: the story of a block in a dozen

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "render/render.h"
+#include "render/scene/scene.h"
 #include "support/support.h"
 #include "trace/trace_rows.h"
 #include <stdlib.h>
@@ -80,6 +81,28 @@ static void rows_are_those_of_the_run(void **state) {
 }
 
 /* Pages, slides and columns are clean in all themes; what they say is in the record. */
+/* The matrix names its ranks, all of them beside numbers, some beside squares, and says which of
+ * the two it shows. */
+static void matrix_is_named(const PlanRun *r, const RenderOptions *o, int64_t group) {
+    Arena *a = arena_new();
+    Scene *page[VIEW_MAX_PAGES];
+    int n = render_pages(r->t, r->d, o, a, false, page), names = 0;
+    bool sums = false, squares = false;
+    assert_int_equal(n, 1);
+    for (int i = 0; i < page[0]->n_marks; i++) {
+        const Mark *m = &page[0]->marks[i];
+        if (m->kind != MARK_TEXT || m->group < 0) continue;
+        if (strcmp(page[0]->groups[m->group].what, "matrix")) continue;
+        const char *text = m->run[0].s;
+        names += m->run[0].role == ROLE_SECOND && !text[strspn(text, "0123456789")];
+        sums |= !strcmp(text, "received");
+        squares |= strstr(text, "a square is") != NULL;
+    }
+    assert_true(sums != squares);
+    assert_true(names >= (sums ? 2 * group : 6));
+    arena_free(a);
+}
+
 static void pictures_are_clean(void **state) {
     (void)state;
     static const char *const presets[] = {"wide", "column", "slide", "a4"}, *const themes[] = {
@@ -95,6 +118,7 @@ static void pictures_are_clean(void **state) {
             o.preset = presets[p % 4], o.theme = themes[p / 4];
             if (render_lint(r.t, r.d, &o, a, &report))
                 fail_msg("%d %s %s: %s", i, o.preset, o.theme, report);
+            matrix_is_named(&r, &o, cases[i].group);
         }
         size_t n;
         o.preset = o.theme = NULL;

@@ -272,9 +272,22 @@ static void draw_sums(RoutePen *p, const Grid *g) {
     scene_text(p->s, right, g->y - 7, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "sent");
 }
 
+/* Squares: every so many of the ranks are named, in whole powers of two. */
+static void draw_names(RoutePen *p, const Grid *g) {
+    int64_t every = 1;
+    while ((double)every * g->cell < 44) every *= 2;
+    for (int64_t i = 0; i < g->bins; i += every) {
+        double at = ((double)i + 0.5) * g->cell;
+        long long rank = (long long)p->r.rank[i * g->per];
+        scene_textf(p->s, g->x - 8, g->y + at + 4.4,
+                    (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, "%lld", rank);
+        scene_textf(p->s, g->x + at, g->y - 7, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND},
+                    "%lld", rank);
+    }
+}
+
 static const char *matrix_words(const RoutePen *p, const Grid *g) {
-    if (p->r.n <= MOST_NUMBERS)
-        return "rows from a rank (down) to a rank (across); grey stays there";
+    if (p->numbers) return "rows from a rank (down) to a rank (across); grey stays there";
     return arena_printf(
         p->r.a,
         "a square is as large as its rows are many: from %s (down) to %s (across), "
@@ -307,14 +320,15 @@ static double draw_matrix(RoutePen *p, double x, double y, double w) {
     int n = scene_wrap(p->s, matrix_words(p, &g), (TextColumn){w, 12, REGULAR, 4, NULL}, line);
     for (int i = 0; i < n; i++, y += 16)
         scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
-    double left = numbers ? 62 : 0, room = w - left - (numbers ? 40 : 0);
+    double left = numbers ? 62 : 44, room = w - left - (numbers ? 40 : 0);
     g.cell = fmin(numbers ? 46 : 12, fmin(room, high) / (double)g.bins);
-    g.x = x + left, g.y = y + (numbers ? 26 : 10);
+    g.x = x + left, g.y = y + 26;
     double side = g.cell * (double)g.bins;
     for (int64_t i = 0; i < g.bins; i++)
         for (int64_t k = 0; k < g.bins; k++) draw_cell(p, &g, i, k);
     scene_rect(p->s, (Area){g.x, g.y, side, side}, 0, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
     if (numbers) draw_sums(p, &g);
+    else draw_names(p, &g);
     scene_end(p->s);
     return g.y + side + (numbers ? 30 : 12);
 }
@@ -370,8 +384,9 @@ static double draw_hottest(RoutePen *p, double x, double y, double w) {
                    (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, whole(p, rows));
     }
     scene_textf(p->s, x, y + 14, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                "mean of %lld experts: %.3g; %lld get%s none", (long long)r->experts, mean,
-                (long long)idle, idle == 1 ? "s" : "");
+                idle ? "mean of %lld experts: %.3g; %lld get%s none"
+                     : "mean of %lld experts: %.3g; each gets some",
+                (long long)r->experts, mean, (long long)idle, idle == 1 ? "s" : "");
     scene_end(p->s);
     return y + 24;
 }

@@ -699,6 +699,22 @@ static void values_have_words(void **state) {
     assert_true(parts > 0);
 }
 
+/* The losses of a router are no second layer of experts: both pictures say what they are. */
+static void router_losses_are_told(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+                                "moe: {aux_loss: exact, aux_coef: 0.1, z_coef: 0.01}\n");
+    static const char *const passes[] = {NULL, "forward"};
+    for (int i = 0; i < 2; i++) {
+        RenderOptions o = options("block");
+        o.pass = passes[i];
+        const char *svg = draw(g, t, &o, FORMAT_SVG), *moe = strstr(svg, ">MoE<");
+        assert_non_null(moe);
+        assert_null(strstr(moe + 1, ">MoE<"));
+        assert_non_null(strstr(svg, ">MoE: terms of the loss<"));
+    }
+}
+
 /* The reason of a reduction names the letters that are cut, not those of the last op that adds:
  * what the experts of a rank lack is their own width, or the experts of others. */
 static void sums_say_over_what(void **state) {
@@ -761,25 +777,17 @@ static void overview_of_a_stage(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(edges_are_records),
-                                       T(nothing_is_left_out),
-                                       T(every_part_is_clean),
-                                       T(stories_of_mistakes),
-                                       T(wrong_steps_are_shown),
-                                       T(wrong_steps_without_a_place),
-                                       T(reductions_stand_in_order),
-                                       T(text_fits),
-                                       T(overview_counts_everything),
-                                       T(loss_faces_its_backward),
-                                       T(steps_are_linked),
-                                       T(no_times_where_a_rule_is_broken),
-                                       T(layers_have_their_numbers),
-                                       T(experts_are_one_strip),
-                                       T(shared_experts_have_rows),
-                                       T(overview_of_a_stage),
-                                       T(values_have_words),
-                                       T(sums_say_over_what),
-                                       T(passes_on_pages)};
+    const struct CMUnitTest tests[] = {
+        T(edges_are_records),          T(nothing_is_left_out),
+        T(every_part_is_clean),        T(stories_of_mistakes),
+        T(wrong_steps_are_shown),      T(wrong_steps_without_a_place),
+        T(reductions_stand_in_order),  T(text_fits),
+        T(overview_counts_everything), T(loss_faces_its_backward),
+        T(steps_are_linked),           T(no_times_where_a_rule_is_broken),
+        T(layers_have_their_numbers),  T(experts_are_one_strip),
+        T(shared_experts_have_rows),   T(overview_of_a_stage),
+        T(values_have_words),          T(router_losses_are_told),
+        T(sums_say_over_what),         T(passes_on_pages)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -328,6 +328,16 @@ void block_close_strip(BlockGraph *g, int si) {
     for (int q = n; q < s->n; q++) g->node[s->node[q]].users = 1;
 }
 
+/* Steps beside the stream of their part that end in one number: what it adds to the loss, as the
+ * load balance of a router. */
+static bool is_loss_term(const BlockGraph *g, const BlockStrip *s) {
+    const TraceValue *out = s->last >= 0 ? g->node[s->last].out : NULL;
+    bool beside = false;
+    for (int i = 0; i < g->n_strips && s->part; i++)
+        beside |= g->strip[i].to >= 0 && text_same(g->strip[i].part, s->part);
+    return s->to < 0 && beside && out && out->shape.nd == 0;
+}
+
 /* Forward, the strips stand in step order; a strip is known by its part. */
 static void name_strips(BlockGraph *g) {
     for (int i = 0; i < g->n_strips; i++) {
@@ -337,6 +347,8 @@ static void name_strips(BlockGraph *g) {
         s->title = s->part ? words_capital(g->arena, words_part(s->part))
                    : moves ? "Input"
                            : "Steps";
+        if (is_loss_term(g, s))
+            s->title = arena_printf(g->arena, "%s: terms of the loss", s->title);
     }
 }
 

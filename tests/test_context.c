@@ -502,12 +502,48 @@ static void test_blocks(void **state) {
     }
 }
 
+/* Keys and values that only attention's queries make differ in use over `b`: the part of the own
+ * block and the blocks that come by read one copy, so each gradient is summed over `b` once, and
+ * reaches home in every way that a ring goes back. Without verify too: nothing aborts. */
+static void hold_uses(const char *model, const char *mode, bool no_verify) {
+    Arena *a = arena_new();
+    const char *text = arena_printf(
+        a,
+        "%smesh: {a: 3, b: 2}\ncontext_parallel: {mode: %s, axis: a}\nstyles: {part: {axis: b}}\n"
+        "plan:\n  layers.*.attention.q_norm: {style: part, output: {b: varying_use}}\n",
+        model, mode);
+    PipelineOptions o = {.execute = true, .threads = 1, .no_verify = no_verify};
+    PlanRun r = plan_run_with(a, "uses.yaml", text, &o);
+    if (!r.t || strcmp(r.t->verdict, "equivalent")) {
+        run_print(&r);
+        fail_msg("%s: not equivalent", mode);
+    }
+    static const char *const keys[] = {".k_rope", ".k_attn"}, *const values[] = {".v_proj",
+                                                                                 ".v_attn"};
+    int sums = 0, mla = model == latent; /* of k and of v in layer 0: from there on all differs */
+    for (int i = 0; i < r.t->n_collectives; i++) {
+        const TraceCollective *c = &r.t->collectives[i];
+        bool kv = strstr(c->value, keys[mla]) || strstr(c->value, values[mla]);
+        sums += kv && c->pass != PHASE_FORWARD && !strcmp(c->axes, "b");
+    }
+    if (sums != 2) fail_msg("%s: %d sums over b, 2 wanted", mode, sums);
+    arena_free(a);
+}
+static void test_uses_in_a_ring(void **state) {
+    (void)state;
+    static const char *const ways[] = {"ring", "ring, backward: chain", "ring, keep_kv: false",
+                                       "ring, rfa: true",
+                                       "ring, order: striped, backward: chain, rfa: true"};
+    for (size_t i = 0; i < 4 * sizeof ways / sizeof *ways; i++)
+        hold_uses(i & 1 ? latent : dense, ways[i / 4], i >> 1 & 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_loops), cmocka_unit_test(test_records_of_ulysses),
         cmocka_unit_test(test_hops),          cmocka_unit_test(test_work_of_steps),
         cmocka_unit_test(test_load),          cmocka_unit_test(test_records_of_rings),
-        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_blocks),        cmocka_unit_test(test_uses_in_a_ring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

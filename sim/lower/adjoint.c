@@ -260,16 +260,17 @@ static int hop_on(Adj *a, int cot, int to, const Step *hop, Phase pass) {
 }
 /* The sum of a value's cotangents, with those of its copies on a ring: each copy's hop gives it
  * back, or under `rfa` the sum goes on round from copy to copy and comes home after as many hops as
- * there are ranks. */
+ * there are ranks; it sets out from the first copy that has one. */
 static int total_round(Adj *a, int val, Phase pass) {
     const Program *p = a->p;
-    int sum = total(a, val, pass), next = a->onward && sum >= 0 ? next_hop(p, val) : -1;
+    int sum = total(a, val, pass), next = a->onward ? next_hop(p, val) : -1;
     if (next < 0) return sum;
     const Step hop = p->step[p->val[next].step];
     for (int u = next; u >= 0; u = next_hop(p, u)) {
-        give(a, u, hop_on(a, sum, u, &hop, pass));
+        if (sum >= 0) give(a, u, hop_on(a, sum, u, &hop, pass));
         sum = total(a, u, pass);
     }
+    if (sum < 0) return sum;
     sum = hop_on(a, sum, val, &hop, pass);
     a->head[val] = sum;
     a->next[sum] = -1;

@@ -254,6 +254,20 @@ static void fetch(Lower *l, const GNode *n, Phase pass) {
         p->env[n->in[i]] = moves_to(l, p->env[n->in[i]], &want, &r);
     }
 }
+/* Brings operand i to where the node reads it. What comes by on a ring lies first as the part of
+ * the own block wants it, and sets out from there: the same copy, with the same sum of gradients.
+ */
+static int reach_operand(Lower *l, const GNode *n, const Strategies *S, int i, int in,
+                         const Layout *goal, Phase pass) {
+    if (n->hop) {
+        GNode own = *n;
+        own.hop = 0;
+        Layout lies = strategy_operand(l, &own, S, i, &l->p->val[in]);
+        in = reach(l, &own, in, &lies, goal, pass);
+    }
+    Layout want = strategy_operand(l, n, S, i, &l->p->val[in]);
+    return reach(l, n, in, &want, goal, pass);
+}
 static void lower_node(Lower *l, const GNode *n) {
     Program *p = l->p;
     int in[RULE_MAX_IN];
@@ -268,11 +282,7 @@ static void lower_node(Lower *l, const GNode *n) {
     const Layout *goal = boundary_goal(l, n, in, &declared) ? &declared : NULL;
     strategy_find(l, n, in, goal, &S);
     int moved[RULE_MAX_IN];
-    for (int i = 0; i < n->nin; i++) {
-        const Val *v = &p->val[in[i]];
-        Layout want = strategy_operand(l, n, &S, i, v);
-        moved[i] = reach(l, n, in[i], &want, goal, pass);
-    }
+    for (int i = 0; i < n->nin; i++) moved[i] = reach_operand(l, n, &S, i, in[i], goal, pass);
     bool diff = false;
     for (int i = 0; i < n->nin; i++) diff |= p->val[moved[i]].diff && !(n->op->nodiff >> i & 1);
     Layout L = strategy_output(l, n, &S, diff);

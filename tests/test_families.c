@@ -251,7 +251,76 @@ static void test_loads(void **state) {
     arena_free(all);
 }
 
+/* ---- norms after branches, and the layers that rotate ---- */
+static const char exaone[] =
+    "model:\n  config: {model_type: exaone4, hidden_size: 16, intermediate_size: 20, "
+    "num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 22, num_hidden_layers: 3%s}\n"
+    "  layers: all\nmesh: {tp: 2}\nnames: %s\ndata: {batch: 1, sequence: 6}\n%s";
+static bool has_value(const Trace *t, const char *name) {
+    for (int i = 0; i < t->n_values; i++)
+        if (!strcmp(t->values[i].shape.name, name)) return true;
+    return false;
+}
+static void test_rotated_layers(void **state) {
+    (void)state;
+    static const struct {
+        const char *keys;
+        const char *rotates; /* one for each layer; NULL: it is refused */
+    } cases[] = {
+        {"", "yyy"},
+        {", sliding_window: null, layer_types: [full_attention, full_attention, full_attention]",
+         "yyy"},
+        {", sliding_window: 3", "yyy"}, /* each fourth does not */
+        {", sliding_window: 3, sliding_window_pattern: 2", "yny"},
+        {", sliding_window: 3, sliding_window_pattern: 1", "nnn"},
+        {", sliding_window: 3, sliding_window_pattern: LLG, layer_types: [full_attention, "
+         "sliding_attention, full_attention]",
+         "nyn"},
+        {", sliding_window: 3, sliding_window_pattern: LLG", NULL},
+        {", sliding_window: 3, sliding_window_pattern: 0", NULL},
+        {", attention_bias: true", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(a, arena_printf(a, "%s/plan.yaml", dir),
+                             arena_printf(a, exaone, cases[i].keys, "hf", ""), false);
+        if (!cases[i].rotates) assert_true(diags_errors(r.d) > 0);
+        for (int l = 0; cases[i].rotates && l < 3; l++) {
+            assert_int_equal(has_value(r.t, arena_printf(a, "layers.%d.q_rope", l)),
+                             cases[i].rotates[l] == 'y');
+            assert_true(has_value(r.t, arena_printf(a, "layers.%d.attn_out_norm", l)));
+            assert_false(has_value(r.t, arena_printf(a, "layers.%d.input_norm", l)));
+            assert_false(has_value(r.t, arena_printf(a, "layers.%d.post_attn_norm", l)));
+        }
+        arena_free(a);
+    }
+}
+/* A norm after attention is not called as one before the feed-forward part, but by Hugging Face. */
+static void test_norm_names(void **state) {
+    (void)state;
+    static const char *const names[][3] = {
+        {"hf", "model.layers.0.post_attention_layernorm",
+         "model.layers.0.post_feedforward_layernorm"},
+        {"torchtune", "layers.0.sa_scale", "layers.0.mlp_scale"},
+        {"gguf", "blk.0.post_attention_norm", "blk.0.post_ffw_norm"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        Arena *a = arena_new();
+        const char *lines =
+            arena_printf(a, "plan:\n  %s: replicate\n  %s: replicate\n", names[i][1], names[i][2]);
+        PlanRun r = plan_run(a, arena_printf(a, "%s/plan.yaml", dir),
+                             arena_printf(a, exaone, "", names[i][0], lines), true);
+        if (!r.t || r.rep.exit) {
+            run_print(&r);
+            fail_msg("%s", names[i][0]);
+        }
+        arena_free(a);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_loads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_loads),
+                                       cmocka_unit_test(test_rotated_layers),
+                                       cmocka_unit_test(test_norm_names)};
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

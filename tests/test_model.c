@@ -808,6 +808,8 @@ static void test_names_table(void **state) {
             assert_non_null(rows[i].name[s]);
             /* what holds experts is called as what holds one feed-forward part, but for some */
             if (!strncmp(rows[i].what, "experts and router", 18)) continue;
+            /* a norm after attention is called as one before the feed-forward part */
+            if (s == NAMES_HF && !strcmp(rows[i].what, "norm after attention")) continue;
             /* Hugging Face's are the canonical ones; elsewhere models share names: each is read */
             int before = 0;
             for (int k = 0; k < i; k++) before += !strcmp(rows[i].name[s], rows[k].name[s]);

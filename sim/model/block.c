@@ -127,7 +127,7 @@ static const NodeRow layer_rows[] = {
     {"o_proj", "einsum", "btko,dko->btd", {"attn_context", "@w"}, "b t d", "self_attn.o_proj",
      "linear", "d ko", "attention", "linear", .bias = FEATURE_O_BIAS, .need = FEATURE_LATENT},
 
-    NORM("attn_out_norm", "o_proj", "post_self_attn_layernorm", FEATURE_NORM_AFTER),
+    NORM("attn_out_norm", "o_proj", "attn_out_norm", FEATURE_NORM_AFTER),
     {"attn_scaled", "scale", "btd->btd", {"attn_out_norm|o_proj"}, "b t d", "", NULL, NULL,
      .part = "attention", .at = AT_BRANCH_SCALE, .need = FEATURE_SCALED_BRANCH},
     {"resid_attn", "add", "btd,btd->btd", {"input", "attn_scaled|attn_out_norm|o_proj"}, "b t d",
@@ -247,8 +247,7 @@ static const NodeRow layer_rows[] = {
      .need = FEATURE_MOE | FEATURE_SHARED},
     {"moe.output", "add", "btd,btd->btd", {"moe.routed", "moe.shared.down"}, "b t d", "moe", NULL,
      NULL, .part = "moe", .need = FEATURE_MOE | FEATURE_SHARED},
-    NORM("mlp_out_norm", "mlp.down|moe.output|moe.routed", "post_mlp_layernorm",
-         FEATURE_NORM_AFTER),
+    NORM("mlp_out_norm", "mlp.down|moe.output|moe.routed", "mlp_out_norm", FEATURE_NORM_AFTER),
     {"mlp_scaled", "scale", "btd->btd", {"mlp_out_norm|mlp.down|moe.output|moe.routed"}, "b t d",
      "", NULL, NULL, .part = "mlp", .at = AT_BRANCH_SCALE, .need = FEATURE_SCALED_BRANCH},
     {"output", "add", "btd,btd->btd", {"resid_attn", "mlp_scaled|mlp_out_norm|mlp.down"}, "b t d",

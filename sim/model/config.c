@@ -23,6 +23,7 @@ typedef enum {
     KEY_COUNT,  /* a whole number of 0 and more; null: 0 */
     KEY_SWITCH, /* true or false, or a number that stands for it */
     KEY_LIST,   /* one entry for each layer, or numbers of layers */
+    KEY_ANY,    /* kept as it is written */
 } KeyKind;
 typedef struct {
     const char *name;
@@ -133,6 +134,7 @@ static const Key nope_keys[] = {
     {"no_rope_layers", KEY_LIST, AT(rotates), false},
     {"no_rope_layer_interval", KEY_INT, AT(unrotated_every), false},
 };
+static const Key pattern_keys[] = {{"sliding_window_pattern", KEY_ANY, AT(pattern), false}};
 static const Key out_bias_keys[] = {{"attention_out_bias", KEY_FLAG, AT(out_bias), false}};
 static const Key one_bias_keys[] = {{"use_bias", KEY_FLAG, AT(all_bias), false}};
 static const Key multiplier_keys[] = {
@@ -159,10 +161,10 @@ static const struct {
     const Key *key;
     int n;
     unsigned has;
-} family_keys[] = {{ROWS(latent_keys), HAS_LATENT},         {ROWS(chunk_keys), HAS_CHUNKS},
-                   {ROWS(expert_keys), HAS_EXPERTS},        {ROWS(nope_keys), HAS_NOPE},
-                   {ROWS(out_bias_keys), HAS_OUT_BIAS},     {ROWS(one_bias_keys), HAS_ONE_BIAS},
-                   {ROWS(multiplier_keys), HAS_MULTIPLIERS}};
+} family_keys[] = {{ROWS(latent_keys), HAS_LATENT},          {ROWS(chunk_keys), HAS_CHUNKS},
+                   {ROWS(expert_keys), HAS_EXPERTS},         {ROWS(nope_keys), HAS_NOPE},
+                   {ROWS(out_bias_keys), HAS_OUT_BIAS},      {ROWS(one_bias_keys), HAS_ONE_BIAS},
+                   {ROWS(multiplier_keys), HAS_MULTIPLIERS}, {ROWS(pattern_keys), HAS_PATTERN}};
 
 static const Key rope_keys[] = {
     {"rope_type", KEY_TEXT, AT(rope_type), false},
@@ -277,6 +279,7 @@ static void read_value(Config *c, const Key *k, const Json *v) {
     case KEY_DENSE: read_dense(c, k, v); break;
     case KEY_COUNT: read_count(c, k, v, at); break;
     case KEY_SWITCH: read_switch(c, k, v, at); break;
+    case KEY_ANY: *(const Json **)at = v; break;
     case KEY_LIST:
         if (v->kind == JSON_ARRAY) *(const Json **)at = v;
         else wrong_type(c, k->name, "a list");
@@ -412,7 +415,7 @@ static void set_shape(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     const char *own = r->activation ? r->activation : f->activation ? f->activation : "silu";
     if (f->shape & SHAPE_TANH_GELU && !strcmp(own, "gelu")) own = f->activation;
     m->activation = c->p->activation ? c->p->activation : own;
-    m->norms = NORMS_BEFORE;
+    m->norms = f->shape & SHAPE_NORMS_AFTER ? NORMS_AFTER : NORMS_BEFORE;
     m->ungated = f->shape & SHAPE_UNGATED;
     m->norm_plus = f->shape & SHAPE_NORM_PLUS;
     m->input_sqrt = f->shape & SHAPE_INPUT_SQRT;
@@ -583,7 +586,9 @@ static void set_window(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     if (ignored(c->p, "sliding_window")) return;
     Loc top = {c->file, 1, 1};
     m->window_unread = f->window == WINDOW_KEY;
-    if (f->window == WINDOW_ALWAYS || f->window == WINDOW_TYPES) on = file ? !r->no_window : on;
+    bool given =
+        f->window == WINDOW_ALWAYS || f->window == WINDOW_TYPES || f->window == WINDOW_ROTATED;
+    if (given) on = file ? !r->no_window : on;
     if (f->window == WINDOW_SWITCHED) on = r->use_window == 1 && !r->no_window;
     if (f->window == WINDOW_UNROTATED) on = r->use_window == 1 && r->windowed;
     if (!on) return;

@@ -40,7 +40,8 @@ typedef struct {
     int64_t window_from; /* max_window_layers */
     MetKey met[MAX_MET];
     int n_met;
-    bool no_kv_heads;         /* num_key_value_heads is null */
+    const Json *pattern; /* sliding_window_pattern: a number, or text that layer_types repeats */
+    bool no_kv_heads;    /* num_key_value_heads is null */
     bool windowed, no_window; /* sliding_window has a value, or is written and off */
     int64_t window;           /* its value */
     Loc windowed_loc;
@@ -51,12 +52,20 @@ typedef struct {
 enum { NEVER, BY_CONFIG, ALWAYS, ALWAYS_UNLESS }; /* UNLESS: the config says no */
 /* Attention within a window: never, though the key may be there (it is refused, where it would
  * matter); at once, 4096 without the key; the same in the layers that layer_types names; where
- * use_sliding_window says so, in layers from max_window_layers on; so in layers without rotation.
+ * use_sliding_window says so, in layers from max_window_layers on; so in layers without rotation;
+ * in the layers that layer_types names, or all but each so many-th, and then only these rotate.
  */
-enum { WINDOW_KEY, WINDOW_ALWAYS, WINDOW_TYPES, WINDOW_SWITCHED, WINDOW_UNROTATED };
+enum {
+    WINDOW_KEY,
+    WINDOW_ALWAYS,
+    WINDOW_TYPES,
+    WINDOW_SWITCHED,
+    WINDOW_UNROTATED,
+    WINDOW_ROTATED,
+};
 /* Keys that families have: HAS_SPARSE which layers have experts (decoder_sparse_step,
  * mlp_only_layers), HAS_NOPE which do not rotate, HAS_OUT_BIAS attention_out_bias, HAS_ONE_BIAS
- * use_bias for all, HAS_MULTIPLIERS Granite's four numbers. */
+ * use_bias for all, HAS_MULTIPLIERS Granite's four numbers, HAS_PATTERN sliding_window_pattern. */
 enum {
     HAS_LATENT = 1,
     HAS_CHUNKS = 2,
@@ -66,14 +75,16 @@ enum {
     HAS_OUT_BIAS = 32,
     HAS_ONE_BIAS = 64,
     HAS_MULTIPLIERS = 128,
+    HAS_PATTERN = 256,
 };
 /* What its layers are like, beside the usual: norms before, a gate, weights of norms as they are.
  */
 enum {
     SHAPE_UNGATED = 1,
-    SHAPE_NORM_PLUS = 2,  /* norms multiply by 1 + w */
-    SHAPE_INPUT_SQRT = 4, /* the embedding times sqrt(D) */
-    SHAPE_TANH_GELU = 8,  /* a config that says gelu means its approximation */
+    SHAPE_NORM_PLUS = 2,    /* norms multiply by 1 + w */
+    SHAPE_INPUT_SQRT = 4,   /* the embedding times sqrt(D) */
+    SHAPE_TANH_GELU = 8,    /* a config that says gelu means its approximation */
+    SHAPE_NORMS_AFTER = 16, /* norms of what branches add, none before them */
 };
 typedef struct {
     const char *type;

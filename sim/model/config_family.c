@@ -27,6 +27,8 @@ static const Family families[] = {
     {"gemma", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .kv_heads = 16, .head_dim = 256,
      .shape = SHAPE_NORM_PLUS | SHAPE_INPUT_SQRT | SHAPE_TANH_GELU,
      .activation = "gelu_pytorch_tanh", .tied = true},
+    {"exaone4", NEVER, NEVER, NEVER, true, .eps = 1e-5, .theta = 1e4, .has = HAS_PATTERN,
+     .kv_heads = 32, .window = WINDOW_ROTATED, .shape = SHAPE_NORMS_AFTER},
     {"mixtral", NEVER, NEVER, NEVER, DENSE, .has = HAS_EXPERTS},
     {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, DENSE, .has = HAS_EXPERTS | HAS_SPARSE,
      .window = WINDOW_SWITCHED},
@@ -126,17 +128,29 @@ static const bool *typed_list(Config *c, const char *other, const Json *v, int64
               : " with other layers than full_attention");
     return NULL;
 }
+/* sliding_window_pattern: each so many-th layer sees all. Text, as "LLLG", is what layer_types was
+ * made from: the library reads that list alone. */
+static int64_t pattern_interval(Config *c, const Raw *r) {
+    if (!r->pattern) return 4;
+    if (r->pattern->kind == JSON_INT && r->pattern->i > 0) return r->pattern->i;
+    diag_error(c->d, "E0302", config_key_loc(c, "sliding_window_pattern"),
+               "give layer_types, one for each layer",
+               "without layer_types 'sliding_window_pattern' must be a whole number above 0");
+    return 4;
+}
 /* Which layers attend within a window, as transformers 5.23 reads the keys; NULL: all. */
 static const bool *windowed_list(Config *c, const Family *f, const Raw *r, ModelDims *m) {
-    bool types =
-        f->window == WINDOW_TYPES || f->window == WINDOW_SWITCHED || f->window == WINDOW_UNROTATED;
+    bool types = f->window >= WINDOW_TYPES;
     const bool *list = typed_list(c, types ? "sliding_attention" : NULL, r->layer_types, m->L);
     if (!m->window) return NULL;
     if (list || !types || f->window == WINDOW_TYPES || m->L >= 1 << 20) return list;
     bool *own = ARENA_ARRAY(c->a, bool, m->L + 1);
     int64_t from = r->window_from == UNSET ? 28 : r->window_from;
+    int64_t every = f->window == WINDOW_ROTATED ? pattern_interval(c, r) : 1;
     for (int64_t i = 0; i < m->L; i++)
-        own[i] = f->window == WINDOW_UNROTATED ? !model_rotates(m, i) : i >= from;
+        own[i] = f->window == WINDOW_UNROTATED ? !model_rotates(m, i)
+                 : f->window == WINDOW_ROTATED ? (i + 1) % every != 0
+                                               : i >= from;
     return own;
 }
 void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m) {
@@ -149,6 +163,7 @@ void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m) 
             k->rotates = layer_list(c, "no_rope_layers", r->rotates, m->L, false);
     }
     if (!(f->has & HAS_CHUNKS)) k->windowed = windowed_list(c, f, r, m);
+    if (f->window == WINDOW_ROTATED) k->rotates = k->windowed; /* NULL: no window, all rotate */
     if (f->has & HAS_EXPERTS) {
         k->experts_every = r->experts_every == UNSET ? 1 : r->experts_every;
         k->experts_from = k->experts_every - 1;

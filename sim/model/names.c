@@ -210,18 +210,43 @@ static const NamesRow rows[] = {
      {"layers.*.moe.shared_experts.w2", "layers.*.mlp.shared_expert.w2",
       "model.layers.*.feed_forward.shared_expert.down_proj",
       "decoder.layers.*.mlp.shared_experts.linear_fc2", "blk.*.ffn_down_shexp"}},
+    /* of what a branch adds; the first is called in Hugging Face as the feed-forward norm is */
+    {"norm after attention",
+     {"layers.*.post_attention_norm", "layers.*.sa_scale",
+      "model.layers.*.post_attention_layernorm", "decoder.layers.*.post_self_attn_layernorm",
+      "blk.*.post_attention_norm"}},
+    {"norm after feed-forward",
+     {"layers.*.post_ffn_norm", "layers.*.mlp_scale", "model.layers.*.post_feedforward_layernorm",
+      "decoder.layers.*.post_mlp_layernorm", "blk.*.post_ffw_norm"}},
     {"final norm", {"norm", "norm", "model.norm", "decoder.final_layernorm", "output_norm"}},
     {"head", {"output", "output", "lm_head", "output_layer", "output"}},
     {"loss", {"loss", "loss", "loss", "loss", "loss"}},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/* In the graph, what belongs to experts has names of its own: Hugging Face calls it "mlp" in layers
- * with experts and without. */
-static const char *const own_parts[][2] = {{".moe", ".mlp"}, {".moe_ff", ".feed_forward"}};
-static bool of_experts(const NamesRow *r) {
-    return !strncmp(r->what, "expert", 6) || !strncmp(r->what, "router", 6) ||
-           !strncmp(r->what, "shared expert", 13);
+/* Rows that only a name of the graph's own leads to. */
+typedef enum { OF_ALL, OF_EXPERTS, OF_NORMS_AFTER, OF_ANY } Kind;
+/* In the graph, what Hugging Face's name does not tell apart has a name of its own: "mlp" in layers
+ * with experts and without, "post_attention_layernorm" before the feed-forward part and after
+ * attention. */
+static const struct {
+    const char *own, *theirs;
+    Kind kind;
+} own_parts[] = {{".moe", ".mlp", OF_EXPERTS},
+                 {".moe_ff", ".feed_forward", OF_EXPERTS},
+                 {".attn_out_norm", ".post_attention_layernorm", OF_NORMS_AFTER},
+                 {".mlp_out_norm", ".post_feedforward_layernorm", OF_NORMS_AFTER}};
+static Kind kind_of(const NamesRow *r) {
+    static const struct {
+        const char *start;
+        Kind kind;
+    } starts[] = {{"expert", OF_EXPERTS},
+                  {"router", OF_EXPERTS},
+                  {"shared expert", OF_EXPERTS},
+                  {"norm after", OF_NORMS_AFTER}};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (!strncmp(r->what, starts[i].start, strlen(starts[i].start))) return starts[i].kind;
+    return OF_ALL;
 }
 
 const NamesRow *names_table(int *n) {
@@ -259,14 +284,14 @@ static bool names_match(const char *pattern, const char *path, const char **numb
     return is_rest(path);
 }
 
-/* Of rows about experts, or of the others; -1: of any. By the row that matches after `reading`
+/* Of rows of this kind, or of any. By the row that matches after `reading`
  * others have. */
-static const char *names_translate(Arena *arena, Names from, Names to, const char *path,
-                                   int experts, int reading) {
+static const char *names_translate(Arena *arena, Names from, Names to, const char *path, Kind kind,
+                                   int reading) {
     for (int i = 0; i < N_ROWS; i++) {
         const char *number, *rest;
         int n;
-        if (experts >= 0 && of_experts(&rows[i]) != experts) continue;
+        if (kind != OF_ANY && kind_of(&rows[i]) != kind) continue;
         if (!names_match(rows[i].name[from], path, &number, &n, &rest) || reading-- > 0) continue;
         const char *name = rows[i].name[to];
         if (!name) return NULL;
@@ -281,23 +306,24 @@ static const char *names_translate(Arena *arena, Names from, Names to, const cha
 bool names_turn_experts(Names n) { return n == NAMES_HF || n == NAMES_TORCHTUNE; }
 const char *names_to_scheme(Arena *arena, Names n, const char *hf_path) {
     assert(n < NAMES_COUNT && hf_path);
-    return names_translate(arena, NAMES_HF, n, hf_path, -1, 0);
+    return names_translate(arena, NAMES_HF, n, hf_path, OF_ANY, 0);
 }
 
 const char *names_of_own(Arena *arena, Names n, const char *path) {
     for (size_t i = 0; i < sizeof own_parts / sizeof *own_parts; i++) {
-        const char *at = strstr(path, own_parts[i][0]);
-        size_t len = strlen(own_parts[i][0]);
+        const char *at = strstr(path, own_parts[i].own);
+        size_t len = strlen(own_parts[i].own);
         if (!at || (at[len] && at[len] != '.')) continue;
-        path = arena_printf(arena, "%.*s%s%s", (int)(at - path), path, own_parts[i][1], at + len);
-        return names_translate(arena, NAMES_HF, n, path, true, 0);
+        path =
+            arena_printf(arena, "%.*s%s%s", (int)(at - path), path, own_parts[i].theirs, at + len);
+        return names_translate(arena, NAMES_HF, n, path, own_parts[i].kind, 0);
     }
-    return names_translate(arena, NAMES_HF, n, path, false, 0);
+    return names_translate(arena, NAMES_HF, n, path, OF_ALL, 0);
 }
 
 const char *names_from_scheme(Arena *arena, Names n, const char *path, int reading) {
     assert(n < NAMES_COUNT && path && reading >= 0);
-    return names_translate(arena, n, NAMES_HF, path, -1, reading);
+    return names_translate(arena, n, NAMES_HF, path, OF_ANY, reading);
 }
 
 /* Is it a name of the scheme, and one that tells the schemes apart ("norm" is in all of them)? */

@@ -20,6 +20,10 @@ static const char *path_of(const RandomPlan *g, const char *what) {
     base_die(70, "no module is called '%s'", what);
 }
 static const char *path(const RandomPlan *g, const char *what) {
+    static const char *const after[][2] = {{"attention norm", "norm after attention"},
+                                           {"feed-forward norm", "norm after feed-forward"}};
+    for (int i = 0; i < 2 && g->norms_after; i++)
+        if (!strcmp(what, after[i][0])) what = after[i][1];
     const char *own = TEXT("%s (Llama 4)", what);
     int n;
     const NamesRow *row = names_table(&n);

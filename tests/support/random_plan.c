@@ -246,13 +246,14 @@ static void add_own_keys(RandomPlan *g, const char *type, bool windowed) {
         ADD(", embedding_multiplier: 2.5, residual_multiplier: 0.7, logits_scaling: 1.5, "
             "attention_multiplier: 0.4");
     if (!strcmp(type, "smollm3") && CHANCE(50)) ADD(", no_rope_layer_interval: 2");
+    if (g->norms_after && CHANCE(70)) ADD(", sliding_window_pattern: %d", rng_between(&g->r, 1, 3));
     if (windowed && CHANCE(70)) ADD(", sliding_window: %d", rng_between(&g->r, 1, 9));
     else if (CHANCE(30)) ADD(", use_sliding_window: false, sliding_window: 8");
 }
 static void add_config(RandomPlan *g) {
-    static const char *const types[] = {"llama",   "llama",     "llama", "mistral",
-                                        "qwen2",   "qwen3",     "gemma", "granite",
-                                        "smollm3", "ministral", "helium"};
+    static const char *const types[] = {"llama",   "llama",     "llama",  "mistral",
+                                        "qwen2",   "qwen3",     "gemma",  "granite",
+                                        "smollm3", "ministral", "helium", "exaone4"};
     static const char *const acts[] = {
         "silu", "silu", "silu", "gelu", "relu", "relu2", "gelu_pytorch_tanh"};
     if (g->attention != RANDOM_HEADS) {
@@ -266,6 +267,7 @@ static void add_config(RandomPlan *g) {
     /* gate and up as one weight are there for SiLU */
     const char *type = types[rng_below(&g->r, g->packed ? 6 : sizeof types / sizeof *types)],
                *act = g->packed ? "silu" : ONE_OF(acts);
+    g->norms_after = !strcmp(type, "exaone4");
     const char *yes[] = {"false", "true"};
     ADD("config: {model_type: %s, hidden_size: %d, intermediate_size: %d, num_hidden_layers: 2, "
         "num_attention_heads: %d, vocab_size: %d",
@@ -277,7 +279,7 @@ static void add_config(RandomPlan *g) {
     if (CHANCE(50)) ADD(", rms_norm_eps: 0.00001");
     if (g->packed) ADD(", packed_mlp: true");
     bool qwen2 = !strcmp(type, "qwen2"), mlp_bias = !strcmp(type, "llama") && g->bias,
-         windowed = !strcmp(type, "ministral") || !strcmp(type, "mistral");
+         windowed = !strcmp(type, "ministral") || !strcmp(type, "mistral") || g->norms_after;
     if (!qwen2 && !windowed) ADD(", attention_bias: %s", yes[g->bias]);
     if (!strcmp(type, "llama")) ADD(", mlp_bias: %s", yes[mlp_bias]);
     if (CHANCE(20)) { /* one by one; packed gate and up have one together */

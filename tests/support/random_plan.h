@@ -30,8 +30,9 @@ typedef struct RandomPlan {
     int pp, chunks;       /* its ranks, and stages on each */
     /* the model */
     int B, S, D, K, G, d, F, V, layers;
-    int E, k;   /* experts, and how many a token goes to; 0: none */
-    int shared; /* experts that all tokens go to */
+    int E, k;         /* experts, and how many a token goes to; 0: none */
+    int shared;       /* experts that all tokens go to */
+    bool norms_after; /* of what branches add, none before them */
     bool bias, qk_norm, packed, tied,
         plain; /* plain: read from files, sizes and features are the files' own */
     /* whose attention: keys and values of their own; latent (q_rank 0: q is not); Llama 4's */

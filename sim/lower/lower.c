@@ -254,11 +254,15 @@ static void fetch(Lower *l, const GNode *n, Phase pass) {
         p->env[n->in[i]] = moves_to(l, p->env[n->in[i]], &want, &r);
     }
 }
+static Phase phase_of(const GNode *n) {
+    return !strcmp(n->part ? n->part : "", "loss") ? PHASE_LOSS : PHASE_FORWARD;
+}
 /* Brings operand i to where the node reads it. What comes by on a ring lies first as the part of
  * the own block wants it, and sets out from there: the same copy, with the same sum of gradients.
  */
 static int reach_operand(Lower *l, const GNode *n, const Strategies *S, int i, int in,
-                         const Layout *goal, Phase pass) {
+                         const Layout *goal) {
+    Phase pass = phase_of(n);
     if (n->hop) {
         GNode own = *n;
         own.hop = 0;
@@ -272,7 +276,7 @@ static void lower_node(Lower *l, const GNode *n) {
     Program *p = l->p;
     int in[RULE_MAX_IN];
     Strategies S;
-    Phase pass = !strcmp(n->part ? n->part : "", "loss") ? PHASE_LOSS : PHASE_FORWARD;
+    Phase pass = phase_of(n);
     fetch(l, n, pass);
     for (int i = 0; i < n->nin; i++)
         in[i] = p->graph->t[n->in[i]].kind == KIND_PARAM ? p->env[n->in[i]]
@@ -282,7 +286,7 @@ static void lower_node(Lower *l, const GNode *n) {
     const Layout *goal = boundary_goal(l, n, in, &declared) ? &declared : NULL;
     strategy_find(l, n, in, goal, &S);
     int moved[RULE_MAX_IN];
-    for (int i = 0; i < n->nin; i++) moved[i] = reach_operand(l, n, &S, i, in[i], goal, pass);
+    for (int i = 0; i < n->nin; i++) moved[i] = reach_operand(l, n, &S, i, in[i], goal);
     bool diff = false;
     for (int i = 0; i < n->nin; i++) diff |= p->val[moved[i]].diff && !(n->op->nodiff >> i & 1);
     Layout L = strategy_output(l, n, &S, diff);

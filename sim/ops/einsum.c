@@ -138,6 +138,9 @@ typedef struct {
     int in, cut; /* the innermost loop; the one that workers share, -1: none */
     int64_t step;
 } MultiplyJob;
+static void scaled_row(int64_t n, double *o, double x, const double *b) {
+    for (int64_t k = 0; k < n; k++) o[k] = x * b[k];
+}
 static void multiply_task(void *arg, int64_t task) {
     const MultiplyJob *j = arg;
     Group all = j->all;
@@ -167,7 +170,9 @@ static void multiply_task(void *arg, int64_t task) {
         } else {
             const double *a = (const double *)p->a.p + oa, *b = (const double *)p->b.p + ob;
             double *o = (double *)p->c.p + oc;
-            for (int64_t k = 0; k < n; k++) o[k * sc] = a[k * sa] * b[k * sb];
+            if (sc == 1 && !sa && sb == 1) scaled_row(n, o, *a, b); /* products of norms */
+            else
+                for (int64_t k = 0; k < n; k++) o[k * sc] = a[k * sa] * b[k * sb];
         }
     } while (box_next(all.n, all.size, i));
 }
@@ -333,6 +338,46 @@ static Tensor norms(const OpCall *c, int op, char *letters) {
     for (int64_t i = 0; i < m; i++) o[i] = sqrt(o[i]);
     return out;
 }
+/* out = the product of the operands' norms. */
+static void norm_products(const OpCall *c) {
+    Rule r = {.nin = c->rule->nin, .nout = c->rule->nout, .text = "bound"};
+    OpCall call = {.rule = &r, .dtype = DT_F64, .out = c->out, .pool = c->pool};
+    for (int op = 0; op < r.nin; op++) {
+        call.in[op] = norms(c, op, r.in[op]);
+        r.nl[op] = call.in[op].nd;
+    }
+    memcpy(r.out, c->rule->out, sizeof r.out);
+    op_einsum(&call);
+    for (int op = 0; op < r.nin; op++) free(call.in[op].p);
+}
+/* Do two operands meet in every letter that is summed? Then the product of their norms bounds the
+ * sum of absolute products (Cauchy and Schwarz). */
+static bool meet(const Rule *r) {
+    if (r->nin != 2) return false;
+    for (int op = 0; op < 2; op++)
+        for (int i = 0; i < r->nl[op]; i++) {
+            char ch = r->in[op][i];
+            if (rule_find_out(r, ch) < 0 && rule_find(r, !op, ch) < 0) return false;
+        }
+    return true;
+}
+/* out >= the contraction of the operands' magnitudes, of float64 and packed: by their norms where
+ * that holds, which costs no product; else that contraction. */
+static void absolute_products(const OpCall *c) {
+    if (meet(c->rule)) {
+        norm_products(c);
+        return;
+    }
+    OpCall call = *c;
+    for (int op = 0; op < c->rule->nin; op++) {
+        int64_t n = tensor_count(&c->in[op]);
+        double *x = base_malloc(base_mul((size_t)n + 1, sizeof *x));
+        for (int64_t k = 0; k < n; k++) x[k] = fabs(((const double *)c->in[op].p)[k]);
+        call.in[op].p = x;
+    }
+    op_einsum(&call);
+    for (int op = 0; op < c->rule->nin; op++) free(call.in[op].p);
+}
 typedef struct {
     double *bound, *prob, g, p, tiny;
 } ScaleJob;
@@ -344,8 +389,20 @@ static void scale_bounds(void *arg, int64_t lo, int64_t hi) {
     }
 }
 
+/* The most terms that one element of the output sums. */
+static double terms(const OpCall *c) {
+    double k = 1;
+    if (rule_listed(c->rule)) return einsum_rows_terms(c);
+    for (int op = 0; op < c->rule->nin; op++)
+        for (int i = 0; i < c->rule->nl[op]; i++) {
+            char ch = c->rule->in[op][i];
+            if (rule_find_out(c->rule, ch) < 0 && !(op == 1 && rule_find(c->rule, 0, ch) >= 0))
+                k *= (double)c->in[op].n[i];
+        }
+    return k;
+}
 /* gamma of the number of terms times the product of the operands' norms, which bounds the sum of
- * absolute products. */
+ * absolute products; of rows that for each part of the contraction, summed. */
 void op_bound_contraction(const OpBound *b) {
     const OpCall *c = &b->call;
     OpCall adj = *c;
@@ -363,30 +420,14 @@ void op_bound_contraction(const OpBound *b) {
             }
         c = &adj;
     }
-    if (rule_listed(c->rule)) {
-        einsum_rows_bound(b, c, op_einsum);
-        return;
-    }
-    double k = 1;
-    for (int op = 0; op < c->rule->nin; op++)
-        for (int i = 0; i < c->rule->nl[op]; i++) {
-            char ch = c->rule->in[op][i];
-            if (rule_find_out(c->rule, ch) < 0 && !(op == 1 && rule_find(c->rule, 0, ch) >= 0))
-                k *= (double)c->in[op].n[i];
-        }
-    Rule r = {.nin = c->rule->nin, .text = "bound"};
-    OpCall call = {.rule = &r, .dtype = DT_F64, .out = c->out, .pool = c->pool};
+    bool rows = rule_listed(c->rule) != 0;
+    double k = terms(c);
+    OpCall call = *c;
     call.out.p = b->bound;
     tensor_pack(&call.out);
-    for (int op = 0; op < r.nin; op++) {
-        call.in[op] = norms(c, op, r.in[op]);
-        r.nl[op] = call.in[op].nd;
-    }
-    memcpy(r.out, c->rule->out, sizeof r.out);
-    r.nout = c->rule->nout;
-    op_einsum(&call);
-    for (int op = 0; op < r.nin; op++) free(call.in[op].p);
-    double ones = r.nin == 1 ? sqrt(k) : 1, g = gamma_n(k + 1, b->u) * ones,
+    if (rows) einsum_rows(&call, absolute_products);
+    else norm_products(&call);
+    double ones = c->rule->nin == 1 && !rows ? sqrt(k) : 1, g = gamma_n(k + 1, b->u) * ones,
            p = gamma_prob(k + 1, b->u) * ones;
     double tiny = (k + 1) * (b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
     ScaleJob j = {b->bound, b->prob, g, p, tiny};

@@ -40,8 +40,7 @@ typedef struct {
     char row; /* a letter that the rule has not */
     int n;
     View in[RULE_MAX_IN], out;
-    bool apart;      /* expert by expert */
-    bool magnitudes; /* of the operands, for a bound: an expert's at a time */
+    bool apart; /* expert by expert */
 } RowCall;
 
 static char free_letter(const Rule *r) {
@@ -116,8 +115,15 @@ static void gather_rows(void *arg, int64_t lo, int64_t hi) {
     Dtype dt = b->x->c->dtype;
     int64_t s[LAYOUT_MAX_DIMS], size = v->t.s[0];
     int nd = row_strides(b, s);
+    int64_t el = dtype_size(dt);
+    bool straight = nd == 1 && s[0] == 1;
     for (int64_t r = lo; r < hi; r++) {
         int64_t from = dense_offset(b, r), i[LAYOUT_MAX_DIMS] = {0};
+        if (straight && from >= 0) {
+            memcpy((char *)v->t.p + r * size * el, (const char *)b->dense->p + from * el,
+                   (size_t)(size * el));
+            continue;
+        }
         for (int64_t k = 0; k < size; k++) {
             int64_t o = from;
             for (int d = 0; d < nd; d++) o += i[d] * s[d];
@@ -126,15 +132,29 @@ static void gather_rows(void *arg, int64_t lo, int64_t hi) {
         }
     }
 }
+/* to += from, n elements side by side. */
+static void add_row(Dtype dt, int64_t n, void *to, const void *from) {
+    float *f = to;
+    double *d = to;
+    if (dt == DT_F32)
+        for (int64_t k = 0; k < n; k++) f[k] += ((const float *)from)[k];
+    else
+        for (int64_t k = 0; k < n; k++) d[k] += ((const double *)from)[k];
+}
 /* Adds the rows to what the output has, in their order. */
 static void scatter_rows(const Between *b) {
     const View *v = b->rows;
     Dtype dt = b->x->c->dtype;
     int64_t s[LAYOUT_MAX_DIMS], size = v->t.s[0], n = tensor_count(b->dense);
     int nd = row_strides(b, s);
-    for (int64_t k = 0; k < n; k++) el_set(b->dense, dt, k, 0); /* outputs are packed */
+    int64_t el = dtype_size(dt);
+    memset(b->dense->p, 0, (size_t)(n * el)); /* outputs are packed */
     for (int64_t r = 0; r < b->x->c->rows; r++) {
         int64_t to = dense_offset(b, r), i[LAYOUT_MAX_DIMS] = {0};
+        if (nd == 1 && s[0] == 1 && to >= 0) {
+            add_row(dt, size, (char *)b->dense->p + to * el, (const char *)v->t.p + r * size * el);
+            continue;
+        }
         for (int64_t k = 0; k < size && to >= 0; k++) {
             int64_t o = to;
             for (int d = 0; d < nd; d++) o += i[d] * s[d];
@@ -197,12 +217,6 @@ static Tensor part_of(const View *v, Dtype dt, int64_t expert, int64_t lo, int64
     t.nd--;
     return t;
 }
-static void magnitudes(Tensor *t) {
-    int64_t n = tensor_count(t);
-    double *x = base_malloc(base_mul((size_t)n + 1, sizeof *x)); /* parts are packed */
-    for (int64_t k = 0; k < n; k++) x[k] = fabs(((const double *)t->p)[k]);
-    t->p = x;
-}
 static void run_part(const RowCall *x, int64_t expert, int64_t lo, int64_t hi) {
     Rule r = {.nin = x->n, .nout = x->out.nl, .text = "rows"};
     OpCall s = {.op = x->c->op, .rule = &r, .dtype = x->c->dtype, .pool = x->c->pool};
@@ -210,12 +224,10 @@ static void run_part(const RowCall *x, int64_t expert, int64_t lo, int64_t hi) {
         memcpy(r.in[i], x->in[i].letter, (size_t)x->in[i].nl);
         r.nl[i] = x->in[i].nl;
         s.in[i] = part_of(&x->in[i], s.dtype, expert, lo, hi);
-        if (x->magnitudes) magnitudes(&s.in[i]);
     }
     memcpy(r.out, x->out.letter, (size_t)x->out.nl);
     s.out = part_of(&x->out, s.dtype, expert, lo, hi);
     x->dense(&s);
-    for (int i = 0; i < x->n && x->magnitudes; i++) free(s.in[i].p);
 }
 /* Rows of experts that are not here, which only a wrong list names: nothing is computed for them.
  */
@@ -240,12 +252,9 @@ static void run_experts(const RowCall *x) {
     }
     no_rows(x, lo, c->rows);
 }
-static void contract(const OpCall *c, void (*dense)(const OpCall *c), bool magnitudes) {
-    RowCall x = {.c = c,
-                 .dense = dense,
-                 .listed = rule_listed(c->rule),
-                 .row = free_letter(c->rule),
-                 .magnitudes = magnitudes};
+void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c)) {
+    RowCall x = {
+        .c = c, .dense = dense, .listed = rule_listed(c->rule), .row = free_letter(c->rule)};
     for (int i = 0; i < c->rule->nin; i++) {
         if (c->in_int >> i & 1) continue;
         x.in[x.n] = operand_view(&x, i);
@@ -263,7 +272,6 @@ static void contract(const OpCall *c, void (*dense)(const OpCall *c), bool magni
     }
     for (int i = 0; i < x.n; i++) free(x.in[i].made);
 }
-void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c)) { contract(c, dense, false); }
 
 double einsum_rows_flops(const OpCall *c) {
     uint32_t met = rule_listed(c->rule), out = letters_of(c->rule->out, c->rule->nout);
@@ -299,9 +307,7 @@ static int64_t most_rows(const OpCall *c) {
     free(count);
     return most;
 }
-/* gamma of the number of terms times the sum of absolute products. */
-void einsum_rows_bound(const OpBound *b, const OpCall *c, void (*dense)(const OpCall *c)) {
-    OpCall call = *c;
+double einsum_rows_terms(const OpCall *c) {
     uint32_t out = letters_of(c->rule->out, c->rule->nout), met = rule_listed(c->rule);
     double k = (double)most_rows(c);
     for (int i = 0; i < c->rule->nin; i++) {
@@ -311,13 +317,5 @@ void einsum_rows_bound(const OpBound *b, const OpCall *c, void (*dense)(const Op
             met |= bit;
         }
     }
-    call.out.p = b->bound;
-    tensor_pack(&call.out);
-    contract(&call, dense, true);
-    double g = gamma_n(k + 1, b->u), p = gamma_prob(k + 1, b->u);
-    double tiny = (k + 1) * (b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
-    for (int64_t i = 0; i < tensor_count(&call.out); i++) {
-        b->prob[i] = b->bound[i] * p + tiny;
-        b->bound[i] = b->bound[i] * g + tiny;
-    }
+    return k;
 }

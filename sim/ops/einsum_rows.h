@@ -8,6 +8,7 @@
 void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c));
 /* Multiplications and additions: of rows that exist. */
 double einsum_rows_flops(const OpCall *c);
-/* The bound of the contraction `c`, of f64 operands, packed: of b->call, or of its adjoint. */
-void einsum_rows_bound(const OpBound *b, const OpCall *c, void (*dense)(const OpCall *c));
+/* The most terms that one element of the output sums: rows that meet in it times the letters that
+ * are summed within a row. At least 1. */
+double einsum_rows_terms(const OpCall *c);
 #endif

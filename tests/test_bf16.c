@@ -254,6 +254,47 @@ static void see_wide(void *arg, Exec *e, const Step *s, bool checked) {
     w->kept += wide && !all;
     w->odd += wide && all;
 }
+enum { STEPS = 1000 };
+/* Per step, of a move: 1, or 2 where what it makes is held in bf16. */
+static void see_narrow(void *arg, Exec *e, const Step *s, bool checked) {
+    char *held = arg;
+    if (!checked && s->kind == ST_MOVE && s->id < STEPS) held[s->id] = e->narrow[s->out] ? 2 : 1;
+}
+/* What comms says of a collective's dtype is what the ranks hold of it: the sums of the loss and of
+ * the norm of all gradients are float32 in a plan of bf16, with four bytes a number. */
+static void test_records_say_what_is_held(void **state) {
+    (void)state;
+    static const char *const more[] = {"", ", gradients: f32"};
+    for (size_t k = 0; k < sizeof more / sizeof *more; k++) {
+        Arena *a = arena_new();
+        char held[STEPS] = {0};
+        int wide = 0, seen = 0;
+        PlanRun r = watched(
+            a,
+            arena_printf(a,
+                         "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, "
+                         "blocks, norm, head, loss]}\nmesh: {dp: 2, tp: 2}\nnames: torchtitan\n"
+                         "recipe: torchtitan-llama3\ndata: {batch: 2, sequence: 6, dtype: bf16, "
+                         "seed: 3%s}\npass: train\noptimizer: {name: sgd, lr: 0.1, clip: 0.5}\n",
+                         more[k]),
+            see_narrow, held);
+        assert_string_equal(r.t->verdict, "equivalent");
+        for (int i = 0; i < r.t->n_collectives; i++) {
+            const TraceCollective *c = &r.t->collectives[i];
+            if (!strcmp(c->dtype, "i64")) continue;
+            assert_true(c->step < STEPS && held[c->step]);
+            const char *want = held[c->step] == 2 ? "bf16" : "f32";
+            if (strcmp(c->dtype, want) != 0)
+                fail_msg("%s is held in %s, recorded as %s", c->value, want, c->dtype);
+            bool scalar = !strcmp(c->value, "loss_mean") || strstr(c->value, ".sumsq");
+            if (scalar) assert_int_equal(collective_on(c, 0).bytes_in, 4);
+            wide += scalar || c->pass == PHASE_LOSS;
+            seen++;
+        }
+        assert_true(wide > 10 && seen > 2 * wide);
+        arena_free(a);
+    }
+}
 static void test_what_stays_wide(void **state) {
     (void)state;
     static const char *const more[] = {"", ", master: f32", ", moments: f32",
@@ -449,11 +490,17 @@ static void test_shipped_plans(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_patterns),     cmocka_unit_test(test_between_neighbours),
-        cmocka_unit_test(test_doubles),      cmocka_unit_test(test_bounds_of_roundings),
-        cmocka_unit_test(test_one_rounding), cmocka_unit_test(test_what_stays_wide),
-        cmocka_unit_test(test_masters),      cmocka_unit_test(test_mistakes_are_seen),
-        cmocka_unit_test(test_processes),    cmocka_unit_test(test_shipped_plans),
+        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_between_neighbours),
+        cmocka_unit_test(test_doubles),
+        cmocka_unit_test(test_bounds_of_roundings),
+        cmocka_unit_test(test_one_rounding),
+        cmocka_unit_test(test_what_stays_wide),
+        cmocka_unit_test(test_records_say_what_is_held),
+        cmocka_unit_test(test_masters),
+        cmocka_unit_test(test_mistakes_are_seen),
+        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_shipped_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

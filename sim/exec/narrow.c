@@ -16,14 +16,6 @@ static bool is_partial(const Op *op) {
 }
 /* Plan words: is what they speak of held in bf16? Where nothing is said it is like all values. */
 static bool in_bf16(int dtype) { return dtype < 0 || dtype == DT_BF16; }
-/* Per tensor of the loss: in float32 from the logits on. */
-static bool *of_loss(const Program *p, Arena *arena) {
-    bool *loss = ARENA_ARRAY(arena, bool, p->graph->nt + 1);
-    for (int i = 0; i < p->ns; i++)
-        if (p->step[i].kind == ST_OP && p->step[i].pass == PHASE_LOSS)
-            loss[p->val[p->step[i].out].tensor] = true;
-    return loss;
-}
 /* Per Val: who reads it? Bit 0: a step of the loss, bit 1: another. */
 static uint8_t *readers(const Program *p, Arena *arena) {
     uint8_t *by = ARENA_ARRAY(arena, uint8_t, p->nv + 1);
@@ -42,12 +34,12 @@ static bool of_optimizer(const Program *p, const GTensor *t) {
     const GTensor *made = t->next_of ? &p->graph->t[t->next_of - 1] : t;
     return in_bf16(made->state_of ? plan->moments : plan->master);
 }
-static bool is_narrow(const Program *p, int v, const bool *loss, const uint8_t *by) {
+static bool is_narrow(const Program *p, int v, const uint8_t *by) {
     const Val *x = &p->val[v];
     const GTensor *t = tensor_of(p, v);
     bool made = x->step >= 0, inside = made && p->step[x->step].pass == PHASE_LOSS;
-    if (t->is_int || !t->nd || loss[x->tensor]) return false;
-    if (widths_of(p, x, DT_BF16) != DT_BF16) return false; /* `data: {gradients: f32}` */
+    /* whole numbers, scalars, the loss, `data: {gradients: f32}` */
+    if (widths_of(p, x, DT_BF16) != DT_BF16) return false;
     if (t->grad_of) return in_bf16(p->assign->plan->gradients_in);
     if (t->state_of || t->next_of || (made && p->step[x->step].pass == PHASE_OPTIMIZER))
         return of_optimizer(p, t);
@@ -59,9 +51,8 @@ static bool is_narrow(const Program *p, int v, const bool *loss, const uint8_t *
 bool *narrow_values(const Program *p, Arena *arena) {
     bool *narrow = ARENA_ARRAY(arena, bool, p->nv + 1);
     Arena *tmp = arena_new();
-    const bool *loss = of_loss(p, tmp);
     const uint8_t *by = readers(p, tmp);
-    for (int v = 0; v < p->nv; v++) narrow[v] = is_narrow(p, v, loss, by);
+    for (int v = 0; v < p->nv; v++) narrow[v] = is_narrow(p, v, by);
     arena_free(tmp);
     return narrow;
 }

@@ -488,6 +488,10 @@ bool graph_counts_rows(const Graph *g, const GTensor *t) {
     for (int i = 0; lists && i < n->nin; i++) lists = graph_is_list(&g->t[n->in[i]]);
     return lists;
 }
+bool graph_of_loss(const Graph *g, const GTensor *t) {
+    const char *part = t->producer >= 0 ? g->node[t->producer].part : NULL;
+    return part && !strcmp(part, "loss");
+}
 int64_t graph_elements(const GTensor *t) {
     int64_t n = t->listed ? t->rows : 1;
     for (int d = t->listed; d < t->nd; d++) n *= t->size[d];

@@ -117,4 +117,6 @@ typedef struct Graph {
 int *graph_units(const Graph *g, bool one, Arena *arena);
 /* Is it how many rows there are, per letter that it has: made of index lists alone? */
 bool graph_counts_rows(const Graph *g, const GTensor *t);
+/* Is it made by the loss, from the logits on? */
+bool graph_of_loss(const Graph *g, const GTensor *t);
 #endif

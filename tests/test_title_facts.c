@@ -193,6 +193,20 @@ static bool needs(const char *title, Needs *out) {
     out->count += x.count, out->bytes += x.bytes;
     return true;
 }
+/* Does the layer of the block's picture have that part? By itself `--part` finds the first one that
+ * does. */
+static bool of_that_layer(const Trace *t, const char *part) {
+    int layer = -1;
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *x = &t->computes[i];
+        if (x->layer >= 0 && (layer < 0 || x->layer < layer)) layer = x->layer;
+    }
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].layer == layer && t->computes[i].part &&
+            !strcmp(t->computes[i].part, part))
+            return true;
+    return false;
+}
 /* The pictures of the parts of a layer add up to that of the block (which test_titles holds against
  * the records), and those of what lies outside the layers to the records of no layer: nothing is
  * told twice, and nothing by none. Bytes are rounded in each title. */
@@ -204,7 +218,8 @@ static void check_parts(Arena *a, const Trace *t, const char *path, Held *h) {
     Scene *s = page_of(a, t, "block", "forward", NULL);
     if (!s || !strstr(s->title, "a Transformer block needs ") || !needs(s->title, &whole)) return;
     for (int i = 0; i < 3; i++)
-        if ((s = page_of(a, t, "block", "forward", layer[i]))) needs(s->title, &parts);
+        if (of_that_layer(t, layer[i]) && (s = page_of(a, t, "block", "forward", layer[i])))
+            needs(s->title, &parts);
     if (parts.count != whole.count || fabs(parts.bytes - whole.bytes) > 0.01 * whole.bytes)
         fail_msg("%s: parts need %g collectives and %g bytes, the block %g and %g", path,
                  parts.count, parts.bytes, whole.count, whole.bytes);

@@ -21,6 +21,9 @@ const Term cli_terms[] = {
     {"rows", TERM_LETTER, NULL,
      "rows(B, S, E): one row for each token and expert that a router chose. How many a rank has is "
      "known in a run; before it there are the rows to expect, and at most."},
+    {"flat", TERM_LETTER, NULL,
+     "elements of a buffer in which parameters lie one behind the other (ZeRO): a rank's part is a "
+     "range of it, which need not begin where a tensor does"},
     {"ql", TERM_LETTER, NULL, "latent attention: the width that queries are pressed into"},
     {"kl", TERM_LETTER, NULL, "latent attention: the width that keys and values are pressed into"},
     {"dn", TERM_LETTER, NULL, "latent attention: the part of a head that is not rotated"},

@@ -260,7 +260,8 @@ static void draw_scale(MemPen *p, Scale s, const Bars *b) {
 
 static double draw_bars(MemPen *p, double y) {
     int most = p->preset == PRESET_SLIDE ? SLIDE_BARS : p->preset == PRESET_A4 ? A4_BARS : MAX_BARS;
-    int n = p->n > most ? most - 1 : p->n;
+    /* of a pipeline the words below take a line more */
+    int n = p->n > most ? most - 1 - (p->c->t->schedule != NULL) : p->n;
     double x = p->narrow ? p->x : p->x + 180, w = p->narrow ? p->w - 8 : p->w - 180 - 250;
     double pitch = p->narrow ? 74 : 58;
     int64_t top = p->cls[0].total;
@@ -329,7 +330,7 @@ static void draw_course(MemPen *p, double x, double y, double w, double h) {
     draw_area(p, c->live, &plot, ROLE_LIVE, false);
     if (c->exact) draw_area(p, c->grad, &plot, ROLE_SHARD_2, false);
     draw_area(p, c->all, &plot, ROLE_NONE, true);
-    int ticks = 8, step = (c->n_steps + ticks - 1) / ticks;
+    int ticks = c->n_steps < 1000 ? 8 : 6, step = (c->n_steps + ticks - 1) / ticks;
     for (int i = 0; i < c->n_steps; i += step)
         scene_textf(p->s, i ? x + w * (i + 0.5) / c->n_steps : x, y + h + 17,
                     (TextLook){i ? ALIGN_MIDDLE : ALIGN_LEFT, size, REGULAR, ROLE_TICK}, "%s%d",

@@ -15,6 +15,7 @@ enum {
     GAP = 10,
     LEFT = 118,
     RIGHT = 104,
+    OTHERS = 210, /* of a page's height: all but the rows */
     LIFE = 0
 };
 
@@ -26,6 +27,7 @@ typedef struct {
     double x, w;            /* of the rows: their left end and width */
     double cell, step, gap; /* heights: of a cell, of the line under it, between rows */
     bool each;              /* every action has its cell */
+    bool one_line;          /* what is said of a row stands in one line */
     int most;               /* in flight on any rank */
 } PipePen;
 
@@ -131,6 +133,30 @@ static void draw_flight(PipePen *q, const PipeRow *r, int row, double y) {
 
 /* ---- rows ---- */
 static double row_height(const PipePen *q) { return q->cell + q->step + q->gap; }
+/* At both ends of row k, whose cells have their middle at `mid`: who it is, and what it has. */
+static void draw_words(PipePen *q, const PipeRow *r, int k, double mid) {
+    const char *axis = q->p.t->schedule_axis ? q->p.t->schedule_axis : "rank";
+    const char *who = arena_printf(q->p.a, "%s %d", axis, k),
+               *has =
+                   arena_printf(q->p.a, "stage%s %s", strchr(r->stages, ',') ? "s" : "", r->stages),
+               *idle = arena_printf(q->p.a, "idle %s", pipe_idle(&q->p, r)),
+               *most = r->flight ? arena_printf(q->p.a, "in flight %d", r->flight) : NULL;
+    const TextLook left = {ALIGN_RIGHT, 12.5, SEMIBOLD, ROLE_INK},
+                   below = {ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
+                   right = {ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK},
+                   beside = {ALIGN_LEFT, 12, REGULAR, ROLE_SECOND};
+    double x0 = q->x - 10, x1 = q->x + q->w + 10;
+    if (q->one_line) { /* the subtitle says what the second numbers are */
+        scene_text(q->s, x0, mid + 4, left, arena_printf(q->p.a, "%s: %s", who, r->stages));
+        scene_text(q->s, x1, mid + 4, right,
+                   r->flight ? arena_printf(q->p.a, "%s, %d", idle, r->flight) : idle);
+        return;
+    }
+    scene_text(q->s, x0, mid + 1, left, who);
+    scene_text(q->s, x0, mid + 16, below, has);
+    scene_text(q->s, x1, mid + 1, right, idle);
+    if (most) scene_text(q->s, x1, mid + 16, beside, most);
+}
 static void draw_row(PipePen *q, int k, double y) {
     const PipeRow *r = &q->p.row[k];
     const char *axis = q->p.t->schedule_axis ? q->p.t->schedule_axis : "rank";
@@ -141,16 +167,7 @@ static void draw_row(PipePen *q, int k, double y) {
     scene_begin(q->s, "rank", arena_printf(q->p.a, "row-%d", k),
                 arena_printf(q->p.a, "%s %d has stage%s %s; idle %s", axis, k,
                              strchr(r->stages, ',') ? "s" : "", r->stages, pipe_idle(&q->p, r)));
-    double mid = y + q->cell / 2;
-    scene_textf(q->s, q->x - 10, mid + 1, (TextLook){ALIGN_RIGHT, 12.5, SEMIBOLD, ROLE_INK},
-                "%s %d", axis, k);
-    scene_textf(q->s, q->x - 10, mid + 16, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
-                "stage%s %s", strchr(r->stages, ',') ? "s" : "", r->stages);
-    scene_textf(q->s, q->x + q->w + 10, mid + 1, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK},
-                "idle %s", pipe_idle(&q->p, r));
-    if (r->flight)
-        scene_textf(q->s, q->x + q->w + 10, mid + 16,
-                    (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "in flight %d", r->flight);
+    draw_words(q, r, k, y + q->cell / 2);
     scene_end(q->s);
 }
 /* Is `x` clear of the numbers of all cells of a row? */
@@ -193,7 +210,7 @@ static void draw_life(PipePen *q, double y) {
     const TraceAction **a = life_of(q, &n);
     Pt *pt = ARENA_ARRAY(q->p.a, Pt, 6 * n + 2);
     for (int i = 0; i < n; i++) {
-        double row = y + a[i]->rank * row_height(q), in = row + q->cell - 3,
+        double row = y + a[i]->rank * row_height(q), in = row + q->cell - 1,
                x0 = at(q, a[i]->start), x1 = at(q, a[i]->end);
         pt[k++] = (Pt){x0, in};
         pt[k++] = (Pt){x1, in};
@@ -244,12 +261,15 @@ static Scene *draw_page(PipePen *q, double *end) {
     Arena *a = c->arena;
     Scene *s = q->s = figure_new(c, "pipeline", q->preset);
     const char *model = words_model(a, c->t);
-    const char *sub[] = {model ? model : "",
-                         words_data(a, c->t),
-                         words_mesh(a, c->t),
-                         q->each ? "number in a cell = micro-batch" : "",
-                         "line under a row = in flight",
-                         NULL};
+    const char *sub[] = {
+        model ? model : "",
+        words_data(a, c->t),
+        words_mesh(a, c->t),
+        q->each ? "number in a cell = micro-batch" : "",
+        q->one_line
+            ? "after a rank its stages, after its idle time what is in flight: the line below"
+            : "line under a row = in flight",
+        NULL};
     double y = figure_head(s, q->preset, pipe_title(&q->p), sub, 0) + 14;
     for (int k = 0; k < q->p.n; k++) draw_row(q, k, y + k * row_height(q));
     if (q->each) draw_life(q, y);
@@ -260,11 +280,13 @@ static Scene *draw_page(PipePen *q, double *end) {
     figure_page(s, q->preset, *end);
     return s;
 }
-/* Few rows on a slide are higher. */
-static void fill_slide(PipePen *q) {
-    enum { OTHERS = 210, MOST = 150 };
-    double room = fmin(MOST, (presets[PRESET_SLIDE].h - OTHERS) / q->p.n), k = room / row_height(q);
-    if (k > 1) q->cell *= k, q->step *= k, q->gap *= k;
+/* On a page of a fixed height few rows are higher, and many lower while their two lines of words
+ * have room. */
+static void fill_page(PipePen *q, double height) {
+    enum { MOST = 150, LEAST = 19, TWO_LINES = 31 };
+    double room = fmax(LEAST, fmin(MOST, (height - OTHERS) / q->p.n)), k = room / row_height(q);
+    q->one_line = room < TWO_LINES;
+    q->cell *= k, q->step *= k, q->gap *= k;
 }
 int view_pipeline(const ViewCall *c, Scene **page) {
     PipePen q = {.c = c, .preset = PRESET_WIDE, .cell = CELL, .step = STEP, .gap = GAP};
@@ -278,7 +300,10 @@ int view_pipeline(const ViewCall *c, Scene **page) {
         q.most = q.p.row[k].flight > q.most ? q.p.row[k].flight : q.most;
     for (int i = 0; i < c->t->n_actions; i++)
         if (c->t->actions[i].joined) q.cell = CELL_OF_TWO; /* two share the height */
-    if (q.preset == PRESET_SLIDE) fill_slide(&q);
+    if (q.preset == PRESET_SLIDE) fill_page(&q, presets[PRESET_SLIDE].h);
+    double a4 =
+        presets[PRESET_A4].w * (595.276 - 40) / (841.890 - 40); /* lying, less its margins */
+    if (q.preset == PRESET_A4 && q.p.n * row_height(&q) + OTHERS > a4) fill_page(&q, a4);
     page[0] = draw_page(&q, &end);
     return 1;
 }

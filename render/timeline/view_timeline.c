@@ -433,8 +433,11 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     scene_begin(p->s, "line", arena_printf(a, "line-%s", l->title), NULL);
     double w = scene_text(p->s, left, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, l->title);
     const char *more = l->same ? arena_printf(a, " · %d more like it are folded", l->same) : "";
-    scene_textf(p->s, left + w + 12, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
-                "%s%s%s%s", time_text(l->end - l->start, a), more, *who ? " · " : "", who);
+    const char *about =
+        arena_printf(a, "%s%s%s%s", time_text(l->end - l->start, a), more, *who ? " · " : "", who);
+    double x = left + w + 12, end = p->s->w - presets[PRESET_COLUMN].margin;
+    scene_text(p->s, x, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
+               scene_fit(p->s, about, end - x, 13, REGULAR));
     draw_waits(p, &v);
     draw_axis(p, &v, longest, true);
     for (int i = 0; i < t->n_lanes && i < 64; i++) {

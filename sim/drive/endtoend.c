@@ -113,7 +113,6 @@ static void fail(const State *s, const Pair *p, double bound) {
     Trace *t = c->t;
     static const char kink[] = "; bf16 alone can do that where a ReLU's input is all but 0: "
                                "`data: {execute: f32}` tells";
-    const char *add = s->e->parts > 1 ? ", or the micro-batches do not add up to the batch" : "";
     TraceCheck *k = ARENA_PUSH(t->arena, t->checks, t->n_checks, t->cap_checks);
     *k = (TraceCheck){.step = p->step,
                       .value = p->name,
@@ -128,8 +127,8 @@ static void fail(const State *s, const Pair *p, double bound) {
                       .used = bound > 0 ? p->error / bound : INFINITY};
     k->cause = arena_printf(c->arena,
                             "end to end it differs from the unsharded model by %.2g of its largest "
-                            "number, bound %.2g, although every step follows from its inputs%s%s",
-                            k->max_rel, p->top > 0 ? bound / p->top : bound, add,
+                            "number, bound %.2g, although every step follows from its inputs%s",
+                            k->max_rel, p->top > 0 ? bound / p->top : bound,
                             numbers(s->e) == DT_BF16 ? kink : "");
     c->first_fail = t->n_checks - 1;
     t->first_wrong = k->value;

@@ -12,14 +12,20 @@
 #include <assert.h>
 #include <string.h>
 
-static bool use_axes(Assign *a, ModuleUse *u, const GModule *m) {
+/* What a message calls a line's doing: its style, or the line itself if it names none. */
+static const char *line_words(const Assign *a, const PlanLine *l) {
+    if (l->style.name) return arena_printf(a->arena, "style '%s'", l->style.name);
+    return arena_printf(a->arena, "the line '%s'", l->kind ? l->kind : l->pattern);
+}
+/* The axes that the line acts on, to `u`; false, and said, if there are none. */
+static bool use_axes(Assign *a, ModuleUse *u, const GModule *m, const PlanLine *line) {
     AxisList l;
     const char *axis = u->style->axis, *prefers = u->style->prefers;
     if (!axis && prefers && mesh_lookup(a->mesh, prefers, &l)) axis = prefers;
     if (!axis) axis = target_default_axis(a, m->vocab);
     if (!axis) {
         diag_error(a->d, "E0204", u->loc, "write `axis:` in the line, or name an axis `tp`",
-                   "style '%s' acts on no axis: the mesh has no `tp`", u->name);
+                   "%s acts on no axis: the mesh has no `tp`", line_words(a, line));
         return false;
     }
     if (!assign_axes(a->mesh, a->arena, a->d, axis, u->style->loc.file ? u->style->loc : u->loc,
@@ -144,7 +150,7 @@ static void match_modules(Assign *a, bool *hit, bool *won) {
         u->style = style_resolve_for(a->plan, a->d, line, mod->kind);
         if (!u->style) continue;
         u->per_module = u->style->per_module >= 0 ? u->style->per_module : a->plan->per_module;
-        if (!use_axes(a, u, mod)) u->style = NULL;
+        if (!use_axes(a, u, mod, line)) u->style = NULL;
     }
 }
 /* `bias: local` with every `local` read as `partial`; false if there is none. */
@@ -252,7 +258,8 @@ static void layout_in_module(Assign *a, int t, int module, bool *hit, bool *won)
         u->style = s;
         u->loc = a->plan->lines[own].loc;
         u->name = a->plan->lines[own].style.name;
-        if (use_axes(a, u, mod)) layout_param(a, t, param_spec(a, s, mod, t), module, own);
+        if (use_axes(a, u, mod, &a->plan->lines[own]))
+            layout_param(a, t, param_spec(a, s, mod, t), module, own);
     }
     *u = save;
 }

@@ -16,14 +16,16 @@ static bool all_of_type(const Layout *l, const AxisList *axes, AxisType type) {
     for (int i = 0; i < axes->n; i++) all &= l->type[axes->a[i]] == type;
     return all;
 }
-/* Is value v a sum over just these axes, or made of such sums alone? */
+/* Is value v a sum over just these axes, or made of such sums alone? What a claim says of other
+ * axes (trust: declared, a sum over them is not made) changes nothing here. */
 static bool is_sum(const Program *p, int v, const AxisList *axes) {
     const Step *s = p->val[v].step >= 0 ? &p->step[p->val[v].step] : NULL;
     if (!s || !all_of_type(&p->val[v].L, axes, TY_I)) return false;
     if (s->kind == ST_SUM) return is_sum(p, s->in[0], axes) && is_sum(p, s->in[1], axes);
-    if (s->kind != ST_MOVE) return false;
+    if (s->kind != ST_MOVE && s->kind != ST_CLAIM) return false;
     if (all_of_type(&s->move.from, axes, TY_I)) return is_sum(p, s->in[0], axes);
-    return s->move.kind == MOVE_ALL_REDUCE && all_of_type(&s->move.from, axes, TY_P) &&
+    return s->kind == ST_MOVE && s->move.kind == MOVE_ALL_REDUCE &&
+           all_of_type(&s->move.from, axes, TY_P) &&
            mesh_axes_set(&s->move.axes) == mesh_axes_set(axes);
 }
 static void cut(Program *p, int v, const AxisList *axes, const Layout *state) {
@@ -31,7 +33,7 @@ static void cut(Program *p, int v, const AxisList *axes, const Layout *state) {
     if (p->val[v].L.flat.total) return; /* of two uses of one copy */
     p->val[v].L = ranged(&p->val[v].L, state);
     for (int i = 0; s->kind == ST_SUM && i < 2; i++) cut(p, s->in[i], axes, state);
-    if (s->kind != ST_MOVE) return;
+    if (s->kind != ST_MOVE && s->kind != ST_CLAIM) return;
     s->move.to = p->val[v].L;
     if (all_of_type(&s->move.from, axes, TY_I)) {
         cut(p, s->in[0], axes, state);

@@ -107,17 +107,29 @@ static const char *style_line(const Program *p, int tensor, uint32_t axes) {
                             written_axes(p, axes));
     return arena_printf(p->arena, "write `%s: %s`", path, style);
 }
+/* What else the plan's entry says: the line that is written in its place says it too. */
+static const char *data_keys(const Program *p) {
+    const Plan *plan = p->assign->plan;
+    Str s = str_new(p->arena);
+    if (plan->data_parallel.form) str_addf(&s, ", form: %s", plan->data_parallel.form);
+    if (plan->data_parallel.unit) str_addf(&s, ", unit: %s", plan->data_parallel.unit);
+    if (!plan->data_parallel.reshard) str_add(&s, ", reshard: false");
+    if (strcmp(plan->data_parallel.grad_order, "shard_first"))
+        str_addf(&s, ", grad_order: %s", plan->data_parallel.grad_order);
+    return s.s ? s.s : "";
+}
 static const char *data_line(const Program *p, uint32_t axes) {
     const Assign *a = p->assign;
     const DataMode *mode = plan_data_mode(a->plan);
     uint32_t had = mesh_axes_set(&a->data);
     if (!a->shard.n) had &= a->tokens; /* an axis that cuts no data had nothing to sum */
     if (mode->copies)
-        return arena_printf(p->arena, "write `data_parallel: {mode: %s, replicate: %s, shard: %s}`",
+        return arena_printf(p->arena,
+                            "write `data_parallel: {mode: %s, replicate: %s, shard: %s%s}`",
                             mode->name, axes_words(p, (had & ~mesh_axes_set(&a->shard)) | axes),
-                            axes_words(p, mesh_axes_set(&a->shard)));
-    return arena_printf(p->arena, "write `data_parallel: {mode: %s, axis: %s}`", mode->name,
-                        axes_words(p, had | axes));
+                            axes_words(p, mesh_axes_set(&a->shard)), data_keys(p));
+    return arena_printf(p->arena, "write `data_parallel: {mode: %s, axis: %s%s}`", mode->name,
+                        axes_words(p, had | axes), data_keys(p));
 }
 /* Is the module's line one that the plan says in other keys? No field can be added to that. */
 static bool of_kind(const Program *p, int m) {

@@ -24,9 +24,10 @@ static int tensor_of(const Program *p, const Step *s) {
 static bool of_parameter(const Program *p, const Step *s) {
     return p->graph->t[tensor_of(p, s)].kind == KIND_PARAM;
 }
+/* A claim too: what is said of a reduced gradient waits for its unit. */
 static bool is_gradient_move(const Program *p, const Step *s) {
-    return s->kind == ST_MOVE && s->pass == PHASE_GRADIENTS && p->val[s->out].cot &&
-           of_parameter(p, s);
+    return (s->kind == ST_MOVE || s->kind == ST_CLAIM) && s->pass == PHASE_GRADIENTS &&
+           p->val[s->out].cot && of_parameter(p, s);
 }
 /* Axes over which there are copies whose gradients travel in units: those of HSDP, or all where
  * whole gradients are summed. */

@@ -318,15 +318,18 @@ static void test_pipelines(void **state) {
     (void)state;
     static const char *const orders[] = {"gpipe",          "1f1b",  "interleaved", "looped-bfs",
                                          "interleaved-zb", "zb-h1", "zb-v",        "dualpipe-v"};
+#define TIED                                                                                       \
+    "preset: llama3.2-1b, layers: 5|mesh: {pp: 2, tp: 2}\nnames: torchtitan\n"                     \
+    "recipe: torchtitan-llama3\nrecompute: block"
+#define KEPT                                                                                       \
+    "preset: llama3.2-1b, layers: 4|mesh: {dp: 2, pp: 2}\n"                                        \
+    "data_parallel: {mode: fsdp, unit: block, reshard: false}"
     static const char *const rest[] = {
-        "preset: llama3-8b, layers: 4|mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp}",
-        "preset: llama3.2-1b, layers: 5|mesh: {pp: 2, tp: 2}\nnames: torchtitan\nrecipe: "
-        "torchtitan-llama3\n"
-        "recompute: block",
-        "preset: llama3.2-1b, layers: 4|mesh: {dp: 2, pp: 2}\ndata_parallel: {mode: fsdp, unit: "
-        "block, reshard: false}",
-        "preset: llama3-8b, layers: 4|mesh: {pp: 2, cp: 2}\ncontext_parallel: {mode: ring}",
+        "preset: llama3-8b, layers: 4|mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp}", TIED,
+        KEPT, "preset: llama3-8b, layers: 4|mesh: {pp: 2, cp: 2}\ncontext_parallel: {mode: ring}",
         "preset: qwen3-30b-a3b, layers: 4|mesh: {pp: 2, dp: 2}\nmoe: {axis: dp}"};
+#undef TIED
+#undef KEPT
     Arena *a = arena_new();
     for (size_t i = 0; i < 5; i++)
         for (size_t k = i % 2; k < 8; k += 2) {

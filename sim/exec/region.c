@@ -147,6 +147,15 @@ static bool has_index(const DimIndex *x, int64_t i) {
     }
     return lo < x->n && x->list[lo] == i;
 }
+/* Do the listed dims' lists have a row, all but the last dim? `id`: the row's number without it. */
+static bool outer_inside(const GTensor *t, const DimIndex *have, int64_t id) {
+    bool in = true;
+    for (int d = t->listed - 2; d >= 0; d--) {
+        in &= has_index(&have[d], id % t->size[d]);
+        id /= t->size[d];
+    }
+    return in;
+}
 DimIndex region_inside(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
                        const DimIndex *rows, Arena *arena) {
     DimIndex have[LAYOUT_MAX_DIMS];
@@ -157,14 +166,18 @@ DimIndex region_inside(const Mesh *m, const GTensor *t, const Layout *l, int64_t
     }
     if (!cut) return *rows;
     int64_t *out = arena_alloc(arena, base_mul((size_t)rows->n + 1, sizeof *out)), n = 0;
+    /* neighbours share all but the last index: the others are looked at where they change */
+    const int last = t->listed - 1;
+    int64_t from = 0, size = 0;
+    bool in = false;
     for (int64_t i = 0; i < rows->n; i++) {
-        int64_t id = index_at(rows, i), rest = id;
-        bool in = true;
-        for (int d = t->listed - 1; d >= 0; d--) {
-            in &= has_index(&have[d], rest % t->size[d]);
-            rest /= t->size[d];
+        int64_t id = index_at(rows, i);
+        if (id < from || id >= from + size) {
+            size = t->size[last];
+            from = id / size * size;
+            in = outer_inside(t, have, id / size);
         }
-        if (in) out[n++] = id;
+        if (in && has_index(&have[last], id - from)) out[n++] = id;
     }
     return (DimIndex){false, 0, n, out};
 }
@@ -179,7 +192,9 @@ DimIndex region_joined(const DimIndex *lists, int64_t n, Arena *arena) {
     int64_t *out = arena_alloc(arena, base_mul((size_t)all + 1, sizeof *out));
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < lists[i].n; j++) out[k++] = index_at(&lists[i], j);
-    qsort(out, (size_t)all, sizeof *out, by_index);
+    bool sorted = true;
+    for (int64_t i = 1; i < all && sorted; i++) sorted = out[i - 1] <= out[i];
+    if (!sorted) qsort(out, (size_t)all, sizeof *out, by_index);
     for (int64_t i = 0; i < all; i++)
         if (!i || out[i] != out[i - 1]) out[once++] = out[i];
     return (DimIndex){false, 0, once, out};

@@ -26,6 +26,7 @@ static bool iterate(Run *r) {
     WalkEnd end = walk_run(&walk);
     real_walked(r, end);
     r->rep->seconds_sharded = walk.seconds_run;
+    r->rep->seconds_loaded = walk.seconds_loaded;
     r->rep->seconds_check = walk.seconds_observed;
     return end == WALK_DONE || end == WALK_STUCK;
 }

@@ -69,6 +69,7 @@ typedef struct PipelineReport {
     bool loss_wrong; /* beyond its bound: that of the last step, and what the unsharded model has */
     double loss, loss_unsharded;
     double seconds_sharded, seconds_reference, seconds_check;
+    double seconds_loaded; /* of seconds_sharded: inputs and weights made or read */
     int64_t peak_bytes;
     int64_t predicted_bytes; /* what the run was expected to need beyond what the process had */
     double flops_distinct;

@@ -16,7 +16,9 @@
 static bool load(Walk *w, int val) {
     double from = clock_seconds();
     if (!exec_load(w->e, val)) return false;
-    w->seconds_run += clock_seconds() - from;
+    from = clock_seconds() - from;
+    w->seconds_run += from;
+    w->seconds_loaded += from;
     OBSERVE(w, loaded, val);
     return true;
 }

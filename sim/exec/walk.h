@@ -40,6 +40,7 @@ typedef struct Walk {
     Tasks *tasks; /* a pipeline: the order of its schedule; NULL: one instance after the other */
     const bool *stop; /* an observer has seen enough: set to end the walk; NULL: nobody does */
     double seconds_run, seconds_observed; /* filled in: loading and running; looking on */
+    double seconds_loaded;                /* of seconds_run: making or reading what no step makes */
 } Walk;
 typedef enum {
     WALK_DONE,

@@ -439,13 +439,12 @@ static void report_verbose(Cli *c, const Loaded *l) {
     Arena *a = c->arena;
     if (!c->o.verbose) return;
     heading(c, "This machine");
-    str_addf(
-        &c->text,
-        "  sharded %s, of it inputs and weights %s, reference %s, checks %s; peak memory %s; %s "
-        "FLOP in distinct work; %s\n",
-        time_text(r->seconds_sharded, a), time_text(r->seconds_loaded, a),
-        time_text(r->seconds_reference, a), time_text(r->seconds_check, a),
-        bytes_text(r->peak_bytes, a), count_text(r->flops_distinct, a), or_empty(r->gemm));
+    str_addf(&c->text,
+             "  sharded %s, of it inputs and weights %s, reference %s, checks %s; values of the "
+             "ranks at most %s; %s FLOP in distinct work; %s\n",
+             time_text(r->seconds_sharded, a), time_text(r->seconds_loaded, a),
+             time_text(r->seconds_reference, a), time_text(r->seconds_check, a),
+             bytes_text(r->peak_bytes, a), count_text(r->flops_distinct, a), or_empty(r->gemm));
 }
 /* ---- --against ---- */
 static int64_t count_results(const Trace *t, const char *result) {

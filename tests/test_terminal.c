@@ -1,6 +1,7 @@
 /* What a terminal gets: nothing wider than it is, colours by the rules, help that fits; and a pipe
  * gets every line whole. The real binary on a pseudo-terminal. */
 #include "cli/table.h"
+#include "render/render.h"
 #include "support/child.h"
 #include <setjmp.h>
 #include <stdio.h>
@@ -155,6 +156,36 @@ static void test_widths(void **state) {
     unlink(plan);
     rmdir(dir);
 }
+/* The text of every view keeps to the terminal, in a pipe it is what 80 columns hold. */
+static void test_views(void **state) {
+    (void)state;
+    static const char *const plans[] = {TRAIN, MOE, BUG, "plans/47-llama3-8b-pp2-dp2-tp2.yaml",
+                                        "plans/shape-only/llama3.1-405b-8192.yaml"};
+    static const int widths[] = {80, 60};
+    int n_views, drawn = 0;
+    const RenderView *view = render_views(&n_views);
+    for (size_t p = 0; p < sizeof plans / sizeof *plans; p++)
+        for (int v = 0; v < n_views; v++) {
+            Arena *a = arena_new();
+            const char *const *words = WORDS("draw", plans[p], "--view", view[v].name);
+            Ended pipe = child_run(a, &(Child){.words = words, .env = plain}), e = {0};
+            if (pipe.code == 0 || pipe.code == 1)
+                for (int k = 0; k < 2; k++) {
+                    e = child_run(a, &(Child){.words = words,
+                                              .env = plain,
+                                              .pty = true,
+                                              .pty_out = true,
+                                              .columns = widths[k]});
+                    int colours = 0;
+                    assert_int_equal(e.code, pipe.code);
+                    fits(a, e.err, widths[k]);
+                    if (k == 0) assert_non_null(strstr(uncoloured(a, e.err, &colours), pipe.out));
+                }
+            drawn += *pipe.out != 0;
+            arena_free(a);
+        }
+    assert_true(drawn >= 40);
+}
 /* A pipe gets whole lines, whatever COLUMNS says; a terminal that does not know its width takes
  * COLUMNS, else 80. */
 static void test_unknown_width(void **state) {
@@ -292,9 +323,9 @@ static void test_help(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),        cmocka_unit_test(test_ascii),
-        cmocka_unit_test(test_unknown_width), cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_colours),       cmocka_unit_test(test_streams_differ),
-        cmocka_unit_test(test_help)};
+        cmocka_unit_test(test_widths),         cmocka_unit_test(test_views),
+        cmocka_unit_test(test_ascii),          cmocka_unit_test(test_unknown_width),
+        cmocka_unit_test(test_fold),           cmocka_unit_test(test_colours),
+        cmocka_unit_test(test_streams_differ), cmocka_unit_test(test_help)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,5 @@
-/* The block view in 80 columns of text: one line per step with its output, the residual stream at
- * the left. Columns: step 30, symbolic shape 22, shape on the rank 19, bytes 9 (right aligned).
- * Needs only box drawing and a few signs. */
+/* The block view as text, 80 columns or fewer: one line per step with its output, the residual
+ * stream at the left. block_text_cells has the columns. Needs only box drawing and a few signs. */
 #include "render/block/block_page.h"
 #include "render/graph/block_read.h"
 #include "render/graph/block_words.h"
@@ -8,23 +7,22 @@
 #include "render/furniture/views.h"
 #include <string.h>
 
-enum { WIDTH = 80 };
-
 typedef struct {
     const BlockGraph *g;
+    int w; /* columns */
     Str out;
 } Page;
 
 static void row(Page *p, const char *rail, const char *step, const TraceValue *v) {
-    block_text_row(&p->out, p->g, rail, step, v);
+    block_text_row(&p->out, p->g, p->w, rail, step, v);
 }
 
 static void paragraph(Page *p, const char *rail, const char *text) {
-    words_paragraph(&p->out, rail, text, WIDTH);
+    words_paragraph(&p->out, rail, text, p->w);
 }
 
 static void rule(Page *p) {
-    for (int i = 0; i < WIDTH; i++) str_add(&p->out, "─");
+    for (int i = 0; i < p->w; i++) str_add(&p->out, "─");
     str_add(&p->out, "\n");
 }
 
@@ -166,7 +164,8 @@ static void strip_text(Page *p, int i, const BlockFrame *f) {
         strip_rows(p, i);
         row(p, "┃ ", "⊕━┛", g->node[s->to].out);
         bool last = i + 1 >= g->n_strips || g->strip[i + 1].from != s->to;
-        if (last && f->note) str_addf(&p->out, "%s    %s\n", f->out_name, f->note);
+        if (last && f->note)
+            words_labelled(&p->out, arena_printf(a, "%s    ", f->out_name), f->note, p->w);
         return;
     }
     str_addf(&p->out, "%s\n", upper(a, s->title));
@@ -186,28 +185,26 @@ static void head(Page *p) {
     Str line = str_new(a);
     for (int i = 0; sub[i]; i++) {
         if (!*sub[i]) continue;
-        if (line.n && words_columns(line.s) + 3 + words_columns(sub[i]) > WIDTH) {
+        if (line.n && words_columns(line.s) + 3 + words_columns(sub[i]) > p->w) {
             str_addf(&p->out, "%s\n", line.s);
             line = str_new(a);
         }
         str_addf(&line, "%s%s", line.n ? " · " : "", sub[i]);
     }
     str_addf(&p->out, "%s\n\n", line.s);
-    wrong_text(&p->out, p->g->wrong);
+    wrong_text(&p->out, p->g->wrong, p->w);
     if (p->g->wrong->n) str_add(&p->out, "\n");
-    words_pad(&p->out, "step", COL_STEP, false);
-    words_pad(&p->out, "output", COL_SYMBOL, false);
-    words_pad(&p->out, arena_printf(a, "on rank %lld", (long long)p->g->rank), COL_SHAPE, false);
-    words_pad(&p->out, "bytes", COL_BYTES, true);
-    str_add(&p->out, "\n");
+    const char *rank = arena_printf(a, "on rank %lld", (long long)p->g->rank);
+    block_text_cells(&p->out, p->w, "", (const char *const[]){"step", "output", rank, "bytes"});
     rule(p);
 }
 
 const char *view_block_text(const ViewCall *c) {
     BlockGraph *g = block_read_trace(c);
     if (!g) return NULL;
-    const char *totals = NULL, *back = c->pass ? NULL : mirror_text(g, &totals);
-    Page p = {g, str_new(c->arena)};
+    int w = furniture_columns(c->o);
+    const char *totals = NULL, *back = c->pass ? NULL : mirror_text(g, w, &totals);
+    Page p = {g, w, str_new(c->arena)};
     Role role;
     if (back) g->wrong = mirror_all_wrong(g);
     head(&p);

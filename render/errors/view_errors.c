@@ -633,10 +633,21 @@ int view_errors(const ViewCall *c, Scene **page) {
 
 /* ---- text ---- */
 
-static const char *row_states(ErrPen *p, const ErrRow *r) {
+/* A map of errors as text: columns of a line, of a row's name, signs of its ranks at most. */
+typedef struct {
+    int w, name, signs;
+} Widths;
+static Widths widths(const ErrPen *p) {
+    int w = furniture_columns(p->c->o);
+    bool narrow = w < 80;
+    int signs = p->twin ? (narrow ? 8 : 16) : narrow ? 16 : 24;
+    /* behind the name: " 1e-07 " and the signs; of two maps " | ", signs and " 1e-07" more */
+    return (Widths){w, w - (p->twin ? 2 * signs + 17 : signs + 9), signs};
+}
+static const char *row_states(ErrPen *p, const ErrRow *r, int most) {
     static const char sign[ERR_STATES] = {' ', '=', '.', '.', '~', '?', 'X', 'x'};
     Str s = str_new(p->a);
-    int most = p->twin ? 16 : 24, n = p->map.n_columns > most ? most : p->map.n_columns;
+    int n = p->map.n_columns > most ? most : p->map.n_columns;
     for (int i = 0; i < n; i++) { /* the worst of the columns that share a sign */
         ErrState worst = ERR_NONE;
         for (int c = i * p->map.n_columns / n; c < (i + 1) * p->map.n_columns / n; c++)
@@ -646,32 +657,36 @@ static const char *row_states(ErrPen *p, const ErrRow *r) {
     return s.s;
 }
 
-static void text_first(ErrPen *p, Str *s) {
+static void text_first(ErrPen *p, Str *s, int w) {
     const TraceCheck *k = p->map.check;
     const char *line = errors_plan_line(p->a, p->c->t, k);
     str_addf(s, "\nfirst wrong  %s\n", k->value);
-    words_labelled(s, "ranks        ", rankset_text(&k->ranks, p->a), 80);
+    words_labelled(s, "ranks        ", rankset_text(&k->ranks, p->a), w);
     if (p->map.first && p->map.first->planted)
-        words_labelled(s, "planted      ", p->map.first->planted, 80);
-    words_labelled(s, "cause        ", k->cause ? k->cause : "not known", 80);
+        words_labelled(s, "planted      ", p->map.first->planted, w);
+    words_labelled(s, "cause        ", k->cause ? k->cause : "not known", w);
     if (errors_has_numbers(k))
-        str_addf(s, "evidence     %s%s%sgot %s, want %s\n", k->n_index ? "at " : "",
-                 k->n_index ? words_shape(p->a, k->index, k->n_index) : "", k->n_index ? ": " : "",
-                 errors_digits(p->a, k->got), errors_digits(p->a, k->want));
+        words_labelled(s, "evidence     ",
+                       arena_printf(p->a, "%s%s%sgot %s, want %s", k->n_index ? "at " : "",
+                                    k->n_index ? words_shape(p->a, k->index, k->n_index) : "",
+                                    k->n_index ? ": " : "", errors_digits(p->a, k->got),
+                                    errors_digits(p->a, k->want)),
+                       w);
     str_addf(s, "error        %.3g, bound %.2g\n", k->max_abs, k->bound);
     for (int i = 0; i < k->n_rank_error && i < 8; i++)
         str_addf(s, "             rank %lld: %.2g\n", (long long)k->rank_error[i].rank,
                  k->rank_error[i].error);
     if (k->n_rank_error > 8) str_add(s, "             and more ranks\n");
-    if (line) words_labelled(s, "plan line    ", line, 80);
+    if (line) words_labelled(s, "plan line    ", line, w);
 }
 
 const char *view_errors_text(const ViewCall *c) {
     ErrPen p;
     Role role;
     if (!prepare(c, &p)) return NULL;
+    const Widths k = widths(&p);
     Str s = str_new(p.a);
-    words_paragraph(&s, "", headline(&p), 80);
+    words_paragraph(&s, "", headline(&p), k.w);
     str_add(&s, "\n");
     for (int i = 0; i < p.map.n; i++) {
         const ErrRow *r = &p.map.row[i];
@@ -679,23 +694,24 @@ const char *view_errors_text(const ViewCall *c) {
                           : r->values > 1 ? arena_printf(p.a, ", %d", r->values)
                                           : "";
         if (r->planted) how = arena_printf(p.a, "%s · planted", how);
-        const char *name = r->name;
-        int room = p.twin ? 31 : 46;
-        while (words_columns(name) + words_columns(how) > room && strchr(name, '.'))
-            name = strchr(name, '.') + 1;
-        words_pad(&s, arena_printf(p.a, "%s%s", name, how), room + 1, false);
+        const char *name = words_fit_name(p.a, r->name, k.name - words_columns(how));
+        words_pad(&s, arena_printf(p.a, "%s%s", name, how), k.name + 1, false);
         words_pad(&s, r->max == 0 ? "=" : errors_number(p.a, r->max), 6, true);
-        str_addf(&s, " %s", row_states(&p, r));
+        str_addf(&s, " %s", row_states(&p, r, k.signs));
         if (p.twin && r->beside)
-            str_addf(&s, " | %s %s", row_states(&p, r->beside),
+            str_addf(&s, " | %s %s", row_states(&p, r->beside, k.signs),
                      r->beside->max == 0 ? "=" : errors_number(p.a, r->beside->max));
         words_end_line(&s);
     }
-    str_add(&s,
-            "\n= equal by bits, . within the bound, ? suspect, X first wrong, x wrong later,\n");
-    if (p.map.after || p.map.wrong) str_add(&s, "~ a right step on wrong inputs; ");
-    str_addf(&s, "one sign per rank%s\n",
-             c->t->ranks > (p.twin ? 16 : 24) ? ", or the worst of several" : "");
+    str_add(&s, "\n");
+    words_paragraph(
+        &s, "",
+        arena_printf(p.a,
+                     "= equal by bits, . within the bound, ? suspect, X first wrong, x wrong "
+                     "later, %sone sign per rank%s",
+                     p.map.after || p.map.wrong ? "~ a right step on wrong inputs; " : "",
+                     c->t->ranks > k.signs ? ", or the worst of several" : ""),
+        k.w);
     if (folded(&p.map)) str_addf(&s, "%s: more values, the worst shown\n", folded(&p.map));
     if (p.twin)
         words_paragraph(
@@ -703,10 +719,10 @@ const char *view_errors_text(const ViewCall *c) {
             arena_printf(p.a, "right of the |: %s%s",
                          c->o->beside_planted ? "without the planted mistake" : "beside it",
                          p.other.wrong ? "" : ", where every value is right"),
-            80);
-    if (p.map.check) text_first(&p, &s);
+            k.w);
+    if (p.map.check) text_first(&p, &s, k.w);
     str_add(&s, "\n");
-    words_paragraph(&s, "", totals(&p), 80);
-    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), 80);
+    words_paragraph(&s, "", totals(&p), k.w);
+    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), k.w);
     return s.s;
 }

@@ -12,6 +12,12 @@ const Preset presets[PRESET_COUNT] = {
     [PRESET_A4] = {"a4", 1120, 0, 28, 11.5, 1600},
 };
 
+int furniture_columns(const RenderOptions *o) {
+    enum { WIDEST = 80, NARROWEST = 60 };
+    if (o->columns <= 0 || o->columns > WIDEST) return WIDEST;
+    return o->columns < NARROWEST ? NARROWEST : o->columns;
+}
+
 bool furniture_preset(const char *name, PresetKind *out) {
     *out = PRESET_WIDE;
     for (int i = 0; name && i < PRESET_COUNT; i++)

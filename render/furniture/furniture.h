@@ -17,6 +17,9 @@ typedef struct ViewCall {
     Theme theme;
 } ViewCall;
 
+/* Columns of a view as text: 80; fewer, from 60 on, where the terminal is narrower. */
+int furniture_columns(const RenderOptions *o);
+
 /* Page presets. */
 typedef enum { PRESET_WIDE, PRESET_COLUMN, PRESET_SLIDE, PRESET_A4, PRESET_COUNT } PresetKind;
 typedef struct {

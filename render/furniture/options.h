@@ -19,6 +19,7 @@ typedef struct RenderOptions {
     bool build;         /* one step after the other: in a PDF a page each, an SVG plays */
     const char *quiz;   /* what is left blank (quiz_names), with a key behind; NULL: nothing */
     int width_px;       /* PNG width; 0: 1600 (column: 900) */
+    int columns;        /* of text: 60 to 80; 0: 80 */
     const Trace *
         beside; /* errors: a run to compare with, of the same model on the same ranks; NULL: none */
     bool beside_planted; /* that run is the same plan without the mistake it plants */

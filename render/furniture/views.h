@@ -30,7 +30,7 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY
     V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, 0)
 
 /* view_NAME fills page[] and returns the number of pages; 0 and a diagnostic if the trace has
- * nothing for the view. view_NAME_text: text in 80 columns; NULL and a diagnostic. */
+ * nothing for the view. view_NAME_text: text in furniture_columns; NULL and a diagnostic. */
 #define ROW(name, what, options, asks)                                                             \
     int view_##name(const ViewCall *c, Scene **page);                                              \
     const char *view_##name##_text(const ViewCall *c);

@@ -341,6 +341,37 @@ void words_end_line(Str *s) {
     str_add(s, "\n");
 }
 
+void words_row(Str *s, const char *rail, const WordsCell *cell, int n) {
+    int total = 0, at = 0, used = 0, left = words_columns(rail); /* used: columns of this line */
+    for (int i = 0; i < n; i++) total += cell[i].w;
+    for (int i = 0; i < n; at += cell[i++].w) {
+        int w = words_columns(cell[i].text), start = cell[i].right ? at + cell[i].w - w : at;
+        if (!w) continue;
+        if (start + w > total) start = total - w;
+        if (used && start <= used) { /* no room beside the one before it */
+            words_end_line(s);
+            str_add(s, rail);
+            used = left;
+        }
+        if (start < used) start = used;
+        words_pad(s, "", start - used, false);
+        str_add(s, cell[i].text);
+        used = start + w;
+    }
+    words_end_line(s);
+}
+
+const char *words_fit_name(Arena *a, const char *name, int w) {
+    static const char grad[] = "grad.";
+    bool gradient = !strncmp(name, grad, sizeof grad - 1);
+    const char *rest = gradient ? name + sizeof grad - 1 : name, *s = name;
+    while (words_columns(s) > w && strchr(rest, '.')) {
+        rest = strchr(rest, '.') + 1;
+        s = arena_printf(a, "%s…%s", gradient ? grad : "", rest);
+    }
+    return s;
+}
+
 /* The first line has one rail, the others another of the same width. */
 static void paragraph(Str *s, const char *first, const char *rail, const char *text, int w) {
     int room = w - words_columns(rail);

@@ -84,6 +84,18 @@ const char *words_coll_done(Arena *a, const TraceCollective *c);
  */
 void words_labelled(Str *s, const char *label, const char *text, int w);
 void words_end_line(Str *s);
+/* A line of a table as text. What is too wide for its cell ends the line; the next cell then stands
+ * where it would, in a line that begins with `rail`. Nothing goes beyond the sum of the widths but
+ * what is wider than that. */
+typedef struct {
+    const char *text;
+    int w; /* columns, with what keeps it apart from the next */
+    bool right;
+} WordsCell;
+void words_row(Str *s, const char *rail, const WordsCell *cell, int n);
+/* A value's name in at most w columns, if its last component leaves it a choice: the first ones
+ * (behind "grad.", which says what it is) are left out, "grad.…feed_forward.w2.weight". */
+const char *words_fit_name(Arena *a, const char *name, int w);
 
 /* The first step of the backward pass; INT_MAX: there is none. */
 int words_backward(const Trace *t);

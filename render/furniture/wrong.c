@@ -257,10 +257,10 @@ void wrong_flag(Scene *s, const WrongList *l, int step, double x, double y) {
     scene_end(s);
 }
 
-void wrong_text(Str *out, const WrongList *l) {
+void wrong_text(Str *out, const WrongList *l, int w) {
     for (int i = 0; l && i < l->n; i++)
         words_paragraph(out, "",
                         l->n > 1 ? arena_printf(out->a, "✗ %d. %s", i + 1, l->note[i].text)
                                  : arena_printf(out->a, "✗ %s", l->note[i].text),
-                        80);
+                        w);
 }

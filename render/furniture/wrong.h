@@ -39,6 +39,6 @@ double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, i
 double wrong_height(Scene *s, const WrongList *l, double w, int max);
 /* The red flag centred at (x, y): "!" or the number of the note. */
 void wrong_flag(Scene *s, const WrongList *l, int step, double x, double y);
-/* The same sentences for text, 80 columns. */
-void wrong_text(Str *out, const WrongList *l);
+/* The same sentences for text, w columns. */
+void wrong_text(Str *out, const WrongList *l, int w);
 #endif

@@ -33,29 +33,34 @@ void block_subtitle(const BlockGraph *g, const char *passes, const char **part) 
     part[n] = NULL;
 }
 
-void block_text_row(Str *out, const BlockGraph *g, const char *rail, const char *step,
+void block_text_cells(Str *out, int w, const char *rail, const char *const cell[4]) {
+    enum { WHOLE = COL_STEP + COL_SYMBOL + COL_SHAPE + COL_BYTES };
+    const char *step = cell[0], *symbol = cell[1], *shape = cell[2], *bytes = cell[3];
+    if (w >= WHOLE) {
+        WordsCell row[] = {{step, COL_STEP, false},
+                           {symbol, COL_SYMBOL, false},
+                           {shape, COL_SHAPE, false},
+                           {bytes, COL_BYTES, true}};
+        words_row(out, rail, row, 4);
+        return;
+    }
+    WordsCell row[] = {{step, COL_STEP, false},
+                       {symbol, w - COL_STEP - COL_BYTES, false},
+                       {bytes, COL_BYTES, true}};
+    words_row(out, rail, row, 3);
+    if (!*shape) return;
+    str_add(out, rail);
+    words_pad(out, "", COL_STEP - words_columns(rail), false);
+    str_add(out, shape);
+    words_end_line(out);
+}
+
+void block_text_row(Str *out, const BlockGraph *g, int w, const char *rail, const char *step,
                     const TraceValue *v) {
     Arena *a = g->arena;
     const TraceLocal *l = v ? words_find_local(&v->shape, g->rank) : NULL;
     const char *sym = v ? words_symbol(a, v->shape.symbolic) : "";
     const char *shape = l ? words_shape(a, l->shape, v->shape.nd) : "",
                *bytes = l ? bytes_text(l->bytes, a) : "";
-    words_pad(out, step, COL_STEP, false);
-    if (words_columns(step) >= COL_STEP && (*sym || *shape)) {
-        words_end_line(out);
-        words_pad(out, rail, COL_STEP, false);
-    }
-    words_pad(out, sym, COL_SYMBOL, false);
-    if (words_columns(sym) >= COL_SYMBOL || words_columns(shape) > COL_SHAPE) {
-        words_end_line(out);
-        int room = COL_STEP + COL_SYMBOL + COL_SHAPE + COL_BYTES - words_columns(rail) -
-                   words_columns(bytes) - 1;
-        str_add(out, rail);
-        words_pad(out, shape, room, true);
-        str_addf(out, " %s", bytes);
-    } else {
-        words_pad(out, shape, COL_SHAPE, false);
-        words_pad(out, bytes, COL_BYTES, true);
-    }
-    words_end_line(out);
+    block_text_cells(out, w, rail, (const char *const[]){step, sym, shape, bytes});
 }

@@ -536,10 +536,11 @@ int view_memory(const ViewCall *c, Scene **page) {
 const char *view_memory_text(const ViewCall *c) {
     MemPen p;
     Role role;
+    int w = furniture_columns(c->o), name = w - 22; /* step and bytes behind it */
     const MemLife **l;
     Str s = str_new(c->arena);
     if (!prepare(c, &p)) return NULL;
-    words_paragraph(&s, "", headline(&p), 80);
+    words_paragraph(&s, "", headline(&p), w);
     str_add(&s, "\n");
     for (int i = 0; i < p.n && i < MAX_BARS; i++) {
         const char *rest, *live;
@@ -548,8 +549,7 @@ const char *view_memory_text(const ViewCall *c) {
         words_pad(&s, ranks_words(&p, m), 18, false);
         words_pad(&s, bytes_text(m->total, p.a), 10, true);
         words_end_line(&s);
-        str_addf(&s, "  = %s %s", rest, live);
-        words_end_line(&s);
+        words_labelled(&s, "  = ", arena_printf(p.a, "%s %s", rest, live), w);
         for (int k = 0; k < MEM_KINDS; k++) {
             if (!m->bytes[k]) continue;
             words_pad(&s, arena_printf(p.a, "  %s", kinds[k].name), 30, false);
@@ -562,17 +562,13 @@ const char *view_memory_text(const ViewCall *c) {
     str_addf(&s, "\nRank %lld, alive at the peak, step %d: %s\n", (long long)p.course.rank,
              p.course.peak, bytes_text(p.course.at_peak, p.a));
     if (p.course.flight) {
-        words_pad(&s, arena_printf(p.a, "  %s", in_flight), 68, false);
+        words_pad(&s, arena_printf(p.a, "  %s", in_flight), name + 10, false);
         words_pad(&s, bytes_text(p.course.flight, p.a), 11, true);
         words_end_line(&s);
     }
     for (int i = 0; p.course.exact && i < n; i++) {
-        words_pad(&s,
-                  arena_printf(p.a, "  %s",
-                               words_columns(l[i]->v->shape.name) > 56
-                                   ? words_leaf(l[i]->v->shape.name)
-                                   : l[i]->v->shape.name),
-                  58, false);
+        words_pad(&s, arena_printf(p.a, "  %s", words_fit_name(p.a, l[i]->v->shape.name, name - 3)),
+                  name, false);
         words_pad(&s, l[i]->from < 0 ? "input" : arena_printf(p.a, "step %d", l[i]->from), 10,
                   false);
         words_pad(&s, bytes_text(l[i]->bytes, p.a), 11, true);
@@ -580,8 +576,8 @@ const char *view_memory_text(const ViewCall *c) {
     }
     if (!p.course.exact) str_add(&s, "  not known: the trace lacks how long values are held\n");
     str_add(&s, "\n");
-    words_paragraph(&s, "", counted(&p), 80);
-    wrong_text(&s, p.wrong);
-    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), 80);
+    words_paragraph(&s, "", counted(&p), w);
+    wrong_text(&s, p.wrong, w);
+    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), w);
     return s.s;
 }

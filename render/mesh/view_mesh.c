@@ -552,9 +552,10 @@ const char *view_mesh_text(const ViewCall *c) {
     int64_t rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0;
     int n = mesh_comms(a, c->t, rank, comm);
     Role role;
+    int w = furniture_columns(c->o);
     Str s = str_new(a);
     words_paragraph(&s, "", arena_printf(a, "%s · %s", words_mesh(a, c->t), mesh_formula(a, c->t)),
-                    80);
+                    w);
     str_addf(&s, "\nGroups of rank %lld %s\n", (long long)rank, words_coords(a, c->t, rank));
     words_pad(&s, "group", 14, false);
     words_pad(&s, "groups × ranks", 20, false);
@@ -570,8 +571,7 @@ const char *view_mesh_text(const ViewCall *c) {
         words_end_line(&s);
         words_paragraph(
             &s, "    ",
-            arena_printf(a, "%s%s%s", comm[i].cuts, *comm[i].cuts ? "; " : "", comm[i].carries),
-            80);
+            arena_printf(a, "%s%s%s", comm[i].cuts, *comm[i].cuts ? "; " : "", comm[i].carries), w);
     }
     str_add(&s, "\n");
     MeshExperts experts = mesh_experts(a, c->t);
@@ -580,8 +580,8 @@ const char *view_mesh_text(const ViewCall *c) {
                         arena_printf(a, "Experts on the same ranks: %s; rank %lld has %s.",
                                      experts.title, (long long)rank,
                                      mesh_experts_of(a, c->t, &experts, rank)),
-                        80);
-    words_paragraph(&s, "", classes_text(c), 80);
-    words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);
+                        w);
+    words_paragraph(&s, "", classes_text(c), w);
+    words_paragraph(&s, "", words_stamp(a, c->t, &role), w);
     return s.s;
 }

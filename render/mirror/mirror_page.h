@@ -10,7 +10,7 @@ int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool 
                 Scene **page);
 /* The backward program as rows of text, in the order in which it runs; NULL if the trace has none
  * that mirrors g. The totals of both passes go to *totals. */
-const char *mirror_text(const BlockGraph *g, const char **totals);
+const char *mirror_text(const BlockGraph *g, int w, const char **totals);
 /* The wrong steps of both passes of what g draws. */
 const WrongList *mirror_all_wrong(const BlockGraph *g);
 #endif

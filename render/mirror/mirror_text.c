@@ -1,12 +1,10 @@
-/* The backward program in 80 columns of text: the steps of each part in the order in which they
- * run, the last part first. See block_text.c for the columns. */
+/* The backward program as text, 80 columns or fewer: the steps of each part in the order in which
+ * they run, the last part first. block_text_cells has the columns. */
 #include "render/graph/block_words.h"
 #include "render/mirror/mirror_draw.h"
 #include "render/mirror/mirror_page.h"
 #include <stdlib.h>
 #include <string.h>
-
-enum { WIDTH = 80 };
 
 /* One step of the backward program. */
 typedef struct {
@@ -18,6 +16,7 @@ typedef struct {
 typedef struct {
     const Mirror *m;
     Arena *a;
+    int w; /* columns */
     Str out;
     int n, cap;
     Item *item;
@@ -102,14 +101,14 @@ static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
              c->subject.role == OF_PARAM_GRADIENT ? grad_name(t->a, c->subject) : "");
     str_addf(&s, "%s%s %s", s.s[s.n - 1] == ' ' ? "" : " ", words_axis_list(t->a, g->t, c->axis),
              words_members(t->a, &c->groups, words_group_of(&c->groups, g->rank)));
-    block_text_row(&t->out, g, rail, s.s, v);
+    block_text_row(&t->out, g, t->w, rail, s.s, v);
     words_paragraph(&t->out, rail,
                     wrong_skipped(c)
                         ? "missing: nothing is sent"
                         : arena_printf(t->a, "sends %s%s%s", bytes_text(c->bytes_sent, t->a),
                                        c->why ? ": " : "",
                                        c->why ? words_symbol(t->a, c->why) : ""),
-                    WIDTH);
+                    t->w);
     pending_row(t, edge, v);
     wrong_row(t, edge, c->step);
 }
@@ -132,7 +131,7 @@ static void strip_rows(Text *t, const MirrorStrip *s) {
         const TraceValue *v = words_find_value(g->t, x->c->output, x->step);
         bool max, partial = v && words_pending(&v->shape, &max);
         block_text_row(
-            &t->out, g, rail,
+            &t->out, g, t->w, rail,
             arena_printf(t->a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(t, x->c)), v);
         pending_row(t, edge, v);
         wrong_row(t, edge, x->step);
@@ -145,8 +144,8 @@ const WrongList *mirror_all_wrong(const BlockGraph *g) {
     return m ? mirror_wrong(m, 0, m->n) : g->wrong;
 }
 
-const char *mirror_text(const BlockGraph *g, const char **totals) {
-    Text t = {.m = mirror_new(g), .a = g->arena, .out = str_new(g->arena)};
+const char *mirror_text(const BlockGraph *g, int w, const char **totals) {
+    Text t = {.m = mirror_new(g), .a = g->arena, .w = w, .out = str_new(g->arena)};
     if (!t.m) return NULL;
     for (int i = t.m->n - 1; i >= 0; i--) strip_rows(&t, &t.m->strip[i]);
     *totals = mirror_totals(t.m, 0, t.m->n, false);

@@ -376,19 +376,22 @@ const char *view_overview_text(const ViewCall *c) {
     Overview o;
     Arena *a = c->arena;
     Role role;
+    int w = furniture_columns(c->o);
     if (!overview_read(&o, c)) return NULL;
     Str s = str_new(a);
-    words_paragraph(&s, "", title(&o), 80);
-    wrong_text(&s, o.wrong);
+    words_paragraph(&s, "", title(&o), w);
+    wrong_text(&s, o.wrong, w);
     str_add(&s, "\n");
     for (int i = 0; i < o.n; i++) {
         const OverviewUnit *u = &o.unit[i];
-        words_pad(&s, arena_printf(a, "%s%s", u->layer >= 0 ? "  " : "", u->title), 16, false);
-        words_pad(&s, u->layer >= 0 ? arena_printf(a, "layer %d × %d", u->layer, u->layers) : "",
-                  18, false);
-        words_pad(&s, u->out ? words_symbol(a, u->out->shape.symbolic) : "", 24, false);
-        words_pad(&s, bytes_text(u->weights, a), 12, true);
-        words_end_line(&s);
+        bool in = u->layer >= 0; /* a layer's */
+        WordsCell row[] = {
+            {arena_printf(a, "%s%s", in ? "  " : "", u->title), w < 80 ? 14 : 16, false},
+            {in ? arena_printf(a, "layer %d × %d", u->layer, u->layers) : "", w < 80 ? 15 : 18,
+             false},
+            {u->out ? words_symbol(a, u->out->shape.symbolic) : "", w < 80 ? 22 : 24, false},
+            {bytes_text(u->weights, a), w < 80 ? 9 : 12, true}};
+        words_row(&s, "      ", row, 4);
         for (int k = 0; k < SEND_KINDS; k++)
             for (int j = 0; j < u->n_total[k]; j++) {
                 const Total *t = &u->total[k][j];
@@ -398,12 +401,12 @@ const char *view_overview_text(const ViewCall *c) {
                                              o.all ? " " : "", words_axis_list(a, c->t, t->axis),
                                              (long long)t->count, t->count == 1 ? "" : "s",
                                              bytes_text(t->bytes, a)),
-                                80);
+                                w);
             }
         if (u->wrong >= 0) str_add(&s, "      ✗ wrong, see above\n");
     }
     str_add(&s, "\n");
-    words_paragraph(&s, "", overview_sent(&o), 80);
-    words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);
+    words_paragraph(&s, "", overview_sent(&o), w);
+    words_paragraph(&s, "", words_stamp(a, c->t, &role), w);
     return s.s;
 }

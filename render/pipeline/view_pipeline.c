@@ -309,12 +309,11 @@ int view_pipeline(const ViewCall *c, Scene **page) {
 }
 
 /* ---- text ---- */
-/* One letter for each 1/50 of the time: what the rank does in its middle. */
-static const char *letters_of(const Pipe *p, const PipeRow *r) {
-    enum { COLUMNS = 50 };
-    char *out = arena_alloc(p->a, COLUMNS + 1);
-    for (int k = 0; k < COLUMNS; k++) {
-        double when = p->end * (k + 0.5) / COLUMNS;
+/* n letters, one for each 1/n of the time: what the rank does in its middle. */
+static const char *letters_of(const Pipe *p, const PipeRow *r, int n) {
+    char *out = arena_alloc(p->a, (size_t)n + 1);
+    for (int k = 0; k < n; k++) {
+        double when = p->end * (k + 0.5) / n;
         out[k] = '.';
         for (int i = 0; i < r->n; i++)
             if (r->a[i].start <= when && when < r->a[i].end)
@@ -325,24 +324,25 @@ static const char *letters_of(const Pipe *p, const PipeRow *r) {
 const char *view_pipeline_text(const ViewCall *c) {
     Pipe p;
     Role role;
+    int w = furniture_columns(c->o), letters = w - 30;
     if (!pipe_read(&p, c)) return NULL;
     Str s = str_new(p.a);
-    words_paragraph(&s, "", pipe_title(&p), 80);
+    words_paragraph(&s, "", pipe_title(&p), w);
     str_add(&s, "\n");
     words_pad(&s, p.t->schedule_axis ? p.t->schedule_axis : "rank", 5, false);
-    words_pad(&s, "F B I W, * F and B, . idle", 52, false);
+    words_pad(&s, "F B I W, * F and B, . idle", letters + 2, false);
     words_pad(&s, "idle", 8, true);
     words_pad(&s, "in flight", 12, true);
     words_end_line(&s);
     for (int k = 0; k < p.n; k++) {
         words_pad(&s, arena_printf(p.a, "%d", k), 5, false);
-        words_pad(&s, letters_of(&p, &p.row[k]), 52, false);
+        words_pad(&s, letters_of(&p, &p.row[k], letters), letters + 2, false);
         words_pad(&s, pipe_idle(&p, &p.row[k]), 8, true);
         words_pad(&s, arena_printf(p.a, "%d", p.row[k].flight), 12, true);
         words_end_line(&s);
     }
     str_add(&s, "\n");
-    words_paragraph(&s, "", pipe_foot(&p), 80);
-    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), 80);
+    words_paragraph(&s, "", pipe_foot(&p), w);
+    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), w);
     return s.s;
 }

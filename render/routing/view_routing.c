@@ -452,39 +452,52 @@ int view_routing(const ViewCall *c, Scene **page) {
 
 /* ---- text ---- */
 
-static void text_matrix(Str *out, const Routing *r) {
+/* A matrix too wide for w columns goes on below, from rank `first` on. */
+static void text_columns(Str *out, const Routing *r, int64_t first, int64_t end, int cell) {
+    bool last = end == r->n;
     words_pad(out, "from \\ to", 10, false);
-    for (int64_t i = 0; i < r->n; i++)
-        words_pad(out, arena_printf(r->a, "%lld", (long long)r->rank[i]), 6, true);
-    words_pad(out, "sent", 8, true);
+    for (int64_t i = first; i < end; i++)
+        words_pad(out, arena_printf(r->a, "%lld", (long long)r->rank[i]), cell, true);
+    words_pad(out, last ? "sent" : "", 8, true);
     words_end_line(out);
     for (int64_t i = 0; i < r->n; i++) {
         words_pad(out, arena_printf(r->a, "rank %lld", (long long)r->rank[i]), 10, false);
-        for (int64_t k = 0; k < r->n; k++)
-            words_pad(out, arena_printf(r->a, "%.0f", r->sent[i * r->n + k]), 6, true);
-        words_pad(out, arena_printf(r->a, "%.0f", r->out[i]), 8, true);
+        for (int64_t k = first; k < end; k++)
+            words_pad(out, arena_printf(r->a, "%.0f", r->sent[i * r->n + k]), cell, true);
+        words_pad(out, last ? arena_printf(r->a, "%.0f", r->out[i]) : "", 8, true);
         words_end_line(out);
     }
     words_pad(out, "received", 10, false);
-    for (int64_t i = 0; i < r->n; i++)
-        words_pad(out, arena_printf(r->a, "%.0f", r->in[i]), 6, true);
+    for (int64_t i = first; i < end; i++)
+        words_pad(out, arena_printf(r->a, "%.0f", r->in[i]), cell, true);
     words_end_line(out);
+}
+static void text_matrix(Str *out, const Routing *r, int w) {
+    int cell = w < 80 ? 5 : 6;
+    for (int64_t i = 0; i < r->n; i++) /* a column's sum is its widest number */
+        cell = (int)fmax(cell, words_columns(arena_printf(r->a, " %.0f", r->in[i])));
+    int64_t most = (w - 18) / cell;
+    for (int64_t i = 0; i < r->n; i += most) {
+        if (i) str_add(out, "\n");
+        text_columns(out, r, i, i + most < r->n ? i + most : r->n, cell);
+    }
 }
 
 const char *view_routing_text(const ViewCall *c) {
     Routing r;
     Role role;
+    int w = furniture_columns(c->o);
     const char *name[ROUTING_LINES], *text[ROUTING_LINES];
     if (!routing_read(&r, c)) return NULL;
     Str s = str_new(r.a);
-    words_paragraph(&s, "", routing_title(&r), 80);
+    words_paragraph(&s, "", routing_title(&r), w);
     str_add(&s, "\n");
     if (r.n <= MOST_RIBBONS) {
-        text_matrix(&s, &r);
+        text_matrix(&s, &r, w);
         str_add(&s, "\n");
     }
     int n = routing_load(&r, name, text);
-    for (int i = 0; i < n; i++) str_addf(&s, "%-16s%s\n", name[i], text[i]);
+    for (int i = 0; i < n; i++) words_labelled(&s, arena_printf(r.a, "%-16s", name[i]), text[i], w);
     const int64_t *hot = routing_hottest(&r);
     str_add(&s, "\nexpert    rank      rows, most first\n");
     for (int64_t i = 0; i < r.experts && i < HOT; i++) {
@@ -494,7 +507,7 @@ const char *view_routing_text(const ViewCall *c) {
                  routing_expert(&r, hot[i]));
     }
     str_add(&s, "\n");
-    words_paragraph(&s, "", routing_foot(&r), 80);
-    words_paragraph(&s, "", words_stamp(r.a, c->t, &role), 80);
+    words_paragraph(&s, "", routing_foot(&r), w);
+    words_paragraph(&s, "", words_stamp(r.a, c->t, &role), w);
     return s.s;
 }

@@ -116,7 +116,7 @@ typedef struct {
     Str names;
 } Alike;
 const char *shards_grid_text(Arena *a, const Trace *t, const TraceParam *const *p, int n,
-                             int64_t rank) {
+                             int64_t rank, int w) {
     Alike *group = ARENA_ARRAY(a, Alike, n);
     int groups = 0;
     Str s = str_new(a);
@@ -132,7 +132,7 @@ const char *shards_grid_text(Arena *a, const Trace *t, const TraceParam *const *
     }
     str_add(&s, "\nwhich ranks hold which part\n");
     for (int k = 0; k < groups; k++) {
-        words_paragraph(&s, "", arena_printf(a, "%s: %s", group[k].names.s, group[k].words), 80);
+        words_paragraph(&s, "", arena_printf(a, "%s: %s", group[k].names.s, group[k].words), w);
         str_add(&s, group[k].grid);
     }
     return s.s;

@@ -5,7 +5,7 @@
 #include "render/shards/shards.h"
 
 /* The grids of the n parameters: those that lie alike share one, under their names. As seen from
- * `rank`, whose layout says which dims are cut; at most 80 columns. In `a`. */
+ * `rank`, whose layout says which dims are cut; lines of at most w columns. In `a`. */
 const char *shards_grid_text(Arena *a, const Trace *t, const TraceParam *const *p, int n,
-                             int64_t rank);
+                             int64_t rank, int w);
 #endif

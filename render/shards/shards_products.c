@@ -327,18 +327,24 @@ double shards_draw_products(ShardPen *p, double top) {
 const char *shards_products_text(ShardPen *p) {
     Product q[MOST];
     int n = find_products(p, q);
+    int w = furniture_columns(p->c->o);
     Str s = str_new(p->c->arena);
     for (int i = 0; i < n; i++) {
         DimCut out = weight_cut(p, q[i].w, 0), in = weight_cut(p, q[i].w, 1);
-        str_addf(&s, "\n%s: %s\n", words_leaf(q[i].w->module ? q[i].w->module : q[i].w->plan_name),
-                 kind_words(&out, &in));
-        words_paragraph(&s, "    ", story(&q[i], &out, &in), 80);
+        str_add(&s, "\n");
+        words_paragraph(
+            &s, "",
+            arena_printf(p->c->arena, "%s: %s",
+                         words_leaf(q[i].w->module ? q[i].w->module : q[i].w->plan_name),
+                         kind_words(&out, &in)),
+            w);
+        words_paragraph(&s, "    ", story(&q[i], &out, &in), w);
         words_paragraph(&s, "    ",
                         arena_printf(p->c->arena, "rank %lld computes %s", (long long)p->rank,
                                      numbers(p, &q[i])),
-                        80);
-        words_paragraph(&s, "    ", sends(p, &q[i]), 80);
-        if (sum_state(p, &q[i])) words_paragraph(&s, "    ", sum_state(p, &q[i]), 80);
+                        w);
+        words_paragraph(&s, "    ", sends(p, &q[i]), w);
+        if (sum_state(p, &q[i])) words_paragraph(&s, "    ", sum_state(p, &q[i]), w);
     }
     return s.n ? s.s : "";
 }

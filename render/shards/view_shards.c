@@ -718,6 +718,13 @@ int view_shards(const ViewCall *c, Scene **page) {
     return pages;
 }
 
+/* Weight, where it lies at rest, the rank's part, its bytes. */
+static void text_row(Str *s, int w, const char *const text[4]) {
+    static const int wide[] = {26, 22, 18, 10}, narrow[] = {18, 17, 16, 9};
+    WordsCell cell[4];
+    for (int i = 0; i < 4; i++) cell[i] = (WordsCell){text[i], (w < 80 ? narrow : wide)[i], i == 3};
+    words_row(s, "    ", cell, 4);
+}
 const char *view_shards_text(const ViewCall *c) {
     ShardPen p = {.c = c,
                   .rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0,
@@ -725,6 +732,7 @@ const char *view_shards_text(const ViewCall *c) {
                   .wrong = wrong_find(c->arena, c->t, NULL, NULL)};
     Arena *a = c->arena;
     Role role;
+    int w = furniture_columns(c->o);
     Str s = str_new(a);
     int n = 0;
     for (int i = 0; i < c->t->n_params; i++) n += wanted(&p, &c->t->params[i]);
@@ -733,20 +741,16 @@ const char *view_shards_text(const ViewCall *c) {
         return NULL;
     }
     if (!part_exists(&p)) return NULL;
-    words_pad(&s, "weight", 26, false);
-    words_pad(&s, "at rest", 22, false);
-    words_pad(&s, arena_printf(a, "on rank %lld", (long long)p.rank), 18, false);
-    words_pad(&s, "bytes", 10, true);
-    str_add(&s, "\n");
+    const char *rank = arena_printf(a, "on rank %lld", (long long)p.rank);
+    text_row(&s, w, (const char *const[]){"weight", "at rest", rank, "bytes"});
     for (int i = 0; i < c->t->n_params; i++) {
         const TraceParam *q = &c->t->params[i];
         const TraceLocal *l = words_find_local(&q->rest, p.rank);
         if (!wanted(&p, q)) continue;
-        words_pad(&s, shards_name(q), 26, false);
-        words_pad(&s, words_symbol(a, q->rest.symbolic), 22, false);
-        words_pad(&s, l ? words_shape(a, l->shape, q->rest.nd) : "", 18, false);
-        words_pad(&s, l ? bytes_text(l->bytes, a) : "", 10, true);
-        words_end_line(&s);
+        text_row(&s, w,
+                 (const char *const[]){shards_name(q), words_symbol(a, q->rest.symbolic),
+                                       l ? words_shape(a, l->shape, q->rest.nd) : "",
+                                       l ? bytes_text(l->bytes, a) : ""});
         Str index = str_new(a);
         bool cut = false, known = true;
         for (int d = 0; d < q->rest.nd; d++) {
@@ -756,7 +760,7 @@ const char *view_shards_text(const ViewCall *c) {
             known &= range != NULL;
             str_addf(&index, "%s%s", d ? ", " : "", range ? range : "");
         }
-        if (cut && known) str_addf(&s, "    holds [%s]\n", index.s);
+        if (cut && known) words_labelled(&s, "    holds ", arena_printf(a, "[%s]", index.s), w);
         for (int d = 0; d < q->rest.nd; d++) {
             DimCut k = shards_param_cut(a, c->t, q, d, p.rank);
             if (k.n < 2) continue;
@@ -764,15 +768,15 @@ const char *view_shards_text(const ViewCall *c) {
                             arena_printf(a, "dim %d cut by %s into %lld parts: %s", d,
                                          shards_axes(a, c->t, &k), (long long)k.n,
                                          k.part ? shards_sizes(a, &k) : "not contiguous"),
-                            80);
+                            w);
         }
     }
     const TraceParam **shown = ARENA_ARRAY(a, const TraceParam *, n);
     for (int i = 0, k = 0; i < c->t->n_params; i++)
         if (wanted(&p, &c->t->params[i])) shown[k++] = &c->t->params[i];
-    str_add(&s, shards_grid_text(a, c->t, shown, n, p.rank));
+    str_add(&s, shards_grid_text(a, c->t, shown, n, p.rank, w));
     const char *products = shards_products_text(&p);
     if (*products) str_addf(&s, "%s\n", products);
-    words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);
+    words_paragraph(&s, "", words_stamp(a, c->t, &role), w);
     return s.s;
 }

@@ -332,39 +332,53 @@ static const char *cell_text(RingPen *p, const RingCell *x, int chunk) {
     else if (named && !sums(p)) t = terms;
     return arena_printf(p->a, "%s%s", t, x->sends ? " >" : "");
 }
+/* Some of a frame's ranks, first to end - 1, in cells of w columns. */
+typedef struct {
+    int first, end, w;
+} Ranks;
+static void text_frame(Str *s, RingPen *p, const Ring *f, Ranks r) {
+    str_add(s, "    ");
+    for (int k = r.first; k < r.end; k++)
+        words_pad(s, arena_printf(p->a, "rank %lld", (long long)p->t.rank[k]), r.w, false);
+    words_end_line(s);
+    for (int ch = 0; ch < p->n; ch++) {
+        words_pad(
+            s,
+            arena_printf(p->a, "%s%d", kind(p) == RING_EXCHANGE ? "r" : "c", p->t.ring.shown[ch]),
+            4, false);
+        for (int k = r.first; k < r.end; k++)
+            words_pad(s, cell_text(p, &f->cell[ch][k], ch), r.w, false);
+        words_end_line(s);
+    }
+}
 const char *view_storyboard_text(const ViewCall *c) {
     RingPen p;
     Role role;
     if (!prepare(c, &p)) return NULL;
     Str s = str_new(p.a);
-    int w = p.n <= FEW ? 18 : 9;
-    words_paragraph(&s, "", story_headline(&p.t), 80);
-    words_paragraph(&s, "", story_text(&p.t), 80);
-    wrong_text(&s, p.t.wrong);
+    int w = furniture_columns(c->o), cell = p.n <= FEW ? 18 : 9, most = (w - 4) / cell;
+    most = (p.n + (p.n + most - 1) / most - 1) / ((p.n + most - 1) / most); /* all alike */
+    words_paragraph(&s, "", story_headline(&p.t), w);
+    words_paragraph(&s, "", story_text(&p.t), w);
+    wrong_text(&s, p.t.wrong, w);
     for (int i = 0; i < p.t.frames; i++) {
         const Ring *f = &p.t.frame[i];
-        str_addf(&s, "\n%s, %s\n", story_frame(&p.t, f), story_sent(&p.t, f));
-        str_add(&s, "    ");
-        for (int k = 0; k < p.n; k++)
-            words_pad(&s, arena_printf(p.a, "rank %lld", (long long)p.t.rank[k]), w, false);
-        words_end_line(&s);
-        for (int ch = 0; ch < p.n; ch++) {
-            words_pad(&s,
-                      arena_printf(p.a, "%s%d", kind(&p) == RING_EXCHANGE ? "r" : "c",
-                                   p.t.ring.shown[ch]),
-                      4, false);
-            for (int k = 0; k < p.n; k++)
-                words_pad(&s, cell_text(&p, &f->cell[ch][k], ch), w, false);
-            words_end_line(&s);
-        }
+        str_add(&s, "\n");
+        words_paragraph(&s, "",
+                        arena_printf(p.a, "%s, %s", story_frame(&p.t, f), story_sent(&p.t, f)), w);
+        for (int k = 0; k < p.n; k += most)
+            text_frame(&s, &p, f, (Ranks){k, k + most < p.n ? k + most : p.n, cell});
     }
-    str_add(&s, story_skipped(&p.t)         ? "\n"
-                : kind(&p) == RING_EXCHANGE ? "\n> swapped in the next step; =0→1 from, to\n"
-                : kind(&p) == RING_SLICE    ? "\n(7) dropped\n"
-                : sums(&p)
-                    ? "\n> sent in the next step; (7) already sent; =0+1 ranks added, in order\n"
-                    : "\n> sent in the next step\n");
-    words_paragraph(&s, "", story_plan(&p.t), 80);
-    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), 80);
+    const char *key = story_skipped(&p.t)         ? ""
+                      : kind(&p) == RING_EXCHANGE ? "> swapped in the next step; =0→1 from, to"
+                      : kind(&p) == RING_SLICE    ? "(7) dropped"
+                      : sums(&p)
+                          ? "> sent in the next step; (7) already sent; =0+1 ranks added, in "
+                            "order"
+                          : "> sent in the next step";
+    str_add(&s, "\n");
+    words_paragraph(&s, "", key, w);
+    words_paragraph(&s, "", story_plan(&p.t), w);
+    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), w);
     return s.s;
 }

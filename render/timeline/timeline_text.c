@@ -1,5 +1,5 @@
-/* The events as text: a table in 80 columns, and Chrome trace JSON that opens in Perfetto (one
- * process per rank class, one thread per stream, times in microseconds). */
+/* The events as text: a table in 80 columns or fewer, and Chrome trace JSON that opens in Perfetto
+ * (one process per rank class, one thread per stream, times in microseconds). */
 #include "base/text.h"
 #include "render/timeline/timeline.h"
 #include "render/furniture/views.h"
@@ -7,27 +7,35 @@
 
 enum { MAX_CLASSES = 64 };
 
-static void rule(Str *s) {
-    for (int i = 0; i < 80; i++) str_add(s, "─");
-    str_add(s, "\n");
+/* Event, stream, start, time, exposed. */
+enum { CELLS = 5 };
+typedef struct {
+    Str *s;
+    int w; /* columns */
+} Out;
+
+static void rule(Out *o) {
+    for (int i = 0; i < o->w; i++) str_add(o->s, "─");
+    str_add(o->s, "\n");
 }
 
-static void event_row(Str *s, const Timeline *t, const TimeEvent *e, Arena *a) {
+static void row(Out *o, const char *const text[CELLS]) {
+    static const int wide[] = {26, 18, 12, 12, 12}, narrow[] = {19, 14, 9, 9, 9};
+    WordsCell cell[CELLS];
+    for (int i = 0; i < CELLS; i++)
+        cell[i] = (WordsCell){text[i], (o->w < 80 ? narrow : wide)[i], i > 1};
+    words_row(o->s, "", cell, CELLS);
+}
+
+static void event_row(Out *o, const Timeline *t, const TimeEvent *e, Arena *a) {
     int lane = timeline_lane(t, e->e);
     const char *stream =
         lane ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[lane].axis),
                             t->lane[lane].members)
              : "compute";
-    words_pad(s, e->name, 26, false);
-    if (words_columns(e->name) >= 26) { /* a long name has a line of its own */
-        words_end_line(s);
-        words_pad(s, "", 26, false);
-    }
-    words_pad(s, stream, 18, false);
-    words_pad(s, time_text(e->e->start, a), 12, true);
-    words_pad(s, time_text(e->e->end - e->e->start, a), 12, true);
-    words_pad(s, e->e->exposed > 0 ? time_text(e->e->exposed, a) : "", 12, true);
-    words_end_line(s);
+    row(o, (const char *const[]){e->name, stream, time_text(e->e->start, a),
+                                 time_text(e->e->end - e->e->start, a),
+                                 e->e->exposed > 0 ? time_text(e->e->exposed, a) : ""});
 }
 
 const char *view_timeline_text(const ViewCall *c) {
@@ -37,42 +45,43 @@ const char *view_timeline_text(const ViewCall *c) {
     int folded, n = timeline_read(c, t, 3, 24, &folded);
     if (n == 0) return NULL;
     Str s = str_new(a);
-    words_paragraph(&s, "", timeline_title(c, t, n), 80);
+    Out o = {&s, furniture_columns(c->o)};
+    words_paragraph(&s, "", timeline_title(c, t, n), o.w);
     const char *model = words_model(a, c->t);
     words_paragraph(&s, "",
                     arena_printf(a, "%s%s%s · %s · %s", model ? model : "", model ? " · " : "",
                                  words_data(a, c->t), words_mesh(a, c->t), timeline_kind(c)),
-                    80);
+                    o.w);
     for (int i = 0; i < n; i++) {
-        str_addf(&s, "\n%s\n", timeline_who(c, &t[i]));
-        words_pad(&s, "event", 26, false);
-        words_pad(&s, "stream", 18, false);
-        words_pad(&s, "start", 12, true);
-        words_pad(&s, "time", 12, true);
-        words_pad(&s, "exposed", 12, true);
         str_add(&s, "\n");
+        words_paragraph(&s, "", timeline_who(c, &t[i]), o.w);
+        row(&o, (const char *const[]){"event", "stream", "start", "time", "exposed"});
         for (int l = 0; l < t[i].n_lines; l++) {
             const TimeLine *line = &t[i].line[l];
-            rule(&s);
+            rule(&o);
             const char *sums =
                 arena_printf(a, "%s: %s, compute %s, exposed %s, hidden %s%s", line->title,
                              time_text(line->end - line->start, a), time_text(line->sum.compute, a),
                              time_text(line->sum.exposed, a), time_text(line->sum.hidden, a),
                              line->same ? arena_printf(a, " (%d more like it)", line->same) : "");
-            words_paragraph(&s, "", sums, 80);
+            words_paragraph(&s, "", sums, o.w);
             for (int k = 0; k < t[i].n_events; k++) {
                 const TraceEvent *e = t[i].event[k].e;
                 if (e->start >= line->start - 1e-15 && e->start < line->end)
-                    event_row(&s, &t[i], &t[i].event[k], a);
+                    event_row(&o, &t[i], &t[i].event[k], a);
             }
         }
     }
-    rule(&s);
-    if (folded) str_addf(&s, "%d more rank classes are folded (--rank shows another)\n", folded);
-    words_paragraph(&s, "", timeline_totals(c, t, n), 80);
+    rule(&o);
+    if (folded)
+        words_paragraph(&s, "",
+                        arena_printf(a, "%d more rank class%s folded (--rank shows another)",
+                                     folded, folded == 1 ? " is" : "es are"),
+                        o.w);
+    words_paragraph(&s, "", timeline_totals(c, t, n), o.w);
     if (c->t->hardware)
-        words_paragraph(&s, "", arena_printf(a, "time model: %s", c->t->hardware), 80);
-    words_paragraph(&s, "", words_stamp(a, c->t, &role), 80);
+        words_paragraph(&s, "", arena_printf(a, "time model: %s", c->t->hardware), o.w);
+    words_paragraph(&s, "", words_stamp(a, c->t, &role), o.w);
     return s.s;
 }
 

@@ -164,7 +164,8 @@ static bool picture_options(Cli *c, const Format *f) {
     else return true;
     return false;
 }
-static void draw(Cli *c, const Trace *t, const RenderOptions *o, const Format *f) {
+static void draw(Cli *c, const Trace *t, const RenderOptions *asked, const Format *f) {
+    RenderOptions own = *asked, *o = &own;
     const char *path = c->o.output && strcmp(c->o.output, "-") != 0 ? c->o.output : NULL;
     size_t n = 0;
     if (!path && f->binary && isatty(fileno(c->out))) {
@@ -172,6 +173,7 @@ static void draw(Cli *c, const Trace *t, const RenderOptions *o, const Format *f
                    f->name);
         return;
     }
+    if (!path) o->columns = c->look.width;
     c->o.output = NULL; /* what is written below is written there, or to `out` */
     if (path) {
         if (render_file(t, c->d, o, f->format, path) && c->o.verbose) fprintf(c->err, "%s\n", path);

@@ -191,7 +191,7 @@ static void test_errors_that_cancel(void **s) {
         }
     print_message("two errors that cancel: %lld of %lld noticed\n", (long long)noticed,
                   (long long)tried);
-    assert_true(noticed * 100 >= tried * 60); /* 3 of 4 expected */
+    assert_true(noticed * 100 >= tried * 97); /* with signs alone 3 of 4 */
     arena_free(a);
 }
 /* The table of docs/proof.md: an element off by a share of itself, and how often it is noticed. */
@@ -293,10 +293,7 @@ static void test_random_plans(void **s) {
         random_run(seed, &tab, NULL);
     unsetenv("SHARDPROOF_CHECK");
     random_table_print(&tab, stdout);
-    /* one mistake (not caught, so not located) may hide: in rows that are all alike, as under
-     * `loss: sum`, signs can cancel it in every row at once (docs/proof.md: three of four are
-     * noticed in a row and block) */
-    assert_true(random_table_bad(&tab) <= 2);
+    assert_int_equal(random_table_bad(&tab), 0);
     assert_true(tab.legal >= want);
 }
 /* The unsharded run is left out, made where it is asked for, and `auto` goes by size. */

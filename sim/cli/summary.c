@@ -244,7 +244,7 @@ static void report_projected(Cli *c, const Loaded *l) {
         line(c, "  ", "projected", "nothing: no product that gets cheaper");
     if (!q.n) return;
     line(c, "  ", "projected",
-         arena_printf(a, "%lld products, by %d sums with random signs of each 64 numbers%s",
+         arena_printf(a, "%lld products, by %d sums with random weights of each 64 numbers%s",
                       (long long)q.n, q.projections, seed));
     line(c, "  ", "  notices",
          arena_printf(a,

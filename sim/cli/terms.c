@@ -148,7 +148,7 @@ const Term cli_terms[] = {
      "how a value was checked. 0: the structure, by a second theory of placements; 1: bit by bit; "
      "2: within a bound of rounding derived for the op; 3: integer data, equal by bits (--exact)."},
     {"projection", TERM_WORD, "quick projected projections",
-     "--check quick: a product C = A B is held by C r = A (B r) for columns r of random signs, two "
+     "--check quick: a product C = A B is held by C r = A (B r) for random columns r, two "
      "for each 64 numbers of a row. Where one is odd, the step is checked element by element."},
     {"bound", TERM_WORD, "tolerance",
      "the largest difference that rounding alone can make in this op on these numbers. It follows "

@@ -65,14 +65,30 @@ bool project_can(const Projection *p) {
     return factors(p, &f) && sums(&f) && cut_dim(&f, &side) >= 0;
 }
 
-/* ---- a tensor seen through the columns of signs ---- */
+/* ---- a tensor seen through the random columns ---- */
+/* [n, PROJECT_VECTORS] numbers of either sign, their magnitudes among 128 from 0.625 to 1. With
+ * signs alone two mistakes alike cancel in half of all columns; these hardly ever do, and a mistake
+ * by itself still weighs more than half. Ten bits: times a float32 they are exact in float64. */
+static double *columns(const Projection *p, int64_t n) {
+    enum { MAGNITUDES = 128 };
+    int64_t count = n * PROJECT_VECTORS, *drawn = device_array(p->host, count, sizeof *drawn);
+    double *column = device_array(p->host, count, sizeof *column);
+    RandomStream stream = {.seed = p->seed, .stream = p->of};
+    if (!p->host->sizes_only) {
+        random_ints(&stream, 0, count, 2 * MAGNITUDES, drawn);
+        for (int64_t i = 0; i < count; i++)
+            column[i] = (drawn[i] & 1 ? 1 : -1) * (0.625 + (double)(drawn[i] >> 1) * 0x3p-10);
+    }
+    p->host->release(p->host, drawn);
+    return column;
+}
 /* [outer, n, inner] in; [outer, blocks * PROJECT_VECTORS, inner] sums and [outer, blocks, inner]
  * sums of squares out, in float64. */
 typedef struct {
     const void *x;
     Dtype dt;
     int64_t n, blocks, inner;
-    const int64_t *bit; /* [n, PROJECT_VECTORS], 0 or 1 */
+    const double *column; /* [n, PROJECT_VECTORS] */
     double *sum, *square;
 } Through;
 #define THROUGH(T)                                                                                 \
@@ -85,8 +101,7 @@ typedef struct {
         for (int64_t i = 0; i < PROJECT_VECTORS * j->inner; i++) sum[i] = 0;                       \
         for (int64_t k = lo; k < hi; k++) {                                                        \
             const T *x = (const T *)j->x + (o * j->n + k) * j->inner;                              \
-            double s0 = j->bit[k * PROJECT_VECTORS] ? 1 : -1,                                      \
-                   s1 = j->bit[k * PROJECT_VECTORS + 1] ? 1 : -1;                                  \
+            double s0 = j->column[k * PROJECT_VECTORS], s1 = j->column[k * PROJECT_VECTORS + 1];   \
             for (int64_t i = 0; i < j->inner; i++) {                                               \
                 double v = (double)x[i];                                                           \
                 sum[i] += s0 * v;                                                                  \
@@ -102,12 +117,12 @@ static void through_task(void *arg, int64_t task) {
     const Through *j = arg;
     (j->dt == DT_F32 ? through_float : through_double)(j, task / j->blocks, task % j->blocks);
 }
-static Through through(const Projection *p, const Tensor *t, int dim, const int64_t *bit,
+static Through through(const Projection *p, const Tensor *t, int dim, const double *column,
                        Tensor *sum) {
     int64_t outer = 1, inner = 1, n = t->n[dim];
     for (int d = 0; d < dim; d++) outer *= t->n[d];
     for (int d = dim + 1; d < t->nd; d++) inner *= t->n[d];
-    Through j = {.x = t->p, .dt = p->call.dtype, .n = n, .inner = inner, .bit = bit};
+    Through j = {.x = t->p, .dt = p->call.dtype, .n = n, .inner = inner, .column = column};
     j.blocks = (n + PROJECT_BLOCK - 1) / PROJECT_BLOCK;
     j.square = device_array(p->host, outer * j.blocks * inner, 8);
     j.sum = device_array(p->host, outer * j.blocks * inner * PROJECT_VECTORS, 8);
@@ -168,7 +183,7 @@ static OpCall smaller(const Cut *x, const Tensor *kept, const Tensor *cut) {
     return c;
 }
 /* Bounds of the projections: those of a product with columns as long as the blocks are together,
- * for the rounding of a block's columns adds up like a sum of random signs. */
+ * rounding of a block's columns adds up like a sum of random signs, of magnitudes up to 1. */
 static double *bounds(const Cut *x, const Tensor *kept, Through *j, const Tensor *cut) {
     const Projection *p = x->p;
     for (int64_t i = 0, n = tensor_count(cut) / PROJECT_VECTORS; i < n && !p->host->sizes_only; i++)
@@ -223,12 +238,10 @@ Projected project_hold(const Projection *p) {
     const Tensor *whole = x.f.t[x.side], *other = x.f.t[1 - x.side];
     int64_t n = p->call.out.n[x.dim], outer = 1;
     for (int d = 0; d < x.dim; d++) outer *= p->call.out.n[d];
-    int64_t *bit = device_array(p->host, n * PROJECT_VECTORS, 8);
-    RandomStream signs = {.seed = p->seed, .stream = p->of};
-    if (!p->host->sizes_only) random_ints(&signs, 0, n * PROJECT_VECTORS, 2, bit);
+    double *column = columns(p, n);
     Tensor cut, seen;
-    Through factor = through(p, whole, x.at, bit, &cut);
-    Through got = through(p, &p->call.out, x.dim, bit, &seen);
+    Through factor = through(p, whole, x.at, column, &cut);
+    Through got = through(p, &p->call.out, x.dim, column, &seen);
     Tensor kept = wide(p, other);
     OpCall c = smaller(&x, &kept, &cut);
     p->host->call(p->host, &c, 1, p->adjoint ? DEVICE_ADJOINT : DEVICE_FORWARD, NULL);
@@ -240,6 +253,6 @@ Projected project_hold(const Projection *p) {
     if (kept.p != other->p) p->host->release(p->host, kept.p);
     forget(p, &got);
     forget(p, &factor);
-    p->host->release(p->host, bit);
+    p->host->release(p->host, column);
     return r;
 }

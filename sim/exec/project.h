@@ -1,6 +1,6 @@
 /* A product held by random projections (Freivalds, "Fast probabilistic algorithms", 1979; with
  * blocks as in algorithm-based fault tolerance, Huang and Abraham 1984): C = A B is right if
- * C r = A (B r) for columns r of +1 and -1, at a share of the operations. Here a letter of the
+ * C r = A (B r) for random columns r, at a share of the operations. Here a letter of the
  * output that one operand has alone is cut into blocks of PROJECT_BLOCK, and each block has
  * PROJECT_VECTORS columns of its own. Any op that is linear in that operand and asks for no
  * positions can be held so; this file knows no op. It says "held" or "look closer", never "wrong":
@@ -18,7 +18,7 @@ typedef struct Projection {
     OpCall call;
     bool adjoint;
     double u;          /* unit roundoff of the run */
-    uint64_t seed, of; /* of the signs: the run's seed, the step */
+    uint64_t seed, of; /* of the columns: the run's seed, the step */
 } Projection;
 /* What was seen. */
 typedef struct Projected {

@@ -23,8 +23,8 @@ static const struct {
     {TP2 "  layers.*.attention.wq: {weight: shard(2)}\n", "E0401", 4, "dim 2 is out of range", 3},
     {TP2 "  layers.*.feed_forward.w1: {weight: contiguous(-3)}\n", "E0401", 4,
      "dim -3 is out of range", 3},
-    {TP2 "  layers.*.attention.wo: {weight: contiguous(1)}\n", "E0214", 4,
-     "contiguous(1) on a packed dim", 3},
+    {TP2 "  layers.*.attention.wo: {weight: contiguous(1)}\n", "E0406", 4,
+     "a contiguous cut of dim 1 over tp goes", 1},
     {TP2 "  layers.*.attention.wq: {weight: contiguous(0)}\n", "E0406", 4,
      "goes through its packed blocks or heads", 1},
     {"model: {preset: qwen2-0.5b, shrink: 64, config: {o_bias: true}}\nmesh: {tp: 2}\nplan:\n  "

@@ -52,6 +52,36 @@ static void test_list(void **state) {
         }
     }
 }
+/* The same of a stored dim behind another: of [E, (g x), D], e cut by tp and the list of g and x by
+ * dp, a rank has the same places of that list in each of its experts. */
+static void test_list_behind(void **state) {
+    (void)state;
+    Mesh m = mesh_of(2, 4);
+    GTensor t = {.nd = 4, .nstored = 3, .stored = {1, 2, 1}, .size = {5, 2, 7, 3}};
+    for (int inside = 0; inside < 2; inside++) { /* e cut by tp, or x */
+        Layout l = layout_whole(&m, 4, TY_I);
+        layout_cut(&l, inside ? 2 : 0, 0, CUT_CHUNK);
+        layout_cut_list(&l, 1, 1);
+        for (int64_t rank = 0; rank < m.nranks; rank++) {
+            Arena *a = arena_new();
+            Region r = region_at(&m, &t, &l, rank, a);
+            int64_t tp = mesh_coord(&m, rank, 0), dp = mesh_coord(&m, rank, 1), n = 0, shape[8];
+            for (int64_t e = 0; e < 5; e++) {
+                int64_t mine = 0, all = inside ? 2 * (tp ? 3 : 4) : 14, each = ceil_of(all, 4);
+                if (!inside && e / 3 != tp) continue;
+                for (int64_t k = 0; k < 14; k++) {
+                    if (inside && k % 7 / 4 != tp) continue;
+                    if (mine++ / each == dp) assert_int_equal(at(&r.d[0], n++), e * 14 + k);
+                }
+            }
+            assert_int_equal(r.outer, 3);
+            assert_int_equal(r.n[0], n);
+            assert_int_equal(region_stored(&m, &t, &l, rank, shape), n * 3);
+            assert_int_equal(shape[0] * shape[1], n);
+            arena_free(a);
+        }
+    }
+}
 /* Letters and lists meet: what lies at rest becomes letters again, and the other way round, also
  * from a view that is not packed. */
 static void test_letters_meet_lists(void **state) {
@@ -212,9 +242,11 @@ static void test_meet_and_runs(void **state) {
         }
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_meet_and_runs), cmocka_unit_test(test_list),
-        cmocka_unit_test(test_letters_meet_lists), cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_rows_into_dense)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_meet_and_runs),
+                                       cmocka_unit_test(test_list),
+                                       cmocka_unit_test(test_letters_meet_lists),
+                                       cmocka_unit_test(test_list_behind),
+                                       cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_rows_into_dense)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,19 +191,22 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
         for (int k = 0; k < a->mesh->naxes; k++)
             if (l->type[k] != TY_V) a->rest[t].type[k] = TY_I;
         /* contiguous through blocks or heads: holds a flat cut, means a cut of a letter */
-        if (l->n[l->ndim] && x->stored[0] > 1) {
+        if (l->n[l->ndim] && x->stored[l->list] > 1) {
             const ModuleUse *u = &a->use[module];
             AxisList flat = layout_dim_axes(l, l->ndim);
             if (!a->plan->trust_declared) {
                 diag_error(
                     a->d, "E0406", s->loc,
-                    "cut the letter inside the blocks (shard(0)), or say `trust: declared` to see "
-                    "what this does",
-                    "%s: a contiguous cut of dim 0 over %s goes through its packed blocks or heads",
-                    x->plan_name, mesh_axes_text(a->mesh, a->arena, &flat, true));
+                    arena_printf(a->arena,
+                                 "cut the letter inside the blocks (shard(%d)), or say `trust: "
+                                 "declared` to see what this does",
+                                 l->list),
+                    "%s: a contiguous cut of dim %d over %s goes through its packed blocks or "
+                    "heads",
+                    x->plan_name, l->list, mesh_axes_text(a->mesh, a->arena, &flat, true));
                 return false;
             }
-            RawPlace p = {.kind = RP_SHARD, .dim = 0, .loc = s->loc};
+            RawPlace p = {.kind = RP_SHARD, .dim = l->list, .loc = s->loc};
             *l = base;
             a->claimed[t] = true;
             return target_place(&(Placing){.a = a,
@@ -535,14 +538,14 @@ static bool cut_as_one(const Mesh *m, const AxisList *axes, int64_t rows) {
     return true;
 }
 
-/* The rows of parameter t that are cut at rest: of dim 0 as it lies in compute, all its letters. */
+/* The rows of parameter t that are cut at rest: of that dim as it lies in compute, all letters. */
 static int64_t rest_rows(const Assign *a, int t) {
     const GTensor *x = &a->model->g.t[t];
     int64_t local[LAYOUT_MAX_DIMS], r = 1;
-    int dim = experts_rest_dim(a, t);
+    int dim = experts_rest_dim(a, t), first = 0;
     layout_local(a->mesh, &a->compute[t], x->size, 0, local);
-    if (dim < x->nd) return local[dim];
-    for (int k = 0; k < x->stored[0]; k++) r *= local[k];
+    for (int d = 0; d < dim; d++) first += x->stored[d];
+    for (int k = first; k < first + x->stored[dim]; k++) r *= local[k];
     return r;
 }
 
@@ -568,7 +571,7 @@ static void note_nested(const Assign *a) {
 }
 
 /* FSDP is a layout of parameters at rest: dim 0 cut by the data axes, inside whatever tensor
- * parallelism cuts (what PyTorch calls a strided shard). A dim 0 of several letters is cut as the
+ * parallelism cuts (what PyTorch calls a strided shard). A dim of several letters is cut as the
  * flat list that it is in memory. */
 static void shard_at_rest(Assign *a) {
     if (!a->shard.n) return;
@@ -577,9 +580,12 @@ static void shard_at_rest(Assign *a) {
         const GTensor *x = &a->model->g.t[t];
         if (x->kind != KIND_PARAM || a->claimed[t] || !x->nd) continue;
         if (!x->diff && !x->state_of) continue; /* a buffer stays whole */
-        int dim = experts_rest_dim(a, t);
+        int dim = experts_rest_dim(a, t), first = 0;
+        for (int d = 0; d < dim; d++) first += x->stored[d];
         AxisList axes = rest_axes(a, t);
-        for (int i = 0; i < axes.n; i++) layout_cut(&a->rest[t], dim, axes.a[i], CUT_CHUNK);
+        for (int i = 0; i < axes.n; i++)
+            if (x->stored[dim] > 1) layout_cut_list(&a->rest[t], axes.a[i], dim);
+            else layout_cut(&a->rest[t], first, axes.a[i], CUT_CHUNK);
     }
 }
 

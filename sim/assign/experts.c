@@ -59,19 +59,7 @@ static bool cuts_second(const Assign *a, int t) {
 }
 int experts_rest_dim(const Assign *a, int t) {
     const GTensor *x = &a->model->g.t[t];
-    int first = x->stored[0] > 1 ? x->nd : 0;
-    bool second = a->shard.n && is_expert(a, x) && x->nstored > 1 && cuts_second(a, t);
-    return second && x->stored[1] == 1 ? x->stored[0] : first;
-}
-/* Gate and up behind one another in dim 1: no letter is that list; false and E0214. */
-static bool can_rest(const Assign *a, int t) {
-    const GTensor *x = &a->model->g.t[t];
-    if (!a->shard.n || x->nstored < 2 || x->stored[1] == 1 || !cuts_second(a, t)) return true;
-    diag_error(a->d, "E0214", a->plan->moe.fsdp_dim_loc, "`fsdp_dim: 0`",
-               "%s: dim 1 holds gate and up behind one another, and a cut of it as one list is not "
-               "supported by this version",
-               graph_name(x));
-    return false;
+    return a->shard.n && is_expert(a, x) && x->nstored > 1 && cuts_second(a, t);
 }
 
 void experts_check(const Assign *a) {
@@ -79,7 +67,7 @@ void experts_check(const Assign *a) {
     for (int t = 0; t < a->model->g.nt; t++) {
         if (!is_expert(a, &a->model->g.t[t]) || a->claimed[t]) continue;
         if (!holds(a, t, 'e', "axis", "ep", p->moe.axis_loc) ||
-            !holds(a, t, 'w', "etp", "etp", p->moe.etp_loc) || !can_rest(a, t))
+            !holds(a, t, 'w', "etp", "etp", p->moe.etp_loc))
             return; /* the other weights would only say it again */
     }
 }

@@ -4,9 +4,9 @@
 #include "assign/assign.h"
 
 /* Holds `moe: {axis:, etp:}` against the layouts that the plan's lines gave the experts' weights:
- * E0215 where a line cuts them otherwise; E0214 where `fsdp_dim` speaks of a packed dim. */
+ * E0215 where a line cuts them otherwise. */
 void experts_check(const Assign *a);
-/* The letter of parameter t that FSDP cuts at rest: the first, the pseudo-dim LIST (t's nd) where
- * its stored dim 0 has several, and as `moe: {fsdp_dim:}` says of experts' weights. */
+/* The stored dim of parameter t that FSDP cuts at rest: the first, or as `moe: {fsdp_dim:}` says of
+ * experts' weights. */
 int experts_rest_dim(const Assign *a, int t);
 #endif

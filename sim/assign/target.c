@@ -33,8 +33,9 @@ CutHow target_how(const Assign *a, const GTensor *t, int letter, int axis, const
 
 /* Cuts the letter over the i-th of the placement's axes; what another letter had of it is whole. */
 static void cut_letter(const Placing *p, int letter, int i) {
-    assert(letter >= 0 && letter <= p->t->nd && i < p->axes->n);
+    assert(letter >= 0 && i < p->axes->n);
     int axis = p->axes->a[i];
+    assert(letter < p->t->nd);
     if (layout_where(p->out, axis) != letter) {
         layout_set_type(p->out, axis, TY_I);
         layout_cut(p->out, letter, axis,
@@ -131,18 +132,16 @@ static bool place_shard(const Placing *p, const RawPlace *place, Loc loc) {
     cut_all(p, stored_first(t, dim));
     return true;
 }
-/* The dim as the list it is in memory: the pseudo-dim LIST (t->nd) where it has several letters. */
+/* The dim as the list it is in memory, where it has several letters. */
 static bool place_contiguous(const Placing *p, const RawPlace *place) {
     int dim = named_dim(p, place, place->loc, p->t->name);
     if (dim < 0) return false;
-    bool packed = p->t->stored[dim] > 1;
-    if (packed && dim != 0) {
-        diag_error(p->a->d, "E0214", place->loc, NULL,
-                   "contiguous(%d) on a packed dim other than 0 is not supported by this version",
-                   place->dim);
-        return false;
+    if (p->t->stored[dim] == 1) cut_all(p, stored_first(p->t, dim));
+    for (int i = 0; i < p->axes->n && p->t->stored[dim] > 1; i++) {
+        layout_set_type(p->out, p->axes->a[i], TY_I);
+        layout_cut_list(p->out, p->axes->a[i], dim);
+        if (p->names) p->names[p->axes->a[i]] = p->group;
     }
-    cut_all(p, packed ? p->t->nd : stored_first(p->t, dim));
     return true;
 }
 

@@ -124,17 +124,28 @@ static void whole_shape(const GTensor *t, ValueShape *o) {
     memcpy(o->sym, t->sym, sizeof o->sym);
     memcpy(o->stored, t->stored, sizeof o->stored);
 }
-/* A rank's part; with a cut of the flat stored dim 0 its letters are one dim. */
-static void local_shape(const GTensor *t, const Layout *L, const int64_t *n, int nd,
+/* A rank's part, of these sizes; with a cut of a flattened stored dim its letters are one dim, and
+ * those before it are told apart again. */
+static void local_shape(const Program *p, const Val *v, int64_t rank, const Tensor *n,
                         ValueShape *o) {
-    bool flat = L->n[L->ndim] > 0;
-    int list = layout_list_letters(L, t->stored[0]);
-    o->nd = nd;
-    memcpy(o->size, n, sizeof o->size);
-    for (int d = 0; d < nd; d++) o->sym[d] = t->sym[flat && d ? d + list - 1 : d];
+    const GTensor *t = &p->graph->t[v->tensor];
+    bool flat = v->L.n[v->L.ndim] > 0;
+    int first = 0, list = layout_list_letters(&v->L, t->stored, &first), skip = flat ? list - 1 : 0;
+    o->nd = t->nd - skip;
+    layout_local(p->mesh, &v->L, t->size, rank, o->size);
+    for (int d = 0; d < o->nd; d++) {
+        if (d >= first || !flat) o->size[d] = n->n[flat ? d - first : d];
+        o->sym[d] = t->sym[flat && d > first ? d + skip : d];
+    }
+    if (flat && first) { /* n[0] counts each of the letters before too */
+        int64_t N = 1;
+        for (int d = first; d < first + list; d++)
+            N *= layout_dim_size(p->mesh, &v->L, d, t->size[d], rank);
+        o->size[first] = layout_dim_size(p->mesh, &v->L, v->L.ndim, N, rank);
+    }
     memcpy(o->stored, t->stored, sizeof o->stored);
-    if (flat) o->stored[0] = 1;
-    if (L->flat.total) o->nstored = 1;
+    if (flat) o->stored[v->L.list] = 1;
+    if (v->L.flat.total) o->nstored = 1;
 }
 /* Rows are as many as there are; the letters behind them are a dim each. */
 static void rows_shape(const GTensor *t, const Tensor *l, ValueShape *o) {
@@ -177,11 +188,11 @@ bool value_shape(const ValueSet *s, const ValueKey *k, ValueShape *o) {
         Arena *tmp = arena_new();
         v = e->p->first[k->tensor];
         Region b = region_of(e, v, k->rank, tmp);
-        local_shape(t, &e->p->val[v].L, b.n, b.nd, o);
+        Tensor part = region_packed(&b);
+        local_shape(e->p, &e->p->val[v], k->rank, &part, o);
         arena_free(tmp);
     } else {
-        const Tensor *l = &exec_local(e, v, k->rank)->t;
-        local_shape(t, &e->p->val[v].L, l->n, l->nd, o);
+        local_shape(e->p, &e->p->val[v], k->rank, &exec_local(e, v, k->rank)->t, o);
     }
     for (int d = 0, at = 0; d < o->nstored; d++) {
         o->shape[d] = 1;

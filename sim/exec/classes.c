@@ -19,9 +19,10 @@ void classes_uneven(const Mesh *m, const GTensor *t, const Layout *l, AxisList *
         int64_t N = 1;
         bool rows_differ = false; /* LIST cuts rows: letters that are cut unevenly leave ranks
                                      different numbers of them */
+        int first = 0, rows = t->nstored ? layout_list_letters(l, t->stored, &first) : 0;
         if (d < t->nd) N = t->size[d];
         else
-            for (int k = 0; k < (t->nstored ? t->stored[0] : 0); k++) {
+            for (int k = first; k < first + rows; k++) {
                 N *= layout_dim_size(m, l, k, t->size[k], 0);
                 for (int i = 0; i < l->n[k]; i++) rows_differ |= has_axis(out, l->e[k][i].axis);
             }
@@ -82,8 +83,9 @@ static Lengths lengths_after(const Mesh *m, const Layout *l, int d, int entries,
 static Lengths lengths_before(const Mesh *m, const GTensor *t, const Layout *l, int d,
                               int entries) {
     if (d < t->nd) return lengths_after(m, l, d, entries, (Lengths){1, {t->size[d]}});
-    Lengths all = {1, {1}}; /* LIST cuts the product of the letters of stored dim 0 */
-    for (int k = 0; k < t->stored[0]; k++) {
+    Lengths all = {1, {1}}; /* LIST cuts the product of the letters of its stored dim */
+    int first, rows = layout_list_letters(l, t->stored, &first);
+    for (int k = first; k < first + rows; k++) {
         Lengths one = lengths_after(m, l, k, l->n[k], (Lengths){1, {t->size[k]}}), next = {0};
         if (one.n < 0) next.n = -1;
         for (int i = 0; i < all.n; i++)

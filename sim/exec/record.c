@@ -68,14 +68,6 @@ static void local_classes(Rec *r, const Val *v, const Layout *l, TraceShape *s) 
     }
     r->locals[kind] = (Locals){s->n_local, s->local};
 }
-static int stored_of_letter(const GTensor *t, int letter) {
-    int at = 0;
-    for (int d = 0; d < t->nstored; d++) {
-        at += t->stored[d];
-        if (letter < at) return d;
-    }
-    return 0; /* LIST cuts stored dim 0 */
-}
 static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
     static const char *how[] = {"shard", "zigzag", "striped", "shard"},
                       *type[] = {"", "replicate", "varying_use", "partial", "partial(max)", "at"};
@@ -104,7 +96,7 @@ static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
         int cut = 0;
         for (int k = 0; k < l->n[d]; k++)
             if (l->e[d][k].axis == x && !l->e[d][k].ghost) cut = l->e[d][k].how;
-        pl->place = arena_printf(r->a, "%s(%d)", how[cut], stored_of_letter(t, d));
+        pl->place = arena_printf(r->a, "%s(%d)", how[cut], program_stored_dim(t, l, d));
     }
     s->pending = pending.n ? pending.s : NULL;
     local_classes(r, v, l, s);
@@ -221,7 +213,7 @@ static void find_users(Rec *r) {
 static const char *shard_text(const Rec *r, const GTensor *x, const Layout *l, int dim, int axis) {
     int64_t split = 1;
     for (int d = 0; d <= l->ndim; d++)
-        for (int k = 0; k < l->n[d] && stored_of_letter(x, d) == dim; k++) {
+        for (int k = 0; k < l->n[d] && program_stored_dim(x, l, d) == dim; k++) {
             if (l->e[d][k].axis == axis)
                 return split > 1
                            ? arena_printf(r->a, "_StridedShard(%d, sf=%lld)", dim, (long long)split)
@@ -249,7 +241,7 @@ static void record_params(Rec *r) {
             q->placements[q->n_placements++] =
                 a->rest[t].type[ax] == TY_AT ? "-"
                 : d < 0                      ? "Replicate()"
-                        : shard_text(r, x, &a->rest[t], stored_of_letter(x, d), ax);
+                        : shard_text(r, x, &a->rest[t], program_stored_dim(x, &a->rest[t], d), ax);
         }
         for (int k = 0; k < q->rest.n_local; k++)
             if (q->rest.local[k].bytes > q->bytes) q->bytes = q->rest.local[k].bytes;
@@ -374,10 +366,13 @@ static void record_compute(Rec *r, const Step *s) {
         if (load[k].product) x->op = s->kind == ST_ADJOINT ? "linear_backward" : "linear";
     }
 }
-static int moved_dim(const Move *v) {
+/* The stored dim that is cut after the move, else before it; -1: neither. */
+static int moved_dim(const GTensor *t, const Move *v) {
     for (int i = 0; i < v->axes.n; i++) {
-        int f = layout_where(&v->from, v->axes.a[i]), t = layout_where(&v->to, v->axes.a[i]);
-        if (t >= 0 || f >= 0) return t >= 0 ? t : f;
+        int after = layout_where(&v->to, v->axes.a[i]),
+            before = layout_where(&v->from, v->axes.a[i]);
+        if (after >= 0) return program_stored_dim(t, &v->to, after);
+        if (before >= 0) return program_stored_dim(t, &v->from, before);
     }
     return -1;
 }
@@ -437,10 +432,10 @@ static void record_collective(Rec *r, const Step *s) {
     x->value = subject_name(r->a, x->subject);
     Act act = act_of(s);
     Move done = act_move(&s->move, &act);
-    int d = moved_dim(&done);
+    int d = moved_dim(t, &done);
     if (d >= 0) {
-        x->dim = stored_of_letter(t, d);
-        x->dim_symbol = graph_stored_symbol(t, x->dim, r->a);
+        x->dim = d;
+        x->dim_symbol = graph_stored_symbol(t, d, r->a);
     }
     /* what travels together was asked for by the key, not by the line of the first parameter */
     Loc unit = p->assign->plan->data_parallel.loc;

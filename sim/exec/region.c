@@ -60,6 +60,14 @@ static DimIndex combined(const GTensor *t, const DimIndex *part, int k, Arena *a
     }
     return (DimIndex){false, 0, total, all};
 }
+/* The same positions in each of `times` lists of N that lie one behind the other. */
+static DimIndex in_each(const DimIndex *at, int64_t times, int64_t N, Arena *arena) {
+    if (times == 1) return *at;
+    int64_t *out = arena_alloc(arena, base_mul((size_t)(times * at->n) + 1, sizeof *out)), n = 0;
+    for (int64_t i = 0; i < times; i++)
+        for (int64_t k = 0; k < at->n; k++) out[n++] = i * N + index_at(at, k);
+    return (DimIndex){false, 0, n, out};
+}
 /* Those at some positions of a list. */
 static DimIndex chosen(const DimIndex *all, const DimIndex *at, Arena *arena) {
     if (all->range && at->range) return (DimIndex){true, all->lo + at->lo, at->n, NULL};
@@ -86,8 +94,12 @@ Region region_at(const Mesh *m, const GTensor *t, const Layout *l, int64_t rank,
         r.n[d] = r.d[d].n;
     }
     if (!l->n[l->ndim] || !t->nd) return r;
-    r = region_listed(&r, layout_list_letters(l, t->stored[0]), arena);
-    DimIndex at = dim_index(m, l, l->ndim, r.n[0], rank, arena);
+    int first, letters = layout_list_letters(l, t->stored, &first);
+    int64_t before = 1, N = 1;
+    for (int d = 0; d < first + letters; d++) *(d < first ? &before : &N) *= r.n[d];
+    r = region_listed(&r, first + letters, arena);
+    DimIndex at = dim_index(m, l, l->ndim, N, rank, arena);
+    if (first) at = in_each(&at, before, N, arena);
     r.d[0] = chosen(&r.d[0], &at, arena);
     r.n[0] = r.d[0].n;
     return r;
@@ -121,7 +133,8 @@ int64_t region_stored(const Mesh *m, const GTensor *t, const Layout *l, int64_t 
         shape[d] = 1;
         for (int k = 0; k < t->stored[d]; k++) shape[d] *= n[letter++];
         if (d == 0 && t->listed) shape[0] = graph_rows(t, n);
-        if (d == 0 && l->n[l->ndim]) shape[0] = layout_dim_size(m, l, l->ndim, shape[0], rank);
+        if (d == l->list && l->n[l->ndim])
+            shape[d] = layout_dim_size(m, l, l->ndim, shape[d], rank);
         all *= shape[d];
     }
     return all;

@@ -1,10 +1,10 @@
 /* Which elements of a tensor a block has: per dim the global indices of its positions. Blocks are
  * copied into each other where they have the same index; nothing else matches positions.
  * A region owns an outer list: some leading letters as one dim, each position of which is one
- * combination of them, as their row-major index. A cut of the flattened stored dim 0 (the LIST of a
- * layout) makes one from the product of its letters. Rows that an index list names are such a list
- * too, ragged as they may be: nothing here asks where a list comes from, and no size is computed
- * from a layout once a region is made. */
+ * combination of them, as their row-major index. A cut of a flattened stored dim (the LIST of a
+ * layout) makes one from the product of its letters and those before them. Rows that an index list
+ * names are such a list too, ragged as they may be: nothing here asks where a list comes from, and
+ * no size is computed from a layout once a region is made. */
 #ifndef SP_EXEC_REGION_H
 #define SP_EXEC_REGION_H
 #include "kernel/tensor.h"

@@ -23,18 +23,18 @@ static int64_t product(const int64_t *n, int nd) {
     for (int d = 0; d < nd; d++) c *= n[d];
     return c;
 }
-/* A LIST cut divides the rows of stored dim 0, by the chunk rule; whole rows are padded, as FSDP2
+/* A LIST cut divides the rows of its stored dim, by the chunk rule; whole rows are padded, as FSDP2
  * does. */
 static int64_t block_max(const Pieces *x, const Layout *l, int64_t rank) {
     int64_t n[LAYOUT_MAX_DIMS];
-    int rows = x->t->nstored ? x->t->stored[0] : 0;
+    int first = 0, rows = x->t->nstored ? layout_list_letters(l, x->t->stored, &first) : 0;
     group_max(x, l, rank, n);
-    int64_t c = product(n, rows);
+    int64_t c = product(n + first, rows);
     for (int i = 0; i < l->n[l->ndim]; i++) {
         int64_t s = x->m->axis[l->e[l->ndim][i].axis].size;
         c = (c + s - 1) / s;
     }
-    return c * product(n + rows, l->ndim - rows);
+    return product(n, first) * c * product(n + first + rows, l->ndim - first - rows);
 }
 /* Elements of the largest piece between two members of an all-to-all. */
 static int64_t exchanged(const Pieces *x, int64_t rank) {

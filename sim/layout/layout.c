@@ -28,7 +28,7 @@ static void strip(Layout *l) {
         while (l->n[d] && l->e[d][l->n[d] - 1].ghost) l->n[d]--;
         memset(&l->e[d][l->n[d]], 0, sizeof(Entry) * (size_t)(LAYOUT_MAX_ENTRIES - l->n[d]));
     }
-    if (!l->n[l->ndim]) l->flat = (Flat){0};
+    if (!l->n[l->ndim]) l->flat = (Flat){0}, l->list = 0;
 }
 
 void layout_cut(Layout *l, int dim, int axis, CutHow how) {
@@ -40,6 +40,11 @@ void layout_cut(Layout *l, int dim, int axis, CutHow how) {
     l->type[axis] = TY_V;
 }
 
+void layout_cut_list(Layout *l, int axis, int stored) {
+    assert(stored >= 0 && (!l->n[l->ndim] || (l->list == stored && !l->flat.total)));
+    layout_cut(l, l->ndim, axis, CUT_CHUNK);
+    l->list = (uint16_t)stored;
+}
 void layout_cut_flat(Layout *l, int axis, const Flat *flat) {
     assert(flat->total > 0 && flat->first >= 0);
     layout_cut(l, l->ndim, axis, CUT_CHUNK);

@@ -4,8 +4,8 @@
  * differ), P (pending sum), M (pending max); or AT one coordinate of it: only there the value is,
  * the other ranks hold nothing (stages of a pipeline). "Varying" is derived (the axis cuts a dim)
  * and never stored. Dims are atomic letters; a last pseudo-dim LIST cuts the flattened product of
- * the leading letters that make up stored dim 0 (FSDP on a composite dim), or, with `flat`, all of
- * the value as it lies in a buffer behind others (ZeRO). */
+ * the letters that make up one stored dim (FSDP on a composite dim), or, with `flat`, all of the
+ * value as it lies in a buffer behind others (ZeRO). */
 #ifndef SP_LAYOUT_LAYOUT_H
 #define SP_LAYOUT_LAYOUT_H
 #include "layout/mesh.h"
@@ -34,6 +34,7 @@ typedef struct Layout {
     Entry e[LAYOUT_MAX_DIMS + 1][LAYOUT_MAX_ENTRIES];
     uint8_t type[MESH_MAX_AXES]; /* AxisType of each axis; TY_V for those that cut a dim */
     uint16_t at[MESH_MAX_AXES];  /* the coordinate of axes of type TY_AT; else 0 */
+    uint16_t list;               /* the stored dim that LIST cuts; 0 where it cuts none */
 } Layout;
 
 /* A layout with `ndim` dims (0 to LAYOUT_MAX_DIMS) that cuts nothing; every axis of the mesh has
@@ -44,14 +45,19 @@ int layout_where(const Layout *l, int axis);
 /* Adds a cut of `dim` by `axis` innermost. The axis must not cut another dim. Ends the run (exit
  * 70) where the dim has LAYOUT_MAX_ENTRIES cuts. */
 void layout_cut(Layout *l, int dim, int axis, CutHow how);
+/* Adds a cut by `axis` of a stored dim as the one list that its letters make; innermost. */
+void layout_cut_list(Layout *l, int axis, int stored);
 /* Adds a cut by `axis` of the buffer in which the value lies; innermost. */
 void layout_cut_flat(Layout *l, int axis, const Flat *flat);
 /* The range of a value's N elements that `rank` holds of a buffer: how many, and the first to *lo.
  * The buffer's total must be a multiple of the ranks that cut it. */
 int64_t layout_flat_range(const Mesh *m, const Layout *l, int64_t N, int64_t rank, int64_t *lo);
-/* Letters that LIST stands for, of a value with so many in stored dim 0. */
-static inline int layout_list_letters(const Layout *l, int stored0) {
-    return l->flat.total ? l->ndim : stored0;
+/* The letters that LIST stands for, of a value with stored[] letters in its stored dims: how many,
+ * and the first to *first. */
+static inline int layout_list_letters(const Layout *l, const uint8_t *stored, int *first) {
+    *first = 0;
+    for (int d = 0; d < l->list; d++) *first += stored[d];
+    return l->flat.total ? l->ndim : stored[l->list];
 }
 /* Takes the axis out of whatever it cuts and gives it type t. Trailing ghosts are dropped. */
 void layout_set_type(Layout *l, int axis, AxisType t);

@@ -82,8 +82,9 @@ static bool entry_eq(const Entry *a, const Entry *b) { return !memcmp(a, b, size
 /* Length of the common beginning of dim d's entries. */
 static int common(const Layout *a, const Layout *b, int d) {
     int k = 0;
-    bool flat = a->flat.first == b->flat.first && a->flat.total == b->flat.total;
-    while ((flat || d < a->ndim) && k < a->n[d] && k < b->n[d] &&
+    bool list =
+        a->list == b->list && a->flat.first == b->flat.first && a->flat.total == b->flat.total;
+    while ((list || d < a->ndim) && k < a->n[d] && k < b->n[d] &&
            entry_eq(&a->e[d][k], &b->e[d][k]))
         k++;
     return k;
@@ -105,7 +106,7 @@ typedef struct {
  * such. */
 static void set_dim(Layout *l, int d, const Entry *e, int n) {
     Entry keep[LAYOUT_MAX_ENTRIES];
-    if (d == l->ndim && !n) l->flat = (Flat){0};
+    if (d == l->ndim && !n) l->flat = (Flat){0}, l->list = 0;
     memcpy(keep, e, sizeof(Entry) * (size_t)n);
     while (n && keep[n - 1].ghost) n--;
     memset(l->e[d], 0, sizeof l->e[d]);
@@ -218,7 +219,7 @@ static bool step_exchange(Planner *p, int d, const Entry *e) {
     emit(p, &next, &A);
     return true;
 }
-/* LIST cuts the flattened rest of stored dim 0: it may be extended only when every letter lies as
+/* LIST cuts the flattened rest of a stored dim: it may be extended only when every letter lies as
  * it shall. */
 static bool list_ready(const Planner *p) {
     for (int d = 0; d < p->cur.ndim; d++)
@@ -235,7 +236,7 @@ static bool step_extend(Planner *p) {
         const Entry *e = &p->to->e[d][n];
         if (e->ghost) continue;
         Layout next = p->cur;
-        if (d == p->cur.ndim) next.flat = p->to->flat;
+        if (d == p->cur.ndim) next.flat = p->to->flat, next.list = p->to->list;
         int x = p->cur.type[e->axis];
         if (x == TY_I || x == TY_R) {
             set_dim(&next, d, p->to->e[d], n + 1);

@@ -8,9 +8,10 @@
 void mislabel_add(Mislabels *all, Arena *a, Mislabel m) {
     *ARENA_PUSH(a, all->m, all->n, all->cap) = m;
 }
-const char *place_word(const Program *p, const Layout *L, int axis) {
+const char *place_word(const Program *p, int tensor, const Layout *L, int axis) {
     int d = layout_where(L, axis);
-    return d >= 0                  ? arena_printf(p->arena, "shard(%d)", d)
+    return d >= 0
+               ? arena_printf(p->arena, "shard(%d)", program_stored_dim(&p->graph->t[tensor], L, d))
            : L->type[axis] == TY_P ? "partial"
                                    : "replicate";
 }
@@ -18,9 +19,10 @@ const char *place_word(const Program *p, const Layout *L, int axis) {
 static const char *one_place(const Program *p, const Mislabel *m, const Layout *of) {
     const char *word = NULL;
     for (int x = 0; x < p->mesh->naxes; x++) {
-        const char *a = place_word(p, &m->want, x), *b = place_word(p, &m->have, x);
+        const char *a = place_word(p, m->tensor, &m->want, x),
+                   *b = place_word(p, m->tensor, &m->have, x);
         if (p->mesh->axis[x].size < 2 || !strcmp(a, b)) continue;
-        const char *one = place_word(p, of, x);
+        const char *one = place_word(p, m->tensor, of, x);
         if (word && strcmp(word, one) != 0) return NULL;
         word = one;
     }

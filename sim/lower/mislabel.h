@@ -23,5 +23,5 @@ void mislabel_add(Mislabels *all, Arena *a, Mislabel m);
  * a note of a DTensor. */
 void mislabels_report(Program *p, const Mislabels *all, Diags *d);
 /* "shard(1)", "partial" or "replicate": how a value lies over one axis, as plans say it. */
-const char *place_word(const Program *p, const Layout *L, int axis);
+const char *place_word(const Program *p, int tensor, const Layout *L, int axis);
 #endif

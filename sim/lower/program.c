@@ -97,6 +97,14 @@ const char *step_value(const Program *p, const Step *s) {
 }
 
 /* ---- symbolic shapes ---- */
+int program_stored_dim(const GTensor *t, const Layout *l, int letter) {
+    int at = 0;
+    for (int d = 0; d < t->nstored; d++) {
+        at += t->stored[d];
+        if (letter < at) return d;
+    }
+    return l->list;
+}
 /* The axes of a cut as text, "cp*sp": names that the plan used where they stand for exactly these
  * axes. */
 static void axes_text(const Program *p, const Val *v, const AxisList *l, Str *s) {
@@ -162,7 +170,7 @@ void program_symbols(const Program *p, const Val *v, Arena *arena, const char **
             dims[d] = rows_symbol(p, v, arena);
             continue;
         }
-        if (d == 0) { /* the flattened cut of stored dim 0 */
+        if (d == v->L.list) { /* the flattened cut of a stored dim */
             AxisList one = layout_dim_axes(&v->L, v->L.ndim);
             through = packed && one.n &&
                       !l.n; /* (2*F)/tp: cut as one list, not 2*F/tp, each block by itself */

@@ -186,6 +186,8 @@ const char *program_value_name(const Program *p, const Val *v, Arena *arena);
 void program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims);
 /* The same as one text, "[B/dp, S/(cp*sp)]". */
 const char *program_symbolic(const Program *p, const Val *v, Arena *arena);
+/* The stored dim that a letter of a tensor is part of; of LIST the one that the layout cuts. */
+int program_stored_dim(const GTensor *t, const Layout *l, int letter);
 /* Of one letter of it: "S/(cp*sp)". */
 const char *program_letter_symbol(const Program *p, const Val *v, int letter, Arena *arena);
 /* Axes by the names under which the plan cut this value: "ep" for dp and cp; "" for none. */

@@ -61,13 +61,14 @@ static const char *weight_hint(const Program *p, const Step *s) {
         return arena_printf(p->arena, "lay it out so: `%s: {weight: {%s: %s}}`",
                             plan_pattern_of(p->arena, graph_name(&p->graph->t[tensor])),
                             p->mesh->axis[s->move.axes.a[0]].name,
-                            place_word(p, &p->val[s->out].L, s->move.axes.a[0]));
+                            place_word(p, tensor, &p->val[s->out].L, s->move.axes.a[0]));
     if (m == nm || p->assign->use[m].style) return "lay it out by a line of its own";
     for (int i = 0; i < p->n_forward; i++)
         if (unasked_move(p, &p->step[i]) &&
             p->val[p->step[i].in[0]].tensor == p->graph->module[m].output)
             return hint_of(p, &p->step[i]);
-    int d = layout_where(&p->val[s->out].L, s->move.axes.a[0]); /* of [out, in] */
+    const Layout *L = &p->val[s->out].L; /* of [out, in] */
+    int d = program_stored_dim(&p->graph->t[tensor], L, layout_where(L, s->move.axes.a[0]));
     return arena_printf(p->arena, "write `%s: %s`",
                         plan_pattern_of(p->arena, p->graph->module[m].path),
                         d == 0 ? "colwise" : "rowwise");
@@ -84,7 +85,8 @@ static const char *hint_of(const Program *p, const Step *s) {
                             plan_pattern_of(p->arena, p->graph->module[whole].path));
     if (m < 0) return "say `output` where it is made, or `desired_input` where it is read";
     const ModuleUse *u = &p->assign->use[m];
-    const char *place = place_word(p, &p->val[end->out].L, s->move.axes.a[0]);
+    const char *place =
+        place_word(p, p->val[end->out].tensor, &p->val[end->out].L, s->move.axes.a[0]);
     const PlanLine *line = u->style && u->line >= 0 ? &p->assign->plan->lines[u->line] : NULL;
     if (line)
         return arena_printf(p->arena,

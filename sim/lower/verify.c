@@ -31,13 +31,14 @@ typedef struct {
     enum { W_UNKNOWN, W_CUT, W_SUM, W_MAX, W_EQUAL, W_PLACE } what;
     int letter; /* of a place: its coordinate */
 } Way;
-/* The flattened stored dim 0 of what lies at rest, as one more letter: element-wise ops keep it,
- * sums contract it. */
+/* A flattened stored dim of what lies at rest, as one more letter, each stored dim its own:
+ * element-wise ops keep it, sums contract it. */
 enum { LIST_LETTER = '#' };
+static bool is_list(int letter) { return letter >= LIST_LETTER && letter < LIST_LETTER + 8; }
 static Way way(const Layout *L, const char *letters, int axis) {
     int d = layout_where(L, axis);
     if (d >= 0 && d < L->ndim) return (Way){W_CUT, letters[d]};
-    if (d >= 0) return (Way){W_CUT, LIST_LETTER};
+    if (d >= 0) return (Way){W_CUT, LIST_LETTER + L->list};
     if (L->type[axis] == TY_AT) return (Way){W_PLACE, L->at[axis]};
     return (Way){L->type[axis] == TY_P ? W_SUM : L->type[axis] == TY_M ? W_MAX : W_EQUAL, 0};
 }
@@ -96,17 +97,17 @@ static const char *propagate(Verify *v, const Applied *ap, int axis, Way *out) {
         return NULL;
     }
     if (cut) {
-        if (cut != LIST_LETTER && (r->whole & RULE_BIT(cut)))
+        if (!is_list(cut) && (r->whole & RULE_BIT(cut)))
             return arena_printf(A, "axis %s cuts letter %c, which the op needs whole", name, cut);
         for (int i = 0; i < r->nin; i++) {
-            bool has = cut == LIST_LETTER ? r->nl[i] > 0 : has_letter(r, i, cut, ring);
+            bool has = is_list(cut) ? r->nl[i] > 0 : has_letter(r, i, cut, ring);
             if (has && w[i].what != W_CUT)
                 return arena_printf(A, "operand %d must be cut by %s like the others", i, name);
             if (w[i].what == W_SUM || w[i].what == W_MAX)
                 return arena_printf(A, "a pending sum over %s meets data cut by %s", name, name);
         }
-        bool stays = cut == LIST_LETTER ? r->nout > 0 : has_letter(r, -1, cut, ring);
-        if (stays && cut != LIST_LETTER && rule_find_out(r, cut) < 0) cut = r->tied;
+        bool stays = is_list(cut) ? r->nout > 0 : has_letter(r, -1, cut, ring);
+        if (stays && !is_list(cut) && rule_find_out(r, cut) < 0) cut = r->tied;
         *out = stays ? (Way){W_CUT, cut} : (Way){ap->max ? W_MAX : W_SUM, 0};
         return NULL;
     }

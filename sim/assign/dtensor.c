@@ -317,7 +317,7 @@ void dtensor_follow(Assign *a) {
     int nn = g->nn_model ? g->nn_model : g->nn;
     for (int n = 0; n < nn; n++) {
         const GNode *x = &g->node[n];
-        if (x->part && !strcmp(x->part, "loss")) continue;
+        if (graph_node_of_loss(x)) continue;
         Form f = node_form(&w, x);
         for (int m = x->module; m >= 0; m = g->module[m].parent)
             if (g->module[m].output == x->out) f = leave(&w, m, f);

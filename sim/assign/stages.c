@@ -22,7 +22,7 @@ static int *layers_of_nodes(const Making *x, int *layers) {
     *layers = 0;
     for (int n = 0; n < nn; n++) {
         const GNode *q = &g->node[n];
-        bool loss = q->part && !strcmp(q->part, "loss"), weight = false;
+        bool loss = graph_node_of_loss(q), weight = false;
         for (int i = 0; i < q->nin; i++) weight |= g->t[q->in[i]].kind == KIND_PARAM;
         if (mlp && weight && q->module != module) seen++, module = q->module;
         of[n] = !mlp ? q->layer : loss ? -1 : seen;

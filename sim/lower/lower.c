@@ -254,9 +254,7 @@ static void fetch(Lower *l, const GNode *n, Phase pass) {
         p->env[n->in[i]] = moves_to(l, p->env[n->in[i]], &want, &r);
     }
 }
-static Phase phase_of(const GNode *n) {
-    return !strcmp(n->part ? n->part : "", "loss") ? PHASE_LOSS : PHASE_FORWARD;
-}
+static Phase phase_of(const GNode *n) { return graph_node_of_loss(n) ? PHASE_LOSS : PHASE_FORWARD; }
 /* Brings operand i to where the node reads it. What comes by on a ring lies first as the part of
  * the own block wants it, and sets out from there: the same copy, with the same sum of gradients.
  */

@@ -488,9 +488,9 @@ bool graph_counts_rows(const Graph *g, const GTensor *t) {
     for (int i = 0; lists && i < n->nin; i++) lists = graph_is_list(&g->t[n->in[i]]);
     return lists;
 }
+bool graph_node_of_loss(const GNode *n) { return n->part && !strcmp(n->part, "loss"); }
 bool graph_of_loss(const Graph *g, const GTensor *t) {
-    const char *part = t->producer >= 0 ? g->node[t->producer].part : NULL;
-    return part && !strcmp(part, "loss");
+    return t->producer >= 0 && graph_node_of_loss(&g->node[t->producer]);
 }
 int64_t graph_elements(const GTensor *t) {
     int64_t n = t->listed ? t->rows : 1;

@@ -117,6 +117,8 @@ typedef struct Graph {
 int *graph_units(const Graph *g, bool one, Arena *arena);
 /* Is it how many rows there are, per letter that it has: made of index lists alone? */
 bool graph_counts_rows(const Graph *g, const GTensor *t);
-/* Is it made by the loss, from the logits on? */
+/* Is it part of the loss, from the logits on? */
+bool graph_node_of_loss(const GNode *n);
+/* Is it made by such a node? */
 bool graph_of_loss(const Graph *g, const GTensor *t);
 #endif

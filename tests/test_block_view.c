@@ -314,6 +314,39 @@ static void reductions_stand_in_order(void **state) {
     }
 }
 
+/* Where one collective carries the gradients of all layers, each weight says that its own travel in
+ * it, a title says what else is sent, and parameters that travel after the step are told. */
+static void units_of_a_model_are_told(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file, *with, *after;
+    } cases[] = {
+        {"plans/50-llama3-8b-zero1.yaml", "with d output, dp|",
+         "all parameters after the step dp 4.88 MiB in 12"},
+        {"plans/51-llama3-8b-zero2-megatron.yaml", "with dw2, dp|",
+         "all parameters after the step dp 4.39 MiB in 3"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const Trace *t = plan_trace(g, cases[i].file, "");
+        RenderOptions o = options("block");
+        const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG)), *lines = text;
+        if (strstr(text, "nothing to add")) fail_msg("%s: %s", cases[i].file, text);
+        assert_non_null(strstr(text, cases[i].with));
+        if (strstr(text, "only gradients") || !strstr(text, "after the step parameters") ||
+            !strstr(lines, cases[i].after))
+            fail_msg("%s: '%s' is not said\n%s", cases[i].file, cases[i].after, text);
+        o.part = "weights";
+        text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+        if (strstr(text, "nothing to add")) fail_msg("%s: %s", cases[i].file, text);
+        o = (RenderOptions){.view = "block", .rank = -1, .layer = -1, .preset = "slide"};
+        for (o.page = 1; o.page <= 2; o.page++) { /* a slide per strip */
+            text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+            if (strstr(text, "nothing is sent") || strstr(text, "Nothing is sent"))
+                fail_msg("%s, slide %d: %s", cases[i].file, o.page, text);
+        }
+    }
+}
+
 /* The text form says the sentence, whatever lines it is broken into. */
 static void told_in_text(Ground *g, const Trace *t, RenderOptions o, const char *sentence) {
     o.preset = NULL;
@@ -787,7 +820,8 @@ int main(void) {
         T(layers_have_their_numbers),  T(experts_are_one_strip),
         T(shared_experts_have_rows),   T(overview_of_a_stage),
         T(values_have_words),          T(router_losses_are_told),
-        T(sums_say_over_what),         T(passes_on_pages)};
+        T(sums_say_over_what),         T(passes_on_pages),
+        T(units_of_a_model_are_told)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -260,6 +260,8 @@ static void test_owners(void **state) {
         const TraceCollective *c = of_pass(r.t, PHASE_GRADIENTS);
         assert_string_equal(c->op, move_name(whole ? MOVE_ALL_REDUCE : MOVE_REDUCE_SCATTER));
         assert_int_equal(c->bytes_in, 8 * rows[i].buffer);
+        if (!whole) /* at rest every rank has all of it */
+            assert_non_null(strstr(c->why, "each rank keeps the part that it updates"));
         assert_int_equal(
             count_collectives(r.t, "optimizer", whole ? "broadcast" : "all_gather", "dp"),
             whole ? 7 : 1);

@@ -124,14 +124,20 @@ static bool mirrors(const Trace *t, const TraceCompute *f, const TraceCompute *b
     return reads && makes;
 }
 
-/* Does the gradient travel with another in this collective? */
-static bool carries(const Trace *t, const TraceCollective *c, const char *grad) {
-    for (int i = 0; i < c->n_with; i++) {
-        const TraceValue *v =
-            c->pass != PHASE_GRADIENTS ? NULL : words_find_value(t, grad, c->with[i]);
-        if (v && v->step == c->with[i]) return true;
+/* Collectives in which the gradient travels with another: its unit may be a layer or the model. */
+static void add_units(const BlockGraph *g, MirrorGrad *w) {
+    const Trace *t = g->t;
+    for (int k = 0; k < t->n_values; k++) {
+        const TraceValue *v = &t->values[k];
+        if (strcmp(v->shape.name, w->made->output)) continue;
+        for (int i = 0; i < t->n_collectives && w->n_unit < 2; i++) {
+            const TraceCollective *c = &t->collectives[i];
+            bool with = false;
+            for (int j = 0; j < c->n_with; j++) with |= c->with[j] == v->step;
+            if (with && c->pass == PHASE_GRADIENTS && words_group_of(&c->groups, g->rank) >= 0)
+                w->unit[w->n_unit++] = c;
+        }
     }
-    return false;
 }
 
 static void add_grad(const BlockGraph *g, MirrorRow *r, const TraceCompute *b) {
@@ -144,13 +150,7 @@ static void add_grad(const BlockGraph *g, MirrorRow *r, const TraceCompute *b) {
         if (words_group_of(&c->groups, g->rank) < 0 || c->step < b->step) continue;
         if (!strcmp(c->value, b->output) && w->n < MIRROR_CHAIN) w->coll[w->n++] = c;
     }
-    for (int i = 0; i < t->n_collectives && w->n_unit < 2; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        const TraceParam *p = c->n_with ? of_param_grad(t, c->subject) : NULL;
-        if (!p || !w->param || p->layer != w->param->layer) continue; /* a unit is of one layer */
-        if (carries(t, c, b->output) && words_group_of(&c->groups, g->rank) >= 0)
-            w->unit[w->n_unit++] = c;
-    }
+    add_units(g, w);
 }
 
 static void add_back(const BlockGraph *g, MirrorStrip *s, const TraceCompute *b) {

@@ -24,7 +24,8 @@ typedef struct {
     const TraceCompute *made;
     int n;
     const TraceCollective *coll[MIRROR_CHAIN];
-    int n_unit; /* collectives of other parameters in which it travels (FSDP units; HSDP has two) */
+    int n_unit; /* collectives of other parameters in which it travels (a layer's or the model's;
+                   HSDP has two) */
     const TraceCollective *unit[2];
 } MirrorGrad;
 

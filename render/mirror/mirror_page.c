@@ -16,7 +16,19 @@ static bool is_op(const TraceCollective *c, const char *op) { return c->op && !s
 
 /* ---- words ---- */
 
-typedef enum { OF_FORWARD, OF_BACKWARD, OF_GRADIENTS, OF_WEIGHTS, OF_AGAIN, OF_COUNT } Of;
+typedef enum { OF_FORWARD, OF_BACKWARD, OF_GRADIENTS, OF_WEIGHTS, OF_AGAIN, OF_AFTER, OF_COUNT } Of;
+
+/* Does the gradient travel in it, alone or with others? */
+static bool finishes(const MirrorGrad *w, const TraceCollective *c) {
+    bool is = false;
+    for (int i = 0; i < w->n; i++) is |= w->coll[i] == c;
+    for (int i = 0; i < w->n_unit; i++) is |= w->unit[i] == c;
+    return is;
+}
+
+/* Does it carry parameters that the optimizer has updated (ZeRO)? A norm is summed instead. Of the
+ * whole model: a step of the optimizer belongs to no strip. */
+static bool is_update(const TraceCollective *c) { return c->pass == PHASE_OPTIMIZER && !c->reduce; }
 
 /* Collectives of strips [first, first + n), each once. */
 static int collect(const Mirror *m, int first, int n, Of of, const TraceCollective **use) {
@@ -32,13 +44,14 @@ static int collect(const Mirror *m, int first, int n, Of of, const TraceCollecti
                 for (int j = 0; of == OF_BACKWARD && j < row->n_conj; j++)
                     mine |= row->conj[j] == c;
                 for (int j = 0; of == OF_GRADIENTS && j < row->n_grad; j++)
-                    for (int l = 0; l < row->grad[j].n; l++) mine |= row->grad[j].coll[l] == c;
+                    mine |= finishes(&row->grad[j], c);
                 for (int j = 0; of == OF_AGAIN && c->step >= m->first_back && j < row->n_coll; j++)
                     mine |= !strcmp(row->coll[j]->value, c->value);
                 for (int j = 0; of == OF_WEIGHTS && j < row->n_op; j++)
                     for (int l = 0; l < row->op[j].f->n_inputs; l++)
                         mine |= !strcmp(row->op[j].f->inputs[l], c->value);
             }
+        mine |= of == OF_AFTER && is_update(c);
         if (mine && !wrong_skipped(c) && (of != OF_WEIGHTS || trace_param(t, c->value)))
             use[k++] = c;
     }
@@ -105,6 +118,9 @@ static const char *title(const Mirror *m, int first, int n) {
     if (collect(m, first, n, OF_WEIGHTS, use))
         return "The backward pass mirrors the forward pass: only weights and their gradients "
                "travel";
+    if (collect(m, first, n, OF_GRADIENTS, use) && collect(m, first, n, OF_AFTER, use))
+        return "The backward pass mirrors the forward pass: gradients travel, and after the step "
+               "parameters";
     if (collect(m, first, n, OF_GRADIENTS, use))
         return "The backward pass mirrors the forward pass: only gradients of weights travel";
     if (collect(m, first, n, OF_FORWARD, use) + collect(m, first, n, OF_BACKWARD, use))
@@ -136,8 +152,9 @@ static void saved_bytes(const Mirror *m, int first, int n, int64_t *kept, int64_
 }
 
 const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
-    static const char *const word[OF_COUNT] = {"forward", "backward", "weight gradients", "weights",
-                                               "made again"};
+    static const char *const word[OF_COUNT] = {"forward",          "backward",
+                                               "weight gradients", "weights",
+                                               "made again",       "all parameters after the step"};
     Arena *a = m->g->arena;
     const TraceCollective **use =
         ARENA_ARRAY(a, const TraceCollective *, m->g->t->n_collectives + 1);

@@ -395,13 +395,16 @@ static Loc asked_by(const Rec *r, const Step *s) {
     return s->loc;
 }
 /* Why the data of one unit travel. */
-static const char *unit_why(const Step *s) {
+static const char *unit_why(const Assign *a, const Step *s) {
     if (s->pass == PHASE_OPTIMIZER)
         return "ZeRO: each rank has updated its part; the parameters of one unit travel together";
     if (s->pass != PHASE_GRADIENTS)
         return "FSDP: cut at rest, needed whole; the parameters of one unit travel together";
     if (!move_cuts(s->move.kind))
         return "the ranks' gradients are added up; those of one unit travel together";
+    if (a->shard.n == 0)
+        return "each rank keeps the part that it updates; the gradients of one unit travel "
+               "together";
     return "each rank keeps the part that it has at rest; the gradients of one unit travel "
            "together";
 }
@@ -427,7 +430,7 @@ static void record_collective(Rec *r, const Step *s) {
     Arena *tmp = arena_new();
     traffic_record(&(Traffic){p, r->a, tmp, r->sets, r->dtype}, s, x);
     arena_free(tmp);
-    if (x->n_with) x->why = unit_why(s);
+    if (x->n_with) x->why = unit_why(r->p->assign, s);
     x->subject = program_subject(p, v);
     x->value = subject_name(r->a, x->subject);
     Act act = act_of(s);

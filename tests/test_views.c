@@ -2,6 +2,7 @@
  * what the records say. The SVG's texts are read back and compared with the trace. */
 #include "base/file.h"
 #include "cost/cost.h"
+#include "layout/redistribute.h"
 #include "render/errors/errors.h"
 #include "render/memory/memory.h"
 #include "render/render.h"
@@ -271,6 +272,11 @@ static void storyboard_is_the_run(void **state) {
     }
 }
 
+static bool relocates(const char *op) {
+    for (int k = 0; k < MOVE_KINDS; k++)
+        if (!strcmp(move_name((MoveKind)k), op)) return move_relocates((MoveKind)k);
+    return false;
+}
 /* On every plan: each collective of at most 64 ranks has a sample of the asked rank's group, and it
  * is right. */
 static void every_collective_is_sampled(void **state) {
@@ -297,8 +303,8 @@ static void every_collective_is_sampled(void **state) {
                 for (int64_t q = 0; q < groups_size(&c->groups); q++)
                     asked |= groups_member(&c->groups, grp, q) == 1;
             assert_true(asked || r.t->schedule);
-            /* a single number has no chunks; what one rank sends to another is no ring */
-            if (shape == 0 || !asked || !strcmp(c->op, "send")) continue;
+            /* a single number has no chunks; what lies on one rank alone goes round no ring */
+            if (shape == 0 || !asked || relocates(c->op)) continue;
             assert_non_null(k);
             int64_t n = groups_size(&c->groups);
             assert_int_equal(k->size, n);
@@ -323,34 +329,35 @@ static void every_collective_is_sampled(void **state) {
 
 /* ---- errors ---- */
 
-/* States and errors of a row are those of the check records of its step and value; returns the
- * largest error of these. */
-static double hold_checks(const ErrMap *m, const ErrRow *row, const Trace *t) {
-    double top = 0;
-    for (int j = 0; j < t->n_checks; j++) {
-        const TraceCheck *c = &t->checks[j];
-        if (c->step != row->step || strcmp(c->value, row->name) || !c->level) continue;
-        if (c->max_abs > top) top = c->max_abs;
-        bool fail = !strcmp(c->verdict, "FAIL");
-        for (int64_t rank = 0; fail && rank < t->ranks; rank++)
-            if (rankset_has(&c->ranks, rank)) assert_true(row->state[m->column[rank]] >= ERR_FIRST);
-        for (int q = 0; fail && q < c->n_rank_error; q++)
-            if (m->per_column == 1 && isfinite(c->rank_error[q].error) && row->worst == c)
-                assert_true(row->error[c->rank_error[q].rank] >= c->rank_error[q].error);
-    }
-    return top;
+/* The row's check before or behind this one; NULL: it has no more. Micro-batches and training steps
+ * have a row each. */
+static const TraceCheck *next_check(const Trace *t, const TraceCheck *from, int way) {
+    int i = (int)(from - t->checks) + way;
+    while (i >= 0 && i < t->n_checks && !t->checks[i].level) i += way;
+    const TraceCheck *c = i >= 0 && i < t->n_checks ? &t->checks[i] : NULL;
+    return c && c->step == from->step && !strcmp(c->value, from->value) ? c : NULL;
 }
+static void hold_check(const ErrMap *m, const ErrRow *row, const TraceCheck *c) {
+    bool fail = !strcmp(c->verdict, "FAIL");
+    for (int64_t rank = 0; fail && rank < m->t->ranks; rank++)
+        if (rankset_has(&c->ranks, rank)) assert_true(row->state[m->column[rank]] >= ERR_FIRST);
+    for (int q = 0; fail && q < c->n_rank_error; q++)
+        if (m->per_column == 1 && isfinite(c->rank_error[q].error) && row->worst == c)
+            assert_true(row->error[c->rank_error[q].rank] >= c->rank_error[q].error);
+}
+/* States and errors of a row are those of the check records of its step and value in one round. */
 static void hold_rows(const ErrMap *m, const Trace *t) {
     for (int k = 0; k < m->n; k++) {
         const ErrRow *row = &m->row[k];
-        if (row->values > 1) continue;
-        double top = hold_checks(m, row, t);
-        double most = row->max; /* micro-batches and training steps have a row each */
-        for (int q = 0; q < m->n; q++)
-            if (m->row[q].step == row->step && !strcmp(m->row[q].name, row->name) &&
-                m->row[q].max > most)
-                most = m->row[q].max;
-        if (isfinite(top) && isfinite(most)) assert_true(most == top);
+        if (row->values > 1 || !row->worst) continue;
+        double top = 0;
+        const TraceCheck *c = row->worst;
+        for (const TraceCheck *x = c; x; x = next_check(t, x, -1)) c = x;
+        for (; c; c = next_check(t, c, 1)) {
+            hold_check(m, row, c);
+            top = fmax(top, c->max_abs);
+        }
+        if (isfinite(top) && isfinite(row->max)) assert_true(row->max == top);
     }
 }
 /* The run without what the plan plants stands beside it, and is right. Is the first wrong value in

@@ -263,6 +263,11 @@ const char *words_leaf(const char *path) {
     return p;
 }
 
+const char *words_updated(Arena *a, const char *name) {
+    size_t n = strlen(name), next = strlen(".next");
+    return n > next && !strcmp(name + n - next, ".next") ? arena_strndup(a, name, n - next) : name;
+}
+
 const char *words_short(Arena *a, const char *name) {
     const char *leaf = words_leaf(name);
     return strchr(leaf, '.') ? leaf : arena_strndup(a, leaf, strcspn(leaf, "_"));

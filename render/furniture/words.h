@@ -53,6 +53,9 @@ int64_t words_group_of(const RankGroups *g, int64_t rank);
 /* Last component of a path: "wq" of "layers.0.attention.wq"; where that is a number alone, with
  * what it counts: "attn_part.0". */
 const char *words_leaf(const char *path);
+/* What the optimizer's step updates: "norm.weight" of "norm.weight.next"; any other name as it is.
+ */
+const char *words_updated(Arena *a, const char *name);
 /* The same up to the first "_", beside an op that says the rest: "q" of "layers.0.q_rope". */
 const char *words_short(Arena *a, const char *name);
 /* A value where it stands alone: its leaf, and "gradient of x" of a gradient. */

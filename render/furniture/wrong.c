@@ -18,9 +18,10 @@ typedef struct {
 
 bool wrong_skipped(const TraceCollective *c) { return c->skipped; }
 
-/* "dw2" of "grad.param.layers.0.feed_forward.w2.weight"; the leaf of any other name. */
+/* "dw2" of "grad.param.layers.0.feed_forward.w2.weight", "w2" of what becomes of it; the leaf of
+ * any other name. */
 static const char *short_value(Arena *a, Subject s) {
-    const char *name = s.of, *dot = strrchr(name, '.');
+    const char *name = words_updated(a, s.of), *dot = strrchr(name, '.');
     bool weight = dot && !strcmp(dot, ".weight");
     const char *leaf = words_leaf(weight ? arena_strndup(a, name, (size_t)(dot - name)) : name);
     return arena_printf(a, "%s%s",

@@ -361,9 +361,8 @@ static int section_of(const TraceValue *v) {
 }
 /* "w2" of "grad.param.layers.0.feed_forward.w2.weight", "w2.exp_avg" of its state. */
 static const char *short_name(Arena *a, const TraceValue *v, int section) {
-    char *s = arena_strdup(a, v->shape.name), *end = strstr(s, ".next");
-    if (section == SEC_VALUES) return words_leaf(s);
-    if (end && !end[5]) *end = 0;
+    if (section == SEC_VALUES) return words_leaf(v->shape.name);
+    char *s = arena_strdup(a, words_updated(a, v->shape.name));
     char *weight = strstr(s, ".weight");
     if (!weight) return words_leaf(s);
     const char *tail = arena_strdup(a, weight + 7);

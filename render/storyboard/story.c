@@ -331,6 +331,11 @@ const char *story_sent(const Story *s, const Ring *f) {
     return arena_printf(s->a, "sent %s = %s", part, bytes_text(s->sent * f->step / f->steps, s->a));
 }
 
+/* Is a single number moved? */
+static bool scalar(const Story *s) {
+    const TraceValue *v = words_find_value(s->c->t, s->value, s->step);
+    return v && v->shape.nd == 0;
+}
 static const char *numbers_words(const Story *s) {
     const TraceSample *k = s->sample;
     if (!k && s->coll && s->coll->row_bytes > 0)
@@ -339,6 +344,8 @@ static const char *numbers_words(const Story *s) {
         return "No numbers: the runs of groups of more than 64 ranks are not sampled.";
     if (!k && s->coll && s->coll->planted)
         return "No numbers: a planted mistake changes what this step does.";
+    if (!k && s->coll && s->c->t->executed && scalar(s))
+        return "No numbers: it is one number, and has no chunks.";
     if (!k && s->c->t->n_samples)
         return "No numbers: the trace has samples of another group; `draw PLAN --view storyboard "
                "--rank R` samples the group of rank R.";

@@ -24,9 +24,12 @@ static const TraceCollective *coll_of(const Trace *t, const TraceEvent *e) {
 
 /* "q" of "layers.0.q_rope"; "input_norm" stays; a parameter is called by its module: "wq". */
 static const char *value_word(const Trace *t, Arena *a, Subject s) {
-    const TraceParam *p = s.role == OF_GRADIENT ? NULL : trace_param(t, s.of);
+    const char *of = words_updated(a, s.of);
+    const TraceParam *p = s.role == OF_GRADIENT ? NULL : trace_param(t, of);
     if (p && p->module && *words_leaf(p->module)) return words_leaf(p->module);
-    const char *leaf = words_leaf(s.of);
+    const char *leaf = words_leaf(of), *before = of + strlen(of) - strlen(".weight");
+    if (of != s.of && before > of && !strcmp(before, ".weight")) /* in the checkpoint's scheme */
+        return words_leaf(arena_strndup(a, of, (size_t)(before - of)));
     size_t n = strcspn(leaf, "_");
     return n == 1 ? arena_strndup(a, leaf, n) : leaf;
 }
@@ -49,11 +52,22 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
     return c->pass == PHASE_BACKWARD ? arena_printf(a, "dx %s", name) : name;
 }
 
-/* What a collective moves: "k", "wq"; of an FSDP unit "layer 3", or "root" for what is outside the
- * layers. */
+/* Is anything of a layer among what travels with another's value? */
+static bool with_layers(const Trace *t, const TraceCollective *c) {
+    for (int i = 0; i < t->n_values; i++) {
+        bool with = false;
+        for (int k = 0; k < c->n_with; k++) with |= c->with[k] == t->values[i].step;
+        const TraceParam *p = with ? trace_param(t, t->values[i].subject.of) : NULL;
+        if (p && p->layer >= 0) return true;
+    }
+    return false;
+}
+/* What a collective moves: "k", "wq"; of a unit "layer 3", "root" for what is outside the layers,
+ * or "model" for all. */
 static const char *unit_word(const Trace *t, Arena *a, const TraceCollective *c) {
     if (!c->n_with) return value_word(t, a, c->subject);
-    return c->layer < 0 ? "root" : arena_printf(a, "layer %d", c->layer);
+    if (c->layer < 0) return with_layers(t, c) ? "model" : "root";
+    return arena_printf(a, "layer %d", c->layer);
 }
 
 static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {

@@ -77,8 +77,8 @@ static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
     as.L = *l;
     int nd = 0;
     graph_stored_shape(t, &nd, s->global_shape);
-    s->nd = nd;
-    program_symbols(r->p, &as, r->a, s->dim_symbol);
+    s->nd = program_symbols(r->p, &as, r->a, s->dim_symbol);
+    for (int d = s->nd; d < nd; d++) s->global_shape[0] *= s->global_shape[d]; /* one list */
     s->symbolic = program_symbolic(r->p, &as, r->a);
     s->place = ARENA_ARRAY(r->a, TracePlace, m->naxes + 1);
     Str pending = str_new(r->a);

@@ -149,15 +149,24 @@ static const char *rows_symbol(const Program *p, const Val *v, Arena *arena) {
     str_add(&s, ")");
     return s.s;
 }
-void program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims) {
+/* Ranges of the list that the tensor is in memory, or each of the parts that other axes cut. */
+static const char *flat_symbol(const Program *p, const Val *v, Arena *arena) {
+    AxisList l = {0};
+    for (int k = 0; k <= v->L.ndim; k++) {
+        AxisList one = layout_dim_axes(&v->L, k);
+        for (int i = 0; i < one.n; i++) l.a[l.n++] = one.a[i];
+    }
+    const char *cut = program_axes_called(p, v, &l, arena);
+    return arena_printf(arena, strchr(cut, '*') ? "flat/(%s)" : "flat/%s", cut);
+}
+int program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims) {
     const GTensor *t = &p->graph->t[v->tensor];
     int at = 0;
-    for (int d = 0; d < t->nstored && v->L.flat.total; d++) { /* a range of a buffer */
-        AxisList l = layout_dim_axes(&v->L, v->L.ndim);
-        const char *cut = program_axes_called(p, v, &l, arena);
-        dims[d] = d ? "1" : arena_printf(arena, strchr(cut, '*') ? "flat/(%s)" : "flat/%s", cut);
+    if (v->L.flat.total) {
+        dims[0] = flat_symbol(p, v, arena);
+        return 1;
     }
-    for (int d = 0; d < t->nstored && !v->L.flat.total; d++) {
+    for (int d = 0; d < t->nstored; d++) {
         AxisList l = {0};
         bool packed = t->stored[d] > 1 && t->sym[at][0] >= '0' && t->sym[at][0] <= '9',
              through = false;
@@ -184,14 +193,14 @@ void program_symbols(const Program *p, const Val *v, Arena *arena, const char **
                   : strchr(s.s, '*') ? arena_printf(arena, "%s/(%s)", sym, s.s)
                                      : arena_printf(arena, "%s/%s", sym, s.s);
     }
+    return t->nstored;
 }
 const char *program_symbolic(const Program *p, const Val *v, Arena *arena) {
     const char *dims[LAYOUT_MAX_DIMS];
-    const GTensor *t = &p->graph->t[v->tensor];
-    program_symbols(p, v, arena, dims);
+    int n = program_symbols(p, v, arena, dims);
     Str s = str_new(arena);
     str_add(&s, "[");
-    for (int d = 0; d < t->nstored; d++) str_addf(&s, "%s%s", d ? ", " : "", dims[d]);
+    for (int d = 0; d < n; d++) str_addf(&s, "%s%s", d ? ", " : "", dims[d]);
     str_add(&s, "]");
     return s.s;
 }

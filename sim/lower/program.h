@@ -182,8 +182,9 @@ Subject program_subject(const Program *p, const Val *v);
 /* The name of a value in records: "layers.0.q_proj", "grad.layers.0.q_proj",
  * "grad.param.layers.0.attention.wq.weight". */
 const char *program_value_name(const Program *p, const Val *v, Arena *arena);
-/* Symbolic local shape of a value, one text per stored dim: "B/dp", "S/(cp*sp)", "H*d/tp". */
-void program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims);
+/* Symbolic local shape of a value, one text per stored dim: "B/dp", "S/(cp*sp)", "H*d/tp"; of a
+ * range of a buffer one for the list: "flat/dp". Returns how many. */
+int program_symbols(const Program *p, const Val *v, Arena *arena, const char **dims);
 /* The same as one text, "[B/dp, S/(cp*sp)]". */
 const char *program_symbolic(const Program *p, const Val *v, Arena *arena);
 /* The stored dim that a letter of a tensor is part of; of LIST the one that the layout cuts. */

@@ -120,9 +120,11 @@ DimCut shards_value_cut(Arena *a, const Trace *t, const TraceShape *s, int dim, 
         if (n) add_name(t, &c, p, n);
         p += n + (p[n] != 0);
     }
-    for (int i = 0; i < s->n_places; i++)
-        c.zigzag |=
-            s->place[i].place && !strcmp(s->place[i].place, arena_printf(a, "zigzag(%d)", dim));
+    for (int i = 0; i < s->n_places; i++) {
+        int at = -1;
+        PlaceCut how = place_cut(s->place[i].place, &at);
+        if (at == dim && (how == PLACE_ZIGZAG || how == PLACE_STRIPED)) c.order = how;
+    }
     measure(a, t, &c, s, dim, rank);
     return c;
 }
@@ -153,22 +155,34 @@ static void add_slices(Str *s, int64_t (*piece)[2], int n, int64_t from, int64_t
         from -= len, to -= len;
     }
 }
+/* Of part `own`, whose first axis has `outer` ranks; axes further in cut its list in turn. */
+static const char *zigzag_range(Arena *a, const DimCut *c, int64_t own, int64_t outer) {
+    Str s = str_new(a);
+    int64_t inner = c->n / outer, r = own / inner, len = c->size / (2 * outer),
+            chunk = (2 * len + inner - 1) / inner;
+    if (c->size % (2 * outer)) return NULL;
+    int64_t piece[2][2] = {{r * len, (r + 1) * len},
+                           {(2 * outer - 1 - r) * len, (2 * outer - r) * len}};
+    add_slices(&s, piece, 2, own % inner * chunk, (own % inner + 1) * chunk);
+    return s.n ? s.s : "none";
+}
+static const char *striped_range(Arena *a, const DimCut *c, int64_t own, int64_t outer) {
+    int64_t inner = c->n / outer, r = own / inner,
+            len = r < c->size ? (c->size - r + outer - 1) / outer : 0,
+            chunk = (len + inner - 1) / inner, from = own % inner * chunk, to = from + chunk;
+    if (to > len) to = len;
+    if (from >= to) return "none";
+    return arena_printf(a, "%lld:%lld:%lld", (long long)(r + from * outer),
+                        (long long)(r + (to - 1) * outer + 1), (long long)outer);
+}
 const char *shards_range(Arena *a, const Trace *t, const DimCut *c, int64_t rank) {
     if (!shards_holds(c, rank)) return NULL;
     if (c->n < 2) return ":";
     if (c->rows) return NULL;
-    int64_t own = shards_part_of(t, c, rank),
-            outer = c->zigzag && c->n_axis ? t->axes[c->axis[0]].size : c->n;
+    int64_t own = shards_part_of(t, c, rank), outer = c->n_axis ? t->axes[c->axis[0]].size : c->n;
+    if (c->order == PLACE_ZIGZAG) return zigzag_range(a, c, own, outer);
+    if (c->order == PLACE_STRIPED) return striped_range(a, c, own, outer);
     Str s = str_new(a);
-    if (c->zigzag) {
-        int64_t inner = c->n / outer, r = own / inner, len = c->size / (2 * outer),
-                chunk = (2 * len + inner - 1) / inner;
-        if (c->size % (2 * outer)) return NULL;
-        int64_t piece[2][2] = {{r * len, (r + 1) * len},
-                               {(2 * outer - 1 - r) * len, (2 * outer - r) * len}};
-        add_slices(&s, piece, 2, own % inner * chunk, (own % inner + 1) * chunk);
-        return s.n ? s.s : "none";
-    }
     if (!c->part || c->blocks > 8) return NULL;
     int64_t start = 0;
     for (int64_t i = 0; i < own; i++) start += c->part[i] / c->blocks;

@@ -11,7 +11,8 @@ enum { SHARDS_MAX_CUT = 6, SHARDS_MAX_PARTS = 4096 };
 typedef struct {
     int n_axis;
     int axis[SHARDS_MAX_CUT]; /* in t->axes */
-    bool zigzag;              /* the outermost cut gives rank r the pieces r and 2n-1-r */
+    PlaceCut order;           /* of the outermost cut; in zigzag rank r has the pieces r and 2n-1-r,
+                                 striped r, r+n, r+2n, ... */
     int64_t n;                /* parts; 1: whole */
     int64_t size, *part;      /* whole, and of each part; NULL: not contiguous, or too many */
     bool uneven;
@@ -41,7 +42,8 @@ const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, 
 /* "tp", "cp, tp" of the axes that cut; "" if none. */
 const char *shards_axes(Arena *a, const Trace *t, const DimCut *c);
 /* What the rank holds of the dim as NumPy slices of the global index: "0:64", "0:8,56:64" (zigzag,
- * packed blocks), ":" if whole, "none" if nothing; NULL if it is not known, or another stage's. */
+ * packed blocks), "1:64:4" (striped), ":" if whole, "none" if nothing; NULL if it is not known, or
+ * another stage's. */
 const char *shards_range(Arena *a, const Trace *t, const DimCut *c, int64_t rank);
 /* "3 3 3 1" */
 const char *shards_sizes(Arena *a, const DimCut *c);

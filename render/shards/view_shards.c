@@ -201,25 +201,31 @@ static double draw_matrices(ShardPen *p, const Slot *slot, int n, double y) {
 /* Which of n ranks has piece i of 2n in a zigzag. */
 static int64_t zig_rank(int64_t i, int64_t n) { return i < n ? i : 2 * n - 1 - i; }
 
+/* " zigzag": what follows the axes of a cut that is not contiguous. */
+static const char *order_words(const DimCut *c) {
+    static const char *const words[N_PLACE_CUTS] = {
+        [PLACE_ZIGZAG] = " zigzag", [PLACE_STRIPED] = " striped"};
+    return c->n_axis > 0 && words[c->order] ? words[c->order] : "";
+}
 /* "S 16: cp zigzag", under the ruler of a dim. */
 static const char *ruler_words(const ShardPen *p, const TraceShape *s, int dim, const DimCut *c) {
     Arena *a = p->c->arena;
     bool cut = c->n > 1;
     return arena_printf(a, "%s %lld%s%s%s", words_symbol(a, words_base(a, s->dim_symbol[dim])),
                         (long long)s->global_shape[dim], cut ? ": " : "",
-                        cut ? shards_axes(a, p->c->t, c) : "",
-                        c->zigzag && c->n_axis > 0 ? " zigzag" : "");
+                        cut ? shards_axes(a, p->c->t, c) : "", order_words(c));
 }
 
 /* The parts of one dim along a ruler of w units. Zigzag: every rank has two of 2 * outer pieces,
- * and cuts inside the first axis cut these two behind each other. */
+ * and cuts inside the first axis cut these two behind each other. Striped: a part is one position,
+ * and cuts inside the first axis cut a rank's list of them. */
 typedef struct {
     const DimCut *c;
     double x, y, w;
     int64_t n, outer, inner,
         sub;     /* parts drawn; ranks of the first axis; parts of each; per piece */
     int64_t own; /* index of the part of the rank shown */
-    bool zig, pending;
+    bool zig, striped, pending;
     double at[33]; /* where part i starts, if the parts are few enough to be drawn */
 } Ruler;
 
@@ -230,21 +236,34 @@ static Ruler ruler_new(const ShardPen *p, const TraceShape *s, const DimCut *c, 
     Ruler r = {
         .c = c, .x = at.x, .y = at.y, .w = at.w, .n = c->n, .outer = c->n, .inner = 1, .sub = 1};
     r.own = shards_part_of(t, c, p->rank);
-    r.zig = c->zigzag && c->n_axis > 0;
+    r.zig = c->order == PLACE_ZIGZAG && c->n_axis > 0;
+    r.striped = c->order == PLACE_STRIPED && c->n_axis > 0;
     r.pending = s->pending && *s->pending;
     if (r.zig) {
         r.outer = t->axes[c->axis[0]].size, r.inner = r.n / r.outer;
         if (r.inner > 1 && r.inner % 2) r.own /= r.inner, r.inner = 1;
         r.sub = r.inner > 1 ? r.inner / 2 : 1;
         r.n = 2 * r.outer * r.sub;
+    } else if (r.striped) {
+        r.outer = t->axes[c->axis[0]].size, r.inner = r.n / r.outer, r.n = c->size;
     } else if (r.n > 1) r.n *= c->blocks;
     for (int64_t i = 0; i <= r.n && r.n <= RULER_PARTS; i++)
-        r.at[i] = r.zig ? r.w * (double)i / (double)r.n : shards_band_at(c, i, r.w);
+        r.at[i] = r.zig || r.striped ? r.w * (double)i / (double)r.n : shards_band_at(c, i, r.w);
     return r;
 }
 /* The rank of the first axis that has part i. */
 static int64_t ruler_rank(const Ruler *r, int64_t i) {
     return r->zig ? zig_rank(i / r->sub, r->outer) : i % r->outer;
+}
+/* The part of the cut that part i of the ruler belongs to. */
+static int64_t ruler_owner_of(const Ruler *r, int64_t i) {
+    int64_t rank = ruler_rank(r, i);
+    if (r->striped) {
+        int64_t len = (r->c->size - rank + r->outer - 1) / r->outer;
+        return rank * r->inner + i / r->outer / ((len + r->inner - 1) / r->inner);
+    }
+    int64_t second = i / r->sub >= r->outer;
+    return r->zig && r->inner > 1 ? rank * r->inner + second * r->sub + i % r->sub : rank;
 }
 static Area ruler_part(const Ruler *r, int64_t i) {
     return (Area){r->x + r->at[i], r->y, r->at[i + 1] - r->at[i], RULER_HEIGHT};
@@ -252,8 +271,7 @@ static Area ruler_part(const Ruler *r, int64_t i) {
 /* The number of part i's owner, where it has room, and the border of the rank shown. */
 static void ruler_owner(ShardPen *p, const Ruler *r, int64_t i) {
     Area part = ruler_part(r, i);
-    int64_t second = i / r->sub >= r->outer, rank = ruler_rank(r, i);
-    int64_t owner = r->zig && r->inner > 1 ? rank * r->inner + second * r->sub + i % r->sub : rank;
+    int64_t rank = ruler_rank(r, i), owner = ruler_owner_of(r, i);
     int tone = shards_shade(rank, r->outer);
     const char *num = arena_printf(p->c->arena, "%lld", (long long)owner);
     double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = r->x + (r->at[i] + r->at[i + 1]) / 2;
@@ -281,9 +299,10 @@ static void ruler_parts(ShardPen *p, const Ruler *r) {
 /* Too many parts to be seen: one band with their number. */
 static void ruler_band(ShardPen *p, const Ruler *r) {
     scene_rect(p->s, (Area){r->x, r->y, r->w, RULER_HEIGHT}, 0, (Look){ROLE_SHARD_3, ROLE_NONE, 0});
-    scene_textf(p->s, r->x + r->w / 2, r->y + 13.3,
-                (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT_3}, "%lld parts",
-                (long long)(r->outer * r->inner));
+    const TextLook look = {ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT_3};
+    const char *text = arena_printf(p->c->arena, "%lld parts%s", (long long)(r->outer * r->inner),
+                                    r->striped ? " in turn" : "");
+    scene_text(p->s, r->x + r->w / 2, r->y + 13.3, look, text);
 }
 
 static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y, double w) {
@@ -331,10 +350,9 @@ static const char *fit_names(ShardPen *p, const Row *row, double w) {
 
 /* Equal values are one picture, whatever their uses (replicate, varying_use). */
 static const char *cut_place(const TracePlace *p) {
-    return p->place && (!strncmp(p->place, "shard", 5) || !strncmp(p->place, "zigzag", 6) ||
-                        !strncmp(p->place, "partial", 7))
-               ? p->place
-               : "";
+    bool told =
+        place_cut(p->place, NULL) != PLACE_WHOLE || (p->place && !strncmp(p->place, "partial", 7));
+    return told ? p->place : "";
 }
 
 static bool same_layout(const TraceShape *a, const TraceShape *b) {

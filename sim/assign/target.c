@@ -24,10 +24,8 @@ CutHow target_how(const Assign *a, const GTensor *t, int letter, int axis, const
     if (t->kind == KIND_PARAM || t->role[letter] != DIM_SEQUENCE) return CUT_CHUNK;
     if (!context_ordered(a->mesh, a->plan, &cp)) return CUT_CHUNK;
     for (int i = 0; i < cp.n; i++)
-        if (cp.a[i] == axis) {
-            if (o && !strcmp(o, "zigzag")) return CUT_ZIGZAG;
-            if (o && !strcmp(o, "striped")) return CUT_STRIPED;
-        }
+        for (int how = 0; o && cp.a[i] == axis && how < N_CUTS; how++)
+            if (!strcmp(o, layout_orders[how])) return (CutHow)how;
     return CUT_CHUNK;
 }
 

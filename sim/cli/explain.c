@@ -182,10 +182,11 @@ static const char *place_of(const TraceShape *s, const char *axis) {
     return NULL;
 }
 static bool is_partial(const char *place) { return place && strncmp(place, "partial", 7) == 0; }
-/* The dim that "shard(1)" or "zigzag(1)" cuts, or -1. */
+/* The dim that a placement cuts, or -1. */
 static int cut_dim(const char *place) {
-    const char *open = place && !is_partial(place) ? strchr(place, '(') : NULL;
-    return open ? atoi(open + 1) : -1;
+    int dim = -1;
+    place_cut(place, &dim);
+    return dim;
 }
 /* What a rank has of its own where this dim is cut: "tokens". */
 static const char *share_words(const Ex *e, const char *symbol) {

@@ -130,6 +130,8 @@ const Term cli_terms[] = {
     {"zigzag", TERM_WORD, "order",
      "the sequence in 2n chunks, of which rank r holds r and 2n-1-r: with a causal mask every rank "
      "then has the same work."},
+    {"striped", TERM_WORD, NULL,
+     "token t on rank t mod n, so that with a causal mask all ranks have nearly the same work."},
     {"recompute", TERM_WORD, "activation_checkpointing",
      "the forward pass of a block is done again in backward instead of keeping its values: its "
      "collectives too."},

@@ -275,7 +275,10 @@ static const char *plain_order(StoryCase *c) {
     Story y = story_truth(c);
     y.plain = true;
     return story_tells(c, &y)
-               ? "its blocks lie in contiguous order where the layout has another (zigzag)"
+               ? arena_printf(c->arena,
+                              "its blocks lie in contiguous order where the layout has another "
+                              "(%s)",
+                              layout_order(c->from_cut ? &c->from : &c->to))
                : NULL;
 }
 static bool holds_tiles(StoryCase *c,
@@ -446,8 +449,8 @@ static const char *cause_of_claim(Arena *arena, const Program *p, const Step *s,
     if (strcmp(lies, said))
         return arena_printf(arena, "the label is false: it lies as %s and is taken for %s", lies,
                             said);
-    return "the label is false: blocks in contiguous order are taken for zigzag ones, or the other "
-           "way round";
+    return arena_printf(arena, "the label is false: blocks in %s order are taken for %s ones",
+                        layout_order(&p->val[s->in[0]].L), layout_order(&p->val[s->out].L));
 }
 /* Into a pending sum: the shares must add up to the value. */
 static const char *cause_of_spread(StoryCase *c) {

@@ -57,6 +57,10 @@ static const char *op_rounding(StoryCase *c) {
                  "precision or order of the sum"
                : NULL;
 }
+/* The order in which the operands lie; of an adjoint its cotangent. */
+static const char *order_of(const StoryCase *c) {
+    return layout_order(&c->e->p->val[c->s->in[0]].L);
+}
 static const char *counted_here(StoryCase *c) {
     const Op *op = c->e->p->graph->node[c->s->node].op;
     OpCall asks = {.op = op};
@@ -66,9 +70,9 @@ static const char *counted_here(StoryCase *c) {
                             "%s counted from 0 on each rank: local where global ones are due",
                             what_is_counted(&asks));
     if (computed(c, AT_CONTIGUOUS, 1, c->tol * 16))
-        return arena_printf(
-            c->arena, "%s those of contiguous blocks, and the data lie in another order (zigzag)",
-            what_is_counted(&asks));
+        return arena_printf(c->arena,
+                            "%s those of contiguous blocks, and the data lie in another order (%s)",
+                            what_is_counted(&asks), order_of(c));
     return NULL;
 }
 static bool op_factor(StoryCase *c, double *k) {

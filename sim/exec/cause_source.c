@@ -83,7 +83,10 @@ other_nesting(StoryCase *c) { /* a dim cut by several axes, cut by them in anoth
 static const char *other_order(StoryCase *c) {
     Layout L = story_plain(c->from);
     return is_part(c, &L, (ReadAct){0})
-               ? "it is cut into contiguous blocks where the layout has another order (zigzag)"
+               ? arena_printf(
+                     c->arena,
+                     "it is cut into contiguous blocks where the layout has another order (%s)",
+                     layout_order(&c->from))
                : NULL;
 }
 static const char *other_dim(StoryCase *c) {

@@ -69,8 +69,9 @@ static void local_classes(Rec *r, const Val *v, const Layout *l, TraceShape *s) 
     r->locals[kind] = (Locals){s->n_local, s->local};
 }
 static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
-    static const char *how[] = {"shard", "zigzag", "striped", "shard"},
-                      *type[] = {"", "replicate", "varying_use", "partial", "partial(max)", "at"};
+    static const PlaceCut how[N_CUTS] = {
+        [CUT_CHUNK] = PLACE_SHARD, [CUT_ZIGZAG] = PLACE_ZIGZAG, [CUT_STRIPED] = PLACE_STRIPED};
+    static const char *type[] = {"", "replicate", "varying_use", "partial", "partial(max)", "at"};
     const GTensor *t = &r->p->graph->t[v->tensor];
     const Mesh *m = r->p->mesh;
     Val as = *v;
@@ -96,7 +97,8 @@ static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
         int cut = 0;
         for (int k = 0; k < l->n[d]; k++)
             if (l->e[d][k].axis == x && !l->e[d][k].ghost) cut = l->e[d][k].how;
-        pl->place = arena_printf(r->a, "%s(%d)", how[cut], program_stored_dim(t, l, d));
+        pl->place =
+            arena_printf(r->a, "%s(%d)", place_cut_words[how[cut]], program_stored_dim(t, l, d));
     }
     s->pending = pending.n ? pending.s : NULL;
     local_classes(r, v, l, s);

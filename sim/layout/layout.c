@@ -278,6 +278,14 @@ AxisList layout_dim_axes(const Layout *l, int dim) {
         if (!l->e[dim][i].ghost) r.a[r.n++] = l->e[dim][i].axis;
     return r;
 }
+const char *const layout_orders[N_CUTS] = {"contiguous", "zigzag", "striped"};
+const char *layout_order(const Layout *l) {
+    int how = CUT_CHUNK;
+    for (int d = 0; d <= l->ndim; d++)
+        for (int k = 0; k < l->n[d] && how == CUT_CHUNK; k++)
+            if (!l->e[d][k].ghost) how = l->e[d][k].how;
+    return layout_orders[how];
+}
 
 const char *layout_text(const Mesh *m, const Layout *l, const char *letters, Arena *arena) {
     static const char *how[] = {"", "~z", "~s", "~b"}, *type[] = {"V", "I", "R", "P", "M", "at"};

@@ -12,7 +12,7 @@
 
 enum { LAYOUT_MAX_DIMS = 8, LAYOUT_MAX_ENTRIES = 8 };
 
-typedef enum { CUT_CHUNK, CUT_ZIGZAG, CUT_STRIPED } CutHow;
+typedef enum { CUT_CHUNK, CUT_ZIGZAG, CUT_STRIPED, N_CUTS } CutHow;
 typedef struct {
     uint8_t axis;
     uint8_t how;   /* CutHow */
@@ -100,6 +100,11 @@ IndexList layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64
                        Arena *arena);
 /* The axes that cut a dim (ndim: LIST), without ghosts, outermost first. */
 AxisList layout_dim_axes(const Layout *l, int dim);
+
+/* The words of CutHow: "contiguous", "zigzag", "striped". */
+extern const char *const layout_orders[N_CUTS];
+/* The order in which the dims of a value are cut: that which is not contiguous, if one is. */
+const char *layout_order(const Layout *l);
 
 /* A short text for messages and tests: "[b:dp,t:cp~z/tp,.] tp:P". letters may be NULL. */
 const char *layout_text(const Mesh *m, const Layout *l, const char *letters, Arena *arena);

@@ -2,6 +2,7 @@
 #include "trace/terms.h"
 #include <assert.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const phase_words[N_PHASES] = {
@@ -14,6 +15,19 @@ const char *const value_role_words[N_VALUE_ROLES] = {
     [VALUE_INPUT] = "input",       [VALUE_ACTIVATION] = "activation",
     [VALUE_MOVED] = "moved",       [VALUE_COTANGENT] = "cotangent",
     [VALUE_GRADIENT] = "gradient", [VALUE_UPDATED] = "updated"};
+
+const char *const place_cut_words[N_PLACE_CUTS] = {
+    [PLACE_SHARD] = "shard", [PLACE_ZIGZAG] = "zigzag", [PLACE_STRIPED] = "striped"};
+PlaceCut place_cut(const char *place, int *dim) {
+    const char *open = place ? strchr(place, '(') : NULL;
+    for (int k = PLACE_SHARD; open && k < N_PLACE_CUTS; k++) {
+        size_t n = strlen(place_cut_words[k]);
+        if ((size_t)(open - place) != n || strncmp(place, place_cut_words[k], n) != 0) continue;
+        if (dim) *dim = atoi(open + 1);
+        return (PlaceCut)k;
+    }
+    return PLACE_WHOLE;
+}
 
 int term_of(const char *const *words, int n, const char *word) {
     for (int i = 0; i < n; i++)

@@ -65,6 +65,13 @@ extern const char *const phase_words[N_PHASES];
 extern const char *const pass_words[N_PASSES];
 extern const char *const value_role_words[N_VALUE_ROLES];
 
+/* What a placement of an axis says of a cut: "shard(1)", "zigzag(1)", "striped(1)". */
+typedef enum { PLACE_WHOLE, PLACE_SHARD, PLACE_ZIGZAG, PLACE_STRIPED, N_PLACE_CUTS } PlaceCut;
+extern const char *const place_cut_words[N_PLACE_CUTS];
+/* How a placement cuts, and (not NULL) of which dim; PLACE_WHOLE of one that cuts nothing
+ * ("replicate", "partial(max)", "at(0)") and of NULL. */
+PlaceCut place_cut(const char *place, int *dim);
+
 /* The number of a word in such a list of n; -1: it stands not there. NULL stands nowhere. */
 int term_of(const char *const *words, int n, const char *word);
 /* "forward"; "" for PHASE_NONE. For people. */

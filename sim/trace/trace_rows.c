@@ -50,9 +50,7 @@ TracePair exchange_pair(const TraceExchange *x, const TraceCollective *c, int64_
 static int64_t copies(const Trace *t, const TraceShape *s) {
     int64_t n = 1;
     for (int i = 0; i < s->n_places; i++) {
-        const char *place = s->place[i].place;
-        bool cut = place && (!strncmp(place, "shard", 5) || !strncmp(place, "zigzag", 6) ||
-                             !strncmp(place, "striped", 7));
+        bool cut = place_cut(s->place[i].place, NULL) != PLACE_WHOLE;
         for (int x = 0; !cut && x < t->n_axes; x++)
             if (!strcmp(t->axes[x].name, s->place[i].axis)) n *= t->axes[x].size;
     }

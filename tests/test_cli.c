@@ -1157,6 +1157,7 @@ static void test_diff_settings_of_models(void **state) {
         {CONFIG("") DATA(""), CONFIG(", \"rms_norm_eps\": 0.01") DATA(""), "eps  "},
         {CONFIG("") DATA(""), CONFIG(", \"hidden_act\": \"gelu\"") DATA(""), "activation  "},
         {CONFIG("") DATA(""), CONFIG("") DATA(", microbatches: 2"), "microbatches  "},
+        {CONFIG("") DATA(""), CONFIG("") DATA(", documents: [1, 3]"), "documents  "},
         {CONFIG("") DATA(""), CONFIG("") DATA("") "loss: {label_smoothing: 0.1}\n",
          "label_smoothing  "},
         {CONFIG("") DATA(""), CONFIG("") DATA("") "loss: {normalise: local_mean}\n", "normalise  "},

@@ -206,15 +206,19 @@ static void split_class(Loads *l, const Step *s, Known *at, int k, const AxisLis
     split_boxes(&x);
     if (at->n == x.begin + 1) at->place[x.begin].ranks = l->classes[k];
 }
+/* Do the nodes' constants give positions the same meaning: who sees whom? */
+static bool alike(const GNode *a, const GNode *b) {
+    return a->op == b->op && a->nin == b->nin && a->at.chunk == b->at.chunk &&
+           a->at.window == b->at.window && a->at.full == b->at.full && a->at.hop == b->at.hop &&
+           a->at.documents == b->at.documents;
+}
 static const Known *places_of(Loads *l, const Step *s) {
     const GNode *n = &l->p->graph->node[s->node];
     Known x = {.node = n, .adjoint = s->kind == ST_ADJOINT};
     for (int i = 0; i < n->nin && n->op->asks; i++) x.in[i] = *layout_in(l, s, i);
     for (int i = 0; i < l->n_known; i++) {
         const Known *y = &l->known[i];
-        bool same = n->op->asks
-                        ? y->node->op == n->op && y->node->nin == n->nin && y->adjoint == x.adjoint
-                        : !y->node->op->asks;
+        bool same = n->op->asks ? alike(y->node, n) && y->adjoint == x.adjoint : !y->node->op->asks;
         for (int k = 0; same && n->op->asks && k < n->nin; k++)
             same = layout_eq(&x.in[k], &y->in[k]) &&
                    !memcmp(l->p->graph->t[n->in[k]].size, l->p->graph->t[y->node->in[k]].size,

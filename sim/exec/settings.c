@@ -53,6 +53,14 @@ static void add_attention(Settings *s, const ModelDims *d) {
         add_whole(s, "sliding_window", d->window);
         add_text(s, "windowed layers", layers.n ? layers.s : "none");
     }
+    if (d->documents) {
+        Str lengths = str_new(s->arena);
+        for (int i = 0; i < d->documents->n; i++) {
+            const AttentionRun *r = &d->documents->run[i];
+            str_addf(&lengths, "%s%lld", i ? " " : "", (long long)(r->lim - r->from));
+        }
+        add_text(s, "documents", lengths.s);
+    }
     if (!d->temperature_floor) return;
     add_whole(s, "floor_scale", d->temperature_floor);
     add_number(s, "attn_scale", d->temperature_scale);

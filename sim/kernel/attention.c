@@ -25,16 +25,24 @@ static int64_t keys_up_to(const AttentionMask *m, int64_t pos, int64_t ns) {
     }
     return lo;
 }
-AttentionRun attention_run(const AttentionMask *m, int64_t t, int64_t ns) {
-    if (m->full) return (AttentionRun){0, ns};
-    int64_t pos = m->query_pos ? m->query_pos[t] : t;
-    AttentionRun r = {0, keys_up_to(m, pos, ns)};
-    if (m->chunk > 0 && pos > 0) r.from = keys_up_to(m, pos / m->chunk * m->chunk - 1, ns);
-    if (m->window > 0) {
-        int64_t before = keys_up_to(m, pos - m->window, ns);
-        if (before > r.from) r.from = before;
+AttentionRun attention_document(const AttentionDocuments *d, int64_t pos) {
+    int lo = 0, hi = d->n - 1;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (d->run[mid].lim <= pos) lo = mid + 1;
+        else hi = mid;
     }
-    return r;
+    return d->run[lo];
+}
+AttentionRun attention_run(const AttentionMask *m, int64_t t, int64_t ns) {
+    int64_t pos = m->query_pos ? m->query_pos[t] : t;
+    if (m->full && !m->documents) return (AttentionRun){0, ns};
+    AttentionRun document = {0, INT64_MAX};
+    if (m->documents) document = attention_document(m->documents, pos);
+    int64_t first = document.from, last = m->full ? document.lim - 1 : pos;
+    if (m->chunk > 0) first += (pos - first) / m->chunk * m->chunk;
+    if (m->window > 0 && pos - m->window + 1 > first) first = pos - m->window + 1;
+    return (AttentionRun){keys_up_to(m, first - 1, ns), keys_up_to(m, last, ns)};
 }
 
 /* What rows t0..t0+n-1 see: each row's run, and in *base and the result the keys between which all

@@ -4,20 +4,30 @@
 #define SP_KERNEL_ATTENTION_H
 #include <stdbool.h>
 #include <stdint.h>
-/* Which keys a query sees: key s iff key_pos[s] <= query_pos[t] (global positions; NULL: 0,1,...)
- * and, with a chunk, both lie in the same chunk of that many positions (0: no chunks), with a
- * window, it is one of that many positions up to the query's own (0: of all). Keys are whole and
- * ascending, so a query sees a run of them. */
-typedef struct {
-    const int64_t *query_pos, *key_pos;
-    int64_t chunk;
-    bool full; /* every query sees every key */
-    int64_t window;
-} AttentionMask;
-/* The run of keys [from, lim) of ns that query t sees. */
+/* A run [from, lim) of positions or keys. */
 typedef struct {
     int64_t from, lim;
 } AttentionRun;
+/* Documents that a row packs, one behind the other from position 0 on. */
+typedef struct {
+    int n;
+    const AttentionRun *run;
+} AttentionDocuments;
+/* The positions of the document in which `pos` lies (beyond the last: of the last). */
+AttentionRun attention_document(const AttentionDocuments *d, int64_t pos);
+/* Which keys a query sees: key s iff key_pos[s] <= query_pos[t] (global positions; NULL: 0,1,...)
+ * and, with documents, both lie in the same one, with a chunk, both lie in the same chunk of that
+ * many positions (0: no chunks) counted from the row's or the document's first, with a window, it
+ * is one of that many positions up to the query's own (0: of all). Keys ascend, so a query sees a
+ * run of them. */
+typedef struct {
+    const int64_t *query_pos, *key_pos;
+    int64_t chunk;
+    bool full; /* every query sees every key of its document */
+    int64_t window;
+    const AttentionDocuments *documents; /* NULL: the row is one */
+} AttentionMask;
+/* The run of keys of ns that query t sees. */
 AttentionRun attention_run(const AttentionMask *m, int64_t t, int64_t ns);
 /* q: nt rows of d elements at q + t*q_t; k: ns rows of d at k + s*k_s; v, o: rows of dv elements
  * (the elements of a row are contiguous). scale is inside the softmax. A query that sees no key

@@ -188,5 +188,8 @@ const Preset *preset_find(Arena *a, Diags *d, const Plan *p);
 /* data.c: sizes that the inputs file fixes (B, S where the plan leaves them open), and whether the
  * weights' names ask for interleaved rotation. */
 bool data_sizes(Arena *a, Diags *d, const Plan *p, ModelDims *m);
+/* documents.c: the documents that each row packs, and S where nothing else says it. False and E0307
+ * if they do not fill a row. */
+bool documents_lay(Arena *a, Diags *d, const Plan *p, ModelDims *m);
 bool data_interleaved(Arena *a, Diags *d, const Plan *p);
 #endif

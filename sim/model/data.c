@@ -45,8 +45,8 @@ bool data_sizes(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
         }
     }
     if (m->B <= 0) m->B = m->mlp ? 8 : 2;
-    if (m->S <= 0) m->S = 64;
-    return true;
+    if (m->S <= 0 && !p->n_documents) m->S = 64;
+    return documents_lay(a, d, p, m);
 }
 
 /* Schemes whose weight files pair neighbouring rows of a head: all that keep Meta's order of rows.

@@ -247,6 +247,7 @@ static Attrs attrs_of(const Build *b, unsigned at, Features have) {
     if (at & AT_EPS) r.eps = b->at.eps;
     if (at & AT_EPS_LATENT) r.eps = 1e-6; /* whatever rms_norm_eps says */
     if (at & AT_SCALE) r.scale = b->at.scale, r.full = b->at.full;
+    if (at & (AT_SCALE | AT_ROPE | AT_TEMPERATURE)) r.documents = b->m->documents;
     if (at & AT_SCALE && have & FEATURE_CHUNKED) r.chunk = b->m->chunk;
     if (at & AT_SCALE && have & FEATURE_WINDOWED) r.window = b->m->window;
     if (at & AT_INPUT_SCALE)

@@ -77,6 +77,7 @@ typedef struct ModelDims {
     int64_t window; /* positions that a query of a windowed layer sees, itself included; 0: all */
     bool window_unread; /* the family's code has no window: more positions than that are refused */
     Loc window_loc;
+    const AttentionDocuments *documents; /* that each row packs; NULL: it is one */
     int64_t temperature_floor; /* of layers without rotation, positions per step; 0: none */
     double temperature_scale;
     const char *ffn; /* how Hugging Face calls the dense feed-forward: "mlp" */

@@ -1,8 +1,9 @@
 /* Causal attention with grouped queries: "btkgx!,bs!kx!,bs!kx!->btkgx". The letter g may be missing
  * (a key head of its own for each query head), values may be of another width than keys
  * ("btkx!,bs!kx!,bs!kw!->btkw"), and a node's chunk keeps queries to the keys of their own chunk of
- * positions, its window to so many before them. Positions come from the global indices of t and s,
- * so zigzag orders need nothing more. Keys are whole and in global order. */
+ * positions, its window to so many before them, its documents to their own. Positions come from the
+ * global indices of t and s, so zigzag orders need nothing more. Keys are whole and in global
+ * order. */
 #include "kernel/attention.h"
 #include "kernel/pool.h"
 #include "ops/attention_bound.h"
@@ -39,8 +40,7 @@ static OpCall grouped(const OpCall *c, bool queries) {
     return g;
 }
 static AttentionMask mask_of(const OpCall *c) {
-    return (AttentionMask){c->index['t' - 'a'], c->index['s' - 'a'], c->at->chunk, c->at->full,
-                           c->at->window};
+    return attention_mask(c->at, c->index['t' - 'a'], c->index['s' - 'a']);
 }
 
 static void head(void *arg, int64_t i) { /* one (b, k, g) */
@@ -155,7 +155,7 @@ static void exact(const OpCall *plain) { /* sum over visible keys of (q.k mod 31
  */
 static double *probabilities(const OpCall *plain, int64_t *n) {
     OpCall g = grouped(plain, true), *c = &g;
-    AttentionMask m = {.chunk = c->at->chunk, .full = c->at->full, .window = c->at->window};
+    AttentionMask m = attention_mask(c->at, NULL, NULL);
     const Tensor *q = &c->in[0], *k = &c->in[1];
     int64_t S = k->n[1], T = q->n[T_], i[LAYOUT_MAX_DIMS] = {0},
             heads[4] = {q->n[B_], q->n[K_], q->n[G_], T};
@@ -185,8 +185,8 @@ static double flops(const OpCall *plain) {
     OpCall g = grouped(plain, true), *c = &g;
     const Tensor *q = &c->in[0];
     double T = (double)q->n[T_], S = (double)c->in[1].n[1], pairs = T * (S + 1) / 2;
-    AttentionMask m = {c->index['t' - 'a'], NULL, c->at->chunk, c->at->full, c->at->window};
-    if (m.query_pos || m.chunk || m.full || m.window) {
+    AttentionMask m = attention_mask(c->at, c->index['t' - 'a'], NULL);
+    if (m.query_pos || m.chunk || m.full || m.window || m.documents) {
         pairs = 0;
         for (int64_t t = 0; t < q->n[T_]; t++) {
             AttentionRun run = attention_run(&m, t, c->in[1].n[1]);

@@ -104,8 +104,7 @@ static double row_dq(const Head *h, const Rates *r, const Row *row) {
 
 /* The keys that query t sees. */
 static AttentionRun visible(const OpCall *c, int64_t t, int64_t S) {
-    AttentionMask m = {c->index['t' - 'a'], c->index['s' - 'a'], c->at->chunk, c->at->full,
-                       c->at->window};
+    AttentionMask m = attention_mask(c->at, c->index['t' - 'a'], c->index['s' - 'a']);
     return attention_run(&m, t, S);
 }
 /* The same head from key `from` on. */

@@ -4,6 +4,7 @@
  * global indices of a letter. */
 #ifndef SP_OPS_OP_H
 #define SP_OPS_OP_H
+#include "kernel/attention.h"
 #include "kernel/tensor.h"
 #include "ops/rule.h"
 
@@ -39,6 +40,8 @@ typedef struct Attrs {
                        step; 0: none */
     bool full;      /* attention: every query sees every key */
     int64_t window; /* attention: a query sees so many positions up to its own; 0: all */
+    const AttentionDocuments *documents; /* attention, rope, temperature: none sees another, and
+                                            positions count from 0 in each; NULL: the row is one */
     const int32_t *block; /* partial attention: of each position the block that it lies in; NULL:
                              all are one */
     int hop, blocks;      /* the block of the keys is so many before that of the query; how many

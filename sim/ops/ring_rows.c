@@ -44,11 +44,7 @@ bool ring_next(const OpCall *c, RingPart *r) {
         r->nt = pick(c, 't', c->in[0].n[T_], r->next, r->t, r->query_pos);
         if (!r->nt) continue;
         r->ns = c->at->hop && n == 1 ? 0 : pick(c, 's', c->in[1].n[1], keys, r->s, r->key_pos);
-        r->mask = (AttentionMask){.query_pos = r->query_pos,
-                                  .key_pos = r->key_pos,
-                                  .chunk = c->at->chunk,
-                                  .full = c->at->full,
-                                  .window = c->at->window};
+        r->mask = attention_mask(c->at, r->query_pos, r->key_pos);
         r->next++;
         return true;
     }

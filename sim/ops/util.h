@@ -34,6 +34,21 @@ static inline int64_t global_index(const OpCall *c, char letter, int64_t i) {
     const int64_t *x = c->index[letter - 'a'];
     return x ? x[i] : i;
 }
+/* The position in its document of local position i of t. */
+static inline int64_t op_position(const OpCall *c, int64_t i) {
+    int64_t pos = global_index(c, 't', i);
+    return c->at->documents ? pos - attention_document(c->at->documents, pos).from : pos;
+}
+/* The mask of a node of attention, with the positions of its queries and keys (NULL: 0, 1, ...). */
+static inline AttentionMask attention_mask(const Attrs *at, const int64_t *query_pos,
+                                           const int64_t *key_pos) {
+    return (AttentionMask){.query_pos = query_pos,
+                           .key_pos = key_pos,
+                           .chunk = at->chunk,
+                           .full = at->full,
+                           .window = at->window,
+                           .documents = at->documents};
+}
 /* gamma_n = n u / (1 - n u), and the probabilistic min(gamma_n, 10 sqrt(n) u). */
 static inline double gamma_n(double n, double u) { return n * u / (1 - n * u); }
 /* (Higham, Accuracy and Stability of Numerical Algorithms, 3.1; Higham and Mary, A new approach to

@@ -85,6 +85,18 @@ static void read_sizes(PlanReader *r, const Key *k, void *base, YamlPair *pair) 
     else if (ok) p->sizes = sizes, p->n_sizes = n;
 }
 
+static void read_documents(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    Yaml **item;
+    int n;
+    if (!read_items(r, k->name, pair->value, &item, &n)) return;
+    p->documents = ARENA_ARRAY(r->a, int64_t, n);
+    bool ok = n > 0;
+    for (int i = 0; i < n; i++) ok = read_whole(r, k->name, item[i], 1, &p->documents[i]) && ok;
+    if (!n) read_wrong_type(r, k->name, pair->value, "the lengths of documents, [5, 7, 12]", NULL);
+    p->n_documents = ok ? n : 0;
+}
+
 /* A list of texts, or one, into *out and *n. */
 static void read_texts(PlanReader *r, const Key *k, YamlPair *pair, const char ***out, int *out_n) {
     Yaml **item;
@@ -326,6 +338,9 @@ static const Key data_keys[] = {
     {"inputs", read_path, NULL, P(inputs), P(inputs_loc), "a safetensors file with them"},
     {"microbatches", read_size, NULL, P(microbatches), NO_LOC,
      "the batch is run in so many parts; gradients are added up"},
+    {"documents", read_documents, NULL, 0, P(documents_loc),
+     "lengths of the documents that each row packs, [5, 7, 12]: attention and positions keep to a "
+     "document"},
     {"input_gradient", read_bool, NULL, P(input_gradient), NO_LOC,
      "the input needs a gradient too"},
     {"order", read_sub, &order_sub, 0, NO_LOC, "another order of the labels"},

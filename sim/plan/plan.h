@@ -208,6 +208,9 @@ typedef struct Plan {
     const char *inputs;
     Loc inputs_loc;
     int64_t microbatches;
+    int64_t *documents; /* lengths of those that each row of tokens packs; none: it is one */
+    int n_documents;
+    Loc documents_loc;
     bool input_gradient;
     const char *order_labels;             /* data.order.labels */
     const char *cut_batch, *cut_sequence; /* axis lists as written "dp*cp", or NULL */

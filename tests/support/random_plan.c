@@ -396,13 +396,24 @@ static void add_model(RandomPlan *g) {
 }
 
 /* ---- data, loss, pass, optimizer ---- */
+/* Rows that pack documents; from draws of its own. */
+static void add_documents(RandomPlan *g) {
+    Rng own = {g->r.s * 0x9e3779b97f4a7c15u + 37};
+    if (!rng_chance(&own, 15)) return;
+    ADD(", documents: [");
+    for (int left = g->S; left > 0;) {
+        int n = rng_between(&own, 1, left);
+        ADD("%d%s", n, n < left ? ", " : "]");
+        left -= n;
+    }
+}
 static void add_data(RandomPlan *g) {
     int b[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nb = axes_of(g, AXIS_BATCH, b),
                                                 ns = axes_of(g, AXIS_SEQUENCE, s);
     bool mlp = g->form == RANDOM_MLP;
     if (g->inputs) ADD("data: {inputs: %s", g->inputs); /* the sizes are the file's */
     else ADD("data: {%s: %d", mlp ? "rows" : "batch", g->B);
-    if (!mlp && !g->inputs) ADD(", sequence: %d", g->S);
+    if (!mlp && !g->inputs) ADD(", sequence: %d", g->S), add_documents(g);
     bool f32 = CHANCE(30), bf16 = f32 && g->r.s % 5 < 2; /* draws nothing: other plans stay */
     const char *dtype = bf16 ? "bf16" : f32 ? "f32" : "f64";
     ADD(", dtype: %s, seed: %d", dtype, rng_below(&g->r, 1000));

@@ -44,6 +44,7 @@ bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
                       .pool = e->pool,
                       .rank = rank,
                       .sizes_only = e->dev->sizes_only,
+                      .dev = e->dev,
                       .value = rank_value,
                       .lies = rank_layout,
                       .of = e};

@@ -27,8 +27,10 @@ static StoryTold computes(const StoryCase *c, Positions how, int64_t rank, OpCal
     if (!call_make(c->e, c->s, rank, call, c->tmp)) return told;
     call_positions(c->e, c->s, how, rank, call, c->tmp);
     call->out.p = arena_alloc(c->tmp, base_mul((size_t)tensor_count(&call->out) + 1, 8));
-    if (c->s->kind == ST_ADJOINT) call->op->adjoint(call);
-    else call->op->forward(call);
+    OpCall host = device_fetch(c->e->dev, call);
+    if (c->s->kind == ST_ADJOINT) call->op->adjoint(&host);
+    else call->op->forward(&host);
+    device_fetched(c->e->dev, &host);
     told.x = story_wide(c, &call->out, c->e->dtype, false);
     told.mag = story_wide(c, &call->out, c->e->dtype, true);
     return told;

@@ -67,6 +67,10 @@ void device_free(Device *d);
 DeviceUse device_use(const Device *d);
 DeviceWork device_work(const Device *d);
 
+/* A call whose operands are where the host can read them, its output as it is; device_fetched gives
+ * back what that took. */
+OpCall device_fetch(Device *d, const OpCall *c);
+void device_fetched(Device *d, OpCall *host);
 /* Level 3: every element becomes its residue in 0..p-1. Sums of residues are residues of sums, so
  * they may be taken anywhere. */
 void device_residues(Device *d, const Tensor *t, Dtype dt, double p);

@@ -59,9 +59,10 @@ static void rows_of(const OpcallSource *f, const Step *s, OpCall *c) {
         c->rows = c->ids.n[0];
     }
     if (!c->op->rows) return;
-    OpCall asked = *c;
+    OpCall asked = f->dev && !f->sizes_only ? device_fetch(f->dev, c) : *c;
     if (f->sizes_only) asked.ids.p = NULL;
     c->rows = c->op->rows(&asked);
+    if (f->dev && !f->sizes_only) device_fetched(f->dev, &asked);
 }
 /* After a planted mistake a rank may hold other rows than its list names: their kernels would read
  * what is not there. */

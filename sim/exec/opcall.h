@@ -3,8 +3,7 @@
  * records on a rank's sizes alone. It runs nothing and touches no data. */
 #ifndef SP_EXEC_OPCALL_H
 #define SP_EXEC_OPCALL_H
-#include "lower/program.h"
-#include "ops/op.h"
+#include "exec/device.h"
 
 /* What the call is made of. */
 typedef struct OpcallSource {
@@ -13,6 +12,7 @@ typedef struct OpcallSource {
     struct Pool *pool;
     int64_t rank;    /* for which `lies` speaks */
     bool sizes_only; /* tensors have no numbers to read, whatever their p says */
+    Device *dev;     /* in whose memory tensors are; NULL: the host's */
     /* A value as a tensor with a dim for each letter; with p NULL only its sizes. */
     Tensor (*value)(const struct OpcallSource *f, int val);
     /* How that tensor lies. */

@@ -1,58 +1,41 @@
-/* See guard.h. The memory is one range, PROT_NONE but while one of its functions runs. */
+/* See guard.h. What is computed is what the host device computes, on memory that is open meanwhile.
+ */
 #include "guard.h"
 #include "base/arena.h"
-#include <pthread.h>
+#include "fence.h"
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 typedef struct {
     Device d; /* first */
-    char *base;
-    size_t size, used;
-    int open; /* functions that run now: workers copy side by side */
-    pthread_mutex_t lock;
+    Fence *memory;
     GuardCalls calls;
 } Guard;
 
-/* Opens the memory for a function, which counts as n of its kind (NULL: of none). */
-static void open_memory(Guard *g, long *count, long n) {
-    pthread_mutex_lock(&g->lock);
-    if (count) *count += n;
-    if (!g->open++ && mprotect(g->base, g->size, PROT_READ | PROT_WRITE)) abort();
-    pthread_mutex_unlock(&g->lock);
+/* One more call; workers copy side by side. */
+static void count(long *calls, int64_t n) { __atomic_add_fetch(calls, n, __ATOMIC_RELAXED); }
+static Tensor reach(const Guard *g, const Tensor *t) {
+    Tensor x = *t;
+    x.p = fence_at(g->memory, t->p);
+    return x;
 }
-static void close_memory(Guard *g) {
-    pthread_mutex_lock(&g->lock);
-    if (!--g->open && mprotect(g->base, g->size, PROT_NONE)) abort();
-    pthread_mutex_unlock(&g->lock);
-}
-static void *guard_alloc(Device *d, size_t n) {
-    Guard *g = (Guard *)d;
-    size_t size = (n + 63) / 64 * 64;
-    if (size > g->size - g->used) abort();
-    g->used += size;
-    return g->base + g->used - size;
-}
-static void guard_release(Device *d, void *p) { (void)d, (void)p; }
+static void *guard_alloc(Device *d, size_t n) { return fence_take(((Guard *)d)->memory, n); }
+static void guard_release(Device *d, void *p) { fence_give(((Guard *)d)->memory, p); }
 static Tensor guard_get(Device *d, const Tensor *t, Dtype dt) {
     Guard *g = (Guard *)d;
-    Tensor host = *t, src = *t;
+    Tensor host = *t, src = reach(g, t);
     Region box = region_plain(t);
+    count(&g->calls.gets, 1);
     tensor_pack(&host);
     host.p = base_malloc((size_t)((tensor_count(t) + 1) * dtype_size(dt)));
-    open_memory(g, &g->calls.gets, 1);
     region_copy((Block){&box, &host}, (Block){&box, &src}, dt, COMBINE_COPY);
-    close_memory(g);
     return host;
 }
 static void guard_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) {
     Guard *g = (Guard *)d;
-    Tensor to = *t;
+    Tensor to = reach(g, t);
     Region box = region_plain(t);
-    open_memory(g, &g->calls.puts, 1);
+    count(&g->calls.puts, 1);
     region_copy((Block){&box, &to}, (Block){&box, host}, dt, COMBINE_COPY);
-    close_memory(g);
 }
 static void guard_done(Device *d, Tensor *host) {
     (void)d;
@@ -60,26 +43,34 @@ static void guard_done(Device *d, Tensor *host) {
 }
 static void guard_copy(Device *d, Block dst, Block src, Dtype dt, Combine how) {
     Guard *g = (Guard *)d;
-    open_memory(g, &g->calls.copies, 1);
-    region_copy(dst, src, dt, how);
-    close_memory(g);
+    Tensor to = reach(g, dst.t), from = reach(g, src.t);
+    count(&g->calls.copies, 1);
+    region_copy((Block){dst.has, &to}, (Block){src.has, &from}, dt, how);
 }
-/* What the host device does, on memory that is open meanwhile. */
 static void guard_fill(Device *d, Tensor *t, Dtype dt, double v) {
-    open_memory((Guard *)d, NULL, 0);
-    device_plain()->fill(device_plain(), t, dt, v);
-    close_memory((Guard *)d);
+    Tensor to = reach((Guard *)d, t);
+    device_plain()->fill(device_plain(), &to, dt, v);
 }
 static void guard_scale(Device *d, Tensor *t, Dtype dt, double v) {
-    open_memory((Guard *)d, NULL, 0);
-    device_plain()->scale(device_plain(), t, dt, v);
-    close_memory((Guard *)d);
+    Tensor to = reach((Guard *)d, t);
+    device_plain()->scale(device_plain(), &to, dt, v);
+}
+static OpCall reached(const Guard *g, const OpCall *c) {
+    OpCall x = *c;
+    for (int i = 0; i < c->rule->nin; i++) x.in[i] = reach(g, &c->in[i]);
+    x.cot = reach(g, &c->cot);
+    x.fout = reach(g, &c->fout);
+    x.ids = reach(g, &c->ids);
+    x.out = reach(g, &c->out);
+    return x;
 }
 static void guard_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
     Guard *g = (Guard *)d;
-    open_memory(g, &g->calls.kernels, (long)n);
-    device_plain()->call(device_plain(), c, n, what, pool);
-    close_memory(g);
+    OpCall *call = base_malloc((size_t)n * sizeof *call + 1);
+    count(&g->calls.kernels, n);
+    for (int64_t i = 0; i < n; i++) call[i] = reached(g, &c[i]);
+    device_plain()->call(device_plain(), call, n, what, pool);
+    free(call);
 }
 /* Bounds and loops over elements are the check's, which is the host's. */
 static void no_bound(Device *d, const OpBound *b) {
@@ -104,16 +95,12 @@ Device *guard_new(size_t bytes) {
                        .call = guard_call,
                        .bound = no_bound,
                        .pieces = no_pieces},
-                 .size = bytes};
-    g->base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (g->base == MAP_FAILED) abort();
-    pthread_mutex_init(&g->lock, NULL);
+                 .memory = fence_new(bytes)};
     return &g->d;
 }
 void guard_free(Device *d) {
     Guard *g = (Guard *)d;
-    munmap(g->base, g->size);
-    pthread_mutex_destroy(&g->lock);
+    fence_free(g->memory);
     free(g);
 }
 GuardCalls guard_calls(const Device *d) { return ((const Guard *)d)->calls; }

@@ -1,5 +1,5 @@
 /* A device whose memory nobody can touch but its own functions: every missing get or put of the
- * executor ends the process. For small plans: what is given back is not used again. */
+ * executor ends the process. */
 #ifndef SP_TESTS_GUARD_H
 #define SP_TESTS_GUARD_H
 #include "exec/device.h"

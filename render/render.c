@@ -179,8 +179,8 @@ static bool to_text(ViewCall *c, const char *(*text)(const ViewCall *), Sink *ou
 static int leave_blanks(ViewCall *c, Scene **page, int n) {
     int keys = quiz_pages(c, c->o->quiz, page, n, page + n, VIEW_MAX_PAGES - n);
     if (keys) return n + keys;
-    diag_error(c->d, "E0212", diag_nowhere, NULL, "this figure shows no %s to leave blank",
-               c->o->quiz);
+    diag_error(c->d, "E0212", diag_nowhere, "another view, layer or part may show them",
+               "this figure shows no %s to leave blank", c->o->quiz);
     return 0;
 }
 /* The pages of view v; a figure says if there are more than the reader sees. */

@@ -52,7 +52,7 @@ static void test_print_place_caret_hint(void **state) {
     diag_error(d, "E0203", ((Loc){"p.yaml", 2, 13}), "colwise", "unknown style '%s'", "colwsie");
     diag_warn(d, "W0001", ((Loc){"p.yaml", 3, 5}), "look here", "odd");
     diag_note(d, "N0001", nowhere, NULL, "moved");
-    diag_error(d, "E0101", ((Loc){"q.yaml", 0, 0}), NULL, "no file");
+    diag_error(d, "E0101", ((Loc){"q.yaml", 0, 0}), "look there", "no file");
     /* the caret's line repeats the tab; columns are characters, not bytes */
     assert_prints(d, "p.yaml:2:13: error: unknown style 'colwsie' [E0203]\n"
                      "  \tplän: [ß, colwsie]\n"
@@ -63,7 +63,7 @@ static void test_print_place_caret_hint(void **state) {
                      "      ^\n"
                      "  = help: look here\n"
                      "shardproof: note: moved [N0001]\n"
-                     "q.yaml: error: no file [E0101]\n");
+                     "q.yaml: error: no file [E0101]\n  = help: look there\n");
     char *s = printed(d, true);
     assert_non_null(strstr(s, "\033[1;31merror:\033[0m"));
     assert_non_null(strstr(s, "\033[1;31m^\033[0m"));
@@ -105,15 +105,15 @@ static void test_order_dedupe_and_sources(void **state) {
     Arena *a = arena_new();
     Diags *d = diags_new(a);
     char file[] = "b";
-    diag_error(d, "E0206", ((Loc){file, 9, 2}), NULL, "late");
-    diag_error(d, "E0206", ((Loc){"a", 1, 1}), NULL, "other file");
-    diag_error(d, "E0206", ((Loc){file, 9, 1}), NULL, "same line, before");
-    diag_error(d, "E0206", ((Loc){file, 2, 7}), NULL, "early");
-    diag_error(d, "E0206", ((Loc){file, 9, 2}), "another hint", "late"); /* identical */
-    file[0] = 'x';                                                       /* texts are copied */
+    diag_warn(d, "E0206", ((Loc){file, 9, 2}), NULL, "late");
+    diag_warn(d, "E0206", ((Loc){"a", 1, 1}), NULL, "other file");
+    diag_warn(d, "E0206", ((Loc){file, 9, 1}), NULL, "same line, before");
+    diag_warn(d, "E0206", ((Loc){file, 2, 7}), NULL, "early");
+    diag_warn(d, "E0206", ((Loc){file, 9, 2}), "another hint", "late"); /* identical */
+    file[0] = 'x';                                                      /* texts are copied */
     assert_int_equal(d->n, 4);
-    assert_prints(d, "b:2:7: error: early [E0206]\nb:9:1: error: same line, before [E0206]\n"
-                     "b:9:2: error: late [E0206]\na:1:1: error: other file [E0206]\n");
+    assert_prints(d, "b:2:7: warning: early [E0206]\nb:9:1: warning: same line, before [E0206]\n"
+                     "b:9:2: warning: late [E0206]\na:1:1: warning: other file [E0206]\n");
     arena_free(a);
 }
 
@@ -151,9 +151,10 @@ static void test_terminal_gets_no_control_characters(void **state) {
     Arena *a = arena_new();
     Diags *d = diags_new(a);
     diags_source(d, "p", "a\033]0;x\007\xff\xc2\x9b!", 11);
-    diag_error(d, "E0201", ((Loc){"p", 1, 10}), NULL, "key '\033[31m\n\xc2\x9b'");
-    assert_prints(d, "p:1:10: error: key '\\x1b[31m \\x9b' [E0201]\n  a\\x1b]0;x\\x07\\xff\\x9b!\n"
-                     "                       ^\n");
+    diag_warn(d, "E0201", ((Loc){"p", 1, 10}), NULL, "key '\033[31m\n\xc2\x9b'");
+    assert_prints(d,
+                  "p:1:10: warning: key '\\x1b[31m \\x9b' [E0201]\n  a\\x1b]0;x\\x07\\xff\\x9b!\n"
+                  "                       ^\n");
     arena_free(a);
 }
 
@@ -248,6 +249,22 @@ static void test_nearest(void **state) {
     assert_null(diag_nearest(big, names));
 }
 
+/* An error always says what to do: what its place knows, else what its code knows. */
+static void test_help(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    for (int i = 0; i < n_diag_codes; i++) {
+        Diags *d = diags_new(a);
+        if (!diag_codes[i].help) continue;
+        diag_error(d, diag_codes[i].code, diag_nowhere, NULL, "something is wrong");
+        assert_string_equal(d->item[0].hint, diag_codes[i].help);
+        diag_error(d, diag_codes[i].code, diag_nowhere, "do this", "something else is wrong");
+        assert_string_equal(d->item[1].hint, "do this");
+        diag_warn(d, diag_codes[i].code, diag_nowhere, NULL, "something is odd");
+        assert_null(d->item[2].hint);
+    }
+    arena_free(a);
+}
 static void test_codes_table(void **state) {
     (void)state;
     for (int i = 0; i < n_diag_codes; i++) {
@@ -259,6 +276,9 @@ static void test_codes_table(void **state) {
         if (strncmp(c->code, "E07", 3) == 0 && strcmp(c->code, "E0704") != 0)
             assert_int_equal(c->exit, 5);
         if (c->code[0] == 'E') assert_true(c->exit > 0);
+        /* no error without help: of wrong words the command line says "Try ... --help" */
+        assert_int_equal(c->help != NULL, c->code[0] == 'E' && strcmp(c->code, "E0212"));
+        if (c->help) assert_true(strlen(c->help) > 10 && !strchr(c->help, '\n'));
     }
     static const struct {
         const char *code;
@@ -800,6 +820,7 @@ int main(void) {
         cmocka_unit_test(test_long_messages_are_shortened),
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_codes_table),
+        cmocka_unit_test(test_help),
         FILES(test_read_regular),
         FILES(test_read_refusals),
         FILES(test_read_fifo),

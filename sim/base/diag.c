@@ -180,6 +180,7 @@ void diag_add(Diags *d, DiagHead head, const char *fmt, ...) {
             (strcmp(d->item[i].message, g.message) == 0 || fold(d->arena, &d->item[i], g.message)))
             return;
     if (head.hint) g.hint = arena_strdup(d->arena, head.hint);
+    else if (row && head.severity == DIAG_ERROR) g.hint = row->help;
     if (head.loc.file) g.loc.file = arena_strdup(d->arena, head.loc.file);
     if (d->n < DIAG_KEEP) {
         *ARENA_PUSH(d->arena, d->item, d->n, d->cap) = g;
@@ -191,6 +192,11 @@ void diag_add(Diags *d, DiagHead head, const char *fmt, ...) {
         if (importance(&d->item[i]) < importance(&d->item[least])) least = i;
     if (importance(&d->item[least]) < importance(&g)) d->item[least] = g;
     d->hidden++;
+}
+
+bool diag_knows_better(const Diag *g) {
+    const DiagCode *row = diag_code(g->code);
+    return g->hint && (!row || !row->help || strcmp(g->hint, row->help) != 0);
 }
 
 int diags_errors(const Diags *d) {

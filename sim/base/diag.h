@@ -21,7 +21,7 @@ typedef struct {
     const char *code; /* "E0203" */
     Severity severity;
     const char *message;
-    const char *hint; /* NULL: none */
+    const char *hint; /* how to mend it; NULL: a note or a warning without */
     Loc loc;
     int exit; /* exit code that an error of this kind asks for */
     struct DiagFold
@@ -44,6 +44,8 @@ typedef struct {
     int exit; /* exit code for an error of this kind, 0 for notes */
     const char *title;
     const char *text; /* some sentences: what it means, why, how to mend it */
+    const char *help; /* what to do, where a diagnostic says nothing more exact; NULL: of notes, and
+                         of E0212 */
 } DiagCode;
 extern const DiagCode diag_codes[];
 extern const int n_diag_codes;
@@ -65,7 +67,7 @@ typedef struct {
 void diags_origins(Diags *d, const char *file, const DiagOrigin *origin, int n);
 /* Where a place comes from: itself, if its text was made from nothing else. */
 Loc diags_origin(const Diags *d, Loc made);
-/* What a diagnostic has beside its message; `hint` may be NULL. */
+/* What a diagnostic has beside its message; an error whose `hint` is NULL gets its code's help. */
 typedef struct {
     Severity severity;
     const char *code; /* must be in the table */
@@ -77,6 +79,8 @@ typedef struct {
 void diag_add(Diags *d, DiagHead head, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 #define DIAG(d, severity, code, loc, hint, ...)                                                    \
     diag_add((d), (DiagHead){(severity), (code), (loc), (hint)}, __VA_ARGS__)
+/* Does it say more than its code's help? */
+bool diag_knows_better(const Diag *g);
 #define diag_error(d, code, loc, hint, ...) DIAG(d, DIAG_ERROR, code, loc, hint, __VA_ARGS__)
 #define diag_warn(d, code, loc, hint, ...) DIAG(d, DIAG_WARNING, code, loc, hint, __VA_ARGS__)
 #define diag_note(d, code, loc, hint, ...) DIAG(d, DIAG_NOTE, code, loc, hint, __VA_ARGS__)

@@ -37,7 +37,9 @@ int cmd_import(Cli *c) {
     if (c->o.names) return cmd_names(c);
     bool args = path && strncmp(path, "--", 2) == 0;
     if (c->o.n_operands > 2 && !args)
-        diag_error(d, "E0212", diag_nowhere, NULL, "`import` wants FRAMEWORK FILE and no more");
+        diag_error(d, "E0212", diag_nowhere,
+                   "what a plan lacks is said by options: --model, --mesh, --tp",
+                   "`import` wants FRAMEWORK FILE and no more");
     if (path && !args && !diags_errors(d)) text = read_file(c, d, path, &n);
     if (!diags_errors(d)) {
         ImportInput in = imported_input(c, framework, args ? NULL : path, text, n);

@@ -175,7 +175,7 @@ int cmd_names(Cli *c) {
         diag_error(d, "E0212", diag_nowhere, "text, jsonl, csv or md",
                    "--names gives a table, no plan");
     if (c->o.tp == 0 || c->o.ep == 0)
-        diag_error(d, "E0212", diag_nowhere, NULL, "--tp and --ep want at least 1");
+        diag_error(d, "E0212", diag_nowhere, "1: nothing is cut", "--tp and --ep want at least 1");
     if (!diags_errors(d) && !stat(path, &s) && S_ISDIR(s.st_mode)) {
         if (c->o.tp < 1 && c->o.ep < 1)
             diag_error(d, "E0208", diag_nowhere, "--tp 2 --ep 2", "how many ranks are there?");

@@ -138,8 +138,9 @@ static int run_into(Cli *c, const char *dir) {
         return l.exit;
     }
     if (c->o.rank >= l.trace->ranks) {
-        diag_error(c->d, "E0212", diag_nowhere, NULL, "--rank %lld: the mesh has %lld ranks",
-                   (long long)c->o.rank, (long long)l.trace->ranks);
+        diag_error(c->d, "E0212", diag_nowhere, "ranks count from 0",
+                   "--rank %lld: the mesh has %lld ranks", (long long)c->o.rank,
+                   (long long)l.trace->ranks);
         return 2;
     }
     if (c->silent) return l.exit;

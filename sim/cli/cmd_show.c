@@ -20,8 +20,9 @@
 static const Trace *show_loaded(Cli *c, bool ok, Loaded *l) {
     cli_diagnostics(c, l->d, false);
     if (ok && c->o.rank >= l->trace->ranks) {
-        diag_error(c->d, "E0212", diag_nowhere, NULL, "--rank %lld: the mesh has %lld ranks",
-                   (long long)c->o.rank, (long long)l->trace->ranks);
+        diag_error(c->d, "E0212", diag_nowhere, "ranks count from 0",
+                   "--rank %lld: the mesh has %lld ranks", (long long)c->o.rank,
+                   (long long)l->trace->ranks);
         return NULL;
     }
     if (ok && c->o.trace) trace_write(l->trace, c->d, c->o.trace);

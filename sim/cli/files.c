@@ -91,14 +91,14 @@ static bool all_apart(Cli *c, const Paths *out, const Paths *in) {
         if (strcmp(out->path[i], "-") == 0) continue;
         for (int k = 0; k < in->n; k++)
             if (same_file(c->arena, out->path[i], in->path[k])) {
-                diag_error(c->d, "E0212", diag_nowhere, NULL, "the output '%s' is also an input",
-                           out->path[i]);
+                diag_error(c->d, "E0212", diag_nowhere, "name another file with -o",
+                           "the output '%s' is also an input", out->path[i]);
                 break;
             }
         for (int k = 0; k < i; k++)
             if (strcmp(out->path[k], "-") != 0 && same_file(c->arena, out->path[i], out->path[k]))
-                diag_error(c->d, "E0212", diag_nowhere, NULL, "two outputs go to '%s'",
-                           out->path[i]);
+                diag_error(c->d, "E0212", diag_nowhere, "give each a name of its own",
+                           "two outputs go to '%s'", out->path[i]);
     }
     return diags_errors(c->d) == before;
 }

@@ -82,7 +82,7 @@ void shipped_suggest(Arena *a, const char *path, Diags *d) {
     Diag *g = d->n ? &d->item[d->n - 1] : NULL;
     struct stat s;
     Str many = str_new(a);
-    if (!g || g->hint) return;
+    if (!g || diag_knows_better(g)) return;
     if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
         g->hint = "name a plan in it; `check` takes folders";
         return;

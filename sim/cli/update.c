@@ -171,7 +171,7 @@ static const Diag *unfit(const Loaded *l) {
 static bool may_update(Cli *c, const Loaded *l) {
     Loc at = {l->path, 0, 0};
     if (strcmp(l->path, "-") == 0) {
-        diag_error(c->d, "E0212", diag_nowhere, NULL,
+        diag_error(c->d, "E0212", diag_nowhere, "write it to a file and name that",
                    "--update-expect wants a plan in a file, not standard input");
         return false;
     }

@@ -139,7 +139,8 @@ void draft_options(Draft *x) {
     const ImportInput *in = x->in;
     if (in->mesh) read_mesh(x, in->mesh);
     if (in->model && in->config) {
-        diag_error(x->d, "E0212", diag_nowhere, NULL, "--model and --config exclude each other");
+        diag_error(x->d, "E0212", diag_nowhere, "--model names a preset, --config a config.json",
+                   "--model and --config exclude each other");
         return;
     }
     if (!in->model && !in->config) return;

@@ -128,7 +128,8 @@ bool import_hf(Draft *x) {
     x->file = path;
     if (in->tp > 0) draft_axis(x, "tp", in->tp, (Loc){path, 1, 1});
     if (in->tp == 0 || in->ep == 0)
-        diag_error(x->d, "E0212", diag_nowhere, NULL, "--tp and --ep want at least 1");
+        diag_error(x->d, "E0212", diag_nowhere, "1: nothing is cut",
+                   "--tp and --ep want at least 1");
     if (in->ep > 1 || in->ep_plan)
         diag_error(x->d, "E0214", diag_nowhere, "models without experts run",
                    "expert parallelism: not supported by this version");

@@ -89,7 +89,8 @@ ImportedPlan import_plan(Arena *a, Diags *d, const ImportInput *in) {
     for (int i = 0; i < N_FRAMEWORKS; i++) {
         if (strcmp(frameworks[i].name, in->framework) != 0) continue;
         if (!in->path && !frameworks[i].no_file)
-            diag_error(d, "E0212", diag_nowhere, NULL, "`import %s` wants a file", in->framework);
+            diag_error(d, "E0212", diag_nowhere, "the file that your framework runs or writes",
+                       "`import %s` wants a file", in->framework);
         else if (frameworks[i].read(&x)) return draft_write(&x);
         return (ImportedPlan){0};
     }

@@ -99,8 +99,10 @@ static void apply(const Setting *s, Yaml *root, Yaml *value) {
         YamlPair *pair = find_pair(map, part);
         if (!pair) pair = add_pair(s, map, part, new_map(s));
         if (!open_pair(s, parent, pair)) {
-            diag_error(s->d, "E0212", s->loc, NULL, "'%s' cannot be set: '%s' is %s, not a mapping",
-                       s->key, part, yaml_kind_text(pair->value));
+            diag_error(s->d, "E0212", s->loc,
+                       "set the whole of it, `--set KEY={...}`, or edit the plan",
+                       "'%s' cannot be set: '%s' is %s, not a mapping", s->key, part,
+                       yaml_kind_text(pair->value));
             return;
         }
         map = pair->value;

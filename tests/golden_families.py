@@ -26,6 +26,8 @@ FAMILIES = {
     "granite": dict(embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.6, logits_scaling=1.7, attention_bias=True),
     "arcee": dict(mlp_bias=True),
     "gemma": dict(head_dim=6),
+    "glm": dict(head_dim=8, attention_bias=True),
+    "glm4": dict(head_dim=8, attention_bias=False, partial_rotary_factor=0.75),
     "exaone4": dict(num_hidden_layers=3, sliding_window=5, sliding_window_pattern=2),
 }
 PLAN = """model: {{hf_config: {config}, layers: all, parts: [embedding, blocks, norm, head, loss]}}

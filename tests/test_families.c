@@ -173,6 +173,7 @@ static void hold_collectives(const Json *run, const char *name, const Trace *t) 
     } counts[] = {{"training_forward", "all_reduce", "forward", "all_reduce"},
                   {"training_forward", "all_gather_into_tensor", "forward", "all_gather"},
                   {"backward", "all_reduce", "backward", "all_reduce"},
+                  {"backward", "all_gather_into_tensor", "backward", "all_gather"},
                   {"backward", "allreduce_", "gradients", "all_reduce"}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         int64_t theirs = recorded(run, counts[i].phase, counts[i].theirs),

@@ -36,6 +36,8 @@ static const Case cases[] = {
     {.op = "rmsnorm", .rule = "btkgx!,x->btkgx"},
     {.op = "rope", .rule = "btkgx!->btkgx", .order = ROPE_NEIGHBOURS},
     {.op = "rope", .rule = "btkx!->btkx"},
+    {.op = "rope", .rule = "btz!->btz", .order = ROPE_NEIGHBOURS}, /* three stay as they are */
+    {.op = "rope", .rule = "btz!->btz"},
     {.op = "rope", .rule = "btx!->btx", .order = ROPE_NEIGHBOURS_TO_HALVES},
     {.op = "rmsnorm", .rule = "btkgx!->btkgx"},
     {.op = "split", .rule = "btd!->btc"},

@@ -18,15 +18,19 @@ typedef struct {
     { pattern, style, 0 }
 static const Shipped shipped[] = {
     ALL("model.embed_tokens", "embedding_rowwise"),
-    ALL("model.layers.*.self_attn.q_proj", "colwise"),
-    ALL("model.layers.*.self_attn.k_proj", "colwise"),
-    ALL("model.layers.*.self_attn.v_proj", "colwise"),
+    {"model.layers.*.self_attn.q_proj", "colwise", MODULES_QKV},
+    {"model.layers.*.self_attn.k_proj", "colwise", MODULES_QKV},
+    {"model.layers.*.self_attn.v_proj", "colwise", MODULES_QKV},
+    {"model.layers.*.self_attn.qkv_proj", "colwise_gather_output", MODULES_PACKED_QKV},
     {"model.layers.*.self_attn.q_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM},
     {"model.layers.*.self_attn.k_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM},
-    ALL("model.layers.*.self_attn.o_proj", "rowwise"),
+    {"model.layers.*.self_attn.o_proj", "rowwise", MODULES_QKV},
+    {"model.layers.*.self_attn.o_proj", "rowwise_split_input", MODULES_PACKED_QKV},
     {"model.layers.*.mlp.gate_proj", "colwise", MODULES_GATE},
-    ALL("model.layers.*.mlp.up_proj", "colwise"),
-    ALL("model.layers.*.mlp.down_proj", "rowwise"),
+    {"model.layers.*.mlp.up_proj", "colwise", MODULES_UP},
+    {"model.layers.*.mlp.gate_up_proj", "colwise_gather_output", MODULES_PACKED_MLP},
+    {"model.layers.*.mlp.down_proj", "rowwise", MODULES_UP},
+    {"model.layers.*.mlp.down_proj", "rowwise_split_input", MODULES_PACKED_MLP},
     ALL("lm_head", "colwise_gather_output"),
 };
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };

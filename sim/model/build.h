@@ -166,7 +166,8 @@ void build_balance(Build *b, RowPlace at);
 int build_terms(Build *b, int loss);
 /* The features of the dims and of the layer that is built, as FEATURE_ bits. */
 Features build_features(const Build *b);
-/* A module of a row as Hugging Face calls it in this model: its "mlp" may be "feed_forward". */
+/* A module of a row as Hugging Face calls it in this model, after the prefix: its "mlp" may be
+ * "feed_forward". In the arena of the graph, does not fail. */
 const char *build_module_path(const Build *b, const char *prefix, const char *module);
 
 /* As build_row; on a ring a row whose op can be cut in parts becomes as many as there are ranks. */

@@ -415,7 +415,9 @@ static void set_shape(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     const char *own = r->activation ? r->activation : f->activation ? f->activation : "silu";
     if (f->shape & SHAPE_TANH_GELU && !strcmp(own, "gelu")) own = f->activation;
     m->activation = c->p->activation ? c->p->activation : own;
-    m->norms = f->shape & SHAPE_NORMS_AFTER ? NORMS_AFTER : NORMS_BEFORE;
+    m->norms = f->shape & SHAPE_NORMS_AFTER    ? NORMS_AFTER
+               : f->shape & SHAPE_NORMS_AROUND ? NORMS_BEFORE | NORMS_AFTER
+                                               : NORMS_BEFORE;
     m->ungated = f->shape & SHAPE_UNGATED;
     m->norm_plus = f->shape & SHAPE_NORM_PLUS;
     m->input_sqrt = f->shape & SHAPE_INPUT_SQRT;
@@ -445,7 +447,7 @@ static void set_features(Config *c, const Family *f, Raw *r, ModelDims *m) {
     m->up_bias = flag(r->up_bias, f->mlp, r->mlp_bias);
     m->down_bias = flag(r->down_bias, f->mlp, r->mlp_bias);
     m->tied = r->tied == UNSET ? c->file && f->tied : r->tied;
-    m->packed_mlp = r->packed_mlp == 1;
+    m->packed_mlp = r->packed_mlp == UNSET ? (f->shape & SHAPE_PACKED_MLP) != 0 : r->packed_mlp;
     if (m->packed_mlp && f->shape & SHAPE_UNGATED)
         config_changes_maths(c, "packed_mlp", " of a feed-forward part without a gate");
     if (m->packed_mlp && m->gate_bias != m->up_bias)
@@ -498,7 +500,8 @@ static void set_rope(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     if (r->theta > 0 && r->theta_inside > 0 && r->theta != r->theta_inside)
         diag_error(c->d, "E0207", config_key_loc(c, "rope_theta"), NULL,
                    "two values of rope_theta: %g and %g", r->theta, r->theta_inside);
-    if (r->partial > 0 && r->partial != 1)
+    m->partial = f->partial > 0 && r->partial > 0 ? r->partial : f->partial;
+    if (r->partial > 1 || (r->partial > 0 && r->partial != 1 && f->partial <= 0))
         config_changes_maths(c, "partial_rotary_factor", " other than 1");
     m->rope_base = r->theta_inside > 0 ? r->theta_inside : r->theta > 0 ? r->theta : f->theta;
     m->order = r->rope_interleave == 0 ? ROPE_HALVES : f->order;
@@ -545,7 +548,7 @@ static void set_sizes(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     if (!config_all_given(c, required, sizeof required / sizeof *required)) return;
     m->D = r->D;
     m->F = f->has & HAS_CHUNKS && r->F_dense != UNSET ? r->F_dense : r->F;
-    m->ffn = f->ffn ? f->ffn : "mlp";
+    m->naming = f->naming;
     m->L = r->L;
     m->H = r->H;
     m->V = r->V;

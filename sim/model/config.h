@@ -81,10 +81,13 @@ enum {
  */
 enum {
     SHAPE_UNGATED = 1,
-    SHAPE_NORM_PLUS = 2,    /* norms multiply by 1 + w */
-    SHAPE_INPUT_SQRT = 4,   /* the embedding times sqrt(D) */
-    SHAPE_TANH_GELU = 8,    /* a config that says gelu means its approximation */
-    SHAPE_NORMS_AFTER = 16, /* norms of what branches add, none before them */
+    SHAPE_NORM_PLUS = 2,     /* norms multiply by 1 + w */
+    SHAPE_INPUT_SQRT = 4,    /* the embedding times sqrt(D) */
+    SHAPE_TANH_GELU = 8,     /* a config that says gelu means its approximation */
+    SHAPE_NORMS_AFTER = 16,  /* norms of what branches add, none before them */
+    SHAPE_NORMS_AROUND = 32, /* norms before branches and of what they add */
+    SHAPE_PACKED_QKV = 128,  /* queries, keys and values are one weight */
+    SHAPE_PACKED_MLP = 64,   /* gate and up are one weight */
 };
 typedef struct {
     const char *type;
@@ -93,13 +96,15 @@ typedef struct {
     unsigned has;
     RopeOrder order;
     double eps, theta;
-    const char *ffn; /* NULL: "mlp" */
+    Naming naming;
     /* what a file that has no such key means; 0: num_attention_heads, hidden_size by heads */
     int64_t kv_heads, head_dim;
     uint8_t window;         /* WINDOW_ of the above */
     unsigned shape;         /* SHAPE_ of the above */
     const char *activation; /* without the key; NULL: "silu" */
     bool tied;              /* without the key */
+    double
+        partial; /* the part of a head that turns, without the key; 0: all, and there is no key */
 } Family;
 
 /* One config being read. */

@@ -29,13 +29,18 @@ static const Family families[] = {
      .activation = "gelu_pytorch_tanh", .tied = true},
     {"exaone4", NEVER, NEVER, NEVER, true, .eps = 1e-5, .theta = 1e4, .has = HAS_PATTERN,
      .kv_heads = 32, .window = WINDOW_ROTATED, .shape = SHAPE_NORMS_AFTER},
+    {"glm", ALWAYS_UNLESS, NEVER, NEVER, .order = ROPE_NEIGHBOURS, .eps = 1.5625e-7, .theta = 1e4,
+     .kv_heads = 2, .head_dim = 128, .partial = 0.5, .shape = SHAPE_PACKED_MLP},
+    {"glm4", ALWAYS_UNLESS, NEVER, NEVER, .order = ROPE_NEIGHBOURS, .eps = 1.5625e-7, .theta = 1e4,
+     .kv_heads = 2, .head_dim = 128, .partial = 0.5, .shape = SHAPE_PACKED_MLP | SHAPE_NORMS_AROUND,
+     .naming = NAMING_GLM4},
     {"mixtral", NEVER, NEVER, NEVER, DENSE, .has = HAS_EXPERTS},
     {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, DENSE, .has = HAS_EXPERTS | HAS_SPARSE,
      .window = WINDOW_SWITCHED},
     {"deepseek_v3", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .has = HAS_LATENT | HAS_EXPERTS,
      .order = ROPE_NEIGHBOURS_TO_HALVES},
     {"llama4_text", BY_CONFIG, BY_CONFIG, NEVER, .has = HAS_CHUNKS | HAS_NOPE | HAS_EXPERTS,
-     .order = ROPE_NEIGHBOURS, .eps = 1e-5, .theta = 5e5, .ffn = "feed_forward"},
+     .order = ROPE_NEIGHBOURS, .eps = 1e-5, .theta = 5e5, .naming = NAMING_LLAMA4},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 static const Family *find(const char *type) {
@@ -47,8 +52,10 @@ bool model_family_runs(const char *type) { return find(type) != NULL; }
 unsigned model_family_modules(const char *type) {
     const Family *f = find(type);
     if (!f || f->has & (HAS_EXPERTS | HAS_LATENT | HAS_CHUNKS)) return 0;
-    return MODULES_ANY | (f->qk_norm ? MODULES_QK_NORM : 0u) |
-           (f->shape & SHAPE_UNGATED ? 0u : MODULES_GATE);
+    bool packed = f->shape & SHAPE_PACKED_MLP, gate = !packed && !(f->shape & SHAPE_UNGATED);
+    return MODULES_ANY | (f->qk_norm ? MODULES_QK_NORM : 0u) | (gate ? MODULES_GATE : 0u) |
+           (packed ? MODULES_PACKED_MLP : MODULES_UP) |
+           (f->shape & SHAPE_PACKED_QKV ? MODULES_PACKED_QKV : MODULES_QKV);
 }
 static const char *families_text(Arena *a) {
     Str s = str_new(a);

@@ -374,17 +374,23 @@ Features build_features(const Build *b) {
 }
 
 const char *build_module_path(const Build *b, const char *prefix, const char *module) {
-    /* Llama 4's; the first that fits */
+    /* of a family the first that fits */
     static const struct {
+        Naming of;
         const char *own, *theirs;
-    } names[] = {{"mlp", "feed_forward"},
-                 {"moe.gate", "moe_ff.router"},
-                 {"moe.shared_experts", "moe_ff.shared_expert"},
-                 {"moe", "moe_ff"}};
-    bool other = b->m->ffn && !strcmp(b->m->ffn, names[0].theirs);
-    for (size_t i = 0; other && i < sizeof names / sizeof *names; i++) {
+    } names[] = {{NAMING_LLAMA4, "mlp", "feed_forward"},
+                 {NAMING_LLAMA4, "moe.gate", "moe_ff.router"},
+                 {NAMING_LLAMA4, "moe.shared_experts", "moe_ff.shared_expert"},
+                 {NAMING_LLAMA4, "moe", "moe_ff"},
+                 {NAMING_GLM4, "attn_out_norm", "post_self_attn_layernorm"},
+                 {NAMING_GLM4, "mlp_out_norm", "post_mlp_layernorm"},
+                 {NAMING_GEMMA, "post_attention_layernorm", "pre_feedforward_layernorm"},
+                 {NAMING_APERTUS, "input_layernorm", "attention_layernorm"},
+                 {NAMING_APERTUS, "post_attention_layernorm", "feedforward_layernorm"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i].own);
-        if (!strncmp(module, names[i].own, n) && (!module[n] || module[n] == '.'))
+        if (names[i].of == b->m->naming && !strncmp(module, names[i].own, n) &&
+            (!module[n] || module[n] == '.'))
             return arena_printf(b->a, "%s%s%s", prefix, names[i].theirs, module + n);
     }
     return arena_printf(b->a, "%s%s", prefix, module);

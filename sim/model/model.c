@@ -93,7 +93,10 @@ static bool check_heads(Diags *d, const Plan *p, const ModelDims *m) {
                    (long long)m->K);
     if (m->turned % 2)
         diag_error(d, "E0309", p->model_loc, NULL, "%s %lld is odd: it cannot be rotated in pairs",
-                   m->kv_rank ? "qk_rope_head_dim" : "head_dim", (long long)m->turned);
+                   m->kv_rank       ? "qk_rope_head_dim"
+                   : m->partial > 0 ? "the part of head_dim that turns,"
+                                    : "head_dim",
+                   (long long)m->turned);
     if (m->kv_rank && m->K != m->H)
         diag_error(d, "E0307", p->model_loc, "num_key_value_heads as num_attention_heads",
                    "latent attention has a key of its own for each of %lld heads, not %lld keys",
@@ -157,6 +160,7 @@ static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, Mode
     if (!pad_vocab(d, p, m)) return false;
     set_shrink(p, mesh, m);
     m->turned = m->kv_rank ? m->rope : m->d;
+    if (m->partial > 0) m->turned = (int64_t)((double)m->turned * m->partial);
     if (!pad_vocab(d, p, m)) return false;
     /* Not `&&`: all that is wrong is told at once. */
     bool heads = check_heads(d, p, m);

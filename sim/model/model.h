@@ -32,6 +32,8 @@ typedef struct {
 } Router;
 
 enum { NORMS_BEFORE = 1, NORMS_AFTER = 2 };
+/* Whose names parts of a layer have in Hugging Face (graph.c has the table). */
+typedef enum { NAMING_LLAMA, NAMING_LLAMA4, NAMING_GLM4, NAMING_GEMMA, NAMING_APERTUS } Naming;
 /* What a preset or config says; sizes after `shrink`. */
 typedef struct ModelDims {
     const char *name;
@@ -71,7 +73,8 @@ typedef struct ModelDims {
     int64_t max_positions;
     /* Latent attention: kv_rank > 0. Then d = nope + rope. q_rank 0: q straight from the input. */
     int64_t q_rank, kv_rank, nope, rope, v_dim;
-    int64_t turned; /* how many elements of a head turn: d, or rope */
+    int64_t turned; /* how many elements of a head turn, the first: d, a part of it, or rope */
+    double partial; /* that part; 0: all */
     bool qk_l2;     /* q and k are normalised after the rotation, without weights */
     int64_t chunk;  /* positions per chunk of layers that attend within chunks; 0: none do */
     int64_t window; /* positions that a query of a windowed layer sees, itself included; 0: all */
@@ -80,7 +83,7 @@ typedef struct ModelDims {
     const AttentionDocuments *documents; /* that each row packs; NULL: it is one */
     int64_t temperature_floor; /* of layers without rotation, positions per step; 0: none */
     double temperature_scale;
-    const char *ffn; /* how Hugging Face calls the dense feed-forward: "mlp" */
+    Naming naming;   /* where Hugging Face's names are not Llama's */
     unsigned norms;  /* NORMS_ of each branch; 0 in models without blocks */
     bool ungated;    /* the feed-forward part is two weights: no gate */
     bool norm_plus;  /* norms multiply by 1 + their weight */
@@ -128,7 +131,15 @@ const char *model_preset_hint(Arena *a, const char *name);
 /* Is this `model_type` of a config one that can be built (config_family.c)? */
 bool model_family_runs(const char *type);
 /* Modules that its blocks have, as MODULES_; 0: it cannot be built. */
-enum { MODULES_ANY = 1, MODULES_QK_NORM = 2, MODULES_GATE = 4 };
+enum {
+    MODULES_ANY = 1,
+    MODULES_QK_NORM = 2,
+    MODULES_GATE = 4,
+    MODULES_UP = 8,          /* in a weight of its own, */
+    MODULES_PACKED_MLP = 16, /* or in one with the gate */
+    MODULES_QKV = 32,        /* each in a weight of its own, */
+    MODULES_PACKED_QKV = 64, /* or all in one */
+};
 unsigned model_family_modules(const char *type);
 
 /* Builds the model of a plan. Errors (unknown preset, config keys that change the mathematics,

@@ -1,6 +1,7 @@
-/* Rotary position embedding over the last letter, by the global positions of letter t. Linear; the
- * adjoint rotates back. A pair that turns together is (i, i + d/2) or neighbours (2i, 2i+1), and it
- * may be read as the one and written as the other (RopeOrder). */
+/* Rotary position embedding over the last letter, by the global positions of letter t: of its first
+ * 2 * n_freq elements, what is behind them stays as it is. Linear; the adjoint rotates back. A pair
+ * that turns together is (i, i + d/2) or neighbours (2i, 2i+1), and it may be read as the one and
+ * written as the other (RopeOrder). */
 #include "ops/util.h"
 #include <math.h>
 #include <stdlib.h>
@@ -15,10 +16,16 @@ static Pairs pairs_of(RopeOrder order, int64_t h, bool written) {
     return neighbours ? (Pairs){2, 1} : (Pairs){1, h};
 }
 
+/* Of a row the elements that do not turn. */
+static void copy_rest(const OpCall *c, const Tensor *x, int64_t ox, int64_t oy) {
+    int64_t s = x->s[x->nd - 1];
+    for (int64_t k = 2 * (int64_t)c->at->n_freq; k < x->n[x->nd - 1]; k++)
+        el_set(&c->out, c->dtype, oy + k, el_get(x, c->dtype, ox + k * s));
+}
 static void rotate_row(const OpCall *c, const Tensor *x, const double *cs, const double *sn,
                        const int64_t *i, bool back) {
     int nd = x->nd - 1;
-    int64_t h = x->n[nd] / 2, ox = box_offset(x, nd, i), oy = box_offset(&c->out, nd, i);
+    int64_t h = c->at->n_freq, ox = box_offset(x, nd, i), oy = box_offset(&c->out, nd, i);
     Pairs from = pairs_of(c->at->order, h, back), to = pairs_of(c->at->order, h, !back);
     for (int64_t k = 0; k < h; k++) {
         int64_t p = k * to.step, q = p + to.mate, from_p = k * from.step,
@@ -37,10 +44,11 @@ static void rotate_row(const OpCall *c, const Tensor *x, const double *cs, const
             o[q] = b * cs[k] + a * sn[k];
         }
     }
+    copy_rest(c, x, ox, oy);
 }
 static void rotate(const OpCall *c, const Tensor *x, bool back) {
     int nd = x->nd - 1, t_at = rule_find_out(c->rule, 't');
-    int64_t h = x->n[nd] / 2, T = x->n[t_at], i[LAYOUT_MAX_DIMS] = {0};
+    int64_t h = c->at->n_freq, T = x->n[t_at], i[LAYOUT_MAX_DIMS] = {0};
     if (box_empty(x)) return;
     double *table =
         base_malloc((size_t)(2 * T * h + 1) * sizeof *table); /* cos and sin, [T, 2, d/2] */
@@ -63,20 +71,22 @@ static void bound(const OpBound *b) {
     bool back = b->operand >= 0;
     const Tensor *x = back ? &b->call.cot : &b->call.in[0];
     const double *v = x->p;
-    int64_t n = tensor_count(x), d = x->n[x->nd - 1], h = d / 2;
+    int64_t n = tensor_count(x), d = x->n[x->nd - 1], h = b->call.at->n_freq;
     double rate = 4 * b->u * fabs(b->call.at->turn);
     Pairs from = pairs_of(b->call.at->order, h, back), to = pairs_of(b->call.at->order, h, !back);
-    for (int64_t i = 0; i < n; i += d)
+    for (int64_t i = 0; i < n; i += d) {
+        for (int64_t k = 2 * h; k < d; k++) b->bound[i + k] = b->prob[i + k] = 0; /* copied */
         for (int64_t k = 0; k < h; k++) {
             int64_t x0 = i + k * from.step, y0 = i + k * to.step, y1 = y0 + to.mate;
             double both = fabs(v[x0]) + fabs(v[x0 + from.mate]);
             b->bound[y0] = b->prob[y0] = b->bound[y1] = b->prob[y1] = rate * both + 0x1p-140;
         }
+    }
 }
 static void exact(const OpCall *c) { /* the rotation with integers for cosine and sine: linear, and
                                         every position differs */
     int nd = c->out.nd - 1, t_at = rule_find_out(c->rule, 't');
-    int64_t i[LAYOUT_MAX_DIMS] = {0}, h = c->out.n[nd] / 2;
+    int64_t i[LAYOUT_MAX_DIMS] = {0}, h = c->at->n_freq;
     Pairs from = pairs_of(c->at->order, h, false), to = pairs_of(c->at->order, h, true);
     if (box_empty(&c->out)) return;
     do {
@@ -90,6 +100,7 @@ static void exact(const OpCall *c) { /* the rotation with integers for cosine an
             el_set(&c->out, c->dtype, oy + y0, a * cs - b * sn);
             el_set(&c->out, c->dtype, oy + y0 + to.mate, b * cs + a * sn);
         }
+        copy_rest(c, &c->in[0], ox, oy);
     } while (box_next(nd, c->out.n, i));
 }
 const Op op_rope = {

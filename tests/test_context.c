@@ -502,6 +502,75 @@ static void test_blocks(void **state) {
     }
 }
 
+/* A window in a ring: parts whose block nobody sees are computed (zeros that weigh nothing) and
+ * count no operation; the hops are made all the same, and recorded. Pairs of a window of 6 on 24
+ * tokens, four ranks of 6 in order: the own block, the one before, nothing beyond. */
+static void test_windows(void **state) {
+    (void)state;
+    static const char windowed[] =
+        "model: {layers: all, config: {model_type: ministral, hidden_size: 12, head_dim: 4, "
+        "intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 2, vocab_size: 11, "
+        "num_hidden_layers: 2, sliding_window: 6}, parts: [embedding, blocks, norm, head, loss]}\n"
+        "data: {batch: 2, sequence: 24, dtype: f64}\npass: backward\nmesh: {cp: 4}\n";
+    static const int pairs[4][4] = {{21, 0, 0, 0}, {21, 15, 0, 0}, {21, 15, 0, 0}, {21, 15, 0, 0}};
+    static const char *const ways[] = {"ring",
+                                       "ring, order: zigzag",
+                                       "ring, order: striped",
+                                       "ring, backward: chain",
+                                       "ring, keep_kv: false",
+                                       "ring, order: zigzag, rfa: true"};
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(
+            a, arena_printf(a, "%scontext_parallel: {mode: %s}\n", windowed, ways[w]), true);
+        assert_int_equal(hops(r.t, "forward"), 2 * 2 * 3);
+        for (int i = 0; !w && i < r.t->n_computes; i++) {
+            const TraceCompute *c = &r.t->computes[i];
+            int layer, j;
+            if (c->pass != PHASE_FORWARD || !c->makes.of ||
+                sscanf(c->makes.of, "layers.%d.attn_part.%d", &layer, &j) != 2)
+                continue;
+            for (int rank = 0; rank < 4; rank++)
+                if (!c->ranks.n || rankset_has(&c->ranks, rank))
+                    assert_true(c->flops == 2.0 * (4 + 4) * 2 * 4 * pairs[rank][j]);
+        }
+        arena_free(a);
+    }
+}
+/* Latent attention gathers its latent where a line says so: one all-gather of c and the rotated
+ * part (5 + 2 numbers a token) in place of those of keys and values (4 heads of 6 and of 3), and
+ * one reduce-scatter back; each rank makes the keys and values of all tokens itself. */
+static void test_latent_gathered(void **state) {
+    (void)state;
+    static const char *const modes_of[] = {"all_gather", "ulysses"};
+    for (int i = 0; i < 2 * 3; i++) {
+        Arena *a = arena_new();
+        PlanRun r =
+            plan_good(a,
+                      arena_printf(a,
+                                   "%smesh: {cp: 4}\ncontext_parallel: {mode: %s, order: %s}\n"
+                                   "styles: {latent: {axis: cp, output: varying_use}}\n"
+                                   "plan:\n  layers.*.attention.wkv_a: latent\n",
+                                   latent, modes_of[i % 2], orders[i / 2]),
+                      true);
+        const int64_t sent = 2 * 24 / 4 * 3 * (5 + 2) * 8;
+        int gathers = 0, scatters = 0;
+        for (int k = 0; k < r.t->n_collectives; k++) {
+            const TraceCollective *c = &r.t->collectives[k];
+            bool kv = !strcmp(c->value, "layers.0.kv_a_proj") ||
+                      !strcmp(c->value, "grad.layers.0.kv_a_proj");
+            if (kv) assert_int_equal(c->bytes_sent, sent);
+            gathers += kv && !strcmp(c->op, "all_gather");
+            scatters += kv && !strcmp(c->op, "reduce_scatter");
+            assert_null(strstr(c->value, ".k_attn"));
+            assert_null(strstr(c->value, ".v_attn"));
+        }
+        assert_int_equal(gathers, 1);
+        assert_int_equal(scatters, 1);
+        arena_free(a);
+    }
+}
+
 /* Keys and values that only attention's queries make differ in use over `b`: the part of the own
  * block and the blocks that come by read one copy, so each gradient is summed over `b` once, and
  * reaches home in every way that a ring goes back. Without verify too: nothing aborts. */
@@ -544,6 +613,7 @@ int main(void) {
         cmocka_unit_test(test_hops),          cmocka_unit_test(test_work_of_steps),
         cmocka_unit_test(test_load),          cmocka_unit_test(test_records_of_rings),
         cmocka_unit_test(test_blocks),        cmocka_unit_test(test_uses_in_a_ring),
+        cmocka_unit_test(test_windows),       cmocka_unit_test(test_latent_gathered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,6 +148,7 @@ static bool call_block(void *arg, int64_t rank, Local *l) {
     OpCall *c = &x->call[x->n];
     if (!call_make(e, s, rank, c, x->tmp)) return false;
     call_positions(e, s, act_of(s).positions, rank, c, x->tmp);
+    if (act_of(s).unweighted) c->op = c->op->unweighted;
     l->key = store_key(e->p->mesh, &v->L, rank);
     l->t = c->out;
     l->buf = store_buf_new(e, tensor_count(&c->out) * dtype_size(exec_dtype(e, s->out)));

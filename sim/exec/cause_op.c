@@ -20,11 +20,13 @@ static const char *what_is_counted(const OpCall *call) {
         if (call->op->asks & RULE_BIT(counted[i].letter)) return counted[i].what;
     return "indices are";
 }
-/* What the op gives on the rank's own inputs; x.p NULL if it cannot run. Its rounding is what two
- * orders of one sum differ by. */
-static StoryTold computes(const StoryCase *c, Positions how, int64_t rank, OpCall *call) {
+/* What the op (or another in its place, `as`) gives on the rank's own inputs; x.p NULL if it cannot
+ * run. Its rounding is what two orders of one sum differ by. */
+static StoryTold computes(const StoryCase *c, const Op *as, Positions how, int64_t rank,
+                          OpCall *call) {
     StoryTold told = {0};
     if (!call_make(c->e, c->s, rank, call, c->tmp)) return told;
+    if (as) call->op = as;
     call_positions(c->e, c->s, how, rank, call, c->tmp);
     call->out.p = arena_alloc(c->tmp, base_mul((size_t)tensor_count(&call->out) + 1, 8));
     OpCall host = device_fetch(c->e->dev, call);
@@ -35,18 +37,21 @@ static StoryTold computes(const StoryCase *c, Positions how, int64_t rank, OpCal
     told.mag = story_wide(c, &call->out, c->e->dtype, true);
     return told;
 }
-static bool computed(StoryCase *c, Positions how, double factor, double tol) {
+static bool computed_as(StoryCase *c, const Op *as, Positions how, double factor, double tol) {
     bool all = c->n_look > 0;
     for (int i = 0; i < c->n_look && all; i++) {
         OpCall call;
         c->tmp = arena_new();
-        StoryTold told = computes(c, how, c->look[i], &call);
+        StoryTold told = computes(c, as, how, c->look[i], &call);
         Tensor got = story_held(c, c->out, c->look[i], false);
         all = told.x.p && tensor_count(&got) == tensor_count(&told.x) &&
               story_fits(c, &got, &told, factor, tol);
         arena_free(c->tmp);
     }
     return all;
+}
+static bool computed(StoryCase *c, Positions how, double factor, double tol) {
+    return computed_as(c, NULL, how, factor, tol);
 }
 static const char *from_its_inputs(StoryCase *c) {
     return computed(c, AT_GLOBAL, 1, 0) ? "it is what the op gives on the rank's own inputs, but "
@@ -77,6 +82,13 @@ static const char *counted_here(StoryCase *c) {
                             what_is_counted(&asks), order_of(c));
     return NULL;
 }
+static const char *without_weights(StoryCase *c) {
+    const Op *op = c->e->p->graph->node[c->s->node].op;
+    bool plain = c->s->kind == ST_OP && op->unweighted &&
+                 computed_as(c, op->unweighted, AT_GLOBAL, 1, c->tol * 16);
+    return plain ? "its terms are added as they are: what each weighs (lse) does not rescale them"
+                 : NULL;
+}
 static bool op_factor(StoryCase *c, double *k) {
     double top = 0;
     int64_t most = 0;
@@ -84,7 +96,7 @@ static bool op_factor(StoryCase *c, double *k) {
     for (int i = 0; i < c->n_look; i++) {
         OpCall call;
         c->tmp = arena_new();
-        StoryTold told = computes(c, AT_GLOBAL, c->look[i], &call);
+        StoryTold told = computes(c, NULL, AT_GLOBAL, c->look[i], &call);
         Tensor got = story_held(c, c->out, c->look[i], false);
         const double *w = told.x.p, *g = got.p;
         for (int64_t j = 0;
@@ -129,7 +141,7 @@ static const char *not_applied(StoryCase *c) { /* an operand goes through as it 
     return NULL;
 }
 static const char *(*const of_ops[])(StoryCase *) = {from_its_inputs, op_rounding, counted_here,
-                                                     not_applied, op_is_scaled};
+                                                     without_weights, not_applied, op_is_scaled};
 const char *cause_of_op(Arena *arena, Exec *e, const Step *s, const double *wrong) {
     StoryCase c = story_case(arena, e, s, s->out, wrong);
     c.tol = story_rounding(&c, 0);

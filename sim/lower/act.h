@@ -12,7 +12,7 @@ typedef enum { COMBINE_COPY, COMBINE_SUM, COMBINE_MAX, COMBINE_AVG } Combine;
 typedef enum { AT_GLOBAL, AT_LOCAL, AT_CONTIGUOUS } Positions;
 
 /* What is done: a move uses all fields but `positions`; an op or adjoint `times` (0: its first
- * operand goes on in place of its result), `scale` and `positions`. */
+ * operand goes on in place of its result), `scale`, `positions` and `unweighted`. */
 typedef struct Act {
     MoveKind kind;   /* who hands blocks to whom */
     AxisList axes;   /* the group; in place of the declared one block i is that of its member i */
@@ -27,6 +27,7 @@ typedef struct Act {
     bool floor;      /* sizes are divided without remainder: what is left over does not arrive */
     double scale;    /* the result times this */
     Positions positions;
+    bool unweighted; /* an op that weighs its terms takes them as they are */
 } Act;
 
 /* What is done to an input or parameter when a rank takes its part of it. */

@@ -35,6 +35,10 @@ static void do_contiguous(Act *a, const PlanFault *f) {
     (void)f;
     a->positions = AT_CONTIGUOUS;
 }
+static void do_unweighted(Act *a, const PlanFault *f) {
+    (void)f;
+    a->unweighted = true;
+}
 static Combine combine_of(const char *kind) {
     return !strcmp(kind, "avg") || !strcmp(kind, "average") ? COMBINE_AVG : COMBINE_MAX;
 }
@@ -235,6 +239,10 @@ static bool asks(const Program *p, const Step *s, const PlanFault *f) {
     (void)f;
     return is_op(s) && p->graph->node[s->node].op->asks;
 }
+static bool weighs(const Program *p, const Step *s, const PlanFault *f) {
+    (void)f;
+    return s->kind == ST_OP && p->graph->node[s->node].op->unweighted;
+}
 /* What `faults:` can do, and to what: moves, ops and adjoints, inputs and parameters as they lie at
  * rest. */
 enum { ON_MOVE = 1, ON_OP = 2, ON_SOURCE = 4 };
@@ -280,6 +288,10 @@ static const Doing doings[] = {
      "positions are those of contiguous blocks, whatever the order of the data",
      "'contiguous' needs an op that asks for positions or ids (RoPE, attention, lookups)",
      do_contiguous, NULL, asks, NULL, false},
+    {"unweighted", "do: unweighted", ON_OP, OF_PLACES,
+     "partial results of attention are added as they are: their lse does not rescale them",
+     "'unweighted' needs a merge of partial results (`context_parallel: {mode: ring}`)",
+     do_unweighted, NULL, weighs, NULL, false},
     {"nest", "do: nest", ON_SOURCE, OF_DIM,
      "a parameter's shard is that of the other order of the axes that cut one dim",
      "'nest' needs a parameter or input of which two axes cut one dim", NULL, read_nest, NULL,
@@ -392,11 +404,12 @@ static unsigned rewritten(const Step *s) {
     if (!s->act) return 0;
     Act is = *s->act, declared = act_declared(&s->move);
     bool other_sum = is.combine != declared.combine, elsewhere = act_elsewhere(&s->move, &is);
-    return !is.times ? OF_ALL
-                     : (is.times > 1 || other_sum ? OF_TIMES : 0) | (is.floor ? OF_TAIL : 0) |
-                           (is.shift || is.counts ? OF_BLOCKS : 0) |
-                           (is.positions ? OF_PLACES : 0) | (elsewhere ? OF_GROUP : 0) |
-                           (is.dim >= 0 ? OF_DIM : 0) | (is.scale != 1 ? OF_FACTOR : 0);
+    return !is.times
+               ? OF_ALL
+               : (is.times > 1 || other_sum ? OF_TIMES : 0) | (is.floor ? OF_TAIL : 0) |
+                     (is.shift || is.counts ? OF_BLOCKS : 0) |
+                     (is.positions || is.unweighted ? OF_PLACES : 0) | (elsewhere ? OF_GROUP : 0) |
+                     (is.dim >= 0 ? OF_DIM : 0) | (is.scale != 1 ? OF_FACTOR : 0);
 }
 static unsigned read_rewritten(const Val *v) {
     const ReadAct *a = v->act;

@@ -130,6 +130,9 @@ typedef struct Op {
      * sum, and how two of them become one; `join` leaves all that is differentiated to the parts.
      * NULL: it cannot be cut so */
     const struct Op *part, *merge, *join;
+    /* what an op that weighs its terms makes of them without their weights: a mistake that plans
+     * can plant; NULL: it weighs nothing */
+    const struct Op *unweighted;
     const char *label; /* for people and figures: "RMSNorm" */
     const char *glyph; /* how a figure draws it: "plus", "times", "view", "loss"; NULL: "box" */
 } Op;

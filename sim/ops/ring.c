@@ -176,6 +176,25 @@ static void merge_exact_row(const OpCall *c, const int64_t *i, int64_t n) {
                     31));
 }
 static void merge_exact(const OpCall *c) { op_each_row(c, merge_exact_row); }
+/* The mistake of a merge that forgets to rescale: the results are added, their lse is right. */
+static void added_row(const OpCall *c, const int64_t *i, int64_t n) {
+    const Tensor *a = &c->in[0], *b = &c->in[1], *y = &c->out;
+    int64_t oa = box_offset(a, a->nd - 1, i), ob = box_offset(b, b->nd - 1, i),
+            oy = box_offset(y, y->nd - 1, i);
+    merge_row(c, i, n);
+    for (int64_t x = 0; x + 1 < n; x++)
+        el_set(y, c->dtype, oy + x, el_get(a, c->dtype, oa + x) + el_get(b, c->dtype, ob + x));
+}
+static void added_forward(const OpCall *c) { op_each_row(c, added_row); }
+static void added_exact_row(const OpCall *c, const int64_t *i, int64_t n) {
+    const Tensor *a = &c->in[0], *b = &c->in[1], *y = &c->out;
+    for (int64_t x = 0; x < n; x++)
+        el_set(y, c->dtype, box_offset(y, y->nd - 1, i) + x,
+               fmod(2 * el_get(a, c->dtype, box_offset(a, a->nd - 1, i) + x) +
+                        el_get(b, c->dtype, box_offset(b, b->nd - 1, i) + x),
+                    31));
+}
+static void added_exact(const OpCall *c) { op_each_row(c, added_exact_row); }
 /* A weight is off by what the difference of the two lse is, and by roundings of exp and of the
  * quotient; each element is one rounding of an exact sum of two products. */
 static void merge_bound_row(const OpCall *c, const int64_t *i, int64_t n, const OpBound *b) {
@@ -228,6 +247,13 @@ const Op op_attention_part = {
     .mixes = true,
     .label = "partial attention",
 };
+static const Op added = {.name = "attention_added",
+                         .rule = "btkgp!,btkgp!->btkgp",
+                         .lin = LIN_NONE,
+                         .forward = added_forward,
+                         .exact = added_exact,
+                         .bound = merge_bound,
+                         .flops_each = 1};
 const Op op_attention_merge = {
     .name = "attention_merge",
     .rule = "btkgp!,btkgp!->btkgp",
@@ -236,6 +262,7 @@ const Op op_attention_merge = {
     .adjoint = merge_adjoint,
     .bound = merge_bound,
     .exact = merge_exact,
+    .unweighted = &added,
     .flops_each = 4,
     .label = "merge",
     .glyph = "plus",
@@ -249,6 +276,7 @@ const Op op_attention_join = {
     .adjoint = join_adjoint,
     .bound = join_bound,
     .exact = merge_exact,
+    .unweighted = &added,
     .flops_each = 4,
     .label = "merge",
     .glyph = "plus",

@@ -30,16 +30,17 @@ void read_gradients(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
 
 /* ---- faults ---- */
 
-static const Word doings[] = {{"drop", 0},       {"double", 1}, {"floor", 2},  {"local", 3},
-                              {"contiguous", 4}, {"nest", 5},   {"reseed", 6}, {"skip", 7},
-                              {"counts", 8},     {NULL, 0}};
+static const Word doings[] = {{"drop", 0},       {"double", 1},     {"floor", 2},  {"local", 3},
+                              {"contiguous", 4}, {"nest", 5},       {"reseed", 6}, {"skip", 7},
+                              {"counts", 8},     {"unweighted", 9}, {NULL, 0}};
 static const Word kinds[] = {{"avg", 0}, {"average", 3}, {"max", 1}, {"slice", 2}, {NULL, 0}};
 static const Range any_number = {-1e300, 1e300, false, false};
 #define F(f) offsetof(PlanFault, f)
 const Key plan_fault_keys[] = {
     {"at", read_text, NULL, F(step), F(loc), "the step, or the value it makes"},
     {"do", read_word_text, doings, F(doing), NO_LOC,
-     "drop, double, floor, local, contiguous, nest, reseed, skip or counts: see `list faults`"},
+     "drop, double, floor, local, contiguous, nest, reseed, skip, counts or unweighted: see `list "
+     "faults`"},
     {"rank", read_signed, NULL, F(rank), F(rank_loc), "the only rank of a move that does so"},
     {"kind", read_word_text, kinds, F(kind), NO_LOC,
      "avg, max or slice: another kind of reduction"},

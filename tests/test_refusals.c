@@ -282,6 +282,36 @@ static void test_one_mistake(void **state) {
     assert_non_null(find(&r, "E0208", 3, "needs `axis`"));
     arena_free(a);
 }
+/* A word that is not understood is one mistake: no key is missing because of it, none is one too
+ * many. What stands in another section, or is wrong by itself, is told besides. */
+static void test_consequences(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int errors;
+    } t[] = {
+        {"context_parallel: {mode: ringg, rfa: true}\n", 1},
+        {"context_parallel: {mode: uspp, ring: cp, ulysses: u}\n", 1},
+        {"context_parallel: {mode: ringg, ulysses: u}\n", 1},
+        {"context_parallel: {mode: usp, ring: cp, ulyses: u}\n", 1},
+        {"context_parallel: {mode: usp, ring: cp, ulysses: uu}\n", 1},
+        {"pipeline: {axs: cp, schedule: 1f1b, microbatches: 2}\npass: train\n", 1},
+        {"pipeline: {axis: cp, schedul: 1f1b, microbatches: 2}\npass: train\n", 1},
+        {"data_parallel: {mode: zero11, axis: cp, form: megatron}\n", 1},
+        {"data_parallel: {mode: hsdp, replicat: cp, shard: u}\n", 1},
+        {"context_parallel: {mode: ringg, order: zigzagg}\n", 2},
+        {"context_parallel: {mode: all_gather, rfa: true}\npass: trian\n", 2},
+        {"context_parallel: {mode: usp}\npipeline: {axs: cp}\n", 2},
+    };
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(a, "follows.yaml",
+                             arena_printf(a, HEAD "mesh: {cp: 4, u: 2}\n%s", t[i].text), false);
+        if (diags_errors(r.d) != t[i].errors) run_print(&r);
+        assert_int_equal(diags_errors(r.d), t[i].errors);
+        arena_free(a);
+    }
+}
 /* Notes: the plan runs, and is told about. */
 static void test_notes(void **state) {
     (void)state;
@@ -309,8 +339,8 @@ static void test_notes(void **state) {
     }
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_one_mistake),
-                                       cmocka_unit_test(test_notes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_one_mistake),
+        cmocka_unit_test(test_consequences), cmocka_unit_test(test_notes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

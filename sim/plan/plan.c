@@ -797,11 +797,13 @@ static void check_context(PlanReader *r) {
         !strcmp(p->context_parallel.mode, "ulysses") ? p->context_parallel.axis : NULL;
 }
 
+static void check_mesh(PlanReader *r) {
+    if (!r->p->mesh_loc.file && !misspelt(r, "mesh"))
+        diag_error(r->d, "E0208", ((Loc){r->p->file, 1, 1}), "mesh: {tp: 2}",
+                   "the plan has no `mesh`");
+}
 static void check_plan(PlanReader *r) {
     Plan *p = r->p;
-    if (!p->mesh_loc.file && !misspelt(r, "mesh"))
-        diag_error(r->d, "E0208", ((Loc){p->file, 1, 1}), "mesh: {tp: 2}",
-                   "the plan has no `mesh`");
     read_check_disjoint(r, p->cut_batch, p->cut_sequence, p->cut_sequence_loc,
                         "both batch and sequence");
     if (p->data_parallel.replicate && p->data_parallel.shard)
@@ -870,7 +872,10 @@ Plan *plan_parse(Arena *arena, Diags *d, PlanText given) {
     } else if (root) {
         read_table(&r, plan_keys, NULL, p, root);
         check_model(&r, p->model_loc.file != NULL);
+        check_mesh(&r);
+        int asked = d->n;
         check_plan(&r);
+        read_drop_consequences(d, root, before, asked);
     }
     for (int i = before; i < d->n; i++) name_quotes(&d->item[i]);
     if (!p->name) p->name = base_name(arena, given.file);

@@ -47,6 +47,11 @@ typedef struct {
  * `where`: "data", NULL for the plan itself. Nothing (null) is an empty mapping. */
 void read_table(PlanReader *r, const Key *keys, const char *where, void *base, Yaml *map);
 
+/* Takes out of the errors from number `asked` on those that say that a key is missing or does not
+ * go with another (E0208, E0215) in a section of the plan that has an error from `first` to
+ * `asked`: a word of it was not understood. See consequence.c. */
+void read_drop_consequences(Diags *d, const Yaml *root, int first, int asked);
+
 /* E0301: "'KEY' must be WANTED, not a list". */
 void read_wrong_type(PlanReader *r, const char *key, const Yaml *y, const char *wanted,
                      const char *hint);

@@ -1,4 +1,4 @@
-/* plans/bugs/README.md is held against the folder and the runs: all 47 bugs of the catalogue in
+/* plans/bugs/README.md is held against the folder and the runs: all bugs of the catalogue in
  * their order, each plan in some line, and the first wrong value, the cause and the factor of each
  * line are what the run says. A line without a plan says what it waits for, or names the test that
  * stands in for it. */

@@ -213,6 +213,39 @@ static void test_letters(void **state) {
     }
     assert_true(found > 1000);
 }
+/* README's commands name files that are there; `plan.yaml` is the reader's own, `parallelize.py` is
+ * written. */
+static void test_readme(void **state) {
+    (void)state;
+    static const char *const own[] = {"plan.yaml", "parallelize.py"}, *const ends[] = {
+                                                                          ".yaml", ".json", ".py",
+                                                                          ".toml", ".txt"};
+    Arena *a = arena_new();
+    char *text = child_read(a, "README.md", &(size_t){0});
+    int files = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        if (strncmp(line, "    shardproof ", 15)) continue;
+        line[strcspn(line, "#")] = 0;
+        while (*(line += strspn(line, " "))) {
+            size_t n = strcspn(line, " ");
+            const char *word = arena_strndup(a, line, n), *end = strrchr(word, '.');
+            bool file = false;
+            for (size_t k = 0; k < 5; k++) file |= end && !strcmp(end, ends[k]);
+            for (size_t k = 0; k < 2; k++) file &= strcmp(word, own[k]) != 0;
+            line += n;
+            if (!file) continue;
+            files++;
+            glob_t g;
+            int found = glob(word, 0, NULL, &g);
+            if (found) print_error("README names %s\n", word);
+            assert_int_equal(found, 0);
+            globfree(&g);
+        }
+    }
+    assert_true(files >= 6);
+    arena_free(a);
+}
+
 /* Every word of every table is explained, by all of its names; what none knows is refused. */
 static void explained(Arena *a, const char *word, const char *says) {
     Ended e = RUN(a, NULL, "explain", word);
@@ -260,8 +293,8 @@ int main(void) {
         cmocka_unit_test(test_by_name),   cmocka_unit_test(test_own_file_wins),
         cmocka_unit_test(test_lists),     cmocka_unit_test(test_completion),
         cmocka_unit_test(test_completes), cmocka_unit_test(test_install),
-        cmocka_unit_test(test_reference), cmocka_unit_test(test_words),
-        cmocka_unit_test(test_letters),
+        cmocka_unit_test(test_reference), cmocka_unit_test(test_readme),
+        cmocka_unit_test(test_words),     cmocka_unit_test(test_letters),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -2,6 +2,8 @@
  * The list of the run is held as ever; the reference takes it over where the gap is one that
  * rounding can make, the report says so, and everything behind is compared. A choice that is wrong
  * is not. */
+#include "support/child.h"
+#include "support/mpi.h"
 #include "support/spoil.h"
 #include "support/support.h"
 #include "support/threads.h"
@@ -114,6 +116,32 @@ static void test_real_ranks(void **state) {
         assert_memory_equal(want, have, n);
         arena_free(a);
     }
+}
+
+/* Two processes say of the tie what two virtual ranks say, word for word: lists come before the
+ * numbers that hang on them. */
+static void test_two_processes(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    char *text = arena_strdup(a, tied_plan(a, tied_weights(a, 0x1p-24), "f32", "")),
+         *tp = strstr(text, "tp: 2}");
+    assert_non_null(tp);
+    tp[4] = '1';
+    const char *plan = temp_path(a, "tie.yaml"), *o = temp_path(a, "o"), *e = temp_path(a, "e"),
+               *one_o = temp_path(a, "one.o"), *one_e = temp_path(a, "one.e");
+    child_write(plan, text);
+    assert_int_equal(line_code(one_o, one_e, "%s check -v %s", mpi_program(), plan), 0);
+    assert_int_equal(MPI_RUN(o, e, "-n 2 %s check -v %s --mpi", mpi_program(), plan), 0);
+    size_t n, m;
+    const char *said = child_read(a, one_e, &n);
+    assert_non_null(strstr(said, "near tie: layers.0.moe.list"));
+    assert_non_null(strstr(said, "near tie: layers.1.moe.list"));
+    assert_string_equal(child_read(a, e, &m), said);
+    said = child_read(a, one_o, &n);
+    assert_non_null(strstr(said, "equivalent"));
+    assert_string_equal(child_read(a, o, &m), said);
+    arena_free(a);
 }
 
 /* ---- a wrong choice ---- */
@@ -246,7 +274,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tie),        cmocka_unit_test(test_wrong),
         cmocka_unit_test(test_gaps),       cmocka_unit_test(test_places),
-        cmocka_unit_test(test_real_ranks),
+        cmocka_unit_test(test_real_ranks), cmocka_unit_test(test_two_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -351,6 +351,32 @@ static void put(const char *name, const char *text) {
     assert_int_equal(fclose(f), 0);
 }
 
+/* The footer's bytes are those of the exchanges that the trace recorded: each rank's by hand. */
+static void hold_sent(const char *comms) {
+    size_t n;
+    Diags *d = diags_new(arena);
+    const char *text = file_read(arena, d, "out/moe.trace.jsonl", 1 << 24, (Loc){0}, &n);
+    Trace *t = trace_read(arena, d, "moe.jsonl", text, n);
+    int64_t least = INT64_MAX, most = 0, due = 0;
+    for (int64_t r = 0; r < t->ranks; r++) {
+        int64_t sent = 0;
+        for (int i = 0; i < t->n_collectives; i++) {
+            const TraceCollective *c = &t->collectives[i];
+            int64_t one = c->bytes_sent;
+            for (int k = 0; k < t->n_exchanges; k++)
+                if (t->exchanges[k].step == c->step && c->row_bytes)
+                    one = (int64_t)t->exchanges[k].sent[r] * c->row_bytes;
+            sent += one;
+            due += r ? 0 : c->bytes_sent;
+        }
+        if (sent < least) least = sent;
+        if (sent > most) most = sent;
+    }
+    assert_true(least < most);
+    says(comms, arena_printf(arena, "sent per rank: %s (rank ", bytes_text(least, arena)));
+    says(comms, arena_printf(arena, ") to %s (rank ", bytes_text(most, arena)));
+    says(comms, arena_printf(arena, ") in the run, %s expected", bytes_text(due, arena)));
+}
 /* Without a run: expected and at most, and that it is not known. With its trace: what it was. */
 static void test_words(void **state) {
     (void)state;
@@ -366,6 +392,7 @@ static void test_words(void **state) {
     says(text, "of 256 B, in the run: in 12 (expected 12, at most 12), out ");
     says(text, "layers.0.moe.list: 48 rows asked for; experts get ");
     says(PRINTED(0, "shapes", "out/moe.trace.jsonl"), "in the run");
+    hold_sent(text);
     text = PRINTED(0, "comms", "out/moe.trace.jsonl", "--pairs");
     says(text, "all_to_all over ep of layers.0.moe.dispatched: rows of 256 B\n");
     says(text, "  from 0");

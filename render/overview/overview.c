@@ -1,6 +1,7 @@
 /* Reading the units of an overview. See overview.h. */
 #include "render/overview/overview.h"
 #include "base/text.h"
+#include "trace/trace_rows.h"
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -315,6 +316,15 @@ bool overview_sends(const Overview *o, SendKind k) {
     return false;
 }
 
+int64_t overview_beyond(const Overview *o) {
+    const Trace *t = o->c->t;
+    int64_t more = 0;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (counted(o, c)) more += trace_sent(t, c, o->rank) - collective_on(c, o->rank).bytes_sent;
+    }
+    return more;
+}
 void overview_totals(const Overview *o, int64_t *weights, int64_t *sent, int64_t *n) {
     const Trace *t = o->c->t;
     *weights = *sent = *n = 0;

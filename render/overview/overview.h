@@ -55,6 +55,9 @@ typedef struct {
 bool overview_read(Overview *o, const ViewCall *c);
 /* Does any unit send something of that kind? */
 bool overview_sends(const Overview *o, SendKind k);
+/* Bytes that the rank sent in the run beyond those expected of experts' rows, which the units have.
+ */
+int64_t overview_beyond(const Overview *o);
 /* Of the whole picture: weights at rest on the rank, and what its collectives send, as `comms`
  * says of that rank. */
 void overview_totals(const Overview *o, int64_t *weights, int64_t *sent, int64_t *count);

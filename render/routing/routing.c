@@ -182,9 +182,10 @@ int routing_load(const Routing *r, const char **name, const char **text) {
     text[n++] = arena_printf(r->a, "peak %.0f, mean %.*f", peak, mean == floor(mean) ? 0 : 1, mean);
     name[n] = "peak / mean",
     text[n++] = peak == mean ? "1: all ranks receive as many"
-                : mean > 0   ? arena_printf(r->a, "%.2f: the step waits for rank %lld", peak / mean,
-                                            (long long)r->rank[r->busiest])
-                             : "nobody receives a row";
+                : mean > 0
+                    ? arena_printf(r->a, "%.2f of what they receive: the step waits for rank %lld",
+                                   peak / mean, (long long)r->rank[r->busiest])
+                    : "nobody receives a row";
     name[n] = "on the network",
     text[n++] =
         arena_printf(r->a, "%.0f of %.0f rows%s%s", r->moved, r->rows, r->bytes > 0 ? ", " : "",

@@ -221,7 +221,7 @@ static void sums(Str *out, const Pairs *p) {
     str_addf(out, "  %s of %s rows go to another rank, %s", rows_text(p, moved), rows_text(p, all),
              bytes_text((int64_t)llround(moved * (double)p->c->row_bytes), p->a));
     if (mean > 0 && peak > mean)
-        str_addf(out, "; peak over mean %.2f: rank %lld has %s", peak / mean,
+        str_addf(out, "; received: peak over mean %.2f, rank %lld gets %s", peak / mean,
                  (long long)member(p, at), rows_text(p, peak));
     str_add(out, "\n");
 }

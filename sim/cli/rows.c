@@ -44,7 +44,8 @@ static void side_json(JsonWriter *w, const Trace *t, const Side *x, int64_t rank
 static void peak_text(Str *s, const Trace *t, const double *out) {
     TraceSpread x = trace_spread(out, t->ranks);
     if (x.mean > 0 && x.peak > x.mean)
-        str_addf(s, "; peak over mean %.2f (rank %lld)", x.peak / x.mean, (long long)x.peak_at);
+        str_addf(s, "; out: peak over mean %.2f (rank %lld)", x.peak / x.mean,
+                 (long long)x.peak_at);
 }
 Cell rows_of_collective(Arena *a, const Trace *t, const TraceCollective *k, int64_t rank) {
     if (k->row_bytes <= 0) return cell_text(NULL);
@@ -99,12 +100,34 @@ Cell rows_of_value(Arena *a, const Trace *t, const TraceValue *v, const TraceLoc
 static void dispatch_note(Str *s, const TraceDispatch *d) {
     str_addf(s, "%s: %.0f rows asked for", d->value, d->asked);
     if (d->asked > d->kept) str_addf(s, ", %.0f dropped, %.0f kept", d->asked - d->kept, d->kept);
-    str_addf(s, "; experts get %.0f-%.0f, ranks %.0f-%.0f", d->at_experts.least, d->at_experts.peak,
-             d->at_ranks.least, d->at_ranks.peak);
+    str_addf(s, "; experts get %.0f-%.0f; ranks compute on %.0f-%.0f", d->at_experts.least,
+             d->at_experts.peak, d->at_ranks.least, d->at_ranks.peak);
     if (d->at_ranks.mean > 0)
         str_addf(s, ", peak over mean %.2f (rank %lld)", d->at_ranks.peak / d->at_ranks.mean,
                  (long long)d->at_ranks.peak_at);
     str_add(s, "\n");
+}
+const char *rows_sent(Arena *a, const Trace *t, int64_t rank) {
+    bool known = false;
+    double *sent = ARENA_ARRAY(a, double, t->ranks + 1), expected = 0;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *k = &t->collectives[i];
+        known |= k->row_bytes > 0 && trace_exchange(t, k->step);
+        expected += (double)collective_on(k, rank).bytes_sent;
+        for (int64_t r = 0; t->n_exchanges && r < t->ranks; r++)
+            sent[r] += (double)trace_sent(t, k, r);
+    }
+    if (!known) return NULL;
+    TraceSpread s = trace_spread(sent, t->ranks);
+    const char *due = bytes_text((int64_t)expected, a),
+               *one = bytes_text((int64_t)(rank < 0 ? s.peak : sent[rank]), a);
+    if (rank >= 0 || s.least == s.peak)
+        return arena_printf(a, "%s in the run, %s expected", one, due);
+    int64_t low = 0;
+    while (sent[low] > s.least) low++;
+    return arena_printf(a, "%s (rank %lld) to %s (rank %lld) in the run, %s expected",
+                        bytes_text((int64_t)s.least, a), (long long)low, one, (long long)s.peak_at,
+                        due);
 }
 void rows_notes(Str *notes, Arena *a, const Trace *t) {
     enum { SHOWN = 8 };

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "cli/rows.h"
 #include "trace/trace_times.h"
 #include <math.h>
 #include <string.h>
@@ -334,9 +335,12 @@ static void report_comms(Cli *c, const Trace *t) {
             str_addf(&c->text, "; %lld skipped by a planted mistake", (long long)sum[j].skipped);
         str_add(&c->text, "\n");
     }
+    const char *run = rows ? rows_sent(c->arena, t, -1) : NULL;
     if (rows)
-        str_add(&c->text, "  rows of experts: as if all were asked for as often; those of the run: "
-                          "`comms TRACE --pairs`\n");
+        str_addf(&c->text,
+                 "  rows of experts: as if all were asked for as often%s%s; by pairs: "
+                 "`comms TRACE --pairs`\n",
+                 run ? "; in all " : "", or_empty(run));
     if (trace_microbatches(t) > 1) str_addf(&c->text, "  %s\n", lookup_step_text(t, -1, c->arena));
 }
 /* Where the local shape changes, in the first layer's forward: the story of a block in a dozen

@@ -330,7 +330,9 @@ Table table_comms(const Cli *c, const Trace *t) {
         skipped += k->skipped;
     }
     const char *all = rank < 0 ? lookup_sent_text(t, NULL, NULL, false, a) : bytes_text(sent, a);
-    str_addf(&out.notes, "%d collectives, %s sent per rank\n", done, all);
+    const char *run = rows_sent(a, t, rank); /* where experts' rows make them other than expected */
+    if (run) str_addf(&out.notes, "%d collectives, sent per rank: %s\n", done, run);
+    else str_addf(&out.notes, "%d collectives, %s sent per rank\n", done, all);
     if (trace_microbatches(t) > 1)
         str_addf(&out.notes, "of one micro-batch of %lld, and what is done once a step\n%s\n",
                  (long long)trace_microbatches(t), lookup_step_text(t, rank, a));

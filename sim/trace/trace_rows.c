@@ -1,5 +1,6 @@
 /* What a run says of rows. See trace_rows.h. */
 #include "trace/trace_rows.h"
+#include <math.h>
 #include <string.h>
 
 const TraceExchange *trace_exchange(const Trace *t, int step) {
@@ -10,6 +11,11 @@ const TraceExchange *trace_exchange(const Trace *t, int step) {
         return whole && x->size > 0 ? x : NULL;
     }
     return NULL;
+}
+int64_t trace_sent(const Trace *t, const TraceCollective *c, int64_t rank) {
+    bool once = c->row_bytes > 0 && c->times < 2 && !c->skipped; /* no planted mistake repeats it */
+    const TraceExchange *x = once ? trace_exchange(t, c->step) : NULL;
+    return x ? llround(x->sent[rank] * (double)c->row_bytes) : collective_on(c, rank).bytes_sent;
 }
 const TraceRouted *trace_routed(const Trace *t, int step) {
     for (int i = 0; i < t->n_routed; i++) {

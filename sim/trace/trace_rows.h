@@ -6,6 +6,9 @@
 
 /* The record of the rows that a collective moved; NULL: the trace is of no run, or too large. */
 const TraceExchange *trace_exchange(const Trace *t, int step);
+/* Bytes that `rank` sent of a collective in the run; where the run counted no rows of it, those to
+ * expect. */
+int64_t trace_sent(const Trace *t, const TraceCollective *c, int64_t rank);
 /* The record of an index list; NULL: there is none. */
 const TraceRouted *trace_routed(const Trace *t, int step);
 /* Rows that `rank` has in a list, of all experts. */

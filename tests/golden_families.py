@@ -28,6 +28,13 @@ FAMILIES = {
     "gemma": dict(head_dim=6),
     "glm": dict(head_dim=8, attention_bias=True),
     "glm4": dict(head_dim=8, attention_bias=False, partial_rotary_factor=0.75),
+    "gemma2": dict(head_dim=6, sliding_window=4, query_pre_attn_scalar=5, attn_logit_softcapping=1.5, final_logit_softcapping=2.0),
+    "gemma3_text": dict(head_dim=6, num_hidden_layers=3, sliding_window=4, sliding_window_pattern=2, query_pre_attn_scalar=5,
+                        attn_logit_softcapping=None, rope_parameters={"sliding_attention": {"rope_type": "default", "rope_theta": 300.0},
+                        "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 5000.0}}),
+    "nemotron": dict(head_dim=8, mlp_bias=True),
+    "apertus": dict(attention_bias=False),
+    "olmo": dict(clip_qkv=0.3),
     "exaone4": dict(num_hidden_layers=3, sliding_window=5, sliding_window_pattern=2),
 }
 PLAN = """model: {{hf_config: {config}, layers: all, parts: [embedding, blocks, norm, head, loss]}}

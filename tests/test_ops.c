@@ -19,6 +19,7 @@ typedef struct {
     const char *op, *rule;
     RopeOrder order;
     int64_t chunk, window;
+    double cap, factor; /* factor 0: 11 */
 } Case;
 static const Case cases[] = {
     {.op = "einsum", .rule = "btd,fd->btf"},
@@ -34,6 +35,8 @@ static const Case cases[] = {
     {.op = "add", .rule = "btkgx,kgx->btkgx"},
     {.op = "rmsnorm", .rule = "btd!,d->btd"},
     {.op = "rmsnorm", .rule = "btkgx!,x->btkgx"},
+    {.op = "layernorm", .rule = "btd!,d->btd"},
+    {.op = "layernorm", .rule = "btd!->btd"},
     {.op = "rope", .rule = "btkgx!->btkgx", .order = ROPE_NEIGHBOURS},
     {.op = "rope", .rule = "btkx!->btkx"},
     {.op = "rope", .rule = "btz!->btz", .order = ROPE_NEIGHBOURS}, /* three stay as they are */
@@ -50,7 +53,13 @@ static const Case cases[] = {
     {.op = "attention", .rule = "btkx!,bs!kx!,bs!kw!->btkw", .chunk = 2},
     {.op = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx", .window = 2},
     {.op = "attention", .rule = "btkx!,bs!kx!,bs!kw!->btkw", .window = 3},
+    {.op = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx", .cap = 0.25},
+    {.op = "attention", .rule = "btkx!,bs!kx!,bs!kw!->btkw", .window = 3, .cap = 2},
     {.op = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx"},
+    {.op = "attention_part", .rule = "btkgx!,bs~t!kx!,bs~t!kx!->btkgp"},
+    {.op = "attention_part", .rule = "btkgx!,bs~t!kx!,bs~t!kx!->btkgp", .cap = 0.5},
+    {.op = "softcap", .rule = "btv->btv", .factor = 0.6},
+    {.op = "clamp", .rule = "btkgx->btkgx", .factor = 0.7},
     {.op = "embed", .rule = "vd,bt->btd"},
     {.op = "add", .rule = "btd,->btd"},
     {.op = "scale", .rule = "btd->btd"},
@@ -97,6 +106,7 @@ static int64_t size_of(char ch) { /* primes and other sizes that 2, 3 and 4 do n
     case 'a':
     case 'c':
     case 'w': return 3;
+    case 'h': return 1;
     case 'z': return 7; /* x and a */
     case 'p': return 5; /* x and a lse */
     default: return 2;
@@ -198,9 +208,10 @@ static void build(World *w, const Op *op, const Case *x) {
                     .turn = 1.25,
                     .chunk = x->chunk,
                     .window = x->window,
+                    .cap = x->cap,
                     .offset = 1,
                     .ignore = 5,
-                    .factor = 11,
+                    .factor = x->factor > 0 ? x->factor : 11,
                     .a = 0.7,
                     .b = 0.4,
                     .lr = 0.1,

@@ -142,6 +142,8 @@ bool import_hf(Draft *x) {
     /* the library cuts k_proj's rows wherever they end; without one head a rank its forward raises
      */
     draft_key(x, "kv_replicate", "never", diag_nowhere, NULL);
+    /* what no line asks for the library does not do: sums of gradients of whole parameters */
+    draft_key(x, "trust", "declared", diag_nowhere, NULL);
     if (in->tp_plan) override(x, in->tp_plan);
     if (!x->n_axes)
         diag_error(x->d, "E0208", ((Loc){path, 1, 1}), "--tp 8, or --mesh dp=2,tp=4",

@@ -19,13 +19,15 @@ AttentionRun attention_document(const AttentionDocuments *d, int64_t pos);
  * and, with documents, both lie in the same one, with a chunk, both lie in the same chunk of that
  * many positions (0: no chunks) counted from the row's or the document's first, with a window, it
  * is one of that many positions up to the query's own (0: of all). Keys ascend, so a query sees a
- * run of them. */
+ * run of them. A score x, times the scale, is cap tanh(x / cap) where there is a cap (Gemma 2,
+ * arXiv 2408.00118). */
 typedef struct {
     const int64_t *query_pos, *key_pos;
     int64_t chunk;
     bool full; /* every query sees every key of its document */
     int64_t window;
     const AttentionDocuments *documents; /* NULL: the row is one */
+    double cap;                          /* 0: scores as they are */
 } AttentionMask;
 /* The run of keys of ns that query t sees. */
 AttentionRun attention_run(const AttentionMask *m, int64_t t, int64_t ns);

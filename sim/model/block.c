@@ -46,7 +46,15 @@ enum { N_CONTAINERS = sizeof containers / sizeof *containers };
     }
 #define NORM(name, from, module, has)                                                              \
     NORM_ROW(name, "rmsnorm", from, module, .need = (has) | FEATURE_RMS),                          \
-        NORM_ROW(name, "rmsnorm_plus", from, module, .need = (has) | FEATURE_NORM_PLUS)
+        NORM_ROW(name, "rmsnorm_plus", from, module, .need = (has) | FEATURE_RMS_PLUS),            \
+        NORM_ROW(name, "layernorm", from, module, .need = (has) | FEATURE_LAYERNORM,               \
+                 .bias = FEATURE_NORM_BIAS),                                                       \
+        NORM_ROW(name, "layernorm_plus", from, module, .need = (has) | FEATURE_LAYERNORM_PLUS,     \
+                 .bias = FEATURE_NORM_BIAS),                                                       \
+    {                                                                                              \
+        name, "layernorm", "btd!->btd", {from}, "b t d", module, "norm", NULL, "norm",             \
+            .at = AT_EPS, .need = (has) | FEATURE_LAYERNORM_BARE                                   \
+    }
 #define QK_NORM_ROW(name, op, rule, from, shape, module, kind)                                     \
     {                                                                                              \
         name, op, rule, {from, "@w"}, shape, module, "qk_norm", "x", "attention",                  \
@@ -54,7 +62,7 @@ enum { N_CONTAINERS = sizeof containers / sizeof *containers };
     }
 #define QK_NORM(name, rule, from, shape, module)                                                   \
     QK_NORM_ROW(name, "rmsnorm", rule, from, shape, module, FEATURE_RMS),                          \
-        QK_NORM_ROW(name, "rmsnorm_plus", rule, from, shape, module, FEATURE_NORM_PLUS)
+        QK_NORM_ROW(name, "rmsnorm_plus", rule, from, shape, module, FEATURE_RMS_PLUS)
 /* Rows fill their lines, which the formatter would not let them. */
 /* clang-format off */
 static const NodeRow layer_rows[] = {
@@ -65,12 +73,18 @@ static const NodeRow layer_rows[] = {
      "linear", "kx d", "attention", "linear", .bias = FEATURE_K_BIAS, .need = FEATURE_HEADS},
     {"v_proj", "einsum", "btd,kxd->btkx", {"input_norm|input", "@w"}, "b t kx", "self_attn.v_proj",
      "linear", "kx d", "attention", "linear", .bias = FEATURE_V_BIAS, .need = FEATURE_HEADS},
+    {"q_clip", "clamp", "btkgx->btkgx", {"q_proj"}, "b t kg x", "self_attn", NULL, NULL,
+     "attention", .at = AT_CLIP, .need = FEATURE_HEADS | FEATURE_CLIPPED},
+    {"k_clip", "clamp", "btkx->btkx", {"k_proj"}, "b t k x", "self_attn", NULL, NULL, "attention",
+     .at = AT_CLIP, .need = FEATURE_HEADS | FEATURE_CLIPPED},
+    {"v_clip", "clamp", "btkx->btkx", {"v_proj"}, "b t k x", "self_attn", NULL, NULL, "attention",
+     .at = AT_CLIP, .need = FEATURE_HEADS | FEATURE_CLIPPED},
     QK_NORM("q_norm", "btkgx!,x->btkgx", "q_proj", "b t kg x", "self_attn.q_norm"),
     QK_NORM("k_norm", "btkx!,x->btkx", "k_proj", "b t k x", "self_attn.k_norm"),
-    {"q_rope", "rope", "btkgx!->btkgx", {"q_norm|q_proj"}, "b t kg x", "self_attn", NULL, NULL,
-     "attention", .at = AT_ROPE, .need = FEATURE_HEADS | FEATURE_ROTATES},
-    {"k_rope", "rope", "btkx!->btkx", {"k_norm|k_proj"}, "b t k x", "self_attn", NULL, NULL,
-     "attention", .at = AT_ROPE, .need = FEATURE_HEADS | FEATURE_ROTATES},
+    {"q_rope", "rope", "btkgx!->btkgx", {"q_norm|q_clip|q_proj"}, "b t kg x", "self_attn", NULL,
+     NULL, "attention", .at = AT_ROPE, .need = FEATURE_HEADS | FEATURE_ROTATES},
+    {"k_rope", "rope", "btkx!->btkx", {"k_norm|k_clip|k_proj"}, "b t k x", "self_attn", NULL,
+     NULL, "attention", .at = AT_ROPE, .need = FEATURE_HEADS | FEATURE_ROTATES},
     {"q_attn", "rmsnorm", "btkgx!->btkgx", {"q_rope"}, "b t kg x", "self_attn", NULL, NULL,
      "attention", "L2 norm", .at = AT_EPS, .need = FEATURE_QK_L2, .also = "q_norm"},
     {"k_attn", "rmsnorm", "btkx!->btkx", {"k_rope"}, "b t k x", "self_attn", NULL, NULL,
@@ -78,7 +92,7 @@ static const NodeRow layer_rows[] = {
     {"q_attn", "temperature", "btkgx->btkgx", {"q_norm|q_proj"}, "b t kg x", "self_attn", NULL,
      NULL, "attention", .at = AT_TEMPERATURE, .need = FEATURE_TEMPERATURE},
     {"attn_context", "attention", "btkgx!,bs!kx!,bs!kx!->btkgx",
-     {"q_attn|q_rope|q_norm|q_proj", "k_attn|k_rope|k_norm|k_proj", "v_proj"},
+     {"q_attn|q_rope|q_norm|q_clip|q_proj", "k_attn|k_rope|k_norm|k_clip|k_proj", "v_clip|v_proj"},
      "b t kgx", "self_attn.core", "core_attention", NULL, "attention", .at = AT_SCALE,
      .need = FEATURE_HEADS},
     {"o_proj", "einsum", "btkgx,dkgx->btd", {"attn_context", "@w"}, "b t d", "self_attn.o_proj",
@@ -143,7 +157,10 @@ static const NodeRow layer_rows[] = {
     {"mlp.act", "einsum", "btf,btf->btf", {"mlp.gate_act", "mlp.up"}, "b t f", "mlp", NULL, NULL,
      .part = "mlp", .label = "multiply", .need = FEATURE_DENSE | FEATURE_APART | FEATURE_GATED},
     {"mlp.act", NULL, "btf->btf", {"mlp.up"}, "b t f", "mlp.act_fn", "activation", NULL,
-     .part = "mlp", .need = FEATURE_DENSE | FEATURE_APART | FEATURE_UNGATED},
+     .part = "mlp", .need = FEATURE_DENSE | FEATURE_APART | FEATURE_UNGATED | FEATURE_PLAIN_ACT},
+    {"mlp.act", "xielu", "btf,h!,h!->btf", {"mlp.up", "@alpha_p", "@alpha_n"}, "b t f",
+     "mlp.act_fn", "activation", "h", .part = "mlp",
+     .need = FEATURE_DENSE | FEATURE_APART | FEATURE_UNGATED | FEATURE_XIELU},
     {"mlp.gate_up", "einsum", "btd,ufd->btuf", {"post_attn_norm|resid_attn", "@w"}, "b t uf",
      "mlp.gate_up_proj", "linear", "uf d", "mlp", "linear", .bias = FEATURE_GATE_BIAS,
      .need = FEATURE_DENSE | FEATURE_PACKED},
@@ -266,11 +283,13 @@ static const NodeRow embed_rows[] = {
 static const NodeRow norm_rows[] = {NORM("final_norm", "@x", "model.norm", 0)};
 static const NodeRow head_rows[] = {
     {"logits", "einsum", "btd,vd->btv", {"@x", "@w"}, "b t v", "lm_head", "linear", "v d",
-     .part = "head", .label = "linear", .vocab = true, .lack = FEATURE_SCALED_LOGITS},
+     .part = "head", .label = "linear", .vocab = true, .lack = FEATURE_BENT_LOGITS},
     {"head", "einsum", "btd,vd->btv", {"@x", "@w"}, "b t v", "lm_head", "linear", "v d",
-     .part = "head", .label = "linear", .vocab = true, .need = FEATURE_SCALED_LOGITS},
+     .part = "head", .label = "linear", .vocab = true, .need = FEATURE_BENT_LOGITS},
     {"logits", "scale", "btv->btv", {"@x"}, "b t v", "", NULL, NULL, .part = "head",
      .at = AT_LOGITS_SCALE, .need = FEATURE_SCALED_LOGITS},
+    {"logits", "softcap", "btv->btv", {"@x"}, "b t v", "", NULL, NULL, .part = "head",
+     .at = AT_LOGITS_CAP, .need = FEATURE_CAPPED_LOGITS},
 };
 /* clang-format on */
 

@@ -21,10 +21,11 @@ typedef struct {
     const Plan *p;
     const ModelDims *m;
     Graph *g;
-    Attrs at;  /* constants of the model; a node takes those that its row asks for */
-    bool moe;  /* the layer that is built has experts */
-    int layer; /* that is built; -1: none */
-    int x;     /* the tensor that flows on: what a row calls "@x" */
+    Attrs at; /* constants of the model; a node takes those that its row asks for */
+    const double *windowed_freq; /* inv_freq of layers with a window; NULL: that of the others */
+    bool moe;                    /* the layer that is built has experts */
+    int layer;                   /* that is built; -1: none */
+    int x;                       /* the tensor that flows on: what a row calls "@x" */
     LetterSize letter[26];
     int64_t rows;  /* of what experts get: tokens times experts per token */
     int64_t kept;  /* of these, as many as experts have room for */
@@ -50,6 +51,8 @@ enum {
     AT_INPUT_SCALE = 1024,
     AT_BRANCH_SCALE = 2048,
     AT_LOGITS_SCALE = 4096,
+    AT_LOGITS_CAP = 8192,
+    AT_CLIP = 16384,
     AT_COMBINED = 512 /* no attribute: from here on rows are tokens again */
 };
 
@@ -62,7 +65,7 @@ typedef struct {
     const char *op;  /* name in the list of ops; NULL: the model's activation */
     const char *rule;
     const char *in[4];  /* operands: values ("a|b": the first that exists), "@w": the weight, "@x":
-                           what flows in */
+                           what flows in, "@NAME": a parameter of that name, shaped as the weight */
     const char *shape;  /* of the output */
     const char *module; /* module it belongs to, by its Hugging Face path */
     const char *kind; /* the module is made by this row, of this kind; NULL: it is a container that
@@ -122,10 +125,19 @@ enum {
 #define FEATURE_SCALED_INPUT ((Features)1 << 34)  /* the embedding times a number */
 #define FEATURE_SCALED_BRANCH ((Features)1 << 35) /* what a branch adds times a number */
 #define FEATURE_SCALED_LOGITS ((Features)1 << 36)
-#define FEATURE_NORM_PLUS ((Features)1 << 37)   /* norms' weights are stored less 1 */
-#define FEATURE_RMS ((Features)1 << 38)         /* or as they are */
+#define FEATURE_RMS_PLUS ((Features)1 << 37) /* the kinds of norms, one of them */
+#define FEATURE_RMS ((Features)1 << 38)
 #define FEATURE_NORM_BEFORE ((Features)1 << 39) /* a norm before each branch */
 #define FEATURE_NORM_AFTER ((Features)1 << 40)  /* and one of what it adds */
+#define FEATURE_LAYERNORM ((Features)1 << 41)
+#define FEATURE_LAYERNORM_PLUS ((Features)1 << 42)
+#define FEATURE_LAYERNORM_BARE ((Features)1 << 43)
+#define FEATURE_NORM_BIAS ((Features)1 << 44)
+#define FEATURE_CLIPPED ((Features)1 << 45)     /* queries, keys and values */
+#define FEATURE_BENT_LOGITS ((Features)1 << 46) /* scaled or capped: the head makes them not */
+#define FEATURE_CAPPED_LOGITS ((Features)1 << 47)
+#define FEATURE_XIELU ((Features)1 << 48)     /* the activation has weights of its own */
+#define FEATURE_PLAIN_ACT ((Features)1 << 49) /* or none */
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be
  * -1. */

@@ -4,6 +4,7 @@
  * never skipped. */
 #include "base/file.h"
 #include "model/config.h"
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -24,6 +25,8 @@ typedef enum {
     KEY_SWITCH, /* true or false, or a number that stands for it */
     KEY_LIST,   /* one entry for each layer, or numbers of layers */
     KEY_ANY,    /* kept as it is written */
+    KEY_CAP,    /* a number above 0; null: 0, which is none */
+    KEY_TYPED,  /* of rope_parameters: the keys of layers with a window */
 } KeyKind;
 typedef struct {
     const char *name;
@@ -134,7 +137,17 @@ static const Key nope_keys[] = {
     {"no_rope_layers", KEY_LIST, AT(rotates), false},
     {"no_rope_layer_interval", KEY_INT, AT(unrotated_every), false},
 };
-static const Key pattern_keys[] = {{"sliding_window_pattern", KEY_ANY, AT(pattern), false}};
+static const Key pattern_keys[] = {{"sliding_window_pattern", KEY_ANY, AT(pattern), false},
+                                   {"_sliding_window_pattern", KEY_ANY, AT(pattern), false}};
+static const Key cap_keys[] = {
+    {"attn_logit_softcapping", KEY_CAP, AT(cap_scores), false},
+    {"final_logit_softcapping", KEY_CAP, AT(cap_logits), false},
+    {"query_pre_attn_scalar", KEY_REAL, AT(query_scalar), false},
+    {"hidden_activation", KEY_TEXT, AT(hidden_activation), false},
+};
+static const Key theta_keys[] = {{"rope_local_base_freq", KEY_REAL, AT(windowed_theta), false}};
+static const Key eps_keys[] = {{"norm_eps", KEY_REAL, AT(norm_eps), false}};
+static const Key clip_keys[] = {{"clip_qkv", KEY_REAL, AT(clip_qkv), false}};
 static const Key out_bias_keys[] = {{"attention_out_bias", KEY_FLAG, AT(out_bias), false}};
 static const Key one_bias_keys[] = {{"use_bias", KEY_FLAG, AT(all_bias), false}};
 static const Key multiplier_keys[] = {
@@ -161,10 +174,18 @@ static const struct {
     const Key *key;
     int n;
     unsigned has;
-} family_keys[] = {{ROWS(latent_keys), HAS_LATENT},          {ROWS(chunk_keys), HAS_CHUNKS},
-                   {ROWS(expert_keys), HAS_EXPERTS},         {ROWS(nope_keys), HAS_NOPE},
-                   {ROWS(out_bias_keys), HAS_OUT_BIAS},      {ROWS(one_bias_keys), HAS_ONE_BIAS},
-                   {ROWS(multiplier_keys), HAS_MULTIPLIERS}, {ROWS(pattern_keys), HAS_PATTERN}};
+} family_keys[] = {{ROWS(latent_keys), HAS_LATENT},
+                   {ROWS(chunk_keys), HAS_CHUNKS},
+                   {ROWS(expert_keys), HAS_EXPERTS},
+                   {ROWS(nope_keys), HAS_NOPE},
+                   {ROWS(out_bias_keys), HAS_OUT_BIAS},
+                   {ROWS(one_bias_keys), HAS_ONE_BIAS},
+                   {ROWS(multiplier_keys), HAS_MULTIPLIERS},
+                   {ROWS(pattern_keys), HAS_PATTERN},
+                   {ROWS(cap_keys), HAS_CAPS},
+                   {ROWS(theta_keys), HAS_TWO_THETAS},
+                   {ROWS(eps_keys), HAS_NORM_EPS},
+                   {ROWS(clip_keys), HAS_CLIP}};
 
 static const Key rope_keys[] = {
     {"rope_type", KEY_TEXT, AT(rope_type), false},
@@ -181,6 +202,13 @@ static const Key rope_keys[] = {
     {"mscale_all_dim", KEY_REAL, AT(mscale_all), false},
     {"attention_factor", KEY_REAL, AT(attention_factor), false},
     {"truncate", KEY_FLAG, AT(truncate), false},
+    {"full_attention", KEY_ROPE, AT(by_layer_type), false},
+    {"sliding_attention", KEY_TYPED, AT(by_layer_type), false},
+};
+/* Of the layers with a window, where they have a rotation of their own. */
+static const Key windowed_keys[] = {
+    {"rope_type", KEY_TEXT, AT(windowed_type), false},
+    {"rope_theta", KEY_REAL, AT(windowed_theta_inside), false},
 };
 
 static void wrong_type(Config *c, const char *key, const char *wanted) {
@@ -253,7 +281,7 @@ static void read_object(Config *c, const Json *o, const Key *table, int n, bool 
 static void read_value(Config *c, const Key *k, const Json *v) {
     void *at = (char *)c->raw + k->at;
     if (v->kind == JSON_NULL && k->at == AT(K) && k->kind == KEY_INT) c->raw->no_kv_heads = true;
-    if (v->kind == JSON_NULL && k->kind != KEY_COUNT && k->kind != KEY_WINDOW)
+    if (v->kind == JSON_NULL && k->kind != KEY_COUNT && k->kind != KEY_WINDOW && k->kind != KEY_CAP)
         return; /* as if it were absent */
     switch (k->kind) {
     case KEY_HARMLESS: break;
@@ -272,6 +300,8 @@ static void read_value(Config *c, const Key *k, const Json *v) {
         else wrong_type(c, k->name, "a string");
         break;
     case KEY_ROPE:
+        c->raw->rope_given = true;
+        if (k->at) *(bool *)at = true;
         if (v->kind == JSON_OBJECT) read_object(c, v, ROWS(rope_keys), true);
         else wrong_type(c, k->name, "a mapping");
         break;
@@ -280,6 +310,15 @@ static void read_value(Config *c, const Key *k, const Json *v) {
     case KEY_COUNT: read_count(c, k, v, at); break;
     case KEY_SWITCH: read_switch(c, k, v, at); break;
     case KEY_ANY: *(const Json **)at = v; break;
+    case KEY_CAP:
+        if (v->kind == JSON_NULL) *(double *)at = 0;
+        else read_real(c, k, v, at);
+        break;
+    case KEY_TYPED:
+        *(bool *)at = true;
+        if (v->kind == JSON_OBJECT) read_object(c, v, ROWS(windowed_keys), true);
+        else wrong_type(c, k->name, "a mapping");
+        break;
     case KEY_LIST:
         if (v->kind == JSON_ARRAY) *(const Json **)at = v;
         else wrong_type(c, k->name, "a list");
@@ -410,16 +449,31 @@ static void check_unread(Config *c, const Family *f, const Raw *r) {
     if (r->qk_norm == 1) config_changes_maths(c, "qk_norm", " of latent attention");
 }
 
+static NormKind norm_kind(unsigned shape) {
+    bool plus = shape & SHAPE_NORM_PLUS;
+    if (!(shape & SHAPE_LAYERNORM)) return plus ? NORM_RMS_PLUS : NORM_RMS;
+    return shape & SHAPE_NORM_BARE ? NORM_LAYER_BARE : plus ? NORM_LAYER_PLUS : NORM_LAYER;
+}
 /* What layers are like, and what is multiplied. */
 static void set_shape(Config *c, const Family *f, const Raw *r, ModelDims *m) {
-    const char *own = r->activation ? r->activation : f->activation ? f->activation : "silu";
+    const char *key = f->has & HAS_CAPS ? r->hidden_activation : r->activation,
+               *own = key             ? key
+                      : f->activation ? f->activation
+                                      : "silu";
     if (f->shape & SHAPE_TANH_GELU && !strcmp(own, "gelu")) own = f->activation;
     m->activation = c->p->activation ? c->p->activation : own;
     m->norms = f->shape & SHAPE_NORMS_AFTER    ? NORMS_AFTER
                : f->shape & SHAPE_NORMS_AROUND ? NORMS_BEFORE | NORMS_AFTER
                                                : NORMS_BEFORE;
     m->ungated = f->shape & SHAPE_UNGATED;
-    m->norm_plus = f->shape & SHAPE_NORM_PLUS;
+    m->norm = norm_kind(f->shape);
+    m->norm_bias = m->norm == NORM_LAYER || m->norm == NORM_LAYER_PLUS;
+    m->xielu = f->shape & SHAPE_XIELU && !strcmp(m->activation, "xielu");
+    m->cap_scores = r->cap_scores < 0 ? f->cap_scores : r->cap_scores;
+    m->cap_logits = r->cap_logits < 0 ? f->cap_logits : r->cap_logits;
+    m->clip_qkv = r->clip_qkv;
+    if (f->has & HAS_CAPS)
+        m->softmax_scale = 1 / sqrt(r->query_scalar > 0 ? r->query_scalar : f->query_scalar);
     m->input_sqrt = f->shape & SHAPE_INPUT_SQRT;
     if (f->has & HAS_MULTIPLIERS) {
         m->input_scale = r->embedding_multiplier > 0 ? r->embedding_multiplier : 1;
@@ -454,7 +508,7 @@ static void set_features(Config *c, const Family *f, Raw *r, ModelDims *m) {
         diag_error(c->d, "E0207", config_key_loc(c, "packed_mlp"), "give both, or neither",
                    "gate and up are one weight here: they have a bias together");
     set_shape(c, f, r, m);
-    if (!op_activation(m->activation))
+    if (!op_activation(m->activation) && !m->xielu)
         diag_error(c->d, c->p->activation ? "E0206" : "E0207",
                    c->p->activation ? c->p->activation_loc : config_key_loc(c, "hidden_act"),
                    "`list ops` shows the activations", "unknown activation '%s'", m->activation);
@@ -488,7 +542,24 @@ static void check_yarn(Config *c, const Raw *r, const ModelDims *m) {
         if (own[i].given) config_changes_maths(c, own[i].key, " of the rotation");
 }
 
-static void set_rope(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+/* The rotation of layers with a window, where it is another. */
+static void set_windowed_rope(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+    double own = r->windowed_theta_inside > 0 ? r->windowed_theta_inside : r->windowed_theta;
+    if (!(f->has & HAS_TWO_THETAS)) {
+        if (r->by_layer_type) config_changes_maths(c, "sliding_attention", " of the rotation");
+        return;
+    }
+    m->windowed_base = own > 0 ? own : f->windowed_theta;
+    if (r->windowed_type && strcmp(r->windowed_type, "default"))
+        config_changes_maths(c, "sliding_attention", " with a rope_type other than default");
+}
+/* What a file means that has no object of rope keys: Apertus' own stretched rotation. */
+static void default_rope(const Config *c, const Family *f, Raw *r) {
+    if (!f->llama3 || !c->file || r->rope_given) return;
+    r->rope_type = "llama3";
+    r->rope_factor = 8, r->rope_low = 1, r->rope_high = 4, r->rope_old_ctx = 8192;
+}
+static void set_rope(Config *c, const Family *f, Raw *r, ModelDims *m) {
     /* Rotation types, and which of their numbers must be there. */
     static const struct {
         const char *type;
@@ -497,6 +568,8 @@ static void set_rope(Config *c, const Family *f, const Raw *r, ModelDims *m) {
                  {"linear", true, false, false},
                  {"llama3", true, true, true},
                  {"yarn", true, false, true}};
+    default_rope(c, f, r);
+    set_windowed_rope(c, f, r, m);
     if (r->theta > 0 && r->theta_inside > 0 && r->theta != r->theta_inside)
         diag_error(c->d, "E0207", config_key_loc(c, "rope_theta"), NULL,
                    "two values of rope_theta: %g and %g", r->theta, r->theta_inside);
@@ -554,7 +627,8 @@ static void set_sizes(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     m->V = r->V;
     m->K = kv_heads(c, f, r);
     m->max_positions = r->max_positions == UNSET ? 0 : r->max_positions;
-    m->eps = r->eps > 0 ? r->eps : f->eps;
+    double eps = f->has & HAS_NORM_EPS ? r->norm_eps : r->eps;
+    m->eps = eps > 0 ? eps : f->eps;
     config_layer_kinds(c, f, r, m);
     if (f->has & HAS_LATENT) {
         config_latent(c, r, m);
@@ -590,7 +664,7 @@ static void set_window(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     Loc top = {c->file, 1, 1};
     m->window_unread = f->window == WINDOW_KEY;
     bool given =
-        f->window == WINDOW_ALWAYS || f->window == WINDOW_TYPES || f->window == WINDOW_ROTATED;
+        f->window == WINDOW_ALWAYS || f->window == WINDOW_TYPES || f->window >= WINDOW_ROTATED;
     if (given) on = file ? !r->no_window : on;
     if (f->window == WINDOW_SWITCHED) on = r->use_window == 1 && !r->no_window;
     if (f->window == WINDOW_UNROTATED) on = r->use_window == 1 && r->windowed;
@@ -604,6 +678,7 @@ static void unset_keys(Raw *r, const Key *k, int n) {
     for (int i = 0; i < n; i++) {
         void *at = (char *)r + k[i].at;
         if (k[i].kind == KEY_INT || k[i].kind == KEY_COUNT) *(int64_t *)at = UNSET;
+        if (k[i].kind == KEY_CAP) *(double *)at = UNSET;
         if (k[i].kind == KEY_FLAG || k[i].kind == KEY_SWITCH) *(int *)at = UNSET;
     }
 }

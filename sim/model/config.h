@@ -18,11 +18,14 @@ typedef struct {
     int64_t D, F, L, H, K, d, V, max_positions, E, top_k, Fe, sparse_step;
     int norm_topk;     /* UNSET, 0, 1 */
     const Json *dense; /* a list of layers */
-    double eps, theta, theta_inside, partial;
-    int tied;                                 /* UNSET, 0, 1 */
+    double eps, theta, theta_inside, partial, windowed_theta, windowed_theta_inside;
+    double norm_eps, query_scalar, cap_scores, cap_logits, clip_qkv; /* caps: UNSET; null: 0 */
+    bool rope_given,
+        by_layer_type; /* there is an object of rope keys; it has one per kind of layers */
+    int tied;          /* UNSET, 0, 1 */
     int attention_bias, mlp_bias, use_window; /* UNSET, 0, 1 */
     int qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, packed_mlp;
-    const char *activation, *model_type, *rope_type;
+    const char *activation, *model_type, *rope_type, *hidden_activation, *windowed_type;
     double rope_factor, rope_low, rope_high, rope_old_ctx;
     double beta_fast, beta_slow, mscale, mscale_all, attention_factor;
     int truncate;
@@ -53,8 +56,8 @@ enum { NEVER, BY_CONFIG, ALWAYS, ALWAYS_UNLESS }; /* UNLESS: the config says no 
 /* Attention within a window: never, though the key may be there (it is refused, where it would
  * matter); at once, 4096 without the key; the same in the layers that layer_types names; where
  * use_sliding_window says so, in layers from max_window_layers on; so in layers without rotation;
- * in the layers that layer_types names, or all but each so many-th, and then only these rotate.
- */
+ * in the layers that layer_types names, or all but each so many-th, and then only these rotate; or
+ * all rotate. */
 enum {
     WINDOW_KEY,
     WINDOW_ALWAYS,
@@ -62,10 +65,13 @@ enum {
     WINDOW_SWITCHED,
     WINDOW_UNROTATED,
     WINDOW_ROTATED,
+    WINDOW_PATTERN,
 };
 /* Keys that families have: HAS_SPARSE which layers have experts (decoder_sparse_step,
  * mlp_only_layers), HAS_NOPE which do not rotate, HAS_OUT_BIAS attention_out_bias, HAS_ONE_BIAS
- * use_bias for all, HAS_MULTIPLIERS Granite's four numbers, HAS_PATTERN sliding_window_pattern. */
+ * use_bias for all, HAS_MULTIPLIERS Granite's four numbers, HAS_PATTERN sliding_window_pattern,
+ * HAS_CAPS Gemma's keys of soft caps, softmax scale and activation, HAS_TWO_THETAS the rotation of
+ * layers with a window apart, HAS_NORM_EPS norm_eps, HAS_CLIP clip_qkv. */
 enum {
     HAS_LATENT = 1,
     HAS_CHUNKS = 2,
@@ -76,6 +82,10 @@ enum {
     HAS_ONE_BIAS = 64,
     HAS_MULTIPLIERS = 128,
     HAS_PATTERN = 256,
+    HAS_CAPS = 512,
+    HAS_TWO_THETAS = 1024,
+    HAS_NORM_EPS = 2048,
+    HAS_CLIP = 4096,
 };
 /* What its layers are like, beside the usual: norms before, a gate, weights of norms as they are.
  */
@@ -85,6 +95,9 @@ enum {
     SHAPE_INPUT_SQRT = 4,    /* the embedding times sqrt(D) */
     SHAPE_TANH_GELU = 8,     /* a config that says gelu means its approximation */
     SHAPE_NORMS_AFTER = 16,  /* norms of what branches add, none before them */
+    SHAPE_LAYERNORM = 256,   /* mean and variance; with NORM_PLUS 1 + w and a bias, */
+    SHAPE_NORM_BARE = 512,   /* or without weights */
+    SHAPE_XIELU = 1024,      /* xIELU is an activation that its configs may name */
     SHAPE_NORMS_AROUND = 32, /* norms before branches and of what they add */
     SHAPE_PACKED_QKV = 128,  /* queries, keys and values are one weight */
     SHAPE_PACKED_MLP = 64,   /* gate and up are one weight */
@@ -103,8 +116,11 @@ typedef struct {
     unsigned shape;         /* SHAPE_ of the above */
     const char *activation; /* without the key; NULL: "silu" */
     bool tied;              /* without the key */
-    double
-        partial; /* the part of a head that turns, without the key; 0: all, and there is no key */
+    int64_t pattern;        /* without layer_types each so many-th layer has no window; 0: 4 */
+    double cap_scores, cap_logits, query_scalar, windowed_theta; /* without the keys */
+    bool llama3; /* without rope keys: Apertus' numbers of that rotation */
+    /* the part of a head that turns, without the key; 0: all, and there is no key */
+    double partial;
 } Family;
 
 /* One config being read. */

@@ -34,6 +34,22 @@ static const Family families[] = {
     {"glm4", ALWAYS_UNLESS, NEVER, NEVER, .order = ROPE_NEIGHBOURS, .eps = 1.5625e-7, .theta = 1e4,
      .kv_heads = 2, .head_dim = 128, .partial = 0.5, .shape = SHAPE_PACKED_MLP | SHAPE_NORMS_AROUND,
      .naming = NAMING_GLM4},
+    {"gemma2", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .has = HAS_CAPS, .kv_heads = 4, .head_dim = 256,
+     .window = WINDOW_PATTERN, .pattern = 2, .cap_scores = 50, .cap_logits = 30,
+     .query_scalar = 256, .shape = SHAPE_NORM_PLUS | SHAPE_INPUT_SQRT | SHAPE_NORMS_AROUND,
+     .activation = "gelu_pytorch_tanh", .tied = true, .naming = NAMING_GEMMA},
+    {"gemma3_text", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-6, .theta = 1e6,
+     .has = HAS_CAPS | HAS_TWO_THETAS | HAS_PATTERN, .kv_heads = 4, .head_dim = 256,
+     .window = WINDOW_PATTERN, .pattern = 6, .query_scalar = 256, .windowed_theta = 1e4,
+     .shape = SHAPE_NORM_PLUS | SHAPE_INPUT_SQRT | SHAPE_NORMS_AROUND,
+     .activation = "gelu_pytorch_tanh", .tied = true, .naming = NAMING_GEMMA},
+    {"nemotron", BY_CONFIG, BY_CONFIG, BY_CONFIG, .eps = 1e-5, .theta = 1e4, .has = HAS_NORM_EPS,
+     .partial = 0.5, .shape = SHAPE_UNGATED | SHAPE_LAYERNORM | SHAPE_NORM_PLUS,
+     .activation = "relu2"},
+    {"apertus", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 12e6, .llama3 = true,
+     .shape = SHAPE_UNGATED | SHAPE_XIELU, .activation = "xielu", .naming = NAMING_APERTUS},
+    {"olmo", BY_CONFIG, BY_CONFIG, NEVER, .eps = 1e-5, .theta = 1e4, .has = HAS_CLIP,
+     .shape = SHAPE_LAYERNORM | SHAPE_NORM_BARE},
     {"mixtral", NEVER, NEVER, NEVER, DENSE, .has = HAS_EXPERTS},
     {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, DENSE, .has = HAS_EXPERTS | HAS_SPARSE,
      .window = WINDOW_SWITCHED},
@@ -137,13 +153,14 @@ static const bool *typed_list(Config *c, const char *other, const Json *v, int64
 }
 /* sliding_window_pattern: each so many-th layer sees all. Text, as "LLLG", is what layer_types was
  * made from: the library reads that list alone. */
-static int64_t pattern_interval(Config *c, const Raw *r) {
-    if (!r->pattern) return 4;
+static int64_t pattern_interval(Config *c, const Family *f, const Raw *r) {
+    int64_t own = f->pattern ? f->pattern : 4;
+    if (!r->pattern) return own;
     if (r->pattern->kind == JSON_INT && r->pattern->i > 0) return r->pattern->i;
     diag_error(c->d, "E0302", config_key_loc(c, "sliding_window_pattern"),
                "give layer_types, one for each layer",
                "without layer_types 'sliding_window_pattern' must be a whole number above 0");
-    return 4;
+    return own;
 }
 /* Which layers attend within a window, as transformers 5.23 reads the keys; NULL: all. */
 static const bool *windowed_list(Config *c, const Family *f, const Raw *r, ModelDims *m) {
@@ -153,10 +170,11 @@ static const bool *windowed_list(Config *c, const Family *f, const Raw *r, Model
     if (list || !types || f->window == WINDOW_TYPES || m->L >= 1 << 20) return list;
     bool *own = ARENA_ARRAY(c->a, bool, m->L + 1);
     int64_t from = r->window_from == UNSET ? 28 : r->window_from;
-    int64_t every = f->window == WINDOW_ROTATED ? pattern_interval(c, r) : 1;
+    bool each = f->window >= WINDOW_ROTATED;
+    int64_t every = each ? pattern_interval(c, f, r) : 1;
     for (int64_t i = 0; i < m->L; i++)
         own[i] = f->window == WINDOW_UNROTATED ? !model_rotates(m, i)
-                 : f->window == WINDOW_ROTATED ? (i + 1) % every != 0
+                 : each                        ? (i + 1) % every != 0
                                                : i >= from;
     return own;
 }

@@ -246,7 +246,7 @@ static Attrs attrs_of(const Build *b, unsigned at, Features have) {
     Attrs r = {0};
     if (at & AT_EPS) r.eps = b->at.eps;
     if (at & AT_EPS_LATENT) r.eps = 1e-6; /* whatever rms_norm_eps says */
-    if (at & AT_SCALE) r.scale = b->at.scale, r.full = b->at.full;
+    if (at & AT_SCALE) r.scale = b->at.scale, r.full = b->at.full, r.cap = b->m->cap_scores;
     if (at & (AT_SCALE | AT_ROPE | AT_TEMPERATURE)) r.documents = b->m->documents;
     if (at & AT_SCALE && have & FEATURE_CHUNKED) r.chunk = b->m->chunk;
     if (at & AT_SCALE && have & FEATURE_WINDOWED) r.window = b->m->window;
@@ -254,6 +254,8 @@ static Attrs attrs_of(const Build *b, unsigned at, Features have) {
         r.factor = b->m->input_sqrt ? sqrt((double)b->m->D) : b->m->input_scale;
     if (at & AT_BRANCH_SCALE) r.factor = b->m->branch_scale;
     if (at & AT_LOGITS_SCALE) r.factor = b->m->logits_scale;
+    if (at & AT_LOGITS_CAP) r.factor = b->m->cap_logits;
+    if (at & AT_CLIP) r.factor = b->m->clip_qkv;
     if (at & AT_TEMPERATURE) {
         r.chunk = b->m->temperature_floor;
         r.b = b->m->temperature_scale;
@@ -276,7 +278,8 @@ static Attrs attrs_of(const Build *b, unsigned at, Features have) {
         r.order = b->at.order;
         r.turn = b->at.turn;
         r.n_freq = b->at.n_freq;
-        r.inv_freq = b->at.inv_freq;
+        r.inv_freq =
+            b->windowed_freq && have & FEATURE_WINDOWED ? b->windowed_freq : b->at.inv_freq;
     }
     return r;
 }
@@ -326,7 +329,9 @@ static int row_module(Build *b, const NodeRow *row, const char *path, int parent
     if (!row->kind) return build_find_module(b, path);
     int module = build_module(b, path, row->kind, parent);
     b->g->module[module].vocab = row->vocab;
-    if (row->weight) {
+    bool own = false; /* weights by other names are made where they are read */
+    for (int i = 0; i < 4 && row->in[i]; i++) own |= !strcmp(row->in[i], "@w");
+    if (row->weight && own) {
         const char *name = weight_name ? weight_name : arena_printf(b->a, "%s.weight", path);
         b->g->module[module].weight = build_param(b, name, row->weight, module);
     }
@@ -352,13 +357,22 @@ static unsigned router_features(const ModelDims *m) {
 }
 /* The shape of a layer, and what is scaled. */
 static Features shape_features(const ModelDims *m) {
-    return (m->ungated ? FEATURE_UNGATED : FEATURE_GATED) |
-           (m->norm_plus ? FEATURE_NORM_PLUS : FEATURE_RMS) |
+    static const Features norms[] = {[NORM_RMS] = FEATURE_RMS,
+                                     [NORM_RMS_PLUS] = FEATURE_RMS_PLUS,
+                                     [NORM_LAYER] = FEATURE_LAYERNORM,
+                                     [NORM_LAYER_PLUS] = FEATURE_LAYERNORM_PLUS,
+                                     [NORM_LAYER_BARE] = FEATURE_LAYERNORM_BARE};
+    bool scaled = m->logits_scale > 0, capped = m->cap_logits > 0;
+    return (m->ungated ? FEATURE_UNGATED : FEATURE_GATED) | norms[m->norm] |
+           (m->norm_bias ? FEATURE_NORM_BIAS : 0u) |
+           (m->xielu ? FEATURE_XIELU : FEATURE_PLAIN_ACT) |
+           (m->clip_qkv > 0 ? FEATURE_CLIPPED : 0u) | (capped ? FEATURE_CAPPED_LOGITS : 0u) |
+           (scaled || capped ? FEATURE_BENT_LOGITS : 0u) |
            (m->norms & NORMS_BEFORE ? FEATURE_NORM_BEFORE : 0u) |
            (m->norms & NORMS_AFTER ? FEATURE_NORM_AFTER : 0u) |
            (m->input_sqrt || m->input_scale > 0 ? FEATURE_SCALED_INPUT : 0u) |
            (m->branch_scale > 0 ? FEATURE_SCALED_BRANCH : 0u) |
-           (m->logits_scale > 0 ? FEATURE_SCALED_LOGITS : 0u);
+           (scaled ? FEATURE_SCALED_LOGITS : 0u);
 }
 Features build_features(const Build *b) {
     const ModelDims *m = b->m;
@@ -409,9 +423,14 @@ int build_row(Build *b, const NodeRow *row, RowPlace at) {
     if (row->buffer && own >= 0) b->g->t[own].diff = false;
     int in[RULE_MAX_IN] = {-1, -1, -1, -1, -1, -1}, nin = 0, nact = 0, act[4];
     for (; nin < 4 && row->in[nin]; nin++) {
-        bool weight = !strcmp(row->in[nin], "@w");
-        in[nin] = weight ? own : build_first(b, row->in[nin], at.values);
-        if (!weight) act[nact++] = in[nin];
+        const char *text = row->in[nin];
+        bool value = *text != '@' || !strcmp(text, "@x");
+        in[nin] =
+            value ? build_first(b, text, at.values)
+            : !strcmp(text, "@w")
+                ? own
+                : build_param(b, arena_printf(b->a, "%s.%s", path, text + 1), row->weight, module);
+        if (value) act[nact++] = in[nin];
     }
     const char *out = arena_printf(b->a, "%s%s", at.values, row->out);
     bool biased = (row->bias & have) != 0;

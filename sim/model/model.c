@@ -235,6 +235,7 @@ static void set_letters(Build *b, const ModelDims *m) {
         {'g', {"G", m->H / m->K, DIM_QUERY_HEADS}},
         {'x', {"d", m->d, DIM_HEAD_SIZE}},
         {'u', {"2", 2, DIM_PLAIN}},
+        {'h', {"1", 1, DIM_PLAIN}},
         {'f', {"F", m->F, DIM_PLAIN}},
         {'e', {"E", m->E, DIM_PLAIN}},
         {'w', {m->F == m->Fe ? "F" : "Fe", m->Fe, DIM_PLAIN}},
@@ -287,6 +288,11 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m, int64_t rin
                        .ignore = (double)p->ignore_index,
                        .top = (int)s->top_k,
                        .factor = s->vocab < s->V ? (double)s->vocab : 0};
+        if (s->windowed_base > 0) {
+            ModelDims own = *s;
+            own.rope_base = s->windowed_base, own.rope_type = "default";
+            b.windowed_freq = model_inv_freq(a, &own);
+        }
         build_llama(&b, m->parts);
     }
     if (b.failed) return;

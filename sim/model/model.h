@@ -32,6 +32,9 @@ typedef struct {
 } Router;
 
 enum { NORMS_BEFORE = 1, NORMS_AFTER = 2 };
+/* What norms are: of the root mean square, or of mean and variance; PLUS: weights are stored less
+ * 1; BARE: there are no weights. */
+typedef enum { NORM_RMS, NORM_RMS_PLUS, NORM_LAYER, NORM_LAYER_PLUS, NORM_LAYER_BARE } NormKind;
 /* Whose names parts of a layer have in Hugging Face (graph.c has the table). */
 typedef enum { NAMING_LLAMA, NAMING_LLAMA4, NAMING_GLM4, NAMING_GEMMA, NAMING_APERTUS } Naming;
 /* What a preset or config says; sizes after `shrink`. */
@@ -83,13 +86,18 @@ typedef struct ModelDims {
     const AttentionDocuments *documents; /* that each row packs; NULL: it is one */
     int64_t temperature_floor; /* of layers without rotation, positions per step; 0: none */
     double temperature_scale;
-    Naming naming;   /* where Hugging Face's names are not Llama's */
-    unsigned norms;  /* NORMS_ of each branch; 0 in models without blocks */
-    bool ungated;    /* the feed-forward part is two weights: no gate */
-    bool norm_plus;  /* norms multiply by 1 + their weight */
-    bool input_sqrt; /* the embedding is multiplied by sqrt(D) */
+    Naming naming;  /* where Hugging Face's names are not Llama's */
+    unsigned norms; /* NORMS_ of each branch; 0 in models without blocks */
+    bool xielu;     /* the activation is that one, which has weights of its own */
+    bool ungated;   /* the feed-forward part is two weights: no gate */
+    NormKind norm;
+    bool input_sqrt;                                /* the embedding is multiplied by sqrt(D) */
     double input_scale, branch_scale, logits_scale; /* 0: 1 */
     double softmax_scale;                           /* 0: 1/sqrt(d) */
+    double cap_scores, cap_logits;                  /* they are cap tanh(x / cap); 0: as they are */
+    double clip_qkv; /* queries, keys and values stay within -clip .. clip; 0: no */
+    bool norm_bias;
+    double windowed_base; /* rope_base of layers with a window, unscaled; 0: that of the others */
     LayerKinds layers;
 } ModelDims;
 /* Of layer i of the whole model. */

@@ -124,8 +124,9 @@ static void bound(const OpBound *b) {
            km = row_norm_max(k->p, d ? tensor_count(k) / d : 0, d);
     double score = qm * km * c->at->scale, vm = 0;
     for (int64_t i = 0; i < tensor_count(v); i++) vm = fmax(vm, fabs(((const double *)v->p)[i]));
-    double delta = 2 * gamma_n((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u;
-    double dp = 2 * gamma_prob((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u;
+    double bent = c->at->cap > 0 ? 8 * b->u * fmin(score, c->at->cap) : 0; /* by the cap's tanh */
+    double delta = 2 * gamma_n((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u + bent;
+    double dp = 2 * gamma_prob((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u + bent;
     double hi = vm * (2.1 * delta + gamma_n(2 * (double)S + 6, b->u)),
            lo = vm * (2.1 * dp + gamma_prob(2 * (double)S + 6, b->u));
     for (int64_t i = 0; i < n; i++) b->bound[i] = hi, b->prob[i] = lo;
@@ -141,7 +142,7 @@ static void exact(const OpCall *plain) { /* sum over visible keys of (q.k mod 31
         int64_t oq = at4(q, i[B_], i[K_], i[G_]) + i[T_] * q->s[T_];
         AttentionRun run = attention_run(&m, i[T_], k->n[1]);
         for (int64_t s = run.from; s < run.lim; s++) {
-            double dot = floor(c->at->scale * 1000);
+            double dot = floor(c->at->scale * 1000) + floor(c->at->cap * 8);
             for (int64_t x = 0; x < q->n[X_]; x++)
                 dot += el_get(q, c->dtype, oq + x * q->s[X_]) *
                        el_get(k, c->dtype, at3(k, i[B_], i[K_]) + s * k->s[1] + x * k->s[3]);
@@ -172,6 +173,8 @@ static double *probabilities(const OpCall *plain, int64_t *n) {
                 dot += el_get(q, DT_F64, oq + x) *
                        el_get(k, DT_F64, at3(k, i[0], i[1]) + s * k->s[1] + x);
             row[s] = s >= run.from && s < run.lim ? dot * c->at->scale : -INFINITY;
+            if (c->at->cap > 0 && row[s] > -INFINITY)
+                row[s] = c->at->cap * tanh(row[s] / c->at->cap);
             top = fmax(top, row[s]);
         }
         for (int64_t s = 0; s < S; s++) sum += row[s] = exp(row[s] - top);

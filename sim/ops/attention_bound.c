@@ -17,7 +17,7 @@ enum { ROWS = 64 };          /* queries at once; decides no bit */
  * of a probability, of a product of width d (scores) and of width dv (do v), of a sum over the
  * keys, of one over the queries. */
 typedef struct {
-    double p, dot, dot_v, keys, queries, u;
+    double p, dot, dot_v, keys, queries, u, bend; /* bend: of the slope of a cap, absolute */
 } Rates;
 typedef struct {
     const OpBound *b;
@@ -53,7 +53,9 @@ static Rates rates(const Head *h, double score, double (*gamma)(double n, double
     r.dot_v = gamma((double)h->dv + 4, u);
     r.keys = gamma((double)h->S + 6, u);
     r.queries = gamma(T + 8, u);
-    double delta = 2 * r.dot * score + 2 * u * score + 4 * u;
+    double cap = h->b->call.at->cap, delta = 2 * r.dot * score + 2 * u * score + 4 * u;
+    if (cap > 0) delta += 8 * u * fmin(score, cap);
+    if (cap > 0) r.bend = 2 * delta / cap + 4 * u;
     r.p = fmax(2.1 * delta, expm1(2 * delta)) + r.keys + 2 * u;
     return r;
 }
@@ -87,7 +89,7 @@ static RowSum row_sum(const Head *h, const Rates *r, const Row *row, double rate
     return (RowSum){D, (r->p + r->keys) * abs + r->dot_v * row->cot * v, rate};
 }
 static double moved_ds(const Head *h, const Rates *r, const Row *row, const RowSum *x, int64_t s) {
-    double far = (r->p + 5 * r->u + x->rate) * fabs(row->dp[s] - x->D) +
+    double far = (r->p + 5 * r->u + x->rate + r->bend) * fabs(row->dp[s] - x->D) +
                  r->dot_v * row->cot * h->norm_v[s] + x->moved;
     return h->b->call.at->scale * (row->p[s] + h->tiny) * far;
 }
@@ -125,7 +127,9 @@ static void add_row(const Head *whole, int64_t i, int64_t t, int64_t oq, int64_t
     const double *cot = at(&c->cot, od + t * c->cot.s[T_]);
     double *p = h->p + i * h->S + run.from, *dp = h->dp + i * h->S + run.from;
     int64_t lim = run.lim - run.from;
-    vec_softmax_f64(lim, p, c->at->scale);
+    double cap = c->at->cap;
+    for (int64_t s = 0; s < lim && cap > 0; s++) p[s] = cap * tanh(p[s] * c->at->scale / cap);
+    vec_softmax_f64(lim, p, cap > 0 ? 1 : c->at->scale);
     double score = lim ? norm(q, h->d) * h->norm_k[run.lim - 1] * fabs(c->at->scale) : 0;
     Rates hi = rates(h, score, plain_gamma), lo = rates(h, score, gamma_prob);
     double top = largest(q, h->d), cmax = largest(cot, h->dv);

@@ -20,6 +20,7 @@ typedef enum {
 typedef struct Attrs {
     double eps;    /* norms */
     double scale;  /* attention: softmax scale */
+    double cap;    /* attention: scores are cap tanh(x / cap); 0: as they are */
     double factor; /* scale, share: the factor; ops over the vocabulary: ids that exist, the rest is
                       padding (0: no padding) */
     RopeOrder order; /* rope */

@@ -109,7 +109,7 @@ static void part_exact(const OpCall *c) {
             for (int64_t x = 0; x <= dv; x++) {
                 double sum = 0;
                 for (int64_t s = run.from; s < run.lim; s++) {
-                    double dot = floor(c->at->scale * 1000);
+                    double dot = floor(c->at->scale * 1000) + floor(c->at->cap * 8);
                     for (int64_t y = 0; y < q->n[q->nd - 1]; y++)
                         dot += el_get(q, c->dtype, oq + y) *
                                el_get(k, c->dtype, ring_key_row(k, &h, r.s[s]) + y);

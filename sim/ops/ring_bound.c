@@ -37,14 +37,17 @@ typedef double (*Gamma)(double n, double u);
 
 /* What an exponent scale q.k - c is off by, of a score of at most `score` and that size of c. */
 static double exponent(const Head *h, Gamma gamma, double score, double c) {
-    return gamma((double)h->m.d + 4, h->b->u) * score + h->b->u * (2 * score + fabs(c));
+    double cap = h->b->call.at->cap, bent = cap > 0 ? 8 * h->b->u * fmin(score, cap) : 0;
+    return gamma((double)h->m.d + 4, h->b->u) * score + h->b->u * (2 * score + fabs(c)) + bent;
 }
 /* Scores of query t, and the largest that |q||k| lets them be. */
 static double score_row(Head *h, int64_t t, AttentionRun run, double *row) {
-    double scale = h->b->call.at->scale, top = 0, nq = norm((double *)h->m.q + t * h->m.d, h->m.d);
+    double scale = h->b->call.at->scale, cap = h->b->call.at->cap, top = 0;
+    double nq = norm((double *)h->m.q + t * h->m.d, h->m.d);
     for (int64_t s = run.from; s < run.lim; s++) {
         const double *k = (double *)h->m.k + s * h->m.d;
         row[s] = scale * dot((double *)h->m.q + t * h->m.d, k, h->m.d);
+        if (cap > 0) row[s] = cap * tanh(row[s] / cap);
         top = fmax(top, nq * norm(k, h->m.d) * fabs(scale));
     }
     return top;
@@ -91,7 +94,9 @@ static void adjoint_row(Head *h, int64_t t) {
     static const Gamma gammas[] = {plain_gamma, gamma_prob};
     for (int k = 0; k < 2; k++) {
         double *row = (k ? h->lo : h->hi) + t * ns, g = gammas[k]((double)dv + 4, u);
-        double rate = expm1(2 * exponent(h, gammas[k], score, lse) + 4 * u) + gammas[k](n + 8, u);
+        double off = exponent(h, gammas[k], score, lse), cap = h->b->call.at->cap;
+        double rate = expm1(2 * off + 4 * u) + gammas[k](n + 8, u);
+        if (cap > 0) rate += 2 * off / cap + 4 * u; /* the slope */
         for (int64_t s = run.from; s < run.lim; s++) {
             const double *v = (double *)h->m.v + s * dv;
             double prob = exp(p[s] - lse), dp = dot(cot, v, dv);

@@ -47,7 +47,8 @@ static inline AttentionMask attention_mask(const Attrs *at, const int64_t *query
                            .chunk = at->chunk,
                            .full = at->full,
                            .window = at->window,
-                           .documents = at->documents};
+                           .documents = at->documents,
+                           .cap = at->cap};
 }
 /* gamma_n = n u / (1 - n u), and the probabilistic min(gamma_n, 10 sqrt(n) u). */
 static inline double gamma_n(double n, double u) { return n * u / (1 - n * u); }

@@ -34,6 +34,8 @@ FAMILIES = {
                         "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 5000.0}}),
     "nemotron": dict(head_dim=8, mlp_bias=True),
     "apertus": dict(attention_bias=False),
+    "phi3": dict(hidden_size=32, sliding_window=7, original_max_position_embeddings=8, rope_parameters={"rope_type": "longrope", "rope_theta": 5000.0,
+                 "partial_rotary_factor": 0.75, "short_factor": [1.0, 1.5, 2.0], "long_factor": [1.25, 2.5, 4.0]}),
     "olmo": dict(clip_qkv=0.3),
     "exaone4": dict(num_hidden_layers=3, sliding_window=5, sliding_window_pattern=2),
 }

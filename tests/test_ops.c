@@ -45,6 +45,8 @@ static const Case cases[] = {
     {.op = "rmsnorm", .rule = "btkgx!->btkgx"},
     {.op = "split", .rule = "btd!->btc"},
     {.op = "split", .rule = "btkx!->btka"},
+    {.op = "split", .rule = "btp!->btxh"},
+    {.op = "split", .rule = "btv!->btkx"},
     {.op = "concat", .rule = "btkx!,btka!->btkz"},
     {.op = "concat", .rule = "btkx!,bta!->btkz"},
     {.op = "temperature", .rule = "btkgx->btkgx", .chunk = 4},

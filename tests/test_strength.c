@@ -151,6 +151,31 @@ static const struct {
      "moe: {aux_loss: exact, aux_coef: 0.2, z_coef: 0.1}\n"
      "pass: backward\ndata_parallel: {mode: ddp}\nplan:\n"
      "  layers.*.mlp.experts: {style: expert_parallel, axis: dp}\n"},
+    {"soft caps, norms around branches",
+     "model: {config: {model_type: gemma2, hidden_size: 12, intermediate_size: 10,\n"
+     "  num_hidden_layers: 2, num_attention_heads: 4, head_dim: 4, vocab_size: 12,\n"
+     "  sliding_window: 3, query_pre_attn_scalar: 2000, attn_logit_softcapping: 0.4}, layers: all, "
+     "parts: [embedding, blocks, norm, head, loss]}\n"
+     "data: {batch: 2, sequence: 5, dtype: %s}\nmesh: {tp: 2}\nnames: hf\npass: backward\n"
+     "plan:\n  layers.*.self_attn.[qkv]_proj: colwise\n  layers.*.self_attn.o_proj: rowwise\n"
+     "  lm_head: colwise\n"},
+    {"LayerNorm, a weight less 1 and a bias",
+     "model: {config: {model_type: nemotron, hidden_size: 12, intermediate_size: 10,\n"
+     "  num_hidden_layers: 1, num_attention_heads: 3, head_dim: 4, vocab_size: 11}, layers: all}\n"
+     "data: {batch: 2, sequence: 6, dtype: %s}\nmesh: {tp: 2}\nnames: hf\npass: backward\n"
+     "plan:\n  layers.*.input_layernorm: {style: sequence_parallel, input: replicate,\n"
+     "    desired_input: shard(1)}\n"},
+    {"LayerNorm without weights, clipped queries",
+     "model: {config: {model_type: olmo, hidden_size: 12, intermediate_size: 10,\n"
+     "  num_hidden_layers: 1, num_attention_heads: 4, head_dim: 4, vocab_size: 11,\n"
+     "  clip_qkv: 0.4}, layers: all}\n"
+     "data: {batch: 2, sequence: 5, dtype: %s}\nmesh: {tp: 2}\nnames: hf\npass: backward\n"
+     "plan:\n  layers.*.self_attn.[qkv]_proj: colwise\n"},
+    {"an activation with scalars of its own",
+     "model: {config: {model_type: apertus, hidden_size: 12, intermediate_size: 10,\n"
+     "  num_hidden_layers: 1, num_attention_heads: 3, head_dim: 4, vocab_size: 11}, layers: all}\n"
+     "data: {batch: 2, sequence: 5, dtype: %s}\nmesh: {tp: 2}\nnames: hf\npass: backward\n"
+     "plan:\n  layers.*.mlp.up_proj: colwise\n  layers.*.mlp.down_proj: rowwise\n"},
     {"a whole value as shares of a sum",
      "model: {kind: mlp, sizes: [8, 6], bias: true}\ndata: {rows: 5, dtype: %s}\n"
      "mesh: {a: 2, b: 2}\npass: backward\nloss: sum\nplan:\n  net1: {axis: b, output: partial}\n"},
@@ -445,7 +470,7 @@ static const struct {
     {"add", 0, 9},           {"add", 1, 45},          {"add", -1, 9},
     {"rmsnorm", 0, 3.3e+03}, {"rmsnorm", 1, 3.6e+03}, {"rmsnorm", -1, 54},
     {"rope", 0, 13},         {"rope", -1, 22},        {"attention", 0, 2600},
-    {"attention", 1, 2000},  {"attention", 2, 740},   {"attention", -1, 1300},
+    {"attention", 1, 2000},  {"attention", 2, 740},   {"attention", -1, 1400},
     {"silu", 0, 60},         {"silu", -1, 36},        {"embed", 0, 2.3e+03},
     {"sumexp", 0, 1.1e+02},  {"sumexp", -1, 1.3e+02}, {"nll", 0, 16},
     {"nll", 2, 16},          {"nll", -1, 30},         {"gelu", 0, 48},
@@ -465,6 +490,10 @@ static const struct {
     {"attention_part", 0, 60},    {"attention_part", 1, 400},   {"attention_part", 2, 180},
     {"attention_part", -1, 90},   {"attention_merge", 0, 3600}, {"attention_merge", 1, 3600},
     {"attention_merge", -1, 300}, {"attention_join", -1, 300},
+    {"layernorm", 0, 130},   {"layernorm", -1, 200},  {"layernorm_plus", 0, 1.2e+03},
+    {"layernorm_plus", 1, 400}, {"layernorm_plus", -1, 240}, {"softcap", 0, 20},
+    {"softcap", -1, 20},     {"clamp", -1, 2},        {"xielu", 0, 20},
+    {"xielu", 1, 400},       {"xielu", 2, 700},       {"xielu", -1, 40},
 };
 /* clang-format on */
 static double known_bound(const char *name, int operand) {

@@ -374,7 +374,8 @@ static void list_ops(Cli *c) {
             "b batch, t token, s token of the keys, d hidden size, f feed-forward size,\n"
             "v vocabulary; k key/value head, g query head of its group, x head size;\n"
             "u gate and up, e expert ([..]: rows of a list); y latent and rotated key, c r its\n"
-            "parts, n unrotated part of a head.\n"
+            "parts, n unrotated part of a head; j rows of queries, keys and values in one\n"
+            "weight, h a scalar.\n"
             "A letter that the result lacks is summed over (rowmax: maximum);\n"
             "! must be whole on each rank; any other letter may be cut.\n");
     cli_table(c, &t);

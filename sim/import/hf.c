@@ -44,21 +44,29 @@ static const char *whole_name(Draft *x, const char *pattern) {
             return arena_printf(x->a, "model.%s", pattern);
     return pattern;
 }
-/* What a style of the library is in a plan. */
-static const char *style_text(Draft *x, const char *style) {
-    bool moves = strcmp(style, "colwise") == 0 || strcmp(style, "colwise_rep") == 0 ||
-                 strcmp(style, "packed_colwise") == 0;
-    if (!moves) return style;
-    return arena_printf(x->a, "{style: %s, boundary: per_module}", style);
+/* What a style of the library is in a plan: column layers move their inputs themselves, and of gate
+ * and up in one weight the plain ones take rows as they lie. */
+static const char *style_text(Draft *x, const char *pattern, const char *style) {
+    static const struct {
+        const char *style;
+        bool flat;
+    } moves[] = {{"colwise", true}, {"colwise_rep", true}, {"packed_colwise", false}};
+    const char *last = strrchr(pattern, '.');
+    bool packed = last && strcmp(last, ".gate_up_proj") == 0;
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+        if (strcmp(moves[i].style, style) == 0)
+            return arena_printf(x->a, "{style: %s, boundary: per_module%s}", style,
+                                packed && moves[i].flat ? ", weight: contiguous(0)" : "");
+    return style;
 }
 /* A line of the user's replaces the shipped one of the same pattern. */
 static void add(Draft *x, const char *pattern, const char *style, Loc loc, Loc style_loc) {
     for (int i = 0; i < x->n_lines; i++)
         if (strcmp(x->line[i].pattern, pattern) == 0) {
-            x->line[i] = (DraftLine){pattern, style_text(x, style), NULL, loc, style_loc};
+            x->line[i] = (DraftLine){pattern, style_text(x, pattern, style), NULL, loc, style_loc};
             return;
         }
-    draft_line(x, pattern, loc, style_text(x, style), style_loc, NULL);
+    draft_line(x, pattern, loc, style_text(x, pattern, style), style_loc, NULL);
 }
 static void ship(Draft *x, const char *type) {
     unsigned has = model_family_modules(type);

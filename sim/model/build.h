@@ -82,7 +82,7 @@ typedef struct {
     Features bias;     /* feature that adds a bias; 0: never one */
     bool vocab;        /* its module works on the vocabulary */
     const char *also;  /* second name of the value, or NULL */
-    char after;        /* split: the letter of the block before its own; 0: it is the first */
+    const char *after; /* split: the letters of the blocks before its own, "kgx kx"; NULL: none */
 } NodeRow;
 
 enum {
@@ -136,7 +136,9 @@ enum {
 #define FEATURE_CLIPPED ((Features)1 << 45)     /* queries, keys and values */
 #define FEATURE_BENT_LOGITS ((Features)1 << 46) /* scaled or capped: the head makes them not */
 #define FEATURE_CAPPED_LOGITS ((Features)1 << 47)
-#define FEATURE_XIELU ((Features)1 << 48)     /* the activation has weights of its own */
+#define FEATURE_XIELU ((Features)1 << 48)      /* the activation has weights of its own */
+#define FEATURE_PACKED_QKV ((Features)1 << 50) /* queries, keys, values are one weight */
+#define FEATURE_APART_QKV ((Features)1 << 51)
 #define FEATURE_PLAIN_ACT ((Features)1 << 49) /* or none */
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be

@@ -147,6 +147,11 @@ static const Key cap_keys[] = {
 };
 static const Key theta_keys[] = {{"rope_local_base_freq", KEY_REAL, AT(windowed_theta), false}};
 static const Key eps_keys[] = {{"norm_eps", KEY_REAL, AT(norm_eps), false}};
+static const Key long_keys[] = {
+    {"original_max_position_embeddings", KEY_REAL, AT(old_ctx), false},
+    {"resid_pdrop", KEY_HARMLESS, 0, false}, /* act in training only; runs here have no dropout */
+    {"embd_pdrop", KEY_HARMLESS, 0, false},
+};
 static const Key clip_keys[] = {{"clip_qkv", KEY_REAL, AT(clip_qkv), false}};
 static const Key out_bias_keys[] = {{"attention_out_bias", KEY_FLAG, AT(out_bias), false}};
 static const Key one_bias_keys[] = {{"use_bias", KEY_FLAG, AT(all_bias), false}};
@@ -185,7 +190,8 @@ static const struct {
                    {ROWS(cap_keys), HAS_CAPS},
                    {ROWS(theta_keys), HAS_TWO_THETAS},
                    {ROWS(eps_keys), HAS_NORM_EPS},
-                   {ROWS(clip_keys), HAS_CLIP}};
+                   {ROWS(clip_keys), HAS_CLIP},
+                   {ROWS(long_keys), HAS_LONGROPE}};
 
 static const Key rope_keys[] = {
     {"rope_type", KEY_TEXT, AT(rope_type), false},
@@ -202,6 +208,8 @@ static const Key rope_keys[] = {
     {"mscale_all_dim", KEY_REAL, AT(mscale_all), false},
     {"attention_factor", KEY_REAL, AT(attention_factor), false},
     {"truncate", KEY_FLAG, AT(truncate), false},
+    {"short_factor", KEY_LIST, AT(stretch_short), false},
+    {"long_factor", KEY_LIST, AT(stretch_long), false},
     {"full_attention", KEY_ROPE, AT(by_layer_type), false},
     {"sliding_attention", KEY_TYPED, AT(by_layer_type), false},
 };
@@ -501,6 +509,7 @@ static void set_features(Config *c, const Family *f, Raw *r, ModelDims *m) {
     m->up_bias = flag(r->up_bias, f->mlp, r->mlp_bias);
     m->down_bias = flag(r->down_bias, f->mlp, r->mlp_bias);
     m->tied = r->tied == UNSET ? c->file && f->tied : r->tied;
+    m->packed_qkv = f->shape & SHAPE_PACKED_QKV;
     m->packed_mlp = r->packed_mlp == UNSET ? (f->shape & SHAPE_PACKED_MLP) != 0 : r->packed_mlp;
     if (m->packed_mlp && f->shape & SHAPE_UNGATED)
         config_changes_maths(c, "packed_mlp", " of a feed-forward part without a gate");
@@ -532,13 +541,14 @@ static void check_yarn(Config *c, const Raw *r, const ModelDims *m) {
     const struct {
         const char *key;
         bool given;
-    } own[] = {{"beta_fast", r->beta_fast > 0},
+    } own[] = {{"attention_factor", r->attention_factor > 0}, /* LongRoPE reads it too */
+               {"beta_fast", r->beta_fast > 0},
                {"beta_slow", r->beta_slow > 0},
                {"mscale", r->mscale > 0},
                {"mscale_all_dim", r->mscale_all > 0},
-               {"attention_factor", r->attention_factor > 0},
                {"truncate", r->truncate != UNSET}};
-    for (size_t i = 0; i < sizeof own / sizeof *own && strcmp(m->rope_type, "yarn"); i++)
+    bool yarn = !strcmp(m->rope_type, "yarn"), longrope = !strcmp(m->rope_type, "longrope");
+    for (size_t i = longrope; i < sizeof own / sizeof *own && !yarn; i++)
         if (own[i].given) config_changes_maths(c, own[i].key, " of the rotation");
 }
 
@@ -559,6 +569,38 @@ static void default_rope(const Config *c, const Family *f, Raw *r) {
     r->rope_type = "llama3";
     r->rope_factor = 8, r->rope_low = 1, r->rope_high = 4, r->rope_old_ctx = 8192;
 }
+/* A list of numbers above 0, one for each pair that turns; NULL after an error. */
+static const double *stretches(Config *c, const char *key, const Json *v, int64_t n) {
+    double *list = ARENA_ARRAY(c->a, double, n + 1);
+    bool fits = v && v->n == n;
+    for (int i = 0; fits && i < v->n; i++) {
+        const Json *x = v->item[i];
+        fits = (x->kind == JSON_INT || x->kind == JSON_REAL) && x->r > 0 && x->r < 1e18;
+        list[i] = x->r;
+    }
+    if (fits) return list;
+    diag_error(c->d, "E0207", config_key_loc(c, v ? key : "rope_type"), NULL,
+               "'%s' must have a number above 0 for each of the %lld pairs that turn", key,
+               (long long)n);
+    return NULL;
+}
+/* LongRoPE; its older files call it "su" or "yarn". */
+static void set_longrope(Config *c, const Family *f, Raw *r, ModelDims *m) {
+    bool has = f->has & HAS_LONGROPE, lists = r->stretch_short || r->stretch_long;
+    bool other = r->rope_type && (!strcmp(r->rope_type, "su") || !strcmp(r->rope_type, "yarn"));
+    if (has && other) r->rope_type = "longrope";
+    bool is = r->rope_type && !strcmp(r->rope_type, "longrope");
+    if (lists && !is)
+        config_changes_maths(c, r->stretch_short ? "short_factor" : "long_factor",
+                             " of the rotation");
+    if (!is) return;
+    if (has) r->rope_old_ctx = r->old_ctx > 0 ? r->old_ctx : 4096;
+    int64_t turned = m->partial > 0 ? (int64_t)((double)m->d * m->partial) : m->d;
+    if (turned > 1 << 20) return; /* the size is refused by itself */
+    m->n_stretch = (int)(turned / 2);
+    m->stretch_short = stretches(c, "short_factor", r->stretch_short, m->n_stretch);
+    m->stretch_long = stretches(c, "long_factor", r->stretch_long, m->n_stretch);
+}
 static void set_rope(Config *c, const Family *f, Raw *r, ModelDims *m) {
     /* Rotation types, and which of their numbers must be there. */
     static const struct {
@@ -567,7 +609,8 @@ static void set_rope(Config *c, const Family *f, Raw *r, ModelDims *m) {
     } types[] = {{"default", false, false, false},
                  {"linear", true, false, false},
                  {"llama3", true, true, true},
-                 {"yarn", true, false, true}};
+                 {"yarn", true, false, true},
+                 {"longrope", false, false, true}};
     default_rope(c, f, r);
     set_windowed_rope(c, f, r, m);
     if (r->theta > 0 && r->theta_inside > 0 && r->theta != r->theta_inside)
@@ -579,6 +622,7 @@ static void set_rope(Config *c, const Family *f, Raw *r, ModelDims *m) {
     m->rope_base = r->theta_inside > 0 ? r->theta_inside : r->theta > 0 ? r->theta : f->theta;
     m->order = r->rope_interleave == 0 ? ROPE_HALVES : f->order;
     set_yarn(r, m);
+    set_longrope(c, f, r, m);
     m->rope_type = r->rope_type ? r->rope_type : "default";
     m->rope_factor = r->rope_factor;
     m->rope_low = r->rope_low;
@@ -603,8 +647,8 @@ static void set_rope(Config *c, const Family *f, Raw *r, ModelDims *m) {
         return;
     }
     diag_error(c->d, "E0207", config_key_loc(c, "rope_type"),
-               "default, linear, llama3 and yarn run in this version", "unknown rope_type '%s'",
-               m->rope_type);
+               "default, linear, llama3, yarn and longrope run in this version",
+               "unknown rope_type '%s'", m->rope_type);
 }
 
 /* As Hugging Face: null is the number of query heads, a file without the key means its family's. */
@@ -666,6 +710,7 @@ static void set_window(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     bool given =
         f->window == WINDOW_ALWAYS || f->window == WINDOW_TYPES || f->window >= WINDOW_ROTATED;
     if (given) on = file ? !r->no_window : on;
+    if (f->window == WINDOW_GIVEN) on = r->windowed;
     if (f->window == WINDOW_SWITCHED) on = r->use_window == 1 && !r->no_window;
     if (f->window == WINDOW_UNROTATED) on = r->use_window == 1 && r->windowed;
     if (!on) return;

@@ -43,6 +43,8 @@ typedef struct {
     int64_t window_from; /* max_window_layers */
     MetKey met[MAX_MET];
     int n_met;
+    const Json *stretch_short, *stretch_long; /* lists of numbers */
+    double old_ctx;      /* original_max_position_embeddings beside the rope keys */
     const Json *pattern; /* sliding_window_pattern: a number, or text that layer_types repeats */
     bool no_kv_heads;    /* num_key_value_heads is null */
     bool windowed, no_window; /* sliding_window has a value, or is written and off */
@@ -54,13 +56,14 @@ typedef struct {
  * theirs, and Hugging Face's defaults. */
 enum { NEVER, BY_CONFIG, ALWAYS, ALWAYS_UNLESS }; /* UNLESS: the config says no */
 /* Attention within a window: never, though the key may be there (it is refused, where it would
- * matter); at once, 4096 without the key; the same in the layers that layer_types names; where
- * use_sliding_window says so, in layers from max_window_layers on; so in layers without rotation;
- * in the layers that layer_types names, or all but each so many-th, and then only these rotate; or
- * all rotate. */
+ * matter); at once, 4096 without the key; where the key has a value; the same in the layers that
+ * layer_types names; where use_sliding_window says so, in layers from max_window_layers on; so in
+ * layers without rotation; in the layers that layer_types names, or all but each so many-th, and
+ * then only these rotate; or all rotate. */
 enum {
     WINDOW_KEY,
     WINDOW_ALWAYS,
+    WINDOW_GIVEN,
     WINDOW_TYPES,
     WINDOW_SWITCHED,
     WINDOW_UNROTATED,
@@ -71,7 +74,8 @@ enum {
  * mlp_only_layers), HAS_NOPE which do not rotate, HAS_OUT_BIAS attention_out_bias, HAS_ONE_BIAS
  * use_bias for all, HAS_MULTIPLIERS Granite's four numbers, HAS_PATTERN sliding_window_pattern,
  * HAS_CAPS Gemma's keys of soft caps, softmax scale and activation, HAS_TWO_THETAS the rotation of
- * layers with a window apart, HAS_NORM_EPS norm_eps, HAS_CLIP clip_qkv. */
+ * layers with a window apart, HAS_NORM_EPS norm_eps, HAS_CLIP clip_qkv, HAS_LONGROPE
+ * two lists of divisors and the old context. */
 enum {
     HAS_LATENT = 1,
     HAS_CHUNKS = 2,
@@ -86,6 +90,7 @@ enum {
     HAS_TWO_THETAS = 1024,
     HAS_NORM_EPS = 2048,
     HAS_CLIP = 4096,
+    HAS_LONGROPE = 8192,
 };
 /* What its layers are like, beside the usual: norms before, a gate, weights of norms as they are.
  */

@@ -48,6 +48,8 @@ static const Family families[] = {
      .activation = "relu2"},
     {"apertus", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 12e6, .llama3 = true,
      .shape = SHAPE_UNGATED | SHAPE_XIELU, .activation = "xielu", .naming = NAMING_APERTUS},
+    {"phi3", NEVER, NEVER, NEVER, .eps = 1e-5, .theta = 1e4, .has = HAS_LONGROPE,
+     .window = WINDOW_GIVEN, .partial = 1, .shape = SHAPE_PACKED_QKV | SHAPE_PACKED_MLP},
     {"olmo", BY_CONFIG, BY_CONFIG, NEVER, .eps = 1e-5, .theta = 1e4, .has = HAS_CLIP,
      .shape = SHAPE_LAYERNORM | SHAPE_NORM_BARE},
     {"mixtral", NEVER, NEVER, NEVER, DENSE, .has = HAS_EXPERTS},

@@ -384,6 +384,7 @@ Features build_features(const Build *b) {
            (m->v_bias ? FEATURE_V_BIAS : 0u) | (m->o_bias ? FEATURE_O_BIAS : 0u) |
            (m->gate_bias ? FEATURE_GATE_BIAS : 0u) | (m->up_bias ? FEATURE_UP_BIAS : 0u) |
            (m->down_bias ? FEATURE_DOWN_BIAS : 0u) | (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) |
+           (m->packed_qkv ? FEATURE_PACKED_QKV : FEATURE_APART_QKV) |
            (m->packed_mlp ? FEATURE_PACKED : FEATURE_APART);
 }
 
@@ -410,6 +411,15 @@ const char *build_module_path(const Build *b, const char *prefix, const char *mo
     return arena_printf(b->a, "%s%s", prefix, module);
 }
 
+/* Elements of blocks side by side, "kgx kx": the sum of the products of their letters. */
+static int64_t elements_of(const Build *b, const char *blocks) {
+    int64_t sum = 0, block = 1;
+    for (const char *c = blocks; *c; c++) {
+        if (*c != ' ') block *= b->letter[*c - 'a'].size;
+        if (*c == ' ' || !c[1]) sum += block, block = 1;
+    }
+    return sum;
+}
 int build_row(Build *b, const NodeRow *row, RowPlace at) {
     Features have = build_features(b);
     if ((row->need & have) != row->need || row->lack & have) return -1;
@@ -440,7 +450,7 @@ int build_row(Build *b, const NodeRow *row, RowPlace at) {
     assert(b->g->node[node].nin == nin && "a row has the operands of its rule");
     row_finish(b, node, row, module, at.layer);
     b->g->node[node].at = attrs_of(b, row->at, have);
-    if (row->after) b->g->node[node].at.offset = b->letter[row->after - 'a'].size;
+    if (row->after) b->g->node[node].at.offset = elements_of(b, row->after);
     if (row->label) b->g->node[node].label = row->label;
     if (row->home) b->g->node[node].home = 1 + build_first(b, row->home, at.values);
     int result = b->g->node[node].out;

@@ -50,6 +50,7 @@ typedef struct ModelDims {
     int64_t full_D, full_d, full_F, full_V; /* before shrink */
     int first_layer, last_layer;            /* half-open range that is built */
     bool qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, mlp_bias, tied;
+    bool packed_qkv;      /* queries, keys and values are one weight of [(H + 2*K)*d, D] */
     bool packed_mlp;      /* gate and up are one weight of [2*F, D] */
     int64_t E, top_k, Fe; /* experts (0: none), experts per token, an expert's width; F is that of
                              the dense layers */
@@ -73,6 +74,10 @@ typedef struct ModelDims {
     const char *rope_type; /* "default", "linear", "llama3", "yarn" */
     double rope_factor, rope_low, rope_high, rope_old_ctx;
     Yarn yarn;
+    /* LongRoPE: what frequencies are divided by, up to rope_old_ctx positions and beyond; n_stretch
+     * of each, or NULL */
+    const double *stretch_short, *stretch_long;
+    int n_stretch;
     int64_t max_positions;
     /* Latent attention: kv_rank > 0. Then d = nope + rope. q_rank 0: q straight from the input. */
     int64_t q_rank, kv_rank, nope, rope, v_dim;
@@ -167,7 +172,7 @@ bool model_add_optimizer(Arena *arena, Diags *d, const Plan *p, Model *m);
  * "yarn": the formulas of Hugging Face's modeling_rope_utils.py), radians per position, one for
  * each pair of the d elements that turn, in `arena`. */
 const double *model_inv_freq(Arena *arena, const ModelDims *m);
-/* What cos and sin are multiplied by: 1, but with YaRN. */
+/* What cos and sin are multiplied by: 1, but with YaRN and LongRoPE. */
 double model_turn(const ModelDims *m);
 /* What scores are multiplied by: 1/sqrt(d), but in latent attention with YaRN. */
 double model_softmax_scale(const ModelDims *m);

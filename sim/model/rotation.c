@@ -35,10 +35,16 @@ static double yarn(const ModelDims *m, double theta, int64_t i) {
     double ramp = fmin(fmax(((double)i - low) / (high - low), 0), 1), keep = 1 - ramp;
     return theta / m->rope_factor * (1 - keep) + theta * keep;
 }
+/* LongRoPE (arXiv 2402.13753): each pair has a divisor of its own, for texts up to the old context
+ * and for longer ones. Of a shrunk model the divisors are picked evenly. */
+static double longrope(const ModelDims *m, double theta, int64_t i) {
+    const double *by = (double)m->S > m->rope_old_ctx ? m->stretch_long : m->stretch_short;
+    return theta / by[i * m->n_stretch / (m->turned / 2)];
+}
 static const struct {
     const char *type;
     double (*scaled)(const ModelDims *m, double theta, int64_t i);
-} types[] = {{"linear", linear}, {"llama3", llama3}, {"yarn", yarn}};
+} types[] = {{"linear", linear}, {"llama3", llama3}, {"yarn", yarn}, {"longrope", longrope}};
 
 const double *model_inv_freq(Arena *arena, const ModelDims *m) {
     assert(m->turned >= 0);
@@ -58,7 +64,14 @@ const double *model_inv_freq(Arena *arena, const ModelDims *m) {
 static double yarn_magnitude(double factor, double scale) {
     return factor <= 1 ? 1 : 0.1 * scale * log(factor) + 1;
 }
+static double longrope_turn(const ModelDims *m) {
+    double factor =
+        m->rope_factor > 0 ? m->rope_factor : (double)m->max_positions / m->rope_old_ctx;
+    if (m->yarn.attention_factor > 0) return m->yarn.attention_factor;
+    return factor <= 1 ? 1 : sqrt(1 + log(factor) / log(m->rope_old_ctx));
+}
 double model_turn(const ModelDims *m) {
+    if (!strcmp(m->rope_type, "longrope")) return longrope_turn(m);
     if (strcmp(m->rope_type, "yarn")) return 1;
     if (m->yarn.attention_factor > 0) return m->yarn.attention_factor;
     if (m->yarn.mscale > 0 && m->yarn.mscale_all > 0)

@@ -1,6 +1,7 @@
 /* split and concat: a block of the last letter, and two values side by side along one.
  * split "bty!->btc" takes the elements from the node's offset on, as many as its letter c has;
- * linear, its adjoint puts zeros around the block. concat "btkn!,btkr!->btkx" is the sum of its
+ * linear, its adjoint puts zeros around the block. A block may have several letters, "btj!->btkgx",
+ * whose elements follow one another. concat "btkn!,btkr!->btkx" is the sum of its
  * operands, each padded with zeros to the whole; an operand may lack leading letters
  * ("btkn!,btr!->btkx": one row for all k), and the adjoint takes the operand's block and contracts
  * the letters that it lacks. Both refuse cuts of what is split or joined: a cut of the whole is no
@@ -25,9 +26,19 @@ static void copy_row(Dtype t, const Tensor *x, int64_t ox, const Tensor *y, int6
 }
 
 /* ---- split ---- */
+/* Of row i of the output, the place of its first element in the whole that was split. */
+static int64_t split_place(const OpCall *c, const int64_t *i) {
+    int64_t place = 0;
+    for (int d = 0; d < c->rule->nout; d++) { /* letters that are no row's make the block */
+        bool leads = memchr(c->rule->in[0], c->rule->out[d], (size_t)c->rule->nl[0]);
+        if (!leads)
+            place = place * c->local[c->rule->out[d] - 'a'] + (d + 1 < c->rule->nout ? i[d] : 0);
+    }
+    return c->at->offset + place;
+}
 static void split_row(const OpCall *c, const int64_t *i, int64_t n) {
     const Tensor *x = &c->in[0], *y = &c->out;
-    int64_t ox = row_offset(c, x, 0, i) + c->at->offset * x->s[x->nd - 1];
+    int64_t ox = row_offset(c, x, 0, i) + split_place(c, i) * x->s[x->nd - 1];
     copy_row(c->dtype, x, ox, y, box_offset(y, y->nd - 1, i), n);
 }
 static void split_forward(const OpCall *c) { op_each_row(c, split_row); }
@@ -38,7 +49,7 @@ static void split_adjoint(const OpCall *c) {
     memset(y->p, 0, (size_t)(tensor_count(y) * dtype_size(c->dtype)));
     if (box_empty(g)) return;
     do {
-        int64_t oy = row_offset(c, y, 0, i) + c->at->offset;
+        int64_t oy = row_offset(c, y, 0, i) + split_place(c, i);
         copy_row(c->dtype, g, box_offset(g, g->nd - 1, i), y, oy, n);
     } while (box_next(g->nd - 1, g->n, i));
 }

@@ -38,7 +38,12 @@ static double yarn(const ModelDims *m, double theta, int64_t i) {
 /* LongRoPE (arXiv 2402.13753): each pair has a divisor of its own, for texts up to the old context
  * and for longer ones. Of a shrunk model the divisors are picked evenly. */
 static double longrope(const ModelDims *m, double theta, int64_t i) {
-    const double *by = (double)m->S > m->rope_old_ctx ? m->stretch_long : m->stretch_short;
+    int64_t longest = m->documents ? 0 : m->S; /* positions begin anew with each document */
+    for (int k = 0; m->documents && k < m->documents->n; k++) {
+        const AttentionRun *r = &m->documents->run[k];
+        if (r->lim - r->from > longest) longest = r->lim - r->from;
+    }
+    const double *by = (double)longest > m->rope_old_ctx ? m->stretch_long : m->stretch_short;
     return theta / by[i * m->n_stretch / (m->turned / 2)];
 }
 static const struct {

@@ -171,6 +171,9 @@ static const struct {
     {"model: {preset: mixtral-8x7b, layers: 1, shrink: 512}\nmesh: {tp: 2}\nplan:\n  "
      "layers.*.ffn_norm: sequence_parallel\n  layers.*.moe.router.gate: sequence_parallel\n",
      4, "layers.0.moe.experts a line of its own (`expert_parallel`)"},
+    {"model: {preset: mixtral-8x7b, layers: 1, shrink: 512}\nmesh: {tp: 2}\nplan:\n  "
+     "layers.*.ffn_norm: sequence_parallel\n",
+     4, "layers.0.moe.router.gate a line of its own (`sequence_parallel`, or `replicate`"},
     {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention: {style: "
                       "prepare_module_output, output: replicate, desired_output: replicate, "
                       "use_local_output: false}\n",

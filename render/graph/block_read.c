@@ -461,19 +461,26 @@ static void keep_used(BlockGraph *g) {
     g->n_used = used;
 }
 
+/* The parts that the trace has in any layer; a norm is drawn with what it stands before. */
+static const char *all_parts(const BlockGraph *g) {
+    Str have = str_new(g->arena);
+    for (int i = 0; i < g->t->n_computes; i++) {
+        const char *p = g->t->computes[i].part;
+        bool told = !p || !strcmp(p, "norm");
+        for (int k = 0; k < i && !told; k++) told = text_same(g->t->computes[k].part, p);
+        if (!told) str_addf(&have, "%s%s", have.n ? ", " : "", p);
+    }
+    return have.s;
+}
 /* Leaves only the strips of one part; false and a diagnostic that lists the parts if there is none.
  */
 static bool choose_part(BlockGraph *g, Diags *d, const char *part) {
     if (!part) return true;
     int n = 0;
-    Str have = str_new(g->arena);
-    for (int i = 0; i < g->n_strips; i++) {
-        const char *p = g->strip[i].part ? g->strip[i].part : "?";
-        if (!strcmp(p, part)) g->strip[n++] = g->strip[i];
-        else if (!strstr(have.s, p)) str_addf(&have, "%s%s", have.n ? ", " : "", p);
-    }
+    for (int i = 0; i < g->n_strips; i++)
+        if (text_same(g->strip[i].part, part)) g->strip[n++] = g->strip[i];
     if (n == 0) {
-        diag_error(d, "E0212", diag_nowhere, arena_printf(g->arena, "parts: %s", have.s),
+        diag_error(d, "E0212", diag_nowhere, arena_printf(g->arena, "parts: %s", all_parts(g)),
                    "the trace has no part '%s'", part);
         return false;
     }

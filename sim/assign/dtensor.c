@@ -147,14 +147,15 @@ static const char *dtensor_words(const Follow *w, int by) {
                         in ? "input" : "result", path(w, by));
 }
 /* The line that a plain layer would need, or what makes the DTensor plain. */
-static const char *mixed_hint(const Follow *w, int by, int layer) {
+static const char *mixed_hint(const Follow *w, int by, int layer, const GNode *n) {
     if (layer >= 0) {
         const char *kind = w->g->module[layer].kind;
         return arena_printf(
             w->a->arena, "give %s a line of its own (%s), or %s", path(w, layer),
-            strstr(kind, "norm")      ? "`sequence_parallel`"
-            : strstr(kind, "experts") ? "`expert_parallel`"
-                                      : "`colwise`, `rowwise`",
+            strstr(kind, "norm")         ? "`sequence_parallel`"
+            : strstr(kind, "experts")    ? "`expert_parallel`"
+            : strstr(n->label, "router") ? "`sequence_parallel`, or `replicate` on whole tokens"
+                                         : "`colwise`, `rowwise`",
             says(w, by, 0)
                 ? "leave it out here"
                 : arena_printf(w->a->arena, "`use_local_output: true` to %s", path(w, by)));
@@ -175,7 +176,7 @@ static void refuse_mixed(Follow *w, const GNode *n, const Form *dtensor, int par
         param >= 0 ? arena_printf(w->a->arena, "has %s, which no line names, as a plain tensor",
                                   w->g->t[param].plan_name)
                    : "takes a plain tensor beside it";
-    diag_error(w->a->d, "E0408", w->a->use[by].loc, mixed_hint(w, by, layer),
+    diag_error(w->a->d, "E0408", w->a->use[by].loc, mixed_hint(w, by, layer, n),
                "%s, and the %s that makes %s %s: PyTorch raises", dtensor_words(w, by), n->label,
                w->g->t[n->out].name, plain);
 }

@@ -13,6 +13,7 @@
 #include "render/scene/scene.h"
 #include "support/plan_lines.h"
 #include "support/support.h"
+#include "trace/collectives.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -521,6 +522,28 @@ static void text_fits(void **state) {
         }
 }
 
+/* How many collectives the lines of an overview's text name: "tp AllGather ×2, 8 KiB; ..." of a
+ * unit that stands for so many layers. */
+static int64_t named_on_ways(const char *text) {
+    int64_t sum = 0, layers = 1;
+    for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        const char *times = strstr(line, " × ");
+        if (strncmp(line, "      ", 6))
+            layers = times && times < end ? strtoll(times + strlen(" × "), NULL, 10) : 1;
+        else
+            for (const char *p = line; p < end; p++)
+                for (const CollWord *w = coll_table(); w->op; w++) {
+                    size_t n = strlen(w->name);
+                    if (strncmp(p, w->name, n) || p[-1] != ' ') continue;
+                    const char *more = p + n + strspn(p + n, " \n");
+                    bool several = !strncmp(more, "×", strlen("×"));
+                    sum += layers * (several ? strtoll(more + strlen("×"), NULL, 10) : 1);
+                }
+    }
+    return sum;
+}
+
 /* The overview counts every collective of the rank once: its footer has the sums of the trace, kind
  * by kind. */
 static void overview_counts_everything(void **state) {
@@ -545,6 +568,7 @@ static void overview_counts_everything(void **state) {
         }
         o.preset = NULL;
         char *text = draw(g, t, &o, FORMAT_TEXT);
+        int64_t named = named_on_ways(text), forward = 0;
         for (char *p = text; *p; p++)
             if (*p == '\n') *p = ' '; /* paragraphs are broken anywhere */
         bool loss = strstr(text, "Loss") != NULL;
@@ -560,6 +584,7 @@ static void overview_counts_everything(void **state) {
                     weight |= !strcmp(t->params[q].compute.name, x->value);
                 int mine = param ? 2 : weight ? 3 : grad || x->pass == PHASE_BACKWARD ? 1 : 0;
                 if (mine != k || (!loss && x->pass == PHASE_LOSS)) continue;
+                forward += k == 0;
                 one &= !axis || !strcmp(axis, x->axis);
                 axis = x->axis;
                 bytes += x->bytes_sent;
@@ -571,6 +596,9 @@ static void overview_counts_everything(void **state) {
             if (!strstr(text, want))
                 fail_msg("%s: '%s' is not in\n%s", mirrored[i].file, want, text);
         }
+        if (named != forward) /* each stands on the way of a unit, with its kind */
+            fail_msg("%s: %lld of %lld collectives are named in\n%s", mirrored[i].file,
+                     (long long)named, (long long)forward, text);
     }
 }
 
@@ -802,9 +830,16 @@ static void overview_of_a_stage(void **state) {
         const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
         assert_non_null(strstr(text, "2 of 32 layers|"));
         assert_null(strstr(text, "0 ops"));
-        assert_non_null(strstr(text, rank ? "|layer 1|" : "|layer 0|"));
-        assert_non_null(strstr(text, rank ? "|layer 2|" : "|layer 3|"));
+        /* layers 1 and 2 follow on one rank, with no message in between */
+        assert_non_null(strstr(text, rank ? "|layers 1 to 2|" : "|layer 0|"));
+        assert_non_null(strstr(text, rank ? "|× 2|" : "|layer 3|"));
         assert_null(strstr(text, rank ? "|layer 3|" : "|layer 2|"));
+        static const char *const messages[2][2] = {
+            {"|To another stage, 8 KiB|", "|From another stage|"},
+            {"|From another stage|", "|To another stage, 8 KiB|"}};
+        const char *first = strstr(text, messages[rank][0]);
+        assert_non_null(first);
+        assert_non_null(strstr(first, messages[rank][1]));
     }
 }
 

@@ -1,6 +1,7 @@
 /* Reading the units of an overview. See overview.h. */
 #include "render/overview/overview.h"
 #include "base/text.h"
+#include "render/overview/ways.h"
 #include "trace/trace_rows.h"
 #include <limits.h>
 #include <math.h>
@@ -50,16 +51,12 @@ static void count_params(Overview *o, OverviewUnit *u, const TraceCompute *c) {
     }
 }
 
-/* A step of the pass; the loss belongs to the forward pass of a model that has one. */
-static bool wanted(const Overview *o, const TraceCompute *c) {
-    Phase pass = phase_or_forward(c->pass);
-    bool loss = pass == PHASE_LOSS && o->pass == PHASE_FORWARD && text_same(c->part, "loss") &&
-                !subject_is_gradient(c->makes);
-    bool head = false; /* without a head the loss is a seed of the test, not of the model */
-    for (int i = 0; loss && i < o->c->t->n_computes && !head; i++)
-        head = text_same(o->c->t->computes[i].part, "head");
-    return (pass == o->pass || (loss && head)) && c->iteration <= 0 && c->microbatch <= 0 &&
-           !c->recompute && on_rank(&c->ranks, o->rank);
+/* The sum of a gradient's uses, of no part, belongs to the unit that makes the last of them. */
+static bool goes_on(const Overview *o, const TraceCompute *c) {
+    bool reads = false;
+    if (c->part || c->layer < 0 || !c->input_step || !o->n) return false;
+    for (int i = 0; i < c->n_inputs; i++) reads |= c->input_step[i] >= o->first_step[o->n - 1];
+    return reads;
 }
 
 static void read_units(Overview *o) {
@@ -69,10 +66,10 @@ static void read_units(Overview *o) {
     o->last_step = ARENA_ARRAY(o->c->arena, int, OVERVIEW_UNITS);
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
-        if (!wanted(o, c)) continue;
+        if (!ways_wants(o, c)) continue;
         const char *part = part_of(o, i);
         OverviewUnit *u = o->n ? &o->unit[o->n - 1] : NULL;
-        if (!u || u->layer != c->layer || !text_same(u->part, part)) {
+        if (!u || (!goes_on(o, c) && (u->layer != c->layer || !text_same(u->part, part)))) {
             if (o->n == OVERVIEW_UNITS) return;
             o->first_step[o->n] = c->step;
             u = &o->unit[o->n++];
@@ -110,7 +107,7 @@ static int unit_with(const Overview *o, const char *name, bool reads) {
         const TraceCompute *c = &t->computes[i];
         bool mine = !reads && !strcmp(c->output, name);
         for (int k = 0; reads && k < c->n_inputs; k++) mine |= !strcmp(c->inputs[k], name);
-        if (!mine || !wanted(o, c)) continue;
+        if (!mine || !ways_wants(o, c)) continue;
         for (int k = 0; k < o->n_own; k++)
             if (c->step >= o->first_step[k] && c->step <= o->last_step[k]) return k;
     }
@@ -158,7 +155,8 @@ static bool counted(const Overview *o, const TraceCollective *c) {
 static int unit_apart(Overview *o, const char *part, int layer, Phase pass) {
     const Trace *t = o->c->t;
     for (int k = 0; k < o->n; k++)
-        if (text_same(o->unit[k].part, part) && o->unit[k].layer == layer) return k;
+        if (!o->unit[k].message && text_same(o->unit[k].part, part) && o->unit[k].layer == layer)
+            return k;
     if (o->n == OVERVIEW_UNITS) return o->n - 1;
     OverviewUnit *u = &o->unit[o->n];
     const char *title = part ? part_title(o->c->arena, part) : "Other steps";
@@ -180,6 +178,50 @@ static int unit_apart(Overview *o, const char *part, int layer, Phase pass) {
     return o->n++;
 }
 
+/* A message of a pipeline: the rank only sends, or only receives. */
+static bool is_message(const Overview *o, const TraceCollective *c) {
+    TraceTraffic x = collective_on(c, o->rank);
+    return (x.bytes_in == 0) != (x.bytes_out == 0);
+}
+
+/* The unit of messages behind unit k, with which the stage ends, or before it, where it goes on;
+ * made where there is none. What ends in forward is where a gradient comes from. */
+static int unit_of_message(Overview *o, int k, const TraceCollective *c) {
+    bool sends = collective_on(c, o->rank).bytes_out == 0,
+         own = phase_or_forward(c->pass) == o->pass, here = own == sends;
+    Message way = here ? MESSAGE_TO : MESSAGE_FROM;
+    if (own && !sends) /* where it goes on */
+        for (k = 0; k + 1 < o->n_own && o->last_step[k] < c->step;) k++;
+    for (int i = o->n_own; i < o->n; i++)
+        if (o->unit[i].message == way && o->unit[i].beside == k) return i;
+    if (k >= o->n_own || o->n == OVERVIEW_UNITS) return k;
+    o->unit[o->n] = (OverviewUnit){.part = "stage",
+                                   .title = here ? "To another stage" : "From another stage",
+                                   .layer = -1,
+                                   .layers = 1,
+                                   .wrong = -1,
+                                   .message = way,
+                                   .beside = k,
+                                   .out = here ? o->unit[k].out : NULL};
+    return o->n++;
+}
+
+/* Messages go to their places among the units. */
+static void weave(Overview *o) {
+    OverviewUnit *all = ARENA_ARRAY(o->c->arena, OverviewUnit, o->n);
+    int n = 0;
+    for (int k = 0; k < o->n; k++) {
+        if (o->unit[k].message) continue;
+        for (int i = o->n_own; i < o->n; i++)
+            if (o->unit[i].message == MESSAGE_FROM && o->unit[i].beside == k)
+                all[n] = o->unit[i], all[n++].out = o->unit[k].in;
+        all[n++] = o->unit[k];
+        for (int i = o->n_own; i < o->n; i++)
+            if (o->unit[i].message == MESSAGE_TO && o->unit[i].beside == k) all[n++] = o->unit[i];
+    }
+    memcpy(o->unit, all, (size_t)n * sizeof *all);
+}
+
 static void read_collectives(Overview *o) {
     const Trace *t = o->c->t;
     for (int i = 0; i < t->n_collectives; i++) {
@@ -190,13 +232,18 @@ static void read_collectives(Overview *o) {
         int k = to >= 0                            ? to
                 : own && !trace_param(t, c->value) ? unit_of_step(o, c)
                                                    : unit_of_value(o, c->subject);
-        if (k < 0) k = unit_apart(o, c->part, c->layer, c->pass);
+        if (k < 0) {
+            const char *part = c->part ? c->part : part_of_subject(t, c->subject);
+            k = unit_apart(o, part, c->layer, c->pass);
+        }
+        if (is_message(o, c) && !trace_param(t, c->subject.of)) k = unit_of_message(o, k, c);
         OverviewUnit *u = &o->unit[k];
         if (wrong_number(o->wrong, c->step)) u->wrong = c->step;
         if (!wrong_skipped(c)) count(u, kind_of(o, c), c, o->rank);
+        if (kind_of(o, c) == o->flow) ways_add(o, k, c);
         const TraceValue *made = words_find_value(t, c->value, c->step);
         bool here = made && words_find_local(&made->shape, o->rank);
-        if (to >= 0 && here) u->in = made;
+        if (to >= 0 && here) o->unit[to].in = made;
         /* what leaves the unit is what its last move makes of it */
         if (own && here && u->out && !strcmp(u->out->shape.name, c->value) &&
             c->step > u->out->step)
@@ -221,7 +268,7 @@ static void read_collectives(Overview *o) {
 static bool alike(const OverviewUnit *a, const OverviewUnit *b) {
     bool same =
         text_same(a->part, b->part) && a->weights == b->weights && a->ops == b->ops &&
-        (a->wrong < 0) == (b->wrong < 0) &&
+        ways_alike(a, b) && (a->wrong < 0) == (b->wrong < 0) &&
         text_same(a->out ? a->out->shape.symbolic : "", b->out ? b->out->shape.symbolic : "");
     for (int k = 0; same && k < SEND_KINDS; k++) {
         same = a->n_total[k] == b->n_total[k];
@@ -269,12 +316,12 @@ static const TraceValue *entering(const Overview *o) {
     const Trace *t = o->c->t;
     for (int i = 0; o->pass == PHASE_BACKWARD && i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
-        for (int k = 0; wanted(o, c) && k < c->n_inputs; k++) {
+        for (int k = 0; ways_wants(o, c) && k < c->n_inputs; k++) {
             const TraceValue *v =
                 words_find_value(t, c->inputs[k], c->input_step ? c->input_step[k] : c->step - 1);
             if (v && subject_is_gradient(v->subject)) return v;
         }
-        if (wanted(o, c)) return NULL;
+        if (ways_wants(o, c)) return NULL;
     }
     for (int i = 0; i < t->n_values; i++)
         if (t->values[i].step < 0 && !trace_param(t, t->values[i].shape.name)) return &t->values[i];
@@ -303,7 +350,10 @@ bool overview_read(Overview *o, const ViewCall *c) {
     }
     o->n_own = o->n;
     o->in = entering(o);
+    o->flow = o->all && o->pass == PHASE_BACKWARD ? SEND_BACKWARD : SEND_FORWARD;
+    ways_read(o);
     read_collectives(o);
+    weave(o);
     fold(o);
     return true;
 }

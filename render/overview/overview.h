@@ -6,7 +6,7 @@
 #include "render/furniture/furniture.h"
 #include "render/furniture/wrong.h"
 
-enum { OVERVIEW_UNITS = 1024, OVERVIEW_TOTALS = 8 };
+enum { OVERVIEW_UNITS = 1024, OVERVIEW_TOTALS = 8, OVERVIEW_ITEMS = 8 };
 
 /* What collectives are for. */
 typedef enum {
@@ -18,7 +18,22 @@ typedef enum {
     SEND_KINDS
 } SendKind;
 
-/* Steps of one layer and part in a row. */
+/* What stands on the stream's way through a unit: before its own ops, among them, behind them. */
+typedef enum { WAY_IN, WAY_INSIDE, WAY_OUT, WAYS } WayPlace;
+typedef struct {
+    const TraceCollective *c; /* the first of those over one axis; NULL: a norm */
+    int64_t count, bytes;     /* of all of them; what the rank sends */
+    int step;
+} OverviewItem;
+typedef struct {
+    int n;
+    OverviewItem item[OVERVIEW_ITEMS]; /* in the order of their steps */
+} OverviewWay;
+
+/* What a unit has to do with other stages of a pipeline. */
+typedef enum { MESSAGE_NONE, MESSAGE_TO, MESSAGE_FROM } Message;
+
+/* Steps of one layer and part in a row; or messages of a pipeline's stage. */
 typedef struct {
     const char *part, *title;
     int layer, layers; /* first layer, and how many like it are folded into it */
@@ -27,6 +42,12 @@ typedef struct {
     int ops;
     int n_total[SEND_KINDS];
     Total total[SEND_KINDS][OVERVIEW_TOTALS];
+    OverviewWay way[WAYS]; /* of the kind `Overview.flow` */
+    int from, until;       /* first and last step of its own ops: no norm, no add to the stream */
+    bool has_own;
+    bool residual; /* adds to what enters it; else it makes something new of that */
+    Message message;
+    int beside;            /* messages: the unit that they come from or go to, before folding */
     const TraceValue *out; /* what leaves it */
     const TraceValue
         *in;          /* what comes from other ranks in place of the unit before; NULL: nothing */
@@ -43,6 +64,7 @@ typedef struct {
     bool whole; /* the collectives of all passes; else of `pass` only, with what it does to weights
                    and their gradients */
     bool all;   /* several kinds are told apart; else all stand as SEND_FORWARD */
+    SendKind flow; /* the kind that stands on the ways of the units */
     const WrongList *wrong;
     int n, n_own; /* units; those before folding that steps of the pass make, which come first */
     OverviewUnit *unit;

@@ -57,13 +57,21 @@ static bool among(const TraceCollective *const *use, int n, const TraceCollectiv
     return false;
 }
 
+/* The layer of a strip's ops; -1: it stands outside the layers. */
+static int layer_of(const BlockGraph *g, int strip) {
+    for (int i = 0; i < g->n; i++)
+        if (g->node[i].strip == strip && g->node[i].n_op) return g->node[i].op[0].c->layer;
+    return -1;
+}
+
 /* Does collective c, which is not drawn, belong to the subject? Of a part or a page, only what is
  * drawn does. */
 static bool belongs(const BlockGraph *g, Shows what, int first, const TraceCollective *c) {
     bool layer = g->layer < 0 ? c->layer >= 0 : c->layer == g->layer;
     if (what == SHOWS_BLOCK) return layer;
     if (what == SHOWS_MODEL) return layer || c->layer < 0;
-    return what == SHOWS_PART && layer && text_same(c->part, g->strip[first].part);
+    return what == SHOWS_PART && c->layer == layer_of(g, first) &&
+           text_same(c->part, g->strip[first].part);
 }
 
 /* Collectives of the subject, each once, drawn ones too; returns their number. */

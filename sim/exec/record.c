@@ -285,6 +285,14 @@ static const char *part_of(const Rec *r, int tensor) {
     int n = r->p->graph->t[tensor].producer;
     return n >= 0 ? r->p->graph->node[n].part : NULL;
 }
+/* The part of the first node that reads a parameter; NULL: none does. */
+static const char *part_of_reader(const Rec *r, int tensor) {
+    const Graph *g = r->p->graph;
+    for (int n = 0; n < g->nn; n++)
+        for (int i = 0; i < g->node[n].nin; i++)
+            if (g->node[n].in[i] == tensor) return g->node[n].part;
+    return NULL;
+}
 /* The most rows that any rank can have: one rank of each class is asked. */
 static int64_t most_rows(Rec *r, const Val *v) {
     const AxisParts *u =
@@ -449,8 +457,8 @@ static void record_collective(Rec *r, const Step *s) {
     x->line = by.line;
     if (s->module >= 0) x->module = p->graph->module[s->module].path;
     x->wrong = s->wrong;
-    int first = v->tensor; /* figures put a collective beside what it belongs to */
-    x->part = part_of(r, first);
+    /* figures put a collective beside what it belongs to */
+    if (!x->part && x->subject.role == OF_ITSELF) x->part = part_of_reader(r, v->tensor);
 }
 static void record_move(Rec *r, const Step *s) {
     TraceLocalMove *x = ARENA_PUSH_LARGE(r->t->arena, r->t->moves, r->t->n_moves, r->t->cap_moves);

@@ -1,4 +1,5 @@
 /* Facts and words of the storyboard. See story.h. */
+#include "render/storyboard/hops.h"
 #include "render/storyboard/story.h"
 #include "trace/trace_rows.h"
 #include <math.h>
@@ -102,6 +103,7 @@ static const char *what_there_is(const ViewCall *c) {
             str_addf(&s, "%s%s",
                      s.n ? ", " : "--part takes a value, a step or one of: ", kinds[k].op);
     }
+    if (hops_there(c->t)) str_add(&s, ", ring");
     return s.n ? s.s : NULL;
 }
 

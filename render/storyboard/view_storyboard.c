@@ -1,6 +1,7 @@
 /* View `storyboard`: one collective of the plan step by step: what every rank holds, which ranks
  * are in a sum, what moves next, how much was sent so far. The numbers are elements of the run's
  * own values, or there are none: see story.h. */
+#include "render/storyboard/hops.h"
 #include "render/storyboard/story.h"
 #include "render/furniture/views.h"
 #include <math.h>
@@ -296,6 +297,7 @@ static bool prepare(const ViewCall *c, RingPen *p) {
 
 int view_storyboard(const ViewCall *c, Scene **page) {
     RingPen p;
+    if (hops_asked(c)) return view_hops(c, page);
     if (!prepare(c, &p)) return 0;
     furniture_preset(c->o->preset, &p.preset);
     p.x = presets[p.preset].margin;
@@ -354,6 +356,7 @@ static void text_frame(Str *s, RingPen *p, const Ring *f, Ranks r) {
 const char *view_storyboard_text(const ViewCall *c) {
     RingPen p;
     Role role;
+    if (hops_asked(c)) return view_hops_text(c);
     if (!prepare(c, &p)) return NULL;
     Str s = str_new(p.a);
     int w = furniture_columns(c->o), cell = p.n <= FEW ? 18 : 9, most = (w - 4) / cell;

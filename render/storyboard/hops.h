@@ -1,0 +1,43 @@
+/* What the storyboard of a ring tells: who attends to whose keys in which step. Read from the
+ * records of the parts of attention: their work on each rank, and how the sequence is cut. Refuses
+ * to know a mask: where the work is not that of a causal one, it says how much it is. */
+#ifndef SP_RENDER_HOPS_H
+#define SP_RENDER_HOPS_H
+#include "render/furniture/furniture.h"
+
+enum { HOPS_MAX = 16 };
+
+typedef struct {
+    const ViewCall *c;
+    Arena *a;
+    int layer;
+    const char *axis;
+    int n; /* places of the ring, and its steps */
+    PlaceCut order;
+    int64_t S;
+    int64_t rank[HOPS_MAX];          /* of each place */
+    double work[HOPS_MAX][HOPS_MAX]; /* [step][place]: FLOP */
+    double total, most;              /* of all; of the largest tile */
+    bool causal;                     /* the work is that of a causal mask */
+    int64_t sent;                    /* bytes of k and v that a rank sends, forward */
+} Hops;
+
+/* Does the request ask for the ring (`--part ring`)? */
+bool hops_asked(const ViewCall *c);
+/* Has the trace a forward ring attention? */
+bool hops_there(const Trace *t);
+/* False and a diagnostic where there is none of 2 to HOPS_MAX ranks in one cut of the sequence. */
+bool hops_prepare(const ViewCall *c, Hops *h);
+/* The place whose keys place k holds in step j. */
+int hops_keys(const Hops *h, int j, int k);
+/* Of query piece i and key piece m of a tile (zigzag: 0 or 1, else 0): 2 all pairs are computed, 1
+ * those of a triangle, 0 none. Of causal rings. */
+int hops_piece(const Hops *h, int queries, int i, int keys, int m);
+/* The place with the most work in step j. */
+int hops_busiest(const Hops *h, int j);
+/* How many times as long as with even shares the steps last, each as long as its busiest rank. */
+double hops_slowdown(const Hops *h);
+/* As 0 or more pages, and as text; see view_storyboard. */
+int view_hops(const ViewCall *c, Scene **page);
+const char *view_hops_text(const ViewCall *c);
+#endif

@@ -1,0 +1,216 @@
+/* The storyboard of ring attention: a square of queries (rows, they stay) and keys (columns, they
+ * travel) that fills step by step. Row r is a rank; the block of column k moves down a row with
+ * each hop. Refuses to colour what no rank computes. */
+#include "render/storyboard/hops.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    Hops h;
+    const ViewCall *c;
+    Arena *a;
+    Scene *s;
+    PresetKind preset;
+    double x, w, cell, label, gap;
+} HopsPen;
+
+/* ---- words ---- */
+static const char *const order_words[N_PLACE_CUTS] = {
+    [PLACE_SHARD] = "contiguous", [PLACE_ZIGZAG] = "zigzag", [PLACE_STRIPED] = "striped"};
+static const char *headline(const HopsPen *p) {
+    return arena_printf(p->a, "Ring attention over %s: %d ranks, %d hop%s of keys and values",
+                        p->h.axis, p->h.n, p->h.n - 1, p->h.n > 2 ? "s" : "");
+}
+static const char *subtitle(const HopsPen *p) {
+    return arena_printf(p->a,
+                        "Queries stay on their rank, each block of keys and values moves on by a "
+                        "rank in each hop; %s order",
+                        order_words[p->h.order]);
+}
+static const char *whose(const HopsPen *p, int j) {
+    return j ? arena_printf(p->a, "After %d hop%s", j, j > 1 ? "s" : "") : "Start: own keys";
+}
+static const char *load(const HopsPen *p, int j) {
+    int b = hops_busiest(&p->h, j);
+    double all = 0, even = p->h.total > 0 ? 100 / p->h.total : 0;
+    for (int k = 0; k < p->h.n; k++) all += p->h.work[j][k];
+    bool same = true;
+    for (int k = 1; k < p->h.n; k++) same &= p->h.work[j][k] == p->h.work[j][0];
+    if (same) return arena_printf(p->a, "each rank: %.1f %% of all", even * p->h.work[j][b]);
+    return arena_printf(p->a, "most: rank %lld, %.1f %% of all", (long long)p->h.rank[b],
+                        even * p->h.work[j][b]);
+}
+static const char *totals(const HopsPen *p) {
+    return arena_printf(
+        p->a,
+        "Each rank sends %s of keys and values forward. If each step lasts as long as its busiest "
+        "rank, all steps together last %.2f times as long as with even shares.%s",
+        bytes_text(p->h.sent, p->a), hops_slowdown(&p->h),
+        p->h.causal
+            ? ""
+            : " The mask is not the causal one alone: bars are shares of the largest tile.");
+}
+
+/* ---- a tile ---- */
+static void triangle(HopsPen *p, Area t, Role fill) {
+    const Pt pt[3] = {{t.x, t.y}, {t.x + t.w, t.y + t.h}, {t.x, t.y + t.h}};
+    scene_poly(p->s, pt, 3, (Look){fill, ROLE_NONE, 0})->ground = true;
+}
+static void fill_tile(HopsPen *p, int j, int k, Area t, Role fill) {
+    const Hops *h = &p->h;
+    if (!h->causal) {
+        double part = h->most > 0 ? h->work[j][k] / h->most * t.h : 0;
+        if (part > 0)
+            scene_rect(p->s, (Area){t.x, t.y + t.h - part, t.w, part}, 0,
+                       (Look){fill, ROLE_NONE, 0})
+                ->ground = true;
+        return;
+    }
+    int n = h->order == PLACE_ZIGZAG ? 2 : 1;
+    for (int i = 0; i < n; i++)
+        for (int m = 0; m < n; m++) {
+            Area sub = {t.x + m * t.w / n, t.y + i * t.h / n, t.w / n, t.h / n};
+            int what = hops_piece(h, k, i, hops_keys(h, j, k), m);
+            if (what == 2) scene_rect(p->s, sub, 0, (Look){fill, ROLE_NONE, 0})->ground = true;
+            if (what == 1) triangle(p, sub, fill);
+        }
+}
+/* The way of a block: down a row; from the last out at the bottom and in at the top. */
+static void draw_hop(HopsPen *p, Area t, int row, double top) {
+    double reach = fmin(9, p->cell * 0.3), x = t.x + t.w / 2, y = t.y + t.h;
+    const Pt go[2] = {{x, y - reach}, {x, y + reach}}, in[2] = {{x, top - reach}, {x, top + reach}};
+    scene_arrow(p->s, go, 2, (ArrowLook){ROLE_COLL_LINE, 2, false, false}, -1);
+    if (row == p->h.n - 1)
+        scene_arrow(p->s, in, 2, (ArrowLook){ROLE_COLL_LINE, 2, false, false}, -1);
+}
+
+/* ---- a frame ---- */
+static double square(const HopsPen *p) { return p->h.n * p->cell; }
+static double frame_width(const HopsPen *p) { return fmax(square(p), 176) + p->gap; }
+static double frame_height(const HopsPen *p) { return 56 + square(p) + 44; }
+
+static void draw_tiles(HopsPen *p, int j, double x0, double top) {
+    const Hops *h = &p->h;
+    for (int k = 0; k < h->n; k++)
+        for (int i = 0; i < h->n; i++) {
+            Area t = {x0 + hops_keys(h, i, k) * p->cell, top + k * p->cell, p->cell, p->cell};
+            if (i <= j) fill_tile(p, i, k, t, i < j ? ROLE_PART_SUM : ROLE_SHARD);
+            Mark *m = scene_rect(p->s, t, 0, (Look){ROLE_NONE, ROLE_FAINT, 1});
+            m->ground = true;
+        }
+    for (int k = 0; k < h->n; k++) {
+        Area t = {x0 + hops_keys(h, j, k) * p->cell, top + k * p->cell, p->cell, p->cell};
+        scene_rect(p->s, t, 0, (Look){ROLE_NONE, ROLE_INK, 2});
+    }
+    for (int k = 0; k < h->n && j + 1 < h->n; k++) {
+        Area t = {x0 + hops_keys(h, j, k) * p->cell, top + k * p->cell, p->cell, p->cell};
+        draw_hop(p, t, k, top);
+    }
+}
+static void draw_frame(HopsPen *p, int j, double x0, double y) {
+    Scene *s = p->s;
+    const Hops *h = &p->h;
+    double top = y + 56;
+    const TextLook small = {ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND};
+    scene_at(s, j + 1);
+    scene_begin(s, "frame", arena_printf(p->a, "hop-%d", j),
+                arena_printf(p->a, "%s; %s", whose(p, j), load(p, j)));
+    scene_text(s, x0, y + 12, (TextLook){ALIGN_LEFT, 14, BOLD, ROLE_INK}, whose(p, j));
+    for (int k = 0; k < h->n; k++) {
+        if (p->cell >= 18 || k % 2 == 0) /* two digits want room */
+            scene_textf(s, x0 + (k + 0.5) * p->cell, top - 14, small, "%d", k);
+        scene_textf(s, x0 - 8, top + (k + 0.5) * p->cell + 4,
+                    (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, "%s%lld",
+                    p->cell >= 20 ? "rank " : "", (long long)h->rank[k]);
+    }
+    draw_tiles(p, j, x0, top);
+    double under = top + square(p);
+    scene_text(s, x0, under + 28, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
+               scene_fit(s, load(p, j), frame_width(p) - 8, 12.5, REGULAR));
+    scene_end(s);
+    scene_at(s, 0);
+}
+
+/* ---- the page ---- */
+static double draw_key(HopsPen *p, double y) {
+    static const char *const words[] = {"computed in this step", "computed before",
+                                        "the block is here", "goes on to the next rank",
+                                        "numbers above: whose keys"};
+    double x = p->x;
+    scene_begin(p->s, "legend", "legend", NULL);
+    for (int k = 0; k < 5; k++) {
+        double mark = k < 4 ? 34 : 0, w = mark + scene_width(p->s, 12, REGULAR, words[k]);
+        if (x > p->x && x + w > p->x + p->w) x = p->x, y += 24;
+        const Pt pt[2] = {{x + 13, y - 9}, {x + 13, y + 9}};
+        const Look look[] = {
+            {ROLE_SHARD, ROLE_NONE, 0}, {ROLE_PART_SUM, ROLE_NONE, 0}, {ROLE_NONE, ROLE_INK, 2}};
+        if (k < 3) scene_rect(p->s, (Area){x + 1, y - 7, 24, 14}, 0, look[k]);
+        if (k == 3) scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_COLL_LINE, 2, false, false}, -1);
+        scene_text(p->s, x + mark, y + 4.5, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                   words[k]);
+        x += w + 20;
+    }
+    scene_end(p->s);
+    return y + 18;
+}
+static Scene *hops_page(HopsPen *p, int from, int to, int per) {
+    Scene *s = p->s = figure_new(p->c, "storyboard", p->preset);
+    const char *sub[] = {subtitle(p), words_shrink(p->a, p->c->t), NULL};
+    double y = figure_head(s, p->preset, headline(p), sub, 0) + 14, left = p->x + p->label;
+    for (int j = from; j < to; j++)
+        draw_frame(p, j, left + (j - from) % per * (frame_width(p) + p->label),
+                   y + (j - from) / per * frame_height(p));
+    y += ((to - from + per - 1) / per) * frame_height(p);
+    y = draw_key(p, y + 4);
+    y = figure_foot(s, p->c, (Band){p->x, p->w, y}, totals(p), NULL);
+    s->desc = arena_printf(p->a, "%s. %s. %s", headline(p), subtitle(p), totals(p));
+    figure_page(s, p->preset, y);
+    return s;
+}
+static bool prepare(const ViewCall *c, HopsPen *p) {
+    *p = (HopsPen){.c = c, .a = c->arena};
+    return hops_prepare(c, &p->h);
+}
+int view_hops(const ViewCall *c, Scene **page) {
+    HopsPen p;
+    if (!prepare(c, &p)) return 0;
+    furniture_preset(c->o->preset, &p.preset);
+    p.x = presets[p.preset].margin;
+    p.w = presets[p.preset].w - 2 * p.x;
+    p.cell = p.h.n <= 4 ? 44 : p.h.n <= 8 ? 26 : 18;
+    if (p.preset == PRESET_SLIDE) p.cell = fmin(p.cell, (presets[p.preset].h - 290) / p.h.n);
+    p.label = p.cell >= 20 ? 52 : 30;
+    p.gap = 4;
+    int per = p.h.n, pages = 0;
+    while (per > 1 && per * (frame_width(&p) + p.label) > p.w + 0.1) per--;
+    int lines = (p.h.n + per - 1) / per;
+    per = (p.h.n + lines - 1) / lines;
+    int each = p.preset == PRESET_SLIDE ? per
+               : p.preset == PRESET_A4  ? per * (int)fmax(1, floor(580 / frame_height(&p)))
+                                        : p.h.n;
+    for (int j = 0; j < p.h.n && pages < VIEW_MAX_PAGES; j += each)
+        page[pages++] = hops_page(&p, j, j + each < p.h.n ? j + each : p.h.n, per);
+    return pages;
+}
+const char *view_hops_text(const ViewCall *c) {
+    HopsPen p;
+    Role role;
+    if (!prepare(c, &p)) return NULL;
+    Str s = str_new(p.a);
+    int w = furniture_columns(c->o);
+    words_paragraph(&s, "", headline(&p), w);
+    words_paragraph(&s, "", subtitle(&p), w);
+    for (int j = 0; j < p.h.n; j++) {
+        str_add(&s, "\n");
+        words_paragraph(&s, "", arena_printf(p.a, "%s; %s", whose(&p, j), load(&p, j)), w);
+        for (int k = 0; k < p.h.n; k++) {
+            double part = p.h.total > 0 ? 100 * p.h.work[j][k] / p.h.total : 0;
+            str_addf(&s, "    rank %-4lld keys of rank %-4lld %5.1f %% of all\n",
+                     (long long)p.h.rank[k], (long long)p.h.rank[hops_keys(&p.h, j, k)], part);
+        }
+    }
+    str_add(&s, "\n");
+    words_paragraph(&s, "", totals(&p), w);
+    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), w);
+    return s.s;
+}

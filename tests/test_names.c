@@ -3,6 +3,7 @@
  * made here with every kind of rule in it. */
 #include "base/file.h"
 #include "import/named.h"
+#include "import/recorded.h"
 #include "support/child.h"
 #include "support/support.h"
 #include <dirent.h>
@@ -274,6 +275,42 @@ static void test_document(void **state) {
     arena_free(a);
 }
 
+/* What is recorded as no fault of a plan: the library's own load of that model type came out
+ * otherwise than one process, with the plan that it ships; and both forms of the command say it. */
+static bool phase_unlike(const Json *run) {
+    const Json *v = json_get(run, "verdict");
+    for (int i = 0; i < v->n; i++)
+        if (strcmp(v->value[i]->s, "equal")) return true;
+    return false;
+}
+static void test_recorded_faults(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    int n, seen = 0;
+    const RecordedFault *row = import_recorded_rows(&n);
+    assert_null(import_recorded("llama"));
+    assert_null(import_recorded(NULL));
+    if (!golden_has(a, "plans/runs/Youtu.tp2.json")) {
+        printf("recorded faults NOT COMPARED: only beside ../shared/golden\n");
+        skip();
+    }
+    static const char *const classes[] = {"HrmText", "Llama4", "Youtu"};
+    assert_int_equal(n, 3);
+    for (int i = 0; i < n; i++) {
+        const Json *run = golden_json(a, golden_path(a, "plans/runs/%s.tp2.json", classes[i]));
+        const char *type = json_get(json_get(run, "config_used"), "model_type")->s,
+                   *file = golden_path(a, "plans/models/%sForCausalLM.json", classes[i]);
+        assert_ptr_equal(import_recorded(type), &row[i]);
+        assert_true(phase_unlike(run));
+        Ended e =
+            child_run(a, &(Child){.words = WORDS("import", "hf", "--names", file, "--tp", "2")});
+        if (!strstr(e.out, "recorded with transformers 5.23 (")) fail_msg("%s\n%s", file, e.out);
+        seen++;
+    }
+    assert_int_equal(seen, n);
+    arena_free(a);
+}
+
 /* ---- loads ---- */
 /* A file of names made of a run's parameters and the table of its class; the run's own lines of a
  * table in a second one. NULL: the library refuses it. */
@@ -372,7 +409,7 @@ int main(void) {
         cmocka_unit_test(test_small),    cmocka_unit_test(test_experts),
         cmocka_unit_test(test_refused),  cmocka_unit_test(test_command),
         cmocka_unit_test(test_recorded), cmocka_unit_test(test_loads),
-        cmocka_unit_test(test_document),
+        cmocka_unit_test(test_document), cmocka_unit_test(test_recorded_faults),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -6,6 +6,7 @@
 #include "cli/fold.h"
 #include "cli/imported.h"
 #include "import/named.h"
+#include "import/recorded.h"
 #include "model/model.h"
 #include <dirent.h>
 #include <stdlib.h>
@@ -81,6 +82,13 @@ static void ranks_text(const Cli *c, Str *s) {
     if (c->o.tp > 0) str_addf(s, "tp %lld", (long long)c->o.tp);
     if (c->o.ep > 0) str_addf(s, "%sep %lld", c->o.tp > 0 ? ", " : "", (long long)c->o.ep);
 }
+/* What the library's own loads of that model type showed. */
+static void add_recorded(Str *s, const char *model_type, const char *between) {
+    const RecordedFault *f = import_recorded(model_type);
+    if (f)
+        str_addf(s, "%srecorded with transformers %s (%s), no fault of the plan: %s%s",
+                 s->n ? between : "", f->version, f->where, f->what, *between ? "" : "\n");
+}
 static void one_model(Cli *c, const NamedPlan *p) {
     bool people = !strcmp(c->format, "text") || !strcmp(c->format, "md"),
          brief = people && !c->o.verbose;
@@ -90,6 +98,7 @@ static void one_model(Cli *c, const NamedPlan *p) {
     ranks_text(c, &t.notes);
     str_addf(&t.notes, ": %d rules, %d of them match nothing; %d of %d parameters cut\n",
              p->n_rules, rules_unused(p), parameters_cut(p), p->n_params);
+    add_recorded(&t.notes, p->model_type, "");
     cli_table(c, &t);
 }
 
@@ -151,6 +160,7 @@ static bool folder(Cli *c, const char *path) {
         r[0] = cell_text(arena_strndup(c->arena, e[i]->d_name, strlen(e[i]->d_name) - 5));
         if (c->o.tp > 0) class_axis(c, r, file, false, &says, &known);
         if (c->o.ep > 0) class_axis(c, r, file, true, &says, &known);
+        add_recorded(&says, r[1].plain, "; ");
         unread += !known;
         r[9] = cell_text(says.n ? says.s : NULL);
         free(e[i]);

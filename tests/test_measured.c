@@ -195,6 +195,37 @@ static void test_file(void **state) {
     }
     arena_free(a);
 }
+/* The sentence of the picture is the sum of the rank's records, where nothing travels together. */
+static void test_sentence(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PipelineOptions po = {.execute = true, .events = true, .threads = 1};
+    Threads x = {.ranks = 2,
+                 .flip_rank = -1,
+                 .text = "model: {kind: mlp, sizes: [16, 32, 16]}\ndata: {rows: 12}\n"
+                         "mesh: {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n",
+                 .o = po};
+    const Trace *t = threads_run(a, &x).t;
+    double span = 0, comm = 0, compute = 0;
+    for (int i = 0; i < t->n_measured; i++) {
+        const TraceMeasured *m = &t->measured[i];
+        bool moves = false;
+        if (m->rank != 1) continue;
+        for (int k = 0; k < t->n_collectives; k++) moves |= t->collectives[k].step == m->step;
+        *(moves ? &comm : &compute) += m->end - m->start;
+        span = m->end;
+    }
+    RenderOptions o = {.view = "timeline", .rank = 1, .layer = -1, .measured = true};
+    size_t n;
+    const char *svg = render_text(t, diags_new(a), &o, FORMAT_SVG, a, &n),
+               *how = arena_printf(a, "rank 1: step %s = compute %s + communication %s",
+                                   time_text(span, a), time_text(compute, a), time_text(comm, a));
+    assert_non_null(svg);
+    if (!strstr(svg, how)) print_error("not said: %s in %.300s\n", how, strstr(svg, "Measured, "));
+    assert_non_null(strstr(svg, how));
+    assert_true(comm > 0 && compute > 0);
+    arena_free(a);
+}
 /* The picture, the table and Chrome's events: the model's timeline and the rank's own. */
 static void test_shown(void **state) {
     (void)state;
@@ -280,7 +311,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wire_bytes),  cmocka_unit_test(test_times),
         cmocka_unit_test(test_engine_sums), cmocka_unit_test(test_file),
-        cmocka_unit_test(test_shown),       cmocka_unit_test(test_calibrate),
+        cmocka_unit_test(test_shown),       cmocka_unit_test(test_sentence),
+        cmocka_unit_test(test_calibrate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -443,13 +443,28 @@ const char *timeline_title(const ViewCall *c, const Timeline *t, int n) {
     return *who ? arena_printf(a, "%s%s", who, how) : words_capital(a, how);
 }
 
+/* Nothing of it runs beside anything else. Each step begins when all ranks have ended the one
+ * before; what is left beside that is slices and views, which no event stands for. */
+static const char *measured_totals(const Timeline *x, Arena *a) {
+    const TraceTimes *s = &x->sum;
+    double rest = s->span - s->compute - s->comm;
+    Str r = str_new(a);
+    str_addf(&r, "Measured, %s: step %s = compute %s", timeline_ranks(x, a), time_text(s->span, a),
+             time_text(s->compute, a));
+    if (s->comm > 0) str_addf(&r, " + communication %s", time_text(s->comm, a));
+    if (rest > 1e-3 * s->span)
+        str_addf(&r, " + %s of slices, and of waiting for ranks that take longer",
+                 time_text(rest, a));
+    str_add(&r, ".");
+    return r.s;
+}
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
     Arena *a = c->arena;
-    const Timeline *x = c->o->measured ? &t[n - 1] : spoken(c, t, n);
+    if (c->o->measured) return measured_totals(&t[n - 1], a);
+    const Timeline *x = spoken(c, t, n);
     const TraceTimes *s = &x->sum;
     Str r = str_new(a);
-    if (c->o->measured) str_addf(&r, "Measured, %s: ", timeline_ranks(x, a));
-    else if (n > 1)
+    if (n > 1)
         str_addf(&r, "%s%s: ", c->o->rank < 0 ? "The slowest, " : "On ", timeline_ranks(x, a));
     str_addf(&r, "%s %s = compute %s + exposed %s.", r.n ? "step" : "Step", time_text(s->span, a),
              time_text(s->compute, a), time_text(s->exposed, a));

@@ -73,7 +73,7 @@ deps-mpi: deps
 	@sh tests/deps.sh $(MPI_PACKAGES) || echo "without $(MPI_PACKAGES): the tests of --mpi are left out"
 
 demo: deps
-	@$(MAKE) --no-print-directory -j2 shardproof
+	@$(MAKE) --no-print-directory -j2 shardproof plugins
 	./shardproof run plans/03-llama3-8b-tp2.yaml --set model.shrink=1 -o out
 
 test: deps-mpi

@@ -315,8 +315,8 @@ static void test_written_lines(void **state) {
     size_t n;
     mpi_expect(line_code("/dev/null", e,
                          "mkdir -p %s/bin && ln -s \"$PWD/plans\" %s && ln -s %s "
-                         "%s/bin/shardproof",
-                         dir, dir, mpi_program(), dir),
+                         "%s/bin/shardproof && ln -s bin/shardproof %s",
+                         dir, dir, mpi_program(), dir, dir),
                0, e, "");
     const char *launch = arena_printf(a, "%s/bin/mpirun", dir);
     /* by its full name: the wrapper's folder comes first in the lines' PATH */

@@ -32,7 +32,15 @@ static void test_refused(void **state) {
                "3 processes for a mesh of 2 ranks");
     mpi_expect(
         MPI_RUN(o, e, "-n 1 %s check %s --mpi : -n 1 %s check %s --mpi --seed 7", p, plan, p, plan),
-        5, e, "rank 1 has another plan than rank 0");
+        5, e, "rank 1 has other options, or another of the files that the plan names,");
+    /* nothing is wrong with the plan */
+    size_t n;
+    assert_null(strstr(child_read(a, o, &n), "invalid"));
+    assert_non_null(strstr(child_read(a, o, &n), "rules and structure hold"));
+    const char *other = temp_path(a, "other.yaml");
+    child_write(other, arena_printf(a, "%s# another\n", child_read(a, plan, &n)));
+    mpi_expect(MPI_RUN(o, e, "-n 1 %s check %s --mpi : -n 1 %s check %s --mpi", p, plan, p, other),
+               5, e, "rank 1 has another plan than rank 0");
     mpi_expect(MPI_RUN(o, e, "-n 1 %s check %s --mpi : -n 1 %s check none.yaml --mpi", p, plan, p),
                5, e, "rank 1 cannot run this plan");
     mpi_expect(MPI_RUN(o, e, "-n 1 %s check none.yaml --mpi : -n 1 %s check %s --mpi", p, p, plan),
@@ -118,6 +126,13 @@ static void test_plugins(void **state) {
         mpi_expect(code, 5, e, by[i][1]); /* what is missing, and how to get it */
         mpi_expect(code, 5, e, i ? "make MPI=mpich" : "make MPI=openmpi");
     }
+    /* without --mpi each process does the whole, which one of them tells */
+    mpi_expect(line_code(o, e, "%s %s check %s", by[0][0], p, plan), 0, e, "[W0601]");
+    mpi_expect(
+        line_code(o, e, "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 %s check %s", p, plan), 0, e,
+        "");
+    size_t n;
+    assert_string_equal(child_read(a, e, &n), "");
     p = alone(a, plan); /* no library at all */
     mpi_expect(line_code(o, e, "%s %s check %s --mpi", by[0][0], p, plan), 5, e, "[E0601]");
     const char *trip = child_trip(a); /* a library, but no engine */
@@ -135,11 +150,13 @@ static void test_engine_fails(void **state) {
                *by = "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 ENGINE_FAILS";
     mpi_expect(
         line_code(o, e, "%s=0 %s check %s --set mesh.tp=1 --mpi --trace %s", by, p, plan, file), 5,
-        e, "the engine did not start: no cable is plugged in [E0607]");
+        e, "the engine did not start: no cable is plugged in [E0607]\n  = help: ");
     for (int call = 1; call < 20; call += 6) {
         mpi_expect(line_code(o, e, "%s=%d %s check %s --set mesh.tp=1 --mpi --trace %s", by, call,
                              p, plan, file),
-                   5, e, "the engine failed: the cable was pulled; all ranks end [E0607]");
+                   5, e,
+                   "shardproof: error: the engine failed: the cable was pulled; all ranks end "
+                   "[E0607]\n  = help: these are the words of MPI; if `mpirun ");
         assert_int_not_equal(access(file, F_OK), 0);
     }
     arena_free(a);
@@ -283,6 +300,8 @@ static void judge(const Trial *t, Kind kind, int rank, int code) {
     bool told = code == 5 || code == mpi_here()->forced || fell, ok = code != 0;
     if (kind == STOP) ok = told && (!met || strstr(err, name));
     if (kind == ABSENT) ok = told && !met;
+    const char *said = strstr(err, "[E0605]");
+    if (said && ok) ok = strncmp(said, "[E0605]\n  = help: ", 18) == 0;
     if (!ok) print_error("%s, rank %d: code %d, %s\n", kinds[kind], rank, code, err);
     assert_true(ok);
 }
@@ -314,6 +333,9 @@ static bool one_end(Ends *x, Rng *r, Kind kind) {
         x->of[kind]++;
         x->worst = took > x->worst ? took : x->worst;
         x->in_time += took < x->deadline + 2;
+        if (took >= x->deadline + 2)
+            print_message("%s, rank %d: %.1f s, code %d%s\n", kinds[kind], rank, took, code,
+                          t.hung ? ", the launcher hung" : "");
         x->hung += t.hung;
         x->fell += !t.hung && code > 128 && (kind == STOP || kind == ABSENT);
     }

@@ -289,13 +289,15 @@ const DiagCode diag_codes[] = {
      "look at the messages of the rank that ended first"},
     {"E0606", 5, "the processes of a run do not run the same",
      "Plan, options, the files that the plan names and the version of shardproof must be the same "
-     "for all processes, wherever they run: every process reads them by itself. Of weights and "
-     "inputs the names, shapes and some bytes of every tensor are held against each other; a "
-     "number "
-     "that differs elsewhere is found by the check of what each rank loaded (E0501).",
+     "for all processes, wherever they run: every process reads them by itself. The plan was "
+     "not run, and nothing is said against it. Of weights and inputs the names, shapes and some "
+     "bytes of every tensor are held against each other; a number that differs elsewhere is found "
+     "by the check of what each rank loaded (E0501).",
      "start all processes with the same words, files and program"},
     {"E0607", 5, "the engine failed",
-     "MPI could not be started or broke off; the message is its own.",
+     "MPI could not be started or broke off, or the plug-in is that of another version of "
+     "shardproof; the words are the engine's own. Where MPI ends the processes by itself "
+     "(Open MPI, if it cannot start), its words and its exit code are all there is.",
      "try without --mpi; `explain E0607` says more"},
     /* ---- E07xx: limits ---- */
     {"E0701", 5, "the memory limit was reached",
@@ -434,6 +436,11 @@ const DiagCode diag_codes[] = {
     {"W0401", 0, "a finding of verify under trust: declared",
      "The static rules reject this plan, but it is run as declared, so that the numbers can show "
      "what the mistake does.",
+     NULL},
+    {"W0601", 0, "several processes that each do the same",
+     "A launcher of MPI has started more than one process on a line without --mpi. Each of them "
+     "runs the whole plan on virtual ranks, says the same and writes the same files; with --mpi "
+     "each is one rank of the mesh.",
      NULL},
 };
 const int n_diag_codes = (int)(sizeof diag_codes / sizeof diag_codes[0]);

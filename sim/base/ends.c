@@ -57,27 +57,30 @@ static int tame(char *s, int n) {
     }
     return to;
 }
-static void last_words(const char *fmt, va_list ap) {
-    char text[1024];
-    int n = snprintf(text, sizeof text, "shardproof: "),
-        k = vsnprintf(text + n, sizeof text - (size_t)n - 1, fmt, ap);
-    n = k < 0 ? n : n + k < (int)sizeof text - 2 ? n + k : (int)sizeof text - 2;
+/* One write: other processes may say something too. `help`: NULL, or a line for below. */
+static void last_words(const char *before, const char *help, const char *fmt, va_list ap) {
+    enum { ROOM = 1024 };
+    char text[2 * ROOM];
+    int n = snprintf(text, ROOM, "%s", before), k = vsnprintf(text + n, ROOM - (size_t)n, fmt, ap);
+    n = k < 0 ? n : n + k < ROOM - 1 ? n + k : ROOM - 1;
     n = tame(text, n);
     text[n++] = '\n';
+    k = help ? snprintf(text + n, ROOM - 1, "  = help: %s\n", help) : 0;
+    n += k < ROOM - 2 ? k : ROOM - 2;
     base_run_cleanups(); /* first: it takes the progress line away */
     ssize_t written = write(STDERR_FILENO, text, (size_t)n);
     (void)written; /* there is nobody left to tell */
 }
-void base_last_words(const char *fmt, ...) {
+void base_last_words(const char *help, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    last_words(fmt, ap);
+    last_words("shardproof: error: ", help, fmt, ap);
     va_end(ap);
 }
 _Noreturn void base_die(int code, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    last_words(fmt, ap);
+    last_words("shardproof: ", NULL, fmt, ap);
     va_end(ap);
     _exit(code);
 }

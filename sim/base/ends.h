@@ -11,8 +11,9 @@
  * threads still work. */
 _Noreturn void base_die(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same but for the end, which the caller brings about: of all processes of a run. */
-void base_last_words(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same but for the end, which the caller brings about: of all processes of a run. Written like
+ * an error that is a diagnostic, with a line of help below. */
+void base_last_words(const char *help, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* `fn(arg)` runs once if the run ends early, the latest first. It runs inside a signal handler: it
  * may call only what signal-safety(7) allows, and whatever `arg` points to must be complete when it

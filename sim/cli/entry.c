@@ -42,6 +42,16 @@ static bool start_ranks(Cli *c) {
     return c->ranks != NULL;
 }
 
+/* Of several processes each does the whole where nobody says that they are ranks: a line of mpirun
+ * without --mpi. One of them tells. */
+static void note_alone(Cli *c) {
+    if (c->o.mpi || !(c->command->bit & (C_RUN | C_CHECK))) return;
+    if (ranks_launched() && !ranks_silent())
+        diag_warn(c->d, "W0601", diag_nowhere, "with --mpi each of them is one rank of the mesh",
+                  "a launcher has started several processes, and each of them does all of this by "
+                  "itself");
+}
+
 /* Wrong words. Of several processes this may be the one that has them: the others hear of it, and
  * rank 0 tells (E0606), unless its own words are wrong. */
 static int refuse(Cli *c) {
@@ -90,6 +100,7 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     }
     shipped_operands(&c);
     if (!files_check_words(&c)) return refuse(&c);
+    note_alone(&c);
     if (c.o.mpi && !start_ranks(&c)) return end(&c, 5);
     return end(&c, c.command->run(&c));
 }

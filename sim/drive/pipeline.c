@@ -177,17 +177,24 @@ static void verdict(Run *r, bool valid, bool ran) {
     }
 }
 
-/* Ranks that are processes: do all of them have the same program, up to its last number? */
-static bool meet(Run *r, bool ready) {
+static uint64_t hash(const char *s, size_t n) {
     uint64_t h = 1469598103934665603u;
-    size_t n = 0;
-    if (!r->o->ranks || !r->o->execute) return true;
-    Arena *tmp = arena_new();
-    const char *s = ready ? trace_text(r->t, tmp, true, &n) : "";
     for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 1099511628211u;
+    return h;
+}
+/* Ranks that are processes: do all of them have the same plan, and make the same program of it, up
+ * to its last number? */
+static bool meet(Run *r, PlanText given, bool ready) {
+    Ranks *all = r->o->ranks;
+    size_t n;
+    if (!all || !r->o->execute) return true;
+    if (!ranks_meet(all, r->d, ready, hash(given.text, given.n), RANKS_PLAN)) return false;
+    Arena *tmp = arena_new();
+    const char *s = trace_text(r->t, tmp, true, &n);
+    uint64_t h = hash(s, n);
     arena_free(tmp);
-    if (ready) r->t->backend = "mpi";
-    return ranks_meet(r->o->ranks, r->d, ready, h, RANKS_PLAN);
+    r->t->backend = "mpi";
+    return ranks_meet(all, r->d, true, h, RANKS_PROGRAM);
 }
 /* What no line of the plan leads to is said of its file: one of many that are checked together. */
 static void name_file(Diags *d, int from, const char *file) {
@@ -205,7 +212,7 @@ Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOption
     bool read = diags_errors(d) == r.plan->line_errors;
     if (!read) model_check_preset(arena, d, r.plan);
     if (!read || !supported(&r) || !run_front(&r)) {
-        meet(&r, false);
+        meet(&r, given, false);
         report->exit = diags_exit(d);
         name_file(d, before, given.file);
         return NULL;
@@ -213,14 +220,14 @@ Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOption
     r.t = trace_new(arena);
     bool valid = middle(&r);
     record_program(r.t, r.program, r.plan, r.model, r.plan->dtype);
-    bool ran = false, together = meet(&r, valid);
-    if (valid && together) {
+    bool ran = false, together = meet(&r, given, valid);
+    if (valid) {
         if (o->events) events(&r);
         if (o->execute || o->structure) level0(&r);
-        if (o->execute) ran = execute_run(&r);
+        if (o->execute && together) ran = execute_run(&r);
         if (o->events && r.t->n_routed) events(&r); /* now it is known which rows there are */
     }
-    verdict(&r, valid && together, ran);
+    verdict(&r, valid, ran);
     name_file(d, before, given.file);
     return r.t;
 }

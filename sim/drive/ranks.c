@@ -43,21 +43,32 @@ static void lost(void *arg, int64_t rank, double seconds, int64_t at) {
     const Ranks *r = arg;
     Arena *tmp = arena_new();
     if (rank == -1)
-        base_last_words("the processes did not come together within %s: one of them did not "
+        base_last_words("look at the machine of each process and at the launcher's own words; "
+                        "where processes start slowly, --deadline gives them more seconds",
+                        "the processes did not come together within %s: one of them did not "
                         "start, hangs or is stopped; all of them end [E0605]",
                         time_text(seconds, tmp));
     else if (rank == -2)
-        base_last_words("each rank has waited for another for %s, rank 0 %s; all of them end "
+        base_last_words("is a connection between two machines blocked? Open MPI takes the network "
+                        "of --mca btl_tcp_if_include; --deadline gives a slow one more seconds",
+                        "each rank has waited for another for %s, rank 0 %s; all of them end "
                         "[E0605]",
                         time_text(seconds, tmp), place_text(r, at, tmp));
     else
-        base_last_words("rank %lld has been silent for %s, it was %s; all ranks end [E0605]",
+        base_last_words("its process was stopped, or its machine or the network to it hangs; "
+                        "--deadline gives a machine that is only busy more seconds",
+                        "rank %lld has been silent for %s, it was %s; all ranks end [E0605]",
                         (long long)rank, time_text(seconds, tmp), place_text(r, at, tmp));
     arena_free(tmp);
 }
+/* What leads to the cause of an engine's failure: does a program without us run? */
+static const char engine_help[] =
+    "these are the words of MPI; if `mpirun -n 2 shardproof check 02-toymodel-2 --mpi` fails too, "
+    "the fault is in how MPI is installed, or in the network";
 static void failed(void *arg, const char *what) {
     Ranks *r = arg;
-    if (r->engine) base_last_words("the engine failed: %s; all ranks end [E0607]", what);
+    if (r->engine)
+        base_last_words(engine_help, "the engine failed: %s; all ranks end [E0607]", what);
     else r->failed = arena_strdup(r->arena, what);
 }
 
@@ -76,7 +87,8 @@ Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
     r->engine = plugin_open(arena, d, &host);
     if (r->engine) return r;
     if (r->failed)
-        diag_error(d, "E0607", diag_nowhere, NULL, "the engine did not start: %s", r->failed);
+        diag_error(d, "E0607", diag_nowhere, engine_help, "the engine did not start: %s",
+                   r->failed);
     return NULL;
 }
 void ranks_close(Ranks *r) {
@@ -123,7 +135,10 @@ int ranks_decide(Ranks *r, int mine) {
     return (int)code;
 }
 static bool differ(Diags *d, const Hello *h, int64_t rank, RanksMatter of) {
-    static const char *const has[] = {"another plan", "other weights or inputs"};
+    static const char *const has[] = {
+        [RANKS_PLAN] = "another plan",
+        [RANKS_PROGRAM] = "other options, or another of the files that the plan names,",
+        [RANKS_FILES] = "other weights or inputs"};
     if (h[rank].ready == h[0].ready && h[rank].what == h[0].what) return false;
     if (!h[rank].ready)
         diag_error(d, "E0606", diag_nowhere,

@@ -45,7 +45,7 @@ bool ranks_greet(Ranks *r, Diags *d, const char *task);
  * another is not, or has something else, E0606 into rank 0's `d`. ranks_next is the next plan's
  * beginning.
  */
-typedef enum { RANKS_PLAN, RANKS_FILES } RanksMatter;
+typedef enum { RANKS_PLAN, RANKS_PROGRAM, RANKS_FILES } RanksMatter;
 bool ranks_meet(Ranks *r, Diags *d, bool ready, uint64_t what, RanksMatter of);
 bool ranks_met(const Ranks *r);
 void ranks_next(Ranks *r);

@@ -20,7 +20,8 @@ EngineOpen shardproof_engine;
 
 /* MPI counts in int; and each chunk that arrives says that a slow wire is no silent one */
 enum { CHUNK = 1 << 24, MAX_GROUPS = 64 };
-static const double HEARD = 0.1; /* seconds in which last words are passed on */
+/* seconds in which last words are passed on, and between two looks at who is silent, at most */
+static const double HEARD = 0.1, TICK = 0.25;
 typedef enum { STARTING, RUNNING, BLOCKED, ENDING, ENDED } State;
 
 /* What one process tells another of itself, again and again. */
@@ -101,9 +102,10 @@ static void listen(void) {
     }
 }
 static void lose(int64_t rank, double seconds, int64_t at) {
-    /* where nobody can be named, or rank 0 is lost, every other finds out: one speaks for all */
+    /* where nobody can be named, or rank 0 is lost, every other finds out: one speaks for all, and
+     * has ended them before the next one's turn, who may have looked a tick before it */
     int64_t turn = M.host.rank - (rank == 0);
-    if (rank <= 0) rest(1.5 * HEARD * (double)(turn < 10 ? turn : 10));
+    if (rank <= 0) rest((TICK + HEARD) * (double)(turn < 4 ? turn : 4));
     State s = atomic_load(&M.state);
     if (s == ENDED || (rank < 0 && s == RUNNING && !M.all_wait)) return;
     M.host.lost(M.host.arg, rank, seconds, at);
@@ -131,7 +133,7 @@ static void forgive(double gap) {
 }
 static void *heart(void *arg) {
     double tick = M.host.deadline / 10, last = atomic_load(&M.since), missed = 0;
-    if (tick > 0.25) tick = 0.25;
+    if (tick > TICK) tick = TICK;
     for (;;) {
         State s = atomic_load(&M.state);
         double t = now(), gap = t - last;

@@ -385,6 +385,12 @@ static void stories_of_mistakes(void **state) {
     const char *text = draw(g, t, &o, FORMAT_TEXT);
     assert_non_null(strstr(text, "Ring AllReduce of layers.0.o_proj"));
     assert_non_null(strstr(text, "AllReduce over tp of down is missing"));
+    t = plan_trace(g, "plans/18-llama3-8b-backward.yaml",
+                   ""); /* a whole model: not its embedding */
+    o.part = NULL;
+    assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT), "Ring AllGather of layers.0.input_norm"));
+    o.part = "o_proj"; /* the last word of a name is enough */
+    assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT), "Ring ReduceScatter of layers.0.o_proj"));
 }
 
 /* A planted or illegal step has a red border, a flag and a sentence; what does not happen is not

@@ -28,7 +28,8 @@ static bool asked(const char *part, const char *want, const char *op, const char
     char *end;
     long n = part ? strtol(part, &end, 10) : 0;
     if (part && *part && !*end) return n == step;
-    return !part || !strcmp(want, op) || (value && !strcmp(part, value));
+    return !part || !strcmp(want, op) ||
+           (value && (!strcmp(part, value) || !strcmp(part, words_leaf(value))));
 }
 /* Ranks over axes as the trace writes them: "dp*cp". */
 static int64_t axes_size(const Trace *t, const char *axes) {
@@ -43,10 +44,12 @@ static int64_t axes_size(const Trace *t, const char *axes) {
     return n;
 }
 
-/* Where to look if nothing is asked for: at the mistake, then at the first wrong value. */
+/* Where to look if nothing is asked for: at the mistake, then at the first wrong value, then inside
+ * a layer: of an embedding that is cut by words all ranks but one have zeros. */
 static int worth(const Trace *t, const TraceCollective *x) {
-    if (x->planted || x->wrong) return 2;
-    return t->first_wrong && x->value && !strcmp(x->value, t->first_wrong);
+    if (x->planted || x->wrong) return 3;
+    if (t->first_wrong && x->value && !strcmp(x->value, t->first_wrong)) return 2;
+    return x->layer >= 0;
 }
 static bool told(const TraceCollective *x) {
     RingKind kind;

@@ -41,6 +41,7 @@ typedef struct {
     const char *model, *config, *mesh, *tp_plan, *ep_plan, *names; /* of files of frameworks */
     const char *to;                                                /* export: the framework */
     const char *quiz;
+    const char *notation;
     int64_t tp, ep;
     bool loss_parallel, full;
     double tolerance, deadline;

@@ -3,6 +3,7 @@
  * anywhere. Refuses abbreviations: what a script says must mean the same when options are added. */
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/notation.h"
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -64,6 +65,9 @@ static const Option options[] = {
      "shapes collectives bytes"},
     {"rank", 0, O_INT, AT(rank), "R", C_RANKED,
      "speak of this rank (default: all classes; pictures: the first)", NULL},
+    {"notation", 0, O_WORD, AT(notation), "WHOSE", C_SHAPES | C_PARAMS,
+     "how values lie in one notation: (Replicate(), Shard(0)); A[I_X, J]{U_Z}; [I/X, J]",
+     NOTATIONS},
     {"pairs", 0, O_FLAG, AT(pairs), NULL, C_COMMS,
      "which rank sends how many rows of experts to which, as a matrix", NULL},
     {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_EXPORT | C_ANOTHER,

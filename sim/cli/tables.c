@@ -2,6 +2,7 @@
  * that the trace does not say; the same facts stand in its records. */
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "cli/notation.h"
 #include "cli/rows.h"
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ static const Column shape_columns[] = {
     {"layout", "layout", false, COL_OPTIONAL | COL_BELOW},
     {"ranks", "ranks", false, COL_OPTIONAL},
     {"rows", "rows", false, COL_EMPTY | COL_BELOW | COL_TITLED},
+    {"notation", "notation", false, COL_EMPTY},
 };
 /* A value as one line shows it. */
 typedef struct {
@@ -88,6 +90,7 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, Show
         r[10] = rows_of_value(a, x.trace, v, l, c->o.rank);
     }
     r[8] = cell_text(table_places(&v->shape, a));
+    r[11] = cell_text(notation_text(c->o.notation, &v->shape, v->shape.name, a));
     if (strcmp(c->format, "text") == 0 && !c->o.verbose) r[8] = cell_text(NULL);
 }
 /* A parameter that only changes its type (I to R), or is moved over axes of one rank, is a step,
@@ -142,6 +145,7 @@ static const Column param_columns[] = {
     {"ranks", "ranks", false, COL_OPTIONAL},
     {"style", "style", false, COL_OPTIONAL | COL_DROP},
     {"line", "plan line", false, COL_OPTIONAL | COL_DROP | COL_PREFIX},
+    {"notation", "notation", false, COL_EMPTY},
 };
 static const char *placement_mesh(const TraceParam *p, Arena *a) {
     Str s = str_new(a);
@@ -187,6 +191,7 @@ static void param_row(const Cli *c, Table *t, const TraceParam *p, const TraceLo
     r[7] = cell_bytes(a, bytes_at_rest(p, l ? &l->ranks : NULL, c->o.rank));
     r[9] = cell_text(p->style);
     r[10] = cell_text(place_of_line(a, p->file, p->line));
+    r[11] = cell_text(notation_param(c->o.notation, p, a));
 }
 Table table_params(const Cli *c, const Trace *t) {
     Table out = table_new(c->arena, "parameter", param_columns, N(param_columns));

@@ -322,6 +322,29 @@ static void test_mislabels(void **state) {
     }
 }
 
+/* A group planted over the stages of a pipeline: ranks of other stages hold no list of rows, and
+ * have no rows to give (a crash, once). */
+static void test_rows_over_stages(void **state) {
+    (void)state;
+    static const char *const at[] = {"list", "dispatched", "down"};
+    for (int i = 0; i < 3; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {config: {model_type: mixtral, hidden_size: 8, intermediate_size: 6, "
+            "num_hidden_layers: 2, num_attention_heads: 2, num_key_value_heads: 2, vocab_size: 7, "
+            "num_local_experts: 4, num_experts_per_tok: 2}, layers: 2}\n"
+            "data: {batch: 4, sequence: 6, dtype: f64}\nmesh: {pp: 2, dp: 2}\ngroups: {ep: dp}\n"
+            "pipeline: {schedule: gpipe, microbatches: 2}\nnames: torchtitan\npass: backward\n"
+            "plan:\n  layers.*.moe.experts: expert_parallel\n"
+            "faults: [{at: all_to_all of layers.0.moe.%s, axis: pp}]\n",
+            at[i]);
+        PlanRun r = plan_run(a, "found.yaml", text, true);
+        assert_string_equal(r.t->verdict, "different");
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_equivalent),
                                        cmocka_unit_test(test_allowance_hides_nothing),
@@ -332,6 +355,7 @@ int main(void) {
                                        cmocka_unit_test(test_refused),
                                        cmocka_unit_test(test_recipes_of_blocks_alone),
                                        cmocka_unit_test(test_recipes_of_heads_alone),
-                                       cmocka_unit_test(test_mislabels)};
+                                       cmocka_unit_test(test_mislabels),
+                                       cmocka_unit_test(test_rows_over_stages)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

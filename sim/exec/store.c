@@ -88,7 +88,8 @@ Region region_of(const Exec *e, int v, int64_t rank, Arena *arena) {
 }
 DimIndex exec_rows(const Exec *e, int v, int64_t rank, Arena *arena) {
     const Local *l = exec_local(e, e->p->val[v].list, rank);
-    DimIndex x = {.range = true, .n = l->t.n[0]};
+    /* a planted group may reach over stages: who has no list has no rows */
+    DimIndex x = {.range = true, .n = l ? l->t.n[0] : 0};
     if (e->dev->sizes_only || !x.n) return x;
     Tensor host = e->dev->get(e->dev, &l->t, DT_I64);
     int64_t *list = arena_alloc(arena, base_mul((size_t)x.n, sizeof *list));

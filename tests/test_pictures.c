@@ -270,6 +270,29 @@ static void silence_is_in_the_stamp(void **state) {
     arena_free(a);
 }
 
+/* What is alive at the peak has its name in full in a tooltip, however little room there is. */
+static void values_alive_have_tooltips(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    Arena *a = arena_new();
+    PlanRun r = shipped(a, "plans/20-llama3-8b-fsdp-tp.yaml", &(PipelineOptions){0});
+    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    for (int i = 0; i < 4; i++) {
+        RenderOptions o = view("memory");
+        Scene *page[32];
+        o.preset = presets[i];
+        int n = render_pages(r.t, r.d, &o, a, true, page), rows = 0;
+        for (int p = 0; p < n; p++)
+            for (int g = 0; g < page[p]->n_groups; g++)
+                if (!strcmp(page[p]->groups[g].what, "value")) {
+                    rows++;
+                    assert_non_null(strstr(page[p]->groups[g].tip, "\nmade at step: "));
+                }
+        if (rows < 4) fail_msg("%s: %d values with a tooltip", presets[i], rows);
+    }
+    arena_free(a);
+}
+
 /* Every symbol of a collective has it in its tooltip where no line of the plan asks for it; so has
  * the box of a weight that is gathered first. */
 static void tooltips_say_inferred(void **state) {
@@ -374,6 +397,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sentence_is_cut),
                                        cmocka_unit_test(print_needs_no_colour),
                                        cmocka_unit_test(silence_is_in_the_stamp),
+                                       cmocka_unit_test(values_alive_have_tooltips),
                                        cmocka_unit_test(tooltips_say_inferred),
                                        cmocka_unit_test(sums_of_products_have_states),
                                        cmocka_unit_test(hatches_are_seen),

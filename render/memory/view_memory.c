@@ -371,6 +371,9 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
         const char *shape = at ? words_shape(p->a, at->shape, l[i]->v->shape.nd) : "",
                    *name = l[i]->v->shape.name;
         double room = w - 130, sw = scene_width(p->s, 12, REGULAR, shape);
+        scene_begin(
+            p->s, "value", arena_printf(p->a, "alive-%s", name),
+            arena_printf(p->a, "%s %s\nmade at step: %s\nbytes: %s", name, shape, from, bytes));
         double nw = scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK},
                                fit_name(p->s, name, fmax(90, room - sw - 10), 12.5, MEDIUM));
         if (nw + 10 + sw <= room)
@@ -378,6 +381,7 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
                        shape);
         scene_text(p->s, x + w - 76, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, from);
         scene_text(p->s, x + w, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_INK}, bytes);
+        scene_end(p->s);
         rest -= l[i]->bytes;
     }
     if (c->exact && n > shown) {

@@ -885,7 +885,7 @@ static void test_skipped(void **state) {
     r = RUN("comms", good);
     assert_null(strstr(r.out, "planted"));
     assert_null(strstr(r.out, "not counted"));
-    assert_non_null(strstr(r.out, "\n1 collectives, 64 B sent"));
+    assert_non_null(strstr(r.out, "\n1 collective, 64 B sent"));
     done(r);
     expect_code(RUN("comms", bug, "--format", "md"), 0, "| 0 B |", NULL);
     expect_code(RUN("comms", bug, "--format", "md"), 0,
@@ -980,7 +980,7 @@ static void test_explain_gradient(void **state) {
         {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight",
          "summed over  tp, by step"},
         {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight",
-         "from here on its uses differ over tp"},
+         "its uses differ over tp: the gradient is the sum over them"},
         {"18-llama3-8b-backward", "grad.param.layers.0.attention_norm.weight",
          "only what its own tokens give; a second sum would make it 4 times"},
         /* a column weight, what it multiplies, what a row layer starts from */

@@ -246,6 +246,36 @@ static void test_readme(void **state) {
     arena_free(a);
 }
 
+/* "1 row", "2 rows": nothing that is said of a shipped plan counts one of several. `times` is one
+ * word of its own: "at worst 1 times as many". */
+static void one_is_one(const char *plan, const char *command, const char *text) {
+    for (const char *s = text; (s = strstr(s, "1 ")); s++) {
+        const char *word = s + 2;
+        size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz");
+        bool whole = s == text || s[-1] == ' ' || s[-1] == '(' || s[-1] == '\n';
+        bool many = n > 3 && word[n - 1] == 's' && word[n - 2] != 's';
+        bool number = s - text >= 6 && !strncmp(s - 6, "stage ", 6); /* "stage 1 ends" */
+        if (!whole || !many || number || !strncmp(word, "times", n)) continue;
+        fail_msg("%s %s: '%.*s'", command, plan, (int)n + 2, s);
+    }
+}
+static void test_grammar(void **state) {
+    (void)state;
+    static const char *const commands[] = {"comms", "params", "explain", "check"};
+    glob_t g;
+    assert_int_equal(glob("plans/[0-9]*.yaml", 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++)
+        for (int k = 0; k < 4; k++) {
+            Arena *a = arena_new();
+            Ended e = k < 3 ? RUN(a, NULL, commands[k], g.gl_pathv[i])
+                            : RUN(a, NULL, commands[k], "--static", "-v", g.gl_pathv[i]);
+            one_is_one(g.gl_pathv[i], commands[k], e.out);
+            one_is_one(g.gl_pathv[i], commands[k], e.err);
+            arena_free(a);
+        }
+    globfree(&g);
+}
+
 /* Every word of every table is explained, by all of its names; what none knows is refused. */
 static void explained(Arena *a, const char *word, const char *says) {
     Ended e = RUN(a, NULL, "explain", word);
@@ -294,7 +324,8 @@ int main(void) {
         cmocka_unit_test(test_lists),     cmocka_unit_test(test_completion),
         cmocka_unit_test(test_completes), cmocka_unit_test(test_install),
         cmocka_unit_test(test_reference), cmocka_unit_test(test_readme),
-        cmocka_unit_test(test_words),     cmocka_unit_test(test_letters),
+        cmocka_unit_test(test_grammar),   cmocka_unit_test(test_words),
+        cmocka_unit_test(test_letters),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

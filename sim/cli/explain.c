@@ -414,9 +414,10 @@ static void explain_step(Ex *e, int step) {
         for (int i = 0; i < k->n_local; i++)
             field(e, i ? "" : "unequal groups",
                   arena_printf(
-                      a, "ranks %s: %s in, %s out, %s sent", rankset_text(&k->local[i].ranks, a),
-                      bytes_text(k->local[i].bytes_in, a), bytes_text(k->local[i].bytes_out, a),
-                      bytes_text(k->local[i].bytes_sent, a)));
+                      a, "rank%s %s: %s in, %s out, %s sent",
+                      rankset_count(&k->local[i].ranks) == 1 ? "" : "s",
+                      rankset_text(&k->local[i].ranks, a), bytes_text(k->local[i].bytes_in, a),
+                      bytes_text(k->local[i].bytes_out, a), bytes_text(k->local[i].bytes_sent, a)));
         if (k->planted)
             field(e, "planted",
                   arena_printf(a, "%s%s%s%s", k->planted,

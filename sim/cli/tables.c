@@ -283,9 +283,9 @@ static Cell cell_unequal(Arena *a, const TraceCollective *k) {
     for (int i = 0; i < k->n_local; i++) {
         const TraceTraffic *l = &k->local[i];
         const char *ranks = rankset_text(&l->ranks, a);
-        str_addf(&s, "%sranks %s: %s in, %s out, %s sent", i ? "; " : "", ranks,
-                 bytes_text(l->bytes_in, a), bytes_text(l->bytes_out, a),
-                 bytes_text(l->bytes_sent, a));
+        str_addf(&s, "%srank%s %s: %s in, %s out, %s sent", i ? "; " : "",
+                 rankset_count(&l->ranks) == 1 ? "" : "s", ranks, bytes_text(l->bytes_in, a),
+                 bytes_text(l->bytes_out, a), bytes_text(l->bytes_sent, a));
         str_addf(&j, "%s{\"ranks\":%s,\"bytes_in\":%lld,\"bytes_out\":%lld,\"bytes_sent\":%lld}",
                  i ? "," : "[", trace_ranks_json(&l->ranks, a), (long long)l->bytes_in,
                  (long long)l->bytes_out, (long long)l->bytes_sent);
@@ -336,8 +336,9 @@ Table table_comms(const Cli *c, const Trace *t) {
     }
     const char *all = rank < 0 ? lookup_sent_text(t, NULL, NULL, false, a) : bytes_text(sent, a);
     const char *run = rows_sent(a, t, rank); /* where experts' rows make them other than expected */
-    if (run) str_addf(&out.notes, "%d collectives, sent per rank: %s\n", done, run);
-    else str_addf(&out.notes, "%d collectives, %s sent per rank\n", done, all);
+    str_addf(&out.notes, "%d collective%s, ", done, done == 1 ? "" : "s");
+    if (run) str_addf(&out.notes, "sent per rank: %s\n", run);
+    else str_addf(&out.notes, "%s sent per rank\n", all);
     if (trace_microbatches(t) > 1)
         str_addf(&out.notes, "of one micro-batch of %lld, and what is done once a step\n%s\n",
                  (long long)trace_microbatches(t), lookup_step_text(t, rank, a));

@@ -178,6 +178,22 @@ static int make_again(Adj *a, int v) {
     return made;
 }
 
+/* Why the step that takes a move back is there. A value that is equal on all ranks and used in
+ * another way by each becomes, taken back, a sum; what sends nothing has no better reason than the
+ * move itself. */
+static const char *why_adjoint(const Program *p, const Step *s, const Step *fwd) {
+    const char *axes = mesh_axes_text(p->mesh, p->arena, &s->move.axes, true);
+    if (undeclared_sum(p, s))
+        return arena_printf(p->arena,
+                            "its uses differ over %s: the gradient is the sum over them, and no "
+                            "line of the plan makes it",
+                            axes);
+    if (fwd->move.kind == MOVE_ID && move_communicates(s->move.kind))
+        return arena_printf(p->arena, "its uses differ over %s: the gradient is the sum over them",
+                            axes);
+    return arena_printf(p->arena, "adjoint of %s: %s", move_name(fwd->move.kind),
+                        fwd->why ? fwd->why : "");
+}
 static void move_adjoint(Adj *a, const Step *f, int g, Phase pass) {
     Program *p = a->p;
     int src = f->in[0], o = cot_val(a, &p->val[src])->id;
@@ -199,13 +215,7 @@ static void move_adjoint(Adj *a, const Step *f, int g, Phase pass) {
     s->unasked = fwd.unasked;
     s->inferred = fwd.unasked && fwd.kind == ST_MOVE && move_communicates(s->move.kind) &&
                   mesh_size(p->mesh, &s->move.axes) > 1;
-    s->why = arena_printf(p->arena, "adjoint of %s: %s", move_name(fwd.move.kind),
-                          fwd.why ? fwd.why : "");
-    if (undeclared_sum(p, s))
-        s->why = arena_printf(p->arena,
-                              "its uses differ over %s: the gradient is the sum over them, and no "
-                              "line of the plan makes it",
-                              mesh_axes_text(p->mesh, p->arena, &s->move.axes, true));
+    s->why = why_adjoint(p, s, &fwd);
     give(a, src, o);
 }
 static void op_adjoint(Adj *a, const Step *f, int g, Phase pass) {

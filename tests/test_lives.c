@@ -44,7 +44,8 @@ static bool counted(const Exec *e, const Step *s, int v) {
     const Val *x = owner(e->p, &e->p->val[v]);
     if (!exec_store(e, v)->alive || e->p->graph->t[x->tensor].next_of) return false;
     if (x->kind == KIND_PARAM && x->step < 0) return false;
-    if (e->p->assign->stages) return true; /* what has been read is told apart by read_by_all */
+    if (lives_once(e->p, x) || e->p->assign->stages)
+        return true; /* what has been read is told apart by read_by_all */
     if (e->lives.last[v] < 0) return x->kind != KIND_PARAM; /* goes with its unit */
     return e->lives.last[v] >= s->id;
 }
@@ -70,7 +71,9 @@ static int64_t reused(const Exec *e, const Step *s, int64_t rank) {
     bool sums = s->kind == ST_MOVE &&
                 (s->move.kind == MOVE_ALL_REDUCE || s->move.kind == MOVE_ALL_REDUCE_MAX);
     bool clips = s->kind == ST_OP && !strcmp(e->p->graph->node[s->node].label, "clip");
-    if (!(sums || clips) || e->lives.last[s->in[0]] != s->id) return 0;
+    bool adds = e->p->assign->plan->microbatches > 1 && lives_adds_up(e->p, s);
+    if (!(sums || clips) || adds || e->lives.last[s->in[0]] != s->id) return 0;
+    if (!layout_holds(e->p->mesh, &e->p->val[s->out].L, rank)) return 0;
     const Local *in = exec_local(e, s->in[0], rank);
     return in->buf == exec_local(e, s->out, rank)->buf ? 0 : block_bytes(e, s->in[0], rank);
 }
@@ -97,8 +100,18 @@ static void open_seen(Seen *w, const Program *p) {
     w->copies = malloc(n * sizeof *w->copies);
     for (size_t i = 0; i < n; i++) w->live[i] = w->copies[i] = -1;
 }
+/* What another rank has picked of a value goes on all ranks when it goes there. */
+static int add_for_others(const Exec *e, int v, int64_t rank, Buffer *b, int n) {
+    const Program *p = e->p;
+    const Val *x = owner(p, &p->val[v]);
+    int of = (int)(x - p->val);
+    if (of == v || exec_store(e, of)->alive || !layout_holds(p->mesh, &x->L, rank)) return n;
+    return add(b, n, (Buffer){x, block_bytes_of(e, of, rank), x->kind == KIND_PARAM && !x->cot});
+}
 static void look_at(Seen *w, Exec *e, const Step *s) {
     const Program *p = e->p;
+    if (p->assign->plan->microbatches > 1 && lives_once(p, &p->val[s->out]))
+        return; /* of the first alone, where no gradients are added up yet */
     Buffer *b = malloc(sizeof *b * (size_t)(p->nv + 1));
     for (int64_t r = 0; r < w->nranks; r++) {
         int n = 0;
@@ -106,6 +119,10 @@ static void look_at(Seen *w, Exec *e, const Step *s) {
         *live = *copies = 0;
         for (int v = 0; v < p->nv; v++) {
             if (!counted(e, s, v)) continue;
+            if (!layout_holds(p->mesh, &p->val[v].L, r)) {
+                n = add_for_others(e, v, r, b, n);
+                continue;
+            }
             n = add(
                 b, n,
                 (Buffer){buffer_of(e, v, r), block_bytes(e, v, r), p->val[v].kind == KIND_PARAM});
@@ -291,6 +308,9 @@ static void test_every_mode(void **state) {
         "mode: fsdp, axis: rep*dp, unit: block",
         "mode: ddp, axis: rep*dp",
         "mode: hsdp, replicate: rep, shard: dp, unit: block, reshard: false",
+        "mode: hsdp, replicate: rep, shard: dp, unit: block, reshard: blocks, grad_sync: scatter",
+        "mode: fsdp, axis: rep*dp, unit: block, reshard: step, grad_sync: microbatch",
+        "mode: ddp, axis: rep*dp, unit: block, grad_sync: microbatch",
     };
     static const char *const rest[] = {"", "recompute: block\n"};
     static const char *const parts[] = {"", ", microbatches: 2"};
@@ -325,8 +345,14 @@ static void test_pipelines(void **state) {
     "preset: llama3.2-1b, layers: 4|mesh: {dp: 2, pp: 2}\n"                                        \
     "data_parallel: {mode: fsdp, unit: block, reshard: false}"
     static const char *const rest[] = {
-        "preset: llama3-8b, layers: 4|mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp}", TIED,
-        KEPT, "preset: llama3-8b, layers: 4|mesh: {pp: 2, cp: 2}\ncontext_parallel: {mode: ring}",
+        "preset: llama3-8b, layers: 4|mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp}",
+        TIED,
+        "preset: llama3-8b, layers: 4|mesh: {pp: 2, dp: 2}\n"
+        "data_parallel: {mode: fsdp, grad_sync: microbatch}",
+        "preset: llama3-8b, layers: 4|mesh: {dp: 2, pp: 2}\n"
+        "data_parallel: {mode: ddp, unit: block, grad_sync: microbatch}",
+        KEPT,
+        "preset: llama3-8b, layers: 4|mesh: {pp: 2, cp: 2}\ncontext_parallel: {mode: ring}",
         "preset: qwen3-30b-a3b, layers: 4|mesh: {pp: 2, dp: 2}\nmoe: {axis: dp}"};
 #undef TIED
 #undef KEPT

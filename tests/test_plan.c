@@ -161,8 +161,7 @@ static void test_defaults(void **state) {
     assert_int_equal(plan_data_unit(p), UNIT_PARAMETER);
     assert_string_equal(p->data_parallel.reduce, "sum");
     assert_string_equal(p->data_parallel.grad_order, "shard_first");
-    assert_true(p->data_parallel.reshard && p->save_gathered && !p->per_module &&
-                !p->trust_declared);
+    assert_true(plan_reshard(p)->rest && p->save_gathered && !p->per_module && !p->trust_declared);
     assert_string_equal(p->context_parallel.mode, "all_gather");
     assert_string_equal(p->context_parallel.order, "contiguous");
     assert_null(p->context_parallel.axis); /* there is no axis cp */
@@ -289,7 +288,7 @@ static void test_training_keys(void **state) {
     assert_string_equal(p->data_parallel.axis, "dp*cp");
     assert_loc(p->data_parallel.axis_loc, 6, 35);
     assert_string_equal(p->data_parallel.unit, "block");
-    assert_false(p->data_parallel.reshard);
+    assert_string_equal(p->data_parallel.reshard, "false");
     assert_string_equal(p->data_parallel.reduce, "avg");
     assert_string_equal(p->data_parallel.grad_order, "tp_first");
     assert_string_equal(p->data_parallel.replicate, "dp");

@@ -30,6 +30,11 @@ static const Case cases[] = {
     {"fsdp_root_only", NULL, "{mode: fsdp, unit: model}"},
     {"fsdp_keep_accumulate_nosync", NULL, "{mode: fsdp, unit: block, reshard: false}"},
     {"fsdp_reshard_accumulate_nosync", NULL, "{mode: fsdp, unit: block}"},
+    {"fsdp_default", NULL, "{mode: fsdp, unit: block, reshard: blocks}"},
+    {"fsdp_reshard_accumulate", NULL, "{mode: fsdp, unit: block, grad_sync: microbatch}"},
+    {"fsdp_keep_accumulate_nosync_noreshard", NULL, "{mode: fsdp, unit: block, reshard: step}"},
+    {"hsdp_2x2_accumulate_no_allreduce", "r: 2, s: 2",
+     "{mode: hsdp, replicate: r, shard: s, unit: block, grad_sync: scatter}"},
     {"hsdp_2x2_keep", "r: 2, s: 2",
      "{mode: hsdp, replicate: r, shard: s, unit: block, reshard: false}"},
     {"hsdp_2x2_reshard", "r: 2, s: 2", "{mode: hsdp, replicate: r, shard: s, unit: block}"},
@@ -142,14 +147,13 @@ static Sum theirs(const Record *r, const char *op) {
         }
     return x;
 }
-/* Parameters are gathered in every micro-batch; the rest is done once. The loss's own sum is ours:
- * each of their ranks has its loss. */
-static Sum ours(const Record *r, const Trace *t, MoveKind kind) {
+/* Of a whole step. The loss's own sum is ours: each of their ranks has its loss. */
+static Sum ours(const Trace *t, MoveKind kind) {
     Sum x = {0};
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         if (strcmp(c->op, move_name(kind)) || c->pass == PHASE_LOSS) continue;
-        int64_t times = c->pass == PHASE_PARAMETERS ? r->parts : 1;
+        int64_t times = c->per_step > 1 ? c->per_step : 1;
         x.n += times;
         x.bytes += times * c->bytes_in;
     }
@@ -157,7 +161,7 @@ static Sum ours(const Record *r, const Trace *t, MoveKind kind) {
 }
 static void compare_collectives(const Record *r, const Trace *t) {
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        Sum a = ours(r, t, kinds[k].kind), b = theirs(r, kinds[k].theirs);
+        Sum a = ours(t, kinds[k].kind), b = theirs(r, kinds[k].theirs);
         if (a.n != b.n || a.bytes != b.bytes)
             fail_msg("%s on %d ranks: %lld %s of %lld bytes, the record has %lld of %lld",
                      r->c->name, r->ranks, (long long)a.n, move_name(kinds[k].kind),
@@ -208,6 +212,41 @@ static void test_records(void **state) {
 }
 
 /* ---- without records ---- */
+/* Sums in every micro-batch: of norms over tp before those over dp, of a table that is used twice,
+ * of copies once. A step does each collective so often, and its model is that of one device. */
+static void test_sync(void **state) {
+    (void)state;
+    static const struct {
+        const char *keys;
+        int scatters, sums; /* a step, of 3 micro-batches */
+    } rows[] = {
+        {"{mode: hsdp, replicate: r, shard: s}", 1, 1},
+        {"{mode: hsdp, replicate: r, shard: s, grad_sync: scatter}", 3, 1},
+        {"{mode: hsdp, replicate: r, shard: s, grad_sync: microbatch, reshard: step}", 3, 3},
+        {"{mode: zero2, form: megatron, axis: r*s, grad_sync: microbatch}", 3, 3},
+        {"{mode: ddp, axis: r*s, grad_sync: microbatch, unit: block}", 3, 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(
+            a,
+            arena_printf(a,
+                         "model: {preset: llama3.2-1b, shrink: 64, layers: 2, parts: [embedding, "
+                         "blocks, norm, head, loss]}\nmesh: {r: 2, s: 2, tp: 2}\n"
+                         "data: {batch: 12, sequence: 4, microbatches: 3, cut: {batch: r*s}}\n"
+                         "names: torchtitan\nrecipe: torchtitan-llama3\npass: train\n"
+                         "optimizer: {name: adamw, steps: 2}\ndata_parallel: %s\n",
+                         rows[i].keys),
+            true);
+        for (int k = 0; k < r.t->n_collectives; k++) {
+            const TraceCollective *c = &r.t->collectives[k];
+            bool data = strcmp(c->axis, "tp") != 0, cut = strcmp(c->op, "all_reduce") != 0;
+            int times = c->per_step > 1 ? c->per_step : 1;
+            if (c->pass == PHASE_GRADIENTS && data)
+                assert_int_equal(times, cut ? rows[i].scatters : rows[i].sums);
+        }
+        arena_free(a);
+    }
+}
 #define NET                                                                                        \
     "model: {kind: mlp, sizes: [5, 8, 7, 3], bias: true, activation: tanh, scale: true}\n"         \
     "data: {dtype: f64, rows: 12}\npass: train\nloss: mse\n"                                       \
@@ -343,6 +382,8 @@ static void test_refused(void **state) {
         {"dp: 2", "{mode: fsdp, form: megatron}", "E0215", "mode fsdp does not ask"},
         {"dp: 2", "{mode: zero1, form: megatron, unit: parameter}", "E0215", "no single parameter"},
         {"dp: 2", "zero3", "E0206", "'zero3'"},
+        {"dp: 2", "{mode: fsdp, reshard: root}", "E0206", "'root'"},
+        {"dp: 2", "{mode: fsdp, grad_sync: never}", "E0206", "'never'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Arena *a = arena_new();
@@ -377,6 +418,8 @@ static void test_mistakes(void **state) {
          "grad.param.net2.weight", ""},
         {"{mode: zero2, form: deepspeed}", "{at: grad.param.net2.weight, offset: 1}",
          "grad.param.net2.weight", ""},
+        {"{mode: fsdp, grad_sync: microbatch}", "{at: grad.param.net2.weight, scale: 0.25}",
+         "grad.param.net2.weight", "averaged over dp instead of summed"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Arena *a = arena_new();
@@ -395,7 +438,8 @@ static void test_mistakes(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records), cmocka_unit_test(test_owners), cmocka_unit_test(test_paper),
+        cmocka_unit_test(test_records), cmocka_unit_test(test_sync),
+        cmocka_unit_test(test_owners),  cmocka_unit_test(test_paper),
         cmocka_unit_test(test_refused), cmocka_unit_test(test_mistakes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,7 @@ bool run_lower(Run *r) {
     if (diags_errors(r->d) > before) return false;
     if (plan_data_unit(r->plan) != UNIT_PARAMETER) order_units(r->program);
     cut_gradients(r->program);
+    mark_sync(r->program);
     if (r->plan->pass == PASS_TRAIN && r->program->loss >= 0) lower_optimizer(r->program);
     return diags_errors(r->d) == before;
 }

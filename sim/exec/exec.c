@@ -90,7 +90,7 @@ void exec_free(Exec *e) {
 void exec_release(Exec *e, const Step *s) {
     if (e->keep_all) return;
     for (int v = e->lives.go[s->id]; v >= 0; v = e->lives.next_go[v])
-        if (!is_kept(e, v)) exec_drop(e, v);
+        if (!is_kept(e, v) && !lives_once(e->p, &e->p->val[v])) exec_drop(e, v);
 }
 void exec_release_value(Exec *e, int v) {
     if (!e->keep_all && !e->shared[v] && !is_kept(e, v)) exec_drop(e, v);

@@ -51,18 +51,22 @@ static int written_over(const Program *p, const Step *s, const int *last) {
 }
 bool lives_adds_up(const Program *p, const Step *s) {
     const Val *v = &p->val[s->out];
-    return s->kind == ST_ADJOINT && v->cot && p->graph->t[v->tensor].kind == KIND_PARAM;
+    return (s->kind == ST_ADJOINT || s->each) && !s->goes_on && v->cot &&
+           p->graph->t[v->tensor].kind == KIND_PARAM;
 }
 bool lives_deferred(const Program *p, const Step *s) {
     const Val *v = &p->val[s->out];
     bool gradient = v->cot && p->graph->t[v->tensor].kind == KIND_PARAM;
-    return s->pass == PHASE_OPTIMIZER || (gradient && s->kind != ST_ADJOINT);
+    return s->pass == PHASE_OPTIMIZER || (gradient && s->kind != ST_ADJOINT && !s->each);
 }
 bool lives_once(const Program *p, const Val *v) {
     if (v->kind != KIND_PARAM || v->cot || v->step < 0) return false;
     const Step *s = &p->step[v->step];
-    bool kept = p->assign->stages && !p->assign->plan->data_parallel.reshard;
-    return s->kind == ST_MOVE && (kept || move_relocates(s->move.kind));
+    const Reshard *again = plan_reshard(p->assign->plan);
+    bool kept = again->once || (p->assign->stages && !again->blocks && !again->rest);
+    if (s->kind != ST_MOVE || lives_deferred(p, s))
+        return false; /* of an update: each step's own */
+    return kept || move_relocates(s->move.kind);
 }
 const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, int64_t parts,
                                 Arena *arena) {
@@ -91,7 +95,8 @@ const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, 
     }
     for (int i = 0; i < p->ns; i++) {
         int v = written_over(p, &p->step[i], last);
-        if (v >= 0) own[v].until = i - 1;
+        bool added = parts > 1 && lives_adds_up(p, &p->step[i]); /* to what is there */
+        if (v >= 0 && !added) own[v].until = i - 1;
     }
     return out;
 }

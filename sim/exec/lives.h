@@ -42,7 +42,8 @@ bool lives_adds_up(const Program *p, const Step *s);
 /* Micro-batches: is the step done once, after the last of them (moves and sums of parameter
  * gradients, the optimizer)? */
 bool lives_deferred(const Program *p, const Step *s);
-/* Does the first micro-batch of a pipeline make it for all of them? A copy of a parameter that
- * another stage is sent; with `reshard: false` each copy of a parameter. */
+/* Does the first micro-batch make it for all of them? A copy of a parameter that
+ * another stage is sent; each copy of a parameter where the plan keeps what is gathered: with
+ * `reshard: step`, in a pipeline with `false` too. */
 bool lives_once(const Program *p, const Val *v);
 #endif

@@ -79,16 +79,34 @@ static WalkEnd run_step(Walk *w, const Step *s, int64_t part) {
     release(w, s, part);
     return w->stop && *w->stop ? WALK_STOPPED : WALK_DONE;
 }
+/* What all micro-batches shared is given back. */
+static void drop_shared(Walk *w) {
+    Exec *e[MOST_EXECS];
+    for (int i = 0, n = execs_of(w, e); i < n; i++)
+        for (int v = 0; v < e[i]->p->nv; v++)
+            if (lives_once(e[i]->p, &e[i]->p->val[v])) exec_drop(e[i], v);
+}
+/* The last step that every micro-batch does. */
+static int last_turn(const Program *p) {
+    int i = p->ns - 1;
+    while (i > 0 && lives_deferred(p, &p->step[i])) i--;
+    return i;
+}
 static WalkEnd run_instance(Walk *w, WalkInstance at) {
     const Program *p = w->e->p;
+    int turns = last_turn(p);
+    bool last = at.part + 1 == w->parts;
     turn_to(w, at.part, exec_begin);
     OBSERVE(w, begun, at);
     if (w->load_first && !load_sources(w)) return WALK_FAILED;
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
-        if (at.part + 1 < w->parts && lives_deferred(w->e->p, s)) continue;
-        WalkEnd end = run_step(w, s, at.part);
+        if (!last && lives_deferred(p, s)) continue;
+        WalkEnd end = WALK_DONE;
+        if (exec_once(w->e, s)) release(w, s, at.part); /* the first micro-batch has done it */
+        else end = run_step(w, s, at.part);
         if (end != WALK_DONE) return end;
+        if (last && i == turns) drop_shared(w);
     }
     OBSERVE(w, ended, at);
     return WALK_DONE;
@@ -141,10 +159,7 @@ static WalkEnd run_schedule(Walk *w, int64_t iteration) {
         OBSERVE(w, ended, at);
         turn_to(w, k, exec_end);
     }
-    Exec *e[MOST_EXECS];
-    for (int i = 0, n = execs_of(w, e); i < n; i++)
-        for (int v = 0; v < e[i]->p->nv; v++) /* what all micro-batches shared */
-            if (lives_once(e[i]->p, &e[i]->p->val[v])) exec_drop(e[i], v);
+    drop_shared(w);
     return end == WALK_DONE ? run_deferred(w, (WalkInstance){iteration, w->parts - 1}) : end;
 }
 WalkEnd walk_run(Walk *w) {

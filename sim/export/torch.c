@@ -239,7 +239,12 @@ static void sharding(TorchWriter *w, const char *mesh) {
     const Export *e = w->e;
     const Plan *p = e->p;
     Loc at = p->data_parallel.loc;
-    const char *layers = layers_path(e), *keep = p->data_parallel.reshard ? "True" : "False";
+    const Reshard *again = plan_reshard(p);
+    const char *layers = layers_path(e);
+    if (again->once)
+        export_refuse(e, at, "reshard: false",
+                      "that parameters stay gathered is set in the training loop, with "
+                      "set_reshard_after_backward(False)");
     if (!layers)
         export_refuse(e, at, "leave `data_parallel` out", "fully_shard wants a model of layers");
     if (plan_data_unit(p) != UNIT_BLOCK)
@@ -252,7 +257,8 @@ static void sharding(TorchWriter *w, const char *mesh) {
                            "for layer in %s:\n"
                            "    fully_shard(layer, mesh=%s, reshard_after_forward=%s)\n"
                            "fully_shard(model, mesh=%s, reshard_after_forward=%s)\n",
-                           layers ? layers : "", mesh, keep, mesh, keep);
+                           layers ? layers : "", mesh, again->blocks ? "True" : "False", mesh,
+                           again->rest ? "True" : "False");
 }
 static void data_parallel(TorchWriter *w) {
     const Export *e = w->e;

@@ -239,12 +239,10 @@ static void sharding(Torch *t) {
                                                      f.axis[0], f.axis[1]);
     draft_key(x, "data_parallel",
               arena_printf(x->a, "{%s, unit: block, reshard: %s, grad_order: tp_first}", where,
-                           layers->reshard == 0 ? "false" : "true"),
+                           layers->reshard == 0 ? "false"
+                           : root->reshard == 1 ? "true"
+                                                : "blocks"),
               layers->loc, "fully_shard");
-    if (layers->reshard != 0 && root->reshard != 1)
-        draft_remark(x,
-                     "fully_shard keeps the root's parameters by default; here they are gathered "
-                     "again backward, as with reshard_after_forward=True");
 }
 static void plain_replicas(Torch *t) {
     const char *axis = t->ddp;

@@ -10,8 +10,9 @@ typedef struct {
     int *head, *next; /* per Val: list of its cotangents, in order of arrival */
     int cap;
     int *again; /* per forward Val: the Val that holds it anew in the backward pass, or -1 */
-    bool reshard, regather, recompute; /* what is not kept: gathered parameters, gathered
-                                          activations, a layer's insides */
+    const Reshard *reshard;   /* which gathered parameters are not kept */
+    const int *block;         /* per tensor: the block that it belongs to, -1: none */
+    bool regather, recompute; /* nor gathered activations, a layer's insides */
     const int *unit; /* per tensor: the layer whose parameters are gathered together; NULL: each by
                         itself */
     bool whole_unit; /* the others of a unit are being gathered */
@@ -111,7 +112,8 @@ static bool dropped(const Adj *a, int v) {
     if (is_hop(s) && a->rehop) return next_hop(p, v) >= 0; /* the last is there */
     /* what is made of it goes with it */
     if (s->kind == ST_MOVE && dropped(a, s->in[0])) return true;
-    if (x->kind == KIND_PARAM) return a->reshard && gathers(p, s);
+    if (x->kind == KIND_PARAM)
+        return (a->block[x->tensor] < 0 ? a->reshard->rest : a->reshard->blocks) && gathers(p, s);
     if (gathers(p, s) && a->regather) return true;
     int node = p->graph->t[x->tensor].producer;
     if (!a->recompute || node < 0 || p->graph->node[node].layer < 0) return false;
@@ -296,7 +298,8 @@ void adjoint_program(Program *p) {
     a.next = ARENA_ARRAY(p->arena, int, a.cap);
     for (int i = 0; i < a.cap; i++) a.head[i] = a.next[i] = -1;
     const Plan *plan = p->assign->plan;
-    a.reshard = plan->data_parallel.reshard;
+    a.reshard = plan_reshard(plan);
+    a.block = graph_units(p->graph, false, p->arena);
     if (plan_data_unit(plan) != UNIT_PARAMETER) a.unit = unit_layers(p);
     a.regather = !plan->save_gathered;
     a.recompute = plan->recompute && !strcmp(plan->recompute, "block");

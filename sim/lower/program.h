@@ -50,6 +50,8 @@ typedef struct Step {
     int module;        /* module on whose behalf, -1 */
     bool recompute;
     int stage;      /* of the pipeline, that does it: a send is its source's */
+    bool each;      /* of a gradient: done in every micro-batch (grad_sync) */
+    bool goes_on;   /* what it makes of a gradient goes into such a step, and is not added up */
     int unit;       /* collectives of one FSDP unit: id of its first step; -1: none */
     const Act *act; /* what is done; NULL: what is declared */
     const char
@@ -140,6 +142,9 @@ void order_units(Program *p);
 /* Gathers of parameters and reductions of gradients that one layer's unit does together get the
  * same `unit`; the first of them leads. Those that do something else than declared travel alone. */
 void mark_units(Program *p);
+/* Marks the moves of gradients that are done in every micro-batch, as the plan's `grad_sync` says.
+ * After order_units and cut_gradients: what a step reads is made before it. */
+void mark_sync(Program *p);
 /* Static check: propagates cut / partial / equal through the explicit program, independently of
  * lower and adjoint_program. Findings go to `d` as E0404 (or W0401 with `warn`) and to the step
  * (`wrong`); returns how many. First finding's step in *first_step (may be NULL). */

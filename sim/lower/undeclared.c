@@ -113,7 +113,9 @@ static const char *data_keys(const Program *p) {
     Str s = str_new(p->arena);
     if (plan->data_parallel.form) str_addf(&s, ", form: %s", plan->data_parallel.form);
     if (plan->data_parallel.unit) str_addf(&s, ", unit: %s", plan->data_parallel.unit);
-    if (!plan->data_parallel.reshard) str_add(&s, ", reshard: false");
+    if (plan->data_parallel.reshard) str_addf(&s, ", reshard: %s", plan->data_parallel.reshard);
+    if (plan->data_parallel.grad_sync)
+        str_addf(&s, ", grad_sync: %s", plan->data_parallel.grad_sync);
     if (strcmp(plan->data_parallel.grad_order, "shard_first"))
         str_addf(&s, ", grad_order: %s", plan->data_parallel.grad_order);
     return s.s ? s.s : "";

@@ -501,9 +501,15 @@ static const Key dp_keys[] = {
     {"unit", read_word_text, plan_unit_words, P(data_parallel.unit), P(data_parallel.unit_loc),
      "what is gathered or reduced at once: each parameter, all of a block, or all of the model; "
      "default: parameter, of zero1 model, of zero2 block"},
-    {"reshard", read_bool, NULL, P(data_parallel.reshard), NO_LOC,
-     "gathered parameters are dropped after the forward pass and gathered again; `false` in a "
-     "pipeline: gathered once for all micro-batches"},
+    {"reshard", read_word_text, plan_reshard_words, P(data_parallel.reshard), NO_LOC,
+     "gathered parameters are dropped after the forward pass and gathered again: true, default: "
+     "all; blocks: those of the blocks, as PyTorch does by default; false: none, in a pipeline "
+     "gathered once a step; step: none, gathered once a step for all micro-batches"},
+    {"grad_sync", read_word_text, plan_grad_sync_words, P(data_parallel.grad_sync), NO_LOC,
+     "with micro-batches: gradients are added up where they are made and summed over ranks once a "
+     "step (default), or summed in each micro-batch; scatter: each micro-batch reduce-scatters, "
+     "the "
+     "sums over copies are made once"},
     {"reduce", read_word_text, reduces, P(data_parallel.reduce), NO_LOC, "sum (avg: later)"},
     {"grad_order", read_word_text, grad_orders, P(data_parallel.grad_order), NO_LOC,
      "which sum of a gradient is made first, that of the shards or that of tp"},
@@ -665,7 +671,6 @@ Plan *plan_new(Arena *a, const char *file) {
     p->attention.mask = "causal";
     p->data_parallel.reduce = "sum";
     p->data_parallel.grad_order = "shard_first";
-    p->data_parallel.reshard = true;
     p->context_parallel.mode = "all_gather";
     p->context_parallel.backward = "final";
     p->context_parallel.keep_kv = true;

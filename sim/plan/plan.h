@@ -255,7 +255,7 @@ typedef struct Plan {
     } optimizer;
     struct {
         const char *mode, *form, *axis, *unit, *reduce, *grad_order, *replicate, *shard;
-        bool reshard;
+        const char *reshard, *grad_sync; /* words of sharding.c; NULL: not said */
         Loc loc, mode_loc, form_loc, axis_loc, unit_loc;
     } data_parallel;
     struct {

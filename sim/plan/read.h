@@ -129,7 +129,8 @@ extern const Sub plan_pipeline_sub;
 void plan_check_pipeline(PlanReader *r);
 
 /* sharding.c: words of the modes, forms and units of data parallelism; what must hold of them. */
-extern const Word plan_mode_words[], plan_form_words[], plan_unit_words[];
+extern const Word plan_mode_words[], plan_form_words[], plan_unit_words[], plan_reshard_words[],
+    plan_grad_sync_words[];
 void plan_check_sharding(PlanReader *r);
 
 /* set.c: lays the overrides over the tree. `root` is changed in place. */

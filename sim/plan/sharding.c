@@ -25,6 +25,36 @@ const Word plan_form_words[] = {{"pytorch", 0}, {"deepspeed", 1}, {"megatron", 2
 const Word plan_unit_words[] = {
     {"parameter", UNIT_PARAMETER}, {"block", UNIT_BLOCK}, {"model", UNIT_MODEL}, {NULL, 0}};
 
+/* fully_shard: reshard_after_forward of every unit (true, false), or True for the layers and the
+ * default for the root (blocks); `step`: set_reshard_after_backward(False) until the last. */
+static const Reshard reshards[] = {
+    {"true", .blocks = true, .rest = true},
+    {"blocks", .blocks = true},
+    {"false"},
+    {"step", .once = true},
+};
+/* step: no_sync, set_requires_gradient_sync(False) until the last micro-batch; scatter:
+ * set_requires_all_reduce(False) until then. */
+static const GradSync grad_syncs[] = {
+    {"step"},
+    {"microbatch", .scatters = true, .sums = true},
+    {"scatter", .scatters = true},
+};
+const Word plan_reshard_words[] = {
+    {"true", 0}, {"blocks", 1}, {"false", 2}, {"step", 3}, {NULL, 0}};
+const Word plan_grad_sync_words[] = {{"step", 0}, {"microbatch", 1}, {"scatter", 2}, {NULL, 0}};
+
+const Reshard *plan_reshard(const Plan *p) {
+    for (size_t i = 0; p->data_parallel.reshard && i < sizeof reshards / sizeof *reshards; i++)
+        if (!strcmp(reshards[i].name, p->data_parallel.reshard)) return &reshards[i];
+    return &reshards[0];
+}
+const GradSync *plan_grad_sync(const Plan *p) {
+    for (size_t i = 0; p->data_parallel.grad_sync && i < sizeof grad_syncs / sizeof *grad_syncs;
+         i++)
+        if (!strcmp(grad_syncs[i].name, p->data_parallel.grad_sync)) return &grad_syncs[i];
+    return &grad_syncs[0];
+}
 const DataMode *plan_data_mode(const Plan *p) {
     for (size_t i = 0; p->data_parallel.mode && i < sizeof modes / sizeof *modes; i++)
         if (!strcmp(modes[i].name, p->data_parallel.mode)) return &modes[i];

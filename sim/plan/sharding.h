@@ -28,6 +28,23 @@ typedef struct DataForm {
                                `whole_of` */
 } DataForm;
 
+/* Which gathered parameters are dropped after the forward pass, to be gathered again. */
+typedef struct Reshard {
+    const char *name;
+    bool blocks, rest; /* those of blocks; what is outside of them, the root's unit */
+    bool once;         /* none, and what is gathered stays for all micro-batches of a step */
+} Reshard;
+
+/* What is done of a gradient's sums over ranks in every micro-batch, before it is added up; the
+ * rest is done once a step. */
+typedef struct GradSync {
+    const char *name;
+    bool scatters, sums; /* reduce-scatters; all-reduces */
+} GradSync;
+
+/* The plan's rows of these two; the first where it says none. */
+const Reshard *plan_reshard(const Plan *p);
+const GradSync *plan_grad_sync(const Plan *p);
 /* The mode of the plan; ddp where it says none. */
 const DataMode *plan_data_mode(const Plan *p);
 /* The form of the plan; pytorch where it says none. */

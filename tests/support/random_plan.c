@@ -524,7 +524,13 @@ static void add_data_parallel(RandomPlan *g) {
         ADD("data_parallel: {mode: hsdp, replicate: "), product(g, all, cut);
         ADD(", shard: "), product(g, all + cut, n - cut);
     }
-    if (CHANCE(40)) ADD(", reshard: %s", CHANCE(50) ? "true" : "false");
+    static const char *const reshards[] = {"true", "false", "blocks", "step"}, *const syncs[] = {
+                                                                                   "step",
+                                                                                   "microbatch",
+                                                                                   "scatter"};
+    Rng own = {(uint64_t)g->r.s * 0x9e3779b97f4a7c15u + 18};
+    if (CHANCE(40)) ADD(", reshard: %s", reshards[rng_below(&own, 2) + (CHANCE(50) ? 0 : 2)]);
+    if (rng_chance(&own, 50)) ADD(", grad_sync: %s", syncs[rng_below(&own, 3)]);
     if (CHANCE(40)) ADD(", unit: %s", CHANCE(60) ? "block" : CHANCE(50) ? "parameter" : "model");
     if (CHANCE(30)) ADD(", grad_order: %s", CHANCE(60) ? "tp_first" : "shard_first");
     if (CHANCE(20)) ADD(", reduce: sum");

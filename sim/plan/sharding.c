@@ -30,13 +30,13 @@ const Word plan_unit_words[] = {
 static const Reshard reshards[] = {
     {"true", .blocks = true, .rest = true},
     {"blocks", .blocks = true},
-    {"false"},
+    {"false", .blocks = false},
     {"step", .once = true},
 };
 /* step: no_sync, set_requires_gradient_sync(False) until the last micro-batch; scatter:
  * set_requires_all_reduce(False) until then. */
 static const GradSync grad_syncs[] = {
-    {"step"},
+    {"step", .sums = false},
     {"microbatch", .scatters = true, .sums = true},
     {"scatter", .scatters = true},
 };

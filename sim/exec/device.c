@@ -2,7 +2,6 @@
  * agree about what it grows to. */
 #include "exec/device.h"
 #include "base/heap.h"
-#include "exec/opcall.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -171,7 +170,7 @@ static void dry_set(Device *d, Tensor *t, Dtype dt, double v) {
 }
 /* Of an adjoint those of its forward call. */
 static void count(Device *d, const OpCall *c, DeviceKernel what) {
-    OpCall f = opcall_forward(c);
+    OpCall f = op_call_forward(c);
     DeviceArithmetic with = what == DEVICE_EXACT ? DEVICE_INTEGER
                             : c->dtype == DT_F32 ? DEVICE_F32
                                                  : DEVICE_F64;

@@ -76,7 +76,7 @@ static OpCall size_call(const Loads *l, const Step *s, int64_t rank, int64_t *by
     OpcallSource f = rank_of(l, rank);
     OpCall c;
     opcall_build(&f, s, &c, NULL);
-    c = opcall_forward(&c);
+    c = op_call_forward(&c);
     *bytes = tensor_count(&c.out) * elem_bytes(l, &p->graph->t[n->out]);
     for (int i = 0; i < n->nin; i++)
         if (opcall_operands(s)[i] >= 0)

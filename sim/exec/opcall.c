@@ -135,13 +135,3 @@ void opcall_positions(const OpcallSource *f, const Step *s, OpCall *c, Arena *ar
     index_from(f, c, n->rule.out, n->rule.nout, s->in[0], arena);
     index_from(f, c, n->rule.in[s->operand], n->rule.nl[s->operand], s->out, arena);
 }
-OpCall opcall_forward(const OpCall *c) {
-    OpCall f = *c;
-    f.out.nd = c->rule->nout;
-    for (int d = 0; d < f.out.nd; d++) {
-        bool listed = c->rule->listed[RULE_MAX_IN] & RULE_BIT(c->rule->out[d]);
-        f.out.n[d] = !listed ? c->local[c->rule->out[d] - 'a'] : d ? 1 : c->rows;
-    }
-    tensor_pack(&f.out);
-    return f;
-}

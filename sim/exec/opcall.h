@@ -31,8 +31,6 @@ typedef struct OpcallClash {
 bool opcall_build(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *clash);
 /* Gives a built call the index lists of the letters that its op asks for; they live in `arena`. */
 void opcall_positions(const OpcallSource *f, const Step *s, OpCall *c, Arena *arena);
-/* The forward call with the sizes of a built one, which may be an adjoint: what `flops` wants. */
-OpCall opcall_forward(const OpCall *c);
 /* The values of a step's operands, -1: not read. */
 const int *opcall_operands(const Step *s);
 #endif

@@ -22,3 +22,13 @@ const Op *op_activation(const char *name) {
         if (op_list[i]->activation && !strcmp(op_list[i]->activation, name)) return op_list[i];
     return NULL;
 }
+OpCall op_call_forward(const OpCall *c) {
+    OpCall f = *c;
+    f.out.nd = c->rule->nout;
+    for (int d = 0; d < f.out.nd; d++) {
+        bool listed = c->rule->listed[RULE_MAX_IN] & RULE_BIT(c->rule->out[d]);
+        f.out.n[d] = !listed ? c->local[c->rule->out[d] - 'a'] : d ? 1 : c->rows;
+    }
+    tensor_pack(&f.out);
+    return f;
+}

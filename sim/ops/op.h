@@ -173,4 +173,6 @@ void op_exact_same(const OpCall *c);
 double op_flops(const OpCall *c);
 /* Rows that an expert with a capacity takes of so many tokens, when there are so many experts. */
 int64_t op_places(const Attrs *at, int64_t tokens, int64_t experts);
+/* The forward call with the sizes of a built one, which may be an adjoint: what `flops` wants. */
+OpCall op_call_forward(const OpCall *c);
 #endif

@@ -377,6 +377,31 @@ static void hold_sent(const char *comms) {
     says(comms, arena_printf(arena, ") to %s (rank ", bytes_text(most, arena)));
     says(comms, arena_printf(arena, ") in the run, %s expected", bytes_text(due, arena)));
 }
+/* The memory picture says what the rows that it counts as expected come to in the run and at most.
+ */
+static void hold_memory(const char *file, bool run) {
+    char *text =
+             arena_strdup(arena, PRINTED(0, "draw", file, "--view", "memory", "--format", "text")),
+         *at;
+    while ((at = strchr(text, '\n')) != NULL) *at = ' ';
+    double alive, with, most;
+    const char *said = strstr(text, "Rows of experts count as expected: ");
+    assert_non_null(said);
+    said += strlen("Rows of experts count as expected: ");
+    if (run)
+        assert_int_equal(sscanf(said,
+                                "%lf KiB alive on rank 0 at the peak, %lf KiB with the run's, %lf "
+                                "KiB if as many come as can.",
+                                &alive, &with, &most),
+                         3);
+    else
+        assert_int_equal(sscanf(said,
+                                "%lf KiB alive on rank 0 at the peak, %lf KiB if as many come as "
+                                "can.",
+                                &alive, &most),
+                         2);
+    assert_true(alive > 0 && most >= alive && (!run || (with > 0 && with <= most)));
+}
 /* Without a run: expected and at most, and that it is not known. With its trace: what it was. */
 static void test_words(void **state) {
     (void)state;
@@ -393,6 +418,8 @@ static void test_words(void **state) {
     says(text, "layers.0.moe.list: 48 rows asked for; experts get ");
     says(PRINTED(0, "shapes", "out/moe.trace.jsonl"), "in the run");
     hold_sent(text);
+    hold_memory("moe.yaml", false);
+    hold_memory("out/moe.trace.jsonl", true);
     text = PRINTED(0, "comms", "out/moe.trace.jsonl", "--pairs");
     says(text, "all_to_all over ep of layers.0.moe.dispatched: rows of 256 B\n");
     says(text, "  from 0");

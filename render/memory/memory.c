@@ -1,5 +1,7 @@
 /* Numbers of the memory picture. See memory.h. */
 #include "render/memory/memory.h"
+#include "trace/trace_rows.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +100,40 @@ bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *c) {
     find_lives(a, t, c);
     add_up(a, c, known, t->schedule != NULL);
     return true;
+}
+
+/* Rows of a value that lives on the rank: expected, and in the run (-1: nobody counted). */
+static void rows_of(const Trace *t, const MemLife *l, int64_t rank, int64_t *due, double *run) {
+    const TraceLocal *at = words_find_local(&l->v->shape, rank);
+    const TraceRouted *k = trace_routed(t, l->v->list);
+    *due = at && l->v->most > 0 ? at->shape[0] : 0;
+    *run = k ? routed_on(k, rank) : -1;
+}
+bool memory_rows(Arena *a, const Trace *t, const MemCourse *c, int64_t *run, int64_t *most) {
+    int64_t *with_run = arena_memdup(a, c->all, sizeof *c->all * (size_t)(c->n_steps + 1)),
+            *with_most = arena_memdup(a, c->all, sizeof *c->all * (size_t)(c->n_steps + 1));
+    bool any = false, known = true;
+    for (int i = 0; i < c->n_life && c->exact; i++) {
+        const MemLife *l = &c->life[i];
+        int64_t due;
+        double rows;
+        rows_of(t, l, c->rank, &due, &rows);
+        if (due <= 0) continue;
+        any = true;
+        known &= rows >= 0;
+        double one = (double)l->bytes / (double)due;
+        for (int s = l->from; s <= l->last && s < c->n_steps; s++) {
+            with_run[s] += llround(one * rows) - l->bytes;
+            with_most[s] += llround(one * (double)l->v->most) - l->bytes;
+        }
+    }
+    *run = *most = 0;
+    for (int s = 0; s < c->n_steps; s++) {
+        if (with_run[s] > *run) *run = with_run[s];
+        if (with_most[s] > *most) *most = with_most[s];
+    }
+    if (!known) *run = -1;
+    return any;
 }
 
 static int by_bytes(const void *a, const void *b) {

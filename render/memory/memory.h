@@ -41,6 +41,11 @@ typedef struct {
 } MemCourse;
 /* False if the trace has no records of memory for that rank. In the arena. */
 bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *out);
+/* The rank's live bytes at the peak if experts' rows, which count as expected, were those of the
+ * run
+ * (*run; -1: nobody counted them) and as many as may come (*most), each at a peak of its own.
+ * False: there are no rows, or lifetimes are not known exactly. */
+bool memory_rows(Arena *a, const Trace *t, const MemCourse *c, int64_t *run, int64_t *most);
 /* What lives at a step, largest first. */
 int memory_alive(Arena *a, const MemCourse *c, int step, const MemLife ***out);
 /* Bytes of memory that the trace's line about the hardware states ("80 GB memory"); 0: none. */

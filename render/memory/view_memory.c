@@ -436,12 +436,24 @@ static bool prefetches(const Trace *t) {
     return false;
 }
 
+/* What experts' rows make of the peak: they count as expected. */
+static const char *rows_words(MemPen *p) {
+    int64_t run, most;
+    if (!memory_rows(p->a, p->c->t, &p->course, &run, &most)) return "";
+    return arena_printf(p->a,
+                        " Rows of experts count as expected: %s alive on rank %lld at the peak%s, "
+                        "%s if as many come as can.",
+                        bytes_text(p->course.at_peak, p->a), (long long)p->course.rank,
+                        run < 0 ? ""
+                                : arena_printf(p->a, ", %s with the run's", bytes_text(run, p->a)),
+                        bytes_text(most, p->a));
+}
 static const char *counted(MemPen *p) {
     return arena_printf(
         p->a,
         "Counted: parameters as they lie at rest%s, and every value from the step that makes it to "
         "the last that reads it%s%s%s; all-reduces and clipping work in place. Not counted: "
-        "buffers of collectives, workspace of kernels, fragmentation.%s%s",
+        "buffers of collectives, workspace of kernels, fragmentation.%s%s%s",
         p->cls[0].bytes[MEM_OPTIMIZER] ? ", the optimizer's state (updated in place)" : "",
         !copies_made(&p->course) ? ""
         : prefetches(p->c->t)
@@ -454,7 +466,7 @@ static const char *counted(MemPen *p) {
         p->c->t->schedule
             ? ", of every micro-batch in flight: at each step the most there is in any of them"
             : "",
-        p->capacity ? " " : "",
+        rows_words(p), p->capacity ? " " : "",
         p->capacity ? arena_printf(p->a, "%s.", words_capital(p->a, capacity_words(p))) : "");
 }
 

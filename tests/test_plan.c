@@ -527,6 +527,7 @@ static const Bad bad_values[] = {
     {"data: {batch: true}", "E0301", 3, 15, "not 'true'", NULL},
     {"data: {batch: }", "E0301", 3, 15, "not nothing", NULL},
     {"data: {batch: [2]}", "E0301", 3, 15, "not a list", NULL},
+    {"data: {documents: []}", "E0301", 3, 19, "not an empty list", NULL},
     {"data: {batch: {a: 2}}", "E0301", 3, 15, "not a mapping", NULL},
     {"data: [2]", "E0301", 3, 7, "'data' must be a mapping", NULL},
     {"data: {seed: -1}", "E0302", 3, 14, "negative", NULL},

@@ -219,12 +219,16 @@ static void test_sync(void **state) {
     static const struct {
         const char *keys;
         int scatters, sums; /* a step, of 3 micro-batches */
-    } rows[] = {
-        {"{mode: hsdp, replicate: r, shard: s}", 1, 1},
-        {"{mode: hsdp, replicate: r, shard: s, grad_sync: scatter}", 3, 1},
-        {"{mode: hsdp, replicate: r, shard: s, grad_sync: microbatch, reshard: step}", 3, 3},
-        {"{mode: zero2, form: megatron, axis: r*s, grad_sync: microbatch}", 3, 3},
-        {"{mode: ddp, axis: r*s, grad_sync: microbatch, unit: block}", 3, 3}};
+        const char *says;   /* the note beside the records of one micro-batch */
+    } rows[] = {{"{mode: hsdp, replicate: r, shard: s}", 1, 1, "reduced once, after the last"},
+                {"{mode: hsdp, replicate: r, shard: s, grad_sync: scatter}", 3, 1,
+                 "reduce-scattered in each and added up, all-reduced once"},
+                {"{mode: hsdp, replicate: r, shard: s, grad_sync: microbatch, reshard: step}", 3, 3,
+                 "gradients are reduced in each"},
+                {"{mode: zero2, form: megatron, axis: r*s, grad_sync: microbatch}", 3, 3,
+                 "gradients are reduced in each"},
+                {"{mode: ddp, axis: r*s, grad_sync: microbatch, unit: block}", 3, 3,
+                 "gradients are reduced in each"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Arena *a = arena_new();
         PlanRun r = plan_good(
@@ -243,6 +247,10 @@ static void test_sync(void **state) {
             int times = c->per_step > 1 ? c->per_step : 1;
             if (c->pass == PHASE_GRADIENTS && data)
                 assert_int_equal(times, cut ? rows[i].scatters : rows[i].sums);
+        }
+        if (!run_diag(&r, "N0007", rows[i].says)) {
+            run_print(&r);
+            fail_msg("%s: no note that says '%s'", rows[i].keys, rows[i].says);
         }
         arena_free(a);
     }
@@ -383,6 +391,10 @@ static void test_refused(void **state) {
         {"dp: 2", "{mode: zero1, form: megatron, unit: parameter}", "E0215", "no single parameter"},
         {"dp: 2", "zero3", "E0206", "'zero3'"},
         {"dp: 2", "{mode: fsdp, reshard: root}", "E0206", "'root'"},
+        {"dp: 2", "{mode: ddp, reshard: step}", "E0215", "mode ddp does not ask"},
+        {"dp: 2", "{mode: fsdp, shard: dp}", "E0215", "`shard` says"},
+        {"dp: 2", "{mode: ddp, replicate: dp}", "E0215", "`replicate` says"},
+        {"dp: 2", "{mode: zero1, reshard: blocks}", "E0215", "mode zero1 does not ask"},
         {"dp: 2", "{mode: fsdp, grad_sync: never}", "E0206", "'never'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -24,11 +24,9 @@ static bool build_model(Run *r) {
     r->model = model_build(r->arena, r->d, one, r->mesh);
     if (r->model)
         diag_note(r->d, "N0007", r->plan->batch_loc, NULL,
-                  r->plan->pass == PASS_FORWARD
-                      ? "the records show one micro-batch of %lld"
-                      : "the records show one micro-batch of %lld; gradients are added up and "
-                        "reduced once, after the last",
-                  (long long)m);
+                  "the records show one micro-batch of %lld%s%s", (long long)m,
+                  r->plan->pass == PASS_FORWARD ? "" : "; ",
+                  r->plan->pass == PASS_FORWARD ? "" : plan_grad_sync(r->plan)->when);
     return r->model != NULL;
 }
 

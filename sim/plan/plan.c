@@ -501,7 +501,8 @@ static const Key dp_keys[] = {
     {"unit", read_word_text, plan_unit_words, P(data_parallel.unit), P(data_parallel.unit_loc),
      "what is gathered or reduced at once: each parameter, all of a block, or all of the model; "
      "default: parameter, of zero1 model, of zero2 block"},
-    {"reshard", read_word_text, plan_reshard_words, P(data_parallel.reshard), NO_LOC,
+    {"reshard", read_word_text, plan_reshard_words, P(data_parallel.reshard),
+     P(data_parallel.reshard_loc),
      "gathered parameters are dropped after the forward pass and gathered again: true, default: "
      "all; blocks: those of the blocks, as PyTorch does by default; false: none, in a pipeline "
      "gathered once a step; step: none, gathered once a step for all micro-batches"},
@@ -513,8 +514,10 @@ static const Key dp_keys[] = {
     {"reduce", read_word_text, reduces, P(data_parallel.reduce), NO_LOC, "sum (avg: later)"},
     {"grad_order", read_word_text, grad_orders, P(data_parallel.grad_order), NO_LOC,
      "which sum of a gradient is made first, that of the shards or that of tp"},
-    {"replicate", read_axes, NULL, P(data_parallel.replicate), NO_LOC, "hsdp: axes of the copies"},
-    {"shard", read_axes, NULL, P(data_parallel.shard), NO_LOC, "hsdp: axes of the shards"},
+    {"replicate", read_axes, NULL, P(data_parallel.replicate), P(data_parallel.replicate_loc),
+     "hsdp: axes of the copies"},
+    {"shard", read_axes, NULL, P(data_parallel.shard), P(data_parallel.shard_loc),
+     "hsdp: axes of the shards"},
     END,
 };
 static const Key cp_keys[] = {

@@ -256,7 +256,7 @@ typedef struct Plan {
     struct {
         const char *mode, *form, *axis, *unit, *reduce, *grad_order, *replicate, *shard;
         const char *reshard, *grad_sync; /* words of sharding.c; NULL: not said */
-        Loc loc, mode_loc, form_loc, axis_loc, unit_loc;
+        Loc loc, mode_loc, form_loc, axis_loc, unit_loc, reshard_loc, replicate_loc, shard_loc;
     } data_parallel;
     struct {
         const char *mode, *order, *axis; /* "all_gather", "contiguous", "cp" */

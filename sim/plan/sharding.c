@@ -36,9 +36,12 @@ static const Reshard reshards[] = {
 /* step: no_sync, set_requires_gradient_sync(False) until the last micro-batch; scatter:
  * set_requires_all_reduce(False) until then. */
 static const GradSync grad_syncs[] = {
-    {"step", .sums = false},
-    {"microbatch", .scatters = true, .sums = true},
-    {"scatter", .scatters = true},
+    {"step", .when = "gradients are added up and reduced once, after the last"},
+    {"microbatch", .scatters = true, .sums = true,
+     .when = "gradients are reduced in each and added up"},
+    {"scatter", .scatters = true,
+     .when =
+         "gradients are reduce-scattered in each and added up, all-reduced once, after the last"},
 };
 const Word plan_reshard_words[] = {
     {"true", 0}, {"blocks", 1}, {"false", 2}, {"step", 3}, {NULL, 0}};
@@ -70,6 +73,30 @@ DataUnit plan_data_unit(const Plan *p) {
         if (!strcmp(w->word, p->data_parallel.unit)) return (DataUnit)w->value;
     return plan_data_mode(p)->unit;
 }
+/* E0215 at each key that is of another mode: it would change nothing. */
+static void refuse_unread(PlanReader *r, const DataMode *mode, bool divides) {
+    const Plan *p = r->p;
+    const struct {
+        const char *key, *says, *of; /* of: a mode that reads it */
+        bool given, read;
+        Loc loc;
+    } rows[] = {
+        {"form", "how the optimizer's work is divided", "zero1", p->data_parallel.form != NULL,
+         divides, p->data_parallel.form_loc},
+        {"reshard", "how long gathered parameters are kept", "fsdp",
+         p->data_parallel.reshard != NULL, mode->cuts_params, p->data_parallel.reshard_loc},
+        {"replicate", "which ranks have copies of shards", "hsdp",
+         p->data_parallel.replicate != NULL, mode->copies, p->data_parallel.replicate_loc},
+        {"shard", "within which ranks copies are cut", "hsdp", p->data_parallel.shard != NULL,
+         mode->copies, p->data_parallel.shard_loc},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].given && !rows[i].read)
+            diag_error(r->d, "E0215", rows[i].loc,
+                       arena_printf(r->a, "mode: %s, or leave `%s` out", rows[i].of, rows[i].key),
+                       "`%s` says %s, and mode %s does not ask", rows[i].key, rows[i].says,
+                       mode->name);
+}
 void plan_check_sharding(PlanReader *r) {
     const Plan *p = r->p;
     const DataMode *mode = plan_data_mode(p);
@@ -79,10 +106,7 @@ void plan_check_sharding(PlanReader *r) {
         diag_error(r->d, "E0208", p->data_parallel.loc,
                    arena_printf(r->a, "{mode: %s, replicate: dp_out, shard: dp_in}", mode->name),
                    "%s needs `replicate` and `shard`", mode->name);
-    if (p->data_parallel.form && !divides)
-        diag_error(r->d, "E0215", p->data_parallel.form_loc, "mode: zero1, or leave `form` out",
-                   "`form` says how the optimizer's work is divided, and mode %s does not ask",
-                   mode->name);
+    refuse_unread(r, mode, divides);
     if (divides && mode->cuts_grads && form->whole)
         diag_error(r->d, "E0215",
                    p->data_parallel.form ? p->data_parallel.form_loc : p->data_parallel.mode_loc,

@@ -40,6 +40,7 @@ typedef struct Reshard {
 typedef struct GradSync {
     const char *name;
     bool scatters, sums; /* reduce-scatters; all-reduces */
+    const char *when;    /* what is said of it beside one micro-batch's records */
 } GradSync;
 
 /* The plan's rows of these two; the first where it says none. */

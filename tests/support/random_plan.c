@@ -529,7 +529,10 @@ static void add_data_parallel(RandomPlan *g) {
                                                                                    "microbatch",
                                                                                    "scatter"};
     Rng own = {(uint64_t)g->r.s * 0x9e3779b97f4a7c15u + 18};
-    if (CHANCE(40)) ADD(", reshard: %s", reshards[rng_below(&own, 2) + (CHANCE(50) ? 0 : 2)]);
+    if (CHANCE(40)) {
+        const char *again = reshards[rng_below(&own, 2) + (CHANCE(50) ? 0 : 2)];
+        if (x >= 50) ADD(", reshard: %s", again); /* ddp gathers nothing */
+    }
     if (rng_chance(&own, 50)) ADD(", grad_sync: %s", syncs[rng_below(&own, 3)]);
     if (CHANCE(40)) ADD(", unit: %s", CHANCE(60) ? "block" : CHANCE(50) ? "parameter" : "model");
     if (CHANCE(30)) ADD(", grad_order: %s", CHANCE(60) ? "tp_first" : "shard_first");

@@ -59,14 +59,14 @@ static void test_caret(void **state) {
     Diags *d = diags_new(arena);
     const char *text = "a: \"\342\200\256\302\233\" b\n";
     diags_source(d, "f\033", text, strlen(text));
-    diag_error(d, "E0104", ((Loc){"f\033", 1, 8}), NULL, "bad \302\233");
+    diag_error(d, "E0104", ((Loc){"f\033", 1, 8}), "say so", "bad \302\233");
     char *out = NULL;
     size_t n;
     FILE *f = open_memstream(&out, &n);
     diags_print(d, f, false);
     fclose(f);
-    assert_string_equal(
-        out, "f\\x1b:1:8: error: bad \\x9b [E0104]\n  a: \"\\u202e\\x9b\" b\n                 ^\n");
+    assert_string_equal(out, "f\\x1b:1:8: error: bad \\x9b [E0104]\n  a: \"\\u202e\\x9b\" b\n      "
+                             "           ^\n  = help: say so\n");
     free(out);
 }
 

@@ -409,9 +409,18 @@ static const char *not_asked(const Overview *o) {
     return n ? arena_printf(o->c->arena, " %d of them no line of the plan asks for.", n) : "";
 }
 
+/* What the units' bytes add up to, where the run of experts' rows sent other ones. */
+static const char *expected(const Overview *o) {
+    int64_t weights, sent, count;
+    overview_totals(o, &weights, &sent, &count);
+    const char *due = bytes_text(sent, o->c->arena),
+               *run = bytes_text(sent + overview_beyond(o), o->c->arena);
+    return strcmp(due, run) ? arena_printf(o->c->arena, ", %s expected", due) : "";
+}
 const char *overview_sent(const Overview *o) {
     Arena *a = o->c->arena;
     Str s = str_new(a);
+    const char *start = arena_printf(a, "Sent per rank%s: ", expected(o));
     bool said = false;
     for (int k = 0; k < SEND_KINDS; k++) {
         Total all[OVERVIEW_TOTALS];
@@ -426,7 +435,7 @@ const char *overview_sent(const Overview *o) {
                 all[j].bytes += t->bytes * o->unit[i].layers;
                 all[j].count += t->count * o->unit[i].layers;
             }
-        if (n) str_addf(&s, "%s%s ", s.n ? "; " : "Sent per rank: ", overview_kind(o, (SendKind)k));
+        if (n) str_addf(&s, "%s%s ", s.n ? "; " : start, overview_kind(o, (SendKind)k));
         for (int j = 0; j < n; j++, said = true)
             str_addf(&s, "%s%s %s in %lld%s", j ? ", " : "",
                      words_axis_list(a, o->c->t, all[j].axis), bytes_text(all[j].bytes, a),

@@ -25,10 +25,8 @@ static const char *title(const Overview *o) {
     if (!model || !strcmp(model, "mlp")) model = "The model";
     Str s = str_new(a);
     str_addf(&s, "%s: a rank holds %s of weights and sends ", model, bytes_text(weights, a));
-    const char *all = bytes_text(run, a), *due = bytes_text(sent, a);
     if (count)
-        str_addf(&s, "%s%s in %lld collective%s", all,
-                 strcmp(all, due) ? arena_printf(a, " (%s expected)", due) : "", (long long)count,
+        str_addf(&s, "%s in %lld collective%s", bytes_text(run, a), (long long)count,
                  count == 1 ? "" : "s");
     else str_add(&s, "nothing");
     if (!o->whole) str_addf(&s, " in %s", phase_text(o->pass));

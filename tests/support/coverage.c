@@ -35,6 +35,10 @@ static const struct {
     {"model.weights_names: torchtune", "needs a file with such names: test_weights"},
     {"model.weights_names: megatron", "needs a file with such names: test_weights"},
     {"model.weights_names: gguf", "needs a file with such names: test_weights"},
+    {"layernorm*", "of a family that random plans do not draw: test_families, test_ops"},
+    {"softcap", "of a family that random plans do not draw: test_families, test_ops"},
+    {"clamp", "of a family that random plans do not draw: test_families, test_ops"},
+    {"xielu", "of a family that random plans do not draw: test_families, test_ops"},
 };
 static const char *why_not(const char *name) {
     for (size_t i = 0; i < sizeof excused / sizeof *excused; i++) {

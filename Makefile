@@ -21,6 +21,10 @@ OPENMPI_CC ?= $(shell command -v mpicc.openmpi)
 MPICH_CC ?= $(shell command -v mpicc.mpich)
 MPI ?= $(if $(OPENMPI_CC),openmpi) $(if $(MPICH_CC),mpich)
 PLUGINS := $(MPI:%=$(dir $(BIN))shardproof-%.so)
+# CUDA=1: the plug-in of --cuda too. Kernels for these architectures, and for later ones as PTX.
+NVCC ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_ARCHS ?= 80 90
+GPU_PLUGIN := $(if $(CUDA),$(dir $(BIN))shardproof-cuda.so)
 SIM := $(filter-out sim/cli/main.c,$(wildcard sim/*/*.c)) $(wildcard render/*.c render/*/*.c)
 OBJ := $(SIM:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst tests/test_%.c,$(BUILD)/tests/test_%,$(wildcard tests/test_*.c))
@@ -45,13 +49,23 @@ $(BUILD)/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 .PHONY: plugins
-plugins: $(PLUGINS)
+plugins: $(PLUGINS) $(GPU_PLUGIN)
 $(dir $(BIN))shardproof-openmpi.so: MPI_CC = $(OPENMPI_CC)
 $(dir $(BIN))shardproof-mpich.so: MPI_CC = $(MPICH_CC)
 # MPICH's "no statuses" is the address 1, which the compiler takes for an array of no bytes
 $(PLUGINS): sim/engine/mpi/engine_mpi.c sim/engine/engine.h
 	@[ -n "$(MPI_CC)" ] || { echo "$@ needs the compiler of its MPI: OPENMPI_CC=, MPICH_CC=" >&2; exit 1; }
 	$(call say,CC,$<)$(MPI_CC) -std=gnu17 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-stringop-overflow -Isim -shared -fPIC -pthread -o $@ $<
+$(GPU_PLUGIN): sim/gpu/cuda/gpu_cuda.cu $(wildcard sim/gpu/*.h sim/ops/*.cu.h)
+	@[ -n "$(NVCC)" ] || { echo "make CUDA=1 needs nvcc of CUDA's toolkit (12 or 13) with cublasLt.h: in PATH, in /usr/local/cuda, or NVCC=FILE" >&2; exit 1; }
+	$(call say,NVCC,$<)$(NVCC) -std=c++17 -O2 -Isim -I. -Xcompiler -fPIC,-Wall,-fvisibility=hidden -shared -cudart static \
+	    $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -o $@ $< -ldl
+# What a machine with a GPU needs to run tests/gpu.sh: the program, its plug-in, all their libraries but libc and libm, plans.
+.PHONY: bundle
+bundle: shardproof plugins
+	@[ -n "$(CUDA)" ] || { echo "make CUDA=1 bundle" >&2; exit 1; }
+	sh tests/bundle.sh $(BUILD)/bundle
 # Says what is missing, where the compiler would say it in a hundred lines. `make demo` installs it.
 .PHONY: packages
 packages:
@@ -188,7 +202,7 @@ install: shardproof plugins
 	install -d "$(BINDIR)" "$(SHARE)/man/man1" "$(SHARE)/man/man5" "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
 	for f in $(COMPLETIONS); do install -d "$(SHARE)/$${f%/*}" || exit 1; done
 	install -m 755 shardproof "$(BINDIR)/"
-	$(if $(PLUGINS),install -d "$(DESTDIR)$(PREFIX)/lib" && install -m 755 $(PLUGINS) "$(DESTDIR)$(PREFIX)/lib/")
+	$(if $(PLUGINS)$(GPU_PLUGIN),install -d "$(DESTDIR)$(PREFIX)/lib" && install -m 755 $(PLUGINS) $(GPU_PLUGIN) "$(DESTDIR)$(PREFIX)/lib/")
 	install -m 644 docs/shardproof.1 "$(SHARE)/man/man1/"
 	install -m 644 docs/shardproof-plan.5 "$(SHARE)/man/man5/"
 	install -m 644 README.md LICENSE docs/shardproof.schema.json "$(SHARE)/doc/shardproof/"

@@ -2,8 +2,10 @@
  * same, and nobody reached past the device. And the heap that both devices place arrays in. */
 #include "base/heap.h"
 #include "drive/pipeline.h"
+#include "exec/device_gpu.h"
 #include "support/guard.h"
 #include "support/child.h"
+#include "support/emulate.h"
 #include "support/support.h"
 #include <glob.h>
 #include <setjmp.h>
@@ -110,6 +112,57 @@ static void test_untouched_shipped(void **state) {
     assert_true(2 * ran > seen);
 }
 
+/* ---- a GPU that is this process ---- */
+/* Every plan that executes runs on a GPU's kernels with the verdict, and the first wrong value, of
+ * the host; kernels that the plans never ask for are named. */
+static long kernel_calls[GPU_N_KERNELS + 1];
+static bool same_on_gpu(const char *file, const char *text) {
+    Arena *a = arena_new();
+    PipelineReport host, there;
+    Gpu *gpu = emulated_gpu((size_t)1 << 36, GPU_WARP);
+    Device *dev = device_gpu(gpu);
+    Trace *x = run_on(a, plan_text(file, text), NULL, 0, &host),
+          *y = run_on(a, plan_text(file, text), dev, 0, &there);
+    bool runs = x && x->executed;
+    assert_true(runs == (y && y->executed));
+    if (runs && strcmp(x->verdict, y->verdict) != 0)
+        fail_msg("%s: %s on the host, %s on the GPU, first at %s: %s", file, x->verdict, y->verdict,
+                 y->first_wrong ? y->first_wrong : "-",
+                 y->n_fail ? "a check failed" : "no check failed");
+    if (runs && strcmp(x->first_wrong ? x->first_wrong : "", y->first_wrong ? y->first_wrong : ""))
+        fail_msg("%s: %s on the host, %s on the GPU", file, x->first_wrong, y->first_wrong);
+    for (int k = 0; k <= GPU_N_KERNELS; k++) kernel_calls[k] += emulated_calls(gpu)[k];
+    const char *missing = device_gpu_missing(dev, a);
+    if (runs && missing) print_message("%s: on the host %s\n", file, missing);
+    device_free(dev);
+    arena_free(a);
+    return runs;
+}
+static void test_emulated_gpu(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++)
+        assert_true(same_on_gpu("p", plans[i]));
+    static const char *const shipped[] = {"plans/01-*.yaml", "plans/02-*.yaml",
+                                          "plans/1[0-9]-*.yaml", "plans/bugs/0[1-9]*.yaml"};
+    for (size_t k = 0; k < sizeof shipped / sizeof *shipped; k++) {
+        glob_t g;
+        assert_int_equal(glob(shipped[k], 0, NULL, &g), 0);
+        int n = sample_of((int)g.gl_pathc, shipped[k]);
+        for (int i = 0; i < n; i++) {
+            Arena *a = arena_new();
+            size_t bytes;
+            const char *file = g.gl_pathv[sample_at(i, n, (int)g.gl_pathc)];
+            same_on_gpu(file, child_read(a, file, &bytes));
+            arena_free(a);
+        }
+        globfree(&g);
+    }
+    long ran = 0;
+    for (int k = 0; k <= GPU_N_KERNELS; k++) ran += kernel_calls[k];
+    print_message("%ld launches\n", ran);
+    assert_true(kernel_calls[GPU_N_KERNELS] > 0 && kernel_calls[GPU_attention] > 0 && ran > 1000);
+}
+
 /* ---- the heap ---- */
 enum { SLOTS = 40, TURNS = 4000 };
 /* The same takes and gives on memory and on sizes: the range grows alike, and no two arrays that
@@ -153,6 +206,7 @@ static void test_heap(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_untouched), cmocka_unit_test(test_untouched_faults),
-        cmocka_unit_test(test_untouched_shipped), cmocka_unit_test(test_heap)};
+        cmocka_unit_test(test_untouched_shipped), cmocka_unit_test(test_emulated_gpu),
+        cmocka_unit_test(test_heap)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

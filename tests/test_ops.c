@@ -7,8 +7,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "exec/check.h"
+#include "exec/device_gpu.h"
 #include "exec/assemble.h"
 #include "ops/op.h"
+#include "support/emulate.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,15 +159,16 @@ static void *give(void *arg, int t, Dtype dt) {
     void *p = base_malloc((size_t)(n ? n : 1) * 8);
     for (int64_t i = 0; i < n; i++) {
         int64_t h = (i * 2654435761 + t * 40503 + 12345) % 1009;
+        double v = (double)h / 500 - 0.8 +
+                   ((t == 0 && !strcmp(w->node[0].op->name, "nll")) ||
+                            (t == 2 && !strcmp(w->node[0].op->name, "adamw")) ||
+                            !strcmp(w->node[0].op->name, "clip") ||
+                            (t == 0 && !strcmp(w->node[0].op->name, "normalise"))
+                        ? 2
+                        : 0);
         if (dt == DT_I64) ((int64_t *)p)[i] = h % size_of('v');
-        else
-            ((double *)p)[i] = (double)h / 500 - 0.8 +
-                               ((t == 0 && !strcmp(w->node[0].op->name, "nll")) ||
-                                        (t == 2 && !strcmp(w->node[0].op->name, "adamw")) ||
-                                        !strcmp(w->node[0].op->name, "clip") ||
-                                        (t == 0 && !strcmp(w->node[0].op->name, "normalise"))
-                                    ? 2
-                                    : 0);
+        else if (dt == DT_F32) ((float *)p)[i] = (float)v;
+        else ((double *)p)[i] = v;
     }
     return p;
 }
@@ -283,6 +286,8 @@ static void lay(World *w, char letter, int64_t n, CutHow how) {
 }
 /* Lowers with every operand that has the letter cut by the axis, runs forward and backward, checks
  * every value. */
+static Dtype numbers = DT_F64;
+static Device *ranks_on; /* NULL: the host; then nothing is asked for but the check */
 static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, int *values) {
     lay(w, letter, n, how);
     Program *p = lower(w->a, &w->assign);
@@ -292,7 +297,8 @@ static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, i
     if (found) diags_print(w->d, stderr, false);
     assert_int_equal(found, 0);
     Pool *pool = pool_new(2);
-    Exec *e = exec_new(w->a, p, DT_F64, pool);
+    Exec *e = exec_new(w->a, p, numbers, pool);
+    if (ranks_on) e->dev = ranks_on;
     e->full = give;
     e->full_arg = w;
     Trace *tr = trace_new(w->a);
@@ -313,11 +319,57 @@ static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, i
     /* the output and the gradients, as one rank of each group denotes them */
     for (int k = 0; k <= w->node[0].nin; k++) {
         int v = k == 0 ? p->first[w->node[0].out] : p->grad[w->node[0].in[k - 1]];
-        if (v >= 0) out[k] = denoted(w, e, v);
+        if (v >= 0 && !ranks_on) out[k] = denoted(w, e, v);
     }
     exec_free(e);
     pool_free(pool);
     return fails;
+}
+/* Every op's kernels for GPUs, run here, in both types: whole, each letter cut by three, and by
+ * zigzag where its positions are asked for, so that blocks are uneven and positions are global.
+ * Each kernel in the list runs. */
+static void on_kernels(const Case *one, const Op *op, int *values) {
+    World w;
+    double *out[5];
+    build(&w, op, one);
+    assert_int_equal(run_cut(&w, 0, 1, CUT_CHUNK, out, values), 0);
+    for (const char *ch = one->rule; *ch; ch++) {
+        if (*ch < 'a' || *ch > 'z' || strchr(ch + 1, *ch)) continue; /* each letter once */
+        for (int how = 0; how < 2; how++) {
+            bool asked = op_asks(op, &w.node[0].rule) & RULE_BIT(*ch);
+            if (how == CUT_ZIGZAG && (!asked || size_of(*ch) < 4)) continue;
+            assert_int_equal(run_cut(&w, *ch, how ? 2 : 3, (CutHow)how, out, values), 0);
+        }
+    }
+    arena_free(w.a);
+}
+static void test_every_op_on_kernels(void **state) {
+    (void)state;
+    static const char *const names[] = {
+#define NAME(name, together) #name,
+        GPU_KERNELS(NAME) "product"};
+    int values = 0, never = 0;
+    for (int k = 0; k < 2; k++) {
+        numbers = k ? DT_F32 : DT_F64;
+        Gpu *gpu = emulated_gpu((size_t)1 << 34, k ? 32 : 64);
+        ranks_on = device_gpu(gpu);
+        for (int o = 0; o < n_ops; o++) {
+            Case one;
+            for (int c = 0; case_of(op_list[o], c, &one); c++)
+                on_kernels(&one, op_list[o], &values);
+        }
+        Arena *a = arena_new();
+        const char *missing = device_gpu_missing(ranks_on, a);
+        if (missing) print_message("no kernel, on the host: %s\n", missing);
+        for (int i = 0; i <= GPU_N_KERNELS; i++)
+            if (!emulated_calls(gpu)[i]) print_message("never ran: %s\n", names[i]), never++;
+        arena_free(a);
+        device_free(ranks_on);
+    }
+    ranks_on = NULL;
+    numbers = DT_F64;
+    print_message("%d values made by kernels\n", values);
+    assert_int_equal(never, 0);
 }
 static int64_t count_of(const World *w, int k) {
     const GTensor *t = k == 0 ? &w->t[w->node[0].out] : &w->t[w->node[0].in[k - 1]];
@@ -508,6 +560,7 @@ static void test_rules(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rules), cmocka_unit_test(test_gelu_values),
-        cmocka_unit_test(test_adjoint_is_the_gradient), cmocka_unit_test(test_every_op_every_dim)};
+        cmocka_unit_test(test_adjoint_is_the_gradient), cmocka_unit_test(test_every_op_on_kernels),
+        cmocka_unit_test(test_every_op_every_dim)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -274,8 +274,8 @@ const DiagCode diag_codes[] = {
      "The run asked for MPI (--mpi), and the plug-in of the MPI whose launcher started it is not "
      "beside the program, or cannot be loaded. `make` builds one for each MPI that it finds: Open "
      "MPI (openmpi-bin libopenmpi-dev), MPICH (mpich libmpich-dev). Or for CUDA "
-     "(--cuda), which this build does not have. Without either every plan runs on virtual "
-     "ranks.",
+     "(--cuda=virtual): the plug-in that `make CUDA=1` builds where CUDA's toolkit is, NVIDIA's "
+     "driver, a GPU. Without either every plan runs on virtual ranks.",
      "`explain E0601` says how the program is built with it"},
     {"E0603", 5, "other processes than ranks",
      "With --mpi every rank of the mesh is a process that a launcher has started: mpirun -n 8 for "
@@ -295,10 +295,11 @@ const DiagCode diag_codes[] = {
      "by the check of what each rank loaded (E0501).",
      "start all processes with the same words, files and program"},
     {"E0607", 5, "the engine failed",
-     "MPI could not be started or broke off, or the plug-in is that of another version of "
-     "shardproof; the words are the engine's own. Where MPI ends the processes by itself "
+     "MPI, or the GPU, could not be started or broke off, or the plug-in is that of another "
+     "version "
+     "of shardproof; the words are the engine's own. Where MPI ends the processes by itself "
      "(Open MPI, if it cannot start), its words and its exit code are all there is.",
-     "try without --mpi; `explain E0607` says more"},
+     "try without --mpi or --cuda; `explain E0607` says more"},
     /* ---- E07xx: limits ---- */
     {"E0701", 5, "the memory limit was reached",
      "The run would need more memory than there is; it is told before anything is allocated. A "
@@ -430,6 +431,11 @@ const DiagCode diag_codes[] = {
      "bf16, and the numbers of the ranks and of the unsharded model were computed and compared in "
      "f32. A wrong plan is found as it is in f32; what bf16 rounds away, on the ranks or in a sum, "
      "was not looked at.",
+     NULL},
+    {"N0017", 0, "ops ran on the host for want of a kernel",
+     "With --cuda the ranks' blocks lie in the memory of a GPU. What it has no kernel for is "
+     "fetched, computed on the host and put back: the same result, slower. The note names the ops "
+     "and how many calls there were.",
      NULL},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what.", NULL},

@@ -45,10 +45,11 @@ typedef struct {
     int64_t tp, ep;
     bool loss_parallel, full;
     double tolerance, deadline;
-    const char *sum; /* of --mpi: declared or engine */
+    const char *sum;  /* of --mpi: declared or engine */
+    const char *cuda; /* where the ranks compute: virtual, on one GPU; NULL: on the host */
     int64_t rank, threads, seed, layer, width, page;
-    bool quiet, verbose, strict, sensitivity, end_to_end, exact, update_expect, statically, cuda,
-        mpi, measured, build, pairs, help, version;
+    bool quiet, verbose, strict, sensitivity, end_to_end, exact, update_expect, statically, mpi,
+        measured, build, pairs, help, version;
     int n_sets;
     PlanSet sets[CLI_MAX_SETS];
     int n_operands;

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/expect.h"
 #include "cli/files.h"
+#include "drive/gpu.h"
 #include "drive/ranks.h"
 #include <ctype.h>
 #include <errno.h>
@@ -128,7 +129,9 @@ static int run_into(Cli *c, const char *dir) {
     PipelineOptions o = cli_pipeline(c);
     o.execute = o.events = o.numbers = true;
     Loaded l;
+    if (c->o.cuda && !(o.device = gpu_open(c->arena, c->d))) return 5;
     run_one(c, c->o.operands[0], o, &l);
+    gpu_close(o.device, c->arena, l.d);
     cli_diagnostics(c, l.d, true);
     bool jsonl = strcmp(c->format, "jsonl") == 0;
     if (jsonl && !l.refused) cli_records(c, &l, all_records);
@@ -152,11 +155,6 @@ static int run_into(Cli *c, const char *dir) {
     return l.exit;
 }
 int cmd_run(Cli *c) {
-    if (c->o.cuda) {
-        diag_error(c->d, "E0601", diag_nowhere, "without it the plan runs on virtual ranks",
-                   "this build has no CUDA backend");
-        return 5;
-    }
     if (c->o.output && strcmp(c->o.output, "-") == 0) {
         diag_error(c->d, "E0212", diag_nowhere,
                    "--format jsonl writes the trace to standard output",

@@ -31,8 +31,7 @@ Launched plugin_launched(void) {
     }
     return (Launched){.beside = 1};
 }
-/* Where a plug-in may lie: "PROGRAM/shardproof-openmpi.so". */
-static const char *find(Arena *arena, const char *engine) {
+const char *plugin_find(Arena *arena, const char *engine) {
     static const char *const folders[] = {"", "../lib/", "../lib/shardproof/"};
     char self[4096];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -47,7 +46,7 @@ static const char *find(Arena *arena, const char *engine) {
     return NULL;
 }
 static EngineOpen *load(Arena *arena, Diags *d, const Launched *by) {
-    const char *path = find(arena, by->engine);
+    const char *path = plugin_find(arena, by->engine);
     if (!path) {
         diag_error(d, "E0601", diag_nowhere,
                    arena_printf(arena,

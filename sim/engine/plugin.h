@@ -12,6 +12,9 @@ typedef struct Launched {
     int64_t beside;      /* processes on this machine; 1 if it does not say */
 } Launched;
 Launched plugin_launched(void);
+/* The file of a plug-in ("openmpi", "cuda"), in `arena`: "PROGRAM/shardproof-openmpi.so", or in lib
+ * beside its folder; NULL: there is none. */
+const char *plugin_find(Arena *arena, const char *engine);
 /* Opens the engine: all processes come together. NULL and E0603 without a launcher, or if the
  * engine finds other processes than the launcher says, E0601 if there is no plug-in or it cannot be
  * loaded; the host was told if it could not be started. */

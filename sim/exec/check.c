@@ -232,6 +232,9 @@ static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
             }
         call->dtype = DT_F64;
         give(c, call->out.p);
+        call->out.p = NULL;
+    }
+    if (!call->out.p) { /* what f64 runs hold by bits is there */
         call->out.p = take(c, tensor_count(&call->out), 8);
         run_kernel(c, s, call);
     }
@@ -265,7 +268,8 @@ static bool splits_contraction(const Check *c, const Step *s) {
 }
 /* The level that what a step makes is held by: the one place that decides. A bound where ranks add
  * up terms in an order of their own: reductions, and f32 products whose sum the plan splits (in f64
- * their terms are exact enough to be held by bits). Everything else is held by bits; so are the
+ * their terms are exact enough to be held by bits); and where a device's kernels have orders of
+ * their own. Everything else is held by bits; so are the
  * copies of a reduced value among each other. */
 static CheckLevel level_of(const Check *c, const Step *s) {
     bool moves = s->kind == ST_MOVE || s->kind == ST_CLAIM, reduces = false;
@@ -273,8 +277,10 @@ static CheckLevel level_of(const Check *c, const Step *s) {
         AxisType t = s->move.from.type[s->move.axes.a[i]];
         reduces |= t == TY_P || t == TY_M;
     }
-    bool split = !moves && s->kind != ST_SUM && c->e->dtype == DT_F32 && splits_contraction(c, s);
-    return reduces || split ? LEVEL_BOUND : LEVEL_BITS;
+    bool op = !moves && s->kind != ST_SUM;
+    bool split = op && c->e->dtype == DT_F32 && splits_contraction(c, s);
+    bool other = op && c->e->dev->own_order && !exec_is_int(c->e, s->out);
+    return reduces || split || other ? LEVEL_BOUND : LEVEL_BITS;
 }
 #define REPLICAS_DIFFER                                                                            \
     "ranks that hold the same part of the value hold different bits: the sum was not the same "    \
@@ -329,7 +335,7 @@ static bool check_product(Check *c, const Step *s) {
         free_call(c, &q.call, p->graph->node[s->node].nin);
         arena_free(tmp);
     }
-    if (held) compare_replicas(&same, s->out, &p->val[s->out].L);
+    if (held && !c->e->dev->own_order) compare_replicas(&same, s->out, &p->val[s->out].L);
     free(same.rank_error);
     if (!held || same.failed) return false;
     RankSet ranks = ranks_of(c, s->out);
@@ -366,7 +372,7 @@ static void check_kernel(Check *c, const Step *s) {
                     ob.d[0] = (DimIndex){false, 0, call.rows, call.out.p};
                 compare_all(&bits, s->out, &p->val[s->out].L, &X, rank, &w);
             }
-            if ((c->e->dtype == DT_F32 || bits.failed) && !exec_is_int(c->e, s->out)) {
+            if ((c->e->dtype == DT_F32 || by_bound || bits.failed) && !exec_is_int(c->e, s->out)) {
                 level2(c, s, &call, n->nin, &w);
                 compare_all(&local, s->out, &p->val[s->out].L, &X, rank, &w);
                 give(c, w.bound);
@@ -380,7 +386,7 @@ static void check_kernel(Check *c, const Step *s) {
     const char *cause = NULL;
     if (by_bound && !bits.failed) { /* level 2 says what it must be; copies of a share must agree */
         bits.rec.count = local.rec.count;
-        compare_replicas(&bits, s->out, &p->val[s->out].L);
+        if (!c->e->dev->own_order) compare_replicas(&bits, s->out, &p->val[s->out].L);
         if (bits.failed) cause = REPLICAS_DIFFER;
     }
     const Compare *bad = bits.failed ? &bits : local.failed ? &local : NULL;

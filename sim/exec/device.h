@@ -27,6 +27,7 @@ typedef struct DeviceWork {
 typedef struct Device Device;
 struct Device {
     bool sizes_only; /* there are no numbers: what looks at them has nothing to do */
+    bool own_order;  /* its kernels add up in an order of their own: a bound holds them, not bits */
     /* Memory for n bytes, contents undefined; ends the run (exit 5) if there is none. From one
      * thread at a time. */
     void *(*alloc)(Device *d, size_t n);

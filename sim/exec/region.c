@@ -426,6 +426,30 @@ int64_t region_copy(Block dst, Block src, Dtype dt, Combine how) {
     arena_free(tmp);
     return count;
 }
+bool region_pairs(Block dst, Block src, Arena *arena, RegionPairs *out) {
+    int outer = joint_outer(dst.has, src.has);
+    Held to = {*dst.has, *dst.t}, from = {*src.has, *src.t};
+    if (!as_listed(&to, outer, DT_F64, false, arena) ||
+        !as_listed(&from, outer, DT_F64, false, arena))
+        return false;
+    *out = (RegionPairs){.nd = to.r.nd};
+    for (int d = 0; d < to.r.nd; d++) {
+        DimIndex a = to.r.d[d], b = from.r.d[d];
+        Matches x;
+        if (to.t.n[d] < a.n) a.n = to.t.n[d];
+        if (from.t.n[d] < b.n) b.n = from.t.n[d];
+        match_dim(&a, &b, &x, arena);
+        for (int k = 0; k < x.n; k++) out->n[d] += x.m[k].n;
+        out->to[d] = ARENA_ARRAY(arena, int64_t, 2 * out->n[d] + 1);
+        out->from[d] = out->to[d] + out->n[d];
+        for (int64_t k = 0, at = 0; k < x.n; k++)
+            for (int64_t i = 0; i < x.m[k].n; i++, at++) {
+                out->to[d][at] = (x.m[k].dst + i) * to.t.s[d];
+                out->from[d][at] = (x.m[k].src + i) * from.t.s[d];
+            }
+    }
+    return true;
+}
 /* Those of x that y has. */
 static DimIndex dim_meet(const DimIndex *x, const DimIndex *y, Arena *arena) {
     Matches k;

@@ -72,6 +72,16 @@ typedef struct {
  * does not stand here). Where only one of them has an outer list the other is read as one; `dst`
  * must be packed then. Returns how many elements were touched. */
 int64_t region_copy(Block dst, Block src, Dtype dt, Combine how);
+/* The same as offsets, for who copies himself: positions of dst's dims, and those of src that they
+ * are made from; element (i, j, ..) stands at the sum of to[d][i_d] and comes from that of from[d].
+ * Lists live in `arena`; data are not touched. False where the two do not fit without a copy of
+ * src. */
+typedef struct RegionPairs {
+    int nd;
+    int64_t n[LAYOUT_MAX_DIMS];
+    int64_t *to[LAYOUT_MAX_DIMS], *from[LAYOUT_MAX_DIMS]; /* in elements */
+} RegionPairs;
+bool region_pairs(Block dst, Block src, Arena *arena, RegionPairs *out);
 /* The elements that both have, in the order of a; lists live in `arena`. With an outer list if one
  * of them has one. */
 Region region_meet(const Region *a, const Region *b, Arena *arena);

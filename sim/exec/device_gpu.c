@@ -1,0 +1,312 @@
+/* Blocks in a GPU's memory. Copies and sums between blocks are the host's bit for bit: the same
+ * elements in the same order; kernels have orders of their own. See device_gpu.h. Refuses to know
+ * CUDA: what a GPU is, is gpu/gpu.h. */
+#include "exec/device_gpu.h"
+#include "launch/table.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AT_ONCE = 64 }; /* blocks of scratch memory that one function takes */
+typedef struct {
+    Device d; /* first */
+    Gpu *gpu;
+    void *scratch[AT_ONCE];
+    int n_scratch;
+    int64_t *missing;     /* per op: calls on the host */
+    pthread_mutex_t lock; /* the check's workers get and copy side by side; may be nested */
+} OnGpu;
+
+/* ---- memory ---- */
+static void *gpu_take(Device *d, size_t n) {
+    OnGpu *x = (OnGpu *)d;
+    void *p = x->gpu->alloc(x->gpu, n);
+    if (!p)
+        base_die(5,
+                 "%s has no room for %zu bytes more; try a smaller `shrink`, f32, or leave --cuda "
+                 "out [E0701]",
+                 x->gpu->name, n);
+    return p;
+}
+static void gpu_give(Device *d, void *p) {
+    OnGpu *x = (OnGpu *)d;
+    if (p) x->gpu->release(x->gpu, p);
+}
+static void *scratch(void *arg, int64_t n) {
+    OnGpu *x = arg;
+    if (x->n_scratch == AT_ONCE) base_die(5, "too many blocks of scratch memory [E0607]");
+    return x->scratch[x->n_scratch++] = gpu_take(&x->d, (size_t)n);
+}
+/* Between the two the GPU is this thread's; leave gives back what scratch took since. */
+static int enter(OnGpu *x) {
+    pthread_mutex_lock(&x->lock);
+    return x->n_scratch;
+}
+static void leave(OnGpu *x, int mark) {
+    while (x->n_scratch > mark) gpu_give(&x->d, x->scratch[--x->n_scratch]);
+    pthread_mutex_unlock(&x->lock);
+}
+static bool here(const Device *d, const Tensor *t) {
+    const OnGpu *x = (const OnGpu *)d;
+    return t->p && x->gpu->owns(x->gpu, t->p);
+}
+static bool is_packed(const Tensor *t) {
+    Tensor p = *t;
+    tensor_pack(&p);
+    for (int d = 0; d < t->nd; d++)
+        if (t->n[d] > 1 && t->s[d] != p.s[d]) return false;
+    return true;
+}
+static size_t bytes_of(const Tensor *t, Dtype dt) {
+    return (size_t)(tensor_count(t) * dtype_size(dt));
+}
+
+/* ---- launches ---- */
+static void run(void *arg, const GpuLaunch *l) {
+    OnGpu *x = arg;
+    GpuLaunch with = *l;
+    if (l->bytes) {
+        void *table = scratch(x, (int64_t)l->bytes);
+        x->gpu->put(x->gpu, table, l->table, l->bytes);
+        with.args.table = table;
+    }
+    x->gpu->launch(x->gpu, &with);
+}
+static void gemm(void *arg, const GpuGemm *g) {
+    OnGpu *x = arg;
+    x->gpu->gemm(x->gpu, g);
+}
+static LaunchTo to_gpu(OnGpu *x) { return (LaunchTo){run, gemm, scratch, x}; }
+/* One kernel over the elements of two tensors of the same sizes. Whole numbers travel as doubles
+ * do: nothing looks at their bits. */
+static void map(OnGpu *x, int kernel, const Tensor *to, const Tensor *from, Dtype dt, double v) {
+    OpCall c = {.dtype = dt == DT_F32 ? DT_F32 : DT_F64};
+    LaunchTo gpu = to_gpu(x);
+    LaunchCall call = {.c = &c, .to = &gpu};
+    GpuLaunch l = launch_over(&call, kernel, to, to);
+    if (from) launch_operand(&l, 0, from, NULL, NULL);
+    l.args.a[0] = v;
+    launch_map(&call, &l);
+}
+
+/* ---- between the host and the GPU ---- */
+static Tensor packed_like(const Tensor *t, void *p) {
+    Tensor x = *t;
+    tensor_pack(&x);
+    x.p = p;
+    return x;
+}
+static Tensor on_get(Device *d, const Tensor *t, Dtype dt) {
+    OnGpu *x = (OnGpu *)d;
+    Tensor host = packed_like(t, base_malloc(bytes_of(t, dt) + 1)), from = *t;
+    if (!tensor_count(t)) return host;
+    int mark = enter(x);
+    if (!is_packed(t)) {
+        from = packed_like(t, scratch(x, (int64_t)bytes_of(t, dt)));
+        map(x, GPU_copy, &from, t, dt, 0);
+    }
+    x->gpu->get(x->gpu, host.p, from.p, bytes_of(t, dt));
+    leave(x, mark);
+    return host;
+}
+static void on_done(Device *d, Tensor *host) {
+    (void)d;
+    free(host->p);
+}
+/* A packed copy in the GPU's scratch memory of what the host has. */
+static Tensor upload(OnGpu *x, const Tensor *host, Dtype dt) {
+    Tensor packed = *host, there = packed_like(host, scratch(x, (int64_t)bytes_of(host, dt) + 1));
+    if (!is_packed(host)) {
+        Region box = region_plain(host);
+        packed = packed_like(host, base_malloc(bytes_of(host, dt) + 1));
+        region_copy((Block){&box, &packed}, (Block){&box, host}, dt, COMBINE_COPY);
+    }
+    if (tensor_count(host)) x->gpu->put(x->gpu, there.p, packed.p, bytes_of(host, dt));
+    if (packed.p != host->p) free(packed.p);
+    return there;
+}
+static void on_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) {
+    OnGpu *x = (OnGpu *)d;
+    if (!tensor_count(t)) return;
+    int mark = enter(x);
+    if (is_packed(t) && is_packed(host)) x->gpu->put(x->gpu, t->p, host->p, bytes_of(t, dt));
+    else {
+        Tensor there = upload(x, host, dt);
+        map(x, GPU_copy, t, &there, dt, 0);
+    }
+    leave(x, mark);
+}
+
+/* ---- copies ---- */
+/* Do the offsets go up by one number? That is the stride. */
+static bool steady(const int64_t *at, int64_t n, int64_t *stride) {
+    *stride = n > 1 ? at[1] - at[0] : 0;
+    for (int64_t i = 1; i < n; i++)
+        if (at[i] - at[i - 1] != *stride) return false;
+    return true;
+}
+/* Both in the GPU's memory, where each dim is one run: a copy between two views. */
+static bool copy_views(OnGpu *x, const RegionPairs *p, Block dst, Block src, Dtype dt, int kernel) {
+    Tensor to = {.nd = p->nd}, from = {.nd = p->nd};
+    int64_t a = 0, b = 0;
+    for (int d = 0; d < p->nd; d++) {
+        to.n[d] = from.n[d] = p->n[d];
+        if (!steady(p->to[d], p->n[d], &to.s[d]) || !steady(p->from[d], p->n[d], &from.s[d]))
+            return false;
+        a += p->to[d][0];
+        b += p->from[d][0];
+    }
+    to.p = (char *)dst.t->p + a * dtype_size(dt);
+    from.p = (char *)src.t->p + b * dtype_size(dt);
+    map(x, kernel, &to, &from, dt, 0);
+    return true;
+}
+/* By lists of offsets, which travel to the GPU. */
+static void copy_lists(OnGpu *x, const RegionPairs *p, Block dst, Block src, Dtype dt, int how) {
+    int64_t all = 0, elements = 1, at = 0;
+    for (int d = 0; d < p->nd; d++) all += 2 * p->n[d], elements *= p->n[d];
+    int64_t *table = base_malloc(base_mul((size_t)all + 1, sizeof *table));
+    GpuLaunch l = {.kernel = GPU_copy_table, .f64 = dt != DT_F32, .threads = GPU_THREADS};
+    l.args.nd = p->nd;
+    l.args.out.p = dst.t->p;
+    l.args.x[0].p = src.t->p;
+    l.args.k[0] = how;
+    for (int d = 0; d < p->nd; d++) {
+        size_t bytes = (size_t)p->n[d] * sizeof *table;
+        l.args.n[d] = p->n[d];
+        memcpy(table + at, p->to[d], bytes);
+        memcpy(table + at + p->n[d], p->from[d], bytes);
+        at += 2 * p->n[d];
+    }
+    l.table = table;
+    l.bytes = (size_t)all * sizeof *table;
+    LaunchTo gpu = to_gpu(x);
+    launch_each(&(LaunchCall){.to = &gpu}, &l, elements);
+    free(table);
+}
+/* On the host, where nothing else does it: whole numbers that are added, blocks without their
+ * layout's sizes. */
+static void copy_on_host(Device *d, Block dst, Block src, Dtype dt, Combine how) {
+    Tensor to = on_get(d, dst.t, dt), from = on_get(d, src.t, dt);
+    region_copy((Block){dst.has, &to}, (Block){src.has, &from}, dt, how);
+    on_put(d, dst.t, &to, dt);
+    free(to.p);
+    free(from.p);
+}
+static void copy_here(OnGpu *x, Block dst, Block src, Dtype dt, Combine how) {
+    Arena *tmp = arena_new();
+    RegionPairs p;
+    int way = how == COMBINE_SUM ? 1 : how == COMBINE_MAX ? 2 : 0;
+    static const int kernel[] = {GPU_copy, GPU_sum_into, GPU_max_into};
+    bool can = (dt != DT_I64 || !way) && region_pairs(dst, src, tmp, &p);
+    int64_t elements = 1;
+    for (int d = 0; can && d < p.nd; d++) elements *= p.n[d];
+    if (!can) copy_on_host(&x->d, dst, src, dt, how);
+    else if (elements && !copy_views(x, &p, dst, src, dt, kernel[way]))
+        copy_lists(x, &p, dst, src, dt, way);
+    arena_free(tmp);
+}
+static void on_copy(Device *d, Block dst, Block src, Dtype dt, Combine how) {
+    OnGpu *x = (OnGpu *)d;
+    if (!tensor_count(dst.t) || !tensor_count(src.t)) return;
+    if (here(d, dst.t)) {
+        int mark = enter(x);
+        Tensor there = here(d, src.t) ? *src.t : upload(x, src.t, dt);
+        copy_here(x, dst, (Block){src.has, &there}, dt, how);
+        leave(x, mark);
+        return;
+    }
+    Tensor host = here(d, src.t) ? on_get(d, src.t, dt) : *src.t;
+    region_copy(dst, (Block){src.has, &host}, dt, how);
+    if (host.p != src.t->p) free(host.p);
+}
+static void on_fill(Device *d, Tensor *t, Dtype dt, double v) {
+    if (dt != DT_I64) {
+        if (tensor_count(t)) map((OnGpu *)d, GPU_fill, t, NULL, dt, v);
+        return;
+    }
+    Tensor host = packed_like(t, base_malloc(bytes_of(t, dt) + 1));
+    for (int64_t i = 0; i < tensor_count(t); i++) ((int64_t *)host.p)[i] = (int64_t)v;
+    on_put(d, t, &host, dt);
+    free(host.p);
+}
+static void on_scale(Device *d, Tensor *t, Dtype dt, double v) {
+    if (dt != DT_I64 && tensor_count(t))
+        map((OnGpu *)d, GPU_times, t, t, dt, dt == DT_F32 ? (double)(float)v : v);
+}
+
+/* ---- ops ---- */
+static void on_host(Device *d, const OpCall *c, DeviceKernel what) {
+    OpCall host = device_fetch(d, c);
+    Dtype dt = c->op->rows ? DT_I64 : c->dtype; /* lists are made of whole numbers */
+    host.out = packed_like(&c->out, base_malloc(bytes_of(&c->out, dt) + 1));
+    device_plain()->call(device_plain(), &host, 1, what, NULL);
+    on_put(d, &c->out, &host.out, dt);
+    free(host.out.p);
+    device_fetched(d, &host);
+}
+static void on_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
+    OnGpu *x = (OnGpu *)d;
+    LaunchTo gpu = to_gpu(x);
+    (void)pool;
+    for (int64_t i = 0; i < n; i++) {
+        int mark = enter(x);
+        bool done = what != DEVICE_EXACT && table_launch(&c[i], what == DEVICE_ADJOINT, &gpu);
+        leave(x, mark);
+        if (done) continue;
+        for (int o = 0; o < n_ops && what != DEVICE_EXACT; o++)
+            x->missing[o] += op_list[o] == c[i].op;
+        on_host(d, &c[i], what);
+    }
+}
+/* Bounds and loops over elements are the check's, which is the host's. */
+static void on_bound(Device *d, const OpBound *b) {
+    (void)d;
+    device_plain()->bound(device_plain(), b);
+}
+static void on_pieces(Device *d, Pool *pool, int64_t n,
+                      void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg) {
+    (void)d;
+    device_plain()->pieces(device_plain(), pool, n, fn, arg);
+}
+static void on_end(Device *d) {
+    OnGpu *x = (OnGpu *)d;
+    x->gpu->close(x->gpu);
+    pthread_mutex_destroy(&x->lock);
+    free(x->missing);
+    free(x);
+}
+Device *device_gpu(Gpu *gpu) {
+    OnGpu *x = base_malloc(sizeof *x);
+    *x = (OnGpu){.d = {.own_order = true,
+                       .alloc = gpu_take,
+                       .release = gpu_give,
+                       .get = on_get,
+                       .put = on_put,
+                       .done = on_done,
+                       .copy = on_copy,
+                       .fill = on_fill,
+                       .scale = on_scale,
+                       .call = on_call,
+                       .bound = on_bound,
+                       .pieces = on_pieces,
+                       .end = on_end},
+                 .gpu = gpu};
+    pthread_mutexattr_t nested;
+    pthread_mutexattr_init(&nested);
+    pthread_mutexattr_settype(&nested, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&x->lock, &nested);
+    pthread_mutexattr_destroy(&nested);
+    x->missing = base_malloc(base_mul((size_t)n_ops, sizeof *x->missing));
+    for (int o = 0; o < n_ops; o++) x->missing[o] = 0;
+    return &x->d;
+}
+const char *device_gpu_missing(const Device *d, Arena *arena) {
+    const OnGpu *x = (const OnGpu *)d;
+    const char *text = NULL;
+    for (int o = 0; o < n_ops; o++)
+        if (x->missing[o])
+            text = arena_printf(arena, "%s%s%s (%lld)", text ? text : "", text ? ", " : "",
+                                op_list[o]->name, (long long)x->missing[o]);
+    return text;
+}

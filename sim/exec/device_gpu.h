@@ -1,0 +1,13 @@
+/* A device that is a GPU (gpu/gpu.h): blocks lie in its memory, its kernels compute; what it has no
+ * kernel for is done on the host, and counted. */
+#ifndef SP_EXEC_DEVICE_GPU_H
+#define SP_EXEC_DEVICE_GPU_H
+#include "exec/device.h"
+#include "gpu/gpu.h"
+
+/* Takes the GPU over; device_free closes it. A GPU without room ends the run (exit 5). */
+Device *device_gpu(Gpu *gpu);
+/* The ops that were done on the host for want of a kernel, "select (12), gate (12)", in `arena`;
+ * NULL: none. Integers of level 3 are the host's and do not count. */
+const char *device_gpu_missing(const Device *d, Arena *arena);
+#endif

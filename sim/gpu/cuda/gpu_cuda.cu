@@ -1,0 +1,224 @@
+/* The plug-in: gpu.h on an NVIDIA GPU. CUDA's runtime is inside (static); cuBLASLt is looked for
+ * when the GPU is opened, as it is hundreds of MB. Built by `make CUDA=1`; all else is the
+ * program's. */
+#include "ops/both.cu.h"
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+namespace {
+/* What is used of cuBLASLt, from whichever library is found. */
+struct Lt {
+    decltype(&cublasLtCreate) create;
+    decltype(&cublasLtDestroy) destroy;
+    decltype(&cublasLtMatmulDescCreate) desc_new;
+    decltype(&cublasLtMatmulDescDestroy) desc_free;
+    decltype(&cublasLtMatmulDescSetAttribute) desc_set;
+    decltype(&cublasLtMatrixLayoutCreate) layout_new;
+    decltype(&cublasLtMatrixLayoutDestroy) layout_free;
+    decltype(&cublasLtMatrixLayoutSetAttribute) layout_set;
+    decltype(&cublasLtMatmulPreferenceCreate) pref_new;
+    decltype(&cublasLtMatmulPreferenceDestroy) pref_free;
+    decltype(&cublasLtMatmulPreferenceSetAttribute) pref_set;
+    decltype(&cublasLtMatmulAlgoGetHeuristic) choose;
+    decltype(&cublasLtMatmul) matmul;
+};
+const size_t WORKSPACE = (size_t)32 << 20;
+struct Cuda {
+    Gpu g; /* first */
+    GpuHost host;
+    cudaDeviceProp about;
+    Lt lt;
+    cublasLtHandle_t handle;
+    void *workspace;
+    char text[256];
+};
+void failed(Cuda *c, const char *where, const char *what) {
+    static char text[512];
+    snprintf(text, sizeof text, "%s: %s", where, what);
+    c->host.failed(c->host.arg, text);
+    abort(); /* the program ends there */
+}
+void must(Cuda *c, const char *where, cudaError_t e) {
+    if (e != cudaSuccess) failed(c, where, cudaGetErrorString(e));
+}
+void must_lt(Cuda *c, const char *where, cublasStatus_t s) {
+    char text[64];
+    snprintf(text, sizeof text, "cuBLASLt status %d", (int)s);
+    if (s != CUBLAS_STATUS_SUCCESS) failed(c, where, text);
+}
+void *cuda_alloc(Gpu *g, size_t n) {
+    void *p = NULL;
+    cudaError_t e = cudaMalloc(&p, n ? n : 1);
+    if (e == cudaErrorMemoryAllocation) {
+        cudaGetLastError();
+        return NULL;
+    }
+    must((Cuda *)g, "cudaMalloc", e);
+    return p;
+}
+void cuda_release(Gpu *g, void *p) { must((Cuda *)g, "cudaFree", cudaFree(p)); }
+bool cuda_owns(Gpu *g, const void *p) {
+    cudaPointerAttributes a;
+    if (cudaPointerGetAttributes(&a, p) != cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    (void)g;
+    return a.type == cudaMemoryTypeDevice;
+}
+void cuda_put(Gpu *g, void *to, const void *from, size_t n) {
+    must((Cuda *)g, "copy to the GPU", cudaMemcpy(to, from, n, cudaMemcpyHostToDevice));
+}
+void cuda_get(Gpu *g, void *to, const void *from, size_t n) {
+    must((Cuda *)g, "copy from the GPU", cudaMemcpy(to, from, n, cudaMemcpyDeviceToHost));
+}
+void cuda_launch(Gpu *g, const GpuLaunch *l) {
+    static const char *const names[] = {
+#define NAME(name, together) #name,
+        GPU_KERNELS(NAME)};
+    gpu_kernels[l->f64][l->kernel]<<<(unsigned)l->blocks, (unsigned)l->threads>>>(l->args);
+    must((Cuda *)g, names[l->kernel], cudaGetLastError());
+}
+
+/* ---- products: row-major C = A B is column-major C' = B' A' ---- */
+/* A row-major matrix with unit stride along one index, as cuBLASLt's column-major one. */
+cublasLtMatrixLayout_t layout_of(Cuda *c, const GpuMatrix *m, int64_t rows, int64_t cols, bool f64,
+                                 int64_t batch, cublasOperation_t *op) {
+    cublasLtMatrixLayout_t l;
+    bool along_row = m->col == 1; /* a row's elements side by side: the transpose, column-major */
+    int64_t ld = along_row ? m->row : m->col;
+    int64_t r = along_row ? cols : rows, k = along_row ? rows : cols;
+    int32_t count = (int32_t)batch;
+    *op = along_row ? CUBLAS_OP_N : CUBLAS_OP_T;
+    must_lt(c, "layout",
+            c->lt.layout_new(&l, f64 ? CUDA_R_64F : CUDA_R_32F, (uint64_t)r, (uint64_t)k,
+                             ld > r ? ld : r));
+    must_lt(c, "layout",
+            c->lt.layout_set(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
+    must_lt(
+        c, "layout",
+        c->lt.layout_set(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &m->next, sizeof m->next));
+    return l;
+}
+void cuda_gemm(Gpu *g, const GpuGemm *m) {
+    Cuda *c = (Cuda *)g;
+    const double one64 = 1, zero64 = 0;
+    const float one32 = 1, zero32 = 0;
+    cublasOperation_t oa, ob, oc;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatmulPreference_t pref;
+    cublasLtMatmulHeuristicResult_t found;
+    int n_found = 0;
+    size_t room = WORKSPACE;
+    cublasLtMatrixLayout_t a = layout_of(c, &m->a, m->m, m->k, m->f64, m->batch, &oa),
+                           b = layout_of(c, &m->b, m->k, m->n, m->f64, m->batch, &ob),
+                           out = layout_of(c, &m->c, m->m, m->n, m->f64, m->batch, &oc);
+    must_lt(c, "product",
+            c->lt.desc_new(&desc, m->f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                           m->f64 ? CUDA_R_64F : CUDA_R_32F));
+    must_lt(c, "product", c->lt.desc_set(desc, CUBLASLT_MATMUL_DESC_TRANSA, &ob, sizeof ob));
+    must_lt(c, "product", c->lt.desc_set(desc, CUBLASLT_MATMUL_DESC_TRANSB, &oa, sizeof oa));
+    must_lt(c, "product", c->lt.pref_new(&pref));
+    must_lt(c, "product",
+            c->lt.pref_set(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room));
+    must_lt(c, "product", c->lt.choose(c->handle, desc, b, a, out, out, pref, 1, &found, &n_found));
+    if (!n_found) failed(c, "product", "cuBLASLt knows no way to do it");
+    must_lt(c, "product",
+            c->lt.matmul(c->handle, desc, m->f64 ? (const void *)&one64 : &one32, m->b.p, b, m->a.p,
+                         a, m->f64 ? (const void *)&zero64 : &zero32, m->c.p, out, m->c.p, out,
+                         &found.algo, c->workspace, room, 0));
+    c->lt.pref_free(pref);
+    c->lt.desc_free(desc);
+    c->lt.layout_free(a);
+    c->lt.layout_free(b);
+    c->lt.layout_free(out);
+}
+void cuda_close(Gpu *g) {
+    Cuda *c = (Cuda *)g;
+    cudaFree(c->workspace);
+    c->lt.destroy(c->handle);
+    delete c;
+}
+
+/* ---- opening ---- */
+/* cuBLASLt of CUDA 13 or 12, where the linker finds it or SHARDPROOF_CUBLASLT says. */
+const char *find_lt(Lt *lt) {
+    const char *names[] = {getenv("SHARDPROOF_CUBLASLT"), "libcublasLt.so.13", "libcublasLt.so.12",
+                           "libcublasLt.so"};
+    void *lib = NULL;
+    for (const char *name : names)
+        if (!lib && name && *name) lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!lib) return "there is no libcublasLt.so.13 or .12; SHARDPROOF_CUBLASLT may name its file";
+    const char *missing = NULL;
+#define FIND(field, symbol)                                                                        \
+    lt->field = (decltype(lt->field))dlsym(lib, #symbol);                                          \
+    if (!lt->field) missing = "cuBLASLt has no " #symbol;
+    FIND(create, cublasLtCreate)
+    FIND(destroy, cublasLtDestroy)
+    FIND(desc_new, cublasLtMatmulDescCreate)
+    FIND(desc_free, cublasLtMatmulDescDestroy)
+    FIND(desc_set, cublasLtMatmulDescSetAttribute)
+    FIND(layout_new, cublasLtMatrixLayoutCreate)
+    FIND(layout_free, cublasLtMatrixLayoutDestroy)
+    FIND(layout_set, cublasLtMatrixLayoutSetAttribute)
+    FIND(pref_new, cublasLtMatmulPreferenceCreate)
+    FIND(pref_free, cublasLtMatmulPreferenceDestroy)
+    FIND(pref_set, cublasLtMatmulPreferenceSetAttribute)
+    FIND(choose, cublasLtMatmulAlgoGetHeuristic)
+    FIND(matmul, cublasLtMatmul)
+#undef FIND
+    return missing;
+}
+/* What the driver says before anything is used. */
+GpuWhy look(const GpuHost *host, const char **text) {
+    int devices = 0;
+    if (host->abi != GPU_ABI || host->kernels != GPU_N_KERNELS) {
+        *text = "the plug-in was built from another version of the program";
+        return GPU_OTHER_VERSION;
+    }
+    cudaError_t e = cudaGetDeviceCount(&devices);
+    *text = cudaGetErrorString(e);
+    if (e == cudaErrorInsufficientDriver) {
+        int version = 0;
+        return cudaDriverGetVersion(&version) == cudaSuccess && version ? GPU_OLD_DRIVER
+                                                                        : GPU_NO_DRIVER;
+    }
+    if (e == cudaErrorNoDevice || (e == cudaSuccess && !devices)) return GPU_NO_DEVICE;
+    return e == cudaSuccess ? GPU_OK : GPU_BROKEN;
+}
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) Gpu *
+shardproof_gpu(const GpuHost *host, GpuWhy *why, const char **text) {
+    *why = look(host, text);
+    if (*why != GPU_OK) return NULL;
+    Cuda *c = new Cuda();
+    size_t all = 0;
+    c->host = *host;
+    cudaError_t e = cudaGetDeviceProperties(&c->about, 0);
+    const char *wrong = e == cudaSuccess ? find_lt(&c->lt) : cudaGetErrorString(e);
+    if (!wrong && cudaMemGetInfo(&c->g.memory, &all) != cudaSuccess) wrong = "no memory is told";
+    if (!wrong && cudaMalloc(&c->workspace, WORKSPACE) != cudaSuccess) wrong = "no memory is free";
+    if (!wrong && c->lt.create(&c->handle) != CUBLAS_STATUS_SUCCESS)
+        wrong = "cuBLASLt cannot be started";
+    if (wrong) {
+        delete c;
+        *why = GPU_BROKEN;
+        *text = wrong;
+        return NULL;
+    }
+    Gpu *g = &c->g;
+    g->name = c->about.name;
+    g->alloc = cuda_alloc;
+    g->release = cuda_release;
+    g->owns = cuda_owns;
+    g->put = cuda_put;
+    g->get = cuda_get;
+    g->launch = cuda_launch;
+    g->gemm = cuda_gemm;
+    g->close = cuda_close;
+    return g;
+}

@@ -1,0 +1,61 @@
+/* What the launches of all ops share. See launch.h. */
+#include "launch/launch.h"
+#include <string.h>
+
+enum { MOST_BLOCKS = 1 << 20 };
+
+GpuLaunch launch_over(const LaunchCall *x, int kernel, const Tensor *space, const Tensor *out) {
+    GpuLaunch l = {.kernel = kernel, .f64 = x->c->dtype == DT_F64, .threads = GPU_THREADS};
+    l.args.nd = space->nd;
+    l.args.out.p = out->p;
+    for (int d = 0; d < space->nd; d++) {
+        l.args.n[d] = space->n[d];
+        l.args.out.s[d] = d < out->nd ? out->s[d] : 0;
+    }
+    return l;
+}
+void launch_operand(GpuLaunch *l, int k, const Tensor *t, const char *letters, const char *space) {
+    GpuTensor *o = &l->args.x[k];
+    *o = (GpuTensor){.p = t->p};
+    for (int d = 0; d < t->nd; d++) {
+        const char *at = letters ? memchr(space, letters[d], (size_t)l->args.nd) : NULL;
+        int to = !letters ? d : at ? (int)(at - space) : -1;
+        if (to >= 0) o->s[to] = t->s[d];
+    }
+}
+/* Two dims that lie in one run in every tensor are one. */
+static bool one_run(const GpuArgs *a, int d) {
+    const GpuTensor *t[GPU_IN + 1] = {&a->out};
+    for (int k = 0; k < GPU_IN; k++) t[k + 1] = &a->x[k];
+    for (int k = 0; k <= GPU_IN; k++)
+        if (t[k]->s[d] != t[k]->s[d + 1] * a->n[d + 1]) return false;
+    return true;
+}
+static void drop_dim(GpuArgs *a, int d) { /* it is one with the next */
+    a->n[d + 1] *= a->n[d];
+    for (int i = d; i + 1 < a->nd; i++) {
+        a->n[i] = a->n[i + 1];
+        a->out.s[i] = a->out.s[i + 1];
+        for (int k = 0; k < GPU_IN; k++) a->x[k].s[i] = a->x[k].s[i + 1];
+    }
+    a->nd--;
+}
+static int64_t elements_of(const GpuArgs *a) {
+    int64_t n = 1;
+    for (int d = 0; d < a->nd; d++) n *= a->n[d];
+    return n;
+}
+void launch_each(const LaunchCall *x, GpuLaunch *l, int64_t elements) {
+    int64_t blocks = (elements + l->threads - 1) / l->threads;
+    l->blocks = blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+    if (elements > 0) x->to->run(x->to->arg, l);
+}
+void launch_map(const LaunchCall *x, GpuLaunch *l) {
+    for (int d = l->args.nd - 2; d >= 0; d--)
+        if (one_run(&l->args, d)) drop_dim(&l->args, d);
+    launch_each(x, l, elements_of(&l->args));
+}
+void launch_rows(const LaunchCall *x, GpuLaunch *l, int64_t rows) {
+    l->blocks = rows < MOST_BLOCKS ? rows : MOST_BLOCKS;
+    if (rows > 0) x->to->run(x->to->arg, l);
+}

@@ -1,0 +1,234 @@
+/* Coroutines in place of a GPU's threads. See emulate.h. */
+#include "emulate.h"
+#include "base/arena.h"
+#include "gpu/lang.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#include "ops/both.cu.h"
+#pragma GCC diagnostic pop
+
+enum { MOST = 1024, STACK = 64 << 10, ARRAYS = 8, SHARED = 128 << 10, NOTHING = 0xFF };
+typedef enum { RUNS, AT_BLOCK, AT_WARP, ENDED } State;
+typedef struct {
+    ucontext_t begin;
+    jmp_buf at; /* once it has begun: a switch without a call of the system */
+    bool begun;
+    State state;
+    int arrays; /* of shared memory that it has asked for */
+    int turn;   /* of its shuffles */
+} Thread;
+/* The block that runs now. One process, one GPU, one block at a time. */
+static struct {
+    Thread thread[MOST];
+    char stacks[MOST][STACK], shared[SHARED];
+    size_t used;
+    void *array[ARRAYS];
+    int arrays, self, width;
+    int64_t block, blocks;
+    double slot[2][MOST];
+    bool together;
+    jmp_buf scheduler;
+    void (*kernel)(const GpuArgs a);
+    const GpuArgs *args;
+} now;
+
+int gpu_thread(void) { return now.self; }
+int64_t gpu_block(void) { return now.block; }
+int gpu_width(void) { return now.width; }
+int64_t gpu_blocks(void) { return now.blocks; }
+static void wait_for(State what) {
+    Thread *me = &now.thread[now.self];
+    if (!now.together) {
+        fprintf(stderr, "a kernel waits that the list does not call `together`\n");
+        abort();
+    }
+    me->state = what;
+    if (!_setjmp(me->at)) _longjmp(now.scheduler, 1);
+}
+void gpu_barrier(void) { wait_for(AT_BLOCK); }
+double gpu_shuffle(double v, int mask) {
+    double *slot = now.slot[now.thread[now.self].turn++ % 2];
+    slot[now.self] = v;
+    wait_for(AT_WARP);
+    return slot[now.self ^ mask];
+}
+void *gpu_shared(size_t bytes) {
+    int k = now.thread[now.self].arrays++;
+    if (k == now.arrays) {
+        if (k == ARRAYS || now.used + bytes > SHARED) abort();
+        now.array[now.arrays++] = now.shared + now.used;
+        now.used += (bytes + 15) / 16 * 16;
+    }
+    return now.array[k];
+}
+static void entry(void) {
+    now.kernel(*now.args);
+    now.thread[now.self].state = ENDED;
+    _longjmp(now.scheduler, 1);
+}
+/* Lets thread i run until it waits or ends. */
+static void resume(int i) {
+    Thread *t = &now.thread[i];
+    now.self = i;
+    if (_setjmp(now.scheduler)) return;
+    if (t->begun) _longjmp(t->at, 1);
+    t->begun = true;
+    setcontext(&t->begin);
+}
+static int count_of(int from, int to, State s) {
+    int n = 0;
+    for (int i = from; i < to; i++) n += now.thread[i].state == s;
+    return n;
+}
+static void let_go(int from, int to, State s) {
+    for (int i = from; i < to; i++)
+        if (now.thread[i].state == s) now.thread[i].state = RUNS;
+}
+/* Lets on those who wait for what all have reached. False: nobody can go on. */
+static bool release(void) {
+    bool moved = false;
+    for (int w = 0; w < now.width; w += GPU_WARP)
+        if (count_of(w, w + GPU_WARP, AT_WARP) == GPU_WARP) {
+            let_go(w, w + GPU_WARP, AT_WARP);
+            moved = true;
+        }
+    if (count_of(0, now.width, AT_BLOCK) == now.width) {
+        let_go(0, now.width, AT_BLOCK);
+        moved = true;
+    }
+    return moved;
+}
+/* One block; every other one lets its threads run from the last to the first. */
+static const char *run_block(void) {
+    memset(now.shared, NOTHING, now.used);
+    now.arrays = 0;
+    now.used = 0;
+    for (int i = 0; i < now.width; i++) {
+        Thread *t = &now.thread[i];
+        getcontext(&t->begin);
+        t->begin.uc_stack.ss_sp = now.stacks[i];
+        t->begin.uc_stack.ss_size = STACK;
+        t->begin.uc_link = NULL;
+        makecontext(&t->begin, entry, 0);
+        t->state = RUNS;
+        t->begun = false;
+        t->arrays = t->turn = 0;
+    }
+    for (;;) {
+        for (int k = 0; k < now.width; k++) {
+            int i = now.block % 2 ? now.width - 1 - k : k;
+            if (now.thread[i].state == RUNS) resume(i);
+        }
+        if (count_of(0, now.width, ENDED) == now.width) return NULL;
+        if (!release()) return "threads wait for others of their block that do not come";
+    }
+}
+const char *emulated_run(void (*kernel)(const GpuArgs a), const GpuArgs *a, int64_t blocks,
+                         int threads, bool together) {
+    const char *wrong = NULL;
+    now.kernel = kernel;
+    now.args = a;
+    now.blocks = blocks;
+    now.width = threads;
+    now.together = together;
+    now.used = SHARED;
+    for (now.block = 0; now.block < blocks && !wrong; now.block++) {
+        if (together) wrong = run_block();
+        else
+            for (now.self = 0; now.self < threads; now.self++) kernel(*a);
+    }
+    return wrong;
+}
+
+/* ---- as a Gpu ---- */
+typedef struct {
+    Gpu g; /* first */
+    Fence *memory;
+    int threads;
+    long calls[GPU_N_KERNELS + 1];
+} Emulated;
+static const bool together[] = {
+#define TOGETHER(name, waits) [GPU_##name] = waits,
+    GPU_KERNELS(TOGETHER)};
+static void *alloc(Gpu *g, size_t n) { return fence_take(((Emulated *)g)->memory, n); }
+static void release_memory(Gpu *g, void *p) { fence_give(((Emulated *)g)->memory, p); }
+static bool owns(Gpu *g, const void *p) { return fence_has(((Emulated *)g)->memory, p); }
+static void put(Gpu *g, void *to, const void *from, size_t n) {
+    if (!owns(g, to) || owns(g, from)) abort();
+    memcpy(fence_at(((Emulated *)g)->memory, to), from, n);
+}
+static void get(Gpu *g, void *to, const void *from, size_t n) {
+    if (owns(g, to) || !owns(g, from)) abort();
+    memcpy(to, fence_at(((Emulated *)g)->memory, from), n);
+}
+/* What a kernel may reach: nothing of the host. */
+static void *reach(Emulated *e, const void *p) {
+    if (p && !fence_has(e->memory, p)) {
+        fprintf(stderr, "a kernel is given an address of the host\n");
+        abort();
+    }
+    return p ? fence_at(e->memory, p) : NULL;
+}
+static void launch(Gpu *g, const GpuLaunch *l) {
+    Emulated *e = (Emulated *)g;
+    GpuArgs a = l->args;
+    bool waits = together[l->kernel];
+    e->calls[l->kernel]++;
+    a.out.p = reach(e, a.out.p);
+    for (int k = 0; k < GPU_IN; k++) a.x[k].p = reach(e, a.x[k].p);
+    a.table = reach(e, a.table);
+    const char *wrong = emulated_run(gpu_kernels[l->f64][l->kernel], &a, l->blocks,
+                                     waits ? e->threads : l->threads, waits);
+    if (!wrong) return;
+    fprintf(stderr, "kernel %d: %s\n", l->kernel, wrong);
+    abort();
+}
+static double element(const void *p, bool f64, int64_t o) {
+    return f64 ? ((const double *)p)[o] : (double)((const float *)p)[o];
+}
+/* The product that a descriptor says, from its last term to its first: no order is promised. */
+static void gemm(Gpu *g, const GpuGemm *m) {
+    Emulated *e = (Emulated *)g;
+    const void *a = reach(e, m->a.p), *b = reach(e, m->b.p);
+    void *c = reach(e, m->c.p);
+    e->calls[GPU_N_KERNELS]++;
+    for (int64_t z = 0; z < m->batch; z++)
+        for (int64_t i = 0; i < m->m; i++)
+            for (int64_t j = 0; j < m->n; j++) {
+                double sum = 0;
+                for (int64_t k = m->k - 1; k >= 0; k--)
+                    sum += element(a, m->f64, z * m->a.next + i * m->a.row + k * m->a.col) *
+                           element(b, m->f64, z * m->b.next + k * m->b.row + j * m->b.col);
+                int64_t o = z * m->c.next + i * m->c.row + j * m->c.col;
+                if (m->f64) ((double *)c)[o] = sum;
+                else ((float *)c)[o] = (float)sum;
+            }
+}
+static void close_gpu(Gpu *g) {
+    fence_free(((Emulated *)g)->memory);
+    free(g);
+}
+Gpu *emulated_gpu(size_t bytes, int threads) {
+    Emulated *e = base_malloc(sizeof *e);
+    *e = (Emulated){.g = {.name = "this process",
+                          .memory = bytes,
+                          .alloc = alloc,
+                          .release = release_memory,
+                          .owns = owns,
+                          .put = put,
+                          .get = get,
+                          .launch = launch,
+                          .gemm = gemm,
+                          .close = close_gpu},
+                    .memory = fence_new(bytes),
+                    .threads = threads};
+    return &e->g;
+}
+const long *emulated_calls(const Gpu *g) { return ((const Emulated *)g)->calls; }

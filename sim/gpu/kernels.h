@@ -10,19 +10,60 @@
     X(copy_table, 0)                                                                               \
     X(add, 0)                                                                                      \
     X(times, 0)                                                                                    \
-    X(temperature, 0) X(relu, 0) X(relu_slope, 0) X(square, 0) X(square_slope, 0) X(silu, 0)       \
-        X(silu_slope, 0) X(sigmoid, 0) X(sigmoid_slope, 0) X(gelu, 0) X(gelu_slope, 0)             \
-            X(gelu_tanh, 0) X(gelu_tanh_slope, 0) X(tanh, 0) X(tanh_slope, 0) X(swiglu, 0)         \
-                X(swiglu_gate, 0) X(swiglu_up, 0) X(axpby, 0) X(ema_square, 0) X(adamw, 0)         \
-                    X(clip, 0) X(contract, 0) X(contract_block, 1) X(rmsnorm, 1) X(rmsnorm_x, 1)   \
-                        X(rmsnorm_rate, 1) X(rmsnorm_w, 0) X(rope, 0) X(embed, 0) X(embed_w, 0)    \
-                            X(rowmax, 1) X(sumexp, 1) X(sumexp_z, 0) X(rowsum, 1) X(limited, 0)    \
-                                X(pick, 0) X(pick_z, 0) X(nll, 0) X(nll_sum, 0) X(nll_other, 0)    \
-                                    X(softmax, 1) X(softmax_z, 1) X(normalise, 1)                  \
-                                        X(normalise_x, 1) X(logsumexp, 1) X(logsumexp_z, 1)        \
-                                            X(merge, 0) X(merge_part, 0) X(attention, 1)           \
-                                                X(attention_stats, 1) X(attention_part_stats, 1)   \
-                                                    X(attention_q, 1) X(attention_kv, 1)
+    X(temperature, 0)                                                                              \
+    X(relu, 0)                                                                                     \
+    X(relu_slope, 0)                                                                               \
+    X(square, 0)                                                                                   \
+    X(square_slope, 0)                                                                             \
+    X(silu, 0)                                                                                     \
+    X(silu_slope, 0)                                                                               \
+    X(sigmoid, 0)                                                                                  \
+    X(sigmoid_slope, 0)                                                                            \
+    X(gelu, 0)                                                                                     \
+    X(gelu_slope, 0)                                                                               \
+    X(gelu_tanh, 0)                                                                                \
+    X(gelu_tanh_slope, 0)                                                                          \
+    X(tanh, 0)                                                                                     \
+    X(tanh_slope, 0)                                                                               \
+    X(swiglu, 0)                                                                                   \
+    X(swiglu_gate, 0)                                                                              \
+    X(swiglu_up, 0)                                                                                \
+    X(axpby, 0)                                                                                    \
+    X(ema_square, 0)                                                                               \
+    X(adamw, 0)                                                                                    \
+    X(clip, 0)                                                                                     \
+    X(contract, 0)                                                                                 \
+    X(contract_block, 1)                                                                           \
+    X(rmsnorm, 1)                                                                                  \
+    X(rmsnorm_x, 1)                                                                                \
+    X(rmsnorm_rate, 1)                                                                             \
+    X(rmsnorm_w, 0)                                                                                \
+    X(rope, 0)                                                                                     \
+    X(embed, 0)                                                                                    \
+    X(embed_w, 0)                                                                                  \
+    X(rowmax, 1)                                                                                   \
+    X(sumexp, 1)                                                                                   \
+    X(sumexp_z, 0)                                                                                 \
+    X(rowsum, 1)                                                                                   \
+    X(limited, 0)                                                                                  \
+    X(pick, 0)                                                                                     \
+    X(pick_z, 0)                                                                                   \
+    X(nll, 0)                                                                                      \
+    X(nll_sum, 0)                                                                                  \
+    X(nll_other, 0)                                                                                \
+    X(softmax, 1)                                                                                  \
+    X(softmax_z, 1)                                                                                \
+    X(normalise, 1)                                                                                \
+    X(normalise_x, 1)                                                                              \
+    X(logsumexp, 1)                                                                                \
+    X(logsumexp_z, 1)                                                                              \
+    X(merge, 0)                                                                                    \
+    X(merge_part, 0)                                                                               \
+    X(attention, 1)                                                                                \
+    X(attention_stats, 1)                                                                          \
+    X(attention_part_stats, 1)                                                                     \
+    X(attention_q, 1)                                                                              \
+    X(attention_kv, 1)
 #define GPU_NAME(name, together) GPU_##name,
 enum { GPU_KERNELS(GPU_NAME) GPU_N_KERNELS };
 #undef GPU_NAME

@@ -32,8 +32,7 @@ static const char *whose(const HopsPen *p, int j) {
 }
 static const char *load(const HopsPen *p, int j) {
     int b = hops_busiest(&p->h, j);
-    double all = 0, even = p->h.total > 0 ? 100 / p->h.total : 0;
-    for (int k = 0; k < p->h.n; k++) all += p->h.work[j][k];
+    double even = p->h.total > 0 ? 100 / p->h.total : 0;
     bool same = true;
     for (int k = 1; k < p->h.n; k++) same &= p->h.work[j][k] == p->h.work[j][0];
     if (same) return arena_printf(p->a, "each rank: %.1f %% of all", even * p->h.work[j][b]);

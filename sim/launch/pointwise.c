@@ -82,7 +82,7 @@ static Tensor one_of_pair(const Tensor *t, int64_t u, Dtype dt) {
 bool launch_swiglu(const LaunchCall *x) {
     const OpCall *c = x->c;
     Tensor gate = one_of_pair(&c->in[0], 0, c->dtype), up = one_of_pair(&c->in[0], 1, c->dtype);
-    for (int k = 0; k <= x->adjoint; k++) {
+    for (int k = 0, n = x->adjoint ? 2 : 1; k < n; k++) {
         Tensor out = x->adjoint ? one_of_pair(&c->out, k, c->dtype) : c->out;
         int kernel = !x->adjoint ? GPU_swiglu : k ? GPU_swiglu_up : GPU_swiglu_gate;
         GpuLaunch l = launch_over(x, kernel, &out, &out);

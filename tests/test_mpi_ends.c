@@ -30,6 +30,8 @@ static void test_refused(void **state) {
     mpi_expect(line_code(o, e, "%s check %s --mpi", p, plan), 5, e, "[E0603]");
     mpi_expect(MPI_RUN(o, e, "-n 3 %s check %s --mpi", p, plan), 5, e,
                "3 processes for a mesh of 2 ranks");
+    mpi_expect(MPI_RUN(o, e, "-n 1 %s check %s --mpi", p, plan), 5, e,
+               "1 process for a mesh of 2 ranks");
     mpi_expect(
         MPI_RUN(o, e, "-n 1 %s check %s --mpi : -n 1 %s check %s --mpi --seed 7", p, plan, p, plan),
         5, e, "rank 1 has other options, or another of the files that the plan names,");

@@ -90,8 +90,8 @@ bool real_fits(Run *r) {
     diag_error(r->d, "E0603", r->plan->mesh_loc,
                arena_printf(r->arena, "mpirun -n %lld, or another mesh (--set)",
                             (long long)r->mesh->nranks),
-               "%lld processes for a mesh of %lld ranks", (long long)ranks_count(all),
-               (long long)r->mesh->nranks);
+               "%lld process%s for a mesh of %lld ranks", (long long)ranks_count(all),
+               ranks_count(all) == 1 ? "" : "es", (long long)r->mesh->nranks);
     return false;
 }
 void real_begin(Run *r) {

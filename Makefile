@@ -57,11 +57,15 @@ $(PLUGINS): sim/engine/mpi/engine_mpi.c sim/engine/engine.h
 	@[ -n "$(MPI_CC)" ] || { echo "$@ needs the compiler of its MPI: OPENMPI_CC=, MPICH_CC=" >&2; exit 1; }
 	$(call say,CC,$<)$(MPI_CC) -std=gnu17 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-stringop-overflow -Isim -shared -fPIC -pthread -o $@ $<
 $(GPU_PLUGIN): sim/gpu/cuda/gpu_cuda.cu $(wildcard sim/gpu/*.h sim/ops/*.cu.h)
-	@[ -n "$(NVCC)" ] || { echo "make CUDA=1 needs nvcc of CUDA's toolkit (12 or 13) with cublasLt.h: in PATH, in /usr/local/cuda, or NVCC=FILE" >&2; exit 1; }
-	$(call say,NVCC,$<)$(NVCC) -std=c++17 -O2 -Isim -I. -Xcompiler -fPIC,-Wall,-fvisibility=hidden -shared -cudart static \
+	@[ -n "$(NVCC)" ] || { echo "make CUDA=1 needs nvcc of CUDA's toolkit (12 or 13) with cublasLt.h:" \
+	    "in PATH, in /usr/local/cuda, or NVCC=FILE" >&2; exit 1; }
+	$(call say,NVCC,$<)$(NVCC) -std=c++17 -O2 -Isim -I. -shared -cudart static \
+	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden -Xfatbin -compress-all \
 	    $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
-	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) -o $@ $< -ldl
-# What a machine with a GPU needs to run tests/gpu.sh: the program, its plug-in, all their libraries but libc and libm, plans.
+	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) \
+	    -o $@ $< -ldl
+# What a machine with a GPU needs to run tests/gpu.sh: the program, its plug-in, all their libraries
+# but libc and libm, plans.
 .PHONY: bundle
 bundle: shardproof plugins
 	@[ -n "$(CUDA)" ] || { echo "make CUDA=1 bundle" >&2; exit 1; }
@@ -70,7 +74,9 @@ bundle: shardproof plugins
 .PHONY: packages
 packages:
 	@pkg-config --exists $(MODULES) 2>/dev/null || { \
-		sh tests/deps.sh --say $(PACKAGES) && pkg-config --exists --print-errors $(MODULES); }
+		sh tests/deps.sh --say $(PACKAGES) || exit 1; \
+		pkg-config --exists --print-errors $(MODULES) || { \
+		echo "shardproof needs what pkg-config calls: $(MODULES)" >&2; exit 1; }; }
 FUZZ_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fuzz/fuzz_*.c))
 $(BUILD)/tests/test_fuzz_corpus: $(FUZZ_OBJ)
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(SUPPORT) $(BUILD)/libshardproof.a
@@ -116,7 +122,7 @@ $(BUILD)/tests/measured: $(BUILD)/tests/measured.o $(BUILD)/libshardproof.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/tests/bench_mpi: $(BUILD)/tests/bench_mpi.o $(BUILD)/libshardproof.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
-$(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/tests/bench_scale.o $(BUILD)/libshardproof.a
+$(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/tests/bench_scale.o $(BUILD)/tests/bench_ring.o $(BUILD)/libshardproof.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # 100,000 random legal plans, each with a mutation. It can be stopped and goes on where it was.
@@ -202,7 +208,8 @@ install: shardproof plugins
 	install -d "$(BINDIR)" "$(SHARE)/man/man1" "$(SHARE)/man/man5" "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
 	for f in $(COMPLETIONS); do install -d "$(SHARE)/$${f%/*}" || exit 1; done
 	install -m 755 shardproof "$(BINDIR)/"
-	$(if $(PLUGINS)$(GPU_PLUGIN),install -d "$(DESTDIR)$(PREFIX)/lib" && install -m 755 $(PLUGINS) $(GPU_PLUGIN) "$(DESTDIR)$(PREFIX)/lib/")
+	$(if $(PLUGINS)$(GPU_PLUGIN),install -d "$(DESTDIR)$(PREFIX)/lib" && \
+	    install -m 755 $(PLUGINS) $(GPU_PLUGIN) "$(DESTDIR)$(PREFIX)/lib/")
 	install -m 644 docs/shardproof.1 "$(SHARE)/man/man1/"
 	install -m 644 docs/shardproof-plan.5 "$(SHARE)/man/man5/"
 	install -m 644 README.md LICENSE docs/shardproof.schema.json "$(SHARE)/doc/shardproof/"
@@ -213,11 +220,11 @@ install: shardproof plugins
 	./shardproof completion zsh > "$(SHARE)/zsh/site-functions/_shardproof"
 	./shardproof completion fish > "$(SHARE)/fish/vendor_completions.d/shardproof.fish"
 uninstall:
-	rm -f "$(DESTDIR)$(PREFIX)/lib/shardproof-openmpi.so" "$(DESTDIR)$(PREFIX)/lib/shardproof-mpich.so"
+	for f in openmpi mpich cuda; do rm -f "$(DESTDIR)$(PREFIX)/lib/shardproof-$$f.so"; done
 	rm -f "$(BINDIR)/shardproof" "$(SHARE)/man/man1/shardproof.1" "$(SHARE)/man/man5/shardproof-plan.5"
 	for f in $(COMPLETIONS); do rm -f "$(SHARE)/$$f"; done
 	rm -rf "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
 
 clean:
-	rm -rf build build-* shardproof shardproof-openmpi.so shardproof-mpich.so
+	rm -rf build build-* shardproof shardproof-openmpi.so shardproof-mpich.so shardproof-cuda.so
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

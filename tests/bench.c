@@ -4,6 +4,7 @@
  * SHARDPROOF_BENCH_S sets another sequence length. */
 #include "drive/pipeline.h"
 #include "base/clock.h"
+#include "tests/bench_ring.h"
 #include "tests/bench_scale.h"
 #include "formats/json.h"
 #include "base/file.h"
@@ -168,13 +169,51 @@ static bool experts(JsonWriter *w, Diags *d, const Rates *g) {
     }
     return ok;
 }
-int main(void) {
+static double cpu_seconds(void) {
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+/* Attention round a ring, to the floor of its distinct FLOPs at the rate of the GEMM, measured
+ * before and after; by the clock, and by processor time, which other programs disturb less. */
+static bool ring(JsonWriter *w) {
+    enum { TOKENS = 32768, S = 512 };
+    double whole, cpu[3], rate[2], passes = 8 * 2.0 * S * 4096 * (512 + 128 + 128 + 512 + 3 * 1792);
+    BenchRing r;
+    Pool *pool = pool_new(0);
+    cpu[0] = cpu_seconds();
+    rate[0] = gemm_rate(pool, S, false, &whole);
+    cpu[1] = cpu_seconds() - cpu[0];
+    const char *env = getenv("SHARDPROOF_BENCH_RING");
+    int64_t tokens = env ? atoll(env) : TOKENS;
+    bool ok = bench_ring(tokens, &r);
+    cpu[0] = cpu_seconds();
+    rate[1] = gemm_rate(pool, S, false, &whole);
+    cpu[2] = cpu_seconds() - cpu[0];
+    pool_free(pool);
+    if (!ok) return false;
+    double best = rate[0] > rate[1] ? rate[0] : rate[1], least = cpu[1] < cpu[2] ? cpu[1] : cpu[2];
+    printf("\nattention alone, D=512, a ring of 8, %lld tokens, f32, causal, zigzag: %.0f GFLOP at "
+           "%.0f GFLOP/s\n\n| what | value | ratio to the floor | goal |\n|---|---|---|---|\n",
+           (long long)tokens, r.flops / 1e9, best / 1e9);
+    row(w, "steps of all ranks", "ring_steps_ratio", r.wall, r.flops / best, 1.25);
+    row(w, "their processor time", "ring_cpu_ratio", r.cpu, r.flops / (2 * passes / least), 1.25);
+    return true;
+}
+int main(int argc, char **argv) {
     const char *env = getenv("SHARDPROOF_BENCH_S");
     int S = env ? atoi(env) : 2048;
     Arena *a = arena_new();
     Diags *d = diags_new(a);
     JsonWriter w = json_writer(a);
     json_open(&w, NULL, '{');
+    /* these rows by themselves */
+    if (argc > 1 && !strcmp(argv[1], "ring")) return !ring(&w);
+    if (argc > 1 && !strcmp(argv[1], "experts")) {
+        Rates g = rates(S);
+        return !experts(&w, d, &g);
+    }
     /* first: a started process counts the memory of the one that started it */
     if (!bench_scale(&w)) return 1;
     const char *text = arena_printf(a, plan_yaml, S);
@@ -195,7 +234,7 @@ int main(void) {
     ratios(&w, &r, &g, floor_s, total);
     printf("| peak memory | %.2f GiB | | 6 GiB |\n", (double)u.ru_maxrss / 1048576);
     json_real(&w, "peak_gib", (double)u.ru_maxrss / 1048576);
-    if (!experts(&w, d, &g)) {
+    if (!experts(&w, d, &g) || !ring(&w)) {
         diags_print(d, stderr, false);
         return 1;
     }

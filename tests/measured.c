@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 enum { TURNS = 5 };
-static const char launcher[] = "mpirun.openmpi --allow-run-as-root --oversubscribe -q";
+/* Debian's name of Open MPI's launcher, or the one that is there; any other MPI's refuses the
+ * options. */
+static const char launcher[] =
+    "$(command -v mpirun.openmpi || echo mpirun) --allow-run-as-root --oversubscribe -q";
 static const char profile[] = "out/machine.yaml", trace_file[] = "out/measured.jsonl";
 typedef struct {
     int ranks;

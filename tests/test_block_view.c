@@ -581,7 +581,7 @@ static void overview_counts_everything(void **state) {
         for (int k = 0; k < 4; k++) {
             int64_t bytes = 0, count = 0;
             const char *axis = NULL;
-            bool one = true; /* the words are easy to foretell with a single axis */
+            bool one = true, of_loss = false; /* words are easy to foretell with a single axis */
             for (int c = 0; c < t->n_collectives; c++) {
                 const TraceCollective *x = &t->collectives[c];
                 bool param = !strncmp(x->value, "grad.param.", 11),
@@ -591,13 +591,15 @@ static void overview_counts_everything(void **state) {
                 int mine = param ? 2 : weight ? 3 : grad || x->pass == PHASE_BACKWARD ? 1 : 0;
                 if (mine != k || (!loss && x->pass == PHASE_LOSS)) continue;
                 forward += k == 0;
+                of_loss |= x->pass == PHASE_LOSS;
                 one &= !axis || !strcmp(axis, x->axis);
                 axis = x->axis;
                 bytes += x->bytes_sent;
                 count++;
             }
             if (!axis || !one || strchr(axis, '*')) continue;
-            const char *want = arena_printf(g->a, "%s %s %s in %lld", kind[k], axis,
+            const char *want = arena_printf(g->a, "%s%s %s %s in %lld", kind[k],
+                                            k == 0 && of_loss ? " and loss" : "", axis,
                                             bytes_text(bytes, g->a), (long long)count);
             if (!strstr(text, want))
                 fail_msg("%s: '%s' is not in\n%s", mirrored[i].file, want, text);

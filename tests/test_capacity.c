@@ -145,6 +145,23 @@ static void test_routings(void **state) {
             arena_free(a);
         }
 }
+static int count_lines(const char *text, const char *until) {
+    int n = 1;
+    for (const char *end = strstr(text, until); text < end; text++) n += *text == '\n';
+    return n;
+}
+/* A plan whose file of logits is that: a diagnostic at `routing`, with what to do, and no numbers.
+ */
+static void refused(Arena *a, const char *text, const NewTensor *t, const char *code,
+                    const char *says) {
+    write_tensors(a, "routing.safetensors", t, 1);
+    PlanRun r = plan_run(a, "rows.yaml", text, true);
+    const Diag *d = run_diag(&r, code, says);
+    if (!d) run_print(&r);
+    assert_non_null(d);
+    assert_true(d->exit == 3 && d->hint && d->loc.line == count_lines(text, "moe: {routing"));
+    assert_true(!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent"));
+}
 /* Logits of a file: token i chooses experts i and i + 3. */
 static void test_routing_file(void **state) {
     (void)state;
@@ -158,20 +175,23 @@ static void test_routing_file(void **state) {
     count_rows(a, moe_text(a, 1, arena_printf(a, "routing: %s", file), "f64"), "layers.0.moe.list",
                rows);
     for (int e = 0; e < 8; e++) assert_int_equal(rows[e], 8);
-    x[77] = NAN;
-    file = write_tensors(a, "routing.safetensors", &t, 1);
     const char *text = moe_text(a, 0, arena_printf(a, "routing: %s", file), "f64");
-    PlanRun r = plan_run(a, "rows.yaml", text, true);
-    assert_true(run_has(&r, "E0504"));
-    t.shape[1] = 7; /* tokens are missing */
-    file = write_tensors(a, "routing.safetensors", &t, 1);
-    r = plan_run(a, "rows.yaml", text, true);
-    assert_true(run_has(&r, "E0503"));
+    x[77] = NAN;
+    refused(a, text, &t, "E0504", "is nan at [1, 1, 5]");
+    x[77] = INFINITY;
+    refused(a, text, &t, "E0504", "is inf at [1, 1, 5]");
+    x[77] = 0;
+    t.shape[0] = 3; /* rows are missing */
+    refused(a, text, &t, "E0503", "is [3, 8, 8], the model needs [4, 8, 8]");
+    t.shape[0] = 4, t.shape[1] = 7; /* tokens are missing */
+    refused(a, text, &t, "E0503", "is [4, 7, 8], the model needs [4, 8, 8]");
+    t.shape[0] = 2, t.shape[1] = 8, t.shape[2] = 16; /* a row names experts that are not there */
+    refused(a, text, &t, "E0503", "is [2, 8, 16], the model needs [4, 8, 8]");
+    t.shape[0] = 4, t.shape[2] = 8;
     t.name = "other";
-    file = write_tensors(a, "routing.safetensors", &t, 1);
-    r = plan_run(a, "rows.yaml", text, true);
-    assert_true(run_has(&r, "E0502"));
-    r = plan_run(a, "rows.yaml", moe_text(a, 0, "routing: no/file.safetensors", "f64"), true);
+    refused(a, text, &t, "E0502", "has no tensor 'layers.0.moe.router_logits'");
+    PlanRun r =
+        plan_run(a, "rows.yaml", moe_text(a, 0, "routing: no/file.safetensors", "f64"), true);
     assert_true(run_has(&r, "E0101"));
     arena_free(a);
 }

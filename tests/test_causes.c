@@ -67,6 +67,20 @@
     "num_local_experts: 8, num_experts_per_tok: 2}}\nnames: torchtitan\npass: backward\n"          \
     "data: {batch: 4, sequence: 6, dtype: f64, seed: 3}\nmesh: {dp: 4}\n"                          \
     "moe: {axis: dp, dispatch: all_to_all}\n"
+/* the same with 11 experts on 3 ranks: 4, 4 and 3 */
+#define ELEVEN                                                                                     \
+    "model: {config: {model_type: mixtral, hidden_size: 16, intermediate_size: 12, "               \
+    "num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 4, vocab_size: 13, "       \
+    "num_local_experts: 11, num_experts_per_tok: 3}}\nnames: torchtitan\npass: backward\n"         \
+    "data: {batch: 4, sequence: 6, dtype: f64, seed: 3}\nmesh: {dp: 3}\n"                          \
+    "moe: {axis: dp, dispatch: all_to_all}\n"
+/* and where every rank has all tokens: its experts' rows are a slice */
+#define MASKED                                                                                     \
+    "model: {config: {model_type: mixtral, hidden_size: 16, intermediate_size: 12, "               \
+    "num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 4, vocab_size: 13, "       \
+    "num_local_experts: 11, num_experts_per_tok: 3}}\nnames: torchtitan\npass: backward\n"         \
+    "data: {batch: 4, sequence: 6, dtype: f64, seed: 3}\nmesh: {tp: 3}\n"                          \
+    "moe: {axis: tp, dispatch: masked}\n"
 /* Two axes of one size, and values that are equal over both: nothing tells one from the other. */
 #define TWINS                                                                                      \
     "model: {kind: mlp, sizes: [10, 12, 5], bias: true, activation: relu}\n"                       \
@@ -85,6 +99,8 @@
     "the sum over tp is missing: each rank keeps its slice of its own part (a slice instead of a " \
     "reduce-scatter)"
 #define LARGEST(axes) "the largest of the parts of " axes " instead of their sum: a maximum"
+#define LAST_EXPERTS                                                                               \
+    "the last 2 of 11 are missing: 3 does not divide them, and the rest was dropped"
 #define LOCAL_POSITIONS "positions are counted from 0 on each rank: local where global ones are due"
 #define GRAD "grad.param.norm.weight"                        /* summed over dp*tp */
 #define GRAD_W1 "grad.param.layers.0.feed_forward.w1.weight" /* cut by tp, summed over dp */
@@ -277,6 +293,14 @@ static const struct {
      "its rows are told apart by the counts of the next rank of ep"},
     {EXPERTS, "at: grad.layers.0.moe.dispatched, do: counts", "grad.layers.0.moe.dispatched",
      "its rows are told apart by the counts of the next rank of ep"},
+    {ELEVEN, "at: all_to_all of layers.0.moe.list, do: floor", "layers.0.moe.list", LAST_EXPERTS},
+    {ELEVEN, "at: all_to_all of layers.0.moe.dispatched, do: floor", "layers.0.moe.dispatched",
+     LAST_EXPERTS},
+    {ELEVEN, "at: all_to_all of grad.layers.0.moe.down, do: floor", "grad.layers.0.moe.down",
+     LAST_EXPERTS},
+    {ELEVEN, "at: all_to_all of layers.0.moe.down, do: floor", "layers.0.moe.down",
+     "the last 1 of 4 are missing: 3 does not divide them, and the rest was dropped"},
+    {MASKED, "at: slice of layers.0.moe.list, do: floor", "layers.0.moe.list", LAST_EXPERTS},
     {EXPERTS, "at: layers.0.moe.list, do: skip, rank: 0", "layers.0.moe.list",
      "rank 0 takes no part over ep: it goes on with its own part, which the others lack"},
 };

@@ -112,9 +112,8 @@ static void test_usage(void **state) {
     expect_code(RUN("list", "style"), 2, NULL, "did you mean 'styles'?");
     expect_code(RUN("explain", "layers.0"), 3, NULL, "or a plan and a name in it");
     expect_code(RUN("report", "x"), 3, NULL, "E0214");
-    expect_code(RUN("run", "plans/01-column-row-mlp.yaml", "--cuda=virtual", "-o",
-                    "/tmp/shardproof-no-gpu"),
-                5, NULL, "E0601");
+    expect_code(RUN("run", "plans/01-column-row-mlp.yaml", "--cuda=virtual", "-o", in("no-gpu")), 5,
+                NULL, "E0601");
     expect_code(RUN("explain", "E0601"), 0, "make CUDA=1", NULL);
     Ran r = run_words((const char *const[]){NULL});
     expect_code(r, 2, "", "Usage: shardproof COMMAND");
@@ -775,14 +774,13 @@ static void test_format_by_name(void **state) {
     (void)state;
     static const struct {
         const char *command, *name, *begins; /* begins NULL: refused */
-    } rows[] = {{"comms", "c.json", "{"},         {"comms", "c.csv", "step,"},
-                {"shapes", "s.md", "| step"},     {"params", "p.jsonl", "{"},
-                {"comms", "c.txt", "step "},      {"comms", "name", "step "},
-                {"check", "r.xml", "<?xml"},      {"check", "r.sarif", "{"},
-                {"check", "r.json", "{"},         {"comms", ".hidden", "step "},
-                {"comms", "c.html", NULL},        {"comms", "c.xml", NULL},
-                {"comms", "c.v2", NULL},          {"explain", "e.json", NULL},
-                {"shapes", "dir.csv/s", "step "}, {"shapes", "s.JSON", NULL}};
+    } rows[] = {
+        {"comms", "c.json", "{"},         {"comms", "c.csv", "step,"}, {"shapes", "s.md", "| step"},
+        {"params", "p.jsonl", "{"},       {"comms", "c.txt", "step "}, {"comms", "name", "step "},
+        {"check", "r.xml", "<?xml"},      {"check", "r.sarif", "{"},   {"check", "r.json", "{"},
+        {"comms", ".hidden", "step "},    {"comms", "c.html", NULL},   {"comms", "c.xml", NULL},
+        {"comms", "c.v2", NULL},          {"explain", "e.csv", NULL},  {"explain", "e.json", "{"},
+        {"shapes", "dir.csv/s", "step "}, {"shapes", "s.JSON", NULL}};
     const char *plan = put("names.yaml", get("plans/02-toymodel-2.yaml"));
     mkdir(in("dir.csv"), 0777);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -1313,7 +1311,7 @@ static void test_run(void **state) {
     assert_string_equal(json_get(j, "verdict")->s, "equivalent");
     assert_int_equal(json_get(j, "exit")->i, 0);
     done(r);
-    expect_code(RUN("run", plan, "-o", plan), 4, "", "it is a file [E0105]");
+    expect_code(RUN("run", plan, "-o", plan), 2, "", "is the name of a file [E0212]");
     expect_code(RUN("run", plan, "-o", arena_printf(arena, "%s/x", plan)), 4, "",
                 "name another folder with -o; nothing was run");
     if (access("/proc", F_OK) == 0)
@@ -1340,10 +1338,12 @@ static void test_run(void **state) {
 static void test_same_bytes(void **state) {
     (void)state;
     const char *plan = put("good.yaml", mlp);
-    Ran a = RUN("run", plan, "-o", in("out"), "--format", "jsonl", "--threads", "1");
+    Ran a = RUN("run", plan, "-o", in("out"), "--trace", in("same.jsonl"), "--format", "jsonl",
+                "--threads", "1");
     Ran b = RUN("run", plan, "-o", in("out"), "--format", "jsonl", "--threads", "2");
     Ran c = RUN("run", plan, "-o", in("out"), "--format", "jsonl", "--seed", "9");
     assert_string_equal(a.out, b.out);
+    assert_string_equal(a.out, get(in("same.jsonl"))); /* every record of the trace */
     assert_string_not_equal(a.out, c.out);
     done(a);
     done(b);

@@ -382,19 +382,43 @@ static int64_t record_hops(const Json *record, const char *pass, int64_t *bytes)
     }
     return list->n;
 }
-static void hold_ring(Arena *a, int cp, const char *order) {
-    const char *dir = arena_printf(a, "torch/05_cp%d_alltoall_%s", cp, order);
-    Json *record = golden_json(a, golden_path(a, "%s/record.json", dir));
-    SafeTensors *st = golden_tensors(a, golden_path(a, "%s/values.safetensors", dir));
-    Sizes n = {2, 16, 4, 4, 8, true};
+static const Sizes recorded = {2, 16, 4, 4, 8, true};
+/* The result and the gradients of a record, under the plan that `context` says. */
+static PlanRun hold_values(Arena *a, const SafeTensors *st, int cp, const char *context) {
+    Sizes n = recorded;
     Attention x = {.n = n, .q = turned(a, st, "q", &n), .k = turned(a, st, "k", &n)};
     x.v = turned(a, st, "v", &n), x.cot = turned(a, st, "gy", &n);
     const double *want[] = {turned(a, st, "out", &n), turned(a, st, "dq", &n),
                             turned(a, st, "dk", &n), turned(a, st, "dv", &n)};
-    PlanRun r = hold(a,
-                     plan_of(a, &n, inputs_of(a, &x), arena_printf(a, "cp: %d", cp),
-                             arena_printf(a, "mode: ring, rfa: true, order: %s", order)),
-                     want);
+    return hold(a, plan_of(a, &n, inputs_of(a, &x), arena_printf(a, "cp: %d", cp), context), want);
+}
+/* PyTorch's other way: keys and values gathered as one. Its backward gathers them again and sends
+ * the gradients round by all-to-alls, where a gather's adjoint is a reduce-scatter: values only. */
+static void hold_gather(Arena *a, int cp, const char *order) {
+    const char *dir = arena_printf(a, "torch/05_cp%d_allgather_%s", cp, order);
+    Json *list = json_get(
+        json_get(golden_json(a, golden_path(a, "%s/record.json", dir)), "collectives"), "forward");
+    SafeTensors *st = golden_tensors(a, golden_path(a, "%s/values.safetensors", dir));
+    PlanRun r = hold_values(a, st, cp, arena_printf(a, "mode: all_gather, order: %s", order));
+    int64_t in = 0, have = 0;
+    for (int i = 0; i < r.t->n_collectives; i++) {
+        const TraceCollective *c = &r.t->collectives[i];
+        if (c->pass != PHASE_FORWARD) continue;
+        assert_string_equal(c->op, "all_gather");
+        have++;
+        in += c->bytes_in;
+    }
+    assert_int_equal(list->n, 1);
+    assert_int_equal(have, 2); /* k and v */
+    assert_int_equal(in, json_get(list->item[0], "in_bytes_per_rank")->item[0]->i);
+    st_close(st);
+}
+static void hold_ring(Arena *a, int cp, const char *order) {
+    const char *dir = arena_printf(a, "torch/05_cp%d_alltoall_%s", cp, order);
+    Json *record = golden_json(a, golden_path(a, "%s/record.json", dir));
+    SafeTensors *st = golden_tensors(a, golden_path(a, "%s/values.safetensors", dir));
+    Sizes n = recorded;
+    PlanRun r = hold_values(a, st, cp, arena_printf(a, "mode: ring, rfa: true, order: %s", order));
     static const char *const passes[] = {"forward", "backward"};
     for (int p = 0; p < 2; p++) {
         int64_t bytes, count = record_hops(record, passes[p], &bytes), have = 0, sent = 0;
@@ -430,7 +454,7 @@ static void test_records_of_rings(void **state) {
         skip();
     }
     for (int cp = 2; cp <= 4; cp += 2)
-        for (int o = 0; o < 2; o++) hold_ring(a, cp, orders[o]);
+        for (int o = 0; o < 2; o++) hold_ring(a, cp, orders[o]), hold_gather(a, cp, orders[o]);
     arena_free(a);
 }
 

@@ -66,6 +66,17 @@ static const char *const plans[] = {
     TINY "data: {batch: 4, sequence: 16}\nmesh: {dp: 2, cp: 2}\npass: train\n"
          "context_parallel: {mode: all_gather, order: zigzag}\n"
          "optimizer: {name: adamw, steps: 2}\ndata_parallel: {mode: fsdp, axis: dp}\n",
+    TINY "data: {batch: 2, sequence: 8, dtype: bf16, master: f32}\nmesh: {tp: 2}\npass: train\n"
+         "plan:\n  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
+         "optimizer: {name: adamw, steps: 2}\n",
+    TINY "data: {batch: 3, sequence: 8, documents: [[5, 3], [2, 6], [8]]}\nmesh: {cp: 2}\n"
+         "pass: backward\ncontext_parallel: {mode: ring, order: zigzag}\n",
+    "model: {config: {model_type: llama4_text, hidden_size: 12, intermediate_size: 10, vocab_size: "
+    "11, num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 4, "
+    "no_rope_layer_interval: 2, attention_chunk_size: 4, moe_layers: [], floor_scale: 2}, layers: "
+    "all, parts: [embedding, blocks, norm, head, loss]}\nmesh: {dp: 2}\npass: backward\n"
+    "data: {batch: 4, sequence: 8, documents: [[5, 3], [2, 6], [8], [1, 7]]}\n"
+    "data_parallel: {mode: ddp}\n",
     "model: {kind: mlp, sizes: [4, 8, 4]}\ndata: {rows: 24, microbatches: 3}\nmesh: {dp: 4}\n"
     "pass: train\noptimizer: {name: sgd, steps: 2}\n",
 };
@@ -133,7 +144,7 @@ static bool same_on_gpu(const char *file, const char *text) {
         fail_msg("%s: %s on the host, %s on the GPU", file, x->first_wrong, y->first_wrong);
     for (int k = 0; k <= GPU_N_KERNELS; k++) kernel_calls[k] += emulated_calls(gpu)[k];
     const char *missing = device_gpu_missing(dev, a);
-    if (runs && missing) print_message("%s: on the host %s\n", file, missing);
+    if (runs && missing) fail_msg("%s: on the host %s", file, missing);
     device_free(dev);
     arena_free(a);
     return runs;
@@ -142,8 +153,9 @@ static void test_emulated_gpu(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++)
         assert_true(same_on_gpu("p", plans[i]));
-    static const char *const shipped[] = {"plans/01-*.yaml", "plans/02-*.yaml",
-                                          "plans/1[0-9]-*.yaml", "plans/bugs/0[1-9]*.yaml"};
+    static const char *const shipped[] = {
+        "plans/01-*.yaml",     "plans/02-*.yaml",     "plans/1[0-9]-*.yaml",    "plans/23-*.yaml",
+        "plans/3[0-9]-*.yaml", "plans/4[0-3]-*.yaml", "plans/bugs/0[1-9]*.yaml"};
     for (size_t k = 0; k < sizeof shipped / sizeof *shipped; k++) {
         glob_t g;
         assert_int_equal(glob(shipped[k], 0, NULL, &g), 0);
@@ -160,7 +172,8 @@ static void test_emulated_gpu(void **state) {
     long ran = 0;
     for (int k = 0; k <= GPU_N_KERNELS; k++) ran += kernel_calls[k];
     print_message("%ld launches\n", ran);
-    assert_true(kernel_calls[GPU_N_KERNELS] > 0 && kernel_calls[GPU_attention] > 0 && ran > 1000);
+    assert_true(kernel_calls[GPU_N_KERNELS] > 0 && kernel_calls[GPU_attention] > 0 &&
+                kernel_calls[GPU_bf16] > 0 && ran > 1000);
 }
 
 /* ---- the heap ---- */

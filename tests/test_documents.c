@@ -118,6 +118,91 @@ static void test_run(void **state) {
                     json_get(json_get(run, "time"), "span")->r);
     }
 }
+/* ---- explain and import ---- */
+static const Json *field_of(const Json *section, const char *name) {
+    const Json *fields = json_get(section, "fields");
+    for (int i = 0; i < fields->n; i++)
+        if (!strcmp(json_get(fields->item[i], "name")->s, name))
+            return json_get(fields->item[i], "text");
+    fail_msg("%s: no field '%s'", json_get(section, "title")->s, name);
+    return NULL;
+}
+/* Beside what people read stand the records of what is explained, as other commands give them. */
+static void test_explain(void **state) {
+    (void)state;
+    const char *plan = "plans/05-llama3-8b-tp4-sp.yaml";
+    int code;
+    const Json *j = DOCUMENT(&code, "explain", plan, "layers.0.attention.wo"),
+               *s = json_get(j, "sections"), *k = json_get(j, "collectives");
+    assert_int_equal(code, 0);
+    assert_int_equal(s->n, 2);
+    assert_string_equal(json_get(s->item[0], "kind")->s, "module");
+    assert_string_equal(json_get(s->item[1], "kind")->s, "parameter");
+    assert_string_equal(field_of(s->item[1], "style")->s, "rowwise");
+    assert_int_equal(json_get(j, "shapes")->n, 2);
+    assert_int_equal(json_get(j, "parameters")->n, 1);
+    assert_int_equal(k->n, 1);
+    const Json *all = json_get(DOCUMENT(&code, "comms", plan), "rows");
+    for (int i = 0; i < all->n; i++)
+        if (number(all->item[i], "step") == number(k->item[0], "step"))
+            assert_int_equal(number(all->item[i], "bytes_sent"), number(k->item[0], "bytes_sent"));
+    j = DOCUMENT(&code, "explain", plan, "layers.0.mlp.down"); /* made twice: partial, then cut */
+    assert_int_equal(json_get(j, "sections")->n, 2);
+    assert_int_equal(json_get(j, "shapes")->n, 2);
+    assert_int_equal(json_get(j, "parameters")->n, 0);
+    j = DOCUMENT(&code, "explain", plan, "10");
+    assert_string_equal(json_get(json_get(j, "sections")->item[0], "kind")->s, "step");
+    j = DOCUMENT(&code, "explain", "plans/18-llama3-8b-backward.yaml", "grad.param.norm.weight");
+    assert_string_equal(json_get(json_get(j, "sections")->item[0], "kind")->s, "gradient");
+    j = DOCUMENT(&code, "explain", "plans/18-llama3-8b-backward.yaml", "--hooks");
+    assert_true(json_get(j, "rows")->n > 2);
+    j = DOCUMENT(&code, "explain", plan, "layers.0.nothing");
+    assert_int_equal(code, 3);
+    assert_int_equal(json_get(j, "sections")->n, 0);
+    assert_string_equal(json_get(json_get(j, "diagnostics")->item[0], "code")->s, "E0209");
+}
+static void test_explain_words(void **state) {
+    (void)state;
+    int code;
+    const Json *s = json_get(DOCUMENT(&code, "explain", "rowwise"), "sections");
+    assert_true(!code && s->n >= 1);
+    assert_string_equal(json_get(s->item[0], "kind")->s, "style");
+    assert_non_null(strstr(field_of(s->item[0], "also")->s, "RowwiseParallel"));
+    s = json_get(DOCUMENT(&code, "explain", "E0701"), "sections");
+    assert_string_equal(json_get(s->item[0], "kind")->s, "code");
+    assert_string_equal(field_of(s->item[0], "exit code")->s, "5");
+    const Json *j = DOCUMENT(&code, "explain", "nonsens");
+    assert_int_equal(code, 3);
+    assert_string_equal(json_get(json_get(j, "diagnostics")->item[0], "code")->s, "E0209");
+}
+/* The plan of a document is the plan that is written, and its lines know where they come from. */
+static void test_import(void **state) {
+    (void)state;
+    int code;
+    const char *file = "examples/import/plan.py", *out = temp_path(arena, "plan.yaml");
+    const Json *j = DOCUMENT(&code, "import", "torch", file, "--model", "llama3-8b");
+    assert_int_equal(code, 0);
+    assert_string_equal(json_get(j, "framework")->s, "torch");
+    char *argv[] = {"shardproof", "import",    "torch", (char *)(uintptr_t)file,
+                    "--model",    "llama3-8b", "-o",    (char *)(uintptr_t)out};
+    assert_int_equal(cli_main(8, argv, stdout, stderr), 0);
+    size_t n;
+    assert_string_equal(json_get(j, "plan")->s,
+                        file_read(arena, diags_new(arena), out, 1 << 20, (Loc){0}, &n));
+    const Json *o = json_get(j, "origins");
+    int from = 0;
+    for (int i = 0; i < o->n; i++)
+        if (json_get(o->item[i], "file")->kind == JSON_STRING)
+            from += !strcmp(json_get(o->item[i], "file")->s, file) && number(o->item[i], "line");
+    assert_true(from > 5);
+    j = DOCUMENT(&code, "import", "torch", "plans/03-llama3-8b-tp2.yaml");
+    assert_true(code && json_get(j, "plan")->kind == JSON_NULL);
+    assert_true(json_get(j, "diagnostics")->n > 0);
+    j = DOCUMENT(&code, "import", "hf", "--names", "examples/import/names.json", "--tp", "2");
+    assert_true(!code && json_get(j, "rows")->n > 5);
+    j = DOCUMENT(&code, "import", "hf", "--names", "examples/import", "--tp", "2");
+    assert_true(!code && json_get(j, "rows")->n > 0);
+}
 static const char *plan_file(const char *name, const char *text) {
     const char *path = temp_path(arena, name);
     assert_true(file_write(diags_new(arena), path, text, strlen(text)));
@@ -131,6 +216,7 @@ static void test_refused(void **state) {
                                             "  layers.*.attention.wo: rowise\n");
     static const char *const commands[] = {"run", "shapes", "params", "comms"};
     int code;
+    assert_int_equal(json_get(DOCUMENT(&code, "explain", bad, "x"), "diagnostics")->n, 2);
     for (int i = 0; i < 4; i++) {
         const Json *d = json_get(DOCUMENT(&code, commands[i], bad), "diagnostics");
         assert_int_equal(code, 3);
@@ -217,7 +303,8 @@ int main(void) {
         cmocka_unit_test(test_schema_notices), cmocka_unit_test(test_every_plan),
         cmocka_unit_test(test_lists),          cmocka_unit_test(test_run),
         cmocka_unit_test(test_refused),        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_diff),           cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_explain_words),  cmocka_unit_test(test_import),
     };
     return cmocka_run_group_tests(tests, start, end);
 }

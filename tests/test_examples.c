@@ -295,38 +295,92 @@ static void test_ci(void **state) {
     script_prints("ci", "check.sh");
     must_exit("examples/ci/broken.yaml", RUN("check", "examples/ci/broken.yaml"), 1);
 }
-/* The command of each pipeline runs as it is written there, on a folder with a good plan and on one
- * with a bad one; all three files are YAML. */
+/* ---- pipelines ---- */
+/* What a YAML file runs: every `run` of steps, every line of `before_script` and `script`. */
+static void add_lines(const Yaml *y, const char *key, Str *out) {
+    bool runs = !strcmp(key, "run") || !strcmp(key, "script") || !strcmp(key, "before_script");
+    if (y->kind == YAML_SCALAR && runs) str_addf(out, "%s\n", y->s);
+    for (int i = 0; y->kind == YAML_LIST && i < y->n; i++) add_lines(y->item[i], key, out);
+    for (int i = 0; y->kind == YAML_MAP && i < y->n; i++)
+        add_lines(y->pair[i].value, y->pair[i].key, out);
+}
+/* A repository that stands for shardproof's own: its Makefile makes the program that is here. */
+static void make_origin(const char *here) {
+    put("Makefile",
+        arena_printf(arena, "all: ; ln -s '%s/shardproof' shardproof\ndeps: ; @echo deps\n", here));
+    int code;
+    output_of(
+        arena_printf(arena,
+                     "mkdir %s/origin && cd %s/origin && mv ../Makefile . && git init -q . && "
+                     "git add . && git -c user.name=x -c user.email=x@y commit -qm x 2>&1",
+                     dir, dir),
+        &code);
+    assert_int_equal(code, 0);
+}
+/* The lines of a CI service run as they are written there, in a clone with a good plan and in one
+ * with a bad one; apt-get does nothing here. */
+static void service_runs(const char *file, const char *here, const char *says) {
+    const char *path = arena_printf(arena, "examples/ci/%s", file);
+    char *text = get(path);
+    Str lines = str_new(arena);
+    Yaml *y = yaml_parse(arena, diags_new(arena), path, text, strlen(text));
+    assert_non_null(y);
+    add_lines(y, "", &lines);
+    must_say(path, lines.s, "git clone --depth 1 \"$SHARDPROOF_REPOSITORY\" ../shardproof\n");
+    must_say(path, lines.s, "make -C ../shardproof -j2\n");
+    put("lines.sh", lines.s);
+    for (int bad = 0; bad < 2; bad++) {
+        int code;
+        const char *said = output_of(
+            arena_printf(arena,
+                         "cd %s && rm -rf repo shardproof bin && mkdir -p repo/plans bin && cp "
+                         "'%s/examples/ci/%s.yaml' repo/plans/p.yaml && printf '#!/bin/sh\n' "
+                         ">bin/apt-get && chmod +x bin/apt-get && cd repo && "
+                         "PATH=%s/bin:$PATH SHARDPROOF_REPOSITORY=file://%s/origin sh -e "
+                         "../lines.sh 2>&1; code=$?; cat gl-code-quality-report.json 2>/dev/null; "
+                         "exit $code",
+                         dir, here, bad ? "broken" : "plan", dir, dir),
+            &code);
+        if (code != bad) print_error("%s: exit %d\n%s", path, code, said);
+        assert_int_equal(code, bad);
+        if (bad) must_say(path, said, says);
+    }
+}
 static void test_pipelines(void **state) {
     (void)state;
-    static const char *const files[] = {"workflow.yml", "gitlab-ci.yml", "pre-commit-config.yaml"};
     need_binary();
     char here[4096];
+    int code;
     assert_non_null(getcwd(here, sizeof here));
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        const char *path = arena_printf(arena, "examples/ci/%s", files[i]);
-        char *text = arena_strdup(arena, get(path));
-        Diags *d = diags_new(arena);
-        assert_non_null(yaml_parse(arena, d, path, text, strlen(text)));
-        char *call = strstr(text, "shardproof check");
-        assert_non_null(call);
-        call[strcspn(call, "\n")] = 0;
-        const char *command = call + strlen("shardproof ");
-        const char *plans = strstr(command, " plans") ? "" : " plans/p.yaml"; /* pre-commit's way */
-        for (int bad = 0; bad < 2; bad++) {
-            int code;
-            const char *said = output_of(
-                arena_printf(arena,
-                             "cd %s && mkdir -p plans && cp '%s/examples/ci/%s.yaml' plans/p.yaml "
-                             "&& '%s/shardproof' %s%s 2>&1",
-                             dir, here, bad ? "broken" : "plan", here, command, plans),
-                &code);
-            if (code != bad) print_error("%s: exit %d\n%s", path, code, said);
-            assert_int_equal(code, bad);
-        }
-        int ignored;
-        output_of(arena_printf(arena, "rm -rf %s/plans %s/gl-code-quality-report.json", dir, dir),
-                  &ignored);
+    output_of("git --version", &code);
+    if (code) print_message("git is not installed: lines of CI services were not run\n");
+    if (code) return;
+    make_origin(here);
+    service_runs("workflow.yml", here, "::error file=plans/p.yaml,line=");
+    service_runs("gitlab-ci.yml", here, "\"check_name\":\"E0402\"");
+    output_of(arena_printf(arena, "cd %s && rm -rf repo shardproof bin origin lines.sh", dir),
+              &code);
+}
+/* pre-commit calls its `entry` with the files of a commit that match `files` behind it. */
+static void test_hook(void **state) {
+    (void)state;
+    need_binary();
+    const char *path = "examples/ci/pre-commit-config.yaml";
+    char *text = get(path);
+    Yaml *y = yaml_parse(arena, diags_new(arena), path, text, strlen(text));
+    assert_non_null(y);
+    Yaml *hook = yaml_get(yaml_get(y, "repos")->item[0], "hooks")->item[0];
+    assert_string_equal(yaml_get(hook, "files")->s, "^plans/.*\\.ya?ml$");
+    for (int bad = 0; bad < 2; bad++) {
+        int code;
+        const char *said =
+            output_of(arena_printf(arena,
+                                   "PATH=$PWD:$PATH; %s plans/05-llama3-8b-tp4-sp.yaml "
+                                   "examples/ci/%s.yaml 2>&1",
+                                   yaml_get(hook, "entry")->s, bad ? "broken" : "plan"),
+                      &code);
+        if (code != bad) print_error("%s: exit %d\n%s", path, code, said);
+        assert_int_equal(code, bad);
     }
 }
 
@@ -344,6 +398,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_classroom, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ci, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pipelines, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hook, setup, teardown),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     static const char *const left[] = {"edited.yaml", "readme.yaml", "got.txt", "block.svg"};

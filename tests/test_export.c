@@ -152,6 +152,7 @@ static const struct {
     {"41-llama3-8b-ring4-zigzag.yaml", "no table of styles cuts the sequence over 'cp'"},
     {"42-llama3-8b-usp.yaml", "no table of styles cuts the sequence over 'cp'"},
     {"43-llama4-maverick-six-diagrams.yaml", "no table of styles cuts the sequence over 'cp'"},
+    {"44-llama3-8b-packed-documents.yaml", "no table of styles cuts the sequence over 'cp'"},
     {"45-llama3-8b-pp4-1f1b.yaml", "no table of styles cuts the layers into stages"},
     {"46-llama3-8b-pp2-zb-v.yaml", "no table of styles cuts the layers into stages"},
     {"47-llama3-8b-pp2-dp2-tp2.yaml", "no table of styles cuts the layers into stages"},

@@ -2,7 +2,9 @@
  * any compiler. */
 #include "base/file.h"
 #include "fuzz/fuzz.h"
+#include "plan/plan.h"
 #include <dirent.h>
+#include <glob.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,13 +38,36 @@ static void test_plan(void **state) {
     (void)state;
     replay("plan", fuzz_plan, 5);
 }
+/* Each key of plans is a word that the fuzzer has from the beginning, in a seed or in the
+ * dictionary: it finds none by itself. */
+static void test_keys(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    glob_t g;
+    Str all = str_new(a);
+    size_t size;
+    assert_int_equal(glob("tests/fuzz/plan.dict", 0, NULL, &g), 0);
+    assert_int_equal(glob("tests/fuzz/corpus/plan/*", GLOB_APPEND, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++)
+        str_add(&all, file_read(a, diags_new(a), g.gl_pathv[i], 1 << 20, (Loc){0}, &size));
+    int n, missing = 0;
+    const KeyRow *row = plan_key_rows(a, &n);
+    for (int i = 0; i < n; i++) {
+        const char *dot = strrchr(row[i].path, '.');
+        const char *word = arena_printf(a, "%s:", dot ? dot + 1 : row[i].path);
+        if (!strstr(all.s, word)) printf("no seed has '%s'\n", row[i].path), missing++;
+    }
+    assert_true(n > 100 && !missing);
+    globfree(&g);
+    arena_free(a);
+}
 static void test_config(void **state) {
     (void)state;
     replay("config", fuzz_config, 2);
 }
 static void test_import(void **state) {
     (void)state;
-    replay("import", fuzz_import, 6);
+    replay("import", fuzz_import, 8);
 }
 static void test_safetensors(void **state) {
     (void)state;
@@ -59,8 +84,9 @@ static void test_rule(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan),   cmocka_unit_test(test_config),
-        cmocka_unit_test(test_import), cmocka_unit_test(test_safetensors),
-        cmocka_unit_test(test_trace),  cmocka_unit_test(test_rule)};
+        cmocka_unit_test(test_plan),        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_config),      cmocka_unit_test(test_import),
+        cmocka_unit_test(test_safetensors), cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_rule)};
     return cmocka_run_group_tests_name("fuzz corpus", tests, NULL, NULL);
 }

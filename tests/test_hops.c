@@ -89,8 +89,43 @@ static void test_pages(void **state) {
         words = line;
         says(words, arena_printf(a, "%d ranks, %d hop", n, n - 1));
         says(words, arena_printf(a, "%s order", orders[i % 3]));
-        if (i / 12) says(words, "not the causal one");
-        else says_not(words, "not the causal one");
+        (i / 12 == 1 ? says : says_not)(words, "not the causal one");
+        (i / 12 == 2 ? says : says_not)(words, "The row packs 2 documents");
+        arena_free(a);
+    }
+}
+/* Documents: the mask is that of a row that the trace names if the work is; where a rank's rows
+ * differ it is none of them, and bars tell the work. */
+static void test_documents(void **state) {
+    (void)state;
+    static const char *const rows[] = {/* of two ranks of dp: a row each, and two */
+                                       "batch: 2, documents: [5, 16, 11]",
+                                       "documents: [[5, 16, 11], [20, 12]]",
+                                       "documents: [[5, 16, 11], [32]]",
+                                       "batch: 4, documents: [5, 16, 11]",
+                                       "documents: [[5, 16, 11], [20, 12], [5, 16, 11], [20, 12]]",
+                                       "documents: [[5, 16, 11], [32], [5, 16, 11], [32]]"};
+    for (int i = 0; i < 3 * 3 * 2; i++) {
+        Arena *a = arena_new();
+        Diags *d;
+        Trace *t = ring(a, 4, orders[i % 3],
+                        arena_printf(a, "}\ndata: {%s, dtype: f64}", rows[i / 3]), &d);
+        RenderOptions o = asked(NULL);
+        ViewCall c = {.t = t, .d = d, .o = &o, .arena = a};
+        Hops h;
+        assert_true(hops_prepare(&c, &h));
+        assert_int_equal(h.causal, i / 3 < 4);
+        if (h.causal) assert_int_equal(h.n_documents, 3);
+        double pairs[HOPS_MAX][HOPS_MAX] = {{0}}, all = 5 * 6 / 2 + 16 * 17 / 2 + 11 * 12 / 2;
+        for (int q = 0; q < 32; q++)
+            for (int k = q < 5 ? 0 : q < 21 ? 5 : 21; k <= q; k++)
+                pairs[place_of(i % 3, 4, q)][place_of(i % 3, 4, k)]++;
+        for (int j = 0; h.causal && j < 4; j++)
+            for (int k = 0; k < 4; k++)
+                assert_true(fabs(h.work[j][k] / h.total - pairs[k][hops_keys(&h, j, k)] / all) <
+                            1e-12);
+        const char *report = "";
+        if (render_lint(t, d, &o, a, &report)) fail_msg("%d: %s", i, report);
         arena_free(a);
     }
 }
@@ -105,6 +140,37 @@ static void test_pieces(void **state) {
     assert_int_equal(hops_piece(&z, 0, 1, 3, 1), 2); /* and piece 4 */
     assert_int_equal(hops_piece(&z, 3, 1, 0, 1), 0); /* piece 4 does not see piece 7 */
     assert_int_equal(hops_piece(&z, 1, 1, 1, 1), 1);
+}
+/* What goes round is the latent where the plan says so: its bytes, its words. */
+static void test_latent(void **state) {
+    (void)state;
+    for (int latent = 0; latent < 2; latent++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(
+            a,
+            arena_printf(a,
+                         "model: {config: {model_type: deepseek_v3, hidden_size: 12, "
+                         "num_attention_heads: 4, num_key_value_heads: 4, q_lora_rank: 6, "
+                         "kv_lora_rank: 5, qk_nope_head_dim: 4, qk_rope_head_dim: 2, v_head_dim: "
+                         "3, intermediate_size: 10, vocab_size: 11, num_hidden_layers: 1, "
+                         "first_k_dense_replace: 1, rope_interleave: true}}\n"
+                         "data: {batch: 2, sequence: 24, dtype: f64}\nmesh: {cp: 4}\n"
+                         "context_parallel: {mode: ring, latent: %s}\n",
+                         latent ? "true" : "false"),
+            false);
+        RenderOptions o = asked(NULL);
+        ViewCall c = {.t = r.t, .d = r.d, .o = &o, .arena = a};
+        Hops h;
+        assert_true(hops_prepare(&c, &h));
+        assert_int_equal(h.latent, latent);
+        assert_int_equal(h.sent, 3 * 2 * 6 * (latent ? 5 + 2 : 4 * (6 + 3)) * 8);
+        size_t n;
+        const char *words = svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n));
+        (latent ? says : says_not)(words, "of the latent");
+        const char *report = "";
+        if (render_lint(r.t, r.d, &o, a, &report)) fail_msg("%s", report);
+        arena_free(a);
+    }
 }
 static void test_no_ring(void **state) {
     (void)state;
@@ -121,9 +187,10 @@ static void test_no_ring(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_work), cmocka_unit_test(test_pages),
-                                       cmocka_unit_test(test_pieces),
-                                       cmocka_unit_test(test_no_ring)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_work),      cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_pieces),    cmocka_unit_test(test_latent),
+        cmocka_unit_test(test_documents), cmocka_unit_test(test_no_ring)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return failed;

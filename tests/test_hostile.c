@@ -301,6 +301,37 @@ static const Bad bad_plans[] = {
      EXPERTS "4, router: deepseek_v3, num_experts_per_tok: 1, n_group: 2, topk_group: "
              "1099511627776}}\nmesh: {dp: 2}\n",
      "", 0, "", 3, "E0307", 1, 1},
+    {"groups of experts that do not divide them",
+     EXPERTS "4, router: deepseek_v3, num_experts_per_tok: 1, n_group: 3}}\nmesh: {dp: 2}\n", "", 0,
+     "", 3, "E0307", 1, 1},
+    {"more experts a token than its groups have",
+     EXPERTS "4, router: deepseek_v3, num_experts_per_tok: 2, n_group: 4, topk_group: 1}}\nmesh: "
+             "{dp: 2}\n",
+     "", 0, "", 3, "E0307", 1, 1},
+    {"scores in parts without a latent", EXPERTS "4}, scores: parts}\nmesh: {dp: 2}\n", "", 0, "",
+     3, "E0215", 1, 0},
+    {"scores of no kind", "model: {preset: deepseek-v3, scores: thirds}\nmesh: {dp: 2}\n", "", 0,
+     "", 3, "E0206", 1, 38},
+    {"a ring of a latent that is not there",
+     EXPERTS "4}}\nmesh: {cp: 2}\ncontext_parallel: {mode: ring, latent: true}\n", "", 0, "", 3,
+     "E0215", 3, 40},
+    {"documents beyond 63 bits",
+     EXPERTS "4}}\nmesh: {dp: 2}\ndata: {batch: 2, sequence: 8, documents: [9223372036854775807, "
+             "9223372036854775807]}\n",
+     "", 0, "", 3, "E0302", 3, 42},
+    {"documents in documents in documents",
+     EXPERTS "4}}\nmesh: {dp: 2}\ndata: {documents: [[[8]], 4]}\n", "", 0, "", 3, "E0301", 3, 21},
+    {"a million documents", EXPERTS "4}}\nmesh: {dp: 2}\ndata: {documents: [", "1,", 100000,
+     "1]}\n", 3, "E0704", 3, 0},
+    {"kept cut over an axis that is not there",
+     MLP "mesh: {dp: 2}\ndata_parallel: {mode: fsdp, reshard_over: nowhere}\n", "", 0, "", 3,
+     "E0204", 3, 43},
+    {"kept cut where nothing is gathered",
+     MLP "mesh: {dp: 2}\ndata_parallel: {mode: ddp, reshard_over: dp}\n", "", 0, "", 3, "E0215", 3,
+     42},
+    {"kept cut over a list",
+     MLP "mesh: {dp: 2}\ndata_parallel: {mode: fsdp, reshard_over: [[dp]]}\n", "", 0, "", 3,
+     "E0301", 3, 0},
     {"a name of 1 MB", MLP "mesh: {tp: 2}\nplan:\n  ", "n", 1000000, ": colwise\n", 3, "E0704", 4,
      3},
     {"a text of 1 MB", MLP "name: \"", "n", 1000000, "\"\nmesh: {tp: 2}\n", 3, "E0704", 2, 7},
@@ -408,6 +439,75 @@ static void test_imports(void **state) {
         const char *words = torchtitan ? "check @" : "check @" MODEL;
         expect(b->what, words, path, NULL, b->exit, b->code, where);
         unlink(path);
+    }
+}
+
+/* ---- Hugging Face's configs and files of names ---- */
+#define SIZES                                                                                      \
+    "\"hidden_size\": 16, \"intermediate_size\": 12, \"num_attention_heads\": 4, "                 \
+    "\"num_key_value_heads\": 4, \"head_dim\": 4, \"vocab_size\": 14, \"num_experts_per_tok\": 2"
+#define MIXTRAL "{\"model_type\": \"mixtral\", " SIZES
+#define LATENT                                                                                     \
+    ", \"n_routed_experts\": 6, \"q_lora_rank\": 4, \"kv_lora_rank\": 4, \"qk_rope_head_dim\": "   \
+    "4, "                                                                                          \
+    "\"qk_nope_head_dim\": 4, \"v_head_dim\": 4, \"moe_intermediate_size\": 4, "                   \
+    "\"n_shared_experts\": 1, \"n_group\": 1, \"topk_group\": 1"
+static const Bad bad_hf[] = {
+    {"experts without end",
+     MIXTRAL ", \"num_hidden_layers\": 2, \"num_local_experts\": 1000000000000}", "", 0, "", 5,
+     "E0701", 0, 0},
+    {"layers without end",
+     MIXTRAL ", \"num_hidden_layers\": 1000000000000, \"num_local_experts\": 6}", "", 0, "", 5,
+     "E0701", 0, 0},
+    {"experts behind a billion layers",
+     "{\"model_type\": \"llama4_text\", " SIZES
+     ", \"intermediate_size_mlp\": 20, \"num_local_experts\": 6, \"num_hidden_layers\": "
+     "1000000000, \"interleave_moe_layer_step\": 1000000000}",
+     "", 0, "", 0, NULL, 0, 0},
+    {"dense layers without end",
+     "{\"model_type\": \"deepseek_v3\", " SIZES LATENT
+     ", \"num_hidden_layers\": 1000000000, \"first_k_dense_replace\": 1000000000}",
+     "", 0, "", 0, NULL, 0, 0},
+    {"dense layers by number",
+     "{\"model_type\": \"qwen3_moe\", " SIZES
+     ", \"moe_intermediate_size\": 6, \"num_experts\": 6, \"num_hidden_layers\": 100000, "
+     "\"mlp_only_layers\": [",
+     "0,", 90000, "0]}", 0, NULL, 0, 0},
+    {"no experts", MIXTRAL ", \"num_hidden_layers\": 2, \"num_local_experts\": 0}", "", 0, "", 3,
+     "E0302", 0, 0},
+    {"a model_type of 100 KB", "{\"model_type\": \"", "m", 100000, "\"}", 3, "E0704", 1, 16},
+    {"a model_type twice", "{\"model_type\": \"mixtral\", \"model_type\": \"mixtral\"}", "", 0, "",
+     3, NULL, 0, 0},
+    {"depth", "{\"model_type\": ", "[", 100000, "", 3, NULL, 0, 0},
+};
+#define NAMES                                                                                      \
+    "{\"model_type\": \"llama\", \"plan\": {\"tp\": {\"a\": \"colwise\"}}, "                       \
+    "\"modules\": {\"a\": \"Linear\"}, \"parameters\": {"
+static const Bad bad_names[] = {
+    {"no JSON", "import os", "", 0, "", 3, NULL, 0, 0},
+    {"depth", NAMES "\"a.weight\": ", "[", 100000, "", 3, NULL, 0, 0},
+    {"a name twice", NAMES "\"a.weight\": [4, 4], ", "\"a.weight\": [4, 4], ", 1,
+     "\"b.weight\": [4]}}", 3, "E0109", 0, 0},
+    {"forty dims", NAMES "\"a.weight\": [", "4,", 40, "4]}}", 3, NULL, 0, 0},
+    {"dims without end", NAMES "\"a.weight\": [", "4,", 200000, "4]}}", 3, "E0704", 0, 0},
+    {"a dim beyond 64 bits", NAMES "\"a.weight\": [99999999999999999999]}}", "", 0, "", 3, NULL, 0,
+     0},
+    {"a negative dim", NAMES "\"a.weight\": [-4, 4]}}", "", 0, "", 3, NULL, 0, 0},
+    {"a shape of text", NAMES "\"a.weight\": \"4x4\"}}", "", 0, "", 3, NULL, 0, 0},
+    {"a name of 1 MB", NAMES "\"", "a", 1000000, "\": [4]}}", 3, "E0704", 0, 0},
+};
+static void test_huggingface(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_hf / sizeof *bad_hf; i++) {
+        const Bad *b = &bad_hf[i];
+        const char *path = put_repeated("hf.json", b->head, b->unit, b->times, b->tail),
+                   *where = b->col ? arena_printf(arena, "%s:%d:%d", path, b->line, b->col) : NULL;
+        expect(b->what, "check @ --tp 2", path, NULL, b->exit, b->code, where);
+    }
+    for (size_t i = 0; i < sizeof bad_names / sizeof *bad_names; i++) {
+        const Bad *b = &bad_names[i];
+        const char *path = put_repeated("names.json", b->head, b->unit, b->times, b->tail);
+        expect(b->what, "import hf --names @ --tp 2", path, NULL, b->exit, b->code, NULL);
     }
 }
 
@@ -633,8 +733,8 @@ int main(int argc, char **argv) {
     if (!mkdtemp(dir)) return 1;
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_basics), TEST(test_unreadable),  TEST(test_pipes),
-        TEST(test_plans),  TEST(test_imports),     TEST(test_configs),
-        TEST(test_traces), TEST(test_safetensors), TEST(test_hardware)};
+        TEST(test_basics),      TEST(test_unreadable),  TEST(test_pipes),   TEST(test_plans),
+        TEST(test_imports),     TEST(test_huggingface), TEST(test_configs), TEST(test_traces),
+        TEST(test_safetensors), TEST(test_hardware)};
     return cmocka_run_group_tests_name("hostile", tests, NULL, end);
 }

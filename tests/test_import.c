@@ -749,6 +749,70 @@ static int command(const char **out, const char **err, int argc, const char *con
 #define COMMAND(...)                                                                               \
     command(&out, &err, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)),       \
             (const char *[]){__VA_ARGS__})
+/* ---- hf with experts ---- */
+#define SMALL                                                                                      \
+    "\"hidden_size\": 16, \"intermediate_size\": 12, \"num_attention_heads\": 4, "                 \
+    "\"num_key_value_heads\": 2, \"head_dim\": 4, \"vocab_size\": 14, \"num_experts_per_tok\": 2"
+static const char mixtral[] =
+    "{\"model_type\": \"mixtral\", " SMALL ", \"num_hidden_layers\": 2, \"num_local_experts\": 6}",
+                  qwen[] = "{\"model_type\": \"qwen3_moe\", " SMALL
+                           ", \"num_hidden_layers\": 2, \"num_experts\": 6, "
+                           "\"moe_intermediate_size\": 6, \"mlp_only_layers\": [0]}",
+                  llama4[] = "{\"model_type\": \"llama4_text\", " SMALL
+                             ", \"num_hidden_layers\": 3, \"num_local_experts\": 6, "
+                             "\"intermediate_size_mlp\": 20, \"interleave_moe_layer_step\": 2}";
+static Imported hf_experts(const char *config, int64_t tp, int64_t ep, const char *table) {
+    static int files; /* each has its own, which its plan names */
+    return import_with(
+        (ImportInput){.framework = "hf",
+                      .config = write_file(arena_printf(arena, "experts%d.json", files++), config),
+                      .tp = tp,
+                      .ep = ep,
+                      .ep_plan = table ? write_file("ep_plan.json", table) : NULL},
+        "");
+}
+/* Lines for what the model has, as many layers as have experts; the library's table for experts
+ * over it where ranks share them. */
+static void test_hf_experts(void **state) {
+    (void)state;
+    Imported tp = hf_experts(mixtral, 2, -1, NULL), ep = hf_experts(mixtral, 2, 2, NULL),
+             alone = hf_experts(mixtral, -1, 3, NULL), dense = hf_experts(qwen, 2, 2, NULL),
+             deep = hf_experts(llama4, 2, -1, NULL);
+    HOLDS(tp, "mesh: {tp: 2}", "  model.layers.*.mlp.experts.gate_up_proj: packed_colwise",
+          "  model.layers.*.mlp.experts.down_proj: rowwise",
+          "  model.layers.*.mlp.experts: moe_tp_experts");
+    HOLDS(ep, "  model.layers.*.mlp.experts.gate_up_proj: grouped_gemm",
+          "  model.layers.*.mlp.experts.down_proj: grouped_gemm",
+          "  model.layers.*.mlp.experts: ep_dispatch_experts");
+    HOLDS(alone, "mesh: {tp: 3}");
+    HOLDS(dense, "  model.layers.*.mlp.experts: ep_dispatch_experts",
+          "  model.layers.*.mlp.down_proj: rowwise");
+    HOLDS(deep, "  model.layers.*.feed_forward.experts.gate_up_proj: packed_rowwise",
+          "  model.layers.*.feed_forward.experts.down_proj: colwise",
+          "  model.layers.*.feed_forward.down_proj: rowwise");
+    assert_non_null(strstr(tp.plan.text, "layers: 1,"));
+    assert_non_null(strstr(dense.plan.text, "layers: 2,")); /* the first has none */
+    assert_non_null(strstr(deep.plan.text, "layers: 2,"));
+    assert_null(strstr(tp.plan.text, "mlp.gate_proj")); /* no layer has it */
+    assert_null(strstr(deep.plan.text, ".mlp."));
+    equivalent(&tp);
+    equivalent(&ep);
+    equivalent(&dense);
+    equivalent(&deep);
+    /* a table of the user's own: experts' weights whole, each rank computes all of them */
+    Imported own = hf_experts(llama4, 2, 2,
+                              "{\"layers.*.feed_forward.experts.gate_up_proj\": \"grouped_gemm\", "
+                              "\"layers.*.feed_forward.experts.down_proj\": \"grouped_gemm\", "
+                              "\"layers.*.feed_forward.experts\": \"ep_dispatch_experts\"}");
+    HOLDS(own, "  model.layers.*.feed_forward.experts: ep_dispatch_experts");
+    equivalent(&own);
+    Imported none = hf_experts(llama4, 2, 2, NULL), other = hf_experts(mixtral, 4, 2, NULL),
+             idle = hf_experts(mixtral, 2, -1, "{}"), empty = hf(mixtral, 2, "{}");
+    REFUSES(none, "model_type llama4_text: the library ships no table for experts", "--ep-plan");
+    REFUSES(other, "--ep 2: experts are shared out to the ranks of --tp, which are 4");
+    REFUSES(idle, "--ep-plan is for --ep above 1");
+    REFUSES(empty, "a tp_plan without a line: the library refuses to load the model");
+}
 static void test_command(void **state) {
     (void)state;
     const char *out, *err,
@@ -812,6 +876,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_jax_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hf_runs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hf, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hf_experts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_command, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,16 +34,19 @@ static const Case cases[] = {
     {"llama4-interleaved", 0, 1, false, true, {HEADS, "q_proj", "k_proj", "attn_probs"}},
     {"llama4-interleaved", 2, 3, false, true, {HEADS, "q_proj", "k_proj", "attn_probs"}},
 };
-enum { N_CASES = sizeof cases / sizeof *cases, N_OWN = 3 };
+enum { N_CASES = sizeof cases / sizeof *cases };
 
-static const char *model_text(Arena *a, const Case *c, const char *config, const char *dtype) {
+/* How scores are made: left out, or in two parts. */
+static const char JOINT[] = "", APART[] = ", scores: parts";
+static const char *model_text(Arena *a, const Case *c, const char *config, const char *dtype,
+                              const char *scores) {
     return arena_printf(a,
-                        "model: {hf_config: %s, weights: %s, layers: [%d, %d], parts: [%s]}\n"
+                        "model: {hf_config: %s, weights: %s, layers: [%d, %d], parts: [%s]%s}\n"
                         "data: {dtype: %s, inputs: %s}\nnames: hf\n",
                         golden_path(a, "hf/%s/%s", c->name, config),
                         golden_path(a, "hf/%s/model.safetensors", c->name), c->from,
                         c->whole && !strcmp(c->name, "llama4-dense") ? 4 : c->to,
-                        c->whole ? "embedding, blocks, norm, head, loss" : "blocks", dtype,
+                        c->whole ? "embedding, blocks, norm, head, loss" : "blocks", scores, dtype,
                         golden_path(a, "hf/%s/values.safetensors", c->name));
 }
 static const struct AgainstRow *row_of(const PlanRun *r, const char *name) {
@@ -63,11 +66,16 @@ static void hold_rows(const PlanRun *r, const Case *c, int *values, int *gradien
         *(grad ? gradients : values) += 1;
     }
 }
-static void hold_case(const Case *c, const char *config) {
+static bool ends_in(const char *name, const char *end) {
+    size_t n = strlen(name), k = strlen(end);
+    return n >= k && !strcmp(name + n - k, end);
+}
+static void hold_case(const Case *c, const char *config, const char *scores) {
     Arena *a = arena_new();
     const char *file = golden_path(a, "hf/%s/values.safetensors", c->name);
-    const char *text = arena_printf(a, "%smesh: {tp: 1}\n%s", model_text(a, c, config, "f64"),
-                                    c->whole ? "pass: backward\n" : "");
+    const char *text =
+        arena_printf(a, "%smesh: {tp: 1}\n%s", model_text(a, c, config, "f64", scores),
+                     c->whole ? "pass: backward\n" : "");
     PipelineOptions o = {.execute = true, .threads = 1, .against = file};
     PlanRun r = plan_run_with(a, "latent.yaml", text, &o);
     if (!r.t || r.rep.exit) run_print(&r);
@@ -77,6 +85,7 @@ static void hold_case(const Case *c, const char *config) {
     for (int l = c->from; l < c->to; l++)
         for (int k = 0; k < 24 && c->values[k]; k++) {
             const char *name = arena_printf(a, "layers.%d.%s", l, c->values[k]);
+            if (scores == APART && (ends_in(name, ".q_attn") || ends_in(name, ".k_attn"))) continue;
             if (!row_of(&r, name)) fail_msg("%s: %s is not in the file", c->name, name);
         }
     if (c->whole) {
@@ -94,8 +103,9 @@ static void test_framework(void **state) {
             printf("%s: only in the complete set of golden values, not compared\n", cases[c].name);
             continue;
         }
-        hold_case(&cases[c], "config.json");
-        hold_case(&cases[c], "config_v4.json");
+        hold_case(&cases[c], "config.json", JOINT);
+        hold_case(&cases[c], "config_v4.json", JOINT);
+        if (!strncmp(cases[c].name, "deepseek", 8)) hold_case(&cases[c], "config.json", APART);
     }
 }
 /* YaRN's ramp between pairs: transformers 5 (modeling_rope_utils) gives these for heads of 64, base
@@ -132,7 +142,7 @@ static void hold_temperature(const char *config) {
     const char *file = golden_path(a, "hf/llama4-dense/values.safetensors");
     const char *text =
         arena_printf(a, "model: {config: {%s}, %smesh: {tp: 1}\n", config,
-                     model_text(a, &cases[2], "config.json", "f64") + strlen("model: {"));
+                     model_text(a, &cases[2], "config.json", "f64", JOINT) + strlen("model: {"));
     PipelineOptions o = {.execute = true, .threads = 1, .against = file};
     PlanRun r = plan_run_with(a, "latent.yaml", text, &o);
     static const char *const values[] = {"q_attn", "attn_context", "output"};
@@ -170,7 +180,7 @@ static void test_features_matter(void **state) {
     for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
         Arena *a = arena_new();
         const Case *c = &cases[features[i].model];
-        const char *text = model_text(a, c, "config.json", "f64");
+        const char *text = model_text(a, c, "config.json", "f64", JOINT);
         text = arena_printf(a, "model: {config: {%s}, %s\nmesh: {tp: 1}\n", features[i].without,
                             text + strlen("model: {"));
         PipelineOptions o = {.execute = true,
@@ -204,6 +214,10 @@ static void test_features_matter(void **state) {
     "  model.layers.*.self_attn.k_cat: {style: prepare_module_input, input: [null, replicate], "   \
     "desired_input: [null, "                                                                       \
     "varying_use]}\n"
+/* the same where scores have two parts: the fourth operand of attention */
+#define KEY_APART                                                                                  \
+    "  model.layers.*.self_attn.core: {style: prepare_module_input, input: [null, null, null, "    \
+    "replicate], desired_input: [null, null, null, varying_use]}\n"
 static const char latent_tp[] = UP KEY OUT("") FFN("mlp", "");
 static const char latent_sp[] = UP OUT(SHARDED)
 DOWN INPUT("shard(1)", "replicate") FFN("mlp", SHARDED) SP_NORMS("mlp");
@@ -215,8 +229,19 @@ static const char llama4_tp[] =
     "  model.layers.*.self_attn.[qkv]_proj: colwise\n" OUT("") FFN("feed_forward", "");
 static const char llama4_sp[] = "  model.layers.*.self_attn.[qkv]_proj: colwise\n" OUT(SHARDED)
     INPUT("shard(1)", "replicate") FFN("feed_forward", SHARDED) SP_NORMS("feed_forward");
-static const char *const lines[N_OWN][2] = {
-    {latent_tp, latent_sp}, {yarn_tp, yarn_sp}, {llama4_tp, llama4_sp}};
+static const char apart_tp[] = UP KEY_APART OUT("") FFN("mlp", "");
+static const char yarn_apart_tp[] =
+    "  model.layers.*.self_attn.q_proj: colwise\n" UP KEY_APART OUT("") FFN("mlp", "");
+/* The models whose plans stand here, and how their scores are made. */
+static const struct {
+    int model;
+    const char *scores, *style[2]; /* of a plan without and with sequence parallelism */
+} own[] = {{0, JOINT, {latent_tp, latent_sp}},
+           {1, JOINT, {yarn_tp, yarn_sp}},
+           {2, JOINT, {llama4_tp, llama4_sp}},
+           {0, APART, {apart_tp, latent_sp}},
+           {1, APART, {yarn_apart_tp, yarn_sp}}};
+enum { N_OWN = sizeof own / sizeof *own };
 static const char *const ends[2] = {
     "  model.embed_tokens: rowwise\n  lm_head: colwise\n  loss: loss_parallel\n",
     "  model.embed_tokens: {style: rowwise, output: shard(1)}\n  model.norm: sequence_parallel\n"
@@ -238,14 +263,16 @@ static const struct {
     {"FSDP TP, recompute", "{dp: 2, tp: 2}",
      "data_parallel: {mode: fsdp, axis: dp}\nrecompute: block\n", 0},
 };
-static void run_family(int c, size_t f, const char *dtype) {
+static void run_family(int which, size_t f, const char *dtype) {
     Arena *a = arena_new();
+    int c = own[which].model;
     int style = families[f].style;
     bool llama4_tp4 = c == 2 && !strcmp(families[f].name, "TP 4"); /* 10 heads */
-    const char *text = arena_printf(a, "%smesh: %s\n%spass: backward\n%s%s%s",
-                                    model_text(a, &cases[c], "config.json", dtype),
-                                    families[f].mesh, families[f].extra, style < 0 ? "" : "plan:\n",
-                                    style < 0 ? "" : lines[c][style], style < 0 ? "" : ends[style]);
+    const char *text =
+        arena_printf(a, "%smesh: %s\n%spass: backward\n%s%s%s",
+                     model_text(a, &cases[c], "config.json", dtype, own[which].scores),
+                     families[f].mesh, families[f].extra, style < 0 ? "" : "plan:\n",
+                     style < 0 ? "" : own[which].style[style], style < 0 ? "" : ends[style]);
     bool f64 = !strcmp(dtype, "f64");
     PipelineOptions o = {.execute = true,
                          .threads = 1,
@@ -276,9 +303,12 @@ static void test_families(void **state) {
 }
 
 /* ---- what it costs ---- */
-#define PLAN(lines)                                                                                \
-    "model: {preset: deepseek-v3, layers: 1}\ndata: {batch: 2, sequence: 64, dtype: f32}\n"        \
+#define PLAN_OF(scores, lines)                                                                     \
+    "model: {preset: deepseek-v3, layers: 1" scores                                                \
+    "}\ndata: {batch: 2, sequence: 64, dtype: f32}\n"                                              \
     "names: hf\nmesh: {tp: 4}\ngroups: {sp: tp}\npass: backward\nplan:\n" lines
+#define PLAN(lines) PLAN_OF("", lines)
+#define PLAN_APART(lines) PLAN_OF(", scores: parts", lines)
 /* Collectives over tp of one layer: those of the dense MLP (one all-reduce each way, or a gather
  * and a scatter) are counted with it. `sent`: what the attention's backward reductions take in,
  * elements per token. `undeclared`: notes of sums that no line makes. */
@@ -301,6 +331,17 @@ static const struct {
     {"input with uses that differ",
      PLAN(UP OUT("") DOWN INPUT("replicate", "replicate") FFN("mlp", "")), 2, 0, 0, 2, 0, 0, 4,
      7168, 0},
+    {"two-part scores, nothing declared on the input", PLAN_APART(UP OUT("") FFN("mlp", "")), 2, 0,
+     0, 4, 0, 0, 0, 1536 + 512 + 64, 1},
+    {"two-part scores, the sum of the shared key's gradient declared where scores are made",
+     PLAN_APART(UP KEY_APART OUT("") FFN("mlp", "")), 2, 0, 0, 4, 0, 0, 0, 1536 + 512 + 64, 0},
+    {"two-part scores, input with uses that differ",
+     PLAN_APART(UP OUT("") DOWN INPUT("replicate", "replicate") FFN("mlp", "")), 2, 0, 0, 2, 0, 0,
+     4, 7168, 0},
+    {"two-part scores, SP, input gathered for uses that differ",
+     PLAN_APART(UP OUT(SHARDED) DOWN INPUT("shard(1)", "replicate") FFN("mlp", SHARDED)
+                    SP_NORMS("mlp")),
+     0, 2, 2, 0, 2, 2, 6, 7168, 0},
     {"SP, nothing declared",
      PLAN("  model.layers.*.self_attn.*_b_proj: {style: colwise, input: shard(1), desired_input: "
           "replicate}\n" OUT(SHARDED) DOWN FFN("mlp", SHARDED) SP_NORMS("mlp")),
@@ -347,20 +388,55 @@ static void test_costs(void **state) {
         arena_free(a);
     }
 }
+/* What context parallelism gathers: joined keys and values, or keys in their parts. The forward
+ * gathers over cp, and what they bring together of keys and values, per token. */
+static void test_gathers(void **state) {
+    (void)state;
+    static const struct {
+        const char *scores, *gathered[4]; /* in no order; NULL: no more */
+    } rows[] = {{JOINT, {"layers.0.k_attn", "layers.0.v_attn"}},
+                {APART, {"layers.0.k_nope", "layers.0.k_rope", "layers.0.v_attn"}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(
+            a, "latent.yaml",
+            arena_printf(a,
+                         "model: {preset: deepseek-v3, layers: 1, shrink: 64%s}\ndata: {batch: 2, "
+                         "sequence: 16, dtype: f64}\nnames: hf\nmesh: {cp: 2, tp: 2}\npass: "
+                         "backward\ncontext_parallel: {mode: all_gather, order: zigzag}\nplan:\n%s",
+                         rows[i].scores, UP OUT("") FFN("mlp", "")),
+            true);
+        if (!r.t || strcmp(r.t->verdict, "equivalent")) run_print(&r);
+        assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+        int found = 0, all = 0;
+        for (int k = 0; k < r.t->n_collectives; k++) {
+            const TraceCollective *c = &r.t->collectives[k];
+            if (c->pass != PHASE_FORWARD || strcmp(c->op, "all_gather")) continue;
+            all++;
+            for (int g = 0; g < 4 && rows[i].gathered[g]; g++)
+                found += !strcmp(c->value, rows[i].gathered[g]);
+        }
+        assert_int_equal(all, i ? 3 : 2);
+        assert_int_equal(found, all);
+        arena_free(a);
+    }
+}
 /* The gradient of the key that heads share is a sum over tp; left out, it is found there. */
 static void test_shared_key(void **state) {
     (void)state;
-    Arena *a = arena_new();
-    const char *text =
-        arena_printf(a,
-                     "%smesh: {tp: 2}\npass: backward\nfaults: [{at: all_reduce of "
-                     "grad.layers.1.k_rope, do: drop}]\nplan:\n%s%s",
-                     model_text(a, &cases[0], "config.json", "f64"), latent_tp, ends[0]);
-    PlanRun r = plan_run(a, "latent.yaml", text, true);
-    assert_non_null(r.t);
-    assert_string_equal(r.t->verdict, "different");
-    assert_string_equal(r.t->first_wrong, "grad.layers.1.k_rope");
-    arena_free(a);
+    for (int apart = 0; apart < 2; apart++) {
+        Arena *a = arena_new();
+        const char *model = model_text(a, &cases[0], "config.json", "f64", apart ? APART : JOINT);
+        const char *text = arena_printf(a,
+                                        "%smesh: {tp: 2}\npass: backward\nfaults: [{at: all_reduce "
+                                        "of grad.layers.1.k_rope, do: drop}]\nplan:\n%s%s",
+                                        model, apart ? apart_tp : latent_tp, ends[0]);
+        PlanRun r = plan_run(a, "latent.yaml", text, true);
+        assert_non_null(r.t);
+        assert_string_equal(r.t->verdict, "different");
+        assert_string_equal(r.t->first_wrong, "grad.layers.1.k_rope");
+        arena_free(a);
+    }
 }
 /* Dense layers, layers with experts and both together. */
 static void test_presets(void **state) {
@@ -399,7 +475,8 @@ int main(void) {
         cmocka_unit_test(test_framework),   cmocka_unit_test(test_ramp),
         cmocka_unit_test(test_temperature), cmocka_unit_test(test_features_matter),
         cmocka_unit_test(test_families),    cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_shared_key),  cmocka_unit_test(test_presets),
+        cmocka_unit_test(test_gathers),     cmocka_unit_test(test_shared_key),
+        cmocka_unit_test(test_presets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

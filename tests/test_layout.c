@@ -307,6 +307,7 @@ static int one_redistribution(int64_t *cheaper, int kinds[MOVE_KINDS]) {
         layout_place(&t, x, below((int)size[x]));
         bool owner = below(3) == 0, back = below(2); /* equal copies, and one of the ranks' own */
         if (owner) layout_set_type(back ? &t : &f, x, TY_I);
+        else if (below(4) == 0) layout_set_type(&t, x, TY_P); /* one term of a sum */
     }
     MovePlan plan, greedy;
     if (!redistribute(&m, shape, &f, &t, &plan)) return 1;

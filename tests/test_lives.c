@@ -311,6 +311,7 @@ static void test_every_mode(void **state) {
         "mode: hsdp, replicate: rep, shard: dp, unit: block, reshard: blocks, grad_sync: scatter",
         "mode: fsdp, axis: rep*dp, unit: block, reshard: step, grad_sync: microbatch",
         "mode: ddp, axis: rep*dp, unit: block, grad_sync: microbatch",
+        "mode: fsdp, axis: rep*dp, unit: block, reshard_over: dp",
     };
     static const char *const rest[] = {"", "recompute: block\n"};
     static const char *const parts[] = {"", ", microbatches: 2"};
@@ -352,20 +353,25 @@ static void test_pipelines(void **state) {
         "preset: llama3-8b, layers: 4|mesh: {dp: 2, pp: 2}\n"
         "data_parallel: {mode: ddp, unit: block, grad_sync: microbatch}",
         KEPT,
+        "preset: llama3-8b, layers: 4|mesh: {pp: 2, dp: 2}\n"
+        "data_parallel: {mode: fsdp, unit: block}",
+        "preset: llama3-8b, layers: 4|mesh: {r: 2, pp: 2, dp: 2}\n"
+        "data_parallel: {mode: fsdp, axis: r*dp, unit: block, reshard_over: dp}",
         "preset: llama3-8b, layers: 4|mesh: {pp: 2, cp: 2}\ncontext_parallel: {mode: ring}",
         "preset: qwen3-30b-a3b, layers: 4|mesh: {pp: 2, dp: 2}\nmoe: {axis: dp}"};
 #undef TIED
 #undef KEPT
     Arena *a = arena_new();
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         for (size_t k = i % 2; k < 8; k += 2) {
             const char *mesh = strchr(rest[i], '|') + 1;
             const char *text = arena_printf(
                 a,
                 "model: {%.*s, shrink: 64, parts: [embedding, blocks, norm, head, loss]}\n"
-                "%s\ndata: {batch: 8, sequence: 8, dtype: f32}\n"
+                "%s\ndata: {batch: 16, sequence: 8, dtype: f32%s}\n"
                 "pass: backward\npipeline: {schedule: %s, microbatches: 4}\n",
-                (int)(mesh - rest[i] - 1), rest[i], mesh, orders[k]);
+                (int)(mesh - rest[i] - 1), rest[i], mesh,
+                strstr(mesh, "r*dp") ? ", cut: {batch: r*dp}" : "", orders[k]);
             hold_text(a, arena_printf(a, "%s %s", orders[k], mesh), text, strlen(text),
                       i == 2 ? "train" : NULL);
         }

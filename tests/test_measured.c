@@ -296,6 +296,7 @@ static void test_calibrate(void **state) {
         assert_int_equal(h->gpus_per_node, beside);
         assert_true(h->intra_bandwidth > 0 && h->flops_f32 > 0 && h->kernel_overhead > 0);
         assert_int_equal(strstr(c.text, "not measured") != NULL, beside == 4);
+        assert_true(h->memory > 0 && h->memory % (1 << 20) == 0); /* MiB: no raw bytes in words */
         arena_free(a);
     }
     Arena *a = arena_new();

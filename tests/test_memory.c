@@ -202,8 +202,9 @@ static int sizes_in(const char *s, double *out, int most) {
     }
     return n;
 }
-/* E0701 of the plan, or NULL; in `a`. */
-static const Diag *refused(Arena *a, const char *plan, PlanSet *sets, int n_sets, int64_t limit) {
+/* What a run of the plan is refused with, of this code; NULL: not so. In `a`. */
+static const Diag *refused_with(Arena *a, const char *code, const char *plan, PlanSet *sets,
+                                int n_sets, int64_t limit) {
     size_t n;
     char *text = child_read(a, plan, &n);
     assert_non_null(text);
@@ -212,8 +213,11 @@ static const Diag *refused(Arena *a, const char *plan, PlanSet *sets, int n_sets
     Diags *d = diags_new(a);
     pipeline_run(a, d, (PlanText){plan, text, n, sets, n_sets}, &o, &rep);
     for (int i = 0; i < d->n; i++)
-        if (!strcmp(d->item[i].code, "E0701")) return &d->item[i];
+        if (!strcmp(d->item[i].code, code)) return &d->item[i];
     return NULL;
+}
+static const Diag *refused(Arena *a, const char *plan, PlanSet *sets, int n_sets, int64_t limit) {
+    return refused_with(a, "E0701", plan, sets, n_sets, limit);
 }
 /* The estimate is said in parts that are the whole, whichever pass needs most; what is offered was
  * tried: it fits, and half of it does not. */
@@ -259,6 +263,38 @@ static void test_offer(void **state) {
     }
     assert_true(of_both > 0 && of_both < (int)(sizeof row / sizeof row[0]));
 }
+/* A run that would take too long is offered a shrink that ends in time and fits: half of it would
+ * not. Where memory is short too, both errors offer the same. Nothing is run: what is not known to
+ * be refused is asked for with a limit of one byte, which refuses it. */
+static void test_offer_of_time(void **state) {
+    (void)state;
+    const char *plan = "plans/05-llama3-8b-tp4-sp.yaml";
+    const int64_t limits[] = {(int64_t)1 << 50, (int64_t)160 << 30};
+    int offers[2];
+    for (int k = 0; k < 2; k++) {
+        Arena *a = arena_new();
+        PlanSet sets[] = {{"data.sequence", "1200000"}, {"data.batch", "1"}, {"model.shrink", "1"}};
+        assert_non_null(refused_with(a, "E0707", plan, sets, 3, 1));
+        const Diag *d = refused_with(a, "E0707", plan, sets, 3, limits[k]);
+        print_message("%s\n  %s\n", d->message, d->hint);
+        const char *offer = strstr(d->hint, "--set model.shrink=");
+        assert_true(offer && sscanf(offer, "--set model.shrink=%d", &offers[k]) == 1);
+        assert_true(k || strstr(offer, " hours)"));
+        if (k) {
+            d = refused(a, plan, sets, 3, limits[k]);
+            assert_true(d && strstr(d->hint, arena_printf(a, "shrink=%d needs", offers[k])));
+        }
+        double size;
+        sets[2].value = arena_printf(a, "%d", offers[k] / 2);
+        d = refused(a, plan, sets, 3, 1);
+        assert_true(d && sizes_in(strstr(d->message, "needs"), &size, 1) == 1);
+        assert_true(refused_with(a, "E0707", plan, sets, 3, 1) || size > (double)limits[k] * 0.93);
+        sets[2].value = arena_printf(a, "%d", offers[k]);
+        assert_null(refused_with(a, "E0707", plan, sets, 3, 1));
+        arena_free(a);
+    }
+    assert_true(offers[1] > offers[0] && offers[0] > 1);
+}
 /* Where no width is small enough nothing is promised; nor where widths are none to divide. */
 static void test_no_offer(void **state) {
     (void)state;
@@ -280,6 +316,7 @@ int main(void) {
                                        cmocka_unit_test(test_estimate_many_ranks),
                                        cmocka_unit_test(test_time_is_told_first),
                                        cmocka_unit_test(test_offer),
+                                       cmocka_unit_test(test_offer_of_time),
                                        cmocka_unit_test(test_no_offer)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,6 +151,12 @@ static void test_files(void **state) {
     mpi_expect(line_code(o, e, "%s check %s --save-values %s", p, plan, w), 0, e, "");
     const char *x = child_read(a, v, &n), *y = child_read(a, w, &m);
     assert_true(n == m && n > 100 && !memcmp(x, y, n));
+    /* the records on standard output are the trace's, with those of what was measured */
+    mpi_expect(MPI_RUN(o, e, "-n 2 %s check %s --mpi --format jsonl --trace %s", p, plan, w), 0, e,
+               "");
+    x = child_read(a, o, &n);
+    assert_non_null(strstr(x, "\"type\":\"measured\""));
+    assert_string_equal(x, child_read(a, w, &m));
     mpi_expect(MPI_RUN(o, e, "-n 2 %s run %s --mpi -o /dev/null/out", p, plan), 4, e, "[E0105]");
     mpi_expect(MPI_RUN(o, e, "-n 2 %s check %s --mpi --trace /dev/null/out", p, plan), 4, e,
                "[E0105]");

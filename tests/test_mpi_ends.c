@@ -3,6 +3,7 @@
  * time, with words that name the cause; no process is left, and no file that is not whole. What
  * they say when all goes well is test_mpi's. SHARDPROOF_SOAK: so many random ends instead of 20. */
 #include "base/clock.h"
+#include "engine/engine.h"
 #include "support/child.h"
 #include "support/mpi.h"
 #include "support/random_plan.h"
@@ -160,6 +161,54 @@ static void test_engine_fails(void **state) {
                    "shardproof: error: the engine failed: the cable was pulled; all ranks end "
                    "[E0607]\n  = help: these are the words of MPI; if `mpirun ");
         assert_int_not_equal(access(file, F_OK), 0);
+    }
+    arena_free(a);
+}
+/* A rank that somebody stops where no other can see it: its guard names it and ends it, in time. */
+static void test_stopped_alone(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"),
+               *p = alone(a, child_beside(a, "engine.so")), *file = temp_path(a, "trace");
+    static const char *const words[] = {
+        [ENGINE_STARTS] = ", while it started; all ranks end [E0605]\n  = help: ",
+        [ENGINE_GROUPS] = ", while groups for sums were made; all ranks end [E0605]\n  = help: ",
+        [ENGINE_ENDS] = ", while it ended; what the run has written is whole; all ranks end [E060",
+        [ENGINE_STAGES] = ", while it ended; what the run has written is whole; all ranks end [E0"};
+    for (int stage = 0; stage <= ENGINE_STAGES; stage++) {
+        if (stage == ENGINE_RUNS) continue; /* it is alone: nobody waits for it */
+        unlink(file);
+        int code = line_code(
+            o, e,
+            "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 ENGINE_FAILS=1000000 "
+            "ENGINE_STOPS=%d %s run plans/01*.yaml --set mesh.tp=1 --mpi --deadline 1 --trace %s "
+            "-o %s",
+            stage, p, file, temp_path(a, "folder"));
+        mpi_expect(code, 5, e, "shardproof: error: rank 0 has been silent for ");
+        mpi_expect(code, 5, e, words[stage]);
+        assert_int_equal(access(file, F_OK), stage == ENGINE_STARTS ? -1 : 0);
+    }
+    arena_free(a);
+}
+/* The same under a launcher, which would wait for it: a rank whose process is stopped after its MPI
+ * has ended. */
+static void test_stopped_behind_mpi(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = mpi_program(),
+               *stops = temp_path(a, "stops.so"), *file = temp_path(a, "trace");
+    mpi_expect(line_code(o, e, "cp \"%s\" %s", child_beside(a, "engine.so"), stops), 0, e, "");
+    for (int rank = 0; rank < 2; rank++) {
+        const char *one = arena_printf(a, "check %s --mpi --deadline 2 --trace %s", plan, file),
+                   *other = arena_printf(a, "env LD_PRELOAD=%s ENGINE_STOPS=%d", stops,
+                                         (int)ENGINE_STAGES);
+        int code = MPI_RUN(o, e, "-n 1 %s %s %s : -n 1 %s %s %s", rank ? "env" : other, p, one,
+                           rank ? other : "env", p, one);
+        mpi_expect(code, 5, e,
+                   arena_printf(a, "shardproof: error: rank %d has been silent for ", rank));
+        mpi_expect(code, 5, e, "while it ended; what the run has written is whole; all ranks end");
+        assert_int_equal(access(file, F_OK), 0);
     }
     arena_free(a);
 }
@@ -376,6 +425,18 @@ static void test_random_ends(void **state) {
     assert_true(x.worst < x.deadline + 60 * slow_machine());
     arena_free(a);
 }
+/* To a rank and its guard: Ctrl-Z is for a group of processes. */
+static void signal_both(const Trial *t, int rank, int sig) {
+    int pid = (int)t->pid[rank];
+    size_t n;
+    kill(pid, sig); /* first: then it starts no guard any more */
+    const char *s = child_read(t->a, arena_printf(t->a, "/proc/%d/task/%d/children", pid, pid), &n);
+    for (char *end; s; s = end) {
+        pid_t guard = (pid_t)strtol(s, &end, 10);
+        if (end == s) break;
+        kill(guard, sig);
+    }
+}
 /* All of them at once, as Ctrl-Z or a machine that sleeps does, for longer than the deadline:
  * whoever was stopped itself could hear nobody, so it loses nobody, and the run goes on. */
 static void test_all_stopped(void **state) {
@@ -386,18 +447,19 @@ static void test_all_stopped(void **state) {
         double deadline = 3.0 * slow_machine();
         Trial t = start(a, deadline, AT_ONCE);
         usleep((useconds_t)(at * 300000));
-        for (int r = 0; r < RANKS; r++) kill(t.pid[r], SIGSTOP);
+        for (int r = 0; r < RANKS; r++) signal_both(&t, r, SIGSTOP);
         usleep((useconds_t)(1e6 * (deadline + 1)));
-        for (int r = 0; r < RANKS; r++) kill(t.pid[r], SIGCONT);
+        for (int r = 0; r < RANKS; r++) signal_both(&t, r, SIGCONT);
         mpi_expect(end(&t, AT_ONCE), 0, t.err, "");
         arena_free(a);
     }
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_plugins),
-        cmocka_unit_test(test_engine_fails), cmocka_unit_test(test_other_launcher),
-        cmocka_unit_test(test_random_ends),  cmocka_unit_test(test_all_stopped),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_plugins),
+        cmocka_unit_test(test_engine_fails),  cmocka_unit_test(test_other_launcher),
+        cmocka_unit_test(test_stopped_alone), cmocka_unit_test(test_stopped_behind_mpi),
+        cmocka_unit_test(test_random_ends),   cmocka_unit_test(test_all_stopped),
         cmocka_unit_test(test_other_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

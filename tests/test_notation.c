@@ -51,7 +51,7 @@ static void test_commands(void **state) {
     static const struct {
         const char *command, *word, *says;
     } cases[] = {
-        {"params", "torch", "(Replicate(), Replicate(), Shard(0))"},
+        {"params", "torch", "(Shard(0),)"},
         {"params", "jax", "layers.0.attention.wq.weight[(H*d)_tp, D]"},
         {"params", "ours", "[H*d/tp, D]"},
         {"shapes", "torch", "(Shard(0), zigzag(1), Partial())"},

@@ -20,19 +20,6 @@ static const char *const modes[] = {
 static const char *const orders[] = {"contiguous", "zigzag", "striped"};
 enum { N_MODES = sizeof modes / sizeof *modes };
 
-/* The values of a run that must come out right, by name. */
-static SafeTensors *values_of(Arena *a, const char *text, const char *file) {
-    const char *saved = temp_path(a, file);
-    PlanRun r = plan_run_with(
-        a, "packed.yaml", text,
-        &(PipelineOptions){.execute = true, .threads = 1, .numbers = true, .save_values = saved});
-    if (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent")) {
-        fputs(text, stderr);
-        run_print(&r);
-        fail_msg("not equivalent");
-    }
-    return golden_tensors(a, saved);
-}
 /* Rows [from, from + n) of the sequence of one value of the packed run, [B, S, ...], are `scale`
  * times those of the document's own run, [B, n, ...]. */
 static void hold_value(Arena *a, const SafeTensors *packed, const SafeTensors *alone,
@@ -91,14 +78,14 @@ static const char *tokens_of(Arena *a, int from, int n) {
     return write_tensors(a, "tokens.safetensors", t, 2);
 }
 static SafeTensors *alone_of(Arena *a, const Model *m, int k, int from) {
-    return values_of(
+    return plan_values(
         a,
         arena_printf(a, "%sdata: {inputs: %s, dtype: f64}\nmesh: {one: 1}\npass: backward\n",
                      m->model, tokens_of(a, from, documents[k])),
         arena_printf(a, "alone.%d.safetensors", k));
 }
 static void hold_model(Arena *a, const Model *m, SafeTensors *const *alone, const char *rest) {
-    SafeTensors *packed = values_of(
+    SafeTensors *packed = plan_values(
         a,
         arena_printf(a, "%sdata: {inputs: %s, " PACKED ", dtype: f64}\npass: backward\n%s",
                      m->model, tokens_of(a, 0, S), rest),
@@ -157,12 +144,12 @@ static const char *core_inputs(Arena *a, int from, int n) {
 }
 static SafeTensors *core_run(Arena *a, const char *mask, const char *inputs, const char *rest,
                              const char *file) {
-    return values_of(a,
-                     arena_printf(a,
-                                  "model: {kind: attention, heads: 4, kv_heads: 2, head_dim: 3, "
-                                  "mask: %s}\npass: backward\ndata: {dtype: f64, inputs: %s%s",
-                                  mask, inputs, rest),
-                     file);
+    return plan_values(a,
+                       arena_printf(a,
+                                    "model: {kind: attention, heads: 4, kv_heads: 2, head_dim: 3, "
+                                    "mask: %s}\npass: backward\ndata: {dtype: f64, inputs: %s%s",
+                                    mask, inputs, rest),
+                       file);
 }
 static void test_core(void **state) {
     (void)state;

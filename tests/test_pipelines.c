@@ -166,6 +166,12 @@ static void test_inside(void **state) {
         "mesh: {dp: 2, pp: 2}\npass: train\noptimizer: {name: sgd, steps: 2}\ndata_parallel: "
         "{mode: "
         "ddp, grad_sync: microbatch}",
+        "mesh: {r: 2, pp: 2, dp: 2}\npass: backward\ndata_parallel: {mode: fsdp, axis: r*dp, "
+        "unit: block, reshard_over: dp}",
+        "mesh: {pp: 2, dp: 2}\npass: train\noptimizer: {name: sgd, clip: 0.1, steps: 2}\n"
+        "data_parallel: {mode: zero2, form: megatron}",
+        "mesh: {dp: 2, pp: 2}\npass: train\noptimizer: {name: adamw, clip: 0.1, steps: 2}\n"
+        "data_parallel: {mode: zero1}",
         "mesh: {pp: 2, dp_replicate: 2, dp_shard: 2}\npass: train\noptimizer: {name: sgd, steps: "
         "2}\ndata_parallel: "
         "{mode: hsdp, replicate: dp_replicate, shard: dp_shard, unit: block, grad_sync: scatter, "
@@ -182,6 +188,50 @@ static void test_inside(void **state) {
                          "pipeline: {schedule: %s, microbatches: 4}\n",
                          rows[i], schedules[i % 3]),
             true);
+        arena_free(a);
+    }
+}
+/* The norm of all gradients is one number for all stages: each rank adds up the squares of what it
+ * has, whole ones counted once, and one all_reduce over all that divide any of it adds these. */
+static void test_clip(void **state) {
+    (void)state;
+    static const struct {
+        const char *keys, *over; /* the axes of that all_reduce; NULL: there is nothing to add */
+    } rows[] = {
+        {"mesh: {pp: 4, dp: 2}\npipeline: {schedule: 1f1b, microbatches: 4}", "pp"},
+        {"mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, unit: block}\n"
+         "pipeline: {schedule: zb-v, microbatches: 4}",
+         "pp*dp"},
+        {"mesh: {dp: 2, pp: 2, tp: 2}\ndata_parallel: {mode: zero2, form: deepspeed}\nnames: "
+         "torchtitan\nrecipe: torchtitan-llama3\npipeline: {schedule: interleaved, "
+         "microbatches: 4}",
+         "dp*pp*tp"},
+        {"mesh: {dp: 2, tp: 2}\ndata_parallel: {mode: zero2, form: megatron}\nnames: "
+         "torchtitan\nrecipe: torchtitan-llama3",
+         "dp*tp"},
+        {"mesh: {dp: 2}\ndata_parallel: {mode: zero1}", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(
+            a,
+            arena_printf(a,
+                         "model: {preset: llama3-8b, shrink: 64, layers: 4, parts: [embedding, "
+                         "blocks, norm, head, loss]}\n%s\ndata: {batch: 8, sequence: 4}\n"
+                         "pass: train\noptimizer: {name: sgd, clip: 0.01, steps: 2}\n",
+                         rows[i].keys),
+            true);
+        int sums = 0;
+        for (int k = 0; k < r.t->n_collectives; k++) {
+            const TraceCollective *c = &r.t->collectives[k];
+            if (c->pass != PHASE_OPTIMIZER || strcmp(c->op, "all_reduce")) continue;
+            sums++;
+            assert_non_null(rows[i].over);
+            assert_string_equal(c->axis, rows[i].over);
+            assert_string_equal(c->value, "grad_norm_squared");
+            assert_int_equal(collective_per_step(c), 1);
+        }
+        assert_int_equal(sums, rows[i].over != NULL);
         arena_free(a);
     }
 }
@@ -443,11 +493,12 @@ static void test_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_inside),
-        cmocka_unit_test(test_forward),   cmocka_unit_test(test_full_size),
-        cmocka_unit_test(test_tied),      cmocka_unit_test(test_times),
-        cmocka_unit_test(test_sends),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_file),      cmocka_unit_test(test_file_of_more),
+        cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_inside),
+        cmocka_unit_test(test_forward),      cmocka_unit_test(test_full_size),
+        cmocka_unit_test(test_clip),         cmocka_unit_test(test_tied),
+        cmocka_unit_test(test_times),        cmocka_unit_test(test_sends),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_file),
+        cmocka_unit_test(test_file_of_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,11 @@
 #define HEAD "model: {preset: llama3-8b, shrink: 512}\n"
 #define SP2 HEAD "mesh: {tp: 2}\nrecipe: torchtitan-llama3\n"
 #define TP2 HEAD "mesh: {tp: 2}\nplan:\n"
+#define RING HEAD "mesh: {cp: 3}\ncontext_parallel: {mode: ring}\nfaults: [{at: "
+#define PP2                                                                                        \
+    "model: {preset: llama3-8b, layers: 2, shrink: 512}\nmesh: {pp: 2, tp: 2}\n"                   \
+    "pipeline: {schedule: 1f1b, microbatches: 2}\npass: backward\nplan:\n"                         \
+    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\nfaults: [{at: "
 static const struct {
     const char *text, *code;
     int line;         /* where it points; 0: nowhere in the plan */
@@ -147,6 +152,9 @@ static const struct {
      "'drop' needs a move, or an op", 3},
     {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.mlp.act, do: local}]\n", "E0206", 3,
      "'local' needs an op that asks for positions", 3},
+    {RING "shift of layers.0.v_proj, do: drop}]\n", "E0209", 4, "'shift 1 of layers.0.v_proj'", 3},
+    {PP2 "all_reduce of layers.1.o_proj, do: skip, rank: 1}]\n", "E0206", 8,
+     "rank 1 has no part in all_reduce of layers.1.o_proj: it has another stage", 3},
     {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.nothing, do: contiguous}]\n", "E0209", 3,
      "no op makes 'layers.0.nothing'", 3},
     {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.nothing, do: reseed}]\n", "E0209", 3,
@@ -183,6 +191,13 @@ static const struct {
      3},
     {SP2 "faults: [{at: layers.0.input_norm, do: floor}]\n", "E0206", 4,
      "'floor' needs a move of a dim whose size", 3},
+    {"model: {preset: llama3-8b, layers: 1, scores: parts}\nmesh: {tp: 2}\n", "E0215", 1,
+     "`scores` says how latent attention", 3},
+    {"model: {kind: mlp, sizes: [4, 6, 4], scores: joint}\nmesh: {tp: 2}\n", "E0215", 1,
+     "`scores` says how latent attention", 3},
+    {"model: {preset: deepseek-v3, layers: 1, shrink: 64, scores: parts}\ndata: {batch: 2, "
+     "sequence: 16}\nmesh: {cp: 2}\ncontext_parallel: {mode: ring}\n",
+     "E0214", 1, "there is no ring for scores in two parts", 3},
     {SP2 "faults: [{at: layers.0.o_proj, do: floor}]\n", "E0206", 4,
      "'floor' needs a move of a dim whose size", 3},
     {HEAD "mesh: {dp: 3}\ndata_parallel: {mode: fsdp, axis: dp}\n"
@@ -302,6 +317,8 @@ static void test_consequences(void **state) {
         {"context_parallel: {mode: ringg, order: zigzagg}\n", 2},
         {"context_parallel: {mode: all_gather, rfa: true}\npass: trian\n", 2},
         {"context_parallel: {mode: usp}\npipeline: {axs: cp}\n", 2},
+        {"data: {documents: [[9223372036854775807, 5], [4, 5]]}\n", 1},
+        {"data: {documents: [[4, 5], [9223372036854775807, 5], [4, 4]]}\n", 2},
     };
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         Arena *a = arena_new();

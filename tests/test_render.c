@@ -1637,7 +1637,7 @@ static void errors_are_located(void **state) {
                            "0.539",
                            "0.615",
                            "Error per rank: rank 0: 2.5, rank 1: 2.5",
-                           "ok",
+                           "follows",
                            "wrong later",
                            "bit for bit equal",
                            NULL};

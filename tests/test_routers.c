@@ -423,8 +423,8 @@ static void test_refused(void **state) {
         {0, "routed_scaling_factor: 2", "E0207"},
         {0, "router: deepseek_v3, n_group: 3", "E0307"},
         {0, "router: deepseek_v3, n_group: 2, topk_group: 3", "E0307"},
-        {1, "routed_scaling_factor: 0", "E0301"},
-        {1, "routed_scaling_factor: -2.5", "E0301"},
+        {1, "routed_scaling_factor: 0", "E0309"},
+        {1, "routed_scaling_factor: -2.5", "E0309"},
         {1, "router: gshard", "E0207"}, /* its groups would be lost */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

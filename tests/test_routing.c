@@ -10,6 +10,7 @@
 #include "render/scene/scene.h"
 #include "support/support.h"
 #include "trace/trace_rows.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +89,7 @@ static void matrix_is_named(const PlanRun *r, const RenderOptions *o, int64_t gr
     Scene *page[VIEW_MAX_PAGES];
     int n = render_pages(r->t, r->d, o, a, false, page), names = 0;
     bool sums = false, squares = false;
-    assert_int_equal(n, 1);
+    assert_true(n >= 1);
     for (int i = 0; i < page[0]->n_marks; i++) {
         const Mark *m = &page[0]->marks[i];
         if (m->kind != MARK_TEXT || m->group < 0) continue;
@@ -257,6 +258,225 @@ static void drops_are_told(void **state) {
     arena_free(a);
 }
 
+/* ---- single tokens ---- */
+/* Rows of a list by hand: rank, expert and token of each, in the order of the record. */
+typedef struct {
+    int64_t rank, expert, token;
+    double weight;
+} Row;
+static Row *rows_of(Arena *a, const TraceRouted *k, int64_t *n) {
+    Row *row = ARENA_ARRAY(a, Row, k->n_tokens + 1);
+    *n = 0;
+    for (int64_t i = 0; i < k->n_rows; i++)
+        for (int64_t j = 0; j < (int64_t)k->rows[i]; j++, ++*n)
+            row[*n] = (Row){i / k->experts, i % k->experts, (int64_t)k->tokens[*n],
+                            *n < k->n_weights ? k->weights[*n] : -1};
+    assert_int_equal(*n, k->n_tokens);
+    return row;
+}
+/* Is the score of expert e among the `top` largest of its token, and of equal ones the first? */
+static bool is_among(const TraceRouted *k, int64_t token, int64_t e, int64_t top) {
+    const double *s = k->scores + token * k->experts;
+    int64_t above = 0;
+    for (int64_t i = 0; i < k->experts; i++) above += s[i] > s[e] || (s[i] == s[e] && i < e);
+    return above < top;
+}
+
+static const struct Single {
+    const char *text;
+    int64_t tokens, top, members, room; /* of the group; 0: no capacity */
+    bool sums;                          /* the weights of a token add up to 1 */
+} singles[] = {
+    {MOE("mixtral-8x7b, shrink: 64", "batch: 4, sequence: 6", "ep: 4", "groups: {dp: ep}\n" EP), 24,
+     2, 4, 0, true},
+    {MOE("mixtral-8x7b, shrink: 64", "batch: 4, sequence: 12", "ep: 4",
+         "groups: {dp: ep}\nmoe: {routing: burst, capacity_factor: 1.25}\n" EP),
+     48, 2, 4, 15, true},
+    {MOE("mixtral-8x7b, shrink: 64", "batch: 4, sequence: 10", "dp: 2, cp: 2, tp: 2",
+         "groups: {ep: dp*cp}\nmoe: {routing: hot_expert, capacity_factor: 1.5, capacity: "
+         "local}\n" EP),
+     40, 2, 4, 16, true},
+    {MOE("qwen3-30b-a3b, shrink: 32", "batch: 8, sequence: 3", "ep: 8", "groups: {dp: ep}\n" EP),
+     24, 8, 8, 0, true},
+    {MOE("llama4-scout, shrink: 64", "batch: 2, sequence: 9", "ep: 2", "groups: {dp: ep}\n" EP), 18,
+     1, 2, 0, false},
+};
+enum { N_SINGLES = sizeof singles / sizeof *singles };
+
+/* The list as chosen names for each token the experts with its best scores; as sent, what room is
+ * left for; as received, those rows, where their experts are. Weights are the router's. */
+static void tokens_are_those_of_the_run(void **state) {
+    (void)state;
+    for (int i = 0; i < N_SINGLES; i++) {
+        const struct Single *x = &singles[i];
+        Arena *a = arena_new();
+        PlanRun r = routed(a, x->text);
+        const TraceRouted *list = &r.t->routed[0], *to = &r.t->routed[r.t->n_routed - 1],
+                          *from = to;
+        int64_t n, n_from, n_to;
+        for (int k = 0; k < r.t->n_routed - 1; k++)
+            if (!strcmp(r.t->routed[k].value, to->value)) from = &r.t->routed[k];
+        Row *row = rows_of(a, list, &n), *sent = rows_of(a, from, &n_from),
+            *got = rows_of(a, to, &n_to);
+        assert_int_equal(list->n_scores, x->tokens * list->experts);
+        for (int64_t k = 0; k < n; k++)
+            if (!is_among(list, row[k].token, row[k].expert, x->top))
+                fail_msg("%d: token %lld has not chosen expert %lld", i, (long long)row[k].token,
+                         (long long)row[k].expert);
+        assert_int_equal(n * x->members, x->tokens * x->top * r.t->ranks);
+        assert_int_equal(n_from, n_to);
+        for (int64_t k = 0; k < n_to; k++) { /* each is one that was sent */
+            int found = 0;
+            for (int64_t j = 0; j < n_from; j++)
+                found += sent[j].token == got[k].token && sent[j].expert == got[k].expert;
+            assert_int_equal(found, r.t->ranks / x->members);
+        }
+        for (int64_t k = 0; k < n && x->sums; k++) {
+            double sum = 0;
+            for (int64_t j = 0; j < n; j++)
+                if (row[j].rank == row[k].rank && row[j].token == row[k].token)
+                    sum += row[j].weight;
+            if (fabs(sum - 1) > 1e-6) fail_msg("%d: weights of a token add up to %g", i, sum);
+        }
+        assert_int_equal(to->room, x->room);
+        for (int64_t k = 0; x->room && k < to->n_rows; k++)
+            assert_true(to->rows[k] <= (double)x->room);
+        arena_free(a);
+    }
+}
+
+static int tiles(const Scene *s, const char *within) {
+    int n = 0;
+    for (int i = 0; i < s->n_groups; i++) {
+        const Group *g = &s->groups[i];
+        if (strcmp(g->what, "token")) continue;
+        n += !within || (g->parent >= 0 && !strcmp(s->groups[g->parent].id, within));
+    }
+    return n;
+}
+static void titled(const Scene *s, const char *want) {
+    if (strcmp(s->title, want)) fail_msg("'%s' and not '%s'", s->title, want);
+}
+/* Seven frames follow the picture. Each has the tiles that the records have: what each rank sends,
+ * what its experts compute, what goes back; clean in all presets and themes. */
+static void frames_show_each_token(void **state) {
+    (void)state;
+    static const char *const presets[] = {"wide", "column", "slide", "a4"}, *const themes[] = {
+                                                                                "light", "dark",
+                                                                                "print"};
+    for (int i = 0; i < N_SINGLES; i++) {
+        const struct Single *x = &singles[i];
+        Arena *a = arena_new();
+        PlanRun r = routed(a, x->text);
+        const TraceRouted *list = &r.t->routed[0], *to = &r.t->routed[r.t->n_routed - 1];
+        const TraceCollective *c = find_collective(r.t, "all_to_all", to->value);
+        RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
+        Scene *page[VIEW_MAX_PAGES];
+        for (int p = 0; p < 12; p++) {
+            const char *report;
+            o.preset = presets[p % 4], o.theme = themes[p / 4];
+            if (render_lint(r.t, r.d, &o, a, &report))
+                fail_msg("%d %s %s: %s", i, o.preset, o.theme, report);
+        }
+        o.preset = o.theme = NULL;
+        assert_int_equal(render_pages(r.t, r.d, &o, a, true, page), 8);
+        double sent = 0;
+        for (int64_t m = 0; m < x->members; m++) {
+            int64_t q = groups_member(&c->groups, 0, m);
+            sent += routed_on(to, q);
+            const char *panel = arena_printf(a, "rank-%lld", (long long)m);
+            assert_int_equal(tiles(page[5], panel), (int64_t)routed_on(to, q));
+            assert_int_equal(tiles(page[6], panel), (int64_t)routed_on(to, q));
+        }
+        assert_int_equal(tiles(page[1], NULL), x->tokens);
+        assert_int_equal(tiles(page[3], NULL), x->tokens * x->top);
+        assert_int_equal(tiles(page[4], NULL), (int64_t)sent);
+        titled(page[1], arena_printf(a,
+                                     "1 Scores: the router rates %lld experts for each of %lld "
+                                     "tokens",
+                                     (long long)list->experts, (long long)x->tokens));
+        titled(page[2],
+               arena_printf(a, "2 Top-%lld: %lld tokens ask for %lld rows", (long long)x->top,
+                            (long long)x->tokens, (long long)(x->tokens * x->top)));
+        if (sent < (double)(x->tokens * x->top))
+            titled(page[3],
+                   arena_printf(a, "3 Permute: %.0f rows sorted by expert, %.0f find no room", sent,
+                                (double)(x->tokens * x->top) - sent));
+        arena_free(a);
+    }
+}
+
+/* A cell of the exchange's storyboard names the tokens that go from a rank to another: those of its
+ * list whose experts are there. */
+static void cells_name_their_tokens(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = routed(a, singles[0].text);
+    RenderOptions o = {.view = "storyboard", .part = "layers.0.moe.dispatched", .rank = -1};
+    o.layer = -1;
+    Scene *page[VIEW_MAX_PAGES];
+    int64_t n;
+    const Row *row = rows_of(a, &r.t->routed[0], &n);
+    assert_true(render_pages(r.t, r.d, &o, a, true, page) >= 1);
+    for (int64_t from = 0; from < 4; from++)
+        for (int64_t to = 0; to < 4; to++) {
+            Str want = str_new(a);
+            int64_t last = -1;
+            for (int64_t i = 0; i < n; i++) { /* two experts to a rank */
+                if (row[i].rank != from || row[i].expert / 2 != to) continue;
+                if (row[i].expert != last)
+                    str_addf(&want, "%s E%lld:", last < 0 ? "; tokens of" : ",",
+                             (long long)row[i].expert);
+                str_addf(&want, " %lld", (long long)row[i].token);
+                last = row[i].expert;
+            }
+            const char *pair = arena_printf(a, " of rank %lld for rank %lld%s", (long long)from,
+                                            (long long)to, want.s);
+            bool found = false;
+            for (int i = 0; i < page[0]->n_groups && !found; i++)
+                found = page[0]->groups[i].tip && strstr(page[0]->groups[i].tip, pair);
+            if (!found) fail_msg("no cell says '%s'", pair);
+        }
+    arena_free(a);
+}
+
+/* A row that does not arrive is told by the frames, and its tile is not among its expert's. */
+static void a_lost_row_is_told(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = routed(a, singles[0].text);
+    TraceRouted *to = &r.t->routed[r.t->n_routed - 1];
+    RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
+    Scene *page[VIEW_MAX_PAGES];
+    assert_int_equal(render_pages(r.t, r.d, &o, a, true, page), 8);
+    int before = tiles(page[5], NULL);
+    assert_non_null(strstr(page[5]->desc, "all 48 rows that were sent arrived, and as many came "
+                                          "back from each rank"));
+    to->tokens[0] = 1e6; /* another token's row in its place */
+    assert_int_equal(render_pages(r.t, r.d, &o, a, true, page), 8);
+    assert_int_equal(tiles(page[5], NULL), before - 1);
+    assert_non_null(strstr(page[5]->desc, "1 of 48 rows that were sent did not arrive"));
+    arena_free(a);
+}
+
+/* Many ranks, and many tokens of a rank, have the picture without tiles. */
+static void too_many_have_no_tiles(void **state) {
+    (void)state;
+    static const char *const many[] = {
+        MOE("mixtral-8x7b, shrink: 64", "batch: 4, sequence: 33", "ep: 4", "groups: {dp: ep}\n" EP),
+        MOE("qwen3-30b-a3b, shrink: 32", "batch: 16, sequence: 3", "ep: 16",
+            "groups: {dp: ep}\n" EP)};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        PlanRun r = routed(a, many[i]);
+        RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
+        Scene *page[VIEW_MAX_PAGES];
+        assert_int_equal(render_pages(r.t, r.d, &o, a, true, page), 1);
+        assert_int_equal(tiles(page[0], NULL), 0);
+        arena_free(a);
+    }
+}
+
 /* Without experts, without an exchange and without a run there is nothing to draw, and it is said.
  */
 static void nothing_to_draw_is_said(void **state) {
@@ -310,11 +530,19 @@ static void expert_weights_have_names(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_those_of_the_run), cmocka_unit_test(pictures_are_clean),
-        cmocka_unit_test(numbers_are_the_records),   cmocka_unit_test(nothing_to_draw_is_said),
-        cmocka_unit_test(expert_weights_have_names), cmocka_unit_test(experts_among_ranks),
-        cmocka_unit_test(figures_of_a_run),          cmocka_unit_test(drops_are_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_those_of_the_run),
+                                       cmocka_unit_test(pictures_are_clean),
+                                       cmocka_unit_test(numbers_are_the_records),
+                                       cmocka_unit_test(nothing_to_draw_is_said),
+                                       cmocka_unit_test(expert_weights_have_names),
+                                       cmocka_unit_test(experts_among_ranks),
+                                       cmocka_unit_test(figures_of_a_run),
+                                       cmocka_unit_test(drops_are_told),
+                                       cmocka_unit_test(tokens_are_those_of_the_run),
+                                       cmocka_unit_test(frames_show_each_token),
+                                       cmocka_unit_test(a_lost_row_is_told),
+                                       cmocka_unit_test(cells_name_their_tokens),
+                                       cmocka_unit_test(too_many_have_no_tiles)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

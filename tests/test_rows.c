@@ -1,7 +1,9 @@
 /* Rows: values that exist only for the (expert, token) pairs that a router chose. The kernels on
  * lists of all kinds against central differences; whole plans of a model with experts under every
  * way to lay them out, in f64 and f32; bits where no sum is split; what must not be believed. */
+#include "support/emulate.h"
 #include "support/support.h"
+#include "exec/device_gpu.h"
 #include "exec/exec.h"
 #include "ops/op.h"
 #include <math.h>
@@ -245,6 +247,122 @@ static void test_select(void **state) {
     assert_memory_equal(out, want, sizeof want);
     attrs.top = 9; /* no more than there are */
     assert_int_equal(c.op->rows(&c), 12);
+}
+
+/* ---- the same on a GPU's kernels ---- */
+static void *moved(Device *d, const Tensor *t, Dtype dt, bool with) {
+    Tensor there = *t;
+    there.p = d->alloc(d, (size_t)(tensor_count(t) * dtype_size(dt)) + 8);
+    if (with) d->put(d, &there, t, dt);
+    return there.p;
+}
+/* The call on the GPU; its result goes into y. */
+static void call_there(Device *d, const OpCall *host, bool adjoint, void *y) {
+    OpCall c = *host;
+    Dtype out = c.op->rows ? DT_I64 : DT_F64;
+    bool cot = adjoint, fout = adjoint && c.op->adj_reads_output, listed = c.ids.nd > 0;
+    if (listed) c.ids.p = moved(d, &host->ids, DT_I64, true);
+    for (int i = 0; i < c.rule->nin; i++)
+        c.in[i].p = moved(d, &host->in[i], c.in_int >> i & 1 ? DT_I64 : DT_F64, true);
+    if (cot) c.cot.p = moved(d, &host->cot, DT_F64, true);
+    c.fout.p = fout ? moved(d, &host->fout, DT_F64, true) : NULL;
+    c.out.p = moved(d, &host->out, out, false);
+    d->call(d, &c, 1, adjoint ? DEVICE_ADJOINT : DEVICE_FORWARD, NULL);
+    Tensor got = d->get(d, &c.out, out);
+    memcpy(y, got.p, (size_t)tensor_count(&c.out) * 8);
+    d->done(d, &got);
+    if (listed) d->release(d, c.ids.p);
+    for (int i = 0; i < c.rule->nin; i++) d->release(d, c.in[i].p);
+    if (cot) d->release(d, c.cot.p);
+    if (fout) d->release(d, c.fout.p);
+    d->release(d, c.out.p);
+}
+static void hold_there(Device *d, Kernel *k, int operand) {
+    static double there[4096], fout[4096], here[4096];
+    OpCall a = k->c;
+    a.op->forward(&a);
+    call_there(d, &k->c, false, there);
+    for (int64_t j = 0; j < tensor_count(&a.out); j++)
+        assert_true(fabs(there[j] - k->y[j]) <= 1e-12 * (1 + fabs(k->y[j])));
+    if (operand < 0) return;
+    memcpy(fout, k->y, sizeof fout);
+    a.operand = operand;
+    a.cot = a.fout = k->c.out;
+    a.cot.p = k->g;
+    a.fout.p = fout;
+    tensor_of(k, &a.out, k->rule.in[operand], k->rule.nl[operand], k->rule.listed[operand], here);
+    a.op->adjoint(&a);
+    call_there(d, &a, true, there);
+    for (int64_t j = 0; j < tensor_count(&a.out); j++)
+        assert_true(fabs(there[j] - here[j]) <= 1e-12 * (1 + fabs(here[j])));
+}
+/* A list, word for word; *k has the operands. */
+static void hold_list(Device *d, OpCall *c) {
+    int64_t here[256], there[256];
+    int64_t n = c->op->rows(c);
+    assert_true(n <= 256);
+    c->out = (Tensor){.nd = 1, .n = {n}, .s = {1}, .p = here};
+    c->op->forward(c);
+    call_there(d, c, false, there);
+    assert_memory_equal(here, there, (size_t)n * 8);
+}
+static void hold_choice(Device *d, Kernel *k, int seed) {
+    static const int groups[][2] = {{0, 0}, {2, 1}, {4, 2}};
+    for (int part = 0; part < 2; part++)
+        for (int g = 0; g < 3; g++)
+            for (int top = 1; top < 9; top += 3) {
+                kernel_open(k, "select", "bte!->[ebt]", part, seed);
+                k->at = (Attrs){.top = top, .groups = groups[g][0], .top_groups = groups[g][1]};
+                k->c.local['e' - 'a'] = k->c.global['e' - 'a'] = 8; /* never cut */
+                k->c.index['e' - 'a'] = NULL;
+                k->c.ids = (Tensor){0};
+                tensor_of(k, &k->c.in[0], "bte", 3, 0, k->x[0]);
+                for (int64_t j = 0; j < tensor_count(&k->c.in[0]); j++)
+                    k->x[0][j] = j % 11 ? floor(8 * sin((double)(j * 3 + seed))) : NAN; /* ties */
+                hold_list(d, &k->c);
+            }
+}
+static void hold_capacity(Device *d, Kernel *k, int seed) {
+    static const int32_t group[24] = {0, 1, 2, 0, 1, 2, 0, 0, 2, 1, 1, 2, 0, 1, 2, 0, 1, 2, 0, 0};
+    for (int way = 0; way < 3; way++)
+        for (int grouped = 0; grouped < 2; grouped++) {
+            kernel_open(k, "capacity", "[eb!t!],[eb!t!]->[ebt]", false, seed);
+            k->at = (Attrs){.top = 2, .factor = 0.4 + 0.2 * seed, .priority = "osw"[way]};
+            k->at.group = grouped ? group : NULL;
+            with_list(k, 0);
+            for (int64_t j = 0; j < k->list.n; j++) k->x[1][j] = (double)(j * 5 % 7); /* ties */
+            hold_list(d, &k->c);
+            assert_true(k->c.out.n[0] > 0 && k->c.out.n[0] < k->list.n);
+        }
+}
+static void test_on_kernels(void **state) {
+    (void)state;
+    static const char *const names[] = {
+#define NAME(name, together) #name,
+        GPU_KERNELS(NAME)};
+#undef NAME
+    Gpu *gpu = emulated_gpu((size_t)1 << 32, GPU_WARP);
+    Device *d = device_gpu(gpu);
+    Kernel *k = base_malloc(sizeof *k);
+    for (int seed = 0; seed < 3; seed++) {
+        for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+            for (int part = 0; part < 2; part++)
+                for (int operand = -1; operand < kernels[i].operands; operand++) {
+                    kernel_open(k, kernels[i].op, kernels[i].rule, part, seed);
+                    if (kernels[i].list >= 0) with_list(k, kernels[i].list);
+                    if (!strcmp(kernels[i].op, "share")) positive(k, seed);
+                    hold_there(d, k, operand);
+                }
+        hold_choice(d, k, seed);
+        hold_capacity(d, k, seed);
+    }
+    Arena *a = arena_new();
+    if (device_gpu_missing(d, a)) fail_msg("on the host: %s", device_gpu_missing(d, a));
+    for (int i = GPU_gather_rows; i < GPU_N_KERNELS; i++)
+        if (!emulated_calls(gpu)[i]) fail_msg("never ran: %s", names[i]);
+    arena_free(a);
+    device_free(d);
+    free(k);
 }
 
 /* ---- plans ---- */
@@ -545,10 +663,15 @@ static void test_golden_models(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_adjoints),      cmocka_unit_test(test_kernels_by_hand),
-        cmocka_unit_test(test_select),        cmocka_unit_test(test_families),
-        cmocka_unit_test(test_training),      cmocka_unit_test(test_expert_gradients_by_bits),
-        cmocka_unit_test(test_spoiled),       cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_adjoints),
+        cmocka_unit_test(test_kernels_by_hand),
+        cmocka_unit_test(test_select),
+        cmocka_unit_test(test_on_kernels),
+        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_training),
+        cmocka_unit_test(test_expert_gradients_by_bits),
+        cmocka_unit_test(test_spoiled),
+        cmocka_unit_test(test_faults),
         cmocka_unit_test(test_golden_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -303,11 +303,129 @@ static void test_deadlocks(void **state) {
                 "1F0,1RECV_F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,1RECV_F2,1F2,1B2,1SEND_B2\n",
                 "E0311", "room: rank 1 has not begun to receive the 2 before");
 }
+/* ---- every schedule, spoiled by one action ---- */
+/* A schedule with its messages, of one that needs no other numbers than these. */
+static Schedule *lowered(Arena *a, const ScheduleKind *k) {
+    const char *fix;
+    ScheduleAsk ask = {k->name, 4, k->least_chunks, 8};
+    if (!k->most_chunks) ask.chunks = 2;
+    assert_null(schedule_refused(&ask, a, &fix));
+    Schedule *s = schedule_make(&ask, a);
+    assert_true(schedule_add_p2p(s));
+    return s;
+}
+static int cell_of(const Schedule *s, int kind, int stage, int part) {
+    return (kind * s->stages + stage) * s->parts + part;
+}
+/* What must be done before an action, by plain rules over the whole order: true if all was. */
+static bool due(const Schedule *s, const bool *done, const Action *a) {
+#define DONE(k, stage) done[cell_of(s, k, stage, a->part)]
+    int last = s->stages - 1, g = a->stage;
+    bool away_up =
+             g < last && schedule_rank_of(s, g, a->part) != schedule_rank_of(s, g + 1, a->part),
+         away_down =
+             g > 0 && schedule_rank_of(s, g, a->part) != schedule_rank_of(s, g - 1, a->part);
+    switch (a->kind) {
+    case DO_F:
+        return !g || (away_down ? DONE(DO_SEND_F, g - 1) && DONE(DO_RECV_F, g) : DONE(DO_F, g - 1));
+    case DO_W: return DONE(DO_I, g);
+    case DO_B:
+    case DO_I:
+        return DONE(DO_F, g) &&
+               (g == last || (away_up ? DONE(DO_SEND_B, g + 1) && DONE(DO_RECV_B, g)
+                                      : DONE(DO_B, g + 1) || DONE(DO_I, g + 1)));
+    case DO_SEND_F: return DONE(DO_F, g);
+    case DO_SEND_B: return DONE(DO_B, g) || DONE(DO_I, g);
+    default: return true; /* a receive may be posted at any time */
+    }
+#undef DONE
+}
+/* Whether the spoiled order is found, and said where: an action of a rank, or a message that is
+ * received as another. What is not found must be an order that everyone could go through. */
+static bool is_found(const Schedule *s, const char *what) {
+    Arena *a = arena_new();
+    Diags *d = diags_new(a);
+    bool found = !schedule_check(s, d, diag_nowhere);
+    if (!found) {
+        PlayTimes t = play_even(s, 1, 1, 1, a);
+        Play *play = play_schedule(s, &t, a);
+        play_report(play, d, diag_nowhere);
+        found = play->n_blocked > 0;
+        if (found) assert_non_null(strstr(d->item[0].message, "rank "));
+        bool *done = ARENA_ARRAY(a, bool, DO_KINDS * s->stages * s->parts);
+        int all = 0;
+        for (int i = 0; i < play->n_steps && !found; i++, all++) {
+            const Action *x = &s->rank[play->step[i].rank].a[play->step[i].at];
+            if (!due(s, done, x) && !x->joined && !(play->step[i].at && (x - 1)->joined))
+                fail_msg("%s %s: %s is done too early", s->name, what, action_text(x, a));
+            done[cell_of(s, x->kind, x->stage, x->part)] = true;
+        }
+        for (int r = 0; r < s->ranks && !found; r++) all -= s->rank[r].n;
+        assert_true(found || !all);
+    }
+    if (found) assert_true(d->n > 0 && *d->item[0].message);
+    arena_free(a);
+    return found;
+}
+typedef struct {
+    int swapped, dropped, sent; /* found */
+    int kept;                   /* swaps that everyone can go through all the same */
+} Spoilt;
+static void spoil(Spoilt *n, const Schedule *s, int rank, int i) {
+    Action *x = &s->rank[rank].a[i], was = *x, next = i + 1 < s->rank[rank].n ? x[1] : was;
+    ActionList *l = &s->rank[rank];
+    if (i + 1 < l->n && !was.joined && !next.joined) {
+        x[0] = next, x[1] = was;
+        *(is_found(s, "swapped") ? &n->swapped : &n->kept) += 1;
+        x[0] = was, x[1] = next;
+    }
+    memmove(x, x + 1, sizeof *x * (size_t)(l->n - i - 1));
+    l->n--;
+    if (!is_found(s, "dropped")) fail_msg("%s: an action dropped is not found", s->name);
+    n->dropped++;
+    l->n++;
+    memmove(x + 1, x, sizeof *x * (size_t)(l->n - i - 1));
+    *x = was;
+    if (action_computes(was.kind)) return;
+    for (int by = -1; by <= 1; by += 2) { /* to the stage beside, or of the micro-batch beside */
+        x->stage = was.stage + by;
+        bool there = x->stage >= 0 && x->stage < s->stages;
+        if (there && !is_found(s, "of another stage"))
+            fail_msg("%s: a message to the neighbour", s->name);
+        *x = was;
+        x->part = was.part + by;
+        there = x->part >= 0 && x->part < s->parts;
+        if (there && !is_found(s, "of another part")) fail_msg("%s: another message", s->name);
+        n->sent += 2;
+        *x = was;
+    }
+}
+/* An action of every schedule exchanged with the next one of its rank, dropped, or sent to the
+ * neighbour: nothing hangs, and what cannot be gone through is refused with a place. */
+static void test_spoilt(void **state) {
+    (void)state;
+    int kinds;
+    const ScheduleKind *k = schedule_kinds(&kinds);
+    for (int i = 0; i < kinds; i++) {
+        Arena *a = arena_new();
+        Spoilt n = {0};
+        Schedule *s = lowered(a, &k[i]);
+        assert_false(is_found(s, "as it is"));
+        for (int r = 0; r < s->ranks; r++)
+            for (int at = 0; at < s->rank[r].n; at++) spoil(&n, s, r, at);
+        print_message("%-14s found: %d swaps (%d others can be gone through), %d dropped, %d sent "
+                      "elsewhere\n",
+                      k[i].name, n.swapped, n.kept, n.dropped, n.sent);
+        assert_true(n.swapped > 0 && n.kept > 0 && n.sent > 0);
+        arena_free(a);
+    }
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),       cmocka_unit_test(test_small_tables),
         cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_files),
         cmocka_unit_test(test_messages),     cmocka_unit_test(test_deadlocks),
+        cmocka_unit_test(test_spoilt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

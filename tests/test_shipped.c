@@ -1,6 +1,6 @@
 /* At home on a machine: plans that ship are found by name from any folder, beside the program and
- * where `make install` puts them; completion scripts know every command and option; what is
- * installed is taken away again. Runs in the root of the repository, on the real binary. */
+ * where `make install` puts them; what is installed is taken away again. Runs in the root of the
+ * repository, on the real binary. */
 #include "cli/words.h"
 #include "support/child.h"
 #include "support/support.h"
@@ -69,62 +69,6 @@ static void test_lists(void **state) {
     assert_non_null(strstr(e.out, "megatron-sp,"));
     arena_free(a);
 }
-/* Scripts come from the tables: they hold every command, option and list, and the shell reads them.
- */
-static void test_completion(void **state) {
-    (void)state;
-    static const char *const shells[] = {"bash", "zsh", "fish"};
-    for (size_t i = 0; i < 3; i++) {
-        Arena *a = arena_new();
-        Ended e = RUN(a, NULL, "completion", shells[i]);
-        assert_int_equal(e.code, 0);
-        int n;
-        const OptionRow *o = options_rows(a, &n);
-        for (int k = 0; k < n; k++)
-            assert_non_null(strstr(e.out, arena_printf(a, i == 2 ? "-l %s" : "--%s", o[k].name)));
-        for (int k = 0; k < n_cli_commands; k++)
-            assert_non_null(strstr(e.out, cli_commands[k].name));
-        assert_non_null(strstr(e.out, "models styles recipes plans"));
-        const char *file = arena_printf(a, "%s/script", dir);
-        child_write(file, e.out);
-        if (!system(arena_printf(a, "command -v %s >/dev/null", shells[i])))
-            assert_int_equal(system(arena_printf(a, "%s -n '%s'", shells[i], file)), 0);
-        unlink(file);
-        arena_free(a);
-    }
-    Arena *a = arena_new();
-    assert_int_equal(RUN(a, NULL, "completion", "tcsh").code, 2);
-    arena_free(a);
-}
-/* bash itself completes. */
-static void test_completes(void **state) {
-    (void)state;
-    static const char *const rows[][2] = {
-        {"shardproof dr", "draw"},
-        {"shardproof check --fail", "--fail-on"},
-        {"shardproof check --fail-on n", "note"},
-        {"shardproof draw x --view tim", "timeline"},
-        {"shardproof list rec", "recipes"},
-        {"shardproof check bugs/03", "bugs/03-missing-reduction"}};
-    Arena *a = arena_new();
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const char *out = arena_printf(a, "%s/words", dir);
-        const char *script = arena_printf(
-            a,
-            "PATH=$PWD:$PATH; eval \"$(shardproof completion bash)\"; "
-            "COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); compopt() { :; }; "
-            "_shardproof; echo \"${COMPREPLY[*]}\" > '%s'",
-            rows[i][0], out);
-        char *file = arena_printf(a, "%s/try", dir);
-        child_write(file, script);
-        assert_int_equal(system(arena_printf(a, "bash '%s'", file)), 0);
-        size_t n;
-        assert_string_equal(child_read(a, out, &n), arena_printf(a, "%s\n", rows[i][1]));
-        unlink(file);
-        unlink(out);
-    }
-    arena_free(a);
-}
 static void test_install(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -152,6 +96,34 @@ static void test_install(void **state) {
     arena_free(a);
 }
 
+/* Without the libraries plain make says one sentence, with the command of the distribution where
+ * that is known, and none of the compiler's. */
+static void test_no_libraries(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    static const char *const says[] = {"shardproof needs what pkg-config calls: yaml-0.1",
+                                       "shardproof needs these packages; run:  sudo apt-get"};
+    const char *none = "#!/bin/sh\nexit 1\n", *all = "#!/bin/sh\necho install ok installed\n";
+    for (int known = 0; known < 2; known++) { /* dpkg has them, or has not */
+        const char *pkg = arena_printf(a, "%s/pkg-config", dir),
+                   *dpkg = arena_printf(a, "%s/dpkg-query", dir),
+                   *said = arena_printf(a, "%s/said", dir);
+        child_write(pkg, none);
+        child_write(dpkg, known ? none : all);
+        int code = system(arena_printf(a,
+                                       "chmod +x '%s' '%s'; PATH='%s':$PATH make BUILD=build/none "
+                                       "BIN=build/none/x MPI= >'%s' 2>&1",
+                                       pkg, dpkg, dir, said));
+        size_t n;
+        const char *text = child_read(a, said, &n);
+        if (!code || !strstr(text, says[known]) || strstr(text, "error:"))
+            fail_msg("make without libraries: %d\n%.2000s", code, text);
+        unlink(pkg);
+        unlink(dpkg);
+        unlink(said);
+    }
+    arena_free(a);
+}
 /* The reference of plans in docs/ is what the tables of the program say. */
 static void test_reference(void **state) {
     (void)state;
@@ -320,12 +292,11 @@ static int teardown(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_name),   cmocka_unit_test(test_own_file_wins),
-        cmocka_unit_test(test_lists),     cmocka_unit_test(test_completion),
-        cmocka_unit_test(test_completes), cmocka_unit_test(test_install),
-        cmocka_unit_test(test_reference), cmocka_unit_test(test_readme),
-        cmocka_unit_test(test_grammar),   cmocka_unit_test(test_words),
-        cmocka_unit_test(test_letters),
+        cmocka_unit_test(test_by_name),      cmocka_unit_test(test_own_file_wins),
+        cmocka_unit_test(test_lists),        cmocka_unit_test(test_install),
+        cmocka_unit_test(test_no_libraries), cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_readme),       cmocka_unit_test(test_grammar),
+        cmocka_unit_test(test_words),        cmocka_unit_test(test_letters),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -113,8 +113,8 @@ static const struct {
      "  net2: {axis: b, desired_input: shard(0), output: partial}\n"},
     {"stages of a pipeline",
      "model: {kind: mlp, sizes: [6, 9, 7, 5], bias: true, activation: relu}\n"
-     "data: {rows: 8, dtype: %s}\nmesh: {pp: 3, dp: 2}\npass: backward\n"
-     "pipeline: {schedule: zb-h1, microbatches: 4}\n"},
+     "data: {rows: 8, dtype: %s}\nmesh: {pp: 3, dp: 2}\npass: train\n"
+     "optimizer: {name: sgd, clip: 0.5}\npipeline: {schedule: zb-h1, microbatches: 4}\n"},
     {"experts on ranks of tokens",
      "model: {config: {model_type: mixtral, hidden_size: 12, intermediate_size: 10,\n"
      "  num_hidden_layers: 1, num_attention_heads: 3, head_dim: 4, vocab_size: 11,\n"
@@ -179,6 +179,15 @@ static const struct {
     {"a whole value as shares of a sum",
      "model: {kind: mlp, sizes: [8, 6], bias: true}\ndata: {rows: 5, dtype: %s}\n"
      "mesh: {a: 2, b: 2}\npass: backward\nloss: sum\nplan:\n  net1: {axis: b, output: partial}\n"},
+    {"latent attention, scores in two parts",
+     "model: {preset: deepseek-v3, layers: 1, scores: parts, " PARTS
+     ", config: {hidden_size: 12, vocab_size: 11,\n"
+     "  intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 4, q_lora_rank: 7,\n"
+     "  kv_lora_rank: 6, qk_nope_head_dim: 3, qk_rope_head_dim: 4, v_head_dim: 5}}\n"
+     "data: {batch: 2, sequence: 8, dtype: %s}\nmesh: {cp: 2, tp: 2}\nnames: hf\n"
+     "pass: backward\ncontext_parallel: {mode: all_gather, order: zigzag}\nplan:\n"
+     "  model.layers.*.self_attn.*_b_proj: colwise\n  model.layers.*.self_attn.o_proj: rowwise\n"
+     "  model.layers.*.mlp.[gu]*_proj: colwise\n  model.layers.*.mlp.down_proj: rowwise\n"},
 };
 enum { N_PLANS = sizeof plans / sizeof plans[0] };
 
@@ -219,7 +228,8 @@ static bool reduces(const Step *s) {
 }
 /* A value becomes shares of a sum: that a share is wrong shows in the sum. */
 static bool spreads(const Step *s) {
-    return s->kind == ST_MOVE && (s->move.kind == MOVE_KEEP || s->move.kind == MOVE_PAD);
+    return s->kind == ST_MOVE &&
+           (s->move.kind == MOVE_KEEP || s->move.kind == MOVE_PAD || s->move.kind == MOVE_TERM);
 }
 /* Is every bit of the output known? */
 static bool by_bits(const Exec *e, const Step *s) {
@@ -402,7 +412,7 @@ static void spoil_plan(Strength *x, const char *name, const char *plan, Dtype dt
     x->a = arena_new();
     x->plan = name;
     x->dt = dt;
-    x->steps = 0;
+    x->steps = x->turn = 0; /* what is drawn does not depend on the plans before */
     const char *d = dt == DT_F32 ? "f32" : "f64", *text = arena_printf(x->a, plan, d);
     PipelineOptions o = {.execute = true, .threads = 1, .watch = watch, .watch_arg = x};
     PlanRun r = plan_run_with(x->a, "strength.yaml", text, &o);
@@ -474,7 +484,7 @@ static const struct {
     {"silu", 0, 60},         {"silu", -1, 36},        {"embed", 0, 2.3e+03},
     {"sumexp", 0, 1.1e+02},  {"sumexp", -1, 1.3e+02}, {"nll", 0, 16},
     {"nll", 2, 16},          {"nll", -1, 30},         {"gelu", 0, 48},
-    {"gelu", -1, 45}, {"tanh", 0, 48}, {"tanh", -1, 45},        {"gelu_tanh", 0, 60},    {"gelu_tanh", -1, 60},
+    {"gelu", -1, 45}, {"tanh", 0, 48}, {"tanh", -1, 45},        {"gelu_tanh", 0, 60},    {"gelu_tanh", -1, 200},
     {"relu_squared", 0, 20}, {"relu_squared", -1, 20}, {"rmsnorm_plus", 0, 3.3e+03},
     {"rmsnorm_plus", 1, 3.6e+03}, {"rmsnorm_plus", -1, 54},
         {"axpby", -1, 5.1e+03},  {"ema_square", -1, 6.6e+04},
@@ -487,12 +497,15 @@ static const struct {
     {"share", -1, 60},       {"sigmoid", 0, 200},     {"sigmoid", -1, 40},
     {"softmax", 0, 1.2e+03},     {"softmax", -1, 16},     {"normalise", 0, 60},
     {"normalise", -1, 12},   {"logsumexp", 0, 8},     {"logsumexp", -1, 12},
-    {"attention_part", 0, 60},    {"attention_part", 1, 400},   {"attention_part", 2, 180},
+    {"attention_part", 0, 120},    {"attention_part", 1, 400},   {"attention_part", 2, 180},
     {"attention_part", -1, 90},   {"attention_merge", 0, 3600}, {"attention_merge", 1, 3600},
-    {"attention_merge", -1, 300}, {"attention_join", -1, 300},
-    {"layernorm", 0, 130},   {"layernorm", -1, 200},  {"layernorm_plus", 0, 1.2e+03},
+    {"attention_two_parts", 0, 2600}, {"attention_two_parts", 1, 2600},
+    {"attention_two_parts", 2, 2000}, {"attention_two_parts", 3, 2000},
+    {"attention_two_parts", 4, 740}, {"attention_two_parts", -1, 1400},
+    {"attention_merge", -1, 1200}, {"attention_join", -1, 420},
+    {"layernorm", 0, 460},   {"layernorm", -1, 200},  {"layernorm_plus", 0, 1.2e+03},
     {"layernorm_plus", 1, 400}, {"layernorm_plus", -1, 240}, {"softcap", 0, 20},
-    {"softcap", -1, 20},     {"clamp", -1, 2},        {"xielu", 0, 20},
+    {"softcap", -1, 20},     {"clamp", -1, 2},        {"xielu", 0, 50},
     {"xielu", 1, 400},       {"xielu", 2, 700},       {"xielu", -1, 40},
 };
 /* clang-format on */

@@ -129,6 +129,9 @@ static void hold_collective(Arena *a, const Json *x, const TraceCollective *c) {
     if (strcmp(c->op, text_of(x, "op")) || (module && strcmp(c->module ? c->module : "", module)))
         fail_msg("PyTorch %s at %s, here %s of %s at %s", text_of(x, "op"), where, c->op, c->value,
                  c->module);
+    const char *side = where ? strchr(where, ':') + 1 : NULL; /* of a gathered unit it is fsdp's */
+    if (side && c->pass != PHASE_PARAMETERS && strcmp(c->where ? c->where : "", side))
+        fail_msg("PyTorch's %s stands at %s, here in its %s", c->op, where, c->where);
     assert_string_equal(c->dtype, "f64");
     assert_string_equal(c->reduce ? c->reduce : "none", reduce ? reduce : "none");
     assert_false(c->inferred);

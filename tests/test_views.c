@@ -10,6 +10,7 @@
 #include "render/shards/shards.h"
 #include "support/pictures.h"
 #include "support/support.h"
+#include "trace/trace_rows.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -305,6 +306,10 @@ static void every_collective_is_sampled(void **state) {
             assert_true(asked || r.t->schedule);
             /* a single number has no chunks; what lies on one rank alone goes round no ring */
             if (shape == 0 || !asked || relocates(c->op)) continue;
+            if (trace_routed(r.t, c->step)) { /* an index list has no numbers, but names of rows */
+                assert_null(k);
+                continue;
+            }
             assert_non_null(k);
             int64_t n = groups_size(&c->groups);
             assert_int_equal(k->size, n);
@@ -493,6 +498,44 @@ static void wrong_values_are_followed(void **state) {
     }
     assert_int_equal(reached, 1);
     arena_free(a);
+}
+
+/* Too many rows fold by modules: each stands for its values and says the worst of them; what is
+ * first wrong, or planted, keeps its row, and nothing is lost. */
+static void rows_fold_by_modules(void **state) {
+    (void)state;
+    static const char *const plans[] = {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                                        "plans/bugs/13-gradient-not-summed-over-dp.yaml"};
+    for (int k = 0; k < 2; k++) {
+        Arena *a = arena_new();
+        ErrMap all, m;
+        PlanRun r = run_file(a, plans[k], &(PipelineOptions){.execute = true, .threads = 1});
+        assert_true(errors_map(a, r.t, &all) && errors_map(a, r.t, &m));
+        int rows = 40, before = 0, after = 0, modules = 0, wrong = 0;
+        assert_true(all.n > rows);
+        errors_fold(a, &m, rows);
+        assert_true(m.n <= rows);
+        double worst = 0, kept = 0;
+        for (int i = 0; i < all.n; i++)
+            before += all.row[i].values, worst = fmax(worst, all.row[i].max);
+        for (int i = 0; i < m.n; i++) {
+            const ErrRow *x = &m.row[i];
+            bool folded = x->how && *x->how == '+';
+            after += x->values, kept = fmax(kept, x->max);
+            wrong += x->worst_state == ERR_FIRST || x->worst_state == ERR_LATER;
+            if (folded) assert_int_equal(atoi(x->how), x->values - 1);
+            if (folded) assert_true(!x->planted && x->worst_state != ERR_FIRST);
+            modules += folded && (!strcmp(x->name, "layers.0.attention") ||
+                                  !strcmp(x->name, "grad.layers.0.attention"));
+        }
+        assert_int_equal(before, after);
+        assert_true(worst == kept);
+        assert_true(modules >= 1);
+        assert_int_equal(wrong, all.wrong);
+        assert_int_equal(m.first != NULL, all.first != NULL);
+        if (m.first) assert_string_equal(m.first->name, r.t->first_wrong);
+        arena_free(a);
+    }
 }
 
 /* 1024 ranks: those of which every check says the same are one column, and no wrong rank hides in a
@@ -893,6 +936,7 @@ int main(void) {
         cmocka_unit_test(every_collective_is_sampled),
         cmocka_unit_test(errors_are_the_checks),
         cmocka_unit_test(wrong_values_are_followed),
+        cmocka_unit_test(rows_fold_by_modules),
         cmocka_unit_test(ranks_fold_into_classes),
         cmocka_unit_test(long_names_fit),
         cmocka_unit_test(ranges_cover),

@@ -853,7 +853,9 @@ static void hold_turned(Arena *a, const char *from, const char *to, int width) {
     o = (PipelineOptions){.execute = true, .threads = 1, .against = file};
     r = plan_run_with(a, "turned.yaml", text, &o);
     if (!strcmp(to, "hf") && strcmp(from, "hf") != 0) { /* two tensors for one: told */
-        assert_true(run_has(&r, "E0502"));
+        const Diag *said = run_diag(&r, "E0502", "gate_up_proj', it has parts of it ('");
+        assert_non_null(said);
+        assert_true(said->loc.line == 1 && strstr(said->hint, "`names: torchtitan`"));
         return;
     }
     if (!r.t || !r.t->verdict) run_print(&r);
@@ -879,6 +881,34 @@ static void test_turned_experts(void **state) {
                 hold_turned(a, names[from], names[to], width);
                 arena_free(a);
             }
+}
+/* Experts one by one lie output dim first: where the model has them input dim first they are told,
+ * though D is F and each would fit. */
+static void test_turned_apart(void **state) {
+    (void)state;
+    static const char *const part[] = {"gate_proj", "up_proj", "down_proj"};
+    static const char *const names[] = {"hf", "torchtune"};
+    static double x[64];
+    Arena *a = arena_new();
+    NewTensor t[9];
+    for (int i = 0; i < 9; i++)
+        t[i] =
+            (NewTensor){.name = arena_printf(a, "model.layers.0.feed_forward.experts.%d.%s.weight",
+                                             i / 3, part[i % 3]),
+                        .nd = 2,
+                        .shape = {8, 8},
+                        .x = x};
+    const char *file = write_tensors(a, "apart.safetensors", t, 9);
+    for (int i = 0; i < 2; i++) {
+        char *text;
+        turned_plan(a, names[i], file, 8, &text);
+        PlanRun r = plan_run(a, "apart.yaml", text, true);
+        assert_non_null(
+            run_diag(&r, "E0502", "parts of it ('model.layers.0.feed_forward.experts.0.gate"));
+        assert_non_null(
+            run_diag(&r, "E0502", "parts of it ('model.layers.0.feed_forward.experts.0.down"));
+    }
+    arena_free(a);
 }
 /* A tensor of another size than the view needs is told, with both shapes. */
 static void test_turned_shape(void **state) {
@@ -909,6 +939,7 @@ int main(void) {
         cmocka_unit_test(test_shrinking_file), cmocka_unit_test(test_types),
         cmocka_unit_test(test_shards),         cmocka_unit_test(test_writer),
         cmocka_unit_test(test_turned_experts), cmocka_unit_test(test_turned_shape),
+        cmocka_unit_test(test_turned_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,13 +32,14 @@ const char *block_part_words(const char *part) {
 }
 
 static Shows shows(const BlockGraph *g, int first, int n) {
-    bool attention = false, mlp = false;
+    bool attention = false, mlp = false, one = n > 0 && g->strip[first].part;
     for (int i = first; i < first + n; i++) {
+        one &= text_same(g->strip[i].part, g->strip[first].part);
         attention |= text_same(g->strip[i].part, "attention");
         mlp |= text_same(g->strip[i].part, "mlp") || text_same(g->strip[i].part, "moe");
     }
     if (attention && mlp) return SHOWS_BLOCK;
-    if (n == 1 && g->strip[first].part) return SHOWS_PART;
+    if (one) return SHOWS_PART;
     return n == g->n_strips && g->whole ? SHOWS_MODEL : SHOWS_SOME;
 }
 

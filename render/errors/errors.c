@@ -1,6 +1,7 @@
 /* The rows of the error picture. See errors.h. */
 #include "render/errors/errors.h"
 #include "render/errors/follow.h"
+#include "render/errors/modules.h"
 #include "base/text.h"
 #include <math.h>
 #include <stdio.h>
@@ -161,8 +162,41 @@ static bool run_ends(const Trace *t, const TraceCheck *first) {
     return false;
 }
 
+/* Values by the step that makes them: the last one of a step, and the one before it. Where
+ * all is right, what is done for several micro-batches makes one value; a wrong one is followed
+ * from each to the next. */
+typedef struct {
+    const char *value;
+    ErrRow *row;
+    int before; /* 1 + entry; 0: none */
+} Made;
+typedef struct {
+    int *last; /* [steps]: 1 + entry */
+    int n;
+    Made *made;
+} ByStep;
+static ByStep by_step(Arena *a, const Trace *t) {
+    int steps = 1;
+    for (int i = 0; i < t->n_checks; i++)
+        if (t->checks[i].step + 2 > steps) steps = t->checks[i].step + 2;
+    return (ByStep){.last = ARENA_ARRAY(a, int, steps),
+                    .made = ARENA_ARRAY(a, Made, t->n_checks + 1)};
+}
+static ErrRow *find_row(const ByStep *b, const TraceCheck *k, bool sources) {
+    for (int i = b->last[k->step < 0 ? 0 : k->step + 1]; i; i = b->made[i - 1].before)
+        if (b->made[i - 1].row->sources == sources && !strcmp(b->made[i - 1].value, k->value))
+            return b->made[i - 1].row;
+    return NULL;
+}
+static void add_made(ByStep *b, const TraceCheck *k, ErrRow *row) {
+    int *last = &b->last[k->step < 0 ? 0 : k->step + 1];
+    b->made[b->n++] = (Made){k->value, row, *last};
+    *last = b->n;
+}
+
 static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
     m->row = ARENA_ARRAY(a, ErrRow, t->n_checks + 1);
+    ByStep steps = by_step(a, t);
     ErrRow *sources[2] = {NULL}; /* right ones, and those made from something wrong */
     Follow *f = m->check ? follow_new(a, t) : NULL;
     m->ends = m->check && run_ends(t, m->check);
@@ -174,14 +208,17 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         const char *planted = planted_at(t, k->value, k->step);
         if (k->pass == PHASE_PARAMETERS && pass && k->max_abs == 0 && !planted) {
             ErrRow **rest = &sources[f && follow_anywhere(f)];
-            if (*rest) (*rest)->values++;
-            else *rest = new_row(m, "inputs and parameters", -1), (*rest)->sources = true;
+            if (!*rest) {
+                *rest = new_row(m, "inputs and parameters", -1);
+                (*rest)->sources = true, (*rest)->values = 0;
+            }
+            if (!find_row(&steps, k, true)) (*rest)->values++, add_made(&steps, k, *rest);
             add_check(m, *rest, k, f);
             continue;
         }
-        ErrRow *r = m->n ? &m->row[m->n - 1] : NULL;
+        ErrRow *r = f && m->n ? &m->row[m->n - 1] : find_row(&steps, k, false);
         if (!r || r->sources || r->step != k->step || strcmp(r->name, k->value)) {
-            r = new_row(m, k->value, k->step);
+            add_made(&steps, k, r = new_row(m, k->value, k->step));
             r->how = how_made(t, k->step);
             r->planted = planted;
         }
@@ -282,8 +319,32 @@ static void fold_tail(Arena *a, ErrMap *m, int rows) {
     m->n = rows;
 }
 
+/* A row of its own for what is beside it: rows that are folded leave those that they were. */
+static void own_twin(Arena *a, ErrRow *r) {
+    if (!r->beside) return;
+    ErrRow *twin = ARENA_NEW(a, ErrRow);
+    *twin = *r->beside;
+    r->beside = twin;
+}
+/* Modules become a row each, those of most values first, until `rows` are left. */
+static void fold_modules(Arena *a, ErrMap *m, int rows) {
+    const char **module = errors_modules(a, m);
+    int at, n;
+    while (m->n > rows && (at = errors_longest(m, module, alike, &n)) >= 0) {
+        ErrRow *r = &m->row[at];
+        own_twin(a, r);
+        for (int i = 1; i < n; i++) join(a, m, r, r + i);
+        r->name = module[at];
+        r->how = arena_printf(a, "+%d", r->values - 1);
+        memmove(r + 1, r + n, (size_t)(m->n - at - n) * sizeof *r);
+        memmove(&module[at + 1], &module[at + n], (size_t)(m->n - at - n) * sizeof *module);
+        m->n -= n - 1;
+        module[at] = NULL;
+    }
+}
 void errors_fold(Arena *a, ErrMap *m, int rows) {
     if (m->n <= rows) return;
+    fold_modules(a, m, rows);
     ErrRow *all = m->row;
     int n = m->n;
     for (int chunk = 2; chunk <= n && m->n > rows; chunk++) {
@@ -292,14 +353,10 @@ void errors_fold(Arena *a, ErrMap *m, int rows) {
         for (int i = 0; i < n;) {
             ErrRow *r = &m->row[m->n++];
             *r = all[i];
-            if (r->beside) { /* of its own: the next attempt starts from the rows as they were */
-                ErrRow *twin = ARENA_NEW(a, ErrRow);
-                *twin = *r->beside;
-                r->beside = twin;
-            }
+            own_twin(a, r); /* the next attempt starts from the rows as they were */
             int k = i + 1;
             for (; k < n && k - i < chunk && alike(r, &all[k]); k++) join(a, m, r, &all[k]);
-            if (k - i > 1) r->how = arena_printf(a, "+%d", k - i - 1);
+            if (k - i > 1) r->how = arena_printf(a, "+%d", r->values - 1);
             i = k;
         }
     }

@@ -49,7 +49,8 @@ static double maps_width(const ErrPen *p) {
 static const char *cell_text(ErrPen *p, const ErrRow *r, int col) {
     if (r->state[col] == ERR_EQUAL) return "=";
     bool other = r->state[col] == ERR_AFTER && r->worst_state >= ERR_FIRST;
-    if (r->state[col] == ERR_RIGHT || other) return "ok";
+    if (r->state[col] == ERR_RIGHT) return "ok";
+    if (other) return scene_width(p->s, 12, MEDIUM, "follows") + 5 <= p->cell ? "follows" : "…";
     if (r->state[col] < ERR_FIRST) return r->max > 0 ? errors_number(p->a, r->max) : "=";
     return isnan(r->error[col]) ? "×" : errors_number(p->a, r->error[col]);
 }

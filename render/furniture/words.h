@@ -38,7 +38,7 @@ const char *words_order(Arena *a, const Trace *t);
 const char *words_data(Arena *a, const Trace *t);
 /* "widths ÷16" of a plan that shrinks its model; "". */
 const char *words_shrink(Arena *a, const Trace *t);
-/* "identical on 8 of 8 ranks": the rank class of the rank. */
+/* "identical on 8 of 8 ranks", "the other 3 ranks differ": the rank class of the rank. */
 const char *words_class(Arena *a, const Trace *t, int64_t rank);
 /* "Llama-3-8B" from "llama3-8b"; the text itself if it is not a known way of writing. */
 const char *words_model(Arena *a, const Trace *t);

@@ -288,8 +288,7 @@ static void plain_strips(BlockGraph *g, const int *order, int n) {
             if (g->strip[x->strip].to >= 0) s = NULL;
             continue;
         }
-        bool other = s && s->part && x->part && strcmp(x->part, "norm") &&
-                     strcmp(s->part, x->part) && strcmp(s->part, "norm");
+        bool other = s && s->part && x->part && strcmp(s->part, x->part) && strcmp(s->part, "norm");
         if (!s || (other && g->n_strips < BLOCK_MAX_STRIPS))
             s = g->n_strips < BLOCK_MAX_STRIPS ? add_strip(g, -1, -1) : s;
         if (!s) return;

@@ -384,7 +384,9 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
         scene_begin(p->s, "input", arena_printf(p->c->arena, "inputs-%d", f->top), names.s);
         mirror_arrow(p, pt, 2, false, f->top);
         scene_text(p->s, box - 27, pt[0].y + 4.3,
-                   (TextLook){ALIGN_RIGHT, MIRROR_SIZE, SEMIBOLD, ROLE_INK}, names.s);
+                   (TextLook){ALIGN_RIGHT, MIRROR_SIZE, SEMIBOLD, ROLE_INK},
+                   scene_fit(p->s, names.s, box - 27 - presets[PRESET_SLIDE].margin, MIRROR_SIZE,
+                             SEMIBOLD));
         scene_end(p->s);
         return;
     }

@@ -417,6 +417,15 @@ static const char *expected(const Overview *o) {
                *run = bytes_text(sent + overview_beyond(o), o->c->arena);
     return strcmp(due, run) ? arena_printf(o->c->arena, ", %s expected", due) : "";
 }
+/* What the totals of a kind are called: what the loss sends stands among those of forward. */
+static const char *sent_in(const Overview *o, SendKind k) {
+    const Trace *t = o->c->t;
+    for (int i = 0; k == SEND_FORWARD && o->all && i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (c->pass == PHASE_LOSS && kind_of(o, c) == k && counted(o, c)) return "forward and loss";
+    }
+    return overview_kind(o, k);
+}
 const char *overview_sent(const Overview *o) {
     Arena *a = o->c->arena;
     Str s = str_new(a);
@@ -435,7 +444,7 @@ const char *overview_sent(const Overview *o) {
                 all[j].bytes += t->bytes * o->unit[i].layers;
                 all[j].count += t->count * o->unit[i].layers;
             }
-        if (n) str_addf(&s, "%s%s ", s.n ? "; " : start, overview_kind(o, (SendKind)k));
+        if (n) str_addf(&s, "%s%s ", s.n ? "; " : start, sent_in(o, (SendKind)k));
         for (int j = 0; j < n; j++, said = true)
             str_addf(&s, "%s%s %s in %lld%s", j ? ", " : "",
                      words_axis_list(a, o->c->t, all[j].axis), bytes_text(all[j].bytes, a),

@@ -1,6 +1,7 @@
 /* Facts and words of a routing. See routing.h. */
 #include "render/routing/routing.h"
 #include "trace/trace_rows.h"
+#include "trace/collectives.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static const TraceRouted *routed_at(const Trace *t, const char *value, int step,
 static const TraceCollective *exchange_of(const Trace *t, int layer) {
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        if (strcmp(c->op, "all_to_all") || !c->value) continue;
+        if (!coll_is_pairs(c->op) || !c->value) continue;
         if (layer >= 0 && layer_of(c->value) != layer) continue;
         if (routed_at(t, c->value, c->step, false)) return c;
     }

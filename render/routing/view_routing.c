@@ -2,7 +2,7 @@
  * as a matrix, and what that means for the rank that receives most. The receiver decides how long a
  * step takes, so its numbers stand out. Refuses more ribbons than an eye can follow: many ranks
  * have the matrix, binned if need be, many experts are taken together by their rank. */
-#include "render/routing/routing.h"
+#include "render/routing/frames.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
@@ -21,22 +21,25 @@ enum {
 typedef struct {
     const ViewCall *c;
     Routing r;
+    const Tokens *k;  /* NULL: single tokens are not known, or too many */
+    int64_t most_own; /* tokens of a rank */
     Scene *s;
     PresetKind preset;
     double x, w;
     double less;       /* height that the ribbons of a slide give up for its footer */
     bool narrow, each; /* each: every expert has its bar */
     bool numbers;      /* in the cells of the matrix */
-    double unit;       /* height of a row */
-    double bar_x, to_x, frame_w;
+    bool tiles;        /* a rank's tokens stand before its bar */
+    double unit, gap;  /* height of a row; between the frames of destinations */
+    double tile_x, bar_x, to_x, frame_w;
     double *from_y, *to_y; /* [n]: tops of a member's bar; [experts or n]: of a destination's */
+    double *top_y;         /* [n]: of all that a member has there */
 } RoutePen;
 
 static const char *whole(const RoutePen *p, double v) { return arena_printf(p->r.a, "%.0f", v); }
 static const char *rank_name(const RoutePen *p, int64_t i) {
     return arena_printf(p->r.a, "rank %lld", (long long)p->r.rank[i]);
 }
-static Role hue(int64_t i) { return ROLE_SHARD + (int)(i % 4); }
 
 /* ---- ribbons ---- */
 
@@ -52,8 +55,10 @@ static double end_rows(const RoutePen *p, int64_t end) {
     return rows;
 }
 enum { PITCH = 20, GAP = 5, FRAME_GAP = 14, HEAD = 24 };
+/* Rows that an expert has room for; 0: for all that come. */
+static double room_of(const RoutePen *p) { return p->k && p->each ? (double)p->k->room : 0; }
 static double end_height(const RoutePen *p, int64_t end) {
-    return fmax(PITCH, end_rows(p, end) * p->unit);
+    return fmax(PITCH, fmax(end_rows(p, end), room_of(p)) * p->unit);
 }
 /* Experts that nobody asked for stand with nobody: they are told in words. */
 static double place_ends(RoutePen *p, double y) {
@@ -64,18 +69,26 @@ static double place_ends(RoutePen *p, double y) {
             p->to_y[e] = y;
             y += end_height(p, e) + GAP;
         }
-        y += FRAME_GAP;
+        y += p->gap;
     }
-    return y - FRAME_GAP;
+    return y - p->gap;
+}
+/* Tiles of a rank in a line, and the height of its tiles with name and count. */
+static int64_t tiles_wide(const RoutePen *p) { return p->narrow ? 4 : p->most_own > 24 ? 8 : 6; }
+static double start_height(const RoutePen *p, int64_t i) {
+    double bar = fmax(34, p->r.out[i] * p->unit), each = (double)tiles_wide(p);
+    return p->tiles ? fmax(bar, 38 + TILE_LINE * ceil((double)p->k->n_own[i] / each)) : bar;
 }
 static double place_starts(RoutePen *p, double y, double h) {
     double all = 0;
-    for (int64_t i = 0; i < p->r.n; i++) all += fmax(34, p->r.out[i] * p->unit);
+    for (int64_t i = 0; i < p->r.n; i++) all += start_height(p, i);
     double gap = p->r.n > 1 ? fmax(10, (h - all) / (double)(p->r.n - 1)) : 0;
     gap = fmin(gap, 60);
     for (int64_t i = 0; i < p->r.n; i++) {
-        p->from_y[i] = y;
-        y += fmax(34, p->r.out[i] * p->unit) + gap;
+        double high = start_height(p, i), bar = p->r.out[i] * p->unit;
+        p->top_y[i] = y;
+        p->from_y[i] = p->tiles ? y + (high - bar) / 2 : y;
+        y += high + gap;
     }
     return y - gap;
 }
@@ -96,7 +109,7 @@ static void ribbon(RoutePen *p, int64_t from, int64_t end, double y0, double y1)
                 arena_printf(p->r.a, "ribbon-%lld-%lld", (long long)from, (long long)end),
                 arena_printf(p->r.a, "%s to %s: %.0f row%s", rank_name(p, from), who,
                              flow(p, from, end), flow(p, from, end) == 1 ? "" : "s"));
-    Mark *m = scene_poly(p->s, pt, 2 * CURVE, (Look){hue(from), ROLE_PAPER, 0.6});
+    Mark *m = scene_poly(p->s, pt, 2 * CURVE, (Look){routing_hue(from), ROLE_PAPER, 0.6});
     m->ground = true;
     scene_end(p->s);
 }
@@ -115,6 +128,34 @@ static void ribbons(RoutePen *p) {
             }
 }
 
+/* A rank's tokens before its bar, and how many rows they come to. */
+static void draw_tiles(RoutePen *p, double x, int64_t i) {
+    const TilePen tile = {&p->r, p->k, p->s, p->preset == PRESET_SLIDE ? 12 : 11.5};
+    double y = p->top_y[i];
+    int64_t n = p->k->n_own[i], each = tiles_wide(p);
+    double rows = p->r.out[i], asked = 0;
+    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, rank_name(p, i));
+    for (int64_t j = 0; j < n; j++) {
+        int64_t token = p->k->own[i][j];
+        TokenSum sum = tokens_sum(p->k, token);
+        asked += (double)sum.asked;
+        tile_draw(
+            &tile,
+            (Pt){x + (double)(j % each * TILE_PITCH), y + 18 + (double)(j / each * TILE_LINE)},
+            token, i,
+            arena_printf(p->r.a, "%s: sends %lld of %lld rows", tokens_name(&p->r, p->k, token),
+                         (long long)sum.kept, (long long)sum.asked));
+    }
+    bool gone = asked > rows;
+    const char *sends = gone ? arena_printf(p->r.a, "%.0f of %.0f rows", rows, asked)
+                             : arena_printf(p->r.a, "%.0f row%s", rows, rows == 1 ? "" : "s"),
+               *all =
+                   arena_printf(p->r.a, "%lld token%s, %s", (long long)n, n == 1 ? "" : "s", sends);
+    TextLook look = {ALIGN_LEFT, 12, REGULAR, gone ? ROLE_FAIL : ROLE_SECOND};
+    bool fits = scene_width(p->s, 12, REGULAR, all) <= p->bar_x - x - 6;
+    scene_text(p->s, x, y + 31 + TILE_LINE * ceil((double)n / (double)each), look,
+               fits ? all : sends);
+}
 static void draw_start(RoutePen *p, int64_t i) {
     const Routing *r = &p->r;
     double y = p->from_y[i], h = r->out[i] * p->unit, mid = y + fmax(34, h) / 2;
@@ -122,20 +163,37 @@ static void draw_start(RoutePen *p, int64_t i) {
                 arena_printf(r->a, "%s: its tokens ask for %.0f rows, %.0f of them stay",
                              rank_name(p, i), r->out[i], r->sent[i * r->n + i]));
     if (h > 0)
-        scene_rect(p->s, (Area){p->bar_x, y, 12, h}, 0, (Look){hue(i), ROLE_WEIGHT_LINE, 1.25});
-    scene_text(p->s, p->bar_x - 10, mid - 3, (TextLook){ALIGN_RIGHT, 13, SEMIBOLD, ROLE_INK},
-               rank_name(p, i));
-    scene_textf(p->s, p->bar_x - 10, mid + 13, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
-                "%.0f row%s", r->out[i], r->out[i] == 1 ? "" : "s");
+        scene_rect(p->s, (Area){p->bar_x, y, 12, h}, 0,
+                   (Look){routing_hue(i), ROLE_WEIGHT_LINE, 1.25});
+    if (!p->tiles)
+        scene_text(p->s, p->bar_x - 10, mid - 3, (TextLook){ALIGN_RIGHT, 13, SEMIBOLD, ROLE_INK},
+                   rank_name(p, i));
+    if (p->tiles) draw_tiles(p, p->tile_x, i);
+    else
+        scene_textf(p->s, p->bar_x - 10, mid + 13,
+                    (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, "%.0f row%s", r->out[i],
+                    r->out[i] == 1 ? "" : "s");
     scene_end(p->s);
 }
 
+/* Places of an expert that no row took. */
+static void draw_room(RoutePen *p, int64_t e) {
+    static const double dots[2] = {1.5, 2.5};
+    double rows = end_rows(p, e), pad = room_of(p) - rows, y = p->to_y[e];
+    if (pad <= 0) return;
+    Mark *m = scene_rect(p->s, (Area){p->to_x, y + rows * p->unit, 14, pad * p->unit}, 0,
+                         (Look){ROLE_NONE, ROLE_TICK, 1});
+    m->dash = dots, m->n_dash = 2;
+    scene_textf(p->s, p->to_x + 98, y + end_height(p, e) / 2 + 4.4,
+                (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "pad %.0f", pad);
+}
 /* A destination's bar, stacked by source, with its name and rows. */
 static void draw_end(RoutePen *p, int64_t e) {
     double y = p->to_y[e], at = y, all = end_rows(p, e), mid = y + end_height(p, e) / 2;
     for (int64_t i = 0; i < p->r.n; i++) {
         double h = flow(p, i, e) * p->unit;
-        if (h > 0) scene_rect(p->s, (Area){p->to_x, at, 14, h}, 0, (Look){hue(i), ROLE_NONE, 0});
+        if (h > 0)
+            scene_rect(p->s, (Area){p->to_x, at, 14, h}, 0, (Look){routing_hue(i), ROLE_NONE, 0});
         at += h;
     }
     if (all > 0)
@@ -146,6 +204,7 @@ static void draw_end(RoutePen *p, int64_t e) {
                 "E%lld", (long long)e);
     scene_text(p->s, p->to_x + 88, mid + 4.4, (TextLook){ALIGN_RIGHT, 12.5, REGULAR, ROLE_INK},
                whole(p, all));
+    draw_room(p, e);
     if (!p->r.full || p->r.full[e] <= 0) return;
     const char *over = arena_printf(p->r.a, "+%.0f over", p->r.full[e]);
     if (98 + scene_width(p->s, 12, REGULAR, over) <= p->frame_w - 10)
@@ -185,22 +244,32 @@ static void draw_frame(RoutePen *p, int64_t i) {
 /* The ribbons in a panel of width w; returns its height. */
 static double draw_flows(RoutePen *p, double x, double y, double w, double high) {
     const Routing *r = &p->r;
-    p->bar_x = x + 78;
+    p->tile_x = x;
+    p->bar_x = x + (p->tiles ? (double)(tiles_wide(p) * TILE_PITCH) + 14 : 78);
     p->frame_w = 172;
     p->to_x = x + w - p->frame_w + 6;
     p->from_y = ARENA_ARRAY(r->a, double, r->n + 1);
+    p->top_y = ARENA_ARRAY(r->a, double, r->n + 1);
     p->to_y = ARENA_ARRAY(r->a, double, ends(p) + 1);
-    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "from ranks");
+    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+               p->tiles ? "from ranks: their tokens" : "from ranks");
     scene_text(p->s, p->to_x - 6, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                p->each ? "to experts, by rank" : "to the experts of");
     double top = y + 24;
-    p->unit = fmin(3.3, high / fmax(1, r->rows));
+    double starts = 0;
+    for (int64_t i = 0; p->tiles && i < r->n; i++) starts += start_height(p, i) + 10;
+    p->gap = FRAME_GAP;
+    p->unit = fmin(3.3, fmax(high, 0.7 * starts) / fmax(1, r->rows));
     double end = place_ends(p, top);
-    while (end - top > high + 150 && p->unit > 0.05) {
+    while (end - top > fmax(high + 150, starts) && p->unit > 0.05) {
         p->unit *= 0.85;
         double next = place_ends(p, top);
         if (next > end - 1) break;
         end = next;
+    }
+    if (r->n > 1 && starts > end - top) { /* destinations stand as far apart as their sources */
+        p->gap += fmin(40, (starts - 16 - (end - top)) / (double)(r->n - 1));
+        end = place_ends(p, top);
     }
     end = fmax(end, place_starts(p, top + 8, end - top - 16));
     ribbons(p);
@@ -321,7 +390,8 @@ static double draw_matrix(RoutePen *p, double x, double y, double w) {
     for (int i = 0; i < n; i++, y += 16)
         scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
     double left = numbers ? 62 : 44, room = w - left - (numbers ? 40 : 0);
-    g.cell = fmin(numbers ? 46 : 12, fmin(room, high) / (double)g.bins);
+    double wish = numbers ? fmax(26, 46 - p->less / 5) : 12;
+    g.cell = fmin(wish, fmin(room, high) / (double)g.bins);
     g.x = x + left, g.y = y + 26;
     double side = g.cell * (double)g.bins;
     for (int64_t i = 0; i < g.bins; i++)
@@ -393,6 +463,10 @@ static double draw_hottest(RoutePen *p, double x, double y, double w) {
 
 /* ---- the page ---- */
 
+/* A slide has no room for the hottest experts on the right, and under many ranks none at all. */
+static bool under_flows(const RoutePen *p) {
+    return p->preset == PRESET_SLIDE && p->r.n <= MOST_RIBBONS / 2 && !p->each;
+}
 static double draw_body(RoutePen *p, double y) {
     bool slide = p->preset == PRESET_SLIDE, flows = p->r.n <= MOST_RIBBONS;
     double side = p->narrow ? p->w
@@ -401,14 +475,19 @@ static double draw_body(RoutePen *p, double y) {
            left = p->narrow ? p->w : p->w - side - 36, x = p->narrow ? p->x : p->x + left + 36,
            end = y;
     if (flows)
-        end = y + draw_flows(p, p->x, y, left, (!slide ? 380 : p->each ? 230 : 130) - p->less);
+        end = y + draw_flows(p, p->x, y, left,
+                             (!slide           ? 380
+                              : p->each        ? 230
+                              : under_flows(p) ? 130
+                                               : 200) -
+                                 p->less);
     else if (!p->narrow) end = draw_matrix(p, p->x, y, left);
     double at = p->narrow && flows ? end + 14 : y;
     if (flows || p->narrow) at = draw_matrix(p, x, at, side) + 8;
     at = draw_load(p, x, at, side) + 8;
-    bool under = slide && flows && !p->each; /* a slide has no room for it on the right */
+    bool under = under_flows(p);
     if (under) end = draw_hottest(p, p->x, end + 14, left);
-    else if (!p->each) at = draw_hottest(p, x, at, side);
+    else if (!p->each && !(slide && flows)) at = draw_hottest(p, x, at, side);
     return fmax(end, at);
 }
 
@@ -432,6 +511,16 @@ static Scene *draw_page(RoutePen *p, double *end) {
     return s;
 }
 
+/* A slide has room for the tokens of few ranks only. */
+static void set_tiles(RoutePen *p) {
+    double high = 0;
+    p->tiles = p->k != NULL;
+    for (int64_t i = 0; p->k && i < p->r.n; i++)
+        if (p->k->n_own[i] > p->most_own) p->most_own = p->k->n_own[i];
+    for (int64_t i = 0; p->k && i < p->r.n; i++) high += start_height(p, i) + 10;
+    p->tiles = p->k && (p->preset != PRESET_SLIDE || high <= 372) &&
+               (p->preset != PRESET_A4 || high <= 560);
+}
 int view_routing(const ViewCall *c, Scene **page) {
     RoutePen p = {.c = c, .preset = PRESET_WIDE};
     double end;
@@ -439,15 +528,18 @@ int view_routing(const ViewCall *c, Scene **page) {
     if (!routing_read(&p.r, c)) return 0;
     p.x = presets[p.preset].margin, p.w = presets[p.preset].w - 2 * p.x;
     p.narrow = p.w < 700;
+    p.k = routing_tokens(&p.r);
+    set_tiles(&p);
     p.each = p.r.experts <= MOST_EXPERTS && p.r.n <= MOST_RIBBONS;
     do {
         page[0] = draw_page(&p, &end);
         if (page[0]->scale >= 1 || p.preset != PRESET_SLIDE) break;
         p.less += 20;
+        if (p.less > 100 && p.tiles) p.tiles = false, p.less = 0;
         if (p.less > 100 && p.each)
             p.each = false, p.less = 0; /* experts give way to their ranks */
     } while (p.less <= 100);
-    return 1;
+    return 1 + (p.k ? routing_frames(&p.r, p.k, p.preset, page + 1, VIEW_MAX_PAGES - 1) : 0);
 }
 
 /* ---- text ---- */
@@ -483,6 +575,25 @@ static void text_matrix(Str *out, const Routing *r, int w) {
     }
 }
 
+/* Which tokens each rank sends to which expert, and which find no room. */
+static void text_tokens(Str *out, const Routing *r, int w) {
+    const Tokens *k = routing_tokens(r);
+    if (!k) return;
+    str_add(out, "\ntokens by expert; (7): dropped\n");
+    for (int64_t i = 0; i < r->n; i++) {
+        Str s = str_new(r->a);
+        int64_t last = -1;
+        for (int64_t j = 0; j < k->n; j++) {
+            const TokenRow *row = &k->row[j];
+            if (row->from != i) continue;
+            if (row->expert != last)
+                str_addf(&s, "%sE%lld:", last < 0 ? "" : "  ", (long long)row->expert);
+            str_addf(&s, row->kept ? " %lld" : " (%lld)", (long long)row->token);
+            last = row->expert;
+        }
+        words_labelled(out, arena_printf(r->a, "rank %-5lld", (long long)r->rank[i]), s.s, w);
+    }
+}
 const char *view_routing_text(const ViewCall *c) {
     Routing r;
     Role role;
@@ -498,6 +609,7 @@ const char *view_routing_text(const ViewCall *c) {
     }
     int n = routing_load(&r, name, text);
     for (int i = 0; i < n; i++) words_labelled(&s, arena_printf(r.a, "%-16s", name[i]), text[i], w);
+    text_tokens(&s, &r, w);
     const int64_t *hot = routing_hottest(&r);
     str_add(&s, "\nexpert    rank      rows, most first\n");
     for (int64_t i = 0; i < r.experts && i < HOT; i++) {

@@ -1,3 +1,4 @@
+/* The grid of who holds which part. See shards_grid.h. */
 #include "render/shards/shards_grid.h"
 #include <string.h>
 

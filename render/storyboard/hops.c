@@ -41,6 +41,13 @@ static int ring_axis(const Trace *t, const TraceShape *s, PlaceCut *order) {
     }
     return found;
 }
+/* Does a part read what the hop brings: keys or values themselves? */
+static bool read_by_part(const Trace *t, int hop) {
+    for (int i = 0; i < t->n_computes; i++)
+        for (int k = 0; part_of(&t->computes[i]) >= 0 && k < t->computes[i].n_inputs; k++)
+            if (t->computes[i].input_step[k] == hop) return true;
+    return false;
+}
 static void find_work(Hops *h) {
     const Trace *t = h->c->t;
     for (int i = 0; i < t->n_computes; i++) {
@@ -57,8 +64,11 @@ static void find_work(Hops *h) {
         }
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *x = &t->collectives[i];
-        bool hop = !strcmp(x->op, "shift") && phase_or_forward(x->pass) == PHASE_FORWARD;
-        if (hop && x->layer == h->layer) h->sent += x->bytes_sent;
+        const CollWord *w = coll_word(x->op);
+        bool hop = w && w->ahead && phase_or_forward(x->pass) == PHASE_FORWARD;
+        if (!hop || x->layer != h->layer) continue;
+        h->sent += x->bytes_sent;
+        h->latent |= !read_by_part(t, x->step);
     }
 }
 int hops_keys(const Hops *h, int j, int k) { return ((k - j) % h->n + h->n) % h->n; }
@@ -71,27 +81,54 @@ int hops_piece(const Hops *h, int queries, int i, int keys, int m) {
     int q = piece_at(h, queries, i), k = piece_at(h, keys, m);
     return q > k ? 2 : q == k;
 }
-/* Pairs of query and earlier key (or the own) of two places. */
-static double causal_pairs(const Hops *h, int queries, int keys) {
-    int pieces = h->order == PLACE_ZIGZAG ? 2 : 1;
-    int64_t parts = (int64_t)h->n * pieces, len = (h->S + parts - 1) / parts;
-    double pairs = 0;
-    if (h->order == PLACE_STRIPED) {
-        for (int64_t q = queries; q < h->S; q += h->n)
-            pairs += q >= keys ? (double)((q - keys) / h->n + 1) : 0;
-        return pairs;
+/* Rows of a piece. */
+static int64_t rows_of_piece(const Hops *h) {
+    int64_t parts = (int64_t)h->n * (h->order == PLACE_ZIGZAG ? 2 : 1);
+    return (h->S + parts - 1) / parts;
+}
+static int64_t between(int64_t x, int64_t low, int64_t high) {
+    return x < low ? low : x > high ? high : x;
+}
+HopsDocument hops_rows(const Hops *h, int place, int i, int64_t from, int64_t lim) {
+    int64_t len = rows_of_piece(h), first = piece_at(h, place, i) * len;
+    if (h->order == PLACE_STRIPED) { /* row x is position x n + place */
+        int64_t a = from - place + h->n - 1, b = lim - place + h->n - 1;
+        return (HopsDocument){a > 0 ? a / h->n : 0, b > 0 ? b / h->n : 0};
     }
-    for (int i = 0; i < pieces; i++)
-        for (int m = 0; m < pieces; m++) {
-            int64_t q0 = piece_at(h, queries, i) * len, q1 = q0 + len < h->S ? q0 + len : h->S,
-                    k0 = piece_at(h, keys, m) * len, k1 = k0 + len < h->S ? k0 + len : h->S;
-            for (int64_t q = q0; q < q1; q++)
-                pairs += q < k0 ? 0 : (double)((q + 1 < k1 ? q + 1 : k1) - k0);
+    return (HopsDocument){between(from - first, 0, len),
+                          between((lim < h->S ? lim : h->S) - first, 0, len)};
+}
+static int pieces_of(const Hops *h) { return h->order == PLACE_ZIGZAG ? 2 : 1; }
+/* Keys of a place in [from, lim). */
+static double keys_in(const Hops *h, int place, int64_t from, int64_t lim) {
+    double n = 0;
+    for (int m = 0; m < pieces_of(h); m++) {
+        HopsDocument rows = hops_rows(h, place, m, from, lim);
+        n += (double)(rows.lim - rows.from);
+    }
+    return n;
+}
+/* Pairs of query and earlier key (or the own) of its document, of two places. */
+static double causal_pairs(const Hops *h, int queries, int keys) {
+    double pairs = 0;
+    for (int d = 0; d < h->n_documents; d++)
+        for (int i = 0; i < pieces_of(h); i++) {
+            HopsDocument doc = h->document[d], rows = hops_rows(h, queries, i, doc.from, doc.lim);
+            for (int64_t x = rows.from; x < rows.lim; x++) {
+                int64_t q = h->order == PLACE_STRIPED
+                                ? x * h->n + queries
+                                : piece_at(h, queries, i) * rows_of_piece(h) + x;
+                pairs += keys_in(h, keys, doc.from, q + 1);
+            }
         }
     return pairs;
 }
 static bool is_causal(const Hops *h) {
-    double all = (double)h->S * (double)(h->S + 1) / 2;
+    double all = 0;
+    for (int d = 0; d < h->n_documents; d++) {
+        double n = (double)(h->document[d].lim - h->document[d].from);
+        all += n * (n + 1) / 2;
+    }
     if (!(h->total > 0)) return false;
     for (int j = 0; j < h->n; j++)
         for (int k = 0; k < h->n; k++) {
@@ -99,6 +136,37 @@ static bool is_causal(const Hops *h) {
             if (fabs(h->work[j][k] / h->total - due) > 1e-9) return false;
         }
     return true;
+}
+/* The documents of the next row of "5 7 12 | 24"; NULL: there are no more. */
+static const char *next_row(Hops *h, const char *text) {
+    HopsDocument *d = NULL;
+    int n = 0, cap = 0;
+    int64_t at = 0;
+    while (*text == ' ' || *text == '|') text++;
+    for (char *end; *text && *text != '|'; text = end) {
+        long long tokens = strtoll(text, &end, 10);
+        if (end == text || tokens < 1) return NULL;
+        *ARENA_PUSH(h->a, d, n, cap) = (HopsDocument){at, at + tokens};
+        at += tokens;
+        while (*end == ' ') end++;
+    }
+    if (!n || at != h->S) return NULL;
+    h->document = d;
+    h->n_documents = n;
+    return text;
+}
+/* The mask that the work is that of: one document, or a row of those that the trace names. */
+static void find_mask(Hops *h) {
+    const Trace *t = h->c->t;
+    HopsDocument *one = ARENA_NEW(h->a, HopsDocument);
+    *one = (HopsDocument){0, h->S};
+    h->document = one;
+    h->n_documents = 1;
+    h->causal = is_causal(h);
+    const char *text = NULL;
+    for (int i = 0; i < t->n_settings; i++)
+        if (!strcmp(t->settings[i].name, "documents")) text = t->settings[i].text;
+    while (!h->causal && text && (text = next_row(h, text))) h->causal = is_causal(h);
 }
 
 bool hops_prepare(const ViewCall *c, Hops *h) {
@@ -123,7 +191,7 @@ bool hops_prepare(const ViewCall *c, Hops *h) {
     if (first->ranks.n && !words_find_local(s, base)) base = rankset_first(&first->ranks);
     for (int k = 0; k < h->n; k++) h->rank[k] = base + (k - base / stride % h->n) * stride;
     find_work(h);
-    h->causal = is_causal(h);
+    find_mask(h);
     return true;
 }
 int hops_busiest(const Hops *h, int j) {

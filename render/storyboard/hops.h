@@ -1,12 +1,17 @@
 /* What the storyboard of a ring tells: who attends to whose keys in which step. Read from the
  * records of the parts of attention: their work on each rank, and how the sequence is cut. Refuses
- * to know a mask: where the work is not that of a causal one, it says how much it is. */
+ * to believe in a mask: where the work is not that of a causal one, or of a causal one within the
+ * documents that the trace names, it says how much it is. */
 #ifndef SP_RENDER_HOPS_H
 #define SP_RENDER_HOPS_H
 #include "render/furniture/furniture.h"
 
 enum { HOPS_MAX = 16 };
 
+/* Positions of a document. */
+typedef struct {
+    int64_t from, lim;
+} HopsDocument;
 typedef struct {
     const ViewCall *c;
     Arena *a;
@@ -18,8 +23,11 @@ typedef struct {
     int64_t rank[HOPS_MAX];          /* of each place */
     double work[HOPS_MAX][HOPS_MAX]; /* [step][place]: FLOP */
     double total, most;              /* of all; of the largest tile */
-    bool causal;                     /* the work is that of a causal mask */
-    int64_t sent;                    /* bytes of k and v that a rank sends, forward */
+    bool causal;                     /* the work is that of a causal mask within documents */
+    int n_documents;                 /* of a row that is drawn; 1: it is one */
+    const HopsDocument *document;
+    int64_t sent; /* bytes of what travels that a rank sends, forward */
+    bool latent;  /* that is what each rank makes keys and values of */
 } Hops;
 
 /* Does the request ask for the ring (`--part ring`)? */
@@ -30,6 +38,9 @@ bool hops_there(const Trace *t);
 bool hops_prepare(const ViewCall *c, Hops *h);
 /* The place whose keys place k holds in step j. */
 int hops_keys(const Hops *h, int j, int k);
+/* Positions that piece i of a place (zigzag: 0 or 1, else 0) has of [from, lim): as a range of its
+ * own rows, from 0. */
+HopsDocument hops_rows(const Hops *h, int place, int i, int64_t from, int64_t lim);
 /* Of query piece i and key piece m of a tile (zigzag: 0 or 1, else 0): 2 all pairs are computed, 1
  * those of a triangle, 0 none. Of causal rings. */
 int hops_piece(const Hops *h, int queries, int i, int keys, int m);

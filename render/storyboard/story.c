@@ -44,12 +44,18 @@ static int64_t axes_size(const Trace *t, const char *axes) {
     return n;
 }
 
+/* Index lists are exchanged too: which rows there are, and no numbers. */
+static bool is_list(const Trace *t, const TraceCollective *x) {
+    return trace_routed(t, x->step) || (x->dtype && !strcmp(x->dtype, "i64"));
+}
 /* Where to look if nothing is asked for: at the mistake, then at the first wrong value, then inside
  * a layer: of an embedding that is cut by words all ranks but one have zeros. */
 static int worth(const Trace *t, const TraceCollective *x) {
-    if (x->planted || x->wrong) return 3;
-    if (t->first_wrong && x->value && !strcmp(x->value, t->first_wrong)) return 2;
-    return x->layer >= 0;
+    RingKind kind;
+    if (x->planted || x->wrong) return 4;
+    if (t->first_wrong && x->value && !strcmp(x->value, t->first_wrong)) return 3;
+    if (x->layer < 0 || is_list(t, x)) return 0;
+    return x->row_bytes > 0 && kind_of(x->op, &kind) && kind != RING_EXCHANGE ? 1 : 2;
 }
 static bool told(const TraceCollective *x) {
     RingKind kind;
@@ -235,7 +241,7 @@ const char *story_number(const Story *s, double v) {
     bool zero = strspn(text, "0.") == strlen(text);
     return arena_printf(s->a, "%s%s", v < 0 && !zero ? "−" : "", text);
 }
-static int64_t id(const Story *s, int member) {
+int64_t story_rank(const Story *s, int member) {
     if (s->coll) {
         int64_t g = words_group_of(&s->coll->groups, s->rank[0]);
         return groups_member(&s->coll->groups, g < 0 ? 0 : g, member % s->ring.n);
@@ -245,12 +251,13 @@ static int64_t id(const Story *s, int member) {
 const char *story_terms(const Story *s, const RingCell *c, bool shorter) {
     Str t = str_new(s->a);
     if (s->ring.kind == RING_EXCHANGE)
-        return arena_printf(s->a, "%lld→%lld", (long long)id(s, c->first), (long long)id(s, c->to));
+        return arena_printf(s->a, "%lld→%lld", (long long)story_rank(s, c->first),
+                            (long long)story_rank(s, c->to));
     if (shorter || c->terms > RING_MAX)
-        return arena_printf(s->a, "%lld→%lld", (long long)id(s, c->first),
-                            (long long)id(s, c->first + c->terms - 1));
+        return arena_printf(s->a, "%lld→%lld", (long long)story_rank(s, c->first),
+                            (long long)story_rank(s, c->first + c->terms - 1));
     for (int i = 0; i < c->terms; i++)
-        str_addf(&t, "%s%lld", i ? "+" : "", (long long)id(s, c->first + i));
+        str_addf(&t, "%s%lld", i ? "+" : "", (long long)story_rank(s, c->first + i));
     return t.s;
 }
 static bool is_ring(const Story *s) {
@@ -343,12 +350,16 @@ static bool scalar(const Story *s) {
 }
 static const char *numbers_words(const Story *s) {
     const TraceSample *k = s->sample;
+    if (!k && s->coll && s->coll->row_bytes > 0 && s->c->t->n_exchanges)
+        return "No numbers: ranks have different numbers of rows, so their chunks are unequal.";
     if (!k && s->coll && s->coll->row_bytes > 0)
         return "No numbers: how many rows go from rank to rank only a run knows.";
     if (!k && s->ranks > 64)
         return "No numbers: the runs of groups of more than 64 ranks are not sampled.";
     if (!k && s->coll && s->coll->planted)
         return "No numbers: a planted mistake changes what this step does.";
+    if (!k && s->coll && is_list(s->c->t, s->coll))
+        return "No numbers: it is an index list, which names the rows that there are.";
     if (!k && s->coll && s->c->t->executed && scalar(s))
         return "No numbers: it is one number, and has no chunks.";
     if (!k && s->c->t->n_samples)

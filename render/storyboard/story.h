@@ -44,6 +44,11 @@ const char *story_text(const Story *s);
 /* "After step 2: sums", "sent 1/4 of M = 32 KiB per rank" */
 const char *story_frame(const Story *s, const Ring *f);
 const char *story_sent(const Story *s, const Ring *f);
+/* What a cell's tooltip says: its number in full, what it is made of, where it goes; of rows their
+ * tokens (story_cell.c). */
+const char *story_cell(const Story *s, const RingCell *c, int chunk);
+/* The rank that is the k-th of the group. */
+int64_t story_rank(const Story *s, int k);
 /* What it is in this plan: M, steps, bytes, time with its formula, where the numbers are from. */
 const char *story_plan(const Story *s);
 #endif

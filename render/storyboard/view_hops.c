@@ -17,14 +17,18 @@ typedef struct {
 /* ---- words ---- */
 static const char *const order_words[N_PLACE_CUTS] = {
     [PLACE_SHARD] = "contiguous", [PLACE_ZIGZAG] = "zigzag", [PLACE_STRIPED] = "striped"};
+static const char *travels(const HopsPen *p) {
+    return p->h.latent ? "the latent" : "keys and values";
+}
 static const char *headline(const HopsPen *p) {
-    return arena_printf(p->a, "Ring attention over %s: %d ranks, %d hop%s of keys and values",
-                        p->h.axis, p->h.n, p->h.n - 1, p->h.n > 2 ? "s" : "");
+    return arena_printf(p->a, "Ring attention over %s: %d ranks, %d hop%s of %s", p->h.axis, p->h.n,
+                        p->h.n - 1, p->h.n > 2 ? "s" : "", travels(p));
 }
 static const char *subtitle(const HopsPen *p) {
     return arena_printf(p->a,
-                        "Queries stay on their rank, each block of keys and values moves on by a "
-                        "rank in each hop; %s order",
+                        "Queries stay on their rank, each block of %s moves on by a rank in each "
+                        "hop%s; %s order",
+                        travels(p), p->h.latent ? ", and keys and values are made of it there" : "",
                         order_words[p->h.order]);
 }
 static const char *whose(const HopsPen *p, int j) {
@@ -42,12 +46,14 @@ static const char *load(const HopsPen *p, int j) {
 static const char *totals(const HopsPen *p) {
     return arena_printf(
         p->a,
-        "Each rank sends %s of keys and values forward. If each step lasts as long as its busiest "
+        "Each rank sends %s of %s forward. If each step lasts as long as its busiest "
         "rank, all steps together last %.2f times as long as with even shares.%s",
-        bytes_text(p->h.sent, p->a), hops_slowdown(&p->h),
-        p->h.causal
-            ? ""
-            : " The mask is not the causal one alone: bars are shares of the largest tile.");
+        bytes_text(p->h.sent, p->a), travels(p), hops_slowdown(&p->h),
+        !p->h.causal ? " The mask is not the causal one alone: bars are shares of the largest tile."
+        : p->h.n_documents > 1
+            ? arena_printf(p->a, " The row packs %d documents, and none sees another.",
+                           p->h.n_documents)
+            : "");
 }
 
 /* ---- a tile ---- */
@@ -55,24 +61,39 @@ static void triangle(HopsPen *p, Area t, Role fill) {
     const Pt pt[3] = {{t.x, t.y}, {t.x + t.w, t.y + t.h}, {t.x, t.y + t.h}};
     scene_poly(p->s, pt, 3, (Look){fill, ROLE_NONE, 0})->ground = true;
 }
+static void bar(HopsPen *p, double work, Area t, Role fill) {
+    double part = p->h.most > 0 ? work / p->h.most * t.h : 0;
+    if (part > 0)
+        scene_rect(p->s, (Area){t.x, t.y + t.h - part, t.w, part}, 0, (Look){fill, ROLE_NONE, 0})
+            ->ground = true;
+}
+/* What a document has of a piece of queries and one of keys, `sub` of the page. */
+static void fill_piece(HopsPen *p, HopsDocument rows, HopsDocument columns, int what, Area sub,
+                       Role fill) {
+    const Hops *h = &p->h;
+    int n = h->order == PLACE_ZIGZAG ? 2 : 1;
+    double each = (double)h->n * n / (double)h->S;
+    double x = (double)columns.from * each, y = (double)rows.from * each;
+    Area t = {sub.x + x * sub.w, sub.y + y * sub.h,
+              fmin(1, (double)columns.lim * each) * sub.w - x * sub.w,
+              fmin(1, (double)rows.lim * each) * sub.h - y * sub.h};
+    if (t.w <= 0 || t.h <= 0 || !what) return;
+    if (what == 1) triangle(p, t, fill);
+    else scene_rect(p->s, t, 0, (Look){fill, ROLE_NONE, 0})->ground = true;
+}
 static void fill_tile(HopsPen *p, int j, int k, Area t, Role fill) {
     const Hops *h = &p->h;
-    if (!h->causal) {
-        double part = h->most > 0 ? h->work[j][k] / h->most * t.h : 0;
-        if (part > 0)
-            scene_rect(p->s, (Area){t.x, t.y + t.h - part, t.w, part}, 0,
-                       (Look){fill, ROLE_NONE, 0})
-                ->ground = true;
-        return;
-    }
-    int n = h->order == PLACE_ZIGZAG ? 2 : 1;
-    for (int i = 0; i < n; i++)
-        for (int m = 0; m < n; m++) {
-            Area sub = {t.x + m * t.w / n, t.y + i * t.h / n, t.w / n, t.h / n};
-            int what = hops_piece(h, k, i, hops_keys(h, j, k), m);
-            if (what == 2) scene_rect(p->s, sub, 0, (Look){fill, ROLE_NONE, 0})->ground = true;
-            if (what == 1) triangle(p, sub, fill);
-        }
+    int n = h->order == PLACE_ZIGZAG ? 2 : 1, keys = hops_keys(h, j, k);
+    if (!h->causal) bar(p, h->work[j][k], t, fill);
+    for (int i = 0; h->causal && i < n; i++)
+        for (int m = 0; m < n; m++)
+            for (int d = 0; d < h->n_documents; d++) {
+                HopsDocument doc = h->document[d];
+                Area sub = {t.x + m * t.w / n, t.y + i * t.h / n, t.w / n, t.h / n};
+                fill_piece(p, hops_rows(h, k, i, doc.from, doc.lim),
+                           hops_rows(h, keys, m, doc.from, doc.lim), hops_piece(h, k, i, keys, m),
+                           sub, fill);
+            }
 }
 /* The way of a block: down a row; from the last out at the bottom and in at the top. */
 static void draw_hop(HopsPen *p, Area t, int row, double top) {

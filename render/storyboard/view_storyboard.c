@@ -45,6 +45,21 @@ static void cell_words(RingPen *p, const RingCell *k, int chunk, const char **ma
                       : arena_printf(p->a, "c%d", p->t.ring.shown[chunk]);
     *small = NULL;
 }
+/* What lies behind the words of a cell. */
+static void cell_ground(RingPen *p, const RingCell *k, Area c, bool dark, bool fresh, bool part) {
+    Scene *s = p->s;
+    if (fresh) scene_rect(s, c, 0, (Look){ROLE_PART_SUM, ROLE_FAINT, 1.25});
+    if (part) {
+        double fill = c.h * k->terms / p->t.ring.n;
+        scene_rect(s, (Area){c.x, c.y + c.h - fill, c.w, fill}, 0,
+                   (Look){ROLE_PART_SUM, ROLE_NONE, 0});
+        scene_rect(s, c, 0, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
+    }
+    if (dark) scene_rect(s, c, 0, (Look){ROLE_SHARD, ROLE_INK, 2});
+    if (kind(p) == RING_EXCHANGE && k->sends)
+        scene_rect(s, (Area){c.x + 2, c.y + 2, c.w - 4, c.h - 4}, 0,
+                   (Look){ROLE_NONE, ROLE_COLL_LINE, 2.2});
+}
 static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double y) {
     Scene *s = p->s;
     double w = p->cell, h = p->high, small_size = p->preset == PRESET_SLIDE ? 12 : 11.5;
@@ -52,16 +67,8 @@ static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double
     scene_rect(s, (Area){x, y, w, h}, 0, (Look){ROLE_PAPER, ROLE_FAINT, 1.25});
     if (!k->held) return;
     bool dark = k->done && !fresh, part = !k->done && !k->stale && sums(p) && k->terms > 1;
-    if (fresh) scene_rect(s, (Area){x, y, w, h}, 0, (Look){ROLE_PART_SUM, ROLE_FAINT, 1.25});
-    if (part) {
-        double fill = h * k->terms / p->t.ring.n;
-        scene_rect(s, (Area){x, y + h - fill, w, fill}, 0, (Look){ROLE_PART_SUM, ROLE_NONE, 0});
-        scene_rect(s, (Area){x, y, w, h}, 0, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
-    }
-    if (dark) scene_rect(s, (Area){x, y, w, h}, 0, (Look){ROLE_SHARD, ROLE_INK, 2});
-    if (kind(p) == RING_EXCHANGE && k->sends)
-        scene_rect(s, (Area){x + 2, y + 2, w - 4, h - 4}, 0,
-                   (Look){ROLE_NONE, ROLE_COLL_LINE, 2.2});
+    scene_begin(s, "cell", "cell", story_cell(&p->t, k, chunk));
+    cell_ground(p, k, (Area){x, y, w, h}, dark, fresh, part);
     Role ink = dark ? ROLE_SHARD_TEXT : k->stale ? ROLE_SECOND : ROLE_INK;
     const char *main, *small;
     cell_words(p, k, chunk, &main, &small);
@@ -77,6 +84,7 @@ static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double
     if (two)
         scene_text(s, x + w / 2, y + h - (h < 40 ? 5 : 6),
                    (TextLook){ALIGN_MIDDLE, small_size, REGULAR, ink}, small);
+    scene_end(s);
 }
 
 static double table_width(const RingPen *p) { return column(p, p->n - 1) + p->cell; }

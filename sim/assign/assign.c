@@ -610,22 +610,41 @@ static void line_notes(Assign *a, const bool *hit, const bool *won) {
     for (int i = 0; i < p->n_lines; i++) {
         if (p->lines[i].from_recipe || p->lines[i].kind) continue;
         const PlanLine *l = &p->lines[i];
-        if (!hit[i]) {
-            diag_error(a->d, "E0205", l->loc, hints++ < HINTS ? suggest_for(a, l->pattern) : NULL,
-                       "pattern '%s' matches no module and no parameter", l->pattern);
+        if (!hit[i]) { /* braces: a shell's, not ours */
+            diag_error(
+                a->d, "E0205", l->loc,
+                hints++ >= HINTS ? NULL
+                : strchr(l->pattern, '{')
+                    ? "one of several letters is `w[123]`; for longer names write a line each"
+                    : suggest_for(a, l->pattern),
+                "pattern '%s' matches no module and no parameter", l->pattern);
         } else if (!won[i])
             diag_note(a->d, "N0005", l->loc, NULL,
                       "line '%s' is shadowed by more exact or later lines", l->pattern);
     }
+}
+/* N0003, where the axis stands; one that --set has made may be a slip of the pen. */
+static void axis_note(Assign *a, const char *name, int64_t size) {
+    const Plan *p = a->plan;
+    Loc loc = p->mesh_loc;
+    const char **others = ARENA_ARRAY(a->arena, const char *, p->n_axes + 1), *hint = NULL;
+    int n = 0;
+    for (int i = 0; i < p->n_axes; i++)
+        if (strcmp(p->axes[i].name, name)) others[n++] = p->axes[i].name;
+        else if (p->axes[i].loc.file) loc = p->axes[i].loc;
+    const char *near = diag_nearest(name, others);
+    if (plan_from_set(loc) && !plan_from_set(p->mesh_loc))
+        hint = near ? near : "--set has made a new axis of the mesh";
+    diag_note(a->d, "N0003", loc, hint,
+              "axis '%s' of size %lld cuts nothing: its ranks all do the same", name,
+              (long long)size);
 }
 /* Axes that cut nothing, parameters that no line names: true only of a plan that was laid out. */
 static void layout_notes(Assign *a) {
     const Plan *p = a->plan;
     for (int x = 0; x < a->mesh->naxes; x++)
         if (a->mesh->axis[x].size > 1 && !axis_cuts(a, x) && !(a->stages && a->stages->axis == x))
-            diag_note(a->d, "N0003", p->mesh_loc, NULL,
-                      "axis '%s' of size %lld cuts nothing: its ranks all do the same",
-                      a->mesh->axis[x].name, (long long)a->mesh->axis[x].size);
+            axis_note(a, a->mesh->axis[x].name, a->mesh->axis[x].size);
     const Graph *g = &a->model->g;
     int unnamed = 0;
     const char *first = NULL;

@@ -67,6 +67,7 @@ typedef struct Assign {
     uint32_t *summed; /* per tensor (parameters): bit per axis over which the plan declares the sum
                          of its gradient */
     AxisList data, shard; /* axes of data parallelism; those of them that cut parameters at rest */
+    AxisList keep;        /* of `shard`: over which a parameter stays cut between the passes */
     bool data_default;    /* `data_parallel` names no axes: those that cut the data */
     Stages *stages;       /* NULL: all ranks have all layers */
     uint32_t tokens;      /* bit per axis that cuts the data's batch or sequence */

@@ -77,8 +77,16 @@ static void check_ring(const Assign *a) {
                "name the axis under `data: cut: sequence` too, or leave that key out",
                "the ring goes round %s, which does not cut the sequence", a->mesh->axis[ring].name);
 }
+/* Only latent attention makes keys and values of one latent. */
+static void check_latent(const Assign *a) {
+    if (!a->plan->context_parallel.latent || a->model->dims.kv_rank) return;
+    diag_error(a->d, "E0215", a->plan->context_parallel.latent_loc, "leave `latent` out",
+               "`latent` is for latent attention, and the keys and values of this model are made "
+               "of no latent");
+}
 void context_check(Assign *a) {
     check_ring(a);
+    check_latent(a);
     const ModelDims *m = &a->model->dims;
     AxisList heads = context_heads(a->mesh, a->plan);
     int64_t n = mesh_size(a->mesh, &heads);

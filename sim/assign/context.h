@@ -17,6 +17,6 @@ int context_ring(const Mesh *m, const Plan *p);
  * KV heads, the other the query heads of each. `mesh` changes and true: axes are renumbered. False:
  * nothing to split, or a diagnostic in a->d. */
 bool context_split(Assign *a, Mesh *mesh);
-/* E0303 and E0305 for what cannot be cut so. After the parameters are laid out. */
+/* E0303 and E0215 for what cannot be cut or sent so. After the parameters are laid out. */
 void context_check(Assign *a);
 #endif

@@ -146,16 +146,27 @@ static const char *dtensor_words(const Follow *w, int by) {
     return arena_printf(w->a->arena, "%s makes the %s of %s a DTensor", w->a->use[by].name,
                         in ? "input" : "result", path(w, by));
 }
+/* Styles that a plain layer takes, by what stands in its module's kind or in its node's label. */
+static const struct {
+    const char *kind, *label, *styles;
+} layer_styles[] = {
+    {"norm", NULL, "`sequence_parallel`"},
+    {"experts", NULL, "`expert_parallel`"},
+    {NULL, "router", "`sequence_parallel`, or `replicate` on whole tokens"},
+};
+static const char *styles_of(const char *kind, const char *label) {
+    for (size_t i = 0; i < sizeof layer_styles / sizeof *layer_styles; i++) {
+        const char *k = layer_styles[i].kind, *l = layer_styles[i].label;
+        if ((k && strstr(kind, k)) || (l && strstr(label, l))) return layer_styles[i].styles;
+    }
+    return "`colwise`, `rowwise`";
+}
 /* The line that a plain layer would need, or what makes the DTensor plain. */
 static const char *mixed_hint(const Follow *w, int by, int layer, const GNode *n) {
     if (layer >= 0) {
-        const char *kind = w->g->module[layer].kind;
         return arena_printf(
             w->a->arena, "give %s a line of its own (%s), or %s", path(w, layer),
-            strstr(kind, "norm")         ? "`sequence_parallel`"
-            : strstr(kind, "experts")    ? "`expert_parallel`"
-            : strstr(n->label, "router") ? "`sequence_parallel`, or `replicate` on whole tokens"
-                                         : "`colwise`, `rowwise`",
+            styles_of(w->g->module[layer].kind, n->label),
             says(w, by, 0)
                 ? "leave it out here"
                 : arena_printf(w->a->arena, "`use_local_output: true` to %s", path(w, by)));

@@ -53,6 +53,22 @@ static AxisList key_axes(Assign *a, const char *text, Loc loc) {
     if (text && !assign_axes(a->mesh, a->arena, a->d, text, loc, &l)) l.n = 0;
     return l;
 }
+/* Of the axes of a rest some, but not all: E0307. */
+static void find_keep(Assign *a) {
+    const Plan *p = a->plan;
+    Loc loc = p->data_parallel.reshard_over_loc;
+    a->keep = key_axes(a, p->data_parallel.reshard_over, loc);
+    uint32_t rest = mesh_axes_set(&a->shard), keep = mesh_axes_set(&a->keep);
+    if (!a->keep.n ||
+        (!(keep & ~rest) && mesh_size(a->mesh, &a->keep) < mesh_size(a->mesh, &a->shard)))
+        return;
+    diag_error(a->d, "E0307", loc,
+               "mesh: {out: 4, in: 2}, `axis: out*in` and `reshard_over: in`, or `reshard: true`",
+               "parameters are cut by %s at rest: between the passes they can stay cut by some of "
+               "these axes, and not by all",
+               mesh_axes_text(a->mesh, a->arena, &a->shard, true));
+    a->keep.n = 0;
+}
 void sums_of_data(Assign *a, const AxisList *batch, const AxisList *seq) {
     const Plan *p = a->plan;
     const DataMode *mode = plan_data_mode(p);
@@ -65,10 +81,11 @@ void sums_of_data(Assign *a, const AxisList *batch, const AxisList *seq) {
         a->shard = key_axes(a, p->data_parallel.shard, p->data_parallel.loc);
         a->data = mesh_set_axes(a->mesh, mesh_axes_set(&axis) | mesh_axes_set(&copies) |
                                              mesh_axes_set(&a->shard));
-        return;
+    } else {
+        a->data = axis;
+        if (mode->cuts_params) a->shard = axis;
     }
-    a->data = axis;
-    if (mode->cuts_params) a->shard = axis;
+    if (p->data_parallel.reshard_over) find_keep(a);
 }
 void sums_of_parameters(Assign *a) {
     const Graph *g = &a->model->g;

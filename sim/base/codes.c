@@ -285,7 +285,8 @@ const DiagCode diag_codes[] = {
     {"E0605", 5, "a rank was lost",
      "A process was stopped, hangs, or never started: nothing was heard of it for the seconds of "
      "--deadline. All processes end; files are whole or not there. A process that works or "
-     "checks, for however long, is heard of.",
+     "checks, for however long, is heard of. While it starts and ends a rank is watched by a "
+     "process of its own, shardproofguard.",
      "look at the messages of the rank that ended first"},
     {"E0606", 5, "the processes of a run do not run the same",
      "Plan, options, the files that the plan names and the version of shardproof must be the same "
@@ -436,6 +437,11 @@ const DiagCode diag_codes[] = {
      "With --cuda the ranks' blocks lie in the memory of a GPU. What it has no kernel for is "
      "fetched, computed on the host and put back: the same result, slower. The note names the ops "
      "and how many calls there were.",
+     NULL},
+    {"N0018", 0, "a key that changes nothing here",
+     "The plan asks for a way of doing something that it does not do: when gradients are summed "
+     "over ranks is a question of several micro-batches, and there is one. The result is the same "
+     "without the key.",
      NULL},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what.", NULL},

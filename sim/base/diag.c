@@ -165,6 +165,16 @@ static const char *shortened(Arena *a, char *s) {
     return arena_printf(a, "%s ... %s", s, tail);
 }
 
+/* Does something that the message quotes begin with a quote that a word processor has made? */
+static bool typographic(const char *message) {
+    static const char *const quotes[] = {"\u201C", "\u201D", "\u201E",
+                                         "\u2018", "\u2019", "\u00AB"};
+    for (const char *at = message; (at = strchr(at, '\'')); at++)
+        for (size_t i = 0; i < sizeof quotes / sizeof *quotes; i++)
+            if (!strncmp(at + 1, quotes[i], strlen(quotes[i]))) return true;
+    return false;
+}
+
 void diag_add(Diags *d, DiagHead head, const char *fmt, ...) {
     const DiagCode *row = diag_code(head.code);
     assert(row && "a diagnostic code that the table does not know");
@@ -179,7 +189,9 @@ void diag_add(Diags *d, DiagHead head, const char *fmt, ...) {
         if (same_place(&d->item[i], &g) &&
             (strcmp(d->item[i].message, g.message) == 0 || fold(d->arena, &d->item[i], g.message)))
             return;
-    if (head.hint) g.hint = arena_strdup(d->arena, head.hint);
+    if (head.severity == DIAG_ERROR && typographic(g.message))
+        g.hint = "typographic quotes are part of the text here: write \" or none";
+    else if (head.hint) g.hint = arena_strdup(d->arena, head.hint);
     else if (row && head.severity == DIAG_ERROR) g.hint = row->help;
     if (head.loc.file) g.loc.file = arena_strdup(d->arena, head.loc.file);
     if (d->n < DIAG_KEEP) {

@@ -1,3 +1,4 @@
+/* What the C locale can write. See ascii.h. */
 #include "cli/ascii.h"
 #include "base/utf8.h"
 #include "cli/table.h"

@@ -153,7 +153,7 @@ void cli_records(Cli *c, const Loaded *l, const char *types) {
     for (const char *line = s; line < end;) {
         const char *stop = memchr(line, '\n', (size_t)(end - line)),
                    *type = strstr(line, "\"type\":\"") + 8;
-        if (has_type(types, type, strcspn(type, "\"")))
+        if (!types || has_type(types, type, strcspn(type, "\"")))
             str_addn(&c->text, line, (size_t)(stop + 1 - line));
         line = stop + 1;
     }
@@ -177,6 +177,7 @@ PipelineOptions cli_pipeline(const Cli *c) {
         .fault = o->fault,
         .against = o->against,
         .map = o->map,
+        .against_of = o->against_rank + 1,
         .tolerance = o->tolerance,
         .save_values = c->silent ? NULL : o->save_values,
         .dump = o->dump,

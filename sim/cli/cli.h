@@ -42,14 +42,14 @@ typedef struct {
     const char *to;                                                /* export: the framework */
     const char *quiz;
     const char *notation;
-    int64_t tp, ep;
+    int64_t tp, ep, against_rank; /* -1: none */
     bool loss_parallel, full;
     double tolerance, deadline;
     const char *sum;  /* of --mpi: declared or engine */
     const char *cuda; /* where the ranks compute: virtual, on one GPU; NULL: on the host */
     int64_t rank, threads, seed, layer, width, page;
     bool quiet, verbose, strict, sensitivity, end_to_end, exact, update_expect, statically, mpi,
-        measured, build, pairs, help, version;
+        hooks, measured, build, pairs, help, version;
     int n_sets;
     PlanSet sets[CLI_MAX_SETS];
     int n_operands;
@@ -148,8 +148,8 @@ void cli_forget(Cli *c);
 bool cli_greet(Cli *c, const char *task);
 /* Exit code that the diagnostics ask for: 0 if none is an error. */
 int cli_exit_of(const Diags *d);
-/* Lines of the trace's text whose records are of one of the types ("param value"), into c->text; of
- * a plan that gave no trace its diagnostics. */
+/* Lines of the trace's text whose records are of one of the types ("param value", NULL: of all),
+ * into c->text; of a plan that gave no trace its diagnostics. */
 void cli_records(Cli *c, const Loaded *l, const char *types);
 /* A table in c->format into c->text. */
 void cli_table(Cli *c, const Table *t);
@@ -188,8 +188,9 @@ const char *table_diff_verdict(const Trace *a, const Trace *b, Arena *arena);
 /* "tp: shard(0), dp: replicate" */
 const char *table_places(const TraceShape *s, Arena *arena);
 
-/* ---- folders as operands (folders.c) ---- */
-/* Each operand that is a folder becomes the plans in it; E0101 into c->d for one without any. */
+/* ---- folders and patterns as operands (folders.c) ---- */
+/* Each operand that is a folder becomes the plans in it, and each pattern the files that it
+ * matches; E0101 into c->d for one without any. */
 void folders_expand(Cli *c);
 
 /* ---- reports of a run (summary.c) ---- */

@@ -1,7 +1,7 @@
 /* `import`, and the other commands on a framework's own file: both make the plan of it, one to
  * write it, the others to go on with it. */
 #include "base/file.h"
-#include "cli/cli.h"
+#include "cli/document.h"
 #include "cli/imported.h"
 #include <string.h>
 
@@ -29,6 +29,29 @@ static bool plan_stands(Cli *c, Diags *d, const char *file, const ImportedPlan *
 static char *read_file(Cli *c, Diags *d, const char *path, size_t *n) {
     return file_read(c->arena, d, path, FILE_BYTES, diag_nowhere, n);
 }
+/* The plan as a text, and for its lines where in the framework's file they come from. */
+static void document(Cli *c, const Diags *d, const char *framework, const ImportedPlan *p) {
+    JsonWriter w = document_head(c);
+    json_str(&w, "framework", framework);
+    json_open(&w, "diagnostics", '[');
+    document_diagnostics(&w, d);
+    json_close(&w, ']');
+    json_str(&w, "plan", p->text);
+    json_open(&w, "origins", '[');
+    for (int i = 0; p->text && i < p->n_origin; i++) {
+        json_break(&w);
+        json_open(&w, NULL, '{');
+        json_int(&w, "plan_line", p->origin[i].line);
+        json_int(&w, "plan_column", p->origin[i].col);
+        const Loc *from = &p->origin[i].from;
+        json_str(&w, "file", from->file); /* null: from nowhere in it, up to the next */
+        if (from->file) json_int(&w, "line", from->line);
+        if (from->file) json_int(&w, "column", from->col);
+        json_close(&w, '}');
+    }
+    json_close(&w, ']');
+    document_tail(c, &w);
+}
 int cmd_import(Cli *c) {
     const char *framework = c->o.operands[0];
     const char *path = c->o.n_operands > 1 ? c->o.operands[1] : NULL, *text = "";
@@ -41,14 +64,16 @@ int cmd_import(Cli *c) {
                    "what a plan lacks is said by options: --model, --mesh, --tp",
                    "`import` wants FRAMEWORK FILE and no more");
     if (path && !args && !diags_errors(d)) text = read_file(c, d, path, &n);
+    ImportedPlan p = {0};
     if (!diags_errors(d)) {
         ImportInput in = imported_input(c, framework, args ? NULL : path, text, n);
         in.dir = c->o.output ? file_dir(c->arena, c->o.output) : ".";
         if (args) in.arg = c->o.operands + 1, in.n_args = c->o.n_operands - 1;
-        ImportedPlan p = import_plan(c->arena, d, &in);
-        if (p.text && plan_stands(c, d, path && !args ? path : framework, &p))
-            str_addn(&c->text, p.text, p.n);
+        p = import_plan(c->arena, d, &in);
+        if (p.text && !plan_stands(c, d, path && !args ? path : framework, &p)) p.text = NULL;
     }
+    if (!strcmp(c->format, "json")) document(c, d, framework, &p);
+    else if (p.text) str_addn(&c->text, p.text, p.n);
     if (diags_errors(d)) c->o.output = NULL; /* an existing plan stays */
     cli_diagnostics(c, d, false);
     return imported_exit(d);

@@ -182,7 +182,7 @@ int cmd_names(Cli *c) {
                    "--names is a file of Hugging Face's names, and the only one");
     if (!c->o.format) c->format = "text";
     if (!strcmp(c->format, "yaml"))
-        diag_error(d, "E0212", diag_nowhere, "text, jsonl, csv or md",
+        diag_error(d, "E0212", diag_nowhere, "text, json, jsonl, csv or md",
                    "--names gives a table, no plan");
     if (c->o.tp == 0 || c->o.ep == 0)
         diag_error(d, "E0212", diag_nowhere, "1: nothing is cut", "--tp and --ep want at least 1");
@@ -196,7 +196,10 @@ int cmd_names(Cli *c) {
             c->arena, d, path, (NamedTables){c->o.tp, c->o.ep, c->o.tp_plan, c->o.ep_plan});
         if (p) one_model(c, p);
     }
-    if (diags_errors(d) && !c->text.n) c->o.output = NULL; /* an existing file stays */
+    if (diags_errors(d) && !c->text.n) {
+        c->o.output = NULL; /* an existing file stays */
+        if (!strcmp(c->format, "json") && imported_exit(d) != 2) document_table(c, NULL, d, NULL);
+    }
     cli_diagnostics(c, d, false);
     return imported_exit(d);
 }

@@ -21,15 +21,15 @@ static Severity fails_from(const Cli *c) {
         if (!strcmp(c->o.fail_on, severity_words[s])) return (Severity)s;
     return DIAG_ERROR;
 }
-/* Is there a note or a warning that fails a plan which held, and that the plan does not mean? */
-static bool fails_on(const Cli *c, const Loaded *l) {
+/* Notes and warnings that fail a plan which held, and that the plan does not mean. */
+static int fails_on(const Cli *c, const Loaded *l) {
+    int n = 0;
     for (int i = 0; i < l->d->n; i++) {
         const Diag *g = &l->d->item[i];
-        if (g->severity != DIAG_ERROR && g->severity <= fails_from(c) &&
-            !expect_means(l->report.plan, g))
-            return true;
+        n += g->severity != DIAG_ERROR && g->severity <= fails_from(c) &&
+             !expect_means(l->report.plan, g);
     }
-    return false;
+    return n;
 }
 /* Runs a plan and holds it against its expectations. */
 static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
@@ -47,9 +47,6 @@ static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
     l->trace->n_diags = l->d->n;
     if (c->o.trace && !c->silent) trace_write(l->trace, c->d, c->o.trace);
 }
-static const char all_records[] =
-    "run param value compute collective move check memory event against diagnostic verdict";
-
 /* Does nobody read any more? Rank 0 is the one who knows. */
 static bool is_gone(const Cli *c) {
     return c->ranks ? ranks_decide(c->ranks, c->gone) != 0 : c->gone;
@@ -134,7 +131,7 @@ static int run_into(Cli *c, const char *dir) {
     gpu_close(o.device, c->arena, l.d);
     cli_diagnostics(c, l.d, true);
     bool jsonl = strcmp(c->format, "jsonl") == 0;
-    if (jsonl && !l.refused) cli_records(c, &l, all_records);
+    if (jsonl && !l.refused) cli_records(c, &l, NULL);
     bool json = strcmp(c->format, "json") == 0;
     if (!l.trace) {
         if (json && !l.refused) document_run(c, &l, NULL, 0);
@@ -259,6 +256,10 @@ static void check_text(Cli *c, const Loaded *l, int width) {
     if (notes)
         str_addf(&c->text, " (%d note%s, -v shows %s)", notes, notes == 1 ? "" : "s",
                  notes == 1 ? "it" : "them");
+    int fails = ok || diags_errors(l->d) || (t && t->n_fail) ? 0 : fails_on(c, l);
+    if (fails)
+        str_addf(&c->text, "; --fail-on %s: %d %s above", c->o.fail_on, fails,
+                 fails == 1 ? "is" : "are");
     str_add(&c->text, "\n");
     if (!ok || c->o.verbose) summary_head(c, l, "      ");
     if (l->report.shrunk && c->o.verbose)
@@ -337,7 +338,7 @@ static int check_plan(Cli *c, int at, Checked *r) {
     r->document[at] = json ? document_plan(c, &l, all) : NULL;
     check_diagnostics(c, &l);
     if (strcmp(c->format, "text") == 0) check_text(c, &l, r->width);
-    if (strcmp(c->format, "jsonl") == 0 && !l.refused) cli_records(c, &l, all_records);
+    if (strcmp(c->format, "jsonl") == 0 && !l.refused) cli_records(c, &l, NULL);
     cli_flush(c);
     arena_free(c->arena);
     c->arena = all;

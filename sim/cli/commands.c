@@ -26,7 +26,7 @@ const Command cli_commands[] = {
     {"comms", C_COMMS, "PLAN|TRACE", 1, 1, TABLES,
      "every collective: group, bytes in, out and sent, and why",
      "shardproof comms plan.yaml --set pass=train --format md\n", cmd_comms},
-    {"explain", C_EXPLAIN, "PLAN|TRACE NAME | WORD | CODE", 1, 2, "text",
+    {"explain", C_EXPLAIN, "PLAN|TRACE NAME | WORD | CODE", 1, 2, "text json",
      "a module, value or step; a word; or a diagnostic code",
      "shardproof explain plan.yaml layers.0.attention.wo\n"
      "shardproof explain out/plan.trace.jsonl 12\n"
@@ -57,8 +57,8 @@ const Command cli_commands[] = {
      "a script that completes commands, options and names",
      "shardproof completion bash > ~/.local/share/bash-completion/completions/shardproof\n",
      cmd_completion},
-    {"import", C_IMPORT, "FRAMEWORK [FILE | -- ARGUMENT...]", 1, 1 << 12, "yaml text jsonl csv md",
-     "another's plan as ours: torch, torchtitan, megatron, jax, hf",
+    {"import", C_IMPORT, "FRAMEWORK [FILE | -- ARGUMENT...]", 1, 1 << 12,
+     "yaml json text jsonl csv md", "another's plan as ours: torch, torchtitan, megatron, jax, hf",
      "shardproof import torch plan.py --model llama3-8b --mesh tp=8 -o plan.yaml\n"
      "shardproof check plan.py --model llama3-8b --mesh tp=8\n"
      "shardproof import hf --names names.json --tp 2\n",

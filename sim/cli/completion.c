@@ -4,6 +4,7 @@
  * the plan. */
 #include "cli/cli.h"
 #include "cost/cost.h"
+#include "import/import.h"
 #include "lower/program.h"
 #include <string.h>
 
@@ -46,8 +47,11 @@ static const char *option_words(const Words *w, const OptionRow *o, const Comman
 }
 /* The words that a command takes as operand, NULL: plans and files. */
 static const char *operand_words(const Words *w, const Command *k) {
+    if (k->bit & C_IMPORT) return joined(w->c->arena, import_names(w->c->arena));
     return k->bit & (C_LIST | C_COMPLETION) ? spaced(w->c->arena, k->operands, '|') : NULL;
 }
+/* Does it take files beside these words? */
+static bool takes_files(const Command *k) { return k->bit & C_IMPORT; }
 static const char *command_names(const Cli *c) {
     Str s = str_new(c->arena);
     for (int i = 0; i < c->n_commands; i++) str_addf(&s, "%s%s", i ? " " : "", c->commands[i].name);
@@ -83,27 +87,30 @@ static void case_options(const Words *w, Str *s, const char *act) {
     str_addf(s, "        *) %s ;;\n    esac; return ;; esac\n",
              arena_printf(w->c->arena, act, "--help --version"));
 }
-/* `files` is done where an operand is a plan or a file. */
-static void case_operands(const Words *w, Str *s, const char *act, const char *files) {
+/* `plans` is done where an operand is a plan or a file, `files` beside words where files are too.
+ */
+static void case_operands(const Words *w, Str *s, const char *act, const char *files,
+                          const char *plans) {
     str_addf(s, "    case $cmd in\n    '') %s ;;\n",
              arena_printf(w->c->arena, act, command_names(w->c)));
     for (int k = 0; k < w->c->n_commands; k++) {
         const char *words = operand_words(w, &w->c->commands[k]);
         if (words)
-            str_addf(s, "    %s) %s ;;\n", w->c->commands[k].name,
-                     arena_printf(w->c->arena, act, words));
+            str_addf(s, "    %s) %s%s ;;\n", w->c->commands[k].name,
+                     arena_printf(w->c->arena, act, words),
+                     takes_files(&w->c->commands[k]) ? files : "");
     }
-    str_addf(s, "    *) %s ;;\n    esac\n", files);
+    str_addf(s, "    *) %s ;;\n    esac\n", plans);
 }
 /* A function of a shell that has `case`: how it begins, offers words and files, and ends. */
 typedef struct {
-    const char *begin, *act, *files, *end;
+    const char *begin, *act, *files, *plans, *end;
 } Shell;
 static void function_of(const Words *w, Str *s, const Shell *x) {
     str_add(s, x->begin);
     case_values(w, s, x->act);
     case_options(w, s, x->act);
-    case_operands(w, s, x->act, x->files);
+    case_operands(w, s, x->act, x->files, x->plans);
     str_add(s, x->end);
 }
 static void bash(const Words *w, Str *s) {
@@ -111,11 +118,14 @@ static void bash(const Words *w, Str *s) {
         "# bash completion of shardproof, written by `shardproof completion bash`\n"
         "_shardproof() {\n"
         "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cmd= i\n"
+        "    # --view=block are three words to bash\n"
+        "    [ \"$cur\" = = ] && cur= || { [ \"$prev\" = = ] && "
+        "prev=${COMP_WORDS[COMP_CWORD-2]}; }\n"
         "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
         "        case ${COMP_WORDS[i]} in -*) ;; *) cmd=${COMP_WORDS[i]}; break ;; esac\n"
         "    done\n"
         "    COMPREPLY=()\n",
-        "COMPREPLY=($(compgen -W '%s' -- \"$cur\"))",
+        "COMPREPLY=($(compgen -W '%s' -- \"$cur\"))", "; COMPREPLY+=($(compgen -f -- \"$cur\"))",
         "COMPREPLY=($(compgen -f -- \"$cur\") $(compgen -W \"$(" PLANS ")\" -- "
         "\"$cur\"))\n       compopt -o filenames 2>/dev/null",
         "}\ncomplete -F _shardproof shardproof\n"};
@@ -128,8 +138,12 @@ static void zsh(const Words *w, Str *s) {
         "    local cur=${words[CURRENT]} prev=${words[CURRENT-1]} cmd= i\n"
         "    for ((i = 2; i < CURRENT; i++)); do\n"
         "        case ${words[i]} in -*) ;; *) cmd=${words[i]}; break ;; esac\n"
-        "    done\n",
-        "compadd -- %s", "compadd -- ${(f)\"$(" PLANS ")\"}; _files", "}\n_shardproof \"$@\"\n"};
+        "    done\n"
+        "    if [[ $cur == --*=* ]]; then prev=${cur%%=*} cur=${cur#*=}; compset -P '*='; fi\n",
+        "compadd -- %s", "; _files", "compadd -- ${(f)\"$(" PLANS ")\"}; _files",
+        /* a file of $fpath is the function's first call, `eval` of it defines the function */
+        "}\nif [[ ${funcstack[1]} == _shardproof ]]; then _shardproof \"$@\"\n"
+        "elif (( $+functions[compdef] )); then compdef _shardproof shardproof; fi\n"};
     function_of(w, s, &shell);
 }
 
@@ -149,8 +163,8 @@ static void fish(const Words *w, Str *s) {
         str_addf(s, "complete -c shardproof -n __fish_use_subcommand -f -a %s -d '%s'\n", x->name,
                  quoted(a, x->what));
         const char *words = operand_words(w, x);
-        str_addf(s, "complete -c shardproof -n '%s' %s'%s'\n", seen, words ? "-f -a " : "-a ",
-                 words ? words : "(" PLANS ")");
+        str_addf(s, "complete -c shardproof -n '%s' %s'%s'\n", seen,
+                 words && !takes_files(x) ? "-f -a " : "-a ", words ? words : "(" PLANS ")");
         for (int i = 0; i < w->n; i++) {
             const OptionRow *o = &w->row[i];
             if (!(o->commands & x->bit)) continue;

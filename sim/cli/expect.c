@@ -3,7 +3,9 @@
  */
 #include "cli/expect.h"
 #include "cli/find.h"
+#include "cli/table.h"
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What the run is held against, and what came of it. */
@@ -91,15 +93,38 @@ static bool same_list(const char *const *a, int na, const char *const *b, int nb
         if (strcmp(a[i], b[i]) != 0) return false;
     return true;
 }
-static bool same_shape(const Trace *t, const char *a, const char *b) {
+/* Is the dim a plain number, and that on every rank? */
+static bool same_number(const TraceShape *s, int i, const SymDim *d) {
+    char *end;
+    if (d->n_top != 1 || d->n_axes || i >= s->nd || !s->n_local) return false;
+    long long v = strtoll(d->top[0], &end, 10);
+    for (int k = 0; k < s->n_local; k++)
+        if (*end || s->local[k].shape[i] != v) return false;
+    return true;
+}
+/* Dim by dim: in letters, or a number that every rank has. */
+static bool same_shape(const Trace *t, const TraceShape *s, const char *text) {
     SymDim x[TRACE_MAX_DIMS], y[TRACE_MAX_DIMS];
-    int nx = parse_shape(t, a, x), ny = parse_shape(t, b, y);
+    int nx = parse_shape(t, s->symbolic, x), ny = parse_shape(t, text, y);
     if (nx < 0 || nx != ny) return false;
     for (int i = 0; i < nx; i++)
-        if (!same_list(x[i].top, x[i].n_top, y[i].top, y[i].n_top) ||
-            !same_list(x[i].axes, x[i].n_axes, y[i].axes, y[i].n_axes))
+        if ((!same_list(x[i].top, x[i].n_top, y[i].top, y[i].n_top) ||
+             !same_list(x[i].axes, x[i].n_axes, y[i].axes, y[i].n_axes)) &&
+            !same_number(s, i, &y[i]))
             return false;
     return true;
+}
+/* "[B, S/tp, D]", and where numbers were expected those too: " = [2, 8, 256] on ranks 0-3". */
+static const char *shape_found(const Hold *h, const TraceShape *s, const char *expected) {
+    Arena *a = h->d->arena;
+    if (!s->symbolic) return "without a shape";
+    if (!expected[strcspn(expected, "0123456789")] || !s->n_local) return s->symbolic;
+    Str out = str_new(a);
+    str_add(&out, s->symbolic);
+    for (int k = 0; k < s->n_local && k < 4; k++)
+        str_addf(&out, "%s%s on ranks %s", k ? ", " : " = ",
+                 cell_shape(a, s->local[k].shape, s->nd).text, rankset_text(&s->local[k].ranks, a));
+    return out.s;
 }
 static void hold_shapes(Hold *h) {
     const Expect *e = &h->p->expect;
@@ -107,11 +132,10 @@ static void hold_shapes(Hold *h) {
         const PlanPair *s = &e->shapes[i];
         const TraceValue *v = lookup_value(h->t, s->key);
         const TraceParam *p = v ? NULL : lookup_param(h->t, s->key);
-        const char *symbolic = v ? v->shape.symbolic : p ? p->compute.symbolic : NULL;
-        if (!v && !p) fail(h, s->loc, "no value or parameter is called '%s'", s->key);
-        else if (!symbolic || !same_shape(h->t, symbolic, s->text))
-            fail(h, s->value_loc, "%s is %s, not %s", s->key,
-                 symbolic ? symbolic : "without a shape", s->text);
+        const TraceShape *is = v ? &v->shape : p ? &p->compute : NULL;
+        if (!is) fail(h, s->loc, "no value or parameter is called '%s'", s->key);
+        else if (!is->symbolic || !same_shape(h->t, is, s->text))
+            fail(h, s->value_loc, "%s is %s, not %s", s->key, shape_found(h, is, s->text), s->text);
     }
 }
 

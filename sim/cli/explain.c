@@ -2,6 +2,9 @@
  * step. */
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "cli/fold.h"
+#include "cli/hooks.h"
+#include "cli/told.h"
 #include "cli/words.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -29,6 +32,15 @@ static int explain_code(Cli *c, const char *word) {
                    "no diagnostic has the code %s", code);
         return 3;
     }
+    if (!strcmp(c->format, "json")) {
+        Told told = {.a = c->arena};
+        told_section(&told, "code", row->code, row->title);
+        told_field(&told, TOLD_LINE, "text", row->text);
+        if (row->exit)
+            told_field(&told, TOLD_LINE, "exit code", arena_printf(c->arena, "%d", row->exit));
+        told_document(c, &told, NULL, NULL);
+        return 0;
+    }
     cli_paint(c, "1", arena_printf(c->arena, "%s: %s", row->code, row->title));
     str_add(&c->text, "\n\n");
     cli_wrapped(c, row->text, 0);
@@ -41,17 +53,15 @@ typedef struct {
     Cli *c;
     const Trace *t;
     StepIndex x;
-    Str *s;
+    Told told;
 } Ex;
 static const char *or_empty(const char *s) { return s ? s : ""; }
 
 static void field(Ex *e, const char *name, const char *text) {
-    if (text && *text) str_addf(e->s, "  %-12s %s\n", name, table_clean(text, 0, e->c->arena));
+    told_field(&e->told, TOLD_COLUMN, name, text);
 }
-static void title(Ex *e, const char *text) {
-    if (e->s->n) str_add(e->s, "\n");
-    cli_paint(e->c, "1", table_clean(text, 0, e->c->arena));
-    str_add(e->s, "\n");
+static void title(Ex *e, const char *kind, const char *name, const char *text) {
+    told_section(&e->told, kind, name, text);
 }
 static const char *shape_of(const Ex *e, const int64_t *v, int n) {
     return cell_shape(e->c->arena, v, n).text;
@@ -155,9 +165,10 @@ static void readers_of(Ex *e, const char *value, int step) {
     }
 }
 static void explain_value(Ex *e, const TraceValue *v) {
-    title(e, arena_printf(e->c->arena, "%s  (%s%s%s)", or_empty(v->shape.name),
-                          v->kind ? value_role_words[v->kind] : "value", v->pass ? ", " : "",
-                          phase_text(v->pass)));
+    title(e, "value", v->shape.name,
+          arena_printf(e->c->arena, "%s  (%s%s%s)", or_empty(v->shape.name),
+                       v->kind ? value_role_words[v->kind] : "value", v->pass ? ", " : "",
+                       phase_text(v->pass)));
     shape_fields(e, &v->shape);
     field(e, "made by", step_text(e, v->step));
     const FoundStep *f = v->step >= 0 && v->step < e->x.n ? &e->x.step[v->step] : NULL;
@@ -294,7 +305,7 @@ static bool explain_gradient(Ex *e, const char *name) {
     for (int i = 0; i < e->t->n_values; i++)
         if (strcmp(or_empty(e->t->values[i].shape.name), name) == 0) last = &e->t->values[i];
     if (!subject_is_gradient(subject_of(name)) || !last) return false;
-    title(e, arena_printf(a, "%s  (how this gradient comes about)", name));
+    title(e, "gradient", name, arena_printf(a, "%s  (how this gradient comes about)", name));
     bool moved[TRACE_MAX_AXES] = {false};
     for (int s = 0; s < e->x.n; s++) {
         const FoundStep *f = &e->x.step[s];
@@ -341,7 +352,7 @@ static bool explain_gradient(Ex *e, const char *name) {
 static void explain_param(Ex *e, const TraceParam *p) {
     Arena *a = e->c->arena;
     const char *name = p->plan_name ? p->plan_name : or_empty(p->compute.name);
-    title(e, arena_printf(a, "%s  (parameter)", name));
+    title(e, "parameter", name, arena_printf(a, "%s  (parameter)", name));
     if (p->compute.name && strcmp(p->compute.name, name) != 0)
         field(e, "checkpoint", p->compute.name);
     shape_fields(e, &p->compute);
@@ -386,7 +397,8 @@ static void explain_work(Ex *e, const TraceCompute *first) {
 static void explain_step(Ex *e, int step) {
     const FoundStep *f = &e->x.step[step];
     Arena *a = e->c->arena;
-    title(e, step_text(e, step));
+    title(e, "step", arena_printf(a, "%d", step), step_text(e, step));
+    told_step(&e->told, step);
     if (f->compute) {
         const TraceCompute *k = f->compute;
         for (int i = 0; i < k->n_inputs; i++) {
@@ -444,15 +456,17 @@ static bool explain_module(Ex *e, const char *name) {
                         : f->collective ? f->collective->module
                                         : NULL;
         if (!m || strncmp(m, name, n) != 0 || (m[n] && m[n] != '.')) continue;
-        if (!any) title(e, arena_printf(e->c->arena, "%s  (module)", name));
+        if (!any) title(e, "module", name, arena_printf(e->c->arena, "%s  (module)", name));
         any = true;
         const TraceValue *v = f->value;
-        str_addf(e->s, "  %s\n", step_text(e, s));
+        told_step(&e->told, s);
+        told_field(&e->told, TOLD_LINE, "step", step_text(e, s));
         if (v && v->shape.n_local)
-            str_addf(e->s, "      %s  %s  %s\n", or_empty(v->shape.name),
-                     or_empty(v->shape.symbolic),
-                     shape_of(e, v->shape.local[0].shape, v->shape.nd));
-        if (f->collective && f->collective->why) str_addf(e->s, "      %s\n", f->collective->why);
+            told_field(&e->told, TOLD_DEEP, "makes",
+                       arena_printf(e->c->arena, "%s  %s  %s", or_empty(v->shape.name),
+                                    or_empty(v->shape.symbolic),
+                                    shape_of(e, v->shape.local[0].shape, v->shape.nd)));
+        if (f->collective) told_field(&e->told, TOLD_DEEP, "why", f->collective->why);
     }
     for (int i = 0; i < e->t->n_params; i++) {
         const TraceParam *p = &e->t->params[i];
@@ -521,8 +535,30 @@ static bool explain_name(Ex *e, const char *name) {
     if (v) explain_value(e, v);
     return any || v;
 }
+/* The nearest module that has a hook: of values and parameters none runs. */
+static const char *hook_hint(const Ex *e, const char *name) {
+    Table t = table_hooks(e->c, e->t, NULL);
+    const char **modules = ARENA_ARRAY(e->c->arena, const char *, t.n_rows + 1);
+    for (int i = 0; i < t.n_rows; i++) modules[i] = t.row[i][0].text;
+    modules[t.n_rows] = NULL;
+    const char *near = diag_nearest(name, modules);
+    return near ? near
+                : "`explain PLAN --hooks`, without a name, lists the modules that have hooks";
+}
+/* Every hook, or those of one module. */
+static bool explain_hooks(Ex *e, const char *name, const Diags *d) {
+    Table t = table_hooks(e->c, e->t, name);
+    if (!t.n_rows && name) return false;
+    if (!t.n_rows)
+        str_add(&t.notes, "no line of the plan speaks of a module: nothing runs before or after\n");
+    else str_add(&t.notes, hooks_legend);
+    if (strcmp(e->c->format, "json")) t = fold_layers(&t, 0);
+    if (strcmp(e->c->format, "json")) cli_table(e->c, &t);
+    else document_table(e->c, &t, d, NULL);
+    return true;
+}
 int cmd_explain(Cli *c) {
-    if (c->o.n_operands == 1) {
+    if (c->o.n_operands == 1 && !c->o.hooks) {
         if (is_code(c->o.operands[0])) return explain_code(c, c->o.operands[0]);
         if (access(c->o.operands[0], F_OK) == 0 && !words_know(c, c->o.operands[0])) {
             diag_error(c->d, "E0212", diag_nowhere,
@@ -539,11 +575,24 @@ int cmd_explain(Cli *c) {
     Loaded l;
     bool ok = cli_load(c, c->o.operands[0], &o, false, &l);
     cli_diagnostics(c, l.d, false);
-    if (!ok) return l.exit;
+    Ex e = {.c = c, .t = l.trace, .told = {.a = c->arena}};
+    bool json = !strcmp(c->format, "json");
+    if (!ok) {
+        if (json && !l.refused) told_document(c, &e.told, NULL, l.d);
+        return l.exit;
+    }
     if (c->o.trace) trace_write(l.trace, c->d, c->o.trace);
-    Ex e = {c, l.trace, lookup_steps(l.trace, c->arena), &c->text};
-    if (explain_name(&e, c->o.operands[1])) return l.exit;
-    diag_error(c->d, "E0209", diag_nowhere, name_hint(&e, c->o.operands[1]),
-               "no module, value, parameter or step is called '%s'", c->o.operands[1]);
-    return cli_worse(l.exit, 3);
+    e.x = lookup_steps(l.trace, c->arena);
+    const char *name = c->o.n_operands > 1 ? c->o.operands[1] : NULL;
+    if (c->o.hooks && explain_hooks(&e, name, l.d)) return l.exit;
+    bool found = !c->o.hooks && explain_name(&e, name);
+    if (!found)
+        diag_error(c->d, "E0209", diag_nowhere,
+                   c->o.hooks ? hook_hint(&e, name) : name_hint(&e, name),
+                   c->o.hooks ? "nothing runs before or after a module '%s'"
+                              : "no module, value, parameter or step is called '%s'",
+                   name);
+    if (json) told_document(c, &e.told, l.trace, l.d);
+    else told_text(c, &e.told);
+    return found ? l.exit : cli_worse(l.exit, 3);
 }

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cost/cost.h"
-#include "formats/safetensors.h"
+#include "drive/dump.h"
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,22 +19,21 @@ typedef struct {
 static void add(Paths *l, const char *path) {
     if (path) *ARENA_PUSH(l->a, l->path, l->n, l->cap) = path;
 }
-/* A safetensors file, an index with its shards, or a folder with one of them: every file that is
- * read. */
+/* A safetensors file, an index with its shards, or a folder with one of them or with one for each
+ * rank: every file that is read. */
 static void add_tensors(Paths *l, const char *path) {
     Diags *d = diags_new(l->a); /* what is wrong with it will be said when it is read */
     if (!path) return;
     add(l, path);
     add(l, file_join(l->a, path, "model.safetensors.index.json"));
-    SafeTensors *st = st_open(l->a, d, path, diag_nowhere);
-    if (!st) return;
-    for (int i = 0; i < st->n; i++) {
+    Dump *x = dump_open(l->a, d, path, -1);
+    for (int i = 0; x && i < x->all.n; i++) {
         bool known = false;
         for (int k = l->n - 1; k >= 0 && !known; k--)
-            known = strcmp(l->path[k], st->t[i].file) == 0;
-        if (!known) add(l, st->t[i].file);
+            known = strcmp(l->path[k], x->all.t[i].file) == 0;
+        if (!known) add(l, x->all.t[i].file);
     }
-    st_close(st);
+    dump_close(x);
 }
 static void add_words(Paths *l, const Cli *c) {
     int bit = c->command->bit, n = bit == C_LIST      ? 0

@@ -1,9 +1,12 @@
-/* Folders given to `check`: the plans in them, in the order of their names, folders below included.
- * A plan is a .yaml or .yml file with a `mesh` of its own; profiles, maps and other YAML files that
- * lie beside plans are left out. Refuses to follow links to folders: they may lead in a circle. */
+/* Folders and patterns given to `check`. Of a folder: the plans in it, in the order of their names,
+ * folders below included. A plan is a .yaml or .yml file with a `mesh` of its own; profiles, maps
+ * and other YAML files that lie beside plans are left out. A pattern that no shell has replaced
+ * ('plans/[0-9]*.yaml', in quotes or from a CI file) names files as a shell would. Refuses to
+ * follow links to folders: they may lead in a circle. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include <dirent.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,18 +52,34 @@ static bool walk(Paths *p, const char *folder) {
     free(e);
     return true;
 }
+/* A folder's plans, or the path itself. */
+static void add_path(Cli *c, Paths *p, const char *path) {
+    struct stat s;
+    int before = p->n;
+    if (stat(path, &s) || !S_ISDIR(s.st_mode) || !walk(p, path))
+        *ARENA_PUSH(p->a, p->path, p->n, p->cap) = path;
+    else if (p->n == before)
+        diag_error(c->d, "E0101", diag_nowhere, "a plan is a .yaml file with a `mesh`",
+                   "no plan in folder '%s'", path);
+}
+/* What a pattern stands for. A file of that very name wins. */
+static void add_operand(Cli *c, Paths *p, const char *operand) {
+    struct stat s;
+    glob_t g = {0};
+    bool pattern = strpbrk(operand, "*?[{") && strcmp(operand, "-") && stat(operand, &s);
+    int none = pattern ? glob(operand, GLOB_BRACE, NULL, &g) : 0;
+    if (!pattern) add_path(c, p, operand);
+    else if (none)
+        diag_error(c->d, "E0101", diag_nowhere,
+                   "patterns have * ? [abc] {a,b}; a folder is searched with all below it",
+                   "no file matches '%s'", operand);
+    for (size_t i = 0; pattern && !none && i < g.gl_pathc; i++)
+        add_path(c, p, arena_strdup(p->a, g.gl_pathv[i]));
+    if (pattern) globfree(&g);
+}
 void folders_expand(Cli *c) {
     Paths p = {.a = c->arena};
-    for (int i = 0; i < c->o.n_operands; i++) {
-        const char *operand = c->o.operands[i];
-        struct stat s;
-        int before = p.n;
-        if (stat(operand, &s) || !S_ISDIR(s.st_mode) || !walk(&p, operand))
-            *ARENA_PUSH(p.a, p.path, p.n, p.cap) = operand;
-        else if (p.n == before)
-            diag_error(c->d, "E0101", diag_nowhere, "a plan is a .yaml file with a `mesh`",
-                       "no plan in folder '%s'", operand);
-    }
+    for (int i = 0; i < c->o.n_operands; i++) add_operand(c, &p, c->o.operands[i]);
     c->o.operands = p.path;
     c->o.n_operands = p.n;
 }

@@ -11,6 +11,11 @@
  * "wo[D, (H*d)_tp]{U_dp}", or symbolic local dims "[D, H*d/tp]". In `a`; NULL where the record has
  * no layout, or `word` is NULL. */
 const char *notation_text(const char *word, const TraceShape *s, const char *name, Arena *a);
-/* The same of a parameter, whose placements PyTorch's notation takes as recorded. */
-const char *notation_param(const char *word, const TraceParam *p, Arena *a);
+/* The same of a parameter, whose placements PyTorch's notation takes as recorded, on the mesh of
+ * its DTensor; "Parameter": it stays a plain one. */
+const char *notation_param(const char *word, const Trace *t, const TraceParam *p, Arena *a);
+/* In PyTorch's notation the devices of that mesh, those that `rank` (-1: the first) is on: "[[0,
+ * 1], [2, 3]]". NULL: it has none, or `word` is another. */
+const char *notation_devices(const char *word, const Trace *t, const TraceParam *p, int64_t rank,
+                             Arena *a);
 #endif

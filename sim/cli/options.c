@@ -68,6 +68,9 @@ static const Option options[] = {
     {"notation", 0, O_WORD, AT(notation), "WHOSE", C_SHAPES | C_PARAMS,
      "how values lie in one notation: (Replicate(), Shard(0)); A[I_X, J]{U_Z}; [I/X, J]",
      NOTATIONS},
+    {"hooks", 0, O_FLAG, AT(hooks), NULL, C_EXPLAIN,
+     "what runs before and after each module's forward, whose hook that is, which collective",
+     NULL},
     {"pairs", 0, O_FLAG, AT(pairs), NULL, C_COMMS,
      "which rank sends how many rows of experts to which, as a matrix", NULL},
     {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_EXPORT | C_ANOTHER,
@@ -87,6 +90,9 @@ static const Option options[] = {
      "print the program after this pass: lower", "lower"},
     {"against", 0, O_TEXT, AT(against), "FILE", C_RUNS | C_ANOTHER,
      "compare with another implementation's values (safetensors)", NULL},
+    {"against-rank", 0, O_INT, AT(against_rank), "R", C_RUNS | C_ANOTHER | C_OF_AGAINST,
+     "the file of --against is what rank R holds; a folder of rank*.safetensors says it by itself",
+     NULL},
     {"map", 0, O_TEXT, AT(map), "FILE", C_RUNS | C_ANOTHER | C_OF_AGAINST,
      "YAML of `their name: our name` for --against; \"module.*\": \"*\" takes a prefix away", NULL},
     {"tolerance", 0, O_REAL, AT(tolerance), "T", C_RUNS | C_ANOTHER | C_OF_AGAINST,
@@ -121,9 +127,9 @@ static const Option options[] = {
      "of a config.json: a table pattern -> style (JSON) over the plan that the library ships",
      NULL},
     {"ep", 0, O_INT, AT(ep), "N", C_FILES | C_ANOTHER,
-     "of a config.json: ranks of expert parallelism (1)", NULL},
+     "of a config.json: ranks that share its experts, those of --tp", NULL},
     {"ep-plan", 0, O_TEXT, AT(ep_plan), "FILE", C_FILES | C_ANOTHER,
-     "of a file of names: a table for experts over its own", NULL},
+     "of a config.json or a file of names: a table for experts over its own", NULL},
     {"names", 0, O_TEXT, AT(names), "FILE", C_IMPORT,
      "hf: recorded names and shapes of any model, or a folder of them; no config is needed", NULL},
     {"loss-parallel", 0, O_FLAG, AT(loss_parallel), NULL, C_FILES | C_ANOTHER,
@@ -379,9 +385,23 @@ static const struct {
 } extensions[] = {{"txt", "text"},  {"text", "text"}, {"json", "json"}, {"jsonl", "jsonl"},
                   {"csv", "csv"},   {"md", "md"},     {"xml", "junit"}, {"sarif", "sarif"},
                   {"yaml", "yaml"}, {"yml", "yaml"},  {"py", "py"}};
+/* `run` makes a folder: a name that asks for a file would hide the mistake. */
+static void refuse_file(Cli *c, const char *dot) {
+    bool file = text_has_word("svg png pdf html", dot + 1);
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        file |= !strcmp(dot + 1, extensions[i].extension);
+    if (file)
+        usage(c,
+              arena_printf(c->arena,
+                           "-o FOLDER for all files; `run --format json > %s`, `draw` and `check` "
+                           "write one",
+                           c->o.output),
+              "`run` writes a folder, and '%s' is the name of a file", c->o.output);
+}
 static void format_by_name(Cli *c) {
     const Command *k = c->command;
     const char *dot = c->o.output ? strrchr(c->o.output, '.') : NULL;
+    if (k && k->bit & C_RUN && dot && !strchr(dot, '/')) refuse_file(c, dot);
     if (k && k->bit & C_DIFF && c->o.view) return; /* a picture */
     if (!k || k->bit & (C_RUN | C_DRAW | C_COMPLETION) || !dot || dot == c->o.output ||
         dot[-1] == '/' || strchr(dot, '/'))
@@ -396,7 +416,8 @@ static void format_by_name(Cli *c) {
 }
 void options_parse(Cli *c, int argc, char **argv) {
     Parse p = {.c = c, .argc = argc, .argv = argv, .i = 1};
-    c->o = (CliOptions){.rank = -1, .seed = -1, .layer = -1, .tp = -1, .ep = -1};
+    c->o =
+        (CliOptions){.rank = -1, .seed = -1, .layer = -1, .tp = -1, .ep = -1, .against_rank = -1};
     c->o.operands = ARENA_ARRAY(c->arena, const char *, argc + 1);
     bool rest = false;
     for (; p.i < argc; p.i++) {

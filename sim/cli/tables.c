@@ -146,10 +146,17 @@ static const Column param_columns[] = {
     {"style", "style", false, COL_OPTIONAL | COL_DROP},
     {"line", "plan line", false, COL_OPTIONAL | COL_DROP | COL_PREFIX},
     {"notation", "notation", false, COL_EMPTY},
+    {"devices", "devices", false, COL_EMPTY},
 };
-static const char *placement_mesh(const TraceParam *p, Arena *a) {
+/* The axes of its placements; with --notation torch those of the DTensor alone. */
+static const char *placement_mesh(const Cli *c, const TraceParam *p) {
+    Arena *a = c->arena;
     Str s = str_new(a);
     const TraceShape *shape = p->rest.n_places == p->n_placements ? &p->rest : &p->compute;
+    if (p->on && c->o.notation && !strcmp(c->o.notation, "torch")) {
+        for (const char *q = p->on; *q; q++) str_addf(&s, *q == '*' ? ", " : "%c", *q);
+        return s.s ? s.s : "";
+    }
     for (int i = 0; i < shape->n_places; i++)
         str_addf(&s, "%s%s", i ? ", " : "", shape->place[i].axis);
     return s.s;
@@ -174,7 +181,8 @@ static int64_t bytes_at_rest(const TraceParam *p, const RankSet *ranks, int64_t 
     }
     return p->rest.n_local ? most : p->bytes;
 }
-static void param_row(const Cli *c, Table *t, const TraceParam *p, const TraceLocal *l) {
+static void param_row(const Cli *c, Table *t, const Trace *trace, const TraceParam *p,
+                      const TraceLocal *l) {
     Arena *a = c->arena;
     Cell *r = table_row(t);
     r[0] = cell_text(p->plan_name ? p->plan_name : p->compute.name);
@@ -185,13 +193,15 @@ static void param_row(const Cli *c, Table *t, const TraceParam *p, const TraceLo
         r[8] = cell_ranks(a, &l->ranks);
     }
     r[4] = cell_texts(a, p->placements, p->n_placements);
-    r[5] = cell_text(placement_mesh(p, a));
+    r[5] = cell_text(placement_mesh(c, p));
     bool differs = p->rest.symbolic && strcmp(p->rest.symbolic, or_empty(p->compute.symbolic)) != 0;
     r[6] = cell_text(differs ? p->rest.symbolic : NULL);
     r[7] = cell_bytes(a, bytes_at_rest(p, l ? &l->ranks : NULL, c->o.rank));
     r[9] = cell_text(p->style);
     r[10] = cell_text(place_of_line(a, p->file, p->line));
-    r[11] = cell_text(notation_param(c->o.notation, p, a));
+    r[11] = cell_text(notation_param(c->o.notation, trace, p, a));
+    const char *devices = notation_devices(c->o.notation, trace, p, c->o.rank, a);
+    r[12] = (Cell){devices, devices, devices && *devices == '[' ? devices : NULL};
 }
 Table table_params(const Cli *c, const Trace *t) {
     Table out = table_new(c->arena, "parameter", param_columns, N(param_columns));
@@ -204,10 +214,10 @@ Table table_params(const Cli *c, const Trace *t) {
         uneven |= p->rest.n_local > 1;
         for (int k = 0; k < p->compute.n_local; k++) {
             if (c->o.rank >= 0 && !rankset_has(&p->compute.local[k].ranks, c->o.rank)) continue;
-            param_row(c, &out, p, &p->compute.local[k]);
+            param_row(c, &out, t, p, &p->compute.local[k]);
             any = true;
         }
-        if (!any && c->o.rank < 0) param_row(c, &out, p, NULL);
+        if (!any && c->o.rank < 0) param_row(c, &out, t, p, NULL);
     }
     str_addf(&out.notes, "%d parameters, %s%s per rank at rest\n", t->n_params,
              uneven && c->o.rank < 0 ? "at most " : "", bytes_text(all, c->arena));

@@ -1,6 +1,7 @@
 /* `explain WORD`: one word, looked up in every table that has words. Each table says what it knows;
  * refuses to know more than they. */
 #include "cli/words.h"
+#include "cli/told.h"
 #include "cost/cost.h"
 #include "lower/program.h"
 #include <ctype.h>
@@ -143,14 +144,24 @@ static bool names(const WordEntry *e, const char *word) {
     }
     return false;
 }
-static void tell(Cli *c, const WordEntry *e) {
+/* Into `told` for a document, else as text. */
+static void tell(Cli *c, Told *told, const WordEntry *e) {
+    if (!strcmp(c->format, "json")) {
+        told_section(told, e->kind + (strncmp(e->kind, "a ", 2) ? 0 : 2), e->name, e->name);
+        told_field(told, TOLD_LINE, "also", e->also);
+        told_field(told, TOLD_LINE, "text", e->what);
+        return;
+    }
     if (c->text.n) str_add(&c->text, "\n");
     cli_paint(c, "1", e->name);
     str_addf(&c->text, ", %s", e->kind);
-    bool key = !strcmp(e->kind, "a key of plans");
-    if (e->also && *e->also && !key) {
-        str_add(&c->text, "; also ");
-        for (const char *w = e->also; *w; w++) str_addf(&c->text, *w == ' ' ? ", " : "%c", *w);
+    bool key = !strcmp(e->kind, "a key of plans"); /* its other name is the end of its own */
+    int said = 0;
+    for (const char *w = e->also; w && *w && !key;) {
+        size_t n = strcspn(w, " ");
+        if (strncmp(w, e->name, n) || e->name[n])
+            str_addf(&c->text, "%s%.*s", said++ ? ", " : "; also ", (int)n, w);
+        w += n + (w[n] == ' ');
     }
     str_add(&c->text, "\n");
     cli_wrapped(c, e->what, 2);
@@ -166,21 +177,23 @@ bool explain_word(Cli *c, const char *word) {
     const char **known = ARENA_ARRAY(c->arena, const char *, all.n + 1);
     size_t bare = strcspn(word, "("); /* "shard(0)" and "Shard(dim=0)" are the word shard */
     bool any = false;
+    Told told = {.a = c->arena};
     for (int pass = 0; pass < 2 && !any && bare; pass++) {
         const char *sought = pass ? arena_strndup(c->arena, word, bare) : word;
         for (int i = 0; i < all.n; i++) {
             known[i] = all.e[i].name;
             if (!names(&all.e[i], sought)) continue;
-            tell(c, &all.e[i]);
+            tell(c, &told, &all.e[i]);
             any = true;
         }
     }
-    if (any) return true;
-    const char *near = diag_nearest(word, known);
-    diag_error(c->d, "E0209", diag_nowhere,
-               near ? near : "`shardproof list terms`, or a plan and a name in it",
-               "no table explains '%s'", word);
-    return false;
+    const char *near = any ? NULL : diag_nearest(word, known);
+    if (!any)
+        diag_error(c->d, "E0209", diag_nowhere,
+                   near ? near : "`shardproof list terms`, or a plan and a name in it",
+                   "no table explains '%s'", word);
+    if (!strcmp(c->format, "json")) told_document(c, &told, NULL, NULL);
+    return any;
 }
 
 /* ---- lists ---- */

@@ -4,11 +4,14 @@
 #include "drive/against.h"
 #include "base/file.h"
 #include "drive/arrange.h"
+#include "drive/dump.h"
 #include "drive/endtoend.h"
 #include "exec/call.h"
 #include "formats/yaml.h"
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +23,8 @@ struct Against {
     const Program *p;
     int64_t steps;
     double tolerance; /* 0: by dtype */
-    SafeTensors *st;
+    Dump *dump;
+    SafeTensors *st; /* of the dump */
     Yaml *map;
     const char **name; /* per tensor of the file: what the map makes of its name */
     ValueKey *key;
@@ -29,7 +33,8 @@ struct Against {
     const char **hint; /* per tensor of a rank that differs: told at the end, all together */
     bool *other_part;  /* per tensor of a rank: it is of another shape, which no order explains */
     int64_t last_rank; /* that the file names; -1: none */
-    bool ranks, after, grads; /* does the file have any */
+    bool ranks, after, grads, whole; /* does the file have any; whole: values of no rank */
+    bool held[3][2]; /* of ranks: values of that kind, and gradients of such (ValueKind) */
 };
 
 /* ---- names ---- */
@@ -159,10 +164,36 @@ static void nothing_matches(const Against *a, const char *file, bool given) {
                given ? "nothing but inputs and parameters" : "nothing", file,
                a->st->n ? theirs.s : "no tensors", ours.s);
 }
+/* What the map makes of a tensor's name; whose rank it is stands before it and is no part of it. */
+static const char *named(const Against *a, int i) {
+    const char *name = a->st->t[i].name, *slash = strchr(name, '/');
+    int64_t rank = -1;
+    if (!a->map || !slash || sscanf(name, "rank%" SCNd64, &rank) != 1)
+        return mapped(a->arena, a->map, name);
+    const char *whole = mapped(a->arena, a->map, name), *own = mapped(a->arena, a->map, slash + 1);
+    return whole != name ? whole : arena_printf(a->arena, "rank%lld/%s", (long long)rank, own);
+}
+/* What the file speaks of: of the rest it lacks nothing that it should have. */
+static void note(Against *a, int i) {
+    const ValueKey *k = &a->key[i];
+    if (!a->known[i]) return;
+    a->whole |= k->rank < 0;
+    a->ranks |= k->rank >= 0;
+    a->after |= k->after >= 0;
+    a->grads |= k->grad;
+    if (k->rank >= 0 && k->after < 0) a->held[a->p->graph->t[k->tensor].kind][k->grad] = true;
+}
 Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, AgainstFile of) {
     Against *a = ARENA_NEW(arena, Against);
     *a = (Against){.arena = arena, .d = d, .p = p, .steps = steps, .tolerance = of.tolerance};
-    a->st = st_open(arena, d, of.file, diag_nowhere);
+    if (of.rank > p->mesh->nranks) {
+        diag_error(d, "E0212", diag_nowhere, "ranks count from 0",
+                   "--against-rank %lld: the mesh has %lld ranks", (long long)of.rank - 1,
+                   (long long)p->mesh->nranks);
+        return NULL;
+    }
+    a->dump = dump_open(arena, d, of.file, of.rank - 1);
+    a->st = a->dump ? &a->dump->all : NULL;
     if (a->st && of.map) a->map = read_map(arena, d, of.map);
     if (!a->st || (of.map && !a->map)) {
         against_close(a);
@@ -178,15 +209,13 @@ Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, A
     a->other_part = ARENA_ARRAY(arena, bool, n + 1);
     a->last_rank = -1;
     for (int i = 0; i < n; i++) {
-        a->name[i] = mapped(arena, a->map, a->st->t[i].name);
+        a->name[i] = named(a, i);
         a->row[i].name = a->st->t[i].name;
         a->known[i] = value_key(arena, p, steps, a->name[i], &a->key[i]);
         if (a->key[i].rank > a->last_rank) a->last_rank = a->key[i].rank;
         met += a->known[i] || probed(p->graph, a->name[i]);
         made += computed(a, i);
-        a->ranks |= a->known[i] && a->key[i].rank >= 0;
-        a->after |= a->known[i] && a->key[i].after >= 0;
-        a->grads |= a->known[i] && a->key[i].grad;
+        note(a, i);
     }
     if (made || (met && met == n)) return a;
     nothing_matches(a, of.file, met > 0);
@@ -194,18 +223,27 @@ Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, A
     return NULL;
 }
 void against_close(Against *a) {
-    if (a) st_close(a->st);
+    if (a) dump_close(a->dump);
 }
 bool against_wants_ranks(const Against *a) { return a->ranks; }
 
 /* ---- numbers ---- */
+/* A parameter as it is before any step, or an input. */
+static bool is_given(const Against *a, const ValueKey *k) {
+    return k->tensor >= 0 && !k->grad && k->after < 0 &&
+           a->p->graph->t[k->tensor].kind != KIND_ACTIVATION;
+}
 /* Of the tensor's largest magnitude; whole numbers must be equal. What a rank holds is no better
  * than the run's own dtype. */
 static double tolerance_for(const Against *a, const StTensor *s, const ValueKey *k, Dtype ours) {
     static const double by[] = {
         [DT_F32] = 1e-5, [DT_F64] = 1e-11, [DT_I64] = 0, [DT_BF16] = 2e-2, [DT_F16] = 2e-2};
+    /* half a unit in the last place of the largest: what is given is only rounded */
+    static const double rounded[] = {[DT_BF16] = 0x1p-8, [DT_F16] = 0x1p-11};
+    bool narrow = s->dtype == DT_BF16 || s->dtype == DT_F16;
     if (ours == DT_I64) return 0;
     if (a->tolerance > 0) return a->tolerance;
+    if (narrow && is_given(a, k)) return fmax(rounded[s->dtype], k->rank >= 0 ? by[ours] : 0);
     /* a plan of bf16 and a dump of bf16: as far as such a run may be from the float64 model */
     bool bf16 = s->dtype == DT_BF16 && plan_executes_in(a->p->assign->plan) == DT_BF16;
     if (bf16) return fmax(by[DT_BF16], endtoend_share(a->p, DT_BF16)) * (k->rank >= 0 ? 2 : 1);
@@ -422,6 +460,13 @@ static const char *result(const Row *x) {
     if (x->unread) return "not read";
     return x->ok ? "equal" : "different";
 }
+/* Gradients and trained values only if the file speaks of any; of ranks only what is of a kind that
+ * it has, and parameters always. */
+static bool is_due(const Against *a, const ValueKey *k) {
+    if (k->rank < 0 || k->after >= 0) return (!k->grad || a->grads) && (k->after < 0 || a->after);
+    ValueKind kind = a->p->graph->t[k->tensor].kind;
+    return a->held[kind][k->grad] || (kind == KIND_PARAM && !k->grad);
+}
 static void record(Trace *t, const Row *x) {
     *ARENA_PUSH(t->arena, t->against, t->n_against, t->cap_against) =
         (TraceAgainst){x->name, result(x), x->count, x->max_abs, x->max_rel, x->tolerance, x->why};
@@ -440,11 +485,15 @@ void against_report(Against *a, const ValueSet *s, PipelineReport *rep, Trace *t
     }
     if (met) qsort(have, (size_t)met, sizeof *have, by_key);
     int64_t ranks = a->ranks && s->ranks ? s->ranks->p->mesh->nranks : 0;
+    bool *speaks = ARENA_ARRAY(a->arena, bool, ranks + 1); /* does the file, of this rank? */
+    for (int i = 0; i < n; i++)
+        if (a->known[i] && a->key[i].rank >= 0 && a->key[i].rank < ranks)
+            speaks[a->key[i].rank] = true;
     for (int64_t q = -1; q < ranks; q++) {
-        ValueKey *list = s->ref || q >= 0 ? value_list(s, q, &n_list) : NULL;
-        /* gradients and trained values only if the file speaks of any */
+        bool asked = q < 0 ? s->ref && (a->whole || !a->ranks) : speaks[q];
+        ValueKey *list = asked ? value_list(s, q, &n_list) : NULL;
         for (int i = 0; list && i < n_list; i++) {
-            if ((list[i].grad && !a->grads) || (list[i].after >= 0 && !a->after)) continue;
+            if (!is_due(a, &list[i])) continue;
             if (met && bsearch(&list[i], have, (size_t)met, sizeof *have, by_key)) continue;
             *ARENA_PUSH(a->arena, rep->against, rep->n_against, cap) =
                 (Row){.name = value_name(a->arena, a->p->graph, &list[i]), .missing_there = true};

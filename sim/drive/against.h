@@ -10,6 +10,7 @@ typedef struct Against Against;
 /* What the command line gives. */
 typedef struct {
     const char *file, *map; /* map: NULL or names of theirs and ours */
+    int64_t rank;           /* 1 + the rank whose values its names are; 0: its names say it */
     double tolerance;       /* of the largest magnitude of a tensor; 0: by dtype */
 } AgainstFile;
 /* Opens the file and the map and finds what its names mean in the program of the ranks; `steps` of

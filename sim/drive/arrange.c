@@ -137,6 +137,38 @@ static const char *called(const Units *u, const int *perm, int nstored, int nd) 
     return nstored == 2 && nd == 2 ? "transposed" : "permuted";
 }
 
+/* ---- the pairs of rope ---- */
+/* Where element i of a head of n elements stands if the halves that rotate together are put side by
+ * side, (0, n/2, 1, n/2 + 1, ..), or `back` from there. */
+static int64_t paired(int64_t i, int64_t n, bool back) {
+    return back ? (i % 2) * (n / 2) + i / 2 : i < n / 2 ? 2 * i : 2 * (i - n / 2) + 1;
+}
+static bool agrees_paired(const Units *u, int head, bool back, const double *ours,
+                          const double *theirs, double allowed) {
+    int64_t n = 1, inner = u->stride[head], size = u->size[head];
+    for (int k = 0; k < u->n; k++) n *= u->size[k];
+    for (int64_t k = 0; k < n; k++) {
+        int64_t i = k / inner % size, at = k + (paired(i, size, back) - i) * inner;
+        if (!(fabs(ours[k] - theirs[at]) <= allowed)) return false;
+    }
+    return true;
+}
+/* Weights of queries and keys are written for one of two ways to rotate: element i with i + d/2, or
+ * 2i with 2i + 1. Converters permute the rows of each head. */
+static Arrangement rope(Arena *arena, const Units *u, const ValueShape *s, const double *ours,
+                        const double *theirs, double allowed) {
+    static const char *const what[] = {
+        "the pairs of rope stand side by side there (interleaved)",
+        "the halves of rope stand one behind the other there (rotate_half)"};
+    for (int d = 0; d < u->n; d++) {
+        if (strcmp(u->sym[d], "d") || u->size[d] % 2 || u->size[d] < 4) continue;
+        for (int back = 0; back < 2; back++)
+            if (agrees_paired(u, d, back, ours, theirs, allowed))
+                return (Arrangement){what[back], arrange_symbols(arena, s), true, true};
+    }
+    return (Arrangement){0};
+}
+
 Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, Theirs theirs,
                     double allowed) {
     int nd = theirs.nd;
@@ -159,5 +191,7 @@ Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, Their
         best = (Arrangement){called(&u, perm, s->nstored, nd), symbols, best.same_shape, equal};
         if (equal) break;
     } while (next_permutation(perm, u.n));
-    return best;
+    if (best.equal || !best.same_shape) return best;
+    Arrangement by_rope = rope(arena, &u, s, ours, theirs.x, allowed);
+    return by_rope.equal ? by_rope : best;
 }

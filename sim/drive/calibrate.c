@@ -134,6 +134,7 @@ static const char *text_of(Arena *arena, const Constants *k, int64_t ranks) {
     Str s = str_new(arena);
     int64_t memory =
         (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE) / k->per_node;
+    memory -= memory % (1 << 20); /* pictures write the number out */
     str_addf(&s,
              "# Hardware profile, measured by `shardproof calibrate --mpi` on %lld processes, %lld "
              "on each machine.\n# It says what the executor of shardproof takes there, packing and "

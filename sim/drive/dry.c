@@ -28,7 +28,7 @@ static void update(Tables *t, int val) {
 static void see(Tables *t, int64_t beside) {
     DeviceUse use = device_use(t->r->dev);
     if (t->live + beside > t->most) t->most = t->live + beside;
-    t->r->stop = (int64_t)use.large > MOST;
+    t->r->stop = (int64_t)use.large > (t->r->follow ? t->r->follow : MOST);
 }
 static void tables_loaded(void *arg, int val) {
     update(arg, val);
@@ -127,4 +127,5 @@ void dry_estimate(Run *r) {
     need->beside = need->sharded / r->mesh->nranks * ranks_beside(r->o->ranks);
     need->peak += need->beside;
 }
+double dry_hours(const RunNeed *need) { return need->all * 1e-9 / 3600; }
 bool dry_within(int64_t bytes, int64_t room) { return bytes <= room - room / 16; }

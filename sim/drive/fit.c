@@ -5,32 +5,36 @@
 bool fit_shrinks(const Run *r) {
     return !r->plan->kind && !r->plan->weights && !r->plan->inputs && r->o->against == NULL;
 }
-/* What the plan needs with its widths divided by n; INT64_MAX if it cannot be lowered so. */
-static int64_t need_with(const Run *run, int64_t n) {
+/* What the plan needs with its widths divided by n. False if it cannot be lowered so, or needs more
+ * than `room` bytes. */
+static bool need_with(const Run *run, int64_t n, int64_t room, RunNeed *need) {
     Arena *tmp = arena_new();
     Plan *plan = arena_memdup(tmp, run->plan, sizeof *plan);
     PipelineReport rep = {0};
     plan->shrink = n;
-    Run r = {.arena = tmp, .d = diags_new(tmp), .o = run->o, .rep = &rep, .plan = plan};
-    int64_t bytes = INT64_MAX;
-    if (run_front(&r) && run_lower(&r)) {
+    Run r = {
+        .arena = tmp, .d = diags_new(tmp), .o = run->o, .rep = &rep, .plan = plan, .follow = room};
+    bool known = run_front(&r) && run_lower(&r);
+    if (known) {
         dry_estimate(&r);
-        if (!r.need.memory.more) bytes = r.need.memory.peak;
+        known = !r.need.memory.more;
+        *need = r.need;
         exec_free(r.exec);
     }
     arena_free(tmp);
-    return bytes;
+    return known;
 }
-int64_t fit_shrink(const Run *r, int64_t room, int64_t *bytes) {
+int64_t fit_shrink(const Run *r, int64_t room, RunNeed *need) {
     int64_t from = r->plan->shrink, n = 0;
     int low = 1, high = 1; /* doublings: less than `low` do not do */
     if (!fit_shrinks(r) || from >= r->model->dims.full_D) return 0;
     while (from << (high + 1) < r->model->dims.full_D) high++;
     while (low <= high) {
         int half = (low + high) / 2;
-        int64_t need = need_with(r, from << half);
-        bool fits = need < INT64_MAX && dry_within(need, room);
-        if (fits) n = from << half, *bytes = need;
+        RunNeed tried;
+        bool fits = need_with(r, from << half, room, &tried) &&
+                    dry_within(tried.memory.peak, room) && dry_hours(&tried) <= RUN_MAX_HOURS;
+        if (fits) n = from << half, *need = tried;
         if (fits) high = half - 1;
         else low = half + 1;
     }

@@ -6,19 +6,34 @@
 enum {
     RUN_MAX_RANKS = 1 << 14
 }; /* every rank holds blocks of its own: more take minutes even for the smallest model */
+/* The key that makes the widths smaller, with a number that was tried: it does for memory and time.
+ */
+static const char *shrink_text(const Run *r, int64_t room) {
+    RunNeed need;
+    int64_t n = fit_shrink(r, room, &need);
+    if (n) {
+        double hours = dry_hours(&need);
+        return arena_printf(r->arena, "use `shrink` (--set model.shrink=%lld needs about %s%s), ",
+                            (long long)n, bytes_text(need.memory.peak, r->arena),
+                            hours >= 1 ? arena_printf(r->arena, " and %.2g hours", hours) : "");
+    }
+    return fit_shrinks(r) ? "no `shrink` alone is enough: use " : "use ";
+}
 /* A slip of a number that would take years is told at once. */
-static bool ends(Run *r) {
-    enum { RUN_MAX_HOURS = 100 };
+static bool ends(Run *r, int64_t room) {
     const Plan *p = r->plan;
-    double hours = r->need.all * 1e-9 / 3600;
+    double hours = dry_hours(&r->need);
     if (hours <= RUN_MAX_HOURS) return true;
     bool steps = run_iterations(r) > 1;
     double least = fmax(1, floor((double)run_iterations(r) * RUN_MAX_HOURS / hours));
-    const char *fewer = arena_printf(r->arena, "use `optimizer.steps` of at most %.0f", least);
-    diag_error(r->d, "E0707", steps ? p->optimizer.steps_loc : p->model_loc,
-               steps ? fewer
-                     : "use smaller sizes or a larger `shrink`; shapes, params, comms and draw "
-                       "compute nothing",
+    const char *rest = "shapes, params, comms and draw compute nothing", *hint;
+    if (steps) hint = arena_printf(r->arena, "use `optimizer.steps` of at most %.0f", least);
+    else if (r->model->dims.mlp)
+        hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
+    else
+        hint = arena_printf(r->arena, "%sfewer layers or a shorter sequence; %s",
+                            shrink_text(r, room), rest);
+    diag_error(r->d, "E0707", steps ? p->optimizer.steps_loc : p->model_loc, hint,
                "executing this plan would take about %.3g hours; the limit is %d", hours,
                RUN_MAX_HOURS);
     return false;
@@ -40,14 +55,6 @@ static const char *need_text(const MemoryNeed *need, Arena *a) {
                         "for the comparison%s)",
                         peak, bytes_text(need->unsharded, a), bytes_text(rest, a), beside);
 }
-/* The key that makes the widths smaller, with a number that was tried. */
-static const char *shrink_text(const Run *r, const MemoryRoom *room) {
-    int64_t bytes, n = fit_shrink(r, room->bytes, &bytes);
-    if (n)
-        return arena_printf(r->arena, "use `shrink` (--set model.shrink=%lld needs about %s), ",
-                            (long long)n, bytes_text(bytes, r->arena));
-    return fit_shrinks(r) ? "no `shrink` alone is enough: use " : "use ";
-}
 static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room) {
     const Plan *p = r->plan;
     bool mlp = r->model->dims.mlp, steps = run_iterations(r) > 1 && need->records > need->peak / 2;
@@ -60,7 +67,7 @@ static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room
     else if (mlp) hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
     else
         hint = arena_printf(r->arena, "%s%sfewer layers or a shorter sequence; %s",
-                            shrink_text(r, room), wider, rest);
+                            shrink_text(r, room->bytes), wider, rest);
     diag_error(r->d, "E0701", steps ? p->optimizer.steps_loc : p->model_loc, hint,
                "executing this plan needs %s, there are %s: %s", need_text(need, r->arena),
                bytes_text(room->bytes, r->arena), room->what);
@@ -82,9 +89,9 @@ bool limits_fit(Run *r) {
                   dtype_text(in), dtype_text(r->plan->dtype), dtype_text(r->plan->dtype));
     dry_estimate(r);
     if (r->o->ranks && !ranks_first(r->o->ranks)) return true;
-    bool in_time = ends(r);
     MemoryRoom room = memory_room(r->arena);
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
+    bool in_time = ends(r, room.bytes);
     r->rep->predicted_bytes = r->need.memory.peak;
     if (dry_within(r->need.memory.peak, room.bytes)) return in_time;
     return refuse_memory(r, &r->need.memory, &room);

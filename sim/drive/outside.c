@@ -14,7 +14,7 @@ bool outside_open(Run *r) {
     const PipelineOptions *o = r->o;
     if (!o->against) return true;
     r->against = against_open(r->arena, r->d, r->program, training_steps(r),
-                              (AgainstFile){o->against, o->map, o->tolerance});
+                              (AgainstFile){o->against, o->map, o->against_of, o->tolerance});
     return r->against != NULL;
 }
 /* After a training step of the unsharded run: parameters and state as they are now. */

@@ -32,8 +32,6 @@ static bool supported(Run *r) {
         {p->pipeline.schedule && !strcmp(p->pipeline.schedule, "dualpipe"),
          p->pipeline.schedule_loc,
          "dualpipe (each stage on two ranks; dualpipe-v is the same on half of them)"},
-        {p->pipeline.loc.file && p->optimizer.clip > 0, p->optimizer.loc,
-         "clip with a pipeline (the norm is over all stages)"},
         {p->microbatches > 1 && p->pass == PASS_FORWARD && !p->pipeline.loc.file, p->batch_loc,
          "microbatches of a forward pass (there is nothing to add up)"},
     };

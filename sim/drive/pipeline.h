@@ -32,9 +32,10 @@ typedef struct PipelineOptions {
     bool sound; /* leave out the mistakes that the plan plants (faults, gradients): what it would be
                    without */
     const char *against, *map; /* --against FILE, --map FILE */
-    double tolerance;          /* --tolerance; 0: by dtype */
-    const char *save_values;   /* --save-values FILE */
-    const char *dump;          /* --dump PASS: prints that pass to `dump_to` */
+    int64_t against_of; /* --against-rank: 1 + the rank that the file is of; 0: its names say it */
+    double tolerance;   /* --tolerance; 0: by dtype */
+    const char *save_values; /* --save-values FILE */
+    const char *dump;        /* --dump PASS: prints that pass to `dump_to` */
     FILE *dump_to;
     int64_t memory_limit; /* bytes; 0: what the machine has */
     Progress *progress;   /* told of the work and of what is done of it; may be NULL */

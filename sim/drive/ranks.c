@@ -3,6 +3,7 @@
 #include "drive/ranks.h"
 #include "base/ends.h"
 #include "base/text.h"
+#include "engine/guard.h"
 #include "engine/plugin.h"
 #include "exec/exec.h"
 #include "trace/trace.h"
@@ -15,7 +16,8 @@ struct Ranks {
     Arena *arena;
     RanksOptions o;
     Engine *engine;
-    int64_t beside;
+    Guard guard; /* of this process, where a launcher has started it */
+    int64_t rank, beside;
     bool met;
     const char *failed; /* why the engine did not start */
     _Atomic(const Program *) program;
@@ -33,22 +35,48 @@ typedef struct {
 /* "at step 12, all_reduce of layers.0.o_proj"; `at` is the value that it made, from 1. */
 static const char *place_text(const Ranks *r, int64_t at, Arena *arena) {
     const Program *p = atomic_load(&r->program);
-    if (!p || at < 1 || at > p->nv) return "before the first value of a plan";
+    if (at < 0) return "past the last value of its plan";
+    if (!p || !at || at > p->nv) return "before the first value of a plan";
     const Val *v = &p->val[at - 1];
     if (v->step < 0)
         return arena_printf(arena, "where it reads %s", program_value_name(p, v, arena));
     return arena_printf(arena, "at step %d, %s", v->step, step_name(p, &p->step[v->step], arena));
 }
+/* What is said of a rank that shows no life: by its guard, and by the others, who cannot name it.
+ */
+static const struct {
+    const char *guard, *others;
+} silent[] = {
+    [ENGINE_STARTS] = {"while it started",
+                       "the processes did not come together within %s: one of them did not start, "
+                       "hangs or is stopped; all of them end [E0605]"},
+    [ENGINE_GROUPS] = {"while groups for sums were made",
+                       "groups for sums were not made within %s: a rank hangs or is stopped; all "
+                       "ranks end [E0605]"},
+    [ENGINE_ENDS] = {"while it ended; what the run has written is whole",
+                     "the processes did not end within %s: one of them hangs or is stopped; what "
+                     "the run has written is whole; all of them end [E0605]"},
+};
+/* In the guard's process. */
+static void no_life(void *arg, EngineStage stage, double seconds) {
+    Arena *tmp = arena_new();
+    base_last_words(
+        "its process was stopped, or its machine hangs; --deadline gives a machine that "
+        "is only busy more seconds",
+        "rank %lld has been silent for %s, %s; all ranks end [E0605]",
+        (long long)((Ranks *)arg)->rank, time_text(seconds, tmp), silent[stage].guard);
+    arena_free(tmp);
+}
+static void stage(void *arg, EngineStage s) { guard_stage(&((Ranks *)arg)->guard, s); }
+static void lives(void *arg) { guard_lives(&((Ranks *)arg)->guard); }
 static void lost(void *arg, int64_t rank, double seconds, int64_t at) {
     const Ranks *r = arg;
     Arena *tmp = arena_new();
-    if (rank == -1)
+    if (rank == ENGINE_NOBODY)
         base_last_words("look at the machine of each process and at the launcher's own words; "
-                        "where processes start slowly, --deadline gives them more seconds",
-                        "the processes did not come together within %s: one of them did not "
-                        "start, hangs or is stopped; all of them end [E0605]",
-                        time_text(seconds, tmp));
-    else if (rank == -2)
+                        "where the machines are busy, --deadline gives them more seconds",
+                        silent[at].others, time_text(seconds, tmp));
+    else if (rank == ENGINE_ALL_WAIT)
         base_last_words("is a connection between two machines blocked? Open MPI takes the network "
                         "of --mca btl_tcp_if_include; --deadline gives a slow one more seconds",
                         "each rank has waited for another for %s, rank 0 %s; all of them end "
@@ -77,14 +105,23 @@ bool ranks_silent(void) { return plugin_launched().rank > 0; }
 bool ranks_launched(void) { return plugin_launched().ranks > 1; }
 Ranks *ranks_new(Arena *arena, Engine *engine, const RanksOptions *o) {
     Ranks *r = ARENA_NEW(arena, Ranks);
-    *r = (Ranks){.arena = arena, .o = *o, .engine = engine, .beside = plugin_launched().beside};
+    Launched by = plugin_launched();
+    *r = (Ranks){.arena = arena, .o = *o, .engine = engine, .rank = by.rank, .beside = by.beside};
     return r;
 }
 Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
     Ranks *r = ranks_new(arena, NULL, o);
-    EngineHost host = {
-        .abi = ENGINE_ABI, .deadline = o->deadline, .lost = lost, .failed = failed, .arg = r};
-    r->engine = plugin_open(arena, d, &host);
+    EngineHost host = {.abi = ENGINE_ABI,
+                       .deadline = o->deadline,
+                       .lost = lost,
+                       .failed = failed,
+                       .stage = stage,
+                       .lives = lives,
+                       .arg = r};
+    bool alone = !plugin_launched().engine; /* which is refused */
+    if (alone || guard_start(&r->guard, o->deadline, &(GuardWords){no_life, r}))
+        r->engine = plugin_open(arena, d, &host);
+    else r->failed = "a second process beside it could not be started";
     if (r->engine) return r;
     if (r->failed)
         diag_error(d, "E0607", diag_nowhere, engine_help, "the engine did not start: %s",
@@ -105,7 +142,7 @@ int ranks_threads(const Ranks *r, int asked) {
     return share > 1 ? (int)share : 1;
 }
 void ranks_run(Ranks *r, const Program *p) {
-    __atomic_store_n(&r->engine->at, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->engine->at, p ? 0 : -1, __ATOMIC_RELAXED);
     atomic_store(&r->program, p);
 }
 

@@ -47,6 +47,7 @@ typedef struct Run {
     int n_look;
     bool quick;                           /* products are held by projections */
     bool dry;                             /* this is the walk with sizes only, before the run */
+    int64_t follow;                       /* it goes on up to so many bytes; 0: a TiB */
     bool stop;                            /* it has seen enough */
     WalkInstance at;                      /* where the walk of the ranks is */
     struct Tables *tables;                /* its count */
@@ -77,10 +78,13 @@ bool limits_fit(Run *r);
 void dry_estimate(Run *r);
 /* Do so many bytes fit into the room? A sixteenth of it is left alone. */
 bool dry_within(int64_t bytes, int64_t room);
+/* How long so much work takes here, roughly; a run that is put beyond RUN_MAX_HOURS is a slip. */
+enum { RUN_MAX_HOURS = 100 };
+double dry_hours(const RunNeed *need);
 /* The smallest `shrink` above the plan's, of those that double it, with which the run fits into
- * `room` bytes and *bytes that it then needs: each is lowered and walked with sizes only. 0: none
- * does, or the plan can have none (fit_shrinks). */
-int64_t fit_shrink(const Run *r, int64_t room, int64_t *bytes);
+ * `room` bytes and into RUN_MAX_HOURS, and what it then needs: each is lowered and walked with
+ * sizes only. 0: none does, or the plan can have none (fit_shrinks). */
+int64_t fit_shrink(const Run *r, int64_t room, RunNeed *need);
 /* Can widths be divided? Not those of an mlp, nor of weights that come from a file. */
 bool fit_shrinks(const Run *r);
 /* The model and its program as r->plan says them, before anything is planted: makes r->mesh to

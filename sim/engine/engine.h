@@ -6,7 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ENGINE_ABI = 1, ENGINE_EXIT = 5 }; /* code with which a run ends that lost a rank */
+enum { ENGINE_ABI = 2, ENGINE_EXIT = 5 }; /* code with which a run ends that lost a rank */
+
+/* What a process is about: in all but ENGINE_RUNS no other rank can see whether it lives. */
+typedef enum { ENGINE_STARTS, ENGINE_RUNS, ENGINE_GROUPS, ENGINE_ENDS, ENGINE_STAGES } EngineStage;
+/* Ranks that nobody can name: somebody is silent, `at` is the EngineStage; each waits for another.
+ */
+enum { ENGINE_NOBODY = -1, ENGINE_ALL_WAIT = -2 };
 
 /* What an engine tells the program, from any of its threads. None of them ends the process. */
 typedef struct EngineHost {
@@ -15,10 +21,11 @@ typedef struct EngineHost {
      */
     double deadline;
     int64_t rank; /* as the launcher says, before the engine knows */
-    /* A rank is silent since so many seconds; `at` is the place that it named last. Rank -1: they
-     * did not come together, nobody knows who is missing. -2: each waits for another. */
+    /* A rank is silent since so many seconds; `at` is the place that it named last. */
     void (*lost)(void *arg, int64_t rank, double seconds, int64_t at);
     void (*failed)(void *arg, const char *what); /* in the engine's own words */
+    void (*stage)(void *arg, EngineStage stage); /* another has begun */
+    void (*lives)(void *arg); /* again and again, but in ENGINE_RUNS: this process is not stopped */
     void *arg;
 } EngineHost;
 

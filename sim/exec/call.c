@@ -70,7 +70,7 @@ static void contiguous(const Exec *e, const Step *s, int64_t rank, OpCall *c, Ar
         const GTensor *t = &e->p->graph->t[e->p->val[val].tensor];
         for (int d = 0; d < nl; d++) {
             for (int k = 0; k < L.n[d]; k++) L.e[d][k].how = CUT_CHUNK;
-            if (!(op_asks(c->op, c->rule) & RULE_BIT(letters[d])) || !L.n[d]) continue;
+            if (!(op_asks(c->op, c->rule, c->at) & RULE_BIT(letters[d])) || !L.n[d]) continue;
             IndexList x = layout_index(e->p->mesh, &L, d, t->size[d], rank, tmp);
             if (x.n == c->local[letters[d] - 'a']) c->index[letters[d] - 'a'] = x.at;
         }
@@ -131,7 +131,7 @@ static void call_key(void *arg, int64_t rank, int64_t *key) {
     const Calls *x = arg;
     const Program *p = x->e->p;
     const GNode *n = &p->graph->node[x->s->node];
-    bool asks = op_asks(n->op, &n->rule);
+    bool asks = op_asks(n->op, &n->rule, &n->at);
     for (int k = 0; k < x->nr; k++) {
         *key++ = exec_store(x->e, x->r[k])->which[rank];
         *key++ = asks ? store_key(p->mesh, &p->val[x->r[k]].L, rank) : 0;

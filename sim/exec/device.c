@@ -2,6 +2,7 @@
  * agree about what it grows to. */
 #include "exec/device.h"
 #include "base/heap.h"
+#include "kernel/bf16.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -82,6 +83,10 @@ static void host_scale(Device *d, Tensor *t, Dtype dt, double v) {
     else if (dt == DT_F64)
         for (int64_t i = 0; i < n; i++) ((double *)t->p)[i] *= v;
 }
+static void host_round(Device *d, const Tensor *t) {
+    (void)d;
+    bf16_round_f32(tensor_count(t), t->p);
+}
 typedef struct {
     OpCall *call;
     DeviceKernel what;
@@ -121,6 +126,7 @@ static void host_pieces(Device *d, Pool *pool, int64_t n,
             .copy = host_copy,                                                                     \
             .fill = host_fill,                                                                     \
             .scale = host_scale,                                                                   \
+            .round = host_round,                                                                   \
             .call = host_call,                                                                     \
             .bound = host_bound,                                                                   \
             .pieces = host_pieces,                                                                 \
@@ -182,6 +188,7 @@ static void dry_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *p
 }
 /* A bound is a sum over the same terms. */
 static void dry_bound(Device *d, const OpBound *b) { count(d, &b->call, DEVICE_FORWARD); }
+static void dry_round(Device *d, const Tensor *t) { (void)d, (void)t; }
 static void dry_pieces(Device *d, Pool *pool, int64_t n,
                        void (*fn)(void *arg, int64_t lo, int64_t hi), void *arg) {
     (void)d, (void)pool, (void)n, (void)fn, (void)arg;
@@ -197,6 +204,7 @@ Device *device_dry(void) {
                      .copy = dry_copy,
                      .fill = dry_set,
                      .scale = dry_set,
+                     .round = dry_round,
                      .call = dry_call,
                      .bound = dry_bound,
                      .pieces = dry_pieces,

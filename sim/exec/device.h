@@ -43,6 +43,8 @@ struct Device {
     /* Every element of a packed tensor becomes v; is multiplied by v. */
     void (*fill)(Device *d, Tensor *t, Dtype dt, double v);
     void (*scale)(Device *d, Tensor *t, Dtype dt, double v);
+    /* Every float32 of a packed tensor becomes the nearest bf16 number (kernel/bf16.h). */
+    void (*round)(Device *d, const Tensor *t);
     /* Runs n kernels, on the workers of `pool` (NULL: on the caller); each writes its c->out. */
     void (*call)(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool);
     /* The error bounds of one result; see OpBound. */

@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 64 }; /* blocks of scratch memory that one function takes */
+/* What a call takes until it is done. */
+typedef struct {
+    void **p;
+    int n, cap;
+} Taken;
 typedef struct {
     Device d; /* first */
     Gpu *gpu;
-    void *scratch[AT_ONCE];
-    int n_scratch;
+    Taken scratch, told;  /* of the GPU's memory; copies for the host to read */
     int64_t *missing;     /* per op: calls on the host */
     pthread_mutex_t lock; /* the check's workers get and copy side by side; may be nested */
 } OnGpu;
@@ -32,18 +35,34 @@ static void gpu_give(Device *d, void *p) {
     OnGpu *x = (OnGpu *)d;
     if (p) x->gpu->release(x->gpu, p);
 }
+static void *keep(Taken *t, void *p) {
+    if (t->n == t->cap) {
+        t->cap = 2 * t->cap + 16;
+        t->p = base_realloc(t->p, base_mul((size_t)t->cap, sizeof *t->p));
+    }
+    return t->p[t->n++] = p;
+}
 static void *scratch(void *arg, int64_t n) {
     OnGpu *x = arg;
-    if (x->n_scratch == AT_ONCE) base_die(5, "too many blocks of scratch memory [E0607]");
-    return x->scratch[x->n_scratch++] = gpu_take(&x->d, (size_t)n);
+    return keep(&x->scratch, gpu_take(&x->d, (size_t)n));
 }
-/* Between the two the GPU is this thread's; leave gives back what scratch took since. */
-static int enter(OnGpu *x) {
+static const void *tell(void *arg, const void *p, int64_t n) {
+    OnGpu *x = arg;
+    void *host = keep(&x->told, base_malloc((size_t)n + 1));
+    x->gpu->get(x->gpu, host, p, (size_t)n);
+    return host;
+}
+/* Between the two the GPU is this thread's; leave gives back what was taken since. */
+typedef struct {
+    int scratch, told;
+} Mark;
+static Mark enter(OnGpu *x) {
     pthread_mutex_lock(&x->lock);
-    return x->n_scratch;
+    return (Mark){x->scratch.n, x->told.n};
 }
-static void leave(OnGpu *x, int mark) {
-    while (x->n_scratch > mark) gpu_give(&x->d, x->scratch[--x->n_scratch]);
+static void leave(OnGpu *x, Mark mark) {
+    while (x->scratch.n > mark.scratch) gpu_give(&x->d, x->scratch.p[--x->scratch.n]);
+    while (x->told.n > mark.told) free(x->told.p[--x->told.n]);
     pthread_mutex_unlock(&x->lock);
 }
 static bool here(const Device *d, const Tensor *t) {
@@ -76,7 +95,7 @@ static void gemm(void *arg, const GpuGemm *g) {
     OnGpu *x = arg;
     x->gpu->gemm(x->gpu, g);
 }
-static LaunchTo to_gpu(OnGpu *x) { return (LaunchTo){run, gemm, scratch, x}; }
+static LaunchTo to_gpu(OnGpu *x) { return (LaunchTo){run, gemm, scratch, tell, x}; }
 /* One kernel over the elements of two tensors of the same sizes. Whole numbers travel as doubles
  * do: nothing looks at their bits. */
 static void map(OnGpu *x, int kernel, const Tensor *to, const Tensor *from, Dtype dt, double v) {
@@ -100,7 +119,7 @@ static Tensor on_get(Device *d, const Tensor *t, Dtype dt) {
     OnGpu *x = (OnGpu *)d;
     Tensor host = packed_like(t, base_malloc(bytes_of(t, dt) + 1)), from = *t;
     if (!tensor_count(t)) return host;
-    int mark = enter(x);
+    Mark mark = enter(x);
     if (!is_packed(t)) {
         from = packed_like(t, scratch(x, (int64_t)bytes_of(t, dt)));
         map(x, GPU_copy, &from, t, dt, 0);
@@ -128,7 +147,7 @@ static Tensor upload(OnGpu *x, const Tensor *host, Dtype dt) {
 static void on_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) {
     OnGpu *x = (OnGpu *)d;
     if (!tensor_count(t)) return;
-    int mark = enter(x);
+    Mark mark = enter(x);
     if (is_packed(t) && is_packed(host)) x->gpu->put(x->gpu, t->p, host->p, bytes_of(t, dt));
     else {
         Tensor there = upload(x, host, dt);
@@ -210,7 +229,7 @@ static void on_copy(Device *d, Block dst, Block src, Dtype dt, Combine how) {
     OnGpu *x = (OnGpu *)d;
     if (!tensor_count(dst.t) || !tensor_count(src.t)) return;
     if (here(d, dst.t)) {
-        int mark = enter(x);
+        Mark mark = enter(x);
         Tensor there = here(d, src.t) ? *src.t : upload(x, src.t, dt);
         copy_here(x, dst, (Block){src.has, &there}, dt, how);
         leave(x, mark);
@@ -234,6 +253,9 @@ static void on_scale(Device *d, Tensor *t, Dtype dt, double v) {
     if (dt != DT_I64 && tensor_count(t))
         map((OnGpu *)d, GPU_times, t, t, dt, dt == DT_F32 ? (double)(float)v : v);
 }
+static void on_round(Device *d, const Tensor *t) {
+    if (tensor_count(t)) map((OnGpu *)d, GPU_bf16, t, t, DT_F32, 0);
+}
 
 /* ---- ops ---- */
 static void on_host(Device *d, const OpCall *c, DeviceKernel what) {
@@ -250,7 +272,7 @@ static void on_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *po
     LaunchTo gpu = to_gpu(x);
     (void)pool;
     for (int64_t i = 0; i < n; i++) {
-        int mark = enter(x);
+        Mark mark = enter(x);
         bool done = what != DEVICE_EXACT && table_launch(&c[i], what == DEVICE_ADJOINT, &gpu);
         leave(x, mark);
         if (done) continue;
@@ -273,6 +295,8 @@ static void on_end(Device *d) {
     OnGpu *x = (OnGpu *)d;
     x->gpu->close(x->gpu);
     pthread_mutex_destroy(&x->lock);
+    free(x->scratch.p);
+    free(x->told.p);
     free(x->missing);
     free(x);
 }
@@ -287,6 +311,7 @@ Device *device_gpu(Gpu *gpu) {
                        .copy = on_copy,
                        .fill = on_fill,
                        .scale = on_scale,
+                       .round = on_round,
                        .call = on_call,
                        .bound = on_bound,
                        .pieces = on_pieces,

@@ -68,7 +68,8 @@ static void find_ahead(Flight *x, int v) {
     int step = x->p->val[v].step;
     bool ahead = h->from < step && one_task(x->p, step, h->from);
     put(x->come, x->next_come, ahead ? h->from : step, v);
-    bool unit = x->p->val[v].kind == KIND_PARAM && !x->p->val[v].cot && h->until > step;
+    bool unit = x->p->val[v].kind == KIND_PARAM && !x->p->val[v].cot && h->until > step &&
+                x->p->step[h->until].stage == x->p->step[step].stage; /* else they go apart */
     if (!unit || lives_deferred(x->p, &x->p->step[h->until])) return;
     put(x->go, x->next_go, h->until, v);
     x->kept[v].reads++;
@@ -150,6 +151,7 @@ static void do_step(Flight *x, Instance *m, const Step *s, int64_t *peak) {
     x->kept[s->out].made = lives_once(x->p, &x->p->val[s->out]);
     for (int k = 0; k < n; k++) read_once(x, m, x->kept[r[k]].owner);
     for (int v = x->go[s->id]; v >= 0; v = x->next_go[v]) read_once(x, m, v);
+    if (tasks_unread(x->p, &x->p->val[s->out], x->kept[s->out].reads)) drop(x, m, s->out);
 }
 
 /* ---- the course ---- */

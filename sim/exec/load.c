@@ -93,7 +93,8 @@ static AxisList asked_axes(const Loads *l, const Step *s) {
     for (int i = 0; i < n->nin && n->op->asks; i++)
         for (int d = 0; d < n->rule.nl[i]; d++) {
             AxisList cut = layout_dim_axes(layout_in(l, s, i), d);
-            for (int k = 0; k < cut.n && (n->op->asks & RULE_BIT(n->rule.in[i][d])); k++) {
+            for (int k = 0; k < cut.n && (op_positions(n->op, &n->at) & RULE_BIT(n->rule.in[i][d]));
+                 k++) {
                 if (!(have >> cut.a[k] & 1)) axes.a[axes.n++] = cut.a[k];
                 have |= 1u << cut.a[k];
             }

@@ -68,11 +68,7 @@ const bool *narrow_sources(const Exec *e, Arena *arena) {
 
 /* ---- rounding ---- */
 void narrow_round(const Exec *e, Device *dev, int val, const Tensor *t) {
-    if (!e->narrow || !e->narrow[val] || dev->sizes_only) return;
-    Tensor host = dev->get(dev, t, DT_F32);
-    bf16_round_f32(tensor_count(&host), host.p);
-    dev->put(dev, t, &host, DT_F32);
-    dev->done(dev, &host);
+    if (e->narrow && e->narrow[val]) dev->round(dev, t);
 }
 /* The rounding of what lies within `off` of x; a little more, for x - off is rounded too. */
 typedef struct {

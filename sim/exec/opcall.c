@@ -114,12 +114,13 @@ bool opcall_build(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *
 /* Index lists of the letters that the op asks for, as one value that has the letters lies. */
 static void index_from(const OpcallSource *f, OpCall *c, const char *letters, int nl, int val,
                        Arena *arena) {
-    if (val < 0 || !op_asks(c->op, c->rule)) return;
+    if (val < 0 || !op_asks(c->op, c->rule, c->at)) return;
     Layout L = f->lies(f, val);
     const GTensor *t = &f->p->graph->t[f->p->val[val].tensor];
     for (int d = 0; d < nl; d++) {
         char ch = letters[d];
-        if (!(op_asks(c->op, c->rule) & RULE_BIT(ch)) || c->index[ch - 'a'] || !L.n[d]) continue;
+        if (!(op_asks(c->op, c->rule, c->at) & RULE_BIT(ch)) || c->index[ch - 'a'] || !L.n[d])
+            continue;
         IndexList x = layout_index(f->p->mesh, &L, d, t->size[d], f->rank, arena);
         /* a false label may not fit: then positions are local */
         if (x.n == c->local[ch - 'a']) c->index[ch - 'a'] = x.at;

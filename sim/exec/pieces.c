@@ -68,7 +68,7 @@ static int64_t place_rank(const Pieces *x, int64_t rank) {
 }
 bool pieces_pass(const Pieces *x, int64_t rank) {
     if (move_relocates(x->act.kind)) return false;
-    if (x->act.kind == MOVE_PICK) return true;
+    if (x->act.kind == MOVE_PICK || x->act.kind == MOVE_TERM) return true;
     if (x->act.kind == MOVE_KEEP && !place_of(x, rank)) return true;
     return !pieces_act(x, rank)->times && !move_gathers(x->act.kind) && x->act.kind != MOVE_PAD &&
            !(move_reduces(x->act.kind) && move_cuts(x->act.kind));
@@ -110,8 +110,11 @@ static DimIndex rows_after(const Pieces *x, int64_t rank, int64_t member, Arena 
     DimIndex *lists = ARENA_ARRAY(arena, DimIndex, n);
     for (int64_t i = 0; i < n; i++)
         lists[i] = exec_rows(x->e, x->in, pieces_at(x, rank, i).rank, arena);
-    DimIndex all = region_joined(lists, n, arena);
-    return region_inside(x->m, x->t, &x->to, member, &all, arena);
+    DimIndex all = region_joined(lists, n, arena),
+             rows = region_inside(x->m, x->t, &x->to, member, &all, arena);
+    int64_t blocks, whole;
+    int d = pieces_act(x, rank)->floor ? pieces_tail(x, &blocks, &whole) : -1;
+    return d >= 0 && d < x->t->listed ? region_below(x->t, &rows, d, whole, arena) : rows;
 }
 Region pieces_from(const Pieces *x, const Piece *one, Arena *arena) {
     if (x->e)

@@ -2,6 +2,7 @@
 #include "assign/context.h"
 #include "exec/record.h"
 #include "exec/flight.h"
+#include "exec/hooks.h"
 #include "exec/lives.h"
 #include "exec/load.h"
 #include "exec/widths.h"
@@ -266,6 +267,7 @@ static void record_params(Rec *r) {
             q->line = r->plan->lines[a->line[t]].loc.line;
             q->style = r->plan->lines[a->line[t]].style.name;
         }
+        q->on = hooks_mesh(r->a, r->p, t);
         AxisList summed = {0};
         for (int ax = 0; ax < r->p->mesh->naxes; ax++)
             if (a->summed[t] >> ax & 1 && r->p->mesh->axis[ax].size > 1)
@@ -456,9 +458,12 @@ static void record_collective(Rec *r, const Step *s) {
     x->file = by.file;
     x->line = by.line;
     if (s->module >= 0) x->module = p->graph->module[s->module].path;
+    x->where = hooks_where(p, s);
     x->wrong = s->wrong;
     /* figures put a collective beside what it belongs to */
     if (!x->part && x->subject.role == OF_ITSELF) x->part = part_of_reader(r, v->tensor);
+    /* a layer's term of the loss is added up by the loss */
+    if (s->pass == PHASE_LOSS && x->layer >= 0) x->layer = -1, x->part = "loss";
 }
 static void record_move(Rec *r, const Step *s) {
     TraceLocalMove *x = ARENA_PUSH_LARGE(r->t->arena, r->t->moves, r->t->n_moves, r->t->cap_moves);
@@ -470,6 +475,8 @@ static void record_move(Rec *r, const Step *s) {
                           .value_step = r->p->val[s->in[0]].step,
                           .layer = layer_of(r, r->p->val[s->out].tensor)};
     x->value = subject_name(r->a, x->subject);
+    if (s->module >= 0) x->module = r->p->graph->module[s->module].path;
+    x->where = hooks_where(r->p, s);
     x->axes = mesh_axes_text(r->p->mesh, r->a, &s->move.axes, true);
     x->file = s->loc.file;
     x->line = s->loc.line;
@@ -515,6 +522,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
     record_classes(&r, &rep);
     r.loads = loads_new(r.a, p, dtype, t->classes, rep, t->n_classes);
     record_params(&r);
+    hooks_record(t, p, plan);
     trace_index(t);
     for (int v = 0; v < p->nv; v++)
         if (p->val[v].step < 0 && p->val[v].kind == KIND_INPUT) record_value(&r, &p->val[v], NULL);

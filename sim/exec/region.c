@@ -212,6 +212,25 @@ DimIndex region_joined(const DimIndex *lists, int64_t n, Arena *arena) {
         if (!i || out[i] != out[i - 1]) out[once++] = out[i];
     return (DimIndex){false, 0, once, out};
 }
+int region_dim(const Region *r, int letter) {
+    return !r->outer ? letter : letter < r->outer ? 0 : letter - r->outer + 1;
+}
+/* The letter in the number of a combination of the first `outer` ones. */
+static int64_t letter_of(const GTensor *t, int outer, int letter, int64_t id) {
+    for (int k = outer - 1; k > letter; k--) id /= t->size[k];
+    return id % t->size[letter];
+}
+int64_t region_letter(const Region *r, int letter, int64_t i) {
+    int64_t id = index_at(&r->d[region_dim(r, letter)], i);
+    return letter < r->outer ? letter_of(r->t, r->outer, letter, id) : id;
+}
+DimIndex region_below(const GTensor *t, const DimIndex *rows, int d, int64_t end, Arena *arena) {
+    assert(d < t->listed);
+    int64_t *out = arena_alloc(arena, base_mul((size_t)rows->n + 1, sizeof *out)), n = 0;
+    for (int64_t i = 0; i < rows->n; i++)
+        if (letter_of(t, t->listed, d, index_at(rows, i)) < end) out[n++] = index_at(rows, i);
+    return (DimIndex){false, 0, n, out};
+}
 bool region_same(const DimIndex *a, const DimIndex *b) {
     bool same = a->n == b->n;
     for (int64_t i = 0; i < a->n && same; i++) same = index_at(a, i) == index_at(b, i);

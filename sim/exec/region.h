@@ -44,6 +44,11 @@ DimIndex region_inside(const Mesh *m, const GTensor *t, const Layout *l, int64_t
                        const DimIndex *rows, Arena *arena);
 /* Ascending rows that stand in any of n ascending lists, each once. */
 DimIndex region_joined(const DimIndex *lists, int64_t n, Arena *arena);
+/* The dim that lists a letter, and the letter's index at position i of that dim. */
+int region_dim(const Region *r, int letter);
+int64_t region_letter(const Region *r, int letter, int64_t i);
+/* Of ascending rows those whose letter `d`, a listed one of t, is below `end`. */
+DimIndex region_below(const GTensor *t, const DimIndex *rows, int d, int64_t end, Arena *arena);
 /* Do both name the same positions in the same order? */
 bool region_same(const DimIndex *a, const DimIndex *b);
 /* All of a tensor. */

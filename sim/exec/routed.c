@@ -2,6 +2,7 @@
  * so what is counted is what the run did, mistakes included. Refuses to compute a routing: it
  * counts. */
 #include "exec/routed.h"
+#include "exec/chosen.h"
 #include "exec/pieces.h"
 #include <string.h>
 
@@ -39,6 +40,7 @@ static void by_expert(Trace *t, const Exec *e, const Step *s) {
     k->n_rows = e->p->mesh->nranks * experts;
     k->rows = ARENA_ARRAY(t->arena, double, k->n_rows);
     count(e, s, k, stride);
+    chosen_rows(t, e, s, k);
 }
 
 /* ---- pairs ---- */
@@ -131,4 +133,5 @@ void routed_step(Trace *t, const Exec *e, const Step *s) {
     if (s->out < 0) return;
     by_expert(t, e, s);
     by_pair(t, e, s);
+    chosen_weights(t, e, s);
 }

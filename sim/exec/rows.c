@@ -94,6 +94,10 @@ int64_t rows_most(const Program *p, const Val *v, const Layout *l, int64_t rank)
     int64_t each = r.top ? less(r.top, b.experts) : b.experts;
     return less(b.tokens * each, b.experts * expert_most(p, t, &r, l, rank));
 }
+int64_t rows_room(const Program *p, const Val *v, const Layout *l, int64_t rank) {
+    Routed r = rule_of(p, v);
+    return r.room ? expert_most(p, tensor_of(p, v), &r, l, rank) : 0;
+}
 int64_t rows_most_leaving(const Program *p, const Val *v, const Layout *from, const Layout *to,
                           int64_t rank) {
     const GTensor *t = tensor_of(p, v);

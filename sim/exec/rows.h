@@ -9,6 +9,8 @@
  * rank's experts, and an expert takes no more than it has room for from each rank's tokens (of all
  * tokens, where its capacity is global). 0 for a value that has no rows. */
 int64_t rows_most(const Program *p, const Val *v, const Layout *l, int64_t rank);
+/* Rows that one expert takes of the tokens that come to `rank`, at most; 0 without a capacity. */
+int64_t rows_room(const Program *p, const Val *v, const Layout *l, int64_t rank);
 /* Of those the ones that may have to leave the rank in an exchange from one layout to another:
  * their experts, or their tokens, are others'. */
 int64_t rows_most_leaving(const Program *p, const Val *v, const Layout *from, const Layout *to,

@@ -112,6 +112,7 @@ static bool prepare(Sample *x, const Exec *e, const Step *s, int64_t rank, Arena
     bool moves = s->kind == ST_MOVE && !s->act &&
                  (move_cuts(s->move.kind) || move_communicates(s->move.kind));
     if (!moves || move_relocates(s->move.kind)) return false; /* a send changes no number */
+    if (graph_is_list(&p->graph->t[p->val[s->out].tensor])) return false; /* names of rows */
     if (!layout_holds(p->mesh, &s->move.from, rank)) rank = layout_first(p->mesh, &s->move.from);
     *x = (Sample){.e = e,
                   .s = s,

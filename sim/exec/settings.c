@@ -37,6 +37,16 @@ static void add_yarn(Settings *s, const Yarn *y) {
     add_text(s, "truncate", y->truncate ? "true" : "false");
 }
 /* Which keys a query sees, and how large the queries of layers without rotation grow. */
+static void add_documents(Settings *s, const ModelDims *d) {
+    if (!d->documents) return;
+    Str lengths = str_new(s->arena);
+    for (int b = 0; b < d->documents->rows; b++)
+        for (int i = 0; i < d->documents->row[b].n; i++) {
+            const AttentionRun *r = &d->documents->row[b].run[i];
+            str_addf(&lengths, "%s%lld", i ? " " : b ? " | " : "", (long long)(r->lim - r->from));
+        }
+    add_text(s, "documents", lengths.s);
+}
 static void add_attention(Settings *s, const ModelDims *d) {
     if (d->chunk) {
         Str layers = str_new(s->arena);
@@ -53,14 +63,6 @@ static void add_attention(Settings *s, const ModelDims *d) {
         add_whole(s, "sliding_window", d->window);
         add_text(s, "windowed layers", layers.n ? layers.s : "none");
     }
-    if (d->documents) {
-        Str lengths = str_new(s->arena);
-        for (int i = 0; i < d->documents->n; i++) {
-            const AttentionRun *r = &d->documents->run[i];
-            str_addf(&lengths, "%s%lld", i ? " " : "", (long long)(r->lim - r->from));
-        }
-        add_text(s, "documents", lengths.s);
-    }
     if (!d->temperature_floor) return;
     add_whole(s, "floor_scale", d->temperature_floor);
     add_number(s, "attn_scale", d->temperature_scale);
@@ -69,6 +71,7 @@ static void add_attention(Settings *s, const ModelDims *d) {
 static void add_model(Settings *s, const ModelDims *d) {
     add_text(s, "activation", d->activation);
     if (d->core) add_text(s, "mask", d->unmasked ? "none" : "causal");
+    add_documents(s, d);
     if (d->mlp || d->core) return;
     add_number(s, "rope_theta", d->rope_base);
     add_text(s, "rope_interleaved", d->rope_interleaved ? "true" : "false");

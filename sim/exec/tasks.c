@@ -48,11 +48,17 @@ const TaskSteps *tasks_of(const Tasks *t, const Action *a) { return at(t, a->sta
 void tasks_begin(Tasks *t) {
     for (int i = 0; i < t->schedule->parts; i++) t->left[i] = NULL;
 }
+bool tasks_unread(const Program *p, const Val *v, int reads) {
+    return v->kind == KIND_PARAM && !v->cot && v->step >= 0 && !reads &&
+           !p->graph->t[v->tensor].next_of;
+}
 int tasks_read(Tasks *t, const Step *s, int64_t instance, int *out) {
     int r[RULE_MAX_IN + 2], n = step_reads(s, r), gone = 0;
     if (!t->left[instance])
         t->left[instance] = arena_memdup(t->arena, t->reads, (size_t)t->p->nv * sizeof *t->reads);
     for (int k = 0; k < n; k++)
         if (--t->left[instance][r[k]] == 0 && !t->later[r[k]]) out[gone++] = r[k];
+    if (!t->later[s->out] && tasks_unread(t->p, &t->p->val[s->out], t->reads[s->out]))
+        out[gone++] = s->out;
     return gone;
 }

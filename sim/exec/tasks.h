@@ -28,7 +28,10 @@ Tasks *tasks_new(const Program *p, Arena *arena);
 const TaskSteps *tasks_of(const Tasks *t, const Action *a);
 /* All is to be read again (a training step). */
 void tasks_begin(Tasks *t);
-/* After a step of an instance: which of the values that it read nobody will read any more; fills
- * out[] (at most RULE_MAX_IN + 2) and returns how many. */
+/* A copy of a parameter that travels with its unit and that nobody reads, of the value and how
+ * often it is read: nothing is left of it after its own step. */
+bool tasks_unread(const Program *p, const Val *v, int reads);
+/* After a step of an instance: which of the values that it read or made nobody will read any more;
+ * fills out[] (at most RULE_MAX_IN + 3) and returns how many. */
 int tasks_read(Tasks *t, const Step *s, int64_t instance, int *out);
 #endif

@@ -40,12 +40,11 @@ void transfer_tile(Device *dev, Tensor *out, const Tensor *own, Dtype dt) {
 }
 void transfer_drop_tail(Device *dev, const Pieces *x, const Region *b, Tensor *t, Dtype dt) {
     int64_t n, whole, inner = 1;
-    int d = pieces_tail(x, &n, &whole);
-    if (b->outer || d < 0) return;
-    for (int k = d + 1; k < t->nd; k++) inner *= t->n[k];
+    int d = pieces_tail(x, &n, &whole), dim = region_dim(b, d);
+    if (d < 0 || graph_is_list(x->t)) return;
+    for (int k = dim + 1; k < t->nd; k++) inner *= t->n[k];
     for (int64_t i = 0; i < tensor_count(t); i++) {
-        int64_t at = i / inner % t->n[d], k = b->d[d].range ? b->d[d].lo + at : b->d[d].list[at];
-        if (k < whole) continue;
+        if (region_letter(b, d, i / inner % t->n[dim]) < whole) continue;
         Tensor one = {.nd = 1, .n = {1}, .s = {1}, .p = (char *)t->p + i * dtype_size(dt)};
         dev->fill(dev, &one, dt, 0);
     }
@@ -128,7 +127,8 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
     const Local *own = exec_local(r->e, r->s->in[0], rank);
     assert(l->rank == rank); /* who is asked for a block is here, with what it had */
     bool as_is = act->scale == 1 && act->combine == COMBINE_COPY && !act->floor;
-    if (own && pieces_pass(&r->x, rank) && (as_is || !act->times)) {
+    bool alias = !move_shares(act->kind) || !act->times;
+    if (own && alias && pieces_pass(&r->x, rank) && (as_is || !act->times)) {
         share(l, own, &own->t);
         return;
     }
@@ -138,7 +138,7 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
         return;
     }
     Region to = pieces_to(&r->x, rank, run->tmp);
-    if (own && act->kind == MOVE_SLICE && as_is && act->dim < 0) {
+    if (own && act->kind == MOVE_SLICE && as_is && act->dim < 0 && !r->s->packs) {
         Region at;
         Tensor src = piece_data(r, rank, 0, &at, run->tmp), view;
         if (region_view(&to, &at, &src, r->dt, &view)) {
@@ -271,7 +271,7 @@ void transfer_step(Exec *e, const Step *s) {
     bool joint = move_source(act->kind) != FROM_OWN;
     k.gid = joint && wire->self < 0 ? group_ids(&k.r.m) : NULL;
     k.own = !joint || s->act;
-    k.shares = act->kind == MOVE_KEEP || act->kind == MOVE_PAD || act->shift;
+    k.shares = move_shares(act->kind) || act->shift;
     k.elsewhere = act_elsewhere(&s->move, act) || act->alone || act->counts;
     WireBlocks w = {.width = 5, .key = move_key, .make = move_block, .arg = &k};
     if (wire->bring) wire->bring(wire, &k.r.m);

@@ -14,7 +14,7 @@ Tensor transfer_piece(const WireMove *m, const Piece *one, Region *at, Arena *ar
  * dims; an empty block leaves zeros. */
 void transfer_tile(Device *dev, Tensor *out, const Tensor *own, Dtype dt);
 /* Sizes divided without remainder (`floor`): elements of the cut letter behind n equal blocks
- * become zero. `b`: where the elements of the packed block `t` stand; one with an outer list stays.
- */
+ * become zero, rows of such experts too. `b`: where the elements of the packed block `t` stand. A
+ * list stays: what it lacks is not in its region (pieces_to). */
 void transfer_drop_tail(Device *dev, const Pieces *x, const Region *b, Tensor *t, Dtype dt);
 #endif

@@ -52,7 +52,7 @@ static void turn_to(Walk *w, int64_t instance, void turn(Exec *, int64_t)) {
 static void release(Walk *w, const Step *s, int64_t part) {
     Exec *e[MOST_EXECS];
     bool in_order = !w->tasks || lives_deferred(w->e->p, s);
-    int v[RULE_MAX_IN + 2], n = in_order ? 0 : tasks_read(w->tasks, s, part, v);
+    int v[RULE_MAX_IN + 3], n = in_order ? 0 : tasks_read(w->tasks, s, part, v);
     for (int i = 0, ne = execs_of(w, e); i < ne; i++) {
         if (in_order) exec_release(e[i], s);
         for (int k = 0; k < n; k++) exec_release_value(e[i], v[k]);

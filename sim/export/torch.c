@@ -245,6 +245,9 @@ static void sharding(TorchWriter *w, const char *mesh) {
         export_refuse(e, at, "reshard: false",
                       "that parameters stay gathered is set in the training loop, with "
                       "set_reshard_after_backward(False)");
+    if (e->as->keep.n)
+        export_refuse(e, at, "leave `reshard_over` out",
+                      "fully_shard takes a number of neighbouring ranks there, not axes");
     if (!layers)
         export_refuse(e, at, "leave `data_parallel` out", "fully_shard wants a model of layers");
     if (plan_data_unit(p) != UNIT_BLOCK)

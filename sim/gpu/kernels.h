@@ -2,11 +2,12 @@
  * A kernel's text stands beside its op (ops/NAME.cu.h) and is compiled for f32 and for f64. */
 #ifndef SP_GPU_KERNELS_H
 #define SP_GPU_KERNELS_H
-#define GPU_KERNELS(X)                                                                             \
+#define GPU_DENSE_KERNELS(X)                                                                       \
     X(copy, 0)                                                                                     \
     X(fill, 0)                                                                                     \
     X(sum_into, 0)                                                                                 \
     X(max_into, 0)                                                                                 \
+    X(bf16, 0)                                                                                     \
     X(copy_table, 0)                                                                               \
     X(add, 0)                                                                                      \
     X(times, 0)                                                                                    \
@@ -25,6 +26,13 @@
     X(gelu_tanh_slope, 0)                                                                          \
     X(tanh, 0)                                                                                     \
     X(tanh_slope, 0)                                                                               \
+    X(softcap, 0)                                                                                  \
+    X(softcap_slope, 0)                                                                            \
+    X(clamp, 0)                                                                                    \
+    X(clamp_slope, 0)                                                                              \
+    X(xielu, 0)                                                                                    \
+    X(xielu_slope, 0)                                                                              \
+    X(xielu_scalar, 1)                                                                             \
     X(swiglu, 0)                                                                                   \
     X(swiglu_gate, 0)                                                                              \
     X(swiglu_up, 0)                                                                                \
@@ -38,6 +46,10 @@
     X(rmsnorm_x, 1)                                                                                \
     X(rmsnorm_rate, 1)                                                                             \
     X(rmsnorm_w, 0)                                                                                \
+    X(layernorm, 1)                                                                                \
+    X(layernorm_x, 1)                                                                              \
+    X(layernorm_rows, 1)                                                                           \
+    X(layernorm_w, 0)                                                                              \
     X(rope, 0)                                                                                     \
     X(embed, 0)                                                                                    \
     X(embed_w, 0)                                                                                  \
@@ -64,6 +76,23 @@
     X(attention_part_stats, 1)                                                                     \
     X(attention_q, 1)                                                                              \
     X(attention_kv, 1)
+/* Of rows of experts, and of what chooses them. */
+#define GPU_ROW_KERNELS(X)                                                                         \
+    X(gather_rows, 0)                                                                              \
+    X(scatter_rows, 0)                                                                             \
+    X(gate, 0)                                                                                     \
+    X(gate_z, 0)                                                                                   \
+    X(gate_all, 0)                                                                                 \
+    X(gate_all_z, 0)                                                                               \
+    X(share, 0)                                                                                    \
+    X(share_z, 0)                                                                                  \
+    X(select, 0)                                                                                   \
+    X(list_count, 0)                                                                               \
+    X(list, 0)                                                                                     \
+    X(capacity_first, 0)                                                                           \
+    X(capacity, 0)                                                                                 \
+    X(counts, 0)
+#define GPU_KERNELS(X) GPU_DENSE_KERNELS(X) GPU_ROW_KERNELS(X)
 #define GPU_NAME(name, together) GPU_##name,
 enum { GPU_KERNELS(GPU_NAME) GPU_N_KERNELS };
 #undef GPU_NAME

@@ -6,6 +6,7 @@
 #ifndef SP_GPU_LANG_H
 #define SP_GPU_LANG_H
 #include "gpu/gpu.h"
+#include <string.h>
 
 #ifdef __CUDACC__
 #include <math.h>

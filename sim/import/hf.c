@@ -9,28 +9,45 @@
 enum { FILE_BYTES = 1 << 20 };
 
 /* base_model_tp_plan of the families that run here, with the head's and the embedding's lines that
- * the library adds. Inputs are plain tensors: each column layer moves its own. */
+ * the library adds. Inputs are plain tensors: each column layer moves its own. With --ep
+ * base_model_ep_plan goes over it. */
 typedef struct {
     const char *pattern, *style;
-    unsigned of; /* MODULES_ that the family must have; 0: all have it */
+    unsigned of;    /* MODULES_ that the family must have; 0: all have it */
+    const char *ep; /* the style with --ep; NULL: the same */
 } Shipped;
 #define ALL(pattern, style)                                                                        \
-    { pattern, style, 0 }
+    { pattern, style, 0, NULL }
 static const Shipped shipped[] = {
     ALL("model.embed_tokens", "embedding_rowwise"),
-    {"model.layers.*.self_attn.q_proj", "colwise", MODULES_QKV},
-    {"model.layers.*.self_attn.k_proj", "colwise", MODULES_QKV},
-    {"model.layers.*.self_attn.v_proj", "colwise", MODULES_QKV},
-    {"model.layers.*.self_attn.qkv_proj", "colwise_gather_output", MODULES_PACKED_QKV},
-    {"model.layers.*.self_attn.q_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM},
-    {"model.layers.*.self_attn.k_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM},
-    {"model.layers.*.self_attn.o_proj", "rowwise", MODULES_QKV},
-    {"model.layers.*.self_attn.o_proj", "rowwise_split_input", MODULES_PACKED_QKV},
-    {"model.layers.*.mlp.gate_proj", "colwise", MODULES_GATE},
-    {"model.layers.*.mlp.up_proj", "colwise", MODULES_UP},
-    {"model.layers.*.mlp.gate_up_proj", "colwise_gather_output", MODULES_PACKED_MLP},
-    {"model.layers.*.mlp.down_proj", "rowwise", MODULES_UP},
-    {"model.layers.*.mlp.down_proj", "rowwise_split_input", MODULES_PACKED_MLP},
+    {"model.layers.*.self_attn.q_proj", "colwise", MODULES_QKV, NULL},
+    {"model.layers.*.self_attn.k_proj", "colwise", MODULES_QKV, NULL},
+    {"model.layers.*.self_attn.v_proj", "colwise", MODULES_QKV, NULL},
+    {"model.layers.*.self_attn.qkv_proj", "colwise_gather_output", MODULES_PACKED_QKV, NULL},
+    {"model.layers.*.self_attn.q_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM, NULL},
+    {"model.layers.*.self_attn.k_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM, NULL},
+    {"model.layers.*.self_attn.o_proj", "rowwise", MODULES_QKV, NULL},
+    {"model.layers.*.self_attn.o_proj", "rowwise_split_input", MODULES_PACKED_QKV, NULL},
+    {"model.layers.*.mlp.gate_proj", "colwise", MODULES_GATE, NULL},
+    {"model.layers.*.mlp.up_proj", "colwise", MODULES_UP, NULL},
+    {"model.layers.*.mlp.gate_up_proj", "colwise_gather_output", MODULES_PACKED_MLP, NULL},
+    {"model.layers.*.mlp.down_proj", "rowwise", MODULES_UP, NULL},
+    {"model.layers.*.mlp.down_proj", "rowwise_split_input", MODULES_PACKED_MLP, NULL},
+    {"model.layers.*.mlp.shared_experts.gate_proj", "colwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.mlp.shared_experts.up_proj", "colwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.mlp.shared_experts.down_proj", "rowwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.mlp.experts.gate_up_proj", "packed_colwise", MODULES_EXPERTS, "grouped_gemm"},
+    {"model.layers.*.mlp.experts.down_proj", "rowwise", MODULES_EXPERTS, "grouped_gemm"},
+    {"model.layers.*.mlp.experts", "moe_tp_experts", MODULES_EXPERTS, "ep_dispatch_experts"},
+    {"model.layers.*.feed_forward.shared_expert.gate_proj", "colwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.feed_forward.shared_expert.up_proj", "colwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.feed_forward.shared_expert.down_proj", "rowwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.feed_forward.experts.gate_up_proj", "packed_rowwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.feed_forward.experts.down_proj", "colwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.feed_forward.experts", "moe_tp_experts", MODULES_EXPERTS, NULL},
+    {"model.layers.*.feed_forward.gate_proj", "colwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.feed_forward.up_proj", "colwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.feed_forward.down_proj", "rowwise", MODULES_EXPERTS, NULL},
     ALL("lm_head", "colwise_gather_output"),
 };
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
@@ -53,10 +70,16 @@ static const char *style_text(Draft *x, const char *pattern, const char *style) 
     } moves[] = {{"colwise", true}, {"colwise_rep", true}, {"packed_colwise", false}};
     const char *last = strrchr(pattern, '.');
     bool packed = last && strcmp(last, ".gate_up_proj") == 0;
-    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
-        if (strcmp(moves[i].style, style) == 0)
-            return arena_printf(x->a, "{style: %s, boundary: per_module%s}", style,
-                                packed && moves[i].flat ? ", weight: contiguous(0)" : "");
+    bool experts = strstr(pattern, ".experts.") != NULL; /* their module moves, not a weight */
+    /* dim 0, or of experts [E, 2F, D] the one before the last, which in Llama 4 is D */
+    if (experts && packed && !strstr(pattern, ".mlp.")) packed = false;
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
+        if (strcmp(moves[i].style, style) != 0) continue;
+        const char *rows =
+            packed && moves[i].flat ? arena_printf(x->a, ", weight: contiguous(%d)", experts) : "";
+        if (experts) return *rows ? arena_printf(x->a, "{style: %s%s}", style, rows) : style;
+        return arena_printf(x->a, "{style: %s, boundary: per_module%s}", style, rows);
+    }
     return style;
 }
 /* A line of the user's replaces the shipped one of the same pattern. */
@@ -68,14 +91,93 @@ static void add(Draft *x, const char *pattern, const char *style, Loc loc, Loc s
         }
     draft_line(x, pattern, loc, style_text(x, pattern, style), style_loc, NULL);
 }
+/* The library's local_params says which tensors a kernel reads and moves nothing: in place of a
+ * shipped style it takes that one's moves away. */
+static void leave_out(Draft *x, const char *pattern) {
+    int kept = 0;
+    for (int i = 0; i < x->n_lines; i++)
+        if (strcmp(x->line[i].pattern, pattern)) x->line[kept++] = x->line[i];
+    x->n_lines = kept;
+    draft_remark(x, "%s: local_params, which moves nothing, in place of its line", pattern);
+}
+/* ---- which modules a model with experts has ---- */
+/* The first layers of the model that the config describes, in `a`; NULL: it has not so many, or
+ * what is wrong with it will be said when the plan is run. */
+static const Graph *first_layers(Arena *a, const Draft *x, int64_t layers) {
+    Diags *d = diags_new(a);
+    PlanWriter w = write_start(a);
+    write_text(&w, "model: {hf_config: ");
+    write_scalar(&w, x->in->config);
+    write_text(&w, ", layers: %lld, parts: [embedding, blocks, norm, head, loss]}\nmesh: {tp: 1}\n",
+               (long long)layers);
+    write_text(&w, "names: hf\n");
+    const Plan *p = plan_parse(a, d, plan_text("config", w.s.s));
+    const Model *m = diags_errors(d) ? NULL : model_build(a, d, p, NULL);
+    return m ? &m->g : NULL;
+}
+/* A module, or a parameter: those of experts are lines of their own. */
+static bool has_any(const Graph *g, const char *pattern) {
+    for (int m = 0; m < g->nm; m++)
+        if (plan_match(pattern, g->module[m].path)) return true;
+    for (int t = 0; t < g->nt; t++)
+        if (g->t[t].kind == KIND_PARAM && g->t[t].plan_name &&
+            plan_match(pattern, g->t[t].plan_name))
+            return true;
+    return false;
+}
+static bool has_experts(const Graph *g) {
+    return has_any(g, "model.layers.*.mlp.experts") ||
+           has_any(g, "model.layers.*.feed_forward.experts");
+}
+/* As few layers as have experts: some families begin with layers that have none. */
+static const Graph *with_experts(Draft *x) {
+    enum { DEEPEST = 64 };
+    int64_t found = 0;
+    bool more = true;
+    for (int64_t n = 1; more && !found && n <= DEEPEST; n++) {
+        Arena *tmp = arena_new();
+        const Graph *g = first_layers(tmp, x, n);
+        more = g != NULL;
+        if (g && has_experts(g)) found = n;
+        arena_free(tmp);
+    }
+    if (!x->in->full) x->layers = found ? found : 1;
+    return first_layers(x->a, x, found ? found : 1);
+}
+/* ---- what is shipped ---- */
 static void ship(Draft *x, const char *type) {
     unsigned has = model_family_modules(type);
-    for (int i = 0; i < N_SHIPPED; i++)
-        if ((shipped[i].of & has) == shipped[i].of)
-            add(x, shipped[i].pattern, shipped[i].style, diag_nowhere, diag_nowhere);
-    draft_remark(x, "the plan that transformers 5.23 ships for model_type %s", type);
+    const Graph *g = has & MODULES_EXPERTS ? with_experts(x) : NULL;
+    bool dispatched = false;
+    int64_t sequences = 1;
+    for (int i = 0; i < N_SHIPPED; i++) {
+        const Shipped *s = &shipped[i];
+        if ((s->of & has) != s->of || (g && !has_any(g, s->pattern))) continue;
+        bool ep = x->in->ep > 1 && s->ep;
+        dispatched |= ep;
+        add(x, s->pattern, ep ? s->ep : s->style, diag_nowhere, diag_nowhere);
+    }
+    /* a rank's sequences must be a part of the batch each, or one that is cut */
+    for (int i = 0; dispatched && i < x->n_axes; i++)
+        if (!strncmp(x->axis[i].name, "dp", 2)) sequences *= x->axis[i].size;
+    if (dispatched) x->batch = sequences;
+    draft_remark(x, "the plan that transformers 5.23 ships for model_type %s%s", type,
+                 dispatched ? ", its table for experts over it" : "");
+    if (x->in->ep > 1 && !dispatched && !x->in->ep_plan)
+        diag_error(x->d, "E0214", ((Loc){x->file, 1, 1}), "--ep-plan FILE, or leave --ep out",
+                   "model_type %s: the library ships no table for experts with it", type);
 }
-static void override(Draft *x, const char *path) {
+/* The library shares experts out to the ranks of tensor parallelism. */
+static void check_ep(Draft *x, const char *path) {
+    const ImportInput *in = x->in;
+    if (in->ep_plan && in->ep < 2)
+        diag_error(x->d, "E0212", diag_nowhere, "--ep 8", "--ep-plan is for --ep above 1");
+    if (in->ep > 1 && in->tp > 0 && in->tp != in->ep)
+        diag_error(x->d, "E0214", ((Loc){path, 1, 1}), "as many as --tp",
+                   "--ep %lld: experts are shared out to the ranks of --tp, which are %lld",
+                   (long long)in->ep, (long long)in->tp);
+}
+static void override(Draft *x, const char *path, bool tp) {
     size_t n;
     char *text = file_read(x->a, x->d, path, FILE_BYTES, diag_nowhere, &n);
     Value *table = text ? json_values(x->a, x->d, path, text, n) : NULL;
@@ -85,6 +187,9 @@ static void override(Draft *x, const char *path) {
                    "a tp_plan is a JSON object, pattern -> style");
         return;
     }
+    if (tp && !table->n_pairs)
+        diag_error(x->d, "E0219", table->loc, "leave --tp-plan out: the shipped plan is taken",
+                   "a tp_plan without a line: the library refuses to load the model");
     for (int i = 0; i < table->n_pairs; i++) {
         const ValuePair *p = &table->pair[i];
         const Value *v = p->value;
@@ -95,6 +200,7 @@ static void override(Draft *x, const char *path) {
                        "the library's sequence_parallel only relabels a whole tensor, and its "
                        "gradients come out as many times too large as there are ranks: no plan "
                        "says that");
+        else if (strcmp(v->s, "local_params") == 0) leave_out(x, whole_name(x, p->key));
         else {
             PlanWriter w = write_start(x->a);
             write_scalar(&w, v->s);
@@ -138,13 +244,12 @@ bool import_hf(Draft *x) {
     with.config = path;
     x->in = arena_memdup(x->a, &with, sizeof with);
     x->file = path;
-    if (in->tp > 0) draft_axis(x, "tp", in->tp, (Loc){path, 1, 1});
+    int64_t ranks = in->tp > 0 ? in->tp : in->ep;
+    if (ranks > 0) draft_axis(x, "tp", ranks, (Loc){path, 1, 1});
     if (in->tp == 0 || in->ep == 0)
         diag_error(x->d, "E0212", diag_nowhere, "1: nothing is cut",
                    "--tp and --ep want at least 1");
-    if (in->ep > 1 || in->ep_plan)
-        diag_error(x->d, "E0214", diag_nowhere, "models without experts run",
-                   "expert parallelism: not supported by this version");
+    check_ep(x, path);
     draft_options(x);
     ship(x, type);
     /* the library cuts k_proj's rows wherever they end; without one head a rank its forward raises
@@ -152,7 +257,8 @@ bool import_hf(Draft *x) {
     draft_key(x, "kv_replicate", "never", diag_nowhere, NULL);
     /* what no line asks for the library does not do: sums of gradients of whole parameters */
     draft_key(x, "trust", "declared", diag_nowhere, NULL);
-    if (in->tp_plan) override(x, in->tp_plan);
+    if (in->tp_plan) override(x, in->tp_plan, true);
+    if (in->ep_plan) override(x, in->ep_plan, false);
     if (!x->n_axes)
         diag_error(x->d, "E0208", ((Loc){path, 1, 1}), "--tp 8, or --mesh dp=2,tp=4",
                    "how many ranks there are does not stand in a config");

@@ -16,6 +16,12 @@ static const struct {
 };
 enum { N_FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
 
+const char *const *import_names(Arena *a) {
+    const char **names = ARENA_ARRAY(a, const char *, N_FRAMEWORKS + 1);
+    for (int i = 0; i < N_FRAMEWORKS; i++) names[i] = frameworks[i].name;
+    names[N_FRAMEWORKS] = NULL;
+    return names;
+}
 /* ---- by name and content ---- */
 static bool ends(const char *path, const char *with) {
     size_t n = strlen(path), k = strlen(with);

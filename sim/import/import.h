@@ -31,6 +31,8 @@ typedef struct {
     int n_origin;
 } ImportedPlan;
 
+/* The names of the frameworks, NULL-terminated; in `a`. */
+const char *const *import_names(Arena *a);
 /* The framework of a file ("torch", "torchtitan", "megatron", "jax", "hf"), by the ending of its
  * name and what stands in it; NULL: none of them, perhaps a plan. Looks at the beginning only. */
 const char *import_recognise(const char *path, const char *text, size_t n);

@@ -13,6 +13,11 @@ typedef struct {
     int n;
     const AttentionRun *run;
 } AttentionDocuments;
+/* Those of each row of a batch: of every row the same (rows 1), or of row b row[b]. */
+typedef struct {
+    int rows;
+    const AttentionDocuments *row;
+} AttentionPacking;
 /* The positions of the document in which `pos` lies (beyond the last: of the last). */
 AttentionRun attention_document(const AttentionDocuments *d, int64_t pos);
 /* Which keys a query sees: key s iff key_pos[s] <= query_pos[t] (global positions; NULL: 0,1,...)

@@ -2,6 +2,7 @@
  * get a run of keys for each query, so they know no masks, chunks, windows or zigzag. */
 #include "launch/launch.h"
 #include "ops/ring.h"
+#include "ops/util.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ static GpuLaunch over_heads(const LaunchCall *x, int kernel, const RingPart *r,
     a->k[KS] = c->in[1].s[1];
     a->k[VS] = c->in[2].s[1];
     a->a[0] = c->at->scale;
+    a->a[1] = c->at->cap;
     l.table = table;
     l.bytes = (size_t)(3 * r->nt + r->ns) * sizeof *table;
     return l;
@@ -76,12 +78,9 @@ static bool attention(const LaunchCall *x, bool part) {
     const Tensor *t[] = {&c->in[0], &c->in[1], &c->in[2], &c->cot, &c->fout, &c->out};
     for (size_t i = 0; i < sizeof t / sizeof *t; i++)
         if (t[i]->nd && !side_by_side(t[i])) return false;
-    if (c->at->cap > 0 || c->in[1].n[3] > WIDEST || c->in[2].n[3] > WIDEST) return false;
-    if (x->adjoint) { /* queries or keys that no part has */
-        GpuLaunch l = launch_over(x, GPU_fill, &c->out, &c->out);
-        launch_map(x, &l);
-    }
-    for (ring_open(c, &r); ring_next(c, &r);) {
+    if (c->in[1].n[3] > WIDEST || c->in[2].n[3] > WIDEST) return false;
+    if (x->adjoint) launch_fill(x, &c->out, 0); /* queries or keys that no part has */
+    for (ring_open(c, 0, &r); ring_next(c, &r);) {
         int64_t *table = table_of(&r);
         if (x->adjoint) adjoint(x, &r, table, part);
         else {
@@ -94,8 +93,10 @@ static bool attention(const LaunchCall *x, bool part) {
     return true;
 }
 LaunchFn launch_attention, launch_attention_part, launch_attention_merge, launch_attention_join;
-bool launch_attention(const LaunchCall *x) { return attention(x, false); }
-bool launch_attention_part(const LaunchCall *x) { return attention(x, true); }
+static bool whole(const LaunchCall *x) { return attention(x, false); }
+static bool in_part(const LaunchCall *x) { return attention(x, true); }
+bool launch_attention(const LaunchCall *x) { return launch_packings(x, whole); }
+bool launch_attention_part(const LaunchCall *x) { return launch_packings(x, in_part); }
 static bool merge(const LaunchCall *x, int kernel, int own) {
     const OpCall *c = x->c;
     GpuLaunch l = launch_over(x, kernel, &c->out, &c->out);

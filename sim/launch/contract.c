@@ -80,7 +80,8 @@ bool launch_gemm_of(const OpCall *c, GpuGemm *g) {
 bool launch_einsum(const LaunchCall *x, const OpCall *c) {
     const Rule *r = c->rule;
     GpuGemm g;
-    if (rule_listed(r) || c->in_int) return false;
+    if (rule_listed(r)) return launch_einsum_rows(x, c, launch_einsum);
+    if (c->in_int) return false;
     if (launch_gemm_of(c, &g)) {
         x->to->gemm(x->to->arg, &g);
         return true;
@@ -112,17 +113,8 @@ bool launch_einsum(const LaunchCall *x, const OpCall *c) {
 LaunchFn launch_contract;
 bool launch_contract(const LaunchCall *x) {
     const OpCall *c = x->c;
-    int i = c->operand, nin = c->rule->nin;
+    Rule r;
     if (!x->adjoint) return launch_einsum(x, c);
-    Rule r = rule_adjoint(c->rule, i, op_saved(c->op, nin, i));
-    OpCall a = *c;
-    a.rule = &r;
-    a.in[0] = c->cot;
-    a.in_int = 0;
-    for (int j = 0, k = 1; j < nin; j++)
-        if (j != i) {
-            a.in_int |= (c->in_int >> j & 1) << k;
-            a.in[k++] = c->in[j];
-        }
+    OpCall a = op_einsum_towards(c, c->operand, &r);
     return launch_einsum(x, &a);
 }

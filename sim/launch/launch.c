@@ -1,5 +1,6 @@
 /* What the launches of all ops share. See launch.h. */
 #include "launch/launch.h"
+#include "ops/util.h"
 #include <string.h>
 
 enum { MOST_BLOCKS = 1 << 20 };
@@ -58,4 +59,39 @@ void launch_map(const LaunchCall *x, GpuLaunch *l) {
 void launch_rows(const LaunchCall *x, GpuLaunch *l, int64_t rows) {
     l->blocks = rows < MOST_BLOCKS ? rows : MOST_BLOCKS;
     if (rows > 0) x->to->run(x->to->arg, l);
+}
+void launch_fill(const LaunchCall *x, const Tensor *t, double v) {
+    GpuLaunch l = launch_over(x, GPU_fill, t, t);
+    l.args.a[0] = v;
+    launch_map(x, &l);
+}
+/* Row b of a tensor of these letters. */
+static void take_row(Tensor *t, const char *letters, int nl, Dtype dt, int64_t b) {
+    const char *at = memchr(letters, 'b', (size_t)nl);
+    if (!t->nd || !at) return;
+    int d = (int)(at - letters);
+    if (t->p) t->p = (char *)t->p + b * t->s[d] * dtype_size(dt);
+    t->n[d] = 1;
+}
+bool launch_packings(const LaunchCall *x, LaunchFn *one) {
+    const OpCall *c = x->c;
+    if (op_packings(c, 2) == 1) return one(x);
+    const Rule *r = c->rule;
+    bool done = true;
+    for (int64_t b = 0, n = c->local['b' - 'a']; b < n && done; b++) {
+        OpCall row = *c;
+        int64_t index = global_index(c, 'b', b);
+        row.local['b' - 'a'] = 1;
+        row.index['b' - 'a'] = &index;
+        for (int i = 0; i < r->nin; i++) take_row(&row.in[i], r->in[i], r->nl[i], c->dtype, b);
+        take_row(&row.cot, r->out, r->nout, c->dtype, b);
+        take_row(&row.fout, r->out, r->nout, c->dtype, b);
+        int of = c->operand;
+        if (x->adjoint) take_row(&row.out, r->in[of], r->nl[of], c->dtype, b);
+        else take_row(&row.out, r->out, r->nout, c->dtype, b);
+        LaunchCall call = *x;
+        call.c = &row;
+        done = one(&call);
+    }
+    return done;
 }

@@ -14,6 +14,8 @@ typedef struct LaunchTo {
     void (*gemm)(void *arg, const GpuGemm *g);
     /* n bytes of the GPU's memory until the call is done */
     void *(*scratch)(void *arg, int64_t n);
+    /* n bytes from p of the GPU's memory, for the host to read until the call is done */
+    const void *(*read)(void *arg, const void *p, int64_t n);
     void *arg;
 } LaunchTo;
 /* One call: the op's, forward or towards c->operand. */
@@ -24,6 +26,10 @@ typedef struct LaunchCall {
 } LaunchCall;
 
 /* ---- for the files of this room ---- */
+/* There is one for each op of ops/list.h; false: the host has to do it. */
+typedef bool LaunchFn(const LaunchCall *x);
+/* The call at once; for each row of the batch by itself where positions differ from row to row. */
+bool launch_packings(const LaunchCall *x, LaunchFn *one);
 /* A launch over the dims of `space`, of which `out` is made: all sizes, the output's strides. */
 GpuLaunch launch_over(const LaunchCall *x, int kernel, const Tensor *space, const Tensor *out);
 /* Operand k of the launch: t, whose letters stand in the space's letters; one that it lacks has
@@ -34,11 +40,15 @@ void launch_operand(GpuLaunch *l, int k, const Tensor *t, const char *letters, c
 void launch_map(const LaunchCall *x, GpuLaunch *l);
 void launch_each(const LaunchCall *x, GpuLaunch *l, int64_t elements);
 void launch_rows(const LaunchCall *x, GpuLaunch *l, int64_t rows);
-/* A contraction of one or two operands by c->rule into c->out (op_einsum). False: of rows or of
- * integers. */
+void launch_fill(const LaunchCall *x, const Tensor *t, double v);
+/* A contraction of one or two operands by c->rule into c->out (op_einsum). False: no kernel has so
+ * many letters, or whole numbers. */
 bool launch_einsum(const LaunchCall *x, const OpCall *c);
+typedef bool LaunchProduct(const LaunchCall *x, const OpCall *c);
+/* The same over rows; `product` does it where there are none. */
+bool launch_einsum_rows(const LaunchCall *x, const OpCall *c, LaunchProduct *product);
+/* The call with its index list where the host can read it. */
+OpCall launch_with_ids(const LaunchCall *x);
 /* The plain product that a contraction is; false if it is none. */
 bool launch_gemm_of(const OpCall *c, GpuGemm *g);
-/* One of each for the ops of ops/list.h. */
-typedef bool LaunchFn(const LaunchCall *x);
 #endif

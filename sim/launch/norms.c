@@ -1,11 +1,11 @@
-/* Launches of RMSNorm and RoPE. */
+/* Launches of RMSNorm, LayerNorm and RoPE. */
 #include "launch/launch.h"
 #include "ops/util.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-LaunchFn launch_rmsnorm, launch_rmsnorm_plus, launch_rope;
+LaunchFn launch_rmsnorm, launch_rmsnorm_plus, launch_layernorm, launch_layernorm_plus, launch_rope;
 /* Over [rows.., n]: x, w along the last dim, the cotangent. */
 static GpuLaunch norm(const LaunchCall *x, int kernel, const Tensor *out, double plus) {
     const OpCall *c = x->c;
@@ -23,33 +23,41 @@ static GpuLaunch norm(const LaunchCall *x, int kernel, const Tensor *out, double
     l.args.a[1] = plus;
     return l;
 }
-static bool rmsnorm(const LaunchCall *x, double plus) {
+/* The kernels of a norm: the op, towards x, what a row is measured as, and towards w with those. */
+typedef struct {
+    int forward, x, rows, w, each; /* each: doubles that a row is measured as */
+} Norm;
+static bool normed(const LaunchCall *x, const Norm *k, double plus) {
     const OpCall *c = x->c;
     const Tensor *in = &c->in[0];
     int64_t n = in->n[in->nd - 1], rows = n ? tensor_count(in) / n : 0;
     if (!x->adjoint || c->operand == 0) {
-        GpuLaunch l = norm(x, x->adjoint ? GPU_rmsnorm_x : GPU_rmsnorm, &c->out, plus);
+        GpuLaunch l = norm(x, x->adjoint ? k->x : k->forward, &c->out, plus);
         launch_rows(x, &l, rows);
         return true;
     }
-    Tensor rates = {.p = x->to->scratch(x->to->arg, (rows + 1) * 8)};
-    GpuLaunch l = norm(x, GPU_rmsnorm_rate, &rates, plus);
+    Tensor measures = {.p = x->to->scratch(x->to->arg, (rows * k->each + 1) * 8)};
+    GpuLaunch l = norm(x, k->rows, &measures, plus);
     launch_rows(x, &l, rows);
-    l = norm(x, GPU_rmsnorm_w, &c->out, plus);
+    l = norm(x, k->w, &c->out, plus);
     for (int d = 0; d < in->nd; d++) l.args.out.s[d] = 0;
     l.args.out.s[in->nd - 1] = c->out.s[0];
-    l.args.x[3].p = rates.p;
+    l.args.x[3].p = measures.p;
     launch_each(x, &l, n);
     return true;
 }
-bool launch_rmsnorm(const LaunchCall *x) { return rmsnorm(x, 0); }
-bool launch_rmsnorm_plus(const LaunchCall *x) { return rmsnorm(x, 1); }
+static const Norm rms = {GPU_rmsnorm, GPU_rmsnorm_x, GPU_rmsnorm_rate, GPU_rmsnorm_w, 1},
+                  layer = {GPU_layernorm, GPU_layernorm_x, GPU_layernorm_rows, GPU_layernorm_w, 2};
+bool launch_rmsnorm(const LaunchCall *x) { return normed(x, &rms, 0); }
+bool launch_rmsnorm_plus(const LaunchCall *x) { return normed(x, &rms, 1); }
+bool launch_layernorm(const LaunchCall *x) { return normed(x, &layer, 0); }
+bool launch_layernorm_plus(const LaunchCall *x) { return normed(x, &layer, 1); }
 
 /* Elements k * step and k * step + mate turn together; see rope.c. */
 static bool neighbours(RopeOrder order, bool written) {
     return order == ROPE_NEIGHBOURS || (order == ROPE_NEIGHBOURS_TO_HALVES && !written);
 }
-bool launch_rope(const LaunchCall *x) {
+static bool rope(const LaunchCall *x) {
     const OpCall *c = x->c;
     const Tensor *in = x->adjoint ? &c->cot : &c->in[0];
     int last = in->nd - 1, t_at = rule_find_out(c->rule, 't');
@@ -75,7 +83,7 @@ bool launch_rope(const LaunchCall *x) {
     double *table = base_malloc(base_mul((size_t)size + 1, sizeof *table));
     for (int64_t t = 0; t < T; t++)
         for (int64_t k = 0; k < h; k++) {
-            double angle = (double)op_position(c, t) * c->at->inv_freq[k];
+            double angle = (double)op_position(c, 0, t) * c->at->inv_freq[k];
             table[2 * t * h + k] = c->at->turn * cos(angle);
             table[(2 * t + 1) * h + k] = (x->adjoint ? -c->at->turn : c->at->turn) * sin(angle);
         }
@@ -85,3 +93,4 @@ bool launch_rope(const LaunchCall *x) {
     free(table);
     return true;
 }
+bool launch_rope(const LaunchCall *x) { return launch_packings(x, rope); }

@@ -16,6 +16,7 @@ static bool activation(const LaunchCall *x, int kernel, int slope) {
     GpuLaunch l = launch_over(x, x->adjoint ? slope : kernel, &c->out, &c->out);
     launch_operand(&l, 0, &c->in[0], NULL, NULL);
     if (x->adjoint) launch_operand(&l, 1, &c->cot, NULL, NULL);
+    l.args.a[0] = c->at->factor;
     launch_map(x, &l);
     return true;
 }
@@ -31,8 +32,24 @@ ACTIVATION(sigmoid, sigmoid)
 ACTIVATION(gelu, gelu)
 ACTIVATION(gelu_tanh, gelu_tanh)
 ACTIVATION(tanh, tanh)
+ACTIVATION(softcap, softcap)
+ACTIVATION(clamp, clamp)
 
-LaunchFn launch_add, launch_scale, launch_temperature, launch_swiglu, launch_split, launch_concat;
+LaunchFn launch_add, launch_scale, launch_temperature, launch_swiglu, launch_split, launch_concat,
+    launch_xielu;
+bool launch_xielu(const LaunchCall *x) {
+    const OpCall *c = x->c;
+    bool scalar = x->adjoint && c->operand > 0;
+    int kernel = scalar ? GPU_xielu_scalar : x->adjoint ? GPU_xielu_slope : GPU_xielu;
+    GpuLaunch l = launch_over(x, kernel, &c->in[0], &c->out);
+    launch_operand(&l, 0, &c->in[0], NULL, NULL);
+    for (int k = 1; k < 3; k++) l.args.x[k].p = c->in[k].p;
+    if (x->adjoint) launch_operand(&l, 3, &c->cot, NULL, NULL);
+    l.args.k[0] = c->operand;
+    if (scalar) launch_rows(x, &l, 1);
+    else launch_map(x, &l);
+    return true;
+}
 bool launch_add(const LaunchCall *x) {
     const OpCall *c = x->c;
     if (x->adjoint) { /* the cotangent, with the letters that the operand lacks contracted */
@@ -51,14 +68,14 @@ bool launch_scale(const LaunchCall *x) {
     map1(x, GPU_times, x->adjoint ? &x->c->cot : &x->c->in[0], x->c->at->factor);
     return true;
 }
-bool launch_temperature(const LaunchCall *x) {
+static bool temperature(const LaunchCall *x) {
     const OpCall *c = x->c;
     int t_at = rule_find_out(c->rule, 't');
     int64_t T = c->out.n[t_at];
     GpuLaunch l = launch_over(x, GPU_temperature, &c->out, &c->out);
     double *table = base_malloc(base_mul((size_t)T + 1, sizeof *table));
     for (int64_t t = 0; t < T; t++) {
-        int64_t pos = op_position(c, t);
+        int64_t pos = op_position(c, 0, t);
         table[t] = 1 + c->at->b * log((double)((pos + 1) / c->at->chunk) + 1);
     }
     launch_operand(&l, 0, x->adjoint ? &c->cot : &c->in[0], NULL, NULL);
@@ -69,6 +86,7 @@ bool launch_temperature(const LaunchCall *x) {
     free(table);
     return true;
 }
+bool launch_temperature(const LaunchCall *x) { return launch_packings(x, temperature); }
 /* [.., u, f] as [.., f] of one u. */
 static Tensor one_of_pair(const Tensor *t, int64_t u, Dtype dt) {
     Tensor x = *t;
@@ -107,17 +125,30 @@ static void copy(const LaunchCall *x, const Tensor *to, const Tensor *from) {
     launch_operand(&l, 0, from, NULL, NULL);
     launch_map(x, &l);
 }
+/* Of what was split, t, the elements that the block has, with the block's dims: its letters that
+ * are no row's follow one another along the last dim. */
+static Tensor split_view(const OpCall *c, const Tensor *t) {
+    const Rule *r = c->rule;
+    Tensor v = {.nd = r->nout,
+                .p = (char *)t->p + c->at->offset * t->s[t->nd - 1] * dtype_size(c->dtype)};
+    int64_t stride = t->s[t->nd - 1];
+    for (int d = r->nout - 1; d >= 0; d--) {
+        const char *row = memchr(r->in[0], r->out[d], (size_t)r->nl[0]);
+        v.n[d] = c->local[r->out[d] - 'a'];
+        v.s[d] = row ? t->s[row - r->in[0]] : stride;
+        if (!row) stride *= v.n[d];
+    }
+    return v;
+}
 bool launch_split(const LaunchCall *x) {
     const OpCall *c = x->c;
-    if (c->rule->nout != c->rule->nl[0]) return false; /* a block of several letters */
     if (!x->adjoint) {
-        Tensor from = block(&c->in[0], c->at->offset, c->out.n[c->out.nd - 1], c->dtype);
+        Tensor from = split_view(c, &c->in[0]);
         copy(x, &c->out, &from);
         return true;
     }
-    GpuLaunch l = launch_over(x, GPU_fill, &c->out, &c->out);
-    launch_map(x, &l);
-    Tensor to = block(&c->out, c->at->offset, c->cot.n[c->cot.nd - 1], c->dtype);
+    launch_fill(x, &c->out, 0);
+    Tensor to = split_view(c, &c->out);
     copy(x, &to, &c->cot);
     return true;
 }

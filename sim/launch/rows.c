@@ -111,23 +111,3 @@ bool launch_normalise(const LaunchCall *x) {
 bool launch_logsumexp(const LaunchCall *x) {
     return scores(x, x->adjoint ? GPU_logsumexp_z : GPU_logsumexp, &x->c->in[0]);
 }
-
-/* ---- no kernel yet: what chooses experts, and weighs the chosen; of some families ---- */
-#define NONE(op)                                                                                   \
-    LaunchFn launch_##op;                                                                          \
-    bool launch_##op(const LaunchCall *x) {                                                        \
-        (void)x;                                                                                   \
-        return false;                                                                              \
-    }
-NONE(select)
-NONE(select_by)
-NONE(capacity)
-NONE(counts)
-NONE(gate)
-NONE(gate_all)
-NONE(share)
-NONE(layernorm)
-NONE(layernorm_plus)
-NONE(softcap)
-NONE(clamp)
-NONE(xielu)

@@ -23,6 +23,7 @@ static const struct {
     [MOVE_SHIFT] = {"shift", FROM_BLOCKS, true, SENDS_PIECES},
     [MOVE_SEND] = {"send", FROM_PLACE, false, SENDS_ONCE},
     [MOVE_PICK] = {"pick", FROM_OWN, false, SENDS_NOTHING},
+    [MOVE_TERM] = {"term", FROM_OWN, false, SENDS_NOTHING},
     [MOVE_BROADCAST] = {"broadcast", FROM_PLACE, false, SENDS_ON},
 };
 MoveSource move_source(MoveKind k) {
@@ -39,6 +40,7 @@ bool move_cuts(MoveKind k) {
 }
 bool move_communicates(MoveKind k) { return move_sends(k) != SENDS_NOTHING; }
 bool move_views(MoveKind k) { return k == MOVE_ID || k == MOVE_SLICE || k == MOVE_PICK; }
+bool move_shares(MoveKind k) { return k == MOVE_KEEP || k == MOVE_PAD || k == MOVE_TERM; }
 bool move_reduces(MoveKind k) { return move_source(k) == FROM_TERMS; }
 bool move_relocates(MoveKind k) { return move_source(k) == FROM_PLACE; }
 bool move_gathers(MoveKind k) { return move_source(k) == FROM_BLOCKS; }
@@ -70,7 +72,7 @@ MoveKind move_kind(const Layout *f, const Layout *t, int axis) {
         {MOVE_SLICE, MOVE_ID, MOVE_KINDS, MOVE_KEEP, MOVE_KINDS, MOVE_PICK},
         {MOVE_REDUCE_SCATTER, MOVE_ALL_REDUCE, MOVE_ALL_REDUCE, MOVE_KINDS, MOVE_KINDS, MOVE_KINDS},
         {MOVE_KINDS, MOVE_ALL_REDUCE_MAX, MOVE_ALL_REDUCE_MAX, MOVE_KINDS, MOVE_KINDS, MOVE_KINDS},
-        {MOVE_KINDS, MOVE_BROADCAST, MOVE_BROADCAST, MOVE_KINDS, MOVE_KINDS, MOVE_SEND},
+        {MOVE_KINDS, MOVE_BROADCAST, MOVE_BROADCAST, MOVE_TERM, MOVE_KINDS, MOVE_SEND},
     };
     uint8_t k = table[f->type[axis]][t->type[axis]];
     if (k == MOVE_ALL_TO_ALL && shifted(f, t, axis)) return MOVE_SHIFT;
@@ -328,15 +330,16 @@ static bool step_gather(Planner *p) {
         }
     return false;
 }
-/* 5: I or R -> P (the first rank keeps the value), R -> I. */
+/* 5: I or R -> P (the first rank keeps the value; it stays at its place), R -> I. */
 static bool step_types(Planner *p) {
     for (int pass = 0; pass < 2; pass++)
         for (int a = 0; a < MESH_MAX_AXES; a++) {
             int x = p->cur.type[a], y = p->to->type[a];
-            if (pass == 0 ? !((x == TY_I || x == TY_R) && y == TY_P) : !(x == TY_R && y == TY_I))
-                continue;
+            bool whole = x == TY_I || x == TY_R || x == TY_AT;
+            if (pass == 0 ? !(whole && y == TY_P) : !(x == TY_R && y == TY_I)) continue;
             Layout next = p->cur;
             next.type[a] = (uint8_t)y;
+            next.at[a] = 0;
             AxisList A = one_axis(a);
             emit(p, &next, &A);
             return true;

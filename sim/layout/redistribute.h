@@ -19,6 +19,7 @@ typedef enum {
     MOVE_SHIFT, /* the same cut, a place further round: every rank sends its block to the next */
     MOVE_SEND,  /* from one coordinate of the axis to another */
     MOVE_PICK,  /* I or R -> at one coordinate: the others give their copies up */
+    MOVE_TERM,  /* at one coordinate -> P: the one term of the sum that is not zero */
     MOVE_BROADCAST, /* from one coordinate of the axis to all */
     MOVE_KINDS
 } MoveKind;
@@ -71,6 +72,8 @@ bool move_cuts(MoveKind k);
 bool move_communicates(MoveKind k);
 /* Is the result nothing but a part of the rank's own block, or all of it: a view? */
 bool move_views(MoveKind k);
+/* Does a value become terms of a sum: each rank's own part, and zeros, a block of its own? */
+bool move_shares(MoveKind k);
 /* Does it put blocks for one place together? */
 bool move_reduces(MoveKind k);
 /* Does the value change ranks as it is, from those at one place to those at another? */

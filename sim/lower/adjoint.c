@@ -10,6 +10,7 @@ typedef struct {
     int *head, *next; /* per Val: list of its cotangents, in order of arrival */
     int cap;
     int *again; /* per forward Val: the Val that holds it anew in the backward pass, or -1 */
+    int *part;  /* per forward Val: what is kept of it over a smaller group, or -1 */
     const Reshard *reshard;   /* which gathered parameters are not kept */
     const int *block;         /* per tensor: the block that it belongs to, -1: none */
     bool regather, recompute; /* nor gathered activations, a layer's insides */
@@ -108,9 +109,12 @@ static bool dropped(const Adj *a, int v) {
     if (x->step < 0) return false;
     const Step *s = &p->step[x->step];
     if (x->list == v) return false; /* a list is small, and what rows there are must not change */
+    if (s->packs) return false;     /* that is what it is for */
     if (is_hop(s) && a->onward) return true;
     if (is_hop(s) && a->rehop) return next_hop(p, v) >= 0; /* the last is there */
-    /* what is made of it goes with it */
+    /* what is made of it goes with it: keys and values of a latent too */
+    const GNode *made = s->kind == ST_OP ? &p->graph->node[s->node] : NULL;
+    if (made && made->block && made->hop && (a->onward || a->rehop)) return true;
     if (s->kind == ST_MOVE && dropped(a, s->in[0])) return true;
     if (x->kind == KIND_PARAM)
         return (a->block[x->tensor] < 0 ? a->reshard->rest : a->reshard->blocks) && gathers(p, s);
@@ -160,6 +164,15 @@ static int again_stage(const Adj *a, int made) {
     bool here = s && v->L.at[s->axis] == s->home[a->stage] && a->stage > v->stage;
     return here ? a->stage : v->stage;
 }
+/* Gathers from what a smaller group kept, not from what lies at rest. */
+static void from_part(const Adj *a, Step *gather, int part) {
+    const Program *p = a->p;
+    const Step *cut = &p->step[p->val[part].step];
+    gather->in[0] = part;
+    gather->move = (Move){.from = cut->move.to, .to = cut->move.from, .axes = cut->move.axes};
+    gather->move.kind = move_kind(&cut->move.to, &cut->move.from, cut->move.axes.a[0]);
+    gather->group = NULL;
+}
 static int make_again(Adj *a, int v) {
     Program *p = a->p;
     if (!dropped(a, v)) return v;
@@ -167,6 +180,7 @@ static int make_again(Adj *a, int v) {
     if (is_hop(&p->step[p->val[v].step]) && !a->onward && a->rehop) return hop_back(a, v);
     Step fwd = p->step[p->val[v].step];
     int in[RULE_MAX_IN + 2] = {0};
+    if (a->part[v] >= 0) from_part(a, &fwd, a->part[v]);
     for (int i = 0; i < fwd.nin; i++) in[i] = fwd.in[i] >= 0 ? make_again(a, fwd.in[i]) : -1;
     int made = a->again[v] = program_add_val(p, &p->val[v])->id;
     Step *s = program_add_step(p, &fwd, made);
@@ -306,7 +320,10 @@ void adjoint_program(Program *p) {
     a.rehop = !plan->context_parallel.keep_kv;
     a.onward = plan->context_parallel.rfa;
     a.again = ARENA_ARRAY(p->arena, int, a.cap);
-    for (int i = 0; i < a.cap; i++) a.again[i] = -1;
+    a.part = ARENA_ARRAY(p->arena, int, a.cap);
+    for (int i = 0; i < a.cap; i++) a.again[i] = a.part[i] = -1;
+    for (int i = 0; i < p->n_forward; i++)
+        if (p->step[i].packs) a.part[p->step[i].in[0]] = p->step[i].out;
     static const Part seed_part = {-1, 0};
     int seed = cot_val(&a, &p->val[p->loss])->id;
     p->val[seed].parts = &seed_part;

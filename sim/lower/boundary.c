@@ -148,7 +148,7 @@ int boundary_read(Lower *l, int module, int tensor) {
         const GModule *m = &g->module[chain[n]];
         for (int i = 0; i < m->n_input; i++) {
             if (m->input[i] != tensor) continue;
-            int *memo = &l->scope[chain[n] * 4 + i];
+            int *memo = &l->scope[chain[n] * RULE_OPERANDS + i];
             if (*memo < 0) *memo = enter_module(l, chain[n], i, v);
             v = *memo;
             break;

@@ -24,6 +24,11 @@ static int heads_dim(const Mesh *m, const GTensor *t, const Layout *l, int axis)
     if (k >= 0 && rest_of(m, t, l, k) >= m->axis[axis].size) return k;
     return dim_of_role(t, DIM_QUERY_HEADS);
 }
+/* Does a node that works on the latent of a block make it? */
+static bool of_block(const Graph *g, int tensor) {
+    int n = g->t[tensor].producer;
+    return n >= 0 && g->node[n].block;
+}
 void context_enter(Lower *l, const GNode *n, int *in) {
     Program *p = l->p;
     AxisList heads = context_heads(p->mesh, l->a->plan);
@@ -39,11 +44,40 @@ void context_enter(Lower *l, const GNode *n, int *in) {
         Layout want = p->val[in[i]].L;
         for (int k = 0; k < heads.n; k++) {
             int d = layout_where(&want, heads.a[k]);
-            if (d < 0 || d >= t->nd || t->role[d] != DIM_SEQUENCE) continue;
+            bool made = d < 0 && of_block(p->graph, n->in[i]); /* of all tokens, of a latent */
+            if (!made && (d < 0 || d >= t->nd || t->role[d] != DIM_SEQUENCE)) continue;
             layout_set_type(&want, heads.a[k], p->val[in[i]].diff ? TY_R : TY_I);
             int to = heads_dim(p->mesh, t, &want, heads.a[k]);
             if (to >= 0) layout_cut(&want, to, heads.a[k], CUT_CHUNK);
         }
+        in[i] = moves_to(l, in[i], &want, &r);
+    }
+}
+void context_latent(Lower *l, const GNode *n, int *in) {
+    Program *p = l->p;
+    AxisList axes;
+    if (!n->block || !context_axes(p->mesh, l->a->plan, &axes)) return;
+    for (int i = 0; i < n->nin; i++) {
+        const GTensor *t = &p->graph->t[n->in[i]];
+        Layout want = p->val[in[i]].L;
+        int d = dim_of_role(t, DIM_SEQUENCE);
+        if (d < 0 || t->kind == KIND_PARAM || of_block(p->graph, n->in[i])) continue;
+        for (int k = 0; k < axes.n; k++)
+            if (axes.a[k] != l->ring && layout_where(&want, axes.a[k]) == d)
+                layout_set_type(&want, axes.a[k], p->val[in[i]].diff ? TY_R : TY_I);
+        for (int k = 0; k < want.n[d]; k++)
+            if (want.e[d][k].axis == l->ring) want.e[d][k].shift = (uint8_t)n->hop;
+        const char *back = n->hop > 1 ? "s" : "";
+        Reason r = {.text = !n->hop ? "the latent is gathered in place of keys and values"
+                                    : arena_printf(p->arena,
+                                                   "ring: the latent of %d rank%s before comes by "
+                                                   "in place of keys and values",
+                                                   n->hop, back),
+                    .loc = l->a->plan->context_parallel.latent_loc,
+                    .asked = true,
+                    .module = n->module,
+                    .scope = -1,
+                    .pass = PHASE_FORWARD};
         in[i] = moves_to(l, in[i], &want, &r);
     }
 }

@@ -194,15 +194,17 @@ static int moved_dim(const Step *s) {
     int from = layout_where(&s->move.from, a);
     return from >= 0 ? from : layout_where(&s->move.to, a);
 }
-/* Is anything left over where the size of that dim is divided without remainder? Of what lies in
- * flattened rows nothing is dropped. */
+/* Is anything left over where the size of that dim is divided without remainder? Of what is cut
+ * along flattened dims nothing is dropped. */
 static bool leaves_rest(const Program *p, const Step *s, const PlanFault *f) {
     const Layout *from = &s->move.from, *to = &s->move.to;
     const GTensor *t = &p->graph->t[p->val[s->out].tensor];
-    int d = moved_dim(s);
+    int a = s->move.axes.n ? s->move.axes.a[0] : -1;
+    const Layout *cut = a >= 0 && layout_where(to, a) >= 0 ? to : from;
+    int d = a >= 0 ? layout_where(cut, a) : -1; /* an all-to-all: what it cuts */
     (void)f;
-    if (d < 0 || d >= t->nd || from->n[from->ndim] || to->n[to->ndim] || t->listed) return false;
-    AxisList cutters = layout_dim_axes(layout_where(to, s->move.axes.a[0]) >= 0 ? to : from, d);
+    if (d < 0 || d >= t->nd || from->n[from->ndim] || to->n[to->ndim]) return false;
+    AxisList cutters = layout_dim_axes(cut, d);
     return t->size[d] % mesh_size(p->mesh, &cutters) != 0;
 }
 static bool other_kind(const Program *p, const Step *s, const PlanFault *f) {
@@ -373,13 +375,31 @@ static Val *find_source(Program *p, const char *at) {
         if (p->graph->t[i].plan_name && !strcmp(p->graph->t[i].plan_name, at)) t = i;
     return t >= 0 && p->first[t] >= 0 && p->val[p->first[t]].step < 0 ? &p->val[p->first[t]] : NULL;
 }
-static void not_found(Diags *d, const PlanFault *f, unsigned on) {
+/* "shift of VALUE", which `comms` shows of each hop of a ring: the first hop's name, which has its
+ * number; NULL: no such hop. */
+static const char *first_hop(const Program *p, const char *at) {
+    const char *value = strstr(at, " of "), *kind = move_name(MOVE_SHIFT);
+    size_t n = strlen(kind);
+    if (!value || strncmp(at, kind, n) != 0 || at + n != value) return NULL;
+    for (int k = 0; k < p->ns; k++) {
+        const Step *s = &p->step[k];
+        if (s->kind != ST_MOVE || s->move.kind != MOVE_SHIFT) continue;
+        const char *name = step_name(p, s, p->arena);
+        if (!strcmp(strstr(name, " of "), value)) return name;
+    }
+    return NULL;
+}
+static void not_found(const Program *p, Diags *d, const PlanFault *f, unsigned on) {
+    const char *hop = first_hop(p, f->step);
     if (on == ON_SOURCE)
         diag_error(d, "E0209", f->loc, "see `shardproof params`, `shapes`",
                    "no input or parameter is called '%s'", f->step);
     else if (!(on & ON_MOVE))
         diag_error(d, "E0209", f->loc, "name the value that the op makes (see `shardproof shapes`)",
                    "no op makes '%s'", f->step);
+    else if (hop)
+        diag_error(d, "E0209", f->loc, arena_printf(p->arena, "a hop has its number: '%s'", hop),
+                   "no move is called '%s'", f->step);
     else
         diag_error(d, "E0209", f->loc,
                    "name a value that is moved, a step number, or 'all_reduce of VALUE' (see "
@@ -435,16 +455,32 @@ static void plant_read(Program *p, Val *v, const Doing *row, const PlanFault *f,
     const char *text = written(p->arena, f, row->doing);
     v->fault = v->fault ? arena_printf(p->arena, "%s, %s", v->fault, text) : text;
 }
-/* Can a rank do it alone, and is there that rank? */
-static bool one_rank(const Program *p, Diags *d, const Doing *row, const PlanFault *f, bool move) {
+/* Is the rank one of those that do the move? Of a pipeline those of its stage; all, where it goes
+ * over stages. */
+static bool does(const Program *p, const Step *s, int64_t rank) {
+    const Stages *x = p->assign->stages;
+    if (!x || mesh_axes_set(&s->move.axes) >> x->axis & 1) return true;
+    int64_t at = mesh_coord(p->mesh, rank, x->axis), home = x->home[s->stage];
+    return at == home || (x->schedule->both_ways && at == x->schedule->ranks - 1 - home);
+}
+/* Can a rank do it alone, and is there that rank? `s`: the move; NULL: it is none. */
+static bool one_rank(const Program *p, Diags *d, const Doing *row, const PlanFault *f,
+                     const Step *s) {
     if (f->rank < 0 || f->rank >= p->mesh->nranks)
         diag_error(d, "E0206", f->rank_loc, NULL, "there is no rank %lld: ranks are 0 to %lld",
                    (long long)f->rank, (long long)p->mesh->nranks - 1);
-    else if (!row->alone || !move)
+    else if (!row->alone || !s)
         diag_error(d, "E0215", f->rank_loc, "leave `rank` out",
                    "'%s' is done by all ranks or by none; one alone can do that of a move which "
                    "`list faults` gives a rank",
                    row->doing);
+    else if (!does(p, s, f->rank))
+        diag_error(d, "E0206", f->rank_loc,
+                   arena_printf(p->arena, "a rank at %s=%d",
+                                p->mesh->axis[p->assign->stages->axis].name,
+                                p->assign->stages->home[s->stage]),
+                   "rank %lld has no part in %s: it has another stage", (long long)f->rank,
+                   step_name(p, s, p->arena));
     else return true;
     return false;
 }
@@ -455,7 +491,7 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
     Step *s = find_step(p, f->step, row->on);
     Val *v = !s && row->on & ON_SOURCE ? find_source(p, f->step) : NULL;
     if (!s && !v) {
-        not_found(d, f, row->on);
+        not_found(p, d, f, row->on);
         return false;
     }
     if (f->axis && mesh_axis(p->mesh, f->axis) < 0) {
@@ -467,7 +503,8 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
         return false;
     }
     if (f->rank_loc.file &&
-        !one_rank(p, d, row, f, s && s->kind == ST_MOVE && !move_relocates(s->move.kind)))
+        !one_rank(p, d, row, f,
+                  s && s->kind == ST_MOVE && !move_relocates(s->move.kind) ? s : NULL))
         return false;
     if (taken(d, f, row, s ? rewritten(s) : read_rewritten(v), s ? s->fault : v->fault))
         return false;

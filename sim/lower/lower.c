@@ -261,7 +261,9 @@ static Phase phase_of(const GNode *n) { return graph_node_of_loss(n) ? PHASE_LOS
 static int reach_operand(Lower *l, const GNode *n, const Strategies *S, int i, int in,
                          const Layout *goal) {
     Phase pass = phase_of(n);
-    if (n->hop) {
+    int from = l->p->graph->t[n->in[i]].producer;
+    bool there = from >= 0 && l->p->graph->node[from].block; /* it is made of what has come by */
+    if (n->hop && !n->block && !there) {
         GNode own = *n;
         own.hop = 0;
         Layout lies = strategy_operand(l, &own, S, i, &l->p->val[in]);
@@ -279,6 +281,7 @@ static void lower_node(Lower *l, const GNode *n) {
     for (int i = 0; i < n->nin; i++)
         in[i] = p->graph->t[n->in[i]].kind == KIND_PARAM ? p->env[n->in[i]]
                                                          : boundary_read(l, n->module, n->in[i]);
+    context_latent(l, n, in);
     context_enter(l, n, in);
     Layout declared;
     const Layout *goal = boundary_goal(l, n, in, &declared) ? &declared : NULL;
@@ -311,7 +314,9 @@ static void lower_node(Lower *l, const GNode *n) {
     if (n->home) dispatch_check(l, boundary_enters(l, n->module), p->first[n->home - 1]);
     context_leave(l, n, pass);
     for (int m = n->module; m >= 0; m = p->graph->module[m].parent) /* inner declarations first */
-        if (p->graph->module[m].output == n->out) boundary_leave(l, m, n->out);
+        if (p->graph->module[m].output == n->out ||
+            (n->again && p->graph->module[m].output == n->again - 1))
+            boundary_leave(l, m, n->out);
 }
 
 static void lower_input(Lower *l, int t) {
@@ -386,9 +391,9 @@ static void open_lower(Lower *l, Program *p, const Assign *a) {
                  .declared = a->plan->trust_declared,
                  .ring = context_ring(a->mesh, a->plan),
                  .backward = a->plan->pass != PASS_FORWARD && g->loss >= 0};
-    l->scope = ARENA_ARRAY(p->arena, int, 4 * g->nm + 4);
+    l->scope = ARENA_ARRAY(p->arena, int, RULE_OPERANDS * g->nm + 1);
     l->declared_p = ARENA_ARRAY(p->arena, bool, g->nt + 1);
-    for (int i = 0; i < 4 * g->nm; i++) l->scope[i] = -1;
+    for (int i = 0; i < RULE_OPERANDS * g->nm; i++) l->scope[i] = -1;
 }
 Program *lower(Arena *arena, const Assign *a) {
     Program *p = ARENA_NEW(arena, Program);
@@ -409,6 +414,19 @@ Program *lower(Arena *arena, const Assign *a) {
     p->n_forward = p->ns;
     return p;
 }
+/* Terms of one sum over everything: over each axis that any of them is pending over, or at unlike
+ * places of, all are pending, so that one all-reduce of the whole sum completes it. */
+static Layout common_terms(const Lower *l, const GNode *n) {
+    const Program *p = l->p;
+    Layout all = p->val[p->env[n->in[0]]].L;
+    for (int i = 1; i < n->nin; i++) {
+        const Layout *one = &p->val[p->env[n->in[i]]].L;
+        for (int x = 0; x < p->mesh->naxes; x++)
+            if (one->type[x] != all.type[x] || one->at[x] != all.at[x])
+                layout_set_type(&all, x, TY_P);
+    }
+    return all;
+}
 /* An element-wise op on what a rank holds at rest: all operands lie where the parameter is updated,
  * or else like the first (flattened cuts included), a scalar is complete, and a sum over everything
  * is pending over whatever cuts the operand. */
@@ -425,12 +443,15 @@ static void lower_at_rest(Lower *l, const GNode *n) {
                 .module = -1,
                 .scope = -1,
                 .pass = PHASE_OPTIMIZER};
+    if (!n->rule.nl[0] && n->op->lin == LIN_ADD) scalar = common_terms(l, n);
+    for (int x = 0; x < p->mesh->naxes && n->rule.nl[0]; x++)
+        if (first.type[x] == TY_AT) layout_place(&scalar, x, first.at[x]);
     for (int i = 0; i < n->nin; i++)
         in[i] = moves_to(l, p->env[n->in[i]], n->rule.nl[i] ? &first : &scalar, &r);
     if (!n->rule.nout) {
         out = scalar;
-        for (int x = 0; x < p->mesh->naxes; x++)
-            if (n->rule.nl[0] && first.type[x] == TY_V) out.type[x] = TY_P;
+        for (int x = 0; x < p->mesh->naxes && n->rule.nl[0]; x++)
+            if (first.type[x] == TY_V) out.type[x] = TY_P;
     }
     Val *v = moves_value(p, n->out, &out);
     v->diff = false;

@@ -235,6 +235,54 @@ static int list_after(Lower *l, int src, const Move *mv, const Reason *why) {
     }
     return list;
 }
+/* How a parameter that was gathered lies between the passes: cut by some of the axes again. */
+static Layout kept_layout(const Move *gathered, const AxisList *keep) {
+    Layout L = gathered->to;
+    const Layout *from = &gathered->from;
+    for (int d = 0; d <= L.ndim; d++)
+        for (int k = L.n[d]; k < from->n[d]; k++) {
+            Entry e = from->e[d][k];
+            if (!(mesh_axes_set(keep) >> e.axis & 1)) continue;
+            if (d == L.ndim) L.list = from->list, L.flat = from->flat;
+            L.e[d][L.n[d]++] = e;
+            L.type[e.axis] = TY_V;
+        }
+    return L;
+}
+/* `reshard_over`: of a parameter that is gathered whole each rank keeps the part of a smaller
+ * group. The backward pass gathers from there (adjoint.c). */
+static void keep_part(Lower *l, int v) {
+    Program *p = l->p;
+    const AxisList *keep = &l->a->keep;
+    const Step gather = p->step[p->val[v].step];
+    if (!keep->n || !l->backward || p->val[v].kind != KIND_PARAM ||
+        gather.move.kind != MOVE_ALL_GATHER)
+        return;
+    Layout L = kept_layout(&gather.move, keep);
+    if (layout_eq(&L, &gather.move.to) || layout_eq(&L, &gather.move.from)) return;
+    Val *w = moves_value(p, p->val[v].tensor, &L);
+    const Val *whole = &p->val[v];
+    w->root = whole->root;
+    w->kind = whole->kind;
+    w->list = whole->list;
+    w->stage = whole->stage;
+    memcpy(w->group, whole->group, sizeof w->group);
+    Step *s = moves_step(p, ST_MOVE, gather.pass);
+    s->nin = 1;
+    s->in[0] = v;
+    s->out = w->id;
+    s->stage = gather.stage;
+    s->packs = true;
+    s->move = (Move){.from = gather.move.to, .to = L};
+    for (int i = 0; i < gather.move.axes.n; i++)
+        if (layout_where(&L, gather.move.axes.a[i]) >= 0)
+            s->move.axes.a[s->move.axes.n++] = gather.move.axes.a[i];
+    s->move.kind = move_kind(&s->move.from, &L, s->move.axes.a[0]);
+    s->why = "kept for the backward pass, cut over a smaller group";
+    s->loc = l->a->plan->data_parallel.reshard_over_loc;
+    s->module = gather.module;
+    w->step = s->id;
+}
 int moves_to(Lower *l, int v, const Layout *to, const Reason *why) {
     Program *p = l->p;
     const GTensor *t = &p->graph->t[p->val[v].tensor];
@@ -272,6 +320,7 @@ int moves_to(Lower *l, int v, const Layout *to, const Reason *why) {
         if (*slot < 0) {
             int made = single_move(l, v, &plan.m[i], why, false);
             *cache_slot(l, key, &plan.m[i].to) = made;
+            keep_part(l, made);
         }
         v = *cache_slot(l, key, &plan.m[i].to);
     }

@@ -27,7 +27,7 @@ Step *program_add_step(Program *p, const Step *as, int out) {
 }
 Act act_of(const Step *s) { return s->act ? *s->act : act_declared(&s->move); }
 int step_reads(const Step *s, int *r) {
-    assert(s->nin >= 0 && s->nin <= RULE_MAX_IN);
+    assert(s->nin >= 0 && s->nin <= RULE_MAX_IN + 2);
     int n = 0;
     for (int i = 0; i < s->nin; i++)
         if (s->in[i] >= 0) r[n++] = s->in[i];
@@ -35,7 +35,7 @@ int step_reads(const Step *s, int *r) {
 }
 bool step_renames(const Program *p, const Step *s) {
     if (s->kind != ST_MOVE) return s->kind == ST_CLAIM;
-    if (move_views(s->move.kind)) return true;
+    if (move_views(s->move.kind)) return !s->packs;
     return mesh_size(p->mesh, &s->move.axes) == 1 && !s->act && p->val[s->out].list < 0;
 }
 void program_reads(const Program *p, bool through, int *first, int *last) {

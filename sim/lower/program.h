@@ -49,6 +49,7 @@ typedef struct Step {
     bool inferred;     /* the same, and it communicates: a collective that nobody asked for */
     int module;        /* module on whose behalf, -1 */
     bool recompute;
+    bool packs;     /* of a slice: a block of its own, which outlives what it was cut from */
     int stage;      /* of the pipeline, that does it: a send is its source's */
     bool each;      /* of a gradient: done in every micro-batch (grad_sync) */
     bool goes_on;   /* what it makes of a gradient goes into such a step, and is not added up */

@@ -344,7 +344,7 @@ static const struct {
     [MOVE_ALL_REDUCE] = {W_SUM, W_EQUAL},  [MOVE_ALL_REDUCE_MAX] = {W_MAX, W_EQUAL},
     [MOVE_ALL_TO_ALL] = {W_CUT, W_CUT},    [MOVE_SHIFT] = {W_CUT, W_CUT},
     [MOVE_SEND] = {W_PLACE, W_PLACE},      [MOVE_PICK] = {W_EQUAL, W_PLACE},
-    [MOVE_BROADCAST] = {W_PLACE, W_EQUAL},
+    [MOVE_BROADCAST] = {W_PLACE, W_EQUAL}, [MOVE_TERM] = {W_PLACE, W_SUM},
 };
 /* What becomes of `w` over one axis of the act, done once. False: no theory says so (a sum of equal
  * copies, a mean, a slice of a pending sum). A cut that it makes is that of `want`. */

@@ -129,7 +129,7 @@ static const NodeRow layer_rows[] = {
     {"kv_a_norm", "rmsnorm", "btc!,c->btc", {"kv_c", "@w"}, "b t c", "self_attn.kv_a_layernorm",
      "norm", "c", "attention", .at = AT_EPS_LATENT, .need = FEATURE_LATENT},
     {"kv_b_proj", "einsum", "btc,kzc->btkz", {"kv_a_norm", "@w"}, "b t kz", "self_attn.kv_b_proj",
-     "linear", "kz c", "attention", "linear", .need = FEATURE_LATENT},
+     "linear", "kz c", "attention", "linear", .block = true, .need = FEATURE_LATENT},
     {"q_nope", "split", "btkx!->btkn", {"q_b_proj|q_proj"}, "b t k n", "self_attn", NULL, NULL,
      "attention", .need = FEATURE_LATENT},
     {"q_pe", "split", "btkx!->btkr", {"q_b_proj|q_proj"}, "b t k r", "self_attn", NULL, NULL,
@@ -139,17 +139,20 @@ static const NodeRow layer_rows[] = {
     {"k_rope", "rope", "btr!->btr", {"k_pe"}, "b t r", "self_attn", NULL, NULL, "attention",
      .at = AT_ROPE, .need = FEATURE_LATENT},
     {"k_nope", "split", "btkz!->btkn", {"kv_b_proj"}, "b t k n", "self_attn", NULL, NULL,
-     "attention", .need = FEATURE_LATENT},
+     "attention", .block = true, .need = FEATURE_LATENT},
     {"v_attn", "split", "btkz!->btko", {"kv_b_proj"}, "b t k o", "self_attn", NULL, NULL,
-     "attention", .after = "n", .need = FEATURE_LATENT},
+     "attention", .after = "n", .block = true, .need = FEATURE_LATENT},
     {"q_attn", "concat", "btkn!,btkr!->btkx", {"q_nope", "q_rope"}, "b t k x", "self_attn", NULL,
-     NULL, "attention", .need = FEATURE_LATENT},
+     NULL, "attention", .need = FEATURE_SCORES_JOINT},
     /* a module: the gradient of the key that heads share is a sum, which lines can ask for here */
     {"k_attn", "concat", "btkn!,btr!->btkx", {"k_nope", "k_rope"}, "b t k x", "self_attn.k_cat",
-     "concat", NULL, "attention", .need = FEATURE_LATENT},
+     "concat", NULL, "attention", .block = true, .need = FEATURE_SCORES_JOINT},
     {"attn_context", "attention", "btkx!,bs!kx!,bs!ko!->btko", {"q_attn", "k_attn", "v_attn"},
      "b t ko", "self_attn.core", "core_attention", NULL, "attention", .at = AT_SCALE,
-     .need = FEATURE_LATENT},
+     .need = FEATURE_SCORES_JOINT},
+    {"attn_context", "attention_two_parts", "btkn!,btkr!,bs!kn!,bs!r!,bs!ko!->btko",
+     {"q_nope", "q_rope", "k_nope", "k_rope", "v_attn"}, "b t ko", "self_attn.core",
+     "core_attention", NULL, "attention", .at = AT_SCALE, .need = FEATURE_SCORES_APART},
     {"o_proj", "einsum", "btko,dko->btd", {"attn_context", "@w"}, "b t d", "self_attn.o_proj",
      "linear", "d ko", "attention", "linear", .bias = FEATURE_O_BIAS, .need = FEATURE_LATENT},
 
@@ -355,6 +358,7 @@ static void build_layer(Build *b, int layer) {
     int at[N_CONTAINERS];
     b->moe = b->m->E > 0 && model_has_experts(b->m, layer);
     b->layer = layer;
+    b->n_block = 0;
     open_containers(b, layer, at);
     if (b->moe && b->m->routed)
         build_tensor(b, arena_printf(b->a, "%smoe.routing", prefix), KIND_INPUT, "b t e", false,

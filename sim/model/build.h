@@ -14,6 +14,7 @@ typedef struct {
     DimRole role;
 } LetterSize;
 
+struct NodeRow;
 /* A graph under construction. */
 typedef struct {
     Arena *a;
@@ -27,10 +28,12 @@ typedef struct {
     int layer;                   /* that is built; -1: none */
     int x;                       /* the tensor that flows on: what a row calls "@x" */
     LetterSize letter[26];
-    int64_t rows;  /* of what experts get: tokens times experts per token */
-    int64_t kept;  /* of these, as many as experts have room for */
-    int64_t ring;  /* blocks of keys that attention meets one after the other; 1: all at once */
-    int64_t bytes; /* of all tensors so far, in the widest element type */
+    int64_t rows; /* of what experts get: tokens times experts per token */
+    int64_t kept; /* of these, as many as experts have room for */
+    int64_t ring; /* blocks of keys that attention meets one after the other; 1: all at once */
+    const struct NodeRow *block[8]; /* of this layer: what makes keys and values of a block */
+    int n_block;
+    int64_t bytes;          /* of all tensors so far, in the widest element type */
     int n_terms, cap_terms; /* scalars that are added to the loss */
     int *term;
     bool failed;             /* an error was reported: what follows may be -1 */
@@ -60,14 +63,15 @@ enum {
 typedef uint64_t Features;
 /* A node of a template. Names are relative: in a layer "q_proj" means "layers.3.q_proj", module
  * "self_attn" means "model.layers.3.self_attn". */
-typedef struct {
+typedef struct NodeRow {
     const char *out; /* the value it makes */
     const char *op;  /* name in the list of ops; NULL: the model's activation */
     const char *rule;
-    const char *in[4];  /* operands: values ("a|b": the first that exists), "@w": the weight, "@x":
-                           what flows in, "@NAME": a parameter of that name, shaped as the weight */
-    const char *shape;  /* of the output */
-    const char *module; /* module it belongs to, by its Hugging Face path */
+    const char
+        *in[RULE_OPERANDS]; /* operands: values ("a|b": the first that exists), "@w": the weight,
+                   "@x": what flows in, "@NAME": a parameter of that name, shaped as the weight */
+    const char *shape;      /* of the output */
+    const char *module;     /* module it belongs to, by its Hugging Face path */
     const char *kind; /* the module is made by this row, of this kind; NULL: it is a container that
                          exists */
     const char *weight; /* shape of the weight; NULL: none */
@@ -82,6 +86,7 @@ typedef struct {
     Features bias;     /* feature that adds a bias; 0: never one */
     bool vocab;        /* its module works on the vocabulary */
     const char *also;  /* second name of the value, or NULL */
+    bool block; /* makes keys or values of the latent of a block, anew for each that comes by */
     const char *after; /* split: the letters of the blocks before its own, "kgx kx"; NULL: none */
 } NodeRow;
 
@@ -139,7 +144,9 @@ enum {
 #define FEATURE_XIELU ((Features)1 << 48)      /* the activation has weights of its own */
 #define FEATURE_PACKED_QKV ((Features)1 << 50) /* queries, keys, values are one weight */
 #define FEATURE_APART_QKV ((Features)1 << 51)
-#define FEATURE_PLAIN_ACT ((Features)1 << 49) /* or none */
+#define FEATURE_SCORES_JOINT ((Features)1 << 52) /* latent: parts of q and k stand side by side */
+#define FEATURE_SCORES_APART ((Features)1 << 53) /* or each part has scores of its own */
+#define FEATURE_PLAIN_ACT ((Features)1 << 49)    /* or none */
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be
  * -1. */

@@ -246,8 +246,12 @@ static void read_int(Config *c, const Key *k, const Json *v, int64_t *at) {
 }
 
 static void read_real(Config *c, const Key *k, const Json *v, double *at) {
-    if ((v->kind != JSON_INT && v->kind != JSON_REAL) || !(v->r > 0 && v->r < 1e18))
-        wrong_type(c, k->name, "a number above 0");
+    const double most = 1e18;
+    if (v->kind != JSON_INT && v->kind != JSON_REAL) wrong_type(c, k->name, "a number above 0");
+    else if (!(v->r >= 1 / most && v->r <= most))
+        diag_error(c->d, "E0309", config_key_loc(c, k->name),
+                   "beyond these the sums and products of f32 are 0 or infinite",
+                   "config key '%s': %g is out of range, it must be 1e-18 .. 1e18", k->name, v->r);
     else *at = v->r;
 }
 
@@ -617,7 +621,13 @@ static void set_rope(Config *c, const Family *f, Raw *r, ModelDims *m) {
         diag_error(c->d, "E0207", config_key_loc(c, "rope_theta"), NULL,
                    "two values of rope_theta: %g and %g", r->theta, r->theta_inside);
     m->partial = f->partial > 0 && r->partial > 0 ? r->partial : f->partial;
-    if (r->partial > 1 || (r->partial > 0 && r->partial != 1 && f->partial <= 0))
+    if (r->partial > 1)
+        diag_error(c->d, "E0309", config_key_loc(c, "partial_rotary_factor"),
+                   "1 turns all of a head, 0.5 half of it",
+                   "config key 'partial_rotary_factor': %g is out of range, it is the part of a "
+                   "head that turns: above 0, 1 or less",
+                   r->partial);
+    else if (r->partial > 0 && r->partial != 1 && f->partial <= 0)
         config_changes_maths(c, "partial_rotary_factor", " other than 1");
     m->rope_base = r->theta_inside > 0 ? r->theta_inside : r->theta > 0 ? r->theta : f->theta;
     m->order = r->rope_interleave == 0 ? ROPE_HALVES : f->order;

@@ -82,8 +82,19 @@ static void set_dense(Config *c, const Raw *r, ModelDims *m) {
     for (int i = 0; i < m->n_dense; i++) dense[i] = r->dense->item[i]->i;
     m->dense = dense;
 }
+/* Without a walk over all layers, of which a file may claim any number: of one more than are named
+ * dense, one has experts or none has. */
 static bool any_layer(const ModelDims *m) {
-    for (int64_t i = 0; i < m->L && i < INT32_MAX; i++)
+    const LayerKinds *k = &m->layers;
+    bool listed = k->experts && m->sparse_step <= 1;
+    int64_t every = m->sparse_step > 1 ? m->sparse_step
+                    : listed           ? 1
+                                       : k->experts_every,
+            first = m->sparse_step > 1 ? every - 1
+                    : listed           ? 0
+                                       : k->experts_from,
+            tries = listed ? m->L : (int64_t)m->n_dense + 1;
+    for (int64_t i = first; every > 0 && tries-- > 0 && i < m->L; i += every)
         if (model_has_experts(m, i)) return true;
     return false;
 }

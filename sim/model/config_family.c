@@ -69,11 +69,14 @@ static const Family *find(const char *type) {
 bool model_family_runs(const char *type) { return find(type) != NULL; }
 unsigned model_family_modules(const char *type) {
     const Family *f = find(type);
-    if (!f || f->has & (HAS_EXPERTS | HAS_LATENT | HAS_CHUNKS)) return 0;
+    if (!f) return 0;
     bool packed = f->shape & SHAPE_PACKED_MLP, gate = !packed && !(f->shape & SHAPE_UNGATED);
     return MODULES_ANY | (f->qk_norm ? MODULES_QK_NORM : 0u) | (gate ? MODULES_GATE : 0u) |
            (packed ? MODULES_PACKED_MLP : MODULES_UP) |
-           (f->shape & SHAPE_PACKED_QKV ? MODULES_PACKED_QKV : MODULES_QKV);
+           (f->has & HAS_EXPERTS ? MODULES_EXPERTS : 0u) |
+           (f->has & HAS_LATENT           ? 0u
+            : f->shape & SHAPE_PACKED_QKV ? MODULES_PACKED_QKV
+                                          : MODULES_QKV);
 }
 static const char *families_text(Arena *a) {
     Str s = str_new(a);

@@ -44,6 +44,7 @@ bool data_sizes(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
             return false;
         }
     }
+    if (m->B <= 0 && p->documents_by_row) m->B = p->n_documents;
     if (m->B <= 0) m->B = m->mlp ? 8 : 2;
     if (m->S <= 0 && !p->n_documents) m->S = 64;
     return documents_lay(a, d, p, m);

@@ -330,7 +330,7 @@ static int row_module(Build *b, const NodeRow *row, const char *path, int parent
     int module = build_module(b, path, row->kind, parent);
     b->g->module[module].vocab = row->vocab;
     bool own = false; /* weights by other names are made where they are read */
-    for (int i = 0; i < 4 && row->in[i]; i++) own |= !strcmp(row->in[i], "@w");
+    for (int i = 0; i < RULE_OPERANDS && row->in[i]; i++) own |= !strcmp(row->in[i], "@w");
     if (row->weight && own) {
         const char *name = weight_name ? weight_name : arena_printf(b->a, "%s.weight", path);
         b->g->module[module].weight = build_param(b, name, row->weight, module);
@@ -339,7 +339,9 @@ static int row_module(Build *b, const NodeRow *row, const char *path, int parent
 }
 
 static Features attention_features(const ModelDims *m, int layer) {
-    if (m->kv_rank) return FEATURE_LATENT | FEATURE_ROTATES | (m->q_rank ? FEATURE_Q_RANK : 0u);
+    if (m->kv_rank)
+        return FEATURE_LATENT | FEATURE_ROTATES | (m->q_rank ? FEATURE_Q_RANK : 0u) |
+               (m->scores_apart ? FEATURE_SCORES_APART : FEATURE_SCORES_JOINT);
     Features f = FEATURE_HEADS;
     if (model_chunked(m, layer)) f |= FEATURE_CHUNKED;
     if (model_windowed(m, layer)) f |= FEATURE_WINDOWED;
@@ -431,8 +433,8 @@ int build_row(Build *b, const NodeRow *row, RowPlace at) {
     if (row->param)
         own = build_param(b, arena_printf(b->a, "%s.%s", path, row->param), row->weight, module);
     if (row->buffer && own >= 0) b->g->t[own].diff = false;
-    int in[RULE_MAX_IN] = {-1, -1, -1, -1, -1, -1}, nin = 0, nact = 0, act[4];
-    for (; nin < 4 && row->in[nin]; nin++) {
+    int in[RULE_MAX_IN] = {-1, -1, -1, -1, -1, -1}, nin = 0, nact = 0, act[RULE_OPERANDS];
+    for (; nin < RULE_OPERANDS && row->in[nin]; nin++) {
         const char *text = row->in[nin];
         bool value = *text != '@' || !strcmp(text, "@x");
         in[nin] =

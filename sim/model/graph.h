@@ -70,7 +70,10 @@ typedef struct GNode {
     Attrs at;
     int home; /* 1 + the tensor in rows to whose tokens the rows of its output go back; 0: they stay
                */
-    int hop;  /* of a rule with a tied letter: how many places behind it lies */
+    int hop; /* of a rule with a tied letter: how many places behind it lies; with `block`: how many
+                places before its own the block lies of which a rank makes keys and values */
+    bool block;    /* makes keys or values of the latent that ranks send each other */
+    int again;     /* 1 + the tensor that it makes once more, of another block; 0: none */
     int final;     /* 1 + the tensor that its adjoint reads in place of its own output; 0: that */
     int updates;   /* 1 + the parameter whose update the optimizer's op is a part of; 0: of none */
     bool in_place; /* frameworks leave its result where the first operand was */
@@ -92,11 +95,11 @@ typedef struct GModule {
     const char *kind;
     bool vocab; /* works on the vocabulary: bare placements speak of `vp` where there is one */
     int parent; /* -1 */
-    int input[4], n_input; /* tensors: positional inputs at its boundary (boundary nodes' outputs,
-                              see lower) */
-    int output;            /* tensor: its output; -1: none */
-    int weight, bias;      /* tensors: parameters named weight / bias, or -1 */
-    bool mixes;            /* attention itself: its queries read keys of other positions */
+    int input[RULE_OPERANDS], n_input; /* tensors: positional inputs at its boundary (boundary
+                              nodes' outputs, see lower) */
+    int output;                        /* tensor: its output; -1: none */
+    int weight, bias;                  /* tensors: parameters named weight / bias, or -1 */
+    bool mixes; /* attention itself: its queries read keys of other positions */
 } GModule;
 
 typedef struct Graph {

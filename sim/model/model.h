@@ -70,6 +70,7 @@ typedef struct ModelDims {
     const char *activation; /* "silu" */
     double eps, rope_base;
     bool rope_interleaved;
+    bool scores_apart;     /* of latent attention: a score is the sum of two products */
     RopeOrder order;       /* of the pairs that turn together */
     const char *rope_type; /* "default", "linear", "llama3", "yarn" */
     double rope_factor, rope_low, rope_high, rope_old_ctx;
@@ -88,8 +89,8 @@ typedef struct ModelDims {
     int64_t window; /* positions that a query of a windowed layer sees, itself included; 0: all */
     bool window_unread; /* the family's code has no window: more positions than that are refused */
     Loc window_loc;
-    const AttentionDocuments *documents; /* that each row packs; NULL: it is one */
-    int64_t temperature_floor; /* of layers without rotation, positions per step; 0: none */
+    const AttentionPacking *documents; /* that each row packs; NULL: it is one */
+    int64_t temperature_floor;         /* of layers without rotation, positions per step; 0: none */
     double temperature_scale;
     Naming naming;  /* where Hugging Face's names are not Llama's */
     unsigned norms; /* NORMS_ of each branch; 0 in models without blocks */
@@ -152,6 +153,7 @@ enum {
     MODULES_PACKED_MLP = 16, /* or in one with the gate */
     MODULES_QKV = 32,        /* each in a weight of its own, */
     MODULES_PACKED_QKV = 64, /* or all in one */
+    MODULES_EXPERTS = 128,   /* in some layers or all: which modules there are, the config says */
 };
 unsigned model_family_modules(const char *type);
 

@@ -41,6 +41,28 @@ static int add(Build *b, const NodeRow *row, RowPlace at) {
 }
 static GNode *maker(Build *b, int tensor) { return &b->g->node[b->g->t[tensor].producer]; }
 
+static bool is_block(const Build *b, const char *name) {
+    for (int i = 0; i < b->n_block; i++)
+        if (!strcmp(b->block[i]->out, name)) return true;
+    return false;
+}
+/* The rows that make keys and values of the latent, once more for the block that has come by j
+ * hops; what they read of each other is of that block too. */
+static void block_again(Build *b, RowPlace at, int j) {
+    for (int i = 0; i < b->n_block && !b->failed; i++) {
+        NodeRow row = *b->block[i];
+        row.out = arena_printf(b->a, "%s.%d", row.out, j);
+        row.kind = NULL; /* its module is there */
+        for (int k = 0; k < 4 && row.in[k]; k++)
+            if (is_block(b, row.in[k])) row.in[k] = arena_printf(b->a, "%s.%d", row.in[k], j);
+        int t = add(b, &row, at);
+        if (t < 0) return;
+        GNode *n = maker(b, t);
+        n->block = true;
+        n->hop = j;
+        n->again = 1 + build_value(b, arena_printf(b->a, "%s%s", at.values, b->block[i]->out));
+    }
+}
 static int ring_of(Build *b, const NodeRow *row, RowPlace at) {
     const Op *op = op_find(row->op);
     char last = row->shape[strlen(row->shape) - 1];
@@ -59,6 +81,10 @@ static int ring_of(Build *b, const NodeRow *row, RowPlace at) {
     part.shape = merge.shape = ending_in(b, row->shape, 'p');
     int first = b->g->nn, sum = -1;
     for (int64_t j = 0; j < b->ring && !b->failed; j++) {
+        if (j && b->n_block) block_again(b, at, (int)j);
+        for (int k = 0; k < 4 && j && row->in[k]; k++)
+            if (is_block(b, row->in[k]))
+                part.in[k] = arena_printf(b->a, "%s.%lld", row->in[k], (long long)j);
         part.out = arena_printf(b->a, "attn_part.%lld", (long long)j);
         int t = add(b, &part, at);
         if (t < 0) return -1;
@@ -89,5 +115,10 @@ int build_in_parts(Build *b, const NodeRow *row, RowPlace at) {
     Features have = build_features(b);
     const Op *op = row->op ? op_find(row->op) : NULL;
     bool there = (row->need & have) == row->need && !(row->lack & have);
-    return b->ring > 1 && there && op && op->part ? ring_of(b, row, at) : build_row(b, row, at);
+    if (b->ring > 1 && there && op && op->part) return ring_of(b, row, at);
+    int t = build_row(b, row, at);
+    if (t < 0 || !row->block || !b->p->context_parallel.latent) return t;
+    maker(b, t)->block = true;
+    b->block[b->n_block++] = row;
+    return t;
 }

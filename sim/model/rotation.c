@@ -39,10 +39,11 @@ static double yarn(const ModelDims *m, double theta, int64_t i) {
  * and for longer ones. Of a shrunk model the divisors are picked evenly. */
 static double longrope(const ModelDims *m, double theta, int64_t i) {
     int64_t longest = m->documents ? 0 : m->S; /* positions begin anew with each document */
-    for (int k = 0; m->documents && k < m->documents->n; k++) {
-        const AttentionRun *r = &m->documents->run[k];
-        if (r->lim - r->from > longest) longest = r->lim - r->from;
-    }
+    for (int b = 0; m->documents && b < m->documents->rows; b++)
+        for (int k = 0; k < m->documents->row[b].n; k++) {
+            const AttentionRun *r = &m->documents->row[b].run[k];
+            if (r->lim - r->from > longest) longest = r->lim - r->from;
+        }
     const double *by = (double)longest > m->rope_old_ctx ? m->stretch_long : m->stretch_short;
     return theta / by[i * m->n_stretch / (m->turned / 2)];
 }

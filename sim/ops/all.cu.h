@@ -7,5 +7,10 @@
 #include "ops/pointwise.cu.h"
 #include "ops/ring.cu.h"
 #include "ops/rmsnorm.cu.h"
+#include "ops/layernorm.cu.h" /* has rmsnorm's weights */
 #include "ops/rope.cu.h"
+#include "ops/router.cu.h"
+#include "ops/rows.cu.h"
+#include "ops/select.cu.h"
 #include "ops/vocab.cu.h"
+#include "ops/xielu.cu.h"

@@ -39,8 +39,8 @@ static OpCall grouped(const OpCall *c, bool queries) {
     if (queries) g.out = with_group(&c->out);
     return g;
 }
-static AttentionMask mask_of(const OpCall *c) {
-    return attention_mask(c->at, c->index['t' - 'a'], c->index['s' - 'a']);
+static AttentionMask mask_of(const OpCall *c, int64_t b) {
+    return attention_mask(c, b, c->index['t' - 'a'], c->index['s' - 'a']);
 }
 
 static void head(void *arg, int64_t i) { /* one (b, k, g) */
@@ -48,7 +48,7 @@ static void head(void *arg, int64_t i) { /* one (b, k, g) */
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2], *o = &c->out;
     int64_t g = i % q->n[G_], kk = i / q->n[G_] % q->n[K_], b = i / (q->n[G_] * q->n[K_]);
     int64_t oq = at4(q, b, kk, g), ok = at3(k, b, kk), ov = at3(v, b, kk), oo = at4(o, b, kk, g);
-    AttentionMask m = mask_of(c);
+    AttentionMask m = mask_of(c, b);
     if (c->dtype == DT_F32)
         attention_f32(q->n[T_], k->n[1], q->n[X_], v->n[3], AT(const float, *q, oq), q->s[T_],
                       AT(const float, *k, ok), k->s[1], AT(const float, *v, ov), v->s[1],
@@ -71,7 +71,7 @@ static void head_adjoint(void *arg, int64_t i) { /* one (b, k): its query heads 
     const OpCall *c = arg;
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2], *o = &c->out, *d = &c->cot;
     int64_t kk = i % q->n[K_], b = i / q->n[K_], ok = at3(k, b, kk), ov = at3(v, b, kk);
-    AttentionMask m = mask_of(c);
+    AttentionMask m = mask_of(c, b);
     for (int64_t g = 0; g < q->n[G_]; g++) {
         int64_t oq = at4(q, b, kk, g), od = at4(d, b, kk, g),
                 to = c->operand == 0 ? at4(o, b, kk, g) : at3(o, b, kk);
@@ -133,13 +133,13 @@ static void bound(const OpBound *b) {
 }
 static void exact(const OpCall *plain) { /* sum over visible keys of (q.k mod 31) v, mod 31 */
     OpCall g = grouped(plain, true), *c = &g;
-    AttentionMask m = mask_of(c);
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
     int64_t i[LAYOUT_MAX_DIMS] = {0};
     if (box_empty(&c->out)) return;
     do {
         double sum = 0;
         int64_t oq = at4(q, i[B_], i[K_], i[G_]) + i[T_] * q->s[T_];
+        AttentionMask m = mask_of(c, i[B_]);
         AttentionRun run = attention_run(&m, i[T_], k->n[1]);
         for (int64_t s = run.from; s < run.lim; s++) {
             double dot = floor(c->at->scale * 1000) + floor(c->at->cap * 8);
@@ -156,7 +156,6 @@ static void exact(const OpCall *plain) { /* sum over visible keys of (q.k mod 31
  */
 static double *probabilities(const OpCall *plain, int64_t *n) {
     OpCall g = grouped(plain, true), *c = &g;
-    AttentionMask m = attention_mask(c->at, NULL, NULL);
     const Tensor *q = &c->in[0], *k = &c->in[1];
     int64_t S = k->n[1], T = q->n[T_], i[LAYOUT_MAX_DIMS] = {0},
             heads[4] = {q->n[B_], q->n[K_], q->n[G_], T};
@@ -166,6 +165,7 @@ static double *probabilities(const OpCall *plain, int64_t *n) {
     for (double *row = p;; row += S) {
         int64_t oq = at4(q, i[0], i[1], i[2]) + i[3] * q->s[T_];
         double top = -INFINITY, sum = 0;
+        AttentionMask m = attention_mask(c, i[0], NULL, NULL);
         AttentionRun run = attention_run(&m, i[3], S);
         for (int64_t s = 0; s < S; s++) {
             double dot = 0;
@@ -182,20 +182,27 @@ static double *probabilities(const OpCall *plain, int64_t *n) {
         if (!box_next(4, heads, i)) return p;
     }
 }
+/* Pairs of query and key that see each other in local row b. */
+static double pairs_of(const OpCall *c, int64_t b) {
+    int64_t T = c->in[0].n[T_], S = c->in[1].n[1];
+    AttentionMask m = attention_mask(c, b, c->index['t' - 'a'], NULL);
+    if (!m.query_pos && !m.chunk && !m.full && !m.window && !m.documents)
+        return (double)T * ((double)S + 1) / 2;
+    double pairs = 0;
+    for (int64_t t = 0; t < T; t++) {
+        AttentionRun run = attention_run(&m, t, S);
+        pairs += (double)(run.lim - run.from);
+    }
+    return pairs;
+}
 /* 2 d for the score and 2 w for the value of each visible pair; pairs from positions where they are
  * known, else as if the queries stood first. */
 static double flops(const OpCall *plain) {
     OpCall g = grouped(plain, true), *c = &g;
     const Tensor *q = &c->in[0];
-    double T = (double)q->n[T_], S = (double)c->in[1].n[1], pairs = T * (S + 1) / 2;
-    AttentionMask m = attention_mask(c->at, c->index['t' - 'a'], NULL);
-    if (m.query_pos || m.chunk || m.full || m.window || m.documents) {
-        pairs = 0;
-        for (int64_t t = 0; t < q->n[T_]; t++) {
-            AttentionRun run = attention_run(&m, t, c->in[1].n[1]);
-            pairs += (double)(run.lim - run.from);
-        }
-    }
+    int64_t rows = op_packings(c, q->n[B_]);
+    double pairs = 0;
+    for (int64_t b = 0; b < rows; b++) pairs += pairs_of(c, b) / (double)rows;
     double width = (double)(q->n[X_] + c->in[2].n[3]);
     return 2 * (double)(q->n[B_] * q->n[K_] * q->n[G_]) * width * pairs;
 }

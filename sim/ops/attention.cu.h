@@ -37,6 +37,12 @@ GPU_ON void GPU_FN(take)(GPU_REAL *to, const GPU_REAL *from, int64_t n) {
     GPU_BARRIER();
 }
 
+/* What a product of a query and a key is as a score; a[0]: the scale, a[1]: the cap, 0: none. */
+GPU_ON double GPU_FN(score)(const GpuArgs a, double dot) {
+    double z = a.a[0] * dot;
+    return a.a[1] > 0 ? a.a[1] * tanh(z / a.a[1]) : z;
+}
+
 /* ---- forward: a block for a query; a running maximum and sum over tiles of keys ---- */
 GPU_KERNEL(attention) {
     GPU_SHARED(GPU_REAL, q, GPU_WIDEST);
@@ -53,7 +59,8 @@ GPU_KERNEL(attention) {
                     n = GPU_LIM(t) - s0 < GPU_WIDTH ? GPU_LIM(t) - s0 : GPU_WIDTH;
             double z =
                 GPU_THREAD < n
-                    ? a.a[0] * GPU_FN(dot)(q, GPU_ROW_OF(1, GPU_FN(at_key)(a, 1, h, s)), a.k[K_D])
+                    ? GPU_FN(score)(
+                          a, GPU_FN(dot)(q, GPU_ROW_OF(1, GPU_FN(at_key)(a, 1, h, s)), a.k[K_D]))
                     : -INFINITY;
             double most = gpu_join(top, gpu_all(z, true, part), true),
                    e = GPU_THREAD < n ? exp(z - most) : 0, less = sum > 0 ? exp(top - most) : 0;
@@ -96,7 +103,8 @@ GPU_KERNEL(attention_stats) {
             int64_t s = s0 + GPU_THREAD;
             bool in = s < GPU_LIM(t);
             double z =
-                in ? a.a[0] * GPU_FN(dot)(q, GPU_ROW_OF(1, GPU_FN(at_key)(a, 1, h, s)), a.k[K_D])
+                in ? GPU_FN(score)(
+                         a, GPU_FN(dot)(q, GPU_ROW_OF(1, GPU_FN(at_key)(a, 1, h, s)), a.k[K_D]))
                    : -INFINITY;
             double dp =
                 in ? GPU_FN(dot)(d, GPU_ROW_OF(2, GPU_FN(at_key)(a, 2, h, s)), a.k[K_DV]) : 0;
@@ -124,14 +132,15 @@ GPU_KERNEL(attention_part_stats) {
         if (!GPU_THREAD) GPU_FN(put_stats)(a, r, (double)o[dv], D);
     }
 }
-/* p and ds = p (dp - D) scale of query t and key s, whose rows are given. */
+/* p and ds = p (dp - D) scale of query t and key s, whose product is given; of a capped score times
+ * the slope of its tanh. */
 typedef struct {
     double p, ds;
 } GPU_FN(Pair);
 GPU_ON GPU_FN(Pair)
-    GPU_FN(pair)(const GpuArgs a, int64_t r, double score, double dp, const double *stats) {
-    double p = exp(a.a[0] * score - stats[r]);
-    return (GPU_FN(Pair)){p, p * (dp - stats[gpu_count(&a, 0, 4) + r]) * a.a[0]};
+    GPU_FN(pair)(const GpuArgs a, int64_t r, double dot, double dp, const double *stats) {
+    double z = GPU_FN(score)(a, dot), p = exp(z - stats[r]), t = a.a[1] > 0 ? z / a.a[1] : 0;
+    return (GPU_FN(Pair)){p, p * (dp - stats[gpu_count(&a, 0, 4) + r]) * a.a[0] * (1 - t * t)};
 }
 /* Towards q: a block for a query. */
 GPU_KERNEL(attention_q) {

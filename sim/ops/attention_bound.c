@@ -21,12 +21,12 @@ typedef struct {
 } Rates;
 typedef struct {
     const OpBound *b;
-    int64_t T, S, d, dv;
-    double tiny;          /* a probability below it may have become zero */
-    double *norm_k;       /* per key seen so far: the largest norm of k, of v: [S] */
-    double *norm_v, *max; /* norm of each v; the largest |element| of each k: [S] */
-    double *p, *dp;       /* [ROWS][S] */
-    double *hi, *lo;      /* dk, dv: of each key, [S] */
+    int64_t T, S, d, dv, row; /* of the batch */
+    double tiny;              /* a probability below it may have become zero */
+    double *norm_k;           /* per key seen so far: the largest norm of k, of v: [S] */
+    double *norm_v, *max;     /* norm of each v; the largest |element| of each k: [S] */
+    double *p, *dp;           /* [ROWS][S] */
+    double *hi, *lo;          /* dk, dv: of each key, [S] */
 } Head;
 
 static double norm(const double *x, int64_t n) {
@@ -104,9 +104,9 @@ static double row_dq(const Head *h, const Rates *r, const Row *row) {
     return sum;
 }
 
-/* The keys that query t sees. */
-static AttentionRun visible(const OpCall *c, int64_t t, int64_t S) {
-    AttentionMask m = attention_mask(c->at, c->index['t' - 'a'], c->index['s' - 'a']);
+/* The keys that query t of row b sees. */
+static AttentionRun visible(const OpCall *c, int64_t b, int64_t t, int64_t S) {
+    AttentionMask m = attention_mask(c, b, c->index['t' - 'a'], c->index['s' - 'a']);
     return attention_run(&m, t, S);
 }
 /* The same head from key `from` on. */
@@ -121,7 +121,7 @@ static Head from_key(const Head *h, int64_t from) {
 /* Query t of query head g, whose probabilities and dp are in row i. */
 static void add_row(const Head *whole, int64_t i, int64_t t, int64_t oq, int64_t od, int64_t oo) {
     const OpCall *c = &whole->b->call;
-    AttentionRun run = visible(c, t, whole->S);
+    AttentionRun run = visible(c, whole->row, t, whole->S);
     Head seen = from_key(whole, run.from), *h = &seen;
     const double *q = at(&c->in[0], oq + t * c->in[0].s[T_]);
     const double *cot = at(&c->cot, od + t * c->cot.s[T_]);
@@ -181,7 +181,7 @@ static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads
     const Tensor *k = &c->in[1], *out = &c->out;
     Head h = {.b = bound, .T = c->in[0].n[T_], .S = k->n[1], .d = c->in[0].n[X_]};
     h.dv = c->in[2].n[3];
-    int64_t kk = i % k->n[2], b = i / k->n[2], S = h.S;
+    int64_t kk = i % k->n[2], b = h.row = i / k->n[2], S = h.S;
     h.tiny = bound->u > 0x1p-30 ? 0x1p-120 : 0x1p-1000;
     double *room = base_malloc(base_mul((size_t)(S * (5 + 2 * ROWS) + 1), 8));
     h.norm_k = room, h.norm_v = room + S, h.max = room + 2 * S;

@@ -3,6 +3,7 @@
  * eq. 3; GShard); who comes first is a matter of priority: tokens in their order, all first choices
  * before all second ones, or the largest weights. Operands: the list, and the weights of its rows.
  * Refuses to know whose tokens a group is. No gradient. */
+#include "ops/capacity.h"
 #include "ops/util.h"
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ typedef struct {
 typedef struct {
     const OpCall *c;
     int64_t rows, tokens; /* tokens of the whole */
-    int64_t *count;       /* tokens of each group */
+    int64_t *room;        /* of an expert, for each group */
     Wish *wish;
     bool *kept;
 } Capacity;
@@ -32,14 +33,17 @@ int64_t op_places(const Attrs *at, int64_t tokens, int64_t experts) {
 static int64_t places(const OpCall *c, int64_t tokens) {
     return op_places(c->at, tokens, c->global['e' - 'a']);
 }
-/* Of each group how many tokens of the whole it has; a rank has all of those of its own. */
-static void count_groups(Capacity *x) {
-    const int32_t *group = x->c->at->group;
+int64_t *capacity_rooms(const OpCall *c, int64_t *groups) {
+    const int32_t *group = c->at->group;
+    int64_t tokens = c->global['b' - 'a'] * c->global['t' - 'a'];
     int32_t last = 0;
-    for (int64_t i = 0; group && i < x->tokens; i++) last = group[i] > last ? group[i] : last;
-    x->count = base_malloc(base_mul((size_t)last + 1, sizeof *x->count));
-    for (int32_t g = 0; g <= last; g++) x->count[g] = 0;
-    for (int64_t i = 0; i < x->tokens; i++) x->count[group ? group[i] : 0]++;
+    for (int64_t i = 0; group && i < tokens; i++) last = group[i] > last ? group[i] : last;
+    int64_t *room = base_malloc(base_mul((size_t)last + 1, sizeof *room));
+    for (int32_t g = 0; g <= last; g++) room[g] = 0;
+    for (int64_t i = 0; i < tokens; i++) room[group ? group[i] : 0]++;
+    for (int32_t g = 0; g <= last; g++) room[g] = places(c, room[g]);
+    *groups = last + 1;
+    return room;
 }
 
 /* ---- priority ---- */
@@ -86,7 +90,7 @@ static void keep_expert(const Capacity *x, int64_t lo, int64_t hi) {
     for (int64_t i = lo; i < hi; i++) {
         if (i == lo || x->wish[i].group != x->wish[i - 1].group) {
             taken = 0;
-            room = places(x->c, x->count[x->wish[i].group]);
+            room = x->room[x->wish[i].group];
         }
         x->kept[x->wish[i].row] = taken++ < room;
     }
@@ -96,7 +100,8 @@ static Capacity capacity_of(const OpCall *c) {
         .c = c, .rows = c->ids.n[0], .tokens = c->global['b' - 'a'] * c->global['t' - 'a']};
     x.wish = base_malloc(base_mul((size_t)x.rows + 1, sizeof *x.wish));
     x.kept = base_malloc((size_t)x.rows + 1);
-    count_groups(&x);
+    int64_t groups;
+    x.room = capacity_rooms(c, &groups);
     make_wishes(&x);
     for (int64_t lo = 0, hi; lo < x.rows; lo = hi) {
         int64_t e = id_of(&x, lo) / x.tokens;
@@ -107,7 +112,7 @@ static Capacity capacity_of(const OpCall *c) {
 }
 static void capacity_free(Capacity *x) {
     free(x->wish);
-    free(x->count);
+    free(x->room);
     free(x->kept);
 }
 /* Without numbers: as many as there is room for. */

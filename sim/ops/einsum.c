@@ -251,18 +251,22 @@ void op_einsum(const OpCall *c) {
     for (int i = 0; i < w.n_free; i++) free(w.free_me[i]);
 }
 
-void op_einsum_adjoint(const OpCall *c) {
-    int i = c->operand, nin = c->rule->nin;
-    Rule r = rule_adjoint(c->rule, i, op_saved(c->op, nin, i));
+OpCall op_einsum_towards(const OpCall *c, int operand, Rule *rule) {
     OpCall a = *c;
-    a.rule = &r;
+    *rule = rule_adjoint(c->rule, operand, op_saved(c->op, c->rule->nin, operand));
+    a.rule = rule;
     a.in[0] = c->cot;
     a.in_int = 0;
-    for (int j = 0, k = 1; j < nin; j++)
-        if (j != i) {
+    for (int j = 0, k = 1; j < c->rule->nin; j++)
+        if (j != operand) {
             a.in_int |= (c->in_int >> j & 1) << k;
             a.in[k++] = c->in[j];
         }
+    return a;
+}
+void op_einsum_adjoint(const OpCall *c) {
+    Rule r;
+    OpCall a = op_einsum_towards(c, c->operand, &r);
     op_einsum(&a);
 }
 
@@ -405,21 +409,10 @@ static double terms(const OpCall *c) {
  * absolute products; of rows that for each part of the contraction, summed. */
 void op_bound_contraction(const OpBound *b) {
     const OpCall *c = &b->call;
-    OpCall adj = *c;
+    OpCall adj;
     Rule ra;
     /* the adjoint is a contraction of the cotangent with the other operand */
-    if (b->operand >= 0) {
-        ra = rule_adjoint(c->rule, b->operand, op_saved(c->op, c->rule->nin, b->operand));
-        adj.rule = &ra;
-        adj.in[0] = c->cot;
-        adj.in_int = 0;
-        for (int j = 0, k = 1; j < c->rule->nin; j++)
-            if (j != b->operand) {
-                adj.in_int |= (c->in_int >> j & 1) << k;
-                adj.in[k++] = c->in[j];
-            }
-        c = &adj;
-    }
+    if (b->operand >= 0) adj = op_einsum_towards(c, b->operand, &ra), c = &adj;
     bool rows = rule_listed(c->rule) != 0;
     double k = terms(c);
     OpCall call = *c;

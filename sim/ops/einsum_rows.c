@@ -35,7 +35,7 @@ typedef struct {
 } View;
 typedef struct {
     const OpCall *c;
-    void (*dense)(const OpCall *c); /* the kernel */
+    const RowHands *by;
     uint32_t listed;
     char row; /* a letter that the rule has not */
     int n;
@@ -78,90 +78,28 @@ static uint32_t letters_of(const char *letters, int nl) {
 /* An array of rows like v, packed. */
 static void make_rows(const RowCall *x, View *v) {
     tensor_pack(&v->t);
-    v->t.p = v->made =
-        base_malloc(base_mul((size_t)tensor_count(&v->t) + 1, (size_t)dtype_size(x->c->dtype)));
+    v->t.p = v->made = x->by->take(x->by->arg, (tensor_count(&v->t) + 1) * dtype_size(x->c->dtype));
 }
 
-/* ---- gathering and scattering ---- */
-typedef struct {
-    const RowCall *x;
-    const char *letters;
-    int nl;
-    const Tensor *dense;
-    View *rows;
-} Between;
-/* Offset in the dense tensor of a row's first element, or -1: this rank has it not. */
-static int64_t dense_offset(const Between *b, int64_t row) {
-    RowAt at = row_at(b->x->c, row);
+/* ---- between rows and what is dense ---- */
+int64_t row_move_offset(const RowMove *m, int64_t row) {
+    RowAt at = row_at(m->c, row);
+    uint32_t listed = rule_listed(m->c->rule);
     int64_t o = 0;
-    for (int d = 0; d < b->nl; d++) {
-        if (!(b->x->listed & RULE_BIT(b->letters[d]))) continue;
-        int64_t k = place_of(&at, b->letters[d]);
+    for (int d = 0; d < m->nl; d++) {
+        if (!(listed & RULE_BIT(m->letters[d]))) continue;
+        int64_t k = place_of(&at, m->letters[d]);
         if (k < 0) return -1;
-        o += k * b->dense->s[d];
+        o += k * m->dense->s[d];
     }
     return o;
 }
-/* Strides of the dense tensor along a row's own dims. */
-static int row_strides(const Between *b, int64_t *s) {
+int row_move_strides(const RowMove *m, int64_t *s) {
+    uint32_t listed = rule_listed(m->c->rule);
     int n = 0;
-    for (int d = 0; d < b->nl; d++)
-        if (!(b->x->listed & RULE_BIT(b->letters[d]))) s[n++] = b->dense->s[d];
+    for (int d = 0; d < m->nl; d++)
+        if (!(listed & RULE_BIT(m->letters[d]))) s[n++] = m->dense->s[d];
     return n;
-}
-static void gather_rows(void *arg, int64_t lo, int64_t hi) {
-    const Between *b = arg;
-    const View *v = b->rows;
-    Dtype dt = b->x->c->dtype;
-    int64_t s[LAYOUT_MAX_DIMS], size = v->t.s[0];
-    int nd = row_strides(b, s);
-    int64_t el = dtype_size(dt);
-    bool straight = nd == 1 && s[0] == 1;
-    for (int64_t r = lo; r < hi; r++) {
-        int64_t from = dense_offset(b, r), i[LAYOUT_MAX_DIMS] = {0};
-        if (straight && from >= 0) {
-            memcpy((char *)v->t.p + r * size * el, (const char *)b->dense->p + from * el,
-                   (size_t)(size * el));
-            continue;
-        }
-        for (int64_t k = 0; k < size; k++) {
-            int64_t o = from;
-            for (int d = 0; d < nd; d++) o += i[d] * s[d];
-            el_set(&v->t, dt, r * size + k, from < 0 ? 0 : el_get(b->dense, dt, o));
-            box_next(nd, v->t.n + 1, i);
-        }
-    }
-}
-/* to += from, n elements side by side. */
-static void add_row(Dtype dt, int64_t n, void *to, const void *from) {
-    float *f = to;
-    double *d = to;
-    if (dt == DT_F32)
-        for (int64_t k = 0; k < n; k++) f[k] += ((const float *)from)[k];
-    else
-        for (int64_t k = 0; k < n; k++) d[k] += ((const double *)from)[k];
-}
-/* Adds the rows to what the output has, in their order. */
-static void scatter_rows(const Between *b) {
-    const View *v = b->rows;
-    Dtype dt = b->x->c->dtype;
-    int64_t s[LAYOUT_MAX_DIMS], size = v->t.s[0], n = tensor_count(b->dense);
-    int nd = row_strides(b, s);
-    int64_t el = dtype_size(dt);
-    memset(b->dense->p, 0, (size_t)(n * el)); /* outputs are packed */
-    for (int64_t r = 0; r < b->x->c->rows; r++) {
-        int64_t to = dense_offset(b, r), i[LAYOUT_MAX_DIMS] = {0};
-        if (nd == 1 && s[0] == 1 && to >= 0) {
-            add_row(dt, size, (char *)b->dense->p + to * el, (const char *)v->t.p + r * size * el);
-            continue;
-        }
-        for (int64_t k = 0; k < size && to >= 0; k++) {
-            int64_t o = to;
-            for (int d = 0; d < nd; d++) o += i[d] * s[d];
-            el_set(b->dense, dt, o, el_get(b->dense, dt, o) + el_get(&v->t, dt, r * size + k));
-            box_next(nd, v->t.n + 1, i);
-        }
-    }
 }
 
 /* ---- the sub-calls ---- */
@@ -175,8 +113,7 @@ static View operand_view(RowCall *x, int i) {
     if (with) {
         View v = with_rows(x, letters, nl, &c->in[i], c->rows, 0);
         make_rows(x, &v);
-        Between b = {x, letters, nl, &c->in[i], &v};
-        pool_pieces(c->pool, v.t.n[0], gather_rows, &b);
+        x->by->gather(x->by->arg, &(RowMove){c, letters, nl, &c->in[i], &v.t});
         return v;
     }
     View v = {.part = WHOLE, .nl = nl, .t = c->in[i]};
@@ -188,7 +125,7 @@ static View ones(const RowCall *x) {
     Tensor none = {0};
     View v = with_rows(x, "", 0, &none, x->c->rows, 1);
     make_rows(x, &v);
-    for (int64_t r = 0; r < x->c->rows; r++) el_set(&v.t, x->c->dtype, r, 1);
+    x->by->fill(x->by->arg, &v.t, x->c->dtype, 1);
     return v;
 }
 static View output_view(const RowCall *x) {
@@ -227,14 +164,14 @@ static void run_part(const RowCall *x, int64_t expert, int64_t lo, int64_t hi) {
     }
     memcpy(r.out, x->out.letter, (size_t)x->out.nl);
     s.out = part_of(&x->out, s.dtype, expert, lo, hi);
-    x->dense(&s);
+    x->by->dense(x->by->arg, &s);
 }
 /* Rows of experts that are not here, which only a wrong list names: nothing is computed for them.
  */
 static void no_rows(const RowCall *x, int64_t lo, int64_t hi) {
     if (x->out.part != ROWS || lo == hi) return;
     Tensor t = part_of(&x->out, x->c->dtype, 0, lo, hi);
-    memset(t.p, 0, (size_t)((hi - lo) * t.s[0] * dtype_size(x->c->dtype)));
+    x->by->fill(x->by->arg, &t, x->c->dtype, 0);
 }
 /* Expert by expert: the rows of one stand side by side. */
 static void run_experts(const RowCall *x) {
@@ -252,9 +189,8 @@ static void run_experts(const RowCall *x) {
     }
     no_rows(x, lo, c->rows);
 }
-void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c)) {
-    RowCall x = {
-        .c = c, .dense = dense, .listed = rule_listed(c->rule), .row = free_letter(c->rule)};
+void einsum_rows_by(const OpCall *c, const RowHands *by) {
+    RowCall x = {.c = c, .by = by, .listed = rule_listed(c->rule), .row = free_letter(c->rule)};
     for (int i = 0; i < c->rule->nin; i++) {
         if (c->in_int >> i & 1) continue;
         x.in[x.n] = operand_view(&x, i);
@@ -265,12 +201,92 @@ void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c)) {
     x.apart |= x.out.part == PER_EXPERT;
     if (x.apart) run_experts(&x);
     else run_part(&x, 0, 0, c->rows);
-    if (x.out.made) {
-        Between b = {&x, c->rule->out, c->rule->nout, &c->out, &x.out};
-        scatter_rows(&b);
-        free(x.out.made);
+    if (x.out.made)
+        by->scatter(by->arg, &(RowMove){c, c->rule->out, c->rule->nout, &c->out, &x.out.t});
+    by->give(by->arg, x.out.made);
+    for (int i = 0; i < x.n; i++) by->give(by->arg, x.in[i].made);
+}
+
+/* ---- the host's hands; their argument is the dense kernel ---- */
+typedef struct {
+    void (*kernel)(const OpCall *c);
+} OnHost;
+static void host_dense(void *arg, const OpCall *c) { ((const OnHost *)arg)->kernel(c); }
+static void *host_take(void *arg, int64_t n) {
+    (void)arg;
+    return base_malloc((size_t)n);
+}
+static void host_give(void *arg, void *p) {
+    (void)arg;
+    free(p);
+}
+static void host_fill(void *arg, const Tensor *t, Dtype dt, double v) {
+    (void)arg;
+    for (int64_t k = 0, n = tensor_count(t); k < n; k++) el_set(t, dt, k, v);
+}
+static void gather_rows(void *arg, int64_t lo, int64_t hi) {
+    const RowMove *m = arg;
+    const Tensor *v = m->rows;
+    Dtype dt = m->c->dtype;
+    int64_t s[LAYOUT_MAX_DIMS], size = v->s[0];
+    int nd = row_move_strides(m, s);
+    int64_t el = dtype_size(dt);
+    bool straight = nd == 1 && s[0] == 1;
+    for (int64_t r = lo; r < hi; r++) {
+        int64_t from = row_move_offset(m, r), i[LAYOUT_MAX_DIMS] = {0};
+        if (straight && from >= 0) {
+            memcpy((char *)v->p + r * size * el, (const char *)m->dense->p + from * el,
+                   (size_t)(size * el));
+            continue;
+        }
+        for (int64_t k = 0; k < size; k++) {
+            int64_t o = from;
+            for (int d = 0; d < nd; d++) o += i[d] * s[d];
+            el_set(v, dt, r * size + k, from < 0 ? 0 : el_get(m->dense, dt, o));
+            box_next(nd, v->n + 1, i);
+        }
     }
-    for (int i = 0; i < x.n; i++) free(x.in[i].made);
+}
+static void host_gather(void *arg, const RowMove *m) {
+    (void)arg;
+    RowMove move = *m;
+    pool_pieces(m->c->pool, m->rows->n[0], gather_rows, &move);
+}
+/* to += from, n elements side by side. */
+static void add_row(Dtype dt, int64_t n, void *to, const void *from) {
+    float *f = to;
+    double *d = to;
+    if (dt == DT_F32)
+        for (int64_t k = 0; k < n; k++) f[k] += ((const float *)from)[k];
+    else
+        for (int64_t k = 0; k < n; k++) d[k] += ((const double *)from)[k];
+}
+static void host_scatter(void *arg, const RowMove *m) {
+    const Tensor *v = m->rows;
+    Dtype dt = m->c->dtype;
+    int64_t s[LAYOUT_MAX_DIMS], size = v->s[0], n = tensor_count(m->dense);
+    int nd = row_move_strides(m, s);
+    int64_t el = dtype_size(dt);
+    (void)arg;
+    memset(m->dense->p, 0, (size_t)(n * el)); /* outputs are packed */
+    for (int64_t r = 0; r < m->c->rows; r++) {
+        int64_t to = row_move_offset(m, r), i[LAYOUT_MAX_DIMS] = {0};
+        if (nd == 1 && s[0] == 1 && to >= 0) {
+            add_row(dt, size, (char *)m->dense->p + to * el, (const char *)v->p + r * size * el);
+            continue;
+        }
+        for (int64_t k = 0; k < size && to >= 0; k++) {
+            int64_t o = to;
+            for (int d = 0; d < nd; d++) o += i[d] * s[d];
+            el_set(m->dense, dt, o, el_get(m->dense, dt, o) + el_get(v, dt, r * size + k));
+            box_next(nd, v->n + 1, i);
+        }
+    }
+}
+void einsum_rows(const OpCall *c, void (*dense)(const OpCall *c)) {
+    OnHost host = {dense};
+    einsum_rows_by(c, &(RowHands){host_dense, host_take, host_give, host_fill, host_gather,
+                                  host_scatter, &host});
 }
 
 double einsum_rows_flops(const OpCall *c) {

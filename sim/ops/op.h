@@ -41,8 +41,8 @@ typedef struct Attrs {
                        step; 0: none */
     bool full;      /* attention: every query sees every key */
     int64_t window; /* attention: a query sees so many positions up to its own; 0: all */
-    const AttentionDocuments *documents; /* attention, rope, temperature: none sees another, and
-                                            positions count from 0 in each; NULL: the row is one */
+    const AttentionPacking *documents; /* attention, rope, temperature: none sees another, and
+                                          positions count from 0 in each; NULL: a row is one */
     const int32_t *block; /* partial attention: of each position the block that it lies in; NULL:
                              all are one */
     int hop, blocks;      /* the block of the keys is so many before that of the query; how many
@@ -155,15 +155,18 @@ uint32_t op_saved(const Op *op, int nin, int i);
  * (c->local). */
 void op_unread_sizes(OpCall *c, int nin);
 
-/* Letters whose global indices a call by this rule asks for: the op's own, and those that rows
- * list.
- */
-uint32_t op_asks(const Op *op, const Rule *r);
+/* Letters whose global indices mean something to the op (RULE_BIT): its own, and the rows of the
+ * batch where each packs documents of its own. */
+uint32_t op_positions(const Op *op, const Attrs *at);
+/* Those that a call by this rule asks for: the op's, and those that rows list. */
+uint32_t op_asks(const Op *op, const Rule *r, const Attrs *at);
 
 /* Shared building blocks for op files. */
 void op_einsum(const OpCall *c); /* out = contraction of all operands by c->rule; 1 or 2 operands */
 void op_einsum_adjoint(
     const OpCall *c); /* swap operand and output; letters only operand i has are broadcast */
+/* The contraction that makes the cotangent of an operand; its rule goes into *rule. */
+OpCall op_einsum_towards(const OpCall *c, int operand, Rule *rule);
 double op_einsum_flops(const OpCall *c);
 void op_bound_contraction(const OpBound *b);
 void op_bound_pointwise(const OpBound *b); /* a few u of the magnitudes involved */

@@ -127,28 +127,43 @@ const Op op_add = {
     .glyph = "plus",
 };
 
-/* ---- activations: one row function and one derivative each ---- */
-void op_unary_adjoint(const OpCall *c, double (*derivative)(double)) {
-    int64_t i[LAYOUT_MAX_DIMS] = {0};
-    if (box_empty(&c->out)) return;
-    do {
-        double x = el_get(&c->in[0], c->dtype, box_offset(&c->in[0], c->out.nd, i));
-        double g = el_get(&c->cot, c->dtype, box_offset(&c->cot, c->out.nd, i));
-        el_set(&c->out, c->dtype, box_offset(&c->out, c->out.nd, i), g * derivative(x));
-    } while (box_next(c->out.nd, c->out.n, i));
-}
-static void relu_row(const OpCall *c, const int64_t *i, int64_t n) {
-    int64_t ox = box_offset(&c->in[0], c->out.nd - 1, i),
-            oy = box_offset(&c->out, c->out.nd - 1, i);
-    int64_t sx = c->in[0].s[c->out.nd - 1];
+/* ---- activations: a function of one number and its derivative each ---- */
+typedef struct {
+    OpCall call; /* first: rows are given a call */
+    OpUnary *f;
+    const void *of;
+    bool adjoint;
+} Unary;
+static void unary_row(const OpCall *c, const int64_t *i, int64_t n) {
+    const Unary *u = (const Unary *)c;
+    const Tensor *x = &c->in[0], *g = &c->cot;
+    int last = c->out.nd - 1;
+    int64_t ox = box_offset(x, last, i), oy = box_offset(&c->out, last, i),
+            og = u->adjoint ? box_offset(g, last, i) : 0;
     for (int64_t k = 0; k < n; k++) {
-        double x = el_get(&c->in[0], c->dtype, ox + k * sx);
-        el_set(&c->out, c->dtype, oy + k, x > 0 ? x : x != x ? x : 0);
+        double y = u->f(el_get(x, c->dtype, k ? ox + k * x->s[last] : ox), u->of);
+        if (u->adjoint) y *= el_get(g, c->dtype, k ? og + k * g->s[last] : og);
+        el_set(&c->out, c->dtype, oy + k, y);
     }
 }
-static void relu_forward(const OpCall *c) { op_each_row(c, relu_row); }
-static double relu_slope(double x) { return x > 0; }
-static void relu_adjoint(const OpCall *c) { op_unary_adjoint(c, relu_slope); }
+void op_unary(const OpCall *c, OpUnary *f, const void *of) {
+    Unary u = {*c, f, of, false};
+    op_each_row(&u.call, unary_row);
+}
+void op_unary_adjoint(const OpCall *c, OpUnary *derivative, const void *of) {
+    Unary u = {*c, derivative, of, true};
+    op_each_row(&u.call, unary_row);
+}
+static double relu(double x, const void *of) {
+    (void)of;
+    return x > 0 || x != x ? x : 0;
+}
+static void relu_forward(const OpCall *c) { op_unary(c, relu, NULL); }
+static double relu_slope(double x, const void *of) {
+    (void)of;
+    return x > 0;
+}
+static void relu_adjoint(const OpCall *c) { op_unary_adjoint(c, relu_slope, NULL); }
 const Op op_relu = {
     .name = "relu",
     .typical = "btf->btf",
@@ -163,17 +178,16 @@ const Op op_relu = {
 };
 
 /* relu(x)^2 (Primer, arXiv 2109.08668). */
-static void square_row(const OpCall *c, const int64_t *i, int64_t n) {
-    int last = c->out.nd - 1;
-    int64_t ox = box_offset(&c->in[0], last, i), oy = box_offset(&c->out, last, i);
-    for (int64_t k = 0; k < n; k++) {
-        double x = el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[last]);
-        el_set(&c->out, c->dtype, oy + k, x > 0 ? x * x : x != x ? x : 0);
-    }
+static double square(double x, const void *of) {
+    (void)of;
+    return x > 0 ? x * x : x != x ? x : 0;
 }
-static void square_forward(const OpCall *c) { op_each_row(c, square_row); }
-static double square_slope(double x) { return x > 0 ? 2 * x : 0; }
-static void square_adjoint(const OpCall *c) { op_unary_adjoint(c, square_slope); }
+static void square_forward(const OpCall *c) { op_unary(c, square, NULL); }
+static double square_slope(double x, const void *of) {
+    (void)of;
+    return x > 0 ? 2 * x : 0;
+}
+static void square_adjoint(const OpCall *c) { op_unary_adjoint(c, square_slope, NULL); }
 const Op op_relu_squared = {
     .name = "relu_squared",
     .typical = "btf->btf",
@@ -199,11 +213,12 @@ static void silu_row(const OpCall *c, const int64_t *i, int64_t n) {
     op_vec_row(c, i, n, vec_silu_f32, vec_silu_f64);
 }
 static void silu_forward(const OpCall *c) { op_each_row(c, silu_row); }
-static double silu_slope(double x) {
+static double silu_slope(double x, const void *of) {
+    (void)of;
     double s = 1 / (1 + exp(-x));
     return s * (1 + x * (1 - s));
 }
-static void silu_adjoint(const OpCall *c) { op_unary_adjoint(c, silu_slope); }
+static void silu_adjoint(const OpCall *c) { op_unary_adjoint(c, silu_slope, NULL); }
 /* The integer map of --exact: depends on the value in every bit and stays small. */
 void op_exact_activation(const OpCall *c) {
     int64_t i[LAYOUT_MAX_DIMS] = {0};
@@ -232,19 +247,17 @@ const Op op_silu = {
 };
 
 /* ---- sigmoid: scores of a router ---- */
-static void sigmoid_row(const OpCall *c, const int64_t *i, int64_t n) {
-    int last = c->out.nd - 1;
-    int64_t ox = box_offset(&c->in[0], last, i), oy = box_offset(&c->out, last, i);
-    for (int64_t k = 0; k < n; k++)
-        el_set(&c->out, c->dtype, oy + k,
-               1 / (1 + exp(-el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[last]))));
+static double sigmoid(double x, const void *of) {
+    (void)of;
+    return 1 / (1 + exp(-x));
 }
-static void sigmoid_forward(const OpCall *c) { op_each_row(c, sigmoid_row); }
-static double sigmoid_slope(double x) {
+static void sigmoid_forward(const OpCall *c) { op_unary(c, sigmoid, NULL); }
+static double sigmoid_slope(double x, const void *of) {
+    (void)of;
     double s = 1 / (1 + exp(-fabs(x)));
     return s * (1 - s);
 }
-static void sigmoid_adjoint(const OpCall *c) { op_unary_adjoint(c, sigmoid_slope); }
+static void sigmoid_adjoint(const OpCall *c) { op_unary_adjoint(c, sigmoid_slope, NULL); }
 const Op op_sigmoid = {
     .name = "sigmoid",
     .typical = "bte->bte",

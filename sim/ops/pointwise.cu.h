@@ -1,6 +1,6 @@
-/* Kernels of pointwise.c, scale.c, temperature.c, swiglu.c, gelu.c, tanh.c and split.c: an element
- * of the result from one of each operand. Arithmetic in double, one rounding. A slope is times the
- * cotangent, operand 1. */
+/* Kernels of pointwise.c, scale.c, temperature.c, swiglu.c, gelu.c, tanh.c, softcap.c, clamp.c,
+ * xielu.c and split.c: an element of the result from one of each operand. Arithmetic in double, one
+ * rounding. A slope is times the cotangent, operand 1. */
 #include "gpu/lang.h"
 
 GPU_MAP(copy, AT(0))
@@ -21,6 +21,12 @@ GPU_MAP_X(sigmoid, GPU_FN(sigmoid_of)(x))
 GPU_MAP_X(sigmoid_slope, AT(1) * GPU_FN(sigmoid_of)(fabs(x)) * (1 - GPU_FN(sigmoid_of)(fabs(x))))
 GPU_MAP_X(tanh, tanh(x))
 GPU_MAP_X(tanh_slope, AT(1) * (1 - tanh(x) * tanh(x)))
+
+/* a[0]: the cap, the end. */
+GPU_MAP_X(softcap, a.a[0] * tanh(x / a.a[0]))
+GPU_MAP_X(softcap_slope, AT(1) * (1 - tanh(x / a.a[0]) * tanh(x / a.a[0])))
+GPU_MAP_X(clamp, x > a.a[0] ? a.a[0] : x < -a.a[0] ? -a.a[0] : x)
+GPU_MAP_X(clamp_slope, fabs(x) <= a.a[0] || x != x ? AT(1) : 0 * AT(1))
 
 /* ---- GELU ---- */
 #define GPU_ROOT_HALF 0.70710678118654752440

@@ -19,7 +19,7 @@ static void part_head(void *arg, int64_t i) { /* one (b, k) and its query heads 
     RingPart r;
     RingRows m;
     ring_room(c, &m);
-    for (ring_open(c, &r); ring_next(c, &r);) {
+    for (ring_open(c, h.b, &r); ring_next(c, &r);) {
         ring_take_keys(c, &h, &r, &m);
         for (h.g = 0; h.g < ring_groups(c); h.g++) {
             ring_take_queries(c, &h, &r, &m);
@@ -48,7 +48,7 @@ static void part_head_adjoint(void *arg, int64_t i) {
     RingPart r;
     RingRows m;
     ring_room(c, &m);
-    for (ring_open(c, &r); ring_next(c, &r);) {
+    for (ring_open(c, h.b, &r); ring_next(c, &r);) {
         ring_take_keys(c, &h, &r, &m);
         for (h.g = 0; h.g < ring_groups(c); h.g++) {
             ring_take_queries(c, &h, &r, &m);
@@ -74,6 +74,17 @@ static void part_adjoint(const OpCall *c) {
     memset(c->out.p, 0, (size_t)(tensor_count(&c->out) * dtype_size(c->dtype)));
     if (!box_empty(&c->in[0]) && !box_empty(&c->in[1])) each_head(c, part_head_adjoint);
 }
+/* Pairs of query and key that see each other in local row b. */
+static double pairs_of(const OpCall *c, int64_t b) {
+    RingPart r;
+    double pairs = 0;
+    for (ring_open(c, b, &r); ring_next(c, &r);)
+        for (int64_t t = 0; t < r.nt; t++) {
+            AttentionRun run = attention_run(&r.mask, t, r.ns);
+            pairs += (double)(run.lim - run.from);
+        }
+    return pairs;
+}
 /* 2 d for the score and 2 w for the value of each pair that is seen; where positions are not known,
  * as if blocks followed one another. */
 static double part_flops(const OpCall *c) {
@@ -81,45 +92,41 @@ static double part_flops(const OpCall *c) {
     double pairs = c->at->hop || c->at->full ? T * S : T * (S + 1) / 2;
     bool whole = c->in[0].n[T_] == c->global['t' - 'a'];
     if (c->index['t' - 'a'] || whole) {
-        RingPart r;
+        int64_t rows = op_packings(c, c->in[0].n[B_]);
         pairs = 0;
-        for (ring_open(c, &r); ring_next(c, &r);)
-            for (int64_t t = 0; t < r.nt; t++) {
-                AttentionRun run = attention_run(&r.mask, t, r.ns);
-                pairs += (double)(run.lim - run.from);
-            }
+        for (int64_t b = 0; b < rows; b++) pairs += pairs_of(c, b) / (double)rows;
     }
     double width = (double)(c->in[1].n[3] + c->in[2].n[3]);
     return 2 * (double)(c->in[0].n[B_] * c->in[0].n[K_] * ring_groups(c)) * width * pairs;
 }
-/* Sum over the keys that are seen of (q.k mod 31) v, and their number, mod 31. */
+/* Sum over the keys of a block that a query sees of (q.k mod 31) v, and their number, mod 31. */
+static void exact_query(const OpCall *c, const RingHead *h, const RingPart *r, int64_t t) {
+    const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
+    int64_t dv = v->n[3], oq = ring_query_row(c, q, h, r->t[t]),
+            oo = ring_query_row(c, &c->out, h, r->t[t]);
+    AttentionRun run = attention_run(&r->mask, t, r->ns);
+    for (int64_t x = 0; x <= dv; x++) {
+        double sum = 0;
+        for (int64_t s = run.from; s < run.lim; s++) {
+            double dot = floor(c->at->scale * 1000) + floor(c->at->cap * 8);
+            for (int64_t y = 0; y < q->n[q->nd - 1]; y++)
+                dot += el_get(q, c->dtype, oq + y) *
+                       el_get(k, c->dtype, ring_key_row(k, h, r->s[s]) + y);
+            sum +=
+                x < dv ? fmod(dot, 31) * el_get(v, c->dtype, ring_key_row(v, h, r->s[s]) + x) : 1;
+        }
+        el_set(&c->out, c->dtype, oo + x, fmod(sum, 31));
+    }
+}
 static void part_exact(const OpCall *c) {
     RingPart r;
     if (box_empty(&c->out)) return;
-    const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
-    for (ring_open(c, &r); ring_next(c, &r);)
-        for (int64_t i = 0; i < ring_heads(c) * ring_groups(c) * r.nt; i++) {
-            int64_t t = i % r.nt, gk = i / r.nt, dv = v->n[3];
-            RingHead h = {.g = gk % ring_groups(c)};
-            h.k = gk / ring_groups(c) % k->n[2];
-            h.b = gk / ring_groups(c) / k->n[2];
-            int64_t oq = ring_query_row(c, q, &h, r.t[t]),
-                    oo = ring_query_row(c, &c->out, &h, r.t[t]);
-            AttentionRun run = attention_run(&r.mask, t, r.ns);
-            for (int64_t x = 0; x <= dv; x++) {
-                double sum = 0;
-                for (int64_t s = run.from; s < run.lim; s++) {
-                    double dot = floor(c->at->scale * 1000) + floor(c->at->cap * 8);
-                    for (int64_t y = 0; y < q->n[q->nd - 1]; y++)
-                        dot += el_get(q, c->dtype, oq + y) *
-                               el_get(k, c->dtype, ring_key_row(k, &h, r.s[s]) + y);
-                    sum += x < dv ? fmod(dot, 31) *
-                                        el_get(v, c->dtype, ring_key_row(v, &h, r.s[s]) + x)
-                                  : 1;
-                }
-                el_set(&c->out, c->dtype, oo + x, fmod(sum, 31));
-            }
-        }
+    for (int64_t i = 0; i < ring_heads(c) * ring_groups(c); i++) {
+        int64_t kv = i / ring_groups(c), K = c->in[1].n[2];
+        RingHead h = {.b = kv / K, .k = kv % K, .g = i % ring_groups(c)};
+        for (ring_open(c, h.b, &r); ring_next(c, &r);)
+            for (int64_t t = 0; t < r.nt; t++) exact_query(c, &h, &r, t);
+    }
 }
 
 /* ---- merge ---- */
@@ -131,14 +138,26 @@ static Weights weights_of(double la, double lb) {
     double top = fmax(la, lb), ea = exp(la - top), eb = exp(lb - top), sum = ea + eb;
     return (Weights){ea / sum, eb / sum, top <= ATTENTION_NONE ? top : top + log(sum)};
 }
+/* y = w.a a + w.b b over n elements, made in double. */
+static void mix(Dtype t, int64_t n, Weights w, const void *a, const void *b, void *y) {
+    if (t == DT_F32) {
+        const float *p = a, *q = b;
+        float *to = y;
+        for (int64_t x = 0; x < n; x++) to[x] = (float)(w.a * (double)p[x] + w.b * (double)q[x]);
+    } else {
+        const double *p = a, *q = b;
+        double *to = y;
+        for (int64_t x = 0; x < n; x++) to[x] = w.a * p[x] + w.b * q[x];
+    }
+}
 static void merge_row(const OpCall *c, const int64_t *i, int64_t n) {
     const Tensor *a = &c->in[0], *b = &c->in[1], *y = &c->out;
     int64_t oa = box_offset(a, a->nd - 1, i), ob = box_offset(b, b->nd - 1, i),
             oy = box_offset(y, y->nd - 1, i);
     Weights w = weights_of(el_get(a, c->dtype, oa + n - 1), el_get(b, c->dtype, ob + n - 1));
-    for (int64_t x = 0; x + 1 < n; x++)
-        el_set(y, c->dtype, oy + x,
-               w.a * el_get(a, c->dtype, oa + x) + w.b * el_get(b, c->dtype, ob + x));
+    int64_t size = dtype_size(c->dtype);
+    mix(c->dtype, n - 1, w, (const char *)a->p + oa * size, (const char *)b->p + ob * size,
+        (char *)y->p + oy * size);
     el_set(y, c->dtype, oy + n - 1, w.lse);
 }
 static void merge_forward(const OpCall *c) { op_each_row(c, merge_row); }

@@ -15,7 +15,8 @@ typedef struct {
     int64_t *t, *s;               /* their local rows: [nt], [ns] */
     int64_t *query_pos, *key_pos; /* and positions */
     AttentionMask mask;
-    int next; /* block */
+    int64_t b; /* the row of the batch that the mask is of */
+    int next;  /* block */
 } RingPart;
 /* Rows of one head side by side, in the call's element type. */
 typedef struct {
@@ -24,9 +25,9 @@ typedef struct {
     void *room, *q, *dq, *o, *cot, *fout, *k, *dk, *v, *dv_;
 } RingRows;
 
-/* `for (ring_open(c, &r); ring_next(c, &r);)` goes through the blocks of a call's queries, and
- * frees what it took at the end. */
-void ring_open(const OpCall *c, RingPart *r);
+/* `for (ring_open(c, b, &r); ring_next(c, &r);)` goes through the blocks of a call's queries in
+ * local row b, and frees what it took at the end. */
+void ring_open(const OpCall *c, int64_t b, RingPart *r);
 bool ring_next(const OpCall *c, RingPart *r);
 /* Where row t of q, of the result or of the cotangent begins; row s of k or v. */
 int64_t ring_query_row(const OpCall *c, const Tensor *x, const RingHead *h, int64_t t);

@@ -163,7 +163,7 @@ static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads
     double *room = base_malloc(base_mul((size_t)(4 * T * S + 4 * rows * wide + 1), 8));
     h.p = room, h.x = h.p + T * S, h.hi = h.x + T * S, h.lo = h.hi + T * S;
     h.sum = h.lo + T * S, h.low = h.sum + rows * wide, h.ab = h.low + rows * wide;
-    for (ring_open(c, &h.r); ring_next(c, &h.r);) {
+    for (ring_open(c, at.b, &h.r); ring_next(c, &h.r);) {
         ring_take_keys(c, &at, &h.r, &h.m);
         clear(&h, rows * w);
         for (at.g = 0; at.g < ring_groups(c); at.g++) {

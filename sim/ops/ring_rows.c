@@ -29,12 +29,13 @@ static int64_t pick(const OpCall *c, char letter, int64_t n, int block, int64_t 
     }
     return k;
 }
-void ring_open(const OpCall *c, RingPart *r) {
+void ring_open(const OpCall *c, int64_t b, RingPart *r) {
     int64_t T = c->in[0].n[T_], S = c->in[1].n[1];
     r->t = base_malloc(base_mul((size_t)(2 * (T + S) + 1), sizeof *r->t));
     r->s = r->t + T;
     r->query_pos = r->s + S;
     r->key_pos = r->query_pos + T;
+    r->b = b;
     r->next = 0;
 }
 bool ring_next(const OpCall *c, RingPart *r) {
@@ -44,7 +45,7 @@ bool ring_next(const OpCall *c, RingPart *r) {
         r->nt = pick(c, 't', c->in[0].n[T_], r->next, r->t, r->query_pos);
         if (!r->nt) continue;
         r->ns = c->at->hop && n == 1 ? 0 : pick(c, 's', c->in[1].n[1], keys, r->s, r->key_pos);
-        r->mask = attention_mask(c->at, r->query_pos, r->key_pos);
+        r->mask = attention_mask(c, r->b, r->query_pos, r->key_pos);
         r->next++;
         return true;
     }

@@ -49,17 +49,18 @@ static void rotate_row(const OpCall *c, const Tensor *x, const double *cs, const
 static void rotate(const OpCall *c, const Tensor *x, bool back) {
     int nd = x->nd - 1, t_at = rule_find_out(c->rule, 't');
     int64_t h = c->at->n_freq, T = x->n[t_at], i[LAYOUT_MAX_DIMS] = {0};
+    int64_t rows = op_packings(c, x->n[0]); /* b is the first letter of what is rotated */
     if (box_empty(x)) return;
     double *table =
-        base_malloc((size_t)(2 * T * h + 1) * sizeof *table); /* cos and sin, [T, 2, d/2] */
-    for (int64_t t = 0; t < T; t++)
+        base_malloc((size_t)(2 * rows * T * h + 1) * sizeof *table); /* cos, sin: [rows, T, 2, h] */
+    for (int64_t t = 0; t < rows * T; t++)
         for (int64_t k = 0; k < h; k++) {
-            double angle = (double)op_position(c, t) * c->at->inv_freq[k];
+            double angle = (double)op_position(c, t / T, t % T) * c->at->inv_freq[k];
             table[2 * t * h + k] = c->at->turn * cos(angle);
             table[(2 * t + 1) * h + k] = (back ? -c->at->turn : c->at->turn) * sin(angle);
         }
     do {
-        const double *cs = table + 2 * i[t_at] * h;
+        const double *cs = table + 2 * ((rows > 1 ? i[0] : 0) * T + i[t_at]) * h;
         rotate_row(c, x, cs, cs + h, i, back);
     } while (box_next(nd, x->n, i));
     free(table);
@@ -91,7 +92,7 @@ static void exact(const OpCall *c) { /* the rotation with integers for cosine an
     if (box_empty(&c->out)) return;
     do {
         int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i),
-                pos = op_position(c, i[t_at]);
+                pos = op_position(c, i[0], i[t_at]);
         for (int64_t k = 0; k < h; k++) {
             int64_t x0 = k * from.step, y0 = k * to.step;
             double a = el_get(&c->in[0], c->dtype, ox + x0 * c->in[0].s[nd]),

@@ -11,14 +11,9 @@ static double logit(const OpCall *c, int64_t b, int64_t t, int64_t e) {
     return el_get(z, c->dtype, b * z->s[0] + t * z->s[1] + e * z->s[2]);
 }
 /* ---- gate "bte!,[ebt]->[ebt]": softmax over a token's selected experts ---- */
-/* The rows of each token as a chain, in ascending order of experts. */
-typedef struct {
-    int64_t n, *first, *next; /* tokens; -1 ends a chain */
-    int64_t *e;               /* of each row: the expert's local position; -1: not on this rank */
-} Chains;
-static Chains chains_of(const OpCall *c) {
+RowChains row_chains(const OpCall *c) {
     int64_t nt = c->local['t' - 'a'];
-    Chains x = {.n = c->local['b' - 'a'] * nt};
+    RowChains x = {.n = c->local['b' - 'a'] * nt};
     size_t rows = (size_t)c->rows + 1;
     x.first = base_malloc(base_mul((size_t)x.n + 1, sizeof *x.first));
     x.next = base_malloc(base_mul(rows, sizeof *x.next));
@@ -34,7 +29,7 @@ static Chains chains_of(const OpCall *c) {
     }
     return x;
 }
-static void chains_free(Chains *x) {
+void row_chains_free(RowChains *x) {
     free(x->first);
     free(x->next);
     free(x->e);
@@ -42,7 +37,7 @@ static void chains_free(Chains *x) {
 static double row_get(const Tensor *t, Dtype d, int64_t r) { return el_get(t, d, r * t->s[0]); }
 static void row_set(const Tensor *t, Dtype d, int64_t r, double v) { el_set(t, d, r * t->s[0], v); }
 static void gate_forward(const OpCall *c) {
-    Chains x = chains_of(c);
+    RowChains x = row_chains(c);
     int64_t nt = c->local['t' - 'a'];
     for (int64_t r = 0; r < c->rows; r++) row_set(&c->out, c->dtype, r, 0);
     for (int64_t i = 0; i < x.n; i++) {
@@ -54,11 +49,11 @@ static void gate_forward(const OpCall *c) {
         for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
             row_set(&c->out, c->dtype, r, exp(logit(c, i / nt, i % nt, x.e[r]) - top) / sum);
     }
-    chains_free(&x);
+    row_chains_free(&x);
 }
 /* dz_j = p_j (dp_j - sum_i p_i dp_i) over the selected, 0 elsewhere. */
 static void gate_adjoint(const OpCall *c) {
-    Chains x = chains_of(c);
+    RowChains x = row_chains(c);
     int64_t ne = c->local['e' - 'a'];
     for (int64_t i = 0; i < x.n * ne; i++) el_set(&c->out, c->dtype, i, 0);
     for (int64_t i = 0; i < x.n; i++) {
@@ -69,7 +64,7 @@ static void gate_adjoint(const OpCall *c) {
             el_set(&c->out, c->dtype, i * ne + x.e[r],
                    row_get(&c->fout, c->dtype, r) * (row_get(&c->cot, c->dtype, r) - mean));
     }
-    chains_free(&x);
+    row_chains_free(&x);
 }
 /* Of p = exp(z - top) / sum: a few u of p, and u |z - top| p, which is below u. Of the adjoint: of
  * the magnitudes that the difference of dp and the token's mean is made of. */
@@ -79,7 +74,7 @@ static void gate_bound(const OpBound *b) {
     int64_t ne = c->local['e' - 'a'], n = tensor_count(&c->out);
     for (int64_t i = 0; i < n; i++)
         b->bound[i] = b->operand < 0 ? g * fabs(((const double *)c->out.p)[i]) + b->u : 0x1p-1000;
-    Chains x = chains_of(c);
+    RowChains x = row_chains(c);
     for (int64_t i = 0; i < x.n && b->operand >= 0; i++) {
         double mean = 0;
         for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
@@ -89,7 +84,7 @@ static void gate_bound(const OpBound *b) {
                                             (fabs(row_get(&c->cot, DT_F64, r)) + mean) +
                                         0x1p-140;
     }
-    chains_free(&x);
+    row_chains_free(&x);
     memcpy(b->prob, b->bound, (size_t)n * sizeof *b->prob);
 }
 /* On integers: the selected logits themselves. */
@@ -131,7 +126,7 @@ static double share_of(const OpCall *c, const Softmax *s, int64_t token, int64_t
     return exp(logit(c, token / nt, token % nt, e) - s->top) / s->sum;
 }
 static void gate_all_forward(const OpCall *c) {
-    Chains x = chains_of(c);
+    RowChains x = row_chains(c);
     for (int64_t r = 0; r < c->rows; r++) row_set(&c->out, c->dtype, r, 0);
     for (int64_t i = 0; i < x.n; i++) {
         if (x.first[i] < 0) continue;
@@ -139,11 +134,11 @@ static void gate_all_forward(const OpCall *c) {
         for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
             row_set(&c->out, c->dtype, r, share_of(c, &s, i, x.e[r]));
     }
-    chains_free(&x);
+    row_chains_free(&x);
 }
 /* dz_i = s_i ([i selected] dp_i - sum over the selected of s_j dp_j), for all experts. */
 static void gate_all_adjoint(const OpCall *c) {
-    Chains x = chains_of(c);
+    RowChains x = row_chains(c);
     int64_t ne = c->local['e' - 'a'];
     for (int64_t i = 0; i < x.n; i++) {
         Softmax s = softmax_of(c, i);
@@ -157,7 +152,7 @@ static void gate_all_adjoint(const OpCall *c) {
             el_set(&c->out, c->dtype, i * ne + e, share_of(c, &s, i, e) * d);
         }
     }
-    chains_free(&x);
+    row_chains_free(&x);
 }
 /* As `gate`, with as many terms as there are experts. */
 static void gate_all_bound(const OpBound *b) {
@@ -166,7 +161,7 @@ static void gate_all_bound(const OpBound *b) {
     double g = gamma_n((double)ne + 8, b->u);
     if (b->operand < 0) op_bound_relative(b, c->out.p, g, g, b->u);
     if (b->operand < 0) return;
-    Chains x = chains_of(c);
+    RowChains x = row_chains(c);
     for (int64_t i = 0; i < n / (ne ? ne : 1); i++) {
         Softmax s = softmax_of(c, i);
         double most = 0, mean = 0;
@@ -179,7 +174,7 @@ static void gate_all_bound(const OpBound *b) {
             b->bound[i * ne + e] = b->prob[i * ne + e] =
                 g * share_of(c, &s, i, e) * (most + mean) + 4 * b->u * b->u * most + 0x1p-140;
     }
-    chains_free(&x);
+    row_chains_free(&x);
 }
 const Op op_gate_all = {
     .name = "gate_all",
@@ -200,7 +195,7 @@ const Op op_gate_all = {
 typedef struct {
     double sum, magnitude;
 } ChosenSum;
-static ChosenSum chosen_sum(const OpCall *c, const Chains *x, int64_t token) {
+static ChosenSum chosen_sum(const OpCall *c, const RowChains *x, int64_t token) {
     int64_t nt = c->local['t' - 'a'];
     ChosenSum s = {1, 1};
     if (c->at->a == 0) return s;
@@ -213,7 +208,7 @@ static ChosenSum chosen_sum(const OpCall *c, const Chains *x, int64_t token) {
     return s;
 }
 static void share_forward(const OpCall *c) {
-    Chains x = chains_of(c);
+    RowChains x = row_chains(c);
     int64_t nt = c->local['t' - 'a'];
     for (int64_t r = 0; r < c->rows; r++) row_set(&c->out, c->dtype, r, 0);
     for (int64_t i = 0; i < x.n; i++) {
@@ -221,11 +216,11 @@ static void share_forward(const OpCall *c) {
         for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
             row_set(&c->out, c->dtype, r, c->at->factor * logit(c, i / nt, i % nt, x.e[r]) / sum);
     }
-    chains_free(&x);
+    row_chains_free(&x);
 }
 /* ds_j = factor / sum (dw_j - sum_i s_i / sum dw_i) over the selected, 0 elsewhere. */
 static void share_adjoint(const OpCall *c) {
-    Chains x = chains_of(c);
+    RowChains x = row_chains(c);
     int64_t ne = c->local['e' - 'a'], nt = c->local['t' - 'a'];
     for (int64_t i = 0; i < x.n * ne; i++) el_set(&c->out, c->dtype, i, 0);
     for (int64_t i = 0; i < x.n; i++) {
@@ -237,7 +232,7 @@ static void share_adjoint(const OpCall *c) {
             el_set(&c->out, c->dtype, i * ne + x.e[r],
                    c->at->factor / sum * (row_get(&c->cot, c->dtype, r) - mean));
     }
-    chains_free(&x);
+    row_chains_free(&x);
 }
 /* Of the sum: its terms' magnitudes; of the adjoint: those that the difference of dw and the
  * token's mean is made of. */
@@ -246,7 +241,7 @@ static void share_bound(const OpBound *b) {
     double g = gamma_n((double)c->at->top + 8, b->u), tiny = b->u > 1e-10 ? 0x1p-140 : 0x1p-1060;
     int64_t ne = c->local['e' - 'a'], nt = c->local['t' - 'a'], n = tensor_count(&c->out);
     for (int64_t i = 0; i < n; i++) b->bound[i] = tiny;
-    Chains x = chains_of(c);
+    RowChains x = row_chains(c);
     for (int64_t i = 0; i < x.n; i++) {
         ChosenSum s = chosen_sum(c, &x, i);
         double lost = s.magnitude / fabs(s.sum), mean = 0;
@@ -261,7 +256,7 @@ static void share_bound(const OpBound *b) {
             b->bound[forward ? r : i * ne + x.e[r]] = g * lost * size + tiny;
         }
     }
-    chains_free(&x);
+    row_chains_free(&x);
     memcpy(b->prob, b->bound, (size_t)n * sizeof *b->prob);
 }
 const Op op_share = {

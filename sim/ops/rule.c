@@ -34,7 +34,7 @@ bool rule_parse(const char *text, Rule *r, const char **error, int *at) {
         } else if (*p == ']' && bracket) {
             bracket = false;
         } else if (*p == ',' && !out && !bracket) {
-            if (++part == 4) FAIL("more than four operands");
+            if (++part == RULE_OPERANDS) FAIL("more than five operands");
             dst = &r->in[part];
             n = &r->nl[part];
             r->nin++;

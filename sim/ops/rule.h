@@ -5,9 +5,8 @@
 #define SP_OPS_RULE_H
 #include "layout/layout.h"
 
-enum {
-    RULE_MAX_IN = 6
-}; /* an op has at most 4 operands; an adjoint reads these and the cotangent */
+/* An op has at most so many operands; an adjoint reads these and the cotangent. */
+enum { RULE_OPERANDS = 5, RULE_MAX_IN = RULE_OPERANDS + 1 };
 typedef struct Rule {
     int nin;
     int nl[RULE_MAX_IN];                       /* letters per operand */

@@ -3,27 +3,17 @@
 #include "ops/util.h"
 #include <math.h>
 
-static void row(const OpCall *c, const int64_t *i, int64_t n) {
-    int last = c->out.nd - 1;
-    int64_t ox = box_offset(&c->in[0], last, i), oy = box_offset(&c->out, last, i);
-    for (int64_t k = 0; k < n; k++) {
-        double x = el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[last]);
-        el_set(&c->out, c->dtype, oy + k, c->at->factor * tanh(x / c->at->factor));
-    }
+static double capped(double x, const void *of) {
+    double c = *(const double *)of;
+    return c * tanh(x / c);
 }
-static void forward(const OpCall *c) { op_each_row(c, row); }
+static void forward(const OpCall *c) { op_unary(c, capped, &c->at->factor); }
 /* 1 - tanh(x / c)^2 */
-static void adjoint_row(const OpCall *c, const int64_t *i, int64_t n) {
-    int last = c->out.nd - 1;
-    int64_t ox = box_offset(&c->in[0], last, i), og = box_offset(&c->cot, last, i),
-            oy = box_offset(&c->out, last, i);
-    for (int64_t k = 0; k < n; k++) {
-        double t = tanh(el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[last]) / c->at->factor);
-        double g = el_get(&c->cot, c->dtype, og + k * c->cot.s[last]);
-        el_set(&c->out, c->dtype, oy + k, g * (1 - t * t));
-    }
+static double slope(double x, const void *of) {
+    double t = tanh(x / *(const double *)of);
+    return 1 - t * t;
 }
-static void adjoint(const OpCall *c) { op_each_row(c, adjoint_row); }
+static void adjoint(const OpCall *c) { op_unary_adjoint(c, slope, &c->at->factor); }
 const Op op_softcap = {
     .name = "softcap",
     .typical = "btv->btv",

@@ -17,7 +17,13 @@ uint32_t op_saved(const Op *op, int nin, int i) {
     return in ? all & ~(1u << i) : all;
 }
 
-uint32_t op_asks(const Op *op, const Rule *r) { return op->asks | rule_listed(r); }
+uint32_t op_positions(const Op *op, const Attrs *at) {
+    bool rows = op->asks && at && at->documents && at->documents->rows > 1;
+    return op->asks | (rows ? RULE_BIT('b') : 0);
+}
+uint32_t op_asks(const Op *op, const Rule *r, const Attrs *at) {
+    return op_positions(op, at) | rule_listed(r);
+}
 
 void op_unread_sizes(OpCall *c, int nin) {
     for (int i = 0; i < nin; i++) {

@@ -34,20 +34,32 @@ static inline int64_t global_index(const OpCall *c, char letter, int64_t i) {
     const int64_t *x = c->index[letter - 'a'];
     return x ? x[i] : i;
 }
-/* The position in its document of local position i of t. */
-static inline int64_t op_position(const OpCall *c, int64_t i) {
-    int64_t pos = global_index(c, 't', i);
-    return c->at->documents ? pos - attention_document(c->at->documents, pos).from : pos;
+/* The documents of local row b of the batch; NULL: it is one. */
+static inline const AttentionDocuments *op_documents(const OpCall *c, int64_t b) {
+    const AttentionPacking *d = c->at->documents;
+    return d ? &d->row[d->rows > 1 ? global_index(c, 'b', b) : 0] : NULL;
 }
-/* The mask of a node of attention, with the positions of its queries and keys (NULL: 0, 1, ...). */
-static inline AttentionMask attention_mask(const Attrs *at, const int64_t *query_pos,
+/* The position in its document of local position t of local row b. */
+static inline int64_t op_position(const OpCall *c, int64_t b, int64_t t) {
+    int64_t pos = global_index(c, 't', t);
+    const AttentionDocuments *d = op_documents(c, b);
+    return d ? pos - attention_document(d, pos).from : pos;
+}
+/* Rows whose positions differ: as many as the call has, or one for all. */
+static inline int64_t op_packings(const OpCall *c, int64_t rows) {
+    return c->at->documents && c->at->documents->rows > 1 ? rows : 1;
+}
+/* The mask of local row b of a node of attention, with the positions of its queries and keys (NULL:
+ * 0, 1, ...). */
+static inline AttentionMask attention_mask(const OpCall *c, int64_t b, const int64_t *query_pos,
                                            const int64_t *key_pos) {
+    const Attrs *at = c->at;
     return (AttentionMask){.query_pos = query_pos,
                            .key_pos = key_pos,
                            .chunk = at->chunk,
                            .full = at->full,
                            .window = at->window,
-                           .documents = at->documents,
+                           .documents = op_documents(c, b),
                            .cap = at->cap};
 }
 /* gamma_n = n u / (1 - n u), and the probabilistic min(gamma_n, 10 sqrt(n) u). */
@@ -66,8 +78,12 @@ void op_each_row(const OpCall *c, void (*row)(const OpCall *c, const int64_t *i,
 void op_vec_row(const OpCall *c, const int64_t *i, int64_t n,
                 void (*f32)(int64_t n, const float *x, float *y),
                 void (*f64)(int64_t n, const double *x, double *y));
-/* out = cotangent times derivative(x), element by element. */
-void op_unary_adjoint(const OpCall *c, double (*derivative)(double x));
+/* A function of one number; `of`: constants of its call. */
+typedef double OpUnary(double x, const void *of);
+/* out = f(x), and out = cotangent times derivative(x), element by element, in double and rounded
+ * once; workers share the rows. */
+void op_unary(const OpCall *c, OpUnary *f, const void *of);
+void op_unary_adjoint(const OpCall *c, OpUnary *derivative, const void *of);
 /* Bound and integer map of an activation. */
 void op_bound_activation(const OpBound *b);
 void op_exact_activation(const OpCall *c);

@@ -16,31 +16,26 @@ static double low(const OpCall *c) { return BETA + softplus(scalar(c, 2)); }
 /* What the scalars multiply, above 0 and else. */
 static double part_high(double x) { return x > 0 ? x * x : 0; }
 static double part_low(double x) { return x > 0 ? 0 : expm1(fmin(x, EPS)) - x; }
-static double slope(double x, double a, double z) {
-    return x > 0 ? 2 * a * x + BETA : z * ((x < EPS ? exp(x) : 0) - 1) + BETA;
+/* a and z of a call. */
+typedef struct {
+    double a, z;
+} Scalars;
+static Scalars scalars(const OpCall *c) { return (Scalars){high(c), low(c)}; }
+static double value(double x, const void *of) {
+    const Scalars *s = of;
+    return s->a * part_high(x) + s->z * part_low(x) + BETA * x;
 }
-
-static void row(const OpCall *c, const int64_t *i, int64_t n) {
-    int last = c->out.nd - 1;
-    int64_t ox = box_offset(&c->in[0], last, i), oy = box_offset(&c->out, last, i);
-    double a = high(c), z = low(c);
-    for (int64_t k = 0; k < n; k++) {
-        double x = el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[last]);
-        el_set(&c->out, c->dtype, oy + k, a * part_high(x) + z * part_low(x) + BETA * x);
-    }
+static double slope(double x, const void *of) {
+    const Scalars *s = of;
+    return x > 0 ? 2 * s->a * x + BETA : s->z * ((x < EPS ? exp(x) : 0) - 1) + BETA;
 }
-static void forward(const OpCall *c) { op_each_row(c, row); }
-
-static void adjoint_row(const OpCall *c, const int64_t *i, int64_t n) {
-    int last = c->out.nd - 1;
-    int64_t ox = box_offset(&c->in[0], last, i), og = box_offset(&c->cot, last, i),
-            oy = box_offset(&c->out, last, i);
-    double a = high(c), z = low(c);
-    for (int64_t k = 0; k < n; k++) {
-        double x = el_get(&c->in[0], c->dtype, ox + k * c->in[0].s[last]);
-        double g = el_get(&c->cot, c->dtype, og + k * c->cot.s[last]);
-        el_set(&c->out, c->dtype, oy + k, g * slope(x, a, z));
-    }
+static void forward(const OpCall *c) {
+    Scalars s = scalars(c);
+    op_unary(c, value, &s);
+}
+static void towards_x(const OpCall *c) {
+    Scalars s = scalars(c);
+    op_unary_adjoint(c, slope, &s);
 }
 /* The gradient of a scalar, sum of g times what it multiplies times softplus'; with `size` the sum
  * of the terms' magnitudes, those of expm1(x) and x counted apart. */
@@ -59,7 +54,7 @@ static double of_scalar(const OpCall *c, bool size) {
     return sum * factor;
 }
 static void adjoint(const OpCall *c) {
-    if (c->operand == 0) op_each_row(c, adjoint_row);
+    if (c->operand == 0) towards_x(c);
     else el_set(&c->out, c->dtype, 0, of_scalar(c, false));
 }
 

@@ -198,6 +198,7 @@ static const Key phase_keys[] = {
     {"backward", read_phase, NULL, 0, NO_LOC, NULL},
     {"gradients", read_phase, NULL, 0, NO_LOC, NULL},
     {"parameters", read_phase, NULL, 0, NO_LOC, NULL},
+    {"optimizer", read_phase, NULL, 0, NO_LOC, NULL},
     {NULL, NULL, NULL, 0, NO_LOC, NULL},
 };
 
@@ -233,7 +234,8 @@ const Key plan_expect_keys[] = {
      "name of the first wrong value"},
     {"diagnostics", read_diagnostics, NULL, 0, NO_LOC,
      "codes that must be reported, and no other error"},
-    {"local_shapes", read_shapes, NULL, 0, NO_LOC, "name: \"[B/dp, S, D]\""},
+    {"local_shapes", read_shapes, NULL, 0, NO_LOC,
+     "name: \"[B/dp, S, D]\"; a number stands for itself, on every rank"},
     {"collectives", read_sub, &phases, 0, NO_LOC,
      "counts by phase: {forward: {all_gather(tp): 2}}"},
     {"memory_per_rank", read_bytes, NULL, E(memory_per_rank), E(memory_loc),

@@ -18,6 +18,7 @@
 
 static const Word kinds[] = {{"mlp", 0}, {"attention", 1}, {NULL, 0}};
 static const Word masks[] = {{"causal", 0}, {"none", 1}, {NULL, 0}};
+static const Word scores[] = {{"joint", 0}, {"parts", 1}, {NULL, 0}};
 static const Word ropes[] = {{"half", 0}, {"interleaved", 1}, {NULL, 0}};
 #define DTYPE_WORD(word, name) {#word, DT_##name},
 static const Word dtypes[] = {PLAN_DTYPES(DTYPE_WORD){NULL, 0}};
@@ -73,28 +74,32 @@ void plan_read_activation(PlanReader *r, const Key *k, void *base, YamlPair *pai
 }
 static void read_sizes(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     Plan *p = base;
-    Yaml **item;
-    int n;
-    if (!read_items(r, k->name, pair->value, &item, &n)) return;
-    int64_t *sizes = ARENA_ARRAY(r->a, int64_t, n);
-    bool ok = true;
-    for (int i = 0; i < n; i++) ok = read_whole(r, k->name, item[i], 1, &sizes[i]) && ok;
-    if (ok && n < 2)
+    int64_t *sizes;
+    int n = read_wholes(r, k->name, pair->value, &sizes);
+    if (n == 0 || n == 1)
         read_wrong_type(r, k->name, pair->value, "a list of at least two sizes: input and output",
                         NULL);
-    else if (ok) p->sizes = sizes, p->n_sizes = n;
+    else if (n > 1) p->sizes = sizes, p->n_sizes = n;
 }
 
 static void read_documents(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     Plan *p = base;
-    Yaml **item;
-    int n;
-    if (!read_items(r, k->name, pair->value, &item, &n)) return;
-    p->documents = ARENA_ARRAY(r->a, int64_t, n);
-    bool ok = n > 0;
-    for (int i = 0; i < n; i++) ok = read_whole(r, k->name, item[i], 1, &p->documents[i]) && ok;
-    if (!n) read_wrong_type(r, k->name, pair->value, "the lengths of documents, [5, 7, 12]", NULL);
-    p->n_documents = ok ? n : 0;
+    Yaml *y = pair->value;
+    bool by_row = y->kind == YAML_LIST && y->n && y->item[0]->kind == YAML_LIST, ok = true;
+    int rows = by_row ? y->n : 1;
+    p->documents_by_row = by_row;
+    p->documents = ARENA_ARRAY(r->a, struct PlanPacking, rows);
+    for (int i = 0; i < rows; i++) {
+        struct PlanPacking *row = &p->documents[i];
+        Yaml *of = by_row ? y->item[i] : y;
+        bool list = !by_row || of->kind == YAML_LIST;
+        row->n = list ? read_wholes(r, k->name, of, &row->length) : 0;
+        if (!row->n)
+            read_wrong_type(r, k->name, of, "the lengths of documents, [5, 7, 12]",
+                            by_row ? "a list for each row: [[5, 7, 12], [20, 4]]" : NULL);
+        ok = row->n > 0 && ok;
+    }
+    p->n_documents = ok ? rows : 0;
 }
 
 /* A list of texts, or one, into *out and *n. */
@@ -298,6 +303,8 @@ static const Key model_keys[] = {
     {"parts", read_parts, NULL, 0, P(parts_loc), PART_LIST},
     {"rope", read_word_int, ropes, P(rope_interleaved), NO_LOC,
      "how rotary embeddings pair the numbers of a head"},
+    {"scores", read_word_int, scores, P(scores_apart), P(scores_loc),
+     "latent attention: of queries and keys whose parts are joined, or the sum of each part's"},
     {"vocab_multiple", read_size, NULL, P(vocab_multiple), NO_LOC,
      "V is padded to a multiple of it"},
     {"ignore_config", read_ignore, NULL, 0, NO_LOC, "config keys that are harmless"},
@@ -339,8 +346,8 @@ static const Key data_keys[] = {
     {"microbatches", read_size, NULL, P(microbatches), NO_LOC,
      "the batch is run in so many parts; gradients are added up"},
     {"documents", read_documents, NULL, 0, P(documents_loc),
-     "lengths of the documents that each row packs, [5, 7, 12]: attention and positions keep to a "
-     "document"},
+     "lengths of the documents that each row packs, [5, 7, 12], or a list for each row of the "
+     "batch: attention and positions keep to a document"},
     {"input_gradient", read_bool, NULL, P(input_gradient), NO_LOC,
      "the input needs a gradient too"},
     {"order", read_sub, &order_sub, 0, NO_LOC, "another order of the labels"},
@@ -506,7 +513,12 @@ static const Key dp_keys[] = {
      "gathered parameters are dropped after the forward pass and gathered again: true, default: "
      "all; blocks: those of the blocks, as PyTorch does by default; false: none, in a pipeline "
      "gathered once a step; step: none, gathered once a step for all micro-batches"},
-    {"grad_sync", read_word_text, plan_grad_sync_words, P(data_parallel.grad_sync), NO_LOC,
+    {"reshard_over", read_axes, NULL, P(data_parallel.reshard_over),
+     P(data_parallel.reshard_over_loc),
+     "of the axes that cut parameters at rest those over which they stay cut from the forward to "
+     "the backward pass, and are gathered from there: reshard_after_forward as a number"},
+    {"grad_sync", read_word_text, plan_grad_sync_words, P(data_parallel.grad_sync),
+     P(data_parallel.grad_sync_loc),
      "with micro-batches: gradients are added up where they are made and summed over ranks once a "
      "step (default), or summed in each micro-batch; scatter: each micro-batch reduce-scatters, "
      "the "
@@ -541,6 +553,9 @@ static const Key cp_keys[] = {
     {"rfa", read_bool, NULL, P(context_parallel.rfa), P(context_parallel.rfa_loc),
      "ring: the hops of the usual implementation: keys and values come by again in the backward "
      "pass, gradients go on round with them and one hop further home"},
+    {"latent", read_bool, NULL, P(context_parallel.latent), P(context_parallel.latent_loc),
+     "latent attention: ranks send the latent and the rotated key, of which each makes keys and "
+     "values itself; default: keys and values are sent"},
     END,
 };
 /* A workload by its name, or a file. */
@@ -657,7 +672,7 @@ Plan *plan_new(Arena *a, const char *file) {
     p->file = arena_strdup(a, file);
     const char *slash = strrchr(file, '/');
     p->dir = !slash ? "." : slash == file ? "/" : arena_strndup(a, file, (size_t)(slash - file));
-    p->mlp_bias = p->rope_interleaved = -1;
+    p->mlp_bias = p->rope_interleaved = p->scores_apart = -1;
     p->layers_last = 1;
     p->shrink = p->vocab_multiple = p->microbatches = 1;
     p->batch = p->sequence = p->rows = -1;
@@ -824,6 +839,7 @@ static void check_plan(PlanReader *r) {
         diag_error(r->d, "E0208", p->context_parallel.loc, "context_parallel: {axis: cp}",
                    "`context_parallel` needs `axis`: the mesh has none called cp");
     plan_check_pipeline(r);
+    plan_note_sync(r);
     if (p->optimizer.loc.file && !p->optimizer.name && !diags_errors(r->d))
         diag_error(r->d, "E0208", p->optimizer.loc, "optimizer: {name: adamw}",
                    "`optimizer` needs `name`");

@@ -186,6 +186,8 @@ typedef struct Plan {
     uint32_t parts; /* bits PART_*; 0 unset: blocks */
     Loc parts_loc;
     int rope_interleaved; /* -1 unset */
+    int scores_apart;     /* -1 unset, 0 joint, 1 parts */
+    Loc scores_loc;
     int64_t vocab_multiple;
     int n_ignore_config;
     const char **ignore_config;
@@ -208,8 +210,12 @@ typedef struct Plan {
     const char *inputs;
     Loc inputs_loc;
     int64_t microbatches;
-    int64_t *documents; /* lengths of those that each row of tokens packs; none: it is one */
-    int n_documents;
+    struct PlanPacking {
+        int n;
+        int64_t *length;
+    } * documents;   /* those that a row of tokens packs: of every row the same, or row by row */
+    int n_documents; /* rows; 0: a row is one */
+    bool documents_by_row;
     Loc documents_loc;
     bool input_gradient;
     const char *order_labels;             /* data.order.labels */
@@ -256,15 +262,17 @@ typedef struct Plan {
     struct {
         const char *mode, *form, *axis, *unit, *reduce, *grad_order, *replicate, *shard;
         const char *reshard, *grad_sync; /* words of sharding.c; NULL: not said */
-        Loc loc, mode_loc, form_loc, axis_loc, unit_loc, reshard_loc, replicate_loc, shard_loc;
+        const char *reshard_over;        /* axes; NULL: those that cut parameters at rest */
+        Loc loc, mode_loc, form_loc, axis_loc, unit_loc, reshard_loc, grad_sync_loc, replicate_loc,
+            shard_loc, reshard_over_loc;
     } data_parallel;
     struct {
         const char *mode, *order, *axis; /* "all_gather", "contiguous", "cp" */
         const char *backward;            /* ring: "final" or "chain" */
-        bool keep_kv, rfa;
+        bool keep_kv, rfa, latent;
         const char *ulysses, *ring; /* the axes that cut heads, and the ring's: NULL for none */
         Loc loc, mode_loc, order_loc, axis_loc, ulysses_loc, ring_loc, backward_loc, keep_kv_loc,
-            rfa_loc;
+            rfa_loc, latent_loc;
     } context_parallel;
     struct {
         const char *schedule, *axis, *file;        /* a name or a file of actions */
@@ -372,6 +380,9 @@ typedef struct {
     bool hf_linear; /* its hook asks the module for its features: that of another kind is refused */
     bool relays;    /* of a DTensor PyTorch asks where it lies, and moves it: the label is for plain
                        ones */
+    const char *before,
+        *after; /* the file of PyTorch that hangs a hook on the module, which runs before and after
+                   its forward: api (distribute_module), style; NULL: none does */
     const char *aliases; /* other names, with a blank between: "ColwiseParallel column_parallel";
                             may be NULL */
 } StyleRow;
@@ -425,4 +436,7 @@ bool plan_match(const char *pattern, const char *path);
 int plan_pattern_order(const char *a, const char *b);
 /* A path with its layer's number as `*`, as a plan's line says it; in the arena. */
 const char *plan_pattern_of(Arena *a, const char *path);
+/* The file of a Loc that is in an override, and whether one is (set.c). */
+#define PLAN_SET_FILE "--set"
+bool plan_from_set(Loc l);
 #endif

@@ -370,6 +370,42 @@ bool read_items(PlanReader *r, const char *key, Yaml *y, Yaml ***item, int *n) {
     return true;
 }
 
+/* "8, 8" as the list that it was meant to be, [8, 8]; NULL: it is no list of numbers. */
+static const char *as_list(PlanReader *r, const char *s) {
+    Str out = str_new(r->a);
+    int n = 0;
+    while (*s) {
+        size_t k = strspn(s, "0123456789");
+        if (!k) return NULL;
+        str_addf(&out, "%s%.*s", n++ ? ", " : "[", (int)k, s);
+        s += k;
+        size_t gap = strspn(s, ", ");
+        if (*s && !gap) return NULL;
+        s += gap;
+    }
+    return n > 1 ? arena_printf(r->a, "write the list %s]", out.s) : NULL;
+}
+int read_wholes(PlanReader *r, const char *key, Yaml *y, int64_t **out) {
+    Yaml **item;
+    int n;
+    const char *list = y->kind == YAML_SCALAR ? as_list(r, y->s) : NULL;
+    if (list) {
+        read_wrong_type(r, key, y, "a list of whole numbers", list);
+        return -1;
+    }
+    if (!read_items(r, key, y, &item, &n)) return -1;
+    bool ok = true;
+    *out = ARENA_ARRAY(r->a, int64_t, n);
+    for (int i = 0; i < n; i++) {
+        bool inner = item[i]->kind == YAML_LIST;
+        if (inner)
+            read_wrong_type(r, key, item[i], "one list of whole numbers",
+                            "one list: [5, 7, 12], none within it");
+        ok = !inner && read_whole(r, key, item[i], 1, &(*out)[i]) && ok;
+    }
+    return ok ? n : -1;
+}
+
 /* ---- axes ---- */
 
 static const PlanPair *find_group(const Plan *p, const char *name) {

@@ -62,6 +62,9 @@ bool read_whole(PlanReader *r, const char *key, const Yaml *y, int64_t min, int6
 /* A list, or a single value as a list of one, as an array of nodes. False and E0301 for a mapping
  * or nothing. */
 bool read_items(PlanReader *r, const char *key, Yaml *y, Yaml ***item, int *n);
+/* Whole numbers of 1 or more: a list of them, or one. How many there are, in *out; -1 after a
+ * diagnostic. */
+int read_wholes(PlanReader *r, const char *key, Yaml *y, int64_t **out);
 /* Value of a word, or -1 and E0206 with the nearest. */
 int read_word(PlanReader *r, const char *key, const Yaml *y, const Word *words);
 
@@ -132,11 +135,11 @@ void plan_check_pipeline(PlanReader *r);
 extern const Word plan_mode_words[], plan_form_words[], plan_unit_words[], plan_reshard_words[],
     plan_grad_sync_words[];
 void plan_check_sharding(PlanReader *r);
+/* N0018: `grad_sync` where nothing is summed more than once. Wants the number of micro-batches. */
+void plan_note_sync(PlanReader *r);
 
 /* set.c: lays the overrides over the tree. `root` is changed in place. */
 void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n);
-#define PLAN_SET_FILE "--set"
-bool plan_from_set(Loc l);
 
 /* styles.c: known, but not runnable by this version. */
 bool style_is_later(const char *name);

@@ -47,31 +47,27 @@ const Word plan_reshard_words[] = {
     {"true", 0}, {"blocks", 1}, {"false", 2}, {"step", 3}, {NULL, 0}};
 const Word plan_grad_sync_words[] = {{"step", 0}, {"microbatch", 1}, {"scatter", 2}, {NULL, 0}};
 
+/* What `given` stands for among `words`; `otherwise` if the plan does not say. The reader has
+ * refused any other word. */
+static int value_of(const Word *words, const char *given, int otherwise) {
+    for (; given && words->word; words++)
+        if (!strcmp(words->word, given)) return words->value;
+    return otherwise;
+}
 const Reshard *plan_reshard(const Plan *p) {
-    for (size_t i = 0; p->data_parallel.reshard && i < sizeof reshards / sizeof *reshards; i++)
-        if (!strcmp(reshards[i].name, p->data_parallel.reshard)) return &reshards[i];
-    return &reshards[0];
+    return &reshards[value_of(plan_reshard_words, p->data_parallel.reshard, 0)];
 }
 const GradSync *plan_grad_sync(const Plan *p) {
-    for (size_t i = 0; p->data_parallel.grad_sync && i < sizeof grad_syncs / sizeof *grad_syncs;
-         i++)
-        if (!strcmp(grad_syncs[i].name, p->data_parallel.grad_sync)) return &grad_syncs[i];
-    return &grad_syncs[0];
+    return &grad_syncs[value_of(plan_grad_sync_words, p->data_parallel.grad_sync, 0)];
 }
 const DataMode *plan_data_mode(const Plan *p) {
-    for (size_t i = 0; p->data_parallel.mode && i < sizeof modes / sizeof *modes; i++)
-        if (!strcmp(modes[i].name, p->data_parallel.mode)) return &modes[i];
-    return &modes[0];
+    return &modes[value_of(plan_mode_words, p->data_parallel.mode, 0)];
 }
 const DataForm *plan_data_form(const Plan *p) {
-    for (size_t i = 0; p->data_parallel.form && i < sizeof forms / sizeof *forms; i++)
-        if (!strcmp(forms[i].name, p->data_parallel.form)) return &forms[i];
-    return &forms[0];
+    return &forms[value_of(plan_form_words, p->data_parallel.form, 0)];
 }
 DataUnit plan_data_unit(const Plan *p) {
-    for (const Word *w = plan_unit_words; p->data_parallel.unit && w->word; w++)
-        if (!strcmp(w->word, p->data_parallel.unit)) return (DataUnit)w->value;
-    return plan_data_mode(p)->unit;
+    return (DataUnit)value_of(plan_unit_words, p->data_parallel.unit, (int)plan_data_mode(p)->unit);
 }
 /* E0215 at each key that is of another mode: it would change nothing. */
 static void refuse_unread(PlanReader *r, const DataMode *mode, bool divides) {
@@ -85,6 +81,9 @@ static void refuse_unread(PlanReader *r, const DataMode *mode, bool divides) {
          divides, p->data_parallel.form_loc},
         {"reshard", "how long gathered parameters are kept", "fsdp",
          p->data_parallel.reshard != NULL, mode->cuts_params, p->data_parallel.reshard_loc},
+        {"reshard_over", "how gathered parameters lie between the passes", "fsdp",
+         p->data_parallel.reshard_over != NULL, mode->cuts_params,
+         p->data_parallel.reshard_over_loc},
         {"replicate", "which ranks have copies of shards", "hsdp",
          p->data_parallel.replicate != NULL, mode->copies, p->data_parallel.replicate_loc},
         {"shard", "within which ranks copies are cut", "hsdp", p->data_parallel.shard != NULL,
@@ -107,6 +106,13 @@ void plan_check_sharding(PlanReader *r) {
                    arena_printf(r->a, "{mode: %s, replicate: dp_out, shard: dp_in}", mode->name),
                    "%s needs `replicate` and `shard`", mode->name);
     refuse_unread(r, mode, divides);
+    const Reshard *again = plan_reshard(p);
+    if (mode->cuts_params && p->data_parallel.reshard_over && !(again->blocks && again->rest))
+        diag_error(r->d, "E0215", p->data_parallel.reshard_over_loc,
+                   "`reshard: true`, or leave `reshard_over` out",
+                   "`reshard_over` cuts every gathered parameter between the passes, and with "
+                   "`reshard: %s` some stay whole",
+                   again->name);
     if (divides && mode->cuts_grads && form->whole)
         diag_error(r->d, "E0215",
                    p->data_parallel.form ? p->data_parallel.form_loc : p->data_parallel.mode_loc,
@@ -118,4 +124,21 @@ void plan_check_sharding(PlanReader *r) {
                    "the form %s lays the parameters of a bucket one behind the other: a unit is no "
                    "single parameter",
                    form->name);
+}
+/* Where gradients are summed is a question of several micro-batches. */
+void plan_note_sync(PlanReader *r) {
+    const Plan *p = r->p;
+    const GradSync *g = plan_grad_sync(p);
+    const DataMode *mode = plan_data_mode(p);
+    if (!g->scatters) return;
+    const char *why = NULL, *fix = "leave `grad_sync` out";
+    if (p->pass == PASS_FORWARD)
+        why = "`pass: forward` has no gradients", fix = "set `pass: backward`, or leave it out";
+    else if (p->microbatches < 2)
+        why = "the batch is one micro-batch", fix = "set `data.microbatches`, or leave it out";
+    else if (!g->sums && !mode->cuts_grads)
+        why = arena_printf(r->a, "mode %s reduce-scatters no gradient", mode->name);
+    if (why)
+        diag_note(r->d, "N0018", p->data_parallel.grad_sync_loc, fix,
+                  "`grad_sync: %s` changes nothing: %s", g->name, why);
 }

@@ -42,6 +42,10 @@
 #define MOVE_OUT(place) .desired_output = ONE(place)
 #define WEIGHT(place) .weight = place
 #define BIAS(place) .bias = place
+/* distribute_module hangs both hooks on the module, whether or not they move anything (torch 2.15,
+ * distributed/tensor/_api.py); its inputs' or its result's alone are hung on by the style itself
+ * (distributed/tensor/parallel/style.py). */
+#define BY_API .before = "api", .after = "api"
 
 /* A style's variants for a kind of module stand behind the row for all others. */
 static const StyleRow rows[] = {
@@ -50,10 +54,12 @@ static const StyleRow rows[] = {
      .torch = TORCH_LAYER,
      .hf = HF_COLUMN,
      .hf_linear = true,
+     BY_API,
      .what = "linear: output features cut; y stays cut on its last dim",
      .aliases = "ColwiseParallel column_parallel ColumnParallelLinear"},
     {.style = {NAME("colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)), OUT(SHARD(-1))},
      .torch = TORCH_LAYER,
+     BY_API,
      .what = "embedding: hidden dim cut",
      .module_kind = "embedding"},
     {.style = {NAME("rowwise"), SUMS, IN(SHARD(-1), SHARD(-1)), WEIGHT(SHARD(1)), BIAS(REPLICATE),
@@ -61,10 +67,12 @@ static const StyleRow rows[] = {
      .torch = TORCH_LAYER,
      .hf = HF_ROW,
      .hf_linear = true,
+     BY_API,
      .what = "linear: input features cut; partial sums are reduced, the bias is added once",
      .aliases = "RowwiseParallel row_parallel RowParallelLinear"},
     {.style = {NAME("rowwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)), OUT(REPLICATE)},
      .torch = TORCH_LAYER,
+     BY_API,
      .what = "embedding: vocabulary cut; partial lookups are reduced",
      .module_kind = "embedding"},
     {.style = {ROW("sequence_parallel", 0), SUMS, IN(SHARD(1), SHARD(1)), WEIGHT(REPLICATE),
@@ -72,24 +80,30 @@ static const StyleRow rows[] = {
      .torch = TORCH_LAYER,
      .relays = true,
      .hf = HF_PLAIN,
+     BY_API,
      .what = "norm on a part of the sequence; its weight's gradient is a sum over the axis",
      .aliases = "SequenceParallel"},
     {.style = {NAME("prepare_module_input")},
      .torch = TORCH_INPUT,
+     .before = "style",
      .what = "moves the inputs of a module: input (label) -> desired_input",
      .aliases = "PrepareModuleInput"},
     {.style = {NAME("prepare_module_output")},
      .torch = TORCH_OUTPUT,
+     .after = "style",
      .what = "moves the result of a module: output (label) -> desired_output",
      .aliases = "PrepareModuleOutput"},
     {.style = {NAME("prepare_module_input_output")},
      .torch = TORCH_BOTH,
+     .before = "style",
+     .after = "style",
      .what = "moves inputs and result: input -> desired_input, output (label) -> desired_output",
      .aliases = "PrepareModuleInputOutput"},
     {.style = {NAME("replicate"), IN(REPLICATE, REPLICATE), WEIGHT(REPLICATE), BIAS(REPLICATE),
                OUT(REPLICATE)},
      .torch = TORCH_LAYER,
      .hf = HF_PLAIN,
+     BY_API,
      .what = "everything whole on every rank",
      .aliases = "no_parallel NoParallel"},
     {.style = {NAME("colwise_gather_output"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)),
@@ -98,6 +112,7 @@ static const StyleRow rows[] = {
      .hf = HF_COLUMN,
      .hf_linear = true,
      .hf_also = "colwise_rep",
+     BY_API,
      .what = "colwise, then the result is gathered",
      .aliases = "colwise_rep"},
     {.style = {NAME("rowwise_split_input"), SUMS, IN(REPLICATE, SHARD(-1)), WEIGHT(SHARD(1)),
@@ -106,6 +121,7 @@ static const StyleRow rows[] = {
      .hf = HF_ROW,
      .hf_linear = true,
      .hf_also = "rowwise_rep",
+     BY_API,
      .what = "rowwise whose whole input is sliced first",
      .aliases = "rowwise_rep"},
     {.style = {NAME("packed_colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(LETTER('f')),
@@ -120,6 +136,7 @@ static const StyleRow rows[] = {
      .what = "rowwise of packed blocks: each block is cut by itself"},
     {.style = {NAME("all_reduce"), OUT(PARTIAL), MOVE_OUT(REPLICATE)},
      .hf = HF_PLAIN,
+     .after = "style",
      .what = "the partial result of a module is summed",
      .aliases = "gather"},
     {.style = {NAME("replicated_with_grad_allreduce"), SUMS, WEIGHT(REPLICATE), BIAS(REPLICATE),
@@ -129,11 +146,13 @@ static const StyleRow rows[] = {
     {.style = {NAME("embedding_rowwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(0)),
                OUT(REPLICATE)},
      .hf = HF_FIRST,
+     BY_API,
      .what = "embedding: vocabulary cut; partial lookups are reduced",
      .aliases = "vocab_parallel VocabParallelEmbedding"},
     {.style = {NAME("embedding_colwise"), SUMS, IN(REPLICATE, REPLICATE), WEIGHT(SHARD(1)),
                OUT(REPLICATE)},
      .hf = HF_SECOND,
+     BY_API,
      .what = "embedding: hidden dim cut; the result is gathered"},
     {.style = {NAME("loss_parallel"), SUMS, IN(SHARD(-1), SHARD(-1)), OUT(REPLICATE)},
      .torch = TORCH_LOSS,
@@ -169,15 +188,19 @@ static const StyleRow rows[] = {
      .what = "experts: plain shards of gate and up, each cut by itself",
      .module_kind = "experts"},
     {.style = {NAME("expert_parallel"), SUMS, .axis = "ep", WEIGHT(SHARD(0))},
+     BY_API,
      .what = "experts on different ranks: tokens go to the ranks of theirs, results come back",
      .aliases = "ExpertParallel"},
     {.style = {NAME("tensor_parallel"), SUMS, .prefers = "etp", WEIGHT(LETTER('w'))},
+     .before = "api",
      .what = "experts cut inside, over their width: column and row parallel",
      .aliases = "TensorParallel"},
     {.style = {NAME("expert_tensor_parallel"), SUMS, .prefers = "etp", WEIGHT(BOTH)},
+     BY_API,
      .what = "experts on the ranks of ep, each cut inside over etp; without an ep inside alone",
      .aliases = "ExpertTensorParallel"},
     {.style = {NAME("reorderer_sequence_parallel"), OUT(TOKENS)},
+     BY_API,
      .what = "a router's list: of tokens that all ranks hold each handles a part of the rows",
      .aliases = "ReordererSequenceParallel"},
     {.style = {NAME("grouped_gemm"), SUMS, WEIGHT(SHARD(0))},
@@ -336,8 +359,17 @@ static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
             w += k + (w[k] == ' ');
         }
     }
-    const char *near = diag_nearest(name, names);
-    diag_error(d, "E0203", loc, near ? near : "`shardproof list styles` prints the known ones",
+    size_t bare = strcspn(name, "(");
+    const char *near = diag_nearest(arena_strndup(p->arena, name, bare), names);
+    const char *call = arena_printf(
+        p->arena,
+        "fields are written {style: %s, input: ..., output: ...}; a file with calls of "
+        "PyTorch is read by `shardproof import torch FILE`",
+        near ? near : "NAME");
+    diag_error(d, "E0203", loc,
+               name[bare] ? call
+               : near     ? near
+                          : "`shardproof list styles` prints the known ones",
                "unknown style '%s'", name);
 }
 

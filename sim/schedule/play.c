@@ -22,6 +22,8 @@ typedef struct {
     bool *posted[2];  /* is its receive posted? */
     Channel *channel; /* [from][to][direction] */
     int *live;        /* per rank */
+    double *next;     /* per rank: when its next action can begin, as far as looked at */
+    bool *look;       /* per rank: something has come since that it may have waited for */
     bool explain;     /* say what is waited for: only where all stand still, it takes long */
 } Player;
 
@@ -166,6 +168,14 @@ static void count_live(Player *x, int rank, const Action *a) {
     x->live[rank] += a->kind == DO_F ? 1 : a->kind == DO_I ? 0 : -1;
     if (x->live[rank] > x->p->in_flight[rank]) x->p->in_flight[rank] = x->live[rank];
 }
+/* Whoever waits for an action waits on a neighbouring stage, or on the rank itself. */
+static void look_again(Player *x, int rank, const Action *a) {
+    const Schedule *s = x->p->s;
+    x->look[rank] = true;
+    for (int k = -1; k <= 1; k += 2)
+        if (a->stage + k >= 0 && a->stage + k < s->stages)
+            x->look[schedule_rank_of(s, a->stage + k, a->part)] = true;
+}
 static void go(Player *x, int rank, double start) {
     Play *p = x->p;
     const ActionList *l = &p->s->rank[rank];
@@ -182,6 +192,7 @@ static void go(Player *x, int rank, double start) {
             x->done[a->kind][cell(x, a->stage, a->part)] = start + time;
             count_live(x, rank, a);
         } else post(x, rank, a);
+        look_again(x, rank, a);
     }
     if (action_computes(l->a[i].kind)) {
         x->free[rank] = start + time;
@@ -220,6 +231,9 @@ static void open_player(Player *x) {
     x->at = ARENA_ARRAY(x->tmp, int, s->ranks);
     x->live = ARENA_ARRAY(x->tmp, int, s->ranks);
     x->free = ARENA_ARRAY(x->tmp, double, s->ranks);
+    x->next = ARENA_ARRAY(x->tmp, double, s->ranks);
+    x->look = ARENA_ARRAY(x->tmp, bool, s->ranks);
+    for (int r = 0; r < s->ranks; r++) x->look[r] = true;
     x->channel = ARENA_ARRAY(x->tmp, Channel, s->ranks * s->ranks * 2);
     for (int k = 0; k < 4; k++) x->done[k] = ARENA_ARRAY(x->tmp, double, cells);
     for (int k = 0; k < 2; k++) x->sent[k] = ARENA_ARRAY(x->tmp, double, cells);
@@ -249,8 +263,8 @@ Play *play_schedule(const Schedule *s, const PlayTimes *t, Arena *arena) {
         double first = INFINITY;
         for (int r = 0; r < s->ranks; r++) {
             if (x.at[r] == s->rank[r].n) continue;
-            double from = ready(&x, r, NULL);
-            if (from < first) first = from, best = r;
+            if (x.look[r]) x.next[r] = ready(&x, r, NULL), x.look[r] = false;
+            if (x.next[r] < first) first = x.next[r], best = r;
         }
         if (best < 0) break;
         go(&x, best, first);

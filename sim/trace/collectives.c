@@ -2,19 +2,23 @@
 #include "trace/collectives.h"
 #include <string.h>
 
-static const CollWord rows[] = {{"all_gather", "AllGather", "AG", "×", 1, false},
-                                {"reduce_scatter", "ReduceScatter", "RS", "÷", 1, false},
-                                {"all_reduce", "AllReduce", "AR", "", 2, false},
-                                {"all_to_all", "AllToAll", "A2A", "", 1, false},
-                                {"shift", "Shift", "HOP", "", 0, true},
-                                {"broadcast", "Broadcast", "BC", "", 0, false},
-                                {"send", "Send", "P2P", "", 0, false},
-                                {"recv", "Receive", "P2P", "", 0, false},
-                                {NULL, NULL, NULL, NULL, 0, false}};
+static const CollWord rows[] = {{"all_gather", "AllGather", "AG", "×", 1, false, false},
+                                {"reduce_scatter", "ReduceScatter", "RS", "÷", 1, false, false},
+                                {"all_reduce", "AllReduce", "AR", "", 2, false, false},
+                                {"all_to_all", "AllToAll", "A2A", "", 1, false, true},
+                                {"shift", "Shift", "HOP", "", 0, true, false},
+                                {"broadcast", "Broadcast", "BC", "", 0, false, false},
+                                {"send", "Send", "P2P", "", 0, false, false},
+                                {"recv", "Receive", "P2P", "", 0, false, false},
+                                {NULL, NULL, NULL, NULL, 0, false, false}};
 
 const CollWord *coll_table(void) { return rows; }
 const CollWord *coll_word(const char *op) {
     for (const CollWord *w = rows; op && w->op; w++)
         if (!strcmp(op, w->op)) return w;
     return NULL;
+}
+bool coll_is_pairs(const char *op) {
+    const CollWord *w = coll_word(op);
+    return w && w->pairs;
 }

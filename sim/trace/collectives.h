@@ -11,10 +11,13 @@ typedef struct {
     const char *effect;           /* on the length of the dim: "×" "÷" "" */
     int rounds;                   /* times n - 1 messages one after the other; 0: one in all */
     bool ahead; /* sent on while the kernel computes that reads it: it begins with that kernel */
+    bool pairs; /* each rank sends another part to each */
 } CollWord;
 
 /* The row of an op, NULL if it is none that is known; a foreign trace may name any. */
 const CollWord *coll_word(const char *op);
+/* Does each rank send another part to each? */
+bool coll_is_pairs(const char *op);
 /* All of them, ended by an op of NULL. */
 const CollWord *coll_table(void);
 #endif

@@ -89,11 +89,23 @@ typedef struct {
     /* cuts of each stored dim in order, for shard pictures: text such as "tp:chunk" joined by "/"
      * per dim, with packed blocks */
     const char *cuts[TRACE_MAX_DIMS];
+    const char *on; /* axes of the mesh of PyTorch's DTensor that it is: "dp_shard*tp"; "": it
+                       stays a plain Parameter. NULL: the plan's styles are not PyTorch's */
     const char *
         summed; /* axes over which the plan declares the sum of its gradient: "dp*tp"; NULL: none */
     const char
         *planted; /* the mistake that the plan plants in it at rest: "offset: 1"; NULL: none */
 } TraceParam;
+
+/* A module that a line of the plan speaks of, or a unit of fully_shard: who hangs a hook on it. */
+typedef struct {
+    const char *module; /* TRACE_ROOT: the model itself */
+    const char *style;
+    const char *before, *after; /* "api", "style", "fsdp", "transformers"; NULL: no hook there */
+    const char *file;
+    int line;
+} TraceModule;
+#define TRACE_ROOT "(root)"
 
 /* The first and the last step during which something is held: a gathered unit of parameters (it may
  * be gathered once step `from` has begun, and is given up after step `until`), a value's buffer. */
@@ -188,6 +200,7 @@ typedef struct {
     int line; /* 0: none */
     bool inferred;
     const char *module, *part;
+    const char *where; /* in the module's call: "input", "body" or "output"; NULL: in none's */
     int layer;
     const char *wrong; /* what the static check found at this step; NULL: nothing */
     const char
@@ -209,6 +222,7 @@ int collective_per_step(const TraceCollective *c);
 typedef struct {
     int step;
     const char *op, *value, *axes, *why, *file;
+    const char *module, *where; /* as of a collective */
     Phase pass;
     Subject subject; /* of value */
     int value_step;
@@ -273,6 +287,13 @@ typedef struct {
     const char *value; /* of the list */
     int64_t experts, n_rows;
     double *rows; /* [rank][expert] */
+    /* of small runs, else 0 and NULL */
+    int64_t n_tokens, n_weights, n_scores;
+    double *tokens;  /* of each row, in the order of `rows`: sequence * length + position */
+    double *weights; /* of each row: what its expert's result is multiplied by */
+    double *scores;  /* [token][expert]: by which a list was chosen; of other lists none */
+    int weight_step; /* that made the weights */
+    int64_t room; /* rows that an expert takes of the tokens that its rank has, at most; 0: all */
 } TraceRouted;
 
 /* A choice of a router that rounding alone may make: the unsharded run took the run's over. */
@@ -369,6 +390,8 @@ typedef struct Trace {
     int *param_slot, n_param_slots; /* trace_index: names to 1 + index; NULL: not made */
     int n_params, cap_params;
     TraceParam *params;
+    int n_modules, cap_modules;
+    TraceModule *modules;
     int n_values, cap_values;
     TraceValue *values;
     int n_computes, cap_computes;

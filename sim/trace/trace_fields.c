@@ -72,9 +72,18 @@ static const Field param_fields[] = {
     {"module", F_TEXT, OPTIONAL, AT(module), 0, 0},
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"cuts", F_CUTS, OPTIONAL, AT(cuts), 0, 0},
+    {"on", F_TEXT, OPTIONAL, AT(on), 0, 0},
     {"summed", F_TEXT, OPTIONAL, AT(summed), 0, 0},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
     {"matched_by", F_MATCHED, OPTIONAL, 0, 0, 0},
+};
+#undef R
+
+#define R TraceModule
+static const Field module_fields[] = {
+    {"module", F_TEXT, REQUIRED, AT(module), 0, 0}, {"style", F_TEXT, OPTIONAL, AT(style), 0, 0},
+    {"before", F_TEXT, OPTIONAL, AT(before), 0, 0}, {"after", F_TEXT, OPTIONAL, AT(after), 0, 0},
+    {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},     {"line", F_INT, OPTIONAL, AT(line), 0, 0},
 };
 #undef R
 
@@ -158,6 +167,7 @@ static const Field collective_fields[] = {
     {"line", F_INT, OPTIONAL, AT(line), 0, 0},
     {"inferred", F_BOOL, ALWAYS, AT(inferred), 0, 0},
     {"module", F_TEXT, OPTIONAL, AT(module), 0, 0},
+    {"where", F_TEXT, OPTIONAL, AT(where), 0, 0},
     {"part", F_TEXT, OPTIONAL, AT(part), 0, 0},
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
@@ -176,6 +186,8 @@ static const Field move_fields[] = {
     {"axes", F_TEXT, OPTIONAL, AT(axes), 0, 0},
     {"pass", F_WORD, OPTIONAL, AT(pass), 0, WORDS_PHASE},
     {"why", F_TEXT, OPTIONAL, AT(why), 0, 0},
+    {"module", F_TEXT, OPTIONAL, AT(module), 0, 0},
+    {"where", F_TEXT, OPTIONAL, AT(where), 0, 0},
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
     {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},
     {"line", F_INT, OPTIONAL, AT(line), 0, 0},
@@ -235,6 +247,11 @@ static const Field routed_fields[] = {
     {"value", F_TEXT, OPTIONAL, AT(value), 0, 0},
     {"experts", F_I64, REQUIRED, AT(experts), 0, 0},
     {"rows", F_NUMBERS, ALWAYS, AT(rows), AT(n_rows), 0},
+    {"tokens", F_NUMBERS, OPTIONAL, AT(tokens), AT(n_tokens), 0},
+    {"weights", F_NUMBERS, OPTIONAL, AT(weights), AT(n_weights), 0},
+    {"weight_step", F_INT, OPTIONAL, AT(weight_step), 0, 0},
+    {"scores", F_NUMBERS, OPTIONAL, AT(scores), AT(n_scores), 0},
+    {"room", F_I64, OPTIONAL, AT(room), 0, 0},
 };
 #undef R
 
@@ -333,6 +350,7 @@ static const Field diag_fields[] = {
 const RecordType record_types[N_RECORD_TYPES] = {
     {"run", run_fields, N(run_fields), sizeof(Trace), 0, 0, -1},
     ROW("param", param_fields, TraceParam, params, n_params, -1),
+    ROW("module", module_fields, TraceModule, modules, n_modules, -1),
     ROW("compute", compute_fields, TraceCompute, computes, n_computes,
         offsetof(TraceCompute, step)),
     ROW("collective", collective_fields, TraceCollective, collectives, n_collectives,

@@ -31,6 +31,32 @@ double routed_on(const TraceRouted *k, int64_t rank) {
     for (int64_t e = 0; e < k->experts; e++) n += k->rows[rank * k->experts + e];
     return n;
 }
+/* Tokens of a rank's rows lie behind those of the ranks before it. */
+static int64_t first_token(const TraceRouted *k, int64_t rank) {
+    double n = 0;
+    for (int64_t i = 0; i < rank * k->experts && i < k->n_rows; i++) n += k->rows[i];
+    return (int64_t)n;
+}
+bool routed_named(const TraceRouted *k) {
+    if (!k || k->experts <= 0 || k->n_rows % k->experts) return false;
+    for (int64_t i = 0; i < k->n_rows; i++)
+        if (!(k->rows[i] >= 0 && k->rows[i] <= (double)k->n_tokens)) return false;
+    return k->n_tokens > 0 && k->n_tokens == first_token(k, k->n_rows / k->experts);
+}
+RoutedWalk routed_walk(const TraceRouted *k, int64_t rank) {
+    return (RoutedWalk){k, rank * k->experts - 1, 0, first_token(k, rank),
+                        first_token(k, rank + 1)};
+}
+bool routed_next(RoutedWalk *w, RoutedRow *row) {
+    if (w->at >= w->end) return false;
+    while (!w->left) w->left = (int64_t)w->k->rows[++w->expert];
+    w->left--;
+    *row = (RoutedRow){.expert = w->expert % w->k->experts,
+                       .token = (int64_t)w->k->tokens[w->at],
+                       .weight = w->at < w->k->n_weights ? w->k->weights[w->at] : NAN};
+    w->at++;
+    return true;
+}
 TraceSpread trace_spread(const double *x, int64_t n) {
     TraceSpread s = {0};
     for (int64_t i = 0; i < n; i++) {

@@ -14,6 +14,21 @@ const TraceRouted *trace_routed(const Trace *t, int step);
 /* Rows that `rank` has in a list, of all experts. */
 double routed_on(const TraceRouted *k, int64_t rank);
 
+/* One row of a rank in a list. */
+typedef struct RoutedRow {
+    int64_t expert, token; /* sequence * length + position */
+    double weight;         /* NaN: not known */
+} RoutedRow;
+/* The rows of a rank, in order, if the record names tokens. */
+typedef struct RoutedWalk {
+    const TraceRouted *k;
+    int64_t expert, left, at, end; /* of the expert; in tokens[] */
+} RoutedWalk;
+/* Does the record name the token of each row? NULL: no. */
+bool routed_named(const TraceRouted *k);
+RoutedWalk routed_walk(const TraceRouted *k, int64_t rank);
+bool routed_next(RoutedWalk *w, RoutedRow *row);
+
 /* How n numbers lie. */
 typedef struct TraceSpread {
     double least, peak, mean, sum;

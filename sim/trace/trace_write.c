@@ -375,6 +375,7 @@ char *trace_text(const Trace *t, Arena *arena, bool with_events, size_t *n) {
     JsonWriter w = json_writer(arena);
     write_record(&w, &record_types[RECORD_RUN], &shown);
     write_all(&w, &shown, &record_types[RECORD_PARAM]);
+    write_all(&w, &shown, &record_types[RECORD_MODULE]);
     write_steps(&w, &shown);
     for (int k = RECORD_TIE; k <= RECORD_DIAG; k++) write_all(&w, &shown, &record_types[k]);
     write_record(&w, &record_types[RECORD_VERDICT], &shown);

@@ -153,6 +153,25 @@ static Names file_scheme(const Weights *w) {
     return best;
 }
 
+/* Is it a weight of experts that lies input dim first in the model, and that the file has in parts
+ * that lie output dim first or, of gate and up in one tensor, each as a tensor? Told: a cut of what
+ * is one tensor here is another cut there, and where D is F no shape would tell. */
+static bool told_apart(const Weights *w, Diags *d, int i, Names scheme) {
+    const GTensor *t = &w->m->g.t[i];
+    const char **name = NULL, *dot = strrchr(t->name, '.');
+    int n = checkpoint_parts(w->a, t, 0, &name);
+    if (!w->m->dims.experts_turned || !n) return false;
+    const char *gate = arena_printf(w->a, "%.*s.gate_proj", (int)(dot - t->name), t->name);
+    const StTensor *has = n > t->size[0] ? find_as(w, scheme, gate) : NULL;
+    if (!has) has = find_as(w, NAMES_HF, name[0]);
+    if (!has) return false;
+    diag_error(
+        d, "E0502", w->p->weights_loc,
+        "say `names: torchtitan`, which has each as a tensor (lines of the plan in its names, see "
+        "`list names`), or store what is missing as one tensor",
+        "%s has no tensor '%s', it has parts of it ('%s', ..)", w->p->weights, t->name, has->name);
+    return true;
+}
 /* Is it a weight of experts that the file has one by one? Then it is bound to all of them. */
 static bool bind_parts(Weights *w, Diags *d, int i) {
     const GTensor *t = &w->m->g.t[i];
@@ -234,7 +253,7 @@ static void bind_params(Weights *w, Diags *d) {
             bind_file(w, d, i, st, w->p->weights_loc);
             continue;
         }
-        if (bind_parts(w, d, i)) continue;
+        if (told_apart(w, d, i, scheme) || bind_parts(w, d, i)) continue;
         const char *name = names_to_scheme(w->a, scheme, g->t[i].name);
         diag_error(
             d, "E0502", w->p->weights_loc,

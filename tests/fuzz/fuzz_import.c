@@ -7,22 +7,24 @@
 #include <string.h>
 
 void fuzz_import(const uint8_t *p, size_t n) {
-    static const char *const paths[] = {"plan.py", "plan.json", "train.toml", "args.txt",
-                                        "specs.json"};
-    static const char *const frameworks[] = {"torch", "torch", "torchtitan", "megatron", "jax"};
+    static const char *const paths[] = {"plan.py",  "plan.json",  "train.toml",
+                                        "args.txt", "specs.json", "config.json"};
+    static const char *const frameworks[] = {"torch",    "torch", "torchtitan",
+                                             "megatron", "jax",   "hf"};
     if (!n || n > 1 << 14) return;
     Arena *a = arena_new();
     Diags *d = diags_new(a);
-    int k = *p % 5;
+    bool hf = *p & 32;
+    int k = hf ? 5 : *p % 5;
     const char *text = arena_strndup(a, (const char *)p + 1, n - 1);
     ImportInput in = {.framework = frameworks[k],
                       .path = paths[k],
                       .text = arena_memdup(a, p + 1, n - 1),
                       .n = n - 1,
-                      .model = *p & 128 ? "qwen3-0.6b" : NULL,
-                      .mesh = *p & 64 ? "dp=2,tp=2" : NULL,
-                      .tp = -1,
-                      .ep = -1,
+                      .model = *p & 128 && !hf ? "qwen3-0.6b" : NULL,
+                      .mesh = *p & 64 && !hf ? "dp=2,tp=2" : NULL,
+                      .tp = hf ? 2 : -1,
+                      .ep = hf && *p & 1 ? 2 : -1,
                       .dir = "."};
     import_recognise("file", text, strlen(text));
     ImportedPlan plan = import_plan(a, d, &in);

@@ -122,3 +122,14 @@ for stem in "row_bias norm_grad to_local_grad".split():
 # What the model library did with two of its shipped plans (test_import).
 for case in ("Llama.tp2", "Qwen3.tp2"):
     copy("plans/runs", case + ".json")
+
+# Of the runs with experts two: what test_moe_records reads of them.
+def of_record(name):
+    return name.startswith(("weight.", "total.grad.")) or (name.startswith("rank") and name.split(".", 1)[1] in (
+        "x", "dy", "y", "grad.x", "router_logits", "topk_weight", "topk_index", "kept", "order", "expert_input",
+        "expert_input_local_expert", "expert_input_source_rank"))
+
+
+for case in ("mixtral_ep2etp2_capacity1.0_slot", "deepseek3_ep2_empty_rank"):
+    copy("moe", case + ".json")
+    thin(f"{FROM}/moe/{case}.safetensors", f"{HERE}/moe/{case}.safetensors", of_record)

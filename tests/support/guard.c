@@ -55,6 +55,10 @@ static void guard_scale(Device *d, Tensor *t, Dtype dt, double v) {
     Tensor to = reach((Guard *)d, t);
     device_plain()->scale(device_plain(), &to, dt, v);
 }
+static void guard_round(Device *d, const Tensor *t) {
+    Tensor to = reach((Guard *)d, t);
+    device_plain()->round(device_plain(), &to);
+}
 static OpCall reached(const Guard *g, const OpCall *c) {
     OpCall x = *c;
     for (int i = 0; i < c->rule->nin; i++) x.in[i] = reach(g, &c->in[i]);
@@ -92,6 +96,7 @@ Device *guard_new(size_t bytes) {
                        .copy = guard_copy,
                        .fill = guard_fill,
                        .scale = guard_scale,
+                       .round = guard_round,
                        .call = guard_call,
                        .bound = no_bound,
                        .pieces = no_pieces},

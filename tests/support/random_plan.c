@@ -92,10 +92,14 @@ static void context_mode(RandomPlan *g, uint64_t seed, const int *s, int ns) {
     const char *way = ways[rng_below(&own, 8)];
     int64_t heads = g->K * g->G; /* fewer than ranks would be refused */
     int x = rng_below(&own, 100);
+    if (g->attention == RANDOM_LATENT && rng_chance(&own, 40))
+        ADD("latent: %s, ", rng_chance(&own, 75) ? "true" : "false");
     if (x < 30 || g->declared) {
         ADD("mode: all_gather");
     } else if (x < 50 && heads >= role_size(g, AXIS_SEQUENCE)) {
         ADD("mode: ulysses");
+    } else if (g->apart) { /* a ring takes joint scores */
+        ADD("mode: all_gather");
     } else if (ns == 2 && heads >= g->size[s[1]]) {
         ADD("mode: usp, ring: %s, ulysses: %s%s", g->axis[s[0]], g->axis[s[1]], way);
         return;
@@ -110,7 +114,7 @@ static void draw_stages(RandomPlan *g, uint64_t seed) {
     int layers = g->form == RANDOM_MLP ? g->n_sizes - 1 : g->layers, ranks = 1, n;
     bool blocks = g->form == RANDOM_MLP || (g->parts & RANDOM_BLOCKS);
     const ScheduleKind *k = schedule_kinds(&n);
-    if (!blocks || g->form == RANDOM_CORE || g->plain || !rng_chance(&own, 40)) return;
+    if (!blocks || g->form == RANDOM_CORE || g->plain || g->by_row || !rng_chance(&own, 40)) return;
     for (int i = 0; i < g->n_axes; i++) ranks *= g->size[i];
     if (!g->micro) g->micro = g->B % 2 ? g->B : 2;
     for (int i = 0; i < 20 && !g->schedule; i++) {
@@ -238,7 +242,7 @@ static void add_family(RandomPlan *g) {
     if (CHANCE(50))
         ADD(", rope_scaling: {rope_type: yarn, factor: 4.0, original_max_position_embeddings: 8, "
             "beta_fast: 4, beta_slow: 1, mscale: 1.0, mscale_all_dim: 0.7}");
-    ADD("}");
+    ADD("}%s", g->apart ? ", scores: parts" : CHANCE(20) ? ", scores: joint" : "");
 }
 /* Keys that only this family has. */
 static void add_own_keys(RandomPlan *g, const char *type, bool windowed) {
@@ -396,16 +400,24 @@ static void add_model(RandomPlan *g) {
 }
 
 /* ---- data, loss, pass, optimizer ---- */
-/* Rows that pack documents; from draws of its own. */
-static void add_documents(RandomPlan *g) {
-    Rng own = {g->r.s * 0x9e3779b97f4a7c15u + 37};
-    if (!rng_chance(&own, 15)) return;
-    ADD(", documents: [");
+static void add_row(RandomPlan *g, Rng *own) {
+    ADD("[");
     for (int left = g->S; left > 0;) {
-        int n = rng_between(&own, 1, left);
+        int n = rng_between(own, 1, left);
         ADD("%d%s", n, n < left ? ", " : "]");
         left -= n;
     }
+}
+/* Rows that pack documents, the same or each its own (then there are no micro-batches); from draws
+ * of its own. True: each its own. */
+static bool add_documents(RandomPlan *g) {
+    Rng own = {g->r.s * 0x9e3779b97f4a7c15u + 37};
+    if (!rng_chance(&own, 15)) return false;
+    bool by_row = rng_chance(&own, 40) && !g->micro;
+    ADD(", documents: %s", by_row ? "[" : "");
+    for (int b = 0; b < (by_row ? g->B : 1); b++) ADD("%s", b ? ", " : ""), add_row(g, &own);
+    if (by_row) ADD("]");
+    return by_row;
 }
 static void add_data(RandomPlan *g) {
     int b[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nb = axes_of(g, AXIS_BATCH, b),
@@ -413,14 +425,14 @@ static void add_data(RandomPlan *g) {
     bool mlp = g->form == RANDOM_MLP;
     if (g->inputs) ADD("data: {inputs: %s", g->inputs); /* the sizes are the file's */
     else ADD("data: {%s: %d", mlp ? "rows" : "batch", g->B);
-    if (!mlp && !g->inputs) ADD(", sequence: %d", g->S), add_documents(g);
+    if (!mlp && !g->inputs) ADD(", sequence: %d", g->S), g->by_row = add_documents(g);
     bool f32 = CHANCE(30), bf16 = f32 && g->r.s % 5 < 2; /* draws nothing: other plans stay */
     const char *dtype = bf16 ? "bf16" : f32 ? "f32" : "f64";
     ADD(", dtype: %s, seed: %d", dtype, rng_below(&g->r, 1000));
     if (bf16 && g->r.s % 3) ADD(", master: f32");
     if (bf16 && g->r.s % 7 < 3) ADD(", moments: f32");
     if (bf16 && g->r.s % 11 < 4) ADD(", gradients: f32");
-    if (g->pass && CHANCE(25)) {
+    if (g->pass && CHANCE(25) && !g->by_row) {
         g->micro = g->B % 2 ? g->B : 2;
         ADD(", microbatches: %d", g->micro);
     }
@@ -481,7 +493,7 @@ static void add_pass(RandomPlan *g) {
     if (!sgd && CHANCE(50)) ADD(", eps: 0.000001");
     if (CHANCE(50)) {
         const char *clip = CHANCE(50) ? "0.25" : "1000";
-        if (!g->schedule) ADD(", clip: %s", clip); /* the norm of all stages: later */
+        ADD(", clip: %s", clip);
     }
     if (CHANCE(70)) ADD(", steps: %d", rng_between(&g->r, 1, 3));
     ADD("}\n");
@@ -517,12 +529,14 @@ static void add_data_parallel(RandomPlan *g) {
         if (CHANCE(50)) all[n++] = i;
     if (!n) all[n++] = rng_below(&g->r, g->n_axes);
     if (random_zero(g, all, n, x < 60)) return;
+    int from = 0; /* the first of the axes that cut parameters at rest */
     if (x < 50) ADD("data_parallel: {mode: ddp, axis: "), product(g, all, n);
     else if (n < 2 || x < 80) ADD("data_parallel: {mode: fsdp, axis: "), product(g, all, n);
     else {
         int cut = rng_between(&g->r, 1, n - 1);
         ADD("data_parallel: {mode: hsdp, replicate: "), product(g, all, cut);
         ADD(", shard: "), product(g, all + cut, n - cut);
+        from = cut;
     }
     static const char *const reshards[] = {"true", "false", "blocks", "step"}, *const syncs[] = {
                                                                                    "step",
@@ -532,6 +546,8 @@ static void add_data_parallel(RandomPlan *g) {
     if (CHANCE(40)) {
         const char *again = reshards[rng_below(&own, 2) + (CHANCE(50) ? 0 : 2)];
         if (x >= 50) ADD(", reshard: %s", again); /* ddp gathers nothing */
+    } else if (x >= 50 && n - from > 1 && g->size[all[from]] > 1 && rng_chance(&own, 50)) {
+        ADD(", reshard_over: "), product(g, all + from + 1, n - from - 1); /* but the first axis */
     }
     if (rng_chance(&own, 50)) ADD(", grad_sync: %s", syncs[rng_below(&own, 3)]);
     if (CHANCE(40)) ADD(", unit: %s", CHANCE(60) ? "block" : CHANCE(50) ? "parameter" : "model");
@@ -577,6 +593,7 @@ static void draw_attention(RandomPlan *g, uint64_t seed) {
         return;
     }
     g->q_rank = rng_chance(&own, 60) ? rng_between(&own, 3, 7) : 0;
+    g->apart = rng_chance(&own, 40);
     g->K *= g->G;
     g->G = 1;
 }

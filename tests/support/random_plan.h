@@ -38,6 +38,7 @@ typedef struct RandomPlan {
     /* whose attention: keys and values of their own; latent (q_rank 0: q is not); Llama 4's */
     enum { RANDOM_HEADS, RANDOM_LATENT, RANDOM_LLAMA4 } attention;
     int q_rank;
+    bool apart;     /* latent: scores in two parts */
     unsigned parts; /* RANDOM_EMBEDDING ... */
     int scheme;     /* column of names_table */
     /* the lines */
@@ -45,6 +46,7 @@ typedef struct RandomPlan {
     const char *tp;        /* the axis or group that tensor parallel styles work on, or NULL */
     int n_sizes, sizes[5]; /* mlp */
     bool named_layers;
+    bool by_row;        /* each row packs documents of its own */
     const char *inputs; /* a file, or NULL */
     bool own_styles, declared;
 } RandomPlan;

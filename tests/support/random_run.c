@@ -75,9 +75,9 @@ static int first_failed_step(const Trace *t) {
 }
 
 /* ---- mutations ---- */
-static const char *const mutation_names[M_COUNT] = {"drop",   "kind",  "axis",   "dim",
-                                                    "offset", "alone", "counts", "operand",
-                                                    "term",   "scale", "stale"};
+static const char *const mutation_names[M_COUNT] = {"drop",  "kind",   "axis",    "dim",  "offset",
+                                                    "alone", "counts", "operand", "term", "scale",
+                                                    "stale", "row",    "roll"};
 typedef struct {
     int step;
     const char *op;
@@ -257,7 +257,9 @@ static bool mutate(Arena *a, RandomPlan *g, const Trace *t, const StepSites *ste
     long counted = tab->sites[M_COUNTS];
     bool any = count_sites(t, steps, tab), rows = tab->sites[M_COUNTS] > counted;
     for (int tries = 0; any && tries < TRIES; tries++) {
-        int m = rows && rng_chance(&g->r, 30) ? M_COUNTS : rng_below(&g->r, M_COUNT); /* few have */
+        static const int of_rows[] = {M_COUNTS, M_STEP + S_ROW, M_STEP + S_ROLL}; /* few have */
+        int m = rows && rng_chance(&g->r, 50) ? of_rows[rng_below(&g->r, 3)]
+                                              : rng_below(&g->r, M_COUNT);
         Outcome o = m < M_STEP ? mutate_move(a, g, t, tab, seed, m)
                                : mutate_step(a, g, steps, tab, seed, m);
         if (o != MUTATION_REDRAWN) return o == MUTATION_CAUGHT;

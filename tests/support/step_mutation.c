@@ -7,10 +7,12 @@ void step_sites_watch(void *sites, Exec *e, const Step *s, bool checked) {
     if (checked || s->kind == ST_SEED || exec_is_int(e, s->out)) return;
     for (int i = x->n - 1; i >= 0; i--)
         if (x->site[i].step == s->id) return; /* another micro-batch or training step */
-    *ARENA_PUSH(x->a, x->site, x->n, x->cap) = (struct StepSite){s->id, s->kind};
+    bool rows = e->p->graph->t[e->p->val[s->out].tensor].listed;
+    *ARENA_PUSH(x->a, x->site, x->n, x->cap) = (struct StepSite){s->id, s->kind, rows};
 }
 bool step_site_fits(const struct StepSite *s, StepMutationKind kind) {
     bool kernel = s->kind == ST_OP || s->kind == ST_ADJOINT;
+    if (kind == S_ROW || kind == S_ROLL) return s->rows && s->kind != ST_CLAIM;
     if (kind == S_OPERAND) return kernel;
     if (kind == S_TERM) return s->kind == ST_SUM;
     return kernel || s->kind == ST_SUM || (kind == S_STALE && s->kind == ST_MOVE);
@@ -70,6 +72,26 @@ static void scaled(StepMutation *m, Exec *e, const Step *s) {
     for (int64_t i = 0; i < part.n; i++) /* 0 and -0 are the same number */
         if (spoil_get(&part, i) != 0) spoil_set(&part, i, f * spoil_get(&part, i));
 }
+/* On the first rank from a drawn one on that has enough rows; on none if none has. */
+static void other_rows(StepMutation *m, Exec *e, const Step *s) {
+    int64_t ranks = e->p->mesh->nranks, rank = rng_below(&m->r, (int)ranks), least = 1;
+    if (m->kind == S_ROLL) least = 2;
+    for (int64_t k = 0; k < ranks; k++, rank = (rank + 1) % ranks) {
+        const Local *l = exec_local(e, s->out, rank);
+        int64_t rows = l ? l->t.n[0] : 0;
+        if (rows < least || !tensor_count(&l->t)) continue;
+        Spoil part = spoil_part(e, s->out, rank); /* stays */
+        int64_t width = part.n / rows, row = rng_below(&m->r, (int)rows);
+        for (int64_t c = 0; c < width; c++) {
+            double last = spoil_get(&part, part.n - width + c);
+            for (int64_t i = rows - 1; m->kind == S_ROLL && i >= 0; i--)
+                spoil_set(&part, i * width + c, i ? spoil_get(&part, (i - 1) * width + c) : last);
+            if (m->kind == S_ROW && spoil_get(&part, row * width + c) != 0)
+                spoil_set(&part, row * width + c, 0);
+        }
+        return;
+    }
+}
 void step_mutation_watch(void *mutation, Exec *e, const Step *s, bool checked) {
     StepMutation *m = mutation;
     if (checked || m->done || s->id != m->step) return;
@@ -79,6 +101,7 @@ void step_mutation_watch(void *mutation, Exec *e, const Step *s, bool checked) {
     if (m->kind == S_OPERAND) other_operand(m, e, s);
     if (m->kind == S_TERM) pass_on(e, s, s->in[rng_below(&m->r, 2)]);
     if (m->kind == S_SCALE) scaled(m, e, s);
+    if (m->kind == S_ROW || m->kind == S_ROLL) other_rows(m, e, s);
     if (stale >= 0) pass_on(e, s, stale);
     m->changed = spoil_hash(e, s->out) != before;
 }

@@ -8,8 +8,10 @@
 
 /* operand: an op or adjoint reads another value of the same shape; term: a sum passes on one of its
  * two terms; scale: the result of one rank, or of all, is multiplied; stale: the result is another
- * value of the same shape that was there before. */
-typedef enum { S_OPERAND, S_TERM, S_SCALE, S_STALE, S_COUNT } StepMutationKind;
+ * value of the same shape that was there before. Of values with rows (tokens at experts), on one
+ * rank: row: one is zeros, as if it had not been sent; roll: each stands where the next one should
+ * (rows, or weights, of other tokens). */
+typedef enum { S_OPERAND, S_TERM, S_SCALE, S_STALE, S_ROW, S_ROLL, S_COUNT } StepMutationKind;
 
 /* The steps of a run that make numbers, collected by step_sites_watch. */
 typedef struct {
@@ -17,6 +19,7 @@ typedef struct {
     struct StepSite {
         int step;
         StepKind kind;
+        bool rows;
     } * site;
     Arena *a;
 } StepSites;

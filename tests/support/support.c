@@ -88,6 +88,18 @@ PlanRun plan_run_with(Arena *a, const char *file, const char *text, const Pipeli
     r.t = pipeline_run(a, r.d, plan_text(file, text), o, &r.rep);
     return r;
 }
+SafeTensors *plan_values(Arena *a, const char *text, const char *file) {
+    const char *saved = temp_path(a, file);
+    PlanRun r = plan_run_with(
+        a, "plan.yaml", text,
+        &(PipelineOptions){.execute = true, .threads = 1, .numbers = true, .save_values = saved});
+    if (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent")) {
+        fputs(text, stderr);
+        run_print(&r);
+        fail_msg("not equivalent");
+    }
+    return golden_tensors(a, saved);
+}
 PlanRun plan_run(Arena *a, const char *file, const char *text, bool execute) {
     return plan_run_with(a, file, text, &(PipelineOptions){.execute = execute, .threads = 1});
 }

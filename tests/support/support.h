@@ -42,6 +42,8 @@ typedef struct {
  */
 PlanRun plan_run(Arena *a, const char *file, const char *text, bool execute);
 PlanRun plan_run_with(Arena *a, const char *file, const char *text, const PipelineOptions *o);
+/* What a run that must come out right saves (--save-values), under a temporary name. */
+SafeTensors *plan_values(Arena *a, const char *text, const char *file);
 /* The same, and the plan must come out `equivalent` (executed) or without errors; prints the
  * diagnostics if not. */
 PlanRun plan_good(Arena *a, const char *text, bool execute);

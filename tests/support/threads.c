@@ -36,7 +36,8 @@ static void post(Own *o, const EngineItem *m) {
     Letter *l = malloc(sizeof *l + (size_t)m->bytes), **at;
     *l = (Letter){.bytes = m->bytes};
     memcpy(l->data, m->p, (size_t)m->bytes);
-    if (o->e.rank == h->x->flip_rank && o->sending == h->x->flip_message)
+    if (o->e.rank == h->x->flip_rank && o->sending == h->x->flip_message &&
+        m->bytes > h->x->flip_over)
         l->data[m->bytes - 1] ^= 0x40; /* a high bit of the last number */
     at = &h->box[o->e.rank * h->x->ranks + m->peer];
     while (*at) at = &(*at)->next;
@@ -59,7 +60,7 @@ static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineIt
     int64_t sends = 0;
     pthread_mutex_lock(&o->hub->lock);
     for (int i = 0; i < n_out; i++)
-        if (out[i].bytes) post(o, &out[i]), sends++;
+        if (out[i].bytes) post(o, &out[i]), sends += out[i].bytes > o->hub->x->flip_over;
     o->sending += sends > 0;
     pthread_cond_broadcast(&o->hub->news);
     for (int i = 0; i < n_in; i++)

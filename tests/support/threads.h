@@ -9,9 +9,9 @@
 typedef struct {
     int64_t ranks;
     bool engine_sums;
-    /* the bit that is wrong in a message: of `rank`'s so many-th exchange that sends something;
-     * below 0: in none */
-    int64_t flip_rank, flip_message;
+    /* the bit that is wrong in a message: of `rank`'s so many-th exchange that sends one of more
+     * than so many bytes; below 0: in none */
+    int64_t flip_rank, flip_message, flip_over;
     const char *text;   /* the plan */
     const char *others; /* what the ranks but 0 read; NULL: the same */
     PipelineOptions o;  /* of all of them */

@@ -1,6 +1,9 @@
 /* An engine that fails: the plug-in that test_mpi_ends puts beside a copy of the program.
- * ENGINE_FAILS=0 at its start, N: at call N of any of its functions. It has one rank. */
+ * ENGINE_FAILS=0 at its start, N: at call N of any of its functions. ENGINE_STOPS=STAGE: as if
+ * somebody stopped the process there; that of engine.h, or one more: when the engine has ended and
+ * the process has not. It has one rank. */
 #include "engine/engine.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -24,12 +27,26 @@ static int64_t least(Engine *e, int64_t mine) {
     call();
     return mine;
 }
+static void stage(EngineStage s) {
+    const char *at = getenv("ENGINE_STOPS");
+    host.stage(host.arg, s);
+    if (at && atoi(at) == (int)s) raise(SIGSTOP);
+}
 static void ungroup(Engine *e) { (void)e; }
 static void stop(Engine *e, int code) {
     (void)e;
     _exit(code);
 }
-static void done(Engine *e) { (void)e; }
+static void done(Engine *e) {
+    (void)e;
+    stage(ENGINE_GROUPS);
+    stage(ENGINE_RUNS);
+    stage(ENGINE_ENDS);
+}
+__attribute__((destructor)) static void gone(void) {
+    const char *at = getenv("ENGINE_STOPS");
+    if (at && atoi(at) == ENGINE_STAGES) raise(SIGSTOP);
+}
 Engine *shardproof_engine(const EngineHost *h) {
     const char *at = getenv("ENGINE_FAILS");
     host = *h;
@@ -40,7 +57,11 @@ Engine *shardproof_engine(const EngineHost *h) {
                       .ungroup = ungroup,
                       .abort = stop,
                       .close = done};
-    if (at && atoi(at) > 0) return &engine;
+    stage(ENGINE_STARTS);
+    if (at && atoi(at) > 0) {
+        stage(ENGINE_RUNS);
+        return &engine;
+    }
     host.failed(host.arg, "no cable is plugged in");
     return NULL;
 }

@@ -20,9 +20,11 @@ EngineOpen shardproof_engine;
 
 /* MPI counts in int; and each chunk that arrives says that a slow wire is no silent one */
 enum { CHUNK = 1 << 24, MAX_GROUPS = 64 };
-/* seconds in which last words are passed on, and between two looks at who is silent, at most */
-static const double HEARD = 0.1, TICK = 0.25;
-typedef enum { STARTING, RUNNING, BLOCKED, ENDING, ENDED } State;
+/* seconds in which last words are passed on; between two looks at who is silent, at most; for the
+ * guard of a silent rank, who can name it, to speak before those who only miss somebody */
+static const double HEARD = 0.1, TICK = 0.25, GRACE = 0.25;
+/* an EngineStage, or: MPI is no more */
+enum { ENDED = ENGINE_STAGES };
 
 /* What one process tells another of itself, again and again. */
 typedef struct {
@@ -38,7 +40,7 @@ static struct {
     char name[MPI_MAX_LIBRARY_VERSION_STRING];
     pthread_t heart;
     pthread_mutex_t lock;
-    _Atomic State state;
+    _Atomic int state;
     _Atomic double since; /* of the state */
     _Atomic int64_t calls, waiting;
     Beat mine, *theirs; /* per rank: the last that was heard */
@@ -57,14 +59,15 @@ static void rest(double seconds) {
     struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
     nanosleep(&t, NULL);
 }
-static void enter(State s) {
+static void enter(int s) {
     atomic_store(&M.since, now());
     atomic_store(&M.state, s);
+    M.host.stage(M.host.arg, s == ENDED ? ENGINE_ENDS : (EngineStage)s);
 }
 static _Noreturn void end_all(void) {
-    State s = atomic_load(&M.state);
+    int s = atomic_load(&M.state);
     rest(HEARD); /* MPICH's launcher drops words that it has not read when it is told to end */
-    if (s == RUNNING || s == BLOCKED) MPI_Abort(MPI_COMM_WORLD, ENGINE_EXIT);
+    if (s == ENGINE_RUNS || s == ENGINE_GROUPS) MPI_Abort(MPI_COMM_WORLD, ENGINE_EXIT);
     _exit(ENGINE_EXIT);
 }
 static void must(int code) {
@@ -106,8 +109,8 @@ static void lose(int64_t rank, double seconds, int64_t at) {
      * has ended them before the next one's turn, who may have looked a tick before it */
     int64_t turn = M.host.rank - (rank == 0);
     if (rank <= 0) rest((TICK + HEARD) * (double)(turn < 4 ? turn : 4));
-    State s = atomic_load(&M.state);
-    if (s == ENDED || (rank < 0 && s == RUNNING && !M.all_wait)) return;
+    int s = atomic_load(&M.state);
+    if (s == ENDED || (rank < 0 && s == ENGINE_RUNS && !M.all_wait)) return;
     M.host.lost(M.host.arg, rank, seconds, at);
     end_all();
 }
@@ -124,7 +127,8 @@ static void look(void) {
     if (waiting < M.e.ranks || calls != M.all_calls || !M.all_wait)
         M.all_wait = waiting < M.e.ranks ? 0 : t;
     M.all_calls = calls;
-    if (M.all_wait && t - M.all_wait > M.host.deadline) lose(-2, t - M.all_wait, M.mine.at);
+    if (M.all_wait && t - M.all_wait > M.host.deadline)
+        lose(ENGINE_ALL_WAIT, t - M.all_wait, M.mine.at);
 }
 /* This process itself was stopped (Ctrl-Z) or had no processor: so long it could hear nobody. */
 static void forgive(double gap) {
@@ -135,19 +139,20 @@ static void *heart(void *arg) {
     double tick = M.host.deadline / 10, last = atomic_load(&M.since), missed = 0;
     if (tick > TICK) tick = TICK;
     for (;;) {
-        State s = atomic_load(&M.state);
+        int s = atomic_load(&M.state);
         double t = now(), gap = t - last;
         last = t;
         if (gap > M.host.deadline / 2) missed += gap;
-        if (s != RUNNING && missed > 0) {
+        if (s != ENGINE_RUNS && missed > 0) {
             atomic_store(&M.since, atomic_load(&M.since) + missed);
             missed = 0;
         }
         double silent = now() - atomic_load(&M.since);
         if (s == ENDED) return arg;
-        if (s != RUNNING && silent > M.host.deadline) lose(-1, silent, 0);
-        if (s == RUNNING && pthread_mutex_trylock(&M.lock) == 0) {
-            if (atomic_load(&M.state) == RUNNING) {
+        if (s != ENGINE_RUNS) M.host.lives(M.host.arg);
+        if (s != ENGINE_RUNS && silent > M.host.deadline + GRACE) lose(ENGINE_NOBODY, silent, s);
+        if (s == ENGINE_RUNS && pthread_mutex_trylock(&M.lock) == 0) {
+            if (atomic_load(&M.state) == ENGINE_RUNS) {
                 if (missed > 0) forgive(missed);
                 missed = 0;
                 listen();
@@ -155,7 +160,7 @@ static void *heart(void *arg) {
                 look();
             }
             pthread_mutex_unlock(&M.lock);
-        } else if (s == RUNNING) {
+        } else if (s == ENGINE_RUNS) {
             rest(tick / 50); /* the other thread holds it for a moment */
             continue;
         }
@@ -232,24 +237,34 @@ static int64_t least(Engine *e, int64_t mine) {
     finish(&r, 1);
     return all;
 }
+static void meet(void) {
+    MPI_Request r;
+    pthread_mutex_lock(&M.lock);
+    must(MPI_Ibarrier(M.data, &r));
+    pthread_mutex_unlock(&M.lock);
+    finish(&r, 1);
+}
 
 /* ---- sums ---- */
 static int group(Engine *e, int64_t color, int64_t place) {
     (void)e;
     if (M.n_groups == MAX_GROUPS) return -1;
+    meet(); /* splitting waits, and no heart beats meanwhile: so nobody is late for it */
     pthread_mutex_lock(&M.lock);
-    enter(BLOCKED);
+    enter(ENGINE_GROUPS);
     must(MPI_Comm_split(M.data, (int)color, (int)place, &M.group[M.n_groups]));
     MPI_Comm_set_errhandler(M.group[M.n_groups], MPI_ERRORS_RETURN);
     for (int64_t r = 0; r < M.e.ranks; r++) M.heard[r] = now(); /* nobody's heart beat meanwhile */
-    enter(RUNNING);
+    enter(ENGINE_RUNS);
     pthread_mutex_unlock(&M.lock);
     return M.n_groups++;
 }
 static void ungroup(Engine *e) {
     (void)e;
     pthread_mutex_lock(&M.lock);
+    enter(ENGINE_GROUPS);
     while (M.n_groups) MPI_Comm_free(&M.group[--M.n_groups]);
+    enter(ENGINE_RUNS);
     pthread_mutex_unlock(&M.lock);
 }
 static void sum_all(const EngineSum *s, MPI_Datatype type, MPI_Op op) {
@@ -324,17 +339,10 @@ static void abort_all(Engine *e, int code) {
     MPI_Abort(MPI_COMM_WORLD, code);
     _exit(code);
 }
-static void meet(void) {
-    MPI_Request r;
-    pthread_mutex_lock(&M.lock);
-    must(MPI_Ibarrier(M.data, &r));
-    pthread_mutex_unlock(&M.lock);
-    finish(&r, 1);
-}
 static void close_engine(Engine *e) {
     (void)e;
-    meet();        /* rank 0 may write files for minutes: hearts beat meanwhile */
-    enter(ENDING); /* nobody has anything left to do */
+    meet();             /* rank 0 may write files for minutes: hearts beat meanwhile */
+    enter(ENGINE_ENDS); /* nobody has anything left to do */
     meet();
     pthread_mutex_lock(&M.lock);
     listen();
@@ -365,7 +373,7 @@ static void name_library(void) {
 static bool start_heart(void) {
     sigset_t all, old;
     pthread_mutex_init(&M.lock, NULL);
-    enter(STARTING);
+    enter(ENGINE_STARTS);
     sigfillset(&all); /* the first thread takes the signals */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int failed = pthread_create(&M.heart, NULL, heart, NULL);
@@ -420,6 +428,6 @@ Engine *shardproof_engine(const EngineHost *host) {
         M.heard[r] = now();
     }
     name_library();
-    enter(RUNNING);
+    enter(ENGINE_RUNS);
     return &M.e;
 }

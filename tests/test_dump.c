@@ -1,0 +1,200 @@
+/* What ranks of another framework have written, held against what the plan says that each must
+ * hold: golden/dump is Hugging Face's Llama on two ranks, parameters, results of modules, gradients
+ * and AdamW's state, written by docs/dump_ranks.py. Spoiled copies of it are told for what they
+ * are. */
+#include "formats/safetensors.h"
+#include "support/child.h"
+#include "support/support.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static const char plan[] = "tests/golden/dump/plan.yaml", folder[] = "tests/golden/dump",
+                  rank1[] = "tests/golden/dump/rank1.safetensors";
+
+static Ended check(Arena *a, const char *file, const char *rank) {
+    const char *const all[] = {"check", plan, "--against", file, NULL};
+    const char *const one[] = {"check", plan, "--against", file, "--against-rank", rank, NULL};
+    return child_run(a, &(Child){.words = rank ? one : all});
+}
+static void says(const Ended *e, const char *text) {
+    if (!strstr(e->out, text) && !strstr(e->err, text))
+        fail_msg("no '%s' in\n%s%s", text, e->out, e->err);
+}
+static void test_recorded(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Ended both = check(a, folder, NULL), one = check(a, rank1, "1");
+    child_expect(&both, 0, "");
+    says(&both, "all 150 that were compared are equal");
+    assert_null(strstr(both.out, "only in the file"));
+    assert_null(strstr(both.out, "param"));
+    child_expect(&one, 0, "");
+    says(&one, "all 75 that were compared are equal");
+    assert_null(strstr(one.out, "rank0/"));
+    Ended wrong = check(a, rank1, "0"); /* another rank's parts, but for what all have */
+    child_expect(&wrong, 1, "rank0/model.layers.0.self_attn.q_proj.weight differs from the file");
+    assert_null(strstr(wrong.err, "rank0/model.norm.weight"));
+    Ended none = check(a, rank1, "2");
+    child_expect(&none, 2, "--against-rank 2: the mesh has 2 ranks");
+    Ended empty = check(a, "tests/golden", NULL);
+    child_expect(&empty, 3, "the folder 'tests/golden' has neither rank0.safetensors");
+    Ended alone = child_run(a, &(Child){.words = WORDS("check", plan, "--against-rank", "1")});
+    child_expect(&alone, 2, "--against-rank is for --against");
+    arena_free(a);
+}
+
+/* ---- spoiled copies ---- */
+typedef struct {
+    Arena *a;
+    NewTensor t[80];
+    int n;
+} Copy;
+static Copy copy_of(Arena *a, const char *path) {
+    Copy c = {.a = a};
+    Diags *d = diags_new(a);
+    SafeTensors *st = st_open(a, d, path, diag_nowhere);
+    assert_non_null(st);
+    for (int i = 0; i < st->n; i++) {
+        int64_t n = 1;
+        for (int k = 0; k < st->t[i].nd; k++) n *= st->t[i].shape[k];
+        double *x = ARENA_ARRAY(a, double, n);
+        assert_true(st_read(&st->t[i], 0, n, DT_F64, x));
+        NewTensor *t = &c.t[c.n++];
+        *t = (NewTensor){.name = st->t[i].name, .nd = st->t[i].nd, .x = x};
+        memcpy(t->shape, st->t[i].shape, sizeof t->shape);
+    }
+    st_close(st);
+    return c;
+}
+static NewTensor *tensor(Copy *c, const char *name) {
+    for (int i = 0; i < c->n; i++)
+        if (!strcmp(c->t[i].name, name)) return &c->t[i];
+    fail_msg("no %s", name);
+    return NULL;
+}
+/* out[to(i)] = in[i]: rows of a matrix in another order. */
+static void order_rows(Copy *c, NewTensor *t, const int *to) {
+    int64_t cols = t->shape[1];
+    double *x = ARENA_ARRAY(c->a, double, t->shape[0] * cols);
+    for (int64_t i = 0; i < t->shape[0]; i++)
+        memcpy(x + to[i] * cols, t->x + i * cols, sizeof *x * (size_t)cols);
+    t->x = x;
+}
+static void transpose(Copy *c, NewTensor *t) {
+    int64_t rows = t->shape[0], cols = t->shape[1];
+    double *x = ARENA_ARRAY(c->a, double, rows *cols);
+    for (int64_t i = 0; i < rows * cols; i++) x[i % cols * rows + i / cols] = t->x[i];
+    t->x = x;
+    t->shape[0] = cols;
+    t->shape[1] = rows;
+}
+static void test_spoiled(void **state) {
+    (void)state;
+    /* of a rank's two heads of four: the halves of each side by side, and back */
+    static const int pairs[] = {0, 2, 1, 3, 4, 6, 5, 7}, mixed[] = {3, 2, 1, 0, 4, 5, 6, 7};
+    Arena *a = arena_new();
+    Copy c = copy_of(a, rank1);
+    transpose(&c, tensor(&c, "model.layers.0.mlp.up_proj.weight"));
+    transpose(&c, tensor(&c, "model.layers.0.self_attn.o_proj.weight")); /* a square */
+    order_rows(&c, tensor(&c, "model.layers.0.self_attn.q_proj.weight"), pairs);
+    order_rows(&c, tensor(&c, "model.layers.0.self_attn.k_proj.weight"), pairs);
+    order_rows(&c, tensor(&c, "after.0.model.layers.0.self_attn.q_proj.weight"), mixed);
+    tensor(&c, "lm_head.weight")->name = "head.weight";
+    Ended e = check(a, write_tensors(a, "spoiled.safetensors", c.t, c.n), "1");
+    child_expect(&e, 1, "rank1/model.layers.0.mlp.up_proj.weight: transposed");
+    says(&e, "rank1/model.layers.0.self_attn.o_proj.weight: transposed");
+    says(&e, "q_proj.weight: the pairs of rope stand side by side there (interleaved)");
+    says(&e, "k_proj.weight: the pairs of rope stand side by side there (interleaved)");
+    says(&e, "rank1/after.0.model.layers.0.self_attn.q_proj.weight differs from the file by");
+    says(&e, "only in the file (1): rank1/head.weight");
+    says(&e, "only in the model (11): ");
+    says(&e, "rank1/lm_head.weight, ");
+    arena_free(a);
+}
+/* ---- half precision ---- */
+static uint16_t half_bits(double x, bool bf16) {
+    float f = (float)x;
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    if (bf16) return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+    int e;
+    double m = frexp(fabs(x), &e);
+    if (m == 0) return 0;
+    int64_t mant = llrint(ldexp(m, 11)); /* 1024 to 2048 */
+    if (e < -13) return (uint16_t)((x < 0) << 15 | (uint32_t)llrint(ldexp(fabs(x), 24)));
+    return (uint16_t)(((uint32_t)(x < 0) << 15) + ((uint32_t)(e + 14) << 10) +
+                      (uint32_t)(mant - 1024));
+}
+/* A file of one tensor in bf16 or f16; `off`: added to its first number, of its largest. */
+static const char *half_file(Arena *a, const NewTensor *t, bool bf16, double off) {
+    int64_t n = t->shape[0] * t->shape[1];
+    double top = 0;
+    for (int64_t i = 0; i < n; i++) top = fmax(top, fabs(t->x[i]));
+    Str h = str_new(a);
+    str_addf(&h, "{\"%s\":{\"dtype\":\"%s\",\"shape\":[%lld,%lld],\"data_offsets\":[0,%lld]}}",
+             t->name, bf16 ? "BF16" : "F16", (long long)t->shape[0], (long long)t->shape[1],
+             (long long)(2 * n));
+    const char *path = temp_path(a, "half.safetensors");
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    uint64_t size = h.n;
+    fwrite(&size, 8, 1, f);
+    fwrite(h.s, 1, h.n, f);
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t b = half_bits(t->x[i] + (i ? 0 : off * top), bf16);
+        fwrite(&b, 2, 1, f);
+    }
+    fclose(f);
+    return path;
+}
+static void test_half(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Copy c = copy_of(a, rank1);
+    NewTensor *t = tensor(&c, "model.layers.0.mlp.up_proj.weight");
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        Ended good = check(a, half_file(a, t, bf16, 0), "1"),
+              bad = check(a, half_file(a, t, bf16, bf16 ? 0x1p-6 : 0x1p-9), "1");
+        child_expect(&good, 0, "");
+        child_expect(&bad, 1, "up_proj.weight differs from the file");
+    }
+    arena_free(a);
+}
+/* Two files of one rank; a folder without any. */
+static void test_folders(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *dir = temp_path(a, "ranks");
+    assert_int_equal(mkdir(dir, 0700), 0);
+    Ended empty = check(a, dir, NULL);
+    child_expect(&empty, 3, "E0101");
+    size_t n;
+    char *bytes = child_read(a, rank1, &n);
+    static const char *const names[] = {"rank1", "rank01", "ranks", "rank"};
+    for (int i = 0; i < 4; i++) {
+        FILE *f = fopen(arena_printf(a, "%s/%s.safetensors", dir, names[i]), "wb");
+        assert_non_null(f);
+        if (i < 2) fwrite(bytes, 1, n, f);
+        fclose(f);
+    }
+    Ended two = check(a, dir, NULL);
+    child_expect(&two, 3, "are of one rank");
+    remove(arena_printf(a, "%s/rank01.safetensors", dir));
+    Ended one = check(a, dir, NULL); /* what has no number is nobody's */
+    child_expect(&one, 0, "");
+    says(&one, "all 75 that were compared are equal");
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_recorded),
+                                       cmocka_unit_test(test_spoiled), cmocka_unit_test(test_half),
+                                       cmocka_unit_test(test_folders)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

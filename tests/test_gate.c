@@ -1,0 +1,228 @@
+/* The gate of CI: which plans a line of `check` takes, what makes it fail, and that it says why.
+ * Patterns that no shell has replaced, --fail-on, keys that change nothing, words that were meant
+ * otherwise. */
+#include "support/child.h"
+#include "support/sandbox.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static Ended check(const char *a, const char *b, const char *c) {
+    return child_run(arena, &(Child){.words = WORDS("check", a, b, c)});
+}
+static void has(const Ended *e, int code, const char *out, const char *err) {
+    if (e->code != code || !strstr(e->out, out) || !strstr(e->err, err))
+        fail_msg("exit %d, not %d; wanted '%s' and '%s' in\n%s\n%s", e->code, code, out, err,
+                 e->out, e->err);
+}
+
+/* ---- patterns ---- */
+static void test_patterns(void **state) {
+    (void)state;
+    put("a.yaml", SMALL_PLAN);
+    put("b.yaml", SMALL_PLAN "expect: {equivalent: false}\n");
+    put("note.txt", "no plan");
+    Ended e = check(in("*.yaml"), NULL, NULL);
+    has(&e, 1, "1 of 2 plans failed", "");
+    e = check(in("[a].yaml"), in("{a,c}.yaml"), NULL);
+    has(&e, 0, "2 plans hold", "");
+    e = check(in("x*.yaml"), NULL, NULL);
+    has(&e, 3, "", "no file matches");
+    assert_int_equal(mkdir(in("sub"), 0777), 0); /* a folder that matches is searched */
+    put("sub/c.yaml", SMALL_PLAN);
+    e = check(in("su?"), in("a.yaml"), NULL);
+    has(&e, 0, "2 plans hold", "");
+    assert_non_null(strstr(e.out, "sub/c.yaml"));
+    put("[a].yaml", SMALL_PLAN "expect: {equivalent: false}\n"); /* a file of that very name wins */
+    e = check(in("[a].yaml"), NULL, NULL);
+    has(&e, 1, "[a].yaml", "");
+    static const char *const files[] = {"a.yaml", "b.yaml", "note.txt", "sub/c.yaml", "[a].yaml"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(in(files[i]));
+    rmdir(in("sub"));
+}
+
+/* ---- what fails, and why ---- */
+#define LLAMA "model: {preset: llama3-8b, layers: 1, shrink: 64}\ndata: {batch: 4, sequence: 8}\n"
+static void test_fail_on(void **state) {
+    (void)state;
+    const char *p = put("p.yaml", "model: {kind: mlp, sizes: [6, 10, 3]}\ndata: {rows: 5}\n"
+                                  "mesh: {tp: 2}\nplan: {net1: colwise}\n");
+    Ended e = check(p, NULL, NULL);
+    has(&e, 0, "notes, -v shows them", "");
+    e = check(p, "--fail-on", "note");
+    has(&e, 1, "; --fail-on note: 3 are above\n", "[N0001]");
+    e = check(p, "--fail-on", "warning");
+    has(&e, 0, "ok", "");
+    p = put("p.yaml", SMALL_PLAN "faults: [{at: net2, do: drop}]\n"); /* numbers say it already */
+    e = check(p, "--fail-on", "note");
+    assert_int_equal(e.code, 1);
+    assert_null(strstr(e.out, "--fail-on note: "));
+    unlink(p);
+}
+/* A slip of the pen in --set makes an axis: the note stands at it and names the one that was meant.
+ */
+static void test_new_axis(void **state) {
+    (void)state;
+    const char *p = put("p.yaml", SMALL_PLAN);
+    Ended e = child_run(
+        arena, &(Child){.words = WORDS("check", p, "--set", "mesh.tpp=8", "--fail-on", "note")});
+    has(&e, 1, "FAIL", "--set:1:");
+    has(&e, 1, "", "did you mean 'tp'?");
+    e = child_run(
+        arena, &(Child){.words = WORDS("check", p, "--set", "mesh.other=2", "--fail-on", "note")});
+    has(&e, 1, "", "--set has made a new axis of the mesh");
+    p = put("p.yaml", "name: x\n" SMALL_MODEL "mesh:\n  tp: 2\n  more: 3\n"
+                      "plan: {net1: colwise, net2: rowwise}\n");
+    e = check(p, "--fail-on", "note");
+    has(&e, 1, "", "p.yaml:5:3: note: axis 'more' of size 3 cuts nothing");
+    unlink(p);
+}
+
+/* ---- words ---- */
+static const struct {
+    const char *text; /* behind LLAMA, or a plan of its own */
+    int exit;
+    const char *code, *says, *help;
+} rows[] = {
+    {"data: {documents: \"4,4\"}\nmesh: {tp: 2}\n", 3, "E0301",
+     "'documents' must be a list of whole numbers, not the text '4,4'", "write the list [4, 4]"},
+    {"data: {documents: 3 5}\nmesh: {tp: 2}\n", 3, "E0301", "a list of whole numbers, not '3 5'",
+     "write the list [3, 5]"},
+    {"model: {kind: mlp, sizes: [[6, 10, 3]]}\nmesh: {tp: 2}\n", 3, "E0301",
+     "'sizes' must be one list of whole numbers, not a list", "none within it"},
+    {"data: {documents: \"8\"}\nmesh: {tp: 2}\n", 3, "E0301", "a whole number, not the text '8'",
+     "remove the quotes"},
+    {"model: {kind: mlp, sizes: \"6, 10, 3\"}\nmesh: {tp: 2}\n", 3, "E0301",
+     "'sizes' must be a list of whole numbers", "write the list [6, 10, 3]"},
+    {LLAMA "mesh: {dp: 2}\npass: backward\ndata_parallel: {mode: fsdp, grad_sync: scatter}\n", 0,
+     "N0018", "`grad_sync: scatter` changes nothing: the batch is one micro-batch",
+     "data.microbatches"},
+    {LLAMA "mesh: {dp: 2}\ndata_parallel: {mode: fsdp, grad_sync: microbatch}\n", 0, "N0018",
+     "`pass: forward` has no gradients", "pass: backward"},
+    {"model: {preset: llama3-8b, layers: 1, shrink: 64}\n"
+     "data: {batch: 4, sequence: 8, microbatches: 2}\n"
+     "mesh: {dp: 2}\npass: backward\ndata_parallel: {mode: ddp, grad_sync: scatter}\n",
+     0, "N0018", "mode ddp reduce-scatters no gradient", "leave `grad_sync` out"},
+    {"model: \u201Cllama3-8b\u201D\nmesh: {tp: 2}\n", 3, "E0202", "unknown preset",
+     "typographic quotes are part of the text here"},
+    {LLAMA "mesh: {tp: 2}\nplan:\n  \u201Clayers.*.attention.wq\u201D: colwise\n", 3, "E0205",
+     "matches no module", "typographic quotes"},
+    {LLAMA "mesh: {tp: 2}\nplan:\n  layers.*.attention.{wq,wk,wv}: colwise\n", 3, "E0205",
+     "matches no module", "one of several letters is `w[123]`"},
+    {LLAMA "mesh: {tp: 2}\nplan:\n  layers.*.attention.wq: ColwiseParallel()\n", 3, "E0203",
+     "unknown style 'ColwiseParallel()'",
+     "{style: ColwiseParallel, input: ..., output: ...}; a file with calls of PyTorch is read by "
+     "`shardproof import torch FILE`"},
+};
+static void test_words(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *own =
+            strncmp(rows[i].text, "data", 4)
+                ? rows[i].text
+                : arena_printf(arena, "model: {preset: llama3-8b, shrink: 64}\n%s", rows[i].text);
+        Ended e = check(put("p.yaml", own), "-v", NULL);
+        has(&e, rows[i].exit, "", arena_printf(arena, "[%s]", rows[i].code));
+        has(&e, rows[i].exit, "", rows[i].says);
+        has(&e, rows[i].exit, "", rows[i].help);
+    }
+    unlink(in("p.yaml"));
+}
+/* A shape may be expected in numbers: those of every rank. */
+static void test_numbers_expected(void **state) {
+    (void)state;
+#define SHAPED(shapes)                                                                             \
+    LLAMA "mesh: {tp: 2}\nplan:\n  layers.*.attention.w[qkv]: colwise\n"                           \
+          "  layers.*.attention.wo: rowwise\nexpect:\n  local_shapes: " shapes "\n"
+    Ended e = check(put("p.yaml", SHAPED("{layers.0.q_proj: [4, 8, 64]}")), NULL, NULL);
+    has(&e, 1, "", "layers.0.q_proj is [B, S, H*d/tp] = [4, 8, 128] on ranks 0,1, not [4, 8, 64]");
+    e = check(put("p.yaml", SHAPED("{layers.0.q_proj: [4, S, 128], layers.0.o_proj: [B, 8, D]}")),
+              NULL, NULL);
+    has(&e, 0, "ok", "");
+    e = check(put("p.yaml", SHAPED("{layers.0.q_proj: [B, S]}")), NULL, NULL);
+    has(&e, 1, "", "layers.0.q_proj is [B, S, H*d/tp], not [B, S]");
+    /* ranks that differ have no number in common */
+    e = check(put("p.yaml", "model: {kind: mlp, sizes: [6, 9, 3]}\ndata: {rows: 5}\n"
+                            "mesh: {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n"
+                            "expect: {local_shapes: {net1: [5, 5]}}\n"),
+              NULL, NULL);
+    has(&e, 1, "", "[5, 5] on ranks 0, [5, 4] on ranks 1, not [5, 5]");
+    unlink(in("p.yaml"));
+}
+/* With several micro-batches the key means something, and nothing is noted. */
+static void test_means_something(void **state) {
+    (void)state;
+    const char *p = put("p.yaml", "model: {preset: llama3-8b, layers: 1, shrink: 64}\n"
+                                  "data: {batch: 4, sequence: 8, microbatches: 2}\nmesh: {dp: 2}\n"
+                                  "pass: backward\n"
+                                  "data_parallel: {mode: fsdp, grad_sync: scatter}\n");
+    Ended e = check(p, "-v", NULL);
+    assert_int_equal(e.code, 0);
+    assert_null(strstr(e.err, "N0018"));
+    unlink(p);
+}
+
+/* ---- config.json ---- */
+static void refused(const char *family, const char *key, const char *says) {
+    put("config.json",
+        arena_printf(arena,
+                     "{\"model_type\":\"%s\",\"attention_bias\":false,\"hidden_act\":\"silu\","
+                     "\"hidden_size\":64,\"intermediate_size\":128,\"num_attention_heads\":4,"
+                     "\"num_hidden_layers\":2,\"num_key_value_heads\":4,\"rope_theta\":1e4,"
+                     "\"tie_word_embeddings\":false,\"vocab_size\":128,\"rms_norm_eps\":1e-5,%s}",
+                     family, key));
+    Ended e = check(put("p.yaml", "model: {hf_config: config.json, layers: 1}\n"
+                                  "data: {batch: 2, sequence: 4}\nmesh: {tp: 2}\n"),
+                    NULL, NULL);
+    if (says) has(&e, 3, "", says);
+    else has(&e, 0, "ok", "");
+    unlink(in("config.json"));
+    unlink(in("p.yaml"));
+}
+static void test_numbers_of_configs(void **state) {
+    (void)state;
+    refused("glm4", "\"head_dim\":16,\"partial_rotary_factor\":0.5", NULL);
+    refused("glm4", "\"head_dim\":16,\"partial_rotary_factor\":99",
+            "99 is out of range, it is the part of a head that turns: above 0, 1 or less");
+    refused("llama", "\"partial_rotary_factor\":0.5", "E0207");
+    refused("llama", "\"partial_rotary_factor\":2", "2 is out of range");
+    refused("olmo", "\"clip_qkv\":8", NULL);
+    refused("olmo", "\"clip_qkv\":1e300", "1e+300 is out of range, it must be 1e-18 .. 1e18");
+    refused("olmo", "\"clip_qkv\":1e-300", "1e-300 is out of range"); /* 0 in f32: a false alarm */
+    refused("olmo", "\"clip_qkv\":-1", "-1 is out of range");
+    refused("olmo", "\"clip_qkv\":\"8\"", "must be a number above 0");
+}
+
+/* ---- run ---- */
+static void test_run_writes_a_folder(void **state) {
+    (void)state;
+    const char *p = put("p.yaml", SMALL_PLAN);
+    static const char *const names[] = {"x.json", "x.svg", "x.html", "x.csv"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        Ended e = child_run(arena, &(Child){.words = WORDS("run", p, "-o", in(names[i]))});
+        has(&e, 2, "", "`run` writes a folder");
+        has(&e, 2, "", "run --format json > ");
+        assert_int_equal(access(in(names[i]), F_OK), -1);
+    }
+    unlink(p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_patterns, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_fail_on, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_new_axis, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_words, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_numbers_expected, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_means_something, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_numbers_of_configs, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_run_writes_a_folder, sandbox_new, sandbox_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* The process beside a rank (engine/guard.c): a rank that is stopped or shows no life where no
+ * other can see it is named and ended; one that lives, runs, or was stopped together with its guard
+ * goes on; no guard outlives its rank. What a whole run says then is test_mpi_ends's. */
+#include "engine/guard.h"
+#include "support/support.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A rank, and what its guard said. Both write to the one pipe: "PID\n", "3 was silent\n". */
+typedef struct {
+    pid_t rank, guard;
+    int in, status;
+    char said[64];
+} Pair;
+typedef void Act(const Guard *g, double deadline);
+
+static void silent(void *arg, EngineStage stage, double seconds) {
+    char text[64];
+    int n = snprintf(text, sizeof text, "%d %s\n", (int)stage, (const char *)arg);
+    if (seconds < 0 || write(STDERR_FILENO, text, (size_t)n) < 0) _exit(99);
+}
+static _Noreturn void rank(int out, Act *act, double deadline) {
+    Guard g;
+    char text[32];
+    setpgid(0, 0);
+    dup2(out, STDERR_FILENO);
+    if (!guard_start(&g, deadline, &(GuardWords){silent, "was silent"})) _exit(98);
+    int n = snprintf(text, sizeof text, "%d\n", (int)g.pid);
+    if (write(STDERR_FILENO, text, (size_t)n) < 0) _exit(97);
+    act(&g, deadline);
+    _exit(0);
+}
+static void read_line(int in, char *to, size_t room) {
+    size_t n = 0;
+    while (n + 1 < room && read(in, to + n, 1) == 1 && to[n] != '\n') n++;
+    to[n] = 0;
+}
+static Pair begin(Act *act, double deadline) {
+    int pipes[2];
+    Pair p = {0};
+    assert_int_equal(pipe(pipes), 0);
+    fflush(NULL);
+    p.rank = fork();
+    if (p.rank == 0) rank(pipes[1], act, deadline);
+    assert_true(p.rank > 0);
+    close(pipes[1]);
+    p.in = pipes[0];
+    read_line(p.in, p.said, sizeof p.said);
+    p.guard = (pid_t)atoi(p.said);
+    assert_true(p.guard > 0 && p.guard != p.rank);
+    return p;
+}
+/* The pipe is at its end when both have ended: a guard that stayed would hold the test here. */
+static void finish(Pair *p) {
+    read_line(p->in, p->said, sizeof p->said);
+    char more[8];
+    read_line(p->in, more, sizeof more);
+    assert_string_equal(more, "");
+    close(p->in);
+    assert_int_equal(waitpid(p->rank, &p->status, 0), p->rank);
+}
+
+static void stops(const Guard *g, double deadline) {
+    (void)g, (void)deadline;
+    raise(SIGSTOP);
+}
+static void stops_in_groups(const Guard *g, double deadline) {
+    guard_stage(g, ENGINE_RUNS);
+    guard_stage(g, ENGINE_GROUPS);
+    stops(g, deadline);
+}
+static void stops_at_its_end(const Guard *g, double deadline) {
+    guard_stage(g, ENGINE_ENDS);
+    guard_lives(g);
+    stops(g, deadline);
+}
+/* Once it has a name of its own the guard ends with its rank. */
+static void stop_guard(const Guard *g) {
+    char path[64], name[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", (int)g->pid);
+    while (strncmp(name, "shardproofguard", 15) != 0) {
+        FILE *f = fopen(path, "r");
+        if (!f || !fgets(name, sizeof name, f)) _exit(96);
+        fclose(f);
+    }
+    kill(g->pid, SIGSTOP);
+}
+static void stops_behind_its_guard(const Guard *g, double deadline) {
+    guard_stage(g, ENGINE_RUNS);
+    stop_guard(g);
+    for (int i = 0; i < 100; i++) guard_lives(g);
+    stops_at_its_end(g, deadline);
+}
+static void hangs(const Guard *g, double deadline) {
+    (void)deadline;
+    guard_stage(g, ENGINE_ENDS);
+    for (;;) pause();
+}
+static void hears_nothing(const Guard *g, double deadline) {
+    signal(SIGUSR1, SIG_IGN);
+    hangs(g, deadline);
+}
+static void lives(const Guard *g, double deadline) {
+    for (int i = 0; i < 120; i++) {
+        guard_lives(g);
+        usleep((useconds_t)(deadline * 2e4));
+    }
+}
+static void runs(const Guard *g, double deadline) {
+    guard_stage(g, ENGINE_RUNS);
+    usleep((useconds_t)(deadline * 3e6));
+}
+static void dies(const Guard *g, double deadline) {
+    (void)g, (void)deadline;
+    raise(SIGKILL);
+}
+static void dies_behind_its_guard(const Guard *g, double deadline) {
+    stop_guard(g);
+    dies(g, deadline);
+}
+static void test_ends(void **state) {
+    (void)state;
+    double short_ = 0.3 * slow_machine(), long_ = 2.0 * slow_machine();
+    const struct {
+        Act *act;
+        double deadline;
+        int code, sig; /* of the rank's end */
+        const char *said;
+    } list[] = {
+        {stops, short_, ENGINE_EXIT, 0, "0 was silent"},
+        {stops_in_groups, short_, ENGINE_EXIT, 0, "2 was silent"},
+        {stops_at_its_end, short_, ENGINE_EXIT, 0, "3 was silent"},
+        {stops_behind_its_guard, short_, ENGINE_EXIT, 0, "3 was silent"},
+        {hangs, short_, ENGINE_EXIT, 0, "3 was silent"},
+        {hears_nothing, short_, 0, SIGKILL, "3 was silent"},
+        {lives, long_, 0, 0, ""},
+        {runs, short_, 0, 0, ""},
+        {dies, short_, 0, SIGKILL, ""},
+        {dies_behind_its_guard, short_, 0, SIGKILL, ""},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        Pair p = begin(list[i].act, list[i].deadline);
+        finish(&p);
+        if (strcmp(p.said, list[i].said)) print_error("act %zu\n", i);
+        assert_string_equal(p.said, list[i].said);
+        assert_int_equal(WIFSIGNALED(p.status) ? WTERMSIG(p.status) : 0, list[i].sig);
+        if (!list[i].sig) assert_int_equal(WEXITSTATUS(p.status), list[i].code);
+    }
+}
+/* Ctrl-Z, and a machine that sleeps: for longer than the deadline. */
+static void test_stopped_together(void **state) {
+    (void)state;
+    double deadline = 1.0 * slow_machine();
+    int status;
+    Pair p = begin(stops_at_its_end, deadline);
+    assert_int_equal(waitpid(p.rank, &status, WUNTRACED), p.rank);
+    assert_true(WIFSTOPPED(status));
+    kill(p.guard, SIGSTOP);
+    usleep((useconds_t)(deadline * 2e6));
+    kill(-p.rank, SIGCONT);
+    finish(&p);
+    assert_string_equal(p.said, "");
+    assert_true(WIFEXITED(p.status) && WEXITSTATUS(p.status) == 0);
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_stopped_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -4,6 +4,7 @@
 #include "engine/guard.h"
 #include "support/support.h"
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -171,9 +172,32 @@ static void test_stopped_together(void **state) {
     assert_string_equal(p.said, "");
     assert_true(WIFEXITED(p.status) && WEXITSTATUS(p.status) == 0);
 }
+/* Between fork() and what follows it there is a guard already: the rank ends by it all the same. */
+static void stop_here(void) { raise(SIGSTOP); }
+static void test_stopped_at_its_birth(void **state) {
+    (void)state;
+    Guard g;
+    int pipes[2];
+    Pair p = {0};
+    assert_int_equal(pipe(pipes), 0);
+    fflush(NULL);
+    p.rank = fork();
+    if (p.rank == 0) {
+        dup2(pipes[1], STDERR_FILENO);
+        pthread_atfork(NULL, stop_here, NULL);
+        _exit(guard_start(&g, 0.3 * slow_machine(), &(GuardWords){silent, "was silent"}) ? 0 : 98);
+    }
+    close(pipes[1]);
+    p.in = pipes[0];
+    finish(&p);
+    assert_string_equal(p.said, "0 was silent");
+    assert_true(WIFEXITED(p.status));
+    assert_int_equal(WEXITSTATUS(p.status), ENGINE_EXIT);
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_stopped_at_its_birth),
         cmocka_unit_test(test_stopped_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -425,11 +425,24 @@ static void test_random_ends(void **state) {
     assert_true(x.worst < x.deadline + 60 * slow_machine());
     arena_free(a);
 }
+/* A signal is sent before it acts: a process on its way through fork() has a child a little later.
+ */
+static void wait_stopped(Arena *a, pid_t pid) {
+    size_t n;
+    for (int i = 0; i < 6000 * slow_machine(); i++) {
+        const char *stat = child_read(a, arena_printf(a, "/proc/%d/stat", (int)pid), &n);
+        const char *name_end = stat ? strrchr(stat, ')') : NULL;
+        if (!name_end || strchr("TZ", name_end[2])) return;
+        usleep(10000);
+    }
+    fail_msg("%d does not stop", (int)pid);
+}
 /* To a rank and its guard: Ctrl-Z is for a group of processes. */
 static void signal_both(const Trial *t, int rank, int sig) {
     int pid = (int)t->pid[rank];
     size_t n;
-    kill(pid, sig); /* first: then it starts no guard any more */
+    kill(pid, sig); /* first: once it has stopped it starts no guard any more */
+    if (sig == SIGSTOP) wait_stopped(t->a, pid);
     const char *s = child_read(t->a, arena_printf(t->a, "/proc/%d/task/%d/children", pid, pid), &n);
     for (char *end; s; s = end) {
         pid_t guard = (pid_t)strtol(s, &end, 10);

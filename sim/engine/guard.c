@@ -16,7 +16,7 @@ enum { TICK_MS = 100, LEAVE_MS = 200, FILES = 1024, SAME = ENGINE_STAGES };
 
 /* The launcher's pipes would stay open in the guard, and what it reads from them never end. */
 static void let_go(int keep) {
-    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU};
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGUSR1};
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
     for (int fd = 0; fd < FILES; fd++)
         if (fd != keep && fd != STDERR_FILENO) close(fd);
@@ -66,6 +66,7 @@ bool guard_start(Guard *g, double deadline, const GuardWords *words) {
     pid_t rank = getpid();
     if (pipe(pipes) < 0) return false;
     g->out = pipes[1];
+    listen_to_guard(); /* before there is one: a rank that is stopped here ends by it as well */
     g->pid = fork();
     if (g->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -78,7 +79,6 @@ bool guard_start(Guard *g, double deadline, const GuardWords *words) {
     fcntl(g->out, F_SETFD, FD_CLOEXEC);
     fcntl(g->out, F_SETFL, O_NONBLOCK);
     if (g->pid < 0) close(g->out);
-    else listen_to_guard();
     return g->pid > 0;
 }
 /* A guard that is stopped has a pipe full of words to read, of which one is enough. */

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -112,6 +113,8 @@ static double limit_now(void) {
     double ordinary = ORDINARY * ordinary_ms();
     return ordinary > cpu_limit ? ordinary : cpu_limit;
 }
+/* On a machine of many processors the system counts memory by and by. */
+static bool small(const Ran *r) { return SANITIZED || r->rss_kib <= RSS_KIB; }
 /* Runs one command line and holds it against what it must say. `where` is "path:line:col" or a
  * path; NULL: nowhere. */
 static void expect(const char *what, const char *words, const char *path, const char *in, int exit,
@@ -122,13 +125,13 @@ static void expect(const char *what, const char *words, const char *path, const 
     split(words, path, argv);
     for (int again = 0;; again++) { /* a busy machine may disturb a measurement, not ten */
         r = run(argv, in);
-        if (r.cpu_ms > limit) limit = limit_now();
-        if (r.cpu_ms <= limit || again == 9) break;
+        if (r.cpu_ms > limit) limit = fmax(limit, limit_now());
+        if ((r.cpu_ms <= limit && small(&r)) || again == 9) break;
     }
     const char *wanted = code ? arena_printf(arena, "[%s]", code) : "";
     const char *place = where ? arena_printf(arena, "%s: error: ", where) : "";
     bool ok = r.code == exit && strstr(r.err, wanted) && strstr(r.err, place) &&
-              r.cpu_ms <= limit && (SANITIZED || r.rss_kib <= RSS_KIB);
+              r.cpu_ms <= limit && small(&r);
     struct stat st;
     char *out = arena_printf(arena, "%s/out.svg", dir);
     if (stat(out, &st) == 0) ok = false, unlink(out);
@@ -175,8 +178,11 @@ static void every_reader(const char *what, const char *path, int exit, const cha
 static void test_basics(void **state) {
     (void)state;
     every_reader("missing", path_of("none.yaml"), 3, "E0101");
+    /* one of its own: in `dir` a busy machine has laid the plan of ordinary_ms */
+    const char *folder = path_of("folder");
+    assert_int_equal(mkdir(folder, 0700), 0);
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) /* to check: the plans in it */
-        expect("a folder", readers[i], dir, NULL, 3,
+        expect("a folder", readers[i], folder, NULL, 3,
                strncmp(readers[i], "check ", 6) ? "E0102" : "E0101", NULL);
     every_reader("empty", put("empty.yaml", "", 0), 3, "E0103");
     every_reader("NUL bytes", put("nul.yaml", "a\0b\0c", 5), 3, "E0106");

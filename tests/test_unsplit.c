@@ -1,11 +1,8 @@
 /* Bit equality: where a plan splits no sum on the way to a value, the ranks hold, put together, the
  * very bits that one device has. Asserted for every value of every plan with experts: those that
- * the tests write (test_rows has their families) and the shipped ones. What "on the way" means is
- * found here from the program alone: a value is split if a sum is pending in it, or was added up
- * over ranks, or if it is made of such a value. */
-#include "support/support.h"
-#include "exec/assemble.h"
-#include "exec/exec.h"
+ * the tests write (test_rows has their families) and the shipped ones. What "on the way" means
+ * is found in support/run_values.c. */
+#include "support/run_values.h"
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,95 +12,26 @@
 
 #include <cmocka.h>
 
-/* ---- values of a run ---- */
-typedef struct {
-    const char *name;
-    int64_t bytes;
-    const void *x;
-} Value;
-typedef struct {
-    Arena *a;
-    int n, cap;
-    Value *v;
-    bool *split; /* per Val of the program */
-} Values;
-static bool pending(const Program *p, const Val *v) {
-    for (int x = 0; x < p->mesh->naxes; x++)
-        if (v->L.type[x] == TY_P && p->mesh->axis[x].size > 1) return true;
-    return false;
-}
-static bool reduces(const Program *p, const Step *s) {
-    return s->kind == ST_MOVE && pending(p, &p->val[s->in[0]]);
-}
-/* Is it a value by which the unsharded run knows it: what an op of the forward pass makes, or the
- * whole gradient of a parameter? */
-static bool named(const Program *p, const Step *s) {
-    if (s->recompute) return false;
-    const Val *v = &p->val[s->out];
-    bool param = p->graph->t[v->tensor].kind == KIND_PARAM;
-    return s->kind == ST_OP ? !v->cot : v->cot && param && p->grad[v->tensor] == s->out;
-}
-static void keep(void *arg, Exec *e, const Step *s, bool checked) {
-    Values *k = arg;
-    const Program *p = e->p;
-    int r[RULE_MAX_IN + 3], n = step_reads(s, r);
-    if (!checked) return;
-    if (!k->split) k->split = ARENA_ARRAY(k->a, bool, p->nv + 1);
-    bool split = reduces(p, s) || pending(p, &p->val[s->out]);
-    for (int i = 0; i < n; i++) split |= k->split[r[i]];
-    k->split[s->out] = split;
-    if (split || !named(p, s)) return;
-    AxisList none = {0};
-    Tensor t = assemble_value(e, s->out, &none, 0);
-    int64_t bytes = tensor_count(&t) * dtype_size(exec_dtype(e, s->out));
-    *ARENA_PUSH(k->a, k->v, k->n, k->cap) =
-        (Value){program_value_name(p, &p->val[s->out], k->a), bytes,
-                arena_memdup(k->a, t.p, (size_t)bytes + 1)};
-    e->host->release(e->host, t.p);
-}
-static void run(Values *k, const char *file, const char *text, bool one) {
-    Arena *a = k->a;
-    Diags *d = diags_new(a);
-    PipelineReport rep;
-    PlanText given = plan_text(file, text);
-    PipelineOptions o = {.execute = true, .threads = 1, .watch = keep, .watch_arg = k};
-    static const char *const axes[] = {"dp", "cp", "tp", "ep", "edp", "etp"};
-    PlanSet set[6];
-    for (int i = 0; i < 6 && one; i++) { /* every axis of the mesh that there is */
-        const char *mesh = strstr(text, "\nmesh: {"), *end = mesh ? strchr(mesh, '}') : NULL;
-        const char *key = arena_printf(a, "%s: ", axes[i]), *at = mesh ? strstr(mesh, key) : NULL;
-        bool own = at && at < end && (at[-1] == '{' || at[-1] == ' ');
-        if (own) set[given.n_sets++] = (PlanSet){arena_printf(a, "mesh.%s", axes[i]), "1"};
-    }
-    given.sets = set;
-    diags_source(d, file, text, strlen(text));
-    Trace *t = pipeline_run(a, d, given, &o, &rep);
-    if (!t || !t->verdict || strcmp(t->verdict, "equivalent")) diags_print(d, stderr, false);
-    assert_true(t && t->verdict && !strcmp(t->verdict, "equivalent"));
-}
-static const Value *value_of(const Values *k, const char *name) {
-    for (int i = 0; i < k->n; i++)
-        if (!strcmp(k->v[i].name, name)) return &k->v[i];
-    return NULL;
-}
 /* How many gradients of experts have the bits of one device. */
 static int hold(const char *file, const char *text) {
     Arena *a = arena_new();
-    Values many = {.a = a}, one = {.a = a};
-    int experts = 0;
-    run(&many, file, text, false);
-    run(&one, file, text, true);
+    RunValues many = {.a = a}, one = {.a = a};
+    int experts = 0, equal = 0;
+    run_values(&many, file, text, false);
+    run_values(&one, file, text, true);
     for (int i = 0; i < many.n; i++) {
-        const Value *have = &many.v[i], *want = value_of(&one, have->name);
-        if (!want || want->bytes != have->bytes)
+        const RunValue *have = &many.v[i], *want = run_value(&one, have->name);
+        if (have->split) continue;
+        if (!want || want->n != have->n || want->dtype != have->dtype)
             fail_msg("%s: no %s on one device", file, have->name);
-        if (memcmp(have->x, want->x, (size_t)have->bytes))
+        if (memcmp(have->x, want->x, (size_t)(have->n * dtype_size(have->dtype))))
             fail_msg("%s: %s has other bits than one device", file, have->name);
+        equal++;
         experts += strstr(have->name, "grad.param") && strstr(have->name, "experts");
     }
-    printf("%s: %d of %d values split no sum, %d gradients of experts among them\n", file, many.n,
+    printf("%s: %d of %d values split no sum, %d gradients of experts among them\n", file, equal,
            one.n, experts);
-    assert_true(many.n > 5);
+    assert_true(equal > 5);
     arena_free(a);
     return experts;
 }

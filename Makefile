@@ -135,6 +135,7 @@ soak: deps-mpi
 	SHARDPROOF_SOAK=1 $(BUILD)/tests/test_outputs
 	SHARDPROOF_SOAK=10000 $(BUILD)/tests/test_mutations
 	SHARDPROOF_SOAK=5000 $(BUILD)/tests/test_dispatchers
+	SHARDPROOF_SOAK=1 $(BUILD)/tests/test_moe_families
 	SHARDPROOF_SOAK=500 $(BUILD)/tests/test_mpi_ends
 	SHARDPROOF_MPI=mpich $(BUILD)/tests/test_mpi
 	SHARDPROOF_MPI=mpich SHARDPROOF_SOAK=100 $(BUILD)/tests/test_mpi_ends

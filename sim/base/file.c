@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* O_TMPFILE */
 #endif
 #include "base/file.h"
+#include "base/clock.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -251,10 +252,10 @@ static FILE *open_through(const char *path, int fd) {
         fflush(fd == STDERR_FILENO ? stderr : stdout);
         out = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     } else {
-        for (int ms = 0; ms <= SILENCE_MS; ms += 20) {
+        for (double end = clock_seconds() + 1e-3 * SILENCE_MS;; poll(NULL, 0, 20)) {
+            bool last = clock_seconds() >= end; /* looked at before: a last try comes after it */
             out = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-            if (out >= 0 || errno != ENXIO) break;
-            poll(NULL, 0, 20);
+            if (out >= 0 || errno != ENXIO || last) break;
         }
         if (out >= 0) {
             int flags = fcntl(out, F_GETFL);

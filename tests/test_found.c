@@ -33,6 +33,20 @@ static const struct {
      "rowwise\n"
      "  layers.*.attention.core: {style: prepare_module_input, input: [shard(2), shard(2), "
      "shard(2)]}\n"},
+    /* what a stage sends was gathered, and gathered values are not kept: the one it was sent to has
+       it (a crash, once) */
+    {"a gathered value that goes to another stage",
+     "model: {kind: mlp, sizes: [8, 5, 6], scale: true}\ndata: {rows: 4, dtype: f64}\nmesh: {tp: "
+     "2, "
+     "pp: 2}\npipeline: {schedule: gpipe, microbatches: 2}\npass: backward\nsave_gathered: "
+     "false\nplan:\n  net2: colwise_gather_output\n"},
+    /* rows at their experts are cut by an axis that cuts no tokens, and go home without it */
+    {"a reorderer over one rank, and a room for each expert",
+     "model: {config: {model_type: llama4_text, " SMALL ", num_attention_heads: 2, "
+     "num_local_experts: 4, num_experts_per_tok: 2}}\ndata: {batch: 2, sequence: 6, dtype: f64, "
+     "cut: {batch: b}}\nmesh: {a: 1, b: 1}\ngroups: {tp: a}\nnames: hf\npass: backward\nmoe: "
+     "{capacity_factor: 0.9}\nplan:\n  model.layers.*.feed_forward.reorderer: "
+     "reorderer_sequence_parallel\n"},
     /* what is one all-to-all to the rows is an all-to-all and a slice to their index list */
     {"rows and their list go different ways",
      "model: {config: {model_type: mixtral, " SMALL ", num_attention_heads: 2, num_local_experts: "

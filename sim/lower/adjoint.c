@@ -110,6 +110,9 @@ static bool dropped(const Adj *a, int v) {
     const Step *s = &p->step[x->step];
     if (x->list == v) return false; /* a list is small, and what rows there are must not change */
     if (s->packs) return false;     /* that is what it is for */
+    /* what another stage sent stays: it would have to be sent again, while that stage is elsewhere
+     */
+    if (s->kind == ST_MOVE && s->move.kind == MOVE_SEND) return false;
     if (is_hop(s) && a->onward) return true;
     if (is_hop(s) && a->rehop) return next_hop(p, v) >= 0; /* the last is there */
     /* what is made of it goes with it: keys and values of a latent too */

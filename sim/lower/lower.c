@@ -209,6 +209,9 @@ static void go_home(Lower *l, const GNode *n, Phase pass) {
         if (layout_where(home, x) >= 0) layout_set_type(&want, x, TY_I);
     for (int d = 0; d < t->listed; d++) {
         if (!home->n[d]) continue;
+        for (int k = 0; k < now->n[d]; k++) /* what cuts the rows there and no tokens */
+            if (layout_where(home, now->e[d][k].axis) < 0)
+                layout_set_type(&want, now->e[d][k].axis, TY_I);
         want.n[d] = home->n[d];
         memcpy(want.e[d], home->e[d], sizeof want.e[d]);
         for (int k = 0; k < home->n[d]; k++)

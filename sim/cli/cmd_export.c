@@ -11,6 +11,13 @@ int cmd_export(Cli *c) {
                    "`export` wants the framework");
         return 2;
     }
+    const char *format = export_format(c->o.to);
+    if ((c->o.format || c->o.output) && format && strcmp(c->format, format) != 0) {
+        diag_error(c->d, "E0212", diag_nowhere,
+                   arena_printf(c->arena, "-o plan.%s, or --format %s", format, format),
+                   "`export --to %s` writes %s, not '%s'", c->o.to, format, c->format);
+        return 2;
+    }
     int code = 0;
     bool loaded = cli_load(c, c->o.operands[0], &o, true, &l);
     if (!loaded || l.exit || diags_errors(l.d)) code = l.exit ? l.exit : cli_exit_of(l.d);

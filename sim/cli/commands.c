@@ -68,10 +68,13 @@ const Command cli_commands[] = {
      "mpirun -n 4 shardproof calibrate --mpi -o machine.yaml\n"
      "shardproof run plan.yaml --hardware ./machine.yaml\n",
      cmd_calibrate},
-    {"export", C_EXPORT, "PLAN", 1, 1, "py",
-     "a plan that passed as torch's parallelize_module table",
+    {"export", C_EXPORT, "PLAN", 1, 1, "py json toml sh",
+     "a plan that passed as torch's, hf's, jax's, megatron's or torchtitan's own",
      "shardproof export plans/18-llama3-8b-backward.yaml --to torch -o plan.py\n"
-     "shardproof check plan.py --model llama3-8b\n",
+     "shardproof check plan.py --model llama3-8b\n"
+     "shardproof export plans/18-llama3-8b-backward.yaml --to torchtitan -o train.toml\n"
+     "shardproof export plans/16-hf-llama-tp4.yaml --to hf -o tp_plan.json\n"
+     "shardproof import hf --model llama3-8b --tp-plan tp_plan.json --tp 4\n",
      cmd_export},
 };
 const int n_cli_commands = (int)(sizeof cli_commands / sizeof *cli_commands);

@@ -136,8 +136,8 @@ static const Option options[] = {
      "of a framework's file: the loss runs under loss_parallel()", NULL},
     {"full", 0, O_FLAG, AT(full), NULL, C_FILES | C_ANOTHER,
      "of a framework's file: sizes as they are, not those that run in seconds", NULL},
-    {"to", 0, O_WORD, AT(to), "FRAMEWORK", C_EXPORT, "whose way of saying the plan: torch",
-     "torch"},
+    {"to", 0, O_WORD, AT(to), "FRAMEWORK", C_EXPORT, "whose way of saying the plan",
+     "torch hf jax megatron torchtitan"},
     {"cuda", 0, O_WORD, AT(cuda), "HOW", C_RUN,
      "virtual: all ranks on one GPU (needs the plug-in of make CUDA=1)", "virtual"},
     {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUNS | C_CALIBRATE | C_ANOTHER,
@@ -384,7 +384,8 @@ static const struct {
     const char *extension, *format;
 } extensions[] = {{"txt", "text"},  {"text", "text"}, {"json", "json"}, {"jsonl", "jsonl"},
                   {"csv", "csv"},   {"md", "md"},     {"xml", "junit"}, {"sarif", "sarif"},
-                  {"yaml", "yaml"}, {"yml", "yaml"},  {"py", "py"}};
+                  {"yaml", "yaml"}, {"yml", "yaml"},  {"py", "py"},     {"toml", "toml"},
+                  {"sh", "sh"}};
 /* `run` makes a folder: a name that asks for a file would hide the mistake. */
 static void refuse_file(Cli *c, const char *dot) {
     bool file = text_has_word("svg png pdf html", dot + 1);

@@ -4,11 +4,22 @@
 #include <string.h>
 
 static const struct {
-    const char *name;
+    const char *name, *format;
     const char *(*write)(const Export *e);
-} frameworks[] = {{"torch", export_torch}};
+    bool asked; /* its text holds each move that it makes, none follows by itself */
+} frameworks[] = {{"torch", "py", export_torch, true},
+                  {"hf", "json", export_hf, false},
+                  {"jax", "json", export_jax, false},
+                  {"megatron", "sh", export_megatron, false},
+                  {"torchtitan", "toml", export_torchtitan, false}};
 enum { N_FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
-const char export_words[] = "torch";
+const char export_words[] = "torch hf jax megatron torchtitan";
+
+const char *export_format(const char *to) {
+    for (int i = 0; i < N_FRAMEWORKS; i++)
+        if (strcmp(frameworks[i].name, to) == 0) return frameworks[i].format;
+    return NULL;
+}
 
 const char *export_plan(Arena *arena, Diags *d, const Plan *p, const char *to) {
     Diags *again = diags_new(arena); /* what was said of the plan has been said */
@@ -18,7 +29,7 @@ const char *export_plan(Arena *arena, Diags *d, const Plan *p, const char *to) {
     for (int i = 0; i < N_FRAMEWORKS; i++) {
         if (strcmp(frameworks[i].name, to) != 0) continue;
         Export e = {arena, d, p, as};
-        export_refuse_noted(&e);
+        export_refuse_noted(&e, frameworks[i].asked);
         const char *text = as ? frameworks[i].write(&e) : NULL;
         return diags_errors(d) ? NULL : text;
     }

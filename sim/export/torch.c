@@ -79,8 +79,7 @@ static bool kv_copies(const Export *e) {
 }
 
 /* ---- modules ---- */
-/* The path in the names of a module tree that PyTorch has. */
-static const char *path_of(const Export *e, const GModule *m) {
+const char *export_path(const Export *e, const GModule *m) {
     bool foreign = e->p->names == NAMES_GGUF || e->p->names == NAMES_MEGATRON;
     const char *other =
         foreign && m->hf_path ? names_to_scheme(e->a, NAMES_TORCHTITAN, m->hf_path) : NULL;
@@ -145,7 +144,7 @@ static bool speaks_of_all(const Export *e, const char *star) {
     const Graph *g = &e->as->model->g;
     for (int m = 0; m < g->nm; m++) {
         const ModuleUse *u = &e->as->use[m];
-        if (strcmp(plan_pattern_of(e->a, path_of(e, &g->module[m])), star) != 0) continue;
+        if (strcmp(plan_pattern_of(e->a, export_path(e, &g->module[m])), star) != 0) continue;
         if (!u->style || has_number(e->p->lines[u->line].pattern)) return false;
     }
     return true;
@@ -174,7 +173,7 @@ static void module_line(TorchWriter *w, int m) {
         w->loss_parallel = true;
         return;
     }
-    const char *path = path_of(e, mod), *axis = axis_of(e, u, path),
+    const char *path = export_path(e, mod), *axis = axis_of(e, u, path),
                *call = axis ? export_torch_style(e, m, axis) : NULL;
     check_boundary(e, m);
     if (call) *ARENA_PUSH(e->a, w->entry, w->n, w->cap) = (TorchLine){path, axis, call};

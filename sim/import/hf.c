@@ -52,6 +52,12 @@ static const Shipped shipped[] = {
 };
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
 
+bool import_hf_ships(const char *pattern) {
+    for (int i = 0; i < N_SHIPPED; i++)
+        if (strcmp(shipped[i].pattern, pattern) == 0) return true;
+    return false;
+}
+
 /* ---- lines ---- */
 /* "layers.*" and "model.layers.*" are the same to the library, where the base model is meant. */
 static const char *whole_name(Draft *x, const char *pattern) {
@@ -106,8 +112,8 @@ static void leave_out(Draft *x, const char *pattern) {
 static const Graph *first_layers(Arena *a, const Draft *x, int64_t layers) {
     Diags *d = diags_new(a);
     PlanWriter w = write_start(a);
-    write_text(&w, "model: {hf_config: ");
-    write_scalar(&w, x->in->config);
+    write_text(&w, "model: {%s: ", x->in->config ? "hf_config" : "preset");
+    write_scalar(&w, x->in->config ? x->in->config : x->in->model);
     write_text(&w, ", layers: %lld, parts: [embedding, blocks, norm, head, loss]}\nmesh: {tp: 1}\n",
                (long long)layers);
     write_text(&w, "names: hf\n");
@@ -177,9 +183,9 @@ static void check_ep(Draft *x, const char *path) {
                    "--ep %lld: experts are shared out to the ranks of --tp, which are %lld",
                    (long long)in->ep, (long long)in->tp);
 }
-static void override(Draft *x, const char *path, bool tp) {
-    size_t n;
-    char *text = file_read(x->a, x->d, path, FILE_BYTES, diag_nowhere, &n);
+static void override(Draft *x, const char *path, const char *text, bool tp) {
+    size_t n = text ? strlen(text) : 0;
+    if (!text) text = file_read(x->a, x->d, path, FILE_BYTES, diag_nowhere, &n);
     Value *table = text ? json_values(x->a, x->d, path, text, n) : NULL;
     if (!table) return;
     if (table->kind != V_DICT) {
@@ -195,6 +201,11 @@ static void override(Draft *x, const char *path, bool tp) {
         const Value *v = p->value;
         if (v->kind != V_STRING)
             diag_error(x->d, "E0301", v->loc, NULL, "a style is text, not %s", value_kind_text(v));
+        else if (strcmp(plan_pattern_of(x->a, p->key), p->key) != 0)
+            diag_error(x->d, "E0205", p->loc, plan_pattern_of(x->a, p->key),
+                       "the library matches keys with names without numbers: '%s' matches nothing, "
+                       "and it raises",
+                       p->key);
         else if (strcmp(v->s, "sequence_parallel") == 0)
             diag_error(x->d, "E0214", v->loc, "leave the line out: the norm is whole",
                        "the library's sequence_parallel only relabels a whole tensor, and its "
@@ -230,35 +241,50 @@ static const char *model_type(Draft *x, const char *path) {
                "model_type '%s': not supported by this version", type->s);
     return NULL;
 }
+/* The model_type of a preset; NULL and an error where there is none of that name. */
+static const char *preset_type(Draft *x) {
+    draft_options(x);
+    int n;
+    const Preset *row = model_presets(&n);
+    for (int i = 0; i < n; i++)
+        if (strcmp(row[i].name, x->in->model) == 0)
+            return row[i].family ? row[i].family : row[i].qk_norm ? "qwen3" : "llama";
+    return NULL;
+}
 bool import_hf(Draft *x) {
     const ImportInput *in = x->in;
-    const char *path = in->config ? in->config : in->path;
+    bool preset = in->model && !in->config && !in->path;
+    const char *path = in->config ? in->config : preset ? "--model" : in->path;
     if (!path) {
-        diag_error(x->d, "E0212", diag_nowhere, "import hf --config config.json --tp 8",
+        diag_error(x->d, "E0212", diag_nowhere,
+                   "import hf --config config.json --tp 8, or --model llama3-8b",
                    "`import hf` wants a config.json");
         return false;
     }
-    const char *type = model_type(x, path);
+    const char *type = preset ? preset_type(x) : model_type(x, path);
     if (!type) return false;
-    ImportInput with = *in; /* the file is the config */
-    with.config = path;
-    x->in = arena_memdup(x->a, &with, sizeof with);
-    x->file = path;
+    if (!preset) { /* the file is the config */
+        ImportInput with = *in;
+        with.config = path;
+        x->in = arena_memdup(x->a, &with, sizeof with);
+    }
+    x->file = preset ? "the options" : path;
     int64_t ranks = in->tp > 0 ? in->tp : in->ep;
     if (ranks > 0) draft_axis(x, "tp", ranks, (Loc){path, 1, 1});
     if (in->tp == 0 || in->ep == 0)
         diag_error(x->d, "E0212", diag_nowhere, "1: nothing is cut",
                    "--tp and --ep want at least 1");
     check_ep(x, path);
-    draft_options(x);
+    if (!preset) draft_options(x);
     ship(x, type);
     /* the library cuts k_proj's rows wherever they end; without one head a rank its forward raises
      */
     draft_key(x, "kv_replicate", "never", diag_nowhere, NULL);
     /* what no line asks for the library does not do: sums of gradients of whole parameters */
     draft_key(x, "trust", "declared", diag_nowhere, NULL);
-    if (in->tp_plan) override(x, in->tp_plan, true);
-    if (in->ep_plan) override(x, in->ep_plan, false);
+    if (in->tp_plan || in->tp_plan_text)
+        override(x, in->tp_plan ? in->tp_plan : "--tp-plan", in->tp_plan_text, true);
+    if (in->ep_plan) override(x, in->ep_plan, NULL, false);
     if (!x->n_axes)
         diag_error(x->d, "E0208", ((Loc){path, 1, 1}), "--tp 8, or --mesh dp=2,tp=4",
                    "how many ranks there are does not stand in a config");

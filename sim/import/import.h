@@ -17,7 +17,8 @@ typedef struct {
     int n_args; /* arguments instead of a file: megatron -- ... */
     const char *const *arg;
     const char *model, *config, *mesh, *tp_plan, *ep_plan; /* options; NULL: not given */
-    int64_t tp, ep;                                        /* -1: not given */
+    const char *tp_plan_text; /* what --tp-plan names, where it is no file; NULL: read it */
+    int64_t tp, ep;           /* -1: not given */
     bool loss_parallel;
     bool full;       /* sizes as they are */
     const char *dir; /* folder of the plan that is made: paths in it start there */
@@ -38,6 +39,10 @@ const char *const *import_names(Arena *a);
 const char *import_recognise(const char *path, const char *text, size_t n);
 /* Makes the plan. All errors at once in `d`. The text lives in `a`. */
 ImportedPlan import_plan(Arena *a, Diags *d, const ImportInput *in);
+
+/* Is there a module of that pattern ("model.layers.*.mlp.up_proj") which the plan that Hugging
+ * Face's library ships cuts, in some model? */
+bool import_hf_ships(const char *pattern);
 
 /* ---- between the frameworks and the writer ---- */
 typedef struct {

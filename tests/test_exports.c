@@ -1,0 +1,394 @@
+/* Plans as Hugging Face's, JAX's, Megatron's and torchtitan's own: what is written is imported by
+ * the command a user would write, and makes the same collectives, by what they are, how many bytes
+ * they carry and between whom, and the same local shapes; a table says which shipped plan each of
+ * them can say, and why not the others. `export` compares programs by itself: here traces are, of
+ * which it knows nothing. */
+#include "base/file.h"
+#include "export/export.h"
+#include "import/import.h"
+#include "support/support.h"
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static Arena *arena;
+static int setup(void **state) {
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+static int teardown(void **state) {
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+enum { N_TO = 4 };
+static const char *const to[N_TO] = {"hf", "jax", "megatron", "torchtitan"};
+
+/* ---- there ---- */
+typedef struct {
+    const char *text, *said; /* text NULL: refused */
+    PlanRun run;
+} Exported;
+static Exported export_to(const char *file, const char *text, const char *framework) {
+    PlanRun r = plan_run(arena, file, text, false);
+    if (!r.t || diags_errors(r.d)) {
+        run_print(&r);
+        fail_msg("%s does not pass", file);
+    }
+    const char *out = export_plan(arena, r.d, r.rep.plan, framework);
+    assert_int_equal(out != NULL, diags_errors(r.d) == 0);
+    return (Exported){out, diags_text(arena, r.d), r};
+}
+
+/* ---- and back ---- */
+/* Top-level keys that are not the framework's to say. */
+static bool stays(const char *line) {
+    static const char *const keys[] = {
+        "name:", "model:", "pass:", "loss:", "optimizer:", "hardware:", "moe:", "normalise", NULL};
+    for (int i = 0; keys[i]; i++)
+        if (strncmp(line, keys[i], strlen(keys[i])) == 0) return true;
+    return false;
+}
+static const char *value_of(const char *text, const char *key) {
+    const char *at = strncmp(text, key, strlen(key)) == 0
+                         ? text
+                         : strstr(text, arena_printf(arena, "\n%s", key));
+    if (!at) return NULL;
+    at += *at == '\n';
+    return arena_strndup(arena, at, strcspn(at, "\n"));
+}
+/* `data` is the plan's, with what the framework cuts of it. */
+static const char *data_of(const char *plan, const char *imported) {
+    const char *mine = value_of(plan, "data:"), *their = value_of(imported, "data:"),
+               *cut = their ? strstr(their, ", cut: {") : NULL;
+    if (!cut) return mine;
+    return arena_printf(arena, "%.*s%s", (int)strlen(mine) - 1, mine, cut);
+}
+/* Lines of modules that the plan's model has not got are left out: they speak of the whole model.
+ */
+static bool outside(const char *plan, const char *line) {
+    bool whole = strstr(plan, "parts: [embedding, blocks, norm, head, loss]") != NULL;
+    const char *s = line + strspn(line, " ");
+    return !whole && *line == ' ' && !strstr(s, "layers.");
+}
+static void add_lines(Str *out, const char *plan, const char *text, bool mine) {
+    bool in = false;
+    for (const char *p = text; *p;) {
+        size_t n = strcspn(p, "\n");
+        const char *line = arena_strndup(arena, p, n);
+        if (*p != ' ' && *p != '#' && n)
+            in = stays(line) == mine && strncmp(line, "data:", 5) != 0 &&
+                 strncmp(line, "expect:", 7) != 0;
+        bool skip = (!mine && outside(plan, line)) || strncmp(line, "name:", 5) == 0;
+        if (in && n && *p != '#' && !skip) str_addf(out, "%s\n", line);
+        p += n + (p[n] == '\n');
+    }
+}
+/* The plan again: the framework's keys from its text, by `import`, around the plan's own model. */
+static const char *back(const Exported *x, const char *plan, const char *framework) {
+    Diags *d = diags_new(arena);
+    const Plan *p = x->run.rep.plan;
+    bool hf = strcmp(framework, "hf") == 0;
+    ImportInput in = {.framework = framework,
+                      .path = "file",
+                      .text = x->text,
+                      .n = strlen(x->text),
+                      .model = p->preset ? p->preset : "llama3-8b",
+                      .tp = -1,
+                      .ep = -1,
+                      .dir = "."};
+    if (hf) {
+        const char *file = temp_path(arena, "tp_plan.json");
+        assert_true(file_write(diags_new(arena), file, x->text, strlen(x->text)));
+        in.path = NULL, in.text = "", in.n = 0, in.tp_plan = file;
+    }
+    Str mesh = str_new(arena);
+    for (int i = 0; i < p->n_axes; i++)
+        str_addf(&mesh, "%s%s=%lld", i ? "," : "", p->axes[i].name, (long long)p->axes[i].size);
+    if (hf || strcmp(framework, "jax") == 0) in.mesh = mesh.s;
+    ImportedPlan q = import_plan(arena, d, &in);
+    if (!q.text) fail_msg("%s\nis not imported:\n%s", x->text, diags_text(arena, d));
+    Str out = str_new(arena);
+    add_lines(&out, plan, plan, true);
+    if (data_of(plan, q.text)) str_addf(&out, "%s\n", data_of(plan, q.text));
+    add_lines(&out, plan, q.text, false);
+    return out.s;
+}
+
+/* ---- what they do ---- */
+static void add_groups(Str *s, const RankGroups *g) {
+    for (int64_t i = 0; i < groups_count(g); i++)
+        for (int64_t k = 0; k < groups_size(g); k++)
+            str_addf(s, "%s%lld", k ? "," : " ", (long long)groups_member(g, i, k));
+}
+/* Collectives between more than one rank, and what each rank holds of the parameters. */
+static const char *deeds(const Trace *t) {
+    Str s = str_new(arena);
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (groups_size(&c->groups) == 1) continue;
+        str_addf(&s, "%d %s %s %lld>%lld sent %lld of", c->pass, c->op, c->reduce ? c->reduce : "",
+                 (long long)c->bytes_in, (long long)c->bytes_out, (long long)c->bytes_sent);
+        add_groups(&s, &c->groups);
+        str_add(&s, "\n");
+    }
+    for (int i = 0; i < t->n_params; i++)
+        str_addf(&s, "%s %s\n", local_text(arena, &t->params[i].rest, 0),
+                 local_text(arena, &t->params[i].rest, t->ranks - 1));
+    return s.s;
+}
+static const char *deeds_of(const char *file, const char *text) {
+    PlanRun r = plan_run(arena, file, text, false);
+    if (!r.t || diags_errors(r.d)) {
+        run_print(&r);
+        fail_msg("%s does not lower:\n%s", file, text);
+    }
+    return deeds(r.t);
+}
+static void round_trip(const char *file, const char *text, const char *framework) {
+    Exported x = export_to(file, text, framework);
+    if (!x.text) fail_msg("%s to %s is refused:\n%s", file, framework, x.said);
+    const char *again = back(&x, text, framework), *was = deeds(x.run.t),
+               *is = deeds_of(file, again);
+    if (strcmp(was, is) != 0)
+        fail_msg("%s to %s:\n%s\nbecame\n%s\nby\n%s\nthat is\n%s", file, framework, was, is, x.text,
+                 again);
+    assert_true(strlen(was) > 100);
+}
+
+/* ---- every plan that ships ---- */
+#define MLP "has no model without the layers of a Transformer"
+#define PP "has no cut of the layers into stages"
+#define CP "has nothing about context parallelism"
+#define DP "a tp_plan says nothing about data parallelism"
+#define AGAIN "has nothing about what is computed again"
+#define PMI "no style of transformers does what 'prepare_module_input' does"
+#define KV "a PartitionSpec has no copies of KV heads"
+#define EXPERTS "no PartitionSpec is read here of '"
+/* clang-format off */
+static const struct {
+    const char *file, *refused[N_TO]; /* by hf, jax, megatron, torchtitan; NULL: it can say the plan */
+} shipped[] = {
+    {"01-column-row-mlp.yaml", {MLP, MLP, MLP, MLP}},
+    {"02-toymodel-2.yaml", {MLP, MLP, MLP, MLP}},
+    {"02-toymodel-4.yaml", {MLP, MLP, MLP, MLP}},
+    {"03-llama3-8b-tp2.yaml", {NULL, NULL, NULL, "layers.0.input_norm as [.,tp,.]"}},
+    {"04-llama3-8b-tp4.yaml", {NULL, NULL, NULL, "layers.0.input_norm as [.,tp,.]"}},
+    {"05-llama3-8b-tp4-sp.yaml", {PMI, NULL, NULL, NULL}},
+    {"06-llama3-8b-dp2-tp2-sp.yaml", {PMI, NULL, NULL, NULL}},
+    {"07-llama3-8b-cp4.yaml", {CP, NULL, "layers.0.input_norm as [.,cp~z,.]", "all_gather of layers.0.attention_norm.weight over cp"}},
+    {"08-llama3-8b-cp4-zigzag.yaml", {CP, "layers.0.input_norm as [.,cp,.]", NULL, "all_gather of layers.0.attention_norm.weight over cp"}},
+    {"09-llama3-8b-dp2-cp2-tp2.yaml", {CP, "layers.0.input_norm as [dp,cp/tp,.]", NULL, "all_gather of layers.0.attention_norm.weight over cp"}},
+    {"10-llama3-70b-tp8.yaml", {PMI, NULL, NULL, NULL}},
+    {"11-llama3-70b-tp16.yaml", {"is for one axis", KV, NULL, NULL}},
+    {"12-qwen3-8b-tp16.yaml", {"is for one axis", KV, NULL, "layers.0.input_norm as [.,tp.0/tp.1,.]"}},
+    {"13-qwen3-0.6b-tp4.yaml", {NULL, NULL, NULL, "layers.0.input_norm as [.,tp,.]"}},
+    {"14-qwen2-bias-tp2.yaml", {NULL, NULL, NULL, "layers.0.input_norm as [.,tp,.]"}},
+    {"15-megatron-tp-sp.yaml", {PMI, NULL, NULL, NULL}},
+    {"16-hf-llama-tp4.yaml", {NULL, NULL, NULL, "layers.0.input_norm as [.,tp,.]"}},
+    {"17-own-styles.yaml", {"what 'by_head' does", NULL, NULL, "layers.0.input_norm as [.,tp,.]"}},
+    {"18-llama3-8b-backward.yaml", {"'loss_parallel'", "all_reduce of embed over tp", NULL, NULL}},
+    {"19-llama3-8b-fsdp4.yaml", {DP, "loss.max: there is no way from [B, S] to [B/dp, S]", "identity of embedding.word_embeddings.weight over dp", "all_gather of tok_embeddings.weight over dp_shard"}},
+    {"20-llama3-8b-fsdp-tp.yaml", {CP, "axes of one dim in another order than the mesh's: not suppor", "identity of embedding.word_embeddings.weight over dp*cp", NULL}},
+    {"21-llama3-8b-recompute.yaml", {AGAIN, AGAIN, NULL, NULL}},
+    {"22-llama3-8b-dp2-cp2-tp2-backward.yaml", {CP, "embed as [dp,cp,.] tp:P", NULL, "all_gather of tok_embeddings.weight over cp"}},
+    {"23-llama3-8b-packed.yaml", {"identity of layers.0.input_norm over tp", "cuts a dim as one list", NULL, "prepare_module_input makes the input of layers.0.feed_forwar"}},
+    {"30-mixtral-8x7b-ep-dp-cp.yaml", {CP, EXPERTS, "all_gather of layers.0.post_attn_norm over sp", "sequence_parallel makes the result of layers.0.ffn_norm a DT"}},
+    {"31-mixtral-8x7b-tp.yaml", {PMI, EXPERTS, "layers.0.moe.router_logits", "sequence_parallel makes the result of layers.0.ffn_norm a DT"}},
+    {"32-mixtral-8x7b-ep-masked.yaml", {"'expert_parallel' does", EXPERTS, "layers.0.moe.dispatched", "sequence_parallel makes the result of layers.0.ffn_norm a DT"}},
+    {"33-qwen3-30b-a3b-ep.yaml", {DP, EXPERTS, "are for shards", "are for shards"}},
+    {"34-llama4-scout-torchtitan.yaml", {PMI, EXPERTS, "layers.3.moe.gate", "prepare_module_input makes the input of layers.3.moe a DTens"}},
+    {"35-mixtral-8x7b-all-gather.yaml", {DP, EXPERTS, "identity of decoder.layers.0.mlp.router.weight over dp", "identity of layers.0.moe.router.gate.weight over dp_replicat"}},
+    {"36-mixtral-8x7b-capacity.yaml", {DP, EXPERTS, "identity of decoder.layers.0.mlp.experts.linear_fc1_gate ove", "identity of layers.0.moe.experts.w1 over dp_replicate"}},
+    {"37-qwen3-30b-a3b-ep-etp.yaml", {DP, EXPERTS, "are for shards", "are for shards"}},
+    {"38-llama4-scout-reorderer.yaml", {DP, EXPERTS, "layers.0.moe.weights", "prepare_module_input makes the input of layers.0.moe a DTens"}},
+    {"39-mixtral-8x7b-hf-ep.yaml", {"stands in the ep_plan", EXPERTS, "layers.0.k_proj", "sequence_parallel makes the result of layers.0.ffn_norm a DT"}},
+    {"40-llama3-8b-ulysses4.yaml", {CP, "all_gather of layers.0.k_rope over cp", "layers.0.input_norm as [.,cp~z,.]", "all_gather of layers.0.attention_norm.weight over cp"}},
+    {"41-llama3-8b-ring4-zigzag.yaml", {CP, "layers.0.input_norm as [.,cp,.]", NULL, "all_gather of layers.0.attention_norm.weight over cp"}},
+    {"42-llama3-8b-usp.yaml", {CP, "layers.0.input_norm as [.,cp/up,.]", "are for context", "are for context"}},
+    {"43-llama4-maverick-six-diagrams.yaml", {CP, EXPERTS, "layers.1.moe.gate", "prepare_module_input makes the input of layers.1.moe a DTens"}},
+    {"44-llama3-8b-packed-documents.yaml", {CP, "layers.0.input_norm as [dp,cp,.]", NULL, "all_gather of layers.0.attention_norm.weight over cp"}},
+    {"45-llama3-8b-pp4-1f1b.yaml", {PP, PP, PP, PP}},
+    {"46-llama3-8b-pp2-zb-v.yaml", {PP, PP, PP, PP}},
+    {"47-llama3-8b-pp2-dp2-tp2.yaml", {DP, PP, PP, PP}},
+    {"48-llama3.2-1b-pp2-tied.yaml", {PP, PP, PP, PP}},
+    {"49-llama3-8b-pp2-interleaved.yaml", {PP, PP, PP, PP}},
+    {"50-llama3-8b-zero1.yaml", {DP, "all_reduce of grad.param.output.weight over dp", NULL, "all_reduce of grad.param.output.weight over dp_replicate"}},
+    {"51-llama3-8b-zero2-megatron.yaml", {DP, "all_reduce of grad.param.output.weight over dp", "grad.layers.0.output", "all_reduce of grad.param.output.weight over dp_replicate"}},
+};
+/* clang-format on */
+enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
+static const char *read_plan(const char *file) {
+    Diags *d = diags_new(arena);
+    size_t n;
+    const char *text = file_read(arena, d, file, 1 << 20, (Loc){0}, &n);
+    if (!text) fail_msg("%s", diags_text(arena, d));
+    return text;
+}
+static void shipped_to(int f) {
+    int said = 0;
+    for (int i = 0; i < N_SHIPPED; i++) {
+        const char *file = arena_printf(arena, "plans/%s", shipped[i].file),
+                   *text = read_plan(file), *why = shipped[i].refused[f];
+        if (!why) {
+            round_trip(file, text, to[f]);
+            said++;
+            continue;
+        }
+        Exported x = export_to(file, text, to[f]);
+        if (x.text) fail_msg("%s to %s is written:\n%s", file, to[f], x.text);
+        if (!strstr(x.said, why) || !strstr(x.said, "[E0218]") || !strstr(x.said, "^") ||
+            !strstr(x.said, "= help: "))
+            fail_msg("%s to %s: no '%s' in\n%s", file, to[f], why, x.said);
+    }
+    printf("%-10s says %d of %d shipped plans\n", to[f], said, N_SHIPPED);
+}
+static void test_hf(void **state) {
+    (void)state;
+    shipped_to(0);
+}
+static void test_jax(void **state) {
+    (void)state;
+    shipped_to(1);
+}
+static void test_megatron(void **state) {
+    (void)state;
+    shipped_to(2);
+}
+static void test_torchtitan(void **state) {
+    (void)state;
+    shipped_to(3);
+}
+static void test_all_shipped_are_listed(void **state) {
+    (void)state;
+    DIR *dir = opendir("plans");
+    assert_non_null(dir);
+    int n = 0;
+    for (struct dirent *f; (f = readdir(dir));) {
+        bool listed = !strstr(f->d_name, ".yaml");
+        n += !listed;
+        for (int i = 0; i < N_SHIPPED; i++) listed |= strcmp(shipped[i].file, f->d_name) == 0;
+        if (!listed) fail_msg("plans/%s is not in the table", f->d_name);
+    }
+    closedir(dir);
+    assert_int_equal(n, N_SHIPPED);
+}
+
+/* ---- what no shipped plan shows ---- */
+#define WHOLE                                                                                      \
+    "model: {preset: llama3-8b, layers: 2, shrink: 32, parts: [embedding, blocks, norm, head, "    \
+    "loss]}\ndata: {batch: 4, sequence: 16}\npass: backward\n"
+static const struct {
+    const char *framework, *plan, *says; /* a line of the text */
+} more[] = {
+    {"torchtitan",
+     "mesh: {dp_r: 2, dp_s: 2, tp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"
+     "data_parallel: {mode: hsdp, replicate: dp_r, shard: dp_s, unit: block, reshard: true, "
+     "grad_order: tp_first}\n",
+     "fsdp_reshard_after_forward = \"default\"\n"},
+    {"torchtitan",
+     "mesh: {dp: 4}\ndata_parallel: {mode: fsdp, unit: block, reshard: false, grad_order: "
+     "tp_first}\n",
+     "fsdp_reshard_after_forward = \"never\"\n"},
+    {"torchtitan", "mesh: {dp: 2}\n", "data_parallel_replicate_degree = 2\n"},
+    {"torchtitan",
+     "mesh: {tp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3\nrecompute: block\n",
+     "mode = \"full\"\n"},
+    {"megatron", "mesh: {dp: 2, tp: 2}\nnames: megatron\nrecipe: megatron\n",
+     "    --tensor-model-parallel-size 2\n"},
+    {"megatron",
+     "mesh: {dp: 2, cp: 2, tp: 2}\ngroups: {sp: tp}\nnames: megatron\nrecipe: megatron-sp\n"
+     "context_parallel: {mode: ring, order: zigzag}\nrecompute: block\n",
+     "    --cp-comm-type p2p \\\n"},
+    {"megatron", "mesh: {cp: 2}\ncontext_parallel: {mode: ulysses, order: zigzag}\n",
+     "    --cp-comm-type a2a\n"},
+    {"hf",
+     "mesh: {dp: 2, tp: 2}\nnames: hf\nkv_replicate: never\nplan:\n"
+     "  model.embed_tokens: embedding_rowwise\n"
+     "  model.layers.*.self_attn.[qkv]_proj: {style: colwise, boundary: per_module}\n"
+     "  model.layers.*.self_attn.o_proj: rowwise\n  lm_head: colwise_gather_output\n",
+     "  \"model.layers.*.mlp.up_proj\": \"replicate\""},
+    {"jax",
+     "mesh: {data: 2, model: 2}\nnames: torchtitan\ngroups: {dp: data, tp: model}\nplan:\n"
+     "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n",
+     "  \"params/layers_*/attention/wo/kernel\": [\"model\", null]"},
+};
+enum { N_MORE = sizeof more / sizeof *more };
+static void test_more(void **state) {
+    (void)state;
+    for (int i = 0; i < N_MORE; i++) {
+        const char *text = arena_printf(arena, "%s%s", WHOLE, more[i].plan);
+        Exported x = export_to("more.yaml", text, more[i].framework);
+        if (!x.text || !strstr(x.text, more[i].says))
+            fail_msg("no '%s' in\n%s%s", more[i].says, x.text ? x.text : "", x.said);
+        round_trip("more.yaml", text, more[i].framework);
+    }
+}
+/* A key that no degree says, and a line that differs from the framework's own in one place. */
+static const struct {
+    const char *framework, *plan, *says;
+} refused[] = {
+    {"torchtitan",
+     "mesh: {tp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3\nplan:\n"
+     "  layers.1.feed_forward.w2: {style: rowwise, output: replicate}\n",
+     "more.yaml:8:"},
+    {"megatron", "mesh: {tp: 2, dp: 2}\nnames: megatron\nrecipe: megatron\n",
+     "megatron would compute otherwise: "},
+    {"megatron", "mesh: {a: 2, b: 2}\n",
+     "two axes of more than one rank are for tensor parallelism"},
+    {"hf",
+     "mesh: {tp: 2}\nnames: hf\ntrust: declared\nplan:\n"
+     "  model.layers.*.mlp.gate_proj: {style: colwise, boundary: per_module}\n",
+     "this plan does not hold"},
+    {"hf", "mesh: {tp: 2}\nnames: hf\nplan:\n  model.norm: sequence_parallel\n",
+     "the library's sequence_parallel only relabels"},
+    {"hf",
+     "mesh: {tp: 2}\nnames: torchtitan\nplan:\n"
+     "  layers.1.feed_forward.w[13]: {style: colwise, boundary: per_module}\n"
+     "  layers.1.feed_forward.w2: rowwise\n",
+     "a tp_plan speaks of all layers at once"},
+    {"hf",
+     "mesh: {tp: 2}\nnames: hf\nplan:\n  model.layers.*.mlp.gate_proj: colwise\n"
+     "  model.layers.*.mlp.up_proj: colwise\n  model.layers.*.mlp.down_proj: rowwise\n",
+     "hf would compute otherwise: "},
+    {"torchtitan",
+     "mesh: {tp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3\nfaults:\n"
+     "  - {at: layers.0.mlp.down, do: drop}\n",
+     "torchtitan has no planted fault"},
+    {"torchtitan",
+     "mesh: {dp: 4}\ndata_parallel: {mode: fsdp, unit: model, grad_order: tp_first}\n",
+     "torchtitan would compute otherwise: "},
+};
+static void test_refused(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const char *text = arena_printf(arena, "%s%s", WHOLE, refused[i].plan);
+        PlanRun r = plan_run(arena, "more.yaml", text, false);
+        if (!r.t) {
+            run_print(&r);
+            fail_msg("%s is no plan", text);
+        }
+        const char *out = export_plan(arena, r.d, r.rep.plan, refused[i].framework),
+                   *said = diags_text(arena, r.d);
+        if (out) fail_msg("written:\n%s\nof\n%s", out, text);
+        if (!strstr(said, refused[i].says) || !strstr(said, "E0218"))
+            fail_msg("no '%s' in\n%s", refused[i].says, said);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_hf, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_jax, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_megatron, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_all_shipped_are_listed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

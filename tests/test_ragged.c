@@ -447,6 +447,52 @@ static void test_disagree(void **state) {
     PRINTED(1, "run", "bug.yaml", "-o", "bug", "-q");
     says(PRINTED(0, "comms", "bug/bug.trace.jsonl", "--pairs"), " are due");
 }
+/* Rows of a rank's list that its neighbours' floor(E / ep) leave to nobody: what was sent of them
+ * is what came. */
+static void test_for_nobody(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "floor.yaml",
+                         plan_of(a, &ways[4], "spread", "",
+                                 "faults: [{at: all_to_all of layers.0.moe.list, do: floor}]\n"),
+                         true);
+    assert_string_equal(r.t->verdict, "different");
+    double due = 0, came = 0, sent = 0;
+    for (int i = 0; i < r.t->n_exchanges; i++) {
+        const TraceExchange *x = &r.t->exchanges[i];
+        if (strcmp(x->value, "layers.0.moe.dispatched")) continue;
+        for (int64_t k = 0; k < 3; k++) {
+            sent += x->sent[k];
+            for (int64_t m = 0; m < 3; m++)
+                due += k == m ? 0 : x->to[3 * k + m], came += k == m ? 0 : x->from[3 * k + m];
+        }
+    }
+    assert_true(due > came && came > 0);
+    assert_true(sent == came);
+    arena_free(a);
+}
+/* What a room for each expert leaves: in words beside the table and under the pairs, and in JSON.
+ */
+static void test_drops_told(void **state) {
+    (void)state;
+    put("room.yaml", plan_of(arena, &ways[0], "burst", ", capacity_factor: 0.75", ""));
+    PRINTED(0, "run", "room.yaml", "-o", "room", "-q");
+    const char *trace = "room/room.trace.jsonl", *line = "layers.0.moe.kept: 48 rows asked for, ";
+    says(PRINTED(0, "comms", trace), line);
+    const char *text = PRINTED(0, "comms", trace, "--pairs");
+    says(text, line);
+    int asked, dropped, kept;
+    assert_int_equal(sscanf(strstr(text, line),
+                            "layers.0.moe.kept: %d rows asked for, %d dropped, "
+                            "%d kept; experts get",
+                            &asked, &dropped, &kept),
+                     3);
+    assert_true(dropped > 0 && kept == asked - dropped);
+    says(PRINTED(0, "comms", trace, "--format", "json"),
+         arena_printf(arena, "\"asked\":%d,\"kept\":%d,\"dropped\":%d,", asked, kept, dropped));
+    says(PRINTED(0, "comms", trace, "--pairs", "--format", "json"), "\"dropped\":");
+    says(PRINTED(0, "comms", "room.yaml", "--format", "json"), "\"dispatches\":[]");
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -454,7 +500,8 @@ int main(void) {
         cmocka_unit_test(test_expected),    cmocka_unit_test(test_uneven),
         cmocka_unit_test(test_few_experts), cmocka_unit_test(test_capacity),
         cmocka_unit_test(test_words),       cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_disagree),
+        cmocka_unit_test(test_disagree),    cmocka_unit_test(test_for_nobody),
+        cmocka_unit_test(test_drops_told),
     };
     return cmocka_run_group_tests(tests, start, end);
 }

@@ -247,6 +247,12 @@ void findings_write(Cli *c, const PlanFindings *p, int n);
  * in the one or two files that it is of. `t` NULL: no rows, as there is nothing to show; `a`, `b`
  * NULL: no file. */
 void document_table(Cli *c, const Table *t, const Diags *a, const Diags *b);
+/* The same with the rows of a second table under `key`. */
+typedef struct {
+    const char *key;
+    const Table *table;
+} Beside;
+void document_tables(Cli *c, const Table *t, Beside beside, const Diags *a, const Diags *b);
 /* The document of `run` into c->text: verdict, diagnostics, time, memory, collectives, shapes, and
  * the `n` names of the files that it wrote. The plan may have given no trace. */
 void document_run(Cli *c, const Loaded *l, const char *const *files, int n);

@@ -46,6 +46,16 @@ static void show_folded(Cli *c, const Table *t, int name) {
 /* `records` are the types of trace records that say the same in jsonl; `name` is the column of
  * names. */
 typedef Table (*MakeTable)(const Cli *c, const Trace *t);
+/* What a document has beside its rows: of collectives, what became of the rows of experts. */
+static void show_document(Cli *c, const Trace *t, const Table *rows, const Diags *d) {
+    Beside beside = {0};
+    Table dispatches = {0};
+    if (t && c->command->bit == C_COMMS) {
+        dispatches = rows_dispatches(c->arena, t);
+        beside = (Beside){"dispatches", &dispatches};
+    }
+    document_tables(c, t ? rows : NULL, beside, d, NULL);
+}
 static int show(Cli *c, MakeTable make, int name, const char *records) {
     PipelineOptions o = cli_pipeline(c);
     Loaded l;
@@ -55,8 +65,7 @@ static int show(Cli *c, MakeTable make, int name, const char *records) {
         return l.exit;
     }
     Table table = t ? make(c, t) : (Table){0};
-    if (strcmp(c->format, "json") == 0 && !l.refused)
-        document_table(c, t ? &table : NULL, l.d, NULL);
+    if (strcmp(c->format, "json") == 0 && !l.refused) show_document(c, t, &table, l.d);
     else if (t) show_folded(c, &table, name);
     return l.exit;
 }
@@ -68,8 +77,8 @@ static Table table_pairs(const Cli *c, const Trace *t) {
     return pairs_table(c->arena, t, c->o.rank);
 }
 int cmd_comms(Cli *c) {
-    if (!c->o.pairs) return show(c, table_comms, 13, "collective exchange diagnostic");
-    if (strcmp(c->format, "text")) return show(c, table_pairs, 4, "exchange diagnostic");
+    if (!c->o.pairs) return show(c, table_comms, 13, "collective exchange routed diagnostic");
+    if (strcmp(c->format, "text")) return show(c, table_pairs, 4, "exchange routed diagnostic");
     PipelineOptions o = cli_pipeline(c);
     Loaded l;
     const Trace *t = load_shown(c, c->o.operands[0], &o, &l);

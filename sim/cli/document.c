@@ -48,11 +48,15 @@ void document_tail(Cli *c, JsonWriter *w) {
 }
 
 void document_table(Cli *c, const Table *t, const Diags *a, const Diags *b) {
+    document_tables(c, t, (Beside){0}, a, b);
+}
+void document_tables(Cli *c, const Table *t, Beside beside, const Diags *a, const Diags *b) {
     JsonWriter w = document_head(c);
     json_open(&w, "diagnostics", '[');
     document_diagnostics(&w, a);
     document_diagnostics(&w, b);
     json_close(&w, ']');
     document_rows(&w, "rows", t);
+    if (beside.key) document_rows(&w, beside.key, beside.table);
     document_tail(c, &w);
 }

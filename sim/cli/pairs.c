@@ -116,7 +116,8 @@ static void line(Str *out, const char *head, int wide, const char *const *cell, 
     for (int i = 0; i < n; i++) str_addf(out, " %*s", width, cell[i]);
     str_add(out, "\n");
 }
-/* Columns [lo, hi) of the matrix; after the last ones what each rank sends to others. */
+/* Columns [lo, hi) of the matrix, the rows that arrive; after the last ones what each rank sends to
+ * others: rows that leave for nobody are in neither. */
 static void matrix_part(Str *out, const Pairs *p, int64_t lo, int64_t hi, int wide) {
     const char *cell[MOST_COLUMNS + 1];
     bool last = hi == p->n;
@@ -127,8 +128,8 @@ static void matrix_part(Str *out, const Pairs *p, int64_t lo, int64_t hi, int wi
     line(out, "", 12, cell, n + last, wide);
     for (int64_t i = 0; i < p->n; i++) {
         double sent = 0;
-        for (int64_t k = 0; k < p->n; k++) sent += k == i ? 0 : pair_at(p, i, k).sent;
-        for (int64_t k = lo; k < hi; k++) cell[k - lo] = rows_text(p, pair_at(p, i, k).sent);
+        for (int64_t k = 0; k < p->n; k++) sent += k == i ? 0 : pair_at(p, i, k).received;
+        for (int64_t k = lo; k < hi; k++) cell[k - lo] = rows_text(p, pair_at(p, i, k).received);
         cell[n] = rows_text(p, sent);
         line(out, arena_printf(p->a, "from %lld", (long long)member(p, i)), 12, cell, n + last,
              wide);
@@ -143,7 +144,8 @@ static void matrix_part(Str *out, const Pairs *p, int64_t lo, int64_t hi, int wi
 static void matrix(Str *out, const Pairs *p, int width) {
     double most = 0;
     for (int64_t i = 0; i < p->n; i++)
-        for (int64_t k = 0; k < p->n; k++) most = fmax(most, (double)p->n * pair_at(p, i, k).sent);
+        for (int64_t k = 0; k < p->n; k++)
+            most = fmax(most, (double)p->n * pair_at(p, i, k).received);
     int wide = (int)strlen(arena_printf(p->a, "to %lld", (long long)member(p, p->n - 1))),
         digits = (int)strlen(rows_text(p, most)), fit = MOST_COLUMNS;
     wide = digits > wide ? digits : wide;
@@ -167,7 +169,7 @@ static void busiest(Str *out, const Pairs *p) {
     int64_t n = 0;
     for (int64_t i = 0; i < p->n; i++)
         for (int64_t k = 0; k < p->n; k++)
-            if (i != k) b[n++] = (Busy){pair_at(p, i, k).sent, member(p, i), member(p, k)};
+            if (i != k) b[n++] = (Busy){pair_at(p, i, k).received, member(p, i), member(p, k)};
     qsort(b, (size_t)n, sizeof *b, by_rows);
     str_addf(out, "  the %d busiest of %lld pairs (all of them: --format csv)\n", BUSIEST,
              (long long)n);
@@ -210,9 +212,9 @@ static void sums(Str *out, const Pairs *p) {
     for (int64_t k = 0; k < p->n; k++) {
         double got = 0;
         for (int64_t i = 0; i < p->n; i++) {
-            TracePair n = pair_at(p, i, k);
-            got += n.received;
-            moved += i == k ? 0 : n.sent;
+            double rows = pair_at(p, i, k).received;
+            got += rows;
+            moved += i == k ? 0 : rows;
         }
         all += got;
         if (got > peak) peak = got, at = k;
@@ -261,6 +263,9 @@ void pairs_text(Str *out, Arena *a, const Trace *t, int64_t rank, int width) {
                      others == 1 ? "" : "s", (long long)p.n);
         guessed += !p.x;
     }
+    Str rows = str_new(a);
+    rows_dispatched(&rows, a, t);
+    if (*rows.s) str_addf(out, "\n%s", rows.s);
     if (!any) str_add(out, "no collective here moves rows of experts\n");
     if (guessed)
         str_add(out,

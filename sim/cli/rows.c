@@ -107,6 +107,49 @@ static void dispatch_note(Str *s, const TraceDispatch *d) {
                  (long long)d->at_ranks.peak_at);
     str_add(s, "\n");
 }
+void rows_dispatched(Str *notes, Arena *a, const Trace *t) {
+    enum { SHOWN = 8 };
+    int n;
+    const TraceDispatch *d = trace_dispatches(t, a, &n);
+    for (int i = 0; i < n && i < SHOWN; i++) dispatch_note(notes, &d[i]);
+    if (n > SHOWN) str_addf(notes, "and %d more layers: `routed` records have them\n", n - SHOWN);
+}
+static const Column dispatch_columns[] = {
+    {"layer", "layer", true, 0},
+    {"value", "value", false, 0},
+    {"experts", "experts", true, 0},
+    {"asked", "asked for", true, 0},
+    {"kept", "kept", true, 0},
+    {"dropped", "dropped", true, 0},
+    {"expert_least", "fewest of an expert", true, 0},
+    {"expert_peak", "most of an expert", true, 0},
+    {"rank_least", "fewest on a rank", true, 0},
+    {"rank_peak", "most on a rank", true, 0},
+    {"rank_mean", "mean of the ranks", true, 0},
+    {"peak_rank", "rank that has most", true, 0},
+};
+Table rows_dispatches(Arena *a, const Trace *t) {
+    Table out =
+        table_new(a, "dispatch", dispatch_columns, sizeof dispatch_columns / sizeof(Column));
+    int n;
+    const TraceDispatch *d = trace_dispatches(t, a, &n);
+    for (int i = 0; i < n; i++) {
+        Cell *r = table_row(&out);
+        r[0] = cell_int(a, d[i].layer);
+        r[1] = cell_text(d[i].value);
+        r[2] = cell_int(a, d[i].experts);
+        r[3] = cell_real(a, d[i].asked);
+        r[4] = cell_real(a, d[i].kept);
+        r[5] = cell_real(a, d[i].asked - d[i].kept);
+        r[6] = cell_real(a, d[i].at_experts.least);
+        r[7] = cell_real(a, d[i].at_experts.peak);
+        r[8] = cell_real(a, d[i].at_ranks.least);
+        r[9] = cell_real(a, d[i].at_ranks.peak);
+        r[10] = cell_real(a, d[i].at_ranks.mean);
+        r[11] = cell_int(a, d[i].at_ranks.peak_at);
+    }
+    return out;
+}
 const char *rows_sent(Arena *a, const Trace *t, int64_t rank) {
     bool known = false;
     double *sent = ARENA_ARRAY(a, double, t->ranks + 1), expected = 0;
@@ -130,7 +173,6 @@ const char *rows_sent(Arena *a, const Trace *t, int64_t rank) {
                         due);
 }
 void rows_notes(Str *notes, Arena *a, const Trace *t) {
-    enum { SHOWN = 8 };
     bool ragged = false, known = false;
     for (int i = 0; i < t->n_collectives; i++)
         if (t->collectives[i].row_bytes > 0) {
@@ -142,8 +184,5 @@ void rows_notes(Str *notes, Arena *a, const Trace *t) {
                            "often; `rows` has the run's\n"
                          : "rows and their bytes are those to expect where all experts are asked "
                            "for as often; how many there are, a run's trace says\n");
-    int n;
-    const TraceDispatch *d = trace_dispatches(t, a, &n);
-    for (int i = 0; i < n && i < SHOWN; i++) dispatch_note(notes, &d[i]);
-    if (n > SHOWN) str_addf(notes, "and %d more layers: `routed` records have them\n", n - SHOWN);
+    rows_dispatched(notes, a, t);
 }

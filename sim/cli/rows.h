@@ -15,6 +15,9 @@ Cell rows_of_value(Arena *a, const Trace *t, const TraceValue *v, const TraceLoc
 /* Lines under a table of collectives: what became of each layer's rows, or that only a run knows.
  */
 void rows_notes(Str *notes, Arena *a, const Trace *t);
+/* What became of each layer's rows in a run, as lines and as a table; nothing without a run. */
+void rows_dispatched(Str *notes, Arena *a, const Trace *t);
+Table rows_dispatches(Arena *a, const Trace *t);
 /* What a rank sends in all collectives of a run that counted its rows: "165 KiB (rank 0) to 172 KiB
  * (rank 2) in the run, 168 KiB expected", of `rank` (-1: of all ranks). NULL: no run, or no rows.
  */

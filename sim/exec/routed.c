@@ -79,11 +79,15 @@ static double leaving(const Exec *e, const Step *s, int64_t rank, const DimIndex
     return 0;
 }
 /* What a rank's list sends to each member of its group, by where that is to lie; and what comes to
- * a rank from each, by the pieces that are done. */
+ * a rank from each, by the pieces that are done. Where each piece goes to one rank, what is sent is
+ * what comes to the others: rows that nobody takes do not leave. */
 static void count_pairs(const Exec *e, const Step *s, const DimIndex *had, TraceExchange *x) {
     const Mesh *m = e->p->mesh;
     Act act = act_of(s);
     Pieces done = pieces_of_run(e, s, &act);
+    MoveSends how = move_sends(act.kind);
+    bool pieces = how == SENDS_PIECES || how == SENDS_PART;
+    for (int64_t r = 0; pieces && r < m->nranks; r++) x->sent[r] = 0;
     for (int64_t r = 0; r < m->nranks; r++) {
         int64_t wide = 1, local[LAYOUT_MAX_DIMS];
         layout_local(m, &done.to, done.t->size, r, local);
@@ -91,8 +95,10 @@ static void count_pairs(const Exec *e, const Step *s, const DimIndex *had, Trace
         for (int64_t i = 0; i < x->size; i++) {
             int64_t other = mesh_member(m, &s->move.axes, r, i);
             x->to[r * x->size + i] = (double)inside(e, s, &s->move.to, other, &had[r]);
-            if (wide > 0)
-                x->from[r * x->size + i] = (double)(pieces_between(&done, other, r) / wide);
+            if (!wide) continue;
+            double came = (double)(pieces_between(&done, other, r) / wide);
+            x->from[r * x->size + i] = came;
+            if (pieces && other != r) x->sent[other] += act.times * came;
         }
     }
 }

@@ -92,6 +92,7 @@ static void stop_guard(const Guard *g) {
         FILE *f = fopen(path, "r");
         if (!f || !fgets(name, sizeof name, f)) _exit(96);
         fclose(f);
+        usleep(1000); /* the processor may be the guard's */
     }
     kill(g->pid, SIGSTOP);
 }
@@ -125,42 +126,46 @@ static void dies(const Guard *g, double deadline) {
     raise(SIGKILL);
 }
 static void dies_behind_its_guard(const Guard *g, double deadline) {
+    guard_stage(g, ENGINE_RUNS); /* however long stopping it takes */
     stop_guard(g);
     dies(g, deadline);
 }
+/* All at once: their deadlines are long enough for a machine that has no time, and are waited for
+ * together. */
 static void test_ends(void **state) {
     (void)state;
-    double short_ = 0.3 * slow_machine(), long_ = 2.0 * slow_machine();
-    const struct {
+    const double deadline = 3.0 * slow_machine();
+    static const struct {
         Act *act;
-        double deadline;
         int code, sig; /* of the rank's end */
         const char *said;
     } list[] = {
-        {stops, short_, ENGINE_EXIT, 0, "0 was silent"},
-        {stops_in_groups, short_, ENGINE_EXIT, 0, "2 was silent"},
-        {stops_at_its_end, short_, ENGINE_EXIT, 0, "3 was silent"},
-        {stops_behind_its_guard, short_, ENGINE_EXIT, 0, "3 was silent"},
-        {hangs, short_, ENGINE_EXIT, 0, "3 was silent"},
-        {hears_nothing, short_, 0, SIGKILL, "3 was silent"},
-        {lives, long_, 0, 0, ""},
-        {runs, short_, 0, 0, ""},
-        {dies, short_, 0, SIGKILL, ""},
-        {dies_behind_its_guard, short_, 0, SIGKILL, ""},
+        {stops, ENGINE_EXIT, 0, "0 was silent"},
+        {stops_in_groups, ENGINE_EXIT, 0, "2 was silent"},
+        {stops_at_its_end, ENGINE_EXIT, 0, "3 was silent"},
+        {stops_behind_its_guard, ENGINE_EXIT, 0, "3 was silent"},
+        {hangs, ENGINE_EXIT, 0, "3 was silent"},
+        {hears_nothing, 0, SIGKILL, "3 was silent"},
+        {lives, 0, 0, ""},
+        {runs, 0, 0, ""},
+        {dies, 0, SIGKILL, ""},
+        {dies_behind_its_guard, 0, SIGKILL, ""},
     };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        Pair p = begin(list[i].act, list[i].deadline);
-        finish(&p);
-        if (strcmp(p.said, list[i].said)) print_error("act %zu\n", i);
-        assert_string_equal(p.said, list[i].said);
-        assert_int_equal(WIFSIGNALED(p.status) ? WTERMSIG(p.status) : 0, list[i].sig);
-        if (!list[i].sig) assert_int_equal(WEXITSTATUS(p.status), list[i].code);
+    enum { N = sizeof list / sizeof *list };
+    Pair p[N];
+    for (size_t i = 0; i < N; i++) p[i] = begin(list[i].act, deadline);
+    for (size_t i = 0; i < N; i++) {
+        finish(&p[i]);
+        if (strcmp(p[i].said, list[i].said)) print_error("act %zu\n", i);
+        assert_string_equal(p[i].said, list[i].said);
+        assert_int_equal(WIFSIGNALED(p[i].status) ? WTERMSIG(p[i].status) : 0, list[i].sig);
+        if (!list[i].sig) assert_int_equal(WEXITSTATUS(p[i].status), list[i].code);
     }
 }
 /* Ctrl-Z, and a machine that sleeps: for longer than the deadline. */
 static void test_stopped_together(void **state) {
     (void)state;
-    double deadline = 1.0 * slow_machine();
+    double deadline = 3.0 * slow_machine();
     int status;
     Pair p = begin(stops_at_its_end, deadline);
     assert_int_equal(waitpid(p.rank, &status, WUNTRACED), p.rank);
@@ -185,7 +190,7 @@ static void test_stopped_at_its_birth(void **state) {
     if (p.rank == 0) {
         dup2(pipes[1], STDERR_FILENO);
         pthread_atfork(NULL, stop_here, NULL);
-        _exit(guard_start(&g, 0.3 * slow_machine(), &(GuardWords){silent, "was silent"}) ? 0 : 98);
+        _exit(guard_start(&g, 1.0 * slow_machine(), &(GuardWords){silent, "was silent"}) ? 0 : 98);
     }
     close(pipes[1]);
     p.in = pipes[0];

@@ -8,7 +8,6 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -1098,7 +1097,7 @@ static void test_patterns_take_no_exponential_time(void **state) {
     assert_false(plan_match(pattern, path));
     memset(pattern, '[', 4000);
     assert_false(plan_match(pattern, path));
-    assert_true(clock() - start < slow_machine() * CLOCKS_PER_SEC / 10);
+    assert_true(in_time(start, 100));
 }
 
 static void test_pattern_order(void **state) {
@@ -1128,7 +1127,7 @@ static void test_large_plans_are_fast(void **state) {
     for (int i = 0; i < 40000; i++) str_addf(&s, "  a%d: colwsie%d\n", i, i);
     clock_t start = clock();
     parse(f, s.s);
-    assert_true(clock() - start < slow_machine() * CLOCKS_PER_SEC / 2);
+    assert_true(in_time(start, 500));
     assert_true(diags_errors(f->d) >= 50);
     /* styles that start from one another, and many lines that name the last */
     f->d->n = 0;
@@ -1141,7 +1140,7 @@ static void test_large_plans_are_fast(void **state) {
     for (int i = 0; i < 40000; i++) str_addf(&c, "  a%d: s0\n", i);
     start = clock();
     parse(f, c.s);
-    assert_true(clock() - start < slow_machine() * CLOCKS_PER_SEC / 2);
+    assert_true(in_time(start, 500));
     assert_string_equal(f->d->item[0].message,
                         "more than 16 styles start from one another, up to 's15'");
     parse(f, one_more);

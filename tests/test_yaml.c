@@ -4,7 +4,6 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -298,12 +297,11 @@ static void test_hostile_inputs_are_refused_at_once(void **state) {
         Diags *d = diags_new(a);
         clock_t start = clock();
         Yaml *y = yaml_parse(a, d, "p.yaml", t, n);
-        double ms = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC;
+        bool at_once = in_time(start, 100);
         const char *code = d->n ? d->item[0].code : "none";
         if (h->code && (y || strcmp(code, h->code) != 0))
             fail_msg("%zu: %s instead of %s", i, code, h->code);
-        if (ms > 100.0 * slow_machine())
-            fail_msg("%zu ('%s' x %d): %.1f ms", i, h->unit, h->times, ms);
+        if (!at_once) fail_msg("%zu: '%s' x %d", i, h->unit, h->times);
         arena_free(a);
         free(t);
     }
@@ -315,7 +313,7 @@ static void test_deep_blocks(void **state) {
     for (int i = 0; i < 1400; i++) str_addf(&s, "%*sa:\n", i, "");
     clock_t start = clock();
     assert_null(parse(f, s.s));
-    assert_true(clock() - start < slow_machine() * CLOCKS_PER_SEC / 10);
+    assert_true(in_time(start, 100));
     assert_string_equal(f->d->item[0].code, "E0704");
     assert_loc(f->d->item[0].loc, 33, 33);
 }
@@ -326,7 +324,7 @@ static void test_many_duplicates(void **state) {
     for (int i = 0; i < 49000; i++) str_add(&s, "key: 1\n");
     clock_t start = clock();
     Yaml *y = parse(f, s.s);
-    assert_true(clock() - start < slow_machine() * CLOCKS_PER_SEC / 10);
+    assert_true(in_time(start, 100));
     assert_int_equal(y->n, 1);
     assert_int_equal(f->d->n, 50);
     assert_int_equal(f->d->hidden, 49000 - 1 - 50);
@@ -335,7 +333,7 @@ static void test_many_duplicates(void **state) {
     for (int i = 0; i < 49000; i++) str_addf(&u, "k%d: 1\n", i);
     start = clock();
     y = parse(f, u.s);
-    assert_true(clock() - start < slow_machine() * CLOCKS_PER_SEC / 10);
+    assert_true(in_time(start, 100));
     assert_int_equal(y->n, 49000);
     assert_string_equal(y->pair[48999].key, "k48999");
 }

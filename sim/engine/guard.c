@@ -10,9 +10,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* milliseconds between two looks at the clock; for a rank to end as it is told; file numbers that
- * may be open so early; the word that no other stage has begun */
-enum { TICK_MS = 100, LEAVE_MS = 200, FILES = 1024, SAME = ENGINE_STAGES };
+/* milliseconds between two looks at the clock; the most for a rank to end as it is told, which
+ * takes a few where it has a processor; file numbers that may be open so early; the word that no
+ * other stage has begun */
+enum { TICK_MS = 100, LEAVE_MS = 3000, STEP_MS = 25, FILES = 1024, SAME = ENGINE_STAGES };
 
 /* The launcher's pipes would stay open in the guard, and what it reads from them never end. */
 static void let_go(int keep) {
@@ -21,11 +22,14 @@ static void let_go(int keep) {
     for (int fd = 0; fd < FILES; fd++)
         if (fd != keep && fd != STDERR_FILENO) close(fd);
 }
-/* One that is stopped wakes up for it: with the exit code of a lost rank where it can, or none. */
+/* One that is stopped wakes up for it: with the exit code of a lost rank where it can, or none. Its
+ * end is the guard's (PR_SET_PDEATHSIG), which waits no longer then. */
 static _Noreturn void end_rank(pid_t rank) {
     kill(rank, SIGUSR1);
     kill(rank, SIGCONT);
-    poll(NULL, 0, LEAVE_MS);
+    /* in small steps: where there is no processor for the rank there is none for its guard either
+     */
+    for (int ms = 0; ms < LEAVE_MS; ms += STEP_MS) poll(NULL, 0, STEP_MS);
     kill(rank, SIGKILL);
     _exit(0);
 }

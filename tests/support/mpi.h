@@ -23,7 +23,7 @@ const Mpi *mpi_here(void);
 const char *mpi_run(void);
 
 /* A shell's line, which may hold no single quote: its exit code; what it prints goes to the files.
- * It is ended after some minutes. */
+ * It is ended after 20 minutes. */
 int line_code(const char *out, const char *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* What `fmt` prints, as the launcher's words behind the options. */

@@ -3,6 +3,7 @@
  */
 #include "support.h"
 #include "base/file.h"
+#include "formats/yaml.h"
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,6 +73,27 @@ const double *tensor_numbers(Arena *a, const SafeTensors *st, const char *name, 
 int slow_machine(void) {
     const char *s = getenv("SHARDPROOF_SLOW");
     return s && atoi(s) > 1 ? atoi(s) : 1;
+}
+/* Milliseconds of processor time for 20,000 lines of YAML; ORDINARY_MS where the limits were set.
+ */
+enum { ORDINARY_MS = 6 };
+static double ordinary_ms(void) {
+    Arena *a = arena_new();
+    Str s = str_new(a);
+    for (int i = 0; i < 20000; i++) str_addf(&s, "key%d: value\n", i);
+    clock_t start = clock();
+    assert_non_null(yaml_parse(a, diags_new(a), "ordinary.yaml", s.s, s.n));
+    double ms = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC;
+    arena_free(a);
+    return ms;
+}
+bool in_time(clock_t start, double ms) {
+    double took = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC, limit = ms * slow_machine();
+    if (took <= limit) return true;
+    double slower = ordinary_ms() / ORDINARY_MS;
+    if (slower > slow_machine()) limit = ms * slower;
+    print_message("%.0f ms of processor time, the limit is %.0f ms\n", took, limit);
+    return took <= limit;
 }
 int sample_of(int all, const char *what) {
     const char *s = getenv("SHARDPROOF_SAMPLE");

@@ -5,6 +5,7 @@
 #include "drive/pipeline.h"
 #include "formats/safetensors.h"
 #include "formats/json.h"
+#include <time.h>
 
 /* Absolute path of a golden file or folder, "hf/qwen3/config.json": of ../shared/golden where that
  * exists (complete), else of tests/golden (a selection). A missing one fails the test. */
@@ -25,6 +26,10 @@ extern const char example_plan[];
 /* How many times longer a limit of time is here: SHARDPROOF_SLOW, set under sanitizers and
  * valgrind; else 1. */
 int slow_machine(void);
+/* Has this process used at most `ms` of processor time since clock() said `start`? A machine that
+ * is slower, or is taken from us now, gets as much more as reading an ordinary text takes longer on
+ * it; a mistake in how long something takes does not. Prints what was too much. */
+bool in_time(clock_t start, double ms);
 /* How many of `all` things a long test looks at: the first SHARDPROOF_SAMPLE of them where that is
  * set (and less); says so. */
 int sample_of(int all, const char *what);

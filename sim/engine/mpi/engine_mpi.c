@@ -114,8 +114,9 @@ static void lose(int64_t rank, double seconds, int64_t at) {
     M.host.lost(M.host.arg, rank, seconds, at);
     end_all();
 }
-static void look(void) {
-    double t = now();
+/* `t`: from before it was listened. A process that is stopped in between loses nobody: how long
+ * that was is the next turn's gap. */
+static void look(double t) {
     int64_t calls = M.mine.calls, waiting = M.mine.waiting;
     for (int64_t r = 0; r < M.e.ranks; r++) {
         if (!is_pair(r)) continue;
@@ -147,7 +148,7 @@ static void *heart(void *arg) {
             atomic_store(&M.since, atomic_load(&M.since) + missed);
             missed = 0;
         }
-        double silent = now() - atomic_load(&M.since);
+        double silent = t - atomic_load(&M.since); /* as for look() */
         if (s == ENDED) return arg;
         if (s != ENGINE_RUNS) M.host.lives(M.host.arg);
         if (s != ENGINE_RUNS && silent > M.host.deadline + GRACE) lose(ENGINE_NOBODY, silent, s);
@@ -157,7 +158,7 @@ static void *heart(void *arg) {
                 missed = 0;
                 listen();
                 beat();
-                look();
+                look(t);
             }
             pthread_mutex_unlock(&M.lock);
         } else if (s == ENGINE_RUNS) {

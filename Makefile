@@ -101,7 +101,7 @@ test: deps-mpi
 	sh tests/run.sh $(BUILD)/tests
 .PHONY: tests
 # test_rooms reads what each object defines, main.o too
-tests: $(TESTS) $(BUILD)/sim/cli/main.o $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so plugins
+tests: $(TESTS) $(BUILD)/sim/cli/main.o $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so $(BUILD)/tests/gpu.so plugins
 # makes allocations and file operations of the real binary fail (LD_PRELOAD); never built with a sanitizer
 $(BUILD)/tests/trip.so: tests/trip/trip.c
 	@mkdir -p $(@D)
@@ -111,6 +111,12 @@ $(BUILD)/tests/trip.so: tests/trip/trip.c
 $(BUILD)/tests/engine.so: tests/trip/engine.c sim/engine/engine.h
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -Isim -shared -fPIC -o $@ $<
+
+# a plug-in for --cuda whose GPU is the process itself (tests/support/emulate.h), and which can fail
+GPU_TEST := tests/trip/gpu.c tests/support/emulate.c tests/support/fence.c sim/base/arena.c sim/base/ends.c sim/base/utf8.c sim/base/clock.c
+$(BUILD)/tests/gpu.so: $(GPU_TEST) tests/support/emulate.h $(wildcard sim/gpu/*.h sim/ops/*.cu.h)
+	@mkdir -p $(@D)
+	$(call say,CC,tests/trip/gpu.c)$(CC) -std=gnu17 -O2 -g -ffp-contract=off -Isim -I. -Itests -Itests/support -shared -fPIC -fvisibility=hidden -Wl,-Bsymbolic -o $@ $(GPU_TEST) -lm -pthread
 
 bench: shardproof plugins $(BUILD)/tests/bench $(BUILD)/tests/bench_mpi
 	$(BUILD)/tests/bench

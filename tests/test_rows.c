@@ -357,7 +357,8 @@ static void test_on_kernels(void **state) {
         hold_capacity(d, k, seed);
     }
     Arena *a = arena_new();
-    if (device_gpu_missing(d, a)) fail_msg("on the host: %s", device_gpu_missing(d, a));
+    const char *missing = device_gpu_missing(d, a);
+    if (missing) fail_msg("on the host: %s", missing);
     for (int i = GPU_gather_rows; i < GPU_N_KERNELS; i++)
         if (!emulated_calls(gpu)[i]) fail_msg("never ran: %s", names[i]);
     arena_free(a);

@@ -205,13 +205,14 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     if (!strcmp(v, "equivalent") && t->executed) {
         *role = ROLE_PASS;
         bool real = t->backend && !strcmp(t->backend, "mpi");
-        return arena_printf(a, "✓ executed %s%son %lld %s%s: equivalent%s",
+        return arena_printf(a, "✓ executed %s%son %lld %s%s%s: equivalent%s",
                             t->executed_in ? "in " : "",
                             t->executed_in ? arena_printf(a, "%s ", t->executed_in) : "",
                             (long long)t->ranks, real ? "process" : "virtual rank",
                             t->ranks == 1 ? ""
                             : real        ? "es"
                                           : "s",
+                            t->backend && !strcmp(t->backend, "cuda") ? " of one GPU" : "",
                             stamp_if(a, t));
     }
     if (!strcmp(v, "different")) {

@@ -325,8 +325,9 @@ static int read_both(const ViewCall *c, int64_t focus, Timeline *out, int kernel
     int n = 0;
     if (c->t->n_measured == 0) {
         diag_error(c->d, "E0211", (Loc){0},
-                   "mpirun ... shardproof run PLAN --mpi -o DIR, and draw the trace in DIR",
-                   "the trace has no measured times: it is not of a run on processes");
+                   "mpirun ... shardproof run PLAN --mpi -o DIR (or run PLAN --cuda=virtual), and draw "
+                   "the trace in DIR",
+                   "the trace has no measured times: it is not of a run on processes or on a GPU");
         return 0;
     }
     RankSet *part;

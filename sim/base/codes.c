@@ -301,6 +301,11 @@ const DiagCode diag_codes[] = {
      "of shardproof; the words are the engine's own. Where MPI ends the processes by itself "
      "(Open MPI, if it cannot start), its words and its exit code are all there is.",
      "try without --mpi or --cuda; `explain E0607` says more"},
+    {"E0608", 5, "the GPU has not the memory",
+     "With --cuda=virtual the values of all ranks lie in the memory of one GPU, also those that "
+     "ranks of a real run would have on as many GPUs. What they take is counted before anything is "
+     "allocated there.",
+     "make the model smaller with `shrink`, use f32, or leave --cuda out"},
     /* ---- E07xx: limits ---- */
     {"E0701", 5, "the memory limit was reached",
      "The run would need more memory than there is; it is told before anything is allocated. A "

@@ -6,6 +6,7 @@
 #include "cli/table.h"
 #include "drive/pipeline.h"
 #include "render/render.h"
+#include "trace/trace_same.h"
 #include <stdio.h>
 
 #ifdef SHARDPROOF_VERSION /* by the Makefile */
@@ -84,10 +85,11 @@ struct Cli {
     TableLook look;
     Str text;     /* the result so far, written by cli_flush */
     size_t tamed; /* bytes of it that hold nothing hostile any more, but may hold our own colours */
-    int plan_at, plan_of; /* check: which plan of how many; 0: there is one */
-    struct Ranks *ranks;  /* --mpi: the processes; NULL: this one is alone */
-    bool silent;          /* one of them, and not rank 0: it says and writes nothing */
-    bool gone;            /* the reader of `out` closed it: end quietly */
+    int plan_at, plan_of;  /* check: which plan of how many; 0: there is one */
+    struct Ranks *ranks;   /* --mpi: the processes; NULL: this one is alone */
+    struct Device *device; /* --cuda: where the ranks compute; NULL: on the host */
+    bool silent;           /* one of them, and not rank 0: it says and writes nothing */
+    bool gone;             /* the reader of `out` closed it: end quietly */
 };
 
 /* The whole program (entry.c): returns the exit code. */
@@ -183,6 +185,8 @@ Table table_shapes(const Cli *c, const Trace *t);
 Table table_params(const Cli *c, const Trace *t);
 Table table_comms(const Cli *c, const Trace *t);
 Table table_diff(const Cli *c, const Trace *a, const Trace *b);
+/* A row for records that differ where the tables say the same. */
+void table_diff_record(Table *t, const TraceApart *x);
 /* What counts of it, in a sentence: bytes sent, memory, verdicts. */
 const char *table_diff_verdict(const Trace *a, const Trace *b, Arena *arena);
 /* "tp: shard(0), dp: replicate" */

@@ -31,10 +31,21 @@ static int fails_on(const Cli *c, const Loaded *l) {
     }
     return n;
 }
+/* --cuda: the GPU that all plans of this command run on. False: there is none, E0601 is in c->d. */
+static bool open_gpu(Cli *c) {
+    if (c->o.cuda) c->device = gpu_open(c->arena, c->d);
+    return !c->o.cuda || c->device;
+}
+static void close_gpu(Cli *c) {
+    gpu_close(c->device);
+    c->device = NULL;
+}
 /* Runs a plan and holds it against its expectations. */
 static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
     if (c->ranks) ranks_next(c->ranks);
+    o.device = c->device;
     cli_load(c, path, &o, true, l);
+    gpu_notes(c->device, c->arena, l->d);
     /* it was not even read: the other processes wait for a word */
     if (c->ranks && !ranks_met(c->ranks)) ranks_meet(c->ranks, l->d, false, 0, RANKS_PLAN);
     const Plan *p = l->report.plan;
@@ -126,9 +137,9 @@ static int run_into(Cli *c, const char *dir) {
     PipelineOptions o = cli_pipeline(c);
     o.execute = o.events = o.numbers = true;
     Loaded l;
-    if (c->o.cuda && !(o.device = gpu_open(c->arena, c->d))) return 5;
+    if (!open_gpu(c)) return 5;
     run_one(c, c->o.operands[0], o, &l);
-    gpu_close(o.device, c->arena, l.d);
+    close_gpu(c);
     cli_diagnostics(c, l.d, true);
     bool jsonl = strcmp(c->format, "jsonl") == 0;
     if (jsonl && !l.refused) cli_records(c, &l, NULL);
@@ -285,7 +296,7 @@ static bool too_large(const Cli *c, const Loaded *l) {
     const CliOptions *o = &c->o;
     const Plan *p = l->report.plan;
     if (!p || l->refused || l->exit != 5 || o->statically || o->strict || o->sensitivity ||
-        o->exact || o->update_expect || o->against || o->save_values || o->mpi)
+        o->exact || o->update_expect || o->against || o->save_values || o->mpi || o->cuda)
         return false;
     const Expect *e = &p->expect;
     if (e->set && (e->equivalent >= 0 || e->first_wrong || e->has_diagnostics)) return false;
@@ -353,6 +364,7 @@ int cmd_check(Cli *c) {
                    "--trace and --save-values hold one plan, not %d", n);
         return 2;
     }
+    if (!open_gpu(c)) return 5;
     Checked r = {.found = ARENA_ARRAY(c->arena, PlanFindings, n),
                  .document = ARENA_ARRAY(c->arena, const char *, n)};
     r.table = table_new(c->arena, "result", check_columns,
@@ -368,6 +380,7 @@ int cmd_check(Cli *c) {
         code = cli_worse(code, one);
         bad += one != 0;
     }
+    close_gpu(c);
     if (strcmp(c->format, "text") == 0) check_counts(c, n, bad);
     else if (strcmp(c->format, "json") == 0) document_check(c, r.document, done, bad);
     else if (strstr("csv md", c->format)) cli_table(c, &r.table);

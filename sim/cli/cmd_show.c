@@ -290,6 +290,24 @@ static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *v
     draw(c, x, &r, f);
     return true;
 }
+/* Two runs whose tables say the same may still part: their records are held against each other. A
+ * row with the first that differ; *what says what was compared. */
+static void diff_records(const Cli *c, const Trace *x, const Trace *y, Table *t,
+                         const char **what) {
+    *what = "";
+    if (t->n_rows || !x->executed || !y->executed) return;
+    TraceApart apart = trace_apart(x, y, c->arena);
+    if (apart.n) {
+        table_diff_record(t, &apart);
+        return;
+    }
+    *what = apart.backends
+                ? arena_printf(c->arena,
+                               ": the records of %s and %s are equal once backend, "
+                               "times and magnitudes are left out",
+                               x->backend ? x->backend : "-", y->backend ? y->backend : "-")
+                : ": the records are equal once times are left out";
+}
 int cmd_diff(Cli *c) {
     PipelineOptions o = cli_pipeline(c);
     const RenderView *view = c->o.view ? known_view(c) : NULL;
@@ -304,6 +322,8 @@ int cmd_diff(Cli *c) {
         return cli_worse(x ? 0 : a.exit, y ? 0 : b.exit);
     }
     Table t = table_diff(c, x, y);
+    const char *what;
+    diff_records(c, x, y, &t, &what);
     if (view && !draw_two(c, x, y, view)) return 2;
     if (view) return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
     bool text = strcmp(c->format, "text") == 0;
@@ -312,7 +332,7 @@ int cmd_diff(Cli *c) {
                  table_diff_verdict(x, y, c->arena));
     if (json) document_table(c, &t, a.d, b.d);
     else if (t.n_rows || !text) show_folded(c, &t, 1);
-    else if (!c->o.quiet) str_add(&c->text, "no difference\n");
+    else if (!c->o.quiet) str_addf(&c->text, "no difference%s\n", what);
     return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
 }
 

@@ -138,7 +138,7 @@ static const Option options[] = {
      "of a framework's file: sizes as they are, not those that run in seconds", NULL},
     {"to", 0, O_WORD, AT(to), "FRAMEWORK", C_EXPORT, "whose way of saying the plan",
      "torch hf jax megatron torchtitan"},
-    {"cuda", 0, O_WORD, AT(cuda), "HOW", C_RUN,
+    {"cuda", 0, O_WORD, AT(cuda), "HOW", C_RUNS | C_ANOTHER,
      "virtual: all ranks on one GPU (needs the plug-in of make CUDA=1)", "virtual"},
     {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUNS | C_CALIBRATE | C_ANOTHER,
      "run on the processes that mpirun has started, one for each rank", NULL},
@@ -348,8 +348,9 @@ static void check_usage(Parse *p) {
             usage(c, "add --against FILE, or leave it out",
                   "--%s is for --against, and there is none", p->given[i]->name);
     check_mpi(p);
-    static const char *const executed[] = {"against", "save-values",   "exact", "sensitivity",
-                                           "strict",  "update-expect", "check", "end-to-end"};
+    static const char *const executed[] = {"against",     "save-values", "exact",
+                                           "sensitivity", "strict",      "update-expect",
+                                           "check",       "end-to-end",  "cuda"};
     for (int i = 0; c->o.statically && i < p->n_given; i++)
         for (size_t e = 0; e < sizeof executed / sizeof *executed; e++)
             if (!strcmp(p->given[i]->name, executed[e]))

@@ -241,6 +241,15 @@ Table table_diff(const Cli *c, const Trace *a, const Trace *b) {
     return t;
 }
 
+void table_diff_record(Table *t, const TraceApart *x) {
+    Cell *r = table_row(t);
+    r[0] = cell_text("record");
+    r[1] =
+        cell_text(x->n == 1 ? "one differs" : arena_printf(t->arena, "%d differ, the first", x->n));
+    r[2] = cell_text(x->a ? x->a : "-");
+    r[3] = cell_text(x->b ? x->b : "-");
+}
+
 /* "96 KiB less memory": B against A. */
 static const char *by_how_much(int64_t a, int64_t b, const char *what, Arena *m) {
     if (a == b) return arena_printf(m, "the same %s", what);

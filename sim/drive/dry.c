@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
+enum { BESIDE = 2 }; /* blocks that lie on a device in other orders, to be read or written */
 static const int64_t MOST = (int64_t)1 << 40; /* enough is known of what needs more */
 
 /* The tables of what is there. */
@@ -66,6 +67,7 @@ static MemoryNeed memory_of(const Run *run, const Run *r) {
     need.records = books_records(run->program, run_iterations(run), run->plan->microbatches);
     need.peak = need.large + (int64_t)use.small + r->tables->most + need.records;
     need.sharded = r->peak_sharded + r->tables->most + need.records;
+    need.device = r->exec->peak_bytes + BESIDE * r->exec->largest_bytes;
     if (need.peak > need.sharded) need.unsharded = r->peak_unsharded;
     return need;
 }

@@ -56,10 +56,10 @@ Device *gpu_open(Arena *arena, Diags *d) {
                    text);
     return NULL;
 }
-void gpu_close(Device *dev, Arena *arena, Diags *d) {
+void gpu_notes(Device *dev, Arena *arena, Diags *d) {
     const char *missing = dev ? device_gpu_missing(dev, arena) : NULL;
     if (missing)
         diag_note(d, "N0017", diag_nowhere, NULL,
                   "ops without a kernel for GPUs ran on the host: %s calls", missing);
-    device_free(dev);
 }
+void gpu_close(Device *dev) { device_free(dev); }

@@ -73,6 +73,21 @@ static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room
                bytes_text(room->bytes, r->arena), room->what);
     return false;
 }
+/* A device with memory of its own holds the ranks' values; all else is the host's. */
+static bool fits_on_device(Run *r) {
+    const Device *d = r->o->device;
+    int64_t need = r->need.memory.device;
+    if (!d || !d->room || dry_within(need, d->room)) return true;
+    diag_error(r->d, "E0608", r->plan->model_loc,
+               r->model->dims.mlp
+                   ? "use smaller sizes or fewer rows, f32 instead of f64, or leave --cuda out"
+                   : "use a larger `shrink`, fewer layers, a shorter sequence, f32 instead of f64, "
+                     "or leave --cuda out",
+               "the values of %lld ranks take about %s on the GPU; %s has %s free",
+               (long long)r->mesh->nranks, bytes_text(need, r->arena), d->name,
+               bytes_text(d->room, r->arena));
+    return false;
+}
 bool limits_fit(Run *r) {
     if (r->mesh->nranks > RUN_MAX_RANKS) {
         diag_error(r->d, "E0703", r->plan->mesh_loc,
@@ -93,6 +108,7 @@ bool limits_fit(Run *r) {
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
     bool in_time = ends(r, room.bytes);
     r->rep->predicted_bytes = r->need.memory.peak;
-    if (dry_within(r->need.memory.peak, room.bytes)) return in_time;
+    bool on_device = fits_on_device(r);
+    if (dry_within(r->need.memory.peak, room.bytes)) return in_time && on_device;
     return refuse_memory(r, &r->need.memory, &room);
 }

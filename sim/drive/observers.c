@@ -2,6 +2,7 @@
  * value, the hunt for NaN, numbers for pictures, choices of routers, losses, values for files, a
  * test's own eye. None of them changes a value, but for the last. */
 #include "drive/run.h"
+#include "exec/busy.h"
 #include "exec/routed.h"
 #include "exec/sample.h"
 
@@ -52,6 +53,12 @@ static void outside_iterated(void *arg, int64_t iteration) {
     outside_ranks_stepped(arg, iteration);
 }
 
+/* ---- a device's clock ---- */
+static void busy_stepped(void *arg, const Step *s) {
+    const Run *r = arg;
+    if (r->busy) busy_step(r->busy, r->exec, s);
+}
+
 /* ---- a test's eye ---- */
 static void watch(const Run *r, const Step *s, bool checked) {
     if (r->o->watch) r->o->watch(r->o->watch_arg, r->exec, s, checked);
@@ -77,6 +84,7 @@ const Observer *const *observers_of(Run *r, int *n) {
     work_observers(&r->eye, &ran, &seen);
     const Observer all[] = {
         ran,
+        {.stepped = busy_stepped},
         {.stepped = watch_stepped, .settled = watch_settled}, /* what it spoils is looked at */
         *observers_check(r),
         {.stepped = nonfinite_stepped},

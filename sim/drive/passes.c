@@ -1,6 +1,7 @@
 /* The passes of a run, with numbers or without: the ranks with whoever looks on, level 3, the
  * unsharded program and what is compared with it. */
 #include "drive/run.h"
+#include "exec/busy.h"
 #include "exec/narrow.h"
 #include <assert.h>
 #include <string.h>
@@ -25,6 +26,7 @@ static bool iterate(Run *r) {
     if (r->dry && !walk.tasks) walk.parts = work_turns(walk.parts);
     WalkEnd end = walk_run(&walk);
     real_walked(r, end);
+    if (r->busy) busy_record(r->busy, r->t);
     r->rep->seconds_sharded = walk.seconds_run;
     r->rep->seconds_loaded = walk.seconds_loaded;
     r->rep->seconds_check = walk.seconds_observed;
@@ -96,6 +98,7 @@ static void prepare(Run *r) {
     r->exec->pool = r->pool;
     r->exec->host = r->dev;
     r->exec->dev = r->o->device && !r->dry ? r->o->device : r->dev;
+    r->busy = busy_new(r->arena, r->exec);
     sources(r);
     r->exec->full = reference_full;
     r->exec->full_arg = &r->src;

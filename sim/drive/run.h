@@ -56,6 +56,7 @@ typedef struct Run {
     int found;                            /* by verify */
     bool nonfinite;                       /* reported already */
     Against *against;                     /* NULL: no file */
+    struct Busy *busy;                    /* of a device with a clock; NULL: it has none */
     struct Real *real; /* ranks are processes, and this is one of them; NULL: all are here */
 } Run;
 typedef struct Real Real;

@@ -94,11 +94,10 @@ static void finish_result(Device *dev, const Step *s, const Act *act, OpCall *c)
 static void run_calls(Exec *e, const Step *s, OpCall *calls, int n) {
     Device *dev = e->dev;
     bool exact = e->modulus > 0;
-    dev->call(dev, calls, n,
-              exact                   ? DEVICE_EXACT
-              : s->kind == ST_ADJOINT ? DEVICE_ADJOINT
-                                      : DEVICE_FORWARD,
-              e->pool);
+    DeviceKernel what = exact                   ? DEVICE_EXACT
+                        : s->kind == ST_ADJOINT ? DEVICE_ADJOINT
+                                                : DEVICE_FORWARD;
+    dev->call(dev, calls, n, what, e->pool);
     for (int i = 0; i < n && exact && !exec_is_int(e, s->out); i++)
         device_residues(dev, &calls[i].out, calls[i].dtype, e->modulus);
     Act act = act_of(s);
@@ -115,12 +114,20 @@ typedef struct {
     int r[RULE_MAX_IN + 2], nr; /* values that it reads */
     int list;                   /* that its rows follow; -1: none, or it makes it */
     OpCall *call;
-    int n;
-    Arena *tmp; /* of their index lists */
+    int n, done; /* calls that wait; that were made, each for the next block of the store */
+    Arena *tmp;  /* of their index lists */
 } Calls;
 enum { CALLS_AT_ONCE = 256 };
 static void flush(Calls *x) {
-    run_calls(x->e, x->s, x->call, x->n);
+    Store *made = exec_store(x->e, x->s->out);
+    bool timed = x->e->dev->busy != NULL;
+    device_busy(x->e->dev); /* what others asked of it */
+    if (!timed) run_calls(x->e, x->s, x->call, x->n);
+    for (int i = 0; timed && i < x->n; i++) {
+        run_calls(x->e, x->s, &x->call[i], 1);
+        made->l[x->done + i].seconds = device_busy(x->e->dev);
+    }
+    x->done += x->n;
     x->n = 0;
     arena_free(x->tmp);
     x->tmp = arena_new();

@@ -26,8 +26,11 @@ typedef struct DeviceWork {
 
 typedef struct Device Device;
 struct Device {
-    bool sizes_only; /* there are no numbers: what looks at them has nothing to do */
-    bool own_order;  /* its kernels add up in an order of their own: a bound holds them, not bits */
+    bool sizes_only;     /* there are no numbers: what looks at them has nothing to do */
+    const char *backend; /* of the trace, where it is another than "virtual"; NULL */
+    const char *name;    /* of the machine's part that it is, for people; NULL */
+    int64_t room;        /* bytes of its own memory that are free; 0: it has the host's */
+    bool own_order; /* its kernels add up in an order of their own: a bound holds them, not bits */
     /* Memory for n bytes, contents undefined; ends the run (exit 5) if there is none. From one
      * thread at a time. */
     void *(*alloc)(Device *d, size_t n);
@@ -52,6 +55,9 @@ struct Device {
     /* fn over pieces of 0..n-1, on the workers. */
     void (*pieces)(Device *d, Pool *pool, int64_t n, void (*fn)(void *arg, int64_t lo, int64_t hi),
                    void *arg);
+    /* Seconds that kernels took since it was last asked, by the device's own clock; NULL: it has
+     * none. */
+    double (*busy)(Device *d);
     /* What it counts of itself; NULL: nothing. */
     DeviceUse (*use)(const Device *d);
     DeviceWork (*work)(const Device *d);
@@ -70,6 +76,8 @@ void device_free(Device *d);
 DeviceUse device_use(const Device *d);
 DeviceWork device_work(const Device *d);
 
+/* Seconds since it was last asked; 0 where there is no clock. */
+static inline double device_busy(Device *d) { return d->busy ? d->busy(d) : 0; }
 /* A call whose operands are where the host can read them, its output as it is; device_fetched gives
  * back what that took. */
 OpCall device_fetch(Device *d, const OpCall *c);

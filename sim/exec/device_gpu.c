@@ -27,7 +27,7 @@ static void *gpu_take(Device *d, size_t n) {
     if (!p)
         base_die(5,
                  "%s has no room for %zu bytes more; try a smaller `shrink`, f32, or leave --cuda "
-                 "out [E0701]",
+                 "out [E0608]",
                  x->gpu->name, n);
     return p;
 }
@@ -291,6 +291,13 @@ static void on_pieces(Device *d, Pool *pool, int64_t n,
     (void)d;
     device_plain()->pieces(device_plain(), pool, n, fn, arg);
 }
+static double on_busy(Device *d) {
+    OnGpu *x = (OnGpu *)d;
+    Mark mark = enter(x);
+    double seconds = x->gpu->busy(x->gpu);
+    leave(x, mark);
+    return seconds;
+}
 static void on_end(Device *d) {
     OnGpu *x = (OnGpu *)d;
     x->gpu->close(x->gpu);
@@ -302,7 +309,10 @@ static void on_end(Device *d) {
 }
 Device *device_gpu(Gpu *gpu) {
     OnGpu *x = base_malloc(sizeof *x);
-    *x = (OnGpu){.d = {.own_order = true,
+    *x = (OnGpu){.d = {.backend = "cuda",
+                       .name = gpu->name,
+                       .room = (int64_t)gpu->memory,
+                       .own_order = true,
                        .alloc = gpu_take,
                        .release = gpu_give,
                        .get = on_get,
@@ -315,6 +325,7 @@ Device *device_gpu(Gpu *gpu) {
                        .call = on_call,
                        .bound = on_bound,
                        .pieces = on_pieces,
+                       .busy = on_busy,
                        .end = on_end},
                  .gpu = gpu};
     pthread_mutexattr_t nested;
@@ -326,12 +337,13 @@ Device *device_gpu(Gpu *gpu) {
     for (int o = 0; o < n_ops; o++) x->missing[o] = 0;
     return &x->d;
 }
-const char *device_gpu_missing(const Device *d, Arena *arena) {
-    const OnGpu *x = (const OnGpu *)d;
+const char *device_gpu_missing(Device *d, Arena *arena) {
+    OnGpu *x = (OnGpu *)d;
     const char *text = NULL;
     for (int o = 0; o < n_ops; o++)
         if (x->missing[o])
             text = arena_printf(arena, "%s%s%s (%lld)", text ? text : "", text ? ", " : "",
                                 op_list[o]->name, (long long)x->missing[o]);
+    memset(x->missing, 0, (size_t)n_ops * sizeof *x->missing);
     return text;
 }

@@ -7,7 +7,7 @@
 
 /* Takes the GPU over; device_free closes it. A GPU without room ends the run (exit 5). */
 Device *device_gpu(Gpu *gpu);
-/* The ops that were done on the host for want of a kernel, "select (12), gate (12)", in `arena`;
- * NULL: none. Integers of level 3 are the host's and do not count. */
-const char *device_gpu_missing(const Device *d, Arena *arena);
+/* The ops that were done on the host for want of a kernel since it was last asked, "select (12),
+ * gate (12)", in `arena`; NULL: none. Integers of level 3 are the host's and do not count. */
+const char *device_gpu_missing(Device *d, Arena *arena);
 #endif

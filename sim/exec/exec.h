@@ -16,8 +16,9 @@ typedef struct Local {
     Buf *buf;
     Tensor t; /* dims: letters of the value (with a LIST cut: the flattened stored dim 0, then the
                  other letters) */
-    int64_t key;  /* place of the block: which coordinates of the cutting axes */
-    int64_t rank; /* the first rank that holds it */
+    int64_t key;    /* place of the block: which coordinates of the cutting axes */
+    int64_t rank;   /* the first rank that holds it */
+    double seconds; /* that the device took to make it, by its own clock; 0: it has none */
 } Local;
 /* A rank holds nothing: what it holds is in another process, or the value is at another place. */
 #define EXEC_NOTHING UINT32_MAX
@@ -56,8 +57,8 @@ typedef struct Exec {
     Store *master;       /* per Val: float32 of the optimizer's parameters; NULL: none yet */
     bool at_master;      /* these are in place, and what forward reads is in `master` */
     bool keep_all;
-    int64_t live_bytes, peak_bytes;
-    double flops;            /* of distinct kernel calls so far */
+    int64_t live_bytes, peak_bytes, largest_bytes; /* of buffers: now, at most, of one */
+    double flops;                                  /* of distinct kernel calls so far */
     const char *stuck;       /* why the run could not go on (trust: declared), or NULL */
     struct Accumulated *acc; /* per Val: sums over micro-batches (accumulate.c); NULL: none */
     double modulus;          /* level 3: all values are integers modulo this; 0: the ordinary run */

@@ -9,6 +9,7 @@ Buf *store_buf_adopt(Exec *e, void *p, int64_t bytes) {
     *b = (Buf){1, bytes > 0 ? (size_t)bytes : 1, p};
     e->live_bytes += (int64_t)b->bytes;
     if (e->live_bytes > e->peak_bytes) e->peak_bytes = e->live_bytes;
+    if (bytes > e->largest_bytes) e->largest_bytes = bytes;
     return b;
 }
 Buf *store_buf_new(Exec *e, int64_t bytes) {

@@ -208,8 +208,10 @@ static int64_t *group_ids(const WireMove *r) {
 static void share_all(Exec *e, int from, int to) {
     Store *a = exec_store(e, from), *b = store_open(e, to);
     for (int i = 0; i < a->n; i++) {
-        a->l[i].buf->refs++;
-        store_add(b, a->l[i]);
+        Local same = a->l[i];
+        same.buf->refs++;
+        same.seconds = 0; /* nothing is done */
+        store_add(b, same);
     }
     memcpy(b->which, a->which, sizeof *b->which * (size_t)e->p->mesh->nranks);
 }

@@ -19,7 +19,9 @@ static bool share(Wire *wire, Exec *e, int out, const WireBlocks *w) {
         int *at = tuplemap_find(&map, key, &fresh);
         if (fresh) {
             Local l = {.rank = rank};
+            device_busy(e->dev); /* what others asked of it */
             ok = w->make(w->arg, rank, &l);
+            l.seconds = device_busy(e->dev);
             if (ok) *at = store_add(st, l);
         }
         if (ok) st->which[rank] = (uint32_t)*at;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GPU_ABI = 1, GPU_DIMS = 16, GPU_IN = 5, GPU_NUMBERS = 8, GPU_THREADS = 128, GPU_WARP = 32 };
+enum { GPU_ABI = 2, GPU_DIMS = 16, GPU_IN = 5, GPU_NUMBERS = 8, GPU_THREADS = 128, GPU_WARP = 32 };
 
 /* A tensor along the space that a kernel goes through: one stride, in elements, for each dim of it;
  * 0 where the tensor lacks the dim. */
@@ -73,6 +73,7 @@ struct Gpu {
     void (*get)(Gpu *g, void *to, const void *from, size_t n); /* to the host */
     void (*launch)(Gpu *g, const GpuLaunch *l);
     void (*gemm)(Gpu *g, const GpuGemm *m);
+    double (*busy)(Gpu *g); /* seconds that launches and products took since it was last asked */
     void (*close)(Gpu *g);
 };
 /* The one symbol of a plug-in. NULL: there is no GPU to use, *why and the library's words in text

@@ -1,6 +1,7 @@
 /* Coroutines in place of a GPU's threads. See emulate.h. */
 #include "emulate.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "gpu/lang.h"
 #include <math.h>
 #include <setjmp.h>
@@ -153,6 +154,7 @@ typedef struct {
     Fence *memory;
     int threads;
     long calls[GPU_N_KERNELS + 1];
+    double seconds; /* of launches, since it was last asked */
 } Emulated;
 static const bool together[] = {
 #define TOGETHER(name, waits) [GPU_##name] = waits,
@@ -211,6 +213,23 @@ static void gemm(Gpu *g, const GpuGemm *m) {
                 else ((float *)c)[o] = (float)sum;
             }
 }
+/* By the clock, with what the emulation itself takes. */
+static double busy(Gpu *g) {
+    Emulated *e = (Emulated *)g;
+    double seconds = e->seconds;
+    e->seconds = 0;
+    return seconds;
+}
+static void timed_launch(Gpu *g, const GpuLaunch *l) {
+    double begin = clock_seconds();
+    launch(g, l);
+    ((Emulated *)g)->seconds += clock_seconds() - begin;
+}
+static void timed_gemm(Gpu *g, const GpuGemm *m) {
+    double begin = clock_seconds();
+    gemm(g, m);
+    ((Emulated *)g)->seconds += clock_seconds() - begin;
+}
 static void close_gpu(Gpu *g) {
     fence_free(((Emulated *)g)->memory);
     free(g);
@@ -224,8 +243,9 @@ Gpu *emulated_gpu(size_t bytes, int threads) {
                           .owns = owns,
                           .put = put,
                           .get = get,
-                          .launch = launch,
-                          .gemm = gemm,
+                          .launch = timed_launch,
+                          .gemm = timed_gemm,
+                          .busy = busy,
                           .close = close_gpu},
                     .memory = fence_new(bytes),
                     .threads = threads};

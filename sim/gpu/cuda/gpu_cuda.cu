@@ -26,6 +26,7 @@ struct Lt {
     decltype(&cublasLtMatmul) matmul;
 };
 const size_t WORKSPACE = (size_t)32 << 20;
+const int EVENTS = 1024; // pairs that wait to be read
 struct Cuda {
     Gpu g; /* first */
     GpuHost host;
@@ -33,7 +34,9 @@ struct Cuda {
     Lt lt;
     cublasLtHandle_t handle;
     void *workspace;
-    char text[256];
+    cudaEvent_t begin[EVENTS], end[EVENTS]; /* around each launch and product */
+    int pairs;                              /* recorded, and not read yet */
+    double seconds;                         /* of those that were read, since `busy` asked */
 };
 void failed(Cuda *c, const char *where, const char *what) {
     static char text[512];
@@ -49,6 +52,29 @@ void must_lt(Cuda *c, const char *where, cublasStatus_t s) {
     snprintf(text, sizeof text, "cuBLASLt status %d", (int)s);
     if (s != CUBLAS_STATUS_SUCCESS) failed(c, where, text);
 }
+/* ---- time: an event before and one behind each launch, on the GPU's own clock ---- */
+void settle(Cuda *c) {
+    if (c->pairs) must(c, "waiting for the GPU", cudaEventSynchronize(c->end[c->pairs - 1]));
+    for (int i = 0; i < c->pairs; i++) {
+        float ms = 0;
+        must(c, "events", cudaEventElapsedTime(&ms, c->begin[i], c->end[i]));
+        c->seconds += ms * 1e-3;
+    }
+    c->pairs = 0;
+}
+void timed_begin(Cuda *c) {
+    if (c->pairs == EVENTS) settle(c);
+    must(c, "events", cudaEventRecord(c->begin[c->pairs], 0));
+}
+void timed_end(Cuda *c) { must(c, "events", cudaEventRecord(c->end[c->pairs++], 0)); }
+double cuda_busy(Gpu *g) {
+    Cuda *c = (Cuda *)g;
+    settle(c);
+    double seconds = c->seconds;
+    c->seconds = 0;
+    return seconds;
+}
+
 void *cuda_alloc(Gpu *g, size_t n) {
     void *p = NULL;
     cudaError_t e = cudaMalloc(&p, n ? n : 1);
@@ -79,8 +105,11 @@ void cuda_launch(Gpu *g, const GpuLaunch *l) {
     static const char *const names[] = {
 #define NAME(name, together) #name,
         GPU_KERNELS(NAME)};
+    Cuda *c = (Cuda *)g;
+    timed_begin(c);
     gpu_kernels[l->f64][l->kernel]<<<(unsigned)l->blocks, (unsigned)l->threads>>>(l->args);
-    must((Cuda *)g, names[l->kernel], cudaGetLastError());
+    must(c, names[l->kernel], cudaGetLastError());
+    timed_end(c);
 }
 
 /* ---- products: row-major C = A B is column-major C' = B' A' ---- */
@@ -126,10 +155,12 @@ void cuda_gemm(Gpu *g, const GpuGemm *m) {
             c->lt.pref_set(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room));
     must_lt(c, "product", c->lt.choose(c->handle, desc, b, a, out, out, pref, 1, &found, &n_found));
     if (!n_found) failed(c, "product", "cuBLASLt knows no way to do it");
+    timed_begin(c);
     must_lt(c, "product",
             c->lt.matmul(c->handle, desc, m->f64 ? (const void *)&one64 : &one32, m->b.p, b, m->a.p,
                          a, m->f64 ? (const void *)&zero64 : &zero32, m->c.p, out, m->c.p, out,
                          &found.algo, c->workspace, room, 0));
+    timed_end(c);
     c->lt.pref_free(pref);
     c->lt.desc_free(desc);
     c->lt.layout_free(a);
@@ -139,6 +170,10 @@ void cuda_gemm(Gpu *g, const GpuGemm *m) {
 void cuda_close(Gpu *g) {
     Cuda *c = (Cuda *)g;
     cudaFree(c->workspace);
+    for (int i = 0; i < EVENTS; i++) {
+        cudaEventDestroy(c->begin[i]);
+        cudaEventDestroy(c->end[i]);
+    }
     c->lt.destroy(c->handle);
     delete c;
 }
@@ -204,6 +239,10 @@ shardproof_gpu(const GpuHost *host, GpuWhy *why, const char **text) {
     if (!wrong && cudaMalloc(&c->workspace, WORKSPACE) != cudaSuccess) wrong = "no memory is free";
     if (!wrong && c->lt.create(&c->handle) != CUBLAS_STATUS_SUCCESS)
         wrong = "cuBLASLt cannot be started";
+    for (int i = 0; i < EVENTS && !wrong; i++)
+        if (cudaEventCreate(&c->begin[i]) != cudaSuccess ||
+            cudaEventCreate(&c->end[i]) != cudaSuccess)
+            wrong = "events cannot be made";
     if (wrong) {
         delete c;
         *why = GPU_BROKEN;
@@ -219,6 +258,7 @@ shardproof_gpu(const GpuHost *host, GpuWhy *why, const char **text) {
     g->get = cuda_get;
     g->launch = cuda_launch;
     g->gemm = cuda_gemm;
+    g->busy = cuda_busy;
     g->close = cuda_close;
     return g;
 }

@@ -1,0 +1,223 @@
+/* --cuda=virtual as a user meets it: the real binary beside a plug-in whose GPU is the process
+ * itself (trip/gpu.c). What it checks and records is what the host's run does; each way in which
+ * there is no GPU, or one that fails, ends in time, in words, with nothing half-written. The
+ * numbers of kernels are test_ops' and test_device's. */
+#include "support/child.h"
+#include "support/sandbox.h"
+#include "support/support.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define RUN(...) child_run(arena, &(Child){.words = WORDS(__VA_ARGS__)})
+#define RUN_AS(how, ...)                                                                           \
+    child_run(arena, &(Child){.words = WORDS(__VA_ARGS__),                                         \
+                              .env = (const char *const[]){"SHARDPROOF_GPU=" how, NULL}})
+
+static void copy(const char *from, const char *to) {
+    size_t n;
+    char *bytes = child_read(arena, from, &n);
+    FILE *f = fopen(to, "wb");
+    assert_true(bytes && f && fwrite(bytes, 1, n, f) == n && fclose(f) == 0);
+}
+/* The program in the test's folder, with the plug-in beside it or without. */
+static int with_plugin(void **state) {
+    sandbox_plan(state);
+    child_use(in("shardproof"));
+    copy(child_beside(arena, "gpu.so"), in("shardproof-cuda.so"));
+    return 0;
+}
+static int gone(void **state) {
+    child_use(NULL);
+    return sandbox_gone(state);
+}
+static const char *trace_of(const char *plan, const char *name, const char *cuda, int code) {
+    const char *to = in(name);
+    Ended e = RUN("check", plan, "--trace", to, cuda);
+    child_expect(&e, code, "");
+    return to;
+}
+static void expect_out(const Ended *e, const char *text) {
+    if (!strstr(e->out, text)) fail_msg("no \"%s\" in:\n%s%s", text, e->out, e->err);
+}
+
+/* ---- the same checks ---- */
+/* Right ones and planted mistakes: exit codes, what is found and why are those of the host, and the
+ * records are, but for where they ran. */
+static void test_same_records(void **state) {
+    (void)state;
+    static const char *const plans[] = {
+        "plans/01-column-row-mlp.yaml",           "plans/09-llama3-8b-dp2-cp2-tp2.yaml",
+        "plans/14-qwen2-bias-tp2.yaml",           "plans/bugs/03-missing-reduction.yaml",
+        "plans/bugs/04-wrong-block.yaml",         "plans/bugs/07-sequence-not-cut.yaml",
+        "plans/bugs/38-positions-from-zero.yaml", "plans/bugs/58-rows-not-gathered-over-etp.yaml"};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        const char *host = trace_of(plans[i], "host.jsonl", NULL, 0),
+                   *gpu = trace_of(plans[i], "gpu.jsonl", "--cuda=virtual", 0);
+        Ended e = RUN("diff", host, gpu);
+        child_expect(&e, 0, "");
+        expect_out(&e, strstr(plans[i], "/07-") /* it is not executed */
+                           ? "no difference\n"
+                           : "no difference: the records of virtual and cuda are equal once "
+                             "backend, times and magnitudes are left out\n");
+    }
+    Ended e = RUN("diff", in("host.jsonl"), in("host.jsonl"));
+    expect_out(&e, "no difference: the records are equal once times are left out\n");
+}
+/* What is left out is no more than that: another verdict, rank, index or cause is a difference. */
+static void test_diff_sees(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *to;
+        int code;
+    } edits[] = {{"\"verdict\":\"PASS\"", "\"verdict\":\"FAIL\"", 1},
+                 {"\"count\":", "\"count\":1", 1},
+                 {"\"cause\":\"", "\"cause\":\"not ", 1},
+                 {"\"index\":[0", "\"index\":[1", 1},
+                 {"\"max_abs\":", "\"max_abs\":1", 0},
+                 {"\"end\":", "\"end\":1", 0}};
+    const char *plan = "plans/bugs/04-wrong-block.yaml",
+               *host = trace_of(plan, "host.jsonl", NULL, 0),
+               *gpu = trace_of(plan, "gpu.jsonl", "--cuda=virtual", 0);
+    size_t n;
+    const char *text = child_read(arena, gpu, &n);
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        const char *at = strstr(text, edits[i].from);
+        if (!at) fail_msg("no %s", edits[i].from);
+        const char *other =
+            put("other.jsonl",
+                arena_printf(arena, "%s%s%s", arena_strndup(arena, text, (size_t)(at - text)),
+                             edits[i].to, at + strlen(edits[i].from)));
+        Ended e = RUN("diff", host, other);
+        if (e.code != edits[i].code) fail_msg("%s: %d\n%s", edits[i].from, e.code, e.out);
+        if (e.code) expect_out(&e, "record");
+    }
+}
+/* Many plans in one check, in each format that records have; level 3 is the host's. */
+static void test_check(void **state) {
+    (void)state;
+    Ended e = RUN("check", "plans/01-column-row-mlp.yaml", "plans/bugs/04-wrong-block.yaml",
+                  "--cuda=virtual");
+    child_expect(&e, 0, "");
+    expect_out(&e, "2 plans hold\n");
+    e = RUN("check", "plans/01-column-row-mlp.yaml", "--cuda=virtual", "--format", "jsonl");
+    child_expect(&e, 0, "");
+    expect_out(&e, "\"backend\":\"cuda\"");
+    expect_out(&e, "\"type\":\"measured\"");
+    e = RUN("check", in("plan.yaml"), "--cuda=virtual", "--exact", "--check", "quick");
+    child_expect(&e, 0, "");
+    e = RUN("check", in("plan.yaml"), "--cuda=virtual", "--fault", "drop");
+    if (e.code == 0) fail_msg("a planted mistake held: %s", e.out);
+    e = RUN("check", in("plan.yaml"), "--cuda=virtual", "--static");
+    child_expect(&e, 2, "--cuda wants a run");
+    e = RUN("check", in("plan.yaml"), "--cuda=virtual", "--update-expect");
+    child_expect(&e, 2, "it is another run");
+}
+/* Times by the GPU's clock: of each step on each rank, in a picture and a table of their own. */
+static void test_measured(void **state) {
+    (void)state;
+    const char *gpu =
+        trace_of("plans/09-llama3-8b-dp2-cp2-tp2.yaml", "gpu.jsonl", "--cuda=virtual", 0);
+    Ended e = RUN("draw", gpu, "--view", "timeline", "--measured", "--format", "text");
+    child_expect(&e, 0, "");
+    expect_out(&e, "causal attention");
+    size_t n, records = 0, longer = 0;
+    for (char *s = child_read(arena, gpu, &n); (s = strstr(s, "\"type\":\"measured\"")); s++) {
+        double start = 0, end = 0;
+        assert_non_null(strstr(s, "\"end\":"));
+        if (strstr(s, "\"start\":") < strchr(s, '\n')) start = atof(strstr(s, "\"start\":") + 8);
+        end = atof(strstr(s, "\"end\":") + 6);
+        records++;
+        longer += end > start;
+    }
+    assert_true(records >= 8 * 20 && longer > records / 2);
+}
+
+/* ---- what there is not ---- */
+static void test_missing(void **state) {
+    (void)state;
+    const char *p = in("plan.yaml"), *out = in("new/deep");
+    static const char *const why[][2] = {{"driver", "no NVIDIA driver"},
+                                         {"device", "finds no GPU"},
+                                         {"old", "older than the CUDA"},
+                                         {"version", "another version of shardproof"},
+                                         {"broken", "libcublasLt"}};
+    for (size_t i = 0; i < sizeof why / sizeof *why; i++)
+        for (int run = 0; run < 2; run++) {
+            const char *env[] = {arena_printf(arena, "SHARDPROOF_GPU=%s", why[i][0]), NULL};
+            Ended e = child_run(arena,
+                                &(Child){.words = run ? WORDS("run", p, "--cuda=virtual", "-o", out)
+                                                      : WORDS("check", p, "--cuda=virtual"),
+                                         .env = env});
+            child_expect(&e, 5, "[E0601]");
+            child_expect(&e, 5, why[i][1]);
+            child_expect(&e, 5, "= help: ");
+            assert_true(e.seconds < 20 * slow_machine());
+            assert_int_not_equal(access(in("new"), F_OK), 0);
+        }
+    child_write(in("shardproof-cuda.so"), "no library");
+    Ended e = RUN("check", p, "--cuda=virtual");
+    child_expect(&e, 5, "cannot be loaded");
+    unlink(in("shardproof-cuda.so"));
+    e = RUN("check", p, "--cuda=virtual");
+    child_expect(&e, 5, "make CUDA=1");
+}
+/* A kernel that fails in the middle, at any launch: the library's words, and what was there stays.
+ */
+static void test_failing(void **state) {
+    (void)state;
+    const char *p = in("plan.yaml"), *old = put("old.jsonl", "old");
+    Ended e;
+    size_t n;
+#define FAILS(how)                                                                                 \
+    e = RUN_AS(how, "check", p, "--cuda=virtual", "--trace", old);                                 \
+    child_expect(&e, 5,                                                                            \
+                 "the GPU failed: softmax: an illegal memory access was encountered "              \
+                 "[E0607]");                                                                       \
+    assert_string_equal(child_read(arena, old, &n), "old");                                        \
+    assert_int_equal(child_count(dir, ".tmp"), 0)
+    FAILS("launch 1");
+    FAILS("launch 2");
+    FAILS("launch 5");
+    e = RUN_AS("launch 100000", "check", p, "--cuda=virtual", "--trace", old);
+    child_expect(&e, 0, "");
+}
+/* The memory that is needed is told before anything is taken, and what is told is enough. */
+static void test_room(void **state) {
+    (void)state;
+    static const char plan[] = "plans/09-llama3-8b-dp2-cp2-tp2.yaml";
+    Ended e = RUN_AS("room 4096", "check", plan, "--cuda=virtual");
+    child_expect(&e, 5, "this process has 4 KiB free");
+    child_expect(&e, 5, "[E0608]");
+    const char *at = strstr(e.err, "take about ");
+    assert_non_null(at);
+    double size = atof(at + 11);
+    const char *unit = strchr(at + 11, ' ') + 1;
+    double need = size * (*unit == 'K' ? 1024 : *unit == 'M' ? 1048576 : 1);
+    static const struct {
+        const char *how;
+        double share; /* of what was told; a sixteenth of the room is left alone */
+        int code;
+    } rows[] = {
+        {"room", 1.01 * 16 / 15, 0}, {"room", 0.97, 5}, {"limit", 1.01, 0}, {"limit", 0.6, 5}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *env[] = {
+            arena_printf(arena, "SHARDPROOF_GPU=%s %.0f", rows[i].how, need * rows[i].share), NULL};
+        e = child_run(arena, &(Child){.words = WORDS("check", plan, "--cuda=virtual"), .env = env});
+        child_expect(&e, rows[i].code, rows[i].code ? "[E0608]" : "");
+    }
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, with_plugin, gone)
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_same_records), TEST(test_diff_sees), TEST(test_check), TEST(test_measured),
+        TEST(test_missing),      TEST(test_failing),   TEST(test_room)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

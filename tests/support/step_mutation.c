@@ -54,8 +54,9 @@ static void other_operand(StepMutation *m, Exec *e, const Step *s) {
         int k = (first + i) % s->nin, v = s->in[k] < 0 ? -1 : another(e, &m->r, s->in[k], s->out);
         if (v < 0) continue;
         other.in[k] = v;
-        exec_step(e, &other);
-        return;
+        if (exec_step(e, &other)) return;
+        other.in[k] = s->in[k]; /* rows of another list: the op cannot take them */
+        exec_step(e, s);
     }
 }
 static void scaled(StepMutation *m, Exec *e, const Step *s) {

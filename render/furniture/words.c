@@ -266,6 +266,10 @@ const char *words_leaf(const char *path) {
     else p++;
     return p;
 }
+bool words_names(const char *path, const char *name) {
+    size_t n = path ? strlen(path) : 0, m = strlen(name);
+    return path && n >= m && !strcmp(path + n - m, name) && (n == m || path[n - m - 1] == '.');
+}
 
 const char *words_updated(Arena *a, const char *name) {
     size_t n = strlen(name), next = strlen(".next");

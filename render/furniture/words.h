@@ -53,6 +53,8 @@ int64_t words_group_of(const RankGroups *g, int64_t rank);
 /* Last component of a path: "wq" of "layers.0.attention.wq"; where that is a number alone, with
  * what it counts: "attn_part.0". */
 const char *words_leaf(const char *path);
+/* Is it the path (NULL: no), or one or more of its last components: "attention.wq"? */
+bool words_names(const char *path, const char *name);
 /* What the optimizer's step updates: "norm.weight" of "norm.weight.next"; any other name as it is.
  */
 const char *words_updated(Arena *a, const char *name);

@@ -18,8 +18,8 @@ typedef struct {
 
 static bool named(const ShardPen *p, const TraceParam *w) {
     const char *part = p->c->o->part;
-    return !part || (w->module && !strcmp(words_leaf(w->module), part)) ||
-           (w->module && !strcmp(w->module, part)) || !strcmp(w->compute.name, part);
+    return !part || words_names(w->module, part) || words_names(w->plan_name, part) ||
+           words_names(w->compute.name, part);
 }
 /* y = x W^T by its shapes: W's columns are what x has last, its rows what y has last. */
 static bool is_product(const Product *q) {

@@ -27,8 +27,9 @@ const Command cli_commands[] = {
      "every collective: group, bytes in, out and sent, and why",
      "shardproof comms plan.yaml --set pass=train --format md\n", cmd_comms},
     {"explain", C_EXPLAIN, "PLAN|TRACE NAME | WORD | CODE", 1, 2, "text json",
-     "a module, value or step; a word; or a diagnostic code",
+     "a module, value or step, by its name or the end of it; a word; or a diagnostic code",
      "shardproof explain plan.yaml layers.0.attention.wo\n"
+     "shardproof explain plan.yaml o_proj\n"
      "shardproof explain out/plan.trace.jsonl 12\n"
      "shardproof explain colwise\n"
      "shardproof explain \"partial sum\"\n"

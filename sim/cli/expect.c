@@ -130,11 +130,12 @@ static void hold_shapes(Hold *h) {
     const Expect *e = &h->p->expect;
     for (int i = 0; i < e->n_shapes; i++) {
         const PlanPair *s = &e->shapes[i];
-        const TraceValue *v = lookup_value(h->t, s->key);
-        const TraceParam *p = v ? NULL : lookup_param(h->t, s->key);
-        const TraceShape *is = v ? &v->shape : p ? &p->compute : NULL;
-        if (!is) fail(h, s->loc, "no value or parameter is called '%s'", s->key);
-        else if (!is->symbolic || !same_shape(h->t, is, s->text))
+        const char *hint;
+        const TraceShape *is = lookup_shape(h->d->arena, h->t, s->key, &hint);
+        if (!is) {
+            diag_error(h->d, "E0505", s->loc, hint, "no value or parameter is called '%s'", s->key);
+            h->failed++;
+        } else if (!is->symbolic || !same_shape(h->t, is, s->text))
             fail(h, s->value_loc, "%s is %s, not %s", s->key, shape_found(h, is, s->text), s->text);
     }
 }
@@ -169,11 +170,14 @@ static void hold_first_wrong(Hold *h) {
     const Expect *e = &h->p->expect;
     if (!e->first_wrong) return;
     const char *is = h->t ? h->t->first_wrong : NULL;
-    const TraceValue *v = h->t ? lookup_value(h->t, e->first_wrong) : NULL;
-    bool same = is && (strcmp(is, e->first_wrong) == 0 || (v && strcmp(v->shape.name, is) == 0));
-    if (!same)
-        fail(h, e->first_wrong_loc, "the first wrong value is %s, not %s", is ? is : "none",
-             e->first_wrong);
+    const char *hint = NULL;
+    const TraceShape *s = h->t ? lookup_shape(h->d->arena, h->t, e->first_wrong, &hint) : NULL;
+    bool same = is && (strcmp(is, e->first_wrong) == 0 || (s && strcmp(s->name, is) == 0));
+    if (!same) {
+        diag_error(h->d, "E0505", e->first_wrong_loc, hint, "the first wrong value is %s, not %s",
+                   is ? is : "none", e->first_wrong);
+        h->failed++;
+    }
 }
 static bool listed(const Expect *e, const char *code) {
     for (int i = 0; i < e->n_diagnostics; i++)

@@ -2,6 +2,7 @@
  * step. */
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "cli/suffix.h"
 #include "cli/fold.h"
 #include "cli/hooks.h"
 #include "cli/told.h"
@@ -486,37 +487,15 @@ static bool explain_values(Ex *e, const char *name) {
         }
     return any;
 }
-static const char *nearest_name(const Ex *e, const char *name) {
-    const Trace *t = e->t;
-    int n = 0, max = t->n_values + 2 * t->n_params + t->n_computes;
-    if (max > MAX_NAMES) max = MAX_NAMES;
-    const char **names = ARENA_ARRAY(e->c->arena, const char *, max + 1);
-    for (int i = 0; i < t->n_params && n + 1 < max; i++) {
-        if (t->params[i].plan_name) names[n++] = t->params[i].plan_name;
-        if (t->params[i].module) names[n++] = t->params[i].module;
-    }
-    for (int i = 0; i < t->n_values && n < max; i++)
-        if (t->values[i].shape.name) names[n++] = t->values[i].shape.name;
-    for (int i = 0; i < t->n_computes && n < max; i++)
-        if (t->computes[i].module) names[n++] = t->computes[i].module;
-    names[n] = NULL;
-    return diag_nearest(name, names);
-}
-/* What to try where nothing has the name: the nearest one, or one that ends so ("wo"), or the word
+/* What to try where nothing has the name: those that end so, the nearest of any scheme, or the word
  * by itself. */
-static const char *name_hint(const Ex *e, const char *name) {
-    Arena *a = e->c->arena;
-    size_t n = strlen(name);
-    const char *near = nearest_name(e, name);
-    for (int i = 0; !near && i < e->t->n_params; i++) {
-        const char *m = e->t->params[i].module;
-        size_t k = m ? strlen(m) : 0;
-        if (k > n + 1 && m[k - n - 1] == '.' && !strcmp(m + k - n, name)) near = m;
-    }
+static const char *name_hint(const Ex *e, const char *name, const char *near) {
     if (near) return near;
     if (is_code(name) || words_know(e->c, name))
-        return arena_printf(a, "`shardproof explain %s`, without a plan, explains the word", name);
-    return "`shapes` lists the values of a plan, `params` its parameters";
+        return arena_printf(e->c->arena,
+                            "`shardproof explain %s`, without a plan, explains the word", name);
+    return "`shapes` lists the values of a plan, `params` its parameters, `list names` the modules "
+           "of all schemes";
 }
 static bool explain_name(Ex *e, const char *name) {
     char *end;
@@ -536,7 +515,8 @@ static bool explain_name(Ex *e, const char *name) {
     return any || v;
 }
 /* The nearest module that has a hook: of values and parameters none runs. */
-static const char *hook_hint(const Ex *e, const char *name) {
+static const char *hook_hint(const Ex *e, const char *name, const char *ends) {
+    if (ends) return ends;
     Table t = table_hooks(e->c, e->t, NULL);
     const char **modules = ARENA_ARRAY(e->c->arena, const char *, t.n_rows + 1);
     for (int i = 0; i < t.n_rows; i++) modules[i] = t.row[i][0].text;
@@ -586,9 +566,15 @@ int cmd_explain(Cli *c) {
     const char *name = c->o.n_operands > 1 ? c->o.operands[1] : NULL;
     if (c->o.hooks && explain_hooks(&e, name, l.d)) return l.exit;
     bool found = !c->o.hooks && explain_name(&e, name);
+    const char *hint = NULL,
+               *whole = found ? NULL
+                              : suffix_find(c->arena, l.trace, name,
+                                            c->o.hooks ? SUFFIX_MODULES : SUFFIX_ALL, &hint);
+    if (whole && c->o.hooks && explain_hooks(&e, whole, l.d)) return l.exit;
+    if (whole && !c->o.hooks) found = explain_name(&e, whole);
     if (!found)
         diag_error(c->d, "E0209", diag_nowhere,
-                   c->o.hooks ? hook_hint(&e, name) : name_hint(&e, name),
+                   c->o.hooks ? hook_hint(&e, name, hint) : name_hint(&e, name, hint),
                    c->o.hooks ? "nothing runs before or after a module '%s'"
                               : "no module, value, parameter or step is called '%s'",
                    name);

@@ -1,6 +1,7 @@
 /* Looking things up in a trace by name. Refuses to know a naming scheme: what the trace does not
  * name is not found. */
 #include "cli/find.h"
+#include "cli/suffix.h"
 #include "base/text.h"
 #include "trace/rankgrid.h"
 #include "trace/trace_parts.h"
@@ -102,6 +103,19 @@ const TraceParam *lookup_param(const Trace *t, const char *name) {
             text_same(bare(t->params[i].compute.name), bare(name)))
             return &t->params[i];
     return NULL;
+}
+
+static const TraceShape *shape_named(const Trace *t, const char *name) {
+    const TraceValue *v = lookup_value(t, name);
+    const TraceParam *p = v ? NULL : lookup_param(t, name);
+    return v ? &v->shape : p ? &p->compute : NULL;
+}
+const TraceShape *lookup_shape(Arena *a, const Trace *t, const char *name, const char **hint) {
+    const TraceShape *s = shape_named(t, name);
+    *hint = NULL;
+    if (s) return s;
+    const char *whole = suffix_find(a, t, name, SUFFIX_VALUES | SUFFIX_PARAMS, hint);
+    return whole ? shape_named(t, whole) : NULL;
 }
 
 /* ---- axes ---- */

@@ -30,6 +30,10 @@ const TraceValue *lookup_operand(const Trace *t, const char *name, int step);
  */
 const TraceParam *lookup_param(const Trace *t, const char *name);
 
+/* The shape of the value or parameter of that name, or of the one whose name ends so (suffix.h);
+ * NULL if there is none, and a *hint or NULL. */
+const TraceShape *lookup_shape(Arena *a, const Trace *t, const char *name, const char **hint);
+
 /* The axes behind a text such as "sp" or "dp*sp": groups resolved, in order; *n of them, at most
  * TRACE_MAX_AXES. Names that are neither axis nor group stand as they are. `drop_ones` leaves out
  * axes of size 1. */

@@ -62,9 +62,9 @@ static const char *shapes_text(const Plan *p, const Trace *t, Arena *a) {
     int n = 0;
     Str lines = str_new(a);
     for (int i = 0; i < e->n_shapes; i++) {
-        const TraceValue *v = lookup_value(t, e->shapes[i].key);
-        const TraceParam *q = v ? NULL : lookup_param(t, e->shapes[i].key);
-        const char *symbolic = v ? v->shape.symbolic : q ? q->compute.symbolic : NULL;
+        const char *hint;
+        const TraceShape *is = lookup_shape(a, t, e->shapes[i].key, &hint);
+        const char *symbolic = is ? is->symbolic : NULL;
         shape_line(&lines, e->shapes[i].key, symbolic ? symbolic : e->shapes[i].text, a);
     }
     for (int i = 0; e->n_shapes == 0 && i < t->n_values && n < DEFAULT_SHAPES; i++) {

@@ -235,7 +235,7 @@ const Key plan_expect_keys[] = {
     {"diagnostics", read_diagnostics, NULL, 0, NO_LOC,
      "codes that must be reported, and no other error"},
     {"local_shapes", read_shapes, NULL, 0, NO_LOC,
-     "name: \"[B/dp, S, D]\"; a number stands for itself, on every rank"},
+     "name, or the end of one: \"[B/dp, S, D]\"; a number stands for itself, on every rank"},
     {"collectives", read_sub, &phases, 0, NO_LOC,
      "counts by phase: {forward: {all_gather(tp): 2}}"},
     {"memory_per_rank", read_bytes, NULL, E(memory_per_rank), E(memory_loc),

@@ -118,6 +118,43 @@ static void test_folding(void **state) {
     }
 }
 
+/* Five experts on two ranks: legal here; the systems whose names the plan has refuse it, and that
+ * is said once, whoever put them there. A mesh that divides them hears nothing. */
+static void test_uneven_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *says;
+    } rows[] = {
+        {"names: torchtitan\nplan:\n  layers.*.moe.experts: ExpertParallel\n", "torchtitan"},
+        {"names: torchtitan\nmoe: {dispatch: all_gather}\n", "torchtitan"},
+        {"recipe: megatron-moe\n", "Megatron core"},
+        {"names: hf\nplan:\n  model.layers.*.mlp.experts.*: {style: grouped_gemm, axis: ep}\n  "
+         "model.layers.*.mlp.experts: {style: ep_dispatch_experts, axis: ep}\n",
+         "transformers"},
+        {"names: torchtune\nplan:\n  layers.*.mlp.experts: expert_parallel\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int E = 4; E < 6; E++) {
+            Arena *a = arena_new();
+            PlanRun r = plan_good(
+                a,
+                arena_printf(a,
+                             "model: {config: {model_type: mixtral, hidden_size: 16, "
+                             "intermediate_size: 12, num_hidden_layers: 2, num_attention_heads: "
+                             "4, num_key_value_heads: 4, vocab_size: 32, num_local_experts: %d}, "
+                             "layers: all}\ndata: {batch: 4, sequence: 8, dtype: f64}\n"
+                             "mesh: {ep: 2, tp: 1}\ngroups: {dp: ep}\n%s",
+                             E, rows[i].plan),
+                true);
+            int told = 0;
+            for (int k = 0; k < r.d->n; k++) told += !strcmp(r.d->item[k].code, "N0006");
+            bool due = E == 5 && rows[i].says;
+            if (told != due || (due && !run_diag(&r, "N0006", rows[i].says)))
+                fail_msg("%s: told %d times", rows[i].plan, told);
+            arena_free(a);
+        }
+}
+
 /* ---- what a way to dispatch moves ---- */
 #define MIXTRAL                                                                                    \
     "model: {config: {model_type: mixtral, hidden_size: 16, intermediate_size: 12, "               \
@@ -603,7 +640,7 @@ int main(void) {
         cmocka_unit_test(test_reorderer),        cmocka_unit_test(test_shared_counted),
         cmocka_unit_test(test_recipes),          cmocka_unit_test(test_half_cut),
         cmocka_unit_test(test_axes_of_one),      cmocka_unit_test(test_packed_rest),
-        cmocka_unit_test(test_packed_as_one),
+        cmocka_unit_test(test_packed_as_one),    cmocka_unit_test(test_uneven_told),
     };
     return cmocka_run_group_tests_name("experts", tests, NULL, NULL);
 }

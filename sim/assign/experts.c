@@ -62,7 +62,30 @@ int experts_rest_dim(const Assign *a, int t) {
     return a->shard.n && is_expert(a, x) && x->nstored > 1 && cuts_second(a, t);
 }
 
+/* Systems that have as many experts on each rank, and what they do where that cannot be. */
+static const char *const refuses[NAMES_COUNT] = {
+    [NAMES_TORCHTITAN] = "torchtitan exchanges equal parts of the experts' counts, and raises",
+    [NAMES_HF] = "transformers raises as it loads them",
+    [NAMES_MEGATRON] = "Megatron core raises as it reads its options"};
+static void uneven_experts(const Assign *a) {
+    for (int t = 0; t < a->model->g.nt; t++) {
+        const GTensor *x = &a->model->g.t[t];
+        if (!is_expert(a, x) || !refuses[a->plan->names]) continue;
+        AxisList by = layout_dim_axes(&a->compute[t], 0);
+        int64_t n = by.n ? mesh_size(a->mesh, &by) : 1;
+        if (x->letter[0] != 'e' || x->size[0] % n == 0) continue;
+        int m = x->module;
+        while (m >= 0 && !a->use[m].style) m = a->model->g.module[m].parent;
+        diag_note(a->d, "N0006", m >= 0 ? a->use[m].loc : a->plan->moe.axis_loc,
+                  "a number of ranks that divides the experts",
+                  "%lld experts over %s of %lld: here the last ranks have fewer, %s",
+                  (long long)x->size[0], mesh_axes_text(a->mesh, a->arena, &by, false),
+                  (long long)n, refuses[a->plan->names]);
+        return; /* the other weights, and layers, would only say it again */
+    }
+}
 void experts_check(const Assign *a) {
+    uneven_experts(a);
     const Plan *p = a->plan;
     for (int t = 0; t < a->model->g.nt; t++) {
         if (!is_expert(a, &a->model->g.t[t]) || a->claimed[t]) continue;

@@ -361,7 +361,7 @@ const DiagCode diag_codes[] = {
      "Everything this line matches is matched by a better line: exact beats wildcard, then fewer "
      "wildcards, then the later line.",
      NULL},
-    {"N0006", 0, "uneven shards that PyTorch's DTensor does not compute on",
+    {"N0006", 0, "uneven shards that a framework does not compute on",
      "A dim is not a multiple of the axis that cuts it, so the last ranks hold less, or nothing. "
      "Here that is legal. PyTorch differs in three cases, in the systems whose styles are "
      "DTensor's (torchtitan, torchtune, kind: mlp): a dim shorter than the axis is gathered and "
@@ -369,7 +369,9 @@ const DiagCode diag_codes[] = {
      "one of n equal blocks, which raises where they are not equal (`use_local_output: false` "
      "where it is made hands on its true size); a vocabulary that leaves a rank without a class "
      "fails in loss_parallel. Also FSDP over several axes: PyTorch cuts rows over all their ranks "
-     "at once, here axis by axis; where the rows do not divide the last ranks hold other parts.",
+     "at once, here axis by axis; where the rows do not divide the last ranks hold other parts. "
+     "And experts: torchtitan, transformers and Megatron core want as many of them on each rank, "
+     "and raise where ep does not divide them.",
      NULL},
     {"N0007", 0, "something was folded or left out",
      "The output leaves something out that is the same elsewhere, and says what.", NULL},

@@ -2,6 +2,8 @@
 # Runs every test program of a folder and sums up. Fails if one fails, or if there is none. RUN_UNDER: a program to run them under.
 # LEAVE_OUT: names of test programs that make no sense there, WHY: the reason, which is printed.
 dir=${1:?folder}
+# what the program asks its environment for: a CI service that wants colours, a terminal, a launcher around us
+unset NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLUMNS OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK
 passed=0 failed=0 skipped=0 bad=
 for t in "$dir"/test_*; do
     case $t in *.o|*.d) continue ;; esac

@@ -102,6 +102,27 @@ static void test_estimate(void **state) {
     estimate("plans/03-llama3-8b-tp2.yaml", "4");
     estimate("plans/18-llama3-8b-backward.yaml", "8");
 }
+/* A picture that says how far every value is from the unsharded model: the ranks keep them all. */
+static void test_estimate_distances(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *plan = "plans/18-llama3-8b-backward.yaml";
+    size_t n;
+    char *text = child_read(a, plan, &n);
+    PlanSet sets[] = {{"model.shrink", "8"}};
+    PipelineReport with, without;
+    PipelineOptions o = {.execute = true, .threads = 1};
+    pipeline_run(a, diags_new(a), (PlanText){plan, text, n, sets, 1}, &o, &without);
+    o.distances = true;
+    pipeline_run(a, diags_new(a), (PlanText){plan, text, n, sets, 1}, &o, &with);
+    assert_true(with.predicted_bytes > without.predicted_bytes);
+    double had = taken(a,
+                       WORDS("draw", plan, "--view", "errors", "--format", "text", "--threads", "1",
+                             "--set", "model.shrink=8"),
+                       WORDS("shapes", plan, "--set", "model.shrink=8"));
+    near("errors", (double)with.predicted_bytes / 1048576, had);
+    arena_free(a);
+}
 /* Every shipped plan that executes, as it is. */
 static void test_estimate_plans(void **state) {
     (void)state;
@@ -320,6 +341,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_room),
                                        cmocka_unit_test(test_limit_is_told_first),
                                        cmocka_unit_test(test_estimate),
+                                       cmocka_unit_test(test_estimate_distances),
                                        cmocka_unit_test(test_estimate_plans),
                                        cmocka_unit_test(test_estimate_many_ranks),
                                        cmocka_unit_test(test_time_is_told_first),

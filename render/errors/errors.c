@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool wrong(ErrState s) { return s == ERR_FIRST || s == ERR_LATER; }
+static bool wrong(ErrState s) { return s >= ERR_FIRST; }
 
 static const char *how_made(const Trace *t, int step) {
     for (int i = 0; i < t->n_collectives; i++)
@@ -56,7 +56,9 @@ static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k, const Follow *f
     bool fail = text_same(k->verdict, "FAIL");
     bool first =
         k == m->check || r->worst_state == ERR_FIRST; /* one value, by bits and by its bound */
-    ErrState s = fail                               ? (first ? ERR_FIRST : ERR_LATER)
+    ErrState s = fail                               ? (first                      ? ERR_FIRST
+                                                       : f && !follow_anywhere(f) ? ERR_ALSO
+                                                                                  : ERR_LATER)
                  : text_same(k->verdict, "SUSPECT") ? ERR_SUSPECT
                  : k->max_abs == 0                  ? ERR_EQUAL
                                                     : ERR_ROUNDED;
@@ -194,6 +196,56 @@ static void add_made(ByStep *b, const TraceCheck *k, ErrRow *row) {
     *last = b->n;
 }
 
+/* How much of what rounding is trusted with the value is off. */
+static double share_of(const TraceDistance *d) {
+    return d->max_abs == 0 ? 0 : d->bound > 0 ? d->max_abs / d->bound : INFINITY;
+}
+/* Of inputs and parameters the one that is farthest. */
+static const TraceDistance *worst_source(const Trace *t) {
+    const TraceDistance *worst = NULL;
+    for (int i = 0; i < t->n_distances; i++)
+        if (t->distances[i].step < 0 && !rankset_count(&t->distances[i].ranks) &&
+            (!worst || share_of(&t->distances[i]) > share_of(worst)))
+            worst = &t->distances[i];
+    return worst;
+}
+/* The end to end of rows: of the last of those that one value has. */
+static void find_distances(Arena *a, ErrMap *m) {
+    const Trace *t = m->t;
+    int steps = 1;
+    for (int i = 0; i < t->n_distances; i++)
+        if (t->distances[i].step + 2 > steps) steps = t->distances[i].step + 2;
+    int *last = ARENA_ARRAY(a, int, steps), *before = ARENA_ARRAY(a, int, t->n_distances + 1);
+    for (int i = 0; i < t->n_distances; i++) {
+        int *of = &last[t->distances[i].step < 0 ? 0 : t->distances[i].step + 1];
+        before[i] = *of, *of = i + 1;
+    }
+    for (int r = m->n - 1; r >= 0 && t->n_distances; r--) {
+        ErrRow *row = &m->row[r];
+        int at = row->step < 0 ? 0 : row->step + 1;
+        if (row->sources) row->far = worst_source(t);
+        if (row->sources || at >= steps) continue;
+        for (int *i = &last[at]; *i; i = &before[*i - 1])
+            if (!strcmp(t->distances[*i - 1].value, row->name)) {
+                row->far = &t->distances[*i - 1];
+                *i = before[*i - 1]; /* rows of earlier micro-batches and steps have none */
+                break;
+            }
+        if (!row->far) continue;
+        m->far = true;
+        m->off += errors_far(m, row) > ERR_FIRST;
+    }
+}
+ErrState errors_far(const ErrMap *m, const ErrRow *r) {
+    const TraceDistance *d = r->far;
+    if (!d) return ERR_NONE;
+    bool near = !m->check || rankset_count(&d->ranks) == 0;
+    if (near && d->max_abs > 0) /* what is made from wrong values is not off by rounding alone */
+        return r->worst_state == ERR_AFTER ? ERR_AFTER : ERR_ROUNDED;
+    if (near) return ERR_EQUAL;
+    return r->worst_state == ERR_FIRST || r->worst_state == ERR_ALSO ? r->worst_state : ERR_LATER;
+}
+
 static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
     m->row = ARENA_ARRAY(a, ErrRow, t->n_checks + 1);
     ByStep steps = by_step(a, t);
@@ -233,6 +285,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         m->after += r->worst_state == ERR_AFTER;
         if (r->worst_state == ERR_FIRST) m->first = r;
     }
+    find_distances(a, m);
     return m->n > 0;
 }
 
@@ -289,6 +342,7 @@ static bool alike(const ErrRow *a, const ErrRow *b) {
            b->worst_state != ERR_FIRST;
 }
 static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
+    if (b->far && (!a->far || share_of(b->far) > share_of(a->far))) a->far = b->far;
     a->values += b->values;
     if (b->worst_state > a->worst_state) a->worst_state = b->worst_state;
     if (b->max > a->max) a->max = b->max, a->bound = b->bound;
@@ -308,9 +362,9 @@ static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
 static void fold_tail(Arena *a, ErrMap *m, int rows) {
     if (m->n <= rows || rows < 2 || !m->first || m->first - m->row >= rows - 1) return;
     ErrRow *last = &m->row[rows - 1];
-    int wrong = last->worst_state == ERR_LATER, n = last->values;
+    int wrong = last->worst_state > ERR_FIRST, n = last->values;
     for (const ErrRow *r = last + 1; r < m->row + m->n; r++) {
-        wrong += r->worst_state == ERR_LATER;
+        wrong += r->worst_state > ERR_FIRST;
         n += r->values;
         join(a, m, last, r);
     }

@@ -14,7 +14,8 @@ typedef enum {
     ERR_AFTER,   /* a right step whose inputs are wrong */
     ERR_SUSPECT, /* within the bound, above what is likely */
     ERR_FIRST,   /* the first wrong value */
-    ERR_LATER,   /* wrong, and not the first */
+    ERR_ALSO,    /* wrong, and not the first: nothing wrong was read */
+    ERR_LATER,   /* wrong, and something wrong was read */
     ERR_STATES
 } ErrState;
 
@@ -29,6 +30,8 @@ typedef struct ErrRow {
     ErrState worst_state;
     ErrState state[ERR_COLUMNS];
     double error[ERR_COLUMNS]; /* of wrong columns; NaN: not recorded */
+    const TraceDistance *far;  /* from the unsharded model; of several values the one farthest for
+                                  its bound; NULL: not known */
     struct ErrRow *beside;     /* the same value in another run; NULL: it has none */
 } ErrRow;
 
@@ -36,6 +39,8 @@ typedef struct {
     const Trace *t;
     int n_columns, n;
     int equal, rounded, suspect, wrong, after; /* rows of values by their worst state */
+    bool far;                                  /* some row has its distance */
+    int off;            /* rows of values that are off end to end, but for the first wrong one */
     bool ends;          /* the run: nothing was computed after the first wrong value */
     int64_t per_column; /* ranks in a column; 0: a column is a class of ranks */
     int *column;        /* per rank */
@@ -52,6 +57,10 @@ bool errors_map(Arena *a, const Trace *t, ErrMap *out);
  * that of `other`: the k-th of a name the k-th. *left: rows of `other` that have no place. False if
  * one has no checks, or other ranks. */
 bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *other, int *left);
+/* What the distance of a row says of the value: equal, rounded, first wrong, wrong itself, or wrong
+ * because of something wrong that was read, or (ERR_AFTER) made from that and still near; ERR_NONE:
+ * there is none. A run in which no check fails has no wrong value. */
+ErrState errors_far(const ErrMap *m, const ErrRow *r);
 /* Folds neighbours of one kind until at most `rows` rows are left (or nothing can be folded). */
 void errors_fold(Arena *a, ErrMap *m, int rows);
 /* "2.5", "5e-07" */

@@ -17,8 +17,9 @@ static const struct {
     [ERR_RIGHT] = {ROLE_ROUNDED, ROLE_INK, "within its bound on this rank"},
     [ERR_AFTER] = {ROLE_WRONG_AFTER, ROLE_INK, "a right step on wrong inputs"},
     [ERR_SUSPECT] = {ROLE_SUSPECT, ROLE_INK, "suspect: more than rounding likely gives"},
-    [ERR_FIRST] = {ROLE_WRONG, ROLE_WRONG_TEXT, "first wrong value"},
-    [ERR_LATER] = {ROLE_WRONG_LATER, ROLE_INK, "wrong later"}};
+    [ERR_FIRST] = {ROLE_WRONG, ROLE_WRONG_TEXT, "the wrong step"},
+    [ERR_ALSO] = {ROLE_WRONG, ROLE_WRONG_TEXT, "the wrong step"}, /* and another */
+    [ERR_LATER] = {ROLE_WRONG_LATER, ROLE_INK, "wrong because of it"}};
 
 typedef struct {
     const ViewCall *c;
@@ -30,18 +31,22 @@ typedef struct {
     int left_over;                  /* its rows that have no place */
     double x, w;                    /* of the page */
     double left, cell, row, beside; /* names, a cell, numbers at the right of a row */
+    double far[2];                  /* what the distances take at the right of map i; 0: none */
     double name_size;
     int first_row; /* group of the first wrong row */
 } ErrPen;
 
-enum { TWIN_GAP = 34 };
-/* Width of one map with the numbers at its right, and the left edge of map i. */
-static double map_width(const ErrPen *p) { return p->map.n_columns * p->cell + p->beside; }
+enum { TWIN_GAP = 34, FAR_GAP = 6 };
+static const char far_head[] = "end to end";
+/* Width of map i with the numbers at its right, and its left edge. */
+static double map_width(const ErrPen *p, int i) {
+    return p->map.n_columns * p->cell + p->beside + p->far[i];
+}
 static double map_at(const ErrPen *p, int i) {
-    return p->x + p->left + i * (map_width(p) + TWIN_GAP);
+    return p->x + p->left + i * (map_width(p, 0) + TWIN_GAP);
 }
 static double maps_width(const ErrPen *p) {
-    return p->left + map_width(p) + p->twin * (map_width(p) + TWIN_GAP);
+    return p->left + map_width(p, 0) + p->twin * (map_width(p, 1) + TWIN_GAP);
 }
 
 /* ---- the map ---- */
@@ -75,6 +80,12 @@ static const char *row_tip(ErrPen *p, const ErrRow *r) {
     tip_add(&tip, "planted here", r->planted);
     tip_add(&tip, "largest error", arena_printf(p->a, "%.3g", r->max));
     if (r->bound > 0) tip_add(&tip, "bound", arena_printf(p->a, "%.3g", r->bound));
+    if (r->far) {
+        tip_add(&tip, "from the unsharded model", arena_printf(p->a, "%.3g", r->far->max_abs));
+        tip_add(&tip, "of numbers up to", arena_printf(p->a, "%.3g", r->far->top));
+        if (rankset_count(&r->far->ranks))
+            tip_add(&tip, "more than rounding on ranks", rankset_text(&r->far->ranks, p->a));
+    }
     if (r->worst_state == ERR_AFTER) tip_add(&tip, "but", "computed from wrong values");
     return tip.s;
 }
@@ -90,7 +101,7 @@ static const char *planted_words(ErrPen *p, const ErrRow *r) {
 }
 
 static void row_name(ErrPen *p, const ErrRow *r, double y) {
-    bool first = r->worst_state == ERR_FIRST, later = r->worst_state == ERR_LATER;
+    bool first = r->worst_state == ERR_FIRST, later = r->worst_state > ERR_FIRST;
     const char *how =
         r->values > 1 && !r->how ? arena_printf(p->a, "%d pieces", r->values) : r->how;
     how = how ? joined(p->a, how) : "";
@@ -140,15 +151,28 @@ static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
         scene_text(p->s, x + m->n_columns * p->cell + 8, y + p->row / 2 + 4.3,
                    (TextLook){ALIGN_LEFT, 12, MEDIUM, ROLE_INK}, beside);
 }
+/* The distance from the unsharded model, whatever the step itself is. */
+static void draw_far(ErrPen *p, int map, const ErrRow *r, double y) {
+    const ErrMap *m = map ? &p->other : &p->map;
+    ErrState s = errors_far(m, r);
+    double w = p->far[map] - FAR_GAP, x = map_at(p, map) + map_width(p, map) - w;
+    if (s == ERR_NONE || p->far[map] == 0) return;
+    const char *text = s == ERR_EQUAL ? "=" : errors_number(p->a, r->far->max_abs);
+    scene_rect(p->s, (Area){x, y, w, p->row}, 0, (Look){look[s].fill, ROLE_PAPER, 1.5});
+    scene_text(p->s, x + w / 2, y + p->row / 2 + 4.3,
+               (TextLook){ALIGN_MIDDLE, 12, s < ERR_FIRST ? MEDIUM : SEMIBOLD, look[s].text}, text);
+}
 static void draw_row(ErrPen *p, const ErrRow *r, double y, int index) {
     int group = scene_begin(p->s, "row", arena_printf(p->a, "row-%d", index), row_tip(p, r));
     if (r == p->map.first) p->first_row = group;
     row_name(p, r, y);
     draw_cells(p, r, map_at(p, 0), y);
+    draw_far(p, 0, r, y);
     scene_end(p->s);
     if (!p->twin || !r->beside) return;
     scene_begin(p->s, "row", arena_printf(p->a, "beside-%d", index), row_tip(p, r->beside));
     draw_cells(p, r->beside, map_at(p, 1), y);
+    draw_far(p, 1, r->beside, y);
     scene_end(p->s);
 }
 
@@ -165,7 +189,8 @@ static const char *column_text(ErrPen *p, int c, bool words) {
                  : arena_printf(p->a, "×%lld", (long long)n);
 }
 /* Labels of columns, as many as fit; the step between them is constant. */
-static void draw_columns(ErrPen *p, double x, double y, bool head) {
+static void draw_columns(ErrPen *p, int map, double y) {
+    double x = map_at(p, map);
     const ErrMap *m = &p->map;
     double need = 8, wide = 0;
     for (int c = 0; c < m->n_columns; c++) {
@@ -178,7 +203,10 @@ static void draw_columns(ErrPen *p, double x, double y, bool head) {
     for (int c = 0; c < m->n_columns; c += step)
         scene_text(p->s, x + (c + 0.5) * p->cell, y,
                    (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, column_text(p, c, words));
-    if (!words && head)
+    if (p->far[map] > 0)
+        scene_text(p->s, x + map_width(p, map) - (p->far[map] - FAR_GAP) / 2, y,
+                   (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK}, far_head);
+    if (!words && map == 0)
         scene_text(p->s, x - 12, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
                    m->per_column > 1
                        ? arena_printf(p->a, "ranks, %lld in a column", (long long)m->per_column)
@@ -205,7 +233,7 @@ static double draw_heads(ErrPen *p, double y) {
                        false, false},
                       {t->plan && !planted ? arena_printf(p->a, " · %s", t->plan) : "", REGULAR,
                        ROLE_SECOND, false, false}};
-        double w = fmin(map_width(p) + TWIN_GAP - 10,
+        double w = fmin(map_width(p, i) + TWIN_GAP - 10,
                         p->x + p->w - map_at(p, i)); /* the page ends at the second */
         double rw = scene_width(p->s, 12.5, SEMIBOLD, result);
         scene_text(p->s, map_at(p, i), y + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
@@ -222,12 +250,16 @@ static double draw_map_of_errors(ErrPen *p, double y, double *at) {
     const ErrMap *m = &p->map;
     double w = m->n_columns * p->cell, top = y + 22;
     int maps = 1 + p->twin;
-    for (int i = 0; i < maps; i++) draw_columns(p, map_at(p, i), y + 14, i == 0);
+    for (int i = 0; i < maps; i++) draw_columns(p, i, y + 14);
     for (int i = 0; i < m->n; i++) draw_row(p, &m->row[i], top + i * p->row, i);
-    for (int i = 0; i < maps; i++)
-        scene_rect(p->s, (Area){map_at(p, i), top, w, m->n * p->row}, 0,
-                   (Look){ROLE_NONE, ROLE_FAINT, 1.25})
-            ->ground = true;
+    for (int i = 0; i < maps; i++) {
+        Look frame = {ROLE_NONE, ROLE_FAINT, 1.25};
+        double x = map_at(p, i), far = p->far[i] - FAR_GAP;
+        scene_rect(p->s, (Area){x, top, w, m->n * p->row}, 0, frame)->ground = true;
+        if (far > 0)
+            scene_rect(p->s, (Area){x + map_width(p, i) - far, top, far, m->n * p->row}, 0, frame)
+                ->ground = true;
+    }
     *at = 0;
     if (!m->first) return top + m->n * p->row;
     double fy = top + (double)(m->first - m->row) * p->row;
@@ -328,6 +360,12 @@ static void repair(Panel *q) {
             0);
     q->y += 8;
 }
+/* On a line of the panel, with its end: that is the number. */
+static const char *fit_end(Panel *q, const char *s) {
+    const char *end = s;
+    while (*end && scene_width(q->p->s, body.size, body.weight, end) > q->w - 12) end++;
+    return end == s ? s : arena_printf(q->p->a, "…%s", end);
+}
 static void panel_wrong(Panel *q) {
     const ErrMap *m = &q->p->map;
     const TraceCheck *k = m->check;
@@ -360,10 +398,10 @@ static void panel_wrong(Panel *q) {
     evidence(q, k);
     if (q->p->twin) repair(q);
     say(q, heading, "Where to look", 1, 0);
-    const char *file = line ? strrchr(line, '/')
-                            : NULL; /* without its folders, so that the number is not cut off */
+    const char *file = line ? strrchr(line, '/') : NULL; /* without its folders */
+    file = line ? fit_end(q, file ? file + 1 : line) : NULL;
     say(q, body,
-        line      ? arena_printf(a, "Plan line %s", file ? file + 1 : line)
+        line      ? arena_printf(a, "Plan line %s", file)
         : planted ? "The key `faults` of the plan."
                   : "No line of the plan asks for this step.",
         2, 0);
@@ -427,8 +465,8 @@ static const char *folded(const ErrMap *m) {
 }
 
 static double draw_key(ErrPen *p, double y) {
-    static const char *const sample[ERR_STATES] = {"",     "=",     "5e-07", "ok",
-                                                   "4e-7", "3e-06", "1.8",   "2.1"};
+    static const char *const sample[ERR_STATES] = {"",      "=",   "5e-07", "ok", "4e-7",
+                                                   "3e-06", "1.8", "1.8",   "2.1"};
     bool used[ERR_STATES] = {false};
     double x = p->x;
     for (int i = 0; i < p->map.n; i++)
@@ -436,6 +474,12 @@ static double draw_key(ErrPen *p, double y) {
             used[p->map.row[i].state[c]] = true;
             if (p->map.row[i].beside) used[p->map.row[i].beside->state[c]] = true;
         }
+    for (int i = 0; i < p->map.n; i++) {
+        used[errors_far(&p->map, &p->map.row[i])] = true;
+        if (p->map.row[i].beside) used[errors_far(&p->other, p->map.row[i].beside)] = true;
+    }
+    used[ERR_FIRST] |= used[ERR_ALSO];
+    used[ERR_ALSO] = false; /* one ink */
     scene_begin(p->s, "legend", "legend", NULL);
     for (int k = 1; k < ERR_STATES; k++) {
         double w = 50 + scene_width(p->s, 12, REGULAR, look[k].words);
@@ -449,7 +493,7 @@ static double draw_key(ErrPen *p, double y) {
                    (TextLook){ALIGN_MIDDLE, 12, MEDIUM, look[k].text}, sample[k]);
         scene_text(p->s, x + 50, y + 4.3, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    look[k].words);
-        x += w + 20;
+        x += w + (p->preset == PRESET_SLIDE ? 12 : 20);
     }
     const char *fold = folded(&p->map), *words = "more values, the worst shown";
     if (fold) {
@@ -472,6 +516,10 @@ static const char *aftermath(ErrPen *p) {
     int n = m->wrong - 1, all = n + m->after;
     if (m->ends) return "the run ends there";
     if (all == 0) return "nothing is computed from it";
+    if (m->far)
+        return m->off ? arena_printf(p->a, "%d later %s wrong because of it", m->off,
+                                     m->off == 1 ? "one is" : "ones are")
+                      : "no later one is off by more than rounding";
     if (n == 0)
         return arena_printf(p->a, "%d later %s from it", all,
                             all == 1 ? "one follows" : "ones follow");
@@ -538,14 +586,19 @@ static void measure(ErrPen *p, double room) {
         p->left = fmax(p->left, w);
     }
     int maps = 1 + p->twin, n_col = p->map.n_columns;
+    double far = FAR_GAP + scene_width(p->s, 12, SEMIBOLD, far_head) + 4;
+    p->far[0] = p->map.far ? far : 0;
+    p->far[1] = p->other.wrong && p->other.far ? far : 0; /* of a right run nobody asks */
+    far = p->far[0] + p->far[1];
     /* names may take what cells leave that are just wide enough for their numbers */
     double cells =
         fmax(n_col * 45.0, p->twin ? 128 : 0); /* the heads of two maps need their room */
     double usual = room * (n_col > 16 || p->twin ? 0.33 : 0.45),
-           left = room - (maps - 1) * TWIN_GAP - maps * cells;
+           left = room - (maps - 1) * TWIN_GAP - maps * cells - far;
     p->left = fmin(p->left, fmax(usual, left));
     p->beside = 0;
-    double most = fmax(62, 232.0 / n_col), space = (room - p->left - (maps - 1) * TWIN_GAP) / maps;
+    double most = fmax(62, 232.0 / n_col),
+           space = (room - p->left - (maps - 1) * TWIN_GAP - far) / maps;
     if (p->twin) most = fmax(62, 150.0 / n_col);
     p->cell = fmin(most, space / n_col);
     if (p->cell >= 40) return;
@@ -597,13 +650,16 @@ static Scene *errors_page(const ViewCall *c, int rows) {
                          words_data(p.a, c->t),
                          pass_words[c->t->pass],
                          words_mesh(p.a, c->t),
-                         "cells: largest difference from the unsharded op",
+                         !p.map.far ? "cells: largest difference from the unsharded op"
+                         : slide    ? "largest differences of each step by itself, and end to end"
+                                 : "cells: largest difference from the unsharded op; end to end: "
+                                   "from the unsharded model",
                          NULL};
     double y = figure_head(s, p.preset, headline(&p), sub, 0) + (slide ? 0 : 8);
     double panel = p.twin ? y : y + 22;
     if (p.twin) y = draw_heads(&p, y);
     double bottom = draw_map_of_errors(&p, y, &at),
-           start = p.x + p.left + p.map.n_columns * p.cell + 2;
+           start = p.x + p.left + p.map.n_columns * p.cell + 2 + p.far[0];
     if (p.beside > 0 && p.map.first)
         start += 14 + scene_width(s, 12, MEDIUM, errors_number(p.a, p.map.first->max));
     /* the other map stands in the way of an arrow; the frame and the name say which row it is */
@@ -643,10 +699,11 @@ static Widths widths(const ErrPen *p) {
     bool narrow = w < 80;
     int signs = p->twin ? (narrow ? 8 : 16) : narrow ? 16 : 24;
     /* behind the name: " 1e-07 " and the signs; of two maps " | ", signs and " 1e-07" more */
-    return (Widths){w, w - (p->twin ? 2 * signs + 17 : signs + 9), signs};
+    int far = p->map.far ? 6 : 0; /* and "   2.1" */
+    return (Widths){w, w - (p->twin ? 2 * signs + 17 + far : signs + 9 + far), signs};
 }
 static const char *row_states(ErrPen *p, const ErrRow *r, int most) {
-    static const char sign[ERR_STATES] = {' ', '=', '.', '.', '~', '?', 'X', 'x'};
+    static const char sign[ERR_STATES] = {' ', '=', '.', '.', '~', '?', 'X', 'x', 'x'};
     Str s = str_new(p->a);
     int n = p->map.n_columns > most ? most : p->map.n_columns;
     for (int i = 0; i < n; i++) { /* the worst of the columns that share a sign */
@@ -658,6 +715,15 @@ static const char *row_states(ErrPen *p, const ErrRow *r, int most) {
     return s.s;
 }
 
+/* The distance, in the column behind the error of the step itself. */
+static void text_far(ErrPen *p, const ErrRow *r, Str *s) {
+    if (!p->map.far) return;
+    words_pad(s,
+              !r->far                ? ""
+              : r->far->max_abs == 0 ? "="
+                                     : errors_number(p->a, r->far->max_abs),
+              6, true);
+}
 static void text_first(ErrPen *p, Str *s, int w) {
     const TraceCheck *k = p->map.check;
     const char *line = errors_plan_line(p->a, p->c->t, k);
@@ -698,10 +764,12 @@ const char *view_errors_text(const ViewCall *c) {
         const char *name = words_fit_name(p.a, r->name, k.name - words_columns(how));
         words_pad(&s, arena_printf(p.a, "%s%s", name, how), k.name + 1, false);
         words_pad(&s, r->max == 0 ? "=" : errors_number(p.a, r->max), 6, true);
+        text_far(&p, r, &s);
         str_addf(&s, " %s", row_states(&p, r, k.signs));
-        if (p.twin && r->beside)
+        if (p.twin && r->beside) {
             str_addf(&s, " | %s %s", row_states(&p, r->beside, k.signs),
                      r->beside->max == 0 ? "=" : errors_number(p.a, r->beside->max));
+        }
         words_end_line(&s);
     }
     str_add(&s, "\n");
@@ -713,6 +781,11 @@ const char *view_errors_text(const ViewCall *c) {
                      p.map.after || p.map.wrong ? "~ a right step on wrong inputs; " : "",
                      c->t->ranks > k.signs ? ", or the worst of several" : ""),
         k.w);
+    if (p.map.far)
+        words_paragraph(&s, "",
+                        "of two numbers the first is the step's own error, the second the distance "
+                        "from the unsharded model",
+                        k.w);
     if (folded(&p.map)) str_addf(&s, "%s: more values, the worst shown\n", folded(&p.map));
     if (p.twin)
         words_paragraph(

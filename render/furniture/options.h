@@ -32,6 +32,7 @@ enum {
     VIEW_TIMES = 4,   /* shows modelled times or the machine */
     VIEW_BESIDE = 8,  /* may stand beside another run */
     VIEW_FIRST = 16,  /* what people look at first: `run` draws it as PNG, too */
+    VIEW_FAR = 64,    /* shows how far values are from the unsharded model (`distance` records) */
     VIEW_CHROME = 32  /* shows the events of which FORMAT_CHROME is made */
 };
 #endif

@@ -20,7 +20,7 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY
       BY_RANK | BY_LAYER | BY_PART, 0)                                                             \
     V(memory, "bytes per rank by category, and what is alive at the peak", BY_RANK, VIEW_TIMES)    \
     V(errors, "where an executed run first differs, value by value on every rank", 0,              \
-      VIEW_RUN | VIEW_BESIDE)                                                                      \
+      VIEW_RUN | VIEW_BESIDE | VIEW_FAR)                                                           \
     V(storyboard, "one collective step by step, on numbers of the run",                            \
       BY_RANK | BY_PART | BY_BUILD, VIEW_SAMPLES | VIEW_TIMES)                                     \
     V(routing, "rows that ranks send to experts: ribbons, matrix, load", BY_RANK | BY_LAYER,       \

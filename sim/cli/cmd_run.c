@@ -135,7 +135,7 @@ static void run_chrome(Cli *c, const Trace *t) {
 }
 static int run_into(Cli *c, const char *dir) {
     PipelineOptions o = cli_pipeline(c);
-    o.execute = o.events = o.numbers = true;
+    o.execute = o.events = o.numbers = o.distances = true;
     Loaded l;
     if (!open_gpu(c)) return 5;
     run_one(c, c->o.operands[0], o, &l);

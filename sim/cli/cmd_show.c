@@ -244,6 +244,7 @@ int cmd_draw(Cli *c) {
     o.execute = view->asks & (VIEW_SAMPLES | VIEW_RUN);
     o.events = view->asks & VIEW_TIMES || f->format == FORMAT_CHROME;
     o.numbers = o.execute;
+    o.distances = view->asks & VIEW_FAR;
     if (!beside_fits(c, view)) return 2;
     Loaded l;
     bool ok = cli_load(c, c->o.operands[0], &o, false, &l);

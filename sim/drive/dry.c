@@ -108,15 +108,27 @@ RunNeed dry_run(Run *run) {
     arena_free(tmp);
     return need;
 }
+/* Values that are kept for their distances must not be what a run is refused or waits for. */
+static void walk_keeping(Run *r) {
+    const int64_t most = r->o->memory_limit ? r->o->memory_limit : memory_room(r->arena).bytes;
+    const int64_t keeps = (int64_t)1 << 30;
+    r->distances = r->o->distances && !r->o->ranks && !r->o->device && run_has_reference(r);
+    if (r->distances) {
+        r->need = dry_run(r);
+        if (r->need.memory.peak <= keeps && dry_within(r->need.memory.peak, most)) return;
+    }
+    r->distances = false;
+    r->need = dry_run(r);
+}
 /* What the run needs, and whether its products are held by projections: where nobody said, by how
  * much the first walk found to compute. */
 static void walk_dry(Run *r) {
     bool can = !r->exec->narrow; /* roundings, added up, hide what a projection looks for */
     r->quick = can && r->o->check == CHECK_QUICK;
-    r->need = dry_run(r);
+    walk_keeping(r);
     if (!can || r->o->check != CHECK_AUTO || r->work->flops <= CHECK_AUTO_GFLOP * 1e9) return;
     r->quick = true;
-    r->need = dry_run(r);
+    walk_keeping(r);
 }
 void dry_estimate(Run *r) {
     r->exec = exec_new(r->arena, r->program, plan_executes_in(r->plan), NULL);

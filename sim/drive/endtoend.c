@@ -166,9 +166,7 @@ bool endtoend_result(const Program *p, int val, bool *grad) {
     return *grad || trained ||
            (x->tensor == g->output && x->tensor != g->loss && !x->cot && p->env[x->tensor] == val);
 }
-/* Numbers of a run that the ranks' last micro-batch is compared with: its rows of the batch, which
- * is always first. */
-static const double *last_rows(const EndToEnd *e, const GTensor *t, const double *whole) {
+const double *endtoend_last_rows(const EndToEnd *e, const GTensor *t, const double *whole) {
     bool cut = e->parts > 1 && t->nd && t->role[0] == DIM_BATCH;
     return cut && whole ? whole + (e->parts - 1) * elements(t) : whole;
 }
@@ -182,8 +180,8 @@ static const double *value_again(State *s, int k, void *arg) {
     const Reference *r = nudged_run(s, k);
     if (!r) return NULL;
     if (a->grad) a->sum[k] = reference_cotangent(r, a->val);
-    return last_rows(s->e, &s->e->check->e->p->graph->t[a->val->tensor],
-                     a->grad ? a->sum[k] : reference_value(r, a->val->tensor));
+    return endtoend_last_rows(s->e, &s->e->check->e->p->graph->t[a->val->tensor],
+                              a->grad ? a->sum[k] : reference_value(r, a->val->tensor));
 }
 /* An optimizer with two moments divides a gradient by its own size: where an element has no digit
  * its step has no sign, and parameters go the other way. The moments do not, and are held in full;
@@ -205,7 +203,7 @@ static void value(State *s, int v, bool grad) {
                  .step = x->step,
                  .n = elements(t)};
     pair.pass = x->step >= 0 ? p->step[x->step].pass : PHASE_PARAMETERS;
-    pair.want = last_rows(e, t, grad ? sum : reference_value(e->ref, x->tensor));
+    pair.want = endtoend_last_rows(e, t, grad ? sum : reference_value(e->ref, x->tensor));
     progress_add(e->progress, work_compare(pair.n));
     Again a = {x, grad, {NULL}};
     if (pair.want) {

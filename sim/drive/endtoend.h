@@ -1,7 +1,7 @@
 /* The end of a run against the unsharded float64 model: output, losses, gradients, and what
  * training left. This closes what the checks of single steps leave open: a step that follows from
- * its inputs and should not be there, or one that is missing. It refuses to look at anything in
- * between: check.c does. */
+ * its inputs and should not be there, or one that is missing. It refuses to judge anything in
+ * between: check.c does, and distance.c says how far it is. */
 #ifndef SP_DRIVE_ENDTOEND_H
 #define SP_DRIVE_ENDTOEND_H
 #include "drive/pipeline.h"
@@ -29,6 +29,9 @@ double endtoend_rounding(Dtype dtype);
 double endtoend_share(const Program *p, Dtype t);
 /* Is the value one of those that are compared? *grad: as a gradient. */
 bool endtoend_result(const Program *p, int val, bool *grad);
+/* Numbers of an unsharded run (`whole`) that the ranks' last micro-batch is compared with: its rows
+ * of the batch, which is always first. */
+const double *endtoend_last_rows(const EndToEnd *e, const GTensor *t, const double *whole);
 /* Compares all of them and fills end_to_end_* of the report. Records the first that is beyond its
  * bound as a failure, unless a step has failed before: then it is known where. */
 void endtoend_check(const EndToEnd *e, PipelineReport *report);

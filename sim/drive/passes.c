@@ -1,5 +1,6 @@
 /* The passes of a run, with numbers or without: the ranks with whoever looks on, level 3, the
  * unsharded program and what is compared with it. */
+#include "drive/distance.h"
 #include "drive/run.h"
 #include "exec/busy.h"
 #include "exec/narrow.h"
@@ -65,7 +66,9 @@ static void end_to_end(Run *r, const Reference *ref) {
                   .steps = run_iterations(r),
                   .parts = r->plan->microbatches,
                   .progress = r->o->progress};
-    if (!r->exec->stuck) endtoend_check(&e, r->rep);
+    if (r->exec->stuck) return;
+    endtoend_check(&e, r->rep);
+    if (r->distances) distance_record(&e);
 }
 /* What the ranks load, and what the check holds the run against. */
 static void sources(Run *r) {

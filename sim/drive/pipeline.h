@@ -25,6 +25,9 @@ typedef struct PipelineOptions {
         sensitivity; /* measure the bounds of the end-to-end comparison by a second unsharded run */
     CheckHow check;
     bool end_to_end; /* compare with the unsharded run also where a quick check leaves it out */
+    bool distances;  /* say of every value how far it is from the unsharded model's: left out where
+                        no unsharded run is made, ranks do not hold their values here, or keeping
+                        them all takes much */
     bool no_verify;  /* skip the static rules (mutation tests) */
     int threads;     /* 0: all cores */
     const char *hardware; /* overrides the plan's */

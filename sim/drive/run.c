@@ -9,12 +9,14 @@ int64_t run_iterations(const Run *r) {
 }
 
 bool run_keeps_all(const Run *r) {
-    return r->o->save_values || (r->against && against_wants_ranks(r->against));
+    return r->distances || r->o->save_values || (r->against && against_wants_ranks(r->against));
 }
 
 bool run_backward(const Run *r) { return r->program->ns > r->program->n_forward; }
 
-bool run_keeps_whole(const Run *r) { return r->o->against || r->o->save_values || run_backward(r); }
+bool run_keeps_whole(const Run *r) {
+    return r->distances || r->o->against || r->o->save_values || run_backward(r);
+}
 
 bool run_has_reference(const Run *r) {
     const PipelineOptions *o = r->o;

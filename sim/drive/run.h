@@ -45,6 +45,7 @@ typedef struct Run {
     Device *dev;
     const Observer *const *look; /* who looks at the walk of the ranks */
     int n_look;
+    bool distances;                       /* ranks keep all, for their distances */
     bool quick;                           /* products are held by projections */
     bool dry;                             /* this is the walk with sizes only, before the run */
     int64_t follow;                       /* it goes on up to so many bytes; 0: a TiB */

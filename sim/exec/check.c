@@ -695,3 +695,48 @@ double check_reference(Check *c, int val, const double *want, double odd, double
     give(c, got);
     return err;
 }
+/* The sum of the shares at each coordinate of X, the axes on which ranks hold copies. */
+static void distance_of_sum(Check *c, int val, const AxisList *P, const double *want, double *far) {
+    const Program *p = c->e->p;
+    AxisList X = {0};
+    for (int a = 0; a < p->mesh->naxes; a++)
+        if (p->val[val].L.type[a] == TY_R || p->val[val].L.type[a] == TY_I) X.a[X.n++] = (uint8_t)a;
+    for (int64_t i = 0; i < mesh_size(p->mesh, &X); i++) {
+        int64_t rank = first_rank_of(c, val, &X, i);
+        Denoted all = denoted(c, val, &X, P, rank, (Shares){false, NULL});
+        double err = 0;
+        for (int64_t k = 0; k < tensor_count(&all.shape) && has_numbers(c); k++) {
+            double d = fabs(all.x[k] - want[k]);
+            err = fmax(err, isnan(d) ? INFINITY : d);
+        }
+        for (int64_t r = 0; r < p->mesh->nranks; r++)
+            if (exec_store(c->e, val)->which[r] != EXEC_NOTHING &&
+                compare_agrees(p->mesh, &X, r, rank))
+                far[r] = fmax(far[r], err);
+        give(c, all.x);
+    }
+}
+bool check_distance(Check *c, int val, double *want, const Region *box, double *far, double *top) {
+    const Program *p = c->e->p;
+    const Val *v = &p->val[val];
+    const Tensor whole = region_packed(box);
+    AxisList P = {0}, none = {0};
+    for (int a = 0; a < p->mesh->naxes; a++) {
+        bool many = p->mesh->axis[a].size > 1;
+        if (v->L.type[a] == TY_M && many) return false;
+        if (v->L.type[a] == TY_P && many) P.a[P.n++] = (uint8_t)a;
+    }
+    for (int64_t r = 0; r < p->mesh->nranks; r++) far[r] = 0;
+    *top = 0;
+    for (int64_t i = 0; i < tensor_count(&whole) && has_numbers(c); i++)
+        *top = fmax(*top, fabs(want[i]));
+    if (P.n) {
+        distance_of_sum(c, val, &P, want, far);
+        return true;
+    }
+    Compare m = compare_new(c->e, c->arena, NULL, val, LEVEL_BOUND);
+    compare_all(&m, val, &v->L, &none, 0, &(Whole){.box = box, .want = want});
+    for (int64_t r = 0; m.rank_error && r < p->mesh->nranks; r++) far[r] = fmax(m.rank_error[r], 0);
+    free(m.rank_error);
+    return true;
+}

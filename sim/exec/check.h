@@ -42,4 +42,9 @@ void check_stuck(Check *c, const Step *s, const char *why);
  * (one at least), and in *top the largest magnitude that is wanted; records nothing
  * (drive/endtoend.c does). */
 double check_reference(Check *c, int val, const double *want, double odd, double *top);
+/* How far what each rank holds of a value is from the unsharded one: `want`, packed, the elements
+ * that `box` names. Shares of a pending sum are added up first, and each rank has the distance of
+ * the sum. far: per rank, 0 where it is equal or holds nothing. *top: the largest magnitude that is
+ * wanted. A pending maximum is nothing yet: false. */
+bool check_distance(Check *c, int val, double *want, const Region *box, double *far, double *top);
 #endif

@@ -265,6 +265,17 @@ typedef struct {
     int64_t bytes;
 } TraceMemory;
 
+/* How far a value is from the unsharded float64 model's, at the end of all that was computed before
+ * it: of the last micro-batch and training step of a small run. */
+typedef struct TraceDistance {
+    int step; /* that made it; -1: an input or parameter */
+    const char *value;
+    double max_abs; /* the largest difference on any rank */
+    double top;     /* the largest magnitude of the unsharded value */
+    double bound;   /* what rounding is trusted to stay below: a share of `top` */
+    RankSet ranks;  /* whose difference is larger */
+} TraceDistance;
+
 /* A few real numbers of one collective (or slice) of an executed run, for the storyboard: one
  * element per chunk and member of one group, before and after. Chunk c is what member c sends or
  * ends with. */
@@ -402,6 +413,8 @@ typedef struct Trace {
     TraceLocalMove *moves;
     int n_checks, cap_checks;
     TraceCheck *checks;
+    int n_distances, cap_distances;
+    TraceDistance *distances;
     int n_memory, cap_memory;
     TraceMemory *memory;
     int n_samples, cap_samples;

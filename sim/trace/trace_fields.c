@@ -228,6 +228,14 @@ static const Field memory_fields[] = {
 };
 #undef R
 
+#define R TraceDistance
+static const Field distance_fields[] = {
+    {"step", F_INT, ALWAYS, AT(step), 0, -1},       {"value", F_TEXT, REQUIRED, AT(value), 0, 0},
+    {"max_abs", F_REAL, ALWAYS, AT(max_abs), 0, 0}, {"top", F_REAL, ALWAYS, AT(top), 0, 0},
+    {"bound", F_REAL, ALWAYS, AT(bound), 0, 0},     {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},
+};
+#undef R
+
 #define R TraceSample
 static const Field sample_fields[] = {
     {"step", F_INT, REQUIRED, AT(step), 0, -1},
@@ -358,6 +366,8 @@ const RecordType record_types[N_RECORD_TYPES] = {
     ROW("move", move_fields, TraceLocalMove, moves, n_moves, offsetof(TraceLocalMove, step)),
     ROW("value", value_fields, TraceValue, values, n_values, offsetof(TraceValue, step)),
     ROW("check", check_fields, TraceCheck, checks, n_checks, offsetof(TraceCheck, step)),
+    ROW("distance", distance_fields, TraceDistance, distances, n_distances,
+        offsetof(TraceDistance, step)),
     ROW("memory", memory_fields, TraceMemory, memory, n_memory, offsetof(TraceMemory, step)),
     ROW("sample", sample_fields, TraceSample, samples, n_samples, offsetof(TraceSample, step)),
     ROW("routed", routed_fields, TraceRouted, routed, n_routed, offsetof(TraceRouted, step)),

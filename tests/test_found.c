@@ -40,6 +40,12 @@ static const struct {
      "2, "
      "pp: 2}\npipeline: {schedule: gpipe, microbatches: 2}\npass: backward\nsave_gathered: "
      "false\nplan:\n  net2: colwise_gather_output\n"},
+    /* in bf16 the loss hands its cotangent on by a gather: rounded where it is made, not on the way
+     */
+    {"a cotangent of the loss that is gathered, in bf16",
+     "model: {config: {model_type: mixtral, " SMALL ", num_attention_heads: 2, "
+     "num_local_experts: 2}}\ndata: {batch: 2, sequence: 4, dtype: bf16, cut: {batch: b}}\nmesh: "
+     "{b: 2}\npass: backward\nplan:\n  layers.*.moe.experts: {style: moe_tp_experts, axis: b}\n"},
     /* rows at their experts are cut by an axis that cuts no tokens, and go home without it */
     {"a reorderer over one rank, and a room for each expert",
      "model: {config: {model_type: llama4_text, " SMALL ", num_attention_heads: 2, "

@@ -16,12 +16,18 @@ static bool is_partial(const Op *op) {
 }
 /* Plan words: is what they speak of held in bf16? Where nothing is said it is like all values. */
 static bool in_bf16(int dtype) { return dtype < 0 || dtype == DT_BF16; }
-/* Per Val: who reads it? Bit 0: a step of the loss, bit 1: another. */
+/* Per Val: who reads it? Bit 0: a step of the loss, bit 1: another. A cotangent that the loss only
+ * moves is read by those who read what it becomes: it is rounded where it is made, then sent. */
 static uint8_t *readers(const Program *p, Arena *arena) {
     uint8_t *by = ARENA_ARRAY(arena, uint8_t, p->nv + 1);
     for (int i = 0; i < p->ns; i++) {
         int r[RULE_MAX_IN + 2], n = step_reads(&p->step[i], r);
         for (int k = 0; k < n; k++) by[r[k]] |= p->step[i].pass == PHASE_LOSS ? 1 : 2;
+    }
+    for (int i = p->ns - 1; i >= 0; i--) {
+        const Step *s = &p->step[i];
+        if (s->kind == ST_MOVE && s->pass == PHASE_LOSS && p->val[s->out].cot)
+            by[s->in[0]] |= by[s->out];
     }
     return by;
 }

@@ -131,30 +131,33 @@ static void look(double t) {
     if (M.all_wait && t - M.all_wait > M.host.deadline)
         lose(ENGINE_ALL_WAIT, t - M.all_wait, M.mine.at);
 }
-/* This process itself was stopped (Ctrl-Z) or had no processor: so long it could hear nobody. */
-static void forgive(double gap) {
-    for (int64_t r = 0; r < M.e.ranks; r++) M.heard[r] += gap;
+/* This process itself was stopped (Ctrl-Z) or had no processor: so long it could hear nobody. `t`:
+ * now, beyond which nobody was heard. */
+static void forgive(double gap, double t) {
+    for (int64_t r = 0; r < M.e.ranks; r++)
+        if (M.heard[r] < t) M.heard[r] = M.heard[r] + gap < t ? M.heard[r] + gap : t;
     M.all_wait = 0;
 }
 static void *heart(void *arg) {
     double tick = M.host.deadline / 10, last = atomic_load(&M.since), missed = 0;
+    /* missed: of the time between two turns, what is not yet forgiven the others, also where the
+     * run had not begun: they are counted as heard a little before it does */
     if (tick > TICK) tick = TICK;
     for (;;) {
-        int s = atomic_load(&M.state);
+        /* the clock first: a stop before it is told to the stage that is there behind it */
         double t = now(), gap = t - last;
+        int s = atomic_load(&M.state);
         last = t;
-        if (gap > M.host.deadline / 2) missed += gap;
-        if (s != ENGINE_RUNS && missed > 0) {
-            atomic_store(&M.since, atomic_load(&M.since) + missed);
-            missed = 0;
-        }
+        bool away = gap > M.host.deadline / 2;
+        if (away) missed += gap;
+        if (s != ENGINE_RUNS && away) atomic_store(&M.since, atomic_load(&M.since) + gap);
         double silent = t - atomic_load(&M.since); /* as for look() */
         if (s == ENDED) return arg;
         if (s != ENGINE_RUNS) M.host.lives(M.host.arg);
         if (s != ENGINE_RUNS && silent > M.host.deadline + GRACE) lose(ENGINE_NOBODY, silent, s);
         if (s == ENGINE_RUNS && pthread_mutex_trylock(&M.lock) == 0) {
             if (atomic_load(&M.state) == ENGINE_RUNS) {
-                if (missed > 0) forgive(missed);
+                if (missed > 0) forgive(missed, t);
                 missed = 0;
                 listen();
                 beat();

@@ -170,7 +170,12 @@ static void look_at_rank(Seen *w, Exec *e, const Step *s, int64_t rank, Buffer *
         }
     e->now = now;
     here = layout_holds(p->mesh, &p->val[s->out].L, rank);
-    for (int k = 0; k < s->nin; k++)
+    const Stages *st = p->assign->stages;
+    int64_t at = mesh_coord(p->mesh, rank, st->axis);
+    bool view = s->kind == ST_MOVE && move_views(s->move.kind) && !lives_deferred(p, s);
+    if (view) /* nothing is done where another copy is */
+        here = at == st->home[s->stage] || (lives_both(p, s) && at == st->home[s->stage + st->n]);
+    for (int k = 0; k < s->nin && !view; k++)
         here |= s->in[k] >= 0 && layout_holds(p->mesh, &p->val[s->in[k]].L, rank);
     if (!here) return;
     for (int i = 0; i < n; i++) *(b[i].copy ? &copies : &live) += b[i].bytes;
@@ -337,8 +342,9 @@ static void test_every_mode(void **state) {
  * for each of them or once, activations that are made again, a table on two stages. */
 static void test_pipelines(void **state) {
     (void)state;
-    static const char *const orders[] = {"gpipe",          "1f1b",  "interleaved", "looped-bfs",
-                                         "interleaved-zb", "zb-h1", "zb-v",        "dualpipe-v"};
+    static const char *const orders[] = {"gpipe",      "1f1b",           "interleaved",
+                                         "looped-bfs", "interleaved-zb", "zb-h1",
+                                         "zb-v",       "dualpipe-v",     "dualpipe"};
 #define TIED                                                                                       \
     "preset: llama3.2-1b, layers: 5|mesh: {pp: 2, tp: 2}\nnames: torchtitan\n"                     \
     "recipe: torchtitan-llama3\nrecompute: block"
@@ -363,7 +369,7 @@ static void test_pipelines(void **state) {
 #undef KEPT
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
-        for (size_t k = i % 2; k < 8; k += 2) {
+        for (size_t k = i % 2; k < 9; k += 2) {
             const char *mesh = strchr(rest[i], '|') + 1;
             const char *text = arena_printf(
                 a,
@@ -375,6 +381,21 @@ static void test_pipelines(void **state) {
             hold_text(a, arena_printf(a, "%s %s", orders[k], mesh), text, strlen(text),
                       i == 2 ? "train" : NULL);
         }
+    /* two copies of each stage; a table on two stages */
+    static const char *const two[] = {
+        "preset: llama3-8b, layers: 4|schedule: dualpipe, microbatches: 8",
+        "preset: llama3.2-1b, layers: 4|schedule: dualpipe, microbatches: 8",
+        "preset: llama3.2-1b, layers: 4|schedule: 1f1b, microbatches: 8, tied: pair"};
+    for (size_t i = 0; i < sizeof two / sizeof *two; i++) {
+        const char *how = strchr(two[i], '|') + 1;
+        const char *text = arena_printf(
+            a,
+            "model: {%.*s, shrink: 64, parts: [embedding, blocks, norm, head, loss]}\n"
+            "mesh: {pp: 4, dp: 2}\ndata_parallel: {mode: fsdp}\n"
+            "data: {batch: 16, sequence: 8, dtype: f32}\npass: backward\npipeline: {%s}\n",
+            (int)(how - two[i] - 1), two[i], how);
+        hold_text(a, how, text, strlen(text), NULL);
+    }
     arena_free(a);
 }
 

@@ -86,7 +86,7 @@ static void check_schedules(const char *model, const char *data, const char *one
     Arena *a = arena_new();
     Sums alone = run_sums(a, arena_printf(a, "%smesh: {dp: 1}\n%s\npass: backward\n", model, one));
     for (int i = 0; i < n; i++) {
-        if (!strcmp(k[i].name, "dualpipe")) continue; /* not executed: test_refused */
+        if (!strcmp(k[i].name, "dualpipe")) continue; /* adds two half sums: test_both_ways */
         int ranks = k[i].most_chunks == 1 ? 4 : 2;
         const char *text = arena_printf(a,
                                         "%smesh: {pp: %d}\n%s\npass: backward\npipeline: "
@@ -113,9 +113,8 @@ static void test_forward(void **state) {
     int n;
     const ScheduleKind *k = schedule_kinds(&n);
     for (int i = 0; i < n; i++) {
-        if (!strcmp(k[i].name, "dualpipe")) continue;
         Arena *a = arena_new();
-        int ranks = k[i].most_chunks == 1 ? 4 : 2;
+        int ranks = k[i].most_chunks == 1 && strcmp(k[i].name, "dualpipe") != 0 ? 4 : 2;
         const char *text =
             arena_printf(a,
                          "%smesh: {pp: %d}\ndata: {rows: 12}\npass: forward\npipeline: "
@@ -420,7 +419,10 @@ static void test_refused(void **state) {
          "[]]}",
          "E0310", "stage 1 has no layer"},
         {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 7}", "E0307", "micro-batches"},
-        {"mesh: {pp: 2}\npipeline: {schedule: dualpipe, microbatches: 4}", "E0214", "dualpipe"},
+        {"mesh: {pp: 2}\npipeline: {schedule: dualpipe, microbatches: 2}", "E0310",
+         "both directions need"},
+        {"mesh: {pp: 3}\npipeline: {schedule: dualpipe, microbatches: 6}", "E0310",
+         "both directions need"},
         {"mesh: {pp: 2}\ndata_parallel: {mode: fsdp, axis: pp}\npipeline: {schedule: 1f1b, "
          "microbatches: 4}",
          "E0310", "is cut by pp"},
@@ -491,13 +493,143 @@ static void test_file(void **state) {
     arena_free(a);
 }
 
+/* ---- both ways ---- */
+/* A record of one all-reduce of a gradient by the two ranks that have its stage. */
+static const TraceCollective *half_sums(const Trace *t, const char *param) {
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *k = &t->collectives[i];
+        if (!strcmp(k->op, "all_reduce") && k->subject.role == OF_PARAM_GRADIENT &&
+            k->groups.n_in == 1 && k->groups.in_size[0] == 2 && strstr(k->value, param))
+            return k;
+    }
+    return NULL;
+}
+static PlanRun run_both(Arena *a, const char *model, const char *mesh, int rows, const char *more) {
+    return plan_run(a, "both.yaml",
+                    arena_printf(a,
+                                 "%smesh: {%s}\ndata: {%s, dtype: f32}\n%s\npipeline: {schedule: "
+                                 "dualpipe, microbatches: 8}\n",
+                                 model, mesh,
+                                 model == mlp ? arena_printf(a, "rows: %d", rows)
+                                              : arena_printf(a, "batch: %d, sequence: 8", rows),
+                                 more),
+                    true);
+}
+/* DualPipe: every value of every micro-batch on both copies of a stage holds, each gradient is the
+ * sum of two half sums by one all-reduce of the pair, of its bytes, with whatever cuts a stage. */
+static void test_both_ways(void **state) {
+    (void)state;
+    static const struct {
+        const char *mesh, *more;
+        int rows;
+    } row[] = {
+        {"pp: 4", "pass: backward", 16},
+        {"pp: 4", "pass: train\noptimizer: {name: adamw, lr: 0.01, steps: 2, clip: 0.5}", 16},
+        {"pp: 2", "pass: train\noptimizer: {name: adamw, lr: 0.01, steps: 2, clip: 0.5}", 16},
+        {"dp: 2, pp: 4", "pass: backward\ndata_parallel: {mode: fsdp, unit: block}", 16},
+        {"pp: 4, dp: 2", "pass: backward\ndata_parallel: {mode: ddp, grad_sync: microbatch}", 16},
+        {"pp: 4, dp: 2",
+         "pass: train\noptimizer: {name: sgd, lr: 0.1}\ndata_parallel: {mode: zero1}", 16},
+        {"pp: 4, tp: 2", "pass: backward\nnames: torchtitan\nrecipe: torchtitan-llama3", 8},
+        {"cp: 2, pp: 4", "pass: backward\ncontext_parallel: {mode: ring, order: zigzag}", 8},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_both(a, llama, row[i].mesh, row[i].rows, row[i].more);
+        if (!r.t || strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
+        assert_non_null(r.t);
+        assert_string_equal(r.t->verdict, "equivalent");
+        assert_int_equal(r.t->n_suspect, 0);
+        arena_free(a);
+    }
+    Arena *a = arena_new(); /* net1.weight, [10, 7], is on ranks 0 and 3; two layers a stage */
+    PlanRun r = run_both(a, mlp, "pp: 4", 24, "pass: backward");
+    const TraceCollective *k = half_sums(r.t, "net1.weight");
+    assert_string_equal(r.t->verdict, "equivalent");
+    assert_non_null(k);
+    assert_int_equal(k->groups.first, 0);
+    assert_int_equal(k->groups.in_stride[0], 3);
+    assert_int_equal(k->bytes_sent, k->bytes_in);
+    k = half_sums(r.t, "net3.weight");
+    assert_non_null(k);
+    assert_int_equal(k->groups.first, 1);
+    assert_int_equal(k->groups.in_stride[0], 1);
+    int sums = 0, sends = 0;
+    for (int i = 0; i < r.t->n_collectives; i++) {
+        sums += !strcmp(r.t->collectives[i].op, "all_reduce");
+        sends += strcmp(r.t->collectives[i].op, "send") ? 0 : r.t->collectives[i].per_step;
+    }
+    assert_int_equal(sums, 16);               /* one for each parameter */
+    assert_int_equal(sends, 8 * 2 * (4 - 1)); /* each micro-batch there and back */
+    arena_free(a);
+}
+/* A half sum that is lost, doubled or added up with another rank's, and a message of the other way
+ * that is another's: each is told, by numbers and where it is one of structure by that too. */
+static void test_both_ways_wrong(void **state) {
+    (void)state;
+    static const char *const fault[] = {
+        "{at: all_reduce of grad.param.net1.weight, do: drop}",
+        "{at: all_reduce of grad.param.net3.bias, scale: 2}",
+        "{at: net5.product, scale: 2}",
+    };
+    for (size_t i = 0; i < sizeof fault / sizeof *fault; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_both(a, mlp, "pp: 4", 24,
+                             arena_printf(a, "pass: backward\nfaults: [%s]", fault[i]));
+        if (!r.t || strcmp(r.t->verdict, "different") != 0) run_print(&r);
+        assert_non_null(r.t);
+        assert_string_equal(r.t->verdict, "different");
+        arena_free(a);
+    }
+}
+/* A table that two stages read, both ways: one home and sent, or a copy on each and one all-reduce
+ * of the pair; the numbers of one device either way. */
+static void test_tied_both_ways(void **state) {
+    (void)state;
+    static const char tied[] = "model: {preset: llama3.2-1b, shrink: 64, layers: 5, parts: "
+                               "[embedding, blocks, norm, head, loss]}\n";
+    static const char *const how[] = {"", ", tied: send", ", tied: pair"};
+    for (int pp = 2; pp <= 4; pp++)
+        for (int h = 0; h < 3; h++) {
+            Arena *a = arena_new();
+            PlanRun r = plan_run(
+                a, "tied.yaml",
+                arena_printf(a,
+                             "%smesh: {dp: 2, pp: %d}\ndata: {batch: 8, sequence: 4, dtype: f32}\n"
+                             "pass: train\noptimizer: {name: adamw, lr: 0.01, steps: 2, clip: "
+                             "0.5}\ndata_parallel: {mode: %s}\npipeline: {schedule: 1f1b, "
+                             "microbatches: 4%s}\n",
+                             tied, pp, pp == 3 ? "ddp" : "fsdp", how[h]),
+                true);
+            if (!r.t || strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
+            assert_string_equal(r.t ? r.t->verdict : "refused", "equivalent");
+            int sent = 0, sums = 0;
+            for (int i = 0; i < r.t->n_collectives; i++) {
+                const TraceCollective *k = &r.t->collectives[i];
+                bool table = strstr(k->value, "embed");
+                sent += table && !strcmp(k->op, "send") && k->pass != PHASE_FORWARD;
+                sums += table && !strcmp(k->op, "all_reduce") && !strcmp(k->axis, "pp");
+            }
+            assert_int_equal(sums, h == 2);
+            assert_true(h == 2 ? sent <= 1 : sent >= 2); /* what the table makes is sent as well */
+            arena_free(a);
+        }
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits),    cmocka_unit_test(test_inside),
-        cmocka_unit_test(test_forward),      cmocka_unit_test(test_full_size),
-        cmocka_unit_test(test_clip),         cmocka_unit_test(test_tied),
-        cmocka_unit_test(test_times),        cmocka_unit_test(test_sends),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_file),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_both_ways),
+        cmocka_unit_test(test_both_ways_wrong),
+        cmocka_unit_test(test_tied_both_ways),
+        cmocka_unit_test(test_inside),
+        cmocka_unit_test(test_forward),
+        cmocka_unit_test(test_full_size),
+        cmocka_unit_test(test_clip),
+        cmocka_unit_test(test_tied),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_sends),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_file),
         cmocka_unit_test(test_file_of_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

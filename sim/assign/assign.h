@@ -39,12 +39,20 @@ typedef struct ModuleUse {
 
 /* A pipeline: the stage of each node, and where stages are. */
 typedef struct Stages {
-    int axis, n;          /* of the mesh; stages */
-    const int *of_node;   /* per node of the model */
-    const int *home;      /* per stage: its coordinate on the axis */
+    int axis, n;        /* of the mesh; stages */
+    int ways;           /* 2: micro-batches enter at both ends. Each stage is there twice, and what
+                           way 1 does with stage s counts as stage n + s */
+    const int *of_node; /* per node of the model */
+    const int *home;    /* per stage, of each way: its coordinate on the axis */
     const int *of_source; /* per tensor: the stage of a parameter or input */
     Schedule *schedule;   /* one list for each coordinate, with messages */
 } Stages;
+/* The way that a micro-batch goes: 0, or 1 for those that enter at the other end. */
+static inline int stages_way(const Stages *s, int64_t part) {
+    return s && s->ways == 2 && part >= s->schedule->parts / 2;
+}
+/* The way of what a stage does or has. */
+static inline int stages_way_of(const Stages *s, int stage) { return s && stage >= s->n; }
 
 typedef struct Assign {
     const Plan *plan;

@@ -152,6 +152,27 @@ static bool plays(const Making *x) {
 static bool cuts(const Assign *a, int axis, int t) {
     return layout_where(&a->rest[t], axis) >= 0 || layout_where(&a->compute[t], axis) >= 0;
 }
+/* The other coordinate that has a parameter of its own: that of the stage's second copy where
+ * micro-batches go both ways, or under `tied: pair` that of the last stage that reads it; -1: there
+ * is none. */
+static int64_t second_home(const Assign *a, int t) {
+    const Stages *s = a->stages;
+    const Graph *g = &a->model->g;
+    int first = s->of_source[t], last = first, nn = g->nn_model ? g->nn_model : g->nn;
+    if (s->ways == 2) return s->home[s->n + first];
+    for (int n = 0; n < nn; n++)
+        for (int i = 0; i < g->node[n].nin; i++)
+            if (g->node[n].in[i] == t) last = s->of_node[n];
+    bool pair = a->plan->pipeline.tied && !strcmp(a->plan->pipeline.tied, "pair");
+    return pair && s->home[last] != s->home[first] ? s->home[last] : -1;
+}
+/* At one coordinate, or with copies at two; of an axis of two ranks those are all. */
+static void place(const Assign *a, Layout *l, int64_t at, int64_t other) {
+    int axis = a->stages->axis;
+    if (other < 0) layout_place(l, axis, at);
+    else if (a->mesh->axis[axis].size == 2) layout_set_type(l, axis, TY_I);
+    else layout_pair(l, axis, at, other, TY_I);
+}
 void stages_place(Assign *a) {
     Stages *s = a->stages;
     const Graph *g = &a->model->g;
@@ -171,9 +192,9 @@ void stages_place(Assign *a) {
                        a->mesh->axis[s->axis].name);
             return;
         }
-        int64_t at = s->home[stage[t]];
-        layout_place(&a->rest[t], s->axis, at);
-        layout_place(&a->compute[t], s->axis, at);
+        int64_t at = s->home[stage[t]], other = x->kind == KIND_PARAM ? second_home(a, t) : -1;
+        place(a, &a->rest[t], at, other);
+        place(a, &a->compute[t], at, other);
     }
 }
 bool stages_find(Assign *a) {
@@ -191,7 +212,11 @@ bool stages_find(Assign *a) {
     }
     if (!(p->pipeline.file ? from_file(&x) : by_name(&x))) return false;
     s->n = s->schedule->stages;
-    s->home = s->schedule->home;
+    s->ways = s->schedule->both_ways ? 2 : 1;
+    int *home = ARENA_ARRAY(a->arena, int, s->ways * s->n + 1);
+    for (int i = 0; i < s->ways * s->n; i++)
+        home[i] = schedule_rank_of(s->schedule, i % s->n, i < s->n ? 0 : s->schedule->parts - 1);
+    s->home = home;
     const int *layer = layers_of_nodes(&x, &x.layers);
     x.first = a->model->dims.mlp ? 0 : a->model->dims.first_layer;
     if (!a->model->dims.mlp) x.layers = a->model->dims.last_layer - x.first;

@@ -40,7 +40,10 @@ typedef struct {
     int n, cap;
 } Handing;
 static int64_t stage_of(const Assign *a, int t) {
-    return a->stages ? a->rest[t].at[a->stages->axis] : 0;
+    if (!a->stages) return 0;
+    const Layout *l = &a->rest[t];
+    return layout_paired(l, a->stages->axis) ? l->pair[a->stages->axis].low
+                                             : l->at[a->stages->axis];
 }
 static Owners *owners_of(Handing *h, const AxisList *axes, int64_t stage) {
     for (int i = 0; i < h->n; i++)

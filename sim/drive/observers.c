@@ -38,7 +38,9 @@ static void numbers_stepped(void *arg, const Step *s) {
 }
 static void losses_ended(void *arg, WalkInstance at) {
     Run *r = arg;
-    if (r->losses) r->losses[at.iteration] += numbers_first(r, r->program->loss);
+    if (r->losses)
+        r->losses[at.iteration] +=
+            numbers_first(r, program_loss(r->program, stages_way(r->assign->stages, at.part)));
 }
 /* ---- what routers chose ---- */
 static void routes_begun(void *arg, WalkInstance at) {

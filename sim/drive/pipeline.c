@@ -29,9 +29,6 @@ static bool supported(Run *r) {
          "sums)"},
         {kwargs.file != NULL, kwargs, "kwargs"},
         {p->pass == PASS_TRAIN && p->optimizer.steps < 1, p->pass_loc, "optimizer steps below 1"},
-        {p->pipeline.schedule && !strcmp(p->pipeline.schedule, "dualpipe"),
-         p->pipeline.schedule_loc,
-         "dualpipe (each stage on two ranks; dualpipe-v is the same on half of them)"},
         {p->microbatches > 1 && p->pass == PASS_FORWARD && !p->pipeline.loc.file, p->batch_loc,
          "microbatches of a forward pass (there is nothing to add up)"},
     };

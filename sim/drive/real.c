@@ -40,11 +40,14 @@ static void told_stepped(void *arg, const Step *s) {
     tell(r, s->out);
     if (r->real->told) exec_step(r->exec, s);
 }
-/* In the last micro-batch a gradient is the sum of all; that need not be the one that is run. */
+/* In the last micro-batch (of its way through a pipeline) a gradient is the sum of all; that need
+ * not be the one that is run. */
 static void told_summed(void *arg, const Step *s) {
     Run *r = arg;
     const Real *x = r->real;
-    int64_t now = x->own->now, last = r->plan->microbatches - 1;
+    const Stages *st = r->assign->stages;
+    bool half = st && st->ways == 2 && !stages_way_of(st, s->stage);
+    int64_t now = x->own->now, last = r->plan->microbatches / (half ? 2 : 1) - 1;
     exec_turn(x->own, last);
     tell(r, s->out);
     exec_turn(x->own, now);

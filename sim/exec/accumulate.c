@@ -8,8 +8,8 @@
 
 /* The sum so far of the block that a rank holds; NULL: this is the first micro-batch. Found by the
  * rank: which ranks share a block may differ from one micro-batch to the next. */
-static const double *so_far(const struct Accumulated *a, int64_t rank, int64_t part) {
-    return part ? a->x + a->at[rank] : NULL;
+static const double *so_far(const struct Accumulated *a, int64_t rank, bool first) {
+    return first ? NULL : a->x + a->at[rank];
 }
 static double sum_of(Dtype dt, const double *before, int64_t i, double x) {
     if (!before) return x;
@@ -32,7 +32,7 @@ static void add_block(const Exec *e, int val, const Local *l, const double *befo
     if (last) narrow_round(e, e->dev, val, &l->t); /* once, of the sum of all */
 }
 /* Adds the gradient of micro-batch `part`, as its instance has it. */
-static void add_part(Exec *e, int val, int64_t part, bool last) {
+static void add_part(Exec *e, int val, int64_t part, bool first, bool last) {
     int64_t n = 0, nranks = e->p->mesh->nranks;
     const Store *st = &e->each[part][val];
     struct Accumulated *a = &e->acc[val];
@@ -43,7 +43,7 @@ static void add_part(Exec *e, int val, int64_t part, bool last) {
     }
     double *x = device_array(e->host, n, sizeof *x);
     for (int k = 0; k < st->n && !e->dev->sizes_only; k++)
-        add_block(e, val, &st->l[k], so_far(a, st->l[k].rank, part), x + begin[k], last);
+        add_block(e, val, &st->l[k], so_far(a, st->l[k].rank, first), x + begin[k], last);
     e->host->release(e->host, a->x);
     a->x = x;
     if (!a->at) a->at = base_malloc(base_mul((size_t)nranks, sizeof *a->at));
@@ -51,15 +51,33 @@ static void add_part(Exec *e, int val, int64_t part, bool last) {
         a->at[r] = st->which[r] == EXEC_NOTHING ? -1 : begin[st->which[r]];
     free(begin);
 }
+void exec_carry(Exec *e, int64_t from, int64_t to) {
+    for (int v = 0; v < e->p->nv; v++) {
+        int step = e->p->val[v].step;
+        Store *had = &e->each[from][v], *has = &e->each[to][v];
+        if (step < 0 || !lives_adds_up(e->p, &e->p->step[step]) || !had->alive) continue;
+        store_drop(e, has);
+        *has = *had;
+        *had = (Store){0};
+    }
+}
 bool exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts) {
     if (parts < 2 || !lives_adds_up(e->p, s)) return false;
+    const Stages *stages = e->p->assign->stages; /* each way adds up its own */
+    int64_t first = 0;
+    if (stages && stages->ways == 2) {
+        int way = stages_way_of(stages, s->stage);
+        first = way ? parts / 2 : 0;
+        parts = way ? parts : parts / 2;
+    }
     if (!e->acc) e->acc = ARENA_ARRAY(e->arena, struct Accumulated, e->p->nv);
     struct Accumulated *a = &e->acc[s->out];
     if (!a->ready) a->ready = ARENA_ARRAY(e->arena, bool, parts);
     a->ready[part] = true;
+    if (a->next < first) a->next = first;
     for (; a->next < parts && a->ready[a->next]; a->next++) {
-        if (!e->wire->told) add_part(e, s->out, a->next, a->next == parts - 1);
-        if (e->p->assign->stages && a->next < parts - 1) store_drop(e, &e->each[a->next][s->out]);
+        if (!e->wire->told) add_part(e, s->out, a->next, a->next == first, a->next == parts - 1);
+        if (stages && a->next < parts - 1) store_drop(e, &e->each[a->next][s->out]);
     }
     if (a->next < parts) return false;
     a->next = 0;

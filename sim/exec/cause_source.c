@@ -40,7 +40,7 @@ static const char *copies_differ(StoryCase *c) {
         bool differ = false;
         if (layout_where(L, a) >= 0 || c->m->axis[a].size == 1) continue;
         for (int i = 0; i < c->n_look && !differ; i++) {
-            AxisList one = {1, {(uint8_t)a}};
+            AxisList one = {.n = 1, .a = {(uint8_t)a}};
             c->tmp = arena_new();
             for (int64_t k = 0; k < c->m->axis[a].size && k < STORY_GROUP && !differ; k++) {
                 Tensor x = story_held(c, c->out, c->look[i], false),

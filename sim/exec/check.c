@@ -151,7 +151,8 @@ static AxisList pending_axes(const Check *c, const Step *s) {
     for (int a = 0; a < p->mesh->naxes; a++)
         for (int k = 0; k < n; k++) {
             int ty = p->val[r[k]].L.type[a];
-            if ((ty == TY_P || ty == TY_M) && !in_list(&X, a)) X.a[X.n++] = (uint8_t)a;
+            if ((ty == TY_P || ty == TY_M) && !in_list(&X, a))
+                layout_add_axis(&p->val[r[k]].L, a, &X);
         }
     return X;
 }
@@ -443,7 +444,7 @@ static Denoted denoted(const Check *c, int val, const AxisList *X, const AxisLis
     const Mesh *m = c->e->p->mesh;
     AxisList both = *X;
     for (int i = 0; i < A->n; i++)
-        if (!in_list(&both, A->a[i])) both.a[both.n++] = A->a[i];
+        if (!in_list(&both, A->a[i])) mesh_add_axis(&both, A, i);
     int64_t n = mesh_size(m, A);
     Denoted d = {0};
     for (int64_t i = 0; i < n; i++) {
@@ -486,7 +487,7 @@ static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList 
     Arena *tmp = arena_new();
     AxisList XA = *X;
     for (int i = 0; i < s->move.axes.n; i++)
-        if (!in_list(&XA, s->move.axes.a[i])) XA.a[XA.n++] = s->move.axes.a[i];
+        if (!in_list(&XA, s->move.axes.a[i])) mesh_add_axis(&XA, &s->move.axes, i);
     Region box = assemble_region(c->e, s->in[0], &XA, rank, tmp);
     bool *seen = ARENA_ARRAY(tmp, bool, n);
     Denoted all = denoted(c, s->in[0], X, &s->move.axes, rank, (Shares){max, seen});
@@ -561,7 +562,7 @@ static void check_move(Check *c, const Step *s) {
     AxisList X = {0};
     for (int a = 0; a < p->mesh->naxes; a++) {
         bool pf = s->move.from.type[a] == TY_P || s->move.from.type[a] == TY_M;
-        if (pf && !in_list(&s->move.axes, a)) X.a[X.n++] = (uint8_t)a;
+        if (pf && !in_list(&s->move.axes, a)) layout_add_axis(&s->move.from, a, &X);
     }
     CheckLevel level = level_of(c, s);
     bool reduces = level == LEVEL_BOUND, spreads = !reduces && tt == TY_P;

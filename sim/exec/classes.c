@@ -12,7 +12,8 @@ static bool has_axis(const AxisList *l, int axis) {
 }
 void classes_uneven(const Mesh *m, const GTensor *t, const Layout *l, AxisList *out) {
     for (int a = 0; a < m->naxes; a++) /* here or not */
-        if (l->type[a] == TY_AT && !has_axis(out, a)) out->a[out->n++] = (uint8_t)a;
+        if ((l->type[a] == TY_AT || layout_paired(l, a)) && !has_axis(out, a))
+            out->a[out->n++] = (uint8_t)a;
     for (int i = 0; i < l->n[t->nd] && l->flat.total; i++)
         if (!has_axis(out, l->e[t->nd][i].axis)) out->a[out->n++] = l->e[t->nd][i].axis;
     for (int d = 0; d <= t->nd - (l->flat.total > 0); d++) {
@@ -135,16 +136,24 @@ static void number(Arena *arena, AxisParts *p, int k, const Pieces *x) {
         add_run(arena, p, k, &cap_runs, c, i);
     }
 }
-/* Here, or not: the coordinate where the value is, and all others. */
-static void place_parts(Arena *arena, AxisParts *p, int k, int64_t size, int64_t at) {
-    int cap = 0, cap_runs = 0, parts = size > 1 ? 2 : 1;
+/* Here, or not: the one or two coordinates where the value is, and all others. */
+static void place_parts(Arena *arena, AxisParts *p, int k, int64_t size, const Layout *l) {
+    int cap = 0, cap_runs = 0, axis = p->axes.a[k];
+    bool two = layout_paired(l, axis);
+    int64_t at = two ? l->pair[axis].low : l->at[axis], last = two ? l->pair[axis].high : at;
+    const int64_t begins[] = {0, at, at + 1, last, last + 1};
+    int part[2] = {-1, -1}; /* of those elsewhere, of those here */
     p->n[k] = 0;
-    int here = at == 0 ? 0 : parts - 1, there = 1 - here;
-    for (int i = 0; i < parts; i++)
-        *ARENA_PUSH(arena, p->first[k], p->n[k], cap) = i == here ? at : at == 0 ? 1 : 0;
-    if (at) add_run(arena, p, k, &cap_runs, 0, there);
-    add_run(arena, p, k, &cap_runs, at, here);
-    if (at + 1 < size) add_run(arena, p, k, &cap_runs, at + 1, there);
+    for (int i = 0; i < 5; i++) {
+        int64_t c = begins[i];
+        if (c >= size || (i && c < begins[i - 1])) continue;
+        bool here = c == at || c == last;
+        if (part[here] < 0) {
+            part[here] = p->n[k];
+            *ARENA_PUSH(arena, p->first[k], p->n[k], cap) = c;
+        }
+        add_run(arena, p, k, &cap_runs, c, part[here]);
+    }
 }
 static void one_by_one(Arena *arena, AxisParts *p, int k, int64_t n);
 /* Ranges of a buffer: those before a value, those with its ends, those inside, those behind. Where
@@ -177,8 +186,8 @@ AxisParts classes_of_value(Arena *arena, const Mesh *m, const GTensor *t, const 
     for (int k = 0; k < p.axes.n; k++) {
         int axis = p.axes.a[k], d = 0, i = 0;
         bool found = false;
-        if (l->type[axis] == TY_AT) {
-            place_parts(arena, &p, k, m->axis[axis].size, l->at[axis]);
+        if (l->type[axis] == TY_AT || layout_paired(l, axis)) {
+            place_parts(arena, &p, k, m->axis[axis].size, l);
             continue;
         }
         for (int x = 0; x <= t->nd && !found; x++)
@@ -307,6 +316,7 @@ int classes_alike(RankSets *s, const GTensor *t, const Layout *l) {
     h = mix(h, t->stored, sizeof *t->stored * (size_t)t->nstored);
     h = mix(h, l->type, sizeof l->type);
     h = mix(h, l->at, sizeof l->at);
+    h = mix(h, l->pair, sizeof l->pair);
     h = mix(h, l->n, sizeof l->n);
     int *slot = &s->slot[(h ^ h >> 32) % SLOTS];
     for (int i = *slot - 1; i >= 0; i = s->alike[i].next)

@@ -45,7 +45,7 @@ static bool waits_for_update(const Program *p, int v) {
 static bool is_kept(const Exec *e, int v) {
     int t = e->p->val[v].tensor;
     bool kept = t == e->p->graph->output || t == e->p->graph->loss || e->p->graph->t[t].next_of;
-    bool result = e->p->env[t] == v && kept;
+    bool result = (e->p->env[t] == v || (e->p->other.env && e->p->other.env[t] == v)) && kept;
     bool list = e->p->val[v].list == v; /* what follows it is read by it */
     return result || list || waits_for_update(e->p, v);
 }

@@ -95,6 +95,9 @@ bool exec_once(const Exec *e, const Step *s);
  * which they come; when all are there the sum takes the value's place in the last one: then true.
  * An executor that is told its blocks is told their sums too, and only keeps count. */
 bool exec_accumulate(Exec *e, const Step *s, int64_t part, int64_t parts);
+/* Sums of gradients over the micro-batches of one way of a pipeline (stages_way) are in its last
+ * micro-batch: they go on from there to the last of all. */
+void exec_carry(Exec *e, int64_t from, int64_t to);
 /* After a training step: parameters and optimizer state at rest become what the optimizer made of
  * them; each rank keeps its own. */
 void exec_next_iteration(Exec *e);

@@ -111,13 +111,15 @@ static void drop(Flight *x, Instance *m, int v) {
 }
 static Instance *begin(Flight *x, int part) {
     const Program *p = x->p;
+    const Stages *stages = p->assign->stages;
     Instance *m = &x->of[part];
     if (m->left) return m;
     m->left = ARENA_ARRAY(x->tmp, int, p->nv + 1);
     m->there = ARENA_ARRAY(x->tmp, bool, p->nv + 1);
     for (int v = 0; v < p->nv; v++) {
         m->left[v] = x->kept[v].reads;
-        if (x->kept[v].own && p->val[v].step < 0) come(x, m, v);
+        bool here = stages_way_of(stages, p->val[v].stage) == stages_way(stages, part);
+        if (x->kept[v].own && p->val[v].step < 0 && here) come(x, m, v);
     }
     return m;
 }
@@ -130,9 +132,11 @@ static void note(Flight *x, const Step *s, int klass, int64_t *peak) {
 }
 /* On the ranks that do the step, and where its result comes to lie. */
 static void note_all(Flight *x, const Step *s, int64_t *peak) {
-    int home = x->p->assign->stages->home[s->stage];
+    const Stages *stages = x->p->assign->stages;
+    int home = stages->home[s->stage], both = lives_both(x->p, s) ? stages->n : 0,
+        other = stages->home[s->stage + both]; /* the step is that of either copy of the stage */
     for (int c = 0; c < x->n_classes; c++)
-        if (x->place[c] == home) note(x, s, c, peak);
+        if (x->place[c] == home || x->place[c] == other) note(x, s, c, peak);
     for (int i = 0; i < x->kept[s->out].n; i++)
         if (x->place[x->kept[s->out].share[i].klass] != home)
             note(x, s, x->kept[s->out].share[i].klass, NULL);

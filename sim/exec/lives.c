@@ -59,6 +59,12 @@ bool lives_deferred(const Program *p, const Step *s) {
     bool gradient = v->cot && p->graph->t[v->tensor].kind == KIND_PARAM;
     return s->pass == PHASE_OPTIMIZER || (gradient && s->kind != ST_ADJOINT && !s->each);
 }
+bool lives_both(const Program *p, const Step *s) {
+    const Stages *st = p->assign->stages;
+    const Val *v = &p->val[s->out];
+    return st && st->ways == 2 && s->kind == ST_MOVE && v->kind == KIND_PARAM && !v->cot &&
+           v->L.type[st->axis] == TY_R;
+}
 bool lives_once(const Program *p, const Val *v) {
     if (v->kind != KIND_PARAM || v->cot || v->step < 0) return false;
     const Step *s = &p->step[v->step];
@@ -66,7 +72,8 @@ bool lives_once(const Program *p, const Val *v) {
     bool kept = again->once || (p->assign->stages && !again->blocks && !again->rest);
     if (s->kind != ST_MOVE || lives_deferred(p, s))
         return false; /* of an update: each step's own */
-    return kept || move_relocates(s->move.kind);
+    /* what two stages have is there before either reads its copy */
+    return kept || move_relocates(s->move.kind) || lives_both(p, s);
 }
 const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, int64_t parts,
                                 Arena *arena) {

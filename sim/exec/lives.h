@@ -42,6 +42,9 @@ bool lives_adds_up(const Program *p, const Step *s);
 /* Micro-batches: is the step done once, after the last of them (moves and sums of parameter
  * gradients, the optimizer)? */
 bool lives_deferred(const Program *p, const Step *s);
+/* Is it the step after which the uses of a parameter differ by the way that micro-batches go
+ * through a pipeline? Each way needs it, whichever comes first makes it. */
+bool lives_both(const Program *p, const Step *s);
 /* Does the first micro-batch make it for all of them? A copy of a parameter that
  * another stage is sent; each copy of a parameter where the plan keeps what is gathered: with
  * `reshard: step`, in a pipeline with `false` too. */

@@ -91,6 +91,9 @@ static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
         if (d < 0) {
             pl->place = type[l->type[x]];
             if (l->type[x] == TY_AT) pl->place = arena_printf(r->a, "at(%d)", l->at[x]);
+            if (layout_paired(l, x))
+                pl->place =
+                    arena_printf(r->a, "%s at(%d,%d)", pl->place, l->pair[x].low, l->pair[x].high);
             if (l->type[x] == TY_P && m->axis[x].size > 1)
                 str_addf(&pending, "%s%s", pending.n ? "*" : "", m->axis[x].name);
             continue;
@@ -437,8 +440,9 @@ static void record_collective(Rec *r, const Step *s) {
                            .part = part_of(r, v->tensor)};
     x->dtype = dtype_text(widths_of(p, v, r->dtype));
     x->held = r->held[s->id];
-    if (r->plan->microbatches > 1 && !lives_deferred(p, s) && !lives_once(p, v))
-        x->per_step = (int)r->plan->microbatches;
+    const Stages *stages = p->assign->stages;
+    if (r->plan->microbatches > 1 && !lives_deferred(p, s) && !lives_once(p, v)) /* of its way */
+        x->per_step = (int)(r->plan->microbatches / (stages ? stages->ways : 1));
     Arena *tmp = arena_new();
     traffic_record(&(Traffic){p, r->a, tmp, r->sets, r->dtype}, s, x);
     arena_free(tmp);
@@ -495,7 +499,8 @@ static void record_schedule(Rec *r) {
     t->schedule_buffers = (int)r->plan->pipeline.p2p_buffers;
     t->step_stage = ARENA_ARRAY(r->a, int, r->p->ns + 1);
     t->n_step_stage = r->p->ns;
-    for (int i = 0; i < r->p->ns; i++) t->step_stage[i] = r->p->step[i].stage;
+    for (int i = 0; i < r->p->ns; i++) /* the stage's times are those of its first copy */
+        t->step_stage[i] = stages_way_of(s, r->p->step[i].stage) ? -1 : r->p->step[i].stage;
     for (int k = 0; k < s->schedule->ranks; k++)
         for (int i = 0; i < s->schedule->rank[k].n; i++) {
             const Action *a = &s->schedule->rank[k].a[i];

@@ -294,6 +294,7 @@ double *reference_cotangent(const Reference *r, const Val *v) {
     if (!dev->sizes_only) memset(sum, 0, (size_t)n * 8);
     for (int k = 0; k < v->n_parts; k++) {
         const double *x = NULL;
+        if (v->parts[k].way) continue; /* both ways of a pipeline: here once for all rows */
         for (int i = 0; i < r->program->nv && !x; i++) {
             const Val *w = &r->program->val[i];
             if (w->cot && w->step >= 0 && r->program->step[w->step].kind != ST_MOVE &&

@@ -25,7 +25,7 @@ Tasks *tasks_new(const Program *p, Arena *arena) {
                  .arena = arena,
                  .schedule = stages->schedule,
                  .play = played(p, stages->schedule, arena),
-                 .of = ARENA_ARRAY(arena, TaskSteps, stages->n * 4),
+                 .of = ARENA_ARRAY(arena, TaskSteps, stages->ways * stages->n * 4),
                  .reads = ARENA_ARRAY(arena, int, p->nv + 1),
                  .later = ARENA_ARRAY(arena, bool, p->nv + 1),
                  .left = ARENA_ARRAY(arena, int *, stages->schedule->parts)};
@@ -41,10 +41,15 @@ Tasks *tasks_new(const Program *p, Arena *arena) {
         ActionKind k = kind_of(p, s);
         add(t, at(t, s->stage, k), s);
         if (k != DO_F) add(t, at(t, s->stage, DO_B), s);
+        /* whichever of the stage's copies is first */
+        if (lives_both(p, s)) add(t, at(t, s->stage + stages->n, k), s);
     }
     return t;
 }
-const TaskSteps *tasks_of(const Tasks *t, const Action *a) { return at(t, a->stage, a->kind); }
+const TaskSteps *tasks_of(const Tasks *t, const Action *a) {
+    const Stages *s = t->p->assign->stages;
+    return at(t, a->stage + stages_way(s, a->part) * s->n, a->kind);
+}
 void tasks_begin(Tasks *t) {
     for (int i = 0; i < t->schedule->parts; i++) t->left[i] = NULL;
 }

@@ -34,12 +34,22 @@ static void fill_groups(const Mesh *m, const Step *s, const AxisList *axes, Rank
     for (int i = 0; i < axes->n; i++) {
         bool all = from->type[axes->a[i]] != TY_AT || (spread >> axes->a[i] & 1);
         if (!all) continue;
+        const MeshAxis *a = &m->axis[axes->a[i]];
+        bool two = axes->paired == axes->a[i] + 1;
         in |= 1u << axes->a[i];
-        g->in_size[g->n_in] = m->axis[axes->a[i]].size;
-        g->in_stride[g->n_in++] = m->axis[axes->a[i]].stride;
+        if (two) g->first += axes->pair.low * a->stride;
+        g->in_size[g->n_in] = two ? 2 : a->size;
+        g->in_stride[g->n_in++] = two ? (axes->pair.high - axes->pair.low) * a->stride : a->stride;
     }
     for (int x = 0; x < m->naxes; x++) {
         if ((in >> x & 1) || m->axis[x].size == 1) continue;
+        if (layout_paired(from, x)) { /* the same at each of the two */
+            g->first += from->pair[x].low * m->axis[x].stride;
+            g->out_size[g->n_out] = 2;
+            g->out_stride[g->n_out++] =
+                (from->pair[x].high - from->pair[x].low) * m->axis[x].stride;
+            continue;
+        }
         g->out_size[g->n_out] = m->axis[x].size;
         g->out_stride[g->n_out++] = m->axis[x].stride;
     }

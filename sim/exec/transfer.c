@@ -194,7 +194,8 @@ static int64_t *group_ids(const WireMove *r) {
     tuplemap_open(&map, (int)n);
     int next = 0;
     for (int64_t rank = 0; rank < m->nranks; rank++) {
-        if (mesh_index_in(m, axes, rank)) continue;
+        if (!mesh_takes_part(m, axes, rank)) gid[rank] = -1;
+        if (mesh_index_in(m, axes, rank) || !mesh_takes_part(m, axes, rank)) continue;
         for (int64_t i = 0; i < n; i++) key[i] = src->which[mesh_member(m, axes, rank, i)];
         bool fresh;
         int *at = tuplemap_find(&map, key, &fresh);

@@ -25,10 +25,18 @@ static bool load(Walk *w, int val) {
 static bool is_missing(const Exec *e, int val) {
     return e->p->val[val].step < 0 && !exec_store(e, val)->alive;
 }
-static bool load_sources(Walk *w) {
+/* Is the value, an input, of micro-batches that enter at the other end of a pipeline? */
+static bool other_way(const Walk *w, int val, int64_t part) {
+    const Program *p = w->e->p;
+    const Stages *s = p->assign ? p->assign->stages : NULL;
+    return w->tasks && p->val[val].kind == KIND_INPUT &&
+           stages_way(s, part) != stages_way_of(s, p->val[val].stage);
+}
+static bool load_sources(Walk *w, int64_t part) {
     const Program *p = w->e->p;
     for (int v = 0; v < p->nv; v++)
-        if (is_missing(w->e, v) && !w->e->lives.late[v] && !load(w, v)) return false;
+        if (!other_way(w, v, part) && is_missing(w->e, v) && !w->e->lives.late[v] && !load(w, v))
+            return false;
     return true;
 }
 static bool load_reads(Walk *w, const Step *s) {
@@ -98,7 +106,7 @@ static WalkEnd run_instance(Walk *w, WalkInstance at) {
     bool last = at.part + 1 == w->parts;
     turn_to(w, at.part, exec_begin);
     OBSERVE(w, begun, at);
-    if (w->load_first && !load_sources(w)) return WALK_FAILED;
+    if (w->load_first && !load_sources(w, at.part)) return WALK_FAILED;
     for (int i = 0; i < p->ns; i++) {
         const Step *s = &p->step[i];
         if (!last && lives_deferred(p, s)) continue;
@@ -117,7 +125,7 @@ static WalkEnd run_task(Walk *w, const Action *a, WalkInstance at, bool *begun) 
     const TaskSteps *t = tasks_of(w->tasks, a);
     turn_to(w, at.part, exec_turn);
     OBSERVE(w, begun, at);
-    if (!begun[at.part] && w->load_first && !load_sources(w)) return WALK_FAILED;
+    if (!begun[at.part] && w->load_first && !load_sources(w, at.part)) return WALK_FAILED;
     begun[at.part] = true;
     for (int i = 0; i < t->n; i++) {
         if (exec_once(w->e, t->step[i])) { /* the first micro-batch has done it for all */
@@ -142,6 +150,13 @@ static WalkEnd run_deferred(Walk *w, WalkInstance at) {
     OBSERVE(w, ended, at);
     return WALK_DONE;
 }
+/* What one way of the pipeline has added up goes on to where the other's is. */
+static void carry(Walk *w, int64_t part) {
+    const Stages *s = w->e->p->assign->stages;
+    Exec *e[MOST_EXECS];
+    if (s->ways < 2 || stages_way(s, part) == stages_way(s, part + 1)) return;
+    for (int i = 0, n = execs_of(w, e); i < n; i++) exec_carry(e[i], part, w->parts - 1);
+}
 static WalkEnd run_schedule(Walk *w, int64_t iteration) {
     const Play *p = w->tasks->play;
     WalkEnd end = WALK_DONE;
@@ -157,6 +172,7 @@ static WalkEnd run_schedule(Walk *w, int64_t iteration) {
         turn_to(w, k, exec_turn);
         OBSERVE(w, begun, at);
         OBSERVE(w, ended, at);
+        carry(w, k);
         turn_to(w, k, exec_end);
     }
     drop_shared(w);

@@ -131,11 +131,11 @@ static int64_t group_of(WireOwn *o, const WireMove *m) {
     const AxisList *axes = &m->x.act.axes;
     Engine *e = o->engine;
     for (int i = 0; i < o->n_groups; i++)
-        if (o->group[i].axes.n == axes->n && !memcmp(o->group[i].axes.a, axes->a, axes->n))
-            return o->group[i].id;
+        if (mesh_same_axes(&o->group[i].axes, axes)) return o->group[i].id;
     if (o->n_groups == MAX_GROUPS) return -1;
-    int id =
-        e->group(e, mesh_member(o->mesh, axes, e->rank, 0), mesh_index_in(o->mesh, axes, e->rank));
+    bool in = mesh_takes_part(o->mesh, axes, e->rank); /* else alone: all ranks make groups */
+    int id = e->group(e, in ? mesh_member(o->mesh, axes, e->rank, 0) : e->rank,
+                      in ? mesh_index_in(o->mesh, axes, e->rank) : 0);
     o->group[o->n_groups].axes = *axes;
     return o->group[o->n_groups++].id = id;
 }

@@ -77,6 +77,7 @@ void layout_set_type(Layout *l, int axis, AxisType t) {
     }
     l->type[axis] = (uint8_t)t;
     l->at[axis] = 0;
+    l->pair[axis] = (AxisPair){0};
 }
 
 void layout_place(Layout *l, int axis, int64_t coordinate) {
@@ -84,15 +85,24 @@ void layout_place(Layout *l, int axis, int64_t coordinate) {
     layout_set_type(l, axis, TY_AT);
     l->at[axis] = (uint16_t)coordinate;
 }
+void layout_pair(Layout *l, int axis, int64_t a, int64_t b, AxisType t) {
+    assert(a >= 0 && b >= 0 && a != b && a <= UINT8_MAX && b <= UINT8_MAX);
+    layout_set_type(l, axis, t);
+    l->pair[axis] = (AxisPair){(uint8_t)(a < b ? a : b), (uint8_t)(a < b ? b : a)};
+}
 bool layout_holds(const Mesh *m, const Layout *l, int64_t rank) {
-    for (int a = 0; a < m->naxes; a++)
-        if (l->type[a] == TY_AT && mesh_coord(m, rank, a) != l->at[a]) return false;
+    for (int a = 0; a < m->naxes; a++) {
+        if (l->type[a] != TY_AT && !layout_paired(l, a)) continue;
+        int64_t c = mesh_coord(m, rank, a);
+        if (l->type[a] == TY_AT ? c != l->at[a] : c != l->pair[a].low && c != l->pair[a].high)
+            return false;
+    }
     return true;
 }
 int64_t layout_first(const Mesh *m, const Layout *l) {
     int64_t rank = 0;
     for (int a = 0; a < m->naxes; a++)
-        if (l->type[a] == TY_AT) rank += l->at[a] * m->axis[a].stride;
+        rank += (l->type[a] == TY_AT ? l->at[a] : l->pair[a].low) * m->axis[a].stride;
     return rank;
 }
 
@@ -307,6 +317,9 @@ const char *layout_text(const Mesh *m, const Layout *l, const char *letters, Are
     str_add(&s, "]");
     for (int a = 0; a < m->naxes; a++)
         if (l->type[a] == TY_AT) str_addf(&s, " %s@%d", m->axis[a].name, l->at[a]);
+        else if (layout_paired(l, a))
+            str_addf(&s, " %s:%s{%d,%d}", m->axis[a].name, type[l->type[a]], l->pair[a].low,
+                     l->pair[a].high);
         else if (l->type[a] != TY_V) str_addf(&s, " %s:%s", m->axis[a].name, type[l->type[a]]);
     return s.s;
 }

@@ -2,7 +2,8 @@
  * For each dim of a value: the ordered list of mesh axes that cut it, outermost first, and how. For
  * each axis that cuts no dim: the type of the copies over it: I (equal, equal uses), R (equal, uses
  * differ), P (pending sum), M (pending max); or AT one coordinate of it: only there the value is,
- * the other ranks hold nothing (stages of a pipeline). "Varying" is derived (the axis cuts a dim)
+ * the other ranks hold nothing (stages of a pipeline). Copies and terms may be at two coordinates
+ * of an axis alone (a pair: what two stages share). "Varying" is derived (the axis cuts a dim)
  * and never stored. Dims are atomic letters; a last pseudo-dim LIST cuts the flattened product of
  * the letters that make up one stored dim (FSDP on a composite dim), or, with `flat`, all of the
  * value as it lies in a buffer behind others (ZeRO). */
@@ -32,9 +33,11 @@ typedef struct Layout {
     uint8_t ndim;                   /* letters, without LIST */
     uint8_t n[LAYOUT_MAX_DIMS + 1]; /* entries per dim; index ndim is LIST */
     Entry e[LAYOUT_MAX_DIMS + 1][LAYOUT_MAX_ENTRIES];
-    uint8_t type[MESH_MAX_AXES]; /* AxisType of each axis; TY_V for those that cut a dim */
-    uint16_t at[MESH_MAX_AXES];  /* the coordinate of axes of type TY_AT; else 0 */
-    uint16_t list;               /* the stored dim that LIST cuts; 0 where it cuts none */
+    uint8_t type[MESH_MAX_AXES];  /* AxisType of each axis; TY_V for those that cut a dim */
+    uint16_t at[MESH_MAX_AXES];   /* the coordinate of axes of type TY_AT; else 0 */
+    AxisPair pair[MESH_MAX_AXES]; /* of types I, R, P: the only two coordinates that hold the value;
+                                     none: all do */
+    uint16_t list;                /* the stored dim that LIST cuts; 0 where it cuts none */
 } Layout;
 
 /* A layout with `ndim` dims (0 to LAYOUT_MAX_DIMS) that cuts nothing; every axis of the mesh has
@@ -63,7 +66,16 @@ static inline int layout_list_letters(const Layout *l, const uint8_t *stored, in
 void layout_set_type(Layout *l, int axis, AxisType t);
 /* The value is at one coordinate of the axis (below 65,536), which cuts none of its dims. */
 void layout_place(Layout *l, int axis, int64_t coordinate);
-/* Does the rank hold any of it? False of those that are elsewhere on an axis of type AT. */
+/* The value has copies at two coordinates of the axis (below 256, unlike), of type t: I, R or P. */
+void layout_pair(Layout *l, int axis, int64_t a, int64_t b, AxisType t);
+static inline bool layout_paired(const Layout *l, int axis) { return l->pair[axis].high > 0; }
+/* Adds an axis to a group: of it the pair where there is one. */
+static inline void layout_add_axis(const Layout *l, int axis, AxisList *out) {
+    out->a[out->n++] = (uint8_t)axis;
+    if (layout_paired(l, axis)) out->paired = (uint8_t)(axis + 1), out->pair = l->pair[axis];
+}
+/* Does the rank hold any of it? False of those that are elsewhere on an axis of type AT, or not in
+ * its pair. */
 bool layout_holds(const Mesh *m, const Layout *l, int64_t rank);
 /* The first rank that does. */
 int64_t layout_first(const Mesh *m, const Layout *l);

@@ -72,16 +72,33 @@ AxisList mesh_set_axes(const Mesh *m, uint32_t set) {
         if (set >> x & 1) l.a[l.n++] = (uint8_t)x;
     return l;
 }
+static bool is_paired(const AxisList *l, int k) { return l->paired == l->a[k] + 1; }
+/* Members of a group along one of its axes. */
+static int64_t along(const Mesh *m, const AxisList *l, int k) {
+    return is_paired(l, k) ? 2 : m->axis[l->a[k]].size;
+}
 int64_t mesh_size(const Mesh *m, const AxisList *l) {
     int64_t s = 1;
-    for (int i = 0; i < l->n; i++) s *= m->axis[l->a[i]].size;
+    for (int i = 0; i < l->n; i++) s *= along(m, l, i);
     return s;
+}
+bool mesh_takes_part(const Mesh *m, const AxisList *l, int64_t rank) {
+    if (!l->paired) return true;
+    int64_t c = mesh_coord(m, rank, l->paired - 1);
+    return c == l->pair.low || c == l->pair.high;
+}
+bool mesh_same_axes(const AxisList *a, const AxisList *b) {
+    return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n) && a->paired == b->paired &&
+           a->pair.low == b->pair.low && a->pair.high == b->pair.high;
 }
 
 int64_t mesh_index_in(const Mesh *m, const AxisList *l, int64_t rank) {
     assert(rank >= 0 && rank < m->nranks);
     int64_t i = 0;
-    for (int k = 0; k < l->n; k++) i = i * m->axis[l->a[k]].size + mesh_coord(m, rank, l->a[k]);
+    for (int k = 0; k < l->n; k++) {
+        int64_t c = mesh_coord(m, rank, l->a[k]);
+        i = i * along(m, l, k) + (is_paired(l, k) ? c == l->pair.high : c);
+    }
     return i;
 }
 
@@ -89,8 +106,10 @@ int64_t mesh_member(const Mesh *m, const AxisList *l, int64_t rank, int64_t i) {
     assert(rank >= 0 && rank < m->nranks && i >= 0 && i < mesh_size(m, l));
     for (int k = l->n - 1; k >= 0; k--) {
         const MeshAxis *x = &m->axis[l->a[k]];
-        rank += (i % x->size - rank / x->stride % x->size) * x->stride;
-        i /= x->size;
+        int64_t n = along(m, l, k), c = i % n;
+        if (is_paired(l, k)) c = c ? l->pair.high : l->pair.low;
+        rank += (c - rank / x->stride % x->size) * x->stride;
+        i /= n;
     }
     return rank;
 }

@@ -8,10 +8,17 @@
 
 enum { MESH_MAX_AXES = 12, MESH_MAX_RANKS = 1 << 20 };
 
-/* An ordered list of axes, by index into the mesh. */
+/* Two coordinates of an axis, the lower first; equal (0, 0): no pair. */
+typedef struct {
+    uint8_t low, high;
+} AxisPair;
+/* An ordered list of axes, by index into the mesh. Of `paired` (1 + the axis; 0: of none) only the
+ * two coordinates of `pair` are in the group. */
 typedef struct {
     int n;
     uint8_t a[MESH_MAX_AXES];
+    uint8_t paired;
+    AxisPair pair;
 } AxisList;
 
 typedef struct {
@@ -56,10 +63,19 @@ AxisList mesh_set_axes(const Mesh *m, uint32_t set);
 /* Ranks in a group over the listed axes: the product of their sizes, 1 for none. */
 int64_t mesh_size(const Mesh *m, const AxisList *l);
 /* Index of `rank` (0 to nranks - 1) inside its group over the listed axes, row-major in list order.
- */
+ * A rank that a pair leaves out is counted as if it were at the pair's lower coordinate. */
 int64_t mesh_index_in(const Mesh *m, const AxisList *l, int64_t rank);
 /* The rank that has index i, 0 to mesh_size - 1, in the group of `rank` over the listed axes. */
 int64_t mesh_member(const Mesh *m, const AxisList *l, int64_t rank, int64_t i);
+/* Is the rank in any group over the axes: at one of the pair's coordinates, if there is one? */
+bool mesh_takes_part(const Mesh *m, const AxisList *l, int64_t rank);
+/* The same axes in the same order, and the same pair? */
+bool mesh_same_axes(const AxisList *a, const AxisList *b);
+/* Adds entry k of another list, with its pair. */
+static inline void mesh_add_axis(AxisList *l, const AxisList *of, int k) {
+    l->a[l->n++] = of->a[k];
+    if (of->paired == of->a[k] + 1) l->paired = of->paired, l->pair = of->pair;
+}
 /* How people write the axes: "tp", "dp*cp"; complete runs of sub-axes are written as their parent;
  * axes of size 1 are left out unless `keep_ones`; a named group that equals the list is NOT
  * substituted. */

@@ -62,6 +62,11 @@ static bool shifted(const Layout *f, const Layout *t, int axis) {
     return layout_where(f, axis) == layout_where(t, axis) && a->how == b->how &&
            a->shift != b->shift;
 }
+/* Of equal copies on all ranks those at two coordinates. */
+static bool takes_two(const Layout *f, const Layout *t, int axis) {
+    return f->type[axis] == TY_I && t->type[axis] == TY_I && !layout_paired(f, axis) &&
+           layout_paired(t, axis);
+}
 MoveKind move_kind(const Layout *f, const Layout *t, int axis) {
     assert(f->ndim == t->ndim && axis >= 0 && axis < MESH_MAX_AXES);
     static const uint8_t none = MOVE_KINDS;
@@ -77,9 +82,22 @@ MoveKind move_kind(const Layout *f, const Layout *t, int axis) {
     uint8_t k = table[f->type[axis]][t->type[axis]];
     if (k == MOVE_ALL_TO_ALL && shifted(f, t, axis)) return MOVE_SHIFT;
     if (k == MOVE_SEND && f->at[axis] == t->at[axis]) return MOVE_KINDS;
+    if (takes_two(f, t, axis)) return MOVE_PICK;
+    bool placed = f->type[axis] == TY_AT || t->type[axis] == TY_AT;
+    if (!placed && memcmp(&f->pair[axis], &t->pair[axis], sizeof *f->pair)) return MOVE_KINDS;
     return k == none ? MOVE_KINDS : (MoveKind)k;
 }
 
+/* Terms or copies at a pair of coordinates: only those two are the group. */
+static void move_pair(Move *m) {
+    for (int i = 0; i < m->axes.n; i++) {
+        int x = m->axes.a[i];
+        const Layout *l = layout_paired(&m->from, x) ? &m->from : &m->to;
+        if (!layout_paired(l, x)) continue;
+        m->axes.paired = (uint8_t)(x + 1);
+        m->axes.pair = l->pair[x];
+    }
+}
 static bool entry_eq(const Entry *a, const Entry *b) { return !memcmp(a, b, sizeof *a); }
 /* Length of the common beginning of dim d's entries. */
 static int common(const Layout *a, const Layout *b, int d) {
@@ -127,13 +145,11 @@ static void emit(Planner *p, const Layout *next, const AxisList *axes) {
     m->to = *next;
     m->axes = *axes;
     m->kind = move_kind(&p->cur, next, axes->a[0]);
+    move_pair(m);
     if (m->kind == MOVE_KINDS) p->failed = true;
     p->cur = *next;
 }
-static AxisList one_axis(int a) {
-    AxisList l = {1, {(uint8_t)a}};
-    return l;
-}
+static AxisList one_axis(int a) { return (AxisList){.n = 1, .a = {(uint8_t)a}}; }
 
 /* 0: to the ranks where it is wanted, as it lies: what is to be whole there is gathered there. */
 static bool step_place(Planner *p) {
@@ -148,7 +164,24 @@ static bool step_place(Planner *p) {
     }
     return false;
 }
-/* 0b: equal copies to one of the ranks that have them, or from that one back to all. */
+/* 0b: equal copies on all ranks of an axis to two of them. Of copies at two one is the term of a
+ * sum over all. */
+static bool step_pair(Planner *p) {
+    for (int a = 0; a < MESH_MAX_AXES; a++) {
+        bool two = layout_paired(&p->cur, a), whole = p->cur.type[a] == TY_I;
+        bool term = two && p->to->type[a] == TY_P && !layout_paired(p->to, a) &&
+                    (whole || p->cur.type[a] == TY_R);
+        if (!term && !takes_two(&p->cur, p->to, a)) continue;
+        Layout next = p->cur;
+        next.pair[a] = p->to->pair[a];
+        if (term) layout_place(&next, a, p->cur.pair[a].low);
+        AxisList A = one_axis(a);
+        emit(p, &next, &A);
+        return true;
+    }
+    return false;
+}
+/* 0c: equal copies to one of the ranks that have them, or from that one back to all. */
 static bool step_owner(Planner *p) {
     bool pick = false;
     for (int a = 0; a < MESH_MAX_AXES; a++)
@@ -161,6 +194,7 @@ static bool step_owner(Planner *p) {
         if (pick ? !equal || p->to->type[a] != TY_AT : !spread) continue;
         next.type[a] = p->to->type[a];
         next.at[a] = p->to->at[a];
+        next.pair[a] = p->to->pair[a];
         A.a[A.n++] = (uint8_t)a;
     }
     if (A.n) emit(p, &next, &A);
@@ -340,6 +374,7 @@ static bool step_types(Planner *p) {
             Layout next = p->cur;
             next.type[a] = (uint8_t)y;
             next.at[a] = 0;
+            next.pair[a] = p->to->pair[a];
             AxisList A = one_axis(a);
             emit(p, &next, &A);
             return true;
@@ -369,9 +404,9 @@ static bool greedy(const Layout *from, const Layout *to, bool spare, MovePlan *o
     Planner p = {to, *from, out, false, spare};
     out->n = 0;
     while (!layout_eq(&p.cur, to) && !p.failed)
-        if (!(step_place(&p) || step_owner(&p) || step_i_to_r(&p) || step_gather_list(&p) ||
-              step_recut(&p) || step_extend(&p) || step_reduce(&p) || step_gather(&p) ||
-              step_types(&p)))
+        if (!(step_place(&p) || step_pair(&p) || step_owner(&p) || step_i_to_r(&p) ||
+              step_gather_list(&p) || step_recut(&p) || step_extend(&p) || step_reduce(&p) ||
+              step_gather(&p) || step_types(&p)))
             return false;
     if (p.failed) return false;
     merge(out);

@@ -1,6 +1,5 @@
 /* What is done in place of what is declared. See act.h. */
 #include "lower/act.h"
-#include <string.h>
 
 Act act_declared(const Move *m) {
     Act a = {.kind = layout_eq(&m->from, &m->to) ? MOVE_ID : m->kind,
@@ -22,6 +21,5 @@ Move act_move(const Move *declared, const Act *a) {
     return v;
 }
 bool act_elsewhere(const Move *declared, const Act *a) {
-    return a->axes.n != declared->axes.n ||
-           memcmp(a->axes.a, declared->axes.a, (size_t)a->axes.n) != 0;
+    return !mesh_same_axes(&a->axes, &declared->axes);
 }

@@ -134,13 +134,15 @@ static void unit_again(Adj *a, const Step *fwd) {
     const Program *p = a->p;
     if (!a->unit || a->whole_unit || p->val[fwd->out].kind != KIND_PARAM || !gathers(p, fwd))
         return;
+    const Stages *stages = p->assign->stages;
     int unit = a->unit[p->val[fwd->out].tensor];
     a->whole_unit = true;
     for (int i = 0; i < p->n_forward; i++) {
         const Step *s = &p->step[i];
+        if (stages_way_of(stages, s->stage) != stages_way_of(stages, fwd->stage)) continue;
         if (gathers(p, s) && p->val[s->out].kind == KIND_PARAM &&
             a->unit[p->val[s->out].tensor] == unit &&
-            unit_same_axes(&fwd->move.axes, &s->move.axes))
+            mesh_same_axes(&fwd->move.axes, &s->move.axes))
             make_again(a, s->out);
     }
     a->whole_unit = false;
@@ -164,7 +166,8 @@ static int hop_back(Adj *a, int v) {
 static int again_stage(const Adj *a, int made) {
     const Stages *s = a->p->assign->stages;
     const Val *v = &a->p->val[made];
-    bool here = s && v->L.at[s->axis] == s->home[a->stage] && a->stage > v->stage;
+    bool here = s && v->L.type[s->axis] == TY_AT && v->L.at[s->axis] == s->home[a->stage] &&
+                a->stage > v->stage && stages_way_of(s, a->stage) == stages_way_of(s, v->stage);
     return here ? a->stage : v->stage;
 }
 /* Gathers from what a smaller group kept, not from what lies at rest. */
@@ -207,6 +210,12 @@ static const char *why_adjoint(const Program *p, const Step *s, const Step *fwd)
                             "its uses differ over %s: the gradient is the sum over them, and no "
                             "line of the plan makes it",
                             axes);
+    const Stages *stages = p->assign->stages;
+    bool copies = stages && mesh_axes_set(&s->move.axes) >> stages->axis & 1;
+    if (fwd->move.kind == MOVE_ID && move_communicates(s->move.kind) && copies)
+        return stages->ways == 2
+                   ? "each way of the pipeline has added up its half: the gradient is both together"
+                   : "two stages use it, each its own copy: the gradient is the sum of both";
     if (fwd->move.kind == MOVE_ID && move_communicates(s->move.kind))
         return arena_printf(p->arena, "its uses differ over %s: the gradient is the sum over them",
                             axes);
@@ -249,11 +258,12 @@ static void op_adjoint(Adj *a, const Step *f, int g, Phase pass) {
         if (!p->val[fwd.in[i]].diff || (n->op->nodiff >> i & 1)) continue;
         int o = cot_val(a, &p->val[fwd.in[i]])->id;
         Part *part = ARENA_NEW(p->arena, Part);
-        *part = (Part){n->id, i};
+        *part = (Part){n->id, i, stages_way_of(p->assign->stages, fwd.stage)};
         p->val[o].parts = part;
         p->val[o].n_parts = 1;
         uint32_t saved = op_saved(n->op, n->nin, i);
-        int result = n->final ? p->first[n->final - 1] : fwd.out;
+        int way = stages_way_of(p->assign->stages, fwd.stage);
+        int result = n->final ? program_first(p, n->final - 1, way) : fwd.out;
         int in[RULE_MAX_IN] = {0}, fout = n->op->adj_reads_output ? make_again(a, result) : -1;
         for (int j = 0; j < n->nin; j++) in[j] = saved >> j & 1 ? make_again(a, fwd.in[j]) : -1;
         Step *s = step(a, ST_ADJOINT, pass_of(&p->val[fwd.in[i]], pass), o);
@@ -306,6 +316,17 @@ static int total_round(Adj *a, int val, Phase pass) {
     return sum;
 }
 
+static void begin(Adj *a, int way) {
+    static const Part seed_part[] = {{-1, 0, 0}, {-1, 0, 1}};
+    Program *p = a->p;
+    int loss = program_loss(p, way), seed = cot_val(a, &p->val[loss])->id;
+    p->val[seed].parts = &seed_part[way];
+    p->val[seed].n_parts = 1;
+    Step *s = step(a, ST_SEED, PHASE_LOSS, seed);
+    s->why = "the gradient of the loss with respect to itself is 1";
+    s->stage = p->val[loss].stage;
+    give(a, loss, seed);
+}
 void adjoint_program(Program *p) {
     /* at most: a cotangent per use, plus a sum per extra use */
     int uses = 2;
@@ -327,14 +348,8 @@ void adjoint_program(Program *p) {
     for (int i = 0; i < a.cap; i++) a.again[i] = a.part[i] = -1;
     for (int i = 0; i < p->n_forward; i++)
         if (p->step[i].packs) a.part[p->step[i].in[0]] = p->step[i].out;
-    static const Part seed_part = {-1, 0};
-    int seed = cot_val(&a, &p->val[p->loss])->id;
-    p->val[seed].parts = &seed_part;
-    p->val[seed].n_parts = 1;
-    Step *begin = step(&a, ST_SEED, PHASE_LOSS, seed);
-    begin->why = "the gradient of the loss with respect to itself is 1";
-    begin->stage = p->val[p->loss].stage;
-    give(&a, p->loss, seed);
+    begin(&a, 0);
+    if (p->other.env) begin(&a, 1);
     for (int i = p->n_forward - 1; i >= 0; i--) {
         Phase pass = p->step[i].pass == PHASE_LOSS ? PHASE_LOSS : PHASE_BACKWARD;
         int out = p->step[i].out;

@@ -519,7 +519,7 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
     how.dim = dim_of(s, f);
     a->alone = f->rank + 1;
     if (row->act) row->act(a, &how);
-    else a->axes = (AxisList){1, {(uint8_t)mesh_axis(p->mesh, f->axis)}};
+    else a->axes = (AxisList){.n = 1, .a = {(uint8_t)mesh_axis(p->mesh, f->axis)}};
     return true;
 }
 bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault) {

@@ -230,31 +230,56 @@ static void go_home(Lower *l, const GNode *n, Phase pass) {
             p->val[back].group[x] = p->val[p->first[n->home - 1]].group[x];
     p->env[n->out] = back;
 }
+/* A parameter that two stages have: each reads its own copy, and from here on its uses differ. */
+static int own_copy(Lower *l, int t, Layout *want) {
+    const Stages *s = l->a->stages;
+    Program *p = l->p;
+    int v = l->base[t];
+    *want = p->val[v].L;
+    if (want->type[s->axis] == TY_AT) return p->env[t];
+    Reason r = {.text = s->ways == 2 ? "each way of the pipeline has a copy of the stage"
+                                     : "two stages have a copy, each uses its own",
+                .loc = l->a->plan->pipeline.loc,
+                .asked = true,
+                .module = -1,
+                .scope = -1,
+                .pass = PHASE_PARAMETERS};
+    want->type[s->axis] = TY_R;
+    int way = l->way;
+    l->way = 0; /* it is one value for both: there their gradients meet */
+    v = moves_to(l, v, want, &r);
+    l->way = way;
+    return v;
+}
 /* What another stage of the pipeline made, or a parameter that it has, is handed on before anything
  * is asked of it here: whoever reads it from now on is here or further on. */
 static void fetch(Lower *l, const GNode *n, Phase pass) {
     Program *p = l->p;
     const Stages *s = l->a->stages;
     if (!s) return;
-    l->stage = s->of_node[n->id];
+    l->stage = s->of_node[n->id] + l->way * s->n;
     for (int i = 0; i < n->nin; i++) {
         const GTensor *t = &p->graph->t[n->in[i]];
-        Layout want = p->val[p->env[n->in[i]]].L;
         bool param = t->kind == KIND_PARAM;
-        if (want.at[s->axis] == s->home[l->stage]) continue;
+        int from = p->env[n->in[i]];
+        Layout want = p->val[from].L;
+        if (want.type[s->axis] == TY_AT && want.at[s->axis] == s->home[l->stage]) continue;
+        if (param) from = own_copy(l, n->in[i], &want);
+        bool two = want.type[s->axis] != TY_AT;
         layout_place(&want, s->axis, s->home[l->stage]);
-        const char *both = "a parameter of two stages has one home: it is sent once a step";
+        const char *both = two ? "the copy that is here"
+                               : "a parameter of two stages has one home: it is sent once a step";
         Reason r = {.text =
                         param ? both
                               : arena_printf(p->arena,
                                              "stage %d of the pipeline goes on where stage %d ends",
-                                             l->stage, p->val[p->env[n->in[i]]].stage),
+                                             l->stage % s->n, p->val[from].stage % s->n),
                     .loc = l->a->plan->pipeline.loc,
                     .asked = true,
                     .module = -1,
                     .scope = -1,
                     .pass = param ? PHASE_PARAMETERS : pass};
-        p->env[n->in[i]] = moves_to(l, p->env[n->in[i]], &want, &r);
+        p->env[n->in[i]] = moves_to(l, from, &want, &r);
     }
 }
 static Phase phase_of(const GNode *n) { return graph_node_of_loss(n) ? PHASE_LOSS : PHASE_FORWARD; }
@@ -325,9 +350,11 @@ static void lower_node(Lower *l, const GNode *n) {
 static void lower_input(Lower *l, int t) {
     Program *p = l->p;
     const GTensor *x = &p->graph->t[t];
+    const Stages *st = l->a->stages;
     Val *v = moves_value(p, t, &l->a->rest[t]);
     memcpy(v->group, l->a->group[t], sizeof v->group);
-    if (l->a->stages) v->stage = l->a->stages->of_source[t];
+    if (st) v->stage = st->of_source[t] + l->way * st->n;
+    if (st && l->way) layout_place(&v->L, st->axis, st->home[v->stage]);
     p->env[t] = p->first[t] = v->id;
     moves_begin(l, v->id);
     /* holds one layout and means another: a contiguous cut of packed blocks, a bias: local */
@@ -339,6 +366,7 @@ static void lower_input(Lower *l, int t) {
         if (l->a->line[t] >= 0) r.loc = l->a->plan->lines[l->a->line[t]].loc;
         p->env[t] = moves_claim(l, v->id, &l->a->compute[t], &r);
     }
+    l->base[t] = p->env[t];
 }
 /* A loss over a model's output that is left pending is a part on every rank, and no line asks for
  * the sum of those: it is told, or under trust: declared not made. Silent stay the sums over cuts
@@ -396,7 +424,34 @@ static void open_lower(Lower *l, Program *p, const Assign *a) {
                  .backward = a->plan->pass != PASS_FORWARD && g->loss >= 0};
     l->scope = ARENA_ARRAY(p->arena, int, RULE_OPERANDS * g->nm + 1);
     l->declared_p = ARENA_ARRAY(p->arena, bool, g->nt + 1);
+    l->base = ARENA_ARRAY(p->arena, int, g->nt + 1);
     for (int i = 0; i < RULE_OPERANDS * g->nm; i++) l->scope[i] = -1;
+}
+static void lower_nodes(Lower *l) {
+    const Graph *g = l->p->graph;
+    int nn = g->nn_model ? g->nn_model : g->nn;
+    for (int n = 0; n < nn; n++) lower_node(l, &g->node[n]);
+    finish(l);
+}
+/* The same nodes once more, on the second copy of each stage, for the micro-batches that enter at
+ * the other end: values of their own but for the parameters. */
+static void lower_other_way(Lower *l) {
+    Program *p = l->p;
+    const Graph *g = p->graph;
+    size_t bytes = ((size_t)g->nt + 1) * sizeof *p->env;
+    int *env = arena_memdup(p->arena, p->env, bytes),
+        *first = arena_memdup(p->arena, p->first, bytes), loss = p->loss;
+    l->way = 1;
+    for (int i = 0; i < RULE_OPERANDS * g->nm; i++) l->scope[i] = -1;
+    memset(l->declared_p, 0, ((size_t)g->nt + 1) * sizeof *l->declared_p);
+    for (int t = 0; t < g->nt; t++) {
+        if (g->t[t].kind == KIND_INPUT) lower_input(l, t);
+        else if (g->t[t].kind == KIND_PARAM) p->env[t] = l->base[t];
+    }
+    lower_nodes(l);
+    p->other.env = p->env, p->other.first = p->first, p->other.loss = p->loss;
+    p->env = env, p->first = first, p->loss = loss;
+    l->way = 0;
 }
 Program *lower(Arena *arena, const Assign *a) {
     Program *p = ARENA_NEW(arena, Program);
@@ -410,9 +465,8 @@ Program *lower(Arena *arena, const Assign *a) {
     for (int t = 0; t < g->nt; t++) p->env[t] = p->first[t] = p->grad[t] = -1;
     for (int t = 0; t < g->nt; t++)
         if (g->t[t].kind != KIND_ACTIVATION) lower_input(&l, t);
-    int nn = g->nn_model ? g->nn_model : g->nn;
-    for (int n = 0; n < nn; n++) lower_node(&l, &g->node[n]);
-    finish(&l);
+    lower_nodes(&l);
+    if (a->stages && a->stages->ways == 2) lower_other_way(&l);
     mislabels_report(p, &l.mislabels, l.d);
     p->n_forward = p->ns;
     return p;
@@ -425,7 +479,8 @@ static Layout common_terms(const Lower *l, const GNode *n) {
     for (int i = 1; i < n->nin; i++) {
         const Layout *one = &p->val[p->env[n->in[i]]].L;
         for (int x = 0; x < p->mesh->naxes; x++)
-            if (one->type[x] != all.type[x] || one->at[x] != all.at[x])
+            if (one->type[x] != all.type[x] || one->at[x] != all.at[x] ||
+                one->pair[x].high != all.pair[x].high || one->pair[x].low != all.pair[x].low)
                 layout_set_type(&all, x, TY_P);
     }
     return all;
@@ -449,6 +504,7 @@ static void lower_at_rest(Lower *l, const GNode *n) {
     if (!n->rule.nl[0] && n->op->lin == LIN_ADD) scalar = common_terms(l, n);
     for (int x = 0; x < p->mesh->naxes && n->rule.nl[0]; x++)
         if (first.type[x] == TY_AT) layout_place(&scalar, x, first.at[x]);
+        else if (layout_paired(&first, x)) scalar.pair[x] = first.pair[x];
     for (int i = 0; i < n->nin; i++)
         in[i] = moves_to(l, p->env[n->in[i]], n->rule.nl[i] ? &first : &scalar, &r);
     if (!n->rule.nout) {

@@ -9,6 +9,7 @@
 typedef struct {
     int root, module;
     bool unasked;
+    int way; /* through the pipeline: a stage of each may have the same place */
 } CopyKey;
 struct CacheSlot {
     CopyKey key;
@@ -42,11 +43,13 @@ static int *cache_slot(Lower *l, CopyKey key, const Layout *L) {
                 *cache_slot(l, from[i].key, &l->p->val[from[i].val].L) = from[i].val;
     }
     uint64_t h = layout_hash(L) ^ (uint64_t)key.root * 0x9e3779b97f4a7c15u ^
-                 (uint64_t)(key.module + 1) << 40 ^ (uint64_t)key.unasked << 63;
+                 (uint64_t)(key.module + 1) << 40 ^ (uint64_t)key.unasked << 63 ^
+                 (uint64_t)key.way << 62;
     for (uint64_t i = h;; i++) {
         CacheSlot *s = &l->cache[i & (uint64_t)(l->cap_cache - 1)];
         if (s->val >= 0 && s->hash == h && s->key.root == key.root && s->key.module == key.module &&
-            s->key.unasked == key.unasked && layout_eq(&l->p->val[s->val].L, L))
+            s->key.unasked == key.unasked && s->key.way == key.way &&
+            layout_eq(&l->p->val[s->val].L, L))
             return &s->val;
         if (s->val >= 0) continue;
         *s = (CacheSlot){key, h, -1};
@@ -69,7 +72,7 @@ const char *moves_place_words(const Lower *l, int val, const Layout *L, const ch
 }
 void moves_begin(Lower *l, int v) {
     const Val *x = &l->p->val[v];
-    *cache_slot(l, (CopyKey){x->root, -1, false}, &x->L) = v;
+    *cache_slot(l, (CopyKey){x->root, -1, false, l->way}, &x->L) = v;
 }
 void moves_begin_anew(Lower *l, int v) {
     l->p->val[v].root = v;
@@ -109,9 +112,12 @@ static bool uses_part(const Move *mv) {
 }
 /* The stage of a pipeline that moves a value: the one that wants it, if it is there already; else
  * whoever has it. */
-static int stage_of(const Lower *l, const Val *v, bool sent) {
+static int stage_of(const Lower *l, const Val *v, const Move *mv, bool sent) {
     const Stages *s = l->a->stages;
-    bool here = s && !sent && v->L.at[s->axis] == s->home[l->stage] && l->stage > v->stage;
+    if (!s || sent) return v->stage;
+    bool placed = v->L.type[s->axis] == TY_AT;
+    bool here = placed ? v->L.at[s->axis] == s->home[l->stage] && l->stage > v->stage
+                       : mv->to.type[s->axis] == TY_AT; /* its own of two copies */
     return here ? l->stage : v->stage;
 }
 static int list_after(Lower *l, int src, const Move *mv, const Reason *why);
@@ -128,7 +134,7 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
     w->diff = v->diff;
     w->list = list == src ? w->id : list;
     bool sent = !claim && move_relocates(mv->kind);
-    int by = stage_of(l, v, sent);
+    int by = stage_of(l, v, mv, sent);
     w->stage = sent ? l->stage : by;
     for (int x = 0; x < p->mesh->naxes; x++)
         w->group[x] = why->names && why->names[x] && layout_where(&mv->to, x) >= 0 ? why->names[x]
@@ -226,7 +232,7 @@ static int list_after(Lower *l, int src, const Move *mv, const Reason *why) {
     }
     list = near;
     for (int i = 0; i < plan.n; i++) {
-        CopyKey key = {p->val[list].root, -1, false};
+        CopyKey key = {p->val[list].root, -1, false, l->way};
         if (*cache_slot(l, key, &plan.m[i].to) < 0) {
             int made = single_move(l, list, &plan.m[i], &r, false);
             *cache_slot(l, key, &plan.m[i].to) = made;
@@ -304,8 +310,9 @@ int moves_to(Lower *l, int v, const Layout *to, const Reason *why) {
                    moves_place_words(l, v, &p->val[v].L, NULL), moves_place_words(l, v, to, NULL));
         return v;
     }
-    CopyKey key = {p->val[v].root, why->scope, sum};
-    if (graph_is_list(t)) key = (CopyKey){p->val[v].root, -1, false}; /* one copy for all rows */
+    CopyKey key = {p->val[v].root, why->scope, sum, l->way};
+    if (graph_is_list(t))
+        key = (CopyKey){p->val[v].root, -1, false, l->way}; /* one copy for all rows */
     if (silent &&
         (real ||
          sum)) { /* trust: declared makes no move that no style asked for: the label is believed */
@@ -335,7 +342,7 @@ int moves_undeclared(Lower *l, int v, const Layout *want, const Reason *why) {
     Layout first = p->val[v].L;
     bool any = false;
     for (int x = 0; l->backward && x < p->mesh->naxes; x++) {
-        AxisList one = {1, {(uint8_t)x}};
+        AxisList one = {.n = 1, .a = {(uint8_t)x}};
         if (first.type[x] != TY_I || want->type[x] != TY_R ||
             declared_sum(l, p->val[v].tensor, &one))
             continue;

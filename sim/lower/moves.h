@@ -15,6 +15,8 @@ typedef struct Lower {
     Diags *d;
     int cap_cache, n_cache;
     int stage; /* of the node that is lowered */
+    int way;   /* of a pipeline: 1 where micro-batches enter at the other end */
+    int *base; /* per tensor: an input or parameter before anything was asked of it */
     CacheSlot *cache;
     int *scope;       /* per module and input: Val after the module's declared input, or -1 */
     bool *declared_p; /* per Val id slot: pending by declaration (output: partial, local) */

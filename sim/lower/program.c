@@ -38,6 +38,13 @@ bool step_renames(const Program *p, const Step *s) {
     if (move_views(s->move.kind)) return !s->packs;
     return mesh_size(p->mesh, &s->move.axes) == 1 && !s->act && p->val[s->out].list < 0;
 }
+int program_env(const Program *p, int tensor, int way) {
+    return way ? p->other.env[tensor] : p->env[tensor];
+}
+int program_first(const Program *p, int tensor, int way) {
+    return way ? p->other.first[tensor] : p->first[tensor];
+}
+int program_loss(const Program *p, int way) { return way ? p->other.loss : p->loss; }
 void program_reads(const Program *p, bool through, int *first, int *last) {
     for (int v = 0; v < p->nv; v++) first[v] = p->ns, last[v] = -1;
     for (int i = p->ns - 1; i >= 0; i--) {

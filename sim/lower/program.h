@@ -8,6 +8,7 @@
 
 typedef struct Part { /* one use of a value: which operand of which node; node -1: the seed */
     int node, operand;
+    int way; /* of a pipeline whose micro-batches go both ways: which of them (stages_way) */
 } Part;
 
 typedef struct Val {
@@ -75,7 +76,15 @@ typedef struct Program {
     int *first;    /* per tensor: the Val as first made (params and inputs: at rest) */
     int *grad;     /* per tensor: the Val of its total cotangent, or -1 */
     int loss;      /* Val of the loss (type I), or -1 */
+    struct {       /* of way 1 (stages_way), where there is one: the same of what it has itself */
+        int *env, *first, loss;
+    } other; /* env NULL: there is none */
 } Program;
+/* What carries a tensor after its declared output, what it was first made as, and the loss, of one
+ * way. */
+int program_env(const Program *p, int tensor, int way);
+int program_first(const Program *p, int tensor, int way);
+int program_loss(const Program *p, int way);
 
 /* Lowers the graph under the assignment. Errors (labels that lie, pending sums where they must not
  * be) go to a->d. */
@@ -132,8 +141,6 @@ Act *act_rewrite(Program *p, Step *s, const char *text, Loc loc);
 /* Per tensor of the graph: the layer whose nodes read it, in the arena; -1: it is outside of the
  * layers, in the root's unit. */
 int *unit_layers(const Program *p);
-/* The same axes in the same order? Only those travel together. */
-bool unit_same_axes(const AxisList *a, const AxisList *b);
 /* ZeRO on flat buffers: of a gradient that would be summed whole over ranks that each update a
  * range of it, each keeps that range of the sum. After order_units, before lower_optimizer. */
 void cut_gradients(Program *p);

@@ -20,8 +20,7 @@ static Strategy choose(const Lower *l, const GNode *n, const int *in, const Layo
     const Program *p = l->p;
     const Op *op = n->op;
     const Stages *stages = l->a->stages;
-    if (stages && stages->axis == axis)
-        return (Strategy){S_AT, 0, (uint8_t)stages->home[stages->of_node[n->id]]};
+    if (stages && stages->axis == axis) return (Strategy){S_AT, 0, (uint8_t)stages->home[l->stage]};
     Seen s[RULE_MAX_IN] = {0};
     bool any_diff = false;
     for (int i = 0; i < n->nin; i++) {

@@ -10,6 +10,8 @@ static bool of_gradient(const Program *p, int val) {
 static bool is_sync(const Program *p, const GradSync *g, const Step *s) {
     if (s->kind != ST_MOVE || !move_communicates(s->move.kind)) return false;
     if (mesh_size(p->mesh, &s->move.axes) == 1) return false;
+    const Stages *stages = p->assign->stages; /* what two stages have of it is summed once */
+    if (stages && mesh_axes_set(&s->move.axes) >> stages->axis & 1) return false;
     return move_cuts(s->move.kind) ? g->scatters : g->sums;
 }
 void mark_sync(Program *p) {

@@ -8,9 +8,6 @@
 int *unit_layers(const Program *p) {
     return graph_units(p->graph, plan_data_unit(p->assign->plan) == UNIT_MODEL, p->arena);
 }
-bool unit_same_axes(const AxisList *a, const AxisList *b) {
-    return a->n == b->n && !memcmp(a->a, b->a, (size_t)a->n);
-}
 static bool has_axis(const AxisList *l, int axis) {
     for (int i = 0; i < l->n; i++)
         if (l->a[i] == axis) return true;
@@ -173,6 +170,7 @@ void order_units(Program *p) {
 /* ---- marks ---- */
 void mark_units(Program *p) {
     AxisList copies = copy_axes(p);
+    const Stages *stages = p->assign->stages;
     const int *layers = unit_layers(p);
     int *lead = ARENA_ARRAY(p->arena, int, p->ns + 1),
         *layer = ARENA_ARRAY(p->arena, int, p->ns + 1), n = 0;
@@ -183,9 +181,10 @@ void mark_units(Program *p) {
         layer[i] = layers[tensor_of(p, s)];
         for (int k = n - 1; k >= 0 && s->unit == i; k--) { /* does an earlier one lead this unit? */
             const Step *t = &p->step[lead[k]];
-            bool same =
-                t->move.kind == s->move.kind && t->recompute == s->recompute && t->pass == s->pass;
-            if (same && layer[t->id] == layer[i] && unit_same_axes(&t->move.axes, &s->move.axes))
+            bool same = t->move.kind == s->move.kind && t->recompute == s->recompute &&
+                        t->pass == s->pass &&
+                        stages_way_of(stages, t->stage) == stages_way_of(stages, s->stage);
+            if (same && layer[t->id] == layer[i] && mesh_same_axes(&t->move.axes, &s->move.axes))
                 s->unit = t->id;
         }
         if (s->unit == i) lead[n++] = i;

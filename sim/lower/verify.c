@@ -29,7 +29,8 @@ static void finding(Verify *v, const Step *s, const char *text) {
  * but at one of its coordinates. */
 typedef struct {
     enum { W_UNKNOWN, W_CUT, W_SUM, W_MAX, W_EQUAL, W_PLACE } what;
-    int letter; /* of a place: its coordinate */
+    int letter;  /* of a place: its coordinate */
+    AxisPair at; /* of a sum, of copies: where alone they are */
 } Way;
 /* A flattened stored dim of what lies at rest, as one more letter, each stored dim its own:
  * element-wise ops keep it, sums contract it. */
@@ -37,13 +38,19 @@ enum { LIST_LETTER = '#' };
 static bool is_list(int letter) { return letter >= LIST_LETTER && letter < LIST_LETTER + 8; }
 static Way way(const Layout *L, const char *letters, int axis) {
     int d = layout_where(L, axis);
-    if (d >= 0 && d < L->ndim) return (Way){W_CUT, letters[d]};
-    if (d >= 0) return (Way){W_CUT, LIST_LETTER + L->list};
-    if (L->type[axis] == TY_AT) return (Way){W_PLACE, L->at[axis]};
-    return (Way){L->type[axis] == TY_P ? W_SUM : L->type[axis] == TY_M ? W_MAX : W_EQUAL, 0};
+    if (d >= 0 && d < L->ndim) return (Way){W_CUT, letters[d], {0}};
+    if (d >= 0) return (Way){W_CUT, LIST_LETTER + L->list, {0}};
+    if (L->type[axis] == TY_AT) return (Way){W_PLACE, L->at[axis], {0}};
+    return (Way){L->type[axis] == TY_P   ? W_SUM
+                 : L->type[axis] == TY_M ? W_MAX
+                                         : W_EQUAL,
+                 0, L->pair[axis]};
 }
 
-static bool same_way(Way a, Way b) { return a.what == b.what && a.letter == b.letter; }
+static bool same_place(Way a, Way b) { return a.at.low == b.at.low && a.at.high == b.at.high; }
+static bool same_way(Way a, Way b) {
+    return a.what == b.what && a.letter == b.letter && same_place(a, b);
+}
 
 /* A rule on operands. */
 typedef struct {
@@ -87,10 +94,13 @@ static const char *propagate(Verify *v, const Applied *ap, int axis, Way *out) {
         }
         if (w[i].what == W_SUM || w[i].what == W_MAX) sums++, which = i;
     }
-    int places = 0;
-    for (int i = 0; i < r->nin; i++) places += w[i].what == W_PLACE;
-    for (int i = 1; i < r->nin && places; i++)
-        if (!same_way(w[i], w[0]))
+    int places = 0, pairs = 0;
+    for (int i = 0; i < r->nin; i++) {
+        places += w[i].what == W_PLACE;
+        pairs += w[i].at.high > 0;
+    }
+    for (int i = 1; i < r->nin && places + pairs; i++)
+        if (places ? !same_way(w[i], w[0]) : !same_place(w[i], w[0]))
             return arena_printf(A, "its operands live at different places of %s", name);
     if (places) {
         *out = w[0];
@@ -108,10 +118,10 @@ static const char *propagate(Verify *v, const Applied *ap, int axis, Way *out) {
         }
         bool stays = is_list(cut) ? r->nout > 0 : has_letter(r, -1, cut, ring);
         if (stays && !is_list(cut) && rule_find_out(r, cut) < 0) cut = r->tied;
-        *out = stays ? (Way){W_CUT, cut} : (Way){ap->max ? W_MAX : W_SUM, 0};
+        *out = stays ? (Way){W_CUT, cut, {0}} : (Way){ap->max ? W_MAX : W_SUM, 0, {0}};
         return NULL;
     }
-    *out = (Way){sums ? W_SUM : W_EQUAL, 0};
+    *out = (Way){sums ? W_SUM : W_EQUAL, 0, r->nin ? w[0].at : (AxisPair){0}};
     if (!sums) return NULL;
     if (ap->add)
         return sums == r->nin
@@ -184,7 +194,7 @@ static void check_rule(Verify *v, const Step *s, const Applied *ap) {
     const Val *out = &v->p->val[s->out];
     for (int x = 0; x < v->p->mesh->naxes; x++) {
         if (v->p->mesh->axis[x].size == 1) continue;
-        Way got = {W_EQUAL, 0}, said = way(&out->L, r->out, x);
+        Way got = {W_EQUAL, 0, {0}}, said = way(&out->L, r->out, x);
         const char *bad = propagate(v, ap, x, &got);
         if (bad) {
             finding(v, s, bad);
@@ -319,7 +329,7 @@ static bool declared_follows(const Verify *v, const Move *m) {
     uint32_t changed = 0, listed = 0;
     for (int x = 0; x < v->p->mesh->naxes; x++)
         if (f->type[x] != t->type[x] || layout_where(f, x) != layout_where(t, x) ||
-            f->at[x] != t->at[x])
+            f->at[x] != t->at[x] || layout_paired(f, x) != layout_paired(t, x))
             changed |= 1u << x;
     for (int d = 0; d <= f->ndim && !changed; d++) /* chunk <-> zigzag in place */
         for (int k = 0; k < f->n[d]; k++)
@@ -349,12 +359,28 @@ static const struct {
 /* What becomes of `w` over one axis of the act, done once. False: no theory says so (a sum of equal
  * copies, a mean, a slice of a pending sum). A cut that it makes is that of `want`. */
 static bool done_once(const Act *a, Way w, Way want, Way *out) {
+    if (a->kind == MOVE_PICK && w.what == W_EQUAL && want.what == W_EQUAL) {
+        *out = want; /* two of all */
+        return !w.at.high && want.at.high;
+    }
     if ((int)w.what != makes[a->kind].from) return false;
     if (w.what == W_SUM && a->combine != COMBINE_SUM) return false;
     if (w.what == W_MAX && a->combine != COMBINE_MAX) return false;
-    *out = (Way){makes[a->kind].to,
-                 makes[a->kind].to == W_CUT || makes[a->kind].to == W_PLACE ? want.letter : 0};
-    return true;
+    *out =
+        (Way){makes[a->kind].to,
+              makes[a->kind].to == W_CUT || makes[a->kind].to == W_PLACE ? want.letter : 0, w.at};
+    if (a->kind == MOVE_TERM) { /* of a sum over all, or of one over a pair that has its place */
+        out->at = want.at;
+        return !want.at.high || w.letter == want.at.low || w.letter == want.at.high;
+    }
+    if (a->kind == MOVE_PICK) {
+        out->at = (AxisPair){0};
+        return !w.at.high || want.letter == w.at.low || want.letter == w.at.high;
+    }
+    /* what is at two coordinates changes between those two, and nowhere else */
+    bool group = !w.at.high ||
+                 (a->axes.paired && a->axes.pair.low == w.at.low && a->axes.pair.high == w.at.high);
+    return group;
 }
 static bool over(const Act *a, int axis) { return mesh_axes_set(&a->axes) >> axis & 1; }
 /* A dim that an act names must be the one that is cut. */
@@ -435,17 +461,17 @@ static void check_move(Verify *v, const Step *s) {
     else check_act(v, s);
 }
 /* How often a cotangent says that it has that use in it. */
-static int times_listed(const Val *x, int node, int operand) {
+static int times_listed(const Val *x, Part use) {
     int times = 0;
     for (int k = 0; k < x->n_parts; k++)
-        times += x->parts[k].node == node && x->parts[k].operand == operand;
+        times += x->parts[k].node == use.node && x->parts[k].operand == use.operand &&
+                 x->parts[k].way == use.way;
     return times;
 }
 static bool same_uses(const Val *a, const Val *b) {
     for (int k = 0; k < a->n_parts; k++) {
         const Part *x = &a->parts[k];
-        if (times_listed(a, x->node, x->operand) != times_listed(b, x->node, x->operand))
-            return false;
+        if (times_listed(a, *x) != times_listed(b, *x)) return false;
     }
     return a->n_parts == b->n_parts;
 }
@@ -457,8 +483,7 @@ static void check_sum(Verify *v, const Step *s) {
     for (int i = 0; i < s->nin; i++) {
         const Val *x = &p->val[s->in[i]];
         parts += x->n_parts;
-        for (int k = 0; k < x->n_parts; k++)
-            listed &= times_listed(o, x->parts[k].node, x->parts[k].operand) > 0;
+        for (int k = 0; k < x->n_parts; k++) listed &= times_listed(o, x->parts[k]) > 0;
         if (!layout_eq(&x->L, &o->L)) finding(v, s, "the terms of a sum lie differently");
     }
     if (parts != o->n_parts || !listed)
@@ -471,7 +496,8 @@ static void check_said_uses(Verify *v, const Step *s) {
     if (!o->cot) return;
     if (moved && !same_uses(o, &v->p->val[s->in[0]]))
         finding(v, s, "the uses of a gradient change in a move");
-    if (s->kind == ST_ADJOINT && (o->n_parts != 1 || times_listed(o, s->node, s->operand) != 1))
+    Part own = {s->node, s->operand, stages_way_of(v->p->assign->stages, s->stage)};
+    if (s->kind == ST_ADJOINT && (o->n_parts != 1 || times_listed(o, own) != 1))
         finding(v, s, "the gradient through one use is said to be that of another");
 }
 /* Does the loss depend on a tensor? Nodes follow what they read. */
@@ -485,14 +511,14 @@ static bool *reached(const Program *p) {
     return r;
 }
 /* `x`, the whole gradient of a tensor as step `s` takes it, must list each use on the way to the
- * loss, in every node, exactly once. */
-static bool check_all_uses(Verify *v, const Step *s, const Val *x, const bool *reach) {
+ * loss, in every node of one way through the pipeline, exactly once. */
+static bool check_all_uses(Verify *v, const Step *s, const Val *x, int way, const bool *reach) {
     const Program *p = v->p;
     const Graph *g = p->graph;
     for (int n = 0; n < g->nn; n++)
         for (int i = 0; i < g->node[n].nin; i++) {
             if (g->node[n].in[i] != x->tensor || (g->node[n].op->nodiff >> i & 1)) continue;
-            int times = times_listed(x, n, i);
+            int times = times_listed(x, (Part){n, i, way});
             if (times == 1 || !reach[g->node[n].out]) continue;
             finding(v, s,
                     arena_printf(p->arena, "the gradient of %s counts its use in %s %d times",
@@ -512,11 +538,13 @@ static void check_uses(Verify *v) {
         const Step *s = &p->step[i];
         if (s->kind != ST_ADJOINT || s->in[0] == last) continue;
         last = s->in[0]; /* the adjoints of one node follow one another */
-        if (!check_all_uses(v, s, &p->val[last], reach)) return;
+        if (!check_all_uses(v, s, &p->val[last], stages_way_of(p->assign->stages, s->stage), reach))
+            return;
     }
     for (int t = 0; t < p->graph->nt; t++) {
         const Val *x = p->grad[t] < 0 ? NULL : &p->val[p->grad[t]];
-        if (x && !check_all_uses(v, &p->step[x->step < 0 ? 0 : x->step], x, reach)) return;
+        for (int way = 0; x && way < (p->other.env ? 2 : 1); way++)
+            if (!check_all_uses(v, &p->step[x->step < 0 ? 0 : x->step], x, way, reach)) return;
     }
 }
 int verify(Program *p, Diags *d, bool warn, int *first_step) {

@@ -275,7 +275,8 @@ typedef struct Plan {
             rfa_loc, latent_loc;
     } context_parallel;
     struct {
-        const char *schedule, *axis, *file;        /* a name or a file of actions */
+        const char *schedule, *axis, *file; /* a name or a file of actions */
+        const char *tied; /* a parameter of two stages: "send", "pair"; NULL: not said */
         int64_t microbatches, chunks, p2p_buffers; /* 0: not given */
         int n_stages, n_homes;
         const struct PlanStage *stages;

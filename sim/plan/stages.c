@@ -53,6 +53,13 @@ static void read_schedule(PlanReader *r, const Key *k, void *base, YamlPair *pai
     if (i >= 0) p->pipeline.schedule = kinds[i].name;
 }
 
+static void read_tied(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    static const Word words[] = {{"send", 0}, {"pair", 1}, {NULL, 0}};
+    Plan *p = base;
+    int i = read_word(r, k->name, pair->value, words);
+    if (i >= 0) p->pipeline.tied = words[i].word;
+}
+
 static const Key pipeline_keys[] = {
     {"schedule", read_schedule, NULL, 0, P(pipeline.schedule_loc),
      "the order of forwards and backwards: gpipe, 1f1b, interleaved, looped-bfs, interleaved-zb, "
@@ -69,6 +76,9 @@ static const Key pipeline_keys[] = {
      "messages to one rank that it has not begun to receive; default 2"},
     {"file", read_path, NULL, P(pipeline.file), P(pipeline.file_loc),
      "a schedule as rows of actions in PyTorch's format, one row for each rank"},
+    {"tied", read_tied, NULL, 0, NO_LOC,
+     "a parameter that two stages read (a tied table): send, it has one home and is sent once a "
+     "step, or pair, each has a copy and their gradients are summed; default send"},
     {"stage_to_rank", read_homes, NULL, 0, P(pipeline.homes_loc),
      "of a file: the rank of each stage"},
     END,

@@ -121,10 +121,13 @@ static void draw_stages(RandomPlan *g, uint64_t seed) {
         ScheduleAsk ask = {k[rng_below(&own, n)].name, rng_between(&own, 1, 3),
                            rng_between(&own, 1, 2), g->micro};
         const char *fix;
+        if (!strcmp(ask.name, "dualpipe")) { /* both ways: many micro-batches for few ranks */
+            ask.ranks = g->B % 8 ? 2 : 4;
+            ask.parts = g->B % 4 ? g->B : 2 * ask.ranks;
+        }
         bool fits = ask.ranks * ask.chunks <= layers && ranks * ask.ranks <= 24;
-        bool runs = strcmp(ask.name, "dualpipe") != 0; /* refused by this version */
-        if (!fits || !runs || schedule_refused(&ask, g->s.a, &fix)) continue;
-        g->schedule = ask.name, g->pp = ask.ranks, g->chunks = ask.chunks;
+        if (!fits || schedule_refused(&ask, g->s.a, &fix)) continue;
+        g->schedule = ask.name, g->pp = ask.ranks, g->chunks = ask.chunks, g->micro = ask.parts;
     }
 }
 static void add_stages(RandomPlan *g, uint64_t seed) {
@@ -133,6 +136,7 @@ static void add_stages(RandomPlan *g, uint64_t seed) {
     ADD("pipeline: {schedule: %s, microbatches: %d, chunks: %d", g->schedule, g->micro, g->chunks);
     if (rng_chance(&own, 30)) ADD(", axis: pp");
     if (rng_chance(&own, 20)) ADD(", p2p_buffers: %d", rng_between(&own, 2, 4));
+    if (rng_chance(&own, 30)) ADD(", tied: %s", rng_chance(&own, 70) ? "pair" : "send");
     if (rng_chance(&own, 30) && g->layers == 2 && g->form != RANDOM_MLP)
         ADD(", stages: %s", g->pp * g->chunks == 2 ? "[[0], [1]]" : "[[0, 1]]");
     ADD("}\n");

@@ -232,6 +232,42 @@ static void numbers_are_the_records(void **state) {
     arena_free(a);
 }
 
+/* Where ranks are too many to name, how many receive how much: every rank is in one band, and the
+ * band of the busiest is the last. */
+static void bands_hold_every_rank(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = routed(a, MOE("qwen3-30b-a3b, shrink: 64", "batch: 32, sequence: 4", "ep: 32",
+                              "groups: {dp: ep}\nmoe: {routing: ragged}\n" EP));
+    const TraceRouted *k = &r.t->routed[1];
+    int64_t ranks[24] = {0}, last = 0;
+    for (int64_t i = 0; i < 32; i++) {
+        int64_t band = 0;
+        for (double got = routed_on(k, i); got >= 1; got /= 2) band++;
+        ranks[band]++;
+        last = band > last ? band : last;
+    }
+    static const char *const presets[] = {"wide", "column", "a4"};
+    for (int i = 0; i < 3; i++) {
+        RenderOptions o = {.view = "routing", .rank = -1, .layer = -1, .preset = presets[i]};
+        const char *report, *svg;
+        size_t n;
+        assert_int_equal(render_lint(r.t, r.d, &o, a, &report), 0);
+        svg = strstr(render_text(r.t, r.d, &o, FORMAT_SVG, a, &n), "Ranks that receive so many");
+        assert_non_null(svg);
+        for (int64_t b = 0; b <= last; b++) {
+            long lo = b ? 1L << (b - 1) : 0, hi = b ? (1L << b) - 1 : 0;
+            const char *name =
+                lo < hi ? arena_printf(a, ">%ld to %ld<", lo, hi) : arena_printf(a, ">%ld<", lo);
+            svg = strstr(svg, name);
+            assert_non_null(svg);
+            svg = strstr(svg + strlen(name) - 1, arena_printf(a, ">%ld<", (long)ranks[b]));
+            assert_non_null(svg);
+        }
+    }
+    arena_free(a);
+}
+
 /* What a capacity drops is told, by expert: 24 tokens of 2 sequences on 2 ranks, a third of which
  * asks for experts 0 and 1. */
 static void drops_are_told(void **state) {
@@ -530,19 +566,14 @@ static void expert_weights_have_names(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_those_of_the_run),
-                                       cmocka_unit_test(pictures_are_clean),
-                                       cmocka_unit_test(numbers_are_the_records),
-                                       cmocka_unit_test(nothing_to_draw_is_said),
-                                       cmocka_unit_test(expert_weights_have_names),
-                                       cmocka_unit_test(experts_among_ranks),
-                                       cmocka_unit_test(figures_of_a_run),
-                                       cmocka_unit_test(drops_are_told),
-                                       cmocka_unit_test(tokens_are_those_of_the_run),
-                                       cmocka_unit_test(frames_show_each_token),
-                                       cmocka_unit_test(a_lost_row_is_told),
-                                       cmocka_unit_test(cells_name_their_tokens),
-                                       cmocka_unit_test(too_many_have_no_tiles)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_those_of_the_run), cmocka_unit_test(pictures_are_clean),
+        cmocka_unit_test(numbers_are_the_records),   cmocka_unit_test(nothing_to_draw_is_said),
+        cmocka_unit_test(expert_weights_have_names), cmocka_unit_test(experts_among_ranks),
+        cmocka_unit_test(figures_of_a_run),          cmocka_unit_test(drops_are_told),
+        cmocka_unit_test(bands_hold_every_rank),     cmocka_unit_test(tokens_are_those_of_the_run),
+        cmocka_unit_test(frames_show_each_token),    cmocka_unit_test(a_lost_row_is_told),
+        cmocka_unit_test(cells_name_their_tokens),   cmocka_unit_test(too_many_have_no_tiles)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

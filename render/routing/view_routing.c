@@ -461,6 +461,37 @@ static double draw_hottest(RoutePen *p, double x, double y, double w) {
     return y + 24;
 }
 
+/* How many ranks receive how much, where there are too many to name: none, one row, and on by
+ * twos. */
+static double draw_spread(RoutePen *p, double x, double y, double w) {
+    enum { BANDS = 24 };
+    const Routing *r = &p->r;
+    double ranks[BANDS] = {0}, most = 0;
+    int last = 0;
+    for (int64_t k = 0; k < r->n; k++) {
+        int band = r->in[k] < 1 ? 0 : 1 + (int)fmin(floor(log2(r->in[k])), BANDS - 2);
+        ranks[band]++;
+        last = band > last ? band : last;
+    }
+    for (int b = 0; b <= last; b++) most = fmax(most, ranks[b]);
+    scene_begin(p->s, "spread", "spread", "ranks by the rows that they receive");
+    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
+               "Ranks that receive so many rows");
+    y += 22;
+    for (int b = 0; b <= last; b++, y += 18) {
+        double lo = b ? exp2(b - 1) : 0, hi = b ? exp2(b) - 1 : 0, bar = (w - 138 - 44) / most;
+        scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                   lo < hi ? arena_printf(r->a, "%.0f to %.0f", lo, hi) : whole(p, lo));
+        if (ranks[b] > 0)
+            scene_rect(p->s, (Area){x + 138, y + 3, fmax(1, bar * ranks[b]), 11}, 0,
+                       (Look){ROLE_BYTES, ROLE_NONE, 0});
+        scene_text(p->s, x + 138 + bar * ranks[b] + 6, y + 12,
+                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, whole(p, ranks[b]));
+    }
+    scene_end(p->s);
+    return y + 10;
+}
+
 /* ---- the page ---- */
 
 /* A slide has no room for the hottest experts on the right, and under many ranks none at all. */
@@ -488,6 +519,7 @@ static double draw_body(RoutePen *p, double y) {
     bool under = under_flows(p);
     if (under) end = draw_hottest(p, p->x, end + 14, left);
     else if (!p->each && !(slide && flows)) at = draw_hottest(p, x, at, side);
+    if (p->r.n > MOST_NUMBERS && !slide) at = draw_spread(p, x, at + 6, side);
     return fmax(end, at);
 }
 

@@ -119,6 +119,7 @@ static bool narrow(const StoryCase *c) { return c->e->narrow && c->e->narrow[c->
 bool story_fits(const StoryCase *c, const Tensor *got, const StoryTold *told, double factor,
                 double tol) {
     const double *g = got->p, *x = told->x.p, *mag = told->mag.p;
+    if (tensor_count(got) && (!g || !x || !mag)) return false; /* a rank that holds nothing */
     for (int64_t i = 0; i < tensor_count(got); i++) {
         double err = fabs(g[i] - factor * x[i]),
                room = tol * fabs(factor) * fmax(mag[i], fabs(x[i]));

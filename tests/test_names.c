@@ -404,12 +404,49 @@ static void test_loads(void **state) {
     arena_free(a);
 }
 
+/* Each expert by itself, as checkpoints have them: more names than a plan may have lines. Each is
+ * found, the first as the last, and a pattern that is of the last alone. */
+static void test_many_names(void **state) {
+    (void)state;
+    enum { LAYERS = 40, EXPERTS = 128 };
+    Arena *a = arena_new();
+    Diags *d = diags_new(a);
+    Str modules = str_new(a), parameters = str_new(a);
+    for (int l = 0; l < LAYERS; l++)
+        for (int e = 0; e < EXPERTS; e++) {
+            const char *name = arena_printf(a, "model.layers.%d.mlp.e%d.up_proj", l, e);
+            str_addf(&modules, ",\n\"%s\": \"Linear\"", name);
+            str_addf(&parameters, "%s\n\"%s.weight\": [%d, 6]", l || e ? "," : "", name, 4 + 2 * e);
+        }
+    const char *path = small_file(
+        a, arena_printf(a,
+                        "{\"model_class\": \"X\", \"model_type\": \"x\", \"plan\": {\"tp\": "
+                        "{\"model.layers.*.mlp.e127.up_proj\": \"colwise\"}},\n\"modules\": "
+                        "{\"model\": \"M\"%s},\n\"parameters\": {%s}}",
+                        modules.s, parameters.s));
+    const NamedPlan *p = import_named(a, d, path, (NamedTables){2, 0, NULL, NULL});
+    if (!p || d->n) fail_msg("%s", diags_text(a, d));
+    assert_int_equal(p->n_params, LAYERS * EXPERTS);
+    assert_int_equal(p->n_modules, LAYERS);
+    assert_int_equal(p->rule[0].params, LAYERS);
+    int cut = 0;
+    for (int i = 0; i < p->n_params; i++) {
+        const NamedParam *x = &p->param[i];
+        cut += x->rule != NULL;
+        if (x->rule) assert_int_equal(x->local[1][0], (4 + 2 * 127) / 2);
+    }
+    assert_int_equal(cut, LAYERS);
+    assert_string_equal(p->param[p->n_params - 1].name, "model.layers.39.mlp.e127.up_proj.weight");
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),    cmocka_unit_test(test_experts),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_command),
-        cmocka_unit_test(test_recorded), cmocka_unit_test(test_loads),
-        cmocka_unit_test(test_document), cmocka_unit_test(test_recorded_faults),
+        cmocka_unit_test(test_many_names),      cmocka_unit_test(test_small),
+        cmocka_unit_test(test_experts),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_command),         cmocka_unit_test(test_recorded),
+        cmocka_unit_test(test_loads),           cmocka_unit_test(test_document),
+        cmocka_unit_test(test_recorded_faults),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -42,7 +42,7 @@ static Value *read_dict(Named *x, const char *path) {
     char *text = file_read(x->a, x->d, path, FILE_BYTES, diag_nowhere, &n);
     if (!text) return NULL;
     blank_numbers(text);
-    Value *v = json_values(x->a, x->d, path, text, n);
+    Value *v = json_names(x->a, x->d, path, text, n);
     if (v && v->kind != V_DICT)
         diag_error(x->d, "E0301", v->loc, NULL, "a JSON object is wanted, not %s",
                    value_kind_text(v));
@@ -223,9 +223,7 @@ static void check_dispatch(Named *x) {
             "and leaves out the rules of tp that they beat");
 }
 static bool is_tied(const Named *x, const char *name) {
-    for (int i = 0; x->tied && i < x->tied->n_pairs; i++)
-        if (!strcmp(x->tied->pair[i].key, name)) return true;
-    return false;
+    return x->tied && value_pair(x->tied, name);
 }
 static void lay_params(Named *x) {
     const Value *all = x->parameters;

@@ -531,15 +531,25 @@ Value *python_expression(Arena *a, Diags *d, Loc at, const char *text) {
     }
     return v;
 }
-Value *json_values(Arena *a, Diags *d, const char *file, const char *text, size_t n) {
+/* From the reader's place on. */
+static Value *json_read(Reader *r) {
     const char *error;
     int line, col;
-    Reader r = {.json = true, .open = 1};
-    if (!scan_start(&r.s, a, d, file, text, n)) return NULL;
-    size_t left = (size_t)(r.s.end - r.s.p);
-    if (!json_parse(a, r.s.p, left, &error, &line, &col)) {
-        diag_error(d, "E0109", ((Loc){file, line, col}), NULL, "this is not JSON: %s", error);
+    size_t left = (size_t)(r->s.end - r->s.p);
+    if (!json_parse(r->s.a, r->s.p, left, &error, &line, &col)) {
+        diag_error(r->s.d, "E0109", ((Loc){r->s.file, line, col}), NULL, "this is not JSON: %s",
+                   error);
         return NULL;
     }
-    return expression(&r);
+    return expression(r);
+}
+Value *json_values(Arena *a, Diags *d, const char *file, const char *text, size_t n) {
+    Reader r = {.json = true, .open = 1};
+    return scan_start(&r.s, a, d, file, text, n) ? json_read(&r) : NULL;
+}
+Value *json_names(Arena *a, Diags *d, const char *file, const char *text, size_t n) {
+    Reader r = {.json = true, .open = 1};
+    if (!scan_start(&r.s, a, d, file, text, n)) return NULL;
+    r.s.names = true;
+    return json_read(&r);
 }

@@ -28,4 +28,6 @@ Statement *python_read(Arena *a, Diags *d, const char *file, const char *text, s
 Value *python_expression(Arena *a, Diags *d, Loc at, const char *text);
 /* JSON with places: checked by the JSON library first (E0109). NULL and an error. */
 Value *json_values(Arena *a, Diags *d, const char *file, const char *text, size_t n);
+/* The same of a file of names, which may have 50,000 of them. */
+Value *json_names(Arena *a, Diags *d, const char *file, const char *text, size_t n);
 #endif

@@ -52,8 +52,9 @@ static void spend(Scan *s, Loc at, const char *what, int most) {
     s->spent = true;
 }
 Value *scan_value(Scan *s, DatumKind kind, Loc at) {
-    if (s->values++ >= VALUE_MOST) {
-        spend(s, at, "values in one file", VALUE_MOST);
+    int most = s->names ? VALUE_NAMES * VALUE_NAMED : VALUE_PAIRS * VALUE_EACH;
+    if (s->values++ >= most) {
+        spend(s, at, "values in one file", most);
         return NULL;
     }
     Value *v = ARENA_NEW(s->a, Value);
@@ -65,19 +66,19 @@ void scan_push(Scan *s, Value *list, Value *item) {
     if (item) *ARENA_PUSH(s->a, list->item, list->n, list->cap) = item;
 }
 bool scan_pair(Scan *s, Value *map, const char *key, Loc at, Value *value) {
-    if (map->n_pairs >= VALUE_PAIRS) {
-        spend(s, at, "keys in one place", VALUE_PAIRS);
+    int most = s->names ? VALUE_NAMES : VALUE_PAIRS;
+    if (map->n_pairs >= most) {
+        spend(s, at, "keys in one place", most);
         return false;
     }
-    for (int i = 0; i < map->n_pairs; i++)
-        if (strcmp(map->pair[i].key, key) == 0) {
-            diag_error(s->d, "E0107", at,
-                       arena_printf(s->a, "the first one is in line %d", map->pair[i].loc.line),
-                       "'%s' occurs twice", key);
-            return false;
-        }
-    *ARENA_PUSH(s->a, map->pair, map->n_pairs, map->cap_pairs) =
-        (ValuePair){.key = key, .loc = at, .value = value};
+    const ValuePair *first = value_pair(map, key);
+    if (first) {
+        diag_error(s->d, "E0107", at,
+                   arena_printf(s->a, "the first one is in line %d", first->loc.line),
+                   "'%s' occurs twice", key);
+        return false;
+    }
+    value_add(s->a, map, (ValuePair){.key = key, .loc = at, .value = value});
     return true;
 }
 bool scan_deeper(Scan *s) {

@@ -11,6 +11,7 @@ typedef struct {
     const char *p, *end;
     int line, col;
     int depth, values;
+    bool names; /* a file of names: it may have more of them than a plan has lines */
     bool
         failed; /* the statement that is being read is not understood: nothing more is said of it */
     bool spent; /* a limit was reached: nothing more is read */
@@ -24,7 +25,7 @@ Loc scan_loc(const Scan *s);
 char scan_peek(const Scan *s, size_t k);
 void scan_take(Scan *s, size_t bytes); /* goes on; counts lines and columns */
 bool scan_starts(const Scan *s, const char *word);
-/* A new value here; NULL and E0704 beyond VALUE_MOST. */
+/* A new value here; NULL and E0704 beyond the most. */
 Value *scan_value(Scan *s, DatumKind kind, Loc at);
 void scan_push(Scan *s, Value *list, Value *item);
 /* Adds a pair; a key that is there already is E0107 and keeps its first value. */

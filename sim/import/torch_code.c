@@ -296,8 +296,7 @@ static void assign(Walk *w, const Statement *s) {
                    "an assignment to a part of what is not a dict of this file");
             return;
         }
-        *ARENA_PUSH(x->a, table->pair, table->n_pairs, table->cap_pairs) =
-            (ValuePair){.key = to->item[1]->s, .loc = to->loc, .value = v};
+        value_add(x->a, table, (ValuePair){.key = to->item[1]->s, .loc = to->loc, .value = v});
     } else {
         draft_remark(x, "line %d sets an attribute: that is not part of the plan", s->loc.line);
     }

@@ -38,13 +38,21 @@ struct Value {
     Value **item;
     int n_pairs, cap_pairs;
     ValuePair *pair;
+    int *slot, n_slots,
+        n_indexed; /* keys to 1 + index, of the first n_indexed; NULL: few of them */
 };
 enum {
     VALUE_DEPTH = 64,    /* nesting of brackets and blocks */
-    VALUE_MOST = 100000, /* values of one file */
-    VALUE_PAIRS = 4000,  /* keys of one dict, keys compared with each other */
+    VALUE_PAIRS = 4000,  /* keys of one dict: lines of a plan, words of a command */
+    VALUE_NAMES = 50000, /* the same of a file of names, which may have each expert's */
+    VALUE_EACH = 25,     /* values of one file, for each of those */
+    VALUE_NAMED = 4,     /* the same of a file of names: a shape is a list of two */
 };
 
+/* Appends a pair, whether or not its key is there already. */
+void value_add(Arena *a, Value *map, ValuePair pair);
+/* The first pair of a key, or NULL. */
+ValuePair *value_pair(const Value *map, const char *key);
 /* The value of a key (marks it used), or NULL; also of the keywords of a call. */
 Value *value_get(Value *map, const char *key);
 /* "a dict", "text", "a call": for messages. */

@@ -725,6 +725,10 @@ static void test_hf(void **state) {
     r = hf(config, 2, "{\"layers.*.input_layernorm\": \"sequence_parallel\",\n \"lm_head\": 1}");
     REFUSES(r, "tp_plan.json:1:30: error: the library's sequence_parallel", "[E0214]",
             "tp_plan.json:2:13: error: a style is text", "[E0301]");
+    /* names in the library have no numbers: DistributedConfig(tp_plan=...) raises for this line */
+    r = hf(config, 2, "{\"model.layers.0.mlp.down_proj\": \"replicate\"}");
+    REFUSES(r, "tp_plan.json:1:2: error: the library matches keys", "[E0205]",
+            "did you mean 'model.layers.*.mlp.down_proj'?");
     r = hf(config, -1, NULL);
     REFUSES(r, "config.json:1:1: error: how many ranks there are", "[E0208]");
     /* another model is refused first and alone */

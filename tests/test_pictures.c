@@ -161,6 +161,44 @@ static void errors_say_end_to_end(void **state) {
     arena_free(a);
 }
 
+/* Ranks stand in the nodes of the machine, and each group says over which links it sends: by the
+ * profile that the plan names. */
+static void ranks_stand_in_nodes(void **state) {
+    (void)state;
+    static const char mesh[] = "model: {kind: mlp, sizes: [32, 64, 32], layer_names: [up, down]}\n"
+                               "data: {batch: 4, sequence: 2}\nmesh: {dp: %d, tp: 4}\n"
+                               "plan:\n  up: colwise\n  down: rowwise\n";
+    static const struct {
+        int dp;
+        const char *has[4], *lacks;
+    } row[] = {{1, {"one node", "inside a node, 370 GB/s", "1 group", "tp0"}, "across"},
+               {4, {"node 0", "node 1", "across nodes, 48 GB/s", "inside a node, 370"}, "one node"},
+               {8, {"across nodes, 48 GB/s", "inside a node, 370 GB/s", "tp0", "dp"}, "one node"}};
+    static const char *const presets[] = {"wide", "slide", "column", "a4"};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 4; k++) {
+            Arena *a = arena_new();
+            PlanRun r = plan_run_with(a, "mesh.yaml", arena_printf(a, mesh, row[i].dp),
+                                      &(PipelineOptions){.events = true});
+            size_t n;
+            const char *saved = trace_text(r.t, a, true, &n), *report, *said = "";
+            Trace *back = trace_read(a, diags_new(a), "mesh.trace.jsonl", saved, n);
+            assert_int_equal(back->node_ranks, 8);
+            RenderOptions o = view("mesh");
+            o.preset = presets[k];
+            Diags *d = diags_new(a);
+            struct Scene *page[64];
+            int pages = render_pages(back, d, &o, a, true, page);
+            for (o.page = 1; o.page <= pages; o.page++)
+                said = arena_printf(a, "%s\n%s", said, words_of(a, back, o));
+            o.page = 0;
+            for (int h = 0; h < 4; h++) says(said, row[i].has[h]);
+            says_not(said, row[i].lacks);
+            if (render_lint(back, d, &o, a, &report)) fail_msg("%s", report);
+            arena_free(a);
+        }
+}
+
 /* A mistake in the optimizer is told in words that people have for it, not by the name of a value.
  */
 static void mistakes_of_the_optimizer_have_words(void **state) {
@@ -402,6 +440,7 @@ int main(void) {
                                        cmocka_unit_test(sums_of_products_have_states),
                                        cmocka_unit_test(hatches_are_seen),
                                        cmocka_unit_test(errors_say_end_to_end),
+                                       cmocka_unit_test(ranks_stand_in_nodes),
                                        cmocka_unit_test(mistakes_of_the_optimizer_have_words),
                                        cmocka_unit_test(the_optimizer_has_words),
                                        cmocka_unit_test(labels_that_lie_are_red),

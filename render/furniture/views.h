@@ -27,7 +27,7 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY
       VIEW_RUN)                                                                                    \
     V(pipeline, "stages over time: cells of micro-batches, idle time, what is in flight", 0,       \
       VIEW_TIMES)                                                                                  \
-    V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, 0)
+    V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, VIEW_TIMES)
 
 /* view_NAME fills page[] and returns the number of pages; 0 and a diagnostic if the trace has
  * nothing for the view. view_NAME_text: text in furniture_columns; NULL and a diagnostic. */

@@ -75,6 +75,15 @@ static void cuts_of(Arena *a, const Trace *t, const TraceShape *s, unsigned mask
         }
 }
 
+/* Over which links a group's ranks send; a group has some of both where one of them spans nodes. */
+static const char *link_of(Arena *a, const Trace *t, const RankGroups *g) {
+    int64_t node = t->node_ranks, m = groups_size(g);
+    if (node < 1 || m < 2) return "";
+    bool across = false;
+    for (int64_t i = 0; i < groups_count(g) && !across; i++)
+        across = groups_member(g, i, 0) / node != groups_member(g, i, m - 1) / node;
+    return arena_printf(a, across ? "across nodes, %s" : "inside a node, %s", t->links[across]);
+}
 /* What the rank does over these axes: in a pipeline a send is two ranks' own. */
 static void describe(Arena *a, const Trace *t, int64_t rank, MeshComm *c, unsigned mask,
                      bool axis) {
@@ -100,6 +109,7 @@ static void describe(Arena *a, const Trace *t, int64_t rank, MeshComm *c, unsign
         str_addf(&ops, "%s%d %s", j ? ", " : "", count[j], w ? w->name : op[j]);
     }
     c->cuts = cuts.n ? arena_printf(a, "cuts %s", cuts.s) : axis ? "cuts nothing" : "";
+    c->link = link_of(a, t, &c->groups);
     c->carries = n ? arena_printf(a, "%s, sends %s", ops.s, bytes_text(sent, a)) : "no collective";
 }
 

@@ -104,20 +104,57 @@ static void draw_box(MeshPen *p, int64_t r, Area at, const char *text, bool besi
 static double ranks_width(MeshPen *p) {
     return 2 * 16 + (double)p->cols * (box_width(p) + 12) - 12;
 }
+/* Rows of the grid that share a node; 0: all ranks stand in one frame without a name. */
+static int64_t node_rows(const MeshPen *p) {
+    const Trace *t = p->c->t;
+    int64_t node = t->node_ranks < t->ranks ? t->node_ranks : t->ranks;
+    if (t->node_ranks < 1) return 0;
+    if (node == t->ranks) return (t->ranks + p->cols - 1) / p->cols;
+    return node % p->cols ? 0 : node / p->cols;
+}
+/* A frame around each node, with its name and its ranks. */
+enum { NODE_HEAD = 14, NODE_GAP = 10 };
+/* Between a frame and what is in it, above and below. */
+static double frame_pad(const MeshPen *p) { return p->preset == PRESET_SLIDE ? 8 : 14; }
+static void draw_nodes(MeshPen *p, double y, double w, double row, bool experts) {
+    const Trace *t = p->c->t;
+    Arena *a = p->c->arena;
+    int64_t per = node_rows(p), rows = (t->ranks + p->cols - 1) / p->cols, n = 0;
+    for (int64_t i = 0; i < rows; i += per, n++) {
+        double h = 2 * frame_pad(p) + NODE_HEAD + (double)per * row - 12;
+        int64_t lo = i * p->cols, hi = lo + per * p->cols - 1;
+        if (hi >= t->ranks) hi = t->ranks - 1;
+        scene_begin(p->s, "node",
+                    arena_printf(a, experts ? "expert-node-%lld" : "node-%lld", (long long)n),
+                    arena_printf(a, "node %lld: ranks %lld to %lld, %s inside it", (long long)n,
+                                 (long long)lo, (long long)hi, t->links[0]));
+        scene_rect(p->s, (Area){p->x, y, w, h}, 6, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
+        scene_textf(p->s, p->x + 16, y + frame_pad(p) + 6,
+                    (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_SECOND},
+                    rows > per ? "node %lld" : "one node", (long long)n);
+        scene_end(p->s);
+        y += h + NODE_GAP;
+    }
+}
 static double draw_ranks(MeshPen *p, double y, bool experts) {
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
     double gap = 12, w = box_width(p), h = t->n_classes > 1 ? 60 : 42;
     int64_t rows = (t->ranks + p->cols - 1) / p->cols;
-    double fw = ranks_width(p), fh = 2 * 14 + (double)rows * (h + gap) - gap;
+    double fw = ranks_width(p), pad = frame_pad(p), fh = 2 * pad + (double)rows * (h + gap) - gap;
     bool beside = w >= 128 && !long_coords(p, w - 56, 12.5, MEDIUM), bare = bare_boxes(p);
     for (int64_t r = 0; experts && r < t->ranks; r++)
         beside &= scene_width(p->s, 12.5, MEDIUM, box_text(p, r, true, false)) <= w - 52;
     if (!beside) fh += (double)rows * 16, h += 16;
-    scene_rect(p->s, (Area){p->x, y, fw, fh}, 6, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
+    int64_t per = node_rows(p), nodes = per ? (rows + per - 1) / per : 0;
+    double head = per ? NODE_HEAD : 0, apart = 2 * pad + head - gap + NODE_GAP;
+    if (per) draw_nodes(p, y, fw, h + gap, experts);
+    else scene_rect(p->s, (Area){p->x, y, fw, fh}, 6, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
+    if (per) fh += head + (double)(nodes - 1) * apart;
     for (int64_t r = 0; r < t->ranks; r++) {
+        double down = per ? head + (double)(r / p->cols / per) * apart : 0;
         Area at = {p->x + 16 + (double)(r % p->cols) * (w + gap),
-                   y + 14 + (double)(r / p->cols) * (h + gap), w, h};
+                   y + pad + down + (double)(r / p->cols) * (h + gap), w, h};
         const char *text = box_text(p, r, experts, bare);
         scene_begin(
             p->s, "rank", arena_printf(a, experts ? "experts-%lld" : "rank-%lld", (long long)r),
@@ -247,7 +284,8 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
     int n = scene_wrap(p->s, list.s, (TextColumn){w - 12, 12.5, REGULAR, 3, NULL}, line);
     for (int i = 0; i < n; i++, ty += 17)
         scene_text(p->s, x, ty, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK}, line[i]);
-    const char *about[2] = {c->cuts, c->carries};
+    const char *about[2] = {
+        arena_printf(a, "%s%s%s", c->cuts, *c->cuts && *c->link ? "; " : "", c->link), c->carries};
     for (int k = 0; k < 2; k++) {
         n = *about[k] ? scene_wrap(p->s, about[k], (TextColumn){w - 12, 12, REGULAR, 3, NULL}, line)
                       : 0;
@@ -282,6 +320,14 @@ static double few_ranks(MeshPen *p, double y, int *next) {
 
 enum { BAR_HEIGHT = 44 };
 
+/* "rank 7", "96–103": the ranks of the cell that begins with rank lo. */
+static const char *range_text(Arena *a, const WordAxis *ax, int64_t lo) {
+    if (ax->stride == 1) return arena_printf(a, "rank %lld", (long long)lo);
+    return arena_printf(a, "%lld–%lld", (long long)lo, (long long)(lo + ax->stride - 1));
+}
+static const char *widest_range(Arena *a, const WordAxis *ax, int64_t base) {
+    return range_text(a, ax, base + (ax->size - 1) * ax->stride);
+}
 /* Cell i of an axis, in an area of the bar; its first rank is base + i * stride. */
 static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t base, int64_t i, Area cell) {
     double x = cell.x, y = cell.y, w = cell.w;
@@ -291,23 +337,26 @@ static void bar_cell(MeshPen *p, const WordAxis *ax, int64_t base, int64_t i, Ar
     Role ink = own ? ROLE_AXIS_PILL + kind : ROLE_INK;
     const char *name = arena_printf(a, "%s%lld", ax->name, (long long)i);
     int64_t lo = base + i * ax->stride, hi = lo + ax->stride - 1;
-    const char *range = ax->stride == 1
-                            ? arena_printf(a, "rank %lld", (long long)lo)
-                            : arena_printf(a, "%lld–%lld", (long long)lo, (long long)hi);
+    const char *range = range_text(a, ax, lo);
     if (w > 3 || own) {
         scene_begin(p->s, "cell", arena_printf(a, "cell-%s", name),
                     arena_printf(a, "%s: ranks %lld to %lld", name, (long long)lo, (long long)hi));
         scene_rect(p->s, cell, 0,
                    (Look){own ? ROLE_AXIS + kind : ROLE_PAPER, w > 5 ? ROLE_FAINT : ROLE_NONE,
                           w > 5 ? 1 : 0});
-        bool two = scene_width(p->s, 12, REGULAR, range) <= w - 6 &&
-                   scene_width(p->s, 13, SEMIBOLD, name) <= w - 6;
+        /* all cells of a bar say the same of themselves */
         const char *index = arena_printf(a, "%lld", (long long)i),
-                   *widest = arena_printf(a, "%lld", (long long)ax->size - 1);
+                   *widest = arena_printf(a, "%lld", (long long)ax->size - 1),
+                   *widest_name = arena_printf(a, "%s%s", ax->name, widest);
+        bool named = scene_width(p->s, 13, SEMIBOLD, widest_name) <= w - 6,
+             two = named && scene_width(p->s, 12, REGULAR, widest_range(a, ax, base)) <= w - 6;
         if (two) {
             scene_text(p->s, x + w / 2, y + 19, (TextLook){ALIGN_MIDDLE, 13, SEMIBOLD, ink}, name);
             scene_text(p->s, x + w / 2, y + 36,
                        (TextLook){ALIGN_MIDDLE, 12, REGULAR, own ? ink : ROLE_SECOND}, range);
+        } else if (named) {
+            scene_text(p->s, x + w / 2, y + 27,
+                       (TextLook){ALIGN_MIDDLE, 13, own ? SEMIBOLD : REGULAR, ink}, name);
         } else if (scene_width(p->s, 12, SEMIBOLD, widest) <= w - 3) {
             scene_text(
                 p->s, x + w / 2, y + 27,
@@ -397,8 +446,8 @@ static const char *spelled_within(MeshPen *p, const RankGroups *g, double w) {
 
 /* What an axis cuts and what its groups carry: on two lines if one is too short for both. */
 static double about_lines(MeshPen *p, const MeshComm *c, double x, double y, double w) {
-    const char *whole =
-                   arena_printf(p->c->arena, "%s%s%s", c->cuts, *c->cuts ? "; " : "", c->carries),
+    const char *whole = arena_printf(p->c->arena, "%s%s%s%s%s", c->cuts, *c->cuts ? "; " : "",
+                                     c->carries, *c->link ? "; " : "", c->link),
                *line[3];
     int n = scene_wrap(p->s, whole, (TextColumn){w, 12, REGULAR, 3, "; "}, line);
     for (int i = 0; i < n; i++)
@@ -569,9 +618,10 @@ const char *view_mesh_text(const ViewCall *c) {
                   20, false);
         words_pad(&s, mesh_slice(a, &comm[i].groups, rank), 22, false);
         words_end_line(&s);
-        words_paragraph(
-            &s, "    ",
-            arena_printf(a, "%s%s%s", comm[i].cuts, *comm[i].cuts ? "; " : "", comm[i].carries), w);
+        words_paragraph(&s, "    ",
+                        arena_printf(a, "%s%s%s%s%s", comm[i].cuts, *comm[i].cuts ? "; " : "",
+                                     comm[i].carries, *comm[i].link ? "; " : "", comm[i].link),
+                        w);
     }
     str_add(&s, "\n");
     MeshExperts experts = mesh_experts(a, c->t);

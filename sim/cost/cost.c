@@ -456,5 +456,8 @@ void cost_simulate(Trace *t, const Hardware *h) {
     for (int i = 0; i < s.n_classes; i++) find_exposed(&s.cls[i]);
     collect(&s);
     t->hardware = hardware_line(&s);
+    t->node_ranks = h->gpus_per_node;
+    t->links[0] = amount(h->intra_bandwidth, "B/s", t->arena);
+    t->links[1] = amount(h->inter_bandwidth, "B/s", t->arena);
     arena_free(s.scratch);
 }

@@ -398,6 +398,8 @@ typedef struct Trace {
     int n_classes; /* rank classes: same local shapes and same steps in the whole program */
     RankSet *classes;
     const char *hardware;           /* profile and its constants, one line, if there are events */
+    int64_t node_ranks;             /* neighbours that share a node of that machine; 0: not known */
+    const char *links[2];           /* what a rank sends inside a node, and across: "370 GB/s" */
     int *param_slot, n_param_slots; /* trace_index: names to 1 + index; NULL: not made */
     int n_params, cap_params;
     TraceParam *params;

@@ -800,6 +800,7 @@ static void test_format_by_name(void **state) {
     rmdir(in("dir.csv"));
     expect_code(RUN("comms", plan, "-o", in("x.html"), "--format", "csv"), 0, "", NULL);
     expect_code(RUN("comms", plan, "-o", in("x"), "-o", in("y")), 2, "", "twice");
+    expect_code(RUN("report", plan, "-o", in("x.htm")), 2, "", "end the name with .html, or say");
 }
 /* Nothing is executed: rules, labels, what verify finds, shapes and counts that are expected. */
 static void test_static(void **state) {

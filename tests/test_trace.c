@@ -104,6 +104,17 @@ static void test_texts(void **state) {
     assert_string_equal(time_text(0.99996, a), "1.00 s");
     assert_string_equal(time_text(2.5e-10, a), "0.25 ns");
     assert_string_equal(time_text(INFINITY, a), "inf s");
+    /* parts add up to the sum as they are read, and none is lost: 212.4 + 238.4 is 450.8 */
+    const char *part[3];
+    assert_string_equal(time_sum_text((double[]){212.4e-6, 238.4e-6}, 2, part, a), "451 µs");
+    assert_string_equal(part[0], "212 µs");
+    assert_string_equal(part[1], "239 µs");
+    assert_string_equal(time_sum_text((double[]){0.3333, 3e-6, 0}, 3, part, a), "333.303 ms");
+    assert_string_equal(part[0], "333.300 ms");
+    assert_string_equal(part[1], "0.003 ms");
+    assert_string_equal(part[2], "0.000 ms");
+    assert_string_equal(time_sum_text((double[]){0, 0}, 2, part, a), "0 s");
+    assert_string_equal(time_sum_text((double[]){2e-6, 3e-6}, 2, part, a), "5.00 µs");
     arena_free(a);
 }
 

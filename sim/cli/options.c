@@ -413,8 +413,12 @@ static void format_by_name(Cli *c) {
             text_has_word(k->formats, extensions[i].format))
             c->o.format = extensions[i].format;
     if (!c->o.format)
-        usage(c, "end the name with one of these, or say --format", "`%s` writes %s, not '%s'",
-              k->name, k->formats, dot);
+        usage(c,
+              strchr(k->formats, ' ')
+                  ? "end the name with one of these, or say --format"
+                  : arena_printf(c->arena, "end the name with .%s, or say --format %s", k->formats,
+                                 k->formats),
+              "`%s` writes %s, not '%s'", k->name, k->formats, dot);
 }
 void options_parse(Cli *c, int argc, char **argv) {
     Parse p = {.c = c, .argc = argc, .argv = argv, .i = 1};

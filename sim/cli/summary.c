@@ -417,8 +417,8 @@ static void report_time(Cli *c, const Trace *t) {
     TraceTimes s = trace_times_of(t, rankset_first(slowest));
     Arena *a = c->arena;
     heading(c, of_parts(t, "Time, modelled", a));
-    str_addf(&c->text, "  %s = compute %s + exposed communication %s", time_text(s.span, a),
-             time_text(s.compute, a), time_text(s.exposed, a));
+    const char *part[2], *span = time_sum_text((double[]){s.compute, s.exposed}, 2, part, a);
+    str_addf(&c->text, "  %s = compute %s + exposed communication %s", span, part[0], part[1]);
     if (s.comm > 0)
         str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * s.hidden / s.comm,
                  time_text(s.comm, a));

@@ -175,6 +175,42 @@ const char *time_text(double seconds, Arena *arena) {
     snprintf(digits, sizeof digits, "%.12g", v);
     return three_digits(strtod(digits, NULL), unit[u], arena);
 }
+/* Seconds as whole numbers of 10^-decimals of a unit. */
+static int64_t time_ticks(double seconds, double unit, int decimals) {
+    return llround(seconds * unit * pow(10, decimals));
+}
+static const char *ticks_text(int64_t ticks, int decimals, const char *unit, Arena *arena) {
+    return arena_printf(arena, "%.*f %s", decimals, (double)ticks / pow(10, decimals), unit);
+}
+const char *time_sum_text(const double *part, int n, const char **out, Arena *arena) {
+    static const struct {
+        const char *name;
+        double per_second;
+    } unit[] = {{"s", 1}, {"ms", 1e3}, {"µs", 1e6}, {"ns", 1e9}};
+    enum { MOST_DECIMALS = 6 };
+    double sum = 0;
+    int u = 0, decimals = 0, largest = 0;
+    for (int i = 0; i < n; i++) {
+        sum += part[i];
+        if (part[i] > part[largest]) largest = i;
+    }
+    while (u < 3 && sum != 0 && sum * unit[u].per_second < 0.9995) u++;
+    double shown = sum * unit[u].per_second;
+    decimals = shown == 0 ? 0 : shown < 9.995 ? 2 : shown < 99.95 ? 1 : 0;
+    for (int i = 0; i < n; i++)
+        while (decimals < MOST_DECIMALS && part[i] > 0 &&
+               !time_ticks(part[i], unit[u].per_second, decimals))
+            decimals++;
+    int64_t all = time_ticks(sum, unit[u].per_second, decimals), rest = all;
+    for (int i = 0; i < n; i++)
+        if (i != largest) {
+            int64_t k = time_ticks(part[i], unit[u].per_second, decimals);
+            out[i] = ticks_text(k, decimals, unit[u].name, arena);
+            rest -= k;
+        }
+    out[largest] = ticks_text(rest, decimals, unit[u].name, arena);
+    return ticks_text(all, decimals, unit[u].name, arena);
+}
 TraceProjected trace_projected(const Trace *t) {
     TraceProjected p = {0};
     for (int i = 0; i < t->n_checks; i++) {

@@ -91,7 +91,7 @@ static void test_split_axis(void **state) {
     (void)state;
     Arena *a = arena_new();
     Mesh m = mesh_of(2, (int64_t[]){2, 12});
-    m.group[m.ngroups++] = (MeshGroup){"sp", {1, {1}}};
+    m.group[m.ngroups++] = (MeshGroup){"sp", {.n = 1, .a = {1}}};
     assert_true(mesh_split(&m, a, "b", 4));
     assert_int_equal(m.naxes, 3);
     assert_int_equal(m.axis[1].size, 4);

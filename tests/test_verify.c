@@ -163,12 +163,12 @@ static int max_for_sum(Program *p) {
 }
 static int sum_elsewhere(Program *p) {
     int i;
-    at(p, SUM_OF_ROWS, &i)->axes = (AxisList){1, {1}};
+    at(p, SUM_OF_ROWS, &i)->axes = (AxisList){.n = 1, .a = {1}};
     return i;
 }
 static int sum_over_more(Program *p) {
     int i;
-    at(p, SUM_OF_ROWS, &i)->axes = (AxisList){2, {0, 1}};
+    at(p, SUM_OF_ROWS, &i)->axes = (AxisList){.n = 2, .a = {0, 1}};
     return i;
 }
 static int sum_over_none(Program *p) {
@@ -213,7 +213,7 @@ static int gather_left_out(Program *p) {
 }
 static int gathered_elsewhere(Program *p) {
     int i;
-    at(p, GATHER_AT_REST, &i)->axes = (AxisList){1, {0}};
+    at(p, GATHER_AT_REST, &i)->axes = (AxisList){.n = 1, .a = {0}};
     return i;
 }
 static int gather_for_sum(Program *p) {
@@ -284,7 +284,7 @@ of_another(Program *p) { /* the gradient through one operand is taken for that o
     for (int i = p->n_forward; i < p->ns; i++)
         if (p->step[i].kind == ST_ADJOINT && p->graph->node[p->step[i].node].nin == 2) {
             Part *one = ARENA_NEW(p->arena, Part);
-            *one = (Part){p->step[i].node, 1 - p->step[i].operand};
+            *one = (Part){.node = p->step[i].node, .operand = 1 - p->step[i].operand};
             p->val[p->step[i].out].parts = one;
             return i;
         }

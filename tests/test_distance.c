@@ -126,6 +126,20 @@ static void distances_know_ranks(void **state) {
     arena_free(a);
 }
 
+/* Several steps that are wrong by themselves: none is said to be so because of another. */
+static void each_wrong_step_is_its_own(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    Arena *a = arena_new();
+    PlanRun r = run(a, "plans/bugs/13-gradient-not-summed-over-dp.yaml", 0);
+    RenderOptions o = {.view = "errors", .rank = -1, .layer = -1};
+    size_t size;
+    const char *w = svg_words(a, render_text(r.t, diags_new(a), &o, FORMAT_SVG, a, &size));
+    says(w, "2 more are wrong by themselves");
+    says_not(w, "because of it");
+    arena_free(a);
+}
+
 /* They come back from a file, and the picture and the text say them: beside the error of the step.
  */
 static void the_view_has_both(void **state) {
@@ -181,7 +195,7 @@ static void room_decides(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_plans_are_near), cmocka_unit_test(what_follows_is_off),
-        cmocka_unit_test(distances_know_ranks), cmocka_unit_test(the_view_has_both),
-        cmocka_unit_test(room_decides)};
+        cmocka_unit_test(distances_know_ranks), cmocka_unit_test(each_wrong_step_is_its_own),
+        cmocka_unit_test(the_view_has_both),    cmocka_unit_test(room_decides)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,7 +233,7 @@ static void find_distances(Arena *a, ErrMap *m) {
             }
         if (!row->far) continue;
         m->far = true;
-        m->off += errors_far(m, row) > ERR_FIRST;
+        m->off += errors_far(m, row) == ERR_LATER;
     }
 }
 ErrState errors_far(const ErrMap *m, const ErrRow *r) {
@@ -283,6 +283,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         m->suspect += r->worst_state == ERR_SUSPECT;
         m->wrong += wrong(r->worst_state);
         m->after += r->worst_state == ERR_AFTER;
+        m->also += r->worst_state == ERR_ALSO;
         if (r->worst_state == ERR_FIRST) m->first = r;
     }
     find_distances(a, m);

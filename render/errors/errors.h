@@ -40,7 +40,8 @@ typedef struct {
     int n_columns, n;
     int equal, rounded, suspect, wrong, after; /* rows of values by their worst state */
     bool far;                                  /* some row has its distance */
-    int off;            /* rows of values that are off end to end, but for the first wrong one */
+    int off;            /* rows that are off end to end because of something wrong that was read */
+    int also;           /* rows that are wrong and read nothing wrong, but for the first */
     bool ends;          /* the run: nothing was computed after the first wrong value */
     int64_t per_column; /* ranks in a column; 0: a column is a class of ranks */
     int *column;        /* per rank */

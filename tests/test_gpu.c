@@ -73,6 +73,54 @@ static void test_shuffles(void **state) {
         }
 }
 
+/* ---- products of matrices by a warp ---- */
+enum { ROWS = 16, DEPTH = 32, LD_IN = 40, LD_OUT = 20 };
+/* Operand 0 [ROWS][DEPTH] and 1 [DEPTH][ROWS] as bf16 tiles, in rows or across, by two warps that
+ * both make the whole; k[2]: the second barrier is missing, k[3]: half a warp stays away. */
+static void tiles(const GpuArgs a) {
+    GPU_SHARED(uint16_t, x, DEPTH * LD_IN);
+    GPU_SHARED(uint16_t, y, DEPTH * LD_IN);
+    GPU_SHARED(float, c, 2 * ROWS * LD_OUT);
+    for (int e = GPU_THREAD; e < ROWS * DEPTH; e += GPU_WIDTH) {
+        int i = e / DEPTH, k = e % DEPTH;
+        x[a.k[0] ? k * LD_IN + i : i * LD_IN + k] = gpu_narrow((float)GPU_X(0, i * DEPTH + k));
+        y[a.k[1] ? i * LD_IN + k : k * LD_IN + i] = gpu_narrow((float)GPU_X(1, k * ROWS + i));
+    }
+    for (int e = GPU_THREAD; e < 2 * ROWS * LD_OUT; e += GPU_WIDTH) c[e] = (float)e;
+    GPU_BARRIER();
+    GpuTile p = {x, LD_IN, a.k[0] != 0}, q = {y, LD_IN, a.k[1] != 0};
+    float *own = c + GPU_THREAD / GPU_WARP * ROWS * LD_OUT;
+    if (!a.k[3] || GPU_THREAD % GPU_WARP < 16) gpu_mma(own, LD_OUT, p, q, DEPTH);
+    if (!a.k[2]) GPU_BARRIER();
+    for (int e = GPU_THREAD; e < 2 * ROWS * LD_OUT; e += GPU_WIDTH) GPU_Y(e) = (double)c[e];
+}
+static double wrong_tiles(const int64_t *k, const char **stuck) {
+    static double x[ROWS * DEPTH], y[DEPTH * ROWS], out[2 * ROWS * LD_OUT];
+    double off = 0;
+    for (int e = 0; e < ROWS * DEPTH; e++) x[e] = (e * 37) % 61 - 30, y[e] = (e * 53) % 47 - 20;
+    GpuArgs a = {.out = {.p = out}, .x = {{.p = x}, {.p = y}}};
+    memcpy(a.k, k, 4 * sizeof *k);
+    *stuck = emulated_run(tiles, &a, 1, 64, true);
+    for (int e = 0; e < 2 * ROWS * LD_OUT; e++) {
+        int i = e / LD_OUT % ROWS, j = e % LD_OUT;
+        double want = e;
+        for (int d = 0; d < DEPTH && j < ROWS; d++) want += x[i * DEPTH + d] * y[d * ROWS + j];
+        off = fmax(off, fabs(out[e] - want)); /* whole numbers: exact */
+    }
+    return off;
+}
+static void test_tiles(void **state) {
+    (void)state;
+    const char *stuck;
+    for (int64_t i = 0; i < 4; i++) {
+        assert_true(wrong_tiles((const int64_t[]){i & 1, i >> 1, 0, 0}, &stuck) == 0);
+        assert_null(stuck);
+        assert_true(wrong_tiles((const int64_t[]){i & 1, i >> 1, 1, 0}, &stuck) > 0);
+        wrong_tiles((const int64_t[]){i & 1, i >> 1, 0, 1}, &stuck);
+        assert_non_null(stuck);
+    }
+}
+
 /* ---- products ---- */
 static Rule rule_of(const char *text) {
     Rule r;
@@ -117,8 +165,8 @@ static void test_products(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_planted_mistakes),
-                                       cmocka_unit_test(test_shuffles),
-                                       cmocka_unit_test(test_products)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_planted_mistakes), cmocka_unit_test(test_shuffles),
+        cmocka_unit_test(test_tiles), cmocka_unit_test(test_products)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

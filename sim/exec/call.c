@@ -38,6 +38,14 @@ static Tensor rank_value(const OpcallSource *f, int val) {
     return has_list(v) ? call_letters(&t, &e->p->graph->t[v->tensor]) : t;
 }
 static Layout rank_layout(const OpcallSource *f, int val) { return f->p->val[val].L; }
+/* Does every real operand, and the cotangent, hold bf16 numbers? */
+static bool reads_narrow(const Exec *e, const Step *s, const OpCall *c) {
+    const int *in = opcall_operands(s);
+    bool all = e->narrow != NULL;
+    for (int i = 0; i < c->rule->nin && all; i++)
+        all = in[i] < 0 || c->in_int >> i & 1 || e->narrow[in[i]];
+    return all && (s->kind != ST_ADJOINT || e->narrow[s->in[0]]);
+}
 bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
     OpcallSource f = {.p = e->p,
                       .dtype = e->dtype,
@@ -55,6 +63,7 @@ bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
             clash.letter, (long long)clash.one, (long long)clash.other);
         return false;
     }
+    c->narrow = reads_narrow(e, s, c);
     opcall_positions(&f, s, c, tmp);
     return true;
 }

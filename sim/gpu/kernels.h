@@ -75,7 +75,10 @@
     X(attention_stats, 1)                                                                          \
     X(attention_part_stats, 1)                                                                     \
     X(attention_q, 1)                                                                              \
-    X(attention_kv, 1)
+    X(attention_kv, 1)                                                                             \
+    X(attention_tiles, 1)                                                                          \
+    X(attention_tiles_q, 1)                                                                        \
+    X(attention_tiles_kv, 1)
 /* Of rows of experts, and of what chooses them. */
 #define GPU_ROW_KERNELS(X)                                                                         \
     X(gather_rows, 0)                                                                              \

@@ -8,8 +8,19 @@
 #include "gpu/gpu.h"
 #include <string.h>
 
+/* A matrix of bf16 numbers in shared memory, at 32 bytes: rows of ld numbers, or, `across`, columns
+ * of them; ld a multiple of 8. */
+typedef struct GpuTile {
+    const uint16_t *p;
+    int ld;
+    bool across;
+} GpuTile;
+enum { GPU_MMA = 16 };
+
 #ifdef __CUDACC__
+#include <cuda_bf16.h>
 #include <math.h>
+#include <mma.h>
 #define GPU_ON static __device__ inline
 #define GPU_DECLARE(name) extern "C" __global__ void name(const GpuArgs a)
 #define GPU_THREAD ((int)threadIdx.x)
@@ -17,10 +28,36 @@
 #define GPU_WIDTH ((int)blockDim.x)
 #define GPU_BLOCKS ((int64_t)gridDim.x)
 #define GPU_BARRIER() __syncthreads()
-#define GPU_SHARED(type, name, n) __shared__ type name[n]
+#define GPU_SHARED(type, name, n) __shared__ __align__(32) type name[n]
 #define GPU_SHUFFLE(v, mask) __shfl_xor_sync(0xffffffffu, v, mask)
+/* c += a b, of a warp, whose threads all call it: c is GPU_MMA x GPU_MMA in rows of ldc (a multiple
+ * of 4), a has `depth` columns (a multiple of GPU_MMA). Tensor cores; sums are in float32. What
+ * other threads wrote and will read needs a barrier before and behind it. */
+template <class A, class B>
+static __device__ inline void gpu_mma_as(float *c, int ldc, GpuTile a, GpuTile b, int depth) {
+    using namespace nvcuda::wmma;
+    fragment<matrix_a, 16, 16, 16, __nv_bfloat16, A> x;
+    fragment<matrix_b, 16, 16, 16, __nv_bfloat16, B> y;
+    fragment<accumulator, 16, 16, 16, float> sum;
+    load_matrix_sync(sum, c, ldc, mem_row_major);
+    for (int k = 0; k < depth; k += GPU_MMA) {
+        load_matrix_sync(x, (const __nv_bfloat16 *)a.p + (a.across ? k * a.ld : k), a.ld);
+        load_matrix_sync(y, (const __nv_bfloat16 *)b.p + (b.across ? k : k * b.ld), b.ld);
+        mma_sync(sum, x, y, sum);
+    }
+    store_matrix_sync(c, sum, ldc, mem_row_major);
+}
+static __device__ inline void gpu_mma(float *c, int ldc, GpuTile a, GpuTile b, int depth) {
+    using namespace nvcuda::wmma;
+    if (a.across && b.across) gpu_mma_as<col_major, col_major>(c, ldc, a, b, depth);
+    else if (a.across) gpu_mma_as<col_major, row_major>(c, ldc, a, b, depth);
+    else if (b.across) gpu_mma_as<row_major, col_major>(c, ldc, a, b, depth);
+    else gpu_mma_as<row_major, row_major>(c, ldc, a, b, depth);
+}
 #else
 #include <math.h>
+/* The same; the threads of a warp share the elements. */
+void gpu_mma(float *c, int ldc, GpuTile a, GpuTile b, int depth);
 /* The thread, its block, how many there are of each. */
 int gpu_thread(void);
 int64_t gpu_block(void);
@@ -47,6 +84,21 @@ double gpu_shuffle(double v, int mask);
 /* A kernel, and a function of kernels, for the type of this pass. */
 #define GPU_KERNEL(name) GPU_DECLARE(GPU_JOIN(gpu_##name, GPU_SUFFIX))
 #define GPU_FN(name) GPU_JOIN(gpu_##name, GPU_SUFFIX)
+
+/* ---- bf16 ---- */
+/* The nearest, ties to even, as kernel/bf16.h; and back. */
+GPU_ON uint16_t gpu_narrow(float x) {
+    uint32_t b;
+    memcpy(&b, &x, sizeof b);
+    b = (b & 0x7fffffff) > 0x7f800000 ? b | 0x400000 : b + 0x7fff + (b >> 16 & 1);
+    return (uint16_t)(b >> 16);
+}
+GPU_ON float gpu_wide(uint16_t x) {
+    uint32_t b = (uint32_t)x << 16;
+    float f;
+    memcpy(&f, &b, sizeof f);
+    return f;
+}
 
 /* ---- where things stand ---- */
 /* The offset of position e of the dims lo .. hi-1 of the space, row-major. */

@@ -5,20 +5,7 @@
 #define GPU_HERE (gpu_offset(&a, &a.out, 0, a.nd, e))
 GPU_MAP(sum_into, GPU_Y(GPU_HERE) + AT(0))
 GPU_MAP(max_into, GPU_Y(GPU_HERE) < AT(0) ? AT(0) : GPU_Y(GPU_HERE))
-/* To the nearest bf16, ties to even, as kernel/bf16.h; of float32 numbers. */
-#ifndef GPU_BF16
-#define GPU_BF16
-GPU_ON double gpu_bf16(double x) {
-    float f = (float)x;
-    uint32_t b;
-    memcpy(&b, &f, sizeof b);
-    b = (b & 0x7fffffff) > 0x7f800000 ? b | 0x400000 : b + 0x7fff + (b >> 16 & 1);
-    b &= 0xffff0000;
-    memcpy(&f, &b, sizeof f);
-    return (double)f;
-}
-#endif
-GPU_MAP(bf16, gpu_bf16(AT(0)))
+GPU_MAP(bf16, (double)gpu_wide(gpu_narrow((float)AT(0))))
 /* By lists of offsets: for each dim of the space the output's, then the operand's. k[0]: put in
  * place, add, take the larger. */
 GPU_KERNEL(copy_table) {

@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { B_, T_, K_, G_, X_, WIDEST = 1024 }; /* dims of q; the widest row that kernels take */
+enum { B_, T_, K_, G_, X_ }; /* dims of q */
+enum {
+    WIDEST = 1024,
+    TILED = 128,
+    TILE = 16
+}; /* the widest rows that kernels take; queries and
+      keys of a block of ops/attention_tiles.cu.h */
 /* k[] of ops/attention.cu.h */
 enum { KEYS, D, DV, KS, VS, PART, UNUSED, WHICH };
 
@@ -53,21 +59,34 @@ static int64_t *table_of(const RingPart *r) {
     memcpy(t + 3 * r->nt, r->s, (size_t)r->ns * sizeof *t);
     return t;
 }
+/* By products of matrices: numbers that bf16 holds, rows that fit. */
+static bool tiled(const OpCall *c) {
+    return c->narrow && c->dtype == DT_F32 && c->in[1].n[3] <= TILED && c->in[2].n[3] <= TILED;
+}
+static int64_t blocks(int64_t n) { return (n + TILE - 1) / TILE; }
 static void adjoint(const LaunchCall *x, const RingPart *r, const int64_t *table, bool part) {
     const OpCall *c = x->c;
     int64_t rows = c->in[0].n[B_] * c->in[0].n[K_] * ring_groups(c) * r->nt;
+    if (!rows) return; /* no queries: what is there is 0 */
     void *stats = x->to->scratch(x->to->arg, (2 * rows + 1) * 8);
     GpuLaunch l = over_heads(x, part ? GPU_attention_part_stats : GPU_attention_stats, r, table);
     l.args.out.p = stats;
     l.args.x[3] = of_queries(c, &c->cot);
     if (part) l.args.x[2] = of_queries(c, &c->fout);
     launch_rows(x, &l, rows);
-    l = over_heads(x, c->operand ? GPU_attention_kv : GPU_attention_q, r, table);
+    bool tiles = tiled(c);
+    int64_t bk = c->in[0].n[B_] * c->in[0].n[K_];
+    l = over_heads(x,
+                   tiles        ? c->operand ? GPU_attention_tiles_kv : GPU_attention_tiles_q
+                   : c->operand ? GPU_attention_kv
+                                : GPU_attention_q,
+                   r, table);
     if (c->operand) l.args.out = of_keys(&c->out);
     l.args.x[3] = of_queries(c, &c->cot);
     l.args.x[4].p = stats;
     l.args.k[WHICH] = c->operand;
-    launch_rows(x, &l, c->operand ? c->in[0].n[B_] * c->in[0].n[K_] * r->ns : rows);
+    if (tiles) rows = bk * ring_groups(c) * blocks(r->nt);
+    launch_rows(x, &l, c->operand ? bk * (tiles ? blocks(r->ns) : r->ns) : rows);
 }
 static bool side_by_side(const Tensor *t) {
     return !t->p || t->s[t->nd - 1] == 1 || t->n[t->nd - 1] < 2;
@@ -84,9 +103,11 @@ static bool attention(const LaunchCall *x, bool part) {
         int64_t *table = table_of(&r);
         if (x->adjoint) adjoint(x, &r, table, part);
         else {
-            GpuLaunch l = over_heads(x, GPU_attention, &r, table);
+            bool tiles = tiled(c);
+            GpuLaunch l = over_heads(x, tiles ? GPU_attention_tiles : GPU_attention, &r, table);
             l.args.k[PART] = part;
-            launch_rows(x, &l, l.args.n[0] * l.args.n[1] * l.args.n[2] * r.nt);
+            launch_rows(x, &l,
+                        l.args.n[0] * l.args.n[1] * l.args.n[2] * (tiles ? blocks(r.nt) : r.nt));
         }
         free(table);
     }

@@ -1,6 +1,7 @@
 /* All kernels, for the type that GPU_REAL and GPU_SUFFIX say; included once for each. */
 #include "gpu/move.cu.h"
 #include "ops/attention.cu.h"
+#include "ops/attention_tiles.cu.h" /* has attention's scores */
 #include "ops/balance.cu.h"
 #include "ops/einsum.cu.h"
 #include "ops/optimizer.cu.h"

@@ -57,6 +57,7 @@ typedef struct OpCall {
     const Attrs *at;
     Dtype dtype;            /* of all floating operands; ids and labels are DT_I64 (see in_int) */
     Tensor in[RULE_MAX_IN]; /* operands; in an adjoint those not saved have p = NULL */
+    bool narrow;            /* every real operand holds bf16 numbers, as float32 */
     uint32_t in_int;        /* bit i: operand i holds int64 */
     Tensor out;             /* the output; allocated by the caller, to be written in full */
     Tensor cot;             /* adjoint: the cotangent of the output */

@@ -15,7 +15,7 @@
 #include "ops/both.cu.h"
 #pragma GCC diagnostic pop
 
-enum { MOST = 1024, STACK = 64 << 10, ARRAYS = 8, SHARED = 128 << 10, NOTHING = 0xFF };
+enum { MOST = 1024, STACK = 64 << 10, ARRAYS = 12, SHARED = 128 << 10, NOTHING = 0xFF };
 typedef enum { RUNS, AT_BLOCK, AT_WARP, ENDED } State;
 typedef struct {
     ucontext_t begin;
@@ -28,7 +28,8 @@ typedef struct {
 /* The block that runs now. One process, one GPU, one block at a time. */
 static struct {
     Thread thread[MOST];
-    char stacks[MOST][STACK], shared[SHARED];
+    char stacks[MOST][STACK];
+    _Alignas(32) char shared[SHARED];
     size_t used;
     void *array[ARRAYS];
     int arrays, self, width;
@@ -60,12 +61,32 @@ double gpu_shuffle(double v, int mask) {
     wait_for(AT_WARP);
     return slot[now.self ^ mask];
 }
+void gpu_mma(float *c, int ldc, GpuTile a, GpuTile b, int depth) {
+    bool bad = (uintptr_t)a.p % 32 || (uintptr_t)b.p % 32 || (uintptr_t)c % 32 || a.ld % 8 ||
+               b.ld % 8 || ldc % 4 || depth % GPU_MMA;
+    if (bad) {
+        fprintf(stderr, "a tile that tensor cores cannot read\n");
+        abort();
+    }
+    /* all of the warp come; in every other block nobody waits before, so that what is not there yet
+     * is seen, and else nobody behind */
+    if (now.block % 2 == 0) wait_for(AT_WARP);
+    for (int e = now.self % GPU_WARP; e < GPU_MMA * GPU_MMA; e += GPU_WARP) {
+        int i = e / GPU_MMA, j = e % GPU_MMA;
+        float sum = c[i * ldc + j];
+        for (int k = 0; k < depth; k++)
+            sum += gpu_wide(a.p[a.across ? k * a.ld + i : i * a.ld + k]) *
+                   gpu_wide(b.p[b.across ? j * b.ld + k : k * b.ld + j]);
+        c[i * ldc + j] = sum;
+    }
+    if (now.block % 2) wait_for(AT_WARP);
+}
 void *gpu_shared(size_t bytes) {
     int k = now.thread[now.self].arrays++;
     if (k == now.arrays) {
         if (k == ARRAYS || now.used + bytes > SHARED) abort();
         now.array[now.arrays++] = now.shared + now.used;
-        now.used += (bytes + 15) / 16 * 16;
+        now.used += (bytes + 31) / 32 * 32;
     }
     return now.array[k];
 }

@@ -25,6 +25,11 @@ PLUGINS := $(MPI:%=$(dir $(BIN))shardproof-%.so)
 NVCC ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_ARCHS ?= 80 90
 GPU_PLUGIN := $(if $(CUDA),$(dir $(BIN))shardproof-cuda.so)
+# and that of NCCL, which is found when it is opened; its header alone is needed here
+NCCL_H ?= $(firstword $(wildcard /usr/local/cuda/include/nccl.h /usr/include/nccl.h /usr/local/include/nccl.h))
+NCCL_PLUGIN := $(if $(CUDA),$(dir $(BIN))shardproof-nccl.so)
+# what processes that no MPI has started meet by
+STAR := sim/engine/star.c sim/engine/boot.c sim/engine/place.c
 SIM := $(filter-out sim/cli/main.c,$(wildcard sim/*/*.c)) $(wildcard render/*.c render/*/*.c)
 OBJ := $(SIM:%.c=$(BUILD)/%.o)
 TESTS := $(patsubst tests/test_%.c,$(BUILD)/tests/test_%,$(wildcard tests/test_*.c))
@@ -49,7 +54,7 @@ $(BUILD)/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 .PHONY: plugins
-plugins: $(PLUGINS) $(GPU_PLUGIN)
+plugins: $(PLUGINS) $(GPU_PLUGIN) $(NCCL_PLUGIN)
 $(dir $(BIN))shardproof-openmpi.so: MPI_CC = $(OPENMPI_CC)
 $(dir $(BIN))shardproof-mpich.so: MPI_CC = $(MPICH_CC)
 # MPICH's "no statuses" is the address 1, which the compiler takes for an array of no bytes
@@ -64,6 +69,11 @@ $(GPU_PLUGIN): sim/gpu/cuda/gpu_cuda.cu $(wildcard sim/gpu/*.h sim/ops/*.cu.h)
 	    $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
 	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) \
 	    -o $@ $< -ldl
+$(NCCL_PLUGIN): sim/engine/nccl/engine_nccl.c sim/engine/nccl_calls.c $(STAR) $(wildcard sim/engine/*.h)
+	@[ -n "$(NVCC)" ] && [ -n "$(NCCL_H)" ] || { echo "make CUDA=1 needs nvcc of CUDA's toolkit and nccl.h" \
+	    "(Debian: libnccl-dev; in a Python package: nvidia/nccl/include): NVCC=FILE, NCCL_H=FILE" >&2; exit 1; }
+	$(call say,NVCC,$<)$(NVCC) -O2 -Isim -I$(dir $(NCCL_H)) -shared -cudart static \
+	    -Xcompiler -Wall,-Wextra,-fPIC,-fvisibility=hidden,-pthread -o $@ $(filter %.c,$^) -ldl
 # What a machine with a GPU needs to run tests/gpu.sh: the program, its plug-in, all their libraries
 # but libc and libm, plans.
 .PHONY: bundle
@@ -101,7 +111,7 @@ test: deps-mpi
 	sh tests/run.sh $(BUILD)/tests
 .PHONY: tests
 # test_rooms reads what each object defines, main.o too
-tests: $(TESTS) $(BUILD)/sim/cli/main.o $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so $(BUILD)/tests/gpu.so plugins
+tests: $(TESTS) $(BUILD)/sim/cli/main.o $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so $(BUILD)/tests/gpu.so $(BUILD)/tests/sockets.so plugins
 # makes allocations and file operations of the real binary fail (LD_PRELOAD); never built with a sanitizer
 $(BUILD)/tests/trip.so: tests/trip/trip.c
 	@mkdir -p $(@D)
@@ -117,6 +127,11 @@ GPU_TEST := tests/trip/gpu.c tests/support/emulate.c tests/support/fence.c sim/b
 $(BUILD)/tests/gpu.so: $(GPU_TEST) tests/support/emulate.h $(wildcard sim/gpu/*.h sim/ops/*.cu.h)
 	@mkdir -p $(@D)
 	$(call say,CC,tests/trip/gpu.c)$(CC) -std=gnu17 -O2 -g -ffp-contract=off -Isim -I. -Itests -Itests/support -shared -fPIC -fvisibility=hidden -Wl,-Bsymbolic -o $@ $(GPU_TEST) -lm -pthread
+
+# the wire of --cuda on the host, for its tests
+$(BUILD)/tests/sockets.so: tests/trip/sockets.c $(STAR) $(wildcard sim/engine/*.h)
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -Isim -shared -fPIC -pthread -o $@ $< $(STAR)
 
 bench: shardproof plugins $(BUILD)/tests/bench $(BUILD)/tests/bench_mpi
 	$(BUILD)/tests/bench
@@ -216,8 +231,8 @@ install: shardproof plugins
 	install -d "$(BINDIR)" "$(SHARE)/man/man1" "$(SHARE)/man/man5" "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
 	for f in $(COMPLETIONS); do install -d "$(SHARE)/$${f%/*}" || exit 1; done
 	install -m 755 shardproof "$(BINDIR)/"
-	$(if $(PLUGINS)$(GPU_PLUGIN),install -d "$(DESTDIR)$(PREFIX)/lib" && \
-	    install -m 755 $(PLUGINS) $(GPU_PLUGIN) "$(DESTDIR)$(PREFIX)/lib/")
+	$(if $(PLUGINS)$(GPU_PLUGIN)$(NCCL_PLUGIN),install -d "$(DESTDIR)$(PREFIX)/lib" && \
+	    install -m 755 $(PLUGINS) $(GPU_PLUGIN) $(NCCL_PLUGIN) "$(DESTDIR)$(PREFIX)/lib/")
 	install -m 644 docs/shardproof.1 "$(SHARE)/man/man1/"
 	install -m 644 docs/shardproof-plan.5 "$(SHARE)/man/man5/"
 	install -m 644 README.md LICENSE docs/shardproof.schema.json "$(SHARE)/doc/shardproof/"
@@ -228,11 +243,11 @@ install: shardproof plugins
 	./shardproof completion zsh > "$(SHARE)/zsh/site-functions/_shardproof"
 	./shardproof completion fish > "$(SHARE)/fish/vendor_completions.d/shardproof.fish"
 uninstall:
-	for f in openmpi mpich cuda; do rm -f "$(DESTDIR)$(PREFIX)/lib/shardproof-$$f.so"; done
+	for f in openmpi mpich cuda nccl; do rm -f "$(DESTDIR)$(PREFIX)/lib/shardproof-$$f.so"; done
 	rm -f "$(BINDIR)/shardproof" "$(SHARE)/man/man1/shardproof.1" "$(SHARE)/man/man5/shardproof-plan.5"
 	for f in $(COMPLETIONS); do rm -f "$(SHARE)/$$f"; done
 	rm -rf "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
 
 clean:
-	rm -rf build build-* shardproof shardproof-openmpi.so shardproof-mpich.so shardproof-cuda.so
+	rm -rf build build-* shardproof shardproof-openmpi.so shardproof-mpich.so shardproof-cuda.so shardproof-nccl.so
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

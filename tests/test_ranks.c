@@ -251,7 +251,7 @@ static void test_one_stops(void **state) {
     for (int64_t stuck = 0; stuck <= RANKS; stuck++)
         for (int64_t self = 0; self < RANKS; self++) {
             Arena *a = arena_new();
-            Answers x = {.e = {.rank = self, .ranks = RANKS, .least = least_of, .exchange = tell},
+            Answers x = {.e = {.rank = self, .ranks = RANKS, .least = least_of, .tell = tell},
                          .others = self == stuck ? RANKS : stuck,
                          .reason = reason};
             Exec e = {.arena = a, .stuck = self == stuck ? reason : NULL};
@@ -385,7 +385,7 @@ static void greet(void *arg, Arena *a, Diags *d, Ranks *ranks) {
     static const Guest usual = {"1.2.3", "check of 2 plans"};
     Guests *x = arg;
     const Guest *g = ranks_engine(ranks)->rank == 2 ? x->odd : &usual;
-    Ranks *mine = ranks_new(a, ranks_engine(ranks), &(RanksOptions){60, false, g->version});
+    Ranks *mine = ranks_new(a, ranks_engine(ranks), &(RanksOptions){60, false, g->version, false});
     x->agreed += ranks_greet(mine, d, g->task);
 }
 static void test_greeting(void **state) {

@@ -279,9 +279,15 @@ const DiagCode diag_codes[] = {
      "`explain E0601` says how the program is built with it"},
     {"E0603", 5, "other processes than ranks",
      "With --mpi every rank of the mesh is a process that a launcher has started: mpirun -n 8 for "
-     "a mesh of 8 ranks. Without a launcher there is one process, and with that of another MPI "
+     "a mesh of 8 ranks; with --cuda torchrun and srun may start them too, and on several machines "
+     "MASTER_ADDR says where rank 0 is. Without a launcher there is one process, and with that of "
+     "another MPI "
      "each process is alone.",
      "start as many processes as the mesh has ranks"},
+    {"E0604", 5, "fewer GPUs than ranks",
+     "With --cuda each rank computes on a GPU of its own, and a machine has fewer than the ranks "
+     "that were started on it. CUDA_VISIBLE_DEVICES may hide some.",
+     "start fewer ranks on each machine, or take --cuda=virtual: all ranks on one GPU"},
     {"E0605", 5, "a rank was lost",
      "A process was stopped, hangs, or never started: nothing was heard of it for the seconds of "
      "--deadline. All processes end; files are whole or not there. A process that works or "

@@ -46,8 +46,9 @@ typedef struct {
     int64_t tp, ep, against_rank; /* -1: none */
     bool loss_parallel, full;
     double tolerance, deadline;
-    const char *sum;  /* of --mpi: declared or engine */
-    const char *cuda; /* where the ranks compute: virtual, on one GPU; NULL: on the host */
+    const char *sum;  /* of --mpi and --cuda: declared or engine */
+    const char *cuda; /* where the ranks compute: ranks, each on its GPU; virtual, on one; NULL: on
+                         the host */
     int64_t rank, threads, seed, layer, width, page;
     bool quiet, verbose, strict, sensitivity, end_to_end, exact, update_expect, statically, mpi,
         hooks, measured, build, pairs, help, version;
@@ -86,7 +87,7 @@ struct Cli {
     Str text;     /* the result so far, written by cli_flush */
     size_t tamed; /* bytes of it that hold nothing hostile any more, but may hold our own colours */
     int plan_at, plan_of;  /* check: which plan of how many; 0: there is one */
-    struct Ranks *ranks;   /* --mpi: the processes; NULL: this one is alone */
+    struct Ranks *ranks;   /* --mpi, --cuda: the processes; NULL: this one is alone */
     struct Device *device; /* --cuda: where the ranks compute; NULL: on the host */
     bool silent;           /* one of them, and not rank 0: it says and writes nothing */
     bool gone;             /* the reader of `out` closed it: end quietly */
@@ -148,6 +149,9 @@ void cli_forget(Cli *c);
 /* Is this the only process, or are all of them about to do the same, `task` ("check of 2 plans")?
  * If not, E0606 is in c->d. */
 bool cli_greet(Cli *c, const char *task);
+/* Is each rank a process with a GPU of its own (--cuda)? A process at all (--mpi, too)? */
+bool cli_on_gpus(const Cli *c);
+bool cli_processes(const Cli *c);
 /* Exit code that the diagnostics ask for: 0 if none is an error. */
 int cli_exit_of(const Diags *d);
 /* Lines of the trace's text whose records are of one of the types ("param value", NULL: of all),

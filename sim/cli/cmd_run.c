@@ -31,10 +31,14 @@ static int fails_on(const Cli *c, const Loaded *l) {
     }
     return n;
 }
-/* --cuda: the GPU that all plans of this command run on. False: there is none, E0601 is in c->d. */
+/* --cuda: the GPU that all plans of this command run on, or this process's one of several. False:
+ * there is none, E0601 is in c->d; of several processes none goes on then. */
 static bool open_gpu(Cli *c) {
-    if (c->o.cuda) c->device = gpu_open(c->arena, c->d);
-    return !c->o.cuda || c->device;
+    int at = c->ranks ? ranks_device(c->ranks) : 0;
+    bool wanted = c->o.cuda && at >= 0;
+    if (wanted) c->device = gpu_open(c->arena, c->d, at);
+    bool here = !wanted || c->device;
+    return c->ranks ? ranks_all(c->ranks, c->d, here, "open its GPU") : here;
 }
 static void close_gpu(Cli *c) {
     gpu_close(c->device);

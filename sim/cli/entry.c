@@ -8,8 +8,8 @@
 
 static void print_version(Cli *c) {
     str_addf(&c->text,
-             "shardproof %s\nLicence MIT; there is no warranty.\nBuilt in: virtual ranks; MPI by "
-             "plug-in; without CUDA\n",
+             "shardproof %s\nLicence MIT; there is no warranty.\nBuilt in: virtual ranks; MPI, "
+             "CUDA and NCCL by plug-in\n",
              CLI_VERSION);
 }
 
@@ -31,22 +31,35 @@ static int end(Cli *c, int code) {
 }
 /* One process of several, and not the one that speaks. */
 static bool fall_silent(Cli *c) {
-    FILE *nobody = c->o.mpi && ranks_silent() ? fopen("/dev/null", "w") : NULL;
+    FILE *nobody =
+        cli_processes(c) && ranks_silent(cli_on_gpus(c)) ? fopen("/dev/null", "w") : NULL;
     if (nobody) c->out = c->err = nobody;
     return nobody != NULL;
 }
 static bool start_ranks(Cli *c) {
     RanksOptions o = {c->o.deadline > 0 ? c->o.deadline : 60,
-                      c->o.sum && !strcmp(c->o.sum, "engine"), CLI_VERSION};
+                      c->o.sum && !strcmp(c->o.sum, "engine"), CLI_VERSION, cli_on_gpus(c)};
     c->ranks = ranks_open(c->arena, c->d, &o);
     return c->ranks != NULL;
+}
+
+/* --cuda without a launcher: the processes of this machine, as many as the first plan has ranks.
+ * They say all there is to say: of a plan that cannot be read, too. */
+static int start_processes(Cli *c, char **argv) {
+    PipelineOptions o = cli_pipeline(c);
+    Loaded l = {0};
+    if (c->command->bit == C_CHECK) folders_expand(c);
+    if (c->o.n_operands) cli_load(c, c->o.operands[0], &o, true, &l);
+    c->d = diags_new(c->arena);
+    cli_forget(c);
+    return end(c, ranks_spawn(c->d, l.trace ? l.trace->ranks : 1, argv));
 }
 
 /* Of several processes each does the whole where nobody says that they are ranks: a line of mpirun
  * without --mpi. One of them tells. */
 static void note_alone(Cli *c) {
-    if (c->o.mpi || !(c->command->bit & (C_RUN | C_CHECK))) return;
-    if (ranks_launched() && !ranks_silent())
+    if (cli_processes(c) || !(c->command->bit & (C_RUN | C_CHECK))) return;
+    if (ranks_launched(false) && !ranks_silent(false))
         diag_warn(c->d, "W0601", diag_nowhere, "with --mpi each of them is one rank of the mesh",
                   "a launcher has started several processes, and each of them does all of this by "
                   "itself");
@@ -56,7 +69,7 @@ static void note_alone(Cli *c) {
  * rank 0 tells (E0606), unless its own words are wrong. */
 static int refuse(Cli *c) {
     Diags *said = c->d;
-    if (c->o.mpi && ranks_launched()) {
+    if (cli_processes(c) && ranks_launched(cli_on_gpus(c))) {
         const char *why = diags_errors(said) ? said->item[0].message : "no command";
         c->d = diags_new(c->arena);
         if (start_ranks(c)) cli_greet(c, arena_printf(c->arena, "nothing: %s", why));
@@ -77,12 +90,12 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     options_parse(&c, argc, argv);
     c.silent = fall_silent(&c);
     /* what mpirun gives its processes looks like a terminal and is none */
-    if (c.o.mpi && !c.o.color) c.o.color = "never";
+    if (cli_processes(&c) && !c.o.color) c.o.color = "never";
     bool to_file = c.o.output && c.command &&
                    c.command->bit != C_RUN; /* run: a folder, and the report goes to `out` */
     c.color_out = !to_file && terminal_wants_color(c.o.color, c.out);
     c.color_err = terminal_wants_color(c.o.color, c.err);
-    bool plain = to_file || c.o.mpi;
+    bool plain = to_file || cli_processes(&c);
     c.look = (TableLook){plain ? 0 : terminal_width(c.out), c.color_out};
     if (c.o.version || c.o.help) {
         c.o.output = NULL;
@@ -101,6 +114,7 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     shipped_operands(&c);
     if (!files_check_words(&c)) return refuse(&c);
     note_alone(&c);
-    if (c.o.mpi && !start_ranks(&c)) return end(&c, 5);
+    if (cli_on_gpus(&c) && !ranks_launched(true)) return start_processes(&c, argv);
+    if (cli_processes(&c) && !start_ranks(&c)) return end(&c, 5);
     return end(&c, c.command->run(&c));
 }

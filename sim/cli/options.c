@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { O_FLAG, O_TEXT, O_INT, O_REAL, O_SET, O_WORD } OptionKind;
+typedef enum { O_FLAG, O_TEXT, O_INT, O_REAL, O_SET, O_WORD, O_WORD_OR_FIRST } OptionKind;
 typedef struct {
     const char *name;
     char letter; /* 0: none */
@@ -19,7 +19,7 @@ typedef struct {
     const char *arg; /* NULL: none */
     int commands;    /* bits of commands, C_ANOTHER, C_OF_AGAINST */
     const char *what;
-    const char *words; /* O_WORD: the allowed ones */
+    const char *words; /* O_WORD: the allowed ones; O_WORD_OR_FIRST: where none follows the first */
 } Option;
 enum {
     C_ANOTHER =
@@ -138,14 +138,17 @@ static const Option options[] = {
      "of a framework's file: sizes as they are, not those that run in seconds", NULL},
     {"to", 0, O_WORD, AT(to), "FRAMEWORK", C_EXPORT, "whose way of saying the plan",
      "torch hf jax megatron torchtitan"},
-    {"cuda", 0, O_WORD, AT(cuda), "HOW", C_RUNS | C_ANOTHER,
-     "virtual: all ranks on one GPU (needs the plug-in of make CUDA=1)", "virtual"},
+    {"cuda", 0, O_WORD_OR_FIRST, AT(cuda), "[HOW]", C_RUNS | C_ANOTHER,
+     "ranks (if no word follows): a process and a GPU for each rank, through NCCL; virtual: all "
+     "ranks on one GPU (needs the plug-ins of make CUDA=1)",
+     "ranks virtual"},
     {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUNS | C_CALIBRATE | C_ANOTHER,
      "run on the processes that mpirun has started, one for each rank", NULL},
     {"sum", 0, O_WORD, AT(sum), "HOW", C_RUNS | C_ANOTHER | C_OF_MPI,
-     "for --mpi: sums in the declared order (the default), or the engine's own", "declared engine"},
+     "for --mpi and --cuda: sums in the declared order (the default), or the engine's own",
+     "declared engine"},
     {"deadline", 0, O_REAL, AT(deadline), "SECONDS", C_RUNS | C_CALIBRATE | C_OF_MPI,
-     "for --mpi: a rank that is silent for so long is lost (default 60)", NULL},
+     "for --mpi and --cuda: a rank that is silent for so long is lost (default 60)", NULL},
     {"color", 0, O_WORD, AT(color), "WHEN", C_ALL, "auto, always or never", "auto always never"},
     {"quiet", 'q', O_FLAG, AT(quiet), NULL, C_ALL, "errors only; check: failed plans only", NULL},
     {"verbose", 'v', O_FLAG, AT(verbose), NULL, C_ALL,
@@ -216,6 +219,7 @@ static void apply(Cli *c, const Option *o, const char *arg) {
     case O_REAL: set_real(c, o, arg); break;
     case O_SET: set_set(c, arg); break;
     case O_WORD:
+    case O_WORD_OR_FIRST:
         if (!text_has_word(o->words, arg))
             usage(c, nearest_word(o->words, arg, c->arena), "--%s is one of %s, not '%s'", o->name,
                   o->words, arg);
@@ -251,7 +255,10 @@ static const Option *find_short(char letter) {
 /* The argument of an option: behind '=' or the next word. NULL and an error if there is none. */
 static const char *argument(Parse *p, const Option *o, const char *inline_arg) {
     if (inline_arg) return inline_arg;
-    if (p->i + 1 < p->argc) return p->argv[++p->i];
+    bool more = p->i + 1 < p->argc, first = o->kind == O_WORD_OR_FIRST;
+    if (first && !(more && text_has_word(o->words, p->argv[p->i + 1])))
+        return arena_strndup(p->c->arena, o->words, strcspn(o->words, " "));
+    if (more) return p->argv[++p->i];
     usage(p->c, NULL, "--%s wants %s", o->name, o->arg);
     return NULL;
 }
@@ -320,21 +327,24 @@ static void choose_command(Cli *c) {
     o->n_operands--;
 }
 /* What a run on processes cannot do, and what is for it alone. */
-static void check_mpi(Parse *p) {
+static void check_processes(Parse *p) {
     Cli *c = p->c;
     static const char *const virtual[] = {"static", "exact", "update-expect", "cuda"};
+    bool many = cli_processes(c);
+    const char *by = c->o.mpi ? "mpi" : "cuda";
     for (int i = 0; i < p->n_given; i++) {
         const Option *o = p->given[i];
-        if (o->commands & C_OF_MPI && !c->o.mpi)
-            usage(c, "add --mpi, or leave it out", "--%s is for --mpi, and there is none", o->name);
-        for (size_t k = 0; c->o.mpi && k < sizeof virtual / sizeof *virtual; k++)
-            if (!strcmp(o->name, virtual[k]))
-                usage(c, "leave one of them out", "--%s is not for --mpi", o->name);
+        if (o->commands & C_OF_MPI && !many)
+            usage(c, "add --mpi, or leave it out",
+                  "--%s is for --mpi and --cuda, and there is none", o->name);
+        for (size_t k = 0; many && k < sizeof virtual / sizeof *virtual; k++)
+            if (!strcmp(o->name, virtual[k]) && strcmp(o->name, by) != 0)
+                usage(c, "leave one of them out", "--%s is not for --%s", o->name, by);
     }
-    for (int i = 0; c->o.mpi && i < c->o.n_operands; i++)
+    for (int i = 0; many && i < c->o.n_operands; i++)
         if (!strcmp(c->o.operands[i], "-"))
             usage(c, "name a file that all processes can read",
-                  "--mpi cannot read a plan from standard input: only one process has it");
+                  "--%s cannot read a plan from standard input: only one process has it", by);
 }
 static void check_usage(Parse *p) {
     Cli *c = p->c;
@@ -347,7 +357,7 @@ static void check_usage(Parse *p) {
         if (p->given[i]->commands & C_OF_AGAINST)
             usage(c, "add --against FILE, or leave it out",
                   "--%s is for --against, and there is none", p->given[i]->name);
-    check_mpi(p);
+    check_processes(p);
     static const char *const executed[] = {"against",     "save-values", "exact",
                                            "sensitivity", "strict",      "update-expect",
                                            "check",       "end-to-end",  "cuda"};

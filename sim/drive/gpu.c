@@ -44,9 +44,9 @@ static GpuOpen *load(Arena *arena, Diags *d) {
                    "the plug-in for CUDA cannot be loaded: %s", dlerror());
     return open;
 }
-Device *gpu_open(Arena *arena, Diags *d) {
+Device *gpu_open(Arena *arena, Diags *d, int at) {
     GpuOpen *open = load(arena, d);
-    GpuHost host = {.abi = GPU_ABI, .kernels = GPU_N_KERNELS, .failed = failed};
+    GpuHost host = {.abi = GPU_ABI, .kernels = GPU_N_KERNELS, .device = at, .failed = failed};
     GpuWhy why = GPU_BROKEN;
     const char *text = "";
     Gpu *gpu = open ? open(&host, &why, &text) : NULL;

@@ -188,7 +188,7 @@ static bool meet(Run *r, PlanText given, bool ready) {
     const char *s = trace_text(r->t, tmp, true, &n);
     uint64_t h = hash(s, n);
     arena_free(tmp);
-    r->t->backend = "mpi";
+    r->t->backend = ranks_backend(all);
     return ranks_meet(all, r->d, true, h, RANKS_PROGRAM);
 }
 /* What no line of the plan leads to is said of its file: one of many that are checked together. */

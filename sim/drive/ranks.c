@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "engine/guard.h"
 #include "engine/plugin.h"
+#include "engine/spawn.h"
 #include "exec/exec.h"
 #include "trace/trace.h"
 #include <stdatomic.h>
@@ -20,6 +21,11 @@ struct Ranks {
     int64_t rank, beside;
     bool met;
     const char *failed; /* why the engine did not start */
+    struct {
+        int64_t rank;
+        EngineLack what;
+        const char *text; /* NULL: nothing is lacking */
+    } lack;
     _Atomic(const Program *) program;
 };
 /* What a process says of itself, first of all and before a plan is run. */
@@ -82,6 +88,11 @@ static void lost(void *arg, int64_t rank, double seconds, int64_t at) {
                         "each rank has waited for another for %s, rank 0 %s; all of them end "
                         "[E0605]",
                         time_text(seconds, tmp), place_text(r, at, tmp));
+    else if (seconds <= 0)
+        base_last_words("look at its own words, and at the system's: a machine that runs out of "
+                        "memory ends processes",
+                        "the process of rank %lld has ended, it was %s; all ranks end [E0605]",
+                        (long long)rank, place_text(r, at, tmp));
     else
         base_last_words("its process was stopped, or its machine or the network to it hangs; "
                         "--deadline gives a machine that is only busy more seconds",
@@ -90,22 +101,52 @@ static void lost(void *arg, int64_t rank, double seconds, int64_t at) {
     arena_free(tmp);
 }
 /* What leads to the cause of an engine's failure: does a program without us run? */
-static const char engine_help[] =
+static const char *const engine_help[] = {
     "these are the words of MPI; if `mpirun -n 2 shardproof check 02-toymodel-2 --mpi` fails too, "
-    "the fault is in how MPI is installed, or in the network";
+    "the fault is in how MPI is installed, or in the network",
+    "if `shardproof run 02-toymodel-2 --cuda` fails too, the fault is in the machine; "
+    "NCCL_DEBUG=INFO has NCCL say more"};
 static void failed(void *arg, const char *what) {
     Ranks *r = arg;
     if (r->engine)
-        base_last_words(engine_help, "the engine failed: %s; all ranks end [E0607]", what);
+        base_last_words(engine_help[r->o.gpus], "the engine failed: %s; all ranks end [E0607]",
+                        what);
     else r->failed = arena_strdup(r->arena, what);
 }
 
+static void lacks(void *arg, int64_t rank, EngineLack what, const char *text) {
+    Ranks *r = arg;
+    r->lack.rank = rank;
+    r->lack.what = what;
+    r->lack.text = arena_strdup(r->arena, text);
+}
+static const char few_gpus[] = "--cuda=virtual runs all ranks on one GPU; or start them on more "
+                               "machines (examples/cluster)";
+static void refuse(const Ranks *r, Diags *d) {
+    static const struct {
+        const char *code, *help;
+    } of[ENGINE_LACKS] = {
+        [ENGINE_NO_GPU] = {"E0601",
+                           "nvidia-smi must show a GPU on the machine of each rank; leave --cuda "
+                           "out: the plan runs on virtual ranks of this machine's processor"},
+        [ENGINE_FEW_GPUS] = {"E0604", few_gpus},
+        [ENGINE_NO_LIBRARY] =
+            {"E0601", "install NCCL (Debian: libnccl2; or `pip install nvidia-nccl-cu12`), "
+                      "or name its file: SHARDPROOF_NCCL=/path/libnccl.so.2"},
+    };
+    diag_error(d, of[r->lack.what].code, diag_nowhere, of[r->lack.what].help,
+               "--cuda: rank %lld: %s", (long long)r->lack.rank, r->lack.text);
+}
+
 /* ---- together ---- */
-bool ranks_silent(void) { return plugin_launched().rank > 0; }
-bool ranks_launched(void) { return plugin_launched().ranks > 1; }
+bool ranks_silent(bool gpus) { return plugin_launched(gpus).rank > 0; }
+bool ranks_launched(bool gpus) {
+    Launched by = plugin_launched(gpus);
+    return by.ranks > (gpus ? 0 : 1);
+}
 Ranks *ranks_new(Arena *arena, Engine *engine, const RanksOptions *o) {
     Ranks *r = ARENA_NEW(arena, Ranks);
-    Launched by = plugin_launched();
+    Launched by = plugin_launched(o->gpus);
     *r = (Ranks){.arena = arena, .o = *o, .engine = engine, .rank = by.rank, .beside = by.beside};
     return r;
 }
@@ -115,18 +156,34 @@ Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
                        .deadline = o->deadline,
                        .lost = lost,
                        .failed = failed,
+                       .lacks = lacks,
                        .stage = stage,
                        .lives = lives,
                        .arg = r};
-    bool alone = !plugin_launched().engine; /* which is refused */
+    bool alone = !plugin_launched(o->gpus).engine; /* which is refused */
     if (alone || guard_start(&r->guard, o->deadline, &(GuardWords){no_life, r}))
-        r->engine = plugin_open(arena, d, &host);
+        r->engine = plugin_open(arena, d, &host, o->gpus);
     else r->failed = "a second process beside it could not be started";
     if (r->engine) return r;
-    if (r->failed)
-        diag_error(d, "E0607", diag_nowhere, engine_help, "the engine did not start: %s",
+    if (r->lack.text) refuse(r, d);
+    else if (r->failed)
+        diag_error(d, "E0607", diag_nowhere, engine_help[o->gpus], "the engine did not start: %s",
                    r->failed);
     return NULL;
+}
+int ranks_spawn(Diags *d, int64_t n, char **argv) {
+    enum { MOST = 128 }; /* GPUs of a machine, and a few more */
+    const char *why;
+    if (n > MOST) {
+        diag_error(d, "E0604", diag_nowhere, few_gpus,
+                   "--cuda: a mesh of %lld ranks on one machine", (long long)n);
+        return ENGINE_EXIT;
+    }
+    int code = spawn_ranks(n, argv, &why);
+    if (code >= 0) return code;
+    diag_error(d, "E0607", diag_nowhere, "start them with torchrun or mpirun",
+               "--cuda: the processes of the ranks could not be started: %s", why);
+    return ENGINE_EXIT;
 }
 void ranks_close(Ranks *r) {
     if (r) r->engine->close(r->engine);
@@ -136,6 +193,8 @@ int64_t ranks_count(const Ranks *r) { return r->engine->ranks; }
 bool ranks_engine_sums(const Ranks *r) { return r->o.engine_sums; }
 int64_t ranks_beside(const Ranks *r) { return r->beside; }
 Engine *ranks_engine(Ranks *r) { return r->engine; }
+const char *ranks_backend(const Ranks *r) { return r->o.gpus ? "nccl" : "mpi"; }
+int ranks_device(const Ranks *r) { return r->engine->device; }
 int ranks_threads(const Ranks *r, int asked) {
     if (asked) return asked;
     long cores = sysconf(_SC_NPROCESSORS_ONLN), share = cores / (long)r->beside;
@@ -150,8 +209,8 @@ void ranks_run(Ranks *r, const Program *p) {
 static void spread(Engine *e, void *p, int64_t bytes) {
     EngineItem from = {0, bytes, p}, *to = base_malloc(base_mul((size_t)e->ranks, sizeof *to));
     for (int64_t k = 1; k < e->ranks; k++) to[k - 1] = (EngineItem){k, bytes, p};
-    if (e->rank) e->exchange(e, NULL, 0, &from, 1);
-    else e->exchange(e, to, (int)e->ranks - 1, NULL, 0);
+    if (e->rank) e->tell(e, NULL, 0, &from, 1);
+    else e->tell(e, to, (int)e->ranks - 1, NULL, 0);
     free(to);
 }
 /* One record of each process, in the order of ranks, on rank 0; `all` is untouched elsewhere. */
@@ -159,9 +218,9 @@ static void collect(Engine *e, void *mine, void *all, int64_t bytes) {
     EngineItem to = {0, bytes, mine}, *from = base_malloc(base_mul((size_t)e->ranks, sizeof *from));
     for (int64_t k = 1; k < e->ranks; k++)
         from[k - 1] = (EngineItem){k, bytes, (char *)all + k * bytes};
-    if (e->rank) e->exchange(e, &to, 1, NULL, 0);
+    if (e->rank) e->tell(e, &to, 1, NULL, 0);
     else {
-        e->exchange(e, NULL, 0, from, (int)e->ranks - 1);
+        e->tell(e, NULL, 0, from, (int)e->ranks - 1);
         memcpy(all, mine, (size_t)bytes);
     }
     free(from);
@@ -170,6 +229,15 @@ int ranks_decide(Ranks *r, int mine) {
     int64_t code = mine;
     spread(r->engine, &code, sizeof code);
     return (int)code;
+}
+bool ranks_all(Ranks *r, Diags *d, bool can, const char *what) {
+    Engine *e = r->engine;
+    int64_t first = e->least(e, can ? e->ranks : e->rank);
+    if (first && first < e->ranks)
+        diag_error(d, "E0601", diag_nowhere,
+                   "run `shardproof check 02-toymodel-2 --cuda=virtual` there: it says why",
+                   "--cuda: rank %lld cannot %s", (long long)first, what);
+    return first == e->ranks;
 }
 static bool differ(Diags *d, const Hello *h, int64_t rank, RanksMatter of) {
     static const char *const has[] = {

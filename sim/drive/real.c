@@ -91,7 +91,9 @@ bool real_fits(Run *r) {
     const Ranks *all = r->o->ranks;
     if (!all || ranks_count(all) == r->mesh->nranks) return true;
     diag_error(r->d, "E0603", r->plan->mesh_loc,
-               arena_printf(r->arena, "mpirun -n %lld, or another mesh (--set)",
+               arena_printf(r->arena,
+                            "start %lld (mpirun -n, torchrun --nproc-per-node), or take "
+                            "another mesh (--set)",
                             (long long)r->mesh->nranks),
                "%lld process%s for a mesh of %lld ranks", (long long)ranks_count(all),
                ranks_count(all) == 1 ? "" : "es", (long long)r->mesh->nranks);

@@ -1,18 +1,21 @@
 /* What carries bytes between processes, each of which is one rank of a mesh: the interface of the
- * plug-ins that are opened at run time (`--mpi`). Plain C types only: the program and a plug-in may
- * come from different compilers. An engine knows no values, layouts or steps. */
+ * plug-ins that are opened at run time (`--mpi`, `--cuda`). Plain C types only: the program and a
+ * plug-in may come from different compilers. An engine knows no values, layouts or steps. */
 #ifndef SP_ENGINE_ENGINE_H
 #define SP_ENGINE_ENGINE_H
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ENGINE_ABI = 2, ENGINE_EXIT = 5 }; /* code with which a run ends that lost a rank */
+enum { ENGINE_ABI = 3, ENGINE_EXIT = 5 }; /* code with which a run ends that lost a rank */
 
 /* What a process is about: in all but ENGINE_RUNS no other rank can see whether it lives. */
 typedef enum { ENGINE_STARTS, ENGINE_RUNS, ENGINE_GROUPS, ENGINE_ENDS, ENGINE_STAGES } EngineStage;
 /* Ranks that nobody can name: somebody is silent, `at` is the EngineStage; each waits for another.
  */
 enum { ENGINE_NOBODY = -1, ENGINE_ALL_WAIT = -2 };
+
+/* What a machine lacks that an engine needs. */
+typedef enum { ENGINE_NO_GPU, ENGINE_FEW_GPUS, ENGINE_NO_LIBRARY, ENGINE_LACKS } EngineLack;
 
 /* What an engine tells the program, from any of its threads. None of them ends the process. */
 typedef struct EngineHost {
@@ -21,9 +24,12 @@ typedef struct EngineHost {
      */
     double deadline;
     int64_t rank; /* as the launcher says, before the engine knows */
-    /* A rank is silent since so many seconds; `at` is the place that it named last. */
+    /* A rank is silent since so many seconds, or (0) its process has ended; `at` is the place that
+     * it named last. */
     void (*lost)(void *arg, int64_t rank, double seconds, int64_t at);
     void (*failed)(void *arg, const char *what); /* in the engine's own words */
+    /* Instead of `failed`, on rank 0: what the machine of that rank lacks. */
+    void (*lacks)(void *arg, int64_t rank, EngineLack what, const char *text);
     void (*stage)(void *arg, EngineStage stage); /* another has begun */
     void (*lives)(void *arg); /* again and again, but in ENGINE_RUNS: this process is not stopped */
     void *arg;
@@ -54,8 +60,12 @@ typedef struct Engine Engine;
 struct Engine {
     int64_t rank, ranks;
     const char *name; /* "Open MPI 4.1.4" */
-    int64_t at;       /* where this process is: set by the program, read by any thread */
+    int device; /* the GPU that its ranks compute on, as CUDA counts them here; -1: the host */
+    int64_t at; /* where this process is: set by the program, read by any thread */
     void (*exchange)(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in);
+    /* The same for what ranks say of the run, not what its moves bring: it lies in the host's
+     * memory, and most of it goes to rank 0 or comes from there. */
+    void (*tell)(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in);
     /* The least of what all ranks say; all of them call it. */
     int64_t (*least)(Engine *e, int64_t mine);
     /* A group for sums, from all ranks at once: those with equal `color`, in the order of `place`.

@@ -1,33 +1,26 @@
 /* Plug-ins of engines. They lie beside the program, or in lib beside its folder. Each stays open:
  * an MPI cannot be started twice. */
 #include "engine/plugin.h"
+#include "engine/place.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* In the order in which they are asked: inside an allocation of Slurm the variables of mpirun are
- * the nearer ones. Variables that are not there are NULL. */
-static const struct {
-    const char *engine, *title, *rank, *ranks, *beside;
-} launchers[] = {
-    {"openmpi", "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"openmpi", "Open MPI", "PMIX_RANK", NULL, NULL},
-    {"mpich", "MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
-};
-static int64_t number(const char *name, int64_t otherwise) {
-    const char *s = name ? getenv(name) : NULL;
-    char *end;
-    long long n = s ? strtoll(s, &end, 10) : 0;
-    return s && *s && !*end && n >= 0 ? n : otherwise;
-}
-Launched plugin_launched(void) {
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        int64_t rank = number(launchers[i].rank, -1), beside = number(launchers[i].beside, 1);
-        if (rank < 0) continue;
-        return (Launched){launchers[i].engine, launchers[i].title, rank,
-                          number(launchers[i].ranks, 0), beside > 0 ? beside : 1};
+static const char nccl[] = "nccl";
+
+Launched plugin_launched(bool gpus) {
+    int n;
+    const Launcher *by = place_launchers(&n);
+    const char *why;
+    Place p;
+    if (gpus && (place_find(&p, &why) || why))
+        return (Launched){nccl, p.by->title, p.rank, p.ranks, p.beside};
+    for (int i = 0; !gpus && i < n; i++) {
+        int64_t rank = place_number(by[i].rank, -1), beside = place_number(by[i].beside, 1);
+        if (rank < 0 || !by[i].mpi) continue;
+        return (Launched){by[i].mpi, by[i].title, rank, place_number(by[i].ranks, 0),
+                          beside > 0 ? beside : 1};
     }
     return (Launched){.beside = 1};
 }
@@ -47,6 +40,14 @@ const char *plugin_find(Arena *arena, const char *engine) {
 }
 static EngineOpen *load(Arena *arena, Diags *d, const Launched *by) {
     const char *path = plugin_find(arena, by->engine);
+    if (!path && by->engine == nccl) {
+        diag_error(
+            d, "E0601", diag_nowhere,
+            "`make CUDA=1` builds it where CUDA's toolkit and nccl.h are; without --cuda the "
+            "plan runs on virtual ranks of this machine's processor",
+            "--cuda: there is no shardproof-nccl.so beside the program or in ../lib");
+        return NULL;
+    }
     if (!path) {
         diag_error(d, "E0601", diag_nowhere,
                    arena_printf(arena,
@@ -64,17 +65,24 @@ static EngineOpen *load(Arena *arena, Diags *d, const Launched *by) {
     if (symbol) memcpy(&open, &symbol, sizeof open); /* C has no cast for this */
     else
         diag_error(d, "E0601", diag_nowhere,
-                   "build the plug-in on this machine, with the MPI it has",
-                   "the engine of %s cannot be loaded: %s", by->title, dlerror());
+                   by->engine == nccl ? "build the plug-in on this machine: make CUDA=1"
+                                      : "build the plug-in on this machine, with the MPI it has",
+                   "the engine of %s cannot be loaded: %s",
+                   by->engine == nccl ? "--cuda" : by->title, dlerror());
     return open;
 }
-Engine *plugin_open(Arena *arena, Diags *d, const EngineHost *host) {
-    Launched by = plugin_launched();
-    if (!by.engine) {
+Engine *plugin_open(Arena *arena, Diags *d, const EngineHost *host, bool gpus) {
+    Launched by = plugin_launched(gpus);
+    const char *why = NULL;
+    Place p;
+    if (gpus && !place_find(&p, &why))
+        diag_error(d, "E0603", diag_nowhere,
+                   "name the machine of rank 0 for all processes: mpirun -x MASTER_ADDR=node1",
+                   "--cuda: %s", why ? why : "no launcher has started this process");
+    else if (!by.engine)
         diag_error(d, "E0603", diag_nowhere, "mpirun -n 8 shardproof check PLAN --mpi",
                    "--mpi: no launcher of MPI has started this process");
-        return NULL;
-    }
+    if (why || !by.engine) return NULL;
     EngineOpen *open = load(arena, d, &by);
     EngineHost h = *host;
     h.rank = by.rank;

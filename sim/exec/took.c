@@ -111,8 +111,8 @@ void took_record(Tooks *t, Trace *trace) {
         from[2 * r - 1] =
             (EngineItem){(int64_t)r, sent_bytes, sent + (int64_t)r * t->steps * e->ranks};
     }
-    if (e->rank) e->exchange(e, to, 2, NULL, 0);
-    else e->exchange(e, NULL, 0, from, 2 * (int)ranks - 2);
+    if (e->rank) e->tell(e, to, 2, NULL, 0);
+    else e->tell(e, NULL, 0, from, 2 * (int)ranks - 2);
     if (e->rank == 0) add_records(t, trace, said, sent);
     free(from);
     free(said);

@@ -106,8 +106,8 @@ static bool agree(Wire *w, Exec *e, bool done) {
     if (e->stuck) snprintf(text, sizeof text, "%s", e->stuck);
     for (int64_t r = 0; r < engine->ranks; r++)
         if (r != first) to[n++] = (EngineItem){r, sizeof text, text};
-    if (w->self == first) engine->exchange(engine, to, n, NULL, 0);
-    else engine->exchange(engine, NULL, 0, &from, 1);
+    if (w->self == first) engine->tell(engine, to, n, NULL, 0);
+    else engine->tell(engine, NULL, 0, &from, 1);
     free(to);
     e->stuck = *text ? arena_strdup(e->arena, text) : NULL;
     return false;

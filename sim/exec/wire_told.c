@@ -43,8 +43,8 @@ static Tensor packed_copy(const Exec *e, const Tensor *of, Dtype dt) {
 }
 static void tell(Engine *engine, const Shape *s, const Tensor *t, int64_t bytes) {
     EngineItem head = {0, sizeof *s, (void *)(uintptr_t)s}, data = {0, bytes, t->p};
-    engine->exchange(engine, &head, 1, NULL, 0);
-    engine->exchange(engine, &data, 1, NULL, 0);
+    engine->tell(engine, &head, 1, NULL, 0);
+    engine->tell(engine, &data, 1, NULL, 0);
 }
 /* A block that lies packed is sent from where it lies: it may be as large as all else that the rank
  * holds. */
@@ -74,7 +74,7 @@ static void hear(WireTold *o, Engine *engine, const Exec *own, int val) {
     EngineItem *from = base_malloc(base_mul((size_t)o->ranks, sizeof *from));
     for (int64_t r = 1; r < o->ranks; r++)
         if (exec_holds(own, val, r)) from[n++] = (EngineItem){r, sizeof *s, &s[r]};
-    engine->exchange(engine, NULL, 0, from, n);
+    engine->tell(engine, NULL, 0, from, n);
     for (int k = 0; k < n; k++) {
         int64_t r = from[k].peer;
         Tensor *t = &o->block[r];
@@ -82,7 +82,7 @@ static void hear(WireTold *o, Engine *engine, const Exec *own, int val) {
         t->p = device_array(own->host, tensor_count(t), es);
         from[k] = (EngineItem){r, tensor_count(t) * es, t->p};
     }
-    engine->exchange(engine, NULL, 0, from, n);
+    engine->tell(engine, NULL, 0, from, n);
     free(from);
     free(s);
 }

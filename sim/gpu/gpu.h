@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GPU_ABI = 2, GPU_DIMS = 16, GPU_IN = 5, GPU_NUMBERS = 8, GPU_THREADS = 128, GPU_WARP = 32 };
+enum { GPU_ABI = 3, GPU_DIMS = 16, GPU_IN = 5, GPU_NUMBERS = 8, GPU_THREADS = 128, GPU_WARP = 32 };
 
 /* A tensor along the space that a kernel goes through: one stride, in elements, for each dim of it;
  * 0 where the tensor lacks the dim. */
@@ -51,6 +51,7 @@ typedef struct GpuGemm {
 typedef struct GpuHost {
     int abi;     /* GPU_ABI of the program */
     int kernels; /* how many it knows */
+    int device;  /* which GPU, as CUDA counts those that this process sees */
     void (*failed)(void *arg, const char *what);
     void *arg;
 } GpuHost;

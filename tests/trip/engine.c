@@ -51,8 +51,10 @@ Engine *shardproof_engine(const EngineHost *h) {
     const char *at = getenv("ENGINE_FAILS");
     host = *h;
     engine = (Engine){.ranks = 1,
+                      .device = -1,
                       .name = "an engine that fails",
                       .exchange = exchange,
+                      .tell = exchange,
                       .least = least,
                       .ungroup = ungroup,
                       .abort = stop,

@@ -411,7 +411,9 @@ Engine *shardproof_engine(const EngineHost *host) {
         M.host.failed(M.host.arg, "the plug-in belongs to another version of shardproof");
         return NULL;
     }
-    M.e = (Engine){.exchange = exchange,
+    M.e = (Engine){.device = -1,
+                   .exchange = exchange,
+                   .tell = exchange,
                    .least = least,
                    .group = group,
                    .ungroup = ungroup,

@@ -222,6 +222,8 @@ GpuWhy look(const GpuHost *host, const char **text) {
                                                                         : GPU_NO_DRIVER;
     }
     if (e == cudaErrorNoDevice || (e == cudaSuccess && !devices)) return GPU_NO_DEVICE;
+    if (e == cudaSuccess) e = cudaSetDevice(host->device);
+    *text = cudaGetErrorString(e);
     return e == cudaSuccess ? GPU_OK : GPU_BROKEN;
 }
 } // namespace
@@ -233,7 +235,7 @@ shardproof_gpu(const GpuHost *host, GpuWhy *why, const char **text) {
     Cuda *c = new Cuda();
     size_t all = 0;
     c->host = *host;
-    cudaError_t e = cudaGetDeviceProperties(&c->about, 0);
+    cudaError_t e = cudaGetDeviceProperties(&c->about, host->device);
     const char *wrong = e == cudaSuccess ? find_lt(&c->lt) : cudaGetErrorString(e);
     if (!wrong && cudaMemGetInfo(&c->g.memory, &all) != cudaSuccess) wrong = "no memory is told";
     if (!wrong && cudaMalloc(&c->workspace, WORKSPACE) != cudaSuccess) wrong = "no memory is free";

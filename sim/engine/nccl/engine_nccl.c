@@ -1,0 +1,405 @@
+/* The engine of NCCL: the plug-in shardproof-nccl.so. Moves are grouped sends and receives, sums
+ * the collective over the communicator of their group; what ranks tell each other goes over the
+ * sockets by which they met (star.h), whose thread also sees who is lost while this one waits for a
+ * GPU. The program's blocks lie in the host's memory when they come here: they are staged. No call
+ * of NCCL waits: communicators do not block, and whoever waits here looks whether the run has
+ * ended. NCCL is looked for when the engine is opened, as it is hundreds of MB. */
+#include "engine/nccl_calls.h"
+#include "engine/place.h"
+#include "engine/star.h"
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <glob.h>
+#include <nccl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+__attribute__((visibility("default"))) EngineOpen shardproof_engine;
+enum { MAX_GROUPS = 64, ALIGN = 256, TEXT = 200 };
+static const double ABORTED = 1; /* seconds for communicators to be given up */
+
+/* What is used of NCCL, from whichever library is found. */
+#define NCCL_FUNCTIONS(X)                                                                          \
+    X(GetVersion)                                                                                  \
+    X(GetUniqueId)                                                                                 \
+    X(GetErrorString) X(CommInitRankConfig) X(CommSplit) X(CommGetAsyncError) X(CommFinalize)      \
+        X(CommDestroy) X(CommAbort) X(CommCount) X(CommUserRank) X(GroupStart) X(GroupEnd) X(Send) \
+            X(Recv) X(AllReduce) X(ReduceScatter) X(Reduce)
+static struct {
+#define FIELD(name) __typeof__(&nccl##name) name;
+    NCCL_FUNCTIONS(FIELD)
+#undef FIELD
+} N;
+typedef struct {
+    void *p;
+    size_t room;
+} Buffer;
+static struct {
+    Engine e; /* first */
+    EngineHost host;
+    Star *star;
+    char name[64];
+    cudaStream_t stream;
+    ncclComm_t world, group[MAX_GROUPS];
+    int n_groups;
+    Buffer out, in;
+    _Atomic bool ending, inside, aborted;
+} M;
+
+/* ---- waiting and ending ---- */
+static void give_up(void) {
+    while (M.n_groups) N.CommAbort(M.group[--M.n_groups]);
+    if (M.world) N.CommAbort(M.world);
+    M.world = NULL;
+    atomic_store(&M.aborted, true);
+    for (;;) pause(); /* the star's thread ends the process */
+}
+/* In the star's thread. A peer's GPU may wait for ours: whoever is inside NCCL gives it up. */
+static void ending(void *arg) {
+    struct timespec t = {0, 1000000};
+    (void)arg;
+    atomic_store(&M.ending, true);
+    for (int ms = 0; atomic_load(&M.inside) && !atomic_load(&M.aborted) && ms < 1e3 * ABORTED; ms++)
+        nanosleep(&t, NULL);
+}
+static void pass_time(int turn) {
+    struct timespec t = {0, 50000};
+    if (atomic_load(&M.ending)) give_up();
+    if (turn < 1000) sched_yield();
+    else nanosleep(&t, NULL);
+}
+static void must_cuda(const char *where, cudaError_t e) {
+    char text[TEXT];
+    if (e == cudaSuccess) return;
+    snprintf(text, sizeof text, "%s: %s", where, cudaGetErrorString(e));
+    star_fail(M.star, text);
+}
+static void fail_nccl(const char *where, ncclResult_t e) {
+    char text[TEXT];
+    snprintf(text, sizeof text, "%s: %s", where, N.GetErrorString(e));
+    star_fail(M.star, text);
+}
+/* A call has begun; returns when the communicator says that it is done. */
+static void must(const char *where, ncclResult_t e, ncclComm_t comm) {
+    for (int turn = 0; e == ncclInProgress; turn++) {
+        ncclResult_t got = N.CommGetAsyncError(comm, &e);
+        if (got != ncclSuccess) e = got;
+        if (e == ncclInProgress) pass_time(turn);
+    }
+    if (e != ncclSuccess) fail_nccl(where, e);
+}
+static void finish(const char *where, ncclComm_t comm) {
+    for (int turn = 0;; turn++) {
+        cudaError_t e = cudaStreamQuery(M.stream);
+        ncclResult_t state = ncclSuccess;
+        if (e == cudaSuccess) return;
+        if (e != cudaErrorNotReady) must_cuda(where, e);
+        if (N.CommGetAsyncError(comm, &state) != ncclSuccess ||
+            (state != ncclSuccess && state != ncclInProgress))
+            fail_nccl(where, state);
+        pass_time(turn);
+    }
+}
+static void begin(void) {
+    atomic_store(&M.inside, true);
+    star_waits(M.star, true);
+}
+static void end(void) {
+    star_waits(M.star, false);
+    atomic_store(&M.inside, false);
+}
+
+/* ---- moves ---- */
+static char *room_for(Buffer *b, size_t bytes) {
+    if (bytes > b->room) {
+        if (b->p) must_cuda("cudaFree", cudaFree(b->p));
+        b->p = NULL;
+        b->room = bytes;
+        must_cuda("memory for messages", cudaMalloc(&b->p, bytes));
+    }
+    return b->p;
+}
+static size_t slot(int64_t bytes) { return ((size_t)bytes + ALIGN - 1) / ALIGN * ALIGN; }
+static size_t slots(const EngineItem *x, int n) {
+    size_t all = 0;
+    for (int i = 0; i < n; i++) all += slot(x[i].bytes);
+    return all;
+}
+static void to_gpu(char *at, const void *from, size_t n) {
+    must_cuda("copy to the GPU", cudaMemcpyAsync(at, from, n, cudaMemcpyHostToDevice, M.stream));
+}
+static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
+    size_t give = slots(out, n_out), get = slots(in, n_in);
+    (void)e;
+    if (!give && !get) return;
+    begin();
+    char *a = room_for(&M.out, give + 1), *b = room_for(&M.in, get + 1), *at = a;
+    for (int i = 0; i < n_out; at += slot(out[i++].bytes))
+        if (out[i].bytes) to_gpu(at, out[i].p, (size_t)out[i].bytes);
+    must("ncclGroupStart", N.GroupStart(), M.world);
+    at = a;
+    for (int i = 0; i < n_out; at += slot(out[i++].bytes))
+        if (out[i].bytes)
+            must("ncclSend",
+                 N.Send(at, (size_t)out[i].bytes, ncclInt8, (int)out[i].peer, M.world, M.stream),
+                 M.world);
+    at = b;
+    for (int i = 0; i < n_in; at += slot(in[i++].bytes))
+        if (in[i].bytes)
+            must("ncclRecv",
+                 N.Recv(at, (size_t)in[i].bytes, ncclInt8, (int)in[i].peer, M.world, M.stream),
+                 M.world);
+    must("ncclGroupEnd", N.GroupEnd(), M.world);
+    finish("send and receive", M.world);
+    at = b;
+    for (int i = 0; i < n_in; at += slot(in[i++].bytes))
+        if (in[i].bytes)
+            must_cuda("copy from the GPU",
+                      cudaMemcpy(in[i].p, at, (size_t)in[i].bytes, cudaMemcpyDeviceToHost));
+    end();
+}
+static void tell(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
+    (void)e;
+    star_exchange(M.star, out, n_out, in, n_in);
+}
+static int64_t least(Engine *e, int64_t mine) {
+    (void)e;
+    return star_least(M.star, mine);
+}
+
+/* ---- sums ---- */
+static int group(Engine *e, int64_t color, int64_t place) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    (void)e;
+    if (M.n_groups == MAX_GROUPS) return -1;
+    config.blocking = 0;
+    begin();
+    ncclComm_t *child = &M.group[M.n_groups];
+    *child = NULL;
+    must("ncclCommSplit", N.CommSplit(M.world, (int)color, (int)place, child, &config), M.world);
+    must("ncclCommSplit", ncclInProgress, *child);
+    end();
+    return M.n_groups++;
+}
+static void drop(ncclComm_t comm) {
+    must("ncclCommFinalize", N.CommFinalize(comm), comm);
+    N.CommDestroy(comm);
+}
+static void ungroup(Engine *e) {
+    (void)e;
+    if (!M.n_groups) return;
+    begin();
+    while (M.n_groups) drop(M.group[--M.n_groups]);
+    end();
+}
+static void one_call(const NcclCall *c, const EngineSum *s, const char *mine, char *out) {
+    ncclDataType_t type = s->number == ENGINE_F32 ? ncclFloat32 : ncclFloat64;
+    ncclRedOp_t op = s->max ? ncclMax : ncclSum;
+    size_t n = (size_t)c->count, at = (size_t)c->from * (s->number == ENGINE_F32 ? 4 : 8);
+    ncclComm_t comm = M.group[s->group];
+    ncclResult_t r = c->kind == NCCL_ALL_REDUCE
+                         ? N.AllReduce(mine, out, n, type, op, comm, M.stream)
+                     : c->kind == NCCL_REDUCE_SCATTER
+                         ? N.ReduceScatter(mine, out, n, type, op, comm, M.stream)
+                         : N.Reduce(mine + at, out, n, type, op, (int)c->root, comm, M.stream);
+    must("a sum", r, comm);
+}
+static void sum(Engine *e, const EngineSum *s) {
+    size_t es = s->number == ENGINE_F32 ? 4 : 8;
+    ncclComm_t comm = M.group[s->group];
+    int members, self;
+    (void)e;
+    begin();
+    must("ncclCommCount", N.CommCount(comm, &members), comm);
+    must("ncclCommUserRank", N.CommUserRank(comm, &self), comm);
+    NcclCall *calls = malloc((size_t)members * sizeof *calls);
+    if (!calls) star_fail(M.star, "out of memory for its calls");
+    int n = nccl_calls(s, members, calls);
+    int64_t got = s->each ? s->each[self] : s->n;
+    char *mine = room_for(&M.out, (size_t)s->n * es + 1),
+         *out = room_for(&M.in, (size_t)got * es + 1);
+    if (s->n) to_gpu(mine, s->mine, (size_t)s->n * es);
+    must("ncclGroupStart", N.GroupStart(), comm);
+    for (int i = 0; i < n; i++) one_call(&calls[i], s, mine, out);
+    must("ncclGroupEnd", N.GroupEnd(), comm);
+    finish("a sum", comm);
+    if (got)
+        must_cuda("copy from the GPU",
+                  cudaMemcpy(s->out, out, (size_t)got * es, cudaMemcpyDeviceToHost));
+    free(calls);
+    end();
+}
+
+/* ---- begin and end ---- */
+static void abort_all(Engine *e, int code) {
+    (void)e;
+    star_abort(M.star, code);
+}
+static void close_engine(Engine *e) {
+    ungroup(e);
+    begin();
+    drop(M.world);
+    end();
+    cudaStreamDestroy(M.stream);
+    cudaFree(M.out.p);
+    cudaFree(M.in.p);
+    star_close(M.star);
+}
+/* NCCL where the linker finds it, where SHARDPROOF_NCCL says, or inside a Python package. */
+static const char *find_nccl(void) {
+    static const char *const inside[] = {
+        "$VIRTUAL_ENV/lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2",
+        "$CONDA_PREFIX/lib/libnccl.so.2",
+        "$CONDA_PREFIX/lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2",
+        "$HOME/.local/lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2",
+        "/usr/local/lib/python3*/*-packages/nvidia/nccl/lib/libnccl.so.2",
+        "/usr/lib/python3*/*-packages/nvidia/nccl/lib/libnccl.so.2",
+        "/usr/local/cuda*/lib*/libnccl.so.2",
+    };
+    const char *named = getenv("SHARDPROOF_NCCL");
+    void *lib = dlopen(named && *named ? named : "libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (!lib && named && *named) return "the file that SHARDPROOF_NCCL names cannot be loaded";
+    for (size_t i = 0; !lib && i < sizeof inside / sizeof *inside; i++) {
+        const char *rest = strchr(inside[i], '/'), *root = "";
+        char name[32], pattern[1024];
+        if (*inside[i] == '$') {
+            snprintf(name, sizeof name, "%.*s", (int)(rest - inside[i]) - 1, inside[i] + 1);
+            root = getenv(name);
+        }
+        if (!root || (*inside[i] == '$' && !*root)) continue;
+        snprintf(pattern, sizeof pattern, "%s%s", root, rest);
+        glob_t g;
+        if (glob(pattern, 0, NULL, &g) == 0) {
+            for (size_t k = 0; !lib && k < g.gl_pathc; k++)
+                lib = dlopen(g.gl_pathv[k], RTLD_NOW | RTLD_LOCAL);
+            globfree(&g);
+        }
+    }
+    if (!lib) return "there is no libnccl.so.2";
+    const char *missing = NULL;
+#define FIND(name)                                                                                 \
+    *(void **)&N.name = dlsym(lib, "nccl" #name);                                                  \
+    if (!N.name) missing = "this NCCL is too old: it has no nccl" #name;
+    NCCL_FUNCTIONS(FIND)
+#undef FIND
+    return missing;
+}
+/* What a rank says of its machine before NCCL begins. */
+typedef struct {
+    int64_t lack; /* an EngineLack; -1: nothing */
+    char text[TEXT], host[64], bus[32];
+} Card;
+static Card lacks(EngineLack what, const char *why, const char *more) {
+    Card c = {.lack = what};
+    snprintf(c.text, sizeof c.text, "%s%s%s", why, more ? ": " : "", more ? more : "");
+    return c;
+}
+static Card own_card(int64_t local) {
+    int n = 0, version = 0;
+    const char *missing = find_nccl();
+    cudaError_t e = cudaGetDeviceCount(&n);
+    if (e != cudaSuccess || !n)
+        return lacks(ENGINE_NO_GPU, "there is no GPU that it may use",
+                     e == cudaSuccess ? NULL : cudaGetErrorString(e));
+    if (missing) return lacks(ENGINE_NO_LIBRARY, missing, NULL);
+    M.e.device = n == 1 ? 0 : (int)local; /* of one: a launcher has chosen it, or it is shared */
+    Card c = {.lack = -1};
+    if (M.e.device >= n) {
+        snprintf(c.text, sizeof c.text, "it is process %lld of its machine, which has %d GPUs",
+                 (long long)local + 1, n);
+        c.lack = ENGINE_FEW_GPUS;
+        return c;
+    }
+    e = cudaSetDevice(M.e.device);
+    if (e == cudaSuccess) e = cudaStreamCreateWithFlags(&M.stream, cudaStreamNonBlocking);
+    if (e == cudaSuccess) e = cudaDeviceGetPCIBusId(c.bus, sizeof c.bus, M.e.device);
+    if (e != cudaSuccess)
+        return lacks(ENGINE_NO_GPU, "its GPU cannot be used", cudaGetErrorString(e));
+    gethostname(c.host, sizeof c.host - 1);
+    N.GetVersion(&version);
+    snprintf(M.name, sizeof M.name, "NCCL %d.%d.%d", version / 10000, version / 100 % 100,
+             version % 100);
+    return c;
+}
+/* On rank 0: is there a rank that lacks something, or has another's GPU? */
+static bool judge(const Card *all) {
+    char text[TEXT];
+    for (int64_t r = 0; r < M.e.ranks; r++) {
+        if (all[r].lack >= 0) {
+            M.host.lacks(M.host.arg, r, (EngineLack)all[r].lack, all[r].text);
+            return false;
+        }
+        for (int64_t k = 0; k < r; k++) {
+            if (strcmp(all[r].bus, all[k].bus) != 0 || strcmp(all[r].host, all[k].host) != 0)
+                continue;
+            snprintf(text, sizeof text, "it has the GPU of rank %lld (%s of %s)", (long long)k,
+                     all[r].bus, all[r].host);
+            M.host.lacks(M.host.arg, r, ENGINE_FEW_GPUS, text);
+            return false;
+        }
+    }
+    return true;
+}
+static bool have_gpus(int64_t local) {
+    Card mine = own_card(local), *all = calloc((size_t)M.e.ranks, sizeof *all);
+    EngineItem up = {0, sizeof mine, &mine};
+    int64_t good = 1;
+    if (!all) star_fail(M.star, "out of memory");
+    if (M.e.rank) star_exchange(M.star, &up, 1, NULL, 0);
+    all[0] = mine;
+    for (int64_t r = 1; !M.e.rank && r < M.e.ranks; r++)
+        star_exchange(M.star, NULL, 0, &(EngineItem){r, sizeof *all, &all[r]}, 1);
+    if (!M.e.rank) good = judge(all);
+    free(all);
+    return star_least(M.star, good) != 0;
+}
+static void join_world(void) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId id;
+    ncclResult_t r = ncclSuccess;
+    if (!M.e.rank) r = N.GetUniqueId(&id);
+    if (r != ncclSuccess) fail_nccl("ncclGetUniqueId", r);
+    EngineItem up = {0, sizeof id, &id};
+    if (M.e.rank) star_exchange(M.star, NULL, 0, &up, 1);
+    for (int64_t k = 1; !M.e.rank && k < M.e.ranks; k++)
+        star_exchange(M.star, &(EngineItem){k, sizeof id, &id}, 1, NULL, 0);
+    config.blocking = 0;
+    begin();
+    r = N.CommInitRankConfig(&M.world, (int)M.e.ranks, id, (int)M.e.rank, &config);
+    if (r != ncclSuccess && r != ncclInProgress) fail_nccl("ncclCommInitRankConfig", r);
+    must("ncclCommInitRankConfig", ncclInProgress, M.world);
+    end();
+}
+Engine *shardproof_engine(const EngineHost *host) {
+    Place p;
+    const char *why;
+    M.host = *host;
+    if (host->abi != ENGINE_ABI) {
+        host->failed(host->arg, "the plug-in belongs to another version of shardproof");
+        return NULL;
+    }
+    M.e = (Engine){.name = M.name,
+                   .exchange = exchange,
+                   .tell = tell,
+                   .least = least,
+                   .group = group,
+                   .ungroup = ungroup,
+                   .sum = sum,
+                   .abort = abort_all,
+                   .close = close_engine};
+    StarOwner owner = {host, ending, NULL};
+    M.star = star_open(&owner, &M.e);
+    if (!M.star || !place_find(&p, &why)) return NULL;
+    setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); /* several communicators on one GPU */
+    if (!have_gpus(p.local)) {
+        star_close(M.star);
+        return NULL;
+    }
+    join_world();
+    return &M.e;
+}

@@ -1,0 +1,110 @@
+/* The variables of launchers, as one table. See place.h. It is part of the program and of the
+ * plug-ins whose processes meet by themselves. */
+#include "engine/place.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Inside an allocation of Slurm the variables of mpirun are the nearer ones, and torchrun's nearer
+ * still. A batch script of Slurm has SLURM_PROCID and is no rank: of a step alone it says how many
+ * there are. */
+static const Launcher launchers[] = {
+    {NULL, "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+     "TORCHELASTIC_RUN_ID"},
+    {"openmpi", "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
+    {"openmpi", "Open MPI", "PMIX_RANK", NULL, NULL, NULL, "PMIX_NAMESPACE"},
+    {"mpich", "MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", NULL},
+    {NULL, "Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
+     "SLURM_STEP_TASKS_PER_NODE", "SLURM_JOB_ID"},
+};
+const Launcher *place_launchers(int *n) {
+    *n = (int)(sizeof launchers / sizeof *launchers);
+    return launchers;
+}
+static const char *text_of(const char *name) {
+    const char *s = name ? getenv(name) : NULL;
+    return s && *s ? s : NULL;
+}
+int64_t place_number(const char *name, int64_t otherwise) {
+    const char *s = text_of(name);
+    char *end;
+    long long n = s ? strtoll(s, &end, 10) : 0;
+    return s && !*end && n >= 0 ? n : otherwise;
+}
+/* Slurm writes "4(x2)" and "4,3": of the first machine. */
+static int64_t beside_of(const char *name) {
+    const char *s = text_of(name);
+    long long n = s ? strtoll(s, NULL, 10) : 0;
+    return n > 0 ? n : 1;
+}
+
+/* ---- what all processes of a run know ---- */
+static uint64_t mix(uint64_t h, const char *s) {
+    for (; s && *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return (h ^ 0xff) * 0x100000001b3u;
+}
+/* Of a run that a launcher has started: its job. Two jobs of one machine must not meet, so where
+ * neither a job nor a port is named it is whoever started the processes. */
+static uint64_t job_of(const Launcher *by) {
+    /* not MASTER_ADDR: rank 0 may be told another name of its machine than the others */
+    static const char *const also[] = {"SLURM_JOB_ID", "SLURM_STEP_ID", "MASTER_PORT"};
+    char parent[32] = "";
+    uint64_t h = mix(0xcbf29ce484222325u, text_of(by->job));
+    for (size_t i = 0; i < sizeof also / sizeof *also; i++) h = mix(h, text_of(also[i]));
+    if (!text_of(by->job) && !text_of("MASTER_PORT"))
+        snprintf(parent, sizeof parent, "%ld", (long)getppid());
+    return mix(h, parent);
+}
+bool place_first_host(const char *list, char *out, int room) {
+    int n = 0;
+    for (; *list && *list != ','; list++) {
+        if (*list == '[') {
+            for (list++; *list && !strchr(",-]", *list); list++)
+                if (n < room - 1) out[n++] = *list;
+            while (*list && *list != ']') list++;
+            if (!*list) break;
+        } else if (n < room - 1) out[n++] = *list;
+    }
+    out[n] = 0;
+    return n > 0;
+}
+static bool find_host(Place *p, const char **why) {
+    const char *named = text_of("MASTER_ADDR"), *nodes = text_of("SLURM_STEP_NODELIST");
+    if (named) return snprintf(p->host, sizeof p->host, "%s", named) < (int)sizeof p->host;
+    if (nodes && place_number("SLURM_STEP_NUM_NODES", 1) > 1)
+        return place_first_host(nodes, p->host, sizeof p->host);
+    snprintf(p->host, sizeof p->host, "127.0.0.1");
+    *why = "the processes are on several machines, and MASTER_ADDR does not say where rank 0 is";
+    return p->beside >= p->ranks || (nodes && place_number("SLURM_STEP_NUM_NODES", 1) == 1);
+}
+bool place_find(Place *p, const char **why) {
+    *why = NULL;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        const Launcher *by = &launchers[i];
+        int64_t rank = place_number(by->rank, -1), ranks = place_number(by->ranks, 0);
+        if (rank < 0 || ranks <= rank) continue;
+        *p = (Place){.by = by, .rank = rank, .ranks = ranks, .ports = PLACE_PORTS, .listener = -1};
+        p->beside = beside_of(by->beside);
+        p->local = place_number(by->local, rank % p->beside);
+        if (!find_host(p, why)) return false;
+        const char *token = text_of(PLACE_TOKEN);
+        uint64_t job = job_of(by);
+        if (token) snprintf(p->token, sizeof p->token, "%s", token);
+        else snprintf(p->token, sizeof p->token, "%016llx", (unsigned long long)job);
+        /* torchrun's own store may be at MASTER_PORT: those behind it are tried too */
+        p->port = (int)(20000 + job % 20000);
+        int64_t port = place_number("MASTER_PORT", p->port);
+        *why = "MASTER_PORT is no port";
+        if (port < 1 || port > 65535) return false;
+        p->port = (int)port;
+        int64_t listener = rank ? -1 : place_number(PLACE_LISTENER, -1);
+        p->listener = (int)listener;
+        if (text_of(PLACE_LISTENER)) p->ports = 1;
+        if (p->port + p->ports > 65536) p->ports = 65536 - p->port;
+        *why = NULL;
+        return true;
+    }
+    return false;
+}

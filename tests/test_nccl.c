@@ -1,0 +1,399 @@
+/* `--cuda` as users start it, one process for each rank, on a machine without a GPU: the launch,
+ * the joining under a launcher's variables, the meeting, the moves, the ends, with the engine of
+ * tests (tests/trip/sockets.c) in place of NCCL's: the same processes, sockets and hearts, on the
+ * host. Traces are those of the virtual run; a rank that is killed, stopped or absent, and Ctrl-C,
+ * end all processes in time. */
+#include "base/clock.h"
+#include "engine/boot.h"
+#include "support/child.h"
+#include "support/mpi.h"
+#include "support/random_plan.h"
+#include "support/support.h"
+#include <errno.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A copy of the program beside the file that is to be its plug-in of NCCL; NULL: beside none. */
+static const char *program_with(Arena *a, const char *engine, const char *name) {
+    const char *dir = temp_path(a, name), *e = temp_path(a, "e");
+    mpi_expect(line_code("/dev/null", e, "rm -rf %s && mkdir %s && cp -L %s %s/sp", dir, dir,
+                         mpi_program(), dir),
+               0, e, "");
+    if (engine)
+        mpi_expect(line_code("/dev/null", e, "cp \"%s\" %s/shardproof-nccl.so", engine, dir), 0, e,
+                   "");
+    return arena_printf(a, "%s/sp", dir);
+}
+static const char *program(void) {
+    static Arena *keep;
+    static const char *path;
+    if (path) return path;
+    keep = arena_new();
+    return path = program_with(keep, child_beside(keep, "sockets.so"), "sockets");
+}
+
+/* ---- the same as virtually ---- */
+/* Every record, but for the name of the backend and what each step took. */
+static const char *without_engine(Arena *a, const char *path) {
+    static const char backend[] = "\"backend\":\"nccl\"";
+    size_t n;
+    const char *text = child_read(a, path, &n);
+    Str s = str_new(a);
+    for (size_t k; *text; text += k) {
+        k = strcspn(text, "\n");
+        k += text[k] == '\n';
+        const char *line = arena_strndup(a, text, k), *at = strstr(line, backend);
+        if (strstr(line, "\"type\":\"measured\"")) continue;
+        if (at) str_addn(&s, line, (size_t)(at - line));
+        if (at) str_add(&s, "\"backend\":\"virtual\"");
+        str_add(&s, at ? at + sizeof backend - 1 : line);
+    }
+    return s.s;
+}
+static void same(const char *plans, const char *before) {
+    Arena *a = arena_new();
+    const char *v = temp_path(a, "v"), *m = temp_path(a, "m"), *e = temp_path(a, "err");
+    int want = line_code(v, "/dev/null", "%s check %s --format jsonl", program(), plans);
+    mpi_expect(line_code(m, e, "%s %s check %s --cuda --format jsonl", before, program(), plans),
+               want, e, "");
+    size_t n;
+    assert_true(!strcmp(child_read(a, v, &n), without_engine(a, m)));
+    assert_true(n > 1000);
+    arena_free(a);
+}
+/* The plans of a folder, by their number of ranks. */
+static int same_folder(const char *pattern) {
+    Arena *a = arena_new();
+    Str by_ranks[9];
+    int ran = 0;
+    glob_t g;
+    for (int k = 0; k < 9; k++) by_ranks[k] = str_new(a);
+    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
+    int take = sample_of((int)g.gl_pathc, "plans");
+    for (int i = 0; i < take; i++) {
+        size_t n;
+        const char *path = g.gl_pathv[sample_at(i, take, (int)g.gl_pathc)];
+        PlanRun r = plan_run(a, path, child_read(a, path, &n), false);
+        int64_t ranks = r.t ? r.t->ranks : 0;
+        if (ranks < 2 || ranks > 8) continue;
+        str_addf(&by_ranks[ranks], " %s", path);
+        ran++;
+    }
+    globfree(&g);
+    for (int k = 2; k < 9; k++)
+        if (by_ranks[k].n) same(by_ranks[k].s, "");
+    arena_free(a);
+    return ran;
+}
+static void test_shipped_plans(void **state) {
+    (void)state;
+    int ran = same_folder("plans/[0-9]*.yaml");
+    print_message("%d plans\n", ran);
+    assert_true(ran >= (getenv("SHARDPROOF_SAMPLE") ? 2 : 30));
+}
+static void test_engine_sums(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e");
+    size_t n;
+    mpi_expect(line_code(o, e,
+                         "%s check plans/05*.yaml plans/06*.yaml plans/18*.yaml "
+                         "plans/19*.yaml --cuda --sum engine",
+                         program()),
+               0, e, "");
+    assert_non_null(strstr(child_read(a, o, &n), "4 plans hold"));
+    arena_free(a);
+}
+
+/* Each process computes on a GPU, which here is the process itself (tests/trip/gpu.c): values are
+ * held by the bounds of a device with orders of its own, moves by bits. */
+static void test_on_gpus(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"),
+               *p = program_with(a, child_beside(a, "sockets.so"), "gpus");
+    mpi_expect(line_code(o, e, "cp \"%s\" %s/shardproof-cuda.so", child_beside(a, "gpu.so"),
+                         temp_path(a, "gpus")),
+               0, e, "");
+    size_t n;
+    mpi_expect(line_code(o, e,
+                         "export SOCKETS_GPU=0; %s check plans/05*.yaml --cuda && %s check "
+                         "plans/bugs/01*.yaml --cuda",
+                         p, p),
+               0, e, "");
+    const char *text = child_read(a, o, &n);
+    assert_non_null(strstr(text, "equivalent, 49 checks"));
+    assert_non_null(strstr(text, "different, first wrong value layers.0.o_proj"));
+    /* a GPU that cannot be opened ends all of them; rank 0 says why */
+    mpi_expect(line_code(o, e, "SHARDPROOF_GPU=broken SOCKETS_GPU=0 %s check %s --cuda", p,
+                         "plans/02-toymodel-2.yaml"),
+               5, e, "the GPU cannot be used");
+    arena_free(a);
+}
+
+/* ---- joining ---- */
+static const char plan[] = "plans/02-toymodel-2.yaml";
+static int free_port(void) {
+    int port, fd = boot_listen("127.0.0.1", 0, 1, &port);
+    assert_true(fd >= 0);
+    close(fd);
+    return port;
+}
+/* Ranks that somebody else has started, by the variables of each launcher, in any order; rank 0 is
+ * the last of the line, whose code it is. */
+static void test_joined(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    static const char *const by[] = {
+        "MASTER_ADDR=127.0.0.1 MASTER_PORT=%d WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 LOCAL_RANK=%d "
+        "RANK=%d",
+        "MASTER_ADDR=localhost MASTER_PORT=%d OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 "
+        "OMPI_COMM_WORLD_LOCAL_RANK=%d OMPI_COMM_WORLD_RANK=%d",
+        "MASTER_PORT=%d PMI_SIZE=2 MPI_LOCALNRANKS=2 MPI_LOCALRANKID=%d PMI_RANK=%d",
+        "MASTER_PORT=%d SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NODELIST=n SLURM_STEP_NUM_NODES=1 "
+        "SLURM_LOCALID=%d SLURM_PROCID=%d",
+    };
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = program();
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
+        int port = free_port();
+        Str line = str_new(a);
+        for (int r = 1; r >= 0; r--) {
+            str_add(&line, "env ");
+            str_addf(&line, by[i], port, r, r);
+            str_addf(&line, " %s check %s --cuda %s ", p, plan,
+                     r ? "&" : "; code=$?; wait; exit $code");
+        }
+        mpi_expect(line_code(o, e, "%s", line.s), 0, e, "");
+        size_t n;
+        assert_non_null(strstr(child_read(a, o, &n), "equivalent"));
+        assert_null(strstr(strstr(child_read(a, o, &n), "equivalent") + 1, "equivalent"));
+    }
+    arena_free(a);
+}
+static void test_refused(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = program();
+    /* plans of other meshes in one launch: as with mpirun */
+    mpi_expect(line_code(o, e, "%s check %s plans/05*.yaml --cuda", p, plan), 5, e,
+               "2 processes for a mesh of 4 ranks");
+    mpi_expect(line_code(o, e, "%s check none.yaml --cuda", p), 3, e, "[E0101]");
+    mpi_expect(line_code(o, e, "%s check %s --cuda --frob", p, plan), 2, e, "[E0212]");
+    mpi_expect(line_code(o, e, "%s check %s --cuda --static", p, plan), 2, e, "[E0212]");
+    mpi_expect(line_code(o, e, "%s check %s --cuda --mpi", p, plan), 2, e, "[E0212]");
+    mpi_expect(line_code(o, e, "%s check - --cuda", p), 2, e, "[E0212]");
+    mpi_expect(line_code(o, e, "%s check %s --sum engine", p, plan), 2, e, "[E0212]");
+    mpi_expect(line_code(o, e, "%s check plans/shape-only/deepseek*.yaml --cuda", p), 5, e,
+               "[E0604]");
+    mpi_expect(
+        line_code(o, e, "RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 %s check %s --cuda", p, plan), 5, e,
+        "");
+    mpi_expect(
+        line_code(o, e, "RANK=0 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 %s check %s --cuda", p, plan), 5, e,
+        "MASTER_ADDR does not say where rank 0 is [E0603]");
+    p = program_with(a, NULL, "alone");
+    mpi_expect(line_code(o, e, "%s check %s --cuda", p, plan), 5, e, "no shardproof-nccl.so");
+    mpi_expect(line_code(o, e, "%s check %s --cuda", p, plan), 5, e, "make CUDA=1");
+    mpi_expect(line_code(o, e, "%s check %s --cuda", program_with(a, plan, "text"), plan), 5, e,
+               "[E0601]");
+    mpi_expect(line_code(o, e, "ENGINE_FAILS=0 %s check %s --cuda",
+                         program_with(a, child_beside(a, "engine.so"), "fails"), plan),
+               5, e, "no cable is plugged in [E0607]");
+    arena_free(a);
+}
+/* NCCL's own plug-in, where it was built, on a machine without a GPU: it says so, and ends. */
+static void test_nccl(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e");
+    if (access("shardproof-nccl.so", R_OK) != 0 || access("/dev/nvidiactl", F_OK) == 0) {
+        print_message("no shardproof-nccl.so (make CUDA=1), or there is a GPU: not tried\n");
+        arena_free(a);
+        skip();
+    }
+    double begin = clock_seconds();
+    mpi_expect(line_code(o, e, "%s check %s --cuda", mpi_program(), plan), 5, e,
+               "--cuda: rank 0: there is no GPU that it may use");
+    assert_true(clock_seconds() - begin < 20 * slow_machine());
+    arena_free(a);
+}
+
+/* ---- what does not go on ---- */
+typedef enum { STOP, KILL, CTRL_C, LAUNCHER, KINDS } Kind;
+static const char *const kinds[KINDS] = {"stopped", "killed", "Ctrl-C", "launcher killed"};
+enum { RANKS = 4 };
+typedef struct {
+    Arena *a;
+    pid_t launcher, pid[RANKS];
+    const char *out, *err, *dir;
+} Trial;
+static bool gone(pid_t pid) { return kill(pid, 0) < 0 && errno == ESRCH; }
+static Trial start(Arena *a, double deadline) {
+    Trial t = {.a = a, .out = temp_path(a, "out"), .err = temp_path(a, "err")};
+    t.dir = temp_path(a, "folder");
+    const char *p = program();
+    line_code("/dev/null", "/dev/null", "rm -rf %s; mkdir -p %s", t.dir, t.dir);
+    const char *line = arena_printf(a,
+                                    "exec %s run plans/18*.yaml --cuda --deadline %g --save-values "
+                                    "%s/values -o %s/out >%s 2>%s </dev/null",
+                                    p, deadline, t.dir, t.dir, t.out, t.err);
+    fflush(NULL);
+    t.launcher = fork();
+    if (t.launcher == 0) {
+        signal(SIGINT, SIG_DFL); /* a test that runs in the background was told to ignore it */
+        setpgid(0, 0);
+        execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+        _exit(127);
+    }
+    const char *children =
+        arena_printf(a, "/proc/%d/task/%d/children", (int)t.launcher, (int)t.launcher);
+    for (int i = 0, n = 0; n < RANKS; i++) { /* in the order of ranks */
+        size_t size;
+        const char *s = child_read(a, children, &size);
+        n = 0;
+        for (char *end; s && n < RANKS; s = end) {
+            pid_t pid = (pid_t)strtol(s, &end, 10);
+            if (end == s) break;
+            t.pid[n++] = pid;
+        }
+        if (n < RANKS) usleep(1000);
+        if (i > 60000 * slow_machine()) fail_msg("the ranks were not started");
+    }
+    return t;
+}
+/* The launcher's exit code; no process is left. One that was stopped and whose launcher was killed
+ * ends when it is let go on. */
+static int end(const Trial *t, int stopped) {
+    int status;
+    waitpid(t->launcher, &status, 0);
+    for (int r = 0; r < RANKS; r++) {
+        for (int k = 0; k < 1000 * slow_machine() && !gone(t->pid[r]); k++) usleep(10000);
+        if (!gone(t->pid[r])) fail_msg("rank %d is left (%d)", r, stopped);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+/* Every file is that of a run that was let be, or not there; only times differ in a trace. */
+static int whole(const Trial *t, const char *like) {
+    const char *e = temp_path(t->a, "whole");
+    size_t n;
+    int code = line_code(e, "/dev/null",
+                         "cd %s || exit 1; find . -type f | while read f; do case $f in *.jsonl) "
+                         "grep -v measured $f > %s.a; grep -v measured %s/$f > %s.b;; *) cp $f "
+                         "%s.a; cp %s/$f %s.b;; esac; cmp %s.a %s.b || exit 7; echo $f; done",
+                         t->dir, e, like, e, e, like, e, e, e);
+    const char *text = child_read(t->a, e, &n);
+    if (code) print_error("not whole: %s\n", text);
+    assert_int_equal(code, 0);
+    int files = 0;
+    for (const char *s = text; (s = strchr(s, '\n')) != NULL; s++) files++;
+    return files;
+}
+/* What the run said of its end names the rank, unless it had not met yet, or was over. */
+static void judge(const Trial *t, Kind kind, int rank, int code) {
+    Arena *a = t->a;
+    size_t n;
+    const char *err = child_read(a, t->err, &n), *name = arena_printf(a, "rank %d ", rank),
+               *said = strstr(err, "[E0605]");
+    bool ok = code != 0;
+    if (kind == STOP || kind == KILL) ok = code == 5 && said && strstr(err, name);
+    if (kind == CTRL_C) ok = code == 128 + SIGINT;
+    if (kind == LAUNCHER) ok = code == 128 + SIGKILL;
+    if (ok && said) ok = strncmp(said, "[E0605]\n  = help: ", 18) == 0;
+    if (ok && said) ok = !strstr(said + 1, "[E0605]"); /* once */
+    if (!ok) print_error("%s, rank %d: code %d, %s\n", kinds[kind], rank, code, err);
+    assert_true(ok);
+}
+static void test_random_ends(void **state) {
+    (void)state;
+    Arena *all = arena_new();
+    const char *soak = getenv("SHARDPROOF_SOAK"), *like = temp_path(all, "like");
+    int trials = soak && atoi(soak) ? atoi(soak) : sample_of(16, "random ends"), late = 0,
+        in_time = 0;
+    double deadline = 2.0 * slow_machine(), begin = clock_seconds(), worst = 0;
+    Trial first = start(all, 60);
+    mpi_expect(end(&first, -1), 0, first.err, "");
+    double length = clock_seconds() - begin;
+    rename(first.dir, like);
+    Rng r = {815};
+    for (int i = 0; i < trials;) {
+        Arena *a = arena_new();
+        Kind kind = i % 8 < 3 ? STOP : i % 8 < 6 ? KILL : i % 8 < 7 ? CTRL_C : LAUNCHER;
+        int rank = rng_below(&r, RANKS);
+        Trial t = start(a, deadline);
+        usleep((useconds_t)(0.8e3 * length * (double)rng_below(&r, 1000)));
+        begin = clock_seconds();
+        if (kind == STOP || kind == KILL) kill(t.pid[rank], kind == STOP ? SIGSTOP : SIGKILL);
+        else kill(t.launcher, kind == CTRL_C ? SIGINT : SIGKILL);
+        int code = end(&t, kind == STOP ? rank : -1);
+        double took = clock_seconds() - begin;
+        int files = whole(&t, like);
+        bool over = code == 0;
+        if (over) assert_true(files > 8);
+        else judge(&t, kind, rank, code);
+        if (!over) worst = took > worst ? took : worst;
+        in_time += !over && took < deadline + 2;
+        late += over;
+        i += !over;
+        if (over) length *= 0.9; /* how long a run takes depends on what else the machine does */
+        if (late > 3 * trials + 20) fail_msg("%d runs ended by themselves", late);
+        arena_free(a);
+    }
+    print_message("%d ends, %d within --deadline %g and 2 s, the longest took %.1f s; %d more had "
+                  "ended by themselves\n",
+                  trials, in_time, deadline, worst, late);
+    assert_true(worst < deadline + 60 * slow_machine()); /* nothing hangs, however slow it is */
+    arena_free(all);
+}
+/* A rank that nobody starts is named by rank 0, where there is one. */
+static void test_absent(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = program(),
+               *by = "MASTER_ADDR=127.0.0.1 WORLD_SIZE=3 LOCAL_WORLD_SIZE=3 MASTER_PORT";
+    double deadline = 1.0 * slow_machine(), begin = clock_seconds();
+    int port = free_port();
+    mpi_expect(line_code(o, e,
+                         "%s=%d RANK=1 %s check plans/05*.yaml --cuda --deadline %g & %s=%d RANK=0 "
+                         "%s check plans/05*.yaml --cuda --deadline %g; code=$?; wait; exit $code",
+                         by, port, p, deadline, by, port, p, deadline),
+               5, e, "rank 2 has been silent for ");
+    mpi_expect(line_code(o, e, "%s=%d RANK=1 %s check plans/05*.yaml --cuda --deadline %g", by,
+                         free_port(), p, deadline),
+               5, e, "the processes did not come together within ");
+    assert_true(clock_seconds() - begin < 2 * deadline + 20 * slow_machine());
+    arena_free(a);
+}
+/* All of them at once, as Ctrl-Z does, for longer than the deadline: nobody is lost. */
+static void test_all_stopped(void **state) {
+    (void)state;
+    for (int at = 0; at < 2; at++) {
+        Arena *a = arena_new();
+        double deadline = 2.0 * slow_machine();
+        Trial t = start(a, deadline);
+        usleep((useconds_t)(at * 300000));
+        kill(-t.launcher, SIGSTOP);
+        usleep((useconds_t)(1e6 * (deadline + 1)));
+        kill(-t.launcher, SIGCONT);
+        mpi_expect(end(&t, -1), 0, t.err, "");
+        arena_free(a);
+    }
+}
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_on_gpus),       cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_absent),        cmocka_unit_test(test_random_ends),
+        cmocka_unit_test(test_all_stopped),   cmocka_unit_test(test_engine_sums),
+        cmocka_unit_test(test_shipped_plans),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -135,7 +135,7 @@ static void each_wrong_step_is_its_own(void **state) {
     RenderOptions o = {.view = "errors", .rank = -1, .layer = -1};
     size_t size;
     const char *w = svg_words(a, render_text(r.t, diags_new(a), &o, FORMAT_SVG, a, &size));
-    says(w, "2 more are wrong by themselves");
+    says(w, "2 more are wrong as well");
     says_not(w, "because of it");
     arena_free(a);
 }

@@ -517,8 +517,8 @@ static const char *aftermath(ErrPen *p) {
     if (m->ends) return "the run ends there";
     if (all == 0) return "nothing is computed from it";
     if (m->far && m->also)
-        return arena_printf(p->a, "%d more %s wrong by %s%s", m->also, m->also == 1 ? "is" : "are",
-                            m->also == 1 ? "itself" : "themselves",
+        return arena_printf(p->a, "%d more %s wrong as well%s", m->also,
+                            m->also == 1 ? "is" : "are",
                             m->off ? arena_printf(p->a, ", %d because of those", m->off) : "");
     if (m->far)
         return m->off ? arena_printf(p->a, "%d later %s wrong because of it", m->off,

@@ -116,11 +116,10 @@ static void test_estimate_distances(void **state) {
     o.distances = true;
     pipeline_run(a, diags_new(a), (PlanText){plan, text, n, sets, 1}, &o, &with);
     assert_true(with.predicted_bytes > without.predicted_bytes);
-    double had = taken(a,
-                       WORDS("draw", plan, "--view", "errors", "--format", "text", "--threads", "1",
-                             "--set", "model.shrink=8"),
-                       WORDS("shapes", plan, "--set", "model.shrink=8"));
-    near("errors", (double)with.predicted_bytes / 1048576, had);
+    near(a, "errors", (double)with.predicted_bytes / 1048576,
+         WORDS("draw", plan, "--view", "errors", "--format", "text", "--threads", "1", "--set",
+               "model.shrink=8"),
+         WORDS("shapes", plan, "--set", "model.shrink=8"));
     arena_free(a);
 }
 /* Every shipped plan that executes, as it is. */

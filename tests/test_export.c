@@ -311,7 +311,7 @@ static void test_refused(void **state) {
         if (x.text) fail_msg("written:\n%s", x.text);
         if (!strstr(x.said, rows[i][1])) fail_msg("no '%s' in\n%s", rows[i][1], x.said);
     }
-    assert_string_equal(export_python_text(arena, "a\"b\\c\n"), "\"a\\\"b\\\\c\\x0a\"");
+    assert_string_equal(export_python_text(arena, "a\"b\\c\n"), "\"a\\\"b\\\\c\\n\"");
 }
 
 int main(void) {

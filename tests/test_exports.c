@@ -109,6 +109,7 @@ static const char *back(const Exported *x, const char *plan, const char *framewo
     Str mesh = str_new(arena);
     for (int i = 0; i < p->n_axes; i++)
         str_addf(&mesh, "%s%s=%lld", i ? "," : "", p->axes[i].name, (long long)p->axes[i].size);
+    if (!p->n_axes) str_add(&mesh, "dp=1");
     if (hf || strcmp(framework, "jax") == 0) in.mesh = mesh.s;
     ImportedPlan q = import_plan(arena, d, &in);
     if (!q.text) fail_msg("%s\nis not imported:\n%s", x->text, diags_text(arena, d));
@@ -316,6 +317,7 @@ static const struct {
      "mesh: {data: 2, model: 2}\nnames: torchtitan\ngroups: {dp: data, tp: model}\nplan:\n"
      "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n",
      "  \"params/layers_*/attention/wo/kernel\": [\"model\", null]"},
+    {"jax", "mesh: {}\nnames: torchtitan\n", "  \"tokens\": [null, null]"},
 };
 enum { N_MORE = sizeof more / sizeof *more };
 static void test_more(void **state) {
@@ -326,6 +328,30 @@ static void test_more(void **state) {
         if (!x.text || !strstr(x.text, more[i].says))
             fail_msg("no '%s' in\n%s%s", more[i].says, x.text ? x.text : "", x.said);
         round_trip("more.yaml", text, more[i].framework);
+    }
+}
+/* A name is text of the plan's: in no framework's text it is more than a comment. */
+static void test_names_are_comments(void **state) {
+    (void)state;
+    static const struct {
+        const char *framework, *name, *mesh;
+    } rows[] = {
+        {"megatron", "x\\nexport MODEL=other #", "recipe: megatron\nnames: megatron\n"},
+        {"megatron", "x\\n\\\"it's", "recipe: megatron\nnames: megatron\n"},
+        {"torchtitan", "x\\n[training]\\nsteps = 1 #", "recipe: torchtitan-llama3\n"},
+        {"torchtitan", "x\\r\\x01", "recipe: torchtitan-llama3\n"},
+        {"torch", "x\\nimport os", "recipe: torchtitan-llama3\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *text = arena_printf(arena, "%sname: \"%s\"\nmesh: {tp: 2}\n%s", WHOLE,
+                                        rows[i].name, rows[i].mesh);
+        Exported x = export_to("name.yaml", text, rows[i].framework);
+        if (!x.text) fail_msg("%s", x.said);
+        int comments = 0;
+        for (const char *l = x.text; *l == '#'; l = strchr(l, '\n') + 1) comments++;
+        if (comments != 2 || strstr(x.text, "\nexport") || strstr(x.text, "\n[training]") ||
+            strstr(x.text, "\nimport os") || strchr(x.text, '\r'))
+            fail_msg("more than a comment:\n%s", x.text);
     }
 }
 /* A key that no degree says, and a line that differs from the framework's own in one place. */
@@ -388,6 +414,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_all_shipped_are_listed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names_are_comments, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,6 +67,8 @@ const char *export_first_same(const Export *e, const char *framework, const char
 /* One module's style as a call of PyTorch's, "ColwiseParallel(input_layouts=Shard(1))"; NULL and
  * errors. `axis`: the one that it acts on. */
 const char *export_torch_style(const Export *e, int module, const char *axis);
+/* The comment that begins a text: of which plan it is, as `what`, and what it leaves to others. */
+Str export_head(const Export *e, const char *what, const char *framework, const char *rest);
 /* "x\"y" as a string of Python, JSON and TOML. */
 const char *export_python_text(Arena *a, const char *s);
 /* Refuses the plan for what the passes before have said of it: that it does not hold; and, with

@@ -131,7 +131,7 @@ const char *export_jax(const Export *e) {
     for (int i = 0; i < e->p->n_axes; i++)
         str_addf(&mesh, "%s%s=%lld", i ? "," : "", e->p->axes[i].name,
                  (long long)e->p->axes[i].size);
-    in.mesh = mesh.s;
+    in.mesh = mesh.n ? mesh.s : "dp=1"; /* a mesh has an axis */
     ExportDifference d = export_difference(e, &in);
     if (d.same) return out.s;
     export_refuse_difference(e, "jax",

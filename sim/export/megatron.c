@@ -10,15 +10,14 @@ static const char *const comm[][2] = {
 
 static const char *text_of(const Export *e, const Roles *r, bool sequence) {
     const Plan *p = e->p;
-    Str s = str_new(e->a);
+    Str s = export_head(e, "Megatron-LM's arguments", "megatron",
+                        "Model, data and optimizer stay in the plan: their arguments are yours to "
+                        "add.");
     int64_t ranks = r->replicate * r->shard * r->cp * r->tp, node = ranks % 8 == 0 ? 8
                                                                     : ranks < 8    ? ranks
                                                                                    : 1;
-    str_addf(&s,
-             "# %s as Megatron-LM's arguments, written by `shardproof export --to megatron`.\n"
-             "# Model, data and optimizer stay in the plan: their arguments are yours to add.\n"
-             "torchrun --nnodes %lld --nproc-per-node %lld pretrain_gpt.py",
-             p->name ? p->name : "A plan", (long long)(ranks / node), (long long)node);
+    str_addf(&s, "torchrun --nnodes %lld --nproc-per-node %lld pretrain_gpt.py",
+             (long long)(ranks / node), (long long)node);
     str_addf(&s, " \\\n    --tensor-model-parallel-size %lld", (long long)r->tp);
     if (sequence) str_add(&s, " \\\n    --sequence-parallel");
     if (r->cp > 1) str_addf(&s, " \\\n    --context-parallel-size %lld", (long long)r->cp);

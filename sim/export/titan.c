@@ -10,11 +10,9 @@ static const char *const flavors[][2] = {
 
 static const char *text_of(const Export *e, const Roles *r, const char *reshard, bool loss) {
     const Plan *p = e->p;
-    Str s = str_new(e->a);
-    str_addf(&s,
-             "# %s as torchtitan's degrees, written by `shardproof export --to torchtitan`.\n"
-             "# Model, data and optimizer stay in the plan: their sections are yours to add.\n",
-             p->name ? p->name : "A plan");
+    Str s = export_head(e, "torchtitan's degrees", "torchtitan",
+                        "Model, data and optimizer stay in the plan: their sections are yours to "
+                        "add.");
     for (size_t i = 0; i < sizeof flavors / sizeof *flavors; i++)
         if (p->preset && strcmp(flavors[i][0], p->preset) == 0)
             str_addf(&s, "[model]\nname = \"llama3\"\nflavor = \"%s\"\n\n", flavors[i][1]);

@@ -1,6 +1,7 @@
 /* A plan as the Python around parallelize_module and fully_shard. Styles are written module by
  * module, since PyTorch applies every pattern that matches and a plan only the more exact one. */
 #include "export/export.h"
+#include "base/text.h"
 #include "import/write.h"
 #include <ctype.h>
 #include <string.h>
@@ -19,13 +20,7 @@ typedef struct {
 
 const char *export_python_text(Arena *a, const char *s) {
     Str out = str_new(a);
-    str_add(&out, "\"");
-    for (const char *p = s; *p; p++) {
-        if (*p == '"' || *p == '\\') str_addf(&out, "\\%c", *p);
-        else if ((unsigned char)*p < ' ') str_addf(&out, "\\x%02x", (unsigned)(unsigned char)*p);
-        else str_addn(&out, p, 1);
-    }
-    str_add(&out, "\"");
+    text_add_json(&out, s);
     return out.s;
 }
 
@@ -371,15 +366,14 @@ const char *export_torch(const Export *e) {
                       "nothing of this plan is a table of styles");
     if (diags_errors(e->d) > before) return NULL;
     PlanWriter body = write_start(e->a), out = write_start(e->a);
+    out.s = export_head(e, "PyTorch's calls", "torch",
+                        "Model, data, optimizer and expectations stay in the plan.");
     mesh_line(e, &body);
     tables(&w, &body);
     data_lines(&w, &body);
     if (w.loss_parallel)
         write_text(&body, "with loss_parallel():\n    loss = loss_fn(model(inputs), labels)\n    "
                           "loss.backward()\n");
-    write_comment(&out, "%s as PyTorch's calls, written by `shardproof export --to torch`.",
-                  e->p->name ? e->p->name : "A plan");
-    write_comment(&out, "Model, data, optimizer and expectations stay in the plan.");
     import_lines(body.s.s, &out);
     write_text(&out, "\n%s", body.s.s);
     return out.s.s;

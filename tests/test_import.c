@@ -127,6 +127,23 @@ static void test_torch_code(void **state) {
 }
 /* Modules that nobody prepares move their inputs each for itself: three all-reduces backward for q,
  * k and v, as in PyTorch (03_llama3_nosp). */
+/* An entry that is written again is the later one, as in Python, at the place of the first. */
+static void test_torch_entries(void **state) {
+    (void)state;
+    Imported r = torch("tp=2", "p = {\n    'layers.*.attention.wo': ColwiseParallel(),\n"
+                               "    'layers.*.attention.wq': ColwiseParallel(),\n}\n"
+                               "p['layers.*.attention.wo'] = RowwiseParallel()\n"
+                               "p['layers.*.attention.wk'] = ColwiseParallel()\n"
+                               "parallelize_module(model, mesh, p)\n");
+    HOLDS(r, "  layers.*.attention.wo: rowwise",
+          "  layers.*.attention.wk: {style: colwise, boundary: per_module}");
+    assert_null(strstr(r.plan.text, "wo: colwise"));
+    assert_null(strstr(r.plan.text, "wo: {style: colwise"));
+    /* in a literal it is a slip */
+    r = torch("tp=2", "{'layers.*.attention.wo': ColwiseParallel(),\n"
+                      " 'layers.*.attention.wo': RowwiseParallel()}");
+    REFUSES(r, ":2:2: error: 'layers.*.attention.wo' occurs twice [E0107]");
+}
 static void test_torch_boundaries(void **state) {
     (void)state;
     Imported r = torch("tp=2", "{'layers.*.attention.wq': ColwiseParallel(),\n"
@@ -714,7 +731,7 @@ static void test_hf(void **state) {
         " \"num_attention_heads\": 8, \"num_hidden_layers\": 1, \"vocab_size\": 128,\n"
         " \"rms_norm_eps\": 1e-5}\n";
     Imported r = hf(config, 2,
-                    "{\"layers.*.self_attn.o_proj\": \"rowwise_split_input\",\n"
+                    "{\"model.layers.*.self_attn.o_proj\": \"rowwise_split_input\",\n"
                     " \"model.layers.*.mlp.down_proj\": \"rowwise\",\n"
                     " \"model.norm\": \"replicate\"}");
     HOLDS(r, "mesh: {tp: 2}", "names: hf", "  model.embed_tokens: embedding_rowwise",
@@ -722,13 +739,21 @@ static void test_hf(void **state) {
           "  model.layers.*.self_attn.o_proj: rowwise_split_input",
           "  model.layers.*.mlp.down_proj: rowwise", "  model.norm: replicate",
           "  lm_head: colwise_gather_output");
-    r = hf(config, 2, "{\"layers.*.input_layernorm\": \"sequence_parallel\",\n \"lm_head\": 1}");
-    REFUSES(r, "tp_plan.json:1:30: error: the library's sequence_parallel", "[E0214]",
+    r = hf(config, 2,
+           "{\"model.layers.*.input_layernorm\": \"sequence_parallel\",\n \"lm_head\": 1}");
+    REFUSES(r, "tp_plan.json:1:36: error: the library's sequence_parallel", "[E0214]",
             "tp_plan.json:2:13: error: a style is text", "[E0301]");
     /* names in the library have no numbers: DistributedConfig(tp_plan=...) raises for this line */
     r = hf(config, 2, "{\"model.layers.0.mlp.down_proj\": \"replicate\"}");
     REFUSES(r, "tp_plan.json:1:2: error: the library matches keys", "[E0205]",
             "did you mean 'model.layers.*.mlp.down_proj'?");
+    /* and begin with `model.`: of the base model alone they do not, and it has no head */
+    r = hf(config, 2,
+           "{\"layers.*.self_attn.q_proj\": \"replicate\",\n \"norm\": \"replicate\",\n"
+           " \"embed_tokens\": \"replicate\"}");
+    REFUSES(r, "tp_plan.json:1:2: error: the library matches keys", "[E0205]",
+            "model.layers.*.self_attn.q_proj", "tp_plan.json:2:2: error: the library", "model.norm",
+            "tp_plan.json:3:2: error: the library", "model.embed_tokens");
     r = hf(config, -1, NULL);
     REFUSES(r, "config.json:1:1: error: how many ranks there are", "[E0208]");
     /* another model is refused first and alone */
@@ -804,10 +829,11 @@ static void test_hf_experts(void **state) {
     equivalent(&dense);
     equivalent(&deep);
     /* a table of the user's own: experts' weights whole, each rank computes all of them */
-    Imported own = hf_experts(llama4, 2, 2,
-                              "{\"layers.*.feed_forward.experts.gate_up_proj\": \"grouped_gemm\", "
-                              "\"layers.*.feed_forward.experts.down_proj\": \"grouped_gemm\", "
-                              "\"layers.*.feed_forward.experts\": \"ep_dispatch_experts\"}");
+    Imported own =
+        hf_experts(llama4, 2, 2,
+                   "{\"model.layers.*.feed_forward.experts.gate_up_proj\": \"grouped_gemm\", "
+                   "\"model.layers.*.feed_forward.experts.down_proj\": \"grouped_gemm\", "
+                   "\"model.layers.*.feed_forward.experts\": \"ep_dispatch_experts\"}");
     HOLDS(own, "  model.layers.*.feed_forward.experts: ep_dispatch_experts");
     equivalent(&own);
     Imported none = hf_experts(llama4, 2, 2, NULL), other = hf_experts(mixtral, 4, 2, NULL),
@@ -865,6 +891,7 @@ static void test_command(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_torch_code, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_entries, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_boundaries, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_styles, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_embedding, setup, teardown),

@@ -59,13 +59,14 @@ bool import_hf_ships(const char *pattern) {
 }
 
 /* ---- lines ---- */
-/* "layers.*" and "model.layers.*" are the same to the library, where the base model is meant. */
-static const char *whole_name(Draft *x, const char *pattern) {
-    static const char *const base[] = {"layers.", "embed_tokens", "norm"};
+/* "layers.*" is of the base model: the one with a head has `model.` before it, and raises for a key
+ * that it has not (transformers 5.23, distributed/mixin.py, _resolve_parallel_plans). */
+static bool of_base(const char *pattern) {
+    static const char *const base[] = {"layers", "embed_tokens", "norm"};
+    size_t n = strcspn(pattern, ".");
     for (int i = 0; i < 3; i++)
-        if (strncmp(pattern, base[i], strlen(base[i])) == 0)
-            return arena_printf(x->a, "model.%s", pattern);
-    return pattern;
+        if (strlen(base[i]) == n && strncmp(pattern, base[i], n) == 0) return true;
+    return false;
 }
 /* What a style of the library is in a plan: column layers move their inputs themselves, and of gate
  * and up in one weight the plain ones take rows as they lie. */
@@ -206,16 +207,21 @@ static void override(Draft *x, const char *path, const char *text, bool tp) {
                        "the library matches keys with names without numbers: '%s' matches nothing, "
                        "and it raises",
                        p->key);
+        else if (of_base(p->key))
+            diag_error(x->d, "E0205", p->loc, arena_printf(x->a, "model.%s", p->key),
+                       "the library matches keys with names of the model with its head: '%s' "
+                       "matches nothing, and it raises",
+                       p->key);
         else if (strcmp(v->s, "sequence_parallel") == 0)
             diag_error(x->d, "E0214", v->loc, "leave the line out: the norm is whole",
                        "the library's sequence_parallel only relabels a whole tensor, and its "
                        "gradients come out as many times too large as there are ranks: no plan "
                        "says that");
-        else if (strcmp(v->s, "local_params") == 0) leave_out(x, whole_name(x, p->key));
+        else if (strcmp(v->s, "local_params") == 0) leave_out(x, p->key);
         else {
             PlanWriter w = write_start(x->a);
             write_scalar(&w, v->s);
-            add(x, whole_name(x, p->key), w.s.s, p->loc, v->loc);
+            add(x, p->key, w.s.s, p->loc, v->loc);
         }
     }
 }

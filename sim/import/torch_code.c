@@ -291,12 +291,12 @@ static void assign(Walk *w, const Statement *s) {
     } else if (to->kind == V_INDEX) {
         Value *table = substitute(w, to->item[0]);
         if (table->kind != V_DICT || to->item[1]->kind != V_STRING ||
-            table->n_pairs >= VALUE_PAIRS) {
+            (table->n_pairs >= VALUE_PAIRS && !value_pair(table, to->item[1]->s))) {
             refuse(w, to->loc, "write the entry into the dict itself",
                    "an assignment to a part of what is not a dict of this file");
             return;
         }
-        value_add(x->a, table, (ValuePair){.key = to->item[1]->s, .loc = to->loc, .value = v});
+        value_set(x->a, table, (ValuePair){.key = to->item[1]->s, .loc = to->loc, .value = v});
     } else {
         draft_remark(x, "line %d sets an attribute: that is not part of the plan", s->loc.line);
     }

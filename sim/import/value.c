@@ -39,6 +39,11 @@ ValuePair *value_pair(const Value *map, const char *key) {
         if (strcmp(map->pair[i].key, key) == 0) return &map->pair[i];
     return NULL;
 }
+void value_set(Arena *a, Value *map, ValuePair pair) {
+    ValuePair *there = value_pair(map, pair.key);
+    if (there) *there = pair;
+    else value_add(a, map, pair);
+}
 Value *value_get(Value *map, const char *key) {
     ValuePair *p = map ? value_pair(map, key) : NULL;
     if (p) p->used = true;

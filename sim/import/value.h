@@ -51,6 +51,8 @@ enum {
 
 /* Appends a pair, whether or not its key is there already. */
 void value_add(Arena *a, Value *map, ValuePair pair);
+/* The pair in the place of the one with its key, or behind the last: `map[key] = value`. */
+void value_set(Arena *a, Value *map, ValuePair pair);
 /* The first pair of a key, or NULL. */
 ValuePair *value_pair(const Value *map, const char *key);
 /* The value of a key (marks it used), or NULL; also of the keywords of a call. */

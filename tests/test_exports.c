@@ -406,6 +406,43 @@ static void test_refused(void **state) {
     }
 }
 
+/* What only a backward pass or the optimizer shows is no less said of a plan that goes forward. */
+static void test_forward_keeps_keys(void **state) {
+    (void)state;
+    static const struct {
+        const char *framework, *keys;
+        bool written;
+    } rows[] = {
+        {"megatron", "mesh: {dp: 2}\ndata_parallel: {mode: zero1}\n", true},
+        {"megatron", "mesh: {dp: 2}\ndata_parallel: {mode: zero1, form: deepspeed}\n", false},
+        {"megatron", "mesh: {dp: 2}\ndata_parallel: {mode: zero2, form: deepspeed}\n", false},
+        {"megatron", "mesh: {dp: 2}\ndata_parallel: {mode: ddp, unit: block}\n", false},
+        {"megatron", "mesh: {cp: 4}\ncontext_parallel: {mode: ring, order: zigzag}\n", true},
+        {"megatron",
+         "mesh: {cp: 4}\ncontext_parallel: {mode: ring, order: zigzag, backward: chain}\n", false},
+        {"megatron", "mesh: {cp: 4}\ncontext_parallel: {mode: ring, order: zigzag, rfa: true}\n",
+         false},
+        {"megatron",
+         "mesh: {cp: 4}\ncontext_parallel: {mode: ring, order: zigzag, keep_kv: false}\n", false},
+        {"torchtitan", "mesh: {dp: 4}\ndata_parallel: {mode: fsdp, unit: block}\n", true},
+        {"torchtitan", "mesh: {dp: 2}\ndata_parallel: {mode: zero1}\n", false},
+        {"torchtitan", "mesh: {dp: 2}\ndata_parallel: {mode: ddp, unit: block}\n", false},
+        {"jax", "mesh: {dp: 2}\ndata_parallel: {mode: zero1}\n", false},
+        {"jax", "mesh: {dp: 2}\ndata_parallel: {mode: ddp}\n", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *text = arena_printf(arena,
+                                        "model: {preset: llama3-8b, layers: 2, shrink: 32, parts: "
+                                        "[embedding, blocks, norm, head, loss]}\n"
+                                        "data: {batch: 4, sequence: 16}\n%s",
+                                        rows[i].keys);
+        Exported x = export_to("forward.yaml", text, rows[i].framework);
+        if (!x.text != !rows[i].written)
+            fail_msg("%s of\n%s\n%s%s", rows[i].framework, text, x.text ? x.text : "", x.said);
+        if (!x.text && !strstr(x.said, "would compute otherwise: ")) fail_msg("%s", x.said);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_hf, setup, teardown),
@@ -416,6 +453,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_more, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_are_comments, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_forward_keeps_keys, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

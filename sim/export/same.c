@@ -119,6 +119,26 @@ static const char *first_error(Arena *a, const Diags *d) {
         if (d->item[i].severity == DIAG_ERROR) return arena_strdup(a, d->item[i].message);
     return "an error";
 }
+/* A plan that goes forward shows nothing of what its keys say of gradients, of what is kept for
+ * them and of the optimizer: without its lines, whose backward is not asked for, it is trained. */
+static Plan *trained(Arena *a, const Plan *p) {
+    Plan *o = arena_memdup(a, p, sizeof *o);
+    o->n_lines = 0, o->recipe = NULL;
+    o->pass = PASS_TRAIN;
+    if (!o->optimizer.name) o->optimizer.name = "sgd";
+    o->faults = NULL, o->gradients = NULL, o->n_faults = o->n_gradients = 0;
+    return o;
+}
+static ExportDifference compare_trained(Arena *a, const Plan *p, const Plan *over) {
+    bool said = p->data_parallel.loc.file || p->context_parallel.loc.file ||
+                strcmp(p->recompute, "none") != 0 || !p->save_gathered;
+    Diags *d = diags_new(a);
+    Program *mine = p->pass != PASS_TRAIN && said ? program_of(a, d, trained(a, p)) : NULL;
+    if (!mine) return (ExportDifference){.same = true};
+    Program *their = program_of(a, d, trained(a, over));
+    if (their) return compare(a, mine, their);
+    return (ExportDifference){.at = p->mesh_loc, .theirs = first_error(a, d)};
+}
 ExportDifference export_difference(const Export *e, const ImportInput *in) {
     Diags *d = diags_new(e->a);
     ExportDifference x = {.at = e->p->mesh_loc};
@@ -134,6 +154,8 @@ ExportDifference export_difference(const Export *e, const ImportInput *in) {
         return x;
     }
     x = compare(e->a, mine, their);
+    int steps = x.steps;
+    if (x.same && !(x = compare_trained(e->a, e->p, over)).same) x.steps += steps;
     const char *const reshard[] = {plan_reshard(e->p)->name, plan_reshard(over)->name};
     if (x.same && plan_data_mode(e->p)->cuts_params &&
         (plan_data_unit(e->p) != plan_data_unit(over) || strcmp(reshard[0], reshard[1]) != 0))

@@ -258,6 +258,50 @@ static void test_other_mesh(void **state) {
     }
 #undef MESH_OF
 }
+/* The file of another rank, and one of whole values, are told for what they are, once. */
+static void test_whose(void **state) {
+    (void)state;
+    static const char *const name = "layers.0.attention.wq.weight",
+                             *const down = "layers.0.feed_forward.w2.weight";
+    static const struct {
+        int64_t of, rank; /* whose tensors (-1: whole), for whom they are given */
+        const char *said, *hint;
+    } rows[] = {
+        {1, 0, "what rank 1 holds in place of what rank 0 holds: all 2 tensors that differ",
+         "name that rank with --against-rank"},
+        {0, 1, "what rank 0 holds in place of what rank 1 holds: all 2 tensors that differ",
+         "name that rank"},
+        {-1, 0,
+         "the file has whole values in place of what rank 0 holds: all 2 tensors that differ",
+         "leave --against-rank out"},
+        {1, 1, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        Diags *d = diags_new(a);
+        SafeTensors *st = st_open(a, d, saved_by(a, on_two_ranks(a)), diag_nowhere);
+        const char *from = rows[i].of < 0 ? "" : arena_printf(a, "rank%d/", (int)rows[i].of);
+        NewTensor t[] = {tensor_as(a, st, arena_printf(a, "%s%s", from, name), name),
+                         tensor_as(a, st, arena_printf(a, "%s%s", from, down), down),
+                         tensor_as(a, st,
+                                   arena_printf(a, "rank%d/layers.0.output", (int)rows[i].rank),
+                                   "layers.0.output")};
+        st_close(st);
+        const char *file = write_tensors(a, "one.safetensors", t, 3);
+        PlanRun r = plan_run_with(
+            a, "against.yaml", on_two_ranks(a),
+            &(PipelineOptions){
+                .execute = true, .threads = 1, .against = file, .against_of = rows[i].rank + 1});
+        int errors = diags_errors(r.d);
+        const Diag *x = diag_of(&r, "E0506");
+        if (errors != (rows[i].said != NULL) || !rows[i].said != !x ||
+            (x && (!strstr(x->message, rows[i].said) || !strstr(x->hint, rows[i].hint)))) {
+            run_print(&r);
+            fail_msg("row %d: %d errors", (int)i, errors);
+        }
+        arena_free(a);
+    }
+}
 /* A checkpoint's names are understood whatever scheme the plan's patterns use. */
 static void test_checkpoint_names(void **state) {
     (void)state;
@@ -569,6 +613,7 @@ int main(void) {
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_nothing_matches),
         cmocka_unit_test(test_other_mesh),
+        cmocka_unit_test(test_whose),
         cmocka_unit_test(test_checkpoint_names),
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_other_numbers_in_a_shape_that_agrees),

@@ -6,6 +6,7 @@
 #include "drive/arrange.h"
 #include "drive/dump.h"
 #include "drive/endtoend.h"
+#include "drive/whose.h"
 #include "exec/call.h"
 #include "formats/yaml.h"
 #include <assert.h>
@@ -33,6 +34,8 @@ struct Against {
     const char **hint; /* per tensor of a rank that differs: told at the end, all together */
     bool *other_part;  /* per tensor of a rank: it is of another shape, which no order explains */
     int64_t last_rank; /* that the file names; -1: none */
+    bool one;          /* --against-rank names it, the file does not */
+    Whose *whose;      /* per rank of the mesh: what the file has in place of its parts */
     bool ranks, after, grads, whole; /* does the file have any; whole: values of no rank */
     bool held[3][2]; /* of ranks: values of that kind, and gradients of such (ValueKind) */
 };
@@ -207,6 +210,8 @@ Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, A
     a->row = ARENA_ARRAY(arena, Row, n + 1);
     a->hint = ARENA_ARRAY(arena, const char *, n + 1);
     a->other_part = ARENA_ARRAY(arena, bool, n + 1);
+    a->whose = ARENA_ARRAY(arena, Whose, p->mesh->nranks + 1);
+    a->one = of.rank > 0;
     a->last_rank = -1;
     for (int i = 0; i < n; i++) {
         a->name[i] = named(a, i);
@@ -343,6 +348,19 @@ static void compare(Against *a, const StTensor *s, const ValueShape *o, const do
     }
     free(want);
 }
+/* What is not its rank's may be another's. */
+static void note_whose(Against *a, const ValueSet *set, int i) {
+    const StTensor *s = &a->st->t[i];
+    const Row *row = &a->row[i];
+    double top = 0, *x = a->hint[i] ? base_malloc(base_mul((size_t)row->count + 1, 8)) : NULL;
+    if (x && st_read(s, 0, row->count, DT_F64, x)) {
+        for (int64_t k = 0; k < row->count; k++) top = fmax(top, fabs(x[k]));
+        whose_add(&a->whose[a->key[i].rank], set,
+                  &(WhoseTensor){a->key[i], row->name, x, row->count,
+                                 row->tolerance * (top > 0 ? top : 1)});
+    }
+    free(x);
+}
 static void compare_value(Against *a, const ValueSet *set, int i) {
     const StTensor *s = &a->st->t[i];
     Row *row = &a->row[i];
@@ -360,6 +378,7 @@ static void compare_value(Against *a, const ValueSet *set, int i) {
     for (int64_t k = 0; k < n && have != x; k++)
         have[k] = o.dtype == DT_F32 ? (double)((float *)x)[k] : (double)((int64_t *)x)[k];
     compare(a, s, &o, have, row);
+    if (a->key[i].rank >= 0) note_whose(a, set, i);
     if (have != x) free(have);
     free(x);
 }
@@ -414,18 +433,44 @@ void against_rest(Against *a, const ValueSet *s) {
     }
 }
 
+/* Files of ranks in another order, or of whole values: one finding for each rank. */
+static void tell_whose(Against *a) {
+    for (int64_t r = 0; r < a->p->mesh->nranks; r++) {
+        const Whose *w = &a->whose[r];
+        const char *is = whose_text(a->arena, w);
+        Loc at = {0};
+        if (!is) continue;
+        for (int i = 0; i < a->st->n; i++) {
+            if (!a->hint[i] || a->key[i].rank != r) continue;
+            at.file = a->st->t[i].file;
+            a->hint[i] = NULL, a->other_part[i] = false;
+        }
+        bool whole = whose_whole(w);
+        const char *hint = !whole && a->one ? "name that rank with --against-rank"
+                           : !whole ? "the files are named after other ranks, or the mesh's "
+                                      "axes stand in another order there"
+                           : a->one ? "leave --against-rank out: values of the whole model"
+                                    : "write each rank's part: x.to_local() of a DTensor";
+        diag_error(
+            a->d, "E0506", at, hint,
+            "the file has %s in place of what rank %lld holds: all %d tensor%s that differ%s "
+            "(%s)",
+            is, (long long)r, w->n, w->n == 1 ? "" : "s", w->n == 1 ? "s" : "", w->first);
+    }
+}
 /* Ranks of another mesh hold other parts of everything: that is one finding, and none about a
  * tensor. Of as many ranks as ours those that hold other parts are one, and the rest is told each.
  */
-static void tell_ranks(const Against *a) {
+static void tell_ranks(Against *a) {
     int n = a->st->n, parts = 0, differ = 0, first = -1;
+    tell_whose(a);
     for (int i = 0; i < n; i++) {
         differ += a->hint[i] != NULL;
         parts += a->other_part[i];
         if (first < 0 && a->other_part[i]) first = i;
     }
     int64_t ours = a->p->mesh->nranks - 1;
-    bool other_mesh = parts && a->last_rank != ours;
+    bool other_mesh = parts && !a->one && a->last_rank != ours;
     for (int i = 0; i < n; i++)
         if (a->hint[i] && !other_mesh && (!a->other_part[i] || parts == 1))
             tell(a, &a->row[i], a->hint[i]);

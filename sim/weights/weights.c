@@ -153,17 +153,28 @@ static Names file_scheme(const Weights *w) {
     return best;
 }
 
+/* The first tensor of those in which the file has a weight of experts in parts, one by one or all
+ * experts in one, as either family of files calls them; or NULL. */
+static const StTensor *find_part(const Weights *w, const GTensor *t, Names scheme) {
+    const StTensor *has = NULL;
+    for (int way = 0; way < 2 && !has; way++) {
+        const char **name = NULL;
+        if (!checkpoint_parts(w->a, t, way, &name)) continue;
+        const char *end = strrchr(name[0], '.'), *dot = strrchr(t->name, '.') + 1;
+        const char *part = strstr(name[0], ".experts.0.") + strlen(".experts.0.");
+        has = find_as(
+            w, scheme,
+            arena_printf(w->a, "%.*s%.*s", (int)(dot - t->name), t->name, (int)(end - part), part));
+        if (!has) has = find_as(w, NAMES_HF, name[0]);
+    }
+    return has;
+}
 /* Is it a weight of experts that lies input dim first in the model, and that the file has in parts
  * that lie output dim first or, of gate and up in one tensor, each as a tensor? Told: a cut of what
  * is one tensor here is another cut there, and where D is F no shape would tell. */
 static bool told_apart(const Weights *w, Diags *d, int i, Names scheme) {
     const GTensor *t = &w->m->g.t[i];
-    const char **name = NULL, *dot = strrchr(t->name, '.');
-    int n = checkpoint_parts(w->a, t, 0, &name);
-    if (!w->m->dims.experts_turned || !n) return false;
-    const char *gate = arena_printf(w->a, "%.*s.gate_proj", (int)(dot - t->name), t->name);
-    const StTensor *has = n > t->size[0] ? find_as(w, scheme, gate) : NULL;
-    if (!has) has = find_as(w, NAMES_HF, name[0]);
+    const StTensor *has = w->m->dims.experts_turned ? find_part(w, t, scheme) : NULL;
     if (!has) return false;
     diag_error(
         d, "E0502", w->p->weights_loc,

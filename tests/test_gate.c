@@ -109,6 +109,19 @@ static const struct {
      "data: {batch: 4, sequence: 8, microbatches: 2}\n"
      "mesh: {dp: 2}\npass: backward\ndata_parallel: {mode: ddp, grad_sync: scatter}\n",
      0, "N0018", "mode ddp reduce-scatters no gradient", "leave `grad_sync` out"},
+    {"mesh: {dp: 2}\nmodel:\n  preset: mixtral-8x7b\n  shrink: 64\n  config:\n"
+     "    num_local_experts: 4\n    num_experts_per_tok: 9\n",
+     3, "E0307", "p.yaml:7:5: error: 9 experts per token of 4", "at most"},
+    {"mesh: {dp: 2}\nmodel:\n  preset: llama3-8b\n  config:\n"
+     "    rope_scaling: {rope_type: llama3,\n      factor: none}\n",
+     3, "E0301", "p.yaml:6:7: error: config key 'factor'", "docs/plan.md"},
+#define MIXTRAL "model: {preset: mixtral-8x7b, layers: 1, shrink: 64}\ndata: {sequence: 8}\n"
+    {MIXTRAL "mesh: {dp: 2}\nmoe: {capacity: local}\n", 0, "N0018",
+     "`capacity: local` changes nothing: every row is kept", "set `capacity_factor`"},
+    {MIXTRAL "mesh: {dp: 2}\nmoe: {priority: score}\n", 0, "N0018",
+     "`priority: score` changes nothing: every row is kept", "set `capacity_factor`"},
+    {MIXTRAL "mesh: {dp: 2}\nmoe: {fsdp_dim: 1}\n", 0, "N0018",
+     "`fsdp_dim: 1` changes nothing: no parameter is cut by fsdp", "mode: fsdp"},
     {"model: \u201Cllama3-8b\u201D\nmesh: {tp: 2}\n", 3, "E0202", "unknown preset",
      "typographic quotes are part of the text here"},
     {LLAMA "mesh: {tp: 2}\nplan:\n  \u201Clayers.*.attention.wq\u201D: colwise\n", 3, "E0205",
@@ -163,6 +176,12 @@ static void test_means_something(void **state) {
                                   "pass: backward\n"
                                   "data_parallel: {mode: fsdp, grad_sync: scatter}\n");
     Ended e = check(p, "-v", NULL);
+    assert_int_equal(e.code, 0);
+    assert_null(strstr(e.err, "N0018"));
+    p = put("p.yaml", MIXTRAL "mesh: {dp: 2}\npass: backward\ndata_parallel: {mode: fsdp}\n"
+                              "moe: {capacity_factor: 1, capacity: local, priority: slot, "
+                              "fsdp_dim: 1}\n");
+    e = check(p, "-v", NULL);
     assert_int_equal(e.code, 0);
     assert_null(strstr(e.err, "N0018"));
     unlink(p);

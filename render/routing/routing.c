@@ -114,9 +114,13 @@ static bool nothing(const ViewCall *c, const char *why, const char *help) {
 bool routing_read(Routing *r, const ViewCall *c) {
     const Trace *t = c->t;
     *r = (Routing){.c = c, .a = c->arena, .layer = c->o->layer};
-    if (!t->n_routed)
+    if (!t->n_routed && t->executed)
         return nothing(c, "the trace says nothing of rows and experts",
-                       "draw the plan of a model with experts itself: it is run for this view");
+                       "draw the plan of a model with experts");
+    if (!t->n_routed)
+        return nothing(c, "nothing was run, and only a run knows which rows go where",
+                       "draw the plan of a model with experts itself; where it is too large to "
+                       "run, set `model.shrink`, or a smaller batch or sequence");
     r->coll = exchange_of(t, r->layer);
     if (!r->coll)
         return nothing(c, "no all-to-all brings rows to experts here",

@@ -747,7 +747,7 @@ static void unset(Raw *r) {
 bool config_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
     Raw raw = {0};
     unset(&raw);
-    Config c = {a, d, p, NULL, "", &raw};
+    Config c = {.a = a, .d = d, .p = p, .text = "", .raw = &raw};
     int errors = diags_errors(d);
     if (!p->preset && !p->hf_config && !p->inline_config) {
         diag_error(d, "E0208", p->model_loc, "model: llama3-8b, or hf_config: FILE, or kind: mlp",
@@ -765,11 +765,12 @@ bool config_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
         m->name = p->hf_config;
     }
     if (p->inline_config) { /* on top of the others: these keys win */
-        Config own = {a, d, p, NULL, "", &raw};
+        Config own = {.a = a, .d = d, .p = p, .text = "", .raw = &raw};
         read_text(&own, p->inline_config, strlen(p->inline_config));
         if (!m->name) m->name = "custom";
     }
     if (diags_errors(d) > errors) return false;
+    c.all_read = true;
     const Family *f = config_family(&c, &raw);
     set_window(&c, f, &raw, m);
     set_sizes(&c, f, &raw, m);

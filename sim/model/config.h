@@ -135,6 +135,7 @@ typedef struct {
     const Plan *p;
     const char *file, *text; /* file NULL: keys written in the plan */
     Raw *raw;
+    bool all_read; /* what counts is what the keys of all say: those written in the plan win */
 } Config;
 
 /* A key that a family cannot do without. */
@@ -144,7 +145,7 @@ typedef struct {
 } Required;
 
 /* ---- config_error.c ---- */
-/* Where a key stands: the first place where it is written as a key. */
+/* Where a key stands: the first place where it is written as a key, in the plan or the file. */
 Loc config_key_loc(const Config *c, const char *key);
 /* E0207: the key, followed by `what`, is not understood. */
 void config_changes_maths(Config *c, const char *key, const char *what);

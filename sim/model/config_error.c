@@ -3,6 +3,8 @@
 #include <string.h>
 
 Loc config_key_loc(const Config *c, const char *key) {
+    for (int i = 0; (!c->file || c->all_read) && i < c->p->n_inline_keys; i++)
+        if (!strcmp(c->p->inline_key[i].key, key)) return c->p->inline_key[i].loc;
     if (!c->file) return c->p->model_loc;
     Loc loc = {c->file, 0, 0};
     size_t n = strlen(key);

@@ -3,6 +3,7 @@
  * and where results go. So a plan that says it there and one that says it in a line for `experts`
  * are one plan. Refuses to know how tokens lie: what contradicts that is found in lowering. */
 #include "plan/read.h"
+#include "plan/sharding.h"
 #include <string.h>
 
 void read_part_axes(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
@@ -84,4 +85,25 @@ void plan_place_experts(PlanReader *r) {
     s.output.arg[0] = on_parts(r, loc, RP_HOME, "ew");
     add_line(r, &(PlanLine){
                     .pattern = "moe", .kind = "experts", .style = s, .loc = loc, .style_loc = loc});
+}
+void plan_note_experts(PlanReader *r) {
+    const Plan *p = r->p;
+    bool room = p->moe.capacity_factor > 0, cut = plan_data_mode(p)->cuts_params;
+    const struct {
+        bool read;
+        Loc loc;
+        const char *key, *word, *why, *fix;
+    } keys[] = {
+        {room, p->moe.rule_loc, "capacity", p->moe.capacity, "every row is kept",
+         "set `capacity_factor`, or leave it out"},
+        {room, p->moe.priority_loc, "priority", p->moe.priority, "every row is kept",
+         "set `capacity_factor`, or leave it out"},
+        {cut, p->moe.fsdp_dim_loc, "fsdp_dim", p->moe.fsdp_dim, "no parameter is cut by fsdp",
+         "data_parallel: {mode: fsdp}, or leave it out"},
+    };
+    if (diags_errors(r->d)) return; /* a word that is none says nothing of others */
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].loc.file && !keys[i].read)
+            diag_note(r->d, "N0018", keys[i].loc, keys[i].fix, "`%s: %s` changes nothing: %s",
+                      keys[i].key, keys[i].word, keys[i].why);
 }

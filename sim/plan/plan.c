@@ -256,6 +256,14 @@ static void json_of(Str *out, const Yaml *y) {
     str_add(out, y->kind == YAML_MAP ? "}" : "]");
 }
 
+static void keep_places(PlanReader *r, Plan *p, const Yaml *y) {
+    for (int i = 0; i < y->n; i++) {
+        if (y->kind == YAML_MAP)
+            *ARENA_PUSH(r->a, p->inline_key, p->n_inline_keys, p->cap_inline_keys) =
+                (PlanPlace){y->pair[i].key, y->pair[i].loc};
+        keep_places(r, p, y->kind == YAML_MAP ? y->pair[i].value : y->item[i]);
+    }
+}
 static void read_config(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     if (pair->value->kind != YAML_MAP) {
         read_wrong_type(r, k->name, pair->value, "a mapping of config keys",
@@ -265,6 +273,7 @@ static void read_config(PlanReader *r, const Key *k, void *base, YamlPair *pair)
     Str s = str_new(r->a);
     json_of(&s, pair->value);
     *(const char **)((char *)base + k->at) = s.s;
+    keep_places(r, base, pair->value);
 }
 
 static const Key weights_keys[] = {
@@ -574,11 +583,11 @@ static const Key moe_keys[] = {
      "of FILE.safetensors; their weights stay the router's"},
     {"capacity_factor", read_real, &positive, P(moe.capacity_factor), P(moe.capacity_loc),
      "an expert takes ceil(tokens k factor / E) rows, the others are dropped; left out: all"},
-    {"capacity", read_word_text, capacities, P(moe.capacity), NO_LOC,
+    {"capacity", read_word_text, capacities, P(moe.capacity), P(moe.rule_loc),
      "of all tokens, or of the tokens that a rank holds (another result)"},
-    {"priority", read_word_text, priorities, P(moe.priority), NO_LOC,
-     "who is kept: tokens in their order, all first choices before all second ones, or the largest "
-     "weights"},
+    {"priority", read_word_text, priorities, P(moe.priority), P(moe.priority_loc),
+     "who is kept: tokens in their order, all first choices (a token's largest weight) before all "
+     "second ones, or the largest weights"},
     {"dispatch", read_word_text, dispatches, P(moe.dispatch), P(moe.dispatch_loc),
      "all_to_all: rows are sent to the ranks of their experts; all_gather: each rank of experts "
      "gets the tokens of all; masked: all have the same tokens, each looks at its experts' rows"},
@@ -840,6 +849,7 @@ static void check_plan(PlanReader *r) {
                    "`context_parallel` needs `axis`: the mesh has none called cp");
     plan_check_pipeline(r);
     plan_note_sync(r);
+    plan_note_experts(r);
     if (p->optimizer.loc.file && !p->optimizer.name && !diags_errors(r->d))
         diag_error(r->d, "E0208", p->optimizer.loc, "optimizer: {name: adamw}",
                    "`optimizer` needs `name`");

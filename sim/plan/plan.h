@@ -113,6 +113,11 @@ typedef struct {
 } PlanPair;
 
 typedef struct {
+    const char *key;
+    Loc loc;
+} PlanPlace;
+
+typedef struct {
     Phase phase;
     const char *op;   /* "all_gather" */
     const char *axis; /* NULL: any */
@@ -194,6 +199,8 @@ typedef struct Plan {
     /* overrides for tests and examples: keys of a config given directly in `model` (hidden_size,
      * ...), as a JSON object text or NULL */
     const char *inline_config;
+    PlanPlace *inline_key; /* where each of these keys stands, those inside others too */
+    int n_inline_keys, cap_inline_keys;
 
     /* data */
     int64_t batch, sequence, rows; /* -1 unset */
@@ -293,8 +300,8 @@ typedef struct Plan {
         const char *fsdp_dim;   /* "0" */
         const char *aux_loss;   /* "none" */
         double aux_coef, z_coef;
-        Loc loc, routing_loc, capacity_loc, dispatch_loc, axis_loc, etp_loc, fsdp_dim_loc, aux_loc,
-            aux_coef_loc, z_loc;
+        Loc loc, routing_loc, capacity_loc, rule_loc, priority_loc, dispatch_loc, axis_loc, etp_loc,
+            fsdp_dim_loc, aux_loc, aux_coef_loc, z_loc;
     } moe;
     const char *recompute; /* "none" */
     bool save_gathered;

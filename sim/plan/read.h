@@ -137,6 +137,8 @@ extern const Word plan_mode_words[], plan_form_words[], plan_unit_words[], plan_
 void plan_check_sharding(PlanReader *r);
 /* N0018: `grad_sync` where nothing is summed more than once. Wants the number of micro-batches. */
 void plan_note_sync(PlanReader *r);
+/* experts.c, N0018: keys of `moe` that speak of a capacity, or of fsdp, where there is none. */
+void plan_note_experts(PlanReader *r);
 
 /* set.c: lays the overrides over the tree. `root` is changed in place. */
 void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n);

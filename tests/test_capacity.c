@@ -160,6 +160,7 @@ static void refused(Arena *a, const char *text, const NewTensor *t, const char *
     if (!d) run_print(&r);
     assert_non_null(d);
     assert_true(d->exit == 3 && d->hint && d->loc.line == count_lines(text, "moe: {routing"));
+    assert_true(!strcmp(code, "E0504") || strstr(d->hint, "logits of all experts"));
     assert_true(!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent"));
 }
 /* Logits of a file: token i chooses experts i and i + 3. */

@@ -82,6 +82,13 @@ static bool fits(const Weights *w, const GTensor *t, const StTensor *st, Binding
     return true;
 }
 
+static const char what_routing[] = "logits of all experts for every token of the batch";
+/* Why a tensor of a file may have another shape: how many tokens and experts there are is no matter
+ * of widths. */
+static const char *shape_hint(const Weights *w, const GTensor *t) {
+    if (strstr(t->name, ".moe.routing")) return what_routing;
+    return w->p->shrink > 1 ? "weights of a file have the full size: leave shrink out" : NULL;
+}
 /* Binds tensor i to a tensor of a file, if shape and kind of number agree. */
 static void bind_file(Weights *w, Diags *d, int i, const StTensor *st, Loc loc) {
     const GTensor *t = &w->m->g.t[i];
@@ -89,11 +96,9 @@ static void bind_file(Weights *w, Diags *d, int i, const StTensor *st, Loc loc) 
     int64_t shape[LAYOUT_MAX_DIMS];
     graph_stored_shape(t, &n, shape);
     if (!fits(w, t, st, &w->b[i]))
-        diag_error(d, "E0503", loc,
-                   w->p->shrink > 1 ? "weights of a file have the full size: leave shrink out"
-                                    : NULL,
-                   "'%s' in %s is %s, the model needs %s", st->name, st->file,
-                   st_shape_text(w->a, st->nd, st->shape), st_shape_text(w->a, n, shape));
+        diag_error(d, "E0503", loc, shape_hint(w, t), "'%s' in %s is %s, the model needs %s",
+                   st->name, st->file, st_shape_text(w->a, st->nd, st->shape),
+                   st_shape_text(w->a, n, shape));
     else if (t->is_int != (st->dtype == DT_I64))
         diag_error(d, "E0503", loc, NULL, "'%s' in %s holds %s, the model needs %s", st->name,
                    st->file, st_dtype_name(st), t->is_int ? "whole numbers" : "real numbers");
@@ -317,8 +322,8 @@ static bool bind_routing(Weights *w, Diags *d, int i) {
     const StTensor *st = st_find(w->routing, name);
     if (st) bind_file(w, d, i, st, w->p->moe.routing_loc);
     else
-        diag_error(d, "E0502", w->p->moe.routing_loc, "logits of all experts for every token",
-                   "%s has no tensor '%s'", w->p->moe.routing, name);
+        diag_error(d, "E0502", w->p->moe.routing_loc, what_routing, "%s has no tensor '%s'",
+                   w->p->moe.routing, name);
     return true;
 }
 static void bind_input(Weights *w, Diags *d, int i) {

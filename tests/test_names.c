@@ -440,13 +440,42 @@ static void test_many_names(void **state) {
     arena_free(a);
 }
 
+/* As many names as there may be, of as many modules, and a table of as many patterns, of which half
+ * find nothing: in time and memory that grow with the file. */
+static void test_most_names(void **state) {
+    (void)state;
+    enum { N = 50000 };
+    Arena *a = arena_new();
+    Diags *d = diags_new(a);
+    Str modules = str_new(a), parameters = str_new(a), rules = str_new(a);
+    for (int i = 0; i < N; i++) {
+        const char *comma = i ? "," : "";
+        str_addf(&modules, "%s\"m%d\":\"L\"", comma, i);
+        str_addf(&parameters, "%s\"m%d.weight\":[4,6]", comma, i);
+        str_addf(&rules, "%s\"%s%d\":\"colwise\"", comma, i % 2 ? "m" : "n", i);
+    }
+    const char *path = small_file(
+        a, arena_printf(a, "{\"plan\": {\"tp\": {%s}},\n\"modules\": {%s},\n\"parameters\": {%s}}",
+                        rules.s, modules.s, parameters.s));
+    const NamedPlan *p = import_named(a, d, path, (NamedTables){2, 0, NULL, NULL});
+    if (!p) fail_msg("%s", diags_text(a, d));
+    int cut = 0, unused = 0;
+    for (int i = 0; i < p->n_params; i++) cut += p->param[i].rule != NULL;
+    for (int i = 0; i < p->n_rules; i++) unused += p->rule[i].unused;
+    assert_int_equal(p->n_params, N);
+    assert_int_equal(p->n_rules, N);
+    assert_int_equal(cut, N / 2);
+    assert_int_equal(unused, N / 2);
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_names),      cmocka_unit_test(test_small),
-        cmocka_unit_test(test_experts),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_command),         cmocka_unit_test(test_recorded),
-        cmocka_unit_test(test_loads),           cmocka_unit_test(test_document),
-        cmocka_unit_test(test_recorded_faults),
+        cmocka_unit_test(test_most_names), cmocka_unit_test(test_many_names),
+        cmocka_unit_test(test_small),      cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_refused),    cmocka_unit_test(test_command),
+        cmocka_unit_test(test_recorded),   cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_document),   cmocka_unit_test(test_recorded_faults),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -16,7 +16,9 @@ typedef struct {
     NamedPlan *out;
     Value *modules, *parameters, *tied;
     int64_t tp, ep;
-    bool idle; /* a load leaves the table of ep out: it dispatches nobody's tokens */
+    Value rules[2]; /* of tp and of ep: patterns to their numbers in out->rule */
+    Value generic;  /* the names that patterns are looked for among */
+    bool idle;      /* a load leaves the table of ep out: it dispatches nobody's tokens */
 } Named;
 
 /* ---- the file ---- */
@@ -66,10 +68,14 @@ static const char *text_of(Value *top, const char *key) {
 
 /* ---- rules ---- */
 static NamedRule *rule_at(Named *x, const char *axis, const char *pattern) {
-    for (int i = 0; i < x->out->n_rules; i++)
-        if (!strcmp(x->out->rule[i].axis, axis) && !strcmp(x->out->rule[i].pattern, pattern))
-            return &x->out->rule[i];
-    return NULL;
+    const ValuePair *p = value_pair(&x->rules[*axis == 'e'], pattern);
+    return p ? &x->out->rule[p->value->i] : NULL;
+}
+static NamedRule *new_rule(Named *x, const char *axis, const char *pattern) {
+    Value *number = ARENA_NEW(x->a, Value);
+    number->i = x->out->n_rules;
+    value_add(x->a, &x->rules[*axis == 'e'], (ValuePair){.key = pattern, .value = number});
+    return ARENA_PUSH(x->a, x->out->rule, x->out->n_rules, x->out->cap_rules);
 }
 static void add_rules(Named *x, const char *axis, const Value *table) {
     for (int i = 0; table && i < table->n_pairs; i++) {
@@ -80,7 +86,7 @@ static void add_rules(Named *x, const char *axis, const Value *table) {
             continue;
         }
         NamedRule *r = rule_at(x, axis, p->key);
-        if (!r) r = ARENA_PUSH(x->a, x->out->rule, x->out->n_rules, x->out->cap_rules);
+        if (!r) r = new_rule(x, axis, p->key);
         *r = (NamedRule){p->key, p->value->s, axis, p->loc, p->value->loc, 0, 0, false};
     }
 }
@@ -284,14 +290,17 @@ static void check_experts(Named *x) {
         return;
     }
 }
+static void add_generic(Named *x, const Value *names) {
+    for (int i = 0; i < names->n_pairs; i++)
+        value_set(x->a, &x->generic, (ValuePair){.key = generic_name(x->a, names->pair[i].key)});
+}
 static void check_unused(Named *x) {
+    add_generic(x, x->parameters);
+    add_generic(x, x->modules);
     for (int i = 0; i < x->out->n_rules; i++) {
         NamedRule *r = &x->out->rule[i];
-        bool asked = *r->axis == 'e' ? x->ep > 0 : x->tp > 0, met = r->params || r->modules;
-        for (int k = 0; asked && !met && k < x->parameters->n_pairs; k++)
-            met = !strcmp(generic_name(x->a, x->parameters->pair[k].key), r->pattern);
-        for (int k = 0; asked && !met && k < x->modules->n_pairs; k++)
-            met = !strcmp(generic_name(x->a, x->modules->pair[k].key), r->pattern);
+        bool asked = *r->axis == 'e' ? x->ep > 0 : x->tp > 0,
+             met = r->params || r->modules || value_pair(&x->generic, r->pattern);
         r->unused = asked && !met;
         if (r->unused)
             diag_warn(x->d, "W0001", r->loc, NULL,
@@ -310,7 +319,7 @@ static bool enough(Named *x, const char *path) {
     return !diags_errors(x->d);
 }
 const NamedPlan *import_named(Arena *a, Diags *d, const char *path, NamedTables t) {
-    Named x = {a, d, ARENA_NEW(a, NamedPlan), NULL, NULL, NULL, t.tp, t.ep, false};
+    Named x = {.a = a, .d = d, .out = ARENA_NEW(a, NamedPlan), .tp = t.tp, .ep = t.ep};
     if (!enough(&x, path)) return NULL;
     Value *top = read_dict(&x, path);
     if (!top) return NULL;

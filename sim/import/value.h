@@ -46,7 +46,8 @@ enum {
     VALUE_PAIRS = 4000,  /* keys of one dict: lines of a plan, words of a command */
     VALUE_NAMES = 50000, /* the same of a file of names, which may have each expert's */
     VALUE_EACH = 25,     /* values of one file, for each of those */
-    VALUE_NAMED = 4,     /* the same of a file of names: a shape is a list of two */
+    VALUE_NAMED = 16, /* the same of a file of names, keys too: a module and its class, a rule and
+                         its style, a shape and its dims */
 };
 
 /* Appends a pair, whether or not its key is there already. */

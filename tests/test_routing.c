@@ -232,40 +232,98 @@ static void numbers_are_the_records(void **state) {
     arena_free(a);
 }
 
-/* Where ranks are too many to name, how many receive how much: every rank is in one band, and the
- * band of the busiest is the last. */
-static void bands_hold_every_rank(void **state) {
-    (void)state;
-    Arena *a = arena_new();
-    PlanRun r = routed(a, MOE("qwen3-30b-a3b, shrink: 64", "batch: 32, sequence: 4", "ep: 32",
-                              "groups: {dp: ep}\nmoe: {routing: ragged}\n" EP));
-    const TraceRouted *k = &r.t->routed[1];
-    int64_t ranks[24] = {0}, last = 0;
-    for (int64_t i = 0; i < 32; i++) {
-        int64_t band = 0;
-        for (double got = routed_on(k, i); got >= 1; got /= 2) band++;
-        ranks[band]++;
-        last = band > last ? band : last;
+/* Where no number stands in the matrix: bands of rows, without a gap, hold each rank once, and
+ * neither the first nor the last is empty. */
+static void bands_are_right(Arena *a, const TraceRouted *k, int64_t n, const char *svg) {
+    const char *at = strstr(svg, "Ranks by rows received");
+    assert_non_null(at);
+    int64_t told = 0, next = -1, last = 0;
+    for (int band = 0; told < n; band++) {
+        long lo, hi, ranks = 0;
+        at = strchr(strstr(at, "<text"), '>');
+        while (at && at[1] == '<') at = strchr(at + 1, '>');
+        assert_non_null(at);
+        if (sscanf(at, ">%ld to %ld<", &lo, &hi) != 2) hi = lo = strtol(at + 1, NULL, 10);
+        if (next >= 0) assert_int_equal(lo, next);
+        next = hi + 1;
+        for (int64_t i = 0; i < n; i++)
+            ranks += routed_on(k, i) >= (double)lo && routed_on(k, i) <= (double)hi;
+        at = strstr(at, arena_printf(a, ">%ld<", ranks));
+        if (!at) fail_msg("%ld ranks receive %ld to %ld", ranks, lo, hi);
+        if (!band) assert_true(ranks > 0);
+        told += ranks, last = ranks;
     }
-    static const char *const presets[] = {"wide", "column", "a4"};
-    for (int i = 0; i < 3; i++) {
-        RenderOptions o = {.view = "routing", .rank = -1, .layer = -1, .preset = presets[i]};
-        const char *report, *svg;
-        size_t n;
-        assert_int_equal(render_lint(r.t, r.d, &o, a, &report), 0);
-        svg = strstr(render_text(r.t, r.d, &o, FORMAT_SVG, a, &n), "Ranks that receive so many");
-        assert_non_null(svg);
-        for (int64_t b = 0; b <= last; b++) {
-            long lo = b ? 1L << (b - 1) : 0, hi = b ? (1L << b) - 1 : 0;
-            const char *name =
-                lo < hi ? arena_printf(a, ">%ld to %ld<", lo, hi) : arena_printf(a, ">%ld<", lo);
-            svg = strstr(svg, name);
-            assert_non_null(svg);
-            svg = strstr(svg + strlen(name) - 1, arena_printf(a, ">%ld<", (long)ranks[b]));
-            assert_non_null(svg);
+    assert_int_equal(told, n);
+    assert_true(last > 0);
+}
+/* And the five pairs that send most, by the lists before and after: no other sends more, and it is
+ * said how many send as much. */
+static void pairs_are_right(Arena *a, const PlanRun *r, int64_t n, const char *svg) {
+    const TraceRouted *from = &r->t->routed[0], *to = &r->t->routed[1];
+    double *sent = ARENA_ARRAY(a, double, n *n), least = 1e9;
+    for (int64_t e = 0; e < to->experts; e++)
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t k = 0; k < n; k++)
+                if (to->rows[k * to->experts + e] > 0)
+                    sent[i * n + k] += from->rows[i * from->experts + e];
+    int shown = 0, more = 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < n; k++) {
+            double rows = sent[i * n + k];
+            const char *tip = arena_printf(a, ">rank %lld to rank %lld: %.0f row%s<", (long long)i,
+                                           (long long)k, rows, rows == 1 ? "" : "s");
+            if (i == k || !strstr(svg, tip)) continue;
+            shown++;
+            least = rows < least ? rows : least;
         }
+    if (!shown) { /* more than five send most */
+        double most = 0;
+        for (int64_t i = 0; i < n * n; i++)
+            if (i / n != i % n) most = sent[i] > most ? sent[i] : most;
+        for (int64_t i = 0; i < n * n; i++) more += i / n != i % n && sent[i] == most;
+        assert_true(more > 5);
+        const char *alike = arena_printf(a, ">%d pairs send %.0f row%s each, none more<", more,
+                                         most, most == 1 ? "" : "s");
+        if (!strstr(svg, alike)) fail_msg("%s", alike);
+        return;
     }
-    arena_free(a);
+    assert_int_equal(shown, 5);
+    for (int64_t i = 0; i < n * n; i++) more += i / n != i % n && sent[i] >= least;
+    const char *says = arena_printf(a, ">%d more send%s %.0f row%s, too<", more - 5,
+                                    more == 6 ? "s" : "", least, least == 1 ? "" : "s");
+    if ((strstr(svg, says) != NULL) != (more > 5)) fail_msg("%s", says);
+    if (more <= 5) assert_null(strstr(svg, ", too<"));
+    for (int64_t i = 0; i < n * n; i++)
+        if (i / n != i % n && sent[i] > least) shown--;
+    assert_true(shown > 0); /* those above the least are among the five */
+}
+static void many_ranks_are_summed_up(void **state) {
+    (void)state;
+    static const struct {
+        int64_t ranks;
+        const char *text;
+    } many[] = {{32, MOE("qwen3-30b-a3b, shrink: 64", "batch: 32, sequence: 4", "ep: 32",
+                         "groups: {dp: ep}\nmoe: {routing: ragged}\n" EP)},
+                {32, MOE("qwen3-30b-a3b, shrink: 64", "batch: 32, sequence: 4", "ep: 32",
+                         "groups: {dp: ep}\nmoe: {routing: hot_rank}\n" EP)},
+                {32, MOE("qwen3-30b-a3b, shrink: 64", "batch: 32, sequence: 4", "ep: 32",
+                         "groups: {dp: ep}\nmoe: {routing: balanced}\n" EP)},
+                {64, MOE("qwen3-30b-a3b, shrink: 32", "batch: 64, sequence: 4", "ep: 64",
+                         "groups: {dp: ep}\n" EP)}};
+    static const char *const presets[] = {"wide", "column", "a4", "slide"};
+    for (size_t m = 0; m < sizeof many / sizeof *many; m++)
+        for (int i = 0; i < 4; i++) {
+            Arena *a = arena_new();
+            PlanRun r = routed(a, many[m].text);
+            RenderOptions o = {.view = "routing", .rank = -1, .layer = -1, .preset = presets[i]};
+            const char *report;
+            size_t n;
+            if (render_lint(r.t, r.d, &o, a, &report)) fail_msg("%s: %s", o.preset, report);
+            const char *svg = render_text(r.t, r.d, &o, FORMAT_SVG, a, &n);
+            bands_are_right(a, &r.t->routed[1], many[m].ranks, svg);
+            pairs_are_right(a, &r, many[m].ranks, svg);
+            arena_free(a);
+        }
 }
 
 /* What a capacity drops is told, by expert: 24 tokens of 2 sequences on 2 ranks, a third of which
@@ -571,7 +629,7 @@ int main(void) {
         cmocka_unit_test(numbers_are_the_records),   cmocka_unit_test(nothing_to_draw_is_said),
         cmocka_unit_test(expert_weights_have_names), cmocka_unit_test(experts_among_ranks),
         cmocka_unit_test(figures_of_a_run),          cmocka_unit_test(drops_are_told),
-        cmocka_unit_test(bands_hold_every_rank),     cmocka_unit_test(tokens_are_those_of_the_run),
+        cmocka_unit_test(many_ranks_are_summed_up),  cmocka_unit_test(tokens_are_those_of_the_run),
         cmocka_unit_test(frames_show_each_token),    cmocka_unit_test(a_lost_row_is_told),
         cmocka_unit_test(cells_name_their_tokens),   cmocka_unit_test(too_many_have_no_tiles)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

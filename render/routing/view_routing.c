@@ -3,6 +3,7 @@
  * step takes, so its numbers stand out. Refuses more ribbons than an eye can follow: many ranks
  * have the matrix, binned if need be, many experts are taken together by their rank. */
 #include "render/routing/frames.h"
+#include "render/routing/spread.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
@@ -32,6 +33,7 @@ typedef struct {
     bool tiles;        /* a rank's tokens stand before its bar */
     double unit, gap;  /* height of a row; between the frames of destinations */
     double tile_x, bar_x, to_x, frame_w;
+    Pt corner;             /* right and upper of the matrix */
     double *from_y, *to_y; /* [n]: tops of a member's bar; [experts or n]: of a destination's */
     double *top_y;         /* [n]: of all that a member has there */
 } RoutePen;
@@ -390,10 +392,11 @@ static double draw_matrix(RoutePen *p, double x, double y, double w) {
     for (int i = 0; i < n; i++, y += 16)
         scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
     double left = numbers ? 62 : 44, room = w - left - (numbers ? 40 : 0);
-    double wish = numbers ? fmax(26, 46 - p->less / 5) : 12;
+    double wish = numbers ? fmax(26, 46 - p->less / 5) : 20;
     g.cell = fmin(wish, fmin(room, high) / (double)g.bins);
     g.x = x + left, g.y = y + 26;
     double side = g.cell * (double)g.bins;
+    p->corner = (Pt){g.x + side, g.y};
     for (int64_t i = 0; i < g.bins; i++)
         for (int64_t k = 0; k < g.bins; k++) draw_cell(p, &g, i, k);
     scene_rect(p->s, (Area){g.x, g.y, side, side}, 0, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
@@ -461,37 +464,6 @@ static double draw_hottest(RoutePen *p, double x, double y, double w) {
     return y + 24;
 }
 
-/* How many ranks receive how much, where there are too many to name: none, one row, and on by
- * twos. */
-static double draw_spread(RoutePen *p, double x, double y, double w) {
-    enum { BANDS = 24 };
-    const Routing *r = &p->r;
-    double ranks[BANDS] = {0}, most = 0;
-    int last = 0;
-    for (int64_t k = 0; k < r->n; k++) {
-        int band = r->in[k] < 1 ? 0 : 1 + (int)fmin(floor(log2(r->in[k])), BANDS - 2);
-        ranks[band]++;
-        last = band > last ? band : last;
-    }
-    for (int b = 0; b <= last; b++) most = fmax(most, ranks[b]);
-    scene_begin(p->s, "spread", "spread", "ranks by the rows that they receive");
-    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
-               "Ranks that receive so many rows");
-    y += 22;
-    for (int b = 0; b <= last; b++, y += 18) {
-        double lo = b ? exp2(b - 1) : 0, hi = b ? exp2(b) - 1 : 0, bar = (w - 138 - 44) / most;
-        scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                   lo < hi ? arena_printf(r->a, "%.0f to %.0f", lo, hi) : whole(p, lo));
-        if (ranks[b] > 0)
-            scene_rect(p->s, (Area){x + 138, y + 3, fmax(1, bar * ranks[b]), 11}, 0,
-                       (Look){ROLE_BYTES, ROLE_NONE, 0});
-        scene_text(p->s, x + 138 + bar * ranks[b] + 6, y + 12,
-                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, whole(p, ranks[b]));
-    }
-    scene_end(p->s);
-    return y + 10;
-}
-
 /* ---- the page ---- */
 
 /* A slide has no room for the hottest experts on the right, and under many ranks none at all. */
@@ -519,7 +491,11 @@ static double draw_body(RoutePen *p, double y) {
     bool under = under_flows(p);
     if (under) end = draw_hottest(p, p->x, end + 14, left);
     else if (!p->each && !(slide && flows)) at = draw_hottest(p, x, at, side);
-    if (p->r.n > MOST_NUMBERS && !slide) at = draw_spread(p, x, at + 6, side);
+    if (!flows) at = spread_pairs(&p->r, p->s, (Pt){x, at + 6}, side);
+    if (p->numbers) return fmax(end, at);            /* these have the sums */
+    Pt beside = {p->corner.x + 28, p->corner.y - 8}; /* a slide has room there */
+    if (slide) spread_draw(&p->r, p->s, beside, x - 28 - beside.x);
+    else at = spread_draw(&p->r, p->s, (Pt){x, at + 6}, side);
     return fmax(end, at);
 }
 

@@ -9,6 +9,6 @@
  * the one that receives say, each from its own list. Nothing of any other step, once per step.
  * Without rows by expert where ranks times experts are more than ROUTED_MOST, without pairs where
  * there are more than PAIRS_MOST. */
-enum { ROUTED_MOST = 1 << 18, PAIRS_MOST = 1 << 16 };
+enum { ROUTED_MOST = 1 << 20, PAIRS_MOST = 1 << 16 };
 void routed_step(Trace *t, const Exec *e, const Step *s);
 #endif

@@ -1,6 +1,7 @@
 /* The process beside a rank (engine/guard.c): a rank that is stopped or shows no life where no
- * other can see it is named and ended; one that lives, runs, or was stopped together with its guard
- * goes on; no guard outlives its rank. What a whole run says then is test_mpi_ends's. */
+ * other can see it is named and ended, at its end even where its guard is stopped too; one that
+ * lives, runs, or was stopped together with all that wait for it goes on; no guard outlives its
+ * rank. What a whole run says then is test_mpi_ends's. */
 #include "engine/guard.h"
 #include "support/support.h"
 #include <errno.h>
@@ -16,14 +17,14 @@
 
 #include <cmocka.h>
 
-/* A rank, and what its guard said. Both write to the one pipe: "PID\n", "3 was silent\n". */
+/* A rank, and what its guard said. Both write to the one pipe: "PID PID\n" of the guard and the
+ * rank, "3 was silent\n". */
 typedef struct {
-    pid_t rank, guard;
+    pid_t child, rank, guard; /* the child is the rank, or a launcher that waits for it */
     int in, status;
     char said[64];
 } Pair;
 typedef void Act(const Guard *g, double deadline);
-
 static void silent(void *arg, EngineStage stage, double seconds) {
     char text[64];
     int n = snprintf(text, sizeof text, "%d %s\n", (int)stage, (const char *)arg);
@@ -35,29 +36,38 @@ static _Noreturn void rank(int out, Act *act, double deadline) {
     setpgid(0, 0);
     dup2(out, STDERR_FILENO);
     if (!guard_start(&g, deadline, &(GuardWords){silent, "was silent"})) _exit(98);
-    int n = snprintf(text, sizeof text, "%d\n", (int)g.pid);
+    int n = snprintf(text, sizeof text, "%d %d\n", (int)g.pid, (int)getpid());
     if (write(STDERR_FILENO, text, (size_t)n) < 0) _exit(97);
     act(&g, deadline);
     _exit(0);
+}
+static _Noreturn void launcher(int out, Act *act, double deadline) {
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) rank(out, act, deadline);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) _exit(95);
+    _exit(WEXITSTATUS(status));
 }
 static void read_line(int in, char *to, size_t room) {
     size_t n = 0;
     while (n + 1 < room && read(in, to + n, 1) == 1 && to[n] != '\n') n++;
     to[n] = 0;
 }
-static Pair begin(Act *act, double deadline) {
+static Pair begin(Act *act, double deadline, bool launched) {
     int pipes[2];
     Pair p = {0};
     assert_int_equal(pipe(pipes), 0);
     fflush(NULL);
-    p.rank = fork();
-    if (p.rank == 0) rank(pipes[1], act, deadline);
-    assert_true(p.rank > 0);
+    p.child = fork();
+    if (p.child == 0) (launched ? launcher : rank)(pipes[1], act, deadline);
+    assert_true(p.child > 0);
     close(pipes[1]);
     p.in = pipes[0];
     read_line(p.in, p.said, sizeof p.said);
-    p.guard = (pid_t)atoi(p.said);
-    assert_true(p.guard > 0 && p.guard != p.rank);
+    char *end;
+    p.guard = (pid_t)strtol(p.said, &end, 10);
+    p.rank = (pid_t)strtol(end, NULL, 10);
+    assert_true(p.guard > 0 && p.rank > 0 && p.guard != p.rank);
     return p;
 }
 /* The pipe is at its end when both have ended: a guard that stayed would hold the test here. */
@@ -67,7 +77,18 @@ static void finish(Pair *p) {
     read_line(p->in, more, sizeof more);
     assert_string_equal(more, "");
     close(p->in);
-    assert_int_equal(waitpid(p->rank, &p->status, 0), p->rank);
+    assert_int_equal(waitpid(p->child, &p->status, 0), p->child);
+}
+static void wait_stopped(pid_t pid) {
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    for (;;) {
+        FILE *f = fopen(path, "r");
+        const char *name_end = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
+        if (f) fclose(f);
+        if (!name_end || name_end[2] == 'T') return;
+        usleep(1000);
+    }
 }
 
 static void stops(const Guard *g, double deadline) {
@@ -95,12 +116,24 @@ static void stop_guard(const Guard *g) {
         usleep(1000); /* the processor may be the guard's */
     }
     kill(g->pid, SIGSTOP);
+    wait_stopped(g->pid);
 }
 static void stops_behind_its_guard(const Guard *g, double deadline) {
     guard_stage(g, ENGINE_RUNS);
     stop_guard(g);
     for (int i = 0; i < 100; i++) guard_lives(g);
     stops_at_its_end(g, deadline);
+}
+static void stops_with_its_guard(const Guard *g, double deadline) {
+    guard_stage(g, ENGINE_ENDS);
+    stop_guard(g);
+    stops(g, deadline);
+}
+/* Nobody is left to see it: it goes on by itself. */
+static void stops_without_a_guard(const Guard *g, double deadline) {
+    guard_stage(g, ENGINE_ENDS);
+    kill(g->pid, SIGKILL);
+    stops(g, deadline);
 }
 static void hangs(const Guard *g, double deadline) {
     (void)deadline;
@@ -144,6 +177,8 @@ static void test_ends(void **state) {
         {stops_in_groups, ENGINE_EXIT, 0, "2 was silent"},
         {stops_at_its_end, ENGINE_EXIT, 0, "3 was silent"},
         {stops_behind_its_guard, ENGINE_EXIT, 0, "3 was silent"},
+        {stops_with_its_guard, ENGINE_EXIT, 0, "3 was silent"},
+        {stops_without_a_guard, 0, 0, ""},
         {hangs, ENGINE_EXIT, 0, "3 was silent"},
         {hears_nothing, 0, SIGKILL, "3 was silent"},
         {lives, 0, 0, ""},
@@ -153,7 +188,7 @@ static void test_ends(void **state) {
     };
     enum { N = sizeof list / sizeof *list };
     Pair p[N];
-    for (size_t i = 0; i < N; i++) p[i] = begin(list[i].act, deadline);
+    for (size_t i = 0; i < N; i++) p[i] = begin(list[i].act, deadline, false);
     for (size_t i = 0; i < N; i++) {
         finish(&p[i]);
         if (strcmp(p[i].said, list[i].said)) print_error("act %zu\n", i);
@@ -162,16 +197,17 @@ static void test_ends(void **state) {
         if (!list[i].sig) assert_int_equal(WEXITSTATUS(p[i].status), list[i].code);
     }
 }
-/* Ctrl-Z, and a machine that sleeps: for longer than the deadline. */
+/* Ctrl-Z, and a machine that sleeps: for longer than the deadline, and whoever waits for the rank
+ * is stopped too. */
 static void test_stopped_together(void **state) {
     (void)state;
     double deadline = 3.0 * slow_machine();
-    int status;
-    Pair p = begin(stops_at_its_end, deadline);
-    assert_int_equal(waitpid(p.rank, &status, WUNTRACED), p.rank);
-    assert_true(WIFSTOPPED(status));
+    Pair p = begin(stops_at_its_end, deadline, true);
+    kill(p.child, SIGSTOP);
+    wait_stopped(p.rank);
     kill(p.guard, SIGSTOP);
-    usleep((useconds_t)(deadline * 2e6));
+    usleep((useconds_t)(deadline * 1.6e6));
+    kill(p.child, SIGCONT);
     kill(-p.rank, SIGCONT);
     finish(&p);
     assert_string_equal(p.said, "");
@@ -186,8 +222,8 @@ static void test_stopped_at_its_birth(void **state) {
     Pair p = {0};
     assert_int_equal(pipe(pipes), 0);
     fflush(NULL);
-    p.rank = fork();
-    if (p.rank == 0) {
+    p.child = fork();
+    if (p.child == 0) {
         dup2(pipes[1], STDERR_FILENO);
         pthread_atfork(NULL, stop_here, NULL);
         _exit(guard_start(&g, 1.0 * slow_machine(), &(GuardWords){silent, "was silent"}) ? 0 : 98);

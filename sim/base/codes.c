@@ -305,7 +305,8 @@ const DiagCode diag_codes[] = {
      "MPI, or the GPU, could not be started or broke off, or the plug-in is that of another "
      "version "
      "of shardproof; the words are the engine's own. Where MPI ends the processes by itself "
-     "(Open MPI, if it cannot start), its words and its exit code are all there is.",
+     "(Open MPI, if it cannot start), its words and its exit code are all there is. Or the small "
+     "process that watches a rank could not be started: then the message says so, and MPI is well.",
      "try without --mpi or --cuda; `explain E0607` says more"},
     {"E0608", 5, "the GPU has not the memory",
      "With --cuda=virtual the values of all ranks lie in the memory of one GPU, also those that "

@@ -8,6 +8,7 @@
 #include "engine/spawn.h"
 #include "exec/exec.h"
 #include "trace/trace.h"
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,23 @@ Ranks *ranks_new(Arena *arena, Engine *engine, const RanksOptions *o) {
     *r = (Ranks){.arena = arena, .o = *o, .engine = engine, .rank = by.rank, .beside = by.beside};
     return r;
 }
+/* No second process (errno says why), which is no fault of MPI's. A rank that has nothing to say
+ * says this: it may be the only one that knows. */
+static void no_guard(const Ranks *r, Diags *d) {
+    const char *help = errno == EAGAIN
+                           ? "a limit on processes is reached (`ulimit -u`, or that of a container "
+                             "or job): each rank takes two and some threads; raise it, or start "
+                             "fewer processes on this machine"
+                       : errno == ENOMEM ? "there is no memory for it on this machine: start fewer "
+                                           "processes here"
+                                         : "is `ulimit -n` (open files) enough for it?";
+    const char *said = arena_printf(r->arena,
+                                    "rank %lld cannot start the small process that watches it "
+                                    "(shardproofguard): %s",
+                                    (long long)r->rank, strerror(errno));
+    if (ranks_silent(r->o.gpus)) base_last_words(help, "%s [E0607]", said);
+    else diag_error(d, "E0607", diag_nowhere, help, "%s", said);
+}
 Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
     Ranks *r = ranks_new(arena, NULL, o);
     EngineHost host = {.abi = ENGINE_ABI,
@@ -161,9 +179,11 @@ Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
                        .lives = lives,
                        .arg = r};
     bool alone = !plugin_launched(o->gpus).engine; /* which is refused */
-    if (alone || guard_start(&r->guard, o->deadline, &(GuardWords){no_life, r}))
-        r->engine = plugin_open(arena, d, &host, o->gpus);
-    else r->failed = "a second process beside it could not be started";
+    if (!alone && !guard_start(&r->guard, o->deadline, &(GuardWords){no_life, r})) {
+        no_guard(r, d);
+        return NULL;
+    }
+    r->engine = plugin_open(arena, d, &host, o->gpus);
     if (r->engine) return r;
     if (r->lack.text) refuse(r, d);
     else if (r->failed)

@@ -1,5 +1,5 @@
-/* The process beside a rank. See guard.h. What it is told comes through a pipe; that the rank has
- * ended is told by the kernel. */
+/* The process beside a rank. See guard.h. What it is told comes through a socket; that the rank has
+ * ended is told by the kernel, whose timer also wakes up a guard that somebody has stopped. */
 #include "engine/guard.h"
 #include "base/clock.h"
 #include "base/ends.h"
@@ -7,13 +7,30 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 /* milliseconds between two looks at the clock; the most for a rank to end as it is told, which
- * takes a few where it has a processor; file numbers that may be open so early; the word that no
- * other stage has begun */
-enum { TICK_MS = 100, LEAVE_MS = 3000, STEP_MS = 25, FILES = 1024, SAME = ENGINE_STAGES };
+ * takes a few where it has a processor; the most for it to wait for its guard; file numbers that
+ * may be open so early; the word that no other stage has begun */
+enum {
+    TICK_MS = 100,
+    LEAVE_MS = 3000,
+    STEP_MS = 25,
+    HEAR_MS = 1000,
+    FILES = 1024,
+    SAME = ENGINE_STAGES
+};
+/* What a guard watches: its rank, and who waits for that. */
+typedef struct {
+    pid_t rank, waits;
+    double deadline;
+    Waker waker; /* of the guard */
+} Watched;
 
 /* The launcher's pipes would stay open in the guard, and what it reads from them never end. */
 static void let_go(int keep) {
@@ -33,7 +50,36 @@ static _Noreturn void end_rank(pid_t rank) {
     kill(rank, SIGKILL);
     _exit(0);
 }
-static _Noreturn void guard(int in, pid_t rank, double deadline, const GuardWords *words) {
+/* A guard that is stopped has many words to read, of which one is enough. */
+static void say(int to, unsigned char word) {
+    ssize_t sent = send(to, &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)sent;
+}
+static void wake(int sig) { (void)sig; }
+static Waker waker_new(void) {
+    /* a signal that is ignored is not sent again */
+    struct sigaction a = {.sa_handler = wake, .sa_flags = SA_RESTART};
+    struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
+    Waker w = {0};
+    w.there = sigaction(SIGCONT, &a, NULL) == 0 && timer_create(CLOCK_MONOTONIC, &e, &w.timer) == 0;
+    return w;
+}
+static void waker_set(const Waker *w, double seconds) {
+    struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) + 1};
+    struct itimerspec each = {t, t};
+    if (w->there) timer_settime(w->timer, 0, &each, NULL);
+}
+static bool is_stopped(pid_t pid) {
+    char path[32], text[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *name_end = strrchr(text, ')'); /* "12 (mpirun) T 1 ..." */
+    return name_end && name_end[1] == ' ' && strchr("Tt", name_end[2] ? name_end[2] : ' ');
+}
+static _Noreturn void guard(int in, const Watched *w, const GuardWords *words) {
     EngineStage stage = ENGINE_STARTS;
     double heard = clock_seconds(), last = heard;
     for (;;) {
@@ -44,12 +90,18 @@ static _Noreturn void guard(int in, pid_t rank, double deadline, const GuardWord
         last = now;
         if (n == 0) _exit(0);
         if (n == 1) {
+            if (said == ENGINE_ENDS && stage != ENGINE_ENDS) waker_set(&w->waker, w->deadline / 4);
+            if (said == ENGINE_ENDS) say(in, said);
             if (said != SAME) stage = (EngineStage)said;
             heard = now;
-        } else if (gap > deadline / 2) heard += gap; /* the guard itself was stopped, or starved */
-        if (stage == ENGINE_RUNS || now - heard <= deadline) continue;
+        } else if (gap > w->deadline / 2) heard += gap; /* it was stopped itself, or starved */
+        if (stage == ENGINE_RUNS || now - heard <= w->deadline) continue;
+        if (stage == ENGINE_ENDS && is_stopped(w->waits)) { /* Ctrl-Z: nobody is kept waiting */
+            heard = now;
+            continue;
+        }
         words->silent(words->arg, stage, now - heard);
-        end_rank(rank);
+        end_rank(w->rank);
     }
 }
 
@@ -66,33 +118,37 @@ static void listen_to_guard(void) {
         sigaction(SIGUSR1, &now, NULL);
 }
 bool guard_start(Guard *g, double deadline, const GuardWords *words) {
-    int pipes[2];
-    pid_t rank = getpid();
-    if (pipe(pipes) < 0) return false;
-    g->out = pipes[1];
+    int ends[2];
+    Watched w = {.rank = getpid(), .waits = getppid(), .deadline = deadline};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return false;
+    *g = (Guard){.to = ends[1], .deadline = deadline, .waker = waker_new()};
     listen_to_guard(); /* before there is one: a rank that is stopped here ends by it as well */
     g->pid = fork();
     if (g->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != rank) _exit(0);
+        if (getppid() != w.rank) _exit(0);
         prctl(PR_SET_NAME, "shardproofguard");
-        let_go(pipes[0]);
-        guard(pipes[0], rank, deadline, words);
+        let_go(ends[0]);
+        w.waker = waker_new();
+        guard(ends[0], &w, words);
     }
-    close(pipes[0]);
-    fcntl(g->out, F_SETFD, FD_CLOEXEC);
-    fcntl(g->out, F_SETFL, O_NONBLOCK);
-    if (g->pid < 0) close(g->out);
+    int why = errno;
+    close(ends[0]);
+    if (g->pid < 0) close(g->to);
+    errno = why;
     return g->pid > 0;
 }
-/* A guard that is stopped has a pipe full of words to read, of which one is enough. */
-static void say(const Guard *g, unsigned char word) {
-    ssize_t written = write(g->out, &word, 1);
-    (void)written;
+/* Once it has heard of the end it cannot be kept stopped: so a rank that is stopped later is seen.
+ * Where the guard is no more, the rank wakes up by itself, which then ends well. */
+static void be_heard(const Guard *g) {
+    struct pollfd p = {.fd = g->to, .events = POLLIN};
+    unsigned char word;
+    waker_set(&g->waker, g->deadline + 1);
+    kill(g->pid, SIGCONT); /* whoever stopped it may have let the rank be */
+    if (poll(&p, 1, HEAR_MS) > 0) (void)!recv(g->to, &word, 1, MSG_DONTWAIT);
 }
 void guard_stage(const Guard *g, EngineStage stage) {
-    say(g, (unsigned char)stage);
-    if (stage == ENGINE_ENDS)
-        kill(g->pid, SIGCONT); /* whoever stopped it may have let the rank be */
+    say(g->to, (unsigned char)stage);
+    if (stage == ENGINE_ENDS) be_heard(g);
 }
-void guard_lives(const Guard *g) { say(g, SAME); }
+void guard_lives(const Guard *g) { say(g->to, SAME); }

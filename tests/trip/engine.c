@@ -1,10 +1,16 @@
 /* An engine that fails: the plug-in that test_mpi_ends puts beside a copy of the program.
  * ENGINE_FAILS=0 at its start, N: at call N of any of its functions. ENGINE_STOPS=STAGE: as if
  * somebody stopped the process there; that of engine.h, or one more: when the engine has ended and
- * the process has not. It has one rank. */
+ * the process has not; with ENGINE_STOPS_GUARD its guard as well. ENGINE_NO_FORK, where this is
+ * preloaded: there can be no other process. It has one rank. */
+#define _GNU_SOURCE
 #include "engine/engine.h"
+#include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 EngineOpen shardproof_engine;
@@ -27,10 +33,24 @@ static int64_t least(Engine *e, int64_t mine) {
     call();
     return mine;
 }
-static void stage(EngineStage s) {
+pid_t fork(void) {
+    pid_t (*real)(void);
+    void *symbol = dlsym(RTLD_NEXT, "fork");
+    memcpy(&real, &symbol, sizeof real);
+    errno = EAGAIN;
+    return getenv("ENGINE_NO_FORK") ? -1 : real();
+}
+static void stop_at(int place) {
     const char *at = getenv("ENGINE_STOPS");
+    if (!at || atoi(at) != place) return;
+    FILE *f = getenv("ENGINE_STOPS_GUARD") ? fopen("/proc/thread-self/children", "r") : NULL;
+    for (int child; f && fscanf(f, "%d", &child) == 1;) kill(child, SIGSTOP);
+    if (f) fclose(f);
+    raise(SIGSTOP);
+}
+static void stage(EngineStage s) {
     host.stage(host.arg, s);
-    if (at && atoi(at) == (int)s) raise(SIGSTOP);
+    stop_at((int)s);
 }
 static void ungroup(Engine *e) { (void)e; }
 static void stop(Engine *e, int code) {
@@ -43,10 +63,7 @@ static void done(Engine *e) {
     stage(ENGINE_RUNS);
     stage(ENGINE_ENDS);
 }
-__attribute__((destructor)) static void gone(void) {
-    const char *at = getenv("ENGINE_STOPS");
-    if (at && atoi(at) == ENGINE_STAGES) raise(SIGSTOP);
-}
+__attribute__((destructor)) static void gone(void) { stop_at(ENGINE_STAGES); }
 Engine *shardproof_engine(const EngineHost *h) {
     const char *at = getenv("ENGINE_FAILS");
     host = *h;

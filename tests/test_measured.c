@@ -9,6 +9,7 @@
 #include "support/child.h"
 #include "support/support.h"
 #include "support/threads.h"
+#include "support/wire_plans.h"
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,15 +33,16 @@ static void list_pairs(void *arg, Exec *e, const Step *s, bool checked) {
     if (s->kind != ST_MOVE) return;
     Act act = act_of(s);
     Pieces x = pieces_of_run(e, s, &act);
+    bool narrow = e->narrow && e->narrow[s->in[0]]; /* held as f32, sent as bf16 */
+    int64_t size = dtype_size(narrow ? DT_BF16 : exec_dtype(e, s->out));
     double *of = m->sent[s->id] = ARENA_ARRAY(m->a, double, m->ranks * m->ranks);
     for (int64_t from = 0; from < m->ranks; from++)
         for (int64_t to = 0; to < m->ranks; to++)
             if (from != to)
-                of[from * m->ranks + to] =
-                    (double)(pieces_between(&x, from, to) * dtype_size(exec_dtype(e, s->out)));
+                of[from * m->ranks + to] = (double)(pieces_between(&x, from, to) * size);
 }
 typedef struct {
-    int plans, piped, moves, uneven;
+    int plans, piped, moves, uneven, records, exact, units;
     double bytes;
 } Counts;
 static void compare(const Trace *t, const Matrices *m, Counts *c) {
@@ -64,6 +66,70 @@ static void compare(const Trace *t, const Matrices *m, Counts *c) {
         c->bytes += all;
     }
 }
+/* What ranks sent of a record's steps: of all that travel together. */
+static double wire_of(const Trace *t, const TraceCollective *c, int64_t rank) {
+    double all = 0;
+    for (int i = 0; i < t->n_measured; i++) {
+        const TraceMeasured *x = &t->measured[i];
+        bool of = x->step == c->step;
+        for (int k = 0; k < c->n_with; k++) of |= x->step == c->with[k];
+        if (of && x->rank == rank) all += (double)x->wire_bytes;
+    }
+    return all;
+}
+/* True: each rank of a group has sent what the record says. Where parts are unequal (the record has
+ * the largest, or pads) some have sent less. */
+static bool compare_group(const Trace *t, const TraceCollective *c, int64_t g) {
+    int exact = 0, equal = 0, n = (int)groups_size(&c->groups);
+    double first = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t rank = groups_member(&c->groups, g, i);
+        double did = wire_of(t, c, rank), due = (double)collective_on(c, rank).bytes_sent;
+        if (!i) first = did;
+        exact += did == due;
+        equal += did == first;
+        if (did > due || (i == n - 1 && equal == n && exact < n))
+            fail_msg("%s, %s at step %d: rank %d sent %g bytes, the record says %g", t->plan, c->op,
+                     c->step, (int)rank, did, due);
+    }
+    return exact == n;
+}
+/* For copies: be the record of one value or of a unit of parameters. */
+static void compare_records(const Trace *t, Counts *c) {
+    static const char *const copies[] = {"all_gather", "all_to_all", "shift", "send"};
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *x = &t->collectives[i];
+        bool copy = false, equal = true;
+        for (size_t k = 0; k < sizeof copies / sizeof *copies; k++)
+            copy |= !strcmp(x->op, copies[k]);
+        /* of rows the record says what to expect, of lists of them what frameworks exchange */
+        bool rows = x->row_bytes || !strcmp(x->dtype, "i64");
+        if (!copy || rows || x->planted || x->skipped) continue;
+        for (int64_t g = 0; g < groups_count(&x->groups); g++) equal &= compare_group(t, x, g);
+        c->records++;
+        c->exact += equal;
+        c->units += equal && x->n_with > 0;
+    }
+}
+static void one_plan(const char *file, const char *text, Counts *c) {
+    Arena *a = arena_new();
+    Matrices m = {.a = a};
+    PlanRun shape = plan_run(a, file, text, false);
+    assert_non_null(shape.t);
+    m.ranks = shape.t->ranks;
+    c->piped += shape.t->schedule != NULL;
+    PipelineOptions o = {.execute = true, .threads = 1, .watch = list_pairs, .watch_arg = &m};
+    plan_run_with(a, file, text, &o);
+    o.watch = NULL;
+    Threads x = {.ranks = m.ranks, .flip_rank = -1, .text = text, .o = o};
+    ThreadsRun r = threads_run(a, &x);
+    assert_non_null(r.t);
+    if (r.t->verdict) assert_true(r.t->n_measured > 0);
+    compare(r.t, &m, c);
+    if (r.t->n_measured) compare_records(r.t, c);
+    c->plans += r.t->n_measured > 0;
+    arena_free(a);
+}
 static void test_wire_bytes(void **state) {
     (void)state;
     glob_t g;
@@ -74,33 +140,18 @@ static void test_wire_bytes(void **state) {
         Arena *a = arena_new();
         const char *file = g.gl_pathv[sample_at(i, n, (int)g.gl_pathc)];
         size_t bytes;
-        FILE *f = fopen(file, "rb");
-        assert_non_null(f);
-        char *text = ARENA_ARRAY(a, char, 1 << 20);
-        bytes = fread(text, 1, (1 << 20) - 1, f);
-        fclose(f);
-        text[bytes] = 0;
-        Matrices m = {.a = a};
-        PlanRun shape = plan_run(a, file, text, false);
-        assert_non_null(shape.t);
-        m.ranks = shape.t->ranks;
-        c.piped += shape.t->schedule != NULL;
-        PipelineOptions o = {.execute = true, .threads = 1, .watch = list_pairs, .watch_arg = &m};
-        plan_run_with(a, file, text, &o);
-        o.watch = NULL;
-        Threads x = {.ranks = m.ranks, .flip_rank = -1, .text = text, .o = o};
-        ThreadsRun r = threads_run(a, &x);
-        assert_non_null(r.t);
-        if (r.t->verdict) assert_true(r.t->n_measured > 0);
-        compare(r.t, &m, &c);
-        c.plans += r.t->n_measured > 0;
+        one_plan(file, child_read(a, file, &bytes), &c);
         arena_free(a);
     }
     globfree(&g);
+    for (size_t i = 0; i < sizeof wire_plans / sizeof *wire_plans; i++)
+        one_plan("support/wire_plans.h", wire_plans[i].text, &c);
     print_message("%d plans (%d pipelines), %d sends, %.0f MiB, %d of other sizes than the one "
-                  "before\n",
-                  c.plans, c.piped, c.moves, c.bytes / 1048576, c.uneven);
+                  "before; of %d records of copies %d exact, %d of them units of parameters\n",
+                  c.plans, c.piped, c.moves, c.bytes / 1048576, c.uneven, c.records, c.exact,
+                  c.units);
     assert_true(n < 20 || (c.plans >= 20 && c.piped && c.moves > 1000));
+    assert_true(n < 20 || c.units >= 20);
 }
 
 /* ---- times ---- */

@@ -6,6 +6,7 @@
 #include "support/mpi.h"
 #include "support/random_run.h"
 #include "support/support.h"
+#include "support/wire_plans.h"
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,6 +85,24 @@ static void test_planted_mistakes(void **state) {
     (void)state;
     NEEDS_MPI;
     assert_true(same_folder("plans/bugs/*.yaml") >= 40);
+}
+/* What no shipped plan has: support/wire_plans.h. */
+static void test_other_plans(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    size_t n = sizeof wire_plans / sizeof *wire_plans;
+    for (int k = 2; k <= MOST_RANKS; k++) {
+        Str list = str_new(a);
+        for (size_t i = 0; i < n; i++) {
+            const char *file = temp_path(a, arena_printf(a, "other%d.yaml", (int)i));
+            if (wire_plans[i].ranks != k) continue;
+            child_write(file, wire_plans[i].text);
+            str_addf(&list, " %s", file);
+        }
+        same(list.s, k);
+    }
+    arena_free(a);
 }
 /* Random plans and a mutation of each, many in one launch. */
 static void test_random_plans(void **state) {
@@ -344,11 +363,12 @@ static void test_written_lines(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shipped_plans),   cmocka_unit_test(test_planted_mistakes),
-        cmocka_unit_test(test_random_plans),    cmocka_unit_test(test_engine_sums),
-        cmocka_unit_test(test_files),           cmocka_unit_test(test_files_of_one),
-        cmocka_unit_test(test_two_machines),    cmocka_unit_test(test_two_networks),
-        cmocka_unit_test(test_cluster_scripts), cmocka_unit_test(test_written_lines),
+        cmocka_unit_test(test_shipped_plans), cmocka_unit_test(test_planted_mistakes),
+        cmocka_unit_test(test_random_plans),  cmocka_unit_test(test_other_plans),
+        cmocka_unit_test(test_engine_sums),   cmocka_unit_test(test_files),
+        cmocka_unit_test(test_files_of_one),  cmocka_unit_test(test_two_machines),
+        cmocka_unit_test(test_two_networks),  cmocka_unit_test(test_cluster_scripts),
+        cmocka_unit_test(test_written_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,8 @@ enum { LONG = 1200 }; /* seconds: nothing takes so long, however slow it is here
 /* Open MPI wants to be asked twice by root, and for more processes than cores. */
 static const Mpi all[] = {
     {"openmpi", "Open MPI", "mpirun.openmpi", "mpirun", "Open MPI",
-     "--allow-run-as-root --oversubscribe -q --bind-to none", "OMPI_COMM_WORLD_RANK", 5},
-    {"mpich", "MPICH", "mpirun.mpich", "mpirun", "HYDRA", "", "PMI_RANK", 9},
+     "--allow-run-as-root --oversubscribe -q --bind-to none", "OMPI_COMM_WORLD_RANK", 5, 5},
+    {"mpich", "MPICH", "mpirun.mpich", "mpirun", "HYDRA", "", "PMI_RANK", 9, 1},
 };
 static char launch[160];
 

@@ -12,6 +12,7 @@ typedef struct {
     const char *options;          /* as root, and for more processes than cores */
     const char *rank;             /* the variable that tells a process its rank */
     int forced; /* its exit code where it had to kill processes after one said 5 */
+    int begun;  /* the same where some had not come so far that it knew them */
 } Mpi;
 
 /* The MPI under test, NULL if it or its plug-in is not here: said on stdout. */

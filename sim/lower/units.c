@@ -170,7 +170,6 @@ void order_units(Program *p) {
 /* ---- marks ---- */
 void mark_units(Program *p) {
     AxisList copies = copy_axes(p);
-    const Stages *stages = p->assign->stages;
     const int *layers = unit_layers(p);
     int *lead = ARENA_ARRAY(p->arena, int, p->ns + 1),
         *layer = ARENA_ARRAY(p->arena, int, p->ns + 1), n = 0;
@@ -182,8 +181,7 @@ void mark_units(Program *p) {
         for (int k = n - 1; k >= 0 && s->unit == i; k--) { /* does an earlier one lead this unit? */
             const Step *t = &p->step[lead[k]];
             bool same = t->move.kind == s->move.kind && t->recompute == s->recompute &&
-                        t->pass == s->pass &&
-                        stages_way_of(stages, t->stage) == stages_way_of(stages, s->stage);
+                        t->pass == s->pass && t->stage == s->stage;
             if (same && layer[t->id] == layer[i] && mesh_same_axes(&t->move.axes, &s->move.axes))
                 s->unit = t->id;
         }

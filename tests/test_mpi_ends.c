@@ -374,7 +374,7 @@ static int whole(const Trial *t, const char *like) {
 static bool starved(const Trial *t, Kind kind, int rank) {
     size_t n;
     const char *at = strstr(child_read(t->a, t->err, &n), "error: rank ");
-    return kind == STOP && at && strstr(at, " has been silent for ") && atoi(at + 12) != rank;
+    return kind <= BOTH && at && strstr(at, " has been silent for ") && atoi(at + 12) != rank;
 }
 static void judge(const Trial *t, Kind kind, int rank, int code) {
     Arena *a = t->a;

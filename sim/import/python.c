@@ -120,6 +120,13 @@ static bool entry(Reader *r, Value *v) {
     skip_blanks(r);
     Loc at = scan_loc(&r->s);
     if (scan_starts(&r->s, "**")) return false;
+    if (r->json && scan_peek(&r->s, 0) == '"') { /* no value of its own: there are many */
+        const char *key = scan_string(&r->s, false, false);
+        if (key && !take(r, ':')) expected(r, "':'");
+        Value *x = r->s.failed ? NULL : expression(r);
+        if (x) scan_pair(&r->s, v, key, at, x);
+        return true;
+    }
     Value *k = expression(r);
     if (r->s.failed) return true;
     if (k->kind != V_STRING && k->kind >= V_NAME) return false;

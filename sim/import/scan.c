@@ -48,7 +48,9 @@ void scan_error(Scan *s, const char *code, Loc at, const char *hint, const char 
     va_end(ap);
 }
 static void spend(Scan *s, Loc at, const char *what, int most) {
-    scan_error(s, "E0704", at, NULL, "more than %d %s", most, what);
+    scan_error(s, "E0704", at,
+               s->names ? "leave modules and parameters out that are like others" : NULL,
+               "more than %d %s", most, what);
     s->spent = true;
 }
 Value *scan_value(Scan *s, DatumKind kind, Loc at) {
@@ -63,7 +65,9 @@ Value *scan_value(Scan *s, DatumKind kind, Loc at) {
     return v;
 }
 void scan_push(Scan *s, Value *list, Value *item) {
-    if (item) *ARENA_PUSH(s->a, list->item, list->n, list->cap) = item;
+    if (item && s->names && list->n >= VALUE_ITEMS)
+        spend(s, item->loc, "items in one list", VALUE_ITEMS);
+    else if (item) *ARENA_PUSH(s->a, list->item, list->n, list->cap) = item;
 }
 bool scan_pair(Scan *s, Value *map, const char *key, Loc at, Value *value) {
     int most = s->names ? VALUE_NAMES : VALUE_PAIRS;

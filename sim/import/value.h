@@ -46,8 +46,9 @@ enum {
     VALUE_PAIRS = 4000,  /* keys of one dict: lines of a plan, words of a command */
     VALUE_NAMES = 50000, /* the same of a file of names, which may have each expert's */
     VALUE_EACH = 25,     /* values of one file, for each of those */
-    VALUE_NAMED = 16, /* the same of a file of names, keys too: a module and its class, a rule and
-                         its style, a shape and its dims */
+    VALUE_NAMED = 6,  /* values of such a file for each: a module's class, a rule's style, a shape
+                         and three dims */
+    VALUE_ITEMS = 64, /* of one list of such a file */
 };
 
 /* Appends a pair, whether or not its key is there already. */

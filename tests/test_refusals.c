@@ -85,6 +85,9 @@ static const struct {
     /* ep is no slip of dp */
     {HEAD "mesh: {dp: 2}\nmoe: {axis: ep}\n", "E0204", 3,
      "known here: dp; another name for some of them: `groups: {ep: dp}`", 3},
+    /* a size is no name */
+    {HEAD "mesh: {dp: 2}\ngroups: {ep: 4}\n", "E0204", 3,
+     "known here: dp; a group is as large as its axes together: `ep: dp*cp`", 3},
     {HEAD "mesh: {dp: 2}\nplan: {layers.*.attention.wq: {weight: {ep: shard(0)}}}\n", "E0204", 3,
      "another name for some of them: `groups: {ep: dp}`", 3},
     {HEAD "mesh: {cp: 4, x: 2}\ndata: {cut: {sequence: x}}\ncontext_parallel: {mode: ring}\n",

@@ -623,6 +623,33 @@ static void expert_weights_have_names(void **state) {
     arena_free(a);
 }
 
+/* One row is a row, in titles, labels and tooltips of all pages. */
+static void one_row_is_a_row(void **state) {
+    (void)state;
+    static const char *const runs[] = {
+        MOE("mixtral-8x7b, shrink: 256", "batch: 8, sequence: 4", "dp: 8",
+            "groups: {ep: dp}\nmoe: {routing: ragged}\n" EP),
+        MOE("llama4-scout, shrink: 64", "batch: 1, sequence: 1", "dp: 2", "groups: {ep: dp}\n" EP)};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        PlanRun r = routed(a, runs[i]);
+        int met = 0;
+        for (int page = 1; page <= 8; page++) {
+            RenderOptions o = {.view = "routing", .rank = -1, .layer = -1, .page = page};
+            size_t n;
+            const char *text = render_text(r.t, r.d, &o, FORMAT_SVG, a, &n);
+            assert_non_null(text);
+            for (const char *at = text; (at = strstr(at, "1 row")); at++) {
+                if (at > text && at[-1] >= '.' && at[-1] <= '9') continue;
+                if (at[5] == 's') fail_msg("run %d, page %d: '%.40s'", i, page, at);
+                met++;
+            }
+        }
+        assert_true(met > 0);
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_those_of_the_run), cmocka_unit_test(pictures_are_clean),
@@ -631,7 +658,9 @@ int main(void) {
         cmocka_unit_test(figures_of_a_run),          cmocka_unit_test(drops_are_told),
         cmocka_unit_test(many_ranks_are_summed_up),  cmocka_unit_test(tokens_are_those_of_the_run),
         cmocka_unit_test(frames_show_each_token),    cmocka_unit_test(a_lost_row_is_told),
-        cmocka_unit_test(cells_name_their_tokens),   cmocka_unit_test(too_many_have_no_tiles)};
+        cmocka_unit_test(cells_name_their_tokens),   cmocka_unit_test(too_many_have_no_tiles),
+        cmocka_unit_test(one_row_is_a_row),
+    };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

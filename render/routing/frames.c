@@ -369,23 +369,28 @@ static const char *title_scores(const Pen *p) {
                         (long long)p->r->experts, all_tokens(p));
 }
 static const char *title_chosen(const Pen *p) {
-    return arena_printf(p->a, "2 Top-%lld: %.0f tokens ask for %lld rows", (long long)p->k->top,
-                        all_tokens(p), (long long)p->k->n);
+    bool one = all_tokens(p) == 1;
+    return arena_printf(p->a, "2 Top-%lld: %.0f %s for %s", (long long)p->k->top, all_tokens(p),
+                        one ? "token asks" : "tokens ask", routing_rows(p->a, (double)p->k->n));
 }
 static const char *title_sorted(const Pen *p) {
     double gone = (double)p->k->n - p->r->rows;
-    return gone > 0 ? arena_printf(p->a, "3 Permute: %.0f rows sorted by expert, %.0f find no room",
-                                   p->r->rows, gone)
-                    : arena_printf(p->a, "3 Permute: %.0f rows sorted by expert", p->r->rows);
+    return gone > 0
+               ? arena_printf(p->a, "3 Permute: %s sorted by expert, %.0f %s no room",
+                              routing_rows(p->a, p->r->rows), gone, gone == 1 ? "finds" : "find")
+               : arena_printf(p->a, "3 Permute: %s sorted by expert",
+                              routing_rows(p->a, p->r->rows));
 }
 static const char *title_sent(const Pen *p) {
-    return arena_printf(p->a, "4 AllToAll: %.0f of %.0f rows leave their rank", p->r->moved,
-                        p->r->rows);
+    return arena_printf(p->a, "4 AllToAll: %.0f of %s %s", p->r->moved,
+                        routing_rows(p->a, p->r->rows),
+                        p->r->moved == 1 ? "leaves its rank" : "leave their rank");
 }
 static const char *title_experts(const Pen *p) {
     const Routing *r = p->r;
-    return arena_printf(p->a, "5 Experts: rank %lld computes %.0f of %.0f rows%s",
-                        (long long)r->rank[r->busiest], r->in[r->busiest], r->rows - r->lost,
+    return arena_printf(p->a, "5 Experts: rank %lld computes %.0f of %s%s",
+                        (long long)r->rank[r->busiest], r->in[r->busiest],
+                        routing_rows(p->a, r->rows - r->lost),
                         r->in[r->busiest] * (double)r->n > r->rows ? ", the most" : "");
 }
 static const char *title_back(const Pen *p) {

@@ -151,9 +151,12 @@ bool routing_read(Routing *r, const ViewCall *c) {
 
 /* ---- words ---- */
 
+const char *routing_rows(Arena *arena, double n) {
+    return arena_printf(arena, "%.0f row%s", n, n == 1 ? "" : "s");
+}
 const char *routing_title(const Routing *r) {
-    return arena_printf(r->a, "MoE dispatch: %.0f rows to %lld experts on %lld ranks", r->rows,
-                        (long long)r->experts, (long long)r->n);
+    return arena_printf(r->a, "MoE dispatch: %s to %lld experts on %lld ranks",
+                        routing_rows(r->a, r->rows), (long long)r->experts, (long long)r->n);
 }
 
 double routing_expert(const Routing *r, int64_t expert) {
@@ -192,17 +195,17 @@ int routing_load(const Routing *r, const char **name, const char **text) {
                                    peak / mean, (long long)r->rank[r->busiest])
                     : "nobody receives a row";
     name[n] = "on the network",
-    text[n++] =
-        arena_printf(r->a, "%.0f of %.0f rows%s%s", r->moved, r->rows, r->bytes > 0 ? ", " : "",
-                     r->bytes > 0 ? bytes_text((int64_t)(r->moved * r->bytes), r->a) : "");
+    text[n++] = arena_printf(r->a, "%.0f of %s%s%s", r->moved, routing_rows(r->a, r->rows),
+                             r->bytes > 0 ? ", " : "",
+                             r->bytes > 0 ? bytes_text((int64_t)(r->moved * r->bytes), r->a) : "");
     if (r->dropped > 0)
         name[n] = "over capacity",
-        text[n++] =
-            arena_printf(r->a, "%.0f of %.0f rows asked for are dropped", r->dropped, r->asked);
+        text[n++] = arena_printf(r->a, "%.0f of %s asked for %s dropped", r->dropped,
+                                 routing_rows(r->a, r->asked), r->dropped == 1 ? "is" : "are");
     if (r->lost != 0)
         name[n] = "lost",
-        text[n++] = arena_printf(r->a, "%.0f row%s asked for %s not there", r->lost,
-                                 r->lost == 1 ? "" : "s", r->lost == 1 ? "is" : "are");
+        text[n++] = arena_printf(r->a, "%s asked for %s not there", routing_rows(r->a, r->lost),
+                                 r->lost == 1 ? "is" : "are");
     return n;
 }
 

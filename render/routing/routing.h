@@ -29,6 +29,8 @@ typedef struct {
 /* The routing of a layer (--layer; else the first that has one) among the ranks that exchange rows
  * with --rank. False and a diagnostic if the trace has none. */
 bool routing_read(Routing *r, const ViewCall *c);
+/* "1 row", "128 rows" */
+const char *routing_rows(Arena *arena, double n);
 /* "MoE dispatch: 128 rows to 8 experts on 4 ranks" */
 const char *routing_title(const Routing *r);
 /* Experts by the rows that they get, most first; in the arena. */

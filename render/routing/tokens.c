@@ -175,11 +175,12 @@ const char *tokens_stamp(const Routing *r, const Tokens *k, bool *right) {
         }
     *right = !missing && !odd;
     if (missing)
-        return arena_printf(r->a, "%lld of %lld rows that were sent did not arrive",
-                            (long long)missing, (long long)kept);
+        return arena_printf(r->a, "%lld of %s that %s sent did not arrive", (long long)missing,
+                            routing_rows(r->a, (double)kept), kept == 1 ? "was" : "were");
     if (odd)
         return arena_printf(r->a, "%lld pair%s of ranks get%s another number of rows back",
                             (long long)odd, odd == 1 ? "" : "s", odd == 1 ? "s" : "");
-    return arena_printf(r->a, "all %lld rows that were sent arrived%s", (long long)kept,
+    return arena_printf(r->a, "%s%s that %s sent arrived%s", kept == 1 ? "the " : "all ",
+                        routing_rows(r->a, (double)kept), kept == 1 ? "was" : "were",
                         x ? ", and as many came back from each rank" : "");
 }

@@ -109,8 +109,8 @@ static void ribbon(RoutePen *p, int64_t from, int64_t end, double y0, double y1)
                               : rank_name(p, to);
     scene_begin(p->s, "ribbon",
                 arena_printf(p->r.a, "ribbon-%lld-%lld", (long long)from, (long long)end),
-                arena_printf(p->r.a, "%s to %s: %.0f row%s", rank_name(p, from), who,
-                             flow(p, from, end), flow(p, from, end) == 1 ? "" : "s"));
+                arena_printf(p->r.a, "%s to %s: %s", rank_name(p, from), who,
+                             routing_rows(p->r.a, flow(p, from, end))));
     Mark *m = scene_poly(p->s, pt, 2 * CURVE, (Look){routing_hue(from), ROLE_PAPER, 0.6});
     m->ground = true;
     scene_end(p->s);
@@ -145,12 +145,12 @@ static void draw_tiles(RoutePen *p, double x, int64_t i) {
             &tile,
             (Pt){x + (double)(j % each * TILE_PITCH), y + 18 + (double)(j / each * TILE_LINE)},
             token, i,
-            arena_printf(p->r.a, "%s: sends %lld of %lld rows", tokens_name(&p->r, p->k, token),
-                         (long long)sum.kept, (long long)sum.asked));
+            arena_printf(p->r.a, "%s: sends %lld of %s", tokens_name(&p->r, p->k, token),
+                         (long long)sum.kept, routing_rows(p->r.a, (double)sum.asked)));
     }
     bool gone = asked > rows;
-    const char *sends = gone ? arena_printf(p->r.a, "%.0f of %.0f rows", rows, asked)
-                             : arena_printf(p->r.a, "%.0f row%s", rows, rows == 1 ? "" : "s"),
+    const char *sends = gone ? arena_printf(p->r.a, "%.0f of %s", rows, routing_rows(p->r.a, asked))
+                             : routing_rows(p->r.a, rows),
                *all =
                    arena_printf(p->r.a, "%lld token%s, %s", (long long)n, n == 1 ? "" : "s", sends);
     TextLook look = {ALIGN_LEFT, 12, REGULAR, gone ? ROLE_FAIL : ROLE_SECOND};
@@ -162,8 +162,8 @@ static void draw_start(RoutePen *p, int64_t i) {
     const Routing *r = &p->r;
     double y = p->from_y[i], h = r->out[i] * p->unit, mid = y + fmax(34, h) / 2;
     scene_begin(p->s, "rank", arena_printf(r->a, "from-%lld", (long long)i),
-                arena_printf(r->a, "%s: its tokens ask for %.0f rows, %.0f of them stay",
-                             rank_name(p, i), r->out[i], r->sent[i * r->n + i]));
+                arena_printf(r->a, "%s: its tokens ask for %s, %.0f of them stay", rank_name(p, i),
+                             routing_rows(r->a, r->out[i]), r->sent[i * r->n + i]));
     if (h > 0)
         scene_rect(p->s, (Area){p->bar_x, y, 12, h}, 0,
                    (Look){routing_hue(i), ROLE_WEIGHT_LINE, 1.25});
@@ -172,9 +172,8 @@ static void draw_start(RoutePen *p, int64_t i) {
                    rank_name(p, i));
     if (p->tiles) draw_tiles(p, p->tile_x, i);
     else
-        scene_textf(p->s, p->bar_x - 10, mid + 13,
-                    (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, "%.0f row%s", r->out[i],
-                    r->out[i] == 1 ? "" : "s");
+        scene_text(p->s, p->bar_x - 10, mid + 13, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
+                   routing_rows(r->a, r->out[i]));
     scene_end(p->s);
 }
 
@@ -227,8 +226,8 @@ static void draw_frame(RoutePen *p, int64_t i) {
     bool most = i == r->busiest && r->in[i] * (double)r->n > r->rows;
     double y = top - (p->each ? HEAD - 4 : 6);
     scene_begin(p->s, "rank", arena_printf(r->a, "to-%lld", (long long)i),
-                arena_printf(r->a, "%s receives %.0f rows, %.0f of them its own", rank_name(p, i),
-                             r->in[i], r->sent[i * r->n + i]));
+                arena_printf(r->a, "%s receives %s, %.0f of them its own", rank_name(p, i),
+                             routing_rows(r->a, r->in[i]), r->sent[i * r->n + i]));
     scene_rect(p->s, (Area){p->to_x - 6, y, p->frame_w, bottom + 6 - y}, 4,
                (Look){ROLE_NONE, ROLE_FAINT, 1.25});
     for (int64_t e = first; e < ends(p); e++)
@@ -239,7 +238,7 @@ static void draw_frame(RoutePen *p, int64_t i) {
     scene_textf(
         p->s, name + w + 8, base,
         (TextLook){ALIGN_LEFT, 12, most ? SEMIBOLD : REGULAR, most ? ROLE_FAIL : ROLE_SECOND},
-        "%.0f rows%s", r->in[i], most ? ", most" : "");
+        "%s%s", routing_rows(r->a, r->in[i]), most ? ", most" : "");
     scene_end(p->s);
 }
 

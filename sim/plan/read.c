@@ -442,7 +442,10 @@ bool read_check_axis(PlanReader *r, const char *name, Loc loc) {
     Str all = str_new(r->a);
     str_add(&all, n ? "known here:" : "the mesh has no axes");
     for (int i = 0; i < n; i++) str_addf(&all, " %s", names[i]);
-    if (n) str_addf(&all, "; another name for some of them: `groups: {%s: %s}`", name, names[0]);
+    if (name[strspn(name, "0123456789")] == 0)
+        str_add(&all, "; a group is as large as its axes together: `ep: dp*cp`");
+    else if (n)
+        str_addf(&all, "; another name for some of them: `groups: {%s: %s}`", name, names[0]);
     diag_error(r->d, "E0204", loc, near ? near : all.s, "unknown axis or group '%s'", name);
     return false;
 }

@@ -74,7 +74,7 @@ $(NCCL_PLUGIN): sim/engine/nccl/engine_nccl.c sim/engine/nccl_calls.c $(STAR) $(
 	    "(Debian: libnccl-dev; in a Python package: nvidia/nccl/include): NVCC=FILE, NCCL_H=FILE" >&2; exit 1; }
 	$(call say,NVCC,$<)$(NVCC) -O2 -Isim -I$(dir $(NCCL_H)) -shared -cudart static \
 	    -Xcompiler -Wall,-Wextra,-fPIC,-fvisibility=hidden,-pthread -o $@ $(filter %.c,$^) -ldl
-# What a machine with a GPU needs to run tests/gpu.sh: the program, its plug-in, all their libraries
+# What a machine with a GPU needs to run tests/gpu.sh: the program, its plug-ins, all their libraries
 # but libc and libm, plans.
 .PHONY: bundle
 bundle: shardproof plugins

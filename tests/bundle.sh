@@ -1,13 +1,14 @@
 #!/bin/sh
-# A folder that runs on a machine without our libraries: the program, the plug-in for CUDA, what both
-# are linked with but libc, libm and the loader, plans, and tests/gpu.sh. cuBLASLt is looked for there.
+# A folder that runs on a machine without our libraries: the program, the plug-ins for CUDA and NCCL, what they
+# are linked with but libc, libm and the loader, plans, and tests/gpu.sh. cuBLASLt and NCCL are looked for there.
 set -eu
 to=$1
 rm -rf "$to"
 mkdir -p "$to/lib" "$to/tests"
-cp shardproof shardproof-cuda.so "$to/"
-strip "$to/shardproof" "$to/shardproof-cuda.so"
-for f in shardproof shardproof-cuda.so; do ldd "$f"; done | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
+files="shardproof shardproof-cuda.so shardproof-nccl.so"
+cp $files "$to/"
+(cd "$to" && strip $files)
+for f in $files; do ldd "$f"; done | awk '$2 == "=>" && $3 ~ /^\// {print $3}' | sort -u |
     grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so' | while read -r lib; do cp -L "$lib" "$to/lib/"; done
 cp -R plans "$to/"
 cp tests/gpu.sh "$to/tests/"

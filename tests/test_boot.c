@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,7 +51,7 @@ static const char *const variables[] = {"RANK",
                                         PLACE_TOKEN,
                                         PLACE_LISTENER};
 /* "A=1 B=2" is all that is set of them. */
-static bool find(Place *p, const char **why, const char *set) {
+static bool find(Place *p, const PlaceLack **lack, const char *set) {
     char text[512], *save = NULL;
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
     snprintf(text, sizeof text, "%s", set);
@@ -60,7 +61,7 @@ static bool find(Place *p, const char **why, const char *set) {
         setenv(w, eq + 1, 1);
     }
     memset(p, 0, sizeof *p);
-    return place_find(p, why);
+    return place_find(p, lack);
 }
 #define TORCH "RANK=3 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 "
 static void test_launchers(void **state) {
@@ -84,10 +85,10 @@ static void test_launchers(void **state) {
          "PMIX_RANK=1",
          "Slurm", "127.0.0.1", 1, 2, 0, 1},
     };
-    const char *why;
+    const PlaceLack *lack;
     Place p;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        assert_true(find(&p, &why, of[i].set));
+        assert_true(find(&p, &lack, of[i].set));
         assert_string_equal(p.by->title, of[i].title);
         assert_string_equal(p.host, of[i].host);
         assert_int_equal(p.rank, of[i].rank);
@@ -96,21 +97,50 @@ static void test_launchers(void **state) {
         assert_int_equal(p.beside, of[i].beside);
         assert_true(p.port > 0 && p.port + p.ports <= 65536 && p.ports >= 1);
     }
-    /* nobody: none, half of one, a batch script of Slurm, numbers that are none */
+}
+static void test_no_launchers(void **state) {
+    (void)state;
+    /* nobody: none, half of one, a batch script of Slurm */
     static const char *const none[] = {"",
                                        "RANK=0",
-                                       "SLURM_PROCID=0 SLURM_JOB_ID=7",
-                                       "RANK=2 WORLD_SIZE=2",
-                                       "RANK=-1 WORLD_SIZE=2",
-                                       "RANK=1x WORLD_SIZE=2"};
+                                       "RANK=abc",
+                                       "WORLD_SIZE=2",
+                                       "RANK= WORLD_SIZE=2",
+                                       "SLURM_PROCID=0 SLURM_JOB_ID=7"};
+    /* somebody who is no rank, or cannot be met */
+    static const struct {
+        const char *set, *what;
+    } lacks[] = {
+        {"RANK=2 WORLD_SIZE=2", "no rank"},
+        {"RANK=-1 WORLD_SIZE=2", "no rank"},
+        {"RANK=1x WORLD_SIZE=2", "no rank"},
+        {"RANK=abc WORLD_SIZE=2 PMI_RANK=0 PMI_SIZE=2", "no rank"},
+        {"RANK=0 WORLD_SIZE=0", "no rank"},
+        {"RANK=0 WORLD_SIZE=2.0", "no rank"},
+        {"RANK=0 WORLD_SIZE=99999999999999999999", "no rank"},
+        {"PMI_RANK=4 PMI_SIZE=4", "no rank"},
+        {TORCH "MASTER_PORT=1", "MASTER_ADDR does not say"},
+        {TORCH "MASTER_ADDR=h MASTER_PORT=70000", "MASTER_PORT"},
+        {TORCH "MASTER_ADDR=h MASTER_PORT=0", "MASTER_PORT"},
+        {TORCH "MASTER_ADDR=h MASTER_PORT=abc", "MASTER_PORT"},
+    };
+    const PlaceLack *lack;
+    Place p;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-        assert_false(find(&p, &why, none[i]));
-        assert_null(why);
+        assert_false(find(&p, &lack, none[i]));
+        assert_null(lack);
     }
-    assert_false(find(&p, &why, TORCH "MASTER_PORT=1"));
-    assert_non_null(strstr(why, "MASTER_ADDR"));
-    assert_false(find(&p, &why, TORCH "MASTER_ADDR=h MASTER_PORT=70000"));
-    assert_non_null(strstr(why, "MASTER_PORT"));
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
+        assert_false(find(&p, &lack, lacks[i].set));
+        if (!lack) fail_msg("%s: nobody", lacks[i].set);
+        assert_non_null(strstr(lack->what, lacks[i].what));
+        assert_true(strlen(lack->help) > 0);
+    }
+    char set[400] = TORCH "MASTER_ADDR=";
+    memset(set + strlen(set), 'a', 300);
+    assert_false(find(&p, &lack, set));
+    assert_non_null(lack);
+    assert_non_null(strstr(lack->what, "too long"));
 }
 /* All processes of a run know the same token, and those of another run another. */
 static void test_tokens(void **state) {
@@ -125,12 +155,12 @@ static void test_tokens(void **state) {
     };
     enum { N = sizeof run / sizeof *run };
     Place p[N][2];
-    const char *why;
+    const PlaceLack *lack;
     for (int i = 0; i < N; i++)
         for (int r = 0; r < 2; r++) {
             char set[200];
             snprintf(set, sizeof set, run[i], r);
-            assert_true(find(&p[i][r], &why, set));
+            assert_true(find(&p[i][r], &lack, set));
             assert_string_equal(p[i][r].token, p[i][0].token);
             assert_int_equal(p[i][r].port, p[i][0].port);
             for (int k = 0; k < i; k++) assert_string_not_equal(p[i][r].token, p[k][r].token);
@@ -326,11 +356,12 @@ static void test_twice(void **state) {
 /* Who counts other ranks is told so at once; a rank that never comes is named in time. */
 static void test_not_all(void **state) {
     (void)state;
-    double deadline = 1.0 * slow_machine();
+    double deadline = 3.0 * slow_machine(); /* rank 1 comes in that time */
     int port, listener = boot_listen("127.0.0.1", 0, 1, &port);
     Place odd = place(1, 8, "127.0.0.1", port), here = place(1, RANKS, "127.0.0.1", port),
           p = place(0, RANKS, "127.0.0.1", port);
-    pid_t pid[3] = {0, other(&odd, NO_DEADLINE * slow_machine()), other(&here, deadline)};
+    pid_t pid[3] = {0, other(&odd, NO_DEADLINE * slow_machine()),
+                    other(&here, NO_DEADLINE * slow_machine())};
     p.listener = listener;
     double begin = clock_seconds();
     Met m = meet(&p, deadline);
@@ -347,6 +378,51 @@ static void test_not_all(void **state) {
     m = meet(&nowhere, deadline);
     assert_int_equal(m.end, BOOT_REFUSED);
     assert_non_null(strstr(m.why, "no.such.machine.invalid"));
+}
+
+/* A deadline that is shorter than what lies between two looks at the clock ends, too. */
+static void test_short_deadline(void **state) {
+    (void)state;
+    int port, listener = boot_listen("127.0.0.1", 0, 1, &port);
+    Place p = place(0, RANKS, "127.0.0.1", port), one = place(1, RANKS, "127.0.0.1", port);
+    p.listener = listener;
+    alarm((unsigned)(60 * slow_machine()));
+    Met m = meet(&p, 0.02);
+    assert_int_equal(m.end, BOOT_LATE);
+    assert_int_equal(m.missing, 1);
+    assert_int_equal(meet(&one, 0.001).end, BOOT_LATE);
+    alarm(0);
+}
+/* Rank 0 without a file for one more connection says so at once, and does not wait for the rank
+ * that is there; strangers who hold the last files are let go. */
+static int without_files(int more, int crowd) {
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid) return code_of(pid);
+    int port, listener = boot_listen("127.0.0.1", 0, 1, &port);
+    pid_t rank[RANKS];
+    Place p = place(0, RANKS, "127.0.0.1", port);
+    for (int r = 1; r < RANKS; r++) {
+        Place q = place(r, RANKS, "127.0.0.1", port);
+        rank[r] = other(&q, NO_DEADLINE * slow_machine());
+    }
+    for (int i = 0; i < crowd; i++) call(port);
+    int free_one = dup(0);
+    close(free_one);
+    setrlimit(RLIMIT_NOFILE,
+              &(struct rlimit){(rlim_t)(free_one + more), (rlim_t)(free_one + more)});
+    p.listener = listener;
+    Met m = meet(&p, NO_DEADLINE * slow_machine());
+    for (int r = 1; r < RANKS; r++) kill(rank[r], SIGKILL);
+    _exit(m.end == BOOT_REFUSED && !strstr(m.why, "Too many open files") ? 99 : (int)m.end);
+}
+static void test_no_files(void **state) {
+    (void)state;
+    double begin = clock_seconds();
+    assert_int_equal(without_files(0, 0), BOOT_REFUSED);
+    assert_int_equal(without_files(2, 0), BOOT_REFUSED);
+    assert_true(clock_seconds() - begin < NO_DEADLINE * slow_machine());
+    assert_int_equal(without_files(3, 20), BOOT_MET);
 }
 
 /* ---- sums as calls ---- */
@@ -438,12 +514,13 @@ static void test_splits(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launchers),    cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_hosts),        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_names_differ), cmocka_unit_test(test_taken_port),
-        cmocka_unit_test(test_strangers),    cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_not_all),      cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_launchers),      cmocka_unit_test(test_no_launchers),
+        cmocka_unit_test(test_short_deadline), cmocka_unit_test(test_no_files),
+        cmocka_unit_test(test_tokens),         cmocka_unit_test(test_hosts),
+        cmocka_unit_test(test_addresses),      cmocka_unit_test(test_names_differ),
+        cmocka_unit_test(test_taken_port),     cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_twice),          cmocka_unit_test(test_not_all),
+        cmocka_unit_test(test_calls),          cmocka_unit_test(test_splits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

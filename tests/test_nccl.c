@@ -200,6 +200,18 @@ static void test_refused(void **state) {
     mpi_expect(
         line_code(o, e, "RANK=0 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2 %s check %s --cuda", p, plan), 5, e,
         "MASTER_ADDR does not say where rank 0 is [E0603]");
+    mpi_expect(line_code(o, e, "RANK=abc WORLD_SIZE=2 %s check %s --cuda", p, plan), 5, e,
+               "no rank of a run [E0603]");
+    mpi_expect(line_code(o, e,
+                         "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=abc %s check "
+                         "%s --cuda",
+                         p, plan),
+               5, e, "MASTER_PORT is no port [E0603]");
+    mpi_expect(line_code(o, e, "RANK=abc %s check %s --cuda", p, plan), 0, e, ""); /* nobody's */
+    /* a rank that is not the first one of its run says why it cannot begin: nobody else knows */
+    mpi_expect(line_code(o, e, "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 %s check %s --cuda",
+                         program_with(a, NULL, "alone"), plan),
+               5, e, "rank 1: --cuda: there is no shardproof-nccl.so");
     p = program_with(a, NULL, "alone");
     mpi_expect(line_code(o, e, "%s check %s --cuda", p, plan), 5, e, "no shardproof-nccl.so");
     mpi_expect(line_code(o, e, "%s check %s --cuda", p, plan), 5, e, "make CUDA=1");
@@ -353,13 +365,62 @@ static void test_random_ends(void **state) {
     assert_true(worst < deadline + 60 * slow_machine()); /* nothing hangs, however slow it is */
     arena_free(all);
 }
+/* The system takes all of them at once, as where memory runs out: the launcher says so. */
+static void test_all_killed(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    int code = 0;
+    for (int i = 0; i < 20 && !code; i++) { /* 0: the run was over before */
+        Trial t = start(a, 60 * slow_machine());
+        kill(t.launcher, SIGSTOP); /* which does not see them go one by one; neither do they */
+        for (int r = 0; r < RANKS; r++) kill(t.pid[r], SIGSTOP);
+        for (int r = 0; r < RANKS; r++) kill(t.pid[r], SIGKILL);
+        kill(t.launcher, SIGCONT);
+        code = end(&t, -1);
+        if (code) mpi_expect(code, 5, t.err, "was ended by signal 9");
+    }
+    assert_int_equal(code, 5);
+    arena_free(a);
+}
+/* Too few files for rank 0's connections: said at once, not after the deadline. */
+static void test_limits(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e");
+    double begin = clock_seconds();
+    for (int n = 6; n < 8; n++) {
+        size_t size;
+        mpi_expect(line_code(o, e,
+                             "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n %d; %s check "
+                             "plans/18*.yaml --cuda --deadline %g",
+                             n, program(), 60.0 * slow_machine()),
+                   5, e, "[E0607]");
+        assert_non_null(strstr(child_read(a, e, &size), "Too many open files"));
+    }
+    assert_true(clock_seconds() - begin < 60 * slow_machine());
+    arena_free(a);
+}
+/* What processes have no records of is no difference to the virtual run. */
+static void test_diff(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *dir = temp_path(a, "runs");
+    mpi_expect(line_code(o, e,
+                         "%s run %s -o %s/v && %s run %s --cuda -o %s/c && %s diff "
+                         "%s/v/*.jsonl %s/c/*.jsonl",
+                         program(), plan, dir, program(), plan, dir, program(), dir, dir),
+               0, e, "");
+    size_t n;
+    assert_non_null(strstr(child_read(a, o, &n), "the records of virtual and nccl are equal"));
+    arena_free(a);
+}
 /* A rank that nobody starts is named by rank 0, where there is one. */
 static void test_absent(void **state) {
     (void)state;
     Arena *a = arena_new();
     const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = program(),
                *by = "MASTER_ADDR=127.0.0.1 WORLD_SIZE=3 LOCAL_WORLD_SIZE=3 MASTER_PORT";
-    double deadline = 1.0 * slow_machine(), begin = clock_seconds();
+    double deadline = 3.0 * slow_machine(), begin = clock_seconds(); /* rank 1 comes in it */
     int port = free_port();
     mpi_expect(line_code(o, e,
                          "%s=%d RANK=1 %s check plans/05*.yaml --cuda --deadline %g & %s=%d RANK=0 "
@@ -393,7 +454,8 @@ int main(void) {
         cmocka_unit_test(test_on_gpus),       cmocka_unit_test(test_nccl),
         cmocka_unit_test(test_absent),        cmocka_unit_test(test_random_ends),
         cmocka_unit_test(test_all_stopped),   cmocka_unit_test(test_engine_sums),
-        cmocka_unit_test(test_shipped_plans),
+        cmocka_unit_test(test_shipped_plans), cmocka_unit_test(test_all_killed),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_diff),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

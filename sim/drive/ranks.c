@@ -168,6 +168,14 @@ static void no_guard(const Ranks *r, Diags *d) {
     if (ranks_silent(r->o.gpus)) base_last_words(help, "%s [E0607]", said);
     else diag_error(d, "E0607", diag_nowhere, help, "%s", said);
 }
+/* A rank other than 0 is silent, but nobody else knows why its engine did not open. What its whole
+ * machine lacks is said once there, and by rank 0 of its own. */
+static void speak(const Ranks *r, const Diags *d, const Launched *by) {
+    const Diag *x = diags_errors(d) ? d->item : NULL;
+    bool first = by->beside < by->ranks && by->rank % by->beside == 0;
+    if (r->rank <= 0 || !x || (!r->failed && !(first && !strcmp(x->code, "E0601")))) return;
+    base_last_words(x->hint, "rank %lld: %s [%s]", (long long)r->rank, x->message, x->code);
+}
 Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
     Ranks *r = ranks_new(arena, NULL, o);
     EngineHost host = {.abi = ENGINE_ABI,
@@ -178,17 +186,18 @@ Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
                        .stage = stage,
                        .lives = lives,
                        .arg = r};
-    bool alone = !plugin_launched(o->gpus).engine; /* which is refused */
-    if (!alone && !guard_start(&r->guard, o->deadline, &(GuardWords){no_life, r})) {
+    Launched by = plugin_launched(o->gpus);
+    if (by.engine && !guard_start(&r->guard, o->deadline, &(GuardWords){no_life, r})) {
         no_guard(r, d);
         return NULL;
     }
-    r->engine = plugin_open(arena, d, &host, o->gpus);
+    r->engine = plugin_open(arena, d, &host, o->gpus); /* without a launcher: is refused */
     if (r->engine) return r;
     if (r->lack.text) refuse(r, d);
     else if (r->failed)
         diag_error(d, "E0607", diag_nowhere, engine_help[o->gpus], "the engine did not start: %s",
                    r->failed);
+    speak(r, d, &by);
     return NULL;
 }
 int ranks_spawn(Diags *d, int64_t n, char **argv) {

@@ -17,8 +17,10 @@
 /* connections that have not said who they are, at once; milliseconds between two looks */
 enum { STRANGERS = 64, TICK_MS = 50, WORDS = 1 };
 /* seconds: for a connection to say who it is; for an answer where another may listen; between two
- * tries; so much later than rank 0, who can name who is missing, the others give up */
-static const double HELLO = 5, ANSWER = 2, AGAIN = 0.05, GRACE = 0.5;
+ * tries; so much later than rank 0, who can name who is missing, the others give up; no look at
+ * the clock comes so soon after the last where a process was stopped; between two questions
+ * after the address of a name */
+static const double HELLO = 5, ANSWER = 2, AGAIN = 0.05, GRACE = 0.5, SHORT = 0.25, LOOKUP = 1;
 
 typedef struct {
     char magic[8];
@@ -46,8 +48,15 @@ static double now(void) {
 static bool patient(Patience *p) {
     double t = now(), gap = t - p->last;
     p->last = t;
-    if (gap < p->of / 2) p->spent += gap;
+    if (gap < p->of / 2 || gap < SHORT) p->spent += gap;
     return p->spent < p->of;
+}
+/* What was waited for by itself, since the last look: it may take longer than what `patient` takes
+ * for a pause. */
+static void waited(Patience *p) {
+    double t = now();
+    p->spent += t - p->last;
+    p->last = t;
 }
 static void ready(int fd) {
     int one = 1;
@@ -57,12 +66,15 @@ static void ready(int fd) {
 }
 
 /* ---- listening ---- */
+static void set_port(struct sockaddr *at, int port) {
+    if (at->sa_family == AF_INET6) ((struct sockaddr_in6 *)at)->sin6_port = htons((uint16_t)port);
+    else ((struct sockaddr_in *)at)->sin_port = htons((uint16_t)port);
+}
 static int listen_at(const struct addrinfo *a, int port) {
     int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, none = 0;
     struct sockaddr_storage at;
     memcpy(&at, a->ai_addr, a->ai_addrlen);
-    if (a->ai_family == AF_INET6) ((struct sockaddr_in6 *)&at)->sin6_port = htons((uint16_t)port);
-    else ((struct sockaddr_in *)&at)->sin_port = htons((uint16_t)port);
+    set_port((struct sockaddr *)&at, port);
     if (fd < 0) return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (a->ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &none, sizeof none);
@@ -119,6 +131,7 @@ typedef struct {
     int *link;
     int listener;
     int64_t missing;
+    int full; /* errno: no connection can be taken any more */
     Stranger stranger[STRANGERS];
 } Host;
 
@@ -166,7 +179,15 @@ static void hear(Host *h, Stranger *s) {
     if (s->got == sizeof s->hello) judge(h, s);
 }
 static void welcome(Host *h) {
-    int fd = accept(h->listener, NULL, NULL);
+    int fd = accept(h->listener, NULL, NULL), why = errno;
+    if (fd < 0 && (why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM)) {
+        h->full = why;
+        for (int i = 0; i < STRANGERS; i++) {
+            if (h->stranger[i].fd < 0) continue;
+            let_go(&h->stranger[i]); /* who is a rank comes again */
+            h->full = 0;
+        }
+    }
     if (fd < 0) return;
     Stranger *to = &h->stranger[0];
     for (int i = 0; i < STRANGERS && to->fd >= 0; i++)
@@ -199,7 +220,7 @@ static void look(Host *h) {
     if (poll(p, n, TICK_MS) <= 0) return;
     for (nfds_t i = 1; i < n; i++)
         if (p[i].revents) hear(h, of[i]);
-    if (p[0].revents) welcome(h);
+    if (p[0].revents && h->missing) welcome(h);
 }
 static BootEnd host_all(const BootAsk *ask, int *link, int64_t *missing, char *why, int room) {
     const Place *p = ask->place;
@@ -216,7 +237,7 @@ static BootEnd host_all(const BootAsk *ask, int *link, int64_t *missing, char *w
         return BOOT_REFUSED;
     }
     ready(h.listener);
-    while (h.missing && patient(&patience)) {
+    while (h.missing && !h.full && patient(&patience)) {
         ask->lives(ask->arg);
         look(&h);
         for (int64_t r = 1; r < p->ranks; r++)
@@ -230,7 +251,10 @@ static BootEnd host_all(const BootAsk *ask, int *link, int64_t *missing, char *w
         ssize_t n = link[r] < 0 ? 0 : send(link[r], h.missing ? "e" : "s", 1, MSG_NOSIGNAL);
         (void)n; /* who is gone by now is missed by the star */
     }
-    return h.missing ? BOOT_LATE : BOOT_MET;
+    if (h.full)
+        snprintf(why, (size_t)room, "rank 0 cannot take the connections of %lld ranks: %s",
+                 (long long)p->ranks - 1, strerror(h.full));
+    return h.full ? BOOT_REFUSED : h.missing ? BOOT_LATE : BOOT_MET;
 }
 
 /* ---- the others ---- */
@@ -290,35 +314,56 @@ static bool refused(const Place *p, const Reply *r, char *why, int room) {
     else return false;
     return true;
 }
+/* The addresses of rank 0's machine; NULL, and *bad says why. */
+static struct addrinfo *look_up(const Place *p, Patience *all, int *bad) {
+    struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found = NULL;
+    patient(all);
+    *bad = getaddrinfo(p->host, "1", &want, &found);
+    waited(all);
+    return *bad ? NULL : found;
+}
+/* One try at one port, at each address; -1: no link, and *r is what was answered. */
+static int join_at(const BootAsk *ask, const struct addrinfo *found, int port, Patience *all,
+                   Reply *r) {
+    int fd = -1;
+    *r = (Reply){.answer = -1};
+    for (const struct addrinfo *a = found; a && fd < 0 && r->answer < 0; a = a->ai_next) {
+        if (a->ai_family != AF_INET && a->ai_family != AF_INET6) continue;
+        set_port(a->ai_addr, port);
+        fd = join(ask, a, all, r);
+    }
+    return fd;
+}
 static BootEnd join_all(const BootAsk *ask, int *link, char *why, int room) {
     const Place *p = ask->place;
     Patience all = {0, now(), ask->deadline + GRACE};
+    struct addrinfo *found = NULL;
+    double asked = 0;
+    int bad = 0;
+    BootEnd end = BOOT_LATE;
     bool taken = false;
-    for (int k = 0;; k = (k + 1) % p->ports) {
-        char port[8];
-        struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV},
-                        *found = NULL;
-        snprintf(port, sizeof port, "%d", p->port + k);
-        int bad = getaddrinfo(p->host, port, &want, &found);
-        for (struct addrinfo *a = bad ? NULL : found; a && link[0] < 0; a = a->ai_next) {
-            Reply r = {.answer = -1};
-            link[0] = join(ask, a, &all, &r);
-            bool no = link[0] < 0 && refused(p, &r, why, room), over = r.answer == OVER;
-            if (no || over) {
-                freeaddrinfo(found);
-                return over ? BOOT_OVER : BOOT_REFUSED;
-            }
-            taken |= r.answer == TAKEN;
+    for (int k = 0; end == BOOT_LATE; k = (k + 1) % p->ports) {
+        Reply r;
+        if (!asked || now() - asked > LOOKUP) { /* names may change, and servers are few */
+            if (found) freeaddrinfo(found);
+            found = look_up(p, &all, &bad);
+            asked = now();
         }
-        if (!bad) freeaddrinfo(found);
-        if (link[0] >= 0) return BOOT_MET;
+        link[0] = join_at(ask, found, p->port + k, &all, &r);
+        taken |= r.answer == TAKEN;
+        if (link[0] >= 0) end = BOOT_MET;
+        else if (r.answer == OVER) end = BOOT_OVER;
+        else if (refused(p, &r, why, room)) end = BOOT_REFUSED;
         ask->lives(ask->arg);
-        if (k == p->ports - 1) poll(NULL, 0, (int)(1e3 * AGAIN));
-        if (patient(&all)) continue;
+        if (end == BOOT_LATE && (k == p->ports - 1 || !found)) poll(NULL, 0, (int)(1e3 * AGAIN));
+        if (end != BOOT_LATE || patient(&all)) continue;
         if (taken) snprintf(why, (size_t)room, "there is another rank %lld", (long long)p->rank);
         else if (bad) snprintf(why, (size_t)room, "%s: %s", p->host, gai_strerror(bad));
-        return taken || bad ? BOOT_REFUSED : BOOT_LATE;
+        if (taken || bad) end = BOOT_REFUSED;
+        break;
     }
+    if (found) freeaddrinfo(found);
+    return end;
 }
 BootEnd boot_meet(const BootAsk *ask, int *link, int64_t *missing, char *why, int room) {
     const Place *p = ask->place;

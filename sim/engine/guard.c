@@ -25,6 +25,8 @@ enum {
     FILES = 1024,
     SAME = ENGINE_STAGES
 };
+/* seconds: no look at the clock comes so soon after the last where a process was stopped */
+static const double SHORT = 0.5;
 /* What a guard watches: its rank, and who waits for that. */
 typedef struct {
     pid_t rank, waits;
@@ -94,7 +96,8 @@ static _Noreturn void guard(int in, const Watched *w, const GuardWords *words) {
             if (said == ENGINE_ENDS) say(in, said);
             if (said != SAME) stage = (EngineStage)said;
             heard = now;
-        } else if (gap > w->deadline / 2) heard += gap; /* it was stopped itself, or starved */
+        } else if (gap > w->deadline / 2 && gap > SHORT)
+            heard += gap; /* it was stopped itself, or starved */
         if (stage == ENGINE_RUNS || now - heard <= w->deadline) continue;
         if (stage == ENGINE_ENDS && is_stopped(w->waits)) { /* Ctrl-Z: nobody is kept waiting */
             heard = now;

@@ -70,40 +70,59 @@ bool place_first_host(const char *list, char *out, int room) {
     out[n] = 0;
     return n > 0;
 }
-static bool find_host(Place *p, const char **why) {
+static const PlaceLack no_rank = {"the launcher's variables are no rank of a run",
+                                  "as torchrun sets them: RANK=0 to 7 for WORLD_SIZE=8; or unset "
+                                  "both, and a process is started here for each rank"},
+                       no_host = {"the processes are on several machines, and MASTER_ADDR does not "
+                                  "say where rank 0 is",
+                                  "name the machine of rank 0 for all processes: mpirun -x "
+                                  "MASTER_ADDR=node1"},
+                       long_host = {"MASTER_ADDR is too long for the name of a machine",
+                                    "name the machine of rank 0, or its address"},
+                       no_port = {"MASTER_PORT is no port",
+                                  "MASTER_PORT=29500, or another number from 1 to 65535, the same "
+                                  "for all processes"};
+static bool find_host(Place *p, const PlaceLack **lack) {
     const char *named = text_of("MASTER_ADDR"), *nodes = text_of("SLURM_STEP_NODELIST");
+    *lack = &long_host;
     if (named) return snprintf(p->host, sizeof p->host, "%s", named) < (int)sizeof p->host;
     if (nodes && place_number("SLURM_STEP_NUM_NODES", 1) > 1)
         return place_first_host(nodes, p->host, sizeof p->host);
     snprintf(p->host, sizeof p->host, "127.0.0.1");
-    *why = "the processes are on several machines, and MASTER_ADDR does not say where rank 0 is";
+    *lack = &no_host;
     return p->beside >= p->ranks || (nodes && place_number("SLURM_STEP_NUM_NODES", 1) == 1);
 }
-bool place_find(Place *p, const char **why) {
-    *why = NULL;
+static bool find_port(Place *p, uint64_t job) {
+    int64_t port =
+        place_number("MASTER_PORT", text_of("MASTER_PORT") ? 0 : 20000 + (int)(job % 20000));
+    p->port = (int)(port <= 65535 ? port : 0);
+    return p->port > 0;
+}
+bool place_find(Place *p, const PlaceLack **lack) {
+    *lack = NULL;
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         const Launcher *by = &launchers[i];
         int64_t rank = place_number(by->rank, -1), ranks = place_number(by->ranks, 0);
-        if (rank < 0 || ranks <= rank) continue;
+        if (!text_of(by->rank) || !text_of(by->ranks)) continue;
+        *p = (Place){.by = by, .ranks = 1, .beside = 1, .listener = -1};
+        *lack = &no_rank;
+        if (rank < 0 || ranks <= rank || ranks > INT32_MAX) return false;
         *p = (Place){.by = by, .rank = rank, .ranks = ranks, .ports = PLACE_PORTS, .listener = -1};
         p->beside = beside_of(by->beside);
         p->local = place_number(by->local, rank % p->beside);
-        if (!find_host(p, why)) return false;
+        if (!find_host(p, lack)) return false;
         const char *token = text_of(PLACE_TOKEN);
         uint64_t job = job_of(by);
         if (token) snprintf(p->token, sizeof p->token, "%s", token);
         else snprintf(p->token, sizeof p->token, "%016llx", (unsigned long long)job);
         /* torchrun's own store may be at MASTER_PORT: those behind it are tried too */
-        p->port = (int)(20000 + job % 20000);
-        int64_t port = place_number("MASTER_PORT", p->port);
-        *why = "MASTER_PORT is no port";
-        if (port < 1 || port > 65535) return false;
-        p->port = (int)port;
+        *lack = &no_port;
+        if (!find_port(p, job)) return false;
         int64_t listener = rank ? -1 : place_number(PLACE_LISTENER, -1);
         p->listener = (int)listener;
         if (text_of(PLACE_LISTENER)) p->ports = 1;
         if (p->port + p->ports > 65536) p->ports = 65536 - p->port;
-        *why = NULL;
+        *lack = NULL;
         return true;
     }
     return false;

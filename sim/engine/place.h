@@ -29,8 +29,14 @@ typedef struct Place {
     int listener;                      /* rank 0's, where it was opened by whoever started it; -1 */
     char token[PLACE_TOKEN_BYTES + 1]; /* what all processes of this run know */
 } Place;
-/* false: no launcher has started this process; or *why (static) says what its variables lack. */
-bool place_find(Place *p, const char **why);
+/* What the variables of a launcher lack, and how to mend it. */
+typedef struct PlaceLack {
+    const char *what, *help;
+} PlaceLack;
+/* false: no launcher has started this process; or *lack (static), of the launcher p->by. Half of
+ * its variables are none of a launcher; both, but no rank of a run, are a lack: each such process
+ * would start all ranks by itself. */
+bool place_find(Place *p, const PlaceLack **lack);
 /* The first machine of a list of Slurm's, "gpu[007-9,12],login": "gpu007". false: none is named. */
 bool place_first_host(const char *list, char *out, int room);
 #endif

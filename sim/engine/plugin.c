@@ -12,9 +12,9 @@ static const char nccl[] = "nccl";
 Launched plugin_launched(bool gpus) {
     int n;
     const Launcher *by = place_launchers(&n);
-    const char *why;
+    const PlaceLack *lack;
     Place p;
-    if (gpus && (place_find(&p, &why) || why))
+    if (gpus && (place_find(&p, &lack) || lack))
         return (Launched){nccl, p.by->title, p.rank, p.ranks, p.beside};
     for (int i = 0; !gpus && i < n; i++) {
         int64_t rank = place_number(by[i].rank, -1), beside = place_number(by[i].beside, 1);
@@ -73,16 +73,16 @@ static EngineOpen *load(Arena *arena, Diags *d, const Launched *by) {
 }
 Engine *plugin_open(Arena *arena, Diags *d, const EngineHost *host, bool gpus) {
     Launched by = plugin_launched(gpus);
-    const char *why = NULL;
+    const PlaceLack *lack = NULL;
     Place p;
-    if (gpus && !place_find(&p, &why))
+    if (gpus && !place_find(&p, &lack))
         diag_error(d, "E0603", diag_nowhere,
-                   "name the machine of rank 0 for all processes: mpirun -x MASTER_ADDR=node1",
-                   "--cuda: %s", why ? why : "no launcher has started this process");
+                   lack ? lack->help : "torchrun and mpirun set RANK and WORLD_SIZE, or their own",
+                   "--cuda: %s", lack ? lack->what : "no launcher has started this process");
     else if (!by.engine)
         diag_error(d, "E0603", diag_nowhere, "mpirun -n 8 shardproof check PLAN --mpi",
                    "--mpi: no launcher of MPI has started this process");
-    if (why || !by.engine) return NULL;
+    if (lack || !by.engine) return NULL;
     EngineOpen *open = load(arena, d, &by);
     EngineHost h = *host;
     h.rank = by.rank;

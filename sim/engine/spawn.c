@@ -20,7 +20,8 @@
 /* seconds: for the others to end by themselves when one has ended; to clean up when they are told
  * to end */
 static const double ALONE = 1, CLEAN = 0.5;
-enum { TICK_US = 2000 };
+/* the shell's code where a program cannot be started */
+enum { TICK_US = 2000, NO_PROGRAM = 126 };
 
 typedef struct {
     pid_t pid; /* 0: has ended */
@@ -94,7 +95,7 @@ static _Noreturn void become(int64_t rank, char **argv, pid_t parent, int listen
     if (rank) close(listener);
     else fcntl(listener, F_SETFD, 0);
     execv("/proc/self/exe", argv);
-    _exit(ENGINE_EXIT);
+    _exit(NO_PROGRAM);
 }
 static bool start(Crew *c, char **argv, int listener) {
     pid_t self = getpid();
@@ -106,15 +107,18 @@ static bool start(Crew *c, char **argv, int listener) {
     }
     return true;
 }
-/* Where the others go on and none has words for the end, nobody has seen it: it was before they
- * met. */
+/* Where none has words for the end, nobody has seen it: it was before they met, or of all of them.
+ */
+static bool by_signal(const Crew *c) {
+    return WIFSIGNALED(c->child[c->first].status) ||
+           WEXITSTATUS(c->child[c->first].status) == NO_PROGRAM;
+}
 static void say(const Crew *c) {
     int status = c->child[c->first].status;
     bool by = WIFSIGNALED(status);
     base_last_words("look at the messages above; a machine that runs out of memory ends processes "
                     "by signal 9",
-                    "rank %lld was ended by %s %d before the ranks had met; all of them end "
-                    "[E0605]",
+                    "rank %lld was ended by %s %d, and none has said why; all of them end [E0605]",
                     (long long)c->first, by ? "signal" : "its code",
                     by ? WTERMSIG(status) : WEXITSTATUS(status));
 }
@@ -138,7 +142,7 @@ int spawn_ranks(int64_t n, char **argv, const char **why) {
     while (started && any(&c) && c.first < 0) reap(&c, 0.1);
     if (started && any(&c)) reap(&c, ALONE);
     int status = c.child[0].status, last = c.first < 0 ? 0 : ENGINE_EXIT;
-    if (started && any(&c) && !c.told) say(&c);
+    if (started && c.first >= 0 && !c.told && (any(&c) || by_signal(&c))) say(&c);
     bool own = WIFEXITED(status) && WEXITSTATUS(status);
     end_all(&c);
     base_cleanup_pop(end_all, &c);

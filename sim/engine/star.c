@@ -18,8 +18,9 @@
 
 /* seconds: in which last words are passed on; between two beats, at most; for rank 0, who can name
  * a rank, to speak before those who only miss somebody; for rank 1, to speak for all where it is
- * rank 0 that is lost; a rank that ends by itself, or by Ctrl-C, is not lost before */
-static const double HEARD = 0.3, TICK = 0.25, GRACE = 0.25, TURN = 3, LEAVE = 0.25;
+ * rank 0 that is lost; a rank that ends by itself, or by Ctrl-C, is not lost before; no look at the
+ * clock comes so soon after the last where a process was stopped */
+static const double HEARD = 0.3, TICK = 0.25, GRACE = 0.25, TURN = 3, LEAVE = 0.25, SHORT = 0.25;
 enum { ENDED = ENGINE_STAGES, MAGIC = 0x53505354 };
 typedef enum { DATA, BEAT, ABORT, BYE } Kind;
 
@@ -293,7 +294,7 @@ static void *heart(void *arg) {
         wires(s, p, tick);
         double t = now(), gap = t - last;
         last = t;
-        if (gap > s->host.deadline / 2) forgive(s, gap);
+        if (gap > s->host.deadline / 2 && gap > SHORT) forgive(s, gap);
         if (t - beaten >= tick) {
             beat(s);
             beaten = t;
@@ -383,6 +384,7 @@ static bool start_heart(Star *s) {
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int failed = pthread_create(&s->heart, NULL, heart, s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    errno = failed;
     return !failed;
 }
 static bool meet(Star *s, const Place *p) {
@@ -404,10 +406,11 @@ static bool meet(Star *s, const Place *p) {
 }
 Star *star_open(const StarOwner *owner, Engine *e) {
     const EngineHost *host = owner->host;
-    const char *why;
+    const PlaceLack *lack;
+    char why[128];
     Place p;
-    if (!place_find(&p, &why)) {
-        host->failed(host->arg, why ? why : "no launcher has started this process");
+    if (!place_find(&p, &lack)) {
+        host->failed(host->arg, lack ? lack->what : "no launcher has started this process");
         return NULL;
     }
     Star *s = calloc(1, sizeof *s);
@@ -424,7 +427,8 @@ Star *star_open(const StarOwner *owner, Engine *e) {
     if (!s->link || !s->inbox) host->failed(host->arg, "out of memory");
     else if (meet(s, &p)) {
         if (start_heart(s)) return s;
-        host->failed(host->arg, "no thread could be started");
+        snprintf(why, sizeof why, "its thread could not be started: %s", strerror(errno));
+        host->failed(host->arg, why);
     }
     free(s->link);
     free(s->inbox);

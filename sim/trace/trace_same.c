@@ -62,6 +62,7 @@ static void drop_numbers(Trace *t, Arena *a) {
     for (int i = 0; i < t->n_ties; i++) t->ties[i].gap = t->ties[i].bound = 0;
     COPY(t->against, t->n_against);
     for (int i = 0; i < t->n_against; i++) t->against[i].max_abs = t->against[i].max_rel = 0;
+    t->n_distances = 0;         /* all of them numbers; processes have none */
     COPY(t->diags, t->n_diags); /* their texts have numbers in them */
     for (int i = 0; i < t->n_diags; i++) t->diags[i].message = t->diags[i].hint = "";
 }

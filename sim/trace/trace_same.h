@@ -6,8 +6,9 @@
 
 /* Where the records of two executed traces part. Times, modelled and measured, never count. Of two
  * backends magnitudes do not either: what was computed in another order has other last bits, so
- * errors, bounds and numbers of values are left out, and of the checks of a value the verdict, the
- * ranks and the first wrong element count, not by which of the two levels it was held. */
+ * errors, distances, bounds and numbers of values are left out, and of the checks of a value the
+ * verdict, the ranks and the first wrong element count, not by which of the two levels it was held.
+ */
 typedef struct TraceApart {
     bool backends; /* they differ, so magnitudes were left out */
     const char *a,

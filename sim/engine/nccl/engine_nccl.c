@@ -377,7 +377,7 @@ static void join_world(void) {
 }
 Engine *shardproof_engine(const EngineHost *host) {
     Place p;
-    const char *why;
+    const PlaceLack *lack;
     M.host = *host;
     if (host->abi != ENGINE_ABI) {
         host->failed(host->arg, "the plug-in belongs to another version of shardproof");
@@ -394,7 +394,7 @@ Engine *shardproof_engine(const EngineHost *host) {
                    .close = close_engine};
     StarOwner owner = {host, ending, NULL};
     M.star = star_open(&owner, &M.e);
-    if (!M.star || !place_find(&p, &why)) return NULL;
+    if (!M.star || !place_find(&p, &lack)) return NULL;
     setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); /* several communicators on one GPU */
     if (!have_gpus(p.local)) {
         star_close(M.star);

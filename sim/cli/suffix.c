@@ -55,7 +55,8 @@ static KnownNames all_of(Arena *a, const Trace *t, unsigned kinds, bool others) 
     for (int i = 0; kinds & SUFFIX_PARAMS && i < t->n_params; i++) {
         const TraceParam *p = &t->params[i];
         add(&k, p->plan_name, p->plan_name);
-        if (others && p->plan_name) add_schemes(&k, p->plan_name, p->compute.name);
+        if (others && p->plan_name)
+            add_schemes(&k, p->plan_name, names_from_scheme(a, scheme_of(t), p->plan_name, 0));
     }
     for (int i = 0; kinds & SUFFIX_VALUES && i < t->n_values; i++) {
         const char *v = t->values[i].shape.name;

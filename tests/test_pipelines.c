@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "cli/find.h"
 #include "schedule/schedule.h"
 #include "exec/compare.h"
 #include "exec/exec.h"
@@ -504,6 +505,23 @@ static const TraceCollective *half_sums(const Trace *t, const char *param) {
     }
     return NULL;
 }
+static int of_gradients(const TraceCollective *k, const void *arg) {
+    (void)arg;
+    return k->pass == PHASE_GRADIENTS;
+}
+/* The same text, counted from the records: two ranks send in each. */
+static const char *sent_by_stage(const Trace *t, Arena *a) {
+    int64_t ends = 0, middle = 0;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *k = &t->collectives[i];
+        if (k->pass == PHASE_GRADIENTS) *(k->groups.first ? &middle : &ends) += k->bytes_sent;
+    }
+    const char *e = bytes_text(ends, a), *m = bytes_text(middle, a);
+    if (ends >= 1024) e = arena_printf(a, "%s (%lld bytes)", e, (long long)ends);
+    if (middle >= 1024) m = arena_printf(a, "%s (%lld bytes)", m, (long long)middle);
+    return ends < middle ? arena_printf(a, "%s (ranks 0,3) to %s (ranks 1,2)", e, m)
+                         : arena_printf(a, "%s (ranks 1,2) to %s (ranks 0,3)", m, e);
+}
 static PlanRun run_both(Arena *a, const char *model, const char *mesh, int rows, const char *more) {
     return plan_run(a, "both.yaml",
                     arena_printf(a,
@@ -559,6 +577,9 @@ static void test_both_ways(void **state) {
         sums += !strcmp(r.t->collectives[i].op, "all_reduce");
         sends += strcmp(r.t->collectives[i].op, "send") ? 0 : r.t->collectives[i].per_step;
     }
+    /* each rank sends what is of its own stages */
+    assert_true(run_has(&r, "N0007") && run_diag(&r, "N0007", "one micro-batch each way of 8"));
+    assert_string_equal(lookup_sent_text(r.t, of_gradients, NULL, true, a), sent_by_stage(r.t, a));
     assert_int_equal(sums, 16);               /* one for each parameter */
     assert_int_equal(sends, 8 * 2 * (4 - 1)); /* each micro-batch there and back */
     arena_free(a);

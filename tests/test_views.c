@@ -119,6 +119,63 @@ static void memory_of_a_pipeline(void **state) {
     assert_true(flight[0][0] > flight[0][1]);
 }
 
+/* DualPipe: the table beside the peak has what one micro-batch of one way holds, and what all add
+ * to; all-reduces are between the two ranks that have a stage, and so say mesh and timeline. */
+static void both_ways_of_a_pipeline(void **state) {
+    (void)state;
+    static const struct {
+        const char *preset, *mesh, *more;
+    } row[] = {
+        {"llama3-8b", "pp: 4", "pass: backward\npipeline: {schedule: dualpipe, microbatches: 8}"},
+        {"llama3-8b", "pp: 2", "pass: backward\npipeline: {schedule: dualpipe, microbatches: 8}"},
+        {"llama3-8b", "pp: 4, dp: 2",
+         "data_parallel: {mode: fsdp}\npass: train\noptimizer: {name: adamw, lr: 0.1}\n"
+         "pipeline: {schedule: dualpipe, microbatches: 8}"},
+        {"llama3.2-1b", "pp: 4",
+         "pass: backward\npipeline: {schedule: 1f1b, microbatches: 4, tied: pair}"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run_with(
+            a, "both.yaml",
+            arena_printf(a,
+                         "model: {preset: %s, layers: 4, shrink: 64, parts: [embedding, blocks, "
+                         "norm, head, loss]}\ndata: {batch: 16, sequence: 8, dtype: f32}\n"
+                         "mesh: {%s}\nhardware: h100-sxm\n%s\n",
+                         row[i].preset, row[i].mesh, row[i].more),
+            &(PipelineOptions){.events = true});
+        assert_non_null(r.t);
+        RenderOptions o = options("memory");
+        for (int rank = 0; rank < r.t->ranks; rank++) {
+            MemCourse c;
+            const MemLife **l;
+            assert_true(memory_course(a, r.t, rank, &c));
+            assert_true(c.exact);
+            int64_t sum = c.flight;
+            int n = memory_alive(a, &c, c.peak, &l);
+            for (int k = 0; k < n; k++) {
+                sum += l[k]->bytes;
+                assert_true(l[k]->shared || (l[k]->v->way > 0) == (c.turn[c.peak] == MEM_OTHER));
+            }
+            assert_int_equal(sum, c.at_peak);
+        }
+        if (i != 0) {
+            arena_free(a);
+            continue;
+        }
+        says(picture(a, r.t, &o, FORMAT_TEXT), "left by the micro-batches");
+        o = options("mesh");
+        says(picture(a, r.t, &o, FORMAT_TEXT), "part of pp    1 × 2               0:4:3");
+        says(picture(a, r.t, &o, FORMAT_TEXT), "cuts nothing; 4 Send");
+        o.rank = 1;
+        says(picture(a, r.t, &o, FORMAT_TEXT), "part of pp    1 × 2               1:3");
+        o = options("timeline");
+        says(picture(a, r.t, &o, FORMAT_SVG), "pp {0,1} {0,3}");
+        says(picture(a, r.t, &o, FORMAT_SVG), "one of 8 micro-batches each way");
+        arena_free(a);
+    }
+}
+
 /* On every plan: the parts add up to the total, the total is the largest sum of records of one
  * step, and who reads what explains every record. */
 static void memory_is_the_records(void **state) {
@@ -932,6 +989,7 @@ int main(void) {
         cmocka_unit_test(zero_paper),
         cmocka_unit_test(memory_is_the_records),
         cmocka_unit_test(memory_of_a_pipeline),
+        cmocka_unit_test(both_ways_of_a_pipeline),
         cmocka_unit_test(storyboard_is_the_run),
         cmocka_unit_test(every_collective_is_sampled),
         cmocka_unit_test(errors_are_the_checks),

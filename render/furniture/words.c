@@ -139,7 +139,8 @@ const char *words_data(Arena *a, const Trace *t) {
         if (!(isfinite(v) && v >= 0)) continue;
         str_addf(&s, "%s%s=%.0f", s.n ? " " : "", want[i], v);
         if (i == 0 && parts > 1)
-            str_addf(&s, " of %.0f, one of %.0f micro-batches,", v * parts, parts);
+            str_addf(&s, " of %.0f, one of %.0f micro-batches%s,", v * parts, parts,
+                     trace_both_ways(t) ? " each way" : "");
     }
     if (t->dtype) str_addf(&s, "%s%s", s.n ? " " : "", t->dtype);
     if (*shrink) str_addf(&s, "%s%s", s.n ? " · " : "", shrink);
@@ -205,15 +206,14 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     if (!strcmp(v, "equivalent") && t->executed) {
         *role = ROLE_PASS;
         bool real = t->backend && !strcmp(t->backend, "mpi");
-        return arena_printf(a, "✓ executed %s%son %lld %s%s%s: equivalent%s",
-                            t->executed_in ? "in " : "",
-                            t->executed_in ? arena_printf(a, "%s ", t->executed_in) : "",
-                            (long long)t->ranks, real ? "process" : "virtual rank",
-                            t->ranks == 1 ? ""
-                            : real        ? "es"
-                                          : "s",
-                            t->backend && !strcmp(t->backend, "cuda") ? " of one GPU" : "",
-                            stamp_if(a, t));
+        return arena_printf(
+            a, "✓ executed %s%son %lld %s%s%s: equivalent%s", t->executed_in ? "in " : "",
+            t->executed_in ? arena_printf(a, "%s ", t->executed_in) : "", (long long)t->ranks,
+            real ? "process" : "virtual rank",
+            t->ranks == 1 ? ""
+            : real        ? "es"
+                          : "s",
+            t->backend && !strcmp(t->backend, "cuda") ? " of one GPU" : "", stamp_if(a, t));
     }
     if (!strcmp(v, "different")) {
         *role = ROLE_FAIL;

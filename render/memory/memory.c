@@ -25,9 +25,28 @@ static void find_lives(Arena *a, const Trace *t, MemCourse *c) {
         const TraceLocal *l = words_find_local(&v->shape, c->rank);
         bool copy = trace_param(t, v->shape.name) != NULL;
         if (!l || !v->alive) continue;
-        c->life[c->n_life++] =
-            (MemLife){v, l->bytes, v->alive->from, v->alive->until, is_grad(v), copy};
+        MemLife life = {v, l->bytes, v->alive->from, v->alive->until, is_grad(v), copy, false};
+        life.shared = life.grad || v->once || (copy && life.from <= 0);
+        c->life[c->n_life++] = life;
     }
+}
+
+/* Of a pipeline: who does each step. */
+static void find_turns(Arena *a, const Trace *t, MemCourse *c) {
+    c->turn = ARENA_ARRAY(a, MemTurn, c->n_steps + 1);
+    for (int i = 0; i < t->n_values; i++) {
+        const TraceValue *v = &t->values[i];
+        if (v->step >= 0) c->turn[v->step] = v->once ? MEM_AFTER : v->way ? MEM_OTHER : MEM_OWN;
+    }
+}
+/* A micro-batch has the values of its own way, and what all of them share; of that, the copies of
+ * parameters are gone when all micro-batches are. */
+static bool goes_along(const MemLife *l, MemTurn turn) {
+    if (turn == MEM_AFTER) return l->shared && !l->copy;
+    return l->shared || (l->v->way > 0) == (turn == MEM_OTHER);
+}
+static bool alive_at(const MemCourse *c, const MemLife *l, int step) {
+    return l->from <= step && l->last >= step && goes_along(l, c->turn[step]);
 }
 
 /* Bytes of the lives by step: of all, of gradients. */
@@ -39,9 +58,10 @@ static void add_life(const MemCourse *c, const MemLife *l, int64_t *sum) {
         end = l->last < c->n_steps ? l->last + 1 : c->n_steps;
     sum[from] += l->bytes, sum[end < from ? from : end] -= l->bytes;
 }
-static Sums sums_of(Arena *a, const MemCourse *c) {
+static Sums sums_of(Arena *a, const MemCourse *c, MemTurn turn) {
     Sums s = {ARENA_ARRAY(a, int64_t, c->n_steps + 2), ARENA_ARRAY(a, int64_t, c->n_steps + 2)};
     for (int i = 0; i < c->n_life; i++) {
+        if (!goes_along(&c->life[i], turn)) continue;
         add_life(c, &c->life[i], s.all);
         if (c->life[i].grad) add_life(c, &c->life[i], s.grads);
     }
@@ -51,7 +71,9 @@ static Sums sums_of(Arena *a, const MemCourse *c) {
 /* The lives against what was recorded. They are of one micro-batch: in a pipeline the records have
  * more, what the others hold meanwhile. */
 static void add_up(Arena *a, MemCourse *c, const bool *known, bool pipeline) {
-    Sums s = sums_of(a, c);
+    Sums s = sums_of(a, c, MEM_OWN), of[] = {s, sums_of(a, c, MEM_OTHER), sums_of(a, c, MEM_AFTER)};
+    for (int i = 0; i < c->n_steps; i++)
+        s.all[i] = of[c->turn[i]].all[i], s.grads[i] = of[c->turn[i]].grads[i];
     c->exact = true;
     if (pipeline && c->peak >= 0) {
         c->flight = c->at_peak - s.all[c->peak];
@@ -98,6 +120,7 @@ bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *c) {
         if (c->peak < 0 || c->all[i] > c->at_peak) c->peak = i, c->at_peak = c->all[i];
     }
     find_lives(a, t, c);
+    find_turns(a, t, c);
     add_up(a, c, known, t->schedule != NULL);
     return true;
 }
@@ -123,6 +146,7 @@ bool memory_rows(Arena *a, const Trace *t, const MemCourse *c, int64_t *run, int
         known &= rows >= 0;
         double one = (double)l->bytes / (double)due;
         for (int s = l->from; s <= l->last && s < c->n_steps; s++) {
+            if (!alive_at(c, l, s)) continue;
             with_run[s] += llround(one * rows) - l->bytes;
             with_most[s] += llround(one * (double)l->v->most) - l->bytes;
         }
@@ -146,7 +170,7 @@ int memory_alive(Arena *a, const MemCourse *c, int step, const MemLife ***out) {
     const MemLife **l = ARENA_ARRAY(a, const MemLife *, c->n_life + 1);
     int n = 0;
     for (int i = 0; i < c->n_life; i++)
-        if (c->life[i].from <= step && c->life[i].last >= step) l[n++] = &c->life[i];
+        if (alive_at(c, &c->life[i], step)) l[n++] = &c->life[i];
     if (n) qsort(l, (size_t)n, sizeof *l, by_bytes);
     *out = l;
     return n;

@@ -26,12 +26,17 @@ typedef struct {
     int64_t bytes;
     int from, last;  /* steps during which it is held */
     bool grad, copy; /* gradient of a parameter; copy of a parameter, made for use */
+    bool shared;     /* by all micro-batches: what they add to, what is gathered once */
 } MemLife;
+/* Who does a step of a pipeline: a micro-batch, one that goes the other way, nobody of them: it is
+ * done once, after the last. */
+typedef enum { MEM_OWN, MEM_OTHER, MEM_AFTER } MemTurn;
 /* The course of one rank over the steps. */
 typedef struct {
     int64_t rank;
     int n_steps, n_life, peak; /* peak: the step */
     MemLife *life;
+    MemTurn *turn; /* by step */
     int64_t *live, *grad, *all,
         at_peak;    /* by step. live: values as recorded; grad: part of it that is gradients of
                        parameters; all: live and the copies of parameters gathered for use */

@@ -345,7 +345,16 @@ static void draw_course(MemPen *p, double x, double y, double w, double h) {
     scene_end(p->s);
 }
 
-static const char in_flight[] = "other micro-batches in flight";
+/* What others than the values at the peak hold there. */
+static const char *beside(const MemCourse *c) {
+    return c->turn[c->peak] == MEM_AFTER ? "left by the micro-batches"
+                                         : "other micro-batches in flight";
+}
+/* Why nothing is said of the values at the peak. */
+static const char *not_known(const MemCourse *c) {
+    return c->n_life ? "not known: how long values are held does not add up to what was recorded"
+                     : "not known: the trace lacks how long values are held";
+}
 static double draw_alive(MemPen *p, double x, double y, double w) {
     const MemCourse *c = &p->course;
     const MemLife **l;
@@ -359,7 +368,7 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
                "made at step, bytes");
     y += 22;
     if (c->flight) {
-        scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND}, in_flight);
+        scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND}, beside(c));
         scene_text(p->s, x + w, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_INK},
                    bytes_text(c->flight, p->a));
         y += 19;
@@ -392,8 +401,7 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
         y += 19;
     }
     if (!c->exact)
-        scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                   "not known: the trace lacks how long values are held"),
+        scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, not_known(c)),
             y += 19;
     scene_end(p->s);
     return y;
@@ -578,7 +586,7 @@ const char *view_memory_text(const ViewCall *c) {
     str_addf(&s, "\nRank %lld, alive at the peak, step %d: %s\n", (long long)p.course.rank,
              p.course.peak, bytes_text(p.course.at_peak, p.a));
     if (p.course.flight) {
-        words_pad(&s, arena_printf(p.a, "  %s", in_flight), name + 10, false);
+        words_pad(&s, arena_printf(p.a, "  %s", beside(&p.course)), name + 10, false);
         words_pad(&s, bytes_text(p.course.flight, p.a), 11, true);
         words_end_line(&s);
     }
@@ -590,7 +598,7 @@ const char *view_memory_text(const ViewCall *c) {
         words_pad(&s, bytes_text(l[i]->bytes, p.a), 11, true);
         words_end_line(&s);
     }
-    if (!p.course.exact) str_add(&s, "  not known: the trace lacks how long values are held\n");
+    if (!p.course.exact) str_addf(&s, "  %s\n", not_known(&p.course));
     str_add(&s, "\n");
     words_paragraph(&s, "", counted(&p), w);
     wrong_text(&s, p.wrong, w);

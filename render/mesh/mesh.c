@@ -84,6 +84,25 @@ static const char *link_of(Arena *a, const Trace *t, const RankGroups *g) {
         across = groups_member(g, i, 0) / node != groups_member(g, i, m - 1) / node;
     return arena_printf(a, across ? "across nodes, %s" : "inside a node, %s", t->links[across]);
 }
+/* Is it done by two ranks of the axes and not by all that they have? What is sent goes along an
+ * axis from one rank to the next and is the axis' own. */
+static bool of_part(const Trace *t, const TraceCollective *k) {
+    unsigned mask = axes_mask(t, k->axes);
+    RankGroups all = groups_over(t, mask);
+    return mask && strcmp(k->op, "send") != 0 && groups_size(&k->groups) < groups_size(&all);
+}
+/* Two collectives of which each is over all of some axes are over the same groups if the axes are
+ * the same; of a part of them the rank's own group must be. */
+static bool same_group(const Trace *t, const TraceCollective *k, const MeshComm *c, unsigned mask,
+                       int64_t rank) {
+    if (axes_mask(t, k->axes) != mask || of_part(t, k) != c->part) return false;
+    int64_t x = words_group_of(&k->groups, rank), y = words_group_of(&c->groups, rank), m;
+    if (!c->part) return x >= 0;
+    m = groups_size(&k->groups);
+    return x >= 0 && y >= 0 && m == groups_size(&c->groups) &&
+           groups_member(&k->groups, x, 0) == groups_member(&c->groups, y, 0) &&
+           groups_member(&k->groups, x, m - 1) == groups_member(&c->groups, y, m - 1);
+}
 /* What the rank does over these axes: in a pipeline a send is two ranks' own. */
 static void describe(Arena *a, const Trace *t, int64_t rank, MeshComm *c, unsigned mask,
                      bool axis) {
@@ -97,12 +116,12 @@ static void describe(Arena *a, const Trace *t, int64_t rank, MeshComm *c, unsign
         cuts_of(a, t, &t->values[i].shape, mask, &cuts);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *k = &t->collectives[i];
-        if (axes_mask(t, k->axes) != mask || words_group_of(&k->groups, rank) < 0) continue;
+        if (!same_group(t, k, c, mask, rank)) continue;
         int j = 0;
         while (j < n && strcmp(op[j], k->op)) j++;
         if (j == n && n < 32) op[n++] = k->op;
         if (j < 32) count[j]++;
-        sent += k->bytes_sent;
+        sent += collective_on(k, rank).bytes_sent;
     }
     for (int j = 0; j < n; j++) {
         const CollWord *w = coll_word(op[j]);
@@ -132,14 +151,20 @@ int mesh_comms(Arena *a, const Trace *t, int64_t rank, MeshComm *comm) {
     }
     for (int i = 0; i < t->n_collectives && n < MESH_MAX_COMMS; i++) {
         unsigned mask = axes_mask(t, t->collectives[i].axes);
-        bool known = mask == 0;
-        for (int k = 0; k < n; k++) known |= have[k] == mask;
+        const TraceCollective *c = &t->collectives[i];
+        bool part = of_part(t, c), known = mask == 0;
+        if (part && words_group_of(&c->groups, rank) < 0) continue;
+        for (int k = 0; k < n; k++)
+            known |=
+                part ? same_group(t, c, &comm[k], have[k], rank) : have[k] == mask && !comm[k].part;
         if (known) continue;
         have[n] = mask;
         comm[n] = (MeshComm){
-            .name = product_name(a, t, t->collectives[i].axes, mask),
-            .axes = words_color_axis(a, t, t->collectives[i].axis, t->collectives[i].axes),
-            .groups = groups_over(t, mask)};
+            .name = part ? arena_printf(a, "part of %s", product_name(a, t, c->axes, mask))
+                         : product_name(a, t, c->axes, mask),
+            .axes = words_color_axis(a, t, c->axis, c->axes),
+            .groups = part ? c->groups : groups_over(t, mask),
+            .part = part};
         describe(a, t, rank, &comm[n], mask, false);
         n++;
     }
@@ -167,8 +192,9 @@ const char *mesh_slice(Arena *a, const RankGroups *g, int64_t rank) {
             step = n > 1 ? groups_member(g, group, 1) - first : 1;
     for (int64_t i = 2; i < n; i++)
         if (groups_member(g, group, i) != first + i * step) return mesh_spelled(a, g, group, 4);
-    int64_t last = first + n * step, ranks = n * groups_count(g);
-    if (last > ranks) last = ranks; /* no end beyond the ranks that there are */
+    int64_t last = first + n * step, ranks = n * groups_count(g),
+            end = groups_member(g, group, n - 1) + 1;
+    if (last > ranks) last = ranks > end ? ranks : end; /* not beyond the ranks that there are */
     return step == 1 ? arena_printf(a, "%lld:%lld", (long long)first, (long long)last)
                      : arena_printf(a, "%lld:%lld:%lld", (long long)first, (long long)last,
                                     (long long)step);

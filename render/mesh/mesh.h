@@ -14,6 +14,7 @@ typedef struct {
     const char *carries; /* "4 collectives, sends 64 KiB"; "" */
     const char *link;    /* "inside a node, 370 GB/s", "across nodes, 42 GB/s"; "": not known */
     bool axis;           /* one mesh axis */
+    bool part; /* some ranks of the axes: the two that have copies of a pipeline's stage */
 } MeshComm;
 
 /* Fills comm[] and returns the number: axes of size > 1, slowest first, then products that

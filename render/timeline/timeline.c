@@ -103,16 +103,37 @@ int timeline_lane(const Timeline *t, const TraceEvent *e) {
     return 0;
 }
 
+/* The rank's groups in a lane, "{0,1}"; over a part of an axis there are several: a send is two
+ * ranks' own, and copies of a stage are on two, "{0,1} {0,3}". */
+static const char *lane_members(Arena *a, const Timeline *t, const char *stream, int64_t rank) {
+    enum { MOST = 3 };
+    const char *seen[MOST];
+    int n = 0;
+    Str s = str_new(a);
+    for (int i = 0; i < t->n_events; i++) {
+        const TimeEvent *e = &t->event[i];
+        if (!e->coll || trace_is_compute(e->e) || !text_same(stream, e->e->stream)) continue;
+        int64_t group = words_group_of(&e->coll->groups, rank);
+        if (group < 0) continue;
+        const char *members = words_members(a, &e->coll->groups, group);
+        int k = 0;
+        while (k < n && strcmp(seen[k], members)) k++;
+        if (k < n) continue;
+        str_addf(&s, "%s%s", n ? " " : "", n < MOST ? members : "…");
+        if (n == MOST) break;
+        seen[n++] = members;
+    }
+    return s.s ? s.s : "";
+}
 static void read_lanes(const ViewCall *c, Timeline *t, int64_t rank) {
     int cap = 0;
     *ARENA_PUSH(c->arena, t->lane, t->n_lanes, cap) = (TimeLane){"compute", "compute", ""};
     for (int i = 0; i < t->n_events; i++) {
         const TimeEvent *e = &t->event[i];
         if (trace_is_compute(e->e) || timeline_lane(t, e->e) > 0) continue;
-        const RankGroups *g = e->coll ? &e->coll->groups : NULL;
         *ARENA_PUSH(c->arena, t->lane, t->n_lanes, cap) =
             (TimeLane){e->e->stream, e->coll ? e->coll->axis : e->e->stream,
-                       g ? words_members(c->arena, g, words_group_of(g, rank)) : ""};
+                       lane_members(c->arena, t, e->e->stream, rank)};
     }
 }
 
@@ -324,10 +345,11 @@ static int read_both(const ViewCall *c, int64_t focus, Timeline *out, int kernel
     ViewCall own = *c;
     int n = 0;
     if (c->t->n_measured == 0) {
-        diag_error(c->d, "E0211", (Loc){0},
-                   "mpirun ... shardproof run PLAN --mpi -o DIR (or run PLAN --cuda=virtual), and draw "
-                   "the trace in DIR",
-                   "the trace has no measured times: it is not of a run on processes or on a GPU");
+        diag_error(
+            c->d, "E0211", (Loc){0},
+            "mpirun ... shardproof run PLAN --mpi -o DIR (or run PLAN --cuda=virtual), and draw "
+            "the trace in DIR",
+            "the trace has no measured times: it is not of a run on processes or on a GPU");
         return 0;
     }
     RankSet *part;

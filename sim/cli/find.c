@@ -245,8 +245,12 @@ static RankSet with_sum(const Trace *t, const RankSet *part, const int64_t *sum,
 static int64_t *sent_by_part(const Trace *t, LookupCounts counts, const void *arg, RankSet **part,
                              int *n, Arena *a) {
     bool unequal = false;
-    for (int k = 0; k < t->n_collectives; k++)
-        unequal |= (!counts || counts(&t->collectives[k], arg)) && t->collectives[k].n_local > 0;
+    for (int k = 0; k < t->n_collectives; k++) {
+        const TraceCollective *c = &t->collectives[k]; /* of a stage, only its ranks do it */
+        bool all =
+            c->n_local == 0 && groups_count(&c->groups) * groups_size(&c->groups) >= t->ranks;
+        unequal |= (!counts || counts(c, arg)) && !all;
+    }
     *n = unequal ? trace_parts(t, a, part) : 1;
     int64_t *sum = ARENA_ARRAY(a, int64_t, *n);
     for (int k = 0; k < t->n_collectives; k++) {

@@ -350,8 +350,9 @@ Table table_comms(const Cli *c, const Trace *t) {
     if (run) str_addf(&out.notes, "sent per rank: %s\n", run);
     else str_addf(&out.notes, "%s sent per rank\n", all);
     if (trace_microbatches(t) > 1)
-        str_addf(&out.notes, "of one micro-batch of %lld, and what is done once a step\n%s\n",
-                 (long long)trace_microbatches(t), lookup_step_text(t, rank, a));
+        str_addf(&out.notes, "of one micro-batch%s of %lld, and what is done once a step\n%s\n",
+                 trace_both_ways(t) ? " each way" : "", (long long)trace_microbatches(t),
+                 lookup_step_text(t, rank, a));
     if (skipped)
         str_addf(&out.notes,
                  "not counted: %d that the plan's planted mistake skips; nothing is sent there\n",

@@ -22,10 +22,12 @@ static bool build_model(Run *r) {
     one->inputs = NULL; /* sizes are known */
     if (!r->whole->dims.mlp) one->sequence = r->whole->dims.S;
     r->model = model_build(r->arena, r->d, one, r->mesh);
+    const char *order = r->plan->pipeline.schedule;
+    bool both = order && !strcmp(order, "dualpipe"); /* enter at both ends */
     if (r->model)
         diag_note(r->d, "N0007", r->plan->batch_loc, NULL,
-                  "the records show one micro-batch of %lld%s%s", (long long)m,
-                  r->plan->pass == PASS_FORWARD ? "" : "; ",
+                  "the records show one micro-batch%s of %lld%s%s", both ? " each way" : "",
+                  (long long)m, r->plan->pass == PASS_FORWARD ? "" : "; ",
                   r->plan->pass == PASS_FORWARD ? "" : plan_grad_sync(r->plan)->when);
     return r->model != NULL;
 }

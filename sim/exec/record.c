@@ -322,6 +322,8 @@ static void record_value(Rec *r, const Val *v, const Step *s) {
                       .pass = s ? s->pass : PHASE_FORWARD,
                       .layer = layer_of(r, v->tensor)};
     x->planted = s ? NULL : v->fault;
+    x->way = stages_way_of(r->p->assign->stages, v->stage);
+    x->once = s && r->p->assign->stages && lives_deferred(r->p, s);
     x->alive = r->buffers[v - r->p->val];
     shape_record(r, v, &v->L, &x->shape);
     record_rows(r, v, x);

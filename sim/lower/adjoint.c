@@ -327,6 +327,23 @@ static void begin(Adj *a, int way) {
     s->stage = p->val[loss].stage;
     give(a, loss, seed);
 }
+/* What picks the copy of a parameter that its stage has, of the two there are. */
+static bool picks_copy(const Program *p, const Step *s) {
+    return s->kind == ST_MOVE && s->move.kind == MOVE_PICK && p->val[s->out].kind == KIND_PARAM;
+}
+/* The gradients of a parameter's copies become the terms of their sum right before it is made: as
+ * terms they are there on both ranks, and all those of a model would be as large as it once more.
+ */
+static int total_of_copies(Adj *a, int val, Phase pass) {
+    const Program *p = a->p;
+    bool two = p->assign->stages && p->val[val].kind == KIND_PARAM;
+    for (int i = p->n_forward - 1; i >= 0 && two; i--) {
+        if (p->step[i].in[0] != val || !picks_copy(p, &p->step[i])) continue;
+        int g = total_round(a, p->step[i].out, pass);
+        if (g >= 0) move_adjoint(a, &p->step[i], g, pass);
+    }
+    return total_round(a, val, pass);
+}
 void adjoint_program(Program *p) {
     /* at most: a cotangent per use, plus a sum per extra use */
     int uses = 2;
@@ -354,13 +371,13 @@ void adjoint_program(Program *p) {
         Phase pass = p->step[i].pass == PHASE_LOSS ? PHASE_LOSS : PHASE_BACKWARD;
         int out = p->step[i].out;
         if (!p->val[out].diff) continue;
-        if (is_hop(&p->step[i]) && a.onward) continue;
-        int g = total_round(&a, out, pass);
+        if ((is_hop(&p->step[i]) && a.onward) || picks_copy(p, &p->step[i])) continue;
+        int g = total_of_copies(&a, out, pass);
         if (g < 0) continue;
         if (p->step[i].kind == ST_OP) op_adjoint(&a, &p->step[i], g, pass);
         else move_adjoint(&a, &p->step[i], g, pass);
     }
     for (int t = 0; t < p->graph->nt; t++)
         if (p->graph->t[t].kind != KIND_ACTIVATION && p->graph->t[t].diff)
-            p->grad[t] = total_round(&a, p->first[t], PHASE_GRADIENTS);
+            p->grad[t] = total_of_copies(&a, p->first[t], PHASE_GRADIENTS);
 }

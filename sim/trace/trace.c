@@ -222,6 +222,11 @@ TraceProjected trace_projected(const Trace *t) {
     }
     return p;
 }
+bool trace_both_ways(const Trace *t) {
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].way) return true;
+    return false;
+}
 int64_t trace_microbatches(const Trace *t) {
     for (int i = 0; i < t->n_model; i++)
         if (!strcmp(t->model[i].name, "microbatches") && t->model[i].value > 1)

@@ -120,6 +120,8 @@ typedef struct {
     ValueRole kind;
     Subject subject; /* of its name */
     int layer;
+    int way;   /* 1: of a micro-batch that enters a pipeline at its other end (DualPipe) */
+    bool once; /* in a pipeline: made once a step, after the last micro-batch */
     const char *planted; /* input: the mistake that the plan plants in it: "reseed"; NULL: none */
     int list; /* in rows: the step that made the index list which says which; -1: it has no rows.
                  Local shapes have the rows to expect where all experts are asked for as often */
@@ -467,6 +469,8 @@ typedef struct TraceProjected {
 TraceProjected trace_projected(const Trace *t);
 /* Micro-batches of a step, of which the records show one; 1: there is but one. */
 int64_t trace_microbatches(const Trace *t);
+/* Do micro-batches enter a pipeline at both ends? Then the records show one of each way. */
+bool trace_both_ways(const Trace *t);
 /* Makes trace_param quick; once, when all parameters are there. */
 void trace_index(Trace *t);
 /* The first parameter with this name, in the checkpoint or in the plan's scheme; NULL: none (or

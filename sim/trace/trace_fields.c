@@ -103,6 +103,8 @@ static const Field value_fields[] = {
     {"local", F_LOCALS, ALWAYS, AT(shape), 0, 0},
     {"kind", F_WORD, OPTIONAL, AT(kind), 0, WORDS_VALUE_ROLE},
     {"layer", F_INT, ALWAYS, AT(layer), 0, -1},
+    {"way", F_INT, OPTIONAL, AT(way), 0, 0},
+    {"once", F_BOOL, OPTIONAL, AT(once), 0, 0},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
     {"list", F_INT, OPTIONAL, AT(list), 0, -1},
     {"most", F_I64, OPTIONAL, AT(most), 0, 0},

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
+#include "render/mesh/mesh.h"
 #include "support/support.h"
 #include <glob.h>
 #include <limits.h>
@@ -82,7 +83,13 @@ static void check_memory(Arena *a, const Trace *t, const char *path, Held *h) {
     h->memory++;
 }
 
-/* ---- mesh: what rank 0 sends in the groups of each axis ---- */
+/* ---- mesh: what rank 0 sends in the groups of each axis, and in those of two of its ranks ---- */
+static bool of_two(const Trace *t, const TraceCollective *c) {
+    int64_t all = 1;
+    for (int i = 0; i < t->n_axes; i++)
+        if (mesh_axes(t, c->axes) >> i & 1) all *= t->axes[i].size;
+    return strcmp(c->op, "send") != 0 && groups_size(&c->groups) < all;
+}
 static void check_mesh(Arena *a, const Trace *t, const char *path, Held *h) {
     Scene *s = page_of(a, t, "mesh", NULL, NULL);
     if (!s) return;
@@ -91,7 +98,8 @@ static void check_mesh(Arena *a, const Trace *t, const char *path, Held *h) {
         int64_t bytes = 0;
         for (int k = 0; k < t->n_collectives; k++) {
             const TraceCollective *c = &t->collectives[k];
-            if (!strcmp(c->axes, t->collectives[i].axes) && takes_part(c, 0))
+            if (!strcmp(c->axes, t->collectives[i].axes) && takes_part(c, 0) &&
+                of_two(t, c) == of_two(t, &t->collectives[i]))
                 bytes += collective_on(c, 0).bytes_sent;
         }
         if (!bytes) continue;

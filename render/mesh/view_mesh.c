@@ -262,8 +262,10 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
     scene_begin(p->s, "groups", arena_printf(a, "axis-%s", c->name),
                 arena_printf(a, "%s: %s", c->name, group_count(a, &c->groups)));
     double pw = draw_pill(p->s, x, y + 9, c->name, c->axes);
-    scene_text(p->s, x + pw + 8, y + 13.5, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
-               group_count(a, &c->groups));
+    const char *count = group_count(a, &c->groups);
+    bool fits = pw + 8 + scene_width(p->s, 12.5, SEMIBOLD, count) <= w - 12;
+    TextLook look = {ALIGN_LEFT, fits ? 12.5 : 12, fits ? SEMIBOLD : REGULAR, ROLE_INK};
+    scene_text(p->s, x + pw + 8, y + 13.5, look, count);
     for (int64_t g = 0; g < groups_count(&c->groups); g++)
         link_group(p, &(Links){c, &m, g, g == own});
     for (int64_t r = 0; r < t->ranks; r++) {

@@ -339,7 +339,7 @@ static void draw_sums(RoutePen *p, const Grid *g) {
     }
     scene_text(p->s, g->x - 8, under + 17, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
                "received");
-    scene_text(p->s, right, g->y - 7, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "sent");
+    scene_text(p->s, right, g->y - 7, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "all");
 }
 
 /* Squares: every so many of the ranks are named, in whole powers of two. */
@@ -557,7 +557,7 @@ static void text_columns(Str *out, const Routing *r, int64_t first, int64_t end,
     words_pad(out, "from \\ to", 10, false);
     for (int64_t i = first; i < end; i++)
         words_pad(out, arena_printf(r->a, "%lld", (long long)r->rank[i]), cell, true);
-    words_pad(out, last ? "sent" : "", 8, true);
+    words_pad(out, last ? "all" : "", 8, true);
     words_end_line(out);
     for (int64_t i = 0; i < r->n; i++) {
         words_pad(out, arena_printf(r->a, "rank %lld", (long long)r->rank[i]), 10, false);

@@ -154,6 +154,11 @@ static void runs(const Guard *g, double deadline) {
     guard_stage(g, ENGINE_RUNS);
     usleep((useconds_t)(deadline * 3e6));
 }
+/* As every rank is that somebody stopped: there is none to see it. */
+static void stops_while_it_runs(const Guard *g, double deadline) {
+    guard_stage(g, ENGINE_RUNS);
+    stops(g, deadline);
+}
 static void dies(const Guard *g, double deadline) {
     (void)g, (void)deadline;
     raise(SIGKILL);
@@ -183,6 +188,7 @@ static void test_ends(void **state) {
         {hears_nothing, 0, SIGKILL, "3 was silent"},
         {lives, 0, 0, ""},
         {runs, 0, 0, ""},
+        {stops_while_it_runs, ENGINE_EXIT, 0, "1 was silent"},
         {dies, 0, SIGKILL, ""},
         {dies_behind_its_guard, 0, SIGKILL, ""},
     };
@@ -202,16 +208,19 @@ static void test_ends(void **state) {
 static void test_stopped_together(void **state) {
     (void)state;
     double deadline = 3.0 * slow_machine();
-    Pair p = begin(stops_at_its_end, deadline, true);
-    kill(p.child, SIGSTOP);
-    wait_stopped(p.rank);
-    kill(p.guard, SIGSTOP);
-    usleep((useconds_t)(deadline * 1.6e6));
-    kill(p.child, SIGCONT);
-    kill(-p.rank, SIGCONT);
-    finish(&p);
-    assert_string_equal(p.said, "");
-    assert_true(WIFEXITED(p.status) && WEXITSTATUS(p.status) == 0);
+    static Act *const acts[] = {stops_at_its_end, stops_while_it_runs};
+    for (int i = 0; i < 2; i++) {
+        Pair p = begin(acts[i], deadline, true);
+        kill(p.child, SIGSTOP);
+        wait_stopped(p.rank);
+        kill(p.guard, SIGSTOP);
+        usleep((useconds_t)(deadline * 1.6e6));
+        kill(p.child, SIGCONT);
+        kill(-p.rank, SIGCONT);
+        finish(&p);
+        assert_string_equal(p.said, "");
+        assert_true(WIFEXITED(p.status) && WEXITSTATUS(p.status) == 0);
+    }
 }
 /* Between fork() and what follows it there is a guard already: the rank ends by it all the same. */
 static void stop_here(void) { raise(SIGSTOP); }

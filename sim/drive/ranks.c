@@ -43,6 +43,9 @@ typedef struct {
 static const char *place_text(const Ranks *r, int64_t at, Arena *arena) {
     const Program *p = atomic_load(&r->program);
     if (at < 0) return "past the last value of its plan";
+    if (!p && at)
+        return arena_printf(arena, "at value %lld of a plan that rank %lld has run to its end",
+                            (long long)at, (long long)r->rank);
     if (!p || !at || at > p->nv) return "before the first value of a plan";
     const Val *v = &p->val[at - 1];
     if (v->step < 0)
@@ -57,6 +60,7 @@ static const struct {
     [ENGINE_STARTS] = {"while it started",
                        "the processes did not come together within %s: one of them did not start, "
                        "hangs or is stopped; all of them end [E0605]"},
+    [ENGINE_RUNS] = {"while it ran and no other rank said so", ""},
     [ENGINE_GROUPS] = {"while groups for sums were made",
                        "groups for sums were not made within %s: a rank hangs or is stopped; all "
                        "ranks end [E0605]"},

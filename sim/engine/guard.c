@@ -15,13 +15,15 @@
 #include <unistd.h>
 
 /* milliseconds between two looks at the clock; the most for a rank to end as it is told, which
- * takes a few where it has a processor; the most for it to wait for its guard; file numbers that
- * may be open so early; the word that no other stage has begun */
+ * takes a few where it has a processor; the most for it to wait for its guard; seconds that the
+ * others have to name a rank that runs; file numbers that may be open so early; the word that no
+ * other stage has begun */
 enum {
     TICK_MS = 100,
     LEAVE_MS = 3000,
     STEP_MS = 25,
     HEAR_MS = 1000,
+    OTHERS = 1,
     FILES = 1024,
     SAME = ENGINE_STAGES
 };
@@ -87,7 +89,7 @@ static _Noreturn void guard(int in, const Watched *w, const GuardWords *words) {
     for (;;) {
         struct pollfd p = {.fd = in, .events = POLLIN};
         unsigned char said;
-        ssize_t n = poll(&p, 1, stage == ENGINE_RUNS ? -1 : TICK_MS) > 0 ? read(in, &said, 1) : -1;
+        ssize_t n = poll(&p, 1, TICK_MS) > 0 ? read(in, &said, 1) : -1;
         double now = clock_seconds(), gap = now - last;
         last = now;
         if (n == 0) _exit(0);
@@ -98,9 +100,11 @@ static _Noreturn void guard(int in, const Watched *w, const GuardWords *words) {
             heard = now;
         } else if (gap > w->deadline / 2 && gap > SHORT)
             heard += gap; /* it was stopped itself, or starved */
-        if (stage == ENGINE_RUNS || now - heard <= w->deadline) continue;
-        if (stage == ENGINE_ENDS && is_stopped(w->waits)) { /* Ctrl-Z: nobody is kept waiting */
-            heard = now;
+        bool runs = stage == ENGINE_RUNS;
+        if (runs && !is_stopped(w->rank)) heard = now;
+        if (now - heard <= w->deadline + (runs ? OTHERS : 0)) continue;
+        if ((runs || stage == ENGINE_ENDS) && is_stopped(w->waits)) {
+            heard = now; /* Ctrl-Z: nobody is kept waiting */
             continue;
         }
         words->silent(words->arg, stage, now - heard);

@@ -3,7 +3,9 @@
  * the others would keep a launcher waiting for ever.) It sleeps, is of the same process group, so
  * that Ctrl-Z stops both, and never outlives its rank. While a rank ends, who stops its guard as
  * well gains nothing: it wakes up by itself, and lets the rank be only where whoever waits for it
- * is stopped too. Refuses to judge a rank that runs: the others do, who know what they wait for. */
+ * is stopped too. Of a rank that runs it refuses to judge what it does: the others do, who know
+ * what they wait for. It ends only one that is stopped and that they, stopped as well, do not name.
+ */
 #ifndef SP_ENGINE_GUARD_H
 #define SP_ENGINE_GUARD_H
 #include "engine/engine.h"
@@ -29,7 +31,8 @@ typedef struct GuardWords {
 } GuardWords;
 
 /* Starts the guard of this process, by the thread that lives as long as the process, before others
- * are started. The rank has `deadline` seconds from one word to the next, unless it runs.
+ * are started. The rank has `deadline` seconds from one word to the next; where it runs, a
+ * second more, and only while it is stopped.
  * false: there can be no other process, errno says why. */
 bool guard_start(Guard *g, double deadline, const GuardWords *words);
 /* This process begins a stage; it lives. From any thread; they wait for nothing, but ENGINE_ENDS

@@ -36,6 +36,9 @@ static void test_refused(void **state) {
     mpi_expect(
         MPI_RUN(o, e, "-n 1 %s check %s --mpi : -n 1 %s check %s --mpi --seed 7", p, plan, p, plan),
         5, e, "rank 1 has other options, or another of the files that the plan names,");
+    mpi_expect(MPI_RUN(o, e, "-n 1 %s check %s --mpi : -n 1 %s check %s --mpi --sum engine", p,
+                       plan, p, plan),
+               5, e, "rank 1 has other options, or another of the files that the plan names,");
     /* nothing is wrong with the plan */
     size_t n;
     assert_null(strstr(child_read(a, o, &n), "invalid"));

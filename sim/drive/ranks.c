@@ -321,7 +321,8 @@ bool ranks_greet(Ranks *r, Diags *d, const char *task) {
 }
 bool ranks_meet(Ranks *r, Diags *d, bool ready, uint64_t what, RanksMatter of) {
     Engine *e = r->engine;
-    Hello mine = {.ready = ready, .what = what ^ (uint64_t)r->o.engine_sums},
+    Hello mine = {.ready = ready,
+                  .what = what ^ (uint64_t)(of == RANKS_PROGRAM && r->o.engine_sums)},
           *all = base_malloc(base_mul((size_t)e->ranks, sizeof *all));
     r->met = true;
     collect(e, &mine, all, sizeof mine);

@@ -220,6 +220,8 @@ static const struct {
     {"49-llama3-8b-pp2-interleaved.yaml", {PP, PP, PP, PP}},
     {"50-llama3-8b-zero1.yaml", {DP, "all_reduce of grad.param.output.weight over dp", NULL, "all_reduce of grad.param.output.weight over dp_replicate"}},
     {"51-llama3-8b-zero2-megatron.yaml", {DP, "all_reduce of grad.param.output.weight over dp", "grad.layers.0.output", "all_reduce of grad.param.output.weight over dp_replicate"}},
+    {"52-llama3-8b-pp4-dualpipe.yaml", {PP, PP, PP, PP}},
+    {"53-llama3.2-1b-pp2-tied-pair.yaml", {PP, PP, PP, PP}},
 };
 /* clang-format on */
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };

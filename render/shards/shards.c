@@ -44,10 +44,11 @@ static int64_t rank_of_part(const Trace *t, const DimCut *c, int64_t rank, int64
 bool shards_holds(const DimCut *c, int64_t rank) {
     return !c->home || words_find_local(c->home, rank);
 }
-static const TraceShape *home_of(const TraceShape *s) {
-    for (int i = 0; i < s->n_places; i++)
-        if (s->place[i].place && !strncmp(s->place[i].place, "at(", 3)) return s;
-    return NULL;
+/* The shape, where ranks have none of it: those of other stages. */
+static const TraceShape *home_of(const Trace *t, const TraceShape *s) {
+    int64_t held = 0;
+    for (int i = 0; i < s->n_local; i++) held += rankset_count(&s->local[i].ranks);
+    return held < t->ranks ? s : NULL;
 }
 
 /* Sizes of all parts, from the shapes of their owners. */
@@ -56,7 +57,7 @@ static void measure(Arena *a, const Trace *t, DimCut *c, const TraceShape *s, in
     c->size = s->global_shape[dim];
     c->blocks = words_blocks(s->dim_symbol[dim]);
     c->n = 1;
-    c->home = home_of(s);
+    c->home = home_of(t, s);
     if (!shards_holds(c, rank) && s->n_local) rank = rankset_first(&s->local[0].ranks);
     for (int i = 0; i < c->n_axis; i++) c->n *= t->axes[c->axis[i]].size;
     if (c->n > SHARDS_MAX_PARTS) return;

@@ -27,7 +27,7 @@ const Command cli_commands[] = {
      "every collective: group, bytes in, out and sent, and why",
      "shardproof comms plan.yaml --set pass=train --format md\n", cmd_comms},
     {"explain", C_EXPLAIN, "PLAN|TRACE NAME | WORD | CODE", 1, 2, "text json",
-     "a module, value or step, by its name or the end of it; a word; or a diagnostic code",
+     "a module, value or step by its name or end; a word; a code",
      "shardproof explain plan.yaml layers.0.attention.wo\n"
      "shardproof explain plan.yaml o_proj\n"
      "shardproof explain out/plan.trace.jsonl 12\n"
@@ -70,7 +70,7 @@ const Command cli_commands[] = {
      "shardproof run plan.yaml --hardware ./machine.yaml\n",
      cmd_calibrate},
     {"export", C_EXPORT, "PLAN", 1, 1, "py json toml sh",
-     "a plan that passed as torch's, hf's, jax's, megatron's or torchtitan's own",
+     "a plan that passed, for torch, hf, jax, megatron or torchtitan",
      "shardproof export plans/18-llama3-8b-backward.yaml --to torch -o plan.py\n"
      "shardproof check plan.py --model llama3-8b\n"
      "shardproof export plans/18-llama3-8b-backward.yaml --to torchtitan -o train.toml\n"

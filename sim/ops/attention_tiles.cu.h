@@ -1,7 +1,7 @@
-/* Attention over blocks of queries and keys, by products of matrices (gpu_mma): operands are numbers
- * that bf16 holds. What a block of scores makes, probabilities and their slopes, is float32 and goes
- * into a product as three bf16 numbers that add up to it: no rounding but those of float32. Spaces,
- * tables and k are those of attention.cu.h; rows of at most GPU_TILED elements. */
+/* Attention over blocks of queries and keys, by products of matrices (gpu_mma): operands are
+ * numbers that bf16 holds. What a block of scores makes, probabilities and their slopes, is float32
+ * and goes into a product as three bf16 numbers that add up to it: no rounding but those of
+ * float32. Spaces, tables and k are those of attention.cu.h; rows of at most GPU_TILED elements. */
 #include "gpu/lang.h"
 
 #ifndef GPU_ATTENTION_TILES
@@ -45,8 +45,8 @@ GPU_ON void GPU_FN(tile_queries)(const GpuArgs a, int which, int64_t h, int64_t 
         int64_t t = t0 + i / all;
         bool in = t < GPU_T && i % all < n;
         to[i / all * LD_ROW + i % all] =
-            in ? gpu_narrow((float)GPU_ROW_OF(which,
-                                              GPU_FN(at_query)(a, a.x[which], h, t))[i % all])
+            in ? gpu_narrow(
+                     (float)GPU_ROW_OF(which, GPU_FN(at_query)(a, a.x[which], h, t))[i % all])
                : 0;
     }
 }
@@ -113,8 +113,7 @@ GPU_ON void GPU_FN(tile_out)(const GpuArgs a, int64_t h, int64_t t0, const float
         if (t >= GPU_T) continue;
         GPU_REAL *y = (GPU_REAL *)a.out.p + GPU_FN(at_query)(a, a.out, h, t);
         y[e] = all > 0 ? (GPU_REAL)((double)sum[i / dv * LD_SUM + e] / all) : 0;
-        if (a.k[K_PART] && !e)
-            y[dv] = (GPU_REAL)(all > 0 ? state[i / dv] + log(all) : -0x1p100);
+        if (a.k[K_PART] && !e) y[dv] = (GPU_REAL)(all > 0 ? state[i / dv] + log(all) : -0x1p100);
     }
 }
 GPU_KERNEL(attention_tiles) {
@@ -122,8 +121,8 @@ GPU_KERNEL(attention_tiles) {
     GPU_SHARED(uint16_t, key, GPU_TILE * LD_ROW);
     GPU_SHARED(uint16_t, value, GPU_TILE * LD_ROW);
     GPU_SHARED(uint16_t, parts, PARTS * PART_SIZE);
-    GPU_SHARED(float, score, GPU_TILE * LD_SCORE);
-    GPU_SHARED(float, sum, GPU_TILE * LD_SUM);
+    GPU_SHARED(float, score, GPU_TILE *LD_SCORE);
+    GPU_SHARED(float, sum, GPU_TILE *LD_SUM);
     GPU_SHARED(double, state, 2 * GPU_TILE);
     int64_t tiles = GPU_TILES(GPU_T);
     GPU_EACH_ROW(r, gpu_count(&a, 0, 3) * tiles) {
@@ -177,9 +176,9 @@ GPU_KERNEL(attention_tiles_q) {
     GPU_SHARED(uint16_t, key, GPU_TILE * LD_ROW);
     GPU_SHARED(uint16_t, value, GPU_TILE * LD_ROW);
     GPU_SHARED(uint16_t, parts, PARTS * PART_SIZE);
-    GPU_SHARED(float, score, GPU_TILE * LD_SCORE);
-    GPU_SHARED(float, dp, GPU_TILE * LD_SCORE);
-    GPU_SHARED(float, sum, GPU_TILE * LD_SUM);
+    GPU_SHARED(float, score, GPU_TILE *LD_SCORE);
+    GPU_SHARED(float, dp, GPU_TILE *LD_SCORE);
+    GPU_SHARED(float, sum, GPU_TILE *LD_SUM);
     int64_t tiles = GPU_TILES(GPU_T), n = a.k[K_D];
     GPU_EACH_ROW(r, gpu_count(&a, 0, 3) * tiles) {
         int64_t h = r / tiles, t0 = r % tiles * GPU_TILE;
@@ -216,9 +215,9 @@ GPU_KERNEL(attention_tiles_kv) {
     GPU_SHARED(uint16_t, key, GPU_TILE * LD_ROW);
     GPU_SHARED(uint16_t, value, GPU_TILE * LD_ROW);
     GPU_SHARED(uint16_t, parts, PARTS * PART_SIZE);
-    GPU_SHARED(float, score, GPU_TILE * LD_SCORE);
-    GPU_SHARED(float, dp, GPU_TILE * LD_SCORE);
-    GPU_SHARED(float, sum, GPU_TILE * LD_SUM);
+    GPU_SHARED(float, score, GPU_TILE *LD_SCORE);
+    GPU_SHARED(float, dp, GPU_TILE *LD_SCORE);
+    GPU_SHARED(float, sum, GPU_TILE *LD_SUM);
     bool of_v = a.k[K_WHICH] == 2;
     int64_t groups = a.n[2], n = a.k[of_v ? K_DV : K_D], tiles = GPU_TILES(a.k[K_KEYS]);
     GPU_EACH_ROW(r, a.n[0] * a.n[1] * tiles) {

@@ -27,9 +27,10 @@ static const double ABORTED = 1; /* seconds for communicators to be given up */
 #define NCCL_FUNCTIONS(X)                                                                          \
     X(GetVersion)                                                                                  \
     X(GetUniqueId)                                                                                 \
-    X(GetErrorString) X(CommInitRankConfig) X(CommSplit) X(CommGetAsyncError) X(CommFinalize)      \
-        X(CommDestroy) X(CommAbort) X(CommCount) X(CommUserRank) X(GroupStart) X(GroupEnd) X(Send) \
-            X(Recv) X(AllReduce) X(ReduceScatter) X(Reduce)
+    X(GetErrorString)                                                                              \
+    X(CommInitRankConfig) X(CommSplit) X(CommGetAsyncError) X(CommFinalize) X(CommDestroy)         \
+        X(CommAbort) X(CommCount) X(CommUserRank) X(GroupStart) X(GroupEnd) X(Send) X(Recv)        \
+            X(AllReduce) X(ReduceScatter) X(Reduce)
 static struct {
 #define FIELD(name) __typeof__(&nccl##name) name;
     NCCL_FUNCTIONS(FIELD)

@@ -96,7 +96,7 @@ static int pairs_of(const Routing *r, Pair top[TOP], int64_t *as_many) {
         }
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
-            top[i].place += top[j].to < top[i].to || (top[j].to == top[i].to && j < i);
+            top[i].place += top[j].to < top[i].to || (j < i && top[j].to == top[i].to);
     return n;
 }
 

@@ -31,7 +31,7 @@ static Names scheme_of(const Trace *t) {
 }
 /* `others`: by other schemes too. Modules with parameters or steps, and those around them. */
 static void add_module(KnownNames *k, const Trace *t, const char *path, bool others) {
-    for (const char *end = path; end && *end;) {
+    for (const char *end = path; *end;) {
         end += *end == '.';
         end += strcspn(end, ".");
         const char *is = arena_strndup(k->a, path, (size_t)(end - path));

@@ -98,8 +98,8 @@ static Msg *pop(List *l) {
 }
 static Msg *msg_new(Star *s, const Head *h) {
     Msg *m = h->n >= 0 ? malloc(sizeof *m + (size_t)h->n) : NULL;
-    if (!m) star_fail(s, "out of memory for a message");
-    m->h = *h;
+    if (m) m->h = *h;
+    else star_fail(s, "out of memory for a message");
     return m;
 }
 static Msg *words(Star *s, Kind kind, int64_t to, const void *p, int64_t n) {

@@ -28,9 +28,15 @@ static const double ABORTED = 1; /* seconds for communicators to be given up */
     X(GetVersion)                                                                                  \
     X(GetUniqueId)                                                                                 \
     X(GetErrorString)                                                                              \
-    X(CommInitRankConfig) X(CommSplit) X(CommGetAsyncError) X(CommFinalize) X(CommDestroy)         \
-        X(CommAbort) X(CommCount) X(CommUserRank) X(GroupStart) X(GroupEnd) X(Send) X(Recv)        \
-            X(AllReduce) X(ReduceScatter) X(Reduce)
+    X(CommInitRankConfig)                                                                          \
+    X(CommSplit)                                                                                   \
+    X(CommGetAsyncError)                                                                           \
+    X(CommFinalize)                                                                                \
+    X(CommDestroy)                                                                                 \
+    X(CommAbort)                                                                                   \
+    X(CommCount)                                                                                   \
+    X(CommUserRank)                                                                                \
+    X(GroupStart) X(GroupEnd) X(Send) X(Recv) X(AllReduce) X(ReduceScatter) X(Reduce)
 static struct {
 #define FIELD(name) __typeof__(&nccl##name) name;
     NCCL_FUNCTIONS(FIELD)

@@ -560,7 +560,14 @@ static void test_both_ways(void **state) {
         assert_int_equal(r.t->n_suspect, 0);
         arena_free(a);
     }
-    Arena *a = arena_new(); /* net1.weight, [10, 7], is on ranks 0 and 3; two layers a stage */
+    Arena *a = arena_new(); /* an input is of one way: its gradient counts the uses of that one */
+    PlanRun in = plan_good(a,
+                           "model: {kind: mlp, sizes: [6, 8, 4]}\nmesh: {pp: 2}\npass: backward\n"
+                           "data: {rows: 8, input_gradient: true}\n"
+                           "pipeline: {schedule: dualpipe, microbatches: 4}\n",
+                           true);
+    assert_string_equal(in.t->verdict, "equivalent");
+    /* net1.weight, [10, 7], is on ranks 0 and 3; two layers a stage */
     PlanRun r = run_both(a, mlp, "pp: 4", 24, "pass: backward");
     const TraceCollective *k = half_sums(r.t, "net1.weight");
     assert_string_equal(r.t->verdict, "equivalent");

@@ -377,7 +377,12 @@ void adjoint_program(Program *p) {
         if (p->step[i].kind == ST_OP) op_adjoint(&a, &p->step[i], g, pass);
         else move_adjoint(&a, &p->step[i], g, pass);
     }
-    for (int t = 0; t < p->graph->nt; t++)
-        if (p->graph->t[t].kind != KIND_ACTIVATION && p->graph->t[t].diff)
-            p->grad[t] = total_of_copies(&a, p->first[t], PHASE_GRADIENTS);
+    for (int t = 0; t < p->graph->nt; t++) {
+        if (p->graph->t[t].kind == KIND_ACTIVATION || !p->graph->t[t].diff) continue;
+        p->grad[t] = total_of_copies(&a, p->first[t], PHASE_GRADIENTS);
+        if (!p->other.env) continue; /* parameters are of both ways, an input is of one */
+        bool both = p->other.first[t] == p->first[t];
+        p->other.grad[t] =
+            both ? p->grad[t] : total_of_copies(&a, p->other.first[t], PHASE_GRADIENTS);
+    }
 }

@@ -450,6 +450,7 @@ static void lower_other_way(Lower *l) {
     }
     lower_nodes(l);
     p->other.env = p->env, p->other.first = p->first, p->other.loss = p->loss;
+    p->other.grad = arena_memdup(p->arena, p->grad, bytes); /* none yet */
     p->env = env, p->first = first, p->loss = loss;
     l->way = 0;
 }

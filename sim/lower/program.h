@@ -77,7 +77,7 @@ typedef struct Program {
     int *grad;     /* per tensor: the Val of its total cotangent, or -1 */
     int loss;      /* Val of the loss (type I), or -1 */
     struct {       /* of way 1 (stages_way), where there is one: the same of what it has itself */
-        int *env, *first, loss;
+        int *env, *first, *grad, loss;
     } other; /* env NULL: there is none */
 } Program;
 /* What carries a tensor after its declared output, what it was first made as, and the loss, of one

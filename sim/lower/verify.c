@@ -541,11 +541,13 @@ static void check_uses(Verify *v) {
         if (!check_all_uses(v, s, &p->val[last], stages_way_of(p->assign->stages, s->stage), reach))
             return;
     }
-    for (int t = 0; t < p->graph->nt; t++) {
-        const Val *x = p->grad[t] < 0 ? NULL : &p->val[p->grad[t]];
-        for (int way = 0; x && way < (p->other.env ? 2 : 1); way++)
+    for (int t = 0; t < p->graph->nt; t++)
+        for (int way = 0; way < (p->other.env ? 2 : 1); way++) {
+            int g = way ? p->other.grad[t] : p->grad[t];
+            if (g < 0) continue;
+            const Val *x = &p->val[g];
             if (!check_all_uses(v, &p->step[x->step < 0 ? 0 : x->step], x, way, reach)) return;
-    }
+        }
 }
 int verify(Program *p, Diags *d, bool warn, int *first_step) {
     Verify v = {p, d, warn, 0, -1};

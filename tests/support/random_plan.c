@@ -116,14 +116,15 @@ static void draw_stages(RandomPlan *g, uint64_t seed) {
     const ScheduleKind *k = schedule_kinds(&n);
     if (!blocks || g->form == RANDOM_CORE || g->plain || g->by_row || !rng_chance(&own, 40)) return;
     for (int i = 0; i < g->n_axes; i++) ranks *= g->size[i];
-    if (!g->micro) g->micro = g->B % 2 ? g->B : 2;
+    bool said = g->micro > 0; /* `data` says how many already */
+    if (!said) g->micro = g->B % 2 ? g->B : 2;
     for (int i = 0; i < 20 && !g->schedule; i++) {
         ScheduleAsk ask = {k[rng_below(&own, n)].name, rng_between(&own, 1, 3),
                            rng_between(&own, 1, 2), g->micro};
         const char *fix;
         if (!strcmp(ask.name, "dualpipe")) { /* both ways: many micro-batches for few ranks */
             ask.ranks = g->B % 8 ? 2 : 4;
-            ask.parts = g->B % 4 ? g->B : 2 * ask.ranks;
+            if (!said) ask.parts = g->B % 4 ? g->B : 2 * ask.ranks;
         }
         bool fits = ask.ranks * ask.chunks <= layers && ranks * ask.ranks <= 24;
         if (!fits || schedule_refused(&ask, g->s.a, &fix)) continue;

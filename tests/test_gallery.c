@@ -464,13 +464,18 @@ static void check_mesh(Arena *a, const Trace *t, int64_t rank, const char *prese
             says(words, "mesh", members(a, t, t->axes[i].name, r));
         if (t->ranks > 16) says(words, "mesh", slice(a, t, i, rank));
         if (t->ranks <= 16) check_filled(a, t, &o, t->axes[i].name);
-        /* what it carries, added up here */
-        int64_t sent = 0;
-        int count = 0;
-        for (int k = 0; k < t->n_collectives; k++)
-            if (!strcmp(t->collectives[k].axes, t->axes[i].name))
-                count++, sent += collective_on(&t->collectives[k], rank).bytes_sent;
-        if (count) says(words, "mesh", arena_printf(a, "sends %s", bytes_text(sent, a)));
+        /* what it carries, added up here: groups of two ranks of the axis by themselves */
+        int64_t sent[2] = {0};
+        int count[2] = {0};
+        for (int k = 0; k < t->n_collectives; k++) {
+            const TraceCollective *c = &t->collectives[k];
+            if (strcmp(c->axes, t->axes[i].name) != 0) continue;
+            bool two = strcmp(c->op, "send") != 0 && groups_size(&c->groups) < size;
+            count[two]++, sent[two] += collective_on(c, rank).bytes_sent;
+        }
+        for (int two = 0; two < 2; two++)
+            if (count[two] && (!two || sent[1]))
+                says(words, "mesh", arena_printf(a, "sends %s", bytes_text(sent[two], a)));
     }
 }
 

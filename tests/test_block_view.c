@@ -9,6 +9,9 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "render/furniture/views.h"
+#include "render/graph/block_read.h"
+#include "render/mirror/mirror.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "support/plan_lines.h"
@@ -718,8 +721,8 @@ static void passes_on_pages(void **state) {
     static const char *const plans[] = {"plans/41-llama3-8b-ring4-zigzag.yaml",
                                         "plans/42-llama3-8b-usp.yaml",
                                         "plans/36-mixtral-8x7b-capacity.yaml"};
-    static const char *const passes[] = {"forward", "backward"}, *const presets[] = {"wide",
-                                                                                     "slide", "a4"};
+    static const char *const passes[] = {"forward", "backward"}, *const sizes[] = {"wide", "slide",
+                                                                                   "a4"};
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
         for (int k = 0; k < 2; k++) {
             const Trace *t = plan_trace(g, plans[i], "");
@@ -727,7 +730,7 @@ static void passes_on_pages(void **state) {
             for (int q = 0; q < 3; q++) {
                 RenderOptions o = options("block");
                 Scene *page[VIEW_MAX_PAGES];
-                o.pass = passes[k], o.preset = presets[q];
+                o.pass = passes[k], o.preset = sizes[q];
                 int n = render_pages(t, g->d, &o, g->a, false, page), here = 0;
                 assert_true(n >= 1);
                 for (int p = 0; p < n; p++) {
@@ -746,12 +749,12 @@ static void passes_on_pages(void **state) {
 static void values_have_words(void **state) {
     Ground *g = *state;
     const Trace *t = plan_trace(g, "plans/41-llama3-8b-ring4-zigzag.yaml", "");
-    static const char *const passes[] = {"forward", "backward"}, *const presets[] = {"wide", "a4"};
+    static const char *const passes[] = {"forward", "backward"}, *const sizes[] = {"wide", "a4"};
     int parts = 0;
     for (int k = 0; k < 4; k++) {
         RenderOptions o = options("block");
         Scene *page[VIEW_MAX_PAGES];
-        o.pass = passes[k % 2], o.preset = presets[k / 2];
+        o.pass = passes[k % 2], o.preset = sizes[k / 2];
         int n = render_pages(t, g->d, &o, g->a, false, page), gradients = 0;
         for (int p = 0; p < n; p++)
             for (int m = 0; m < page[p]->n_marks; m++) {
@@ -851,6 +854,124 @@ static void overview_of_a_stage(void **state) {
     }
 }
 
+/* ---- sums of several uses: every gradient leaves the row that made it as that row left it ---- */
+
+/* Does the backward of the row make the gradient `name` at that step (-1: at any)? */
+static bool made_by(const MirrorRow *r, const char *name, int step) {
+    bool made = false;
+    for (int k = 0; k < r->n_back; k++)
+        made |= (step < 0 || r->back[k].f->step == step) && !strcmp(r->back[k].f->output, name);
+    for (int k = 0; k < r->n_conj; k++)
+        made |= (step < 0 || r->conj[k]->step == step) && !strcmp(r->conj[k]->value, name);
+    for (int k = 0; k < r->n_back_move; k++)
+        made |=
+            (step < 0 || r->back_move[k]->step == step) && !strcmp(r->back_move[k]->value, name);
+    return made;
+}
+/* Row `r` changes, without computing, what another step made: that step's row is the next one below
+ * that makes the gradient at all. */
+static void stands_by_maker(const char *file, const MirrorStrip *s, int r, const char *name,
+                            int step, int from) {
+    if (made_by(&s->row[r], name, from)) return;
+    for (int k = r + 1; k < s->n; k++)
+        if (made_by(&s->row[k], name, -1)) {
+            if (!made_by(&s->row[k], name, from))
+                fail_msg("%s: step %d (%s) does not stand above what made step %d", file, step,
+                         name, from);
+            return;
+        }
+    if (strcmp(name + strlen("grad."), s->branch))
+        fail_msg("%s: step %d (%s) stands above nothing that makes it", file, step, name);
+}
+/* What rises from row r + 1 was made there. Returns the number of partial sums among it. */
+static int rises_as_made(const char *file, const Mirror *m, const MirrorStrip *s, int r) {
+    const TraceValue *v[MIRROR_FLOW];
+    int n = mirror_flow(m, s, r, true, v, MIRROR_FLOW), partial = 0;
+    for (int i = 0; i < n && r + 1 < s->n; i++) {
+        const char *name = v[i]->shape.name;
+        if (s->row[r + 1].kind == ROW_FROM || !made_by(&s->row[r + 1], name, -1)) continue;
+        if (!made_by(&s->row[r + 1], name, v[i]->step))
+            fail_msg("%s: %s of step %d rises from a row that does not make it", file, name,
+                     v[i]->step);
+        partial += v[i]->shape.pending && *v[i]->shape.pending;
+    }
+    return partial;
+}
+static int times_drawn(const Mirror *m, const TraceCollective *c) {
+    int n = 0;
+    for (int i = 0; i < m->n; i++)
+        for (int r = 0; r < m->strip[i].n; r++)
+            for (int k = 0; k < m->strip[i].row[r].n_conj; k++)
+                n += m->strip[i].row[r].conj[k] == c;
+    return n;
+}
+static int made_in(const Mirror *m, const char *name, int step) {
+    int n = 0;
+    for (int i = 0; i < m->n; i++)
+        for (int r = 0; r < m->strip[i].n; r++) n += made_by(&m->strip[i].row[r], name, step);
+    return n;
+}
+static int hold_mirror(const char *file, const Mirror *m) {
+    const Trace *t = m->g->t;
+    int partial = 0;
+    for (int i = 0; i < m->n; i++)
+        for (int r = 0; r < m->strip[i].n; r++) {
+            const MirrorStrip *s = &m->strip[i];
+            partial += rises_as_made(file, m, s, r - 1);
+            for (int k = 0; k < s->row[r].n_conj; k++)
+                stands_by_maker(file, s, r, s->row[r].conj[k]->value, s->row[r].conj[k]->step,
+                                s->row[r].conj[k]->value_step);
+            for (int k = 0; k < s->row[r].n_back_move; k++)
+                stands_by_maker(file, s, r, s->row[r].back_move[k]->value,
+                                s->row[r].back_move[k]->step, s->row[r].back_move[k]->value_step);
+        }
+    for (int k = 0; k < t->n_collectives; k++) {
+        const TraceCollective *c = &t->collectives[k];
+        bool grad = c->pass == PHASE_BACKWARD && c->subject.role == OF_GRADIENT;
+        int due = grad ? made_in(m, c->value, c->value_step) : 0, is = times_drawn(m, c);
+        if (due && is != 1)
+            fail_msg("%s: %s of %s (step %d) stands %d times", file, c->op, c->value, c->step, is);
+    }
+    return partial;
+}
+static void partial_sums_leave_their_row(void **state) {
+    Ground *g = *state;
+    static const char *const file[] = {"plans/32-mixtral-8x7b-ep-masked.yaml",
+                                       "plans/34-llama4-scout-torchtitan.yaml",
+                                       "plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+                                       "plans/31-mixtral-8x7b-tp.yaml",
+                                       "plans/33-qwen3-30b-a3b-ep.yaml",
+                                       "plans/35-mixtral-8x7b-all-gather.yaml",
+                                       "plans/36-mixtral-8x7b-capacity.yaml",
+                                       "plans/37-qwen3-30b-a3b-ep-etp.yaml",
+                                       "plans/38-llama4-scout-reorderer.yaml",
+                                       "plans/39-mixtral-8x7b-hf-ep.yaml",
+                                       "plans/18-llama3-8b-backward.yaml",
+                                       "plans/20-llama3-8b-fsdp-tp.yaml",
+                                       "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                                       "plans/42-llama3-8b-usp.yaml",
+                                       "plans/models/llama4-hf.yaml"};
+    int partial = 0;
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        const Trace *t = plan_trace(g, file[i], "");
+        RenderOptions o = options("block");
+        for (int part = 0; part < 2; part++) {
+            o.part = part ? "attention" : i < 10 ? "moe" : NULL;
+            ViewCall call = {.t = t, .d = g->d, .o = &o, .arena = g->a};
+            const Mirror *m = mirror_new(block_read_trace(&call));
+            assert_non_null(m);
+            partial += hold_mirror(file[i], m);
+            for (int most = 4; most < 10; most++) {
+                const Mirror *d = mirror_divide(g->a, m, most);
+                for (int k = 0; k < d->n; k++)
+                    for (int r = -1; r + 1 < d->strip[k].n; r++)
+                        rises_as_made(file[i], d, &d->strip[k], r);
+            }
+        }
+    }
+    assert_true(partial > 10);
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -864,7 +985,7 @@ int main(void) {
         T(shared_experts_have_rows),   T(overview_of_a_stage),
         T(values_have_words),          T(router_losses_are_told),
         T(sums_say_over_what),         T(passes_on_pages),
-        T(units_of_a_model_are_told)};
+        T(units_of_a_model_are_told),  T(partial_sums_leave_their_row)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

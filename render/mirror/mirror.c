@@ -100,6 +100,9 @@ static void read_ends(const BlockGraph *g, MirrorRow *r) {
     for (int i = 0; i < r->n_conj && r->kind == ROW_BACK; i++)
         add_name(r->in, &r->n_in, of_grad(r->conj[i]->subject)),
             add_name(r->out, &r->n_out, of_grad(r->conj[i]->subject));
+    for (int i = 0; i < r->n_back_move && r->kind == ROW_BACK; i++)
+        add_name(r->in, &r->n_in, of_grad(r->back_move[i]->subject)),
+            add_name(r->out, &r->n_out, of_grad(r->back_move[i]->subject));
     for (int i = 0; i < r->n_move; i++)
         add_name(r->in, &r->n_in, r->move[i]->value),
             add_name(r->out, &r->n_out, r->move[i]->value);
@@ -183,39 +186,146 @@ static void add_sum(MirrorStrip *s, const TraceCompute *b) {
         }
 }
 
-/* The row in which forward works on the value: the k-th collective over that axis, from behind. */
-static MirrorRow *facing(MirrorStrip *s, const char *value, const TraceCollective *c) {
-    for (int i = s->n - 1; i >= 0; i--) {
+/* What the backward pass does to a gradient without computing: a collective or a local move. */
+typedef struct {
+    const TraceCollective *coll;
+    const TraceLocalMove *move;
+    const char *value; /* of forward */
+    const char *name;  /* of its gradient */
+    int step, from;    /* its own, and that which made what it reads */
+    const char *axis;
+} Change;
+
+static Change change_of_coll(const TraceCollective *c) {
+    return (Change){c, NULL, of_grad(c->subject), c->value, c->step, c->value_step, c->axis};
+}
+static Change change_of_move(const TraceLocalMove *m) {
+    return (Change){NULL, m, of_grad(m->subject), m->value, m->step, m->value_step, m->axes};
+}
+
+/* Does the backward of the row make the gradient `name` at that step? */
+static bool row_made(const MirrorRow *r, const char *name, int step) {
+    for (int k = 0; k < r->n_back; k++)
+        if (r->back[k].f->step == step && !strcmp(r->back[k].f->output, name)) return true;
+    for (int k = 0; k < r->n_conj; k++)
+        if (r->conj[k]->step == step && !strcmp(r->conj[k]->value, name)) return true;
+    for (int k = 0; k < r->n_back_move; k++)
+        if (r->back_move[k]->step == step && !strcmp(r->back_move[k]->value, name)) return true;
+    return false;
+}
+/* The row whose backward made it; s->n: it comes from below; -1: from elsewhere. */
+static int maker(const MirrorStrip *s, const Change *c) {
+    for (int i = 0; i < s->n; i++)
+        if (row_made(&s->row[i], c->name, c->from)) return i;
+    return text_same(c->value, s->branch) ? s->n : -1;
+}
+
+/* Does the step add gradients of several uses of one value, that of `step` among them? */
+static bool sums(const TraceCompute *b, const char *name, int step) {
+    bool found = false;
+    for (int k = 0; k < b->n_inputs; k++) {
+        if (strcmp(b->inputs[k], name) || strcmp(b->output, name)) return false;
+        found |= b->input_step && b->input_step[k] == step;
+    }
+    return found;
+}
+/* The step of the next change of what that step made; -1: none. */
+static int next_change(const Trace *t, const char *name, int step) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].value_step == step && !strcmp(t->collectives[i].value, name))
+            return t->collectives[i].step;
+    for (int i = 0; i < t->n_moves; i++)
+        if (t->moves[i].value_step == step && !strcmp(t->moves[i].value, name))
+            return t->moves[i].step;
+    return -1;
+}
+/* The row in which what c makes is added to the gradients of other uses; -1: in none. */
+static int summed_in(const BlockGraph *g, const MirrorStrip *s, const Change *c) {
+    int step = c->step;
+    for (int next = step; next >= 0; next = next_change(g->t, c->name, step)) step = next;
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < s->row[i].n_back; k++)
+            if (sums(s->row[i].back[k].f, c->name, step)) return i;
+    return -1;
+}
+
+/* The row above `below` in which forward works on the value, and no use joins in between; NULL:
+ * none. */
+static MirrorRow *facing(const BlockGraph *g, MirrorStrip *s, const Change *c, int below) {
+    int end = summed_in(g, s, c);
+    for (int i = below - 1; i > end; i--) {
         MirrorRow *r = &s->row[i];
-        for (int k = 0; r->kind == ROW_COLL && k < r->n_coll; k++) {
-            if (strcmp(r->coll[k]->value, value) || !text_same(r->coll[k]->axis, c->axis)) continue;
-            bool done = false;
-            for (int j = 0; j < r->n_conj; j++)
-                done |= text_same(of_grad(r->conj[j]->subject), value);
-            if (!done) return r;
-        }
+        bool works = false, done = false;
+        for (int k = 0; k < r->n_coll && r->kind == ROW_COLL; k++)
+            works |= !strcmp(r->coll[k]->value, c->value) && text_same(r->coll[k]->axis, c->axis);
+        for (int k = 0; k < r->n_move && r->kind == ROW_MOVE; k++)
+            works |= !strcmp(r->move[k]->value, c->value) && text_same(r->move[k]->axes, c->axis);
+        for (int k = 0; k < r->n_conj; k++) done |= !strcmp(r->conj[k]->value, c->name);
+        for (int k = 0; k < r->n_back_move; k++) done |= !strcmp(r->back_move[k]->value, c->name);
+        if (works && !done) return r;
     }
     return NULL;
 }
 
-/* A collective that faces nothing gets a row of its own, above the first use of the value. */
-static void own_row(const BlockGraph *g, MirrorStrip *s, const char *value,
-                    const TraceCollective *c) {
-    int at = 0;
-    while (at < s->n && !has_name(s->row[at].in, s->row[at].n_in, value)) at++;
-    if (at == s->n || s->n >= MIRROR_MAX * 2 || (!s->plain && !strcmp(value, s->from))) return;
-    MirrorRow *above = s->row[at].kind == ROW_BACK ? &s->row[at] : at ? &s->row[at - 1] : NULL;
-    bool join = above && above->kind == ROW_BACK && text_same(above->conj[0]->op, c->op) &&
-                text_same(above->conj[0]->axis, c->axis) && above->n_conj < MIRROR_FLOW;
-    for (int i = 0; join && i < above->n_conj; i++) /* one after the other, or side by side? */
-        join = strcmp(above->conj[i]->value, c->value) || above->conj[i]->step != c->value_step;
-    if (!join) {
-        for (int i = s->n++; i > at; i--) s->row[i] = s->row[i - 1];
-        above = &s->row[at];
-        *above = (MirrorRow){.kind = ROW_BACK, .level = -1, .beside = s->row[at + 1].beside};
-    }
-    above->conj[above->n_conj++] = c;
-    read_ends(g, above);
+/* May the change stand beside those of the row: of the same kind, and not one after the other? */
+static bool joins(const MirrorRow *r, const Change *c) {
+    if (r->kind != ROW_BACK || row_made(r, c->name, c->from)) return false;
+    if (c->move)
+        return r->n_back_move > 0 && r->n_back_move < MIRROR_FLOW &&
+               text_same(r->back_move[0]->op, c->move->op);
+    return r->n_conj > 0 && r->n_conj < MIRROR_FLOW && text_same(r->conj[0]->op, c->coll->op) &&
+           text_same(r->conj[0]->axis, c->axis);
+}
+
+/* A change that faces nothing has a row of its own, just above the row that made what it reads. */
+static MirrorRow *own_row(MirrorStrip *s, const Change *c, int below) {
+    if (below && joins(&s->row[below - 1], c)) return &s->row[below - 1];
+    if (s->n >= MIRROR_MAX * 2) return NULL;
+    bool beside = below < s->n && s->row[below].beside;
+    for (int i = s->n++; i > below; i--) s->row[i] = s->row[i - 1];
+    s->row[below] = (MirrorRow){.kind = ROW_BACK, .level = -1, .beside = beside};
+    return &s->row[below];
+}
+
+/* Does a strip above show it already, facing what brings the value to this one? */
+static bool shown_above(const Mirror *m, const MirrorStrip *s, const Change *c) {
+    for (int i = 0; i < m->n && &m->strip[i] != s; i++)
+        for (int r = 0; r < m->strip[i].n; r++)
+            if (row_made(&m->strip[i].row[r], c->name, c->step)) return true;
+    return false;
+}
+
+static void add_change(const Mirror *m, MirrorStrip *s, Change c) {
+    int below = c.value ? maker(s, &c) : -1;
+    if (below < 0 || shown_above(m, s, &c)) return;
+    MirrorRow *r = facing(m->g, s, &c, below);
+    /* what a chain below made of the output of this one has its row there */
+    if (!r && below == s->n && s->plain) return;
+    if (!r) r = own_row(s, &c, below);
+    if (!r) return;
+    if (c.coll && r->n_conj < MIRROR_FLOW) r->conj[r->n_conj++] = c.coll;
+    if (c.move && r->n_back_move < MIRROR_FLOW) r->back_move[r->n_back_move++] = c.move;
+    read_ends(m->g, r);
+}
+
+/* A sum stands no lower than what it adds. */
+static void raise_sums(MirrorStrip *s) {
+    for (int i = s->n - 1; i > 0; i--)
+        for (int k = 0; k < s->row[i].n_back; k++) {
+            MirrorRow *r = &s->row[i];
+            const TraceCompute *b = r->back[k].f;
+            int to = i;
+            for (int j = 0; j < i && to == i; j++)
+                for (int q = 0; q < b->n_inputs; q++)
+                    if (b->input_step && sums(b, b->output, b->input_step[q]) &&
+                        row_made(&s->row[j], b->output, b->input_step[q]))
+                        to = j;
+            if (to == i || s->row[to].n_back >= MIRROR_MAX) continue;
+            s->row[to].back[s->row[to].n_back++] = r->back[k];
+            s->row[to].n_sum++;
+            for (int q = k + 1; q < r->n_back; q++) r->back[q - 1] = r->back[q];
+            r->n_back--, r->n_sum--, k--;
+        }
 }
 
 /* Backward in the order of forward. */
@@ -241,15 +351,19 @@ static void read_back(const Mirror *m, MirrorStrip *s) {
         if (is_back(c->pass, c->makes)) add_back(g, s, c), add_sum(s, c);
         s->up |= s->from && is_back(c->pass, c->makes) && text_same(of_grad(c->makes), s->from);
     }
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        const char *value = of_grad(c->subject);
-        if (!value || !is_back(c->pass, c->subject) || words_group_of(&c->groups, g->rank) < 0)
-            continue;
-        MirrorRow *r = facing(s, value, c);
-        if (r && r->n_conj < MIRROR_FLOW) r->conj[r->n_conj++] = c;
-        else if (!r) own_row(g, s, value, c);
+    for (int i = 0, k = 0; i < t->n_collectives || k < t->n_moves;) { /* as they are done */
+        const TraceCollective *c = i < t->n_collectives ? &t->collectives[i] : NULL;
+        const TraceLocalMove *move = k < t->n_moves ? &t->moves[k] : NULL;
+        if (c && (!move || c->step < move->step)) {
+            i++;
+            if (is_back(c->pass, c->subject) && words_group_of(&c->groups, g->rank) >= 0)
+                add_change(m, s, change_of_coll(c));
+        } else {
+            k++;
+            if (is_back(move->pass, move->subject)) add_change(m, s, change_of_move(move));
+        }
     }
+    raise_sums(s);
     for (int i = 0; i < s->n; i++) sort_conj(&s->row[i]);
 }
 
@@ -268,8 +382,10 @@ static int read_step(const MirrorRow *r, const char *name, bool back) {
         const TraceCollective *c = back ? r->conj[i] : r->coll[i];
         if (!strcmp(c->value, name)) return c->value_step;
     }
-    for (int i = 0; !back && i < r->n_move; i++)
-        if (!strcmp(r->move[i]->value, name)) return r->move[i]->value_step;
+    for (int i = 0; i < (back ? r->n_back_move : r->n_move); i++) {
+        const TraceLocalMove *c = back ? r->back_move[i] : r->move[i];
+        if (!strcmp(c->value, name)) return c->value_step;
+    }
     return -2;
 }
 
@@ -291,18 +407,29 @@ static bool has_grad(const Mirror *m, const char *value) {
     return last_step(m, mirror_grad(m->g, value), true) >= 0;
 }
 
-/* The last step of the strip that makes the gradient `name`; -2: none. */
-static int made_step(const MirrorStrip *s, const char *name) {
-    int step = -2;
-    for (int i = 0; i < s->n; i++) {
-        for (int k = 0; k < s->row[i].n_back; k++)
-            if (!strcmp(s->row[i].back[k].f->output, name) && s->row[i].back[k].f->step > step)
-                step = s->row[i].back[k].f->step;
-        for (int k = 0; k < s->row[i].n_conj; k++)
-            if (!strcmp(s->row[i].conj[k]->value, name) && s->row[i].conj[k]->step > step)
-                step = s->row[i].conj[k]->step;
+/* Does a step of the row's backward take up what another made? */
+static bool row_reads(const MirrorRow *r, const char *name, int step) {
+    for (int k = 0; k < r->n_back; k++)
+        if (sums(r->back[k].f, name, step)) return true;
+    for (int k = 0; k < r->n_conj; k++)
+        if (r->conj[k]->value_step == step && !strcmp(r->conj[k]->value, name)) return true;
+    for (int k = 0; k < r->n_back_move; k++)
+        if (r->back_move[k]->value_step == step && !strcmp(r->back_move[k]->value, name))
+            return true;
+    return false;
+}
+/* The steps of the row that make the gradient `name` for what stands above; returns their number.
+ */
+static int leaving(const Trace *t, const MirrorRow *r, const char *name, const TraceValue **out,
+                   int max) {
+    int n = 0;
+    for (int i = 0; i < t->n_values && n < max; i++) {
+        const TraceValue *v = &t->values[i];
+        if (!strcmp(v->shape.name, name) && row_made(r, name, v->step) &&
+            !row_reads(r, name, v->step))
+            out[n++] = v;
     }
-    return step;
+    return n;
 }
 
 /* Does the backward of the row make the gradient of the value, or pass it on? */
@@ -361,18 +488,35 @@ static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, c
     return n;
 }
 
+/* The gradients of one value that rise under row r; returns their number. */
+static int rising(const Mirror *m, const MirrorStrip *s, int r, const char *name,
+                  const TraceValue **out, int max) {
+    const Trace *t = m->g->t;
+    bool breaks = r >= 0 && r + 1 < s->n && s->row[r + 1].kind == ROW_FROM;
+    int n = 0, step = -2;
+    for (int k = r + 1; k < s->n && !n && !breaks; k++) /* a row that does nothing passes it on */
+        n = leaving(t, &s->row[k], name, out, max);
+    if (n) return n;
+    for (int k = r; k >= 0 && step == -2; k--) step = read_step(&s->row[k], name, true);
+    const TraceValue *v = words_find_value(t, name, step == -2 ? last_step(m, name, true) : step);
+    if (v && max > 0) out[n++] = v;
+    return n;
+}
+
 int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const TraceValue **out,
                 int max) {
     const char *value[MIRROR_FLOW * 2];
     int n = 0, count = flow_names(m, s, r, back, value, MIRROR_FLOW * 2);
     for (int i = 0; i < count && n < max; i++) {
-        const char *name = back ? mirror_grad(m->g, value[i]) : value[i];
+        if (back) {
+            n += rising(m, s, r, mirror_grad(m->g, value[i]), out + n, max - n);
+            continue;
+        }
         int step = -2;
-        for (int k = back ? r : r + 1; k >= 0 && k < s->n && step == -2; k += back ? -1 : 1)
-            step = read_step(&s->row[k], name, back);
-        if (back && r < 0) step = made_step(s, name);
+        for (int k = r + 1; k < s->n && step == -2; k++)
+            step = read_step(&s->row[k], value[i], false);
         const TraceValue *v =
-            words_find_value(m->g->t, name, step == -2 ? last_step(m, name, back) : step);
+            words_find_value(m->g->t, value[i], step == -2 ? last_step(m, value[i], false) : step);
         if (v) out[n++] = v;
     }
     return n;
@@ -395,7 +539,7 @@ int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue 
 }
 
 bool mirror_has_back(const Mirror *m, const MirrorRow *row) {
-    if (row->n_back > 0 || row->n_grad > 0 || row->n_conj > 0) return true;
+    if (row->n_back > 0 || row->n_grad > 0 || row->n_conj > 0 || row->n_back_move > 0) return true;
     bool flows = false; /* an identity */
     for (int i = 0; row->kind != ROW_OPS && i < row->n_out; i++) flows |= has_grad(m, row->out[i]);
     return flows;

@@ -8,8 +8,8 @@
 
 enum { MIRROR_MAX = 24, MIRROR_FLOW = 8, MIRROR_CHAIN = 4 };
 
-/* ROW_BACK: a collective of the backward pass where forward does nothing. ROW_FROM: no step, a
- * value of rows further above, with which a chain beside them begins (a shared expert). */
+/* ROW_BACK: a collective or move of the backward pass where forward does nothing. ROW_FROM: no
+ * step, a value of rows further above, with which a chain beside them begins (a shared expert). */
 typedef enum { ROW_OPS, ROW_COLL, ROW_MOVE, ROW_BACK, ROW_FROM } MirrorKind;
 
 typedef struct {
@@ -40,8 +40,8 @@ typedef struct {
     int n_sum;                 /* of them, sums of several uses */
     int n_coll, n_conj;
     const TraceCollective *coll[MIRROR_FLOW], *conj[MIRROR_FLOW]; /* forward, backward */
-    int n_move;
-    const TraceLocalMove *move[MIRROR_FLOW];
+    int n_move, n_back_move;
+    const TraceLocalMove *move[MIRROR_FLOW], *back_move[MIRROR_FLOW]; /* forward, backward */
     int n_grad;
     MirrorGrad grad[MIRROR_MAX];
     int n_in, n_out;
@@ -81,7 +81,8 @@ void mirror_beside(const BlockGraph *g, const BlockStrip *b, int *level, bool *b
 const char *mirror_grad(const BlockGraph *g, const char *value);
 /* Values that row r (-1: the stream or the input) makes and rows below it read (n: the stream), as
  * they lie there; returns their number. `back`: the gradients that row r + 1 makes for rows above
- * it; they flow upwards. Each value is listed where it is made, so what passes a row is not said
+ * it, as it made them (several of one value where its uses are summed further up); they flow
+ * upwards. Each value is listed where it is made, so what passes a row is not said
  * twice. */
 int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const TraceValue **out,
                 int max);

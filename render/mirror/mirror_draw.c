@@ -64,11 +64,12 @@ static void hexagon_flag(MirrorPen *p, Slot at, const char *text, int step) {
                inside ? at.y + at.h / 2 : at.y + 5);
 }
 /* Without its flag, which goes over the arrow that ends here. */
-static int hexagon(MirrorPen *p, Slot at, const char *text, const TraceCollective *c) {
+static int hexagon(MirrorPen *p, Slot at, const char *text, const TraceCollective *c,
+                   const char *more) {
     double cx = at.cx, y = at.y, w = at.w, h = at.h;
     Hexagon x = hexagon_of(c, cx - w / 2, y, w, h);
     x.id = arena_printf(p->c->arena, "step-%d", c->step);
-    x.tip = coll_tip(p, c);
+    x.tip = arena_printf(p->c->arena, "%s%s", coll_tip(p, c), more);
     x.wrong = is_wrong(p, c->step);
     x.line[0] = (HexagonLine){scene_fit(p->s, text, w - (w < 60 ? 12 : 16), 12.5, SEMIBOLD),
                               y + h / 2 + 4.5, 12.5, SEMIBOLD};
@@ -96,6 +97,19 @@ static int thin(MirrorPen *p, double cx, double y, double h, const char *text, i
     scene_end(p->s);
     p->legend |= 1u << LEGEND_MOVE;
     return group;
+}
+
+/* The steps of a backward row without a box: its collectives, its moves, sums of what they make. */
+static const char *changes_tip(const MirrorPen *p, const MirrorRow *r) {
+    Str s = str_new(p->c->arena);
+    for (int i = 1; i < r->n_conj; i++) str_addf(&s, "\n%s", coll_tip(p, r->conj[i]));
+    for (int i = 0; i < r->n_back_move; i++)
+        str_addf(&s, "\nstep %d: %s, %s", r->back_move[i]->step, r->back_move[i]->op,
+                 r->back_move[i]->value);
+    for (int i = 0; i < r->n_back; i++)
+        str_addf(&s, "\nstep %d: %s makes %s", r->back[i].f->step, r->back[i].f->op,
+                 r->back[i].f->output);
+    return s.n ? s.s : "";
 }
 
 static const char *steps_tip(const MirrorPen *p, const MirrorOp *op, int n, bool rest) {
@@ -151,7 +165,8 @@ static int move_step(const MirrorPen *p, const MirrorRow *r, bool back) {
             if (!strcmp(t->moves[i].value, mirror_grad(p->m->g, r->out[k])) &&
                 wrong_number(p->wrong, t->moves[i].step))
                 return t->moves[i].step;
-    return !back && r->n_move ? r->move[0]->step : -1;
+    if (back) return r->n_back_move ? r->back_move[0]->step : -1;
+    return r->n_move ? r->move[0]->step : -1;
 }
 
 static int earlier(int a, int b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
@@ -161,7 +176,8 @@ int mirror_row_step(const MirrorRow *r, bool back) {
         step = earlier(step, (back ? r->back : r->op)[i].f->step);
     for (int i = 0; i < (back ? r->n_conj : r->n_coll); i++)
         step = earlier(step, (back ? r->conj : r->coll)[i]->step);
-    for (int i = 0; !back && i < r->n_move; i++) step = earlier(step, r->move[i]->step);
+    for (int i = 0; i < (back ? r->n_back_move : r->n_move); i++)
+        step = earlier(step, (back ? r->back_move : r->move)[i]->step);
     for (int i = 0; back && i < r->n_grad; i++) step = earlier(step, r->grad[i].made->step);
     return step + 1;
 }
@@ -196,9 +212,8 @@ static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow 
     }
     if (r->kind != ROW_OPS) {
         Slot slot = {cx, y, p->box, row};
-        side.top = side.bottom =
-            c ? hexagon(p, slot, text, c)
-              : thin(p, cx, y, row, back ? "identity" : text, move_step(p, r, back));
+        side.top = side.bottom = c ? hexagon(p, slot, text, c, back ? changes_tip(p, r) : "")
+                                   : thin(p, cx, y, row, text, move_step(p, r, back));
         if (c) hexagon_flag(p, slot, text, c->step);
         if (!c) side.y0 = y + (row - 20) / 2, side.y1 = side.y0 + 20;
         return side;
@@ -296,7 +311,7 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
         const char *word = words_coll_done(a, c);
         scene_at(p->s, c->step + 1);
         Slot slot = {at + p->gap + p->hex / 2, y - h / 2, p->hex, h};
-        group = hexagon(p, slot, word, c);
+        group = hexagon(p, slot, word, c, "");
         Pt pt[2] = {{at, y - (partial ? 2 : 0)}, {at + p->gap, y - (partial ? 2 : 0)}};
         scene_begin(p->s, "edge", "gradient-flow", e->first->made->output);
         scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_COMPUTE_LINE, 1.5, false, partial}, group);
@@ -417,7 +432,7 @@ static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
     }
     int before = scene_at(p->s, c->step + 1);
     Slot slot = {x - 23, y - 14, 40, 20};
-    hexagon(p, slot, word->code, c);
+    hexagon(p, slot, word->code, c, "");
     hexagon_flag(p, slot, word->code, c->step);
     scene_at(p->s, before);
 }

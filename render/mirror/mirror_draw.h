@@ -84,7 +84,8 @@ enum { MIRROR_LABEL = 12, MIRROR_SIZE = 12 };
 typedef struct MirrorLabel {
     int n;
     const char *line[MIRROR_FLOW], *num[MIRROR_FLOW], *tip[MIRROR_FLOW],
-        *pending; /* tip: "NAME, step N" per value */
+        *pending;       /* tip: "NAME, step N" per value */
+    const char *summed; /* which values, where others flow there that are whole; else "" */
     bool max;
     const char *axes; /* the same axes as the trace writes them */
 } MirrorLabel;

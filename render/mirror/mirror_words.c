@@ -70,10 +70,13 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
                        *q = r->n_conj ? coll_word(r->conj[0]->op) : NULL;
         if (r->kind == ROW_COLL && !back)
             return coll_words(p, w ? w->name : r->coll[0]->op, r->coll, r->n_coll);
-        if (r->kind == ROW_MOVE) return r->move[0]->op;
-        if (r->kind != ROW_OPS && (!back || !r->n_conj)) return "identity";
-        if (r->kind != ROW_OPS)
-            return coll_words(p, q ? q->name : r->conj[0]->op, r->conj, r->n_conj);
+        if (r->kind == ROW_MOVE && !back) return r->move[0]->op;
+        const char *moved = back && r->n_back_move ? r->back_move[0]->op : "";
+        if (r->kind != ROW_OPS && (!back || !r->n_conj)) return *moved ? moved : "identity";
+        if (r->kind != ROW_OPS) {
+            text = coll_words(p, q ? q->name : r->conj[0]->op, r->conj, r->n_conj);
+            return *moved ? join(a, text, ", ", moved) : text;
+        }
         for (int i = 0; i < r->n_op; i++)
             if (r->op[i].rest == rest)
                 text =
@@ -129,11 +132,17 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
     const TraceValue *v[MIRROR_FLOW];
     MirrorLabel l = {0};
     bool done[MIRROR_FLOW] = {false};
-    int n = mirror_flow(p->m, s, r, back, v, MIRROR_FLOW), groups = 0;
+    int n = mirror_flow(p->m, s, r, back, v, MIRROR_FLOW), groups = 0, partial = 0;
     const char *names[MIRROR_FLOW], *shapes[MIRROR_FLOW];
+    l.summed = "";
     for (int i = 0; i < n; i++) {
         const char *axes = words_pending(&v[i]->shape, &l.max);
-        if (axes) l.pending = words_axis_list(g->arena, g->t, axes), l.axes = axes;
+        if (axes) {
+            l.pending = words_axis_list(g->arena, g->t, axes), l.axes = axes, partial++;
+            l.summed = join(g->arena, l.summed, ", ",
+                            arena_printf(g->arena, "%s%s", back ? "d" : "",
+                                         words_short(g->arena, v[i]->shape.name)));
+        }
         if (done[i]) continue;
         names[groups] = "";
         shapes[groups] =
@@ -153,9 +162,14 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
         l.num[groups++] = number_words(p, v[i], alike);
     }
     /* names where a row makes several values and a collective takes, or has taken, some of them */
+    if (partial == n) l.summed = "";
     bool from_coll = r >= 0 && s->row[r].kind == ROW_COLL,
          to_coll = r >= 0 && r + 1 < s->n && s->row[r + 1].kind == ROW_COLL;
-    bool named = groups > 1 || (from_coll && (n > 1 || n < s->row[r].n_out)) || (to_coll && n > 1);
+    const TraceValue *below[MIRROR_FLOW];
+    bool some = back && r + 1 < s->n && s->row[r + 1].kind != ROW_OPS &&
+                mirror_flow(p->m, s, r + 1, true, below, MIRROR_FLOW) > n;
+    bool named =
+        some || groups > 1 || (from_coll && (n > 1 || n < s->row[r].n_out)) || (to_coll && n > 1);
     for (l.n = 0; l.n < groups; l.n++)
         l.line[l.n] =
             named ? arena_printf(g->arena, "%s %s", names[l.n], shapes[l.n]) : shapes[l.n];
@@ -163,7 +177,8 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
 }
 
 const char *mirror_pending(const MirrorPen *p, const MirrorLabel *l) {
-    return arena_printf(p->c->arena, "%s %s pending", l->max ? "max" : "Σ", l->pending);
+    const char *sum = l->max ? "max" : "Σ", *sep = *l->summed ? ": " : "";
+    return arena_printf(p->c->arena, "%s %s pending%s%s", sum, l->pending, sep, l->summed);
 }
 
 const char *mirror_pill(const MirrorPen *p, const TraceCollective *c) {
@@ -282,7 +297,7 @@ typedef struct {
 double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r) {
     const TraceValue *v[MIRROR_FLOW];
     if (r->kind == ROW_FROM) return MIRROR_PILL;
-    if (r->kind == ROW_MOVE) return fmin(p->look.row, 22);
+    if (r->kind == ROW_MOVE) return r->n_conj ? p->look.row : fmin(p->look.row, 22);
     int n = mirror_sides(p->m, s, (int)(r - s->row), v, MIRROR_FLOW);
     double side = p->look.inlined && n > 2 ? 0 : 30.0 * n; /* as draw_sides writes them */
     return fmax(p->look.row + (mirror_has_rest(r) ? p->look.sub : 0), side);
@@ -353,14 +368,17 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
     for (int back = 0; back < 2; back++)
         for (int rest = 0; rest < 2; rest++)
             widen(&w->box, mirror_text_width(p, mirror_words(p, r, back, rest), SEMIBOLD) +
-                               (r->kind == ROW_COLL ? 32 : 20));
+                               (r->kind == ROW_COLL ? 32
+                                : p->look.narrow    ? 14
+                                                    : 20));
     const TraceCollective *c = r->n_coll ? r->coll[0] : r->n_conj ? r->conj[0] : NULL;
     if (c) widen(&w->gutter, pill_width(p->s, mirror_pill(p, c)) + 30);
     for (int rest = 0; rest < 2; rest++) {
         const char *text = mirror_saved_words(p, r, rest, false);
         if (text && mirror_text_width(p, text, REGULAR) > 160)
             text = mirror_saved_words(p, r, rest, true);
-        widen(&w->gutter, fmin(210, mirror_text_width(p, text, REGULAR) + 48));
+        widen(&w->gutter,
+              fmin(210, mirror_text_width(p, text, REGULAR) + (p->look.narrow ? 40 : 48)));
     }
     MirrorEntry e[MIRROR_MAX];
     int n = mirror_entries(p, r, e);

@@ -382,24 +382,6 @@ static void test_all_killed(void **state) {
     assert_int_equal(code, 5);
     arena_free(a);
 }
-/* Too few files for rank 0's connections: said at once, not after the deadline. */
-static void test_limits(void **state) {
-    (void)state;
-    Arena *a = arena_new();
-    const char *o = temp_path(a, "o"), *e = temp_path(a, "e");
-    double begin = clock_seconds();
-    for (int n = 6; n < 8; n++) {
-        size_t size;
-        mpi_expect(line_code(o, e,
-                             "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n %d; %s check "
-                             "plans/18*.yaml --cuda --deadline %g",
-                             n, program(), 60.0 * slow_machine()),
-                   5, e, "[E0607]");
-        assert_non_null(strstr(child_read(a, e, &size), "Too many open files"));
-    }
-    assert_true(clock_seconds() - begin < 60 * slow_machine());
-    arena_free(a);
-}
 /* What processes have no records of is no difference to the virtual run. */
 static void test_diff(void **state) {
     (void)state;
@@ -455,7 +437,7 @@ int main(void) {
         cmocka_unit_test(test_absent),        cmocka_unit_test(test_random_ends),
         cmocka_unit_test(test_all_stopped),   cmocka_unit_test(test_engine_sums),
         cmocka_unit_test(test_shipped_plans), cmocka_unit_test(test_all_killed),
-        cmocka_unit_test(test_limits),        cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_diff),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

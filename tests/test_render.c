@@ -1614,8 +1614,9 @@ static void memory_adds_up(void **state) {
     assert_non_null(
         strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "grad.param.layers.0.feed_forward.w2.weight"));
     t->memory[3].bytes += 1; /* lifetimes do not explain it any more */
-    assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT, NULL),
-                           "not known: the trace lacks how long values are held"));
+    assert_non_null(
+        strstr(draw(g, t, &o, FORMAT_TEXT, NULL),
+               "not known: how long values are held does not add up to what was recorded"));
     static const char *const fold[] = {"and 9 more rank classes, from ", "The fullest rank, 7600,",
                                        NULL};
     has(g, many_classes(g->a), &o, fold);
@@ -1638,7 +1639,7 @@ static void errors_are_located(void **state) {
                            "0.615",
                            "Error per rank: rank 0: 2.5, rank 1: 2.5",
                            "follows",
-                           "wrong later",
+                           "wrong because of it",
                            "bit for bit equal",
                            NULL};
     has(g, t, &o, wrong);

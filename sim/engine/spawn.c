@@ -26,6 +26,7 @@ enum { TICK_US = 2000, NO_PROGRAM = 126 };
 typedef struct {
     pid_t pid; /* 0: has ended */
     int status;
+    bool lost; /* was stopped when another had ended: its end is not its own */
 } Child;
 typedef struct {
     int64_t n;
@@ -45,7 +46,7 @@ static void tell(const Crew *c, int sig) {
 static void note(Crew *c, pid_t pid, int status) {
     for (int64_t r = 0; r < c->n; r++) {
         if (c->child[r].pid != pid) continue;
-        c->child[r] = (Child){0, status};
+        c->child[r].pid = 0, c->child[r].status = status;
         if (status && c->first < 0) c->first = r;
         c->told |= WIFEXITED(status) && WEXITSTATUS(status) == ENGINE_EXIT;
     }
@@ -63,6 +64,19 @@ static void reap(Crew *c, double seconds) {
         if (pid > 0) note(c, pid, status);
         else if (pid < 0 && errno == ECHILD) return;
         else usleep(TICK_US);
+    }
+}
+/* One that somebody has stopped does not end by itself, and its guard would say once more what
+ * another has said. */
+static void end_stopped(Crew *c) {
+    for (int64_t r = 0; r < c->n; r++) {
+        siginfo_t x = {0};
+        pid_t pid = c->child[r].pid;
+        if (pid <= 0 || waitid(P_PID, (id_t)pid, &x, WSTOPPED | WNOHANG | WNOWAIT) < 0) continue;
+        if (x.si_pid != pid) continue;
+        c->child[r].lost = true;
+        kill(pid, SIGTERM);
+        kill(pid, SIGCONT);
     }
 }
 static void end_all(void *arg) {
@@ -140,10 +154,11 @@ int spawn_ranks(int64_t n, char **argv, const char **why) {
     *why = strerror(errno);
     close(listener);
     while (started && any(&c) && c.first < 0) reap(&c, 0.1);
+    if (c.first >= 0) end_stopped(&c);
     if (started && any(&c)) reap(&c, ALONE);
     int status = c.child[0].status, last = c.first < 0 ? 0 : ENGINE_EXIT;
     if (started && c.first >= 0 && !c.told && (any(&c) || by_signal(&c))) say(&c);
-    bool own = WIFEXITED(status) && WEXITSTATUS(status);
+    bool own = WIFEXITED(status) && WEXITSTATUS(status) && !c.child[0].lost;
     end_all(&c);
     base_cleanup_pop(end_all, &c);
     free(c.child);

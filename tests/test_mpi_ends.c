@@ -357,22 +357,6 @@ static int end(Trial *t) {
     }
     return WEXITSTATUS(status);
 }
-/* Every file is that of a run that was let be, or not there; only times differ in a trace. */
-static int whole(const Trial *t, const char *like) {
-    const char *e = temp_path(t->a, "whole");
-    size_t n;
-    int code = line_code(e, "/dev/null",
-                         "cd %s || exit 1; find . -type f | while read f; do case $f in *.jsonl) "
-                         "grep -v measured $f > %s.a; grep -v measured %s/$f > %s.b;; *) cp $f "
-                         "%s.a; cp %s/$f %s.b;; esac; cmp %s.a %s.b || exit 7; echo $f; done",
-                         t->dir, e, like, e, e, like, e, e, e);
-    const char *text = child_read(t->a, e, &n);
-    if (code) print_error("not whole: %s\n", text);
-    assert_int_equal(code, 0);
-    int files = 0;
-    for (const char *s = text; (s = strchr(s, '\n')) != NULL; s++) files++;
-    return files;
-}
 /* Was a rank lost that only had no processor for so long as the deadline? */
 static bool starved(const Trial *t, Kind kind, int rank) {
     size_t n;
@@ -452,7 +436,7 @@ static bool one_end(Ends *x, Rng *r, Kind kind) {
     if (kind == CTRL_C) kill(t.launcher, SIGINT);
     int code = end(&t);
     double took = clock_seconds() - begin;
-    int files = whole(&t, x->like);
+    int files = whole_files(t.a, t.dir, x->like);
     if (code == 0) assert_true(files > 8);
     t.late |= code == 0;
     if (!t.late && x->deadline < MOST_DEADLINE * slow_machine() && starved(&t, kind, rank)) {

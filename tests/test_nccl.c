@@ -293,22 +293,6 @@ static int end(const Trial *t, int stopped) {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
-/* Every file is that of a run that was let be, or not there; only times differ in a trace. */
-static int whole(const Trial *t, const char *like) {
-    const char *e = temp_path(t->a, "whole");
-    size_t n;
-    int code = line_code(e, "/dev/null",
-                         "cd %s || exit 1; find . -type f | while read f; do case $f in *.jsonl) "
-                         "grep -v measured $f > %s.a; grep -v measured %s/$f > %s.b;; *) cp $f "
-                         "%s.a; cp %s/$f %s.b;; esac; cmp %s.a %s.b || exit 7; echo $f; done",
-                         t->dir, e, like, e, e, like, e, e, e);
-    const char *text = child_read(t->a, e, &n);
-    if (code) print_error("not whole: %s\n", text);
-    assert_int_equal(code, 0);
-    int files = 0;
-    for (const char *s = text; (s = strchr(s, '\n')) != NULL; s++) files++;
-    return files;
-}
 /* What the run said of its end names the rank, unless it had not met yet, or was over. */
 static void judge(const Trial *t, Kind kind, int rank, int code) {
     Arena *a = t->a;
@@ -347,7 +331,7 @@ static void test_random_ends(void **state) {
         else kill(t.launcher, kind == CTRL_C ? SIGINT : SIGKILL);
         int code = end(&t, kind == STOP ? rank : -1);
         double took = clock_seconds() - begin;
-        int files = whole(&t, like);
+        int files = whole_files(t.a, t.dir, like);
         bool over = code == 0;
         if (over) assert_true(files > 8);
         else judge(&t, kind, rank, code);

@@ -1,7 +1,7 @@
 /* From a plan that was read to a lowered program: mesh, model, styles, lower, adjoint, optimizer.
  * Also asked with another `shrink` (fit.c). Plants nothing and refuses to judge. */
 #include "drive/run.h"
-#include <string.h>
+#include "schedule/schedule.h"
 
 /* With micro-batches the program is that of one of them; inputs are read from the whole batch. */
 static bool build_model(Run *r) {
@@ -23,7 +23,8 @@ static bool build_model(Run *r) {
     if (!r->whole->dims.mlp) one->sequence = r->whole->dims.S;
     r->model = model_build(r->arena, r->d, one, r->mesh);
     const char *order = r->plan->pipeline.schedule;
-    bool both = order && !strcmp(order, "dualpipe"); /* enter at both ends */
+    const ScheduleKind *kind = order ? schedule_kind(order) : NULL;
+    bool both = kind && kind->both_ways;
     if (r->model)
         diag_note(r->d, "N0007", r->plan->batch_loc, NULL,
                   "the records show one micro-batch%s of %lld%s%s", both ? " each way" : "",

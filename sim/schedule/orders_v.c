@@ -110,7 +110,6 @@ void order_dualpipe_v(Schedule *s, const ScheduleAsk *ask) {
  * the second half take the two the other way round. */
 void order_dualpipe(Schedule *s, const ScheduleAsk *ask) {
     int p = ask->ranks, half = ask->parts / 2;
-    s->both_ways = true;
     for (int r = 0; r < p; r++) {
         bool late = r >= p / 2;
         int h = late ? p - 1 - r : r;

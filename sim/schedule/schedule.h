@@ -59,6 +59,7 @@ typedef struct ScheduleKind {
     const char *name, *title;
     int least_chunks, most_chunks; /* stages per rank; most 0: any number */
     bool v;                        /* V placement: rank r has stages r and 2p-1-r */
+    bool both_ways;                /* micro-batches enter at both ends: see Schedule */
     const char *bubble;            /* the closed form of the idle time of a rank; NULL: none */
     const char *what;
     /* The idle time of a rank by that form; NULL: there is none. */

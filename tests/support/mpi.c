@@ -75,3 +75,18 @@ void mpi_expect(int code, int want, const char *err, const char *words) {
     assert_non_null(strstr(text, words));
     arena_free(a);
 }
+int whole_files(Arena *a, const char *dir, const char *like) {
+    const char *e = temp_path(a, "whole");
+    size_t n;
+    int code = line_code(e, "/dev/null",
+                         "cd %s || exit 1; find . -type f | while read f; do case $f in *.jsonl) "
+                         "grep -v measured $f > %s.a; grep -v measured %s/$f > %s.b;; *) cp $f "
+                         "%s.a; cp %s/$f %s.b;; esac; cmp %s.a %s.b || exit 7; echo $f; done",
+                         dir, e, like, e, e, like, e, e, e);
+    const char *text = child_read(a, e, &n);
+    if (code) print_error("not whole: %s\n", text);
+    assert_int_equal(code, 0);
+    int files = 0;
+    for (const char *s = text; (s = strchr(s, '\n')) != NULL; s++) files++;
+    return files;
+}

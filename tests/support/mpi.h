@@ -3,6 +3,7 @@
  * says so and skips the test. */
 #ifndef SP_TESTS_MPI_H
 #define SP_TESTS_MPI_H
+#include "base/arena.h"
 #include <stdbool.h>
 
 typedef struct {
@@ -34,4 +35,7 @@ int line_code(const char *out, const char *err, const char *fmt, ...)
 const char *mpi_program(void);
 /* Fails unless the code is `want` and the file `err` holds the words. */
 void mpi_expect(int code, int want, const char *err, const char *words);
+/* How many files a run left in `dir`. Every one is that of a run that was let be, which left them
+ * in `like`; only times differ in a trace. One that is half written fails the test. */
+int whole_files(Arena *a, const char *dir, const char *like);
 #endif

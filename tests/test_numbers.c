@@ -144,7 +144,7 @@ static void test_unequal_pieces(void **state) {
     Layout f = layout_whole(&m, 1, TY_I), t = f;
     layout_cut(&f, 0, 0, CUT_CHUNK);
     layout_cut(&t, 0, 0, CUT_ZIGZAG);
-    Move v = {.from = f, .to = t, .kind = MOVE_ALL_TO_ALL, .axes = {1, {0}}};
+    Move v = {.from = f, .to = t, .kind = MOVE_ALL_TO_ALL, .axes = {.n = 1, .a = {0}}};
     GTensor z = {.nd = 1, .size = {16}, .nstored = 1, .stored = {1}};
     Act act = act_declared(&v);
     Pieces x = pieces_of_move(&m, &z, &v, &act);

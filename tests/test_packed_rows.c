@@ -79,8 +79,8 @@ static void test_models(void **state) {
     static const char *const more[] = {
         "mesh: {one: 1}\n", "mesh: {dp: 2}\n",
         "mesh: {r: 2, u: 2}\ncontext_parallel: {mode: usp, ring: r, ulysses: u, order: zigzag}\n",
-        "mesh: {dp: 2, cp: 3}\ncontext_parallel: {mode: ring, order: striped}\ndata_parallel: "
-        "fsdp\nrecompute: block\n"};
+        ("mesh: {dp: 2, cp: 3}\ncontext_parallel: {mode: ring, order: striped}\n"
+         "data_parallel: fsdp\nrecompute: block\n")};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         Arena *a = arena_new();
         SafeTensors *alone[B];

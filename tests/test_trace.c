@@ -888,7 +888,7 @@ static void test_large(void **state) {
         *k = (TraceCollective){.step = i,
                                .op = "all_gather",
                                .axes = "tp",
-                               .groups = {1, 2, {8}, {1}, {128, 8}, {64, 8}}};
+                               .groups = {1, 2, {8}, {1}, {128, 8}, {64, 8}, 0}};
     }
     struct timespec t0, t1;
     size_t n;

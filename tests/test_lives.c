@@ -3,6 +3,7 @@
 #include "exec/lives.h"
 #include "exec/store.h"
 #include "assign/assign.h"
+#include "schedule/schedule.h"
 #include "support/child.h"
 #include "support/support.h"
 #include <glob.h>
@@ -399,6 +400,34 @@ static void test_pipelines(void **state) {
     arena_free(a);
 }
 
+/* What stages compute again, all of them or each another amount, where a rank has several stages
+ * and where both ways have copies. */
+static void test_recompute(void **state) {
+    (void)state;
+    static const char *const rest[] = {
+        "mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, unit: block}",
+        "mesh: {tp: 2, pp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3",
+        "mesh: {pp: 2, cp: 2}\ncontext_parallel: {mode: ring, order: zigzag}"};
+    static const char *const words[] = {"stage", "[stage, none]", "[block, stage]",
+                                        "[none, stage]"};
+    Arena *a = arena_new();
+    int n;
+    const ScheduleKind *kind = schedule_kinds(&n);
+    for (int i = 0; i < 3 * n; i++) {
+        const ScheduleKind *k = &kind[i % n];
+        const char *again = words[i % 4];
+        if (k->most_chunks != 1) again = i % 2 ? "stage" : "[none, stage, block, stage]";
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 5, shrink: 64, parts: [embedding, blocks, norm, "
+            "head, loss]}\n%s\ndata: {batch: 8, sequence: 8, dtype: f32}\npass: backward\n"
+            "pipeline: {schedule: %s, microbatches: 4, recompute: %s}\n",
+            rest[i / n], k->name, again);
+        hold_text(a, text, text, strlen(text), NULL);
+    }
+    arena_free(a);
+}
+
 /* ---- axes of one rank ---- */
 static int64_t most_on_rank_0(Arena *a, const char *mesh, const char *rest) {
     const char *text = arena_printf(a,
@@ -617,6 +646,7 @@ int main(void) {
                                        cmocka_unit_test(test_every_mode),
                                        cmocka_unit_test(test_sums_over_microbatches),
                                        cmocka_unit_test(test_pipelines),
+                                       cmocka_unit_test(test_recompute),
                                        cmocka_unit_test(test_what_the_optimizer_keeps),
                                        cmocka_unit_test(test_gradients_of_their_own_dtype),
                                        cmocka_unit_test(test_an_axis_of_one_rank_holds_no_copy),

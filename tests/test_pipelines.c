@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "cli/find.h"
+#include "cost/cost.h"
 #include "schedule/schedule.h"
 #include "exec/compare.h"
 #include "exec/exec.h"
@@ -105,6 +106,104 @@ static void test_same_bits(void **state) {
                     "data: {rows: 12, dtype: f32, microbatches: 4}");
     check_schedules(llama, "data: {batch: 8, sequence: 4, dtype: f64}",
                     "data: {batch: 8, sequence: 4, dtype: f64, microbatches: 4}");
+}
+
+/* ---- what is computed again ---- */
+/* How long the computations of a kind take on a stage. */
+static double time_of(const Trace *t, int stage, const char *kind) {
+    for (int i = 0; i < t->n_actions; i++)
+        if (t->actions[i].stage == stage && !strcmp(t->actions[i].kind, kind))
+            return t->actions[i].end - t->actions[i].start;
+    return 0;
+}
+/* The most bytes that a rank holds during its actions, or those of one kind. */
+static int64_t most_held(const Trace *t, int rank, const char *kind) {
+    int64_t most = 0;
+    for (int i = 0; i < t->n_actions; i++) {
+        const TraceAction *a = &t->actions[i];
+        bool counts = a->rank == rank && (!kind || !strcmp(a->kind, kind));
+        if (counts && a->held > most) most = a->held;
+    }
+    return most;
+}
+/* As the time model has it. */
+static PlanRun timed(Arena *a, const char *text) {
+    PlanRun r = plan_good(a, text, false);
+    const Hardware *h =
+        hardware_of_plan(a, r.d, "plans/hardware/h100-sxm.yaml", NULL, NULL, diag_nowhere);
+    assert_non_null(h);
+    cost_simulate(r.t, h);
+    cost_stages(r.t);
+    return r;
+}
+static int computes_again(const Trace *t, int layer) {
+    int n = 0;
+    for (int i = 0; i < t->n_computes; i++)
+        n += t->computes[i].recompute && t->computes[i].layer == layer;
+    return n;
+}
+/* What a stage computes again changes no bit, in any order; it takes time of that stage's backward
+ * alone and gives back memory of that rank alone. */
+static void test_recompute(void **state) {
+    (void)state;
+    static const char *const words[] = {"none", "[none, block, none, none]",
+                                        "[none, stage, none, none]", "block"};
+    static const char *const orders[] = {"gpipe", "1f1b", "zb-h1"};
+    Arena *a = arena_new();
+    for (int o = 0; o < 3; o++) {
+        Sums bits[4];
+        PlanRun r[4];
+        for (int w = 0; w < 4; w++) {
+            const char *text =
+                arena_printf(a,
+                             "%smesh: {pp: 4}\ndata: {batch: 8, sequence: 16, dtype: f32}\npass: "
+                             "backward\npipeline: {schedule: %s, microbatches: 8, recompute: %s}\n",
+                             llama, orders[o], words[w]);
+            bits[w] = run_sums(a, text);
+            r[w] = timed(a, text);
+            if (w) same_bits(&bits[0], &bits[w], words[w]);
+        }
+        for (int w = 1; w < 3; w++) {
+            const char *back = o == 2 ? "I" : "B";
+            assert_true(time_of(r[w].t, 1, back) > 1.2 * time_of(r[0].t, 1, back));
+            assert_true(most_held(r[w].t, 1, NULL) < most_held(r[0].t, 1, NULL));
+            for (int g = 0; g < 4; g++) {
+                assert_float_equal(time_of(r[w].t, g, "F"), time_of(r[0].t, g, "F"), 1e-9);
+                if (g == 1) continue;
+                assert_float_equal(time_of(r[w].t, g, back), time_of(r[0].t, g, back), 1e-9);
+                assert_int_equal(most_held(r[w].t, g, NULL), most_held(r[0].t, g, NULL));
+            }
+            assert_int_equal(computes_again(r[w].t, 4), 0);
+            assert_true(computes_again(r[w].t, 2) > 0 && computes_again(r[w].t, 3) > 0);
+        }
+        /* of each micro-batch in flight a stage keeps what entered it, blocks what left each */
+        if (o == 0) assert_true(most_held(r[2].t, 1, "F") < most_held(r[1].t, 1, "F"));
+        assert_true(computes_again(r[3].t, 0) > 0 && computes_again(r[3].t, 7) > 0);
+    }
+    arena_free(a);
+}
+/* Stages that share a rank, both ways, stages cut further: all that each makes is made again. */
+static void test_recompute_inside(void **state) {
+    (void)state;
+    static const char *const rows[] = {
+        "mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, unit: block}",
+        "mesh: {tp: 2, pp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3",
+        "mesh: {pp: 2, cp: 2}\ncontext_parallel: {mode: ring, order: zigzag, keep_kv: false}",
+        "mesh: {pp: 2}"};
+    int n;
+    const ScheduleKind *k = schedule_kinds(&n);
+    for (int i = 0; i < n; i++) {
+        Arena *a = arena_new();
+        plan_good(a,
+                  arena_printf(a,
+                               "model: {preset: llama3.2-1b, shrink: 64, layers: 5, parts: "
+                               "[embedding, blocks, norm, head, loss]}\n%s\ndata: {batch: 8, "
+                               "sequence: 8}\npass: train\noptimizer: {name: adamw, steps: 2}\n"
+                               "pipeline: {schedule: %s, microbatches: 4, recompute: %s}\n",
+                               rows[i % 4], k[i].name, i % 3 == 1 ? "block" : "stage"),
+                  true);
+        arena_free(a);
+    }
 }
 
 /* Forwards alone, in the order in which each schedule has them; nothing is kept, nothing waits for
@@ -396,42 +495,49 @@ static void test_full_size(void **state) {
 }
 
 /* ---- what is refused ---- */
+static const struct {
+    const char *line, *code, *says;
+} refused[] = {
+    {"mesh: {pp: 2}\npipeline: {schedule: 1f2b, microbatches: 4}", "E0206", "1f2b"},
+    {"mesh: {dp: 2}\npipeline: {schedule: 1f1b, microbatches: 4}", "E0208", "no axis 'pp'"},
+    {"mesh: {pp: 2}\npipeline: {microbatches: 4}", "E0208", "needs `schedule`"},
+    {"mesh: {pp: 16}\npipeline: {schedule: gpipe, microbatches: 4}", "E0310",
+     "16 stages for 5 layers"},
+    {"mesh: {pp: 2}\npipeline: {schedule: interleaved, microbatches: 5}", "E0310",
+     "5 micro-batches cannot be cut in 2 equal rounds"},
+    {"mesh: {pp: 2}\npipeline: {schedule: dualpipe-v, microbatches: 3}", "E0310",
+     "3 micro-batches for 4 stages"},
+    {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, chunks: 2, microbatches: 4}", "E0310",
+     "1f1b has 1 stage on each rank, not 2"},
+    {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, stages: [[0, 1], [3, 4]]}",
+     "E0310", "layer 3 stands where layer 2 is due"},
+    {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, stages: [[0, 1], [2]]}", "E0310",
+     "layers from 3 on are in no stage"},
+    {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, stages: [[0, 1, 2, 3, 4], "
+     "[]]}",
+     "E0310", "stage 1 has no layer"},
+    {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 7}", "E0307", "micro-batches"},
+    {"mesh: {pp: 2}\npipeline: {schedule: dualpipe, microbatches: 2}", "E0310",
+     "both directions need"},
+    {"mesh: {pp: 3}\npipeline: {schedule: dualpipe, microbatches: 6}", "E0310",
+     "both directions need"},
+    {"mesh: {pp: 2}\ndata_parallel: {mode: fsdp, axis: pp}\npipeline: {schedule: 1f1b, "
+     "microbatches: 4}",
+     "E0310", "is cut by pp"},
+    {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, recompute: [block, none, "
+     "stage]}",
+     "E0310", "`recompute` has 3 words for 2 stages"},
+    {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, recompute: all}", "E0206", "all"},
+    {"mesh: {pp: 2}\nrecompute: block\npipeline: {schedule: 1f1b, microbatches: 4, recompute: "
+     "none}",
+     "E0307", "for the whole plan"},
+    {"mesh: {pp: 2}\npipeline: {file: nowhere.csv, stage_to_rank: [0, 1]}", "E0101", ""},
+    {"mesh: {pp: 2}\npipeline: {file: nowhere.csv}", "E0208", "give `stage_to_rank` the rank"},
+    {"mesh: {pp: 2}\npipeline: {file: nowhere.csv}", "E0208", "on which rank"},
+};
 static void test_refused(void **state) {
     (void)state;
-    static const struct {
-        const char *line, *code, *says;
-    } rows[] = {
-        {"mesh: {pp: 2}\npipeline: {schedule: 1f2b, microbatches: 4}", "E0206", "1f2b"},
-        {"mesh: {dp: 2}\npipeline: {schedule: 1f1b, microbatches: 4}", "E0208", "no axis 'pp'"},
-        {"mesh: {pp: 2}\npipeline: {microbatches: 4}", "E0208", "needs `schedule`"},
-        {"mesh: {pp: 16}\npipeline: {schedule: gpipe, microbatches: 4}", "E0310",
-         "16 stages for 5 layers"},
-        {"mesh: {pp: 2}\npipeline: {schedule: interleaved, microbatches: 5}", "E0310",
-         "5 micro-batches cannot be cut in 2 equal rounds"},
-        {"mesh: {pp: 2}\npipeline: {schedule: dualpipe-v, microbatches: 3}", "E0310",
-         "3 micro-batches for 4 stages"},
-        {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, chunks: 2, microbatches: 4}", "E0310",
-         "1f1b has 1 stage on each rank, not 2"},
-        {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, stages: [[0, 1], [3, 4]]}",
-         "E0310", "layer 3 stands where layer 2 is due"},
-        {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, stages: [[0, 1], [2]]}",
-         "E0310", "layers from 3 on are in no stage"},
-        {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, stages: [[0, 1, 2, 3, 4], "
-         "[]]}",
-         "E0310", "stage 1 has no layer"},
-        {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 7}", "E0307", "micro-batches"},
-        {"mesh: {pp: 2}\npipeline: {schedule: dualpipe, microbatches: 2}", "E0310",
-         "both directions need"},
-        {"mesh: {pp: 3}\npipeline: {schedule: dualpipe, microbatches: 6}", "E0310",
-         "both directions need"},
-        {"mesh: {pp: 2}\ndata_parallel: {mode: fsdp, axis: pp}\npipeline: {schedule: 1f1b, "
-         "microbatches: 4}",
-         "E0310", "is cut by pp"},
-        {"mesh: {pp: 2}\npipeline: {file: nowhere.csv, stage_to_rank: [0, 1]}", "E0101", ""},
-        {"mesh: {pp: 2}\npipeline: {file: nowhere.csv}", "E0208", "give `stage_to_rank` the rank"},
-        {"mesh: {pp: 2}\npipeline: {file: nowhere.csv}", "E0208", "on which rank"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         Arena *a = arena_new();
         PlanRun r =
             plan_run(a, "refused.yaml",
@@ -439,12 +545,12 @@ static void test_refused(void **state) {
                                   "model: {preset: llama3-8b, shrink: 64, layers: 5, parts: "
                                   "[embedding, blocks, norm, head, loss]}\ndata: {batch: 60, "
                                   "sequence: 4}\npass: backward\n%s\n",
-                                  rows[i].line),
+                                  refused[i].line),
                      true);
-        const Diag *said = run_diag(&r, rows[i].code, rows[i].says);
+        const Diag *said = run_diag(&r, refused[i].code, refused[i].says);
         if (!said) {
             run_print(&r);
-            fail_msg("%s: no %s that says '%s'", rows[i].line, rows[i].code, rows[i].says);
+            fail_msg("%s: no %s that says '%s'", refused[i].line, refused[i].code, refused[i].says);
         }
         assert_true(said->loc.line > 0);
         arena_free(a);
@@ -649,6 +755,8 @@ int main(void) {
         cmocka_unit_test(test_both_ways),
         cmocka_unit_test(test_both_ways_wrong),
         cmocka_unit_test(test_tied_both_ways),
+        cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_recompute_inside),
         cmocka_unit_test(test_inside),
         cmocka_unit_test(test_forward),
         cmocka_unit_test(test_full_size),

@@ -164,7 +164,7 @@ static void test_defaults(void **state) {
     assert_string_equal(p->context_parallel.mode, "all_gather");
     assert_string_equal(p->context_parallel.order, "contiguous");
     assert_null(p->context_parallel.axis); /* there is no axis cp */
-    assert_string_equal(p->recompute, "none");
+    assert_int_equal(p->recompute, RECOMPUTE_NONE);
     assert_string_equal(p->kv_replicate, "auto");
     assert_true(!p->expect.set && p->expect.equivalent == -1 && p->n_faults == 0 &&
                 p->n_gradients == 0);
@@ -295,7 +295,7 @@ static void test_training_keys(void **state) {
     assert_string_equal(p->context_parallel.mode, "ulysses");
     assert_string_equal(p->context_parallel.order, "striped");
     assert_loc(p->context_parallel.order_loc, 7, 42);
-    assert_string_equal(p->recompute, "block");
+    assert_int_equal(p->recompute, RECOMPUTE_BLOCK);
     assert_true(!p->save_gathered && p->per_module && p->trust_declared);
     assert_string_equal(p->kv_replicate, "never");
     assert_string_equal(p->hardware, "h100");

@@ -70,6 +70,26 @@ const char *pipe_title(const Pipe *p) {
                         p->t->schedule_axis ? p->t->schedule_axis : "the pipeline", p->parts,
                         p->parts == 1 ? "" : "es", 100 * p->idle);
 }
+/* Which rows compute values of the forward pass again in their backwards, as "0, 2"; "" if none
+ * does, *all if each does. */
+static const char *rows_again(const Pipe *p, bool *all) {
+    const Trace *t = p->t;
+    Str s = str_new(p->a);
+    int64_t stride = 1;
+    int n = 0;
+    for (int i = t->n_axes - 1; i >= 0; i--) {
+        if (t->schedule_axis && !strcmp(t->axes[i].name, t->schedule_axis)) break;
+        stride *= t->axes[i].size;
+    }
+    for (int k = 0; k < p->n; k++) {
+        bool again = false;
+        for (int i = 0; i < t->n_computes && !again; i++)
+            again = t->computes[i].recompute && rankset_has(&t->computes[i].ranks, k * stride);
+        if (again) str_addf(&s, "%s%d", n++ ? ", " : "", k);
+    }
+    *all = n == p->n;
+    return s.s;
+}
 const char *pipe_foot(const Pipe *p) {
     int most = 0, least = p->row[0].flight;
     double worst = 0;
@@ -92,5 +112,11 @@ const char *pipe_foot(const Pipe *p) {
     str_addf(&s, ". In flight at most %d", most);
     if (least != most) str_addf(&s, ", at least %d on every rank", least);
     str_addf(&s, " (pairs of stage and micro-batch)");
+    bool all;
+    const char *again = rows_again(p, &all), *axis = p->t->schedule_axis;
+    if (all) str_add(&s, ". Backward computes forward values again");
+    else if (*again)
+        str_addf(&s, ". On %s %s backward computes forward values again", axis ? axis : "rank",
+                 again);
     return s.s;
 }

@@ -44,8 +44,9 @@ typedef struct Stages {
                            way 1 does with stage s counts as stage n + s */
     const int *of_node; /* per node of the model */
     const int *home;    /* per stage, of each way: its coordinate on the axis */
-    const int *of_source; /* per tensor: the stage of a parameter or input */
-    Schedule *schedule;   /* one list for each coordinate, with messages */
+    const int *of_source;   /* per tensor: the stage of a parameter or input */
+    const Recompute *again; /* per stage */
+    Schedule *schedule;     /* one list for each coordinate, with messages */
 } Stages;
 /* The way that a micro-batch goes: 0, or 1 for those that enter at the other end. */
 static inline int stages_way(const Stages *s, int64_t part) {

@@ -87,6 +87,21 @@ static bool place_nodes(const Making *x, const int *layer) {
     return stage != NULL;
 }
 
+/* What each stage computes again in its backward. */
+static bool find_again(const Making *x) {
+    const Plan *p = x->a->plan;
+    int n = x->s->n, said = p->pipeline.n_again;
+    Recompute *again = ARENA_ARRAY(x->a->arena, Recompute, n);
+    x->s->again = again;
+    for (int i = 0; i < n; i++)
+        again[i] = !said ? p->recompute : p->pipeline.again[said == n ? i : 0];
+    if (said <= 1 || said == n) return true;
+    diag_error(x->a->d, "E0310", p->pipeline.again_loc,
+               "one word for all stages, or a list with one for each",
+               "`recompute` has %d words for %d stage%s", said, n, n == 1 ? "" : "s");
+    return false;
+}
+
 /* ---- the schedule ---- */
 static bool from_file(const Making *x) {
     const Plan *p = x->a->plan;
@@ -220,7 +235,7 @@ bool stages_find(Assign *a) {
     const int *layer = layers_of_nodes(&x, &x.layers);
     x.first = a->model->dims.mlp ? 0 : a->model->dims.first_layer;
     if (!a->model->dims.mlp) x.layers = a->model->dims.last_layer - x.first;
-    if (!place_nodes(&x, layer) || !plays(&x)) return false;
+    if (!place_nodes(&x, layer) || !find_again(&x) || !plays(&x)) return false;
     a->stages = s;
     return true;
 }

@@ -134,7 +134,8 @@ const Term cli_terms[] = {
      "token t on rank t mod n, so that with a causal mask all ranks have nearly the same work."},
     {"recompute", TERM_WORD, "activation_checkpointing",
      "the forward pass of a block is done again in backward instead of keeping its values: its "
-     "collectives too."},
+     "collectives too. In a pipeline each stage may do so, for its blocks or for all it makes: "
+     "`pipeline: {recompute: [none, block, stage, ..]}`."},
     {"micro-batch", TERM_WORD, "microbatches gradient_accumulation",
      "a part of the batch that is run by itself; gradients are added up over all of them and "
      "reduced once."},

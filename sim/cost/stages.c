@@ -5,37 +5,22 @@
 #include <math.h>
 #include <string.h>
 
-enum { NO_KIND = -1, N_TIMES = 3 }; /* DO_F, DO_I, DO_W as 0, 1, 2 */
+enum { N_TIMES = DO_W + 1 };
 
 typedef struct {
     Trace *t;
     Arena *tmp;
-    int n_steps, *kind; /* per step; NO_KIND: done once, or a message */
-    bool *message;
+    bool *message;         /* per step */
     double *time[N_TIMES]; /* per stage */
     double *sent;          /* per step: of a message, without waiting for the other; 0: none */
 } Stages;
 
-/* Forward, gradient of an activation, gradient of a parameter. */
-static int kind_of(Subject makes, Phase pass, bool again) {
-    if (pass == PHASE_OPTIMIZER) return NO_KIND;
-    if (makes.role == OF_PARAM_GRADIENT) return 2;
-    return makes.role == OF_GRADIENT || again ? 1 : 0;
-}
-static void find_kinds(Stages *s) {
+static void find_messages(Stages *s) {
     const Trace *t = s->t;
-    for (int i = 0; i < s->n_steps; i++) s->kind[i] = NO_KIND;
-    for (int i = 0; i < t->n_computes; i++) {
-        const TraceCompute *c = &t->computes[i];
-        if (c->step >= 0 && c->step < s->n_steps)
-            s->kind[c->step] = kind_of(c->makes, c->pass, c->recompute);
-    }
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        if (c->step < 0 || c->step >= s->n_steps) continue;
-        bool once = c->subject.role == OF_PARAM_GRADIENT;
-        s->message[c->step] = !strcmp(c->op, "send");
-        s->kind[c->step] = once ? NO_KIND : kind_of(c->subject, c->pass, false);
+        if (c->step >= 0 && c->step < t->n_order_steps)
+            s->message[c->step] = !strcmp(c->op, "send");
     }
 }
 static int64_t axis_stride(const Trace *t, const char *axis) {
@@ -53,9 +38,9 @@ static void add_events(Stages *s) {
     const Schedule *order = t->order;
     for (int i = 0; i < t->n_events; i++) {
         const TraceEvent *e = &t->events[i];
-        if (e->step < 0 || e->step >= s->n_steps || e->step >= t->n_step_stage) continue;
-        int stage = t->step_stage[e->step], kind = s->kind[e->step];
-        if (stage < 0 || kind == NO_KIND) continue;
+        if (e->step < 0 || e->step >= t->n_order_steps) continue;
+        int stage = t->step_stage[e->step], kind = t->step_action[e->step];
+        if (stage < 0 || kind < 0) continue;
         double took = strcmp(e->kind, "compute") ? e->exposed : e->end - e->start;
         if (s->message[e->step]) {
             double *sent = &s->sent[e->step], took_it = e->end - e->start;
@@ -82,28 +67,26 @@ void cost_stages(Trace *t) {
         arena_free(s.tmp);
         return;
     }
-    s.n_steps = t->n_step_stage;
-    s.kind = ARENA_ARRAY(s.tmp, int, s.n_steps + 1);
-    s.sent = ARENA_ARRAY(s.tmp, double, s.n_steps + 1);
-    s.message = ARENA_ARRAY(s.tmp, bool, s.n_steps + 1);
+    s.sent = ARENA_ARRAY(s.tmp, double, t->n_order_steps + 1);
+    s.message = ARENA_ARRAY(s.tmp, bool, t->n_order_steps + 1);
     for (int k = 0; k < N_TIMES; k++) s.time[k] = ARENA_ARRAY(s.tmp, double, order->stages);
-    find_kinds(&s);
+    find_messages(&s);
     add_events(&s);
-    PlayTimes times = {.forward = s.time[0],
-                       .input = s.time[1],
-                       .weight = s.time[2],
+    PlayTimes times = {.forward = s.time[DO_F],
+                       .input = s.time[DO_I],
+                       .weight = s.time[DO_W],
                        .together = 1,
                        .buffers = t->schedule_buffers};
-    for (int i = 0; i < s.n_steps; i++) times.message = fmax(times.message, s.sent[i]);
+    for (int i = 0; i < t->n_order_steps; i++) times.message = fmax(times.message, s.sent[i]);
     const Play *p = play_schedule(order, &times, s.tmp);
     fill_actions(&s, p);
     const ScheduleKind *k = schedule_kind(order->name);
     if (k && k->idle && !order->forward) {
         double f = 0, i = 0, w = 0;
         for (int g = 0; g < order->stages; g++) {
-            f += s.time[0][g] / order->stages;
-            i += s.time[1][g] / order->stages;
-            w += s.time[2][g] / order->stages;
+            f += s.time[DO_F][g] / order->stages;
+            i += s.time[DO_I][g] / order->stages;
+            w += s.time[DO_W][g] / order->stages;
         }
         ScheduleAsk ask = {k->name, order->ranks, order->stages / order->ranks, order->parts};
         t->bubble_form = k->bubble;

@@ -38,12 +38,9 @@ typedef struct {
 } Flight;
 
 /* ---- what is counted ---- */
-static ActionKind task_of(const Program *p, const Step *s) {
-    return s->id < p->n_forward ? DO_F : lives_adds_up(p, s) ? DO_W : DO_I;
-}
 static bool one_task(const Program *p, int a, int b) {
     const Step *x = &p->step[a], *y = &p->step[b];
-    return x->stage == y->stage && task_of(p, x) == task_of(p, y) && !lives_deferred(p, y);
+    return x->stage == y->stage && tasks_kind(p, x) == tasks_kind(p, y) && !lives_deferred(p, y);
 }
 static int owner_of(const Program *p, int v) {
     while (p->val[v].step >= 0 && step_renames(p, &p->step[p->val[v].step]))

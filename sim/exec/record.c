@@ -8,6 +8,7 @@
 #include "exec/widths.h"
 #include "exec/rows.h"
 #include "exec/settings.h"
+#include "exec/tasks.h"
 #include "exec/traffic.h"
 #include "ops/op.h"
 #include <stdlib.h>
@@ -500,9 +501,14 @@ static void record_schedule(Rec *r) {
     t->order = s->schedule;
     t->schedule_buffers = (int)r->plan->pipeline.p2p_buffers;
     t->step_stage = ARENA_ARRAY(r->a, int, r->p->ns + 1);
-    t->n_step_stage = r->p->ns;
-    for (int i = 0; i < r->p->ns; i++) /* the stage's times are those of its first copy */
-        t->step_stage[i] = stages_way_of(s, r->p->step[i].stage) ? -1 : r->p->step[i].stage;
+    t->step_action = ARENA_ARRAY(r->a, int, r->p->ns + 1);
+    t->n_order_steps = r->p->ns;
+    for (int i = 0; i < r->p->ns; i++) { /* the stage's times are those of its first copy */
+        const Step *q = &r->p->step[i];
+        bool once = lives_deferred(r->p, q) || lives_once(r->p, &r->p->val[q->out]);
+        t->step_stage[i] = stages_way_of(s, q->stage) ? -1 : q->stage;
+        t->step_action[i] = once ? -1 : (int)tasks_kind(r->p, q);
+    }
     for (int k = 0; k < s->schedule->ranks; k++)
         for (int i = 0; i < s->schedule->rank[k].n; i++) {
             const Action *a = &s->schedule->rank[k].a[i];

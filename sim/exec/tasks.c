@@ -2,8 +2,7 @@
 #include "exec/tasks.h"
 #include <string.h>
 
-/* A half of the backward: a parameter's gradient is of the second, all else of the first. */
-static ActionKind kind_of(const Program *p, const Step *s) {
+ActionKind tasks_kind(const Program *p, const Step *s) {
     if (s->id < p->n_forward) return DO_F;
     return lives_adds_up(p, s) ? DO_W : DO_I;
 }
@@ -38,7 +37,7 @@ Tasks *tasks_new(const Program *p, Arena *arena) {
             else t->reads[r[k]]++;
         }
         if (once) continue;
-        ActionKind k = kind_of(p, s);
+        ActionKind k = tasks_kind(p, s);
         add(t, at(t, s->stage, k), s);
         if (k != DO_F) add(t, at(t, s->stage, DO_B), s);
         /* whichever of the stage's copies is first */

@@ -24,6 +24,9 @@ typedef struct Tasks {
 
 /* The tasks of a program with stages, in `arena`, as what they count later; NULL: it has none. */
 Tasks *tasks_new(const Program *p, Arena *arena);
+/* Of which computation a step is that every micro-batch does: of the halves of a backward the
+ * gradient of a parameter is of the second, all else of the first, what is computed again too. */
+ActionKind tasks_kind(const Program *p, const Step *s);
 /* The steps of a computation of the schedule. */
 const TaskSteps *tasks_of(const Tasks *t, const Action *a);
 /* All is to be read again (a training step). */

@@ -26,7 +26,7 @@ static const char *text_of(const Export *e, const Roles *r, bool sequence) {
             str_addf(&s, " \\\n    --cp-comm-type %s", comm[i][1]);
     const DataMode *mode = plan_data_mode(p);
     if (mode->cuts_state && !mode->cuts_params) str_add(&s, " \\\n    --use-distributed-optimizer");
-    if (strcmp(p->recompute, "none") != 0)
+    if (p->recompute)
         str_add(&s, " \\\n    --recompute-granularity full \\\n    --recompute-method uniform \\\n"
                     "    --recompute-num-layers 1");
     str_add(&s, "\n");

@@ -130,8 +130,8 @@ static Plan *trained(Arena *a, const Plan *p) {
     return o;
 }
 static ExportDifference compare_trained(Arena *a, const Plan *p, const Plan *over) {
-    bool said = p->data_parallel.loc.file || p->context_parallel.loc.file ||
-                strcmp(p->recompute, "none") != 0 || !p->save_gathered;
+    bool said = p->data_parallel.loc.file || p->context_parallel.loc.file || p->recompute ||
+                !p->save_gathered;
     Diags *d = diags_new(a);
     Program *mine = p->pass != PASS_TRAIN && said ? program_of(a, d, trained(a, p)) : NULL;
     if (!mine) return (ExportDifference){.same = true};

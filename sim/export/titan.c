@@ -22,8 +22,7 @@ static const char *text_of(const Export *e, const Roles *r, const char *reshard,
              "context_parallel_degree = %lld\ntensor_parallel_degree = %lld\n"
              "disable_loss_parallel = %s\n\n[activation_checkpoint]\nmode = \"%s\"\n",
              (long long)r->replicate, (long long)r->shard, reshard, (long long)r->cp,
-             (long long)r->tp, loss ? "false" : "true",
-             strcmp(p->recompute, "none") != 0 ? "full" : "none");
+             (long long)r->tp, loss ? "false" : "true", p->recompute ? "full" : "none");
     return s.s;
 }
 const char *export_torchtitan(const Export *e) {

@@ -45,10 +45,10 @@ static void refuse_keys(const Export *e) {
         export_refuse(e, p->pipeline.loc,
                       "take `pipeline` and its axis out: stages are built by code of their own",
                       "no table of styles cuts the layers into stages");
-    if (strcmp(p->recompute, "none") != 0)
+    if (p->recompute)
         export_refuse(e, p->recompute_loc,
                       "recompute: none, and checkpoint_wrapper in your own code",
-                      "`recompute: %s` is code of the model, no style", p->recompute);
+                      "`recompute: block` is code of the model, no style");
     if (!p->save_gathered)
         export_refuse(e, p->save_gathered_loc, "save_gathered: true",
                       "what PyTorch's styles gather is kept for the backward pass");

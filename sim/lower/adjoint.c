@@ -11,9 +11,9 @@ typedef struct {
     int cap;
     int *again; /* per forward Val: the Val that holds it anew in the backward pass, or -1 */
     int *part;  /* per forward Val: what is kept of it over a smaller group, or -1 */
-    const Reshard *reshard;   /* which gathered parameters are not kept */
-    const int *block;         /* per tensor: the block that it belongs to, -1: none */
-    bool regather, recompute; /* nor gathered activations, a layer's insides */
+    const Reshard *reshard; /* which gathered parameters are not kept */
+    const int *block;       /* per tensor: the block that it belongs to, -1: none */
+    bool regather;          /* nor gathered activations */
     const int *unit; /* per tensor: the layer whose parameters are gathered together; NULL: each by
                         itself */
     bool whole_unit; /* the others of a unit are being gathered */
@@ -93,15 +93,27 @@ static int next_hop(const Program *p, int v) {
     return -1;
 }
 static bool is_hop(const Step *s) { return s->kind == ST_MOVE && s->move.kind == MOVE_SHIFT; }
-/* Is the value used by a node outside the layer that makes it? Such values stay. */
-static bool leaves_layer(const Program *p, int tensor) {
+/* Is the value used by a node outside the layer, or the stage, that makes it? Such values stay. */
+static bool leaves(const Program *p, int tensor, Recompute what) {
     const Graph *g = p->graph;
-    int layer = g->node[g->t[tensor].producer].layer;
+    const Stages *s = p->assign->stages;
+    int from = g->t[tensor].producer, nn = g->nn_model ? g->nn_model : g->nn;
     if (tensor == g->output || tensor == g->loss) return true;
-    for (int n = 0; n < g->nn; n++)
+    for (int n = 0; n < nn; n++)
         for (int i = 0; i < g->node[n].nin; i++)
-            if (g->node[n].in[i] == tensor && g->node[n].layer != layer) return true;
+            if (g->node[n].in[i] == tensor &&
+                (what == RECOMPUTE_STAGE ? s->of_node[n] != s->of_node[from]
+                                         : g->node[n].layer != g->node[from].layer))
+                return true;
     return false;
+}
+/* What is computed again where the value is made: nothing, what is in its block, or all of its
+ * stage. */
+static Recompute again_of(const Program *p, const Step *s, int node) {
+    const Stages *stages = p->assign->stages;
+    Recompute what = stages ? stages->again[s->stage % stages->n] : p->assign->plan->recompute;
+    bool outside = node < 0 || (what == RECOMPUTE_BLOCK && p->graph->node[node].layer < 0);
+    return outside ? RECOMPUTE_NONE : what;
 }
 static bool dropped(const Adj *a, int v) {
     const Program *p = a->p;
@@ -123,9 +135,9 @@ static bool dropped(const Adj *a, int v) {
         return (a->block[x->tensor] < 0 ? a->reshard->rest : a->reshard->blocks) && gathers(p, s);
     if (gathers(p, s) && a->regather) return true;
     int node = p->graph->t[x->tensor].producer;
-    if (!a->recompute || node < 0 || p->graph->node[node].layer < 0) return false;
-    return s->kind == ST_OP ? !leaves_layer(p, x->tensor)
-                            : !leaves_layer(p, x->tensor) || gathers(p, s);
+    Recompute what = again_of(p, s, node);
+    if (!what) return false;
+    return !leaves(p, x->tensor, what) || (s->kind != ST_OP && gathers(p, s));
 }
 static int make_again(Adj *a, int v);
 /* A unit is gathered whole, also those of its parameters (a bias, the table of an embedding) that
@@ -357,7 +369,6 @@ void adjoint_program(Program *p) {
     a.block = graph_units(p->graph, false, p->arena);
     if (plan_data_unit(plan) != UNIT_PARAMETER) a.unit = unit_layers(p);
     a.regather = !plan->save_gathered;
-    a.recompute = plan->recompute && !strcmp(plan->recompute, "block");
     a.rehop = !plan->context_parallel.keep_kv;
     a.onward = plan->context_parallel.rfa;
     a.again = ARENA_ARRAY(p->arena, int, a.cap);

@@ -44,7 +44,7 @@ static const Word priorities[] = {{"order", 0}, {"slot", 1}, {"score", 2}, {NULL
 static const Word dispatches[] = {{"all_to_all", 0}, {"all_gather", 1}, {"masked", 2}, {NULL, 0}};
 static const Word fsdp_dims[] = {{"0", 0}, {"1", 1}, {"auto", 2}, {NULL, 0}};
 static const Word aux_losses[] = {{"none", 0}, {"exact", 1}, {"per_shard", 2}, {NULL, 0}};
-static const Word recomputes[] = {{"none", 0}, {"block", 1}, {NULL, 0}};
+static const Word recomputes[] = {{"none", RECOMPUTE_NONE}, {"block", RECOMPUTE_BLOCK}, {NULL, 0}};
 static const Word boundaries[] = {{"shared", 0}, {"per_module", 1}, {NULL, 0}};
 static const Word kv_modes[] = {{"auto", 0}, {"never", 1}, {NULL, 0}};
 static const Word trusts[] = {{"rules", 0}, {"declared", 1}, {NULL, 0}};
@@ -644,7 +644,7 @@ const Key plan_keys[] = {
      "how attention sees a cut sequence"},
     {"pipeline", read_sub, &plan_pipeline_sub, 0, P(pipeline.loc),
      "stages of layers on the ranks of an axis, and the order in which micro-batches pass them"},
-    {"recompute", read_word_text, recomputes, P(recompute), P(recompute_loc),
+    {"recompute", read_word_int, recomputes, P(recompute), P(recompute_loc),
      "blocks are run again in backward instead of keeping their values"},
     {"save_gathered", read_bool, NULL, P(save_gathered), P(save_gathered_loc),
      "a gathered input is kept for the backward pass"},
@@ -708,7 +708,6 @@ Plan *plan_new(Arena *a, const char *file) {
     p->moe.aux_loss = "none";
     p->context_parallel.order = "contiguous";
     p->pipeline.p2p_buffers = 2;
-    p->recompute = "none";
     p->save_gathered = true;
     p->kv_replicate = "auto";
     p->expect.equivalent = -1;

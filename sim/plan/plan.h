@@ -150,6 +150,14 @@ typedef enum {
     NAMES_COUNT
 } Names;
 
+/* What the forward pass keeps for the backward pass, and what that computes again. */
+typedef enum {
+    RECOMPUTE_NONE,
+    RECOMPUTE_BLOCK, /* what leaves a block is kept, what is in it is computed again */
+    RECOMPUTE_STAGE, /* of a pipeline: what enters a stage is kept, all it makes is computed again
+                      */
+} Recompute;
+
 /* The layers of a pipeline's stage. */
 typedef struct PlanStage {
     int n;
@@ -284,12 +292,15 @@ typedef struct Plan {
     struct {
         const char *schedule, *axis, *file; /* a name or a file of actions */
         const char *tied; /* a parameter of two stages: "send", "pair"; NULL: not said */
+        int n_again;      /* what is computed again: one for all stages, or one for each; 0: as
+                             `recompute` says */
+        const Recompute *again;
         int64_t microbatches, chunks, p2p_buffers; /* 0: not given */
         int n_stages, n_homes;
         const struct PlanStage *stages;
         const int *homes; /* of a file: the rank of each stage */
         Loc loc, schedule_loc, axis_loc, microbatches_loc, chunks_loc, stages_loc, file_loc,
-            homes_loc;
+            homes_loc, again_loc;
     } pipeline; /* loc.file NULL: there is none */
     struct {
         const char *routing;             /* "computed", a workload of routing.h, or a file */
@@ -303,7 +314,7 @@ typedef struct Plan {
         Loc loc, routing_loc, capacity_loc, rule_loc, priority_loc, dispatch_loc, axis_loc, etp_loc,
             fsdp_dim_loc, aux_loc, aux_coef_loc, z_loc;
     } moe;
-    const char *recompute; /* "none" */
+    Recompute recompute;
     bool save_gathered;
     Loc recompute_loc, save_gathered_loc;
     bool per_module;          /* boundary */

@@ -60,6 +60,26 @@ static void read_tied(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     if (i >= 0) p->pipeline.tied = words[i].word;
 }
 
+/* One word for all stages, or a list with one for each. */
+static void read_recompute(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    static const Word words[] = {{"none", RECOMPUTE_NONE},
+                                 {"block", RECOMPUTE_BLOCK},
+                                 {"stage", RECOMPUTE_STAGE},
+                                 {NULL, 0}};
+    Plan *p = base;
+    Yaml **item;
+    int n;
+    if (!read_items(r, k->name, pair->value, &item, &n)) return;
+    Recompute *again = ARENA_ARRAY(r->a, Recompute, n);
+    for (int i = 0; i < n; i++) {
+        int word = read_word(r, k->name, item[i], words);
+        if (word < 0) return;
+        again[i] = (Recompute)word;
+    }
+    p->pipeline.again = again;
+    p->pipeline.n_again = n;
+}
+
 static const Key pipeline_keys[] = {
     {"schedule", read_schedule, NULL, 0, P(pipeline.schedule_loc),
      "the order of forwards and backwards: gpipe, 1f1b, interleaved, looped-bfs, interleaved-zb, "
@@ -79,6 +99,9 @@ static const Key pipeline_keys[] = {
     {"tied", read_tied, NULL, 0, NO_LOC,
      "a parameter that two stages read (a tied table): send, it has one home and is sent once a "
      "step, or pair, each has a copy and their gradients are summed; default send"},
+    {"recompute", read_recompute, NULL, 0, P(pipeline.again_loc),
+     "what the backward pass computes again, for all stages or [none, block, ..] for each: none, "
+     "block (what is in a block), stage (all that a stage makes of what enters it)"},
     {"stage_to_rank", read_homes, NULL, 0, P(pipeline.homes_loc),
      "of a file: the rank of each stage"},
     END,
@@ -106,6 +129,9 @@ void plan_check_pipeline(PlanReader *r) {
         diag_error(r->d, "E0208", p->pipeline.axis_loc.file ? p->pipeline.axis_loc : loc,
                    "mesh: {pp: 4}", "`pipeline` needs an axis of the mesh: there is no axis '%s'",
                    p->pipeline.axis);
+    if (p->pipeline.again_loc.file && p->recompute_loc.file)
+        diag_error(r->d, "E0307", p->pipeline.again_loc, "leave one of them out",
+                   "`recompute` here for the stages, and for the whole plan");
     if (!p->pipeline.microbatches) return;
     if (p->microbatches > 1 && p->microbatches != p->pipeline.microbatches)
         diag_error(r->d, "E0307", p->pipeline.microbatches_loc, "leave one of them out",

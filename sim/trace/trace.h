@@ -387,9 +387,11 @@ typedef struct Trace {
     int stages;
     const char *bubble_form; /* of the idle time of a rank, "(p-1)(F+B)"; NULL: there is none */
     double bubble;           /* that in seconds */
-    /* for the model of time, not written: the schedule with its messages, the stage of each step */
+    /* for the model of time, not written: the schedule with its messages, and of each step its
+     * stage and computation (ActionKind); -1: not of a first copy, or not done for every
+     * micro-batch */
     const struct Schedule *order;
-    int n_step_stage, *step_stage, schedule_buffers;
+    int n_order_steps, *step_stage, *step_action, schedule_buffers;
     int n_settings;
     struct TraceSetting {
         const char *name, *text;

@@ -131,6 +131,16 @@ static void draw_stages(RandomPlan *g, uint64_t seed) {
         g->schedule = ask.name, g->pp = ask.ranks, g->chunks = ask.chunks, g->micro = ask.parts;
     }
 }
+/* One word, or one for each stage. */
+static void add_recompute(RandomPlan *g, Rng *own) {
+    static const char *const words[] = {"none", "block", "stage"};
+    int n = rng_chance(own, 50) ? 1 : g->pp * g->chunks;
+    g->by_stage = rng_chance(own, 40);
+    if (!g->by_stage) return;
+    ADD(", recompute: [");
+    for (int i = 0; i < n; i++) ADD("%s%s", i ? ", " : "", words[rng_below(own, 3)]);
+    ADD("]");
+}
 static void add_stages(RandomPlan *g, uint64_t seed) {
     Rng own = {seed * 0x9e3779b97f4a7c15u + 29};
     if (!g->schedule) return;
@@ -140,6 +150,7 @@ static void add_stages(RandomPlan *g, uint64_t seed) {
     if (rng_chance(&own, 30)) ADD(", tied: %s", rng_chance(&own, 70) ? "pair" : "send");
     if (rng_chance(&own, 30) && g->layers == 2 && g->form != RANDOM_MLP)
         ADD(", stages: %s", g->pp * g->chunks == 2 ? "[[0], [1]]" : "[[0, 1]]");
+    add_recompute(g, &own);
     ADD("}\n");
 }
 static void add_mesh(RandomPlan *g, uint64_t seed) {
@@ -481,7 +492,8 @@ static void add_loss(RandomPlan *g) {
 static void add_pass(RandomPlan *g) {
     static const char *const words[] = {"forward", "backward", "train"};
     if (g->pass || CHANCE(30)) ADD("pass: %s\n", words[g->pass]);
-    if (CHANCE(25)) ADD("recompute: %s\n", CHANCE(80) ? "block" : "none");
+    const char *again = CHANCE(25) ? CHANCE(80) ? "block" : "none" : NULL;
+    if (again && !g->by_stage) ADD("recompute: %s\n", again); /* else said for each stage */
     if (CHANCE(25)) ADD("save_gathered: %s\n", CHANCE(80) ? "false" : "true");
     if (g->pass < 2) return;
     if (CHANCE(15)) {

@@ -28,6 +28,7 @@ typedef struct RandomPlan {
     int pass;             /* 0 forward, 1 backward, 2 train */
     const char *schedule; /* of a pipeline; NULL: there is none */
     int pp, chunks;       /* its ranks, and stages on each */
+    bool by_stage;        /* it says what stages compute again */
     /* the model */
     int B, S, D, K, G, d, F, V, layers;
     int E, k;         /* experts, and how many a token goes to; 0: none */

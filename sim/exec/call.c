@@ -51,6 +51,7 @@ bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
                       .dtype = e->dtype,
                       .pool = e->pool,
                       .rank = rank,
+                      .part = e->now,
                       .sizes_only = e->dev->sizes_only,
                       .dev = e->dev,
                       .value = rank_value,

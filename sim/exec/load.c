@@ -108,10 +108,21 @@ static void set_index(const Loads *l, const Step *s, Place *x, Arena *into) {
     opcall_positions(&f, s, &c, into);
     memcpy(x->index, c.index, sizeof x->index);
 }
+/* Do micro-batches differ in their work? Then each counts with the mean of all. */
+static bool work_differs(const Loads *l, const Step *s) {
+    const AttentionPacking *d = l->p->graph->node[s->node].at.documents;
+    return d && d->rows > 1 && l->p->assign->plan->microbatches > 1;
+}
 static double flops_at(const Loads *l, const Step *s, const Place *x, OpCall *c, int64_t *bytes) {
     *c = size_call(l, s, x->rank, bytes);
     memcpy(c->index, x->index, sizeof x->index);
-    return op_flops(c);
+    int64_t parts = work_differs(l, s) ? l->p->assign->plan->microbatches : 1;
+    double flops = 0;
+    for (int64_t i = 0; i < parts; i++) {
+        c->batch_from = i * c->global['b' - 'a'];
+        flops += op_flops(c);
+    }
+    return flops / (double)parts;
 }
 /* A class of ranks that is being split: the combinations of coordinates of the axes that matter. */
 typedef struct {

@@ -92,6 +92,7 @@ bool opcall_build(const OpcallSource *f, const Step *s, OpCall *c, OpcallClash *
                   .pool = f->pool};
     for (int k = 0; k < 26; k++) c->local[k] = c->global[k] = -1;
     if (!operands(f, s, c, clash)) return false;
+    if (f->part && c->global['b' - 'a'] > 0) c->batch_from = f->part * c->global['b' - 'a'];
     rows_of(f, s, c);
     if (!rows_agree(f, s, c, clash)) return false;
     const char *letters = adj ? n->rule.in[s->operand] : n->rule.out;

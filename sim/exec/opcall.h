@@ -11,6 +11,7 @@ typedef struct OpcallSource {
     Dtype dtype;
     struct Pool *pool;
     int64_t rank;    /* for which `lies` speaks */
+    int64_t part;    /* the micro-batch */
     bool sizes_only; /* tensors have no numbers to read, whatever their p says */
     Device *dev;     /* in whose memory tensors are; NULL: the host's */
     /* A value as a tensor with a dim for each letter; with p NULL only its sizes. */

@@ -52,10 +52,6 @@ static bool rows_fit(Arena *a, Diags *d, const Plan *p, const ModelDims *m) {
             arena_printf(a, "a list for each of %lld rows, or one list for all", (long long)B),
             "the documents of %d row%s, and the batch has %lld", p->n_documents,
             p->n_documents > 1 ? "s" : "", (long long)B);
-    else if (p->microbatches > 1 && !same_in_all(p))
-        diag_error(d, "E0214", p->documents_loc, "one list for all rows, or no micro-batches",
-                   "documents that differ from row to row with micro-batches: the program is that "
-                   "of one of them, and they would differ");
     else return true;
     return false;
 }

@@ -67,9 +67,11 @@ typedef struct OpCall {
                      row-major index over the listed letters per row, ascending; else p = NULL */
     int64_t rows; /* how many */
     const int64_t *index[26]; /* global indices of a letter on this rank; NULL: 0..size-1 */
-    int64_t local[26];        /* local size of a letter */
-    int64_t global[26];       /* global size of a letter */
-    struct Pool *pool;        /* workers for work inside this call, or NULL */
+    int64_t batch_from; /* of the rows of the whole batch, the first of the batch that this call is
+                           of: a micro-batch's own */
+    int64_t local[26];  /* local size of a letter */
+    int64_t global[26]; /* global size of a letter */
+    struct Pool *pool;  /* workers for work inside this call, or NULL */
 } OpCall;
 
 /* What a bound needs: the same call in float64 with the exact result in `out`; writes into `bound`

@@ -37,7 +37,7 @@ static inline int64_t global_index(const OpCall *c, char letter, int64_t i) {
 /* The documents of local row b of the batch; NULL: it is one. */
 static inline const AttentionDocuments *op_documents(const OpCall *c, int64_t b) {
     const AttentionPacking *d = c->at->documents;
-    return d ? &d->row[d->rows > 1 ? global_index(c, 'b', b) : 0] : NULL;
+    return d ? &d->row[d->rows > 1 ? c->batch_from + global_index(c, 'b', b) : 0] : NULL;
 }
 /* The position in its document of local position t of local row b. */
 static inline int64_t op_position(const OpCall *c, int64_t b, int64_t t) {

@@ -114,7 +114,7 @@ static void draw_stages(RandomPlan *g, uint64_t seed) {
     int layers = g->form == RANDOM_MLP ? g->n_sizes - 1 : g->layers, ranks = 1, n;
     bool blocks = g->form == RANDOM_MLP || (g->parts & RANDOM_BLOCKS);
     const ScheduleKind *k = schedule_kinds(&n);
-    if (!blocks || g->form == RANDOM_CORE || g->plain || g->by_row || !rng_chance(&own, 40)) return;
+    if (!blocks || g->form == RANDOM_CORE || g->plain || !rng_chance(&own, 40)) return;
     for (int i = 0; i < g->n_axes; i++) ranks *= g->size[i];
     bool said = g->micro > 0; /* `data` says how many already */
     if (!said) g->micro = g->B % 2 ? g->B : 2;
@@ -424,16 +424,14 @@ static void add_row(RandomPlan *g, Rng *own) {
         left -= n;
     }
 }
-/* Rows that pack documents, the same or each its own (then there are no micro-batches); from draws
- * of its own. True: each its own. */
-static bool add_documents(RandomPlan *g) {
+/* Rows that pack documents, the same or each its own; from draws of its own. */
+static void add_documents(RandomPlan *g) {
     Rng own = {g->r.s * 0x9e3779b97f4a7c15u + 37};
-    if (!rng_chance(&own, 15)) return false;
-    bool by_row = rng_chance(&own, 40) && !g->micro;
+    if (!rng_chance(&own, 15)) return;
+    bool by_row = rng_chance(&own, 40);
     ADD(", documents: %s", by_row ? "[" : "");
     for (int b = 0; b < (by_row ? g->B : 1); b++) ADD("%s", b ? ", " : ""), add_row(g, &own);
     if (by_row) ADD("]");
-    return by_row;
 }
 static void add_data(RandomPlan *g) {
     int b[RANDOM_MAX_AXES], s[RANDOM_MAX_AXES], nb = axes_of(g, AXIS_BATCH, b),
@@ -441,14 +439,14 @@ static void add_data(RandomPlan *g) {
     bool mlp = g->form == RANDOM_MLP;
     if (g->inputs) ADD("data: {inputs: %s", g->inputs); /* the sizes are the file's */
     else ADD("data: {%s: %d", mlp ? "rows" : "batch", g->B);
-    if (!mlp && !g->inputs) ADD(", sequence: %d", g->S), g->by_row = add_documents(g);
+    if (!mlp && !g->inputs) ADD(", sequence: %d", g->S), add_documents(g);
     bool f32 = CHANCE(30), bf16 = f32 && g->r.s % 5 < 2; /* draws nothing: other plans stay */
     const char *dtype = bf16 ? "bf16" : f32 ? "f32" : "f64";
     ADD(", dtype: %s, seed: %d", dtype, rng_below(&g->r, 1000));
     if (bf16 && g->r.s % 3) ADD(", master: f32");
     if (bf16 && g->r.s % 7 < 3) ADD(", moments: f32");
     if (bf16 && g->r.s % 11 < 4) ADD(", gradients: f32");
-    if (g->pass && CHANCE(25) && !g->by_row) {
+    if (g->pass && CHANCE(25)) {
         g->micro = g->B % 2 ? g->B : 2;
         ADD(", microbatches: %d", g->micro);
     }

@@ -47,7 +47,6 @@ typedef struct RandomPlan {
     const char *tp;        /* the axis or group that tensor parallel styles work on, or NULL */
     int n_sizes, sizes[5]; /* mlp */
     bool named_layers;
-    bool by_row;        /* each row packs documents of its own */
     const char *inputs; /* a file, or NULL */
     bool own_styles, declared;
 } RandomPlan;

@@ -7,6 +7,7 @@
 #include "render/furniture/quiz.h"
 #include "render/furniture/views.h"
 #include "render/scene/build.h"
+#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -117,6 +118,22 @@ static bool known_pass(ViewCall *c) {
     return unknown(c->d, c->arena, "pass", c->o->pass, list);
 }
 
+/* A layer is one that the trace has. */
+static bool known_layer(ViewCall *c) {
+    int lo = INT_MAX, hi = -1;
+    for (int i = 0; i < c->t->n_computes + c->t->n_params; i++) {
+        int layer = i < c->t->n_computes ? c->t->computes[i].layer
+                                         : c->t->params[i - c->t->n_computes].layer;
+        if (layer >= 0 && layer < lo) lo = layer;
+        if (layer > hi) hi = layer;
+    }
+    if (lo <= c->o->layer && c->o->layer <= hi) return true;
+    diag_error(c->d, "E0212", diag_nowhere,
+               hi < 0 ? NULL : arena_printf(c->arena, "the trace has layers %d to %d", lo, hi),
+               "the trace has no layer %lld", (long long)c->o->layer);
+    return false;
+}
+
 static const struct View *find_view(Diags *d, Arena *a, const char *name) {
     const char *list[N_VIEWS + 1];
     for (int i = 0; i < N_VIEWS; i++) {
@@ -157,7 +174,8 @@ static const struct View *prepare(ViewCall *c) {
     }
     c->pass = asked_pass(c->o);
     const struct View *v = find_view(c->d, c->arena, view);
-    return v && takes(c, v) && (!c->o->pass || known_pass(c)) ? v : NULL;
+    if (!v || !takes(c, v) || (c->o->pass && !known_pass(c))) return NULL;
+    return c->o->layer < 0 || known_layer(c) ? v : NULL;
 }
 
 static bool paint_failed(ViewCall *c, const char *what) {
@@ -259,8 +277,8 @@ static bool second_text(ViewCall *c, const struct View *v, Sink *out) {
 static bool has_page(ViewCall *c, const struct View *v, int n) {
     if (c->o->page <= n) return true;
     diag_error(c->d, "E0212", diag_nowhere, n == 1 ? "leave --page out" : NULL,
-               "view '%s' has %d page%s here, no page %d", rows[v - views].name, n,
-               n == 1 ? "" : "s", c->o->page);
+               "view '%s' has %d page%s here, no page %lld", rows[v - views].name, n,
+               n == 1 ? "" : "s", (long long)c->o->page);
     return false;
 }
 
@@ -279,8 +297,8 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     int n = build(v, c, f == FORMAT_PDF, page);
     if (n > 0 && c->o->with && !second_figure(c, v, page[0])) return false;
     if (c->o->with && n > 1) n = 1;
-    int one = c->o->page ? c->o->page - 1 : 0;
     if (n > 0 && !has_page(c, v, n)) return false;
+    int one = c->o->page ? (int)c->o->page - 1 : 0;
     if (n > 0) page[one]->builds = c->o->build;
     if (n > 0 && f == FORMAT_SVG) paint_svg(page[one], out);
     if (n > 0 && f == FORMAT_PNG) error = paint_png(page[one], c->o->width_px, out);

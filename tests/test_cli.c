@@ -91,7 +91,10 @@ static void test_usage(void **state) {
     expect_code(RUN("shapes", "a", "b"), 2, NULL, "and no more");
     expect_code(RUN("check", "x", "--threads"), 2, NULL, "--threads wants N");
     expect_code(RUN("check", "x", "--threads=-1"), 2, NULL, "wants a whole number, not '-1'");
-    expect_code(RUN("check", "x", "--threads", "99999999999999999999"), 2, NULL, "whole number");
+    expect_code(RUN("check", "x", "--threads", "99999999999999999999"), 2, NULL,
+                "--threads: 99999999999999999999 is larger than 2^63-1");
+    expect_code(RUN("draw", "x", "--page", "99999999999999999999"), 2, NULL,
+                "--page: 99999999999999999999 is larger than 2^63-1");
     expect_code(RUN("check", "x", "--tolerance", "1"), 2, NULL, "--tolerance is for --against");
     expect_code(RUN("run", "x", "-o", "y", "--map", "m"), 2, NULL, "--map is for --against");
     expect_code(RUN("check", "x", "--tolerance", "0"), 2, NULL, "positive number");

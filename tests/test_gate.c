@@ -98,6 +98,8 @@ static const struct {
      "'sizes' must be one list of whole numbers, not a list", "none within it"},
     {"data: {documents: \"8\"}\nmesh: {tp: 2}\n", 3, "E0301", "a whole number, not the text '8'",
      "remove the quotes"},
+    {"data: {documents: \"[3, 5]\"}\nmesh: {tp: 2}\n", 3, "E0301",
+     "a list of whole numbers, not the text '[3, 5]'", "write the list [3, 5]"},
     {"model: {kind: mlp, sizes: \"6, 10, 3\"}\nmesh: {tp: 2}\n", 3, "E0301",
      "'sizes' must be a list of whole numbers", "write the list [6, 10, 3]"},
     {LLAMA "mesh: {dp: 2}\npass: backward\ndata_parallel: {mode: fsdp, grad_sync: scatter}\n", 0,
@@ -109,6 +111,30 @@ static const struct {
      "data: {batch: 4, sequence: 8, microbatches: 2}\n"
      "mesh: {dp: 2}\npass: backward\ndata_parallel: {mode: ddp, grad_sync: scatter}\n",
      0, "N0018", "mode ddp reduce-scatters no gradient", "leave `grad_sync` out"},
+    /* keys of another kind of model */
+    {"mesh: {tp: 2}\nmodel: {preset: llama3-8b, heads: 4}\n", 3, "E0215",
+     "`heads` is a key of `kind: attention`, and the model is a preset or a config",
+     "keys of a config stand in `config`"},
+    {"mesh: {tp: 2}\nmodel: {kind: mlp, sizes: [6, 10, 3], kv_heads: 4}\n", 3, "E0215",
+     "`kv_heads` is a key of `kind: attention`, and the model is `kind: mlp`", "leave it out"},
+    {"mesh: {tp: 2}\nmodel: {kind: mlp, sizes: [6, 10, 3], shrink: 2}\n", 0, "N0018",
+     "p.yaml:2:39: note: `shrink` changes nothing: it is a key of a preset or a config",
+     "leave it"},
+    {"data: {batch: 2, sequence: 8, rows: 5}\nmesh: {tp: 2}\n", 0, "N0018",
+     "`rows` changes nothing: it is a key of `kind: mlp`", "leave it out"},
+    {LLAMA "mesh: {pp: 1}\npipeline: {schedule: 1f1b, stage_to_rank: [0]}\n", 3, "E0215",
+     "`stage_to_rank` is of a `file`", "leave `stage_to_rank` out"},
+    /* a number is told as it was written, however large it is */
+    {LLAMA "mesh: {pp: 1}\npipeline: {schedule: 1f1b, stages: [[0, 1099511627776]]}\n", 3, "E0309",
+     "'stages': 1099511627776 is too large", "within the range"},
+    {LLAMA "mesh: {pp: 1, tp: 2}\npipeline: {schedule: 1f1b, p2p_buffers: 1099511627776}\n", 0,
+     "N0003", "", ""},
+    {"mesh: {dp: 2}\nmodel:\n  preset: deepseek-v3\n  shrink: 64\n  config:\n"
+     "    n_group: 1099511627776\n",
+     3, "E0307", "256 experts cannot stand in 1099511627776 groups", "n_group divides the experts"},
+    {"mesh: {dp: 2}\nmodel:\n  preset: deepseek-v3\n  shrink: 64\n  config:\n"
+     "    topk_group: 1099511627776\n",
+     3, "E0307", "1099511627776 groups of 8", ""},
     {"mesh: {dp: 2}\nmodel:\n  preset: mixtral-8x7b\n  shrink: 64\n  config:\n"
      "    num_local_experts: 4\n    num_experts_per_tok: 9\n",
      3, "E0307", "p.yaml:7:5: error: 9 experts per token of 4", "at most"},

@@ -188,8 +188,8 @@ static void test_model_keys(void **state) {
     const Plan *p = parse_ok(
         f, "mesh: {tp: 2}\nmodel:\n  kind: mlp\n  sizes: [10, 32, 5]\n  bias: false\n  activation: "
            "relu\n"
-           "  layer_names: [net1, net2]\n  layers: [2, 7]\n  parts: [head, loss, embedding]\n"
-           "  rope: interleaved\n  vocab_multiple: 128\n  ignore_config: [foo, bar]\n"
+           "  layer_names: [net1, net2]\n"
+           "  rope: interleaved\n  ignore_config: [foo, bar]\n"
            "  weights: {file: w.safetensors, prefix: \"initial.\"}\n  weights_names: gguf\n");
     assert_string_equal(p->kind, "mlp");
     assert_true(p->n_sizes == 3 && p->sizes[0] == 10 && p->sizes[1] == 32 && p->sizes[2] == 5);
@@ -197,15 +197,17 @@ static void test_model_keys(void **state) {
     assert_string_equal(p->activation, "relu");
     assert_loc(p->activation_loc, 6, 15);
     assert_true(p->n_layer_names == 2 && strcmp(p->layer_names[1], "net2") == 0);
-    assert_true(p->layers_first == 2 && p->layers_last == 7);
-    assert_int_equal(p->parts, PART_HEAD | PART_LOSS | PART_EMBEDDING);
     assert_int_equal(p->rope_interleaved, 1);
-    assert_int_equal(p->vocab_multiple, 128);
     assert_true(p->n_ignore_config == 2 && strcmp(p->ignore_config[0], "foo") == 0);
     assert_string_equal(p->weights, "w.safetensors"); /* relative to dir; joined by who opens it */
     assert_string_equal(p->weights_prefix, "initial.");
     assert_string_equal(p->weights_names, "gguf");
-    assert_loc(p->weights_loc, 13, 19);
+    assert_loc(p->weights_loc, 10, 19);
+    p = parse_ok(f, "mesh: {tp: 2}\nmodel:\n  preset: x\n  layers: [2, 7]\n"
+                    "  parts: [head, loss, embedding]\n  vocab_multiple: 128\n");
+    assert_true(p->layers_first == 2 && p->layers_last == 7);
+    assert_int_equal(p->parts, PART_HEAD | PART_LOSS | PART_EMBEDDING);
+    assert_int_equal(p->vocab_multiple, 128);
     p = parse_ok(f, "mesh: {tp: 2}\nmodel: {hf_config: c.json, layers: all, weights: w, parts: "
                     "norm, rope: half}");
     assert_string_equal(p->hf_config, "c.json");
@@ -227,16 +229,16 @@ static void test_data_keys(void **state) {
     Fix *f = *state;
     const Plan *p =
         parse_ok(f, "model: x\nmesh: {a: 2, b: 3, tp: 4}\ngroups: {ab: [a, b], z: ab*tp}\n"
-                    "data: {rows: 20, batch: 9223372036854775807, dtype: bf16, seed: 77, inputs: "
+                    "data: {batch: 9223372036854775807, dtype: bf16, seed: 77, inputs: "
                     "in.st, microbatches: 3, input_gradient: true, order: {labels: zigzag}, cut: "
                     "{batch: a * b, sequence: [tp]}, block_input: {tp: shard(1), ab: invariant}}");
-    assert_true(p->rows == 20 && p->batch == INT64_MAX && p->sequence == -1);
+    assert_true(p->rows == -1 && p->batch == INT64_MAX && p->sequence == -1);
     assert_true(p->dtype == DT_BF16 && p->seed == 77 && p->microbatches == 3 && p->input_gradient);
     assert_string_equal(p->inputs, "in.st");
     assert_string_equal(p->order_labels, "zigzag");
     assert_string_equal(p->cut_batch, "a*b");
     assert_string_equal(p->cut_sequence, "tp");
-    assert_loc(p->cut_sequence_loc, 4, 178);
+    assert_loc(p->cut_sequence_loc, 4, 168);
     assert_string_equal(p->groups[0].text, "a*b");
     assert_string_equal(p->groups[1].text, "a*b*tp"); /* a group of groups is spelt out */
     assert_true(p->block_input.set && p->block_input.mapping && p->block_input.n == 2);
@@ -244,7 +246,9 @@ static void test_data_keys(void **state) {
     assert_place(p->block_input.on[0].place, RP_SHARD, 1);
     assert_string_equal(p->block_input.on[1].axis, "ab");
     assert_int_equal(p->block_input.on[1].place.kind, RP_INVARIANT);
-    assert_loc(p->block_input.on[1].loc, 4, 213);
+    assert_loc(p->block_input.on[1].loc, 4, 203);
+    p = parse_ok(f, "model: {kind: mlp, sizes: [6, 3]}\nmesh: {a: 2}\ndata: {rows: 20}");
+    assert_true(p->rows == 20);
     p = parse_ok(f, "model: x\nmesh: {a: 2}\ndata: {dtype: f64, seed: 9223372036854775807, "
                     "block_input: shard(-1)}");
     assert_true(p->dtype == DT_F64 && p->seed == INT64_MAX);

@@ -35,7 +35,7 @@ static const char *figure_name(const ViewCall *c, const char *view, PresetKind p
     Str s = str_new(c->arena);
     str_addf(&s, "%s-%.8s", view, c->t->hash && *c->t->hash ? c->t->hash : "figure");
     if (o->rank > 0) str_addf(&s, "-rank%lld", (long long)o->rank);
-    if (o->layer >= 0) str_addf(&s, "-layer%d", o->layer);
+    if (o->layer >= 0) str_addf(&s, "-layer%lld", (long long)o->layer);
     if (o->part) str_addf(&s, "-%s", o->part);
     if (c->pass) str_addf(&s, "-%s", phase_text(c->pass));
     if (p != PRESET_WIDE) str_addf(&s, "-%s", presets[p].name);

@@ -10,12 +10,12 @@ typedef struct RenderOptions {
     const char *preset; /* "wide" (default), "column", "slide", "a4" */
     const char *theme;  /* "light" (default), "dark", "print" */
     int64_t rank;       /* focus rank; -1: first */
-    int layer;          /* -1: the first */
+    int64_t layer;      /* -1: the first */
     const char *part;   /* "attention", "mlp", NULL: all */
     const char *pass;   /* "forward", "backward", "both" or NULL: what there is */
     bool measured;      /* timeline: what was measured on the rank, beside the model */
     const Trace *with;  /* another plan's trace, drawn at the right of the first; NULL: none */
-    int page;           /* which page of several, from 1; 0: the first, in a PDF all */
+    int64_t page;       /* which page of several, from 1; 0: the first, in a PDF all */
     bool build;         /* one step after the other: in a PDF a page each, an SVG plays */
     const char *quiz;   /* what is left blank (quiz_names), with a key behind; NULL: nothing */
     int width_px;       /* PNG width; 0: 1600 (column: 900) */

@@ -411,7 +411,7 @@ static bool has_part(const BlockGraph *g, int layer, const char *part) {
 
 /* The layers that the trace has, and the one to draw: the asked one, that of the first mistake, the
  * first, of those that have the part if one is asked for, or all if nothing says "layer". */
-static bool choose_layer(BlockGraph *g, const ViewCall *call) {
+static void choose_layer(BlockGraph *g, const ViewCall *call) {
     const RenderOptions *o = call->o;
     int lo = -1, hi = -1, own = -1; /* own: the first of the rank in this pass */
     bool residual = false;
@@ -430,19 +430,16 @@ static bool choose_layer(BlockGraph *g, const ViewCall *call) {
     g->n_layers = lo < 0 ? 0 : hi - lo + 1;
     g->first_layer = lo;
     int wrong = o->part && own >= 0 && !has_part(g, wrong_layer(g), o->part) ? -1 : wrong_layer(g);
-    g->layer = o->layer >= 0 ? o->layer : !residual ? -1 : wrong >= 0 ? wrong : own >= 0 ? own : lo;
+    g->layer = o->layer >= 0 ? (int)o->layer
+               : !residual   ? -1
+               : wrong >= 0  ? wrong
+               : own >= 0    ? own
+                             : lo;
     bool back = false; /* beside backward everything is drawn: the gradient begins in the loss */
     for (int i = 0; i < g->t->n_computes && !call->pass; i++)
         back |= g->t->computes[i].pass == PHASE_BACKWARD;
     g->whole = !o->part;
     g->outside = o->part || g->n_layers <= 1 || back;
-    if (o->layer >= 0 && (lo < 0 || o->layer < lo || o->layer > hi)) {
-        diag_error(call->d, "E0212", diag_nowhere,
-                   lo < 0 ? NULL : arena_printf(g->arena, "the trace has layers %d to %d", lo, hi),
-                   "the trace has no layer %d", o->layer);
-        return false;
-    }
-    return true;
 }
 
 /* Forgets the collectives that no strip shows, so that totals speak of what is drawn. */
@@ -522,7 +519,7 @@ BlockGraph *block_read_trace(const ViewCall *c) {
     }
     g->pass = phase_or_forward(c->pass);
     g->wrong_step = wrong_step(g);
-    if (!choose_layer(g, c)) return NULL;
+    choose_layer(g, c);
     g->loss = g->pass == PHASE_FORWARD && wants_loss(t, o);
     read_computes(g, g->pass);
     if (g->n == 0) {

@@ -155,7 +155,7 @@ static bool plays(const Making *x) {
     if (!messages) schedule_add_p2p(s);
     Arena *tmp = arena_new();
     PlayTimes t = play_even(s, 1, 1, 1, tmp);
-    t.buffers = (int)(p->pipeline.p2p_buffers < 1 << 20 ? p->pipeline.p2p_buffers : 1 << 20);
+    t.buffers = plan_p2p_buffers(p);
     Play *play = play_schedule(s, &t, tmp);
     play_report(play, x->a->d, p->pipeline.file ? p->pipeline.file_loc : p->pipeline.schedule_loc);
     bool ok = !play->n_blocked;

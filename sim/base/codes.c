@@ -455,7 +455,9 @@ const DiagCode diag_codes[] = {
     {"N0018", 0, "a key that changes nothing here",
      "The plan asks for a way of doing something that it does not do: when gradients are summed "
      "over ranks is a question of several micro-batches, and there is one; who is dropped is one "
-     "of a capacity, and there is none. The result is the same without the key.",
+     "of a capacity, and there is none; `rows` are of an mlp, and the model reads tokens. The "
+     "result is "
+     "the same without the key.",
      NULL},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what.", NULL},

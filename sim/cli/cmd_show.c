@@ -255,13 +255,13 @@ int cmd_draw(Cli *c) {
                        .preset = c->o.preset,
                        .theme = c->o.theme,
                        .rank = c->o.rank,
-                       .layer = c->o.layer > 1 << 20 ? 1 << 20 : (int)c->o.layer,
+                       .layer = c->o.layer,
                        .part = c->o.part,
                        .pass = c->o.pass,
                        .measured = c->o.measured,
                        .build = c->o.build,
                        .quiz = c->o.quiz,
-                       .page = c->o.page > 1 << 20 ? 1 << 20 : (int)c->o.page,
+                       .page = c->o.page,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
     if (!find_beside(c, o, &l, view, &r)) return cli_worse(l.exit, 2);
     draw(c, t, &r, f);
@@ -283,7 +283,7 @@ static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *v
                        .preset = c->o.preset || words ? c->o.preset : "column",
                        .theme = c->o.theme,
                        .rank = -1,
-                       .layer = c->o.layer > 1 << 20 ? 1 << 20 : (int)c->o.layer,
+                       .layer = c->o.layer,
                        .part = c->o.part,
                        .pass = c->o.pass,
                        .with = y,

@@ -191,7 +191,9 @@ static void set_int(Cli *c, const Option *o, const char *s) {
     errno = 0;
     long long v = strtoll(s, &end, 10);
     if (*s < '0' || *s > '9' || *end || errno)
-        usage(c, NULL, "--%s wants a whole number, not '%s'", o->name, s);
+        usage(c, NULL,
+              errno ? "--%s: %s is larger than 2^63-1" : "--%s wants a whole number, not '%s'",
+              o->name, s);
     else *(int64_t *)(void *)((char *)&c->o + o->at) = v;
 }
 static void set_real(Cli *c, const Option *o, const char *s) {
@@ -372,7 +374,7 @@ static void check_usage(Parse *p) {
                   "--update-expect records what the plan's file does; with --%s it is another run",
                   p->given[i]->name);
     for (int i = 0; i < p->n_given; i++)
-        if (p->given[i]->at == AT(page) && c->o.page < 1)
+        if (p->given[i]->at == AT(page) && c->o.page < 1 && !diags_errors(c->d))
             usage(c, "the first is 1", "--page wants 1 or more");
     bool picture = c->o.format && text_has_word("svg png pdf", c->o.format);
     if (k->bit & C_DIFF && c->o.format && strcmp(c->o.format, "text") && picture == !c->o.view)

@@ -172,17 +172,24 @@ const char *rows_sent(Arena *a, const Trace *t, int64_t rank) {
                         bytes_text((int64_t)s.least, a), (long long)low, one, (long long)s.peak_at,
                         due);
 }
+/* May the router decide how many rows there are? */
+static bool varies(const TraceCollective *k) {
+    return k->bytes_in != k->most_in * k->row_bytes || k->bytes_out != k->most_out * k->row_bytes ||
+           k->bytes_sent != k->most_sent * k->row_bytes;
+}
 void rows_notes(Str *notes, Arena *a, const Trace *t) {
-    bool ragged = false, known = false;
+    bool any = false, ragged = false, known = false;
     for (int i = 0; i < t->n_collectives; i++)
         if (t->collectives[i].row_bytes > 0) {
-            ragged = true;
+            any = true;
+            ragged |= varies(&t->collectives[i]);
             known |= trace_exchange(t, t->collectives[i].step) != NULL;
         }
-    if (!ragged) return;
-    str_add(notes, known ? "bytes of rows are those to expect where all experts are asked for as "
-                           "often; `rows` has the run's\n"
-                         : "rows and their bytes are those to expect where all experts are asked "
-                           "for as often; how many there are, a run's trace says\n");
-    rows_dispatched(notes, a, t);
+    if (ragged)
+        str_add(notes, known
+                           ? "bytes of rows are those to expect where all experts are asked for as "
+                             "often; `rows` has the run's\n"
+                           : "rows and their bytes are those to expect where all experts are asked "
+                             "for as often; how many there are, a run's trace says\n");
+    if (any) rows_dispatched(notes, a, t);
 }

@@ -111,14 +111,15 @@ static void check_counts(Config *c, const ModelDims *m) {
     if (r->groups < 2) return;
     if (m->E % r->groups)
         diag_error(c->d, "E0307", config_key_loc(c, "n_group"), "n_group divides the experts",
-                   "%lld experts cannot stand in %d groups", (long long)m->E, r->groups);
+                   "%lld experts cannot stand in %lld groups", (long long)m->E,
+                   (long long)r->groups);
     else if (r->top_groups < 1 || r->top_groups > r->groups)
-        diag_error(c->d, "E0307", config_key_loc(c, "topk_group"), NULL, "%d groups of %d",
-                   r->top_groups, r->groups);
-    else if (m->top_k > m->E / r->groups * r->top_groups)
+        diag_error(c->d, "E0307", config_key_loc(c, "topk_group"), NULL, "%lld groups of %lld",
+                   (long long)r->top_groups, (long long)r->groups);
+    else if (m->top_k > m->E / r->groups * r->top_groups) /* no more than E: it divides E */
         diag_error(c->d, "E0307", config_key_loc(c, "num_experts_per_tok"), NULL,
-                   "%lld experts per token; %d groups have %lld", (long long)m->top_k,
-                   r->top_groups, (long long)(m->E / r->groups * r->top_groups));
+                   "%lld experts per token; %lld groups have %lld", (long long)m->top_k,
+                   (long long)r->top_groups, (long long)(m->E / r->groups * r->top_groups));
 }
 static void set_router(const Raw *r, const RouterRow *row, ModelDims *m) {
     Router *o = &m->router;
@@ -126,9 +127,8 @@ static void set_router(const Raw *r, const RouterRow *row, ModelDims *m) {
     if (row->norm_key && r->norm_topk == 1) o->all = false;
     if (!o->bias) return; /* the rest are DeepSeek's keys */
     o->share = r->norm_topk != 0;
-    if (r->groups != UNSET) o->groups = (int)(r->groups < INT32_MAX ? r->groups : INT32_MAX);
-    if (r->top_groups != UNSET)
-        o->top_groups = (int)(r->top_groups < INT32_MAX ? r->top_groups : INT32_MAX);
+    if (r->groups != UNSET) o->groups = r->groups;
+    if (r->top_groups != UNSET) o->top_groups = r->top_groups;
     if (r->scaling > 0) o->factor = r->scaling;
 }
 

@@ -22,13 +22,13 @@ typedef struct {
 
 /* How a layer with experts chooses, and what a choice weighs. */
 typedef struct {
-    bool sigmoid;           /* scores are sigmoids of the logits, not a softmax */
-    bool all;               /* softmax: over all experts, not over the chosen */
-    bool share;             /* sigmoid: divided by the sum of the chosen */
-    bool bias;              /* a buffer is added to the scores that selection looks at */
-    bool first;             /* the weight multiplies what an expert gets, not what it puts out */
-    int groups, top_groups; /* experts stand in groups, of which so many stay; 0: none */
-    double factor;          /* on the weights of sigmoids */
+    bool sigmoid; /* scores are sigmoids of the logits, not a softmax */
+    bool all;     /* softmax: over all experts, not over the chosen */
+    bool share;   /* sigmoid: divided by the sum of the chosen */
+    bool bias;    /* a buffer is added to the scores that selection looks at */
+    bool first;   /* the weight multiplies what an expert gets, not what it puts out */
+    int64_t groups, top_groups; /* experts stand in groups, of which so many stay; 0: none */
+    double factor;              /* on the weights of sigmoids */
 } Router;
 
 enum { NORMS_BEFORE = 1, NORMS_AFTER = 2 };

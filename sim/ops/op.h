@@ -30,13 +30,13 @@ typedef struct Attrs {
     double ignore; /* pick, loss weights: label value to ignore */
     double a, b;   /* optimizer: coefficients; share: a is 1 where the sum of the chosen divides */
     double lr, beta1, beta2, decay;
-    int64_t step;           /* optimizer: number of the step, from 1 */
-    int top;                /* selection: experts per token */
-    char priority;          /* capacity: order 'o', slot 's' or weight 'w' */
-    const int32_t *group;   /* capacity: of each token of the batch, b * S + t, the group that it is
-                               counted in; NULL: all are one */
-    int64_t parts;          /* counts: micro-batches that the batch is cut in */
-    int groups, top_groups; /* selection: groups of experts (0, 1: none), and how many stay */
+    int64_t step;         /* optimizer: number of the step, from 1 */
+    int top;              /* selection: experts per token */
+    char priority;        /* capacity: order 'o', slot 's' or weight 'w' */
+    const int32_t *group; /* capacity: of each token of the batch, b * S + t, the group that it is
+                             counted in; NULL: all are one */
+    int64_t parts;        /* counts: micro-batches that the batch is cut in */
+    int64_t groups, top_groups; /* selection: groups of experts (0, 1: none), how many stay */
     int64_t chunk;  /* attention: positions per chunk, none sees another; temperature: positions per
                        step; 0: none */
     bool full;      /* attention: every query sees every key */

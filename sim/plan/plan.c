@@ -906,6 +906,7 @@ Plan *plan_parse(Arena *arena, Diags *d, PlanText given) {
         read_table(&r, plan_keys, NULL, p, root);
         check_model(&r, p->model_loc.file != NULL);
         check_mesh(&r);
+        plan_check_unread(&r, root);
         int asked = d->n;
         check_plan(&r);
         read_drop_consequences(d, root, before, asked);

@@ -361,6 +361,8 @@ bool plan_is_axis_word(const char *name);
 const char *plan_names_text(Names n);
 /* The dtype in which a run computes: that of the values, or the one of `data: {execute}`. */
 Dtype plan_executes_in(const Plan *p);
+/* pipeline.p2p_buffers; one that no schedule fills stands for any larger one. */
+int plan_p2p_buffers(const Plan *p);
 
 /* ---- styles (styles.c) ---- */
 /* What of a module is DTensors in a style of PyTorch's; outside of it, without `use_local_output:

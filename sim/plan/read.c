@@ -370,16 +370,18 @@ bool read_items(PlanReader *r, const char *key, Yaml *y, Yaml ***item, int *n) {
     return true;
 }
 
-/* "8, 8" as the list that it was meant to be, [8, 8]; NULL: it is no list of numbers. */
+/* "8, 8" or "[8, 8]" as the list that it was meant to be, [8, 8]; NULL: it is no list of numbers.
+ */
 static const char *as_list(PlanReader *r, const char *s) {
     Str out = str_new(r->a);
     int n = 0;
+    s += strspn(s, "[ ");
     while (*s) {
         size_t k = strspn(s, "0123456789");
         if (!k) return NULL;
         str_addf(&out, "%s%.*s", n++ ? ", " : "[", (int)k, s);
         s += k;
-        size_t gap = strspn(s, ", ");
+        size_t gap = strspn(s, ", ]");
         if (*s && !gap) return NULL;
         s += gap;
     }

@@ -140,6 +140,9 @@ void plan_note_sync(PlanReader *r);
 /* experts.c, N0018: keys of `moe` that speak of a capacity, or of fsdp, where there is none. */
 void plan_note_experts(PlanReader *r);
 
+/* unread.c, E0215 and N0018: keys of `model` and `data` that are of another kind of model. */
+void plan_check_unread(PlanReader *r, Yaml *root);
+
 /* set.c: lays the overrides over the tree. `root` is changed in place. */
 void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n);
 

@@ -18,7 +18,12 @@ static bool read_numbers(PlanReader *r, const char *key, Yaml *y, const int **ou
     for (int i = 0; i < n; i++) {
         int64_t v;
         if (!read_whole(r, key, item[i], 0, &v)) return false;
-        list[i] = v > INT_MAX ? INT_MAX : (int)v;
+        if (v > INT_MAX) {
+            diag_error(r->d, "E0309", item[i]->loc, NULL, "'%s': %lld is too large; at most %d",
+                       key, (long long)v, INT_MAX);
+            return false;
+        }
+        list[i] = (int)v;
     }
     *out = list;
     *out_n = n;
@@ -108,6 +113,11 @@ static const Key pipeline_keys[] = {
 };
 const Sub plan_pipeline_sub = {pipeline_keys, "schedule"};
 
+int plan_p2p_buffers(const Plan *p) {
+    enum { MORE_THAN_MESSAGES = 1 << 20 };
+    int64_t n = p->pipeline.p2p_buffers;
+    return n < MORE_THAN_MESSAGES ? (int)n : MORE_THAN_MESSAGES;
+}
 void plan_check_pipeline(PlanReader *r) {
     Plan *p = r->p;
     Loc loc = p->pipeline.loc;
@@ -122,6 +132,9 @@ void plan_check_pipeline(PlanReader *r) {
         diag_error(r->d, "E0208", p->pipeline.file_loc,
                    "give `stage_to_rank` the rank of each stage: with four of them [0, 1, 2, 3]",
                    "a file of actions does not say on which rank a stage is");
+    if (p->pipeline.n_homes && !p->pipeline.file)
+        diag_error(r->d, "E0215", p->pipeline.homes_loc, "leave `stage_to_rank` out",
+                   "`stage_to_rank` is of a `file`; a schedule by name knows where its stages are");
     if (!p->pipeline.axis) p->pipeline.axis = "pp";
     bool known = false;
     for (int i = 0; i < p->n_axes; i++) known |= !strcmp(p->axes[i].name, p->pipeline.axis);

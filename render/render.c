@@ -201,11 +201,33 @@ static int leave_blanks(ViewCall *c, Scene **page, int n) {
                "this figure shows no %s to leave blank", c->o->quiz);
     return 0;
 }
+/* Puts each page of the other plan's figure at the right of ours, which is n pages; where one has
+ * more, those stand alone. Returns how many there are then, 0 and a diagnostic for an empty figure.
+ */
+static int pages_beside(const ViewCall *c, const struct View *v, Scene **page, int n) {
+    enum { GAP = 20 };
+    ViewCall other = *c;
+    Scene *second[VIEW_MAX_PAGES];
+    other.t = seen_by(c->o->with, c->o, c->arena);
+    int m = v->build(&other, second);
+    PresetKind preset = PRESET_WIDE;
+    furniture_preset(c->o->preset, &preset);
+    for (int i = 0; i < m; i++) {
+        int px = second[i]->px_width;
+        if (i < n) scene_beside(page[i], second[i], GAP);
+        else page[i] = second[i];
+        if (preset != PRESET_A4) continue;
+        figure_a4(page[i]); /* both on one sheet */
+        page[i]->px_width = px;
+    }
+    return m == 0 ? 0 : n > m ? n : m;
+}
 /* The pages of view v; a figure says if there are more than the reader sees. */
 static int build(const struct View *v, ViewCall *c, bool all, Scene **page) {
     c->fonts = fonts_shared();
     int n = v->build(c, page);
     if (n > 0 && c->o->quiz) n = leave_blanks(c, page, n);
+    if (n > 0 && c->o->with) n = pages_beside(c, v, page, n);
     figure_number(page, n, all);
     return n;
 }
@@ -240,23 +262,6 @@ static size_t drawing_bytes(void) {
     }
     return DRAWING_BYTES + base_mul(DRAWING_STACKS, stack);
 }
-/* Slides and pages of paper have a size of their own, which two figures do not share. */
-static bool beside_fits(ViewCall *c) {
-    const char *p = c->o->preset;
-    if (!p || !strcmp(p, "wide") || !strcmp(p, "column")) return true;
-    diag_error(c->d, "E0212", diag_nowhere, "--preset column or wide",
-               "two figures do not fit on a page of preset '%s'", p);
-    return false;
-}
-static bool second_figure(ViewCall *c, const struct View *v, Scene *first) {
-    enum { GAP = 20 };
-    ViewCall other = *c;
-    Scene *page[VIEW_MAX_PAGES];
-    other.t = seen_by(c->o->with, c->o, c->arena);
-    if (v->build(&other, page) == 0) return false;
-    scene_beside(first, page[0], GAP);
-    return true;
-}
 /* The plan whose text follows: one of two. */
 static void name_plan(const ViewCall *c, Sink *out) {
     const char *name =
@@ -286,7 +291,6 @@ static bool has_page(ViewCall *c, const struct View *v, int n) {
 static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     const struct View *v = prepare(c);
     if (!v) return false;
-    if (c->o->with && !beside_fits(c)) return false;
     if (!format_builds(c, f)) return false;
     if (f == FORMAT_TEXT && c->o->with) name_plan(c, out);
     if (f == FORMAT_TEXT) return to_text(c, v->text, out) && second_text(c, v, out);
@@ -295,8 +299,6 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     const char *error = NULL;
     base_reserve(drawing_bytes(), "to draw a picture");
     int n = build(v, c, f == FORMAT_PDF, page);
-    if (n > 0 && c->o->with && !second_figure(c, v, page[0])) return false;
-    if (c->o->with && n > 1) n = 1;
     if (n > 0 && !has_page(c, v, n)) return false;
     int one = c->o->page ? (int)c->o->page - 1 : 0;
     if (n > 0) page[one]->builds = c->o->build;

@@ -1502,8 +1502,29 @@ static void test_pages_and_pairs(void **state) {
                 "a picture");
     expect_code(RUN("diff", plan, other, "--theme", "dark"), 2, "", "only with --view");
     expect_code(RUN("diff", plan, other, "--view", "errors"), 2, "", "is of one plan");
-    expect_code(RUN("diff", plan, other, "--view", "block", "--format", "svg", "--preset", "slide"),
-                2, "", "do not fit");
+    /* pages of both, side by side; where one figure has more, they stand alone */
+#define BOTH(...) RUN("diff", other, plan, "--view", "shards", "--format", "svg", __VA_ARGS__)
+    both = BOTH("--preset", "slide", "--page", "2");
+    assert_int_equal(both.code, 1);
+    assert_non_null(strstr(both.out, "page 2 of 3"));
+    assert_non_null(strstr(both.out, "plan llama3-8b-dp2-cp2-tp2"));
+    assert_non_null(strstr(both.out, "plan llama3-8b-tp4-sp"));
+    assert_non_null(strstr(both.out, "Activations"));
+    done(both);
+    both = RUN("diff", "plans/01-column-row-mlp.yaml", plan, "--view", "block", "--format", "svg",
+               "--preset", "slide", "--page", "2");
+    assert_int_equal(both.code, 1);
+    assert_non_null(strstr(both.out, "plan llama3-8b-dp2-cp2-tp2"));
+    assert_null(strstr(both.out, "plan column-row-mlp"));
+    done(both);
+    expect_code(BOTH("--preset", "slide", "--page", "4"), 2, "", "has 3 pages here, no page 4");
+    expect_code(BOTH("--page", "2"), 2, "", "has 1 page here, no page 2");
+    both = BOTH("--preset", "a4"); /* on one sheet, across */
+    assert_non_null(strstr(both.out, "width=\"841.89"));
+    assert_non_null(strstr(both.out, "-second-"));
+    done(both);
+    expect_code(RUN("diff", plan, other, "--page", "1"), 2, "", "only with --view");
+#undef BOTH
 }
 /* Bytes of rows that only a run knows are said to be expected, in the report as in `comms`. */
 static void test_rows_are_expected(void **state) {

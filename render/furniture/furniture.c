@@ -93,8 +93,7 @@ double figure_head(Scene *s, PresetKind p, const char *title, const char *const 
     return y + 10;
 }
 
-/* A4: portrait or landscape, whichever shows the scene larger, centred between margins of 20 pt. */
-static void a4_page(Scene *s) {
+void figure_a4(Scene *s) {
     const double a = 595.276, b = 841.890, m = 20;
     double up = fmin((a - 2 * m) / s->w, (b - 2 * m) / s->h),
            across = fmin((b - 2 * m) / s->w, (a - 2 * m) / s->h);
@@ -110,7 +109,7 @@ void figure_page(Scene *s, PresetKind p, double h) {
     double fixed = presets[p].h;
     s->h = s->page_h = fixed > h ? fixed : ceil(h);
     s->page_w = s->w;
-    if (p == PRESET_A4) a4_page(s);
+    if (p == PRESET_A4) figure_a4(s);
     if (fixed > 0 && h <= fixed && s->w <= presets[p].w) slide_fill(s, presets[p].margin, fixed);
     if (!(fixed > 0 && (s->h > fixed || s->w > presets[p].w))) return;
     /* a slide keeps 16:9: what is larger is scaled onto it */

@@ -40,6 +40,8 @@ Scene *figure_new(const ViewCall *c, const char *view, PresetKind preset);
 /* Title and subtitle from the top; returns the y under them. `sub` are the parts between " · ",
  * NULL-terminated; they are wrapped to width sub_w (0: that of the figure). */
 double figure_head(Scene *s, PresetKind p, const char *title, const char *const *sub, double sub_w);
+/* A4: portrait or landscape, whichever shows the scene larger, centred between margins of 20 pt. */
+void figure_a4(Scene *s);
 /* Fits the finished scene (height h) on the preset's page. */
 void figure_page(Scene *s, PresetKind p, double h);
 /* Fills a slide of height h: footer down, body enlarged (unless s->one_scale) and centred. Before

@@ -41,6 +41,8 @@ void scene_beside(Scene *s, const Scene *b, double gap) {
         *ARENA_PUSH(s->arena, s->arrows, s->n_arrows, s->cap_arrows) = a;
     }
     s->px_width = (int)(s->px_width * w / s->w);
+    s->scale = 1; /* a figure that was scaled onto its page has its own size again */
+    s->off_x = s->off_y = 0;
     s->w = s->page_w = w;
     s->h = s->page_h = fmax(s->h, b->h);
     s->title = arena_printf(s->arena, "%s | %s", s->title, b->title);

@@ -287,6 +287,7 @@ static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *v
                        .part = c->o.part,
                        .pass = c->o.pass,
                        .with = y,
+                       .page = c->o.page,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
     draw(c, x, &r, f);
     return true;

@@ -56,7 +56,7 @@ static const Option options[] = {
     {"measured", 0, O_FLAG, AT(measured), NULL, C_DRAW,
      "timeline: what a run with --mpi took, beside the model", NULL},
     {"width", 0, O_INT, AT(width), "PX", C_DRAW | C_DIFF, "width of a PNG in pixels", NULL},
-    {"page", 0, O_INT, AT(page), "N", C_DRAW,
+    {"page", 0, O_INT, AT(page), "N", C_DRAW | C_DIFF,
      "page N of a figure of several (default: the first, in a PDF all)", NULL},
     {"build", 0, O_FLAG, AT(build), NULL, C_DRAW,
      "one step after the other: a page each in a PDF, an SVG plays", NULL},
@@ -381,7 +381,8 @@ static void check_usage(Parse *p) {
         usage(c, picture ? "add --view block" : "leave one of them out",
               picture ? "`diff` as %s wants --view" : "--view is a picture, not %s", c->o.format);
     if (k->bit & C_DIFF && !c->o.view &&
-        (c->o.theme || c->o.preset || c->o.part || c->o.pass || c->o.width || c->o.layer >= 0))
+        (c->o.theme || c->o.preset || c->o.part || c->o.pass || c->o.width || c->o.page ||
+         c->o.layer >= 0))
         usage(c, "add --view block, timeline, memory or shards", "`diff` draws only with --view");
     if (c->o.width > LARGEST_PX)
         usage(c, NULL, "--width wants 1 .. %d pixels, not %lld", LARGEST_PX, (long long)c->o.width);

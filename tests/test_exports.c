@@ -193,7 +193,7 @@ static const struct {
     {"16-hf-llama-tp4.yaml", {NULL, NULL, NULL, "layers.0.input_norm as [.,tp,.]"}},
     {"17-own-styles.yaml", {"what 'by_head' does", NULL, NULL, "layers.0.input_norm as [.,tp,.]"}},
     {"18-llama3-8b-backward.yaml", {"'loss_parallel'", "all_reduce of embed over tp", NULL, NULL}},
-    {"19-llama3-8b-fsdp4.yaml", {DP, "loss.max: there is no way from [B, S] to [B/dp, S]", "identity of embedding.word_embeddings.weight over dp", "all_gather of tok_embeddings.weight over dp_shard"}},
+    {"19-llama3-8b-fsdp4.yaml", {DP, "parameter, reshard false where the plan has fsdp of unit parameter, reshard true", "identity of embedding.word_embeddings.weight over dp", "fsdp of unit block, reshard true where the plan has fsdp of unit parameter"}},
     {"20-llama3-8b-fsdp-tp.yaml", {CP, "axes of one dim in another order than the mesh's: not suppor", "identity of embedding.word_embeddings.weight over dp*cp", NULL}},
     {"21-llama3-8b-recompute.yaml", {AGAIN, AGAIN, NULL, NULL}},
     {"22-llama3-8b-dp2-cp2-tp2-backward.yaml", {CP, "embed as [dp,cp,.] tp:P", NULL, "all_gather of tok_embeddings.weight over cp"}},
@@ -319,6 +319,12 @@ static const struct {
      "mesh: {data: 2, model: 2}\nnames: torchtitan\ngroups: {dp: data, tp: model}\nplan:\n"
      "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n",
      "  \"params/layers_*/attention/wo/kernel\": [\"model\", null]"},
+    {"jax",
+     "mesh: {data: 2, fsdp: 2, tp: 2}\nnames: torchtitan\ngroups: {dp: data*fsdp}\n"
+     "data_parallel: {mode: hsdp, replicate: data, shard: fsdp, unit: parameter, reshard: false, "
+     "dims: {\"layers.*.feed_forward.w[13]\": 1, norm: whole}}\nplan:\n"
+     "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n",
+     "  \"params/layers_*/attention/wq/kernel\": [null, [\"tp\", \"fsdp\"]],\n"},
     {"jax", "mesh: {}\nnames: torchtitan\n", "  \"tokens\": [null, null]"},
 };
 enum { N_MORE = sizeof more / sizeof *more };

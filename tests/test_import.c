@@ -612,30 +612,100 @@ static Imported jax(const char *mesh, const char *text) {
 /* Flax's kernels are [in, out]; weights of torch's names [out, in]: the same cut, the same plan. */
 static void test_jax(void **state) {
     (void)state;
-    Imported r = jax("data=2,model=4",
-                     "{\"tokens\": [\"data\", null],\n"
-                     " \"params/tok_embeddings/embedding\": [\"model\", null],\n"
-                     " \"params/layers_0/attention/wq/kernel\": [null, \"model\"],\n"
-                     " \"layers.*.attention.wk.weight\": [\"model\"],\n"
-                     " \"layers.*.attention.wv.weight\": [\"model\", \"data\"],\n"
-                     " \"layers.*.attention.wo.kernel\": [\"model\"],\n"
-                     " \"layers/*/feed_forward/w1/kernel\": [null, [\"data\", \"model\"]],\n"
-                     " \"layers.*.ffn_norm.scale\": []}");
+    Imported r =
+        jax("data=2,model=4", "{\"tokens\": [\"data\", null],\n"
+                              " \"params/tok_embeddings/embedding\": [\"model\", null],\n"
+                              " \"params/layers_0/attention/wq/kernel\": [null, \"model\"],\n"
+                              " \"layers.*.attention.wk.weight\": [\"model\"],\n"
+                              " \"layers.*.attention.wv.weight\": [\"model\"],\n"
+                              " \"layers.*.attention.wo.kernel\": [\"model\"],\n"
+                              " \"layers/*/feed_forward/w1/kernel\": [null, \"model\"],\n"
+                              " \"layers.*.ffn_norm.scale\": []}");
     HOLDS(
         r, "groups: {every: data*model}", "names: torchtitan", "mesh: {data: 2, model: 4}",
         "data: {batch: 4, sequence: 16, dtype: f32, seed: 0, cut: {batch: \"data\"}}",
         "  tok_embeddings.weight: {weight: {model: shard(0), data: replicate}, axis: every}",
         "  layers.0.attention.wq.weight: {weight: {model: shard(0), data: replicate}, axis: every}",
         "  layers.*.attention.wk.weight: {weight: {model: shard(0), data: replicate}, axis: every}",
-        "  layers.*.attention.wv.weight: {weight: {model: shard(0), data: shard(1)}, axis: every}",
+        "  layers.*.attention.wv.weight: {weight: {model: shard(0), data: replicate}, axis: every}",
         "  layers.*.attention.wo.weight: {weight: {model: shard(1), data: replicate}, axis: every}",
-        "  layers.*.feed_forward.w1.weight: {weight: {data: shard(0), model: shard(0)}, axis: "
+        "  layers.*.feed_forward.w1.weight: {weight: {model: shard(0), data: replicate}, axis: "
         "every}",
         "  layers.*.ffn_norm.weight: {weight: {data: replicate, model: replicate}, axis: every}");
     equivalent(&r);
     r = jax("x=4", "{\"layers_*/attention/wq/kernel\": [null, \"x\"]}");
     HOLDS(r, "  layers.*.attention.wq.weight: {weight: {x: shard(0)}, axis: x}");
     equivalent(&r);
+}
+/* An axis that cuts the batch and a parameter: what jax.jit does (jax 0.10.2, four CPU devices, a
+ * gated MLP of these specs, its compiled HLO): one all-gather of each weight over fsdp, none again
+ * in the gradient's program; one all-reduce over model of what w2 makes; the gradients summed over
+ * fsdp and laid as the parameters are. */
+static const char jax_fsdp[] =
+    "{\"params/layers_*/feed_forward/w1/kernel\": [\"fsdp\", \"model\"],\n"
+    " \"params/layers_*/feed_forward/w3/kernel\": [\"fsdp\", \"model\"],\n"
+    " \"params/layers_*/feed_forward/w2/kernel\": [\"model\", \"fsdp\"],\n"
+    " \"params/layers_*/attention/wq/kernel\": [null, [\"model\", \"fsdp\"]],\n"
+    " \"params/norm/scale\": [null],\n"
+    " \"tokens\": [%s, null]}";
+static int moved(const PlanRun *r, const char *op, const char *value, const char *axes) {
+    int n = 0;
+    for (int i = 0; i < r->t->n_collectives; i++) {
+        const TraceCollective *c = &r->t->collectives[i];
+        n += strcmp(c->op, op) == 0 && strcmp(c->axes, axes) == 0 && strcmp(c->value, value) == 0;
+    }
+    return n;
+}
+static void test_jax_at_rest(void **state) {
+    (void)state;
+    Imported r = jax("fsdp=2,model=2", arena_printf(arena, jax_fsdp, "\"fsdp\""));
+    HOLDS(r, "data_parallel:", "  mode: fsdp", "  axis: fsdp", "  unit: parameter",
+          "  reshard: false", "    layers.*.feed_forward.w1.weight: 1",
+          "    layers.*.feed_forward.w2.weight: 0", "    layers.*.attention.wq.weight: 0",
+          "    \"*\": whole", "    norm.weight: whole",
+          "  layers.*.feed_forward.w1.weight: {weight: {model: shard(0), fsdp: replicate}, axis: "
+          "every}");
+    equivalent(&r);
+    PlanRun run = run_plan(&r, false);
+    static const char *const weights[] = {"feed_forward.w1.weight", "feed_forward.w3.weight",
+                                          "feed_forward.w2.weight", "attention.wq.weight"};
+    for (int i = 0; i < 4; i++) {
+        const char *name = arena_printf(arena, "layers.0.%s", weights[i]);
+        assert_int_equal(moved(&run, "all_gather", name, "fsdp"), 1);
+        name = arena_printf(arena, "grad.param.%s", name);
+        assert_int_equal(moved(&run, "reduce_scatter", name, "fsdp"), 1);
+    }
+    assert_int_equal(moved(&run, "all_reduce", "grad.param.norm.weight", "fsdp"), 1);
+    assert_int_equal(moved(&run, "all_reduce", "layers.0.mlp.down", "model"), 1);
+    assert_int_equal(moved(&run, "all_gather", "output.weight", "fsdp"), 0); /* has no spec */
+    /* two axes of the batch, one of them at rest; by its name where nothing says how tokens lie */
+    r = jax("data=2,fsdp=2,model=2", arena_printf(arena, jax_fsdp, "[\"data\", \"fsdp\"]"));
+    HOLDS(r, "  mode: hsdp", "  replicate: data", "  shard: fsdp");
+    equivalent(&r);
+    r = jax("dp=2", "{\"layers.*.feed_forward.w1.kernel\": [\"dp\"]}");
+    HOLDS(r, "  axis: dp", "    layers.*.feed_forward.w1.weight: 1");
+    equivalent(&r);
+    /* it does not cut the batch: a contraction, whose sum nobody but the partitioner makes */
+    r = jax("fsdp=2,model=2", "{\"layers.*.feed_forward.w1.kernel\": [\"fsdp\", \"model\"]}");
+    assert_null(strstr(r.plan.text, "data_parallel"));
+    HOLDS(r, "  layers.*.feed_forward.w1.weight: {weight: {fsdp: shard(1), model: shard(0)}, axis: "
+             "every}");
+    equivalent(&r);
+}
+static void test_jax_at_rest_refusals(void **state) {
+    (void)state;
+    Imported r =
+        jax("a=2,b=2,t=2", "{\"q.weight\": [[\"a\", \"t\"]],\n \"r.weight\": [\"a\", \"b\"],\n"
+                           " \"tokens\": [[\"a\", \"b\"]]}");
+    REFUSES(r, "specs.json:1:21: error: a cuts the batch, and outside of t",
+            ":2:20: error: axes that cut the batch cut two dims of a parameter");
+    r = jax("a=2,b=2", "{\"q.weight\": [\"a\"],\n \"r.weight\": [null, \"b\"],\n"
+                       " \"s.weight\": [null],\n \"tokens\": [[\"a\", \"b\"]]}");
+    REFUSES(r, "specs.json:2:14: error: parameters cut by different axes of the batch");
+    r = jax("dp=2", "{\"layers.*.attention.wz.kernel\": [\"dp\"]}");
+    PlanRun run = run_plan(&r, false);
+    assert_int_equal(diags_errors(run.d), 1); /* once, and in their file */
+    assert_non_null(strstr(diags_text(arena, run.d), "specs.json:1:2: error: pattern"));
 }
 static void test_jax_refusals(void **state) {
     (void)state;
@@ -904,6 +974,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_megatron_uneven, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_jax_at_rest, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_jax_at_rest_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hf_runs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hf, setup, teardown),

@@ -4,6 +4,7 @@
 #include "assign/context.h"
 #include "assign/dtensor.h"
 #include "assign/experts.h"
+#include "assign/rest.h"
 #include "assign/stages.h"
 #include "assign/suggest.h"
 #include "assign/sums.h"
@@ -514,81 +515,6 @@ static void layout_inputs(Assign *a) {
             (long long)S, (long long)(2 * cp));
 }
 
-/* ---- parameters at rest ---- */
-
-/* The axes that cut parameter t at rest alone: those of data parallelism that do not cut it
- * already, as the axes of `ep` cut experts. */
-static AxisList rest_axes(const Assign *a, int t) {
-    AxisList l = {0};
-    for (int i = 0; i < a->shard.n; i++)
-        if (layout_where(&a->rest[t], a->shard.a[i]) < 0) l.a[l.n++] = a->shard.a[i];
-    return l;
-}
-
-/* Cut axis by axis, do the blocks lie as one cut over all of the axes' ranks would lay them? Their
- * largest is the same. */
-static bool cut_as_one(const Mesh *m, const AxisList *axes, int64_t rows) {
-    int64_t after = mesh_size(m, axes);
-    for (int i = 0; i < axes->n; i++) {
-        int64_t n = m->axis[axes->a[i]].size;
-        rows = (rows + n - 1) / n;
-        after /= n;
-        if (rows % after) return false;
-    }
-    return true;
-}
-
-/* The rows of parameter t that are cut at rest: of that dim as it lies in compute, all letters. */
-static int64_t rest_rows(const Assign *a, int t) {
-    const GTensor *x = &a->model->g.t[t];
-    int64_t local[LAYOUT_MAX_DIMS], r = 1;
-    int dim = experts_rest_dim(a, t), first = 0;
-    layout_local(a->mesh, &a->compute[t], x->size, 0, local);
-    for (int d = 0; d < dim; d++) first += x->stored[d];
-    for (int k = first; k < first + x->stored[dim]; k++) r *= local[k];
-    return r;
-}
-
-/* FSDP2 cuts over the ranks of one flat mesh; here every axis cuts by itself, and uneven rows go to
- * other ranks. */
-static void note_nested(const Assign *a) {
-    int n = 0, first = -1;
-    for (int t = 0; t < a->model->g.nt; t++) {
-        const GTensor *x = &a->model->g.t[t];
-        if (x->kind != KIND_PARAM || !x->diff || a->claimed[t] || !x->nd) continue;
-        AxisList axes = rest_axes(a, t);
-        if (!cut_as_one(a->mesh, &axes, rest_rows(a, t)) && !n++) first = t;
-    }
-    if (!n) return;
-    AxisList axes = rest_axes(a, first);
-    diag_note(
-        a->d, "N0006", a->plan->data_parallel.loc, "a size that all of the axes divide together",
-        "%s%s: %lld rows are cut axis by axis over %s, PyTorch cuts them over all %lld ranks "
-        "at once: the same numbers and bytes, other parts on the last ranks",
-        a->model->g.t[first].plan_name, n > 1 ? arena_printf(a->arena, " and %d more", n - 1) : "",
-        (long long)rest_rows(a, first), mesh_axes_text(a->mesh, a->arena, &axes, true),
-        (long long)mesh_size(a->mesh, &axes));
-}
-
-/* FSDP is a layout of parameters at rest: dim 0 cut by the data axes, inside whatever tensor
- * parallelism cuts (what PyTorch calls a strided shard). A dim of several letters is cut as the
- * flat list that it is in memory. */
-static void shard_at_rest(Assign *a) {
-    if (!a->shard.n) return;
-    note_nested(a);
-    for (int t = 0; t < a->model->g.nt; t++) {
-        const GTensor *x = &a->model->g.t[t];
-        if (x->kind != KIND_PARAM || a->claimed[t] || !x->nd) continue;
-        if (!x->diff && !x->state_of) continue; /* a buffer stays whole */
-        int dim = experts_rest_dim(a, t), first = 0;
-        for (int d = 0; d < dim; d++) first += x->stored[d];
-        AxisList axes = rest_axes(a, t);
-        for (int i = 0; i < axes.n; i++)
-            if (x->stored[dim] > 1) layout_cut_list(&a->rest[t], axes.a[i], dim);
-            else layout_cut(&a->rest[t], first, axes.a[i], CUT_CHUNK);
-    }
-}
-
 /* ---- notes ---- */
 static bool axis_cuts(const Assign *a, int x) {
     for (int t = 0; t < a->model->g.nt; t++)
@@ -692,7 +618,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     layout_inputs(a);
     experts_check(a);
     context_check(a);
-    shard_at_rest(a);
+    rest_lay(a);
     if (diags_errors(d) == before && stages_find(a)) stages_place(a);
     sums_of_parameters(a);
     zero_lay(a);

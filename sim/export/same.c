@@ -101,7 +101,8 @@ static Plan *laid_over(Arena *a, const Plan *p, const Plan *q) {
     for (int i = 0; i < o->n_lines; i++) o->lines[i].from_recipe = true;
     o->per_module = q->per_module, o->kv_replicate = q->kv_replicate;
     o->trust_declared = q->trust_declared;
-    o->data_parallel = q->data_parallel, o->context_parallel = q->context_parallel;
+    o->data_parallel = q->data_parallel, o->dims = q->dims, o->n_dims = q->n_dims;
+    o->context_parallel = q->context_parallel;
     o->pipeline = q->pipeline, o->recompute = q->recompute, o->save_gathered = q->save_gathered;
     o->cut_batch = q->cut_batch, o->cut_sequence = q->cut_sequence;
     o->moe.axis = q->moe.axis, o->moe.etp = q->moe.etp, o->moe.dispatch = q->moe.dispatch;
@@ -139,6 +140,13 @@ static ExportDifference compare_trained(Arena *a, const Plan *p, const Plan *ove
     if (their) return compare(a, mine, their);
     return (ExportDifference){.at = p->mesh_loc, .theirs = first_error(a, d)};
 }
+/* How parameters that are cut at rest are gathered; "" where none are. */
+static const char *shards_text(Arena *a, const Plan *p) {
+    const DataMode *mode = plan_data_mode(p);
+    if (!mode->cuts_params) return "";
+    return arena_printf(a, "%s of unit %s, reshard %s", mode->name, plan_data_unit_word(p),
+                        plan_reshard(p)->name);
+}
 ExportDifference export_difference(const Export *e, const ImportInput *in) {
     Diags *d = diags_new(e->a);
     ExportDifference x = {.at = e->p->mesh_loc};
@@ -156,11 +164,11 @@ ExportDifference export_difference(const Export *e, const ImportInput *in) {
     x = compare(e->a, mine, their);
     int steps = x.steps;
     if (x.same && !(x = compare_trained(e->a, e->p, over)).same) x.steps += steps;
-    const char *const reshard[] = {plan_reshard(e->p)->name, plan_reshard(over)->name};
-    if (x.same && plan_data_mode(e->p)->cuts_params &&
-        (plan_data_unit(e->p) != plan_data_unit(over) || strcmp(reshard[0], reshard[1]) != 0))
+    const char *const shards[] = {shards_text(e->a, e->p), shards_text(e->a, over)};
+    if (*shards[0] && *shards[1] &&
+        strcmp(shards[0], shards[1]) != 0) /* what the steps differ by */
         x = (ExportDifference){
-            .at = e->p->data_parallel.loc, .ours = reshard[0], .theirs = reshard[1]};
+            .at = e->p->data_parallel.loc, .ours = shards[0], .theirs = shards[1]};
     return x;
 }
 void export_refuse_difference(const Export *e, const char *framework, const char *hint,

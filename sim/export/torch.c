@@ -242,6 +242,9 @@ static void sharding(TorchWriter *w, const char *mesh) {
     if (e->as->keep.n)
         export_refuse(e, at, "leave `reshard_over` out",
                       "fully_shard takes a number of neighbouring ranks there, not axes");
+    if (p->n_dims)
+        export_refuse(e, p->data_parallel.dims_loc, "leave `dims` out",
+                      "fully_shard takes a function there, shard_placement_fn: not written");
     if (!layers)
         export_refuse(e, at, "leave `data_parallel` out", "fully_shard wants a model of layers");
     if (plan_data_unit(p) != UNIT_BLOCK)

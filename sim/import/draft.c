@@ -23,11 +23,15 @@ enum {
 void draft_line(Draft *x, const char *pattern, Loc loc, const char *style, Loc style_loc,
                 const char *comment) {
     *ARENA_PUSH(x->a, x->line, x->n_lines, x->cap_lines) =
-        (DraftLine){pattern, style, comment, loc, style_loc};
+        (DraftLine){pattern, style, comment, loc, style_loc, 0};
 }
 void draft_key(Draft *x, const char *key, const char *value, Loc loc, const char *comment) {
     *ARENA_PUSH(x->a, x->extra, x->n_extra, x->cap_extra) =
-        (DraftLine){key, value, comment, loc, loc};
+        (DraftLine){key, value, comment, loc, loc, 0};
+}
+void draft_below(Draft *x, int depth, const char *key, Loc loc, const char *value, Loc value_loc) {
+    *ARENA_PUSH(x->a, x->extra, x->n_extra, x->cap_extra) =
+        (DraftLine){key, value, NULL, loc, value_loc, depth};
 }
 void draft_remark(Draft *x, const char *fmt, ...) {
     va_list ap;
@@ -223,12 +227,21 @@ static int64_t layers_of(const Draft *x) {
         }
     return most + 1;
 }
+/* Is the axis one of the product "a*b"? */
+static bool in_product(const char *product, const char *axis) {
+    size_t n = strlen(axis);
+    for (const char *p = product; *p; p += strcspn(p, "*"), p += *p == '*')
+        if (strcspn(p, "*") == n && strncmp(p, axis, n) == 0) return true;
+    return false;
+}
+bool draft_cuts_batch(const Draft *x, const char *axis) {
+    if (x->cut_batch) return in_product(x->cut_batch, axis);
+    return strncmp(axis, "dp", 2) == 0 && (!axis[2] || axis[2] == '_');
+}
 static int64_t product_of(const Draft *x, bool data) {
     int64_t n = 1;
     for (int i = 0; i < x->n_axes; i++) {
-        const char *name = x->axis[i].name;
-        bool dp = (strncmp(name, "dp", 2) == 0 && (!name[2] || name[2] == '_')) ||
-                  (x->cut_batch && strstr(x->cut_batch, name));
+        bool dp = draft_cuts_batch(x, x->axis[i].name);
         if (dp == data && x->axis[i].size < 1 << 20 && n < 1 << 20) n *= x->axis[i].size;
     }
     return n;
@@ -244,7 +257,7 @@ static void write_cut(const Draft *x, PlanWriter *w) {
 static bool zigzag_refuses(const Draft *x, int64_t tokens) {
     for (int i = 0; i < x->n_axes; i++) {
         const char *name = x->axis[i].name;
-        bool cp = x->cut_sequence ? strstr(x->cut_sequence, name) != NULL : !strcmp(name, "cp");
+        bool cp = x->cut_sequence ? in_product(x->cut_sequence, name) : !strcmp(name, "cp");
         if (cp && x->axis[i].size > 1 && (tokens % 2 || tokens / 2 % x->axis[i].size)) return true;
     }
     return false;
@@ -307,24 +320,19 @@ static void write_mesh(Draft *x, PlanWriter *w) {
     write_text(w, "}\n");
     if (x->groups) write_text(w, "groups: %s\n", x->groups);
 }
+static void write_line(PlanWriter *w, const DraftLine *l, int depth) {
+    write_text(w, "%*s", 2 * depth, "");
+    write_from(w, l->loc);
+    write_scalar(w, l->pattern);
+    write_text(w, l->style ? ": " : ":");
+    write_from(w, l->style_loc);
+    if (l->style) write_text(w, "%s", l->style);
+    write_end(w, l->comment, l->loc);
+}
 static void write_lines(Draft *x, PlanWriter *w) {
-    for (int i = 0; i < x->n_extra; i++) {
-        const DraftLine *l = &x->extra[i];
-        write_from(w, l->loc);
-        write_text(w, "%s: %s", l->pattern, l->style);
-        write_end(w, l->comment, l->loc);
-    }
+    for (int i = 0; i < x->n_extra; i++) write_line(w, &x->extra[i], x->extra[i].depth);
     if (x->n_lines) write_text(w, "plan:\n");
-    for (int i = 0; i < x->n_lines; i++) {
-        const DraftLine *l = &x->line[i];
-        write_text(w, "  ");
-        write_from(w, l->loc);
-        write_scalar(w, l->pattern);
-        write_text(w, ": ");
-        write_from(w, l->style_loc);
-        write_text(w, "%s", l->style);
-        write_end(w, l->comment, l->loc);
-    }
+    for (int i = 0; i < x->n_lines; i++) write_line(w, &x->line[i], 1);
 }
 static const char *name_of(const Draft *x) {
     const char *slash = strrchr(x->file, '/'), *base = slash ? slash + 1 : x->file;

@@ -93,7 +93,8 @@ static const char *style_text(Draft *x, const char *pattern, const char *style) 
 static void add(Draft *x, const char *pattern, const char *style, Loc loc, Loc style_loc) {
     for (int i = 0; i < x->n_lines; i++)
         if (strcmp(x->line[i].pattern, pattern) == 0) {
-            x->line[i] = (DraftLine){pattern, style_text(x, pattern, style), NULL, loc, style_loc};
+            x->line[i] =
+                (DraftLine){pattern, style_text(x, pattern, style), NULL, loc, style_loc, 0};
             return;
         }
     draft_line(x, pattern, loc, style_text(x, pattern, style), style_loc, NULL);

@@ -51,6 +51,7 @@ typedef struct {
     const char *comment; /* what stood there: "ColwiseParallel" */
     Loc loc;             /* of the pattern; no file: a line that only the framework's code has */
     Loc style_loc;
+    int depth; /* of a key of the plan: below how many others it stands */
 } DraftLine;
 typedef struct {
     const char *name;
@@ -83,7 +84,7 @@ typedef struct {
     int n_lines, cap_lines;
     DraftLine *line;
     int n_extra, cap_extra; /* whole top-level lines: "boundary: per_module" */
-    DraftLine *extra;       /* pattern: the key, style: its value */
+    DraftLine *extra;       /* pattern: the key, style: its value; NULL: it stands below */
     int n_remarks, cap_remarks;
     const char **remark; /* comments at the head of the plan */
 } Draft;
@@ -93,11 +94,16 @@ typedef struct {
 void draft_line(Draft *x, const char *pattern, Loc loc, const char *style, Loc style_loc,
                 const char *comment);
 void draft_key(Draft *x, const char *key, const char *value, Loc loc, const char *comment);
+/* A key of the plan below the one that was added last; value NULL: others stand below it. */
+void draft_below(Draft *x, int depth, const char *key, Loc loc, const char *value, Loc value_loc);
 void draft_remark(Draft *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Adds an axis; false and an error if it is there with another size. */
 bool draft_axis(Draft *x, const char *name, int64_t size, Loc loc);
 /* Size of an axis, or 0. */
 int64_t draft_axis_size(const Draft *x, const char *name);
+/* Does this axis cut the batch? By x->cut_batch; where that says nothing, by its name (dp, dp_..),
+ * as in a plan. */
+bool draft_cuts_batch(const Draft *x, const char *axis);
 /* A model by its preset, at x->model_loc; E0202 or E0214 if it does not run. */
 void draft_preset(Draft *x, const char *name);
 /* --mesh, --model and --config. What the file has said already must agree. */

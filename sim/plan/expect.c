@@ -1,5 +1,6 @@
-/* `gradients`, `faults` and `expect`: planted mistakes and what a run is held against.
- * Refuses to look for the steps and values that are named: the lowered program knows them. */
+/* `gradients`, `dims` of data_parallel, `faults` and `expect`: planted mistakes and what a run is
+ * held against. Refuses to look for the steps and values that are named: the lowered program knows
+ * them. */
 #include "plan/read.h"
 #include "trace/collectives.h"
 #include <stdlib.h>
@@ -11,21 +12,29 @@ static bool is_mapping(PlanReader *r, const char *key, const Yaml *y) {
     return false;
 }
 
-/* ---- gradients ---- */
+/* ---- what patterns of parameters say ---- */
 
 static const Word reductions[] = {{"sum", 0}, {"mean", 1}, {"none", 2}, {NULL, 0}};
+static const Word dims[] = {{"0", 0}, {"1", 1}, {"2", 2}, {"whole", 3}, {NULL, 0}};
 
-void read_gradients(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
-    Plan *p = base;
+/* A mapping of patterns to one of `words` each. */
+static void read_patterns(PlanReader *r, const Key *k, const YamlPair *pair, const Word *words,
+                          PlanPair **to, int *n) {
     if (!is_mapping(r, k->name, pair->value)) return;
-    p->gradients = ARENA_ARRAY(r->a, PlanPair, pair->value->n);
+    *to = ARENA_ARRAY(r->a, PlanPair, pair->value->n);
     for (int i = 0; i < pair->value->n; i++) {
         const YamlPair *q = &pair->value->pair[i];
-        int v = read_word(r, q->key, q->value, reductions);
-        if (v < 0) continue;
-        PlanPair g = {q->key, reductions[v].word, q->loc, q->value->loc};
-        p->gradients[p->n_gradients++] = g;
+        int v = read_word(r, q->key, q->value, words);
+        if (v >= 0) (*to)[(*n)++] = (PlanPair){q->key, words[v].word, q->loc, q->value->loc};
     }
+}
+void read_gradients(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    read_patterns(r, k, pair, reductions, &p->gradients, &p->n_gradients);
+}
+void read_dims(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    read_patterns(r, k, pair, dims, &p->dims, &p->n_dims);
 }
 
 /* ---- faults ---- */

@@ -539,6 +539,10 @@ static const Key dp_keys[] = {
      "hsdp: axes of the copies"},
     {"shard", read_axes, NULL, P(data_parallel.shard), P(data_parallel.shard_loc),
      "hsdp: axes of the shards"},
+    {"dims", read_dims, NULL, 0, P(data_parallel.dims_loc),
+     "fsdp, hsdp: PATTERN: the stored dim of these parameters that is cut at rest (default: 0), or "
+     "whole: none, their gradients are summed all the same; '*': all that no other pattern names. "
+     "shard_placement_fn of fully_shard"},
     END,
 };
 static const Key cp_keys[] = {

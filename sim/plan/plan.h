@@ -279,8 +279,10 @@ typedef struct Plan {
         const char *reshard, *grad_sync; /* words of sharding.c; NULL: not said */
         const char *reshard_over;        /* axes; NULL: those that cut parameters at rest */
         Loc loc, mode_loc, form_loc, axis_loc, unit_loc, reshard_loc, grad_sync_loc, replicate_loc,
-            shard_loc, reshard_over_loc;
+            shard_loc, reshard_over_loc, dims_loc;
     } data_parallel;
+    int n_dims;
+    PlanPair *dims; /* of data_parallel: pattern, "0", "1", "2" or "whole" */
     struct {
         const char *mode, *order, *axis; /* "all_gather", "contiguous", "cp" */
         const char *backward;            /* ring: "final" or "chain" */

@@ -119,7 +119,7 @@ ReadFn read_lines;  /* `plan` */
 ReadFn read_recipe; /* `recipe` */
 
 /* expect.c: planted mistakes and expectations. */
-ReadFn read_gradients, read_faults;
+ReadFn read_gradients, read_dims, read_faults;
 extern const Key plan_expect_keys[], plan_fault_keys[];
 
 /* experts.c: where `moe:` says that experts are. */

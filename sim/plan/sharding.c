@@ -69,6 +69,11 @@ const DataForm *plan_data_form(const Plan *p) {
 DataUnit plan_data_unit(const Plan *p) {
     return (DataUnit)value_of(plan_unit_words, p->data_parallel.unit, (int)plan_data_mode(p)->unit);
 }
+const char *plan_data_unit_word(const Plan *p) {
+    const Word *w = plan_unit_words;
+    while (w->value != (int)plan_data_unit(p)) w++;
+    return w->word;
+}
 /* E0215 at each key that is of another mode: it would change nothing. */
 static void refuse_unread(PlanReader *r, const DataMode *mode, bool divides) {
     const Plan *p = r->p;
@@ -88,6 +93,8 @@ static void refuse_unread(PlanReader *r, const DataMode *mode, bool divides) {
          p->data_parallel.replicate != NULL, mode->copies, p->data_parallel.replicate_loc},
         {"shard", "within which ranks copies are cut", "hsdp", p->data_parallel.shard != NULL,
          mode->copies, p->data_parallel.shard_loc},
+        {"dims", "which dim of a parameter is cut at rest", "fsdp", p->n_dims > 0,
+         mode->cuts_params, p->data_parallel.dims_loc},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given && !rows[i].read)

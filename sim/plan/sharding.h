@@ -52,4 +52,6 @@ const DataMode *plan_data_mode(const Plan *p);
 const DataForm *plan_data_form(const Plan *p);
 /* The unit of the plan, or its mode's. */
 DataUnit plan_data_unit(const Plan *p);
+/* Its word. */
+const char *plan_data_unit_word(const Plan *p);
 #endif

@@ -568,6 +568,12 @@ static void add_data_parallel(RandomPlan *g) {
     if (CHANCE(40)) ADD(", unit: %s", CHANCE(60) ? "block" : CHANCE(50) ? "parameter" : "model");
     if (CHANCE(30)) ADD(", grad_order: %s", CHANCE(60) ? "tp_first" : "shard_first");
     if (CHANCE(20)) ADD(", reduce: sum");
+    if (x >= 50 && rng_chance(&own, 30)) { /* which dim is cut at rest */
+        ADD(", dims: {\"*\": %s", rng_chance(&own, 50) ? "whole" : "0");
+        if (g->form != RANDOM_MLP && g->form != RANDOM_CORE && g->parts & RANDOM_BLOCKS)
+            ADD(", \"model.layers.*.self_attn.o_proj.weight\": %d", rng_below(&own, 2));
+        ADD("}");
+    }
     ADD("}\n");
 }
 

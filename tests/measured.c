@@ -4,7 +4,7 @@
  * Markdown; refuses to judge: two processes that share a core are no measurement of a network. */
 #include "base/diag.h"
 #include "base/file.h"
-#include "trace/trace.h"
+#include "trace/trace_took.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,45 +60,38 @@ static Kind *kind_of(Kinds *x, const char *op, int64_t size, bool rows) {
     *k = (Kind){.op = op, .size = size, .rows = rows};
     return k;
 }
-/* The slowest rank's seconds in a step, and the bytes that all ranks sent. */
-static void took(const Trace *t, int step, double *seconds, double *sent) {
-    double most = 0;
-    for (int i = 0; i < t->n_measured; i++) {
-        const TraceMeasured *m = &t->measured[i];
-        if (m->step != step) continue;
-        if (m->end - m->start > most) most = m->end - m->start;
-        *sent += (double)m->wire_bytes;
-    }
-    *seconds += most;
+/* Bytes that all ranks sent in a step. */
+static double sent_in(const Trace *t, int step) {
+    double sent = 0;
+    for (int i = 0; i < t->n_measured; i++)
+        if (t->measured[i].step == step) sent += (double)t->measured[i].wire_bytes;
+    return sent;
 }
-static double modelled(const Trace *t, int step) {
-    double most = 0;
-    for (int i = 0; i < t->n_events; i++) {
-        const TraceEvent *e = &t->events[i];
-        bool this = e->step == step && !strcmp(e->kind, "collective");
-        if (this && e->end - e->start > most) most = e->end - e->start;
-    }
-    return most;
+static const TraceTook *took_of(const TraceTook *k, int n, int step) {
+    for (int i = 0; i < n; i++)
+        if (k[i].step == step) return &k[i];
+    return NULL;
 }
 /* The collectives of some runs of one plan: all have the same. */
 static void add(Kinds *x, Trace *const *turn) {
     const Trace *t = turn[0];
+    const TraceTook *k[TURNS];
+    int n[TURNS];
+    for (int i = 0; i < TURNS; i++) k[i] = trace_took(turn[i], -1, x->a, &n[i]);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        double best = 0, sent = 0;
-        for (int k = 0; k < TURNS; k++) {
-            double s = 0;
-            sent = 0;
-            took(turn[k], c->step, &s, &sent);
-            for (int w = 0; w < c->n_with; w++) took(turn[k], c->with[w], &s, &sent);
-            if (!k || s < best) best = s;
+        double best = -1;
+        for (int r = 0; r < TURNS; r++) {
+            const TraceTook *one = took_of(k[r], n[r], c->step);
+            if (one && (best < 0 || one->measured < best)) best = one->measured;
         }
         Kind *kind =
             kind_of(x, arena_strdup(x->a, c->op), groups_size(&c->groups), c->row_bytes > 0);
         kind->n++;
         kind->measured += best;
-        kind->sent += sent;
-        kind->modelled += modelled(t, c->step);
+        kind->sent += sent_in(t, c->step);
+        for (int w = 0; w < c->n_with; w++) kind->sent += sent_in(t, c->with[w]);
+        kind->modelled += took_of(k[0], n[0], c->step)->modelled;
         for (int64_t r = 0; r < t->ranks; r++)
             kind->bytes += (double)collective_on(c, r).bytes_sent;
     }

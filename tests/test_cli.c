@@ -13,6 +13,7 @@
 #include "support/support.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -755,8 +756,8 @@ static void test_show(void **state) {
                 "{\"schema\":\"shardproof/1\",\"type\":\"collective\",", NULL);
     expect_code(RUN("params", plan, "--trace", trace), 0, "net1.weight", NULL);
     /* a trace says what its plan says */
-    static const char *const commands[] = {"shapes", "params", "comms"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const commands[] = {"shapes", "params", "comms", "times"};
+    for (int i = 0; i < 4; i++) {
         Ran a = RUN(commands[i], plan, "--format", "csv"),
             b = RUN(commands[i], trace, "--format", "csv");
         assert_string_equal(a.out, b.out);
@@ -770,6 +771,34 @@ static void test_show(void **state) {
     expect_code(RUN("shapes", put("cut.jsonl", arena_strndup(arena, get(trace), 2000))), 3, NULL,
                 "E0109");
     expect_code(RUN("shapes", plan, "-o", "/nowhere/x"), 4, NULL, "E0105");
+}
+/* Modelled times by kind, of a step by itself, of a rank, for a machine; nothing was measured. */
+static void test_times(void **state) {
+    (void)state;
+    static const char four[] = "model: {preset: llama3-8b, layers: 4, shrink: 64}\nmesh: {tp: 2}\n"
+                               "data: {batch: 2, sequence: 8}\n";
+    const char *plan = put("four.yaml", four);
+    expect_code(RUN("times", plan), 0, "layers.*.mlp.down", NULL);
+    expect_code(RUN("times", plan), 0, "nothing was measured", NULL);
+    expect_code(RUN("times", plan, "-v"), 0, "layers.3.mlp.down", NULL);
+    expect_code(RUN("times", plan, "--hardware", "a100-80g"), 0, "modelled for a100-80g", NULL);
+    expect_code(RUN("times", plan, "--hardware", "b52"), 3, NULL, "E0213");
+    expect_code(RUN("times", plan, "--rank", "2"), 2, NULL, "the mesh has 2 ranks");
+    Ran all = RUN("times", plan, "--format", "csv"),
+        each = RUN("times", plan, "-v", "--format", "csv");
+    double sum[2] = {0};
+    int rows[2] = {0};
+    for (int k = 0; k < 2; k++)
+        for (const char *s = (k ? each : all).out; (s = strchr(s, '\n')) && s[1]; s++) {
+            const char *at = s; /* the eighth cell: no cell of this table has a comma */
+            for (int cell = 0; cell < 7; cell++) at = strchr(at + 1, ',');
+            sum[k] += atof(at + 1);
+            rows[k]++;
+        }
+    assert_true(rows[1] == 4 * rows[0] && sum[0] > 0);
+    assert_true(fabs(sum[0] - sum[1]) < 1e-9 * sum[0]);
+    done(all);
+    done(each);
 }
 /* The format follows the name of -o; a name that says another one than the command writes is
  * refused, and so is a second -o. An explicit --format wins. */
@@ -1823,6 +1852,7 @@ int main(void) {
         TEST(test_explain_gradient),
         TEST(test_axis_of_an_input),
         TEST(test_end_to_end_json),
+        TEST(test_times),
         TEST(test_format_by_name),
         TEST(test_folders),
         TEST(test_static),

@@ -5,6 +5,7 @@
 #include "support/child.h"
 #include "support/sandbox.h"
 #include "support/support.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,6 +128,20 @@ static void test_measured(void **state) {
     Ended e = RUN("draw", gpu, "--view", "timeline", "--measured", "--format", "text");
     child_expect(&e, 0, "");
     expect_out(&e, "causal attention");
+    e = RUN("times", gpu, "--format", "csv"); /* kernels have a ratio, copies in its memory none */
+    child_expect(&e, 0, "");
+    int moves = 0, kernels = 0;
+    for (const char *s = e.out; (s = strchr(s, '\n')) && s[1]; s++) {
+        const char *cell[10] = {s};
+        for (int k = 1; k < 10; k++) cell[k] = strchr(cell[k - 1] + 1, ',');
+        double modelled = atof(cell[7] + 1), took = atof(cell[8] + 1), ratio = atof(cell[9] + 1);
+        assert_true(modelled > 0 && took > 0);
+        bool move = cell[4][1] != ',';
+        assert_true(move ? cell[9][1] == ',' : fabs(ratio * modelled - took) < 1e-6 * took);
+        *(move ? &moves : &kernels) += 1;
+    }
+    assert_true(moves == 6 && kernels > 12);
+    expect_out(&(Ended){.out = RUN("times", gpu).out, .err = ""}, "measured on one GPU");
     size_t n, records = 0, longer = 0;
     for (char *s = child_read(arena, gpu, &n); (s = strstr(s, "\"type\":\"measured\"")); s++) {
         double start = 0, end = 0;

@@ -58,14 +58,14 @@ static const Json *document(int *code, const char *const *words) {
 static void test_every_plan(void **state) {
     (void)state;
     static const char *const folders[] = {"plans", "plans/bugs", "plans/shape-only"};
-    static const char *const tables[] = {"shapes", "params", "comms"};
+    static const char *const tables[] = {"shapes", "params", "comms", "times"};
     const char *last = NULL;
     int code, plans = 0;
     for (int f = 0; f < 3; f++) {
         const Json *rows = json_get(DOCUMENT(&code, "check", "--static", folders[f]), "plans");
         for (int i = 0; i < rows->n; i++) {
             const char *file = json_get(rows->item[i], "file")->s;
-            for (int k = 0; k < 3; k++) DOCUMENT(&code, tables[k], file);
+            for (int k = 0; k < 4; k++) DOCUMENT(&code, tables[k], file);
             if (!f) DOCUMENT(&code, "comms", file, "--pairs");
             if (last) DOCUMENT(&code, "diff", last, file);
             last = file;

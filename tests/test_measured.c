@@ -4,6 +4,7 @@
  * holds no time to any number. */
 #include "cost/cost.h"
 #include "drive/calibrate.h"
+#include "trace/trace_took.h"
 #include "exec/pieces.h"
 #include "render/render.h"
 #include "support/child.h"
@@ -11,6 +12,7 @@
 #include "support/threads.h"
 #include "support/wire_plans.h"
 #include <glob.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -199,6 +201,49 @@ static void test_times(void **state) {
     }
     arena_free(a);
 }
+/* Is it a step of that record, or one whose data travel with it? */
+static bool travels_with(const Trace *t, int record, int step) {
+    for (int i = 0; i < t->n_collectives; i++)
+        for (int w = 0; w < t->collectives[i].n_with && t->collectives[i].step == record; w++)
+            if (t->collectives[i].with[w] == step) return true;
+    return record == step;
+}
+/* Model beside measurement: of a rank the sum of its records, of all the slowest of each step. */
+static void test_took(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace *t = run_toy(a, false).t;
+    int n, of_all, moves = 0;
+    const TraceTook *all = trace_took(t, -1, a, &of_all);
+    double *most = ARENA_ARRAY(a, double, of_all + 1);
+    for (int64_t rank = 0; rank < t->ranks; rank++) {
+        const TraceTook *k = trace_took(t, rank, a, &n);
+        assert_int_equal(n, of_all);
+        for (int i = 0; i < n; i++) {
+            double sum = 0, model = 0;
+            for (int m = 0; m < t->n_measured; m++)
+                if (travels_with(t, k[i].step, t->measured[m].step) && t->measured[m].rank == rank)
+                    sum += t->measured[m].end - t->measured[m].start;
+            for (int m = 0; m < t->n_events; m++)
+                if (t->events[m].step == k[i].step && rankset_has(&t->events[m].ranks, rank))
+                    model = t->events[m].end - t->events[m].start;
+            assert_true(fabs(k[i].measured - sum) < 1e-12 && k[i].modelled == model);
+            assert_true(sum > 0 && model > 0);
+            assert_true(k[i].step == all[i].step && (!i || k[i].step > k[i - 1].step));
+            most[i] = sum > most[i] ? sum : most[i];
+            moves += k[i].moves;
+        }
+    }
+    for (int i = 0; i < of_all; i++) assert_true(all[i].measured >= most[i] - 1e-12);
+    assert_int_equal(moves, t->n_collectives * t->ranks);
+    assert_false(trace_took_in_memory(t));
+    t->n_measured = t->n_events = 0;
+    for (int i = 0; i < of_all; i++) {
+        const TraceTook *k = trace_took(t, -1, a, &n);
+        assert_true(k[i].measured < 0 && k[i].modelled < 0);
+    }
+    arena_free(a);
+}
 /* Sums of an engine: what was given to it; who gets what is not known. */
 static void test_engine_sums(void **state) {
     (void)state;
@@ -361,10 +406,10 @@ static void test_calibrate(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wire_bytes),  cmocka_unit_test(test_times),
-        cmocka_unit_test(test_engine_sums), cmocka_unit_test(test_file),
-        cmocka_unit_test(test_shown),       cmocka_unit_test(test_sentence),
-        cmocka_unit_test(test_calibrate),
+        cmocka_unit_test(test_wire_bytes), cmocka_unit_test(test_times),
+        cmocka_unit_test(test_took),       cmocka_unit_test(test_engine_sums),
+        cmocka_unit_test(test_file),       cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_sentence),   cmocka_unit_test(test_calibrate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

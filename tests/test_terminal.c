@@ -125,6 +125,7 @@ static void test_widths(void **state) {
         WORDS("check", PLAN, BUG, "-v"),
         WORDS("comms", BUG),
         WORDS("comms", TRAIN),
+        WORDS("times", TRAIN),
         WORDS("comms", MOE),
         WORDS("comms", MOE, "--pairs"),
         WORDS("shapes", MOE),
@@ -290,8 +291,8 @@ static void test_streams_differ(void **state) {
 }
 static void test_help(void **state) {
     (void)state;
-    static const char *const commands[] = {NULL,      "run",  "check",  "shapes", "params", "comms",
-                                           "explain", "draw", "report", "diff",   "list"};
+    static const char *const commands[] = {NULL,    "run",     "check", "shapes", "params", "comms",
+                                           "times", "explain", "draw",  "report", "diff",   "list"};
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         Ended e = child_run(

@@ -32,6 +32,7 @@ enum {
     C_IMPORT = 1 << 11,
     C_EXPORT = 1 << 12,
     C_CALIBRATE = 1 << 13,
+    C_TIMES = 1 << 14,
 };
 
 /* What the command line said. */
@@ -173,6 +174,7 @@ int cmd_calibrate(Cli *c);
 int cmd_shapes(Cli *c);
 int cmd_params(Cli *c);
 int cmd_comms(Cli *c);
+int cmd_times(Cli *c);
 int cmd_explain(Cli *c);
 int cmd_draw(Cli *c);
 int cmd_report(Cli *c);
@@ -184,10 +186,11 @@ int cmd_names(Cli *c); /* import --names */
 int cmd_export(Cli *c);
 
 /* ---- tables of a trace (tables.c) ---- */
-/* As `shapes`, `params`, `comms` and `diff` (of two traces) print them; in c->arena. */
+/* As `shapes`, `params`, `comms`, `times` and `diff` (of two traces) print them; in c->arena. */
 Table table_shapes(const Cli *c, const Trace *t);
 Table table_params(const Cli *c, const Trace *t);
 Table table_comms(const Cli *c, const Trace *t);
+Table table_times(const Cli *c, const Trace *t); /* times.c */
 Table table_diff(const Cli *c, const Trace *a, const Trace *b);
 /* A row for records that differ where the tables say the same. */
 void table_diff_record(Table *t, const TraceApart *x);

@@ -1,4 +1,4 @@
-/* shapes, params, comms, diff, draw, report and list: what a plan or a trace says, without
+/* shapes, params, comms, times, diff, draw, report and list: what a plan or a trace says, without
  * executing anything (a picture of errors excepted). */
 #include "base/file.h"
 #include "cli/cli.h"
@@ -58,6 +58,7 @@ static void show_document(Cli *c, const Trace *t, const Table *rows, const Diags
 }
 static int show(Cli *c, MakeTable make, int name, const char *records) {
     PipelineOptions o = cli_pipeline(c);
+    o.events = c->command->bit == C_TIMES;
     Loaded l;
     const Trace *t = load_shown(c, c->o.operands[0], &o, &l);
     if (strcmp(c->format, "jsonl") == 0 && !l.refused) {
@@ -73,6 +74,7 @@ int cmd_shapes(Cli *c) {
     return show(c, table_shapes, 3, "value compute collective move diagnostic");
 }
 int cmd_params(Cli *c) { return show(c, table_params, 0, "param diagnostic"); }
+int cmd_times(Cli *c) { return show(c, table_times, 5, "event measured diagnostic"); }
 static Table table_pairs(const Cli *c, const Trace *t) {
     return pairs_table(c->arena, t, c->o.rank);
 }

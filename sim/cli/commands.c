@@ -26,6 +26,12 @@ const Command cli_commands[] = {
     {"comms", C_COMMS, "PLAN|TRACE", 1, 1, TABLES,
      "every collective: group, bytes in, out and sent, and why",
      "shardproof comms plan.yaml --set pass=train --format md\n", cmd_comms},
+    {"times", C_TIMES, "PLAN|TRACE", 1, 1, TABLES,
+     "what each kernel and collective takes: modelled, measured",
+     "shardproof times plan.yaml --hardware h200-sxm\n"
+     "shardproof run plan.yaml --cuda=virtual --trace cuda.trace.jsonl\n"
+     "shardproof times cuda.trace.jsonl --format md\n",
+     cmd_times},
     {"explain", C_EXPLAIN, "PLAN|TRACE NAME | WORD | CODE", 1, 2, "text json",
      "a module, value or step by its name or end; a word; a code",
      "shardproof explain plan.yaml layers.0.attention.wo\n"

@@ -24,6 +24,19 @@ static long layer_in(const char *s) {
     }
     return -1;
 }
+const char *fold_name(const char *name, Arena *a) {
+    Str s = str_new(a);
+    for (const char *p = name; *p;) {
+        size_t n = before_number(name, p);
+        if (!n) {
+            str_addn(&s, p++, 1);
+            continue;
+        }
+        str_addf(&s, "%.*s*", (int)n, p);
+        for (p += n; isdigit((unsigned char)*p);) p++;
+    }
+    return s.s;
+}
 /* Is b what a says, with every layer's number larger by `by`? */
 static bool shifted(const char *a, const char *b, long by) {
     const char *x = a ? a : "", *y = b ? b : "";

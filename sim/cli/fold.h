@@ -11,4 +11,6 @@
  * and cells are shared with `t`; the result lives in the arena of `t`. */
 enum { FOLD_LAYERS = 4 };
 Table fold_layers(const Table *t, int name);
+/* A name in which a star stands for the number of each layer: "layers.*.q_proj". In `a`. */
+const char *fold_name(const char *name, Arena *a);
 #endif

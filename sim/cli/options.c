@@ -26,12 +26,12 @@ enum {
         1 << 20, /* makes the run another than the plan's file asks for: nothing to record in it */
     C_OF_AGAINST = 1 << 21, /* says how --against compares: nothing without it */
     C_OF_MPI = 1 << 22,     /* nothing without --mpi */
-    C_ALL = (1 << 14) - 1,
-    C_PLANS =
-        C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW | C_REPORT | C_DIFF,
+    C_ALL = (1 << 15) - 1,
+    C_PLANS = C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_TIMES | C_EXPLAIN | C_DRAW |
+              C_REPORT | C_DIFF,
     C_RUNS = C_RUN | C_CHECK,
     C_FILES = C_PLANS | C_IMPORT | C_EXPORT, /* that take a framework's own file */
-    C_RANKED = C_RUN | C_SHAPES | C_PARAMS | C_COMMS | C_EXPLAIN | C_DRAW,
+    C_RANKED = C_RUN | C_SHAPES | C_PARAMS | C_COMMS | C_TIMES | C_EXPLAIN | C_DRAW,
 };
 #define AT(f) offsetof(CliOptions, f)
 static const Option options[] = {

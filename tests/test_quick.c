@@ -42,9 +42,25 @@ static Rule rule_of(const char *text) {
     assert_true(rule_parse(text, &r, &error, &at));
     return r;
 }
-static Tensor filled(Arena *a, const Case *c, const char *letters, int n, Dtype dt, bool zero) {
-    Tensor t = {.nd = n};
-    for (int d = 0; d < n; d++) t.n[d] = c->size[letters[d] - 'a'];
+/* Rows: expert by expert, some of whose tokens; the one before the last has none. */
+static int64_t rows_of(const Case *c, int64_t *id) {
+    int64_t experts = c->size['e' - 'a'], tokens = c->size['b' - 'a'] * c->size['t' - 'a'], n = 0;
+    for (int64_t e = 0; e < experts; e++)
+        for (int64_t k = 0; k < tokens; k++)
+            if (e != experts - 2 && (k * 7 + e * 5) % (2 + e) == 0) {
+                if (id) id[n] = e * tokens + k;
+                n++;
+            }
+    return n;
+}
+/* Of a factor or a result; letters in `listed` are rows together. */
+static Tensor filled(Arena *a, const Case *c, const char *letters, uint32_t listed, Dtype dt,
+                     bool zero) {
+    Tensor t = {.nd = (int)strlen(letters)};
+    for (int d = 0; d < t.nd; d++) {
+        bool row = listed & RULE_BIT(letters[d]);
+        t.n[d] = !row ? c->size[letters[d] - 'a'] : d ? 1 : rows_of(c, NULL);
+    }
     tensor_pack(&t);
     int64_t count = tensor_count(&t);
     t.p = arena_alloc(a, (size_t)(count ? count : 1) * 8);
@@ -60,12 +76,18 @@ static Projection product(Arena *a, const Case *c, Rule *r, Dtype dt) {
     for (int k = 0; k < 26; k++) call.local[k] = call.global[k] = c->size[k];
     bool adjoint = c->operand >= 0;
     for (int i = 0; i < 2; i++) {
-        call.in[i] = filled(a, c, r->in[i], r->nl[i], dt, false);
+        call.in[i] = filled(a, c, r->in[i], r->listed[i], dt, false);
         if (i == c->operand) call.in[i].p = NULL; /* a bilinear op does not read it */
     }
-    if (adjoint) call.operand = c->operand, call.cot = filled(a, c, r->out, r->nout, dt, false);
-    call.out = adjoint ? filled(a, c, r->in[c->operand], r->nl[c->operand], dt, true)
-                       : filled(a, c, r->out, r->nout, dt, true);
+    uint32_t of_out = r->listed[RULE_MAX_IN];
+    if (adjoint) call.operand = c->operand, call.cot = filled(a, c, r->out, of_out, dt, false);
+    call.out = adjoint ? filled(a, c, r->in[c->operand], r->listed[c->operand], dt, true)
+                       : filled(a, c, r->out, of_out, dt, true);
+    if (rule_listed(r)) {
+        call.rows = rows_of(c, NULL);
+        call.ids = (Tensor){.nd = 1, .n = {call.rows}, .s = {1}};
+        rows_of(c, call.ids.p = ARENA_ARRAY(a, int64_t, call.rows));
+    }
     (adjoint ? call.op->adjoint : call.op->forward)(&call);
     return (Projection){.host = device_plain(),
                         .call = call,
@@ -85,6 +107,7 @@ static void set(const Projection *p, int64_t i, double x) {
 #define SIZES(...)                                                                                 \
     { __VA_ARGS__ }
 #define L(ch, n) [(ch) - 'a'] = (n)
+#define EXPERTS SIZES(L('e', 5), L('b', 2), L('t', 13), L('d', 40), L('f', 70))
 static const Case cases[] = {
     {"btd,fd->btf", SIZES(L('b', 2), L('t', 7), L('d', 50), L('f', 150)), -1},
     {"btd,fd->btf", SIZES(L('b', 2), L('t', 7), L('d', 50), L('f', 150)), 0},
@@ -94,6 +117,9 @@ static const Case cases[] = {
     {"bthx,dhx->btd", SIZES(L('b', 3), L('t', 5), L('d', 65), L('h', 4), L('x', 8)), 0},
     {"ebd,efd->ebf", SIZES(L('e', 5), L('b', 6), L('d', 20), L('f', 129)), -1}, /* batches */
     {"ebd,efd->ebf", SIZES(L('e', 5), L('b', 6), L('d', 20), L('f', 129)), 1},
+    {"[ebt]d,efd->[ebt]f", EXPERTS, -1}, /* rows of experts */
+    {"[ebt]d,efd->[ebt]f", EXPERTS, 0},
+    {"[ebt]d,efd->[ebt]f", EXPERTS, 1},
     {"bd,fd->bf", SIZES(L('b', 3), L('d', 11), L('f', 5)), -1}, /* nothing is as long as a block */
     {"bd,fd->bf", SIZES(L('b', 1), L('d', 300), L('f', 64)), -1},
 };
@@ -120,6 +146,7 @@ static void test_what_cannot_be(void **s) {
         {"btd,d->btd", SIZES(L('b', 2), L('t', 7), L('d', 50)), -1},
         {"bd,bd->b", SIZES(L('b', 9), L('d', 50)), -1}, /* no letter that one has alone */
         {"bd,d->b", SIZES(L('b', 1), L('d', 50)), -1},
+        {"[ebt]d,[ebt]->btd", EXPERTS, 1}, /* only rows by themselves, which are no dim */
     };
     for (size_t k = 0; k < sizeof no / sizeof *no; k++) {
         Arena *a = arena_new();
@@ -282,6 +309,38 @@ static void test_shipped_plans(void **s) {
     print_message("%d runs, %d products projected\n", runs, products);
     assert_true(products > 5 * runs);
 }
+/* Each expert's product, forward and towards rows and weights, is held so in a plan too. */
+static void test_experts(void **s) {
+    (void)s;
+    static const struct {
+        const char *value;
+        int products; /* over all passes */
+    } rows[] = {
+        {"layers.0.moe.gate", 1},
+        {"layers.0.moe.up", 1},
+        {"layers.0.moe.down", 1},
+        {"grad.layers.0.moe.act", 1},
+        {"grad.layers.0.moe.dispatched", 2},
+        {"grad.param.layers.0.moe.experts.w1", 1},
+        {"grad.param.layers.0.moe.experts.w2", 1},
+        {"grad.param.layers.0.moe.experts.w3", 1},
+    };
+    const char *path = "plans/30-mixtral-8x7b-ep-dp-cp.yaml";
+    Arena *a = arena_new();
+    size_t len;
+    char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &len);
+    assert_non_null(text);
+    PipelineOptions o = {.execute = true, .threads = 1, .check = CHECK_QUICK};
+    PlanRun r = plan_run_with(a, path, text, &o);
+    assert_int_equal(r.rep.exit, 0);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        int n = 0;
+        for (int i = 0; i < r.t->n_checks; i++)
+            n += r.t->checks[i].projections && !strcmp(r.t->checks[i].value, rows[k].value);
+        if (n != rows[k].products) fail_msg("%s: %d projected", rows[k].value, n);
+    }
+    arena_free(a);
+}
 static void test_random_plans(void **s) {
     (void)s;
     enum { SAMPLE = 300 };
@@ -324,6 +383,7 @@ int main(void) {
         cmocka_unit_test(test_errors_that_cancel),
         cmocka_unit_test(test_share_noticed),
         cmocka_unit_test(test_shipped_plans),
+        cmocka_unit_test(test_experts),
         cmocka_unit_test(test_random_plans),
         cmocka_unit_test(test_end_to_end),
     };

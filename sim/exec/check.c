@@ -162,13 +162,14 @@ typedef struct {
     const AxisList *X;
     int64_t rank;
 } Joint;
-static Tensor joint_value(const OpcallSource *f, int val) {
-    const Joint *j = f->of;
-    const Val *v = &f->p->val[val];
-    Tensor t = assemble_value(j->c->e, val, j->X, f->rank);
-    const GTensor *g = &f->p->graph->t[v->tensor];
-    return t.nd < g->nd ? call_letters(&t, g) : t; /* a list of what lies at rest */
+/* A value put together, a dim for each letter of its op: rows, which lie as one list, too. */
+static Tensor joint_letters(const Joint *j, int val) {
+    const Program *p = j->c->e->p;
+    Tensor t = assemble_value(j->c->e, val, j->X, j->rank);
+    const GTensor *g = &p->graph->t[p->val[val].tensor];
+    return t.nd < g->nd ? call_letters(&t, g) : t;
 }
+static Tensor joint_value(const OpcallSource *f, int val) { return joint_letters(f->of, val); }
 static Layout joint_layout(const OpcallSource *f, int val) {
     const Joint *j = f->of;
     return assemble_layout(j->c->e, &f->p->val[val].L, j->X);
@@ -287,19 +288,21 @@ static CheckLevel level_of(const Check *c, const Step *s) {
 #define REPLICAS_DIFFER                                                                            \
     "ranks that hold the same part of the value hold different bits: the sum was not the same "    \
     "for all"
-/* Has each block the shape that its layout claims? Else what is put together has gaps. */
-static bool shapes_hold(const Check *c, int val) {
-    const Program *p = c->e->p;
-    const Val *v = &p->val[val];
-    const Store *store = exec_store(c->e, val);
+/* Has each block of the ranks at one coordinate of the pending axes the shape that its layout gives
+ * it of the whole, whose elements are `box`? Else what is put together has gaps. */
+static bool shapes_hold(const Joint *j, const Compare *m, int val, const Region *box) {
+    const Program *p = m->e->p;
+    const Layout *L = &p->val[val].L;
+    const Store *store = exec_store(m->e, val);
     Arena *tmp = arena_new();
     bool *seen = ARENA_ARRAY(tmp, bool, store->n + 1), hold = true;
-    for (int64_t r = 0; r < p->mesh->nranks && hold && has_numbers(c); r++) {
+    for (int64_t r = 0; r < p->mesh->nranks && hold && has_numbers(j->c); r++) {
         if (store->which[r] == EXEC_NOTHING || seen[store->which[r]]) continue;
+        if (!compare_agrees(p->mesh, j->X, r, j->rank)) continue;
         seen[store->which[r]] = true;
-        Region b = region_at(p->mesh, &p->graph->t[v->tensor], &v->L, r, tmp);
-        const Tensor *t = &exec_local(c->e, val, r)->t;
-        hold = t->nd == b.nd && !memcmp(t->n, b.n, sizeof *t->n * (size_t)b.nd);
+        Region due = compare_due(m, val, L, r, box, tmp);
+        const Tensor *t = &exec_local(m->e, val, r)->t;
+        hold = t->nd == due.nd && !memcmp(t->n, due.n, sizeof *t->n * (size_t)due.nd);
     }
     arena_free(tmp);
     return hold;
@@ -313,7 +316,7 @@ static bool check_product(Check *c, const Step *s) {
     Compare all = compare_new(c->e, c->arena, s, s->out, LEVEL_BOUND),
             same = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS);
     all.rec.projections = PROJECT_VECTORS;
-    bool held = shapes_hold(c, s->out);
+    bool held = true;
     for (int64_t i = 0; i < coords && held; i++) {
         int64_t rank = first_rank_of(c, s->out, &X, i);
         Arena *tmp = arena_new();
@@ -323,9 +326,11 @@ static bool check_product(Check *c, const Step *s) {
                         .u = c->u * c->slack,
                         .seed = c->seed,
                         .of = (uint64_t)s->id};
-        held = whole_call(&(Joint){c, &X, rank}, s, &q.call, &ob, tmp) && project_can(&q);
+        Joint joint = {c, &X, rank};
+        held = whole_call(&joint, s, &q.call, &ob, tmp) && project_can(&q) &&
+               shapes_hold(&joint, &all, s->out, &ob);
         if (held) {
-            q.call.out = assemble_value(c->e, s->out, &X, rank);
+            q.call.out = joint_letters(&joint, s->out);
             Projected seen = project_hold(&q);
             held = seen.held;
             all.rec.count += tensor_count(&q.call.out);

@@ -246,13 +246,12 @@ static Tensor part_of(const Whole *w, const void *from, Dtype dt, const Region *
     region_copy((Block){lb, &out}, (Block){w->box, &src}, dt, COMBINE_COPY);
     return out;
 }
-/* The elements that a rank should have: of rows those of the whole that its layout gives it. */
-static Region due(const Compare *m, int val, const Layout *L, int64_t rank, const Whole *w,
-                  Arena *arena) {
+Region compare_due(const Compare *m, int val, const Layout *L, int64_t rank, const Region *box,
+                   Arena *arena) {
     const Program *p = m->e->p;
     const GTensor *t = &p->graph->t[p->val[val].tensor];
     if (!t->listed) return region_at(p->mesh, t, L, rank, arena);
-    DimIndex rows = region_inside(p->mesh, t, L, rank, &w->box->d[0], arena);
+    DimIndex rows = region_inside(p->mesh, t, L, rank, &box->d[0], arena);
     return region_rows(p->mesh, t, L, rank, rows, arena);
 }
 /* What was seen of one local, whoever looked. */
@@ -262,7 +261,7 @@ typedef struct {
 } Look;
 static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, const Whole *w) {
     Arena *tmp = arena_new();
-    Region lb = due(m, val, L, rank, w, tmp);
+    Region lb = compare_due(m, val, L, rank, w->box, tmp);
     Tensor got = exec_local(m->e, val, rank)->t;
     Look x = {nothing_seen(), -1};
     if (shape_is(&got, &lb)) {

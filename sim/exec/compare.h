@@ -27,6 +27,10 @@ typedef struct Whole {
 /* Starts a record of that level for `val` as step s (NULL: a source) leaves it. Strings live in the
  * arena. */
 Compare compare_new(const Exec *e, Arena *arena, const Step *s, int val, CheckLevel level);
+/* The elements that a rank should have of a whole whose elements are `box`: of rows those that its
+ * layout gives it. In `arena`. */
+Region compare_due(const Compare *m, int val, const Layout *L, int64_t rank, const Region *box,
+                   Arena *arena);
 /* What every rank that agrees with `rep` on the axes of `fixed` holds under layout L against its
  * part of the whole. Ranks that share a local are looked at once, unless it is wrong: then all of
  * them are marked. */

@@ -14,6 +14,7 @@ typedef struct {
     const Tensor *t[2];
     const char *letters[2], *out;
     int n[2], nout;
+    uint32_t listed; /* letters that are rows together: none of them is a dim by itself */
 } Factors;
 static bool factors(const Projection *p, Factors *f) {
     const OpCall *c = &p->call;
@@ -24,7 +25,8 @@ static bool factors(const Projection *p, Factors *f) {
                    .letters = {r->in[a], p->adjoint ? r->out : r->in[1]},
                    .n = {r->nl[a], p->adjoint ? r->nout : r->nl[1]},
                    .out = p->adjoint ? r->in[c->operand] : r->out,
-                   .nout = p->adjoint ? r->nl[c->operand] : r->nout};
+                   .nout = p->adjoint ? r->nl[c->operand] : r->nout,
+                   .listed = rule_listed(r)};
     return true;
 }
 static int find(const char *letters, int n, char ch) {
@@ -47,6 +49,7 @@ static int cut_dim(const Factors *f, int *side) {
     for (int pass = 0; pass < 2 && best < 0; pass++)
         for (int d = 0; d < f->nout; d++) {
             int at[2];
+            if (f->listed & RULE_BIT(f->out[d])) continue;
             for (int k = 0; k < 2; k++) at[k] = find(f->letters[k], f->n[k], f->out[d]);
             if ((at[0] < 0) == (at[1] < 0)) continue;
             int k = at[0] < 0;

@@ -719,6 +719,42 @@ static void test_both_ways_wrong(void **state) {
         arena_free(a);
     }
 }
+/* A name is that of both copies of a stage, a number that of one. */
+static void test_fault_both_ways(void **state) {
+    (void)state;
+    static const struct {
+        const char *at, *does;
+        int planted;
+        const char *more;
+    } row[] = {
+        {"net5.product", "scale: 2", 2, ""},
+        {"grad.net3", "scale: 2", 2, ""},
+        {"send of act2", "scale: 3", 2, ""},
+        {"all_reduce of grad.param.net1.weight", "do: drop", 1, ""}, /* one, of both */
+        {"all_reduce of layers.1.o_proj", "do: drop, rank: 6", 2, "tp"},
+        {"14", "scale: 3", 1, ""},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        bool tp = *row[i].more;
+        const char *more = "pass: backward";
+        if (tp)
+            more =
+                "pass: backward\nnames: torchtitan\nplan: {'layers.*.attention.w[qkv]': colwise, "
+                "'layers.*.attention.wo': rowwise}";
+        PlanRun r =
+            run_both(a, tp ? llama : mlp, tp ? "pp: 4, tp: 2" : "pp: 4", tp ? 8 : 24,
+                     arena_printf(a, "%s\nfaults: [{at: %s, %s}]", more, row[i].at, row[i].does));
+        if (!r.t || strcmp(r.t->verdict, "different") != 0) run_print(&r);
+        assert_string_equal(r.t ? r.t->verdict : "refused", "different");
+        int planted = 0;
+        for (int k = 0; k < r.t->n_computes; k++) planted += r.t->computes[k].planted != NULL;
+        for (int k = 0; k < r.t->n_collectives; k++) planted += r.t->collectives[k].planted != NULL;
+        if (planted != row[i].planted)
+            fail_msg("%s: planted in %d steps, %d wanted", row[i].at, planted, row[i].planted);
+        arena_free(a);
+    }
+}
 /* A table that two stages read, both ways: one home and sent, or a copy on each and one all-reduce
  * of the pair; the numbers of one device either way. */
 static void test_tied_both_ways(void **state) {
@@ -757,6 +793,7 @@ int main(void) {
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_both_ways),
         cmocka_unit_test(test_both_ways_wrong),
+        cmocka_unit_test(test_fault_both_ways),
         cmocka_unit_test(test_tied_both_ways),
         cmocka_unit_test(test_recompute),
         cmocka_unit_test(test_recompute_inside),

@@ -484,6 +484,37 @@ static bool one_rank(const Program *p, Diags *d, const Doing *row, const PlanFau
     else return true;
     return false;
 }
+/* Where micro-batches go both ways a stage is there twice: what has the step's name in the other
+ * way. A step by its number is that one alone. NULL: there is none. */
+static Step *other_way(Program *p, const PlanFault *f, const Step *s) {
+    const Stages *x = p->assign->stages;
+    char *end;
+    strtol(f->step, &end, 10);
+    if (!x || x->ways < 2 || !*end) return NULL;
+    Arena *tmp = arena_new();
+    const char *name = step_name(p, s, tmp);
+    Step *found = NULL;
+    for (int k = 0; k < p->ns && !found; k++) {
+        Step *t = &p->step[k];
+        if (t->kind == s->kind && t->recompute == s->recompute && t->operand == s->operand &&
+            stages_way_of(x, t->stage) != stages_way_of(x, s->stage) &&
+            !strcmp(step_name(p, t, tmp), name))
+            found = t;
+    }
+    arena_free(tmp);
+    return found;
+}
+static void plant_step(Program *p, Step *s, const Doing *row, const PlanFault *f) {
+    const char *doing = f->doing ? f->doing : f->kind ? "kind" : f->axis ? "axis" : "scale";
+    int64_t blocks = mesh_size(p->mesh, &s->move.axes);
+    PlanFault how = *f;
+    how.offset = (f->offset % blocks + blocks) % blocks; /* -1 is the last */
+    Act *a = act_rewrite(p, s, written(p->arena, f, doing), f->loc);
+    how.dim = dim_of(s, f);
+    a->alone = f->rank + 1;
+    if (row->act) row->act(a, &how);
+    else a->axes = (AxisList){.n = 1, .a = {(uint8_t)mesh_axis(p->mesh, f->axis)}};
+}
 static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
     const char *doing = f->doing ? f->doing : f->kind ? "kind" : f->axis ? "axis" : "scale";
     const Doing *row = doings;
@@ -508,18 +539,16 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
         return false;
     if (taken(d, f, row, s ? rewritten(s) : read_rewritten(v), s ? s->fault : v->fault))
         return false;
-    int64_t blocks = v ? source_blocks(p, v) : mesh_size(p->mesh, &s->move.axes);
-    PlanFault how = *f;
-    how.offset = (f->offset % blocks + blocks) % blocks; /* -1 is the last */
     if (v) {
+        int64_t blocks = source_blocks(p, v);
+        PlanFault how = *f;
+        how.offset = (f->offset % blocks + blocks) % blocks; /* -1 is the last */
         plant_read(p, v, row, f, &how);
         return true;
     }
-    Act *a = act_rewrite(p, s, written(p->arena, f, doing), f->loc);
-    how.dim = dim_of(s, f);
-    a->alone = f->rank + 1;
-    if (row->act) row->act(a, &how);
-    else a->axes = (AxisList){.n = 1, .a = {(uint8_t)mesh_axis(p->mesh, f->axis)}};
+    Step *twin = other_way(p, f, s);
+    plant_step(p, s, row, f); /* of one rank: acts where that has the stage */
+    if (twin) plant_step(p, twin, row, f);
     return true;
 }
 bool apply_faults(Program *p, const Plan *plan, Diags *d, const char *fault) {

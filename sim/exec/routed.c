@@ -44,11 +44,13 @@ static void by_expert(Trace *t, const Exec *e, const Step *s) {
 }
 
 /* ---- pairs ---- */
-/* The rows that each rank has of a value; NULL where a rank holds nothing to be looked at. */
+/* The rows that each rank has of a value, none where it has another stage of a pipeline; NULL where
+ * one holds nothing to be looked at. */
 static const DimIndex *lists_of(const Exec *e, int val, Arena *tmp) {
     int64_t n = e->p->mesh->nranks;
     DimIndex *all = ARENA_ARRAY(tmp, DimIndex, n);
     for (int64_t r = 0; r < n; r++) {
+        if (!layout_holds(e->p->mesh, &e->p->val[val].L, r)) continue;
         if (!exec_local(e, e->p->val[val].list, r)) return NULL;
         all[r] = exec_rows(e, val, r, tmp);
     }

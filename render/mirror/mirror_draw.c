@@ -372,7 +372,8 @@ void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, dou
                       {arena_printf(a, "  %s", l.num[i]), REGULAR, ROLE_SECOND, false, false}};
         double at = base + p->look.line * (p->look.inlined ? i : 2 * i);
         scene_begin(p->s, "label", arena_printf(a, "label-%s-%d-%d", s->to, r, back), l.tip[i]);
-        scene_runs(p->s, (Pt){lx, at}, align, MIRROR_SIZE, run, p->look.inlined ? 2 : 1);
+        scene_runs(p->s, (Pt){lx, at}, align, MIRROR_SIZE, run,
+                   p->look.inlined && *l.num[i] ? 2 : 1);
         if (!p->look.inlined)
             scene_text(p->s, lx, at + p->look.line,
                        (TextLook){align, MIRROR_SIZE, REGULAR, ROLE_SECOND}, l.num[i]);

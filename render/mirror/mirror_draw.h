@@ -10,6 +10,7 @@ typedef struct {
     double tap, plus, next;      /* dot to first box, last box to plus, plus to the next dot */
     bool narrow;                 /* words in the gutter cut to bytes */
     bool inlined;                /* numbers on the line of the symbols */
+    bool bare;                   /* labels are symbols alone */
     bool beside,
         weights; /* weight gradients at the right (if there are any); weights at the left */
 } MirrorLook;

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-static const MirrorLook wide = {30, 24, 29, 14, 20, 38, 36, false, false, true, true};
-static const MirrorLook column = {28, 22, 27, 14, 20, 36, 36, true, false, false, false};
-static const MirrorLook slide = {25, 20, 27, 14, 18, 31, 18, false, true, false, false};
+static const MirrorLook wide = {30, 24, 29, 14, 20, 38, 36, false, false, false, true, true};
+static const MirrorLook column = {28, 22, 27, 14, 20, 36, 36, true, false, false, false, false};
+static const MirrorLook slide = {25, 20, 27, 14, 18, 31, 18, false, true, false, false, false};
 
 static bool is_op(const TraceCollective *c, const char *op) { return c->op && !strcmp(c->op, op); }
 
@@ -279,16 +279,18 @@ static void slide_foot(const ViewCall *c, Scene *s, const char *text, double y) 
     scene_end(s);
 }
 
-/* One strip on a page of 16:9, numbers behind the symbols. Rows and gaps give way until it fits. */
-static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
+/* One strip on a page of 16:9, numbers behind the symbols. Rows and gaps give way until it fits,
+ * words of the gutter too, and with `bare` numbers. */
+static Scene *slide_new(const ViewCall *c, const Mirror *m, int index, bool bare) {
     const Preset *pr = &presets[PRESET_SLIDE];
     MirrorPen p = pen_new(c, m, PRESET_SLIDE);
     const char *sub[8];
     Scene *s = p.s;
     s->one_scale = true;
     mirror_columns(&p, pr->margin, index, 1);
-    if (p.right + pr->margin > pr->w) { /* words in the gutter give way */
+    for (int give = 0; give < 1 + bare && p.right + pr->margin > pr->w; give++) {
         p.look.narrow = true;
+        p.look.bare = give > 0;
         mirror_columns(&p, pr->margin, index, 1);
     }
     double spare = pr->w - pr->margin - p.right;
@@ -316,19 +318,22 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int index) {
     return s;
 }
 
-/* A page for each strip, with as many rows as fit without getting small; *m becomes what is drawn.
- */
+/* A page for each strip, with as many rows as fit without getting small, and where even the fewest
+ * do not, without numbers; *m becomes what is drawn. */
 static int slides(const ViewCall *c, const Mirror **m, Scene **page) {
     const Mirror *all = *m;
-    for (int most = MOST_ROWS, n;; most--) {
+    bool bare = false;
+    for (int most = MOST_ROWS, n;;) {
         bool small = false;
         *m = mirror_divide(c->arena, all, most);
         n = (*m)->n < VIEW_MAX_PAGES - 4 ? (*m)->n : VIEW_MAX_PAGES - 4;
         for (int i = 0; i < n; i++) {
-            page[i] = slide_new(c, *m, i);
+            page[i] = slide_new(c, *m, i, bare);
             small |= page[i]->scale < 1;
         }
-        if (!small || most == LEAST_ROWS) return n;
+        if (!small || bare) return n;
+        bare = most == LEAST_ROWS;
+        most -= !bare;
     }
 }
 

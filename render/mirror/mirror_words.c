@@ -159,7 +159,7 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
             names[groups] = join(g->arena, names[groups], ", ",
                                  arena_printf(g->arena, "%s%s", back ? "d" : "", word));
         }
-        l.num[groups++] = number_words(p, v[i], alike);
+        l.num[groups++] = p->look.bare ? "" : number_words(p, v[i], alike);
     }
     /* names where a row makes several values and a collective takes, or has taken, some of them */
     if (partial == n) l.summed = "";
@@ -414,7 +414,8 @@ static void edge_widths(const MirrorPen *p, const MirrorStrip *s, int r, Widths 
         for (int i = 0; i < l.n; i++) {
             double sym = mirror_text_width(p, l.line[i], REGULAR),
                    num = mirror_text_width(p, l.num[i], REGULAR);
-            widen(back ? &w->right : &w->left, p->look.inlined ? sym + 10 + num : fmax(sym, num));
+            widen(back ? &w->right : &w->left,
+                  p->look.inlined && num > 0 ? sym + 10 + num : fmax(sym, num));
         }
         if (l.pending)
             widen(&w->gutter,

@@ -1,6 +1,8 @@
-/* `context_parallel: {latent: true}`: what ranks send each other of keys and values is the latent
- * and the rotated key, gathered or round a ring, and each makes keys and values itself. Held to the
- * gradients of one rank that has all tokens, in every mode and order and with other axes inside and
+/* Latent attention over ranks that each have a part of the sequence. `context_parallel: {latent:
+ * true}`: what ranks send each other of keys and values is the latent and the rotated key, gathered
+ * or round a ring, and each makes keys and values itself; else they send keys and values, and with
+ * scores in two parts the rotated key once for all heads. Held to the gradients of one rank that
+ * has all tokens and scores of one part, in every mode and order and with other axes inside and
  * around; what is sent is counted; what has no latent is refused. */
 #include "support/support.h"
 #include <math.h>
@@ -10,21 +12,25 @@
 
 #include <cmocka.h>
 
-enum { B = 2, S = 24, LATENT = 5, ROTATED = 2 };
+enum { B = 2, S = 24, HEADS = 4, LATENT = 5, OWN = 4, ROTATED = 2, VALUE = 3 };
 static const char model[] =
-    "model: {config: {model_type: deepseek_v3, hidden_size: 12, num_attention_heads: 4, "
+    ", config: {model_type: deepseek_v3, hidden_size: 12, num_attention_heads: 4, "
     "num_key_value_heads: 4, q_lora_rank: 6, kv_lora_rank: 5, qk_nope_head_dim: 4, "
     "qk_rope_head_dim: 2, v_head_dim: 3, intermediate_size: 10, vocab_size: 11, "
     "num_hidden_layers: 2, first_k_dense_replace: 2, rope_interleave: true}, layers: all, "
     "parts: [embedding, blocks, norm, head, loss]}\n"
     "data: {batch: 2, sequence: 24, dtype: f64}\npass: backward\nnames: hf\n";
+static const char *const scores[] = {"joint", "parts"};
 static const char *const orders[] = {"contiguous", "zigzag", "striped"};
 
-/* Runs it, and holds the gradients of all parameters, and of a key's projection, to those of
- * `want`. */
-static PlanRun hold(Arena *a, const char *rest, const SafeTensors *want) {
+static const char *plan_of(Arena *a, int apart, const char *rest) {
+    return arena_printf(a, "model: {scores: %s%s%s", scores[apart], model, rest);
+}
+/* Runs it, and holds the gradients of parameters, and of a key's projection, to those of `want`. */
+static void hold(int apart, const char *rest, const SafeTensors *want) {
+    Arena *a = arena_new();
     const char *saved = temp_path(a, "latent.out.safetensors");
-    const char *text = arena_printf(a, "%s%s", model, rest);
+    const char *text = plan_of(a, apart, rest);
     PlanRun r = plan_run_with(
         a, "latent.yaml", text,
         &(PipelineOptions){.execute = true, .threads = 1, .numbers = true, .save_values = saved});
@@ -53,106 +59,120 @@ static PlanRun hold(Arena *a, const char *rest, const SafeTensors *want) {
                          text);
     }
     st_close(st);
-    return r;
+    arena_free(a);
 }
 static SafeTensors *one_rank(Arena *a) {
     const char *saved = temp_path(a, "latent.one.safetensors");
     PlanRun r = plan_run_with(
-        a, "one.yaml", arena_printf(a, "%smesh: {one: 1}\n", model),
+        a, "one.yaml", plan_of(a, false, "mesh: {one: 1}\n"),
         &(PipelineOptions){.execute = true, .threads = 1, .numbers = true, .save_values = saved});
     assert_string_equal(r.t->verdict, "equivalent");
     return golden_tensors(a, saved);
 }
+static const char *const modes[] = {"mode: all_gather",
+                                    "mode: ulysses",
+                                    "mode: ring",
+                                    "mode: ring, backward: chain",
+                                    "mode: ring, keep_kv: false",
+                                    "mode: ring, rfa: true",
+                                    "mode: ring, rfa: true, keep_kv: false"};
+enum { MODES = sizeof modes / sizeof *modes };
+static const char *const sent[] = {"", ", latent: true"};
+/* Every mode and order, scores of one and of two parts, keys and values or their latent sent. */
 static void test_against_one_rank(void **state) {
     (void)state;
-    static const char tp_lines[] =
-        "plan:\n  'layers.*.self_attn.q_b_proj': colwise\n  'layers.*.self_attn.kv_b_proj': "
-        "colwise\n"
-        "  'layers.*.self_attn.o_proj': rowwise\n  'layers.*.mlp.gate_proj': colwise\n"
-        "  'layers.*.mlp.up_proj': colwise\n  'layers.*.mlp.down_proj': rowwise\n"
-        "  'layers.*.self_attn.k_cat': {style: prepare_module_input, input: [null, replicate], "
-        "desired_input: [null, varying_use]}\n";
-    static const char *const modes[] = {"mode: all_gather",
-                                        "mode: ulysses",
-                                        "mode: ring",
-                                        "mode: ring, backward: chain",
-                                        "mode: ring, keep_kv: false",
-                                        "mode: ring, rfa: true",
-                                        "mode: ring, rfa: true, keep_kv: false"};
-    static const char *const more[] = {
-        "mesh: {cp: 1}\ncontext_parallel: {mode: ring, latent: true}\n",
-        "mesh: {r: 2, u: 2}\ncontext_parallel: {mode: usp, ring: r, ulysses: u, latent: true, "
-        "order: zigzag}\n",
-        "mesh: {u: 2, r: 3}\ncontext_parallel: {mode: usp, ring: r, ulysses: u, latent: true, "
-        "keep_kv: false}\n",
-        "mesh: {dp: 2, cp: 3}\ncontext_parallel: {mode: ring, latent: true, order: zigzag}\n"
-        "data_parallel: fsdp\nrecompute: block\n",
-        "mesh: {pp: 2, cp: 2}\npipeline: {schedule: 1f1b, microbatches: 2}\n"
-        "context_parallel: {mode: ring, latent: true, order: striped, keep_kv: false}\n"};
     Arena *a = arena_new();
     SafeTensors *want = one_rank(a);
-    for (int i = 0; i < 7 * 3; i++) {
-        Arena *tmp = arena_new();
-        hold(tmp,
-             arena_printf(tmp, "mesh: {cp: %d}\ncontext_parallel: {%s, order: %s, latent: true}\n",
-                          i % 2 ? 2 : 4, modes[i / 3], orders[i % 3]),
+    for (int i = 0; i < 4 * MODES * 3; i++)
+        hold(i & 1,
+             arena_printf(a, "mesh: {cp: %d}\ncontext_parallel: {%s, order: %s%s}\n",
+                          i / 4 % 2 ? 2 : 4, modes[i / 12], orders[i / 4 % 3], sent[i >> 1 & 1]),
              want);
-        arena_free(tmp);
-    }
-    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        Arena *tmp = arena_new();
-        hold(tmp, more[i], want);
-        arena_free(tmp);
-    }
-    for (int i = 0; i < 7; i++) {
-        Arena *tmp = arena_new();
-        hold(tmp,
-             arena_printf(tmp, "mesh: {cp: 2, tp: 2}\ncontext_parallel: {%s, latent: true}\n%s",
-                          modes[i], tp_lines),
+    st_close(want);
+    arena_free(a);
+}
+/* The shared key's gradient is a sum over heads, which a line asks for where heads read it. */
+#define TP_LINES(module, before)                                                                   \
+    "plan:\n  'layers.*.self_attn.q_b_proj': colwise\n  'layers.*.self_attn.kv_b_proj': colwise\n" \
+    "  'layers.*.self_attn.o_proj': rowwise\n  'layers.*.mlp.gate_proj': colwise\n"                \
+    "  'layers.*.mlp.up_proj': colwise\n  'layers.*.mlp.down_proj': rowwise\n"                     \
+    "  'layers.*.self_attn." module "': {style: prepare_module_input, input: [" before             \
+    "replicate], desired_input: [" before "varying_use]}\n"
+static void test_among_other_axes(void **state) {
+    (void)state;
+    static const char *const tp_lines[] = {TP_LINES("k_cat", "null, "),
+                                           TP_LINES("core", "null, null, null, ")};
+    static const char *const more[] = {
+        "mesh: {cp: 1}\ncontext_parallel: {mode: ring%s}\n",
+        "mesh: {r: 2, u: 2}\ncontext_parallel: {mode: usp, ring: r, ulysses: u, order: zigzag%s}\n",
+        "mesh: {u: 2, r: 3}\ncontext_parallel: {mode: usp, ring: r, ulysses: u, keep_kv: "
+        "false%s}\n",
+        "mesh: {dp: 2, cp: 3}\ncontext_parallel: {mode: ring, order: striped%s}\n"
+        "data_parallel: fsdp\nrecompute: block\n",
+        "mesh: {pp: 2, cp: 2}\npipeline: {schedule: 1f1b, microbatches: 2}\n"
+        "context_parallel: {mode: ring, order: striped, keep_kv: false%s}\n"};
+    Arena *a = arena_new();
+    SafeTensors *want = one_rank(a);
+    for (int i = 0; i < 4 * (int)(sizeof more / sizeof *more); i++)
+        hold(i & 1, arena_printf(a, more[i / 4], sent[i >> 1 & 1]), want);
+    for (int i = 0; i < 4 * MODES; i++)
+        hold(i & 1,
+             arena_printf(a, "mesh: {cp: 2, tp: 2}\ncontext_parallel: {%s%s}\n%s", modes[i / 4],
+                          sent[i >> 1 & 1], tp_lines[i & 1]),
              want);
-        arena_free(tmp);
-    }
     st_close(want);
     arena_free(a);
 }
 
-/* Hops of the latent and of the rotated key on four ranks, per layer and pass, as those of keys and
- * values of a ring; nothing else of attention is sent, and what is made of the latent is as wide as
- * it would be: a layer's hops are (5 + 2) numbers a token instead of 4 (6 + 3). */
+/* Hops on four ranks, per layer and pass: of the latent and of the rotated key (5 + 2 numbers a
+ * token); else of what heads have of keys and of values, the rotated key in each head (4 (6 + 3))
+ * or, where scores have two parts, once for all (4 (4 + 3) + 2). Nothing else of attention is sent.
+ */
+static const struct {
+    const char *travels[3];
+    int64_t width;
+} travel[2][2] = {{{{".k_attn", ".v_attn", "-"}, HEADS *(OWN + ROTATED + VALUE)},
+                   {{".k_nope", ".v_attn", ".k_rope"}, HEADS *(OWN + VALUE) + ROTATED}},
+                  {{{".kv_a_norm", ".k_rope", "-"}, LATENT + ROTATED},
+                   {{".kv_a_norm", ".k_rope", "-"}, LATENT + ROTATED}}};
+static void hold_hops(const char *mode, int forward, int back, int which) {
+    Arena *a = arena_new();
+    int latent = which >> 1, apart = which & 1,
+        n = 2 + !strcmp(travel[latent][apart].travels[2], ".k_rope");
+    PlanRun r = plan_good(
+        a,
+        plan_of(a, apart,
+                arena_printf(a, "mesh: {cp: 4}\ncontext_parallel: {%s%s}\n", mode, sent[latent])),
+        false);
+    int64_t bytes[2] = {0}, count[2] = {0}, hop = B * (S / 4) * travel[latent][apart].width * 8;
+    for (int k = 0; k < r.t->n_collectives; k++) {
+        const TraceCollective *c = &r.t->collectives[k];
+        bool known = false, is_back = c->pass != PHASE_FORWARD;
+        if (strcmp(c->op, "shift")) continue;
+        for (int i = 0; i < n; i++)
+            known |= strstr(c->value, travel[latent][apart].travels[i]) != NULL;
+        if (!known) fail_msg("%s goes round", c->value);
+        bytes[is_back] += c->bytes_sent;
+        count[is_back]++;
+    }
+    assert_int_equal(count[0], 2 * n * forward);
+    assert_int_equal(count[1], 2 * n * back);
+    assert_int_equal(bytes[0], 2 * forward * hop);
+    assert_int_equal(bytes[1], 2 * back * hop);
+    assert_int_equal(r.t->n_unasked, 0);
+    arena_free(a);
+}
 static void test_counts(void **state) {
     (void)state;
     static const struct {
         const char *mode;
-        int forward, again, grad;
-    } rows[] = {{"mode: ring", 3, 0, 3},
-                {"mode: ring, backward: chain", 3, 0, 3},
-                {"mode: ring, keep_kv: false", 3, 2, 3},
-                {"mode: ring, rfa: true", 3, 3, 4}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        Arena *a = arena_new();
-        PlanRun r =
-            plan_good(a,
-                      arena_printf(a, "%smesh: {cp: 4}\ncontext_parallel: {%s, latent: true}\n",
-                                   model, rows[i].mode),
-                      false);
-        int64_t sent[2] = {0}, count[2] = {0};
-        for (int k = 0; k < r.t->n_collectives; k++) {
-            const TraceCollective *c = &r.t->collectives[k];
-            bool back = c->pass != PHASE_FORWARD;
-            if (strcmp(c->op, "shift")) continue;
-            assert_true(strstr(c->value, "kv_a_norm") || strstr(c->value, "k_rope"));
-            sent[back] += c->bytes_sent;
-            count[back]++;
-        }
-        const int64_t hop = B * (S / 4) * (LATENT + ROTATED) * 8;
-        int back = rows[i].again + rows[i].grad;
-        assert_int_equal(count[0], 2 * 2 * rows[i].forward);
-        assert_int_equal(count[1], 2 * 2 * back);
-        assert_int_equal(sent[0], 2 * rows[i].forward * hop);
-        assert_int_equal(sent[1], 2 * back * hop);
-        assert_int_equal(r.t->n_unasked, 0);
-        arena_free(a);
-    }
+        int forward, back; /* keys and values again, and their gradients */
+    } rows[] = {{"mode: ring", 3, 3},
+                {"mode: ring, backward: chain", 3, 3},
+                {"mode: ring, keep_kv: false", 3, 2 + 3},
+                {"mode: ring, rfa: true", 3, 3 + 4}};
+    for (size_t i = 0; i < 4 * sizeof rows / sizeof *rows; i++)
+        hold_hops(rows[i / 4].mode, rows[i / 4].forward, rows[i / 4].back, i & 3);
 }
 static void test_refused(void **state) {
     (void)state;
@@ -175,8 +195,8 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_one_rank),
-                                       cmocka_unit_test(test_counts),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_one_rank), cmocka_unit_test(test_among_other_axes),
+        cmocka_unit_test(test_counts), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,6 +162,7 @@ static const struct {
     {"51-llama3-8b-zero2-megatron.yaml", "zero2 is the optimizer's, which is not exported"},
     {"52-llama3-8b-pp4-dualpipe.yaml", "no table of styles cuts the layers into stages"},
     {"53-llama3.2-1b-pp2-tied-pair.yaml", "no table of styles cuts the layers into stages"},
+    {"54-deepseek-v3-latent-ring4.yaml", "no table of styles cuts the sequence over 'cp'"},
 };
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
 static const char *read_plan(const char *file) {

@@ -222,6 +222,7 @@ static const struct {
     {"51-llama3-8b-zero2-megatron.yaml", {DP, "all_reduce of grad.param.output.weight over dp", "grad.layers.0.output", "all_reduce of grad.param.output.weight over dp_replicate"}},
     {"52-llama3-8b-pp4-dualpipe.yaml", {PP, PP, PP, PP}},
     {"53-llama3.2-1b-pp2-tied-pair.yaml", {PP, PP, PP, PP}},
+    {"54-deepseek-v3-latent-ring4.yaml", {CP, "layers.0.input_norm as [.,cp,.]", "shift 1 of layers.0.k_nope over cp", "all_gather of layers.0.attention_norm.weight over cp"}},
 };
 /* clang-format on */
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };

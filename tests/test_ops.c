@@ -63,6 +63,10 @@ static const Case cases[] = {
     {.op = "attention", .rule = "btkgx!,bs!kx!,bs!kx!->btkgx"},
     {.op = "attention_two_parts", .rule = "btkx!,btka!,bs!kx!,bs!a!,bs!kw!->btkw"},
     {.op = "attention_two_parts", .rule = "btkx!,btka!,bs!kx!,bs!a!,bs!kw!->btkw", .chunk = 3},
+    {.op = "attention_two_parts_part", .rule = "btkw!,btka!,bs~t!kw!,bs~t!a!,bs~t!kx!->btkp"},
+    {.op = "attention_two_parts_part",
+     .rule = "btkw!,btka!,bs~t!kw!,bs~t!a!,bs~t!kx!->btkp",
+     .cap = 0.5},
     {.op = "attention_part", .rule = "btkgx!,bs~t!kx!,bs~t!kx!->btkgp"},
     {.op = "attention_part", .rule = "btkgx!,bs~t!kx!,bs~t!kx!->btkgp", .cap = 0.5},
     {.op = "softcap", .rule = "btv->btv", .factor = 0.6},
@@ -339,7 +343,7 @@ static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, i
  * Each kernel in the list runs. */
 static void on_kernels(const Case *one, const Op *op, int *values) {
     World w;
-    double *out[5];
+    double *out[RULE_MAX_IN];
     build(&w, op, one);
     assert_int_equal(run_cut(&w, 0, 1, CUT_CHUNK, out, values), 0);
     for (const char *ch = one->rule; *ch; ch++) {
@@ -424,7 +428,7 @@ static void test_every_op_every_dim(void **state) {
             seen = true;
             World w;
             build(&w, op_list[o], &one);
-            double *whole[5], *cut[5];
+            double *whole[RULE_MAX_IN], *cut[RULE_MAX_IN];
             assert_int_equal(run_cut(&w, 0, 1, CUT_CHUNK, whole, &values), 0);
             for (const char *ch = one.rule; *ch; ch++) {
                 if (*ch < 'a' || *ch > 'z' || strchr(ch + 1, *ch)) continue; /* each letter once */

@@ -198,9 +198,6 @@ static const struct {
      "`scores` says how latent attention", 3},
     {"model: {kind: mlp, sizes: [4, 6, 4], scores: joint}\nmesh: {tp: 2}\n", "E0215", 1,
      "`scores` says how latent attention", 3},
-    {"model: {preset: deepseek-v3, layers: 1, shrink: 64, scores: parts}\ndata: {batch: 2, "
-     "sequence: 16}\nmesh: {cp: 2}\ncontext_parallel: {mode: ring}\n",
-     "E0214", 1, "there is no ring for scores in two parts", 3},
     {SP2 "faults: [{at: layers.0.o_proj, do: floor}]\n", "E0206", 4,
      "'floor' needs a move of a dim whose size", 3},
     {HEAD "mesh: {dp: 3}\ndata_parallel: {mode: fsdp, axis: dp}\n"

@@ -24,6 +24,15 @@
 /* ---- the plans ---- */
 #define PARTS "parts: [embedding, blocks, norm, head, loss]"
 #define TITAN "names: torchtitan\nrecipe: torchtitan-llama3\n"
+#define TWO_PARTS(mode)                                                                            \
+    "model: {preset: deepseek-v3, layers: 1, scores: parts, " PARTS                                \
+    ", config: {hidden_size: 12, vocab_size: 11,\n"                                                \
+    "  intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 4, q_lora_rank: 7,\n"   \
+    "  kv_lora_rank: 6, qk_nope_head_dim: 3, qk_rope_head_dim: 4, v_head_dim: 5}}\n"               \
+    "data: {batch: 2, sequence: 8, dtype: %s}\nmesh: {cp: 2, tp: 2}\nnames: hf\n"                  \
+    "pass: backward\ncontext_parallel: {" mode ", order: zigzag}\nplan:\n"                         \
+    "  model.layers.*.self_attn.*_b_proj: colwise\n  model.layers.*.self_attn.o_proj: rowwise\n"   \
+    "  model.layers.*.mlp.[gu]*_proj: colwise\n  model.layers.*.mlp.down_proj: rowwise\n"
 static const struct {
     const char *name, *text; /* %s: the dtype */
 } plans[] = {
@@ -179,15 +188,9 @@ static const struct {
     {"a whole value as shares of a sum",
      "model: {kind: mlp, sizes: [8, 6], bias: true}\ndata: {rows: 5, dtype: %s}\n"
      "mesh: {a: 2, b: 2}\npass: backward\nloss: sum\nplan:\n  net1: {axis: b, output: partial}\n"},
-    {"latent attention, scores in two parts",
-     "model: {preset: deepseek-v3, layers: 1, scores: parts, " PARTS
-     ", config: {hidden_size: 12, vocab_size: 11,\n"
-     "  intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 4, q_lora_rank: 7,\n"
-     "  kv_lora_rank: 6, qk_nope_head_dim: 3, qk_rope_head_dim: 4, v_head_dim: 5}}\n"
-     "data: {batch: 2, sequence: 8, dtype: %s}\nmesh: {cp: 2, tp: 2}\nnames: hf\n"
-     "pass: backward\ncontext_parallel: {mode: all_gather, order: zigzag}\nplan:\n"
-     "  model.layers.*.self_attn.*_b_proj: colwise\n  model.layers.*.self_attn.o_proj: rowwise\n"
-     "  model.layers.*.mlp.[gu]*_proj: colwise\n  model.layers.*.mlp.down_proj: rowwise\n"},
+    {"latent attention, scores in two parts", TWO_PARTS("mode: all_gather")},
+    {"the same in a ring", TWO_PARTS("mode: ring")},
+    {"the same with its latent going round", TWO_PARTS("mode: ring, latent: true")},
 };
 enum { N_PLANS = sizeof plans / sizeof plans[0] };
 
@@ -502,6 +505,9 @@ static const struct {
     {"attention_two_parts", 0, 2600}, {"attention_two_parts", 1, 2600},
     {"attention_two_parts", 2, 2000}, {"attention_two_parts", 3, 2000},
     {"attention_two_parts", 4, 740}, {"attention_two_parts", -1, 1400},
+    {"attention_two_parts_part", 0, 100}, {"attention_two_parts_part", 1, 130},
+    {"attention_two_parts_part", 2, 60}, {"attention_two_parts_part", 3, 200},
+    {"attention_two_parts_part", 4, 160}, {"attention_two_parts_part", -1, 180},
     {"attention_merge", -1, 1200}, {"attention_join", -1, 420},
     {"layernorm", 0, 460},   {"layernorm", -1, 200},  {"layernorm_plus", 0, 1.2e+03},
     {"layernorm_plus", 1, 400}, {"layernorm_plus", -1, 240}, {"softcap", 0, 20},

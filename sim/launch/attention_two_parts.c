@@ -48,24 +48,30 @@ static bool add_heads(const LaunchCall *x, const Tensor *part) {
     }
     return launch_einsum(x, &sum);
 }
-LaunchFn launch_attention, launch_attention_two_parts;
-bool launch_attention_two_parts(const LaunchCall *x) {
+/* `attention`: what is asked for with both parts side by side. */
+static bool two_parts(const LaunchCall *x, LaunchFn *attention) {
     const OpCall *c = x->c;
     OpCall joint = *c;
     LaunchCall whole = {&joint, x->adjoint, x->to};
     joint.in[0] = beside(x, QN, QR);
     joint.in[1] = beside(x, KN, KR);
     joint.in[2] = c->in[V];
-    if (!x->adjoint) return launch_attention(&whole);
+    if (!x->adjoint) return attention(&whole);
     joint.operand = c->operand == V ? 2 : c->operand >= KN;
-    if (c->operand == V) return launch_attention(&whole);
+    if (c->operand == V) return attention(&whole);
     const Tensor *like = &joint.in[joint.operand];
     joint.out = in_scratch(x, like, like->n[3]);
-    if (!launch_attention(&whole)) return false;
+    if (!attention(&whole)) return false;
     bool second = c->operand == QR || c->operand == KR;
     int64_t n = c->out.n[c->out.nd - 1];
     Tensor part = columns(x, &joint.out, second ? like->n[3] - n : 0, n);
     if (c->operand == KR) return add_heads(x, &part);
     copy(x, &c->out, &part, "bskr");
     return true;
+}
+LaunchFn launch_attention, launch_attention_part, launch_attention_two_parts,
+    launch_attention_two_parts_part;
+bool launch_attention_two_parts(const LaunchCall *x) { return two_parts(x, launch_attention); }
+bool launch_attention_two_parts_part(const LaunchCall *x) {
+    return two_parts(x, launch_attention_part);
 }

@@ -318,13 +318,6 @@ static void set_scores(Diags *d, const Plan *p, ModelDims *m) {
             "`scores` says how latent attention adds up its two parts, and this model has no "
             "latent attention");
 }
-/* Blocks that travel round a ring are whole keys. */
-static bool ring_fits(Diags *d, const Plan *p, const ModelDims *m, int64_t ring) {
-    if (ring == 1 || !m->scores_apart) return true;
-    diag_error(d, "E0214", p->scores_loc, "scores: joint, or context_parallel: {mode: all_gather}",
-               "there is no ring for scores in two parts: what goes round are whole keys");
-    return false;
-}
 Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
     assert(!mesh || mesh->nranks >= 1);
     Model *m = ARENA_NEW(arena, Model);
@@ -342,7 +335,6 @@ Model *model_build(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
     set_scores(d, p, &m->dims);
     if (diags_errors(d) > errors) return NULL;
     int64_t ring;
-    if (model_ring(d, p, mesh, &ring) && ring_fits(d, p, &m->dims, ring))
-        build_graph(arena, d, p, m, ring);
+    if (model_ring(d, p, mesh, &ring)) build_graph(arena, d, p, m, ring);
     return diags_errors(d) == errors ? m : NULL;
 }

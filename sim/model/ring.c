@@ -53,7 +53,7 @@ static void block_again(Build *b, RowPlace at, int j) {
         NodeRow row = *b->block[i];
         row.out = arena_printf(b->a, "%s.%d", row.out, j);
         row.kind = NULL; /* its module is there */
-        for (int k = 0; k < 4 && row.in[k]; k++)
+        for (int k = 0; k < RULE_OPERANDS && row.in[k]; k++)
             if (is_block(b, row.in[k])) row.in[k] = arena_printf(b->a, "%s.%d", row.in[k], j);
         int t = add(b, &row, at);
         if (t < 0) return;
@@ -82,7 +82,7 @@ static int ring_of(Build *b, const NodeRow *row, RowPlace at) {
     int first = b->g->nn, sum = -1;
     for (int64_t j = 0; j < b->ring && !b->failed; j++) {
         if (j && b->n_block) block_again(b, at, (int)j);
-        for (int k = 0; k < 4 && j && row->in[k]; k++)
+        for (int k = 0; k < RULE_OPERANDS && j && row->in[k]; k++)
             if (is_block(b, row->in[k]))
                 part.in[k] = arena_printf(b->a, "%s.%lld", row->in[k], (long long)j);
         part.out = arena_printf(b->a, "attn_part.%lld", (long long)j);

@@ -2,8 +2,9 @@
  * of each head's own and one whose key r all heads share, as latent attention writes them
  * (DeepSeek-V2, arXiv:2405.04434, equations 16 and 17: q_n k_n + q_r k_r). It is attention of
  * queries and keys whose parts stand side by side; this file lays them so for a call and leaves all
- * arithmetic to the op attention. The shared key's gradient is the sum over the heads. Refuses
- * rings: there keys travel whole (`scores: joint`). */
+ * arithmetic to the op attention, or round a ring to attention_part, "bs~t!kn!,bs~t!r!,bs~t!ko!":
+ * there the shared key travels once for all heads. Its gradient is the sum over the heads. Refuses
+ * to know masks and blocks. */
 #include "kernel/attention.h"
 #include "ops/util.h"
 #include <math.h>
@@ -12,7 +13,8 @@
 enum { QN, QR, KN, KR, V }; /* operands */
 enum { B_, T_, K_, X_ };    /* dims of a query; of a key the second is s */
 enum { JOINT_Q, JOINT_K, JOINT_V };
-extern const Op op_attention;
+extern const Op op_attention, op_attention_part, op_attention_merge, op_attention_join; /* ring.c */
+extern const Op op_attention_two_parts_part;
 
 /* A value [b, t, k, x] of these sizes, packed, without data. */
 static Tensor sized(const Tensor *like, int64_t heads, int64_t width) {
@@ -60,7 +62,7 @@ typedef struct {
 } Joined;
 static Joined joined(const OpCall *c) {
     Joined j = {.call = *c};
-    j.call.op = &op_attention;
+    j.call.op = c->op == &op_attention_two_parts_part ? &op_attention_part : &op_attention;
     j.call.in[JOINT_Q] = beside(c, QN, QR, &j.room[0]);
     j.call.in[JOINT_K] = beside(c, KN, KR, &j.room[1]);
     j.call.in[JOINT_V] = c->in[V];
@@ -72,7 +74,7 @@ static void leave(Joined *j) {
 }
 static void forward(const OpCall *c) {
     Joined j = joined(c);
-    op_attention.forward(&j.call);
+    j.call.op->forward(&j.call);
     leave(&j);
 }
 
@@ -105,7 +107,7 @@ static void adjoint(const OpCall *c) {
             sized(&j.call.in[j.call.operand], c->in[QN].n[K_], j.call.in[j.call.operand].n[X_]);
         j.call.out.p = base_malloc(base_mul((size_t)tensor_count(&j.call.out) + 1, 8));
     }
-    op_attention.adjoint(&j.call);
+    j.call.op->adjoint(&j.call);
     Tensor part = own_columns(c, &j.call.out);
     if (c->operand == KR) add_heads(&part, &c->out, c->dtype);
     else if (c->operand != V) copy_all(&part, &c->out, c->dtype);
@@ -153,7 +155,7 @@ static void bound(const OpBound *b) {
     if (b->operand < 0 || b->operand == V) {
         of.operand = b->operand < 0 ? -1 : JOINT_V;
         of.call.operand = of.operand;
-        op_attention.bound(&of);
+        of.call.op->bound(&of);
         leave(&j);
         return;
     }
@@ -165,8 +167,8 @@ static void bound(const OpBound *b) {
     grad.p = room;
     of.bound = room + n, of.prob = room + 2 * n;
     of.call.out = grad;
-    op_attention.adjoint(&of.call);
-    op_attention.bound(&of);
+    of.call.op->adjoint(&of.call);
+    of.call.op->bound(&of);
     if (b->operand == KR) bound_heads(b, &of, &grad);
     else bound_columns(b, &of, &grad);
     free(room);
@@ -175,20 +177,20 @@ static void bound(const OpBound *b) {
 
 static void exact(const OpCall *c) {
     Joined j = joined(c);
-    op_attention.exact(&j.call);
+    j.call.op->exact(&j.call);
     leave(&j);
 }
 static double flops(const OpCall *c) {
     OpCall sizes = *c;
     for (int i = 0; i < c->rule->nin; i++) sizes.in[i].p = NULL;
     Joined j = joined(&sizes);
-    double all = op_attention.flops(&j.call);
+    double all = j.call.op->flops(&j.call);
     leave(&j);
     return all;
 }
 static double *probabilities(const OpCall *c, int64_t *n) {
     Joined j = joined(c);
-    double *p = op_attention.probe_run(&j.call, n);
+    double *p = j.call.op->probe_run(&j.call, n);
     leave(&j);
     // cppcheck-suppress returnDanglingLifetime ; what it returns is its own, not the call
     return p;
@@ -206,5 +208,22 @@ const Op op_attention_two_parts = {
     .probe = "attn_probs",
     .probe_run = probabilities,
     .mixes = true,
+    .part = &op_attention_two_parts_part,
+    .merge = &op_attention_merge,
+    .join = &op_attention_join,
     .label = "causal attention",
+};
+const Op op_attention_two_parts_part = {
+    .name = "attention_two_parts_part",
+    .rule = "btkn!,btkr!,bs~t!kn!,bs~t!r!,bs~t!ko!->btkp",
+    .lin = LIN_NONE,
+    .asks = RULE_BIT('t') | RULE_BIT('s'),
+    .adj_reads_output = true,
+    .forward = forward,
+    .adjoint = adjoint,
+    .bound = bound,
+    .exact = exact,
+    .flops = flops,
+    .mixes = true,
+    .label = "partial attention",
 };

@@ -98,8 +98,6 @@ static void context_mode(RandomPlan *g, uint64_t seed, const int *s, int ns) {
         ADD("mode: all_gather");
     } else if (x < 50 && heads >= role_size(g, AXIS_SEQUENCE)) {
         ADD("mode: ulysses");
-    } else if (g->apart) { /* a ring takes joint scores */
-        ADD("mode: all_gather");
     } else if (ns == 2 && heads >= g->size[s[1]]) {
         ADD("mode: usp, ring: %s, ulysses: %s%s", g->axis[s[0]], g->axis[s[1]], way);
         return;

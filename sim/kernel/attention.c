@@ -10,7 +10,7 @@
 
 /* Rows of scores per product. ROWS_BWD is part of the order of summation over queries; the others
  * decide no bit. */
-enum { ROWS_FWD = 144, ROWS_BWD = GEMM_KB, ROWS_SUB = 144 };
+enum { ROWS_FWD = 240, ROWS_BWD = GEMM_KB, ROWS_SUB = 144 };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 

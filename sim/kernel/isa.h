@@ -57,7 +57,7 @@ const KernelIsa *kernel_current(void);
 
 /* At least n bytes, aligned to 64, not zeroed, kept by this thread for its next call with the same
  * slot. Never NULL. */
-typedef enum { SCRATCH_GEMM, SCRATCH_ATTENTION, SCRATCH_SLOTS } ScratchSlot;
+typedef enum { SCRATCH_GEMM, SCRATCH_ATTENTION, SCRATCH_ROWS, SCRATCH_SLOTS } ScratchSlot;
 void *kernel_scratch(ScratchSlot slot, size_t n);
 /* Frees this thread's scratch; a thread that ran kernels calls it before it ends (pool threads and
  * pool_free do). */

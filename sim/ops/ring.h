@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     int64_t d, dv, p; /* widths of a key, of a value, of a result with its lse */
     int64_t *at;
-    void *room, *q, *dq, *o, *cot, *fout, *k, *dk, *v, *dv_;
+    void *q, *dq, *o, *cot, *fout, *k, *dk, *v, *dv_;
 } RingRows;
 
 /* `for (ring_open(c, b, &r); ring_next(c, &r);)` goes through the blocks of a call's queries in
@@ -35,8 +35,9 @@ int64_t ring_key_row(const Tensor *x, const RingHead *h, int64_t s);
 /* Query heads of a KV head; pairs of batch and KV head. */
 int64_t ring_groups(const OpCall *c);
 int64_t ring_heads(const OpCall *c);
-/* Room for the rows of one head; the caller gives it back. */
-bool ring_room(const OpCall *c, RingRows *m);
+/* Room for the rows of one head, of which the calling thread has one at a time: fresh pages for
+ * each head cost as much as a tenth of its products. The caller gives it back. */
+void ring_room(const OpCall *c, RingRows *m);
 void ring_room_free(RingRows *m);
 /* Copies rows of keys and values, of queries (of an adjoint: cotangent and result too); and rows of
  * n elements back to the call's output, to those of the queries or of the keys. */

@@ -1,6 +1,7 @@
 /* Rows of queries and keys of partial attention side by side, by the blocks that they lie in. See
  * ring.h. Refuses to compute. */
 #include "ops/ring.h"
+#include "kernel/isa.h"
 #include <stdlib.h>
 
 enum { B_, T_, K_, G_, X_ }; /* dims of q and the output, where there is a group */
@@ -76,25 +77,20 @@ static const int64_t *key_rows(const Tensor *x, const RingHead *h, const RingPar
 }
 
 /* ---- the room of one head ---- */
-bool ring_room(const OpCall *c, RingRows *m) {
+void ring_room(const OpCall *c, RingRows *m) {
     int64_t T = c->in[0].n[T_], S = c->in[1].n[1], size = dtype_size(c->dtype);
     m->d = c->in[1].n[3];
     m->dv = c->in[2].n[3];
     m->p = m->dv + 1;
     int64_t each = T * (2 * m->d + 3 * m->p) + 2 * S * (m->d + m->dv);
     m->at = base_malloc(base_mul((size_t)(T + S + 1), sizeof *m->at));
-    m->room = base_malloc(base_mul((size_t)(each + 1), (size_t)size));
-    char *p = m->room;
+    char *p = kernel_scratch(SCRATCH_ROWS, base_mul((size_t)(each + 1), (size_t)size));
     void **row[] = {&m->q, &m->dq, &m->o, &m->cot, &m->fout, &m->k, &m->dk, &m->v, &m->dv_};
     int64_t n[] = {T * m->d, T * m->d, T * m->p,  T * m->p, T * m->p,
                    S * m->d, S * m->d, S * m->dv, S * m->dv};
     for (int i = 0; i < 9; i++) *row[i] = p, p += n[i] * size;
-    return true;
 }
-void ring_room_free(RingRows *m) {
-    free(m->at);
-    free(m->room);
-}
+void ring_room_free(RingRows *m) { free(m->at); }
 void ring_take_keys(const OpCall *c, const RingHead *h, const RingPart *r, RingRows *m) {
     take_rows(c->dtype, &c->in[1], key_rows(&c->in[1], h, r, m->at), r->ns, m->d, m->k);
     take_rows(c->dtype, &c->in[2], key_rows(&c->in[2], h, r, m->at), r->ns, m->dv, m->v);

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#define ROW(name, what, options, asks) {#name, what, asks},
+#define ROW(name, what, options, asks, json) {#name, what, asks},
 static const RenderView rows[] = {VIEWS(ROW)};
 #undef ROW
 
@@ -19,9 +19,9 @@ static const RenderView rows[] = {VIEWS(ROW)};
 static const struct View {
     unsigned takes;
     int (*build)(const ViewCall *, Scene **);
-    const char *(*text)(const ViewCall *);
+    const char *(*text)(const ViewCall *), *(*json)(const ViewCall *);
 } views[] = {
-#define ROW(name, what, options, asks) {options, view_##name, view_##name##_text},
+#define ROW(name, what, options, asks, json) {options, view_##name, view_##name##_text, json},
     VIEWS(ROW)
 #undef ROW
 };
@@ -35,7 +35,7 @@ static const struct {
     const char *extension;
     RenderFormat format;
 } formats[] = {{"svg", FORMAT_SVG},  {"png", FORMAT_PNG},   {"pdf", FORMAT_PDF},
-               {"txt", FORMAT_TEXT}, {"text", FORMAT_TEXT}, {"json", FORMAT_CHROME}};
+               {"txt", FORMAT_TEXT}, {"text", FORMAT_TEXT}, {"json", FORMAT_JSON}};
 
 const RenderView *render_views(int *n) {
     *n = N_VIEWS;
@@ -192,6 +192,12 @@ static bool to_text(ViewCall *c, const char *(*text)(const ViewCall *), Sink *ou
     return t != NULL;
 }
 
+static bool to_json(ViewCall *c, const struct View *v, Sink *out) {
+    if (v->json) return to_text(c, v->json, out);
+    diag_error(c->d, "E0212", diag_nowhere, NULL, "view '%s' has no JSON", rows[v - views].name);
+    return false;
+}
+
 /* Leaves blanks in n pages, and puts their key behind them; returns how many there are then, 0 and
  * a diagnostic where nothing could be asked. */
 static int leave_blanks(ViewCall *c, Scene **page, int n) {
@@ -295,6 +301,7 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     if (f == FORMAT_TEXT && c->o->with) name_plan(c, out);
     if (f == FORMAT_TEXT) return to_text(c, v->text, out) && second_text(c, v, out);
     if (f == FORMAT_CHROME) return to_text(c, chrome_text, out);
+    if (f == FORMAT_JSON) return to_json(c, v, out);
     Scene *page[VIEW_MAX_PAGES];
     const char *error = NULL;
     base_reserve(drawing_bytes(), "to draw a picture");

@@ -4,7 +4,14 @@
 #define SP_RENDER_RENDER_H
 #include "render/furniture/options.h"
 
-typedef enum { FORMAT_SVG, FORMAT_PNG, FORMAT_PDF, FORMAT_TEXT, FORMAT_CHROME } RenderFormat;
+typedef enum {
+    FORMAT_SVG,
+    FORMAT_PNG,
+    FORMAT_PDF,
+    FORMAT_TEXT,
+    FORMAT_CHROME, /* the timeline for Perfetto */
+    FORMAT_JSON    /* what a view with VIEW_JSON shows, one object */
+} RenderFormat;
 
 typedef struct {
     const char *name, *what;

@@ -1626,18 +1626,23 @@ static void test_draw_formats(void **state) {
              {"f.png", "\x89PNG"},
              {"f.pdf", "%PDF-1"},
              {"f.txt", "shapes checked"},
-             {"f.json", "{\"displayTimeUnit\""}};
+             {"f.json", "{\"schema\":\"shardproof/1\",\"command\":\"draw\""}};
     for (size_t i = 0; i < sizeof f / sizeof *f; i++) {
         const char *path = in(f[i].name);
-        expect_code(RUN("draw", plan, "--hardware", "h100-sxm", "-o", path), 0, "", NULL);
+        expect_code(RUN("draw", plan, "--hardware", "h100-sxm", "--view", "timeline", "-o", path),
+                    0, "", NULL);
         if (i == 3) assert_non_null(strstr(get(path), f[i].head));
         else assert_memory_equal(get(path), f[i].head, strlen(f[i].head));
     }
     /* --format wins over the name */
     expect_code(RUN("draw", plan, "--format", "svg", "-o", in("odd.name")), 0, "", NULL);
     /* chrome is of one view: another that was named is not written as it */
-    expect_code(RUN("draw", plan, "--view", "memory", "-o", in("m.json")), 2, "",
-                "view 'memory' has no JSON");
+    expect_code(RUN("draw", plan, "--view", "memory", "--format", "chrome", "-o", in("m.json")), 2,
+                "", "view 'memory' has no Chrome trace, these have: timeline");
+    expect_code(RUN("draw", plan, "-o", in("m.json")), 2, "",
+                "view 'block' has no JSON, these have: timeline, memory");
+    expect_code(RUN("draw", plan, "--view", "memory", "--format", "json", "--theme", "dark"), 2, "",
+                "--theme is for pictures, and this is json");
     assert_int_equal(access(in("m.json"), F_OK), -1);
     expect_code(RUN("draw", plan, "--view", "timeline", "-o", in("t.json")), 0, "", NULL);
     assert_memory_equal(get(in("odd.name")), "<?xml", 5);

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "support/schema.h"
 #include "support/support.h"
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -87,6 +88,56 @@ static void test_lists(void **state) {
     }
 }
 static int64_t number(const Json *j, const char *key) { return json_get(j, key)->i; }
+static double real(const Json *j, const char *key) { return json_get(j, key)->r; }
+/* What the pictures of memory and time show: parts add up, and say what the run's document says. */
+static void test_figures(void **state) {
+    (void)state;
+    static const char *const plans[] = {
+        "plans/05-llama3-8b-tp4-sp.yaml", "plans/20-llama3-8b-fsdp-tp.yaml",
+        "plans/30-mixtral-8x7b-ep-dp-cp.yaml", "plans/45-llama3-8b-pp4-1f1b.yaml",
+        "plans/01-column-row-mlp.yaml"};
+    int code;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        const Json *plan =
+            json_get(DOCUMENT(&code, "check", "--static", plans[i]), "plans")->item[0];
+        const Json *m = json_get(DOCUMENT(&code, "draw", plans[i], "--view", "memory"), "figure"),
+                   *classes = json_get(m, "classes"), *course = json_get(m, "course");
+        assert_int_equal(code, 0);
+        assert_int_equal(number(classes->item[0], "bytes"),
+                         number(json_get(plan, "memory"), "peak"));
+        for (int k = 0; k < classes->n; k++) {
+            const Json *parts = json_get(classes->item[k], "parts");
+            int64_t sum = 0;
+            for (int p = 0; p < parts->n; p++) sum += parts->value[p]->i;
+            assert_int_equal(sum, number(classes->item[k], "bytes"));
+        }
+        const Json *steps = json_get(course, "steps");
+        int64_t most = 0, at = number(course, "peak");
+        for (int k = 0; k < steps->n; k++) {
+            int64_t all = number(steps->item[k], "live") + number(steps->item[k], "gathered");
+            if (all > most) most = all;
+        }
+        assert_int_equal(most,
+                         number(steps->item[at], "live") + number(steps->item[at], "gathered"));
+        const Json *t = json_get(DOCUMENT(&code, "draw", plans[i], "--view", "timeline"), "figure"),
+                   *time = json_get(plan, "time");
+        assert_int_equal(code, 0);
+        double span = 0;
+        for (int k = 0; k < json_get(t, "classes")->n; k++) {
+            const Json *c = json_get(t, "classes")->item[k], *events = json_get(c, "events");
+            double end = 0;
+            for (int e = 0; e < events->n; e++) end = fmax(end, real(events->item[e], "end"));
+            assert_float_equal(end, real(c, "span"), 1e-8);
+            assert_float_equal(real(c, "compute") + real(c, "exposed"), end, 1e-8);
+            span = fmax(span, end);
+        }
+        assert_float_equal(span, real(time, "span"), 1e-8);
+    }
+    const Json *none = DOCUMENT(&code, "draw", "plans/no-such.yaml", "--view", "memory");
+    assert_int_equal(code, 3);
+    assert_int_equal(json_get(none, "figure")->kind, JSON_NULL);
+    assert_string_equal(json_get(json_get(none, "diagnostics")->item[0], "code")->s, "E0101");
+}
 /* Of a run: what the records say, and what another command says in its own document. */
 static void test_run(void **state) {
     (void)state;
@@ -300,11 +351,17 @@ static void test_schema_notices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schema_notices), cmocka_unit_test(test_every_plan),
-        cmocka_unit_test(test_lists),          cmocka_unit_test(test_run),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_diff),           cmocka_unit_test(test_explain),
-        cmocka_unit_test(test_explain_words),  cmocka_unit_test(test_import),
+        cmocka_unit_test(test_schema_notices),
+        cmocka_unit_test(test_every_plan),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_explain_words),
+        cmocka_unit_test(test_import),
     };
     return cmocka_run_group_tests(tests, start, end);
 }

@@ -1291,7 +1291,7 @@ static void formats_by_extension(void **state) {
     assert_true(render_format("b.png", &f) && f == FORMAT_PNG);
     assert_true(render_format("b.pdf", &f) && f == FORMAT_PDF);
     assert_true(render_format("b.txt", &f) && f == FORMAT_TEXT);
-    assert_true(render_format("b.json", &f) && f == FORMAT_CHROME);
+    assert_true(render_format("b.json", &f) && f == FORMAT_JSON);
     assert_false(render_format("b.gif", &f));
     assert_false(render_format("a.svg/b", &f));
     assert_false(render_format("b", &f));

@@ -33,6 +33,7 @@ enum {
     VIEW_BESIDE = 8,  /* may stand beside another run */
     VIEW_FIRST = 16,  /* what people look at first: `run` draws it as PNG, too */
     VIEW_FAR = 64,    /* shows how far values are from the unsharded model (`distance` records) */
-    VIEW_CHROME = 32  /* shows the events of which FORMAT_CHROME is made */
+    VIEW_CHROME = 32, /* shows the events of which FORMAT_CHROME is made */
+    VIEW_JSON = 64    /* what it shows can be had as FORMAT_JSON */
 };
 #endif

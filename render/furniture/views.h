@@ -9,33 +9,40 @@
  * believe in them. */
 enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY_BUILD = 32 };
 
-/* name, what, options (BY_...), what it asks of a trace and its place (VIEW_... of render.h) */
+/* name, what, options (BY_...), what it asks of a trace and its place (VIEW_... of render.h), with
+ * VIEW_JSON what it shows as one JSON object; NULL and a diagnostic if the trace has nothing for it
+ */
 #define VIEWS(V)                                                                                   \
     V(block, "one GPU's view of a block: compute, collectives, local shapes",                      \
-      BY_RANK | BY_LAYER | BY_PART | BY_PASS | BY_BUILD, VIEW_FIRST)                               \
+      BY_RANK | BY_LAYER | BY_PART | BY_PASS | BY_BUILD, VIEW_FIRST, NULL)                         \
     V(timeline, "compute and communication streams per rank class, modelled time",                 \
-      BY_RANK | BY_MEASURED, VIEW_FIRST | VIEW_TIMES | VIEW_CHROME)                                \
-    V(overview, "the whole model with repeated layers folded", BY_RANK | BY_PASS | BY_BUILD, 0)    \
+      BY_RANK | BY_MEASURED, VIEW_FIRST | VIEW_TIMES | VIEW_CHROME | VIEW_JSON,                    \
+      view_timeline_json)                                                                          \
+    V(overview, "the whole model with repeated layers folded", BY_RANK | BY_PASS | BY_BUILD, 0,    \
+      NULL)                                                                                        \
     V(shards, "which part of every weight and activation a rank holds",                            \
-      BY_RANK | BY_LAYER | BY_PART, 0)                                                             \
-    V(memory, "bytes per rank by category, and what is alive at the peak", BY_RANK, VIEW_TIMES)    \
+      BY_RANK | BY_LAYER | BY_PART, 0, NULL)                                                       \
+    V(memory, "bytes per rank by category, and what is alive at the peak", BY_RANK,                \
+      VIEW_TIMES | VIEW_JSON, view_memory_json)                                                    \
     V(errors, "where an executed run first differs, value by value on every rank", 0,              \
-      VIEW_RUN | VIEW_BESIDE | VIEW_FAR)                                                           \
+      VIEW_RUN | VIEW_BESIDE | VIEW_FAR, NULL)                                                     \
     V(storyboard, "one collective step by step, on numbers of the run",                            \
-      BY_RANK | BY_PART | BY_BUILD, VIEW_SAMPLES | VIEW_TIMES)                                     \
+      BY_RANK | BY_PART | BY_BUILD, VIEW_SAMPLES | VIEW_TIMES, NULL)                               \
     V(routing, "rows that ranks send to experts: ribbons, matrix, load", BY_RANK | BY_LAYER,       \
-      VIEW_RUN)                                                                                    \
+      VIEW_RUN, NULL)                                                                              \
     V(pipeline, "stages over time: cells of micro-batches, idle time, what is in flight", 0,       \
-      VIEW_TIMES)                                                                                  \
-    V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, VIEW_TIMES)
+      VIEW_TIMES, NULL)                                                                            \
+    V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, VIEW_TIMES, NULL)
 
 /* view_NAME fills page[] and returns the number of pages; 0 and a diagnostic if the trace has
  * nothing for the view. view_NAME_text: text in furniture_columns; NULL and a diagnostic. */
-#define ROW(name, what, options, asks)                                                             \
+#define ROW(name, what, options, asks, json)                                                       \
     int view_##name(const ViewCall *c, Scene **page);                                              \
     const char *view_##name##_text(const ViewCall *c);
 VIEWS(ROW)
 #undef ROW
+const char *view_memory_json(const ViewCall *c);
+const char *view_timeline_json(const ViewCall *c);
 /* Chrome trace JSON of the events; NULL and a diagnostic if there are none. */
 const char *chrome_text(const ViewCall *c);
 #endif

@@ -272,6 +272,10 @@ const char *document_plan(const Cli *c, const Loaded *l, Arena *into);
 /* The document of `check` into c->text: the objects of its n plans, in their order. */
 void document_check(Cli *c, const char *const *plan, int n, int failed);
 
+/* The document of `draw --format json` into c->text: what the view shows, an object; NULL: there is
+ * nothing. `t` NULL: the plan gave no trace. */
+void document_figure(Cli *c, const Trace *t, const char *view, const char *figure, const Diags *d);
+
 /* ---- check --update-expect (update.c) ---- */
 /* Writes the `expect` section of the plan file from the run; all else in the file stays. False, and
  * mostly a diagnostic in c->d, if the file stays as it is: what was found is not the plan's doing,

@@ -94,11 +94,9 @@ typedef struct {
     RenderFormat format;
     bool binary;
 } Format;
-static const Format draw_formats[] = {{"text", FORMAT_TEXT, false},
-                                      {"svg", FORMAT_SVG, false},
-                                      {"png", FORMAT_PNG, true},
-                                      {"pdf", FORMAT_PDF, true},
-                                      {"chrome", FORMAT_CHROME, false}};
+static const Format draw_formats[] = {
+    {"text", FORMAT_TEXT, false}, {"svg", FORMAT_SVG, false},       {"png", FORMAT_PNG, true},
+    {"pdf", FORMAT_PDF, true},    {"chrome", FORMAT_CHROME, false}, {"json", FORMAT_JSON, false}};
 /* --format, else the name of the output, else text. */
 static bool choose_format(Cli *c, const Format **f) {
     RenderFormat by_name = FORMAT_TEXT;
@@ -111,7 +109,7 @@ static bool choose_format(Cli *c, const Format **f) {
         return false;
     }
     if (!c->o.format && named && !render_format(c->o.output, &by_name)) {
-        diag_error(c->d, "E0212", diag_nowhere, "say --format svg, png, pdf, text or chrome",
+        diag_error(c->d, "E0212", diag_nowhere, "say --format svg, png, pdf, text, json or chrome",
                    "the name '%s' does not say a format", c->o.output);
         return false;
     }
@@ -121,12 +119,22 @@ static bool choose_format(Cli *c, const Format **f) {
             *f = &draw_formats[i];
     return true;
 }
-/* Chrome's format has the timeline only: a file of another view would not be what was asked for. */
-static bool chrome_fits(Cli *c, const RenderView *view, const Format *f) {
-    if (f->format != FORMAT_CHROME || !c->o.view || view->asks & VIEW_CHROME) return true;
+/* Chrome's format has the timeline only, and some views are data as JSON: a file of another view
+ * would not be what was asked for. */
+static bool data_fits(Cli *c, const RenderView *view, const Format *f) {
+    int n;
+    const RenderView *views = render_views(&n);
+    unsigned wanted = f->format == FORMAT_JSON                  ? VIEW_JSON
+                      : f->format == FORMAT_CHROME && c->o.view ? VIEW_CHROME
+                                                                : 0;
+    if (!(wanted & ~view->asks)) return true;
+    Str who = str_new(c->arena);
+    for (int i = 0; i < n; i++)
+        if (views[i].asks & wanted) str_addf(&who, "%s%s", who.n ? ", " : "", views[i].name);
     diag_error(c->d, "E0212", diag_nowhere,
-               "text, svg, png or pdf; what a run holds as one JSON object: `run --format json`",
-               "view '%s' has no JSON: chrome is the timeline's format", view->name);
+               "what a run holds as one JSON object: `run --format json`; tables: shapes, comms",
+               "view '%s' has no %s, these have: %s", view->name,
+               f->format == FORMAT_JSON ? "JSON" : "Chrome trace", who.s);
     return false;
 }
 static const RenderView *known_view(Cli *c) {
@@ -158,7 +166,7 @@ static bool beside_fits(Cli *c, const RenderView *view) {
 }
 /* Options of pictures mean nothing to text, and --width means something to a PNG only. */
 static bool picture_options(Cli *c, const Format *f) {
-    bool words = f->format == FORMAT_TEXT || f->format == FORMAT_CHROME;
+    bool words = f->format == FORMAT_TEXT || f->format == FORMAT_CHROME || f->format == FORMAT_JSON;
     const char *given = c->o.preset  ? "preset"
                         : c->o.theme ? "theme"
                         : c->o.page  ? "page"
@@ -168,7 +176,7 @@ static bool picture_options(Cli *c, const Format *f) {
     if (words && (c->o.preset || c->o.theme || c->o.width || c->o.page || c->o.build || c->o.quiz))
         diag_error(c->d, "E0212", diag_nowhere, "say -o FILE.svg, .png or .pdf, or --format",
                    "--%s is for pictures, and this is %s", given,
-                   f->format == FORMAT_TEXT ? "text" : "a Chrome trace");
+                   f->format == FORMAT_CHROME ? "a Chrome trace" : f->name);
     else if (c->o.width && f->format != FORMAT_PNG)
         diag_error(c->d, "E0212", diag_nowhere,
                    "an SVG or PDF has no pixels; --preset chooses the page",
@@ -176,7 +184,9 @@ static bool picture_options(Cli *c, const Format *f) {
     else return true;
     return false;
 }
-static void draw(Cli *c, const Trace *t, const RenderOptions *asked, const Format *f) {
+/* `d`: what was found in the plan or trace. */
+static void draw(Cli *c, const Trace *t, const Diags *d, const RenderOptions *asked,
+                 const Format *f) {
     RenderOptions own = *asked, *o = &own;
     const char *path = c->o.output && strcmp(c->o.output, "-") != 0 ? c->o.output : NULL;
     size_t n = 0;
@@ -186,6 +196,10 @@ static void draw(Cli *c, const Trace *t, const RenderOptions *asked, const Forma
         return;
     }
     if (!path) o->columns = c->look.width;
+    if (f->format == FORMAT_JSON) {
+        document_figure(c, t, o->view, render_text(t, c->d, o, f->format, c->arena, &n), d);
+        return;
+    }
     c->o.output = NULL; /* what is written below is written there, or to `out` */
     if (path) {
         if (render_file(t, c->d, o, f->format, path) && c->o.verbose) fprintf(c->err, "%s\n", path);
@@ -239,7 +253,7 @@ int cmd_draw(Cli *c) {
     const Format *f = &draw_formats[0];
     const RenderView *view = known_view(c);
     /* the diagnostic says it */
-    if (!view || !choose_format(c, &f) || !chrome_fits(c, view, f) || !picture_options(c, f))
+    if (!view || !choose_format(c, &f) || !data_fits(c, view, f) || !picture_options(c, f))
         return 0;
     PipelineOptions o = cli_pipeline(c);
     bool sampled = view->asks & VIEW_SAMPLES;
@@ -252,6 +266,8 @@ int cmd_draw(Cli *c) {
     bool ok = cli_load(c, c->o.operands[0], &o, false, &l);
     if (sampled) forgive_limits(&l);
     const Trace *t = show_loaded(c, ok, &l);
+    if (!t && f->format == FORMAT_JSON && !l.refused)
+        document_figure(c, NULL, view->name, NULL, l.d);
     if (!t) return l.exit;
     RenderOptions r = {.view = view->name,
                        .preset = c->o.preset,
@@ -266,7 +282,7 @@ int cmd_draw(Cli *c) {
                        .page = c->o.page,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
     if (!find_beside(c, o, &l, view, &r)) return cli_worse(l.exit, 2);
-    draw(c, t, &r, f);
+    draw(c, t, l.d, &r, f);
     return l.exit;
 }
 
@@ -275,7 +291,7 @@ int cmd_draw(Cli *c) {
 static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *view) {
     const Format *f = &draw_formats[0];
     if (!choose_format(c, &f) || !picture_options(c, f)) return false;
-    if (f->format == FORMAT_CHROME || view->asks & VIEW_RUN) {
+    if (f->format == FORMAT_CHROME || f->format == FORMAT_JSON || view->asks & VIEW_RUN) {
         diag_error(c->d, "E0212", diag_nowhere, "block, timeline, memory, shards, mesh or overview",
                    "view '%s' as %s is of one plan", view->name, f->name);
         return false;
@@ -291,7 +307,7 @@ static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *v
                        .with = y,
                        .page = c->o.page,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
-    draw(c, x, &r, f);
+    draw(c, x, NULL, &r, f);
     return true;
 }
 /* Two runs whose tables say the same may still part: their records are held against each other. A

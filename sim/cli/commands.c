@@ -41,9 +41,10 @@ const Command cli_commands[] = {
      "shardproof explain \"partial sum\"\n"
      "shardproof explain E0403\n",
      cmd_explain},
-    {"draw", C_DRAW, "PLAN|TRACE", 1, 1, "text svg png pdf chrome", "one picture",
+    {"draw", C_DRAW, "PLAN|TRACE", 1, 1, "text svg png pdf json chrome", "one picture",
      "shardproof draw plan.yaml --view block\n"
-     "shardproof draw out/plan.trace.jsonl --view timeline -o timeline.svg\n",
+     "shardproof draw out/plan.trace.jsonl --view timeline -o timeline.svg\n"
+     "shardproof draw plan.yaml --view memory -o memory.json\n",
      cmd_draw},
     {"report", C_REPORT, "PLAN|TRACE", 1, 1, "html",
      "everything in one self-contained page (later)", "", cmd_report},

@@ -50,6 +50,17 @@ void document_tail(Cli *c, JsonWriter *w) {
 void document_table(Cli *c, const Table *t, const Diags *a, const Diags *b) {
     document_tables(c, t, (Beside){0}, a, b);
 }
+void document_figure(Cli *c, const Trace *t, const char *view, const char *figure, const Diags *d) {
+    JsonWriter w = document_head(c);
+    json_open(&w, "diagnostics", '[');
+    document_diagnostics(&w, d);
+    json_close(&w, ']');
+    json_str(&w, "plan", t ? t->plan : NULL);
+    json_str(&w, "view", view);
+    if (figure) json_raw(&w, "figure", figure);
+    else json_null(&w, "figure");
+    document_tail(c, &w);
+}
 void document_tables(Cli *c, const Table *t, Beside beside, const Diags *a, const Diags *b) {
     JsonWriter w = document_head(c);
     json_open(&w, "diagnostics", '[');

@@ -1,0 +1,67 @@
+/* What the memory picture shows, as one JSON object (docs/shardproof.schema.json, memory_figure).
+ * Says what records say: refuses to round. */
+#include "base/text.h"
+#include "render/furniture/views.h"
+#include "render/memory/memory.h"
+
+static const char *const keys[MEM_KINDS] = {[MEM_PARAMS] = "parameters",
+                                            [MEM_OPTIMIZER] = "optimizer",
+                                            [MEM_GRADS] = "gradients",
+                                            [MEM_ACTS] = "other",
+                                            [MEM_GATHERED] = "gathered"};
+
+/* The ranks of a class, and what they hold at the peak. */
+static void add_class(Str *s, Arena *a, const MemClass *m) {
+    str_addf(s, "\n  {\"ranks\":%s,\"step\":%d,\"bytes\":%lld,\"parts\":{",
+             trace_ranks_json(&m->ranks, a), m->step, (long long)m->total);
+    for (int k = 0; k < MEM_KINDS; k++)
+        str_addf(s, "%s\"%s\":%lld", k ? "," : "", keys[k], (long long)m->bytes[k]);
+    str_add(s, "}}");
+}
+/* The course of one rank, and what is alive at its peak. */
+static void add_course(Str *s, Arena *a, const MemCourse *c) {
+    const MemLife **life;
+    int n = memory_alive(a, c, c->peak, &life);
+    str_addf(s, "{\"rank\":%lld,\"peak\":%d,\"exact\":%s,\"steps\":[", (long long)c->rank, c->peak,
+             c->exact ? "true" : "false");
+    for (int i = 0; i < c->n_steps; i++)
+        str_addf(s, "%s\n    {\"step\":%d,\"live\":%lld,\"gradients\":%lld,\"gathered\":%lld}",
+                 i ? "," : "", i, (long long)c->live[i], (long long)c->grad[i],
+                 (long long)(c->all[i] - c->live[i]));
+    str_add(s, "],\"alive\":[");
+    for (int i = 0; i < n; i++) {
+        str_addf(s, "%s\n    {\"value\":", i ? "," : "");
+        text_add_json(s, life[i]->v->shape.name);
+        str_addf(s, ",\"bytes\":%lld,\"from\":%d,\"until\":%d}", (long long)life[i]->bytes,
+                 life[i]->from, life[i]->last);
+    }
+    str_add(s, "]}");
+}
+const char *view_memory_json(const ViewCall *c) {
+    Arena *a = c->arena;
+    MemClass *cls;
+    MemCourse course;
+    int n = memory_classes(a, c->t, &cls);
+    int64_t room = memory_capacity(c->t), rank = c->o->rank >= 0 ? c->o->rank
+                                                 : n             ? rankset_first(&cls[0].ranks)
+                                                                 : 0;
+    if (!n) {
+        diag_error(c->d, "E0211", diag_nowhere, "draw the plan itself",
+                   "nothing to draw in view 'memory': the trace says nothing of memory");
+        return NULL;
+    }
+    Str s = str_new(a);
+    str_add(&s, "{\"capacity\":");
+    if (room) str_addf(&s, "%lld", (long long)room);
+    else str_add(&s, "null");
+    str_add(&s, ",\"classes\":[");
+    for (int i = 0; i < n; i++) {
+        if (i) str_add(&s, ",");
+        add_class(&s, a, &cls[i]);
+    }
+    str_add(&s, "],\"course\":");
+    if (memory_course(a, c->t, rank, &course)) add_course(&s, a, &course);
+    else str_add(&s, "null");
+    str_add(&s, "}");
+    return s.s;
+}

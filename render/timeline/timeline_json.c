@@ -1,0 +1,55 @@
+/* What the timeline shows, as one JSON object (docs/shardproof.schema.json, timeline_figure): times
+ * in seconds. Refuses to fold: every event of every class of ranks whose times differ is there. */
+#include "base/text.h"
+#include "render/furniture/views.h"
+#include "render/timeline/timeline.h"
+
+enum { MAX_CLASSES = 64 };
+
+static void add_text(Str *s, const char *key, const char *text) {
+    str_addf(s, ",\"%s\":", key);
+    if (text) text_add_json(s, text);
+    else str_add(s, "null");
+}
+static void add_event(Str *s, const Timeline *t, const TimeEvent *e) {
+    str_addf(s, "{\"step\":%d,\"start\":%.9g,\"end\":%.9g,\"exposed\":%.9g", e->e->step,
+             e->e->start, e->e->end, e->e->exposed);
+    add_text(s, "kind", e->e->kind);
+    add_text(s, "stream", timeline_lane(t, e->e) ? e->e->stream : "compute");
+    add_text(s, "name", e->name);
+    add_text(s, "op", e->coll ? e->coll->op : e->c ? e->c->op : NULL);
+    add_text(s, "value", e->coll ? e->coll->value : e->c ? e->c->output : NULL);
+    add_text(s, "formula", e->e->formula);
+    if (e->coll) str_addf(s, ",\"bytes_sent\":%lld", (long long)timeline_sent(e));
+    else str_add(s, ",\"bytes_sent\":null");
+    if (e->c) str_addf(s, ",\"flops\":%.0f}", e->c->flops);
+    else str_add(s, ",\"flops\":null}");
+}
+static void add_class(Str *s, Arena *a, const Timeline *t) {
+    const TraceTimes *x = &t->sum;
+    str_addf(s,
+             "\n  {\"ranks\":%s,\"span\":%.9g,\"compute\":%.9g,\"exposed\":%.9g,\"hidden\":%.9g,"
+             "\"comm\":%.9g,\"events\":[",
+             trace_ranks_json(&t->ranks, a), x->span, x->compute, x->exposed, x->hidden, x->comm);
+    for (int i = 0; i < t->n_events; i++) {
+        str_add(s, i ? ",\n    " : "\n    ");
+        add_event(s, t, &t->event[i]);
+    }
+    str_add(s, "]}");
+}
+const char *view_timeline_json(const ViewCall *c) {
+    Timeline t[MAX_CLASSES];
+    int folded, n = timeline_read(c, t, MAX_CLASSES, 24, &folded);
+    if (n == 0) return NULL;
+    Str s = str_new(c->arena);
+    str_addf(&s, "{\"same_times\":%d", folded);
+    add_text(&s, "times", timeline_kind(c));
+    add_text(&s, "hardware", c->t->hardware);
+    str_add(&s, ",\"classes\":[");
+    for (int i = 0; i < n; i++) {
+        if (i) str_add(&s, ",");
+        add_class(&s, c->arena, &t[i]);
+    }
+    str_add(&s, "]}");
+    return s.s;
+}

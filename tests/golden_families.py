@@ -37,6 +37,11 @@ FAMILIES = {
     "phi3": dict(hidden_size=32, sliding_window=7, original_max_position_embeddings=8, rope_parameters={"rope_type": "longrope", "rope_theta": 5000.0,
                  "partial_rotary_factor": 0.75, "short_factor": [1.0, 1.5, 2.0], "long_factor": [1.25, 2.5, 4.0]}),
     "olmo": dict(clip_qkv=0.3),
+    "olmo2": dict(attention_bias=True),
+    "olmo3": dict(num_hidden_layers=3, sliding_window=4, layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                  rope_parameters={"sliding_attention": {"rope_type": "default", "rope_theta": 300.0},
+                  "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 5000.0}}),
+    "olmoe": dict(num_experts=5, num_experts_per_tok=2, clip_qkv=0.9),
     "exaone4": dict(num_hidden_layers=3, sliding_window=5, sliding_window_pattern=2),
 }
 PLAN = """model: {{hf_config: {config}, layers: all, parts: [embedding, blocks, norm, head, loss]}}
@@ -62,6 +67,7 @@ def make(name, own):
         v = load_file(f"{d}/v.safetensors")
         cfg = AutoConfig.from_pretrained(d)
     cfg._attn_implementation = "eager"
+    cfg._experts_implementation = "eager"
     torch.set_default_dtype(torch.float64)
     cls = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[name]
     module = "gemma3" if name == "gemma3_text" else name

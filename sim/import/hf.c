@@ -23,6 +23,10 @@ static const Shipped shipped[] = {
     {"model.layers.*.self_attn.q_proj", "colwise", MODULES_QKV, NULL},
     {"model.layers.*.self_attn.k_proj", "colwise", MODULES_QKV, NULL},
     {"model.layers.*.self_attn.v_proj", "colwise", MODULES_QKV, NULL},
+    {"model.layers.*.self_attn.q_proj", "colwise_gather_output", MODULES_QKV_WHOLE, NULL},
+    {"model.layers.*.self_attn.k_proj", "colwise_gather_output", MODULES_QKV_WHOLE, NULL},
+    {"model.layers.*.self_attn.v_proj", "colwise_gather_output", MODULES_QKV_WHOLE, NULL},
+    {"model.layers.*.self_attn.o_proj", "rowwise_split_input", MODULES_QKV_WHOLE, NULL},
     {"model.layers.*.self_attn.qkv_proj", "colwise_gather_output", MODULES_PACKED_QKV, NULL},
     {"model.layers.*.self_attn.q_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM, NULL},
     {"model.layers.*.self_attn.k_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM, NULL},
@@ -74,9 +78,13 @@ static const char *style_text(Draft *x, const char *pattern, const char *style) 
     static const struct {
         const char *style;
         bool flat;
-    } moves[] = {{"colwise", true}, {"colwise_rep", true}, {"packed_colwise", false}};
+    } moves[] = {{"colwise", true},
+                 {"colwise_rep", false},
+                 {"colwise_gather_output", false},
+                 {"packed_colwise", false}};
     const char *last = strrchr(pattern, '.');
-    bool packed = last && strcmp(last, ".gate_up_proj") == 0;
+    if (!last) return style; /* the head: nobody else reads its input */
+    bool packed = strcmp(last, ".gate_up_proj") == 0;
     bool experts = strstr(pattern, ".experts.") != NULL; /* their module moves, not a weight */
     /* dim 0, or of experts [E, 2F, D] the one before the last, which in Llama 4 is D */
     if (experts && packed && !strstr(pattern, ".mlp.")) packed = false;

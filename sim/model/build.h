@@ -147,6 +147,7 @@ enum {
 #define FEATURE_SCORES_JOINT ((Features)1 << 52) /* latent: parts of q and k stand side by side */
 #define FEATURE_SCORES_APART ((Features)1 << 53) /* or each part has scores of its own */
 #define FEATURE_PLAIN_ACT ((Features)1 << 49)    /* or none */
+#define FEATURE_QK_WIDE ((Features)1 << 54)      /* q/k norms over all heads at once */
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be
  * -1. */

@@ -188,7 +188,7 @@ static const struct {
                    {ROWS(multiplier_keys), HAS_MULTIPLIERS},
                    {ROWS(pattern_keys), HAS_PATTERN},
                    {ROWS(cap_keys), HAS_CAPS},
-                   {ROWS(theta_keys), HAS_TWO_THETAS},
+                   {ROWS(theta_keys), HAS_LOCAL_FREQ},
                    {ROWS(eps_keys), HAS_NORM_EPS},
                    {ROWS(clip_keys), HAS_CLIP},
                    {ROWS(long_keys), HAS_LONGROPE}};
@@ -514,6 +514,7 @@ static void set_features(Config *c, const Family *f, Raw *r, ModelDims *m) {
     m->down_bias = flag(r->down_bias, f->mlp, r->mlp_bias);
     m->tied = r->tied == UNSET ? c->file && f->tied : r->tied;
     m->packed_qkv = f->shape & SHAPE_PACKED_QKV;
+    m->qk_wide = m->qk_norm && f->shape & SHAPE_QK_WIDE;
     m->packed_mlp = r->packed_mlp == UNSET ? (f->shape & SHAPE_PACKED_MLP) != 0 : r->packed_mlp;
     if (m->packed_mlp && f->shape & SHAPE_UNGATED)
         config_changes_maths(c, "packed_mlp", " of a feed-forward part without a gate");

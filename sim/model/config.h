@@ -74,8 +74,8 @@ enum {
  * mlp_only_layers), HAS_NOPE which do not rotate, HAS_OUT_BIAS attention_out_bias, HAS_ONE_BIAS
  * use_bias for all, HAS_MULTIPLIERS Granite's four numbers, HAS_PATTERN sliding_window_pattern,
  * HAS_CAPS Gemma's keys of soft caps, softmax scale and activation, HAS_TWO_THETAS the rotation of
- * layers with a window apart, HAS_NORM_EPS norm_eps, HAS_CLIP clip_qkv, HAS_LONGROPE
- * two lists of divisors and the old context. */
+ * layers with a window apart, HAS_LOCAL_FREQ Gemma's key for its base, HAS_NORM_EPS norm_eps,
+ * HAS_CLIP clip_qkv, HAS_LONGROPE two lists of divisors and the old context. */
 enum {
     HAS_LATENT = 1,
     HAS_CHUNKS = 2,
@@ -91,6 +91,7 @@ enum {
     HAS_NORM_EPS = 2048,
     HAS_CLIP = 4096,
     HAS_LONGROPE = 8192,
+    HAS_LOCAL_FREQ = 16384,
 };
 /* What its layers are like, beside the usual: norms before, a gate, weights of norms as they are.
  */
@@ -106,6 +107,7 @@ enum {
     SHAPE_NORMS_AROUND = 32, /* norms before branches and of what they add */
     SHAPE_PACKED_QKV = 128,  /* queries, keys and values are one weight */
     SHAPE_PACKED_MLP = 64,   /* gate and up are one weight */
+    SHAPE_QK_WIDE = 2048,    /* the q/k norm is over all heads at once */
 };
 typedef struct {
     const char *type;

@@ -16,6 +16,7 @@ typedef struct {
 static const RouterRow rows[] = {
     {"mixtral", "num_local_experts", 0, 2, .router = {.factor = 1}},
     {"qwen3_moe", "num_experts", 0, 8, .router = {.factor = 1, .all = true}, .norm_key = true},
+    {"olmoe", "num_experts", 64, 8, .router = {.factor = 1, .all = true}, .norm_key = true},
     {"llama4_text", "num_local_experts", 16, 1,
      .router = {.factor = 1, .sigmoid = true, .first = true}},
     {"deepseek_v3", "n_routed_experts", 256, 8,

@@ -39,9 +39,9 @@ static const Family families[] = {
      .query_scalar = 256, .shape = SHAPE_NORM_PLUS | SHAPE_INPUT_SQRT | SHAPE_NORMS_AROUND,
      .activation = "gelu_pytorch_tanh", .tied = true, .naming = NAMING_GEMMA},
     {"gemma3_text", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-6, .theta = 1e6,
-     .has = HAS_CAPS | HAS_TWO_THETAS | HAS_PATTERN, .kv_heads = 4, .head_dim = 256,
-     .window = WINDOW_PATTERN, .pattern = 6, .query_scalar = 256, .windowed_theta = 1e4,
-     .shape = SHAPE_NORM_PLUS | SHAPE_INPUT_SQRT | SHAPE_NORMS_AROUND,
+     .has = HAS_CAPS | HAS_TWO_THETAS | HAS_LOCAL_FREQ | HAS_PATTERN, .kv_heads = 4,
+     .head_dim = 256, .window = WINDOW_PATTERN, .pattern = 6, .query_scalar = 256,
+     .windowed_theta = 1e4, .shape = SHAPE_NORM_PLUS | SHAPE_INPUT_SQRT | SHAPE_NORMS_AROUND,
      .activation = "gelu_pytorch_tanh", .tied = true, .naming = NAMING_GEMMA},
     {"nemotron", BY_CONFIG, BY_CONFIG, BY_CONFIG, .eps = 1e-5, .theta = 1e4, .has = HAS_NORM_EPS,
      .partial = 0.5, .shape = SHAPE_UNGATED | SHAPE_LAYERNORM | SHAPE_NORM_PLUS,
@@ -52,6 +52,12 @@ static const Family families[] = {
      .window = WINDOW_GIVEN, .partial = 1, .shape = SHAPE_PACKED_QKV | SHAPE_PACKED_MLP},
     {"olmo", BY_CONFIG, BY_CONFIG, NEVER, .eps = 1e-5, .theta = 1e4, .has = HAS_CLIP,
      .shape = SHAPE_LAYERNORM | SHAPE_NORM_BARE},
+    {"olmo2", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 1e4,
+     .shape = SHAPE_NORMS_AFTER | SHAPE_QK_WIDE},
+    {"olmo3", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 5e5, .has = HAS_TWO_THETAS,
+     .window = WINDOW_PATTERN, .windowed_theta = 5e5, .shape = SHAPE_NORMS_AFTER | SHAPE_QK_WIDE},
+    {"olmoe", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 1e4,
+     .has = HAS_EXPERTS | HAS_CLIP, .shape = SHAPE_QK_WIDE},
     {"mixtral", NEVER, NEVER, NEVER, DENSE, .has = HAS_EXPERTS},
     {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, DENSE, .has = HAS_EXPERTS | HAS_SPARSE,
      .window = WINDOW_SWITCHED},
@@ -70,11 +76,13 @@ bool model_family_runs(const char *type) { return find(type) != NULL; }
 unsigned model_family_modules(const char *type) {
     const Family *f = find(type);
     if (!f) return 0;
+    bool wide = f->shape & SHAPE_QK_WIDE;
     bool packed = f->shape & SHAPE_PACKED_MLP, gate = !packed && !(f->shape & SHAPE_UNGATED);
-    return MODULES_ANY | (f->qk_norm ? MODULES_QK_NORM : 0u) | (gate ? MODULES_GATE : 0u) |
+    return MODULES_ANY | (f->qk_norm && !wide ? MODULES_QK_NORM : 0u) | (gate ? MODULES_GATE : 0u) |
            (packed ? MODULES_PACKED_MLP : MODULES_UP) |
            (f->has & HAS_EXPERTS ? MODULES_EXPERTS : 0u) |
            (f->has & HAS_LATENT           ? 0u
+            : wide                        ? MODULES_QKV_WHOLE
             : f->shape & SHAPE_PACKED_QKV ? MODULES_PACKED_QKV
                                           : MODULES_QKV);
 }

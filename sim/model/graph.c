@@ -382,10 +382,11 @@ Features build_features(const Build *b) {
     return f | shape_features(m) | (b->moe ? FEATURE_MOE : FEATURE_DENSE) | router_features(m) |
            (m->shared ? FEATURE_SHARED : 0u) | (m->experts_turned ? FEATURE_EXPERTS_TURNED : 0u) |
            (m->experts_packed ? FEATURE_EXPERTS_PACKED : 0u) | (m->qk_norm ? FEATURE_QK_NORM : 0u) |
-           (m->q_bias ? FEATURE_Q_BIAS : 0u) | (m->k_bias ? FEATURE_K_BIAS : 0u) |
-           (m->v_bias ? FEATURE_V_BIAS : 0u) | (m->o_bias ? FEATURE_O_BIAS : 0u) |
-           (m->gate_bias ? FEATURE_GATE_BIAS : 0u) | (m->up_bias ? FEATURE_UP_BIAS : 0u) |
-           (m->down_bias ? FEATURE_DOWN_BIAS : 0u) | (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) |
+           (m->qk_wide ? FEATURE_QK_WIDE : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
+           (m->k_bias ? FEATURE_K_BIAS : 0u) | (m->v_bias ? FEATURE_V_BIAS : 0u) |
+           (m->o_bias ? FEATURE_O_BIAS : 0u) | (m->gate_bias ? FEATURE_GATE_BIAS : 0u) |
+           (m->up_bias ? FEATURE_UP_BIAS : 0u) | (m->down_bias ? FEATURE_DOWN_BIAS : 0u) |
+           (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) |
            (m->packed_qkv ? FEATURE_PACKED_QKV : FEATURE_APART_QKV) |
            (m->packed_mlp ? FEATURE_PACKED : FEATURE_APART);
 }

@@ -237,6 +237,8 @@ static void set_letters(Build *b, const ModelDims *m) {
         {'u', {"2", 2, DIM_PLAIN}},
         {'h', {"1", 1, DIM_PLAIN}},
         {'j', {"(H+2K)*d", (m->H + 2 * m->K) * m->d, DIM_PLAIN}},
+        {'a', {"H*d", m->H * m->d, DIM_PLAIN}},
+        {'i', {"K*d", m->K * m->d, DIM_PLAIN}},
         {'f', {"F", m->F, DIM_PLAIN}},
         {'e', {"E", m->E, DIM_PLAIN}},
         {'w', {m->F == m->Fe ? "F" : "Fe", m->Fe, DIM_PLAIN}},

@@ -50,6 +50,7 @@ typedef struct ModelDims {
     int64_t full_D, full_d, full_F, full_V; /* before shrink */
     int first_layer, last_layer;            /* half-open range that is built */
     bool qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, mlp_bias, tied;
+    bool qk_wide;         /* the q/k norm is one over all heads, [H*d] and [K*d] */
     bool packed_qkv;      /* queries, keys and values are one weight of [(H + 2*K)*d, D] */
     bool packed_mlp;      /* gate and up are one weight of [2*F, D] */
     int64_t E, top_k, Fe; /* experts (0: none), experts per token, an expert's width; F is that of
@@ -153,6 +154,7 @@ enum {
     MODULES_PACKED_MLP = 16, /* or in one with the gate */
     MODULES_QKV = 32,        /* each in a weight of its own, */
     MODULES_PACKED_QKV = 64, /* or all in one */
+    MODULES_QKV_WHOLE = 256, /* each in its own, and all heads are needed at once */
     MODULES_EXPERTS = 128,   /* in some layers or all: which modules there are, the config says */
 };
 unsigned model_family_modules(const char *type);

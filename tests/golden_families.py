@@ -42,6 +42,9 @@ FAMILIES = {
                   rope_parameters={"sliding_attention": {"rope_type": "default", "rope_theta": 300.0},
                   "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 5000.0}}),
     "olmoe": dict(num_experts=5, num_experts_per_tok=2, clip_qkv=0.9),
+    "cohere": dict(use_qk_norm=True, attention_bias=True, logit_scale=0.3),
+    "cohere2": dict(num_hidden_layers=3, sliding_window=4, layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
+    "gpt_neox": dict(hidden_size=32, num_key_value_heads=None),
     "exaone4": dict(num_hidden_layers=3, sliding_window=5, sliding_window_pattern=2),
 }
 PLAN = """model: {{hf_config: {config}, layers: all, parts: [embedding, blocks, norm, head, loss]}}

@@ -23,9 +23,10 @@ int block_used(const BlockGraph *g, int first, int n, const TraceCollective **us
 }
 
 const char *block_part_words(const char *part) {
-    static const char *const row[][2] = {
-        {"mlp", "the MLP"},   {"moe", "the MoE layer"},       {"loss", "the loss"},
-        {"head", "the head"}, {"embedding", "the embedding"}, {"norm", "the norm"}};
+    static const char *const row[][2] = {{"mlp", "the MLP"},   {"moe", "the MoE layer"},
+                                         {"loss", "the loss"}, {"block", "attention and the MLP"},
+                                         {"head", "the head"}, {"embedding", "the embedding"},
+                                         {"norm", "the norm"}};
     for (size_t i = 0; part && i < sizeof row / sizeof *row; i++)
         if (!strcmp(row[i][0], part)) return row[i][1];
     return part ? part : "what follows";
@@ -37,6 +38,7 @@ static Shows shows(const BlockGraph *g, int first, int n) {
         one &= text_same(g->strip[i].part, g->strip[first].part);
         attention |= text_same(g->strip[i].part, "attention");
         mlp |= text_same(g->strip[i].part, "mlp") || text_same(g->strip[i].part, "moe");
+        if (text_same(g->strip[i].part, "block")) attention = mlp = true;
     }
     if (attention && mlp) return SHOWS_BLOCK;
     if (one) return SHOWS_PART;

@@ -144,7 +144,8 @@ static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
     f->in_name = first && second ? "h" : state_name(g, k, total);
     f->out_name =
         last && s->part && !strcmp(s->part, "attention") ? "h" : state_name(g, k + 1, total);
-    if (!strcmp(f->in_name, "h") && total == 1) f->out_name = "y";
+    bool both = s->part && !strcmp(s->part, "block");
+    if (last && (both || (!strcmp(f->in_name, "h") && total == 1))) f->out_name = "y";
     if (!last)
         f->note = arena_printf(g->arena, "hidden state, also the input of %s",
                                block_part_words(g->strip[i + 1].part));

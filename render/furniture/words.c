@@ -324,7 +324,8 @@ const char *words_base(Arena *a, const char *dim) {
 }
 
 const char *words_part(const char *part) {
-    static const char *const row[][2] = {{"mlp", "MLP"}, {"moe", "MoE"}};
+    static const char *const row[][2] = {
+        {"mlp", "MLP"}, {"moe", "MoE"}, {"block", "attention and MLP"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (!strcmp(row[i][0], part)) return row[i][1];
     return part;

@@ -78,7 +78,7 @@ static const char *end_name(const MirrorPen *p, int strip, bool back, bool botto
     const char *part = p->m->strip[strip].strip->part;
     bool first = before == 0, last = before + 1 == all,
          mlp = text_same(part, "mlp") || text_same(part, "moe");
-    const char *name = bottom                        ? (last && (all > 1 || mlp) ? "y" : "h")
+    const char *name = bottom ? (last && (all > 1 || mlp || text_same(part, "block")) ? "y" : "h")
                        : first && !(all == 1 && mlp) ? "x"
                                                      : "h";
     return back ? arena_printf(p->c->arena, "d%s", name) : name;

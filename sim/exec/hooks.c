@@ -70,13 +70,13 @@ static void of_style(Trace *t, const Program *p, int module) {
         x->before = x->after = "transformers";
 }
 /* The module whose parameters are gathered together. */
-static const char *unit_path(Trace *t, const Program *p, int unit) {
-    bool layers = false;
-    for (int n = 0; n < p->graph->nn; n++) layers |= p->graph->node[n].layer >= 0;
-    if (!layers) return p->graph->module[unit].path;
-    const char *hf = arena_printf(t->arena, "model.layers.%d", unit),
-               *path = names_to_scheme(t->arena, p->assign->plan->names, hf);
-    return path ? path : hf;
+static const char *unit_path(const Program *p, int unit) {
+    const Graph *g = p->graph;
+    int n = 0;
+    while (n < g->nn && g->node[n].layer != unit) n++;
+    int m = n < g->nn ? g->node[n].module : unit; /* without layers units are modules */
+    while (n < g->nn && g->module[m].parent >= 0) m = g->module[m].parent;
+    return g->module[m].path;
 }
 static void of_units(Trace *t, const Program *p, const Plan *plan) {
     if (!plan_data_mode(plan)->cuts_params || plan_data_unit(plan) == UNIT_PARAMETER) return;
@@ -91,7 +91,7 @@ static void of_units(Trace *t, const Program *p, const Plan *plan) {
             any |= g->t[x].kind == KIND_PARAM && !g->t[x].state_of && unit[x] == u;
         if (!any) continue;
         TraceModule *m =
-            add(t, u < 0 ? TRACE_ROOT : unit_path(t, p, u), "fully_shard", plan->data_parallel.loc);
+            add(t, u < 0 ? TRACE_ROOT : unit_path(p, u), "fully_shard", plan->data_parallel.loc);
         m->before = m->after = "fsdp";
     }
 }

@@ -19,7 +19,7 @@ typedef struct {
 #define ALL(pattern, style)                                                                        \
     { pattern, style, 0, NULL }
 static const Shipped shipped[] = {
-    ALL("model.embed_tokens", "embedding_rowwise"),
+    {"model.embed_tokens", "embedding_rowwise", MODULES_ANY, NULL},
     {"model.layers.*.self_attn.q_proj", "colwise", MODULES_QKV, NULL},
     {"model.layers.*.self_attn.k_proj", "colwise", MODULES_QKV, NULL},
     {"model.layers.*.self_attn.v_proj", "colwise", MODULES_QKV, NULL},
@@ -27,6 +27,10 @@ static const Shipped shipped[] = {
     {"model.layers.*.self_attn.k_proj", "colwise_gather_output", MODULES_QKV_WHOLE, NULL},
     {"model.layers.*.self_attn.v_proj", "colwise_gather_output", MODULES_QKV_WHOLE, NULL},
     {"model.layers.*.self_attn.o_proj", "rowwise_split_input", MODULES_QKV_WHOLE, NULL},
+    {"gpt_neox.layers.*.attention.query_key_value", "colwise", MODULES_NEOX, NULL},
+    {"gpt_neox.layers.*.attention.dense", "rowwise", MODULES_NEOX, NULL},
+    {"gpt_neox.layers.*.mlp.dense_h_to_4h", "colwise", MODULES_NEOX, NULL},
+    {"gpt_neox.layers.*.mlp.dense_4h_to_h", "rowwise", MODULES_NEOX, NULL},
     {"model.layers.*.self_attn.qkv_proj", "colwise_gather_output", MODULES_PACKED_QKV, NULL},
     {"model.layers.*.self_attn.q_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM, NULL},
     {"model.layers.*.self_attn.k_norm", "replicated_with_grad_allreduce", MODULES_QK_NORM, NULL},

@@ -147,7 +147,14 @@ enum {
 #define FEATURE_SCORES_JOINT ((Features)1 << 52) /* latent: parts of q and k stand side by side */
 #define FEATURE_SCORES_APART ((Features)1 << 53) /* or each part has scores of its own */
 #define FEATURE_PLAIN_ACT ((Features)1 << 49)    /* or none */
-#define FEATURE_QK_WIDE ((Features)1 << 54)      /* q/k norms over all heads at once */
+#define FEATURE_PARALLEL                                                                           \
+    ((Features)1 << 55) /* both branches read what flows in, not one after the other */
+#define FEATURE_NORM_SECOND ((Features)1 << 56) /* each branch has a norm of its own before it */
+#define FEATURE_HEAD_WEIGHTS                                                                       \
+    ((Features)1 << 57) /* q/k norms have weights of their own for each head */
+#define FEATURE_QKV_BY_HEAD                                                                        \
+    ((Features)1 << 58)                     /* queries, keys, values are one weight, head by head */
+#define FEATURE_QK_WIDE ((Features)1 << 54) /* q/k norms over all heads at once */
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be
  * -1. */

@@ -129,7 +129,6 @@ static const Key chunk_keys[] = {
     {"attn_temperature_tuning", KEY_SWITCH, AT(tuning), false},
     {"floor_scale", KEY_INT, AT(floor_scale), false},
     {"attn_scale", KEY_REAL, AT(attn_scale), false},
-    {"use_qk_norm", KEY_FLAG, AT(use_qk_norm), false},
     {"moe_layers", KEY_LIST, AT(experts), false},
     {"interleave_moe_layer_step", KEY_INT, AT(experts_every), false},
 };
@@ -146,6 +145,17 @@ static const Key cap_keys[] = {
     {"hidden_activation", KEY_TEXT, AT(hidden_activation), false},
 };
 static const Key theta_keys[] = {{"rope_local_base_freq", KEY_REAL, AT(windowed_theta), false}};
+static const Key layer_eps_keys[] = {{"layer_norm_eps", KEY_REAL, AT(layer_eps), false}};
+static const Key logit_scale_keys[] = {{"logit_scale", KEY_REAL, AT(logit_scale), false}};
+static const Key qk_switch_keys[] = {{"use_qk_norm", KEY_FLAG, AT(use_qk_norm), false}};
+static const Key neox_keys[] = {
+    {"rotary_pct", KEY_REAL, AT(rotary_pct), false},
+    {"rotary_emb_base", KEY_REAL, AT(rotary_base), false},
+    {"use_parallel_residual", KEY_FLAG, AT(parallel), false},
+    {"hidden_dropout", KEY_HARMLESS, 0, false}, /* act in training only */
+    {"classifier_dropout", KEY_HARMLESS, 0, false},
+    {"is_decoder", KEY_HARMLESS, 0, false},
+};
 static const Key eps_keys[] = {{"norm_eps", KEY_REAL, AT(norm_eps), false}};
 static const Key long_keys[] = {
     {"original_max_position_embeddings", KEY_REAL, AT(old_ctx), false},
@@ -190,6 +200,10 @@ static const struct {
                    {ROWS(cap_keys), HAS_CAPS},
                    {ROWS(theta_keys), HAS_LOCAL_FREQ},
                    {ROWS(eps_keys), HAS_NORM_EPS},
+                   {ROWS(layer_eps_keys), HAS_LAYER_EPS},
+                   {ROWS(logit_scale_keys), HAS_LOGIT_SCALE},
+                   {ROWS(qk_switch_keys), HAS_QK_SWITCH},
+                   {ROWS(neox_keys), HAS_ROTARY_PCT},
                    {ROWS(clip_keys), HAS_CLIP},
                    {ROWS(long_keys), HAS_LONGROPE}};
 
@@ -479,7 +493,12 @@ static void set_shape(Config *c, const Family *f, const Raw *r, ModelDims *m) {
                                                : NORMS_BEFORE;
     m->ungated = f->shape & SHAPE_UNGATED;
     m->norm = norm_kind(f->shape);
-    m->norm_bias = m->norm == NORM_LAYER || m->norm == NORM_LAYER_PLUS;
+    m->norm_bias =
+        (m->norm == NORM_LAYER || m->norm == NORM_LAYER_PLUS) && !(f->shape & SHAPE_NORM_PLAIN);
+    m->parallel = f->shape & SHAPE_PARALLEL && r->parallel != 0;
+    m->norm_shared = m->parallel && f->shape & SHAPE_NORM_SHARED;
+    if (f->has & HAS_LOGIT_SCALE)
+        m->logits_scale = r->logit_scale > 0 ? r->logit_scale : f->logit_scale;
     m->xielu = f->shape & SHAPE_XIELU && !strcmp(m->activation, "xielu");
     m->cap_scores = r->cap_scores < 0 ? f->cap_scores : r->cap_scores;
     m->cap_logits = r->cap_logits < 0 ? f->cap_logits : r->cap_logits;
@@ -514,6 +533,8 @@ static void set_features(Config *c, const Family *f, Raw *r, ModelDims *m) {
     m->down_bias = flag(r->down_bias, f->mlp, r->mlp_bias);
     m->tied = r->tied == UNSET ? c->file && f->tied : r->tied;
     m->packed_qkv = f->shape & SHAPE_PACKED_QKV;
+    m->qkv_by_head = f->shape & SHAPE_QKV_BY_HEAD;
+    m->head_weights = f->has & HAS_QK_SWITCH && !(f->has & HAS_CHUNKS) && r->use_qk_norm == 1;
     m->qk_wide = m->qk_norm && f->shape & SHAPE_QK_WIDE;
     m->packed_mlp = r->packed_mlp == UNSET ? (f->shape & SHAPE_PACKED_MLP) != 0 : r->packed_mlp;
     if (m->packed_mlp && f->shape & SHAPE_UNGATED)
@@ -630,6 +651,10 @@ static void set_rope(Config *c, const Family *f, Raw *r, ModelDims *m) {
                    r->partial);
     else if (r->partial > 0 && r->partial != 1 && f->partial <= 0)
         config_changes_maths(c, "partial_rotary_factor", " other than 1");
+    if (f->has & HAS_ROTARY_PCT) {
+        if (r->partial <= 0 && r->rotary_pct > 0) m->partial = r->rotary_pct;
+        if (r->theta <= 0) r->theta = r->rotary_base;
+    }
     m->rope_base = r->theta_inside > 0 ? r->theta_inside : r->theta > 0 ? r->theta : f->theta;
     m->order = r->rope_interleave == 0 ? ROPE_HALVES : f->order;
     set_yarn(r, m);
@@ -674,6 +699,10 @@ static void set_sizes(Config *c, const Family *f, const Raw *r, ModelDims *m) {
                                  {"num_attention_heads", r->H},
                                  {"vocab_size", r->V}};
     if (!config_all_given(c, required, sizeof required / sizeof *required)) return;
+    const Required fixed[] = {{"num_key_value_heads", r->K == r->H ? UNSET : r->K},
+                              {"head_dim", r->d * r->H == r->D ? UNSET : r->d}};
+    for (int i = 0; i < 2 && f->shape & SHAPE_QKV_BY_HEAD; i++)
+        if (fixed[i].value != UNSET) config_changes_maths(c, fixed[i].key, " of this model_type");
     m->D = r->D;
     m->F = f->has & HAS_CHUNKS && r->F_dense != UNSET ? r->F_dense : r->F;
     m->naming = f->naming;
@@ -682,7 +711,9 @@ static void set_sizes(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     m->V = r->V;
     m->K = kv_heads(c, f, r);
     m->max_positions = r->max_positions == UNSET ? 0 : r->max_positions;
-    double eps = f->has & HAS_NORM_EPS ? r->norm_eps : r->eps;
+    double eps = f->has & HAS_NORM_EPS    ? r->norm_eps
+                 : f->has & HAS_LAYER_EPS ? r->layer_eps
+                                          : r->eps;
     m->eps = eps > 0 ? eps : f->eps;
     config_layer_kinds(c, f, r, m);
     if (f->has & HAS_LATENT) {

@@ -19,6 +19,8 @@ typedef struct {
     int norm_topk;     /* UNSET, 0, 1 */
     const Json *dense; /* a list of layers */
     double eps, theta, theta_inside, partial, windowed_theta, windowed_theta_inside;
+    double layer_eps, logit_scale, rotary_pct, rotary_base;
+    int parallel;                                                    /* use_parallel_residual */
     double norm_eps, query_scalar, cap_scores, cap_logits, clip_qkv; /* caps: UNSET; null: 0 */
     bool rope_given,
         by_layer_type; /* there is an object of rope keys; it has one per kind of layers */
@@ -59,7 +61,8 @@ enum { NEVER, BY_CONFIG, ALWAYS, ALWAYS_UNLESS }; /* UNLESS: the config says no 
  * matter); at once, 4096 without the key; where the key has a value; the same in the layers that
  * layer_types names; where use_sliding_window says so, in layers from max_window_layers on; so in
  * layers without rotation; in the layers that layer_types names, or all but each so many-th, and
- * then only these rotate; or all rotate. */
+ * then only these rotate, or without a window all; or all rotate; or only these, and without a
+ * window none. */
 enum {
     WINDOW_KEY,
     WINDOW_ALWAYS,
@@ -69,13 +72,16 @@ enum {
     WINDOW_UNROTATED,
     WINDOW_ROTATED,
     WINDOW_PATTERN,
+    WINDOW_ONLY_ROTATED,
 };
 /* Keys that families have: HAS_SPARSE which layers have experts (decoder_sparse_step,
  * mlp_only_layers), HAS_NOPE which do not rotate, HAS_OUT_BIAS attention_out_bias, HAS_ONE_BIAS
  * use_bias for all, HAS_MULTIPLIERS Granite's four numbers, HAS_PATTERN sliding_window_pattern,
  * HAS_CAPS Gemma's keys of soft caps, softmax scale and activation, HAS_TWO_THETAS the rotation of
- * layers with a window apart, HAS_LOCAL_FREQ Gemma's key for its base, HAS_NORM_EPS norm_eps,
- * HAS_CLIP clip_qkv, HAS_LONGROPE two lists of divisors and the old context. */
+ * layers with a window apart, HAS_LOCAL_FREQ Gemma's key for its base, HAS_LAYER_EPS
+ * layer_norm_eps, HAS_LOGIT_SCALE Cohere's, HAS_QK_SWITCH its use_qk_norm, HAS_ROTARY_PCT
+ * GPT-NeoX's keys, HAS_NORM_EPS norm_eps, HAS_CLIP clip_qkv, HAS_LONGROPE two lists of divisors and
+ * the old context. */
 enum {
     HAS_LATENT = 1,
     HAS_CHUNKS = 2,
@@ -92,22 +98,30 @@ enum {
     HAS_CLIP = 4096,
     HAS_LONGROPE = 8192,
     HAS_LOCAL_FREQ = 16384,
+    HAS_LAYER_EPS = 32768,
+    HAS_LOGIT_SCALE = 65536,
+    HAS_QK_SWITCH = 131072,
+    HAS_ROTARY_PCT = 262144,
 };
 /* What its layers are like, beside the usual: norms before, a gate, weights of norms as they are.
  */
 enum {
     SHAPE_UNGATED = 1,
-    SHAPE_NORM_PLUS = 2,     /* norms multiply by 1 + w */
-    SHAPE_INPUT_SQRT = 4,    /* the embedding times sqrt(D) */
-    SHAPE_TANH_GELU = 8,     /* a config that says gelu means its approximation */
-    SHAPE_NORMS_AFTER = 16,  /* norms of what branches add, none before them */
-    SHAPE_LAYERNORM = 256,   /* mean and variance; with NORM_PLUS 1 + w and a bias, */
-    SHAPE_NORM_BARE = 512,   /* or without weights */
-    SHAPE_XIELU = 1024,      /* xIELU is an activation that its configs may name */
-    SHAPE_NORMS_AROUND = 32, /* norms before branches and of what they add */
-    SHAPE_PACKED_QKV = 128,  /* queries, keys and values are one weight */
-    SHAPE_PACKED_MLP = 64,   /* gate and up are one weight */
-    SHAPE_QK_WIDE = 2048,    /* the q/k norm is over all heads at once */
+    SHAPE_NORM_PLUS = 2,       /* norms multiply by 1 + w */
+    SHAPE_INPUT_SQRT = 4,      /* the embedding times sqrt(D) */
+    SHAPE_TANH_GELU = 8,       /* a config that says gelu means its approximation */
+    SHAPE_NORMS_AFTER = 16,    /* norms of what branches add, none before them */
+    SHAPE_LAYERNORM = 256,     /* mean and variance; with NORM_PLUS 1 + w and a bias, */
+    SHAPE_NORM_BARE = 512,     /* or without weights */
+    SHAPE_XIELU = 1024,        /* xIELU is an activation that its configs may name */
+    SHAPE_NORMS_AROUND = 32,   /* norms before branches and of what they add */
+    SHAPE_PACKED_QKV = 128,    /* queries, keys and values are one weight */
+    SHAPE_PACKED_MLP = 64,     /* gate and up are one weight */
+    SHAPE_PARALLEL = 4096,     /* both branches read the input, each through a norm, */
+    SHAPE_NORM_SHARED = 8192,  /* or through one */
+    SHAPE_NORM_PLAIN = 16384,  /* LayerNorms without a bias */
+    SHAPE_QKV_BY_HEAD = 32768, /* queries, keys and values are one weight, head by head */
+    SHAPE_QK_WIDE = 2048,      /* the q/k norm is over all heads at once */
 };
 typedef struct {
     const char *type;
@@ -124,7 +138,8 @@ typedef struct {
     const char *activation; /* without the key; NULL: "silu" */
     bool tied;              /* without the key */
     int64_t pattern;        /* without layer_types each so many-th layer has no window; 0: 4 */
-    double cap_scores, cap_logits, query_scalar, windowed_theta; /* without the keys */
+    /* without the keys */
+    double cap_scores, cap_logits, query_scalar, windowed_theta, logit_scale;
     bool llama3; /* without rope keys: Apertus' numbers of that rotation */
     /* the part of a head that turns, without the key; 0: all, and there is no key */
     double partial;

@@ -58,13 +58,27 @@ static const Family families[] = {
      .window = WINDOW_PATTERN, .windowed_theta = 5e5, .shape = SHAPE_NORMS_AFTER | SHAPE_QK_WIDE},
     {"olmoe", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 1e4,
      .has = HAS_EXPERTS | HAS_CLIP, .shape = SHAPE_QK_WIDE},
+    {"cohere", BY_CONFIG, BY_CONFIG, NEVER, .eps = 1e-5, .theta = 5e5, .order = ROPE_NEIGHBOURS,
+     .has = HAS_LAYER_EPS | HAS_LOGIT_SCALE | HAS_QK_SWITCH, .logit_scale = 0.0625,
+     .shape = SHAPE_LAYERNORM | SHAPE_NORM_PLAIN | SHAPE_PARALLEL | SHAPE_NORM_SHARED,
+     .tied = true},
+    {"cohere2", BY_CONFIG, BY_CONFIG, NEVER, .eps = 1e-5, .theta = 1e4, .order = ROPE_NEIGHBOURS,
+     .has = HAS_LAYER_EPS | HAS_LOGIT_SCALE | HAS_PATTERN, .window = WINDOW_ONLY_ROTATED,
+     .logit_scale = 0.0625,
+     .shape = SHAPE_LAYERNORM | SHAPE_NORM_PLAIN | SHAPE_PARALLEL | SHAPE_NORM_SHARED,
+     .tied = true},
+    {"gpt_neox", ALWAYS_UNLESS, ALWAYS_UNLESS, ALWAYS, .eps = 1e-5, .theta = 1e4,
+     .has = HAS_LAYER_EPS | HAS_ROTARY_PCT, .partial = 0.25, .activation = "gelu",
+     .shape = SHAPE_LAYERNORM | SHAPE_UNGATED | SHAPE_PARALLEL | SHAPE_QKV_BY_HEAD,
+     .naming = NAMING_NEOX},
     {"mixtral", NEVER, NEVER, NEVER, DENSE, .has = HAS_EXPERTS},
     {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, DENSE, .has = HAS_EXPERTS | HAS_SPARSE,
      .window = WINDOW_SWITCHED},
     {"deepseek_v3", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .has = HAS_LATENT | HAS_EXPERTS,
      .order = ROPE_NEIGHBOURS_TO_HALVES},
-    {"llama4_text", BY_CONFIG, BY_CONFIG, NEVER, .has = HAS_CHUNKS | HAS_NOPE | HAS_EXPERTS,
-     .order = ROPE_NEIGHBOURS, .eps = 1e-5, .theta = 5e5, .naming = NAMING_LLAMA4},
+    {"llama4_text", BY_CONFIG, BY_CONFIG, NEVER,
+     .has = HAS_CHUNKS | HAS_NOPE | HAS_EXPERTS | HAS_QK_SWITCH, .order = ROPE_NEIGHBOURS,
+     .eps = 1e-5, .theta = 5e5, .naming = NAMING_LLAMA4},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 static const Family *find(const char *type) {
@@ -76,6 +90,7 @@ bool model_family_runs(const char *type) { return find(type) != NULL; }
 unsigned model_family_modules(const char *type) {
     const Family *f = find(type);
     if (!f) return 0;
+    if (f->naming == NAMING_NEOX) return MODULES_NEOX;
     bool wide = f->shape & SHAPE_QK_WIDE;
     bool packed = f->shape & SHAPE_PACKED_MLP, gate = !packed && !(f->shape & SHAPE_UNGATED);
     return MODULES_ANY | (f->qk_norm && !wide ? MODULES_QK_NORM : 0u) | (gate ? MODULES_GATE : 0u) |
@@ -202,6 +217,10 @@ void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m) 
     }
     if (!(f->has & HAS_CHUNKS)) k->windowed = windowed_list(c, f, r, m);
     if (f->window == WINDOW_ROTATED) k->rotates = k->windowed; /* NULL: no window, all rotate */
+    if (f->window == WINDOW_ONLY_ROTATED) {                    /* and without one none does */
+        k->rotates = k->windowed;
+        if (!m->window) k->unrotated_every = 1;
+    }
     if (f->has & HAS_EXPERTS) {
         k->experts_every = r->experts_every == UNSET ? 1 : r->experts_every;
         k->experts_from = k->experts_every - 1;

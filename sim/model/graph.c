@@ -319,7 +319,9 @@ static void row_finish(Build *b, int node, const NodeRow *row, int module, int l
     n->module = module;
     n->layer = layer;
     if (module >= 0) b->g->module[module].mixes |= n->op->mixes;
-    n->part = row->part;
+    /* side by side, neither branch comes before the other: together they are one part */
+    bool one = b->m->parallel && layer >= 0 && strcmp(row->part, "norm");
+    n->part = one ? "block" : row->part;
     b->g->t[n->out].module = module;
 }
 
@@ -382,15 +384,26 @@ Features build_features(const Build *b) {
     return f | shape_features(m) | (b->moe ? FEATURE_MOE : FEATURE_DENSE) | router_features(m) |
            (m->shared ? FEATURE_SHARED : 0u) | (m->experts_turned ? FEATURE_EXPERTS_TURNED : 0u) |
            (m->experts_packed ? FEATURE_EXPERTS_PACKED : 0u) | (m->qk_norm ? FEATURE_QK_NORM : 0u) |
-           (m->qk_wide ? FEATURE_QK_WIDE : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
-           (m->k_bias ? FEATURE_K_BIAS : 0u) | (m->v_bias ? FEATURE_V_BIAS : 0u) |
-           (m->o_bias ? FEATURE_O_BIAS : 0u) | (m->gate_bias ? FEATURE_GATE_BIAS : 0u) |
-           (m->up_bias ? FEATURE_UP_BIAS : 0u) | (m->down_bias ? FEATURE_DOWN_BIAS : 0u) |
-           (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) |
-           (m->packed_qkv ? FEATURE_PACKED_QKV : FEATURE_APART_QKV) |
+           (m->parallel ? FEATURE_PARALLEL : 0u) |
+           (m->norms & NORMS_BEFORE && !m->norm_shared ? FEATURE_NORM_SECOND : 0u) |
+           (m->head_weights ? FEATURE_HEAD_WEIGHTS : 0u) | (m->qk_wide ? FEATURE_QK_WIDE : 0u) |
+           (m->q_bias ? FEATURE_Q_BIAS : 0u) | (m->k_bias ? FEATURE_K_BIAS : 0u) |
+           (m->v_bias ? FEATURE_V_BIAS : 0u) | (m->o_bias ? FEATURE_O_BIAS : 0u) |
+           (m->gate_bias ? FEATURE_GATE_BIAS : 0u) | (m->up_bias ? FEATURE_UP_BIAS : 0u) |
+           (m->down_bias ? FEATURE_DOWN_BIAS : 0u) | (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) |
+           (m->qkv_by_head  ? FEATURE_QKV_BY_HEAD
+            : m->packed_qkv ? FEATURE_PACKED_QKV
+                            : FEATURE_APART_QKV) |
            (m->packed_mlp ? FEATURE_PACKED : FEATURE_APART);
 }
 
+/* What is called `model` elsewhere is `gpt_neox` there. */
+static const char *with_root(const Build *b, const char *path) {
+    static const char *const roots[] = {[NAMING_NEOX] = "gpt_neox"};
+    const char *root =
+        (size_t)b->m->naming < sizeof roots / sizeof *roots ? roots[b->m->naming] : NULL;
+    return root && !strncmp(path, "model.", 6) ? arena_printf(b->a, "%s%s", root, path + 5) : path;
+}
 const char *build_module_path(const Build *b, const char *prefix, const char *module) {
     /* of a family the first that fits */
     static const struct {
@@ -404,14 +417,21 @@ const char *build_module_path(const Build *b, const char *prefix, const char *mo
                  {NAMING_GLM4, "mlp_out_norm", "post_mlp_layernorm"},
                  {NAMING_GEMMA, "post_attention_layernorm", "pre_feedforward_layernorm"},
                  {NAMING_APERTUS, "input_layernorm", "attention_layernorm"},
-                 {NAMING_APERTUS, "post_attention_layernorm", "feedforward_layernorm"}};
+                 {NAMING_APERTUS, "post_attention_layernorm", "feedforward_layernorm"},
+                 {NAMING_NEOX, "self_attn.qkv_proj", "attention.query_key_value"},
+                 {NAMING_NEOX, "self_attn.o_proj", "attention.dense"},
+                 {NAMING_NEOX, "self_attn", "attention"},
+                 {NAMING_NEOX, "mlp.up_proj", "mlp.dense_h_to_4h"},
+                 {NAMING_NEOX, "mlp.down_proj", "mlp.dense_4h_to_h"},
+                 {NAMING_NEOX, "model.embed_tokens", "model.embed_in"},
+                 {NAMING_NEOX, "model.norm", "model.final_layer_norm"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i].own);
         if (names[i].of == b->m->naming && !strncmp(module, names[i].own, n) &&
             (!module[n] || module[n] == '.'))
-            return arena_printf(b->a, "%s%s%s", prefix, names[i].theirs, module + n);
+            return with_root(b, arena_printf(b->a, "%s%s%s", prefix, names[i].theirs, module + n));
     }
-    return arena_printf(b->a, "%s%s", prefix, module);
+    return with_root(b, arena_printf(b->a, "%s%s", prefix, module));
 }
 
 /* Elements of blocks side by side, "kgx kx": the sum of the products of their letters. */

@@ -79,8 +79,8 @@ typedef struct GNode {
     bool in_place; /* frameworks leave its result where the first operand was */
     int module;    /* innermost module it belongs to, or -1 */
     int layer;     /* -1: outside the layers */
-    const char
-        *part; /* "attention", "mlp", "moe", "norm", "embedding", "head", "loss": for figures */
+    const char *part; /* "attention", "mlp", "moe", "block" (attention and MLP in parallel), "norm",
+                         "embedding", "head", "loss": for figures */
     const char *label; /* "linear", "RMSNorm": for records and figures */
 } GNode;
 

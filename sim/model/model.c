@@ -238,6 +238,7 @@ static void set_letters(Build *b, const ModelDims *m) {
         {'h', {"1", 1, DIM_PLAIN}},
         {'j', {"(H+2K)*d", (m->H + 2 * m->K) * m->d, DIM_PLAIN}},
         {'a', {"H*d", m->H * m->d, DIM_PLAIN}},
+        {'z', {"3*d", 3 * m->d, DIM_HEAD_SIZE}},
         {'i', {"K*d", m->K * m->d, DIM_PLAIN}},
         {'f', {"F", m->F, DIM_PLAIN}},
         {'e', {"E", m->E, DIM_PLAIN}},

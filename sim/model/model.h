@@ -36,7 +36,14 @@ enum { NORMS_BEFORE = 1, NORMS_AFTER = 2 };
  * 1; BARE: there are no weights. */
 typedef enum { NORM_RMS, NORM_RMS_PLUS, NORM_LAYER, NORM_LAYER_PLUS, NORM_LAYER_BARE } NormKind;
 /* Whose names parts of a layer have in Hugging Face (graph.c has the table). */
-typedef enum { NAMING_LLAMA, NAMING_LLAMA4, NAMING_GLM4, NAMING_GEMMA, NAMING_APERTUS } Naming;
+typedef enum {
+    NAMING_LLAMA,
+    NAMING_LLAMA4,
+    NAMING_GLM4,
+    NAMING_GEMMA,
+    NAMING_APERTUS,
+    NAMING_NEOX
+} Naming;
 /* What a preset or config says; sizes after `shrink`. */
 typedef struct ModelDims {
     const char *name;
@@ -50,6 +57,10 @@ typedef struct ModelDims {
     int64_t full_D, full_d, full_F, full_V; /* before shrink */
     int first_layer, last_layer;            /* half-open range that is built */
     bool qk_norm, q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias, mlp_bias, tied;
+    bool parallel;        /* both branches of a layer read its input */
+    bool norm_shared;     /* through one norm */
+    bool head_weights;    /* q/k norms are LayerNorms with weights [H, d] and [K, d] */
+    bool qkv_by_head;     /* queries, keys and values are one weight, [H*3*d, D], head by head */
     bool qk_wide;         /* the q/k norm is one over all heads, [H*d] and [K*d] */
     bool packed_qkv;      /* queries, keys and values are one weight of [(H + 2*K)*d, D] */
     bool packed_mlp;      /* gate and up are one weight of [2*F, D] */
@@ -154,6 +165,7 @@ enum {
     MODULES_PACKED_MLP = 16, /* or in one with the gate */
     MODULES_QKV = 32,        /* each in a weight of its own, */
     MODULES_PACKED_QKV = 64, /* or all in one */
+    MODULES_NEOX = 512,      /* none of the above: those of GPT-NeoX, by its own names */
     MODULES_QKV_WHOLE = 256, /* each in its own, and all heads are needed at once */
     MODULES_EXPERTS = 128,   /* in some layers or all: which modules there are, the config says */
 };

@@ -420,6 +420,52 @@ static void test_torchtitan(void **state) {
           "reshard: true, grad_order: tp_first}");
     equivalent(&r);
 }
+#define PP "[model]\nflavor = \"8B\"\n[parallelism]\npipeline_parallel_degree = 2\n"
+/* Which layers a stage has: generate_llm_fqn_per_model_part of torchtitan's pipeline_parallel.py,
+ * worked out by hand; a micro-batch of one sequence, two stages of a rank where the schedule has
+ * several, and parameters that stay gathered, are its defaults. */
+static void test_torchtitan_pipelines(void **state) {
+    (void)state;
+    static const struct {
+        const char *keys, *schedule, *chunks, *stages;
+        bool full;
+    } rows[] = {
+        {"", "1f1b", NULL, "[[0], [1]]", false},
+        {"pipeline_parallel_first_stage_less_layers = 0\n", "1f1b", NULL, "[[0, 1, 2], [3]]",
+         false},
+        {"pipeline_parallel_schedule = \"interleaved1f1b\"\n", "interleaved", "2",
+         "[[0, 1], [2, 3, 4], [5, 6], [7]]", false},
+        {"pipeline_parallel_schedule = \"ZBVZeroBubble\"\npipeline_parallel_layers_per_stage = 9\n",
+         "zb-v", "2", "[[0, 1], [2, 3, 4], [5, 6], [7]]", false},
+        {"pipeline_parallel_schedule = \"Interleaved1F1B\"\n", "interleaved", "2",
+         "[[0, 1, 2, 3, 4, 5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15, 16], [17, 18, 19, 20, 21, 22, "
+         "23, 24], [25, 26, 27, 28, 29, 30, 31]]",
+         true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *text = arena_printf(arena,
+                                        PP "data_parallel_shard_degree = 2\n%s"
+                                           "[training]\nlocal_batch_size = 6\nseq_len = 16\n",
+                                        rows[i].keys);
+        Imported r = import_with(
+            (ImportInput){.framework = "torchtitan", .path = "train.toml", .full = rows[i].full},
+            text);
+        HOLDS(r, "mesh: {pp: 2, dp_shard: 2}",
+              "pipeline:", arena_printf(arena, "  schedule: %s", rows[i].schedule),
+              arena_printf(arena, "  microbatches: %d", rows[i].full ? 6 : 4),
+              arena_printf(arena, "  stages: %s", rows[i].stages));
+        if (rows[i].chunks) HOLDS(r, arena_printf(arena, "  chunks: %s", rows[i].chunks));
+        assert_non_null(strstr(r.plan.text, "reshard: false"));
+        assert_non_null(strstr(r.plan.text, rows[i].full ? "batch: 12," : "batch: 8,"));
+        if (rows[i].full) run_plan(&r, false);
+        else equivalent(&r);
+    }
+    Imported r = titan(NULL, PP "data_parallel_shard_degree = 2\n"
+                                "fsdp_reshard_after_forward = \"always\"\n[job]\nx = 1\n[comm]\n");
+    assert_non_null(strstr(r.plan.text, "reshard: true"));
+    assert_non_null(strstr(r.plan.text, "# not read, for they say nothing about who holds what: "
+                                        "[job], [comm]\n"));
+}
 static void test_torchtitan_refusals(void **state) {
     (void)state;
     static const struct {
@@ -429,8 +475,18 @@ static void test_torchtitan_refusals(void **state) {
          {"train.toml:2:1: error: data_parallel_shard_degree is -1", "[E0208]",
           "--mesh dp_shard=4"}},
         {"[parallelism]\npipeline_parallel_degree = 2\nexpert_parallel_degree = 4\n",
-         {":2:1: error: pipeline_parallel_degree: not supported by this version [E0214]",
-          ":3:1: error: expert_parallel_degree: not supported by this version [E0214]"}},
+         {":3:1: error: expert_parallel_degree: not supported by this version [E0214]"}},
+        {PP "data_parallel_shard_degree = 1\npipeline_parallel_schedule = \"1F1BB\"\n"
+            "pipeline_parallel_schedule_csv = \"a.csv\"\n",
+         {":6:1: error: schedule '1F1BB' is not known here [E0206]", "did you mean '1F1B'?",
+          ":7:1: error: pipeline_parallel_schedule_csv: not supported by this version [E0214]"}},
+        {PP "data_parallel_shard_degree = 1\npipeline_parallel_microbatch_size = 3\n",
+         {":6:1: error: micro-batches of 3 of a batch of 8: torchtitan raises [E0307]"}},
+        {PP "data_parallel_shard_degree = 1\npipeline_parallel_layers_per_stage = 5\n",
+         {":6:1: error: 32 layers, 5 a stage, are 7 stages for 2 ranks", "[E0307]"}},
+        {"[model]\nflavor = \"8B\"\n[parallelism]\ndata_parallel_shard_degree = 1\n"
+         "pipeline_parallel_degree = 40\n",
+         {":5:1: error: 40 stages: a model of 32 layers leaves one of them without [E0307]"}},
         {"[parallelism]\ntensor_paralel_degree = 2\n[trainin]\n",
          {":2:1: error: unknown key of [parallelism] 'tensor_paralel_degree' [E0201]",
           ":3:2: error: unknown section 'trainin' [E0201]", "did you mean 'training'?"}},
@@ -564,6 +620,37 @@ static void test_megatron(void **state) {
           "mesh: {tp: 4}");
     equivalent(&r);
 }
+/* pp outermost; a step's whole batch; every rank has as many layers, where embedding and loss may
+ * count for one each; a tied table is on both ends (core/pipeline_parallel and arguments.py). */
+static void test_megatron_pipelines(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *schedule, *stages, *micro;
+    } rows[] = {
+        {"--num-layers 4", "1f1b", "[[0], [1]]", "4"},
+        {"--num-layers 8 --num-layers-per-virtual-pipeline-stage 2", "interleaved",
+         "[[0], [1], [2], [3]]", "4"},
+        {"--num-layers 8 --num-virtual-stages-per-pipeline-rank 2", "interleaved",
+         "[[0], [1], [2], [3]]", "4"},
+        {"--num-layers 6 --account-for-embedding-in-pipeline-split "
+         "--account-for-loss-in-pipeline-split",
+         "1f1b", "[[0], [1]]", "4"},
+        {"--num-layers 7 --account-for-embedding-in-pipeline-split", "1f1b", "[[0], [1, 2]]", "4"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Imported r = megatron((ImportInput){.mesh = "dp=2"},
+                              arena_printf(arena,
+                                           SIZES "%s --seq-length 16 --global-batch-size 16 "
+                                                 "--pipeline-model-parallel-size 2 "
+                                                 "--micro-batch-size 1 --train-iters 5\n",
+                                           rows[i].words));
+        HOLDS(r, "mesh: {pp: 2, dp: 2}", arena_printf(arena, "  schedule: %s", rows[i].schedule),
+              arena_printf(arena, "  stages: %s", rows[i].stages),
+              arena_printf(arena, "  microbatches: %s", rows[i].micro), "  tied: pair",
+              "# not read, for they change neither layouts nor values: --train-iters");
+        equivalent(&r);
+    }
+}
 static void test_megatron_refusals(void **state) {
     (void)state;
     static const struct {
@@ -575,9 +662,16 @@ static void test_megatron_refusals(void **state) {
          {":1:1: error: unknown argument '--tensor-model-paralel-size' [E0201]",
           "did you mean --tensor-model-parallel-size?"}},
         {"--micro-batch-size $MBS", {":1:20: error:", "write the number that the variable has"}},
-        {"--num-experts 8 --pipeline-model-parallel-size 2",
-         {":1:1: error: --num-experts: not supported by this version [E0214]",
-          ":1:17: error: --pipeline-model-parallel-size: not supported by this version [E0214]"}},
+        {"--num-experts 8", {":1:1: error: --num-experts: not supported by this version [E0214]"}},
+        {"--pipeline-model-parallel-size 3",
+         {":1:1: error: layers: 32 is no multiple of 3: Megatron stops [E0307]"}},
+        {"--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 3",
+         {":1:34: error: layers of a rank: 16 is no multiple of 3: Megatron stops [E0307]"}},
+        {"--num-virtual-stages-per-pipeline-rank 2",
+         {":1:1: error: --num-virtual-stages-per-pipeline-rank is of a pipeline, and there is "
+          "none"}},
+        {"--pipeline-model-parallel-size 2 --global-batch-size 7 --micro-batch-size 2",
+         {":1:34: error: a batch of 7 is no multiple", "[E0307]"}},
         {"--nproc-per-node 6 --tensor-model-parallel-size 4", {":1:1: error: 6 ranks", "[E0307]"}},
         {"$ARGS", {":1:1: error: '$ARGS' is no argument of Megatron [E0201]"}},
         {"--=4 --bf16 --", {":1:1: error: unknown argument '--=4' [E0201]"}},
@@ -969,9 +1063,11 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_places, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torchtitan_pipelines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_uneven, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_megatron_pipelines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_at_rest, setup, teardown),

@@ -270,6 +270,7 @@ static void write_data(Draft *x, PlanWriter *w) {
             most = least > MOST_TOKENS ? least : MOST_TOKENS;
     /* what no axis divides in the file, none may divide here */
     if (!batch) batch = 2 * dp;
+    else if (x->microbatches && !full) batch = x->microbatches * dp;
     else if (!full && batch > MOST_BATCH && batch > 2 * dp) batch = 2 * dp + batch % dp;
     if (!tokens) tokens = least;
     else if (!full && tokens > most && !zigzag_refuses(x, tokens))

@@ -72,6 +72,7 @@ typedef struct {
     bool small;     /* the model's sizes were made to be run: nothing is shrunk */
     int64_t layers; /* how many of them; 0: all; -1: one, or as many as the patterns name */
     int64_t batch, sequence, rows; /* 0: as the mesh asks */
+    int64_t microbatches;          /* that the batch is cut into by a pipeline; 0: there is none */
     Loc data_loc;
     const char *cut_sequence; /* axes that cut the sequence, or NULL */
     const char *cut_batch;    /* axes beside those named dp, or NULL */

@@ -3,6 +3,7 @@
  * one that is no row is an error, for it might change who holds what. */
 #include "base/text.h"
 #include "import/import.h"
+#include "import/pipeline.h"
 #include "import/scan.h"
 #include <errno.h>
 #include <stddef.h>
@@ -66,11 +67,11 @@ static bool read_words(Words *w) {
 /* ---- arguments ---- */
 typedef struct {
     Loc at[64]; /* of the rows of the table that were given */
-    int64_t tp, cp, pp, ep, etp, experts, vpp, layers, hidden, ffn, heads, channels, groups, seq,
-        micro, global, vocab, multiple, positions, nodes, per_node, recompute_layers;
+    int64_t tp, cp, pp, ep, etp, experts, vpp, chunks, layers, hidden, ffn, heads, channels, groups,
+        seq, micro, global, vocab, multiple, positions, nodes, per_node, recompute_layers;
     double rope_base, rope_percent, eps;
     bool sp, zero, gqa, swiglu, no_bias, qkv_bias, qk_norm, untied, bf16, fp16, rope, fsdp,
-        recompute_some, squared;
+        recompute_some, squared, embedding_is_layer, loss_is_layer;
     const char *norm, *position, *granularity, *method, *cp_kind;
 } Args;
 typedef enum { M_SIZE, M_REAL, M_FLAG, M_TEXT } Take;
@@ -88,6 +89,9 @@ static const Row rows[] = {
     {"expert-tensor-parallel-size", M_SIZE, A(etp)},
     {"num-experts", M_SIZE, A(experts)},
     {"num-layers-per-virtual-pipeline-stage", M_SIZE, A(vpp)},
+    {"num-virtual-stages-per-pipeline-rank", M_SIZE, A(chunks)},
+    {"account-for-embedding-in-pipeline-split", M_FLAG, A(embedding_is_layer)},
+    {"account-for-loss-in-pipeline-split", M_FLAG, A(loss_is_layer)},
     {"num-layers", M_SIZE, A(layers)},
     {"hidden-size", M_SIZE, A(hidden)},
     {"ffn-hidden-size", M_SIZE, A(ffn)},
@@ -226,6 +230,19 @@ static int argument(Words *w, Args *a, int i) {
         while (i + 1 < w->n && strncmp(w->word[i + 1].s, "--", 2) != 0) i++;
     return i + 1 + (wants && !eq);
 }
+/* Arguments that are there and are not read, once. */
+static void tell_skipped(const Words *w) {
+    const char *const lists[] = {skip_flags, skip_one, skip_many};
+    Str s = str_new(w->x->a);
+    for (int i = 0; i < w->n; i++) {
+        const char *name = w->word[i].s;
+        if (strncmp(name, "--", 2) != 0 || !name[2]) continue;
+        name = arena_strndup(w->x->a, name + 2, strcspn(name + 2, "="));
+        for (int k = 0; k < 3; k++)
+            if (text_has_word(lists[k], name)) str_addf(&s, "%s--%s", s.n ? " " : "", name);
+    }
+    if (s.n) draft_remark(w->x, "not read, for they change neither layouts nor values: %s", s.s);
+}
 static void read_arguments(Words *w, Args *a) {
     for (int i = 0; i < w->n;) {
         const char *s = w->word[i].s;
@@ -255,14 +272,11 @@ static void refuse(Draft *x, const Args *a) {
     static const struct {
         const char *name;
         size_t at;
-    } ones[] = {{"pipeline-model-parallel-size", A(pp)},
-                {"expert-model-parallel-size", A(ep)},
-                {"expert-tensor-parallel-size", A(etp)}};
-    for (int i = 0; i < 3; i++)
+    } ones[] = {{"expert-model-parallel-size", A(ep)}, {"expert-tensor-parallel-size", A(etp)}};
+    for (int i = 0; i < 2; i++)
         if (*(const int64_t *)((const char *)a + ones[i].at) > 1)
             later(x, a, ones[i].name, "leave it at 1");
     if (a->experts) later(x, a, "num-experts", "models without experts run");
-    if (a->vpp) later(x, a, "num-layers-per-virtual-pipeline-stage", "no pipeline");
     if (a->fsdp) later(x, a, "use-torch-fsdp2", "--use-distributed-optimizer, or neither");
     if (a->squared) later(x, a, "squared-relu", "--swiglu");
     if (a->rope_percent > 0 && a->rope_percent < 1)
@@ -352,14 +366,25 @@ static void check_divides(Draft *x, const Args *a) {
                    row[i].what, (long long)n, (long long)a->tp);
     }
 }
-/* tp fastest, then cp, then dp (semantics.md 3.5). */
+/* A pipeline takes the whole batch of a step. */
+static void pipeline_batch(Draft *x, const Args *a) {
+    if (a->global % x->batch)
+        diag_error(x->d, "E0307", at(x, a, "global-batch-size"), NULL,
+                   "a batch of %lld is no multiple of micro-batch-size times data parallel, %lld: "
+                   "Megatron stops",
+                   (long long)a->global, (long long)x->batch);
+    else x->batch = a->global;
+}
+/* tp fastest, then cp, dp, pp (semantics.md 3.5). */
 static void write_mesh(Draft *x, const Args *a) {
-    int64_t inner = a->tp * a->cp, world = a->nodes * a->per_node, dp = draft_axis_size(x, "dp");
+    int64_t inner = a->tp * a->cp * a->pp, world = a->nodes * a->per_node,
+            dp = draft_axis_size(x, "dp");
     Loc dp_at = {x->file, 1, 1};
     for (int i = 0; i < x->n_axes; i++) {
         const DraftAxis *m = &x->axis[i];
         int64_t says = strcmp(m->name, "tp") == 0   ? a->tp
                        : strcmp(m->name, "cp") == 0 ? a->cp
+                       : strcmp(m->name, "pp") == 0 ? a->pp
                        : strcmp(m->name, "dp") == 0 ? m->size
                                                     : 0;
         if (says != m->size)
@@ -369,20 +394,23 @@ static void write_mesh(Draft *x, const Args *a) {
         if (strcmp(m->name, "dp") == 0) dp_at = m->loc;
     }
     if (a->per_node && world % inner)
-        diag_error(x->d, "E0307", at(x, a, "nproc-per-node"), NULL,
-                   "%lld ranks are no multiple of tensor times context parallel, %lld",
-                   (long long)world, (long long)inner);
+        diag_error(
+            x->d, "E0307", at(x, a, "nproc-per-node"), NULL,
+            "%lld ranks are no multiple of tensor times context times pipeline parallel, %lld",
+            (long long)world, (long long)inner);
     else if (a->per_node && !dp) dp = world / inner;
     if (!dp) {
         dp = 1;
         draft_remark(x, "dp: 1; the number of ranks does not stand in the arguments: --mesh dp=N");
     }
     x->n_axes = 0;
+    if (a->pp > 1) draft_axis(x, "pp", a->pp, at(x, a, "pipeline-model-parallel-size"));
     if (dp > 1) draft_axis(x, "dp", dp, dp_at);
     if (a->cp > 1) draft_axis(x, "cp", a->cp, at(x, a, "context-parallel-size"));
     if (a->tp > 1 || !x->n_axes) draft_axis(x, "tp", a->tp, at(x, a, "tensor-model-parallel-size"));
     x->batch = a->micro * dp;
-    if (a->global > x->batch)
+    if (a->pp > 1 && a->global) pipeline_batch(x, a);
+    else if (a->global > x->batch)
         draft_remark(x,
                      "global-batch-size: gradients are accumulated; the plan is one micro-batch");
 }
@@ -414,6 +442,44 @@ static void write_plan(Draft *x, const Args *a) {
                   "--recompute-granularity full, or none",
                   "selective recomputation: the plan recomputes nothing");
 }
+static void stops(Draft *x, const Args *a, const char *name, const char *what, int64_t n,
+                  int64_t by) {
+    diag_error(x->d, "E0307", at(x, a, name), NULL,
+               "%s: %lld is no multiple of %lld: Megatron stops", what, (long long)n,
+               (long long)by);
+}
+/* Layers as arguments.py of Megatron-LM cuts them: every rank has as many, where the embedding or
+ * the loss may count for one. */
+static void pipeline(Draft *x, const Args *a) {
+    int64_t all = x->n_layers + a->embedding_is_layer + a->loss_is_layer, each = all / a->pp,
+            dp = draft_axis_size(x, "dp");
+    const char *by =
+        a->vpp ? "num-layers-per-virtual-pipeline-stage" : "num-virtual-stages-per-pipeline-rank";
+    DraftPipeline p = {.ranks = a->pp,
+                       .chunks = a->vpp      ? each / a->vpp
+                                 : a->chunks ? a->chunks
+                                             : 1,
+                       .microbatches = x->batch / (a->micro * (dp ? dp : 1)),
+                       .first_less = a->embedding_is_layer,
+                       .last_less = a->loss_is_layer,
+                       .pair = !a->untied || x->in->model || x->in->config,
+                       .at = at(x, a, "pipeline-model-parallel-size"),
+                       .schedule_loc = at(x, a, by),
+                       .split_loc = at(x, a, "num-layers")};
+    if (a->pp == 1) {
+        if (a->vpp || a->chunks)
+            diag_error(x->d, "E0307", at(x, a, by), "--pipeline-model-parallel-size 2, or more",
+                       "--%s is of a pipeline, and there is none", by);
+        return;
+    }
+    if (all % a->pp) stops(x, a, "pipeline-model-parallel-size", "layers", all, a->pp);
+    else if (a->vpp && each % a->vpp) stops(x, a, by, "layers of a rank", each, a->vpp);
+    else if (each % (p.chunks ? p.chunks : 1)) stops(x, a, by, "layers of a rank", each, p.chunks);
+    else {
+        p.schedule = p.chunks > 1 ? "interleaved" : "1f1b";
+        draft_pipeline(x, &p);
+    }
+}
 bool import_megatron(Draft *x) {
     Words w = {.x = x};
     Args a = {.tp = 1, .cp = 1, .pp = 1, .ep = 1, .etp = 1, .micro = 1, .nodes = 1, .seq = 0};
@@ -430,6 +496,8 @@ bool import_megatron(Draft *x) {
     else if (a.bf16 || a.fp16)
         draft_remark(x, "dtype: f32, half precision would hide small mistakes; --full keeps bf16");
     write_plan(x, &a);
+    if (!diags_errors(x->d)) pipeline(x, &a);
+    tell_skipped(&w);
     x->names = NAMES_MEGATRON;
     return !diags_errors(x->d);
 }

@@ -1,13 +1,15 @@
 /* torchtitan's TOML: the degrees of [parallelism], and the plan that its Llama 3 applies for them
  * (semantics.md 3.1, torchtitan 0.2.2). */
 #include "import/import.h"
+#include "import/pipeline.h"
 #include "import/toml.h"
 #include <string.h>
+#include <strings.h>
 
 typedef struct {
     Draft *x;
     Value *root;
-    int64_t replicate, shard, cp, tp;
+    int64_t replicate, shard, cp, tp, pp;
     bool loss_parallel;
     const char *reshard;
 } Titan;
@@ -62,14 +64,16 @@ static void later(Titan *t, Value *table, const char *name, const char *hint) {
 /* torchtitan's flavors of Llama 3 are Llama 3.1. */
 static const struct {
     const char *flavor, *preset, *keys;
+    int layers; /* of one without a preset */
 } flavors[] = {
-    {"8B", "llama3.1-8b", NULL},
-    {"70B", "llama3.1-70b", NULL},
-    {"405B", "llama3.1-405b", NULL},
+    {"8B", "llama3.1-8b", NULL, 0},
+    {"70B", "llama3.1-70b", NULL, 0},
+    {"405B", "llama3.1-405b", NULL, 0},
     {"debugmodel", NULL,
      "config: {hidden_size: 256, intermediate_size: 768, num_attention_heads: 16, "
      "num_key_value_heads: 16, num_hidden_layers: 6, vocab_size: 2048, rms_norm_eps: 1.0e-5, "
-     "rope_theta: 500000.0}, rope: interleaved"},
+     "rope_theta: 500000.0}, rope: interleaved",
+     6},
 };
 static void read_flavor(Titan *t, Value *model, const char *name) {
     Draft *x = t->x;
@@ -79,6 +83,7 @@ static void read_flavor(Titan *t, Value *model, const char *name) {
         if (strcmp(flavors[i].flavor, name) != 0) continue;
         x->preset = flavors[i].preset;
         x->model_keys = flavors[i].keys;
+        x->n_layers = flavors[i].layers;
         if (x->preset) draft_preset(x, x->preset);
         return;
     }
@@ -94,7 +99,8 @@ static void read_model(Titan *t) {
     Value *model = section(t, "model"), *converters = key(model, "converters");
     Draft *x = t->x;
     if (!model) return;
-    const char *name = text(t, model, "name", "llama3"), *flavor = text(t, model, "flavor", "8B");
+    const char *name = text(t, model, "name", "llama3"),
+               *flavor = text(t, model, "flavor", "debugmodel");
     for (int i = 0; known[i]; i++) value_get(model, known[i]);
     value_unknown(x->d, model, "key of [model]", known);
     if (converters && converters->n)
@@ -109,19 +115,19 @@ static void read_model(Titan *t) {
 }
 
 /* ---- [parallelism] ---- */
-static const char *const degrees[] = {"dp_replicate", "dp_shard", "cp", "tp"};
+static const char *const degrees[] = {"pp", "dp_replicate", "dp_shard", "cp", "tp"};
 /* What the file leaves open (-1: as many ranks as there are) comes from --mesh. */
 static void set_axes(Titan *t, Value *par) {
-    static const char *const keys[] = {"data_parallel_replicate_degree",
+    static const char *const keys[] = {"pipeline_parallel_degree", "data_parallel_replicate_degree",
                                        "data_parallel_shard_degree", "context_parallel_degree",
                                        "tensor_parallel_degree"};
-    int64_t *degree[] = {&t->replicate, &t->shard, &t->cp, &t->tp};
+    int64_t *degree[] = {&t->pp, &t->replicate, &t->shard, &t->cp, &t->tp};
     Draft *x = t->x;
     DraftAxis given[16];
     int n = x->n_axes, used = 0;
     memcpy(given, x->axis, sizeof given);
     x->n_axes = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         const DraftAxis *by = NULL;
         for (int k = 0; k < n; k++)
             if (strcmp(given[k].name, degrees[i]) == 0) by = &given[k];
@@ -140,9 +146,9 @@ static void set_axes(Titan *t, Value *par) {
         if (*degree[i] > 1) draft_axis(x, degrees[i], *degree[i], loc_of(t, par, keys[i]));
     }
     if (used < n)
-        diag_error(x->d, "E0204", given[0].loc, "dp_replicate, dp_shard, cp, tp",
+        diag_error(x->d, "E0204", given[0].loc, "pp, dp_replicate, dp_shard, cp, tp",
                    "--mesh names an axis that torchtitan has not");
-    if (!x->n_axes) draft_axis(x, "dp_shard", 1, loc_of(t, par, keys[1]));
+    if (!x->n_axes) draft_axis(x, "dp_shard", 1, loc_of(t, par, keys[2]));
 }
 static void read_parallelism(Titan *t) {
     static const char *const known[] = {"data_parallel_replicate_degree",
@@ -162,10 +168,14 @@ static void read_parallelism(Titan *t) {
                                         "pipeline_parallel_microbatch_size",
                                         "pipeline_parallel_layers_per_stage",
                                         "pipeline_parallel_split_points",
+                                        "pipeline_parallel_schedule_csv",
+                                        "pipeline_parallel_first_stage_less_layers",
+                                        "pipeline_parallel_last_stage_less_layers",
+                                        "pipeline_parallel_expert_parallel_overlap",
+                                        "expert_parallel_comm_backend",
                                         "module_fqns_per_model_part",
                                         NULL};
-    static const char *const one[] = {"pipeline_parallel_degree", "expert_parallel_degree",
-                                      "expert_tensor_parallel_degree"};
+    static const char *const one[] = {"expert_parallel_degree", "expert_tensor_parallel_degree"};
     Value *par = section(t, "parallelism");
     t->replicate = number(t, par, "data_parallel_replicate_degree", 1);
     t->shard = number(t, par, "data_parallel_shard_degree", -1);
@@ -174,7 +184,8 @@ static void read_parallelism(Titan *t) {
     t->loss_parallel =
         flag(t, par, "enable_loss_parallel", true) && !flag(t, par, "disable_loss_parallel", false);
     t->reshard = text(t, par, "fsdp_reshard_after_forward", "default");
-    for (int i = 0; i < 3; i++)
+    t->pp = number(t, par, "pipeline_parallel_degree", 1);
+    for (int i = 0; i < 2; i++)
         if (number(t, par, one[i], 1) != 1) later(t, par, one[i], "leave it at 1");
     if (strcmp(text(t, par, "context_parallel_rotate_method", "allgather"), "allgather") != 0)
         later(t, par, "context_parallel_rotate_method", "leave it at \"allgather\"");
@@ -272,6 +283,12 @@ static void tensor_parallel(Titan *t) {
                at, NULL);
     if (t->loss_parallel) draft_line(t->x, "loss", at, "loss_parallel", at, NULL);
 }
+/* Are parameters given up after the forward pass? By default not in a pipeline, where the next
+ * micro-batch asks for them again. */
+static bool drops_weights(const Titan *t) {
+    if (strcmp(t->reshard, "default") == 0) return t->pp == 1;
+    return strcmp(t->reshard, "always") == 0;
+}
 static void data_parallel(Titan *t, Value *par) {
     Draft *x = t->x;
     const char *shard = t->shard > 1 && t->cp > 1 ? "dp_shard*cp" : t->cp > 1 ? "cp" : "dp_shard";
@@ -287,16 +304,103 @@ static void data_parallel(Titan *t, Value *par) {
             : arena_printf(x->a, "mode: fsdp, axis: \"%s\"", shard);
     draft_key(x, "data_parallel",
               arena_printf(x->a, "{%s, unit: block, reshard: %s, grad_order: tp_first}", where,
-                           strcmp(t->reshard, "never") ? "true" : "false"),
+                           drops_weights(t) ? "true" : "false"),
               at, "fully_shard");
     draft_remark(x, "torchtitan shards the embedding, each layer, and norm and output together; "
                     "unless fsdp_reshard_after_forward is \"always\" it keeps the last of these");
+}
+/* PyTorch's names of schedules, which it compares without regard to case; stages of a rank where
+ * the file says nothing of layers. */
+static const struct {
+    const char *name, *schedule;
+    bool single; /* one stage on each rank */
+} schedules[] = {
+    {"1F1B", "1f1b", true},
+    {"GPipe", "gpipe", true},
+    {"Interleaved1F1B", "interleaved", false},
+    {"LoopedBFS", "looped-bfs", false},
+    {"InterleavedZeroBubble", "interleaved-zb", false},
+    {"ZBVZeroBubble", "zb-v", false},
+    {"DualPipeV", "dualpipe-v", false},
+};
+enum { N_SCHEDULES = sizeof schedules / sizeof *schedules };
+static int schedule_of(Titan *t, Value *par) {
+    const char *names[N_SCHEDULES + 1] = {0},
+                                    *s = text(t, par, "pipeline_parallel_schedule", "1F1B");
+    for (int i = 0; i < N_SCHEDULES; i++) {
+        names[i] = schedules[i].name;
+        if (strcasecmp(names[i], s) == 0) return i;
+    }
+    const char *near = diag_nearest(s, names);
+    diag_error(t->x->d, "E0206", loc_of(t, par, "pipeline_parallel_schedule"),
+               near ? near : "1F1B, GPipe, Interleaved1F1B, LoopedBFS, ZBVZeroBubble, ..",
+               "schedule '%s' is not known here", s);
+    return 0;
+}
+/* Stages on each rank; 0 and an error: what the file says of layers does not fit. */
+static int64_t chunks_of(Titan *t, Value *par, const DraftPipeline *p, bool single) {
+    int64_t each = number(t, par, "pipeline_parallel_layers_per_stage", -1), n = t->x->n_layers;
+    if (each < 0) return single ? 1 : 2;
+    int64_t stages = (n + p->first_less + p->last_less + each - 1) / each;
+    if (stages % t->pp == 0 && (stages / t->pp == 1) == single) return stages / t->pp;
+    diag_error(t->x->d, "E0307", loc_of(t, par, "pipeline_parallel_layers_per_stage"),
+               single ? "one stage on each rank" : "two stages or more on each rank",
+               "%lld layers, %lld a stage, are %lld stages for %lld ranks: torchtitan raises",
+               (long long)n, (long long)each, (long long)stages, (long long)t->pp);
+    return 0;
+}
+/* Layers that an end of the pipeline has less; none is said by 0, which is no degree. */
+static int64_t less(Titan *t, Value *par, const char *name) {
+    Value *v = key(par, name);
+    return v && v->kind == V_INT && v->i == 0 ? 0 : number(t, par, name, 1);
+}
+static void pipeline(Titan *t, Value *par) {
+    static const char *const elsewhere[] = {"pipeline_parallel_schedule_csv",
+                                            "pipeline_parallel_split_points",
+                                            "module_fqns_per_model_part"};
+    Draft *x = t->x;
+    if (t->pp == 1) return;
+    for (int i = 0; i < 3; i++) {
+        Value *v = key(par, elsewhere[i]);
+        if (v && (v->kind == V_LIST ? v->n > 0 : v->kind != V_STRING || *v->s))
+            later(t, par, elsewhere[i], "pipeline_parallel_schedule, with layers_per_stage");
+    }
+    int row = schedule_of(t, par);
+    Value *training = section(t, "training");
+    int64_t local = number(t, training, "local_batch_size", number(t, training, "batch_size", 8)),
+            size = number(t, par, "pipeline_parallel_microbatch_size", 1);
+    if (size < 1 || local % size) {
+        diag_error(x->d, "E0307", loc_of(t, par, "pipeline_parallel_microbatch_size"),
+                   "a number that divides local_batch_size",
+                   "micro-batches of %lld of a batch of %lld: torchtitan raises", (long long)size,
+                   (long long)local);
+        return;
+    }
+    DraftPipeline p = {
+        .schedule = schedules[row].schedule,
+        .ranks = t->pp,
+        .microbatches = local / size,
+        .first_less = less(t, par, "pipeline_parallel_first_stage_less_layers"),
+        .last_less = less(t, par, "pipeline_parallel_last_stage_less_layers"),
+        .at = loc_of(t, par, "pipeline_parallel_degree"),
+        .schedule_loc = loc_of(t, par, "pipeline_parallel_schedule"),
+        .split_loc = loc_of(t, par, "pipeline_parallel_layers_per_stage"),
+    };
+    p.chunks = chunks_of(t, par, &p, schedules[row].single);
+    if (p.chunks) draft_pipeline(x, &p);
+}
+/* Sections that are there and are not read, once. */
+static void tell_apart(Titan *t) {
+    Str s = str_new(t->x->a);
+    for (int i = 0; apart[i]; i++)
+        if (value_get(t->root, apart[i])) str_addf(&s, "%s[%s]", s.n ? ", " : "", apart[i]);
+    if (s.n) draft_remark(t->x, "not read, for they say nothing about who holds what: %s", s.s);
 }
 bool import_torchtitan(Draft *x) {
     Titan t = {.x = x};
     draft_options(x);
     if (!(t.root = toml_read(x->a, x->d, x->file, x->in->text, x->in->n))) return false;
-    for (int i = 0; apart[i]; i++) value_get(t.root, apart[i]);
+    tell_apart(&t);
     for (int i = 0; sections[i]; i++) value_get(t.root, sections[i]);
     value_unknown(x->d, t.root, "section", sections);
     Value *par = section(&t, "parallelism");
@@ -306,10 +410,11 @@ bool import_torchtitan(Draft *x) {
     read_checkpointing(&t);
     if (t.tp > 1) tensor_parallel(&t);
     data_parallel(&t, par);
+    draft_complete(x);
+    if (!diags_errors(x->d)) pipeline(&t, par);
     if (t.cp > 1)
         draft_key(x, "context_parallel", "{mode: all_gather, order: zigzag, axis: cp}",
                   loc_of(&t, par, "context_parallel_degree"), NULL);
     x->names = NAMES_TORCHTITAN;
-    draft_complete(x);
     return !diags_errors(x->d);
 }

@@ -4,10 +4,8 @@
  * go on is test_mpi_ends'; what happens behind the wire is test_ranks'. */
 #include "support/child.h"
 #include "support/mpi.h"
-#include "support/random_run.h"
+#include "support/same_records.h"
 #include "support/support.h"
-#include "support/wire_plans.h"
-#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,122 +17,34 @@
 #include <cmocka.h>
 
 /* ---- the same as virtually ---- */
-enum { MOST_RANKS = 8 };
-/* Every record, but for the name of the engine and what each step took. */
-static const char *without_engine(Arena *a, const char *path) {
-    size_t n;
-    const char *text = child_read(a, path, &n);
-    Str s = str_new(a);
-    assert_non_null(text);
-    for (const char *at; (at = strstr(text, "\"backend\":\"mpi\"")) != NULL; text = at + 15) {
-        str_addn(&s, text, (size_t)(at - text));
-        str_add(&s, "\"backend\":\"virtual\"");
-    }
-    str_add(&s, text);
-    Str out = str_new(a);
-    for (const char *line = s.s; *line; line += strcspn(line, "\n") + 1)
-        if (!strstr(arena_strndup(a, line, strcspn(line, "\n")), "\"type\":\"measured\""))
-            str_addn(&out, line, strcspn(line, "\n") + 1);
-    return out.s;
-}
-/* Every record of a list of plans, all of one number of ranks, in one launch. */
-static void same(const char *plans, int ranks) {
-    Arena *a = arena_new();
-    const char *v = temp_path(a, "virtual"), *m = temp_path(a, "mpi"), *e = temp_path(a, "err");
-    if (!*plans) {
-        arena_free(a);
-        return;
-    }
-    int want = line_code(v, "/dev/null", "%s check %s --format jsonl", mpi_program(), plans);
-    int code = MPI_RUN(m, e, "-n %d %s check %s --mpi --format jsonl", ranks, mpi_program(), plans);
-    size_t n;
-    if (code != want) print_error("%s", child_read(a, e, &n));
-    assert_int_equal(code, want);
-    assert_true(!strcmp(child_read(a, v, &n), without_engine(a, m)));
-    assert_true(n > 1000);
-    arena_free(a);
-}
-/* The plans of a folder, by their number of ranks. */
-static int same_folder(const char *pattern) {
-    Arena *a = arena_new();
-    Str by_ranks[9];
-    int ran = 0;
-    glob_t g;
-    for (int k = 0; k < 9; k++) by_ranks[k] = str_new(a);
-    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
-        size_t n;
-        const char *text = child_read(a, g.gl_pathv[i], &n);
-        PlanRun r = plan_run(a, g.gl_pathv[i], text, false);
-        int64_t ranks = r.t ? r.t->ranks : 0;
-        if (ranks < 2 || ranks > 8) continue;
-        str_addf(&by_ranks[ranks], " %s", g.gl_pathv[i]);
-        ran++;
-    }
-    globfree(&g);
-    for (int k = 2; k < 9; k++) same(by_ranks[k].s, k);
-    arena_free(a);
-    return ran;
+static SameRecords by_mpi(void) {
+    return (SameRecords){mpi_program(), mpi_run(), true, "--mpi", "mpi"};
 }
 static void test_shipped_plans(void **state) {
     (void)state;
     NEEDS_MPI;
-    assert_true(same_folder("plans/[0-9]*.yaml") >= 20);
+    const SameRecords by = by_mpi();
+    assert_true(same_folder(&by, "plans/[0-9]*.yaml") >= (getenv("SHARDPROOF_SAMPLE") ? 2 : 20));
 }
 static void test_planted_mistakes(void **state) {
     (void)state;
     NEEDS_MPI;
-    assert_true(same_folder("plans/bugs/*.yaml") >= 40);
+    const SameRecords by = by_mpi();
+    assert_true(same_folder(&by, "plans/bugs/*.yaml") >= (getenv("SHARDPROOF_SAMPLE") ? 2 : 40));
 }
-/* What no shipped plan has: support/wire_plans.h. */
 static void test_other_plans(void **state) {
     (void)state;
     NEEDS_MPI;
-    Arena *a = arena_new();
-    size_t n = sizeof wire_plans / sizeof *wire_plans;
-    for (int k = 2; k <= MOST_RANKS; k++) {
-        Str list = str_new(a);
-        for (size_t i = 0; i < n; i++) {
-            const char *file = temp_path(a, arena_printf(a, "other%d.yaml", (int)i));
-            if (wire_plans[i].ranks != k) continue;
-            child_write(file, wire_plans[i].text);
-            str_addf(&list, " %s", file);
-        }
-        same(list.s, k);
-    }
-    arena_free(a);
+    const SameRecords by = by_mpi();
+    same_other_plans(&by);
 }
 /* Random plans and a mutation of each, many in one launch. */
 static void test_random_plans(void **state) {
     (void)state;
     NEEDS_MPI;
-    Arena *a = arena_new();
-    Str by_ranks[9];
-    int plans = sample_of(200, "random plans"), ran = 0, piped = 0, of[9] = {0};
-    for (int k = 0; k < 9; k++) by_ranks[k] = str_new(a);
-    for (uint64_t seed = 90000; ran < plans; seed++) {
-        RandomPlan g;
-        const char *text = random_plan(a, seed, &g);
-        PlanRun r = plan_run(a, "random.yaml", text, false);
-        int64_t ranks = r.t ? r.t->ranks : 0, most = ran % 20 ? 4 : MOST_RANKS; /* few cores */
-        const char *f = ranks > 1 && ranks <= most ? random_fault(a, &g.r, r.t) : NULL;
-        if (!f) continue;
-        of[ranks]++;
-        piped += g.schedule != NULL;
-        for (int wrong = 0; wrong < 2; wrong++) {
-            const char *file = temp_path(a, arena_printf(a, "%d%s.yaml", ran, wrong ? "w" : ""));
-            child_write(file, wrong ? arena_printf(a, "%s%s", text, f) : text);
-            str_addf(&by_ranks[ranks], " %s", file);
-        }
-        ran++;
-    }
-    for (int k = 2; k <= MOST_RANKS; k++) {
-        if (of[k]) print_message("%d plans on %d ranks\n", of[k], k);
-        same(by_ranks[k].s, k);
-    }
-    print_message("%d of them are pipelines\n", piped);
+    const SameRecords by = by_mpi();
+    int plans = sample_of(200, "random plans"), piped = same_random_plans(&by, plans);
     assert_true(plans < 100 || piped);
-    arena_free(a);
 }
 /* The engine's own sums hold the bounds. */
 static void test_engine_sums(void **state) {
@@ -241,7 +151,7 @@ static void same_on_two(Arena *a, const char *before, const char *options) {
     int code =
         line_code(m, e, "%s %s -n 4 %s check %s --mpi --format jsonl", run, o, mpi_program(), p);
     mpi_expect(code, 0, e, "");
-    assert_true(!strcmp(child_read(a, v, &n), without_engine(a, m)));
+    assert_true(!strcmp(child_read(a, v, &n), records_as_virtual(a, m, "mpi")));
     code = line_code(m, e, "%s %s -n 4 %s calibrate --mpi", run, o, mpi_program());
     mpi_expect(code, 0, e, "");
     const char *text = child_read(a, m, &n);

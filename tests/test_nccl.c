@@ -1,16 +1,16 @@
 /* `--cuda` as users start it, one process for each rank, on a machine without a GPU: the launch,
- * the joining under a launcher's variables, the meeting, the moves, the ends, with the engine of
- * tests (tests/trip/sockets.c) in place of NCCL's: the same processes, sockets and hearts, on the
- * host. Traces are those of the virtual run; a rank that is killed, stopped or absent, and Ctrl-C,
- * end all processes in time. */
+ * the joining under a launcher's variables, the meeting, and the plug-in of NCCL itself, on a NCCL
+ * and a CUDA runtime of the tests' own (tests/trip/nccl.c). Its ranks compute on the host, or on a
+ * GPU that is the process itself. Traces are those of the virtual run; errors of NCCL and of CUDA,
+ * a rank that is killed, stopped or absent, and Ctrl-C, end all processes in time. */
 #include "base/clock.h"
 #include "engine/boot.h"
 #include "support/child.h"
 #include "support/mpi.h"
 #include "support/random_plan.h"
+#include "support/same_records.h"
 #include "support/support.h"
 #include <errno.h>
-#include <glob.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -29,8 +29,10 @@ static const char *program_with(Arena *a, const char *engine, const char *name) 
                          mpi_program(), dir),
                0, e, "");
     if (engine)
-        mpi_expect(line_code("/dev/null", e, "cp \"%s\" %s/shardproof-nccl.so", engine, dir), 0, e,
-                   "");
+        mpi_expect(line_code("/dev/null", e,
+                             "cp \"%s\" %s/shardproof-nccl.so && cp \"%s\" %s/fake_nccl.so", engine,
+                             dir, child_beside(a, "fake_nccl.so"), dir),
+                   0, e, "");
     return arena_printf(a, "%s/sp", dir);
 }
 static const char *program(void) {
@@ -38,67 +40,29 @@ static const char *program(void) {
     static const char *path;
     if (path) return path;
     keep = arena_new();
-    return path = program_with(keep, child_beside(keep, "sockets.so"), "sockets");
+    return path = program_with(keep, child_beside(keep, "nccl.so"), "nccl");
 }
 
 /* ---- the same as virtually ---- */
-/* Every record, but for the name of the backend and what each step took. */
-static const char *without_engine(Arena *a, const char *path) {
-    static const char backend[] = "\"backend\":\"nccl\"";
-    size_t n;
-    const char *text = child_read(a, path, &n);
-    Str s = str_new(a);
-    for (size_t k; *text; text += k) {
-        k = strcspn(text, "\n");
-        k += text[k] == '\n';
-        const char *line = arena_strndup(a, text, k), *at = strstr(line, backend);
-        if (strstr(line, "\"type\":\"measured\"")) continue;
-        if (at) str_addn(&s, line, (size_t)(at - line));
-        if (at) str_add(&s, "\"backend\":\"virtual\"");
-        str_add(&s, at ? at + sizeof backend - 1 : line);
-    }
-    return s.s;
-}
-static void same(const char *plans, const char *before) {
-    Arena *a = arena_new();
-    const char *v = temp_path(a, "v"), *m = temp_path(a, "m"), *e = temp_path(a, "err");
-    int want = line_code(v, "/dev/null", "%s check %s --format jsonl", program(), plans);
-    mpi_expect(line_code(m, e, "%s %s check %s --cuda --format jsonl", before, program(), plans),
-               want, e, "");
-    size_t n;
-    assert_true(!strcmp(child_read(a, v, &n), without_engine(a, m)));
-    assert_true(n > 1000);
-    arena_free(a);
-}
-/* The plans of a folder, by their number of ranks. */
-static int same_folder(const char *pattern) {
-    Arena *a = arena_new();
-    Str by_ranks[9];
-    int ran = 0;
-    glob_t g;
-    for (int k = 0; k < 9; k++) by_ranks[k] = str_new(a);
-    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
-    int take = sample_of((int)g.gl_pathc, "plans");
-    for (int i = 0; i < take; i++) {
-        size_t n;
-        const char *path = g.gl_pathv[sample_at(i, take, (int)g.gl_pathc)];
-        PlanRun r = plan_run(a, path, child_read(a, path, &n), false);
-        int64_t ranks = r.t ? r.t->ranks : 0;
-        if (ranks < 2 || ranks > 8) continue;
-        str_addf(&by_ranks[ranks], " %s", path);
-        ran++;
-    }
-    globfree(&g);
-    for (int k = 2; k < 9; k++)
-        if (by_ranks[k].n) same(by_ranks[k].s, "");
-    arena_free(a);
-    return ran;
+static SameRecords by_nccl(const char *words) {
+    return (SameRecords){program(), "", false, words, "nccl"};
 }
 static void test_shipped_plans(void **state) {
     (void)state;
-    int ran = same_folder("plans/[0-9]*.yaml");
+    const SameRecords by = by_nccl("--cuda");
+    int ran = same_folder(&by, "plans/[0-9]*.yaml");
     print_message("%d plans\n", ran);
     assert_true(ran >= (getenv("SHARDPROOF_SAMPLE") ? 2 : 30));
+}
+static void test_planted_mistakes(void **state) {
+    (void)state;
+    const SameRecords by = by_nccl("--cuda");
+    assert_true(same_folder(&by, "plans/bugs/*.yaml") >= (getenv("SHARDPROOF_SAMPLE") ? 2 : 40));
+}
+static void test_other_plans(void **state) {
+    (void)state;
+    const SameRecords by = by_nccl("--cuda");
+    same_other_plans(&by);
 }
 static void test_engine_sums(void **state) {
     (void)state;
@@ -120,13 +84,13 @@ static void test_on_gpus(void **state) {
     (void)state;
     Arena *a = arena_new();
     const char *o = temp_path(a, "o"), *e = temp_path(a, "e"),
-               *p = program_with(a, child_beside(a, "sockets.so"), "gpus");
+               *p = program_with(a, child_beside(a, "nccl.so"), "gpus");
     mpi_expect(line_code(o, e, "cp \"%s\" %s/shardproof-cuda.so", child_beside(a, "gpu.so"),
                          temp_path(a, "gpus")),
                0, e, "");
     size_t n;
     mpi_expect(line_code(o, e,
-                         "export SOCKETS_GPU=0; %s check plans/05*.yaml --cuda && %s check "
+                         "export FAKE_GPU=; %s check plans/05*.yaml --cuda && %s check "
                          "plans/bugs/01*.yaml --cuda",
                          p, p),
                0, e, "");
@@ -134,7 +98,7 @@ static void test_on_gpus(void **state) {
     assert_non_null(strstr(text, "equivalent, 49 checks"));
     assert_non_null(strstr(text, "different, first wrong value layers.0.o_proj"));
     /* a GPU that cannot be opened ends all of them; rank 0 says why */
-    mpi_expect(line_code(o, e, "SHARDPROOF_GPU=broken SOCKETS_GPU=0 %s check %s --cuda", p,
+    mpi_expect(line_code(o, e, "SHARDPROOF_GPU=broken FAKE_GPU= %s check %s --cuda", p,
                          "plans/02-toymodel-2.yaml"),
                5, e, "the GPU cannot be used");
     arena_free(a);
@@ -233,13 +197,87 @@ static void test_nccl(void **state) {
         skip();
     }
     double begin = clock_seconds();
-    mpi_expect(line_code(o, e, "%s check %s --cuda", mpi_program(), plan), 5, e,
-               "--cuda: rank 0: there is no GPU that it may use");
+    mpi_expect(line_code(o, e, "env -u SHARDPROOF_NCCL %s check %s --cuda", mpi_program(), plan), 5,
+               e, "--cuda: rank 0: there is no GPU that it may use");
     assert_true(clock_seconds() - begin < 20 * slow_machine());
     arena_free(a);
 }
 
 /* ---- what does not go on ---- */
+/* What NCCL or CUDA says on one rank, which is rank `on`: it is said once, with rank, step and
+ * collective; or that all wait, where nobody says anything. Every rank gives its communicators up.
+ */
+static const struct {
+    const char *fault, *says;
+    int gave_up; /* ranks */
+} faults[] = {
+    {"1 GroupEnd 3 remote",
+     "the engine failed on rank 1, which was at step 12, reduce_scatter of layers.0.o_proj: "
+     "ncclGroupEnd: remote process exited or there was a network error; the tests' NCCL: what "
+     "went wrong; all ranks end [E0607]",
+     4},
+    {"1 GroupEnd 3 inprogress", "waited for another", 4},
+    {"2 GroupEnd 4 hang", "waited for another", 4},
+    {"1 GroupEnd 3 returns system", "ncclGroupEnd: unhandled system error", 4},
+    {"0 GroupEnd 2 internal",
+     "failed on rank 0, which was at step 4, all_gather of "
+     "layers.0.input_norm: ncclGroupEnd: internal error",
+     4},
+    {"3 GroupEnd 3 cuda",
+     "failed on rank 3, which was at step 12, reduce_scatter of "
+     "layers.0.o_proj: ncclGroupEnd: unhandled cuda error",
+     4},
+    {"1 CommInitRankConfig 1 hang", "the engine did not start within ", 4},
+    {"1 CommInitRankConfig 1 system",
+     "the engine did not start on rank 1: ncclCommInitRankConfig: unhandled system error", 4},
+    {"1 CommInitRankConfig 1 returns usage",
+     "did not start on rank 1: ncclCommInitRankConfig: invalid usage", 0},
+    {"0 GetUniqueId 1 returns system", "did not start on rank 0: ncclGetUniqueId: unhandled", 0},
+    {"2 CommSplit 1 hang", "waited for another for ", 4},
+    {"2 CommSplit 1 internal",
+     "rank 2, which was at step 1, reduce_scatter of embed: ncclCommSplit: internal error", 4},
+    {"1 CommFinalize 1 hang", "rank 0 past the last value of its plan", 0},
+    {"1 cudaMemcpyAsync 2 address", "copy to the GPU: an illegal memory access", 4},
+    {"1 cudaMemcpy 2 address", "copy from the GPU: an illegal memory access", 4},
+    {"1 cudaStreamQuery 4 address", ": an illegal memory access", 4},
+    {"1 cudaMalloc 1 memory",
+     "rank 1, which was at step 1, reduce_scatter of embed: memory for "
+     "messages: out of memory",
+     4},
+    {"1 cudaSetDevice 1 memory", "rank 1: its GPU cannot be used: out of memory [E0601]", 0},
+    {"1 Send 1 returns argument", "ncclSend: invalid argument", 4},
+    /* one whose abort never returns ends all the same */
+    {"1 GroupEnd 3 remote; 2 CommAbort 1 hang", "ncclGroupEnd: remote process exited", 3},
+};
+static void test_engine_fails(void **state) {
+    (void)state;
+    double deadline = 1.5 * slow_machine();
+    int gave_up = 0, should = 0;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        Arena *a = arena_new();
+        const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *log = temp_path(a, "log");
+        size_t n;
+        double begin = clock_seconds();
+        int code = line_code(o, e,
+                             "rm -f %s; FAKE_LOG=%s FAKE_FAULT=\"%s\" %s check plans/18*.yaml "
+                             "--cuda --sum engine --deadline %g",
+                             log, log, faults[i].fault, program(), deadline);
+        print_message("%s: %.1f s\n", faults[i].fault, clock_seconds() - begin);
+        mpi_expect(code, 5, e, faults[i].says);
+        const char *said = strstr(child_read(a, e, &n), "[E06");
+        assert_null(strstr(said + 1, "[E06")); /* once */
+        assert_true(clock_seconds() - begin < deadline + 20 * slow_machine());
+        const char *words = faults[i].gave_up ? child_read(a, log, &n) : "";
+        int ranks = 0;
+        for (int r = 0; r < 4; r++) ranks += strstr(words, arena_printf(a, "rank %d gave", r)) != 0;
+        assert_true(ranks > 0 || !faults[i].gave_up);
+        gave_up += ranks < faults[i].gave_up ? ranks : faults[i].gave_up;
+        should += faults[i].gave_up;
+        arena_free(a);
+    }
+    print_message("%d of %d ranks gave up their communicators\n", gave_up, should);
+    assert_true(gave_up > should / 2); /* they have a second for it, which may be too short here */
+}
 typedef enum { STOP, KILL, CTRL_C, LAUNCHER, KINDS } Kind;
 static const char *const kinds[KINDS] = {"stopped", "killed", "Ctrl-C", "launcher killed"};
 enum { RANKS = 4 };
@@ -415,13 +453,23 @@ static void test_all_stopped(void **state) {
     }
 }
 int main(void) {
+    setenv("SHARDPROOF_NCCL", "fake_nccl.so", 1); /* beside the plug-in that asks for it */
+    setenv("FAKE_GPU", "host", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_on_gpus),       cmocka_unit_test(test_nccl),
-        cmocka_unit_test(test_absent),        cmocka_unit_test(test_random_ends),
-        cmocka_unit_test(test_all_stopped),   cmocka_unit_test(test_engine_sums),
-        cmocka_unit_test(test_shipped_plans), cmocka_unit_test(test_all_killed),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_on_gpus),
+        cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_random_ends),
+        cmocka_unit_test(test_all_stopped),
+        cmocka_unit_test(test_engine_sums),
+        cmocka_unit_test(test_shipped_plans),
+        cmocka_unit_test(test_all_killed),
         cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_engine_fails),
+        cmocka_unit_test(test_planted_mistakes),
+        cmocka_unit_test(test_other_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

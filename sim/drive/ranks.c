@@ -78,6 +78,12 @@ static void no_life(void *arg, EngineStage stage, double seconds) {
         (long long)((Ranks *)arg)->rank, time_text(seconds, tmp), silent[stage].guard);
     arena_free(tmp);
 }
+/* Whose wire may be blocked. */
+static const char *const all_wait_help[] = {
+    "is a connection between two machines blocked? Open MPI takes the network of --mca "
+    "btl_tcp_if_include; --deadline gives a slow one more seconds",
+    "is a connection between two machines blocked? NCCL takes the network of NCCL_SOCKET_IFNAME, "
+    "and says with NCCL_DEBUG=INFO which one that is; --deadline gives a slow one more seconds"};
 static void stage(void *arg, EngineStage s) { guard_stage(&((Ranks *)arg)->guard, s); }
 static void lives(void *arg) { guard_lives(&((Ranks *)arg)->guard); }
 static void lost(void *arg, int64_t rank, double seconds, int64_t at) {
@@ -87,9 +93,13 @@ static void lost(void *arg, int64_t rank, double seconds, int64_t at) {
         base_last_words("look at the machine of each process and at the launcher's own words; "
                         "where the machines are busy, --deadline gives them more seconds",
                         silent[at].others, time_text(seconds, tmp));
+    else if (rank == ENGINE_ALL_WAIT && !r->engine)
+        base_last_words(all_wait_help[r->o.gpus],
+                        "the engine did not start within %s: the processes have met, and each "
+                        "waits for another; all of them end [E0605]",
+                        time_text(seconds, tmp));
     else if (rank == ENGINE_ALL_WAIT)
-        base_last_words("is a connection between two machines blocked? Open MPI takes the network "
-                        "of --mca btl_tcp_if_include; --deadline gives a slow one more seconds",
+        base_last_words(all_wait_help[r->o.gpus],
                         "each rank has waited for another for %s, rank 0 %s; all of them end "
                         "[E0605]",
                         time_text(seconds, tmp), place_text(r, at, tmp));
@@ -113,10 +123,20 @@ static const char *const engine_help[] = {
     "NCCL_DEBUG=INFO has NCCL say more"};
 static void failed(void *arg, const char *what) {
     Ranks *r = arg;
+    r->failed = arena_strdup(r->arena, what);
+}
+static void died(void *arg, int64_t rank, int64_t at, const char *what) {
+    const Ranks *r = arg;
+    Arena *tmp = arena_new();
     if (r->engine)
-        base_last_words(engine_help[r->o.gpus], "the engine failed: %s; all ranks end [E0607]",
-                        what);
-    else r->failed = arena_strdup(r->arena, what);
+        base_last_words(engine_help[r->o.gpus],
+                        "the engine failed on rank %lld, which was %s: %s; all ranks end [E0607]",
+                        (long long)rank, place_text(r, at, tmp), what);
+    else
+        base_last_words(engine_help[r->o.gpus],
+                        "the engine did not start on rank %lld: %s; all ranks end [E0607]",
+                        (long long)rank, what);
+    arena_free(tmp);
 }
 
 static void lacks(void *arg, int64_t rank, EngineLack what, const char *text) {
@@ -186,6 +206,7 @@ Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
                        .deadline = o->deadline,
                        .lost = lost,
                        .failed = failed,
+                       .died = died,
                        .lacks = lacks,
                        .stage = stage,
                        .lives = lives,

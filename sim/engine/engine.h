@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ENGINE_ABI = 3, ENGINE_EXIT = 5 }; /* code with which a run ends that lost a rank */
+enum { ENGINE_ABI = 4, ENGINE_EXIT = 5 }; /* code with which a run ends that lost a rank */
 
 /* What a process is about: in all but ENGINE_RUNS no other rank can see whether it lives. */
 typedef enum { ENGINE_STARTS, ENGINE_RUNS, ENGINE_GROUPS, ENGINE_ENDS, ENGINE_STAGES } EngineStage;
@@ -27,7 +27,10 @@ typedef struct EngineHost {
     /* A rank is silent since so many seconds, or (0) its process has ended; `at` is the place that
      * it named last. */
     void (*lost)(void *arg, int64_t rank, double seconds, int64_t at);
-    void (*failed)(void *arg, const char *what); /* in the engine's own words */
+    /* In the engine's own words. failed: it cannot be opened here, which returns NULL. died: that of
+     * a rank failed where that was (`at`), opened or not; all processes end behind it. */
+    void (*failed)(void *arg, const char *what);
+    void (*died)(void *arg, int64_t rank, int64_t at, const char *what);
     /* Instead of `failed`, on rank 0: what the machine of that rank lacks. */
     void (*lacks)(void *arg, int64_t rank, EngineLack what, const char *text);
     void (*stage)(void *arg, EngineStage stage); /* another has begun */

@@ -1,5 +1,6 @@
 /* Messages and hearts on the links of a rendezvous. See star.h. One thread reads and writes all
  * links; the other one puts messages into queues and takes them. */
+#define _GNU_SOURCE /* POLLRDHUP */
 #include "engine/star.h"
 #include "engine/boot.h"
 #include <assert.h>
@@ -16,13 +17,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* seconds: in which last words are passed on; between two beats, at most; for rank 0, who can name
- * a rank, to speak before those who only miss somebody; for rank 1, to speak for all where it is
- * rank 0 that is lost; a rank that ends by itself, or by Ctrl-C, is not lost before; no look at the
- * clock comes so soon after the last where a process was stopped */
-static const double HEARD = 0.3, TICK = 0.25, GRACE = 0.25, TURN = 3, LEAVE = 0.25, SHORT = 0.25;
+/* seconds: in which last words are passed on; for rank 0 to say that another has failed; between
+ * two beats, at most; for rank 0, who can name a rank, to speak before those who only miss
+ * somebody; for rank 1, to speak for all where it is rank 0 that is lost; a rank that ends by
+ * itself, or by Ctrl-C, is not lost before; no look at the clock comes so soon after the last where
+ * a process was stopped */
+static const double HEARD = 0.3, SAY = 1, TICK = 0.25, GRACE = 0.25, TURN = 3, LEAVE = 0.25,
+                    SHORT = 0.25;
 enum { ENDED = ENGINE_STAGES, MAGIC = 0x53505354 };
-typedef enum { DATA, BEAT, ABORT, BYE } Kind;
+typedef enum { DATA, BEAT, ABORT, FAIL, BYE } Kind;
 
 typedef struct {
     int32_t magic, kind, from, to;
@@ -31,6 +34,10 @@ typedef struct {
 typedef struct {
     int64_t at, calls, waiting;
 } Beat;
+typedef struct {
+    int64_t rank, at;
+    char what[400];
+} Failure;
 typedef struct Msg {
     struct Msg *next;
     Head h;   /* what goes over the wire begins here */
@@ -156,11 +163,34 @@ _Noreturn void star_abort(Star *s, int code) {
     tell_end(s, code, -1);
     leave(s, code);
 }
-_Noreturn void star_fail(Star *s, const char *what) {
-    pthread_mutex_lock(&s->lock);
-    s->host.failed(s->host.arg, what);
+static _Noreturn void say_failure(Star *s, const Failure *f) {
+    s->host.died(s->host.arg, f->rank, f->at, f->what);
     tell_end(s, ENGINE_EXIT, -1);
+    for (int64_t k = 0; k < s->n_links; k++) /* whoever waits for its end sees it now */
+        if (is_open(&s->link[k])) shutdown(s->link[k].fd, SHUT_WR);
     leave(s, ENGINE_EXIT);
+}
+/* What fails often fails on all ranks at once: rank 0 speaks, for the first it hears of. It ends
+ * this process then, and closes its link. */
+static bool told_first(Star *s, const Failure *f) {
+    Link *l = &s->link[0];
+    double begin = now(), room = s->host.deadline / 2 < SAY ? s->host.deadline / 2 : SAY;
+    if (!s->rank || !is_open(l)) return false;
+    put(s, 0, FAIL, f, sizeof *f);
+    while (now() - begin < room) {
+        struct pollfd p = {.fd = l->fd, .events = POLLRDHUP};
+        flush(l);
+        if (!is_open(l)) return true;
+        if (poll(&p, 1, (int)(1e3 * TICK / 10)) > 0 && p.revents) return true;
+    }
+    return false;
+}
+_Noreturn void star_fail(Star *s, const char *what) {
+    Failure f = {.rank = s->rank, .at = __atomic_load_n(&s->e->at, __ATOMIC_RELAXED)};
+    pthread_mutex_lock(&s->lock);
+    snprintf(f.what, sizeof f.what, "%s", what);
+    if (told_first(s, &f)) leave(s, ENGINE_EXIT);
+    say_failure(s, &f);
 }
 /* In the heart, which holds the lock. */
 static _Noreturn void lose(Star *s, int64_t rank, double seconds, int64_t at) {
@@ -188,6 +218,13 @@ static void arrived(Star *s, Link *l, Msg *m) {
     if (h.kind == BYE) {
         l->bye = true;
         pthread_cond_signal(&s->come);
+    }
+    if (h.kind == FAIL && h.n == (int64_t)sizeof(Failure)) {
+        Failure f;
+        memcpy(&f, m->p, sizeof f);
+        f.rank = h.from;
+        f.what[sizeof f.what - 1] = 0;
+        say_failure(s, &f);
     }
     if (h.kind == ABORT && h.n == (int64_t)sizeof(int64_t)) {
         int64_t code;

@@ -21,7 +21,7 @@ void star_exchange(Star *s, const EngineItem *out, int n_out, const EngineItem *
 int64_t star_least(Star *s, int64_t mine);
 _Noreturn void star_abort(Star *s, int code);
 void star_close(Star *s);
-/* The engine failed: its host is told, and all processes end. */
+/* The engine failed: one host is told, rank 0's if it lives, and all processes end. */
 _Noreturn void star_fail(Star *s, const char *what);
 /* This process waits for others outside of the star, or no more; and whatever it waits for moved.
  */

@@ -77,11 +77,14 @@ static void share_list(WireOwn *o, Exec *e, int val) {
     free(to);
     free(from);
 }
+/* Which value is made: for the others, should this rank be lost. */
+static void at_value(WireOwn *o, int val) {
+    __atomic_store_n(&o->engine->at, (int64_t)val + 1, __ATOMIC_RELAXED);
+}
 static bool share(Wire *w, Exec *e, int out, const WireBlocks *b) {
     Store *st = store_open(e, out);
     Local l = {.rank = w->self};
-    int64_t at = out + 1; /* for the others, should this rank be lost */
-    __atomic_store_n(&((WireOwn *)w)->engine->at, at, __ATOMIC_RELAXED);
+    at_value((WireOwn *)w, out);
     if (exec_holds(e, out, w->self)) {
         if (!b->make(b->arg, w->self, &l)) return false;
         st->which[w->self] = (uint32_t)store_add(st, l);
@@ -245,6 +248,7 @@ static void bring(Wire *w, const WireMove *m) {
     WireOwn *o = (WireOwn *)w;
     const AxisList *axes = peers_of(m);
     Engine *engine = o->engine;
+    at_value(o, m->s->out);
     if (!joins(m) || by_engine(o, m)) return;
     int64_t n = mesh_size(o->mesh, axes), bytes;
     EngineItem *to = base_malloc(base_mul((size_t)n, sizeof *to)),

@@ -21,7 +21,7 @@ static int calls;
 static void call(void) {
     const char *at = getenv("ENGINE_FAILS");
     if (++calls < (at ? atoi(at) : 1)) return;
-    host.failed(host.arg, "the cable was pulled");
+    host.died(host.arg, engine.rank, engine.at, "the cable was pulled");
     _exit(ENGINE_EXIT);
 }
 static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {

@@ -70,13 +70,16 @@ static _Noreturn void end_all(void) {
     if (s == ENGINE_RUNS || s == ENGINE_GROUPS) MPI_Abort(MPI_COMM_WORLD, ENGINE_EXIT);
     _exit(ENGINE_EXIT);
 }
+static _Noreturn void die(const char *what) {
+    M.host.died(M.host.arg, M.host.rank, __atomic_load_n(&M.e.at, __ATOMIC_RELAXED), what);
+    end_all();
+}
 static void must(int code) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int n;
     if (code == MPI_SUCCESS) return;
     MPI_Error_string(code, text, &n);
-    M.host.failed(M.host.arg, text);
-    end_all();
+    die(text);
 }
 
 /* ---- the heart ---- */
@@ -220,10 +223,7 @@ static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineIt
     int n = chunks(out, n_out) + chunks(in, n_in);
     if (!n) return;
     MPI_Request *all = malloc((size_t)n * sizeof *all), *r = all;
-    if (!all) {
-        M.host.failed(M.host.arg, "out of memory for its requests");
-        end_all();
-    }
+    if (!all) die("out of memory for its requests");
     pthread_mutex_lock(&M.lock);
     post(in, n_in, false, &r);
     post(out, n_out, true, &r);
@@ -319,10 +319,7 @@ static void sum(Engine *e, const EngineSum *s) {
         sum_blocks(s, type, op, n);
         return;
     }
-    if (!(each = malloc((size_t)n * sizeof *each))) {
-        M.host.failed(M.host.arg, "out of memory for its counts");
-        end_all();
-    }
+    if (!(each = malloc((size_t)n * sizeof *each))) die("out of memory for its counts");
     int64_t all = 0;
     for (int i = 0; i < n; i++) {
         assert(s->each[i] >= 0 && s->each[i] <= s->n);

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <nccl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ static struct {
 #define FIELD(name) __typeof__(&nccl##name) name;
     NCCL_FUNCTIONS(FIELD)
 #undef FIELD
+    __typeof__(&ncclGetLastError) GetLastError; /* since 2.13; NULL */
 } N;
 typedef struct {
     void *p;
@@ -55,28 +57,50 @@ static struct {
     ncclComm_t world, group[MAX_GROUPS];
     int n_groups;
     Buffer out, in;
-    _Atomic bool ending, inside, aborted;
+    _Atomic bool ending, inside, giving, aborted;
 } M;
 
 /* ---- waiting and ending ---- */
-static void give_up(void) {
+static void *give_up(void *arg) {
+    if (atomic_exchange(&M.giving, true)) return arg;
     while (M.n_groups) N.CommAbort(M.group[--M.n_groups]);
     if (M.world) N.CommAbort(M.world);
-    M.world = NULL;
     atomic_store(&M.aborted, true);
-    for (;;) pause(); /* the star's thread ends the process */
+    return arg;
 }
-/* In the star's thread. A peer's GPU may wait for ours: whoever is inside NCCL gives it up. */
+/* A peer's GPU may wait for ours, so communicators are given up: by whoever is inside of NCCL, or
+ * else by a thread of its own, as that may never return. */
 static void ending(void *arg) {
     struct timespec t = {0, 1000000};
+    pthread_t other;
     (void)arg;
     atomic_store(&M.ending, true);
-    for (int ms = 0; atomic_load(&M.inside) && !atomic_load(&M.aborted) && ms < 1e3 * ABORTED; ms++)
-        nanosleep(&t, NULL);
+    if (!atomic_load(&M.inside) && pthread_create(&other, NULL, give_up, NULL) != 0) return;
+    for (int ms = 0; !atomic_load(&M.aborted) && ms < 1e3 * ABORTED; ms++) nanosleep(&t, NULL);
+}
+static void look(void) {
+    if (!atomic_load(&M.ending)) return;
+    give_up(NULL);
+    for (;;) pause(); /* the star's thread ends the process */
+}
+static void begin(void) {
+    atomic_store(&M.inside, true);
+    look();
+    star_waits(M.star, true);
+}
+static void end(void) {
+    star_waits(M.star, false);
+    atomic_store(&M.inside, false);
+    look();
+}
+static _Noreturn void fail(const char *text) {
+    atomic_store(&M.inside, false);
+    look(); /* it may be the end of another that was seen */
+    star_fail(M.star, text);
 }
 static void pass_time(int turn) {
     struct timespec t = {0, 50000};
-    if (atomic_load(&M.ending)) give_up();
+    look();
     if (turn < 1000) sched_yield();
     else nanosleep(&t, NULL);
 }
@@ -84,12 +108,16 @@ static void must_cuda(const char *where, cudaError_t e) {
     char text[TEXT];
     if (e == cudaSuccess) return;
     snprintf(text, sizeof text, "%s: %s", where, cudaGetErrorString(e));
-    star_fail(M.star, text);
+    fail(text);
 }
 static void fail_nccl(const char *where, ncclResult_t e) {
-    char text[TEXT];
-    snprintf(text, sizeof text, "%s: %s", where, N.GetErrorString(e));
-    star_fail(M.star, text);
+    char text[2 * TEXT];
+    const char *more = N.GetLastError ? N.GetLastError(NULL) : NULL;
+    snprintf(text, sizeof text, "%s: %s%s%s", where, N.GetErrorString(e), more && *more ? "; " : "",
+             more ? more : "");
+    for (char *c = text; *c; c++)
+        if (*c == '\n') *c = ' ';
+    fail(text);
 }
 /* A call has begun; returns when the communicator says that it is done. */
 static void must(const char *where, ncclResult_t e, ncclComm_t comm) {
@@ -111,14 +139,6 @@ static void finish(const char *where, ncclComm_t comm) {
             fail_nccl(where, state);
         pass_time(turn);
     }
-}
-static void begin(void) {
-    atomic_store(&M.inside, true);
-    star_waits(M.star, true);
-}
-static void end(void) {
-    star_waits(M.star, false);
-    atomic_store(&M.inside, false);
 }
 
 /* ---- moves ---- */
@@ -225,7 +245,7 @@ static void sum(Engine *e, const EngineSum *s) {
     must("ncclCommCount", N.CommCount(comm, &members), comm);
     must("ncclCommUserRank", N.CommUserRank(comm, &self), comm);
     NcclCall *calls = malloc((size_t)members * sizeof *calls);
-    if (!calls) star_fail(M.star, "out of memory for its calls");
+    if (!calls) fail("out of memory for its calls");
     int n = nccl_calls(s, members, calls);
     int64_t got = s->each ? s->each[self] : s->n;
     char *mine = room_for(&M.out, (size_t)s->n * es + 1),
@@ -294,6 +314,7 @@ static const char *find_nccl(void) {
     if (!N.name) missing = "this NCCL is too old: it has no nccl" #name;
     NCCL_FUNCTIONS(FIND)
 #undef FIND
+    *(void **)&N.GetLastError = dlsym(lib, "ncclGetLastError");
     return missing;
 }
 /* What a rank says of its machine before NCCL begins. */
@@ -356,7 +377,7 @@ static bool have_gpus(int64_t local) {
     Card mine = own_card(local), *all = calloc((size_t)M.e.ranks, sizeof *all);
     EngineItem up = {0, sizeof mine, &mine};
     int64_t good = 1;
-    if (!all) star_fail(M.star, "out of memory");
+    if (!all) fail("out of memory");
     if (M.e.rank) star_exchange(M.star, &up, 1, NULL, 0);
     all[0] = mine;
     for (int64_t r = 1; !M.e.rank && r < M.e.ranks; r++)

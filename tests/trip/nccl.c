@@ -1,0 +1,621 @@
+/* NCCL and what its plug-in uses of CUDA's runtime, without a GPU: the tests' own, with the names
+ * of the real ones. Its GPU's memory is behind a fence (support/fence.h), a stream is a thread, a
+ * communicator has a socket to each of its ranks. As with the real one nothing is done when a call
+ * returns: communicators become ready later, a call on one that is not ready is refused, copies and
+ * collectives go on while the caller polls, what is in a group goes on together.
+ * FAKE_GPUS: how many GPUs this process sees (8); FAKE_NCCL_VERSION. FAKE_FAULT="1 GroupEnd 3
+ * remote": on rank 1 the third call of that name fails. "returns remote" is what it returns; else
+ * "inprogress": it is never done; "hang": what it asks for is never done; another word: the
+ * communicator's asynchronous error, and what it asks for is never done. Of CUDA's calls each word
+ * is an error that is returned. FAKE_LOG=FILE: a line for each communicator that is aborted. */
+#include "nccl_abi.h"
+#include "support/fence.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { RANKS = 16, ROOM = 1 << 30, NEVER = -1, NAP_US = 50, POLLS = 2, TEXT = 64, FAULTS = 4 };
+
+/* ---- planted faults ---- */
+static const struct {
+    const char *word;
+    int result;
+} results[] = {
+    {"cuda", ncclUnhandledCudaError},      {"system", ncclSystemError},
+    {"internal", ncclInternalError},       {"argument", ncclInvalidArgument},
+    {"usage", ncclInvalidUsage},           {"remote", ncclRemoteError},
+    {"inprogress", ncclInProgress},        {"hang", NEVER},
+    {"memory", cudaErrorMemoryAllocation}, {"address", cudaErrorIllegalAddress},
+};
+typedef struct {
+    bool now, returned;
+    int result;
+} Fault;
+static Fault fault_of(const char *planted, _Atomic int *seen, const char *call) {
+    const char *rank = getenv("RANK");
+    char name[TEXT], word[TEXT], what[TEXT] = "";
+    int on, at;
+    Fault f = {0};
+    if (sscanf(planted, "%d %63s %d %63[a-z] %63[a-z]", &on, name, &at, word, what) < 4) abort();
+    if (strcmp(name, call) != 0 || !rank || atoi(rank) != on || atomic_fetch_add(seen, 1) + 1 != at)
+        return f;
+    f.returned = !strcmp(word, "returns");
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+        if (!strcmp(results[i].word, f.returned ? what : word)) {
+            f.now = true;
+            f.result = results[i].result;
+        }
+    if (!f.now) abort(); /* a word that nobody knows */
+    return f;
+}
+static Fault fault(const char *call) {
+    static _Atomic int seen[FAULTS];
+    const char *planted = getenv("FAKE_FAULT");
+    Fault f = {0};
+    for (int i = 0; planted && !f.now && i < FAULTS; i++) {
+        f = fault_of(planted, &seen[i], call);
+        planted = strchr(planted, ';') ? strchr(planted, ';') + 1 : NULL;
+    }
+    return f;
+}
+#define FAULT(call)                                                                                \
+    Fault f = fault(call);                                                                         \
+    if (f.now && f.returned) return (ncclResult_t)f.result
+#define CUDA_FAULT(call)                                                                           \
+    do {                                                                                           \
+        Fault f = fault(call);                                                                     \
+        if (f.now) return (cudaError_t)f.result;                                                   \
+    } while (0)
+
+/* ---- memory and streams ---- */
+static Fence *fence(void) {
+    static Fence *all;
+    if (!all) all = fence_new(ROOM);
+    return all;
+}
+typedef struct Job {
+    struct Job *next;
+    bool (*run)(struct Job *j); /* false: it will never be done */
+    char *to, *from;
+    size_t n;
+    void *more;
+} Job;
+struct CUstream_st {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t come;
+    Job *first, *last;
+    _Atomic int left;
+    bool ends;
+};
+static void *work(void *arg) {
+    cudaStream_t s = arg;
+    for (bool goes = true; goes;) {
+        pthread_mutex_lock(&s->lock);
+        while (!s->first && !s->ends) pthread_cond_wait(&s->come, &s->lock);
+        Job *j = s->first;
+        if (j && !(s->first = j->next)) s->last = NULL;
+        pthread_mutex_unlock(&s->lock);
+        if (!j) break;
+        goes = j->run(j);
+        free(j->more ? j->more : j->from);
+        free(j);
+        if (goes) atomic_fetch_sub(&s->left, 1);
+    }
+    return NULL;
+}
+static void push(cudaStream_t s, Job j) {
+    Job *one = malloc(sizeof *one);
+    *one = j;
+    one->next = NULL;
+    atomic_fetch_add(&s->left, 1);
+    pthread_mutex_lock(&s->lock);
+    if (s->last) s->last->next = one;
+    else s->first = one;
+    s->last = one;
+    pthread_cond_signal(&s->come);
+    pthread_mutex_unlock(&s->lock);
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+    cudaStream_t s = calloc(1, sizeof *s);
+    if (flags != cudaStreamNonBlocking) return cudaErrorInvalidValue;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->come, NULL);
+    *stream = s;
+    return pthread_create(&s->thread, NULL, work, s) ? cudaErrorMemoryAllocation : cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t s) {
+    CUDA_FAULT("cudaStreamQuery");
+    return atomic_load(&s->left) ? cudaErrorNotReady : cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t s) {
+    pthread_mutex_lock(&s->lock);
+    s->ends = true;
+    pthread_cond_signal(&s->come);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    free(s);
+    return cudaSuccess;
+}
+cudaError_t cudaMalloc(void **p, size_t n) {
+    CUDA_FAULT("cudaMalloc");
+    *p = fence_take(fence(), n);
+    return cudaSuccess;
+}
+cudaError_t cudaFree(void *p) {
+    fence_give(fence(), p);
+    return cudaSuccess;
+}
+static bool copy_job(Job *j) {
+    memcpy(j->to, j->from, j->n);
+    return true;
+}
+static bool other_way(const void *to, const void *from, enum cudaMemcpyKind kind) {
+    bool gpu = fence_has(fence(), to), host = !fence_has(fence(), from);
+    return kind == cudaMemcpyHostToDevice ? !gpu || !host : gpu || host;
+}
+cudaError_t cudaMemcpy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind) {
+    CUDA_FAULT("cudaMemcpy");
+    if (other_way(to, from, kind)) return cudaErrorInvalidValue;
+    memcpy(fence_at(fence(), to), fence_at(fence(), from), n);
+    return cudaSuccess;
+}
+/* From memory of the host that is not pinned: it is read before this returns. */
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind,
+                            cudaStream_t s) {
+    CUDA_FAULT("cudaMemcpyAsync");
+    if (kind != cudaMemcpyHostToDevice || other_way(to, from, kind)) return cudaErrorInvalidValue;
+    char *held = malloc(n + 1);
+    memcpy(held, from, n);
+    push(s, (Job){.run = copy_job, .to = fence_at(fence(), to), .from = held, .n = n});
+    return cudaSuccess;
+}
+cudaError_t cudaGetDeviceCount(int *n) {
+    const char *gpus = getenv("FAKE_GPUS");
+    *n = gpus ? atoi(gpus) : 8;
+    return *n ? cudaSuccess : cudaErrorNoDevice;
+}
+cudaError_t cudaSetDevice(int device) {
+    CUDA_FAULT("cudaSetDevice");
+    int n;
+    cudaGetDeviceCount(&n);
+    return device >= 0 && device < n ? cudaSuccess : cudaErrorInvalidValue;
+}
+cudaError_t cudaDeviceGetPCIBusId(char *text, int room, int device) {
+    snprintf(text, (size_t)room, "0000:%02x:00.0", device + 1);
+    return cudaSuccess;
+}
+const char *cudaGetErrorString(cudaError_t e) {
+    return e == cudaErrorNoDevice           ? "no CUDA-capable device is detected"
+           : e == cudaErrorIllegalAddress   ? "an illegal memory access was encountered"
+           : e == cudaErrorMemoryAllocation ? "out of memory"
+                                            : "invalid argument";
+}
+
+/* ---- communicators ---- */
+struct ncclComm {
+    char name[TEXT]; /* of its sockets */
+    int rank, n, fd[RANKS], splits;
+    _Atomic int state, polls; /* so often a call is not done yet */
+    _Atomic bool over, busy;  /* given up; a group of it is on its stream */
+    pthread_t thread;
+    /* of a split: what its thread makes */
+    struct ncclComm **child;
+    int color, key;
+};
+typedef struct {
+    int rank, color, key;
+} Seat;
+static socklen_t address(struct sockaddr_un *a, const char *name, int rank) {
+    *a =
+        (struct sockaddr_un){.sun_family = AF_UNIX}; /* the kernel's own names: no files are left */
+    int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "spnccl-%s-%d", name, rank);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+static int open_socket(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+/* A socket to each rank: from the higher to the lower one. False: it was given up. */
+static bool connect_all(ncclComm_t c) {
+    struct sockaddr_un a;
+    socklen_t len = address(&a, c->name, c->rank);
+    int listener = open_socket(), higher = c->n - 1 - c->rank;
+    if (bind(listener, (struct sockaddr *)&a, len) || listen(listener, RANKS)) abort();
+    fcntl(listener, F_SETFL, O_NONBLOCK);
+    for (int r = 0; r < c->n; r++) c->fd[r] = -1;
+    for (int r = 0; r < c->rank; r++) {
+        len = address(&a, c->name, r);
+        c->fd[r] = open_socket();
+        while (connect(c->fd[r], (struct sockaddr *)&a, len)) {
+            usleep(NAP_US);
+            if (atomic_load(&c->over)) return false;
+        }
+        if (write(c->fd[r], &c->rank, sizeof c->rank) != sizeof c->rank) abort();
+    }
+    while (higher && !atomic_load(&c->over)) {
+        int rank, fd = accept(listener, NULL, NULL);
+        usleep(NAP_US);
+        if (fd < 0) continue;
+        if (read(fd, &rank, sizeof rank) != sizeof rank) abort();
+        c->fd[rank] = fd;
+        higher--;
+    }
+    close(listener);
+    for (int r = 0; r < c->n; r++)
+        if (c->fd[r] >= 0) fcntl(c->fd[r], F_SETFL, O_NONBLOCK);
+    return !higher;
+}
+static void *init(void *arg) {
+    ncclComm_t c = arg;
+    if (connect_all(c)) atomic_store(&c->state, ncclSuccess);
+    return NULL;
+}
+static ncclComm_t comm_new(const char *name, int rank, int n) {
+    ncclComm_t c = calloc(1, sizeof *c);
+    if (n > RANKS) abort();
+    snprintf(c->name, sizeof c->name, "%s", name);
+    c->rank = rank, c->n = n;
+    atomic_store(&c->state, ncclInProgress);
+    return c;
+}
+static bool is_config(const ncclConfig_t *x) {
+    return x && x->size >= offsetof(ncclConfig_t, netName) && x->magic == 0xcafebeef &&
+           x->blocking == 0;
+}
+ncclResult_t ncclGetVersion(int *version) {
+    const char *as = getenv("FAKE_NCCL_VERSION");
+    *version = as ? atoi(as) : NCCL_VERSION_CODE;
+    return ncclSuccess;
+}
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+    FAULT("GetUniqueId");
+    uint64_t x;
+    if (getrandom(&x, sizeof x, 0) != sizeof x) abort();
+    *id = (ncclUniqueId){{0}};
+    snprintf(id->internal, sizeof id->internal, "%016llx", (unsigned long long)x);
+    return ncclSuccess;
+}
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int n, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config) {
+    FAULT("CommInitRankConfig");
+    if (!is_config(config) || rank < 0 || rank >= n) return ncclInvalidArgument;
+    *comm = comm_new(id.internal, rank, n);
+    if (f.now) atomic_store(&(*comm)->state, f.result == NEVER ? ncclInProgress : f.result);
+    else pthread_create(&(*comm)->thread, NULL, init, *comm);
+    return ncclInProgress;
+}
+/* A call on a communicator that is not ready, or that has failed. */
+static ncclResult_t not_ready(ncclComm_t c) {
+    int state = c ? atomic_load(&c->state) : ncclInvalidArgument;
+    if (c && (atomic_load(&c->polls) > 0 || state == ncclInProgress)) return ncclInvalidArgument;
+    return (ncclResult_t)state;
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *state) {
+    if (!c) return ncclInvalidArgument;
+    *state = (ncclResult_t)atomic_load(&c->state);
+    if (*state == ncclSuccess && atomic_load(&c->polls) > 0) {
+        atomic_fetch_sub(&c->polls, 1);
+        *state = ncclInProgress;
+    }
+    return ncclSuccess;
+}
+
+/* ---- what goes over the sockets ---- */
+typedef struct {
+    ncclComm_t comm;
+    int peer;
+    bool out;
+    char *p;
+    size_t n, at;
+} Transfer;
+/* One that an earlier one of the same peer and direction does not hold up; false: the peer is gone.
+ */
+static bool advance(Transfer *t) {
+    int fd = t->comm->fd[t->peer];
+    ssize_t n = t->out ? send(fd, t->p + t->at, t->n - t->at, MSG_NOSIGNAL)
+                       : recv(fd, t->p + t->at, t->n - t->at, 0);
+    if (n > 0) t->at += (size_t)n;
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+static bool held_up(const Transfer *t, int i) {
+    for (int k = 0; k < i; k++)
+        if (t[k].at < t[k].n && t[k].comm == t[i].comm && t[k].peer == t[i].peer &&
+            t[k].out == t[i].out)
+            return true;
+    return false;
+}
+/* All of them together. A peer that is gone is the communicator's error, and never done. */
+static bool transfer_all(Transfer *t, int n) {
+    for (bool left = true; left;) {
+        left = false;
+        size_t before = 0, after = 0;
+        for (int i = 0; i < n; i++) {
+            if (t[i].at == t[i].n) continue;
+            if (atomic_load(&t[i].comm->over)) return false;
+            before += t[i].at;
+            if (!held_up(t, i) && !advance(&t[i])) {
+                atomic_store(&t[i].comm->state, ncclRemoteError);
+                return false;
+            }
+            after += t[i].at;
+            left |= t[i].at < t[i].n;
+        }
+        if (left && before == after) usleep(NAP_US);
+    }
+    return true;
+}
+/* Every rank's seat, and the communicator of those with the same color, in the order of keys. */
+static void *split(void *arg) {
+    ncclComm_t c = arg;
+    Seat mine = {c->rank, c->color, c->key}, all[RANKS];
+    Transfer t[2 * RANKS];
+    int n = 0, rank = 0, members = 0;
+    for (int r = 0; r < c->n; r++) {
+        if (r == c->rank) continue;
+        t[n++] = (Transfer){c, r, true, (char *)&mine, sizeof mine, 0};
+        t[n++] = (Transfer){c, r, false, (char *)&all[r], sizeof mine, 0};
+    }
+    all[c->rank] = mine;
+    if (!transfer_all(t, n)) return NULL;
+    for (int r = 0; r < c->n; r++) {
+        if (all[r].color != c->color) continue;
+        members++;
+        rank += all[r].key < c->key || (all[r].key == c->key && r < c->rank);
+    }
+    char name[TEXT];
+    snprintf(name, sizeof name, "%.30s/%d.%d", c->name, c->splits, c->color);
+    ncclComm_t child = comm_new(name, rank, members);
+    if (!connect_all(child)) return NULL;
+    atomic_store(&child->state, ncclSuccess);
+    *c->child = child; /* nobody sees it before */
+    atomic_store(&c->state, ncclSuccess);
+    return NULL;
+}
+ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t *child,
+                           ncclConfig_t *config) {
+    FAULT("CommSplit");
+    ncclResult_t bad = not_ready(c);
+    if (bad) return bad;
+    if (atomic_load(&c->busy)) return ncclInvalidUsage; /* something is outstanding */
+    if (!is_config(config) || color < 0) return ncclInvalidArgument;
+    pthread_t thread;
+    c->child = child, c->color = color, c->key = key, c->splits++;
+    *child = NULL;
+    atomic_store(&c->state, ncclInProgress);
+    if (f.now && f.result != NEVER) atomic_store(&c->state, f.result);
+    if (f.now) return ncclInProgress;
+    pthread_create(&thread, NULL, split, c);
+    pthread_detach(thread);
+    return ncclInProgress;
+}
+ncclResult_t ncclCommFinalize(ncclComm_t c) {
+    FAULT("CommFinalize");
+    ncclResult_t bad = not_ready(c);
+    if (bad) return bad;
+    atomic_store(&c->polls, POLLS);
+    if (f.now) atomic_store(&c->state, f.result == NEVER ? ncclInProgress : f.result);
+    return ncclInProgress;
+}
+static void forget(ncclComm_t c) {
+    atomic_store(&c->over, true);
+    if (c->thread) pthread_join(c->thread, NULL);
+    for (int r = 0; r < c->n; r++)
+        if (r != c->rank && c->fd[r] > 0) close(c->fd[r]);
+}
+ncclResult_t ncclCommDestroy(ncclComm_t c) {
+    FAULT("CommDestroy");
+    if (not_ready(c) || atomic_load(&c->busy)) return ncclInvalidUsage;
+    forget(c);
+    free(c);
+    return ncclSuccess;
+}
+ncclResult_t ncclCommAbort(ncclComm_t c) {
+    const char *log = getenv("FAKE_LOG");
+    FILE *to = log ? fopen(log, "a") : NULL;
+    FAULT("CommAbort");
+    while (f.now) usleep(NAP_US); /* it never returns */
+    if (to) fprintf(to, "rank %s gave up %s as %d of %d\n", getenv("RANK"), c->name, c->rank, c->n);
+    if (to) fclose(to);
+    forget(c); /* what is on its stream may still look at it */
+    return ncclSuccess;
+}
+ncclResult_t ncclCommCount(const ncclComm_t c, int *n) {
+    *n = c->n;
+    return not_ready(c);
+}
+ncclResult_t ncclCommUserRank(const ncclComm_t c, int *rank) {
+    *rank = c->rank;
+    return not_ready(c);
+}
+const char *ncclGetErrorString(ncclResult_t r) {
+    static const char *const text[] = {
+        "no error",
+        "unhandled cuda error (run with NCCL_DEBUG=INFO for details)",
+        "unhandled system error (run with NCCL_DEBUG=INFO for "
+        "details)",
+        "internal error - please report this issue to the NCCL "
+        "developers",
+        "invalid argument (run with NCCL_DEBUG=WARN for details)",
+        "invalid usage (run with NCCL_DEBUG=WARN for details)",
+        "remote process exited or there was a network error",
+        "NCCL operation in progress"};
+    return text[r];
+}
+const char *ncclGetLastError(ncclComm_t comm) {
+    (void)comm;
+    return "the tests' NCCL: what went wrong";
+}
+
+/* ---- groups ---- */
+typedef struct {
+    ncclComm_t comm;
+    int peer, root; /* peer -1: a sum; root -1: to all */
+    bool out, parts, max;
+    const char *from;
+    char *to;
+    size_t n, size; /* elements that come to `to`, bytes of each */
+    char *theirs;   /* of a sum: a block of n elements from each rank */
+} Op;
+typedef struct {
+    Op *op;
+    int n;
+    bool never;
+} Batch;
+static struct {
+    int depth, n;
+    Op op[1024];
+    cudaStream_t stream;
+    ncclResult_t bad;
+} G;
+
+static void add(Op *o, const char *from) {
+    for (size_t i = 0; i < o->n; i++) {
+        if (o->size == 4) {
+            float *a = (float *)o->to + i, b = ((const float *)from)[i];
+            *a = o->max ? (b > *a ? b : *a) : *a + b;
+        } else {
+            double *a = (double *)o->to + i, b = ((const double *)from)[i];
+            *a = o->max ? (b > *a ? b : *a) : *a + b;
+        }
+    }
+}
+/* What a rank that is `to` gets of this one's block. */
+static const char *part_for(const Op *o, int to) {
+    return o->from + (o->parts ? (size_t)to * o->n * o->size : 0);
+}
+static int transfers_of(Op *o, Transfer *t) {
+    int n = 0, self = o->comm->rank;
+    size_t bytes = o->n * o->size;
+    bool gets = o->root < 0 || o->root == self;
+    if (o->peer >= 0) {
+        t[n++] = (Transfer){o->comm, o->peer, o->out, o->out ? (char *)(uintptr_t)o->from : o->to,
+                            bytes,   0};
+        return n;
+    }
+    o->theirs = malloc(bytes * (size_t)o->comm->n + 1);
+    for (int r = 0; r < o->comm->n; r++) {
+        if (r == self) continue;
+        if (o->root < 0 || o->root == r)
+            t[n++] = (Transfer){o->comm, r, true, (char *)(uintptr_t)part_for(o, r), bytes, 0};
+        if (gets) t[n++] = (Transfer){o->comm, r, false, o->theirs + bytes * (size_t)r, bytes, 0};
+    }
+    return n;
+}
+/* From the last rank to the first: another order than the declared one. */
+static void sum_up(Op *o) {
+    int self = o->comm->rank, last = o->comm->n - 1;
+    size_t bytes = o->n * o->size;
+    if (o->root < 0 || o->root == self) {
+        memcpy(o->theirs + bytes * (size_t)self, part_for(o, self), bytes);
+        memcpy(o->to, o->theirs + bytes * (size_t)last, bytes);
+        for (int r = last - 1; r >= 0; r--) add(o, o->theirs + bytes * (size_t)r);
+    }
+    free(o->theirs);
+}
+static bool batch_job(Job *j) {
+    Batch *b = j->more;
+    int n = 0;
+    Transfer *t = malloc((size_t)b->n * 2 * RANKS * sizeof *t);
+    for (int i = 0; i < b->n; i++) n += transfers_of(&b->op[i], t + n);
+    bool done = !b->never && transfer_all(t, n);
+    for (int i = 0; i < b->n; i++) {
+        if (done && b->op[i].peer < 0) sum_up(&b->op[i]);
+        if (done) atomic_store(&b->op[i].comm->busy, false);
+    }
+    free(t);
+    free(b->op);
+    return done;
+}
+static ncclResult_t put(Op o, cudaStream_t stream) {
+    ncclResult_t bad = not_ready(o.comm);
+    size_t size = o.size;
+    const void *end = (const char *)o.to + o.n * size;
+    if (!bad && !G.depth) bad = ncclInvalidUsage; /* the plug-in asks for nothing outside of one */
+    if (!bad && (size == 0 || o.peer >= o.comm->n || o.peer == o.comm->rank || G.n == 1024))
+        bad = ncclInvalidArgument;
+    if (!bad && o.n &&
+        ((o.from && !fence_has(fence(), o.from)) || (o.to && !fence_has(fence(), end))))
+        bad = ncclInvalidArgument; /* NCCL_CHECK_POINTERS */
+    if (bad) return G.bad = bad;
+    o.from = fence_at(fence(), o.from);
+    o.to = fence_at(fence(), o.to);
+    G.op[G.n++] = o;
+    G.stream = stream;
+    return ncclSuccess;
+}
+static size_t size_of(ncclDataType_t type) {
+    return type == ncclInt8 ? 1 : type == ncclFloat32 ? 4 : type == ncclFloat64 ? 8 : 0;
+}
+ncclResult_t ncclGroupStart(void) {
+    FAULT("GroupStart");
+    G.depth++;
+    return ncclSuccess;
+}
+ncclResult_t ncclGroupEnd(void) {
+    FAULT("GroupEnd");
+    int n = G.n;
+    ncclResult_t bad = G.bad;
+    if (--G.depth || !n) return bad;
+    G.n = 0, G.bad = ncclSuccess;
+    if (bad) return bad;
+    Batch *b = malloc(sizeof *b);
+    *b = (Batch){.op = malloc((size_t)n * sizeof *b->op), .n = n, .never = f.now};
+    memcpy(b->op, G.op, (size_t)n * sizeof *b->op);
+    for (int i = 0; i < n; i++) {
+        atomic_store(&b->op[i].comm->polls, POLLS);
+        atomic_store(&b->op[i].comm->busy, true);
+        if (f.now && f.result != NEVER) atomic_store(&b->op[i].comm->state, f.result);
+    }
+    push(G.stream, (Job){.run = batch_job, .more = b});
+    return ncclInProgress;
+}
+ncclResult_t ncclSend(const void *p, size_t n, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+    FAULT("Send");
+    return put((Op){comm, peer, -1, true, false, false, p, NULL, n, size_of(type), NULL}, stream);
+}
+ncclResult_t ncclRecv(void *p, size_t n, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+    FAULT("Recv");
+    return put((Op){comm, peer, -1, false, false, false, NULL, p, n, size_of(type), NULL}, stream);
+}
+static ncclResult_t put_sum(Op o, ncclRedOp_t op, cudaStream_t stream) {
+    if (op != ncclSum && op != ncclMax) return ncclInvalidArgument;
+    o.max = op == ncclMax;
+    o.peer = -1;
+    return put(o, stream);
+}
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t n, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+    FAULT("AllReduce");
+    return put_sum(
+        (Op){.comm = comm, .root = -1, .from = from, .to = to, .n = n, .size = size_of(type)}, op,
+        stream);
+}
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t each, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+    FAULT("ReduceScatter");
+    return put_sum((Op){.comm = comm,
+                        .root = -1,
+                        .parts = true,
+                        .from = from,
+                        .to = to,
+                        .n = each,
+                        .size = size_of(type)},
+                   op, stream);
+}
+ncclResult_t ncclReduce(const void *from, void *to, size_t n, ncclDataType_t type, ncclRedOp_t op,
+                        int root, ncclComm_t comm, cudaStream_t stream) {
+    FAULT("Reduce");
+    return put_sum(
+        (Op){.comm = comm, .root = root, .from = from, .to = to, .n = n, .size = size_of(type)}, op,
+        stream);
+}

@@ -1,0 +1,15 @@
+/* NCCL's plug-in as it is, for machines without a GPU: linked with the tests' NCCL
+ * (tests/trip/nccl.c) in place of the real one and of CUDA's runtime. FAKE_GPU=host: its ranks
+ * compute on the host, so that their traces are those of the virtual run. */
+#define shardproof_engine nccl_engine
+#include "engine/nccl/engine_nccl.c"
+#undef shardproof_engine
+#include "nccl_abi.h"
+
+__attribute__((visibility("default"))) EngineOpen shardproof_engine;
+Engine *shardproof_engine(const EngineHost *host) {
+    Engine *e = nccl_engine(host);
+    const char *on = getenv("FAKE_GPU");
+    if (e && on && !strcmp(on, "host")) e->device = -1;
+    return e;
+}

@@ -104,6 +104,73 @@ static void test_on_gpus(void **state) {
     arena_free(a);
 }
 
+/* Several ranks on one GPU: refused, unless =share asks for it; then each is a machine of its own
+ * for older NCCLs, newer ones are told by their switch. Without either the tests' NCCL refuses it,
+ * as the real one does. */
+static void test_share(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *t = temp_path(a, "t.jsonl"),
+               *p = program();
+    size_t n;
+    static const char *const versions[] = {"22809", "23007"};
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        const char *v = versions[i];
+        mpi_expect(line_code(o, e,
+                             "export FAKE_GPUS=1 FAKE_NCCL_VERSION=%s; %s check plans/05*.yaml "
+                             "plans/18*.yaml --cuda=share",
+                             v, p),
+                   0, e, "4 ranks share a GPU, which NVIDIA does not support");
+        assert_null(strstr(strstr(child_read(a, e, &n), "W0602") + 1, "W0602"));
+        assert_non_null(strstr(child_read(a, o, &n), "2 plans hold"));
+        mpi_expect(line_code(o, e,
+                             "FAKE_GPUS=1 FAKE_NCCL_VERSION=%s %s check plans/05*.yaml --cuda", v,
+                             p),
+                   5, e, "rank 1: it has the GPU of rank 0");
+        assert_non_null(strstr(child_read(a, e, &n), "--cuda=share"));
+    }
+    mpi_expect(line_code(o, e, "FAKE_GPUS=1 FAKE_MODE=3 %s check %s --cuda=share", p,
+                         "plans/02-toymodel-2.yaml"),
+               5, e, "its GPU is for one process alone");
+    /* two of three GPUs have a rank each, the third two; with enough of them nobody shares */
+    mpi_expect(line_code(o, e, "FAKE_GPUS=3 %s check plans/05*.yaml --cuda=share", p), 0, e,
+               "2 ranks share a GPU");
+    mpi_expect(line_code(o, e, "FAKE_GPUS=4 %s check plans/05*.yaml --cuda=share --trace %s", p, t),
+               0, e, "");
+    assert_int_equal(strlen(child_read(a, e, &n)), 0);
+    assert_non_null(strstr(child_read(a, t, &n), "\"backend\":\"nccl\""));
+    /* times of ranks that take turns are no measure of anything, and are said to be none */
+    mpi_expect(line_code(o, e, "FAKE_GPUS=1 %s check plans/05*.yaml --cuda=share --trace %s", p, t),
+               0, e, "");
+    assert_non_null(strstr(child_read(a, t, &n), "\"backend\":\"nccl-share\""));
+    mpi_expect(line_code(o, e, "%s times %s", p, t), 0, e, "");
+    assert_non_null(strstr(child_read(a, o, &n), "these times say nothing"));
+    assert_null(strstr(child_read(a, o, &n), "times that)"));
+    mpi_expect(line_code(o, e, "%s draw %s --view timeline --measured --format svg", p, t), 0, e,
+               "");
+    assert_non_null(strstr(child_read(a, o, &n), "times say nothing"));
+    mpi_expect(line_code(o, e, "%s draw %s --view block --format svg", p, t), 0, e, "");
+    assert_non_null(strstr(child_read(a, o, &n), "4 processes that share a GPU"));
+    arena_free(a);
+}
+/* A rank with a GPU of its own is no virtual one, whatever computes. */
+static void test_backend_named(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *t = temp_path(a, "t.jsonl"),
+               *p = program_with(a, child_beside(a, "nccl.so"), "gpus");
+    size_t n;
+    mpi_expect(line_code(o, e,
+                         "cp \"%s\" %s/shardproof-cuda.so; FAKE_GPU= %s check "
+                         "plans/02-toymodel-2.yaml --cuda --trace %s",
+                         child_beside(a, "gpu.so"), temp_path(a, "gpus"), p, t),
+               0, e, "");
+    assert_non_null(strstr(child_read(a, t, &n), "\"backend\":\"nccl\""));
+    mpi_expect(line_code(o, e, "%s draw %s --view shards --format svg", p, t), 0, e, "");
+    assert_non_null(strstr(child_read(a, o, &n), "2 processes, a GPU for each"));
+    arena_free(a);
+}
+
 /* ---- joining ---- */
 static const char plan[] = "plans/02-toymodel-2.yaml";
 static int free_port(void) {
@@ -457,6 +524,8 @@ int main(void) {
     setenv("FAKE_GPU", "host", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_share),
+        cmocka_unit_test(test_backend_named),
         cmocka_unit_test(test_joined),
         cmocka_unit_test(test_on_gpus),
         cmocka_unit_test(test_nccl),

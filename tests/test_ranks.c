@@ -385,7 +385,8 @@ static void greet(void *arg, Arena *a, Diags *d, Ranks *ranks) {
     static const Guest usual = {"1.2.3", "check of 2 plans"};
     Guests *x = arg;
     const Guest *g = ranks_engine(ranks)->rank == 2 ? x->odd : &usual;
-    Ranks *mine = ranks_new(a, ranks_engine(ranks), &(RanksOptions){60, false, g->version, false});
+    Ranks *mine =
+        ranks_new(a, ranks_engine(ranks), &(RanksOptions){60, false, g->version, false, false});
     x->agreed += ranks_greet(mine, d, g->task);
 }
 static void test_greeting(void **state) {

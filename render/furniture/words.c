@@ -200,20 +200,30 @@ static const char *stamp_if(Arena *a, const Trace *t) {
     return s.n ? arena_printf(a, ", if somebody %s (no line of the plan does)", s.s) : "";
 }
 
+/* What executed the ranks of a run. */
+typedef struct {
+    const char *backend, *one, *many, *on;
+} Where;
+static const Where *where_of(const Trace *t) {
+    static const Where of[] = {{"virtual", "virtual rank", "s", ""},
+                               {"cuda", "virtual rank", "s", " of one GPU"},
+                               {"mpi", "process", "es", ""},
+                               {"nccl", "process", "es", ", a GPU for each"},
+                               {"nccl-share", "process", "es", " that share a GPU"}};
+    for (size_t i = 0; t->backend && i < sizeof of / sizeof *of; i++)
+        if (!strcmp(of[i].backend, t->backend)) return &of[i];
+    return &of[0];
+}
 const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     const char *v = t->verdict ? t->verdict : "";
     *role = ROLE_SECOND;
     if (!strcmp(v, "equivalent") && t->executed) {
         *role = ROLE_PASS;
-        bool real = t->backend && !strcmp(t->backend, "mpi");
+        const Where *w = where_of(t);
         return arena_printf(
             a, "✓ executed %s%son %lld %s%s%s: equivalent%s", t->executed_in ? "in " : "",
             t->executed_in ? arena_printf(a, "%s ", t->executed_in) : "", (long long)t->ranks,
-            real ? "process" : "virtual rank",
-            t->ranks == 1 ? ""
-            : real        ? "es"
-                          : "s",
-            t->backend && !strcmp(t->backend, "cuda") ? " of one GPU" : "", stamp_if(a, t));
+            w->one, t->ranks == 1 ? "" : w->many, w->on, stamp_if(a, t));
     }
     if (!strcmp(v, "different")) {
         *role = ROLE_FAIL;

@@ -2,6 +2,7 @@
 #include "render/timeline/timeline.h"
 #include "base/text.h"
 #include "trace/trace_parts.h"
+#include "trace/trace_took.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -429,6 +430,8 @@ const char *timeline_who(const ViewCall *c, const Timeline *t) {
 }
 const char *timeline_kind(const ViewCall *c) {
     if (!c->o->measured) return "modelled time";
+    if (trace_took_in_turns(c->t))
+        return "measured on one GPU in turns (--cuda=share): times say nothing";
     return c->t->n_events ? "modelled and measured time, each at a scale of its own"
                           : "measured time";
 }
@@ -439,6 +442,8 @@ static const char *measured_title(const ViewCall *c, const Timeline *t, int n) {
     const char *what = arena_printf(a, "%s took %s", words_capital(a, timeline_ranks(&t[n - 1], a)),
                                     time_text(took, a));
     if (model <= 0) return what;
+    if (trace_took_in_turns(c->t))
+        return arena_printf(a, "%s in turns with others on its GPU", what);
     return arena_printf(a, "%s where the model says %s (%.3g times that)", what,
                         time_text(model, a), took / model);
 }

@@ -287,7 +287,8 @@ const DiagCode diag_codes[] = {
     {"E0604", 5, "fewer GPUs than ranks",
      "With --cuda each rank computes on a GPU of its own, and a machine has fewer than the ranks "
      "that were started on it. CUDA_VISIBLE_DEVICES may hide some.",
-     "start fewer ranks on each machine, or take --cuda=virtual: all ranks on one GPU"},
+     "start fewer ranks on each machine, or take --cuda=virtual (all ranks on one GPU) or "
+     "--cuda=share (several processes on one)"},
     {"E0605", 5, "a rank was lost",
      "A process was stopped, hangs, or never started: nothing was heard of it for the seconds of "
      "--deadline. All processes end; files are whole or not there. A process that works or "
@@ -469,6 +470,14 @@ const DiagCode diag_codes[] = {
      "A launcher of MPI has started more than one process on a line without --mpi. Each of them "
      "runs the whole plan on virtual ranks, says the same and writes the same files; with --mpi "
      "each is one rank of the mesh.",
+     NULL},
+    {"W0602", 0, "ranks share a GPU",
+     "With --cuda=share several processes compute on one GPU and talk through NCCL as if each were "
+     "on a machine of its own, by its sockets; from NCCL 2.30.3 on by a switch of its own "
+     "(NCCL_MULTI_RANK_GPU_ENABLE). The GPU does one process's work at a time: a collective of a "
+     "few bytes takes milliseconds. The numbers are as true as with a GPU each; times are not, and "
+     "the trace's backend says `nccl-share`. NVIDIA calls it unsupported: it may hang, which "
+     "--deadline ends.",
      NULL},
 };
 const int n_diag_codes = (int)(sizeof diag_codes / sizeof diag_codes[0]);

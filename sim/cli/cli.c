@@ -75,7 +75,7 @@ static void tame(Cli *c) {
 }
 /* What was put together has been written, or is not wanted. */
 void cli_forget(Cli *c) { c->text.n = c->tamed = 0; }
-bool cli_on_gpus(const Cli *c) { return c->o.cuda && !strcmp(c->o.cuda, "ranks"); }
+bool cli_on_gpus(const Cli *c) { return c->o.cuda && strcmp(c->o.cuda, "virtual") != 0; }
 bool cli_processes(const Cli *c) { return c->o.mpi || cli_on_gpus(c); }
 bool cli_greet(Cli *c, const char *task) { return !c->ranks || ranks_greet(c->ranks, c->d, task); }
 static void write_result(Cli *c, const char *text, size_t n) {

@@ -36,7 +36,8 @@ static int fails_on(const Cli *c, const Loaded *l) {
 static bool open_gpu(Cli *c) {
     int at = c->ranks ? ranks_device(c->ranks) : 0;
     bool wanted = c->o.cuda && at >= 0;
-    if (wanted) c->device = gpu_open(c->arena, c->d, at);
+    if (c->ranks && c->o.cuda) ranks_warn(c->ranks, c->d);
+    if (wanted) c->device = gpu_open(c->arena, c->d, at, c->ranks ? ranks_sharing(c->ranks) : 1);
     bool here = !wanted || c->device;
     return c->ranks ? ranks_all(c->ranks, c->d, here, "open its GPU") : here;
 }

@@ -38,7 +38,8 @@ static bool fall_silent(Cli *c) {
 }
 static bool start_ranks(Cli *c) {
     RanksOptions o = {c->o.deadline > 0 ? c->o.deadline : 60,
-                      c->o.sum && !strcmp(c->o.sum, "engine"), CLI_VERSION, cli_on_gpus(c)};
+                      c->o.sum && !strcmp(c->o.sum, "engine"), CLI_VERSION, cli_on_gpus(c),
+                      c->o.cuda && !strcmp(c->o.cuda, "share")};
     c->ranks = ranks_open(c->arena, c->d, &o);
     return c->ranks != NULL;
 }

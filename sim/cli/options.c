@@ -139,9 +139,10 @@ static const Option options[] = {
     {"to", 0, O_WORD, AT(to), "FRAMEWORK", C_EXPORT, "whose way of saying the plan",
      "torch hf jax megatron torchtitan"},
     {"cuda", 0, O_WORD_OR_FIRST, AT(cuda), "[HOW]", C_RUNS | C_ANOTHER,
-     "ranks (if no word follows): a process and a GPU for each rank, through NCCL; virtual: all "
-     "ranks on one GPU (needs the plug-ins of make CUDA=1)",
-     "ranks virtual"},
+     "ranks (if no word follows): a process and a GPU for each rank, through NCCL; share: ranks "
+     "may "
+     "share a GPU; virtual: all ranks on one (needs the plug-ins of make CUDA=1)",
+     "ranks share virtual"},
     {"mpi", 0, O_FLAG, AT(mpi), NULL, C_RUNS | C_CALIBRATE | C_ANOTHER,
      "run on the processes that mpirun has started, one for each rank", NULL},
     {"sum", 0, O_WORD, AT(sum), "HOW", C_RUNS | C_ANOTHER | C_OF_MPI,

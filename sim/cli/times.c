@@ -62,8 +62,9 @@ static Cell seconds(Arena *a, double v) {
     if (v >= 0) c.text = time_text(v, a);
     return c;
 }
-static double ratio_of(const TraceTook *k, bool in_memory) {
-    bool both = k->modelled > 0 && k->measured >= 0 && !(k->moves && in_memory);
+static double ratio_of(const TraceTook *k, const Trace *t) {
+    bool none = (k->moves && trace_took_in_memory(t)) || trace_took_in_turns(t);
+    bool both = k->modelled > 0 && k->measured >= 0 && !none;
     return both ? k->measured / k->modelled : -1;
 }
 /* Of what has many operations for its bytes the operations, else the bytes: what limits it. */
@@ -76,10 +77,10 @@ static void rates(Arena *a, const TraceTook *k, Cell *flops, Cell *bytes) {
     c.text = product ? count_text(work / took, a) : bytes_text((int64_t)(work / took), a);
     *(product ? flops : bytes) = c;
 }
-static void row(Table *out, const Kind *x, bool each, bool in_memory) {
+static void row(Table *out, const Kind *x, bool each, const Trace *t) {
     Arena *a = out->arena;
     Cell *r = table_row(out);
-    double ratio = ratio_of(&x->k, in_memory);
+    double ratio = ratio_of(&x->k, t);
     if (each || x->n == 1) r[0] = cell_int(a, x->k.step);
     r[1] = cell_text(phase_words[x->k.pass]);
     r[2] = cell_text(x->k.op);
@@ -98,7 +99,7 @@ static void total(Str *s, const Trace *t, const TraceTook *k, int n, bool moves)
     Kind all = {.k = {.moves = moves, .modelled = -1, .measured = -1}};
     for (int i = 0; i < n; i++)
         if (k[i].moves == moves) add(&all, &k[i]);
-    double ratio = ratio_of(&all.k, trace_took_in_memory(t));
+    double ratio = ratio_of(&all.k, t);
     if (!all.n) return;
     str_add(s, moves ? "communication:" : "computation:");
     if (all.k.modelled >= 0) str_addf(s, " modelled %s", time_text(all.k.modelled, s->a));
@@ -122,6 +123,9 @@ static void notes(Str *s, const Trace *t, const TraceTook *k, int n, int64_t ran
     else if (trace_took_in_memory(t))
         str_add(s, "measured on one GPU: collectives are copies and sums in its memory, nothing is "
                    "sent, so they have no ratio\n");
+    else if (trace_took_in_turns(t))
+        str_add(s, "measured with ranks that take turns on one GPU (--cuda=share): these times say "
+                   "nothing\n");
 }
 /* A trace need not have been modelled, and --hardware may ask for another machine. Of a plan that
  * breaks a rule there are no times. */
@@ -145,7 +149,7 @@ Table table_times(const Cli *c, const Trace *t) {
     int n, kinds;
     const TraceTook *k = trace_took(t, c->o.rank, a, &n);
     const Kind *x = kinds_of(k, n, c->o.verbose, a, &kinds);
-    for (int i = 0; i < kinds; i++) row(&out, &x[i], c->o.verbose, trace_took_in_memory(t));
+    for (int i = 0; i < kinds; i++) row(&out, &x[i], c->o.verbose, t);
     notes(&out.notes, t, k, n, c->o.rank);
     return out;
 }

@@ -44,12 +44,13 @@ static GpuOpen *load(Arena *arena, Diags *d) {
                    "the plug-in for CUDA cannot be loaded: %s", dlerror());
     return open;
 }
-Device *gpu_open(Arena *arena, Diags *d, int at) {
+Device *gpu_open(Arena *arena, Diags *d, int at, int sharing) {
     GpuOpen *open = load(arena, d);
     GpuHost host = {.abi = GPU_ABI, .kernels = GPU_N_KERNELS, .device = at, .failed = failed};
     GpuWhy why = GPU_BROKEN;
     const char *text = "";
     Gpu *gpu = open ? open(&host, &why, &text) : NULL;
+    if (gpu && sharing > 1) gpu->memory /= (size_t)sharing;
     if (gpu) return device_gpu(gpu);
     if (open)
         diag_error(d, "E0601", diag_nowhere, whys[why].fix, "--cuda: %s (%s)", whys[why].cause,

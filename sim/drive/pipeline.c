@@ -220,7 +220,8 @@ Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOption
         if (o->events) events(&r);
         if (o->execute || o->structure) level0(&r);
         if (o->execute && together) ran = execute_run(&r);
-        if (ran && o->device && o->device->backend) r.t->backend = o->device->backend;
+        bool alone = !o->ranks && o->device;
+        if (ran && alone && o->device->backend) r.t->backend = o->device->backend;
         if (o->events && r.t->n_routed) events(&r); /* now it is known which rows there are */
     }
     verdict(&r, valid, ran);

@@ -145,8 +145,10 @@ static void lacks(void *arg, int64_t rank, EngineLack what, const char *text) {
     r->lack.what = what;
     r->lack.text = arena_strdup(r->arena, text);
 }
-static const char few_gpus[] = "--cuda=virtual runs all ranks on one GPU; or start them on more "
-                               "machines (examples/cluster)";
+static const char few_gpus[] =
+    "--cuda=virtual runs all ranks on one GPU, and --cuda=share their "
+    "processes (for tests: NVIDIA does not support it); or start them on more "
+    "machines (examples/cluster)";
 static void refuse(const Ranks *r, Diags *d) {
     static const struct {
         const char *code, *help;
@@ -204,6 +206,7 @@ Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
     Ranks *r = ranks_new(arena, NULL, o);
     EngineHost host = {.abi = ENGINE_ABI,
                        .deadline = o->deadline,
+                       .share = o->share,
                        .lost = lost,
                        .failed = failed,
                        .died = died,
@@ -247,12 +250,24 @@ int64_t ranks_count(const Ranks *r) { return r->engine->ranks; }
 bool ranks_engine_sums(const Ranks *r) { return r->o.engine_sums; }
 int64_t ranks_beside(const Ranks *r) { return r->beside; }
 Engine *ranks_engine(Ranks *r) { return r->engine; }
-const char *ranks_backend(const Ranks *r) { return r->o.gpus ? "nccl" : "mpi"; }
+const char *ranks_backend(const Ranks *r) {
+    return r->engine->sharing > 1 ? "nccl-share" : r->o.gpus ? "nccl" : "mpi";
+}
+int ranks_sharing(const Ranks *r) { return r->engine->sharing; }
 int ranks_device(const Ranks *r) { return r->engine->device; }
 int ranks_threads(const Ranks *r, int asked) {
     if (asked) return asked;
     long cores = sysconf(_SC_NPROCESSORS_ONLN), share = cores / (long)r->beside;
     return share > 1 ? (int)share : 1;
+}
+void ranks_warn(Ranks *r, Diags *d) {
+    int64_t most = -r->engine->least(r->engine, -(int64_t)r->engine->sharing);
+    if (most > 1 && ranks_first(r))
+        diag_warn(d, "W0602", diag_nowhere, "with a GPU for each rank leave =share out",
+                  "%lld ranks share a GPU, which NVIDIA does not support: what is computed is "
+                  "checked, what is measured says nothing",
+                  (long long)most);
+    if (most > r->engine->sharing) r->engine->sharing = (int)most; /* one name for the whole run */
 }
 void ranks_run(Ranks *r, const Program *p) {
     __atomic_store_n(&r->engine->at, p ? 0 : -1, __ATOMIC_RELAXED);

@@ -14,6 +14,7 @@ typedef struct RanksOptions {
     bool engine_sums;    /* reductions are the engine's own: their order is not the declared one */
     const char *version; /* of this program: that of all must be the same */
     bool gpus;           /* one GPU for each rank, through NCCL; else MPI */
+    bool share;          /* ranks may share a GPU, where a machine has fewer */
 } RanksOptions;
 
 /* Starts the engine of the launcher that started this process. NULL: E0601, E0603, E0604 or E0607.
@@ -37,6 +38,10 @@ bool ranks_engine_sums(const Ranks *r);
 const char *ranks_backend(const Ranks *r);
 /* The GPU of this process, as CUDA counts them; -1: its ranks compute on the host. */
 int ranks_device(const Ranks *r);
+/* Ranks that share the GPU of this process; 0 where it has none. */
+int ranks_sharing(const Ranks *r);
+/* Says (W0602) that ranks share a GPU, where any do. All processes call it; rank 0 says it. */
+void ranks_warn(Ranks *r, Diags *d);
 /* Of the processes on this machine there are so many. */
 int64_t ranks_beside(const Ranks *r);
 struct Engine *ranks_engine(Ranks *r);

@@ -24,11 +24,12 @@ typedef struct EngineHost {
      */
     double deadline;
     int64_t rank; /* as the launcher says, before the engine knows */
+    bool share;   /* ranks may share a GPU */
     /* A rank is silent since so many seconds, or (0) its process has ended; `at` is the place that
      * it named last. */
     void (*lost)(void *arg, int64_t rank, double seconds, int64_t at);
-    /* In the engine's own words. failed: it cannot be opened here, which returns NULL. died: that of
-     * a rank failed where that was (`at`), opened or not; all processes end behind it. */
+    /* In the engine's own words. failed: it cannot be opened here, which returns NULL. died: that
+     * of a rank failed where that was (`at`), opened or not; all processes end behind it. */
     void (*failed)(void *arg, const char *what);
     void (*died)(void *arg, int64_t rank, int64_t at, const char *what);
     /* Instead of `failed`, on rank 0: what the machine of that rank lacks. */
@@ -63,8 +64,9 @@ typedef struct Engine Engine;
 struct Engine {
     int64_t rank, ranks;
     const char *name; /* "Open MPI 4.1.4" */
-    int device; /* the GPU that its ranks compute on, as CUDA counts them here; -1: the host */
-    int64_t at; /* where this process is: set by the program, read by any thread */
+    int device;  /* the GPU that its ranks compute on, as CUDA counts them here; -1: the host */
+    int sharing; /* ranks that compute on that GPU, this one counted; 0: there is none */
+    int64_t at;  /* where this process is: set by the program, read by any thread */
     void (*exchange)(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in);
     /* The same for what ranks say of the run, not what its moves bring: it lies in the host's
      * memory, and most of it goes to rank 0 or comes from there. */

@@ -106,4 +106,5 @@ TraceTook *trace_took(const Trace *t, int64_t rank, Arena *a, int *n) {
         if (!*n || k[*n - 1].step != k[i].step) k[(*n)++] = k[i];
     return k;
 }
+bool trace_took_in_turns(const Trace *t) { return t->backend && !strcmp(t->backend, "nccl-share"); }
 bool trace_took_in_memory(const Trace *t) { return t->backend && !strcmp(t->backend, "cuda"); }

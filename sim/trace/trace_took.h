@@ -25,4 +25,6 @@ typedef struct TraceTook {
 TraceTook *trace_took(const Trace *t, int64_t rank, Arena *a, int *n);
 /* Are collectives of this run copies and sums in one memory, which no model of links speaks of? */
 bool trace_took_in_memory(const Trace *t);
+/* Do ranks of this run take turns on one GPU? Then what was measured says nothing. */
+bool trace_took_in_turns(const Trace *t);
 #endif

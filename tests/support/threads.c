@@ -159,7 +159,7 @@ static void *run(void *arg) {
     const Threads *x = k->own.hub->x;
     PipelineOptions o = x->o;
     const char *text = k->own.e.rank && x->others ? x->others : x->text;
-    o.ranks = ranks_new(k->a, &k->own.e, &(RanksOptions){60, x->engine_sums, "1.0", false});
+    o.ranks = ranks_new(k->a, &k->own.e, &(RanksOptions){60, x->engine_sums, "1.0", false, false});
     if (k->own.e.rank) o.save_values = o.against = NULL;
     k->r.d = diags_new(k->a);
     if (x->work) {

@@ -3,11 +3,12 @@
  * communicator has a socket to each of its ranks. As with the real one nothing is done when a call
  * returns: communicators become ready later, a call on one that is not ready is refused, copies and
  * collectives go on while the caller polls, what is in a group goes on together.
- * FAKE_GPUS: how many GPUs this process sees (8); FAKE_NCCL_VERSION. FAKE_FAULT="1 GroupEnd 3
- * remote": on rank 1 the third call of that name fails. "returns remote" is what it returns; else
- * "inprogress": it is never done; "hang": what it asks for is never done; another word: the
- * communicator's asynchronous error, and what it asks for is never done. Of CUDA's calls each word
- * is an error that is returned. FAKE_LOG=FILE: a line for each communicator that is aborted. */
+ * FAKE_GPUS: how many GPUs this process sees (8); FAKE_MODE: their compute mode; FAKE_NCCL_VERSION.
+ * FAKE_FAULT="1 GroupEnd 3 remote": on rank 1 the third call of that name fails. "returns remote"
+ * is what it returns; else "inprogress": it is never done; "hang": what it asks for is never done;
+ * another word: the communicator's asynchronous error, and what it asks for is never done. Of
+ * CUDA's calls each word is an error that is returned. FAKE_LOG=FILE: a line for each communicator
+ * that is aborted. */
 #include "nccl_abi.h"
 #include "support/fence.h"
 #include <errno.h>
@@ -180,15 +181,22 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcp
     push(s, (Job){.run = copy_job, .to = fence_at(fence(), to), .from = held, .n = n});
     return cudaSuccess;
 }
+static int the_device;
 cudaError_t cudaGetDeviceCount(int *n) {
     const char *gpus = getenv("FAKE_GPUS");
     *n = gpus ? atoi(gpus) : 8;
     return *n ? cudaSuccess : cudaErrorNoDevice;
 }
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int device) {
+    const char *mode = getenv("FAKE_MODE");
+    *value = mode ? atoi(mode) : 0;
+    return which == cudaDevAttrComputeMode && device >= 0 ? cudaSuccess : cudaErrorInvalidValue;
+}
 cudaError_t cudaSetDevice(int device) {
     CUDA_FAULT("cudaSetDevice");
     int n;
     cudaGetDeviceCount(&n);
+    the_device = device;
     return device >= 0 && device < n ? cudaSuccess : cudaErrorInvalidValue;
 }
 cudaError_t cudaDeviceGetPCIBusId(char *text, int room, int device) {
@@ -223,11 +231,34 @@ static socklen_t address(struct sockaddr_un *a, const char *name, int rank) {
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 static int open_socket(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
+/* What NCCL holds two ranks to be apart by: their GPU, and the machine as NCCL_HOSTID names it when
+ * it is first looked at. Two on one GPU are refused, but by versions that can be told to allow it.
+ */
+typedef struct {
+    int rank, device;
+    bool many;
+    char host[TEXT];
+} Card;
+static Card own_card(int rank) {
+    static Card me;
+    static bool known;
+    const char *id = getenv("NCCL_HOSTID"), *many = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+    int version;
+    ncclGetVersion(&version);
+    if (!known) {
+        me = (Card){.device = the_device, .many = version >= 23003 && many && !strcmp(many, "1")};
+        snprintf(me.host, sizeof me.host, "%s", id ? id : "this one");
+    }
+    known = true;
+    me.rank = rank;
+    return me;
+}
 /* A socket to each rank: from the higher to the lower one. False: it was given up. */
 static bool connect_all(ncclComm_t c) {
     struct sockaddr_un a;
     socklen_t len = address(&a, c->name, c->rank);
     int listener = open_socket(), higher = c->n - 1 - c->rank;
+    const Card me = own_card(c->rank);
     if (bind(listener, (struct sockaddr *)&a, len) || listen(listener, RANKS)) abort();
     fcntl(listener, F_SETFL, O_NONBLOCK);
     for (int r = 0; r < c->n; r++) c->fd[r] = -1;
@@ -238,14 +269,17 @@ static bool connect_all(ncclComm_t c) {
             usleep(NAP_US);
             if (atomic_load(&c->over)) return false;
         }
-        if (write(c->fd[r], &c->rank, sizeof c->rank) != sizeof c->rank) abort();
+        if (write(c->fd[r], &me, sizeof me) != sizeof me) abort();
     }
     while (higher && !atomic_load(&c->over)) {
-        int rank, fd = accept(listener, NULL, NULL);
+        Card it;
+        int fd = accept(listener, NULL, NULL);
         usleep(NAP_US);
         if (fd < 0) continue;
-        if (read(fd, &rank, sizeof rank) != sizeof rank) abort();
-        c->fd[rank] = fd;
+        if (read(fd, &it, sizeof it) != sizeof it) abort();
+        bool same = it.device == me.device && !strcmp(it.host, me.host);
+        if (same && !(it.many && me.many)) atomic_store(&c->state, ncclInvalidUsage);
+        c->fd[it.rank] = fd;
         higher--;
     }
     close(listener);
@@ -255,7 +289,8 @@ static bool connect_all(ncclComm_t c) {
 }
 static void *init(void *arg) {
     ncclComm_t c = arg;
-    if (connect_all(c)) atomic_store(&c->state, ncclSuccess);
+    int was = ncclInProgress; /* or refused */
+    if (connect_all(c)) atomic_compare_exchange_strong(&c->state, &was, ncclSuccess);
     return NULL;
 }
 static ncclComm_t comm_new(const char *name, int rank, int n) {

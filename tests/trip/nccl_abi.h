@@ -34,5 +34,7 @@ SAME(cudaErrorIllegalAddress, 700);
 SAME(cudaMemcpyHostToDevice, 1);
 SAME(cudaMemcpyDeviceToHost, 2);
 SAME(cudaStreamNonBlocking, 1);
+SAME(cudaDevAttrComputeMode, 20);
+SAME(cudaComputeModeExclusiveProcess, 3);
 #undef SAME
 #endif

@@ -21,7 +21,8 @@
 #include <unistd.h>
 
 __attribute__((visibility("default"))) EngineOpen shardproof_engine;
-enum { MAX_GROUPS = 64, ALIGN = 256, TEXT = 200 };
+/* OWN_SWITCH: the NCCL from which on several ranks may have one GPU when it is told so */
+enum { MAX_GROUPS = 64, ALIGN = 256, TEXT = 200, OWN_SWITCH = 23003 };
 static const double ABORTED = 1; /* seconds for communicators to be given up */
 
 /* What is used of NCCL, from whichever library is found. */
@@ -55,7 +56,7 @@ static struct {
     char name[64];
     cudaStream_t stream;
     ncclComm_t world, group[MAX_GROUPS];
-    int n_groups;
+    int n_groups, version;
     Buffer out, in;
     _Atomic bool ending, inside, giving, aborted;
 } M;
@@ -319,11 +320,12 @@ static const char *find_nccl(void) {
 }
 /* What a rank says of its machine before NCCL begins. */
 typedef struct {
-    int64_t lack; /* an EngineLack; -1: nothing */
+    int64_t lack;   /* an EngineLack; -1: nothing */
+    int64_t beside; /* ranks with this GPU, which rank 0 counts */
     char text[TEXT], host[64], bus[32];
 } Card;
 static Card lacks(EngineLack what, const char *why, const char *more) {
-    Card c = {.lack = what};
+    Card c = {.lack = what, .beside = 1};
     snprintf(c.text, sizeof c.text, "%s%s%s", why, more ? ": " : "", more ? more : "");
     return c;
 }
@@ -335,8 +337,9 @@ static Card own_card(int64_t local) {
         return lacks(ENGINE_NO_GPU, "there is no GPU that it may use",
                      e == cudaSuccess ? NULL : cudaGetErrorString(e));
     if (missing) return lacks(ENGINE_NO_LIBRARY, missing, NULL);
-    M.e.device = n == 1 ? 0 : (int)local; /* of one: a launcher has chosen it, or it is shared */
-    Card c = {.lack = -1};
+    /* of one: a launcher has chosen it, or it is shared */
+    M.e.device = n == 1 ? 0 : (int)(M.host.share ? local % n : local);
+    Card c = {.lack = -1, .beside = 1};
     if (M.e.device >= n) {
         snprintf(c.text, sizeof c.text, "it is process %lld of its machine, which has %d GPUs",
                  (long long)local + 1, n);
@@ -349,13 +352,18 @@ static Card own_card(int64_t local) {
     if (e != cudaSuccess)
         return lacks(ENGINE_NO_GPU, "its GPU cannot be used", cudaGetErrorString(e));
     gethostname(c.host, sizeof c.host - 1);
+    int mode = 0;
+    if (cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, M.e.device) == cudaSuccess &&
+        M.host.share && mode == cudaComputeModeExclusiveProcess)
+        return lacks(ENGINE_NO_GPU, "its GPU is for one process alone", "compute mode");
     N.GetVersion(&version);
+    M.version = version;
     snprintf(M.name, sizeof M.name, "NCCL %d.%d.%d", version / 10000, version / 100 % 100,
              version % 100);
     return c;
 }
 /* On rank 0: is there a rank that lacks something, or has another's GPU? */
-static bool judge(const Card *all) {
+static bool judge(Card *all) {
     char text[TEXT];
     for (int64_t r = 0; r < M.e.ranks; r++) {
         if (all[r].lack >= 0) {
@@ -365,6 +373,8 @@ static bool judge(const Card *all) {
         for (int64_t k = 0; k < r; k++) {
             if (strcmp(all[r].bus, all[k].bus) != 0 || strcmp(all[r].host, all[k].host) != 0)
                 continue;
+            all[r].beside = ++all[k].beside; /* the last one has the number of all */
+            if (M.host.share) continue;
             snprintf(text, sizeof text, "it has the GPU of rank %lld (%s of %s)", (long long)k,
                      all[r].bus, all[r].host);
             M.host.lacks(M.host.arg, r, ENGINE_FEW_GPUS, text);
@@ -376,15 +386,45 @@ static bool judge(const Card *all) {
 static bool have_gpus(int64_t local) {
     Card mine = own_card(local), *all = calloc((size_t)M.e.ranks, sizeof *all);
     EngineItem up = {0, sizeof mine, &mine};
-    int64_t good = 1;
+    int64_t good = 1, most = 1;
     if (!all) fail("out of memory");
     if (M.e.rank) star_exchange(M.star, &up, 1, NULL, 0);
     all[0] = mine;
     for (int64_t r = 1; !M.e.rank && r < M.e.ranks; r++)
         star_exchange(M.star, NULL, 0, &(EngineItem){r, sizeof *all, &all[r]}, 1);
     if (!M.e.rank) good = judge(all);
+    for (int64_t r = 0; r < M.e.ranks; r++)
+        if (all[r].beside > most) most = all[r].beside;
     free(all);
+    M.e.sharing = (int)-star_least(M.star, -most);
     return star_least(M.star, good) != 0;
+}
+/* Several ranks on one GPU: before NCCL looks at its variables, which it does once. Up to 2.30.2 it
+ * refuses them within one machine, so each rank is one of its own, whose wire is a socket; where
+ * the wire is slow, and each message waits for its turn on the GPU, few large messages are the
+ * best. What the user has set stays. */
+static void share_gpu(const Place *p) {
+    static const char
+        *const own_switch[][2] = {{"NCCL_MULTI_RANK_GPU_ENABLE", "1"}},
+               *const sockets[][2] = {{"NCCL_NET", "Socket"},     {"NCCL_IB_DISABLE", "1"},
+                                      {"NCCL_P2P_DISABLE", "1"},  {"NCCL_SHM_DISABLE", "1"},
+                                      {"NCCL_MNNVL_ENABLE", "0"}, {"NCCL_ALGO", "Ring"},
+                                      {"NCCL_PROTO", "Simple"}},
+               *const here[][2] = {{"NCCL_SOCKET_IFNAME", "lo"}, {"NCCL_SOCKET_FAMILY", "AF_INET"}},
+               *const both[][2] = {{"NCCL_NVLS_ENABLE", "0"}, {"NCCL_RAS_ENABLE", "0"}};
+    bool has_switch = M.version >= OWN_SWITCH;
+    char id[sizeof p->token + 32];
+#define SET(list)                                                                                  \
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) setenv(list[i][0], list[i][1], 0)
+    SET(both);
+    setenv("NCCL_MAX_CTAS", M.e.sharing > 4 ? "2" : "4", 0);
+    if (has_switch) SET(own_switch);
+    else SET(sockets);
+    if (!has_switch && p->beside >= p->ranks) SET(here);
+#undef SET
+    snprintf(id, sizeof id, "%s-r%lld", p->token, (long long)p->rank);
+    if (!has_switch) setenv("NCCL_HOSTID", id, 1);
+    unsetenv("CUDA_LAUNCH_BLOCKING");
 }
 static void join_world(void) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -428,6 +468,7 @@ Engine *shardproof_engine(const EngineHost *host) {
         star_close(M.star);
         return NULL;
     }
+    if (M.e.sharing > 1) share_gpu(&p);
     join_world();
     return &M.e;
 }

@@ -164,6 +164,7 @@ soak: deps-mpi
 	SHARDPROOF_SOAK=500 $(BUILD)/tests/test_mpi_ends
 	SHARDPROOF_MPI=mpich $(BUILD)/tests/test_mpi
 	SHARDPROOF_MPI=mpich SHARDPROOF_SOAK=100 $(BUILD)/tests/test_mpi_ends
+	@if command -v clang > /dev/null; then $(MAKE) fuzz FUZZ_SECONDS=600; else echo "without clang: fuzzing is left out"; fi
 $(BUILD)/tests/soak: $(BUILD)/tests/soak.o $(SUPPORT) $(BUILD)/libshardproof.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cmocka 2>/dev/null) $(LIBS)
 
@@ -185,7 +186,7 @@ FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-r
 fuzz: shardproof # it makes the seeds of the trace target
 	$(MAKE) BUILD=build-fuzz CC=clang CFLAGS='$(FUZZ_FLAGS)' shardproof-fuzz
 	sh tests/fuzz/run.sh build-fuzz $(FUZZ_SECONDS)
-FUZZERS := plan config import safetensors trace rule
+FUZZERS := plan config import names safetensors trace rule
 shardproof-fuzz: $(FUZZERS:%=$(BUILD)/fuzz_%)
 $(FUZZERS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz/entry.c $(FUZZ_OBJ) $(BUILD)/libshardproof.a
 	$(CC) $(ALL_CFLAGS) -DFUZZ_TARGET=fuzz_$* -o $@ $(filter %.c %.o %.a,$^) -fsanitize=fuzzer,address,undefined $(LIBS)

@@ -9,6 +9,7 @@ void fuzz_plan(const uint8_t *p,
                size_t n); /* a plan: read, laid over its model, lowered, verified, recorded */
 void fuzz_config(const uint8_t *p, size_t n); /* a config.json, and the plan that uses it */
 void fuzz_import(const uint8_t *p, size_t n); /* a framework's file, by the first byte; its plan */
+void fuzz_names(const uint8_t *p, size_t n);  /* names and shapes, and tables laid over them */
 void fuzz_safetensors(const uint8_t *p, size_t n); /* a weights file, and the run that reads it */
 void fuzz_trace(const uint8_t *p,
                 size_t n); /* a saved trace: read, written again, every view drawn */

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#define BACKWARD "plans/18-llama3-8b-backward.yaml"
 static const struct {
     const char *lines, *first, *cause;
 } rows[] = {
@@ -65,6 +66,34 @@ static void test_key(void **state) {
     say(plan, "check", "json", 1, "\"cause\":\"exactly 1/2 of the right value: averaged over tp ");
     say(plan, "run", "json", 1, "\"cause\":\"exactly 1/2 of the right value: averaged over tp ");
 }
+/* A fault is planted at the end of a name as at the whole: of a value, of a module whose result it
+ * is in the plan's scheme or another, behind the kind of a move, of a gradient, of a parameter. */
+static void test_short_names(void **state) {
+    (void)state;
+    static const char *const names[][3] = {
+        {"layers.0.o_proj", "o_proj", "do: drop"},
+        {"layers.0.o_proj", "attention.wo", "do: drop"},
+        {"layers.0.o_proj", "self_attn.o_proj", "do: drop"},
+        {"reduce_scatter of layers.0.mlp.down", "reduce_scatter of feed_forward.w2", "kind: avg"},
+        {"grad.layers.0.o_proj", "grad.wo", "do: drop"},
+        {"layers.0.attention.wo.weight", "wo.weight", "offset: 1"},
+        {"layers.0.mlp.act", "mlp.act", "scale: 2"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *said[2];
+        for (int k = 0; k < 2; k++) {
+            const char *fault =
+                arena_printf(arena, "faults=[{at: %s, %s}]", names[i][k], names[i][2]);
+            Ended e = child_run(arena, &(Child){.words = WORDS("check", BACKWARD, "--set",
+                                                               "expect=", "--set", fault)});
+            if (e.code > 1) fail_msg("%s: exit %d\n%s", fault, e.code, e.err);
+            said[k] = e.out;
+        }
+        if (strcmp(said[0], said[1]) != 0)
+            fail_msg("%s is not %s:\n%s\n%s", names[i][1], names[i][0], said[1], said[0]);
+        assert_non_null(strstr(said[0], "FAIL"));
+    }
+}
 /* With --strict a suspect number fails: reports name it and its cause, as the text does. */
 static void test_suspect(void **state) {
     (void)state;
@@ -90,6 +119,7 @@ static void test_suspect(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_cause, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_short_names, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_suspect, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_key, sandbox_new, sandbox_gone),
     };

@@ -156,6 +156,8 @@ static const struct {
     {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.mlp.act, do: local}]\n", "E0206", 3,
      "'local' needs an op that asks for positions", 3},
     {RING "shift of layers.0.v_proj, do: drop}]\n", "E0209", 4, "'shift 1 of layers.0.v_proj'", 3},
+    {PP2 "self_attn.o_proj, do: drop}]\n", "E0209", 8,
+     "'self_attn.o_proj' is more than one name's end", 3},
     {PP2 "all_reduce of layers.1.o_proj, do: skip, rank: 1}]\n", "E0206", 8,
      "rank 1 has no part in all_reduce of layers.1.o_proj: it has another stage", 3},
     {HEAD "mesh: {tp: 2}\nfaults: [{at: layers.0.nothing, do: contiguous}]\n", "E0209", 3,

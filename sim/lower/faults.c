@@ -389,9 +389,48 @@ static const char *first_hop(const Program *p, const char *at) {
     }
     return NULL;
 }
-static void not_found(const Program *p, Diags *d, const PlanFault *f, unsigned on) {
+/* ---- names that people shorten ---- */
+static bool ends_so(const char *path, const char *name) {
+    size_t n = path ? strlen(path) : 0, m = strlen(name);
+    return m && n >= m && !strcmp(path + n - m, name) && (n == m || path[n - m - 1] == '.');
+}
+/* Does the tensor's name end so, or that of a module whose result it is? In the plan's scheme or
+ * the checkpoint's. */
+static bool tensor_ends_so(const Graph *g, int t, const char *name) {
+    if (ends_so(g->t[t].name, name) || ends_so(g->t[t].plan_name, name)) return true;
+    for (int m = 0; m < g->nm; m++)
+        if (g->module[m].output == t &&
+            (ends_so(g->module[m].path, name) || ends_so(g->module[m].hf_path, name)))
+            return true;
+    return false;
+}
+/* What `at` means where nothing is called so: "all_reduce of attention.wo", "grad.o_proj" by the
+ * end of the name. NULL: no name ends so, or several do; then *several has the first of them. */
+static const char *by_end(Program *p, const char *at, unsigned on, const char **several) {
+    enum { SHOWN = 4 };
+    const char *of = strstr(at, " of "), *name = of ? of + 4 : at, *found = NULL;
+    bool grad = !strncmp(name, "grad.", 5);
+    int n = 0;
+    Str all = str_new(p->arena);
+    for (int t = 0; t < p->graph->nt; t++) {
+        if (!tensor_ends_so(p->graph, t, name + (grad ? 5 : 0))) continue;
+        const char *is = arena_printf(p->arena, "%.*s%s%s", (int)(name - at), at,
+                                      grad ? "grad." : "", graph_name(&p->graph->t[t]));
+        if (!find_step(p, is, on) && !(on & ON_SOURCE && find_source(p, is))) continue;
+        if (n++ < SHOWN) str_addf(&all, "%s%s", n > 1 ? ", " : "", is);
+        found = is;
+    }
+    *several =
+        n > 1 ? arena_printf(p->arena, "%d names end so: %s%s", n, all.s, n > SHOWN ? ", .." : "")
+              : NULL;
+    return n == 1 ? found : NULL;
+}
+static void not_found(const Program *p, Diags *d, const PlanFault *f, unsigned on,
+                      const char *several) {
     const char *hop = first_hop(p, f->step);
-    if (on == ON_SOURCE)
+    if (several)
+        diag_error(d, "E0209", f->loc, several, "'%s' is more than one name's end", f->step);
+    else if (on == ON_SOURCE)
         diag_error(d, "E0209", f->loc, "see `shardproof params`, `shapes`",
                    "no input or parameter is called '%s'", f->step);
     else if (!(on & ON_MOVE))
@@ -519,10 +558,15 @@ static bool one_fault(Program *p, Diags *d, const PlanFault *f) {
     const char *doing = f->doing ? f->doing : f->kind ? "kind" : f->axis ? "axis" : "scale";
     const Doing *row = doings;
     while (row < doings + N_DOINGS - 1 && strcmp(row->doing, doing)) row++;
-    Step *s = find_step(p, f->step, row->on);
-    Val *v = !s && row->on & ON_SOURCE ? find_source(p, f->step) : NULL;
+    const char *at = f->step, *several = NULL;
+    Step *s = find_step(p, at, row->on);
+    Val *v = !s && row->on & ON_SOURCE ? find_source(p, at) : NULL;
+    if (!s && !v && (at = by_end(p, f->step, row->on, &several))) {
+        s = find_step(p, at, row->on);
+        v = !s && row->on & ON_SOURCE ? find_source(p, at) : NULL;
+    }
     if (!s && !v) {
-        not_found(p, d, f, row->on);
+        not_found(p, d, f, row->on, several);
         return false;
     }
     if (f->axis && mesh_axis(p->mesh, f->axis) < 0) {

@@ -46,7 +46,8 @@ static const Word kinds[] = {{"avg", 0}, {"average", 3}, {"max", 1}, {"slice", 2
 static const Range any_number = {-1e300, 1e300, false, false};
 #define F(f) offsetof(PlanFault, f)
 const Key plan_fault_keys[] = {
-    {"at", read_text, NULL, F(step), F(loc), "the step, or the value it makes"},
+    {"at", read_text, NULL, F(step), F(loc),
+     "the step, or the value it makes; the end of a name is enough"},
     {"do", read_word_text, doings, F(doing), NO_LOC,
      "drop, double, floor, local, contiguous, nest, reseed, skip, counts or unweighted: see `list "
      "faults`"},

@@ -3,7 +3,7 @@
 # LEAVE_OUT: names of test programs that make no sense there, WHY: the reason, which is printed.
 dir=${1:?folder}
 # what the program asks its environment for: a CI service that wants colours, a terminal, a launcher around us
-unset NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLUMNS OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK
+unset LC_ALL LC_CTYPE LANG NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLUMNS OMPI_COMM_WORLD_RANK PMIX_RANK PMI_RANK
 passed=0 failed=0 skipped=0 bad=
 for t in "$dir"/test_*; do
     case $t in *.o|*.d) continue ;; esac

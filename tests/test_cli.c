@@ -1680,6 +1680,10 @@ static void test_draw_options(void **state) {
                 arena_printf(arena, "view '%s' has no use for %s: it shows", v[i].view, option[k]);
             expect_code(r, takes ? 0 : 2, "", takes ? NULL : why);
         }
+    /* what an optimizer makes has the names of the plan's scheme, as gradients have */
+    expect_code(RUN("explain", "plans/18-llama3-8b-backward.yaml", "output.weight.next", "--set",
+                    "pass=train", "--set", "optimizer.name=sgd"),
+                0, "SGD of output.weight.next", NULL);
     const char *plan = good;
     expect_code(RUN("draw", plan, "--rank", "2"), 2, NULL, "--rank 2: the mesh has 2 ranks");
     expect_code(RUN("draw", plan, "--view", "mesh", "--rank", "-1"), 2, NULL, "whole number");

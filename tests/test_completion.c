@@ -120,6 +120,29 @@ static void test_words(void **state) {
     }
 }
 
+/* ---- keys of the plan behind --set, and the words that they take ---- */
+static void test_set(void **state) {
+    (void)state;
+    static const char *const rows[][4] = {
+        /* bash and zsh complete behind the last =, fish the word */
+        {"shardproof check x --set data.micro", "data.microbatches=", "", "data.microbatches="},
+        {"shardproof check x --set data.dtype=b", "bf16", "bf16", "data.dtype=bf16"},
+        {"shardproof draw x --set=data.dtype=b", "bf16", "bf16", "data.dtype=bf16"},
+        {"shardproof diff x y --set pass=tr", "train", "train", "pass=train"}};
+    enum { N = sizeof rows / sizeof *rows };
+    Str lines = str_new(arena);
+    for (int i = 0; i < N; i++) str_addf(&lines, "%s\n", rows[i][0]);
+    for (int k = 0; k < 3; k++) {
+        if (!installed(shells[k].name)) continue;
+        char *out = completed(k, lines.s);
+        for (int i = 0; i < N; i++) {
+            const char *got = next_line(&out);
+            if (strcmp(got, rows[i][1 + k]))
+                fail_msg("%s: '%s' becomes '%s'", shells[k].name, rows[i][0], got);
+        }
+    }
+}
+
 /* ---- all of them ---- */
 /* One line to complete, and a word that must be among what is offered. */
 typedef struct {
@@ -208,6 +231,7 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words),
+        cmocka_unit_test(test_set),
         cmocka_unit_test(test_all),
         cmocka_unit_test(test_eval),
     };

@@ -83,20 +83,24 @@ static void test_ascii(void **state) {
         WORDS("draw", TRAIN, "--view", "memory"),
         WORDS("shapes", "größe.yaml"),
     };
-    static const char *const locales[][3] = {
-        {"LC_ALL=C", NULL}, {"LC_ALL", "LC_CTYPE=POSIX", NULL}, {"LC_ALL=de_DE.UTF-8", NULL}};
+    /* the last two are pipes: of a locale that is set, and of none */
+    static const char *const locales[][4] = {{"LC_ALL=C", NULL},
+                                             {"LC_ALL", "LC_CTYPE=POSIX", NULL},
+                                             {"LC_ALL=de_DE.UTF-8", NULL},
+                                             {"LC_ALL=C", NULL},
+                                             {"LC_ALL", "LC_CTYPE", "LANG", NULL}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         Arena *a = arena_new();
-        Ended e[4];
-        for (int k = 0; k < 4; k++)
-            e[k] = child_run(a, &(Child){.words = commands[i],
-                                         .env = locales[k % 3],
-                                         .pty = k < 3,
-                                         .pty_out = k < 3});
+        Ended e[5];
+        for (int k = 0; k < 5; k++)
+            e[k] = child_run(
+                a,
+                &(Child){.words = commands[i], .env = locales[k], .pty = k < 3, .pty_out = k < 3});
         const char *wide = e[2].out, *narrow = e[0].out;
         assert_true(beyond_ascii(wide) || beyond_ascii(e[2].err));
         assert_false(beyond_ascii(narrow) || beyond_ascii(e[0].err));
-        assert_true(beyond_ascii(e[3].out) || beyond_ascii(e[3].err));
+        assert_false(beyond_ascii(e[3].out) || beyond_ascii(e[3].err));
+        assert_true(beyond_ascii(e[4].out) || beyond_ascii(e[4].err));
         assert_string_equal(e[1].out, narrow);
         for (; *wide && *narrow;
              wide += strcspn(wide, "\n") + 1, narrow += strcspn(narrow, "\n") + 1)

@@ -48,11 +48,12 @@ void cli_diagnostics(Cli *c, const Diags *d, bool notes) {
     int width = terminal_width(c->err);
     char *text = NULL;
     size_t n = 0;
-    FILE *f = width ? open_memstream(&text, &n) : NULL;
+    bool ascii = terminal_is_ascii(c->err);
+    FILE *f = width || ascii ? open_memstream(&text, &n) : NULL;
     diags_print_fit(&shown, f ? f : c->err, c->color_err, width);
     if (f && fclose(f) == 0) {
-        const char *s = table_fold(text, width, c->arena);
-        fputs(terminal_is_ascii(c->err) ? ascii_text(s, c->arena) : s, c->err);
+        const char *s = width ? table_fold(text, width, c->arena) : text;
+        fputs(ascii ? ascii_text(s, c->arena) : s, c->err);
     }
     free(text);
 }
@@ -94,7 +95,8 @@ void cli_flush(Cli *c) {
                  strcmp(c->format, "text") == 0; /* a picture is none the better for it */
     tame(c);
     const char *s = folds ? table_fold(c->text.s, c->look.width, c->arena) : c->text.s;
-    bool ascii = c->look.width && strcmp(c->format, "text") == 0 && terminal_is_ascii(c->out);
+    bool words = !c->format || strcmp(c->format, "text") == 0,
+         ascii = words && terminal_is_ascii(c->out);
     if (ascii) s = ascii_text(s, c->arena);
     write_result(c, s, folds || ascii ? strlen(s) : c->text.n);
     cli_forget(c);

@@ -1,7 +1,8 @@
 /* Completion scripts for bash, zsh and fish, written from the tables of commands and options that
  * also make --help, so that they cannot drift from it. Plans are asked for when a name is completed
- * (`list plans`), all else stands in the script. Refuses to complete keys of --set: they depend on
- * the plan. */
+ * (`list plans`), all else stands in the script: of --set the keys that every plan may have, and
+ * the values of those that take words. Refuses to complete what depends on the plan: axes, modules.
+ */
 #include "cli/cli.h"
 #include "cost/cost.h"
 #include "import/import.h"
@@ -50,6 +51,32 @@ static const char *operand_words(const Words *w, const Command *k) {
     if (k->bit & C_IMPORT) return joined(w->c->arena, import_names(w->c->arena));
     return k->bit & (C_LIST | C_COMPLETION) ? spaced(w->c->arena, k->operands, '|') : NULL;
 }
+/* Is it a key that a plan may have under a fixed name? */
+static bool fixed_key(const KeyRow *k) {
+    return !strstr(k->path, "PATTERN") && !strstr(k->path, "[]");
+}
+/* "f64, f32, bf16" with blanks only, and `before` before each word. */
+static const char *choices(Arena *a, const KeyRow *k, const char *before) {
+    Str s = str_new(a);
+    for (const char *w = k->takes; *w; w += strspn(w, ", ")) {
+        size_t one = strcspn(w, ", ");
+        str_addf(&s, "%s%s%.*s", s.n ? " " : "", before, (int)one, w);
+        w += one;
+    }
+    return s.s;
+}
+/* What stands behind --set: "data.batch= data.dtype=", and with `values` those that a key takes. */
+static const char *set_words(Arena *a, bool values) {
+    int n;
+    const KeyRow *k = plan_key_rows(a, &n);
+    Str s = str_new(a);
+    for (int i = 0; i < n; i++) {
+        if (!fixed_key(&k[i])) continue;
+        const char *key = arena_printf(a, "%s=", k[i].path);
+        str_addf(&s, "%s%s", s.n ? " " : "", values && k[i].choices ? choices(a, &k[i], key) : key);
+    }
+    return s.s;
+}
 /* Does it take files beside these words? */
 static bool takes_files(const Command *k) { return k->bit & C_IMPORT; }
 static const char *command_names(const Cli *c) {
@@ -61,8 +88,9 @@ static const char *command_names(const Cli *c) {
 
 /* ---- bash and zsh: one `case` for words behind an option, one for options, one for operands ----
  */
-static void case_values(const Words *w, Str *s, const char *act) {
-    str_add(s, "    case $cmd$prev in\n");
+static void case_values(const Words *w, Str *s, const char *act, const char *keys) {
+    str_addf(s, "    case $cmd$prev in\n    *--set) %s; return ;;\n",
+             arena_printf(w->c->arena, keys, set_words(w->c->arena, false)));
     for (int k = 0; k < w->c->n_commands; k++)
         for (int i = 0; i < w->n; i++) {
             const OptionRow *o = &w->row[i];
@@ -72,6 +100,13 @@ static void case_values(const Words *w, Str *s, const char *act) {
                 str_addf(s, "    %s--%s) %s; return ;;\n", w->c->commands[k].name, o->name,
                          arena_printf(w->c->arena, act, words));
         }
+    str_add(s, "    esac\n    case $prev in\n");
+    int n;
+    const KeyRow *k = plan_key_rows(w->c->arena, &n);
+    for (int i = 0; i < n; i++)
+        if (fixed_key(&k[i]) && k[i].choices)
+            str_addf(s, "    %s) %s; return ;;\n", k[i].path,
+                     arena_printf(w->c->arena, act, choices(w->c->arena, &k[i], "")));
     str_add(s, "    esac\n");
 }
 static void case_options(const Words *w, Str *s, const char *act) {
@@ -104,11 +139,11 @@ static void case_operands(const Words *w, Str *s, const char *act, const char *f
 }
 /* A function of a shell that has `case`: how it begins, offers words and files, and ends. */
 typedef struct {
-    const char *begin, *act, *files, *plans, *end;
+    const char *begin, *act, *keys, *files, *plans, *end;
 } Shell;
 static void function_of(const Words *w, Str *s, const Shell *x) {
     str_add(s, x->begin);
-    case_values(w, s, x->act);
+    case_values(w, s, x->act, x->keys);
     case_options(w, s, x->act);
     case_operands(w, s, x->act, x->files, x->plans);
     str_add(s, x->end);
@@ -125,7 +160,9 @@ static void bash(const Words *w, Str *s) {
         "        case ${COMP_WORDS[i]} in -*) ;; *) cmd=${COMP_WORDS[i]}; break ;; esac\n"
         "    done\n"
         "    COMPREPLY=()\n",
-        "COMPREPLY=($(compgen -W '%s' -- \"$cur\"))", "; COMPREPLY+=($(compgen -f -- \"$cur\"))",
+        "COMPREPLY=($(compgen -W '%s' -- \"$cur\"))",
+        "COMPREPLY=($(compgen -W '%s' -- \"$cur\")); compopt -o nospace 2>/dev/null",
+        "; COMPREPLY+=($(compgen -f -- \"$cur\"))",
         "COMPREPLY=($(compgen -f -- \"$cur\") $(compgen -W \"$(" PLANS ")\" -- "
         "\"$cur\"))\n       compopt -o filenames 2>/dev/null",
         "}\ncomplete -F _shardproof shardproof\n"};
@@ -139,8 +176,10 @@ static void zsh(const Words *w, Str *s) {
         "    for ((i = 2; i < CURRENT; i++)); do\n"
         "        case ${words[i]} in -*) ;; *) cmd=${words[i]}; break ;; esac\n"
         "    done\n"
-        "    if [[ $cur == --*=* ]]; then prev=${cur%%=*} cur=${cur#*=}; compset -P '*='; fi\n",
-        "compadd -- %s", "; _files", "compadd -- ${(f)\"$(" PLANS ")\"}; _files",
+        "    if [[ $cur == --*=* ]]; then prev=${cur%%=*} cur=${cur#*=}; compset -P '*='; fi\n"
+        "    if [[ $prev == --set && $cur == *=* ]]; then prev=${cur%%=*}; compset -P '*='; fi\n",
+        "compadd -- %s", "compadd -S '' -- %s", "; _files",
+        "compadd -- ${(f)\"$(" PLANS ")\"}; _files",
         /* a file of $fpath is the function's first call, `eval` of it defines the function */
         "}\nif [[ ${funcstack[1]} == _shardproof ]]; then _shardproof \"$@\"\n"
         "elif (( $+functions[compdef] )); then compdef _shardproof shardproof; fi\n"};
@@ -156,7 +195,10 @@ static const char *quoted(Arena *a, const char *text) {
 }
 static void fish(const Words *w, Str *s) {
     Arena *a = w->c->arena;
-    str_add(s, "# fish completion of shardproof, written by `shardproof completion fish`\n");
+    str_addf(s,
+             "# fish completion of shardproof, written by `shardproof completion fish`\n"
+             "function __shardproof_keys\n    string split ' ' '%s'\nend\n",
+             set_words(a, true));
     for (int k = 0; k < w->c->n_commands; k++) {
         const Command *x = &w->c->commands[k];
         const char *seen = arena_printf(a, "__fish_seen_subcommand_from %s", x->name);
@@ -170,7 +212,9 @@ static void fish(const Words *w, Str *s) {
             if (!(o->commands & x->bit)) continue;
             str_addf(s, "complete -c shardproof -n '%s' -l %s", seen, o->name);
             if (o->letter) str_addf(s, " -s %c", o->letter);
-            const char *values = o->arg ? option_words(w, o, x) : NULL;
+            const char *values = !o->arg                   ? NULL
+                                 : !strcmp(o->name, "set") ? "(__shardproof_keys)"
+                                                           : option_words(w, o, x);
             if (values) str_addf(s, " -x -a '%s'", values);
             else if (o->arg) str_add(s, " -r");
             str_addf(s, " -d '%s'\n", quoted(a, o->what));

@@ -21,8 +21,8 @@ bool terminal_is_ascii(FILE *f) {
     const char *locale = NULL;
     for (int i = 0; i < 3 && !locale; i++) locale = terminal_env(names[i]);
     const char *set = locale ? strchr(locale, '.') : NULL; /* "en_GB.UTF-8@euro" */
-    return terminal_is(f) &&
-           (!set || (strncasecmp(set, ".utf-8", 6) != 0 && strncasecmp(set, ".utf8", 5) != 0));
+    if (!locale) return terminal_is(f); /* containers set none, and their logs show UTF-8 */
+    return !set || (strncasecmp(set, ".utf-8", 6) != 0 && strncasecmp(set, ".utf8", 5) != 0);
 }
 
 /* --color beats everything, then NO_COLOR, then what forces it, then what the stream is. */

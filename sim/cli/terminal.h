@@ -8,8 +8,8 @@
 const char *terminal_env(const char *name);
 /* Is the stream one? False for a stream without a file. */
 bool terminal_is(FILE *f);
-/* Is it a terminal whose locale is another than UTF-8? LC_ALL beats LC_CTYPE, that beats LANG; none
- * of them is the C locale. */
+/* Is its text to be ASCII, as the locale is another than UTF-8? LC_ALL beats LC_CTYPE, that beats
+ * LANG; where none of them is set, a terminal is in the C locale, and a pipe gets UTF-8. */
 bool terminal_is_ascii(FILE *f);
 /* --color (`when`, NULL: auto) beats everything, then NO_COLOR, then what forces it, then what the
  * stream is. */

@@ -76,7 +76,7 @@ static int state(Opt *o, int param, const char *what) {
     return t;
 }
 static int next_value(Opt *o, int of) {
-    int t = push_tensor(o, &o->g->t[of], arena_printf(o->a, "%s.next", o->g->t[of].name),
+    int t = push_tensor(o, &o->g->t[of], arena_printf(o->a, "%s.next", graph_name(&o->g->t[of])),
                         KIND_ACTIVATION);
     o->g->t[t].next_of = of + 1;
     return t;

@@ -165,6 +165,15 @@ static void test_half(void **state) {
         child_expect(&good, 0, "");
         child_expect(&bad, 1, "up_proj.weight differs from the file");
     }
+    /* squares of gradients, below f16's smallest normal number: 2^-25 off by being written */
+    t = tensor(&c, "after.0.model.layers.0.self_attn.q_proj.weight.exp_avg_sq");
+    double top = 0;
+    for (int64_t i = 0; i < t->shape[0] * t->shape[1]; i++) top = fmax(top, fabs(t->x[i]));
+    assert_true(top < 0x1p-14);
+    Ended good = check(a, half_file(a, t, false, 0), "1"),
+          bad = check(a, half_file(a, t, false, 0x1p-22 / top), "1");
+    child_expect(&good, 0, "");
+    child_expect(&bad, 1, "exp_avg_sq differs from the file");
     arena_free(a);
 }
 /* Two files of one rank; a folder without any. */

@@ -106,6 +106,8 @@ static void test_spoiled(void **state) {
     order_rows(&c, tensor(&c, "model.layers.0.self_attn.q_proj.weight"), pairs);
     order_rows(&c, tensor(&c, "model.layers.0.self_attn.k_proj.weight"), pairs);
     order_rows(&c, tensor(&c, "after.0.model.layers.0.self_attn.q_proj.weight"), mixed);
+    NewTensor *lost = tensor(&c, "after.0.model.layers.0.self_attn.v_proj.weight.exp_avg_sq");
+    lost->x = ARENA_ARRAY(a, double, lost->shape[0] * lost->shape[1]); /* zeros; 1e-6 here */
     tensor(&c, "lm_head.weight")->name = "head.weight";
     Ended e = check(a, write_tensors(a, "spoiled.safetensors", c.t, c.n), "1");
     child_expect(&e, 1, "rank1/model.layers.0.mlp.up_proj.weight: transposed");
@@ -113,6 +115,7 @@ static void test_spoiled(void **state) {
     says(&e, "q_proj.weight: the pairs of rope stand side by side there (interleaved)");
     says(&e, "k_proj.weight: the pairs of rope stand side by side there (interleaved)");
     says(&e, "rank1/after.0.model.layers.0.self_attn.q_proj.weight differs from the file by");
+    says(&e, "v_proj.weight.exp_avg_sq differs from the file by 1 of its largest magnitude");
     says(&e, "only in the file (1): rank1/head.weight");
     says(&e, "only in the model (11): ");
     says(&e, "rank1/lm_head.weight, ");

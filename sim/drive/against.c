@@ -326,14 +326,20 @@ static void differs(Against *a, const StTensor *s, const ValueShape *o, const Ar
     if (a->key[i].rank < 0) tell(a, row, hint);
     else a->hint[i] = hint, a->other_part[i] = !same_shape && !how->what;
 }
+static double largest(const double *x, int64_t n) {
+    double top = 0;
+    for (int64_t i = 0; i < n; i++) top = fmax(top, fabs(x[i]));
+    return top;
+}
 /* `have`: packed, in o's order. */
 static void compare(Against *a, const StTensor *s, const ValueShape *o, const double *have,
                     Row *row) {
     int64_t n = 1, m = value_count(o);
     for (int d = 0; d < s->nd; d++) n *= s->shape[d];
-    double *want = file_numbers(a, s, row, n), top = 0;
+    double *want = file_numbers(a, s, row, n), top = want ? largest(want, n) : 0;
     if (!want) return;
-    for (int64_t i = 0; i < n; i++) top = fmax(top, fabs(want[i]));
+    /* all zero there: held against what is here, unless that is the noise of a sum */
+    if (!(top > 0)) top = largest(have, m) > 1e-15 ? largest(have, m) : 0;
     bool same = shapes_agree(o, s);
     row->count = n;
     /* f16 has no number between those that are 2^-24 apart, however small the tensor is */
@@ -354,9 +360,9 @@ static void compare(Against *a, const StTensor *s, const ValueShape *o, const do
 static void note_whose(Against *a, const ValueSet *set, int i) {
     const StTensor *s = &a->st->t[i];
     const Row *row = &a->row[i];
-    double top = 0, *x = a->hint[i] ? base_malloc(base_mul((size_t)row->count + 1, 8)) : NULL;
+    double *x = a->hint[i] ? base_malloc(base_mul((size_t)row->count + 1, 8)) : NULL;
     if (x && st_read(s, 0, row->count, DT_F64, x)) {
-        for (int64_t k = 0; k < row->count; k++) top = fmax(top, fabs(x[k]));
+        double top = largest(x, row->count);
         whose_add(&a->whose[a->key[i].rank], set,
                   &(WhoseTensor){a->key[i], row->name, x, row->count,
                                  row->tolerance * (top > 0 ? top : 1)});

@@ -384,6 +384,52 @@ static void test_hook(void **state) {
     }
 }
 
+/* ---- the lesson of 90 minutes ---- */
+/* `line` with every run of blanks as one, for tables are as wide as their folder's name. */
+static const char *squeezed(const char *line) {
+    Str s = str_new(arena);
+    for (; *line; line++)
+        if (*line != ' ' || (s.n && s.s[s.n - 1] != ' ')) str_addn(&s, line, 1);
+    while (s.n && s.s[s.n - 1] == ' ') s.s[--s.n] = 0;
+    return s.n ? s.s : "";
+}
+/* Each `$` line of the lesson is run in a folder that has its plan; the lines below it are said. */
+static void test_lesson(void **state) {
+    (void)state;
+    char here[4096], *text = get("examples/classroom/lesson.md"), *rest;
+    assert_non_null(getcwd(here, sizeof here));
+    const char *out = "", *command = NULL;
+    const char *home = arena_printf(arena, "%s/lesson", dir);
+    int commands = 0, says = 0;
+    bool console = false;
+    assert_int_equal(
+        system(arena_printf(arena, "mkdir %s && cp examples/classroom/lesson.yaml %s", home, home)),
+        0);
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        bool fence = !strncmp(line, "```", 3);
+        if (fence) console = !console && !strcmp(line, "```console");
+        else if (console && *line == '$') {
+            const char *to = arena_printf(arena, "%s/out.txt", home);
+            command = line + 2;
+            int code = system(arena_printf(arena, "cd %s && PATH='%s':$PATH && %s >out.txt 2>&1",
+                                           home, here, command));
+            assert_true(WIFEXITED(code) && WEXITSTATUS(code) <= 1);
+            out = squeezed(get(to));
+            commands++;
+        } else if (console) {
+            must_say(command, out, squeezed(line));
+            says++;
+        }
+    }
+    assert_true(commands >= 20 && says >= 15);
+    assert_int_equal(system(arena_printf(arena,
+                                         "cd %s && ls handout-3.pdf handout-4.pdf slides-4.pdf "
+                                         "ring.svg both.svg wrong.svg >out.txt",
+                                         home)),
+                     0);
+    assert_int_equal(system(arena_printf(arena, "rm -r %s", home)), 0);
+}
+
 int main(void) {
     if (!mkdtemp(dir)) return 1;
     const struct CMUnitTest tests[] = {
@@ -396,6 +442,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_readme_names_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_readme_commands, setup, teardown),
         cmocka_unit_test_setup_teardown(test_classroom, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lesson, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ci, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pipelines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hook, setup, teardown),

@@ -179,7 +179,7 @@ static void test_emulated_gpu(void **state) {
     for (int k = 0; k <= GPU_N_KERNELS; k++) ran += kernel_calls[k];
     print_message("%ld launches\n", ran);
     assert_true(kernel_calls[GPU_N_KERNELS] > 0 && kernel_calls[GPU_attention] > 0 &&
-                kernel_calls[GPU_bf16] > 0 && ran > 1000);
+                kernel_calls[GPU_bf16_pack] > 0 && ran > 1000);
 }
 
 /* ---- the heap ---- */

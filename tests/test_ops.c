@@ -103,24 +103,25 @@ static bool case_of(const Op *op, int c, Case *out) {
     *out = (Case){.op = op->name, .rule = op->rule ? op->rule : op->typical};
     return out->rule != NULL;
 }
-static bool in_bf16; /* numbers that bf16 holds, and rows that are more than a block of 16 */
+static bool in_bf16;              /* numbers that bf16 holds */
+static bool many_rows;            /* more than a block of 16 */
 static int64_t size_of(char ch) { /* primes and other sizes that 2, 3 and 4 do not divide */
     switch (ch) {
-    case 'b': return in_bf16 ? 2 : 3;
+    case 'b': return many_rows ? 2 : 3;
     case 't':
-    case 's': return in_bf16 ? 37 : 7;
+    case 's': return many_rows ? 37 : 7;
     case 'd': return 5;
     case 'f': return 11;
     case 'k': return 3;
-    case 'g': return in_bf16 ? 2 : 5;
-    case 'x': return in_bf16 ? 18 : 4;
+    case 'g': return many_rows ? 2 : 5;
+    case 'x': return many_rows ? 18 : 4;
     case 'v': return 13;
     case 'a':
     case 'c':
     case 'w': return 3;
     case 'h': return 1;
-    case 'z': return 7;                /* x and a */
-    case 'p': return in_bf16 ? 19 : 5; /* x and a lse */
+    case 'z': return 7;                  /* x and a */
+    case 'p': return many_rows ? 19 : 5; /* x and a lse */
     default: return 2;
     }
 }
@@ -338,9 +339,9 @@ static int run_cut(World *w, char letter, int64_t n, CutHow how, double **out, i
     pool_free(pool);
     return fails;
 }
-/* Every op's kernels for GPUs, run here, in both types: whole, each letter cut by three, and by
- * zigzag where its positions are asked for, so that blocks are uneven and positions are global.
- * Each kernel in the list runs. */
+/* Every op's kernels for GPUs, run here, in both types and on operands that lie in bf16: whole,
+ * each letter cut by three, and by zigzag where its positions are asked for, so that blocks are
+ * uneven and positions are global. Each kernel in the list runs. */
 static void on_kernels(const Case *one, const Op *op, int *values) {
     World w;
     double *out[RULE_MAX_IN];
@@ -362,8 +363,9 @@ static void test_every_op_on_kernels(void **state) {
 #define NAME(name, together) #name,
         GPU_KERNELS(NAME) "product"};
     int values = 0, never = 0;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         numbers = k ? DT_F32 : DT_F64;
+        in_bf16 = k == 2;
         Gpu *gpu = emulated_gpu((size_t)1 << 34, k ? 32 : 64);
         ranks_on = device_gpu(gpu);
         for (int o = 0; o < n_ops; o++) {
@@ -374,14 +376,17 @@ static void test_every_op_on_kernels(void **state) {
         Arena *a = arena_new();
         const char *missing = device_gpu_missing(ranks_on, a);
         if (missing) fail_msg("no kernel, on the host: %s", missing);
-        for (int i = 0; i <= GPU_N_KERNELS; i++) /* those of rows: test_rows; bf16: test_device */
+        for (int i = 0; i <= GPU_N_KERNELS && !in_bf16;
+             i++) /* those of rows: test_rows; bf16: test_device */
             if ((i < GPU_gather_rows || i == GPU_N_KERNELS) && i != GPU_bf16 &&
-                !strstr(names[i], "_tiles") && !emulated_calls(gpu)[i])
+                i != GPU_bf16_pack && !strstr(names[i], "_tiles") && !emulated_calls(gpu)[i])
                 print_message("never ran: %s\n", names[i]), never++;
+        if (in_bf16) assert_true(emulated_calls(gpu)[GPU_bf16_pack] > 1000);
         arena_free(a);
         device_free(ranks_on);
     }
     ranks_on = NULL;
+    in_bf16 = false;
     numbers = DT_F64;
     print_message("%d values made by kernels\n", values);
     assert_int_equal(never, 0);
@@ -393,7 +398,7 @@ static void test_attention_tiles(void **state) {
     int values = 0;
     Gpu *gpu = emulated_gpu((size_t)1 << 34, 64);
     numbers = DT_F32;
-    in_bf16 = true;
+    in_bf16 = many_rows = true;
     ranks_on = device_gpu(gpu);
     for (int o = 0; o < n_ops; o++) {
         Case one;
@@ -408,7 +413,7 @@ static void test_attention_tiles(void **state) {
     assert_true(!calls[GPU_attention] && !calls[GPU_attention_q] && !calls[GPU_attention_kv]);
     device_free(ranks_on);
     ranks_on = NULL;
-    in_bf16 = false;
+    in_bf16 = many_rows = false;
     numbers = DT_F64;
     print_message("%d values made by kernels\n", values);
 }

@@ -101,6 +101,7 @@ static void prepare(Run *r) {
     r->exec->pool = r->pool;
     r->exec->host = r->dev;
     r->exec->dev = r->o->device && !r->dry ? r->o->device : r->dev;
+    if (r->dry) r->dev->halves = r->o->device && r->o->device->halves;
     r->busy = busy_new(r->arena, r->exec);
     sources(r);
     r->exec->full = reference_full;

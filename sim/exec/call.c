@@ -101,7 +101,8 @@ static void finish_result(Device *dev, const Step *s, const Act *act, OpCall *c)
     }
     if (act->scale != 1) dev->scale(dev, &c->out, c->dtype, act->scale);
 }
-static void run_calls(Exec *e, const Step *s, OpCall *calls, int n) {
+/* made: the blocks that the calls make. */
+static void run_calls(Exec *e, const Step *s, OpCall *calls, const Local *made, int n) {
     Device *dev = e->dev;
     bool exact = e->modulus > 0;
     DeviceKernel what = exact                   ? DEVICE_EXACT
@@ -113,7 +114,7 @@ static void run_calls(Exec *e, const Step *s, OpCall *calls, int n) {
     Act act = act_of(s);
     for (int i = 0; i < n && !exec_is_int(e, s->out); i++) {
         finish_result(dev, s, &act, &calls[i]);
-        narrow_round(e, dev, s->out, &calls[i].out);
+        narrow_block(e, s->out, made[i].buf, &calls[i].out);
     }
 }
 /* The calls of a step, run some at a time: with many small ranks they are larger than their data.
@@ -132,9 +133,9 @@ static void flush(Calls *x) {
     Store *made = exec_store(x->e, x->s->out);
     bool timed = x->e->dev->busy != NULL;
     device_busy(x->e->dev); /* what others asked of it */
-    if (!timed) run_calls(x->e, x->s, x->call, x->n);
+    if (!timed) run_calls(x->e, x->s, x->call, made->l + x->done, x->n);
     for (int i = 0; timed && i < x->n; i++) {
-        run_calls(x->e, x->s, &x->call[i], 1);
+        run_calls(x->e, x->s, &x->call[i], &made->l[x->done + i], 1);
         made->l[x->done + i].seconds = device_busy(x->e->dev);
     }
     x->done += x->n;

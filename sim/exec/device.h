@@ -31,6 +31,7 @@ struct Device {
     const char *name;    /* of the machine's part that it is, for people; NULL */
     int64_t room;        /* bytes of its own memory that are free; 0: it has the host's */
     bool own_order; /* its kernels add up in an order of their own: a bound holds them, not bits */
+    bool halves;    /* a block that was rounded to bf16 takes half of its memory from then on */
     /* Memory for n bytes, contents undefined; ends the run (exit 5) if there is none. From one
      * thread at a time. */
     void *(*alloc)(Device *d, size_t n);

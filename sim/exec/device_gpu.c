@@ -2,6 +2,7 @@
  * elements in the same order; kernels have orders of their own. See device_gpu.h. Refuses to know
  * CUDA: what a GPU is, is gpu/gpu.h. */
 #include "exec/device_gpu.h"
+#include "exec/gpu_blocks.h"
 #include "launch/table.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,14 +16,14 @@ typedef struct {
 typedef struct {
     Device d; /* first */
     Gpu *gpu;
+    GpuBlocks blocks;     /* the run's, known to it by their addresses */
     Taken scratch, told;  /* of the GPU's memory; copies for the host to read */
     int64_t *missing;     /* per op: calls on the host */
     pthread_mutex_t lock; /* the check's workers get and copy side by side; may be nested */
 } OnGpu;
 
 /* ---- memory ---- */
-static void *gpu_take(Device *d, size_t n) {
-    OnGpu *x = (OnGpu *)d;
+static void *take_room(OnGpu *x, size_t n) {
     void *p = x->gpu->alloc(x->gpu, n);
     if (!p)
         base_die(5,
@@ -31,9 +32,23 @@ static void *gpu_take(Device *d, size_t n) {
                  x->gpu->name, n);
     return p;
 }
+static void *gpu_take(Device *d, size_t n) {
+    OnGpu *x = (OnGpu *)d;
+    pthread_mutex_lock(&x->lock);
+    void *at = gpu_blocks_add(&x->blocks, take_room(x, n), n);
+    pthread_mutex_unlock(&x->lock);
+    return at;
+}
 static void gpu_give(Device *d, void *p) {
     OnGpu *x = (OnGpu *)d;
-    if (p) x->gpu->release(x->gpu, p);
+    size_t off;
+    pthread_mutex_lock(&x->lock);
+    GpuBlock *b = gpu_blocks_find(&x->blocks, p, &off);
+    if (b) {
+        x->gpu->release(x->gpu, b->p);
+        gpu_blocks_drop(&x->blocks, b);
+    }
+    pthread_mutex_unlock(&x->lock);
 }
 static void *keep(Taken *t, void *p) {
     if (t->n == t->cap) {
@@ -44,10 +59,17 @@ static void *keep(Taken *t, void *p) {
 }
 static void *scratch(void *arg, int64_t n) {
     OnGpu *x = arg;
-    return keep(&x->scratch, gpu_take(&x->d, (size_t)n));
+    return keep(&x->scratch, take_room(x, (size_t)n));
 }
+/* Of a block all that it holds, once for all who ask until it is written again. */
 static const void *tell(void *arg, const void *p, int64_t n) {
     OnGpu *x = arg;
+    size_t off;
+    GpuBlock *b = gpu_blocks_find(&x->blocks, p, &off);
+    if (b) {
+        if (!b->host) x->gpu->get(x->gpu, b->host = base_malloc(b->bytes + 1), b->p, b->bytes);
+        return (char *)b->host + off;
+    }
     void *host = keep(&x->told, base_malloc((size_t)n + 1));
     x->gpu->get(x->gpu, host, p, (size_t)n);
     return host;
@@ -61,13 +83,13 @@ static Mark enter(OnGpu *x) {
     return (Mark){x->scratch.n, x->told.n};
 }
 static void leave(OnGpu *x, Mark mark) {
-    while (x->scratch.n > mark.scratch) gpu_give(&x->d, x->scratch.p[--x->scratch.n]);
+    while (x->scratch.n > mark.scratch) x->gpu->release(x->gpu, x->scratch.p[--x->scratch.n]);
     while (x->told.n > mark.told) free(x->told.p[--x->told.n]);
     pthread_mutex_unlock(&x->lock);
 }
 static bool here(const Device *d, const Tensor *t) {
-    const OnGpu *x = (const OnGpu *)d;
-    return t->p && x->gpu->owns(x->gpu, t->p);
+    size_t off;
+    return gpu_blocks_find(&((const OnGpu *)d)->blocks, t->p, &off);
 }
 static bool is_packed(const Tensor *t) {
     Tensor p = *t;
@@ -80,10 +102,57 @@ static size_t bytes_of(const Tensor *t, Dtype dt) {
     return (size_t)(tensor_count(t) * dtype_size(dt));
 }
 
+/* ---- where things are ---- */
+/* What is read at an address, which may be in a block that lies in bf16. */
+static void *read_at(const OnGpu *x, void *at, bool *half) {
+    size_t off;
+    const GpuBlock *b = gpu_blocks_find(&x->blocks, at, &off);
+    *half = b && b->half;
+    return b ? (char *)b->p + (b->half ? off / 2 : off) : at;
+}
+/* n numbers one behind the other, from `half` or wide ones. */
+static void line_up(OnGpu *x, int kernel, void *to, void *from, bool half, int64_t n) {
+    Tensor line = {.nd = 1, .n = {n}, .s = {1}, .p = to};
+    OpCall c = {.dtype = DT_F32};
+    LaunchCall call = {.c = &c};
+    GpuLaunch l = launch_over(&call, kernel, &line, &line);
+    l.args.x[0] = (GpuTensor){from, {1}, half};
+    launch_blocks(&l, n);
+    if (n) x->gpu->launch(x->gpu, &l);
+}
+/* What is written: there the numbers are wide. */
+static void *write_at(OnGpu *x, void *at) {
+    size_t off;
+    GpuBlock *b = gpu_blocks_find(&x->blocks, at, &off);
+    if (!b) return at;
+    free(b->host);
+    b->host = NULL;
+    if (b->half) {
+        void *wide = take_room(x, b->bytes);
+        line_up(x, GPU_copy, wide, b->p, true, (int64_t)(b->bytes / sizeof(float)));
+        x->gpu->release(x->gpu, b->p);
+        b->p = wide;
+        b->half = false;
+    }
+    return (char *)b->p + off;
+}
+/* All of a block becomes its bf16 numbers, and they are all that is kept. */
+static void halve(OnGpu *x, GpuBlock *b) {
+    int64_t n = (int64_t)(b->bytes / sizeof(float));
+    void *half = take_room(x, (size_t)n * sizeof(uint16_t));
+    line_up(x, GPU_bf16_pack, half, b->p, false, n);
+    x->gpu->release(x->gpu, b->p);
+    b->p = half;
+    b->half = true;
+}
+
 /* ---- launches ---- */
 static void run(void *arg, const GpuLaunch *l) {
     OnGpu *x = arg;
     GpuLaunch with = *l;
+    with.args.out.p = write_at(x, with.args.out.p);
+    for (int k = 0; k < GPU_IN; k++)
+        with.args.x[k].p = read_at(x, with.args.x[k].p, &with.args.x[k].half);
     if (l->bytes) {
         void *table = scratch(x, (int64_t)l->bytes);
         x->gpu->put(x->gpu, table, l->table, l->bytes);
@@ -91,9 +160,24 @@ static void run(void *arg, const GpuLaunch *l) {
     }
     x->gpu->launch(x->gpu, &with);
 }
+/* A matrix of a product, in the type that the product wants: where it lies in another, its span in
+ * scratch memory. */
+static void as_type(OnGpu *x, GpuMatrix *m, int64_t rows, int64_t cols, int64_t batch, bool half) {
+    bool is;
+    m->p = read_at(x, m->p, &is);
+    if (is == half) return;
+    int64_t n = (rows - 1) * m->row + (cols - 1) * m->col + (batch - 1) * m->next + 1;
+    void *to = scratch(x, n * (half ? (int64_t)sizeof(uint16_t) : (int64_t)sizeof(float)));
+    line_up(x, half ? GPU_bf16_pack : GPU_copy, to, m->p, is, n);
+    m->p = to;
+}
 static void gemm(void *arg, const GpuGemm *g) {
     OnGpu *x = arg;
-    x->gpu->gemm(x->gpu, g);
+    GpuGemm with = *g;
+    with.c.p = write_at(x, with.c.p);
+    as_type(x, &with.a, g->m, g->k, g->batch, g->bf16);
+    as_type(x, &with.b, g->k, g->n, g->batch, g->bf16);
+    x->gpu->gemm(x->gpu, &with);
 }
 static LaunchTo to_gpu(OnGpu *x) { return (LaunchTo){run, gemm, scratch, tell, x}; }
 /* One kernel over the elements of two tensors of the same sizes. Whole numbers travel as doubles
@@ -120,7 +204,14 @@ static Tensor on_get(Device *d, const Tensor *t, Dtype dt) {
     Tensor host = packed_like(t, base_malloc(bytes_of(t, dt) + 1)), from = *t;
     if (!tensor_count(t)) return host;
     Mark mark = enter(x);
-    if (!is_packed(t)) {
+    bool half, packed = is_packed(t);
+    from.p = read_at(x, t->p, &half);
+    if (dt == DT_I64 && packed) { /* a list: the calls of its rows ask for it too */
+        memcpy(host.p, tell(x, t->p, (int64_t)bytes_of(t, dt)), bytes_of(t, dt));
+        leave(x, mark);
+        return host;
+    }
+    if (!packed || half) {
         from = packed_like(t, scratch(x, (int64_t)bytes_of(t, dt)));
         map(x, GPU_copy, &from, t, dt, 0);
     }
@@ -148,7 +239,8 @@ static void on_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) {
     OnGpu *x = (OnGpu *)d;
     if (!tensor_count(t)) return;
     Mark mark = enter(x);
-    if (is_packed(t) && is_packed(host)) x->gpu->put(x->gpu, t->p, host->p, bytes_of(t, dt));
+    if (is_packed(t) && is_packed(host))
+        x->gpu->put(x->gpu, write_at(x, t->p), host->p, bytes_of(t, dt));
     else {
         Tensor there = upload(x, host, dt);
         map(x, GPU_copy, t, &there, dt, 0);
@@ -253,8 +345,17 @@ static void on_scale(Device *d, Tensor *t, Dtype dt, double v) {
     if (dt != DT_I64 && tensor_count(t))
         map((OnGpu *)d, GPU_times, t, t, dt, dt == DT_F32 ? (double)(float)v : v);
 }
+/* A whole block lies in bf16 from here on; of a part of one the numbers are rounded. */
 static void on_round(Device *d, const Tensor *t) {
-    if (tensor_count(t)) map((OnGpu *)d, GPU_bf16, t, t, DT_F32, 0);
+    OnGpu *x = (OnGpu *)d;
+    size_t off;
+    if (!tensor_count(t)) return;
+    Mark mark = enter(x);
+    GpuBlock *b = gpu_blocks_find(&x->blocks, t->p, &off);
+    bool whole = b && is_packed(t) && bytes_of(t, DT_F32) == b->bytes;
+    if (!b || !whole) map(x, GPU_bf16, t, t, DT_F32, 0);
+    else if (!b->half) halve(x, b);
+    leave(x, mark);
 }
 
 /* ---- ops ---- */
@@ -302,6 +403,7 @@ static void on_end(Device *d) {
     OnGpu *x = (OnGpu *)d;
     x->gpu->close(x->gpu);
     pthread_mutex_destroy(&x->lock);
+    gpu_blocks_free(&x->blocks);
     free(x->scratch.p);
     free(x->told.p);
     free(x->missing);
@@ -313,6 +415,7 @@ Device *device_gpu(Gpu *gpu) {
                        .name = gpu->name,
                        .room = (int64_t)gpu->memory,
                        .own_order = true,
+                       .halves = true,
                        .alloc = gpu_take,
                        .release = gpu_give,
                        .get = on_get,

@@ -76,6 +76,12 @@ const bool *narrow_sources(const Exec *e, Arena *arena) {
 void narrow_round(const Exec *e, Device *dev, int val, const Tensor *t) {
     if (e->narrow && e->narrow[val]) dev->round(dev, t);
 }
+void narrow_block(Exec *e, int val, Buf *b, const Tensor *t) {
+    narrow_round(e, e->dev, val, t);
+    size_t wide = (size_t)tensor_count(t) * sizeof(float);
+    if (e->narrow && e->narrow[val] && e->dev->halves && wide && b->bytes == wide)
+        store_buf_halve(e, b);
+}
 /* The rounding of what lies within `off` of x; a little more, for x - off is rounded too. */
 typedef struct {
     double lo, hi;
@@ -138,7 +144,7 @@ static Store rounded(Exec *e, int val, const Store *of) {
         l.t.p = l.buf->p;
         Region box = region_plain(&l.t);
         e->dev->copy(e->dev, (Block){&box, &l.t}, (Block){&box, &of->l[i].t}, DT_F32, COMBINE_COPY);
-        narrow_round(e, e->dev, val, &l.t);
+        narrow_block(e, val, l.buf, &l.t);
         store_add(&s, l);
     }
     return s;

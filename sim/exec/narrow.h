@@ -15,6 +15,9 @@ bool *narrow_values(const Program *p, Arena *arena);
 const bool *narrow_sources(const Exec *e, Arena *arena);
 /* Rounds numbers of a value in place, if it is held so; t is packed and lies on `dev`. */
 void narrow_round(const Exec *e, Device *dev, int val, const Tensor *t);
+/* The same of a block of the run, packed in a buffer of its own or that it shares: where the device
+ * holds bf16 in two bytes the buffer counts half from here on. */
+void narrow_block(Exec *e, int val, Buf *b, const Tensor *t);
 /* Where a value was computed in float32 within bound[i] of want[i], what it can be after its
  * rounding: any number from the rounding of want - bound to that of want + bound, for rounding is
  * monotone. Makes want[i] the middle of these and bound[i] what lies between; prob[i] (NULL: none)

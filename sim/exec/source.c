@@ -2,6 +2,7 @@
  * once and cut, as views where that is possible; a process of a real run reads the part of its own
  * rank. What a planted mistake does to reading (ReadAct) is done here. It refuses to know where
  * numbers come from: the executor's `full` and `part` do. */
+#include "exec/narrow.h"
 #include "exec/source.h"
 #include "exec/store.h"
 #include "exec/wire.h"
@@ -60,6 +61,10 @@ static void source_key(void *arg, int64_t rank, int64_t *key) {
     const Source *x = arg;
     *key = x->act.apart ? rank : store_key(x->e->p->mesh, &x->v->L, rank);
 }
+/* What was loaded is rounded already; a device may hold it in less. */
+static void held_narrow(const Source *x, Buf *b, const Tensor *t) {
+    if (x->e->dev->halves) narrow_block(x->e, (int)(x->v - x->e->p->val), b, t);
+}
 /* A view where its indices are ranges of the whole, else a copy. */
 static bool source_block(void *arg, int64_t rank, Local *l) {
     Source *x = arg;
@@ -77,6 +82,7 @@ static bool source_block(void *arg, int64_t rank, Local *l) {
         l->t.p = l->buf->p;
         e->dev->copy(e->dev, (Block){&b, &l->t}, (Block){&x->box, &x->whole}, x->dt, COMBINE_COPY);
         if (x->act.apart && !e->dev->sizes_only) turn(e, x->v, rank, &l->t, x->dt);
+        held_narrow(x, l->buf, &l->t);
     }
     arena_free(tmp);
     return true;
@@ -109,6 +115,7 @@ static bool source_part(void *arg, int64_t rank, Local *l) {
         l->t.p = host.p;
     } else e->host->release(e->host, host.p);
     if (ok && x->act.apart) turn(e, x->v, rank, &l->t, x->dt);
+    if (ok) held_narrow(x, l->buf, &l->t);
     arena_free(tmp);
     return ok;
 }
@@ -127,6 +134,7 @@ bool source_load(Exec *e, int v) {
     x.whole = region_packed(&x.box);
     x.whole.p = whole;
     x.buf = source_buffer(e, &x.whole, x.dt);
+    held_narrow(&x, x.buf, &x.whole);
     e->wire->share(e->wire, e, v, &w);
     store_buf_drop(e, x.buf);
     return true;

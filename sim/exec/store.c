@@ -16,6 +16,10 @@ Buf *store_buf_new(Exec *e, int64_t bytes) {
     assert(bytes >= 0);
     return store_buf_adopt(e, device_array(e->dev, bytes, 1), bytes);
 }
+void store_buf_halve(Exec *e, Buf *b) {
+    e->live_bytes -= (int64_t)(b->bytes - b->bytes / 2);
+    b->bytes /= 2;
+}
 void store_buf_drop(Exec *e, Buf *b) {
     assert(b->refs > 0);
     if (--b->refs) return;

@@ -15,6 +15,8 @@ struct Buf { /* immutable once written; counted references */
 Buf *store_buf_new(Exec *e, int64_t bytes);
 /* A buffer around p, memory of the device, which it owns from here on. */
 Buf *store_buf_adopt(Exec *e, void *p, int64_t bytes);
+/* The device holds what is in it in half of the bytes from here on. */
+void store_buf_halve(Exec *e, Buf *b);
 /* One reference less; the last one gives the buffer back. */
 void store_buf_drop(Exec *e, Buf *b);
 

@@ -158,7 +158,7 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
         put_together(r, rank, &to, &l->t);
         finish(r, rank, &to, &l->t);
     }
-    narrow_round(r->e, r->e->dev, r->s->out, &l->t);
+    narrow_block(r->e, r->s->out, l->buf, &l->t);
 }
 static int compare_ids(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;

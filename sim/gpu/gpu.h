@@ -7,13 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GPU_ABI = 3, GPU_DIMS = 16, GPU_IN = 5, GPU_NUMBERS = 8, GPU_THREADS = 128, GPU_WARP = 32 };
+enum { GPU_ABI = 4, GPU_DIMS = 16, GPU_IN = 5, GPU_NUMBERS = 8, GPU_THREADS = 128, GPU_WARP = 32 };
 
 /* A tensor along the space that a kernel goes through: one stride, in elements, for each dim of it;
  * 0 where the tensor lacks the dim. */
 typedef struct GpuTensor {
     void *p;
     int64_t s[GPU_DIMS];
+    bool half; /* an operand whose numbers lie there in bf16 */
 } GpuTensor;
 /* What every kernel is given, by value. */
 typedef struct GpuArgs {
@@ -42,7 +43,7 @@ typedef struct GpuMatrix {
 /* C[i][j] = sum over l of A[i][l] B[l][j], row-major, `batch` times. Of A and B one of the two
  * strides is 1, of C that of j. All in elements. */
 typedef struct GpuGemm {
-    bool f64;
+    bool f64, bf16; /* bf16: A and B are, C and the sums are float32 */
     int64_t m, n, k, batch;
     GpuMatrix a, b, c;
 } GpuGemm;
@@ -69,7 +70,6 @@ struct Gpu {
     size_t memory;                    /* bytes that are free */
     void *(*alloc)(Gpu *g, size_t n); /* NULL: there is no room */
     void (*release)(Gpu *g, void *p);
-    bool (*owns)(Gpu *g, const void *p);                       /* is it in the GPU's memory? */
     void (*put)(Gpu *g, void *to, const void *from, size_t n); /* from the host */
     void (*get)(Gpu *g, void *to, const void *from, size_t n); /* to the host */
     void (*launch)(Gpu *g, const GpuLaunch *l);

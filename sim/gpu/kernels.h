@@ -8,6 +8,7 @@
     X(sum_into, 0)                                                                                 \
     X(max_into, 0)                                                                                 \
     X(bf16, 0)                                                                                     \
+    X(bf16_pack, 0)                                                                                \
     X(copy_table, 0)                                                                               \
     X(add, 0)                                                                                      \
     X(times, 0)                                                                                    \

@@ -141,7 +141,10 @@ GPU_ON int64_t gpu_find(const int64_t *index, int64_t n, int64_t id) {
 #define GPU_EACH_ROW(r, total)                                                                     \
     for (int64_t r = GPU_BLOCK, r##_n = (total); r < r##_n; r += GPU_BLOCKS)
 /* Element o of operand i, of the output, widened; of an operand of integers. */
-#define GPU_X(i, o) ((double)((const GPU_REAL *)a.x[i].p)[o])
+#define GPU_NUMBER(x, o)                                                                           \
+    ((x).half ? (double)gpu_wide(((const uint16_t *)(x).p)[o])                                     \
+              : (double)((const GPU_REAL *)(x).p)[o])
+#define GPU_X(i, o) GPU_NUMBER(a.x[i], o)
 #define GPU_Y(o) (((GPU_REAL *)a.out.p)[o])
 #define GPU_INT(i, o) (((const int64_t *)a.x[i].p)[o])
 /* A kernel of one element of the output from one of each operand: AT(i) is that of operand i. */

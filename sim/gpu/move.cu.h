@@ -6,6 +6,10 @@
 GPU_MAP(sum_into, GPU_Y(GPU_HERE) + AT(0))
 GPU_MAP(max_into, GPU_Y(GPU_HERE) < AT(0) ? AT(0) : GPU_Y(GPU_HERE))
 GPU_MAP(bf16, (double)gpu_wide(gpu_narrow((float)AT(0))))
+/* The same into two bytes each, side by side. */
+GPU_KERNEL(bf16_pack) {
+    GPU_EACH(e, gpu_count(&a, 0, a.nd))((uint16_t *)a.out.p)[e] = gpu_narrow((float)AT(0));
+}
 /* By lists of offsets: for each dim of the space the output's, then the operand's. k[0]: put in
  * place, add, take the larger. */
 GPU_KERNEL(copy_table) {

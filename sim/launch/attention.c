@@ -20,10 +20,10 @@ enum { KEYS, D, DV, KS, VS, PART, UNUSED, WHICH };
  */
 static GpuTensor of_queries(const OpCall *c, const Tensor *t) {
     bool group = c->rule->nl[0] > G_ + 1;
-    return (GpuTensor){t->p, {t->s[B_], t->s[K_], group ? t->s[G_] : 0, t->s[T_]}};
+    return (GpuTensor){.p = t->p, .s = {t->s[B_], t->s[K_], group ? t->s[G_] : 0, t->s[T_]}};
 }
 static GpuTensor of_keys(const Tensor *t) {
-    return (GpuTensor){t->p, {t->s[0], t->s[2], 0, t->s[1]}};
+    return (GpuTensor){.p = t->p, .s = {t->s[0], t->s[2], 0, t->s[1]}};
 }
 static GpuLaunch over_heads(const LaunchCall *x, int kernel, const RingPart *r,
                             const int64_t *table) {

@@ -60,6 +60,7 @@ bool launch_gemm_of(const OpCall *c, GpuGemm *g) {
         if (!x[k].one || x[k].n < 1) return false;
     if (x[K].n < 2 || x[M].n < 2 || x[N].n < 2) return false; /* outer products, dots, sums */
     *g = (GpuGemm){.f64 = c->dtype == DT_F64,
+                   .bf16 = c->narrow && c->dtype == DT_F32,
                    .m = x[M].n,
                    .n = x[N].n,
                    .k = x[K].n,

@@ -46,9 +46,12 @@ static int64_t elements_of(const GpuArgs *a) {
     for (int d = 0; d < a->nd; d++) n *= a->n[d];
     return n;
 }
-void launch_each(const LaunchCall *x, GpuLaunch *l, int64_t elements) {
+void launch_blocks(GpuLaunch *l, int64_t elements) {
     int64_t blocks = (elements + l->threads - 1) / l->threads;
     l->blocks = blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS;
+}
+void launch_each(const LaunchCall *x, GpuLaunch *l, int64_t elements) {
+    launch_blocks(l, elements);
     if (elements > 0) x->to->run(x->to->arg, l);
 }
 void launch_map(const LaunchCall *x, GpuLaunch *l) {

@@ -39,6 +39,7 @@ void launch_operand(GpuLaunch *l, int k, const Tensor *t, const char *letters, c
  * it asks for positions), and one with a block for each of `rows`. */
 void launch_map(const LaunchCall *x, GpuLaunch *l);
 void launch_each(const LaunchCall *x, GpuLaunch *l, int64_t elements);
+void launch_blocks(GpuLaunch *l, int64_t elements); /* sets how many blocks that takes */
 void launch_rows(const LaunchCall *x, GpuLaunch *l, int64_t rows);
 void launch_fill(const LaunchCall *x, const Tensor *t, double v);
 /* A contraction of one or two operands by c->rule into c->out (op_einsum). False: no kernel has so

@@ -25,15 +25,25 @@ GPU_ON int64_t GPU_FN(at_query)(const GpuArgs a, const GpuTensor x, int64_t h, i
 GPU_ON int64_t GPU_FN(at_key)(const GpuArgs a, int which, int64_t h, int64_t s) {
     return gpu_offset(&a, &a.x[which], 0, 3, h) + GPU_KEY(s) * a.k[which == 1 ? K_KS : K_VS];
 }
-GPU_ON double GPU_FN(dot)(const GPU_REAL *x, const GPU_REAL *y, int64_t n) {
+/* A row of an operand: where it begins in it. */
+typedef struct {
+    const void *p;
+    bool half;
+} GPU_FN(Line);
+GPU_ON GPU_FN(Line) GPU_FN(line_of)(const GpuTensor x, int64_t o) {
+    return (GPU_FN(Line)){(const char *)x.p + o * (int64_t)(x.half ? 2 : sizeof(GPU_REAL)), x.half};
+}
+#define GPU_ROW_OF(i, o) (GPU_FN(line_of)(a.x[i], o))
+#define GPU_IN_ROW(row, i) ((GPU_REAL)GPU_NUMBER(row, i))
+/* Of a row in shared memory and one of an operand. */
+GPU_ON double GPU_FN(dot)(const GPU_REAL *x, GPU_FN(Line) y, int64_t n) {
     GPU_REAL sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
+    for (int64_t i = 0; i < n; i++) sum += x[i] * GPU_IN_ROW(y, i);
     return (double)sum;
 }
-#define GPU_ROW_OF(i, o) ((const GPU_REAL *)a.x[i].p + (o))
 /* A row into shared memory, by all threads. */
-GPU_ON void GPU_FN(take)(GPU_REAL *to, const GPU_REAL *from, int64_t n) {
-    for (int64_t i = GPU_THREAD; i < n; i += GPU_WIDTH) to[i] = from[i];
+GPU_ON void GPU_FN(take)(GPU_REAL *to, GPU_FN(Line) from, int64_t n) {
+    for (int64_t i = GPU_THREAD; i < n; i += GPU_WIDTH) to[i] = GPU_IN_ROW(from, i);
     GPU_BARRIER();
 }
 
@@ -70,7 +80,7 @@ GPU_KERNEL(attention) {
             for (int64_t i = GPU_THREAD; i < dv; i += GPU_WIDTH) {
                 GPU_REAL v = (GPU_REAL)(o[i] * less);
                 for (int64_t k = 0; k < n; k++)
-                    v += p[k] * GPU_ROW_OF(2, GPU_FN(at_key)(a, 2, h, s0 + k))[i];
+                    v += p[k] * GPU_IN_ROW(GPU_ROW_OF(2, GPU_FN(at_key)(a, 2, h, s0 + k)), i);
                 o[i] = v;
             }
             GPU_BARRIER();
@@ -124,12 +134,14 @@ GPU_KERNEL(attention_part_stats) {
     GPU_PARTS(part);
     GPU_EACH_ROW(r, gpu_count(&a, 0, 4)) {
         int64_t h = r / GPU_T, t = r % GPU_T, dv = a.k[K_DV];
-        const GPU_REAL *o = GPU_ROW_OF(2, GPU_FN(at_query)(a, a.x[2], h, t)),
-                       *d = GPU_ROW_OF(3, GPU_FN(at_query)(a, a.x[3], h, t));
+        GPU_FN(Line)
+        o = GPU_ROW_OF(2, GPU_FN(at_query)(a, a.x[2], h, t)),
+        d = GPU_ROW_OF(3, GPU_FN(at_query)(a, a.x[3], h, t));
         double D = 0;
-        for (int64_t i = GPU_THREAD; i < dv; i += GPU_WIDTH) D += (double)o[i] * (double)d[i];
-        D = gpu_all(D, false, part) - (double)d[dv];
-        if (!GPU_THREAD) GPU_FN(put_stats)(a, r, (double)o[dv], D);
+        for (int64_t i = GPU_THREAD; i < dv; i += GPU_WIDTH)
+            D += GPU_NUMBER(o, i) * GPU_NUMBER(d, i);
+        D = gpu_all(D, false, part) - GPU_NUMBER(d, dv);
+        if (!GPU_THREAD) GPU_FN(put_stats)(a, r, GPU_NUMBER(o, dv), D);
     }
 }
 /* p and ds = p (dp - D) scale of query t and key s, whose product is given; of a capped score times
@@ -167,7 +179,7 @@ GPU_KERNEL(attention_q) {
             GPU_BARRIER();
             for (int64_t i = GPU_THREAD; i < n_d; i += GPU_WIDTH)
                 for (int64_t k = 0; k < n; k++)
-                    sum[i] += w[k] * GPU_ROW_OF(1, GPU_FN(at_key)(a, 1, h, s0 + k))[i];
+                    sum[i] += w[k] * GPU_IN_ROW(GPU_ROW_OF(1, GPU_FN(at_key)(a, 1, h, s0 + k)), i);
             GPU_BARRIER();
         }
         GPU_REAL *y = (GPU_REAL *)a.out.p + GPU_FN(at_query)(a, a.out, h, t);
@@ -205,10 +217,12 @@ GPU_KERNEL(attention_kv) {
             GPU_BARRIER();
             for (int64_t k = 0; k < n; k++) {
                 int64_t hk = bk * groups + (q0 + k) / GPU_T, tk = (q0 + k) % GPU_T;
-                const GPU_REAL *row = of_v ? GPU_ROW_OF(3, GPU_FN(at_query)(a, a.x[3], hk, tk))
-                                           : GPU_ROW_OF(0, GPU_FN(at_query)(a, a.x[0], hk, tk));
+                GPU_FN(Line)
+                row = of_v ? GPU_ROW_OF(3, GPU_FN(at_query)(a, a.x[3], hk, tk))
+                           : GPU_ROW_OF(0, GPU_FN(at_query)(a, a.x[0], hk, tk));
                 if (s >= GPU_FROM(tk) && s < GPU_LIM(tk))
-                    for (int64_t i = GPU_THREAD; i < width; i += GPU_WIDTH) sum[i] += w[k] * row[i];
+                    for (int64_t i = GPU_THREAD; i < width; i += GPU_WIDTH)
+                        sum[i] += w[k] * GPU_IN_ROW(row, i);
             }
             GPU_BARRIER();
         }

@@ -37,6 +37,9 @@ GPU_ON void gpu_zero(float *x, int n) {
     for (int i = GPU_THREAD; i < n; i += GPU_WIDTH) x[i] = 0;
 }
 #endif
+GPU_ON uint16_t GPU_FN(narrow_in)(GPU_FN(Line) row, int64_t i) {
+    return row.half ? ((const uint16_t *)row.p)[i] : gpu_narrow((float)GPU_IN_ROW(row, i));
+}
 /* Rows t0 .. of head h of a tensor of queries, s0 .. of one of keys, as bf16; beyond the end, and
  * beyond a row, zeros. */
 GPU_ON void GPU_FN(tile_queries)(const GpuArgs a, int which, int64_t h, int64_t t0, uint16_t *to) {
@@ -45,8 +48,8 @@ GPU_ON void GPU_FN(tile_queries)(const GpuArgs a, int which, int64_t h, int64_t 
         int64_t t = t0 + i / all;
         bool in = t < GPU_T && i % all < n;
         to[i / all * LD_ROW + i % all] =
-            in ? gpu_narrow(
-                     (float)GPU_ROW_OF(which, GPU_FN(at_query)(a, a.x[which], h, t))[i % all])
+            in ? GPU_FN(narrow_in)(GPU_ROW_OF(which, GPU_FN(at_query)(a, a.x[which], h, t)),
+                                   i % all)
                : 0;
     }
 }
@@ -56,7 +59,7 @@ GPU_ON void GPU_FN(tile_keys)(const GpuArgs a, int which, int64_t h, int64_t s0,
         int64_t s = s0 + i / all;
         bool in = s < a.k[K_KEYS] && i % all < n;
         to[i / all * LD_ROW + i % all] =
-            in ? gpu_narrow((float)GPU_ROW_OF(which, GPU_FN(at_key)(a, which, h, s))[i % all]) : 0;
+            in ? GPU_FN(narrow_in)(GPU_ROW_OF(which, GPU_FN(at_key)(a, which, h, s)), i % all) : 0;
     }
 }
 /* Does query t see key s? */

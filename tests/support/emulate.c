@@ -213,8 +213,10 @@ static void launch(Gpu *g, const GpuLaunch *l) {
     fprintf(stderr, "kernel %d: %s\n", l->kernel, wrong);
     abort();
 }
-static double element(const void *p, bool f64, int64_t o) {
-    return f64 ? ((const double *)p)[o] : (double)((const float *)p)[o];
+static double element(const void *p, const GpuGemm *m, int64_t o) {
+    return m->f64    ? ((const double *)p)[o]
+           : m->bf16 ? (double)gpu_wide(((const uint16_t *)p)[o])
+                     : (double)((const float *)p)[o];
 }
 /* The product that a descriptor says, from its last term to its first: no order is promised. */
 static void gemm(Gpu *g, const GpuGemm *m) {
@@ -227,8 +229,8 @@ static void gemm(Gpu *g, const GpuGemm *m) {
             for (int64_t j = 0; j < m->n; j++) {
                 double sum = 0;
                 for (int64_t k = m->k - 1; k >= 0; k--)
-                    sum += element(a, m->f64, z * m->a.next + i * m->a.row + k * m->a.col) *
-                           element(b, m->f64, z * m->b.next + k * m->b.row + j * m->b.col);
+                    sum += element(a, m, z * m->a.next + i * m->a.row + k * m->a.col) *
+                           element(b, m, z * m->b.next + k * m->b.row + j * m->b.col);
                 int64_t o = z * m->c.next + i * m->c.row + j * m->c.col;
                 if (m->f64) ((double *)c)[o] = sum;
                 else ((float *)c)[o] = (float)sum;
@@ -261,7 +263,6 @@ Gpu *emulated_gpu(size_t bytes, int threads) {
                           .memory = bytes,
                           .alloc = alloc,
                           .release = release_memory,
-                          .owns = owns,
                           .put = put,
                           .get = get,
                           .launch = timed_launch,

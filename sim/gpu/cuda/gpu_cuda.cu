@@ -86,15 +86,6 @@ void *cuda_alloc(Gpu *g, size_t n) {
     return p;
 }
 void cuda_release(Gpu *g, void *p) { must((Cuda *)g, "cudaFree", cudaFree(p)); }
-bool cuda_owns(Gpu *g, const void *p) {
-    cudaPointerAttributes a;
-    if (cudaPointerGetAttributes(&a, p) != cudaSuccess) {
-        cudaGetLastError();
-        return false;
-    }
-    (void)g;
-    return a.type == cudaMemoryTypeDevice;
-}
 void cuda_put(Gpu *g, void *to, const void *from, size_t n) {
     must((Cuda *)g, "copy to the GPU", cudaMemcpy(to, from, n, cudaMemcpyHostToDevice));
 }
@@ -114,8 +105,8 @@ void cuda_launch(Gpu *g, const GpuLaunch *l) {
 
 /* ---- products: row-major C = A B is column-major C' = B' A' ---- */
 /* A row-major matrix with unit stride along one index, as cuBLASLt's column-major one. */
-cublasLtMatrixLayout_t layout_of(Cuda *c, const GpuMatrix *m, int64_t rows, int64_t cols, bool f64,
-                                 int64_t batch, cublasOperation_t *op) {
+cublasLtMatrixLayout_t layout_of(Cuda *c, const GpuMatrix *m, int64_t rows, int64_t cols,
+                                 cudaDataType type, int64_t batch, cublasOperation_t *op) {
     cublasLtMatrixLayout_t l;
     bool along_row = m->col == 1; /* a row's elements side by side: the transpose, column-major */
     int64_t ld = along_row ? m->row : m->col;
@@ -123,8 +114,7 @@ cublasLtMatrixLayout_t layout_of(Cuda *c, const GpuMatrix *m, int64_t rows, int6
     int32_t count = (int32_t)batch;
     *op = along_row ? CUBLAS_OP_N : CUBLAS_OP_T;
     must_lt(c, "layout",
-            c->lt.layout_new(&l, f64 ? CUDA_R_64F : CUDA_R_32F, (uint64_t)r, (uint64_t)k,
-                             ld > r ? ld : r));
+            c->lt.layout_new(&l, type, (uint64_t)r, (uint64_t)k, ld > r ? ld : r));
     must_lt(c, "layout",
             c->lt.layout_set(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
     must_lt(
@@ -132,34 +122,55 @@ cublasLtMatrixLayout_t layout_of(Cuda *c, const GpuMatrix *m, int64_t rows, int6
         c->lt.layout_set(l, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &m->next, sizeof m->next));
     return l;
 }
+/* What may be asked for: the workspace; addresses as they are, for cuBLASLt takes them to be
+ * multiples of 256 if nobody says; no sum in a type narrower than that of the computation. */
+cublasLtMatmulPreference_t preference_of(Cuda *c, const GpuGemm *m) {
+    cublasLtMatmulPreference_t pref;
+    const size_t room = WORKSPACE;
+    const uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    const struct {
+        cublasLtMatmulPreferenceAttributes_t what;
+        const void *p;
+    } at[] = {{CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, m->b.p},
+              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, m->a.p},
+              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, m->c.p},
+              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, m->c.p}};
+    must_lt(c, "product", c->lt.pref_new(&pref));
+    must_lt(c, "product",
+            c->lt.pref_set(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room));
+    must_lt(c, "product",
+            c->lt.pref_set(pref, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &sums, sizeof sums));
+    for (const auto &x : at) {
+        uint32_t bytes = 256;
+        while ((uintptr_t)x.p % bytes) bytes /= 2;
+        must_lt(c, "product", c->lt.pref_set(pref, x.what, &bytes, sizeof bytes));
+    }
+    return pref;
+}
 void cuda_gemm(Gpu *g, const GpuGemm *m) {
     Cuda *c = (Cuda *)g;
+    const cudaDataType wide = m->f64 ? CUDA_R_64F : CUDA_R_32F, in = m->bf16 ? CUDA_R_16BF : wide;
     const double one64 = 1, zero64 = 0;
     const float one32 = 1, zero32 = 0;
     cublasOperation_t oa, ob, oc;
     cublasLtMatmulDesc_t desc;
-    cublasLtMatmulPreference_t pref;
+    cublasLtMatmulPreference_t pref = preference_of(c, m);
     cublasLtMatmulHeuristicResult_t found;
     int n_found = 0;
-    size_t room = WORKSPACE;
-    cublasLtMatrixLayout_t a = layout_of(c, &m->a, m->m, m->k, m->f64, m->batch, &oa),
-                           b = layout_of(c, &m->b, m->k, m->n, m->f64, m->batch, &ob),
-                           out = layout_of(c, &m->c, m->m, m->n, m->f64, m->batch, &oc);
+    cublasLtMatrixLayout_t a = layout_of(c, &m->a, m->m, m->k, in, m->batch, &oa),
+                           b = layout_of(c, &m->b, m->k, m->n, in, m->batch, &ob),
+                           out = layout_of(c, &m->c, m->m, m->n, wide, m->batch, &oc);
     must_lt(c, "product",
-            c->lt.desc_new(&desc, m->f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                           m->f64 ? CUDA_R_64F : CUDA_R_32F));
+            c->lt.desc_new(&desc, m->f64 ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, wide));
     must_lt(c, "product", c->lt.desc_set(desc, CUBLASLT_MATMUL_DESC_TRANSA, &ob, sizeof ob));
     must_lt(c, "product", c->lt.desc_set(desc, CUBLASLT_MATMUL_DESC_TRANSB, &oa, sizeof oa));
-    must_lt(c, "product", c->lt.pref_new(&pref));
-    must_lt(c, "product",
-            c->lt.pref_set(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room));
     must_lt(c, "product", c->lt.choose(c->handle, desc, b, a, out, out, pref, 1, &found, &n_found));
     if (!n_found) failed(c, "product", "cuBLASLt knows no way to do it");
     timed_begin(c);
     must_lt(c, "product",
             c->lt.matmul(c->handle, desc, m->f64 ? (const void *)&one64 : &one32, m->b.p, b, m->a.p,
                          a, m->f64 ? (const void *)&zero64 : &zero32, m->c.p, out, m->c.p, out,
-                         &found.algo, c->workspace, room, 0));
+                         &found.algo, c->workspace, WORKSPACE, 0));
     timed_end(c);
     c->lt.pref_free(pref);
     c->lt.desc_free(desc);
@@ -255,7 +266,6 @@ shardproof_gpu(const GpuHost *host, GpuWhy *why, const char **text) {
     g->name = c->about.name;
     g->alloc = cuda_alloc;
     g->release = cuda_release;
-    g->owns = cuda_owns;
     g->put = cuda_put;
     g->get = cuda_get;
     g->launch = cuda_launch;

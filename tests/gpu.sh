@@ -1,9 +1,25 @@
 #!/bin/sh
-# What only a machine with a GPU can show, in parts of some minutes: machine, plans, bugs.
-# Every plan must end with the exit code and the verdict that it has on the host. In a checkout or in
-# a bundle (make CUDA=1 bundle). Exit 1 if anything differs.
+# What only a machine with a GPU can show, in parts of some minutes: see `parts`. Every plan must end with the exit
+# code, the verdict and the first wrong value that it has on the host. In a checkout or in a bundle (make CUDA=1 bundle).
+#     sh tests/gpu.sh [--emulated] PART [PLAN...]
+# --emulated: with the plug-in of the tests, whose GPU is the process, and less of everything: it shows this script,
+# not a GPU. Exit 1 if anything differs.
 set -u
 cd "$(dirname "$0")/.." || exit 2
+parts="machine ops plans bugs bf16 diff timings"
+emulated=
+[ "${1:-}" = --emulated ] && emulated=1 && shift
+part=${1:-}
+[ $# -gt 0 ] && shift
+out=$(mktemp -d) || exit 2
+trap 'rm -rf "$out"' EXIT
+program=./shardproof
+if [ $emulated ]; then # SHARDPROOF_EMULATED: a folder that has the program and the plug-in already
+    if [ -z "${SHARDPROOF_EMULATED:-}" ]; then
+        cp shardproof "$out/" && cp build/tests/gpu.so "$out/shardproof-cuda.so" || exit 2
+    fi
+    program=${SHARDPROOF_EMULATED:-$out}/shardproof
+fi
 export LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 if [ -z "${SHARDPROOF_CUBLASLT:-}" ]; then # it may lie inside a Python package
     for f in /usr/local/cuda*/lib64/libcublasLt.so.1[23] \
@@ -13,36 +29,81 @@ if [ -z "${SHARDPROOF_CUBLASLT:-}" ]; then # it may lie inside a Python package
         [ -e "$f" ] && export SHARDPROOF_CUBLASLT="$f"
     done
 fi
-out=$(mktemp -d) || exit 2
-trap 'rm -rf "$out"' EXIT
 bad=0
-verdict() { grep -ho '"verdict": *"[a-z]*"' "$1"/*.jsonl 2>/dev/null | tail -1; }
-compare() { # files
+# The verdict and the first wrong value of a trace.
+verdict() {
+    grep -ho '"verdict": *"[a-z]*"' "$1" 2>/dev/null | tail -1
+    grep -ho '"first_wrong": *"[^"]*"' "$1" 2>/dev/null | tail -1
+}
+# Each plan on the host and on the GPU, with options in `with`; with `records` 1 their records are compared too.
+compare() { # plans
+    ran=0
     for plan in "$@"; do
-        timeout 120 ./shardproof run "$plan" -o "$out/host" >/dev/null 2>&1
+        ran=$((ran + 1))
+        rm -f "$out/host.jsonl" "$out/gpu.jsonl"
+        timeout 120 $program check "$plan" $with --trace "$out/host.jsonl" >/dev/null 2>&1
         host=$?
-        timeout 120 ./shardproof run "$plan" --cuda=virtual -o "$out/gpu" >/dev/null 2>"$out/err"
+        timeout 120 $program check "$plan" $with --cuda=virtual -v --trace "$out/gpu.jsonl" >/dev/null 2>"$out/err"
         gpu=$?
-        if [ $host = $gpu ] && [ "$(verdict "$out/host")" = "$(verdict "$out/gpu")" ]; then
-            echo "same    $plan (exit $gpu) $(grep -h N0017 "$out/err" | head -1)"
-        else
-            echo "DIFFERS $plan: exit $host on the host, $gpu on the GPU"
+        differs=
+        [ $host = $gpu ] || differs="exit $host on the host, $gpu on the GPU"
+        [ "$(verdict "$out/host.jsonl")" = "$(verdict "$out/gpu.jsonl")" ] || differs="$differs verdicts differ"
+        grep -q N0017 "$out/err" && differs="$differs $(grep -h N0017 "$out/err" | head -1)"
+        if [ -s "$out/host.jsonl" ] && [ "$records" ]; then
+            $program diff "$out/host.jsonl" "$out/gpu.jsonl" >"$out/diff" 2>&1
+            grep -q '^no difference' "$out/diff" || differs="$differs $(head -3 "$out/diff")"
+        fi
+        if [ "$differs" ]; then
+            echo "DIFFERS $plan $with: $differs"
             head -5 "$out/err"
             bad=1
+        else
+            echo "same    $plan $with (exit $gpu)"
         fi
-        rm -rf "$out/host" "$out/gpu"
     done
+    [ $ran -gt 0 ] || bad=1
 }
-case ${1:-} in
+with='' records=''
+# Plans that together ask for every op, forward, backward and with an optimizer.
+features="plans/02-*.yaml plans/1[0-9]-*.yaml plans/2[0-9]-*.yaml plans/3[0-9]-*.yaml plans/4[0-9]-*.yaml"
+case $part in
 machine)
-    nvidia-smi || bad=1
+    [ $emulated ] || nvidia-smi || bad=1
     echo "cuBLASLt: ${SHARDPROOF_CUBLASLT:-by the linker}"
-    ./shardproof run plans/01-column-row-mlp.yaml --cuda=virtual -o "$out/gpu" || bad=1
+    $program check plans/01-column-row-mlp.yaml --cuda=virtual || bad=1
     ;;
-plans) compare plans/[0-9]*.yaml ;;
-bugs) compare plans/bugs/*.yaml ;;
+ops)
+    for with in '' '--set data.dtype=f64'; do compare ${@:-$features}; done
+    ;;
+plans) compare ${@:-plans/[0-9]*.yaml} ;;
+bugs) compare ${@:-plans/bugs/*.yaml} ;;
+bf16)
+    with='--set data.dtype=bf16'
+    compare ${@:-plans/[0-9]*.yaml}
+    ;;
+diff)
+    records=1
+    compare ${@:-plans/0[1-9]-*.yaml plans/1*-*.yaml plans/bugs/0*.yaml plans/bugs/3*.yaml}
+    ;;
+timings)
+    $program calibrate --cuda -o "$out/gpu.yaml" && cat "$out/gpu.yaml" || bad=1
+    # one block of Llama-3-8B on one rank, in bf16: products, attention, the rest
+    sequence=2048 shrink=1
+    [ $emulated ] && sequence=32 shrink=32
+    cat >"$out/block.yaml" <<END
+model: {preset: llama3-8b, layers: 1, shrink: $shrink}
+data: {batch: 1, sequence: $sequence, dtype: bf16}
+mesh: {tp: 1}
+END
+    $program check "$out/block.yaml" --check quick --cuda=virtual --trace "$out/block.jsonl" || bad=1
+    $program times "$out/block.jsonl" --hardware "$out/gpu.yaml" || bad=1
+    for plan in ${@:-plans/18-llama3-8b-backward.yaml plans/33-qwen3-30b-a3b-ep.yaml}; do
+        $program check "$plan" --cuda=virtual --trace "$out/plan.jsonl" || bad=1
+        $program times "$out/plan.jsonl" --hardware "$out/gpu.yaml" || bad=1
+    done
+    ;;
 *)
-    echo "usage: sh tests/gpu.sh machine | plans | bugs" >&2
+    echo "usage: sh tests/gpu.sh [--emulated] PART [PLAN...], PART one of: $parts" >&2
     exit 2
     ;;
 esac

@@ -2,6 +2,7 @@
  * itself (trip/gpu.c). What it checks and records is what the host's run does; each way in which
  * there is no GPU, or one that fails, ends in time, in words, with nothing half-written. The
  * numbers of kernels are test_ops' and test_device's. */
+#include "cost/cost.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 #include "support/support.h"
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -154,6 +156,72 @@ static void test_measured(void **state) {
     assert_true(records >= 8 * 20 && longer > records / 2);
 }
 
+/* A profile of the GPU, which the model of time reads: its own rates, another profile's links. */
+static void test_calibrate(void **state) {
+    (void)state;
+    const char *file = put("gpu.yaml", "old");
+    Ended e = RUN("calibrate", "--cuda", "--hardware", "a100-80g", "-o", file);
+    child_expect(&e, 0, "");
+    Diags *d = diags_new(arena);
+    const Hardware *h = hardware_find(arena, d, file, NULL, diag_nowhere),
+                   *links = hardware_find(arena, d, "a100-80g", NULL, diag_nowhere);
+    assert_true(h && links);
+    assert_true(h->flops_f32 > 0 && h->flops_f64 > 0 && h->flops_bf16 > 0);
+    assert_true(h->flops_bf16 != h->flops_f32);
+    assert_true(h->memory_bandwidth > 0 && h->kernel_overhead > 0);
+    assert_true(h->kernel_overhead < 0.1 && h->memory == (int64_t)1 << 34);
+    assert_true(h->intra_bandwidth == links->intra_bandwidth &&
+                h->inter_latency == links->inter_latency);
+    size_t n;
+    assert_non_null(strstr(child_read(arena, file, &n), "those of a100-80g"));
+    put("gpu.yaml", "old"); /* what goes wrong leaves it */
+    e = RUN_AS("launch 3", "calibrate", "--cuda", "-o", file);
+    child_expect(&e, 5, "[E0607]");
+    e = RUN_AS("driver", "calibrate", "--cuda=virtual", "-o", file);
+    child_expect(&e, 5, "[E0601]");
+    e = RUN("calibrate", "--cuda", "--hardware", "b52", "-o", file);
+    child_expect(&e, 3, "[E0213]");
+    assert_string_equal(child_read(arena, file, &n), "old");
+    e = RUN("calibrate");
+    child_expect(&e, 2, "it wants --mpi or --cuda");
+}
+
+/* ---- the script for machines with a GPU ---- */
+/* Each part of tests/gpu.sh with this plug-in: its own text is what runs there. A part that finds a
+ * difference, an op on the host or no plan at all ends with 1. */
+static void test_script(void **state) {
+    (void)state;
+    static const struct {
+        const char *how, *part, *plan;
+        int code;
+        const char *out;
+    } rows[] = {
+        {NULL, "machine", NULL, 0, "equivalent"},
+        {NULL, "ops", "plans/14-qwen2-bias-tp2.yaml", 0, "same    plans/14-qwen2-bias-tp2.yaml"},
+        {NULL, "plans", "plans/01-column-row-mlp.yaml", 0, "(exit 0)"},
+        {NULL, "bugs", "plans/bugs/04-wrong-block.yaml", 0, "same    plans/bugs/04"},
+        {NULL, "bf16", "plans/03-llama3-8b-tp2.yaml", 0, "--set data.dtype=bf16 (exit 0)"},
+        {NULL, "diff", "plans/02-toymodel-2.yaml", 0, "same    plans/02"},
+        {NULL, "timings", "plans/02-toymodel-2.yaml", 0, "measured on one GPU"},
+        {"SHARDPROOF_GPU='launch 5'", "plans", "plans/01-column-row-mlp.yaml", 1,
+         "DIFFERS plans/01"},
+        {"SHARDPROOF_GPU='launch 5'", "bf16", "plans/03-llama3-8b-tp2.yaml", 1, "DIFFERS plans/03"},
+        {"SHARDPROOF_GPU=driver", "machine", NULL, 1, ""},
+        {"SHARDPROOF_GPU=driver", "timings", "plans/02-toymodel-2.yaml", 1, ""},
+        {NULL, "speed", NULL, 2, ""},
+    };
+    const char *said = in("said");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t n;
+        int status = system(arena_printf(
+            arena, "SHARDPROOF_EMULATED='%s' %s sh tests/gpu.sh --emulated %s %s >'%s' 2>&1", dir,
+            rows[i].how ? rows[i].how : "", rows[i].part, rows[i].plan ? rows[i].plan : "", said));
+        const char *out = child_read(arena, said, &n);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != rows[i].code || !strstr(out, rows[i].out))
+            fail_msg("%s: status %d\n%s", rows[i].part, status, out);
+    }
+}
+
 /* ---- what there is not ---- */
 static void test_missing(void **state) {
     (void)state;
@@ -241,7 +309,8 @@ static void test_room(void **state) {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, with_plugin, gone)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_same_records), TEST(test_diff_sees), TEST(test_check), TEST(test_measured),
+        TEST(test_same_records), TEST(test_diff_sees), TEST(test_check),
+        TEST(test_measured),     TEST(test_calibrate), TEST(test_script),
         TEST(test_missing),      TEST(test_failing),   TEST(test_room)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

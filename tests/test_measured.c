@@ -363,7 +363,7 @@ typedef struct {
 } Calibrated;
 static void calibrate_rank(void *arg, Arena *a, Diags *d, struct Ranks *ranks) {
     Calibrated *x = arg;
-    const char *text = calibrate(a, d, ranks);
+    const char *text = calibrate(a, d, ranks, NULL);
     if (text && *text) x->text = text;
     else if (text) __atomic_fetch_add(&x->silent, 1, __ATOMIC_RELAXED);
     if (!text) run_print(&(PlanRun){.d = d});

@@ -168,6 +168,11 @@ void cli_paint(Cli *c, const char *code, const char *text);
 /* ---- commands ---- */
 /* Each works on c->o and its operands, writes its result to c->text or a file, and returns the exit
  * code; what is wrong goes to c->d. */
+/* --cuda: the GPU that all plans of this command run on, or this process's one of several. False:
+ * there is none, E0601 is in c->d; of several processes none goes on then. cli_close_gpu gives it
+ * back. */
+bool cli_open_gpu(Cli *c);
+void cli_close_gpu(Cli *c);
 int cmd_run(Cli *c);
 int cmd_check(Cli *c);
 int cmd_calibrate(Cli *c);

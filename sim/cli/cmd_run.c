@@ -31,9 +31,7 @@ static int fails_on(const Cli *c, const Loaded *l) {
     }
     return n;
 }
-/* --cuda: the GPU that all plans of this command run on, or this process's one of several. False:
- * there is none, E0601 is in c->d; of several processes none goes on then. */
-static bool open_gpu(Cli *c) {
+bool cli_open_gpu(Cli *c) {
     int at = c->ranks ? ranks_device(c->ranks) : 0;
     bool wanted = c->o.cuda && at >= 0;
     if (c->ranks && c->o.cuda) ranks_warn(c->ranks, c->d);
@@ -41,7 +39,7 @@ static bool open_gpu(Cli *c) {
     bool here = !wanted || c->device;
     return c->ranks ? ranks_all(c->ranks, c->d, here, "open its GPU") : here;
 }
-static void close_gpu(Cli *c) {
+void cli_close_gpu(Cli *c) {
     gpu_close(c->device);
     c->device = NULL;
 }
@@ -142,9 +140,9 @@ static int run_into(Cli *c, const char *dir) {
     PipelineOptions o = cli_pipeline(c);
     o.execute = o.events = o.numbers = o.distances = true;
     Loaded l;
-    if (!open_gpu(c)) return 5;
+    if (!cli_open_gpu(c)) return 5;
     run_one(c, c->o.operands[0], o, &l);
-    close_gpu(c);
+    cli_close_gpu(c);
     cli_diagnostics(c, l.d, true);
     bool jsonl = strcmp(c->format, "jsonl") == 0;
     if (jsonl && !l.refused) cli_records(c, &l, NULL);
@@ -369,7 +367,7 @@ int cmd_check(Cli *c) {
                    "--trace and --save-values hold one plan, not %d", n);
         return 2;
     }
-    if (!open_gpu(c)) return 5;
+    if (!cli_open_gpu(c)) return 5;
     Checked r = {.found = ARENA_ARRAY(c->arena, PlanFindings, n),
                  .document = ARENA_ARRAY(c->arena, const char *, n)};
     r.table = table_new(c->arena, "result", check_columns,
@@ -385,7 +383,7 @@ int cmd_check(Cli *c) {
         code = cli_worse(code, one);
         bad += one != 0;
     }
-    close_gpu(c);
+    cli_close_gpu(c);
     if (strcmp(c->format, "text") == 0) check_counts(c, n, bad);
     else if (strcmp(c->format, "json") == 0) document_check(c, r.document, done, bad);
     else if (strstr("csv md", c->format)) cli_table(c, &r.table);

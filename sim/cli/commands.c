@@ -72,8 +72,9 @@ const Command cli_commands[] = {
      "shardproof import hf --names names.json --tp 2\n",
      cmd_import},
     {"calibrate", C_CALIBRATE, "", 0, 0, "yaml",
-     "a hardware profile of this machine, measured with --mpi",
+     "a hardware profile of this machine or its GPU, measured",
      "mpirun -n 4 shardproof calibrate --mpi -o machine.yaml\n"
+     "shardproof calibrate --cuda -o gpu.yaml\n"
      "shardproof run plan.yaml --hardware ./machine.yaml\n",
      cmd_calibrate},
     {"export", C_EXPORT, "PLAN", 1, 1, "py json toml sh",

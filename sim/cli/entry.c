@@ -115,7 +115,10 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     shipped_operands(&c);
     if (!files_check_words(&c)) return refuse(&c);
     note_alone(&c);
-    if (cli_on_gpus(&c) && !ranks_launched(true)) return start_processes(&c, argv);
+    if (cli_on_gpus(&c) && !ranks_launched(true)) {
+        if (c.command->bit != C_CALIBRATE) return start_processes(&c, argv);
+        c.o.cuda = "virtual"; /* nobody has started several: the GPU that is here */
+    }
     if (cli_processes(&c) && !start_ranks(&c)) return end(&c, 5);
     return end(&c, c.command->run(&c));
 }

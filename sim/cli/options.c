@@ -78,8 +78,9 @@ static const Option options[] = {
     {"seed", 0, O_INT, AT(seed), "N", C_PLANS | C_ANOTHER, "the same as --set data.seed=N", NULL},
     {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS | C_ANOTHER,
      "plant one more mistake of this name: see `list faults`", NULL},
-    {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_PLANS | C_ANOTHER,
-     "the machine of the time model: see `list hardware`", NULL},
+    {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_PLANS | C_CALIBRATE | C_ANOTHER,
+     "the machine of the time model: see `list hardware`; calibrate --cuda: whose links to assume",
+     NULL},
     {"threads", 0, O_INT, AT(threads), "N", C_PLANS, "worker threads; 0 (default): all cores",
      NULL},
     {"trace", 0, O_TEXT, AT(trace), "FILE", C_PLANS & ~C_DIFF,
@@ -138,7 +139,7 @@ static const Option options[] = {
      "of a framework's file: sizes as they are, not those that run in seconds", NULL},
     {"to", 0, O_WORD, AT(to), "FRAMEWORK", C_EXPORT, "whose way of saying the plan",
      "torch hf jax megatron torchtitan"},
-    {"cuda", 0, O_WORD_OR_FIRST, AT(cuda), "[HOW]", C_RUNS | C_ANOTHER,
+    {"cuda", 0, O_WORD_OR_FIRST, AT(cuda), "[HOW]", C_RUNS | C_CALIBRATE | C_ANOTHER,
      "ranks (if no word follows): a process and a GPU for each rank, through NCCL; share: ranks "
      "may "
      "share a GPU; virtual: all ranks on one (needs the plug-ins of make CUDA=1)",

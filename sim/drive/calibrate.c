@@ -2,6 +2,7 @@
 #include "drive/calibrate.h"
 #include "drive/pipeline.h"
 #include "drive/ranks.h"
+#include "exec/device.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,13 @@ typedef struct {
     int n;
     double *best; /* per step; 0: not measured */
 } Times;
+/* Who runs the plans: processes, on GPUs or not, or virtual ranks on one GPU. */
+typedef struct {
+    Arena *arena;
+    Diags *d;
+    Ranks *ranks;   /* NULL: virtual */
+    Device *device; /* NULL: the host */
+} On;
 /* A sum of two products, fitted: count * each + bytes / rate. */
 typedef struct {
     double each, rate;
@@ -20,8 +28,9 @@ typedef struct {
 } Line;
 typedef struct {
     Line intra, inter;
-    double f32, f64, memory, kernel;
-    int64_t per_node, nodes;
+    double f32, f64, bf16, memory, kernel; /* bf16 0: it is computed in f32 */
+    int64_t per_node, nodes, room;         /* room: bytes of each */
+    const char *of;                        /* whose links these are; NULL: measured */
 } Constants;
 
 /* A linear network of layers whose sizes differ, cut by FSDP over `dp`: all-gathers and
@@ -47,15 +56,17 @@ static void keep_best(Arena *arena, Times *x, const Trace *t) {
     for (int i = 0; i < x->n && i < n; i++)
         if (longest[i] < x->best[i]) x->best[i] = longest[i];
 }
-static bool time_plan(Arena *arena, Diags *d, Ranks *ranks, const char *text, Times *out) {
-    PipelineOptions o = {.execute = true, .ranks = ranks};
+static bool time_plan(const On *on, const char *text, Times *out) {
+    PipelineOptions o = {.execute = true, .ranks = on->ranks, .device = on->device};
+    if (!on->ranks) o.check = CHECK_QUICK; /* products too large to be made again by the host */
     for (int i = 0; i < TURNS; i++) {
         PipelineReport rep;
-        ranks_next(ranks);
-        const Trace *t = pipeline_run(arena, d, plan_text("calibration.yaml", text), &o, &rep);
+        if (on->ranks) ranks_next(on->ranks);
+        const Trace *t =
+            pipeline_run(on->arena, on->d, plan_text("calibration.yaml", text), &o, &rep);
         bool ran = t && t->executed && !rep.exit;
-        if (!ran || diags_errors(d)) return false;
-        if (ranks_first(ranks)) keep_best(arena, out, t);
+        if (!ran || diags_errors(on->d)) return false;
+        if (!on->ranks || ranks_first(on->ranks)) keep_best(on->arena, out, t);
     }
     return true;
 }
@@ -129,33 +140,59 @@ static double rate(const Times *x, bool products, double kernel) {
     return per_second;
 }
 
+/* The shortest time of the largest product. */
+static double largest_product(const Times *x) {
+    double most = 0, took = 0;
+    for (int i = 0; i < x->t->n_computes; i++) {
+        const TraceCompute *c = &x->t->computes[i];
+        double work = work_of(c, true);
+        if (work > most && c->step < x->n) most = work, took = x->best[c->step];
+    }
+    return took;
+}
+
 /* ---- the file ---- */
-static const char *text_of(Arena *arena, const Constants *k, int64_t ranks) {
-    Str s = str_new(arena);
-    int64_t memory =
-        (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE) / k->per_node;
-    memory -= memory % (1 << 20); /* pictures write the number out */
+static void link_text(Str *s, const char *name, const Line *l, const char *how) {
+    str_addf(s, "%s: # %s\n  bandwidth: %.3g\n  latency: %.3g\n", name, how, l->rate, l->each);
+}
+static void constants_text(Str *s, const Constants *k) {
+    Arena *a = s->a;
+    int64_t room = k->room - k->room % (1 << 20); /* pictures write the number out */
+    str_addf(s, "flops:\n  bf16: %.3g # %s\n  f32: %.3g # the largest product\n",
+             k->bf16 > 0 ? k->bf16 : k->f32, k->bf16 > 0 ? "the same in bf16" : "computed in f32",
+             k->f32);
+    str_addf(s, "  f64: %.3g # the same in f64\n", k->f64);
+    str_addf(s, "memory_bandwidth: %.3g # the largest element-wise kernel\n", k->memory);
+    str_addf(s, "kernel_overhead: %.3g # the shortest kernel below 64 KiB\n", k->kernel);
+    str_addf(s, "gpus_per_node: %lld\n", (long long)k->per_node);
+    if (k->of) {
+        const char *how = arena_printf(a, "not measured, there was one GPU: those of %s", k->of);
+        link_text(s, "intra", &k->intra, how);
+        link_text(s, "inter", &k->inter, how);
+    } else {
+        link_text(s, "intra", &k->intra,
+                  arena_printf(a,
+                               "%d all-gathers and reduce-scatters, least squares of relative "
+                               "errors",
+                               k->intra.samples));
+        link_text(s, "inter", &k->inter,
+                  k->nodes > 1 ? "the same between machines"
+                               : "not measured, all processes were on one machine: as intra");
+    }
+    str_addf(s, "memory: %lld # %s\n", (long long)room,
+             k->of ? "free when it was measured" : "of the machine, shared by its processes");
+}
+static const char *text_of(const On *on, const Constants *k, int64_t ranks) {
+    Str s = str_new(on->arena);
+    const char *how = on->device ? "cuda" : "mpi";
     str_addf(&s,
-             "# Hardware profile, measured by `shardproof calibrate --mpi` on %lld processes, %lld "
+             "# Hardware profile, measured by `shardproof calibrate --%s` on %lld processes, %lld "
              "on each machine.\n# It says what the executor of shardproof takes there, packing and "
              "calls included: the shortest of %d runs\n# of a small plan, step by step.\n",
-             (long long)ranks, (long long)k->per_node, TURNS);
-    str_addf(&s, "what: \"processes of MPI, %lld on each machine, measured\"\n",
-             (long long)k->per_node);
-    str_addf(&s, "flops:\n  bf16: %.3g # computed in f32\n  f32: %.3g # the largest product\n",
-             k->f32, k->f32);
-    str_addf(&s, "  f64: %.3g # the same in f64\n", k->f64);
-    str_addf(&s, "memory_bandwidth: %.3g # the largest element-wise kernel\n", k->memory);
-    str_addf(&s, "kernel_overhead: %.3g # the shortest kernel below 64 KiB\n", k->kernel);
-    str_addf(&s, "gpus_per_node: %lld\n", (long long)k->per_node);
-    str_addf(&s, "intra: # %d all-gathers and reduce-scatters, least squares of relative errors\n",
-             k->intra.samples);
-    str_addf(&s, "  bandwidth: %.3g\n  latency: %.3g\n", k->intra.rate, k->intra.each);
-    str_addf(&s, k->nodes > 1
-                     ? "inter: # the same between machines\n"
-                     : "inter: # not measured, all processes were on one machine: as intra\n");
-    str_addf(&s, "  bandwidth: %.3g\n  latency: %.3g\n", k->inter.rate, k->inter.each);
-    str_addf(&s, "memory: %lld # of the machine, shared by its processes\n", (long long)memory);
+             how, (long long)ranks, (long long)k->per_node, TURNS);
+    str_addf(&s, "what: \"processes of %s, %lld on each machine, measured\"\n",
+             on->device ? "NCCL" : "MPI", (long long)k->per_node);
+    constants_text(&s, k);
     return s.s;
 }
 /* Processes on each machine, if launchers place them one machine after the other; else one. */
@@ -163,10 +200,12 @@ static int64_t per_node(const Ranks *ranks) {
     int64_t n = ranks_count(ranks), beside = ranks_beside(ranks);
     return n % beside == 0 ? beside : n;
 }
-const char *calibrate(Arena *arena, Diags *d, Ranks *ranks) {
+const char *calibrate(Arena *arena, Diags *d, Ranks *ranks, Device *device) {
+    const On on = {arena, d, ranks, device};
     int64_t n = ranks_count(ranks);
     Constants k = {.per_node = per_node(ranks)};
     k.nodes = n / k.per_node;
+    k.room = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE) / k.per_node;
     if (n < 2) {
         diag_error(d, "E0603", (Loc){0}, "mpirun -n 4 shardproof calibrate --mpi -o machine.yaml",
                    "one process has nobody to talk to: calibrate wants at least two");
@@ -174,24 +213,68 @@ const char *calibrate(Arena *arena, Diags *d, Ranks *ranks) {
     }
     int64_t inside = k.per_node, outside = k.nodes;
     if (inside == 1) inside = n, outside = 1; /* one on each machine: all links are between them */
-    Times f32 = {0}, f64 = {0}, far = {0};
-    const char *near_text = arena_printf(arena, plan, 64LL * n, "f32", "other", (long long)outside,
-                                         "dp", (long long)inside),
-               *f64_text = arena_printf(arena, plan, 64LL * n, "f64", "other", (long long)outside,
-                                        "dp", (long long)inside),
-               *far_text = arena_printf(arena, plan, 64LL * n, "f32", "dp", (long long)k.nodes,
+    Times f32 = {0}, f64 = {0}, bf16 = {0}, far = {0};
+#define NEAR(dtype)                                                                                \
+    arena_printf(arena, plan, 64LL * n, dtype, "other", (long long)outside, "dp", (long long)inside)
+    const char *far_text = arena_printf(arena, plan, 64LL * n, "f32", "dp", (long long)k.nodes,
                                         "other", (long long)k.per_node);
     bool apart = k.nodes > 1 && k.per_node > 1;
-    if (!time_plan(arena, d, ranks, near_text, &f32) ||
-        !time_plan(arena, d, ranks, f64_text, &f64) ||
-        (apart && !time_plan(arena, d, ranks, far_text, &far)))
+    if (!time_plan(&on, NEAR("f32"), &f32) || !time_plan(&on, NEAR("f64"), &f64) ||
+        (device && !time_plan(&on, NEAR("bf16"), &bf16)) ||
+        (apart && !time_plan(&on, far_text, &far)))
         return NULL;
+#undef NEAR
     if (!ranks_first(ranks)) return "";
     k.intra = links(&f32);
     k.inter = apart ? links(&far) : k.intra;
     k.kernel = smallest_kernel(&f32);
     k.f32 = rate(&f32, true, k.kernel);
     k.f64 = rate(&f64, true, smallest_kernel(&f64));
+    if (device) k.bf16 = rate(&bf16, true, smallest_kernel(&bf16));
     k.memory = rate(&f32, false, k.kernel);
-    return text_of(arena, &k, n);
+    return text_of(&on, &k, n);
+}
+
+/* ---- one GPU ---- */
+/* Two square products and what stands between them. */
+static const char square[] = "name: calibration\n"
+                             "model: {kind: mlp, sizes: [%lld, %lld, %lld], bias: false, "
+                             "activation: relu}\n"
+                             "data: {rows: %lld, dtype: %s, seed: 1}\n"
+                             "mesh: {dp: 1}\n";
+static bool time_square(const On *on, int64_t n, const char *dtype, Times *out) {
+    long long s = (long long)n;
+    *out = (Times){0};
+    return time_plan(on, arena_printf(on->arena, square, s, s, s, s, dtype), out);
+}
+const char *calibrate_gpu(Arena *arena, Diags *d, Device *device, const Hardware *links_of) {
+    enum { LEAST = 256, MOST = 4096 };
+    const On on = {arena, d, NULL, device};
+    const double LONG = 1e-3; /* then neither the clock nor the launch counts */
+    Times small, f32, f64, bf16;
+    int64_t n = LEAST;
+    if (!time_square(&on, 16, "f32", &small) || !time_square(&on, n, "f32", &f32)) return NULL;
+    while (n < MOST && largest_product(&f32) < LONG)
+        if (!time_square(&on, n *= 2, "f32", &f32)) return NULL;
+    if (!time_square(&on, n, "f64", &f64) || !time_square(&on, n, "bf16", &bf16)) return NULL;
+    Constants k = {.intra = {links_of->intra_latency, links_of->intra_bandwidth, 0},
+                   .inter = {links_of->inter_latency, links_of->inter_bandwidth, 0},
+                   .kernel = smallest_kernel(&small),
+                   .per_node = links_of->gpus_per_node,
+                   .room = device->room,
+                   .of = links_of->name};
+    k.f32 = rate(&f32, true, k.kernel);
+    k.f64 = rate(&f64, true, k.kernel);
+    k.bf16 = rate(&bf16, true, k.kernel);
+    k.memory = rate(&f32, false, k.kernel);
+    Str s = str_new(arena);
+    str_addf(
+        &s,
+        "# Hardware profile, measured by `shardproof calibrate --cuda` on one GPU: kernels and "
+        "products by events,\n# the shortest of %d runs; the largest product had %lld rows, "
+        "columns and terms.\n",
+        TURNS, (long long)n);
+    str_addf(&s, "what: \"%s, measured; links as of %s\"\n", device->name, links_of->name);
+    constants_text(&s, &k);
+    return s.s;
 }

@@ -600,6 +600,20 @@ static void test_file(void **state) {
         if (good) assert_string_equal(r.t->verdict, "equivalent");
         else assert_non_null(run_diag(&r, "E0311", "rank 1 stands before 1F1"));
     }
+    FILE *f = fopen(path, "w"); /* what is not there is told at the row in which it is missing */
+    fputs("0F0,0F1,0B0,0B1\n1F0,1B0,1F1\n", f);
+    fclose(f);
+    PlanRun r = plan_run(a, "order.yaml",
+                         arena_printf(a,
+                                      "%smesh: {pp: 2}\ndata: {rows: 6}\npass: backward\n"
+                                      "pipeline: {file: %s, stage_to_rank: [0, 1], "
+                                      "microbatches: 2}\n",
+                                      mlp, path),
+                         true);
+    const Diag *said = run_diag(&r, "E0310", "no backward of stage 1 for micro-batch 1");
+    assert_non_null(said);
+    assert_string_equal(said->loc.file, path);
+    assert_int_equal(said->loc.line, 2);
     arena_free(a);
 }
 

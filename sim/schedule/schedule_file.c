@@ -187,7 +187,8 @@ static void check_complete(Checker *c, int stage, Arena *tmp) {
         Action want = {.kind = (ActionKind)k, .stage = stage, .part = first[k]};
         const char *more =
             count[k] > 1 ? arena_printf(tmp, ", and for %d others", count[k] - 1) : "";
-        finding(c, (Loc){0},
+        const ActionList *row = &c->s->rank[rank];
+        finding(c, row->n ? row->a[0].loc : (Loc){0},
                 arena_printf(tmp, "put %s into the list of rank %d", action_text(&want, tmp), rank),
                 arena_printf(tmp, "the schedule has no %s of stage %d for micro-batch %d%s",
                              word[k], stage, first[k], more));

@@ -150,6 +150,12 @@ static int64_t gradients(const Exec *e, const Step *s, int64_t rank) {
     }
     return bytes;
 }
+/* Is the value a sum of gradients, or a view of one that is counted among them still? */
+static bool among_gradients(const Exec *e, const Step *s, const Val *x) {
+    const Val *sum = owner(e->p, x);
+    if (sum->step < 0 || !lives_adds_up(e->p, &e->p->step[sum->step])) return false;
+    return sum == x || e->lives.last[sum - e->p->val] >= s->id;
+}
 static void look_at_rank(Seen *w, Exec *e, const Step *s, int64_t rank, Buffer *b) {
     const Program *p = e->p;
     int64_t now = e->now, live = gradients(e, s, rank), copies = 0;
@@ -159,7 +165,7 @@ static void look_at_rank(Seen *w, Exec *e, const Step *s, int64_t rank, Buffer *
         for (int v = 0; e->each[e->now] && v < p->nv; v++) {
             const Val *x = &p->val[v];
             if (!counted(e, s, v) || (e->shared[v] && e->now != now)) continue;
-            if (x->step >= 0 && lives_adds_up(p, &p->step[x->step])) continue;
+            if (among_gradients(e, s, x)) continue;
             if (!e->shared[v] && read_by_all(w, e->now, v)) continue;
             if (e->shared[v] && e->lives.last[v] >= 0 && e->lives.last[v] < s->id &&
                 lives_deferred(p, s))
@@ -396,6 +402,32 @@ static void test_pipelines(void **state) {
             "data: {batch: 16, sequence: 8, dtype: f32}\npass: backward\npipeline: {%s}\n",
             (int)(how - two[i] - 1), two[i], how);
         hold_text(a, how, text, strlen(text), NULL);
+    }
+    arena_free(a);
+}
+
+/* Units in every order, on stages that share a rank; axes over which parameters are cut and tokens
+ * are not. */
+static void test_units_in_pipelines(void **state) {
+    (void)state;
+    static const char *const rest[] = {
+        "mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, unit: block}|",
+        "mesh: {r: 2, pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, axis: r*dp, unit: block}|",
+        "mesh: {r: 2, pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, axis: r*dp}|, cut: {batch: r*dp}",
+        "mesh: {r: 2, pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, axis: r*dp, unit: block, "
+        "reshard: false}|"};
+    Arena *a = arena_new();
+    int n;
+    const ScheduleKind *kind = schedule_kinds(&n);
+    for (int i = 0; i < 4 * n; i += i < 2 * n ? 1 : 2) {
+        const char *bar = strchr(rest[i / n], '|');
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 4, shrink: 64, parts: [embedding, blocks, norm, "
+            "head, loss]}\n%.*s\ndata: {batch: 16, sequence: 8, dtype: f32%s}\npass: backward\n"
+            "pipeline: {schedule: %s, microbatches: 4}\n",
+            (int)(bar - rest[i / n]), rest[i / n], bar + 1, kind[i % n].name);
+        hold_text(a, text, text, strlen(text), NULL);
     }
     arena_free(a);
 }
@@ -646,6 +678,7 @@ int main(void) {
                                        cmocka_unit_test(test_every_mode),
                                        cmocka_unit_test(test_sums_over_microbatches),
                                        cmocka_unit_test(test_pipelines),
+                                       cmocka_unit_test(test_units_in_pipelines),
                                        cmocka_unit_test(test_recompute),
                                        cmocka_unit_test(test_what_the_optimizer_keeps),
                                        cmocka_unit_test(test_gradients_of_their_own_dtype),

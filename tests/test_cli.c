@@ -1692,7 +1692,13 @@ static void test_draw_options(void **state) {
     expect_code(RUN("draw", plan, "--part", "moe"), 2, NULL, "no part 'moe'");
     expect_code(RUN("draw", plan, "--view", "storyboard", "--part", "x"), 2, NULL, "all_reduce");
     expect_code(RUN("draw", plan, "--view", "shards", "--part", "mlp"), 2, NULL, "net1, net2");
-    expect_code(RUN("draw", plan, "--view", "mesh", "--beside", plan), 2, NULL, "--view errors");
+    expect_code(RUN("draw", plan, "--view", "mesh", "--beside", plan), 2, NULL,
+                "--view errors, pipeline");
+    const char *staged = "plans/45-llama3-8b-pp4-1f1b.yaml";
+    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", "gpipe,zb-h1"), 0,
+                "gpipe (p-1)(F+B)", NULL);
+    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", "gpip"), 2, NULL, "E0206");
+    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", plan), 3, NULL, "E0211");
     expect_code(RUN("draw", plan, "--pass", "backwrad"), 2, NULL, "did you mean 'backward'?");
     expect_code(RUN("draw", plan, "--pass", "backward"), 3, NULL, "E0211");
     expect_code(RUN("draw", plan, "--preset", "slyde", "-o", svg), 2, NULL,

@@ -118,6 +118,55 @@ static void memory_of_a_pipeline(void **state) {
     for (int rank = 0; rank < 2; rank++) assert_true(flight[0][rank] < flight[1][rank]);
     assert_true(flight[0][0] > flight[0][1]);
 }
+/* Several schedules on one axis of time: who ends last fills it, the others end where their time
+ * says; the table has what each figure by itself says, on every page. */
+static void schedules_beside(void **state) {
+    (void)state;
+    static const char *const order[] = {"gpipe", "zb-h1", "dualpipe", "zb-v"};
+    static const char *const preset[] = {"wide", "column", "slide", "a4"};
+    Arena *a = arena_new();
+    const Trace *t[4];
+    for (int i = 0; i < 4; i++) {
+        PipelineOptions o = {.events = true};
+        t[i] =
+            plan_run_with(a, "beside.yaml",
+                          arena_printf(a,
+                                       "model: {preset: llama3-8b, shrink: 64, layers: 8, parts: "
+                                       "[embedding, blocks, norm, head, loss]}\nmesh: {pp: 4}\n"
+                                       "data: {batch: 16, sequence: 64}\npass: backward\n"
+                                       "pipeline: {schedule: %s, microbatches: 8}\n",
+                                       order[i]),
+                          &o)
+                .t;
+        assert_true(t[i] && t[i]->n_actions);
+    }
+    for (int p = 0; p < 4; p++) {
+        RenderOptions o = {.view = "pipeline",
+                           .preset = preset[p],
+                           .rank = -1,
+                           .layer = -1,
+                           .n_several = 3,
+                           .several = {t[1], t[2], t[3]}};
+        size_t n;
+        Diags *d = diags_new(a);
+        const char *svg = render_text(t[0], d, &o, FORMAT_SVG, a, &n);
+        if (!svg) diags_print(d, stderr, false);
+        assert_non_null(svg);
+        for (int i = 0; i < 4; i++) {
+            double end = 0;
+            for (int k = 0; k < t[i]->n_actions; k++)
+                end = t[i]->actions[k].end > end ? t[i]->actions[k].end : end;
+            const char *said = arena_printf(a, "%s: %s, ", order[i], time_text(end, a));
+            if (!strstr(svg, said)) fail_msg("%s: no '%s'", preset[p], said);
+            const char *own = i ? arena_printf(a, "s%d-row-3", i) : "row-3";
+            if (!strstr(svg, own)) fail_msg("%s: no %s", preset[p], own);
+        }
+        assert_non_null(strstr(svg, "4 schedules of 8 micro-batches"));
+        assert_non_null(strstr(svg, "dualpipe ends first"));
+        assert_non_null(strstr(svg, ">weights<"));
+    }
+    arena_free(a);
+}
 
 /* DualPipe: the table beside the peak has what one micro-batch of one way holds, and what all add
  * to; all-reduces are between the two ranks that have a stage, and so say mesh and timeline. */
@@ -990,6 +1039,7 @@ int main(void) {
         cmocka_unit_test(memory_is_the_records),
         cmocka_unit_test(memory_of_a_pipeline),
         cmocka_unit_test(both_ways_of_a_pipeline),
+        cmocka_unit_test(schedules_beside),
         cmocka_unit_test(storyboard_is_the_run),
         cmocka_unit_test(every_collective_is_sampled),
         cmocka_unit_test(errors_are_the_checks),

@@ -3,7 +3,8 @@
 #define SP_RENDER_OPTIONS_H
 #include "trace/trace.h"
 
-enum { VIEW_MAX_PAGES = 32 }; /* a view draws no more */
+enum { VIEW_MAX_PAGES = 32 };  /* a view draws no more */
+enum { VIEW_MAX_BESIDE = 11 }; /* others in one figure */
 
 typedef struct RenderOptions {
     const char *view;   /* "block", "timeline", ...; NULL: the first */
@@ -23,17 +24,20 @@ typedef struct RenderOptions {
     const Trace *
         beside; /* errors: a run to compare with, of the same model on the same ranks; NULL: none */
     bool beside_planted; /* that run is the same plan without the mistake it plants */
+    int n_several;       /* pipeline: other schedules, on the same axis of time */
+    const Trace *several[VIEW_MAX_BESIDE];
 } RenderOptions;
 
 /* What a view asks of a trace, and where it stands among the views. */
 enum {
-    VIEW_RUN = 1,     /* shows what only a run knows */
-    VIEW_SAMPLES = 2, /* gains by a run's numbers (`sample` records) but can do without */
-    VIEW_TIMES = 4,   /* shows modelled times or the machine */
-    VIEW_BESIDE = 8,  /* may stand beside another run */
-    VIEW_FIRST = 16,  /* what people look at first: `run` draws it as PNG, too */
-    VIEW_FAR = 64,    /* shows how far values are from the unsharded model (`distance` records) */
-    VIEW_CHROME = 32, /* shows the events of which FORMAT_CHROME is made */
-    VIEW_JSON = 64    /* what it shows can be had as FORMAT_JSON */
+    VIEW_RUN = 1,       /* shows what only a run knows */
+    VIEW_SAMPLES = 2,   /* gains by a run's numbers (`sample` records) but can do without */
+    VIEW_TIMES = 4,     /* shows modelled times or the machine */
+    VIEW_BESIDE = 8,    /* may stand beside another run */
+    VIEW_FIRST = 16,    /* what people look at first: `run` draws it as PNG, too */
+    VIEW_CHROME = 32,   /* shows the events of which FORMAT_CHROME is made */
+    VIEW_FAR = 64,      /* shows how far values are from the unsharded model (`distance` records) */
+    VIEW_SEVERAL = 128, /* may show several schedules on one axis */
+    VIEW_JSON = 256     /* what it shows can be had as FORMAT_JSON */
 };
 #endif

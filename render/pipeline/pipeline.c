@@ -70,17 +70,22 @@ const char *pipe_title(const Pipe *p) {
                         p->t->schedule_axis ? p->t->schedule_axis : "the pipeline", p->parts,
                         p->parts == 1 ? "" : "es", 100 * p->idle);
 }
+/* How far apart two ranks are that are neighbours on the schedule's axis. */
+static int64_t stride_of(const Trace *t) {
+    int64_t stride = 1;
+    for (int i = t->n_axes - 1; i >= 0; i--) {
+        if (t->schedule_axis && !strcmp(t->axes[i].name, t->schedule_axis)) break;
+        stride *= t->axes[i].size;
+    }
+    return stride;
+}
 /* Which rows compute values of the forward pass again in their backwards, as "0, 2"; "" if none
  * does, *all if each does. */
 static const char *rows_again(const Pipe *p, bool *all) {
     const Trace *t = p->t;
     Str s = str_new(p->a);
-    int64_t stride = 1;
+    int64_t stride = stride_of(t);
     int n = 0;
-    for (int i = t->n_axes - 1; i >= 0; i--) {
-        if (t->schedule_axis && !strcmp(t->axes[i].name, t->schedule_axis)) break;
-        stride *= t->axes[i].size;
-    }
     for (int k = 0; k < p->n; k++) {
         bool again = false;
         for (int i = 0; i < t->n_computes && !again; i++)
@@ -119,4 +124,49 @@ const char *pipe_foot(const Pipe *p) {
         str_addf(&s, ". On %s %s backward computes forward values again", axis ? axis : "rank",
                  again);
     return s.s;
+}
+
+/* ---- among others ---- */
+const char *const pipe_columns[PIPE_COLUMNS] = {
+    "schedule", "time", "idle", "closed form", "in flight", "held at most", "messages", "weights"};
+/* Bytes of parameters at rest, of the rank that has most. */
+static int64_t most_weights(const Pipe *p) {
+    const Trace *t = p->t;
+    int64_t most = 0, stride = stride_of(t);
+    for (int k = 0; k < p->n; k++) {
+        int64_t bytes = 0;
+        for (int i = 0; i < t->n_params; i++)
+            for (int j = 0; j < t->params[i].rest.n_local; j++)
+                if (rankset_has(&t->params[i].rest.local[j].ranks, k * stride))
+                    bytes += t->params[i].rest.local[j].bytes;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+static int64_t messages(const Trace *t) {
+    int64_t n = 0;
+    for (int i = 0; i < t->n_collectives; i++)
+        if (!strcmp(t->collectives[i].op, "send")) n += collective_per_step(&t->collectives[i]);
+    return n;
+}
+const char *pipe_cell(const Pipe *p, int column) {
+    const Trace *t = p->t;
+    int flight = 0;
+    int64_t held = 0;
+    for (int k = 0; k < p->n; k++) flight = p->row[k].flight > flight ? p->row[k].flight : flight;
+    for (int i = 0; i < t->n_actions; i++)
+        held = t->actions[i].held > held ? t->actions[i].held : held;
+    switch (column) {
+    case 0: return t->schedule ? t->schedule : "pipeline";
+    case 1: return time_text(p->end, p->a);
+    case 2: return arena_printf(p->a, "%.1f %%", 100 * p->idle);
+    case 3:
+        return t->bubble_form
+                   ? arena_printf(p->a, "%s = %s", t->bubble_form, time_text(t->bubble, p->a))
+                   : "none";
+    case 4: return arena_printf(p->a, "%d", flight);
+    case 5: return bytes_text(held, p->a);
+    case 6: return arena_printf(p->a, "%lld", (long long)messages(t));
+    default: return bytes_text(most_weights(p), p->a);
+    }
 }

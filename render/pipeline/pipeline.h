@@ -20,6 +20,11 @@ typedef struct Pipe {
     PipeRow *row;
     double idle; /* share of all ranks' time in which they compute nothing */
 } Pipe;
+/* What is said of a schedule among others: time, idle time, what is in flight and held, messages,
+ * weights; each column has a heading. */
+enum { PIPE_COLUMNS = 8 };
+extern const char *const pipe_columns[PIPE_COLUMNS];
+const char *pipe_cell(const Pipe *p, int column);
 /* False and E0211 if the trace has no schedule, or no times. */
 bool pipe_read(Pipe *p, const ViewCall *c);
 /* "1f1b: 4 ranks, 8 micro-batches, 27 % of their time idle". */

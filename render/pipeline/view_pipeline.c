@@ -16,12 +16,19 @@ enum {
     LEFT = 118,
     RIGHT = 104,
     OTHERS = 210, /* of a page's height: all but the rows */
+    HEADING = 22, /* of one schedule of several */
+    LINE = 18,    /* of their table */
+    NUMBER = 12,  /* size of a cell's number */
     LIFE = 0
 };
 
 typedef struct {
     const ViewCall *c;
-    Pipe p;
+    Pipe p; /* the one that is drawn */
+    int n_all;
+    Pipe all[VIEW_MAX_BESIDE + 1]; /* one below the other, on one axis of time */
+    const char *tag;               /* what the ids of its marks begin with */
+    double span;                   /* seconds over the width */
     Scene *s;
     PresetKind preset;
     double x, w;            /* of the rows: their left end and width */
@@ -46,18 +53,18 @@ static int kind_of(const TraceAction *a) {
     while (k + 1 < N_PIPE_KINDS && kinds[k].kind != *a->kind) k++;
     return k;
 }
-static double at(const PipePen *q, double t) { return q->x + t / q->p.end * q->w; }
+static double at(const PipePen *q, double t) { return q->x + t / q->span * q->w; }
 static Role text_on(int k) { return kinds[k].fill == ROLE_LIVE ? ROLE_LIVE_TEXT : ROLE_INK; }
 
 static void draw_cell(PipePen *q, const TraceAction *a, int i, Area box) {
     int k = kind_of(a);
     const char *word = arena_printf(q->p.a, "%d", a->microbatch);
-    scene_begin(q->s, "compute", arena_printf(q->p.a, "action-%d-%d", a->rank, i),
+    scene_begin(q->s, "compute", arena_printf(q->p.a, "%saction-%d-%d", q->tag, a->rank, i),
                 arena_printf(q->p.a, "%s of micro-batch %d on stage %d, rank %d: %s from %s on",
                              kinds[k].what, a->microbatch, a->stage, a->rank,
                              time_text(a->end - a->start, q->p.a), time_text(a->start, q->p.a)));
     scene_rect(q->s, box, 0, (Look){kinds[k].fill, ROLE_COMPUTE_LINE, 0.75});
-    const double size = 12;
+    const double size = NUMBER;
     bool fits = scene_width(q->s, size, BOLD, word) + 2 < box.w && size <= box.h;
     if (fits)
         scene_text(q->s, box.x + box.w / 2, box.y + box.h / 2 + size * 0.36,
@@ -80,7 +87,7 @@ static void draw_runs(PipePen *q, const PipeRow *r, double y) {
         int n = 1, k = kind_of(&r->a[i]);
         while (i + n < r->n && kind_of(&r->a[i + n]) == k) n++;
         double x = at(q, r->a[i].start), w = at(q, r->a[i + n - 1].end) - x;
-        scene_begin(q->s, "compute", arena_printf(q->p.a, "run-%d-%d", r->a[i].rank, i),
+        scene_begin(q->s, "compute", arena_printf(q->p.a, "%srun-%d-%d", q->tag, r->a[i].rank, i),
                     arena_printf(q->p.a, "rank %d: %d times %s, from micro-batch %d on",
                                  r->a[i].rank, n, kinds[k].what, r->a[i].microbatch));
         if (w > 0)
@@ -92,7 +99,7 @@ static void draw_runs(PipePen *q, const PipeRow *r, double y) {
 /* The row's ground: idle where no cell lies over it. */
 static void draw_idle(PipePen *q, const PipeRow *r, int row, double y) {
     double from = 0;
-    scene_begin(q->s, "idle", arena_printf(q->p.a, "idle-%d", row),
+    scene_begin(q->s, "idle", arena_printf(q->p.a, "%sidle-%d", q->tag, row),
                 arena_printf(q->p.a, "rank %d is idle for %s of %s", row,
                              time_text(q->p.end - r->busy, q->p.a), time_text(q->p.end, q->p.a)));
     for (int i = 0; i <= r->n; i++) {
@@ -121,8 +128,8 @@ static void draw_flight(PipePen *q, const PipeRow *r, int row, double y) {
         pt[n++] = (Pt){when, base - next * unit};
         live = next;
     }
-    pt[n++] = (Pt){q->x + q->w, base - live * unit};
-    scene_begin(q->s, "flight", arena_printf(q->p.a, "flight-%d", row),
+    pt[n++] = (Pt){at(q, q->p.end), base - live * unit};
+    scene_begin(q->s, "flight", arena_printf(q->p.a, "%sflight-%d", q->tag, row),
                 arena_printf(q->p.a,
                              "in flight on rank %d: at most %d pairs of stage and "
                              "micro-batch",
@@ -164,7 +171,7 @@ static void draw_row(PipePen *q, int k, double y) {
     if (q->each) draw_actions(q, r, y);
     else draw_runs(q, r, y);
     if (q->p.t->pass != PASS_FORWARD) draw_flight(q, r, k, y + q->cell);
-    scene_begin(q->s, "rank", arena_printf(q->p.a, "row-%d", k),
+    scene_begin(q->s, "rank", arena_printf(q->p.a, "%srow-%d", q->tag, k),
                 arena_printf(q->p.a, "%s %d has stage%s %s; idle %s", axis, k,
                              strchr(r->stages, ',') ? "s" : "", r->stages, pipe_idle(&q->p, r)));
     draw_words(q, r, k, y + q->cell / 2);
@@ -225,7 +232,7 @@ static void draw_life(PipePen *q, double y) {
         pt[k++] = (Pt){x2, last};
     }
     scene_begin(
-        q->s, "life", "life",
+        q->s, "life", arena_printf(q->p.a, "%slife", q->tag),
         arena_printf(q->p.a, "the way of micro-batch %d through the stages and back", LIFE));
     if (n) scene_line(q->s, pt, k, ROLE_COLL_LINE, 1.25)->bend = 3;
     scene_end(q->s);
@@ -233,7 +240,9 @@ static void draw_life(PipePen *q, double y) {
 static double draw_legend(PipePen *q, double y) {
     double x = presets[q->preset].margin, end = x + presets[q->preset].w - 2 * x;
     bool used[N_PIPE_KINDS] = {0};
-    for (int i = 0; i < q->p.t->n_actions; i++) used[kind_of(&q->p.t->actions[i])] = true;
+    for (int k = 0; k < q->n_all; k++)
+        for (int i = 0; i < q->all[k].t->n_actions; i++)
+            used[kind_of(&q->all[k].t->actions[i])] = true;
     scene_begin(q->s, "legend", "pipe-legend", NULL);
     for (int k = 0; k <= N_PIPE_KINDS + 1; k++) {
         const char *word =
@@ -256,6 +265,67 @@ static double draw_legend(PipePen *q, double y) {
 }
 
 /* ---- the page ---- */
+/* One schedule: among others it has its name above its rows. */
+static double draw_pipe(PipePen *q, int which, double y) {
+    q->p = q->all[which];
+    q->tag = which ? arena_printf(q->p.a, "s%d-", which) : "";
+    if (q->n_all > 1) {
+        scene_text(q->s, q->x, y + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
+                   arena_printf(q->p.a, "%s: %s, %s idle", pipe_cell(&q->p, 0), pipe_cell(&q->p, 1),
+                                pipe_cell(&q->p, 2)));
+        y += HEADING;
+    }
+    for (int k = 0; k < q->p.n; k++) draw_row(q, k, y + k * row_height(q));
+    if (q->each) draw_life(q, y);
+    return y + q->p.n * row_height(q);
+}
+static double column_width(const PipePen *q, int col) {
+    double wide = scene_width(q->s, 12, SEMIBOLD, pipe_columns[col]);
+    for (int k = 0; k < q->n_all; k++)
+        wide = fmax(wide, scene_width(q->s, 12, REGULAR, pipe_cell(&q->all[k], col)));
+    return wide;
+}
+/* Returns the x behind it. */
+static double draw_column(PipePen *q, int col, double x, double y) {
+    double wide = column_width(q, col);
+    bool left = col == 0 || col == 3; /* words, and a form */
+    Align align = left ? ALIGN_LEFT : ALIGN_RIGHT;
+    double at = left ? x : x + wide;
+    scene_text(q->s, at, y + 12, (TextLook){align, 12, SEMIBOLD, ROLE_INK}, pipe_columns[col]);
+    for (int k = 0; k < q->n_all; k++)
+        scene_text(q->s, at, y + 12 + LINE * (k + 1), (TextLook){align, 12, REGULAR, ROLE_INK},
+                   pipe_cell(&q->all[k], col));
+    return x + wide + 24;
+}
+/* All in numbers: a row for each. What has no room at the right stands below, with the names again.
+ */
+static double draw_table(PipePen *q, double y) {
+    double m = presets[q->preset].margin, end = presets[q->preset].w - m,
+           high = LINE * (q->n_all + 1);
+    double x = draw_column(q, 0, m, y);
+    for (int col = 1; col < PIPE_COLUMNS; col++) {
+        if (x + column_width(q, col) > end) {
+            y += high + 10;
+            x = draw_column(q, 0, m, y);
+        }
+        x = draw_column(q, col, x, y);
+    }
+    return y + high + 10;
+}
+static const char *title_of(const PipePen *q) {
+    const Pipe *p = &q->all[0];
+    if (q->n_all == 1) return pipe_title(p);
+    int best = 0;
+    for (int k = 1; k < q->n_all; k++)
+        if (q->all[k].end < q->all[best].end) best = k;
+    return arena_printf(p->a, "%d schedules of %d micro-batch%s on one axis of time; %s ends first",
+                        q->n_all, p->parts, p->parts == 1 ? "" : "es", pipe_cell(&q->all[best], 0));
+}
+static const char *foot_of(const PipePen *q) {
+    if (q->n_all == 1) return pipe_foot(&q->all[0]);
+    return "In flight: pairs of stage and micro-batch, on the rank that has most. Held at most: "
+           "beside what lies at rest. Messages: of a whole step. Weights: parameters at rest";
+}
 static Scene *draw_page(PipePen *q, double *end) {
     const ViewCall *c = q->c;
     Arena *a = c->arena;
@@ -265,84 +335,119 @@ static Scene *draw_page(PipePen *q, double *end) {
         model ? model : "",
         words_data(a, c->t),
         words_mesh(a, c->t),
-        q->each ? "number in a cell = micro-batch" : "",
+        q->each && q->cell >= NUMBER ? "number in a cell = micro-batch" : "",
         q->one_line
             ? "after a rank its stages, after its idle time what is in flight: the line below"
             : "line under a row = in flight",
         NULL};
-    double y = figure_head(s, q->preset, pipe_title(&q->p), sub, 0) + 14;
-    for (int k = 0; k < q->p.n; k++) draw_row(q, k, y + k * row_height(q));
-    if (q->each) draw_life(q, y);
-    y = draw_legend(q, y + q->p.n * row_height(q) + 4);
+    double y = figure_head(s, q->preset, title_of(q), sub, 0) + 14;
+    for (int k = 0; k < q->n_all; k++) y = draw_pipe(q, k, y);
+    y = draw_legend(q, y + 4);
+    if (q->n_all > 1) y = draw_table(q, y);
     double m = presets[q->preset].margin;
-    *end = figure_foot(s, c, (Band){m, presets[q->preset].w - 2 * m, y}, pipe_foot(&q->p), NULL);
-    s->desc = arena_printf(a, "%s. %s", pipe_title(&q->p), pipe_foot(&q->p));
+    *end = figure_foot(s, c, (Band){m, presets[q->preset].w - 2 * m, y}, foot_of(q), NULL);
+    s->desc = arena_printf(a, "%s. %s", title_of(q), foot_of(q));
     figure_page(s, q->preset, *end);
     return s;
+}
+static int rows_of(const PipePen *q) {
+    int n = 0;
+    for (int k = 0; k < q->n_all; k++) n += q->all[k].n;
+    return n;
 }
 /* On a page of a fixed height few rows are higher, and many lower while their two lines of words
  * have room. */
 static void fill_page(PipePen *q, double height) {
     enum { MOST = 150, LEAST = 19, TWO_LINES = 31 };
-    double room = fmax(LEAST, fmin(MOST, (height - OTHERS) / q->p.n)), k = room / row_height(q);
+    double others = OTHERS + (q->n_all > 1 ? q->n_all * (HEADING + LINE) + LINE + 10 : 0);
+    double room = fmax(LEAST, fmin(MOST, (height - others) / rows_of(q))), k = room / row_height(q);
     q->one_line = room < TWO_LINES;
     q->cell *= k, q->step *= k, q->gap *= k;
 }
+/* All schedules of the request. False and E0211 where one has none, or no times. */
+static bool read_all(const ViewCall *c, Pipe *all, int *n, double *span) {
+    *span = 0;
+    for (*n = 0; *n <= c->o->n_several; (*n)++) {
+        ViewCall one = *c;
+        if (*n) one.t = c->o->several[*n - 1];
+        if (!pipe_read(&all[*n], &one)) return false;
+        *span = fmax(*span, all[*n].end);
+    }
+    return true;
+}
 int view_pipeline(const ViewCall *c, Scene **page) {
-    PipePen q = {.c = c, .preset = PRESET_WIDE, .cell = CELL, .step = STEP, .gap = GAP};
+    PipePen q = {
+        .c = c, .preset = PRESET_WIDE, .cell = CELL, .step = STEP, .gap = GAP, .each = true};
     double end;
     furniture_preset(c->o->preset, &q.preset);
-    if (!pipe_read(&q.p, c)) return 0;
+    if (!read_all(c, q.all, &q.n_all, &q.span)) return 0;
+    q.p = q.all[0];
     double m = presets[q.preset].margin;
     q.x = m + LEFT, q.w = presets[q.preset].w - 2 * m - LEFT - RIGHT;
-    q.each = c->t->n_actions <= MOST_CELLS;
-    for (int k = 0; k < q.p.n; k++)
-        q.most = q.p.row[k].flight > q.most ? q.p.row[k].flight : q.most;
-    for (int i = 0; i < c->t->n_actions; i++)
-        if (c->t->actions[i].joined) q.cell = CELL_OF_TWO; /* two share the height */
+    for (int i = 0; i < q.n_all; i++) {
+        const Pipe *p = &q.all[i];
+        q.each &= p->t->n_actions <= MOST_CELLS;
+        for (int k = 0; k < p->n; k++)
+            q.most = p->row[k].flight > q.most ? p->row[k].flight : q.most;
+        for (int k = 0; k < p->t->n_actions; k++)
+            if (p->t->actions[k].joined) q.cell = CELL_OF_TWO; /* two share the height */
+    }
     if (q.preset == PRESET_SLIDE) fill_page(&q, presets[PRESET_SLIDE].h);
     double a4 =
         presets[PRESET_A4].w * (595.276 - 40) / (841.890 - 40); /* lying, less its margins */
-    if (q.preset == PRESET_A4 && q.p.n * row_height(&q) + OTHERS > a4) fill_page(&q, a4);
+    if (q.preset == PRESET_A4 && rows_of(&q) * row_height(&q) + OTHERS > a4) fill_page(&q, a4);
     page[0] = draw_page(&q, &end);
     return 1;
 }
 
 /* ---- text ---- */
-/* n letters, one for each 1/n of the time: what the rank does in its middle. */
-static const char *letters_of(const Pipe *p, const PipeRow *r, int n) {
+/* n letters, one for each 1/n of the span: what the rank does in its middle. */
+static const char *letters_of(const Pipe *p, const PipeRow *r, int n, double span) {
     char *out = arena_alloc(p->a, (size_t)n + 1);
     for (int k = 0; k < n; k++) {
-        double when = p->end * (k + 0.5) / n;
-        out[k] = '.';
+        double when = span * (k + 0.5) / n;
+        out[k] = when < p->end ? '.' : ' ';
         for (int i = 0; i < r->n; i++)
             if (r->a[i].start <= when && when < r->a[i].end)
                 out[k] = r->a[i].joined || (i && r->a[i - 1].joined) ? '*' : *r->a[i].kind;
     }
     return out;
 }
+static void text_rows(Str *s, const Pipe *p, int letters, double span) {
+    words_pad(s, p->t->schedule_axis ? p->t->schedule_axis : "rank", 5, false);
+    words_pad(s, "F B I W, * F and B, . idle", letters + 2, false);
+    words_pad(s, "idle", 8, true);
+    words_pad(s, "in flight", 12, true);
+    words_end_line(s);
+    for (int k = 0; k < p->n; k++) {
+        words_pad(s, arena_printf(p->a, "%d", k), 5, false);
+        words_pad(s, letters_of(p, &p->row[k], letters, span), letters + 2, false);
+        words_pad(s, pipe_idle(p, &p->row[k]), 8, true);
+        words_pad(s, arena_printf(p->a, "%d", p->row[k].flight), 12, true);
+        words_end_line(s);
+    }
+    str_add(s, "\n");
+}
 const char *view_pipeline_text(const ViewCall *c) {
-    Pipe p;
+    Pipe all[VIEW_MAX_BESIDE + 1];
     Role role;
-    int w = furniture_columns(c->o), letters = w - 30;
-    if (!pipe_read(&p, c)) return NULL;
-    Str s = str_new(p.a);
-    words_paragraph(&s, "", pipe_title(&p), w);
-    str_add(&s, "\n");
-    words_pad(&s, p.t->schedule_axis ? p.t->schedule_axis : "rank", 5, false);
-    words_pad(&s, "F B I W, * F and B, . idle", letters + 2, false);
-    words_pad(&s, "idle", 8, true);
-    words_pad(&s, "in flight", 12, true);
-    words_end_line(&s);
-    for (int k = 0; k < p.n; k++) {
-        words_pad(&s, arena_printf(p.a, "%d", k), 5, false);
-        words_pad(&s, letters_of(&p, &p.row[k], letters), letters + 2, false);
-        words_pad(&s, pipe_idle(&p, &p.row[k]), 8, true);
-        words_pad(&s, arena_printf(p.a, "%d", p.row[k].flight), 12, true);
+    double span;
+    int w = furniture_columns(c->o), n;
+    if (!read_all(c, all, &n, &span)) return NULL;
+    Str s = str_new(c->arena);
+    for (int k = 0; k < n; k++) {
+        words_paragraph(&s, "", pipe_title(&all[k]), w);
+        str_add(&s, "\n");
+        text_rows(&s, &all[k], w - 30, span);
+        words_paragraph(&s, "", pipe_foot(&all[k]), w);
+        if (k + 1 < n) str_add(&s, "\n");
+    }
+    for (int col = 1; n > 1 && col < PIPE_COLUMNS; col++) {
+        words_pad(&s, pipe_columns[col], 14, false);
+        for (int k = 0; k < n; k++)
+            str_addf(&s, "%s%s %s", k ? "; " : "", pipe_cell(&all[k], 0), pipe_cell(&all[k], col));
         words_end_line(&s);
     }
-    str_add(&s, "\n");
-    words_paragraph(&s, "", pipe_foot(&p), w);
-    words_paragraph(&s, "", words_stamp(p.a, c->t, &role), w);
+    words_paragraph(&s, "", words_stamp(c->arena, c->t, &role), w);
     return s.s;
 }

@@ -154,12 +154,13 @@ static const RenderView *known_view(Cli *c) {
 }
 /* --beside is for the views that can stand beside another run. */
 static bool beside_fits(Cli *c, const RenderView *view) {
-    if (!c->o.beside || view->asks & VIEW_BESIDE) return true;
+    if (!c->o.beside || view->asks & (VIEW_BESIDE | VIEW_SEVERAL)) return true;
     int n;
     const RenderView *views = render_views(&n);
     Str who = str_new(c->arena);
     for (int i = 0; i < n; i++)
-        if (views[i].asks & VIEW_BESIDE) str_addf(&who, "%s%s", who.n ? ", " : "", views[i].name);
+        if (views[i].asks & (VIEW_BESIDE | VIEW_SEVERAL))
+            str_addf(&who, "%s%s", who.n ? ", " : "", views[i].name);
     diag_error(c->d, "E0212", diag_nowhere, arena_printf(c->arena, "add --view %s", who.s),
                "--beside belongs to the view %s", who.s);
     return false;
@@ -249,6 +250,39 @@ static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, const Render
                    "'%s' cannot stand beside '%s'", c->o.beside, l->path);
     return false;
 }
+/* One of the schedules beside that of the plan: the same plan with another, by its name, or a file.
+ * NULL after diagnostics. */
+static const Trace *one_schedule(Cli *c, const PipelineOptions *o, const Loaded *l,
+                                 const char *word) {
+    bool name = !strpbrk(word, "./") && access(word, F_OK) != 0;
+    Loaded other;
+    if (name && (l->is_trace || !strcmp(l->path, "-") || c->o.n_sets == CLI_MAX_SETS)) {
+        diag_error(c->d, "E0212", diag_nowhere, "name the other's file",
+                   "the schedule '%s' beside a trace or a plan from standard input", word);
+        return NULL;
+    }
+    if (name) c->o.sets[c->o.n_sets++] = (PlanSet){"pipeline.schedule", word};
+    bool ok = cli_load(c, name ? l->path : word, o, false, &other);
+    if (name) c->o.n_sets--;
+    if (!ok) cli_diagnostics(c, other.d, false);
+    return ok ? other.trace : NULL;
+}
+/* "gpipe,zb-h1,other.yaml": all of them. False: one cannot be had. */
+static bool find_several(Cli *c, const PipelineOptions *o, const Loaded *l, RenderOptions *r) {
+    for (const char *at = c->o.beside; at && *at;) {
+        size_t n = strcspn(at, ",");
+        if (r->n_several == VIEW_MAX_BESIDE) {
+            diag_error(c->d, "E0212", diag_nowhere, NULL, "--beside: at most %d others",
+                       VIEW_MAX_BESIDE);
+            return false;
+        }
+        const Trace *t = one_schedule(c, o, l, arena_strndup(c->arena, at, n));
+        if (!t) return false;
+        r->several[r->n_several++] = t;
+        at += n + (at[n] == ',');
+    }
+    return true;
+}
 int cmd_draw(Cli *c) {
     const Format *f = &draw_formats[0];
     const RenderView *view = known_view(c);
@@ -282,6 +316,7 @@ int cmd_draw(Cli *c) {
                        .page = c->o.page,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
     if (!find_beside(c, o, &l, view, &r)) return cli_worse(l.exit, 2);
+    if (view->asks & VIEW_SEVERAL && !find_several(c, &o, &l, &r)) return cli_worse(l.exit, 2);
     draw(c, t, l.d, &r, f);
     return l.exit;
 }

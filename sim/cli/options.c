@@ -52,7 +52,9 @@ static const Option options[] = {
      NULL},
     {"pass", 0, O_TEXT, AT(pass), "PASS", C_DRAW | C_DIFF, "forward or backward only", NULL},
     {"beside", 0, O_TEXT, AT(beside), "PLAN|TRACE", C_DRAW,
-     "errors: a repaired plan (or its trace) to show beside it", NULL},
+     "errors: a repaired plan (or its trace) to show beside it; pipeline: other schedules "
+     "(gpipe,zb-h1), plans or traces on the same axis of time",
+     NULL},
     {"measured", 0, O_FLAG, AT(measured), NULL, C_DRAW,
      "timeline: what a run with --mpi took, beside the model", NULL},
     {"width", 0, O_INT, AT(width), "PX", C_DRAW | C_DIFF, "width of a PNG in pixels", NULL},

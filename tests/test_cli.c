@@ -1647,6 +1647,17 @@ static void test_draw_formats(void **state) {
     expect_code(RUN("draw", plan, "--view", "timeline", "-o", in("t.json")), 0, "", NULL);
     assert_memory_equal(get(in("odd.name")), "<?xml", 5);
 }
+/* Other schedules of the same plan beside its own; another plan must have one. */
+static void test_schedules_beside(void **state) {
+    (void)state;
+    const char *staged = "plans/45-llama3-8b-pp4-1f1b.yaml";
+    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", "gpipe,zb-h1"), 0,
+                "gpipe (p-1)(F+B)", NULL);
+    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", "gpip"), 2, NULL, "E0206");
+    expect_code(
+        RUN("draw", staged, "--view", "pipeline", "--beside", "plans/03-llama3-8b-tp2.yaml"), 3,
+        NULL, "E0211");
+}
 /* Options are taken where they mean something, and refused with a reason where they do not. */
 static void test_draw_options(void **state) {
     (void)state;
@@ -1694,11 +1705,6 @@ static void test_draw_options(void **state) {
     expect_code(RUN("draw", plan, "--view", "shards", "--part", "mlp"), 2, NULL, "net1, net2");
     expect_code(RUN("draw", plan, "--view", "mesh", "--beside", plan), 2, NULL,
                 "--view errors, pipeline");
-    const char *staged = "plans/45-llama3-8b-pp4-1f1b.yaml";
-    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", "gpipe,zb-h1"), 0,
-                "gpipe (p-1)(F+B)", NULL);
-    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", "gpip"), 2, NULL, "E0206");
-    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", plan), 3, NULL, "E0211");
     expect_code(RUN("draw", plan, "--pass", "backwrad"), 2, NULL, "did you mean 'backward'?");
     expect_code(RUN("draw", plan, "--pass", "backward"), 3, NULL, "E0211");
     expect_code(RUN("draw", plan, "--preset", "slyde", "-o", svg), 2, NULL,
@@ -1851,6 +1857,7 @@ int main(void) {
         TEST(test_draw),
         TEST(test_draw_formats),
         TEST(test_draw_options),
+        TEST(test_schedules_beside),
         TEST(test_draw_failures),
         TEST(test_draw_terminal),
         TEST(test_lost_output),

@@ -94,40 +94,76 @@ static void test_pages(void **state) {
         arena_free(a);
     }
 }
-/* Documents: the mask is that of a row that the trace names if the work is; where a rank's rows
- * differ it is none of them, and bars tell the work. */
+/* Documents: masks are those of the rows that the trace names and a rank of the ring holds, if the
+ * work is theirs: each that differs once, with its share of the work. */
+typedef struct {
+    const char *data;
+    int n, times[2], documents[2]; /* masks, the rows that have them, of so many documents */
+} RowsCase;
+static const struct {
+    int n, from[4]; /* where documents begin, and the end */
+} packed_row[] = {{3, {0, 5, 21, 32}}, {2, {0, 20, 32}}, {1, {0, 32}}};
+static double pairs_of_row(int documents, int order, int queries, int keys) {
+    int k = 3 - documents, pairs = 0;
+    for (int d = 0; d < packed_row[k].n; d++)
+        for (int t = packed_row[k].from[d]; t < packed_row[k].from[d + 1]; t++)
+            for (int s = packed_row[k].from[d]; s <= t; s++)
+                pairs += place_of(order, 4, t) == queries && place_of(order, 4, s) == keys;
+    return pairs;
+}
+static void hold_rows(const RowsCase *x, int order) {
+    Arena *a = arena_new();
+    Diags *d;
+    Trace *t = ring(a, 4, orders[order], arena_printf(a, "}\ndata: {%s, dtype: f64}", x->data), &d);
+    RenderOptions o = asked(NULL);
+    ViewCall c = {.t = t, .d = d, .o = &o, .arena = a};
+    Hops h;
+    assert_true(hops_prepare(&c, &h));
+    assert_true(h.causal);
+    assert_int_equal(h.n_rows, x->n);
+    double all = 0, sum = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int r = 0; r < x->n; r++) {
+            assert_int_equal(h.row[r].n_documents, x->documents[r]);
+            assert_int_equal(h.row[r].times, x->times[r]);
+            for (int j = 0; j < 4; j++)
+                for (int k = 0; k < 4; k++) {
+                    double pairs =
+                        x->times[r] * pairs_of_row(x->documents[r], order, k, hops_keys(&h, j, k));
+                    if (!pass) all += pairs;
+                    else assert_true(fabs(h.row[r].share[j][k] - pairs / all) < 1e-12);
+                    if (pass) sum += h.row[r].share[j][k];
+                }
+        }
+    assert_true(fabs(sum - 1) < 1e-12);
+    static const char *const sizes[] = {"wide", "column", "slide", "a4"};
+    for (int k = 0; k < 4; k++) {
+        RenderOptions page = asked(sizes[k]);
+        const char *report = "";
+        if (render_lint(t, d, &page, a, &report)) fail_msg("%s, %s: %s", x->data, sizes[k], report);
+    }
+    size_t n;
+    const char *words = svg_words(a, render_text(t, d, &o, FORMAT_SVG, a, &n));
+    (x->n > 1 ? says : says_not)(words, "documents of 5, 16 and 11 tokens");
+    says(words, "What each rank computes");
+    arena_free(a);
+}
 static void test_documents(void **state) {
     (void)state;
-    static const char *const rows[] = {/* of two ranks of dp: a row each, and two */
-                                       "batch: 2, documents: [5, 16, 11]",
-                                       "documents: [[5, 16, 11], [20, 12]]",
-                                       "documents: [[5, 16, 11], [32]]",
-                                       "batch: 4, documents: [5, 16, 11]",
-                                       "documents: [[5, 16, 11], [20, 12], [5, 16, 11], [20, 12]]",
-                                       "documents: [[5, 16, 11], [32], [5, 16, 11], [32]]"};
-    for (int i = 0; i < 3 * 3 * 2; i++) {
-        Arena *a = arena_new();
-        Diags *d;
-        Trace *t = ring(a, 4, orders[i % 3],
-                        arena_printf(a, "}\ndata: {%s, dtype: f64}", rows[i / 3]), &d);
-        RenderOptions o = asked(NULL);
-        ViewCall c = {.t = t, .d = d, .o = &o, .arena = a};
-        Hops h;
-        assert_true(hops_prepare(&c, &h));
-        assert_int_equal(h.causal, i / 3 < 4);
-        if (h.causal) assert_int_equal(h.n_documents, 3);
-        double pairs[HOPS_MAX][HOPS_MAX] = {{0}}, all = 5 * 6 / 2 + 16 * 17 / 2 + 11 * 12 / 2;
-        for (int q = 0; q < 32; q++)
-            for (int k = q < 5 ? 0 : q < 21 ? 5 : 21; k <= q; k++)
-                pairs[place_of(i % 3, 4, q)][place_of(i % 3, 4, k)]++;
-        for (int j = 0; h.causal && j < 4; j++)
-            for (int k = 0; k < 4; k++)
-                assert_true(fabs(h.work[j][k] / h.total - pairs[k][hops_keys(&h, j, k)] / all) <
-                            1e-12);
-        const char *report = "";
-        if (render_lint(t, d, &o, a, &report)) fail_msg("%d: %s", i, report);
-        arena_free(a);
-    }
+    static const RowsCase cases[] = {
+        /* of two ranks of dp: a row each, and two */
+        {"batch: 2, documents: [5, 16, 11]", 1, {1}, {3}},
+        {"documents: [[5, 16, 11], [20, 12]]", 1, {1}, {3}},
+        {"documents: [[5, 16, 11], [32]]", 1, {1}, {3}},
+        {"batch: 4, documents: [5, 16, 11]", 1, {1}, {3}},
+        {"documents: [[5, 16, 11], [20, 12], [5, 16, 11], [20, 12]]", 2, {1, 1}, {3, 2}},
+        {"documents: [[5, 16, 11], [32], [20, 12], [32]]", 2, {1, 1}, {3, 1}},
+        {"documents: [[20, 12], [5, 16, 11], [5, 16, 11], [20, 12], [32], [32]]",
+         2,
+         {1, 2},
+         {2, 3}}};
+    for (int i = 0; i < 3 * (int)(sizeof cases / sizeof *cases); i++)
+        hold_rows(&cases[i / 3], i % 3);
 }
 /* Which pieces of a tile are full, a triangle, or empty. */
 static void test_pieces(void **state) {

@@ -108,12 +108,12 @@ static double keys_in(const Hops *h, int place, int64_t from, int64_t lim) {
     }
     return n;
 }
-/* Pairs of query and earlier key (or the own) of its document, of two places. */
-static double causal_pairs(const Hops *h, int queries, int keys) {
+/* Pairs of query and earlier key (or the own) of its document in a row, of two places. */
+static double causal_pairs(const Hops *h, const HopsRow *row, int queries, int keys) {
     double pairs = 0;
-    for (int d = 0; d < h->n_documents; d++)
+    for (int d = 0; d < row->n_documents; d++)
         for (int i = 0; i < pieces_of(h); i++) {
-            HopsDocument doc = h->document[d], rows = hops_rows(h, queries, i, doc.from, doc.lim);
+            HopsDocument doc = row->document[d], rows = hops_rows(h, queries, i, doc.from, doc.lim);
             for (int64_t x = rows.from; x < rows.lim; x++) {
                 int64_t q = h->order == PLACE_STRIPED
                                 ? x * h->n + queries
@@ -123,22 +123,31 @@ static double causal_pairs(const Hops *h, int queries, int keys) {
         }
     return pairs;
 }
-static bool is_causal(const Hops *h) {
+static double all_pairs(const HopsRow *row) {
     double all = 0;
-    for (int d = 0; d < h->n_documents; d++) {
-        double n = (double)(h->document[d].lim - h->document[d].from);
+    for (int d = 0; d < row->n_documents; d++) {
+        double n = (double)(row->document[d].lim - row->document[d].from);
         all += n * (n + 1) / 2;
     }
+    return all;
+}
+/* Is the work that of a causal mask within the documents of these n rows? Fills their shares. */
+static bool is_causal(const Hops *h, HopsRow *row, int n) {
+    double all = 0;
+    for (int r = 0; r < n; r++) all += row[r].times * all_pairs(&row[r]);
     if (!(h->total > 0)) return false;
     for (int j = 0; j < h->n; j++)
         for (int k = 0; k < h->n; k++) {
-            double due = causal_pairs(h, k, hops_keys(h, j, k)) / all;
+            double due = 0;
+            for (int r = 0; r < n; r++)
+                due += row[r].share[j][k] =
+                    row[r].times * causal_pairs(h, &row[r], k, hops_keys(h, j, k)) / all;
             if (fabs(h->work[j][k] / h->total - due) > 1e-9) return false;
         }
     return true;
 }
 /* The documents of the next row of "5 7 12 | 24"; NULL: there are no more. */
-static const char *next_row(Hops *h, const char *text) {
+static const char *next_row(Hops *h, const char *text, HopsRow *row) {
     HopsDocument *d = NULL;
     int n = 0, cap = 0;
     int64_t at = 0;
@@ -151,22 +160,50 @@ static const char *next_row(Hops *h, const char *text) {
         while (*end == ' ') end++;
     }
     if (!n || at != h->S) return NULL;
-    h->document = d;
-    h->n_documents = n;
+    *row = (HopsRow){.n_documents = n, .document = d, .times = 1};
     return text;
 }
-/* The mask that the work is that of: one document, or a row of those that the trace names. */
+static bool same_documents(const HopsRow *x, const HopsRow *y) {
+    return x->n_documents == y->n_documents &&
+           !memcmp(x->document, y->document, (size_t)x->n_documents * sizeof *x->document);
+}
+/* Those of rows [from, lim) that differ, into `to`; how many. */
+static int distinct(const HopsRow *row, int from, int lim, HopsRow *to) {
+    int n = 0;
+    for (int r = from; r < lim; r++) {
+        int k = 0;
+        while (k < n && !same_documents(&to[k], &row[r])) k++;
+        if (k < n) to[k].times++;
+        else to[n++] = row[r];
+    }
+    return n;
+}
+/* The mask that the work is that of: one document, or those of the rows that the trace names which
+ * the ranks of a ring hold, as the batch is cut: so many in a row. */
 static void find_mask(Hops *h) {
+    enum { MOST = 64 };
     const Trace *t = h->c->t;
     HopsDocument *one = ARENA_NEW(h->a, HopsDocument);
+    HopsRow *row = h->row = ARENA_ARRAY(h->a, HopsRow, MOST + 1), named[MOST];
     *one = (HopsDocument){0, h->S};
-    h->document = one;
-    h->n_documents = 1;
-    h->causal = is_causal(h);
+    *row = (HopsRow){.n_documents = 1, .document = one, .times = 1};
+    h->n_rows = 1;
+    h->causal = is_causal(h, row, 1);
     const char *text = NULL;
     for (int i = 0; i < t->n_settings; i++)
         if (!strcmp(t->settings[i].name, "documents")) text = t->settings[i].text;
-    while (!h->causal && text && (text = next_row(h, text))) h->causal = is_causal(h);
+    int n = 0;
+    while (text && n < MOST && (text = next_row(h, text, &named[n]))) n++;
+    for (int each = 1; each <= n && !h->causal; each++)
+        for (int from = 0; from < n && !h->causal; from += each) {
+            h->n_rows = distinct(named, from, from + each < n ? from + each : n, row);
+            h->causal = is_causal(h, row, h->n_rows);
+        }
+    if (h->causal) return;
+    *row = (HopsRow){.n_documents = 1, .document = one, .times = 1};
+    h->n_rows = 1;
+    for (int j = 0; j < h->n; j++)
+        for (int k = 0; k < h->n && h->total > 0; k++) row->share[j][k] = h->work[j][k] / h->total;
 }
 
 bool hops_prepare(const ViewCall *c, Hops *h) {
@@ -193,6 +230,12 @@ bool hops_prepare(const ViewCall *c, Hops *h) {
     find_work(h);
     find_mask(h);
     return true;
+}
+int hops_busiest_of(const Hops *h, const HopsRow *row, int j) {
+    int best = 0;
+    for (int k = 1; k < h->n; k++)
+        if (row->share[j][k] > row->share[j][best]) best = k;
+    return best;
 }
 int hops_busiest(const Hops *h, int j) {
     int best = 0;

@@ -12,6 +12,13 @@ enum { HOPS_MAX = 16 };
 typedef struct {
     int64_t from, lim;
 } HopsDocument;
+/* A row of the batch that the ranks of a ring hold: what no document of it shares. */
+typedef struct {
+    int n_documents; /* 1: it is one */
+    const HopsDocument *document;
+    int times;                        /* so many rows are like this one */
+    double share[HOPS_MAX][HOPS_MAX]; /* [step][place]: of the work of all rows; sum 1 */
+} HopsRow;
 typedef struct {
     const ViewCall *c;
     Arena *a;
@@ -23,9 +30,9 @@ typedef struct {
     int64_t rank[HOPS_MAX];          /* of each place */
     double work[HOPS_MAX][HOPS_MAX]; /* [step][place]: FLOP */
     double total, most;              /* of all; of the largest tile */
-    bool causal;                     /* the work is that of a causal mask within documents */
-    int n_documents;                 /* of a row that is drawn; 1: it is one */
-    const HopsDocument *document;
+    bool causal; /* the work is that of a causal mask within the documents of `row` */
+    int n_rows;  /* that differ; where it is not causal one, which stands for all */
+    HopsRow *row;
     int64_t sent; /* bytes of what travels that a rank sends, forward */
     bool latent;  /* that is what each rank makes keys and values of */
 } Hops;
@@ -44,7 +51,8 @@ HopsDocument hops_rows(const Hops *h, int place, int i, int64_t from, int64_t li
 /* Of query piece i and key piece m of a tile (zigzag: 0 or 1, else 0): 2 all pairs are computed, 1
  * those of a triangle, 0 none. Of causal rings. */
 int hops_piece(const Hops *h, int queries, int i, int keys, int m);
-/* The place with the most work in step j. */
+/* The place with the most work of such rows in step j; of all work in step j. */
+int hops_busiest_of(const Hops *h, const HopsRow *row, int j);
 int hops_busiest(const Hops *h, int j);
 /* How many times as long as with even shares the steps last, each as long as its busiest rank. */
 double hops_slowdown(const Hops *h);

@@ -1,18 +1,27 @@
 /* The storyboard of ring attention: a square of queries (rows, they stay) and keys (columns, they
- * travel) that fills step by step. Row r is a rank; the block of column k moves down a row with
- * each hop. Refuses to colour what no rank computes. */
+ * travel) that fills step by step, once for each row of the batch whose documents differ. Row r is
+ * a rank; the block of column k moves down a row with each hop. Under it what each rank computes
+ * and how long it waits. Refuses to colour what no rank computes. */
 #include "render/storyboard/hops.h"
 #include <math.h>
 #include <string.h>
 
 typedef struct {
     Hops h;
+    const HopsRow *row; /* that is drawn */
     const ViewCall *c;
     Arena *a;
     Scene *s;
     PresetKind preset;
     double x, w, cell, label, gap;
+    int per; /* frames side by side */
 } HopsPen;
+enum { ROWS_DRAWN = 4, A4_ROOM = 550 }; /* rows of the batch, at most; lengths on a page */
+/* What stands on a page: of rows [row, rows) steps [from, to), and the work of each rank. */
+typedef struct {
+    int row, rows, from, to;
+    bool load;
+} HopsPage;
 
 /* ---- words ---- */
 static const char *const order_words[N_PLACE_CUTS] = {
@@ -35,25 +44,46 @@ static const char *whose(const HopsPen *p, int j) {
     return j ? arena_printf(p->a, "After %d hop%s", j, j > 1 ? "s" : "") : "Start: own keys";
 }
 static const char *load(const HopsPen *p, int j) {
-    int b = hops_busiest(&p->h, j);
-    double even = p->h.total > 0 ? 100 / p->h.total : 0;
+    int b = hops_busiest_of(&p->h, p->row, j);
+    const double *share = p->row->share[j];
     bool same = true;
-    for (int k = 1; k < p->h.n; k++) same &= p->h.work[j][k] == p->h.work[j][0];
-    if (same) return arena_printf(p->a, "each rank: %.1f %% of all", even * p->h.work[j][b]);
+    for (int k = 1; k < p->h.n; k++) same &= fabs(share[k] - share[0]) < 1e-12;
+    if (same) return arena_printf(p->a, "each rank: %.1f %% of all", 100 * share[b]);
     return arena_printf(p->a, "most: rank %lld, %.1f %% of all", (long long)p->h.rank[b],
-                        even * p->h.work[j][b]);
+                        100 * share[b]);
+}
+/* "5, 3, 9 and 7", of the documents of a row. */
+static const char *lengths(const HopsPen *p, const HopsRow *row) {
+    Str s = str_new(p->a);
+    for (int d = 0; d < row->n_documents; d++)
+        str_addf(&s, "%s%lld",
+                 !d                         ? ""
+                 : d + 1 < row->n_documents ? ", "
+                                            : " and ",
+                 (long long)(row->document[d].lim - row->document[d].from));
+    return s.s;
+}
+static const char *row_words(const HopsPen *p, const HopsRow *row) {
+    return arena_printf(p->a, "%s with %s of %s tokens",
+                        row->times > 1 ? arena_printf(p->a, "%d rows", row->times) : "A row",
+                        row->n_documents > 1 ? "documents" : "one document", lengths(p, row));
 }
 static const char *totals(const HopsPen *p) {
-    return arena_printf(
-        p->a,
-        "Each rank sends %s of %s forward. If each step lasts as long as its busiest "
-        "rank, all steps together last %.2f times as long as with even shares.%s",
-        bytes_text(p->h.sent, p->a), travels(p), hops_slowdown(&p->h),
-        !p->h.causal ? " The mask is not the causal one alone: bars are shares of the largest tile."
-        : p->h.n_documents > 1
-            ? arena_printf(p->a, " The row packs %d documents, and none sees another.",
-                           p->h.n_documents)
-            : "");
+    const Hops *h = &p->h;
+    const char *mask = "";
+    if (!h->causal)
+        mask = " The mask is not the causal one alone: bars are shares of the largest tile.";
+    else if (h->n_rows > 1)
+        mask = arena_printf(
+            p->a, " Rows pack other documents each, and none sees another: %d masks.", h->n_rows);
+    else if (h->row->n_documents > 1)
+        mask = arena_printf(p->a, " The row packs %d documents, and none sees another.",
+                            h->row->n_documents);
+    return arena_printf(p->a,
+                        "Each rank sends %s of %s forward. If each step lasts as long as its "
+                        "busiest rank, all steps together last %.2f times as long as with even "
+                        "shares.%s",
+                        bytes_text(h->sent, p->a), travels(p), hops_slowdown(h), mask);
 }
 
 /* ---- a tile ---- */
@@ -87,8 +117,8 @@ static void fill_tile(HopsPen *p, int j, int k, Area t, Role fill) {
     if (!h->causal) bar(p, h->work[j][k], t, fill);
     for (int i = 0; h->causal && i < n; i++)
         for (int m = 0; m < n; m++)
-            for (int d = 0; d < h->n_documents; d++) {
-                HopsDocument doc = h->document[d];
+            for (int d = 0; d < p->row->n_documents; d++) {
+                HopsDocument doc = p->row->document[d];
                 Area sub = {t.x + m * t.w / n, t.y + i * t.h / n, t.w / n, t.h / n};
                 fill_piece(p, hops_rows(h, k, i, doc.from, doc.lim),
                            hops_rows(h, keys, m, doc.from, doc.lim), hops_piece(h, k, i, keys, m),
@@ -132,8 +162,10 @@ static void draw_frame(HopsPen *p, int j, double x0, double y) {
     const Hops *h = &p->h;
     double top = y + 56;
     const TextLook small = {ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND};
+    int row = (int)(p->row - h->row);
     scene_at(s, j + 1);
-    scene_begin(s, "frame", arena_printf(p->a, "hop-%d", j),
+    scene_begin(s, "frame",
+                row ? arena_printf(p->a, "row-%d-hop-%d", row, j) : arena_printf(p->a, "hop-%d", j),
                 arena_printf(p->a, "%s; %s", whose(p, j), load(p, j)));
     scene_text(s, x0, y + 12, (TextLook){ALIGN_LEFT, 14, BOLD, ROLE_INK}, whose(p, j));
     for (int k = 0; k < h->n; k++) {
@@ -151,20 +183,81 @@ static void draw_frame(HopsPen *p, int j, double x0, double y) {
     scene_at(s, 0);
 }
 
+/* ---- what each rank computes ---- */
+enum { LOAD_HEAD = 46, LOAD_LINE = 18 };
+static double load_height(const HopsPen *p) { return LOAD_HEAD + p->h.n * LOAD_LINE + 14; }
+/* Of place k: filled while it computes, a band while it waits for the busiest. */
+static void draw_load(HopsPen *p, int k, double y, double unit) {
+    Scene *s = p->s;
+    const Hops *h = &p->h;
+    double x = p->x + p->label, sum = 0, slow = 0;
+    for (int j = 0; j < h->n; j++) {
+        sum += h->work[j][k];
+        slow += h->work[j][hops_busiest(h, j)];
+    }
+    double part = h->total > 0 ? 100 * sum / h->total : 0, waits = slow > 0 ? 1 - sum / slow : 0;
+    scene_begin(s, "load", arena_printf(p->a, "load-%d", k),
+                arena_printf(p->a, "rank %lld: %.1f %% of all work; waits %.1f %% of the time",
+                             (long long)h->rank[k], part, 100 * waits));
+    scene_textf(s, x - 8, y + 13, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, "%s%lld",
+                p->label >= 50 ? "rank " : "", (long long)h->rank[k]);
+    for (int j = 0; j < h->n; j++) {
+        double all = unit * h->work[j][hops_busiest(h, j)], own = unit * h->work[j][k];
+        if (all <= 0) continue;
+        scene_rect(s, (Area){x, y + 2, all, LOAD_LINE - 4}, 0, (Look){ROLE_BAND, ROLE_NONE, 0})
+            ->ground = true;
+        if (own > 0)
+            scene_rect(s, (Area){x, y + 2, own, LOAD_LINE - 4}, 0, (Look){ROLE_SHARD, ROLE_NONE, 0})
+                ->ground = true;
+        scene_rect(s, (Area){x, y + 2, all, LOAD_LINE - 4}, 0, (Look){ROLE_NONE, ROLE_FAINT, 1})
+            ->ground = true;
+        x += all;
+    }
+    scene_textf(s, x + 8, y + 13, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, "%.1f %%", part);
+    scene_end(s);
+}
+static double draw_loads(HopsPen *p, double y) {
+    Scene *s = p->s;
+    const Hops *h = &p->h;
+    double x = p->x + p->label, room = p->w - p->label - 64, slow = 0;
+    for (int j = 0; j < h->n; j++) slow += h->work[j][hops_busiest(h, j)];
+    if (!(slow > 0)) return y;
+    scene_text(s, x, y + 12, (TextLook){ALIGN_LEFT, 14, BOLD, ROLE_INK},
+               "What each rank computes, and waits for the busiest of a step");
+    for (int j = 0; j < h->n; j++) {
+        double w = room * h->work[j][hops_busiest(h, j)] / slow;
+        const char *word = j ? arena_printf(p->a, "%d hop%s", j, j > 1 ? "s" : "") : "start";
+        if (scene_width(s, 12, REGULAR, word) + 6 > w) word = arena_printf(p->a, "%d", j);
+        if (scene_width(s, 12, REGULAR, word) + 4 <= w)
+            scene_text(s, x + w / 2, y + LOAD_HEAD - 8,
+                       (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, word);
+        x += w;
+    }
+    scene_text(s, x + 8, y + LOAD_HEAD - 8, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+               "of all");
+    for (int k = 0; k < h->n; k++) draw_load(p, k, y + LOAD_HEAD + k * LOAD_LINE, room / slow);
+    return y + load_height(p);
+}
+
 /* ---- the page ---- */
-static double draw_key(HopsPen *p, double y) {
-    static const char *const words[] = {"computed in this step", "computed before",
-                                        "the block is here", "goes on to the next rank",
-                                        "numbers above: whose keys"};
+static double draw_key(HopsPen *p, const HopsPage *page, double y) {
+    static const char *const words[] = {"computed in this step",     "computed before",
+                                        "the block is here",         "goes on to the next rank",
+                                        "numbers above: whose keys", "waits"};
+    const bool frames = page->to > page->from,
+               shown[] = {true, frames, frames, frames, frames, page->load};
     double x = p->x;
     scene_begin(p->s, "legend", "legend", NULL);
-    for (int k = 0; k < 5; k++) {
-        double mark = k < 4 ? 34 : 0, w = mark + scene_width(p->s, 12, REGULAR, words[k]);
+    for (int k = 0; k < 6; k++) {
+        double mark = k != 4 ? 34 : 0, w = mark + scene_width(p->s, 12, REGULAR, words[k]);
+        if (!shown[k]) continue;
         if (x > p->x && x + w > p->x + p->w) x = p->x, y += 24;
         const Pt pt[2] = {{x + 13, y - 9}, {x + 13, y + 9}};
         const Look look[] = {
             {ROLE_SHARD, ROLE_NONE, 0}, {ROLE_PART_SUM, ROLE_NONE, 0}, {ROLE_NONE, ROLE_INK, 2}};
         if (k < 3) scene_rect(p->s, (Area){x + 1, y - 7, 24, 14}, 0, look[k]);
+        if (k == 5)
+            scene_rect(p->s, (Area){x + 1, y - 7, 24, 14}, 0, (Look){ROLE_BAND, ROLE_FAINT, 1});
         if (k == 3) scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_COLL_LINE, 2, false, false}, -1);
         scene_text(p->s, x + mark, y + 4.5, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    words[k]);
@@ -173,15 +266,28 @@ static double draw_key(HopsPen *p, double y) {
     scene_end(p->s);
     return y + 18;
 }
-static Scene *hops_page(HopsPen *p, int from, int to, int per) {
+static double draw_row(HopsPen *p, const HopsPage *page, double y) {
+    double left = p->x + p->label;
+    if (p->h.n_rows > 1) {
+        scene_text(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 14, REGULAR, ROLE_SECOND},
+                   scene_fit(p->s, row_words(p, p->row), p->w, 14, REGULAR));
+        y += 30;
+    }
+    for (int j = page->from; j < page->to; j++)
+        draw_frame(p, j, left + (j - page->from) % p->per * (frame_width(p) + p->label),
+                   y + (j - page->from) / p->per * frame_height(p));
+    return y + ((page->to - page->from + p->per - 1) / p->per) * frame_height(p);
+}
+static Scene *hops_page(HopsPen *p, const HopsPage *page) {
     Scene *s = p->s = figure_new(p->c, "storyboard", p->preset);
     const char *sub[] = {subtitle(p), words_shrink(p->a, p->c->t), NULL};
-    double y = figure_head(s, p->preset, headline(p), sub, 0) + 14, left = p->x + p->label;
-    for (int j = from; j < to; j++)
-        draw_frame(p, j, left + (j - from) % per * (frame_width(p) + p->label),
-                   y + (j - from) / per * frame_height(p));
-    y += ((to - from + per - 1) / per) * frame_height(p);
-    y = draw_key(p, y + 4);
+    double y = figure_head(s, p->preset, headline(p), sub, 0) + 14;
+    for (int r = page->row; r < page->rows; r++) {
+        p->row = &p->h.row[r];
+        y = draw_row(p, page, y);
+    }
+    if (page->load) y = draw_loads(p, y + 6);
+    y = draw_key(p, page, y + 4);
     y = figure_foot(s, p->c, (Band){p->x, p->w, y}, totals(p), NULL);
     s->desc = arena_printf(p->a, "%s. %s. %s", headline(p), subtitle(p), totals(p));
     figure_page(s, p->preset, y);
@@ -189,7 +295,9 @@ static Scene *hops_page(HopsPen *p, int from, int to, int per) {
 }
 static bool prepare(const ViewCall *c, HopsPen *p) {
     *p = (HopsPen){.c = c, .a = c->arena};
-    return hops_prepare(c, &p->h);
+    if (!hops_prepare(c, &p->h)) return false;
+    p->row = p->h.row;
+    return true;
 }
 int view_hops(const ViewCall *c, Scene **page) {
     HopsPen p;
@@ -201,16 +309,36 @@ int view_hops(const ViewCall *c, Scene **page) {
     if (p.preset == PRESET_SLIDE) p.cell = fmin(p.cell, (presets[p.preset].h - 290) / p.h.n);
     p.label = p.cell >= 20 ? 52 : 30;
     p.gap = 4;
-    int per = p.h.n, pages = 0;
+    int per = p.h.n, pages = 0, rows = p.h.n_rows < ROWS_DRAWN ? p.h.n_rows : ROWS_DRAWN;
     while (per > 1 && per * (frame_width(&p) + p.label) > p.w + 0.1) per--;
     int lines = (p.h.n + per - 1) / per;
-    per = (p.h.n + lines - 1) / lines;
-    int each = p.preset == PRESET_SLIDE ? per
-               : p.preset == PRESET_A4  ? per * (int)fmax(1, floor(580 / frame_height(&p)))
-                                        : p.h.n;
-    for (int j = 0; j < p.h.n && pages < VIEW_MAX_PAGES; j += each)
-        page[pages++] = hops_page(&p, j, j + each < p.h.n ? j + each : p.h.n, per);
+    p.per = (p.h.n + lines - 1) / lines;
+    if (p.preset != PRESET_SLIDE && p.preset != PRESET_A4) {
+        page[0] = hops_page(&p, &(HopsPage){0, rows, 0, p.h.n, true});
+        return 1;
+    }
+    int each = p.per, last = 0;
+    if (p.preset == PRESET_A4) each *= (int)fmax(1, floor(A4_ROOM / frame_height(&p)));
+    HopsPage part[VIEW_MAX_PAGES];
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < p.h.n && pages + 1 < VIEW_MAX_PAGES; j += each) {
+            last = j + each < p.h.n ? j + each : p.h.n;
+            part[pages++] = (HopsPage){r, r + 1, j, last, false};
+            lines = (last - j + p.per - 1) / p.per;
+        }
+    if (p.preset == PRESET_A4 && lines * frame_height(&p) + load_height(&p) <= A4_ROOM)
+        part[pages - 1].load = true;
+    else part[pages++] = (HopsPage){.load = true};
+    for (int k = 0; k < pages; k++) page[k] = hops_page(&p, &part[k]);
     return pages;
+}
+static void text_step(const HopsPen *p, int j, Str *s, int w) {
+    str_add(s, "\n");
+    words_paragraph(s, "", arena_printf(p->a, "%s; %s", whose(p, j), load(p, j)), w);
+    for (int k = 0; k < p->h.n; k++)
+        str_addf(s, "    rank %-4lld keys of rank %-4lld %5.1f %% of all\n",
+                 (long long)p->h.rank[k], (long long)p->h.rank[hops_keys(&p->h, j, k)],
+                 100 * p->row->share[j][k]);
 }
 const char *view_hops_text(const ViewCall *c) {
     HopsPen p;
@@ -220,14 +348,16 @@ const char *view_hops_text(const ViewCall *c) {
     int w = furniture_columns(c->o);
     words_paragraph(&s, "", headline(&p), w);
     words_paragraph(&s, "", subtitle(&p), w);
-    for (int j = 0; j < p.h.n; j++) {
-        str_add(&s, "\n");
-        words_paragraph(&s, "", arena_printf(p.a, "%s; %s", whose(&p, j), load(&p, j)), w);
-        for (int k = 0; k < p.h.n; k++) {
-            double part = p.h.total > 0 ? 100 * p.h.work[j][k] / p.h.total : 0;
-            str_addf(&s, "    rank %-4lld keys of rank %-4lld %5.1f %% of all\n",
-                     (long long)p.h.rank[k], (long long)p.h.rank[hops_keys(&p.h, j, k)], part);
-        }
+    for (int r = 0; r < p.h.n_rows; r++) {
+        p.row = &p.h.row[r];
+        if (p.h.n_rows > 1) str_add(&s, "\n"), words_paragraph(&s, "", row_words(&p, p.row), w);
+        for (int j = 0; j < p.h.n; j++) text_step(&p, j, &s, w);
+    }
+    str_add(&s, "\n");
+    for (int k = 0; k < p.h.n; k++) {
+        double sum = 0;
+        for (int j = 0; j < p.h.n && p.h.total > 0; j++) sum += 100 * p.h.work[j][k] / p.h.total;
+        str_addf(&s, "    rank %-4lld %5.1f %% of all work\n", (long long)p.h.rank[k], sum);
     }
     str_add(&s, "\n");
     words_paragraph(&s, "", totals(&p), w);

@@ -208,6 +208,25 @@ static void test_latent(void **state) {
         arena_free(a);
     }
 }
+/* The timeline calls a part by its number, forward and backward: under it is the hop of the next.
+ */
+static void test_timeline(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run_with(a, "ring.yaml",
+                              "model: {kind: attention, heads: 8, kv_heads: 8, head_dim: 128}\n"
+                              "data: {batch: 1, sequence: 65536, dtype: bf16}\nmesh: {cp: 4}\n"
+                              "pass: backward\ncontext_parallel: {mode: ring, order: zigzag}\n"
+                              "hardware: h100-sxm\n",
+                              &(PipelineOptions){.events = true});
+    assert_non_null(r.t);
+    RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1};
+    size_t n;
+    const char *words = svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n));
+    for (int j = 0; j < 4; j++) says(words, arena_printf(a, "part %d", j));
+    says(words, "dk");
+    arena_free(a);
+}
 static void test_no_ring(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -226,7 +245,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_work),      cmocka_unit_test(test_pages),
         cmocka_unit_test(test_pieces),    cmocka_unit_test(test_latent),
-        cmocka_unit_test(test_documents), cmocka_unit_test(test_no_ring)};
+        cmocka_unit_test(test_documents), cmocka_unit_test(test_timeline),
+        cmocka_unit_test(test_no_ring)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return failed;

@@ -276,6 +276,11 @@ const char *words_leaf(const char *path) {
     else p++;
     return p;
 }
+int words_attention_part(const char *of) {
+    static const char part[] = "attn_part.";
+    const char *at = of ? strstr(of, part) : NULL;
+    return at ? atoi(at + sizeof part - 1) : -1;
+}
 bool words_names(const char *path, const char *name) {
     size_t n = path ? strlen(path) : 0, m = strlen(name);
     return path && n >= m && !strcmp(path + n - m, name) && (n == m || path[n - m - 1] == '.');

@@ -8,10 +8,8 @@ bool hops_asked(const ViewCall *c) { return c->o->part && !strcmp(c->o->part, "r
 
 /* The step of a ring whose part the record is; -1: it is none. */
 static int part_of(const TraceCompute *c) {
-    static const char part[] = "attn_part.";
-    const char *at = c->makes.of ? strstr(c->makes.of, part) : NULL;
     bool forward = phase_or_forward(c->pass) == PHASE_FORWARD && c->makes.role == OF_ITSELF;
-    return at && forward ? atoi(at + sizeof part - 1) : -1;
+    return forward ? words_attention_part(c->makes.of) : -1;
 }
 static const TraceCompute *first_part(const Trace *t, int layer) {
     for (int i = 0; i < t->n_computes; i++)

@@ -35,6 +35,14 @@ static const char *value_word(const Trace *t, Arena *a, Subject s) {
     return n == 1 ? arena_strndup(a, leaf, n) : leaf;
 }
 
+/* "part 2" of attention, "part 2 dk" of its adjoint; NULL: it is no part. */
+static const char *part_word(const Trace *t, Arena *a, const TraceCompute *c) {
+    int makes = words_attention_part(c->makes.of),
+        takes = c->n_inputs ? words_attention_part(c->inputs[0]) : -1;
+    if (makes >= 0 && c->makes.role == OF_ITSELF) return arena_printf(a, "part %d", makes);
+    if (takes < 0 || makes >= 0 || c->makes.role != OF_GRADIENT) return NULL;
+    return arena_printf(a, "part %d d%s", takes, value_word(t, a, c->makes));
+}
 static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
                                 const TraceEvent *e) {
     if (!c) return e->name ? e->name : "";
@@ -47,6 +55,9 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
                        : c->label && *c->label                       ? c->label
                        : e->name                                     ? e->name
                                                                      : "";
+    /* parts of attention, between which hops are hidden: one word of which there are many */
+    const char *part = part_word(t, a, c);
+    if (part) return part;
     /* the gradient of a parameter: "dw2" */
     if (c->makes.role == OF_PARAM_GRADIENT)
         return arena_printf(a, "d%s", value_word(t, a, c->makes));

@@ -174,6 +174,52 @@ static void test_counts(void **state) {
     for (size_t i = 0; i < 4 * sizeof rows / sizeof *rows; i++)
         hold_hops(rows[i / 4].mode, rows[i / 4].forward, rows[i / 4].back, i & 3);
 }
+/* The mistakes of rings, where the latent or two parts of keys go round: each is found where it is,
+ * with its cause. */
+static void test_located(void **state) {
+    (void)state;
+    static const struct {
+        const char *fault, *first, *cause;
+        int latent; /* 1: only where it is sent, 0: only where not, 2: either way */
+    } rows[] = {
+        {"at: shift 2 of layers.0.k_rope, do: drop", "layers.0.k_rope", "is left out", 2},
+        {"at: shift 1 of layers.0.kv_a_norm, do: drop", "layers.0.kv_a_norm", "is left out", 1},
+        {"at: shift 1 of layers.0.k_nope, do: drop", "layers.0.k_nope", "is left out", 0},
+        {"at: shift 0 of grad.layers.0.k_rope, scale: 0", "grad.layers.0.k_rope", "nothing arrives",
+         2},
+        {"at: shift 0 of grad.layers.0.v_attn, scale: 0", "grad.layers.0.v_attn", "nothing arrives",
+         0},
+        {"at: layers.0.attn_part.1, do: contiguous", "layers.0.attn_part.1",
+         "positions are those of contiguous blocks", 2},
+        {"at: layers.0.attn_part.1, do: local", "layers.0.attn_part.1",
+         "positions are counted from 0", 2},
+        {"at: layers.0.attn_merge.2, do: unweighted", "layers.0.attn_merge.2", "does not rescale",
+         2}};
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        int latent = i & 1;
+        if (rows[i / 2].latent != 2 && rows[i / 2].latent != latent) continue;
+        Arena *a = arena_new();
+        PlanRun r = plan_run(
+            a, "located.yaml",
+            plan_of(a, true,
+                    arena_printf(a,
+                                 "mesh: {cp: 4}\ncontext_parallel: {mode: ring, order: zigzag%s}\n"
+                                 "faults: [{%s}]\n",
+                                 sent[latent], rows[i / 2].fault)),
+            true);
+        const char *cause = NULL;
+        for (int k = 0; r.t && k < r.t->n_checks && !cause; k++)
+            if (r.t->checks[k].level && r.t->checks[k].verdict[0] == 'F')
+                cause = r.t->checks[k].cause;
+        if (!cause || !strstr(cause, rows[i / 2].cause) ||
+            strcmp(r.t->first_wrong, rows[i / 2].first)) {
+            run_print(&r);
+            fail_msg("%s: first wrong %s, cause %s", rows[i / 2].fault,
+                     r.t ? r.t->first_wrong : "?", cause ? cause : "none");
+        }
+        arena_free(a);
+    }
+}
 static void test_refused(void **state) {
     (void)state;
     static const char *const models[] = {
@@ -197,6 +243,7 @@ static void test_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_one_rank), cmocka_unit_test(test_among_other_axes),
-        cmocka_unit_test(test_counts), cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_counts), cmocka_unit_test(test_located),
+        cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -225,6 +225,12 @@ static void test_timeline(void **state) {
     const char *words = svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n));
     for (int j = 0; j < 4; j++) says(words, arena_printf(a, "part %d", j));
     says(words, "dk");
+    static const char *const sizes[] = {"wide", "column", "slide", "a4"};
+    for (int k = 0; k < 4; k++) {
+        o.preset = sizes[k];
+        const char *report = "";
+        if (render_lint(r.t, r.d, &o, a, &report)) fail_msg("%s: %s", sizes[k], report);
+    }
     arena_free(a);
 }
 static void test_no_ring(void **state) {

@@ -209,26 +209,31 @@ static void test_planted(void **state) {
 #define MODEL2                                                                                     \
     "model: {preset: llama3-8b, layers: 2, shrink: 32, parts: [embedding, blocks, norm, head, "    \
     "loss]}\nnames: torchtitan\npass: backward\n"
-#define HSDP                                                                                       \
+#define HSDP(order)                                                                                \
     "data: {batch: 8, sequence: 8, dtype: f32, cut: {batch: rep*sh}}\ndata_parallel: {mode: "      \
-    "hsdp, replicate: rep, shard: sh, unit: block}\n"
+    "hsdp, replicate: rep, shard: sh, unit: block" order "}\n"
+#define TP_FIRST ", grad_order: tp_first"
 /* PyTorch's records 04_hsdp2x2 and 04_hsdp2x2_tp2_sp_loss_parallel: 3 reduce-scatters and 3
  * all-reduces of what they leave, one for each block and one for the root; the 5 norms' sums over
- * tp stand by themselves. */
+ * tp stand by themselves, before or after (test_torch compares the bytes of both records). */
 static void test_hsdp_units(void **state) {
     (void)state;
-    static const char *const plans[] = {MODEL2 "mesh: {rep: 2, sh: 3}\n" HSDP,
-                                        MODEL2 "mesh: {rep: 2, sh: 2, tp: 2}\n" HSDP
-                                               "recipe: torchtitan-llama3\n"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const plans[] = {
+        MODEL2 "mesh: {rep: 2, sh: 3}\n" HSDP(""),
+        MODEL2 "mesh: {rep: 2, sh: 2, tp: 2}\n" HSDP("") "recipe: torchtitan-llama3\n",
+        MODEL2 "mesh: {rep: 2, sh: 3}\n" HSDP(TP_FIRST),
+        MODEL2 "mesh: {rep: 2, sh: 2, tp: 2}\n" HSDP(TP_FIRST) "recipe: torchtitan-llama3\n"};
+    for (int k = 0; k < 4; k++) {
+        int i = k % 2;
         Arena *a = arena_new();
-        PlanRun r = plan_good(a, plans[i], true);
+        PlanRun r =
+            plan_good(a, arena_printf(a, plans[i], k < 2 ? "" : ", grad_order: tp_first"), true);
         assert_int_equal(count_collectives(r.t, "gradients", "reduce_scatter", NULL), 3);
         assert_int_equal(count_collectives(r.t, "gradients", "all_reduce", "rep"), 3);
         assert_int_equal(count_collectives(r.t, "gradients", "all_reduce", NULL), i ? 8 : 3);
         const TraceCollective *scatter = NULL;
-        for (int k = 0; k < r.t->n_collectives; k++) {
-            const TraceCollective *c = &r.t->collectives[k];
+        for (int n = 0; n < r.t->n_collectives; n++) {
+            const TraceCollective *c = &r.t->collectives[n];
             if (!strcmp(c->op, "reduce_scatter") && c->pass == PHASE_GRADIENTS) scatter = c;
             if (strcmp(c->axes, "rep") || strcmp(c->op, "all_reduce") || c->pass != PHASE_GRADIENTS)
                 continue;
@@ -273,7 +278,7 @@ static void test_units_gather_all_again(void **state) {
         "[embedding, "
         "blocks, norm, head, loss]}\nnames: torchtitan\npass: backward\nmesh: {dp: 4}\n"
         "data: {batch: 4, sequence: 6, dtype: f64}\ndata_parallel: {mode: fsdp, unit: block}\n",
-        MODEL2 "mesh: {rep: 2, sh: 2, tp: 2}\n" HSDP "recipe: torchtitan-llama3\n"};
+        MODEL2 "mesh: {rep: 2, sh: 2, tp: 2}\n" HSDP("") "recipe: torchtitan-llama3\n"};
     for (int i = 0; i < 2; i++) {
         Arena *a = arena_new();
         PlanRun r = plan_good(a, plans[i], true);

@@ -186,8 +186,10 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
             l->a->plan->data_parallel.grad_order,
             "tp_first")) { /* whole first, then R: the sums over R's axes come first in backward */
         Layout whole = *want;
+        /* copies of shards add up what a shard is left with, not the whole */
+        uint32_t copies = l->a->shard.n ? mesh_axes_set(&l->a->data) : 0;
         for (int x = 0; x < p->mesh->naxes; x++)
-            if (whole.type[x] == TY_R && p->val[in].L.type[x] == TY_I)
+            if (whole.type[x] == TY_R && p->val[in].L.type[x] == TY_I && !(copies >> x & 1))
                 whole.type[x] = TY_I; /* what is cut at rest is gathered to R */
         in = moves_to(l, in, &whole, &r);
     }

@@ -454,6 +454,35 @@ static void test_random_ends(void **state) {
     assert_true(worst < deadline + 60 * slow_machine()); /* nothing hangs, however slow it is */
     arena_free(all);
 }
+/* Too few open files: said at once, by one, with the true cause; and where there are enough of them
+ * by the hard limit, the soft one does not matter. */
+static void test_few_files(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = program();
+    static const int limits[] = {6, 7, 8, 9, 11, 14, 20, 40, 60};
+    size_t n;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        double begin = clock_seconds();
+        int code = line_code(o, e,
+                             "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n %d; %s check "
+                             "plans/18*.yaml --cuda --deadline %d",
+                             limits[i], p, 100 * slow_machine());
+        mpi_expect(code, 5, e, "(`ulimit -n`) [E0607]");
+        assert_null(strstr(strstr(child_read(a, e, &n), "[E0") + 1, "[E0"));
+        assert_true(clock_seconds() - begin < 90 * slow_machine());
+    }
+    mpi_expect(line_code(o, e, "ulimit -S -n 12; %s check plans/18*.yaml --cuda", p), 0, e, "");
+    /* where a launcher has started them each says what it lacks */
+    mpi_expect(
+        line_code(o, e,
+                  "ulimit -n 16; export MASTER_ADDR=127.0.0.1 MASTER_PORT=%d WORLD_SIZE=2 "
+                  "LOCAL_WORLD_SIZE=2; RANK=1 %s check %s --cuda --deadline 2 & RANK=0 %s check "
+                  "%s --cuda --deadline 2; code=$?; wait; exit $code",
+                  free_port(), p, plan, p, plan),
+        5, e, "(`ulimit -n`) [E0607]");
+    arena_free(a);
+}
 /* The system takes all of them at once, as where memory runs out: the launcher says so. */
 static void test_all_killed(void **state) {
     (void)state;
@@ -523,21 +552,14 @@ int main(void) {
     setenv("SHARDPROOF_NCCL", "fake_nccl.so", 1); /* beside the plug-in that asks for it */
     setenv("FAKE_GPU", "host", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_share),
-        cmocka_unit_test(test_backend_named),
-        cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_on_gpus),
-        cmocka_unit_test(test_nccl),
-        cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_random_ends),
-        cmocka_unit_test(test_all_stopped),
-        cmocka_unit_test(test_engine_sums),
-        cmocka_unit_test(test_shipped_plans),
-        cmocka_unit_test(test_all_killed),
-        cmocka_unit_test(test_diff),
-        cmocka_unit_test(test_engine_fails),
-        cmocka_unit_test(test_planted_mistakes),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_few_files),
+        cmocka_unit_test(test_share),        cmocka_unit_test(test_backend_named),
+        cmocka_unit_test(test_joined),       cmocka_unit_test(test_on_gpus),
+        cmocka_unit_test(test_nccl),         cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_random_ends),  cmocka_unit_test(test_all_stopped),
+        cmocka_unit_test(test_engine_sums),  cmocka_unit_test(test_shipped_plans),
+        cmocka_unit_test(test_all_killed),   cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_engine_fails), cmocka_unit_test(test_planted_mistakes),
         cmocka_unit_test(test_other_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

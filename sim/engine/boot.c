@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -117,6 +118,26 @@ int boot_listen(const char *host, int port, int ports, int *got) {
         return fd;
     }
     return -1;
+}
+
+bool boot_files(int64_t n, char *why, int room) {
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &l);
+    }
+    int *fd = malloc((size_t)n * sizeof *fd);
+    int64_t k = 0;
+    while (fd && k < n && (fd[k] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0) k++;
+    bool none = k < n && errno == EMFILE; /* one that has no standard error is let be */
+    for (int64_t i = 0; i < k; i++) close(fd[i]);
+    free(fd);
+    if (none)
+        snprintf(why, (size_t)room,
+                 "of open files it may have %lld more, and needs about %lld: the limit is %lld "
+                 "(`ulimit -n`)",
+                 (long long)k, (long long)n, (long long)l.rlim_cur);
+    return !none;
 }
 
 /* ---- rank 0 ---- */

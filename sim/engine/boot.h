@@ -10,6 +10,12 @@
  * -1: there is none, and errno says why. */
 int boot_listen(const char *host, int port, int ports, int *got);
 
+/* Open files that a rank of NCCL wants beside its links: CUDA's, NCCL's, its guard's, a plan's. */
+enum { BOOT_FILES = 64 };
+/* Can so many files be opened at once? Takes the soft limit up to the hard one for it. False: `why`
+ * (`room` bytes) says what is lacking. */
+bool boot_files(int64_t n, char *why, int room);
+
 typedef enum { BOOT_MET, BOOT_LATE, BOOT_REFUSED, BOOT_OVER } BootEnd;
 typedef struct BootAsk {
     const Place *place;

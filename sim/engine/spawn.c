@@ -138,6 +138,9 @@ static void say(const Crew *c) {
 }
 int spawn_ranks(int64_t n, char **argv, const char **why) {
     Crew c = {.n = n, .first = -1};
+    static char few[160];
+    *why = few;
+    if (!boot_files(n + BOOT_FILES, few, sizeof few)) return -1;
     int port, listener = boot_listen("127.0.0.1", 0, 1, &port);
     *why = strerror(errno);
     if (listener < 0 || !make_token()) return -1;

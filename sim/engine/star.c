@@ -444,7 +444,7 @@ static bool meet(Star *s, const Place *p) {
 Star *star_open(const StarOwner *owner, Engine *e) {
     const EngineHost *host = owner->host;
     const PlaceLack *lack;
-    char why[128];
+    char why[160];
     Place p;
     if (!place_find(&p, &lack)) {
         host->failed(host->arg, lack ? lack->what : "no launcher has started this process");
@@ -462,6 +462,8 @@ Star *star_open(const StarOwner *owner, Engine *e) {
     s->inbox = calloc((size_t)s->ranks, sizeof *s->inbox);
     enter(s, ENGINE_STARTS);
     if (!s->link || !s->inbox) host->failed(host->arg, "out of memory");
+    else if (!boot_files(s->n_links + 3 + owner->files, why, sizeof why))
+        host->failed(host->arg, why);
     else if (meet(s, &p)) {
         if (start_heart(s)) return s;
         snprintf(why, sizeof why, "its thread could not be started: %s", strerror(errno));

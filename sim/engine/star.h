@@ -12,6 +12,7 @@ typedef struct StarOwner {
     /* Before this process ends because the run does, in the star's own thread; NULL: nothing. */
     void (*ending)(void *arg);
     void *arg;
+    int files; /* that the engine will open, as far as one knows; 0: none */
 } StarOwner;
 /* When all processes are there. NULL: the host was told. `e` gets rank and ranks, and its `at` is
  * read from now on. */

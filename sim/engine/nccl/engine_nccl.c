@@ -4,6 +4,7 @@
  * GPU. The program's blocks lie in the host's memory when they come here: they are staged. No call
  * of NCCL waits: communicators do not block, and whoever waits here looks whether the run has
  * ended. NCCL is looked for when the engine is opened, as it is hundreds of MB. */
+#include "engine/boot.h"
 #include "engine/nccl_calls.h"
 #include "engine/place.h"
 #include "engine/star.h"
@@ -460,7 +461,7 @@ Engine *shardproof_engine(const EngineHost *host) {
                    .sum = sum,
                    .abort = abort_all,
                    .close = close_engine};
-    StarOwner owner = {host, ending, NULL};
+    StarOwner owner = {host, ending, NULL, BOOT_FILES};
     M.star = star_open(&owner, &M.e);
     if (!M.star || !place_find(&p, &lack)) return NULL;
     setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); /* several communicators on one GPU */

@@ -4,9 +4,11 @@
 #     sh tests/gpu.sh [--emulated] PART [PLAN...]
 # --emulated: with the plug-in of the tests, whose GPU is the process, and less of everything: it shows this script,
 # not a GPU. Exit 1 if anything differs.
+# nccl and ends start a process for each rank: on GPUs of their own where there are enough, else several on one
+# (--cuda=share); emulated, with the NCCL of the tests.
 set -u
 cd "$(dirname "$0")/.." || exit 2
-parts="machine ops plans bugs bf16 diff timings"
+parts="machine ops plans bugs bf16 diff timings nccl ends"
 emulated=
 [ "${1:-}" = --emulated ] && emulated=1 && shift
 part=${1:-}
@@ -17,7 +19,9 @@ program=./shardproof
 if [ $emulated ]; then # SHARDPROOF_EMULATED: a folder that has the program and the plug-in already
     if [ -z "${SHARDPROOF_EMULATED:-}" ]; then
         cp shardproof "$out/" && cp build/tests/gpu.so "$out/shardproof-cuda.so" || exit 2
+        cp build/tests/nccl.so "$out/shardproof-nccl.so" && cp build/tests/fake_nccl.so "$out/" || exit 2
     fi
+    export SHARDPROOF_NCCL=fake_nccl.so FAKE_GPUS=1
     program=${SHARDPROOF_EMULATED:-$out}/shardproof
 fi
 export LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -43,7 +47,7 @@ compare() { # plans
         rm -f "$out/host.jsonl" "$out/gpu.jsonl"
         timeout 120 $program check "$plan" $with --trace "$out/host.jsonl" >/dev/null 2>&1
         host=$?
-        timeout 120 $program check "$plan" $with --cuda=virtual -v --trace "$out/gpu.jsonl" >/dev/null 2>"$out/err"
+        timeout 120 $program check "$plan" $with $how -v --trace "$out/gpu.jsonl" >/dev/null 2>"$out/err"
         gpu=$?
         differs=
         [ $host = $gpu ] || differs="exit $host on the host, $gpu on the GPU"
@@ -54,16 +58,51 @@ compare() { # plans
             grep -q '^no difference' "$out/diff" || differs="$differs $(head -3 "$out/diff")"
         fi
         if [ "$differs" ]; then
-            echo "DIFFERS $plan $with: $differs"
+            echo "DIFFERS $plan $with $how: $differs"
             head -5 "$out/err"
             bad=1
         else
-            echo "same    $plan $with (exit $gpu)"
+            echo "same    $plan $with $how (exit $gpu)"
         fi
     done
     [ $ran -gt 0 ] || bad=1
 }
-with='' records=''
+# Every all-gather, reduce-scatter and sum of blocks whose sizes no number of ranks divides.
+primes() { # ranks, dtype
+    printf '%s\n' "name: primes-$1-$2" \
+        "model: {kind: mlp, sizes: [17, 509, 251, 1021, 13], bias: true, activation: silu}" \
+        "data: {rows: $((37 * $1)), dtype: $2, seed: 1}" "mesh: {dp: $1}" \
+        "data_parallel: {mode: fsdp, axis: dp, unit: parameter}" "pass: backward" >"$out/primes-$1-$2.yaml"
+    echo "$out/primes-$1-$2.yaml"
+}
+# A rank that gets a signal in the middle: all end with code 5 within the deadline and 2 s, and it is named.
+ends() { # signal
+    $program check plans/18*.yaml plans/19*.yaml plans/18*.yaml plans/19*.yaml plans/18*.yaml plans/19*.yaml \
+        --cuda=share --deadline 10 >/dev/null 2>"$out/err" &
+    run=$!
+    ranks=
+    for turn in $(seq 400); do
+        ranks=$(cat "/proc/$run/task/$run/children" 2>/dev/null)
+        [ "$(echo "$ranks" | wc -w)" = 4 ] && break
+        sleep 0.02
+    done
+    sleep "$after"
+    begin=$(date +%s)
+    kill "-$1" "$(echo "$ranks" | cut -d' ' -f3)" 2>/dev/null || echo "too late for $1: give fewer seconds"
+    wait "$run"
+    code=$?
+    took=$(($(date +%s) - begin))
+    left=0
+    for p in $ranks; do kill -0 "$p" 2>/dev/null && left=$((left + 1)); done
+    if [ $code = 5 ] && [ $took -le 13 ] && [ $left = 0 ] && grep -q 'rank 2 .*E0605' "$out/err"; then
+        echo "ended   rank 2 got $1: $took s, $(grep -m 1 E0605 "$out/err")"
+    else
+        echo "WRONG   rank 2 got $1: exit $code after $took s, $left processes left"
+        head -5 "$out/err"
+        bad=1
+    fi
+}
+with='' records='' how='--cuda=virtual'
 # Plans that together ask for every op, forward, backward and with an optimizer.
 features="plans/02-*.yaml plans/1[0-9]-*.yaml plans/2[0-9]-*.yaml plans/3[0-9]-*.yaml plans/4[0-9]-*.yaml"
 case $part in
@@ -101,6 +140,21 @@ END
         $program check "$plan" --cuda=virtual --trace "$out/plan.jsonl" || bad=1
         $program times "$out/plan.jsonl" --hardware "$out/gpu.yaml" || bad=1
     done
+    ;;
+nccl)
+    for how in '--cuda=share' '--cuda=share --sum engine'; do
+        if [ $# -gt 0 ]; then
+            compare "$@"
+            continue
+        fi
+        for n in 2 4 8; do compare "$(primes $n f32)" "$(primes $n f64)"; done
+        compare plans/0[4-9]-*.yaml plans/19-*.yaml plans/2[0-2]-*.yaml plans/bugs/0[1-4]-*.yaml
+    done
+    ;;
+ends) # the seconds after which, in place of plans
+    after=${1:-2}
+    ends KILL
+    ends STOP
     ;;
 *)
     echo "usage: sh tests/gpu.sh [--emulated] PART [PLAN...], PART one of: $parts" >&2

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -270,6 +271,48 @@ static void test_nccl(void **state) {
     arena_free(a);
 }
 
+/* NVIDIA's own library, where it is installed, on a machine without a GPU (of which only CUDA's
+ * runtime is the tests' own): its words, said once. */
+static void test_real_library(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = program(),
+               *lib = "/usr/local/cuda/lib/libnccl.so.2";
+    if (access(lib, R_OK) != 0) lib = "/usr/lib/x86_64-linux-gnu/libnccl.so.2";
+    if (access(lib, R_OK) != 0 || access("/dev/nvidiactl", F_OK) == 0) {
+        print_message("no libnccl.so.2 of NVIDIA's here, or there is a GPU: not tried\n");
+        arena_free(a);
+        skip();
+    }
+    mpi_expect(line_code(o, e, "SHARDPROOF_NCCL=%s %s check plans/05*.yaml --cuda --deadline %d",
+                         lib, p, 20 * slow_machine()),
+               5, e, ": ncclCommInitRankConfig: unhandled cuda error ");
+    size_t n;
+    assert_null(strstr(strstr(child_read(a, e, &n), "[E06") + 1, "[E06"));
+    arena_free(a);
+}
+/* The examples' jobs: Slurm's, with a script in place of srun that starts the processes so. */
+static void test_cluster_scripts(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *srun = temp_path(a, "srun");
+    size_t n;
+    child_write(srun, "#!/bin/sh\nfor r in 3 2 1 0; do\n  export SLURM_PROCID=$r SLURM_LOCALID=$r\n"
+                      "  if [ $r = 0 ]; then \"$@\"; code=$?; else \"$@\" & fi\ndone\nwait\n"
+                      "exit $code\n");
+    chmod(srun, 0755);
+    mpi_expect(line_code(o, e,
+                         "here=$PWD; cd %s && PATH=$PWD:$PATH SLURM_JOB_ID=%d SHARDPROOF=%s "
+                         "SLURM_STEP_NUM_TASKS=4 SLURM_STEP_TASKS_PER_NODE=4 SLURM_STEP_NODELIST=n "
+                         "SLURM_STEP_NUM_NODES=1 MASTER_PORT=%d bash "
+                         "\"$here/examples/cluster/slurm-gpu.sh\" "
+                         "\"$here/plans/19-llama3-8b-fsdp4.yaml\" && ls trace-*.jsonl",
+                         temp_path(a, "."), (int)getpid(), program(), free_port()),
+               0, e, "");
+    assert_non_null(strstr(child_read(a, o, &n), "equivalent"));
+    arena_free(a);
+}
+
 /* ---- what does not go on ---- */
 /* What NCCL or CUDA says on one rank, which is rank `on`: it is said once, with rank, step and
  * collective; or that all wait, where nobody says anything. Every rank gives its communicators up.
@@ -483,6 +526,19 @@ static void test_few_files(void **state) {
         5, e, "(`ulimit -n`) [E0607]");
     arena_free(a);
 }
+/* One that is killed while the others are inside of NCCL, which sees it first and cannot name it.
+ */
+static void test_killed_inside(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    setenv("FAKE_FAULT", "2 GroupEnd 6 hang", 1);
+    Trial t = start(a, 60 * slow_machine());
+    unsetenv("FAKE_FAULT");
+    usleep((useconds_t)(500000 * slow_machine()));
+    kill(t.pid[2], SIGKILL);
+    judge(&t, KILL, 2, end(&t, -1));
+    arena_free(a);
+}
 /* The system takes all of them at once, as where memory runs out: the launcher says so. */
 static void test_all_killed(void **state) {
     (void)state;
@@ -552,14 +608,25 @@ int main(void) {
     setenv("SHARDPROOF_NCCL", "fake_nccl.so", 1); /* beside the plug-in that asks for it */
     setenv("FAKE_GPU", "host", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_few_files),
-        cmocka_unit_test(test_share),        cmocka_unit_test(test_backend_named),
-        cmocka_unit_test(test_joined),       cmocka_unit_test(test_on_gpus),
-        cmocka_unit_test(test_nccl),         cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_random_ends),  cmocka_unit_test(test_all_stopped),
-        cmocka_unit_test(test_engine_sums),  cmocka_unit_test(test_shipped_plans),
-        cmocka_unit_test(test_all_killed),   cmocka_unit_test(test_diff),
-        cmocka_unit_test(test_engine_fails), cmocka_unit_test(test_planted_mistakes),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_real_library),
+        cmocka_unit_test(test_cluster_scripts),
+        cmocka_unit_test(test_killed_inside),
+        cmocka_unit_test(test_few_files),
+        cmocka_unit_test(test_share),
+        cmocka_unit_test(test_backend_named),
+        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_on_gpus),
+        cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_random_ends),
+        cmocka_unit_test(test_all_stopped),
+        cmocka_unit_test(test_engine_sums),
+        cmocka_unit_test(test_shipped_plans),
+        cmocka_unit_test(test_all_killed),
+        cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_engine_fails),
+        cmocka_unit_test(test_planted_mistakes),
         cmocka_unit_test(test_other_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

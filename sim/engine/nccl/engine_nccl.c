@@ -24,7 +24,9 @@
 __attribute__((visibility("default"))) EngineOpen shardproof_engine;
 /* OWN_SWITCH: the NCCL from which on several ranks may have one GPU when it is told so */
 enum { MAX_GROUPS = 64, ALIGN = 256, TEXT = 200, OWN_SWITCH = 23003 };
-static const double ABORTED = 1; /* seconds for communicators to be given up */
+/* seconds: for communicators to be given up; for hearts to find out whose end it is that NCCL sees
+ */
+static const double ABORTED = 1, WHOSE = 1;
 
 /* What is used of NCCL, from whichever library is found. */
 #define NCCL_FUNCTIONS(X)                                                                          \
@@ -112,7 +114,14 @@ static void must_cuda(const char *where, cudaError_t e) {
     snprintf(text, sizeof text, "%s: %s", where, cudaGetErrorString(e));
     fail(text);
 }
+/* What NCCL says where a peer's process has ended: those who listen to its heart can name it. */
+static bool is_of_peer(ncclResult_t e) { return e == ncclRemoteError || e == ncclSystemError; }
 static void fail_nccl(const char *where, ncclResult_t e) {
+    struct timespec t = {0, 1000000};
+    for (int ms = 0; is_of_peer(e) && ms < 1e3 * WHOSE; ms++) {
+        look();
+        nanosleep(&t, NULL);
+    }
     char text[2 * TEXT];
     const char *more = N.GetLastError ? N.GetLastError(NULL) : NULL;
     snprintf(text, sizeof text, "%s: %s%s%s", where, N.GetErrorString(e), more && *more ? "; " : "",

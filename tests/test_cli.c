@@ -772,6 +772,31 @@ static void test_show(void **state) {
                 "E0109");
     expect_code(RUN("shapes", plan, "-o", "/nowhere/x"), 4, NULL, "E0105");
 }
+/* Over the time that it takes, a collective's algorithm bandwidth makes the size that nccl-tests
+ * say it has: the whole result of an all-gather, the whole operand of a reduce-scatter, a rank's
+ * block of an all-reduce; for any number of ranks. */
+static void test_algorithm_bandwidth(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *op;
+        double size;
+        int ranks;
+    } of[] = {{"plans/05-llama3-8b-tp4-sp.yaml", ",all_gather,", 131072, 4},
+              {"plans/05-llama3-8b-tp4-sp.yaml", ",reduce_scatter,", 131072, 4},
+              {"plans/04-llama3-8b-tp4.yaml", ",all_reduce,", 131072, 4},
+              {"plans/03-llama3-8b-tp2.yaml", ",all_reduce,", 65536, 2}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        Ran all = RUN("times", of[i].plan, "-v", "--format", "csv");
+        const char *row = strstr(all.out, of[i].op), *f = row;
+        double cell[12]; /* from `op` on: 5 modelled, 10 bytes/s, 11 algbw */
+        assert_non_null(row);
+        for (int k = 0; k < 12; k++, f += strcspn(f, ",\n")) cell[k] = strtod(++f, NULL);
+        double sent = (of[i].op[5] == 'r' ? 2.0 : 1.0) * (of[i].ranks - 1) / of[i].ranks;
+        assert_true(fabs(cell[11] * cell[5] / of[i].size - 1) < 1e-6);
+        assert_true(fabs(cell[10] / cell[11] / sent - 1) < 1e-6);
+        done(all);
+    }
+}
 /* Modelled times by kind, of a step by itself, of a rank, for a machine; nothing was measured. */
 static void test_times(void **state) {
     (void)state;
@@ -1875,6 +1900,7 @@ int main(void) {
         TEST(test_axis_of_an_input),
         TEST(test_end_to_end_json),
         TEST(test_times),
+        TEST(test_algorithm_bandwidth),
         TEST(test_format_by_name),
         TEST(test_folders),
         TEST(test_static),

@@ -22,6 +22,7 @@ static const Column columns[] = {
     {"wait", "waited", true, COL_EMPTY | COL_DROP},
     {"flops_rate", "FLOP/s", true, COL_EMPTY | COL_DROP},
     {"bytes_rate", "bytes/s", true, COL_EMPTY | COL_DROP},
+    {"algbw", "algbw", true, COL_EMPTY | COL_DROP},
 };
 /* Steps that are counted together, and all that compute or communicate. */
 typedef struct {
@@ -77,6 +78,26 @@ static void rates(Arena *a, const TraceTook *k, Cell *flops, Cell *bytes) {
     c.text = product ? count_text(work / took, a) : bytes_text((int64_t)(work / took), a);
     *(product ? flops : bytes) = c;
 }
+/* What a rank sends of a collective's size S, as nccl-tests define both for n ranks (its
+ * doc/PERFORMANCE.md): bytes sent over time are its bus bandwidth, S over time its algorithm
+ * bandwidth. */
+static double sent_of_size(const char *op, int64_t n) {
+    static const struct {
+        const char *op;
+        double rings;
+    } of[] = {{"all_reduce", 2}, {"all_gather", 1}, {"reduce_scatter", 1}, {"all_to_all", 1}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (!strcmp(of[i].op, op)) return of[i].rings * (double)(n - 1) / (double)n;
+    return 1;
+}
+static Cell algbw(Arena *a, const TraceTook *k) {
+    double took = k->measured >= 0 ? k->measured : k->modelled, f = sent_of_size(k->op, k->size);
+    if (!k->moves || took <= 0 || f <= 0 || k->bytes <= 0) return cell_text(NULL);
+    double rate = k->bytes / f / took;
+    Cell c = cell_real(a, rate);
+    c.text = bytes_text((int64_t)rate, a);
+    return c;
+}
 static void row(Table *out, const Kind *x, bool each, const Trace *t) {
     Arena *a = out->arena;
     Cell *r = table_row(out);
@@ -93,6 +114,7 @@ static void row(Table *out, const Kind *x, bool each, const Trace *t) {
     if (ratio >= 0) r[9] = cell_real(a, ratio);
     if (x->k.wait > 0) r[10] = seconds(a, x->k.wait);
     rates(a, &x->k, &r[11], &r[12]);
+    r[13] = algbw(a, &x->k);
 }
 /* "computes: modelled 1.2 ms, measured 1.5 ms (1.25 times that)" */
 static void total(Str *s, const Trace *t, const TraceTook *k, int n, bool moves) {
@@ -115,6 +137,10 @@ static void notes(Str *s, const Trace *t, const TraceTook *k, int n, int64_t ran
     str_add(s, rank < 0 ? "each step by the rank that it takes longest on, none beside another"
                         : "each step by itself, none beside another");
     str_addf(s, "%s\n", trace_microbatches(t) > 1 ? "; of one micro-batch" : "");
+    if (t->n_collectives)
+        str_add(s,
+                "of a collective bytes/s is the bus bandwidth of nccl-tests, algbw its algorithm "
+                "bandwidth\n");
     if (t->hardware) str_addf(s, "modelled for %s\n", t->hardware);
     if (!t->n_measured)
         str_add(s,

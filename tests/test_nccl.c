@@ -310,6 +310,15 @@ static void test_cluster_scripts(void **state) {
                          temp_path(a, "."), (int)getpid(), program(), free_port()),
                0, e, "");
     assert_non_null(strstr(child_read(a, o, &n), "equivalent"));
+    const char *p = program_with(a, child_beside(a, "nccl.so"), "scripts"),
+               *dir = temp_path(a, "scripts");
+    mpi_expect(line_code(o, e,
+                         "cp \"%s\" %s/shardproof-cuda.so && ln -s %s %s/shardproof && "
+                         "SHARDPROOF_EMULATED=%s FAKE_GPU= sh tests/gpu.sh --emulated nccl "
+                         "plans/02-toymodel-2.yaml",
+                         child_beside(a, "gpu.so"), dir, p, dir, dir),
+               0, e, "");
+    assert_non_null(strstr(child_read(a, o, &n), "--cuda=share --sum engine (exit 0)"));
     arena_free(a);
 }
 

@@ -45,6 +45,7 @@ FAMILIES = {
     "cohere": dict(use_qk_norm=True, attention_bias=True, logit_scale=0.3),
     "cohere2": dict(num_hidden_layers=3, sliding_window=4, layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
     "gpt_neox": dict(hidden_size=32, num_key_value_heads=None),
+    "gpt2": dict(n_embd=16, n_layer=2, n_head=4, n_positions=19, n_inner=None),
     "exaone4": dict(num_hidden_layers=3, sliding_window=5, sliding_window_pattern=2),
 }
 PLAN = """model: {{hf_config: {config}, layers: all, parts: [embedding, blocks, norm, head, loss]}}
@@ -61,7 +62,7 @@ def sums(x):
 
 
 def make(name, own):
-    config = dict(BASE, model_type=name, **own)
+    config = dict({} if name == "gpt2" else BASE, vocab_size=22, model_type=name) | own
     with tempfile.TemporaryDirectory() as d:
         json.dump(config, open(f"{d}/config.json", "w"))
         open(f"{d}/plan.yaml", "w").write(PLAN.format(config="config.json"))

@@ -1497,11 +1497,11 @@ static void test_what_was_meant(void **state) {
                                             "colwise\xe2\x80\x99}\n");
     expect_code(RUN("check", quotes), 3, "FAIL", "these quotes are typographic");
     const char *gpt =
-        put("gpt.yaml", "model: {config: {model_type: gpt2, n_embd: 768, n_layer: 12}}\n"
+        put("gpt.yaml", "model: {config: {model_type: bert, n_embd: 768, n_layer: 12}}\n"
                         "mesh: {tp: 2}\n");
     r = RUN("check", gpt);
     assert_int_equal(r.code, 3);
-    assert_non_null(strstr(r.err, "'model_type' says 'gpt2'"));
+    assert_non_null(strstr(r.err, "'model_type' says 'bert'"));
     assert_null(strstr(r.err, "'n_embd'"));
     done(r);
 }

@@ -940,6 +940,15 @@ static const struct {
     {"\"clip_qkv\": null, \"attn_logit_softcapping\": null", NULL, NULL},
     {"\"model_type\": \"olmo\", \"clip_qkv\": 2.0", NULL, NULL},
     {"\"model_type\": \"olmo\", \"clip_qkv\": -1", "E0309", "clip_qkv"},
+    {"\"model_type\": \"olmo\", \"clip_qkv\": 1e300", "E0309", "clips nothing"},
+    {"\"model_type\": \"glm4\", \"partial_rotary_factor\": 99", "E0309", "1 or less"},
+    {"\"model_type\": \"olmoe\", \"clip_qkv\": 1e300", "E0309", "clips nothing"},
+    {"\"model_type\": \"cohere\", \"use_qk_norm\": true, \"logit_scale\": 2", NULL, NULL},
+    {"\"model_type\": \"cohere2\", \"use_qk_norm\": true", "E0207", "use_qk_norm"},
+    {"\"model_type\": \"olmo3\", \"rope_local_base_freq\": 10", "E0207", "rope_local"},
+    {"\"model_type\": \"gpt_neox\", \"rotary_pct\": 0.5", "E0207", "num_key_value_heads"},
+    {"\"model_type\": \"gpt2\", \"scale_attn_by_inverse_layer_idx\": true", "E0207", "inverse"},
+    {"\"n_inner\": 7", "E0207", "n_inner"},
     {"\"model_type\": \"gemma2\", \"attn_logit_softcapping\": 0", "E0309", "softcapping"},
     {"\"model_type\": \"gemma2\", \"use_bidirectional_attention\": true", "E0207", "bidirectional"},
     {"\"model_type\": \"gemma2\", \"rope_local_base_freq\": 10", "E0207", "rope_local_base_freq"},
@@ -1102,14 +1111,14 @@ static void test_config_without_type(void **state) {
     char path[] = "/tmp/test_model_XXXXXX";
     int fd = mkstemp(path);
     static const char text[] =
-        "{\"architectures\": [\"GPT2LMHeadModel\"], \"hidden_size\": 8, \"intermediate_size\": 8, "
+        "{\"architectures\": [\"BertLMHeadModel\"], \"hidden_size\": 8, \"intermediate_size\": 8, "
         "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"vocab_size\": 8}\n";
     assert_true(write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
     close(fd);
     p->hf_config = path;
     must_fail(a, p, "E0208", "'model_type'");
-    p->inline_config = "{\"model_type\": \"gpt2\"}";
-    must_fail(a, p, "E0207", "gpt2");
+    p->inline_config = "{\"model_type\": \"bert\"}";
+    must_fail(a, p, "E0207", "bert");
     p->inline_config = "{\"model_type\": \"qwen2\"}"; /* the plan may say it */
     must_fail(a, p, "E0307", "32 key/value heads"); /* what the class has where a file is silent */
     p->inline_config = "{\"model_type\": \"qwen2\", \"num_key_value_heads\": 2}";

@@ -185,6 +185,13 @@ static const struct {
      "  num_hidden_layers: 1, num_attention_heads: 3, head_dim: 4, vocab_size: 11}, layers: all}\n"
      "data: {batch: 2, sequence: 5, dtype: %s}\nmesh: {tp: 2}\nnames: hf\npass: backward\n"
      "plan:\n  layers.*.mlp.up_proj: colwise\n  layers.*.mlp.down_proj: rowwise\n"},
+    {"learned positions, weights stored input dim first",
+     "model: {config: {model_type: gpt2, n_embd: 12, n_inner: 10, n_layer: 1, n_head: 3,\n"
+     "  n_positions: 7, vocab_size: 12, tie_word_embeddings: true}, layers: all,\n"
+     "  parts: [embedding, blocks, norm, head, loss]}\n"
+     "data: {batch: 2, sequence: 5, dtype: %s}\nmesh: {tp: 2}\nnames: hf\npass: backward\n"
+     "plan:\n  transformer.wpe: rowwise\n  transformer.h.*.mlp.c_fc: colwise\n"
+     "  transformer.h.*.mlp.c_proj: rowwise\n"},
     {"a whole value as shares of a sum",
      "model: {kind: mlp, sizes: [8, 6], bias: true}\ndata: {rows: 5, dtype: %s}\n"
      "mesh: {a: 2, b: 2}\npass: backward\nloss: sum\nplan:\n  net1: {axis: b, output: partial}\n"},
@@ -509,6 +516,7 @@ static const struct {
     {"attention_two_parts_part", 2, 60}, {"attention_two_parts_part", 3, 200},
     {"attention_two_parts_part", 4, 160}, {"attention_two_parts_part", -1, 180},
     {"attention_merge", -1, 1200}, {"attention_join", -1, 420},
+    {"position", 0, 400},    {"layernorm", 1, 500},
     {"layernorm", 0, 460},   {"layernorm", -1, 200},  {"layernorm_plus", 0, 1.2e+03},
     {"layernorm_plus", 1, 400}, {"layernorm_plus", -1, 240}, {"softcap", 0, 20},
     {"softcap", -1, 20},     {"clamp", -1, 2},        {"xielu", 0, 50},

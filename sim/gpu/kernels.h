@@ -54,6 +54,8 @@
     X(rope, 0)                                                                                     \
     X(embed, 0)                                                                                    \
     X(embed_w, 0)                                                                                  \
+    X(position, 0)                                                                                 \
+    X(position_w, 0)                                                                               \
     X(rowmax, 1)                                                                                   \
     X(sumexp, 1)                                                                                   \
     X(sumexp_z, 0)                                                                                 \

@@ -167,6 +167,15 @@ static const Graph *with_experts(Draft *x) {
 /* ---- what is shipped ---- */
 static void ship(Draft *x, const char *type) {
     unsigned has = model_family_modules(type);
+    if (has & MODULES_UNSHIPPED) {
+        diag_error(x->d, "E0214", ((Loc){x->file, 1, 1}),
+                   "a plan of your own: `model: {hf_config: FILE}`, names: hf, and lines as "
+                   "`transformer.h.*.mlp.c_fc: colwise`",
+                   "model_type %s: the library ships no plan for it, and its styles would cut the "
+                   "wrong dim of weights that are stored input dim first",
+                   type);
+        return;
+    }
     const Graph *g = has & MODULES_EXPERTS ? with_experts(x) : NULL;
     bool dispatched = false;
     int64_t sequences = 1;

@@ -83,7 +83,7 @@ static bool rope(const LaunchCall *x) {
     double *table = base_malloc(base_mul((size_t)size + 1, sizeof *table));
     for (int64_t t = 0; t < T; t++)
         for (int64_t k = 0; k < h; k++) {
-            double angle = (double)op_position(c, 0, t) * c->at->inv_freq[k];
+            double angle = (double)op_position_in(c, 0, t) * c->at->inv_freq[k];
             table[2 * t * h + k] = c->at->turn * cos(angle);
             table[(2 * t + 1) * h + k] = (x->adjoint ? -c->at->turn : c->at->turn) * sin(angle);
         }

@@ -75,7 +75,7 @@ static bool temperature(const LaunchCall *x) {
     GpuLaunch l = launch_over(x, GPU_temperature, &c->out, &c->out);
     double *table = base_malloc(base_mul((size_t)T + 1, sizeof *table));
     for (int64_t t = 0; t < T; t++) {
-        int64_t pos = op_position(c, 0, t);
+        int64_t pos = op_position_in(c, 0, t);
         table[t] = 1 + c->at->b * log((double)((pos + 1) / c->at->chunk) + 1);
     }
     launch_operand(&l, 0, x->adjoint ? &c->cot : &c->in[0], NULL, NULL);

@@ -1,6 +1,7 @@
 /* Launches over the vocabulary, and over a router's scores. */
 #include "launch/launch.h"
 #include "ops/util.h"
+#include <stdlib.h>
 
 /* The rank's ids of the vocabulary: the table and k[0]. */
 static void ids_of(const OpCall *c, GpuLaunch *l) {
@@ -31,6 +32,32 @@ bool launch_embed(const LaunchCall *x) {
     l.args.x[0] = (GpuTensor){.p = c->in[0].p, .s = {0, 0, c->in[0].s[1]}};
     l.args.k[1] = c->in[0].s[0];
     launch_each(x, &l, tensor_count(&c->out));
+    return true;
+}
+LaunchFn launch_position;
+/* The table: for each token the local row of its position, or -1. */
+bool launch_position(const LaunchCall *x) {
+    const OpCall *c = x->c;
+    const Tensor *tokens = x->adjoint ? &c->cot : &c->out;
+    int64_t n = tokens->n[0] * tokens->n[1], T = tokens->n[1],
+            *table = base_malloc(base_mul((size_t)n + 1, sizeof *table));
+    for (int64_t k = 0; k < n; k++)
+        table[k] = op_local_position(c, 'p', op_position_in(c, k / T, k % T));
+    GpuLaunch l = launch_over(x, x->adjoint ? GPU_position_w : GPU_position, tokens, &c->out);
+    l.table = table;
+    l.bytes = (size_t)n * sizeof *table;
+    if (x->adjoint) {
+        for (int d = 0; d < 3; d++) l.args.out.s[d] = d == 2 ? c->out.s[1] : 0;
+        l.args.k[0] = c->out.n[0];
+        l.args.k[1] = c->out.s[0];
+        launch_operand(&l, 0, &c->cot, NULL, NULL);
+        launch_rows(x, &l, l.args.k[0]);
+    } else {
+        l.args.x[0] = (GpuTensor){.p = c->in[0].p, .s = {0, 0, c->in[0].s[1]}};
+        l.args.k[1] = c->in[0].s[0];
+        launch_each(x, &l, n * tokens->n[2]);
+    }
+    free(table);
     return true;
 }
 static bool row(const LaunchCall *x, int kernel) {

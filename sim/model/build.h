@@ -154,6 +154,9 @@ enum {
     ((Features)1 << 57) /* q/k norms have weights of their own for each head */
 #define FEATURE_QKV_BY_HEAD                                                                        \
     ((Features)1 << 58)                     /* queries, keys, values are one weight, head by head */
+#define FEATURE_LEARNED ((Features)1 << 59) /* a table of positions is added to the embedding */
+#define FEATURE_TURNED ((Features)1 << 60)  /* linear layers are stored input dim first */
+#define FEATURE_UNTURNED ((Features)1 << 61)
 #define FEATURE_QK_WIDE ((Features)1 << 54) /* q/k norms over all heads at once */
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be

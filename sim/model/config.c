@@ -25,6 +25,7 @@ typedef enum {
     KEY_SWITCH, /* true or false, or a number that stands for it */
     KEY_LIST,   /* one entry for each layer, or numbers of layers */
     KEY_ANY,    /* kept as it is written */
+    KEY_CLIP,   /* a number above 0 that clips something */
     KEY_CAP,    /* a number above 0; null: 0, which is none */
     KEY_TYPED,  /* of rope_parameters: the keys of layers with a window */
 } KeyKind;
@@ -156,13 +157,34 @@ static const Key neox_keys[] = {
     {"classifier_dropout", KEY_HARMLESS, 0, false},
     {"is_decoder", KEY_HARMLESS, 0, false},
 };
+static const Key gpt2_keys[] = {
+    {"n_embd", KEY_INT, AT(D), false},
+    {"n_layer", KEY_INT, AT(L), false},
+    {"n_head", KEY_INT, AT(H), false},
+    {"n_inner", KEY_INT, AT(F), false},
+    {"n_positions", KEY_INT, AT(max_positions), false},
+    {"n_ctx", KEY_HARMLESS, 0, false}, /* as n_positions; nobody reads it */
+    {"layer_norm_epsilon", KEY_REAL, AT(layer_eps), false},
+    {"activation_function", KEY_TEXT, AT(activation), false},
+    {"scale_attn_weights", KEY_FLAG, AT(scale_scores), false},
+    {"reorder_and_upcast_attn", KEY_HARMLESS, 0, false}, /* another order of roundings */
+    {"attn_pdrop", KEY_HARMLESS, 0, false},   /* act in training only; runs here have no dropout */
+    {"summary_type", KEY_HARMLESS, 0, false}, /* of another head than that of language models */
+    {"summary_use_proj", KEY_HARMLESS, 0, false},
+    {"summary_activation", KEY_HARMLESS, 0, false},
+    {"summary_proj_to_labels", KEY_HARMLESS, 0, false},
+    {"summary_first_dropout", KEY_HARMLESS, 0, false},
+    {"task_specific_params", KEY_HARMLESS, 0, false},
+};
 static const Key eps_keys[] = {{"norm_eps", KEY_REAL, AT(norm_eps), false}};
 static const Key long_keys[] = {
     {"original_max_position_embeddings", KEY_REAL, AT(old_ctx), false},
+};
+static const Key dropout_keys[] = {
     {"resid_pdrop", KEY_HARMLESS, 0, false}, /* act in training only; runs here have no dropout */
     {"embd_pdrop", KEY_HARMLESS, 0, false},
 };
-static const Key clip_keys[] = {{"clip_qkv", KEY_REAL, AT(clip_qkv), false}};
+static const Key clip_keys[] = {{"clip_qkv", KEY_CLIP, AT(clip_qkv), false}};
 static const Key out_bias_keys[] = {{"attention_out_bias", KEY_FLAG, AT(out_bias), false}};
 static const Key one_bias_keys[] = {{"use_bias", KEY_FLAG, AT(all_bias), false}};
 static const Key multiplier_keys[] = {
@@ -204,6 +226,8 @@ static const struct {
                    {ROWS(logit_scale_keys), HAS_LOGIT_SCALE},
                    {ROWS(qk_switch_keys), HAS_QK_SWITCH},
                    {ROWS(neox_keys), HAS_ROTARY_PCT},
+                   {ROWS(gpt2_keys), HAS_GPT2},
+                   {ROWS(dropout_keys), HAS_GPT2 | HAS_LONGROPE},
                    {ROWS(clip_keys), HAS_CLIP},
                    {ROWS(long_keys), HAS_LONGROPE}};
 
@@ -336,6 +360,14 @@ static void read_value(Config *c, const Key *k, const Json *v) {
     case KEY_COUNT: read_count(c, k, v, at); break;
     case KEY_SWITCH: read_switch(c, k, v, at); break;
     case KEY_ANY: *(const Json **)at = v; break;
+    case KEY_CLIP:
+        if ((v->kind == JSON_INT || v->kind == JSON_REAL) && v->r > 1e18)
+            diag_error(c->d, "E0309", config_key_loc(c, k->name),
+                       "null, or leave the key out: then nothing is clipped",
+                       "config key '%s': %g clips nothing, no value of f32 comes near it", k->name,
+                       v->r);
+        else read_real(c, k, v, at);
+        break;
     case KEY_CAP:
         if (v->kind == JSON_NULL) *(double *)at = 0;
         else read_real(c, k, v, at);
@@ -486,6 +518,8 @@ static void set_shape(Config *c, const Family *f, const Raw *r, ModelDims *m) {
                *own = key             ? key
                       : f->activation ? f->activation
                                       : "silu";
+    if (!strcmp(own, "gelu_new")) own = "gelu_pytorch_tanh"; /* one formula, two names */
+    if (r->scale_scores == 0) m->softmax_scale = 1;
     if (f->shape & SHAPE_TANH_GELU && !strcmp(own, "gelu")) own = f->activation;
     m->activation = c->p->activation ? c->p->activation : own;
     m->norms = f->shape & SHAPE_NORMS_AFTER    ? NORMS_AFTER
@@ -533,6 +567,8 @@ static void set_features(Config *c, const Family *f, Raw *r, ModelDims *m) {
     m->down_bias = flag(r->down_bias, f->mlp, r->mlp_bias);
     m->tied = r->tied == UNSET ? c->file && f->tied : r->tied;
     m->packed_qkv = f->shape & SHAPE_PACKED_QKV;
+    m->learned = f->shape & SHAPE_LEARNED;
+    m->turned_linear = f->shape & SHAPE_TURNED;
     m->qkv_by_head = f->shape & SHAPE_QKV_BY_HEAD;
     m->head_weights = f->has & HAS_QK_SWITCH && !(f->has & HAS_CHUNKS) && r->use_qk_norm == 1;
     m->qk_wide = m->qk_norm && f->shape & SHAPE_QK_WIDE;
@@ -692,7 +728,10 @@ static int64_t kv_heads(const Config *c, const Family *f, const Raw *r) {
     if (r->K != UNSET) return r->K;
     return c->file && f->kv_heads && !r->no_kv_heads ? f->kv_heads : r->H;
 }
-static void set_sizes(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+static void set_sizes(Config *c, const Family *f, Raw *r, ModelDims *m) {
+    if (f->has & HAS_GPT2 && r->F == UNSET && r->D != UNSET && r->D <= size_limit / 4)
+        r->F = 4 * r->D;
+    if (f->has & HAS_GPT2 && r->max_positions == UNSET) r->max_positions = 1024;
     const Required required[] = {{"hidden_size", r->D},
                                  {"intermediate_size", r->F},
                                  {"num_hidden_layers", r->L},
@@ -701,7 +740,7 @@ static void set_sizes(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     if (!config_all_given(c, required, sizeof required / sizeof *required)) return;
     const Required fixed[] = {{"num_key_value_heads", r->K == r->H ? UNSET : r->K},
                               {"head_dim", r->d * r->H == r->D ? UNSET : r->d}};
-    for (int i = 0; i < 2 && f->shape & SHAPE_QKV_BY_HEAD; i++)
+    for (int i = 0; i < 2 && f->shape & (SHAPE_QKV_BY_HEAD | SHAPE_LEARNED); i++)
         if (fixed[i].value != UNSET) config_changes_maths(c, fixed[i].key, " of this model_type");
     m->D = r->D;
     m->F = f->has & HAS_CHUNKS && r->F_dense != UNSET ? r->F_dense : r->F;

@@ -20,7 +20,7 @@ typedef struct {
     const Json *dense; /* a list of layers */
     double eps, theta, theta_inside, partial, windowed_theta, windowed_theta_inside;
     double layer_eps, logit_scale, rotary_pct, rotary_base;
-    int parallel;                                                    /* use_parallel_residual */
+    int parallel, scale_scores; /* use_parallel_residual, scale_attn_weights */
     double norm_eps, query_scalar, cap_scores, cap_logits, clip_qkv; /* caps: UNSET; null: 0 */
     bool rope_given,
         by_layer_type; /* there is an object of rope keys; it has one per kind of layers */
@@ -79,9 +79,9 @@ enum {
  * use_bias for all, HAS_MULTIPLIERS Granite's four numbers, HAS_PATTERN sliding_window_pattern,
  * HAS_CAPS Gemma's keys of soft caps, softmax scale and activation, HAS_TWO_THETAS the rotation of
  * layers with a window apart, HAS_LOCAL_FREQ Gemma's key for its base, HAS_LAYER_EPS
- * layer_norm_eps, HAS_LOGIT_SCALE Cohere's, HAS_QK_SWITCH its use_qk_norm, HAS_ROTARY_PCT
- * GPT-NeoX's keys, HAS_NORM_EPS norm_eps, HAS_CLIP clip_qkv, HAS_LONGROPE two lists of divisors and
- * the old context. */
+ * layer_norm_eps, HAS_LOGIT_SCALE Cohere's, HAS_GPT2 GPT-2's keys, HAS_QK_SWITCH its use_qk_norm,
+ * HAS_ROTARY_PCT GPT-NeoX's keys, HAS_NORM_EPS norm_eps, HAS_CLIP clip_qkv, HAS_LONGROPE two lists
+ * of divisors and the old context. */
 enum {
     HAS_LATENT = 1,
     HAS_CHUNKS = 2,
@@ -102,6 +102,7 @@ enum {
     HAS_LOGIT_SCALE = 65536,
     HAS_QK_SWITCH = 131072,
     HAS_ROTARY_PCT = 262144,
+    HAS_GPT2 = 524288,
 };
 /* What its layers are like, beside the usual: norms before, a gate, weights of norms as they are.
  */
@@ -121,6 +122,8 @@ enum {
     SHAPE_NORM_SHARED = 8192,  /* or through one */
     SHAPE_NORM_PLAIN = 16384,  /* LayerNorms without a bias */
     SHAPE_QKV_BY_HEAD = 32768, /* queries, keys and values are one weight, head by head */
+    SHAPE_LEARNED = 65536,     /* positions have a table, and nothing turns */
+    SHAPE_TURNED = 131072,     /* linear layers are stored input dim first */
     SHAPE_QK_WIDE = 2048,      /* the q/k norm is over all heads at once */
 };
 typedef struct {

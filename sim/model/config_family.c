@@ -71,6 +71,10 @@ static const Family families[] = {
      .has = HAS_LAYER_EPS | HAS_ROTARY_PCT, .partial = 0.25, .activation = "gelu",
      .shape = SHAPE_LAYERNORM | SHAPE_UNGATED | SHAPE_PARALLEL | SHAPE_QKV_BY_HEAD,
      .naming = NAMING_NEOX},
+    {"gpt2", ALWAYS, ALWAYS, ALWAYS, .eps = 1e-5, .theta = 1e4, .has = HAS_LAYER_EPS | HAS_GPT2,
+     .activation = "gelu_new",
+     .shape = SHAPE_LAYERNORM | SHAPE_UNGATED | SHAPE_PACKED_QKV | SHAPE_LEARNED | SHAPE_TURNED,
+     .tied = true, .naming = NAMING_GPT2},
     {"mixtral", NEVER, NEVER, NEVER, DENSE, .has = HAS_EXPERTS},
     {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, DENSE, .has = HAS_EXPERTS | HAS_SPARSE,
      .window = WINDOW_SWITCHED},
@@ -91,6 +95,7 @@ unsigned model_family_modules(const char *type) {
     const Family *f = find(type);
     if (!f) return 0;
     if (f->naming == NAMING_NEOX) return MODULES_NEOX;
+    if (f->naming == NAMING_GPT2) return MODULES_UNSHIPPED;
     bool wide = f->shape & SHAPE_QK_WIDE;
     bool packed = f->shape & SHAPE_PACKED_MLP, gate = !packed && !(f->shape & SHAPE_UNGATED);
     return MODULES_ANY | (f->qk_norm && !wide ? MODULES_QK_NORM : 0u) | (gate ? MODULES_GATE : 0u) |
@@ -215,6 +220,7 @@ void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m) 
         if (r->rotates && r->rotates->n) /* an empty list stands for the interval */
             k->rotates = layer_list(c, "no_rope_layers", r->rotates, m->L, false);
     }
+    if (f->shape & SHAPE_LEARNED) k->unrotated_every = 1;
     if (!(f->has & HAS_CHUNKS)) k->windowed = windowed_list(c, f, r, m);
     if (f->window == WINDOW_ROTATED) k->rotates = k->windowed; /* NULL: no window, all rotate */
     if (f->window == WINDOW_ONLY_ROTATED) {                    /* and without one none does */

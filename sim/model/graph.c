@@ -386,23 +386,33 @@ Features build_features(const Build *b) {
            (m->experts_packed ? FEATURE_EXPERTS_PACKED : 0u) | (m->qk_norm ? FEATURE_QK_NORM : 0u) |
            (m->parallel ? FEATURE_PARALLEL : 0u) |
            (m->norms & NORMS_BEFORE && !m->norm_shared ? FEATURE_NORM_SECOND : 0u) |
-           (m->head_weights ? FEATURE_HEAD_WEIGHTS : 0u) | (m->qk_wide ? FEATURE_QK_WIDE : 0u) |
-           (m->q_bias ? FEATURE_Q_BIAS : 0u) | (m->k_bias ? FEATURE_K_BIAS : 0u) |
-           (m->v_bias ? FEATURE_V_BIAS : 0u) | (m->o_bias ? FEATURE_O_BIAS : 0u) |
-           (m->gate_bias ? FEATURE_GATE_BIAS : 0u) | (m->up_bias ? FEATURE_UP_BIAS : 0u) |
-           (m->down_bias ? FEATURE_DOWN_BIAS : 0u) | (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) |
+           (m->head_weights ? FEATURE_HEAD_WEIGHTS : 0u) | (m->learned ? FEATURE_LEARNED : 0u) |
+           (m->turned_linear ? FEATURE_TURNED : FEATURE_UNTURNED) |
+           (m->qk_wide ? FEATURE_QK_WIDE : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
+           (m->k_bias ? FEATURE_K_BIAS : 0u) | (m->v_bias ? FEATURE_V_BIAS : 0u) |
+           (m->o_bias ? FEATURE_O_BIAS : 0u) | (m->gate_bias ? FEATURE_GATE_BIAS : 0u) |
+           (m->up_bias ? FEATURE_UP_BIAS : 0u) | (m->down_bias ? FEATURE_DOWN_BIAS : 0u) |
+           (m->mlp_bias ? FEATURE_MLP_BIAS : 0u) |
            (m->qkv_by_head  ? FEATURE_QKV_BY_HEAD
             : m->packed_qkv ? FEATURE_PACKED_QKV
                             : FEATURE_APART_QKV) |
            (m->packed_mlp ? FEATURE_PACKED : FEATURE_APART);
 }
 
-/* What is called `model` elsewhere is `gpt_neox` there. */
+/* What is called `model.layers` elsewhere is `gpt_neox.layers` or `transformer.h` there. */
 static const char *with_root(const Build *b, const char *path) {
-    static const char *const roots[] = {[NAMING_NEOX] = "gpt_neox"};
-    const char *root =
-        (size_t)b->m->naming < sizeof roots / sizeof *roots ? roots[b->m->naming] : NULL;
-    return root && !strncmp(path, "model.", 6) ? arena_printf(b->a, "%s%s", root, path + 5) : path;
+    static const struct {
+        Naming of;
+        const char *own, *theirs;
+    } roots[] = {{NAMING_NEOX, "model.", "gpt_neox."},
+                 {NAMING_GPT2, "model.layers.", "transformer.h."},
+                 {NAMING_GPT2, "model.", "transformer."}};
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+        size_t n = strlen(roots[i].own);
+        if (roots[i].of == b->m->naming && !strncmp(path, roots[i].own, n))
+            return arena_printf(b->a, "%s%s", roots[i].theirs, path + n);
+    }
+    return path;
 }
 const char *build_module_path(const Build *b, const char *prefix, const char *module) {
     /* of a family the first that fits */
@@ -424,7 +434,17 @@ const char *build_module_path(const Build *b, const char *prefix, const char *mo
                  {NAMING_NEOX, "mlp.up_proj", "mlp.dense_h_to_4h"},
                  {NAMING_NEOX, "mlp.down_proj", "mlp.dense_4h_to_h"},
                  {NAMING_NEOX, "model.embed_tokens", "model.embed_in"},
-                 {NAMING_NEOX, "model.norm", "model.final_layer_norm"}};
+                 {NAMING_NEOX, "model.norm", "model.final_layer_norm"},
+                 {NAMING_GPT2, "input_layernorm", "ln_1"},
+                 {NAMING_GPT2, "post_attention_layernorm", "ln_2"},
+                 {NAMING_GPT2, "self_attn.qkv_proj", "attn.c_attn"},
+                 {NAMING_GPT2, "self_attn.o_proj", "attn.c_proj"},
+                 {NAMING_GPT2, "self_attn", "attn"},
+                 {NAMING_GPT2, "mlp.up_proj", "mlp.c_fc"},
+                 {NAMING_GPT2, "mlp.down_proj", "mlp.c_proj"},
+                 {NAMING_GPT2, "model.embed_tokens", "model.wte"},
+                 {NAMING_GPT2, "model.embed_positions", "model.wpe"},
+                 {NAMING_GPT2, "model.norm", "model.ln_f"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t n = strlen(names[i].own);
         if (names[i].of == b->m->naming && !strncmp(module, names[i].own, n) &&

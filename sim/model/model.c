@@ -154,19 +154,27 @@ static bool window_reaches(Arena *a, Diags *d, const ModelDims *m) {
         (long long)m->S, (long long)m->window);
     return false;
 }
+/* Is there a row for each position? */
+static bool positions_reach(Diags *d, const Plan *p, const ModelDims *m) {
+    if (!m->learned || m->S <= m->max_positions) return true;
+    diag_error(d, "E0307", p->sequence_loc.file ? p->sequence_loc : p->model_loc, NULL,
+               "%lld positions, and the model's table of positions has %lld rows", (long long)m->S,
+               (long long)m->max_positions);
+    return false;
+}
 static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, ModelDims *m) {
     if (!config_dims(a, d, p, m)) return false;
     m->vocab = m->V;
     if (!pad_vocab(d, p, m)) return false;
     set_shrink(p, mesh, m);
-    m->turned = m->kv_rank ? m->rope : m->d;
+    m->turned = m->learned ? 0 : m->kv_rank ? m->rope : m->d;
     if (m->partial > 0) m->turned = (int64_t)((double)m->turned * m->partial);
     if (!pad_vocab(d, p, m)) return false;
     /* Not `&&`: all that is wrong is told at once. */
     bool heads = check_heads(d, p, m);
     bool layers = set_layers(d, p, m);
     return set_moe(d, p, mesh, m) && heads && layers && data_sizes(a, d, p, m) &&
-           window_reaches(a, d, m);
+           window_reaches(a, d, m) && positions_reach(d, p, m);
 }
 
 static bool mlp_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
@@ -239,6 +247,7 @@ static void set_letters(Build *b, const ModelDims *m) {
         {'j', {"(H+2K)*d", (m->H + 2 * m->K) * m->d, DIM_PLAIN}},
         {'a', {"H*d", m->H * m->d, DIM_PLAIN}},
         {'z', {"3*d", 3 * m->d, DIM_HEAD_SIZE}},
+        {'p', {"P", m->max_positions, DIM_PLAIN}},
         {'i', {"K*d", m->K * m->d, DIM_PLAIN}},
         {'f', {"F", m->F, DIM_PLAIN}},
         {'e', {"E", m->E, DIM_PLAIN}},

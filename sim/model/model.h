@@ -42,7 +42,8 @@ typedef enum {
     NAMING_GLM4,
     NAMING_GEMMA,
     NAMING_APERTUS,
-    NAMING_NEOX
+    NAMING_NEOX,
+    NAMING_GPT2
 } Naming;
 /* What a preset or config says; sizes after `shrink`. */
 typedef struct ModelDims {
@@ -61,6 +62,8 @@ typedef struct ModelDims {
     bool norm_shared;     /* through one norm */
     bool head_weights;    /* q/k norms are LayerNorms with weights [H, d] and [K, d] */
     bool qkv_by_head;     /* queries, keys and values are one weight, [H*3*d, D], head by head */
+    bool learned;         /* positions have a table of their own, [max_positions, D] */
+    bool turned_linear;   /* linear layers of the blocks are stored input dim first */
     bool qk_wide;         /* the q/k norm is one over all heads, [H*d] and [K*d] */
     bool packed_qkv;      /* queries, keys and values are one weight of [(H + 2*K)*d, D] */
     bool packed_mlp;      /* gate and up are one weight of [2*F, D] */
@@ -161,13 +164,14 @@ enum {
     MODULES_ANY = 1,
     MODULES_QK_NORM = 2,
     MODULES_GATE = 4,
-    MODULES_UP = 8,          /* in a weight of its own, */
-    MODULES_PACKED_MLP = 16, /* or in one with the gate */
-    MODULES_QKV = 32,        /* each in a weight of its own, */
-    MODULES_PACKED_QKV = 64, /* or all in one */
-    MODULES_NEOX = 512,      /* none of the above: those of GPT-NeoX, by its own names */
-    MODULES_QKV_WHOLE = 256, /* each in its own, and all heads are needed at once */
-    MODULES_EXPERTS = 128,   /* in some layers or all: which modules there are, the config says */
+    MODULES_UP = 8,           /* in a weight of its own, */
+    MODULES_PACKED_MLP = 16,  /* or in one with the gate */
+    MODULES_QKV = 32,         /* each in a weight of its own, */
+    MODULES_PACKED_QKV = 64,  /* or all in one */
+    MODULES_UNSHIPPED = 1024, /* the library ships no plan */
+    MODULES_NEOX = 512,       /* none of the above: those of GPT-NeoX, by its own names */
+    MODULES_QKV_WHOLE = 256,  /* each in its own, and all heads are needed at once */
+    MODULES_EXPERTS = 128,    /* in some layers or all: which modules there are, the config says */
 };
 unsigned model_family_modules(const char *type);
 

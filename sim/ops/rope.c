@@ -55,7 +55,7 @@ static void rotate(const OpCall *c, const Tensor *x, bool back) {
         base_malloc((size_t)(2 * rows * T * h + 1) * sizeof *table); /* cos, sin: [rows, T, 2, h] */
     for (int64_t t = 0; t < rows * T; t++)
         for (int64_t k = 0; k < h; k++) {
-            double angle = (double)op_position(c, t / T, t % T) * c->at->inv_freq[k];
+            double angle = (double)op_position_in(c, t / T, t % T) * c->at->inv_freq[k];
             table[2 * t * h + k] = c->at->turn * cos(angle);
             table[(2 * t + 1) * h + k] = (back ? -c->at->turn : c->at->turn) * sin(angle);
         }
@@ -92,7 +92,7 @@ static void exact(const OpCall *c) { /* the rotation with integers for cosine an
     if (box_empty(&c->out)) return;
     do {
         int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i),
-                pos = op_position(c, i[0], i[t_at]);
+                pos = op_position_in(c, i[0], i[t_at]);
         for (int64_t k = 0; k < h; k++) {
             int64_t x0 = k * from.step, y0 = k * to.step;
             double a = el_get(&c->in[0], c->dtype, ox + x0 * c->in[0].s[nd]),

@@ -17,7 +17,7 @@ static void times(const OpCall *c, const Tensor *x, double (*factor)(const OpCal
     int64_t i[LAYOUT_MAX_DIMS] = {0}, n = y->n[last];
     if (box_empty(y)) return;
     do {
-        double f = factor(c, op_position(c, i[0], i[t_at]));
+        double f = factor(c, op_position_in(c, i[0], i[t_at]));
         int64_t ox = box_offset(x, last, i), oy = box_offset(y, last, i);
         for (int64_t k = 0; k < n; k++)
             el_set(y, c->dtype, oy + k * y->s[last], f * el_get(x, c->dtype, ox + k * x->s[last]));

@@ -40,7 +40,7 @@ static inline const AttentionDocuments *op_documents(const OpCall *c, int64_t b)
     return d ? &d->row[d->rows > 1 ? c->batch_from + global_index(c, 'b', b) : 0] : NULL;
 }
 /* The position in its document of local position t of local row b. */
-static inline int64_t op_position(const OpCall *c, int64_t b, int64_t t) {
+static inline int64_t op_position_in(const OpCall *c, int64_t b, int64_t t) {
     int64_t pos = global_index(c, 't', t);
     const AttentionDocuments *d = op_documents(c, b);
     return d ? pos - attention_document(d, pos).from : pos;

@@ -8,12 +8,19 @@ static int64_t int_at(const Tensor *t, int nd, const int64_t *i) {
     return ((const int64_t *)t->p)[box_offset(t, nd, i)];
 }
 
-/* ---- embed "vd,bt->btd" ---- */
+/* ---- embed "vd,bt->btd", and position "pd,bt->btd": the row of a token's position in its
+ * document, whatever its id (GPT-2's learned positions) ---- */
+extern const Op op_position;
+/* The local row of the table for token i = (b, t); -1: another rank has it. */
+static int64_t table_row(const OpCall *c, const int64_t *i) {
+    int64_t id = c->op == &op_position ? op_position_in(c, i[0], i[1]) : int_at(&c->in[1], 2, i);
+    return op_local_position(c, c->rule->in[0][0], id);
+}
 static void embed_forward(const OpCall *c) {
     int64_t i[3] = {0};
     if (box_empty(&c->out)) return;
     do {
-        int64_t v = op_local_position(c, 'v', int_at(&c->in[1], 2, i));
+        int64_t v = table_row(c, i);
         double x =
             v < 0 ? 0 : el_get(&c->in[0], c->dtype, v * c->in[0].s[0] + i[2] * c->in[0].s[1]);
         el_set(&c->out, c->dtype, box_offset(&c->out, 3, i), x);
@@ -27,7 +34,7 @@ embed_adjoint(const OpCall *c) { /* scatter-add of the cotangent's rows, tokens 
         while (box_next(2, c->out.n, j));
     if (box_empty(&c->cot) || box_empty(&c->out)) return;
     do {
-        int64_t v = op_local_position(c, 'v', int_at(&c->in[1], 2, i));
+        int64_t v = table_row(c, i);
         if (v < 0) continue;
         int64_t o = v * c->out.s[0] + i[2] * c->out.s[1];
         el_set(&c->out, c->dtype, o,
@@ -56,6 +63,20 @@ const Op op_embed = {
     .bound = embed_bound,
     .exact = op_exact_same,
     .label = "embedding",
+};
+
+const Op op_position = {
+    .name = "position",
+    .rule = "pd,bt->btd",
+    .lin = LIN_SET,
+    .lin_set = 1,
+    .nodiff = 2,
+    .asks = RULE_BIT('p') | RULE_BIT('t'),
+    .forward = embed_forward,
+    .adjoint = embed_adjoint,
+    .bound = embed_bound,
+    .exact = op_exact_same,
+    .label = "positions",
 };
 
 /* ---- rows of logits: "btv->bt" and friends. at->factor: ids from there on are padding and count

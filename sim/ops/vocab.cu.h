@@ -26,6 +26,27 @@ GPU_KERNEL(embed_w) {
     }
 }
 
+/* ---- learned positions: as above, by the table of each token's row ---- */
+GPU_KERNEL(position) {
+    GPU_EACH(e, gpu_count(&a, 0, a.nd)) {
+        int64_t v = ((const int64_t *)a.table)[e / a.n[2]];
+        double x = v < 0 ? 0 : GPU_X(0, v * a.k[1] + gpu_offset(&a, &a.x[0], 0, a.nd, e));
+        GPU_Y(gpu_offset(&a, &a.out, 0, a.nd, e)) = (GPU_REAL)x;
+    }
+}
+GPU_KERNEL(position_w) {
+    int64_t d = a.n[2], tokens = a.n[0] * a.n[1];
+    GPU_EACH_ROW(v, a.k[0]) {
+        for (int64_t i = GPU_THREAD; i < d; i += GPU_WIDTH) GPU_Y(v * a.k[1] + i * a.out.s[2]) = 0;
+        for (int64_t k = 0; k < tokens; k++) {
+            if (((const int64_t *)a.table)[k] != v) continue;
+            int64_t o = gpu_offset(&a, &a.x[0], 0, 2, k);
+            for (int64_t i = GPU_THREAD; i < d; i += GPU_WIDTH)
+                GPU_Y(v * a.k[1] + i * a.out.s[2]) += (GPU_REAL)GPU_X(0, o + i * a.x[0].s[2]);
+        }
+    }
+}
+
 /* ---- rows of logits. The space is [b, t, v]; k[1]: entries that are no padding ---- */
 GPU_ON double GPU_FN(row)(const GpuArgs a, int64_t r, int what, double *part) {
     int64_t o = gpu_offset(&a, &a.x[0], 0, 2, r);

@@ -38,6 +38,7 @@ static const struct {
     {"layernorm*", "of a family that random plans do not draw: test_families, test_ops"},
     {"softcap", "of a family that random plans do not draw: test_families, test_ops"},
     {"clamp", "of a family that random plans do not draw: test_families, test_ops"},
+    {"position", "of a family that random plans do not draw: test_families, test_ops"},
     {"xielu", "of a family that random plans do not draw: test_families, test_ops"},
 };
 static const char *why_not(const char *name) {

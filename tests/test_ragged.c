@@ -404,6 +404,36 @@ static void hold_sent(const char *comms) {
     says(comms, arena_printf(arena, ") to %s (rank ", bytes_text(most, arena)));
     says(comms, arena_printf(arena, ") in the run, %s expected", bytes_text(due, arena)));
 }
+/* The storyboard of an exchange of rows says what ranks sent in the run, and what was expected;
+ * without a run that it is expected. */
+static void hold_story(void) {
+    size_t n;
+    Diags *d = diags_new(arena);
+    const char *text = file_read(arena, d, "out/moe.trace.jsonl", 1 << 24, (Loc){0}, &n);
+    Trace *t = trace_read(arena, d, "moe.jsonl", text, n);
+    const TraceCollective *c = NULL;
+    for (int i = 0; i < t->n_collectives && !c; i++)
+        if (t->collectives[i].row_bytes && !strcmp(t->collectives[i].op, "all_to_all"))
+            c = &t->collectives[i];
+    assert_non_null(c);
+    int64_t least = INT64_MAX, most = 0;
+    for (int k = 0; k < t->n_exchanges; k++)
+        for (int64_t i = 0; t->exchanges[k].step == c->step && i < groups_size(&c->groups); i++) {
+            int64_t rows = (int64_t)t->exchanges[k].sent[groups_member(&c->groups, 0, i)];
+            if (rows * c->row_bytes < least) least = rows * c->row_bytes;
+            if (rows * c->row_bytes > most) most = rows * c->row_bytes;
+        }
+    assert_true(least < most);
+    const char *step = arena_printf(arena, "%d", c->step);
+    char *said = arena_strdup(arena, PRINTED(0, "draw", "out/moe.trace.jsonl", "--view",
+                                             "storyboard", "--part", step, "--format", "text"));
+    for (char *p = said; *p; p++)
+        if (*p == '\n') *p = ' '; /* lines are broken where they end */
+    says(said, arena_printf(arena, "%s to %s sent per rank in the run, %s expected",
+                            bytes_text(least, arena), bytes_text(most, arena),
+                            bytes_text(c->bytes_sent, arena)));
+    assert_null(strstr(said, "expected to be"));
+}
 /* The memory picture says what the rows that it counts as expected come to in the run and at most.
  */
 static void hold_memory(const char *file, bool run) {
@@ -447,6 +477,7 @@ static void test_words(void **state) {
     hold_sent(text);
     hold_memory("moe.yaml", false);
     hold_memory("out/moe.trace.jsonl", true);
+    hold_story();
     text = PRINTED(0, "comms", "out/moe.trace.jsonl", "--pairs");
     says(text, "all_to_all over ep of layers.0.moe.dispatched: rows of 256 B\n");
     says(text, "  from 0");

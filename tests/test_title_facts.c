@@ -22,7 +22,8 @@
 
 typedef struct {
     int memory, mesh, timeline, storyboard, part;
-} Held; /* how often each was looked at */
+    int wide; /* kernels in lines of the timeline that are drawn wider than others */
+} Held;       /* how often each was looked at */
 
 static void says(const char *words, const char *what, const char *fact) {
     if (!strstr(words, fact)) fail_msg("%s: '%s' is not in\n%s", what, fact, words);
@@ -113,6 +114,43 @@ static int by_time(const void *x, const void *y) {
     double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);
 }
+/* How many times as wide as the others a line says that it is drawn. */
+static int times_said(const Scene *s, const Group *line) {
+    int n = 1;
+    for (int i = line->first; i < line->last; i++)
+        for (int k = 0; s->marks[i].kind == MARK_TEXT && k < s->marks[i].n_run; k++) {
+            const char *x = strstr(s->marks[i].run[k].s, "drawn ");
+            if (x) assert_int_equal(sscanf(x, "drawn %d× as wide", &n), 1);
+        }
+    return n;
+}
+/* Kernels are as wide as they last, in all lines at one scale or at the number of times it that the
+ * line says; none longer than the longest line of all. */
+static int check_scales(const Scene *s, const Trace *t, const char *path) {
+    double one = 0;
+    int wide = 0;
+    for (int g = 0; g < s->n_groups; g++) {
+        const Group *event = &s->groups[g],
+                    *line = &s->groups[event->parent >= 0 ? event->parent : 0];
+        const char *id = strstr(event->id, "event-");
+        if (strcmp(event->what, "compute") || !id || strcmp(line->what, "line")) continue;
+        int step = atoi(id + 6), times = times_said(s, line);
+        double w = 0;
+        bool fits = false;
+        for (int i = event->first; i < event->last; i++)
+            if (s->marks[i].kind == MARK_RECT) w = fmax(w, s->marks[i].w);
+        for (int i = 0; i < t->n_events; i++) {
+            const TraceEvent *e = &t->events[i];
+            double per = w / (e->end - e->start) / times;
+            if (e->step != step || strcmp(e->kind, "compute")) continue;
+            if (one <= 0 && w > 20) one = per;
+            fits |= w <= 20 || fabs(per - one) < 0.02 * one;
+        }
+        if (!fits) fail_msg("%s: step %d is %g px wide, %d times", path, step, w, times);
+        wide += times > 1;
+    }
+    return wide;
+}
 /* Between neighbouring ends of events nothing changes: who is busy in each of these spans. */
 static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) {
     Scene *s = page_of(a, t, "timeline", NULL, NULL);
@@ -154,6 +192,7 @@ static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) 
         assert_true(waits <= 1e-6 * span);
     }
     h->timeline++;
+    h->wide += check_scales(s, t, path);
 }
 
 /* ---- storyboard: "Ring ReduceScatter of V, n ranks" ---- */
@@ -278,7 +317,7 @@ static void test_plans(void **state) {
     (void)state;
     Held h = {0};
     check_files("plans/*.yaml", &h);
-    assert_true(h.storyboard >= 20);
+    assert_true(h.storyboard >= 20 && h.wide >= 20);
     enough(h, 30);
 }
 static void test_bugs_and_models(void **state) {

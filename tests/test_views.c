@@ -4,6 +4,7 @@
 #include "cost/cost.h"
 #include "layout/redistribute.h"
 #include "render/errors/errors.h"
+#include "render/memory/bands.h"
 #include "render/memory/memory.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
@@ -83,6 +84,101 @@ static void zero_paper(void **state) {
         says(words, "apacity of h100-sxm: 80 GB = 74.5 GiB");
         arena_free(a);
     }
+}
+
+/* Bands of every level follow each other without a gap, and a step stands in the one of its pass,
+ * layer and part. */
+static void check_bands(Arena *a, const Trace *t, int steps, const char *path) {
+    for (BandLevel level = BAND_PARTS; level < BAND_LEVELS; level++) {
+        MemBand *b;
+        int n = memory_bands(a, t, steps, level, &b);
+        assert_true(n > 0);
+        assert_int_equal(b[0].from, 0);
+        assert_int_equal(b[n - 1].to, steps);
+        for (int i = 1; i < n; i++) assert_int_equal(b[i].from, b[i - 1].to);
+        for (int i = 0; i < t->n_computes; i++) {
+            const TraceCompute *c = &t->computes[i];
+            int k = 0;
+            while (b[k].to <= c->step) k++;
+            bool norm = c->part && !strcmp(c->part, "norm"), in = b[k].pass == words_phase(c->pass);
+            if (level < BAND_PASSES && c->part)
+                in &= b[k].first_layer <= c->layer && c->layer <= b[k].last_layer;
+            if (level == BAND_PARTS && c->part && !norm) in &= !strcmp(b[k].part, c->part);
+            if (!in)
+                fail_msg("%s: step %d (%s) stands in steps %d to %d", path, c->step, c->output,
+                         b[k].from, b[k].to);
+        }
+    }
+}
+static void bands_of_memory(void **state) {
+    (void)state;
+    static const char *const plans[] = {
+        "plans/01-column-row-mlp.yaml", "plans/20-llama3-8b-fsdp-tp.yaml",
+        "plans/38-llama4-scout-reorderer.yaml", "plans/47-llama3-8b-pp2-dp2-tp2.yaml",
+        "plans/52-llama3-8b-pp4-dualpipe.yaml"};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, plans[i], &(PipelineOptions){.events = true});
+        MemCourse c;
+        assert_true(memory_course(a, r.t, 0, &c));
+        check_bands(a, r.t, c.n_steps, plans[i]);
+        arena_free(a);
+    }
+}
+/* The names of the bands are read in the picture, each once in a pass, and a band says in its
+ * tooltip what is most alive in it; layers that are alike look alike however many there are. */
+static void bands_are_drawn(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = run_file(a, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                         &(PipelineOptions){.events = true});
+    RenderOptions o = options("memory");
+    MemCourse c;
+    size_t n;
+    const char *svg = render_text(r.t, diags_new(a), &o, FORMAT_SVG, a, &n),
+               *words = svg_words(a, svg);
+    says(words, "attention"), says(words, "MLP"), says(words, "backward");
+    assert_true(memory_course(a, r.t, 0, &c));
+    says(svg, arena_printf(a, "most alive on rank 0: %s, after step %d", bytes_text(c.at_peak, a),
+                           c.peak));
+    r = run_file(a, "plans/shape-only/llama3.1-405b-8192.yaml", &(PipelineOptions){.events = true});
+    says(picture(a, r.t, &o, FORMAT_SVG), "the most in each layer");
+    arena_free(a);
+}
+/* What the title says of live values: the bytes of all that have the name it says, and of their
+ * gradients where it says so. */
+static void check_named(Arena *a, const Trace *t) {
+    RenderOptions o = options("memory");
+    const char *words = picture(a, t, &o, FORMAT_TEXT), *of = strstr(words, " of it ");
+    MemCourse c;
+    const MemLife **l;
+    int64_t bytes = 0;
+    assert_non_null(of);
+    size_t n = strcspn(of + 7, " \n");
+    const char *name = arena_strndup(a, of + 7, n), *both = arena_printf(a, " and grad.%s", name);
+    bool grads = !strncmp(of + 7 + n, both, strlen(both));
+    assert_true(memory_course(a, t, 0, &c));
+    int alive = memory_alive(a, &c, c.peak, &l);
+    for (int i = 0; i < alive; i++) {
+        Subject s = l[i]->v->subject;
+        bool mine = !l[i]->grad && !l[i]->copy && !strcmp(words_leaf(s.of), name);
+        if (mine && s.role == OF_GRADIENT) assert_true(grads);
+        bytes += mine ? l[i]->bytes : 0;
+    }
+    says(words, arena_printf(a, "at the peak, %s of it %s", bytes_text(bytes, a), name));
+}
+static void title_names_the_values(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PipelineOptions o = {.events = true};
+    check_named(a, run_file(a, "plans/02-toymodel-2.yaml", &o).t);
+    check_named(a, plan_run_with(a, "wide.yaml",
+                                 "model: {kind: mlp, sizes: [4, 6, 64, 4]}\ndata: {rows: 800}\n"
+                                 "mesh: {dp: 2}\npass: backward\n"
+                                 "data_parallel: {mode: ddp, axis: dp}\n",
+                                 &o)
+                       .t);
+    arena_free(a);
 }
 
 /* Of a pipeline the records have what other micro-batches keep, too: it is told apart, and the
@@ -1036,6 +1132,9 @@ static void views_are_clean(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zero_paper),
+        cmocka_unit_test(bands_of_memory),
+        cmocka_unit_test(bands_are_drawn),
+        cmocka_unit_test(title_names_the_values),
         cmocka_unit_test(memory_is_the_records),
         cmocka_unit_test(memory_of_a_pipeline),
         cmocka_unit_test(both_ways_of_a_pipeline),

@@ -346,6 +346,23 @@ const char *words_part(const char *part) {
     return part;
 }
 
+Phase words_phase(Phase pass) {
+    static const Phase drawn_as[N_PHASES] = {
+        [PHASE_NONE] = PHASE_FORWARD,       [PHASE_FORWARD] = PHASE_FORWARD,
+        [PHASE_LOSS] = PHASE_FORWARD,       [PHASE_BACKWARD] = PHASE_BACKWARD,
+        [PHASE_GRADIENTS] = PHASE_BACKWARD, [PHASE_PARAMETERS] = PHASE_FORWARD,
+        [PHASE_OPTIMIZER] = PHASE_OPTIMIZER};
+    return drawn_as[pass];
+}
+const char *words_unit(const Trace *t, int i) {
+    const TraceCompute *c = &t->computes[i];
+    int way = c->pass == PHASE_BACKWARD ? -1 : 1;
+    if (!c->part || strcmp(c->part, "norm") || c->layer < 0) return c->part;
+    for (int k = i + way; k >= 0 && k < t->n_computes && t->computes[k].layer == c->layer; k += way)
+        if (t->computes[k].part && strcmp(t->computes[k].part, "norm")) return t->computes[k].part;
+    return c->part;
+}
+
 const char *words_capital(Arena *a, const char *s) {
     char *t = arena_strdup(a, s ? s : "");
     if (*t >= 'a' && *t <= 'z') *t = (char)(*t - 'a' + 'A');

@@ -3,7 +3,8 @@
  * Says what it counts and what it does not: refuses to add an allowance for workspace or
  * fragmentation. */
 #include "render/furniture/wrong.h"
-#include "render/memory/memory.h"
+#include "render/memory/bands.h"
+#include "render/memory/view_bands.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
@@ -14,6 +15,7 @@ enum {
     SLIDE_BARS = 6,
     MAX_STEPS = 320,
     MAX_BINS = 150,
+    MIN_BINS = 12,
     MAX_ALIVE = 9,
     MEM_NOTES = 4
 };
@@ -144,6 +146,8 @@ static void draw_segments(MemPen *p, const MemClass *m, const Bars *b, double y)
         double part = (double)m->bytes[k] * per_byte, mid = at + part / 2;
         const char *text = bytes_text(m->bytes[k], p->a);
         double half = scene_width(p->s, 12, SEMIBOLD, text) / 2 + 4;
+        if (mid - half < cap && mid + half > cap && 2 * half <= cap - at)
+            mid = (at + cap) / 2; /* not across the line */
         at += part;
         if (m->bytes[k] <= 0 || 2 * half > part) continue;
         if (mid + half > cap)
@@ -288,18 +292,40 @@ typedef struct {
     double x, y, w, h, top;
 } Plot;
 
+/* Steps that are drawn as one: bin b has those from at[b] to before at[b + 1]. Where there are too
+ * many, the parts outside layers and the layers themselves are one each, so that layers that are
+ * alike look alike; if that is no picture either, so many steps each. */
+typedef struct {
+    int n, *at;
+    const char *words; /* "by step" */
+} Bins;
+static Bins make_bins(const MemPen *p) {
+    int steps = p->course.n_steps, n = steps <= MAX_STEPS ? steps : MAX_BINS;
+    MemBand *layer;
+    int layers = steps <= MAX_STEPS ? 0 : memory_bands(p->a, p->c->t, steps, BAND_LAYERS, &layer);
+    bool by_layer = layers >= MIN_BINS && layers <= MAX_STEPS;
+    if (by_layer) n = layers;
+    Bins b = {n, ARENA_ARRAY(p->a, int, n + 1), ", by step"};
+    for (int i = 0; i <= n; i++)
+        b.at[i] = !by_layer ? (int)((int64_t)i * steps / n) : i < n ? layer[i].from : steps;
+    if (by_layer) b.words = "; the most in each layer";
+    else if (n < steps)
+        b.words = arena_printf(p->a, "; largest of %d steps each", (steps + n - 1) / n);
+    return b;
+}
+
 /* The staircase of an array over the steps as an area, binned by maximum. */
 static void draw_area(MemPen *p, const int64_t *v, const Plot *plot, Role fill, bool line) {
     const double x = plot->x, y = plot->y, w = plot->w, h = plot->h;
-    int n = p->course.n_steps, bins = n <= MAX_STEPS ? n : MAX_BINS;
+    const Bins bin = make_bins(p);
+    int n = p->course.n_steps, bins = bin.n;
     Pt *pt = ARENA_ARRAY(p->a, Pt, 2 * bins + 2);
     for (int b = 0; b < bins; b++) {
         int64_t max = 0;
-        for (int i = (int)((int64_t)b * n / bins); i < (int)((int64_t)(b + 1) * n / bins); i++)
-            max = v[i] > max ? v[i] : max;
+        for (int i = bin.at[b]; i < bin.at[b + 1]; i++) max = v[i] > max ? v[i] : max;
         double at = y + h - h * (double)max / plot->top;
-        pt[2 * b] = (Pt){x + w * b / bins, at};
-        pt[2 * b + 1] = (Pt){x + w * (b + 1) / bins, at};
+        pt[2 * b] = (Pt){x + w * bin.at[b] / n, at};
+        pt[2 * b + 1] = (Pt){x + w * bin.at[b + 1] / n, at};
     }
     pt[2 * bins] = (Pt){x + w, y + h};
     pt[2 * bins + 1] = (Pt){x, y + h};
@@ -313,7 +339,8 @@ static bool copies_made(const MemCourse *c) {
     return false;
 }
 
-static void draw_course(MemPen *p, double x, double y, double w, double h) {
+/* Returns the height of what stands under the ticks. */
+static double draw_course(MemPen *p, double x, double y, double w, double h) {
     const MemCourse *c = &p->course;
     Scale s = make_scale(c->at_peak, 5);
     double top = fmax(1, (double)c->at_peak), size = p->preset == PRESET_SLIDE ? 12 : 11.5;
@@ -342,7 +369,9 @@ static void draw_course(MemPen *p, double x, double y, double w, double h) {
     double half = scene_width(p->s, 12.5, SEMIBOLD, text) / 2;
     scene_text(p->s, fmin(fmax(px, x + half), x + w - half), y - 10,
                (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, text);
+    double under = memory_draw_bands(p->c, p->s, c, (Area){x, y, w, h});
     scene_end(p->s);
+    return under;
 }
 
 /* What others than the values at the peak hold there. */
@@ -407,29 +436,27 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
     return y;
 }
 
-static double draw_lower(MemPen *p, double y) {
-    const MemCourse *c = &p->course;
+/* alone: it has the page to itself. */
+static double draw_lower(MemPen *p, double y, bool alone) {
     if (p->preset != PRESET_SLIDE)
         scene_segment(p->s, (Pt){p->x, y}, (Pt){p->x + p->w, y}, ROLE_GRID, 1), y += 14;
     const char *words =
-        c->n_steps <= MAX_STEPS
-            ? "values made so far and still needed, by step"
-            : arena_printf(p->a, "values made so far and still needed; largest of %d steps each",
-                           (c->n_steps + MAX_BINS - 1) / MAX_BINS);
+        arena_printf(p->a, "values made so far and still needed%s", make_bins(p).words);
     double tw = scene_textf(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
-                            "Live bytes of rank %lld", (long long)c->rank);
+                            "Live bytes of rank %lld", (long long)p->course.rank);
     double room = p->w - tw - 14;
     if (scene_width(p->s, 12, REGULAR, words) <= room)
         scene_text(p->s, p->x + tw + 14, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    words);
     y += 48;
-    double left = 46, h = p->preset == PRESET_SLIDE ? 170 : 190, end;
+    bool slide = p->preset == PRESET_SLIDE;
+    double left = 46, h = !slide ? 190 : alone ? 250 : 128, end;
     if (p->narrow) {
-        draw_course(p, p->x + left, y, p->w - left - 4, h);
+        h += draw_course(p, p->x + left, y, p->w - left - 4, h);
         end = draw_alive(p, p->x, y + h + 50, p->w);
     } else {
-        double w = p->preset == PRESET_SLIDE ? 440 : 560;
-        draw_course(p, p->x + left, y, w - left, h);
+        double w = slide ? 440 : 560;
+        h += draw_course(p, p->x + left, y, w - left, h);
         end = draw_alive(p, p->x + w + 40, y - 10, p->w - w - 40);
     }
     return fmax(end, y + h + 34);
@@ -478,6 +505,44 @@ static const char *counted(MemPen *p) {
         p->capacity ? arena_printf(p->a, "%s.", words_capital(p->a, capacity_words(p))) : "");
 }
 
+/* Values of one name at the peak, in all layers, with their gradients. */
+typedef struct {
+    const char *name;
+    int64_t bytes;
+    int grads, own; /* gradients and others among them */
+} MemGroup;
+/* The group that holds most. */
+static MemGroup largest_group(const MemPen *p) {
+    const MemCourse *c = &p->course;
+    const MemLife **l;
+    MemGroup best = {0};
+    int n = memory_alive(p->a, c, c->peak, &l);
+    for (int i = 0; i < n; i++) {
+        MemGroup g = {.name = words_leaf(l[i]->v->subject.of ? l[i]->v->subject.of : "")};
+        for (int k = 0; k < n; k++) {
+            const char *of = l[k]->v->subject.of;
+            if (l[k]->grad || l[k]->copy || !of || strcmp(words_leaf(of), g.name)) continue;
+            bool grad = l[k]->v->subject.role == OF_GRADIENT;
+            g.bytes += l[k]->bytes, g.grads += grad, g.own += !grad;
+        }
+        if (*g.name && g.bytes > best.bytes) best = g;
+    }
+    return best;
+}
+/* What the live values of the peak are: "124 GiB of it other micro-batches in flight", "1.47 GiB of
+ * it logits and grad.logits", where that is a third of them; else NULL. */
+static const char *live_words(MemPen *p) {
+    const MemCourse *c = &p->course;
+    if (!c->exact || !rankset_has(&p->cls[0].ranks, c->rank)) return NULL;
+    if (2 * c->flight > p->cls[0].bytes[MEM_ACTS])
+        return arena_printf(p->a, "%s of it %s", bytes_text(c->flight, p->a), beside(c));
+    MemGroup g = largest_group(p);
+    if (3 * g.bytes < p->cls[0].bytes[MEM_ACTS]) return NULL;
+    const char *grad = g.grads ? arena_printf(p->a, "grad.%s", g.name) : "";
+    return arena_printf(p->a, "%s of it %s%s%s", bytes_text(g.bytes, p->a), g.own ? g.name : "",
+                        g.own && g.grads ? " and " : "", grad);
+}
+
 static const char *headline(MemPen *p) {
     const MemClass *m = &p->cls[0];
     const char *total = bytes_text(m->total, p->a), *who;
@@ -492,6 +557,8 @@ static const char *headline(MemPen *p) {
     if (p->capacity && m->total > p->capacity)
         return arena_printf(p->a, "%s holds %s at the peak and does not fit: +%s", who, total,
                             bytes_text(m->total - p->capacity, p->a));
+    const char *live = top == MEM_ACTS ? live_words(p) : NULL;
+    if (live) return arena_printf(p->a, "%s holds %s at the peak, %s", who, total, live);
     return arena_printf(p->a, "%s holds %s at the peak, most of it %s", who, total,
                         kinds[top].name);
 }
@@ -511,7 +578,7 @@ static Scene *memory_page(MemPen *p, bool upper, bool lower) {
     double y = figure_head(s, p->preset, headline(p), sub, 0) + 6;
     if (p->wrong->n) y = wrong_notes(s, p->wrong, p->x, p->w, y - 4, MEM_NOTES) + 8;
     if (upper) y = draw_bars(p, y + 6);
-    if (lower) y = draw_lower(p, y + (upper ? 0 : 10));
+    if (lower) y = draw_lower(p, y + (upper ? 0 : 10), !upper);
     y = figure_foot(s, p->c, (Band){p->x, p->w, y + 2}, counted(p), NULL);
     s->desc = arena_printf(p->a, "%s. %s", headline(p), counted(p));
     figure_page(s, p->preset, y);

@@ -27,20 +27,15 @@ static const char *part_of_subject(const Trace *t, Subject s) {
     return NULL;
 }
 
-/* The part of compute i. A norm inside a layer belongs to what follows it, in backward to what came
- * before; a sum of gradients, which has no part, to the unit that it stands behind, or else to the
- * part whose gradients it adds. */
+/* The part of compute i; a sum of gradients, which has none, belongs to the unit that it stands
+ * behind, or else to the part whose gradients it adds. */
 static const char *part_of(const Overview *o, int i) {
     const Trace *t = o->c->t;
     const TraceCompute *c = &t->computes[i];
-    int way = c->pass == PHASE_BACKWARD ? -1 : 1;
     const OverviewUnit *last = o->n ? &o->unit[o->n - 1] : NULL;
     if (!c->part && last && last->layer == c->layer) return last->part;
     if (!c->part) return part_of_subject(t, c->makes);
-    if (strcmp(c->part, "norm") || c->layer < 0) return c->part;
-    for (int k = i + way; k >= 0 && k < t->n_computes && t->computes[k].layer == c->layer; k += way)
-        if (t->computes[k].part && strcmp(t->computes[k].part, "norm")) return t->computes[k].part;
-    return c->part;
+    return words_unit(t, i);
 }
 
 static void count_params(Overview *o, OverviewUnit *u, const TraceCompute *c) {

@@ -392,10 +392,36 @@ static const char *numbers_words(const Story *s) {
                  s->ring.max ? "maxima" : "sums");
     return arena_printf(s->a, "%s.", t.s);
 }
-const char *story_plan(const Story *s) {
+/* ", M = 4 KiB, n = 4: n−1 = 3 steps, 3 KiB sent per rank"; of rows what the run's ranks sent,
+ * where it counted them, else what is to be expected. */
+static void add_volume(const Story *s, Str *t) {
     const char *steps = s->ring.kind == RING_REDUCE  ? "2(n−1)"
                         : s->ring.kind == RING_SHIFT ? "a hop"
-                                                     : "n−1";
+                                                     : "n−1",
+               *expected = s->coll && s->coll->row_bytes > 0 ? " expected" : "",
+               *sent = arena_printf(s->a, "%s%s sent per rank", bytes_text(s->sent, s->a),
+                                    *expected ? " expected to be" : "");
+    int n = ring_steps(s->ring.kind, s->ring.n);
+    if (*expected && trace_exchange(s->c->t, s->step)) {
+        int64_t own = s->rank[0], group = words_group_of(&s->coll->groups, own),
+                least = trace_sent(s->c->t, s->coll, own), most = least;
+        for (int64_t i = 0; i < s->ranks; i++) {
+            int64_t b = trace_sent(s->c->t, s->coll,
+                                   groups_member(&s->coll->groups, group < 0 ? 0 : group, i));
+            least = b < least ? b : least, most = b > most ? b : most;
+        }
+        sent =
+            arena_printf(s->a, "%s%s sent per rank in the run, %s expected",
+                         least < most ? arena_printf(s->a, "%s to ", bytes_text(least, s->a)) : "",
+                         bytes_text(most, s->a), bytes_text(s->sent, s->a));
+    }
+    if (!s->rows || s->ranks > s->ring.n_shown) /* else the frames count rows, and say no M */
+        str_addf(t, ", M = %s%s", bytes_text(s->bytes, s->a), expected);
+    str_addf(t, ", n = %lld", (long long)s->ranks);
+    if (s->ring.kind != RING_SLICE && !story_skipped(s))
+        str_addf(t, ": %s = %d step%s, %s", steps, n, n == 1 ? "" : "s", sent);
+}
+const char *story_plan(const Story *s) {
     Str t = str_new(s->a);
     str_addf(&t, "In this plan: step %d, %s over %s", s->step, s->value ? s->value : "a value",
              s->axis);
@@ -403,13 +429,7 @@ const char *story_plan(const Story *s) {
     if (s->ranks > s->ring.n_shown)
         str_addf(&t, ", of whose %lld ranks and chunks the first three and the last are drawn",
                  (long long)s->ranks);
-    const char *expected = s->coll && s->coll->row_bytes > 0 ? " expected" : "";
-    str_addf(&t, ", M = %s%s, n = %lld", bytes_text(s->bytes, s->a), expected, (long long)s->ranks);
-    if (s->ring.kind != RING_SLICE && !story_skipped(s))
-        str_addf(&t, ": %s = %d step%s, %s%s sent per rank", steps,
-                 ring_steps(s->ring.kind, s->ring.n),
-                 ring_steps(s->ring.kind, s->ring.n) == 1 ? "" : "s", bytes_text(s->sent, s->a),
-                 *expected ? " expected to be" : "");
+    add_volume(s, &t);
     str_add(&t, ".");
     for (int i = 0; i < s->c->t->n_events; i++) {
         const TraceEvent *e = &s->c->t->events[i];

@@ -151,15 +151,7 @@ static void read_lanes(const ViewCall *c, Timeline *t, int64_t rank) {
 
 /* ---- lines ---- */
 
-/* The phase of the program that a kernel belongs to: passes that interleave are one. */
-static Phase pass_of(const TimeEvent *e) {
-    static const Phase drawn_as[N_PHASES] = {
-        [PHASE_NONE] = PHASE_FORWARD,       [PHASE_FORWARD] = PHASE_FORWARD,
-        [PHASE_LOSS] = PHASE_FORWARD,       [PHASE_BACKWARD] = PHASE_BACKWARD,
-        [PHASE_GRADIENTS] = PHASE_BACKWARD, [PHASE_PARAMETERS] = PHASE_FORWARD,
-        [PHASE_OPTIMIZER] = PHASE_OPTIMIZER};
-    return drawn_as[e->c ? e->c->pass : PHASE_NONE];
-}
+static Phase pass_of(const TimeEvent *e) { return words_phase(e->c ? e->c->pass : PHASE_NONE); }
 static int layer_of(const TimeEvent *e) { return e->c ? e->c->layer : -1; }
 static const char *part_of(const TimeEvent *e) { return e->c && e->c->part ? e->c->part : ""; }
 

@@ -1,6 +1,6 @@
 /* View `timeline`: compute and communication streams of a rank class. The time line is wrapped like
- * a line of music, all lines at one scale; a pale band shows where compute waits. What ends the
- * wait is hatched; the rest is hidden. */
+ * a line of music, all lines at one scale or at a stated number of times that; a pale band shows
+ * where compute waits. What ends the wait is hatched; the rest is hidden. */
 #include "render/timeline/timeline.h"
 #include "render/furniture/views.h"
 #include <math.h>
@@ -31,6 +31,7 @@ typedef struct {
     Scene *s;
     const TimeLook *look;
     double x0, width, scale; /* of the axis: left edge, longest line, px per second */
+    int times;               /* how many times as wide as the longest line this one is drawn */
     double right;            /* labels end here */
     unsigned legend;
 } TimePen;
@@ -238,14 +239,22 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     scene_end(p->s);
 }
 
+typedef struct {
+    double a, b; /* px */
+} Span;
+
 /* ---- labels of compute: above, for neighbours that are too narrow ---- */
 
-/* A name above a run of narrow kernels, centred on it; pushed right by the one before. */
-static void label_above(TimePen *p, const Stave *v, const char *text, double mid, double *free_x) {
+/* A name above a run of narrow kernels from a to b, centred on it; pushed right by the one before.
+ * A leader as wide as the run says which kernels it names. */
+static void label_above(TimePen *p, const Stave *v, const char *text, Span run, double *free_x) {
+    double mid = (run.a + run.b) / 2;
     double w = scene_width(p->s, 11.5 < p->s->min_size ? p->s->min_size : 11.5, REGULAR, text);
     double size = fmax(11.5, p->s->min_size), x = fmax(mid - w / 2, *free_x);
     if (!*text || x + w / 2 - mid > 40 || x + w > p->right) return;
-    scene_text(p->s, x, v->y - 5, (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_INK}, text);
+    scene_text(p->s, x, v->y - 7, (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_INK}, text);
+    double y = v->y - 3.5;
+    scene_segment(p->s, (Pt){run.a, y}, (Pt){run.b, y}, ROLE_SECOND, 1);
     *free_x = x + w + 8;
 }
 
@@ -258,7 +267,7 @@ static void label_computes(TimePen *p, const Stave *v) {
         double a = x ? time_x(p, v, x->e->start) : 0, b = x ? time_x(p, v, x->e->end) : 0;
         bool fits = x && inside_text(p, v, x);
         if (run.n && (!x || fits || a - run_to > 3)) {
-            label_above(p, v, run.s, (run_from + run_to) / 2, &free_x);
+            label_above(p, v, run.s, (Span){run_from, run_to}, &free_x);
             run = str_new(p->c->arena);
         }
         if (!x) break;
@@ -433,8 +442,9 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     scene_begin(p->s, "line", arena_printf(a, "line-%s", l->title), NULL);
     double w = scene_text(p->s, left, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, l->title);
     const char *more = l->same ? arena_printf(a, " · %d more like it are folded", l->same) : "";
-    const char *about =
-        arena_printf(a, "%s%s%s%s", time_text(l->end - l->start, a), more, *who ? " · " : "", who);
+    const char *wide = p->times > 1 ? arena_printf(a, " · drawn %d× as wide", p->times) : "";
+    const char *about = arena_printf(a, "%s%s%s%s%s", time_text(l->end - l->start, a), wide, more,
+                                     *who ? " · " : "", who);
     double x = left + w + 12, end = p->s->w - presets[PRESET_COLUMN].margin;
     scene_text(p->s, x, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
                scene_fit(p->s, about, end - x, 13, REGULAR));
@@ -476,6 +486,16 @@ static double longest_line(const Item *item, int from, int to, const Timeline *o
     return longest > 0 ? longest : 1e-9;
 }
 
+/* A line that would leave most of its row empty is drawn a round number of times as wide as the
+ * scale of the longest; beside each it says how many, so that lengths can still be compared. */
+static int times_wide(const Item *item, double longest) {
+    static const int round[] = {100, 50, 20, 10, 5, 4, 3, 2};
+    double own = item->l->end - item->l->start;
+    for (size_t i = 0; i < sizeof round / sizeof *round && own > 0; i++)
+        if (own * round[i] <= longest) return round[i];
+    return 1;
+}
+
 /* What all pages of the view show: n timelines, `folded` more that are as one of them, and their
  * lines. */
 typedef struct {
@@ -505,9 +525,12 @@ static void subtitle(const Shown *v, const char **part) {
                                    c->t->ranks == 1 ? "s" : "")
                     : arena_printf(a, "%s first, one of %d classes%s", timeline_ranks(&t[0], a),
                                    all, folded ? arena_printf(a, ", %d folded", folded) : "");
+    bool wide = false;
+    for (int i = 0; i < lines; i++)
+        wide |= times_wide(&v->item[i], longest_line(v->item, 0, lines, NULL)) > 1;
     part[k++] = lines > 1 && !c->o->measured
-                    ? arena_printf(a, "%s, %d lines at one scale%s", timeline_kind(c), lines,
-                                   pages ? " per page" : "")
+                    ? arena_printf(a, "%s, %d lines at one scale%s%s", timeline_kind(c), lines,
+                                   pages ? " per page" : "", wide ? " unless marked ×" : "")
                     : timeline_kind(c);
     part[k] = NULL;
 }
@@ -552,8 +575,9 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
         double longest =
             c->o->measured ? longest_line(item, 0, items, item[i].t)
                            : longest_line(item, own_scale ? from : 0, own_scale ? to : items, NULL);
-        p.scale = p.width / longest;
-        y = draw_stave(&p, item[i].t, item[i].l, y, longest, item[i].who);
+        p.times = c->o->measured ? 1 : times_wide(&item[i], longest);
+        p.scale = p.times * p.width / longest;
+        y = draw_stave(&p, item[i].t, item[i].l, y, longest / p.times, item[i].who);
     }
     double w = s->w - 2 * pr->margin;
     y = figure_legend(s, (Band){pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0)},

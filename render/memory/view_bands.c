@@ -1,0 +1,96 @@
+/* Bands of the program under the axis of steps: as fine as their names can be read, and the passes
+ * below. Every band says in its tooltip what is most alive in it. */
+#include "render/memory/bands.h"
+#include "render/memory/view_bands.h"
+#include <math.h>
+
+enum { BAND_H = 17, BAND_GAP = 3, BAND_ROOM = 6 };
+
+/* Where steps stand on the page. */
+typedef struct {
+    const ViewCall *c;
+    Scene *s;
+    const MemCourse *m;
+    Area plot;
+    double size;
+} BandPen;
+
+static double step_x(const BandPen *p, int step) {
+    return p->plot.x + p->plot.w * step / p->m->n_steps;
+}
+static double name_width(const BandPen *p, const MemBand *b, BandLevel level, int form) {
+    return scene_width(p->s, p->size, REGULAR, memory_band_name(p->c->arena, b, level, form));
+}
+static double band_room(const BandPen *p, const MemBand *b) {
+    return step_x(p, b->to) - step_x(p, b->from) - BAND_ROOM;
+}
+/* Do names of the form stand on at least half of the axis? Short ones are taken for all bands of a
+ * row where any of them has no room for its long one. */
+static bool stands(const BandPen *p, const MemBand *b, int n, BandLevel level, bool brief) {
+    int named = 0;
+    for (int i = 0; i < n; i++) {
+        double room = band_room(p, &b[i]);
+        bool here = name_width(p, &b[i], level, brief) <= room;
+        if (!brief && !here && name_width(p, &b[i], level, true) <= room) return false;
+        named += here ? b[i].to - b[i].from : 0;
+    }
+    return 2 * named >= p->m->n_steps;
+}
+/* The finest level whose names can be read; passes if there is none. */
+static BandLevel readable(const BandPen *p) {
+    BandLevel level = BAND_PARTS;
+    for (; level < BAND_PASSES; level++) {
+        MemBand *b;
+        int n = memory_bands(p->c->arena, p->c->t, p->m->n_steps, level, &b);
+        if (stands(p, b, n, level, false) || stands(p, b, n, level, true)) break;
+    }
+    return level;
+}
+
+static const char *band_tip(const BandPen *p, const MemBand *b, BandLevel level) {
+    Arena *a = p->c->arena;
+    const MemCourse *m = p->m;
+    const char *name = memory_band_name(a, b, level, false);
+    int most = b->from;
+    for (int i = b->from; i < b->to; i++)
+        if (m->all[i] > m->all[most]) most = i;
+    Str s = str_new(a);
+    if (level == BAND_PASSES) str_add(&s, name);
+    else str_addf(&s, "%s, %s", phase_text(b->pass), name);
+    tip_add(&s, "steps",
+            b->to - b->from > 1 ? arena_printf(a, "%d to %d", b->from, b->to - 1)
+                                : arena_printf(a, "%d", b->from));
+    tip_add(&s, arena_printf(a, "most alive on rank %lld", (long long)m->rank),
+            arena_printf(a, "%s, after step %d", bytes_text(m->all[most], a), most));
+    return s.s;
+}
+
+static void draw_row(const BandPen *p, BandLevel level, double y) {
+    MemBand *b;
+    int n = memory_bands(p->c->arena, p->c->t, p->m->n_steps, level, &b);
+    bool brief = !stands(p, b, n, level, false);
+    for (int i = 0; i < n; i++) {
+        double x = step_x(p, b[i].from), w = step_x(p, b[i].to) - x;
+        const char *name = memory_band_name(p->c->arena, &b[i], level, brief);
+        scene_begin(p->s, "band", arena_printf(p->c->arena, "band-%d-%d", level, b[i].from),
+                    band_tip(p, &b[i], level));
+        scene_rect(p->s, (Area){x, y, w, BAND_H}, 0,
+                   (Look){ROLE_PAPER, w < 2 ? ROLE_NONE : ROLE_FAINT, 1});
+        if (name_width(p, &b[i], level, brief) <= band_room(p, &b[i]))
+            scene_text(p->s, x + w / 2, y + BAND_H / 2.0 + p->size * 0.36,
+                       (TextLook){ALIGN_MIDDLE, p->size, REGULAR, ROLE_SECOND}, name);
+        scene_end(p->s);
+    }
+}
+
+double memory_draw_bands(const ViewCall *c, Scene *s, const MemCourse *m, Area plot) {
+    BandPen p = {c, s, m, plot, fmax(11.5, s->min_size)};
+    MemBand *pass;
+    BandLevel level = readable(&p);
+    int rows = 0, passes = memory_bands(c->arena, c->t, m->n_steps, BAND_PASSES, &pass);
+    double y = plot.y + plot.h + 25;
+    if (passes == 0) return 0;
+    if (level < BAND_PASSES) draw_row(&p, level, y), rows++;
+    if (passes > 1) draw_row(&p, BAND_PASSES, y + rows * (BAND_H + BAND_GAP)), rows++;
+    return rows * (BAND_H + BAND_GAP) + (rows ? BAND_GAP : 0);
+}

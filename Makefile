@@ -41,7 +41,7 @@ else
 say = @echo '  $(1)  $(2)';
 endif
 
-.PHONY: all demo test bench measured soak sabotage corpus docs gallery clean install uninstall lint asan tsan valgrind coverage same deps
+.PHONY: all demo test bench measured soak sabotage corpus docs gallery figures clean install uninstall lint asan tsan valgrind coverage same deps
 .DELETE_ON_ERROR:
 
 all: $(BIN) plugins
@@ -179,6 +179,9 @@ docs: shardproof
 	sh docs/reference.sh ./shardproof docs
 gallery: shardproof
 	sh tests/gallery.sh
+# The README's figures, drawn anew; that of errors is of a plan with a mistake, which is told on the way.
+figures: shardproof
+	sh docs/figures.sh ./shardproof docs/figures
 
 # Each target for FUZZ_SECONDS, from the kept corpus and the plans; what is found goes to build-fuzz.
 FUZZ_SECONDS ?= 30

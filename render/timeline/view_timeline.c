@@ -254,7 +254,7 @@ static void label_above(TimePen *p, const Stave *v, const char *text, Span run, 
     if (!*text || x + w / 2 - mid > 40 || x + w > p->right) return;
     scene_text(p->s, x, v->y - 7, (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_INK}, text);
     double y = v->y - 3.5;
-    scene_segment(p->s, (Pt){run.a, y}, (Pt){run.b, y}, ROLE_SECOND, 1);
+    scene_segment(p->s, (Pt){run.a, y}, (Pt){run.b, y}, ROLE_SECOND, 1)->ground = true;
     *free_x = x + w + 8;
 }
 

@@ -1904,6 +1904,4 @@ static const struct CMUnitTest tests[] = {
     TEST(test_folders),
     TEST(test_static),
 };
-int main(void) {
-    return cmocka_run_group_tests_name("cli", tests, before_all, after_all);
-}
+int main(void) { return cmocka_run_group_tests_name("cli", tests, before_all, after_all); }

@@ -5,6 +5,7 @@
 #include "import/import.h"
 #include "import/recorded.h"
 #include "model/model.h"
+#include "support/child.h"
 #include "support/support.h"
 #include <dirent.h>
 #include <math.h>
@@ -261,7 +262,8 @@ static void hold_wrong_gradients(Arena *a, const Json *run, const char *name, co
                      theirs ? "wrong" : "right");
     }
 }
-static void hold_run(Arena *a, const Json *run, const char *name, int *seen) {
+/* False: it was not executed, which is printed with the reason. */
+static bool hold_run(Arena *a, const Json *run, const char *name) {
     const Json *with = json_get(run, "distributed"), *over = json_get(with, "tp_plan"),
                *experts = json_get(with, "ep_size");
     const char *config = json_file(a, "config.json", json_get(run, "config_used")),
@@ -272,12 +274,11 @@ static void hold_run(Arena *a, const Json *run, const char *name, int *seen) {
     if (other(name)) {
         assert_true(!plan || json_get(with, "ep_implementation"));
         printf("%s NOT RUN: %s\n", name, other(name));
-        return;
+        return false;
     }
     if (!plan && !strcmp(verdict, "raises")) { /* refused here, as it was there */
         assert_string_equal(json_get(run, "failed_in")->s, "load");
-        ++*seen;
-        return;
+        return true;
     }
     if (!plan) fail_msg("%s is not imported", name);
     PlanRun r = plan_run(a, arena_printf(a, "%s/plan.yaml", dir), plan, true);
@@ -302,7 +303,44 @@ static void hold_run(Arena *a, const Json *run, const char *name, int *seen) {
         hold_collectives(run, name, r.t);
         hold_wrong_gradients(a, run, name, r.t);
     }
-    ++*seen;
+    return true;
+}
+/* Loads of families that do not run here. */
+typedef struct {
+    Arena *a;
+    int n, loads;
+    const char *type[128];
+} Lacking;
+static void count_lacking(Lacking *l, const char *type, const char *name) {
+    const char *what = import_lacking(type);
+    if (!what) fail_msg("%s: does not run, and nothing says why: %s", name, type);
+    printf("%s NOT RUN: %s\n", name, what);
+    l->loads++;
+    for (int i = 0; i < l->n; i++)
+        if (!strcmp(l->type[i], type)) return;
+    assert_true(l->n < 128);
+    l->type[l->n++] = arena_strdup(l->a, type);
+}
+/* The page says how many, and of each family the import of its config says why, as the page does
+ * (test_names). */
+static void hold_page(Arena *a, int seen, int others_seen, const Lacking *l) {
+    size_t n;
+    const char *page = child_read(a, "docs/shipped-plans.md", &n),
+               *line =
+                   arena_printf(a,
+                                "Of %d recorded loads %d are executed and agree, %d say what "
+                                "no plan says, and %d of\n%d families are not run:",
+                                seen + others_seen + l->loads, seen, others_seen, l->loads, l->n);
+    if (!strstr(page, line)) fail_msg("docs/shipped-plans.md: %s", line);
+    for (int i = 0; i < l->n; i++) {
+        Json type = {.kind = JSON_STRING, .s = l->type[i]}, *types[] = {&type};
+        const char *keys[] = {"model_type"};
+        Json config = {.kind = JSON_OBJECT, .n = 1, .key = keys, .value = types};
+        const char *file = json_file(a, "lacking.json", &config), *what = import_lacking(type.s);
+        Ended e =
+            child_run(a, &(Child){.words = WORDS("import", "hf", "--config", file, "--tp", "2")});
+        child_expect(&e, 3, what);
+    }
 }
 static void test_loads(void **state) {
     (void)state;
@@ -310,17 +348,24 @@ static void test_loads(void **state) {
     if (!golden_complete() || !golden_has(all, "plans/runs/Granite.tp2.json"))
         printf("plans/runs: two of them; the others only in the complete set, ../shared/golden\n");
     DIR *folder = opendir(golden_path(all, "plans/runs"));
-    int seen = 0;
+    int seen = 0, others_seen = 0;
+    Lacking l = {.a = all};
     for (struct dirent *e; (e = next_json(folder));) {
         Arena *a = arena_new();
         const Json *run = golden_json(a, golden_path(a, "plans/runs/%s", e->d_name)),
                    *type = json_get(json_get(run, "config_used"), "model_type");
-        if (type && model_family_modules(type->s)) hold_run(a, run, e->d_name, &seen);
+        assert_non_null(type);
+        if (model_family_runs(type->s)) assert_null(import_lacking(type->s));
+        if (!model_family_runs(type->s)) count_lacking(&l, type->s, e->d_name);
+        else if (hold_run(a, run, e->d_name)) seen++;
+        else others_seen++;
         arena_free(a);
     }
     closedir(folder);
-    printf("%d loads\n", seen);
+    printf("%d loads agree, %d say what no plan says, %d of %d families are NOT RUN\n", seen,
+           others_seen, l.loads, l.n);
     assert_true(seen >= 2);
+    if (l.loads) hold_page(all, seen, others_seen, &l);
     arena_free(all);
 }
 

@@ -99,16 +99,24 @@ static void one_model(Cli *c, const NamedPlan *p) {
     str_addf(&t.notes, ": %d rules, %d of them match nothing; %d of %d parameters cut\n",
              p->n_rules, rules_unused(p), parameters_cut(p), p->n_params);
     add_recorded(&t.notes, p->model_type, "");
+    const char *lacks = import_lacking(p->model_type);
+    if (lacks) str_addf(&t.notes, "placements only, it does not run here: %s\n", lacks);
     cli_table(c, &t);
 }
 
 /* ---- a folder of them ---- */
 static const Column class_columns[] = {
-    {"class", "class", false, 0},         {"model_type", "model_type", false, 0},
-    {"runs", "runs here", false, 0},      {"parameters", "parameters", true, 0},
-    {"tp_rules", "tp rules", true, 0},    {"tp_cut", "cut by tp", true, 0},
-    {"ep_rules", "ep rules", true, 0},    {"ep_cut", "cut by ep", true, 0},
-    {"unused", "match nothing", true, 0}, {"says", "what is wrong", false, COL_WRAP},
+    {"class", "class", false, 0},
+    {"model_type", "model_type", false, 0},
+    {"runs", "runs here", false, 0},
+    {"parameters", "parameters", true, 0},
+    {"tp_rules", "tp rules", true, 0},
+    {"tp_cut", "cut by tp", true, 0},
+    {"ep_rules", "ep rules", true, 0},
+    {"ep_cut", "cut by ep", true, 0},
+    {"unused", "match nothing", true, 0},
+    {"says", "what is wrong", false, COL_WRAP},
+    {"lacks", "what does not run", false, COL_WRAP},
 };
 static int by_name(const struct dirent **x, const struct dirent **y) {
     return strcmp((*x)->d_name, (*y)->d_name);
@@ -161,6 +169,7 @@ static bool folder(Cli *c, const char *path) {
         if (c->o.tp > 0) class_axis(c, r, file, false, &says, &known);
         if (c->o.ep > 0) class_axis(c, r, file, true, &says, &known);
         add_recorded(&says, r[1].plain, "; ");
+        r[10] = cell_text(import_lacking(r[1].plain));
         unread += !known;
         r[9] = cell_text(says.n ? says.s : NULL);
         free(e[i]);

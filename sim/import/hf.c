@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "import/import.h"
 #include "import/python.h"
+#include "import/recorded.h"
 #include "model/model.h"
 #include <string.h>
 
@@ -263,10 +264,12 @@ static const char *model_type(Draft *x, const char *path) {
         return NULL;
     }
     if (model_family_modules(type->s)) return type->s;
+    const char *lacks = import_lacking(type->s);
     diag_error(x->d, "E0214", type->loc,
                "`import hf --names FILE --tp 2` says of any model where its table puts each "
                "parameter; docs/shipped-plans.md has the lines that write FILE, and what runs here",
-               "model_type '%s': not supported by this version", type->s);
+               "model_type '%s': not supported by this version%s%s", type->s, lacks ? ": " : "",
+               lacks ? lacks : "");
     return NULL;
 }
 /* The model_type of a preset; NULL and an error where there is none of that name. */

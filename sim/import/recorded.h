@@ -10,4 +10,7 @@ typedef struct {
 const RecordedFault *import_recorded(const char *model_type);
 /* All rows, *n of them. */
 const RecordedFault *import_recorded_rows(int *n);
+/* What layers of that model type have that this version does not compute, or that it has no row
+ * for, static; NULL: it runs, or nobody has looked. */
+const char *import_lacking(const char *model_type);
 #endif

@@ -146,6 +146,35 @@ static void test_plugins(void **state) {
     mpi_expect(line_code(o, e, "%s %s check %s --mpi", by[0][0], p, plan), 5, e, "[E0601]");
     arena_free(a);
 }
+/* A plug-in of another version of the program is not called: what it is told with may be another
+ * struct. What was built before its symbol had a number is one too (tests/trip/engine.c). */
+static void test_other_version(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *old = temp_path(a, "old.so");
+    mpi_expect(line_code(o, e, "sed s/%s/shardproof_engine_0/g \"%s\" >%s", ENGINE_SYMBOL,
+                         child_beside(a, "engine.so"), old),
+               0, e, "");
+    const char *p = alone(a, old);
+    mpi_expect(
+        line_code(o, e, "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 %s check %s --mpi", p, plan),
+        5, e,
+        "shardproof-openmpi.so belongs to another version of shardproof [E0601]\n"
+        "  = help: `make MPI=openmpi` builds the one that belongs to this program");
+    mpi_expect(line_code(o, e, "cd %s && mv shardproof-openmpi.so shardproof-nccl.so",
+                         temp_path(a, "alone")),
+               0, e, "");
+    mpi_expect(
+        line_code(o, e, "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 %s check %s --cuda", p, plan), 5,
+        e, "shardproof-nccl.so belongs to another version of shardproof [E0601]");
+    /* these are the structs of that number: whoever changes one raises it */
+    assert_string_equal(ENGINE_SYMBOL, "shardproof_engine_5");
+    assert_int_equal(sizeof(EngineHost), 80);
+    assert_int_equal(sizeof(Engine), 104);
+    assert_int_equal(sizeof(EngineItem), 24);
+    assert_int_equal(sizeof(EngineSum), 48);
+    arena_free(a);
+}
 /* An engine that fails at its start, or later: in its own words. */
 static void test_engine_fails(void **state) {
     (void)state;
@@ -161,7 +190,8 @@ static void test_engine_fails(void **state) {
         mpi_expect(line_code(o, e, "%s=%d %s check %s --set mesh.tp=1 --mpi --trace %s", by, call,
                              p, plan, file),
                    5, e,
-                   ": the cable was pulled; all ranks end [E0607]\n  = help: these are the words of MPI; if `mpirun ");
+                   ": the cable was pulled; all ranks end [E0607]\n  = help: these are the words "
+                   "of MPI; if `mpirun ");
         assert_int_not_equal(access(file, F_OK), 0);
     }
     arena_free(a);
@@ -533,11 +563,17 @@ static void test_all_stopped(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_plugins),
-        cmocka_unit_test(test_engine_fails),  cmocka_unit_test(test_other_launcher),
-        cmocka_unit_test(test_stopped_alone), cmocka_unit_test(test_stopped_behind_mpi),
-        cmocka_unit_test(test_random_ends),   cmocka_unit_test(test_all_stopped),
-        cmocka_unit_test(test_other_files),   cmocka_unit_test(test_no_guard),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_plugins),
+        cmocka_unit_test(test_engine_fails),
+        cmocka_unit_test(test_other_launcher),
+        cmocka_unit_test(test_other_version),
+        cmocka_unit_test(test_stopped_alone),
+        cmocka_unit_test(test_stopped_behind_mpi),
+        cmocka_unit_test(test_random_ends),
+        cmocka_unit_test(test_all_stopped),
+        cmocka_unit_test(test_other_files),
+        cmocka_unit_test(test_no_guard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,8 +204,7 @@ static void speak(const Ranks *r, const Diags *d, const Launched *by) {
 }
 Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
     Ranks *r = ranks_new(arena, NULL, o);
-    EngineHost host = {.abi = ENGINE_ABI,
-                       .deadline = o->deadline,
+    EngineHost host = {.deadline = o->deadline,
                        .share = o->share,
                        .lost = lost,
                        .failed = failed,

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ENGINE_ABI = 4, ENGINE_EXIT = 5 }; /* code with which a run ends that lost a rank */
+enum { ENGINE_EXIT = 5 }; /* code with which a run ends that lost a rank */
 
 /* What a process is about: in all but ENGINE_RUNS no other rank can see whether it lives. */
 typedef enum { ENGINE_STARTS, ENGINE_RUNS, ENGINE_GROUPS, ENGINE_ENDS, ENGINE_STAGES } EngineStage;
@@ -19,7 +19,6 @@ typedef enum { ENGINE_NO_GPU, ENGINE_FEW_GPUS, ENGINE_NO_LIBRARY, ENGINE_LACKS }
 
 /* What an engine tells the program, from any of its threads. None of them ends the process. */
 typedef struct EngineHost {
-    int abi; /* ENGINE_ABI of the program */
     /* seconds of silence of a rank after which the run ends; waiting for a rank that works is none
      */
     double deadline;
@@ -83,7 +82,12 @@ struct Engine {
     /* When all ranks are here: ends the engine. */
     void (*close)(Engine *e);
 };
-/* The one symbol of a plug-in. NULL: it could not be started, and the host was told. */
-#define ENGINE_SYMBOL "shardproof_engine"
+/* The one symbol of a plug-in. NULL: it could not be started, and the host was told. Its number is
+ * that of the structs above: whatever changes in them raises it, so that a program and a plug-in of
+ * different ones do not find each other, instead of reading each other's memory. */
+#define ENGINE_OPEN shardproof_engine_5
+#define ENGINE_TEXT(x) #x
+#define ENGINE_TEXT_OF(x) ENGINE_TEXT(x)
+#define ENGINE_SYMBOL ENGINE_TEXT_OF(ENGINE_OPEN)
 typedef Engine *EngineOpen(const EngineHost *host);
 #endif

@@ -62,13 +62,19 @@ static EngineOpen *load(Arena *arena, Diags *d, const Launched *by) {
     void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     EngineOpen *open = NULL;
     void *symbol = lib ? dlsym(lib, ENGINE_SYMBOL) : NULL;
+    const char *of = by->engine == nccl ? "--cuda" : by->title,
+               *build = by->engine == nccl ? "make CUDA=1"
+                                           : arena_printf(arena, "make MPI=%s", by->engine);
     if (symbol) memcpy(&open, &symbol, sizeof open); /* C has no cast for this */
+    else if (lib)
+        diag_error(d, "E0601", diag_nowhere,
+                   arena_printf(arena, "`%s` builds the one that belongs to this program", build),
+                   "the engine of %s cannot be used: %s belongs to another version of shardproof",
+                   of, path);
     else
         diag_error(d, "E0601", diag_nowhere,
-                   by->engine == nccl ? "build the plug-in on this machine: make CUDA=1"
-                                      : "build the plug-in on this machine, with the MPI it has",
-                   "the engine of %s cannot be loaded: %s",
-                   by->engine == nccl ? "--cuda" : by->title, dlerror());
+                   arena_printf(arena, "build the plug-in on this machine: `%s`", build),
+                   "the engine of %s cannot be loaded: %s", of, dlerror());
     return open;
 }
 Engine *plugin_open(Arena *arena, Diags *d, const EngineHost *host, bool gpus) {

@@ -241,6 +241,132 @@ static void test_torch_embedding(void **state) {
         assert_true(told && strcmp(run.t->verdict, "equivalent") != 0);
     }
 }
+/* torchtitan's apply_moe_ep_tp as it comes out for each of its cases, and torchtune's experts. */
+#define MOE_HEAD                                                                                   \
+    "mesh = init_device_mesh('cuda', (2, 2), mesh_dim_names=('dp', 'tp'))\n"                       \
+    "tp_mesh = mesh['tp']\n"                                                                       \
+    "parallelize_module(model, tp_mesh, {\n"                                                       \
+    "    'tok_embeddings': RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),\n" \
+    "    'norm': SequenceParallel(),\n"                                                            \
+    "    'output': ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate())})\n"        \
+    "for block in model.layers.values():\n"                                                        \
+    "    plan = {\n"                                                                               \
+    "        'attention_norm': SequenceParallel(), 'ffn_norm': SequenceParallel(),\n"              \
+    "        'attention': PrepareModuleInput(input_layouts=(Shard(1), None),\n"                    \
+    "                                        desired_input_layouts=(Replicate(), None)),\n"        \
+    "        'attention.wq': ColwiseParallel(), 'attention.wk': ColwiseParallel(),\n"              \
+    "        'attention.wv': ColwiseParallel(),\n"                                                 \
+    "        'attention.wo': RowwiseParallel(output_layouts=Shard(1)),\n"                          \
+    "        'moe': PrepareModuleInputOutput(\n"                                                   \
+    "            input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),),\n"               \
+    "            use_local_input=True, output_layouts=(Partial(),),\n"                             \
+    "            desired_output_layouts=(Shard(1),)),\n"                                           \
+    "        'moe.router.gate': NoParallel(),\n"                                                   \
+    "    }\n"                                                                                      \
+    "    plan.update({'moe.shared_experts.w1': ColwiseParallel(),\n"                               \
+    "                 'moe.shared_experts.w2': RowwiseParallel(output_layouts=Partial()),\n"       \
+    "                 'moe.shared_experts.w3': ColwiseParallel()})\n"
+#define MOE_APPLY                                                                                  \
+    "    parallelize_module(module=block, device_mesh=tp_mesh, parallelize_plan=plan)\n"
+static const struct {
+    const char *text, *line, *groups;
+    int sent; /* all_to_all of rows, forward, */
+    const char *axes;
+    bool partial; /* the router's gradient is whole by its label and a part (torchtitan 0.2.2) */
+} moe_rows[] = {
+    {MOE_HEAD MOE_APPLY "    parallelize_module(block.moe.experts, tp_mesh, TensorParallel())\n",
+     "  layers.*.moe.experts: tensor_parallel", NULL, 0, "tp", false},
+    {MOE_HEAD MOE_APPLY "    parallelize_module(block.moe.experts, tp_mesh, ExpertTensorParallel(\n"
+                        "        input_layouts=(Replicate(), None), output_layout=Partial()))\n",
+     "  layers.*.moe.experts: {style: expert_tensor_parallel, input: [replicate, null], output: "
+     "partial}",
+     NULL, 0, "tp", false},
+    {MOE_HEAD MOE_APPLY "    parallelize_module(block.moe.experts, mesh['dp', 'tp'],\n"
+                        "                       ExpertTensorParallel())\n",
+     "  layers.*.moe.experts: {style: expert_tensor_parallel, weight: {dp: shard(e), tp: "
+     "shard(w)}}",
+     NULL, 3, "dp", false},
+    {MOE_HEAD "    plan['moe.reorderer'] = ReordererSequenceParallel()\n" MOE_APPLY
+              "    ep_mesh = mesh['dp', 'tp']._flatten('ep')\n"
+              "    parallelize_module(module=block.moe.experts, device_mesh=ep_mesh,\n"
+              "                       parallelize_plan=ExpertParallel())\n",
+     "  layers.*.moe.experts: {style: expert_parallel, axis: ep, output: home}",
+     "groups: {ep: dp*tp}", 3, "dp*tp", true},
+};
+/* Collectives of the forward pass over these axes. */
+static int forward_over(const Trace *t, const char *op, const char *axes) {
+    int n = 0;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        n += c->pass == PHASE_FORWARD && !strcmp(c->op, op) && !strcmp(c->axes, axes);
+    }
+    return n;
+}
+static void test_torch_experts(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof moe_rows / sizeof *moe_rows; i++) {
+        Imported r = import_with(
+            (ImportInput){.framework = "torch", .path = "plan.py", .model = "llama4-scout"},
+            moe_rows[i].text);
+        HOLDS(r, moe_rows[i].line);
+        if (moe_rows[i].groups) HOLDS(r, moe_rows[i].groups);
+        else assert_null(strstr(r.plan.text, "groups:"));
+        PlanRun run = run_plan(&r, true);
+        if (!run.t || strcmp(run.t->verdict, "equivalent")) run_print(&run);
+        assert_string_equal(run.t->verdict, "equivalent");
+        assert_int_equal(run.t->n_undeclared > 0, moe_rows[i].partial);
+        assert_int_equal(forward_over(run.t, "all_to_all", moe_rows[i].axes), moe_rows[i].sent);
+    }
+    /* without the reorderer each rank of tp sends all rows: they are counted tp times */
+    Imported r =
+        import_with((ImportInput){.framework = "torch", .path = "plan.py", .model = "llama4-scout"},
+                    MOE_HEAD MOE_APPLY "    parallelize_module(block.moe.experts, mesh['dp'],"
+                                       " ExpertParallel())\n");
+    HOLDS(r, "  layers.*.moe.experts: {style: expert_parallel, axis: dp, output: home}");
+    PlanRun run = run_plan(&r, true);
+    const char *said = diags_text(arena, run.d);
+    assert_non_null(strstr(said, "plan.py:"));
+    assert_non_null(strstr(said, "[E0402]"));
+}
+/* Experts of different ranks are no copies for fully_shard and DistributedDataParallel. */
+static void test_torch_experts_sharded(void **state) {
+    (void)state;
+    static const struct {
+        const char *shard, *said;
+    } shards[] = {
+        {"    fully_shard(block.moe.experts, mesh=mesh['edp'])\n"
+         "    fully_shard(block, mesh=dp_mesh)\nfully_shard(model, mesh=dp_mesh)\n",
+         NULL},
+        {"    fully_shard(block, mesh=dp_mesh)\nfully_shard(model, mesh=dp_mesh)\n",
+         ":11:5: error: fully_shard takes the experts of different ranks for copies [E0307]"},
+        {"    fully_shard(block.moe.experts, mesh=dp_mesh)\n"
+         "    fully_shard(block, mesh=dp_mesh)\nfully_shard(model, mesh=dp_mesh)\n",
+         ":11:5: error: fully_shard of experts over other axes than those of fully_shard that"},
+        {"model = DDP(model, device_mesh=dp_mesh)\n",
+         ":11:9: error: DistributedDataParallel takes the experts of different ranks for copies"},
+    };
+    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
+        Imported x = import_with(
+            (ImportInput){.framework = "torch", .path = "plan.py", .model = "llama4-scout"},
+            arena_printf(arena,
+                         "mesh = init_device_mesh('cuda', (2, 2), mesh_dim_names=('edp', 'ep'))\n"
+                         "dp_mesh = mesh['edp', 'ep']._flatten('dp')\n"
+                         "for block in model.layers:\n"
+                         "    # experts\n\n\n\n\n\n"
+                         "    parallelize_module(block.moe.experts, mesh['ep'], "
+                         "ExpertParallel())\n%s",
+                         shards[i].shard));
+        if (shards[i].said) {
+            REFUSES(x, shards[i].said);
+            continue;
+        }
+        HOLDS(x, "groups: {dp: edp*ep}",
+              "  layers.*.moe.experts: {style: expert_parallel, axis: ep, output: home}");
+        PlanRun sharded = run_plan(&x, true);
+        assert_string_equal(sharded.t->verdict, "equivalent");
+        assert_true(count_collectives(sharded.t, "gradients", "reduce_scatter", "edp") > 0);
+    }
+}
 static const struct {
     const char *text, *said[3];
 } torch_refusals[] = {
@@ -250,11 +376,21 @@ static const struct {
      {"plan.py:1:23: error: unknown argument of ColwiseParallel 'output_layout' [E0201]",
       "did you mean 'output_layouts'?"}},
     {"{'a': RowwiseParallel(Shard(1))}", {":1:23: error: RowwiseParallel takes", "[E0301]"}},
-    {"{'a': ExpertParallel(),\n 'b': TensorParallel(), 'c': ExpertTensorParallel(),\n"
-     " 'd': ReordererSequenceParallel()}",
-     {":1:7: error: style ExpertParallel is about experts: not supported by this version "
-      "[E0214]",
-      ":2:30: error: style ExpertTensorParallel", ":3:7: error: style ReordererSequenceParallel"}},
+    {"{'a': ExpertParallel(x=1),\n 'b': DeepEPExpertParallel()}",
+     {":1:22: error: unknown argument of ExpertParallel 'x' [E0201]",
+      ":2:7: error: style DeepEPExpertParallel sends rows by kernels of its own", "[E0214]"}},
+    {"m = init_device_mesh('cuda', (2, 2), mesh_dim_names=('dp', 'tp'))\n"
+     "e = init_device_mesh('cuda', (2, 2), mesh_dim_names=('edp', 'ep'))\n"
+     "parallelize_module(model, m['dp', 'tp'], {'a': ColwiseParallel()})\n"
+     "m['dp', 'cp']._flatten('ep')\n",
+     {":2:54: error: axis edp of a second mesh: how it lies on the first one's ranks",
+      ":3:27: error: ColwiseParallel takes a mesh of one axis [E0204]",
+      ":4:9: error: the mesh has no axis cp [E0204]"}},
+    {"m = init_device_mesh('cuda', (2, 2), mesh_dim_names=('dp', 'tp'))\n"
+     "m[axes]._flatten('ep')\nm['dp', 'tp']._flatten('dp')\np = {}\np.update(q)\n",
+     {":2:1: error: which axes this joins cannot be seen here [E0217]",
+      ":3:1: error: the name dp is that of an axis already [E0307]",
+      ":5:1: error: what `update` does to the plan cannot be seen here [E0217]"}},
     {"{'a': ColwiseParallel(output_layouts=_StridedShard(0, split_factor=2))}",
      {":1:38: error: _StridedShard at a module's boundary", "[E0214]"}},
     {"{'a': RowwiseParallel(output_layouts=Partial('avg'))}",
@@ -330,25 +466,26 @@ static void test_places(void **state) {
     assert_null(strstr(diags_text(arena, run.d), "imported.yaml"));
     assert_non_null(strstr(diags_text(arena, run.d), "plan.py"));
 }
-/* Every dense record's plan.json is imported; those about experts, and those whose model is none of
- * this version's, are refused by name. */
+/* Every dense record's plan.json is imported; those whose model is none of this version's are
+ * refused by name. */
 static void test_torch_records(void **state) {
     (void)state;
     static const struct {
         const char *folder, *said; /* NULL: imported */
-    } rows[] = {{"01_fig5_pair_tp4", NULL},
-                {"02_toy_tp4", NULL},
-                {"03_llama3_sp_gather_tp2", NULL},
-                {"04_fsdp2_tp2_nosp", NULL},
-                {"04_hsdp2x2", NULL},
-                {"04_hsdp2x2_tp2_sp_loss_parallel", NULL},
-                {"06_small_col_out3_tp4", NULL},
-                {"06_small_row_in3_tp4", NULL},
-                {"06_uneven_row_in10_scatter1_tp8", NULL},
-                {"06_wrong_uneven_local_tp4", NULL},
-                {"06_uneven_seq5_tp4", "a model of kind 'norm + mlp'"},
-                {"08_wrong_missing_reduction_tp2", "a model of kind 'y = x + w2"},
-                {"09_torchtune_llama4_decoder_fsdp2_tp2", "style ExpertTensorParallel is about"}};
+    } rows[] = {
+        {"01_fig5_pair_tp4", NULL},
+        {"02_toy_tp4", NULL},
+        {"03_llama3_sp_gather_tp2", NULL},
+        {"04_fsdp2_tp2_nosp", NULL},
+        {"04_hsdp2x2", NULL},
+        {"04_hsdp2x2_tp2_sp_loss_parallel", NULL},
+        {"06_small_col_out3_tp4", NULL},
+        {"06_small_row_in3_tp4", NULL},
+        {"06_uneven_row_in10_scatter1_tp8", NULL},
+        {"06_wrong_uneven_local_tp4", NULL},
+        {"06_uneven_seq5_tp4", "a model of kind 'norm + mlp'"},
+        {"08_wrong_missing_reduction_tp2", "a model of kind 'y = x + w2"},
+        {"09_torchtune_llama4_decoder_fsdp2_tp2", "a model of kind 'torchtune llama4 decoder'"}};
     int n = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!golden_has(arena, "torch/%s/plan.json", rows[i].folder)) {
@@ -1060,6 +1197,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torch_styles, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_embedding, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_refusals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_experts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_experts_sharded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_places, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),

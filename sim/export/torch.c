@@ -345,11 +345,13 @@ static void import_lines(const char *body, PlanWriter *out) {
           "parallelize_module"}},
         {"torch.nn.parallel", {"DistributedDataParallel"}},
         {"torchtitan.distributed", {"NoParallel"}},
+        {"torchtitan.distributed.expert_parallel",
+         {"ExpertParallel", "ReordererSequenceParallel", "TensorParallel"}},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         int n = 0;
         for (int i = 0; rows[r].name[i]; i++) {
-            if (!strstr(body, arena_printf(out->a, "%s(", rows[r].name[i]))) continue;
+            if (!strstr(body, arena_printf(out->a, " %s(", rows[r].name[i]))) continue;
             if (!n++) write_text(out, "from %s import (\n", rows[r].module);
             write_text(out, "    %s,\n", rows[r].name[i]);
         }

@@ -99,11 +99,16 @@ static bool can_say(const StyleWriter *w, const char *field) {
         if (w->row->arg[i].field && strcmp(w->row->arg[i].field, field) == 0) return true;
     return false;
 }
+/* ExpertParallel brings rows to where their tokens are, which is no argument of it. */
+static bool comes_home(const StyleWriter *w, const RawList *output) {
+    return w->row->experts == X_WHOLE && output == &w->style->output && output->n == 1 &&
+           !output->arg[0].mapping && output->arg[0].bare.kind == RP_HOME;
+}
 static void layouts(StyleWriter *w) {
     static const char *const fields[] = {"input", "desired_input", "output", "desired_output"};
     for (int i = 0; i < 4; i++) {
         const RawList *mine = list_of(w->style, fields[i]), *base = list_of(w->base, fields[i]);
-        if (!differs(w, mine, base)) continue;
+        if (!differs(w, mine, base) || comes_home(w, mine)) continue;
         if (!mine->set || !can_say(w, fields[i])) {
             export_refuse(w->e, place_of(w, mine->loc),
                           "move it with prepare_module_input or prepare_module_output",
@@ -196,6 +201,10 @@ const char *export_torch_style(const Export *e, int module, const char *axis) {
     }
     w.base = &base->style;
     bool pair = strncmp(name, "prepare", 7) == 0;
+    if (w.row->experts == X_WHOLE && e->p->data_parallel.loc.file)
+        export_refuse(e, w.at, "experts cut inside (tensor_parallel), or no data_parallel",
+                      "fully_shard and DistributedDataParallel would take the experts of different "
+                      "ranks for copies");
     if (pair && (u->style->input.set != u->style->desired_input.set ||
                  u->style->output.set != u->style->desired_output.set))
         export_refuse(e, w.at, "write both: how it lies and how it is wanted",

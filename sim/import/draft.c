@@ -44,10 +44,37 @@ static DraftAxis *find_axis(Draft *x, const char *name) {
         if (strcmp(x->axis[i].name, name) == 0) return &x->axis[i];
     return NULL;
 }
+bool draft_in_product(const char *product, const char *axis) {
+    size_t n = strlen(axis);
+    for (const char *p = product; *p; p += strcspn(p, "*"), p += *p == '*')
+        if (strcspn(p, "*") == n && strncmp(p, axis, n) == 0) return true;
+    return false;
+}
+const char *draft_group_axes(const Draft *x, const char *name) {
+    for (int i = 0; i < x->n_groups; i++)
+        if (strcmp(x->group[i].name, name) == 0) return x->group[i].axes;
+    return NULL;
+}
 int64_t draft_axis_size(const Draft *x, const char *name) {
-    for (int i = 0; i < x->n_axes; i++)
-        if (strcmp(x->axis[i].name, name) == 0) return x->axis[i].size;
-    return 0;
+    const char *axes = draft_group_axes(x, name);
+    int64_t n = axes ? 1 : 0;
+    for (int i = 0; i < x->n_axes; i++) {
+        if (!axes && strcmp(x->axis[i].name, name) == 0) return x->axis[i].size;
+        if (axes && draft_in_product(axes, x->axis[i].name) && n < (int64_t)1 << 30)
+            n *= x->axis[i].size;
+    }
+    return n;
+}
+bool draft_group(Draft *x, const char *name, const char *axes, Loc loc) {
+    const char *have = draft_group_axes(x, name);
+    enum { MOST = sizeof x->group / sizeof *x->group };
+    if (have && strcmp(have, axes) == 0) return true;
+    if (have || find_axis(x, name))
+        diag_error(x->d, "E0307", loc, "give it another name", "the name %s is that of %s already",
+                   name, have ? have : "an axis");
+    else if (x->n_groups == MOST) diag_error(x->d, "E0703", loc, NULL, "more than %d groups", MOST);
+    else x->group[x->n_groups++] = (DraftGroup){name, axes};
+    return !have && x->n_groups && x->group[x->n_groups - 1].name == name;
 }
 bool draft_axis(Draft *x, const char *name, int64_t size, Loc loc) {
     const DraftAxis *known = find_axis(x, name);
@@ -227,15 +254,8 @@ static int64_t layers_of(const Draft *x) {
         }
     return most + 1;
 }
-/* Is the axis one of the product "a*b"? */
-static bool in_product(const char *product, const char *axis) {
-    size_t n = strlen(axis);
-    for (const char *p = product; *p; p += strcspn(p, "*"), p += *p == '*')
-        if (strcspn(p, "*") == n && strncmp(p, axis, n) == 0) return true;
-    return false;
-}
 bool draft_cuts_batch(const Draft *x, const char *axis) {
-    if (x->cut_batch) return in_product(x->cut_batch, axis);
+    if (x->cut_batch) return draft_in_product(x->cut_batch, axis);
     return strncmp(axis, "dp", 2) == 0 && (!axis[2] || axis[2] == '_');
 }
 static int64_t product_of(const Draft *x, bool data) {
@@ -257,7 +277,7 @@ static void write_cut(const Draft *x, PlanWriter *w) {
 static bool zigzag_refuses(const Draft *x, int64_t tokens) {
     for (int i = 0; i < x->n_axes; i++) {
         const char *name = x->axis[i].name;
-        bool cp = x->cut_sequence ? in_product(x->cut_sequence, name) : !strcmp(name, "cp");
+        bool cp = x->cut_sequence ? draft_in_product(x->cut_sequence, name) : !strcmp(name, "cp");
         if (cp && x->axis[i].size > 1 && (tokens % 2 || tokens / 2 % x->axis[i].size)) return true;
     }
     return false;
@@ -319,7 +339,12 @@ static void write_mesh(Draft *x, PlanWriter *w) {
         write_text(w, ": %lld", (long long)x->axis[i].size);
     }
     write_text(w, "}\n");
-    if (x->groups) write_text(w, "groups: %s\n", x->groups);
+    for (int i = 0; i < x->n_groups; i++) {
+        write_text(w, i ? ", " : "groups: {");
+        write_scalar(w, x->group[i].name);
+        write_text(w, ": %s", x->group[i].axes);
+    }
+    if (x->n_groups) write_text(w, "}\n");
 }
 static void write_line(PlanWriter *w, const DraftLine *l, int depth) {
     write_text(w, "%*s", 2 * depth, "");

@@ -58,6 +58,10 @@ typedef struct {
     int64_t size;
     Loc loc;
 } DraftAxis;
+/* A name for a product of axes, outermost first: "dp*cp". */
+typedef struct {
+    const char *name, *axes;
+} DraftGroup;
 typedef struct {
     Arena *a;
     Diags *d;
@@ -80,7 +84,8 @@ typedef struct {
     const char *dtype;        /* NULL: f32 */
     int n_axes;
     DraftAxis axis[16];
-    const char *groups; /* flow YAML, or NULL */
+    int n_groups;
+    DraftGroup group[8];
     Names names;
     int n_lines, cap_lines;
     DraftLine *line;
@@ -100,7 +105,13 @@ void draft_below(Draft *x, int depth, const char *key, Loc loc, const char *valu
 void draft_remark(Draft *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Adds an axis; false and an error if it is there with another size. */
 bool draft_axis(Draft *x, const char *name, int64_t size, Loc loc);
-/* Size of an axis, or 0. */
+/* Adds a name for axes; false and an error if it stands for other ones, or there are too many. */
+bool draft_group(Draft *x, const char *name, const char *axes, Loc loc);
+/* The axes that a group stands for, or NULL. */
+const char *draft_group_axes(const Draft *x, const char *name);
+/* Is the axis one of the product "a*b"? */
+bool draft_in_product(const char *product, const char *axis);
+/* Size of an axis or group, or 0. */
 int64_t draft_axis_size(const Draft *x, const char *name);
 /* Does this axis cut the batch? By x->cut_batch; where that says nothing, by its name (dp, dp_..),
  * as in a plan. */

@@ -182,7 +182,7 @@ static const char *every_axis(Draft *x) {
     Str product = str_new(x->a);
     for (int i = 0; i < x->n_axes; i++) str_addf(&product, "%s%s", i ? "*" : "", x->axis[i].name);
     if (x->n_axes == 1) return x->axis[0].name;
-    x->groups = arena_printf(x->a, "{every: %s}", product.s);
+    draft_group(x, "every", product.s, (Loc){x->file, 1, 1});
     return "every";
 }
 /* Their product, outermost first. */

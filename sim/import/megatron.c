@@ -416,7 +416,7 @@ static void write_mesh(Draft *x, const Args *a) {
 }
 static void write_plan(Draft *x, const Args *a) {
     bool sp = a->sp && a->tp > 1;
-    if (sp) x->groups = "{sp: tp}";
+    if (sp) draft_group(x, "sp", "tp", at(x, a, "sequence-parallel"));
     if (a->tp > 1)
         draft_key(x, "recipe", sp ? "megatron-sp" : "megatron",
                   at(x, a, "tensor-model-parallel-size"),

@@ -189,7 +189,9 @@ static void cannot(Torch *t, const FullyShard *f, const char *what, const char *
     diag_error(t->x->d, "E0214", f->loc, hint, "%s: not supported by this version", what);
 }
 static void data_axis(Torch *t, const char *axis) {
-    bool named = strncmp(axis, "dp", 2) == 0 && (!axis[2] || axis[2] == '_');
+    const char *group = draft_group_axes(t->x, axis);
+    bool named = !group && strncmp(axis, "dp", 2) == 0 && (!axis[2] || axis[2] == '_');
+    if (group) axis = group;
     if (!named)
         t->x->cut_batch =
             t->x->cut_batch ? arena_printf(t->x->a, "%s*%s", t->x->cut_batch, axis) : axis;
@@ -199,11 +201,56 @@ static bool same_mesh(const FullyShard *a, const FullyShard *b) {
     for (int i = 0; same && i < a->n_axes; i++) same = strcmp(a->axis[i], b->axis[i]) == 0;
     return same;
 }
+static bool is_experts(const FullyShard *f) {
+    size_t n = strlen(f->path);
+    return n > 8 && strcmp(f->path + n - 8, ".experts") == 0;
+}
+/* Does one of these names speak of the axis? */
+static bool speaks_of(const Torch *t, int n, const char *const *names, const char *axis) {
+    for (int i = 0; i < n; i++) {
+        const char *axes = draft_group_axes(t->x, names[i]);
+        if (draft_in_product(axes ? axes : names[i], axis)) return true;
+    }
+    return false;
+}
+/* Experts of different ranks are no copies: PyTorch must be told to shard them over what is left of
+ * the data axes alone, as torchtitan does, before it shards the layer. */
+static void experts_apart(Torch *t, int n, const char *const *data, const char *what, Loc loc) {
+    const FullyShard *own = NULL;
+    bool overlaps = false, right = true;
+    Str left = str_new(t->x->a);
+    for (int i = 0; i < t->n_calls; i++)
+        if (is_experts(&t->call[i])) own = &t->call[i];
+    for (int i = 0; i < t->x->n_axes; i++) {
+        const char *axis = t->x->axis[i].name;
+        bool cuts = speaks_of(t, n, data, axis),
+             lies = t->experts && draft_in_product(t->experts, axis);
+        overlaps |= cuts && lies;
+        if (cuts && !lies) str_addf(&left, "%s\"%s\"", left.n ? ", " : "", axis);
+        if (own && t->x->axis[i].size > 1)
+            right &= speaks_of(t, own->n_axes, own->axis, axis) == (cuts && !lies);
+    }
+    if (own && !right)
+        diag_error(t->x->d, "E0214", own->loc,
+                   left.n ? arena_printf(t->x->a, "mesh[%s]", left.s) : "leave it out",
+                   "fully_shard of experts over other axes than those of %s that have the same "
+                   "experts: not supported by this version",
+                   what);
+    else if (overlaps && !own)
+        diag_error(t->x->d, "E0307", loc,
+                   left.n ? arena_printf(t->x->a,
+                                         "fully_shard(block.moe.experts, mesh=mesh[%s]) "
+                                         "before it",
+                                         left.s)
+                          : "fully_shard of block.moe.experts before it, over an axis of one rank",
+                   "%s takes the experts of different ranks for copies", what);
+}
 /* The root and its layers, as units: what a plan can say of fully_shard. */
 static bool units(Torch *t, const FullyShard **root, const FullyShard **layers) {
     for (int i = 0; i < t->n_calls; i++) {
         const FullyShard *f = &t->call[i];
         const char *dot = strrchr(f->path, '.');
+        if (is_experts(f)) continue;
         const FullyShard **at = !*f->path ? root : dot && strcmp(dot, ".*") == 0 ? layers : NULL;
         if (!at || *at) {
             cannot(t, f, arena_printf(t->x->a, "fully_shard of '%s' by itself", f->path),
@@ -234,6 +281,7 @@ static void sharding(Torch *t) {
         cannot(t, root, "resharding the root only", "one reshard_after_forward for all");
     if (f.n_axes < 1) return;
     for (int i = 0; i < f.n_axes; i++) data_axis(t, f.axis[i]);
+    experts_apart(t, f.n_axes, f.axis, "fully_shard", layers->loc);
     const char *where = f.n_axes == 1 ? arena_printf(x->a, "mode: fsdp, axis: %s", f.axis[0])
                                       : arena_printf(x->a, "mode: hsdp, replicate: %s, shard: %s",
                                                      f.axis[0], f.axis[1]);
@@ -249,6 +297,7 @@ static void plain_replicas(Torch *t) {
     if (!axis) return;
     if (!*axis && t->x->n_axes == 1) axis = t->x->axis[0].name;
     if (*axis) data_axis(t, axis);
+    if (*axis) experts_apart(t, 1, &axis, "DistributedDataParallel", t->ddp_loc);
     draft_key(t->x, "data_parallel",
               *axis ? arena_printf(t->x->a, "{mode: ddp, axis: %s}", axis) : "{mode: ddp}",
               t->ddp_loc, "DistributedDataParallel");

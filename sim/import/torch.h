@@ -23,14 +23,24 @@ typedef struct {
     /* lines whose inputs are prepared as DTensors for the modules inside */
     int n_inside, cap_inside;
     const char **inside;
+    /* the axes over which ranks have different experts: "dp*tp"; NULL: all have the same */
+    const char *experts;
 } Torch;
+
+/* The mesh that a style is given: ExpertTensorParallel takes one of two axes. */
+typedef struct {
+    int n;
+    const char *axis[2];
+    const char *own; /* what its line says of it; NULL: the default axis */
+    Loc loc;
+} TorchMesh;
 
 /* A style of parallelize_module, `ColwiseParallel(output_layouts=Shard(1))` as a call or as text,
  * or
- * {"style": ..., "output_layouts": ...}, as a line of the plan. `axis` NULL: the default one. */
-void torch_style(Torch *t, const char *pattern, Loc loc, Value *style, const char *axis);
+ * {"style": ..., "output_layouts": ...}, as a line of the plan. `on` NULL: no mesh is given. */
+void torch_style(Torch *t, const char *pattern, Loc loc, Value *style, const TorchMesh *on);
 /* A table of them; `prefix` "" or "layers.*". */
-void torch_table(Torch *t, const char *prefix, Value *dict, const char *axis);
+void torch_table(Torch *t, const char *prefix, Value *dict, const TorchMesh *on);
 /* Does this dict hold styles? */
 bool torch_is_table(const Value *v);
 /* Once all lines are there: modules that move their inputs themselves share nothing. */

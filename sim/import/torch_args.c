@@ -36,6 +36,16 @@ static const TorchStyle styles[] = {
              {"desired_input_layout", "desired_input", A_LAYOUT},
              {"output_layout", "output", A_LAYOUT},
              {"use_local_output", "use_local_output", A_BOOL}}},
+    /* torchtitan's for experts, without arguments; torchtune's ExpertTensorParallel has some */
+    {"ExpertParallel", "expert_parallel", .experts = X_WHOLE},
+    {"TensorParallel", "tensor_parallel", .experts = X_INSIDE},
+    {"ExpertTensorParallel", "expert_tensor_parallel",
+     .arg = {{"input_layouts", "input", A_LAYOUTS},
+             {"desired_input_layouts", "desired_input", A_LAYOUTS},
+             {"output_layout", "output", A_LAYOUT},
+             {"use_local_output", "use_local_output", A_BOOL}},
+     .experts = X_BOTH},
+    {"ReordererSequenceParallel", "reorderer_sequence_parallel", .experts = X_NONE},
 };
 enum { N_STYLES = sizeof styles / sizeof *styles };
 

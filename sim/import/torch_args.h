@@ -19,11 +19,19 @@ typedef struct {
     const char *name, *field; /* theirs, ours ("output"; NULL: none) */
     TorchArgKind kind;
 } TorchArg;
+/* What a style does to experts. */
+typedef enum {
+    X_NONE,   /* it is not about them */
+    X_WHOLE,  /* gives whole ones to different ranks: the mesh is theirs */
+    X_INSIDE, /* cuts each */
+    X_BOTH,   /* over a mesh of two axes both, in this order */
+} TorchExperts;
 enum { TORCH_ARGS = 9 };
 typedef struct {
     const char *name, *ours;  /* "ColwiseParallel", "colwise" */
     TorchArg arg[TORCH_ARGS]; /* up to one without a name */
     bool hands_in;            /* its module gets DTensors, unless they are asked for as local */
+    TorchExperts experts;
 } TorchStyle;
 /* All of them. */
 const TorchStyle *torch_styles(int *n);

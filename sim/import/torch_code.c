@@ -15,6 +15,7 @@ typedef struct {
     int n, cap;
     Value *lone; /* a table that is assigned and not applied, so far */
     int n_lone;
+    int n_meshes; /* init_device_mesh */
 } Walk;
 
 /* ---- names ---- */
@@ -91,6 +92,7 @@ static void read_mesh(Walk *w, Value *call) {
                    "a mesh of %d dims with %d names", n, m);
         return;
     }
+    w->n_meshes++;
     for (int i = 0; i < n; i++) {
         const Value *size = shape->item[i], *name = names->item[i];
         if (size->kind >= V_NAME && x->in->mesh) continue; /* --mesh says it */
@@ -98,12 +100,49 @@ static void read_mesh(Walk *w, Value *call) {
             diag_error(x->d, "E0301", size->loc,
                        "write the number that your run has, or give the mesh by --mesh",
                        "a mesh has whole sizes and names of text");
+        else if (w->n_meshes > 1 && !draft_axis_size(x, name->s))
+            diag_error(x->d, "E0307", name->loc,
+                       "one mesh with all axes, and mesh[\"dp\", \"tp\"]._flatten(\"ep\")",
+                       "axis %s of a second mesh: how it lies on the first one's ranks is not said",
+                       name->s);
         else draft_axis(x, name->s, size->i, name->loc);
     }
 }
+/* mesh["dp", "cp"]._flatten("ep"): one axis of that name; by default "dp_cp". */
+static const char *flatten_mesh(Walk *w, Value *call) {
+    Draft *x = w->t->x;
+    Value *name = argument(call, 0, "mesh_dim_name"), *callee = call->item[0],
+          *mesh = callee->kind == V_ATTR ? callee->item[0] : NULL,
+          *list = mesh && mesh->kind == V_INDEX ? mesh->item[1] : NULL;
+    Str axes = str_new(x->a), joined = str_new(x->a);
+    bool several = list && (list->kind == V_LIST || list->kind == V_TUPLE);
+    int n = several ? list->n : list != NULL;
+    for (int i = 0; i < n; i++) {
+        const Value *one = several ? list->item[i] : list;
+        if (one->kind != V_STRING) n = 0;
+        else if (!draft_axis_size(x, one->s) || draft_group_axes(x, one->s)) {
+            diag_error(x->d, "E0204", one->loc, "name it in --mesh or mesh_dim_names",
+                       "the mesh has no axis %s", one->s);
+            return NULL;
+        } else {
+            str_addf(&axes, "%s%s", i ? "*" : "", one->s);
+            str_addf(&joined, "%s%s", i ? "_" : "", one->s);
+        }
+    }
+    if (!n || (name && name->kind != V_STRING)) {
+        refuse(w, call->loc, "mesh[\"dp\", \"cp\"]._flatten(\"ep\")",
+               "which axes this joins cannot be seen here");
+        return NULL;
+    }
+    const char *group = name ? name->s : joined.s;
+    if (n == 1 && strcmp(group, axes.s) == 0) return group;
+    return draft_group(x, group, axes.s, call->loc) ? group : NULL;
+}
+static void flatten(Walk *w, Value *call) { flatten_mesh(w, call); }
 /* The axes that a mesh argument speaks of: mesh["tp"], mesh["a", "b"]; -1 if it is no mesh. */
 static int mesh_axes(Walk *w, Value *v, const char *axis[2]) {
     Draft *x = w->t->x;
+    if (calls(v, "_flatten")) return (axis[0] = flatten_mesh(w, v)) ? 1 : -1;
     if (v->kind == V_INDEX) {
         const Value *i = v->item[1];
         bool several = i->kind == V_LIST || i->kind == V_TUPLE;
@@ -154,28 +193,29 @@ static void parallelize(Walk *w, Value *call) {
                                         "src_data_rank", NULL};
     Draft *x = w->t->x;
     Value *mesh = argument(call, 1, "device_mesh"), *plan = argument(call, 2, "parallelize_plan");
-    const char *prefix = module_of(w, call, argument(call, 0, "module")), *axis[2] = {0};
+    const char *prefix = module_of(w, call, argument(call, 0, "module"));
+    TorchMesh on = {.loc = mesh ? mesh->loc : call->loc};
     unknown_arguments(w, call, "parallelize_module", known);
     w->lone = NULL; /* tables that nobody applies are told apart from those that somebody does */
     w->n_lone = -1;
     if (mesh && mesh->kind != V_NONE) {
-        int n = mesh_axes(w, mesh, axis);
-        if (n != 1) {
+        on.n = mesh_axes(w, mesh, on.axis);
+        if (on.n < 1) {
             if (x->n_axes)
                 diag_error(x->d, "E0204", mesh->loc, "mesh[\"tp\"]",
                            "parallelize_module takes a mesh of one axis");
             return;
         }
-        if (!known_axes(w, 1, axis, mesh->loc)) return;
+        if (!known_axes(w, on.n, on.axis, mesh->loc)) return;
     }
-    const char *own = axis[0] && strcmp(axis[0], "tp") != 0 && x->n_axes > 1 ? axis[0] : NULL;
+    if (on.n == 1 && strcmp(on.axis[0], "tp") != 0 && x->n_axes > 1) on.own = on.axis[0];
     if (!prefix || !plan) {
         if (!plan) refuse(w, call->loc, "the third argument", "a table of styles is wanted here");
         return;
     }
     if (value_is_code(x->d, plan)) return;
-    if (plan->kind == V_DICT) torch_table(w->t, prefix, plan, own);
-    else if (plan->kind == V_CALL && *prefix) torch_style(w->t, prefix, plan->loc, plan, own);
+    if (plan->kind == V_DICT) torch_table(w->t, prefix, plan, &on);
+    else if (plan->kind == V_CALL && *prefix) torch_style(w->t, prefix, plan->loc, plan, &on);
     else
         refuse(w, plan->loc, "write the dict itself, or assign it in this file",
                "the table of styles does not stand here");
@@ -225,6 +265,7 @@ static const struct {
     {"DDP", ddp},
     {"replicate", ddp},
     {"init_device_mesh", read_mesh},
+    {"_flatten", flatten},
     {"loss_parallel", loss_parallel},
 };
 /* Calls that lay out nothing. */
@@ -263,6 +304,22 @@ static bool act(Walk *w, Value *v) {
 /* ---- statements ---- */
 static void walk(Walk *w, const Statement *block);
 
+/* An entry of a dict of this file, as an assignment to it does. */
+static bool set_entry(Walk *w, Value *table, const char *key, Loc loc, Value *v) {
+    bool fits =
+        table->kind == V_DICT && key && (table->n_pairs < VALUE_PAIRS || value_pair(table, key));
+    if (fits) value_set(w->t->x->a, table, (ValuePair){.key = key, .loc = loc, .value = v});
+    return fits;
+}
+/* plan.update({...}) */
+static bool update(Walk *w, const Value *call) {
+    Value *to = call->item[0]->kind == V_ATTR ? call->item[0]->item[0] : NULL;
+    const Value *more = call->n == 2 ? call->item[1] : NULL;
+    bool fits = to && to->kind == V_DICT && more && more->kind == V_DICT && !call->n_pairs;
+    for (int i = 0; fits && i < more->n_pairs; i++)
+        fits = set_entry(w, to, more->pair[i].key, more->pair[i].loc, more->pair[i].value);
+    return fits;
+}
 static void expression(Walk *w, Value *v) {
     if (value_is_code(w->t->x->d, v)) return;
     if (v->kind == V_STRING || v->kind == V_NAME || v->kind == V_ATTR || v->kind == V_NONE) return;
@@ -270,7 +327,7 @@ static void expression(Walk *w, Value *v) {
         torch_table(w->t, "", v, NULL);
         return;
     }
-    if (act(w, v)) return;
+    if (act(w, v) || (calls(v, "update") && update(w, v))) return;
     const char *name = callee_of(v);
     for (int i = 0; name && harmless[i]; i++)
         if (strcmp(harmless[i], name) == 0) return;
@@ -290,13 +347,10 @@ static void assign(Walk *w, const Statement *s) {
         if (torch_is_table(v) && w->n_lone >= 0) w->lone = v, w->n_lone++;
     } else if (to->kind == V_INDEX) {
         Value *table = substitute(w, to->item[0]);
-        if (table->kind != V_DICT || to->item[1]->kind != V_STRING ||
-            (table->n_pairs >= VALUE_PAIRS && !value_pair(table, to->item[1]->s))) {
+        const char *name = to->item[1]->kind == V_STRING ? to->item[1]->s : NULL;
+        if (!set_entry(w, table, name, to->loc, v))
             refuse(w, to->loc, "write the entry into the dict itself",
                    "an assignment to a part of what is not a dict of this file");
-            return;
-        }
-        value_set(x->a, table, (ValuePair){.key = to->item[1]->s, .loc = to->loc, .value = v});
     } else {
         draft_remark(x, "line %d sets an attribute: that is not part of the plan", s->loc.line);
     }

@@ -6,25 +6,19 @@
 #include "model/model.h"
 #include <string.h>
 
-/* Styles of experts, which no model of this version has. */
-static const char *const later[] = {"ExpertParallel",       "TensorParallel",
-                                    "ExpertTensorParallel", "ReordererSequenceParallel",
-                                    "ExpertParallelDeepEP", NULL};
+/* What sends rows by other means than collectives. */
+static const char later[] = "DeepEPExpertParallel";
 
-static bool in_list(const char *const *list, const char *name) {
-    for (int i = 0; list[i]; i++)
-        if (strcmp(list[i], name) == 0) return true;
-    return false;
-}
 static void unknown_style(Torch *t, const char *name, Loc loc) {
     int n;
     const TorchStyle *row = torch_styles(&n);
     const char **names = ARENA_ARRAY(t->x->a, const char *, n + 1);
     for (int i = 0; i < n; i++) names[i] = row[i].name;
     const char *near = diag_nearest(name, names);
-    if (in_list(later, name))
-        diag_error(t->x->d, "E0214", loc, "models without experts run",
-                   "style %s is about experts: not supported by this version", name);
+    if (strcmp(later, name) == 0)
+        diag_error(t->x->d, "E0214", loc, "ExpertParallel() has the same layouts",
+                   "style %s sends rows by kernels of its own: not supported by this version",
+                   name);
     else
         diag_error(t->x->d, "E0203", loc,
                    near
@@ -125,7 +119,9 @@ static void field(StyleReader *r, const char *name, const char *text) {
 static bool first_argument(const char *name) {
     static const char *const first[] = {"x",      "input",     "inputs", "hidden_states",
                                         "tokens", "input_ids", "h",      NULL};
-    return in_list(first, name);
+    for (int i = 0; first[i]; i++)
+        if (strcmp(first[i], name) == 0) return true;
+    return false;
 }
 /* The modules of a block read one tensor: a keyword for it is the first positional argument. */
 static void keyword_layouts(StyleReader *r, const TorchArg *arg, Value *v) {
@@ -253,16 +249,35 @@ static bool prepared(const Torch *t, const char *pattern) {
     }
     return false;
 }
-static void add_line(StyleReader *r, Loc loc, Loc style_loc, const char *axis) {
+/* Which ranks have which experts is the mesh that the style is given. */
+static void place_experts(StyleReader *r, const TorchMesh *on) {
+    Arena *a = r->t->x->a;
+    TorchExperts x = r->row->experts;
+    if (on && ((x == X_WHOLE && on->n == 1) || (x == X_BOTH && on->n == 2))) {
+        const char *axes = draft_group_axes(r->t->x, on->axis[0]);
+        r->t->experts = axes ? axes : on->axis[0];
+    }
+    if (on && on->n == 2 && x != X_BOTH) {
+        diag_error(r->t->x->d, "E0204", on->loc, "mesh[\"tp\"]", "%s takes a mesh of one axis",
+                   r->row->name);
+    } else if (on && on->n == 2) {
+        field(r, "weight",
+              arena_printf(a, "{%s: shard(e), %s: shard(w)}", on->axis[0], on->axis[1]));
+    } else if (on && on->n == 1 && (on->own || x == X_WHOLE)) {
+        field(r, "axis", on->axis[0]);
+    }
+    /* torchtitan adds the rows up where their tokens are, with a reorderer on a rank of tp each */
+    if (x == X_WHOLE) field(r, "output", "home");
+}
+static void add_line(StyleReader *r, Loc loc, Loc style_loc) {
     Torch *t = r->t;
     const char *ours = r->row->ours;
     if (r->row->hands_in && !r->local_inputs)
         *ARENA_PUSH(t->x->a, t->inside, t->n_inside, t->cap_inside) = r->pattern;
-    if (axis) field(r, "axis", axis);
     const char *style = r->out.n ? arena_printf(t->x->a, "{style: %s%s}", ours, r->out.s) : ours;
     draft_line(t->x, r->pattern, loc, style, style_loc, r->row->name);
 }
-void torch_style(Torch *t, const char *pattern, Loc loc, Value *v, const char *axis) {
+void torch_style(Torch *t, const char *pattern, Loc loc, Value *v, const TorchMesh *on) {
     Value *style = v;
     if (value_is_code(t->x->d, v)) return;
     if (v->kind == V_STRING && !(style = python_expression(t->x->a, t->x->d, v->loc, v->s))) return;
@@ -289,20 +304,20 @@ void torch_style(Torch *t, const char *pattern, Loc loc, Value *v, const char *a
                    arena_printf(t->x->a, "write %s=...", r.row->arg[0].name),
                    "%s takes its arguments by name only", name);
     read_args(&r);
-    add_line(&r, loc, at, axis);
+    place_experts(&r, on);
+    add_line(&r, loc, at);
 }
 bool torch_is_table(const Value *v) {
     if (v->kind != V_DICT || !v->n_pairs) return false;
     for (int i = 0; i < v->n_pairs; i++) {
         const Value *x = v->pair[i].value;
         const char *name = x->kind == V_CALL ? value_last_name(x->item[0]) : NULL;
-        if (x->kind != V_CODE &&
-            (!name || (!torch_style_row(name) && !in_list(later, name) && !strstr(name, "Paral"))))
+        if (x->kind != V_CODE && (!name || (!torch_style_row(name) && !strstr(name, "Paral"))))
             return false;
     }
     return true;
 }
-void torch_table(Torch *t, const char *prefix, Value *dict, const char *axis) {
+void torch_table(Torch *t, const char *prefix, Value *dict, const TorchMesh *on) {
     t->n_tables++;
     for (int i = 0; i < dict->n_pairs; i++) {
         const ValuePair *p = &dict->pair[i];
@@ -311,7 +326,7 @@ void torch_table(Torch *t, const char *prefix, Value *dict, const char *axis) {
         if (!*pattern)
             diag_error(t->x->d, "E0214", p->loc, "name a module of it",
                        "a style of the whole model: not supported by this version");
-        else torch_style(t, pattern, p->loc, p->value, axis);
+        else torch_style(t, pattern, p->loc, p->value, on);
     }
 }
 /* Where a module moves its input itself, it does so alone: PyTorch shares nothing between modules

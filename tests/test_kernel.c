@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "kernel/attention.h"
+#include "kernel/columns.h"
 #include "kernel/gemm.h"
 #include "kernel/isa.h"
 #include "kernel/pool.h"
@@ -318,6 +319,35 @@ static void test_vec_edges(void **state) {
         }                                                                                          \
         kernel_select("auto");                                                                     \
     }                                                                                              \
+    static void test_columns_##R(void **state) { /* columns.h: the same bits, lane by lane */      \
+        (void)state;                                                                               \
+        static T x[100];                                                                           \
+        static double c[2][100], want[303], got[303];                                              \
+        for (int64_t n = 0; n < 100; n++) {                                                        \
+            for (int64_t i = 0; i < n; i++) x[i] = (T)real(), c[0][i] = real(), c[1][i] = real();  \
+            double weight[2] = {c[0][0], c[1][0]}, lane[3][8] = {{0}};                             \
+            memset(want, 0, sizeof want);                                                          \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                double v = (double)x[i], of[3] = {c[0][i] * v, c[1][i] * v, v * v};                \
+                for (int k = 0; k < 3; k++) lane[k][i % 8] += of[k];                               \
+                want[i] = weight[0] * v, want[101 + i] = weight[1] * v, want[202 + i] = v * v;     \
+            }                                                                                      \
+            for (int k = 0; k < 3; k++)                                                            \
+                for (int h = 4; h > 0; h /= 2)                                                     \
+                    for (int i = 0; i < h; i++) lane[k][i] += lane[k][i + h];                      \
+            for (int s = 0; s < N_ISAS; s++) {                                                     \
+                if (!kernel_select(isas[s])) continue;                                             \
+                double out[3] = {0};                                                               \
+                const double *const column[2] = {c[0], c[1]};                                      \
+                columns_dot_##R(n, x, column, out);                                                \
+                for (int k = 0; k < 3; k++) SAME_BITS(f64, 1, &out[k], &lane[k][0])                \
+                memset(got, 0, sizeof got);                                                        \
+                columns_add_##R(n, x, weight, &(ColumnSums){{got, got + 101}, got + 202});         \
+                SAME_BITS(f64, 303, got, want)                                                     \
+            }                                                                                      \
+        }                                                                                          \
+        kernel_select("auto");                                                                     \
+    }                                                                                              \
     static void test_vec_lanes_##R(void **state) { /* the order of sums that vec.h promises */     \
         (void)state;                                                                               \
         T x[100], lane[16];                                                                        \
@@ -616,6 +646,8 @@ int main(void) {
         cmocka_unit_test(test_vec_isas_f32),
         cmocka_unit_test(test_vec_isas_f64),
         cmocka_unit_test(test_vec_lanes_f32),
+        cmocka_unit_test(test_columns_f32),
+        cmocka_unit_test(test_columns_f64),
         cmocka_unit_test(test_vec_lanes_f64),
         cmocka_unit_test(test_attention_f32),
         cmocka_unit_test(test_attention_f64),

@@ -197,6 +197,75 @@ static void test_what_is_promised_is_noticed(void **s) {
         arena_free(a);
     }
 }
+/* Of n indices what one of so many ranks may hold: a range, or one of each half. */
+static DimIndex some_of(Arena *a, int64_t n, int64_t at, int64_t parts, bool zigzag) {
+    int64_t lo = n * at / parts, hi = n * (at + 1) / parts;
+    if (!zigzag) return (DimIndex){.range = true, .lo = lo, .n = hi - lo};
+    int64_t half = n / 2, *list = ARENA_ARRAY(a, int64_t, n + 1), k = 0;
+    lo = half * at / parts, hi = half * (at + 1) / parts;
+    for (int64_t i = lo; i < hi; i++) list[k++] = i;
+    for (int64_t i = n - hi; i < n - lo; i++) list[k++] = i;
+    if (at == parts - 1 && n % 2) { /* the middle one */
+        memmove(list + (hi - lo) + 1, list + (hi - lo), (size_t)(hi - lo) * sizeof *list);
+        list[hi - lo] = half;
+        k++;
+    }
+    return (DimIndex){.list = list, .n = k};
+}
+/* The tensor as three uneven parts along one dim, each a copy of its own. */
+static AssembleParts parted(Arena *a, const Tensor *t, Dtype dt, int dim, bool zigzag) {
+    enum { PARTS = 3 };
+    AssembleParts p = {.box = region_plain(t), .n = PARTS};
+    p.part = ARENA_ARRAY(a, struct AssemblePart, PARTS);
+    for (int64_t i = 0; i < PARTS; i++) {
+        Region has = p.box;
+        has.d[dim] = some_of(a, t->n[dim], i, PARTS, zigzag);
+        has.n[dim] = has.d[dim].n;
+        Tensor part = region_packed(&has);
+        part.p = arena_alloc(a, (size_t)tensor_count(&part) * 8 + 8);
+        region_copy((Block){&has, &part}, (Block){&p.box, t}, dt, COMBINE_COPY);
+        p.part[i] = (struct AssemblePart){has, part};
+    }
+    return p;
+}
+/* Values that are nowhere whole are projected in parts: the same is seen, but for the order of
+ * sums. */
+static void test_in_parts(void **s) {
+    (void)s;
+    int tried = 0;
+    for (int k = 0; k < 4 * CASES; k++) {
+        Arena *a = arena_new();
+        Rule r;
+        Projection p = product(a, &cases[k / 4], &r, k % 2 ? DT_F64 : DT_F32);
+        Projected whole = project_hold(&p);
+        Tensor *factor = project_factor(&p, project_side(&p)), kept = *factor, out = p.call.out;
+        bool rows = rule_listed(&r) != 0;
+        for (int dim = 0; dim < kept.nd || dim < out.nd; dim++) {
+            AssembleParts f = parted(a, &kept, p.call.dtype, dim % kept.nd, k & 2),
+                          o = parted(a, &out, p.call.dtype, dim % out.nd, k & 2);
+            if (!rows) p.cut = &f, factor->p = NULL;
+            if (!rows) p.out = &o, p.call.out.p = NULL;
+            Projected seen = project_hold(&p);
+            assert_true(seen.held && seen.used < 0.5);
+            assert_true(fabs(seen.notice - whole.notice) <= 1e-9 * whole.notice);
+            for (int64_t i = 0; i < o.n && !rows; i++) { /* one wrong number in one part */
+                Tensor *t = &o.part[i].t;
+                int64_t at = tensor_count(t) / 2;
+                if (!tensor_count(t)) continue;
+                Projection part = {.call = {.out = *t, .dtype = p.call.dtype}};
+                double right = get(&part, at);
+                set(&part, at, right + 1e3);
+                assert_false(project_hold(&p).held);
+                set(&part, at, right);
+                tried++;
+            }
+            p.cut = p.out = NULL;
+            factor->p = kept.p, p.call.out.p = out.p;
+        }
+        arena_free(a);
+    }
+    assert_true(tried > 4 * CASES);
+}
 /* Errors that would cancel in a plain sum of the row. */
 static void test_errors_that_cancel(void **s) {
     (void)s;
@@ -380,6 +449,7 @@ int main(void) {
         cmocka_unit_test(test_right_products_are_held),
         cmocka_unit_test(test_what_cannot_be),
         cmocka_unit_test(test_what_is_promised_is_noticed),
+        cmocka_unit_test(test_in_parts),
         cmocka_unit_test(test_errors_that_cancel),
         cmocka_unit_test(test_share_noticed),
         cmocka_unit_test(test_shipped_plans),

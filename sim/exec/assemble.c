@@ -126,3 +126,28 @@ Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank)
     arena_free(tmp);
     return out;
 }
+bool assemble_parts(const Exec *e, int v, const AxisList *fixed, int64_t rank, Arena *arena,
+                    AssembleParts *parts) {
+    const Program *p = e->p;
+    const Val *x = &p->val[v];
+    if (p->graph->t[x->tensor].listed) return false;
+    *parts = (AssembleParts){.box = assemble_region(e, v, fixed, rank, arena)};
+    if (parts->box.outer) return false;
+    if (e->dev->sizes_only) return true;
+    AxisList over = cutting(e, &x->L, fixed);
+    int64_t n = mesh_size(p->mesh, &over), held = 0;
+    parts->part = ARENA_ARRAY(arena, struct AssemblePart, n);
+    for (; parts->n < n; parts->n++) {
+        int64_t q = mesh_member(p->mesh, &over, rank, parts->n);
+        const Local *l = exec_local(e, v, q);
+        if (!l) return false;
+        struct AssemblePart *part = &parts->part[parts->n];
+        *part = (struct AssemblePart){region_of(e, v, q, arena), l->t};
+        size_t sizes = sizeof(int64_t) * (size_t)l->t.nd;
+        if (part->has.outer || part->has.nd != l->t.nd || memcmp(part->has.n, l->t.n, sizes) != 0)
+            return false;
+        held += region_common(&parts->box, &part->has);
+    }
+    Tensor all = region_packed(&parts->box);
+    return held == tensor_count(&all);
+}

@@ -9,6 +9,19 @@
  * executor's host, which the caller releases. Sizes and the index lists of the
  * result's dims follow from assemble_layout. */
 Tensor assemble_value(const Exec *e, int val, const AxisList *fixed, int64_t rank);
+/* The blocks that assemble_value would put together, where they lie; each element is in one of
+ * them. False where they have to be put together: rows, lists, and labels that do not say what is
+ * there. Lists live in `arena`. */
+typedef struct AssembleParts {
+    Region box; /* the elements of all */
+    int64_t n;
+    struct AssemblePart {
+        Region has;
+        Tensor t; /* of the executor's device */
+    } * part;
+} AssembleParts;
+bool assemble_parts(const Exec *e, int val, const AxisList *fixed, int64_t rank, Arena *arena,
+                    AssembleParts *parts);
 /* Its elements: of rows those that these ranks hold together. Lists live in `arena`. */
 Region assemble_region(const Exec *e, int val, const AxisList *fixed, int64_t rank, Arena *arena);
 /* The layout that says which indices assemble_value gives: all axes but `fixed` become ghosts. */

@@ -161,6 +161,7 @@ typedef struct {
     const Check *c;
     const AxisList *X;
     int64_t rank;
+    bool sizes; /* numbers have sizes only, what lists rows is there */
 } Joint;
 /* A value put together, a dim for each letter of its op: rows, which lie as one list, too. */
 static Tensor joint_letters(const Joint *j, int val) {
@@ -169,7 +170,16 @@ static Tensor joint_letters(const Joint *j, int val) {
     const GTensor *g = &p->graph->t[p->val[val].tensor];
     return t.nd < g->nd ? call_letters(&t, g) : t;
 }
-static Tensor joint_value(const OpcallSource *f, int val) { return joint_letters(f->of, val); }
+static Tensor joint_value(const OpcallSource *f, int val) {
+    const Joint *j = f->of;
+    if (!j->sizes || exec_is_int(j->c->e, val)) return joint_letters(j, val);
+    Arena *tmp = arena_new();
+    Region box = assemble_region(j->c->e, val, j->X, j->rank, tmp);
+    Tensor t = region_packed(&box);
+    const GTensor *g = &j->c->e->p->graph->t[j->c->e->p->val[val].tensor];
+    arena_free(tmp);
+    return t.nd < g->nd ? call_letters(&t, g) : t;
+}
 static Layout joint_layout(const OpcallSource *f, int val) {
     const Joint *j = f->of;
     return assemble_layout(j->c->e, &f->p->val[val].L, j->X);
@@ -307,10 +317,54 @@ static bool shapes_hold(const Joint *j, const Compare *m, int val, const Region 
     arena_free(tmp);
     return hold;
 }
+/* The value in parts that the host can read, or put together into *whole. */
+typedef struct {
+    AssembleParts parts;
+    bool apart;
+} Lying;
+static const AssembleParts *lie(const Joint *j, int val, Lying *l, Tensor *whole, Arena *tmp) {
+    Device *dev = j->c->e->dev;
+    l->apart = assemble_parts(j->c->e, val, j->X, j->rank, tmp, &l->parts);
+    if (!l->apart) *whole = joint_letters(j, val);
+    for (int64_t i = 0; l->apart && i < l->parts.n; i++) {
+        Tensor *t = &l->parts.part[i].t;
+        *t = dev->get(dev, t, exec_dtype(j->c->e, val));
+    }
+    return l->apart ? &l->parts : NULL;
+}
+static void lie_done(const Check *c, Lying *l) {
+    for (int64_t i = 0; l->apart && i < l->parts.n; i++)
+        c->e->dev->done(c->e->dev, &l->parts.part[i].t);
+}
+/* Projects a product at the coordinate of j. False: it cannot be. */
+static bool project_joint(const Joint *j, const Step *s, const Compare *m, Projection *q,
+                          Projected *seen) {
+    const Check *c = j->c;
+    Arena *tmp = arena_new();
+    Region ob;
+    bool can =
+        whole_call(j, s, &q->call, &ob, tmp) && project_can(q) && shapes_hold(j, m, s->out, &ob);
+    if (can) {
+        const int *in = opcall_operands(s);
+        int side = project_side(q),
+            value[2] = {q->adjoint ? in[1 - s->operand] : in[0], q->adjoint ? s->in[0] : in[1]};
+        Lying cut, out;
+        *project_factor(q, 1 - side) = joint_letters(j, value[1 - side]);
+        q->cut = lie(j, value[side], &cut, project_factor(q, side), tmp);
+        q->out = lie(j, s->out, &out, &q->call.out, tmp);
+        *seen = project_hold(q);
+        lie_done(c, &out);
+        lie_done(c, &cut);
+    }
+    free_call(c, &q->call, c->e->p->graph->node[s->node].nin);
+    arena_free(tmp);
+    return can;
+}
 /* A product held by random projections, at each coordinate of its pending axes. False: it cannot
  * be, or something needs a closer look; nothing is recorded then. */
 static bool check_product(Check *c, const Step *s) {
     const Program *p = c->e->p;
+    if (!project_may(p->graph->node[s->node].op)) return false;
     AxisList X = pending_axes(c, s);
     int64_t coords = mesh_size(p->mesh, &X);
     Compare all = compare_new(c->e, c->arena, s, s->out, LEVEL_BOUND),
@@ -318,29 +372,18 @@ static bool check_product(Check *c, const Step *s) {
     all.rec.projections = PROJECT_VECTORS;
     bool held = true;
     for (int64_t i = 0; i < coords && held; i++) {
-        int64_t rank = first_rank_of(c, s->out, &X, i);
-        Arena *tmp = arena_new();
-        Region ob;
         Projection q = {.host = c->e->host,
                         .adjoint = s->kind == ST_ADJOINT,
                         .u = c->u * c->slack,
                         .seed = c->seed,
                         .of = (uint64_t)s->id};
-        Joint joint = {c, &X, rank};
-        held = whole_call(&joint, s, &q.call, &ob, tmp) && project_can(&q) &&
-               shapes_hold(&joint, &all, s->out, &ob);
-        if (held) {
-            q.call.out = joint_letters(&joint, s->out);
-            Projected seen = project_hold(&q);
-            held = seen.held;
-            all.rec.count += tensor_count(&q.call.out);
-            all.rec.notice = fmax(all.rec.notice, seen.notice);
-            if (seen.used >= all.rec.used)
-                all.rec.used = seen.used, all.rec.bound = seen.bound,
-                all.rec.max_abs = seen.residual;
-        }
-        free_call(c, &q.call, p->graph->node[s->node].nin);
-        arena_free(tmp);
+        Joint joint = {.c = c, .X = &X, .rank = first_rank_of(c, s->out, &X, i), .sizes = true};
+        Projected seen = {0};
+        held = project_joint(&joint, s, &all, &q, &seen) && seen.held;
+        all.rec.count += tensor_count(&q.call.out);
+        all.rec.notice = fmax(all.rec.notice, seen.notice);
+        if (seen.used >= all.rec.used)
+            all.rec.used = seen.used, all.rec.bound = seen.bound, all.rec.max_abs = seen.residual;
     }
     if (held && !c->e->dev->own_order) compare_replicas(&same, s->out, &p->val[s->out].L);
     free(same.rank_error);
@@ -364,7 +407,7 @@ static void check_kernel(Check *c, const Step *s) {
         Arena *tmp = arena_new();
         OpCall call;
         Region ob;
-        bool ok = whole_call(&(Joint){c, &X, rank}, s, &call, &ob, tmp);
+        bool ok = whole_call(&(Joint){.c = c, .X = &X, .rank = rank}, s, &call, &ob, tmp);
         if (!ok) {
             for (int64_t r = 0; r < p->mesh->nranks; r++)
                 if (compare_agrees(p->mesh, &X, r, rank)) compare_wrong_shape(&bits, r);

@@ -1,10 +1,12 @@
 /* Random projections of products. See project.h. */
 #include "exec/project.h"
+#include "kernel/columns.h"
 #include "ops/op.h"
 #include "ops/util.h"
 #include "weights/weights.h"
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 enum { SHORT = 16 }; /* a letter below this is projected only if there is no longer one */
 
@@ -16,10 +18,11 @@ typedef struct {
     int n[2], nout;
     uint32_t listed; /* letters that are rows together: none of them is a dim by itself */
 } Factors;
+bool project_may(const Op *op) { return op->lin == LIN_BILINEAR && !op->asks && !op->rows; }
 static bool factors(const Projection *p, Factors *f) {
     const OpCall *c = &p->call;
     const Rule *r = c->rule;
-    if (c->op->lin != LIN_BILINEAR || c->op->asks || c->in_int || r->nin != 2) return false;
+    if (!project_may(c->op) || c->in_int || r->nin != 2) return false;
     int a = p->adjoint ? 1 - c->operand : 0;
     *f = (Factors){.t = {&c->in[a], p->adjoint ? &c->cot : &c->in[1]},
                    .letters = {r->in[a], p->adjoint ? r->out : r->in[1]},
@@ -67,9 +70,22 @@ bool project_can(const Projection *p) {
     int side;
     return factors(p, &f) && sums(&f) && cut_dim(&f, &side) >= 0;
 }
+Tensor *project_factor(Projection *p, int k) {
+    OpCall *c = &p->call;
+    if (p->adjoint) return k ? &c->cot : &c->in[1 - c->operand];
+    return &c->in[k];
+}
+int project_side(const Projection *p) {
+    Factors f;
+    int side = -1;
+    bool can = factors(p, &f) && cut_dim(&f, &side) >= 0;
+    assert(can);
+    (void)can;
+    return side;
+}
 
 /* ---- a tensor seen through the random columns ---- */
-/* [n, PROJECT_VECTORS] numbers of either sign, their magnitudes among 128 from 0.625 to 1. With
+/* [PROJECT_VECTORS, n] numbers of either sign, their magnitudes among 128 from 0.625 to 1. With
  * signs alone two mistakes alike cancel in half of all columns; these hardly ever do, and a mistake
  * by itself still weighs more than half. Ten bits: times a float32 they are exact in float64. */
 static double *columns(const Projection *p, int64_t n) {
@@ -80,7 +96,8 @@ static double *columns(const Projection *p, int64_t n) {
     if (!p->host->sizes_only) {
         random_ints(&stream, 0, count, 2 * MAGNITUDES, drawn);
         for (int64_t i = 0; i < count; i++)
-            column[i] = (drawn[i] & 1 ? 1 : -1) * (0.625 + (double)(drawn[i] >> 1) * 0x3p-10);
+            column[i % PROJECT_VECTORS * n + i / PROJECT_VECTORS] =
+                (drawn[i] & 1 ? 1 : -1) * (0.625 + (double)(drawn[i] >> 1) * 0x3p-10);
     }
     p->host->release(p->host, drawn);
     return column;
@@ -88,55 +105,146 @@ static double *columns(const Projection *p, int64_t n) {
 /* [outer, n, inner] in; [outer, blocks * PROJECT_VECTORS, inner] sums and [outer, blocks, inner]
  * sums of squares out, in float64. */
 typedef struct {
-    const void *x;
     Dtype dt;
-    int64_t n, blocks, inner;
-    const double *column; /* [n, PROJECT_VECTORS] */
+    int64_t outer, n, blocks, inner;
+    const double *column; /* [PROJECT_VECTORS, n] */
     double *sum, *square;
 } Through;
-#define THROUGH(T)                                                                                 \
-    static void through_##T(const Through *j, int64_t o, int64_t b) {                              \
-        int64_t lo = b * PROJECT_BLOCK,                                                            \
-                hi = lo + PROJECT_BLOCK < j->n ? lo + PROJECT_BLOCK : j->n;                        \
-        double *sq = j->square + (o * j->blocks + b) * j->inner;                                   \
-        double *sum = j->sum + (o * j->blocks + b) * PROJECT_VECTORS * j->inner;                   \
-        for (int64_t i = 0; i < j->inner; i++) sq[i] = 0;                                          \
-        for (int64_t i = 0; i < PROJECT_VECTORS * j->inner; i++) sum[i] = 0;                       \
-        for (int64_t k = lo; k < hi; k++) {                                                        \
-            const T *x = (const T *)j->x + (o * j->n + k) * j->inner;                              \
-            double s0 = j->column[k * PROJECT_VECTORS], s1 = j->column[k * PROJECT_VECTORS + 1];   \
-            for (int64_t i = 0; i < j->inner; i++) {                                               \
-                double v = (double)x[i];                                                           \
-                sum[i] += s0 * v;                                                                  \
-                sum[j->inner + i] += s1 * v;                                                       \
-                sq[i] += v * v;                                                                    \
-            }                                                                                      \
-        }                                                                                          \
+/* A part of it, and where its elements stand in the whole (`to`, packed) and in itself. */
+typedef struct {
+    const Through *j;
+    const char *x;
+    RegionPairs at;
+    int dim;
+    int64_t runs, *begin; /* [runs + 1]: positions along dim that stand in one block */
+    int64_t each;         /* of these in one task: 1 or all */
+    int last;             /* the last dim */
+    bool packed;          /* along `last` elements lie side by side, here and there */
+} Patch;
+/* Offsets of combination i of some dims. */
+typedef struct {
+    int64_t to, from;
+} Place;
+static Place place(const RegionPairs *at, int lo, int hi, int64_t i) {
+    Place p = {0, 0};
+    for (int d = hi - 1; d >= lo; d--) {
+        int64_t k = i % at->n[d];
+        i /= at->n[d];
+        p.to += at->to[d][k];
+        p.from += at->from[d][k];
     }
-THROUGH(float)
-THROUGH(double)
-_Static_assert(PROJECT_VECTORS == 2, "the loop above has two");
-static void through_task(void *arg, int64_t task) {
-    const Through *j = arg;
-    (j->dt == DT_F32 ? through_float : through_double)(j, task / j->blocks, task % j->blocks);
+    return p;
 }
-static Through through(const Projection *p, const Tensor *t, int dim, const double *column,
-                       Tensor *sum) {
-    int64_t outer = 1, inner = 1, n = t->n[dim];
-    for (int d = 0; d < dim; d++) outer *= t->n[d];
-    for (int d = dim + 1; d < t->nd; d++) inner *= t->n[d];
-    Through j = {.x = t->p, .dt = p->call.dtype, .n = n, .inner = inner, .column = column};
-    j.blocks = (n + PROJECT_BLOCK - 1) / PROJECT_BLOCK;
-    j.square = device_array(p->host, outer * j.blocks * inner, 8);
-    j.sum = device_array(p->host, outer * j.blocks * inner * PROJECT_VECTORS, 8);
-    *sum = *t;
+static int64_t combinations(const RegionPairs *at, int lo, int hi) {
+    int64_t n = 1;
+    for (int d = lo; d < hi; d++) n *= at->n[d];
+    return n;
+}
+/* n elements side by side, each with sums of its own. */
+static void add_row(const Through *j, const char *x, int64_t n, int64_t column, int64_t cell,
+                    int64_t i) {
+    const double weight[2] = {j->column[column], j->column[j->n + column]};
+    double *sum = j->sum + cell * PROJECT_VECTORS * j->inner + i;
+    ColumnSums to = {{sum, sum + j->inner}, j->square + cell * j->inner + i};
+    if (j->dt == DT_F32) columns_add_f32(n, (const float *)(const void *)x, weight, &to);
+    else columns_add_f64(n, (const double *)(const void *)x, weight, &to);
+}
+/* n elements side by side along the dim that is cut: one sum. */
+static void add_dot(const Through *j, const char *x, int64_t n, int64_t column, int64_t cell) {
+    const double *const c[2] = {j->column + column, j->column + j->n + column};
+    double out[3] = {0};
+    if (j->dt == DT_F32) columns_dot_f32(n, (const float *)(const void *)x, c, out);
+    else columns_dot_f64(n, (const double *)(const void *)x, c, out);
+    j->sum[cell * PROJECT_VECTORS] += out[0];
+    j->sum[cell * PROJECT_VECTORS + 1] += out[1];
+    j->square[cell] += out[2];
+}
+_Static_assert(PROJECT_VECTORS == 2, "the functions above have two");
+/* The elements of one combination of the dims before, at positions lo..hi, all in one block. */
+static void patch_block(const Patch *x, Place o, int64_t lo, int64_t hi) {
+    enum { CHUNK = 512 }; /* its sums stay in the nearest cache */
+    const Through *j = x->j;
+    const RegionPairs *at = &x->at;
+    const int64_t *to = at->to[x->dim], *from = at->from[x->dim], es = dtype_size(j->dt);
+    int64_t cell = o.to / (j->n * j->inner) * j->blocks + to[lo] / j->inner / PROJECT_BLOCK;
+    const char *data = x->x + o.from * es;
+    if (x->last == x->dim) {
+        int64_t step = x->packed ? hi - lo : 1;
+        for (int64_t k = lo; k < hi; k += step) add_dot(j, data + from[k] * es, step, to[k], cell);
+        return;
+    }
+    int64_t rows = combinations(at, x->dim + 1, x->last), n = at->n[x->last];
+    int64_t step = x->packed ? CHUNK : 1;
+    for (int64_t r = 0; r < rows; r++) {
+        Place row = place(at, x->dim + 1, x->last, r);
+        for (int64_t c = 0; c < n; c += step)
+            for (int64_t k = lo; k < hi; k++)
+                add_row(j, data + (from[k] + row.from + at->from[x->last][c]) * es,
+                        step < n - c ? step : n - c, to[k] / j->inner, cell,
+                        row.to + at->to[x->last][c]);
+    }
+}
+static void patch_task(void *arg, int64_t task) {
+    const Patch *x = arg;
+    int64_t first = task * x->each % x->runs;
+    Place o = place(&x->at, 0, x->dim, task * x->each / x->runs);
+    for (int64_t r = first; r < first + x->each; r++)
+        patch_block(x, o, x->begin[r], x->begin[r + 1]);
+}
+static bool side_by_side(const int64_t *at, int64_t n) {
+    for (int64_t i = 1; i < n; i++)
+        if (at[i] != at[i - 1] + 1) return false;
+    return true;
+}
+static void through_part(const Through *j, Pool *pool, int dim, Block whole, Block part) {
+    if (!tensor_count(part.t)) return;
+    Arena *tmp = arena_new();
+    Patch x = {.j = j, .x = part.t->p, .dim = dim, .last = whole.t->nd - 1};
+    bool fits = region_pairs(whole, part, tmp, &x.at);
+    assert(fits && x.at.nd == whole.t->nd); /* no outer lists */
+    (void)fits;
+    int64_t n = x.at.n[dim], outer = combinations(&x.at, 0, dim);
+    x.begin = ARENA_ARRAY(tmp, int64_t, n + 1);
+    for (int64_t k = 0, block = -1; k < n; k++) { /* ascending: each block is met once */
+        int64_t b = x.at.to[dim][k] / j->inner / PROJECT_BLOCK;
+        assert(b >= block);
+        if (b != block) x.begin[x.runs++] = k;
+        block = b;
+    }
+    x.begin[x.runs] = n;
+    x.packed = side_by_side(x.at.to[x.last], x.at.n[x.last]) &&
+               side_by_side(x.at.from[x.last], x.at.n[x.last]);
+    x.each = outer > x.runs ? x.runs : 1;
+    int64_t tasks = x.runs ? outer * x.runs / x.each : 0;
+    if (pool) pool_run(pool, tasks, patch_task, &x);
+    else
+        for (int64_t i = 0; i < tasks; i++) patch_task(&x, i);
+    arena_free(tmp);
+}
+/* A tensor, or its parts, along a dim. */
+static Through through(const Projection *p, const Tensor *t, const AssembleParts *parts, int dim,
+                       const double *column, Tensor *sum) {
+    Through j = {.dt = p->call.dtype, .outer = 1, .n = t->n[dim], .inner = 1, .column = column};
+    for (int d = 0; d < dim; d++) j.outer *= t->n[d];
+    for (int d = dim + 1; d < t->nd; d++) j.inner *= t->n[d];
+    j.blocks = (j.n + PROJECT_BLOCK - 1) / PROJECT_BLOCK;
+    int64_t count = j.outer * j.blocks * j.inner;
+    j.square = device_array(p->host, count, 8);
+    j.sum = device_array(p->host, count * PROJECT_VECTORS, 8);
+    Tensor whole = *t;
+    tensor_pack(&whole);
+    *sum = whole;
     sum->n[dim] = j.blocks * PROJECT_VECTORS;
     tensor_pack(sum);
     sum->p = j.sum;
     if (p->host->sizes_only) return j;
-    if (p->call.pool) pool_run(p->call.pool, outer * j.blocks, through_task, &j);
-    else
-        for (int64_t i = 0; i < outer * j.blocks; i++) through_task(&j, i);
+    memset(j.square, 0, (size_t)count * 8);
+    memset(j.sum, 0, (size_t)count * PROJECT_VECTORS * 8);
+    Region plain = region_plain(t);
+    for (int64_t i = 0; parts && i < parts->n; i++)
+        through_part(&j, p->call.pool, dim, (Block){&parts->box, &whole},
+                     (Block){&parts->part[i].has, &parts->part[i].t});
+    if (!parts) through_part(&j, p->call.pool, dim, (Block){&plain, &whole}, (Block){&plain, t});
     return j;
 }
 static void forget(const Projection *p, Through *j) {
@@ -207,10 +315,10 @@ static double *bounds(const Cut *x, const Tensor *kept, Through *j, const Tensor
 }
 /* The projections of the operands against those of what the ranks hold, row by row: *got has the
  * squares of the rows. */
-static Projected hold(const Through *got, int64_t outer, const double *want, const double *bound) {
+static Projected hold(const Through *got, const double *want, const double *bound) {
     Projected r = {.held = true};
     int64_t in = got->inner, nb = got->blocks;
-    for (int64_t o = 0; o < outer; o++)
+    for (int64_t o = 0; o < got->outer; o++)
         for (int64_t i = 0; i < in; i++) {
             double square = 0, widest = 0;
             for (int64_t b = 0; b < nb; b++) {
@@ -239,18 +347,16 @@ Projected project_hold(const Projection *p) {
     assert(x.dim >= 0);
     x.at = find(x.f.letters[x.side], x.f.n[x.side], x.f.out[x.dim]);
     const Tensor *whole = x.f.t[x.side], *other = x.f.t[1 - x.side];
-    int64_t n = p->call.out.n[x.dim], outer = 1;
-    for (int d = 0; d < x.dim; d++) outer *= p->call.out.n[d];
-    double *column = columns(p, n);
+    double *column = columns(p, p->call.out.n[x.dim]);
     Tensor cut, seen;
-    Through factor = through(p, whole, x.at, column, &cut);
-    Through got = through(p, &p->call.out, x.dim, column, &seen);
+    Through factor = through(p, whole, p->cut, x.at, column, &cut);
+    Through got = through(p, &p->call.out, p->out, x.dim, column, &seen);
     Tensor kept = wide(p, other);
     OpCall c = smaller(&x, &kept, &cut);
     p->host->call(p->host, &c, 1, p->adjoint ? DEVICE_ADJOINT : DEVICE_FORWARD, NULL);
     double *bound = bounds(&x, &kept, &factor, &cut);
     Projected r = {.held = true};
-    if (!p->host->sizes_only) r = hold(&got, outer, c.out.p, bound);
+    if (!p->host->sizes_only) r = hold(&got, c.out.p, bound);
     p->host->release(p->host, bound);
     p->host->release(p->host, c.out.p);
     if (kept.p != other->p) p->host->release(p->host, kept.p);

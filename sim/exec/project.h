@@ -7,7 +7,7 @@
  * the element-wise check decides. */
 #ifndef SP_EXEC_PROJECT_H
 #define SP_EXEC_PROJECT_H
-#include "exec/device.h"
+#include "exec/assemble.h"
 
 enum { PROJECT_BLOCK = 64, PROJECT_VECTORS = 2 };
 
@@ -17,6 +17,10 @@ typedef struct Projection {
     Device *host;
     OpCall call;
     bool adjoint;
+    /* The factor that is cut, and the output, in parts that the host can read: each is projected
+     * where it lies, and the sums are added up. The tensor in `call` has sizes only then. NULL: it
+     * is there. */
+    const AssembleParts *cut, *out;
     double u;          /* unit roundoff of the run */
     uint64_t seed, of; /* of the columns: the run's seed, the step */
 } Projection;
@@ -29,8 +33,15 @@ typedef struct Projected {
                       the row; a row are the elements along the letter that is cut */
 } Projected;
 
-/* Is the call a sum of products that a projection makes cheaper? */
+/* May calls of the op be products? Answers without sizes or numbers. */
+bool project_may(const Op *op);
+/* Is the call a sum of products that a projection makes cheaper? Asks for sizes only. */
 bool project_can(const Projection *p);
+/* The factors of a product: forward its operands, in an adjoint the other operand and the
+ * cotangent. */
+Tensor *project_factor(Projection *p, int k);
+/* Which of them is cut: the other one is used as it is. Needs project_can. */
+int project_side(const Projection *p);
 /* Holds call.out against the operands; project_can must be true. On the dry device it takes the
  * same memory and holds. */
 Projected project_hold(const Projection *p);

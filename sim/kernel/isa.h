@@ -3,6 +3,7 @@
  * only speed differs. */
 #ifndef SP_KERNEL_ISA_H
 #define SP_KERNEL_ISA_H
+#include "kernel/columns.h"
 #include "kernel/errors.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,9 @@
         /* see errors.h */                                                                         \
         bool (*within)(int64_t n, const T *got, const double *want, const double *bound,           \
                        const double *prob, ErrorTop *top);                                         \
+        /* see columns.h */                                                                        \
+        void (*columns_add)(int64_t n, const T *x, const double weight[2], const ColumnSums *to);  \
+        void (*columns_dot)(int64_t n, const T *x, const double *const column[2], double out[3]);  \
     } KernelOps_##R
 KERNEL_OPS_DECL(f32, float);
 KERNEL_OPS_DECL(f64, double);

@@ -482,91 +482,6 @@ static void test_reorderer(void **state) {
     arena_free(a);
 }
 
-/* ---- torchtitan's own runs ---- */
-/* Which gradients of its MoE torchtitan 0.2.2 gets wrong, derived: a plan with the styles of its
- * run, taken at its word, has the same wrong gradients as the run (../shared/golden/moe/styles),
- * the one of the router, labelled whole and partial in truth, among them. */
-static const struct {
-    const char *run, *mesh, *lines;
-    bool after, before; /* is the router's gradient wrong, by when scores are applied? */
-} titan_runs[] = {
-#define ON_EP "groups: {ep: dp}\nplan:\n  layers.*.moe.experts: ExpertParallel\n"
-#define RECIPE ", block_input: shard(1)}\nrecipe: torchtitan-llama4\n"
-    {"ep2", "dp: 2", "}\n" ON_EP, false, false},
-    {"ep4", "dp: 4", "}\n" ON_EP, false, false},
-    {"tp2", "tp: 2", RECIPE, true, false},
-    {"tp4", "tp: 4", RECIPE, true, false},
-    {"tp2_ep2_etp2", "dp: 2, tp: 2",
-     RECIPE "moe: {axis: dp, etp: tp}\nplan:\n  layers.*.moe.experts: ExpertTensorParallel\n", true,
-     false},
-    {"tp2_ep2_etp1", "tp: 2",
-     RECIPE "moe: {axis: tp, dispatch: all_to_all}\nplan:\n  layers.*.moe.reorderer: "
-            "ReordererSequenceParallel\n",
-     true, true},
-    {"tp2_ep4_etp1", "dp: 2, tp: 2",
-     RECIPE "moe: {axis: dp*tp, dispatch: all_to_all}\nplan:\n  layers.*.moe.reorderer: "
-            "ReordererSequenceParallel\n",
-     true, true},
-};
-/* Did the run get this gradient wrong? Of "moe.experts.w1" in `record`; it computes in float32. */
-static bool recorded_wrong(const Json *record, const char *param) {
-    const Json *g = json_get(json_get(record, "gradients"), param);
-    assert_non_null(g);
-    return json_get(g, "max_abs_diff_after_sum_over_data_parallel")->r > 1e-4;
-}
-static bool gradient_wrong(Arena *a, const Trace *t, const char *param) {
-    const char *name = arena_printf(a, "grad.param.layers.0.%s", param);
-    bool any = false, wrong = false;
-    for (int i = 0; i < t->n_checks; i++) {
-        if (strcmp(t->checks[i].value, name)) continue;
-        any = true;
-        wrong |= !strcmp(t->checks[i].verdict, "FAIL");
-    }
-    if (!any) fail_msg("%s is not checked", name);
-    return wrong;
-}
-static void hold_titan_run(Arena *a, int row, bool before) {
-    static const char *const params[] = {"moe.router.gate.weight", "moe.experts.w1",
-                                         "moe.experts.w2", "moe.experts.w3"};
-    PlanRun r = plan_run(
-        a, "titan.yaml",
-        arena_printf(
-            a,
-            "model: {config: {model_type: mixtral, router: %s, num_experts_per_tok: %d, "
-            "hidden_size: 16, intermediate_size: 24, num_hidden_layers: 1, "
-            "num_attention_heads: 4, num_key_value_heads: 4, head_dim: 4, vocab_size: 32, "
-            "num_local_experts: 8}, parts: [blocks]}\nmesh: {%s}\nnames: torchtitan\n"
-            "pass: backward\ntrust: declared\n%sdata: {batch: 4, sequence: 8, dtype: f64%s",
-            before ? "llama4_text" : "deepseek_v3", before ? 1 : 3, titan_runs[row].mesh,
-            strstr(titan_runs[row].mesh, "dp") ? "data_parallel: {mode: ddp}\n" : "",
-            titan_runs[row].lines),
-        true);
-    const char *file = arena_printf(a, "moe/styles/%s_score_%s.json", titan_runs[row].run,
-                                    before ? "before" : "after");
-    const Json *record = golden_has(a, file) ? golden_json(a, golden_path(a, "%s", file)) : NULL;
-    bool wrong = before ? titan_runs[row].before : titan_runs[row].after;
-    if (!r.t || strcmp(r.t->verdict, wrong ? "different" : "equivalent")) run_print(&r);
-    assert_true(r.t && !strcmp(r.t->verdict, wrong ? "different" : "equivalent"));
-    for (int i = 0; i < 4; i++) {
-        bool mine = gradient_wrong(a, r.t, params[i]), due = !i && wrong;
-        if (mine != due || (record && recorded_wrong(record, params[i]) != due))
-            fail_msg("%s: the gradient of %s is %s", file, params[i], mine ? "wrong" : "right");
-    }
-}
-static void test_titan_runs(void **state) {
-    (void)state;
-    Arena *all = arena_new();
-    if (!golden_has(all, "moe/styles"))
-        printf("moe/styles NOT COMPARED: only beside ../shared/golden\n");
-    arena_free(all);
-    for (int i = 0; i < (int)(sizeof titan_runs / sizeof *titan_runs); i++)
-        for (int before = 0; before < 2; before++) {
-            Arena *a = arena_new();
-            hold_titan_run(a, i, before);
-            arena_free(a);
-        }
-}
-
 /* ---- recipes ---- */
 static void test_recipes(void **state) {
     (void)state;
@@ -722,11 +637,10 @@ int main(void) {
         cmocka_unit_test(test_folding),          cmocka_unit_test(test_ways),
         cmocka_unit_test(test_recipe_gives_way), cmocka_unit_test(test_rest),
         cmocka_unit_test(test_refused),          cmocka_unit_test(test_hugging_face),
-        cmocka_unit_test(test_reorderer),        cmocka_unit_test(test_titan_runs),
-        cmocka_unit_test(test_shared_counted),   cmocka_unit_test(test_recipes),
-        cmocka_unit_test(test_half_cut),         cmocka_unit_test(test_axes_of_one),
-        cmocka_unit_test(test_packed_rest),      cmocka_unit_test(test_packed_as_one),
-        cmocka_unit_test(test_uneven_told),
+        cmocka_unit_test(test_reorderer),        cmocka_unit_test(test_shared_counted),
+        cmocka_unit_test(test_recipes),          cmocka_unit_test(test_half_cut),
+        cmocka_unit_test(test_axes_of_one),      cmocka_unit_test(test_packed_rest),
+        cmocka_unit_test(test_packed_as_one),    cmocka_unit_test(test_uneven_told),
     };
     return cmocka_run_group_tests_name("experts", tests, NULL, NULL);
 }

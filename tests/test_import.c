@@ -3,6 +3,7 @@
  * behind the imported plans are held against PyTorch's in test_torch. */
 #include "base/file.h"
 #include "cli/cli.h"
+#include "import/hf_version.h"
 #include "import/import.h"
 #include "support/support.h"
 #include <setjmp.h>
@@ -1144,6 +1145,106 @@ static void test_hf_experts(void **state) {
     REFUSES(idle, "--ep-plan is for --ep above 1");
     REFUSES(empty, "a tp_plan without a line: the library refuses to load the model");
 }
+/* ---- hf by its versions ---- */
+static const char dense_llama[] =
+    "{\"model_type\": \"llama\", \"hidden_size\": 16, \"intermediate_size\": 12, "
+    "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"vocab_size\": 14, "
+    "\"num_hidden_layers\": 1}";
+static Imported hf_then(const char *version, const char *config, const char *table) {
+    const char *name = config == mixtral ? "then_experts.json" : "then.json";
+    return import_with((ImportInput){.framework = "hf",
+                                     .config = write_file(name, config),
+                                     .hf_version = version,
+                                     .tp = 2,
+                                     .ep = -1,
+                                     .tp_plan = table ? write_file("tp_plan.json", table) : NULL},
+                       "");
+}
+/* Each name in each version: read where the library had it, refused with another where it had not.
+ * The names of the newest are those that its own registry was recorded with. */
+static void test_hf_styles_then(void **state) {
+    (void)state;
+    static const char *const version[] = {"4.57.1", "5.3", "5.23"};
+    int n;
+    const HfStyle *row = hf_styles(&n);
+    for (int i = 0; i < n; i++) {
+        int blocks;
+        bool linear;
+        assert_int_equal((row[i].in & HF_GEN_3) != 0,
+                         style_hf(row[i].name, &blocks, &linear) != HF_NOT);
+        for (int v = 0; v < 3; v++) {
+            Imported r = hf_then(
+                version[v], dense_llama,
+                arena_printf(arena, "{\"model.layers.*.mlp.up_proj\": \"%s\"}", row[i].name));
+            const char *no =
+                arena_printf(arena, "transformers %s knows no style '%s'", version[v], row[i].name);
+            bool refused = strstr(r.said, no) != NULL;
+            if (refused != !(row[i].in & 1u << v)) fail_msg("%s\n%s", no, r.said);
+            if (refused && row[i].instead && !strstr(r.said, row[i].instead))
+                fail_msg("%s: nothing says %s", no, row[i].instead);
+        }
+        const char *to = row[i].instead; /* a name that a version has, which this one has not */
+        if (to && !strchr(to, ' ')) assert_true(hf_style(to)->in & ~row[i].in);
+    }
+}
+static void test_hf_versions(void **state) {
+    (void)state;
+    static const char *const unknown[] = {"4.49", "5.20",  "5.22.1", "5.24",   "6.0",           "5",
+                                          "5.",   "v5.23", "5.23.",  "5.23.x", "99999999999.1", ""};
+    static const char wordless[] = "{\"layers.*.mlp.up_proj\": \"colwise\", "
+                                   "\"model.layers.*.mlp.gate_proj\": \"colwise\", "
+                                   "\"model.layers.*.mlp.up_proj\": \"colwise\", "
+                                   "\"model.layers.*.mlp.down_proj\": \"rowwise\"}";
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        Imported r = hf_then(unknown[i], dense_llama, wordless);
+        REFUSES(r, arena_printf(arena, "--hf-version %s: what styles", unknown[i]));
+        assert_null(strstr(r.said, "E0203"));
+    }
+    Imported none = hf_then("4.50", dense_llama, NULL),
+             old = hf_then("5.19.4", dense_llama, wordless),
+             now = hf_then("5.23", dense_llama, wordless),
+             odd = hf_then("5.0", dense_llama, "{\"model.norm\": \"sequence_parallel\"}");
+    REFUSES(none, "which plan transformers 4.50 ships for it is not recorded", "--tp-plan");
+    REFUSES(now, "'layers.*.mlp.up_proj' matches nothing, and it raises");
+    REFUSES(odd, "what sequence_parallel did in these versions is not recorded");
+    HOLDS(old, "# styles as transformers 5.19.4 had them",
+          "  model.layers.*.mlp.down_proj: rowwise");
+    assert_non_null(strstr(old.said, "matches nothing, and cuts nothing"));
+    equivalent(&old);
+}
+/* What the first generation did: a norm on a slice whose result is gathered; shards without hooks
+ * whose result a `gather` sums, forward, while backward nobody sums the input's gradient. And the
+ * masked experts of the second. */
+static void test_hf_generations(void **state) {
+    (void)state;
+    static const char *const closed =
+        "{\"model.layers.*.input_layernorm\": \"sequence_parallel\", "
+        "\"model.layers.*.self_attn.q_proj\": \"colwise\", "
+        "\"model.layers.*.self_attn.k_proj\": \"colwise\", "
+        "\"model.layers.*.self_attn.v_proj\": \"colwise\", "
+        "\"model.layers.*.self_attn.o_proj\": \"rowwise\", \"lm_head\": \"colwise_rep\"%s}";
+    static const char local[] = ", \"model.layers.*.mlp.gate_proj\": \"local_colwise\", "
+                                "\"model.layers.*.mlp.up_proj\": \"local_colwise\", "
+                                "\"model.layers.*.mlp.down_proj\": \"local_rowwise\", "
+                                "\"model.layers.*.mlp\": \"gather\"";
+    Imported whole = hf_then("4.55", dense_llama, arena_printf(arena, closed, "")),
+             open = hf_then("4.55", dense_llama, arena_printf(arena, closed, local)),
+             masked = hf_then("5.3", mixtral,
+                              "{\"model.layers.*.mlp.gate\": \"ep_router\", "
+                              "\"model.layers.*.mlp.experts\": \"moe_tp_experts\", "
+                              "\"model.layers.*.mlp.experts.gate_up_proj\": \"grouped_gemm\", "
+                              "\"model.layers.*.mlp.experts.down_proj\": \"grouped_gemm\"}");
+    HOLDS(whole, "  model.layers.*.input_layernorm: {style: sequence_parallel, input: replicate, "
+                 "desired_input: shard(1), output: replicate}");
+    equivalent(&whole);
+    equivalent(&masked);
+    PlanRun run = run_plan(&open, true);
+    assert_true(run.t && !strcmp(run.t->verdict, "different"));
+    assert_string_equal(run.t->first_wrong, "grad.layers.0.post_attn_norm");
+    for (int i = 0; i < run.t->n_checks; i++) /* inference is right */
+        assert_true(!strncmp(run.t->checks[i].value, "grad.", 5) ||
+                    run.t->checks[i].verdict[0] != 'F');
+}
 static void test_command(void **state) {
     (void)state;
     const char *out, *err,
@@ -1215,6 +1316,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_hf_runs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hf, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hf_experts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hf_styles_then, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hf_versions, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hf_generations, setup, teardown),
         cmocka_unit_test_setup_teardown(test_command, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

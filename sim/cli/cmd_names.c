@@ -189,6 +189,9 @@ int cmd_names(Cli *c) {
     if (strcmp(c->o.operands[0], "hf") != 0 || c->o.n_operands > 1)
         diag_error(d, "E0212", diag_nowhere, "import hf --names FILE --tp 2",
                    "--names is a file of Hugging Face's names, and the only one");
+    if (c->o.hf_version && strcmp(c->o.hf_version, "5.23") != 0)
+        diag_error(d, "E0212", diag_nowhere, "leave --hf-version out",
+                   "--names: how names find their rules is known of transformers 5.23 only");
     if (!c->o.format) c->format = "text";
     if (!strcmp(c->format, "yaml"))
         diag_error(d, "E0212", diag_nowhere, "text, json, jsonl, csv or md",

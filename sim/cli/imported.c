@@ -14,6 +14,7 @@ ImportInput imported_input(const Cli *c, const char *framework, const char *path
                          .mesh = o->mesh,
                          .tp_plan = o->tp_plan,
                          .ep_plan = o->ep_plan,
+                         .hf_version = o->hf_version,
                          .tp = o->tp,
                          .ep = o->ep,
                          .loss_parallel = o->loss_parallel,

@@ -133,6 +133,10 @@ static const Option options[] = {
      "of a config.json: ranks that share its experts, those of --tp", NULL},
     {"ep-plan", 0, O_TEXT, AT(ep_plan), "FILE", C_FILES | C_ANOTHER,
      "of a config.json or a file of names: a table for experts over its own", NULL},
+    {"hf-version", 0, O_TEXT, AT(hf_version), "V", C_FILES | C_ANOTHER,
+     "of a table of Hugging Face: the transformers whose styles it names, 4.50 on, 5.0 to 5.19 or "
+     "5.23 (the default)",
+     NULL},
     {"names", 0, O_TEXT, AT(names), "FILE", C_IMPORT,
      "hf: recorded names and shapes of any model, or a folder of them; no config is needed", NULL},
     {"loss-parallel", 0, O_FLAG, AT(loss_parallel), NULL, C_FILES | C_ANOTHER,

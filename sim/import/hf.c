@@ -1,6 +1,7 @@
 /* Hugging Face transformers: a config.json and the tensor parallel plan that its model type ships
  * with, or a table `pattern: style` over it (semantics.md 2.7, transformers 5.23). */
 #include "base/file.h"
+#include "import/hf_version.h"
 #include "import/import.h"
 #include "import/python.h"
 #include "import/recorded.h"
@@ -166,17 +167,19 @@ static const Graph *with_experts(Draft *x) {
     return first_layers(x->a, x, found ? found : 1);
 }
 /* ---- what is shipped ---- */
+/* False and an error for a family whose weights the styles would cut the wrong way. */
+static bool can_ship(Draft *x, const char *type) {
+    if (!(model_family_modules(type) & MODULES_UNSHIPPED)) return true;
+    diag_error(x->d, "E0214", ((Loc){x->file, 1, 1}),
+               "a plan of your own: `model: {hf_config: FILE}`, names: hf, and lines as "
+               "`transformer.h.*.mlp.c_fc: colwise`",
+               "model_type %s: the library ships no plan for it, and its styles would cut the "
+               "wrong dim of weights that are stored input dim first",
+               type);
+    return false;
+}
 static void ship(Draft *x, const char *type) {
     unsigned has = model_family_modules(type);
-    if (has & MODULES_UNSHIPPED) {
-        diag_error(x->d, "E0214", ((Loc){x->file, 1, 1}),
-                   "a plan of your own: `model: {hf_config: FILE}`, names: hf, and lines as "
-                   "`transformer.h.*.mlp.c_fc: colwise`",
-                   "model_type %s: the library ships no plan for it, and its styles would cut the "
-                   "wrong dim of weights that are stored input dim first",
-                   type);
-        return;
-    }
     const Graph *g = has & MODULES_EXPERTS ? with_experts(x) : NULL;
     bool dispatched = false;
     int64_t sequences = 1;
@@ -207,7 +210,56 @@ static void check_ep(Draft *x, const char *path) {
                    "--ep %lld: experts are shared out to the ranks of --tp, which are %lld",
                    (long long)in->ep, (long long)in->tp);
 }
-static void override(Draft *x, const char *path, const char *text, bool tp) {
+/* A key that finds no name: of 5.23 the library raises, before it warned and went on. */
+static void no_match(Draft *x, HfGeneration g, const ValuePair *p, const char *instead,
+                     const char *what) {
+    if (g == HF_GEN_3)
+        diag_error(x->d, "E0205", p->loc, instead,
+                   "the library matches keys with %s: '%s' matches nothing, and it raises", what,
+                   p->key);
+    else
+        diag_warn(x->d, "W0001", p->loc, instead,
+                  "the library matches keys with %s: '%s' matches nothing, and cuts nothing", what,
+                  p->key);
+}
+/* The style of a line as a plan says it; NULL and an error where none does. */
+static const char *style_then(Draft *x, HfGeneration g, const Value *v) {
+    const HfStyle *row = hf_style(v->s);
+    if (row && !(row->in & g)) {
+        diag_error(x->d, "E0203", v->loc, row->instead, "transformers %s knows no style '%s'",
+                   x->in->hf_version ? x->in->hf_version : "5.23", v->s);
+        return NULL;
+    }
+    if (g == HF_GEN_1 && row && row->first) return row->first;
+    if (strcmp(v->s, "sequence_parallel") == 0) {
+        diag_error(
+            x->d, "E0214", v->loc, "leave the line out: the norm is whole",
+            g == HF_GEN_2
+                ? "what sequence_parallel did in these versions is not recorded (its code names "
+                  "the last dim, not the sequence)"
+                : "the library's sequence_parallel only relabels a whole tensor, and its "
+                  "gradients come out as many times too large as there are ranks: no plan "
+                  "says that");
+        return NULL;
+    }
+    PlanWriter w = write_start(x->a);
+    write_scalar(&w, v->s);
+    return w.s.s;
+}
+static void override_line(Draft *x, HfGeneration g, const ValuePair *p) {
+    const Value *v = p->value;
+    const char *style;
+    if (v->kind != V_STRING)
+        diag_error(x->d, "E0301", v->loc, NULL, "a style is text, not %s", value_kind_text(v));
+    else if (strcmp(plan_pattern_of(x->a, p->key), p->key) != 0)
+        no_match(x, g, p, plan_pattern_of(x->a, p->key), "names without numbers");
+    else if (of_base(p->key))
+        no_match(x, g, p, arena_printf(x->a, "model.%s", p->key),
+                 "names of the model with its head");
+    else if (g == HF_GEN_3 && strcmp(v->s, "local_params") == 0) leave_out(x, p->key);
+    else if ((style = style_then(x, g, v))) add(x, p->key, style, p->loc, v->loc);
+}
+static void override(Draft *x, HfGeneration g, const char *path, const char *text, bool tp) {
     size_t n = text ? strlen(text) : 0;
     if (!text) text = file_read(x->a, x->d, path, FILE_BYTES, diag_nowhere, &n);
     Value *table = text ? json_values(x->a, x->d, path, text, n) : NULL;
@@ -217,36 +269,23 @@ static void override(Draft *x, const char *path, const char *text, bool tp) {
                    "a tp_plan is a JSON object, pattern -> style");
         return;
     }
-    if (tp && !table->n_pairs)
+    if (tp && !table->n_pairs && g == HF_GEN_3)
         diag_error(x->d, "E0219", table->loc, "leave --tp-plan out: the shipped plan is taken",
                    "a tp_plan without a line: the library refuses to load the model");
-    for (int i = 0; i < table->n_pairs; i++) {
-        const ValuePair *p = &table->pair[i];
-        const Value *v = p->value;
-        if (v->kind != V_STRING)
-            diag_error(x->d, "E0301", v->loc, NULL, "a style is text, not %s", value_kind_text(v));
-        else if (strcmp(plan_pattern_of(x->a, p->key), p->key) != 0)
-            diag_error(x->d, "E0205", p->loc, plan_pattern_of(x->a, p->key),
-                       "the library matches keys with names without numbers: '%s' matches nothing, "
-                       "and it raises",
-                       p->key);
-        else if (of_base(p->key))
-            diag_error(x->d, "E0205", p->loc, arena_printf(x->a, "model.%s", p->key),
-                       "the library matches keys with names of the model with its head: '%s' "
-                       "matches nothing, and it raises",
-                       p->key);
-        else if (strcmp(v->s, "sequence_parallel") == 0)
-            diag_error(x->d, "E0214", v->loc, "leave the line out: the norm is whole",
-                       "the library's sequence_parallel only relabels a whole tensor, and its "
-                       "gradients come out as many times too large as there are ranks: no plan "
-                       "says that");
-        else if (strcmp(v->s, "local_params") == 0) leave_out(x, p->key);
-        else {
-            PlanWriter w = write_start(x->a);
-            write_scalar(&w, v->s);
-            add(x, p->key, w.s.s, p->loc, v->loc);
-        }
-    }
+    for (int i = 0; i < table->n_pairs; i++) override_line(x, g, &table->pair[i]);
+}
+/* What the older versions shipped is not recorded: their tables are the user's. */
+static HfGeneration generation(Draft *x, const char *path) {
+    const char *v = x->in->hf_version;
+    HfGeneration g = v ? hf_generation(v) : HF_GEN_3;
+    if (g == HF_NO_VERSION)
+        diag_error(x->d, "E0212", diag_nowhere, "4.50 to 4.57, 5.0 to 5.19, or 5.23",
+                   "--hf-version %s: what styles transformers had then is not known here", v);
+    else if (g != HF_GEN_3 && !x->in->tp_plan && !x->in->tp_plan_text)
+        diag_error(x->d, "E0208", ((Loc){path, 1, 1}),
+                   "--tp-plan FILE: its base_model_tp_plan, with `model.` before each key",
+                   "which plan transformers %s ships for it is not recorded", v);
+    return g;
 }
 
 /* ---- the config ---- */
@@ -282,6 +321,15 @@ static const char *preset_type(Draft *x) {
             return row[i].family ? row[i].family : row[i].qk_norm ? "qwen3" : "llama";
     return NULL;
 }
+/* The shipped plan; of another version than the newest none, as generation() has said. */
+static void base_plan(Draft *x, HfGeneration g, const char *type) {
+    if (g == HF_GEN_3) {
+        ship(x, type);
+        return;
+    }
+    if (model_family_modules(type) & MODULES_EXPERTS) with_experts(x);
+    draft_remark(x, "styles as transformers %s had them", x->in->hf_version);
+}
 bool import_hf(Draft *x) {
     const ImportInput *in = x->in;
     bool preset = in->model && !in->config && !in->path;
@@ -307,15 +355,16 @@ bool import_hf(Draft *x) {
                    "--tp and --ep want at least 1");
     check_ep(x, path);
     if (!preset) draft_options(x);
-    ship(x, type);
+    HfGeneration g = generation(x, path);
+    if (can_ship(x, type)) base_plan(x, g, type);
     /* the library cuts k_proj's rows wherever they end; without one head a rank its forward raises
      */
     draft_key(x, "kv_replicate", "never", diag_nowhere, NULL);
     /* what no line asks for the library does not do: sums of gradients of whole parameters */
     draft_key(x, "trust", "declared", diag_nowhere, NULL);
-    if (in->tp_plan || in->tp_plan_text)
-        override(x, in->tp_plan ? in->tp_plan : "--tp-plan", in->tp_plan_text, true);
-    if (in->ep_plan) override(x, in->ep_plan, NULL, false);
+    if (g != HF_NO_VERSION && (in->tp_plan || in->tp_plan_text))
+        override(x, g, in->tp_plan ? in->tp_plan : "--tp-plan", in->tp_plan_text, true);
+    if (g != HF_NO_VERSION && in->ep_plan) override(x, g, in->ep_plan, NULL, false);
     if (!x->n_axes)
         diag_error(x->d, "E0208", ((Loc){path, 1, 1}), "--tp 8, or --mesh dp=2,tp=4",
                    "how many ranks there are does not stand in a config");

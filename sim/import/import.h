@@ -18,6 +18,7 @@ typedef struct {
     const char *const *arg;
     const char *model, *config, *mesh, *tp_plan, *ep_plan; /* options; NULL: not given */
     const char *tp_plan_text; /* what --tp-plan names, where it is no file; NULL: read it */
+    const char *hf_version;   /* of transformers; NULL: the newest that is known */
     int64_t tp, ep;           /* -1: not given */
     bool loss_parallel;
     bool full;       /* sizes as they are */

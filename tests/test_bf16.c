@@ -488,6 +488,62 @@ static void test_shipped_plans(void **state) {
     }
 }
 
+/* ---- slopes that rounding decides ---- */
+/* net1 [3, 4] of rows of ones, or of `x1` in place of the second one; its first sum is 2^-9 and on
+ * the ranks 1 + 2^-9 - 1 with the first sum rounded: 0, where a ReLU has another slope. */
+static const char *bent_plan(Arena *a, double x1, int rows, const char *more) {
+    double w1[12] = {1, 0x1p-9, -1, 0, 0.5, 0.25, 0.125, 1, -0.5, 1, 0.75, 0.25},
+           w2[6] = {1, 0.5, -0.75, 0.5, 1, 0.25}, x[8], b1[3] = {0}, b2[2] = {0.5, -1};
+    const NewTensor w[] = {{.name = "net1.weight", .nd = 2, .shape = {3, 4}, .x = w1},
+                           {.name = "net1.bias", .nd = 1, .shape = {3}, .x = b1},
+                           {.name = "net2.weight", .nd = 2, .shape = {2, 3}, .x = w2},
+                           {.name = "net2.bias", .nd = 1, .shape = {2}, .x = b2}};
+    for (int i = 0; i < 8; i++) x[i] = i == 1 ? x1 : 1;
+    const NewTensor in = {.name = "input", .nd = 2, .shape = {rows, 4}, .x = x};
+    return arena_printf(
+        a,
+        "model: {kind: mlp, sizes: [4, 3, 2], activation: relu, weights: {file: "
+        "%s}}\ndata: {inputs: %s, dtype: bf16%s}\nmesh: {tp: 2}\npass: backward\n"
+        "plan: {net1: {style: rowwise, input: replicate, desired_input: shard(1)}}\n",
+        write_tensors(a, "bent.safetensors", w, 4), write_tensors(a, "ones.safetensors", &in, 1),
+        more);
+}
+static bool took_sides(const PlanRun *r) {
+    return r->t && !strcmp(r->t->verdict, "equivalent") && !r->t->n_fail && run_has(r, "N0019");
+}
+static void test_slopes(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PipelineOptions o = {.execute = true, .threads = 1};
+    PlanRun r = plan_run_with(a, "bent.yaml", bent_plan(a, 1, 1, ""), &o);
+    assert_true(took_sides(&r));
+    assert_non_null(run_diag(&r, "N0019", "1 number lies"));
+    /* of two micro-batches the second one's, whose sides are its own */
+    r = plan_run_with(a, "bent.yaml", bent_plan(a, 8, 2, ", microbatches: 2"), &o);
+    assert_true(took_sides(&r));
+    /* far from a bend nothing is taken over, and a wrong step is wrong */
+    r = plan_run_with(a, "bent.yaml", bent_plan(a, 8, 1, ""), &o);
+    assert_true(!took_sides(&r) && !strcmp(r.t->verdict, "equivalent"));
+    const char *dropped =
+        arena_printf(a, "%sfaults: [{at: net1, scale: 2}]\n", bent_plan(a, 1, 1, ""));
+    r = plan_run_with(a, "bent.yaml", dropped, &o);
+    assert_true(!strcmp(r.t->verdict, "different") && strstr(r.t->first_wrong, "net1"));
+    /* such numbers as they come: with four layers and nine, five, ... letters on four ranks */
+    for (int micro = 0; micro < 2; micro++) {
+        r = plan_run_with(
+            a, "bent.yaml",
+            arena_printf(a,
+                         "mesh: {tp: 4}\nmodel: {kind: mlp, sizes: [7, 9, 5, 8, 6, 4], activation: "
+                         "relu, bias: false}\ndata: {rows: %d, dtype: bf16, seed: 53%s}\nplan: "
+                         "{net1: colwise, net2: rowwise, net3: colwise, net4: rowwise}\n"
+                         "pass: backward\n",
+                         micro + 1, micro ? ", microbatches: 2" : ""),
+            &o);
+        assert_true(took_sides(&r));
+    }
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_patterns),
@@ -499,6 +555,7 @@ int main(void) {
         cmocka_unit_test(test_records_say_what_is_held),
         cmocka_unit_test(test_masters),
         cmocka_unit_test(test_mistakes_are_seen),
+        cmocka_unit_test(test_slopes),
         cmocka_unit_test(test_processes),
         cmocka_unit_test(test_shipped_plans),
     };

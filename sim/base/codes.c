@@ -460,6 +460,17 @@ const DiagCode diag_codes[] = {
      "result is "
      "the same without the key.",
      NULL},
+    {"N0019", 0, "a slope that rounding decides",
+     "A ReLU's gradient jumps at 0, a clamp's at its ends. Where a number is all but there, "
+     "rounding "
+     "decides which slope it gets on the ranks, and in a small model the gradients are then far "
+     "from "
+     "those of the unsharded float64 model, although every step follows from its inputs. So the "
+     "unsharded model was run once more with the ranks' sides, where its own numbers are no "
+     "further "
+     "from the bend than rounding can put them, and with those the end of the run agrees. That the "
+     "slopes follow from the run's own numbers is held by its steps.",
+     NULL},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what.", NULL},
     {"W0401", 0, "a finding of verify under trust: declared",

@@ -51,14 +51,15 @@ static Tables *tables_new(Run *r) {
     return t;
 }
 static const Observer *const *dry_observers(Run *r, int *n) {
-    const Observer **list = ARENA_ARRAY(r->arena, const Observer *, *n = 4);
+    const Observer **list = ARENA_ARRAY(r->arena, const Observer *, *n = 5);
     Observer *own = arena_alloc(r->arena, 3 * sizeof *own);
     work_observers(&r->eye, &own[0], &own[1]);
     own[2] = (Observer){.arg = r->tables, .loaded = tables_loaded, .stepped = tables_stepped};
     list[0] = &own[0];
     list[1] = &own[2];
     list[2] = observers_check(r);
-    list[3] = &own[1];
+    list[3] = observers_sides(r);
+    list[4] = &own[1];
     return list;
 }
 static MemoryNeed memory_of(const Run *run, const Run *r) {
@@ -104,6 +105,7 @@ RunNeed dry_run(Run *run) {
     RunNeed need = {.memory = memory_of(run, &r), .exact = r.need.exact, .compare = compared.done};
     need.all = r.work->total + r.ref_work->total + need.exact + need.compare;
     exec_free(r.exec);
+    sides_free(r.sides);
     device_free(r.dev);
     arena_free(tmp);
     return need;

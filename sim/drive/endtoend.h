@@ -15,6 +15,8 @@ typedef struct {
     Reference *(*nudged)(void *arg, double share);
     /* runs it once more in bf16; asked for where the ranks are */
     Reference *(*in_bf16)(void *arg);
+    /* runs it once more with the ranks' sides of bends (exec/sides.h); NULL if nobody kept them */
+    Reference *(*with_sides)(void *arg);
     void *arg;
     bool measure; /* --sensitivity: every bound is measured; else only one that is passed */
     const double *

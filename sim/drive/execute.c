@@ -52,6 +52,7 @@ bool execute_run(Run *r) {
     bool ok = fits && execute(r);
     real_end(r);
     if (r->exec) exec_free(r->exec); /* of a run that does not fit too */
+    sides_free(r->sides);
     if (r->dev) device_free(r->dev);
     against_close(r->against);
     return ok;

@@ -51,6 +51,11 @@ static void routes_settled(void *arg, const Step *s) {
     const Run *r = arg;
     if (r->pure.routes) routes_keep(r->pure.routes, r->exec, s, r->at);
 }
+/* Those of bends: what the step read is still there. */
+static void sides_stepped(void *arg, const Step *s) {
+    const Run *r = arg;
+    if (r->sides) sides_keep(r->sides, r->exec, s, r->at);
+}
 static void outside_iterated(void *arg, int64_t iteration) {
     outside_ranks_stepped(arg, iteration);
 }
@@ -77,6 +82,11 @@ const Observer *observers_check(Run *r) {
                     .stuck = check_stopped};
     return o;
 }
+const Observer *observers_sides(Run *r) {
+    Observer *o = ARENA_NEW(r->arena, Observer);
+    *o = (Observer){.arg = r, .stepped = sides_stepped};
+    return o;
+}
 static void add(Run *r, const Observer **list, int *n, Observer one) {
     if (!one.arg) one.arg = r;
     list[(*n)++] = arena_memdup(r->arena, &one, sizeof one);
@@ -92,6 +102,7 @@ const Observer *const *observers_of(Run *r, int *n) {
         {.stepped = nonfinite_stepped},
         {.stepped = numbers_stepped},
         {.begun = routes_begun, .settled = routes_settled},
+        *observers_sides(r),
         {.ended = losses_ended, .iterated = outside_iterated},
         seen,
     };

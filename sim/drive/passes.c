@@ -36,7 +36,8 @@ static bool iterate(Run *r) {
 /* The unsharded run once more, on numbers that are off by a share or in bf16; nobody could know of
  * it before, so no share of the work. */
 static Reference *again(const Run *r, FullSource src) {
-    src.replay = (RoutesRule){.always = true}; /* what was taken over, and what was not */
+    src.replay.always = true;
+    src.replay.t = NULL; /* what was taken over, and what was not */
     src.progress = NULL;
     src.eye = NULL;
     src.step_done = NULL;
@@ -55,11 +56,19 @@ static Reference *bf16_run(void *arg) {
     src.in_bf16 = true;
     return again(r, src);
 }
+static Reference *sides_run(void *arg) {
+    Run *r = arg;
+    FullSource src = r->pure;
+    src.sides = r->sides;
+    src.taken = &r->taken;
+    return r->sides ? again(r, src) : NULL;
+}
 static void end_to_end(Run *r, const Reference *ref) {
     EndToEnd e = {.check = r->check,
                   .ref = ref,
                   .nudged = nudged_run,
                   .in_bf16 = bf16_run,
+                  .with_sides = sides_run,
                   .arg = r,
                   .measure = r->o->sensitivity,
                   .losses = r->losses,
@@ -68,6 +77,7 @@ static void end_to_end(Run *r, const Reference *ref) {
                   .progress = r->o->progress};
     if (r->exec->stuck) return;
     endtoend_check(&e, r->rep);
+    if (r->rep->sides_decided) sides_note(r);
     if (r->distances) distance_record(&e);
 }
 /* What the ranks load, and what the check holds the run against. */
@@ -87,6 +97,9 @@ static void sources(Run *r) {
         src->local_mean = r->program;
     pure->routes =
         run_has_reference(r) && !r->dry ? routes_new(r->arena, r->plan->microbatches) : NULL;
+    r->sides = run_has_reference(r) && run_backward(r)
+                   ? sides_new(r->arena, r->dev, r->plan->microbatches)
+                   : NULL;
     pure->replay = (RoutesRule){.share = endtoend_rounding(r->exec->numbers),
                                 .always = !strcmp(r->plan->moe.routing, "replayed"),
                                 .t = r->t};

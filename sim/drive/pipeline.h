@@ -70,6 +70,7 @@ typedef struct PipelineReport {
     const char *end_to_end_worst; /* value, of the comparison with the unsharded float64 model */
     double end_to_end_rel;        /* of its largest magnitude, as is its bound */
     double end_to_end_bound;
+    bool sides_decided; /* it agrees once the unsharded model has the ranks' sides of bends */
     bool loss_wrong; /* beyond its bound: that of the last step, and what the unsharded model has */
     double loss, loss_unsharded;
     double seconds_sharded, seconds_reference, seconds_check;

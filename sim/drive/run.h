@@ -45,13 +45,15 @@ typedef struct Run {
     Device *dev;
     const Observer *const *look; /* who looks at the walk of the ranks */
     int n_look;
-    bool distances;                       /* ranks keep all, for their distances */
-    bool quick;                           /* products are held by projections */
-    bool dry;                             /* this is the walk with sizes only, before the run */
-    int64_t follow;                       /* it goes on up to so many bytes; 0: a TiB */
-    bool stop;                            /* it has seen enough */
-    WalkInstance at;                      /* where the walk of the ranks is */
-    struct Tables *tables;                /* its count */
+    Sides *sides;          /* of bends, kept for the unsharded run; NULL: nobody asks */
+    SidesTaken taken;      /* what of them it took over */
+    bool distances;        /* ranks keep all, for their distances */
+    bool quick;            /* products are held by projections */
+    bool dry;              /* this is the walk with sizes only, before the run */
+    int64_t follow;        /* it goes on up to so many bytes; 0: a TiB */
+    bool stop;             /* it has seen enough */
+    WalkInstance at;       /* where the walk of the ranks is */
+    struct Tables *tables; /* its count */
     int64_t peak_sharded, peak_unsharded; /* most bytes of values on the ranks; unsharded */
     RunNeed need;                         /* what it found */
     int found;                            /* by verify */
@@ -105,6 +107,8 @@ bool execute_run(Run *r);
 /* All who look at the run of the ranks, or of them those who check, *n of them; in r->arena. */
 const Observer *const *observers_of(Run *r, int *n);
 const Observer *observers_check(Run *r);
+/* Keeps the sides of bends, in the dry walk too, which counts them. */
+const Observer *observers_sides(Run *r);
 /* Keeps the numbers of a small value that the step has just made, for pictures. */
 void numbers_keep(Run *r, const Step *s);
 /* The first element of what the first rank holds of a value, as a double; NaN if it holds none. */
@@ -138,6 +142,8 @@ void real_end(Run *r);
 bool outside_open(Run *r);
 /* N0015 for each index list in which the unsharded run took choices of the run over. */
 void ties_notes(const Run *r);
+/* That sides of bends (exec/sides.h) decided whether the end of the run agrees. */
+void sides_note(const Run *r);
 /* After a training step of the ranks; of the unsharded run (`arg` is the Run). */
 void outside_ranks_stepped(Run *r, int64_t step);
 void outside_reference_stepped(void *arg, Exec *e, int64_t step);

@@ -20,6 +20,15 @@ static const char *words(const TraceTie *k, Arena *a) {
                         (long long)k->taken[0], (long long)k->taken[1], (long long)k->taken[2],
                         (long long)k->left[1], (long long)k->left[2]);
 }
+void sides_note(const Run *r) {
+    diag_note(
+        r->d, "N0019", diag_nowhere, NULL,
+        "rounding decided on which side of a bend %lld number%s lie%s (at most %.2g of what it "
+        "can do away from it); the unsharded run took the ranks' sides over, and then the end "
+        "of the run agrees",
+        (long long)r->taken.n, r->taken.n == 1 ? "" : "s", r->taken.n == 1 ? "s" : "",
+        r->taken.farthest);
+}
 void ties_notes(const Run *r) {
     const Trace *t = r->t;
     for (int i = 0; i < t->n_ties; i++) {

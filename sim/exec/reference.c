@@ -216,7 +216,9 @@ static void ref_begun(void *arg, WalkInstance at) {
 }
 static void ref_stepped(void *arg, const Step *s) {
     const Watch *x = arg;
-    if (x->src->routes) routes_replay(x->src->routes, x->r->exec, s, x->src->step, &x->src->replay);
+    const FullSource *f = x->src;
+    if (f->routes) routes_replay(f->routes, x->r->exec, s, f->step, &f->replay);
+    if (f->sides) sides_replay(f->sides, x->r->exec, s, f->step, f->replay.share, f->taken);
 }
 static void ref_ended(void *arg, WalkInstance at) {
     const Watch *x = arg;

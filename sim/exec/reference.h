@@ -4,6 +4,7 @@
 #define SP_EXEC_REFERENCE_H
 #include "exec/check.h"
 #include "exec/routes.h"
+#include "exec/sides.h"
 #include "exec/work.h"
 #include "weights/weights.h"
 
@@ -32,6 +33,8 @@ typedef struct {
     double exact_work;
     Routes *routes; /* what the ranks' routers chose, taken over as `replay` says; NULL: nothing */
     RoutesRule replay;
+    const Sides *sides; /* of the ranks, taken over with replay.share; NULL: they are not */
+    SidesTaken *taken;  /* what of them was */
     /* told of each training step of the unsharded run; or NULL */
     void (*step_done)(void *arg, Exec *e, int64_t step);
     void *step_arg;

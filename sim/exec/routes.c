@@ -38,14 +38,13 @@ static int by_id(const void *p, const void *q) {
     const int64_t a = *(const int64_t *)p, b = *(const int64_t *)q;
     return (a > b) - (a < b);
 }
-/* A row of one micro-batch as a row of the batch. */
-static int64_t of_batch(const Routes *r, const GTensor *t, int64_t id, int64_t part) {
+int64_t routes_row(const GTensor *t, int64_t id, int64_t part, int64_t parts) {
     int64_t at = 0, stride = 1;
     for (int d = t->listed - 1; d >= 0; d--) {
         bool batch = t->role[d] == DIM_BATCH;
         int64_t i = id % t->size[d] + (batch ? part * t->size[d] : 0);
         at += i * stride;
-        stride *= t->size[d] * (batch ? r->parts : 1);
+        stride *= t->size[d] * (batch ? parts : 1);
         id /= t->size[d];
     }
     return at;
@@ -66,7 +65,8 @@ static void append(Routes *r, Route *x, const Exec *e, int val, int64_t part) {
     x->id = id;
     for (int k = 0; k < store->n; k++)
         for (int64_t i = 0; i < rows[k].n; i++)
-            id[x->n++] = of_batch(r, t, rows[k].range ? rows[k].lo + i : rows[k].list[i], part);
+            id[x->n++] =
+                routes_row(t, rows[k].range ? rows[k].lo + i : rows[k].list[i], part, r->parts);
     arena_free(tmp);
 }
 void routes_keep(Routes *r, const Exec *e, const Step *s, WalkInstance at) {

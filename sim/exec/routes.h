@@ -16,6 +16,9 @@ Routes *routes_new(Arena *arena, int64_t parts);
 /* After a step of the ranks: keeps the list that it has chosen, if it is such a step; those of
  * micro-batches make up that of the batch. */
 void routes_keep(Routes *r, const Exec *e, const Step *s, WalkInstance at);
+/* A row (row-major over the listed letters of `t`) of one of so many micro-batches as a row of the
+ * batch. */
+int64_t routes_row(const GTensor *t, int64_t id, int64_t part, int64_t parts);
 /* What the unsharded run makes of a choice that is not its own. */
 typedef struct RoutesRule {
     double share; /* of the largest score that rounding may move one by, in the first layer; deeper

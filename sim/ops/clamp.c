@@ -10,6 +10,11 @@ static double nearest(double x, const void *of) {
 static void forward(const OpCall *c) { op_unary(c, nearest, &c->at->factor); }
 static double slope(double x, const void *of) { return fabs(x) <= *(const double *)of || x != x; }
 static void adjoint(const OpCall *c) { op_unary_adjoint(c, slope, &c->at->factor); }
+static int bends(const Attrs *at, OpBend *to) {
+    to[0] = (OpBend){-at->factor, true};
+    to[1] = (OpBend){at->factor, false};
+    return 2;
+}
 /* A copy, or the factor rounded to the run's type. */
 static void bound(const OpBound *b) {
     if (b->operand >= 0) op_bound_copy(b);
@@ -19,6 +24,7 @@ const Op op_clamp = {
     .name = "clamp",
     .typical = "btkx->btkx",
     .lin = LIN_NONE,
+    .bends = bends,
     .forward = forward,
     .adjoint = adjoint,
     .bound = bound,

@@ -93,6 +93,13 @@ typedef struct ListTie {
     double gap;
 } ListTie;
 
+/* A number at which an op's slope jumps; `above`: it has itself the slope of those above it. */
+typedef struct OpBend {
+    double at;
+    bool above;
+} OpBend;
+enum { OP_MOST_BENDS = 2 };
+
 typedef struct Op {
     const char *name; /* as in records: "linear" is the label of an einsum node, see GNode.label */
     const char *rule; /* default rule, or NULL: the node gives one */
@@ -108,6 +115,9 @@ typedef struct Op {
      * whole chose differs from c->out, which is as long: into `tie`, room for n; how many. A choice
      * does not depend on ranks, so c has all tokens. */
     int64_t (*ties)(const OpCall *c, const int64_t *ids, int64_t n, ListTie *tie);
+    /* Ops of one operand, element by element, whose slope jumps: where, ascending; how many. NULL:
+     * it jumps nowhere. Rounding may decide which slope a number gets (exec/sides.h). */
+    int (*bends)(const Attrs *at, OpBend *to);
     uint32_t asks; /* letters whose global indices the kernel asks for (RULE_BIT) */
     bool adj_reads_output;
     bool adj_hands_on;      /* its adjoint is the cotangent itself, and reads nothing else */

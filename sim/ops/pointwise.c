@@ -164,11 +164,17 @@ static double relu_slope(double x, const void *of) {
     return x > 0;
 }
 static void relu_adjoint(const OpCall *c) { op_unary_adjoint(c, relu_slope, NULL); }
+static int relu_bends(const Attrs *at, OpBend *to) {
+    (void)at;
+    to[0] = (OpBend){0, false};
+    return 1;
+}
 const Op op_relu = {
     .name = "relu",
     .typical = "btf->btf",
     .activation = "relu",
     .lin = LIN_NONE,
+    .bends = relu_bends,
     .forward = relu_forward,
     .adjoint = relu_adjoint,
     .bound = op_bound_copy,

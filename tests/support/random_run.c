@@ -280,17 +280,6 @@ static bool same_symptom(void *arg, const char *text) {
     arena_free(a);
     return same;
 }
-/* Is it bf16 that decides which way the run goes: wrong end to end alone, and right in f32? */
-static bool is_kink(Arena *a, const char *plan, const Result *r) {
-    static const char bf16[] = "dtype: bf16";
-    const char *at = strstr(plan, bf16), *behind = at ? at + strlen(bf16) : NULL;
-    if (!at || !r->t || r->t->n_fail != 1 ||
-        !strstr(r->t->checks[r->t->n_checks - 1].cause, "end to"))
-        return false;
-    Result f32 = run(a, arena_printf(a, "%.*s, execute: f32%s", (int)(behind - plan), plan, behind),
-                     true, false, 0);
-    return is_right(&f32);
-}
 static void alarm(Arena *a, uint64_t seed, const char *plan, const Result *r) {
     enum { SHRINK_AT_MOST = 3 };
     static int shrunk; /* it takes hundreds of runs */
@@ -318,11 +307,9 @@ bool random_run(uint64_t seed, RandomTable *t, Coverage *c) {
         t->legal++;
         t->form[g.form]++;
         good = is_right(&r);
-        bool kink = !good && is_kink(a, plan, &r);
-        t->kinks += kink;
-        t->alarms += !good && !kink;
-        if (kink) good = true; /* and nothing to mutate */
-        else if (!good) alarm(a, seed, plan, &r);
+        t->sides += says(&r, "N0019");
+        t->alarms += !good;
+        if (!good) alarm(a, seed, plan, &r);
         else {
             t->with_collective += r.t->n_collectives > 0;
             if (c) coverage_plan(c, plan, r.t, g.n_axes, g.pass);
@@ -340,7 +327,7 @@ void random_table_add(RandomTable *to, const RandomTable *from) {
     for (size_t i = 0; i < sizeof *to / sizeof *x; i++) x[i] += y[i];
 }
 long random_table_bad(const RandomTable *t) {
-    long bad = t->alarms + (t->kinks > 2 + t->legal / 1000);
+    long bad = t->alarms;
     for (int m = 0; m < M_COUNT; m++) {
         long acted = t->planted[m] - t->no_change[m] - t->in_rounding[m];
         bad += acted - t->by_values[m] + acted - t->located[m] + t->due[m] - t->by_verify[m];
@@ -353,10 +340,10 @@ void random_table_print(const RandomTable *t, FILE *f) {
     fprintf(f,
             "plans %ld, legal %ld: styled %ld, recipe %ld, wild %ld, linear layers %ld, attention "
             "by itself "
-            "%ld; with a collective %ld; undecided in bf16 %ld, false alarms %ld\n",
+            "%ld; with a collective %ld; decided by sides of bends %ld, false alarms %ld\n",
             t->plans, t->legal, t->form[RANDOM_STYLED], t->form[RANDOM_RECIPE],
             t->form[RANDOM_WILD], t->form[RANDOM_MLP], t->form[RANDOM_CORE], t->with_collective,
-            t->kinks, t->alarms);
+            t->sides, t->alarms);
     fprintf(f, "plans under trust: declared that declare too little, not counted as legal: %ld\n",
             t->too_little);
     fprintf(f, "legal plans without a move to mutate %ld, none possible %ld\n", t->no_site,

@@ -33,7 +33,7 @@ typedef struct {
     long by_values[M_COUNT], by_verify[M_COUNT], due[M_COUNT],
         located[M_COUNT]; /* due: where verify's theory covers it */
     long plans, legal, form[RANDOM_FORMS], with_collective, alarms, none_possible, no_site;
-    long kinks;      /* bf16, end to end alone, and right in f32: a ReLU whose input is all but 0 */
+    long sides;      /* right at the end once the unsharded model has the ranks' sides of bends */
     long too_little; /* under trust: declared, with a sum that is due and not declared */
 } RandomTable;
 

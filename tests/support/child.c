@@ -40,6 +40,7 @@ static void copy_to(const char *from, const char *to, mode_t mode) {
 void child_use(const char *to) {
     program[0] = 0;
     if (!to) return;
+    if (access(to, F_OK) == 0) fail_msg("'%s' is there already: what is it?", to);
     copy_to(child_program(), to, 0755);
     snprintf(program, sizeof program, "%s", to);
 }

@@ -38,7 +38,8 @@ void child_expect(const Ended *e, int code, const char *in_err);
 /* The program under test: ./shardproof of the working directory; fails the test if there is none.
  */
 const char *child_program(void);
-/* Copies the program to `path`, where every user may start it, and uses that from now on; NULL:
+/* Copies the program to `path`, a new file, where every user may start it, and uses that from now
+ * on; NULL:
  * ./shardproof again. */
 void child_use(const char *path);
 /* A file beside the test that runs; fails the test if it is not there. In `a`. */

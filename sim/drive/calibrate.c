@@ -2,6 +2,7 @@
 #include "drive/calibrate.h"
 #include "drive/pipeline.h"
 #include "drive/ranks.h"
+#include "engine/engine.h"
 #include "exec/device.h"
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ typedef struct {
     Line intra, inter;
     double f32, f64, bf16, memory, kernel; /* bf16 0: it is computed in f32 */
     int64_t per_node, nodes, room;         /* room: bytes of each */
+    bool of_gpu;                           /* that room is a GPU's */
     const char *of;                        /* whose links these are; NULL: measured */
 } Constants;
 
@@ -180,18 +182,18 @@ static void constants_text(Str *s, const Constants *k) {
                                : "not measured, all processes were on one machine: as intra");
     }
     str_addf(s, "memory: %lld # %s\n", (long long)room,
-             k->of ? "free when it was measured" : "of the machine, shared by its processes");
+             k->of_gpu ? "free when it was measured" : "of the machine, shared by its processes");
 }
 static const char *text_of(const On *on, const Constants *k, int64_t ranks) {
     Str s = str_new(on->arena);
-    const char *how = on->device ? "cuda" : "mpi";
+    bool gpus = ranks_on_gpus(on->ranks);
     str_addf(&s,
              "# Hardware profile, measured by `shardproof calibrate --%s` on %lld processes, %lld "
              "on each machine.\n# It says what the executor of shardproof takes there, packing and "
              "calls included: the shortest of %d runs\n# of a small plan, step by step.\n",
-             how, (long long)ranks, (long long)k->per_node, TURNS);
+             gpus ? "cuda" : "mpi", (long long)ranks, (long long)k->per_node, TURNS);
     str_addf(&s, "what: \"processes of %s, %lld on each machine, measured\"\n",
-             on->device ? "NCCL" : "MPI", (long long)k->per_node);
+             gpus ? "NCCL" : "MPI", (long long)k->per_node);
     constants_text(&s, k);
     return s.s;
 }
@@ -200,17 +202,40 @@ static int64_t per_node(const Ranks *ranks) {
     int64_t n = ranks_count(ranks), beside = ranks_beside(ranks);
     return n % beside == 0 ? beside : n;
 }
+/* Fewer than two processes, or several on one GPU, whose times say nothing. */
+static bool refused(Diags *d, Ranks *ranks) {
+    int sharing = ranks_most_sharing(ranks);
+    if (sharing > 1)
+        diag_error(d, "E0604", diag_nowhere,
+                   "start as many processes as there are GPUs, or `shardproof calibrate --cuda` "
+                   "for one GPU",
+                   "%d processes share a GPU, whose times say nothing: calibrate wants a GPU for "
+                   "each",
+                   sharing);
+    else if (ranks_count(ranks) < 2)
+        diag_error(d, "E0603", diag_nowhere,
+                   ranks_on_gpus(ranks)
+                       ? "torchrun --nproc-per-node 8 --no-python shardproof calibrate --cuda -o "
+                         "gpus.yaml"
+                       : "mpirun -n 4 shardproof calibrate --mpi -o machine.yaml",
+                   "one process has nobody to talk to: calibrate wants at least two");
+    else return false;
+    return true;
+}
+/* Bytes for each process: of its GPU, the smallest of them, or its share of the machine. */
+static int64_t room_of(Ranks *ranks, const Device *device, int64_t beside) {
+    int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    Engine *e = ranks_engine(ranks);
+    return e->least(e, device && device->room ? device->room : all / beside);
+}
 const char *calibrate(Arena *arena, Diags *d, Ranks *ranks, Device *device) {
     const On on = {arena, d, ranks, device};
     int64_t n = ranks_count(ranks);
     Constants k = {.per_node = per_node(ranks)};
     k.nodes = n / k.per_node;
-    k.room = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE) / k.per_node;
-    if (n < 2) {
-        diag_error(d, "E0603", (Loc){0}, "mpirun -n 4 shardproof calibrate --mpi -o machine.yaml",
-                   "one process has nobody to talk to: calibrate wants at least two");
-        return NULL;
-    }
+    if (refused(d, ranks)) return NULL;
+    k.room = room_of(ranks, device, k.per_node);
+    k.of_gpu = device && device->room;
     int64_t inside = k.per_node, outside = k.nodes;
     if (inside == 1) inside = n, outside = 1; /* one on each machine: all links are between them */
     Times f32 = {0}, f64 = {0}, bf16 = {0}, far = {0};
@@ -262,6 +287,7 @@ const char *calibrate_gpu(Arena *arena, Diags *d, Device *device, const Hardware
                    .kernel = smallest_kernel(&small),
                    .per_node = links_of->gpus_per_node,
                    .room = device->room,
+                   .of_gpu = true,
                    .of = links_of->name};
     k.f32 = rate(&f32, true, k.kernel);
     k.f64 = rate(&f64, true, k.kernel);

@@ -252,6 +252,7 @@ Engine *ranks_engine(Ranks *r) { return r->engine; }
 const char *ranks_backend(const Ranks *r) {
     return r->engine->sharing > 1 ? "nccl-share" : r->o.gpus ? "nccl" : "mpi";
 }
+bool ranks_on_gpus(const Ranks *r) { return r->o.gpus; }
 int ranks_sharing(const Ranks *r) { return r->engine->sharing; }
 int ranks_device(const Ranks *r) { return r->engine->device; }
 int ranks_threads(const Ranks *r, int asked) {
@@ -259,14 +260,18 @@ int ranks_threads(const Ranks *r, int asked) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN), share = cores / (long)r->beside;
     return share > 1 ? (int)share : 1;
 }
+int ranks_most_sharing(Ranks *r) {
+    int most = (int)-r->engine->least(r->engine, -(int64_t)r->engine->sharing);
+    if (most > r->engine->sharing) r->engine->sharing = most; /* one name for the whole run */
+    return most;
+}
 void ranks_warn(Ranks *r, Diags *d) {
-    int64_t most = -r->engine->least(r->engine, -(int64_t)r->engine->sharing);
+    int most = ranks_most_sharing(r);
     if (most > 1 && ranks_first(r))
         diag_warn(d, "W0602", diag_nowhere, "with a GPU for each rank leave =share out",
-                  "%lld ranks share a GPU, which NVIDIA does not support: what is computed is "
+                  "%d ranks share a GPU, which NVIDIA does not support: what is computed is "
                   "checked, what is measured says nothing",
-                  (long long)most);
-    if (most > r->engine->sharing) r->engine->sharing = (int)most; /* one name for the whole run */
+                  most);
 }
 void ranks_run(Ranks *r, const Program *p) {
     __atomic_store_n(&r->engine->at, p ? 0 : -1, __ATOMIC_RELAXED);

@@ -40,6 +40,10 @@ const char *ranks_backend(const Ranks *r);
 int ranks_device(const Ranks *r);
 /* Ranks that share the GPU of this process; 0 where it has none. */
 int ranks_sharing(const Ranks *r);
+/* The most of all processes, which all call it. */
+int ranks_most_sharing(Ranks *r);
+/* Was it started with --cuda? */
+bool ranks_on_gpus(const Ranks *r);
 /* Says (W0602) that ranks share a GPU, where any do. All processes call it; rank 0 says it. */
 void ranks_warn(Ranks *r, Diags *d);
 /* Of the processes on this machine there are so many. */

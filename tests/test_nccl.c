@@ -150,6 +150,8 @@ static void test_share(void **state) {
     mpi_expect(line_code(o, e, "%s draw %s --view timeline --measured --format svg", p, t), 0, e,
                "");
     assert_non_null(strstr(child_read(a, o, &n), "times say nothing"));
+    assert_null(strstr(child_read(a, o, &n), "·  ·")); /* no profile, no empty item for it */
+    assert_null(strstr(child_read(a, o, &n), "Modelled: ."));
     mpi_expect(line_code(o, e, "%s draw %s --view block --format svg", p, t), 0, e, "");
     assert_non_null(strstr(child_read(a, o, &n), "4 processes that share a GPU"));
     arena_free(a);
@@ -167,6 +169,10 @@ static void test_backend_named(void **state) {
                          child_beside(a, "gpu.so"), temp_path(a, "gpus"), p, t),
                0, e, "");
     assert_non_null(strstr(child_read(a, t, &n), "\"backend\":\"nccl\""));
+    /* each step of each rank is measured once, though the GPU has a clock too */
+    int measured = 0;
+    for (const char *s = child_read(a, t, &n); (s = strstr(s, "\"measured\"")); s++) measured++;
+    assert_int_equal(measured, 6 * 2);
     mpi_expect(line_code(o, e, "%s draw %s --view shards --format svg", p, t), 0, e, "");
     assert_non_null(strstr(child_read(a, o, &n), "2 processes, a GPU for each"));
     arena_free(a);
@@ -209,6 +215,45 @@ static void test_joined(void **state) {
         assert_non_null(strstr(child_read(a, o, &n), "equivalent"));
         assert_null(strstr(strstr(child_read(a, o, &n), "equivalent") + 1, "equivalent"));
     }
+    arena_free(a);
+}
+/* Ranks 1 to n - 1 and, behind them, rank 0, whose code it is, as torchrun starts them. */
+static const char *all_of(Arena *a, int ranks, const char *line) {
+    return arena_printf(
+        a,
+        "export MASTER_ADDR=127.0.0.1 MASTER_PORT=%d WORLD_SIZE=%d "
+        "LOCAL_WORLD_SIZE=%d; r=%d; while [ $r -gt 0 ]; do RANK=$r LOCAL_RANK=$r "
+        "%s & r=$((r - 1)); done; RANK=0 LOCAL_RANK=0 %s; code=$?; wait; exit $code",
+        free_port(), ranks, ranks, ranks - 1, line, line);
+}
+/* A profile of several ranks with a GPU each: one that `plan` takes, and whose links are measured.
+ */
+static void test_calibrate(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *file = temp_path(a, "gpus.yaml"),
+               *p = program();
+    size_t n;
+    for (int ranks = 2; ranks <= 4; ranks += 2) {
+        mpi_expect(
+            line_code(o, e, "%s",
+                      all_of(a, ranks, arena_printf(a, "%s calibrate --cuda -o %s", p, file))),
+            0, e, "");
+        const char *text = child_read(a, file, &n);
+        assert_non_null(
+            strstr(text, arena_printf(a, "`shardproof calibrate --cuda` on %d pro", ranks)));
+        assert_non_null(strstr(text, arena_printf(a, "processes of NCCL, %d on each", ranks)));
+        assert_non_null(strstr(text, "14 all-gathers and reduce-scatters"));
+        mpi_expect(line_code(o, e, "%s times %s --hardware %s", p, plan, file), 0, e, "");
+    }
+    /* one has no links; several on one GPU have no times; neither writes a file */
+    mpi_expect(line_code(o, e, "rm %s; %s", file,
+                         all_of(a, 1, arena_printf(a, "%s calibrate --cuda -o %s", p, file))),
+               5, e, "calibrate wants at least two [E0603]\n  = help: torchrun ");
+    mpi_expect(line_code(o, e, "FAKE_GPUS=1; export FAKE_GPUS; %s",
+                         all_of(a, 2, arena_printf(a, "%s calibrate --cuda=share -o %s", p, file))),
+               5, e, "2 processes share a GPU, whose times say nothing");
+    assert_int_not_equal(access(file, F_OK), 0);
     arena_free(a);
 }
 static void test_refused(void **state) {
@@ -623,6 +668,7 @@ int main(void) {
         cmocka_unit_test(test_killed_inside),
         cmocka_unit_test(test_few_files),
         cmocka_unit_test(test_share),
+        cmocka_unit_test(test_calibrate),
         cmocka_unit_test(test_backend_named),
         cmocka_unit_test(test_joined),
         cmocka_unit_test(test_on_gpus),

@@ -583,14 +583,12 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
     y = figure_legend(s, (Band){pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0)},
                       p.legend);
     const char *hw = c->t->hardware ? c->t->hardware : "";
-    const char *note = *codes(&t[0], c->arena)
-                           ? arena_printf(c->arena, "%s · %s", hw, codes(&t[0], c->arena))
-                           : hw;
+    const char *of = codes(&t[0], c->arena),
+               *note = arena_printf(c->arena, "%s%s%s", hw, *hw && *of ? " · " : "", of);
     y = figure_foot(s, c, (Band){pr->margin, w, y - (preset == PRESET_SLIDE ? 4 : 0)},
                     timeline_totals(c, t, n), note);
-    s->desc =
-        arena_printf(c->arena, "Timeline of compute and communication streams. %s Modelled: %s.",
-                     timeline_totals(c, t, n), hw);
+    s->desc = arena_printf(c->arena, "Timeline of compute and communication streams. %s%s%s%s",
+                           timeline_totals(c, t, n), *hw ? " Modelled: " : "", hw, *hw ? "." : "");
     figure_page(s, preset, y);
     *out = s;
     return to;

@@ -115,7 +115,8 @@ static void prepare(Run *r) {
     r->exec->host = r->dev;
     r->exec->dev = r->o->device && !r->dry ? r->o->device : r->dev;
     if (r->dry) r->dev->halves = r->o->device && r->o->device->halves;
-    r->busy = busy_new(r->arena, r->exec);
+    /* processes say themselves what they took, waiting for their GPU included (exec/took.h) */
+    r->busy = r->o->ranks ? NULL : busy_new(r->arena, r->exec);
     sources(r);
     r->exec->full = reference_full;
     r->exec->full_arg = &r->src;

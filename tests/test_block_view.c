@@ -854,6 +854,23 @@ static void overview_of_a_stage(void **state) {
     }
 }
 
+/* A norm with a bias is one norm, though product and bias are two steps. */
+static void overview_counts_a_norm_once(void **state) {
+    Ground *g = *state;
+    PlanRun r = plan_run_with(
+        g->a, "gpt2.yaml",
+        "model: {config: {model_type: gpt2, n_embd: 12, n_inner: 48, n_layer: 1, n_head: 2,\n"
+        "  vocab_size: 32, n_positions: 16}}\n"
+        "data: {batch: 2, sequence: 8, dtype: f32}\nmesh: {tp: 2}\nplan: {}\n",
+        &(PipelineOptions){.events = true});
+    assert_non_null(r.t);
+    RenderOptions o = options("overview");
+    const char *text = all_words(g->a, draw(g, r.t, &o, FORMAT_SVG));
+    int norms = 0;
+    for (const char *p = text; (p = strstr(p, "|norm|")); p += 5) norms++;
+    assert_int_equal(norms, 2); /* before attention and before the MLP */
+}
+
 /* ---- sums of several uses: every gradient leaves the row that made it as that row left it ---- */
 
 /* Does the backward of the row make the gradient `name` at that step (-1: at any)? */
@@ -974,18 +991,29 @@ static void partial_sums_leave_their_row(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        T(edges_are_records),          T(nothing_is_left_out),
-        T(every_part_is_clean),        T(stories_of_mistakes),
-        T(wrong_steps_are_shown),      T(wrong_steps_without_a_place),
-        T(reductions_stand_in_order),  T(text_fits),
-        T(overview_counts_everything), T(loss_faces_its_backward),
-        T(steps_are_linked),           T(no_times_where_a_rule_is_broken),
-        T(layers_have_their_numbers),  T(experts_are_one_strip),
-        T(shared_experts_have_rows),   T(overview_of_a_stage),
-        T(values_have_words),          T(router_losses_are_told),
-        T(sums_say_over_what),         T(passes_on_pages),
-        T(units_of_a_model_are_told),  T(partial_sums_leave_their_row)};
+    const struct CMUnitTest tests[] = {T(edges_are_records),
+                                       T(nothing_is_left_out),
+                                       T(every_part_is_clean),
+                                       T(stories_of_mistakes),
+                                       T(wrong_steps_are_shown),
+                                       T(wrong_steps_without_a_place),
+                                       T(reductions_stand_in_order),
+                                       T(text_fits),
+                                       T(overview_counts_everything),
+                                       T(loss_faces_its_backward),
+                                       T(steps_are_linked),
+                                       T(no_times_where_a_rule_is_broken),
+                                       T(layers_have_their_numbers),
+                                       T(experts_are_one_strip),
+                                       T(shared_experts_have_rows),
+                                       T(overview_of_a_stage),
+                                       T(overview_counts_a_norm_once),
+                                       T(values_have_words),
+                                       T(router_losses_are_told),
+                                       T(sums_say_over_what),
+                                       T(passes_on_pages),
+                                       T(units_of_a_model_are_told),
+                                       T(partial_sums_leave_their_row)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -359,7 +359,8 @@ static void memory_is_the_records(void **state) {
             for (int q = memory_alive(a, &c, c.peak, &l); q > 0; q--) alive += l[q - 1]->bytes;
             assert_int_equal(alive, c.at_peak);
         }
-        assert_true(memory_course(a, r.t, 0, &c)); /* the rank that a figure shows */
+        assert_true(
+            memory_course(a, r.t, memory_rank(-1, cls, n), &c)); /* the rank that a figure shows */
         RenderOptions o = options("memory");
         const char *words = picture(a, r.t, &o, FORMAT_SVG),
                    *text = picture(a, r.t, &o, FORMAT_TEXT);

@@ -103,6 +103,9 @@ static bool recorded(const Trace *t, int64_t rank, const char *category, int n_s
     return any;
 }
 
+int64_t memory_rank(int64_t asked, const MemClass *cls, int n) {
+    return asked >= 0 ? asked : n ? cls[0].rank : 0;
+}
 bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *c) {
     *c = (MemCourse){.rank = rank, .n_steps = count_steps(t), .peak = -1};
     c->live = ARENA_ARRAY(a, int64_t, c->n_steps + 1);

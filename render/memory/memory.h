@@ -44,6 +44,9 @@ typedef struct {
     bool exact;     /* the lifetimes add up to what was recorded, at every step; in a pipeline they
                        are of one micro-batch, and no more than that at the peak */
 } MemCourse;
+/* Whose course is shown: the rank that was asked for (-1: none), else the first of the class that
+ * holds most, which titles speak of; n: how many classes there are. */
+int64_t memory_rank(int64_t asked, const MemClass *cls, int n);
 /* False if the trace has no records of memory for that rank. In the arena. */
 bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *out);
 /* The rank's live bytes at the peak if experts' rows, which count as expected, were those of the

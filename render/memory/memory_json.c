@@ -42,9 +42,7 @@ const char *view_memory_json(const ViewCall *c) {
     MemClass *cls;
     MemCourse course;
     int n = memory_classes(a, c->t, &cls);
-    int64_t room = memory_capacity(c->t), rank = c->o->rank >= 0 ? c->o->rank
-                                                 : n             ? rankset_first(&cls[0].ranks)
-                                                                 : 0;
+    int64_t room = memory_capacity(c->t), rank = memory_rank(c->o->rank, cls, n);
     if (!n) {
         diag_error(c->d, "E0211", diag_nowhere, "draw the plan itself",
                    "nothing to draw in view 'memory': the trace says nothing of memory");

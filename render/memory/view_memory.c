@@ -586,15 +586,15 @@ static Scene *memory_page(MemPen *p, bool upper, bool lower) {
 }
 
 static bool prepare(const ViewCall *c, MemPen *p) {
-    int64_t rank = c->o->rank >= 0 ? c->o->rank : 0;
     *p = (MemPen){.c = c, .a = c->arena, .wrong = wrong_find(c->arena, c->t, NULL, NULL)};
-    if (rank >= c->t->ranks) {
+    if (c->o->rank >= c->t->ranks) {
         diag_error(c->d, "E0212", diag_nowhere,
                    arena_printf(c->arena, "ranks 0 to %lld", (long long)c->t->ranks - 1),
-                   "the trace has no rank %lld", (long long)rank);
+                   "the trace has no rank %lld", (long long)c->o->rank);
         return false;
     }
     p->n = memory_classes(c->arena, c->t, &p->cls);
+    int64_t rank = memory_rank(c->o->rank, p->cls, p->n);
     if (p->n == 0 || !memory_course(c->arena, c->t, rank, &p->course)) {
         diag_error(c->d, "E0211", diag_nowhere,
                    "draw it from the plan: `shardproof draw PLAN --view memory`",

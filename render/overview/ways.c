@@ -78,14 +78,23 @@ static void own_steps(Overview *o, int k) {
     u->until = u->has_own ? until : o->last_step[k];
 }
 
+/* A norm is one, though its product, its bias and the gradients of both are steps of their own. */
+static bool is_same_norm(const TraceCompute *a, const TraceCompute *b) {
+    return a && a->recompute == b->recompute && text_same(a->module, b->module);
+}
+
 void ways_read(Overview *o) {
     for (int k = 0; k < o->n; k++) {
         OverviewUnit *u = &o->unit[k];
+        const TraceCompute *last[WAYS] = {NULL};
         own_steps(o, k);
         for (int i = 0; i < o->c->t->n_computes && u->has_own; i++) {
             const TraceCompute *c = &o->c->t->computes[i];
-            if (makes(o, k, c) && is_norm(c) && (c->step < u->from || c->step > u->until))
-                insert(&u->way[c->step < u->from ? WAY_IN : WAY_OUT], c->step);
+            int way = c->step < u->from ? WAY_IN : WAY_OUT;
+            if (!makes(o, k, c) || !is_norm(c) || (c->step >= u->from && c->step <= u->until))
+                continue;
+            if (!is_same_norm(last[way], c)) insert(&u->way[way], c->step);
+            last[way] = c;
         }
     }
 }

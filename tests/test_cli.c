@@ -928,6 +928,34 @@ static void test_totals_of_a_part(void **state) {
     assert_null(strstr(r.out, "micro-batch"));
     done(r);
 }
+/* --each: as many rows as the note says that the step has collectives, and each micro-batch its
+ * own, those of DualPipe's two ways too. */
+static void test_each_microbatch(void **state) {
+    (void)state;
+    const char *plans[] = {"plans/45-llama3-8b-pp4-1f1b.yaml",
+                           "plans/47-llama3-8b-pp2-dp2-tp2.yaml",
+                           "plans/52-llama3-8b-pp4-dualpipe.yaml"};
+    for (int i = 0; i < 3; i++)
+        for (int rank = -1; rank < 2; rank++) {
+            const char *of = rank == 1 ? "1" : "0";
+            Ran r = rank < 0 ? RUN("comms", plans[i], "--each")
+                             : RUN("comms", plans[i], "--each", "--rank", of);
+            int rows = -1, said = 0, seen[8] = {0};
+            const char *note = strstr(r.out, " micro-batches: ");
+            assert_non_null(note);
+            sscanf(note, " micro-batches: %d collectives", &said);
+            done(r);
+            r = rank < 0 ? RUN("comms", plans[i], "--each", "--format", "csv")
+                         : RUN("comms", plans[i], "--each", "--rank", of, "--format", "csv");
+            for (const char *p = r.out, *end; (end = strstr(p, "\r\n")); p = end + 2, rows++)
+                if (end[-1] != ',' && rows >= 0) seen[(end[-1] - '0') & 7]++;
+            assert_int_equal(rows, said);
+            int parts = strstr(plans[i], "/47") ? 4 : 8;
+            for (int k = 0; k < 8; k++)
+                assert_true(k < parts ? seen[k] > 0 && seen[k] == seen[0] : !seen[k]);
+            done(r);
+        }
+}
 /* A collective that a planted mistake skips: named, sends nothing, counts nowhere; in every form.
  */
 static void test_skipped(void **state) {
@@ -949,9 +977,9 @@ static void test_skipped(void **state) {
     expect_code(RUN("comms", bug, "--format", "md"), 0,
                 "| planted: drop, where all\\_reduce(tp), sum is due |", NULL);
     expect_code(RUN("comms", bug, "--format", "csv"), 0,
-                ",planted,skipped,times,local,declared,rows,per_step\r\n", NULL);
+                ",planted,skipped,times,local,declared,rows,per_step,microbatch\r\n", NULL);
     expect_code(RUN("comms", bug, "--format", "csv"), 0,
-                ",drop,true,,,\"all_reduce(tp), sum\",,\r\n", NULL);
+                ",drop,true,,,\"all_reduce(tp), sum\",,,\r\n", NULL);
     expect_code(RUN("comms", bug, "--format", "json"), 0, "\"planted\":\"drop\",\"skipped\":true",
                 NULL);
     expect_code(RUN("comms", bug, "--format", "json"), 0, "\"bytes_sent\":0,", NULL);
@@ -1860,6 +1888,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_show),
     TEST(test_skipped),
     TEST(test_totals_of_a_part),
+    TEST(test_each_microbatch),
     TEST(test_explain),
     TEST(test_suffixes),
     TEST(test_diff),

@@ -135,10 +135,12 @@ static const struct {
              {MOVE_REDUCE_SCATTER, "reduce_scatter_base"},
              {MOVE_ALL_REDUCE, "allreduce"},
              {MOVE_BROADCAST, "broadcast"}};
-static Sum theirs(const Record *r, const char *op) {
+static Sum theirs(const Record *r, const char *op, int part) {
     Sum x = {0};
     const Json *step = json_get(r->json, "collectives_rank_0")->item[1];
-    for (int p = 0; p < step->n; p++)
+    for (int p = 0; p < step->n; p++) { /* "forward0", "backward0", "forward1", ..., "optimizer" */
+        const char *number = step->key[p] + strcspn(step->key[p], "0123456789");
+        if ((*number ? atoi(number) : r->parts - 1) != part) continue;
         for (int i = 0; i < step->value[p]->n; i++) {
             const Json *c = step->value[p]->item[i];
             bool order = !strcmp(op, "broadcast") && strcmp(step->key[p], "optimizer");
@@ -146,28 +148,32 @@ static Sum theirs(const Record *r, const char *op) {
             x.n++;
             x.bytes += c->item[2]->i;
         }
+    }
     return x;
 }
-/* Of a whole step. The loss's own sum is ours: each of their ranks has its loss. */
-static Sum ours(const Trace *t, MoveKind kind) {
+/* Of one micro-batch. The loss's own sum is ours: each of their ranks has its loss. */
+static Sum ours(const Trace *t, MoveKind kind, int parts, int part) {
     Sum x = {0};
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         if (strcmp(c->op, move_name(kind)) || c->pass == PHASE_LOSS) continue;
-        int64_t times = c->per_step > 1 ? c->per_step : 1;
-        x.n += times;
-        x.bytes += times * c->bytes_in;
+        if (!collective_in(c, parts, 0, part)) continue;
+        x.n++;
+        x.bytes += c->bytes_in;
     }
     return x;
 }
+/* Micro-batch by micro-batch: what is done in each of them, and what once. */
 static void compare_collectives(const Record *r, const Trace *t) {
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        Sum a = ours(t, kinds[k].kind), b = theirs(r, kinds[k].theirs);
-        if (a.n != b.n || a.bytes != b.bytes)
-            fail_msg("%s on %d ranks: %lld %s of %lld bytes, the record has %lld of %lld",
-                     r->c->name, r->ranks, (long long)a.n, move_name(kinds[k].kind),
-                     (long long)a.bytes, (long long)b.n, (long long)b.bytes);
-    }
+    for (int part = 0; part < r->parts; part++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            Sum a = ours(t, kinds[k].kind, r->parts, part), b = theirs(r, kinds[k].theirs, part);
+            if (a.n != b.n || a.bytes != b.bytes)
+                fail_msg("%s on %d ranks, micro-batch %d: %lld %s of %lld bytes, the record has "
+                         "%lld of %lld",
+                         r->c->name, r->ranks, part, (long long)a.n, move_name(kinds[k].kind),
+                         (long long)a.bytes, (long long)b.n, (long long)b.bytes);
+        }
 }
 /* Bytes of optimizer state of each rank. */
 static void compare_state(const Record *r, const Trace *t) {

@@ -53,7 +53,7 @@ typedef struct {
                          the host */
     int64_t rank, threads, seed, layer, width, page;
     bool quiet, verbose, strict, sensitivity, end_to_end, exact, update_expect, statically, mpi,
-        hooks, measured, build, pairs, help, version;
+        hooks, measured, build, pairs, each, help, version;
     int n_sets;
     PlanSet sets[CLI_MAX_SETS];
     int n_operands;

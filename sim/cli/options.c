@@ -75,6 +75,8 @@ static const Option options[] = {
      NULL},
     {"pairs", 0, O_FLAG, AT(pairs), NULL, C_COMMS,
      "which rank sends how many rows of experts to which, as a matrix", NULL},
+    {"each", 0, O_FLAG, AT(each), NULL, C_COMMS,
+     "of a step with micro-batches a row for each of them, not one for all", NULL},
     {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_EXPORT | C_ANOTHER,
      "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise", NULL},
     {"seed", 0, O_INT, AT(seed), "N", C_PLANS | C_ANOTHER, "the same as --set data.seed=N", NULL},

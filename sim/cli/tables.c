@@ -250,6 +250,7 @@ static const Column comm_columns[] = {
     {"declared", "declared", false, COL_EMPTY}, /* people read it in the mistake */
     {"rows", "rows", false, COL_EMPTY | COL_BELOW | COL_TITLED},
     {"per_step", "a step", true, COL_EMPTY | COL_DROP},
+    {"microbatch", "micro-batch", true, COL_EMPTY}, /* --each */
 };
 /* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
 static int64_t group_of(const RankGroups *g, int64_t rank) {
@@ -303,43 +304,64 @@ static Cell cell_unequal(Arena *a, const TraceCollective *k) {
     str_add(&j, "]");
     return (Cell){s.s, s.s, j.s};
 }
+/* The row of a collective, and its micro-batch; -1: of one for all. */
+static void comm_row(const Cli *c, const Trace *t, Table *out, const TraceCollective *k, int part) {
+    Arena *a = c->arena;
+    int64_t rank = c->o.rank;
+    Cell *r = table_row(out);
+    r[0] = cell_int(a, k->step);
+    r[1] = cell_text(phase_words[k->pass]);
+    r[2] = cell_text(k->op);
+    r[3] = cell_text(k->axis ? k->axis : k->axes);
+    r[4] = cell_text(k->axes);
+    r[5] = cell_int(a, groups_count(&k->groups));
+    r[6] = cell_int(a, groups_size(&k->groups));
+    r[7] = cell_group(a, &k->groups, group_of(&k->groups, rank));
+    r[8] = cell_text(k->dtype);
+    r[9] = cell_text(k->reduce);
+    TraceTraffic b = collective_on(k, rank); /* rank -1 is in no class: the largest */
+    r[10] = cell_bytes(a, b.bytes_in);
+    r[11] = cell_bytes(a, b.bytes_out);
+    r[12] = cell_bytes(a, lookup_sent(k, rank));
+    r[13] = cell_text(k->value);
+    r[14] = cell_text(k->why);
+    r[15] = cell_text(place_of_line(a, k->file, k->line));
+    r[16] = cell_bool(k->inferred);
+    const char *should = k->declared ? arena_printf(a, ", where %s is due", k->declared) : "";
+    if (k->planted)
+        r[17] = (Cell){arena_printf(a, "planted: %s%s", k->planted, should), k->planted, NULL};
+    r[18] = (Cell){NULL, k->skipped ? "true" : "false", k->skipped ? "true" : "false"};
+    if (collective_times(k) > 1) r[19] = cell_int(a, collective_times(k));
+    if (rank < 0) r[20] = cell_unequal(a, k);
+    if (k->declared) r[21] = (Cell){NULL, k->declared, NULL};
+    r[22] = rows_of_collective(a, t, k, rank);
+    if (trace_microbatches(t) > 1) r[23] = cell_int(a, collective_per_step(k));
+    if (part >= 0) r[24] = cell_int(a, part);
+}
+/* A row for each micro-batch that does it, those of one below those of the one before. */
+static void comm_rows_each(const Cli *c, const Trace *t, Table *out) {
+    StepIndex of = lookup_steps(t, c->arena);
+    int64_t parts = trace_microbatches(t);
+    for (int64_t part = 0; part < parts; part++)
+        for (int i = 0; i < t->n_collectives; i++) {
+            const TraceCollective *k = &t->collectives[i];
+            const TraceValue *makes = k->step >= 0 ? of.step[k->step].value : NULL;
+            if (group_of(&k->groups, c->o.rank) >= 0 &&
+                collective_in(k, parts, makes ? makes->way : 0, part))
+                comm_row(c, t, out, k, k->per_step ? (int)part : -1);
+        }
+}
 Table table_comms(const Cli *c, const Trace *t) {
     Table out = table_new(c->arena, "comm", comm_columns, N(comm_columns));
     Arena *a = c->arena;
     int64_t sent = 0, rank = c->o.rank;
     int skipped = 0, done = 0;
+    bool each = c->o.each && trace_microbatches(t) > 1;
+    if (each) comm_rows_each(c, t, &out);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *k = &t->collectives[i];
-        int64_t group = group_of(&k->groups, c->o.rank);
-        if (group < 0) continue;
-        Cell *r = table_row(&out);
-        r[0] = cell_int(a, k->step);
-        r[1] = cell_text(phase_words[k->pass]);
-        r[2] = cell_text(k->op);
-        r[3] = cell_text(k->axis ? k->axis : k->axes);
-        r[4] = cell_text(k->axes);
-        r[5] = cell_int(a, groups_count(&k->groups));
-        r[6] = cell_int(a, groups_size(&k->groups));
-        r[7] = cell_group(a, &k->groups, group);
-        r[8] = cell_text(k->dtype);
-        r[9] = cell_text(k->reduce);
-        TraceTraffic b = collective_on(k, rank); /* rank -1 is in no class: the largest */
-        r[10] = cell_bytes(a, b.bytes_in);
-        r[11] = cell_bytes(a, b.bytes_out);
-        r[12] = cell_bytes(a, lookup_sent(k, rank));
-        r[13] = cell_text(k->value);
-        r[14] = cell_text(k->why);
-        r[15] = cell_text(place_of_line(a, k->file, k->line));
-        r[16] = cell_bool(k->inferred);
-        const char *should = k->declared ? arena_printf(a, ", where %s is due", k->declared) : "";
-        if (k->planted)
-            r[17] = (Cell){arena_printf(a, "planted: %s%s", k->planted, should), k->planted, NULL};
-        r[18] = (Cell){NULL, k->skipped ? "true" : "false", k->skipped ? "true" : "false"};
-        if (collective_times(k) > 1) r[19] = cell_int(a, collective_times(k));
-        if (rank < 0) r[20] = cell_unequal(a, k);
-        if (k->declared) r[21] = (Cell){NULL, k->declared, NULL};
-        r[22] = rows_of_collective(a, t, k, rank);
-        if (trace_microbatches(t) > 1) r[23] = cell_int(a, collective_per_step(k));
+        if (group_of(&k->groups, rank) < 0) continue;
+        if (!each) comm_row(c, t, &out, k, -1);
         sent += lookup_sent(k, rank);
         done += collective_times(k);
         skipped += k->skipped;

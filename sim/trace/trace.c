@@ -127,6 +127,12 @@ int collective_times(const TraceCollective *c) {
 int collective_per_step(const TraceCollective *c) {
     return collective_times(c) * (c->per_step > 1 ? c->per_step : 1);
 }
+bool collective_in(const TraceCollective *c, int64_t parts, int way, int64_t part) {
+    bool brings = c->pass == PHASE_PARAMETERS && c->subject.role == OF_ITSELF;
+    if (!c->per_step) return part == (brings ? 0 : parts - 1);
+    if (c->per_step == parts) return true;
+    return way == (part >= parts / 2); /* those that enter the pipeline at that end */
+}
 
 /* ---- numbers for people ---- */
 /* Three digits; without trailing zeros if that is the exact value. */

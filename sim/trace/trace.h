@@ -219,6 +219,9 @@ TraceTraffic collective_on(const TraceCollective *c, int64_t rank);
 int collective_times(const TraceCollective *c);
 /* How often a training step does it, all micro-batches together. */
 int collective_per_step(const TraceCollective *c);
+/* Is it done in micro-batch `part`, 0 to parts - 1? `way` is that of the value that it makes. What
+ * is done once a step counts to the first one if it brings parameters, else to the last. */
+bool collective_in(const TraceCollective *c, int64_t parts, int way, int64_t part);
 
 /* A local move without communication (slice, pad, I -> R) that pictures may show as a thin box. */
 typedef struct {

@@ -214,7 +214,8 @@ static int pages_beside(const ViewCall *c, const struct View *v, Scene **page, i
     enum { GAP = 20 };
     ViewCall other = *c;
     Scene *second[VIEW_MAX_PAGES];
-    other.t = seen_by(c->o->with, c->o, c->arena);
+    other.all = c->o->with;
+    other.t = seen_by(other.all, c->o, c->arena);
     int m = v->build(&other, second);
     PresetKind preset = PRESET_WIDE;
     furniture_preset(c->o->preset, &preset);
@@ -278,7 +279,8 @@ static void name_plan(const ViewCall *c, Sink *out) {
 static bool second_text(ViewCall *c, const struct View *v, Sink *out) {
     ViewCall other = *c;
     if (!c->o->with) return true;
-    other.t = seen_by(c->o->with, c->o, c->arena);
+    other.all = c->o->with;
+    other.t = seen_by(other.all, c->o, c->arena);
     sink_add(out, "\n", 1);
     name_plan(&other, out);
     return to_text(&other, v->text, out);
@@ -337,7 +339,7 @@ static const Trace *seen_by(const Trace *t, const RenderOptions *o, Arena *arena
 
 char *render_text(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, Arena *arena,
                   size_t *n) {
-    ViewCall c = {.t = seen_by(t, o, arena), .d = d, .o = o, .arena = arena};
+    ViewCall c = {.t = seen_by(t, o, arena), .all = t, .d = d, .o = o, .arena = arena};
     Sink out = {.arena = arena};
     sink_add(&out, "", 0);
     if (!make(&c, f, &out)) return NULL;
@@ -358,7 +360,7 @@ bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat 
 
 int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, bool all,
                  Scene **page) {
-    ViewCall c = {.t = seen_by(t, o, arena), .d = d, .o = o, .arena = arena};
+    ViewCall c = {.t = seen_by(t, o, arena), .all = t, .d = d, .o = o, .arena = arena};
     const struct View *v = prepare(&c);
     return v ? build(v, &c, all, page) : 0;
 }

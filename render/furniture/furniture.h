@@ -8,7 +8,8 @@
 
 /* One drawing request. */
 typedef struct ViewCall {
-    const Trace *t;
+    const Trace *t;   /* of collectives with unequal groups it says what the rank of *o does */
+    const Trace *all; /* what every rank does: the trace as it was given */
     Diags *d;
     const RenderOptions *o;
     Phase pass; /* what o->pass asks for; PHASE_NONE: all that the trace has */

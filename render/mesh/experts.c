@@ -17,7 +17,8 @@ static int axis_named(const Trace *t, const char *name, size_t n) {
 static int cut_dim(const TraceShape *s, const char *axis) {
     int dim = -1;
     for (int i = 0; i < s->n_places; i++)
-        if (!strcmp(s->place[i].axis, axis) && s->place[i].place)
+        if (!strcmp(s->place[i].axis, axis) && s->place[i].place &&
+            strncmp(s->place[i].place, "at(", 3)) /* that is a stage */
             for (int d = 0; d < s->nd; d++) {
                 const char digit[] = {'(', (char)('0' + d), ')', 0};
                 if (strstr(s->place[i].place, digit)) dim = d;
@@ -62,6 +63,7 @@ MeshExperts mesh_experts(Arena *a, const Trace *t) {
         s += n + (s[n] == '/');
     }
     for (int i = 0; i < t->n_axes; i++) {
+        if (t->schedule_axis && !strcmp(t->axes[i].name, t->schedule_axis)) continue;
         int dim = cut_dim(&m.w->compute, t->axes[i].name);
         add(t, dim == 0 ? &m.ep : dim > 0 ? &m.inside : &m.copies, i);
     }
@@ -92,11 +94,21 @@ static int64_t moved(const Trace *t, const MeshSide *s, int64_t rank, int64_t c)
     }
     return rank;
 }
+/* The experts' weight that a rank has: in a pipeline that of a layer of its own. */
+static const TraceShape *weight_on(const Trace *t, const MeshExperts *m, int64_t rank) {
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceShape *s = &t->params[i].compute;
+        const TraceLocal *l = s->nd > 2 ? words_find_local(s, rank) : NULL;
+        if (l && l->shape[0]) return s;
+    }
+    return &m->w->compute;
+}
 const char *mesh_experts_of(Arena *a, const Trace *t, const MeshExperts *m, int64_t rank) {
     int64_t first = 0, own = coordinate(t, &m->ep, rank);
-    const TraceLocal *l = words_find_local(&m->w->compute, rank);
+    const TraceShape *w = weight_on(t, m, rank);
+    const TraceLocal *l = words_find_local(w, rank);
     for (int64_t i = 0; i < own; i++) {
-        const TraceLocal *k = words_find_local(&m->w->compute, moved(t, &m->ep, rank, i));
+        const TraceLocal *k = words_find_local(w, moved(t, &m->ep, rank, i));
         first += k ? k->shape[0] : 0;
     }
     int64_t n = l ? l->shape[0] : 0;

@@ -3,6 +3,7 @@
  * rank's cell opens into the bar below, and a table lists its groups. Never one number alone:
  * always groups × ranks. */
 #include "render/mesh/mesh.h"
+#include "render/mesh/stack.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
@@ -594,6 +595,7 @@ int view_mesh(const ViewCall *c, Scene **page) {
         p.placed = true;
         pages++;
     } while (next < p.n && pages < VIEW_MAX_PAGES);
+    if (stack_of(c->t, c->arena) && pages < VIEW_MAX_PAGES) page[pages++] = stack_page(c, p.preset);
     return pages;
 }
 
@@ -625,7 +627,8 @@ const char *view_mesh_text(const ViewCall *c) {
                                      comm[i].carries, *comm[i].link ? "; " : "", comm[i].link),
                         w);
     }
-    str_add(&s, "\n");
+    if (stack_of(c->t, a)) stack_text(c, &s, w);
+    else str_add(&s, "\n");
     MeshExperts experts = mesh_experts(a, c->t);
     if (experts.w)
         words_paragraph(&s, "",

@@ -683,6 +683,49 @@ static const char megatron_args[] =
 #define SIZES                                                                                      \
     "--num-layers 1 --hidden-size 64 --num-attention-heads 4 --swiglu --normalization RMSNorm "    \
     "--use-rotary-position-embeddings --vocab-size 128 --seq-length 16 "
+/* Ranks counted twice: tp, cp, dp by the dense layers, etp, ep and what is left by the experts. */
+static void test_megatron_experts(void **state) {
+    (void)state;
+    static const struct {
+        const char *args, *lines[5];
+    } rows[] = {
+        {"--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 2 "
+         "--nproc-per-node 8",
+         {"mesh: {dp_edp: 2, dp_ep: 2, tp: 2}", "recipe: megatron-moe",
+          "groups: {dp: dp_edp*dp_ep, etp: tp, ep: dp_ep, sp: tp}", "moe: {dispatch: all_to_all}"}},
+        {"--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 4 "
+         "--expert-tensor-parallel-size 1 --nproc-per-node 8",
+         {"groups: {dp: dp_edp*dp_ep, ep: dp_ep*tp, sp: tp}"}},
+        {"--tensor-model-parallel-size 4 --sequence-parallel --expert-model-parallel-size 2 "
+         "--expert-tensor-parallel-size 2",
+         {"mesh: {tp_ep: 2, tp_etp: 2}", "groups: {tp: tp_ep*tp_etp, etp: tp_etp, ep: tp_ep, sp: "
+                                         "tp}"}},
+        {"--expert-model-parallel-size 4 --context-parallel-size 2 --use-distributed-optimizer",
+         {"mesh: {dp: 2, cp: 2}", "groups: {ep: dp*cp}", "data_parallel: {mode: zero1}"}},
+        {"--tensor-model-parallel-size 2 --sequence-parallel", {"groups: {etp: tp, sp: tp}"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Imported r = megatron(
+            (ImportInput){0},
+            arena_printf(arena,
+                         SIZES "--seq-length 32 --num-attention-heads 8 --num-experts 8 "
+                               "--moe-grouped-gemm --moe-token-dispatcher-type alltoall %s",
+                         rows[i].args));
+        holds(&r, rows[i].lines);
+        equivalent(&r);
+    }
+    Imported r =
+        megatron((ImportInput){0}, SIZES "--seq-length 32 --num-attention-heads 8 --num-experts 8 "
+                                         "--expert-model-parallel-size 2 --moe-router-pre-softmax "
+                                         "--moe-router-topk 3 --moe-aux-loss-coeff 1e-2");
+    HOLDS(r, "moe: {dispatch: all_gather}"); /* Megatron's default */
+    assert_non_null(strstr(r.plan.text, "num_experts_per_tok: 3"));
+    assert_non_null(strstr(r.plan.text, "norm_topk_prob: false"));
+    assert_non_null(strstr(r.said, "the router's terms of the loss are left out"));
+    equivalent(&r);
+    r = megatron((ImportInput){0}, SIZES "--moe-router-topk 2");
+    REFUSES(r, "--moe-router-topk is of experts, and there are none [E0307]");
+}
 /* A sequence that is made short is as uneven as it was; one that zigzag refuses stays. */
 static void test_megatron_uneven(void **state) {
     (void)state;
@@ -800,7 +843,14 @@ static void test_megatron_refusals(void **state) {
          {":1:1: error: unknown argument '--tensor-model-paralel-size' [E0201]",
           "did you mean --tensor-model-parallel-size?"}},
         {"--micro-batch-size $MBS", {":1:20: error:", "write the number that the variable has"}},
-        {"--num-experts 8", {":1:1: error: --num-experts: not supported by this version [E0214]"}},
+        {"--num-experts 8 --expert-model-parallel-size 3 --tensor-model-parallel-size 2",
+         {":1:17: error: experts: 8 is no multiple of 3: Megatron stops [E0307]",
+          ":1:48: error: experts under tensor parallelism without --sequence-parallel"}},
+        {"--num-experts 8 --moe-router-score-function sigmoid --moe-token-dispatcher-type flex",
+         {":1:17: error: --moe-router-score-function: not supported by this version [E0214]",
+          ":1:53: error: --moe-token-dispatcher-type: not supported by this version [E0214]"}},
+        {"--num-experts 8 --expert-model-parallel-size 2 --context-parallel-size 3",
+         {":1:17: error: axis ep of the experts fits no axis of the other layers [E0307]"}},
         {"--pipeline-model-parallel-size 3",
          {":1:1: error: layers: 32 is no multiple of 3: Megatron stops [E0307]"}},
         {"--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 3",
@@ -1307,6 +1357,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torchtitan_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_uneven, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_megatron_experts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_pipelines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax, setup, teardown),

@@ -4,6 +4,7 @@
 #include "import/import.h"
 #include "formats/json.h"
 #include "model/model.h"
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -88,6 +89,46 @@ bool draft_axis(Draft *x, const char *name, int64_t size, Loc loc) {
     else if (!known) x->axis[x->n_axes++] = (DraftAxis){name, size, loc};
     else return true;
     return !known && x->n_axes && x->axis[x->n_axes - 1].name == name;
+}
+
+/* "a*b", from the outside. */
+static const char *outside(Arena *a, const char *axis, const char *others) {
+    return others ? arena_printf(a, "%s*%s", axis, others) : axis;
+}
+bool draft_fold(Draft *x, const DraftAxis *dense, int n, const DraftAxis *experts, int m) {
+    enum { MOST = 8 };
+    DraftAxis piece[2 * MOST];
+    const char *of[2][MOST] = {{0}};
+    int pieces = 0, i = 0, k = 0;
+    assert(n <= MOST && m <= MOST);
+    int64_t a = n ? dense[0].size : 1, b = m ? experts[0].size : 1;
+    for (;;) {
+        while (a == 1 && i < n) a = ++i < n ? dense[i].size : 1;
+        while (b == 1 && k < m) b = ++k < m ? experts[k].size : 1;
+        if (i == n) break;
+        int64_t size = k == m || a < b ? a : b;
+        if (k < m && (a % size || b % size)) break;
+        bool whole = size == dense[i].size;
+        const char *name =
+            whole ? dense[i].name
+                  : arena_printf(x->a, "%s_%s", dense[i].name, k < m ? experts[k].name : "edp");
+        piece[pieces++] = (DraftAxis){name, size, dense[i].loc};
+        of[0][i] = whole ? NULL : outside(x->a, name, of[0][i]);
+        if (k < m) of[1][k] = outside(x->a, name, of[1][k]), b /= size;
+        a /= size;
+    }
+    if (i < n || k < m) {
+        diag_error(
+            x->d, "E0307", experts[k < m ? k : 0].loc, "sizes of which one divides the other",
+            "axis %s of the experts fits no axis of the other layers", experts[k < m ? k : 0].name);
+        return false;
+    }
+    while (pieces--) draft_axis(x, piece[pieces].name, piece[pieces].size, piece[pieces].loc);
+    for (i = 0; i < n; i++)
+        if (of[0][i]) draft_group(x, dense[i].name, of[0][i], dense[i].loc);
+    for (k = 0; k < m; k++)
+        if (of[1][k]) draft_group(x, experts[k].name, of[1][k], experts[k].loc);
+    return true;
 }
 
 /* ---- the command line ---- */

@@ -106,6 +106,11 @@ void draft_below(Draft *x, int depth, const char *key, Loc loc, const char *valu
 void draft_remark(Draft *x, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Adds an axis; false and an error if it is there with another size. */
 bool draft_axis(Draft *x, const char *name, int64_t size, Loc loc);
+/* Ranks that are counted in two ways, each from the axis whose ranks are next to each other: dense
+ * layers by their axes, experts by others (what is left of the ranks needs no row). The mesh gets
+ * what both are products of, an axis that is cut in two a group of its name, and each of the
+ * experts' a group. E0307 where one way does not divide the other. */
+bool draft_fold(Draft *x, const DraftAxis *dense, int n, const DraftAxis *experts, int m);
 /* Adds a name for axes; false and an error if it stands for other ones, or there are too many. */
 bool draft_group(Draft *x, const char *name, const char *axes, Loc loc);
 /* The axes that a group stands for, or NULL. */

@@ -66,13 +66,14 @@ static bool read_words(Words *w) {
 
 /* ---- arguments ---- */
 typedef struct {
-    Loc at[64]; /* of the rows of the table that were given */
+    Loc at[80]; /* of the rows of the table that were given */
     int64_t tp, cp, pp, ep, etp, experts, vpp, chunks, layers, hidden, ffn, heads, channels, groups,
-        seq, micro, global, vocab, multiple, positions, nodes, per_node, recompute_layers;
-    double rope_base, rope_percent, eps;
+        seq, micro, global, vocab, multiple, positions, nodes, per_node, recompute_layers, topk,
+        moe_ffn;
+    double rope_base, rope_percent, eps, aux, z;
     bool sp, zero, gqa, swiglu, no_bias, qkv_bias, qk_norm, untied, bf16, fp16, rope, fsdp,
-        recompute_some, squared, embedding_is_layer, loss_is_layer;
-    const char *norm, *position, *granularity, *method, *cp_kind;
+        recompute_some, squared, embedding_is_layer, loss_is_layer, pre_softmax;
+    const char *norm, *position, *granularity, *method, *cp_kind, *dispatcher, *scores, *balancing;
 } Args;
 typedef enum { M_SIZE, M_REAL, M_FLAG, M_TEXT } Take;
 typedef struct {
@@ -88,6 +89,14 @@ static const Row rows[] = {
     {"expert-model-parallel-size", M_SIZE, A(ep)},
     {"expert-tensor-parallel-size", M_SIZE, A(etp)},
     {"num-experts", M_SIZE, A(experts)},
+    {"moe-router-topk", M_SIZE, A(topk)},
+    {"moe-ffn-hidden-size", M_SIZE, A(moe_ffn)},
+    {"moe-token-dispatcher-type", M_TEXT, A(dispatcher)},
+    {"moe-router-score-function", M_TEXT, A(scores)},
+    {"moe-router-load-balancing-type", M_TEXT, A(balancing)},
+    {"moe-router-pre-softmax", M_FLAG, A(pre_softmax)},
+    {"moe-aux-loss-coeff", M_REAL, A(aux)},
+    {"moe-z-loss-coeff", M_REAL, A(z)},
     {"num-layers-per-virtual-pipeline-stage", M_SIZE, A(vpp)},
     {"num-virtual-stages-per-pipeline-rank", M_SIZE, A(chunks)},
     {"account-for-embedding-in-pipeline-split", M_FLAG, A(embedding_is_layer)},
@@ -145,7 +154,10 @@ static const char skip_flags[] =
     "accumulate-allreduce-"
     "grads-in-fp32 cross-entropy-loss-fusion deterministic-mode exit-on-missing-checkpoint "
     "tp-comm-overlap"
-    " dist-ckpt-strictness standalone manual-gc use-fused-rmsnorm ";
+    " dist-ckpt-strictness standalone manual-gc use-fused-rmsnorm moe-grouped-gemm "
+    "moe-permute-fusion"
+    " moe-router-fusion moe-per-layer-logging moe-use-legacy-grouped-gemm "
+    "overlap-moe-expert-parallel-comm ";
 static const char skip_one[] =
     " transformer-impl attention-backend tokenizer-type tokenizer-model vocab-file merge-file split"
     " train-iters train-samples lr min-lr lr-decay-style lr-decay-iters lr-warmup-iters "
@@ -161,7 +173,7 @@ static const char skip_one[] =
     " master_port node-rank node_rank rdzv-backend rdzv-endpoint rdzv_backend rdzv_endpoint rdzv-id"
     " initial-loss-scale manual-gc-interval tensorboard-log-interval ddp-bucket-size "
     "rotary-seq-len-"
-    "interpolation-factor ";
+    "interpolation-factor moe-router-dtype ";
 static const char skip_many[] = " data-path train-data-path valid-data-path test-data-path ";
 static int row_of(const char *name) {
     for (int i = 0; i < N_ROWS; i++)
@@ -268,16 +280,42 @@ static Loc at(const Draft *x, const Args *a, const char *name) {
 static void later(Draft *x, const Args *a, const char *name, const char *hint) {
     diag_error(x->d, "E0214", at(x, a, name), hint, "--%s: not supported by this version", name);
 }
+static void stops(Draft *x, const Args *a, const char *name, const char *what, int64_t n,
+                  int64_t by) {
+    diag_error(x->d, "E0307", at(x, a, name), NULL,
+               "%s: %lld is no multiple of %lld: Megatron stops", what, (long long)n,
+               (long long)by);
+}
+static bool is(const char *text, const char *word) { return text && strcmp(text, word) == 0; }
+/* Experts: what a plan cannot say of them, and where Megatron stops. */
+static void check_experts(Draft *x, const Args *a) {
+    static const char *const of[] = {"expert-model-parallel-size", "expert-tensor-parallel-size",
+                                     "moe-router-topk", "moe-ffn-hidden-size"};
+    int64_t etp = a->etp ? a->etp : a->tp;
+
+    for (int i = 0; i < 4 && !a->experts && !x->in->model && !x->in->config; i++)
+        if (a->at[row_of(of[i])].file)
+            diag_error(x->d, "E0307", at(x, a, of[i]), "--num-experts",
+                       "--%s is of experts, and there are none", of[i]);
+    if (a->scores && strcmp(a->scores, "softmax") != 0)
+        later(x, a, "moe-router-score-function", "--moe-router-score-function softmax");
+    if (a->dispatcher && !is(a->dispatcher, "alltoall") && !is(a->dispatcher, "allgather"))
+        later(x, a, "moe-token-dispatcher-type", "--moe-token-dispatcher-type alltoall");
+    if (is(a->balancing, "sinkhorn")) later(x, a, "moe-router-load-balancing-type", "aux_loss");
+    if (a->aux > 0 || a->z > 0)
+        diag_warn(x->d, "E0214", at(x, a, a->aux > 0 ? "moe-aux-loss-coeff" : "moe-z-loss-coeff"),
+                  "`moe: {aux_loss: .., aux_coef: .., z_coef: ..}` in the plan says it",
+                  "the router's terms of the loss are left out: its gradient is that of the rest");
+    if (a->ep == 1 && etp == 1 && a->tp > 1 && (a->experts || a->at[row_of(of[1])].file))
+        later(x, a, of[1], "leave it out, or --expert-model-parallel-size above 1");
+    if (a->experts && a->experts % a->ep) stops(x, a, of[0], "experts", a->experts, a->ep);
+    if ((a->experts || a->ep > 1) && a->tp > 1 && !a->sp)
+        diag_error(x->d, "E0307", at(x, a, "tensor-model-parallel-size"), "--sequence-parallel",
+                   "experts under tensor parallelism without --sequence-parallel: Megatron stops");
+}
 static void refuse(Draft *x, const Args *a) {
-    static const struct {
-        const char *name;
-        size_t at;
-    } ones[] = {{"expert-model-parallel-size", A(ep)}, {"expert-tensor-parallel-size", A(etp)}};
-    for (int i = 0; i < 2; i++)
-        if (*(const int64_t *)((const char *)a + ones[i].at) > 1)
-            later(x, a, ones[i].name, "leave it at 1");
-    if (a->experts) later(x, a, "num-experts", "models without experts run");
     if (a->fsdp) later(x, a, "use-torch-fsdp2", "--use-distributed-optimizer, or neither");
+    check_experts(x, a);
     if (a->squared) later(x, a, "squared-relu", "--swiglu");
     if (a->rope_percent > 0 && a->rope_percent < 1)
         later(x, a, "rotary-percent", "leave it at 1.0");
@@ -309,6 +347,16 @@ static void check_model(Draft *x, const Args *a) {
                    "learned positions, Megatron's default: not supported by this version");
 }
 static const char *yes(bool b) { return b ? "true" : "false"; }
+/* The router: the best k of a softmax; Megatron takes it of these alone, --moe-router-pre-softmax
+ * of all experts, and leaves their sum below 1. */
+static const char *experts_text(Draft *x, const Args *a, int64_t ffn) {
+    if (!a->experts) return "";
+    return arena_printf(x->a,
+                        ", model_type: qwen3_moe, num_experts: %lld, num_experts_per_tok: %lld, "
+                        "moe_intermediate_size: %lld, norm_topk_prob: %s",
+                        (long long)a->experts, (long long)(a->topk ? a->topk : 2),
+                        (long long)(a->moe_ffn ? a->moe_ffn : ffn), yes(!a->pre_softmax));
+}
 static void write_model(Draft *x, const Args *a) {
     if (x->in->model || x->in->config) return;
     check_model(x, a);
@@ -329,12 +377,12 @@ static void write_model(Draft *x, const Args *a) {
         "config: {hidden_size: %lld, intermediate_size: %lld, num_attention_heads: %lld, "
         "num_key_value_heads: %lld, head_dim: %lld, num_hidden_layers: %lld, vocab_size: %lld, "
         "rms_norm_eps: %.10g, rope_theta: %.10g, tie_word_embeddings: %s, qk_norm: %s, q_bias: %s, "
-        "k_bias: %s, v_bias: %s, o_bias: %s, gate_bias: %s, up_bias: %s, down_bias: %s}, "
+        "k_bias: %s, v_bias: %s, o_bias: %s, gate_bias: %s, up_bias: %s, down_bias: %s%s}, "
         "vocab_multiple: %lld",
         (long long)a->hidden, (long long)ffn, (long long)a->heads, (long long)groups,
         (long long)channels, (long long)a->layers, (long long)a->vocab, a->eps > 0 ? a->eps : 1e-5,
         a->rope_base > 0 ? a->rope_base : 1e4, yes(!a->untied), yes(a->qk_norm), yes(qkv), yes(qkv),
-        yes(qkv), yes(bias), yes(bias), yes(bias), yes(bias),
+        yes(qkv), yes(bias), yes(bias), yes(bias), yes(bias), experts_text(x, a, ffn),
         (long long)(a->multiple ? a->multiple : 128) * (long long)a->tp);
 }
 /* Megatron stops where tp does not divide what it cuts (divide() in its core/utils.py); a plan may
@@ -400,14 +448,22 @@ static void write_mesh(Draft *x, const Args *a) {
             (long long)world, (long long)inner);
     else if (a->per_node && !dp) dp = world / inner;
     if (!dp) {
-        dp = 1;
-        draft_remark(x, "dp: 1; the number of ranks does not stand in the arguments: --mesh dp=N");
+        int64_t need = (a->etp ? a->etp : a->tp) * a->ep;
+        for (dp = 1; dp < need && a->tp * a->cp * dp % need;) dp++;
+        draft_remark(x,
+                     "dp: %lld; the number of ranks does not stand in the arguments: --mesh dp=N",
+                     (long long)dp);
     }
     x->n_axes = 0;
     if (a->pp > 1) draft_axis(x, "pp", a->pp, at(x, a, "pipeline-model-parallel-size"));
-    if (dp > 1) draft_axis(x, "dp", dp, dp_at);
-    if (a->cp > 1) draft_axis(x, "cp", a->cp, at(x, a, "context-parallel-size"));
-    if (a->tp > 1 || !x->n_axes) draft_axis(x, "tp", a->tp, at(x, a, "tensor-model-parallel-size"));
+    const DraftAxis dense[] = {{"tp", a->tp, at(x, a, "tensor-model-parallel-size")},
+                               {"cp", a->cp, at(x, a, "context-parallel-size")},
+                               {"dp", dp, dp_at}},
+                    experts[] = {
+                        {"etp", a->etp ? a->etp : a->tp, at(x, a, "expert-tensor-parallel-size")},
+                        {"ep", a->ep, at(x, a, "expert-model-parallel-size")}};
+    draft_fold(x, dense, 3, experts, a->experts || a->ep > 1 ? 2 : 0);
+    if (!x->n_axes) draft_axis(x, "tp", a->tp, at(x, a, "tensor-model-parallel-size"));
     x->batch = a->micro * dp;
     if (a->pp > 1 && a->global) pipeline_batch(x, a);
     else if (a->global > x->batch)
@@ -417,10 +473,20 @@ static void write_mesh(Draft *x, const Args *a) {
 static void write_plan(Draft *x, const Args *a) {
     bool sp = a->sp && a->tp > 1;
     if (sp) draft_group(x, "sp", "tp", at(x, a, "sequence-parallel"));
+    bool experts = a->experts || a->ep > 1;
     if (a->tp > 1)
-        draft_key(x, "recipe", sp ? "megatron-sp" : "megatron",
+        draft_key(x, "recipe",
+                  !sp       ? "megatron"
+                  : experts ? "megatron-moe"
+                            : "megatron-sp",
                   at(x, a, "tensor-model-parallel-size"),
                   sp ? "--sequence-parallel" : "--tensor-model-parallel-size");
+    if (a->ep > 1)
+        draft_key(x, "moe",
+                  is(a->dispatcher, "alltoall") ? "{dispatch: all_to_all}"
+                                                : "{dispatch: all_gather}",
+                  at(x, a, "moe-token-dispatcher-type"),
+                  a->dispatcher ? NULL : "allgather is Megatron's default");
     if (a->zero && x->n_axes && (draft_axis_size(x, "dp") > 1 || a->cp > 1))
         draft_key(x, "data_parallel", "{mode: zero1}", at(x, a, "use-distributed-optimizer"),
                   "--use-distributed-optimizer");
@@ -441,12 +507,6 @@ static void write_plan(Draft *x, const Args *a) {
                   at(x, a, a->granularity ? "recompute-granularity" : "recompute-activations"),
                   "--recompute-granularity full, or none",
                   "selective recomputation: the plan recomputes nothing");
-}
-static void stops(Draft *x, const Args *a, const char *name, const char *what, int64_t n,
-                  int64_t by) {
-    diag_error(x->d, "E0307", at(x, a, name), NULL,
-               "%s: %lld is no multiple of %lld: Megatron stops", what, (long long)n,
-               (long long)by);
 }
 /* Layers as arguments.py of Megatron-LM cuts them: every rank has as many, where the embedding or
  * the loss may count for one. */
@@ -482,7 +542,7 @@ static void pipeline(Draft *x, const Args *a) {
 }
 bool import_megatron(Draft *x) {
     Words w = {.x = x};
-    Args a = {.tp = 1, .cp = 1, .pp = 1, .ep = 1, .etp = 1, .micro = 1, .nodes = 1, .seq = 0};
+    Args a = {.tp = 1, .cp = 1, .pp = 1, .ep = 1, .micro = 1, .nodes = 1, .seq = 0};
     draft_options(x);
     if (!read_words(&w)) return false;
     read_arguments(&w, &a);

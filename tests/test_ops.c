@@ -157,7 +157,9 @@ static void tensor(World *w, const char *name, const char *letters, int nl, Valu
     }
 }
 static bool int_operand(const Op *op, int i) {
-    return ((!strcmp(op->name, "embed") || !strcmp(op->name, "position") || !strcmp(op->name, "pick")) && i == 1) ||
+    return ((!strcmp(op->name, "embed") || !strcmp(op->name, "position") ||
+             !strcmp(op->name, "pick")) &&
+            i == 1) ||
            (!strcmp(op->name, "nll") && i == 3);
 }
 static void *give(void *arg, int t, Dtype dt) {

@@ -47,7 +47,7 @@ static Way ways(int i) {
         {in("x.png"), {"draw", p, "-o", in("x.png")}},
         {in("x.pdf"), {"draw", p, "-o", in("x.pdf")}},
         {in("x.txt"), {"draw", p, "-o", in("x.txt")}},
-        {in("x.json"), {"draw", p, "-o", in("x.json")}},
+        {in("x.json"), {"draw", p, "--view", "timeline", "-o", in("x.json")}},
         {in("v.safetensors"), {"check", p, "--save-values", in("v.safetensors")}},
         {in("t.jsonl"), {"check", p, "--trace", in("t.jsonl")}},
         {in("junit.xml"), {"check", p, "--format", "junit", "-o", in("junit.xml")}},

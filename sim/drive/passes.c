@@ -129,14 +129,14 @@ static void prepare(Run *r) {
         r->check->weights_cause = "the plan's `normalise: local_mean`: each rank divides by the "
                                   "count of its own tokens, so tokens of short blocks weigh more";
 }
-/* Level 3, where the program has no backward pass. */
+/* Level 3, up to the gradients. */
 static void exact(Run *r) {
     if (!r->o->exact || r->exec->stuck) return;
-    if (run_backward(r))
+    if (r->model->g.nn_model)
         diag_note(r->d, "N0007", diag_nowhere, NULL,
-                  "--exact covers forward programs in this version; the backward pass was "
-                  "checked by levels 1 and 2");
-    else reference_exact(r->check, r->plan, r->model, &r->pure, r->o->exact);
+                  "--exact ends with the gradients of the first step: what the optimizer does "
+                  "was checked by levels 1 and 2");
+    exact_check(r->check, r->plan, r->model, &r->pure, r->o->exact);
 }
 static void exact_pass(Run *r) {
     DeviceWork before = device_work(r->dev);

@@ -8,7 +8,7 @@
 #include "drive/memory.h"
 #include "drive/ranks.h"
 #include "exec/check.h"
-#include "exec/reference.h"
+#include "exec/exact.h"
 #include "exec/routes.h"
 #include "exec/walk.h"
 #include "exec/work.h"

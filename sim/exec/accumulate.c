@@ -29,6 +29,7 @@ static void add_block(const Exec *e, int val, const Local *l, const double *befo
     }
     if (last) e->dev->put(e->dev, &l->t, &host, e->dtype);
     e->dev->done(e->dev, &host);
+    if (last && e->modulus > 0) device_residues(e->dev, &l->t, e->dtype, e->modulus);
     if (last) narrow_round(e, e->dev, val, &l->t); /* once, of the sum of all */
 }
 /* Adds the gradient of micro-batch `part`, as its instance has it. */

@@ -65,6 +65,7 @@ bool call_make(Exec *e, const Step *s, int64_t rank, OpCall *c, Arena *tmp) {
         return false;
     }
     c->narrow = reads_narrow(e, s, c);
+    c->modulus = e->modulus;
     opcall_positions(&f, s, c, tmp);
     return true;
 }
@@ -105,9 +106,11 @@ static void finish_result(Device *dev, const Step *s, const Act *act, OpCall *c)
 static void run_calls(Exec *e, const Step *s, OpCall *calls, const Local *made, int n) {
     Device *dev = e->dev;
     bool exact = e->modulus > 0;
-    DeviceKernel what = exact                   ? DEVICE_EXACT
-                        : s->kind == ST_ADJOINT ? DEVICE_ADJOINT
-                                                : DEVICE_FORWARD;
+    bool back = s->kind == ST_ADJOINT;
+    DeviceKernel what = exact && back ? DEVICE_EXACT_ADJOINT
+                        : exact       ? DEVICE_EXACT
+                        : back        ? DEVICE_ADJOINT
+                                      : DEVICE_FORWARD;
     dev->call(dev, calls, n, what, e->pool);
     for (int i = 0; i < n && exact && !exec_is_int(e, s->out); i++)
         device_residues(dev, &calls[i].out, calls[i].dtype, e->modulus);

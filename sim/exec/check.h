@@ -4,7 +4,7 @@
  * their source. The first wrong value heads the report. */
 #ifndef SP_EXEC_CHECK_H
 #define SP_EXEC_CHECK_H
-#include "exec/exec.h"
+#include "exec/compare.h"
 #include "trace/trace.h"
 
 typedef struct Check {
@@ -32,9 +32,9 @@ Check *check_new(Arena *arena, Exec *e, Trace *t);
 void check_source(Check *c, int val);
 /* The output of a step just run; its inputs are still alive. */
 void check_step(Check *c, const Step *s);
-/* Level 3: a step's output against the whole value of the unsharded program (canonical residues,
- * the run's dtype): equal by bits; pending sums modulo `modulus`. */
-void check_exact(Check *c, const Step *s, const Exec *one, double modulus);
+/* Level 3: a step's output against the whole value of the unsharded program (canonical residues):
+ * equal; pending sums modulo `modulus`. */
+void check_exact(Check *c, const Step *s, const Whole *want, double modulus);
 /* A run that could not go on: the step is the first wrong one. */
 void check_stuck(Check *c, const Step *s, const char *why);
 /* End to end: a value as it lies against the unsharded float64 reference (whole, packed letters).

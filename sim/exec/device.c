@@ -95,9 +95,11 @@ static void run_call(void *arg, int64_t i) {
     const Job *j = arg;
     const OpCall *c = &j->call[i];
     const Op *op = c->op;
-    (j->what == DEVICE_EXACT     ? op->exact
-     : j->what == DEVICE_ADJOINT ? op->adjoint
-                                 : op->forward)(c);
+    void (*const kernel[])(const OpCall *) = {[DEVICE_FORWARD] = op->forward,
+                                              [DEVICE_ADJOINT] = op->adjoint,
+                                              [DEVICE_EXACT] = op->exact,
+                                              [DEVICE_EXACT_ADJOINT] = op->exact_adjoint};
+    kernel[j->what](c);
 }
 static void host_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
     (void)d;
@@ -177,9 +179,9 @@ static void dry_set(Device *d, Tensor *t, Dtype dt, double v) {
 /* Of an adjoint those of its forward call. */
 static void count(Device *d, const OpCall *c, DeviceKernel what) {
     OpCall f = op_call_forward(c);
-    DeviceArithmetic with = what == DEVICE_EXACT ? DEVICE_INTEGER
-                            : c->dtype == DT_F32 ? DEVICE_F32
-                                                 : DEVICE_F64;
+    DeviceArithmetic with = device_of_integers(what) ? DEVICE_INTEGER
+                            : c->dtype == DT_F32     ? DEVICE_F32
+                                                     : DEVICE_F64;
     ((Own *)d)->work.ops[with] += op_flops(&f);
 }
 static void dry_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {

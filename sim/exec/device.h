@@ -10,7 +10,13 @@
 #include "ops/op.h"
 
 /* What of an op is run. */
-typedef enum { DEVICE_FORWARD, DEVICE_ADJOINT, DEVICE_EXACT } DeviceKernel;
+typedef enum {
+    DEVICE_FORWARD,
+    DEVICE_ADJOINT,
+    DEVICE_EXACT, /* --exact: of integers, forward and adjoint */
+    DEVICE_EXACT_ADJOINT
+} DeviceKernel;
+static inline bool device_of_integers(DeviceKernel what) { return what >= DEVICE_EXACT; }
 
 /* The most bytes that the arrays of a device ever took, large and small: what a host on which the
  * same is done will have touched. */

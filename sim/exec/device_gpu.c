@@ -374,10 +374,10 @@ static void on_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *po
     (void)pool;
     for (int64_t i = 0; i < n; i++) {
         Mark mark = enter(x);
-        bool done = what != DEVICE_EXACT && table_launch(&c[i], what == DEVICE_ADJOINT, &gpu);
+        bool done = !device_of_integers(what) && table_launch(&c[i], what == DEVICE_ADJOINT, &gpu);
         leave(x, mark);
         if (done) continue;
-        for (int o = 0; o < n_ops && what != DEVICE_EXACT; o++)
+        for (int o = 0; o < n_ops && !device_of_integers(what); o++)
             x->missing[o] += op_list[o] == c[i].op;
         on_host(d, &c[i], what);
     }

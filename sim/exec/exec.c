@@ -169,6 +169,7 @@ static bool sum_block(void *arg, int64_t rank, Local *l) {
     Region box = region_plain(&l->t);
     e->dev->copy(e->dev, (Block){&box, &l->t}, (Block){&box, &a->t}, e->dtype, COMBINE_COPY);
     e->dev->copy(e->dev, (Block){&box, &l->t}, (Block){&box, &b->t}, e->dtype, COMBINE_SUM);
+    if (e->modulus > 0) device_residues(e->dev, &l->t, e->dtype, e->modulus);
     narrow_block(e, x->s->out, l->buf, &l->t);
     return true;
 }

@@ -55,7 +55,7 @@ static void *dry_full(const FullSource *f, Device *dev, int tensor, Dtype dtype,
     FullSource all = *f;
     all.g = f->whole;
     all.parts = 1;
-    bool cut = !f->modulus && is_cut(f, &f->g->t[tensor]);
+    bool cut = is_cut(f, &f->g->t[tensor]);
     dev->release(dev, cut ? reference_full(&all, tensor, dtype) : NULL);
     return p;
 }
@@ -68,7 +68,7 @@ static void *load_full(FullSource *f, int tensor, Dtype dtype) {
     Device *dev = f->dev ? f->dev : device_plain();
     void *p = dev->alloc(dev, bytes);
     if (dev->sizes_only) return dry_full(f, dev, tensor, dtype, p);
-    if (f->modulus > 0 && !t->is_int) {
+    if (f->modulus > 0 && !t->is_int && !is_cut(f, t)) {
         RandomStream r = random_stream(f->g, tensor, f->seed);
         for (int64_t i = 0; i < n; i++) {
             int64_t x;
@@ -287,6 +287,14 @@ const double *reference_value(const Reference *r, int tensor) {
 static bool has_part(const Val *v, const Part *p) {
     return v->n_parts == 1 && v->parts[0].node == p->node && v->parts[0].operand == p->operand;
 }
+int reference_use(const Program *p, const Part *use) {
+    for (int i = 0; i < p->nv; i++) {
+        const Val *w = &p->val[i];
+        if (w->cot && w->step >= 0 && p->step[w->step].kind != ST_MOVE && has_part(w, use))
+            return i;
+    }
+    return -1;
+}
 double *reference_cotangent(const Reference *r, const Val *v) {
     const GTensor *t = &r->graph->t[v->tensor];
     int64_t n = 1;
@@ -297,12 +305,7 @@ double *reference_cotangent(const Reference *r, const Val *v) {
     for (int k = 0; k < v->n_parts; k++) {
         const double *x = NULL;
         if (v->parts[k].way) continue; /* both ways of a pipeline: here once for all rows */
-        for (int i = 0; i < r->program->nv && !x; i++) {
-            const Val *w = &r->program->val[i];
-            if (w->cot && w->step >= 0 && r->program->step[w->step].kind != ST_MOVE &&
-                has_part(w, &v->parts[k]))
-                x = val_data(r, i);
-        }
+        x = val_data(r, reference_use(r->program, &v->parts[k]));
         if (!x) {
             dev->release(dev, sum);
             return NULL;
@@ -310,67 +313,4 @@ double *reference_cotangent(const Reference *r, const Val *v) {
         for (int64_t i = 0; i < n && !dev->sizes_only; i++) sum[i] += x[i];
     }
     return sum;
-}
-
-/* ---- level 3 ---- */
-typedef struct {
-    Check *c;
-    const Exec *one; /* the unsharded program, already run; NULL: this is its run */
-    const FullSource *src;
-    double work; /* of a step */
-} Exact;
-static void exact_stepped(void *arg, const Step *s) {
-    const Exact *x = arg;
-    progress_add(x->src->progress, x->work);
-    if (!x->one) return;
-    int v = x->one->p->first[x->c->e->p->val[s->out].tensor];
-    if (exec_store(x->one, v)->alive) check_exact(x->c, s, x->one, x->src->modulus);
-}
-/* Runs a program on integer data; false if it cannot be run to its end. */
-static bool exact_run(Exec *e, FullSource *src, Exact *x) {
-    e->full = reference_full;
-    e->full_arg = src;
-    e->modulus = src->modulus;
-    const Observer look = {.arg = x, .stepped = exact_stepped};
-    const Observer *const all[] = {&look};
-    Walk walk = {.e = e, .iterations = 1, .parts = 1, .observers = all, .n = 1};
-    return walk_run(&walk) == WALK_DONE;
-}
-static bool exact_once(Check *c, const Program *ref, FullSource *src) {
-    Exec *keep = c->e;
-    const Program *p = keep->p;
-    Exec *one = exec_new(c->arena, ref, keep->dtype, src->pool),
-         *all = exec_new(c->arena, p, keep->dtype, src->pool);
-    one->dev = one->host = all->host = keep->host; /* what `one` makes is read as it lies */
-    all->dev = keep->dev;
-    one->keep_all = true;
-    Exact x = {.c = c, .src = src, .work = src->exact_work / (ref->ns + p->ns)};
-    bool ok = exact_run(one, src, &x);
-    x.one = one;
-    c->e = all;
-    ok = ok && exact_run(all, src, &x);
-    c->e = keep;
-    exec_free(one);
-    exec_free(all);
-    return ok;
-}
-void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *like, int seeds) {
-    Program *ref = reference_program(c->arena, p, m, like->d, false);
-    /* sums of up to K products of residues must stay exact: K p^2 < 2^24 in f32 */
-    double modulus = c->e->dtype == DT_F32 && (m->dims.F > 18000 || m->dims.D > 18000) ? 13 : 31;
-    FullSource src = {.w = like->w,
-                      .d = like->d,
-                      .g = &m->g,
-                      .whole = like->whole, /* of micro-batches the first */
-                      .parts = like->parts,
-                      .dev = like->dev,
-                      .pool = like->pool,
-                      .modulus = modulus,
-                      .progress = like->progress,
-                      .exact_work = like->exact_work / seeds};
-    progress_phase(like->progress, "integer data");
-    for (int i = 0; i < seeds; i++) {
-        src.seed = p->seed * 1000003 + (uint64_t)i + 1;
-        if (!exact_once(c, ref, &src)) return;
-    }
 }

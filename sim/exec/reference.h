@@ -50,10 +50,6 @@ typedef struct Reference {
 /* The unsharded program of a model (with its backward if `backward`); no errors are possible that
  * the plan had not. */
 Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d, bool backward);
-/* Level 3: integer data through the same kernels and collectives, compared by bits with the
- * unsharded program, for `seeds` seeds. Adds one check record a value; every step must be a forward
- * step. */
-void reference_exact(Check *c, const Plan *p, const Model *m, const FullSource *like, int seeds);
 /* Runs that program of model `m` in f64 (in_bf16: in that) on what `like` loads, always the whole
  * batch at once (`m` is the model of that), for `steps` training steps. keep_all keeps every value.
  * NULL and diagnostics if weights cannot be loaded. */
@@ -62,6 +58,8 @@ Reference *reference_run(Arena *arena, Program *program, const Model *m, const F
 void reference_free(Reference *r);
 /* A value's numbers (whole, packed letters) or NULL if it is not kept. */
 const double *reference_value(const Reference *r, int tensor);
+/* The value that is the cotangent of one use in an unsharded program, or -1. */
+int reference_use(const Program *p, const Part *use);
 /* The sum of the uses that a cotangent lists, or NULL. The caller gives it back to the device of
  * r->exec. */
 double *reference_cotangent(const Reference *r, const Val *v);

@@ -179,11 +179,11 @@ static WalkEnd run_schedule(Walk *w, int64_t iteration) {
     return end == WALK_DONE ? run_deferred(w, (WalkInstance){iteration, w->parts - 1}) : end;
 }
 WalkEnd walk_run(Walk *w) {
-    assert(w->e && w->parts >= 1 && w->iterations >= 0);
+    assert(w->e && w->parts >= 1 && w->iterations >= 0 && (!w->from || !w->tasks));
     for (int64_t it = 0; it < w->iterations; it++) {
         WalkEnd all = w->tasks ? run_schedule(w, it) : WALK_DONE;
         if (all != WALK_DONE) return all;
-        for (int64_t part = 0; part < w->parts && !w->tasks; part++) {
+        for (int64_t part = w->from; part < w->parts && !w->tasks; part++) {
             WalkEnd end = run_instance(w, (WalkInstance){it, part});
             if (end != WALK_DONE) return end;
         }

@@ -33,6 +33,7 @@ typedef struct Walk {
      * when they go in `e`; NULL: none */
     Exec *beside;
     int64_t iterations, parts; /* training steps, micro-batches; 1: the one pass */
+    int64_t from;              /* the first micro-batch; those before it are not run */
     bool load_first; /* sources are loaded before the first step (but for late ones, lives.h), else
                         as they are read */
     const Observer *const *observers; /* n of them */

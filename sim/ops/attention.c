@@ -7,6 +7,7 @@
 #include "kernel/attention.h"
 #include "kernel/pool.h"
 #include "ops/attention_bound.h"
+#include "ops/exact.h"
 #include "ops/util.h"
 #include <math.h>
 #include <stdlib.h>
@@ -67,6 +68,31 @@ static void forward(const OpCall *plain) {
         for (int64_t i = 0; i < heads; i++) head(c, i);
 }
 
+static ExactRows rows_at(const Tensor *t, Dtype dtype, int64_t o, int64_t step) {
+    return (ExactRows){t->p ? (char *)t->p + o * dtype_size(dtype) : NULL, step};
+}
+/* Integers: query head g of (b, k). */
+static void head_exact(const OpCall *c, const AttentionMask *m, int64_t i, int64_t g) {
+    const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2], *o = &c->out;
+    int64_t kk = i % q->n[K_], b = i / q->n[K_];
+    Dtype dt = c->dtype;
+    int64_t to = c->operand == 0 ? at4(o, b, kk, g) : at3(o, b, kk);
+    exact_attention_adjoint(
+        &(ExactAttention){.dtype = dt,
+                          .nt = q->n[T_],
+                          .ns = k->n[1],
+                          .d = q->n[X_],
+                          .dv = v->n[3],
+                          .q = rows_at(q, dt, at4(q, b, kk, g), q->s[T_]),
+                          .k = rows_at(k, dt, at3(k, b, kk), k->s[1]),
+                          .v = rows_at(v, dt, at3(v, b, kk), v->s[1]),
+                          .cot = rows_at(&c->cot, dt, at4(&c->cot, b, kk, g), c->cot.s[T_]),
+                          .out = rows_at(o, dt, to, o->s[1]),
+                          .operand = c->operand,
+                          .more = c->operand && g > 0,
+                          .mask = m,
+                          .modulus = c->modulus});
+}
 static void head_adjoint(void *arg, int64_t i) { /* one (b, k): its query heads in order */
     const OpCall *c = arg;
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2], *o = &c->out, *d = &c->cot;
@@ -81,7 +107,8 @@ static void head_adjoint(void *arg, int64_t i) { /* one (b, k): its query heads 
                       AT(const T, *d, od), d->s[T_], c->operand == 0 ? AT(T, *o, to) : NULL,       \
                       o->s[1], c->operand == 1 ? AT(T, *o, to) : NULL, o->s[1],                    \
                       c->operand == 2 ? AT(T, *o, to) : NULL, o->s[1], &m, c->at->scale, g > 0)
-        if (c->dtype == DT_F32) BWD(float, f32);
+        if (c->modulus > 0) head_exact(c, &m, i, g);
+        else if (c->dtype == DT_F32) BWD(float, f32);
         else BWD(double, f64);
     }
 }
@@ -216,6 +243,7 @@ const Op op_attention = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
+    .exact_adjoint = op_exact_adjoint_same,
     .flops = flops,
     .probe = "attn_probs",
     .probe_run = probabilities,

@@ -80,6 +80,7 @@ const Op op_softmax = {
     .adjoint = softmax_adjoint,
     .bound = softmax_bound,
     .exact = op_exact_activation,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 3,
     .label = "probabilities",
 };
@@ -136,6 +137,7 @@ const Op op_normalise = {
     .adjoint = normalise_adjoint,
     .bound = normalise_bound,
     .exact = op_exact_activation,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 2,
     .label = "shares of the scores",
 };
@@ -193,6 +195,7 @@ const Op op_logsumexp = {
     .adjoint = logsumexp_adjoint,
     .bound = logsumexp_bound,
     .exact = logsumexp_exact,
+    .exact_adjoint = op_exact_adjoint,
     .flops = logsumexp_flops,
     .label = "log of the sum",
 };

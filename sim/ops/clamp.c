@@ -29,6 +29,7 @@ const Op op_clamp = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = op_exact_activation,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 2,
     .label = "clamp",
 };

@@ -427,8 +427,6 @@ void op_bound_contraction(const OpBound *b) {
     pool_pieces(c->pool, tensor_count(&c->out), scale_bounds, &j);
 }
 
-void op_exact_same(const OpCall *c) { c->op->forward(c); }
-
 const Op op_contract = {
     .name = "einsum", /* models name it so; records show the node's label, "linear" */
     .typical = "btd,fd->btf",
@@ -437,6 +435,7 @@ const Op op_contract = {
     .adjoint = op_einsum_adjoint,
     .bound = op_bound_contraction,
     .exact = op_exact_same,
+    .exact_adjoint = op_exact_adjoint_same,
     .flops = op_einsum_flops,
     .label = "linear",
 };

@@ -50,6 +50,7 @@ const Op op_gelu_tanh = {
     .adjoint = tanh_adjoint,
     .bound = tanh_bound,
     .exact = op_exact_activation,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 10,
     .label = "GELU (tanh)",
 };
@@ -62,6 +63,7 @@ const Op op_gelu = {
     .adjoint = adjoint,
     .bound = op_bound_activation,
     .exact = op_exact_activation,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 8,
     .label = "GELU",
 };

@@ -170,6 +170,7 @@ const Op op_layernorm = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 6,
     .label = "LayerNorm",
 };
@@ -181,6 +182,7 @@ const Op op_layernorm_plus = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 7,
     .label = "LayerNorm (1 + w)",
 };

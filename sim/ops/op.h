@@ -72,6 +72,7 @@ typedef struct OpCall {
     int64_t local[26];  /* local size of a letter */
     int64_t global[26]; /* global size of a letter */
     struct Pool *pool;  /* workers for work inside this call, or NULL */
+    double modulus;     /* integer adjoint: all numbers are residues of this; 0: they are real */
 } OpCall;
 
 /* What a bound needs: the same call in float64 with the exact result in `out`; writes into `bound`
@@ -130,7 +131,11 @@ typedef struct Op {
                                         op_bound_pointwise... */
     void (*exact)(const OpCall *c);  /* integer map for --exact; op_exact_same: forward is already
                                         exact on integers */
-    double flops_each;               /* operations per element of the result; 0: a view */
+    /* Adjoint of --exact, in integers modulo c->modulus: linear in the cotangent and in what the op
+     * is linear in, and of every saved number; op_exact_adjoint: as the rule says.
+     * NULL: no operand has a gradient. */
+    void (*exact_adjoint)(const OpCall *c);
+    double flops_each; /* operations per element of the result; 0: a view */
     double (*flops)(
         const OpCall *c); /* of one forward call, where they are none per element of the
                              result; from local sizes only (tensors may have p = NULL) */
@@ -185,6 +190,8 @@ void op_bound_contraction(const OpBound *b);
 void op_bound_pointwise(const OpBound *b); /* a few u of the magnitudes involved */
 void op_bound_copy(const OpBound *b);      /* exact: zero */
 void op_exact_same(const OpCall *c);
+void op_exact_adjoint_same(const OpCall *c); /* the op's own adjoint, where that is of integers */
+void op_exact_adjoint(const OpCall *c);
 /* Operations of one forward call of c->op, from its local sizes (tensors may have p = NULL). */
 double op_flops(const OpCall *c);
 /* Rows that an expert with a capacity takes of so many tokens, when there are so many experts. */

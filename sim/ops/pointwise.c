@@ -122,6 +122,7 @@ const Op op_add = {
     .adjoint = add_adjoint,
     .bound = add_bound,
     .exact = op_exact_same,
+    .exact_adjoint = op_exact_adjoint_same,
     .flops_each = 1,
     .label = "add",
     .glyph = "plus",
@@ -179,6 +180,7 @@ const Op op_relu = {
     .adjoint = relu_adjoint,
     .bound = op_bound_copy,
     .exact = op_exact_same,
+    .exact_adjoint = op_exact_adjoint_same,
     .flops_each = 1,
     .label = "ReLU",
 };
@@ -203,6 +205,7 @@ const Op op_relu_squared = {
     .adjoint = square_adjoint,
     .bound = op_bound_pointwise,
     .exact = op_exact_activation,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 2,
     .label = "ReLU^2",
 };
@@ -248,6 +251,7 @@ const Op op_silu = {
     .adjoint = silu_adjoint,
     .bound = op_bound_activation,
     .exact = op_exact_activation,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 4,
     .label = "SiLU",
 };
@@ -272,6 +276,7 @@ const Op op_sigmoid = {
     .adjoint = sigmoid_adjoint,
     .bound = op_bound_activation,
     .exact = op_exact_activation,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 4,
     .label = "sigmoid",
 };

@@ -6,6 +6,7 @@
  * FlashAttention-2, arXiv 2307.08691). Refuses to know ranks: blocks are a map of positions. */
 #include "kernel/attention.h"
 #include "kernel/pool.h"
+#include "ops/exact.h"
 #include "ops/ring.h"
 #include <math.h>
 #include <stdlib.h>
@@ -42,6 +43,26 @@ static void each_head(const OpCall *c, void (*head)(void *arg, int64_t i)) {
 static void part_forward(const OpCall *c) {
     if (!box_empty(&c->out)) each_head(c, part_head);
 }
+/* Integers: what `m` has taken. */
+static void part_exact_adjoint(const OpCall *c, const RingPart *r, const RingRows *m, bool more) {
+    void *const to[] = {m->dq, m->dk, m->dv_};
+    exact_attention_adjoint(
+        &(ExactAttention){.dtype = c->dtype,
+                          .nt = r->nt,
+                          .ns = r->ns,
+                          .d = m->d,
+                          .dv = m->dv,
+                          .q = {m->q, m->d},
+                          .k = {m->k, m->d},
+                          .v = {m->v, m->dv},
+                          .cot = {m->cot, m->p},
+                          .fout = {m->fout, m->p},
+                          .out = {to[c->operand], c->operand == 2 ? m->dv : m->d},
+                          .operand = c->operand,
+                          .more = c->operand && more,
+                          .mask = &r->mask,
+                          .modulus = c->modulus});
+}
 static void part_head_adjoint(void *arg, int64_t i) {
     const OpCall *c = arg;
     RingHead h = {.b = i / c->in[1].n[2], .k = i % c->in[1].n[2]};
@@ -54,7 +75,8 @@ static void part_head_adjoint(void *arg, int64_t i) {
             ring_take_queries(c, &h, &r, &m);
             void *dq = c->operand == 0 ? m.dq : NULL, *dk = c->operand == 1 ? m.dk : NULL,
                  *dv = c->operand == 2 ? m.dv_ : NULL;
-            if (c->dtype == DT_F32)
+            if (c->modulus > 0) part_exact_adjoint(c, &r, &m, h.g > 0);
+            else if (c->dtype == DT_F32)
                 attention_part_bwd_f32(r.nt, r.ns, m.d, m.dv, m.q, m.d, m.k, m.d, m.v, m.dv, m.cot,
                                        m.p, m.fout, m.p, dq, m.d, dk, m.d, dv, m.dv, &r.mask,
                                        c->at->scale, h.g > 0);
@@ -262,6 +284,7 @@ const Op op_attention_part = {
     .adjoint = part_adjoint,
     .bound = ring_part_bound,
     .exact = part_exact,
+    .exact_adjoint = op_exact_adjoint_same,
     .flops = part_flops,
     .mixes = true,
     .label = "partial attention",
@@ -281,6 +304,7 @@ const Op op_attention_merge = {
     .adjoint = merge_adjoint,
     .bound = merge_bound,
     .exact = merge_exact,
+    .exact_adjoint = op_exact_adjoint,
     .unweighted = &added,
     .flops_each = 4,
     .label = "merge",
@@ -295,6 +319,7 @@ const Op op_attention_join = {
     .adjoint = join_adjoint,
     .bound = join_bound,
     .exact = merge_exact,
+    .exact_adjoint = op_exact_adjoint_same,
     .unweighted = &added,
     .flops_each = 4,
     .label = "merge",

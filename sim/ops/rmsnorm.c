@@ -125,6 +125,7 @@ const Op op_rmsnorm = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 4,
     .label = "RMSNorm",
 };
@@ -136,6 +137,7 @@ const Op op_rmsnorm_plus = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 5,
     .label = "RMSNorm (1 + w)",
 };

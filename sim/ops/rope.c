@@ -84,26 +84,29 @@ static void bound(const OpBound *b) {
         }
     }
 }
-static void exact(const OpCall *c) { /* the rotation with integers for cosine and sine: linear, and
-                                        every position differs */
+/* The rotation with integers for cosine and sine: linear, and every position differs. */
+static void exact_rotate(const OpCall *c, const Tensor *x, bool back) {
     int nd = c->out.nd - 1, t_at = rule_find_out(c->rule, 't');
     int64_t i[LAYOUT_MAX_DIMS] = {0}, h = c->at->n_freq;
-    Pairs from = pairs_of(c->at->order, h, false), to = pairs_of(c->at->order, h, true);
+    Pairs from = pairs_of(c->at->order, h, back), to = pairs_of(c->at->order, h, !back);
     if (box_empty(&c->out)) return;
     do {
-        int64_t ox = box_offset(&c->in[0], nd, i), oy = box_offset(&c->out, nd, i),
+        int64_t ox = box_offset(x, nd, i), oy = box_offset(&c->out, nd, i),
                 pos = op_position_in(c, i[0], i[t_at]);
         for (int64_t k = 0; k < h; k++) {
             int64_t x0 = k * from.step, y0 = k * to.step;
-            double a = el_get(&c->in[0], c->dtype, ox + x0 * c->in[0].s[nd]),
-                   b = el_get(&c->in[0], c->dtype, ox + (x0 + from.mate) * c->in[0].s[nd]);
+            double a = el_get(x, c->dtype, ox + x0 * x->s[nd]),
+                   b = el_get(x, c->dtype, ox + (x0 + from.mate) * x->s[nd]);
             double cs = (double)(pos % 29 + 1), sn = (double)((pos / 29 + k) % 23 + 2);
+            if (back) sn = -sn;
             el_set(&c->out, c->dtype, oy + y0, a * cs - b * sn);
             el_set(&c->out, c->dtype, oy + y0 + to.mate, b * cs + a * sn);
         }
-        copy_rest(c, &c->in[0], ox, oy);
+        copy_rest(c, x, ox, oy);
     } while (box_next(nd, c->out.n, i));
 }
+static void exact(const OpCall *c) { exact_rotate(c, &c->in[0], false); }
+static void exact_adjoint(const OpCall *c) { exact_rotate(c, &c->cot, true); }
 const Op op_rope = {
     .name = "rope",
     .typical = "btkgx!->btkgx",
@@ -114,6 +117,7 @@ const Op op_rope = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
+    .exact_adjoint = exact_adjoint,
     .flops_each = 3,
     .label = "RoPE",
 };

@@ -95,6 +95,26 @@ static void gate_exact(const OpCall *c) {
         row_set(&c->out, c->dtype, r, here ? logit(c, at.b, at.t, at.e) : 0);
     }
 }
+/* Of all three: what a row's weight hands to its own expert's score, and to all scores of its token
+ * the sum over the token's rows. */
+static void gate_exact_adjoint(const OpCall *c) {
+    RowChains x = row_chains(c);
+    int64_t ne = c->local['e' - 'a'], nt = c->local['t' - 'a'];
+    for (int64_t i = 0; i < x.n; i++) {
+        double sum = 0;
+        for (int64_t r = x.first[i]; r >= 0; r = x.next[r])
+            sum += (1 + logit(c, i / nt, i % nt, x.e[r])) * row_get(&c->cot, c->dtype, r);
+        sum = fmod(sum, c->modulus);
+        int64_t r = x.first[i]; /* in ascending order of experts */
+        for (int64_t e = 0; e < ne; e++) {
+            double z = logit(c, i / nt, i % nt, e), d = (2 + z) * sum;
+            for (; r >= 0 && x.e[r] == e; r = x.next[r])
+                d += (1 + 3 * z) * row_get(&c->cot, c->dtype, r);
+            el_set(&c->out, c->dtype, i * ne + e, fmod(d, c->modulus));
+        }
+    }
+    row_chains_free(&x);
+}
 const Op op_gate = {
     .name = "gate",
     .rule = "bte!,[ebt]->[ebt]",
@@ -105,6 +125,7 @@ const Op op_gate = {
     .adjoint = gate_adjoint,
     .bound = gate_bound,
     .exact = gate_exact,
+    .exact_adjoint = gate_exact_adjoint,
     .flops_each = 1,
     .label = "gate weights",
 };
@@ -185,6 +206,7 @@ const Op op_gate_all = {
     .adjoint = gate_all_adjoint,
     .bound = gate_all_bound,
     .exact = gate_exact,
+    .exact_adjoint = gate_exact_adjoint,
     .flops_each = 1,
     .label = "gate weights",
 };
@@ -268,6 +290,7 @@ const Op op_share = {
     .adjoint = share_adjoint,
     .bound = share_bound,
     .exact = gate_exact,
+    .exact_adjoint = gate_exact_adjoint,
     .flops_each = 1,
     .label = "share of the chosen",
 };

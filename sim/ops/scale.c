@@ -23,11 +23,12 @@ static void scale_bound(const OpBound *b) {
         b->bound[i] = b->prob[i] = 2 * b->u * fabs(y[i]) + (b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
 }
 /* A whole number from 1 to 12 that depends on the factor: no residue is lost modulo 13 or 31. */
-static void scale_exact(const OpCall *c) {
+static double exact_factor(const OpCall *c) {
     int e;
-    times(c, &c->in[0],
-          1 + fmod(floor(frexp(fabs(c->at->factor), &e) * 1000) + (c->at->factor < 0), 12));
+    return 1 + fmod(floor(frexp(fabs(c->at->factor), &e) * 1000) + (c->at->factor < 0), 12);
 }
+static void scale_exact(const OpCall *c) { times(c, &c->in[0], exact_factor(c)); }
+static void scale_exact_adjoint(const OpCall *c) { times(c, &c->cot, exact_factor(c)); }
 const Op op_scale = {
     .name = "scale",
     .typical = "bt->bt",
@@ -37,6 +38,7 @@ const Op op_scale = {
     .adjoint = scale_adjoint,
     .bound = scale_bound,
     .exact = scale_exact,
+    .exact_adjoint = scale_exact_adjoint,
     .flops_each = 1,
     .label = "scale",
     .glyph = "times",

@@ -22,6 +22,7 @@ const Op op_softcap = {
     .adjoint = adjoint,
     .bound = op_bound_activation,
     .exact = op_exact_activation,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 5,
     .label = "soft cap",
 };

@@ -62,6 +62,7 @@ const Op op_split = {
     .adjoint = split_adjoint,
     .bound = op_bound_copy,
     .exact = op_exact_same,
+    .exact_adjoint = op_exact_adjoint_same,
     .label = "split",
     .glyph = "view",
 };
@@ -121,6 +122,7 @@ const Op op_concat = {
     .adjoint = concat_adjoint,
     .bound = concat_bound,
     .exact = op_exact_same,
+    .exact_adjoint = op_exact_adjoint_same,
     .label = "concatenate",
     .glyph = "view",
 };

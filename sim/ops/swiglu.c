@@ -77,6 +77,7 @@ const Op op_swiglu = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 5,
     .label = "SwiGLU",
 };

@@ -23,6 +23,7 @@ const Op op_tanh = {
     .adjoint = adjoint,
     .bound = op_bound_activation,
     .exact = op_exact_activation,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 4,
     .label = "tanh",
 };

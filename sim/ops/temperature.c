@@ -26,6 +26,7 @@ static void times(const OpCall *c, const Tensor *x, double (*factor)(const OpCal
 static void forward(const OpCall *c) { times(c, &c->in[0], factor_at); }
 static void adjoint(const OpCall *c) { times(c, &c->cot, factor_at); }
 static void exact(const OpCall *c) { times(c, &c->in[0], exact_factor_at); }
+static void exact_adjoint(const OpCall *c) { times(c, &c->cot, exact_factor_at); }
 /* Two roundings (the product in double, then the run's type), and that of the factor. */
 static void bound(const OpBound *b) {
     op_bound_relative(b, b->call.out.p, 4 * b->u, 4 * b->u, b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
@@ -40,6 +41,7 @@ const Op op_temperature = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
+    .exact_adjoint = exact_adjoint,
     .flops_each = 1,
     .label = "temperature",
     .glyph = "times",

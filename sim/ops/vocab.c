@@ -62,6 +62,7 @@ const Op op_embed = {
     .adjoint = embed_adjoint,
     .bound = embed_bound,
     .exact = op_exact_same,
+    .exact_adjoint = op_exact_adjoint_same,
     .label = "embedding",
 };
 
@@ -76,6 +77,7 @@ const Op op_position = {
     .adjoint = embed_adjoint,
     .bound = embed_bound,
     .exact = op_exact_same,
+    .exact_adjoint = op_exact_adjoint_same,
     .label = "positions",
 };
 
@@ -172,6 +174,7 @@ const Op op_sumexp = {
     .adjoint = sumexp_adjoint,
     .bound = sumexp_bound,
     .exact = sumexp_exact,
+    .exact_adjoint = op_exact_adjoint,
     .flops = sumexp_flops,
     .label = "sum of exp over V",
     .glyph = "loss",
@@ -212,6 +215,7 @@ const Op op_rowsum = {
     .adjoint = rowsum_adjoint,
     .bound = rowsum_bound,
     .exact = op_exact_same,
+    .exact_adjoint = op_exact_adjoint_same,
     .flops_each = 1,
     .label = "sum over V",
     .glyph = "loss",
@@ -241,6 +245,7 @@ const Op op_pick = {
     .adjoint = pick_adjoint,
     .bound = op_bound_copy,
     .exact = op_exact_same,
+    .exact_adjoint = op_exact_adjoint_same,
     .label = "target logit",
     .glyph = "loss",
 };
@@ -290,6 +295,7 @@ const Op op_nll = {
     .adjoint = nll_adjoint,
     .bound = nll_bound,
     .exact = nll_exact,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 3,
     .label = "negative log likelihood",
     .glyph = "loss",

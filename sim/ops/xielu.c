@@ -94,6 +94,7 @@ const Op op_xielu = {
     .adjoint = adjoint,
     .bound = bound,
     .exact = exact,
+    .exact_adjoint = op_exact_adjoint,
     .flops_each = 6,
     .label = "xIELU",
 };

@@ -672,7 +672,7 @@ void check_exact(Check *c, const Step *s, const Whole *want, double modulus) {
     for (int a = 0; a < p->mesh->naxes; a++) {
         /* a pending maximum: its reduction is looked at */
         if (v->L.type[a] == TY_M && p->mesh->axis[a].size > 1) return;
-        if (v->L.type[a] == TY_P) P.a[P.n++] = (uint8_t)a;
+        if (v->L.type[a] == TY_P) layout_add_axis(&v->L, a, &P); /* of a pair: its two ranks */
     }
     Compare m = compare_new(c->e, c->arena, s, s->out, LEVEL_EXACT);
     if (!P.n) compare_all(&m, s->out, &v->L, &none, 0, want);

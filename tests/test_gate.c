@@ -238,7 +238,7 @@ static void test_numbers_of_configs(void **state) {
     refused("llama", "\"partial_rotary_factor\":0.5", "E0207");
     refused("llama", "\"partial_rotary_factor\":2", "2 is out of range");
     refused("olmo", "\"clip_qkv\":8", NULL);
-    refused("olmo", "\"clip_qkv\":1e300", "1e+300 is out of range, it must be 1e-18 .. 1e18");
+    refused("olmo", "\"clip_qkv\":1e300", "1e+300 clips nothing");
     refused("olmo", "\"clip_qkv\":1e-300", "1e-300 is out of range"); /* 0 in f32: a false alarm */
     refused("olmo", "\"clip_qkv\":-1", "-1 is out of range");
     refused("olmo", "\"clip_qkv\":\"8\"", "must be a number above 0");

@@ -295,10 +295,20 @@ int reference_use(const Program *p, const Part *use) {
     }
     return -1;
 }
-double *reference_cotangent(const Reference *r, const Val *v) {
+/* Its elements: of rows those that the unsharded run has, not those that could be. */
+static int64_t cotangent_count(const Reference *r, const Val *v) {
     const GTensor *t = &r->graph->t[v->tensor];
     int64_t n = 1;
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
+    for (int k = 0; t->listed && k < v->n_parts; k++) {
+        int use = reference_use(r->program, &v->parts[k]);
+        if (use >= 0 && exec_store(r->exec, use)->alive)
+            return tensor_count(&exec_store(r->exec, use)->l[0].t);
+    }
+    return n;
+}
+double *reference_cotangent(const Reference *r, const Val *v) {
+    int64_t n = cotangent_count(r, v);
     Device *dev = r->exec->dev;
     double *sum = device_array(dev, n, 8);
     if (!dev->sizes_only) memset(sum, 0, (size_t)n * 8);

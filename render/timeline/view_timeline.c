@@ -432,6 +432,15 @@ static TimeLook look_of(const ViewCall *c, Scene *s, const Timeline *t, int n, P
     return look;
 }
 
+/* What stands beside a line's title; `folded`: of how many equal lines it stands for. */
+static const char *line_words(const TimePen *p, const TimeLine *l, const char *who,
+                              const char *folded) {
+    Arena *a = p->c->arena;
+    const char *more = l->same ? arena_printf(a, " · %d %s", l->same, folded) : "";
+    const char *wide = p->times > 1 ? arena_printf(a, " · drawn %d× as wide", p->times) : "";
+    return arena_printf(a, "%s%s%s%s%s", time_text(l->end - l->start, a), wide, more,
+                        *who ? " · " : "", who);
+}
 static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, double y, double longest,
                          const char *who) {
     Arena *a = p->c->arena;
@@ -441,13 +450,11 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     lay_lanes(p, &v);
     scene_begin(p->s, "line", arena_printf(a, "line-%s", l->title), NULL);
     double w = scene_text(p->s, left, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, l->title);
-    const char *more = l->same ? arena_printf(a, " · %d more like it are folded", l->same) : "";
-    const char *wide = p->times > 1 ? arena_printf(a, " · drawn %d× as wide", p->times) : "";
-    const char *about = arena_printf(a, "%s%s%s%s%s", time_text(l->end - l->start, a), wide, more,
-                                     *who ? " · " : "", who);
-    double x = left + w + 12, end = p->s->w - presets[PRESET_COLUMN].margin;
+    double x = left + w + 12, beside = p->s->w - presets[PRESET_COLUMN].margin - x;
+    const char *about = line_words(p, l, who, "more like it are folded");
+    if (scene_width(p->s, 13, REGULAR, about) > beside) about = line_words(p, l, who, "are folded");
     scene_text(p->s, x, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
-               scene_fit(p->s, about, end - x, 13, REGULAR));
+               scene_fit(p->s, about, beside, 13, REGULAR));
     draw_waits(p, &v);
     draw_axis(p, &v, longest, true);
     for (int i = 0; i < t->n_lanes && i < 64; i++) {

@@ -450,7 +450,8 @@ static double draw_lower(MemPen *p, double y, bool alone) {
                    words);
     y += 48;
     bool slide = p->preset == PRESET_SLIDE;
-    int notes = p->wrong->n < MEM_NOTES ? p->wrong->n : MEM_NOTES; /* take room of the slide, as the bands do */
+    int notes = p->wrong->n < MEM_NOTES ? p->wrong->n
+                                        : MEM_NOTES; /* take room of the slide, as the bands do */
     double left = 46, h = !slide ? 190 : alone ? 190 - 20 * notes : 128, end;
     if (p->narrow) {
         h += draw_course(p, p->x + left, y, p->w - left - 4, h);

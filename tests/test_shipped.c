@@ -85,7 +85,7 @@ static void test_install(void **state) {
                                         "share/fish/vendor_completions.d/shardproof.fish"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         assert_int_equal(access(arena_printf(a, "%s/root/opt/%s", dir, files[i]), R_OK), 0);
-    child_use(arena_printf(a, "%s/root/opt/bin/shardproof", dir));
+    child_use_installed(arena_printf(a, "%s/root/opt/bin/shardproof", dir));
     Ended e = RUN(a, elsewhere, "check", "02-toymodel-2", "--hardware", "h200-sxm");
     assert_int_equal(e.code, 0);
     child_use(NULL);

@@ -44,6 +44,10 @@ void child_use(const char *to) {
     copy_to(child_program(), to, 0755);
     snprintf(program, sizeof program, "%s", to);
 }
+void child_use_installed(const char *at) {
+    if (access(at, X_OK) != 0) fail_msg("there is no program at '%s'", at);
+    snprintf(program, sizeof program, "%s", at);
+}
 static char trip_copy[64]; /* empty: there is none */
 static void remove_copy(void) { unlink(trip_copy); }
 /* The loader takes blanks and colons in LD_PRELOAD for the ends of names. */

@@ -42,6 +42,8 @@ const char *child_program(void);
  * on; NULL:
  * ./shardproof again. */
 void child_use(const char *path);
+/* The program that stands there is the one, until child_use(NULL). */
+void child_use_installed(const char *at);
 /* A file beside the test that runs; fails the test if it is not there. In `a`. */
 const char *child_beside(Arena *a, const char *name);
 /* build/tests/trip.so beside the test that runs, or a copy of it in /tmp if blanks are in its path.

@@ -246,13 +246,19 @@ static void test_files(void **state) {
     assert_int_equal(x.s->parts, 2);
     assert_int_equal(x.play->n_blocked, 0);
     arena_free(x.a);
-    x = read_rows("0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD\n1RECV_F0,1F0,1B0,1SEND_B0\n",
+    x = read_rows("0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0WAIT_SEND_F0\n1RECV_F0,1F0,1B0,"
+                  "1SEND_B0\n",
                   two, 2);
     assert_int_equal(x.d->n, 0);
     assert_int_equal(x.play->n_blocked, 0);
     arena_free(x.a);
     expect_said("0F0,0X0\n1F0,1B0\n", "E0310", "no action");
     expect_said("0F0,0B\n1F0,1B0\n", "E0310", "no action");
+    expect_said("0F0,0B0,0REDUCE_GRADxyz\n1F0,1B0\n", "E0310", "no action");
+    expect_said("0F0,0B0,0UNSHARD-7\n1F0,1B0\n", "E0310", "no action");
+    expect_said("0F0,0B0,0WAIT_SEND_F\n1F0,1B0\n", "E0310", "no action");
+    expect_said("0F0,0B0,7REDUCE_GRAD\n1F0,1B0\n", "E0310", "there are 2 stages");
+    expect_said("0F0,0B0,1REDUCE_GRAD\n1F0,1B0\n", "E0310", "stage 1 is on rank 1");
     expect_said("0F0,0B0,2F0\n1F0,1B0\n", "E0310", "there are 2 stages");
     expect_said("0F0,0B0,1B0\n1F0\n", "E0310", "stage 1 is on rank 1");
     expect_said("0F0,0B0\n1F0\n", "E0310", "no backward of stage 1 for micro-batch 0");

@@ -36,13 +36,31 @@ static bool number(const char **p, const char *end, int *out) {
     return true;
 }
 /* What a real run does beside: FSDP's gathers and reductions, waits for messages. They follow from
- * the order. */
-static bool is_aside(const char *word, size_t n) {
-    static const char *const aside[] = {"UNSHARD",     "RESHARD",     "REDUCE_GRAD",
-                                        "WAIT_SEND_F", "WAIT_SEND_B", "WAIT_REDUCE_GRAD"};
+ * the order, so only that each is one, of a stage of this rank, is looked at. */
+typedef struct {
+    const char *word;
+    bool of_part; /* a micro-batch's */
+} Aside;
+static const Aside *aside_of(const char *word, size_t n) {
+    static const Aside aside[] = {{"UNSHARD", false},     {"RESHARD", false},
+                                  {"REDUCE_GRAD", false}, {"WAIT_REDUCE_GRAD", false},
+                                  {"WAIT_SEND_F", true},  {"WAIT_SEND_B", true}};
     for (size_t i = 0; i < sizeof aside / sizeof *aside; i++)
-        if (strlen(aside[i]) == n && !memcmp(aside[i], word, n)) return true;
-    return false;
+        if (strlen(aside[i].word) == n && !memcmp(aside[i].word, word, n)) return &aside[i];
+    return NULL;
+}
+static bool not_here(Reader *r, const char *cell, int stage) {
+    const Schedule *s = r->s;
+    if (stage < s->stages && s->home[stage] == r->rank) return false;
+    r->bad = true;
+    if (stage >= s->stages)
+        diag_error(r->d, "E0310", here(r, cell), "list every stage in `stage_to_rank`",
+                   "stage %d: there are %d stages, counted from 0", stage, s->stages);
+    else
+        diag_error(r->d, "E0310", here(r, cell), "one row for each rank, in their order",
+                   "this is in the list of rank %d, and stage %d is on rank %d", r->rank, stage,
+                   s->home[stage]);
+    return true;
 }
 static bool read_one(Reader *r, const char *cell, size_t n, bool joined) {
     const char *p = cell, *end = cell + n;
@@ -51,7 +69,11 @@ static bool read_one(Reader *r, const char *cell, size_t n, bool joined) {
     const char *word = p;
     while (p < end && ((*p >= 'A' && *p <= 'Z') || *p == '_')) p++;
     size_t len = (size_t)(p - word);
-    if (is_aside(word, len)) return true;
+    const Aside *aside = aside_of(word, len);
+    if (aside) {
+        if (aside->of_part && !number(&p, end, &a.part)) return unknown(r, cell);
+        return p == end ? !not_here(r, cell, a.stage) : unknown(r, cell);
+    }
     int k = 0;
     while (k < DO_KINDS && (strlen(action_word((ActionKind)k)) != len ||
                             memcmp(action_word((ActionKind)k), word, len)))

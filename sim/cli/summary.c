@@ -432,10 +432,12 @@ static void report_time(Cli *c, const Trace *t) {
     }
     int places = t->n_actions ? t->actions[t->n_actions - 1].rank + 1 : 0;
     if (end > 0)
-        str_addf(&c->text,
-                 "\n  all %lld micro-batches by the schedule %s: %s, ranks idle %.1f %% of it",
-                 (long long)trace_microbatches(t), t->schedule, time_text(end, a),
-                 100 * (1 - busy / (end * places)));
+        str_addf(
+            &c->text,
+            "\n  all %lld micro-batches by the schedule %s: %s, ranks idle %.1f %% of it"
+            "\n  (from the first forward to the last backward; what is done once a step is extra)",
+            (long long)trace_microbatches(t), t->schedule, time_text(end, a),
+            100 * (1 - busy / (end * places)));
     str_addf(&c->text, "\n  %s\n", or_empty(t->hardware));
 }
 static void report_verbose(Cli *c, const Loaded *l) {

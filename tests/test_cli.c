@@ -956,6 +956,22 @@ static void test_each_microbatch(void **state) {
             done(r);
         }
 }
+/* The foot of `params`: what the fullest rank holds, which in a pipeline has its stages only, as
+ * the view memory has it. */
+static void test_params_of_a_rank(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"plans/45-llama3-8b-pp4-1f1b.yaml", "39 parameters, at most 2.93 MiB per rank at rest"},
+        {"plans/52-llama3-8b-pp4-dualpipe.yaml",
+         "39 parameters, at most 5.85 MiB per rank at rest"},
+        {"plans/18-llama3-8b-backward.yaml", " MiB per rank at rest"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Ran r = RUN("params", rows[i][0]);
+        if (!strstr(r.out, rows[i][1])) fail_msg("%s: '%s' is not said", rows[i][0], rows[i][1]);
+        assert_true(i < 2 || !strstr(r.out, "at most"));
+        done(r);
+    }
+}
 /* A collective that a planted mistake skips: named, sends nothing, counts nowhere; in every form.
  */
 static void test_skipped(void **state) {
@@ -1889,6 +1905,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_skipped),
     TEST(test_totals_of_a_part),
     TEST(test_each_microbatch),
+    TEST(test_params_of_a_rank),
     TEST(test_explain),
     TEST(test_suffixes),
     TEST(test_diff),

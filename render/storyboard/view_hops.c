@@ -170,7 +170,8 @@ static void draw_frame(HopsPen *p, int j, double x0, double y) {
     scene_text(s, x0, y + 12, (TextLook){ALIGN_LEFT, 14, BOLD, ROLE_INK}, whose(p, j));
     for (int k = 0; k < h->n; k++) {
         if (p->cell >= 18 || k % 2 == 0) /* two digits want room */
-            scene_textf(s, x0 + (k + 0.5) * p->cell, top - 14, small, "%d", k);
+            scene_textf(s, x0 + (k + 0.5) * p->cell, top - 14, small, "%lld",
+                        (long long)h->rank[k]);
         scene_textf(s, x0 - 8, top + (k + 0.5) * p->cell + 4,
                     (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, "%s%lld",
                     p->cell >= 20 ? "rank " : "", (long long)h->rank[k]);

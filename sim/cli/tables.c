@@ -203,15 +203,35 @@ static void param_row(const Cli *c, Table *t, const Trace *trace, const TracePar
     const char *devices = notation_devices(c->o.notation, trace, p, c->o.rank, a);
     r[12] = (Cell){devices, devices, devices && *devices == '[' ? devices : NULL};
 }
+static int64_t all_at_rest(const Trace *t, int64_t rank) {
+    int64_t all = 0;
+    for (int i = 0; i < t->n_params; i++) all += bytes_at_rest(&t->params[i], NULL, rank);
+    return all;
+}
+/* The most that a rank holds of all parameters at rest: a rank of a pipeline holds those of its
+ * stages. *uneven: others hold less. Looked at is the first rank of each set that holds one alike.
+ */
+static int64_t most_at_rest(const Cli *c, const Trace *t, bool *uneven) {
+    bool *seen = ARENA_ARRAY(c->arena, bool, t->ranks + 1);
+    int64_t most = -1;
+    for (int i = 0; i < t->n_params; i++)
+        for (int k = 0; k < t->params[i].rest.n_local; k++) {
+            int64_t rank = rankset_first(&t->params[i].rest.local[k].ranks);
+            if (rank < 0 || rank >= t->ranks || seen[rank]) continue;
+            seen[rank] = true;
+            int64_t all = all_at_rest(t, rank);
+            *uneven |= most >= 0 && all != most;
+            most = all > most ? all : most;
+        }
+    return most < 0 ? all_at_rest(t, -1) : most;
+}
 Table table_params(const Cli *c, const Trace *t) {
     Table out = table_new(c->arena, "parameter", param_columns, N(param_columns));
-    int64_t all = 0;
     bool uneven = false;
+    int64_t all = c->o.rank >= 0 ? all_at_rest(t, c->o.rank) : most_at_rest(c, t, &uneven);
     for (int i = 0; i < t->n_params; i++) {
         const TraceParam *p = &t->params[i];
         bool any = false;
-        all += bytes_at_rest(p, NULL, c->o.rank);
-        uneven |= p->rest.n_local > 1;
         for (int k = 0; k < p->compute.n_local; k++) {
             if (c->o.rank >= 0 && !rankset_has(&p->compute.local[k].ranks, c->o.rank)) continue;
             param_row(c, &out, t, p, &p->compute.local[k]);
@@ -220,7 +240,7 @@ Table table_params(const Cli *c, const Trace *t) {
         if (!any && c->o.rank < 0) param_row(c, &out, t, p, NULL);
     }
     str_addf(&out.notes, "%d parameters, %s%s per rank at rest\n", t->n_params,
-             uneven && c->o.rank < 0 ? "at most " : "", bytes_text(all, c->arena));
+             uneven ? "at most " : "", bytes_text(all, c->arena));
     return out;
 }
 

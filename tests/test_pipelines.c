@@ -186,6 +186,30 @@ static void test_recompute(void **state) {
     arena_free(a);
 }
 /* Stages that share a rank, both ways, stages cut further: all that each makes is made again. */
+/* A flat buffer is a rank's: one collective for the ranks of each place, whatever stages they hold;
+ * in dualpipe all ranks hold the same. */
+static void test_flat_buffers(void **state) {
+    (void)state;
+    int n;
+    const ScheduleKind *k = schedule_kinds(&n);
+    for (int i = 0; i < n; i++) {
+        Arena *a = arena_new();
+        int sums = k[i].both_ways ? 1 : 2;
+        plan_good(a,
+                  arena_printf(a,
+                               "model: {preset: llama3.2-1b, shrink: 64, layers: 4, parts: "
+                               "[embedding, blocks, norm, head, loss]}\nmesh: {pp: 2, dp: 2}\n"
+                               "data: {batch: 8, sequence: 8}\npass: train\n"
+                               "optimizer: {name: sgd, lr: 0.1, steps: 2}\n"
+                               "data_parallel: {mode: zero1, form: %s}\n"
+                               "pipeline: {schedule: %s, microbatches: 4}\n"
+                               "expect: {collectives: {gradients: {reduce_scatter(dp): %d}, "
+                               "optimizer: {all_gather(dp): %d}}}\n",
+                               i % 2 ? "megatron" : "deepspeed", k[i].name, sums, sums),
+                  true);
+        arena_free(a);
+    }
+}
 static void test_recompute_inside(void **state) {
     (void)state;
     static const char *const rows[] = {
@@ -811,6 +835,7 @@ int main(void) {
         cmocka_unit_test(test_tied_both_ways),
         cmocka_unit_test(test_recompute),
         cmocka_unit_test(test_recompute_inside),
+        cmocka_unit_test(test_flat_buffers),
         cmocka_unit_test(test_inside),
         cmocka_unit_test(test_forward),
         cmocka_unit_test(test_full_size),

@@ -168,6 +168,21 @@ void order_units(Program *p) {
 }
 
 /* ---- marks ---- */
+/* Do two values lie on the same ranks of a pipeline? */
+static bool same_home(const Mesh *m, const Layout *x, const Layout *y) {
+    for (int a = 0; a < m->naxes; a++) {
+        bool at = x->type[a] == TY_AT;
+        if (at != (y->type[a] == TY_AT) || (at && x->at[a] != y->at[a])) return false;
+        if (x->pair[a].low != y->pair[a].low || x->pair[a].high != y->pair[a].high) return false;
+    }
+    return true;
+}
+/* A unit is one stage's, but for a buffer: that has all that a rank holds, of each of its stages.
+ */
+static bool same_place(const Program *p, const Step *s, const Step *t) {
+    bool flat = s->move.from.flat.total || s->move.to.flat.total;
+    return (flat || s->stage == t->stage) && same_home(p->mesh, &s->move.from, &t->move.from);
+}
 void mark_units(Program *p) {
     AxisList copies = copy_axes(p);
     const int *layers = unit_layers(p);
@@ -181,7 +196,7 @@ void mark_units(Program *p) {
         for (int k = n - 1; k >= 0 && s->unit == i; k--) { /* does an earlier one lead this unit? */
             const Step *t = &p->step[lead[k]];
             bool same = t->move.kind == s->move.kind && t->recompute == s->recompute &&
-                        t->pass == s->pass && t->stage == s->stage;
+                        t->pass == s->pass && same_place(p, s, t);
             if (same && layer[t->id] == layer[i] && mesh_same_axes(&t->move.axes, &s->move.axes))
                 s->unit = t->id;
         }

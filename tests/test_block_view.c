@@ -346,7 +346,7 @@ static void units_of_a_model_are_told(void **state) {
         for (o.page = 1; o.page <= 2; o.page++) { /* a slide per strip */
             text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
             if (strstr(text, "nothing is sent") || strstr(text, "Nothing is sent"))
-                fail_msg("%s, slide %d: %s", cases[i].file, o.page, text);
+                fail_msg("%s, slide %lld: %s", cases[i].file, (long long)o.page, text);
         }
     }
 }

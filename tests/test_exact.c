@@ -113,8 +113,8 @@ static void test_ways_to_cut(void **state) {
         "mesh: {cp: 2}\ncontext_parallel: {mode: ulysses}",
         "mesh: {r: 2, u: 2}\ncontext_parallel: {mode: usp, ring: r, ulysses: u, order: zigzag}",
         "mesh: {dp: 2, tp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3",
-        "mesh: {dp: 2}\ndata_parallel: {mode: zero1}\noptimizer: {name: adamw, lr: 0.001, steps: "
-        "2}"};
+        ("mesh: {dp: 2}\ndata_parallel: {mode: zero1}\n"
+         "optimizer: {name: adamw, lr: 0.001, steps: 2}")};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         Arena *a = arena_new();
         bool trains = strstr(rows[i], "optimizer:");

@@ -414,8 +414,8 @@ static void test_units_in_pipelines(void **state) {
         "mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, unit: block}|",
         "mesh: {r: 2, pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, axis: r*dp, unit: block}|",
         "mesh: {r: 2, pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, axis: r*dp}|, cut: {batch: r*dp}",
-        "mesh: {r: 2, pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, axis: r*dp, unit: block, "
-        "reshard: false}|"};
+        ("mesh: {r: 2, pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, axis: r*dp, unit: block, "
+         "reshard: false}|")};
     Arena *a = arena_new();
     int n;
     const ScheduleKind *kind = schedule_kinds(&n);

@@ -54,12 +54,15 @@ static const char *words_of(Arena *a, const Scene *s) {
 static void says(const char *words, const char *fact) {
     if (!words || !strstr(words, fact)) fail_msg("'%s' is not in\n%s", fact, words ? words : "");
 }
+/* Its parameters at rest, from their own records; the picture reads those of memory. */
 static int64_t rest(const Trace *t, int64_t rank) {
     int64_t bytes = 0;
-    for (int i = 0; i < t->n_memory; i++)
-        if (t->memory[i].step < 0 && !strcmp(t->memory[i].category, "parameters") &&
-            rankset_has(&t->memory[i].ranks, rank))
-            bytes += t->memory[i].bytes;
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceShape *x = &t->params[i].rest;
+        for (int k = 0; k < x->n_local; k++)
+            if (rankset_has(&x->local[k].ranks, rank)) bytes += x->local[k].bytes;
+    }
+    assert_true(bytes > 0);
     return bytes;
 }
 static int64_t pp_stride(const Trace *t, int64_t *size) {

@@ -113,14 +113,14 @@ static void add(Draft *x, const char *pattern, const char *style, Loc loc, Loc s
         }
     draft_line(x, pattern, loc, style_text(x, pattern, style), style_loc, NULL);
 }
-/* The library's local_params says which tensors a kernel reads and moves nothing: in place of a
- * shipped style it takes that one's moves away. */
-static void leave_out(Draft *x, const char *pattern) {
+/* A style that only says which tensors a kernel reads (local_params) moves nothing: in place of a
+ * shipped one it takes that one's moves away. */
+static void leave_out(Draft *x, const char *pattern, const char *style) {
     int kept = 0;
     for (int i = 0; i < x->n_lines; i++)
         if (strcmp(x->line[i].pattern, pattern)) x->line[kept++] = x->line[i];
     x->n_lines = kept;
-    draft_remark(x, "%s: local_params, which moves nothing, in place of its line", pattern);
+    draft_remark(x, "%s: %s, which moves nothing, in place of its line", pattern, style);
 }
 /* ---- which modules a model with experts has ---- */
 /* The first layers of the model that the config describes, in `a`; NULL: it has not so many, or
@@ -231,15 +231,9 @@ static const char *style_then(Draft *x, HfGeneration g, const Value *v) {
         return NULL;
     }
     if (g == HF_GEN_1 && row && row->first) return row->first;
-    if (strcmp(v->s, "sequence_parallel") == 0) {
-        diag_error(
-            x->d, "E0214", v->loc, "leave the line out: the norm is whole",
-            g == HF_GEN_2
-                ? "what sequence_parallel did in these versions is not recorded (its code names "
-                  "the last dim, not the sequence)"
-                : "the library's sequence_parallel only relabels a whole tensor, and its "
-                  "gradients come out as many times too large as there are ranks: no plan "
-                  "says that");
+    const char *cannot = !row ? NULL : g == HF_GEN_2 ? row->second_not : row->third_not;
+    if (cannot) {
+        diag_error(x->d, "E0214", v->loc, row->do_instead, "%s", cannot);
         return NULL;
     }
     PlanWriter w = write_start(x->a);
@@ -256,7 +250,8 @@ static void override_line(Draft *x, HfGeneration g, const ValuePair *p) {
     else if (of_base(p->key))
         no_match(x, g, p, arena_printf(x->a, "model.%s", p->key),
                  "names of the model with its head");
-    else if (g == HF_GEN_3 && strcmp(v->s, "local_params") == 0) leave_out(x, p->key);
+    else if (g == HF_GEN_3 && hf_style(v->s) && hf_style(v->s)->drops_line)
+        leave_out(x, p->key, v->s);
     else if ((style = style_then(x, g, v))) add(x, p->key, style, p->loc, v->loc);
 }
 static void override(Draft *x, HfGeneration g, const char *path, const char *text, bool tp) {

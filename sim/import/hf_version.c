@@ -25,7 +25,13 @@ static const HfStyle styles[] = {
     {.name = "sequence_parallel",
      .in = ALL,
      .first = "{style: sequence_parallel, input: replicate, desired_input: shard(1), output: "
-              "replicate}"},
+              "replicate}",
+     .second_not = "what sequence_parallel did in these versions is not recorded (its code names "
+                   "the last dim, not the sequence)",
+     .third_not = "the library's sequence_parallel only relabels a whole tensor, and its "
+                  "gradients come out as many times too large as there are ranks: no plan "
+                  "says that",
+     .do_instead = "leave the line out: the norm is whole"},
     {.name = "replicate", .in = ALL},
     {.name = "embedding_rowwise", .in = FROM_2, .instead = "rowwise"},
     {.name = "embedding_colwise", .in = FROM_2},
@@ -34,7 +40,7 @@ static const HfStyle styles[] = {
      .in = HF_GEN_1 | HF_GEN_2,
      .instead = "ep_dispatch_experts on the experts"},
     {.name = "ep_dispatch_experts", .in = HF_GEN_3, .instead = "ep_router on the router"},
-    {.name = "local_params", .in = HF_GEN_3},
+    {.name = "local_params", .in = HF_GEN_3, .drops_line = true},
     {.name = "moe_tp_experts", .in = FROM_2, .instead = "gather"},
     {.name = "moe_identity_expert", .in = FROM_2},
     {.name = "replicated_with_grad_allreduce", .in = FROM_2},

@@ -3,6 +3,7 @@
  * between and behind them. */
 #ifndef SP_IMPORT_HF_VERSION_H
 #define SP_IMPORT_HF_VERSION_H
+#include <stdbool.h>
 
 typedef enum {
     HF_NO_VERSION = 0, /* none that is known here */
@@ -17,6 +18,10 @@ typedef struct {
     unsigned in;         /* HfGenerations that have it */
     const char *instead; /* what the others call what it does; NULL: they have nothing like it */
     const char *first;   /* how a plan says what it was in the first; NULL: by its name */
+    /* why no plan can say what it was in the second, the third; NULL: by its name */
+    const char *second_not, *third_not;
+    const char *do_instead; /* what to do there */
+    bool drops_line;        /* its line takes moves away and adds none, in the third */
 } HfStyle;
 
 /* Of "4.57.1", "5.3" or "5.23"; HF_NO_VERSION for text that is none of the known ones. */

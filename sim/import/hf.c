@@ -125,7 +125,7 @@ static void leave_out(Draft *x, const char *pattern, const char *style) {
 /* ---- which modules a model with experts has ---- */
 /* The first layers of the model that the config describes, in `a`; NULL: it has not so many, or
  * what is wrong with it will be said when the plan is run. */
-static const Graph *first_layers(Arena *a, const Draft *x, int64_t layers) {
+static const Model *first_layers(Arena *a, const Draft *x, int64_t layers) {
     Diags *d = diags_new(a);
     PlanWriter w = write_start(a);
     write_text(&w, "model: {%s: ", x->in->config ? "hf_config" : "preset");
@@ -134,8 +134,7 @@ static const Graph *first_layers(Arena *a, const Draft *x, int64_t layers) {
                (long long)layers);
     write_text(&w, "names: hf\n");
     const Plan *p = plan_parse(a, d, plan_text("config", w.s.s));
-    const Model *m = diags_errors(d) ? NULL : model_build(a, d, p, NULL);
-    return m ? &m->g : NULL;
+    return diags_errors(d) ? NULL : model_build(a, d, p, NULL);
 }
 /* A module, or a parameter: those of experts are lines of their own. */
 static bool has_any(const Graph *g, const char *pattern) {
@@ -147,24 +146,15 @@ static bool has_any(const Graph *g, const char *pattern) {
             return true;
     return false;
 }
-static bool has_experts(const Graph *g) {
-    return has_any(g, "model.layers.*.mlp.experts") ||
-           has_any(g, "model.layers.*.feed_forward.experts");
-}
 /* As few layers as have experts: some families begin with layers that have none. */
 static const Graph *with_experts(Draft *x) {
     enum { DEEPEST = 64 };
-    int64_t found = 0;
-    bool more = true;
-    for (int64_t n = 1; more && !found && n <= DEEPEST; n++) {
-        Arena *tmp = arena_new();
-        const Graph *g = first_layers(tmp, x, n);
-        more = g != NULL;
-        if (g && has_experts(g)) found = n;
-        arena_free(tmp);
-    }
-    if (!x->in->full) x->layers = found ? found : 1;
-    return first_layers(x->a, x, found ? found : 1);
+    const Model *m = first_layers(x->a, x, 1);
+    int64_t n = 1;
+    while (m && n < DEEPEST && !model_has_experts(&m->dims, n - 1)) n++;
+    if (m && n > 1 && model_has_experts(&m->dims, n - 1)) m = first_layers(x->a, x, n);
+    if (!x->in->full) x->layers = m ? m->dims.last_layer : 1;
+    return m ? &m->g : NULL;
 }
 /* ---- what is shipped ---- */
 /* False and an error for a family whose weights the styles would cut the wrong way. */

@@ -2,6 +2,7 @@
  * profiles as files. */
 #include "base/file.h"
 #include "cost/cost.h"
+#include "cost/nccl.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -306,6 +307,11 @@ static void same_profile(const Hardware *x, const Hardware *y) {
                 x->inter_bandwidth == y->inter_bandwidth);
     assert_true(x->intra_latency == y->intra_latency && x->inter_latency == y->inter_latency);
     assert_int_equal(x->memory, y->memory);
+    const NcclProfile *n = &x->nccl, *m = &y->nccl;
+    assert_true(n->gpu == m->gpu && n->cpu == m->cpu && n->link == m->link &&
+                n->channels == m->channels && n->channel_bandwidth == m->channel_bandwidth &&
+                n->nvls_channels == m->nvls_channels && n->nvls_ranks == m->nvls_ranks &&
+                n->nvls_bandwidth == m->nvls_bandwidth);
 }
 /* The files that are shipped say what is built in. Run from the folder of the project. */
 static void test_files_are_built_in(void **state) {
@@ -324,7 +330,7 @@ static void test_files_are_built_in(void **state) {
         assert_ptr_not_equal(file, row);
         same_profile(file, row);
     }
-    assert_int_equal(n, 5);
+    assert_int_equal(n, 6);
     assert_int_equal(d->n, 0);
     arena_free(a);
 }
@@ -345,6 +351,9 @@ static const char good[] = "what: mine\nflops: {f32: 1e12, f64: 2e12, bf16: "
                            "gpus_per_node: 5\nintra: {bandwidth: 6e9, latency: 7e-6}\ninter: "
                            "{bandwidth: 8e9, latency: 0}\nmemory: 9\n";
 
+#define NCCL(rest)                                                                                 \
+    "memory: 9\nnccl: {gpu: hopper, link: pci, channel_bandwidth: 3e9, nvls_channels: 0, "         \
+    "nvls_bandwidth: 0, nvls_ranks: 0, " rest "}"
 static void test_own_profile(void **state) {
     (void)state;
     static const struct {
@@ -365,6 +374,12 @@ static void test_own_profile(void **state) {
         {"intra: {bandwidth: 6e9, latency: 7e-6}", "intra: 3", "E0208", 1},
         {"memory: 9", "memory: 9\ncolour: red", "E0201", 9},
         {"what: mine", "what: [", "E0104", 0},
+        {"memory: 9", "memory: 9\nnccl: 4", "E0208", 1},
+        {"memory: 9", "memory: 9\nnccl: {gpu: hoper}", "E0208", 1},
+        {"memory: 9", NCCL("cpu: amd, channels: 0"), "E0309", 9},
+        {"memory: 9", NCCL("cpu: adm, channels: 2"), "E0301", 9},
+        {"memory: 9", NCCL("cpu: [amd], channels: 2"), "E0301", 9},
+        {"memory: 9", NCCL("cpu: amd, channels: 2, rings: 3"), "E0201", 9},
     };
     char dir[] = "/tmp/test_cost_XXXXXX";
     assert_non_null(mkdtemp(dir));
@@ -413,6 +428,151 @@ static void test_path_of_a_plan(void **state) {
     arena_free(a);
 }
 
+/* ---- NCCL's own model ---- */
+static const Hardware *nccl_machine(Arena *a) {
+    const Hardware *h = hardware_find(a, diags_new(a), "h100-nccl", NULL, nowhere);
+    assert_non_null(h);
+    return h;
+}
+static bool near(double x, double want, double share) { return fabs(x - want) <= share * want; }
+/* What the tuner of NCCL 2.28 has for H100s, worked out from its source: microseconds, GB/s of the
+ * size S (algorithm bandwidth; 0: not looked at). */
+static void test_nccl_table(void **state) {
+    (void)state;
+    static const struct {
+        const char *op;
+        int64_t ranks, nodes;
+        NcclAlgo algo;
+        NcclProto proto;
+        double latency, bandwidth;
+    } row[] = {
+        {"all_reduce", 8, 1, NCCL_RING, NCCL_LL, 15.0, 80.6},
+        {"all_reduce", 8, 1, NCCL_RING, NCCL_LL128, 40.6, 189},
+        {"all_reduce", 8, 1, NCCL_RING, NCCL_SIMPLE, 56.0, 206},
+        {"all_reduce", 8, 1, NCCL_TREE, NCCL_LL, 15.2, 43.6},
+        {"all_reduce", 8, 1, NCCL_NVLS, NCCL_SIMPLE, 25.0, 272},
+        {"all_gather", 8, 1, NCCL_RING, NCCL_LL, 10.8, 161},
+        {"reduce_scatter", 8, 1, NCCL_RING, NCCL_LL128, 27.3, 378},
+        {"all_gather", 8, 1, NCCL_RING, NCCL_SIMPLE, 32.2, 411},
+        {"reduce_scatter", 8, 1, NCCL_NVLS, NCCL_SIMPLE, 25.0, 208},
+        {"all_reduce", 2, 1, NCCL_RING, NCCL_LL, 7.8, 0},
+        {"all_reduce", 4, 1, NCCL_RING, NCCL_LL, 10.2, 0},
+        {"all_gather", 2, 1, NCCL_RING, NCCL_LL, 7.2, 0},
+        {"all_gather", 4, 1, NCCL_RING, NCCL_LL, 8.4, 0},
+        {"all_reduce", 2, 1, NCCL_RING, NCCL_SIMPLE, 15.2, 0},
+        {"all_reduce", 4, 1, NCCL_RING, NCCL_SIMPLE, 28.8, 0},
+        {"reduce_scatter", 2, 1, NCCL_RING, NCCL_SIMPLE, 11.8, 0},
+        {"reduce_scatter", 4, 1, NCCL_RING, NCCL_SIMPLE, 18.6, 0},
+        {"all_reduce", 16, 2, NCCL_TREE, NCCL_LL, 25, 0},
+        {"all_reduce", 32, 4, NCCL_TREE, NCCL_LL, 35, 0},
+        {"all_reduce", 64, 8, NCCL_TREE, NCCL_LL, 45, 0},
+        {"all_reduce", 128, 16, NCCL_TREE, NCCL_LL, 55, 0},
+        {"all_reduce", 16, 2, NCCL_NVLS_TREE, NCCL_SIMPLE, 67, 0},
+        {"all_reduce", 32, 4, NCCL_NVLS_TREE, NCCL_SIMPLE, 109, 0},
+        {"all_reduce", 64, 8, NCCL_NVLS_TREE, NCCL_SIMPLE, 150, 0},
+        {"all_reduce", 128, 16, NCCL_NVLS_TREE, NCCL_SIMPLE, 192, 0},
+        {"all_reduce", 16, 2, NCCL_RING, NCCL_SIMPLE, 132, 0},
+        {"all_reduce", 32, 4, NCCL_RING, NCCL_SIMPLE, 283, 0},
+        {"all_reduce", 64, 8, NCCL_RING, NCCL_SIMPLE, 585, 0},
+        {"all_reduce", 128, 16, NCCL_RING, NCCL_SIMPLE, 1190, 0},
+        {"all_reduce", 16, 2, NCCL_RING, NCCL_LL, 40, 0},
+        {"all_reduce", 32, 4, NCCL_RING, NCCL_LL, 79, 0},
+        {"all_reduce", 64, 8, NCCL_RING, NCCL_LL, 156, 0},
+        {"all_reduce", 128, 16, NCCL_RING, NCCL_LL, 312, 0},
+        /* 8 + 3 x 14 / 3.5 + 8 x 2.8; one 48 GB/s card a rank, and three quarters of it */
+        {"all_gather", 8, 8, NCCL_PAT, NCCL_SIMPLE, 42.4, 36},
+        /* a step each: 6.6 + 8 x 0.6; as fast as what is sent on */
+        {"broadcast", 8, 1, NCCL_RING, NCCL_LL, 11.4, 141},
+    };
+    Arena *a = arena_new();
+    const Hardware *h = nccl_machine(a);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        NcclWay way;
+        NcclAsk ask = {row[i].op, row[i].ranks, row[i].nodes, 1}; /* too small for corrections */
+        assert_true(nccl_way(h, &ask, row[i].algo, row[i].proto, &way));
+        if (!near(way.latency * 1e6, row[i].latency, 0.01) ||
+            (row[i].bandwidth > 0 && !near(way.bandwidth * 1e-9, row[i].bandwidth, 0.005)))
+            fail_msg("%s of %d: %.4g us, %.4g GB/s", row[i].op, (int)row[i].ranks,
+                     way.latency * 1e6, way.bandwidth * 1e-9);
+    }
+    arena_free(a);
+}
+/* Which it takes, by size; what it would not use. */
+static void test_nccl_choice(void **state) {
+    (void)state;
+    static const struct {
+        const char *op;
+        int64_t ranks, nodes;
+        double bytes;
+        const char *way;
+        double us; /* 0: not looked at */
+    } row[] = {{"all_reduce", 8, 1, 1 << 20, "Ring/LL", 28.01},
+               {"all_reduce", 8, 1, 1 << 21, "NVLS/Simple", 32.71},
+               {"all_reduce", 8, 1, 0x1p28, "NVLS/Simple", 1012},
+               {"all_reduce", 8, 1, 0x1p30, "NVLS/Simple", 3973},
+               {"all_reduce", 4, 1, 0x1p28, "Ring/Simple", 0}, /* no NVLS with four */
+               {"all_gather", 8, 1, 0x1p28, "Ring/Simple", 0},
+               {"all_gather", 8, 1, 0x1p23, "Ring/LL128", 0},
+               {"all_reduce", 16, 2, 1024, "Tree/LL", 25.3},
+               {"all_reduce", 16, 2, 0x1p30, "NVLSTree/Simple", 0},
+               {"all_gather", 16, 2, 0x1p30, "Ring/Simple", 0},
+               {"all_gather", 16, 16, 1 << 16, "PAT/Simple", 0}};
+    Arena *a = arena_new();
+    const Hardware *h = nccl_machine(a);
+    NcclWay way;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        way = nccl_choose(h, &(NcclAsk){row[i].op, row[i].ranks, row[i].nodes, row[i].bytes});
+        if (strcmp(nccl_way_text(&way, a), row[i].way) != 0 ||
+            (row[i].us > 0 && !near(way.time * 1e6, row[i].us, 0.01)))
+            fail_msg("%s of %d, %g B: %s, %.5g us", row[i].op, (int)row[i].ranks, row[i].bytes,
+                     nccl_way_text(&way, a), way.time * 1e6);
+    }
+    /* what depends on the size: 1.4 times the latency of rings over nodes, 0.6 of a tree's
+     * bandwidth */
+    NcclAsk large = {"all_reduce", 16, 2, 0x1p28}, middle = {"all_reduce", 8, 1, 1 << 16};
+    assert_true(nccl_way(h, &large, NCCL_RING, NCCL_SIMPLE, &way) &&
+                near(way.latency * 1e6, 1.4 * 131.6, 0.001));
+    assert_true(nccl_way(h, &middle, NCCL_TREE, NCCL_LL, &way) &&
+                near(way.bandwidth * 1e-9, 0.6 * 43.58, 0.001));
+    NcclAsk gather = {"all_gather", 8, 1, 1}, far = {"all_gather", 16, 2, 1};
+    assert_false(nccl_way(h, &gather, NCCL_TREE, NCCL_LL, &way));
+    assert_false(nccl_way(h, &gather, NCCL_NVLS, NCCL_LL, &way));
+    assert_false(nccl_way(h, &far, NCCL_NVLS, NCCL_SIMPLE, &way));
+    assert_false(nccl_way(h, &far, NCCL_PAT, NCCL_SIMPLE, &way));
+    assert_false(nccl_models(h, "all_to_all") || nccl_models(&toy, "all_gather"));
+    Hardware pci = *h;
+    pci.nccl.link = NCCL_PCI;
+    assert_false(nccl_way(&pci, &gather, NCCL_NVLS, NCCL_SIMPLE, &way));
+    assert_false(nccl_way(&pci, &gather, NCCL_RING, NCCL_LL128, &way));
+    arena_free(a);
+}
+/* In a timeline: S from the bytes that a rank sends, the way in the formula, done twice two calls;
+ * all-to-alls by the profile's links. */
+static void test_nccl_times(void **state) {
+    (void)state;
+    static const RankGroups eight = {1, 1, {8}, {1}, {1}, {0}, 0},
+                            sixteen = {1, 1, {16}, {1}, {1}, {0}, 0};
+    Arena *a = arena_new();
+    const Hardware *h = nccl_machine(a);
+    const int64_t s = 1 << 20;
+    Trace *t = mesh_trace(a, 2, 8);
+    collective(t, 0, "all_reduce", "tp", eight, s * 14 / 8, -1);
+    collective(t, 1, "all_reduce", "tp", eight, 2 * s * 14 / 8, -1)->times = 2;
+    collective(t, 2, "all_reduce", "dp,tp", sixteen, 1024 * 30 / 16, -1);
+    collective(t, 3, "all_to_all", "tp", eight, 7000, -1);
+    cost_simulate(t, h);
+    static const double us[] = {28.01, 56.02, 25.3, 7 * 5 + 0.0189};
+    static const char *const says[] = {"NCCL Ring/LL: 15 µs + 1 MiB / 80.6 GB/s = 28.0 µs",
+                                       "2 times", "NCCL Tree/LL: 25.2 µs + 1 KiB", "7 × 5 µs"};
+    for (int i = 0; i < 4; i++) {
+        const TraceEvent *e = event(t, i, 0);
+        if (!near((e->end - e->start) * 1e6, us[i], 0.01) || !strstr(e->formula, says[i]))
+            fail_msg("step %d: %.5g us, %s", i, (e->end - e->start) * 1e6, e->formula);
+    }
+    assert_non_null(strstr(t->hardware, "what NCCL models by 12 channels of 30 GB/s"));
+    arena_free(a);
+}
+
 /* Rows of experts: a kernel takes the time of the rank that has most, an exchange that of the
  * largest pair of each of its rounds; without a run what is expected, and the line says which. */
 static void test_rows(void **state) {
@@ -457,6 +617,9 @@ static void test_rows(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nccl_table),
+        cmocka_unit_test(test_nccl_choice),
+        cmocka_unit_test(test_nccl_times),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_all_exposed),
         cmocka_unit_test(test_overlap),

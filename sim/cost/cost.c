@@ -5,9 +5,10 @@
  * free; gathers of parameters run ahead by TRACE_PREFETCH units, as memory counts them.
  * Communication is exposed where it ends a wait of compute, so compute + exposed is the class's
  * whole time. Rows of experts are those of the run where there was one (rows.h).
- * Refuses to reorder, to share a link between streams, or to choose an algorithm: those
- * would need more facts than a profile has. */
+ * Refuses to reorder and to share a link between streams, which needs more facts than a profile
+ * has; an algorithm is chosen only as NCCL does it (nccl.h). */
 #include "cost/cost.h"
+#include "cost/nccl.h"
 #include "cost/rows.h"
 #include "trace/collectives.h"
 #include "trace/trace_parts.h"
@@ -42,8 +43,8 @@ typedef struct {
  * ones. */
 typedef struct {
     const RankGroups *groups;
-    int *meets; /* per class: classes of one number wait for each other; -1: takes no part */
-    bool inter; /* some group spans nodes */
+    int *meets;    /* per class: classes of one number wait for each other; -1: takes no part */
+    int64_t nodes; /* of the group that spans most */
     int64_t size;
 } Meeting;
 typedef struct {
@@ -107,14 +108,31 @@ static double compute_time(const Sim *s, const TraceCompute *c, const RankSet *r
                        : arena_printf(a, "%s; %.0f rows expected", *formula, load.expected);
     return time;
 }
+/* What NCCL expects of a group in which a rank sends `sent` bytes. */
+static double nccl_time(const Sim *s, const TraceCollective *c, const Meeting *m, int64_t sent,
+                        const char **formula) {
+    Arena *a = s->t->arena;
+    double times = c->times > 1 ? (double)c->times : 1;
+    NcclAsk ask = {c->op, m->size, m->nodes, nccl_size(c->op, m->size, (double)sent / times)};
+    NcclWay way = nccl_choose(s->h, &ask);
+    *formula = arena_printf(a, "NCCL %s: %s + %s / %s = %s", nccl_way_text(&way, a),
+                            time_text(way.latency, a), bytes_text((int64_t)ask.bytes, a),
+                            amount(way.bandwidth, "B/s", a), time_text(way.time, a));
+    if (times > 1)
+        *formula =
+            arena_printf(a, "%s, %.0f times: %s", *formula, times, time_text(times * way.time, a));
+    return times * way.time;
+}
 /* The time of a group in which a rank sends `sent` bytes; done twice it takes twice the steps. */
 static double collective_time(const Sim *s, const TraceCollective *c, const Meeting *m,
                               int64_t sent, const char **formula) {
+    if (nccl_models(s->h, c->op)) return nccl_time(s, c, m, sent, formula);
     Arena *a = s->t->arena;
     int64_t rounds = row_of(c->op)->rounds, steps = rounds ? rounds * (m->size - 1) : 1;
     if (c->times > 1) steps *= c->times;
-    double latency = m->inter ? s->h->inter_latency : s->h->intra_latency;
-    double bandwidth = m->inter ? s->h->inter_bandwidth : s->h->intra_bandwidth;
+    bool inter = m->nodes > 1;
+    double latency = inter ? s->h->inter_latency : s->h->intra_latency;
+    double bandwidth = inter ? s->h->inter_bandwidth : s->h->intra_bandwidth;
     double time = (double)steps * latency + (double)sent / bandwidth;
     *formula = arena_printf(a, "%lld × %s + %s / %s = %s", (long long)steps, time_text(latency, a),
                             bytes_text(sent, a), amount(bandwidth, "B/s", a), time_text(time, a));
@@ -160,6 +178,16 @@ static void meet_classes(Sim *s, Meeting *m, int64_t n_groups) {
     for (int c = 0; c < s->n_classes; c++)
         if (m->meets[c] == 0) m->meets[c] = find_root(up, c);
 }
+/* Of `most` and the nodes of `node` ranks each that group i has members on; they are in order. */
+static int64_t max_nodes(int64_t most, const RankGroups *g, int64_t i, int64_t node) {
+    int64_t n = 0, last = -1;
+    for (int64_t k = 0, size = groups_size(g); k < size; k++) {
+        int64_t on = groups_member(g, i, k) / node;
+        n += on != last;
+        last = on;
+    }
+    return n > most ? n : most;
+}
 static const Meeting *meeting_of(Sim *s, const RankGroups *g) {
     for (int i = 0; i < s->n_meetings; i++)
         if (same_groups(s->meeting[i].groups, g)) return &s->meeting[i];
@@ -167,8 +195,7 @@ static const Meeting *meeting_of(Sim *s, const RankGroups *g) {
     int64_t n = groups_count(g), node = s->h->gpus_per_node;
     *m = (Meeting){
         .groups = g, .meets = ARENA_ARRAY(s->scratch, int, s->n_classes), .size = groups_size(g)};
-    for (int64_t i = 0; i < n && !m->inter; i++)
-        m->inter = groups_member(g, i, 0) / node != groups_member(g, i, m->size - 1) / node;
+    for (int64_t i = 0; i < n; i++) m->nodes = max_nodes(m->nodes, g, i, node);
     /* one class: all its ranks are alike, and meets[0] is 0 */
     if (s->n_classes > 1) meet_classes(s, m, n);
     return m;
@@ -439,6 +466,9 @@ static const char *hardware_line(const Sim *s) {
     if (h->memory > 0) str_addf(&line, ", %s memory", memory_words(h->memory, a));
     str_addf(&line, ", %s per kernel; ring steps of %s at %s", time_text(h->kernel_overhead, a),
              time_text(h->intra_latency, a), amount(h->intra_bandwidth, "B/s", a));
+    if (h->nccl.channels)
+        str_addf(&line, ", but what NCCL models by %lld channels of %s",
+                 (long long)h->nccl.channels, amount(h->nccl.channel_bandwidth, "B/s", a));
     if (s->t->ranks > h->gpus_per_node)
         str_addf(&line, ", of %s at %s across nodes of %lld", time_text(h->inter_latency, a),
                  amount(h->inter_bandwidth, "B/s", a), (long long)h->gpus_per_node);

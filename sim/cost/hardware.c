@@ -13,24 +13,40 @@
 
 enum { PROFILE_BYTES = 64 << 10 };
 
+#define NO_NCCL                                                                                    \
+    { 0, 0, 0, 0, 0, 0, 0, 0 }
 /* Kept equal to the files by a test. */
 static const Hardware builtin[] = {
     {"h100-sxm", "NVIDIA H100 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12,
-     660e12, 3.0e12, 3e-6, 8, 370e9, 48e9, 5e-6, 20e-6, 80000000000},
+     660e12, 3.0e12, 3e-6, 8, 370e9, 48e9, 5e-6, 20e-6, 80000000000, NO_NCCL},
     {"h200-sxm", "NVIDIA H200 SXM, 8 per node, NVLink 4 and one NDR 400 NIC each", 53e12, 53e12,
-     660e12, 4.3e12, 3e-6, 8, 370e9, 48e9, 5e-6, 20e-6, 141000000000},
+     660e12, 4.3e12, 3e-6, 8, 370e9, 48e9, 5e-6, 20e-6, 141000000000, NO_NCCL},
     {"a100-80g", "NVIDIA A100 SXM 80 GB, 8 per node, NVLink 3 and one HDR 200 NIC each", 15e12,
-     15e12, 210e12, 1.8e12, 3e-6, 8, 235e9, 23e9, 5e-6, 20e-6, 80000000000},
+     15e12, 210e12, 1.8e12, 3e-6, 8, 235e9, 23e9, 5e-6, 20e-6, 80000000000, NO_NCCL},
     {"b200", "NVIDIA B200 SXM, 8 per node, NVLink 5 and one 400 Gb/s NIC each", 60e12, 30e12,
-     1500e12, 7.0e12, 3e-6, 8, 740e9, 48e9, 5e-6, 20e-6, 180000000000},
+     1500e12, 7.0e12, 3e-6, 8, 740e9, 48e9, 5e-6, 20e-6, 180000000000, NO_NCCL},
+    {"h100-nccl",
+     "h100-sxm, its collectives as NCCL's tuner expects them",
+     53e12,
+     53e12,
+     660e12,
+     3.0e12,
+     3e-6,
+     8,
+     370e9,
+     48e9,
+     5e-6,
+     20e-6,
+     80000000000,
+     {NCCL_HOPPER, NCCL_INTEL, NCCL_NVLINK, 12, 30e9, 8, 5, 40e9}},
     {"cpu", "a laptop or small cloud machine: one process per rank, shared memory", 200e9, 100e9,
-     200e9, 40e9, 0.5e-6, 64, 5e9, 1e9, 2e-6, 30e-6, 16000000000},
+     200e9, 40e9, 0.5e-6, 64, 5e9, 1e9, 2e-6, 30e-6, 16000000000, NO_NCCL},
 };
 enum { N_BUILTIN = sizeof builtin / sizeof *builtin };
 
 const char *const *hardware_names(void) {
-    static const char *const names[N_BUILTIN + 1] = {"h100-sxm", "h200-sxm", "a100-80g",
-                                                     "b200",     "cpu",      NULL};
+    static const char *const names[N_BUILTIN + 1] = {"h100-sxm",  "h200-sxm", "a100-80g", "b200",
+                                                     "h100-nccl", "cpu",      NULL};
     return names;
 }
 
@@ -54,6 +70,27 @@ static const Key keys[] = {
     {NULL, "memory", offsetof(Hardware, memory), true},
 };
 enum { N_KEYS = sizeof keys / sizeof *keys };
+/* Of the group `nccl`, which a profile may have: numbers, and words of a list. */
+static const Key nccl_keys[] = {
+    {"nccl", "channels", offsetof(Hardware, nccl.channels), true},
+    {"nccl", "channel_bandwidth", offsetof(Hardware, nccl.channel_bandwidth), false},
+    {"nccl", "nvls_channels", offsetof(Hardware, nccl.nvls_channels), true},
+    {"nccl", "nvls_bandwidth", offsetof(Hardware, nccl.nvls_bandwidth), false},
+    {"nccl", "nvls_ranks", offsetof(Hardware, nccl.nvls_ranks), true},
+};
+enum { N_NCCL = sizeof nccl_keys / sizeof *nccl_keys };
+static const struct {
+    const char *key;
+    size_t at;
+    const char *word[4];
+} nccl_words[] = {
+    {"gpu", offsetof(Hardware, nccl.gpu), {"ampere", "hopper", "blackwell", NULL}},
+    {"cpu", offsetof(Hardware, nccl.cpu), {"intel", "amd", NULL, NULL}},
+    {"link", offsetof(Hardware, nccl.link), {"nvlink", "pci", NULL, NULL}},
+};
+enum { N_NCCL_WORDS = sizeof nccl_words / sizeof *nccl_words };
+static const char *const groups[] = {"flops", "intra", "inter", "nccl"};
+enum { N_GROUPS = sizeof groups / sizeof *groups };
 
 static const double SMALLEST = 1e-18, LARGEST = 1e24;
 
@@ -64,7 +101,8 @@ static void read_number(Diags *d, const Yaml *y, const Key *k, Hardware *h) {
         diag_error(d, "E0301", y->loc, NULL, "'%s' must be a number, such as 660e12", k->key);
         return;
     }
-    bool zero_ok = strstr(k->key, "latency") || strstr(k->key, "overhead");
+    bool zero_ok =
+        strstr(k->key, "latency") || strstr(k->key, "overhead") || strstr(k->key, "nvls");
     bool far = v > LARGEST || (v > 0 && v < SMALLEST); /* sums of them stay numbers */
     if (!isfinite(v) || v < 0 || far || (v == 0 && !zero_ok) ||
         (k->whole && (v != floor(v) || v > 9e15))) {
@@ -75,20 +113,52 @@ static void read_number(Diags *d, const Yaml *y, const Key *k, Hardware *h) {
     else *(double *)(void *)((char *)h + k->at) = v;
 }
 static void unknown_keys(Diags *d, const Yaml *map, const char *group) {
-    const char *names[N_KEYS + 5];
+    const char *names[N_KEYS + N_NCCL + N_NCCL_WORDS + N_GROUPS + 2];
     int n = 0;
-    for (int i = 0; i < N_KEYS; i++)
-        if (group ? keys[i].group && strcmp(keys[i].group, group) == 0 : !keys[i].group)
-            names[n++] = keys[i].key;
+    for (int i = 0; i < N_KEYS + N_NCCL; i++) {
+        const Key *k = i < N_KEYS ? &keys[i] : &nccl_keys[i - N_KEYS];
+        if (group ? k->group && strcmp(k->group, group) == 0 : !k->group) names[n++] = k->key;
+    }
+    for (int i = 0; group && i < N_NCCL_WORDS; i++)
+        if (strcmp(group, "nccl") == 0) names[n++] = nccl_words[i].key;
     if (!group) {
-        static const char *const more[] = {"what", "flops", "intra", "inter"};
-        for (int i = 0; i < 4; i++) names[n++] = more[i];
+        names[n++] = "what";
+        for (int i = 0; i < N_GROUPS; i++) names[n++] = groups[i];
     }
     names[n] = NULL;
     for (int i = 0; i < map->n; i++)
         if (!map->pair[i].used)
             diag_error(d, "E0201", map->pair[i].loc, diag_nearest(map->pair[i].key, names),
                        "unknown key '%s' in a hardware profile", map->pair[i].key);
+}
+static void lacks(Diags *d, Loc loc, const char *group, const char *key) {
+    diag_error(d, "E0208", loc, NULL, "the hardware profile lacks '%s%s%s'", group ? group : "",
+               group ? "." : "", key);
+}
+static void read_numbers(Diags *d, Yaml *y, const Key *k, int n, Hardware *h) {
+    for (int i = 0; i < n; i++) {
+        Yaml *group = k[i].group ? yaml_get(y, k[i].group) : y;
+        Yaml *v = group && group->kind == YAML_MAP ? yaml_get(group, k[i].key) : NULL;
+        if (v) read_number(d, v, &k[i], h);
+        else lacks(d, y->loc, k[i].group, k[i].key);
+    }
+}
+static void read_nccl(Diags *d, Yaml *y, Hardware *h) {
+    Yaml *group = yaml_get(y, "nccl");
+    if (!group) return;
+    read_numbers(d, y, nccl_keys, N_NCCL, h);
+    for (int i = 0; i < N_NCCL_WORDS; i++) {
+        Yaml *v = group->kind == YAML_MAP ? yaml_get(group, nccl_words[i].key) : NULL;
+        int *to = (int *)(void *)((char *)h + nccl_words[i].at), k = 0;
+        const char *const *word = nccl_words[i].word;
+        while (v && word[k] && (v->kind != YAML_SCALAR || strcmp(word[k], v->s) != 0)) k++;
+        if (!v) lacks(d, y->loc, "nccl", nccl_words[i].key);
+        else if (word[k]) *to = k;
+        else
+            diag_error(d, "E0301", v->loc, diag_nearest(v->kind == YAML_SCALAR ? v->s : "", word),
+                       "'%s' is none of NCCL's: it knows %s, %s%s%s", nccl_words[i].key, word[0],
+                       word[1], word[2] ? ", " : "", word[2] ? word[2] : "");
+    }
 }
 static bool is_profile(Yaml *y) {
     static const char *const one[] = {"flops", "intra", "inter", "memory_bandwidth", "what"};
@@ -117,17 +187,10 @@ static const Hardware *read_profile(Arena *arena, Diags *d, const char *name, co
     Yaml *what = yaml_get(y, "what");
     h->name = arena_strdup(arena, name);
     h->what = what && what->kind == YAML_SCALAR ? what->s : "";
-    for (int i = 0; i < N_KEYS; i++) {
-        Yaml *group = keys[i].group ? yaml_get(y, keys[i].group) : y;
-        Yaml *v = group && group->kind == YAML_MAP ? yaml_get(group, keys[i].key) : NULL;
-        if (v) read_number(d, v, &keys[i], h);
-        else
-            diag_error(d, "E0208", y->loc, NULL, "the hardware profile lacks '%s%s%s'",
-                       keys[i].group ? keys[i].group : "", keys[i].group ? "." : "", keys[i].key);
-    }
+    read_numbers(d, y, keys, N_KEYS, h);
+    read_nccl(d, y, h);
     unknown_keys(d, y, NULL);
-    static const char *const groups[] = {"flops", "intra", "inter"};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < N_GROUPS; i++) {
         Yaml *g = yaml_get(y, groups[i]);
         if (g && g->kind == YAML_MAP) unknown_keys(d, g, groups[i]);
     }

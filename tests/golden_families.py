@@ -46,6 +46,15 @@ FAMILIES = {
     "cohere2": dict(num_hidden_layers=3, sliding_window=4, layer_types=["sliding_attention", "full_attention", "sliding_attention"]),
     "gpt_neox": dict(hidden_size=32, num_key_value_heads=None),
     "gpt2": dict(n_embd=16, n_layer=2, n_head=4, n_positions=19, n_inner=None),
+    "cwm": dict(bos_token_id=1, head_dim=6, mlp_bias=True, sliding_window=4, num_hidden_layers=3),
+    "youtu": dict(q_lora_rank=7, kv_lora_rank=6, qk_rope_head_dim=4, qk_nope_head_dim=3, v_head_dim=5, num_key_value_heads=4, attention_bias=True),
+    "glm4_moe_lite": dict(q_lora_rank=7, kv_lora_rank=6, qk_rope_head_dim=4, qk_nope_head_dim=3, v_head_dim=5, num_key_value_heads=4,
+                          n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=9, n_group=2, topk_group=1),
+    "solar_open": dict(head_dim=6, n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=9, n_group=1, topk_group=1,
+                       routed_scaling_factor=1.3, attention_bias=True, intermediate_size=None),
+    "hy_v3": dict(head_dim=6, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=9, num_shared_experts=2, num_hidden_layers=3,
+                  mlp_layer_types=["sparse", "dense", "sparse"]),
+    "aria_text": dict(moe_num_experts=5, moe_topk=2, attention_bias=True),
     "exaone4": dict(num_hidden_layers=3, sliding_window=5, sliding_window_pattern=2),
 }
 PLAN = """model: {{hf_config: {config}, layers: all, parts: [embedding, blocks, norm, head, loss]}}
@@ -63,6 +72,7 @@ def sums(x):
 
 def make(name, own):
     config = dict({} if name == "gpt2" else BASE, vocab_size=22, model_type=name) | own
+    if config.get("intermediate_size", 0) is None: del config["intermediate_size"]
     with tempfile.TemporaryDirectory() as d:
         json.dump(config, open(f"{d}/config.json", "w"))
         open(f"{d}/plan.yaml", "w").write(PLAN.format(config="config.json"))
@@ -74,13 +84,15 @@ def make(name, own):
     cfg._experts_implementation = "eager"
     torch.set_default_dtype(torch.float64)
     cls = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[name]
-    module = "gemma3" if name == "gemma3_text" else name
+    module = {"gemma3_text": "gemma3", "aria_text": "aria"}.get(name, name)
     model = getattr(double(f"transformers.models.{module}.modeling_{module}"), cls)(cfg).eval()
     names = dict(model.named_parameters())
     for n, p in names.items():
         if n not in v: return print(name, "no", n, sorted(v)[:9])
         with torch.no_grad(): p.copy_(v[n].reshape(p.shape))
-    extra = [k for k in v if k.endswith((".weight", ".bias")) and k not in names and not k.startswith(("grad.", "rank"))]
+    for n, b in model.named_buffers():
+        if n in v: b.copy_(v[n].reshape(b.shape))
+    extra = [k for k in v if k.endswith((".weight", ".bias", "_bias")) and k not in {**names, **dict(model.named_buffers())} and not k.startswith(("grad.", "rank"))]
     if extra: print(name, "left over:", extra)
     out = model(input_ids=v["input_ids"].long())
     logits = out.logits

@@ -3,6 +3,7 @@
  * it). Selection by groups by hand, models of other people forward and backward, and each router
  * under every way to lay out its experts, in the names of three systems. The kernels' adjoints are
  * held against differences in test_rows. */
+#include "support/child.h"
 #include "support/random_plan.h"
 #include "support/support.h"
 #include "base/file.h"
@@ -453,6 +454,28 @@ static void test_refused(void **state) {
         arena_free(a);
     }
 }
+/* A router that does not exist is told which do, and the man page has them all. */
+static void test_routers_listed(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "router.yaml",
+                         "model: {config: {model_type: mixtral, router: best, hidden_size: 16, "
+                         "intermediate_size: 12, num_hidden_layers: 1, num_attention_heads: 4, "
+                         "num_local_experts: 4, vocab_size: 32}}\nmesh: {dp: 2}\n",
+                         false);
+    size_t n;
+    const char *page = child_read(a, "docs/shardproof.1", &n), *hint = NULL;
+    for (int i = 0; i < r.d->n; i++)
+        if (!strcmp(r.d->item[i].code, "E0206")) hint = r.d->item[i].hint;
+    assert_non_null(hint);
+    assert_non_null(strstr(hint, "olmoe"));
+    for (char *save, *word = strtok_r(arena_strdup(a, hint), ", ", &save); word;
+         word = strtok_r(NULL, ", ", &save)) {
+        const char *from = strstr(page, ".BR router :"), *at = from ? strstr(from, word) : NULL;
+        if (strcmp(word, "or") && (!at || at > strstr(from, ".TP"))) fail_msg("man page: %s", word);
+    }
+    arena_free(a);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -461,6 +484,7 @@ int main(void) {
         cmocka_unit_test(test_dispatchers),     cmocka_unit_test(test_selection_bias),
         cmocka_unit_test(test_model_plans),     cmocka_unit_test(test_plain_bias),
         cmocka_unit_test(test_refused),         cmocka_unit_test(test_groups_elsewhere),
+        cmocka_unit_test(test_routers_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,10 @@ static const Shipped shipped[] = {
     {"model.layers.*.self_attn.k_proj", "colwise_gather_output", MODULES_QKV_WHOLE, NULL},
     {"model.layers.*.self_attn.v_proj", "colwise_gather_output", MODULES_QKV_WHOLE, NULL},
     {"model.layers.*.self_attn.o_proj", "rowwise_split_input", MODULES_QKV_WHOLE, NULL},
+    {"model.layers.*.self_attn.q_b_proj", "colwise", MODULES_LATENT, NULL},
+    {"model.layers.*.self_attn.kv_a_proj_with_mqa", "mla_kv_a_proj", MODULES_LATENT, NULL},
+    {"model.layers.*.self_attn.kv_b_proj", "colwise", MODULES_LATENT, NULL},
+    {"model.layers.*.self_attn.o_proj", "rowwise", MODULES_LATENT, NULL},
     {"gpt_neox.layers.*.attention.query_key_value", "colwise", MODULES_NEOX, NULL},
     {"gpt_neox.layers.*.attention.dense", "rowwise", MODULES_NEOX, NULL},
     {"gpt_neox.layers.*.mlp.dense_h_to_4h", "colwise", MODULES_NEOX, NULL},
@@ -43,21 +47,28 @@ static const Shipped shipped[] = {
     {"model.layers.*.mlp.gate_up_proj", "colwise_gather_output", MODULES_PACKED_MLP, NULL},
     {"model.layers.*.mlp.down_proj", "rowwise", MODULES_UP, NULL},
     {"model.layers.*.mlp.down_proj", "rowwise_split_input", MODULES_PACKED_MLP, NULL},
-    {"model.layers.*.mlp.shared_experts.gate_proj", "colwise", MODULES_EXPERTS, NULL},
-    {"model.layers.*.mlp.shared_experts.up_proj", "colwise", MODULES_EXPERTS, NULL},
-    {"model.layers.*.mlp.shared_experts.down_proj", "rowwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.mlp.shared_experts.gate_proj", "colwise", MODULES_SHARED, NULL},
+    {"model.layers.*.mlp.shared_experts.up_proj", "colwise", MODULES_SHARED, NULL},
+    {"model.layers.*.mlp.shared_experts.down_proj", "rowwise", MODULES_SHARED, NULL},
     {"model.layers.*.mlp.experts.gate_up_proj", "packed_colwise", MODULES_EXPERTS, "grouped_gemm"},
     {"model.layers.*.mlp.experts.down_proj", "rowwise", MODULES_EXPERTS, "grouped_gemm"},
     {"model.layers.*.mlp.experts", "moe_tp_experts", MODULES_EXPERTS, "ep_dispatch_experts"},
-    {"model.layers.*.feed_forward.shared_expert.gate_proj", "colwise", MODULES_EXPERTS, NULL},
-    {"model.layers.*.feed_forward.shared_expert.up_proj", "colwise", MODULES_EXPERTS, NULL},
-    {"model.layers.*.feed_forward.shared_expert.down_proj", "rowwise", MODULES_EXPERTS, NULL},
-    {"model.layers.*.feed_forward.experts.gate_up_proj", "packed_rowwise", MODULES_EXPERTS, NULL},
-    {"model.layers.*.feed_forward.experts.down_proj", "colwise", MODULES_EXPERTS, NULL},
-    {"model.layers.*.feed_forward.experts", "moe_tp_experts", MODULES_EXPERTS, NULL},
-    {"model.layers.*.feed_forward.gate_proj", "colwise", MODULES_EXPERTS, NULL},
-    {"model.layers.*.feed_forward.up_proj", "colwise", MODULES_EXPERTS, NULL},
-    {"model.layers.*.feed_forward.down_proj", "rowwise", MODULES_EXPERTS, NULL},
+    {"model.layers.*.mlp.experts.gate_up_proj", "packed_rowwise", MODULES_EXPERTS_TURNED,
+     "grouped_gemm"},
+    {"model.layers.*.mlp.experts.down_proj", "colwise", MODULES_EXPERTS_TURNED, "grouped_gemm"},
+    {"model.layers.*.mlp.experts", "moe_tp_experts", MODULES_EXPERTS_TURNED, "ep_dispatch_experts"},
+    {"model.layers.*.feed_forward.shared_expert.gate_proj", "colwise", MODULES_EXPERTS_TURNED,
+     NULL},
+    {"model.layers.*.feed_forward.shared_expert.up_proj", "colwise", MODULES_EXPERTS_TURNED, NULL},
+    {"model.layers.*.feed_forward.shared_expert.down_proj", "rowwise", MODULES_EXPERTS_TURNED,
+     NULL},
+    {"model.layers.*.feed_forward.experts.gate_up_proj", "packed_rowwise", MODULES_EXPERTS_TURNED,
+     NULL},
+    {"model.layers.*.feed_forward.experts.down_proj", "colwise", MODULES_EXPERTS_TURNED, NULL},
+    {"model.layers.*.feed_forward.experts", "moe_tp_experts", MODULES_EXPERTS_TURNED, NULL},
+    {"model.layers.*.feed_forward.gate_proj", "colwise", MODULES_EXPERTS_TURNED, NULL},
+    {"model.layers.*.feed_forward.up_proj", "colwise", MODULES_EXPERTS_TURNED, NULL},
+    {"model.layers.*.feed_forward.down_proj", "rowwise", MODULES_EXPERTS_TURNED, NULL},
     ALL("lm_head", "colwise_gather_output"),
 };
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
@@ -103,15 +114,27 @@ static const char *style_text(Draft *x, const char *pattern, const char *style) 
     }
     return style;
 }
-/* A line of the user's replaces the shipped one of the same pattern. */
-static void add(Draft *x, const char *pattern, const char *style, Loc loc, Loc style_loc) {
+static void add_text(Draft *x, const char *pattern, const char *text, Loc loc, Loc style_loc) {
     for (int i = 0; i < x->n_lines; i++)
         if (strcmp(x->line[i].pattern, pattern) == 0) {
-            x->line[i] =
-                (DraftLine){pattern, style_text(x, pattern, style), NULL, loc, style_loc, 0};
+            x->line[i] = (DraftLine){pattern, text, NULL, loc, style_loc, 0};
             return;
         }
-    draft_line(x, pattern, loc, style_text(x, pattern, style), style_loc, NULL);
+    draft_line(x, pattern, loc, text, style_loc, NULL);
+}
+/* A line of the user's replaces the shipped one of the same pattern. mla_kv_a_proj cuts nothing and
+ * sums the gradient of the part of its result that is the key which heads share: here that is where
+ * this key is laid beside each head's own. */
+static void add(Draft *x, const char *pattern, const char *style, Loc loc, Loc style_loc) {
+    static const char module[] = ".kv_a_proj_with_mqa";
+    size_t n = strlen(pattern), m = sizeof module - 1;
+    bool shared_key = !strcmp(style, "mla_kv_a_proj") && n > m && !strcmp(pattern + n - m, module);
+    add_text(x, pattern, shared_key ? "replicate" : style_text(x, pattern, style), loc, style_loc);
+    if (shared_key)
+        add_text(x, arena_printf(x->a, "%.*s.k_cat", (int)(n - m), pattern),
+                 "{style: prepare_module_input, input: [null, replicate], desired_input: [null, "
+                 "varying_use]}",
+                 loc, style_loc);
 }
 /* A style that only says which tensors a kernel reads (local_params) moves nothing: in place of a
  * shipped one it takes that one's moves away. */
@@ -170,7 +193,7 @@ static bool can_ship(Draft *x, const char *type) {
 }
 static void ship(Draft *x, const char *type) {
     unsigned has = model_family_modules(type);
-    const Graph *g = has & MODULES_EXPERTS ? with_experts(x) : NULL;
+    const Graph *g = has & (MODULES_EXPERTS | MODULES_EXPERTS_TURNED) ? with_experts(x) : NULL;
     bool dispatched = false;
     int64_t sequences = 1;
     for (int i = 0; i < N_SHIPPED; i++) {
@@ -312,7 +335,7 @@ static void base_plan(Draft *x, HfGeneration g, const char *type) {
         ship(x, type);
         return;
     }
-    if (model_family_modules(type) & MODULES_EXPERTS) with_experts(x);
+    if (model_family_modules(type) & (MODULES_EXPERTS | MODULES_EXPERTS_TURNED)) with_experts(x);
     draft_remark(x, "styles as transformers %s had them", x->in->hf_version);
 }
 bool import_hf(Draft *x) {

@@ -21,14 +21,10 @@ static const struct {
     const char *model_type, *what;
 } lacking[] = {
     {"afmoe", "attention's result times the sigmoid of a gate of its own (gate_proj)"},
-    {"aria_text", "no mathematics of its own: experts with packed weights stored input dim first "
-                  "in Llama's layers, without a row in the table of families"},
     {"axk1", "a norm behind the experts (mlp.post_mlp_layernorm)"},
     {"beam", "attention's result times the sigmoid of a gate with a bias for each head "
              "(gate_proj, gate_bias)"},
     {"cohere2_moe", "experts in layers whose attention and feed-forward part stand side by side"},
-    {"cwm", "no mathematics of its own: Llama's layers, most of them with a window (each fourth is "
-            "without where layer_types is not there), without a row in the table of families"},
     {"deepseek_v4", "several residual streams (attn_hc), compressed keys and their indexer"},
     {"doge",
      "a mask that is computed from values (dt_proj, A), residuals times weights of their own"},
@@ -36,8 +32,6 @@ static const struct {
     {"flex_olmo", "experts in layers whose norms stand after the branches"},
     {"flint", "learned sinks in the denominator of attention's softmax"},
     {"gemma4_text", "an embedding of its own for each layer (per_layer_input_gate)"},
-    {"glm4_moe_lite", "no mathematics of its own: latent attention and experts that first layers "
-                      "lack, without a row in the table of families"},
     {"glm_moe_dsa", "an indexer that chooses keys"},
     {"gpt_oss", "learned sinks in the denominator of attention's softmax, experts with biases and "
                 "a clamped activation"},
@@ -47,8 +41,6 @@ static const struct {
     {"granitemoehybrid", "layers of a state space model (mamba)"},
     {"hrm_text", "two stacks of layers that are run in cycles, attention's result times a gate"},
     {"hunyuan_v1_moe", "norms of queries and keys behind the rotation (query_layernorm)"},
-    {"hy_v3", "no mathematics of its own: a router of DeepSeek's without groups in layers with "
-              "norms of queries and keys, without a row in the table of families"},
     {"hy_v4", "several residual streams (attn_hc), an indexer that chooses keys, learned sinks"},
     {"inkling_text", "convolutions of keys, values and residual streams, learned relative "
                      "positions"},
@@ -59,10 +51,6 @@ static const struct {
     {"phi4_multimodal", "an encoder of pictures and one of sound beside the text"},
     {"qwen3_5_text", "layers of linear attention (gated delta rule)"},
     {"qwen3_next", "layers of linear attention (gated delta rule)"},
-    {"solar_open", "no mathematics of its own: a router of DeepSeek's in Llama's layers, without a "
-                   "row in the table of families"},
-    {"youtu", "no mathematics of its own: latent attention without experts, without a row in the "
-              "table of families"},
 };
 const char *import_lacking(const char *model_type) {
     for (size_t i = 0; model_type && i < sizeof lacking / sizeof *lacking; i++)

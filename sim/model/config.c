@@ -86,6 +86,7 @@ static const Key keys[] = {
     {"dtype", KEY_HARMLESS, 0, false}, /* the plan's data.dtype says what is computed in */
     {"eos_token_id", KEY_HARMLESS, 0, false},
     {"id2label", KEY_HARMLESS, 0, false},
+    {"embedding_initializer_range", KEY_HARMLESS, 0, false},
     {"initializer_range", KEY_HARMLESS, 0, false},
     {"is_llama_config", KEY_HARMLESS, 0, false},
     {"label2id", KEY_HARMLESS, 0, false},
@@ -114,6 +115,8 @@ static const Key latent_keys[] = {
     {"qk_head_dim", KEY_INT, AT(qk_dim), false},
     {"v_head_dim", KEY_INT, AT(v_dim), false},
     {"rope_interleave", KEY_FLAG, AT(rope_interleave), false},
+};
+static const Key deepseek_keys[] = {
     {"first_k_dense_replace", KEY_COUNT, AT(experts_from), false},
     {"moe_layer_freq", KEY_INT, AT(experts_every), false},
     {"n_routed_experts", KEY_INT, AT(E), false},
@@ -123,6 +126,17 @@ static const Key latent_keys[] = {
     /* a block that predicts one more token; no part of the model's own layers */
     {"num_nextn_predict_layers", KEY_HARMLESS, 0, false},
     {"num_mtp_layers", KEY_HARMLESS, 0, false},
+};
+static const Key mlp_type_keys[] = {{"mlp_layer_types", KEY_LIST, AT(mlp_types), false}};
+static const Key aria_keys[] = {
+    {"moe_num_experts", KEY_INT, AT(E), false},
+    {"moe_topk", KEY_INT, AT(top_k), false},
+    {"moe_num_shared_experts", KEY_COUNT, AT(n_shared), false},
+};
+static const Key hy3_keys[] = {
+    {"num_shared_experts", KEY_COUNT, AT(n_shared), false},
+    {"router_scaling_factor", KEY_REAL, AT(scaling), false},
+    {"enable_moe_fp32_combine", KEY_HARMLESS, 0, false}, /* another rounding of one sum */
 };
 static const Key chunk_keys[] = {
     {"intermediate_size_mlp", KEY_INT, AT(F_dense), false},
@@ -212,6 +226,10 @@ static const struct {
     int n;
     unsigned has;
 } family_keys[] = {{ROWS(latent_keys), HAS_LATENT},
+                   {ROWS(deepseek_keys), HAS_DEEPSEEK_EXPERTS},
+                   {ROWS(mlp_type_keys), HAS_MLP_TYPES},
+                   {ROWS(aria_keys), HAS_ARIA},
+                   {ROWS(hy3_keys), HAS_HY3},
                    {ROWS(chunk_keys), HAS_CHUNKS},
                    {ROWS(expert_keys), HAS_EXPERTS},
                    {ROWS(nope_keys), HAS_NOPE},
@@ -625,11 +643,11 @@ static void set_windowed_rope(Config *c, const Family *f, const Raw *r, ModelDim
     if (r->windowed_type && strcmp(r->windowed_type, "default"))
         config_changes_maths(c, "sliding_attention", " with a rope_type other than default");
 }
-/* What a file means that has no object of rope keys: Apertus' own stretched rotation. */
+/* What a file means that has no object of rope keys: the family's own stretched rotation. */
 static void default_rope(const Config *c, const Family *f, Raw *r) {
-    if (!f->llama3 || !c->file || r->rope_given) return;
+    if (f->llama3 <= 0 || !c->file || r->rope_given) return;
     r->rope_type = "llama3";
-    r->rope_factor = 8, r->rope_low = 1, r->rope_high = 4, r->rope_old_ctx = 8192;
+    r->rope_factor = f->llama3, r->rope_low = 1, r->rope_high = 4, r->rope_old_ctx = 8192;
 }
 /* A list of numbers above 0, one for each pair that turns; NULL after an error. */
 static const double *stretches(Config *c, const char *key, const Json *v, int64_t n) {
@@ -732,6 +750,8 @@ static void set_sizes(Config *c, const Family *f, Raw *r, ModelDims *m) {
     if (f->has & HAS_GPT2 && r->F == UNSET && r->D != UNSET && r->D <= size_limit / 4)
         r->F = 4 * r->D;
     if (f->has & HAS_GPT2 && r->max_positions == UNSET) r->max_positions = 1024;
+    int64_t no_dense = config_only_experts(f, r); /* nothing is that wide; the key may be missing */
+    if (no_dense) r->F = no_dense;
     const Required required[] = {{"hidden_size", r->D},
                                  {"intermediate_size", r->F},
                                  {"num_hidden_layers", r->L},
@@ -795,7 +815,7 @@ static void set_window(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     if (f->window == WINDOW_SWITCHED) on = r->use_window == 1 && !r->no_window;
     if (f->window == WINDOW_UNROTATED) on = r->use_window == 1 && r->windowed;
     if (!on) return;
-    m->window = r->windowed ? r->window : WINDOW;
+    m->window = r->windowed ? r->window : f->window_size ? f->window_size : WINDOW;
     m->window_loc = r->windowed ? r->windowed_loc : file ? top : c->p->model_loc;
 }
 

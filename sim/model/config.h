@@ -39,8 +39,8 @@ typedef struct {
     int64_t F_dense, chunk, unrotated_every, floor_scale, experts_every, experts_from;
     double attn_scale;
     int tuning, use_qk_norm;
-    const Json *rotates, *experts, *layer_types; /* lists of a file */
-    int out_bias, all_bias;                      /* attention_out_bias, use_bias */
+    const Json *rotates, *experts, *layer_types, *mlp_types; /* lists of a file */
+    int out_bias, all_bias;                                  /* attention_out_bias, use_bias */
     double embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
     int64_t window_from; /* max_window_layers */
     MetKey met[MAX_MET];
@@ -62,7 +62,7 @@ enum { NEVER, BY_CONFIG, ALWAYS, ALWAYS_UNLESS }; /* UNLESS: the config says no 
  * layer_types names; where use_sliding_window says so, in layers from max_window_layers on; so in
  * layers without rotation; in the layers that layer_types names, or all but each so many-th, and
  * then only these rotate, or without a window all; or all rotate; or only these, and without a
- * window none. */
+ * window none; or all rotate, and the first of so many has no window. */
 enum {
     WINDOW_KEY,
     WINDOW_ALWAYS,
@@ -73,6 +73,7 @@ enum {
     WINDOW_ROTATED,
     WINDOW_PATTERN,
     WINDOW_ONLY_ROTATED,
+    WINDOW_BUT_FIRST,
 };
 /* Keys that families have: HAS_SPARSE which layers have experts (decoder_sparse_step,
  * mlp_only_layers), HAS_NOPE which do not rotate, HAS_OUT_BIAS attention_out_bias, HAS_ONE_BIAS
@@ -81,7 +82,8 @@ enum {
  * layers with a window apart, HAS_LOCAL_FREQ Gemma's key for its base, HAS_LAYER_EPS
  * layer_norm_eps, HAS_LOGIT_SCALE Cohere's, HAS_GPT2 GPT-2's keys, HAS_QK_SWITCH its use_qk_norm,
  * HAS_ROTARY_PCT GPT-NeoX's keys, HAS_NORM_EPS norm_eps, HAS_CLIP clip_qkv, HAS_LONGROPE two lists
- * of divisors and the old context. */
+ * of divisors and the old context, HAS_DEEPSEEK_EXPERTS DeepSeek's counts of experts, HAS_MLP_TYPES
+ * a list of which layers have experts, HAS_ARIA and HAS_HY3 their names of these counts. */
 enum {
     HAS_LATENT = 1,
     HAS_CHUNKS = 2,
@@ -103,28 +105,33 @@ enum {
     HAS_QK_SWITCH = 131072,
     HAS_ROTARY_PCT = 262144,
     HAS_GPT2 = 524288,
+    HAS_DEEPSEEK_EXPERTS = 1 << 20,
+    HAS_MLP_TYPES = 1 << 21,
+    HAS_ARIA = 1 << 22,
+    HAS_HY3 = 1 << 23,
 };
 /* What its layers are like, beside the usual: norms before, a gate, weights of norms as they are.
  */
 enum {
     SHAPE_UNGATED = 1,
-    SHAPE_NORM_PLUS = 2,       /* norms multiply by 1 + w */
-    SHAPE_INPUT_SQRT = 4,      /* the embedding times sqrt(D) */
-    SHAPE_TANH_GELU = 8,       /* a config that says gelu means its approximation */
-    SHAPE_NORMS_AFTER = 16,    /* norms of what branches add, none before them */
-    SHAPE_LAYERNORM = 256,     /* mean and variance; with NORM_PLUS 1 + w and a bias, */
-    SHAPE_NORM_BARE = 512,     /* or without weights */
-    SHAPE_XIELU = 1024,        /* xIELU is an activation that its configs may name */
-    SHAPE_NORMS_AROUND = 32,   /* norms before branches and of what they add */
-    SHAPE_PACKED_QKV = 128,    /* queries, keys and values are one weight */
-    SHAPE_PACKED_MLP = 64,     /* gate and up are one weight */
-    SHAPE_PARALLEL = 4096,     /* both branches read the input, each through a norm, */
-    SHAPE_NORM_SHARED = 8192,  /* or through one */
-    SHAPE_NORM_PLAIN = 16384,  /* LayerNorms without a bias */
-    SHAPE_QKV_BY_HEAD = 32768, /* queries, keys and values are one weight, head by head */
-    SHAPE_LEARNED = 65536,     /* positions have a table, and nothing turns */
-    SHAPE_TURNED = 131072,     /* linear layers are stored input dim first */
-    SHAPE_QK_WIDE = 2048,      /* the q/k norm is over all heads at once */
+    SHAPE_NORM_PLUS = 2,           /* norms multiply by 1 + w */
+    SHAPE_INPUT_SQRT = 4,          /* the embedding times sqrt(D) */
+    SHAPE_TANH_GELU = 8,           /* a config that says gelu means its approximation */
+    SHAPE_NORMS_AFTER = 16,        /* norms of what branches add, none before them */
+    SHAPE_LAYERNORM = 256,         /* mean and variance; with NORM_PLUS 1 + w and a bias, */
+    SHAPE_NORM_BARE = 512,         /* or without weights */
+    SHAPE_XIELU = 1024,            /* xIELU is an activation that its configs may name */
+    SHAPE_NORMS_AROUND = 32,       /* norms before branches and of what they add */
+    SHAPE_PACKED_QKV = 128,        /* queries, keys and values are one weight */
+    SHAPE_PACKED_MLP = 64,         /* gate and up are one weight */
+    SHAPE_PARALLEL = 4096,         /* both branches read the input, each through a norm, */
+    SHAPE_NORM_SHARED = 8192,      /* or through one */
+    SHAPE_NORM_PLAIN = 16384,      /* LayerNorms without a bias */
+    SHAPE_QKV_BY_HEAD = 32768,     /* queries, keys and values are one weight, head by head */
+    SHAPE_LEARNED = 65536,         /* positions have a table, and nothing turns */
+    SHAPE_TURNED = 131072,         /* linear layers are stored input dim first */
+    SHAPE_QK_WIDE = 2048,          /* the q/k norm is over all heads at once */
+    SHAPE_EXPERTS_TURNED = 262144, /* experts are stored input dim first */
 };
 typedef struct {
     const char *type;
@@ -143,7 +150,9 @@ typedef struct {
     int64_t pattern;        /* without layer_types each so many-th layer has no window; 0: 4 */
     /* without the keys */
     double cap_scores, cap_logits, query_scalar, windowed_theta, logit_scale;
-    bool llama3; /* without rope keys: Apertus' numbers of that rotation */
+    double llama3;       /* without rope keys: that rotation, with this factor; 0: none */
+    int64_t window_size; /* without the key; 0: 4096 */
+    unsigned whole;      /* MODULES_ that it has, and its shipped plan leaves whole */
     /* the part of a head that turns, without the key; 0: all, and there is no key */
     double partial;
 } Family;
@@ -183,6 +192,9 @@ void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m);
 void config_latent(Config *c, const Raw *r, ModelDims *m);
 
 /* ---- config_experts.c ---- */
+/* The width of experts where all layers of the family have them, and intermediate_size is nobody's;
+ * 0: it is somebody's. */
+int64_t config_only_experts(const Family *f, const Raw *r);
 /* Experts, their router and the shared expert. Reads m->F, m->L and which layers have experts. */
 void config_experts(Config *c, const Family *f, const Raw *r, ModelDims *m);
 #endif

@@ -9,23 +9,32 @@ enum { MOST_EXPERTS = 1 << 20 };
 typedef struct {
     const char *name; /* as the plan's own key `router` and model_type have it */
     const char *count_key;
-    int64_t experts, top; /* 0: the config must say */
+    int64_t experts, top;  /* 0: the config must say */
+    int64_t width, shared; /* of an expert, 0: intermediate_size; experts that all tokens go to */
     Router router;
-    bool norm_key; /* `norm_topk_prob` says whether the chosen are made to add up to 1 */
+    bool everywhere; /* no layer is without them: nothing is intermediate_size wide */
+    bool norm_key;   /* `norm_topk_prob` says whether the chosen are made to add up to 1 */
 } RouterRow;
 static const RouterRow rows[] = {
     {"mixtral", "num_local_experts", 0, 2, .router = {.factor = 1}},
     {"qwen3_moe", "num_experts", 0, 8, .router = {.factor = 1, .all = true}, .norm_key = true},
     {"olmoe", "num_experts", 64, 8, .router = {.factor = 1, .all = true}, .norm_key = true},
-    {"llama4_text", "num_local_experts", 16, 1,
+    {"llama4_text", "num_local_experts", 16, 1, 0, 1,
      .router = {.factor = 1, .sigmoid = true, .first = true}},
-    {"deepseek_v3", "n_routed_experts", 256, 8,
+    {"deepseek_v3", "n_routed_experts", 256, 8, 2048, 1,
      .router = {.factor = 2.5,
                 .sigmoid = true,
                 .share = true,
                 .bias = true,
                 .groups = 8,
                 .top_groups = 4}},
+    {"glm4_moe_lite", "n_routed_experts", 64, 4, 1536, 1,
+     .router = {.factor = 1.8, .sigmoid = true, .share = true, .bias = true}},
+    {"solar_open", "n_routed_experts", 128, 8, 1280, 1, .everywhere = true,
+     .router = {.factor = 1, .sigmoid = true, .share = true, .bias = true}},
+    {"hy_v3", "num_experts", 192, 8, 1536, 1,
+     .router = {.factor = 2.826, .sigmoid = true, .share = true, .bias = true}},
+    {"aria_text", "moe_num_experts", 8, 2, 0, 2, .router = {.factor = 1}},
     {"switch", NULL, 0, 1, .router = {.factor = 1, .all = true}},
     {"gshard", NULL, 0, 2, .router = {.factor = 1}},
 };
@@ -35,14 +44,26 @@ static const RouterRow *router_row(const char *name) {
         if (!strcmp(rows[i].name, name)) return &rows[i];
     return NULL;
 }
+/* "mixtral, qwen3_moe or gshard" */
+static const char *routers_text(Arena *a) {
+    Str s = str_new(a);
+    for (int i = 0; i < N_ROUTERS; i++)
+        str_addf(&s, "%s%s", i == 0 ? "" : i + 1 < N_ROUTERS ? ", " : " or ", rows[i].name);
+    return s.s;
+}
 /* The row that the plan names, else the family's. */
 static const RouterRow *chosen_row(Config *c, const Family *f, const Raw *r) {
     const RouterRow *own = r->router ? router_row(r->router) : NULL;
     if (r->router && !own)
-        diag_error(c->d, "E0206", config_key_loc(c, "router"),
-                   "switch, gshard, mixtral, qwen3_moe, llama4_text or deepseek_v3",
+        diag_error(c->d, "E0206", config_key_loc(c, "router"), routers_text(c->a),
                    "unknown router '%s'", r->router);
     return own ? own : router_row(f->type);
+}
+
+int64_t config_only_experts(const Family *f, const Raw *r) {
+    const RouterRow *row = f->has & HAS_EXPERTS ? router_row(f->type) : NULL;
+    if (!row || !row->everywhere) return 0;
+    return r->Fe != UNSET ? r->Fe : row->width;
 }
 
 /* A switch that this family does not read would be silently lost. */
@@ -60,7 +81,8 @@ static void check_unread(Config *c, const Family *f, const Raw *r, const Router 
         if (!row[i].off) config_changes_maths(c, row[i].key, "");
     for (size_t i = 0; i < sizeof grouped / sizeof *grouped && !router->bias; i++)
         if (f->has & HAS_EXPERTS && !grouped[i].off) config_changes_maths(c, grouped[i].key, "");
-    if (f->has & HAS_CHUNKS && r->Fe != UNSET) config_changes_maths(c, "moe_intermediate_size", "");
+    if (f->has & (HAS_CHUNKS | HAS_ARIA) && r->Fe != UNSET)
+        config_changes_maths(c, "moe_intermediate_size", "");
     if (f->has & HAS_SPARSE) return;
     bool softmax_chosen = f->has & HAS_EXPERTS && !router->sigmoid && !router->all;
     if (r->norm_topk == 0 && (softmax_chosen || f->has & HAS_CHUNKS))
@@ -146,16 +168,14 @@ void config_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) {
         diag_error(c->d, "E0208", top_of(c), NULL, "the config has no '%s'", family->count_key);
         return;
     }
-    bool latent = f->has & HAS_LATENT, llama4 = f->has & HAS_CHUNKS;
     m->E = r->E != UNSET ? r->E : family->experts;
     m->top_k = r->top_k != UNSET ? r->top_k : row->top;
-    m->Fe = r->Fe != UNSET ? r->Fe : latent ? 2048 : r->F; /* HF's defaults */
-    int64_t shared = r->n_shared == UNSET ? 1 : r->n_shared;
-    if (latent && __builtin_mul_overflow(shared, m->Fe, &m->shared)) m->shared = INT64_MAX;
-    if (llama4) m->shared = m->Fe;
+    m->Fe = r->Fe != UNSET ? r->Fe : family->width ? family->width : r->F;
+    int64_t shared = r->n_shared == UNSET ? family->shared : r->n_shared;
+    if (__builtin_mul_overflow(shared, m->Fe, &m->shared)) m->shared = INT64_MAX;
     m->experts_packed = c->p->names == NAMES_HF;
-    m->turns = llama4;
-    m->experts_turned = llama4 && names_turn_experts(c->p->names);
+    m->turns = f->shape & SHAPE_EXPERTS_TURNED;
+    m->experts_turned = m->turns && names_turn_experts(c->p->names);
     set_router(r, row, m);
     check_counts(c, m);
 }

@@ -46,7 +46,7 @@ static const Family families[] = {
     {"nemotron", BY_CONFIG, BY_CONFIG, BY_CONFIG, .eps = 1e-5, .theta = 1e4, .has = HAS_NORM_EPS,
      .partial = 0.5, .shape = SHAPE_UNGATED | SHAPE_LAYERNORM | SHAPE_NORM_PLUS,
      .activation = "relu2"},
-    {"apertus", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 12e6, .llama3 = true,
+    {"apertus", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 12e6, .llama3 = 8,
      .shape = SHAPE_UNGATED | SHAPE_XIELU, .activation = "xielu", .naming = NAMING_APERTUS},
     {"phi3", NEVER, NEVER, NEVER, .eps = 1e-5, .theta = 1e4, .has = HAS_LONGROPE,
      .window = WINDOW_GIVEN, .partial = 1, .shape = SHAPE_PACKED_QKV | SHAPE_PACKED_MLP},
@@ -78,11 +78,27 @@ static const Family families[] = {
     {"mixtral", NEVER, NEVER, NEVER, DENSE, .has = HAS_EXPERTS},
     {"qwen3_moe", BY_CONFIG, BY_CONFIG, NEVER, true, DENSE, .has = HAS_EXPERTS | HAS_SPARSE,
      .window = WINDOW_SWITCHED},
-    {"deepseek_v3", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .has = HAS_LATENT | HAS_EXPERTS,
-     .order = ROPE_NEIGHBOURS_TO_HALVES},
+    {"deepseek_v3", BY_CONFIG, BY_CONFIG, NEVER, DENSE,
+     .has = HAS_LATENT | HAS_EXPERTS | HAS_DEEPSEEK_EXPERTS, .order = ROPE_NEIGHBOURS_TO_HALVES,
+     .whole = MODULES_LATENT},
+    {"glm4_moe_lite", BY_CONFIG, BY_CONFIG, NEVER, .eps = 1e-5, .theta = 1e4,
+     .has = HAS_LATENT | HAS_EXPERTS | HAS_DEEPSEEK_EXPERTS | HAS_MLP_TYPES,
+     .order = ROPE_NEIGHBOURS_TO_HALVES, .whole = MODULES_SHARED},
+    {"youtu", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .has = HAS_LATENT,
+     .order = ROPE_NEIGHBOURS_TO_HALVES, .tied = true, .whole = MODULES_LATENT},
+    {"cwm", NEVER, NEVER, BY_CONFIG, .eps = 1e-5, .theta = 1e6, .llama3 = 16, .kv_heads = 8,
+     .head_dim = 128, .window = WINDOW_BUT_FIRST, .window_size = 8192},
+    {"solar_open", BY_CONFIG, NEVER, NEVER, .eps = 1e-5, .theta = 1e6,
+     .has = HAS_EXPERTS | HAS_DEEPSEEK_EXPERTS, .kv_heads = 8, .head_dim = 128,
+     .whole = MODULES_SHARED},
+    {"hy_v3", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 11158840,
+     .has = HAS_EXPERTS | HAS_MLP_TYPES | HAS_HY3, .kv_heads = 8, .head_dim = 128,
+     .naming = NAMING_HY3},
+    {"aria_text", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .has = HAS_EXPERTS | HAS_ARIA,
+     .shape = SHAPE_EXPERTS_TURNED, .naming = NAMING_ROUTER},
     {"llama4_text", BY_CONFIG, BY_CONFIG, NEVER,
      .has = HAS_CHUNKS | HAS_NOPE | HAS_EXPERTS | HAS_QK_SWITCH, .order = ROPE_NEIGHBOURS,
-     .eps = 1e-5, .theta = 5e5, .naming = NAMING_LLAMA4},
+     .eps = 1e-5, .theta = 5e5, .shape = SHAPE_EXPERTS_TURNED, .naming = NAMING_LLAMA4},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 static const Family *find(const char *type) {
@@ -98,13 +114,15 @@ unsigned model_family_modules(const char *type) {
     if (f->naming == NAMING_GPT2) return MODULES_UNSHIPPED;
     bool wide = f->shape & SHAPE_QK_WIDE;
     bool packed = f->shape & SHAPE_PACKED_MLP, gate = !packed && !(f->shape & SHAPE_UNGATED);
-    return MODULES_ANY | (f->qk_norm && !wide ? MODULES_QK_NORM : 0u) | (gate ? MODULES_GATE : 0u) |
-           (packed ? MODULES_PACKED_MLP : MODULES_UP) |
-           (f->has & HAS_EXPERTS ? MODULES_EXPERTS : 0u) |
-           (f->has & HAS_LATENT           ? 0u
-            : wide                        ? MODULES_QKV_WHOLE
-            : f->shape & SHAPE_PACKED_QKV ? MODULES_PACKED_QKV
-                                          : MODULES_QKV);
+    unsigned experts = f->shape & SHAPE_EXPERTS_TURNED ? MODULES_EXPERTS_TURNED : MODULES_EXPERTS;
+    return (MODULES_ANY | (f->qk_norm && !wide ? MODULES_QK_NORM : 0u) |
+            (gate ? MODULES_GATE : 0u) | (packed ? MODULES_PACKED_MLP : MODULES_UP) |
+            (f->has & HAS_EXPERTS ? experts | MODULES_SHARED : 0u) |
+            (f->has & HAS_LATENT           ? MODULES_LATENT
+             : wide                        ? MODULES_QKV_WHOLE
+             : f->shape & SHAPE_PACKED_QKV ? MODULES_PACKED_QKV
+                                           : MODULES_QKV)) &
+           ~f->whole;
 }
 static const char *families_text(Arena *a) {
     Str s = str_new(a);
@@ -166,23 +184,31 @@ static const bool *layer_list(Config *c, const char *key, const Json *v, int64_t
                    key, (long long)L);
     return fits ? list : NULL;
 }
-/* layer_types: "full_attention"; in some families "chunked_attention" or "sliding_attention" too.
- * NULL: there is no list, or it is wrong. */
-static const bool *typed_list(Config *c, const char *other, const Json *v, int64_t L) {
+/* A list of words, one for each layer. */
+typedef struct {
+    const char *key, *usual, *other; /* other NULL: all are as usual */
+} Words;
+/* In which layers the other word stands. NULL: there is no list, or it is wrong. */
+static const bool *typed_list(Config *c, Words w, const Json *v, int64_t L) {
     if (!v) return NULL;
-    bool known = !other || v->n == L;
+    bool known = !w.other || v->n == L;
     bool *list = ARENA_ARRAY(c->a, bool, v->n + 1);
     for (int i = 0; known && i < v->n; i++) {
         const char *kind = v->item[i]->kind == JSON_STRING ? v->item[i]->s : "";
-        list[i] = other && !strcmp(kind, other);
-        known = list[i] || !strcmp(kind, "full_attention");
+        list[i] = w.other && !strcmp(kind, w.other);
+        known = list[i] || !strcmp(kind, w.usual);
     }
-    if (known) return other ? list : NULL;
+    if (known) return w.other ? list : NULL;
     config_changes_maths(
-        c, "layer_types",
-        other ? arena_printf(c->a, " other than full_attention and %s, one for each layer,", other)
-              : " with other layers than full_attention");
+        c, w.key,
+        w.other ? arena_printf(c->a, " other than %s and %s, one for each layer,", w.usual, w.other)
+                : arena_printf(c->a, " with other layers than %s", w.usual));
     return NULL;
+}
+/* layer_types: "full_attention"; in some families "chunked_attention" or "sliding_attention" too.
+ */
+static Words attention_words(const char *other) {
+    return (Words){"layer_types", "full_attention", other};
 }
 /* sliding_window_pattern: each so many-th layer sees all. Text, as "LLLG", is what layer_types was
  * made from: the library reads that list alone. */
@@ -198,23 +224,42 @@ static int64_t pattern_interval(Config *c, const Family *f, const Raw *r) {
 /* Which layers attend within a window, as transformers 5.23 reads the keys; NULL: all. */
 static const bool *windowed_list(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     bool types = f->window >= WINDOW_TYPES;
-    const bool *list = typed_list(c, types ? "sliding_attention" : NULL, r->layer_types, m->L);
+    const bool *list =
+        typed_list(c, attention_words(types ? "sliding_attention" : NULL), r->layer_types, m->L);
     if (!m->window) return NULL;
     if (list || !types || f->window == WINDOW_TYPES || m->L >= 1 << 20) return list;
     bool *own = ARENA_ARRAY(c->a, bool, m->L + 1);
     int64_t from = r->window_from == UNSET ? 28 : r->window_from;
-    bool each = f->window >= WINDOW_ROTATED;
+    bool each = f->window >= WINDOW_ROTATED, first = f->window == WINDOW_BUT_FIRST;
     int64_t every = each ? pattern_interval(c, f, r) : 1;
     for (int64_t i = 0; i < m->L; i++)
         own[i] = f->window == WINDOW_UNROTATED ? !model_rotates(m, i)
+                 : first                       ? i % every != 0
                  : each                        ? (i + 1) % every != 0
                                                : i >= from;
     return own;
 }
+/* Families of DeepSeek's kind that do not read its keys: mlp_layer_types says which layers have
+ * experts, or all but the first have them; or all. */
+static void without_intervals(Config *c, const Family *f, const Raw *r, ModelDims *m) {
+    LayerKinds *k = &m->layers;
+    bool types = f->has & HAS_MLP_TYPES;
+    if (types) {
+        Words words = {"mlp_layer_types", "dense", "sparse"};
+        k->experts = typed_list(c, words, r->mlp_types, m->L);
+    }
+    k->experts_from = types;
+    k->experts_every = 1;
+    if (k->experts) return;
+    if (r->experts_from != UNSET && r->experts_from != k->experts_from)
+        config_changes_maths(c, "first_k_dense_replace", types ? " other than 1" : " other than 0");
+    if (r->experts_every > 1) config_changes_maths(c, "moe_layer_freq", " other than 1");
+}
 void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     LayerKinds *k = &m->layers;
     *k = (LayerKinds){0};
-    if (f->has & HAS_CHUNKS) k->chunked = typed_list(c, "chunked_attention", r->layer_types, m->L);
+    if (f->has & HAS_CHUNKS)
+        k->chunked = typed_list(c, attention_words("chunked_attention"), r->layer_types, m->L);
     if (f->has & HAS_NOPE) {
         k->unrotated_every = r->unrotated_every == UNSET ? 4 : r->unrotated_every;
         if (r->rotates && r->rotates->n) /* an empty list stands for the interval */
@@ -232,6 +277,8 @@ void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m) 
         k->experts_from = k->experts_every - 1;
         if (f->has & HAS_LATENT) k->experts_from = r->experts_from == UNSET ? 3 : r->experts_from;
         k->experts = layer_list(c, "moe_layers", r->experts, m->L, true);
+        bool all = f->has & HAS_DEEPSEEK_EXPERTS && !(f->has & HAS_LATENT);
+        if (f->has & HAS_MLP_TYPES || all) without_intervals(c, f, r, m);
     }
     if (!(f->has & HAS_CHUNKS)) return;
     m->chunk = r->chunk == UNSET ? 8192 : r->chunk;

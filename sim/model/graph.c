@@ -423,6 +423,8 @@ const char *build_module_path(const Build *b, const char *prefix, const char *mo
                  {NAMING_LLAMA4, "moe.gate", "moe_ff.router"},
                  {NAMING_LLAMA4, "moe.shared_experts", "moe_ff.shared_expert"},
                  {NAMING_LLAMA4, "moe", "moe_ff"},
+                 {NAMING_ROUTER, "moe.gate", "moe.router"},
+                 {NAMING_HY3, "moe.gate.e_score_correction_bias", "moe.e_score_correction_bias"},
                  {NAMING_GLM4, "attn_out_norm", "post_self_attn_layernorm"},
                  {NAMING_GLM4, "mlp_out_norm", "post_mlp_layernorm"},
                  {NAMING_GEMMA, "post_attention_layernorm", "pre_feedforward_layernorm"},
@@ -472,7 +474,10 @@ int build_row(Build *b, const NodeRow *row, RowPlace at) {
     int module = row_module(b, row, path, at.parent, at.weight);
     int own = module >= 0 ? b->g->module[module].weight : -1;
     if (row->param)
-        own = build_param(b, arena_printf(b->a, "%s.%s", path, row->param), row->weight, module);
+        own = build_param(
+            b,
+            build_module_path(b, at.modules, arena_printf(b->a, "%s.%s", row->module, row->param)),
+            row->weight, module);
     if (row->buffer && own >= 0) b->g->t[own].diff = false;
     int in[RULE_MAX_IN] = {-1, -1, -1, -1, -1, -1}, nin = 0, nact = 0, act[RULE_OPERANDS];
     for (; nin < RULE_OPERANDS && row->in[nin]; nin++) {

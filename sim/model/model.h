@@ -43,7 +43,9 @@ typedef enum {
     NAMING_GEMMA,
     NAMING_APERTUS,
     NAMING_NEOX,
-    NAMING_GPT2
+    NAMING_GPT2,
+    NAMING_ROUTER, /* the router's module is called that */
+    NAMING_HY3
 } Naming;
 /* What a preset or config says; sizes after `shrink`. */
 typedef struct ModelDims {
@@ -164,14 +166,17 @@ enum {
     MODULES_ANY = 1,
     MODULES_QK_NORM = 2,
     MODULES_GATE = 4,
-    MODULES_UP = 8,           /* in a weight of its own, */
-    MODULES_PACKED_MLP = 16,  /* or in one with the gate */
-    MODULES_QKV = 32,         /* each in a weight of its own, */
-    MODULES_PACKED_QKV = 64,  /* or all in one */
-    MODULES_UNSHIPPED = 1024, /* the library ships no plan */
-    MODULES_NEOX = 512,       /* none of the above: those of GPT-NeoX, by its own names */
-    MODULES_QKV_WHOLE = 256,  /* each in its own, and all heads are needed at once */
-    MODULES_EXPERTS = 128,    /* in some layers or all: which modules there are, the config says */
+    MODULES_UP = 8,                /* in a weight of its own, */
+    MODULES_PACKED_MLP = 16,       /* or in one with the gate */
+    MODULES_QKV = 32,              /* each in a weight of its own, */
+    MODULES_PACKED_QKV = 64,       /* or all in one */
+    MODULES_LATENT = 2048,         /* of low rank, or made of one such value */
+    MODULES_SHARED = 4096,         /* an expert that all tokens go to, if there is one */
+    MODULES_EXPERTS_TURNED = 8192, /* as MODULES_EXPERTS, stored input dim first */
+    MODULES_UNSHIPPED = 1024,      /* the library ships no plan */
+    MODULES_NEOX = 512,            /* none of the above: those of GPT-NeoX, by its own names */
+    MODULES_QKV_WHOLE = 256,       /* each in its own, and all heads are needed at once */
+    MODULES_EXPERTS = 128, /* in some layers or all: which modules there are, the config says */
 };
 unsigned model_family_modules(const char *type);
 

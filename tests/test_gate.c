@@ -127,8 +127,10 @@ static const struct {
     /* a number is told as it was written, however large it is */
     {LLAMA "mesh: {pp: 1}\npipeline: {schedule: 1f1b, stages: [[0, 1099511627776]]}\n", 3, "E0309",
      "'stages': 1099511627776 is too large", "within the range"},
-    {LLAMA "mesh: {pp: 1, tp: 2}\npipeline: {schedule: 1f1b, p2p_buffers: 1099511627776}\n", 0,
-     "N0003", "", ""},
+    {LLAMA "mesh: {pp: 1, tp: 2}\npipeline: {schedule: 1f1b, p2p_buffers: 1099511627776}\n", 3,
+     "E0309", "'p2p_buffers': 1099511627776 is too large; at most 1048576", "leave it out"},
+    {LLAMA "mesh: {pp: 1, tp: 2}\npipeline: {schedule: 1f1b, p2p_buffers: 1048576}\n", 0, "N0003",
+     "", ""},
     {"mesh: {dp: 2}\nmodel:\n  preset: deepseek-v3\n  shrink: 64\n  config:\n"
      "    n_group: 1099511627776\n",
      3, "E0307", "256 experts cannot stand in 1099511627776 groups", "n_group divides the experts"},

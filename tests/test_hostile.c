@@ -364,6 +364,42 @@ static void test_plans(void **state) {
     expect("a million ranks held", "check @ -v", path_of("ranks.yaml"), NULL, 0, "N0014", NULL);
 }
 
+/* ---- schedules from files ---- */
+static const Bad bad_schedules[] = {
+    {"nothing", "", "", 0, "", 3, "E0310", 0, 0},
+    {"empty lines", "", "\n", 1000000, "", 3, "E0310", 0, 0},
+    {"an empty line between", "0F0,0B0\n", "\n", 1, "1F0,1B0\n", 3, "E0310", 2, 1},
+    {"an open quote, 1 MB", "\"0F0", ",", 1000000, "0B0\n1F0,1B0\n", 3, "E0310", 1, 1},
+    {"letters, 1 MB", "0F0,0B0,", "x", 1000000, "\n1F0,1B0\n", 3, "E0310", 1, 9},
+    {"cells, 1 MB", "0F0,0B0,", "x,", 500000, "\n1F0,1B0\n", 3, "E0310", 1, 25},
+    {"digits, 1 MB", "0F0,0F", "1", 1000000, "\n1F0,1B0\n", 3, "E0310", 1, 5},
+    {"rows", "", "0F0\n", 200000, "", 3, "E0310", 0, 0},
+    {"one action, 1 MB", "1F0,1B0\n", "0F0,", 250000, "\n", 3, "E0310", 2, 1},
+    {"a carriage return", "0F0,0B0\r1F0,1B0\r", "", 0, "", 3, "E0310", 1, 8},
+};
+static void test_schedules(void **state) {
+    (void)state;
+    static const char plan[] = MLP "mesh: {pp: 2}\npipeline: {file: order.csv, stage_to_rank: [0, "
+                                   "1]}\npass: backward\ndata: {rows: 4}\n";
+    const char *path = put("staged.yaml", plan, sizeof plan - 1);
+    for (size_t i = 0; i < sizeof bad_schedules / sizeof *bad_schedules; i++) {
+        const Bad *b = &bad_schedules[i];
+        const char *csv = put_repeated("order.csv", b->head, b->unit, b->times, b->tail),
+                   *where = arena_printf(arena, "%s:3:18", path);
+        if (b->col) where = arena_printf(arena, "%s:%d:%d", csv, b->line, b->col);
+        expect(b->what, "check @", path, NULL, b->exit, b->code, where);
+    }
+    put("order.csv", "0F0,0B0\n1F0,1B0\0\n", 17);
+    expect("a NUL", "check @", path, NULL, 3, "E0310",
+           arena_printf(arena, "%s:2:8", path_of("order.csv")));
+    put_repeated("order.csv",
+                 "\xEF\xBB\xBF"
+                 "0F0,0B0",
+                 ",", 1000000, "\r\n\"1F0\",1B0\r\n\r\n\r\n");
+    expect("a byte order mark, 1 MB of nothing, carriage returns", "check @", path, NULL, 0, NULL,
+           NULL);
+}
+
 /* ---- files of other frameworks ---- */
 typedef struct {
     const char *name; /* of the file: its ending says what it is */
@@ -739,8 +775,8 @@ int main(int argc, char **argv) {
     if (!mkdtemp(dir)) return 1;
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_basics),      TEST(test_unreadable),  TEST(test_pipes),   TEST(test_plans),
-        TEST(test_imports),     TEST(test_huggingface), TEST(test_configs), TEST(test_traces),
-        TEST(test_safetensors), TEST(test_hardware)};
+        TEST(test_basics),      TEST(test_unreadable),  TEST(test_pipes),    TEST(test_plans),
+        TEST(test_imports),     TEST(test_huggingface), TEST(test_configs),  TEST(test_traces),
+        TEST(test_safetensors), TEST(test_hardware),    TEST(test_schedules)};
     return cmocka_run_group_tests_name("hostile", tests, NULL, end);
 }

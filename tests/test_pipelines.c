@@ -554,6 +554,12 @@ static const struct {
     {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, recompute: [block, none, "
      "stage]}",
      "E0310", "`recompute` has 3 words for 2 stages"},
+    {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, recompute: [block]}", "E0310",
+     "`recompute` has 1 word for 2 stages"},
+    {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, recompute: []}", "E0310",
+     "`recompute` has 0 words for 2 stages"},
+    {"mesh: {pp: 2}\npipeline: {file: nowhere.csv, stage_to_rank: [0, 1], chunks: 1}", "E0215",
+     "`chunks` is of a schedule by name"},
     {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, recompute: all}", "E0206", "all"},
     {"mesh: {pp: 2}\nrecompute: block\npipeline: {schedule: 1f1b, microbatches: 4, recompute: "
      "none}",

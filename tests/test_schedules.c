@@ -215,13 +215,14 @@ typedef struct {
     Schedule *s;
     Play *play;
 } Read;
-static Read read_rows(const char *rows, const int *home, int stages) {
+/* `n` bytes of a file. */
+static Read read_bytes(const char *rows, size_t n, const int *home, int stages) {
     Read x = {.a = arena_new()};
     x.d = diags_new(x.a);
     const char *path = temp_path(x.a, "schedule.csv");
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    fputs(rows, f);
+    assert_int_equal(fwrite(rows, 1, n, f), n);
     fclose(f);
     x.s = schedule_read(x.a, x.d, diag_nowhere, path, home, stages);
     if (!x.s || !schedule_check(x.s, x.d, diag_nowhere)) return x;
@@ -231,12 +232,21 @@ static Read read_rows(const char *rows, const int *home, int stages) {
     play_report(x.play, x.d, diag_nowhere);
     return x;
 }
+static Read read_rows(const char *rows, const int *home, int stages) {
+    return read_bytes(rows, strlen(rows), home, stages);
+}
+/* The diagnostic that says so, with this fix. */
+static const Diag *said(const Read *x, const char *code, const char *says, const char *fix) {
+    for (int i = 0; i < x->d->n; i++) {
+        const Diag *g = &x->d->item[i];
+        if (!strcmp(g->code, code) && strstr(g->message, says) && strstr(g->hint, fix)) return g;
+    }
+    fail_msg("'%s' (%s) is not said, but:\n%s", says, fix, diags_text(x->a, x->d));
+    return NULL;
+}
 static void expect_said(const char *rows, const char *code, const char *says) {
     Read x = read_rows(rows, two, 2);
-    bool said = false;
-    for (int i = 0; i < x.d->n; i++)
-        said |= !strcmp(x.d->item[i].code, code) && strstr(x.d->item[i].message, says);
-    if (!said) fail_msg("%s\n'%s' is not said, but:\n%s", rows, says, diags_text(x.a, x.d));
+    said(&x, code, says, "");
     arena_free(x.a);
 }
 static void test_files(void **state) {
@@ -266,6 +276,65 @@ static void test_files(void **state) {
     expect_said("0F0,0B0,0B0\n1F0,1B0\n", "E0310", "0B0 is done twice");
     expect_said("0F0,0B0\n", "E0310", "stage 1 is on rank 1, and there are 1 rows");
 }
+/* What editors and spreadsheets make of a file: read, or told at its place. */
+static void test_odd_files(void **state) {
+    (void)state;
+#define ROWS(first, between, second, end) first "0F0,0B0" between second "1F0,1B0" end
+    static const char *const good[] = {
+        ROWS("", "\r\n", "", "\r\n"),        ROWS("", "\n", "", ""),
+        ROWS("", "\n", "", "\n\n \n\r\n\n"), ROWS("\xEF\xBB\xBF", "\n", "", "\n"),
+        ROWS(" ", " , ,\n", ",, ", "  \n"),  "\"0F0\", \"0B0\" \n1F0,\"\",\"1B0\"\n",
+    };
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        Read x = read_rows(good[i], two, 2);
+        if (x.d->n) fail_msg("%s\n%s", good[i], diags_text(x.a, x.d));
+        assert_int_equal(x.s->ranks, 2);
+        assert_int_equal(x.play->n_blocked, 0);
+        arena_free(x.a);
+    }
+    static const struct {
+        const char *rows;
+        size_t n; /* 0: up to the NUL */
+        int line, col, others;
+        const char *says, *fix;
+    } bad[] = {
+        {"", 0, 0, 0, 0, "is empty", "one row of actions for each rank"},
+        {"\n\r\n \n", 0, 0, 0, 0, "is empty", "one row of actions for each rank"},
+        {"\xEF\xBB\xBF", 0, 0, 0, 0, "is empty", "one row of actions for each rank"},
+        {ROWS("", "\n\n", "", "\n"), 0, 2, 1, 0, "an empty row, where that of rank 1 is due",
+         "take the line out"},
+        {ROWS("\n", "\n", "", "\n"), 0, 1, 1, 0, "an empty row, where that of rank 0 is due",
+         "take the line out"},
+        {ROWS("\"", "\n", "", "\n"), 0, 1, 1, 0, "a quote that is not closed", "close it"},
+        {ROWS("", "\n", "\"", "\"\n"), 0, 2, 2, 0, "no action", "`0F3`"},
+        {"0F0,\"0B0\"x\n1F0,1B0\n", 0, 1, 5, 0, "no action", "`0F3`"},
+        {"0F0,0B0\"\n1F0,1B0\n", 0, 1, 5, 0, "no action", "`0F3`"},
+        {ROWS("", "\r", "", "\r"), 0, 1, 8, 0, "a carriage return within a row", "line feed"},
+        {"0F0,0B0\n1F0,1B0\0,\n", 18, 2, 8, 0, "a byte that is no text, 0x00", "plain text"},
+        {"\xFF\xFE"
+         "0\0F\0"
+         "0\0\n\0",
+         10, 1, 4, 0, "a byte that is no text, 0x00", "plain text"},
+        {"a,b,c,d,e,f,g,h,i,j,k\n1F0,1B0\n", 0, 1, 17, 8, "here and in 2 other cells", "`0F3`"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        Read x = read_bytes(bad[i].rows, bad[i].n ? bad[i].n : strlen(bad[i].rows), two, 2);
+        const Diag *g = said(&x, "E0310", bad[i].says, bad[i].fix);
+        if (g->loc.line != bad[i].line || g->loc.col != bad[i].col || x.d->n != bad[i].others + 1)
+            fail_msg("%d:%d is not %d:%d, of %d\n%s", g->loc.line, g->loc.col, bad[i].line,
+                     bad[i].col, x.d->n, diags_text(x.a, x.d));
+        assert_null(x.s);
+        arena_free(x.a);
+    }
+#undef ROWS
+    /* a rank without stages has a list in which nothing stands */
+    static const int apart[] = {0, 2};
+    Read x = read_rows("0F0,0B0\n\n1F0,1B0\n", apart, 2);
+    assert_int_equal(x.d->n, 0);
+    assert_int_equal(x.s->ranks, 3);
+    assert_int_equal(x.play->n_blocked, 0);
+    arena_free(x.a);
+}
 /* Rows with messages of their own: one that leads out of the pipeline, or comes a second time. A
  * number that is far too large is one finding, not one for each that is missing below it. */
 static void test_messages(void **state) {
@@ -284,30 +353,72 @@ static void test_messages(void **state) {
     expect_said("0F0,0B0,0F1048575\n1F0,1B0\n", "E0310",
                 "no forward of stage 0 for micro-batch 1, and for 1048573 others");
 }
+/* The fix is that of what others wait for as well. */
+static const struct {
+    const char *rows, *says, *fix;
+} deadlocks[] = {
+    /* its own forward comes later */
+    {"0B0,0F0\n1F0,1B0\n",
+     "rank 0 stands before 0B0 and waits for 0F0 on rank 0, which it has not come to",
+     "put 0F0 before 0B0 in the list of rank 0"},
+    {"0F0,0B0\n1W0,1F0,1I0\n",
+     "rank 1 stands before 1W0 and waits for 1I0 on rank 1, which it has not come to",
+     "put 1I0 before 1W0 in the list of rank 1"},
+    /* a circle over two ranks */
+    {"0F0,0B1,0F1,0B0\n1F0,1F1,1B0,1B1\n",
+     "rank 1 stands before 1F1 and waits for 0F1 on rank 0, which it has not come to",
+     "put 0F1 before 0B1 in the list of rank 0"},
+    {"0F0,0B1,0F1,0B0\n1F0,1F1,1B0,1B1\n",
+     "rank 0 stands before 0B1 and waits for 0F1 on rank 0, which it has not come to", ""},
+    {"0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n",
+     "rank 0 stands before 0B0 and waits for 1B0 on rank 1, which it has not come to",
+     "put 1B0 before 1F1 in the list of rank 1"},
+    /* a send that was left out */
+    {"0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n",
+     "rank 1 stands before 1F0 and waits for 0SEND_F0 on rank 0, which is in no list",
+     "put 0SEND_F0 into the list of rank 0"},
+    /* a receive that was left out */
+    {"0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0,1SEND_B0\n",
+     "waits for 1RECV_F0 on rank 1, which is in no list", "put 1RECV_F0 into the list of rank 1"},
+    /* a send before its result is made, in halves */
+    {"0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_B0,1I0,1W0\n",
+     "rank 1 stands before 1SEND_B0 and waits for 1I0 on rank 1, which it has not come to",
+     "put 1I0 before 1SEND_B0 in the list of rank 1"},
+    /* received in another order than sent */
+    {"0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
+     "1RECV_F1,1RECV_F0,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n",
+     "message 0 from rank 0 is 0SEND_F0, and rank 1 receives it as 0SEND_F1",
+     "let rank 1 receive in the order in which rank 0 sends"},
+    /* three sends before the first is received: there is room for two */
+    {"0F0,0SEND_F0,0F1,0SEND_F1,0F2,0SEND_F2,0RECV_B2,0RECV_B0,0B0,0RECV_B1,0B1,0B2\n"
+     "1F0,1RECV_F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,1RECV_F2,1F2,1B2,1SEND_B2\n",
+     "room: rank 1 has not begun to receive the 2 before",
+     "put 1RECV_F0 before 1F0 in the list of rank 1"},
+};
 static void test_deadlocks(void **state) {
     (void)state;
-    /* its own forward comes later */
-    expect_said("0B0,0F0\n1F0,1B0\n", "E0311",
-                "rank 0 stands before 0B0 and waits for 0F0 on rank 0, which it has not come to");
-    /* a circle over two ranks */
-    expect_said("0F0,0B1,0F1,0B0\n1F0,1F1,1B0,1B1\n", "E0311",
-                "rank 1 stands before 1F1 and waits for 0F1 on rank 0, which it has not come to");
-    expect_said("0F0,0B1,0F1,0B0\n1F0,1F1,1B0,1B1\n", "E0311",
-                "rank 0 stands before 0B1 and waits for 0F1 on rank 0, which it has not come to");
-    /* a send that was left out */
-    expect_said("0F0,0RECV_B0,0B0\n1RECV_F0,1F0,1B0,1SEND_B0\n", "E0311",
-                "rank 1 stands before 1F0 and waits for 0SEND_F0 on rank 0, which is in no list");
-    /* a receive that was left out */
-    expect_said("0F0,0SEND_F0,0RECV_B0,0B0\n1F0,1B0,1SEND_B0\n", "E0311",
-                "waits for 1RECV_F0 on rank 1, which is in no list");
-    /* received in another order than sent */
-    expect_said("0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n"
-                "1RECV_F1,1RECV_F0,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n",
-                "E0311", "message 0 from rank 0 is 0SEND_F0, and rank 1 receives it as 0SEND_F1");
-    /* three sends before the first is received: there is room for two */
-    expect_said("0F0,0SEND_F0,0F1,0SEND_F1,0F2,0SEND_F2,0RECV_B2,0RECV_B0,0B0,0RECV_B1,0B1,0B2\n"
-                "1F0,1RECV_F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,1RECV_F2,1F2,1B2,1SEND_B2\n",
-                "E0311", "room: rank 1 has not begun to receive the 2 before");
+    for (size_t i = 0; i < sizeof deadlocks / sizeof *deadlocks; i++) {
+        Read x = read_rows(deadlocks[i].rows, two, 2);
+        said(&x, "E0311", deadlocks[i].says, deadlocks[i].fix);
+        arena_free(x.a);
+    }
+    /* sends that wait for room, until there is as much as the fix says */
+    static const int back[] = {0, 1, 0};
+#define SENDS "0F0,0SEND_F0,0F1,0SEND_F1,0F2,0SEND_F2,0F3,0SEND_F3"
+#define LAST(m) ",2RECV_F" m ",2F" m ",2B" m ",2SEND_B" m ",0RECV_B" m ",0B" m
+#define MID(m) "1RECV_F" m ",1F" m ",1SEND_F" m ",1RECV_B" m ",1B" m ",1SEND_B" m ","
+    Read x = read_rows(SENDS LAST("0") LAST("1") LAST("2") LAST("3") "\n" MID("0") MID("1") MID("2")
+                           MID("3") "\n",
+                       back, 3);
+    said(&x, "E0311", "room: rank 1 has not begun to receive the 2 before",
+         "let rank 1 receive before 1B0, or let more wait: `pipeline: {p2p_buffers: 3}`");
+    PlayTimes t = play_even(x.s, 1, 1, 1, x.a);
+    t.buffers = 3;
+    assert_int_equal(play_schedule(x.s, &t, x.a)->n_blocked, 0);
+    arena_free(x.a);
+#undef SENDS
+#undef LAST
+#undef MID
 }
 /* ---- every schedule, spoiled by one action ---- */
 /* A schedule with its messages, of one that needs no other numbers than these. */
@@ -430,8 +541,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),       cmocka_unit_test(test_small_tables),
         cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_messages),     cmocka_unit_test(test_deadlocks),
-        cmocka_unit_test(test_spoilt),
+        cmocka_unit_test(test_messages),     cmocka_unit_test(test_odd_files),
+        cmocka_unit_test(test_deadlocks),    cmocka_unit_test(test_spoilt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,12 +30,17 @@ static int *layers_of_nodes(const Making *x, int *layers) {
     }
     return of;
 }
+/* What says how many stages there are. */
+static Loc count_loc(const Plan *p) {
+    if (p->pipeline.file) return p->pipeline.homes_loc;
+    return p->pipeline.chunks ? p->pipeline.chunks_loc : p->pipeline.schedule_loc;
+}
 /* As even as they go, the first stages larger; or as the plan says. Per layer its stage; NULL and
  * E0310. */
 static int *stages_of_layers(const Making *x) {
     const Plan *p = x->a->plan;
     int n = x->s->n, L = x->layers, *of = ARENA_ARRAY(x->a->arena, int, L + 1);
-    Loc loc = p->pipeline.stages_loc.file ? p->pipeline.stages_loc : p->pipeline.loc;
+    Loc loc = p->pipeline.stages_loc.file ? p->pipeline.stages_loc : count_loc(p);
     if (n > L) {
         diag_error(x->a->d, "E0310", loc,
                    "fewer ranks or chunks, or more layers (`model: {layers: all}`)",
@@ -91,15 +96,18 @@ static bool place_nodes(const Making *x, const int *layer) {
 static bool find_again(const Making *x) {
     const Plan *p = x->a->plan;
     int n = x->s->n, said = p->pipeline.n_again;
+    bool each = p->pipeline.again_each, own = p->pipeline.again_loc.file;
     Recompute *again = ARENA_ARRAY(x->a->arena, Recompute, n);
     x->s->again = again;
-    for (int i = 0; i < n; i++)
-        again[i] = !said ? p->recompute : p->pipeline.again[said == n ? i : 0];
-    if (said <= 1 || said == n) return true;
-    diag_error(x->a->d, "E0310", p->pipeline.again_loc,
-               "one word for all stages, or a list with one for each",
-               "`recompute` has %d words for %d stage%s", said, n, n == 1 ? "" : "s");
-    return false;
+    if (each && said != n) {
+        diag_error(x->a->d, "E0310", p->pipeline.again_loc,
+                   "one word for all stages, or a list with one for each",
+                   "`recompute` has %d word%s for %d stage%s", said, said == 1 ? "" : "s", n,
+                   n == 1 ? "" : "s");
+        return false;
+    }
+    for (int i = 0; i < n; i++) again[i] = own ? p->pipeline.again[each ? i : 0] : p->recompute;
+    return true;
 }
 
 /* ---- the schedule ---- */
@@ -116,9 +124,10 @@ static bool from_file(const Making *x) {
     if (s->schedule->ranks == ranks && s->schedule->parts == p->microbatches)
         return schedule_check(s->schedule, x->a->d, p->pipeline.file_loc);
     /* told first: what else is missing is counted for ranks and micro-batches that are not there */
+    int rows = s->schedule->ranks, parts = s->schedule->parts;
     diag_error(x->a->d, "E0310", p->pipeline.file_loc, "change the mesh or `microbatches`",
-               "the file has %d ranks and %d micro-batches, the plan %lld and %lld",
-               s->schedule->ranks, s->schedule->parts, (long long)ranks,
+               "the file has %d rank%s and %d micro-batch%s, the plan %lld and %lld", rows,
+               rows == 1 ? "" : "s", parts, parts == 1 ? "" : "es", (long long)ranks,
                (long long)p->microbatches);
     return false;
 }
@@ -155,7 +164,7 @@ static bool plays(const Making *x) {
     if (!messages) schedule_add_p2p(s);
     Arena *tmp = arena_new();
     PlayTimes t = play_even(s, 1, 1, 1, tmp);
-    t.buffers = plan_p2p_buffers(p);
+    t.buffers = p->pipeline.p2p_buffers;
     Play *play = play_schedule(s, &t, tmp);
     play_report(play, x->a->d, p->pipeline.file ? p->pipeline.file_loc : p->pipeline.schedule_loc);
     bool ok = !play->n_blocked;

@@ -250,6 +250,13 @@ static bool find_beside(Cli *c, PipelineOptions o, const Loaded *l, const Render
                    "'%s' cannot stand beside '%s'", c->o.beside, l->path);
     return false;
 }
+/* What is said of the last `--set` is of this word of --beside. */
+static void say_of_beside(Diags *d, int set, const char *word) {
+    diags_source(d, "--beside", word, strlen(word));
+    for (int i = 0; i < d->n; i++)
+        if (plan_from_set(d->item[i].loc) && d->item[i].loc.line == set)
+            d->item[i].loc = (Loc){"--beside", 1, 1};
+}
 /* One of the schedules beside that of the plan: the same plan with another, by its name, or a file.
  * NULL after diagnostics. */
 static const Trace *one_schedule(Cli *c, const PipelineOptions *o, const Loaded *l,
@@ -263,7 +270,7 @@ static const Trace *one_schedule(Cli *c, const PipelineOptions *o, const Loaded 
     }
     if (name) c->o.sets[c->o.n_sets++] = (PlanSet){"pipeline.schedule", word};
     bool ok = cli_load(c, name ? l->path : word, o, false, &other);
-    if (name) c->o.n_sets--;
+    if (name) say_of_beside(other.d, c->o.n_sets--, word);
     if (!ok) cli_diagnostics(c, other.d, false);
     return ok ? other.trace : NULL;
 }

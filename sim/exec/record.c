@@ -499,7 +499,7 @@ static void record_schedule(Rec *r) {
     t->schedule_axis = r->p->mesh->axis[s->axis].name;
     t->stages = s->n;
     t->order = s->schedule;
-    t->schedule_buffers = plan_p2p_buffers(r->plan);
+    t->schedule_buffers = r->plan->pipeline.p2p_buffers;
     t->step_stage = ARENA_ARRAY(r->a, int, r->p->ns + 1);
     t->step_action = ARENA_ARRAY(r->a, int, r->p->ns + 1);
     t->n_order_steps = r->p->ns;

@@ -13,7 +13,7 @@ static TaskSteps *at(const Tasks *t, int stage, ActionKind k) { return &t->of[st
 
 static const Play *played(const Program *p, const Schedule *s, Arena *arena) {
     PlayTimes t = play_even(s, 1, 1, 1, arena);
-    t.buffers = plan_p2p_buffers(p->assign->plan);
+    t.buffers = p->assign->plan->pipeline.p2p_buffers;
     return play_schedule(s, &t, arena);
 }
 Tasks *tasks_new(const Program *p, Arena *arena) {

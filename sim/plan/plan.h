@@ -294,10 +294,12 @@ typedef struct Plan {
     struct {
         const char *schedule, *axis, *file; /* a name or a file of actions */
         const char *tied; /* a parameter of two stages: "send", "pair"; NULL: not said */
-        int n_again;      /* what is computed again: one for all stages, or one for each; 0: as
-                             `recompute` says */
+        int n_again;     /* what is computed again: one for all stages, or a list with one for each;
+                            without again_loc as `recompute` says */
+        bool again_each; /* it is a list */
         const Recompute *again;
-        int64_t microbatches, chunks, p2p_buffers; /* 0: not given */
+        int64_t microbatches, chunks; /* 0: not given */
+        int p2p_buffers;
         int n_stages, n_homes;
         const struct PlanStage *stages;
         const int *homes; /* of a file: the rank of each stage */
@@ -363,8 +365,6 @@ bool plan_is_axis_word(const char *name);
 const char *plan_names_text(Names n);
 /* The dtype in which a run computes: that of the values, or the one of `data: {execute}`. */
 Dtype plan_executes_in(const Plan *p);
-/* pipeline.p2p_buffers; one that no schedule fills stands for any larger one. */
-int plan_p2p_buffers(const Plan *p);
 
 /* ---- styles (styles.c) ---- */
 /* What of a module is DTensors in a style of PyTorch's; outside of it, without `use_local_output:

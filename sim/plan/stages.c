@@ -83,6 +83,18 @@ static void read_recompute(PlanReader *r, const Key *k, void *base, YamlPair *pa
     }
     p->pipeline.again = again;
     p->pipeline.n_again = n;
+    p->pipeline.again_each = pair->value->kind == YAML_LIST;
+}
+
+enum { MOST_BUFFERS = 1 << 20 /* as many as a schedule may have micro-batches */ };
+static void read_buffers(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
+    Plan *p = base;
+    int64_t n;
+    if (!read_whole(r, k->name, pair->value, 1, &n)) return;
+    if (n <= MOST_BUFFERS) p->pipeline.p2p_buffers = (int)n;
+    else
+        diag_error(r->d, "E0309", pair->value->loc, "leave it out: it is 2, as a rank needs",
+                   "'%s': %lld is too large; at most %d", k->name, (long long)n, MOST_BUFFERS);
 }
 
 static const Key pipeline_keys[] = {
@@ -97,8 +109,8 @@ static const Key pipeline_keys[] = {
      "stages on each rank; default: what the schedule needs"},
     {"stages", read_stages, NULL, 0, P(pipeline.stages_loc),
      "layers of each stage, [[0, 1], [2]]; default: as even as they go, the first ones larger"},
-    {"p2p_buffers", read_size, NULL, P(pipeline.p2p_buffers), NO_LOC,
-     "messages to one rank that it has not begun to receive; default 2"},
+    {"p2p_buffers", read_buffers, NULL, 0, NO_LOC,
+     "messages to one rank that it has not begun to receive, at most 1048576; default 2"},
     {"file", read_path, NULL, P(pipeline.file), P(pipeline.file_loc),
      "a schedule as rows of actions in PyTorch's format, one row for each rank; UNSHARD, RESHARD, "
      "REDUCE_GRAD and WAIT_ are not run: gathers and reductions follow `data_parallel`"},
@@ -114,11 +126,6 @@ static const Key pipeline_keys[] = {
 };
 const Sub plan_pipeline_sub = {pipeline_keys, "schedule"};
 
-int plan_p2p_buffers(const Plan *p) {
-    enum { MORE_THAN_MESSAGES = 1 << 20 };
-    int64_t n = p->pipeline.p2p_buffers;
-    return n < MORE_THAN_MESSAGES ? (int)n : MORE_THAN_MESSAGES;
-}
 void plan_check_pipeline(PlanReader *r) {
     Plan *p = r->p;
     Loc loc = p->pipeline.loc;
@@ -136,6 +143,10 @@ void plan_check_pipeline(PlanReader *r) {
     if (p->pipeline.n_homes && !p->pipeline.file)
         diag_error(r->d, "E0215", p->pipeline.homes_loc, "leave `stage_to_rank` out",
                    "`stage_to_rank` is of a `file`; a schedule by name knows where its stages are");
+    if (p->pipeline.chunks && p->pipeline.file)
+        diag_error(r->d, "E0215", p->pipeline.chunks_loc, "leave `chunks` out",
+                   "`chunks` is of a schedule by name; of a `file` it follows from "
+                   "`stage_to_rank`");
     if (!p->pipeline.axis) p->pipeline.axis = "pp";
     bool known = false;
     for (int i = 0; i < p->n_axes; i++) known |= !strcmp(p->axes[i].name, p->pipeline.axis);

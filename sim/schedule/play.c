@@ -24,7 +24,8 @@ typedef struct {
     int *live;        /* per rank */
     double *next;     /* per rank: when its next action can begin, as far as looked at */
     bool *look;       /* per rank: something has come since that it may have waited for */
-    bool explain;     /* say what is waited for: only where all stand still, it takes long */
+    PlayBlocked *why; /* what is waited for is said here: only where all stand still, it takes
+                         long; else NULL */
 } Player;
 
 static int cell(const Player *x, int stage, int part) { return stage * x->p->s->parts + part; }
@@ -38,12 +39,6 @@ static int other_stage(const Action *a) {
     bool up = a->kind == DO_SEND_F || a->kind == DO_RECV_B || a->kind == DO_B || a->kind == DO_I;
     return a->stage + (up ? 1 : -1);
 }
-static const char *wait_text(const Player *x, const char *fmt, const Action *a, ActionKind k,
-                             int stage) {
-    Action want = {.kind = k, .stage = stage, .part = a->part};
-    int rank = schedule_rank_of(x->p->s, stage, a->part);
-    return arena_printf(x->arena, fmt, action_text(&want, x->arena), rank);
-}
 /* Does the rank's list have it, at or behind where the rank is? */
 static bool comes_later(const Player *x, ActionKind k, int stage, int part) {
     int rank = schedule_rank_of(x->p->s, stage, part);
@@ -52,27 +47,42 @@ static bool comes_later(const Player *x, ActionKind k, int stage, int part) {
         if (l->a[i].kind == k && l->a[i].stage == stage && l->a[i].part == part) return true;
     return false;
 }
-static const char *missing(const Player *x, const Action *a, ActionKind k, int stage) {
-    if (!x->explain) return NULL;
+/* The half that makes the gradient of a stage's input: of a list that has them apart, I. */
+static ActionKind maker_of(const Player *x, int stage, int part) {
+    return x->why && comes_later(x, DO_I, stage, part) ? DO_I : DO_B;
+}
+static const char *stands_before(const Player *x, int rank) {
+    const ActionList *l = &x->p->s->rank[rank];
+    return action_text(&l->a[x->at[rank]], x->arena);
+}
+/* The action `k` of the same micro-batch on `stage`, by the rank that has it. */
+static void missing(const Player *x, const Action *a, ActionKind k, int stage) {
+    if (!x->why) return;
+    const Schedule *s = x->p->s;
+    Action want = {.kind = k, .stage = stage, .part = a->part};
+    int rank = schedule_rank_of(s, stage, a->part);
+    const char *text = action_text(&want, x->arena);
     bool there = comes_later(x, k, stage, a->part);
-    return wait_text(
-        x, there ? "%s on rank %d, which it has not come to" : "%s on rank %d, which is in no list",
-        a, k, stage);
+    x->why->wait = !there ? WAIT_ABSENT : rank == x->why->rank ? WAIT_OWN : WAIT_OTHER;
+    x->why->waits_for = arena_printf(x->arena, "%s on rank %d, which %s", text, rank,
+                                     there ? "it has not come to" : "is in no list");
+    x->why->fix = there ? arena_printf(x->arena, "put %s before %s in the list of rank %d", text,
+                                       stands_before(x, rank), rank)
+                        : arena_printf(x->arena, "put %s into the list of rank %d", text, rank);
 }
 /* What a receive waits for that is not posted: where nobody wrote messages, they follow from the
  * order, and the work that makes this one is still to come. */
-static const char *unposted(const Player *x, const Action *a, int b, int from) {
+static void unposted(const Player *x, const Action *a, int b, int from) {
     ActionKind receive = b ? DO_RECV_B : DO_RECV_F, send = b ? DO_SEND_B : DO_SEND_F;
-    if (!x->explain) return NULL;
-    if (comes_later(x, receive, a->stage, a->part) || comes_later(x, send, from, a->part))
-        return missing(x, a, receive, a->stage);
-    const ActionKind maker[] = {b ? DO_B : DO_F, b ? DO_I : DO_F};
-    for (int k = 0; k < 2; k++)
-        if (comes_later(x, maker[k], from, a->part)) return missing(x, a, maker[k], from);
-    return missing(x, a, receive, a->stage);
+    if (!x->why) return;
+    ActionKind maker = b ? maker_of(x, from, a->part) : DO_F;
+    bool written =
+        comes_later(x, receive, a->stage, a->part) || comes_later(x, send, from, a->part);
+    if (!written && comes_later(x, maker, from, a->part)) missing(x, a, maker, from);
+    else missing(x, a, receive, a->stage);
 }
-/* When what another stage sends is there; infinite: not yet, and why. */
-static double input_of(const Player *x, const Action *a, const char **why) {
+/* When what another stage sends is there; infinite: not yet. */
+static double input_of(const Player *x, const Action *a) {
     const Schedule *s = x->p->s;
     int b = is_backward(a->kind), from = other_stage(a), c = cell(x, from, a->part),
         rank = schedule_rank_of(s, a->stage, a->part);
@@ -80,48 +90,58 @@ static double input_of(const Player *x, const Action *a, const char **why) {
     if (schedule_rank_of(s, from, a->part) == rank) {
         double whole = x->done[b ? DO_B : DO_F][c], half = b ? x->done[DO_I][c] : -1;
         if (whole >= 0 || half >= 0) return fmax(whole, half);
-        *why = missing(x, a, b ? DO_B : DO_F, from);
+        missing(x, a, b ? maker_of(x, from, a->part) : DO_F, from);
         return INFINITY;
     }
     if (!x->posted[b][cell(x, a->stage, a->part)]) {
-        *why = unposted(x, a, b, from);
+        unposted(x, a, b, from);
         return INFINITY;
     }
     if (x->sent[b][c] >= 0) return x->sent[b][c] + x->t->message;
-    *why = missing(x, a, b ? DO_SEND_B : DO_SEND_F, from);
+    missing(x, a, b ? DO_SEND_B : DO_SEND_F, from);
     return INFINITY;
 }
 /* When a computation can begin. `with`: the one that it runs together with, or NULL. */
-static double compute_ready(const Player *x, const Action *a, const Action *with,
-                            const char **why) {
+static double compute_ready(const Player *x, const Action *a, const Action *with) {
     int c = cell(x, a->stage, a->part);
     if (a->kind == DO_W) {
         if (x->done[DO_I][c] >= 0) return x->done[DO_I][c];
-        *why = missing(x, a, DO_I, a->stage);
+        missing(x, a, DO_I, a->stage);
         return INFINITY;
     }
     bool own = with && with->kind == DO_F && with->stage == a->stage && with->part == a->part;
     if (a->kind != DO_F && x->done[DO_F][c] < 0 && !own) {
-        *why = missing(x, a, DO_F, a->stage);
+        missing(x, a, DO_F, a->stage);
         return INFINITY;
     }
-    return input_of(x, a, why);
+    return input_of(x, a);
 }
-static double message_ready(const Player *x, int rank, const Action *a, const char **why) {
+static void no_room(const Player *x, int to) {
+    int n = x->t->buffers;
+    if (!x->why) return;
+    const char *more =
+        arena_printf(x->arena, "let more wait: `pipeline: {p2p_buffers: %d}`", n + 1);
+    bool ended = x->at[to] == x->p->s->rank[to].n;
+    x->why->wait = WAIT_ROOM;
+    x->why->waits_for =
+        arena_printf(x->arena, "room: rank %d has not begun to receive the %d before", to, n);
+    x->why->fix = ended ? more
+                        : arena_printf(x->arena, "let rank %d receive before %s, or %s", to,
+                                       stands_before(x, to), more);
+}
+static double message_ready(const Player *x, int rank, const Action *a) {
     int b = is_backward(a->kind), c = cell(x, a->stage, a->part), other = other_stage(a);
     double now = x->free[rank];
     if (!is_send(a->kind)) return now;
     double made = b ? fmax(x->done[DO_B][c], x->done[DO_I][c]) : x->done[DO_F][c];
     if (made < 0) {
-        *why = missing(x, a, b ? DO_B : DO_F, a->stage);
+        missing(x, a, b ? maker_of(x, a->stage, a->part) : DO_F, a->stage);
         return INFINITY;
     }
     int to = schedule_rank_of(x->p->s, other, a->part);
     const Channel *ch = channel_of(x, rank, to, b);
     if (ch->sent - ch->received < x->t->buffers) return now;
-    if (!x->explain) return INFINITY;
-    *why = arena_printf(x->arena, "room: rank %d has not begun to receive the %d before", to,
-                        x->t->buffers);
+    no_room(x, to);
     return INFINITY;
 }
 /* How many actions from `i` on run together. */
@@ -130,16 +150,14 @@ static int width(const ActionList *l, int i) {
     while (l->a[i + n - 1].joined && i + n < l->n) n++;
     return n;
 }
-/* When the rank's next action can begin; infinite: not yet, and *why if that is asked. */
-static double ready(const Player *x, int rank, const char **why) {
+/* When the rank's next action can begin; infinite: not yet, and why if that is asked. */
+static double ready(const Player *x, int rank) {
     const ActionList *l = &x->p->s->rank[rank];
     int i = x->at[rank], n = width(l, i);
-    const char *none = NULL;
-    if (!why) why = &none;
-    if (!action_computes(l->a[i].kind)) return message_ready(x, rank, &l->a[i], why);
+    if (!action_computes(l->a[i].kind)) return message_ready(x, rank, &l->a[i]);
     double from = x->free[rank];
     for (int k = 0; k < n; k++)
-        from = fmax(from, compute_ready(x, &l->a[i + k], n > 1 ? &l->a[i] : NULL, why));
+        from = fmax(from, compute_ready(x, &l->a[i + k], n > 1 ? &l->a[i] : NULL));
     return from;
 }
 static double takes(const Player *x, const Action *a) {
@@ -218,10 +236,14 @@ static void find_crossed(Player *x) {
         got.stage = ch->receive[i] / p->s->parts;
         got.part = ch->receive[i] % p->s->parts;
         p->blocked[p->n_blocked++] = (PlayBlocked){
-            to, -1,
-            arena_printf(x->arena, "message %d from rank %d is %s, and rank %d receives it as %s",
-                         i, k / 2 / n, action_text(&sent, x->arena), to,
-                         action_text(&got, x->arena))};
+            .rank = to,
+            .at = -1,
+            .wait = WAIT_CROSSED,
+            .waits_for = arena_printf(
+                x->arena, "message %d from rank %d is %s, and rank %d receives it as %s", i,
+                k / 2 / n, action_text(&sent, x->arena), to, action_text(&got, x->arena)),
+            .fix = arena_printf(x->arena, "let rank %d receive in the order in which rank %d sends",
+                                to, k / 2 / n)};
         if (p->n_blocked >= n) return;
     }
 }
@@ -263,18 +285,17 @@ Play *play_schedule(const Schedule *s, const PlayTimes *t, Arena *arena) {
         double first = INFINITY;
         for (int r = 0; r < s->ranks; r++) {
             if (x.at[r] == s->rank[r].n) continue;
-            if (x.look[r]) x.next[r] = ready(&x, r, NULL), x.look[r] = false;
+            if (x.look[r]) x.next[r] = ready(&x, r), x.look[r] = false;
             if (x.next[r] < first) first = x.next[r], best = r;
         }
         if (best < 0) break;
         go(&x, best, first);
     }
-    x.explain = true;
     for (int r = 0; r < s->ranks; r++) {
         if (x.at[r] == s->rank[r].n) continue;
-        PlayBlocked b = {r, x.at[r], NULL};
-        ready(&x, r, &b.waits_for);
-        x.p->blocked[x.p->n_blocked++] = b;
+        x.why = &x.p->blocked[x.p->n_blocked++];
+        *x.why = (PlayBlocked){.rank = r, .at = x.at[r]};
+        ready(&x, r);
     }
     if (!x.p->n_blocked) find_crossed(&x);
     arena_free(x.tmp);
@@ -291,20 +312,19 @@ PlayTimes play_even(const Schedule *s, double f, double i, double w, Arena *aren
 void play_report(const Play *p, Diags *d, Loc loc) {
     Arena *tmp = arena_new();
     Str all = str_new(tmp);
+    const PlayBlocked *first = NULL;
     for (int i = 0; i < p->n_blocked; i++) {
         const PlayBlocked *b = &p->blocked[i];
+        if (!first || b->wait > first->wait) first = b;
         if (i) str_add(&all, "; ");
-        if (b->at < 0) {
-            str_add(&all, b->waits_for);
-            continue;
+        if (b->at >= 0) {
+            const Action *a = &p->s->rank[b->rank].a[b->at];
+            str_addf(&all, "rank %d stands before %s and waits for ", b->rank, action_text(a, tmp));
         }
-        const Action *a = &p->s->rank[b->rank].a[b->at];
-        if (a->loc.file && i == 0) loc = a->loc;
-        str_addf(&all, "rank %d stands before %s and waits for %s", b->rank, action_text(a, tmp),
-                 b->waits_for);
+        str_add(&all, b->waits_for);
     }
-    if (p->n_blocked)
-        diag_error(d, "E0311", loc, "put the action that is waited for before it, on its own rank",
-                   "the schedule comes to no end: %s", all.s);
+    const Action *a = first && first->at >= 0 ? &p->s->rank[first->rank].a[first->at] : NULL;
+    if (a && a->loc.file) loc = a->loc;
+    if (first) diag_error(d, "E0311", loc, first->fix, "the schedule comes to no end: %s", all.s);
     arena_free(tmp);
 }

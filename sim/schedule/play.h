@@ -21,10 +21,20 @@ typedef struct PlaySpan {
 typedef struct PlayStep {
     int rank, at; /* at: place in the rank's list */
 } PlayStep;
+/* What an action waits for, in the order in which to ask: the first kind is not there because of
+ * others. */
+typedef enum {
+    WAIT_OTHER,   /* an action of another rank, which that has not come to */
+    WAIT_ROOM,    /* for a message more */
+    WAIT_OWN,     /* an action that stands later in the rank's own list */
+    WAIT_CROSSED, /* messages are received in another order than sent */
+    WAIT_ABSENT   /* an action that is in no list */
+} PlayWait;
 /* The first action that a rank cannot begin. */
 typedef struct PlayBlocked {
-    int rank, at;
-    const char *waits_for;
+    int rank, at; /* at -1: of messages that are crossed */
+    PlayWait wait;
+    const char *waits_for, *fix;
 } PlayBlocked;
 typedef struct Play {
     const Schedule *s;
@@ -43,6 +53,7 @@ typedef struct Play {
 Play *play_schedule(const Schedule *s, const PlayTimes *t, Arena *arena);
 /* The same for all stages: F, I and W take so long each, messages nothing. */
 PlayTimes play_even(const Schedule *s, double f, double i, double w, Arena *arena);
-/* An error (E0311) that names for each blocked rank its action and what that waits for. */
+/* An error (E0311) that names for each blocked rank its action and what that waits for; its fix is
+ * that of the rank that waits for the fewest others. */
 void play_report(const Play *p, Diags *d, Loc loc);
 #endif

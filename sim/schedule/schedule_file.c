@@ -3,28 +3,44 @@
 #include "schedule/schedule.h"
 #include <string.h>
 
-enum { MOST_BYTES = 64 << 20, MOST_NUMBER = 1 << 20 };
+enum { MOST_BYTES = 64 << 20, MOST_NUMBER = 1 << 20, MOST_ROWS = 1 << 12, MOST_TOLD = 8 };
 
 /* ---- reading ---- */
 typedef struct {
     Schedule *s;
     Diags *d;
-    const char *path, *at;
+    const char *path;
     int line, rank;
     const char *line_start;
     bool bad;
-    int read; /* actions: a file without any is none of its kind, and nothing of it is shown */
+    int read;    /* actions: a file without any is none of its kind, and nothing of it is shown */
+    int unknown; /* cells that are no action */
+    Loc untold;  /* the first of those that are only counted */
 } Reader;
 static Loc here(const Reader *r, const char *at) {
     return (Loc){r->path, r->line, (int)(at - r->line_start) + 1};
 }
+static const char cell_form[] =
+    "STAGE, one of F B I W SEND_F RECV_F SEND_B RECV_B, MICRO-BATCH: `0F3`, or two that run "
+    "together, `(0F3;1B2)OVERLAP_F_B`";
+/* A file of another kind has thousands of them: the first ones are told, the others counted. */
 static bool unknown(Reader *r, const char *cell) {
     r->bad = true;
-    diag_error(r->d, "E0310", here(r, cell),
-               "STAGE, one of F B I W SEND_F RECV_F SEND_B RECV_B, MICRO-BATCH: `0F3`, or two that "
-               "run together, `(0F3;1B2)OVERLAP_F_B`",
-               "here stands no action of a schedule");
+    if (r->unknown++ < MOST_TOLD)
+        diag_error(r->d, "E0310", here(r, cell), cell_form, "here stands no action of a schedule");
+    else if (!r->untold.file) r->untold = here(r, cell);
     return false;
+}
+static void tell_others(const Reader *r) {
+    int n = r->unknown - MOST_TOLD;
+    if (n > 0)
+        diag_error(r->d, "E0310", r->untold, cell_form,
+                   "here and in %d other cell%s stands no action of a schedule", n - 1,
+                   n == 2 ? "" : "s");
+}
+static void odd(Reader *r, const char *at, const char *what, const char *hint) {
+    r->bad = true;
+    diag_error(r->d, "E0310", here(r, at), hint, "%s", what);
 }
 static bool number(const char **p, const char *end, int *out) {
     const char *q = *p;
@@ -84,10 +100,12 @@ static bool read_one(Reader *r, const char *cell, size_t n, bool joined) {
     r->read++;
     return true;
 }
+/* What is between quotes, or all of it. */
 static bool read_cell(Reader *r, const char *cell, size_t n) {
     static const char tail[] = ")OVERLAP_F_B";
-    while (n && (*cell == ' ' || *cell == '"')) cell++, n--;
-    while (n && (cell[n - 1] == ' ' || cell[n - 1] == '"' || cell[n - 1] == '\r')) n--;
+    while (n && *cell == ' ') cell++, n--;
+    while (n && cell[n - 1] == ' ') n--;
+    if (n > 1 && *cell == '"' && cell[n - 1] == '"') return read_cell(r, cell + 1, n - 2);
     if (!n || (n == 1 && *cell == '.')) return true;
     if (*cell != '(') return read_one(r, cell, n, false);
     size_t t = sizeof tail - 1;
@@ -97,42 +115,103 @@ static bool read_cell(Reader *r, const char *cell, size_t n) {
     return read_one(r, cell + 1, (size_t)(mid - cell - 1), true) &&
            read_one(r, mid + 1, (size_t)(cell + n - t - mid - 1), false);
 }
+/* Of what is in no text the first is told, and nothing is read behind it: a byte below the space,
+ * of which a row may have tabs. */
+static bool is_text(Reader *r, const char *row, const char *end) {
+    const char *p = row;
+    while (p < end && ((unsigned char)*p >= ' ' || *p == '\t')) p++;
+    if (p == end) return true;
+    bool cr = *p == '\r';
+    odd(r, p,
+        cr ? "a carriage return within a row"
+           : arena_printf(r->s->arena, "a byte that is no text, 0x%02x", (unsigned char)*p),
+        cr ? "end each row with a line feed, with or without a carriage return before it"
+           : "write the file again as plain text (ASCII or UTF-8)");
+    return false;
+}
 static void read_row(Reader *r, const char *row, const char *end) {
-    const char *cell = row;
     for (const char *p = row; p <= end; p++) {
-        if (p < end && *p != ',') continue;
+        const char *cell = p;
+        while (p < end && *p == ' ') p++;
+        if (p < end && *p == '"') {
+            const char *close = memchr(p + 1, '"', (size_t)(end - p - 1));
+            if (!close) {
+                odd(r, p, "a quote that is not closed in its row", "take it out, or close it");
+                return;
+            }
+            p = close + 1;
+        }
+        while (p < end && *p != ',') p++;
         read_cell(r, cell, (size_t)(p - cell));
-        cell = p + 1;
     }
 }
-static int count_rows(const char *text, const char *end) {
-    int n = 0;
-    for (const char *p = text; p < end;) {
-        const char *e = memchr(p, '\n', (size_t)(end - p));
-        if (!e) e = end;
-        n++;
-        p = e + 1;
+/* The end of a line, without what ends it. */
+static const char *row_end(const char *row, const char *end) {
+    const char *e = memchr(row, '\n', (size_t)(end - row));
+    if (!e) e = end;
+    return e > row && e[-1] == '\r' ? e - 1 : e;
+}
+static bool is_blank(const char *p, const char *end) {
+    while (p < end && (*p == ' ' || *p == '\t')) p++;
+    return p == end;
+}
+static const char *next_row(const char *row, const char *end) {
+    const char *e = memchr(row, '\n', (size_t)(end - row));
+    return e ? e + 1 : end;
+}
+/* Up to the last row in which anything stands. */
+static const char *without_blank_end(const char *text, const char *end) {
+    const char *last = text;
+    for (const char *p = text; p < end; p = next_row(p, end))
+        if (!is_blank(p, row_end(p, end))) last = next_row(p, end);
+    return last;
+}
+/* Nothing stands in the row, and others follow: for a rank without stages that is its list. */
+static bool skips_row(Reader *r, const char *row) {
+    for (int g = 0; g < r->s->stages; g++)
+        if (r->s->home[g] == r->rank) {
+            odd(r, row,
+                arena_printf(r->s->arena, "an empty row, where that of rank %d is due", r->rank),
+                "take the line out: each line is the list of one rank");
+            return true;
+        }
+    return false;
+}
+static void read_rows(Reader *r, const char *text, const char *end) {
+    for (const char *p = text; p < end; p = next_row(p, end), r->line++) {
+        const char *e = row_end(p, end);
+        r->line_start = p;
+        if (!is_text(r, p, e)) break;
+        if (is_blank(p, e) && skips_row(r, p)) continue;
+        read_row(r, p, e);
+        r->rank++;
     }
-    return n;
+    tell_others(r);
 }
 Schedule *schedule_read(Arena *arena, Diags *d, Loc loc, const char *path, const int *home,
                         int stages) {
     size_t n;
     char *text = file_read(arena, d, path, MOST_BYTES, loc, &n);
     if (!text) return NULL;
-    ScheduleAsk ask = {.name = path, .ranks = count_rows(text, text + n), .chunks = 1, .parts = 1};
-    if (ask.ranks < 1) ask.ranks = 1;
+    const char *from = n >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3) ? text + 3 : text,
+               *end = without_blank_end(from, text + n);
+    ScheduleAsk ask = {.name = path, .chunks = 1, .parts = 1};
+    for (const char *p = from; p < end; p = next_row(p, end)) ask.ranks++;
+    if (!ask.ranks || ask.ranks > MOST_ROWS) {
+        if (!ask.ranks)
+            diag_error(d, "E0310", loc, "one row of actions for each rank: `0F0,0F1,0B0,0B1`",
+                       "'%s' is empty", path);
+        else
+            diag_error(d, "E0310", loc, NULL, "'%s' has %d rows, and at most %d ranks are read",
+                       path, ask.ranks, MOST_ROWS);
+        return NULL;
+    }
     Schedule *s = schedule_new(arena, &ask, false);
     s->stages = stages;
     s->home = home;
     Reader r = {.s = s, .d = d, .path = path, .line = 1};
-    for (const char *p = text; p < text + n; r.line++, r.rank++) {
-        const char *e = memchr(p, '\n', (size_t)(text + n - p));
-        if (!e) e = text + n;
-        r.line_start = p;
-        read_row(&r, p, e);
-        p = e + 1;
-    }
+    read_rows(&r, from, end);
+    s->ranks = r.rank;
     if (r.read) diags_source(d, path, text, n);
     for (int k = 0; k < s->ranks; k++)
         for (int i = 0; i < s->rank[k].n; i++)
@@ -141,52 +220,57 @@ Schedule *schedule_read(Arena *arena, Diags *d, Loc loc, const char *path, const
 }
 
 /* ---- what is wrong with one ---- */
+enum { MOST_FINDINGS = 50 /* more help nobody */ };
 typedef struct {
     const Schedule *s;
     Diags *d;
     Loc loc;
     int *times; /* per kind, stage and micro-batch */
-    bool bad;
+    int found;
 } Checker;
-static void finding(Checker *c, Loc loc, const char *hint, const char *text) {
-    c->bad = true;
-    diag_error(c->d, "E0310", loc.file ? loc : c->loc, hint, "%s", text);
-}
+/* Has something been found that is to be told? */
+static bool finds(Checker *c) { return c->found++ < MOST_FINDINGS; }
+#define FINDING(c, at, hint, ...)                                                                  \
+    do {                                                                                           \
+        if (finds(c)) diag_error((c)->d, "E0310", (at).file ? (at) : (c)->loc, hint, __VA_ARGS__); \
+    } while (0)
 static int *times(const Checker *c, ActionKind k, int stage, int part) {
     return &c->times[((int)k * c->s->stages + stage) * c->s->parts + part];
 }
 /* A message before the first stage or behind the last one. */
-static bool leads_out(Checker *c, const Action *a, const char *text, Arena *tmp) {
+static bool leads_out(Checker *c, const Action *a) {
     bool up = a->kind == DO_SEND_F || a->kind == DO_RECV_B, last = a->stage == c->s->stages - 1;
     if (action_computes(a->kind) || (up ? !last : a->stage > 0)) return false;
-    finding(c, a->loc, "leave it out: there is nobody at the other end",
-            arena_printf(tmp, "%s: stage %d is the %s one", text, a->stage, up ? "last" : "first"));
+    FINDING(c, a->loc, "leave it out: there is nobody at the other end",
+            "%d%s%d: stage %d is the %s one", a->stage, action_word(a->kind), a->part, a->stage,
+            up ? "last" : "first");
     return true;
 }
-static void check_action(Checker *c, int rank, const Action *a, Arena *tmp) {
+static void check_action(Checker *c, int rank, const Action *a) {
     const Schedule *s = c->s;
-    const char *text = action_text(a, tmp);
-    if (a->stage >= s->stages) {
-        finding(c, a->loc, "list every stage in `stage_to_rank`",
-                arena_printf(tmp, "%s: there are %d stages, counted from 0", text, s->stages));
+    const char *word = action_word(a->kind);
+    int home = a->stage < s->stages ? schedule_rank_of(s, a->stage, a->part) : -1;
+    if (home < 0) {
+        FINDING(c, a->loc, "list every stage in `stage_to_rank`",
+                "%d%s%d: there are %d stages, counted from 0", a->stage, word, a->part, s->stages);
         return;
     }
-    if (schedule_rank_of(s, a->stage, a->part) != rank) {
-        finding(c, a->loc, "one row for each rank, in their order",
-                arena_printf(tmp, "%s is in the list of rank %d, and stage %d is on rank %d", text,
-                             rank, a->stage, schedule_rank_of(s, a->stage, a->part)));
+    if (home != rank) {
+        FINDING(c, a->loc, "one row for each rank, in their order",
+                "%d%s%d is in the list of rank %d, and stage %d is on rank %d", a->stage, word,
+                a->part, rank, a->stage, home);
         return;
     }
-    if (leads_out(c, a, text, tmp)) return;
+    if (leads_out(c, a)) return;
     bool again = (*times(c, a->kind, a->stage, a->part))++ > 0;
     bool both = (a->kind == DO_I || a->kind == DO_W) && *times(c, DO_B, a->stage, a->part);
     both |= a->kind == DO_B &&
             (*times(c, DO_I, a->stage, a->part) || *times(c, DO_W, a->stage, a->part));
     if (again || both)
-        finding(c, a->loc,
+        FINDING(c, a->loc,
                 action_computes(a->kind) ? "each once: F, and B or both I and W"
                                          : "each message once, at both ends",
-                arena_printf(tmp, "%s is done twice", text));
+                "%d%s%d is done twice", a->stage, word, a->part);
 }
 /* The first half of the work that a micro-batch lacks on a stage; DO_KINDS: none. */
 static ActionKind lacks(const Checker *c, int stage, int part) {
@@ -197,8 +281,10 @@ static ActionKind lacks(const Checker *c, int stage, int part) {
 /* Told once for a stage and kind, with the first micro-batch: a file may name micro-batch 1000000.
  */
 static void check_complete(Checker *c, int stage, Arena *tmp) {
-    static const char *const word[] = {
-        [DO_F] = "forward", [DO_B] = "backward", [DO_W] = "weight gradients"};
+    static const char *const word[] = {[DO_F] = "forward",
+                                       [DO_B] = "backward",
+                                       [DO_I] = "gradient of the input",
+                                       [DO_W] = "weight gradients"};
     int first[DO_W + 1], count[DO_W + 1] = {0}, rank = schedule_rank_of(c->s, stage, 0);
     for (int part = 0; part < c->s->parts; part++) {
         ActionKind k = lacks(c, stage, part);
@@ -206,32 +292,34 @@ static void check_complete(Checker *c, int stage, Arena *tmp) {
     }
     for (int k = 0; k <= DO_W; k++) {
         if (!count[k]) continue;
-        Action want = {.kind = (ActionKind)k, .stage = stage, .part = first[k]};
+        const char *word_k = action_word((ActionKind)k);
         const char *more =
             count[k] > 1 ? arena_printf(tmp, ", and for %d others", count[k] - 1) : "";
         const ActionList *row = &c->s->rank[rank];
-        finding(c, row->n ? row->a[0].loc : (Loc){0},
-                arena_printf(tmp, "put %s into the list of rank %d", action_text(&want, tmp), rank),
-                arena_printf(tmp, "the schedule has no %s of stage %d for micro-batch %d%s",
-                             word[k], stage, first[k], more));
+        Loc at = row->n ? row->a[0].loc : c->loc;
+        FINDING(
+            c, at,
+            arena_printf(tmp, "put %d%s%d into the list of rank %d", stage, word_k, first[k], rank),
+            "the schedule has no %s of stage %d for micro-batch %d%s", word[k], stage, first[k],
+            more);
     }
 }
 bool schedule_check(const Schedule *s, Diags *d, Loc loc) {
     Arena *tmp = arena_new();
     Checker c = {s, d, loc,
                  ARENA_ARRAY(tmp, int, base_mul((size_t)s->stages * DO_KINDS, (size_t)s->parts)),
-                 false};
-    for (int g = 0; g < s->stages; g++)
-        if (s->home[g] < 0 || s->home[g] >= s->ranks) {
-            finding(&c, loc, "one row for each rank",
-                    arena_printf(tmp, "stage %d is on rank %d, and there are %d rows", g,
-                                 s->home[g], s->ranks));
-            arena_free(tmp);
-            return false;
-        }
-    for (int r = 0; r < s->ranks; r++)
-        for (int i = 0; i < s->rank[r].n; i++) check_action(&c, r, &s->rank[r].a[i], tmp);
-    for (int g = 0; g < s->stages; g++) check_complete(&c, g, tmp);
+                 0};
+    for (int g = 0; g < s->stages && !c.found; g++)
+        if (s->home[g] < 0 || s->home[g] >= s->ranks)
+            FINDING(&c, loc, "one row for each rank",
+                    "stage %d is on rank %d, and there are %d rows", g, s->home[g], s->ranks);
+    bool placed = !c.found;
+    for (int r = 0; r < s->ranks && placed; r++)
+        for (int i = 0; i < s->rank[r].n; i++) check_action(&c, r, &s->rank[r].a[i]);
+    for (int g = 0; g < s->stages && placed; g++) check_complete(&c, g, tmp);
+    if (c.found > MOST_FINDINGS)
+        diag_error(d, "E0310", loc, "mend these first", "%d more findings about the schedule",
+                   c.found - MOST_FINDINGS);
     arena_free(tmp);
-    return !c.bad;
+    return !c.found;
 }

@@ -558,6 +558,109 @@ static void test_torchtitan(void **state) {
           "reshard: true, grad_order: tp_first}");
     equivalent(&r);
 }
+/* Experts where torchtitan 0.2.2 puts them, and what becomes of its router's gradient: labelled
+ * whole and a part where scores come after the experts, and where the ranks of tp take tokens of
+ * their own (etp = 1), as recorded (golden/moe/styles). */
+static const struct {
+    const char *model, *flavor, *degrees; /* tp, ep, etp on dp_shard = 4 */
+    const char *mesh, *groups, *line, *rest;
+    const char *record; /* of the same styles; NULL: none */
+    const char *wrong;
+} expert_rows[] = {
+    {"deepseek_v3", "debugmodel", "1, 2, 1", "{dp_shard_edp: 2, dp_shard_ep: 2}",
+     "{dp_shard: dp_shard_edp*dp_shard_ep, ep: dp_shard_ep}",
+     "{style: expert_parallel, axis: ep, output: home}", "[E/(ep*dp_shard_edp), Fe, D]",
+     "ep2_score_after", NULL},
+    {"deepseek_v3", "debugmodel", "2, 1, 1", "{dp_shard: 4, tp: 2}", NULL, "tensor_parallel",
+     "[E/dp_shard, Fe/tp, D]", "tp2_score_after", "grad.layers.1.moe.weights"},
+    {"deepseek_v3", "debugmodel", "2, 2, 2", "{dp_shard_edp: 2, dp_shard_ep: 2, tp: 2}",
+     "{dp_shard: dp_shard_edp*dp_shard_ep, etp: tp, ep: dp_shard_ep}",
+     "{style: expert_tensor_parallel, weight: {ep: shard(e), etp: shard(w)}}",
+     "[E/(ep*dp_shard_edp), Fe/etp, D]", "tp2_ep2_etp2_score_after", "grad.layers.1.moe.weights"},
+    {"llama4", "debugmodel", "1, 4, 1", "{dp_shard: 4}", "{ep: dp_shard}",
+     "{style: expert_parallel, axis: ep, output: home}", "[E/ep, Fe, D]", "ep4_score_before", NULL},
+    {"llama4", "debugmodel", "2, 1, 1", "{dp_shard: 4, tp: 2}", NULL, "tensor_parallel",
+     "[E/dp_shard, Fe/tp, D]", "tp2_score_before", NULL},
+    {"llama4", "debugmodel_irope", "2, 2, 2", "{dp_shard_edp: 2, dp_shard_ep: 2, tp: 2}",
+     "{dp_shard: dp_shard_edp*dp_shard_ep, etp: tp, ep: dp_shard_ep}",
+     "{style: expert_tensor_parallel, weight: {ep: shard(e), etp: shard(w)}}",
+     "[E/(ep*dp_shard_edp), Fe/etp, D]", "tp2_ep2_etp2_score_before", NULL},
+    {"llama4", "debugmodel", "2, 2, 1", "{dp_shard: 4, tp: 2}", "{ep: tp}",
+     "{style: expert_parallel, axis: ep, output: home}", "[E/(ep*dp_shard), Fe, D]",
+     "tp2_ep2_etp1_score_before", "grad.layers.1.post_attn_norm"},
+    {"llama4", "debugmodel", "2, 4, 1", "{dp_shard_edp: 2, dp_shard_ep: 2, tp: 2}",
+     "{dp_shard: dp_shard_edp*dp_shard_ep, ep: dp_shard_ep*tp}",
+     "{style: expert_parallel, axis: ep, output: home}", "[E/(ep*dp_shard_edp), Fe, D]",
+     "tp2_ep4_etp1_score_before", "grad.layers.1.post_attn_norm"},
+    {"qwen3", "debugmodel_moe", "4, 2, 4", "{dp_shard_edp: 2, dp_shard_ep: 2, tp: 4}",
+     "{dp_shard: dp_shard_edp*dp_shard_ep, etp: tp, ep: dp_shard_ep}",
+     "{style: expert_tensor_parallel, weight: {ep: shard(e), etp: shard(w)}}",
+     "[E/(ep*dp_shard_edp), Fe/etp, D]", NULL, "grad.layers.0.moe.weights"},
+};
+static void experts_row(int i) {
+    int tp, ep, etp;
+    assert_int_equal(sscanf(expert_rows[i].degrees, "%d, %d, %d", &tp, &ep, &etp), 3);
+    Imported r = titan(
+        NULL, arena_printf(arena,
+                           "[model]\nname = \"%s\"\nflavor = \"%s\"\n[training]\n"
+                           "local_batch_size = 4\nseq_len = 16\n[parallelism]\n"
+                           "data_parallel_shard_degree = 4\ntensor_parallel_degree = %d\n"
+                           "expert_parallel_degree = %d\nexpert_tensor_parallel_degree = %d\n",
+                           expert_rows[i].model, expert_rows[i].flavor, tp, ep, etp));
+    const char *wrong = expert_rows[i].wrong, *record = expert_rows[i].record,
+               *path = record ? arena_printf(arena, "moe/styles/%s.json", record) : "";
+    HOLDS(r, arena_printf(arena, "mesh: %s", expert_rows[i].mesh),
+          arena_printf(arena, "  layers.*.moe.experts: %s", expert_rows[i].line));
+    if (expert_rows[i].groups) HOLDS(r, arena_printf(arena, "groups: %s", expert_rows[i].groups));
+    if (ep > 1) HOLDS(r, "moe: {fsdp_dim: auto}");
+    PlanRun run = run_plan(&r, true);
+    if (!run.t || !run.t->verdict) run_print(&run);
+    assert_string_equal(run.t->verdict, wrong ? "different" : "equivalent");
+    if (wrong) assert_string_equal(run.t->first_wrong, wrong);
+    int layer = strcmp(expert_rows[i].model, "qwen3") != 0;
+    const TraceParam *w1 =
+        find_param(run.t, arena_printf(arena, "layers.%d.moe.experts.w1", layer));
+    assert_string_equal(w1->rest.symbolic, expert_rows[i].rest);
+    if (!record || !golden_has(arena, "%s", path)) return;
+    const Json *router =
+        json_get(json_get(golden_json(arena, golden_path(arena, "%s", path)), "gradients"),
+                 "moe.router.gate.weight");
+    assert_int_equal(json_get(router, "max_abs_diff_after_sum_over_data_parallel")->r > 1e-3,
+                     wrong != NULL);
+}
+static void test_torchtitan_experts(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof expert_rows / sizeof *expert_rows; i++) experts_row((int)i);
+    /* the whole sizes of each flavor, and more ranks than experts: dim 1 at rest */
+    static const char *const sizes[][4] = {
+        {"deepseek_v3", "671B", "expert_parallel_degree = 64\n", "[E/ep, Fe/dp_shard_edp, D]"},
+        {"deepseek_v3", "16B", "expert_parallel_degree = 16\n", "[E/ep, Fe/dp_shard_edp, D]"},
+        {"llama4", "17bx16e", "expert_parallel_degree = 4\n", "[E/ep, Fe/dp_shard_edp, D]"},
+        {"llama4", "17bx128e", "expert_parallel_degree = 16\n", "[E/(ep*dp_shard_edp), Fe, D]"},
+        {"qwen3", "235B-A22B", "expert_parallel_degree = 8\n", "[E/(ep*dp_shard_edp), F, D]"},
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int64_t ranks = strcmp(sizes[i][1], "671B") ? 128 : 512;
+        Imported r =
+            titan(NULL, arena_printf(arena,
+                                     "[model]\nname = \"%s\"\nflavor = \"%s\"\n[training]\n"
+                                     "local_batch_size = 1\nseq_len = 8192\n[parallelism]\n%s"
+                                     "data_parallel_shard_degree = %lld\n",
+                                     sizes[i][0], sizes[i][1], sizes[i][2], (long long)ranks));
+        PlanRun run = run_plan(&r, false);
+        if (!run.t) run_print(&run);
+        bool found = false;
+        for (int k = 0; k < 4 && !found; k++) {
+            const TraceParam *w1 =
+                trace_param(run.t, arena_printf(arena, "layers.%d.moe.experts.w1", k));
+            if (w1) assert_string_equal(w1->rest.symbolic, sizes[i][3]);
+            found = w1 != NULL;
+        }
+        assert_true(found);
+        assert_int_equal(strstr(r.plan.text, "rope_type: yarn") != NULL,
+                         !strcmp(sizes[i][0], "deepseek_v3"));
+    }
+}
 #define PP "[model]\nflavor = \"8B\"\n[parallelism]\npipeline_parallel_degree = 2\n"
 /* Which layers a stage has: generate_llm_fqn_per_model_part of torchtitan's pipeline_parallel.py,
  * worked out by hand; a micro-batch of one sequence, two stages of a rank where the schedule has
@@ -604,16 +707,66 @@ static void test_torchtitan_pipelines(void **state) {
     assert_non_null(strstr(r.plan.text, "# not read, for they say nothing about who holds what: "
                                         "[job], [comm]\n"));
 }
+typedef struct {
+    const char *text, *said[3];
+} TitanRefusal;
+static void titan_refuses(const TitanRefusal *rows, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        Imported r = titan(NULL, rows[i].text);
+        assert_null(r.plan.text);
+        for (int k = 0; k < 3 && rows[i].said[k]; k++)
+            if (!strstr(r.said, rows[i].said[k]))
+                fail_msg("%s\nnothing says '%s' in\n%s", rows[i].text, rows[i].said[k], r.said);
+    }
+}
+#define DS "[model]\nname = \"deepseek_v3\"\n[parallelism]\ndata_parallel_shard_degree = 4\n"
+/* Degrees that torchtitan 0.2.2 stops at, or that no plan here says. */
+static void test_torchtitan_degrees(void **state) {
+    (void)state;
+    static const TitanRefusal rows[] = {
+        {DS "expert_parallel_degree = 2\nexpert_tensor_parallel_degree = 2\n",
+         {":6:1: error: experts cut over 2 ranks, other layers over 1: torchtitan raises [E0307]"}},
+        {DS "expert_parallel_degree = 3\n",
+         {":5:1: error: experts over 3 ranks of 4 (dp_shard, cp and tp): torchtitan raises"}},
+        {DS "tensor_parallel_degree = 4\nexpert_parallel_degree = 2\n",
+         {":6:1: error: experts on a part of the ranks of tp: not supported by this version "
+          "[E0214]",
+          "a multiple of tensor_parallel_degree"}},
+        {"[model]\nname = \"llama4\"\n[parallelism]\ndata_parallel_shard_degree = 1\n"
+         "tensor_parallel_degree = 2\nexpert_parallel_degree = 2\n",
+         {":6:1: error: expert_parallel_degree without a rank of dp_shard or cp", "[E0307]"}},
+        {"[model]\nflavor = \"8B\"\n[parallelism]\ndata_parallel_shard_degree = 4\n"
+         "expert_parallel_degree = 2\n",
+         {":5:1: error: expert_parallel_degree of 2: llama3 8B has no experts [E0307]"}},
+        {"[model]\nname = \"deepseek_v3\"\nflavor = \"16B\"\n[parallelism]\n"
+         "data_parallel_shard_degree = 1\ncontext_parallel_degree = 2\n",
+         {":6:1: error: flavor 16B attends by FlexAttention", "[E0307]"}},
+        {"[model]\nname = \"deepseek_v3\"\nflavor = \"236B\"\n[parallelism]\n"
+         "data_parallel_shard_degree = 2\n",
+         {":3:1: error: flavor '236B' of deepseek_v3: not supported by this version: its router "
+          "takes groups of a softmax [E0214]"}},
+        {"[model]\nname = \"qwen3\"\nflavor = \"8B\"\n[parallelism]\n"
+         "data_parallel_shard_degree = 2\npipeline_parallel_degree = 2\n",
+         {":6:1: error: torchtitan cannot cut qwen3 into stages: it raises [E0307]"}},
+        {DS "expert_parallel_degree = 2\nexpert_parallel_comm_backend = \"deepep\"\n",
+         {":6:1: error: expert_parallel_comm_backend: not supported by this version [E0214]"}},
+        {"[model]\nflavor = \"8B\"\n[parallelism]\ndata_parallel_shard_degree = 1\n"
+         "tensor_parallel_degree = 4\n[training]\nseq_len = 36\n",
+         {":7:1: error: seq_len: 36 is no multiple of tp times twice cp, 8: torchtitan stops "
+          "[E0307]"}},
+        {"[model]\nflavor = \"8B\"\n[parallelism]\ndata_parallel_shard_degree = 1\n"
+         "data_parallel_replicate_degree = 2\ntensor_parallel_degree = 4\n",
+         {":5:1: error: copies of the model beside other degrees, and no shards: torchtitan "
+          "raises [E0307]"}},
+    };
+    titan_refuses(rows, sizeof rows / sizeof *rows);
+}
 static void test_torchtitan_refusals(void **state) {
     (void)state;
-    static const struct {
-        const char *text, *said[3];
-    } rows[] = {
+    static const TitanRefusal rows[] = {
         {"[parallelism]\ndata_parallel_shard_degree = -1\n",
          {"train.toml:2:1: error: data_parallel_shard_degree is -1", "[E0208]",
           "--mesh dp_shard=4"}},
-        {"[parallelism]\npipeline_parallel_degree = 2\nexpert_parallel_degree = 4\n",
-         {":3:1: error: expert_parallel_degree: not supported by this version [E0214]"}},
         {PP "data_parallel_shard_degree = 1\npipeline_parallel_schedule = \"1F1BB\"\n"
             "pipeline_parallel_schedule_csv = \"a.csv\"\n",
          {":6:1: error: schedule '1F1BB' is not known here [E0206]", "did you mean '1F1B'?",
@@ -631,9 +784,9 @@ static void test_torchtitan_refusals(void **state) {
         {"[parallelism]\ntensor_parallel_degree = 8\ntensor_parallel_degree = 4\n",
          {":3:1: error: 'tensor_parallel_degree' occurs twice [E0107]"}},
         {"[parallelism]\n[parallelism]\n", {":2:2: error: table [parallelism] occurs twice"}},
-        {"[model]\nname = \"deepseek_v3\"\n",
-         {":2:1: error: torchtitan's plan of 'deepseek_v3': not supported by this version "
-          "[E0214]"}},
+        {"[model]\nname = \"gpt_oss\"\n",
+         {":2:1: error: torchtitan's plan of 'gpt_oss': not supported by this version [E0214]",
+          "name = \"llama3\", \"llama4\", \"deepseek_v3\", \"qwen3\""}},
         {"[model]\nflavor = \"9B\"\n", {":2:1: error: flavor '9B' of llama3", "[E0206]"}},
         {"[parallelism]\ncontext_parallel_rotate_method = \"alltoall\"\n",
          {":2:1: error: context_parallel_rotate_method: not supported", "[E0214]"}},
@@ -643,13 +796,7 @@ static void test_torchtitan_refusals(void **state) {
         {"[parallelism]\ntensor_parallel_degree = 1979-05-27\n", {":2:30: error:", "[E0110]"}},
         {"a.b = 1\na.b.c = 2\n[a]\n", {":2:3: error: 'b' has a value already", "[E0107]"}},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        Imported r = titan(NULL, rows[i].text);
-        assert_null(r.plan.text);
-        for (int k = 0; k < 3 && rows[i].said[k]; k++)
-            if (!strstr(r.said, rows[i].said[k]))
-                fail_msg("%s\nnothing says '%s' in\n%s", rows[i].text, rows[i].said[k], r.said);
-    }
+    titan_refuses(rows, sizeof rows / sizeof *rows);
     /* what changes no placement is said and left out */
     Imported r = titan(NULL, "[parallelism]\ndata_parallel_shard_degree = 2\n[model]\n"
                              "converters = [\"float8\"]\n[activation_checkpoint]\n"
@@ -1295,6 +1442,17 @@ static void test_hf_generations(void **state) {
         assert_true(!strncmp(run.t->checks[i].value, "grad.", 5) ||
                     run.t->checks[i].verdict[0] != 'F');
 }
+/* A wrong value's line is shown of the file that it stands in, not of the plan that was made of it.
+ */
+static void test_command_shows_the_files_line(void **state) {
+    (void)state;
+    const char *out, *err,
+        *toml = write_file("train.toml", DS "tensor_parallel_degree = 2\n"
+                                            "expert_parallel_degree = 8\n"
+                                            "[training]\nlocal_batch_size = 2\n");
+    assert_int_equal(COMMAND("shardproof", "check", toml), 1);
+    assert_non_null(strstr(out, "train.toml:6  expert_parallel_degree = 8\n"));
+}
 static void test_command(void **state) {
     (void)state;
     const char *out, *err,
@@ -1353,8 +1511,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_places, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torchtitan_experts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_pipelines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_refusals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torchtitan_degrees, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_uneven, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_experts, setup, teardown),
@@ -1371,6 +1531,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_hf_versions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hf_generations, setup, teardown),
         cmocka_unit_test_setup_teardown(test_command, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_command_shows_the_files_line, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -271,12 +271,11 @@ static const char *near_part(const char *line, size_t *n, int *col) {
     if (*col > 0) *col -= first - 1;
     return line + from;
 }
-/* The line of a remembered file: false if there is none. */
-static bool source_line(const Diags *d, const Loc *loc, const char **line, size_t *n) {
+bool diags_line(const Diags *d, const char *file, int at, const char **line, size_t *n) {
     for (struct DiagSource *s = d->sources; s; s = s->next) {
-        if (!loc->file || strcmp(s->file, loc->file) != 0) continue;
+        if (!file || strcmp(s->file, file) != 0) continue;
         const char *p = s->text, *end = s->text + s->n;
-        for (int i = 1; i < loc->line; i++) {
+        for (int i = 1; i < at; i++) {
             p = memchr(p, '\n', (size_t)(end - p));
             if (!p) return false;
             p++;
@@ -346,7 +345,7 @@ static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int 
     const char *line;
     size_t n;
     int col = g->loc.col;
-    if (g->loc.line > 0 && source_line(d, &g->loc, &line, &n)) {
+    if (g->loc.line > 0 && diags_line(d, g->loc.file, g->loc.line, &line, &n)) {
         line = near_part(line, &n, &col);
         line = shown_line(d->arena, line, &n, &col);
         print_source(out, line, n, col, width, (Tint){on, off});

@@ -56,6 +56,8 @@ const DiagCode *diag_code(const char *code);
 Diags *diags_new(Arena *arena);
 /* Remembers a file's text (copied), so that its lines can be shown under a diagnostic. */
 void diags_source(Diags *d, const char *file, const char *text, size_t n);
+/* Line `at` (from 1) of a remembered file, *n bytes of its text; false: there is none. */
+bool diags_line(const Diags *d, const char *file, int at, const char **line, size_t *n);
 /* A text that was made from another one (a plan from a framework's file): from this place of it on,
  * to the next entry, what is said of it is said of `from`; without a file there, of itself. */
 typedef struct {

@@ -139,17 +139,14 @@ static bool plan_line(const Trace *t, const FoundStep *f, const char **file, int
     }
     return false;
 }
-/* The text of a line of the plan, without its indentation; "" if the plan is not at hand. */
-static const char *source_line(const Loaded *l, int at, Arena *a) {
-    if (l->is_trace || !l->text) return "";
-    const char *p = l->text;
-    for (int i = 1; i < at; i++) {
-        p = strchr(p, '\n');
-        if (!p) return "";
-        p++;
-    }
-    p += strspn(p, " \t");
-    return arena_strndup(a, p, strcspn(p, "\r\n"));
+/* The text of a line, of the plan or of the file it was imported from, without its indentation; ""
+ * if that is not at hand. */
+static const char *source_line(const Loaded *l, const char *file, int at, Arena *a) {
+    const char *p;
+    size_t n, blank = 0;
+    if (l->is_trace || !diags_line(l->d, file, at, &p, &n)) return "";
+    while (blank < n && (p[blank] == ' ' || p[blank] == '\t')) blank++;
+    return arena_strndup(a, p + blank, n - blank);
 }
 static const char *errors_text(const TraceCheck *k, Arena *a) {
     Str s = str_new(a);
@@ -192,7 +189,7 @@ static void head_of_check(Cli *c, const Loaded *l, const TraceCheck *k, const ch
                       : arena_printf(a, "%.3g, where every bit must be right", k->max_abs));
     if (plan_line(t, f, &file, &at))
         line(c, indent, "  plan line",
-             arena_printf(a, "%s:%d  %s", or_empty(file), at, source_line(l, at, a)));
+             arena_printf(a, "%s:%d  %s", or_empty(file), at, source_line(l, file, at, a)));
     if (k->cause) line(c, indent, "  likely cause", k->cause);
     if (k->n_rank_error) line(c, indent, "  error per rank", errors_text(k, a));
     if (l->report.loss_wrong)

@@ -318,7 +318,8 @@ static void write_cut(const Draft *x, PlanWriter *w) {
 static bool zigzag_refuses(const Draft *x, int64_t tokens) {
     for (int i = 0; i < x->n_axes; i++) {
         const char *name = x->axis[i].name;
-        bool cp = x->cut_sequence ? draft_in_product(x->cut_sequence, name) : !strcmp(name, "cp");
+        bool cp = x->cut_sequence ? draft_in_product(x->cut_sequence, name)
+                                  : strncmp(name, "cp", 2) == 0 && (!name[2] || name[2] == '_');
         if (cp && x->axis[i].size > 1 && (tokens % 2 || tokens / 2 % x->axis[i].size)) return true;
     }
     return false;
@@ -326,13 +327,13 @@ static bool zigzag_refuses(const Draft *x, int64_t tokens) {
 static void write_data(Draft *x, PlanWriter *w) {
     bool full = x->in->full || x->small;
     int64_t dp = product_of(x, true), step = 2 * product_of(x, false), batch = x->batch,
-            tokens = x->sequence;
+            small = x->least_batch ? x->least_batch : 2 * dp, tokens = x->sequence;
     int64_t least = (SHORT + step - 1) / step * step,
             most = least > MOST_TOKENS ? least : MOST_TOKENS;
     /* what no axis divides in the file, none may divide here */
     if (!batch) batch = 2 * dp;
     else if (x->microbatches && !full) batch = x->microbatches * dp;
-    else if (!full && batch > MOST_BATCH && batch > 2 * dp) batch = 2 * dp + batch % dp;
+    else if (!full && batch > MOST_BATCH && batch > small) batch = small + batch % dp;
     if (!tokens) tokens = least;
     else if (!full && tokens > most && !zigzag_refuses(x, tokens))
         tokens = most / step * step + tokens % step;

@@ -77,6 +77,7 @@ typedef struct {
     bool small;     /* the model's sizes were made to be run: nothing is shrunk */
     int64_t layers; /* how many of them; 0: all; -1: one, or as many as the patterns name */
     int64_t batch, sequence, rows; /* 0: as the mesh asks */
+    int64_t least_batch;           /* that a batch is made small to; 0: two for each rank of dp */
     int64_t microbatches;          /* that the batch is cut into by a pipeline; 0: there is none */
     Loc data_loc;
     const char *cut_sequence; /* axes that cut the sequence, or NULL */

@@ -37,7 +37,7 @@ void draft_pipeline(Draft *x, const DraftPipeline *p) {
     }
     if (!x->in->full && !x->small) {
         int64_t least = stages;
-        while (!each_has_one(p, least)) least++;
+        while (!each_has_one(p, least) || least < x->layers) least++;
         /* the remainder stays, and with it which stages are larger */
         layers = least + (layers - least) % stages;
         if (micro > 2 * p->ranks) micro = 2 * p->ranks + micro % p->ranks;

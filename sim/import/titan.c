@@ -1,7 +1,8 @@
-/* torchtitan's TOML: the degrees of [parallelism], and the plan that its Llama 3 applies for them
- * (semantics.md 3.1, torchtitan 0.2.2). */
+/* torchtitan's TOML: the degrees of [parallelism], and the plan that its code for the model applies
+ * for them (semantics.md 3.1, 3.2, 7.1; torchtitan 0.2.2). */
 #include "import/import.h"
 #include "import/pipeline.h"
+#include "import/titan_model.h"
 #include "import/toml.h"
 #include <string.h>
 #include <strings.h>
@@ -9,7 +10,8 @@
 typedef struct {
     Draft *x;
     Value *root;
-    int64_t replicate, shard, cp, tp, pp;
+    const TitanFlavor *flavor; /* NULL: it is not known, and an error */
+    int64_t replicate, shard, cp, tp, pp, ep, etp;
     bool loss_parallel;
     const char *reshard;
 } Titan;
@@ -61,61 +63,67 @@ static void later(Titan *t, Value *table, const char *name, const char *hint) {
 }
 
 /* ---- [model] ---- */
-/* torchtitan's flavors of Llama 3 are Llama 3.1. */
-static const struct {
-    const char *flavor, *preset, *keys;
-    int layers; /* of one without a preset */
-} flavors[] = {
-    {"8B", "llama3.1-8b", NULL, 0},
-    {"70B", "llama3.1-70b", NULL, 0},
-    {"405B", "llama3.1-405b", NULL, 0},
-    {"debugmodel", NULL,
-     "config: {hidden_size: 256, intermediate_size: 768, num_attention_heads: 16, "
-     "num_key_value_heads: 16, num_hidden_layers: 6, vocab_size: 2048, rms_norm_eps: 1.0e-5, "
-     "rope_theta: 500000.0}, rope: interleaved",
-     6},
-};
-static void read_flavor(Titan *t, Value *model, const char *name) {
-    Draft *x = t->x;
-    const char *names[5] = {0};
-    for (int i = 0; i < 4; i++) {
-        names[i] = flavors[i].flavor;
-        if (strcmp(flavors[i].flavor, name) != 0) continue;
-        x->preset = flavors[i].preset;
-        x->model_keys = flavors[i].keys;
-        x->n_layers = flavors[i].layers;
-        if (x->preset) draft_preset(x, x->preset);
-        return;
-    }
-    const char *near = diag_nearest(name, names);
-    diag_error(x->d, "E0206", loc_of(t, model, "flavor"),
-               near ? near : "8B, 70B, 405B or debugmodel; or --model PRESET, --config FILE",
-               "flavor '%s' of llama3 is not known here", name);
-}
 static void read_model(Titan *t) {
     static const char *const known[] = {
         "name",       "flavor",    "tokenizer_path",         "hf_assets_path",
         "converters", "norm_type", "print_after_conversion", NULL};
     Value *model = section(t, "model"), *converters = key(model, "converters");
     Draft *x = t->x;
-    if (!model) return;
     const char *name = text(t, model, "name", "llama3"),
                *flavor = text(t, model, "flavor", "debugmodel");
-    for (int i = 0; known[i]; i++) value_get(model, known[i]);
-    value_unknown(x->d, model, "key of [model]", known);
+    for (int i = 0; model && known[i]; i++) value_get(model, known[i]);
+    if (model) value_unknown(x->d, model, "key of [model]", known);
     if (converters && converters->n)
         diag_warn(x->d, "E0214", loc_of(t, model, "converters"), NULL,
                   "converters change what layers compute with: the plan has them as they were");
+    t->flavor = titan_flavor(x, name, loc_of(t, model, "name"), flavor, loc_of(t, model, "flavor"));
+    if (!model || x->in->model || x->in->config) return;
     x->model_loc = loc_of(t, model, "flavor");
-    if (x->in->model || x->in->config) return;
-    if (strcmp(name, "llama3") == 0) read_flavor(t, model, flavor);
-    else
-        diag_error(x->d, "E0214", loc_of(t, model, "name"), "name = \"llama3\"",
-                   "torchtitan's plan of '%s': not supported by this version", name);
+    if (t->flavor)
+        titan_write_model(x, t->flavor, number(t, section(t, "training"), "seq_len", 2048));
 }
 
 /* ---- [parallelism] ---- */
 static const char *const degrees[] = {"pp", "dp_replicate", "dp_shard", "cp", "tp"};
+/* Experts are on ranks of dp_shard, cp and tp, counted as efsdp x ep x etp with the last next to
+ * each other; etp is 1 or tp. */
+static void check_experts(Titan *t, Value *par) {
+    Draft *x = t->x;
+    Loc at = loc_of(t, par, "expert_parallel_degree");
+    int64_t each = t->shard * t->cp * t->tp, ranks = t->ep * t->etp;
+    if (t->flavor && !t->flavor->experts)
+        diag_error(x->d, "E0307", at, "a model with experts: name = \"deepseek_v3\"",
+                   "expert_parallel_degree of %lld: %s %s has no experts", (long long)t->ep,
+                   t->flavor->model, t->flavor->flavor);
+    else if (t->etp != 1 && t->etp != t->tp)
+        diag_error(x->d, "E0307", loc_of(t, par, "expert_tensor_parallel_degree"),
+                   arena_printf(x->a, t->tp > 1 ? "1, or %lld" : "1", (long long)t->tp),
+                   "experts cut over %lld ranks, other layers over %lld: torchtitan raises",
+                   (long long)t->etp, (long long)t->tp);
+    else if (each % ranks)
+        diag_error(x->d, "E0307", at, NULL,
+                   "experts over %lld ranks of %lld (dp_shard, cp and tp): torchtitan raises",
+                   (long long)ranks, (long long)each);
+    else if (t->etp == 1 && t->tp > 1 && t->ep % t->tp)
+        diag_error(x->d, "E0214", at, "a multiple of tensor_parallel_degree",
+                   "experts on a part of the ranks of tp: not supported by this version");
+    else if (t->shard * t->cp == 1 && t->flavor && strcmp(t->flavor->model, "qwen3") != 0)
+        diag_error(x->d, "E0307", at, "data_parallel_shard_degree = 2, or more",
+                   "expert_parallel_degree without a rank of dp_shard or cp: torchtitan asks for a "
+                   "mesh that it has not, and raises");
+}
+/* The axes, outermost first; each dense one in two where experts take a part of it. */
+static void fold(Titan *t, Value *par, const DraftAxis *dense) {
+    Draft *x = t->x;
+    const DraftAxis inner[] = {dense[4], dense[3], dense[2]},
+                    experts[] = {{"etp", t->etp, loc_of(t, par, "expert_tensor_parallel_degree")},
+                                 {"ep", t->ep, loc_of(t, par, "expert_parallel_degree")}};
+    if (t->ep > 1) check_experts(t, par);
+    if (diags_errors(x->d)) return;
+    for (int i = 0; i < 2; i++)
+        if (dense[i].size > 1) draft_axis(x, dense[i].name, dense[i].size, dense[i].loc);
+    draft_fold(x, inner, 3, experts, t->ep > 1 ? 2 : 0);
+}
 /* What the file leaves open (-1: as many ranks as there are) comes from --mesh. */
 static void set_axes(Titan *t, Value *par) {
     static const char *const keys[] = {"pipeline_parallel_degree", "data_parallel_replicate_degree",
@@ -123,7 +131,7 @@ static void set_axes(Titan *t, Value *par) {
                                        "tensor_parallel_degree"};
     int64_t *degree[] = {&t->pp, &t->replicate, &t->shard, &t->cp, &t->tp};
     Draft *x = t->x;
-    DraftAxis given[16];
+    DraftAxis given[16], dense[5];
     int n = x->n_axes, used = 0;
     memcpy(given, x->axis, sizeof given);
     x->n_axes = 0;
@@ -143,11 +151,12 @@ static void set_axes(Titan *t, Value *par) {
             diag_error(x->d, "E0307", by->loc, "leave it out of --mesh",
                        "axis %s of %lld ranks has %lld in the file", degrees[i],
                        (long long)by->size, (long long)*degree[i]);
-        if (*degree[i] > 1) draft_axis(x, degrees[i], *degree[i], loc_of(t, par, keys[i]));
+        dense[i] = (DraftAxis){degrees[i], *degree[i], loc_of(t, par, keys[i])};
     }
     if (used < n)
         diag_error(x->d, "E0204", given[0].loc, "pp, dp_replicate, dp_shard, cp, tp",
                    "--mesh names an axis that torchtitan has not");
+    fold(t, par, dense);
     if (!x->n_axes) draft_axis(x, "dp_shard", 1, loc_of(t, par, keys[2]));
 }
 static void read_parallelism(Titan *t) {
@@ -175,7 +184,6 @@ static void read_parallelism(Titan *t) {
                                         "expert_parallel_comm_backend",
                                         "module_fqns_per_model_part",
                                         NULL};
-    static const char *const one[] = {"expert_parallel_degree", "expert_tensor_parallel_degree"};
     Value *par = section(t, "parallelism");
     t->replicate = number(t, par, "data_parallel_replicate_degree", 1);
     t->shard = number(t, par, "data_parallel_shard_degree", -1);
@@ -185,8 +193,10 @@ static void read_parallelism(Titan *t) {
         flag(t, par, "enable_loss_parallel", true) && !flag(t, par, "disable_loss_parallel", false);
     t->reshard = text(t, par, "fsdp_reshard_after_forward", "default");
     t->pp = number(t, par, "pipeline_parallel_degree", 1);
-    for (int i = 0; i < 2; i++)
-        if (number(t, par, one[i], 1) != 1) later(t, par, one[i], "leave it at 1");
+    t->ep = number(t, par, "expert_parallel_degree", 1);
+    t->etp = number(t, par, "expert_tensor_parallel_degree", 1);
+    if (strcmp(text(t, par, "expert_parallel_comm_backend", "standard"), "standard") != 0)
+        later(t, par, "expert_parallel_comm_backend", "leave it at \"standard\"");
     if (strcmp(text(t, par, "context_parallel_rotate_method", "allgather"), "allgather") != 0)
         later(t, par, "context_parallel_rotate_method", "leave it at \"allgather\"");
     if (strcmp(t->reshard, "default") && strcmp(t->reshard, "always") &&
@@ -203,6 +213,13 @@ static void read_parallelism(Titan *t) {
 }
 
 /* ---- [training], [activation_checkpoint] ---- */
+static void check_sequence(Titan *t) {
+    int64_t by = 2 * t->cp * t->tp;
+    if (t->x->sequence % by)
+        diag_error(t->x->d, "E0307", t->x->data_loc, NULL,
+                   "seq_len: %lld is no multiple of tp times twice cp, %lld: torchtitan stops",
+                   (long long)t->x->sequence, (long long)by);
+}
 static void read_training(Titan *t) {
     static const char *const known[] = {"local_batch_size",
                                         "batch_size",
@@ -229,7 +246,12 @@ static void read_training(Titan *t) {
     int64_t local = number(t, training, "local_batch_size", number(t, training, "batch_size", 8));
     x->data_loc = loc_of(t, training, "seq_len");
     x->sequence = number(t, training, "seq_len", 2048);
+    if (x->data_loc.file && key(training, "seq_len")) check_sequence(t);
     x->batch = local * t->replicate * t->shard;
+    /* the ranks of tp take parts of a rank's list of tokens: a batch that is made small keeps them
+     */
+    if (t->ep > 1 && t->etp == 1 && t->tp > 1 && local % t->tp == 0)
+        x->least_batch = t->tp * t->replicate * t->shard;
     const char *dtype = text(t, training, "mixed_precision_param", "bfloat16");
     if (strcmp(dtype, "bfloat16") && strcmp(dtype, "float32"))
         diag_error(x->d, "E0206", loc_of(t, training, "mixed_precision_param"), NULL,
@@ -258,31 +280,6 @@ static void read_checkpointing(Titan *t) {
 }
 
 /* ---- the plan ---- */
-static void tensor_parallel(Titan *t) {
-    const Loc at = {0}; /* lines of torchtitan's code, not of the file */
-    static const char *const rows[][2] = {
-        {"tok_embeddings", "{style: rowwise, input: replicate, output: shard(1)}"},
-        {"norm", "sequence_parallel"},
-        {"layers.*.attention_norm", "sequence_parallel"},
-        {"layers.*.attention",
-         "{style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}"},
-        {"layers.*.attention.w[qkv]", "colwise"},
-        {"layers.*.attention.wo", "{style: rowwise, output: shard(1)}"},
-        {"layers.*.ffn_norm", "sequence_parallel"},
-        {"layers.*.feed_forward",
-         "{style: prepare_module_input, input: [shard(1)], desired_input: [replicate]}"},
-        {"layers.*.feed_forward.w[13]", "colwise"},
-        {"layers.*.feed_forward.w2", "{style: rowwise, output: shard(1)}"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        draft_line(t->x, rows[i][0], at, rows[i][1], at, NULL);
-    draft_line(t->x, "output", at,
-               t->loss_parallel
-                   ? "{style: colwise, input: shard(1), output: shard(-1), use_local_output: false}"
-                   : "{style: colwise, input: shard(1), output: replicate}",
-               at, NULL);
-    if (t->loss_parallel) draft_line(t->x, "loss", at, "loss_parallel", at, NULL);
-}
 /* Are parameters given up after the forward pass? By default not in a pipeline, where the next
  * micro-batch asks for them again. */
 static bool drops_weights(const Titan *t) {
@@ -294,6 +291,11 @@ static void data_parallel(Titan *t, Value *par) {
     const char *shard = t->shard > 1 && t->cp > 1 ? "dp_shard*cp" : t->cp > 1 ? "cp" : "dp_shard";
     Loc at = loc_of(t, par, "data_parallel_shard_degree");
     bool sharded = t->shard > 1 || t->cp > 1;
+    bool whole = t->flavor && t->flavor->attention == TITAN_HEADS; /* llama3, llama4 */
+    if (!sharded && t->replicate > 1 && whole && (t->tp > 1 || t->pp > 1))
+        diag_error(x->d, "E0307", loc_of(t, par, "data_parallel_replicate_degree"),
+                   "data_parallel_shard_degree = 2, or more",
+                   "copies of the model beside other degrees, and no shards: torchtitan raises");
     if (!sharded && t->replicate > 1)
         draft_key(x, "data_parallel", "{mode: ddp, axis: dp_replicate}",
                   loc_of(t, par, "data_parallel_replicate_degree"), NULL);
@@ -308,6 +310,9 @@ static void data_parallel(Titan *t, Value *par) {
               at, "fully_shard");
     draft_remark(x, "torchtitan shards the embedding, each layer, and norm and output together; "
                     "unless fsdp_reshard_after_forward is \"always\" it keeps the last of these");
+    if (t->ep > 1)
+        draft_key(x, "moe", "{fsdp_dim: auto}", loc_of(t, par, "expert_parallel_degree"),
+                  "shard_placement_fn: dim 1 where there are more ranks than experts");
 }
 /* PyTorch's names of schedules, which it compares without regard to case; stages of a rank where
  * the file says nothing of layers. */
@@ -360,6 +365,9 @@ static void pipeline(Titan *t, Value *par) {
                                             "module_fqns_per_model_part"};
     Draft *x = t->x;
     if (t->pp == 1) return;
+    if (t->flavor && t->flavor->no_pipeline)
+        diag_error(x->d, "E0307", loc_of(t, par, "pipeline_parallel_degree"), NULL,
+                   "torchtitan cannot cut %s into stages: it raises", t->flavor->model);
     for (int i = 0; i < 3; i++) {
         Value *v = key(par, elsewhere[i]);
         if (v && (v->kind == V_LIST ? v->n > 0 : v->kind != V_STRING || *v->s))
@@ -408,10 +416,18 @@ bool import_torchtitan(Draft *x) {
     read_parallelism(&t);
     read_training(&t);
     read_checkpointing(&t);
-    if (t.tp > 1) tensor_parallel(&t);
+    if (t.flavor)
+        titan_write_lines(x, t.flavor,
+                          &(TitanDegrees){t.tp, t.ep, t.etp, t.loss_parallel,
+                                          loc_of(&t, par, "expert_parallel_degree")});
     data_parallel(&t, par);
     draft_complete(x);
     if (!diags_errors(x->d)) pipeline(&t, par);
+    if (t.cp > 1 && t.flavor && t.flavor->flex)
+        diag_error(x->d, "E0307", loc_of(&t, par, "context_parallel_degree"), NULL,
+                   "flavor %s attends by FlexAttention, which torchtitan cannot cut by context "
+                   "parallelism: it raises",
+                   t.flavor->flavor);
     if (t.cp > 1)
         draft_key(x, "context_parallel", "{mode: all_gather, order: zigzag, axis: cp}",
                   loc_of(&t, par, "context_parallel_degree"), NULL);

@@ -342,7 +342,7 @@ static double end_of(Arena *a, const char *order) {
         const TraceEvent *e = &r.t->events[i];
         end = fmax(end, e->end);
         if (strcmp(e->kind, "collective")) continue;
-        hop += e->end - e->start;
+        hop += e->end - e->start - e->wait;
         exposed += e->exposed;
     }
     if (!strcmp(order, "zigzag")) assert_true(exposed < hop / 2); /* hidden behind the parts */

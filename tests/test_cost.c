@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "cost/cost.h"
 #include "cost/nccl.h"
+#include "trace/trace_times.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -80,8 +81,8 @@ static void spans(const Trace *t, int step, double start, double end, double exp
     assert_true(e->end == end);
     assert_true(e->exposed == exposed);
 }
-/* compute + exposed = makespan, for the class of `rank`; no event is exposed for longer than it
- * lasts, streams run one event at a time. */
+/* compute + exposed + waiting = makespan, for the class of `rank`; no event is exposed for longer
+ * than it sends, or waits, and streams run one event at a time. */
 static void adds_up(const Trace *t, int64_t rank) {
     double compute_time = 0, exposed = 0, end = 0;
     for (int i = 0; i < t->n_events; i++) {
@@ -89,9 +90,10 @@ static void adds_up(const Trace *t, int64_t rank) {
         if (!rankset_has(&e->ranks, rank)) continue;
         bool is_compute = strcmp(e->kind, "compute") == 0;
         if (is_compute) compute_time += e->end - e->start;
-        assert_true(e->exposed >= 0 && e->exposed <= e->end - e->start + 1e-12);
-        assert_true(!is_compute || e->exposed == 0);
-        exposed += e->exposed;
+        assert_true(e->exposed >= 0 && e->exposed <= e->end - e->start - e->wait + 1e-12);
+        assert_true(e->wait_exposed >= 0 && e->wait_exposed <= e->wait);
+        assert_true(!is_compute || (e->exposed == 0 && e->wait == 0));
+        exposed += e->exposed + e->wait_exposed;
         if (e->end > end) end = e->end;
         for (int k = 0; k < i; k++) {
             const TraceEvent *f = &t->events[k];
@@ -269,31 +271,54 @@ static void test_classes_meet(void **state) {
     assert_true(event(t, 1, 0)->end == 13 && event(t, 1, 4)->end == 16);
     assert_true(event(t, 2, 0)->start == 13 && event(t, 2, 0)->end == 30);
     assert_true(event(t, 2, 4)->start == 16 && event(t, 2, 4)->end == 30);
+    assert_true(event(t, 2, 0)->wait == 3 && event(t, 2, 4)->wait == 0); /* then both send for 14 */
+    assert_true(event(t, 2, 0)->exposed == 14 && event(t, 2, 0)->wait_exposed == 3);
+    assert_true(event(t, 2, 4)->exposed == 14 && event(t, 2, 4)->wait_exposed == 0);
+    TraceTimes early = trace_times_of(t, 0), late = trace_times_of(t, 4);
+    assert_true(early.waiting == 3 && early.comm == 25 && early.exposed == 25);
+    assert_true(late.waiting == 0 && late.comm == 25 && late.span == early.span);
+    bool busiest;
+    assert_true(rankset_has(trace_slowest(t, &busiest), 4) && busiest); /* both end at once */
     assert_non_null(strstr(event(t, 2, 0)->formula, "after 3 s of waiting for its slowest member"));
     assert_null(strstr(event(t, 2, 4)->formula, "waiting"));
     adds_up(t, 0);
     adds_up(t, 4);
     arena_free(a);
 }
-/* Random programs: compute + exposed is the whole time, whatever the steps are. */
+/* Random programs of two classes: compute, exposed and waiting are the whole time, whatever the
+ * steps are, of what is sent the rest is hidden. */
 static void test_random_programs(void **state) {
     (void)state;
     uint64_t x = 88172645463325252u;
+    int waited = 0;
     for (int round = 0; round < 300; round++) {
         Arena *a = arena_new();
         Trace *t = mesh_trace(a, 2, 4);
+        t->n_classes = 2;
+        t->classes = ARENA_ARRAY(a, RankSet, 2);
+        for (int k = 0; k < 2; k++) t->classes[k] = rankset_range(a, 4 * k, 4, 1);
         for (int s = 0; s < 40; s++) {
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
             int from = (int)(x >> 8 & 63) % (s + 1) - 1;
-            if (x & 1) compute(t, s, (double)(x >> 20 & 15), (int64_t)(x >> 30 & 15), from);
-            else if (x & 2)
-                collective(t, s, "all_gather", "tp", tp_of_4, (int64_t)(x >> 20 & 7), from);
+            for (int k = 0; x & 1 && k < 2; k++) {
+                compute(t, s, (double)(x >> (20 + 4 * k) & 15), (int64_t)(x >> 30 & 15), from);
+                t->computes[t->n_computes - 1].ranks = t->classes[k];
+            }
+            if (x & 1) continue;
+            if (x & 2) collective(t, s, "all_gather", "tp", tp_of_4, (int64_t)(x >> 20 & 7), from);
             else collective(t, s, "all_reduce", "dp", dp_of_2, (int64_t)(x >> 20 & 3), from);
         }
         cost_simulate(t, &toy);
-        adds_up(t, 5);
+        for (int64_t rank = 1; rank < 8; rank += 4) {
+            adds_up(t, rank);
+            TraceTimes s = trace_times_of(t, rank);
+            waited += s.waiting > 0;
+            assert_true(fabs(s.compute + s.exposed + s.waiting - s.span) <= 1e-9 * s.span);
+            assert_true(fabs(s.hidden + s.exposed - s.comm) <= 1e-9 * s.span && s.hidden >= 0);
+        }
         arena_free(a);
     }
+    assert_true(waited > 30);
 }
 
 /* ---- profiles ---- */

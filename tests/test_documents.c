@@ -128,7 +128,8 @@ static void test_figures(void **state) {
             double end = 0;
             for (int e = 0; e < events->n; e++) end = fmax(end, real(events->item[e], "end"));
             assert_float_equal(end, real(c, "span"), 1e-8);
-            assert_float_equal(real(c, "compute") + real(c, "exposed"), end, 1e-8);
+            assert_float_equal(real(c, "compute") + real(c, "exposed") + real(c, "waiting"), end,
+                               1e-8);
             span = fmax(span, end);
         }
         assert_float_equal(span, real(time, "span"), 1e-8);

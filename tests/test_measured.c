@@ -226,7 +226,7 @@ static void test_took(void **state) {
                     sum += t->measured[m].end - t->measured[m].start;
             for (int m = 0; m < t->n_events; m++)
                 if (t->events[m].step == k[i].step && rankset_has(&t->events[m].ranks, rank))
-                    model = t->events[m].end - t->events[m].start;
+                    model = t->events[m].end - t->events[m].start - t->events[m].wait;
             assert_true(fabs(k[i].measured - sum) < 1e-12 && k[i].modelled == model);
             assert_true(sum > 0 && model > 0);
             assert_true(k[i].step == all[i].step && (!i || k[i].step > k[i - 1].step));

@@ -395,14 +395,13 @@ static void test_one_definition(void **state) {
     assert_int_equal(n, 2);
     for (int i = 0; i < n; i++) {
         TraceTimes s = trace_times_of(r.t, part[i].run[0].first);
-        double exposed = 0, one = 1e-9 * s.span;
+        double exposed = 0, waiting = 0, one = 1e-9 * s.span;
         for (int e = 0; e < r.t->n_events; e++)
             if (rankset_has(&r.t->events[e].ranks, part[i].run[0].first))
-                exposed += r.t->events[e].exposed;
-        assert_true(fabs(exposed - s.exposed) < one);
-        assert_true(fabs(s.span - s.compute - s.exposed) < one);
-        assert_true(fabs(s.comm - s.hidden - s.exposed) <
-                    one); /* in a modelled run nobody waits for anything else */
+                exposed += r.t->events[e].exposed, waiting += r.t->events[e].wait_exposed;
+        assert_true(fabs(exposed - s.exposed) < one && fabs(waiting - s.waiting) < one);
+        assert_true(fabs(s.span - s.compute - s.exposed - s.waiting) < one);
+        assert_true(fabs(s.comm - s.hidden - s.exposed) < one);
         assert_true(s.hidden > 0);
     }
     arena_free(a);

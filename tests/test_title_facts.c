@@ -22,8 +22,9 @@
 
 typedef struct {
     int memory, mesh, timeline, storyboard, part;
-    int wide; /* kernels in lines of the timeline that are drawn wider than others */
-} Held;       /* how often each was looked at */
+    int wide;    /* kernels in lines of the timeline that are drawn wider than others */
+    int waiting; /* titles of timelines that say who waits for others */
+} Held;          /* how often each was looked at */
 
 static void says(const char *words, const char *what, const char *fact) {
     if (!strstr(words, fact)) fail_msg("%s: '%s' is not in\n%s", what, fact, words);
@@ -109,7 +110,8 @@ static void check_mesh(Arena *a, const Trace *t, const char *path, Held *h) {
     }
 }
 
-/* ---- timeline: "compute waits X of the time, Y of communication is hidden" ---- */
+/* ---- timeline: "compute waits X of the time, Y of communication is hidden"; "Busiest, rank 3:
+ * compute waits X of the time, rank 0 waits Y for others" ---- */
 static int by_time(const void *x, const void *y) {
     double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);
@@ -151,16 +153,20 @@ static int check_scales(const Scene *s, const Trace *t, const char *path) {
     }
     return wide;
 }
+/* What stands in a title of a rank's time. */
+typedef struct {
+    double span, still, waiting, hidden, comm; /* seconds; still: compute does nothing */
+} Seen;
 /* Between neighbouring ends of events nothing changes: who is busy in each of these spans. */
-static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) {
-    Scene *s = page_of(a, t, "timeline", NULL, NULL);
-    double span = 0, waits = 0, hidden = 0, comm = 0, got;
-    double *at = ARENA_ARRAY(a, double, 2 * t->n_events + 2);
+static Seen seen_on(Arena *a, const Trace *t, int64_t rank) {
+    double *at = ARENA_ARRAY(a, double, 3 * t->n_events + 2), exposed = 0;
     int n = 0;
-    if (!s || t->n_events > 4000) return; /* below looks at all events for each span */
+    Seen x = {0};
     for (int i = 0; i < t->n_events; i++) {
-        if (!rankset_has(&t->events[i].ranks, 0)) continue;
-        at[n++] = t->events[i].start, at[n++] = t->events[i].end;
+        const TraceEvent *e = &t->events[i];
+        if (!rankset_has(&e->ranks, rank)) continue;
+        at[n++] = e->start, at[n++] = e->start + e->wait, at[n++] = e->end;
+        x.waiting += e->wait_exposed, exposed += e->exposed;
     }
     at[n++] = 0;
     qsort(at, (size_t)n, sizeof *at, by_time);
@@ -168,29 +174,86 @@ static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) 
         bool computes = false, sends = false;
         for (int k = 0; k < t->n_events && at[i + 1] > at[i]; k++) {
             const TraceEvent *e = &t->events[k];
-            if (!rankset_has(&e->ranks, 0) || e->start > at[i] || e->end < at[i + 1]) continue;
+            double from = e->start + e->wait;
+            if (!rankset_has(&e->ranks, rank) || from > at[i] || e->end < at[i + 1]) continue;
             *(strcmp(e->kind, "compute") ? &sends : &computes) = true;
         }
         double d = at[i + 1] - at[i];
-        span += d;
-        if (!computes) waits += d;
-        if (sends) comm += d;
-        if (sends && computes) hidden += d;
+        x.span += d;
+        if (!computes) x.still += d;
+        if (sends) x.comm += d;
     }
+    x.hidden = x.comm - exposed;
+    assert_true(fabs(x.still - exposed - x.waiting) <= 1e-6 * x.span);
+    return x;
+}
+static void near_share(const char *path, const char *title, double got, double part, double whole) {
+    double share = whole > 0 ? 100 * part / whole : 0;
+    if (fabs(got - share) > 0.0501) fail_msg("%s: %s, and it is %g", path, title, share);
+}
+/* "0.1" of "0.1 %", "< 0.1 %"; below 0: there is no share. */
+static double share_at(const char *s) {
+    double got;
+    if (!strncmp(s, "no ", 3)) return 0;
+    if (!strncmp(s, "< 0.1 %", 7)) return 0.05;
+    return sscanf(s, "%lf %%", &got) == 1 ? got : -1;
+}
+/* The title's rank is one that the others wait for: none ends later, none that ends with it waits
+ * less; another one that it names waits longest. */
+static void check_whose(Arena *a, const Trace *t, const Scene *s, const char *path, int64_t told,
+                        int64_t most) {
+    const Seen of = seen_on(a, t, told), longest = seen_on(a, t, most);
+    for (int i = 0; i < t->n_events; i++) {
+        int64_t r = rankset_first(&t->events[i].ranks);
+        bool known = false;
+        for (int k = 0; k < i && !known; k++) known = rankset_has(&t->events[k].ranks, r);
+        if (known) continue;
+        Seen x = seen_on(a, t, r);
+        if (x.span > of.span * (1 + 1e-9) ||
+            (x.span > of.span * (1 - 1e-9) && x.waiting < of.waiting - 1e-6 * x.span))
+            fail_msg("%s: %s, and others wait for rank %lld", path, s->title, (long long)r);
+        if (most != told && x.waiting > longest.waiting + 1e-6 * x.span)
+            fail_msg("%s: %s, and rank %lld waits longer", path, s->title, (long long)r);
+    }
+}
+/* Of whom the sentence under the picture speaks. */
+static int64_t told_of(const Scene *s) {
+    static const char *const who[] = {"The busiest, rank", "The last to end, rank"};
+    for (int i = 0; i < 2; i++) {
+        const char *x = strstr(s->desc, who[i]);
+        if (x) return strtoll(x + strlen(who[i]) + strspn(x + strlen(who[i]), "s "), NULL, 10);
+    }
+    return 0;
+}
+static Scene *timeline_of(Arena *a, const Trace *t) {
+    Scene *page[VIEW_MAX_PAGES];
+    RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1};
+    return render_pages(t, diags_new(a), &o, a, true, page) ? page[0] : NULL;
+}
+static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) {
+    Scene *s = timeline_of(a, t);
+    if (!s || t->n_events > 4000) return; /* below looks at all events for each span */
+    int64_t told = told_of(s), most = told;
+    Seen of = seen_on(a, t, told);
     const char *x = strstr(s->title, "ompute waits ");
     if (x) {
-        assert_int_equal(sscanf(x, "ompute waits %lf %%", &got), 1);
-        if (fabs(got - 100 * waits / span) > 0.0501)
-            fail_msg("%s: %s, and it is %g", path, s->title, 100 * waits / span);
+        near_share(path, s->title, share_at(x + 13), of.still, of.span);
         x = strstr(s->title, " of the time, ") + 14;
-        double share = comm > 0 ? 100 * hidden / comm : 0;
-        if (strncmp(x, "no ", 3) == 0) got = 0;
-        else assert_int_equal(sscanf(x, "%lf %%", &got), 1);
-        if (fabs(got - share) > 0.0501) fail_msg("%s: %s, and it is %g", path, s->title, share);
+        const char *other = strstr(x, " for others"), *own = strstr(x, " for other ranks");
+        if (other) {
+            most = strtoll(x + strcspn(x, "0123456789"), NULL, 10);
+            Seen w = seen_on(a, t, most);
+            x = strstr(x, " wait") + 5;
+            near_share(path, s->title, share_at(x + strspn(x, "s ")), w.waiting, w.span);
+        } else if (own) near_share(path, s->title, share_at(x), of.waiting, of.span);
+        else near_share(path, s->title, share_at(x), of.hidden, of.comm);
+        h->waiting += other || own;
     } else {
-        says(s->title, path, comm > 0 ? "all communication is hidden" : "nothing is communicated");
-        assert_true(waits <= 1e-6 * span);
+        says(s->title, path,
+             of.comm > 0 ? "all communication is hidden" : "nothing is communicated");
+        assert_true(of.still <= 1e-6 * of.span);
     }
+    check_whose(a, t, s, path, told, most);
     h->timeline++;
     h->wide += check_scales(s, t, path);
 }
@@ -327,6 +390,30 @@ static void test_bugs_and_models(void **state) {
     check_files("plans/models/*.yaml", &h);
     enough(h, 30);
 }
+/* Plan 41's ring at full size: in contiguous order the last rank computes for all others, which
+ * wait for it; in the two other orders nobody does. */
+static void test_ring_orders(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    static const char *const order[] = {"contiguous", "zigzag", "striped"};
+    for (int i = 0; i < 3; i++) {
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 1}\ndata: {batch: 1, sequence: 65536}\n"
+            "mesh: {cp: 4}\npass: backward\ncontext_parallel: {mode: ring, order: %s}\n",
+            order[i]);
+        const Trace *t =
+            plan_run_with(a, "ring.yaml", text, &(PipelineOptions){.events = true, .threads = 1}).t;
+        assert_non_null(t);
+        Held h = {0};
+        check_timeline(a, t, order[i], &h);
+        const Scene *s = timeline_of(a, t);
+        if (i == 0) says(s->title, order[i], "Busiest, rank 3: compute waits ");
+        if (i == 0) says(s->title, order[i], ", rank 0 waits 62");
+        assert_int_equal(h.waiting, i == 0);
+    }
+    arena_free(a);
+}
 static void test_too_large_to_execute(void **state) {
     (void)state;
     Held h = {0};
@@ -365,7 +452,8 @@ static void test_recipes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plans), cmocka_unit_test(test_bugs_and_models),
-        cmocka_unit_test(test_too_large_to_execute), cmocka_unit_test(test_recipes)};
+        cmocka_unit_test(test_ring_orders), cmocka_unit_test(test_too_large_to_execute),
+        cmocka_unit_test(test_recipes)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

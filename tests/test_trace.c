@@ -280,6 +280,20 @@ static void invented_values(Arena *a, Trace *t) {
     t->values[1].n_numbers = 8;
     t->values[1].numbers = arena_memdup(a, numbers, sizeof numbers);
 }
+static void invented_event(Arena *a, Trace *t) {
+    TraceEvent *e = ARENA_PUSH(a, t->events, t->n_events, t->cap_events);
+    *e = (TraceEvent){.ranks = t->classes[0],
+                      .step = 2,
+                      .stream = "tp",
+                      .name = "AG x",
+                      .kind = "collective",
+                      .start = 1.25e-4,
+                      .end = 1.67e-4,
+                      .wait = 1e-5,
+                      .exposed = 3.2e-5,
+                      .wait_exposed = 5e-6,
+                      .formula = "1 × 5 µs"};
+}
 static void invented_results(Arena *a, Trace *t) {
     TraceCheck *c = ARENA_PUSH(a, t->checks, t->n_checks, t->cap_checks);
     *c = (TraceCheck){.step = 1,
@@ -320,9 +334,7 @@ static void invented_results(Arena *a, Trace *t) {
     /* arrays keep their own order in the file, also where their steps fall */
     m = ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory);
     *m = (TraceMemory){-1, t->classes[1], "parameters", 3};
-    TraceEvent *e = ARENA_PUSH(a, t->events, t->n_events, t->cap_events);
-    *e = (TraceEvent){t->classes[0], 2,       "tp",   "AG x",    "collective",
-                      1.25e-4,       1.67e-4, 4.2e-5, "1 × 5 µs"};
+    invented_event(a, t);
     static Diag diags[] = {{.code = "E0203",
                             .severity = DIAG_ERROR,
                             .message = "unknown style",
@@ -403,8 +415,10 @@ static void test_round_trip_text(void **state) {
     assert_non_null(strstr(s, "\"groups\":[\"0:192:1\"]"));
     assert_non_null(strstr(s, "\"max_abs\":\"nan\",\"max_rel\":\"inf\",\"bound\":0,\"used\":"
                               "\"inf\",\"verdict\":\"FAIL\""));
-    assert_non_null(strstr(s, "\"type\":\"event\",\"rank\":0,\"step\":2,\"stream\":\"tp\","
-                              "\"start\":0.000125,\"end\":0.000167,\"exposed\":4.2e-05"));
+    assert_non_null(strstr(s,
+                           "\"type\":\"event\",\"rank\":0,\"step\":2,\"stream\":\"tp\","
+                           "\"start\":0.000125,\"end\":0.000167,\"exposed\":3.2e-05,\"wait\":1e-05,"
+                           "\"wait_exposed\":5e-06"));
     assert_non_null(strstr(
         s,
         "\"worst\":{\"value\":\"layers.0.x\",\"used\":12.5},\"pass\":41,\"suspect\":2,\"fail\":3"));

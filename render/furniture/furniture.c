@@ -282,6 +282,15 @@ static double key_exposed(Scene *s, double x, double y) {
 static double key_hidden(Scene *s, double x, double y) {
     return swatch(s, (Pt){x, y}, 26, 0, (Look){ROLE_COLL_PALE, ROLE_COLL_LINE, 1.25});
 }
+void figure_waiting(Scene *s, Area at) {
+    static const double dash[2] = {3, 2};
+    Mark *m = scene_rect(s, at, 0, (Look){ROLE_PAPER, ROLE_COLL_LINE, 0.8});
+    m->dash = dash;
+    m->n_dash = 2;
+}
+static double key_others(Scene *s, double x, double y) {
+    return figure_waiting(s, (Area){x, y - 8, 26, 16}), 26;
+}
 static double key_wait(Scene *s, double x, double y) {
     return swatch(s, (Pt){x, y}, 18, 0, (Look){ROLE_BAND, ROLE_NONE, 0});
 }
@@ -310,6 +319,7 @@ static const struct {
     [LEGEND_SMALL] = {key_small, "small kernels: norm, RoPE, residual"},
     [LEGEND_EXPOSED] = {key_exposed, "communication, exposed: compute waits"},
     [LEGEND_HIDDEN] = {key_hidden, "communication, hidden behind compute"},
+    [LEGEND_OTHERS] = {key_others, "waits for another rank, nothing is sent"},
     [LEGEND_WAIT] = {key_wait, "compute waits"},
     [LEGEND_SAVED] = {key_saved, "kept for backward, bytes here"},
     [LEGEND_AGAIN] = {key_saved, "again: not kept, made again for backward"},

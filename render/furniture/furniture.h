@@ -69,6 +69,7 @@ typedef enum {
     LEGEND_SMALL,
     LEGEND_EXPOSED,
     LEGEND_HIDDEN,
+    LEGEND_OTHERS,
     LEGEND_WAIT,
     LEGEND_SAVED,
     LEGEND_AGAIN,
@@ -81,6 +82,8 @@ typedef struct {
 /* The legend of these marks (bits 1 << LEGEND_...) under a hairline at y; returns the y under it.
  */
 double figure_legend(Scene *s, Band at, unsigned marks);
+/* A stretch of time in which a rank waits for another: empty, with a dashed outline. */
+void figure_waiting(Scene *s, Area at);
 /* Totals (black) and status (grey; the stamp in its colour), wrapped; returns the y under them. */
 double figure_foot(Scene *s, const ViewCall *c, Band at, const char *totals, const char *extra);
 

@@ -82,12 +82,15 @@ static const char *unit_word(const Trace *t, Arena *a, const TraceCollective *c)
     return arena_printf(a, "layer %d", c->layer);
 }
 
+/* Attention, a part of it, or the adjoint of either: however short its sequence is, no small
+ * kernel. */
+static bool attends(const TraceCompute *c) { return c->label && strstr(c->label, "attention"); }
 static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
     TimeEvent x = {.e = e, .code = "", .name = e->name ? e->name : ""};
     if (trace_is_compute(e)) {
         x.c = compute_of(t, e);
         x.name = compute_name(t, a, x.c, e);
-        x.small = x.c && x.c->flops <= 4.0 * (double)x.c->bytes;
+        x.small = x.c && x.c->flops <= 4.0 * (double)x.c->bytes && !attends(x.c);
         x.gradient = x.c && !x.small && x.c->makes.role == OF_PARAM_GRADIENT;
         return x;
     }
@@ -233,26 +236,35 @@ static TraceTimes sum_of(const Timeline *t, Arena *a, double from, double to) {
     return trace_times(e, t->n_events, from, to);
 }
 
-/* Two lines look alike: the same kernels and collectives with the same durations. */
-static bool alike(const Timeline *t, const TimeLine *p, const TimeLine *q) {
-    double eps = 1e-6 * (p->end - p->start);
-    int i = 0, j = 0;
-    if (fabs((p->end - p->start) - (q->end - q->start)) > eps) return false;
-    for (;;) {
-        while (i < t->n_events && t->event[i].e->start < p->start - eps) i++;
-        while (j < t->n_events && t->event[j].e->start < q->start - eps) j++;
-        bool pi = i < t->n_events && t->event[i].e->start < p->end - eps;
-        bool qj = j < t->n_events && t->event[j].e->start < q->end - eps;
-        if (!pi || !qj) return pi == qj;
-        const TraceEvent *x = t->event[i].e, *y = t->event[j].e;
-        if (strcmp(t->event[i].name, t->event[j].name) || !text_same(x->stream, y->stream))
-            return false;
-        if (fabs((x->start - p->start) - (y->start - q->start)) > eps ||
-            fabs((x->end - x->start) - (y->end - y->start)) > eps)
-            return false;
-        i++;
-        j++;
+/* The next event from i on that begins in the line, or NULL; of compute alone under `kernels`. */
+static const TimeEvent *next_in(const Timeline *t, const TimeLine *l, bool kernels, int *i) {
+    double eps = 1e-6 * (l->end - l->start);
+    while (*i < t->n_events) {
+        const TimeEvent *e = &t->event[(*i)++];
+        if (e->e->start >= l->end - eps) return NULL;
+        if (e->e->start >= l->start - eps && (!kernels || trace_is_compute(e->e))) return e;
     }
+    return NULL;
+}
+/* The same kernels with the same durations, and the same collectives where not `kernels` alone. */
+static bool alike(const Timeline *t, const TimeLine *p, const Timeline *u, const TimeLine *q,
+                  bool kernels) {
+    double eps = 1e-6 * (p->end - p->start);
+    if (fabs((p->end - p->start) - (q->end - q->start)) > eps) return false;
+    for (int i = 0, j = 0;;) {
+        const TimeEvent *x = next_in(t, p, kernels, &i), *y = next_in(u, q, kernels, &j);
+        if (!x || !y) return x == y;
+        if (strcmp(x->name, y->name) || !text_same(x->e->stream, y->e->stream)) return false;
+        if (fabs((x->e->start - p->start) - (y->e->start - q->start)) > eps ||
+            fabs((x->e->end - x->e->start) - (y->e->end - y->e->start)) > eps)
+            return false;
+    }
+}
+bool timeline_as_long(const Timeline *t, const TimeLine *p, const Timeline *u, const TimeLine *q) {
+    double eps = 1e-6 * p->sum.span;
+    return !strcmp(p->title, q->title) && p->same == q->same &&
+           fabs(p->sum.exposed - q->sum.exposed) <= eps &&
+           fabs(p->sum.waiting - q->sum.waiting) <= eps && alike(t, p, u, q, true);
 }
 
 static void make_lines(Timeline *t, Arena *a, int kernels) {
@@ -283,7 +295,7 @@ static void make_lines(Timeline *t, Arena *a, int kernels) {
                       .end = to};
         from = to;
         int like = 0; /* the layers of a model repeat */
-        while (like < t->n_lines && !alike(t, &t->line[like], &l)) like++;
+        while (like < t->n_lines && !alike(t, &t->line[like], t, &l, false)) like++;
         if (like < t->n_lines) {
             t->line[like].same++;
             continue;
@@ -323,25 +335,18 @@ static bool same_times(const Timeline *a, const Timeline *b) {
     return true;
 }
 
-/* Classes in their order; where not all can be shown, those that end last come first. */
-static const int *slowest_first(const ViewCall *c, const RankSet *part, int n, int max) {
-    int *order = ARENA_ARRAY(c->arena, int, n + 1);
-    double *end = ARENA_ARRAY(c->arena, double, n + 1);
-    for (int i = 0; i < n; i++) {
-        order[i] = i;
-        for (int k = 0; k < c->t->n_events && n > max && part[i].n; k++) {
-            const TraceEvent *e = &c->t->events[k];
-            if (e->end > end[i] && (!e->ranks.n || rankset_has(&e->ranks, rankset_first(&part[i]))))
-                end[i] = e->end;
-        }
-        /* few: by insertion, equal ones stay */
-        for (int k = i; k > 0 && end[order[k]] > end[order[k - 1]]; k--) {
-            int other = order[k];
-            order[k] = order[k - 1];
-            order[k - 1] = other;
-        }
-    }
-    return order;
+/* Moves the class to place `to`; the others stay in their order. */
+static void move_class(Timeline *t, int from, int to) {
+    Timeline x = t[from];
+    for (; from > to; from--) t[from] = t[from - 1];
+    t[to] = x;
+}
+/* Where not all can be shown, the one that waits longest for others comes after the first. */
+static void idlest_second(Timeline *t, int n, int max) {
+    int idle = 1;
+    for (int i = 2; i < n; i++)
+        if (t[i].sum.waiting > t[idle].sum.waiting) idle = i;
+    if (n > max && max > 1) move_class(t, idle, 1);
 }
 /* The class of a rank as the model has it, and what the rank took: the first is left out where the
  * trace has no model of time. */
@@ -365,11 +370,11 @@ static int read_both(const ViewCall *c, int64_t focus, Timeline *out, int kernel
     out[n++].how = "measured";
     return n;
 }
-int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded) {
+int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, TimeFold *folded) {
     const Trace *t = c->t;
     int64_t focus = c->o->rank >= 0 ? c->o->rank : 0;
     int n = 0;
-    *folded = 0;
+    *folded = (TimeFold){0};
     if (c->o->measured) return read_both(c, focus, out, kernels);
     for (int i = 0; i < t->n_diags && t->n_events == 0; i++) {
         if (t->diags[i].severity != DIAG_ERROR) continue;
@@ -387,19 +392,29 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *f
         return 0;
     }
     RankSet *part; /* ranks that do the same work take the same time */
-    int classes = trace_parts(t, c->arena, &part);
-    const int *order = slowest_first(c, part, classes, max);
-    for (int pass = 0; pass < 2; pass++) /* the focus rank's class first */
-        for (int k = 0; k < classes; k++) {
-            const RankSet *r = &part[order[k]];
-            bool own = rankset_has(r, focus);
-            if (own != (pass == 0) || r->n == 0) continue;
-            Timeline x = read_class(c, own ? focus : rankset_first(r), *r, kernels);
-            bool known = x.n_events == 0;
-            for (int q = 0; q < n && !known; q++) known = same_times(&out[q], &x);
-            if (known || n >= max) ++*folded;
-            else out[n++] = x;
-        }
+    int classes = trace_parts(t, c->arena, &part), first = 0;
+    bool busiest;
+    const RankSet *slowest = trace_slowest(t, &busiest);
+    Timeline *all = ARENA_ARRAY(c->arena, Timeline, classes + 1);
+    for (int k = 0; k < classes; k++) {
+        bool own = rankset_has(&part[k], focus);
+        bool told = c->o->rank >= 0 ? own : slowest && rankset_same(&part[k], slowest);
+        if (part[k].n == 0) continue;
+        Timeline x = read_class(c, own ? focus : rankset_first(&part[k]), part[k], kernels);
+        int like = 0;
+        while (like < n && !same_times(&all[like], &x)) like++;
+        if (x.n_events == 0) continue;
+        folded->same += like < n;
+        if (like == n) n++;
+        else if (!told) continue;
+        all[like] = x; /* of equal ones the one that is told of */
+        if (told) first = like;
+    }
+    if (n) move_class(all, first, 0);
+    idlest_second(all, n, max);
+    folded->left = n > max ? n - max : 0;
+    n -= folded->left;
+    for (int k = 0; k < n; k++) out[k] = all[k];
     if (n == 0)
         diag_error(c->d, "E0211", diag_nowhere, NULL, "the trace has no times for rank %lld",
                    (long long)focus);
@@ -414,19 +429,15 @@ const char *percent_text(Arena *a, double part, double whole) {
     return p >= 99.95 || p == 0 ? arena_printf(a, "%.0f %%", p) : arena_printf(a, "%.1f %%", p);
 }
 
-/* Whose numbers title and totals say: those of the rank that was asked for, else of the slowest. */
-static const Timeline *spoken(const ViewCall *c, const Timeline *t, int n) {
-    const Timeline *best = t;
-    for (int i = 1; i < n && c->o->rank < 0; i++)
-        if (t[i].sum.span > best->sum.span) best = &t[i];
-    return best;
-}
-
 const char *timeline_ranks(const Timeline *t, Arena *a) {
     return arena_printf(a, "%s %s", rankset_count(&t->ranks) == 1 ? "rank" : "ranks",
                         rankset_text(&t->ranks, a));
 }
 
+const char *timeline_folded(Arena *a, TimeFold f) {
+    const char *same = f.same ? arena_printf(a, ", %d with the same times folded", f.same) : "";
+    return f.left ? arena_printf(a, "%s, %d more not shown (--rank)", same, f.left) : same;
+}
 const char *timeline_who(const ViewCall *c, const Timeline *t) {
     const char *ranks = timeline_ranks(t, c->arena);
     return c->o->measured ? arena_printf(c->arena, "%s, %s", t->how, ranks) : ranks;
@@ -450,27 +461,52 @@ static const char *measured_title(const ViewCall *c, const Timeline *t, int n) {
     return arena_printf(a, "%s where the model says %s (%.3g times that)", what,
                         time_text(model, a), took / model);
 }
+/* "Busiest, rank 3: " */
+static const char *whose(const ViewCall *c, const Timeline *x, int n) {
+    Arena *a = c->arena;
+    if (n == 1) return "";
+    if (c->o->rank >= 0) return arena_printf(a, "On rank %lld: ", (long long)c->o->rank);
+    bool busiest;
+    const RankSet *r = trace_slowest(c->t, &busiest);
+    const char *what = r && busiest ? "Busiest" : "Last to end", *ranks = timeline_ranks(x, a);
+    return strlen(ranks) < 16 ? arena_printf(a, "%s, %s: ", what, ranks)
+                              : arena_printf(a, "%s: ", what);
+}
+/* The class of those shown that waits longest for others. */
+static const Timeline *most_waiting(const Timeline *t, int n) {
+    const Timeline *most = t;
+    for (int i = 1; i < n; i++)
+        if (t[i].sum.waiting > most->sum.waiting) most = &t[i];
+    return most;
+}
+/* What a title says beside how much compute waits: of ranks out of balance who waits for whom. */
+static const char *beside_waiting(const ViewCall *c, const Timeline *t, int n) {
+    Arena *a = c->arena;
+    const TraceTimes *s = &t->sum;
+    const Timeline *most = most_waiting(t, n);
+    if (c->o->rank < 0 && most != t && most->sum.waiting >= 0.01 * most->sum.span)
+        return arena_printf(a, "%s %s %s for others", timeline_ranks(most, a),
+                            rankset_count(&most->ranks) == 1 ? "waits" : "wait",
+                            percent_text(a, most->sum.waiting, most->sum.span));
+    if (s->waiting >= 0.01 * s->span)
+        return arena_printf(a, "%s for other ranks", percent_text(a, s->waiting, s->span));
+    return arena_printf(a, "%s communication is hidden%s",
+                        s->hidden <= 1e-9 * s->span
+                            ? "no"
+                            : arena_printf(a, "%s of", percent_text(a, s->hidden, s->comm)),
+                        n == 1 ? " behind it" : "");
+}
 const char *timeline_title(const ViewCall *c, const Timeline *t, int n) {
     Arena *a = c->arena;
     if (c->o->measured) return measured_title(c, t, n);
-    const Timeline *x = spoken(c, t, n);
-    const TraceTimes *s = &x->sum;
-    bool one = rankset_count(&x->ranks) == 1;
-    const char *who = n == 1            ? ""
-                      : c->o->rank >= 0 ? arena_printf(a, "On rank %lld: ", (long long)c->o->rank)
-                      : one             ? arena_printf(a, "Slowest, %s: ", timeline_ranks(x, a))
-                                        : "Slowest ranks: ";
+    const TraceTimes *s = &t->sum;
+    double still = s->exposed + s->waiting;
+    const char *who = whose(c, t, n);
     const char *how = s->comm <= 0 ? "compute never waits, nothing is communicated"
-                      : s->exposed <= 1e-9 * s->span
+                      : still <= 1e-9 * s->span && most_waiting(t, n) == t
                           ? "compute never waits, all communication is hidden behind it"
-                          : NULL;
-    if (!how)
-        how = arena_printf(a, "compute waits %s of the time, %s communication is hidden%s",
-                           percent_text(a, s->exposed, s->span),
-                           s->hidden <= 1e-9 * s->span
-                               ? "no"
-                               : arena_printf(a, "%s of", percent_text(a, s->hidden, s->comm)),
-                           n == 1 ? " behind it" : "");
+                          : arena_printf(a, "compute waits %s of the time, %s",
+                                         percent_text(a, still, s->span), beside_waiting(c, t, n));
     return *who ? arena_printf(a, "%s%s", who, how) : words_capital(a, how);
 }
 
@@ -492,15 +528,26 @@ static const char *measured_totals(const Timeline *x, Arena *a) {
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
     Arena *a = c->arena;
     if (c->o->measured) return measured_totals(&t[n - 1], a);
-    const Timeline *x = spoken(c, t, n);
-    const TraceTimes *s = &x->sum;
+    const TraceTimes *s = &t->sum;
+    bool busiest;
     Str r = str_new(a);
+    trace_slowest(c->t, &busiest);
     if (n > 1)
-        str_addf(&r, "%s%s: ", c->o->rank < 0 ? "The slowest, " : "On ", timeline_ranks(x, a));
-    str_addf(&r, "%s %s = compute %s + exposed %s.", r.n ? "step" : "Step", time_text(s->span, a),
+        str_addf(&r, "%s%s: ",
+                 c->o->rank >= 0 ? "On "
+                 : busiest       ? "The busiest, "
+                                 : "The last to end, ",
+                 timeline_ranks(t, a));
+    str_addf(&r, "%s %s = compute %s + exposed %s", r.n ? "step" : "Step", time_text(s->span, a),
              time_text(s->compute, a), time_text(s->exposed, a));
+    if (s->waiting > 0) str_addf(&r, " + waiting for other ranks %s", time_text(s->waiting, a));
+    str_add(&r, ".");
     if (s->comm > 0)
         str_addf(&r, " Communication %s, of which %s is hidden (computing while communicating).",
                  time_text(s->comm, a), percent_text(a, s->hidden, s->comm));
+    const Timeline *most = most_waiting(t, n);
+    if (n > 1 && most->sum.waiting > s->waiting)
+        str_addf(&r, " Of its %s %s waits %s for others.", time_text(most->sum.span, a),
+                 timeline_ranks(most, a), time_text(most->sum.waiting, a));
     return r.s;
 }

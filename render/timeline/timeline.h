@@ -41,18 +41,27 @@ typedef struct {
     TraceTimes sum;
 } Timeline;
 
-/* Timelines of the rank classes that differ: the focus rank's first. Returns their number (0 and a
- * diagnostic without events); `folded` counts classes with the same times as one that is returned.
- */
-int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, int *folded);
+/* Classes of ranks that are not among those returned: with the same times as one that is; others,
+ * for which there was no room. */
+typedef struct {
+    int same, left;
+} TimeFold;
+/* ", 2 with the same times, 3 more not shown (--rank)"; "": none. */
+const char *timeline_folded(Arena *a, TimeFold f);
+
+/* Timelines of the rank classes that differ; first the one whose numbers are told: of the rank that
+ * was asked for, else of the one that the others wait for (trace_slowest). Returns their number (0
+ * and a diagnostic without events), at most `max`. */
+int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, TimeFold *folded);
 /* A trace whose events are what was measured on a rank; all else is shared with `t`. */
 Trace *timeline_measured(const Trace *t, Arena *arena, int64_t rank);
 /* Bytes that a rank of the event's class sends in its collective (not the most of any rank). */
 int64_t timeline_sent(const TimeEvent *e);
+/* Do lines of two classes compute the same, and wait as long? They may hide other collectives. */
+bool timeline_as_long(const Timeline *t, const TimeLine *p, const Timeline *u, const TimeLine *q);
 /* Index of the lane of an event. */
 int timeline_lane(const Timeline *t, const TraceEvent *e);
-/* Title sentence and the sentence of totals of n classes: of the rank that was asked for, else of
- * the slowest, which they name. */
+/* Title sentence and the sentence of totals of n classes: of the first, which they name. */
 const char *timeline_title(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n);
 /* "rank 3", "ranks 0,1" of a class; timeline_who: "modelled, ranks 0,1" where both stand side by

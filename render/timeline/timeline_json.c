@@ -12,8 +12,10 @@ static void add_text(Str *s, const char *key, const char *text) {
     else str_add(s, "null");
 }
 static void add_event(Str *s, const Timeline *t, const TimeEvent *e) {
-    str_addf(s, "{\"step\":%d,\"start\":%.9g,\"end\":%.9g,\"exposed\":%.9g", e->e->step,
-             e->e->start, e->e->end, e->e->exposed);
+    str_addf(s,
+             "{\"step\":%d,\"start\":%.9g,\"end\":%.9g,\"exposed\":%.9g,\"wait\":%.9g,"
+             "\"wait_exposed\":%.9g",
+             e->e->step, e->e->start, e->e->end, e->e->exposed, e->e->wait, e->e->wait_exposed);
     add_text(s, "kind", e->e->kind);
     add_text(s, "stream", timeline_lane(t, e->e) ? e->e->stream : "compute");
     add_text(s, "name", e->name);
@@ -28,9 +30,12 @@ static void add_event(Str *s, const Timeline *t, const TimeEvent *e) {
 static void add_class(Str *s, Arena *a, const Timeline *t) {
     const TraceTimes *x = &t->sum;
     str_addf(s,
-             "\n  {\"ranks\":%s,\"span\":%.9g,\"compute\":%.9g,\"exposed\":%.9g,\"hidden\":%.9g,"
+             "\n  "
+             "{\"ranks\":%s,\"span\":%.9g,\"compute\":%.9g,\"exposed\":%.9g,\"waiting\":%.9g,"
+             "\"hidden\":%.9g,"
              "\"comm\":%.9g,\"events\":[",
-             trace_ranks_json(&t->ranks, a), x->span, x->compute, x->exposed, x->hidden, x->comm);
+             trace_ranks_json(&t->ranks, a), x->span, x->compute, x->exposed, x->waiting, x->hidden,
+             x->comm);
     for (int i = 0; i < t->n_events; i++) {
         str_add(s, i ? ",\n    " : "\n    ");
         add_event(s, t, &t->event[i]);
@@ -39,10 +44,11 @@ static void add_class(Str *s, Arena *a, const Timeline *t) {
 }
 const char *view_timeline_json(const ViewCall *c) {
     Timeline t[MAX_CLASSES];
-    int folded, n = timeline_read(c, t, MAX_CLASSES, 24, &folded);
+    TimeFold folded;
+    int n = timeline_read(c, t, MAX_CLASSES, 24, &folded);
     if (n == 0) return NULL;
     Str s = str_new(c->arena);
-    str_addf(&s, "{\"same_times\":%d", folded);
+    str_addf(&s, "{\"same_times\":%d", folded.same);
     add_text(&s, "times", timeline_kind(c));
     add_text(&s, "hardware", c->t->hardware);
     str_add(&s, ",\"classes\":[");

@@ -33,16 +33,27 @@ static void event_row(Out *o, const Timeline *t, const TimeEvent *e, Arena *a) {
         lane ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[lane].axis),
                             t->lane[lane].members)
              : "compute";
-    row(o, (const char *const[]){e->name, stream, time_text(e->e->start, a),
-                                 time_text(e->e->end - e->e->start, a),
-                                 e->e->exposed > 0 ? time_text(e->e->exposed, a) : ""});
+    double sends = e->e->start + e->e->wait;
+    if (e->e->wait > 0)
+        row(o,
+            (const char *const[]){arena_printf(a, "wait: %s", e->name), stream,
+                                  time_text(e->e->start, a), time_text(e->e->wait, a),
+                                  e->e->wait_exposed > 0 ? time_text(e->e->wait_exposed, a) : ""});
+    row(o,
+        (const char *const[]){e->name, stream, time_text(sends, a), time_text(e->e->end - sends, a),
+                              e->e->exposed > 0 ? time_text(e->e->exposed, a) : ""});
 }
 
+static const char *waiting(const TraceTimes *s, Arena *a) {
+    return s->waiting > 0 ? arena_printf(a, ", waiting for others %s", time_text(s->waiting, a))
+                          : "";
+}
 const char *view_timeline_text(const ViewCall *c) {
-    Timeline t[3];
+    Timeline t[4];
     Arena *a = c->arena;
     Role role;
-    int folded, n = timeline_read(c, t, 3, 24, &folded);
+    TimeFold folded;
+    int n = timeline_read(c, t, 4, 24, &folded);
     if (n == 0) return NULL;
     Str s = str_new(a);
     Out o = {&s, furniture_columns(c->o)};
@@ -60,9 +71,10 @@ const char *view_timeline_text(const ViewCall *c) {
             const TimeLine *line = &t[i].line[l];
             rule(&o);
             const char *sums =
-                arena_printf(a, "%s: %s, compute %s, exposed %s, hidden %s%s", line->title,
+                arena_printf(a, "%s: %s, compute %s, exposed %s%s, hidden %s%s", line->title,
                              time_text(line->end - line->start, a), time_text(line->sum.compute, a),
-                             time_text(line->sum.exposed, a), time_text(line->sum.hidden, a),
+                             time_text(line->sum.exposed, a), waiting(&line->sum, a),
+                             time_text(line->sum.hidden, a),
                              line->same ? arena_printf(a, " (%d more like it)", line->same) : "");
             words_paragraph(&s, "", sums, o.w);
             for (int k = 0; k < t[i].n_events; k++) {
@@ -73,10 +85,10 @@ const char *view_timeline_text(const ViewCall *c) {
         }
     }
     rule(&o);
-    if (folded)
+    if (folded.same || folded.left)
         words_paragraph(&s, "",
-                        arena_printf(a, "%d more rank class%s folded (--rank shows another)",
-                                     folded, folded == 1 ? " is" : "es are"),
+                        arena_printf(a, "Of %d classes of ranks %d shown%s.",
+                                     n + folded.same + folded.left, n, timeline_folded(a, folded)),
                         o.w);
     words_paragraph(&s, "", timeline_totals(c, t, n), o.w);
     if (c->t->hardware)
@@ -105,16 +117,30 @@ static void meta(Str *s, const char *kind, int pid, int tid, const char *name) {
              pid, tid, kind, strcmp(kind, "process") ? tid : pid);
 }
 
-static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid, Arena *a) {
+/* A slice up to its "args", which stays open. */
+static void chrome_slice(Str *s, const Timeline *t, const TimeEvent *e, int pid, bool wait) {
+    double sends = e->e->start + e->e->wait, from = wait ? e->e->start : sends;
     str_addf(s, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\",\"name\":", pid,
-             timeline_lane(t, e->e), e->e->kind ? e->e->kind : "compute");
-    quote(s, e->name);
+             timeline_lane(t, e->e),
+             wait         ? "wait"
+             : e->e->kind ? e->e->kind
+                          : "compute");
+    quote(s, wait ? "wait" : e->name);
     str_add(s, ",\"ts\":");
-    micros(s, e->e->start);
+    micros(s, from);
     str_add(s, ",\"dur\":");
-    micros(s, e->e->end - e->e->start);
+    micros(s, (wait ? sends : e->e->end) - from);
     str_addf(s, ",\"args\":{\"step\":%d,\"exposed_us\":", e->e->step);
-    micros(s, e->e->exposed);
+    micros(s, wait ? e->e->wait_exposed : e->e->exposed);
+}
+static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid, Arena *a) {
+    if (e->e->wait > 0) {
+        chrome_slice(s, t, e, pid, true);
+        str_add(s, ",\"for\":");
+        quote(s, e->name);
+        str_add(s, "}},\n");
+    }
+    chrome_slice(s, t, e, pid, false);
     str_add(s, ",\"formula\":");
     quote(s, e->e->formula);
     if (e->coll) {
@@ -141,7 +167,8 @@ static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid,
 const char *chrome_text(const ViewCall *c) {
     Timeline t[MAX_CLASSES];
     Arena *a = c->arena;
-    int folded, n = timeline_read(c, t, MAX_CLASSES, 24, &folded);
+    TimeFold folded;
+    int n = timeline_read(c, t, MAX_CLASSES, 24, &folded);
     if (n == 0) return NULL;
     Str s = str_new(a);
     str_add(&s, "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"plan\":");

@@ -1,12 +1,13 @@
 /* View `timeline`: compute and communication streams of a rank class. The time line is wrapped like
  * a line of music, all lines at one scale or at a stated number of times that; a pale band shows
- * where compute waits. What ends the wait is hatched; the rest is hidden. */
+ * where compute waits. What ends the wait is hatched; the rest is hidden. Where a collective waits
+ * for another rank its stretch is an empty dashed one. */
 #include "render/timeline/timeline.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 
-enum { MAX_CLASSES = 3, MAX_EVENT_LABELS = 64, A4_HEIGHT = 770 };
+enum { MAX_CLASSES = 4, MAX_EVENT_LABELS = 64, A4_HEIGHT = 770 };
 
 enum { FOOT = 132 }; /* legend and footer of a slide with totals and notes of one line */
 
@@ -157,6 +158,8 @@ static const char *event_tip(const TimePen *p, const TimeEvent *x) {
     Str s = str_new(a);
     str_addf(&s, "step %d: %s, %s to %s, %s", x->e->step, x->name, time_text(x->e->start, a),
              time_text(x->e->end, a), time_text(x->e->end - x->e->start, a));
+    if (x->e->wait > 0)
+        str_addf(&s, ", %s of it waiting for another rank", time_text(x->e->wait, a));
     if (x->e->exposed > 0) str_addf(&s, ", %s of it exposed", time_text(x->e->exposed, a));
     if (x->c) tip_add(&s, "makes", x->c->output);
     if (x->coll)
@@ -168,61 +171,89 @@ static const char *event_tip(const TimePen *p, const TimeEvent *x) {
     return s.s;
 }
 
-/* The hatched part of a collective: where it runs while compute waits, as much as was counted as
- * exposed. */
+/* The hatched part of a collective, with which it ends: compute waits for it. */
 static void draw_exposed(TimePen *p, const Stave *v, const TimeEvent *x, double y, double h) {
-    double left = x->e->exposed, busy = v->l->start;
-    for (int i = 0; i <= v->t->n_events && left > 0; i++) {
-        const TraceEvent *e = i < v->t->n_events ? v->t->event[i].e : NULL;
-        if (e && (timeline_lane(v->t, e) > 0 || !in_line(v, e))) continue;
-        double a = fmax(busy, x->e->start), b = fmin(e ? e->start : v->l->end, x->e->end);
-        if (b > a) {
-            double x0 = time_x(p, v, a), w = time_x(p, v, b) - x0;
-            scene_rect(p->s, (Area){x0, y, w, h}, 0, (Look){ROLE_COLL, ROLE_NONE, 0});
-            scene_hatch(p->s, (Area){x0, y, w, h}, ROLE_COLL_LINE, 3.5, 1);
-            left -= b - a;
-            p->legend |= 1u << LEGEND_EXPOSED;
-        }
-        if (e) busy = fmax(busy, e->end);
-    }
+    double a = time_x(p, v, x->e->end - x->e->exposed), w = time_x(p, v, x->e->end) - a;
+    if (w <= 0) return;
+    scene_rect(p->s, (Area){a, y, w, h}, 0, (Look){ROLE_COLL, ROLE_NONE, 0});
+    scene_hatch(p->s, (Area){a, y, w, h}, ROLE_COLL_LINE, 3.5, 1);
+    p->legend |= 1u << LEGEND_EXPOSED;
 }
 
+/* When an event sends or computes, after it has waited for others. */
+static double works_from(const TimeEvent *x) { return x->e->start + x->e->wait; }
+static double works_for(const TimeEvent *x) { return x->e->end - works_from(x); }
 /* The words that fit inside an event with 3 px at each side, or NULL: the whole, the name, the last
  * word of the name.
  */
 static const char *inside_text(const TimePen *p, const Stave *v, const TimeEvent *x) {
-    double room = time_x(p, v, x->e->end) - time_x(p, v, x->e->start) - 6;
+    double room = time_x(p, v, x->e->end) - time_x(p, v, works_from(x)) - 6;
     bool coll = timeline_lane(v->t, x->e) > 0;
-    const char *try[3] = {coll ? arena_printf(p->c->arena, "%s  %s", x->name,
-                                              time_text(x->e->end - x->e->start, p->c->arena))
-                               : x->name,
-                          x->name, coll ? x->name : last_word(p->c->arena, x->name)};
+    const char *try[3] = {
+        coll ? arena_printf(p->c->arena, "%s  %s", x->name, time_text(works_for(x), p->c->arena))
+             : x->name,
+        x->name, coll ? x->name : last_word(p->c->arena, x->name)};
     for (int i = 0; i < 3; i++)
         if (*try[i] && scene_width(p->s, 12, coll ? REGULAR : MEDIUM, try[i]) <= room)
             return try[i];
     return NULL;
 }
 
-static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
-    int lane = timeline_lane(v->t, x->e);
-    double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end), y = lane_y(p, v, lane),
-           h = lane_h(p, lane);
-    bool coll = lane > 0, exposed = coll && x->e->exposed > 0;
-    const char *text = inside_text(p, v, x);
-    scene_begin(p->s, coll ? "collective" : "compute",
-                arena_printf(p->c->arena, "event-%d", x->e->step), event_tip(p, x));
-    double d = x->e->end - x->e->start;
-    bool pale = coll && !(x->e->exposed >= d * (1 - 1e-9)); /* some of it is hidden */
+/* "HOP k waits 82.3 ms" where it fits into that stretch, else NULL. */
+static const char *waiting_text(const TimePen *p, const Stave *v, const TimeEvent *x) {
+    const char *took = time_text(x->e->wait, p->c->arena),
+               *try[] = {arena_printf(p->c->arena, "%s waits %s", x->name, took),
+                         arena_printf(p->c->arena, "%s waits", x->name)};
+    double room = time_x(p, v, works_from(x)) - time_x(p, v, x->e->start) - 6;
+    for (int i = 0; i < 2 && x->e->wait > 0; i++)
+        if (scene_width(p->s, 12, REGULAR, try[i]) <= room) return try[i];
+    return NULL;
+}
+/* The stretch in which a collective waits for the last of its group. */
+static void draw_waiting(TimePen *p, const Stave *v, const TimeEvent *x, double y, double h) {
+    double a = time_x(p, v, x->e->start), w = time_x(p, v, works_from(x)) - a;
+    if (w < 0.3) return;
+    figure_waiting(p->s, (Area){a, y, w, h});
+    p->legend |= 1u << LEGEND_OTHERS;
+    const char *text = waiting_text(p, v, x);
+    if (text)
+        scene_text(p->s, a + w / 2, y + h / 2 + 4.3,
+                   (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, text);
+}
+/* What an event is filled with where nothing waits for it. */
+static Role event_fill(TimePen *p, const TimeEvent *x, bool coll) {
+    bool pale = coll && x->e->exposed < works_for(x) * (1 - 1e-9); /* some of it is hidden */
     Role fill = pale          ? ROLE_COLL_PALE
                 : coll        ? ROLE_COLL
                 : x->small    ? ROLE_COMPUTE_DARK
                 : x->gradient ? ROLE_COMPUTE_PALE
                               : ROLE_COMPUTE;
-    scene_rect(p->s, (Area){a, y, fmax(b - a, 0.5), h}, 0, (Look){fill, ROLE_NONE, 0});
-    if (exposed) draw_exposed(p, v, x, y, h);
-    scene_rect(
-        p->s, (Area){a, y, fmax(b - a, 0.5), h}, 0,
-        (Look){ROLE_NONE, coll ? ROLE_COLL_LINE : ROLE_COMPUTE_LINE, b - a > 4 ? 1.25 : 0.6});
+    if (pale) p->legend |= 1u << LEGEND_HIDDEN;
+    if (!coll)
+        p->legend |= 1u << (x->small      ? LEGEND_SMALL
+                            : x->gradient ? LEGEND_GRADIENT
+                                          : LEGEND_MATMUL);
+    return fill;
+}
+static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
+    int lane = timeline_lane(v->t, x->e);
+    double a = time_x(p, v, works_from(x)), b = time_x(p, v, x->e->end), y = lane_y(p, v, lane),
+           h = lane_h(p, lane);
+    bool coll = lane > 0, exposed = coll && x->e->exposed > 0,
+         works = x->e->end > v->l->start + 1e-9 * (v->l->end - v->l->start) &&
+                 works_from(x) < v->l->end;
+    const char *text = works ? inside_text(p, v, x) : NULL;
+    scene_begin(p->s, coll ? "collective" : "compute",
+                arena_printf(p->c->arena, "event-%d", x->e->step), event_tip(p, x));
+    if (x->e->wait > 0) draw_waiting(p, v, x, y, h);
+    Area at = {a, y, fmax(b - a, 0.5), h};
+    if (works) {
+        scene_rect(p->s, at, 0, (Look){event_fill(p, x, coll), ROLE_NONE, 0});
+        if (exposed) draw_exposed(p, v, x, y, h);
+        scene_rect(
+            p->s, at, 0,
+            (Look){ROLE_NONE, coll ? ROLE_COLL_LINE : ROLE_COMPUTE_LINE, b - a > 4 ? 1.25 : 0.6});
+    }
     if (text) {
         double w = scene_width(p->s, 12, coll ? REGULAR : MEDIUM, text), mid = (a + b) / 2;
         if (exposed)
@@ -231,11 +262,6 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
         scene_text(p->s, mid, y + h / 2 + 4.3,
                    (TextLook){ALIGN_MIDDLE, 12, coll ? REGULAR : MEDIUM, ROLE_INK}, text);
     }
-    if (pale) p->legend |= 1u << LEGEND_HIDDEN;
-    if (!coll)
-        p->legend |= 1u << (x->small      ? LEGEND_SMALL
-                            : x->gradient ? LEGEND_GRADIENT
-                                          : LEGEND_MATMUL);
     scene_end(p->s);
 }
 
@@ -311,10 +337,9 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
     for (int i = 0; i < v->t->n_events; i++) {
         const TimeEvent *x = &v->t->event[i];
         if (timeline_lane(v->t, x->e) != lane || !in_line(v, x->e)) continue;
-        double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end),
-               d = x->e->end - x->e->start;
+        double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end), d = works_for(x);
         Cluster *last = n && !k[n - 1].inside ? &k[n - 1] : NULL;
-        bool inside = inside_text(p, v, x) != NULL;
+        bool inside = inside_text(p, v, x) || waiting_text(p, v, x);
         if (last && !inside && a - last->b < 16 && b - a < 60 && last->b - last->a < 60 &&
             !strcmp(last->code, x->code)) {
             if (last->n < 4) last->name[last->n] = x->name;
@@ -358,46 +383,73 @@ static void label_lane(TimePen *p, const Stave *v, int lane) {
 /* ---- the margin ---- */
 
 static void bar(TimePen *p, const TraceTimes *s, double x, double y, double w, double h) {
-    double a = s->span > 0 ? w * s->compute / s->span : 0;
+    double a = s->span > 0 ? w * s->compute / s->span : 0,
+           b = s->span > 0 ? w * s->exposed / s->span : 0;
     scene_rect(p->s, (Area){x, y, a, h}, 0, (Look){ROLE_COMPUTE, ROLE_NONE, 0});
-    if (w - a > 0.2) {
-        scene_rect(p->s, (Area){x + a, y, w - a, h}, 0, (Look){ROLE_COLL, ROLE_NONE, 0});
-        scene_hatch(p->s, (Area){x + a, y, w - a, h}, ROLE_COLL_LINE, 3.5, 1);
+    if (b > 0.2) {
+        scene_rect(p->s, (Area){x + a, y, b, h}, 0, (Look){ROLE_COLL, ROLE_NONE, 0});
+        scene_hatch(p->s, (Area){x + a, y, b, h}, ROLE_COLL_LINE, 3.5, 1);
     }
+    if (w - a - b > 0.2) figure_waiting(p->s, (Area){x + a + b, y, w - a - b, h});
     scene_rect(p->s, (Area){x, y, w, h}, 0, (Look){ROLE_NONE, ROLE_INK, 1.25});
 }
 
+/* The numbers of a line: waiting where ranks wait for each other. */
+enum { MAX_SUMS = 4 };
+typedef struct {
+    double t;
+    const char *what;
+} Sum;
+static int sums_of(const TraceTimes *s, Sum *row) {
+    int n = 0;
+    row[n++] = (Sum){s->compute, "compute"};
+    row[n++] = (Sum){s->exposed, "exposed"};
+    if (s->waiting > 0) row[n++] = (Sum){s->waiting, "waiting"};
+    row[n++] = (Sum){s->hidden, "hidden"};
+    return n;
+}
+static double sums_height(const TraceTimes *s) { return s->waiting > 0 ? 115 : 96; }
+/* "181 ms compute, 1.1 ms exposed, 82.6 ms waiting, 1.25 ms hidden", in a row beside a bar. */
+static void draw_sums_below(TimePen *p, const Stave *v, const Sum *row, int n) {
+    double y = v->bottom + 26, room, w = n > 3 ? 72 : 120;
+    Str s;
+    do {
+        s = str_new(p->c->arena);
+        for (int i = 0; i < n; i++)
+            str_addf(&s, "%s%s %s", i ? ", " : "", time_text(row[i].t, p->c->arena), row[i].what);
+        room = p->right - p->x0 - w - 10;
+    } while (scene_width(p->s, 12, REGULAR, s.s) > room && --n > 1);
+    bar(p, &v->l->sum, p->x0, y, w, 12);
+    scene_text(p->s, p->x0 + w + 10, y + 10, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, s.s);
+}
 static void draw_sums(TimePen *p, const Stave *v) {
     Arena *a = p->c->arena;
     const TraceTimes *s = &v->l->sum;
-    struct {
-        double t;
-        const char *what;
-    } row[3] = {{s->compute, "compute"}, {s->exposed, "exposed"}, {s->hidden, "hidden"}};
+    Sum row[MAX_SUMS];
+    int n = sums_of(s, row);
+    const char *waiting =
+        s->waiting > 0 ? arena_printf(a, ", waiting for other ranks %s", time_text(s->waiting, a))
+                       : "";
     scene_begin(
         p->s, "sums", arena_printf(a, "sums-%s", v->l->title),
-        arena_printf(a,
-                     "%s: compute %s and exposed communication %s make %s; hidden communication %s",
-                     v->l->title, time_text(s->compute, a), time_text(s->exposed, a),
-                     time_text(s->span, a), time_text(s->hidden, a)));
+        arena_printf(
+            a, "%s: compute %s%s and exposed communication %s make %s; hidden communication %s",
+            v->l->title, time_text(s->compute, a), waiting, time_text(s->exposed, a),
+            time_text(s->span, a), time_text(s->hidden, a)));
     if (p->look->margin_w > 0) {
         double x = p->s->w - presets[PRESET_WIDE].margin - 148, mid = x + 66, y = v->y + 10;
-        for (int i = 0; i < 3; i++, y += 19) {
+        for (int i = 0; i < n; i++, y += 19) {
             scene_text(p->s, mid, y, (TextLook){ALIGN_RIGHT, 12, MEDIUM, ROLE_INK},
                        time_text(row[i].t, a));
             scene_text(p->s, mid + 8, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                        row[i].what);
         }
         bar(p, s, x, y - 6, 148, 16);
+        bool waits = s->waiting > s->exposed; /* what compute waits for most */
         scene_textf(p->s, x, y + 27, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_COLL_WORD},
-                    "%s exposed", percent_text(a, s->exposed, s->span));
-    } else {
-        double y = v->bottom + 26;
-        bar(p, s, p->x0, y, 120, 12);
-        scene_textf(p->s, p->x0 + 130, y + 10, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                    "%s compute, %s exposed, %s hidden", time_text(row[0].t, a),
-                    time_text(row[1].t, a), time_text(row[2].t, a));
-    }
+                    "%s %s", percent_text(a, waits ? s->waiting : s->exposed, s->span),
+                    waits ? "waiting for others" : "exposed");
+    } else draw_sums_below(p, v, row, n);
     scene_end(p->s);
 }
 
@@ -407,7 +459,7 @@ static double stave_height(const TimePen *p, const Timeline *t, const TimeLine *
     Stave v = {.t = t, .l = l};
     lay_lanes(p, &v);
     double lanes = v.bottom - v.y + p->look->ticks;
-    if (p->look->margin_w > 0) lanes = fmax(lanes, 96);
+    if (p->look->margin_w > 0) lanes = fmax(lanes, sums_height(&l->sum));
     return p->look->head + p->look->over + lanes + p->look->below;
 }
 
@@ -493,35 +545,39 @@ static double longest_line(const Item *item, int from, int to, const Timeline *o
     return longest > 0 ? longest : 1e-9;
 }
 
-/* A line that would leave most of its row empty is drawn a round number of times as wide as the
- * scale of the longest; beside each it says how many, so that lengths can still be compared. */
-static int times_wide(const Item *item, double longest) {
-    static const int round[] = {100, 50, 20, 10, 5, 4, 3, 2};
-    double own = item->l->end - item->l->start;
-    for (size_t i = 0; i < sizeof round / sizeof *round && own > 0; i++)
-        if (own * round[i] <= longest) return round[i];
-    return 1;
-}
-
-/* What all pages of the view show: n timelines, `folded` more that are as one of them, and their
+/* What all pages of the view show: n timelines, what is folded or left out beside them, and their
  * lines. */
 typedef struct {
     const ViewCall *c;
     PresetKind preset;
     const Timeline *t;
-    int n, folded;
+    int n;
+    TimeFold folded;
     Item *item;
     int n_items;
 } Shown;
 
+/* A line that would leave most of its row empty is drawn a round number of times as wide as the
+ * scale of the longest, the same part of other ranks too; beside each it says how many, so that
+ * lengths can still be compared. */
+static int times_wide(const Shown *v, const Item *item, double longest) {
+    static const int round[] = {100, 50, 20, 10, 5, 4, 3, 2};
+    double own = 0;
+    for (const Item *x = v->item; x < v->item + v->n_items; x++)
+        if (!strcmp(x->l->title, item->l->title)) own = fmax(own, x->l->end - x->l->start);
+    for (size_t i = 0; i < sizeof round / sizeof *round && own > 0; i++)
+        if (own * round[i] <= longest) return round[i];
+    return 1;
+}
+
 static void subtitle(const Shown *v, const char **part) {
     const ViewCall *c = v->c;
     const Timeline *t = v->t;
-    int n = v->n, folded = v->folded, lines = v->n_items;
+    int n = v->n, lines = v->n_items;
     bool pages = v->preset == PRESET_SLIDE && lines > 2; /* every page has a scale of its own */
     Arena *a = c->arena;
     const char *model = words_model(a, c->t);
-    int k = 0, all = n + folded;
+    int k = 0, all = n + v->folded.same + v->folded.left;
     part[k++] = model ? model : "";
     part[k++] = words_data(a, c->t);
     part[k++] = words_mesh(a, c->t);
@@ -531,10 +587,10 @@ static void subtitle(const Shown *v, const char **part) {
                                    (long long)c->t->ranks, c->t->ranks == 1 ? "" : "s",
                                    c->t->ranks == 1 ? "s" : "")
                     : arena_printf(a, "%s first, one of %d classes%s", timeline_ranks(&t[0], a),
-                                   all, folded ? arena_printf(a, ", %d folded", folded) : "");
+                                   all, timeline_folded(a, v->folded));
     bool wide = false;
     for (int i = 0; i < lines; i++)
-        wide |= times_wide(&v->item[i], longest_line(v->item, 0, lines, NULL)) > 1;
+        wide |= times_wide(v, &v->item[i], longest_line(v->item, 0, lines, NULL)) > 1;
     part[k++] = lines > 1 && !c->o->measured
                     ? arena_printf(a, "%s, %d lines at one scale%s%s", timeline_kind(c), lines,
                                    pages ? " per page" : "", wide ? " unless marked ×" : "")
@@ -582,7 +638,7 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
         double longest =
             c->o->measured ? longest_line(item, 0, items, item[i].t)
                            : longest_line(item, own_scale ? from : 0, own_scale ? to : items, NULL);
-        p.times = c->o->measured ? 1 : times_wide(&item[i], longest);
+        p.times = c->o->measured ? 1 : times_wide(v, &item[i], longest);
         p.scale = p.times * p.width / longest;
         y = draw_stave(&p, item[i].t, item[i].l, y, longest / p.times, item[i].who);
     }
@@ -601,20 +657,36 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
     return to;
 }
 
+/* The lines of all classes; what other ranks compute alike and wait as long for stands once. */
+static void list_lines(Shown *v) {
+    Arena *a = v->c->arena;
+    int all = 0;
+    for (int i = 0; i < v->n; i++) all += v->t[i].n_lines;
+    v->item = ARENA_ARRAY(a, Item, all + 1);
+    for (int i = 0; i < v->n; i++)
+        for (int k = 0; k < v->t[i].n_lines; k++) {
+            const Timeline *t = &v->t[i];
+            const char *who = v->n > 1 || v->c->o->measured ? timeline_who(v->c, t) : "";
+            Item *like = v->item, *end = v->item + v->n_items;
+            while (like < end && (v->c->o->measured || like->t == t ||
+                                  !timeline_as_long(like->t, like->l, t, &t->line[k])))
+                like++;
+            if (like == end) v->item[v->n_items++] = (Item){t, &t->line[k], who};
+            else
+                like->who = arena_printf(
+                    a, strstr(like->who, " as long on ") ? "%s, %s" : "%s, as long on %s",
+                    like->who, rankset_text(&t->ranks, a));
+        }
+}
 int view_timeline(const ViewCall *c, Scene **page) {
     Timeline t[MAX_CLASSES];
     Shown v = {.c = c, .t = t};
     furniture_preset(c->o->preset, &v.preset);
     v.n = timeline_read(c, t, MAX_CLASSES, looks[v.preset].kernels, &v.folded);
-    int items = 0, pages = 0;
+    int pages = 0;
     if (v.n == 0) return 0;
-    for (int i = 0; i < v.n; i++) items += t[i].n_lines;
-    v.item = ARENA_ARRAY(c->arena, Item, items + 1);
-    for (int i = 0; i < v.n; i++)
-        for (int k = 0; k < t[i].n_lines; k++)
-            v.item[v.n_items++] = (Item){&t[i], &t[i].line[k],
-                                         v.n > 1 || c->o->measured ? timeline_who(c, &t[i]) : ""};
-    for (int from = 0, next; from < items && pages < VIEW_MAX_PAGES; pages++, from = next) {
+    list_lines(&v);
+    for (int from = 0, next; from < v.n_items && pages < VIEW_MAX_PAGES; pages++, from = next) {
         double foot = FOOT;
         do next = draw_page(&v, from, foot, &page[pages]);
         while (v.preset == PRESET_SLIDE && page[pages]->scale < 1 && (foot += 17) < FOOT + 60);

@@ -52,9 +52,10 @@ static void put_against(JsonWriter *w, const Trace *t) {
     }
     json_close(w, '}');
 }
-/* Modelled seconds, as the report says them: on the ranks that are the last to end. */
+/* Modelled seconds, as the report says them: on the ranks that the others wait for. */
 static void put_time(JsonWriter *w, const Trace *t, Arena *a) {
-    const RankSet *slowest = trace_slowest(t);
+    bool busiest;
+    const RankSet *slowest = trace_slowest(t, &busiest);
     if (!slowest) {
         json_null(w, "time");
         return;
@@ -65,6 +66,7 @@ static void put_time(JsonWriter *w, const Trace *t, Arena *a) {
     json_real(w, "span", s.span);
     json_real(w, "compute", s.compute);
     json_real(w, "exposed", s.exposed);
+    json_real(w, "waiting", s.waiting);
     json_real(w, "hidden", s.hidden);
     json_real(w, "comm", s.comm);
     json_str(w, "hardware", t->hardware);

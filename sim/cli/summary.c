@@ -410,16 +410,22 @@ static void report_time(Cli *c, const Trace *t) {
     bool differ = false;
     for (int i = 0; i < t->n_events; i++)
         differ |= t->events[i].ranks.n && rankset_count(&t->events[i].ranks) < t->ranks;
-    const RankSet *slowest = trace_slowest(t);
+    bool busiest;
+    const RankSet *slowest = trace_slowest(t, &busiest);
+    if (!slowest) return;
     TraceTimes s = trace_times_of(t, rankset_first(slowest));
     Arena *a = c->arena;
     heading(c, of_parts(t, "Time, modelled", a));
-    const char *part[2], *span = time_sum_text((double[]){s.compute, s.exposed}, 2, part, a);
+    const char *part[3],
+        *span = time_sum_text((double[]){s.compute, s.exposed, s.waiting}, 3, part, a);
     str_addf(&c->text, "  %s = compute %s + exposed communication %s", span, part[0], part[1]);
+    if (s.waiting > 0) str_addf(&c->text, " + waiting for other ranks %s", part[2]);
     if (s.comm > 0)
         str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * s.hidden / s.comm,
                  time_text(s.comm, a));
-    if (differ) str_addf(&c->text, "; on the slowest, ranks %s", rankset_text(slowest, a));
+    if (differ)
+        str_addf(&c->text, "; on the %s, ranks %s", busiest ? "busiest" : "last to end",
+                 rankset_text(slowest, a));
     double end = 0, busy = 0;
     for (int i = 0; i < t->n_actions; i++) {
         const TraceAction *x = &t->actions[i];

@@ -159,11 +159,13 @@ const Term cli_terms[] = {
     {"inferred", TERM_WORD, "undeclared unasked",
      "a collective that the mathematics needs and no line of the plan asks for. Under `trust: "
      "rules` it is made and told, under `trust: declared` it is not made and the numbers decide."},
-    {"exposed communication", TERM_WORD, "exposed hidden overlap",
-     "the modelled time in which a rank computes nothing: it waits for a collective, in a pipeline "
-     "for another stage too. Hidden is the time in which it communicates and computes at once. "
-     "Compute and exposed add up to the span; what several streams do at the same time counts "
-     "once."},
+    {"exposed communication", TERM_WORD, "exposed hidden overlap waiting",
+     "the modelled time in which a rank computes nothing while what it needs is sent. Where a "
+     "collective cannot begin because another rank of its group is not there yet (in a pipeline: "
+     "another stage), that is waiting, not communication. Hidden is communication that compute "
+     "does not wait for. Compute, exposed and waiting add up to the span; what several streams do "
+     "at the same time counts once. Times are told of the ranks that are the last to end; of "
+     "those, of the ones that wait least: the others wait for them."},
     {"shrink", TERM_WORD, "shrunk",
      "widths D, d, F, V divided by a number so that a plan runs anywhere; head counts, axes and "
      "collectives stay. `--set model.shrink=1` is the full size."},

@@ -3,8 +3,9 @@
  * the bandwidth (ring, all-to-all pairwise). Every class of ranks with the same work has one stream
  * for compute and one per set of axes; a step starts when what it reads is ready and its stream is
  * free; gathers of parameters run ahead by TRACE_PREFETCH units, as memory counts them.
- * Communication is exposed where it ends a wait of compute, so compute + exposed is the class's
- * whole time. Rows of experts are those of the run where there was one (rows.h).
+ * Communication is exposed where it ends a wait of compute; where compute stands still for a
+ * collective that waits for its last member, that is waiting. Compute, exposed and waiting are the
+ * class's whole time. Rows of experts are those of the run where there was one (rows.h).
  * Refuses to reorder and to share a link between streams, which needs more facts than a profile
  * has; an algorithm is chosen only as NCCL does it (nccl.h). */
 #include "cost/cost.h"
@@ -327,6 +328,7 @@ static void run_collective(Sim *s, const TraceCollective *k) {
         e->e.step = k->step;
         e->e.kind = "collective";
         e->e.name = name;
+        e->e.wait = wait;
         e->e.formula = wait > 0 ? arena_printf(a, "%s, after %s of waiting for its slowest member",
                                                formula, time_text(wait, a))
                                 : formula;
@@ -378,12 +380,13 @@ static void run_program(Sim *s) {
 
 /* ---- exposed ---- */
 /* Compute stood still from `from` until the event `e` (and before it, what let it start) had ended.
- */
+ * That is one stretch of an event, and ends with it. */
 static void expose(Class *c, int e, double from) {
     while (e >= 0 && c->event[e].e.end > from) {
         TraceEvent *x = &c->event[e].e;
-        double begin = x->start > from ? x->start : from;
-        x->exposed += x->end - begin;
+        double sends = x->start + x->wait, begin = fmax(x->start, from);
+        x->exposed = x->end - fmax(sends, begin);
+        x->wait_exposed = fmax(0, sends - begin);
         e = c->event[e].cause;
     }
 }

@@ -42,7 +42,8 @@ const Hardware *hardware_of_plan(Arena *arena, Diags *d, const char *option, con
 /* Names of the built-in profiles, NULL-terminated. */
 const char *const *hardware_names(void);
 /* Fills trace->events and trace->hardware: per rank class a compute stream and a stream per axis; a
- * collective starts when its input and its stream are ready; what waits for it is exposed. Seconds.
+ * collective starts when its input and its stream are ready, and sends when the last of its group
+ * has come; what waits for it is exposed. Seconds.
  * Compute: the larger of FLOPs / rate and bytes / bandwidth, and an overhead per kernel (roofline).
  * A collective of p ranks that sends n bytes: steps of latency, and n over the bandwidth of the
  * slowest link that its groups cross (alpha-beta; nccl-tests, PERFORMANCE.md, has the bytes), or

@@ -31,7 +31,8 @@ static int64_t axis_stride(const Trace *t, const char *axis) {
     }
     return 1;
 }
-/* What one rank of each stage does for one micro-batch; waiting for others is no part of it. */
+/* What one rank of each stage does for one micro-batch; waiting for others of its own stage is part
+ * of it, waiting for another stage is not. */
 static void add_events(Stages *s) {
     const Trace *t = s->t;
     int64_t stride = axis_stride(t, t->schedule_axis);
@@ -41,12 +42,12 @@ static void add_events(Stages *s) {
         if (e->step < 0 || e->step >= t->n_order_steps) continue;
         int stage = t->step_stage[e->step], kind = t->step_action[e->step];
         if (stage < 0 || kind < 0) continue;
-        double took = strcmp(e->kind, "compute") ? e->exposed : e->end - e->start;
+        double took = e->end - e->start;
         if (s->message[e->step]) {
-            double *sent = &s->sent[e->step], took_it = e->end - e->start;
-            *sent = *sent > 0 ? fmin(*sent, took_it) : took_it; /* an early one waits inside */
+            s->sent[e->step] = fmax(s->sent[e->step], took - e->wait);
             continue;
         }
+        if (strcmp(e->kind, "compute")) took = e->exposed + e->wait_exposed;
         if (rankset_has(&e->ranks, order->home[stage] * stride)) s->time[kind][stage] += took;
     }
 }

@@ -337,10 +337,12 @@ typedef struct TraceExchange {
 typedef struct {
     RankSet ranks; /* events of one rank class; the first member stands for all */
     int step;
-    const char *stream;         /* "compute", or the axis */
-    const char *name;           /* for people: "AG input_norm" */
-    const char *kind;           /* "compute" "collective" */
-    double start, end, exposed; /* seconds */
+    const char *stream; /* "compute", or the axis */
+    const char *name;   /* for people: "AG input_norm" */
+    const char *kind;   /* "compute" "collective" */
+    double start, end;  /* seconds */
+    double wait;        /* from its start on it waits for the last of its group: nothing is sent */
+    double exposed, wait_exposed; /* compute stands still: while it sends; while it waits */
     const char *formula;
 } TraceEvent;
 

@@ -289,6 +289,8 @@ static const Field event_fields[] = {
     {"start", F_REAL, REQUIRED, AT(start), 0, 0},
     {"end", F_REAL, REQUIRED, AT(end), 0, 0},
     {"exposed", F_REAL, ALWAYS, AT(exposed), 0, 0},
+    {"wait", F_REAL, OPTIONAL, AT(wait), 0, 0},
+    {"wait_exposed", F_REAL, OPTIONAL, AT(wait_exposed), 0, 0},
     {"name", F_TEXT, OPTIONAL, AT(name), 0, 0},
     {"kind", F_TEXT, OPTIONAL, AT(kind), 0, 0},
     {"ranks", F_RANKS, ALWAYS, AT(ranks), 0, 0},

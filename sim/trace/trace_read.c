@@ -646,7 +646,8 @@ static void finish_record(Reader *r, int kind, const Json *o, char *record) {
     if (kind == RECORD_EVENT) {
         const TraceEvent *e = RECORD(TraceEvent);
         bool ok = isfinite(e->start) && isfinite(e->end) && isfinite(e->exposed) && e->start >= 0;
-        if (!ok || e->end < e->start || e->exposed < 0)
+        ok = ok && isfinite(e->wait) && e->wait_exposed >= 0 && e->wait_exposed <= e->wait;
+        if (!ok || e->end < e->start || e->exposed < 0 || e->wait > e->end - e->start)
             bad(r, "an event whose times make no sense");
     }
     if (kind == RECORD_MEASURED) {

@@ -13,13 +13,17 @@ static int by_a(const void *x, const void *y) {
     const Span *p = x, *q = y;
     return (p->a > q->a) - (p->a < q->a);
 }
+/* When it computes, or sends. */
+static double begins(const TraceEvent *e) {
+    return trace_is_compute(e) ? e->start : e->start + e->wait;
+}
 /* Disjoint union of the intervals of computes, or of all others, inside [from, to]. */
 static int cover(const TraceEvent *const *e, int n, bool compute, double from, double to, Span *s) {
     int k = 0, m = 0;
     for (int i = 0; i < n; i++) {
         if (trace_is_compute(e[i]) != compute || !isfinite(e[i]->start) || !isfinite(e[i]->end))
             continue;
-        Span x = {fmax(e[i]->start, from), fmin(e[i]->end, to)};
+        Span x = {fmax(begins(e[i]), from), fmin(e[i]->end, to)};
         if (x.b > x.a) s[k++] = x;
     }
     if (k) qsort(s, (size_t)k, sizeof *s, by_a);
@@ -39,22 +43,51 @@ TraceTimes trace_times(const TraceEvent *const *e, int n, double from, double to
          *y = base_malloc(base_mul((size_t)n + 1, sizeof *y));
     int nx = cover(e, n, true, from, to, x), ny = cover(e, n, false, from, to, y);
     TraceTimes s = {.compute = length(x, nx), .comm = length(y, ny), .span = to - from};
-    for (int i = 0, j = 0; i < nx && j < ny;) {
-        double lo = fmax(x[i].a, y[j].a), hi = fmin(x[i].b, y[j].b);
-        if (hi > lo) s.hidden += hi - lo;
-        if (x[i].b < y[j].b) i++;
-        else j++;
-    }
-    s.exposed = fmax(0, s.span - s.compute);
+    for (int i = 0; i < n; i++) /* what is exposed of an event ends with it */
+        if (isfinite(e[i]->start) && isfinite(e[i]->end))
+            s.exposed += fmax(0, fmin(e[i]->end, to) - fmax(e[i]->end - e[i]->exposed, from));
+    double still = fmax(0, s.span - s.compute);
+    s.exposed = fmin(fmin(s.exposed, s.comm), still);
+    s.waiting = still - s.exposed;
+    if (s.waiting < 1e-9 * s.span) s.waiting = 0; /* differences of the same sums */
+    s.hidden = s.comm - s.exposed;
     free(x);
     free(y);
     return s;
 }
-const RankSet *trace_slowest(const Trace *t) {
-    const TraceEvent *last = t->events;
-    for (int i = 0; i < t->n_events; i++)
-        if (t->events[i].end > last->end) last = &t->events[i];
-    return t->n_events ? &last->ranks : NULL;
+/* Of the first rank of a class, at whose index its sums stand. */
+typedef struct {
+    const RankSet *ranks; /* NULL: of no class */
+    double end, waits;
+} ClassEnd;
+static ClassEnd *class_ends(const Trace *t) {
+    ClassEnd *c = base_malloc(base_mul((size_t)t->ranks + 1, sizeof *c));
+    for (int64_t r = 0; r < t->ranks; r++) c[r] = (ClassEnd){NULL, 0, 0};
+    for (int i = 0; i < t->n_events; i++) {
+        const TraceEvent *e = &t->events[i];
+        int64_t r = e->ranks.n ? rankset_first(&e->ranks) : 0;
+        if (r < 0 || r >= t->ranks || !isfinite(e->end)) continue;
+        c[r].ranks = &e->ranks;
+        c[r].end = fmax(c[r].end, e->end);
+        c[r].waits += e->wait_exposed;
+    }
+    return c;
+}
+const RankSet *trace_slowest(const Trace *t, bool *busiest) {
+    ClassEnd *c = class_ends(t);
+    const ClassEnd *best = NULL, *least = NULL;
+    for (const ClassEnd *x = c; x < c + t->ranks; x++) {
+        if (!x->ranks) continue;
+        if (!best) best = least = x;
+        double one = 1e-9 * fmax(x->end, best->end);
+        bool later = x->end > best->end + one, as_late = x->end >= best->end - one;
+        if (later || (as_late && x->waits < best->waits - one)) best = x;
+        if (x->waits < least->waits) least = x;
+    }
+    *busiest = best && best->waits <= least->waits + 1e-9 * best->end;
+    const RankSet *ranks = best ? best->ranks : NULL;
+    free(c);
+    return ranks;
 }
 TraceTimes trace_times_of(const Trace *t, int64_t rank) {
     const TraceEvent **e = base_malloc(base_mul((size_t)t->n_events + 1, sizeof *e));

@@ -1,25 +1,27 @@
 /* Compute and communication of one rank over time: the one definition that report, pictures and
  * records share.
  *
- * comm is the time in which at least one collective of the rank runs; two at once count once.
- * exposed is the time in which compute stands still, hidden the part of comm in which compute runs;
- * so span = compute + exposed, and comm = hidden + the exposed time in which something is
- * communicated (all of it, in a modelled run). A record's `exposed` shares this time out among the
- * collectives that compute waits for, so they add up to it. */
+ * comm is the time in which at least one collective of the rank sends; two at once count once. An
+ * early rank waits inside its collective until the last of the group has come: no part of comm.
+ * Where compute stands still, that is exposed or waiting: as what it stands still for sends, or
+ * waits for another rank. So span = compute + exposed + waiting. Hidden is the rest of comm, which
+ * compute does not stand still for. A record's `exposed` and `wait_exposed` share this time out
+ * among the collectives that compute stands still for: they add up to it. */
 #ifndef SP_TRACE_TRACE_TIMES_H
 #define SP_TRACE_TRACE_TIMES_H
 #include "trace/trace.h"
 
 typedef struct {
-    double compute, exposed, hidden, comm, span; /* seconds */
+    double compute, exposed, waiting, hidden, comm, span; /* seconds */
 } TraceTimes;
 /* Between two instants, of n events of one rank (in any order; those whose times make no sense are
  * left out). */
 TraceTimes trace_times(const TraceEvent *const *e, int n, double from, double to);
 /* Of a whole trace, on one rank: from 0 to the end of its last event. */
 TraceTimes trace_times_of(const Trace *t, int64_t rank);
-/* The class of ranks that is the last to end; NULL without events. */
-const RankSet *trace_slowest(const Trace *t);
+/* The class of ranks that a step's time is told of: of those that are the last to end, the one that
+ * waits for others least. `busiest`: no other waits less. NULL without events. */
+const RankSet *trace_slowest(const Trace *t, bool *busiest);
 /* Of the stream of compute, not a collective. */
 bool trace_is_compute(const TraceEvent *e);
 #endif

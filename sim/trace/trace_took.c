@@ -32,7 +32,8 @@ static Times times_of(const Trace *t, int64_t rank, Arena *a) {
         const TraceEvent *e = &t->events[i];
         bool asked = rank < 0 || !e->ranks.n || rankset_has(&e->ranks, rank);
         if (e->step < 0 || !asked) continue;
-        if (e->end - e->start > x.modelled[e->step]) x.modelled[e->step] = e->end - e->start;
+        double took = e->end - e->start - e->wait; /* the slowest waits for nobody */
+        if (took > x.modelled[e->step]) x.modelled[e->step] = took;
     }
     for (int i = 0; i < t->n_measured; i++) {
         const TraceMeasured *m = &t->measured[i];

@@ -8,6 +8,7 @@
 #include "import/import.h"
 #include "support/support.h"
 #include <dirent.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +101,9 @@ static const char *back(const Exported *x, const char *plan, const char *framewo
                       .model = p->preset ? p->preset : "llama3-8b",
                       .tp = -1,
                       .ep = -1,
+                      .full = p->pipeline.loc.file != NULL,
                       .dir = "."};
+    if (in.full) sscanf(strstr(plan, "layers: "), "layers: %" SCNd64, &in.layers);
     if (hf) {
         const char *file = temp_path(arena, "tp_plan.json");
         assert_true(file_write(diags_new(arena), file, x->text, strlen(x->text)));
@@ -169,6 +172,7 @@ static void round_trip(const char *file, const char *text, const char *framework
 #define AGAIN "has nothing about what is computed again"
 #define PMI "no style of transformers does what 'prepare_module_input' does"
 #define KV "a PartitionSpec has no copies of KV heads"
+#define ROOM "has no limit of an expert's rows"
 #define EXPERTS "no PartitionSpec is read here of '"
 /* clang-format off */
 static const struct {
@@ -198,30 +202,30 @@ static const struct {
     {"21-llama3-8b-recompute.yaml", {AGAIN, AGAIN, NULL, NULL}},
     {"22-llama3-8b-dp2-cp2-tp2-backward.yaml", {CP, "embed as [dp,cp,.] tp:P", NULL, "identity of tok_embeddings.weight over dp_replicate where"}},
     {"23-llama3-8b-packed.yaml", {"identity of layers.0.input_norm over tp", "cuts a dim as one list", NULL, "prepare_module_input makes the input of layers.0.feed_forwar"}},
-    {"30-mixtral-8x7b-ep-dp-cp.yaml", {CP, EXPERTS, "all_gather of layers.0.post_attn_norm over sp", "sequence_parallel makes the result of layers.0.ffn_norm a DT"}},
-    {"31-mixtral-8x7b-tp.yaml", {PMI, EXPERTS, "layers.0.moe.router_logits", "sequence_parallel makes the result of layers.0.ffn_norm a DT"}},
-    {"32-mixtral-8x7b-ep-masked.yaml", {"'expert_parallel' does", EXPERTS, "layers.0.moe.dispatched", "sequence_parallel makes the result of layers.0.ffn_norm a DT"}},
-    {"33-qwen3-30b-a3b-ep.yaml", {DP, EXPERTS, "are for shards", "are for shards"}},
-    {"34-llama4-scout-torchtitan.yaml", {PMI, EXPERTS, "layers.3.moe.gate", "prepare_module_input makes the input of layers.3.moe a DTens"}},
-    {"35-mixtral-8x7b-all-gather.yaml", {DP, EXPERTS, "identity of decoder.layers.0.mlp.router.weight over dp", "identity of layers.0.moe.router.gate.weight over dp_replicat"}},
-    {"36-mixtral-8x7b-capacity.yaml", {DP, EXPERTS, "identity of decoder.layers.0.mlp.experts.linear_fc1_gate ove", "identity of layers.0.moe.experts.w1 over dp_replicate"}},
-    {"37-qwen3-30b-a3b-ep-etp.yaml", {DP, EXPERTS, "are for shards", "are for shards"}},
-    {"38-llama4-scout-reorderer.yaml", {DP, EXPERTS, "layers.0.moe.weights", "copies of the model beside other degrees, and no shards"}},
-    {"39-mixtral-8x7b-hf-ep.yaml", {"stands in the ep_plan", EXPERTS, "layers.0.k_proj", "sequence_parallel makes the result of layers.0.ffn_norm a DT"}},
+    {"30-mixtral-8x7b-ep-dp-cp.yaml", {CP, EXPERTS, NULL, "what torchtitan can say of this plan is no plan: expert_para"}},
+    {"31-mixtral-8x7b-tp.yaml", {PMI, EXPERTS, "what megatron can say of this plan is no plan: experts under", "identity of layers.0.attention_norm.weight over tp where"}},
+    {"32-mixtral-8x7b-ep-masked.yaml", {"'expert_parallel' does", EXPERTS, "what megatron can say of this plan is no plan: experts under", "identity of layers.0.attention_norm.weight over tp where"}},
+    {"33-qwen3-30b-a3b-ep.yaml", {DP, EXPERTS, "identity of decoder.layers.0.input_layernorm.weight over", "fsdp of unit block, reshard true where the plan has fsdp of"}},
+    {"34-llama4-scout-torchtitan.yaml", {PMI, EXPERTS, "identity of decoder.layers.3.mlp.router.weight over tp", NULL}},
+    {"35-mixtral-8x7b-all-gather.yaml", {DP, EXPERTS, "identity of decoder.layers.0.mlp.router.weight over dp", "what torchtitan can say of this plan is no plan: expert_para"}},
+    {"36-mixtral-8x7b-capacity.yaml", {ROOM, ROOM, "megatron has no limit of an expert's rows that is written he", "torchtitan has no limit of an expert's rows that is written "}},
+    {"37-qwen3-30b-a3b-ep-etp.yaml", {DP, EXPERTS, "what megatron can say of this plan is no plan: experts under", "fsdp of unit block, reshard true where the plan has fsdp of"}},
+    {"38-llama4-scout-reorderer.yaml", {DP, EXPERTS, "identity of decoder.layers.0.mlp.router.weight over dp*tp", "what torchtitan can say of this plan is no plan: experts ove"}},
+    {"39-mixtral-8x7b-hf-ep.yaml", {"stands in the ep_plan", EXPERTS, "what megatron can say of this plan is no plan: experts under", "identity of layers.0.attention_norm.weight over tp where"}},
     {"40-llama3-8b-ulysses4.yaml", {CP, "all_gather of layers.0.k_rope over cp", "layers.0.input_norm as [.,cp~z,.]", "all_gather of layers.0.attention_norm.weight over cp"}},
     {"41-llama3-8b-ring4-zigzag.yaml", {CP, "layers.0.input_norm as [.,cp,.]", NULL, "all_gather of layers.0.attention_norm.weight over cp"}},
     {"42-llama3-8b-usp.yaml", {CP, "layers.0.input_norm as [.,cp/up,.]", "are for context", "are for context"}},
-    {"43-llama4-maverick-six-diagrams.yaml", {CP, EXPERTS, "layers.1.moe.gate", "prepare_module_input makes the input of layers.1.moe a DTens"}},
+    {"43-llama4-maverick-six-diagrams.yaml", {CP, EXPERTS, "layers.1.moe.router_logits where the plan has all_gather of", "what torchtitan can say of this plan is no plan: experts ove"}},
     {"44-llama3-8b-packed-documents.yaml", {CP, "layers.0.input_norm as [dp,cp,.]", NULL, "identity of layers.0.attention_norm.weight over dp_replicate"}},
-    {"45-llama3-8b-pp4-1f1b.yaml", {PP, PP, PP, PP}},
-    {"46-llama3-8b-pp2-zb-v.yaml", {PP, PP, PP, PP}},
-    {"47-llama3-8b-pp2-dp2-tp2.yaml", {DP, PP, PP, PP}},
-    {"48-llama3.2-1b-pp2-tied.yaml", {PP, PP, PP, PP}},
-    {"49-llama3-8b-pp2-interleaved.yaml", {PP, PP, PP, PP}},
+    {"45-llama3-8b-pp4-1f1b.yaml", {PP, PP, NULL, NULL}},
+    {"46-llama3-8b-pp2-zb-v.yaml", {PP, PP, "Megatron runs 2 stages a rank as interleaved, not zb-v", NULL}},
+    {"47-llama3-8b-pp2-dp2-tp2.yaml", {DP, PP, "identity of embedding.word_embeddings.weight over dp where", "all_gather of layers.0.attention_norm.weight over dp_shard"}},
+    {"48-llama3.2-1b-pp2-tied.yaml", {PP, PP, "what megatron can say of this plan is no plan: layers: 3 is ", "torchtitan ties no table of two stages"}},
+    {"49-llama3-8b-pp2-interleaved.yaml", {PP, PP, "what megatron can say of this plan is no plan: layers: 5 is ", NULL}},
     {"50-llama3-8b-zero1.yaml", {DP, "all_reduce of grad.param.output.weight over dp", NULL, "all_reduce of grad.param.output.weight over dp_replicate"}},
     {"51-llama3-8b-zero2-megatron.yaml", {DP, "all_reduce of grad.param.output.weight over dp", "grad.layers.0.output", "all_reduce of grad.param.output.weight over dp_replicate"}},
-    {"52-llama3-8b-pp4-dualpipe.yaml", {PP, PP, PP, PP}},
-    {"53-llama3.2-1b-pp2-tied-pair.yaml", {PP, PP, PP, PP}},
+    {"52-llama3-8b-pp4-dualpipe.yaml", {PP, PP, "Megatron runs 1 stages a rank as 1f1b, not dualpipe", "PyTorch has no schedule 'dualpipe'"}},
+    {"53-llama3.2-1b-pp2-tied-pair.yaml", {PP, PP, NULL, "torchtitan ties no table of two stages"}},
     {"54-deepseek-v3-latent-ring4.yaml", {CP, "layers.0.input_norm as [.,cp,.]", "shift 1 of layers.0.k_nope over cp", "all_gather of layers.0.attention_norm.weight over cp"}},
 };
 /* clang-format on */
@@ -327,17 +331,73 @@ static const struct {
      "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n",
      "  \"params/layers_*/attention/wq/kernel\": [null, [\"tp\", \"fsdp\"]],\n"},
     {"jax", "mesh: {}\nnames: torchtitan\n", "  \"tokens\": [null, null]"},
+    {"torchtitan",
+     "mesh: {pp: 2, dp: 2, tp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3\n"
+     "pipeline: {schedule: gpipe, microbatches: 2}\n"
+     "data_parallel: {mode: fsdp, unit: block, reshard: true, grad_order: tp_first}\n",
+     "pipeline_parallel_schedule = \"GPipe\"\npipeline_parallel_microbatch_size = 1\n"},
+    {"torchtitan",
+     "mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 2, stages: [[0], [1]]}\n"
+     "recompute: block\n",
+     "local_batch_size = 4\n\n[activation_checkpoint]\nmode = \"full\"\n"},
+    {"megatron",
+     "mesh: {pp: 2, dp: 2, tp: 2}\nnames: megatron\nrecipe: megatron\n"
+     "groups: {sp: tp}\npipeline: {schedule: 1f1b, microbatches: 2, tied: pair}\n",
+     "    --micro-batch-size 1 \\\n    --global-batch-size 4"},
 };
 enum { N_MORE = sizeof more / sizeof *more };
+static void says_and_back(const char *head, const char *plan, const char *framework,
+                          const char *says) {
+    const char *text = arena_printf(arena, "%s%s", head, plan);
+    Exported x = export_to("more.yaml", text, framework);
+    if (!x.text || !strstr(x.text, says))
+        fail_msg("no '%s' in\n%s%s", says, x.text ? x.text : "", x.said);
+    round_trip("more.yaml", text, framework);
+}
 static void test_more(void **state) {
     (void)state;
-    for (int i = 0; i < N_MORE; i++) {
-        const char *text = arena_printf(arena, "%s%s", WHOLE, more[i].plan);
-        Exported x = export_to("more.yaml", text, more[i].framework);
-        if (!x.text || !strstr(x.text, more[i].says))
-            fail_msg("no '%s' in\n%s%s", more[i].says, x.text ? x.text : "", x.said);
-        round_trip("more.yaml", text, more[i].framework);
-    }
+    for (int i = 0; i < N_MORE; i++)
+        says_and_back(WHOLE, more[i].plan, more[i].framework, more[i].says);
+}
+/* Experts on other ranks, by the degrees that both frameworks have for them. */
+static void test_experts(void **state) {
+    (void)state;
+    static const char scout[] =
+        "model: {preset: llama4-scout, layers: 1, shrink: 64, parts: [embedding, blocks, norm, "
+        "head, loss]}\ndata: {batch: 4, sequence: 16}\npass: backward\n"
+        "names: torchtitan\ndata_parallel: {mode: fsdp, unit: block, grad_order: tp_first}\n";
+    static const char qwen[] =
+        "model: {preset: qwen3-30b-a3b, layers: 1, shrink: 16, parts: [embedding, blocks, norm, "
+        "head, loss]}\ndata: {batch: 4, sequence: 16}\npass: backward\nnames: megatron\n"
+        "recipe: megatron-moe\n";
+    static const struct {
+        const char *head, *plan, *framework, *says;
+    } rows[] = {
+        {scout,
+         "mesh: {dp_edp: 2, dp_ep: 2}\ngroups: {dp: dp_edp*dp_ep, ep: dp_ep}\n"
+         "moe: {fsdp_dim: auto}\nplan:\n"
+         "  layers.*.moe.experts: {style: expert_parallel, axis: ep, output: home}\n",
+         "torchtitan", "expert_parallel_degree = 2\nexpert_tensor_parallel_degree = 1\n"},
+        {scout,
+         "mesh: {dp: 2, tp: 2}\ngroups: {ep: dp, etp: tp}\nmoe: {fsdp_dim: auto}\n"
+         "recipe: torchtitan-llama4\nplan:\n  layers.*.moe.experts: {style: "
+         "expert_tensor_parallel, weight: {ep: shard(e), etp: shard(w)}}\n",
+         "torchtitan", "expert_parallel_degree = 2\nexpert_tensor_parallel_degree = 2\n"},
+        {qwen,
+         "mesh: {dp: 2, tp: 2}\ngroups: {sp: tp, ep: dp, etp: tp}\n"
+         "moe: {dispatch: all_to_all}\n",
+         "megatron",
+         "    --num-experts 128 \\\n    --expert-model-parallel-size 2 \\\n"
+         "    --moe-token-dispatcher-type alltoall"},
+        {qwen,
+         "mesh: {dp: 2, tp: 2}\ngroups: {sp: tp, ep: dp*tp}\n"
+         "moe: {dispatch: all_gather}\n",
+         "megatron",
+         "    --expert-model-parallel-size 4 \\\n    --expert-tensor-parallel-size 1 \\\n"
+         "    --moe-token-dispatcher-type allgather"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        says_and_back(rows[i].head, rows[i].plan, rows[i].framework, rows[i].says);
 }
 /* A name is text of the plan's: in no framework's text it is more than a comment. */
 static void test_names_are_comments(void **state) {
@@ -397,6 +457,15 @@ static const struct {
     {"torchtitan",
      "mesh: {dp: 4}\ndata_parallel: {mode: fsdp, unit: model, grad_order: tp_first}\n",
      "torchtitan would compute otherwise: "},
+    {"hf", "mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 2}\n", PP},
+    {"torchtitan", "mesh: {pp: 2}\npipeline: {schedule: zb-h1, microbatches: 2}\n",
+     "PyTorch has no schedule 'zb-h1'"},
+    {"megatron", "mesh: {pp: 2}\npipeline: {schedule: gpipe, microbatches: 2}\n",
+     "Megatron runs 1 stages a rank as 1f1b, not gpipe"},
+    {"megatron",
+     "mesh: {tp: 2, pp: 2}\nnames: megatron\nrecipe: megatron\n"
+     "pipeline: {schedule: 1f1b, microbatches: 2}\n",
+     "megatron would compute otherwise: embed as"},
 };
 static void test_refused(void **state) {
     (void)state;
@@ -460,6 +529,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_all_shipped_are_listed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_experts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_are_comments, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forward_keeps_keys, setup, teardown),

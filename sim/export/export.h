@@ -32,14 +32,22 @@ const char *export_torchtitan(const Export *e); /* TOML */
 
 /* What each axis of a plan is for, where a framework knows some roles of axes and no others. */
 typedef struct {
-    int64_t replicate, shard, cp, tp; /* ranks; 1: there is no such axis */
-    int tp_axis;                      /* -1: none */
+    int64_t replicate, shard, cp, tp, pp; /* ranks; 1: there is no such axis */
+    int tp_axis;                          /* -1: none */
+    int64_t ep, etp; /* of the experts, on some of these ranks; etp 0: not said by a group */
 } Roles;
 /* False and an error where two axes of more than one rank have one role. */
 bool export_roles(const Export *e, Roles *r);
 /* Errors for keys of a plan that are code to all frameworks but PyTorch, or no plan at all. With
- * `context` and `recompute` those keys are said. */
-void export_refuse_keys(const Export *e, const char *framework, bool context, bool recompute);
+ * `context` that key is said, with `stages` pipelines and what is computed again. */
+void export_refuse_keys(const Export *e, const char *framework, bool context, bool stages);
+/* Of a pipeline: stages of each rank, micro-batches, sequences of a rank of data parallelism in a
+ * step and in one of them. Without one: one stage, one micro-batch. False and E0218: its schedule
+ * is one of a file or has no name there, or ranks do not share the batch evenly. */
+typedef struct {
+    int64_t chunks, parts, local, size, layers;
+} ExportStages;
+bool export_stages(const Export *e, const Roles *r, const char *framework, ExportStages *s);
 /* The path of a module as frameworks write it: in the plan's names, or torchtitan's where those are
  * no module tree. */
 const char *export_path(const Export *e, const GModule *m);

@@ -30,21 +30,23 @@ void export_refuse_noted(const Export *e, bool asked) {
             }
 }
 
-void export_refuse_keys(const Export *e, const char *framework, bool context, bool recompute) {
+void export_refuse_keys(const Export *e, const char *framework, bool context, bool stages) {
     const Plan *p = e->p;
     const struct {
         bool there;
         Loc at;
         const char *what, *hint;
     } rows[] = {
-        {p->pipeline.loc.file != NULL, p->pipeline.loc, "no cut of the layers into stages",
+        {!stages && p->pipeline.loc.file, p->pipeline.loc, "no cut of the layers into stages",
          "take `pipeline` and its axis out"},
         {!context && p->context_parallel.loc.file, p->context_parallel.loc,
          "nothing about context parallelism", "take `context_parallel` and its axis out"},
-        {!recompute && p->recompute, p->recompute_loc, "nothing about what is computed again",
+        {!stages && p->recompute, p->recompute_loc, "nothing about what is computed again",
          "recompute: none"},
         {!p->save_gathered, p->save_gathered_loc, "no gathered value that is made again",
          "save_gathered: true"},
+        {p->moe.capacity_factor > 0, p->moe.capacity_loc,
+         "no limit of an expert's rows that is written here", "leave `capacity_factor` out"},
         {p->n_faults > 0, p->n_faults ? p->faults[0].loc : p->mesh_loc, "no planted fault",
          "leave `faults` out"},
         {p->n_gradients > 0, p->n_gradients ? p->gradients[0].loc : p->mesh_loc,

@@ -140,6 +140,25 @@ static ExportDifference compare_trained(Arena *a, const Plan *p, const Plan *ove
     if (their) return compare(a, mine, their);
     return (ExportDifference){.at = p->mesh_loc, .theirs = first_error(a, d)};
 }
+/* What steps do not show of a pipeline: which rank does what of which micro-batch, in which order.
+ */
+static const char *order_text(Arena *a, const Stages *st) {
+    Str s = str_new(a);
+    if (!st) return "no pipeline";
+    str_addf(&s, "%s of %d micro-batches", st->schedule->name, st->schedule->parts);
+    for (int r = 0; r < st->schedule->ranks; r++) {
+        str_addf(&s, "\n%d:", r);
+        for (int i = 0; i < st->schedule->rank[r].n; i++) {
+            const Action *x = &st->schedule->rank[r].a[i];
+            str_addf(&s, " %d.%d.%d%s", x->kind, x->stage, x->part, x->joined ? "+" : "");
+        }
+    }
+    for (int i = 0; i < st->n; i++) str_addf(&s, "\n%d %d", st->home[i], st->again[i]);
+    return s.s;
+}
+static const char *first_line(Arena *a, const char *s) {
+    return arena_strndup(a, s, strcspn(s, "\n"));
+}
 /* How parameters that are cut at rest are gathered; "" where none are. */
 static const char *shards_text(Arena *a, const Plan *p) {
     const DataMode *mode = plan_data_mode(p);
@@ -164,6 +183,13 @@ ExportDifference export_difference(const Export *e, const ImportInput *in) {
     x = compare(e->a, mine, their);
     int steps = x.steps;
     if (x.same && !(x = compare_trained(e->a, e->p, over)).same) x.steps += steps;
+    const char *const orders[] = {order_text(e->a, mine->assign->stages),
+                                  order_text(e->a, their->assign->stages)};
+    if (x.same && strcmp(orders[0], orders[1]) != 0)
+        x = (ExportDifference){.at = e->p->pipeline.loc.file ? e->p->pipeline.loc : e->p->mesh_loc,
+                               .steps = steps,
+                               .ours = first_line(e->a, orders[0]),
+                               .theirs = first_line(e->a, orders[1])};
     const char *const shards[] = {shards_text(e->a, e->p), shards_text(e->a, over)};
     if (*shards[0] && *shards[1] &&
         strcmp(shards[0], shards[1]) != 0) /* what the steps differ by */

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "import/hf_version.h"
 #include "import/import.h"
+#include "import/modules.h"
 #include "import/python.h"
 #include "import/recorded.h"
 #include "model/model.h"
@@ -145,40 +146,6 @@ static void leave_out(Draft *x, const char *pattern, const char *style) {
     x->n_lines = kept;
     draft_remark(x, "%s: %s, which moves nothing, in place of its line", pattern, style);
 }
-/* ---- which modules a model with experts has ---- */
-/* The first layers of the model that the config describes, in `a`; NULL: it has not so many, or
- * what is wrong with it will be said when the plan is run. */
-static const Model *first_layers(Arena *a, const Draft *x, int64_t layers) {
-    Diags *d = diags_new(a);
-    PlanWriter w = write_start(a);
-    write_text(&w, "model: {%s: ", x->in->config ? "hf_config" : "preset");
-    write_scalar(&w, x->in->config ? x->in->config : x->in->model);
-    write_text(&w, ", layers: %lld, parts: [embedding, blocks, norm, head, loss]}\nmesh: {tp: 1}\n",
-               (long long)layers);
-    write_text(&w, "names: hf\n");
-    const Plan *p = plan_parse(a, d, plan_text("config", w.s.s));
-    return diags_errors(d) ? NULL : model_build(a, d, p, NULL);
-}
-/* A module, or a parameter: those of experts are lines of their own. */
-static bool has_any(const Graph *g, const char *pattern) {
-    for (int m = 0; m < g->nm; m++)
-        if (plan_match(pattern, g->module[m].path)) return true;
-    for (int t = 0; t < g->nt; t++)
-        if (g->t[t].kind == KIND_PARAM && g->t[t].plan_name &&
-            plan_match(pattern, g->t[t].plan_name))
-            return true;
-    return false;
-}
-/* As few layers as have experts: some families begin with layers that have none. */
-static const Graph *with_experts(Draft *x) {
-    enum { DEEPEST = 64 };
-    const Model *m = first_layers(x->a, x, 1);
-    int64_t n = 1;
-    while (m && n < DEEPEST && !model_has_experts(&m->dims, n - 1)) n++;
-    if (m && n > 1 && model_has_experts(&m->dims, n - 1)) m = first_layers(x->a, x, n);
-    if (!x->in->full) x->layers = m ? m->dims.last_layer : 1;
-    return m ? &m->g : NULL;
-}
 /* ---- what is shipped ---- */
 /* False and an error for a family whose weights the styles would cut the wrong way. */
 static bool can_ship(Draft *x, const char *type) {
@@ -193,12 +160,13 @@ static bool can_ship(Draft *x, const char *type) {
 }
 static void ship(Draft *x, const char *type) {
     unsigned has = model_family_modules(type);
-    const Graph *g = has & (MODULES_EXPERTS | MODULES_EXPERTS_TURNED) ? with_experts(x) : NULL;
+    const Graph *g =
+        has & (MODULES_EXPERTS | MODULES_EXPERTS_TURNED) ? draft_modules(x, NAMES_HF) : NULL;
     bool dispatched = false;
     int64_t sequences = 1;
     for (int i = 0; i < N_SHIPPED; i++) {
         const Shipped *s = &shipped[i];
-        if ((s->of & has) != s->of || (g && !has_any(g, s->pattern))) continue;
+        if ((s->of & has) != s->of || (g && !draft_has(g, s->pattern))) continue;
         bool ep = x->in->ep > 1 && s->ep;
         dispatched |= ep;
         add(x, s->pattern, ep ? s->ep : s->style, diag_nowhere, diag_nowhere);
@@ -335,7 +303,8 @@ static void base_plan(Draft *x, HfGeneration g, const char *type) {
         ship(x, type);
         return;
     }
-    if (model_family_modules(type) & (MODULES_EXPERTS | MODULES_EXPERTS_TURNED)) with_experts(x);
+    if (model_family_modules(type) & (MODULES_EXPERTS | MODULES_EXPERTS_TURNED))
+        draft_modules(x, NAMES_HF);
     draft_remark(x, "styles as transformers %s had them", x->in->hf_version);
 }
 bool import_hf(Draft *x) {

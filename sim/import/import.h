@@ -22,6 +22,7 @@ typedef struct {
     int64_t tp, ep;           /* -1: not given */
     bool loss_parallel;
     bool full;       /* sizes as they are */
+    int64_t layers;  /* of the model, which a pipeline is cut of; 0: as many as it has */
     const char *dir; /* folder of the plan that is made: paths in it start there */
 } ImportInput;
 

@@ -511,7 +511,7 @@ static void write_plan(Draft *x, const Args *a) {
 /* Layers as arguments.py of Megatron-LM cuts them: every rank has as many, where the embedding or
  * the loss may count for one. */
 static void pipeline(Draft *x, const Args *a) {
-    int64_t all = x->n_layers + a->embedding_is_layer + a->loss_is_layer, each = all / a->pp,
+    int64_t all = draft_layers(x) + a->embedding_is_layer + a->loss_is_layer, each = all / a->pp,
             dp = draft_axis_size(x, "dp");
     const char *by =
         a->vpp ? "num-layers-per-virtual-pipeline-stage" : "num-virtual-stages-per-pipeline-rank";

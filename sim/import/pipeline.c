@@ -26,9 +26,10 @@ static const char *stages_text(const Draft *x, const DraftPipeline *p, int64_t l
     }
     return s.s;
 }
+int64_t draft_layers(const Draft *x) { return x->in->layers ? x->in->layers : x->n_layers; }
 void draft_pipeline(Draft *x, const DraftPipeline *p) {
     const Loc nowhere = {0};
-    int64_t stages = p->ranks * p->chunks, layers = x->n_layers, micro = p->microbatches;
+    int64_t stages = p->ranks * p->chunks, layers = draft_layers(x), micro = p->microbatches;
     if (stages > 1024 || layers > 1 << 16 || !each_has_one(p, layers)) {
         diag_error(x->d, "E0307", p->at, "fewer stages",
                    "%lld stages: a model of %lld layers leaves one of them without",

@@ -12,6 +12,8 @@ typedef struct {
     Loc at, schedule_loc, split_loc; /* of degree, schedule, and what says how layers are split */
 } DraftPipeline;
 
+/* Layers that the stages are made of. */
+int64_t draft_layers(const Draft *x);
 /* Adds `pipeline` and its axis is expected to be there; how many layers and micro-batches the plan
  * has, unless it is --full: the fewest that keep the shape of each stage and of the schedule. E0307
  * if the model has fewer layers than stages. After the model. */

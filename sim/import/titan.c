@@ -5,7 +5,6 @@
 #include "import/titan_model.h"
 #include "import/toml.h"
 #include <string.h>
-#include <strings.h>
 
 typedef struct {
     Draft *x;
@@ -314,37 +313,19 @@ static void data_parallel(Titan *t, Value *par) {
         draft_key(x, "moe", "{fsdp_dim: auto}", loc_of(t, par, "expert_parallel_degree"),
                   "shard_placement_fn: dim 1 where there are more ranks than experts");
 }
-/* PyTorch's names of schedules, which it compares without regard to case; stages of a rank where
- * the file says nothing of layers. */
-static const struct {
-    const char *name, *schedule;
-    bool single; /* one stage on each rank */
-} schedules[] = {
-    {"1F1B", "1f1b", true},
-    {"GPipe", "gpipe", true},
-    {"Interleaved1F1B", "interleaved", false},
-    {"LoopedBFS", "looped-bfs", false},
-    {"InterleavedZeroBubble", "interleaved-zb", false},
-    {"ZBVZeroBubble", "zb-v", false},
-    {"DualPipeV", "dualpipe-v", false},
-};
-enum { N_SCHEDULES = sizeof schedules / sizeof *schedules };
-static int schedule_of(Titan *t, Value *par) {
-    const char *names[N_SCHEDULES + 1] = {0},
-                                    *s = text(t, par, "pipeline_parallel_schedule", "1F1B");
-    for (int i = 0; i < N_SCHEDULES; i++) {
-        names[i] = schedules[i].name;
-        if (strcasecmp(names[i], s) == 0) return i;
-    }
+static const TitanSchedule *schedule_of(Titan *t, Value *par) {
+    const char *s = text(t, par, "pipeline_parallel_schedule", "1F1B"), **names;
+    const TitanSchedule *row = titan_schedule(t->x->a, s, &names);
+    if (row) return row;
     const char *near = diag_nearest(s, names);
     diag_error(t->x->d, "E0206", loc_of(t, par, "pipeline_parallel_schedule"),
                near ? near : "1F1B, GPipe, Interleaved1F1B, LoopedBFS, ZBVZeroBubble, ..",
                "schedule '%s' is not known here", s);
-    return 0;
+    return titan_schedule(t->x->a, "1F1B", &names);
 }
 /* Stages on each rank; 0 and an error: what the file says of layers does not fit. */
 static int64_t chunks_of(Titan *t, Value *par, const DraftPipeline *p, bool single) {
-    int64_t each = number(t, par, "pipeline_parallel_layers_per_stage", -1), n = t->x->n_layers;
+    int64_t each = number(t, par, "pipeline_parallel_layers_per_stage", -1), n = draft_layers(t->x);
     if (each < 0) return single ? 1 : 2;
     int64_t stages = (n + p->first_less + p->last_less + each - 1) / each;
     if (stages % t->pp == 0 && (stages / t->pp == 1) == single) return stages / t->pp;
@@ -373,7 +354,7 @@ static void pipeline(Titan *t, Value *par) {
         if (v && (v->kind == V_LIST ? v->n > 0 : v->kind != V_STRING || *v->s))
             later(t, par, elsewhere[i], "pipeline_parallel_schedule, with layers_per_stage");
     }
-    int row = schedule_of(t, par);
+    const TitanSchedule *row = schedule_of(t, par);
     Value *training = section(t, "training");
     int64_t local = number(t, training, "local_batch_size", number(t, training, "batch_size", 8)),
             size = number(t, par, "pipeline_parallel_microbatch_size", 1);
@@ -385,7 +366,7 @@ static void pipeline(Titan *t, Value *par) {
         return;
     }
     DraftPipeline p = {
-        .schedule = schedules[row].schedule,
+        .schedule = row->schedule,
         .ranks = t->pp,
         .microbatches = local / size,
         .first_less = less(t, par, "pipeline_parallel_first_stage_less_layers"),
@@ -394,7 +375,7 @@ static void pipeline(Titan *t, Value *par) {
         .schedule_loc = loc_of(t, par, "pipeline_parallel_schedule"),
         .split_loc = loc_of(t, par, "pipeline_parallel_layers_per_stage"),
     };
-    p.chunks = chunks_of(t, par, &p, schedules[row].single);
+    p.chunks = chunks_of(t, par, &p, row->single);
     if (p.chunks) draft_pipeline(x, &p);
 }
 /* Sections that are there and are not read, once. */

@@ -2,8 +2,9 @@
  * lines are those of the recipe `torchtitan-llama4`; what other models do otherwise is a table
  * here. */
 #include "import/titan_model.h"
-#include <stdlib.h>
+#include "import/modules.h"
 #include <string.h>
+#include <strings.h>
 
 enum { YARN_TOKENS = 4096 };
 
@@ -45,7 +46,8 @@ enum { YARN_TOKENS = 4096 };
 #define SMALL_LATENT LATENT(256, 16, 6, 2048, 1024, 256, 1, 8, 3, 2) SOFTMAX
 #define OF_SMALL_LATENT                                                                            \
     .layers = 6, .hidden = 256, .head_dim = 192, .heads = 16, .kv_heads = 16, .ffn = 1024,         \
-    .experts = 8, .first_experts = 1, .shared = true, .yarn = 0.7, .attention = TITAN_LATENT
+    .experts = 8, .first_experts = 1, .shared = true, .yarn = 0.7, .attention = TITAN_LATENT,      \
+    .whole_queries = true
 #define QWEN3 .more = ", rope: half", .no_pipeline = true, .attention = TITAN_NORMED_HEADS
 #define HALVES                                                                                     \
     "hidden_size: 256, intermediate_size: 3072, num_attention_heads: 16, num_key_value_heads: 8, " \
@@ -129,6 +131,38 @@ const TitanFlavor *titan_flavor(Draft *x, const char *model, Loc model_loc, cons
     return any;
 }
 
+const TitanFlavor *titan_preset(const char *preset) {
+    for (int i = 0; i < N_FLAVORS; i++)
+        if (flavors[i].preset && strcmp(flavors[i].preset, preset) == 0) return &flavors[i];
+    return NULL;
+}
+
+/* ---- schedules ---- */
+static const TitanSchedule schedules[] = {
+    {"1F1B", "1f1b", true},
+    {"GPipe", "gpipe", true},
+    {"Interleaved1F1B", "interleaved", false},
+    {"LoopedBFS", "looped-bfs", false},
+    {"InterleavedZeroBubble", "interleaved-zb", false},
+    {"ZBVZeroBubble", "zb-v", false},
+    {"DualPipeV", "dualpipe-v", false},
+};
+enum { N_SCHEDULES = sizeof schedules / sizeof *schedules };
+const TitanSchedule *titan_schedule(Arena *a, const char *name, const char ***names) {
+    *names = ARENA_ARRAY(a, const char *, N_SCHEDULES + 1);
+    for (int i = 0; i < N_SCHEDULES; i++) {
+        (*names)[i] = schedules[i].name;
+        if (strcasecmp(schedules[i].name, name) == 0) return &schedules[i];
+    }
+    (*names)[N_SCHEDULES] = NULL;
+    return NULL;
+}
+const TitanSchedule *titan_schedule_of(const char *schedule) {
+    for (int i = 0; i < N_SCHEDULES; i++)
+        if (strcmp(schedules[i].schedule, schedule) == 0) return &schedules[i];
+    return NULL;
+}
+
 /* ---- its sizes ---- */
 static const char *rotations(Draft *x, const TitanFlavor *f) {
     Str s = str_new(x->a);
@@ -191,31 +225,35 @@ static const Line
                        {NULL, NULL}},
     whole_queries[] = {{"layers.*.attention.wq", "{style: colwise, use_local_output: false}"},
                        {NULL, NULL}};
-static void add(Draft *x, const char *pattern, Loc loc, const char *style) {
-    draft_line(x, pattern, loc, style, loc, NULL);
+/* g: what the model of the command line has; NULL: the flavor says it. */
+static void add(Draft *x, const Graph *g, const char *pattern, Loc loc, const char *style) {
+    if (!g || draft_has(g, pattern)) draft_line(x, pattern, loc, style, loc, NULL);
 }
-static void add_all(Draft *x, const Line *l) {
-    for (; l->pattern; l++) add(x, l->pattern, (Loc){0}, l->style);
+static void add_all(Draft *x, const Graph *g, const Line *l) {
+    for (; l->pattern; l++) add(x, g, l->pattern, (Loc){0}, l->style);
 }
-static void attention(Draft *x, const TitanFlavor *f) {
-    add_all(x, f->attention == TITAN_LATENT         ? latent
-               : f->attention == TITAN_NORMED_HEADS ? normed
-                                                    : heads);
+static void attention(Draft *x, const Graph *g, const TitanFlavor *f) {
+    add_all(x, g,
+            f->attention == TITAN_LATENT         ? latent
+            : f->attention == TITAN_NORMED_HEADS ? normed
+                                                 : heads);
     if (f->attention != TITAN_LATENT) return;
-    add_all(x, strstr(f->config, "q_lora_rank: null") ? whole_queries : short_queries);
+    bool whole = g ? draft_has(g, whole_queries->pattern) : f->whole_queries;
+    add_all(x, g, whole ? whole_queries : short_queries);
 }
 static bool begins(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }
-/* Does the recipe's line stand in the plan of this model as it is? */
-static bool as_recipe(const TitanFlavor *f, const char *pattern) {
+/* Does the recipe's line stand in the plan of this model as it is? `all`: whatever it has. */
+static bool as_recipe(const TitanFlavor *f, const char *pattern, bool all) {
     static const char *const own[] = {"layers.*.attention.w[qkv]", "layers.*.moe.experts", "output",
                                       "loss"};
     for (int i = 0; i < 4; i++)
         if (strcmp(own[i], pattern) == 0) return false;
+    if (all) return true;
     if (begins(pattern, "layers.*.feed_forward")) return !f->experts || f->first_experts > 0;
     if (begins(pattern, "layers.*.moe.shared_experts")) return f->shared;
     return !begins(pattern, "layers.*.moe") || f->experts > 0;
 }
-static void tensor_parallel(Draft *x, const TitanFlavor *f, bool loss_parallel) {
+static void tensor_parallel(Draft *x, const Graph *g, const TitanFlavor *f, bool loss_parallel) {
     const Loc at = {0}; /* lines of torchtitan's code, not of the file */
     int n;
     const RecipeRow *all = plan_recipes(&n);
@@ -225,26 +263,29 @@ static void tensor_parallel(Draft *x, const TitanFlavor *f, bool loss_parallel) 
     for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n') {
         size_t name = strcspn(p, ":"), whole = strcspn(p, "\n");
         const char *pattern = arena_strndup(x->a, p, name);
-        if (as_recipe(f, pattern))
-            add(x, pattern, at, arena_strndup(x->a, p + name + 2, whole - name - 2));
+        if (as_recipe(f, pattern, g != NULL))
+            add(x, g, pattern, at, arena_strndup(x->a, p + name + 2, whole - name - 2));
     }
-    attention(x, f);
-    add(x, "output", at,
+    attention(x, g, f);
+    add(x, NULL, "output", at,
         loss_parallel
             ? "{style: colwise, input: shard(1), output: shard(-1), use_local_output: false}"
             : "{style: colwise, input: shard(1), output: replicate}");
-    if (loss_parallel) add(x, "loss", at, "loss_parallel");
+    if (loss_parallel) add(x, NULL, "loss", at, "loss_parallel");
 }
-void titan_write_lines(Draft *x, const TitanFlavor *f, const TitanDegrees *g) {
-    if (g->tp > 1) tensor_parallel(x, f, g->loss_parallel);
-    if (!f->experts || (g->tp == 1 && g->ep == 1)) return;
-    if (g->ep > 1 && g->tp > 1 && g->etp == 1)
-        add(x, "layers.*.moe.reorderer", g->ep_loc, "reorderer_sequence_parallel");
-    add(x, "layers.*.moe.experts", g->ep > 1 ? g->ep_loc : (Loc){0},
-        g->ep == 1    ? "tensor_parallel"
-        : g->etp == 1 ? "{style: expert_parallel, axis: ep, output: home}"
+void titan_write_lines(Draft *x, const TitanFlavor *f, const TitanDegrees *d) {
+    const char *experts = "layers.*.moe.experts";
+    bool given = x->in->model || x->in->config;
+    const Graph *g = given ? draft_modules(x, NAMES_TORCHTITAN) : NULL;
+    if (d->tp > 1) tensor_parallel(x, g, f, d->loss_parallel);
+    if (!(g ? draft_has(g, experts) : f->experts > 0) || (d->tp == 1 && d->ep == 1)) return;
+    if (d->ep > 1 && d->tp > 1 && d->etp == 1)
+        add(x, g, "layers.*.moe.reorderer", d->ep_loc, "reorderer_sequence_parallel");
+    add(x, g, experts, d->ep > 1 ? d->ep_loc : (Loc){0},
+        d->ep == 1    ? "tensor_parallel"
+        : d->etp == 1 ? "{style: expert_parallel, axis: ep, output: home}"
                       : "{style: expert_tensor_parallel, weight: {ep: shard(e), etp: shard(w)}}");
     /* what its labels say is done, and no more: a router's gradient that is labelled whole is taken
      * for whole where it is a part */
-    if (g->tp > 1) draft_key(x, "trust", "declared", (Loc){0}, NULL);
+    if (d->tp > 1) draft_key(x, "trust", "declared", (Loc){0}, NULL);
 }

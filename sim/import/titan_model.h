@@ -21,7 +21,8 @@ typedef struct {
     bool flex;           /* FlexAttention, which context parallelism does not take */
     bool no_pipeline;    /* torchtitan cannot cut it into stages */
     TitanAttention attention;
-    const char *lacks; /* why it does not run here */
+    bool whole_queries; /* latent attention whose queries have no latent of their own */
+    const char *lacks;  /* why it does not run here */
 } TitanFlavor;
 /* Ranks of each kind, 1 where there is none. */
 typedef struct {
@@ -30,11 +31,22 @@ typedef struct {
     Loc ep_loc; /* where the file says that of ep */
 } TitanDegrees;
 
+/* PyTorch's name of a schedule, which it compares without regard to case, and a plan's word. */
+typedef struct {
+    const char *name, *schedule;
+    bool single; /* one stage on each rank; else two, where nothing is said of layers */
+} TitanSchedule;
+/* By PyTorch's name, or NULL and all names in `a`, NULL-terminated; by a plan's word, or NULL. */
+const TitanSchedule *titan_schedule(Arena *a, const char *name, const char ***names);
+const TitanSchedule *titan_schedule_of(const char *schedule);
+
 /* The row of a flavor, or NULL and E0214, E0206: the model or the flavor is not known. */
 const TitanFlavor *titan_flavor(Draft *x, const char *model, Loc model_loc, const char *flavor,
                                 Loc flavor_loc);
+/* The row that is this preset, or NULL. */
+const TitanFlavor *titan_preset(const char *preset);
 /* Writes its sizes into the draft; E0214 for one that does not run. `sequence`: tokens of it. */
 void titan_write_model(Draft *x, const TitanFlavor *f, int64_t sequence);
 /* The lines of tensor and expert parallelism. */
-void titan_write_lines(Draft *x, const TitanFlavor *f, const TitanDegrees *g);
+void titan_write_lines(Draft *x, const TitanFlavor *f, const TitanDegrees *d);
 #endif

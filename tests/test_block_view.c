@@ -989,6 +989,55 @@ static void partial_sums_leave_their_row(void **state) {
     assert_true(partial > 10);
 }
 
+/* Each hop of a ring faces the hop that brings home what became of its block, as the reasons of
+ * both say; each reduction of the log stands once, however often a weight is used. */
+static void hold_ring(const char *what, const Mirror *m) {
+    const Trace *t = m->g->t;
+    int hops = 0, *seen = ARENA_ARRAY(m->g->arena, int, t->n_collectives + 1);
+    for (int i = 0; i < m->n; i++)
+        for (int r = 0; r < m->strip[i].n; r++) {
+            const MirrorRow *row = &m->strip[i].row[r];
+            bool hop = row->n_coll && !strcmp(row->coll[0]->op, "shift");
+            for (int k = 0; hop && k < row->n_coll; k++, hops++) {
+                bool home = false;
+                for (int q = 0; q < row->n_conj; q++)
+                    home |= strstr(row->conj[q]->why, row->coll[k]->why) &&
+                            strstr(row->conj[q]->value, row->coll[k]->value);
+                if (!home)
+                    fail_msg("%s: what undoes step %d is elsewhere", what, row->coll[k]->step);
+            }
+            if (row->kind == ROW_BACK) fail_msg("%s: row %d faces nothing", what, r);
+            for (int k = 0; k < row->n_grad; k++)
+                for (int q = 0; q < row->grad[k].n; q++)
+                    seen[row->grad[k].coll[q] - t->collectives]++;
+        }
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].pass == PHASE_GRADIENTS && seen[i] != 1)
+            fail_msg("%s: step %d stands %d times", what, t->collectives[i].step, seen[i]);
+    assert_true(hops >= 4);
+}
+static void hops_face_their_own(void **state) {
+    Ground *g = *state;
+    static const char *const file[] = {"plans/41-llama3-8b-ring4-zigzag.yaml",
+                                       "plans/54-deepseek-v3-latent-ring4.yaml"};
+    for (int i = 0; i < 2; i++) {
+        const Trace *t = plan_trace(g, file[i], "");
+        RenderOptions o = options("block");
+        ViewCall call = {.t = t, .d = g->d, .o = &o, .arena = g->a};
+        const Mirror *m = mirror_new(block_read_trace(&call));
+        assert_non_null(m);
+        hold_ring(file[i], m);
+        o.preset = "slide"; /* a page of one part speaks of that part */
+        Scene *page[VIEW_MAX_PAGES];
+        int pages = render_pages(t, g->d, &o, g->a, true, page);
+        assert_true(pages >= 4);
+        for (int k = 0; k < pages; k++)
+            if (strstr(page[k]->title, "only gradients of weights travel"))
+                assert_true(strncmp(page[k]->title, "The backward pass", 17) != 0);
+        assert_non_null(strstr(page[0]->title, "every hop of the ring faces a hop back"));
+    }
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(edges_are_records),
@@ -1013,7 +1062,8 @@ int main(void) {
                                        T(sums_say_over_what),
                                        T(passes_on_pages),
                                        T(units_of_a_model_are_told),
-                                       T(partial_sums_leave_their_row)};
+                                       T(partial_sums_leave_their_row),
+                                       T(hops_face_their_own)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

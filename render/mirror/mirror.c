@@ -143,11 +143,33 @@ static void add_units(const BlockGraph *g, MirrorGrad *w) {
     }
 }
 
+/* Does the step add gradients of several uses of one value, that of `step` among them? */
+static bool sums(const TraceCompute *b, const char *name, int step) {
+    bool found = false;
+    for (int k = 0; k < b->n_inputs; k++) {
+        if (strcmp(b->inputs[k], name) || strcmp(b->output, name)) return false;
+        found |= b->input_step && b->input_step[k] == step;
+    }
+    return found;
+}
+/* Is what b makes added to what a later use of the same weight makes? */
+static bool is_term(const BlockGraph *g, const TraceCompute *b) {
+    const Trace *t = g->t;
+    bool summed = false, later = false;
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        if (c->step <= b->step || strcmp(c->output, b->output) || !drawn(g, c)) continue;
+        if (sums(c, b->output, b->step)) summed = true;
+        else later |= !c->n_inputs || strcmp(c->inputs[0], b->output);
+    }
+    return summed && later;
+}
 static void add_grad(const BlockGraph *g, MirrorRow *r, const TraceCompute *b) {
     const Trace *t = g->t;
     if (r->n_grad >= MIRROR_MAX) return;
     MirrorGrad *w = &r->grad[r->n_grad++];
-    *w = (MirrorGrad){.param = of_param_grad(t, b->makes), .made = b};
+    *w = (MirrorGrad){.param = of_param_grad(t, b->makes), .made = b, .term = is_term(g, b)};
+    if (w->term) return;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         if (words_group_of(&c->groups, g->rank) < 0 || c->step < b->step) continue;
@@ -220,15 +242,6 @@ static int maker(const MirrorStrip *s, const Change *c) {
     return text_same(c->value, s->branch) ? s->n : -1;
 }
 
-/* Does the step add gradients of several uses of one value, that of `step` among them? */
-static bool sums(const TraceCompute *b, const char *name, int step) {
-    bool found = false;
-    for (int k = 0; k < b->n_inputs; k++) {
-        if (strcmp(b->inputs[k], name) || strcmp(b->output, name)) return false;
-        found |= b->input_step && b->input_step[k] == step;
-    }
-    return found;
-}
 /* The step of the next change of what that step made; -1: none. */
 static int next_change(const Trace *t, const char *name, int step) {
     for (int i = 0; i < t->n_collectives; i++)
@@ -249,10 +262,54 @@ static int summed_in(const BlockGraph *g, const MirrorStrip *s, const Change *c)
     return -1;
 }
 
+/* Does `step` make a gradient of the copy of a value that forward made at step `of`: as the adjoint
+ * of a step that read it, as a sum of such, or as what undoes the next change of that copy? So hop
+ * j of a ring faces the hop that brings home what became of its block, whatever it is called. */
+static bool undoes(const BlockGraph *g, const MirrorStrip *s, const Change *c, int step, int of) {
+    const Trace *t = g->t;
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *b = &t->computes[i];
+        if (b->step != step || strcmp(b->output, c->name) || !drawn(g, b)) continue;
+        bool sum = b->n_inputs > 0 && b->input_step && sums(b, c->name, b->input_step[0]);
+        for (int k = 0; sum && k < b->n_inputs; k++)
+            if (undoes(g, s, c, b->input_step[k], of)) return true;
+        for (int r = 0; !sum && r < s->n; r++)
+            for (int q = 0; q < s->row[r].n_op; q++) {
+                const TraceCompute *f = s->row[r].op[q].f;
+                for (int k = 0; f->input_step && k < f->n_inputs; k++)
+                    if (f->input_step[k] == of && !strcmp(f->inputs[k], c->value) &&
+                        mirrors(t, f, b))
+                        return true;
+            }
+    }
+    for (int r = 0; r < s->n; r++) { /* what faces the next change of that copy */
+        const MirrorRow *row = &s->row[r];
+        bool here = false, next = false;
+        for (int k = 0; k < row->n_conj; k++)
+            here |= row->conj[k]->step == step && !strcmp(row->conj[k]->value, c->name);
+        for (int k = 0; k < row->n_coll; k++)
+            next |= row->coll[k]->value_step == of && !strcmp(row->coll[k]->value, c->value);
+        if (here && next) return true;
+    }
+    return false;
+}
+/* The row in which forward makes the copy whose gradient the change reads; NULL: none. */
+static MirrorRow *undone_by(const BlockGraph *g, MirrorStrip *s, const Change *c) {
+    for (int i = 0; i < s->n && c->coll; i++)
+        for (int k = 0; k < s->row[i].n_coll; k++) {
+            const TraceCollective *f = s->row[i].coll[k];
+            if (!strcmp(f->value, c->value) && text_same(f->axis, c->axis) &&
+                undoes(g, s, c, c->from, f->step))
+                return &s->row[i];
+        }
+    return NULL;
+}
 /* The row above `below` in which forward works on the value, and no use joins in between; NULL:
  * none. */
 static MirrorRow *facing(const BlockGraph *g, MirrorStrip *s, const Change *c, int below) {
     int end = summed_in(g, s, c);
+    MirrorRow *known = undone_by(g, s, c);
+    if (known && known->n_conj < MIRROR_FLOW) return known;
     for (int i = below - 1; i > end; i--) {
         MirrorRow *r = &s->row[i];
         bool works = false, done = false;

@@ -22,6 +22,8 @@ typedef struct {
 typedef struct {
     const TraceParam *param;
     const TraceCompute *made;
+    bool term; /* of a weight used several times: the last term, where their sum is done, has the
+                  collectives */
     int n;
     const TraceCollective *coll[MIRROR_CHAIN];
     int n_unit; /* collectives of other parameters in which it travels (a layer's or the model's;

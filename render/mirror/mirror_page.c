@@ -105,27 +105,29 @@ static const char *title(const Mirror *m, int first, int n) {
     }
     int k = collect(m, from, count, OF_BACKWARD, use);
     k += collect(m, from, count, OF_FORWARD, use + k);
+    /* a page of some strips speaks of these: on others more may travel */
+    const char *head = n == 1 && m->n > 1 ? m->strip[first].strip->title
+                                          : "The backward pass mirrors the forward pass";
     if (all_face(m, first, n, "all_gather", "reduce_scatter"))
-        return "The backward pass mirrors the forward pass: every AllGather faces a ReduceScatter";
+        return arena_printf(a, "%s: every AllGather faces a ReduceScatter", head);
+    if (all_face(m, first, n, "shift", "shift"))
+        return arena_printf(a, "%s: every hop of the ring faces a hop back", head);
     if (all_face(m, first, n, "all_reduce", NULL)) {
         bool max = false; /* has no gradient, and faces nothing */
         for (int i = 0; i < k; i++) max |= text_same(use[i]->reduce, "max");
-        return arena_printf(
-            a, "The backward pass mirrors the forward pass: every AllReduce%s faces an identity",
-            max ? " that sums" : "");
+        return arena_printf(a, "%s: every AllReduce%s faces an identity", head,
+                            max ? " that sums" : "");
     }
     if (k) return "The backward pass beside the forward pass";
     if (collect(m, first, n, OF_WEIGHTS, use))
-        return "The backward pass mirrors the forward pass: only weights and their gradients "
-               "travel";
+        return arena_printf(a, "%s: only weights and their gradients travel", head);
     if (collect(m, first, n, OF_GRADIENTS, use) && collect(m, first, n, OF_AFTER, use))
-        return "The backward pass mirrors the forward pass: gradients travel, and after the step "
-               "parameters";
+        return arena_printf(a, "%s: gradients travel, and after the step parameters", head);
     if (collect(m, first, n, OF_GRADIENTS, use))
-        return "The backward pass mirrors the forward pass: only gradients of weights travel";
+        return arena_printf(a, "%s: only gradients of weights travel", head);
     if (collect(m, first, n, OF_FORWARD, use) + collect(m, first, n, OF_BACKWARD, use))
-        return "The backward pass mirrors the forward pass: within the layer nothing is sent";
-    return "The backward pass mirrors the forward pass: nothing is sent";
+        return arena_printf(a, "%s: within the layer nothing is sent", head);
+    return arena_printf(a, "%s: nothing is sent", head);
 }
 
 /* Bytes kept for backward, and made again; each value once, a copy that is only a view of another

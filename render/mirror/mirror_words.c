@@ -241,7 +241,7 @@ static const char *grad_words(Arena *a, const char *names, bool bias) {
 }
 
 static bool same_end(const MirrorGrad *x, const MirrorGrad *y) {
-    if (x->n != y->n || x->n_unit != y->n_unit) return false;
+    if (x->n != y->n || x->n_unit != y->n_unit || x->term != y->term) return false;
     for (int i = 0; i < x->n; i++)
         if (!text_same(x->coll[i]->op, y->coll[i]->op) ||
             !text_same(x->coll[i]->axis, y->coll[i]->axis) ||
@@ -324,6 +324,7 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
     Str s = str_new(a);
     for (int i = 0; i < w->n; i++)
         str_addf(&s, "%s%s", i ? ", " : "", words_axis_list(a, p->c->t, w->coll[i]->axis));
+    if (w->term) return "a term of the sum above";
     if (!w->n_unit) return w->n ? s.s : "nothing to add";
     const TraceParam *u = trace_param(p->c->t, w->unit[0]->subject.of);
     const char *with = grad_words(a, weight_name(a, u ? param_path(u) : w->unit[0]->value), false);

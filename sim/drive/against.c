@@ -6,6 +6,7 @@
 #include "drive/arrange.h"
 #include "drive/dump.h"
 #include "drive/endtoend.h"
+#include "drive/rounded.h"
 #include "drive/whose.h"
 #include "exec/call.h"
 #include "formats/yaml.h"
@@ -231,13 +232,25 @@ void against_close(Against *a) {
     if (a) dump_close(a->dump);
 }
 bool against_wants_ranks(const Against *a) { return a->ranks; }
-
-/* ---- numbers ---- */
 /* A parameter as it is before any step, or an input. */
 static bool is_given(const Against *a, const ValueKey *k) {
     return k->tensor >= 0 && !k->grad && k->after < 0 &&
            a->p->graph->t[k->tensor].kind != KIND_ACTIVATION;
 }
+/* A plan of bf16 and a tensor of bf16 that it computes. */
+static bool is_rounded(const Against *a, int i) {
+    return a->known[i] && a->st->t[i].dtype == DT_BF16 && !(a->tolerance > 0) &&
+           plan_executes_in(a->p->assign->plan) == DT_BF16 && !is_given(a, &a->key[i]);
+}
+/* For the unsharded model in bf16, which is run at the end: what one pass or step makes. */
+static bool waits(const Against *a, int i) { return a->steps <= 1 && is_rounded(a, i); }
+bool against_wants_narrow(const Against *a) {
+    for (int i = 0; i < a->st->n; i++)
+        if (waits(a, i)) return true;
+    return false;
+}
+
+/* ---- numbers ---- */
 /* Of the tensor's largest magnitude; whole numbers must be equal. What a rank holds is no better
  * than the run's own dtype. */
 static double tolerance_for(const Against *a, const StTensor *s, const ValueKey *k, Dtype ours) {
@@ -331,9 +344,26 @@ static double largest(const double *x, int64_t n) {
     for (int64_t i = 0; i < n; i++) top = fmax(top, fabs(x[i]));
     return top;
 }
-/* `have`: packed, in o's order. */
+/* All differences together, by what rounding does. */
+static void compare_norm(const Against *a, const Rounded *r, const double *want, const double *off,
+                         Row *row) {
+    double norm = rounded_norm(off, row->count), size = rounded_norm(want, row->count),
+           along = rounded_along(off, want, row->count);
+    row->ok = norm <= r->norm && fabs(along) <= r->along;
+    if (fabs(along) > r->along)
+        row->why = arena_printf(a->arena,
+                                "its numbers are %.4g times ours, bf16 moves them together by at "
+                                "most %.2g",
+                                1 / (1 - along / size), r->along / size);
+    else if (!row->ok)
+        row->why = arena_printf(a->arena,
+                                "its numbers together are %.2g of their size off (root mean "
+                                "square), bf16 makes that at most %.2g",
+                                norm / size, r->norm / size);
+}
+/* `have`: packed, in o's order. `round`: what rounding may do, or NULL: the row's tolerance. */
 static void compare(Against *a, const StTensor *s, const ValueShape *o, const double *have,
-                    Row *row) {
+                    Rounded *round, Row *row) {
     int64_t n = 1, m = value_count(o);
     for (int d = 0; d < s->nd; d++) n *= s->shape[d];
     double *want = file_numbers(a, s, row, n), top = want ? largest(want, n) : 0;
@@ -344,10 +374,17 @@ static void compare(Against *a, const StTensor *s, const ValueShape *o, const do
     row->count = n;
     /* f16 has no number between those that are 2^-24 apart, however small the tensor is */
     if (s->dtype == DT_F16 && top > 0 && !(a->tolerance > 0)) row->tolerance += 0x1p-25 / top;
-    for (int64_t i = 0; same && i < n; i++)
-        row->max_abs = fmax(row->max_abs, isfinite(have[i]) ? fabs(have[i] - want[i]) : HUGE_VAL);
+    double *off = base_malloc(base_mul((size_t)(n ? n : 1), 8));
+    for (int64_t i = 0; same && i < n; i++) {
+        off[i] = isfinite(have[i]) ? want[i] - have[i] : HUGE_VAL;
+        row->max_abs = fmax(row->max_abs, fabs(off[i]));
+    }
+    if (round) rounded_own(round, want, n);
+    if (round && top > 0) row->tolerance = round->most / top;
     row->max_rel = top > 0 ? row->max_abs / top : row->max_abs;
     row->ok = same && row->max_rel <= row->tolerance;
+    if (row->ok && round) compare_norm(a, round, want, off, row);
+    free(off);
     if (!row->ok) {
         Arrangement how = {0};
         double allowed = row->tolerance * (top > 0 ? top : 1);
@@ -360,7 +397,8 @@ static void compare(Against *a, const StTensor *s, const ValueShape *o, const do
 static void note_whose(Against *a, const ValueSet *set, int i) {
     const StTensor *s = &a->st->t[i];
     const Row *row = &a->row[i];
-    double *x = a->hint[i] ? base_malloc(base_mul((size_t)row->count + 1, 8)) : NULL;
+    bool numbers = row->max_rel > row->tolerance; /* else all of them together are off */
+    double *x = a->hint[i] && numbers ? base_malloc(base_mul((size_t)row->count + 1, 8)) : NULL;
     if (x && st_read(s, 0, row->count, DT_F64, x)) {
         double top = largest(x, row->count);
         whose_add(&a->whose[a->key[i].rank], set,
@@ -385,7 +423,10 @@ static void compare_value(Against *a, const ValueSet *set, int i) {
     double *have = o.dtype == DT_F64 ? x : base_malloc(base_mul((size_t)(n ? n : 1), 8));
     for (int64_t k = 0; k < n && have != x; k++)
         have[k] = o.dtype == DT_F32 ? (double)((float *)x)[k] : (double)((int64_t *)x)[k];
-    compare(a, s, &o, have, row);
+    Rounded round;
+    bool known = is_rounded(a, i) && (rounded_steps(a->p, &a->key[i], n, &round) ||
+                                      rounded_allows(set, &a->key[i], &round));
+    compare(a, s, &o, have, known ? &round : NULL, row);
     if (a->key[i].rank >= 0) note_whose(a, set, i);
     if (have != x) free(have);
     free(x);
@@ -426,12 +467,13 @@ static void compare_probe(Against *a, const ValueSet *set, int i) {
     o.shape[0] = o.size[0];
     a->done[i] = true;
     a->row[i].tolerance = tolerance_for(a, s, &a->key[i], DT_F64);
-    compare(a, s, &o, x, &a->row[i]);
+    compare(a, s, &o, x, NULL, &a->row[i]);
     free(x);
 }
 void against_step(Against *a, const ValueSet *s) {
     for (int i = 0; i < a->st->n; i++)
-        if (a->known[i] && !a->done[i] && a->key[i].after == s->after) compare_value(a, s, i);
+        if (a->known[i] && !a->done[i] && a->key[i].after == s->after && !waits(a, i))
+            compare_value(a, s, i);
 }
 void against_rest(Against *a, const ValueSet *s) {
     for (int i = 0; i < a->st->n; i++) {

@@ -22,6 +22,8 @@ Against *against_open(Arena *arena, Diags *d, const Program *p, int64_t steps, A
 void against_close(Against *a);
 /* Does the file say what ranks hold? Then the run has to keep its values. */
 bool against_wants_ranks(const Against *a);
+/* Has it values in bf16 of a plan in bf16? Then the set wants the unsharded model's (`narrow`). */
+bool against_wants_narrow(const Against *a);
 /* Compares what the file has of what is true after one training step; the other values when all is
  * done (`after` of the set is the last step, or -1). E0506 where they differ, E0504 where the file
  * has NaN or infinity. */

@@ -211,9 +211,7 @@ static const double *value_again(State *s, int k, void *arg) {
  * shows. */
 static double odd_share(const EndToEnd *e, const Val *x) {
     const Graph *g = e->check->e->p->graph;
-    int moments = 0;
-    for (int t = 0; t < g->nt; t++) moments += g->t[t].state_of == x->tensor + 1;
-    return moments > 1 && !x->cot && e->check->e->dtype == DT_F32 ? 0.75 : 0;
+    return graph_moments(g, x->tensor) > 1 && !x->cot && e->check->e->dtype == DT_F32 ? 0.75 : 0;
 }
 static void value(State *s, int v, bool grad) {
     const EndToEnd *e = s->e;

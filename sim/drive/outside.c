@@ -7,7 +7,7 @@ static int64_t training_steps(const Run *r) {
     return r->model->g.nn_model ? r->plan->optimizer.steps : 0;
 }
 static ValueSet values_of(Run *r, const Reference *ref, Exec *ranks, int64_t after) {
-    return (ValueSet){r->arena, ref, ranks, training_steps(r), after};
+    return (ValueSet){r->arena, ref, NULL, ranks, training_steps(r), after};
 }
 /* A file that cannot be compared is refused before the work. */
 bool outside_open(Run *r) {
@@ -28,8 +28,10 @@ void outside_ranks_stepped(Run *r, int64_t step) {
     ValueSet s = values_of(r, NULL, r->exec, step);
     if (r->against && against_wants_ranks(r->against)) against_step(r->against, &s);
 }
-void outside_finish(Run *r, const Reference *ref) {
+bool outside_wants_narrow(const Run *r) { return r->against && against_wants_narrow(r->against); }
+void outside_finish(Run *r, const Reference *ref, const Reference *narrow) {
     ValueSet s = values_of(r, ref, r->exec, training_steps(r) - 1);
+    s.narrow = narrow;
     if (r->o->save_values) save_values(&s, r->d, r->o->save_values);
     if (!r->against) return;
     against_rest(r->against, &s);

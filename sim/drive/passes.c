@@ -154,7 +154,9 @@ static bool unsharded(Run *r) {
     r->peak_unsharded = ref->exec->peak_bytes;
     r->rep->seconds_reference = ref->seconds;
     end_to_end(r, ref);
-    if (!r->dry) outside_finish(r, ref);
+    Reference *narrow = outside_wants_narrow(r) ? bf16_run(r) : NULL;
+    if (!r->dry) outside_finish(r, ref, narrow);
+    reference_free(narrow);
     reference_free(ref);
     return true;
 }

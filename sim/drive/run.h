@@ -147,6 +147,9 @@ void sides_note(const Run *r);
 /* After a training step of the ranks; of the unsharded run (`arg` is the Run). */
 void outside_ranks_stepped(Run *r, int64_t step);
 void outside_reference_stepped(void *arg, Exec *e, int64_t step);
-/* When all is done: writes the file of --save-values, reports on that of --against. */
-void outside_finish(Run *r, const Reference *ref);
+/* Does --against want the unsharded model in bf16 too? */
+bool outside_wants_narrow(const Run *r);
+/* When all is done: writes the file of --save-values, reports on that of --against. `narrow`: that
+ * run in bf16, or NULL. */
+void outside_finish(Run *r, const Reference *ref, const Reference *narrow);
 #endif

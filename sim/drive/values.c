@@ -147,6 +147,14 @@ static void local_shape(const Program *p, const Val *v, int64_t rank, const Tens
     if (flat) o->stored[v->L.list] = 1;
     if (v->L.flat.total) o->nstored = 1;
 }
+bool value_is_share(const ValueSet *s, const ValueKey *k) {
+    if (k->rank < 0 || k->tensor < 0) return false;
+    const Exec *e = exec_of(s, k);
+    int v = e ? val_of(s, e, k) : -1;
+    bool share = v < 0 || e->p->assign->plan->microbatches > 1;
+    for (int x = 0; !share && x < e->p->mesh->naxes; x++) share = e->p->val[v].L.type[x] == TY_P;
+    return share;
+}
 /* Rows are as many as there are; the letters behind them are a dim each. */
 static void rows_shape(const GTensor *t, const Tensor *l, ValueShape *o) {
     o->nd = l->nd;
@@ -244,6 +252,13 @@ static void *part_of(void *whole, const ValueKey *k, const ValueShape *shape) {
     if (whole && k->part) memmove(whole, (char *)whole + (k->part - 1) * n, (size_t)n);
     return whole;
 }
+/* float32 as float64; takes what it is given. */
+static double *widened(float *x, int64_t n) {
+    double *wide = base_malloc(base_mul((size_t)(n ? n : 1), sizeof *wide));
+    for (int64_t i = 0; i < n; i++) wide[i] = (double)x[i];
+    free(x);
+    return wide;
+}
 static void *read_all(const ValueSet *s, const ValueKey *k, const ValueShape *shape) {
     if (k->tensor < 0) {
         double *x = base_malloc((size_t)s->steps * 8);
@@ -252,8 +267,9 @@ static void *read_all(const ValueSet *s, const ValueKey *k, const ValueShape *sh
     }
     const Exec *e = exec_of(s, k);
     if (is_source(s, e->p->graph, k)) return read_source(s, e, k, shape->dtype);
-    return packed(e->dev, &exec_local(e, val_of(s, e, k), k->rank < 0 ? 0 : k->rank)->t,
-                  shape->dtype);
+    const Tensor *t = &exec_local(e, val_of(s, e, k), k->rank < 0 ? 0 : k->rank)->t;
+    if (shape->dtype != DT_F64 || e->dtype != DT_F32) return packed(e->dev, t, shape->dtype);
+    return widened(packed(e->dev, t, DT_F32), tensor_count(t));
 }
 
 void *value_read(const ValueSet *s, const ValueKey *k, const ValueShape *shape) {

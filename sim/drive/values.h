@@ -29,9 +29,10 @@ typedef struct ValueShape {
 /* A run whose values are asked for. */
 typedef struct ValueSet {
     Arena *arena;
-    const Reference *ref; /* NULL: there are no unsharded values yet */
-    Exec *ranks;          /* NULL: there are no ranks' values */
-    int64_t steps;        /* of training; 0: one pass */
+    const Reference *ref;    /* NULL: there are no unsharded values yet */
+    const Reference *narrow; /* the unsharded model in bf16; NULL: nobody asked for it */
+    Exec *ranks;             /* NULL: there are no ranks' values */
+    int64_t steps;           /* of training; 0: one pass */
     int64_t
         after; /* the training step that the stores' parameters and state stand after; -1: none */
 } ValueSet;
@@ -42,6 +43,9 @@ typedef struct ValueSet {
 bool value_key(Arena *arena, const Program *p, int64_t steps, const char *name, ValueKey *out);
 /* The name under which it is written: parameters under the names of the plan's scheme. */
 const char *value_name(Arena *arena, const Graph *g, const ValueKey *k);
+/* Does the rank hold a share of a sum that is pending, or its part of one micro-batch of several?
+ */
+bool value_is_share(const ValueSet *s, const ValueKey *k);
 /* Its shape, or false if the run does not hold it (any more). */
 bool value_shape(const ValueSet *s, const ValueKey *k, ValueShape *out);
 /* Its numbers, packed, in the dtype of its shape; malloc'ed for the caller. NULL and a diagnostic

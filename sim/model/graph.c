@@ -576,6 +576,11 @@ bool graph_node_of_loss(const GNode *n) { return n->part && !strcmp(n->part, "lo
 bool graph_of_loss(const Graph *g, const GTensor *t) {
     return t->producer >= 0 && graph_node_of_loss(&g->node[t->producer]);
 }
+int graph_moments(const Graph *g, int tensor) {
+    int n = 0;
+    for (int t = 0; t < g->nt; t++) n += g->t[t].state_of == tensor + 1;
+    return n;
+}
 int64_t graph_elements(const GTensor *t) {
     int64_t n = t->listed ? t->rows : 1;
     for (int d = t->listed; d < t->nd; d++) n *= t->size[d];

@@ -124,4 +124,6 @@ bool graph_counts_rows(const Graph *g, const GTensor *t);
 bool graph_node_of_loss(const GNode *n);
 /* Is it made by such a node? */
 bool graph_of_loss(const Graph *g, const GTensor *t);
+/* Tensors of state that an optimizer keeps for a parameter: 2 of AdamW. */
+int graph_moments(const Graph *g, int tensor);
 #endif

@@ -1,0 +1,29 @@
+/* How far a value of another implementation in bf16 may be from this one's: by what bf16 makes of
+ * it, measured on the unsharded model. Its run in bf16 is as far from the float64 one as rounding
+ * takes it, value by value, and another implementation, which rounds at other places, is about as
+ * far. Held to transformers' Llama in bf16, 8 to 256 wide and 1 to 6 layers deep (docs/proof.md).
+ * Refuses later training steps, whose activations follow from parameters that differ, and what a
+ * rank holds a share of. */
+#ifndef SP_DRIVE_ROUNDED_H
+#define SP_DRIVE_ROUNDED_H
+#include "drive/values.h"
+
+/* Of one value: the largest difference of a number, the root of the sum of their squares, and the
+ * part of it along the value itself, which is what a factor makes: roundings do not line up. */
+typedef struct Rounded {
+    double most, norm, along;
+    bool apart; /* the rounding of the value itself comes on top */
+} Rounded;
+/* `s` has the unsharded runs in float64 and in bf16 (`narrow`). False: nothing is known of this
+ * value. */
+bool rounded_allows(const ValueSet *s, const ValueKey *k, Rounded *out);
+/* Of a parameter after steps of an optimizer with two moments, which divides each gradient by its
+ * own size: where rounding decides the sign the element goes the other way, by twice the learning
+ * rate a step. An eighth of the n elements may (seen: a twentieth). False: `k` is no such value. */
+bool rounded_steps(const Program *p, const ValueKey *k, int64_t n, Rounded *out);
+/* Raises it to what two roundings of the n numbers that are wanted can do, or adds that. */
+void rounded_own(Rounded *r, const double *want, int64_t n);
+/* Of numbers, the root of the sum of their squares; what of x is along y, 0 where y is. */
+double rounded_norm(const double *x, int64_t n);
+double rounded_along(const double *x, const double *y, int64_t n);
+#endif

@@ -2,12 +2,14 @@
  * of pairs of the order, for every order and several lengths; other masks are told as such; each
  * page stands the lint; and where there is no ring it says so. */
 #include "render/render.h"
+#include "render/scene/scene.h"
 #include "render/storyboard/hops.h"
 #include "support/pictures.h"
 #include "support/support.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -177,6 +179,70 @@ static void test_pieces(void **state) {
     assert_int_equal(hops_piece(&z, 3, 1, 0, 1), 0); /* piece 4 does not see piece 7 */
     assert_int_equal(hops_piece(&z, 1, 1, 1, 1), 1);
 }
+/* The tokens of a rank as they are told, the ranks that share the most work, and the tiles of an
+ * order that takes turns: those whose keys come from a later rank lack their diagonal. */
+static void hold_tokens(const Hops *h, int order, int place) {
+    const char *at = hops_tokens(h, place);
+    char *end;
+    bool told[32] = {false};
+    for (int last = -1; *at; at = end) {
+        int from = (int)strtol(at, &end, 10), to = from;
+        assert_ptr_not_equal(at, end);
+        if (*end == '-') to = (int)strtol(end + 1, &end, 10);
+        for (int t = from; t <= to; t++) told[t] = true;
+        if (!strncmp(end, ", …", 5)) {
+            int next = (int)strtol(end + 5, &end, 10), step = from - last;
+            for (int t = from; t <= next; t += step) told[t] = true;
+        }
+        last = from;
+        end += strspn(end, ", ");
+    }
+    for (int t = 0; t < 32; t++) assert_int_equal(told[t], place_of(order, h->n, t) == place);
+}
+static void hold_diagonals(const ViewCall *c, const Hops *h) {
+    Scene *page[VIEW_MAX_PAGES];
+    int whole = 0, less = 0, want = 0, all = 0, rows = 32 / h->n;
+    assert_int_equal(render_pages(c->t, c->d, c->o, c->arena, true, page), 1);
+    double widest = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < page[0]->n_marks; i++) {
+            const Mark *m = &page[0]->marks[i];
+            double low = INFINITY, high = -INFINITY;
+            if (m->kind != MARK_POLY) continue;
+            for (int k = 0; k < m->n; k++)
+                low = fmin(low, m->pt[k].x), high = fmax(high, m->pt[k].x);
+            if (!pass) widest = fmax(widest, high - low);
+            whole += pass && fabs(high - low - widest) < 1e-6;
+            less += pass && fabs(high - low - widest * (rows - 1) / rows) < 1e-6;
+        }
+    for (int j = 0; j < h->n; j++)
+        for (int i = 0; i <= j; i++)
+            for (int k = 0; k < h->n; k++) want += hops_keys(h, i, k) > k, all++;
+    assert_int_equal(less, want);
+    assert_int_equal(whole, all - want);
+}
+static void test_tokens(void **state) {
+    (void)state;
+    for (int i = 0; i < 3 * 3; i++) {
+        Arena *a = arena_new();
+        Diags *d;
+        int order = i % 3, n = 2 << i / 3, place;
+        Trace *t = ring(a, n, orders[order], CAUSAL, &d);
+        RenderOptions o = asked(NULL);
+        ViewCall c = {.t = t, .d = d, .o = &o, .arena = a};
+        Hops h;
+        assert_true(hops_prepare(&c, &h));
+        for (int k = 0; k < n; k++) hold_tokens(&h, order, k);
+        if (order == 2) hold_diagonals(&c, &h);
+        static const char *const most[] = {"ranks 1-3", "ranks 0-3", "ranks 1-3"};
+        if (n == 4) assert_string_equal(hops_most(&h, h.row, 1, &place), most[order]);
+        size_t len;
+        const char *words = svg_words(a, render_text(t, d, &o, FORMAT_SVG, a, &len));
+        says(words, "its tokens");
+        (order == 1 ? says_not : says)(words, "waits for the busiest of the step");
+        arena_free(a);
+    }
+}
 /* What goes round is the latent where the plan says so: its bytes, its words. */
 static void test_latent(void **state) {
     (void)state;
@@ -249,10 +315,10 @@ static void test_no_ring(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_work),      cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_pieces),    cmocka_unit_test(test_latent),
-        cmocka_unit_test(test_documents), cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_no_ring)};
+        cmocka_unit_test(test_work),     cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_pieces),   cmocka_unit_test(test_latent),
+        cmocka_unit_test(test_tokens),   cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_timeline), cmocka_unit_test(test_no_ring)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return failed;

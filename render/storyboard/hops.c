@@ -229,11 +229,41 @@ bool hops_prepare(const ViewCall *c, Hops *h) {
     find_mask(h);
     return true;
 }
-int hops_busiest_of(const Hops *h, const HopsRow *row, int j) {
-    int best = 0;
+const char *hops_tokens(const Hops *h, int place) {
+    int64_t len = rows_of_piece(h);
+    Str s = str_new(h->a);
+    if (h->order == PLACE_STRIPED) {
+        int64_t n = hops_rows(h, place, 0, 0, h->S).lim;
+        for (int64_t x = 0; x < n; x++) {
+            if (n > 5 && x == 3) str_add(&s, ", …");
+            bool shown = n <= 5 || x < 3 || x == n - 1;
+            if (shown)
+                str_addf(&s, "%s%lld", x ? (n > 5 && x > 3 ? " " : ", ") : "",
+                         (long long)(x * h->n + place));
+        }
+        return s.s ? s.s : "none";
+    }
+    for (int i = 0; i < pieces_of(h); i++) {
+        int64_t first = piece_at(h, place, i) * len,
+                last = first + hops_rows(h, place, i, 0, h->S).lim - 1;
+        if (last < first) continue; /* fewer tokens than pieces */
+        /* the two pieces in the middle are one range */
+        bool joins = i + 1 < pieces_of(h) && piece_at(h, place, i + 1) * len == last + 1;
+        if (joins) last += hops_rows(h, place, ++i, 0, h->S).lim;
+        str_addf(&s, "%s%lld", s.n ? ", " : "", (long long)first);
+        if (last > first) str_addf(&s, "-%lld", (long long)last);
+    }
+    return s.n ? s.s : "none";
+}
+const char *hops_most(const Hops *h, const HopsRow *row, int j, int *place) {
+    int64_t ranks[HOPS_MAX] = {0}, n = 0;
+    *place = 0;
     for (int k = 1; k < h->n; k++)
-        if (row->share[j][k] > row->share[j][best]) best = k;
-    return best;
+        if (row->share[j][k] > row->share[j][*place]) *place = k;
+    for (int k = 0; k < h->n; k++)
+        if (row->share[j][k] >= row->share[j][*place] * (1 - 1e-9)) ranks[n++] = h->rank[k];
+    RankSet set = rankset_from(h->a, ranks, n);
+    return arena_printf(h->a, "%s %s", n > 1 ? "ranks" : "rank", rankset_text(&set, h->a));
 }
 int hops_busiest(const Hops *h, int j) {
     int best = 0;

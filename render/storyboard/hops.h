@@ -51,8 +51,11 @@ HopsDocument hops_rows(const Hops *h, int place, int i, int64_t from, int64_t li
 /* Of query piece i and key piece m of a tile (zigzag: 0 or 1, else 0): 2 all pairs are computed, 1
  * those of a triangle, 0 none. Of causal rings. */
 int hops_piece(const Hops *h, int queries, int i, int keys, int m);
-/* The place with the most work of such rows in step j; of all work in step j. */
-int hops_busiest_of(const Hops *h, const HopsRow *row, int j);
+/* The tokens of a place: "0-7, 56-63", striped "1, 5, 9, … 61". */
+const char *hops_tokens(const Hops *h, int place);
+/* The ranks with the most work of such rows in step j, and one of their places. */
+const char *hops_most(const Hops *h, const HopsRow *row, int j, int *place);
+/* The place with the most work in step j. */
 int hops_busiest(const Hops *h, int j);
 /* How many times as long as with even shares the steps last, each as long as its busiest rank. */
 double hops_slowdown(const Hops *h);

@@ -44,13 +44,13 @@ static const char *whose(const HopsPen *p, int j) {
     return j ? arena_printf(p->a, "After %d hop%s", j, j > 1 ? "s" : "") : "Start: own keys";
 }
 static const char *load(const HopsPen *p, int j) {
-    int b = hops_busiest_of(&p->h, p->row, j);
+    int b;
+    const char *who = hops_most(&p->h, p->row, j, &b);
     const double *share = p->row->share[j];
     bool same = true;
-    for (int k = 1; k < p->h.n; k++) same &= fabs(share[k] - share[0]) < 1e-12;
+    for (int k = 0; k < p->h.n; k++) same &= share[k] >= share[b] * (1 - 1e-9);
     if (same) return arena_printf(p->a, "each rank: %.1f %% of all", 100 * share[b]);
-    return arena_printf(p->a, "most: rank %lld, %.1f %% of all", (long long)p->h.rank[b],
-                        100 * share[b]);
+    return arena_printf(p->a, "most: %s, %.1f %% of all", who, 100 * share[b]);
 }
 /* "5, 3, 9 and 7", of the documents of a row. */
 static const char *lengths(const HopsPen *p, const HopsRow *row) {
@@ -70,7 +70,9 @@ static const char *row_words(const HopsPen *p, const HopsRow *row) {
 }
 static const char *totals(const HopsPen *p) {
     const Hops *h = &p->h;
-    const char *mask = "";
+    const char *mask = h->order == PLACE_STRIPED
+                           ? " A tile lacks its diagonal where the keys' rank comes after."
+                           : "";
     if (!h->causal)
         mask = " The mask is not the causal one alone: bars are shares of the largest tile.";
     else if (h->n_rows > 1)
@@ -87,9 +89,29 @@ static const char *totals(const HopsPen *p) {
 }
 
 /* ---- a tile ---- */
-static void triangle(HopsPen *p, Area t, Role fill) {
-    const Pt pt[3] = {{t.x, t.y}, {t.x + t.w, t.y + t.h}, {t.x, t.y + t.h}};
-    scene_poly(p->s, pt, 3, (Look){fill, ROLE_NONE, 0})->ground = true;
+/* A rectangle of query rows and key columns, in rows of their ranks. */
+typedef struct {
+    HopsDocument rows, columns;
+} HopsBlock;
+/* Of a block, the pairs in which the key's row is no later than the query's, or under `strict`
+ * earlier: a causal tile, where rank and rank have their tokens in turns lacks its diagonal if the
+ * keys' rank comes after the queries'. sub: the tile; each: of it, one row. */
+static void below_diagonal(HopsPen *p, HopsBlock b, bool strict, Area sub, double each, Role fill) {
+    double r0 = (double)b.rows.from, r1 = (double)b.rows.lim, c0 = (double)b.columns.from,
+           c1 = (double)b.columns.lim, late = strict, end = fmin(c1, r1 - late);
+    Pt pt[5];
+    int n = 0;
+    if (end <= c0) return;
+    pt[n++] = (Pt){c0, fmax(r0, c0 + late)};
+    if (r0 - late > c0) pt[n++] = (Pt){fmin(r0 - late, c1), r0};
+    if (r0 - late < c1) pt[n++] = (Pt){end, end + late};
+    if (r1 > end + late) pt[n++] = (Pt){c1, r1};
+    pt[n++] = (Pt){c0, r1};
+    for (int i = 0; i < n; i++) {
+        pt[i].x = sub.x + fmin(1, pt[i].x * each) * sub.w;
+        pt[i].y = sub.y + fmin(1, pt[i].y * each) * sub.h;
+    }
+    scene_poly(p->s, pt, n, (Look){fill, ROLE_NONE, 0})->ground = true;
 }
 static void bar(HopsPen *p, double work, Area t, Role fill) {
     double part = p->h.most > 0 ? work / p->h.most * t.h : 0;
@@ -98,17 +120,16 @@ static void bar(HopsPen *p, double work, Area t, Role fill) {
             ->ground = true;
 }
 /* What a document has of a piece of queries and one of keys, `sub` of the page. */
-static void fill_piece(HopsPen *p, HopsDocument rows, HopsDocument columns, int what, Area sub,
-                       Role fill) {
+static void fill_piece(HopsPen *p, HopsBlock b, int what, bool strict, Area sub, Role fill) {
     const Hops *h = &p->h;
     int n = h->order == PLACE_ZIGZAG ? 2 : 1;
     double each = (double)h->n * n / (double)h->S;
-    double x = (double)columns.from * each, y = (double)rows.from * each;
+    double x = (double)b.columns.from * each, y = (double)b.rows.from * each;
     Area t = {sub.x + x * sub.w, sub.y + y * sub.h,
-              fmin(1, (double)columns.lim * each) * sub.w - x * sub.w,
-              fmin(1, (double)rows.lim * each) * sub.h - y * sub.h};
+              fmin(1, (double)b.columns.lim * each) * sub.w - x * sub.w,
+              fmin(1, (double)b.rows.lim * each) * sub.h - y * sub.h};
     if (t.w <= 0 || t.h <= 0 || !what) return;
-    if (what == 1) triangle(p, t, fill);
+    if (what == 1) below_diagonal(p, b, strict, sub, each, fill);
     else scene_rect(p->s, t, 0, (Look){fill, ROLE_NONE, 0})->ground = true;
 }
 static void fill_tile(HopsPen *p, int j, int k, Area t, Role fill) {
@@ -120,9 +141,11 @@ static void fill_tile(HopsPen *p, int j, int k, Area t, Role fill) {
             for (int d = 0; d < p->row->n_documents; d++) {
                 HopsDocument doc = p->row->document[d];
                 Area sub = {t.x + m * t.w / n, t.y + i * t.h / n, t.w / n, t.h / n};
-                fill_piece(p, hops_rows(h, k, i, doc.from, doc.lim),
-                           hops_rows(h, keys, m, doc.from, doc.lim), hops_piece(h, k, i, keys, m),
-                           sub, fill);
+                fill_piece(p,
+                           (HopsBlock){hops_rows(h, k, i, doc.from, doc.lim),
+                                       hops_rows(h, keys, m, doc.from, doc.lim)},
+                           hops_piece(h, k, i, keys, m), h->order == PLACE_STRIPED && keys > k, sub,
+                           fill);
             }
 }
 /* The way of a block: down a row; from the last out at the bottom and in at the top. */
@@ -187,20 +210,31 @@ static void draw_frame(HopsPen *p, int j, double x0, double y) {
 /* ---- what each rank computes ---- */
 enum { LOAD_HEAD = 46, LOAD_LINE = 18 };
 static double load_height(const HopsPen *p) { return LOAD_HEAD + p->h.n * LOAD_LINE + 14; }
+/* Left of the bars stand a rank and its tokens: where the bars begin. */
+static double load_left(const HopsPen *p) {
+    double w = scene_width(p->s, 12, REGULAR, "its tokens");
+    for (int k = 0; k < p->h.n; k++)
+        w = fmax(w, scene_width(p->s, 12, REGULAR, hops_tokens(&p->h, k)));
+    return p->x + p->label + fmin(w, 0.4 * p->w) + 12;
+}
 /* Of place k: filled while it computes, a band while it waits for the busiest. */
 static void draw_load(HopsPen *p, int k, double y, double unit) {
     Scene *s = p->s;
     const Hops *h = &p->h;
-    double x = p->x + p->label, sum = 0, slow = 0;
+    double left = p->x + p->label, x = load_left(p), sum = 0, slow = 0;
+    const char *tokens = hops_tokens(h, k);
     for (int j = 0; j < h->n; j++) {
         sum += h->work[j][k];
         slow += h->work[j][hops_busiest(h, j)];
     }
     double part = h->total > 0 ? 100 * sum / h->total : 0, waits = slow > 0 ? 1 - sum / slow : 0;
     scene_begin(s, "load", arena_printf(p->a, "load-%d", k),
-                arena_printf(p->a, "rank %lld: %.1f %% of all work; waits %.1f %% of the time",
-                             (long long)h->rank[k], part, 100 * waits));
-    scene_textf(s, x - 8, y + 13, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, "%s%lld",
+                arena_printf(p->a,
+                             "rank %lld, tokens %s: %.1f %% of all work; waits %.1f %% of the time",
+                             (long long)h->rank[k], tokens, part, 100 * waits));
+    scene_text(s, left, y + 13, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK},
+               scene_fit(s, tokens, x - left - 8, 12, REGULAR));
+    scene_textf(s, left - 8, y + 13, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, "%s%lld",
                 p->label >= 50 ? "rank " : "", (long long)h->rank[k]);
     for (int j = 0; j < h->n; j++) {
         double all = unit * h->work[j][hops_busiest(h, j)], own = unit * h->work[j][k];
@@ -220,11 +254,13 @@ static void draw_load(HopsPen *p, int k, double y, double unit) {
 static double draw_loads(HopsPen *p, double y) {
     Scene *s = p->s;
     const Hops *h = &p->h;
-    double x = p->x + p->label, room = p->w - p->label - 64, slow = 0;
+    double left = p->x + p->label, x = load_left(p), room = p->x + p->w - x - 64, slow = 0;
     for (int j = 0; j < h->n; j++) slow += h->work[j][hops_busiest(h, j)];
     if (!(slow > 0)) return y;
-    scene_text(s, x, y + 12, (TextLook){ALIGN_LEFT, 14, BOLD, ROLE_INK},
+    scene_text(s, left, y + 12, (TextLook){ALIGN_LEFT, 14, BOLD, ROLE_INK},
                "What each rank computes, and waits for the busiest of a step");
+    scene_text(s, left, y + LOAD_HEAD - 8, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+               "its tokens");
     for (int j = 0; j < h->n; j++) {
         double w = room * h->work[j][hops_busiest(h, j)] / slow;
         const char *word = j ? arena_printf(p->a, "%d hop%s", j, j > 1 ? "s" : "") : "start";
@@ -242,11 +278,12 @@ static double draw_loads(HopsPen *p, double y) {
 
 /* ---- the page ---- */
 static double draw_key(HopsPen *p, const HopsPage *page, double y) {
-    static const char *const words[] = {"computed in this step",     "computed before",
-                                        "the block is here",         "goes on to the next rank",
-                                        "numbers above: whose keys", "waits"};
-    const bool frames = page->to > page->from,
-               shown[] = {true, frames, frames, frames, frames, page->load};
+    static const char *const words[] = {
+        "computed in this step",     "computed before",
+        "the block is here",         "goes on to the next rank",
+        "numbers above: whose keys", "waits for the busiest of the step"};
+    const bool frames = page->to > page->from, uneven = hops_slowdown(&p->h) > 1 + 1e-9,
+               shown[] = {true, frames, frames, frames, frames, page->load && uneven};
     double x = p->x;
     scene_begin(p->s, "legend", "legend", NULL);
     for (int k = 0; k < 6; k++) {
@@ -358,7 +395,8 @@ const char *view_hops_text(const ViewCall *c) {
     for (int k = 0; k < p.h.n; k++) {
         double sum = 0;
         for (int j = 0; j < p.h.n && p.h.total > 0; j++) sum += 100 * p.h.work[j][k] / p.h.total;
-        str_addf(&s, "    rank %-4lld %5.1f %% of all work\n", (long long)p.h.rank[k], sum);
+        str_addf(&s, "    rank %-4lld %5.1f %% of all work; tokens %s\n", (long long)p.h.rank[k],
+                 sum, hops_tokens(&p.h, k));
     }
     str_add(&s, "\n");
     words_paragraph(&s, "", totals(&p), w);

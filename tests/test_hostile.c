@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -203,6 +204,30 @@ static void test_basics(void **state) {
     struct stat st; /* a run that never began leaves no folder */
     assert_int_not_equal(stat(path_of("outdir"), &st), 0);
 }
+/* Sizes beyond any machine, of every kind of plan: what executes nothing answers, or says at which
+ * line the size stands; it never tries to have the memory (there is a GiB of addresses). */
+static void test_sizes(void **state) {
+    (void)state;
+    static const char *const sizes[] = {"data.sequence=4294967296", "data.sequence=1099511627776",
+                                        "data.batch=4294967296"};
+    glob_t g;
+    int answered = 0, refused = 0;
+    assert_int_equal(glob("plans/[0-9]*.yaml", 0, NULL, &g), 0);
+    assert_int_equal(glob("plans/models/*.yaml", GLOB_APPEND, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+            char *argv[16];
+            split(arena_printf(arena, "check --static @ --set %s", sizes[k]), g.gl_pathv[i], argv);
+            Ran r = run(argv, NULL);
+            const char *error = strstr(r.err, ": error: ");
+            bool placed = error > r.err && error[-1] >= '0' && error[-1] <= '9';
+            if (r.code != 0 && !((r.code == 3 || r.code == 5) && placed))
+                fail_msg("%s, %s: exit %d, %s", g.gl_pathv[i], sizes[k], r.code, r.err);
+            r.code ? refused++ : answered++;
+        }
+    globfree(&g);
+    assert_true(answered > 30 && refused > 30);
+}
 /* Root reads everything, so for root the program runs as nobody. */
 static void test_unreadable(void **state) {
     (void)state;
@@ -270,6 +295,14 @@ static const Bad bad_plans[] = {
     {"a sequence beyond memory",
      "model: {preset: llama3-8b, shrink: 64}\ndata: {sequence: 4611686018427387904}\nmesh: {tp: "
      "2}\n",
+     "", 0, "", 5, "E0701", 2, 18},
+    {"a cut sequence beyond lists",
+     "model: {preset: llama3-8b, layers: 1, shrink: 64}\ndata: {sequence: 1099511627776, cut: "
+     "{sequence: cp}}\nmesh: {cp: 2}\ncontext_parallel: {mode: all_gather}\nplan: {}\n",
+     "", 0, "", 5, "E0701", 2, 18},
+    {"a ring's sequence beyond lists",
+     "model: {preset: llama3-8b, layers: 1, shrink: 64}\ndata: {sequence: 1099511627776, cut: "
+     "{sequence: cp}}\nmesh: {cp: 2}\ncontext_parallel: {mode: ring}\nplan: {}\n",
      "", 0, "", 5, "E0701", 2, 18},
     {"more experts a token than there are", EXPERTS "4, num_experts_per_tok: 9}}\nmesh: {dp: 2}\n",
      "", 0, "", 3, "E0307", 1, 163},
@@ -775,8 +808,8 @@ int main(int argc, char **argv) {
     if (!mkdtemp(dir)) return 1;
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_basics),      TEST(test_unreadable),  TEST(test_pipes),    TEST(test_plans),
-        TEST(test_imports),     TEST(test_huggingface), TEST(test_configs),  TEST(test_traces),
-        TEST(test_safetensors), TEST(test_hardware),    TEST(test_schedules)};
+        TEST(test_basics),      TEST(test_unreadable),  TEST(test_pipes),     TEST(test_plans),
+        TEST(test_imports),     TEST(test_huggingface), TEST(test_configs),   TEST(test_traces),
+        TEST(test_safetensors), TEST(test_hardware),    TEST(test_schedules), TEST(test_sizes)};
     return cmocka_run_group_tests_name("hostile", tests, NULL, end);
 }

@@ -49,9 +49,44 @@ bool run_front(Run *r) {
     r->assign = assign_plan(r->arena, r->d, r->plan, r->mesh, r->model);
     return r->assign != NULL;
 }
+enum { MAX_LISTED = 1 << 26 }; /* positions in a list: half a GiB */
+/* The first letter of an operand that is cut, whose positions the step's op asks for, and that is
+ * too long to be listed; 0: none. */
+static int64_t listed_beyond(const Program *p, const Step *s) {
+    const GNode *n = &p->graph->node[s->node];
+    for (int i = 0; i < n->nin; i++) {
+        const Val *v = &p->val[s->in[i]];
+        const GTensor *t = &p->graph->t[v->tensor];
+        for (int d = 0; d < n->rule.nl[i]; d++)
+            if (op_asks(n->op, &n->rule, &n->at) & RULE_BIT(n->rule.in[i][d]) && v->L.n[d] &&
+                t->size[d] > MAX_LISTED)
+                return t->size[d];
+    }
+    return 0;
+}
+/* Positions of a cut dim are held as lists, those of a whole one are not: false, with a diagnostic,
+ * if the lowered program would need lists that are too long. */
+static bool listable(Run *r) {
+    const Program *p = r->program;
+    const Plan *plan = r->plan;
+    for (int i = 0; i < p->n_forward; i++) {
+        int64_t size = p->step[i].kind == ST_OP ? listed_beyond(p, &p->step[i]) : 0;
+        if (!size) continue;
+        diag_error(r->d, "E0701", plan->sequence_loc.file ? plan->sequence_loc : plan->model_loc,
+                   "use a shorter sequence, or do not cut it",
+                   "a sequence of %lld tokens is too long to be cut; the limit is %d",
+                   (long long)size, MAX_LISTED);
+        return false;
+    }
+    return true;
+}
 bool run_lower(Run *r) {
     int before = diags_errors(r->d);
     r->program = lower(r->arena, r->assign);
+    if (!listable(r)) { /* nothing can be recorded of it */
+        r->program = NULL;
+        return false;
+    }
     program_groups(r->program, &r->model->g);
     program_groups_whole(r->program, &r->whole->g, r->plan->microbatches);
     program_blocks(r->program, &r->model->g);

@@ -206,14 +206,15 @@ Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOption
     /* a line that is wrong keeps nobody from hearing of the other mistakes */
     bool read = diags_errors(d) == r.plan->line_errors;
     if (!read) model_check_preset(arena, d, r.plan);
-    if (!read || !supported(&r) || !run_front(&r)) {
+    bool built = read && supported(&r) && run_front(&r), valid = false;
+    r.t = built ? trace_new(arena) : NULL;
+    if (built) valid = middle(&r);
+    if (!built || !r.program) {
         meet(&r, given, false);
         report->exit = diags_exit(d);
         name_file(d, before, given.file);
         return NULL;
     }
-    r.t = trace_new(arena);
-    bool valid = middle(&r);
     record_program(r.t, r.program, r.plan, r.model, r.plan->dtype);
     bool ran = false, together = meet(&r, given, valid);
     if (valid) {

@@ -92,7 +92,7 @@ int64_t fit_shrink(const Run *r, int64_t room, RunNeed *need);
 /* Can widths be divided? Not those of an mlp, nor of weights that come from a file. */
 bool fit_shrinks(const Run *r);
 /* The model and its program as r->plan says them, before anything is planted: makes r->mesh to
- * r->program. False and diagnostics in r->d. */
+ * r->program, which is NULL if it is too large to be looked at. False and diagnostics in r->d. */
 bool run_front(Run *r);
 bool run_lower(Run *r);
 /* The passes of a run, on r->dev: ranks and check, level 3, the unsharded program and the

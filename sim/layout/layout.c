@@ -205,11 +205,11 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-IndexList layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank,
-                       Arena *arena) {
-    assert(dim >= 0 && dim <= l->ndim && rank >= 0 && rank < m->nranks);
+/* Where a rank's part of a dim lies: pieces (one, unless a ghost joins several) of runs; their
+ * number in *n. The caller frees them (pieces_free). */
+static Runs *pieces_cut(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank, int *n) {
     Runs *piece = base_malloc(sizeof *piece);
-    int np = 1, ghosts = 0;
+    int np = 1;
     piece[0] = (Runs){0};
     runs_add(&piece[0], 0, N, 1);
     for (int i = 0; i < l->n[dim]; i++) {
@@ -225,18 +225,35 @@ IndexList layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64
         free(piece);
         piece = next;
         np *= (int)k;
-        ghosts += e->ghost;
     }
+    *n = np;
+    return piece;
+}
+/* Frees the pieces; returns how many elements they had. */
+static int64_t pieces_free(Runs *piece, int n) {
     int64_t total = 0;
-    for (int p = 0; p < np; p++) total += runs_count(&piece[p]);
-    int64_t *out = ARENA_ARRAY(arena, int64_t, total), at = 0;
-    for (int p = 0; p < np; p++) {
-        for (int i = 0; i < piece[p].n; i++)
-            for (int64_t k = 0; k < piece[p].r[i].count; k++)
-                out[at++] = piece[p].r[i].first + k * piece[p].r[i].stride;
+    for (int p = 0; p < n; p++) {
+        total += runs_count(&piece[p]);
         free(piece[p].r);
     }
     free(piece);
+    return total;
+}
+
+IndexList layout_index(const Mesh *m, const Layout *l, int dim, int64_t N, int64_t rank,
+                       Arena *arena) {
+    assert(dim >= 0 && dim <= l->ndim && rank >= 0 && rank < m->nranks);
+    int np, ghosts = 0;
+    Runs *piece = pieces_cut(m, l, dim, N, rank, &np);
+    int64_t total = 0, at = 0;
+    for (int p = 0; p < np; p++) total += runs_count(&piece[p]);
+    int64_t *out = ARENA_ARRAY(arena, int64_t, total);
+    for (int p = 0; p < np; p++)
+        for (int i = 0; i < piece[p].n; i++)
+            for (int64_t k = 0; k < piece[p].r[i].count; k++)
+                out[at++] = piece[p].r[i].first + k * piece[p].r[i].stride;
+    pieces_free(piece, np);
+    for (int i = 0; i < l->n[dim]; i++) ghosts += l->e[dim][i].ghost;
     if (ghosts) qsort(out, (size_t)total, sizeof *out, by_value);
     return (IndexList){total, out};
 }
@@ -264,11 +281,10 @@ int64_t layout_dim_size(const Mesh *m, const Layout *l, int dim, int64_t N, int6
     if (dim == l->ndim && l->flat.total) return layout_flat_range(m, l, N, rank, &lo);
     bool ghost = false;
     for (int i = 0; i < l->n[dim]; i++) ghost |= l->e[dim][i].ghost;
-    if (ghost) { /* rare: count the list */
-        Arena *tmp = arena_new();
-        int64_t n = layout_index(m, l, dim, N, rank, tmp).n;
-        arena_free(tmp);
-        return n;
+    if (ghost) { /* rare: count the pieces */
+        int np;
+        Runs *piece = pieces_cut(m, l, dim, N, rank, &np);
+        return pieces_free(piece, np);
     }
     for (int i = 0; i < l->n[dim]; i++) {
         const Entry *e = &l->e[dim][i];

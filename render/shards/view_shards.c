@@ -16,6 +16,7 @@ enum {
     SLIDE_ROWS = 6,
     A4_ROWS = 14,
     GAP = 20,
+    COPIES = 12,
     MIN_CUT = 8
 };
 
@@ -530,13 +531,12 @@ static const char *holds(ShardPen *p, bool all) {
     return arena_printf(a, "%s of %s of %s", bytes_text(here, a), bytes_text(whole, a), of);
 }
 
-/* One scale for all: the longest side takes `most`, and the widest three fit side by side. */
-static double common_scale(ShardPen *p, double most) {
+/* One scale for the n slots: the longest side takes `most`. */
+static double common_scale(ShardPen *p, const Slot *slot, int n, double most) {
     double inside = 0, all = 1; /* of a layer's weights; those outside (embedding, head) may be many
                                    times longer */
-    for (int i = 0; i < p->c->t->n_params; i++) {
-        const TraceParam *q = &p->c->t->params[i];
-        if (!wanted(p, q) || q->rest.nd != 2) continue;
+    for (int i = 0; i < n; i++) {
+        const TraceParam *q = slot[i].q;
         double side = fmax((double)q->rest.global_shape[0], (double)q->rest.global_shape[1]);
         all = fmax(all, side);
         if (q->layer >= 0) inside = fmax(inside, side);
@@ -560,7 +560,9 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
                          c->t->dtype ? c->t->dtype : "",
                          words_shrink(a, c->t),
                          weights ? "rows = outputs, columns = inputs of y = x·W transposed" : "",
-                         weights ? "one scale" : "",
+                         !weights                    ? ""
+                         : p->preset == PRESET_SLIDE ? "one scale on a page"
+                                                     : "one scale",
                          NULL};
     const char *title = arena_printf(a, "Rank %lld holds %s", (long long)p->rank, holds(p, false));
     double y = figure_head(s, p->preset, title, sub, 0) + 8;
@@ -605,7 +607,7 @@ static double thinnest(const Slot *slot, int n, int *readable) {
 static int lay_out(ShardPen *p, Slot *slot, int n, double most, double *high) {
     double w, h;
     int words;
-    p->scale = common_scale(p, most);
+    p->scale = common_scale(p, slot, n, most);
     for (int i = 0; i < n; i++) size_slot(p, &slot[i]);
     int lines = break_lines(slot, n, p->w);
     *high = 0;
@@ -618,11 +620,19 @@ static int lay_out(ShardPen *p, Slot *slot, int n, double most, double *high) {
     return lines;
 }
 
+/* The height that lines of matrices may take, with their words. */
+static double height_room(ShardPen *p) {
+    static const double room[PRESET_COUNT] = {
+        [PRESET_WIDE] = 1200, [PRESET_COLUMN] = 1e9, [PRESET_SLIDE] = 396, [PRESET_A4] = 760};
+    const char *words[3];
+    TextColumn column = {p->w, 12, REGULAR, 3, NULL};
+    int lines = p->preset == PRESET_SLIDE ? scene_wrap(p->s, vectors(p), column, words) : 0;
+    return room[p->preset] - 16 * lines;
+}
+
 /* One scale for all matrices: the largest at which they stand in one line; in two lines if that
  * makes the parts thick enough to be told apart, or to carry their numbers. */
 static int make_slots(ShardPen *p, Slot *slot, double longest) {
-    static const double room[PRESET_COUNT] = {
-        [PRESET_WIDE] = 1200, [PRESET_COLUMN] = 1e9, [PRESET_SLIDE] = 396, [PRESET_A4] = 760};
     const Trace *t = p->c->t;
     int n = 0, read_one = 0, read_two = 0, lines = 0;
     for (int i = 0; i < t->n_params; i++) {
@@ -633,12 +643,7 @@ static int make_slots(ShardPen *p, Slot *slot, double longest) {
                            .k = shards_param_cut(p->c->arena, t, q, 1, p->rank)};
         slot[n - 1].label = shards_label_width(p, &slot[n - 1].r, &slot[n - 1].k);
     }
-    const char *words[3];
-    double limit =
-        room[p->preset] -
-        (p->preset == PRESET_SLIDE
-             ? 16 * scene_wrap(p->s, vectors(p), (TextColumn){p->w, 12, REGULAR, 3, NULL}, words)
-             : 0);
+    double limit = height_room(p);
     double high, one = 0, two = 0, thin_one = 0, thin_two = 0;
     bool column = p->preset == PRESET_COLUMN;
     for (double most = longest * (column ? 1 : 1.3); most >= longest * 0.5 && !one; most *= 0.95) {
@@ -659,6 +664,20 @@ static int make_slots(ShardPen *p, Slot *slot, double longest) {
     bool better = two > 0 && (!one || thin_two >= MIN_CUT || read_two >= read_one + 2);
     lay_out(p, slot, n, better ? two : one > 0 ? one : longest * 0.5, &high);
     return n;
+}
+
+/* The matrices of a slide that begins with slot i: a line, at the largest scale that the slide has
+ * room for. Returns the slot after them. */
+static int slide_line(ShardPen *p, Slot *slot, int i, int n) {
+    double w, h, high, limit = height_room(p), all = p->w;
+    int words, k = line_end(slot, n, i, &w, &h, &words), lines = 0;
+    p->w -= COPIES; /* those of the last matrix stand out at its right */
+    for (double most = all; most > 20 && lines != 1; most *= 0.97) {
+        lines = lay_out(p, slot + i, k - i, most, &high);
+        if (high > limit) lines = 0;
+    }
+    p->w = all;
+    return k;
 }
 
 static void nothing(const ViewCall *c, const ShardPen *p) {
@@ -712,12 +731,9 @@ int view_shards(const ViewCall *c, Scene **page) {
     p.product = -1;
     if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || page[0]->scale * 11.5 >= 7)) return 1;
     pages = 0;
-    /* on a slide one line of matrices per page */
-    for (int i = 0; i < n && pages < VIEW_MAX_PAGES / 2;) {
-        double w, high;
-        int words, k = p.preset == PRESET_SLIDE ? line_end(slot, n, i, &w, &high, &words) : n;
+    for (int i = 0, k; i < n && pages < VIEW_MAX_PAGES / 2; i = k) {
+        k = p.preset == PRESET_SLIDE ? slide_line(&p, slot, i, n) : n;
         page[pages++] = draw_page(&p, slot + i, k - i, 0, 0);
-        i = k;
     }
     for (p.product = 0; p.product < products; p.product++)
         page[pages++] = draw_page(&p, slot, 0, 0, 0);

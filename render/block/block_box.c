@@ -150,10 +150,14 @@ static double block_start(const BlockGraph *g, const TraceShape *sh, int dim, do
     return fmin((double)index * share, 1 - share);
 }
 
+/* How the op's weight lies: not as a claim about it says, where it is read from where it rests. */
+static const TraceShape *weight_shape(const BlockOp *op, const TraceParam *w) {
+    return op->claim >= 0 && !op->fetch && w->rest.nd == w->compute.nd ? &w->rest : &w->compute;
+}
+
 /* The whole weight in true aspect (no side under 11), its longer side `size`, with the rank's part
  * filled. */
-static void ghost(BlockPen *p, const TraceParam *w, double right, double mid, double size) {
-    const TraceShape *sh = &w->compute;
+static void ghost(BlockPen *p, const TraceShape *sh, double right, double mid, double size) {
     const TraceLocal *l = words_find_local(sh, p->g->rank);
     int d0 = sh->nd - 2, d1 = sh->nd - 1;
     double r = (double)sh->global_shape[d0], c = (double)sh->global_shape[d1];
@@ -179,14 +183,15 @@ static void ghost(BlockPen *p, const TraceParam *w, double right, double mid, do
 }
 
 /* "[H·d/tp, D]   [2048, 4096]" with the contracted dim underlined. */
-static int weight_runs(BlockPen *p, const BlockNode *n, const TraceParam *w, Run *run) {
-    int k = shape_runs(p->g->arena, run, &w->compute, 0, block_contracted(p->g->arena, w, n->out),
-                       REGULAR);
-    const TraceLocal *l = words_find_local(&w->compute, p->g->rank);
+static int weight_runs(BlockPen *p, const BlockNode *n, const BlockOp *op, const TraceParam *w,
+                       Run *run) {
+    const TraceShape *sh = weight_shape(op, w);
+    int k = shape_runs(p->g->arena, run, sh, 0, block_contracted(p->g->arena, w, n->out), REGULAR);
+    const TraceLocal *l = words_find_local(sh, p->g->rank);
     if (l)
-        run[k++] = (Run){
-            arena_printf(p->g->arena, "   %s", words_shape(p->g->arena, l->shape, w->compute.nd)),
-            REGULAR, ROLE_INK, false, false};
+        run[k++] =
+            (Run){arena_printf(p->g->arena, "   %s", words_shape(p->g->arena, l->shape, sh->nd)),
+                  REGULAR, ROLE_INK, false, false};
     return k;
 }
 
@@ -228,7 +233,8 @@ static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, Area 
         scene_text(p->s, x + 10 + tw + 7, base,
                    (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE}, style);
     if (two)
-        scene_runs(p->s, (Pt){x + 10, y + 34}, ALIGN_LEFT, 11.5, run, weight_runs(p, n, m, run));
+        scene_runs(p->s, (Pt){x + 10, y + 34}, ALIGN_LEFT, 11.5, run,
+                   weight_runs(p, n, op, m, run));
     if (op->fetch && two)
         scene_text(p->s, x + 10, y + 49, (TextLook){ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
                    fetch_words(p->g, n, op));
@@ -236,7 +242,7 @@ static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, Area 
         scene_text(p->s, x + 10, y + h - 8,
                    (TextLook){ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
                    saved_words(p, op, w - 20));
-    ghost(p, m, x + w - 9, y + body / 2, two ? GHOST : 20);
+    ghost(p, weight_shape(op, m), x + w - 9, y + body / 2, two ? GHOST : 20);
 }
 
 /* ---- boxes ---- */
@@ -283,7 +289,8 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
         const char *style = words_style(m->style);
         double line = name + (style ? 7 + fmin(90, scene_width(s, 12, REGULAR, style)) : 0);
         if (p->look->numbers)
-            line = fmax(line, fonts_width(s->fonts, run, weight_runs(p, n, m, run), 11.5));
+            line =
+                fmax(line, fonts_width(s->fonts, run, weight_runs(p, n, &n->op[i], m, run), 11.5));
         w = fmax(w, line + 10 + 8 + GHOST + 9);
         if (shows_fetch(p->look, &n->op[i]))
             w = fmax(w, scene_width(s, 11.5, REGULAR, fetch_words(p->g, n, &n->op[i])) + 20);

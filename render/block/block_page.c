@@ -35,6 +35,7 @@ const char *block_title(const BlockGraph *g, int first, int n) {
                             g->t->first_wrong);
     const WrongList *wrong = block_wrong(g, first, n);
     int bad = 0;
+    if (wrong_title(wrong)) return wrong_title(wrong);
     for (int i = 0; i < wrong->n; i++) bad += wrong->note[i].n;
     if (bad)
         return arena_printf(a, "Inside one GPU, %d step%s of %s %s wrong", bad, bad == 1 ? "" : "s",

@@ -7,6 +7,7 @@
 typedef struct {
     int step;
     const char *what, *value, *why;
+    const char *rule; /* of a label that is false: what is said and what is; NULL: no label is */
 } Found;
 
 typedef struct {
@@ -78,7 +79,7 @@ static void coll_found(Finds *f, const TraceCollective *c) {
         why = arena_printf(f->a, "is not what it should be (planted: %s)", c->planted);
     else why = arena_printf(f->a, "is wrong: %s", c->wrong);
     *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-        (Found){c->step, name, short_value(f->a, c->subject), why};
+        (Found){c->step, name, short_value(f->a, c->subject), why, NULL};
 }
 
 static const char *planted_words(Finds *f, const char *planted) {
@@ -103,7 +104,7 @@ static void source_found(Finds *f, const char *what, const char *name, const cha
         if (!reads || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
             (Found){c->step, what, short_value(f->a, (Subject){OF_ITSELF, name}),
-                    planted_words(f, planted)};
+                    planted_words(f, planted), NULL};
         return;
     }
 }
@@ -129,7 +130,8 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
         const TraceLocalMove *m = &t->moves[i];
         if ((!m->wrong && !m->planted) || !shows(of, m->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){m->step, m->op, short_value(f->a, m->subject), move_why(f, m)};
+            (Found){m->step, m->op, short_value(f->a, m->subject), move_why(f, m),
+                    m->planted ? NULL : m->wrong};
     }
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
@@ -140,7 +142,8 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
                     c->pass == PHASE_OPTIMIZER ? optimizer_value(f->a, c->output)
                                                : short_value(f->a, c->makes),
                     c->wrong ? arena_printf(f->a, "is not allowed: %s", c->wrong)
-                             : planted_words(f, c->planted)};
+                             : planted_words(f, c->planted),
+                    NULL};
     }
     read_sources(f, shows, of);
 }
@@ -168,6 +171,20 @@ static bool any_step(const void *of, int step) {
     return true;
 }
 
+/* "The plan says that its input lies as [B, S/tp, D], it lies as [B, S, D]"; "w2 lies as .. but is
+ * taken for .."; "o_proj: a sum over tp is pending, .."; of all else the sentence up to what
+ * planted it and why. */
+static const char *head_of(Finds *f, const Found *x, const char *values, const char *text) {
+    if (x->rule && !strncmp(x->rule, "the plan says ", strlen("the plan says ")))
+        return words_symbol(f->a, words_capital(f->a, x->rule));
+    bool verb = x->rule && !strncmp(x->rule, "lies ", strlen("lies ")) && !strchr(values, ',');
+    if (x->rule)
+        return words_symbol(f->a, arena_printf(f->a, "%s%s %s", values, verb ? "" : ":", x->rule));
+    const char *planted = strstr(text, " (planted: ");
+    const char *why = strstr(text + strlen(x->what), ": "), *end = planted ? planted : why;
+    return end ? arena_strndup(f->a, text, (size_t)(end - text)) : text;
+}
+
 const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
                             const void *of) {
     Finds f = {.a = a, .t = t};
@@ -184,9 +201,12 @@ const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *
         note->text =
             words_symbol(a, arena_printf(a, "%s of %s %s", words_capital(a, f.found[i].what),
                                          values, f.found[i].why));
+        note->head = head_of(&f, &f.found[i], values, note->text);
     }
     return l;
 }
+
+const char *wrong_title(const WrongList *l) { return l && l->n == 1 ? l->note[0].head : NULL; }
 
 int wrong_number(const WrongList *l, int step) {
     for (int i = 0; l && i < l->n; i++)

@@ -13,6 +13,7 @@ typedef struct {
     int n;
     const int *step;
     const char *text; /* the sentence */
+    const char *head; /* what is wrong, without the cause: for a title */
 } WrongNote;
 
 typedef struct {
@@ -26,6 +27,9 @@ typedef struct {
  * nothing is. It lives in `a`, its sentences too. */
 const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
                             const void *of);
+/* Title of a picture in which one thing is wrong: the rule that is broken. NULL: nothing is wrong,
+ * or several things are. */
+const char *wrong_title(const WrongList *l);
 /* Number of the note that speaks of the step, from 1; 0: nothing is wrong with it. */
 int wrong_number(const WrongList *l, int step);
 /* The border of a wrong step's box: red and thick; the legend says so. */

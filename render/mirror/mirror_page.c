@@ -97,7 +97,9 @@ static const char *title(const Mirror *m, int first, int n) {
         return arena_printf(a, "Forward and backward: %s is the first value that comes out wrong",
                             t->first_wrong);
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, t->n_collectives + 1);
-    if (mirror_wrong(m, first, n)->n) return "Backward beside forward: a step is wrong";
+    const WrongList *wrong = mirror_wrong(m, first, n);
+    if (wrong->n)
+        return wrong_title(wrong) ? wrong_title(wrong) : "Backward beside forward: steps are wrong";
     int from = first, count = n;
     if (pieces(m, first, n)) { /* the pieces stand together */
         while (m->strip[from].plain) from++;

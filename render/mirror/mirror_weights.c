@@ -363,7 +363,8 @@ static const char *title(const WeightPen *p) {
     int fetched = 0, summed = 0, left = 0;
     for (int i = 0; i < p->n; i++) fetched += p->row[i].fetch != NULL, summed += p->row[i].n > 0;
     for (int i = 0; i < p->n; i++) left += left_out(&p->row[i]);
-    if (p->wrong->n && !left) return "The weights: a step is wrong";
+    if (p->wrong->n && !left)
+        return wrong_title(p->wrong) ? wrong_title(p->wrong) : "The weights: steps are wrong";
     if (p->wrong->n) return "The weights: a gradient is not made whole";
     if (fetched)
         return "The weights: cut at rest, gathered before use, freed after it; gradients end where "

@@ -54,6 +54,9 @@ FAMILIES = {
                        routed_scaling_factor=1.3, attention_bias=True, intermediate_size=None),
     "hy_v3": dict(head_dim=6, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=9, num_shared_experts=2, num_hidden_layers=3,
                   mlp_layer_types=["sparse", "dense", "sparse"]),
+    "gpt_oss": dict(head_dim=6, num_local_experts=5, num_experts_per_tok=2, num_hidden_layers=3, sliding_window=4, swiglu_limit=0.7,
+                    swiglu_alpha=1.3, max_position_embeddings=4096, rope_parameters={"rope_type": "yarn", "rope_theta": 5000.0, "factor": 4.0,
+                    "beta_fast": 2.0, "beta_slow": 1.0, "truncate": False, "original_max_position_embeddings": 16}),
     "aria_text": dict(moe_num_experts=5, moe_topk=2, attention_bias=True),
     "exaone4": dict(num_hidden_layers=3, sliding_window=5, sliding_window_pattern=2),
 }

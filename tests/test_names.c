@@ -294,12 +294,14 @@ static void test_recorded_faults(void **state) {
         printf("recorded faults NOT COMPARED: only beside ../shared/golden\n");
         skip();
     }
-    static const char *const classes[] = {"HrmText", "Llama4", "Youtu"};
-    assert_int_equal(n, 3);
+    static const char *const classes[][2] = {
+        {"GptOss", "ep2"}, {"HrmText", ""}, {"Llama4", ""}, {"Youtu", ""}};
+    assert_int_equal(n, 4);
     for (int i = 0; i < n; i++) {
-        const Json *run = golden_json(a, golden_path(a, "plans/runs/%s.tp2.json", classes[i]));
+        const Json *run = golden_json(
+            a, golden_path(a, "plans/runs/%s.tp2%s.json", classes[i][0], classes[i][1]));
         const char *type = json_get(json_get(run, "config_used"), "model_type")->s,
-                   *file = golden_path(a, "plans/models/%sForCausalLM.json", classes[i]);
+                   *file = golden_path(a, "plans/models/%sForCausalLM.json", classes[i][0]);
         assert_ptr_equal(import_recorded(type), &row[i]);
         assert_true(phase_unlike(run));
         Ended e =

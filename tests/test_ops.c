@@ -71,6 +71,7 @@ static const Case cases[] = {
     {.op = "attention_part", .rule = "btkgx!,bs~t!kx!,bs~t!kx!->btkgp", .cap = 0.5},
     {.op = "softcap", .rule = "btv->btv", .factor = 0.6},
     {.op = "clamp", .rule = "btkgx->btkgx", .factor = 0.7},
+    {.op = "limit_pairs", .rule = "btfu!->btfu", .factor = 0.7},
     {.op = "embed", .rule = "vd,bt->btd"},
     {.op = "add", .rule = "btd,->btd"},
     {.op = "scale", .rule = "btd->btd"},

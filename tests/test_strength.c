@@ -185,6 +185,14 @@ static const struct {
      "  num_hidden_layers: 1, num_attention_heads: 3, head_dim: 4, vocab_size: 11}, layers: all}\n"
      "data: {batch: 2, sequence: 5, dtype: %s}\nmesh: {tp: 2}\nnames: hf\npass: backward\n"
      "plan:\n  layers.*.mlp.up_proj: colwise\n  layers.*.mlp.down_proj: rowwise\n"},
+    {"sinks, experts with biases",
+     "model: {config: {model_type: gpt_oss, hidden_size: 12, intermediate_size: 6,\n"
+     "  num_hidden_layers: 1, num_attention_heads: 4, num_key_value_heads: 2, head_dim: 4,\n"
+     "  num_local_experts: 4, num_experts_per_tok: 2, swiglu_limit: 0.5, vocab_size: 11},\n"
+     "  layers: all}\n"
+     "data: {batch: 2, sequence: 5, dtype: %s}\nmesh: {tp: 2}\nnames: hf\npass: backward\n"
+     "plan:\n  layers.*.self_attn.[qkv]_proj: colwise\n  layers.*.self_attn.o_proj: rowwise\n"
+     "  layers.*.mlp.experts.down_proj: rowwise\n"},
     {"learned positions, weights stored input dim first",
      "model: {config: {model_type: gpt2, n_embd: 12, n_inner: 10, n_layer: 1, n_head: 3,\n"
      "  n_positions: 7, vocab_size: 12, tie_word_embeddings: true}, layers: all,\n"
@@ -521,6 +529,8 @@ static const struct {
     {"layernorm_plus", 1, 400}, {"layernorm_plus", -1, 240}, {"softcap", 0, 20},
     {"softcap", -1, 20},     {"clamp", -1, 2},        {"xielu", 0, 50},
     {"xielu", 1, 400},       {"xielu", 2, 700},       {"xielu", -1, 40},
+    {"attention_sink", 0, 24}, {"attention_sink", 1, 1.4e+03}, {"attention_sink", -1, 6},
+    {"limit_pairs", -1, 2}, {"swiglu_up_plus", 0, 18}, {"swiglu_up_plus", -1, 42},
 };
 /* clang-format on */
 static double known_bound(const char *name, int operand) {

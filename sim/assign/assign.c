@@ -262,8 +262,9 @@ static void layout_in_module(Assign *a, int t, int module, bool *hit, bool *won)
         u->style = s;
         u->loc = a->plan->lines[own].loc;
         u->name = a->plan->lines[own].style.name;
-        if (use_axes(a, u, mod, &a->plan->lines[own]))
-            layout_param(a, t, param_spec(a, s, mod, t), module, own);
+        const RawSpec *spec = param_spec(a, s, mod, t);
+        if (!spec && s->weight.set) spec = &s->weight; /* the line names the parameter itself */
+        if (use_axes(a, u, mod, &a->plan->lines[own])) layout_param(a, t, spec, module, own);
     }
     *u = save;
 }

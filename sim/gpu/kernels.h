@@ -74,6 +74,14 @@
     X(logsumexp_z, 1)                                                                              \
     X(merge, 0)                                                                                    \
     X(merge_part, 0)                                                                               \
+    X(sink, 0)                                                                                     \
+    X(sink_part, 0)                                                                                \
+    X(sink_sum, 1)                                                                                 \
+    X(limit_above, 0)                                                                              \
+    X(limit_above_slope, 0)                                                                        \
+    X(swiglu_plus, 0)                                                                              \
+    X(swiglu_plus_gate, 0)                                                                         \
+    X(swiglu_plus_up, 0)                                                                           \
     X(attention, 1)                                                                                \
     X(attention_stats, 1)                                                                          \
     X(attention_part_stats, 1)                                                                     \

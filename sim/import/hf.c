@@ -9,20 +9,23 @@
 #include "model/model.h"
 #include <string.h>
 
-enum { FILE_BYTES = 1 << 20 };
+enum {
+    FILE_BYTES = 1 << 20,
+    WITH_EXPERTS = MODULES_EXPERTS | MODULES_EXPERTS_TURNED | MODULES_EXPERTS_BIASED
+};
 
 /* base_model_tp_plan of the families that run here, with the head's and the embedding's lines that
  * the library adds. Inputs are plain tensors: each column layer moves its own. With --ep
  * base_model_ep_plan goes over it. */
 typedef struct {
-    const char *pattern, *style;
-    unsigned of;    /* MODULES_ that the family must have; 0: all have it */
-    const char *ep; /* the style with --ep; NULL: the same */
+    const char *pattern, *style; /* style NULL: there is such a line with --ep only */
+    unsigned of;                 /* MODULES_ that the family must have; 0: all have it */
+    const char *ep;              /* the style with --ep; NULL: the same */
 } Shipped;
 #define ALL(pattern, style)                                                                        \
     { pattern, style, 0, NULL }
 static const Shipped shipped[] = {
-    {"model.embed_tokens", "embedding_rowwise", MODULES_ANY, NULL},
+    {"model.embed_tokens", "embedding_rowwise", MODULES_EMBEDDING, NULL},
     {"model.layers.*.self_attn.q_proj", "colwise", MODULES_QKV, NULL},
     {"model.layers.*.self_attn.k_proj", "colwise", MODULES_QKV, NULL},
     {"model.layers.*.self_attn.v_proj", "colwise", MODULES_QKV, NULL},
@@ -70,6 +73,11 @@ static const Shipped shipped[] = {
     {"model.layers.*.feed_forward.gate_proj", "colwise", MODULES_EXPERTS_TURNED, NULL},
     {"model.layers.*.feed_forward.up_proj", "colwise", MODULES_EXPERTS_TURNED, NULL},
     {"model.layers.*.feed_forward.down_proj", "rowwise", MODULES_EXPERTS_TURNED, NULL},
+    {"model.layers.*.mlp.experts.gate_up_proj", NULL, MODULES_EXPERTS_BIASED, "grouped_gemm"},
+    {"model.layers.*.mlp.experts.gate_up_proj_bias", NULL, MODULES_EXPERTS_BIASED, "grouped_gemm"},
+    {"model.layers.*.mlp.experts.down_proj", NULL, MODULES_EXPERTS_BIASED, "grouped_gemm"},
+    {"model.layers.*.mlp.experts.down_proj_bias", NULL, MODULES_EXPERTS_BIASED, "grouped_gemm"},
+    {"model.layers.*.mlp.experts", NULL, MODULES_EXPERTS_BIASED, "ep_dispatch_experts"},
     ALL("lm_head", "colwise_gather_output"),
 };
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
@@ -160,14 +168,14 @@ static bool can_ship(Draft *x, const char *type) {
 }
 static void ship(Draft *x, const char *type) {
     unsigned has = model_family_modules(type);
-    const Graph *g =
-        has & (MODULES_EXPERTS | MODULES_EXPERTS_TURNED) ? draft_modules(x, NAMES_HF) : NULL;
+    const Graph *g = has & WITH_EXPERTS ? draft_modules(x, NAMES_HF) : NULL;
     bool dispatched = false;
     int64_t sequences = 1;
     for (int i = 0; i < N_SHIPPED; i++) {
         const Shipped *s = &shipped[i];
         if ((s->of & has) != s->of || (g && !draft_has(g, s->pattern))) continue;
         bool ep = x->in->ep > 1 && s->ep;
+        if (!ep && !s->style) continue;
         dispatched |= ep;
         add(x, s->pattern, ep ? s->ep : s->style, diag_nowhere, diag_nowhere);
     }
@@ -303,8 +311,7 @@ static void base_plan(Draft *x, HfGeneration g, const char *type) {
         ship(x, type);
         return;
     }
-    if (model_family_modules(type) & (MODULES_EXPERTS | MODULES_EXPERTS_TURNED))
-        draft_modules(x, NAMES_HF);
+    if (model_family_modules(type) & WITH_EXPERTS) draft_modules(x, NAMES_HF);
     draft_remark(x, "styles as transformers %s had them", x->in->hf_version);
 }
 bool import_hf(Draft *x) {

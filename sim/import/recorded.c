@@ -5,6 +5,9 @@
 #include <string.h>
 
 static const RecordedFault rows[] = {
+    {"gpt_oss", "5.23", "kernel",
+     "with --ep training is right, inference raises where experts are run one by one: the number "
+     "that stands for experts of other ranks is out of range; right with batched_mm"},
     {"hrm_text", "5.23", "loader",
      "the checkpoint has gate, queries, keys and values in one tensor, gate and up in another; a "
      "rank takes its block of the whole first and cuts it into four or two afterwards: wrong "
@@ -33,8 +36,6 @@ static const struct {
     {"flint", "learned sinks in the denominator of attention's softmax"},
     {"gemma4_text", "an embedding of its own for each layer (per_layer_input_gate)"},
     {"glm_moe_dsa", "an indexer that chooses keys"},
-    {"gpt_oss", "learned sinks in the denominator of attention's softmax, experts with biases and "
-                "a clamped activation"},
     {"granite_swa", "learned sinks: attention's result is scaled by them; a theta for each layer"},
     {"granitemoe_swa", "learned sinks: attention's result is scaled by them; a theta for each "
                        "layer"},

@@ -113,7 +113,8 @@ static bool attention(const LaunchCall *x, bool part) {
     }
     return true;
 }
-LaunchFn launch_attention, launch_attention_part, launch_attention_merge, launch_attention_join;
+LaunchFn launch_attention, launch_attention_part, launch_attention_merge, launch_attention_join,
+    launch_attention_sink;
 static bool whole(const LaunchCall *x) { return attention(x, false); }
 static bool in_part(const LaunchCall *x) { return attention(x, true); }
 bool launch_attention(const LaunchCall *x) { return launch_packings(x, whole); }
@@ -135,5 +136,44 @@ bool launch_attention_join(const LaunchCall *x) {
     GpuLaunch l = launch_over(x, GPU_copy, &x->c->out, &x->c->out);
     launch_operand(&l, 0, &x->c->cot, NULL, NULL);
     launch_map(x, &l);
+    return true;
+}
+/* The dims of a part with those of its sinks first. */
+static Tensor heads_first(const OpCall *c, char *letters) {
+    const Rule *r = c->rule;
+    Tensor t = {.nd = c->in[0].nd, .p = c->in[0].p};
+    int n = 0;
+    for (int d = 0; d < r->nl[1]; d++) letters[n++] = r->in[1][d];
+    for (int d = 0; d < t.nd; d++)
+        if (!strchr(r->in[1], r->in[0][d])) letters[n++] = r->in[0][d];
+    letters[n] = '\0';
+    for (int d = 0; d < t.nd; d++) {
+        int at = rule_find(r, 0, letters[d]);
+        t.n[d] = c->in[0].n[at];
+        t.s[d] = c->in[0].s[at];
+    }
+    return t;
+}
+bool launch_attention_sink(const LaunchCall *x) {
+    const OpCall *c = x->c;
+    const Rule *r = c->rule;
+    char letters[LAYOUT_MAX_DIMS + 1];
+    Tensor part = heads_first(c, letters);
+    bool sum = x->adjoint && c->operand == 1;
+    const Tensor *space = sum ? &part : &c->out;
+    const char *of = sum ? letters : r->in[0];
+    if (!side_by_side(&c->in[0])) return false;
+    GpuLaunch l = launch_over(x,
+                              sum          ? GPU_sink_sum
+                              : x->adjoint ? GPU_sink_part
+                                           : GPU_sink,
+                              space, &c->out);
+    /* a row of the part is one longer than its result: the last letter stands for both */
+    launch_operand(&l, 0, &c->in[0], r->in[0], of);
+    launch_operand(&l, 1, &c->in[1], r->in[1], of);
+    if (x->adjoint) launch_operand(&l, 2, &c->cot, r->in[0], of);
+    l.args.k[0] = r->nl[1];
+    if (sum) launch_rows(x, &l, tensor_count(&c->out));
+    else launch_each(x, &l, tensor_count(&c->out));
     return true;
 }

@@ -60,6 +60,20 @@ static void gather(void *arg, const RowMove *m) {
     with_table(h->x, &l, table, n, tensor_count(m->rows));
     free(table);
 }
+Tensor launch_gathered(const LaunchCall *x, int k) {
+    OpCall c = launch_with_ids(x);
+    Tensor rows = c.out, move = {.nd = 1, .n = {c.out.n[0]}};
+    tensor_pack(&rows);
+    rows.p = x->to->scratch(x->to->arg, (tensor_count(&rows) + 1) * dtype_size(c.dtype));
+    for (int d = 0; d < c.out.nd; d++) /* a row's own dims behind the rows */
+        if (!(c.rule->listed[RULE_MAX_IN] & RULE_BIT(c.rule->out[d])))
+            move.n[move.nd++] = c.out.n[d];
+    tensor_pack(&move);
+    move.p = rows.p;
+    Hands h = {x, NULL, true};
+    gather(&h, &(RowMove){&c, c.rule->in[k], c.rule->nl[k], &c.in[k], &move});
+    return rows;
+}
 /* A row and where it goes. */
 typedef struct {
     int64_t to, row;

@@ -48,6 +48,9 @@ bool launch_einsum(const LaunchCall *x, const OpCall *c);
 typedef bool LaunchProduct(const LaunchCall *x, const OpCall *c);
 /* The same over rows; `product` does it where there are none. */
 bool launch_einsum_rows(const LaunchCall *x, const OpCall *c, LaunchProduct *product);
+/* Operand k, which has no rows, beside the rows of the output: what their experts have of it; zeros
+ * where this rank has them not. In scratch memory. */
+Tensor launch_gathered(const LaunchCall *x, int k);
 /* The call with its index list where the host can read it. */
 OpCall launch_with_ids(const LaunchCall *x);
 /* The plain product that a contraction is; false if it is none. */

@@ -36,7 +36,7 @@ ACTIVATION(softcap, softcap)
 ACTIVATION(clamp, clamp)
 
 LaunchFn launch_add, launch_scale, launch_temperature, launch_swiglu, launch_split, launch_concat,
-    launch_xielu;
+    launch_xielu, launch_limit_pairs, launch_swiglu_up_plus;
 bool launch_xielu(const LaunchCall *x) {
     const OpCall *c = x->c;
     bool scalar = x->adjoint && c->operand > 0;
@@ -60,7 +60,12 @@ bool launch_add(const LaunchCall *x) {
         return launch_einsum(x, &a);
     }
     GpuLaunch l = launch_over(x, GPU_add, &c->out, &c->out);
-    for (int k = 0; k < 2; k++) launch_operand(&l, k, &c->in[k], c->rule->in[k], c->rule->out);
+    for (int k = 0; k < 2; k++) {
+        if (rule_listed(c->rule) && !c->rule->listed[k]) {
+            Tensor rows = launch_gathered(x, k);
+            launch_operand(&l, k, &rows, NULL, NULL);
+        } else launch_operand(&l, k, &c->in[k], c->rule->in[k], c->rule->out);
+    }
     launch_map(x, &l);
     return true;
 }
@@ -107,6 +112,42 @@ bool launch_swiglu(const LaunchCall *x) {
         launch_operand(&l, 0, &gate, NULL, NULL);
         launch_operand(&l, 1, &up, NULL, NULL);
         if (x->adjoint) launch_operand(&l, 2, &c->cot, NULL, NULL);
+        launch_map(x, &l);
+    }
+    return true;
+}
+/* [.., f, u] as [.., f] of one u. */
+static Tensor one_of_two(const Tensor *t, int64_t u, Dtype dt) {
+    Tensor x = *t;
+    x.p = (char *)t->p + u * t->s[--x.nd] * dtype_size(dt);
+    return x;
+}
+bool launch_limit_pairs(const LaunchCall *x) {
+    const OpCall *c = x->c;
+    static const int kernel[2][2] = {{GPU_limit_above, GPU_clamp},
+                                     {GPU_limit_above_slope, GPU_clamp_slope}};
+    for (int u = 0; u < 2; u++) {
+        Tensor in = one_of_two(&c->in[0], u, c->dtype), out = one_of_two(&c->out, u, c->dtype),
+               cot = x->adjoint ? one_of_two(&c->cot, u, c->dtype) : in;
+        GpuLaunch l = launch_over(x, kernel[x->adjoint][u], &out, &out);
+        launch_operand(&l, 0, &in, NULL, NULL);
+        if (x->adjoint) launch_operand(&l, 1, &cot, NULL, NULL);
+        l.args.a[0] = c->at->factor;
+        launch_map(x, &l);
+    }
+    return true;
+}
+bool launch_swiglu_up_plus(const LaunchCall *x) {
+    const OpCall *c = x->c;
+    Tensor gate = one_of_two(&c->in[0], 0, c->dtype), up = one_of_two(&c->in[0], 1, c->dtype);
+    for (int u = 0, n = x->adjoint ? 2 : 1; u < n; u++) {
+        Tensor out = x->adjoint ? one_of_two(&c->out, u, c->dtype) : c->out;
+        int kernel = !x->adjoint ? GPU_swiglu_plus : u ? GPU_swiglu_plus_up : GPU_swiglu_plus_gate;
+        GpuLaunch l = launch_over(x, kernel, &out, &out);
+        launch_operand(&l, 0, &gate, NULL, NULL);
+        launch_operand(&l, 1, &up, NULL, NULL);
+        if (x->adjoint) launch_operand(&l, 2, &c->cot, NULL, NULL);
+        l.args.a[0] = c->at->a;
         launch_map(x, &l);
     }
     return true;

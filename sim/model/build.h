@@ -56,6 +56,7 @@ enum {
     AT_LOGITS_SCALE = 4096,
     AT_LOGITS_CAP = 8192,
     AT_CLIP = 16384,
+    AT_SWIGLU = 32768,
     AT_COMBINED = 512 /* no attribute: from here on rows are tokens again */
 };
 
@@ -87,6 +88,7 @@ typedef struct NodeRow {
     bool vocab;        /* its module works on the vocabulary */
     const char *also;  /* second name of the value, or NULL */
     bool block; /* makes keys or values of the latent of a block, anew for each that comes by */
+    bool ends;  /* what its module puts out is the result of this row */
     const char *after; /* split: the letters of the blocks before its own, "kgx kx"; NULL: none */
 } NodeRow;
 
@@ -157,7 +159,9 @@ enum {
 #define FEATURE_LEARNED ((Features)1 << 59) /* a table of positions is added to the embedding */
 #define FEATURE_TURNED ((Features)1 << 60)  /* linear layers are stored input dim first */
 #define FEATURE_UNTURNED ((Features)1 << 61)
-#define FEATURE_QK_WIDE ((Features)1 << 54) /* q/k norms over all heads at once */
+#define FEATURE_SINKS ((Features)1 << 62) /* attention's softmax has one more logit a head */
+#define FEATURE_EXPERT_BIASES ((Features)1 << 63) /* router and experts have, gates are limited */
+#define FEATURE_QK_WIDE ((Features)1 << 54)       /* q/k norms over all heads at once */
 
 /* graph.c: adding to a graph. Each returns the index; on an error (reported, b->failed) it may be
  * -1. */

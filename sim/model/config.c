@@ -133,6 +133,12 @@ static const Key aria_keys[] = {
     {"moe_topk", KEY_INT, AT(top_k), false},
     {"moe_num_shared_experts", KEY_COUNT, AT(n_shared), false},
 };
+static const Key gpt_oss_keys[] = {
+    {"swiglu_limit", KEY_REAL, AT(swiglu_limit), false},
+    {"swiglu_alpha", KEY_REAL, AT(swiglu_alpha), false},
+    {"experts_per_token", KEY_INT, AT(top_k), false},
+    {"initial_context_length", KEY_HARMLESS, 0, false}, /* as in the rope keys; nobody reads it */
+};
 static const Key hy3_keys[] = {
     {"num_shared_experts", KEY_COUNT, AT(n_shared), false},
     {"router_scaling_factor", KEY_REAL, AT(scaling), false},
@@ -230,6 +236,7 @@ static const struct {
                    {ROWS(mlp_type_keys), HAS_MLP_TYPES},
                    {ROWS(aria_keys), HAS_ARIA},
                    {ROWS(hy3_keys), HAS_HY3},
+                   {ROWS(gpt_oss_keys), HAS_GPT_OSS},
                    {ROWS(chunk_keys), HAS_CHUNKS},
                    {ROWS(expert_keys), HAS_EXPERTS},
                    {ROWS(nope_keys), HAS_NOPE},
@@ -555,6 +562,7 @@ static void set_shape(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     m->cap_scores = r->cap_scores < 0 ? f->cap_scores : r->cap_scores;
     m->cap_logits = r->cap_logits < 0 ? f->cap_logits : r->cap_logits;
     m->clip_qkv = r->clip_qkv;
+    m->sinks = f->shape & SHAPE_SINKS;
     if (f->has & HAS_CAPS)
         m->softmax_scale = 1 / sqrt(r->query_scalar > 0 ? r->query_scalar : f->query_scalar);
     m->input_sqrt = f->shape & SHAPE_INPUT_SQRT;
@@ -645,9 +653,11 @@ static void set_windowed_rope(Config *c, const Family *f, const Raw *r, ModelDim
 }
 /* What a file means that has no object of rope keys: the family's own stretched rotation. */
 static void default_rope(const Config *c, const Family *f, Raw *r) {
-    if (f->llama3 <= 0 || !c->file || r->rope_given) return;
-    r->rope_type = "llama3";
-    r->rope_factor = f->llama3, r->rope_low = 1, r->rope_high = 4, r->rope_old_ctx = 8192;
+    const OwnRope *own = f->rope;
+    if (!own || !c->file || r->rope_given) return;
+    r->rope_type = own->type;
+    r->rope_factor = own->factor, r->rope_low = own->low, r->rope_high = own->high;
+    r->rope_old_ctx = own->old_ctx, r->truncate = own->truncate;
 }
 /* A list of numbers above 0, one for each pair that turns; NULL after an error. */
 static const double *stretches(Config *c, const char *key, const Json *v, int64_t n) {

@@ -37,7 +37,7 @@ typedef struct {
     double scaling;
     const char *topk_method, *scoring, *router;
     int64_t F_dense, chunk, unrotated_every, floor_scale, experts_every, experts_from;
-    double attn_scale;
+    double attn_scale, swiglu_limit, swiglu_alpha;
     int tuning, use_qk_norm;
     const Json *rotates, *experts, *layer_types, *mlp_types; /* lists of a file */
     int out_bias, all_bias;                                  /* attention_out_bias, use_bias */
@@ -83,7 +83,8 @@ enum {
  * layer_norm_eps, HAS_LOGIT_SCALE Cohere's, HAS_GPT2 GPT-2's keys, HAS_QK_SWITCH its use_qk_norm,
  * HAS_ROTARY_PCT GPT-NeoX's keys, HAS_NORM_EPS norm_eps, HAS_CLIP clip_qkv, HAS_LONGROPE two lists
  * of divisors and the old context, HAS_DEEPSEEK_EXPERTS DeepSeek's counts of experts, HAS_MLP_TYPES
- * a list of which layers have experts, HAS_ARIA and HAS_HY3 their names of these counts. */
+ * a list of which layers have experts, HAS_ARIA, HAS_HY3 and HAS_GPT_OSS their names of these
+ * counts and more. */
 enum {
     HAS_LATENT = 1,
     HAS_CHUNKS = 2,
@@ -109,6 +110,7 @@ enum {
     HAS_MLP_TYPES = 1 << 21,
     HAS_ARIA = 1 << 22,
     HAS_HY3 = 1 << 23,
+    HAS_GPT_OSS = 1 << 24,
 };
 /* What its layers are like, beside the usual: norms before, a gate, weights of norms as they are.
  */
@@ -131,8 +133,16 @@ enum {
     SHAPE_LEARNED = 65536,         /* positions have a table, and nothing turns */
     SHAPE_TURNED = 131072,         /* linear layers are stored input dim first */
     SHAPE_QK_WIDE = 2048,          /* the q/k norm is over all heads at once */
+    SHAPE_SINKS = 524288,          /* attention sinks */
+    SHAPE_EXPERT_BIASES = 1 << 20, /* router and experts have biases; pairs of gate and up */
     SHAPE_EXPERTS_TURNED = 262144, /* experts are stored input dim first */
 };
+/* The stretched rotation that a family's files mean when they say nothing. */
+typedef struct {
+    const char *type;
+    double factor, low, high, old_ctx;
+    int truncate; /* UNSET, 0, 1 */
+} OwnRope;
 typedef struct {
     const char *type;
     uint8_t qkv, o, mlp; /* biases */
@@ -150,7 +160,7 @@ typedef struct {
     int64_t pattern;        /* without layer_types each so many-th layer has no window; 0: 4 */
     /* without the keys */
     double cap_scores, cap_logits, query_scalar, windowed_theta, logit_scale;
-    double llama3;       /* without rope keys: that rotation, with this factor; 0: none */
+    const OwnRope *rope; /* without an object of rope keys; NULL: the default rotation */
     int64_t window_size; /* without the key; 0: 4096 */
     unsigned whole;      /* MODULES_ that it has, and its shipped plan leaves whole */
     /* the part of a head that turns, without the key; 0: all, and there is no key */

@@ -34,6 +34,7 @@ static const RouterRow rows[] = {
      .router = {.factor = 1, .sigmoid = true, .share = true, .bias = true}},
     {"hy_v3", "num_experts", 192, 8, 1536, 1,
      .router = {.factor = 2.826, .sigmoid = true, .share = true, .bias = true}},
+    {"gpt_oss", "num_local_experts", 128, 4, .router = {.factor = 1}},
     {"aria_text", "moe_num_experts", 8, 2, 0, 2, .router = {.factor = 1}},
     {"switch", NULL, 0, 1, .router = {.factor = 1, .all = true}},
     {"gshard", NULL, 0, 2, .router = {.factor = 1}},
@@ -173,9 +174,13 @@ void config_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     m->Fe = r->Fe != UNSET ? r->Fe : family->width ? family->width : r->F;
     int64_t shared = r->n_shared == UNSET ? family->shared : r->n_shared;
     if (__builtin_mul_overflow(shared, m->Fe, &m->shared)) m->shared = INT64_MAX;
-    m->experts_packed = c->p->names == NAMES_HF;
+    /* pairs of gate and up are one weight in all schemes, input dim first */
+    bool pairs = m->expert_biases = f->shape & SHAPE_EXPERT_BIASES;
+    m->experts_packed = pairs || c->p->names == NAMES_HF;
     m->turns = f->shape & SHAPE_EXPERTS_TURNED;
-    m->experts_turned = m->turns && names_turn_experts(c->p->names);
+    m->experts_turned = m->turns && (pairs || names_turn_experts(c->p->names));
+    m->swiglu_limit = r->swiglu_limit > 0 ? r->swiglu_limit : 7;
+    m->swiglu_alpha = r->swiglu_alpha > 0 ? r->swiglu_alpha : 1.702;
     set_router(r, row, m);
     check_counts(c, m);
 }

@@ -6,6 +6,9 @@
 /* qkv, o, mlp: who has biases. eps, theta, kv_heads, head_dim, activation, tied: what a file means
  * that does not say. */
 #define DENSE .eps = 1e-6, .theta = 1e4
+static const OwnRope apertus_rope = {"llama3", 8, 1, 4, 8192, UNSET},
+                     cwm_rope = {"llama3", 16, 1, 4, 8192, UNSET},
+                     gpt_oss_rope = {"yarn", 32, 0, 0, 4096, 0};
 static const Family families[] = {
     {"llama", BY_CONFIG, BY_CONFIG, BY_CONFIG, DENSE},
     {"mistral", NEVER, NEVER, NEVER, DENSE, .kv_heads = 8, .window = WINDOW_ALWAYS},
@@ -46,8 +49,9 @@ static const Family families[] = {
     {"nemotron", BY_CONFIG, BY_CONFIG, BY_CONFIG, .eps = 1e-5, .theta = 1e4, .has = HAS_NORM_EPS,
      .partial = 0.5, .shape = SHAPE_UNGATED | SHAPE_LAYERNORM | SHAPE_NORM_PLUS,
      .activation = "relu2"},
-    {"apertus", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 12e6, .llama3 = 8,
-     .shape = SHAPE_UNGATED | SHAPE_XIELU, .activation = "xielu", .naming = NAMING_APERTUS},
+    {"apertus", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 12e6,
+     .rope = &apertus_rope, .shape = SHAPE_UNGATED | SHAPE_XIELU, .activation = "xielu",
+     .naming = NAMING_APERTUS},
     {"phi3", NEVER, NEVER, NEVER, .eps = 1e-5, .theta = 1e4, .has = HAS_LONGROPE,
      .window = WINDOW_GIVEN, .partial = 1, .shape = SHAPE_PACKED_QKV | SHAPE_PACKED_MLP},
     {"olmo", BY_CONFIG, BY_CONFIG, NEVER, .eps = 1e-5, .theta = 1e4, .has = HAS_CLIP,
@@ -86,7 +90,7 @@ static const Family families[] = {
      .order = ROPE_NEIGHBOURS_TO_HALVES, .whole = MODULES_SHARED},
     {"youtu", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .has = HAS_LATENT,
      .order = ROPE_NEIGHBOURS_TO_HALVES, .tied = true, .whole = MODULES_LATENT},
-    {"cwm", NEVER, NEVER, BY_CONFIG, .eps = 1e-5, .theta = 1e6, .llama3 = 16, .kv_heads = 8,
+    {"cwm", NEVER, NEVER, BY_CONFIG, .eps = 1e-5, .theta = 1e6, .rope = &cwm_rope, .kv_heads = 8,
      .head_dim = 128, .window = WINDOW_BUT_FIRST, .window_size = 8192},
     {"solar_open", BY_CONFIG, NEVER, NEVER, .eps = 1e-5, .theta = 1e6,
      .has = HAS_EXPERTS | HAS_DEEPSEEK_EXPERTS, .kv_heads = 8, .head_dim = 128,
@@ -94,6 +98,12 @@ static const Family families[] = {
     {"hy_v3", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 11158840,
      .has = HAS_EXPERTS | HAS_MLP_TYPES | HAS_HY3, .kv_heads = 8, .head_dim = 128,
      .naming = NAMING_HY3},
+    {"gpt_oss", ALWAYS_UNLESS, ALWAYS_UNLESS, NEVER, .eps = 1e-5, .theta = 150000,
+     .rope = &gpt_oss_rope, .has = HAS_EXPERTS | HAS_GPT_OSS, .kv_heads = 8, .head_dim = 64,
+     .window = WINDOW_PATTERN, .pattern = 2, .window_size = 128,
+     .shape = SHAPE_EXPERTS_TURNED | SHAPE_SINKS | SHAPE_EXPERT_BIASES, .naming = NAMING_GPT_OSS,
+     .whole = MODULES_EMBEDDING | MODULES_QKV | MODULES_GATE | MODULES_UP | MODULES_SHARED |
+              MODULES_EXPERTS_TURNED},
     {"aria_text", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .has = HAS_EXPERTS | HAS_ARIA,
      .shape = SHAPE_EXPERTS_TURNED, .naming = NAMING_ROUTER},
     {"llama4_text", BY_CONFIG, BY_CONFIG, NEVER,
@@ -115,8 +125,10 @@ unsigned model_family_modules(const char *type) {
     bool wide = f->shape & SHAPE_QK_WIDE;
     bool packed = f->shape & SHAPE_PACKED_MLP, gate = !packed && !(f->shape & SHAPE_UNGATED);
     unsigned experts = f->shape & SHAPE_EXPERTS_TURNED ? MODULES_EXPERTS_TURNED : MODULES_EXPERTS;
-    return (MODULES_ANY | (f->qk_norm && !wide ? MODULES_QK_NORM : 0u) |
-            (gate ? MODULES_GATE : 0u) | (packed ? MODULES_PACKED_MLP : MODULES_UP) |
+    unsigned biased = f->shape & SHAPE_EXPERT_BIASES ? MODULES_EXPERTS_BIASED : 0u;
+    return (MODULES_ANY | MODULES_EMBEDDING | biased |
+            (f->qk_norm && !wide ? MODULES_QK_NORM : 0u) | (gate ? MODULES_GATE : 0u) |
+            (packed ? MODULES_PACKED_MLP : MODULES_UP) |
             (f->has & HAS_EXPERTS ? experts | MODULES_SHARED : 0u) |
             (f->has & HAS_LATENT           ? MODULES_LATENT
              : wide                        ? MODULES_QKV_WHOLE

@@ -256,6 +256,7 @@ static Attrs attrs_of(const Build *b, unsigned at, Features have) {
     if (at & AT_LOGITS_SCALE) r.factor = b->m->logits_scale;
     if (at & AT_LOGITS_CAP) r.factor = b->m->cap_logits;
     if (at & AT_CLIP) r.factor = b->m->clip_qkv;
+    if (at & AT_SWIGLU) r.factor = b->m->swiglu_limit, r.a = b->m->swiglu_alpha;
     if (at & AT_TEMPERATURE) {
         r.chunk = b->m->temperature_floor;
         r.b = b->m->temperature_scale;
@@ -388,6 +389,7 @@ Features build_features(const Build *b) {
            (m->norms & NORMS_BEFORE && !m->norm_shared ? FEATURE_NORM_SECOND : 0u) |
            (m->head_weights ? FEATURE_HEAD_WEIGHTS : 0u) | (m->learned ? FEATURE_LEARNED : 0u) |
            (m->turned_linear ? FEATURE_TURNED : FEATURE_UNTURNED) |
+           (m->sinks ? FEATURE_SINKS : 0u) | (m->expert_biases ? FEATURE_EXPERT_BIASES : 0u) |
            (m->qk_wide ? FEATURE_QK_WIDE : 0u) | (m->q_bias ? FEATURE_Q_BIAS : 0u) |
            (m->k_bias ? FEATURE_K_BIAS : 0u) | (m->v_bias ? FEATURE_V_BIAS : 0u) |
            (m->o_bias ? FEATURE_O_BIAS : 0u) | (m->gate_bias ? FEATURE_GATE_BIAS : 0u) |
@@ -424,6 +426,8 @@ const char *build_module_path(const Build *b, const char *prefix, const char *mo
                  {NAMING_LLAMA4, "moe.shared_experts", "moe_ff.shared_expert"},
                  {NAMING_LLAMA4, "moe", "moe_ff"},
                  {NAMING_ROUTER, "moe.gate", "moe.router"},
+                 {NAMING_GPT_OSS, "moe.gate", "moe.router"},
+                 {NAMING_GPT_OSS, "self_attn.core.sinks", "self_attn.sinks"},
                  {NAMING_HY3, "moe.gate.e_score_correction_bias", "moe.e_score_correction_bias"},
                  {NAMING_GLM4, "attn_out_norm", "post_self_attn_layernorm"},
                  {NAMING_GLM4, "mlp_out_norm", "post_mlp_layernorm"},
@@ -516,6 +520,7 @@ int build_row(Build *b, const NodeRow *row, RowPlace at) {
             m->input[m->n_input] = act[m->n_input];
         m->output = result;
     }
+    if (row->ends) b->g->module[module].output = result;
     return result;
 }
 

@@ -247,7 +247,8 @@ static void set_letters(Build *b, const ModelDims *m) {
         {'j', {"(H+2K)*d", (m->H + 2 * m->K) * m->d, DIM_PLAIN}},
         {'a', {"H*d", m->H * m->d, DIM_PLAIN}},
         {'z', {"3*d", 3 * m->d, DIM_HEAD_SIZE}},
-        {'p', {"P", m->max_positions, DIM_PLAIN}},
+        {'p', m->sinks ? (LetterSize){"(d+1)", m->d + 1, DIM_HEAD_SIZE}
+                       : (LetterSize){"P", m->max_positions, DIM_PLAIN}},
         {'i', {"K*d", m->K * m->d, DIM_PLAIN}},
         {'f', {"F", m->F, DIM_PLAIN}},
         {'e', {"E", m->E, DIM_PLAIN}},

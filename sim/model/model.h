@@ -45,7 +45,8 @@ typedef enum {
     NAMING_NEOX,
     NAMING_GPT2,
     NAMING_ROUTER, /* the router's module is called that */
-    NAMING_HY3
+    NAMING_HY3,
+    NAMING_GPT_OSS
 } Naming;
 /* What a preset or config says; sizes after `shrink`. */
 typedef struct ModelDims {
@@ -118,6 +119,10 @@ typedef struct ModelDims {
     double input_scale, branch_scale, logits_scale; /* 0: 1 */
     double softmax_scale;                           /* 0: 1/sqrt(d) */
     double cap_scores, cap_logits;                  /* they are cap tanh(x / cap); 0: as they are */
+    bool sinks; /* attention's softmax has one more logit for each head, a parameter */
+    bool
+        expert_biases; /* router and experts have biases; gate and up stand pair by pair, limited */
+    double swiglu_limit, swiglu_alpha; /* of these */
     double clip_qkv; /* queries, keys and values stay within -clip .. clip; 0: no */
     bool norm_bias;
     double windowed_base; /* rope_base of layers with a window, unscaled; 0: that of the others */
@@ -166,16 +171,18 @@ enum {
     MODULES_ANY = 1,
     MODULES_QK_NORM = 2,
     MODULES_GATE = 4,
-    MODULES_UP = 8,                /* in a weight of its own, */
-    MODULES_PACKED_MLP = 16,       /* or in one with the gate */
-    MODULES_QKV = 32,              /* each in a weight of its own, */
-    MODULES_PACKED_QKV = 64,       /* or all in one */
-    MODULES_LATENT = 2048,         /* of low rank, or made of one such value */
-    MODULES_SHARED = 4096,         /* an expert that all tokens go to, if there is one */
-    MODULES_EXPERTS_TURNED = 8192, /* as MODULES_EXPERTS, stored input dim first */
-    MODULES_UNSHIPPED = 1024,      /* the library ships no plan */
-    MODULES_NEOX = 512,            /* none of the above: those of GPT-NeoX, by its own names */
-    MODULES_QKV_WHOLE = 256,       /* each in its own, and all heads are needed at once */
+    MODULES_UP = 8,          /* in a weight of its own, */
+    MODULES_PACKED_MLP = 16, /* or in one with the gate */
+    MODULES_QKV = 32,        /* each in a weight of its own, */
+    MODULES_PACKED_QKV = 64, /* or all in one */
+    MODULES_LATENT = 2048,   /* of low rank, or made of one such value */
+    MODULES_SHARED = 4096,   /* an expert that all tokens go to, if there is one */
+    MODULES_EMBEDDING = 16384,
+    MODULES_EXPERTS_BIASED = 32768, /* experts that have biases */
+    MODULES_EXPERTS_TURNED = 8192,  /* as MODULES_EXPERTS, stored input dim first */
+    MODULES_UNSHIPPED = 1024,       /* the library ships no plan */
+    MODULES_NEOX = 512,             /* none of the above: those of GPT-NeoX, by its own names */
+    MODULES_QKV_WHOLE = 256,        /* each in its own, and all heads are needed at once */
     MODULES_EXPERTS = 128, /* in some layers or all: which modules there are, the config says */
 };
 unsigned model_family_modules(const char *type);

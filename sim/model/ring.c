@@ -63,15 +63,20 @@ static void block_again(Build *b, RowPlace at, int j) {
         n->again = 1 + build_value(b, arena_printf(b->a, "%s%s", at.values, b->block[i]->out));
     }
 }
+static bool is_part(const Op *op) { return op->mixes && !op->part; }
+/* `row` may be a part itself, of all keys: then the log of its sum stays with the result. */
 static int ring_of(Build *b, const NodeRow *row, RowPlace at) {
     const Op *op = op_find(row->op);
+    bool with_lse = is_part(op);
+    if (with_lse) op = op_find("attention"); /* whose part it is */
     char last = row->shape[strlen(row->shape) - 1];
     LetterSize width = b->letter[last - 'a'];
     bool final =
         b->p->context_parallel.backward && strcmp(b->p->context_parallel.backward, "chain") != 0;
     const char *whole = ending_in(b, strchr(row->rule, '>') + 1, 'p');
-    b->letter['p' - 'a'] =
-        (LetterSize){arena_printf(b->a, "(%s+1)", width.sym), width.size + 1, width.role};
+    if (!with_lse)
+        b->letter['p' - 'a'] =
+            (LetterSize){arena_printf(b->a, "(%s+1)", width.sym), width.size + 1, width.role};
     NodeRow part = *row, merge = {.op = final ? op->join->name : op->merge->name,
                                   .rule = arena_printf(b->a, "%s!,%s!->%s", whole, whole, whole),
                                   .module = row->module,
@@ -93,11 +98,14 @@ static int ring_of(Build *b, const NodeRow *row, RowPlace at) {
         part.kind = NULL; /* its module is there */
         merge.in[0] = j > 1 ? merge.out : "attn_part.0";
         merge.in[1] = part.out;
-        merge.out = arena_printf(b->a, "attn_merge.%lld", (long long)j);
+        merge.out = with_lse && j + 1 == b->ring
+                        ? row->out
+                        : arena_printf(b->a, "attn_merge.%lld", (long long)j);
         sum = j ? add(b, &merge, at) : t;
     }
     for (int n = first; final && !b->failed && n < b->g->nn; n++)
         if (b->g->node[n].op == op->part) b->g->node[n].final = 1 + sum;
+    if (with_lse) return sum;
     NodeRow out = {.out = row->out,
                    .op = "split",
                    .rule = arena_printf(b->a, "%s!->%s", whole, ending_in(b, whole, last)),
@@ -115,7 +123,7 @@ int build_in_parts(Build *b, const NodeRow *row, RowPlace at) {
     Features have = build_features(b);
     const Op *op = row->op ? op_find(row->op) : NULL;
     bool there = (row->need & have) == row->need && !(row->lack & have);
-    if (b->ring > 1 && there && op && op->part) return ring_of(b, row, at);
+    if (b->ring > 1 && there && op && (op->part || is_part(op))) return ring_of(b, row, at);
     int t = build_row(b, row, at);
     if (t < 0 || !row->block || !b->p->context_parallel.latent) return t;
     maker(b, t)->block = true;

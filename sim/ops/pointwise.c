@@ -1,6 +1,7 @@
 /* Ops that work element by element: add (bias, residual) and the activations relu and silu. */
 #include "kernel/pool.h"
 #include "kernel/vec.h"
+#include "ops/einsum_rows.h"
 #include "ops/util.h"
 #include <math.h>
 
@@ -90,13 +91,37 @@ static void add_row(const OpCall *c, const int64_t *i, int64_t n) {
         for (int64_t k = 0; k < n; k++) y[k] = a[k * sa] + b[k * sb];
     }
 }
+/* A row and what its expert has; an expert of another rank has nothing. */
+static void add_listed_row(const OpCall *c, const int64_t *i, int64_t n) {
+    int64_t sa, o[2], inner[2] = {0}, oc = box_offset(&c->out, c->out.nd - 1, i);
+    for (int k = 0; k < 2; k++) {
+        if (c->rule->listed[k]) {
+            o[k] = operand_offset(c, k, i, &inner[k]);
+            continue;
+        }
+        RowMove m = {c, c->rule->in[k], c->rule->nl[k], &c->in[k], &c->out};
+        int64_t place[LAYOUT_MAX_DIMS];
+        memcpy(place, i, sizeof *place * (size_t)(c->out.nd - 1));
+        for (int d = 0; d < c->out.nd; d++)
+            if (c->rule->listed[RULE_MAX_IN] & RULE_BIT(c->rule->out[d])) place[d] = 0;
+        o[k] = row_move_offset(&m, i[0]);
+        sa = operand_offset(c, k, place, &inner[k]);
+        if (o[k] >= 0) o[k] += sa;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        double sum = 0;
+        for (int j = 0; j < 2; j++)
+            if (o[j] >= 0) sum += el_get(&c->in[j], c->dtype, o[j] + k * inner[j]);
+        el_set(&c->out, c->dtype, oc + k * c->out.s[c->out.nd - 1], sum);
+    }
+}
 static void add_forward(const OpCall *c) {
     if (c->out.nd == 0) { /* two scalars */
         el_set(&c->out, c->dtype, 0,
                el_get(&c->in[0], c->dtype, 0) + el_get(&c->in[1], c->dtype, 0));
         return;
     }
-    op_each_row(c, add_row);
+    op_each_row(c, rule_listed(c->rule) ? add_listed_row : add_row);
 }
 /* Derived: the cotangent, with the letters that the operand lacks contracted. */
 static void add_adjoint(const OpCall *c) {

@@ -1,6 +1,6 @@
 /* Kernels of pointwise.c, scale.c, temperature.c, swiglu.c, gelu.c, tanh.c, softcap.c, clamp.c,
- * xielu.c and split.c: an element of the result from one of each operand. Arithmetic in double, one
- * rounding. A slope is times the cotangent, operand 1. */
+ * xielu.c, swiglu_limited.c and split.c: an element of the result from one of each operand.
+ * Arithmetic in double, one rounding. A slope is times the cotangent, operand 1. */
 #include "gpu/lang.h"
 
 GPU_MAP(copy, AT(0))
@@ -47,3 +47,10 @@ GPU_MAP_X(swiglu, x *GPU_FN(sigmoid_of)(x) * AT(1))
 GPU_MAP_X(swiglu_gate,
           AT(2) * AT(1) * GPU_FN(sigmoid_of)(x) * (1 + x * (1 - GPU_FN(sigmoid_of)(x))))
 GPU_MAP_X(swiglu_up, AT(2) * x * GPU_FN(sigmoid_of)(x))
+/* Of swiglu_limited.c; a[0]: the limit, alpha. */
+GPU_MAP_X(limit_above, x > a.a[0] ? a.a[0] : x)
+GPU_MAP_X(limit_above_slope, x > a.a[0] ? 0 * AT(1) : AT(1))
+GPU_MAP_X(swiglu_plus, (AT(1) + 1) * x * GPU_FN(sigmoid_of)(a.a[0] * x))
+GPU_MAP_X(swiglu_plus_gate, AT(2) * (AT(1) + 1) * GPU_FN(sigmoid_of)(a.a[0] * x) *
+                                (1 + a.a[0] * x * GPU_FN(sigmoid_of)(-a.a[0] * x)))
+GPU_MAP_X(swiglu_plus_up, AT(2) * x * GPU_FN(sigmoid_of)(a.a[0] * x))

@@ -38,6 +38,9 @@ static const struct {
     {"layernorm*", "of a family that random plans do not draw: test_families, test_ops"},
     {"softcap", "of a family that random plans do not draw: test_families, test_ops"},
     {"clamp", "of a family that random plans do not draw: test_families, test_ops"},
+    {"limit_pairs", "of a family that random plans do not draw: test_families, test_ops"},
+    {"swiglu_up_plus", "of a family that random plans do not draw: test_families, test_ops"},
+    {"attention_sink", "of a family that random plans do not draw: test_families, test_ops"},
     {"position", "of a family that random plans do not draw: test_families, test_ops"},
     {"xielu", "of a family that random plans do not draw: test_families, test_ops"},
 };

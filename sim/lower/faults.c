@@ -425,10 +425,36 @@ static const char *by_end(Program *p, const char *at, unsigned on, const char **
               : NULL;
     return n == 1 ? found : NULL;
 }
+/* The nearest name that the fault could have: of a move whole or by its value, of an op's value, of
+ * an input or a parameter. NULL: none is near. */
+static const char *nearest(const Program *p, const char *at, unsigned on) {
+    const char **names = ARENA_ARRAY(p->arena, const char *, 2 * p->ns + p->graph->nt + 1);
+    bool whole = strstr(at, " of ") != NULL;
+    int n = 0;
+    for (int k = 0; k < p->ns; k++) {
+        const Step *s = &p->step[k];
+        if (on & ON_MOVE && acts(p, s)) {
+            const char *name = step_name(p, s, p->arena);
+            names[n++] = whole ? name : strstr(name, " of ") + 4;
+        }
+        if (on & ON_OP && is_op(s)) names[n++] = step_name(p, s, p->arena);
+    }
+    for (int t = 0; on & ON_SOURCE && t < p->graph->nt; t++)
+        if (p->first[t] >= 0 && p->val[p->first[t]].step < 0)
+            names[n++] = graph_name(&p->graph->t[t]);
+    return diag_nearest(at, names);
+}
 static void not_found(const Program *p, Diags *d, const PlanFault *f, unsigned on,
                       const char *several) {
-    const char *hop = first_hop(p, f->step);
-    if (several)
+    const char *hop = first_hop(p, f->step),
+               *near = hop || several ? NULL : nearest(p, f->step, on);
+    if (near)
+        diag_error(d, "E0209", f->loc, arena_printf(p->arena, "did you mean '%s'?", near),
+                   on == ON_SOURCE   ? "no input or parameter is called '%s'"
+                   : !(on & ON_MOVE) ? "no op makes '%s'"
+                                     : "no move is called '%s'",
+                   f->step);
+    else if (several)
         diag_error(d, "E0209", f->loc, several, "'%s' is more than one name's end", f->step);
     else if (on == ON_SOURCE)
         diag_error(d, "E0209", f->loc, "see `shardproof params`, `shapes`",

@@ -188,11 +188,12 @@ static double works_for(const TimeEvent *x) { return x->e->end - works_from(x); 
  */
 static const char *inside_text(const TimePen *p, const Stave *v, const TimeEvent *x) {
     double room = time_x(p, v, x->e->end) - time_x(p, v, works_from(x)) - 6;
-    bool coll = timeline_lane(v->t, x->e) > 0;
+    /* "dx w2" is not "w2" */
+    bool coll = timeline_lane(v->t, x->e) > 0, adjoint = !strncmp(x->name, "dx ", 3);
     const char *try[3] = {
         coll ? arena_printf(p->c->arena, "%s  %s", x->name, time_text(works_for(x), p->c->arena))
              : x->name,
-        x->name, coll ? x->name : last_word(p->c->arena, x->name)};
+        x->name, coll || (adjoint && !x->small) ? x->name : last_word(p->c->arena, x->name)};
     for (int i = 0; i < 3; i++)
         if (*try[i] && scene_width(p->s, 12, coll ? REGULAR : MEDIUM, try[i]) <= room)
             return try[i];
@@ -448,7 +449,7 @@ static void draw_sums(TimePen *p, const Stave *v) {
         bool waits = s->waiting > s->exposed; /* what compute waits for most */
         scene_textf(p->s, x, y + 27, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_COLL_WORD},
                     "%s %s", percent_text(a, waits ? s->waiting : s->exposed, s->span),
-                    waits ? "waiting for others" : "exposed");
+                    waits ? "waiting" : "exposed");
     } else draw_sums_below(p, v, row, n);
     scene_end(p->s);
 }

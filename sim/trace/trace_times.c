@@ -49,8 +49,9 @@ TraceTimes trace_times(const TraceEvent *const *e, int n, double from, double to
     double still = fmax(0, s.span - s.compute);
     s.exposed = fmin(fmin(s.exposed, s.comm), still);
     s.waiting = still - s.exposed;
-    if (s.waiting < 1e-9 * s.span) s.waiting = 0; /* differences of the same sums */
     s.hidden = s.comm - s.exposed;
+    if (s.waiting < 1e-9 * s.span) s.waiting = 0; /* differences of the same sums */
+    if (s.hidden < 1e-9 * s.span) s.hidden = 0;
     free(x);
     free(y);
     return s;

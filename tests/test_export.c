@@ -4,25 +4,14 @@
 #include "base/file.h"
 #include "export/export.h"
 #include "import/import.h"
+#include "support/sandbox.h"
+#include "support/exported.h"
 #include "support/support.h"
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-static Arena *arena;
-static int setup(void **state) {
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-static int teardown(void **state) {
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 
 /* ---- a program as text ---- */
 /* Steps without their numbers and operands' names: those are of the naming scheme. `sp` is another
@@ -87,21 +76,8 @@ static const char *back(const char *text, const char *exported) {
     add_lines(&out, p.text, true);
     return out.s;
 }
-typedef struct {
-    const char *text, *said; /* text NULL: refused */
-} Exported;
-static Exported export_to_torch(const char *file, const char *text) {
-    PlanRun r = plan_run(arena, file, text, false);
-    if (!r.t || diags_errors(r.d)) {
-        run_print(&r);
-        fail_msg("%s does not pass", file);
-    }
-    const char *py = export_plan(arena, r.d, r.rep.plan, "torch");
-    assert_int_equal(py != NULL, diags_errors(r.d) == 0);
-    return (Exported){py, diags_text(arena, r.d)};
-}
 static void round_trip(const char *file, const char *text) {
-    Exported x = export_to_torch(file, text);
+    Exported x = export_to(arena, file, text, "torch");
     if (!x.text) fail_msg("%s is refused:\n%s", file, x.said);
     const char *again = back(text, x.text);
     const char *was = program_of(file, text), *is = program_of(file, again);
@@ -165,42 +141,22 @@ static const struct {
     {"54-deepseek-v3-latent-ring4.yaml", "no table of styles cuts the sequence over 'cp'"},
 };
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
-static const char *read_plan(const char *file) {
-    Diags *d = diags_new(arena);
-    size_t n;
-    const char *text = file_read(arena, d, file, 1 << 20, (Loc){0}, &n);
-    if (!text) fail_msg("%s", diags_text(arena, d));
-    return text;
-}
 static void test_shipped(void **state) {
     (void)state;
     for (int i = 0; i < N_SHIPPED; i++) {
         const char *file = arena_printf(arena, "plans/%s", shipped[i].file),
-                   *text = read_plan(file);
+                   *text = shipped_text(arena, file);
         if (!shipped[i].refused) {
             round_trip(file, text);
             continue;
         }
-        Exported x = export_to_torch(file, text);
-        if (x.text) fail_msg("%s is written:\n%s", file, x.text);
-        if (!strstr(x.said, shipped[i].refused) || !strstr(x.said, "[E0218]") ||
-            !strstr(x.said, "^") || !strstr(x.said, "= help: "))
-            fail_msg("%s is refused by\n%s", file, x.said);
+        export_refused(arena, file, text, "torch", shipped[i].refused);
     }
 }
+static const char *shipped_file(int i) { return shipped[i].file; }
 static void test_all_shipped_are_listed(void **state) {
     (void)state;
-    DIR *dir = opendir("plans");
-    assert_non_null(dir);
-    int n = 0;
-    for (struct dirent *f; (f = readdir(dir));) {
-        bool listed = !strstr(f->d_name, ".yaml");
-        n += !listed;
-        for (int i = 0; i < N_SHIPPED; i++) listed |= strcmp(shipped[i].file, f->d_name) == 0;
-        if (!listed) fail_msg("plans/%s is not in the table", f->d_name);
-    }
-    closedir(dir);
-    assert_int_equal(n, N_SHIPPED);
+    shipped_listed(shipped_file, N_SHIPPED);
 }
 
 /* ---- what no shipped plan shows ---- */
@@ -238,7 +194,7 @@ static void test_data_parallel(void **state) {
     };
     for (int i = 0; i < 4; i++) {
         const char *text = arena_printf(arena, "%s%s%s", MODEL, ways[i][0], STYLES);
-        Exported x = export_to_torch("dp.yaml", text);
+        Exported x = export_to(arena, "dp.yaml", text, "torch");
         if (!x.text || !strstr(x.text, ways[i][1]))
             fail_msg("no '%s' in\n%s%s", ways[i][1], x.text ? x.text : "", x.said);
         assert_non_null(strstr(x.text, "# PyTorch averages these gradients."));
@@ -270,7 +226,7 @@ static void test_lines(void **state) {
     };
     for (int i = 0; i < 5; i++) {
         const char *text = arena_printf(arena, "%s%s", MODEL, rows[i][0]);
-        Exported x = export_to_torch("lines.yaml", text);
+        Exported x = export_to(arena, "lines.yaml", text, "torch");
         if (!x.text || !strstr(x.text, rows[i][1]))
             fail_msg("no '%s' in\n%s%s", rows[i][1], x.text ? x.text : "", x.said);
         round_trip("lines.yaml", text);
@@ -310,7 +266,8 @@ static void test_refused(void **state) {
          "this plan does not hold: "},
     };
     for (int i = 0; i < 8; i++) {
-        Exported x = export_to_torch("lines.yaml", arena_printf(arena, "%s%s", MODEL, rows[i][0]));
+        Exported x =
+            export_to(arena, "lines.yaml", arena_printf(arena, "%s%s", MODEL, rows[i][0]), "torch");
         if (x.text) fail_msg("written:\n%s", x.text);
         if (!strstr(x.said, rows[i][1])) fail_msg("no '%s' in\n%s", rows[i][1], x.said);
     }
@@ -319,11 +276,11 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_shipped, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_all_shipped_are_listed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_data_parallel, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_lines, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_shipped, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_all_shipped_are_listed, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_data_parallel, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_lines, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_refused, sandbox_new, sandbox_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,9 @@
 #include "base/file.h"
 #include "export/export.h"
 #include "import/import.h"
+#include "support/sandbox.h"
+#include "support/exported.h"
 #include "support/support.h"
-#include <dirent.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -15,35 +16,10 @@
 
 #include <cmocka.h>
 
-static Arena *arena;
-static int setup(void **state) {
-    (void)state;
-    arena = arena_new();
-    return 0;
-}
-static int teardown(void **state) {
-    (void)state;
-    arena_free(arena);
-    return 0;
-}
 enum { N_TO = 4 };
 static const char *const to[N_TO] = {"hf", "jax", "megatron", "torchtitan"};
 
 /* ---- there ---- */
-typedef struct {
-    const char *text, *said; /* text NULL: refused */
-    PlanRun run;
-} Exported;
-static Exported export_to(const char *file, const char *text, const char *framework) {
-    PlanRun r = plan_run(arena, file, text, false);
-    if (!r.t || diags_errors(r.d)) {
-        run_print(&r);
-        fail_msg("%s does not pass", file);
-    }
-    const char *out = export_plan(arena, r.d, r.rep.plan, framework);
-    assert_int_equal(out != NULL, diags_errors(r.d) == 0);
-    return (Exported){out, diags_text(arena, r.d), r};
-}
 
 /* ---- and back ---- */
 /* Top-level keys that are not the framework's to say. */
@@ -154,7 +130,7 @@ static const char *deeds_of(const char *file, const char *text) {
     return deeds(r.t);
 }
 static void round_trip(const char *file, const char *text, const char *framework) {
-    Exported x = export_to(file, text, framework);
+    Exported x = export_to(arena, file, text, framework);
     if (!x.text) fail_msg("%s to %s is refused:\n%s", file, framework, x.said);
     const char *again = back(&x, text, framework), *was = deeds(x.run.t),
                *is = deeds_of(file, again);
@@ -230,28 +206,17 @@ static const struct {
 };
 /* clang-format on */
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
-static const char *read_plan(const char *file) {
-    Diags *d = diags_new(arena);
-    size_t n;
-    const char *text = file_read(arena, d, file, 1 << 20, (Loc){0}, &n);
-    if (!text) fail_msg("%s", diags_text(arena, d));
-    return text;
-}
 static void shipped_to(int f) {
     int said = 0;
     for (int i = 0; i < N_SHIPPED; i++) {
         const char *file = arena_printf(arena, "plans/%s", shipped[i].file),
-                   *text = read_plan(file), *why = shipped[i].refused[f];
+                   *text = shipped_text(arena, file), *why = shipped[i].refused[f];
         if (!why) {
             round_trip(file, text, to[f]);
             said++;
             continue;
         }
-        Exported x = export_to(file, text, to[f]);
-        if (x.text) fail_msg("%s to %s is written:\n%s", file, to[f], x.text);
-        if (!strstr(x.said, why) || !strstr(x.said, "[E0218]") || !strstr(x.said, "^") ||
-            !strstr(x.said, "= help: "))
-            fail_msg("%s to %s: no '%s' in\n%s", file, to[f], why, x.said);
+        export_refused(arena, file, text, to[f], why);
     }
     printf("%-10s says %d of %d shipped plans\n", to[f], said, N_SHIPPED);
 }
@@ -271,19 +236,10 @@ static void test_torchtitan(void **state) {
     (void)state;
     shipped_to(3);
 }
+static const char *shipped_file(int i) { return shipped[i].file; }
 static void test_all_shipped_are_listed(void **state) {
     (void)state;
-    DIR *dir = opendir("plans");
-    assert_non_null(dir);
-    int n = 0;
-    for (struct dirent *f; (f = readdir(dir));) {
-        bool listed = !strstr(f->d_name, ".yaml");
-        n += !listed;
-        for (int i = 0; i < N_SHIPPED; i++) listed |= strcmp(shipped[i].file, f->d_name) == 0;
-        if (!listed) fail_msg("plans/%s is not in the table", f->d_name);
-    }
-    closedir(dir);
-    assert_int_equal(n, N_SHIPPED);
+    shipped_listed(shipped_file, N_SHIPPED);
 }
 
 /* ---- what no shipped plan shows ---- */
@@ -349,7 +305,7 @@ enum { N_MORE = sizeof more / sizeof *more };
 static void says_and_back(const char *head, const char *plan, const char *framework,
                           const char *says) {
     const char *text = arena_printf(arena, "%s%s", head, plan);
-    Exported x = export_to("more.yaml", text, framework);
+    Exported x = export_to(arena, "more.yaml", text, framework);
     if (!x.text || !strstr(x.text, says))
         fail_msg("no '%s' in\n%s%s", says, x.text ? x.text : "", x.said);
     round_trip("more.yaml", text, framework);
@@ -414,7 +370,7 @@ static void test_names_are_comments(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *text = arena_printf(arena, "%sname: \"%s\"\nmesh: {tp: 2}\n%s", WHOLE,
                                         rows[i].name, rows[i].mesh);
-        Exported x = export_to("name.yaml", text, rows[i].framework);
+        Exported x = export_to(arena, "name.yaml", text, rows[i].framework);
         if (!x.text) fail_msg("%s", x.said);
         int comments = 0;
         for (const char *l = x.text; *l == '#'; l = strchr(l, '\n') + 1) comments++;
@@ -514,7 +470,7 @@ static void test_forward_keeps_keys(void **state) {
                                         "[embedding, blocks, norm, head, loss]}\n"
                                         "data: {batch: 4, sequence: 16}\n%s",
                                         rows[i].keys);
-        Exported x = export_to("forward.yaml", text, rows[i].framework);
+        Exported x = export_to(arena, "forward.yaml", text, rows[i].framework);
         if (!x.text != !rows[i].written)
             fail_msg("%s of\n%s\n%s%s", rows[i].framework, text, x.text ? x.text : "", x.said);
         if (!x.text && !strstr(x.said, "would compute otherwise: ")) fail_msg("%s", x.said);
@@ -523,16 +479,16 @@ static void test_forward_keeps_keys(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_hf, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jax, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_megatron, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_all_shipped_are_listed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_more, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_experts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_names_are_comments, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_forward_keeps_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hf, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_jax, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_megatron, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_torchtitan, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_all_shipped_are_listed, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_more, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_experts, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_names_are_comments, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_refused, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_forward_keeps_keys, sandbox_new, sandbox_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

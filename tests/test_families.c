@@ -217,6 +217,64 @@ static void test_gpt_oss_cut(void **state) {
     arena_free(a);
 }
 
+/* ---- transformers' strategies in the user's words ---- */
+/* What a command prints of a plan with these styles and lines. */
+static const char *printed(Arena *a, const char *command, const char *styles, const char *line) {
+    const char *path = arena_printf(a, "%s/styles.yaml", dir);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f,
+            "model: {config: {model_type: llama, hidden_size: 16, intermediate_size: 24, "
+            "num_hidden_layers: 1, num_attention_heads: 4, vocab_size: 22, mlp_bias: true, "
+            "attention_bias: true}, layers: all, parts: [embedding, blocks, norm, head, loss]}\n"
+            "data: {dtype: f64, batch: 2, sequence: 8}\nnames: hf\nmesh: {tp: 2}\n"
+            "pass: backward\nplan:\n  model.layers.*.mlp.gate_proj: colwise\n"
+            "  model.layers.*.mlp.up_proj: colwise\n  %s\n%s",
+            line, styles);
+    fclose(f);
+    Ended e = child_run(a, &(Child){.words = WORDS(command, path)});
+    child_expect(&e, 0, "");
+    return arena_strdup(a, e.out);
+}
+/* A registered strategy's layouts as `styles:` has them: the same collectives and local shapes. */
+static void test_own_styles(void **state) {
+    (void)state;
+#define MOVED "{input: replicate, desired_input: replicate, "
+    static const struct {
+        const char *style, *module, *fields;
+    } rows[] = {
+        {"colwise", "model.layers.*.self_attn.v_proj",
+         MOVED "weight: shard(0), bias: shard(0), output: shard(-1)}"},
+        {"rowwise", "model.layers.*.mlp.down_proj",
+         "{input: shard(-1), desired_input: shard(-1), weight: shard(1), bias: replicate, "
+         "output: replicate}"},
+        {"colwise_gather_output", "model.layers.*.self_attn.q_proj",
+         MOVED "weight: shard(0), bias: shard(0), output: shard(-1), desired_output: replicate}"},
+        {"rowwise_split_input", "model.layers.*.self_attn.o_proj",
+         "{input: replicate, desired_input: shard(-1), weight: shard(1), bias: replicate, "
+         "output: replicate}"},
+        {"replicate", "model.layers.*.self_attn.o_proj",
+         MOVED "weight: replicate, bias: replicate, output: replicate}"},
+        {"embedding_rowwise", "model.embed_tokens", MOVED "weight: shard(0), output: replicate}"},
+        {"embedding_colwise", "model.embed_tokens",
+         MOVED "weight: shard(1), output: shard(-1), desired_output: replicate}"},
+    };
+#undef MOVED
+    static const char *const commands[] = {"comms", "shapes"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int c = 0; c < 2; c++) {
+            Arena *a = arena_new();
+            const char *own = arena_printf(a, "styles:\n  mine: %s\n", rows[i].fields),
+                       *line = arena_printf(a, "%s: mine", rows[i].module),
+                       *mine = printed(a, commands[c], own, line);
+            line = arena_printf(a, "%s: %s", rows[i].module, rows[i].style);
+            const char *theirs = printed(a, commands[c], "", line);
+            if (strcmp(mine, theirs)) fail_msg("%s\n%s\n%s", rows[i].style, mine, theirs);
+            assert_string_not_equal(printed(a, commands[c], "", "lm_head: colwise"), mine);
+            arena_free(a);
+        }
+}
+
 /* ---- what the library's own loads gave ---- */
 static const char *const phases[] = {"inference", "training_forward", "gradients"};
 static int64_t recorded(const Json *run, const char *phase, const char *op) {
@@ -541,8 +599,9 @@ static void test_norm_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),        cmocka_unit_test(test_gpt_oss_cut),
-        cmocka_unit_test(test_loads),         cmocka_unit_test(test_rotated_layers),
-        cmocka_unit_test(test_expert_layers), cmocka_unit_test(test_norm_names)};
+        cmocka_unit_test(test_values),         cmocka_unit_test(test_gpt_oss_cut),
+        cmocka_unit_test(test_own_styles),     cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_rotated_layers), cmocka_unit_test(test_expert_layers),
+        cmocka_unit_test(test_norm_names)};
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

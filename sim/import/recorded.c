@@ -33,7 +33,9 @@ static const struct {
      "a mask that is computed from values (dt_proj, A), residuals times weights of their own"},
     {"dots3_note_text", "an indexer that chooses keys, attention's result times a gate (g_proj)"},
     {"flex_olmo", "experts in layers whose norms stand after the branches"},
-    {"flint", "learned sinks in the denominator of attention's softmax"},
+    {"flint",
+     "no mathematics of its own: sinks, rotation in layers with a window alone, a router of "
+     "sigmoids and a shared expert, without a row in the table of families"},
     {"gemma4_text", "an embedding of its own for each layer (per_layer_input_gate)"},
     {"glm_moe_dsa", "an indexer that chooses keys"},
     {"granite_swa", "learned sinks: attention's result is scaled by them; a theta for each layer"},

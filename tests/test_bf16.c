@@ -543,6 +543,39 @@ static void test_slopes(void **state) {
     }
     arena_free(a);
 }
+/* A clamp whose end cuts off every number but one that rounding puts within: without it the
+ * gradient is zero, so what it may be off by is a share of what it is with that number. */
+static const char *clamped_plan(Arena *a, int seed, const char *more) {
+    static const char config[] =
+        "{\"model_type\": \"olmo\", \"architectures\": [\"OlmoForCausalLM\"], \"hidden_size\": 8,\n"
+        "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 4,\n"
+        "\"num_key_value_heads\": 4, \"vocab_size\": 14, \"max_position_embeddings\": 32,\n"
+        "\"clip_qkv\": 0.001, \"tie_word_embeddings\": false, \"hidden_act\": \"silu\"}\n";
+    const char *path = temp_path(a, "olmo.json");
+    assert_true(file_write(diags_new(a), path, config, sizeof config - 1));
+    return arena_printf(
+        a,
+        "model: {hf_config: %s, layers: 2}\ndata: {batch: 2, sequence: 3, dtype: bf16, seed: %d}\n"
+        "mesh: {tp: 2}\nnames: hf\npass: backward\nplan:\n"
+        "  model.layers.*.self_attn.[qkv]_proj: colwise\n"
+        "  model.layers.*.self_attn.o_proj: rowwise\n  model.layers.*.mlp.gate_proj: colwise\n"
+        "  model.layers.*.mlp.up_proj: colwise\n  model.layers.*.mlp.down_proj: rowwise\n%s",
+        path, seed, more);
+}
+static void test_clamped(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PipelineOptions o = {.execute = true, .threads = 1};
+    PlanRun r = plan_run_with(a, "clamped.yaml", clamped_plan(a, 7, ""), &o);
+    assert_true(took_sides(&r));
+    r = plan_run_with(a, "clamped.yaml", clamped_plan(a, 8, ""), &o);
+    assert_true(!took_sides(&r) && !strcmp(r.t->verdict, "equivalent"));
+    /* a number on the other side makes no wrong gradient right */
+    r = plan_run_with(a, "clamped.yaml",
+                      clamped_plan(a, 7, "faults: [{at: grad.layers.1.v_proj, scale: 2}]\n"), &o);
+    assert_true(r.t && !strcmp(r.t->verdict, "different"));
+    arena_free(a);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -556,6 +589,7 @@ int main(void) {
         cmocka_unit_test(test_masters),
         cmocka_unit_test(test_mistakes_are_seen),
         cmocka_unit_test(test_slopes),
+        cmocka_unit_test(test_clamped),
         cmocka_unit_test(test_processes),
         cmocka_unit_test(test_shipped_plans),
     };

@@ -148,11 +148,15 @@ static double error_of(const EndToEnd *e, const Pair *p, const double *want, dou
     }
     return error;
 }
-/* The run's own sides decide, where they explain the difference. */
+/* The run's own sides decide, where they explain the difference. A gradient that has no other terms
+ * than theirs is zero without them, so the share is of what it is with them. */
 static void beside_sides(State *s, Pair *p, const double *want) {
-    double top, error = want ? error_of(s->e, p, want, &top) : INFINITY;
-    if (!(error <= bound_of(s->e, p))) return;
-    p->error = error;
+    Pair with = *p;
+    if (!want) return;
+    with.error = error_of(s->e, p, want, &with.top);
+    if (!(with.error <= bound_of(s->e, &with))) return;
+    p->error = with.error;
+    p->top = with.top;
     s->rep->sides_decided = true;
 }
 /* `again` fetches the numbers of a nudged run; they are asked for only where they decide. */

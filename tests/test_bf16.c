@@ -543,6 +543,11 @@ static void test_slopes(void **state) {
     }
     arena_free(a);
 }
+static const char *config_file(Arena *a, const char *name, const char *text) {
+    const char *path = temp_path(a, name);
+    assert_true(file_write(diags_new(a), path, text, strlen(text)));
+    return path;
+}
 /* A clamp whose end cuts off every number but one that rounding puts within: without it the
  * gradient is zero, so what it may be off by is a share of what it is with that number. */
 static const char *clamped_plan(Arena *a, int seed, const char *more) {
@@ -551,8 +556,7 @@ static const char *clamped_plan(Arena *a, int seed, const char *more) {
         "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 4,\n"
         "\"num_key_value_heads\": 4, \"vocab_size\": 14, \"max_position_embeddings\": 32,\n"
         "\"clip_qkv\": 0.001, \"tie_word_embeddings\": false, \"hidden_act\": \"silu\"}\n";
-    const char *path = temp_path(a, "olmo.json");
-    assert_true(file_write(diags_new(a), path, config, sizeof config - 1));
+    const char *path = config_file(a, "olmo.json", config);
     return arena_printf(
         a,
         "model: {hf_config: %s, layers: 2}\ndata: {batch: 2, sequence: 3, dtype: bf16, seed: %d}\n"
@@ -576,6 +580,34 @@ static void test_clamped(void **state) {
     assert_true(r.t && !strcmp(r.t->verdict, "different"));
     arena_free(a);
 }
+/* Rows at experts, whose first product is cut by the hidden dim: its sum over ranks is rounded
+ * before the ReLU. Of these seeds each has a row on the other side. */
+static void test_bent_rows(void **state) {
+    (void)state;
+    static const char config[] =
+        "{\"model_type\": \"mixtral\", \"architectures\": [\"MixtralForCausalLM\"],\n"
+        "\"hidden_size\": 4, \"intermediate_size\": 4, \"num_hidden_layers\": 1, \"head_dim\": 4,\n"
+        "\"num_attention_heads\": 2, \"num_key_value_heads\": 2, \"vocab_size\": 14,\n"
+        "\"max_position_embeddings\": 32, \"rms_norm_eps\": 1e-6, \"num_local_experts\": 4,\n"
+        "\"num_experts_per_tok\": 2, \"hidden_act\": \"relu\"}\n";
+    static const int seeds[] = {580, 746, 970, 1146};
+    Arena *a = arena_new();
+    PipelineOptions o = {.execute = true, .threads = 1};
+    const char *path = config_file(a, "mixtral.json", config);
+    for (int i = 0; i < 4; i++)
+        for (int wrong = 0; wrong < 2; wrong++) {
+            const char *text = arena_printf(
+                a,
+                "model: {hf_config: %s, layers: 1}\ndata: {batch: 2, sequence: 1, dtype: bf16, "
+                "seed: %d}\nmesh: {ep: 2, tp: 2}\nnames: torchtitan\npass: backward\n"
+                "data_parallel: {mode: ddp}\nplan:\n  layers.*.moe.experts: {axis: ep, weight: "
+                "{ep: shard(e), tp: shard(d)}}\n%s",
+                path, seeds[i], wrong ? "faults: [{at: grad.layers.0.moe.gate, scale: 2}]\n" : "");
+            PlanRun r = plan_run_with(a, "rows.yaml", text, &o);
+            if (took_sides(&r) == wrong) fail_msg("seed %d: %s", seeds[i], r.t->verdict);
+        }
+    arena_free(a);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -590,6 +622,7 @@ int main(void) {
         cmocka_unit_test(test_mistakes_are_seen),
         cmocka_unit_test(test_slopes),
         cmocka_unit_test(test_clamped),
+        cmocka_unit_test(test_bent_rows),
         cmocka_unit_test(test_processes),
         cmocka_unit_test(test_shipped_plans),
     };

@@ -189,6 +189,7 @@ void sides_replay(const Sides *s, Exec *one, const Step *step, int64_t iteration
         int64_t moved = n == rows * of->inner ? move(of, &b, &all, bound, taken) : 0;
         c.in[0] = x;
         c.out = exec_local(one, step->out, 0)->t;
+        if (t->listed) c.out = call_letters(&c.out, t);
         if (moved) c.op->adjoint(&c);
         taken->n += moved;
         one->host->release(one->host, x.p);

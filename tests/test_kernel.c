@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "kernel/attention.h"
 #include "kernel/columns.h"
+#include "kernel/digest.h"
 #include "kernel/gemm.h"
 #include "kernel/isa.h"
 #include "kernel/pool.h"
@@ -634,6 +635,43 @@ static void test_select(void **state) {
     print_message("instruction set: %s\n", kernel_isa());
 }
 
+/* Every bit counts, and so do length and order. */
+static void test_digest(void **s) {
+    (void)s;
+    enum { MOST = 300 };
+    unsigned char x[MOST + 1] = {0};
+    for (size_t n = 0; n <= MOST; n += n < 70 ? 1 : 23) {
+        Digest d = digest_bytes(x, n);
+        assert_true(digest_same(d, digest_bytes(x, n)));
+        assert_false(digest_same(d, digest_bytes(x, n + 1))); /* of zeros too */
+        for (size_t i = 0; i < 8 * n; i++) {
+            x[i / 8] ^= (unsigned char)(1 << i % 8);
+            Digest other = digest_bytes(x, n);
+            assert_true(other.a != d.a && other.b != d.b);
+            x[i / 8] ^= (unsigned char)(1 << i % 8);
+        }
+        for (size_t i = 0; i < n; i++) x[i] = (unsigned char)rng();
+        for (size_t i = 8; i < n; i++) { /* two bytes change places */
+            if (x[i] == x[i - 8]) continue;
+            d = digest_bytes(x, n);
+            unsigned char kept = x[i];
+            x[i] = x[i - 8], x[i - 8] = kept;
+            assert_false(digest_same(d, digest_bytes(x, n)));
+        }
+        memset(x, 0, sizeof x);
+    }
+    float f[1300] = {0};
+    double g[1300] = {0};
+    for (int i = 0; i < 1300; i += 7) {
+        f[i] = i % 2 ? NAN : INFINITY, g[i] = i % 2 ? -INFINITY : NAN;
+        int64_t a = digest_finite(f, DT_F32, 1300), b = digest_finite(g, DT_F64, 1300);
+        assert_true(a <= i && b <= i && i - a < 512 && i - b < 512);
+        f[i] = 0x1.fffffep127f, g[i] = -0x1.fffffffffffffp1023;
+    }
+    assert_int_equal(digest_finite(f, DT_F32, 1300), 1300);
+    assert_int_equal(digest_finite(g, DT_F64, 1300), 1300);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_select),
@@ -653,6 +691,7 @@ int main(void) {
         cmocka_unit_test(test_attention_f64),
         cmocka_unit_test(test_attention_positions),
         cmocka_unit_test(test_attention_differences),
+        cmocka_unit_test(test_digest),
         cmocka_unit_test(test_pool),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -290,6 +290,56 @@ static void test_errors_that_cancel(void **s) {
     assert_true(noticed * 100 >= tried * 97); /* with signs alone 3 of 4 */
     arena_free(a);
 }
+/* ---- sums of shares ---- */
+enum { SHARES = 5 };
+static AssembleParts one_part(Arena *a, const Tensor *t) {
+    AssembleParts p = {.box = region_plain(t), .n = 1};
+    p.part = ARENA_ARRAY(a, struct AssemblePart, 1);
+    p.part[0] = (struct AssemblePart){p.box, *t};
+    return p;
+}
+static void test_sums(void **s) {
+    (void)s;
+    static const Case sizes = {"btd->btd", SIZES(L('b', 2), L('t', 3), L('d', 150)), -1};
+    for (int k = 0; k < 2; k++) {
+        Arena *a = arena_new();
+        const Dtype dt = k ? DT_F64 : DT_F32;
+        bool seen[SHARES];
+        Tensor share[SHARES], out = filled(a, &sizes, "btd", 0, dt, true);
+        AssembleParts shares[SHARES], whole = one_part(a, &out);
+        Projection sum = {.call = {.out = out, .dtype = dt}};
+        int64_t n = tensor_count(&out);
+        for (int i = 0; i < SHARES; i++) { /* of which one has nothing to add */
+            share[i] = filled(a, &sizes, "btd", 0, dt, i == 2);
+            shares[i] = parted(a, &share[i], dt, i % 3, i & 1);
+            Projection term = {.call = {.out = share[i], .dtype = dt}};
+            for (int64_t j = 0; j < n; j++) set(&sum, j, get(&sum, j) + get(&term, j));
+        }
+        ProjectTotal p = {.host = device_plain(),
+                          .dt = dt,
+                          .u = dt == DT_F32 ? 0x1p-24 : 0x1p-52,
+                          .seed = 7,
+                          .of = 3,
+                          .share = shares,
+                          .out = &whole,
+                          .n = SHARES};
+        Projected right = project_total(&p, seen);
+        assert_true(right.held && right.used < 0.5 && right.notice > 0);
+        assert_true(right.notice < (k ? 1e-10 : 1e-3));
+        for (int i = 0; i < SHARES; i++) assert_int_equal(seen[i], i != 2);
+        for (int64_t i = 0; i < n; i += 7) {
+            double x = get(&sum, i), scale = row_scale(&sum, i);
+            set(&sum, i, x + 1.01 * right.notice * scale);
+            assert_false(project_total(&p, seen).held);
+            set(&sum, i, NAN);
+            assert_false(project_total(&p, seen).held);
+            set(&sum, i, x);
+        }
+        p.n--; /* a term is missing */
+        assert_false(project_total(&p, seen).held);
+        arena_free(a);
+    }
+}
 /* The table of docs/proof.md: an element off by a share of itself, and how often it is noticed. */
 static void test_share_noticed(void **s) {
     (void)s;
@@ -363,7 +413,7 @@ static void folder(const char *pattern, int *products, int *runs) {
         PlanRun quick = plan_run_with(a, path, text, &o);
         const char *f = outcome(a, &full), *q = outcome(a, &quick);
         if (strcmp(f, q)) print_error("%s\n  full  %s\n  quick %s\n", path, f, q), bad++;
-        if (quick.t) *products += (int)trace_projected(quick.t).n;
+        if (quick.t) *products += (int)trace_projected(quick.t).products;
         *runs += quick.t != NULL;
         arena_free(a);
     }
@@ -451,6 +501,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_promised_is_noticed),
         cmocka_unit_test(test_in_parts),
         cmocka_unit_test(test_errors_that_cancel),
+        cmocka_unit_test(test_sums),
         cmocka_unit_test(test_share_noticed),
         cmocka_unit_test(test_shipped_plans),
         cmocka_unit_test(test_experts),

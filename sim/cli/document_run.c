@@ -19,9 +19,10 @@ static void put_checks(const Cli *c, JsonWriter *w, const Loaded *l) {
     document_texts(w, "undeclared", t->undeclared, t->n_undeclared);
     document_texts(w, "unasked", t->unasked, t->n_unasked);
     TraceProjected q = trace_projected(t);
-    if (q.n) {
+    if (q.notice) {
         json_open(w, "projected", '{');
-        json_int(w, "products", q.n);
+        json_int(w, "products", q.products);
+        json_int(w, "sums", q.sums);
         json_int(w, "projections", q.projections);
         json_str(w, "value", q.notice->value);
         json_real(w, "notice", q.notice->notice);

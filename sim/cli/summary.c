@@ -238,12 +238,14 @@ static void report_projected(Cli *c, const Loaded *l) {
     const char *seed =
         l->report.plan ? arena_printf(a, ", seed %llu", (unsigned long long)l->report.plan->seed)
                        : "";
-    if (l->report.quick && !q.n)
-        line(c, "  ", "projected", "nothing: no product that gets cheaper");
-    if (!q.n) return;
+    if (l->report.quick && !q.notice)
+        line(c, "  ", "projected", "nothing: no product that gets cheaper, no sum over ranks");
+    if (!q.notice) return;
     line(c, "  ", "projected",
-         arena_printf(a, "%lld products, by %d sums with random weights of each 64 numbers%s",
-                      (long long)q.n, q.projections, seed));
+         arena_printf(a,
+                      "%lld products and %lld sums over ranks, by %d sums with random weights of "
+                      "each 64 numbers%s",
+                      (long long)q.products, (long long)q.sums, q.projections, seed));
     line(c, "  ", "  notices",
          arena_printf(a,
                       "any number off by more than %.2g %% of its row's root mean square (%s), "

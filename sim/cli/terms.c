@@ -152,7 +152,8 @@ const Term cli_terms[] = {
      "2: within a bound of rounding derived for the op; 3: integer data, equal by bits (--exact)."},
     {"projection", TERM_WORD, "quick projected projections",
      "--check quick: a product C = A B is held by C r = A (B r) for random columns r, two "
-     "for each 64 numbers of a row. Where one is odd, the step is checked element by element."},
+     "for each 64 numbers of a row, and a sum over ranks by the sum of its terms times r. Where "
+     "one is odd, the step is checked element by element."},
     {"bound", TERM_WORD, "tolerance",
      "the largest difference that rounding alone can make in this op on these numbers. It follows "
      "from the numbers, nobody tunes it."},

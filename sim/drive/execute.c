@@ -50,8 +50,8 @@ bool execute_run(Run *r) {
         mallopt(M_TRIM_THRESHOLD, INT32_MAX);
     }
     bool ok = fits && execute(r);
-    real_end(r);
     if (r->exec) exec_free(r->exec); /* of a run that does not fit too */
+    real_end(r);
     sides_free(r->sides);
     if (r->dev) device_free(r->dev);
     against_close(r->against);

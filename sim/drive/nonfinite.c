@@ -1,25 +1,9 @@
 /* The hunt for NaN and infinity in what steps make. It refuses to judge values: check.c does. */
 #include "drive/run.h"
+#include "exec/far.h"
+#include "kernel/digest.h"
 #include <math.h>
 
-/* n packed numbers are finite up to at least here: whole blocks, by one test of their exponents. */
-static int64_t finite_until(const void *p, Dtype dt, int64_t n) {
-    enum { BLOCK = 512 };
-    int64_t i = 0;
-    for (; i + BLOCK <= n; i += BLOCK) {
-        uint32_t odd32 = 0;
-        uint64_t odd64 = 0;
-        if (dt == DT_F32) {
-            const float *x = (const float *)p + i;
-            for (int k = 0; k < BLOCK; k++) odd32 |= !(fabsf(x[k]) <= 0x1.fffffep127f);
-        } else {
-            const double *x = (const double *)p + i;
-            for (int k = 0; k < BLOCK; k++) odd64 |= !(fabs(x[k]) <= 0x1.fffffffffffffp1023);
-        }
-        if (odd32 || odd64) break;
-    }
-    return i;
-}
 /* NaN and infinity pass every comparison of a number with itself: the first step that makes one is
  * reported. A pending maximum over an empty shard is minus infinity by right. */
 void nonfinite_find(Run *r, const Step *s) {
@@ -34,11 +18,11 @@ void nonfinite_find(Run *r, const Step *s) {
         double value = 0;
         /* nothing new */
         if (l->buf == NULL || s->kind == ST_CLAIM ||
-            (s->kind == ST_MOVE && move_views(s->move.kind)))
+            (s->kind == ST_MOVE && move_views(s->move.kind)) || far_finite(r->exec, &l->t))
             continue;
         Device *dev = r->exec->dev;
         Tensor host = dev->get(dev, &l->t, r->exec->dtype);
-        for (int64_t i = finite_until(host.p, r->exec->dtype, n); i < n && bad < 0; i++) {
+        for (int64_t i = digest_finite(host.p, r->exec->dtype, n); i < n && bad < 0; i++) {
             value = r->exec->dtype == DT_F32 ? (double)((float *)host.p)[i] : ((double *)host.p)[i];
             if (!isfinite(value)) bad = i;
         }

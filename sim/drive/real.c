@@ -1,7 +1,8 @@
 /* A run whose ranks are processes: each walks the program with its own rank's blocks; after every
  * load and every step it says to rank 0 what its rank holds. Rank 0 keeps an executor of all ranks
- * beside its own, made from what it is told, and whoever looks at a run looks at that. It refuses
- * to check anything: the observers do, as in a virtual run. */
+ * beside its own, made from what it is told, and whoever looks at a run looks at that. In a quick
+ * check large blocks stay where they are and answer questions (exec/far.h). It refuses to check
+ * anything: the observers do, as in a virtual run. */
 #include "drive/run.h"
 #include "exec/wire_own.h"
 #include "exec/wire_told.h"
@@ -12,6 +13,7 @@ struct Real {
     Engine *engine;
     WireOwn *wire;
     WireTold *told; /* rank 0; else NULL */
+    Far *far;       /* blocks stay with their ranks; NULL: all are told */
     Exec *own;
     Pool *pool; /* rank 0: for its own steps, while the other processes make theirs */
 };
@@ -32,13 +34,14 @@ static void told_loaded(void *arg, int val) {
     Run *r = arg;
     tell(r, val);
     if (r->real->told) exec_load(r->exec, val);
-    took_begin(wire_own_tooks(r->real->wire));
+    if (r->real->far) far_open(r->real->far);
 }
 static void told_stepped(void *arg, const Step *s) {
     Run *r = arg;
     took_step(wire_own_tooks(r->real->wire), s->id);
     tell(r, s->out);
     if (r->real->told) exec_step(r->exec, s);
+    if (r->real->far) far_open(r->real->far);
 }
 /* In the last micro-batch (of its way through a pipeline) a gradient is the sum of all; that need
  * not be the one that is run. */
@@ -62,6 +65,17 @@ static void told_stuck(void *arg, const Step *s) {
     r->exec->stuck = r->real->own->stuck;
 }
 /* When everybody has looked. */
+static void seen_stepped(void *arg, const Step *s) {
+    const Run *r = arg;
+    (void)s;
+    if (r->real->far) far_close(r->real->far);
+}
+static void seen_loaded(void *arg, int val) {
+    const Run *r = arg;
+    (void)val;
+    if (r->real->far) far_close(r->real->far);
+    took_begin(wire_own_tooks(r->real->wire));
+}
 static void seen_settled(void *arg, const Step *s) {
     const Run *r = arg;
     (void)s;
@@ -77,7 +91,8 @@ const Observer *const *real_observers(Run *r, const Observer *const *look, int *
                        .stepped = told_stepped,
                        .summed = told_summed,
                        .stuck = told_stuck};
-    *last = (Observer){.arg = r, .settled = seen_settled};
+    *last = (Observer){
+        .arg = r, .loaded = seen_loaded, .stepped = seen_stepped, .settled = seen_settled};
     int others = r->real->told ? *n : 0;
     list[0] = told;
     for (int i = 0; i < others; i++) list[i + 1] = look[i];
@@ -99,6 +114,24 @@ bool real_fits(Run *r) {
                ranks_count(all) == 1 ? "" : "es", (long long)r->mesh->nranks);
     return false;
 }
+/* Do blocks stay with their ranks? Not where all of their numbers are wanted later, or shown; nor
+ * on devices whose kernels are what a cause would have to be found with. */
+static bool stays(const Run *r) {
+    const PipelineOptions *o = r->o;
+    return r->quick && !run_has_reference(r) && !run_keeps_all(r) && !r->exec->narrow &&
+           !r->exec->dev->own_order && !o->exact && !o->numbers && !o->watch;
+}
+/* All ranks do as rank 0 does, which knows how the check is made. */
+static void begin_far(Run *r) {
+    Real *x = r->real;
+    bool first = ranks_first(x->ranks);
+    if (!x->engine->least(x->engine, first ? stays(r) : 1)) return;
+    x->far = x->own->far = far_new(x->engine, x->own);
+    check_answers(r->check, x->far);
+    if (!first) return;
+    r->exec->far = x->far;
+    r->exec->dev = far_device(x->far);
+}
 void real_begin(Run *r) {
     if (!r->o->ranks || r->dry) return;
     Real *x = r->real = ARENA_NEW(r->arena, Real);
@@ -107,12 +140,15 @@ void real_begin(Run *r) {
     x->engine->ungroup(x->engine);
     x->wire = wire_own_new(x->engine, r->program, ranks_engine_sums(x->ranks));
     if (ranks_first(x->ranks)) {
-        x->told = wire_told_new(r->mesh->nranks);
         x->pool = pool_new(ranks_threads(x->ranks, r->o->threads));
         x->own = exec_new(r->arena, r->program, plan_executes_in(r->plan), x->pool);
         x->own->host = r->exec->host;
         x->own->dev = r->exec->dev;
         x->own->full_arg = r->exec->full_arg;
+    }
+    begin_far(r);
+    if (ranks_first(x->ranks)) {
+        x->told = wire_told_new(r->mesh->nranks, x->far ? r->exec->dev : x->own->host, x->far);
         r->exec->wire = wire_told(x->told);
     }
     x->own->part = reference_part;
@@ -148,4 +184,5 @@ void real_end(Run *r) {
     r->exec->wire = x->own->wire = wire_virtual();
     wire_own_free(x->wire);
     wire_told_free(x->told);
+    far_free(x->far);
 }

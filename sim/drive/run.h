@@ -136,7 +136,7 @@ const Observer *const *real_observers(Run *r, const Observer *const *look, int *
  * seconds that steps and moves took, into r->t. After WALK_FAILED rank 0 has an error in r->d
  * (E0606, if it has none yet). */
 void real_walked(Run *r, WalkEnd end);
-/* Before r->exec is freed. */
+/* After r->exec is freed, some of whose blocks may be elsewhere. */
 void real_end(Run *r);
 /* Opens the file of --against. False and a diagnostic if it cannot be compared. */
 bool outside_open(Run *r);

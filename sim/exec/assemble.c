@@ -120,7 +120,9 @@ Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank)
     bool part = !n || !p->graph->t[x->tensor].listed || rows_part(e, v, &over, rank, &tb.d[0]);
     /* what nobody holds is 0; of what two hold the last one's stands */
     if (!part) e->host->fill(e->host, &out, dt, 0);
-    if (part && e->pool && n > 1 && bytes > 1 << 20) pool_run(e->pool, n, assemble_part, &j);
+    /* what is elsewhere one thread asks for */
+    if (part && e->pool && !e->far && n > 1 && bytes > 1 << 20)
+        pool_run(e->pool, n, assemble_part, &j);
     else
         for (int64_t i = 0; i < n; i++) assemble_part(&j, i);
     arena_free(tmp);
@@ -132,7 +134,6 @@ bool assemble_parts(const Exec *e, int v, const AxisList *fixed, int64_t rank, A
     const Val *x = &p->val[v];
     if (p->graph->t[x->tensor].listed) return false;
     *parts = (AssembleParts){.box = assemble_region(e, v, fixed, rank, arena)};
-    if (parts->box.outer) return false;
     if (e->dev->sizes_only) return true;
     AxisList over = cutting(e, &x->L, fixed);
     int64_t n = mesh_size(p->mesh, &over), held = 0;
@@ -144,8 +145,7 @@ bool assemble_parts(const Exec *e, int v, const AxisList *fixed, int64_t rank, A
         struct AssemblePart *part = &parts->part[parts->n];
         *part = (struct AssemblePart){region_of(e, v, q, arena), l->t};
         size_t sizes = sizeof(int64_t) * (size_t)l->t.nd;
-        if (part->has.outer || part->has.nd != l->t.nd || memcmp(part->has.n, l->t.n, sizes) != 0)
-            return false;
+        if (part->has.nd != l->t.nd || memcmp(part->has.n, l->t.n, sizes) != 0) return false;
         held += region_common(&parts->box, &part->has);
     }
     Tensor all = region_packed(&parts->box);

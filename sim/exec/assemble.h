@@ -10,8 +10,8 @@
  * result's dims follow from assemble_layout. */
 Tensor assemble_value(const Exec *e, int val, const AxisList *fixed, int64_t rank);
 /* The blocks that assemble_value would put together, where they lie; each element is in one of
- * them. False where they have to be put together: rows, lists, and labels that do not say what is
- * there. Lists live in `arena`. */
+ * them. False where they have to be put together: rows, and labels that do not say what is there.
+ * Lists live in `arena`. */
 typedef struct AssembleParts {
     Region box; /* the elements of all */
     int64_t n;

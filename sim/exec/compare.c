@@ -1,5 +1,6 @@
 /* Element by element, and the first, the largest and the worst of the differences. */
 #include "exec/compare.h"
+#include "exec/far.h"
 #include "kernel/errors.h"
 #include "ops/util.h"
 #include <math.h>
@@ -259,12 +260,26 @@ typedef struct {
     CompareSeen seen;
     int64_t count; /* elements; -1: its shape is not that of its layout */
 } Look;
+/* Has a block that is elsewhere the bits of its part of the whole? */
+static bool same_far(const Compare *m, int val, const Tensor *got, const Region *lb,
+                     const Whole *w) {
+    if (!w->raw.p || far_rank(m->e, got) < 0) return false;
+    Tensor whole = region_packed(w->box), due = region_packed(lb);
+    Dtype dt = exec_dtype(m->e, val);
+    whole.p = w->raw.p;
+    due.p = base_malloc(base_mul((size_t)tensor_count(&due) + 1, (size_t)dtype_size(dt)));
+    region_copy((Block){lb, &due}, (Block){w->box, &whole}, dt, COMBINE_COPY);
+    bool same = far_same(m->e, got, &due, dt);
+    free(due.p);
+    return same;
+}
 static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, const Whole *w) {
     Arena *tmp = arena_new();
     Region lb = compare_due(m, val, L, rank, w->box, tmp);
     Tensor got = exec_local(m->e, val, rank)->t;
     Look x = {nothing_seen(), -1};
-    if (shape_is(&got, &lb)) {
+    if (shape_is(&got, &lb) && same_far(m, val, &got, &lb, w)) x.count = tensor_count(&got);
+    else if (shape_is(&got, &lb)) {
         Dtype dt = exec_dtype(m->e, val);
         Tensor host = m->e->dev->get(m->e->dev, &got, dt);
         CompareBlock b = {.got = host, .dt = dt, .bits = w->raw.p != NULL};
@@ -337,7 +352,8 @@ static void look_at_all(LookJob *j) {
     int64_t each = 1 + tensor_count(&exec_local(j->m->e, j->val, j->rank[0])->t);
     j->per_task = each < TASK ? TASK / each : 1;
     int64_t tasks = (j->n + j->per_task - 1) / j->per_task;
-    if (pool && j->n >= 2 * pool_threads(pool)) pool_run(pool, tasks, look_task, j);
+    if (pool && !j->m->e->far && j->n >= 2 * pool_threads(pool))
+        pool_run(pool, tasks, look_task, j);
     else
         for (int64_t i = 0; i < tasks; i++) look_task(j, i);
 }

@@ -10,6 +10,7 @@
 
 typedef struct Buf Buf;
 typedef struct Wire Wire;
+typedef struct Far Far;
 
 /* One distinct local tensor of a value: what one or more ranks hold. */
 typedef struct Local {
@@ -45,6 +46,7 @@ typedef struct Exec {
     Device *dev;  /* of what the ranks hold; a new executor is on the host */
     Device *host; /* of what is loaded for them and put together from them */
     Wire *wire;   /* whose ranks are here, and how others are reached (wire.h) */
+    Far *far;     /* blocks of a real run stay with their ranks (far.h); NULL: they do not */
     Arena *arena; /* of the run */
     /* Values by (value, instance). An instance is one micro-batch; what all of them share
      * (parameters, what is made after the last) is there once. */

@@ -88,18 +88,18 @@ int project_side(const Projection *p) {
 /* [PROJECT_VECTORS, n] numbers of either sign, their magnitudes among 128 from 0.625 to 1. With
  * signs alone two mistakes alike cancel in half of all columns; these hardly ever do, and a mistake
  * by itself still weighs more than half. Ten bits: times a float32 they are exact in float64. */
-static double *columns(const Projection *p, int64_t n) {
+static double *columns(Device *host, uint64_t seed, uint64_t of, int64_t n) {
     enum { MAGNITUDES = 128 };
-    int64_t count = n * PROJECT_VECTORS, *drawn = device_array(p->host, count, sizeof *drawn);
-    double *column = device_array(p->host, count, sizeof *column);
-    RandomStream stream = {.seed = p->seed, .stream = p->of};
-    if (!p->host->sizes_only) {
+    int64_t count = n * PROJECT_VECTORS, *drawn = device_array(host, count, sizeof *drawn);
+    double *column = device_array(host, count, sizeof *column);
+    RandomStream stream = {.seed = seed, .stream = of};
+    if (!host->sizes_only) {
         random_ints(&stream, 0, count, 2 * MAGNITUDES, drawn);
         for (int64_t i = 0; i < count; i++)
             column[i % PROJECT_VECTORS * n + i / PROJECT_VECTORS] =
                 (drawn[i] & 1 ? 1 : -1) * (0.625 + (double)(drawn[i] >> 1) * 0x3p-10);
     }
-    p->host->release(p->host, drawn);
+    host->release(host, drawn);
     return column;
 }
 /* [outer, n, inner] in; [outer, blocks * PROJECT_VECTORS, inner] sums and [outer, blocks, inner]
@@ -221,29 +221,97 @@ static void through_part(const Through *j, Pool *pool, int dim, Block whole, Blo
         for (int64_t i = 0; i < tasks; i++) patch_task(&x, i);
     arena_free(tmp);
 }
-/* A tensor, or its parts, along a dim. */
-static Through through(const Projection *p, const Tensor *t, const AssembleParts *parts, int dim,
-                       const double *column, Tensor *sum) {
-    Through j = {.dt = p->call.dtype, .outer = 1, .n = t->n[dim], .inner = 1, .column = column};
+static Tensor with_dim(Tensor t, int dim, int64_t n, double *p) {
+    t.n[dim] = n;
+    t.p = p;
+    tensor_pack(&t);
+    return t;
+}
+static double *zeros(Arena *arena, const Tensor *t) {
+    size_t bytes = base_mul((size_t)tensor_count(t) + 1, sizeof(double));
+    return memset(arena_alloc(arena, bytes), 0, bytes);
+}
+static Through through_of(Dtype dt, const Tensor *t, int dim, const double *column) {
+    Through j = {.dt = dt, .outer = 1, .n = t->n[dim], .inner = 1, .column = column};
     for (int d = 0; d < dim; d++) j.outer *= t->n[d];
     for (int d = dim + 1; d < t->nd; d++) j.inner *= t->n[d];
     j.blocks = (j.n + PROJECT_BLOCK - 1) / PROJECT_BLOCK;
+    return j;
+}
+ProjectSums project_part(const ProjectPart *q, Arena *arena) {
+    int64_t mine = q->t.n[q->dim], lo = q->place[0] / PROJECT_BLOCK * PROJECT_BLOCK,
+            end = (q->place[mine - 1] / PROJECT_BLOCK + 1) * PROJECT_BLOCK,
+            n = (end < q->n ? end : q->n) - lo, *place = ARENA_ARRAY(arena, int64_t, mine);
+    double *drawn = q->column ? NULL : columns(q->host, q->seed, q->of, q->n),
+           *column = ARENA_ARRAY(arena, double, n *PROJECT_VECTORS);
+    for (int v = 0; v < PROJECT_VECTORS; v++) /* those of these blocks */
+        memcpy(column + v * n, (drawn ? drawn : q->column) + v * q->n + lo,
+               (size_t)n * sizeof *column);
+    q->host->release(q->host, drawn);
+    for (int64_t i = 0; i < mine; i++) place[i] = q->place[i] - lo;
+    Tensor whole = with_dim(q->t, q->dim, n, NULL);
+    Through j = through_of(q->dt, &whole, q->dim, column);
+    ProjectSums s = {.first = lo / PROJECT_BLOCK, .blocks = j.blocks};
+    s.sum = with_dim(whole, q->dim, j.blocks * PROJECT_VECTORS, NULL);
+    s.square = with_dim(whole, q->dim, j.blocks, NULL);
+    s.sum.p = j.sum = zeros(arena, &s.sum);
+    s.square.p = j.square = zeros(arena, &s.square);
+    Region box = region_plain(&whole), has = region_plain(&q->t);
+    has.d[q->dim] = (DimIndex){false, 0, mine, place};
+    through_part(&j, q->pool, q->dim, (Block){&box, &whole}, (Block){&has, &q->t});
+    return s;
+}
+/* Adds what a part gives along a dim to what there is of the whole. */
+static void add_blocks(const Region *box, const Tensor *to, const Region *has, const Tensor *from,
+                       int dim, int64_t first) {
+    Region whole = *box, part = *has;
+    whole.n[dim] = to->n[dim], part.n[dim] = from->n[dim];
+    whole.d[dim] = (DimIndex){.range = true, .n = to->n[dim]};
+    part.d[dim] = (DimIndex){.range = true, .lo = first, .n = from->n[dim]};
+    region_copy((Block){&whole, to}, (Block){&part, from}, DT_F64, COMBINE_SUM);
+}
+static void add_part(const Projection *p, Through *j, int dim, const Tensor *whole,
+                     const Region *box, const struct AssemblePart *part) {
+    if (!tensor_count(&part->t)) return;
+    Arena *tmp = arena_new();
+    RegionPairs at;
+    bool fits = region_pairs((Block){box, whole}, (Block){&part->has, &part->t}, tmp, &at);
+    assert(fits && at.nd == whole->nd && at.n[dim] == part->t.n[dim]); /* no outer lists */
+    (void)fits;
+    for (int64_t i = 0; i < at.n[dim]; i++) at.to[dim][i] /= j->inner;
+    ProjectPart q = {.host = p->host,
+                     .pool = p->call.pool,
+                     .dt = j->dt,
+                     .seed = p->seed,
+                     .of = p->of,
+                     .column = j->column,
+                     .t = part->t,
+                     .dim = dim,
+                     .n = j->n,
+                     .place = at.to[dim]};
+    ProjectSums s;
+    if (!p->away || !p->away->sums(p->away->arg, &q, &s, tmp)) s = project_part(&q, tmp);
+    Tensor sum = with_dim(*whole, dim, j->blocks * PROJECT_VECTORS, j->sum),
+           square = with_dim(*whole, dim, j->blocks, j->square);
+    add_blocks(box, &sum, &part->has, &s.sum, dim, s.first * PROJECT_VECTORS);
+    add_blocks(box, &square, &part->has, &s.square, dim, s.first);
+    arena_free(tmp);
+}
+/* A tensor, or its parts, along a dim. */
+static Through through(const Projection *p, const Tensor *t, const AssembleParts *parts, int dim,
+                       const double *column, Tensor *sum) {
+    Through j = through_of(p->call.dtype, t, dim, column);
     int64_t count = j.outer * j.blocks * j.inner;
     j.square = device_array(p->host, count, 8);
     j.sum = device_array(p->host, count * PROJECT_VECTORS, 8);
-    Tensor whole = *t;
-    tensor_pack(&whole);
-    *sum = whole;
-    sum->n[dim] = j.blocks * PROJECT_VECTORS;
-    tensor_pack(sum);
-    sum->p = j.sum;
+    Tensor whole = with_dim(*t, dim, j.n, NULL);
+    *sum = with_dim(whole, dim, j.blocks * PROJECT_VECTORS, j.sum);
     if (p->host->sizes_only) return j;
     memset(j.square, 0, (size_t)count * 8);
     memset(j.sum, 0, (size_t)count * PROJECT_VECTORS * 8);
     Region plain = region_plain(t);
     for (int64_t i = 0; parts && i < parts->n; i++)
-        through_part(&j, p->call.pool, dim, (Block){&parts->box, &whole},
-                     (Block){&parts->part[i].has, &parts->part[i].t});
+        add_part(p, &j, dim, &whole, &parts->box, &parts->part[i]);
     if (!parts) through_part(&j, p->call.pool, dim, (Block){&plain, &whole}, (Block){&plain, t});
     return j;
 }
@@ -253,12 +321,6 @@ static void forget(const Projection *p, Through *j) {
 }
 
 /* ---- the smaller product ---- */
-/* Which dim of the output is cut, which factor has it, at which dim. */
-typedef struct {
-    const Projection *p;
-    Factors f;
-    int dim, side, at;
-} Cut;
 typedef struct {
     const float *from;
     double *to;
@@ -267,51 +329,65 @@ static void widen(void *arg, int64_t lo, int64_t hi) {
     const Widen *w = arg;
     for (int64_t i = lo; i < hi; i++) w->to[i] = (double)w->from[i];
 }
-static Tensor wide(const Projection *p, const Tensor *t) {
-    Tensor w = *t;
-    if (p->call.dtype == DT_F64) return w;
-    Widen j = {t->p, device_array(p->host, tensor_count(t), 8)};
-    p->host->pieces(p->host, p->call.pool, tensor_count(t), widen, &j);
-    w.p = j.to;
+/* In float64, packed, in memory of the host; of a packed tensor in float64 itself. */
+static Tensor wide(Device *host, const OpCall *like, const Tensor *t) {
+    Tensor w = *t, packed = *t;
+    Region box = region_plain(t);
+    tensor_pack(&w);
+    bool lies = !memcmp(w.s, t->s, sizeof *t->s * (size_t)t->nd);
+    if (lies && like->dtype == DT_F64) return w;
+    w.p = device_array(host, tensor_count(t), 8);
+    if (!lies) {
+        packed = w;
+        packed.p = like->dtype == DT_F64
+                       ? w.p
+                       : device_array(host, tensor_count(t), dtype_size(like->dtype));
+        host->copy(host, (Block){&box, &packed}, (Block){&box, t}, like->dtype, COMBINE_COPY);
+    }
+    Widen j = {packed.p, w.p};
+    if (like->dtype == DT_F32) host->pieces(host, like->pool, tensor_count(t), widen, &j);
+    if (!lies && packed.p != w.p) host->release(host, packed.p);
     return w;
 }
 /* The call with `kept` and `cut` as its factors, in float64, and room for its result. */
-static OpCall smaller(const Cut *x, const Tensor *kept, const Tensor *cut) {
-    const Projection *p = x->p;
-    OpCall c = p->call;
+static OpCall smaller(Device *host, const ProjectKept *q, const Tensor *kept, const Tensor *cut) {
+    OpCall c = q->like;
     c.dtype = DT_F64;
     c.fout = (Tensor){0};
-    c.in[p->adjoint ? 1 - c.operand : 0] = x->side == 0 ? *cut : *kept;
-    *(p->adjoint ? &c.cot : &c.in[1]) = x->side == 0 ? *kept : *cut;
-    int letter = x->f.out[x->dim] - 'a';
-    c.out.n[x->dim] = c.local[letter] = c.global[letter] = cut->n[x->at];
+    c.in[q->adjoint ? 1 - c.operand : 0] = q->side == 0 ? *cut : *kept;
+    *(q->adjoint ? &c.cot : &c.in[1]) = q->side == 0 ? *kept : *cut;
+    const Rule *r = c.rule;
+    int letter = (q->adjoint ? r->in[c.operand] : r->out)[q->dim] - 'a';
+    c.out.n[q->dim] = c.local[letter] = c.global[letter] = cut->n[q->at];
     tensor_pack(&c.out);
-    if (p->adjoint) { /* towards an operand that is not read: its sizes only */
+    if (q->adjoint) { /* towards an operand that is not read: its sizes only */
         c.in[c.operand] = c.out;
         c.in[c.operand].p = NULL;
     }
-    c.out.p = device_array(p->host, tensor_count(&c.out), 8);
+    c.out.p = device_array(host, tensor_count(&c.out), 8);
     return c;
 }
 /* Bounds of the projections: those of a product with columns as long as the blocks are together,
  * rounding of a block's columns adds up like a sum of random signs, of magnitudes up to 1. */
-static double *bounds(const Cut *x, const Tensor *kept, Through *j, const Tensor *cut) {
-    const Projection *p = x->p;
-    for (int64_t i = 0, n = tensor_count(cut) / PROJECT_VECTORS; i < n && !p->host->sizes_only; i++)
-        j->square[i] = sqrt(j->square[i]);
-    Tensor length = *cut;
-    length.n[x->at] = j->blocks;
-    tensor_pack(&length);
-    length.p = j->square;
-    OpCall c = smaller(x, kept, &length);
+static Tensor bounds(Device *host, const ProjectKept *q, const Tensor *kept) {
+    OpCall c = smaller(host, q, kept, &q->length);
     int64_t n = tensor_count(&c.out);
-    double *most = device_array(p->host, n, 8), *prob = device_array(p->host, n, 8);
+    double *most = device_array(host, n, 8), *prob = device_array(host, n, 8);
     OpBound b = {
-        .call = c, .operand = p->adjoint ? c.operand : -1, .u = p->u, .bound = most, .prob = prob};
-    p->host->bound(p->host, &b);
-    p->host->release(p->host, most); /* no sum of a block can break it; what may is looked at */
-    p->host->release(p->host, c.out.p);
-    return prob;
+        .call = c, .operand = q->adjoint ? c.operand : -1, .u = q->u, .bound = most, .prob = prob};
+    host->bound(host, &b);
+    host->release(host, most); /* no sum of a block can break it; what may is looked at */
+    host->release(host, c.out.p);
+    c.out.p = prob;
+    return c.out;
+}
+ProjectMade project_kept(Device *host, const ProjectKept *q) {
+    Tensor kept = wide(host, &q->like, &q->kept);
+    OpCall c = smaller(host, q, &kept, &q->cut);
+    host->call(host, &c, 1, q->adjoint ? DEVICE_ADJOINT : DEVICE_FORWARD, NULL);
+    ProjectMade made = {.out = c.out, .bound = bounds(host, q, &kept)};
+    if (kept.p != q->kept.p) host->release(host, kept.p);
+    return made;
 }
 /* The projections of the operands against those of what the ranks hold, row by row: *got has the
  * squares of the rows. */
@@ -338,30 +414,137 @@ static Projected hold(const Through *got, const double *want, const double *boun
         }
     return r;
 }
+/* The dim of an operand, or of the output, that has the letter of the kept factor's dim d. */
+static int letter_of(const Factors *f, int kept, int d, const char *letters, int n) {
+    return find(letters, n, f->letters[kept][d]);
+}
+bool project_apart(const Projection *p, const AssembleParts *kept) {
+    Factors f;
+    int side = -1;
+    if (!factors(p, &f) || cut_dim(&f, &side) < 0) return false;
+    for (int64_t i = 0; i < kept->n; i++)
+        for (int d = 0; d < f.n[1 - side]; d++) {
+            if (kept->part[i].has.n[d] == kept->box.n[d]) continue;
+            if (letter_of(&f, 1 - side, d, f.out, f.nout) < 0) return false;
+            if (letter_of(&f, 1 - side, d, f.letters[side], f.n[side]) >= 0) return false;
+        }
+    return true;
+}
+/* The smaller product with one part of the kept factor, put where it belongs. */
+static void add_kept(const Projection *p, const Factors *f, ProjectKept q,
+                     const struct AssemblePart *part, const ProjectMade *to) {
+    if (!tensor_count(&part->t)) return;
+    Region whole = region_plain(&to->out), some = whole;
+    q.kept = part->t;
+    for (int d = 0; d < f->n[1 - q.side]; d++) {
+        int at = letter_of(f, 1 - q.side, d, f->out, f->nout);
+        int letter = f->letters[1 - q.side][d] - 'a';
+        if (at < 0) continue;
+        whole.d[at] = p->kept->box.d[d];
+        some.d[at] = part->has.d[d];
+        some.n[at] = q.like.out.n[at] = q.like.local[letter] = part->has.n[d];
+    }
+    ProjectMade made;
+    if (!p->away || !p->away->kept(p->away->arg, &q, &made)) made = project_kept(p->host, &q);
+    add_blocks(&whole, &to->out, &some, &made.out, q.dim, 0);
+    add_blocks(&whole, &to->bound, &some, &made.bound, q.dim, 0);
+    p->host->release(p->host, made.out.p);
+    p->host->release(p->host, made.bound.p);
+}
+static ProjectMade made_of(const Projection *p, const Factors *f, const ProjectKept *q) {
+    if (!p->kept || p->host->sizes_only) return project_kept(p->host, q);
+    ProjectMade all;
+    all.out = with_dim(p->call.out, q->dim, q->cut.n[q->at], NULL);
+    all.bound = with_dim(p->call.out, q->dim, q->length.n[q->at], NULL);
+    Tensor *t[2] = {&all.out, &all.bound};
+    for (int k = 0; k < 2; k++) {
+        size_t bytes = base_mul((size_t)tensor_count(t[k]), sizeof(double));
+        t[k]->p = memset(device_array(p->host, tensor_count(t[k]), 8), 0, bytes);
+    }
+    for (int64_t i = 0; i < p->kept->n; i++) add_kept(p, f, *q, &p->kept->part[i], &all);
+    return all;
+}
 Projected project_hold(const Projection *p) {
-    Cut x = {.p = p};
-    bool can = factors(p, &x.f);
+    Factors f;
+    ProjectKept q = {.like = p->call, .step = (int)p->of, .adjoint = p->adjoint, .u = p->u};
+    bool can = factors(p, &f);
     assert(can);
     (void)can;
-    x.dim = cut_dim(&x.f, &x.side);
-    assert(x.dim >= 0);
-    x.at = find(x.f.letters[x.side], x.f.n[x.side], x.f.out[x.dim]);
-    const Tensor *whole = x.f.t[x.side], *other = x.f.t[1 - x.side];
-    double *column = columns(p, p->call.out.n[x.dim]);
-    Tensor cut, seen;
-    Through factor = through(p, whole, p->cut, x.at, column, &cut);
-    Through got = through(p, &p->call.out, p->out, x.dim, column, &seen);
-    Tensor kept = wide(p, other);
-    OpCall c = smaller(&x, &kept, &cut);
-    p->host->call(p->host, &c, 1, p->adjoint ? DEVICE_ADJOINT : DEVICE_FORWARD, NULL);
-    double *bound = bounds(&x, &kept, &factor, &cut);
+    q.dim = cut_dim(&f, &q.side);
+    assert(q.dim >= 0);
+    q.at = find(f.letters[q.side], f.n[q.side], f.out[q.dim]);
+    double *column = columns(p->host, p->seed, p->of, p->call.out.n[q.dim]);
+    Tensor seen;
+    Through factor = through(p, f.t[q.side], p->cut, q.at, column, &q.cut);
+    Through got = through(p, &p->call.out, p->out, q.dim, column, &seen);
+    int64_t n = tensor_count(&q.cut) / PROJECT_VECTORS;
+    for (int64_t i = 0; i < n && !p->host->sizes_only; i++)
+        factor.square[i] = sqrt(factor.square[i]);
+    q.length = with_dim(q.cut, q.at, factor.blocks, factor.square);
+    q.kept = *f.t[1 - q.side];
+    ProjectMade made = made_of(p, &f, &q);
     Projected r = {.held = true};
-    if (!p->host->sizes_only) r = hold(&got, c.out.p, bound);
-    p->host->release(p->host, bound);
-    p->host->release(p->host, c.out.p);
-    if (kept.p != other->p) p->host->release(p->host, kept.p);
+    if (!p->host->sizes_only) r = hold(&got, made.out.p, made.bound.p);
+    p->host->release(p->host, made.bound.p);
+    p->host->release(p->host, made.out.p);
     forget(p, &got);
     forget(p, &factor);
+    p->host->release(p->host, column);
+    return r;
+}
+
+/* ---- sums of shares ---- */
+/* The dim whose elements are a row: the last that is long, or the longest. */
+static int row_dim(const Tensor *t) {
+    int best = -1;
+    for (int d = t->nd - 1; d >= 0 && (best < 0 || t->n[best] < SHORT); d--)
+        if (best < 0 || t->n[d] > t->n[best]) best = d;
+    return best;
+}
+static bool same_sizes(const Region *a, const Region *b) {
+    return a->nd == b->nd && !memcmp(a->n, b->n, sizeof *a->n * (size_t)a->nd);
+}
+/* What the rounding of n shares' sum may be of a block's numbers, times the share's lengths: any
+ * order breaks no more than gamma_n of the sum of magnitudes, whose largest is the root of the
+ * block times their length; and what the two projections lose themselves, in float64. */
+static double total_gamma(const ProjectTotal *p) {
+    double own = gamma_n(PROJECT_BLOCK + (double)p->n, 0x1p-53);
+    return sqrt(PROJECT_BLOCK) * (gamma_n((double)p->n, p->u) + 2 * own);
+}
+Projected project_total(const ProjectTotal *p, bool *seen) {
+    Projection q = {.host = p->host,
+                    .call = {.dtype = p->dt, .pool = p->pool},
+                    .seed = p->seed,
+                    .of = p->of,
+                    .away = p->away};
+    Tensor whole = region_packed(&p->out->box), sum;
+    int dim = row_dim(&whole);
+    for (int64_t i = 0; i < p->n; i++)
+        if (dim < 0 || !same_sizes(&p->out->box, &p->share[i].box)) return (Projected){0};
+    double *column = columns(p->host, p->seed, p->of, whole.n[dim]);
+    Through got = through(&q, &whole, p->out, dim, column, &sum), all = got;
+    int64_t n = got.outer * got.blocks * got.inner;
+    all.sum = device_array(p->host, n * PROJECT_VECTORS, 8);
+    all.square = device_array(p->host, n, 8);
+    for (int64_t k = 0; k < n && !p->host->sizes_only; k++) /* a sum below all normal numbers */
+        all.square[k] = PROJECT_BLOCK * 0x1p-149;
+    for (int64_t k = 0; k < n * PROJECT_VECTORS && !p->host->sizes_only; k++) all.sum[k] = 0;
+    double gamma = total_gamma(p);
+    for (int64_t i = 0; i < p->n; i++) {
+        Through one = through(&q, &whole, &p->share[i], dim, column, &sum);
+        seen[i] = p->host->sizes_only;
+        for (int64_t k = 0; k < n && !p->host->sizes_only; k++) {
+            seen[i] |= one.square[k] != 0; /* a NaN is something */
+            all.square[k] += gamma * sqrt(one.square[k]);
+        }
+        for (int64_t k = 0; k < n * PROJECT_VECTORS && !p->host->sizes_only; k++)
+            all.sum[k] += one.sum[k];
+        forget(&q, &one);
+    }
+    Projected r = {.held = true};
+    if (!p->host->sizes_only) r = hold(&got, all.sum, all.square);
+    forget(&q, &all);
+    forget(&q, &got);
     p->host->release(p->host, column);
     return r;
 }

@@ -11,6 +11,52 @@
 
 enum { PROJECT_BLOCK = 64, PROJECT_VECTORS = 2 };
 
+/* A part of a tensor, or all of it, and what it is seen through: positions along the dim that is
+ * cut are those in the whole. */
+typedef struct ProjectPart {
+    Device *host;
+    struct Pool *pool;
+    Dtype dt;
+    uint64_t seed, of;
+    const double *column; /* [PROJECT_VECTORS, n], or NULL: to be drawn */
+    Tensor t;
+    int dim;           /* of it that is cut */
+    int64_t n, *place; /* of the whole along dim; [t.n[dim]]: where its elements stand, ascending */
+} ProjectPart;
+/* Its sums: those of blocks first .. first + blocks - 1; where it has dim, sum has PROJECT_VECTORS
+ * for each block, square (of all elements of a block, squared) has one. Packed, float64. */
+typedef struct ProjectSums {
+    int64_t first, blocks;
+    Tensor sum, square;
+} ProjectSums;
+/* Arrays live in `arena`; q->t is for the host to read. */
+ProjectSums project_part(const ProjectPart *q, Arena *arena);
+
+/* The smaller product of what the factor that is cut became and of the other factor, or a part of
+ * it. `like`: the call, whose output has the sizes that they make, but at `dim`, and p NULL. */
+typedef struct ProjectKept {
+    OpCall like;
+    int step; /* whose call it is, for who asks elsewhere */
+    bool adjoint;
+    double u;
+    int side, at, dim; /* which factor is cut, which dim of it, which of the output */
+    Tensor kept;       /* in the run's dtype, for the host to read */
+    Tensor cut;        /* float64, packed */
+    Tensor length;     /* of its blocks, float64, packed */
+} ProjectKept;
+/* Result and bound; in memory of the host, to be released. */
+typedef struct ProjectMade {
+    Tensor out, bound;
+} ProjectMade;
+ProjectMade project_kept(Device *host, const ProjectKept *q);
+
+/* What is elsewhere is seen there; false: it is not, the host can read it. */
+typedef struct ProjectAway {
+    bool (*sums)(void *arg, const ProjectPart *q, ProjectSums *out, Arena *arena);
+    bool (*kept)(void *arg, const ProjectKept *q, ProjectMade *out);
+    void *arg;
+} ProjectAway;
+
 /* What is asked. `call` is a step's call on whole operands (host memory, packed, in the run's
  * dtype; an adjoint if `adjoint`), whose `out` is what the ranks hold. */
 typedef struct Projection {
@@ -21,8 +67,10 @@ typedef struct Projection {
      * where it lies, and the sums are added up. The tensor in `call` has sizes only then. NULL: it
      * is there. */
     const AssembleParts *cut, *out;
-    double u;          /* unit roundoff of the run */
-    uint64_t seed, of; /* of the columns: the run's seed, the step */
+    const AssembleParts *kept; /* the other factor, likewise; each part by itself with the other */
+    const ProjectAway *away;   /* who asks for parts that are elsewhere; NULL: none is */
+    double u;                  /* unit roundoff of the run */
+    uint64_t seed, of;         /* of the columns: the run's seed, the step's number */
 } Projection;
 /* What was seen. */
 typedef struct Projected {
@@ -42,6 +90,22 @@ bool project_can(const Projection *p);
 Tensor *project_factor(Projection *p, int k);
 /* Which of them is cut: the other one is used as it is. Needs project_can. */
 int project_side(const Projection *p);
+/* May the factor that is used as it is come in these parts? Only letters of the output that the
+ * other one lacks may tell them apart. */
+bool project_apart(const Projection *p, const AssembleParts *kept);
+/* A sum of n shares, each in parts, against what the ranks hold. */
+typedef struct ProjectTotal {
+    Device *host;
+    struct Pool *pool;
+    Dtype dt;
+    double u;
+    uint64_t seed, of;
+    const ProjectAway *away;
+    const AssembleParts *share, *out; /* [n], one */
+    int64_t n;
+} ProjectTotal;
+/* Holds it; seen[n]: has the share any number but zeros? */
+Projected project_total(const ProjectTotal *p, bool *seen);
 /* Holds call.out against the operands; project_can must be true. On the dry device it takes the
  * same memory and holds. */
 Projected project_hold(const Projection *p);

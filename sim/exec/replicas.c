@@ -3,6 +3,7 @@
  * the few are wrong; of two nobody can say which is, and both are named. It knows nothing of what
  * the value should be: check.c does. */
 #include "exec/compare.h"
+#include "exec/far.h"
 #include "exec/store.h"
 #include "exec/tuplemap.h"
 #include <math.h>
@@ -42,7 +43,9 @@ static CompareSeen differences(const Compare *m, int val, const Local *got, cons
 }
 static bool same_bits(const Compare *m, int val, const Local *a, const Local *b) {
     if (a == b || (a->t.p == b->t.p && a->buf == b->buf)) return true;
-    return tensor_count(&a->t) == tensor_count(&b->t) && differences(m, val, a, b).first < 0;
+    if (tensor_count(&a->t) != tensor_count(&b->t)) return false;
+    return far_alike(m->e, &a->t, &b->t, exec_dtype(m->e, val)) ||
+           differences(m, val, a, b).first < 0;
 }
 
 /* The ranks of one block that is not the same everywhere: who agrees with whom. */

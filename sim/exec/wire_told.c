@@ -10,6 +10,7 @@
 
 typedef struct {
     int64_t nd, n[LAYOUT_MAX_DIMS];
+    FarHead head; /* the block stays where it is */
 } Shape;
 struct WireTold {
     Wire w; /* first: a Wire is one of these */
@@ -17,11 +18,12 @@ struct WireTold {
     Tensor *block; /* per rank: what was told last, packed; p owned until it is taken; a rank that
                       holds nothing of a value has told nothing */
     Device *host;  /* of which p is memory */
+    Far *far;      /* large blocks stay with their ranks; NULL: all are sent */
 };
 
 /* ---- telling ---- */
 static Shape shape_of(const Tensor *t) {
-    Shape s = {.nd = t->nd};
+    Shape s = {.nd = t->nd, .head = {.id = -1}};
     memcpy(s.n, t->n, sizeof s.n);
     return s;
 }
@@ -44,17 +46,20 @@ static Tensor packed_copy(const Exec *e, const Tensor *of, Dtype dt) {
 static void tell(Engine *engine, const Shape *s, const Tensor *t, int64_t bytes) {
     EngineItem head = {0, sizeof *s, (void *)(uintptr_t)s}, data = {0, bytes, t->p};
     engine->tell(engine, &head, 1, NULL, 0);
-    engine->tell(engine, &data, 1, NULL, 0);
+    if (s->head.id < 0) engine->tell(engine, &data, 1, NULL, 0);
 }
 /* A block that lies packed is sent from where it lies: it may be as large as all else that the rank
  * holds. */
-static void tell_held(Engine *engine, const Exec *own, const Tensor *held, Dtype dt) {
+static void tell_held(Engine *engine, const Exec *own, int val, const Local *l) {
+    const Tensor *held = &l->t;
+    Dtype dt = exec_dtype(own, val);
     Tensor host = own->dev->get(own->dev, held, dt), packed = host;
     int64_t bytes = tensor_count(&host) * dtype_size(dt);
     Shape s = shape_of(&host);
     tensor_pack(&packed);
     bool lies = memcmp(packed.s, host.s, sizeof *host.s * (size_t)host.nd) == 0;
     if (!lies) packed = packed_copy(own, held, dt);
+    if (far_stays(own, val, bytes)) s.head = far_keep(own->far, l, &packed, dt);
     tell(engine, &s, &packed, bytes);
     if (!lies) own->host->release(own->host, packed.p);
     own->dev->done(own->dev, &host);
@@ -68,7 +73,7 @@ static void forget(WireTold *o) {
     }
 }
 static void hear(WireTold *o, Engine *engine, const Exec *own, int val) {
-    int n = 0;
+    int n = 0, sent = 0;
     int64_t es = dtype_size(exec_dtype(own, val));
     Shape *s = base_malloc(base_mul((size_t)o->ranks, sizeof *s));
     EngineItem *from = base_malloc(base_mul((size_t)o->ranks, sizeof *from));
@@ -79,10 +84,14 @@ static void hear(WireTold *o, Engine *engine, const Exec *own, int val) {
         int64_t r = from[k].peer;
         Tensor *t = &o->block[r];
         *t = shaped(&s[r]);
-        t->p = device_array(own->host, tensor_count(t), es);
-        from[k] = (EngineItem){r, tensor_count(t) * es, t->p};
+        int64_t bytes = tensor_count(t) * es;
+        if (s[r].head.id >= 0) t->p = far_block(o->far, r, &s[r].head, bytes);
+        else {
+            t->p = device_array(own->host, tensor_count(t), es);
+            from[sent++] = (EngineItem){r, bytes, t->p};
+        }
     }
-    engine->tell(engine, NULL, 0, from, n);
+    engine->tell(engine, NULL, 0, from, sent);
     free(from);
     free(s);
 }
@@ -90,11 +99,10 @@ void wire_tell(WireTold *o, Engine *engine, const Exec *own, int val) {
     Dtype dt = exec_dtype(own, val);
     const Local *held = exec_local(own, val, engine->rank);
     if (engine->rank) {
-        if (held) tell_held(engine, own, &held->t, dt);
+        if (held) tell_held(engine, own, val, held);
         return;
     }
     forget(o);
-    o->host = own->host;
     if (held) o->block[0] = packed_copy(own, &held->t, dt);
     hear(o, engine, own, val);
 }
@@ -102,6 +110,7 @@ void wire_tell(WireTold *o, Engine *engine, const Exec *own, int val) {
 /* ---- taking ---- */
 static bool same(Exec *e, const Local *l, const Tensor *t, Dtype dt) {
     if (l->t.nd != t->nd || memcmp(l->t.n, t->n, sizeof *t->n * (size_t)t->nd) != 0) return false;
+    if (far_rank(e, &l->t) >= 0 || far_rank(e, t) >= 0) return far_alike(e, &l->t, t, dt);
     Tensor host = e->dev->get(e->dev, &l->t, dt);
     size_t bytes = (size_t)(tensor_count(t) * dtype_size(dt));
     bool equal = !bytes || !memcmp(host.p, t->p, bytes);
@@ -157,9 +166,10 @@ void wire_told_again(Exec *e, int val) {
     free(which);
 }
 
-WireTold *wire_told_new(int64_t ranks) {
+WireTold *wire_told_new(int64_t ranks, Device *host, Far *far) {
     WireTold *o = base_malloc(sizeof *o);
-    *o = (WireTold){.w = {.self = -1, .told = true, .share = share}, .ranks = ranks};
+    *o = (WireTold){
+        .w = {.self = -1, .told = true, .share = share}, .ranks = ranks, .host = host, .far = far};
     size_t bytes = base_mul((size_t)ranks, sizeof *o->block);
     o->block = memset(base_malloc(bytes), 0, bytes);
     return o;

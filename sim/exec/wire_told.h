@@ -1,12 +1,14 @@
 /* The wire of whoever checks a real run: it has all ranks' blocks, as they say that they are. */
 #ifndef SP_EXEC_WIRE_TOLD_H
 #define SP_EXEC_WIRE_TOLD_H
-#include "engine/engine.h"
+#include "exec/far.h"
 #include "exec/wire.h"
 
 typedef struct WireTold WireTold;
-/* Of so many ranks; given back by wire_told_free. */
-WireTold *wire_told_new(int64_t ranks);
+/* Of so many ranks, whose blocks are told in memory of `host`: of far's device where large ones
+ * stay with their ranks, which own executors know as Exec.far; else far is NULL. Given back by
+ * wire_told_free. */
+WireTold *wire_told_new(int64_t ranks, Device *host, Far *far);
 void wire_told_free(WireTold *w);
 /* As an executor's wire: an executor with it does each step, and loads each source, after it was
  * told what that made. Ranks that share a block in the virtual run share one where their bytes are

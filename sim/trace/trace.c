@@ -217,12 +217,18 @@ const char *time_sum_text(const double *part, int n, const char **out, Arena *ar
     out[largest] = ticks_text(rest, decimals, unit[u].name, arena);
     return ticks_text(all, decimals, unit[u].name, arena);
 }
+static bool is_collective(const Trace *t, int step) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].step == step) return true;
+    return false;
+}
 TraceProjected trace_projected(const Trace *t) {
     TraceProjected p = {0};
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *c = &t->checks[i];
         if (c->projections <= 0) continue;
-        p.n++;
+        if (is_collective(t, c->step)) p.sums++;
+        else p.products++;
         p.projections = c->projections;
         if (!p.notice || c->notice > p.notice->notice) p.notice = c;
     }

@@ -24,7 +24,8 @@ enum { GROUPS = 64 };
 typedef struct {
     Engine e; /* first */
     Hub *hub;
-    int64_t messages, bytes, sending;
+    int64_t messages, bytes, told, sending;
+    bool telling;
     struct {
         int64_t n, *member;
     } group[GROUPS];
@@ -36,7 +37,8 @@ static void post(Own *o, const EngineItem *m) {
     Letter *l = malloc(sizeof *l + (size_t)m->bytes), **at;
     *l = (Letter){.bytes = m->bytes};
     memcpy(l->data, m->p, (size_t)m->bytes);
-    if (o->e.rank == h->x->flip_rank && o->sending == h->x->flip_message &&
+    bool counts = !o->telling || !h->x->flip_moves;
+    if (counts && o->e.rank == h->x->flip_rank && o->sending == h->x->flip_message &&
         m->bytes > h->x->flip_over)
         l->data[m->bytes - 1] ^= 0x40; /* a high bit of the last number */
     at = &h->box[o->e.rank * h->x->ranks + m->peer];
@@ -61,11 +63,19 @@ static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineIt
     pthread_mutex_lock(&o->hub->lock);
     for (int i = 0; i < n_out; i++)
         if (out[i].bytes) post(o, &out[i]), sends += out[i].bytes > o->hub->x->flip_over;
-    o->sending += sends > 0;
+    if (!o->telling || !o->hub->x->flip_moves) o->sending += sends > 0;
     pthread_cond_broadcast(&o->hub->news);
     for (int i = 0; i < n_in; i++)
         if (in[i].bytes) fetch(o, &in[i]);
     pthread_mutex_unlock(&o->hub->lock);
+}
+static void tell(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
+    Own *o = (Own *)e;
+    int64_t before = o->bytes;
+    o->telling = true;
+    exchange(e, out, n_out, in, n_in);
+    o->telling = false;
+    o->told += o->bytes - before;
 }
 static int64_t least(Engine *e, int64_t mine) {
     Own *o = (Own *)e;
@@ -181,7 +191,7 @@ ThreadsRun threads_run(Arena *a, const Threads *x) {
                                .name = "threads",
                                .device = -1,
                                .exchange = exchange,
-                               .tell = exchange,
+                               .tell = tell,
                                .least = least,
                                .group = group,
                                .ungroup = ungroup,
@@ -195,9 +205,11 @@ ThreadsRun threads_run(Arena *a, const Threads *x) {
     ThreadsRun out = k[0].r;
     out.messages = ARENA_ARRAY(a, int64_t, n);
     out.bytes = ARENA_ARRAY(a, int64_t, n);
+    out.told = ARENA_ARRAY(a, int64_t, n);
     for (size_t r = 0; r < n; r++) {
         out.messages[r] = k[r].own.messages;
         out.bytes[r] = k[r].own.bytes;
+        out.told[r] = k[r].own.told;
         ungroup(&k[r].own.e);
         if (r) arena_free(k[r].a);
     }

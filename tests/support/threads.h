@@ -12,6 +12,7 @@ typedef struct {
     /* the bit that is wrong in a message: of `rank`'s so many-th exchange that sends one of more
      * than so many bytes; below 0: in none */
     int64_t flip_rank, flip_message, flip_over;
+    bool flip_moves;    /* only of those that moves send */
     const char *text;   /* the plan */
     const char *others; /* what the ranks but 0 read; NULL: the same */
     PipelineOptions o;  /* of all of them */
@@ -24,6 +25,7 @@ typedef struct {
     Diags *d;
     PipelineReport rep;
     int64_t *messages, *bytes; /* per rank: sent */
+    int64_t *told;             /* of these bytes, those that are about the run (Engine.tell) */
 } ThreadsRun;
 ThreadsRun threads_run(Arena *a, const Threads *x);
 #endif

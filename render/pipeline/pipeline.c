@@ -3,9 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-int pipe_flight(const TraceAction *a, int before) {
-    return before + (*a->kind == 'F' ? 1 : *a->kind == 'I' ? 0 : -1);
-}
 static const char *stages_of(const Pipe *p, const PipeRow *r) {
     Str s = str_new(p->a);
     bool *seen = ARENA_ARRAY(p->a, bool, p->t->stages + 1);
@@ -24,7 +21,7 @@ static void add_up(Pipe *p, PipeRow *r) {
     bool forward = p->t->pass == PASS_FORWARD; /* nothing waits for a backward */
     for (int i = 0; i < r->n; i++) {
         const TraceAction *a = &r->a[i];
-        live = forward ? 0 : pipe_flight(a, live);
+        live = forward ? 0 : action_flight(a, live);
         if (live > r->flight) r->flight = live;
         if (!(i && r->a[i - 1].joined)) r->busy += a->end - a->start;
         if (a->end > p->end) p->end = a->end;

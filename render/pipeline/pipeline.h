@@ -2,6 +2,7 @@
  * in flight, and the words for it. For the view `pipeline`. */
 #ifndef SP_RENDER_PIPELINE_H
 #define SP_RENDER_PIPELINE_H
+#include "render/furniture/actions.h"
 #include "render/furniture/furniture.h"
 
 /* One coordinate of the pipeline's axis. */
@@ -33,6 +34,4 @@ const char *pipe_title(const Pipe *p);
 const char *pipe_foot(const Pipe *p);
 /* "27.3 %" of the row's time. */
 const char *pipe_idle(const Pipe *p, const PipeRow *r);
-/* In flight after action i of a row, given what was in flight before it. */
-int pipe_flight(const TraceAction *a, int before);
 #endif

@@ -5,6 +5,7 @@
 #include "render/furniture/views.h"
 #include "render/pipeline/pipeline.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -21,6 +22,7 @@ enum {
     NUMBER = 12,  /* size of a cell's number */
     LIFE = 0
 };
+#define LIFE_LINE 1.75
 
 typedef struct {
     const ViewCall *c;
@@ -34,64 +36,98 @@ typedef struct {
     double x, w;            /* of the rows: their left end and width */
     double cell, step, gap; /* heights: of a cell, of the line under it, between rows */
     bool each;              /* every action has its cell */
+    bool *numbered;         /* per kind and stage of the one that is drawn: all its cells are */
     bool one_line;          /* what is said of a row stands in one line */
     int most;               /* in flight on any rank */
 } PipePen;
 
 /* ---- cells ---- */
-static const struct {
-    char kind;
-    Role fill;
-    const char *what;
-} kinds[] = {{'F', ROLE_COMPUTE, "forward"},
-             {'B', ROLE_LIVE, "backward"},
-             {'I', ROLE_LIVE, "gradient of the input"},
-             {'W', ROLE_COMPUTE_PALE, "gradients of the weights"}};
-enum { N_PIPE_KINDS = sizeof kinds / sizeof *kinds };
-static int kind_of(const TraceAction *a) {
-    int k = 0;
-    while (k + 1 < N_PIPE_KINDS && kinds[k].kind != *a->kind) k++;
-    return k;
-}
 static double at(const PipePen *q, double t) { return q->x + t / q->span * q->w; }
-static Role text_on(int k) { return kinds[k].fill == ROLE_LIVE ? ROLE_LIVE_TEXT : ROLE_INK; }
 
-static void draw_cell(PipePen *q, const TraceAction *a, int i, Area box) {
-    int k = kind_of(a);
+static int commas(const char *s) {
+    int n = 0;
+    for (; *s; s++) n += *s == ',';
+    return n;
+}
+static bool on_stage(const PipePen *q, const TraceAction *a) {
+    return a->stage >= 0 && a->stage < q->p.t->stages;
+}
+/* The height of an action's cell: two that run together share it. */
+static double height_of(const PipePen *q, const PipeRow *r, int i) {
+    return r->a[i].joined || (i && r->a[i - 1].joined) ? q->cell / 2 : q->cell;
+}
+/* The cell of an action of a row whose top is at y. */
+static Area cell_of(const PipePen *q, const PipeRow *r, int i, double y) {
+    double x = at(q, r->a[i].start), h = height_of(q, r, i);
+    return (Area){x, i && r->a[i - 1].joined ? y + h : y, at(q, r->a[i].end) - x, h};
+}
+/* Which cells have numbers: those of a kind on a stage all, or none where one of them is too small.
+ * Returns how many of those that there are have none. */
+static int find_numbered(PipePen *q) {
+    int n = q->p.t->stages * ACTION_KINDS + 1, without = 0;
+    bool *none = ARENA_ARRAY(q->p.a, bool, n);
+    for (int k = 0; k < q->p.n; k++)
+        for (int i = 0; i < q->p.row[k].n; i++) {
+            const TraceAction *a = &q->p.row[k].a[i];
+            Area box = cell_of(q, &q->p.row[k], i, 0);
+            const char *word = arena_printf(q->p.a, "%d", a->microbatch);
+            bool fits =
+                q->each && box.h >= NUMBER && scene_width(q->s, NUMBER, BOLD, word) + 2 < box.w;
+            if (on_stage(q, a)) none[a->stage * ACTION_KINDS + action_kind(a)] |= !fits;
+        }
+    q->numbered = ARENA_ARRAY(q->p.a, bool, n);
+    for (int i = 0; i < n; i++) q->numbered[i] = !none[i], without += none[i];
+    return without;
+}
+/* Which of the rank's stages a cell is of: a bar at its top, for the first one at the left. */
+static void draw_chunk(PipePen *q, const PipeRow *r, const TraceAction *a, Area box) {
+    int before = 0, n = 1 + commas(r->stages);
+    const char *at = r->stages;
+    for (int g; sscanf(at, "%d", &g) == 1 && g != a->stage; before++) {
+        at = strchr(at, ',');
+        if (!at++) return;
+    }
+    double edge = fmin(2, box.w / 10), w = (box.w - 2 * edge) / n,
+           line = box.h < 2 * NUMBER ? 2 : 3;
+    if (n > 1 && w > 1) /* clear of the next cell's */
+        scene_rect(q->s, (Area){box.x + edge + w * before, box.y, w, line}, 0,
+                   (Look){ROLE_INK, ROLE_NONE, 0})
+            ->ground = true;
+}
+static void draw_cell(PipePen *q, const PipeRow *r, int i, Area box) {
+    const TraceAction *a = &r->a[i];
+    int k = action_kind(a);
     const char *word = arena_printf(q->p.a, "%d", a->microbatch);
     scene_begin(q->s, "compute", arena_printf(q->p.a, "%saction-%d-%d", q->tag, a->rank, i),
                 arena_printf(q->p.a, "%s of micro-batch %d on stage %d, rank %d: %s from %s on",
-                             kinds[k].what, a->microbatch, a->stage, a->rank,
+                             action_kinds[k].what, a->microbatch, a->stage, a->rank,
                              time_text(a->end - a->start, q->p.a), time_text(a->start, q->p.a)));
-    scene_rect(q->s, box, 0, (Look){kinds[k].fill, ROLE_COMPUTE_LINE, 0.75});
+    scene_rect(q->s, box, 0, (Look){action_kinds[k].fill, ROLE_COMPUTE_LINE, 0.75});
+    draw_chunk(q, r, a, box);
     const double size = NUMBER;
-    bool fits = scene_width(q->s, size, BOLD, word) + 2 < box.w && size <= box.h;
-    if (fits)
+    if (on_stage(q, a) && q->numbered[a->stage * ACTION_KINDS + k])
         scene_text(q->s, box.x + box.w / 2, box.y + box.h / 2 + size * 0.36,
-                   (TextLook){ALIGN_MIDDLE, size, BOLD, text_on(k)}, word);
+                   (TextLook){ALIGN_MIDDLE, size, BOLD, action_kinds[k].text}, word);
     scene_end(q->s);
 }
-/* Two that run together share the height. */
 static void draw_actions(PipePen *q, const PipeRow *r, double y) {
     for (int i = 0; i < r->n; i++) {
-        const TraceAction *a = &r->a[i];
-        double x = at(q, a->start), w = at(q, a->end) - x;
-        bool second = i && r->a[i - 1].joined, half = a->joined || second;
-        double h = half ? q->cell / 2 : q->cell;
-        if (w > 0) draw_cell(q, a, i, (Area){x, second ? y + h : y, w, h});
+        Area box = cell_of(q, r, i, y);
+        if (box.w > 0) draw_cell(q, r, i, box);
     }
 }
 /* Too many to be told apart: neighbours of one kind are one, with how many there are. */
 static void draw_runs(PipePen *q, const PipeRow *r, double y) {
     for (int i = 0; i < r->n;) {
-        int n = 1, k = kind_of(&r->a[i]);
-        while (i + n < r->n && kind_of(&r->a[i + n]) == k) n++;
+        int n = 1, k = action_kind(&r->a[i]);
+        while (i + n < r->n && action_kind(&r->a[i + n]) == k) n++;
         double x = at(q, r->a[i].start), w = at(q, r->a[i + n - 1].end) - x;
         scene_begin(q->s, "compute", arena_printf(q->p.a, "%srun-%d-%d", q->tag, r->a[i].rank, i),
                     arena_printf(q->p.a, "rank %d: %d times %s, from micro-batch %d on",
-                                 r->a[i].rank, n, kinds[k].what, r->a[i].microbatch));
+                                 r->a[i].rank, n, action_kinds[k].what, r->a[i].microbatch));
         if (w > 0)
-            scene_rect(q->s, (Area){x, y, w, q->cell}, 0, (Look){kinds[k].fill, ROLE_NONE, 0});
+            scene_rect(q->s, (Area){x, y, w, q->cell}, 0,
+                       (Look){action_kinds[k].fill, ROLE_NONE, 0});
         scene_end(q->s);
         i += n;
     }
@@ -120,7 +156,7 @@ static void draw_flight(PipePen *q, const PipeRow *r, int row, double y) {
     pt[n++] = (Pt){q->x, base};
     for (int i = 0; i < r->n; i++) {
         const TraceAction *a = &r->a[i];
-        int next = pipe_flight(a, live);
+        int next = action_flight(a, live);
         double when = at(q, *a->kind == 'F' ? a->start : a->end);
         if (next == live) continue;
         if (fabs(pt[n - 1].x - when) > 0.5) pt[n++] = (Pt){when, base - live * unit};
@@ -211,52 +247,83 @@ static const TraceAction **life_of(const PipePen *q, int *n) {
     }
     return a;
 }
-/* Its cells joined by lines that wait in the gaps between rows and cross no number. */
-static void draw_life(PipePen *q, double y) {
-    int n, k = 0;
-    const TraceAction **a = life_of(q, &n);
-    Pt *pt = ARENA_ARRAY(q->p.a, Pt, 6 * n + 2);
-    for (int i = 0; i < n; i++) {
-        double row = y + a[i]->rank * row_height(q), in = row + q->cell - 1,
-               x0 = at(q, a[i]->start), x1 = at(q, a[i]->end);
-        pt[k++] = (Pt){x0, in};
-        pt[k++] = (Pt){x1, in};
-        if (i + 1 == n || a[i + 1]->rank == a[i]->rank) continue;
-        bool down = a[i + 1]->rank > a[i]->rank;
-        double next = y + a[i + 1]->rank * row_height(q), gap = q->gap / 2,
-               lane = down ? row + row_height(q) - gap : row - gap,
-               last = down ? next - gap : next + row_height(q) - gap, x2 = at(q, a[i + 1]->start),
-               x = through(q, a[i]->rank, a[i + 1]->rank, x1, x2);
-        pt[k++] = (Pt){x1, lane};
-        if (fabs(lane - last) > 1) pt[k++] = (Pt){x, lane}, pt[k++] = (Pt){x, last};
-        pt[k++] = (Pt){x2, last};
+static Area life_cell(const PipePen *q, const TraceAction *a, double y) {
+    const PipeRow *r = &q->p.row[a->rank];
+    return cell_of(q, r, (int)(a - r->a), y + a->rank * row_height(q));
+}
+/* From the cell of one action to that of the next: along the gaps between rows, beside numbers. */
+static void draw_hop(PipePen *q, const TraceAction *from, const TraceAction *to, double y) {
+    Area one = life_cell(q, from, y), two = life_cell(q, to, y);
+    bool down = to->rank > from->rank;
+    double row = y + from->rank * row_height(q), next = y + to->rank * row_height(q),
+           gap = q->gap / 2, x1 = one.x + one.w, x2 = two.x,
+           lane = down ? row + row_height(q) - gap : row - gap,
+           last = down ? next - gap : next + row_height(q) - gap;
+    if (to->rank == from->rank) {
+        Pt pt[] = {{x1, one.y + one.h - 1}, {x2, one.y + one.h - 1}};
+        if (x2 > x1 + 1) scene_line(q->s, pt, 2, ROLE_COLL_LINE, LIFE_LINE);
+        return;
     }
+    double x = through(q, from->rank, to->rank, x1, x2);
+    Pt pt[6] = {{x1, down ? one.y + one.h : one.y}, {x1, lane}};
+    int n = 2;
+    if (fabs(lane - last) > 1) pt[n++] = (Pt){x, lane}, pt[n++] = (Pt){x, last};
+    pt[n++] = (Pt){x2, last};
+    pt[n++] = (Pt){x2, down ? two.y : two.y + two.h};
+    scene_line(q->s, pt, n, ROLE_COLL_LINE, LIFE_LINE)->bend = 3;
+}
+/* Its cells are framed, and joined by lines. */
+static void draw_life(PipePen *q, double y) {
+    int n;
+    const TraceAction **a = life_of(q, &n);
     scene_begin(
         q->s, "life", arena_printf(q->p.a, "%slife", q->tag),
         arena_printf(q->p.a, "the way of micro-batch %d through the stages and back", LIFE));
-    if (n) scene_line(q->s, pt, k, ROLE_COLL_LINE, 1.25)->bend = 3;
+    for (int i = 0; i < n; i++) {
+        Area box = life_cell(q, a[i], y);
+        scene_rect(q->s, box, 0, (Look){ROLE_NONE, ROLE_COLL_LINE, 2});
+        if (i + 1 < n) draw_hop(q, a[i], a[i + 1], y);
+    }
     scene_end(q->s);
+}
+/* Has any rank several stages? */
+static bool chunks(const PipePen *q) {
+    for (int k = 0; k < q->n_all; k++)
+        for (int i = 0; i < q->all[k].n; i++)
+            if (strchr(q->all[k].row[i].stages, ',')) return true;
+    return false;
+}
+static void draw_chunk_key(PipePen *q, double x, double y) {
+    scene_rect(q->s, (Area){x, y, 16, 12}, 0, (Look){ROLE_NONE, ROLE_COMPUTE_LINE, 0.75});
+    scene_rect(q->s, (Area){x, y, 8, 3}, 0, (Look){ROLE_INK, ROLE_NONE, 0})->ground = true;
 }
 static double draw_legend(PipePen *q, double y) {
     double x = presets[q->preset].margin, end = x + presets[q->preset].w - 2 * x;
-    bool used[N_PIPE_KINDS] = {0};
+    bool used[ACTION_KINDS] = {0};
     for (int k = 0; k < q->n_all; k++)
         for (int i = 0; i < q->all[k].t->n_actions; i++)
-            used[kind_of(&q->all[k].t->actions[i])] = true;
+            used[action_kind(&q->all[k].t->actions[i])] = true;
     scene_begin(q->s, "legend", "pipe-legend", NULL);
-    for (int k = 0; k <= N_PIPE_KINDS + 1; k++) {
+    for (int k = 0; k <= ACTION_KINDS + 2; k++) {
         const char *word =
-            k < N_PIPE_KINDS    ? arena_printf(q->p.a, "%c %s", kinds[k].kind, kinds[k].what)
-            : k == N_PIPE_KINDS ? "idle"
-                                : arena_printf(q->p.a, "the way of micro-batch %d", LIFE);
-        if (k < N_PIPE_KINDS && !used[k]) continue;
+            k < ACTION_KINDS
+                ? arena_printf(q->p.a, "%c %s", action_kinds[k].kind, action_kinds[k].what)
+            : k == ACTION_KINDS ? "idle"
+            : k == ACTION_KINDS + 1
+                ? arena_printf(q->p.a, "the way of micro-batch %d", LIFE)
+                : "bar at the top: which of the rank's stages, the first at the left";
+        if (k < ACTION_KINDS && !used[k]) continue;
+        if (k > ACTION_KINDS && !q->each) break;
+        if (k > ACTION_KINDS + 1 && !chunks(q)) break;
         double w = 24 + scene_width(q->s, 12, REGULAR, word) + 22;
         if (x + w > end) x = presets[q->preset].margin, y += 20;
-        if (k < N_PIPE_KINDS)
+        if (k < ACTION_KINDS)
             scene_rect(q->s, (Area){x, y, 16, 12}, 0,
-                       (Look){kinds[k].fill, ROLE_COMPUTE_LINE, 0.75});
-        else if (k == N_PIPE_KINDS) scene_hatch(q->s, (Area){x, y, 16, 12}, ROLE_FAINT, 6, 0.75);
-        else scene_segment(q->s, (Pt){x, y + 6}, (Pt){x + 16, y + 6}, ROLE_COLL_LINE, 1.25);
+                       (Look){action_kinds[k].fill, ROLE_COMPUTE_LINE, 0.75});
+        else if (k == ACTION_KINDS) scene_hatch(q->s, (Area){x, y, 16, 12}, ROLE_FAINT, 6, 0.75);
+        else if (k == ACTION_KINDS + 1)
+            scene_rect(q->s, (Area){x, y, 16, 12}, 0, (Look){ROLE_NONE, ROLE_COLL_LINE, 2});
+        else draw_chunk_key(q, x, y);
         scene_text(q->s, x + 22, y + 10.5, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, word);
         x += w;
     }
@@ -269,6 +336,7 @@ static double draw_legend(PipePen *q, double y) {
 static double draw_pipe(PipePen *q, int which, double y) {
     q->p = q->all[which];
     q->tag = which ? arena_printf(q->p.a, "s%d-", which) : "";
+    find_numbered(q);
     if (q->n_all > 1) {
         scene_text(q->s, q->x, y + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
                    arena_printf(q->p.a, "%s: %s, %s idle", pipe_cell(&q->p, 0), pipe_cell(&q->p, 1),
@@ -326,6 +394,24 @@ static const char *foot_of(const PipePen *q) {
     return "In flight: pairs of stage and micro-batch, on the rank that has most. Held at most: "
            "beside what lies at rest. Messages: of a whole step. Weights: parameters at rest";
 }
+/* What the numbers are, and which cells have none. */
+static const char *number_words(PipePen *q) {
+    int without = 0, all = 0;
+    for (int k = 0; k < q->n_all; k++) {
+        q->p = q->all[k];
+        without += find_numbered(q);
+        bool *seen = ARENA_ARRAY(q->p.a, bool, q->p.t->stages *ACTION_KINDS + 1);
+        for (int i = 0; i < q->p.t->n_actions; i++) {
+            const TraceAction *a = &q->p.t->actions[i];
+            bool *here = on_stage(q, a) ? &seen[a->stage * ACTION_KINDS + action_kind(a)] : NULL;
+            if (here && !*here) *here = true, all++;
+        }
+    }
+    if (!q->each) return "neighbours of one kind are one cell: there are too many to tell apart";
+    if (without == all) return "cells are too small for the numbers of micro-batches";
+    if (!without) return "number in a cell = micro-batch";
+    return "number in a cell = micro-batch, for a stage and kind all or none";
+}
 static Scene *draw_page(PipePen *q, double *end) {
     const ViewCall *c = q->c;
     Arena *a = c->arena;
@@ -335,7 +421,7 @@ static Scene *draw_page(PipePen *q, double *end) {
         model ? model : "",
         words_data(a, c->t),
         words_mesh(a, c->t),
-        q->each && q->cell >= NUMBER ? "number in a cell = micro-batch" : "",
+        number_words(q),
         q->one_line
             ? "after a rank its stages, after its idle time what is in flight: the line below"
             : "line under a row = in flight",
@@ -363,6 +449,10 @@ static void fill_page(PipePen *q, double height) {
     double room = fmax(LEAST, fmin(MOST, (height - others) / rows_of(q))), k = room / row_height(q);
     q->one_line = room < TWO_LINES;
     q->cell *= k, q->step *= k, q->gap *= k;
+    if (q->one_line && q->cell < NUMBER + 0.5) { /* numbers before lines */
+        double rest = room - (NUMBER + 0.5);
+        q->cell = NUMBER + 0.5, q->step = rest * 0.65, q->gap = rest * 0.35;
+    }
 }
 /* All schedules of the request. False and E0211 where one has none, or no times. */
 static bool read_all(const ViewCall *c, Pipe *all, int *n, double *span) {

@@ -1,0 +1,17 @@
+/* Kinds of actions. See actions.h. */
+#include "render/furniture/actions.h"
+
+const ActionKind action_kinds[ACTION_KINDS] = {
+    {'F', ROLE_COMPUTE, ROLE_INK, "forward"},
+    {'B', ROLE_LIVE, ROLE_LIVE_TEXT, "backward"},
+    {'I', ROLE_LIVE_PALE, ROLE_INK, "gradient of the input"},
+    {'W', ROLE_SHARD_2, ROLE_SHARD_TEXT_2, "gradients of the weights"}};
+
+int action_kind(const TraceAction *a) {
+    int k = 0;
+    while (k + 1 < ACTION_KINDS && action_kinds[k].kind != *a->kind) k++;
+    return k;
+}
+int action_flight(const TraceAction *a, int before) {
+    return before + (*a->kind == 'F' ? 1 : *a->kind == 'I' ? 0 : -1);
+}

@@ -1,0 +1,165 @@
+/* What the view `pipeline` draws, held against the schedule: kinds of actions and stages of a rank
+ * can be told apart, and cells of a kind on a stage have all their numbers or none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants these before it */
+#include <cmocka.h>
+
+#include "render/furniture/actions.h"
+#include "render/render.h"
+#include "render/scene/scene.h"
+#include "support/support.h"
+#include <stdio.h>
+#include <string.h>
+
+static const char *const preset[] = {"wide", "column", "slide", "a4"};
+enum { PRESETS = sizeof preset / sizeof *preset, MOST_STAGES = 16 };
+
+/* Neither by its grey nor, among themselves, by less than an eye sees; and what stands on them can
+ * be read. */
+static void test_kinds_differ(void **state) {
+    (void)state;
+    for (int t = 0; t < THEME_COUNT; t++)
+        for (int i = 0; i < ACTION_KINDS; i++) {
+            uint32_t fill = theme_color((Theme)t, action_kinds[i].fill);
+            assert_true(theme_contrast(fill, theme_color((Theme)t, action_kinds[i].text)) >= 4.5);
+            for (int k = 0; k < i; k++)
+                if (theme_contrast(fill, theme_color((Theme)t, action_kinds[k].fill)) < 1.1)
+                    fail_msg("theme %d: %c looks like %c", t, action_kinds[i].kind,
+                             action_kinds[k].kind);
+        }
+}
+
+static const Trace *planned(Arena *a, const char *schedule, int layers, int parts) {
+    return plan_run_with(a, "view.yaml",
+                         arena_printf(a,
+                                      "model: {preset: llama3-8b, shrink: 64, layers: %d, parts: "
+                                      "[embedding, blocks, norm, head, loss]}\nmesh: {pp: 4}\n"
+                                      "data: {batch: %d, sequence: 64}\npass: backward\n"
+                                      "pipeline: {schedule: %s, microbatches: %d}\n",
+                                      layers, parts, schedule, parts),
+                         &(PipelineOptions){.events = true})
+        .t;
+}
+static int rank_stages(const Trace *t, int rank, int stage, int *before) {
+    bool seen[MOST_STAGES] = {false};
+    int n = 0;
+    *before = 0;
+    for (int i = 0; i < t->n_actions; i++)
+        if (t->actions[i].rank == rank) seen[t->actions[i].stage] = true;
+    for (int g = 0; g < MOST_STAGES; g++) n += seen[g], *before += seen[g] && g < stage;
+    return n;
+}
+static int group_of(const Scene *s, const char *id) {
+    for (int i = 0; i < s->n_groups; i++)
+        if (s->groups[i].id && !strcmp(s->groups[i].id, id)) return i;
+    return -1;
+}
+/* The cell of action i of the trace, its bar and its number. */
+typedef struct {
+    const Mark *cell, *bar, *number;
+} Cell;
+static Cell cell_of(Arena *a, const Scene *s, const Trace *t, int i, const char *tag) {
+    Cell c = {0};
+    int first = i;
+    while (first > 0 && t->actions[first - 1].rank == t->actions[i].rank) first--;
+    int g = group_of(s, arena_printf(a, "%saction-%d-%d", tag, t->actions[i].rank, i - first));
+    for (int k = 0; k < s->n_marks && g >= 0; k++) {
+        const Mark *m = &s->marks[k];
+        if (m->group != g) continue;
+        if (m->kind == MARK_TEXT) c.number = m;
+        else if (!c.cell) c.cell = m;
+        else c.bar = m;
+    }
+    return c;
+}
+/* All cells of a page; returns how many have numbers. */
+static int check_cells(Arena *a, const Scene *s, const Trace *t, const char *tag) {
+    int with[MOST_STAGES][ACTION_KINDS] = {{0}}, all[MOST_STAGES][ACTION_KINDS] = {{0}}, n = 0;
+    for (int i = 0; i < t->n_actions; i++) {
+        const TraceAction *x = &t->actions[i];
+        Cell c = cell_of(a, s, t, i, tag);
+        int before, stages = rank_stages(t, x->rank, x->stage, &before), k = action_kind(x);
+        assert_non_null(c.cell);
+        assert_int_equal(c.cell->fill, action_kinds[k].fill);
+        all[x->stage][k]++, with[x->stage][k] += c.number != NULL;
+        if (stages == 1) assert_null(c.bar);
+        if (stages == 1 || c.cell->w <= 2 * stages) continue;
+        assert_non_null(c.bar); /* within the share of the cell that is the stage's */
+        double share = c.cell->w / stages, from = c.cell->x + share * before;
+        assert_true(c.bar->x > from - share / 4 && c.bar->x + c.bar->w < from + share * 1.25);
+    }
+    for (int g = 0; g < MOST_STAGES; g++)
+        for (int k = 0; k < ACTION_KINDS; k++) {
+            if (with[g][k] && with[g][k] != all[g][k])
+                fail_msg("%s: %d of %d cells of %c on stage %d have numbers", t->schedule,
+                         with[g][k], all[g][k], action_kinds[k].kind, g);
+            n += with[g][k];
+        }
+    return n;
+}
+static bool says(const Scene *s, const char *text) {
+    for (int i = 0; i < s->n_marks; i++)
+        for (int k = 0; s->marks[i].kind == MARK_TEXT && k < s->marks[i].n_run; k++)
+            if (strstr(s->marks[i].run[k].s, text)) return true;
+    return false;
+}
+static void test_cells(void **state) {
+    (void)state;
+    static const char *const schedule[] = {"1f1b", "interleaved", "zb-v", "dualpipe", "dualpipe-v"};
+    int seen[3] = {0};
+    for (size_t i = 0; i < sizeof schedule / sizeof *schedule; i++)
+        for (int many = 0; many < 2; many++) {
+            Arena *a = arena_new();
+            const Trace *t = planned(a, schedule[i], 8, many ? 24 : 8);
+            assert_non_null(t);
+            for (int p = 0; p < PRESETS; p++) {
+                Scene *page[VIEW_MAX_PAGES];
+                RenderOptions o = {
+                    .view = "pipeline", .preset = preset[p], .rank = -1, .layer = -1};
+                assert_true(render_pages(t, diags_new(a), &o, a, true, page));
+                int n = check_cells(a, page[0], t, "");
+                bool none = says(page[0], "too small for the numbers"),
+                     some = says(page[0], "all or none");
+                assert_int_equal(none, n == 0);
+                assert_int_equal(some, n > 0 && n < t->n_actions);
+                seen[none ? 0 : some ? 1 : 2]++;
+                bool bars = strcmp(schedule[i], "1f1b") != 0;
+                assert_int_equal(says(page[0], "which of the rank's stages"), bars);
+            }
+            arena_free(a);
+        }
+    print_message("pages without numbers %d, with some %d, with all %d\n", seen[0], seen[1],
+                  seen[2]);
+    assert_true(seen[0] && seen[1] && seen[2]);
+}
+/* Three schedules of four ranks are not too many for numbers on a slide. */
+static void test_beside_on_a_slide(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const Trace *t = planned(a, "1f1b", 4, 8), *u = planned(a, "gpipe", 4, 8),
+                *v = planned(a, "zb-h1", 4, 8);
+    Scene *page[VIEW_MAX_PAGES];
+    RenderOptions o = {.view = "pipeline",
+                       .preset = "slide",
+                       .rank = -1,
+                       .layer = -1,
+                       .n_several = 2,
+                       .several = {u, v}};
+    assert_true(render_pages(t, diags_new(a), &o, a, true, page));
+    assert_int_equal(check_cells(a, page[0], t, ""), t->n_actions);
+    assert_int_equal(check_cells(a, page[0], u, "s1-"), u->n_actions);
+    assert_true(check_cells(a, page[0], v, "s2-") > 0);
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kinds_differ),
+        cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_beside_on_a_slide),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -21,7 +21,7 @@
 #include <string.h>
 
 typedef struct {
-    int memory, mesh, timeline, storyboard, part;
+    int memory, mesh, timeline, storyboard, part, here;
     int wide;    /* kernels in lines of the timeline that are drawn wider than others */
     int waiting; /* titles of timelines that say who waits for others */
 } Held;          /* how often each was looked at */
@@ -361,6 +361,34 @@ static void check_parts(Arena *a, const Trace *t, const char *path, Held *h) {
                  path, beside.count, beside.bytes, recorded.count, recorded.bytes);
 }
 
+/* ---- backward beside forward: "only" and "nothing" are of the whole, or "here" ---- */
+static void check_only(Arena *a, const Trace *t, const char *preset, const char *path, Held *h) {
+    static const char *const only[] = {
+        "The backward pass mirrors the forward pass: nothing is sent",
+        "The backward pass mirrors the forward pass: only gradients of weights travel"};
+    Scene *page[VIEW_MAX_PAGES];
+    RenderOptions o = {.view = "block", .preset = preset, .rank = -1, .layer = -1};
+    int n = render_pages(t, diags_new(a), &o, a, true, page);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++) {
+            if (!strstr(page[i]->title, only[k])) continue;
+            for (int c = 0; c < t->n_collectives; c++) {
+                const TraceCollective *x = &t->collectives[c];
+                bool of_weights = x->pass == PHASE_GRADIENTS || x->pass == PHASE_OPTIMIZER;
+                if (takes_part(x, 0) && !(k && of_weights) && x->pass != PHASE_OPTIMIZER)
+                    fail_msg("%s, page %d: '%s', and step %d is a %s", path, i + 1, page[i]->title,
+                             x->step, x->op);
+            }
+        }
+    for (int i = 0; i < n; i++)
+        h->here += strstr(page[i]->title, ": here ") || strstr(page[i]->title, ": in the layer ");
+    for (int i = 0; i < n; i++) {
+        if (!strstr(page[i]->title, "every gradient is summed")) continue;
+        if (strstr(words_of(a, page[i]), "nothing to add"))
+            fail_msg("%s: '%s', and one is not", path, page[i]->title);
+    }
+}
+
 static void check(Arena *a, const char *name, const char *text, Held *h) {
     PipelineOptions o = {.events = true, .threads = 1};
     const Trace *t = plan_run_with(a, name, text, &o).t;
@@ -370,6 +398,8 @@ static void check(Arena *a, const char *name, const char *text, Held *h) {
     check_timeline(a, t, name, h);
     check_storyboard(a, t, name, h);
     check_parts(a, t, name, h);
+    check_only(a, t, "slide", name, h);
+    check_only(a, t, "wide", name, h);
 }
 static void check_files(const char *pattern, Held *h) {
     glob_t g = {0};
@@ -385,6 +415,7 @@ static void check_files(const char *pattern, Held *h) {
     globfree(&g);
 }
 static void enough(Held h, int least) {
+    print_message("here %d\n", h.here);
     print_message("memory %d, mesh %d, timeline %d, storyboard %d, parts %d\n", h.memory, h.mesh,
                   h.timeline, h.storyboard, h.part);
     assert_true(h.memory >= least && h.mesh >= least && h.timeline >= least && h.part >= least);
@@ -393,7 +424,7 @@ static void test_plans(void **state) {
     (void)state;
     Held h = {0};
     check_files("plans/*.yaml", &h);
-    assert_true(h.storyboard >= 20 && h.wide >= 20);
+    assert_true(h.storyboard >= 20 && h.wide >= 20 && h.here >= 5);
     enough(h, 30);
 }
 static void test_bugs_and_models(void **state) {

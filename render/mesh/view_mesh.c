@@ -537,6 +537,13 @@ static const char *mesh_title(const MeshPen *p) {
 }
 
 /* One page; *next counts the groups that are drawn. */
+/* Of what the bytes are that a group sends, where a step has several micro-batches. */
+static const char *sends_of(const MeshPen *p) {
+    double parts = words_find_dim(p->c->t, "microbatches");
+    if (!(parts > 1)) return "";
+    return arena_printf(p->c->arena,
+                        "sent: for one of %.0f micro-batches, and what is done once a step", parts);
+}
 static Scene *mesh_page(MeshPen *p, int *next) {
     const ViewCall *c = p->c;
     const Preset *pr = &presets[p->preset];
@@ -558,6 +565,7 @@ static Scene *mesh_page(MeshPen *p, int *next) {
         order ? order : "",
         mesh_formula(a, c->t),
         words_shrink(a, c->t),
+        sends_of(p),
         few && p->n
             ? arena_printf(a, "rank %lld is outlined, its groups are filled", (long long)p->rank)
         : few || p->n < 2 ? ""

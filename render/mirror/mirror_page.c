@@ -90,6 +90,30 @@ static bool all_face(const Mirror *m, int first, int n, const char *op, const ch
     return seen > 0;
 }
 
+/* What travels where no pass sends values: nothing, gradients, weights and gradients. */
+typedef enum { NOTHING, GRADIENTS, WEIGHTS } Travels;
+/* "here ", or "in the layer " where its pieces stand together, if the rank takes part in more than
+ * that, beside the optimizer's, which does not stand on the page: "only" and "nothing" are then not
+ * of the whole. */
+static const char *scope(const Mirror *m, int first, int n, Travels what) {
+    const Trace *t = m->g->t;
+    const TraceCollective **use =
+        ARENA_ARRAY(m->g->arena, const TraceCollective *, t->n_collectives + 1);
+    bool *shown = ARENA_ARRAY(m->g->arena, bool, t->n_collectives + 1);
+    for (int of = 0; of < OF_COUNT; of++)
+        for (int k = collect(m, first, n, (Of)of, use); k > 0; k--)
+            shown[use[k - 1] - t->collectives] = true;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        bool said = (what >= GRADIENTS && c->pass == PHASE_GRADIENTS) ||
+                    (what == WEIGHTS && trace_param(t, c->value));
+        if (!shown[i] && !said && c->pass != PHASE_OPTIMIZER && !wrong_skipped(c) &&
+            words_group_of(&c->groups, m->g->rank) >= 0)
+            return pieces(m, first, n) ? "in the layer " : "here ";
+    }
+    return "";
+}
+
 static const char *title(const Mirror *m, int first, int n) {
     const Trace *t = m->g->t;
     Arena *a = m->g->arena;
@@ -108,8 +132,9 @@ static const char *title(const Mirror *m, int first, int n) {
     int k = collect(m, from, count, OF_BACKWARD, use);
     k += collect(m, from, count, OF_FORWARD, use + k);
     /* a page of some strips speaks of these: on others more may travel */
-    const char *head = n == 1 && m->n > 1 ? m->strip[first].strip->title
-                                          : "The backward pass mirrors the forward pass";
+    bool part = n == 1 && m->n > 1;
+    const char *head =
+        part ? m->strip[first].strip->title : "The backward pass mirrors the forward pass";
     if (all_face(m, first, n, "all_gather", "reduce_scatter"))
         return arena_printf(a, "%s: every AllGather faces a ReduceScatter", head);
     if (all_face(m, first, n, "shift", "shift"))
@@ -121,15 +146,20 @@ static const char *title(const Mirror *m, int first, int n) {
                             max ? " that sums" : "");
     }
     if (k) return "The backward pass beside the forward pass";
-    if (collect(m, first, n, OF_WEIGHTS, use))
-        return arena_printf(a, "%s: only weights and their gradients travel", head);
-    if (collect(m, first, n, OF_GRADIENTS, use) && collect(m, first, n, OF_AFTER, use))
-        return arena_printf(a, "%s: gradients travel, and after the step parameters", head);
-    if (collect(m, first, n, OF_GRADIENTS, use))
-        return arena_printf(a, "%s: only gradients of weights travel", head);
-    if (collect(m, first, n, OF_FORWARD, use) + collect(m, first, n, OF_BACKWARD, use))
-        return arena_printf(a, "%s: within the layer nothing is sent", head);
-    return arena_printf(a, "%s: nothing is sent", head);
+    bool weights = collect(m, first, n, OF_WEIGHTS, use) > 0,
+         gradients = collect(m, first, n, OF_GRADIENTS, use) > 0,
+         after = gradients && collect(m, first, n, OF_AFTER, use) > 0,
+         sent = collect(m, first, n, OF_FORWARD, use) + collect(m, first, n, OF_BACKWARD, use) > 0;
+    const char *what = weights     ? "only weights and their gradients travel"
+                       : after     ? "gradients travel, and after the step parameters"
+                       : gradients ? "only gradients of weights travel"
+                       : sent      ? "within the layer nothing is sent"
+                                   : "nothing is sent",
+               *here = scope(m, from, count,
+                             weights     ? WEIGHTS
+                             : gradients ? GRADIENTS
+                                         : NOTHING);
+    return arena_printf(a, "%s: %s%s", head, part ? "" : here, what);
 }
 
 /* Bytes kept for backward, and made again; each value once, a copy that is only a view of another

@@ -369,9 +369,10 @@ static const char *title(const WeightPen *p) {
     if (fetched)
         return "The weights: cut at rest, gathered before use, freed after it; gradients end where "
                "the weights rest";
-    if (summed)
-        return arena_printf(
-            a, "The weights: every gradient is summed over the ranks that saw other tokens");
+    if (summed && summed < p->n)
+        return arena_printf(a, "The weights: %d of %d lines have a gradient that ranks add up",
+                            summed, p->n);
+    if (summed) return "The weights: every gradient is summed over the ranks that saw other tokens";
     return "The weights: every gradient is whole where it is made";
 }
 

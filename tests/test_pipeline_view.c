@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include "render/furniture/actions.h"
+#include "render/memory/memory.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
+#include "schedule/schedule.h"
 #include "support/support.h"
 #include <stdio.h>
 #include <string.h>
@@ -22,13 +24,13 @@ enum { PRESETS = sizeof preset / sizeof *preset, MOST_STAGES = 16 };
 static void test_kinds_differ(void **state) {
     (void)state;
     for (int t = 0; t < THEME_COUNT; t++)
-        for (int i = 0; i < ACTION_KINDS; i++) {
-            uint32_t fill = theme_color((Theme)t, action_kinds[i].fill);
-            assert_true(theme_contrast(fill, theme_color((Theme)t, action_kinds[i].text)) >= 4.5);
+        for (int i = 0; i < ACTION_LOOKS; i++) {
+            uint32_t fill = theme_color((Theme)t, action_looks[i].fill);
+            assert_true(theme_contrast(fill, theme_color((Theme)t, action_looks[i].text)) >= 4.5);
             for (int k = 0; k < i; k++)
-                if (theme_contrast(fill, theme_color((Theme)t, action_kinds[k].fill)) < 1.1)
-                    fail_msg("theme %d: %c looks like %c", t, action_kinds[i].kind,
-                             action_kinds[k].kind);
+                if (theme_contrast(fill, theme_color((Theme)t, action_looks[k].fill)) < 1.1)
+                    fail_msg("theme %d: %c looks like %c", t, action_looks[i].kind,
+                             action_looks[k].kind);
         }
 }
 
@@ -77,13 +79,13 @@ static Cell cell_of(Arena *a, const Scene *s, const Trace *t, int i, const char 
 }
 /* All cells of a page; returns how many have numbers. */
 static int check_cells(Arena *a, const Scene *s, const Trace *t, const char *tag) {
-    int with[MOST_STAGES][ACTION_KINDS] = {{0}}, all[MOST_STAGES][ACTION_KINDS] = {{0}}, n = 0;
+    int with[MOST_STAGES][ACTION_LOOKS] = {{0}}, all[MOST_STAGES][ACTION_LOOKS] = {{0}}, n = 0;
     for (int i = 0; i < t->n_actions; i++) {
         const TraceAction *x = &t->actions[i];
         Cell c = cell_of(a, s, t, i, tag);
-        int before, stages = rank_stages(t, x->rank, x->stage, &before), k = action_kind(x);
+        int before, stages = rank_stages(t, x->rank, x->stage, &before), k = action_look(x);
         assert_non_null(c.cell);
-        assert_int_equal(c.cell->fill, action_kinds[k].fill);
+        assert_int_equal(c.cell->fill, action_looks[k].fill);
         all[x->stage][k]++, with[x->stage][k] += c.number != NULL;
         if (stages == 1) assert_null(c.bar);
         if (stages == 1 || c.cell->w <= 2 * stages) continue;
@@ -92,10 +94,10 @@ static int check_cells(Arena *a, const Scene *s, const Trace *t, const char *tag
         assert_true(c.bar->x > from - share / 4 && c.bar->x + c.bar->w < from + share * 1.25);
     }
     for (int g = 0; g < MOST_STAGES; g++)
-        for (int k = 0; k < ACTION_KINDS; k++) {
+        for (int k = 0; k < ACTION_LOOKS; k++) {
             if (with[g][k] && with[g][k] != all[g][k])
                 fail_msg("%s: %d of %d cells of %c on stage %d have numbers", t->schedule,
-                         with[g][k], all[g][k], action_kinds[k].kind, g);
+                         with[g][k], all[g][k], action_looks[k].kind, g);
             n += with[g][k];
         }
     return n;
@@ -155,11 +157,73 @@ static void test_beside_on_a_slide(void **state) {
     arena_free(a);
 }
 
+/* Memory over time: the peak is that of the records and so of the title, in every order; moments
+ * follow each other from the beginning to the end of the schedule; what is in flight is the
+ * pipeline's; and the JSON has the same. */
+static void check_time(Arena *a, const Trace *t, int64_t rank) {
+    MemCourse c;
+    MemTime m;
+    assert_true(memory_course(a, t, rank, &c));
+    assert_true(memory_time(a, t, &c, &m));
+    int64_t peak = 0;
+    int flight = 0, most = 0, actions = 0;
+    for (int i = 0; i < m.n; i++) {
+        const MemMoment *x = &m.at[i];
+        if (i) assert_true(x->from == x[-1].to);
+        assert_true(x->all >= m.grads && x->gathered >= 0 && x->gathered <= x->all - m.grads);
+        actions += (x->a != NULL) + (x->b != NULL);
+        most = x->flight > most ? x->flight : most;
+        peak = x->all > peak ? x->all : peak;
+    }
+    assert_true(m.at[0].from == 0 && m.at[m.n - 1].to == m.end);
+    peak = m.after > peak ? m.after : peak;
+    int64_t copies = c.all[c.peak] - c.live[c.peak]; /* records have the most of each for itself */
+    if (peak > c.at_peak || peak < c.at_peak - copies || peak != m.at_peak)
+        fail_msg("%s, rank %lld: %lld over time, %lld recorded", t->schedule, (long long)rank,
+                 (long long)peak, (long long)c.at_peak);
+    int live = 0, have = 0;
+    for (int i = 0; i < t->n_actions; i++) {
+        if (t->actions[i].rank != m.coord) continue;
+        live = action_flight(&t->actions[i], live), have++;
+        flight = live > flight ? live : flight;
+    }
+    assert_int_equal(most, flight);
+    assert_int_equal(actions, have);
+}
+static void test_memory_over_time(void **state) {
+    (void)state;
+    static const char *const rest[] = {
+        "mesh: {pp: 2}\npass: backward\n",
+        "mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, unit: block}\npass: backward\n",
+        ("mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, unit: block, reshard: false}\n"
+         "pass: train\noptimizer: {name: adamw, lr: 0.1}\n")};
+    int n;
+    const ScheduleKind *kind = schedule_kinds(&n);
+    for (int i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof rest / sizeof *rest; k++) {
+            Arena *a = arena_new();
+            const Trace *t =
+                plan_run_with(a, "time.yaml",
+                              arena_printf(a,
+                                           "model: {preset: llama3-8b, shrink: 64, layers: 4, "
+                                           "parts: [embedding, blocks, norm, head, loss]}\n"
+                                           "data: {batch: 16, sequence: 8}\n%s"
+                                           "pipeline: {schedule: %s, microbatches: 8}\n",
+                                           rest[k], kind[i].name),
+                              &(PipelineOptions){.events = true})
+                    .t;
+            assert_non_null(t);
+            for (int64_t r = 0; r < t->ranks; r++) check_time(a, t, r);
+            arena_free(a);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds_differ),
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_beside_on_a_slide),
+        cmocka_unit_test(test_memory_over_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

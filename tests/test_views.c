@@ -365,7 +365,11 @@ static void memory_is_the_records(void **state) {
         const char *words = picture(a, r.t, &o, FORMAT_SVG),
                    *text = picture(a, r.t, &o, FORMAT_TEXT);
         says(words, bytes_text(cls[0].total, a));
-        says(words, arena_printf(a, "peak %s at step %d", bytes_text(c.at_peak, a), c.peak));
+        MemTime m; /* of a pipeline the picture has the course over time */
+        if (memory_time(a, r.t, &c, &m))
+            says(words, arena_printf(a, "peak %s %s", bytes_text(m.at_peak, a),
+                                     m.peak < 0 ? "after the last" : "in "));
+        else says(words, arena_printf(a, "peak %s at step %d", bytes_text(c.at_peak, a), c.peak));
         for (int q = 0; q < MEM_KINDS; q++)
             if (cls[0].bytes[q]) says(text, bytes_text(cls[0].bytes[q], a));
         says(words, "apacity"); /* the machine's, drawn or told; words break anywhere */

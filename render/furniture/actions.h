@@ -5,15 +5,15 @@
 #include "render/scene/theme.h"
 #include "trace/trace.h"
 
-enum { ACTION_KINDS = 4 };
+enum { ACTION_LOOKS = 4 };
 typedef struct {
     char kind; /* as in TraceAction */
     Role fill, text;
     const char *what;
-} ActionKind;
-extern const ActionKind action_kinds[ACTION_KINDS];
+} ActionLook;
+extern const ActionLook action_looks[ACTION_LOOKS];
 /* The row of an action's kind. */
-int action_kind(const TraceAction *a);
+int action_look(const TraceAction *a);
 /* In flight after an action, given what was in flight before it: pairs of stage and micro-batch
  * between a forward and the end of its backward. */
 int action_flight(const TraceAction *a, int before);

@@ -259,3 +259,13 @@ int64_t memory_capacity(const Trace *t) {
             return (int64_t)(v * row[i].bytes);
     return 0;
 }
+MemScale memory_scale(int64_t most, int ticks) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    int k = 0;
+    double bytes = 1;
+    while (k < 5 && (double)most >= 1024 * bytes) k++, bytes *= 1024;
+    double v = fmax((double)most / bytes, 1e-9), tick = pow(10, floor(log10(v / ticks)));
+    while (v / tick > ticks) tick *= v / (2 * tick) <= ticks ? 2 : v / (5 * tick) <= ticks ? 5 : 10;
+    if (k == 0 && tick < 1) tick = 1;
+    return (MemScale){unit[k], bytes, tick, v};
+}

@@ -44,6 +44,27 @@ typedef struct {
     bool exact;     /* the lifetimes add up to what was recorded, at every step; in a pipeline they
                        are of one micro-batch, and no more than that at the peak */
 } MemCourse;
+/* Of a pipeline: what the rank's coordinate holds over the modelled time, from one change to the
+ * next. The bytes are of the rank there that has most. */
+typedef struct {
+    double from, to;          /* seconds */
+    int64_t all, gathered;    /* beside what lies at rest; part of it: copies of parameters */
+    const TraceAction *a, *b; /* what is done, b: together with a; NULL: it waits */
+    int flight;               /* pairs of stage and micro-batch */
+} MemMoment;
+typedef struct {
+    int n, coord; /* on the axis of the pipeline */
+    MemMoment *at;
+    double end;    /* of the last action of any rank */
+    int64_t grads; /* part of all throughout: what micro-batches add up to */
+    /* the most that is held after the last micro-batch, not over time, and the gradients of it; 0:
+     * nothing is done then */
+    int64_t after, after_grads;
+    int peak; /* the moment that holds most; -1: it is after */
+    int64_t at_peak;
+} MemTime;
+/* False where the trace has no schedule with times, or does not say what is held. In the arena. */
+bool memory_time(Arena *a, const Trace *t, const MemCourse *c, MemTime *out);
 /* Whose course is shown: the rank that was asked for (-1: none), else the first of the class that
  * holds most, which titles speak of; n: how many classes there are. */
 int64_t memory_rank(int64_t asked, const MemClass *cls, int n);
@@ -56,6 +77,13 @@ bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *out);
 bool memory_rows(Arena *a, const Trace *t, const MemCourse *c, int64_t *run, int64_t *most);
 /* What lives at a step, largest first. */
 int memory_alive(Arena *a, const MemCourse *c, int step, const MemLife ***out);
+/* An axis of bytes: unit, distance of ticks and the largest, in units. */
+typedef struct {
+    const char *unit;
+    double bytes, tick, top;
+} MemScale;
+/* For up to `most` bytes with about so many ticks. */
+MemScale memory_scale(int64_t most, int ticks);
 /* Bytes of memory that the trace's line about the hardware states ("80 GB memory"); 0: none. */
 int64_t memory_capacity(const Trace *t);
 #endif

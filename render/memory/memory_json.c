@@ -18,8 +18,25 @@ static void add_class(Str *s, Arena *a, const MemClass *m) {
         str_addf(s, "%s\"%s\":%lld", k ? "," : "", keys[k], (long long)m->bytes[k]);
     str_add(s, "}}");
 }
+/* The same over the modelled time of a pipeline. */
+static void add_time(Str *s, const MemTime *m) {
+    str_addf(s, "],\"after\":%lld,\"time\":[", (long long)m->after);
+    for (int i = 0; i < m->n; i++) {
+        const MemMoment *x = &m->at[i];
+        str_addf(s,
+                 "%s\n    {\"from\":%.9g,\"to\":%.9g,\"held\":%lld,\"gathered\":%lld,"
+                 "\"in_flight\":%d,\"actions\":[",
+                 i ? "," : "", x->from, x->to, (long long)x->all, (long long)x->gathered,
+                 x->flight);
+        const TraceAction *of[] = {x->a, x->b};
+        for (int k = 0; k < 2 && of[k]; k++)
+            str_addf(s, "%s{\"kind\":\"%c\",\"microbatch\":%d,\"stage\":%d}", k ? "," : "",
+                     *of[k]->kind, of[k]->microbatch, of[k]->stage);
+        str_add(s, "]}");
+    }
+}
 /* The course of one rank, and what is alive at its peak. */
-static void add_course(Str *s, Arena *a, const MemCourse *c) {
+static void add_course(Str *s, Arena *a, const MemCourse *c, const MemTime *time) {
     const MemLife **life;
     int n = memory_alive(a, c, c->peak, &life);
     str_addf(s, "{\"rank\":%lld,\"peak\":%d,\"exact\":%s,\"steps\":[", (long long)c->rank, c->peak,
@@ -28,6 +45,7 @@ static void add_course(Str *s, Arena *a, const MemCourse *c) {
         str_addf(s, "%s\n    {\"step\":%d,\"live\":%lld,\"gradients\":%lld,\"gathered\":%lld}",
                  i ? "," : "", i, (long long)c->live[i], (long long)c->grad[i],
                  (long long)(c->all[i] - c->live[i]));
+    add_time(s, time);
     str_add(s, "],\"alive\":[");
     for (int i = 0; i < n; i++) {
         str_addf(s, "%s\n    {\"value\":", i ? "," : "");
@@ -58,8 +76,11 @@ const char *view_memory_json(const ViewCall *c) {
         add_class(&s, a, &cls[i]);
     }
     str_add(&s, "],\"course\":");
-    if (memory_course(a, c->t, rank, &course)) add_course(&s, a, &course);
-    else str_add(&s, "null");
+    MemTime time;
+    if (memory_course(a, c->t, rank, &course)) {
+        memory_time(a, c->t, &course, &time);
+        add_course(&s, a, &course, &time);
+    } else str_add(&s, "null");
     str_add(&s, "}");
     return s.s;
 }

@@ -5,6 +5,7 @@
 #include "render/furniture/wrong.h"
 #include "render/memory/bands.h"
 #include "render/memory/view_bands.h"
+#include "render/memory/view_time.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
@@ -40,26 +41,11 @@ typedef struct {
     MemClass *cls;
     int n;
     MemCourse course;
+    MemTime time; /* n: 0 where the course is by step */
     int64_t capacity,
         limit; /* of the machine; as drawn: 0 where the bars would be too short beside it */
     const WrongList *wrong;
 } MemPen;
-
-/* An axis of bytes: unit, distance of ticks and the largest, in units. */
-typedef struct {
-    const char *unit;
-    double bytes, tick, top;
-} Scale;
-static Scale make_scale(int64_t most, int ticks) {
-    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    int k = 0;
-    double bytes = 1;
-    while (k < 5 && (double)most >= 1024 * bytes) k++, bytes *= 1024;
-    double v = fmax((double)most / bytes, 1e-9), tick = pow(10, floor(log10(v / ticks)));
-    while (v / tick > ticks) tick *= v / (2 * tick) <= ticks ? 2 : v / (5 * tick) <= ticks ? 5 : 10;
-    if (k == 0 && tick < 1) tick = 1;
-    return (Scale){unit[k], bytes, tick, v};
-}
 
 static const char *ranks_words(MemPen *p, const MemClass *m) {
     long long n = (long long)rankset_count(&m->ranks);
@@ -241,7 +227,7 @@ static void grid_line(MemPen *p, const Bars *b, double x, Role role, double line
     if (!p->narrow) scene_segment(p->s, (Pt){x, b->y0}, (Pt){x, b->y1}, role, line)->ground = true;
 }
 /* Grid and ticks under the bars; the grid is painted before them. */
-static void draw_scale(MemPen *p, Scale s, const Bars *b) {
+static void draw_scale(MemPen *p, MemScale s, const Bars *b) {
     const double x = b->x, w = b->w, y1 = b->y1;
     for (double v = 0; v <= s.top + s.tick * 1e-6; v += s.tick) {
         double at = x + v * s.bytes * b->per_byte;
@@ -270,7 +256,7 @@ static double draw_bars(MemPen *p, double y) {
     double pitch = p->narrow ? 74 : 58;
     int64_t top = p->cls[0].total;
     if (p->limit > top) top = p->limit;
-    Scale s = make_scale(top, p->narrow ? 6 : 10);
+    MemScale s = memory_scale(top, p->narrow ? 6 : 10);
     double per_byte = w / fmax(1, (double)top);
     y = draw_key(p, y + 10);
     double y1 = y + pitch * n - (p->narrow ? 4 : 12);
@@ -342,7 +328,7 @@ static bool copies_made(const MemCourse *c) {
 /* Returns the height of what stands under the ticks. */
 static double draw_course(MemPen *p, double x, double y, double w, double h) {
     const MemCourse *c = &p->course;
-    Scale s = make_scale(c->at_peak, 5);
+    MemScale s = memory_scale(c->at_peak, 5);
     double top = fmax(1, (double)c->at_peak), size = p->preset == PRESET_SLIDE ? 12 : 11.5;
     scene_begin(p->s, "course", "course",
                 arena_printf(p->a, "live bytes of rank %lld after each step", (long long)c->rank));
@@ -436,12 +422,17 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
     return y;
 }
 
+static double draw_any_course(MemPen *p, Area plot) {
+    if (!p->time.n) return draw_course(p, plot.x, plot.y, plot.w, plot.h);
+    return memory_draw_time(p->c, p->s, &p->time, plot);
+}
 /* alone: it has the page to itself. */
 static double draw_lower(MemPen *p, double y, bool alone) {
     if (p->preset != PRESET_SLIDE)
         scene_segment(p->s, (Pt){p->x, y}, (Pt){p->x + p->w, y}, ROLE_GRID, 1), y += 14;
     const char *words =
-        arena_printf(p->a, "values made so far and still needed%s", make_bins(p).words);
+        p->time.n ? "beside what lies at rest, over the modelled time; below what is done"
+                  : arena_printf(p->a, "values made so far and still needed%s", make_bins(p).words);
     double tw = scene_textf(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
                             "Live bytes of rank %lld", (long long)p->course.rank);
     double room = p->w - tw - 14;
@@ -454,11 +445,11 @@ static double draw_lower(MemPen *p, double y, bool alone) {
                                         : MEM_NOTES; /* take room of the slide, as the bands do */
     double left = 46, h = !slide ? 190 : alone ? 190 - 20 * notes : 128, end;
     if (p->narrow) {
-        h += draw_course(p, p->x + left, y, p->w - left - 4, h);
+        h += draw_any_course(p, (Area){p->x + left, y, p->w - left - 4, h});
         end = draw_alive(p, p->x, y + h + 50, p->w);
     } else {
         double w = slide ? 440 : 560;
-        h += draw_course(p, p->x + left, y, w - left, h);
+        h += draw_any_course(p, (Area){p->x + left, y, w - left, h});
         end = draw_alive(p, p->x + w + 40, y - 10, p->w - w - 40);
     }
     return fmax(end, y + h + 34);
@@ -485,12 +476,20 @@ static const char *rows_words(MemPen *p) {
                                 : arena_printf(p->a, ", %s with the run's", bytes_text(run, p->a)),
                         bytes_text(most, p->a));
 }
+/* Where records of a step have the most of live values and the most of copies, of two moments. */
+static const char *apart_words(const MemPen *p) {
+    if (!p->time.n || p->time.at_peak >= p->course.at_peak) return "";
+    return arena_printf(p->a,
+                        " Bars add up the most of live values and the most of gathered parameters "
+                        "during a step, which are not there at one time: %s less over time.",
+                        bytes_text(p->course.at_peak - p->time.at_peak, p->a));
+}
 static const char *counted(MemPen *p) {
     return arena_printf(
         p->a,
         "Counted: parameters as they lie at rest%s, and every value from the step that makes it to "
         "the last that reads it%s%s%s; all-reduces and clipping work in place. Not counted: "
-        "buffers of collectives, workspace of kernels, fragmentation.%s%s%s",
+        "buffers of collectives, workspace of kernels, fragmentation.%s%s%s%s",
         p->cls[0].bytes[MEM_OPTIMIZER] ? ", the optimizer's state (updated in place)" : "",
         !copies_made(&p->course) ? ""
         : prefetches(p->c->t)
@@ -503,7 +502,7 @@ static const char *counted(MemPen *p) {
         p->c->t->schedule
             ? ", of every micro-batch in flight: at each step the most there is in any of them"
             : "",
-        rows_words(p), p->capacity ? " " : "",
+        apart_words(p), rows_words(p), p->capacity ? " " : "",
         p->capacity ? arena_printf(p->a, "%s.", words_capital(p->a, capacity_words(p))) : "");
 }
 
@@ -561,7 +560,8 @@ static const char *headline(MemPen *p) {
                             bytes_text(m->total - p->capacity, p->a));
     const char *live = top == MEM_ACTS ? live_words(p) : NULL;
     if (live) return arena_printf(p->a, "%s holds %s at the peak, %s", who, total, live);
-    return arena_printf(p->a, "%s holds %s at the peak, most of it %s", who, total,
+    return arena_printf(p->a, "%s holds %s at the peak, %s %s", who, total,
+                        2 * m->bytes[top] > m->total ? "most of it" : "its largest part",
                         kinds[top].name);
 }
 
@@ -603,6 +603,7 @@ static bool prepare(const ViewCall *c, MemPen *p) {
                    "nothing to draw in view 'memory': the trace has no records of memory");
         return false;
     }
+    memory_time(c->arena, c->t, &p->course, &p->time);
     p->capacity = memory_capacity(c->t);
     p->limit = p->capacity > 20 * p->cls[0].total
                    ? 0

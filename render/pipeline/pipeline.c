@@ -151,8 +151,10 @@ const char *pipe_cell(const Pipe *p, int column) {
     int flight = 0;
     int64_t held = 0;
     for (int k = 0; k < p->n; k++) flight = p->row[k].flight > flight ? p->row[k].flight : flight;
-    for (int i = 0; i < t->n_actions; i++)
+    for (int i = 0; i < t->n_actions; i++) {
         held = t->actions[i].held > held ? t->actions[i].held : held;
+        held = t->actions[i].kept > held ? t->actions[i].kept : held;
+    }
     switch (column) {
     case 0: return t->schedule ? t->schedule : "pipeline";
     case 1: return time_text(p->end, p->a);

@@ -64,7 +64,7 @@ static Area cell_of(const PipePen *q, const PipeRow *r, int i, double y) {
 /* Which cells have numbers: those of a kind on a stage all, or none where one of them is too small.
  * Returns how many of those that there are have none. */
 static int find_numbered(PipePen *q) {
-    int n = q->p.t->stages * ACTION_KINDS + 1, without = 0;
+    int n = q->p.t->stages * ACTION_LOOKS + 1, without = 0;
     bool *none = ARENA_ARRAY(q->p.a, bool, n);
     for (int k = 0; k < q->p.n; k++)
         for (int i = 0; i < q->p.row[k].n; i++) {
@@ -73,7 +73,7 @@ static int find_numbered(PipePen *q) {
             const char *word = arena_printf(q->p.a, "%d", a->microbatch);
             bool fits =
                 q->each && box.h >= NUMBER && scene_width(q->s, NUMBER, BOLD, word) + 2 < box.w;
-            if (on_stage(q, a)) none[a->stage * ACTION_KINDS + action_kind(a)] |= !fits;
+            if (on_stage(q, a)) none[a->stage * ACTION_LOOKS + action_look(a)] |= !fits;
         }
     q->numbered = ARENA_ARRAY(q->p.a, bool, n);
     for (int i = 0; i < n; i++) q->numbered[i] = !none[i], without += none[i];
@@ -96,18 +96,18 @@ static void draw_chunk(PipePen *q, const PipeRow *r, const TraceAction *a, Area 
 }
 static void draw_cell(PipePen *q, const PipeRow *r, int i, Area box) {
     const TraceAction *a = &r->a[i];
-    int k = action_kind(a);
+    int k = action_look(a);
     const char *word = arena_printf(q->p.a, "%d", a->microbatch);
     scene_begin(q->s, "compute", arena_printf(q->p.a, "%saction-%d-%d", q->tag, a->rank, i),
                 arena_printf(q->p.a, "%s of micro-batch %d on stage %d, rank %d: %s from %s on",
-                             action_kinds[k].what, a->microbatch, a->stage, a->rank,
+                             action_looks[k].what, a->microbatch, a->stage, a->rank,
                              time_text(a->end - a->start, q->p.a), time_text(a->start, q->p.a)));
-    scene_rect(q->s, box, 0, (Look){action_kinds[k].fill, ROLE_COMPUTE_LINE, 0.75});
+    scene_rect(q->s, box, 0, (Look){action_looks[k].fill, ROLE_COMPUTE_LINE, 0.75});
     draw_chunk(q, r, a, box);
     const double size = NUMBER;
-    if (on_stage(q, a) && q->numbered[a->stage * ACTION_KINDS + k])
+    if (on_stage(q, a) && q->numbered[a->stage * ACTION_LOOKS + k])
         scene_text(q->s, box.x + box.w / 2, box.y + box.h / 2 + size * 0.36,
-                   (TextLook){ALIGN_MIDDLE, size, BOLD, action_kinds[k].text}, word);
+                   (TextLook){ALIGN_MIDDLE, size, BOLD, action_looks[k].text}, word);
     scene_end(q->s);
 }
 static void draw_actions(PipePen *q, const PipeRow *r, double y) {
@@ -119,15 +119,15 @@ static void draw_actions(PipePen *q, const PipeRow *r, double y) {
 /* Too many to be told apart: neighbours of one kind are one, with how many there are. */
 static void draw_runs(PipePen *q, const PipeRow *r, double y) {
     for (int i = 0; i < r->n;) {
-        int n = 1, k = action_kind(&r->a[i]);
-        while (i + n < r->n && action_kind(&r->a[i + n]) == k) n++;
+        int n = 1, k = action_look(&r->a[i]);
+        while (i + n < r->n && action_look(&r->a[i + n]) == k) n++;
         double x = at(q, r->a[i].start), w = at(q, r->a[i + n - 1].end) - x;
         scene_begin(q->s, "compute", arena_printf(q->p.a, "%srun-%d-%d", q->tag, r->a[i].rank, i),
                     arena_printf(q->p.a, "rank %d: %d times %s, from micro-batch %d on",
-                                 r->a[i].rank, n, action_kinds[k].what, r->a[i].microbatch));
+                                 r->a[i].rank, n, action_looks[k].what, r->a[i].microbatch));
         if (w > 0)
             scene_rect(q->s, (Area){x, y, w, q->cell}, 0,
-                       (Look){action_kinds[k].fill, ROLE_NONE, 0});
+                       (Look){action_looks[k].fill, ROLE_NONE, 0});
         scene_end(q->s);
         i += n;
     }
@@ -299,29 +299,29 @@ static void draw_chunk_key(PipePen *q, double x, double y) {
 }
 static double draw_legend(PipePen *q, double y) {
     double x = presets[q->preset].margin, end = x + presets[q->preset].w - 2 * x;
-    bool used[ACTION_KINDS] = {0};
+    bool used[ACTION_LOOKS] = {0};
     for (int k = 0; k < q->n_all; k++)
         for (int i = 0; i < q->all[k].t->n_actions; i++)
-            used[action_kind(&q->all[k].t->actions[i])] = true;
+            used[action_look(&q->all[k].t->actions[i])] = true;
     scene_begin(q->s, "legend", "pipe-legend", NULL);
-    for (int k = 0; k <= ACTION_KINDS + 2; k++) {
+    for (int k = 0; k <= ACTION_LOOKS + 2; k++) {
         const char *word =
-            k < ACTION_KINDS
-                ? arena_printf(q->p.a, "%c %s", action_kinds[k].kind, action_kinds[k].what)
-            : k == ACTION_KINDS ? "idle"
-            : k == ACTION_KINDS + 1
+            k < ACTION_LOOKS
+                ? arena_printf(q->p.a, "%c %s", action_looks[k].kind, action_looks[k].what)
+            : k == ACTION_LOOKS ? "idle"
+            : k == ACTION_LOOKS + 1
                 ? arena_printf(q->p.a, "the way of micro-batch %d", LIFE)
                 : "bar at the top: which of the rank's stages, the first at the left";
-        if (k < ACTION_KINDS && !used[k]) continue;
-        if (k > ACTION_KINDS && !q->each) break;
-        if (k > ACTION_KINDS + 1 && !chunks(q)) break;
+        if (k < ACTION_LOOKS && !used[k]) continue;
+        if (k > ACTION_LOOKS && !q->each) break;
+        if (k > ACTION_LOOKS + 1 && !chunks(q)) break;
         double w = 24 + scene_width(q->s, 12, REGULAR, word) + 22;
         if (x + w > end) x = presets[q->preset].margin, y += 20;
-        if (k < ACTION_KINDS)
+        if (k < ACTION_LOOKS)
             scene_rect(q->s, (Area){x, y, 16, 12}, 0,
-                       (Look){action_kinds[k].fill, ROLE_COMPUTE_LINE, 0.75});
-        else if (k == ACTION_KINDS) scene_hatch(q->s, (Area){x, y, 16, 12}, ROLE_FAINT, 6, 0.75);
-        else if (k == ACTION_KINDS + 1)
+                       (Look){action_looks[k].fill, ROLE_COMPUTE_LINE, 0.75});
+        else if (k == ACTION_LOOKS) scene_hatch(q->s, (Area){x, y, 16, 12}, ROLE_FAINT, 6, 0.75);
+        else if (k == ACTION_LOOKS + 1)
             scene_rect(q->s, (Area){x, y, 16, 12}, 0, (Look){ROLE_NONE, ROLE_COLL_LINE, 2});
         else draw_chunk_key(q, x, y);
         scene_text(q->s, x + 22, y + 10.5, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, word);
@@ -400,10 +400,10 @@ static const char *number_words(PipePen *q) {
     for (int k = 0; k < q->n_all; k++) {
         q->p = q->all[k];
         without += find_numbered(q);
-        bool *seen = ARENA_ARRAY(q->p.a, bool, q->p.t->stages *ACTION_KINDS + 1);
+        bool *seen = ARENA_ARRAY(q->p.a, bool, q->p.t->stages *ACTION_LOOKS + 1);
         for (int i = 0; i < q->p.t->n_actions; i++) {
             const TraceAction *a = &q->p.t->actions[i];
-            bool *here = on_stage(q, a) ? &seen[a->stage * ACTION_KINDS + action_kind(a)] : NULL;
+            bool *here = on_stage(q, a) ? &seen[a->stage * ACTION_LOOKS + action_look(a)] : NULL;
             if (here && !*here) *here = true, all++;
         }
     }

@@ -35,6 +35,7 @@ typedef struct {
     int64_t *live, *copies;           /* per class */
     int64_t *most_live, *most_copies; /* [step][class]; -1: none */
     int n_classes, *place;            /* per class: its coordinate on the pipeline's axis */
+    TraceAction **last;               /* per coordinate: what it has done last; NULL: nothing yet */
 } Flight;
 
 /* ---- what is counted ---- */
@@ -120,15 +121,26 @@ static Instance *begin(Flight *x, int part) {
     }
     return m;
 }
-static void note(Flight *x, const Step *s, int klass, int64_t *peak) {
+/* The most that a class holds, and how much of that are copies. */
+typedef struct {
+    int64_t held, gathered;
+} Most;
+static void note(Flight *x, const Step *s, int klass, Most *peak) {
     int64_t at = (int64_t)s->id * x->n_classes + klass, live = x->live[klass],
             copies = x->copies[klass];
     if (live > x->most_live[at]) x->most_live[at] = live;
     if (copies > x->most_copies[at]) x->most_copies[at] = copies;
-    if (peak && live + copies > *peak) *peak = live + copies;
+    if (peak && live + copies > peak->held) *peak = (Most){live + copies, copies};
+}
+/* What comes from another rank lies there from now on, behind what was done last. */
+static void received(Flight *x, const Step *s, int klass) {
+    note(x, s, klass, NULL);
+    TraceAction *a = x->last[x->place[klass]];
+    int64_t all = x->live[klass] + x->copies[klass];
+    if (a && all > a->kept) a->kept = all, a->kept_gathered = x->copies[klass];
 }
 /* On the ranks that do the step, and where its result comes to lie. */
-static void note_all(Flight *x, const Step *s, int64_t *peak) {
+static void note_all(Flight *x, const Step *s, Most *peak) {
     const Stages *stages = x->p->assign->stages;
     int home = stages->home[s->stage], both = lives_both(x->p, s) ? stages->n : 0,
         other = stages->home[s->stage + both]; /* the step is that of either copy of the stage */
@@ -136,12 +148,12 @@ static void note_all(Flight *x, const Step *s, int64_t *peak) {
         if (x->place[c] == home || x->place[c] == other) note(x, s, c, peak);
     for (int i = 0; i < x->kept[s->out].n; i++)
         if (x->place[x->kept[s->out].share[i].klass] != home)
-            note(x, s, x->kept[s->out].share[i].klass, NULL);
+            received(x, s, x->kept[s->out].share[i].klass);
 }
 static void read_once(Flight *x, Instance *m, int v) {
     if (--m->left[v] == 0) drop(x, m, v);
 }
-static void do_step(Flight *x, Instance *m, const Step *s, int64_t *peak) {
+static void do_step(Flight *x, Instance *m, const Step *s, Most *peak) {
     int r[RULE_MAX_IN + 2], n = step_reads(s, r);
     for (int k = 0; k < n; k++) { /* what it writes over has gone before */
         int o = x->kept[r[k]].owner;
@@ -156,6 +168,14 @@ static void do_step(Flight *x, Instance *m, const Step *s, int64_t *peak) {
 }
 
 /* ---- the course ---- */
+/* What a coordinate of the pipeline's axis holds now. */
+static Most now_at(const Flight *x, int place) {
+    Most m = {0};
+    for (int c = 0; c < x->n_classes; c++)
+        if (x->place[c] == place && x->live[c] + x->copies[c] > m.held)
+            m = (Most){x->live[c] + x->copies[c], x->copies[c]};
+    return m;
+}
 static void fixed(Flight *x, bool copies, int sign) {
     for (int v = 0; v < x->p->nv; v++)
         if (x->kept[v].fixed && lives_once(x->p, &x->p->val[v]) == copies) change(x, v, sign);
@@ -173,9 +193,13 @@ static void play(Flight *x) {
         if (!action_computes(a->kind)) continue;
         Instance *m = begin(x, a->part);
         const TaskSteps *t = tasks_of(x->tasks, a);
-        int64_t peak = 0;
+        Most peak = {0};
         for (int k = 0; k < t->n; k++) do_step(x, m, t->step[k], &peak);
-        x->f->t->actions[next[p->step[i].rank]++].held = peak;
+        TraceAction *said = &x->f->t->actions[next[p->step[i].rank]++];
+        Most end = now_at(x, p->step[i].rank);
+        said->held = peak.held, said->held_gathered = peak.gathered;
+        said->kept = end.held, said->kept_gathered = end.gathered;
+        x->last[p->step[i].rank] = said;
     }
 }
 /* What is done once, after the last micro-batch; of the others nothing is left. */
@@ -230,6 +254,7 @@ static Flight open_flight(const Footprint *f, Arena *tmp) {
                 .most_copies = ARENA_ARRAY(tmp, int64_t, cells),
                 .n_classes = n,
                 .place = ARENA_ARRAY(tmp, int, n + 1)};
+    x.last = ARENA_ARRAY(tmp, TraceAction *, x.tasks->play->s->ranks + 1);
     x.of = ARENA_ARRAY(tmp, Instance, x.tasks->schedule->parts);
     for (int i = 0; i <= p->ns; i++) x.come[i] = x.go[i] = -1;
     for (size_t i = 0; i < cells; i++) x.most_live[i] = x.most_copies[i] = -1;

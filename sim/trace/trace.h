@@ -167,7 +167,9 @@ typedef struct {
     const char *kind;
     bool joined;       /* runs together with the next one of its rank */
     double start, end; /* modelled seconds; both 0: none were modelled */
-    int64_t held; /* the most bytes that a rank there holds meanwhile, beside what lies at rest */
+    /* bytes beside what lies at rest, of the rank there that has most: at most meanwhile, and from
+     * its end to the next one's begin; part of each: copies of parameters, gathered for use */
+    int64_t held, held_gathered, kept, kept_gathered;
 } TraceAction;
 
 typedef struct {

@@ -343,6 +343,9 @@ static const Field action_fields[] = {
     {"start", F_REAL, OPTIONAL, AT(start), 0, 0},
     {"end", F_REAL, OPTIONAL, AT(end), 0, 0},
     {"held", F_I64, OPTIONAL, AT(held), 0, 0},
+    {"held_gathered", F_I64, OPTIONAL, AT(held_gathered), 0, 0},
+    {"kept", F_I64, OPTIONAL, AT(kept), 0, 0},
+    {"kept_gathered", F_I64, OPTIONAL, AT(kept_gathered), 0, 0},
 };
 #undef R
 

@@ -39,6 +39,27 @@ static const Val *owner(const Program *p, const Val *x) {
     while (x->step >= 0 && step_renames(p, &p->step[x->step])) x = &p->val[p->step[x->step].in[0]];
     return x;
 }
+/* The coordinate of the pipeline at which what the step makes a term of lies; -1: it makes none. */
+static int term_at(const Exec *e, int step) {
+    const Step *s = step < 0 ? NULL : &e->p->step[step];
+    if (!s || s->kind != ST_MOVE || s->move.kind != MOVE_TERM) return -1;
+    return e->p->val[s->in[0]].L.at[e->p->assign->stages->axis];
+}
+/* The sum of two terms of different ranks for which the step makes one of them; or NULL. */
+static const Step *joined_by(const Exec *e, int step) {
+    if (term_at(e, step) < 0) return NULL;
+    int last = e->lives.last[e->p->step[step].out], at[2];
+    const Step *sum = last < 0 ? NULL : &e->p->step[last];
+    if (!sum || sum->kind != ST_SUM) return NULL;
+    for (int k = 0; k < 2; k++) at[k] = term_at(e, e->p->val[sum->in[k]].step);
+    return at[0] >= 0 && at[1] >= 0 && at[0] != at[1] ? sum : NULL;
+}
+/* The last step at which a gradient's sum is still there by itself: a term becomes the sum of both
+ * ranks where it lies, before anything is reduced. */
+static int sum_until(const Exec *e, int v) {
+    const Step *sum = joined_by(e, e->lives.last[v]);
+    return sum ? sum->id - 1 : e->lives.last[v];
+}
 /* Not what lies at rest. Results wait for the end of the run, and the optimizer's for the next
  * step: no rank of a machine holds them twice. */
 static bool counted(const Exec *e, const Step *s, int v) {
@@ -145,7 +166,8 @@ static int64_t gradients(const Exec *e, const Step *s, int64_t rank) {
     for (int i = 0; i < e->p->ns; i++) {
         int v = e->p->step[i].out;
         if (!layout_holds(e->p->mesh, &e->p->val[v].L, rank)) continue;
-        bool gone = lives_deferred(e->p, s) && e->lives.last[v] >= 0 && e->lives.last[v] < s->id;
+        int last = sum_until(e, v);
+        bool gone = lives_deferred(e->p, s) && last >= 0 && last < s->id;
         if (lives_adds_up(e->p, &e->p->step[i]) && !gone) bytes += block_bytes_of(e, v, rank);
     }
     return bytes;
@@ -155,6 +177,16 @@ static bool among_gradients(const Exec *e, const Step *s, const Val *x) {
     const Val *sum = owner(e->p, x);
     if (sum->step < 0 || !lives_adds_up(e->p, &e->p->step[sum->step])) return false;
     return sum == x || e->lives.last[sum - e->p->val] >= s->id;
+}
+/* Is the value a term whose buffer is counted as something else: as what it is a term of, or as the
+ * sum that is just made there? Or does another rank have what is not zero? */
+static bool no_term(const Exec *e, const Step *s, const Val *x, int64_t rank) {
+    const Step *sum = joined_by(e, x->step);
+    if (!sum) return false;
+    int in = e->p->step[x->step].in[0];
+    const Val *of = &e->p->val[in];
+    return sum == s || !layout_holds(e->p->mesh, &of->L, rank) || among_gradients(e, s, of) ||
+           counted(e, s, in);
 }
 static void look_at_rank(Seen *w, Exec *e, const Step *s, int64_t rank, Buffer *b) {
     const Program *p = e->p;
@@ -170,7 +202,7 @@ static void look_at_rank(Seen *w, Exec *e, const Step *s, int64_t rank, Buffer *
             if (e->shared[v] && e->lives.last[v] >= 0 && e->lives.last[v] < s->id &&
                 lives_deferred(p, s))
                 continue;
-            if (!layout_holds(p->mesh, &x->L, rank)) continue;
+            if (!layout_holds(p->mesh, &x->L, rank) || no_term(e, s, x, rank)) continue;
             n = add(b, n,
                     (Buffer){buffer_of(e, v, rank), block_bytes(e, v, rank),
                              x->kind == KIND_PARAM && !x->cot});
@@ -404,6 +436,48 @@ static void test_pipelines(void **state) {
         hold_text(a, how, text, strlen(text), NULL);
     }
     arena_free(a);
+}
+
+/* The most that a rank holds at once beside what lies at rest, by what memory says and by what the
+ * actions of the schedule say: what comes behind them, sums of gradients of two ranks too, adds
+ * nothing to a gradient of each parameter and the activations. */
+static void test_most_of_each_schedule(void **state) {
+    (void)state;
+    int n;
+    const ScheduleKind *kind = schedule_kinds(&n);
+    for (int i = 0; i <= n; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(
+            a, "most.yaml",
+            arena_printf(a,
+                         "model: {preset: %s, layers: 4, shrink: 64, parts: [embedding, blocks, "
+                         "norm, head, loss]}\nmesh: {pp: 2}\ndata: {batch: 16, sequence: 8, dtype: "
+                         "f32}\npass: backward\npipeline: {schedule: %s, microbatches: 4%s}\n",
+                         i < n ? "llama3-8b" : "llama3.2-1b", i < n ? kind[i].name : "1f1b",
+                         i < n ? "" : ", tied: pair"),
+            false);
+        assert_non_null(r.t);
+        int64_t gradients = 0;
+        for (int rank = 0; rank < 2; rank++) {
+            int64_t table = 0, memory = 0;
+            for (int k = 0; k < r.t->n_actions; k++)
+                if (r.t->actions[k].rank == rank && r.t->actions[k].held > table)
+                    table = r.t->actions[k].held;
+            for (int k = 0; k < r.t->n_memory; k++) {
+                int64_t step = r.t->memory[k].step,
+                        now = said(r.t, (int)step, rank, "activations") +
+                              said(r.t, (int)step, rank, "gathered");
+                if (now > memory) memory = now;
+            }
+            if (memory != table)
+                fail_msg("%s, rank %d: memory says %lld bytes, the schedule's actions %lld",
+                         i < n ? kind[i].name : "tied: pair", rank, (long long)memory,
+                         (long long)table);
+            gradients = said(r.t, -1, rank, "parameters");
+            assert_true(table > gradients); /* one of each parameter, and activations */
+        }
+        arena_free(a);
+    }
 }
 
 /* Units in every order, on stages that share a rank; axes over which parameters are cut and tokens
@@ -679,6 +753,7 @@ int main(void) {
                                        cmocka_unit_test(test_sums_over_microbatches),
                                        cmocka_unit_test(test_pipelines),
                                        cmocka_unit_test(test_units_in_pipelines),
+                                       cmocka_unit_test(test_most_of_each_schedule),
                                        cmocka_unit_test(test_recompute),
                                        cmocka_unit_test(test_what_the_optimizer_keeps),
                                        cmocka_unit_test(test_gradients_of_their_own_dtype),

@@ -49,6 +49,21 @@ static int written_over(const Program *p, const Step *s, const int *last) {
     bool free = last[s->in[0]] == s->id && in->step >= 0 && !shares_buffer(p, in);
     return free ? s->in[0] : -1;
 }
+/* What the value is a term of, at one coordinate of the pipeline, if only the step reads it; -1. */
+static int lone_term(const Program *p, int v, const Step *reader, const int *last) {
+    const Step *s = p->val[v].step < 0 ? NULL : &p->step[p->val[v].step];
+    if (!s || s->kind != ST_MOVE || s->move.kind != MOVE_TERM || last[v] != reader->id) return -1;
+    const Val *x = &p->val[s->in[0]];
+    bool own = x->step >= 0 && !shares_buffer(p, x) && last[s->in[0]] == s->id;
+    return own && x->L.type[p->assign->stages->axis] == TY_AT ? s->in[0] : -1;
+}
+bool lives_joins(const Program *p, const Step *s, const int *last, int term[2]) {
+    if (s->kind != ST_SUM || !p->assign->stages) return false;
+    int axis = p->assign->stages->axis;
+    for (int k = 0; k < 2; k++)
+        if ((term[k] = lone_term(p, s->in[k], s, last)) < 0) return false;
+    return p->val[term[0]].L.at[axis] != p->val[term[1]].L.at[axis];
+}
 bool lives_adds_up(const Program *p, const Step *s) {
     const Val *v = &p->val[s->out];
     return (s->kind == ST_ADJOINT || s->each) && !s->goes_on && v->cot &&
@@ -101,7 +116,11 @@ const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, 
         out[v] = &own[v];
     }
     for (int i = 0; i < p->ns; i++) {
-        int v = written_over(p, &p->step[i], last);
+        int term[2], v = written_over(p, &p->step[i], last);
+        for (int k = 0; k < 2 && lives_joins(p, &p->step[i], last, term); k++) {
+            out[p->step[i].in[k]] = NULL;
+            own[term[k]].until = i - 1;
+        }
         bool added = parts > 1 && lives_adds_up(p, &p->step[i]); /* to what is there */
         if (v >= 0 && !added) own[v].until = i - 1;
     }

@@ -31,11 +31,16 @@ Lives lives_find(const Program *p, Dtype dtype, Arena *arena);
  * written where its input is, if that is read by nothing else; so is a gradient that is clipped.
  * With more than one of `parts` (micro-batches) the last of them is meant: a gradient that is added
  * up (lives_adds_up) is held from step 0, as the sum of those before, and added to in place.
+ * Two terms of a sum that lie on different ranks (a gradient of each way of a pipeline) stay where
+ * they are, and the sum over the group of both is made there: nobody makes the zeros of the other.
  * What is made once for all micro-batches (lives_once) is held as long as those go on.
  * Per value; NULL: it has no buffer, or lies at rest all the time (parameters, state). In `arena`.
  */
 const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, int64_t parts,
                                 Arena *arena);
+/* Is the step such a sum? Then term[] are the values that the terms are of. `last`: program_reads,
+ * through views. */
+bool lives_joins(const Program *p, const Step *s, const int *last, int term[2]);
 /* Is what the step makes added up over micro-batches? A parameter's gradient as its adjoint leaves
  * it, before anything moves it. */
 bool lives_adds_up(const Program *p, const Step *s);

@@ -459,6 +459,26 @@ static void wrong_steps_are_shown(void **state) {
     assert_non_null(strstr(text, "rep 608 KiB in 10;"));
 }
 
+/* Counts of experts' rows are those to expect, and the pictures say so: forward and mirrored, in
+ * the text too. Of a dense model nothing is expected. */
+static void rows_are_expected(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file;
+        bool rows;
+    } plan[] = {{"plans/30-mixtral-8x7b-ep-dp-cp.yaml", true},
+                {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", false}};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++) {
+            RenderOptions o = options("block");
+            const Trace *t = plan_trace(g, plan[i].file, "");
+            o.pass = k ? k > 1 ? "backward" : "forward" : NULL;
+            const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+            if (!strstr(text, "Rows of experts: as many as expected.") == plan[i].rows)
+                fail_msg("%s, %d: %s", plan[i].file, k, text);
+        }
+}
+
 /* One thing that is wrong is the title, and a weight lies as it does, not as the plan claims. */
 static void the_broken_rule_is_the_title(void **state) {
     Ground *g = *state;
@@ -1072,6 +1092,7 @@ int main(void) {
                                        T(stories_of_mistakes),
                                        T(wrong_steps_are_shown),
                                        T(the_broken_rule_is_the_title),
+                                       T(rows_are_expected),
                                        T(wrong_steps_without_a_place),
                                        T(reductions_stand_in_order),
                                        T(text_fits),

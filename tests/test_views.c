@@ -321,6 +321,31 @@ static void both_ways_of_a_pipeline(void **state) {
     }
 }
 
+/* The loss is a pass with both ways in it: its kernels are called by theirs. Where all
+ * communication of a line is exposed nothing is hidden, not the rounding of sums. */
+static void timeline_of_the_loss(void **state) {
+    (void)state;
+    static const char plan[] =
+        "model: {preset: llama3-8b, layers: 1, parts: [embedding, blocks, norm, head, loss]}\n"
+        "data: {batch: 2, sequence: 8192, dtype: bf16}\n"
+        "mesh: {dp: 2, cp: 2, tp: 2}\n"
+        "pass: backward\n"
+        "names: torchtitan\n"
+        "context_parallel: {mode: all_gather, order: zigzag}\n"
+        "recipe: torchtitan-llama3\n";
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "loss.yaml", plan, false);
+    if (!r.t) run_print(&r);
+    assert_non_null(r.t);
+    cost_simulate(r.t, hardware_find(a, r.d, "h100-sxm", NULL, (Loc){0}));
+    RenderOptions o = options("timeline");
+    const char *words = picture(a, r.t, &o, FORMAT_SVG);
+    says(words, "\nsum of exp over V\n");
+    says(words, "\ndx sum of exp over V\n");
+    assert_null(strstr(words, "\n0.00 ns\n"));
+    arena_free(a);
+}
+
 /* On every plan: the parts add up to the total, the total is the largest sum of records of one
  * step, and who reads what explains every record. */
 static void memory_is_the_records(void **state) {
@@ -1140,6 +1165,7 @@ int main(void) {
         cmocka_unit_test(bands_of_memory),
         cmocka_unit_test(bands_are_drawn),
         cmocka_unit_test(title_names_the_values),
+        cmocka_unit_test(timeline_of_the_loss),
         cmocka_unit_test(memory_is_the_records),
         cmocka_unit_test(memory_of_a_pipeline),
         cmocka_unit_test(both_ways_of_a_pipeline),

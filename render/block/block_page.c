@@ -67,7 +67,7 @@ const char *block_totals(const BlockGraph *g, int first, int strips) {
     Total *t;
     Arena *a = g->arena;
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->n_used + 1);
-    int n = words_totals(a, use, block_used(g, first, strips, use), g->rank, &t);
+    int used = block_used(g, first, strips, use), n = words_totals(a, use, used, g->rank, &t);
     const char *more = block_not_drawn(g, first, strips);
     int64_t drawn = 0;
     for (int i = 0; i < n; i++) drawn += t[i].count;
@@ -86,6 +86,7 @@ const char *block_totals(const BlockGraph *g, int first, int strips) {
                  : t[i].count == 1 ? " collective"
                                    : " collectives");
     if (n) str_add(&s, " (bytes leaving the GPU).");
+    if (words_expected(use, used)) str_add(&s, " Rows of experts: as many as expected.");
     str_add(&s, more);
     return s.s;
 }

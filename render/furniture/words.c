@@ -453,6 +453,12 @@ const char *words_done(Arena *a, const char *name, const TraceCollective *c) {
                     : arena_printf(a, "%s, %d times", name, n);
 }
 
+bool words_expected(const TraceCollective *const *c, int n) {
+    bool rows = false;
+    for (int i = 0; i < n; i++) rows |= c[i]->row_bytes > 0;
+    return rows;
+}
+
 const char *words_coll_done(Arena *a, const TraceCollective *c) {
     const CollWord *w = coll_word(c->op);
     const char *name = w ? w->name : c->op;

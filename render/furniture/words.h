@@ -92,6 +92,9 @@ void words_paragraph(Str *s, const char *rail, const char *text, int w);
 const char *words_done(Arena *a, const char *name, const TraceCollective *c);
 /* The same of the collective's name; "no AllReduce" where it is skipped. */
 const char *words_coll_done(Arena *a, const TraceCollective *c);
+/* Does one of n collectives move rows of experts? Then its bytes, and the shapes of its values, are
+ * those to expect: how many rows there are only a run knows. */
+bool words_expected(const TraceCollective *const *c, int n);
 /* The same as words_paragraph behind a label that stands in the first line only; the others are
  * indented by as much.
  */

@@ -194,10 +194,13 @@ const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
         ARENA_ARRAY(a, const TraceCollective *, m->g->t->n_collectives + 1);
     Str s = str_new(a);
     int units = 0;
+    bool rows = false;
     for (int of = 0; of < OF_COUNT; of++) {
         Total *t;
-        int k = words_totals(a, use, collect(m, first, n, (Of)of, use), m->g->rank, &t);
+        int used = collect(m, first, n, (Of)of, use),
+            k = words_totals(a, use, used, m->g->rank, &t);
         int64_t bytes = 0;
+        rows |= words_expected(use, used);
         for (int i = 0; i < k; i++) bytes += t[i].bytes;
         if (k) str_addf(&s, "%s%s", s.n ? (brief ? ", " : "; ") : "Sent per rank: ", word[of]);
         if (k && brief) str_addf(&s, " %s", bytes_text(bytes, a));
@@ -213,6 +216,7 @@ const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
     if (brief) return s.s;
     if (kept) str_addf(&s, " Kept for backward: %s in all.", bytes_text(kept, a));
     if (again) str_addf(&s, " Made again in backward: %s.", bytes_text(again, a));
+    if (rows) str_add(&s, " Rows of experts: as many as expected.");
     return words_symbol(a, s.s);
 }
 

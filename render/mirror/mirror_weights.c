@@ -313,14 +313,18 @@ static void draw_way(WeightPen *p, const WeightRow *r, double y) {
         if (!box && (is_collective(col) || !cell(p, r, col, 0))) continue;
         if (from >= 0 && col != C_GRAD) {
             bool was_box = coll_of(r, from) != NULL;
-            double wide = 0;
+            double wide[2] = {0, 0};
             for (int line = 0; !was_box && line < 2; line++) {
                 const char *text = cell(p, r, from, line);
-                if (text) wide = fmax(wide, scene_width(p->s, 12, line ? REGULAR : MEDIUM, text));
+                if (text) wide[line] = scene_width(p->s, 12, line ? REGULAR : MEDIUM, text) + 4;
             }
-            double x0 = was_box ? p->x[from] + p->w[from] : p->x[from] + wide + 4,
-                   x1 = p->x[col] - (box ? 0 : 3);
-            Pt pt[2] = {{x0, y}, {x1, y}};
+            double x0 = p->x[from] + (was_box ? p->w[from] : fmax(wide[0], wide[1])),
+                   x1 = p->x[col] - (box ? 0 : 3), at = y;
+            if (x1 - x0 <= 9 && !was_box) { /* no room beside the layout: beside the numbers */
+                x0 = p->x[from] + wide[1];
+                at = y + 8;
+            }
+            Pt pt[2] = {{x0, at}, {x1, at}};
             if (x1 - x0 > 9)
                 scene_arrow(p->s, pt, 2, (ArrowLook){ROLE_COMPUTE_LINE, 1.5, false, false}, -1);
         }

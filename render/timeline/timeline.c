@@ -61,7 +61,8 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
     /* the gradient of a parameter: "dw2" */
     if (c->makes.role == OF_PARAM_GRADIENT)
         return arena_printf(a, "d%s", value_word(t, a, c->makes));
-    return c->pass == PHASE_BACKWARD ? arena_printf(a, "dx %s", name) : name;
+    bool back = c->pass == PHASE_BACKWARD || c->makes.role == OF_GRADIENT; /* of the loss */
+    return back ? arena_printf(a, "dx %s", name) : name;
 }
 
 /* Is anything of a layer among what travels with another's value? */

@@ -1081,6 +1081,9 @@ static void hops_face_their_own(void **state) {
             if (strstr(page[k]->title, "only gradients of weights travel"))
                 assert_true(strncmp(page[k]->title, "The backward pass", 17) != 0);
         assert_non_null(strstr(page[0]->title, "every hop of the ring faces a hop back"));
+        const char *report = "";
+        o.preset = "a4"; /* letters stay large enough, on pages of fewer rows */
+        if (render_lint(t, g->d, &o, g->a, &report)) fail_msg("%s: %s", file[i], report);
     }
 }
 

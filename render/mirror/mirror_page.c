@@ -239,7 +239,8 @@ static const char *description(const MirrorPen *p, int first, int n) {
 
 /* ---- pages ---- */
 
-enum { MOST_ROWS = 8, LEAST_ROWS = 5 }; /* of a strip on a page of fixed height */
+/* Rows of a strip on a page of fixed height; the fewest of a slide, and of A4. */
+enum { MOST_ROWS = 8, LEAST_ROWS = 5, A4_ROWS = 3 };
 
 static MirrorPen pen_new(const ViewCall *c, const Mirror *m, PresetKind preset) {
     MirrorPen p = {.c = c, .m = m, .s = figure_new(c, "block", preset), .look = wide};
@@ -288,7 +289,7 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
 static int a4_pages(const ViewCall *c, const Mirror *m, int n, Scene **page) {
     page[0] = page_new(c, m, PRESET_A4, 0, m->n, WEIGHTS_BESIDE);
     if (page[0]->scale * 12 >= 7) return 1;
-    for (int most = MOST_ROWS; most >= LEAST_ROWS; most--) {
+    for (int most = MOST_ROWS; most >= A4_ROWS; most--) {
         const Mirror *d = mirror_divide(c->arena, m, most);
         bool small = false;
         n = d->n < VIEW_MAX_PAGES - 4 ? d->n : VIEW_MAX_PAGES - 4;

@@ -132,12 +132,13 @@ static void draw_stages(RandomPlan *g, uint64_t seed) {
 /* One word, or one for each stage. */
 static void add_recompute(RandomPlan *g, Rng *own) {
     static const char *const words[] = {"none", "block", "stage"};
-    int n = rng_chance(own, 50) ? 1 : g->pp * g->chunks;
+    int n = rng_chance(own, 50) ? 0 : g->pp * g->chunks;
     g->by_stage = rng_chance(own, 40);
     if (!g->by_stage) return;
-    ADD(", recompute: [");
-    for (int i = 0; i < n; i++) ADD("%s%s", i ? ", " : "", words[rng_below(own, 3)]);
-    ADD("]");
+    ADD(", recompute: ");
+    if (!n) ADD("%s", words[rng_below(own, 3)]);
+    for (int i = 0; i < n; i++) ADD("%s%s", i ? ", " : "[", words[rng_below(own, 3)]);
+    if (n) ADD("]");
 }
 static void add_stages(RandomPlan *g, uint64_t seed) {
     Rng own = {seed * 0x9e3779b97f4a7c15u + 29};

@@ -394,9 +394,23 @@ static const struct {
      "1F0,1RECV_F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1,1RECV_F2,1F2,1B2,1SEND_B2\n",
      "room: rank 1 has not begun to receive the 2 before",
      "put 1RECV_F0 before 1F0 in the list of rank 1"},
+    /* pairs that run together wait for each other's half: first and second in the pair, first and
+       first */
+    {"0F0,(0F1;0B0)OVERLAP_F_B,0B1\n1F0,(1F1;1B0)OVERLAP_F_B,1B1\n",
+     "rank 0 stands before 0F1 and waits for 1B0 on rank 1, which it has not come to",
+     "put 1B0 before 1F1 in the list of rank 1"},
+    {"0F0,(0F1;0B0)OVERLAP_F_B,0B1\n1F0,(1B0;1F1)OVERLAP_F_B,1B1\n",
+     "rank 0 stands before 0F1 and waits for 1B0 on rank 1, which waits itself",
+     "let 1B0 run apart from 1F1 in the list of rank 1"},
 };
 static void test_deadlocks(void **state) {
     (void)state;
+    /* rank 0 waits for what rank 1 would do next: the fix is that of the rank behind it */
+    static const int three[] = {0, 1, 2};
+    Read far = read_rows("0F1,0F0,0B1,0B0\n1F1,1B1,1F0,1B0\n2F0,2F1,2B0,2B1\n", three, 3);
+    said(&far, "E0311", "rank 0 stands before 0B1 and waits for 1B1 on rank 1, which waits itself",
+         "put 2B1 before 2F0 in the list of rank 2");
+    arena_free(far.a);
     for (size_t i = 0; i < sizeof deadlocks / sizeof *deadlocks; i++) {
         Read x = read_rows(deadlocks[i].rows, two, 2);
         said(&x, "E0311", deadlocks[i].says, deadlocks[i].fix);

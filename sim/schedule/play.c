@@ -39,12 +39,16 @@ static int other_stage(const Action *a) {
     bool up = a->kind == DO_SEND_F || a->kind == DO_RECV_B || a->kind == DO_B || a->kind == DO_I;
     return a->stage + (up ? 1 : -1);
 }
+static bool is_action(const Action *a, const Action *b) {
+    return a->kind == b->kind && a->stage == b->stage && a->part == b->part;
+}
 /* Does the rank's list have it, at or behind where the rank is? */
 static bool comes_later(const Player *x, ActionKind k, int stage, int part) {
     int rank = schedule_rank_of(x->p->s, stage, part);
     const ActionList *l = &x->p->s->rank[rank];
+    const Action want = {.kind = k, .stage = stage, .part = part};
     for (int i = x->at[rank]; i < l->n; i++)
-        if (l->a[i].kind == k && l->a[i].stage == stage && l->a[i].part == part) return true;
+        if (is_action(&l->a[i], &want)) return true;
     return false;
 }
 /* The half that makes the gradient of a stage's input: of a list that has them apart, I. */
@@ -55,20 +59,33 @@ static const char *stands_before(const Player *x, int rank) {
     const ActionList *l = &x->p->s->rank[rank];
     return action_text(&l->a[x->at[rank]], x->arena);
 }
+/* Of an action that is in the rank's list, at or behind where the rank is. */
+static void still_to_come(const Player *x, const Action *want, const char *text, int rank) {
+    const ActionList *l = &x->p->s->rank[rank];
+    const Action *at = &l->a[x->at[rank]];
+    bool next = is_action(at, want);
+    x->why->wait = rank == x->why->rank ? WAIT_OWN : next && !at->joined ? WAIT_NEXT : WAIT_OTHER;
+    x->why->waits_for = arena_printf(x->arena, "%s on rank %d, which %s", text, rank,
+                                     next ? "waits itself" : "it has not come to");
+    x->why->fix = next && at->joined
+                      ? arena_printf(x->arena, "let %s run apart from %s in the list of rank %d",
+                                     text, action_text(at + 1, x->arena), rank)
+                      : arena_printf(x->arena, "put %s before %s in the list of rank %d", text,
+                                     action_text(at, x->arena), rank);
+}
 /* The action `k` of the same micro-batch on `stage`, by the rank that has it. */
 static void missing(const Player *x, const Action *a, ActionKind k, int stage) {
     if (!x->why) return;
-    const Schedule *s = x->p->s;
     Action want = {.kind = k, .stage = stage, .part = a->part};
-    int rank = schedule_rank_of(s, stage, a->part);
+    int rank = schedule_rank_of(x->p->s, stage, a->part);
     const char *text = action_text(&want, x->arena);
-    bool there = comes_later(x, k, stage, a->part);
-    x->why->wait = !there ? WAIT_ABSENT : rank == x->why->rank ? WAIT_OWN : WAIT_OTHER;
-    x->why->waits_for = arena_printf(x->arena, "%s on rank %d, which %s", text, rank,
-                                     there ? "it has not come to" : "is in no list");
-    x->why->fix = there ? arena_printf(x->arena, "put %s before %s in the list of rank %d", text,
-                                       stands_before(x, rank), rank)
-                        : arena_printf(x->arena, "put %s into the list of rank %d", text, rank);
+    if (comes_later(x, k, stage, a->part)) {
+        still_to_come(x, &want, text, rank);
+        return;
+    }
+    x->why->wait = WAIT_ABSENT;
+    x->why->waits_for = arena_printf(x->arena, "%s on rank %d, which is in no list", text, rank);
+    x->why->fix = arena_printf(x->arena, "put %s into the list of rank %d", text, rank);
 }
 /* What a receive waits for that is not posted: where nobody wrote messages, they follow from the
  * order, and the work that makes this one is still to come. */

@@ -24,6 +24,7 @@ typedef struct PlayStep {
 /* What an action waits for, in the order in which to ask: the first kind is not there because of
  * others. */
 typedef enum {
+    WAIT_NEXT,    /* an action before which another rank stands: that waits itself */
     WAIT_OTHER,   /* an action of another rank, which that has not come to */
     WAIT_ROOM,    /* for a message more */
     WAIT_OWN,     /* an action that stands later in the rank's own list */

@@ -1453,6 +1453,38 @@ static void test_command_shows_the_files_line(void **state) {
     assert_int_equal(COMMAND("shardproof", "check", toml), 1);
     assert_non_null(strstr(out, "train.toml:6  expert_parallel_degree = 8\n"));
 }
+/* As they lie on the hub: weights stored in four bits; a head of latent attention, whose width is
+ * not the hidden size by the heads; a key that nobody knows, with a fix that is obeyed. */
+static void test_files_of_the_hub(void **state) {
+    (void)state;
+    static const char stored
+        [] = "{\"model_type\": \"gpt_oss\", \"hidden_size\": 2880, \"intermediate_size\": 2880, "
+             "\"num_hidden_layers\": 24, \"num_attention_heads\": 64, \"num_key_value_heads\": 8, "
+             "\"head_dim\": 64, \"vocab_size\": 201088, \"num_local_experts\": 32,\n"
+             "\"quantization_config\": {\"quant_method\": \"mxfp4\"}, \"attention_bias\": true}",
+  latent[] =
+        "{\"model_type\": \"glm4_moe_lite\", \"hidden_size\": 2048, \"intermediate_size\": 10240, "
+        "\"num_hidden_layers\": 47, \"num_attention_heads\": 20, \"num_key_value_heads\": 20, "
+        "\"vocab_size\": 154880, \"q_lora_rank\": 768, \"kv_lora_rank\": 512, "
+        "\"qk_nope_head_dim\": 192, \"qk_rope_head_dim\": 64, \"v_head_dim\": 256}",
+  unknown[] = "{\"model_type\": \"llama\", \"hidden_size\": 64, "
+              "\"intermediate_size\": 96, \"num_hidden_layers\": 1, "
+              "\"num_attention_heads\": 4, \"vocab_size\": 96, \"new\": 3}";
+    const char *out, *err, *file = write_file("config.json", stored);
+    assert_int_equal(COMMAND("shardproof", "import", "hf", "--config", file, "--tp", "4"), 0);
+    assert_int_equal(COMMAND("shardproof", "check", file, "--tp", "4", "--static", "-v"), 0);
+    assert_non_null(strstr(err, "config.json:2:1: note: config key 'quantization_config'"));
+    file = write_file("config.json", latent);
+    assert_int_equal(COMMAND("shardproof", "import", "hf", "--config", file, "--tp", "4"), 0);
+    assert_non_null(strstr(out, "shrink: 8"));
+    file = write_file("config.json", unknown);
+    assert_int_equal(COMMAND("shardproof", "check", file, "--tp", "2"), 3);
+    assert_non_null(strstr(err, "take it out of the config"));
+    assert_non_null(strstr(err, "--set 'model.ignore_config=[new]'"));
+    assert_int_equal(COMMAND("shardproof", "check", file, "--tp", "2", "--static", "--set",
+                             "model.ignore_config=[new]"),
+                     0);
+}
 static void test_command(void **state) {
     (void)state;
     const char *out, *err,
@@ -1530,6 +1562,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_hf_styles_then, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hf_versions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hf_generations, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_files_of_the_hub, setup, teardown),
         cmocka_unit_test_setup_teardown(test_command, setup, teardown),
         cmocka_unit_test_setup_teardown(test_command_shows_the_files_line, setup, teardown),
     };

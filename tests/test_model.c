@@ -889,6 +889,23 @@ static void test_shrink(void **state) {
     arena_free(a);
 }
 
+/* A quarter of 96 dims turns: of 6 and of 12 that would be 1 and 3. */
+static void test_shrunk_rotation(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Plan *p = new_plan(a);
+    p->inline_config = "{\"model_type\": \"gpt_neox\", \"hidden_size\": 6144, "
+                       "\"num_hidden_layers\": 1, \"num_attention_heads\": 64, "
+                       "\"intermediate_size\": 24576, \"vocab_size\": 50432}";
+    for (p->shrink = 8; p->shrink <= 16; p->shrink *= 2) {
+        Model *x = model_build(a, diags_new(a), p, NULL);
+        assert_non_null(x);
+        assert_int_equal(x->dims.d, p->shrink == 8 ? 16 : 8);
+        assert_int_equal(x->dims.turned, p->shrink == 8 ? 4 : 2);
+    }
+    arena_free(a);
+}
+
 /* ---- what is refused ---- */
 
 #define DEEPSEEK                                                                                   \
@@ -908,7 +925,12 @@ static const struct {
      NULL},
     {"\"something_new\": 3", "E0207", "something_new"},
     {"\"logit_softcap\": 30.0", "E0207", "logit_softcap"},
-    {"\"quantization_config\": {\"bits\": 4}", "E0207", "quantization_config"},
+    /* as files of the hub have them */
+    {"\"quantization_config\": {\"bits\": 4}, \"cache_implementation\": \"hybrid\"", NULL, NULL},
+    {"\"hidden_act\": \"gelu_fast\", \"model_max_length\": 8", NULL, NULL},
+    {"\"model_type\": \"cohere2\", \"use_parallel_block\": true, \"rotary_pct\": 1.0", NULL, NULL},
+    {"\"model_type\": \"cohere\", \"use_parallel_block\": true", "E0207", "use_parallel_block"},
+    {"\"model_type\": \"cohere\", \"rotary_pct\": 1.0", "E0207", "rotary_pct"},
     /* 64 tokens */
     {"\"sliding_window\": 64", NULL, NULL},
     {"\"sliding_window\": 63", "E0207", "each of 64 tokens sees 63"},
@@ -1173,6 +1195,7 @@ int main(void) {
         cmocka_unit_test(test_schemes),
         cmocka_unit_test(test_names_table),
         cmocka_unit_test(test_shrink),
+        cmocka_unit_test(test_shrunk_rotation),
         cmocka_unit_test(test_config_keys),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_overrides),

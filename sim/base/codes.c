@@ -399,7 +399,11 @@ const DiagCode diag_codes[] = {
      "own.",
      NULL},
     {"N0010", 0, "a config key was ignored",
-     "`ignore_config` names a key of the model's config that this program does not read.", NULL},
+     "`ignore_config` names a key of the model's config that this program does not read, or the "
+     "config "
+     "says how its checkpoint stores weights (`quantization_config`), which are multiplied here in "
+     "the plan's dtype.",
+     NULL},
     {"N0011", 0, "loss_parallel that does nothing",
      "In torchtitan's and torchtune's names loss_parallel is PyTorch's, which replaces what is "
      "done "

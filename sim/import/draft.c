@@ -204,6 +204,11 @@ static void read_config(Draft *x, const char *path) {
     x->hidden = whole(j, "hidden_size");
     x->n_layers = whole(j, "num_hidden_layers");
     x->head_dim = whole(j, "head_dim") ? whole(j, "head_dim") : H ? x->hidden / H : 0;
+    /* latent attention: the least of what a head has */
+    const char *part[] = {"qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"};
+    for (int i = 0; whole(j, "kv_lora_rank") && i < 3; i++)
+        if (!i || (whole(j, part[i]) && whole(j, part[i]) < x->head_dim))
+            x->head_dim = whole(j, part[i]);
     x->heads = H, x->kv_heads = whole(j, "num_key_value_heads"),
     x->ffn = whole(j, "intermediate_size");
 }

@@ -28,6 +28,7 @@ typedef enum {
     KEY_CLIP,   /* a number above 0 that clips something */
     KEY_CAP,    /* a number above 0; null: 0, which is none */
     KEY_TYPED,  /* of rope_parameters: the keys of layers with a window */
+    KEY_STORED, /* how the checkpoint's file stores weights: told, and not acted on */
 } KeyKind;
 typedef struct {
     const char *name;
@@ -83,6 +84,7 @@ static const Key keys[] = {
     {"attn_implementation", KEY_HARMLESS, 0, false},
     {"_attn_implementation_autoset", KEY_HARMLESS, 0, false},
     {"bos_token_id", KEY_HARMLESS, 0, false},
+    {"cache_implementation", KEY_HARMLESS, 0, false}, /* of generate() */
     {"dtype", KEY_HARMLESS, 0, false}, /* the plan's data.dtype says what is computed in */
     {"eos_token_id", KEY_HARMLESS, 0, false},
     {"id2label", KEY_HARMLESS, 0, false},
@@ -90,6 +92,7 @@ static const Key keys[] = {
     {"initializer_range", KEY_HARMLESS, 0, false},
     {"is_llama_config", KEY_HARMLESS, 0, false},
     {"label2id", KEY_HARMLESS, 0, false},
+    {"model_max_length", KEY_HARMLESS, 0, false}, /* of a tokenizer */
     {"max_window_layers", KEY_COUNT, AT(window_from), false},
     {"residual_dropout", KEY_HARMLESS, 0, false},
     {"_name_or_path", KEY_HARMLESS, 0, false},
@@ -97,6 +100,7 @@ static const Key keys[] = {
                                                          asks for */
     {"pad_token_id", KEY_HARMLESS, 0, false},
     {"pretraining_tp", KEY_HARMLESS, 0, false}, /* another order of summation */
+    {"quantization_config", KEY_STORED, 0, false},
     {"return_dict", KEY_HARMLESS, 0, false},
     {"tokenizer_class", KEY_HARMLESS, 0, false},
     {"torch_dtype", KEY_HARMLESS, 0, false},
@@ -301,6 +305,14 @@ static bool is_off(const Json *v) {
     return false;
 }
 
+static void tell_stored(Config *c, const Key *k, const Json *v) {
+    if (is_off(v)) return;
+    diag_note(c->d, "N0010", config_key_loc(c, k->name), NULL,
+              "config key '%s': weights are taken as those that the stored ones stand for, in the "
+              "plan's dtype; how blocks of them are cut is not looked at",
+              k->name);
+}
+
 static void read_int(Config *c, const Key *k, const Json *v, int64_t *at) {
     if (v->kind != JSON_INT || v->i < 1 || v->i > size_limit)
         diag_error(c->d, "E0302", config_key_loc(c, k->name), NULL,
@@ -402,6 +414,7 @@ static void read_value(Config *c, const Key *k, const Json *v) {
         if (v->kind == JSON_OBJECT) read_object(c, v, ROWS(windowed_keys), true);
         else wrong_type(c, k->name, "a mapping");
         break;
+    case KEY_STORED: tell_stored(c, k, v); break;
     case KEY_LIST:
         if (v->kind == JSON_ARRAY) *(const Json **)at = v;
         else wrong_type(c, k->name, "a list");
@@ -543,7 +556,8 @@ static void set_shape(Config *c, const Family *f, const Raw *r, ModelDims *m) {
                *own = key             ? key
                       : f->activation ? f->activation
                                       : "silu";
-    if (!strcmp(own, "gelu_new")) own = "gelu_pytorch_tanh"; /* one formula, two names */
+    if (!strcmp(own, "gelu_new") || !strcmp(own, "gelu_fast"))
+        own = "gelu_pytorch_tanh"; /* one formula, three names */
     if (r->scale_scores == 0) m->softmax_scale = 1;
     if (f->shape & SHAPE_TANH_GELU && !strcmp(own, "gelu")) own = f->activation;
     m->activation = c->p->activation ? c->p->activation : own;

@@ -22,10 +22,39 @@ Loc config_key_loc(const Config *c, const char *key) {
     return loc;
 }
 
+/* Keys that files of the hub have and that no line of transformers 5.23 reads for their model_type:
+ * they say what its code does anyway, or were another program's. */
+static const struct {
+    const char *model_type, *key;
+} unread[] = {
+    {"apertus", "qk_norm"},
+    {"cohere2", "layer_switch"},
+    {"cohere2", "order_of_interleaved_layers"},
+    {"cohere2", "position_embedding_type"},
+    {"cohere2", "rotary_pct"},
+    {"cohere2", "use_embedding_sharing"},
+    {"cohere2", "use_gated_activation"},
+    {"cohere2", "use_parallel_block"},
+    {"cohere2", "use_parallel_embedding"},
+    {"phi3", "full_attn_mod"},
+    {"phi3", "interpolate_factor"},
+};
+static bool nobody_reads(const Config *c, const char *key) {
+    const char *type = c->raw->model_type;
+    for (size_t i = 0; c->file && type && i < sizeof unread / sizeof *unread; i++)
+        if (!strcmp(unread[i].model_type, type) && !strcmp(unread[i].key, key)) return true;
+    return false;
+}
+
 void config_changes_maths(Config *c, const char *key, const char *what) {
+    if (nobody_reads(c, key)) return;
     diag_error(
         c->d, "E0207", config_key_loc(c, key),
-        arena_printf(c->a, "if it does not matter here, say so: model: {ignore_config: [%s]}", key),
+        arena_printf(c->a,
+                     "if it does not matter here, take it out of the config, or say so in the "
+                     "plan: model: {ignore_config: [%s]}, which check and others take as --set "
+                     "'model.ignore_config=[%s]'",
+                     key, key),
         "config key '%s'%s is not understood by this version, and may change the values", key,
         what);
 }

@@ -42,6 +42,12 @@ static bool pad_vocab(Diags *d, const Plan *p, ModelDims *m) {
     return false;
 }
 
+/* Dims of a head that rotate. */
+static int64_t turned(const ModelDims *m) {
+    int64_t whole = m->learned ? 0 : m->kv_rank ? m->rope : m->d;
+    return m->partial > 0 ? (int64_t)((double)whole * m->partial) : whole;
+}
+
 static void set_shrink(const Plan *p, const Mesh *mesh, ModelDims *m) {
     m->full_D = m->D;
     m->full_d = m->d;
@@ -56,6 +62,7 @@ static void set_shrink(const Plan *p, const Mesh *mesh, ModelDims *m) {
     m->vocab = shrink(m->vocab, p->shrink, unit, 1);
     if (!m->kv_rank) {
         m->d = shrink(m->d, p->shrink, 2, 8);
+        while (m->partial > 0 && turned(m) % 2 && m->d < m->full_d) m->d++;
         return;
     }
     m->q_rank = m->q_rank ? shrink(m->q_rank, p->shrink, unit, 1) : 0;
@@ -167,8 +174,7 @@ static bool llama_dims(Arena *a, Diags *d, const Plan *p, const Mesh *mesh, Mode
     m->vocab = m->V;
     if (!pad_vocab(d, p, m)) return false;
     set_shrink(p, mesh, m);
-    m->turned = m->learned ? 0 : m->kv_rank ? m->rope : m->d;
-    if (m->partial > 0) m->turned = (int64_t)((double)m->turned * m->partial);
+    m->turned = turned(m);
     if (!pad_vocab(d, p, m)) return false;
     /* Not `&&`: all that is wrong is told at once. */
     bool heads = check_heads(d, p, m);

@@ -661,6 +661,27 @@ static void test_torchtitan_experts(void **state) {
                          !strcmp(sizes[i][0], "deepseek_v3"));
     }
 }
+/* The lines for tensor parallelism name modules that each flavor has. */
+static void test_torchtitan_flavors(void **state) {
+    (void)state;
+    static const char *const flavors[][2] = {
+        {"llama3", "debugmodel"},    {"llama3", "405B"},           {"llama4", "debugmodel"},
+        {"llama4", "17bx16e"},       {"llama4", "17bx128e_irope"}, {"deepseek_v3", "debugmodel"},
+        {"deepseek_v3", "16B"},      {"deepseek_v3", "671B"},      {"qwen3", "0.6B"},
+        {"qwen3", "debugmodel_moe"}, {"qwen3", "235B-A22B"},
+    };
+    for (size_t i = 0; i < sizeof flavors / sizeof *flavors; i++) {
+        Imported r =
+            titan(NULL, arena_printf(arena,
+                                     "[model]\nname = \"%s\"\nflavor = \"%s\"\n[training]\n"
+                                     "local_batch_size = 2\nseq_len = 32\n[parallelism]\n"
+                                     "data_parallel_shard_degree = 2\ntensor_parallel_degree = 4\n",
+                                     flavors[i][0], flavors[i][1]));
+        PlanRun run = run_plan(&r, false);
+        if (!run.t) run_print(&run);
+        assert_non_null(run.t);
+    }
+}
 #define PP "[model]\nflavor = \"8B\"\n[parallelism]\npipeline_parallel_degree = 2\n"
 /* Which layers a stage has: generate_llm_fqn_per_model_part of torchtitan's pipeline_parallel.py,
  * worked out by hand; a micro-batch of one sequence, two stages of a rank where the schedule has
@@ -1544,6 +1565,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_experts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torchtitan_flavors, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_pipelines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_degrees, setup, teardown),

@@ -46,8 +46,7 @@ enum { YARN_TOKENS = 4096 };
 #define SMALL_LATENT LATENT(256, 16, 6, 2048, 1024, 256, 1, 8, 3, 2) SOFTMAX
 #define OF_SMALL_LATENT                                                                            \
     .layers = 6, .hidden = 256, .head_dim = 192, .heads = 16, .kv_heads = 16, .ffn = 1024,         \
-    .experts = 8, .first_experts = 1, .shared = true, .yarn = 0.7, .attention = TITAN_LATENT,      \
-    .whole_queries = true
+    .experts = 8, .first_experts = 1, .shared = true, .yarn = 0.7, .attention = TITAN_LATENT
 #define QWEN3 .more = ", rope: half", .no_pipeline = true, .attention = TITAN_NORMED_HEADS
 #define HALVES                                                                                     \
     "hidden_size: 256, intermediate_size: 3072, num_attention_heads: 16, num_key_value_heads: 8, " \
@@ -238,7 +237,8 @@ static void attention(Draft *x, const Graph *g, const TitanFlavor *f) {
             : f->attention == TITAN_NORMED_HEADS ? normed
                                                  : heads);
     if (f->attention != TITAN_LATENT) return;
-    bool whole = g ? draft_has(g, whole_queries->pattern) : f->whole_queries;
+    bool whole =
+        g ? draft_has(g, whole_queries->pattern) : strstr(f->config, "q_lora_rank: null") != NULL;
     add_all(x, g, whole ? whole_queries : short_queries);
 }
 static bool begins(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }

@@ -21,8 +21,7 @@ typedef struct {
     bool flex;           /* FlexAttention, which context parallelism does not take */
     bool no_pipeline;    /* torchtitan cannot cut it into stages */
     TitanAttention attention;
-    bool whole_queries; /* latent attention whose queries have no latent of their own */
-    const char *lacks;  /* why it does not run here */
+    const char *lacks; /* why it does not run here */
 } TitanFlavor;
 /* Ranks of each kind, 1 where there is none. */
 typedef struct {

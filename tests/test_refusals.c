@@ -340,6 +340,29 @@ static void test_consequences(void **state) {
         arena_free(a);
     }
 }
+/* Numbers that leave the range of float32 or bf16 are told where they do; what follows from them is
+ * no second mistake, and no proof either. */
+static void test_too_large(void **state) {
+    (void)state;
+    static const char *const dtype[] = {"f32", "bf16"}, *const mesh[] = {"{}", "{tp: 2}"};
+    for (int i = 0; i < 4; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {kind: mlp, sizes: [4, 2, 10, 8, 1], activation: relu2, layer_names: [l0, "
+            "l1, l2, l3]}\ndata: {dtype: %s}\nmesh: %s\npass: train\noptimizer: {name: sgd, lr: "
+            "0.08, steps: 3}\n",
+            dtype[i / 2], mesh[i % 2]);
+        PlanRun r =
+            plan_run_with(a, "large.yaml", text, &(PipelineOptions){.execute = true, .threads = 1});
+        if (diags_errors(r.d) != 1) run_print(&r);
+        assert_int_equal(diags_errors(r.d), 1);
+        assert_non_null(find(&r, "E0504", 0, "infinity first appears here"));
+        assert_string_equal(r.t->verdict, "different");
+        assert_int_equal(r.t->n_fail, 0);
+        arena_free(a);
+    }
+}
 /* Notes: the plan runs, and is told about. */
 static void test_notes(void **state) {
     (void)state;
@@ -369,6 +392,7 @@ static void test_notes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_one_mistake),
-        cmocka_unit_test(test_consequences), cmocka_unit_test(test_notes)};
+        cmocka_unit_test(test_consequences), cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_notes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

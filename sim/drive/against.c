@@ -397,8 +397,9 @@ static void compare(Against *a, const StTensor *s, const ValueShape *o, const do
 static void note_whose(Against *a, const ValueSet *set, int i) {
     const StTensor *s = &a->st->t[i];
     const Row *row = &a->row[i];
-    bool numbers = row->max_rel > row->tolerance; /* else all of them together are off */
-    double *x = a->hint[i] && numbers ? base_malloc(base_mul((size_t)row->count + 1, 8)) : NULL;
+    /* of numbers that are off only all together nobody can say whose they are */
+    bool together = row->max_abs > 0 && row->max_rel <= row->tolerance;
+    double *x = a->hint[i] && !together ? base_malloc(base_mul((size_t)row->count + 1, 8)) : NULL;
     if (x && st_read(s, 0, row->count, DT_F64, x)) {
         double top = largest(x, row->count);
         whose_add(&a->whose[a->key[i].rank], set,

@@ -166,7 +166,7 @@ static void judge(State *s, Pair *p, const double *(*again)(State *s, int k, voi
         for (int k = 0; k < NUDGES && s->e->measure; k++) again(s, k, arg);
         return;
     }
-    bool open = s->e->check->first_fail < 0;
+    bool open = s->e->check->first_fail < 0 && !(s->e->told && isinf(p->error));
     for (int k = 0; k < SIDES; k++)
         if (s->e->measure || (open && !(p->error <= bound_of(s->e, p))))
             p->nudged[k] = again(s, k, arg);

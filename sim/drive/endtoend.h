@@ -19,6 +19,7 @@ typedef struct {
     Reference *(*with_sides)(void *arg);
     void *arg;
     bool measure; /* --sensitivity: every bound is measured; else only one that is passed */
+    bool told;    /* where NaN or an infinity first came from: a value of such is its consequence */
     const double *
         losses; /* of each training step, added up over the micro-batches; NULL: there is no loss */
     int64_t steps, parts; /* training steps, micro-batches */

@@ -71,6 +71,7 @@ static void end_to_end(Run *r, const Reference *ref) {
                   .with_sides = sides_run,
                   .arg = r,
                   .measure = r->o->sensitivity,
+                  .told = r->nonfinite,
                   .losses = r->losses,
                   .steps = run_iterations(r),
                   .parts = r->plan->microbatches,

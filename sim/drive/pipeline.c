@@ -154,7 +154,7 @@ static void verdict(Run *r, bool valid, bool ran) {
     t->diags = r->d->item;
     t->n_diags = r->d->n;
     if (!valid) t->verdict = "invalid";
-    else if (ran) t->verdict = t->n_fail ? "different" : "equivalent";
+    else if (ran) t->verdict = t->n_fail || r->nonfinite ? "different" : "equivalent";
     int code = diags_exit(r->d);
     if (!code && ran && (t->n_fail || (r->o->strict && t->n_suspect))) code = 1;
     r->rep->exit = code;

@@ -1,6 +1,8 @@
 /* Runs one random plan and one mutation of it, and counts. See random_run.h. */
 #include "random_run.h"
 #include "drive/pipeline.h"
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -293,6 +295,15 @@ static void alarm(Arena *a, uint64_t seed, const char *plan, const Result *r) {
                shrink_plan(a, plan, same_symptom, &s));
     fflush(stdout);
 }
+/* Steps so long that the unsharded loss itself leaves the range of float32, which is told of the
+ * ranks and nothing else: nobody calls it right. */
+static bool diverged(const Result *r) {
+    for (int i = 0; i < r->d->n; i++)
+        if (r->d->item[i].severity == DIAG_ERROR && strcmp(r->d->item[i].code, "E0504") != 0)
+            return false;
+    return diags_errors(r->d) > 0 && r->t && !r->t->n_fail && !r->t->n_suspect &&
+           !(fabs(r->rep.loss_unsharded) <= FLT_MAX);
+}
 bool random_run(uint64_t seed, RandomTable *t, Coverage *c) {
     Arena *a = arena_new();
     RandomPlan g;
@@ -303,6 +314,7 @@ bool random_run(uint64_t seed, RandomTable *t, Coverage *c) {
     t->plans++;
     if (g.declared && says(&r, "N0008"))
         t->too_little++; /* sums that no line declares are not made there: nobody calls it right */
+    else if (diverged(&r)) t->diverged++;
     else if ((r.t && !flat_refusal(&r)) || !legal_refusal(r.d)) {
         t->legal++;
         t->form[g.form]++;
@@ -332,6 +344,7 @@ long random_table_bad(const RandomTable *t) {
         long acted = t->planted[m] - t->no_change[m] - t->in_rounding[m];
         bad += acted - t->by_values[m] + acted - t->located[m] + t->due[m] - t->by_verify[m];
     }
+    bad += t->diverged > 1 + t->legal / 100;
     /* else the bounds are too wide */
     for (int m = 0; m < M_COUNT; m++) bad += t->in_rounding[m] > 2 + t->planted[m] / 500;
     return bad;
@@ -346,6 +359,8 @@ void random_table_print(const RandomTable *t, FILE *f) {
             t->sides, t->alarms);
     fprintf(f, "plans under trust: declared that declare too little, not counted as legal: %ld\n",
             t->too_little);
+    fprintf(f, "plans whose steps are too long for float32, not counted as legal: %ld\n",
+            t->diverged);
     fprintf(f, "legal plans without a move to mutate %ld, none possible %ld\n", t->no_site,
             t->none_possible);
     fprintf(f, "%-8s %9s %9s %9s %11s %18s %18s %18s\n", "mutation", "sites", "planted",

@@ -34,6 +34,7 @@ typedef struct {
         located[M_COUNT]; /* due: where verify's theory covers it */
     long plans, legal, form[RANDOM_FORMS], with_collective, alarms, none_possible, no_site;
     long sides;      /* right at the end once the unsharded model has the ranks' sides of bends */
+    long diverged;   /* training that leaves the range of float32, unsharded too */
     long too_little; /* under trust: declared, with a sum that is due and not declared */
 } RandomTable;
 

@@ -497,7 +497,8 @@ static double draw_table(MeshPen *p, double y) {
     return y + 4;
 }
 
-static const char *classes_text(const ViewCall *c) {
+/* The first few classes of ranks: as many as a page has room for. */
+static const char *classes_text(const ViewCall *c, int most) {
     Arena *a = c->arena;
     const Trace *t = c->t;
     if (t->ranks == 1) return "It holds everything and sends nothing.";
@@ -506,16 +507,17 @@ static const char *classes_text(const ViewCall *c) {
                             (long long)t->ranks);
     Str s = str_new(a);
     str_addf(&s, "%d rank classes (same local shapes and steps): ", t->n_classes);
-    for (int i = 0; i < t->n_classes && i < 6; i++)
+    for (int i = 0; i < t->n_classes && i < most; i++)
         str_addf(&s, "%sclass %d ranks %s ×%lld", i ? " · " : "", i,
                  rankset_text(&t->classes[i], a), (long long)rankset_count(&t->classes[i]));
-    if (t->n_classes > 6) str_addf(&s, " · %d more", t->n_classes - 6);
+    if (t->n_classes > most) str_addf(&s, " · %d more", t->n_classes - most);
+    str_add(&s, ".");
     return s.s;
 }
 
 /* Many ranks have no second grid: in words. */
 static const char *foot_text(const MeshPen *p) {
-    const char *classes = classes_text(p->c);
+    const char *classes = classes_text(p->c, p->preset == PRESET_SLIDE ? 3 : 6);
     if (!p->experts.w || p->c->t->ranks <= FEW_RANKS) return classes;
     return arena_printf(p->c->arena, "%s Experts on the same ranks: %s; rank %lld has %s.", classes,
                         p->experts.title, (long long)p->rank,
@@ -577,7 +579,7 @@ static Scene *mesh_page(MeshPen *p, int *next) {
     if (few) y = few_ranks(p, y, next);
     else y = draw_table(p, draw_bars(p, y + 8)), *next = p->n;
     y = figure_foot(s, c, (Band){p->x, p->w, y + 2}, foot_text(p), NULL);
-    s->desc = arena_printf(a, "The mesh of ranks: %s. %s", words_mesh(a, c->t), classes_text(c));
+    s->desc = arena_printf(a, "The mesh of ranks: %s. %s", words_mesh(a, c->t), classes_text(c, 6));
     figure_page(s, p->preset, y);
     return s;
 }
@@ -644,7 +646,7 @@ const char *view_mesh_text(const ViewCall *c) {
                                      experts.title, (long long)rank,
                                      mesh_experts_of(a, c->t, &experts, rank)),
                         w);
-    words_paragraph(&s, "", classes_text(c), w);
+    words_paragraph(&s, "", classes_text(c, 6), w);
     words_paragraph(&s, "", words_stamp(a, c->t, &role), w);
     return s.s;
 }

@@ -210,6 +210,45 @@ static void test_flat_buffers(void **state) {
         arena_free(a);
     }
 }
+/* FSDP's units are a stage's: what is gathered forward is what is gathered again, whatever other
+ * stages the rank has, and whichever of them comes first backward. */
+static void test_units_of_stages(void **state) {
+    (void)state;
+    int n;
+    const ScheduleKind *k = schedule_kinds(&n);
+    for (int i = 0; i < 2 * n; i++) {
+        Arena *a = arena_new();
+        const ScheduleKind *of = &k[i / 2];
+        bool one = i % 2; /* a unit for each stage; else for each layer, embedding, and head */
+        int ways = of->both_ways ? 2 : 1, stages = of->most_chunks == 1 ? 2 : 4;
+        PlanRun r = plan_good(
+            a,
+            arena_printf(a,
+                         "%smesh: {pp: 2, dp: 2}\ndata: {batch: 16, sequence: 8}\npass: backward\n"
+                         "data_parallel: {mode: fsdp, unit: %s, reshard: true}\n"
+                         "pipeline: {schedule: %s, microbatches: 4}\n",
+                         llama, one ? "model" : "block", of->name),
+            false);
+        int gathers[2] = {0}, loss = 0; /* what is behind the loss is gathered again */
+        int64_t bytes[2] = {0};
+        for (int j = 0; j < r.t->n_collectives; j++)
+            if (r.t->collectives[j].pass == PHASE_LOSS) loss = r.t->collectives[j].step;
+        for (int j = 0; j < r.t->n_collectives; j++) {
+            const TraceCollective *c = &r.t->collectives[j];
+            bool again = c->step > loss;
+            if (c->pass != PHASE_PARAMETERS) continue;
+            gathers[again]++;
+            bytes[again] += c->bytes_sent;
+        }
+        for (int again = 0; again < 2; again++) {
+            int units = ways * (one ? stages : 8 + 2);
+            if (gathers[again] != units || bytes[again] != bytes[0])
+                fail_msg("%s: %d gathers, not %d, %lld bytes of %lld", of->name, gathers[again],
+                         units, (long long)bytes[again], (long long)bytes[0]);
+        }
+        arena_free(a);
+    }
+}
 static void test_recompute_inside(void **state) {
     (void)state;
     static const char *const rows[] = {
@@ -840,6 +879,7 @@ int main(void) {
         cmocka_unit_test(test_fault_both_ways),
         cmocka_unit_test(test_tied_both_ways),
         cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_units_of_stages),
         cmocka_unit_test(test_recompute_inside),
         cmocka_unit_test(test_flat_buffers),
         cmocka_unit_test(test_inside),

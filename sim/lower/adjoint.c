@@ -141,18 +141,17 @@ static bool dropped(const Adj *a, int v) {
 }
 static int make_again(Adj *a, int v);
 /* A unit is gathered whole, also those of its parameters (a bias, the table of an embedding) that
- * no gradient reads: FSDP's one all-gather knows no others. */
+ * no gradient reads: FSDP's one all-gather knows no others. Each stage is a module with units of
+ * its own, whatever else its rank has. */
 static void unit_again(Adj *a, const Step *fwd) {
     const Program *p = a->p;
     if (!a->unit || a->whole_unit || p->val[fwd->out].kind != KIND_PARAM || !gathers(p, fwd))
         return;
-    const Stages *stages = p->assign->stages;
     int unit = a->unit[p->val[fwd->out].tensor];
     a->whole_unit = true;
     for (int i = 0; i < p->n_forward; i++) {
         const Step *s = &p->step[i];
-        if (stages_way_of(stages, s->stage) != stages_way_of(stages, fwd->stage)) continue;
-        if (gathers(p, s) && p->val[s->out].kind == KIND_PARAM &&
+        if (s->stage == a->stage && gathers(p, s) && p->val[s->out].kind == KIND_PARAM &&
             a->unit[p->val[s->out].tensor] == unit &&
             mesh_same_axes(&fwd->move.axes, &s->move.axes))
             make_again(a, s->out);

@@ -189,7 +189,7 @@ FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-r
 fuzz: shardproof # it makes the seeds of the trace target
 	$(MAKE) BUILD=build-fuzz CC=clang CFLAGS='$(FUZZ_FLAGS)' shardproof-fuzz
 	sh tests/fuzz/run.sh build-fuzz $(FUZZ_SECONDS)
-FUZZERS := plan config import names safetensors trace rule
+FUZZERS := plan config import names safetensors schedule trace rule
 shardproof-fuzz: $(FUZZERS:%=$(BUILD)/fuzz_%)
 $(FUZZERS:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: tests/fuzz/entry.c $(FUZZ_OBJ) $(BUILD)/libshardproof.a
 	$(CC) $(ALL_CFLAGS) -DFUZZ_TARGET=fuzz_$* -o $@ $(filter %.c %.o %.a,$^) -fsanitize=fuzzer,address,undefined $(LIBS)

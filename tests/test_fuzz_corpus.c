@@ -81,6 +81,10 @@ static void test_names(void **state) {
     (void)state;
     replay("names", fuzz_names, 3);
 }
+static void test_schedule(void **state) {
+    (void)state;
+    replay("schedule", fuzz_schedule, 4);
+}
 static void test_rule(void **state) {
     (void)state;
     replay("rule", fuzz_rule, 6);
@@ -91,6 +95,7 @@ int main(void) {
         cmocka_unit_test(test_plan),        cmocka_unit_test(test_keys),
         cmocka_unit_test(test_config),      cmocka_unit_test(test_import),
         cmocka_unit_test(test_safetensors), cmocka_unit_test(test_trace),
-        cmocka_unit_test(test_names),       cmocka_unit_test(test_rule)};
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_rule)};
     return cmocka_run_group_tests_name("fuzz corpus", tests, NULL, NULL);
 }

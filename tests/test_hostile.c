@@ -408,12 +408,17 @@ static const Bad bad_schedules[] = {
     {"digits, 1 MB", "0F0,0F", "1", 1000000, "\n1F0,1B0\n", 3, "E0310", 1, 5},
     {"rows", "", "0F0\n", 200000, "", 3, "E0310", 0, 0},
     {"one action, 1 MB", "1F0,1B0\n", "0F0,", 250000, "\n", 3, "E0310", 2, 1},
+    {"gathers, 1 MB", "", "0UNSHARD,", 110000, "0F0,0B0\n1UNSHARD,1F0,1B0\n", 3, "E0310", 1, 10},
+    {"releases, 1 MB", "0F0,0B0\n1F0,1B0,", "1RESHARD,", 110000, "\n", 3, "E0310", 1, 1},
+    {"reductions, 1 MB", "0F0,0B0,", "0REDUCE_GRAD,", 80000, "\n1F0,1B0\n", 3, "E0310", 1, 22},
     {"a carriage return", "0F0,0B0\r1F0,1B0\r", "", 0, "", 3, "E0310", 1, 8},
 };
 static void test_schedules(void **state) {
     (void)state;
-    static const char plan[] = MLP "mesh: {pp: 2}\npipeline: {file: order.csv, stage_to_rank: [0, "
-                                   "1]}\npass: backward\ndata: {rows: 4}\n";
+    static const char plan[] =
+        MLP "mesh: {pp: 2, dp: 2}\npipeline: {file: order.csv, stage_to_rank: "
+            "[0, 1]}\npass: backward\ndata: {rows: 4}\ndata_parallel: "
+            "fsdp\n";
     const char *path = put("staged.yaml", plan, sizeof plan - 1);
     for (size_t i = 0; i < sizeof bad_schedules / sizeof *bad_schedules; i++) {
         const Bad *b = &bad_schedules[i];

@@ -686,6 +686,73 @@ static void test_file(void **state) {
     arena_free(a);
 }
 
+/* What a file says of gathers and reductions, against the plan: held where the plan cuts
+ * parameters, told where it does otherwise than the file; what is run is the plan's. */
+#define ONCE(s) s "UNSHARD," s "F0," s "F1," s "B0," s "B1," s "REDUCE_GRAD," s "RESHARD\n"
+#define AGAIN(s) s "UNSHARD," s "F0," s "F1," s "RESHARD," s "UNSHARD," s "B0," s "B1\n"
+static const char once[] = ONCE("0") ONCE("1"), again[] = AGAIN("0") AGAIN("1"),
+                  late[] = "0F0,0UNSHARD,0F1,0B0,0B1\n1UNSHARD,1F0,1F1,1B0,1B1\n",
+                  twice[] = "0F0,0F1,0B0,0REDUCE_GRAD,0B1,0REDUCE_GRAD\n1F0,1F1,1B0,1B1\n";
+static const struct {
+    const char *rows, *data_parallel, *code, *says;
+    int line, col, gathers; /* of a weight in the step; 0: refused */
+} gathers[] = {
+    {once, "{mode: fsdp, reshard: false}", NULL, NULL, 0, 0, 1},
+    {once, "{mode: fsdp, reshard: step}", NULL, NULL, 0, 0, 1},
+    {once, "fsdp", "N0018", "with `reshard: true` parameters are gathered anew", 1, 1, 4},
+    {again, "{mode: fsdp, reshard: false}", "N0018",
+     "stage 0 is gathered anew here in the file, and with `reshard: false`", 1, 27, 1},
+    {again, "fsdp", "N0018", "with `reshard: true` parameters are gathered anew", 1, 1, 4},
+    {once, "ddp", "N0018", "no `data_parallel` cuts parameters", 1, 1, -1},
+    {late, "ddp", "N0018", "no `data_parallel` cuts parameters", 1, 5, -1},
+    {late, "fsdp", "E0310", "0F0 uses stage 0, which nothing has gathered", 1, 1, 0},
+    {twice, "ddp", "E0310", "0REDUCE_GRAD comes before 0B1", 1, 13, 0},
+    {twice, "ddp", "E0310", "0REDUCE_GRAD is done twice", 1, 30, 0},
+    {twice, "ddp", "E0310", "has no 1REDUCE_GRAD", 2, 13, 0},
+    {once, "{mode: fsdp, reshard: false, grad_sync: microbatch}", "E0310",
+     "and with `grad_sync: microbatch` the plan does so in each micro-batch", 1, 26, 0},
+};
+#undef ONCE
+#undef AGAIN
+static void test_file_of_gathers(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof gathers / sizeof *gathers; i++) {
+        Arena *a = arena_new();
+        const char *path = temp_path(a, "gathers.csv");
+        FILE *f = fopen(path, "w");
+        fputs(gathers[i].rows, f);
+        fclose(f);
+        PlanRun r = plan_run(a, "gathers.yaml",
+                             arena_printf(a,
+                                          "%smesh: {pp: 2, dp: 2}\ndata: {rows: 8}\npass: "
+                                          "backward\ndata_parallel: %s\npipeline: {file: %s, "
+                                          "stage_to_rank: [0, 1], microbatches: 2}\n",
+                                          mlp, gathers[i].data_parallel, path),
+                             true);
+        const Diag *said = gathers[i].code ? run_diag(&r, gathers[i].code, gathers[i].says) : NULL;
+        bool placed = said && said->loc.file && !strcmp(said->loc.file, path) &&
+                      said->loc.line == gathers[i].line && said->loc.col == gathers[i].col;
+        if (gathers[i].code ? !placed : run_has(&r, "N0018")) {
+            run_print(&r);
+            fail_msg("%zu: %s", i, gathers[i].code ? gathers[i].says : "a note that is none");
+        }
+        if (!gathers[i].gathers) {
+            assert_null(r.t);
+            arena_free(a);
+            continue;
+        }
+        assert_string_equal(r.t->verdict, "equivalent");
+        int n = 0;
+        for (int k = 0; k < r.t->n_collectives; k++) {
+            const TraceCollective *g = &r.t->collectives[k];
+            if (!strcmp(g->op, "all_gather") && strstr(g->value, "net2.weight"))
+                n += g->per_step ? g->per_step : 1;
+        }
+        assert_int_equal(n, gathers[i].gathers < 0 ? 0 : gathers[i].gathers);
+        arena_free(a);
+    }
+}
+
 /* ---- both ways ---- */
 /* A record of one all-reduce of a gradient by the two ranks that have its stage. */
 static const TraceCollective *half_sums(const Trace *t, const char *param) {
@@ -891,6 +958,7 @@ int main(void) {
         cmocka_unit_test(test_sends),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_file),
+        cmocka_unit_test(test_file_of_gathers),
         cmocka_unit_test(test_file_of_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,26 +109,28 @@ static void compare_table(Arena *a, const char *file) {
     for (int r = 0; peak && r < p; r++)
         assert_int_equal(play->in_flight[r], json_get(peak, arena_printf(a, "%d", r))->i);
 }
+/* Does so with each of PyTorch's tables, or runs; how many there were. */
+static int each_table(Arena *a, const char *sub, void (*with)(Arena *, const char *)) {
+    int n = 0;
+    if (!golden_has(a, "schedules/%s", sub)) {
+        printf("schedules/%s NOT COMPARED: only in the complete set, ../shared/golden\n", sub);
+        return 0;
+    }
+    DIR *dir = opendir(golden_path(a, "schedules/%s", sub));
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir));) {
+        size_t len = strlen(e->d_name);
+        if (len < 5 || strcmp(e->d_name + len - 5, ".json")) continue;
+        with(a, arena_printf(a, "%s/%s", sub, e->d_name));
+        n++;
+    }
+    closedir(dir);
+    return n;
+}
 static void test_tables(void **state) {
     (void)state;
     Arena *a = arena_new();
-    int n = 0;
-    for (int k = 0; k < 2; k++) {
-        const char *sub = k ? "runs" : "tables";
-        if (!golden_has(a, "schedules/%s", sub)) {
-            printf("schedules/%s NOT COMPARED: only in the complete set, ../shared/golden\n", sub);
-            continue;
-        }
-        DIR *dir = opendir(golden_path(a, "schedules/%s", sub));
-        assert_non_null(dir);
-        for (struct dirent *e; (e = readdir(dir));) {
-            size_t len = strlen(e->d_name);
-            if (len < 5 || strcmp(e->d_name + len - 5, ".json")) continue;
-            compare_table(a, arena_printf(a, "%s/%s", sub, e->d_name));
-            n++;
-        }
-        closedir(dir);
-    }
+    int n = each_table(a, "tables", compare_table) + each_table(a, "runs", compare_table);
     printf("%d tables and runs of PyTorch\n", n);
     arena_free(a);
 }
@@ -353,6 +355,165 @@ static void test_messages(void **state) {
     expect_said("0F0,0B0,0F1048575\n1F0,1B0\n", "E0310",
                 "no forward of stage 0 for micro-batch 1, and for 1048573 others");
 }
+/* ---- what a file says of gathers and reductions ---- */
+static Read read_asides(const char *rows, const int *home, int stages, bool gathers) {
+    Read x = read_rows(rows, home, stages);
+    assert_non_null(x.s);
+    /* its messages stand between by now, and gathers stand by the list that was read */
+    x.s = schedule_read(x.a, x.d, diag_nowhere, temp_path(x.a, "schedule.csv"), home, stages);
+    bool ok = schedule_check_asides(x.s, x.d, gathers);
+    assert_int_equal(ok, !x.d->n);
+    return x;
+}
+#define AFTER "1UNSHARD,1F0,1F1,1B0,1B1,1REDUCE_GRAD,1WAIT_REDUCE_GRAD,1RESHARD\n"
+static const struct {
+    const char *rows;
+    bool gathers;
+} good_asides[] = {
+    {"0UNSHARD,0F0,0F1,0B0,0B1,0REDUCE_GRAD,0RESHARD\n" AFTER, true},
+    {"0UNSHARD,0F0,0F1,0B0,0B1,0RESHARD,0REDUCE_GRAD\n" AFTER, true},
+    {"0UNSHARD,0F0,0RESHARD,0UNSHARD,0F1,0B0,0I1,0RESHARD,0UNSHARD,0W1,0REDUCE_GRAD\n" AFTER, true},
+    /* of PyTorch before REDUCE_GRAD, and computation alone with what reduces it */
+    {"0UNSHARD,0F0,0F1,0B0,0B1,0RESHARD\n1UNSHARD,1F0,1F1,1B0,1B1\n", true},
+    {"0F0,0F1,0B0,0B1,0REDUCE_GRAD\n1F0,1F1,1B0,1B1,1REDUCE_GRAD\n", true},
+    /* nothing is gathered where nothing is cut */
+    {"0RESHARD,0F0,0F1,0UNSHARD,0UNSHARD,0B0,0B1,0REDUCE_GRAD\n" AFTER, false},
+};
+static const struct {
+    const char *rows;
+    int line, col;
+    const char *says, *fix;
+} bad_asides[] = {
+    {"0F0,0UNSHARD,0F1,0B0,0B1,0REDUCE_GRAD\n" AFTER, 1, 1,
+     "0F0 uses stage 0, which nothing has gathered", "put 0UNSHARD before 0F0"},
+    {"0UNSHARD,0F0,0F1,0RESHARD,0B0,0B1,0REDUCE_GRAD\n" AFTER, 1, 27,
+     "0B0 uses stage 0, which 0RESHARD at 1:18 has dropped",
+     "put 0UNSHARD before 0B0, or 0RESHARD behind it"},
+    {"0UNSHARD,0F0,0RESHARD,0F1,0UNSHARD,0B0,0B1,0REDUCE_GRAD\n" AFTER, 1, 23,
+     "0F1 uses stage 0, which 0RESHARD at 1:14", "0UNSHARD before 0F1"},
+    {"0UNSHARD,0F0,0F1,0I0,0W0,0RESHARD,0I1,0W1,0REDUCE_GRAD\n" AFTER, 1, 35, "0I1 uses stage 0",
+     "0RESHARD behind it"},
+    {"0UNSHARD,0F0,0UNSHARD,0F1,0B0,0B1,0REDUCE_GRAD\n" AFTER, 1, 14,
+     "stage 0 is gathered already, by 0UNSHARD at 1:1", "0RESHARD before it"},
+    {"0UNSHARD,0RESHARD,0UNSHARD,0F0,0F1,0B0,0B1,0REDUCE_GRAD\n" AFTER, 1, 1,
+     "stage 0 is gathered here, and nothing uses it before it is dropped", "leave it out"},
+    {"0UNSHARD,0F0,0F1,0B0,0B1,0REDUCE_GRAD,0UNSHARD\n" AFTER, 1, 39,
+     "nothing uses it before the step ends", "leave it out"},
+    {"0RESHARD,0UNSHARD,0F0,0F1,0B0,0B1,0REDUCE_GRAD\n" AFTER, 1, 1, "stage 0 is not gathered here",
+     "put 0UNSHARD before"},
+    {"0UNSHARD,0F0,0F1,0B0,0B1,0RESHARD,0RESHARD,0REDUCE_GRAD\n" AFTER, 1, 35,
+     "stage 0 is not gathered here", "leave it out"},
+    {"0UNSHARD,0F0,0F1,0B0,0B1,0REDUCE_GRAD,0RESHARD,0RESHARD\n" AFTER, 1, 48,
+     "stage 0 is not gathered here", "leave it out"},
+    {"0UNSHARD,0F0,0F1,0B0,0B1,0RESHARD,0UNSHARD,0REDUCE_GRAD\n" AFTER, 1, 35,
+     "nothing uses it before the step ends", "leave it out"},
+    {"0UNSHARD,0F0,0F1,0B0,0REDUCE_GRAD,0B1\n" AFTER, 1, 22,
+     "0REDUCE_GRAD comes before 0B1, whose gradients it leaves out", "put it behind 0B1"},
+    {"0UNSHARD,0F0,0F1,0B0,0I1,0REDUCE_GRAD,0W1\n" AFTER, 1, 26, "comes before 0W1",
+     "put it behind 0W1"},
+    {"0UNSHARD,0F0,0F1,0B0,0B1,0REDUCE_GRAD,0REDUCE_GRAD\n" AFTER, 1, 39,
+     "0REDUCE_GRAD is done twice: first at 1:26", "once"},
+    {"0UNSHARD,0F0,0F1,0B0,0B1\n" AFTER, 1, 22, "has no 0REDUCE_GRAD",
+     "put 0REDUCE_GRAD behind 0B1"},
+    {"0UNSHARD,0F0,0F1,0B0,0B1,0WAIT_REDUCE_GRAD,0REDUCE_GRAD\n" AFTER, 1, 26,
+     "0WAIT_REDUCE_GRAD waits for what has not begun", "behind 0REDUCE_GRAD"},
+};
+static void test_asides(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof good_asides / sizeof *good_asides; i++) {
+        Read x = read_asides(good_asides[i].rows, two, 2, good_asides[i].gathers);
+        if (x.d->n) fail_msg("%s%s", good_asides[i].rows, diags_text(x.a, x.d));
+        arena_free(x.a);
+    }
+    for (size_t i = 0; i < sizeof bad_asides / sizeof *bad_asides; i++) {
+        Read x = read_asides(bad_asides[i].rows, two, 2, true);
+        const Diag *g = said(&x, "E0310", bad_asides[i].says, bad_asides[i].fix);
+        if (g->loc.line != bad_asides[i].line || g->loc.col != bad_asides[i].col || x.d->n != 1)
+            fail_msg("%d:%d is not %d:%d\n%s", g->loc.line, g->loc.col, bad_asides[i].line,
+                     bad_asides[i].col, diags_text(x.a, x.d));
+        arena_free(x.a);
+    }
+    /* of every rank, all at once */
+    Read x = read_asides("0F0,0F1,0B0,0B1,0UNSHARD,0RESHARD\n1F0,1F1,1B0,1REDUCE_GRAD,1B1\n", two,
+                         2, true);
+    said(&x, "E0310", "0F0 uses stage 0", "");
+    said(&x, "E0310", "has no 0REDUCE_GRAD", "");
+    said(&x, "E0310", "1F0 uses stage 1", "");
+    said(&x, "E0310", "1REDUCE_GRAD comes before 1B1", "");
+    assert_int_equal(x.d->n, 4);
+    arena_free(x.a);
+}
+/* A table as it is run, as rows of a file: but for the word `leave_out` (from 0), which is left
+ * out, and `twice`, which comes a second time behind itself. `kind`: what word `leave_out` is. */
+typedef struct {
+    const Json *rows;
+    int ranks, leave_out, twice;
+} Spoil;
+static const char *spoilt_rows(Arena *a, const Spoil *s, const char **kind) {
+    Str out = str_new(a);
+    int at = 0;
+    *kind = NULL;
+    for (int r = 0; r < s->ranks; r++) {
+        const char *p = json_get((Json *)(uintptr_t)s->rows, arena_printf(a, "%d", r))->s;
+        for (; *p; at++) {
+            int n = (int)strcspn(p, " ");
+            if (at == s->leave_out || at == s->twice)
+                *kind = arena_strndup(a, p + strspn(p, "0123456789"),
+                                      (size_t)n - strspn(p, "0123456789"));
+            if (at != s->leave_out) str_addf(&out, "%.*s,", n, p);
+            if (at == s->twice) str_addf(&out, "%.*s,", n, p);
+            p += n + (p[n] == ' ');
+        }
+        str_addf(&out, "\n");
+    }
+    return out.s;
+}
+static bool asides_hold(const char *rows, const int *home, int stages) {
+    Read x = read_asides(rows, home, stages, true);
+    bool ok = !x.d->n;
+    arena_free(x.a);
+    return ok;
+}
+static struct { int tables, left_out, doubled; } asides;
+/* PyTorch's own hold; each gather and each reduction that is left out, or done twice, is found. */
+static void hold_asides(Arena *keep, const char *file) {
+    Arena *a = arena_new();
+    Json *j = golden_json(a, golden_path(keep, "schedules/%s", file)),
+         *home = json_get(j, "stage_to_rank");
+    int homes[64];
+    if (!json_get(j, "lowered")) {
+        arena_free(a);
+        return;
+    }
+    for (int i = 0; i < home->n; i++) homes[i] = (int)home->item[i]->i;
+    Spoil s = {json_get(j, "lowered"), (int)json_get(j, "pp")->i, -1, -1};
+    const char *kind;
+    if (!asides_hold(spoilt_rows(a, &s, &kind), homes, home->n)) fail_msg("%s", file);
+    asides.tables++;
+    bool small = strstr(file, "pp2_v2_m4") || strstr(file, "max_active_stages_1");
+    for (s.leave_out = 0; small; s.leave_out++) {
+        const char *rows = spoilt_rows(a, &s, &kind);
+        if (!kind) break;
+        if (strcmp(kind, "UNSHARD") && strcmp(kind, "REDUCE_GRAD")) continue;
+        if (asides_hold(rows, homes, home->n)) fail_msg("%s: without\n%s", file, rows);
+        asides.left_out++;
+        Spoil more = {s.rows, s.ranks, -1, s.leave_out};
+        rows = spoilt_rows(a, &more, &kind);
+        if (asides_hold(rows, homes, home->n)) fail_msg("%s: twice\n%s", file, rows);
+        asides.doubled++;
+    }
+    arena_free(a);
+}
+static void test_asides_of_tables(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    if (each_table(a, "tables", hold_asides)) {
+        printf("%d tables hold; %d gathers and reductions left out, %d done twice\n", asides.tables,
+               asides.left_out, asides.doubled);
+        assert_true(asides.tables > 40 && asides.left_out > 40);
+    }
+    arena_free(a);
+}
 /* The fix is that of what others wait for as well. */
 static const struct {
     const char *rows, *says, *fix;
@@ -557,6 +718,7 @@ int main(void) {
         cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_files),
         cmocka_unit_test(test_messages),     cmocka_unit_test(test_odd_files),
         cmocka_unit_test(test_deadlocks),    cmocka_unit_test(test_spoilt),
+        cmocka_unit_test(test_asides),       cmocka_unit_test(test_asides_of_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * comes behind the last one to the last. A parameter or input is at the stage that reads it first.
  * Refuses to insert a send: a value that is wanted elsewhere moves like any other. */
 #include "assign/stages.h"
+#include "plan/sharding.h"
 #include "schedule/play.h"
 #include <string.h>
 
@@ -111,6 +112,45 @@ static bool find_again(const Making *x) {
 }
 
 /* ---- the schedule ---- */
+/* What a file says of gathers and of reductions is held against its order, not run: where the plan
+ * does otherwise, that is told. False and E0310 where it contradicts its order, or the plan. */
+static bool holds_asides(const Making *x) {
+    const Plan *p = x->a->plan;
+    const Schedule *s = x->s->schedule;
+    const GradSync *sync = plan_grad_sync(p);
+    const Reshard *again = plan_reshard(p);
+    bool cut = p->data_parallel.loc.file && plan_data_mode(p)->cuts_params,
+         kept = again->once || (!again->blocks && !again->rest),
+         ok = schedule_check_asides(s, x->a->d, cut);
+    const Aside *reduced = schedule_aside(s, ASIDE_REDUCE, false),
+                *gathered = schedule_aside(s, ASIDE_UNSHARD, false),
+                *twice = schedule_aside(s, ASIDE_UNSHARD, true);
+    if (reduced && sync->scatters && p->microbatches > 1) {
+        diag_error(x->a->d, "E0310", reduced->loc,
+                   "leave `grad_sync` out of the plan, or REDUCE_GRAD out of the file",
+                   "here the file reduces the gradients of stage %d once a step, and with "
+                   "`grad_sync: %s` the plan does so in each micro-batch",
+                   reduced->stage, sync->name);
+        ok = false;
+    }
+    if (gathered && !cut)
+        diag_note(x->a->d, "N0018", gathered->loc,
+                  "`data_parallel: fsdp` over another axis, or leave UNSHARD and RESHARD out",
+                  "UNSHARD and RESHARD change nothing: no `data_parallel` cuts parameters");
+    else if (gathered && !kept)
+        diag_note(x->a->d, "N0018", gathered->loc,
+                  twice ? "leave UNSHARD and RESHARD out"
+                        : "`reshard: false` gathers once a step, as the file does",
+                  "UNSHARD and RESHARD change nothing: with `reshard: %s` parameters are gathered "
+                  "anew in each micro-batch",
+                  again->name);
+    else if (twice && cut)
+        diag_note(x->a->d, "N0018", twice->loc, "leave it out, and the RESHARD before it",
+                  "stage %d is gathered anew here in the file, and with `reshard: %s` it stays "
+                  "gathered from its first use on",
+                  twice->stage, again->name);
+    return ok;
+}
 static bool from_file(const Making *x) {
     const Plan *p = x->a->plan;
     Stages *s = x->s;
@@ -121,8 +161,10 @@ static bool from_file(const Making *x) {
                                 p->pipeline.n_homes);
     if (!s->schedule) return false;
     int64_t ranks = x->a->mesh->axis[s->axis].size;
-    if (s->schedule->ranks == ranks && s->schedule->parts == p->microbatches)
-        return schedule_check(s->schedule, x->a->d, p->pipeline.file_loc);
+    if (s->schedule->ranks == ranks && s->schedule->parts == p->microbatches) {
+        bool whole = schedule_check(s->schedule, x->a->d, p->pipeline.file_loc);
+        return holds_asides(x) && whole; /* both are told */
+    }
     /* told first: what else is missing is counted for ranks and micro-batches that are not there */
     int rows = s->schedule->ranks, parts = s->schedule->parts;
     diag_error(x->a->d, "E0310", p->pipeline.file_loc, "change the mesh or `microbatches`",

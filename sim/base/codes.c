@@ -190,7 +190,10 @@ const DiagCode diag_codes[] = {
      "actions lacks one, has one twice, or has one that no rank can do. Each stage needs the "
      "forward "
      "of every micro-batch once, and its backward: B, or both I (gradient of the input) and W "
-     "(gradients of the weights). The table of schedules in the manual says what each needs.",
+     "(gradients of the weights). A file that has UNSHARD gathers a stage before each use of it, "
+     "until RESHARD or REDUCE_GRAD drops it; one that has REDUCE_GRAD has one for each stage, "
+     "behind "
+     "its last backward. The table of schedules in the manual says what each needs.",
      "`explain schedule` says what each schedule asks for"},
     {"E0311", 3, "a pipeline schedule that comes to no end",
      "Going through the lists of all ranks, some come to an action that waits for something that "
@@ -460,7 +463,9 @@ const DiagCode diag_codes[] = {
     {"N0018", 0, "a key that changes nothing here",
      "The plan asks for a way of doing something that it does not do: when gradients are summed "
      "over ranks is a question of several micro-batches, and there is one; who is dropped is one "
-     "of a capacity, and there is none; `rows` are of an mlp, and the model reads tokens. The "
+     "of a capacity, and there is none; `rows` are of an mlp, and the model reads tokens; a "
+     "schedule file gathers where the plan cuts no parameters, or gathers them as `reshard` says. "
+     "The "
      "result is "
      "the same without the key.",
      NULL},

@@ -112,8 +112,10 @@ static const Key pipeline_keys[] = {
     {"p2p_buffers", read_buffers, NULL, 0, NO_LOC,
      "messages to one rank that it has not begun to receive, at most 1048576; default 2"},
     {"file", read_path, NULL, P(pipeline.file), P(pipeline.file_loc),
-     "a schedule as rows of actions in PyTorch's format, one row for each rank; UNSHARD, RESHARD, "
-     "REDUCE_GRAD and WAIT_ are not run: gathers and reductions follow `data_parallel`"},
+     "a schedule as rows of actions in PyTorch's format, one row for each rank; UNSHARD and "
+     "RESHARD "
+     "(of fsdp, hsdp) and REDUCE_GRAD are held against its order, not run: gathers and reductions "
+     "follow `data_parallel`"},
     {"tied", read_tied, NULL, 0, NO_LOC,
      "a parameter that two stages read (a tied table): send, it has one home and is sent once a "
      "step, or pair, each has a copy and their gradients are summed; default send"},

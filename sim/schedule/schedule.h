@@ -32,6 +32,19 @@ typedef struct ActionList {
     Action *a;
 } ActionList;
 
+/* What a real run does beside, where a file says so: FSDP's gather of a stage and its release, the
+ * sum of a stage's gradients over ranks. */
+typedef enum { ASIDE_UNSHARD, ASIDE_RESHARD, ASIDE_REDUCE, ASIDE_WAIT } AsideKind;
+typedef struct Aside {
+    AsideKind kind;
+    int stage, at; /* at: so many actions of its list come before it */
+    Loc loc;
+} Aside;
+typedef struct AsideList {
+    int n, cap;
+    Aside *a;
+} AsideList;
+
 typedef struct Schedule {
     Arena *arena;
     const char *name; /* "1f1b"; of a file: its path */
@@ -41,6 +54,8 @@ typedef struct Schedule {
                          copies of the stages: stage s on rank ranks - 1 - s */
     bool forward;     /* of forward passes alone: nothing waits for its backward */
     ActionList *rank; /* per rank: its computation in order; after schedule_add_p2p with messages */
+    AsideList *asides; /* of a file, per rank, as it was read: messages put between, and actions
+                           left out, do not move it; NULL of a schedule by name */
 } Schedule;
 
 /* What a schedule is made for. */
@@ -105,9 +120,17 @@ bool schedule_add_p2p(Schedule *s);
  * is any. */
 bool schedule_check(const Schedule *s, Diags *d, Loc loc);
 /* Reads rows of actions, one row a rank, in PyTorch's format: "0F0,0F1,,(1F2;0B0)OVERLAP_F_B", with
- * messages or without; UNSHARD and others that no message and no computation are, are left out.
- * `home`: per stage the rank (owned by the caller, in `arena`). NULL and diagnostics (E0310) if it
- * cannot be read; `path` is what errors name; that there is no such file is said of `loc`. */
+ * messages or without; UNSHARD and others that no message and no computation are, stand beside
+ * them. `home`: per stage the rank (owned by the caller, in `arena`). NULL and diagnostics (E0310)
+ * if it cannot be read; `path` is what errors name; that there is no such file is said of `loc`. */
 Schedule *schedule_read(Arena *arena, Diags *d, Loc loc, const char *path, const int *home,
                         int stages);
+/* Holds what a file says of gathers and reductions against its order: where it has any of UNSHARD
+ * and RESHARD, and `gathers`, a stage is gathered before each use, and not twice; where it has any
+ * REDUCE_GRAD, each stage has one, behind its last backward. Errors (E0310) at their places. False
+ * if there is any. Wants the schedule as it was read. */
+bool schedule_check_asides(const Schedule *s, Diags *d, bool gathers);
+/* The first of a kind in the file; with `again` the first that is not the first of its stage.
+ * NULL: there is none. */
+const Aside *schedule_aside(const Schedule *s, AsideKind k, bool again);
 #endif

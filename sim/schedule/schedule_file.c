@@ -51,16 +51,19 @@ static bool number(const char **p, const char *end, int *out) {
     *out = (int)v;
     return true;
 }
-/* What a real run does beside: FSDP's gathers and reductions, waits for messages. They follow from
- * the order, so only that each is one, of a stage of this rank, is looked at. */
+/* What a real run does beside: FSDP's gathers and reductions, waits for messages. Those for
+ * messages follow from the order, so only that each is one, of a stage of this rank, is looked at.
+ */
 typedef struct {
     const char *word;
     bool of_part; /* a micro-batch's */
-} Aside;
-static const Aside *aside_of(const char *word, size_t n) {
-    static const Aside aside[] = {{"UNSHARD", false},     {"RESHARD", false},
-                                  {"REDUCE_GRAD", false}, {"WAIT_REDUCE_GRAD", false},
-                                  {"WAIT_SEND_F", true},  {"WAIT_SEND_B", true}};
+    AsideKind kind;
+} AsideWord;
+static const AsideWord *aside_of(const char *word, size_t n) {
+    static const AsideWord aside[] = {
+        {"UNSHARD", false, ASIDE_UNSHARD},    {"RESHARD", false, ASIDE_RESHARD},
+        {"REDUCE_GRAD", false, ASIDE_REDUCE}, {"WAIT_REDUCE_GRAD", false, ASIDE_WAIT},
+        {"WAIT_SEND_F", true, ASIDE_WAIT},    {"WAIT_SEND_B", true, ASIDE_WAIT}};
     for (size_t i = 0; i < sizeof aside / sizeof *aside; i++)
         if (strlen(aside[i].word) == n && !memcmp(aside[i].word, word, n)) return &aside[i];
     return NULL;
@@ -78,6 +81,11 @@ static bool not_here(Reader *r, const char *cell, int stage) {
                    s->home[stage]);
     return true;
 }
+static void stand_beside(Reader *r, AsideKind k, const Action *a) {
+    AsideList *l = &r->s->asides[r->rank];
+    *ARENA_PUSH(r->s->arena, l->a, l->n, l->cap) =
+        (Aside){k, a->stage, r->s->rank[r->rank].n, a->loc};
+}
 static bool read_one(Reader *r, const char *cell, size_t n, bool joined) {
     const char *p = cell, *end = cell + n;
     Action a = {.joined = joined, .loc = here(r, cell)};
@@ -85,10 +93,13 @@ static bool read_one(Reader *r, const char *cell, size_t n, bool joined) {
     const char *word = p;
     while (p < end && ((*p >= 'A' && *p <= 'Z') || *p == '_')) p++;
     size_t len = (size_t)(p - word);
-    const Aside *aside = aside_of(word, len);
+    const AsideWord *aside = aside_of(word, len);
     if (aside) {
         if (aside->of_part && !number(&p, end, &a.part)) return unknown(r, cell);
-        return p == end ? !not_here(r, cell, a.stage) : unknown(r, cell);
+        if (p != end) return unknown(r, cell);
+        if (not_here(r, cell, a.stage)) return false;
+        if (!aside->of_part) stand_beside(r, aside->kind, &a);
+        return true;
     }
     int k = 0;
     while (k < DO_KINDS && (strlen(action_word((ActionKind)k)) != len ||
@@ -209,6 +220,7 @@ Schedule *schedule_read(Arena *arena, Diags *d, Loc loc, const char *path, const
     Schedule *s = schedule_new(arena, &ask, false);
     s->stages = stages;
     s->home = home;
+    s->asides = ARENA_ARRAY(arena, AsideList, ask.ranks);
     Reader r = {.s = s, .d = d, .path = path, .line = 1};
     read_rows(&r, from, end);
     s->ranks = r.rank;

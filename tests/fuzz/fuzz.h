@@ -13,6 +13,7 @@ void fuzz_names(const uint8_t *p, size_t n);  /* names and shapes, and tables la
 void fuzz_safetensors(const uint8_t *p, size_t n); /* a weights file, and the run that reads it */
 void fuzz_trace(const uint8_t *p,
                 size_t n); /* a saved trace: read, written again, every view drawn */
+void fuzz_schedule(const uint8_t *p, size_t n); /* a file of actions: read, held, gone through */
 void fuzz_rule(const uint8_t *p, size_t n); /* the rule of an op: parsed, turned around, computed */
 /* A file whose content is these bytes, under a path that stays the same; it ends with the process.
  */

@@ -23,12 +23,12 @@ seeds() {
     config) find tests/golden -name config.json ;;
     safetensors) find tests/golden -name '*.safetensors' -size -16k ;;
     trace) ls "$dir"/seeds/*.jsonl 2>/dev/null ;;
-    rule) : ;;
+    rule | schedule) : ;;
     names) echo examples/import/names.json ;;
     import) ls "$dir"/seeds/import-* 2>/dev/null ;;
     esac
 }
-for t in ${*:-plan config import names safetensors trace rule}; do
+for t in ${*:-plan config import names safetensors schedule trace rule}; do
     work=$dir/work/$t
     mkdir -p "$work"
     for f in $(seeds "$t"); do cp "$f" "$work/$(echo "$f" | tr / _)"; done

@@ -1530,6 +1530,12 @@ static void test_command(void **state) {
                              "examples/import/config.json", "-o", to),
                      0);
     assert_int_equal(COMMAND("shardproof", "check", to, "--static"), 0);
+    /* what is left out of a plan that holds is not passed over in silence */
+    const char *float8 =
+        write_file("float8.toml", "[model]\nconverters = \"float8\"\n[parallelism]\n"
+                                  "data_parallel_shard_degree = 2\n");
+    assert_int_equal(COMMAND("shardproof", "check", float8, "--static"), 0);
+    assert_non_null(strstr(err, "float8.toml:2:1: warning: converters"));
     /* an existing plan stays when the import fails */
     assert_int_equal(COMMAND("shardproof", "import", "torch", wrong, "--model", "llama3-8b",
                              "--mesh", "tp=2", "-o", to),

@@ -241,10 +241,10 @@ static bool shows_notes(const Cli *c) {
     return c->o.verbose || fails_from(c) == DIAG_NOTE ||
            (c->o.n_operands == 1 && strcmp(c->format, "text") == 0 && fd >= 0 && isatty(fd));
 }
-/* What a plan said it would do wrong is not said again: then only its notes are. */
+/* What a plan that holds said it would do wrong is not said again: then only its notes are. */
 static void check_diagnostics(Cli *c, const Loaded *l) {
-    bool notes = shows_notes(c);
-    if (l->exit != 0 || c->o.verbose) {
+    bool notes = shows_notes(c), said = l->report.plan && l->report.plan->expect.set;
+    if (l->exit != 0 || c->o.verbose || !said) {
         cli_diagnostics(c, l->d, notes);
     } else if (notes) {
         Diags only = *l->d;

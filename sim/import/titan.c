@@ -72,7 +72,7 @@ static void read_model(Titan *t) {
                *flavor = text(t, model, "flavor", "debugmodel");
     for (int i = 0; model && known[i]; i++) value_get(model, known[i]);
     if (model) value_unknown(x->d, model, "key of [model]", known);
-    if (converters && converters->n)
+    if (converters && (converters->kind == V_STRING ? *converters->s != 0 : converters->n > 0))
         diag_warn(x->d, "E0214", loc_of(t, model, "converters"), NULL,
                   "converters change what layers compute with: the plan has them as they were");
     t->flavor = titan_flavor(x, name, loc_of(t, model, "name"), flavor, loc_of(t, model, "flavor"));

@@ -221,6 +221,24 @@ static void hold_diagonals(const ViewCall *c, const Hops *h) {
     assert_int_equal(less, want);
     assert_int_equal(whole, all - want);
 }
+/* What a step's ranks compute is said whole under its frame, on every kind of page. */
+static void hold_captions(ViewCall c, int n) {
+    static const char *const preset[] = {"wide", "slide", "column", "a4"};
+    for (int k = 0; k < 4; k++) {
+        RenderOptions o = asked(preset[k]);
+        Scene *page[VIEW_MAX_PAGES];
+        int pages = render_pages(c.t, c.d, &o, c.arena, true, page), told = 0;
+        for (int j = 0; j < pages; j++)
+            for (int i = 0; i < page[j]->n_marks; i++) {
+                const Mark *m = &page[j]->marks[i];
+                const char *w = m->kind == MARK_TEXT && m->n_run ? m->run[0].s : "";
+                if (strncmp(w, "most: ", 6) && strncmp(w, "each rank: ", 11)) continue;
+                told++;
+                assert_non_null(strstr(w, " % of all"));
+            }
+        assert_int_equal(told, n);
+    }
+}
 static void test_tokens(void **state) {
     (void)state;
     for (int i = 0; i < 3 * 3; i++) {
@@ -233,6 +251,7 @@ static void test_tokens(void **state) {
         Hops h;
         assert_true(hops_prepare(&c, &h));
         for (int k = 0; k < n; k++) hold_tokens(&h, order, k);
+        hold_captions(c, n);
         if (order == 2) hold_diagonals(&c, &h);
         static const char *const most[] = {"ranks 1-3", "ranks 0-3", "ranks 1-3"};
         if (n == 4) assert_string_equal(hops_most(&h, h.row, 1, &place), most[order]);

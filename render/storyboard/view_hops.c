@@ -52,6 +52,14 @@ static const char *load(const HopsPen *p, int j) {
     if (same) return arena_printf(p->a, "each rank: %.1f %% of all", 100 * share[b]);
     return arena_printf(p->a, "most: %s, %.1f %% of all", who, 100 * share[b]);
 }
+/* Of a step without the room for the ranks that compute most: how much that is. */
+static const char *load_in(const HopsPen *p, int j, double room) {
+    const char *text = load(p, j);
+    int b;
+    if (scene_width(p->s, 12.5, REGULAR, text) <= room) return text;
+    hops_most(&p->h, p->row, j, &b);
+    return arena_printf(p->a, "most: %.1f %% of all", 100 * p->row->share[j][b]);
+}
 /* "5, 3, 9 and 7", of the documents of a row. */
 static const char *lengths(const HopsPen *p, const HopsRow *row) {
     Str s = str_new(p->a);
@@ -201,8 +209,10 @@ static void draw_frame(HopsPen *p, int j, double x0, double y) {
     }
     draw_tiles(p, j, x0, top);
     double under = top + square(p);
+    /* Beside it is the room of the next frame's labels, which stand higher. */
+    double room = fmin(frame_width(p) + p->label, p->x + p->w - x0 + 8) - 8;
     scene_text(s, x0, under + 28, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
-               scene_fit(s, load(p, j), frame_width(p) - 8, 12.5, REGULAR));
+               load_in(p, j, room));
     scene_end(s);
     scene_at(s, 0);
 }

@@ -139,6 +139,7 @@ static const struct {
     {"52-llama3-8b-pp4-dualpipe.yaml", "no table of styles cuts the layers into stages"},
     {"53-llama3.2-1b-pp2-tied-pair.yaml", "no table of styles cuts the layers into stages"},
     {"54-deepseek-v3-latent-ring4.yaml", "no table of styles cuts the sequence over 'cp'"},
+    {"55-llama3-8b-pp2-tp2-recompute-stage.yaml", "no table of styles cuts the layers into stages"},
 };
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
 static void test_shipped(void **state) {

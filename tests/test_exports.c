@@ -202,7 +202,7 @@ static const struct {
     {"51-llama3-8b-zero2-megatron.yaml", {DP, "all_reduce of grad.param.output.weight over dp", "grad.layers.0.output", "all_reduce of grad.param.output.weight over dp_replicate"}},
     {"52-llama3-8b-pp4-dualpipe.yaml", {PP, PP, "Megatron runs 1 stages a rank as 1f1b, not dualpipe", "PyTorch has no schedule 'dualpipe'"}},
     {"53-llama3.2-1b-pp2-tied-pair.yaml", {PP, PP, NULL, "torchtitan ties no table of two stages"}},
-    {"54-deepseek-v3-latent-ring4.yaml", {CP, "layers.0.input_norm as [.,cp,.]", "shift 1 of layers.0.k_nope over cp", "all_gather of layers.0.attention_norm.weight over cp"}},
+    {"54-deepseek-v3-latent-ring4.yaml", {CP, "layers.0.input_norm as [.,cp,.]", "shift 1 of layers.0.k_nope over cp", "all_gather of layers.0.attention_norm.weight over cp"}},    {"55-llama3-8b-pp2-tp2-recompute-stage.yaml", {PP, PP, "Megatron runs 1 stages a rank as 1f1b, not gpipe", "where the plan has layers.2.input_norm"}},
 };
 /* clang-format on */
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };

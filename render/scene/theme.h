@@ -45,7 +45,7 @@ typedef enum {
     ROLE_LIVE, /* activations in memory */
     ROLE_LIVE_TEXT,
     ROLE_LIVE_PALE, /* half of a backward: the gradient of the input */
-    ROLE_EQUAL, /* results: equal by bits, within rounding, suspect, first wrong, wrong later */
+    ROLE_EQUAL,     /* results: equal by bits, within rounding, suspect, first wrong, wrong later */
     ROLE_ROUNDED,
     ROLE_SUSPECT,
     ROLE_WRONG,

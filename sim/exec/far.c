@@ -160,7 +160,7 @@ static void let_go(Far *f, int64_t id) {
 static void serve(Far *f) {
     for (bool go = false; !go;) {
         Arena *tmp = arena_new();
-        Message m;
+        Message m = {0};
         receive(f, 0, &m, sizeof m);
         FarBytes q = {m.bytes, room(tmp, m.bytes)};
         receive(f, 0, q.p, q.n);
@@ -222,7 +222,7 @@ static FarBytes ask(const Far *f, int64_t rank, Message m, FarBytes q, Arena *ar
     m.bytes = q.n;
     send(f, rank, &m, sizeof m);
     send(f, rank, q.p, q.n);
-    FarBytes a;
+    FarBytes a = {0};
     receive(f, rank, &a.n, sizeof a.n);
     a.p = room(arena, a.n);
     receive(f, rank, a.p, a.n);

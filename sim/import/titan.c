@@ -326,7 +326,7 @@ static const TitanSchedule *schedule_of(Titan *t, Value *par) {
 /* Stages on each rank; 0 and an error: what the file says of layers does not fit. */
 static int64_t chunks_of(Titan *t, Value *par, const DraftPipeline *p, bool single) {
     int64_t each = number(t, par, "pipeline_parallel_layers_per_stage", -1), n = draft_layers(t->x);
-    if (each < 0) return single ? 1 : 2;
+    if (each < 1) return single ? 1 : 2;
     int64_t stages = (n + p->first_less + p->last_less + each - 1) / each;
     if (stages % t->pp == 0 && (stages / t->pp == 1) == single) return stages / t->pp;
     diag_error(t->x->d, "E0307", loc_of(t, par, "pipeline_parallel_layers_per_stage"),

@@ -195,6 +195,13 @@ static void test_others(void **state) {
     RenderOptions o = {.view = "mesh", .rank = -1, .layer = -1};
     PlanRun r = load(a, "plans/45-llama3-8b-pp4-1f1b.yaml", NULL, NULL);
     assert_int_equal(render_pages(r.t, diags_new(a), &o, a, true, page), 1);
+    const char *flat = words_of(a, page[0]);
+    says(flat, "cuts the layers");
+    says(flat, "class 0 ranks 0 ×1 (embedding, layer 0) · class 1 ranks 1 ×1 (layer 1)");
+    assert_null(strstr(flat, "cuts nothing"));
+    r = load(a, "plans/52-llama3-8b-pp4-dualpipe.yaml", NULL, NULL);
+    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, true, page), 1);
+    says(words_of(a, page[0]), "(layer 3, norm, head, loss, embedding, layer 0)");
     r = load(a, "plans/09-llama3-8b-dp2-cp2-tp2.yaml", NULL, NULL);
     assert_int_equal(render_pages(r.t, diags_new(a), &o, a, true, page), 1);
     r = load(a, "plans/shape-only/deepseek-v3-pp16-ep64.yaml", NULL, NULL);

@@ -127,7 +127,11 @@ static void describe(Arena *a, const Trace *t, int64_t rank, MeshComm *c, unsign
         const CollWord *w = coll_word(op[j]);
         str_addf(&ops, "%s%d %s", j ? ", " : "", count[j], w ? w->name : op[j]);
     }
-    c->cuts = cuts.n ? arena_printf(a, "cuts %s", cuts.s) : axis ? "cuts nothing" : "";
+    bool stages = axis && t->schedule_axis && !strcmp(c->name, t->schedule_axis);
+    c->cuts = cuts.n   ? arena_printf(a, "cuts %s", cuts.s)
+              : stages ? "cuts the layers"
+              : axis   ? "cuts nothing"
+                       : "";
     c->link = link_of(a, t, &c->groups);
     c->carries = n ? arena_printf(a, "%s, sends %s", ops.s, bytes_text(sent, a)) : "no collective";
 }

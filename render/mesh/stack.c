@@ -102,13 +102,11 @@ static void add_layers(Str *s, int from, int to) {
     str_addf(s, "%slayer%s %d", s->n ? ", " : "", to > from ? "s" : "", from);
     if (to > from) str_addf(s, "-%d", to);
 }
-/* "embedding, layers 0-1": what the forward pass of a rank consists of, in its order. */
-static const char *parts_of(const Stack *k, int64_t rank) {
-    Str s = str_new(k->a);
+const char *stack_parts(Arena *a, const Trace *t, int64_t rank) {
+    Str s = str_new(a);
     int from = -1, to = -1;
-    const char *last = "";
-    for (int i = 0; i < k->t->n_computes; i++) {
-        const TraceCompute *x = &k->t->computes[i];
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *x = &t->computes[i];
         bool forward = x->pass == PHASE_FORWARD || x->pass == PHASE_LOSS;
         if (!forward || x->recompute || !rankset_has(&x->ranks, rank)) continue;
         if (x->layer >= 0) {
@@ -122,8 +120,8 @@ static const char *parts_of(const Stack *k, int64_t rank) {
         }
         add_layers(&s, from, to);
         from = -1;
-        if (!x->part || !strcmp(x->part, last)) continue;
-        str_addf(&s, "%s%s", s.n ? ", " : "", last = x->part);
+        if (!x->part || (s.n && strstr(s.s, x->part))) continue; /* DualPipe's has two ways */
+        str_addf(&s, "%s%s", s.n ? ", " : "", x->part);
     }
     add_layers(&s, from, to);
     return s.n ? s.s : "nothing";
@@ -264,8 +262,8 @@ static double draw_talk(Stack *k, Band at, int64_t plane) {
     const char *rest = k->bytes ? ""
                                 : arena_printf(k->a, ", rank %lld has %s", (long long)rank,
                                                bytes_text(at_rest(k->t, rank), k->a));
-    const char *title =
-                   arena_printf(k->a, "%s: %s%s", plane_name(k, plane), parts_of(k, rank), rest),
+    const char *title = arena_printf(k->a, "%s: %s%s", plane_name(k, plane),
+                                     stack_parts(k->a, k->t, rank), rest),
                *line[2];
     scene_begin(k->s, "stack-talk", arena_printf(k->a, "talk-%lld", (long long)plane), title);
     int n = scene_wrap(k->s, title, (TextColumn){at.w, 13, SEMIBOLD, 2, NULL}, line);
@@ -398,8 +396,8 @@ void stack_text(const ViewCall *c, Str *out, int w) {
         int64_t rank = rank_at(k, i, 0, 0);
         words_paragraph(out, "  ",
                         arena_printf(k->a, "%s: %s; rank %lld has %s of parameters",
-                                     plane_name(k, i), parts_of(k, rank), (long long)rank,
-                                     bytes_text(at_rest(k->t, rank), k->a)),
+                                     plane_name(k, i), stack_parts(k->a, k->t, rank),
+                                     (long long)rank, bytes_text(at_rest(k->t, rank), k->a)),
                         w);
         if (i + 1 == k->pp.size) break;
         Sends down = sends(k, i, i + 1), up = sends(k, i + 1, i);

@@ -11,4 +11,6 @@ void stack_text(const ViewCall *c, Str *out, int w);
 /* Of what counts and bytes of collectives are: "of one micro-batch of 4, and what is done once a
  * step"; "" without micro-batches. */
 const char *stack_counts(Arena *a, const Trace *t);
+/* "embedding, layers 0-1": what the forward pass of a rank consists of, in its order. */
+const char *stack_parts(Arena *a, const Trace *t, int64_t rank);
 #endif

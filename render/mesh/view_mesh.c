@@ -508,8 +508,11 @@ static const char *classes_text(const ViewCall *c, int most) {
     Str s = str_new(a);
     str_addf(&s, "%d rank classes (same local shapes and steps): ", t->n_classes);
     for (int i = 0; i < t->n_classes && i < most; i++)
-        str_addf(&s, "%sclass %d ranks %s ×%lld", i ? " · " : "", i,
-                 rankset_text(&t->classes[i], a), (long long)rankset_count(&t->classes[i]));
+        str_addf(&s, "%sclass %d ranks %s ×%lld%s", i ? " · " : "", i,
+                 rankset_text(&t->classes[i], a), (long long)rankset_count(&t->classes[i]),
+                 !t->schedule_axis
+                     ? ""
+                     : arena_printf(a, " (%s)", stack_parts(a, t, rankset_first(&t->classes[i]))));
     if (t->n_classes > most) str_addf(&s, " · %d more", t->n_classes - most);
     str_add(&s, ".");
     return s.s;
@@ -517,7 +520,7 @@ static const char *classes_text(const ViewCall *c, int most) {
 
 /* Many ranks have no second grid: in words. */
 static const char *foot_text(const MeshPen *p) {
-    const char *classes = classes_text(p->c, p->preset == PRESET_SLIDE ? 3 : 6);
+    const char *classes = classes_text(p->c, p->preset == PRESET_SLIDE ? 2 : 6);
     if (!p->experts.w || p->c->t->ranks <= FEW_RANKS) return classes;
     return arena_printf(p->c->arena, "%s Experts on the same ranks: %s; rank %lld has %s.", classes,
                         p->experts.title, (long long)p->rank,

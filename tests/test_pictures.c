@@ -413,6 +413,35 @@ static void labels_that_lie_are_red(void **state) {
     }
 }
 
+/* A picture that has no place of its own for the step that is wrong says of what plan it is. */
+static void a_wrong_plan_is_called_so(void **state) {
+    (void)state;
+    static const char *const views[] = {"pipeline", "timeline", "mesh", "memory", "overview"};
+    static const char plan[] =
+        "model: {preset: llama3-8b, layers: 2, shrink: 32}\ndata: {batch: 4, sequence: 16, dtype: "
+        "f32}\nmesh: {pp: 2}\npass: backward\npipeline: {schedule: 1f1b, microbatches: 4}\n";
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        for (int wrong = 0; wrong < 2; wrong++) {
+            Arena *a = arena_new();
+            const char *text =
+                arena_printf(a, "%s%s", plan,
+                             wrong ? "faults: [{at: send of layers.0.output, do: drop}]\n" : "");
+            PlanRun r = plan_run_with(a, "send.yaml", text, &(PipelineOptions){.events = true});
+            const char *missing = "Send over pp of output is missing (planted: drop), so the rank "
+                                  "it was for goes on with an empty buffer",
+                       *report, *w = words_of(a, r.t, view(views[i]));
+            if (wrong) says(w, missing);
+            else assert_null(strstr(w, "is missing"));
+            for (const char *const *p = (const char *const[]){"wide", "slide", "column", NULL}; *p;
+                 p++) {
+                RenderOptions o = view(views[i]);
+                o.preset = *p;
+                assert_int_equal(render_lint(r.t, r.d, &o, a, &report), 0);
+            }
+            arena_free(a);
+        }
+}
+
 /* What a rank holds beyond its memory is the title. */
 static void what_does_not_fit_is_the_title(void **state) {
     (void)state;
@@ -446,6 +475,7 @@ int main(void) {
                                        cmocka_unit_test(mistakes_of_the_optimizer_have_words),
                                        cmocka_unit_test(the_optimizer_has_words),
                                        cmocka_unit_test(labels_that_lie_are_red),
+                                       cmocka_unit_test(a_wrong_plan_is_called_so),
                                        cmocka_unit_test(what_does_not_fit_is_the_title),
                                        cmocka_unit_test(backward_units_have_names)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

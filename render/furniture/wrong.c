@@ -46,6 +46,7 @@ static const char *optimizer_value(Arena *a, const char *name) {
 /* What becomes of the value if a collective does not happen. */
 static const char *left_undone(Finds *f, const TraceCollective *c) {
     const char *axis = words_axis_list(f->a, f->t, c->axis);
+    if (!strcmp(c->op, "send")) return "the rank it was for goes on with an empty buffer";
     if (!c->reduce) return "every rank goes on with its own part";
     if (!strcmp(c->reduce, "max"))
         return arena_printf(f->a, "the largest over %s is never looked for", axis);
@@ -249,10 +250,11 @@ static const char *sign_of(Scene *s, const WrongList *l, int number) {
     return l->n > 1 ? arena_printf(s->arena, "%d", number) : "!";
 }
 
-double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, int max) {
+static double draw_notes(Scene *s, const WrongList *l, Band at, int max, const char *what) {
     const char *line[LINES];
+    double x = at.x, w = at.w, y = at.y;
     if (!l || !l->n) return y;
-    scene_begin(s, "wrong", "wrong-notes", "what the check found: the discs stand at these steps");
+    scene_begin(s, "wrong", "wrong-notes", what);
     for (int i = 0; i < l->n; i++) {
         int most = lines_of(l, i, max), n = most > 0 ? wrap_note(s, &l->note[i], w, most, line) : 0;
         if (n) disc(s, x + 8, y + 7.7, sign_of(s, l, i + 1));
@@ -262,6 +264,17 @@ double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, i
     }
     scene_end(s);
     return y;
+}
+double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, int max) {
+    return draw_notes(s, l, (Band){x, w, y}, max,
+                      "what the check found: the discs stand at these steps");
+}
+double wrong_banner(Scene *s, const ViewCall *c, Band at) {
+    enum { MOST_LINES = 2 };
+    const WrongList *l = wrong_find(c->arena, c->t, NULL, NULL);
+    if (!l->n) return at.y;
+    at.y -= 6; /* close to the lines above, which are of the plan too */
+    return draw_notes(s, l, at, MOST_LINES, "what is wrong with the plan, wherever it stands") + 8;
 }
 
 void wrong_border(Mark *border, unsigned *legend) {

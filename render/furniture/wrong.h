@@ -39,6 +39,10 @@ bool wrong_skipped(const TraceCollective *c);
 /* The red sentences at y, wrapped to width w, at most `max` lines (0: all); returns the y under
  * them, y itself if there are none. */
 double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, int max);
+/* The sentences about all steps of the trace, for a picture that has no place of its own for a
+ * step: what it shows is of a plan that is wrong. Two lines at most. Returns the y below them; at.y
+ * itself if nothing is. */
+double wrong_banner(Scene *s, const ViewCall *c, Band at);
 /* Height that wrong_notes takes. */
 double wrong_height(Scene *s, const WrongList *l, double w, int max);
 /* The red flag centred at (x, y): "!" or the number of the note. */

@@ -5,6 +5,7 @@
 #include "render/mesh/mesh.h"
 #include "render/mesh/stack.h"
 #include "render/furniture/views.h"
+#include "render/furniture/wrong.h"
 #include <math.h>
 #include <string.h>
 
@@ -579,6 +580,7 @@ static Scene *mesh_page(MeshPen *p, int *next) {
         NULL};
     double y =
         figure_head(s, p->preset, mesh_title(p), sub, 0) + (p->preset == PRESET_SLIDE ? 6 : 14);
+    y = wrong_banner(s, c, (Band){p->x, p->w, y});
     if (few) y = few_ranks(p, y, next);
     else y = draw_table(p, draw_bars(p, y + 8)), *next = p->n;
     y = figure_foot(s, c, (Band){p->x, p->w, y + 2}, foot_text(p), NULL);
@@ -622,6 +624,7 @@ const char *view_mesh_text(const ViewCall *c) {
     Str s = str_new(a);
     words_paragraph(&s, "", arena_printf(a, "%s · %s", words_mesh(a, c->t), mesh_formula(a, c->t)),
                     w);
+    wrong_text(&s, wrong_find(a, c->t, NULL, NULL), w);
     str_addf(&s, "\nGroups of rank %lld %s\n", (long long)rank, words_coords(a, c->t, rank));
     words_pad(&s, "group", 14, false);
     words_pad(&s, "groups × ranks", 20, false);

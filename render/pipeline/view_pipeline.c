@@ -3,6 +3,7 @@
  * one micro-batch is a line through its cells. Refuses more cells than an eye can tell apart: then
  * neighbours of one kind are one. */
 #include "render/furniture/views.h"
+#include "render/furniture/wrong.h"
 #include "render/pipeline/pipeline.h"
 #include <math.h>
 #include <stdio.h>
@@ -426,11 +427,11 @@ static Scene *draw_page(PipePen *q, double *end) {
             ? "after a rank its stages, after its idle time what is in flight: the line below"
             : "line under a row = in flight",
         NULL};
-    double y = figure_head(s, q->preset, title_of(q), sub, 0) + 14;
+    double m = presets[q->preset].margin, y = figure_head(s, q->preset, title_of(q), sub, 0) + 14;
+    y = wrong_banner(s, c, (Band){m, presets[q->preset].w - 2 * m, y});
     for (int k = 0; k < q->n_all; k++) y = draw_pipe(q, k, y);
     y = draw_legend(q, y + 4);
     if (q->n_all > 1) y = draw_table(q, y);
-    double m = presets[q->preset].margin;
     *end = figure_foot(s, c, (Band){m, presets[q->preset].w - 2 * m, y}, foot_of(q), NULL);
     s->desc = arena_printf(a, "%s. %s", title_of(q), foot_of(q));
     figure_page(s, q->preset, *end);
@@ -444,8 +445,9 @@ static int rows_of(const PipePen *q) {
 /* On a page of a fixed height few rows are higher, and many lower while their two lines of words
  * have room. */
 static void fill_page(PipePen *q, double height) {
-    enum { MOST = 150, LEAST = 19, TWO_LINES = 31 };
-    double others = OTHERS + (q->n_all > 1 ? q->n_all * (HEADING + LINE) + LINE + 10 : 0);
+    enum { MOST = 150, LEAST = 19, TWO_LINES = 31, NOTES = 40 };
+    double told = wrong_find(q->c->arena, q->c->t, NULL, NULL)->n ? NOTES : 0;
+    double others = told + OTHERS + (q->n_all > 1 ? q->n_all * (HEADING + LINE) + LINE + 10 : 0);
     double room = fmax(LEAST, fmin(MOST, (height - others) / rows_of(q))), k = room / row_height(q);
     q->one_line = room < TWO_LINES;
     q->cell *= k, q->step *= k, q->gap *= k;
@@ -527,6 +529,7 @@ const char *view_pipeline_text(const ViewCall *c) {
     Str s = str_new(c->arena);
     for (int k = 0; k < n; k++) {
         words_paragraph(&s, "", pipe_title(&all[k]), w);
+        if (!k) wrong_text(&s, wrong_find(c->arena, c->t, NULL, NULL), w);
         str_add(&s, "\n");
         text_rows(&s, &all[k], w - 30, span);
         words_paragraph(&s, "", pipe_foot(&all[k]), w);

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "render/timeline/timeline.h"
 #include "render/furniture/views.h"
+#include "render/furniture/wrong.h"
 #include <string.h>
 
 enum { MAX_CLASSES = 64 };
@@ -58,6 +59,7 @@ const char *view_timeline_text(const ViewCall *c) {
     Str s = str_new(a);
     Out o = {&s, furniture_columns(c->o)};
     words_paragraph(&s, "", timeline_title(c, t, n), o.w);
+    wrong_text(&s, wrong_find(a, c->t, NULL, NULL), o.w);
     const char *model = words_model(a, c->t);
     words_paragraph(&s, "",
                     arena_printf(a, "%s%s%s · %s · %s", model ? model : "", model ? " · " : "",

@@ -4,6 +4,7 @@
  * for another rank its stretch is an empty dashed one. */
 #include "render/timeline/timeline.h"
 #include "render/furniture/views.h"
+#include "render/furniture/wrong.h"
 #include <math.h>
 #include <string.h>
 
@@ -629,7 +630,9 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
     const char *sub[8];
     bool own_scale = preset == PRESET_SLIDE; /* slides are looked at one by one */
     subtitle(v, sub);
-    double y = figure_head(s, preset, timeline_title(c, t, n), sub, 0) + 10, end = y;
+    double y = figure_head(s, preset, timeline_title(c, t, n), sub, 0) + 10;
+    y = wrong_banner(s, c, (Band){pr->margin, s->w - 2 * pr->margin, y});
+    double end = y;
     int to = from;
     for (; to < items; to++) {
         end += stave_height(&p, item[to].t, item[to].l);

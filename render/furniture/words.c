@@ -152,9 +152,8 @@ const char *words_class(Arena *a, const Trace *t, int64_t rank) {
         if (!rankset_has(&t->classes[i], rank)) continue;
         int64_t n = rankset_count(&t->classes[i]);
         if (n == t->ranks && n == 1) return "a single rank";
-        if (n == 1)
-            return arena_printf(a, "the other %lld rank%s differ%s", (long long)t->ranks - 1,
-                                t->ranks == 2 ? "" : "s", t->ranks == 2 ? "s" : "");
+        if (n == 1 && t->ranks == 2) return "the other rank differs";
+        if (n == 1) return arena_printf(a, "the other %lld ranks differ", (long long)t->ranks - 1);
         return arena_printf(a, "identical on %lld of %lld ranks", (long long)n,
                             (long long)t->ranks);
     }

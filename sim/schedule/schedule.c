@@ -8,7 +8,8 @@
 static const char *needs_ranks(const ScheduleAsk *ask, Arena *a, const char **fix) {
     if (ask->parts >= ask->ranks) return NULL;
     *fix = arena_printf(a, "at least %d micro-batches, one for each rank", ask->ranks);
-    return arena_printf(a, "%d micro-batches on %d ranks", ask->parts, ask->ranks);
+    return arena_printf(a, "%d micro-batch%s on %d ranks", ask->parts, ask->parts == 1 ? "" : "es",
+                        ask->ranks);
 }
 static const char *needs_rounds(const ScheduleAsk *ask, Arena *a, const char **fix) {
     int rounds = ask->parts / ask->ranks;
@@ -29,7 +30,8 @@ static const char *needs_pairs(const ScheduleAsk *ask, Arena *a, const char **fi
 static const char *needs_twice(const ScheduleAsk *ask, Arena *a, const char **fix) {
     if (ask->parts >= 2 * ask->ranks) return NULL;
     *fix = arena_printf(a, "at least %d micro-batches, one for each stage", 2 * ask->ranks);
-    return arena_printf(a, "%d micro-batches for %d stages", ask->parts, 2 * ask->ranks);
+    return arena_printf(a, "%d micro-batch%s for %d stages", ask->parts,
+                        ask->parts == 1 ? "" : "es", 2 * ask->ranks);
 }
 
 /* ---- the table ---- */

@@ -138,6 +138,32 @@ static void test_cells(void **state) {
     assert_true(seen[0] && seen[1] && seen[2]);
 }
 /* Three schedules of four ranks are not too many for numbers on a slide. */
+/* Ranks of other axes share a row: it says how many they are. */
+static void test_rows_of_many(void **state) {
+    (void)state;
+    static const struct {
+        const char *mesh, *says;
+    } row[] = {{"pp: 2", NULL},
+               {"pp: 2, dp: 3", "a row = the 3 ranks at one place of pp"},
+               {"dp: 2, tp: 2, pp: 2", "a row = the 4 ranks at one place of pp"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run_with(
+            a, "rows.yaml",
+            arena_printf(a,
+                         "model: {preset: llama3-8b, layers: 2, shrink: 32}\ndata: {batch: 12, "
+                         "sequence: 8, dtype: f32}\nmesh: {%s}\npass: backward\npipeline: "
+                         "{schedule: 1f1b, microbatches: 2}\n",
+                         row[i].mesh),
+            &(PipelineOptions){.events = true});
+        assert_non_null(r.t);
+        Scene *page[VIEW_MAX_PAGES];
+        RenderOptions o = {.view = "pipeline", .rank = -1, .layer = -1};
+        assert_true(render_pages(r.t, diags_new(a), &o, a, true, page));
+        assert_int_equal(says(page[0], row[i].says ? row[i].says : "a row = the"), !!row[i].says);
+        arena_free(a);
+    }
+}
 static void test_beside_on_a_slide(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -220,9 +246,8 @@ static void test_memory_over_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds_differ),
-        cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_beside_on_a_slide),
+        cmocka_unit_test(test_kinds_differ),     cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_rows_of_many),     cmocka_unit_test(test_beside_on_a_slide),
         cmocka_unit_test(test_memory_over_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

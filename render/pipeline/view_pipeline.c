@@ -413,6 +413,13 @@ static const char *number_words(PipePen *q) {
     if (!without) return "number in a cell = micro-batch";
     return "number in a cell = micro-batch, for a stage and kind all or none";
 }
+/* Ranks of the other axes do what the one of the row does. */
+static const char *row_words(const PipePen *q) {
+    long long each = (long long)q->c->t->ranks / q->all[0].n;
+    return each > 1 ? arena_printf(q->c->arena, "a row = the %lld ranks at one place of %s", each,
+                                   q->c->t->schedule_axis)
+                    : "";
+}
 static Scene *draw_page(PipePen *q, double *end) {
     const ViewCall *c = q->c;
     Arena *a = c->arena;
@@ -422,6 +429,7 @@ static Scene *draw_page(PipePen *q, double *end) {
         model ? model : "",
         words_data(a, c->t),
         words_mesh(a, c->t),
+        row_words(q),
         number_words(q),
         q->one_line
             ? "after a rank its stages, after its idle time what is in flight: the line below"

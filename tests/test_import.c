@@ -1280,6 +1280,10 @@ static void test_hf(void **state) {
     r = hf("{\"model_type\": \"gemma3\", \"attn_logit_softcapping\": 3}", -1, "{\"x\": 1}");
     REFUSES(r,
             "config.json:1:16: error: model_type 'gemma3': not supported by this version [E0214]");
+    r = hf("{\"model_type\": \"llama4\", \"text_config\": {\"model_type\": \"llama4_text\"}}", -1,
+           NULL);
+    REFUSES(r, "model_type 'llama4'",
+            "write the object `text_config` to a file of its own: model_type 'llama4_text' runs");
     assert_int_equal(diags_errors(r.d), 1);
 }
 

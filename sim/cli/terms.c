@@ -94,7 +94,8 @@ const Term cli_terms[] = {
      "through in "
      "micro-batches, so that stages work at the same time; the schedule says in which order "
      "(`explain schedule`)."},
-    {"schedule", TERM_WORD, "gpipe 1f1b interleaved looped-bfs interleaved-zb zb-h1 zb-v dualpipe dualpipe-v bubble",
+    {"schedule", TERM_WORD,
+     "gpipe 1f1b interleaved looped-bfs interleaved-zb zb-h1 zb-v dualpipe dualpipe-v bubble",
      "the order in which a stage does forwards and backwards of micro-batches. It decides how long "
      "ranks idle (the bubble) and how many micro-batches are in flight, never what is computed: "
      "gradients are added in the order of micro-batches, and their bits are the same."},

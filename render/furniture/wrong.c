@@ -46,7 +46,8 @@ static const char *optimizer_value(Arena *a, const char *name) {
 /* What becomes of the value if a collective does not happen. */
 static const char *left_undone(Finds *f, const TraceCollective *c) {
     const char *axis = words_axis_list(f->a, f->t, c->axis);
-    if (!strcmp(c->op, "send")) return "the rank it was for goes on with an empty buffer";
+    const CollWord *w = coll_word(c->op);
+    if (w && w->undone) return w->undone;
     if (!c->reduce) return "every rank goes on with its own part";
     if (!strcmp(c->reduce, "max"))
         return arena_printf(f->a, "the largest over %s is never looked for", axis);

@@ -131,18 +131,14 @@ static void add_text(Draft *x, const char *pattern, const char *text, Loc loc, L
         }
     draft_line(x, pattern, loc, text, style_loc, NULL);
 }
-/* A line of the user's replaces the shipped one of the same pattern. mla_kv_a_proj cuts nothing and
- * sums the gradient of the part of its result that is the key which heads share: here that is where
- * this key is laid beside each head's own. */
+/* A line of the user's replaces the shipped one of the same pattern. */
 static void add(Draft *x, const char *pattern, const char *style, Loc loc, Loc style_loc) {
-    static const char module[] = ".kv_a_proj_with_mqa";
-    size_t n = strlen(pattern), m = sizeof module - 1;
-    bool shared_key = !strcmp(style, "mla_kv_a_proj") && n > m && !strcmp(pattern + n - m, module);
-    add_text(x, pattern, shared_key ? "replicate" : style_text(x, pattern, style), loc, style_loc);
-    if (shared_key)
-        add_text(x, arena_printf(x->a, "%.*s.k_cat", (int)(n - m), pattern),
-                 "{style: prepare_module_input, input: [null, replicate], desired_input: [null, "
-                 "varying_use]}",
+    const HfStyle *row = hf_style(style);
+    size_t n = strlen(pattern), m = row && row->at ? strlen(row->at) : 0;
+    bool two = m && n > m && !strcmp(pattern + n - m, row->at);
+    add_text(x, pattern, two ? row->style : style_text(x, pattern, style), loc, style_loc);
+    if (two)
+        add_text(x, arena_printf(x->a, "%.*s%s", (int)(n - m), pattern, row->beside), row->line,
                  loc, style_loc);
 }
 /* A style that only says which tensors a kernel reads (local_params) moves nothing: in place of a

@@ -44,7 +44,15 @@ static const HfStyle styles[] = {
     {.name = "moe_tp_experts", .in = FROM_2, .instead = "gather"},
     {.name = "moe_identity_expert", .in = FROM_2},
     {.name = "replicated_with_grad_allreduce", .in = FROM_2},
-    {.name = "mla_kv_a_proj", .in = FROM_2},
+    /* cuts nothing and sums the gradient of the part that is the key which heads share: here that
+     * is where this key is laid beside each head's own */
+    {.name = "mla_kv_a_proj",
+     .in = FROM_2,
+     .at = ".kv_a_proj_with_mqa",
+     .style = "replicate",
+     .beside = ".k_cat",
+     .line = "{style: prepare_module_input, input: [null, replicate], desired_input: [null, "
+             "varying_use]}"},
 };
 const HfStyle *hf_styles(int *n) {
     *n = sizeof styles / sizeof *styles;

@@ -22,6 +22,9 @@ typedef struct {
     const char *second_not, *third_not;
     const char *do_instead; /* what to do there */
     bool drops_line;        /* its line takes moves away and adds none, in the third */
+    /* At a module whose pattern ends in `at`: the plan's style there, and the line that the module
+     * `beside` it gets, which does what the style does to a part of the result. NULL: nowhere. */
+    const char *at, *style, *beside, *line;
 } HfStyle;
 
 /* Of "4.57.1", "5.3" or "5.23"; HF_NO_VERSION for text that is none of the known ones. */

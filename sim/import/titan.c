@@ -106,7 +106,7 @@ static void check_experts(Titan *t, Value *par) {
     else if (t->etp == 1 && t->tp > 1 && t->ep % t->tp)
         diag_error(x->d, "E0214", at, "a multiple of tensor_parallel_degree",
                    "experts on a part of the ranks of tp: not supported by this version");
-    else if (t->shard * t->cp == 1 && t->flavor && strcmp(t->flavor->model, "qwen3") != 0)
+    else if (t->shard * t->cp == 1 && t->flavor && !t->flavor->ep_alone)
         diag_error(x->d, "E0307", at, "data_parallel_shard_degree = 2, or more",
                    "expert_parallel_degree without a rank of dp_shard or cp: torchtitan asks for a "
                    "mesh that it has not, and raises");

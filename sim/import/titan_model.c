@@ -26,13 +26,13 @@ enum { YARN_TOKENS = 4096 };
 #define SMALL4 LLAMA4(256, 16, 16, 16, 6, 2048, 512, 768, 8, 2)
 #define OF_SCOUT                                                                                   \
     .layers = 48, .hidden = 5120, .head_dim = 128, .heads = 40, .kv_heads = 8, .experts = 16,      \
-    .shared = true
+    .shared = true, .says_rotations = true
 #define OF_MAVERICK                                                                                \
     .layers = 48, .hidden = 5120, .head_dim = 128, .heads = 40, .kv_heads = 8, .ffn = 16384,       \
-    .experts = 128, .first_experts = 1, .shared = true
+    .experts = 128, .first_experts = 1, .shared = true, .says_rotations = true
 #define OF_SMALL4                                                                                  \
     .layers = 6, .hidden = 256, .head_dim = 16, .heads = 16, .kv_heads = 16, .ffn = 768,           \
-    .experts = 8, .first_experts = 1, .shared = true
+    .experts = 8, .first_experts = 1, .shared = true, .says_rotations = true
 /* q_lora_rank 0: queries in one step. Softmax of all experts, the chosen not made to add up to 1.
  */
 #define LATENT(d, h, l, v, f, fe, dense, e, k, shared)                                             \
@@ -47,7 +47,8 @@ enum { YARN_TOKENS = 4096 };
 #define OF_SMALL_LATENT                                                                            \
     .layers = 6, .hidden = 256, .head_dim = 192, .heads = 16, .kv_heads = 16, .ffn = 1024,         \
     .experts = 8, .first_experts = 1, .shared = true, .yarn = 0.7, .attention = TITAN_LATENT
-#define QWEN3 .more = ", rope: half", .no_pipeline = true, .attention = TITAN_NORMED_HEADS
+#define QWEN3                                                                                      \
+    .more = ", rope: half", .no_pipeline = true, .ep_alone = true, .attention = TITAN_NORMED_HEADS
 #define HALVES                                                                                     \
     "hidden_size: 256, intermediate_size: 3072, num_attention_heads: 16, num_key_value_heads: 8, " \
     "head_dim: 128, num_hidden_layers: 8, vocab_size: 2048, rms_norm_eps: 1.0e-6, "                \
@@ -165,7 +166,7 @@ const TitanSchedule *titan_schedule_of(const char *schedule) {
 /* ---- its sizes ---- */
 static const char *rotations(Draft *x, const TitanFlavor *f) {
     Str s = str_new(x->a);
-    if (strcmp(f->model, "llama4") != 0) return "";
+    if (!f->says_rotations) return "";
     str_add(&s, ", no_rope_layers: [");
     for (int i = 0; i < f->layers; i++)
         str_addf(&s, "%s%d", i ? ", " : "", !f->unrotated_every || i % f->unrotated_every != 0);

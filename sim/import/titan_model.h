@@ -17,9 +17,12 @@ typedef struct {
     bool shared;         /* an expert that all tokens go to */
     bool bias;           /* the bias in its choice of experts is part of the model here */
     int unrotated_every; /* of so many layers the first is not rotated; 0: all are */
-    double yarn;         /* mscale, where a sequence is longer than YARN_TOKENS; 0: never */
-    bool flex;           /* FlexAttention, which context parallelism does not take */
-    bool no_pipeline;    /* torchtitan cannot cut it into stages */
+    bool
+        says_rotations; /* its config must say it of each layer: its family's own default differs */
+    double yarn;        /* mscale, where a sequence is longer than YARN_TOKENS; 0: never */
+    bool flex;          /* FlexAttention, which context parallelism does not take */
+    bool no_pipeline;   /* torchtitan cannot cut it into stages */
+    bool ep_alone;      /* its code takes experts over ranks without one of dp_shard or cp */
     TitanAttention attention;
     const char *lacks; /* why it does not run here */
 } TitanFlavor;

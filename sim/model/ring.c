@@ -68,7 +68,7 @@ static bool is_part(const Op *op) { return op->mixes && !op->part; }
 static int ring_of(Build *b, const NodeRow *row, RowPlace at) {
     const Op *op = op_find(row->op);
     bool with_lse = is_part(op);
-    if (with_lse) op = op_find("attention"); /* whose part it is */
+    if (with_lse) op = op_of_part(op);
     char last = row->shape[strlen(row->shape) - 1];
     LetterSize width = b->letter[last - 'a'];
     bool final =

@@ -17,6 +17,11 @@ const Op *op_find(const char *name) {
         if (!strcmp(op_list[i]->name, name)) return op_list[i];
     return NULL;
 }
+const Op *op_of_part(const Op *part) {
+    for (int i = 0; i < n_ops; i++)
+        if (op_list[i]->part == part) return op_list[i];
+    return NULL;
+}
 const Op *op_activation(const char *name) {
     for (int i = 0; i < n_ops; i++)
         if (op_list[i]->activation && !strcmp(op_list[i]->activation, name)) return op_list[i];

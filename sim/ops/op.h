@@ -161,6 +161,8 @@ extern const Op *const op_list[];
 extern const int n_ops;
 /* The op of that name or activation name, or NULL. */
 const Op *op_find(const char *name);
+/* The op whose part of the keys `part` computes, or NULL. */
+const Op *op_of_part(const Op *part);
 /* The op that plans and configs know as an activation of that name, or NULL. */
 const Op *op_activation(const char *name);
 /* Is the op linear in operand i (0 to RULE_MAX_IN - 1)? */

@@ -61,7 +61,9 @@ static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static int64_t pair_offset(const Tensor *x, const int64_t *i, int u) {
     return box_offset(x, x->nd - 1, i) + u * x->s[x->nd - 1];
 }
-static void row(const OpCall *c, const int64_t *lead, int64_t n) {
+/* A row of results, each by the map of its pair. */
+static void each_pair(const OpCall *c, const int64_t *lead, int64_t n,
+                      double (*map)(const OpCall *c, double g, double up)) {
     int nd = c->out.nd;
     int64_t i[LAYOUT_MAX_DIMS] = {0};
     memcpy(i, lead, sizeof *i * (size_t)(nd - 1));
@@ -69,9 +71,13 @@ static void row(const OpCall *c, const int64_t *lead, int64_t n) {
         i[nd - 1] = k;
         double g = el_get(&c->in[0], c->dtype, pair_offset(&c->in[0], i, 0)),
                up = el_get(&c->in[0], c->dtype, pair_offset(&c->in[0], i, 1));
-        el_set(&c->out, c->dtype, box_offset(&c->out, nd, i), (up + 1) * g * sigmoid(c->at->a * g));
+        el_set(&c->out, c->dtype, box_offset(&c->out, nd, i), map(c, g, up));
     }
 }
+static double gated(const OpCall *c, double g, double up) {
+    return (up + 1) * g * sigmoid(c->at->a * g);
+}
+static void row(const OpCall *c, const int64_t *lead, int64_t n) { each_pair(c, lead, n, gated); }
 static void forward(const OpCall *c) { op_each_row(c, row); }
 /* towards x: [cot (up + 1) s (1 + alpha g (1 - s)), cot g s] with s = sigmoid(alpha g) */
 static void adjoint_row(const OpCall *c, const int64_t *i, int64_t n) {
@@ -108,16 +114,12 @@ static void bound(const OpBound *b) {
     } while (box_next(over->nd, over->n, i));
 }
 /* The integer map of --exact: depends on both values in every bit and stays small. */
+static double mixed(const OpCall *c, double g, double up) {
+    (void)c;
+    return fmod(3 * g + 7 * up + 5, 31);
+}
 static void exact_row(const OpCall *c, const int64_t *lead, int64_t n) {
-    int nd = c->out.nd;
-    int64_t i[LAYOUT_MAX_DIMS] = {0};
-    memcpy(i, lead, sizeof *i * (size_t)(nd - 1));
-    for (int64_t k = 0; k < n; k++) {
-        i[nd - 1] = k;
-        double g = el_get(&c->in[0], c->dtype, pair_offset(&c->in[0], i, 0)),
-               up = el_get(&c->in[0], c->dtype, pair_offset(&c->in[0], i, 1));
-        el_set(&c->out, c->dtype, box_offset(&c->out, nd, i), fmod(3 * g + 7 * up + 5, 31));
-    }
+    each_pair(c, lead, n, mixed);
 }
 static void exact(const OpCall *c) { op_each_row(c, exact_row); }
 const Op op_swiglu_up_plus = {

@@ -2,15 +2,17 @@
 #include "trace/collectives.h"
 #include <string.h>
 
-static const CollWord rows[] = {{"all_gather", "AllGather", "AG", "×", 1, false, false},
-                                {"reduce_scatter", "ReduceScatter", "RS", "÷", 1, false, false},
-                                {"all_reduce", "AllReduce", "AR", "", 2, false, false},
-                                {"all_to_all", "AllToAll", "A2A", "", 1, false, true},
-                                {"shift", "Shift", "HOP", "", 0, true, false},
-                                {"broadcast", "Broadcast", "BC", "", 0, false, false},
-                                {"send", "Send", "P2P", "", 0, false, false},
-                                {"recv", "Receive", "P2P", "", 0, false, false},
-                                {NULL, NULL, NULL, NULL, 0, false, false}};
+static const CollWord rows[] = {
+    {"all_gather", "AllGather", "AG", "×", 1, false, false, NULL},
+    {"reduce_scatter", "ReduceScatter", "RS", "÷", 1, false, false, NULL},
+    {"all_reduce", "AllReduce", "AR", "", 2, false, false, NULL},
+    {"all_to_all", "AllToAll", "A2A", "", 1, false, true, NULL},
+    {"shift", "Shift", "HOP", "", 0, true, false, NULL},
+    {"broadcast", "Broadcast", "BC", "", 0, false, false, NULL},
+    {"send", "Send", "P2P", "", 0, false, false,
+     "the rank it was for goes on with an empty buffer"},
+    {"recv", "Receive", "P2P", "", 0, false, false, NULL},
+    {NULL, NULL, NULL, NULL, 0, false, false, NULL}};
 
 const CollWord *coll_table(void) { return rows; }
 const CollWord *coll_word(const char *op) {

@@ -12,6 +12,7 @@ typedef struct {
     int rounds;                   /* times n - 1 messages one after the other; 0: one in all */
     bool ahead; /* sent on while the kernel computes that reads it: it begins with that kernel */
     bool pairs; /* each rank sends another part to each */
+    const char *undone; /* who goes on with what where it is left out; NULL: by what it does */
 } CollWord;
 
 /* The row of an op, NULL if it is none that is known; a foreign trace may name any. */

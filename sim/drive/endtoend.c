@@ -88,28 +88,45 @@ static double farthest(const Pair *p, int k) {
         far = fmax(far, fabs(p->want[i] - p->nudged[k][i]));
     return far;
 }
+/* Has training left what it started from, so that rounding decides where to? Then a run of several
+ * steps that is off has losses that are off by more than themselves. */
+static bool ran_away(const State *s) {
+    const EndToEnd *e = s->e;
+    double top = 0, off = 0;
+    for (int64_t i = 0; e->losses && e->ref->losses && e->steps > 1 && i < e->steps; i++) {
+        top = fmax(top, fabs(e->ref->losses[i]));
+        for (int k = WHOLE; k <= ALIKE; k++)
+            if (s->nudged[k]) off = fmax(off, fabs(s->nudged[k]->losses[i] - e->ref->losses[i]));
+    }
+    return off > top;
+}
 /* How far rounding alone can move the value, as far as has been asked. The numbers of a nudged run
  * are off in one way of many, and at the sources only, where rounding is in each step; and where no
  * digit of the largest number is left the next way may be orders of magnitude from this one (a
- * square of a gradient, dozens of layers deep). */
-static double rounding(const EndToEnd *e, const Pair *p) {
+ * square of a gradient, dozens of layers deep). Where training ran away each step multiplies what
+ * is off, and so do the ways: they are factors there, no summands. */
+static double rounding(const State *s, const Pair *p) {
     enum { NO_DIGIT = 1 << 20 };
+    const EndToEnd *e = s->e;
     double whole = fmax(farthest(p, WHOLE), farthest(p, ALIKE));
     double ways = whole > p->top / 10 && numbers(e) != DT_BF16 ? NO_DIGIT : WAYS;
     double tiny = farthest(p, TINY), more = WAYS * layer_off(numbers(e)) / 0x1p-52;
     /* nothing but rounding in f64 too (a gradient that is zero by identity): its square, which Adam
      * keeps, is the square of what the run's rounding is more */
     if (tiny > p->top / 10) more *= more;
+    else if (whole > p->top && ran_away(s))
+        whole = p->top * (pow(1 + whole / p->top, WAYS) - 1) / ways;
     return fmax(more * tiny, ways * whole);
 }
 /* A share of the largest magnitude, or what rounding can do where that is more (a saturated
  * softmax, a sum that cancels, a few steps of training). Measured, it is what rounding can do, and
  * not below a few ulps. A value that is zero everywhere has no magnitude to take a share of:
  * rounding decides alone. */
-static double bound_of(const EndToEnd *e, const Pair *p) {
+static double bound_of(const State *s, const Pair *p) {
+    const EndToEnd *e = s->e;
     const double share =
         e->measure ? layer_off(numbers(e)) : endtoend_share(e->check->e->p, numbers(e));
-    return fmax(share * p->top, rounding(e, p));
+    return fmax(share * p->top, rounding(s, p));
 }
 
 /* ---- one value ---- */
@@ -154,7 +171,7 @@ static void beside_sides(State *s, Pair *p, const double *want) {
     Pair with = *p;
     if (!want) return;
     with.error = error_of(s->e, p, want, &with.top);
-    if (!(with.error <= bound_of(s->e, &with))) return;
+    if (!(with.error <= bound_of(s, &with))) return;
     p->error = with.error;
     p->top = with.top;
     s->rep->sides_decided = true;
@@ -168,10 +185,10 @@ static void judge(State *s, Pair *p, const double *(*again)(State *s, int k, voi
     }
     bool open = s->e->check->first_fail < 0 && !(s->e->told && isinf(p->error));
     for (int k = 0; k < SIDES; k++)
-        if (s->e->measure || (open && !(p->error <= bound_of(s->e, p))))
+        if (s->e->measure || (open && !(p->error <= bound_of(s, p))))
             p->nudged[k] = again(s, k, arg);
-    if (open && !(p->error <= bound_of(s->e, p))) beside_sides(s, p, again(s, SIDES, arg));
-    double bound = bound_of(s->e, p);
+    if (open && !(p->error <= bound_of(s, p))) beside_sides(s, p, again(s, SIDES, arg));
+    double bound = bound_of(s, p);
     double used = p->error == 0 ? 0 : bound > 0 ? p->error / bound : INFINITY;
     if (used >= s->worst || !s->rep->end_to_end_worst) {
         s->worst = used;
@@ -258,7 +275,7 @@ static void losses(State *s) {
                  .n = e->steps};
     pair.error = error_of(e, &pair, pair.want, &pair.top);
     judge(s, &pair, losses_again, NULL);
-    s->rep->loss_wrong = !(pair.error <= bound_of(e, &pair));
+    s->rep->loss_wrong = !(pair.error <= bound_of(s, &pair));
     s->rep->loss = e->losses[e->steps - 1];
     s->rep->loss_unsharded = e->ref->losses[e->steps - 1];
 }

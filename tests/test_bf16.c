@@ -508,6 +508,31 @@ static const char *bent_plan(Arena *a, double x1, int rows, const char *more) {
         write_tensors(a, "bent.safetensors", w, 4), write_tensors(a, "ones.safetensors", &in, 1),
         more);
 }
+/* Training through a norm of one number, which is all but zero here: of a parameter's steps
+ * rounding leaves not even the size. That is said, and is no mistake; one that is planted is. */
+static void test_nothing_left(void **state) {
+    (void)state;
+    static const char plan[] =
+        "model: {config: {model_type: deepseek_v3, hidden_size: 1, intermediate_size: 1, "
+        "num_hidden_layers: 2, num_attention_heads: 1, vocab_size: 1, first_k_dense_replace: 0, "
+        "n_routed_experts: 4, num_experts_per_tok: 1, moe_intermediate_size: 4, norm_topk_prob: "
+        "false, n_group: 2, topk_group: 1, q_lora_rank: 2, kv_lora_rank: 2, qk_nope_head_dim: 2, "
+        "qk_rope_head_dim: 2, v_head_dim: 1}, layers: 2}\ndata: {seed: 4, dtype: %s}\nmesh: {}\n"
+        "pass: train\noptimizer: {name: sgd, steps: 2}\n%s";
+    Arena *a = arena_new();
+    PipelineOptions o = {.execute = true, .threads = 1};
+    PlanRun r = plan_run_with(a, "left.yaml", arena_printf(a, plan, "bf16", ""), &o);
+    assert_string_equal(r.t->verdict, "equivalent");
+    assert_true(r.rep.nothing_left > 0 && r.rep.end_to_end_rel <= r.rep.end_to_end_bound);
+    assert_non_null(run_diag(&r, "N0020", "proves nothing of loss and "));
+    r = plan_run_with(a, "left.yaml", arena_printf(a, plan, "f64", ""), &o);
+    assert_true(!strcmp(r.t->verdict, "equivalent") && !run_has(&r, "N0020"));
+    static const char fault[] = "faults: [{at: layers.0.q_a_proj, scale: 1.05}]\n";
+    r = plan_run_with(a, "left.yaml", arena_printf(a, plan, "bf16", fault), &o);
+    assert_string_equal(r.t->verdict, "different");
+    assert_string_equal(r.t->first_wrong, "layers.0.q_a_proj");
+    arena_free(a);
+}
 static bool took_sides(const PlanRun *r) {
     return r->t && !strcmp(r->t->verdict, "equivalent") && !r->t->n_fail && run_has(r, "N0019");
 }
@@ -620,6 +645,7 @@ int main(void) {
         cmocka_unit_test(test_records_say_what_is_held),
         cmocka_unit_test(test_masters),
         cmocka_unit_test(test_mistakes_are_seen),
+        cmocka_unit_test(test_nothing_left),
         cmocka_unit_test(test_slopes),
         cmocka_unit_test(test_clamped),
         cmocka_unit_test(test_bent_rows),

@@ -480,6 +480,17 @@ const DiagCode diag_codes[] = {
      "from the bend than rounding can put them, and with those the end of the run agrees. That the "
      "slopes follow from the run's own numbers is held by its steps.",
      NULL},
+    {"N0020", 0, "a value of which rounding leaves nothing",
+     "At the end a run is compared with the unsharded float64 model. Rounding can grow on the way: "
+     "a "
+     "gradient that is zero by identity is nothing else, and a few steps of training through a "
+     "norm of "
+     "all but zero make any small difference a large one. Where the unsharded model, run again "
+     "with "
+     "numbers that are off by what rounding does, itself is off by more than the value's largest "
+     "number, no such comparison can say anything. That each step follows from its inputs is held "
+     "as in every run.",
+     NULL},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what.", NULL},
     {"W0401", 0, "a finding of verify under trust: declared",

@@ -45,6 +45,7 @@ typedef struct {
     Reference *nudged[NUDGES];
     bool asked[NUDGES];
     double worst; /* share of its bound that the worst value used */
+    bool failed;  /* a value here; of those behind it nobody asks what rounding can do */
 } State;
 
 /* Layers, each of which adds rounding of its own; 1 for a model without. */
@@ -130,7 +131,7 @@ static double bound_of(const State *s, const Pair *p) {
 }
 
 /* ---- one value ---- */
-static void fail(const State *s, const Pair *p, double bound) {
+static void fail(State *s, const Pair *p, double bound) {
     Check *c = s->e->check;
     Trace *t = c->t;
     TraceCheck *k = ARENA_PUSH(t->arena, t->checks, t->n_checks, t->cap_checks);
@@ -150,6 +151,7 @@ static void fail(const State *s, const Pair *p, double bound) {
                             "number, bound %.2g, although every step follows from its inputs",
                             k->max_rel, p->top > 0 ? bound / p->top : bound);
     c->first_fail = t->n_checks - 1;
+    s->failed = true;
     t->first_wrong = k->value;
     t->n_fail++;
 }
@@ -183,6 +185,7 @@ static void judge(State *s, Pair *p, const double *(*again)(State *s, int k, voi
         for (int k = 0; k < NUDGES && s->e->measure; k++) again(s, k, arg);
         return;
     }
+    if (s->failed) return;
     bool open = s->e->check->first_fail < 0 && !(s->e->told && isinf(p->error));
     for (int k = 0; k < SIDES; k++)
         if (s->e->measure || (open && !(p->error <= bound_of(s, p))))
@@ -196,7 +199,9 @@ static void judge(State *s, Pair *p, const double *(*again)(State *s, int k, voi
         s->rep->end_to_end_rel = p->top > 0 ? p->error / p->top : p->error;
         s->rep->end_to_end_bound = p->top > 0 ? bound / p->top : bound;
     }
-    if (open && !(p->error <= bound)) fail(s, p, bound);
+    if (!open) return;
+    if (!(p->error <= bound)) fail(s, p, bound);
+    else if (bound > p->top && !s->rep->nothing_left++) s->rep->nothing_left_first = p->name;
 }
 
 /* ---- values ---- */

@@ -79,6 +79,7 @@ static void end_to_end(Run *r, const Reference *ref) {
     if (r->exec->stuck) return;
     endtoend_check(&e, r->rep);
     if (r->rep->sides_decided) sides_note(r);
+    if (r->rep->nothing_left) nothing_left_note(r);
     if (r->distances) distance_record(&e);
 }
 /* What the ranks load, and what the check holds the run against. */

@@ -70,6 +70,8 @@ typedef struct PipelineReport {
     const char *end_to_end_worst; /* value, of the comparison with the unsharded float64 model */
     double end_to_end_rel;        /* of its largest magnitude, as is its bound */
     double end_to_end_bound;
+    int64_t nothing_left; /* values that rounding moves by more than their largest number */
+    const char *nothing_left_first;
     bool sides_decided; /* it agrees once the unsharded model has the ranks' sides of bends */
     bool loss_wrong; /* beyond its bound: that of the last step, and what the unsharded model has */
     double loss, loss_unsharded;

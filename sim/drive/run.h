@@ -144,6 +144,8 @@ bool outside_open(Run *r);
 void ties_notes(const Run *r);
 /* That sides of bends (exec/sides.h) decided whether the end of the run agrees. */
 void sides_note(const Run *r);
+/* That rounding leaves nothing of values at the end (`nothing_left` of the report). */
+void nothing_left_note(const Run *r);
 /* After a training step of the ranks; of the unsharded run (`arg` is the Run). */
 void outside_ranks_stepped(Run *r, int64_t step);
 void outside_reference_stepped(void *arg, Exec *e, int64_t step);

@@ -1,4 +1,5 @@
-/* What is told of choices that the unsharded run took over: near ties of routers. Refuses to say
+/* What is told of what rounding decides: choices and sides that the unsharded run took over, and
+ * values of which it leaves nothing. Refuses to say
  * whether they are right: the check of the step that chose did. */
 #include "drive/run.h"
 #include <string.h>
@@ -28,6 +29,17 @@ void sides_note(const Run *r) {
         "of the run agrees",
         (long long)r->taken.n, r->taken.n == 1 ? "" : "s", r->taken.n == 1 ? "s" : "",
         r->taken.farthest);
+}
+void nothing_left_note(const Run *r) {
+    const PipelineReport *rep = r->rep;
+    diag_note(r->d, "N0020", diag_nowhere, NULL,
+              "the end of the run proves nothing of %s%s: rounding alone moves %s by more than "
+              "%s largest number. Every step was held by itself",
+              rep->nothing_left_first,
+              rep->nothing_left == 1
+                  ? ""
+                  : arena_printf(r->arena, " and %lld more", (long long)rep->nothing_left - 1),
+              rep->nothing_left == 1 ? "it" : "them", rep->nothing_left == 1 ? "its" : "their");
 }
 void ties_notes(const Run *r) {
     const Trace *t = r->t;

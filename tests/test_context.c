@@ -133,9 +133,9 @@ static void test_against_loops(void **state) {
         for (int m = 0; m < 4; m++)
             for (int o = 0; o < 3; o++)
                 for (int k = 0; k < N_MODES; k++) {
-                    Arena *a = arena_new();
                     int cp = m + 1;
                     if (o == 1 && cp > 1 && sizes[s].S % (2 * cp)) continue;
+                    Arena *a = arena_new();
                     Attention x = attention(a, sizes[s]);
                     const double *want[] = {x.out, x.dq, x.dk, x.dv};
                     hold(a,

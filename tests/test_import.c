@@ -333,18 +333,35 @@ static void test_torch_experts(void **state) {
 static void test_torch_experts_sharded(void **state) {
     (void)state;
     static const struct {
-        const char *shard, *said;
+        const char *shard, *said, *dims;
     } shards[] = {
         {"    fully_shard(block.moe.experts, mesh=mesh['edp'])\n"
          "    fully_shard(block, mesh=dp_mesh)\nfully_shard(model, mesh=dp_mesh)\n",
-         NULL},
+         NULL, ""},
+        {"    fully_shard(block.moe.experts, mesh=mesh['edp'], shard_placement_fn=lambda p: "
+         "Shard(1))\n"
+         "    fully_shard(block, mesh=dp_mesh)\nfully_shard(model, mesh=dp_mesh)\n",
+         NULL, ", dims: {layers.*.moe.experts: 1}"},
+        {"    def of(param):\n        return Shard(dim=1)\n"
+         "    fully_shard(block.moe.experts, mesh=mesh['edp'], shard_placement_fn=of)\n"
+         "    fully_shard(block, mesh=dp_mesh)\nfully_shard(model, mesh=dp_mesh)\n",
+         NULL, ", dims: {layers.*.moe.experts: 1}"},
+        {"    fully_shard(block, mesh=dp_mesh, shard_placement_fn=lambda p: Shard(1) if p.ndim > 1 "
+         "else None)\nfully_shard(model, mesh=dp_mesh)\n",
+         ":11:79: error: `p.ndim` is not known here [E0217]", NULL},
+        {"    fully_shard(block, mesh=dp_mesh, shard_placement_fn=fn)\n",
+         ":11:57: error: which dim of each parameter is cut cannot be seen here [E0217]", NULL},
+        {"    fully_shard(block, mesh=dp_mesh, shard_placement_fn=lambda p: Shard(2))\n",
+         ":11:67: error: fully_shard on dim 2: not supported by this version [E0214]", NULL},
         {"    fully_shard(block, mesh=dp_mesh)\nfully_shard(model, mesh=dp_mesh)\n",
-         ":11:5: error: fully_shard takes the experts of different ranks for copies [E0307]"},
+         ":11:5: error: fully_shard takes the experts of different ranks for copies [E0307]", NULL},
         {"    fully_shard(block.moe.experts, mesh=dp_mesh)\n"
          "    fully_shard(block, mesh=dp_mesh)\nfully_shard(model, mesh=dp_mesh)\n",
-         ":11:5: error: fully_shard of experts over other axes than those of fully_shard that"},
+         ":11:5: error: fully_shard of experts over other axes than those of fully_shard that",
+         NULL},
         {"model = DDP(model, device_mesh=dp_mesh)\n",
-         ":11:9: error: DistributedDataParallel takes the experts of different ranks for copies"},
+         ":11:9: error: DistributedDataParallel takes the experts of different ranks for copies",
+         NULL},
     };
     for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
         Imported x = import_with(
@@ -362,7 +379,11 @@ static void test_torch_experts_sharded(void **state) {
             continue;
         }
         HOLDS(x, "groups: {dp: edp*ep}",
-              "  layers.*.moe.experts: {style: expert_parallel, axis: ep, output: home}");
+              "  layers.*.moe.experts: {style: expert_parallel, axis: ep, output: home}",
+              arena_printf(arena,
+                           "data_parallel: {mode: fsdp, axis: dp, unit: block, reshard: blocks, "
+                           "grad_order: tp_first%s}",
+                           shards[i].dims));
         PlanRun sharded = run_plan(&x, true);
         assert_string_equal(sharded.t->verdict, "equivalent");
         assert_true(count_collectives(sharded.t, "gradients", "reduce_scatter", "edp") > 0);
@@ -404,20 +425,44 @@ static const struct {
      {":1:47: error: a layout for the keyword 'mask'", ":2:30: error:", "[E0214]"}},
     {"x = {'a': ColwiseParallel(use_local_output=1)}\nparallelize_module(model, tp, x)",
      {":1:44: error: use_local_output wants True or False", "[E0301]"}},
-    {"for i in range(4):\n    parallelize_module(model.layers[i], m, {})\n",
-     {":1:1: error: a loop would have to be executed", "[E0217]"}},
-    {"if cond:\n    x = 1\nelse:\n    x = 2\n{'a': f'b'}",
-     {":1:1: error: 'if' would have to be executed", ":3:1: error: 'else'",
-      ":5:7: error: an f-string"}},
+    {"for i in x:\n    parallelize_module(model.layers[i], m, {})\n",
+     {":1:1: error: a loop would have to be executed: `x` is not known here", "[E0217]"}},
+    {"if cond:\n    x = ColwiseParallel\nelse:\n    x = RowwiseParallel\n{'a': x(), 'b': f'{q}'}",
+     {":1:1: error: this depends on the `if` in line 1", ":5:17: error: `q` is not known here"}},
+    {"if cond:\n    fully_shard(model)\n",
+     {":1:4: error: which branch is taken cannot be seen here: `cond` is not known here [E0217]",
+      "`cond = True` (or False) in a line of its own before it"}},
+    {"for b in model.layers:\n    if not b.moe_enabled:\n        continue\n",
+     {":2:8: error: which branch is taken cannot be seen here: this may differ from layer to"}},
+    {"for b in model.layers:\n    parallelize_module(b, mesh, {})\n    break\n",
+     {":1:1: error: a loop over the layers that is left before its end"}},
     {"parallelize_module(model, tp, {k: v for k, v in t})",
-     {":1:33: error: a dict made by", "[E0217]"}},
+     {":1:49: error: `t` is not known here [E0217]"}},
     {"{'a': Shard(1) if x else y, 'a.b': ColwiseParallel()}",
-     {":1:16: error: an expression with 'if' would have to be executed [E0217]"}},
+     {":1:19: error: `x` is not known here [E0217]"}},
+    {"{'a': ColwiseParallel(output_layouts=Shard(1 if 0 < 1 < 2 else 0))}",
+     {":1:49: error: an expression with 'a chain of comparisons' would have to be executed"}},
+    {"for i in range(2):\n    p = {f'a.{model}': ColwiseParallel()}\n"
+     "    parallelize_module(model, mesh, p)\n",
+     {":2:10: error: `model` is not known here [E0217]"}},
+    {"{1: ColwiseParallel()}", {":1:2: error: a key of this dict is a whole number, not text"}},
+    {"fully_shard(model, **config)\n", {":1:20: error: `config` is not known here [E0217]"}},
+    {"def f(x):\n    return f(x)\nparallelize_module(model, mesh, f(1))\n",
+     {":2:12: error: functions that call one another so deep are not read here [E0217]"}},
+    {"p = {}\nif 'a' in p:\n    x = 1\nelse:\n    raise ValueError('no')\n",
+     {":5:5: error: the file raises an error in this line [E0217]"}},
+    {"model = apply_tp(model)\n", {":1:9: error: what `apply_tp` does to the plan cannot be seen"}},
+    {"model = FSDP(model)\n", {":1:9: error: FullyShardedDataParallel: not supported by this"}},
+    {"parallelize_module(model, mesh, {'a': ColwiseParallel()})\nwith loss_parallel() if x else y:"
+     "\n    pass\n",
+     {":2:25: error: `x` is not known here [E0217]"}},
+    {"parallelize_module(model.layers[:2], mesh, {'a': ColwiseParallel()})",
+     {":1:32: error: a slice is not read here [E0217]"}},
     {"apply_tp(model)\n",
      {":1:1: error: what `apply_tp` does to the plan cannot be seen here [E0217]"}},
     {"fully_shard(model)\n", {":1:1: error: fully_shard of the whole model as one unit"}},
-    {"fully_shard(model, shard_placement_fn=f)\n",
-     {":1:20: error: unknown argument of fully_shard 'shard_placement_fn'"}},
+    {"fully_shard(model, shard_placement_fn=lambda p: p)\n",
+     {":1:46: error: shard_placement_fn gives a Shard [E0206]"}},
     {"{'a': ColwiseParallel(), 'a': RowwiseParallel()}",
      {":1:26: error: 'a' occurs twice [E0107]", "the first one is in line 1"}},
     {"{'a': ColwiseParallel(\n", {"plan.py:2:1: error: ", "[E0110]"}},
@@ -425,6 +470,61 @@ static const struct {
      {":1:27: error: the mesh has no axis pp [E0204]"}},
     {"x = 1\n", {":1:1: error: no plan stands here [E0208]"}},
 };
+/* What literals decide is followed, as Python would: each of these files makes the same lines. */
+static const char *const decided[] = {
+    "TP = True\nif TP and not False:\n    parallelize_module(model, mesh, "
+    "{'layers.*.attention.wo': "
+    "RowwiseParallel(output_layouts=Shard(1) if 2 > 1 else Replicate())})\nelse:\n    f(x)\n",
+    "for i, block in enumerate(model.layers):\n    plan = {f'attention.{n}': RowwiseParallel("
+    "output_layouts=Shard(int(TP))) for n in ['wo'] if n != 'wq' for TP in [True]}\n"
+    "    parallelize_module(block, mesh, plan)\n",
+    "for i in range(len(model.layers)):\n    parallelize_module(model.layers[i].attention, mesh,\n"
+    "        dict(wo=RowwiseParallel(output_layouts=Shard(3 - 2))))\n",
+    "table = {'wo': RowwiseParallel}\nplan = {}\nfor name, style in table.items():\n"
+    "    plan['layers.*.attention.' + name] = style(output_layouts=Shard(len(table)))\n"
+    "parallelize_module(model, mesh, plan)\n",
+    "def table(sp, reduce=True):\n    if not sp: return {}\n"
+    "    layouts = {'output_layouts': Shard(1)}\n"
+    "    return {'attention.wo': RowwiseParallel(**layouts)}\n"
+    "def apply(model, tp_mesh, sp: bool = False) -> None:\n    if sp is None:\n"
+    "        raise ValueError\n    for block in model.layers.values():\n"
+    "        parallelize_module(block, tp_mesh, table(sp=sp))\n"
+    "def main():\n    model = Transformer(ModelArgs()).to('cuda')\n"
+    "    model = apply(model, mesh['tp'], sp=mesh['tp'].size() == 2)\n"
+    "if __name__ == '__main__':\n    main()\n",
+    "sp = True\ndef apply(model, tp_mesh, sp):\n    plan = {'x': 1} if not sp else {}\n"
+    "    plan |= {'attention.wo': RowwiseParallel(output_layouts=Shard(1))}\n"
+    "    if debug:\n        print('a')\n    elif rank == 0:\n        logger.info(f'{plan=}')\n"
+    "    for _, block in model.layers.items():\n"
+    "        block.attention.n_heads = block.attention.n_heads // tp_mesh.size()\n"
+    "        parallelize_module(block, tp_mesh, {**plan})\n",
+    "col, row = ColwiseParallel, RowwiseParallel\nplan = {'layers.*.attention.wo': row()}\n"
+    "plan.update({k: row(output_layouts=Shard(1)) for k in plan.keys()})\n"
+    "parallelize_module(Model.from_args(a), mesh, plan)\n"
+    "for step in range(10 ** 12):\n    loss = model(x)\n    loss.backward()\n",
+};
+static void test_torch_decided(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof decided / sizeof *decided; i++) {
+        Imported r = torch("tp=2", decided[i]);
+        HOLDS(r, "  layers.*.attention.wo: {style: rowwise, output: shard(1)}");
+        assert_ptr_equal(strstr(r.plan.text, "layers.*"), strrchr(r.plan.text, '*') - 7);
+    }
+    Imported r = torch("tp=2", "for i in range(3):\n    if i == 1: continue\n"
+                               "    if i > 1:\n        break\n    parallelize_module(model.layers"
+                               "[i], mesh, {'attention.wo': RowwiseParallel()})\n");
+    HOLDS(r, "  layers.0.attention.wo: rowwise");
+    assert_null(strstr(r.plan.text, "layers.1"));
+    /* a branch that lays out nothing need not be decided, unless it says how the loss is computed
+     */
+    r = torch("tp=2",
+              "parallelize_module(model, mesh, {'layers.*.attention.wo': RowwiseParallel()})"
+              "\nfor batch in loader:\n    with loss_parallel():\n"
+              "        loss.backward()\n");
+    HOLDS(r, "  loss: loss_parallel");
+    r = torch("tp=2", "if x:\n    with loss_parallel():\n        loss.backward()\n");
+    REFUSES(r, ":1:4: error: which branch is taken cannot be seen here");
+}
 static void test_torch_refusals(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof torch_refusals / sizeof *torch_refusals; i++) {
@@ -1569,6 +1669,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torch_styles, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_embedding, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_refusals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_decided, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_experts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_experts_sharded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_places, setup, teardown),

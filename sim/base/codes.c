@@ -131,9 +131,10 @@ const DiagCode diag_codes[] = {
      "without it (input, act1, loss, grad), as another layer, or as something inside one.",
      "choose another name"},
     {"E0217", 3, "a plan that only an execution could tell",
-     "A framework's file is read as data and never executed: conditions, loops over other things "
-     "than the layers, calls of functions of its own, f-strings and arithmetic are refused. Write "
-     "what they come to in your run. `for layer in model.layers:` is read as 'layers.*'.",
+     "A framework's file is read as data and never executed: branches, loops, comprehensions, "
+     "f-strings, arithmetic and functions of the file are followed as far as literals in it decide "
+     "them, and no further. Write what the rest comes to in your run: `loss_parallel = True` in a "
+     "line above is enough. `for layer in model.layers:` is read as 'layers.*'.",
      "give the value as a number or a name; the file is read, not executed"},
     {"E0218", 3, "a plan that the other framework cannot say",
      "`export` leaves nothing out: a style, placement or key that has no counterpart there is an "

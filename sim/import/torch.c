@@ -140,7 +140,7 @@ static void record_data(Torch *t, Value *data) {
 static void record_sharding(Torch *t, Value *dp) {
     static const char *const modes[] = {"fsdp", "hsdp", NULL};
     Value *mesh = value_get(dp, "mesh");
-    FullyShard f = {.path = "", .reshard = -1, .loc = dp->loc};
+    FullyShard f = {.path = "", .reshard = -1, .dim = -1, .loc = dp->loc};
     const char *mode = text(dp, "mode");
     if (strcmp(mode, modes[0]) && strcmp(mode, modes[1])) {
         diag_error(t->x->d, "E0206", dp->loc, "fsdp or hsdp", "a data_parallel mode '%s'", mode);
@@ -268,6 +268,19 @@ static bool units(Torch *t, const FullyShard **root, const FullyShard **layers) 
     }
     return true;
 }
+/* shard_placement_fn of the units, as `dims`: the experts' are the most exact. */
+static const char *dims_text(Torch *t, const FullyShard *root, const FullyShard *layers) {
+    Str s = str_new(t->x->a);
+    const char *all = "'*'";
+    if (root->dim >= 0) str_addf(&s, "%s: %d", all, root->dim);
+    if (layers->dim >= 0 && layers->dim != root->dim)
+        str_addf(&s, "%s%s: %d", s.n ? ", " : "", layers->path, layers->dim);
+    else if (layers->dim < 0 && root->dim > 0) str_addf(&s, ", %s: 0", layers->path);
+    for (int i = 0; i < t->n_calls; i++)
+        if (is_experts(&t->call[i]) && t->call[i].dim >= 0)
+            str_addf(&s, "%s%s: %d", s.n ? ", " : "", t->call[i].path, t->call[i].dim);
+    return s.n ? arena_printf(t->x->a, ", dims: {%s}", s.s) : "";
+}
 static void sharding(Torch *t) {
     const FullyShard *root = NULL, *layers = NULL;
     Draft *x = t->x;
@@ -286,10 +299,11 @@ static void sharding(Torch *t) {
                                       : arena_printf(x->a, "mode: hsdp, replicate: %s, shard: %s",
                                                      f.axis[0], f.axis[1]);
     draft_key(x, "data_parallel",
-              arena_printf(x->a, "{%s, unit: block, reshard: %s, grad_order: tp_first}", where,
+              arena_printf(x->a, "{%s, unit: block, reshard: %s, grad_order: tp_first%s}", where,
                            layers->reshard == 0 ? "false"
                            : root->reshard == 1 ? "true"
-                                                : "blocks"),
+                                                : "blocks",
+                           dims_text(t, root, layers)),
               layers->loc, "fully_shard");
 }
 static void plain_replicas(Torch *t) {

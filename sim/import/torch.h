@@ -9,7 +9,8 @@ typedef struct {
     int n_axes;
     const char *axis[2]; /* of the mesh that it is given, none: the whole mesh */
     int reshard;         /* -1: by default */
-    Loc loc;
+    int dim;             /* of shard_placement_fn; -1: there is none */
+    Loc loc, dim_loc;
 } FullyShard;
 typedef struct {
     Draft *x;

@@ -1,57 +1,57 @@
 /* A Python file around parallelize_module and fully_shard, walked statement by statement as data:
- * names stand for what was assigned to them, a loop over the layers for a pattern with `*`. What
- * it cannot follow it refuses; it never guesses what a call of somebody's own does. */
+ * names stand for what was assigned to them, branches and loops are those that literals decide, a
+ * loop over the layers stands for a pattern with `*`, a function of the file for its body. What it
+ * cannot follow it refuses; it never guesses what a call of somebody's own does. */
 #include "import/python.h"
+#include "import/python_eval.h"
 #include "import/torch.h"
 #include <string.h>
 
 typedef struct {
-    const char *name;
-    Value *value;
-} Bound;
+    const Statement *def;
+    bool called, open; /* ever; now: its body is being walked */
+} Function;
 typedef struct {
     Torch *t;
-    Bound *bound;
-    int n, cap;
+    Python p;
+    Function *function;
+    int n_functions, cap_functions;
     Value *lone; /* a table that is assigned and not applied, so far */
     int n_lone;
-    int n_meshes; /* init_device_mesh */
+    int n_meshes;  /* init_device_mesh */
+    Value *result; /* of the function that returned last */
+    bool known;    /* the last call was ours or the file's */
+    int deep;      /* functions that are being walked */
+    bool called;   /* the innermost of them is: no function that is read as if it were */
 } Walk;
+/* How a block ended. */
+typedef enum { RAN, CONTINUED, BROKE, RETURNED } Ended;
 
-/* ---- names ---- */
-static Value *lookup(const Walk *w, const char *name) {
-    for (int i = w->n - 1; i >= 0; i--)
-        if (strcmp(w->bound[i].name, name) == 0) return w->bound[i].value;
-    return NULL;
-}
-static void bind(Walk *w, const char *name, Value *v) {
-    for (int i = 0; i < w->n; i++)
-        if (strcmp(w->bound[i].name, name) == 0) {
-            w->bound[i].value = v;
-            return;
-        }
-    if (w->n == VALUE_PAIRS) return; /* what is not bound is a name that nobody knows */
-    *ARENA_PUSH(w->t->x->a, w->bound, w->n, w->cap) = (Bound){name, v};
-}
-/* Names replaced by what they stand for; what is put in has been through this already. */
-static Value *substitute(Walk *w, Value *v) {
-    if (v->kind == V_NAME) {
-        Value *to = lookup(w, v->s);
-        return to ? to : v;
-    }
-    for (int i = 0; i < v->n; i++) v->item[i] = substitute(w, v->item[i]);
-    for (int i = 0; i < v->n_pairs; i++) v->pair[i].value = substitute(w, v->pair[i].value);
-    return v;
-}
-/* model.layers[0].attention -> "layers.0.attention"; NULL if it is no path from a name. */
+/* model.layers[0].attention -> "layers.0.attention"; NULL if it is no path from a model: a name, or
+ * what a function or class gives. */
 static const char *path_of(Walk *w, const Value *v) {
+    static const char *const same[] = {"to",       "cuda",           "cpu",   "to_empty",
+                                       "train",    "eval",           "half",  "float",
+                                       "bfloat16", "requires_grad_", "apply", NULL};
     const char *path = "";
     for (int k = 0; k < VALUE_DEPTH; k++) {
         const char *dot = *path ? "." : "", *part = v->s;
-        if (v->kind == V_NAME) return path;
+        const Value *callee = v->kind == V_CALL ? v->item[0] : NULL;
+        bool method = callee && callee->kind == V_ATTR, given = false;
+        for (int i = 0; method && same[i]; i++) given |= strcmp(same[i], callee->s) == 0;
+        if (v->kind == V_NAME || (callee && callee->kind == V_NAME)) return path;
+        if (method && strncmp(callee->s, "from_", 5) == 0) return path;
+        if (given) {
+            v = callee->item[0];
+            continue;
+        }
         if (v->kind == V_INDEX && v->item[1]->kind == V_STRING) part = v->item[1]->s;
+        else if (v->kind == V_INDEX && v->item[1]->kind == V_EACH) part = "*";
         else if (v->kind == V_INDEX && v->item[1]->kind == V_INT && v->item[1]->i >= 0)
             part = arena_printf(w->t->x->a, "%lld", (long long)v->item[1]->i);
+        else if (method && strcmp(callee->s, "get_submodule") == 0 && v->n == 2 &&
+                 v->item[1]->kind == V_STRING)
+            part = v->item[1]->s, v = callee;
         else if (v->kind != V_ATTR) return NULL;
         path = arena_printf(w->t->x->a, "%s%s%s", part, dot, path);
         v = v->item[0];
@@ -183,7 +183,7 @@ static void unknown_arguments(Walk *w, Value *call, const char *what, const char
 }
 static const char *module_of(Walk *w, Value *call, Value *v) {
     const char *path = v ? path_of(w, v) : NULL;
-    if (!path)
+    if (!path && !(v && value_is_code(w->t->x->d, v)))
         refuse(w, v ? v->loc : call->loc, "model, model.layers[0], or a loop over model.layers",
                "which module this speaks of cannot be seen here");
     return path;
@@ -201,7 +201,7 @@ static void parallelize(Walk *w, Value *call) {
     if (mesh && mesh->kind != V_NONE) {
         on.n = mesh_axes(w, mesh, on.axis);
         if (on.n < 1) {
-            if (x->n_axes)
+            if (!value_is_code(x->d, mesh) && x->n_axes)
                 diag_error(x->d, "E0204", mesh->loc, "mesh[\"tp\"]",
                            "parallelize_module takes a mesh of one axis");
             return;
@@ -220,13 +220,41 @@ static void parallelize(Walk *w, Value *call) {
         refuse(w, plan->loc, "write the dict itself, or assign it in this file",
                "the table of styles does not stand here");
 }
+static Value *run_with(Walk *w, const Value *function, Value *argument);
+
+/* shard_placement_fn=lambda param: Shard(1), or a function of this file that returns it. */
+static bool shard_dim(Walk *w, Value *fn, FullyShard *f) {
+    if (!fn || fn->kind == V_NONE) return true;
+    const Value *made = run_with(w, fn, NULL);
+    if (!made) {
+        refuse(w, fn->loc, "lambda param: Shard(1)",
+               "which dim of each parameter is cut cannot be seen here");
+        return false;
+    }
+    if (value_is_code(w->t->x->d, made)) return false;
+    if (made->kind == V_NONE) return true; /* dim 0, as without a function */
+    const Value *dim = calls(made, "Shard") ? argument((Value *)made, 0, "dim") : NULL;
+    if (!dim || dim->kind != V_INT || dim->i < 0 || dim->i > 1) {
+        diag_error(w->t->x->d, dim && dim->kind == V_INT ? "E0214" : "E0206", made->loc,
+                   "Shard(0), Shard(1) or None",
+                   dim && dim->kind == V_INT
+                       ? "fully_shard on dim %lld: not supported by this version"
+                       : "shard_placement_fn gives a Shard",
+                   dim ? (long long)dim->i : 0);
+        return false;
+    }
+    f->dim = (int)dim->i;
+    f->dim_loc = made->loc;
+    return true;
+}
 static void fully_shard(Walk *w, Value *call) {
     static const char *const known[] = {"module",    "mesh",           "reshard_after_forward",
-                                        "mp_policy", "offload_policy", NULL};
+                                        "mp_policy", "offload_policy", "shard_placement_fn",
+                                        NULL};
     Draft *x = w->t->x;
     Value *mesh = argument(call, -1, "mesh"), *keep = argument(call, -1, "reshard_after_forward"),
           *module = argument(call, 0, "module");
-    FullyShard f = {.loc = call->loc, .reshard = -1};
+    FullyShard f = {.loc = call->loc, .reshard = -1, .dim = -1};
     unknown_arguments(w, call, "fully_shard", known);
     if (argument(call, -1, "mp_policy"))
         draft_remark(x, "mp_policy in line %d is not read: data.dtype says what is computed in",
@@ -241,7 +269,14 @@ static void fully_shard(Walk *w, Value *call) {
     else if (keep && keep->kind != V_NONE)
         diag_error(x->d, "E0214", keep->loc, "True or False",
                    "reshard_after_forward to a smaller mesh: not supported by this version");
+    if (!shard_dim(w, argument(call, -1, "shard_placement_fn"), &f)) return;
     if (f.path) *ARENA_PUSH(x->a, w->t->call, w->t->n_calls, w->t->cap_calls) = f;
+}
+/* Its flat buffers are of whole modules, as fully_shard's units of one layer are not. */
+static void fsdp1(Walk *w, Value *call) {
+    diag_error(w->t->x->d, "E0214", call->loc,
+               "fully_shard(layer) for each layer, then fully_shard(model)",
+               "FullyShardedDataParallel: not supported by this version");
 }
 static void ddp(Walk *w, Value *call) {
     Value *mesh = argument(call, 1, "device_mesh");
@@ -264,12 +299,15 @@ static const struct {
     {"DistributedDataParallel", ddp},
     {"DDP", ddp},
     {"replicate", ddp},
+    {"FullyShardedDataParallel", fsdp1},
+    {"FSDP", fsdp1},
     {"init_device_mesh", read_mesh},
     {"_flatten", flatten},
     {"loss_parallel", loss_parallel},
 };
 /* Calls that lay out nothing. */
 static const char *const harmless[] = {"print",
+                                       "rank_log",
                                        "manual_seed",
                                        "init_process_group",
                                        "set_device",
@@ -301,9 +339,112 @@ static bool act(Walk *w, Value *v) {
     return false;
 }
 
-/* ---- statements ---- */
-static void walk(Walk *w, const Statement *block);
+/* ---- functions of the file ---- */
+static Ended walk(Walk *w, const Statement *block);
 
+static Function *function_named(Walk *w, const char *name) {
+    for (int i = w->n_functions - 1; name && i >= 0; i--)
+        if (strcmp(w->function[i].def->target->s, name) == 0) return &w->function[i];
+    return NULL;
+}
+/* Its body, with names of its own; what a name of it holds is the argument, or the default. */
+static Value *run_function(Walk *w, int which, const Value *call) {
+    Python *p = &w->p;
+    const Statement *def = w->function[which].def;
+    const Value *known = def->value;
+    int n = p->n, base = p->base, globals = p->globals;
+    Value **argument = ARENA_ARRAY(p->a, Value *, known->n_pairs + 1), *result;
+    bool before = w->called;
+    w->called = call != NULL;
+    w->deep++;
+    w->function[which].called = w->function[which].open = true;
+    for (int i = 0; i < known->n_pairs; i++) {
+        const ValuePair *by_name = call ? value_pair(call, known->pair[i].key) : NULL;
+        argument[i] = by_name                   ? by_name->value
+                      : call && i + 1 < call->n ? call->item[i + 1]
+                      : known->pair[i].value->kind == V_CODE && !call
+                          ? NULL /* it is not called: a name that nobody knows */
+                          : python_eval(p, known->pair[i].value);
+    }
+    if (!base) p->globals = n;
+    p->base = n;
+    for (int i = 0; i < known->n_pairs; i++)
+        if (argument[i]) python_bind(p, known->pair[i].key, argument[i]);
+    w->result = NULL;
+    walk(w, def);
+    result = w->result;
+    w->result = NULL;
+    p->n = n;
+    p->base = base;
+    p->globals = globals;
+    w->function[which].open = false;
+    w->called = before;
+    w->deep--;
+    return result;
+}
+/* What a lambda, or a function of this file by its name, gives for one argument (NULL: nobody knows
+ * it); NULL: it is neither. */
+static Value *run_with(Walk *w, const Value *function, Value *given) {
+    if (function->kind == V_OP && strcmp(function->s, "lambda") == 0) {
+        int n = w->p.n;
+        Value *unknown = given ? given : (Value *)function->item[0];
+        python_bind(&w->p, function->item[0]->s, unknown);
+        Value *made = python_eval(&w->p, function->item[1]);
+        w->p.n = n;
+        return made;
+    }
+    Function *f = function->kind == V_NAME ? function_named(w, function->s) : NULL;
+    if (!f || f->open) return NULL;
+    f->called = true;
+    return run_function(w, (int)(f - w->function), NULL);
+}
+static Value *none(Walk *w, Loc at) {
+    Value *v = ARENA_NEW(w->t->x->a, Value);
+    v->loc = at;
+    return v;
+}
+/* tp_mesh.size(), where the mesh is known. */
+static Value *size_of(Walk *w, Value *call) {
+    const char *axis[2];
+    Value *mesh = call->n == 1 ? call->item[0]->item[0] : NULL, *size = none(w, call->loc);
+    if (!mesh || (mesh->kind == V_CALL && !calls(mesh, "_flatten")) ||
+        mesh_axes(w, mesh, axis) != 1 || !draft_axis_size(w->t->x, axis[0]))
+        return NULL;
+    size->kind = V_INT;
+    size->i = draft_axis_size(w->t->x, axis[0]);
+    size->r = (double)size->i;
+    return size;
+}
+static bool update(Walk *w, const Value *call);
+
+/* What a call does, and gives, where this file or PyTorch says so; w->known says whether one does.
+ */
+static Value *called(void *owner, Value *call) {
+    Walk *w = owner;
+    const Value *callee = call->item[0];
+    Function *f = callee->kind == V_NAME ? function_named(w, callee->s) : NULL;
+    Value *gives = NULL;
+    bool known = true;
+    if (f && (f->open || w->deep >= VALUE_DEPTH)) {
+        gives = python_unknown(&w->p, call->loc,
+                               "functions that call one another so deep are not read here");
+    } else if (f) {
+        gives = run_function(w, (int)(f - w->function), call);
+        if (!gives) gives = none(w, call->loc);
+    } else if (calls(call, "size") && callee->kind == V_ATTR) {
+        gives = size_of(w, call);
+    } else if (calls(call, "update") && update(w, call)) {
+        gives = none(w, call->loc);
+    } else if ((known = act(w, call)) && call->n > 1 &&
+               (calls(call, "parallelize_module") || calls(call, "fully_shard") ||
+                calls(call, "DDP") || calls(call, "DistributedDataParallel"))) {
+        gives = call->item[1]; /* they give back the module */
+    }
+    w->known = known;
+    return gives;
+}
+
+/* ---- statements ---- */
 /* An entry of a dict of this file, as an assignment to it does. */
 static bool set_entry(Walk *w, Value *table, const char *key, Loc loc, Value *v) {
     bool fits =
@@ -311,43 +452,62 @@ static bool set_entry(Walk *w, Value *table, const char *key, Loc loc, Value *v)
     if (fits) value_set(w->t->x->a, table, (ValuePair){.key = key, .loc = loc, .value = v});
     return fits;
 }
-/* plan.update({...}) */
+/* plan.update({...}), plan.update(key=value) */
 static bool update(Walk *w, const Value *call) {
     Value *to = call->item[0]->kind == V_ATTR ? call->item[0]->item[0] : NULL;
-    const Value *more = call->n == 2 ? call->item[1] : NULL;
-    bool fits = to && to->kind == V_DICT && more && more->kind == V_DICT && !call->n_pairs;
+    const Value *more = call->n == 2 ? call->item[1] : call;
+    bool fits = to && to->kind == V_DICT && call->n <= 2 && (more == call || !call->n_pairs) &&
+                (more == call || more->kind == V_DICT);
     for (int i = 0; fits && i < more->n_pairs; i++)
         fits = set_entry(w, to, more->pair[i].key, more->pair[i].loc, more->pair[i].value);
     return fits;
 }
-static void expression(Walk *w, Value *v) {
-    if (value_is_code(w->t->x->d, v)) return;
-    if (v->kind == V_STRING || v->kind == V_NAME || v->kind == V_ATTR || v->kind == V_NONE) return;
+static bool is_harmless(const Value *call) {
+    const char *name = callee_of(call);
+    for (int i = 0; name && harmless[i]; i++)
+        if (strcmp(harmless[i], name) == 0) return true;
+    return false;
+}
+static void expression(Walk *w, Value *written) {
+    if (is_harmless(written)) return;
+    Value *v = python_eval(&w->p, written);
+    if (w->p.spent || value_is_code(w->t->x->d, v) || v->kind <= V_TUPLE) return;
     if (v->kind == V_DICT) {
         torch_table(w->t, "", v, NULL);
         return;
     }
-    if (act(w, v) || (calls(v, "update") && update(w, v))) return;
+    if (v->kind != V_CALL || (written->kind == V_CALL && w->known)) return;
     const char *name = callee_of(v);
-    for (int i = 0; name && harmless[i]; i++)
-        if (strcmp(harmless[i], name) == 0) return;
     refuse(w, v->loc, "leave it out if it lays out nothing",
            arena_printf(w->t->x->a, "what `%s` does to the plan cannot be seen here",
                         name ? name : value_kind_text(v)));
 }
+/* `model = apply_tp(model)`: a call of somebody's own that gets what a table is for. */
+static void own_call(Walk *w, const Value *to, const Value *v) {
+    if (v->kind != V_CALL || is_harmless(v) || to->kind != V_NAME) return;
+    for (int i = 1; i < v->n; i++) {
+        bool itself = v->item[i]->kind == V_NAME && strcmp(v->item[i]->s, to->s) == 0;
+        const Value *before = python_lookup(&w->p, to->s);
+        if (itself || (before && before == v->item[i] && before->kind == V_CALL))
+            refuse(w, v->loc, "leave it out if it lays out nothing",
+                   arena_printf(w->t->x->a, "what `%s` does to the plan cannot be seen here",
+                                callee_of(v) ? callee_of(v) : value_kind_text(v)));
+    }
+}
 static void assign(Walk *w, const Statement *s) {
-    Value *to = s->target, *v = s->value;
+    Value *to = s->target, *v = python_eval(&w->p, s->value);
     Draft *x = w->t->x;
-    act(w, v);
-    if (calls(v, "parallelize_module") || calls(v, "DDP") || calls(v, "fully_shard") ||
-        calls(v, "DistributedDataParallel"))
-        v = v->n > 1 ? v->item[1] : v; /* they give back the module */
+    if (w->p.spent) return;
     if (to->kind == V_NAME) {
-        bind(w, to->s, v);
+        own_call(w, to, v);
+        python_bind(&w->p, to->s, v);
         if (torch_is_table(v) && w->n_lone >= 0) w->lone = v, w->n_lone++;
+    } else if (to->kind == V_TUPLE || to->kind == V_LIST) {
+        python_unpack(&w->p, to, v);
     } else if (to->kind == V_INDEX) {
-        Value *table = substitute(w, to->item[0]);
-        const char *name = to->item[1]->kind == V_STRING ? to->item[1]->s : NULL;
+        Value *table = python_eval(&w->p, to->item[0]), *key = python_eval(&w->p, to->item[1]);
+        if (value_is_code(x->d, key)) return;
+        const char *name = key->kind == V_STRING ? key->s : key->kind == V_EACH ? "*" : NULL;
         if (!set_entry(w, table, name, to->loc, v))
             refuse(w, to->loc, "write the entry into the dict itself",
                    "an assignment to a part of what is not a dict of this file");
@@ -355,69 +515,172 @@ static void assign(Walk *w, const Statement *s) {
         draft_remark(x, "line %d sets an attribute: that is not part of the plan", s->loc.line);
     }
 }
-/* The container that a loop runs over: x.layers, .values(), .items(), enumerate(...). */
-static const Value *container(const Value *v) {
-    static const char *const through[] = {"values", "items", "children", "named_children", NULL};
-    for (int k = 0; k < 4 && v->kind == V_CALL; k++) {
-        const char *name = callee_of(v);
-        if (!name) return NULL;
-        bool method = false;
-        for (int i = 0; through[i]; i++) method |= strcmp(through[i], name) == 0;
-        if (strcmp(name, "enumerate") == 0 && v->n == 2) v = v->item[1];
-        else if (method && v->n == 1 && v->item[0]->kind == V_ATTR) v = v->item[0]->item[0];
-        else return NULL;
-    }
-    return v->kind == V_ATTR || v->kind == V_INDEX ? v : NULL;
-}
-static void loop(Walk *w, const Statement *s) {
-    const Value *over = container(substitute(w, s->value));
-    const char *path = over ? path_of(w, over) : NULL;
-    if (!path || !*path || s->target->kind != V_NAME) {
-        refuse(w, s->loc, "write 'layers.*.' before the keys, and leave the loop out",
-               "a loop would have to be executed; only one over the layers of the model "
-               "(`for layer in model.layers:`) is read");
-        return;
-    }
-    Arena *a = w->t->x->a;
-    Value *each = ARENA_NEW(a, Value), *star = ARENA_NEW(a, Value);
-    *star = (Value){.kind = V_STRING, .loc = s->loc, .s = "*"};
-    *each = (Value){.kind = V_INDEX, .loc = s->loc, .n = 2, .item = ARENA_ARRAY(a, Value *, 2)};
-    each->item[0] = (Value *)over;
-    each->item[1] = star;
-    bind(w, s->target->s, each);
-    walk(w, s);
-}
-static void with(Walk *w, const Statement *s) {
-    static const char *const inert[] = {"device", "no_grad", "init_empty_weights", NULL};
-    Value *v = substitute(w, s->value);
+
+/* ---- what lays out nothing need not be decided ---- */
+static bool acts_in(Walk *w, const Value *v, bool once) {
     const char *name = callee_of(v);
-    bool known = calls(v, "loss_parallel") && act(w, v);
-    for (int i = 0; name && inert[i]; i++) known |= strcmp(inert[i], name) == 0;
-    if (!known)
+    const Value *alias = name && v->item[0]->kind == V_NAME ? python_lookup(&w->p, name) : NULL;
+    if (alias && alias->kind == V_NAME) name = alias->s;
+    for (size_t i = 0; name && i < sizeof acts / sizeof *acts; i++)
+        if (strcmp(acts[i].name, name) == 0 && (!once || acts[i].act != loss_parallel)) return true;
+    if (name && (strcmp(name, "update") == 0 || function_named(w, name))) return true;
+    bool any = false;
+    for (int i = 0; i < v->n && !any && python_step(&w->p, v->loc); i++)
+        any = acts_in(w, v->item[i], once);
+    for (int i = 0; i < v->n_pairs && !any && python_step(&w->p, v->loc); i++)
+        any = acts_in(w, v->pair[i].value, once);
+    return any;
+}
+/* Would this block leave the plan as it is, run or not; or (`once`), however often it is run? A
+ * jump would not: what follows depends on it. */
+static bool inert(Walk *w, const Statement *block, bool once) {
+    for (int i = 0; block && i < block->n; i++) {
+        const Statement *s = block->body[i];
+        bool deep = s->kind == PY_FOR || s->kind == PY_WITH || s->kind == PY_IF;
+        if (s->kind == PY_RAISE || s->kind == PY_IMPORT) continue;
+        if (s->kind == PY_RETURN || s->kind == PY_CONTINUE || s->kind == PY_BREAK ||
+            s->kind == PY_DEF)
+            return false;
+        if (s->value && acts_in(w, s->value, once)) return false;
+        if (s->kind == PY_EXPR && s->value->kind == V_CALL && !is_harmless(s->value)) return false;
+        if (s->kind == PY_ASSIGN && s->target->kind == V_INDEX) return false;
+        if (deep && (!inert(w, s, once) || !inert(w, s->otherwise, once))) return false;
+    }
+    return true;
+}
+/* The names that such a block may have assigned are not known behind it. */
+static void forget(Walk *w, const Statement *block, Loc at, const char *what) {
+    for (int i = 0; block && i < block->n; i++) {
+        const Statement *s = block->body[i];
+        if (s->kind == PY_ASSIGN || s->kind == PY_FOR)
+            python_unpack(
+                &w->p, s->target,
+                python_unknown(
+                    &w->p, at,
+                    arena_printf(w->t->x->a, "this depends on the %s in line %d", what, at.line)));
+        forget(w, s, at, what);
+        forget(w, s->otherwise, at, what);
+    }
+}
+
+/* ---- branches and loops ---- */
+static Ended branch(Walk *w, const Statement *s) {
+    Value *condition = s->value ? python_eval(&w->p, s->value) : NULL;
+    Draft *x = w->t->x;
+    int truth = condition ? python_truth(condition) : 1;
+    if (condition && condition->kind == V_CODE && w->p.spent) return RETURNED;
+    if (truth >= 0) {
+        const Statement *taken = truth ? s : s->otherwise;
+        return taken ? walk(w, taken) : RAN;
+    }
+    if (inert(w, s, false) && inert(w, s->otherwise, false)) {
+        forget(w, s, s->loc, "`if`");
+        forget(w, s->otherwise, s->loc, "`if`");
+        return RAN;
+    }
+    const char *name = value_dotted(x->a, s->value);
+    const char *hint = name && !strchr(name, '.')
+                           ? arena_printf(x->a,
+                                          "`%s = True` (or False) in a line of its own before it, "
+                                          "or keep the branch that your run takes",
+                                          name)
+                           : "keep the branch that your run takes, without its `if`";
+    diag_error(x->d, "E0217", condition->kind == V_CODE ? condition->loc : s->value->loc, hint,
+               "which branch is taken cannot be seen here: %s", python_why(x->a, condition));
+    return RAN;
+}
+enum { FEW_ROUNDS = 256 }; /* that are gone through even if they lay out nothing: they may count */
+
+static Ended loop(Walk *w, const Statement *s) {
+    Python *p = &w->p;
+    Value *over = python_eval(p, s->value);
+    PythonRounds r = python_rounds(p, over);
+    if (r.all) { /* of a module that this file speaks of */
+        const Value *layer = r.round[0]->kind == V_TUPLE ? r.round[0]->item[1] : r.round[0];
+        const char *path = layer->kind == V_EACH ? "*" : path_of(w, layer->item[0]);
+        r.decided = path && *path;
+    }
+    bool few = r.decided && !r.all && r.n <= FEW_ROUNDS;
+    if (!few && !p->spent &&
+        inert(w, s, true)) { /* a training loop: what it does, it does in every round */
+        forget(w, s, s->loc, "loop");
+        python_unpack(p, s->target, python_unknown(p, s->loc, "this is another in each round"));
+        r = (PythonRounds){true, true, 1, NULL};
+    } else if (!r.decided) {
+        refuse(w, s->loc, "write 'layers.*.' before the keys, and leave the loop out",
+               arena_printf(w->t->x->a,
+                            "a loop would have to be executed: %s; only one over literals or over "
+                            "the layers of the model (`for layer in model.layers:`) is read",
+                            python_why(w->t->x->a, over)));
+        return RAN;
+    }
+    for (int i = 0; i < r.n && python_step(p, s->loc); i++) {
+        if (r.round) python_unpack(p, s->target, r.round[i]);
+        Ended ended = walk(w, s);
+        if (ended == RETURNED && !r.all) return ended;
+        if (r.all && (ended == BROKE || ended == RETURNED))
+            refuse(w, s->loc, "name the layer: model.layers[0]",
+                   "a loop over the layers that is left before its end");
+        if (ended == BROKE || ended == RETURNED) break;
+    }
+    return RAN;
+}
+static Ended with(Walk *w, const Statement *s) {
+    static const char *const inert_ones[] = {"device", "no_grad", "init_empty_weights", NULL};
+    Value *v = python_eval(&w->p, s->value);
+    const char *name = callee_of(v);
+    bool known = calls(v, "loss_parallel");
+    for (int i = 0; name && inert_ones[i]; i++) known |= strcmp(inert_ones[i], name) == 0;
+    if (!known && !value_is_code(w->t->x->d, v))
         refuse(w, s->loc, "leave the `with` out if it lays out nothing",
                "what this context does to the plan cannot be seen here");
-    walk(w, s);
+    return walk(w, s);
 }
-static void walk(Walk *w, const Statement *block) {
-    for (int i = 0; i < block->n; i++) {
-        Statement *s = block->body[i];
-        if (s->kind == PY_EXPR || s->kind == PY_ASSIGN) s->value = substitute(w, s->value);
-        switch (s->kind) {
-        case PY_EXPR: expression(w, s->value); break;
-        case PY_ASSIGN: assign(w, s); break;
-        case PY_IMPORT:
-            if (s->target != s->value) bind(w, s->target->s, s->value);
-            break;
-        case PY_FOR: loop(w, s); break;
-        case PY_WITH: with(w, s); break;
-        case PY_DEF: walk(w, s); break;
-        }
+static void define(Walk *w, const Statement *s) {
+    Draft *x = w->t->x;
+    if (!s->target || !s->value || w->n_functions >= VALUE_PAIRS) return;
+    *ARENA_PUSH(x->a, w->function, w->n_functions, w->cap_functions) = (Function){.def = s};
+}
+static Ended statement(Walk *w, Statement *s) {
+    switch (s->kind) {
+    case PY_EXPR: expression(w, s->value); break;
+    case PY_ASSIGN: assign(w, s); break;
+    case PY_IMPORT:
+        if (s->target != s->value) python_bind(&w->p, s->target->s, s->value);
+        break;
+    case PY_FOR: return loop(w, s);
+    case PY_WITH: return with(w, s);
+    case PY_DEF: define(w, s); break;
+    case PY_IF: return branch(w, s);
+    case PY_RETURN: w->result = s->value ? python_eval(&w->p, s->value) : NULL; return RETURNED;
+    case PY_CONTINUE: return CONTINUED;
+    case PY_BREAK: return BROKE;
+    case PY_RAISE:
+        if (!w->deep || w->called)
+            refuse(w, s->loc, "leave it out, or what leads to it",
+                   "the file raises an error in this line");
+        return RETURNED;
     }
+    return RAN;
+}
+static Ended walk(Walk *w, const Statement *block) {
+    for (int i = 0; i < block->n && !w->p.spent; i++) {
+        Ended ended = statement(w, block->body[i]);
+        if (ended != RAN) return ended;
+    }
+    return RAN;
 }
 void torch_code(Torch *t) {
     Draft *x = t->x;
-    Walk w = {.t = t};
+    Walk w = {.t = t, .p = {.a = x->a, .d = x->d, .call = called}};
+    Value *main = python_unknown(&w.p, diag_nowhere, NULL);
+    w.p.owner = &w;
+    *main = (Value){.kind = V_STRING, .s = "__main__"};
+    python_bind(&w.p, "__name__", main);
     walk(&w, python_read(x->a, x->d, x->file, x->in->text, x->in->n));
+    for (int i = 0; i < w.n_functions && !w.p.spent; i++) /* as if each were called once */
+        if (!w.function[i].called) run_function(&w, i, NULL);
+    if (w.p.spent) return;
     if (!t->n_tables && w.n_lone == 1) torch_table(t, "", w.lone, NULL);
     else if (!t->n_tables && w.n_lone > 1)
         refuse(&w, w.lone->loc, "parallelize_module(model, mesh[\"tp\"], plan) says which one",

@@ -53,7 +53,7 @@ static bool placement_of(Torch *t, Value *v, Placement *p) {
         Value *by_name = value_get(call, argument[i]);
         if (by_name) p->first = by_name;
     }
-    return true;
+    return !p->first || !value_is_code(t->x->d, p->first);
 }
 /* As a plan writes it ("shard(1)"); NULL and an error. */
 static const char *placement_text(Torch *t, Value *v) {

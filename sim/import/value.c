@@ -50,12 +50,21 @@ Value *value_get(Value *map, const char *key) {
     return p ? p->value : NULL;
 }
 const char *value_kind_text(const Value *v) {
-    static const char *const text[] = {
-        [V_NONE] = "null",     [V_BOOL] = "true or false", [V_INT] = "a whole number",
-        [V_REAL] = "a number", [V_STRING] = "text",        [V_LIST] = "a list",
-        [V_TUPLE] = "a tuple", [V_DICT] = "a dict",        [V_NAME] = "a name",
-        [V_ATTR] = "a name",   [V_INDEX] = "an index",     [V_CALL] = "a call",
-        [V_CODE] = "code"};
+    static const char *const text[] = {[V_NONE] = "null",
+                                       [V_BOOL] = "true or false",
+                                       [V_INT] = "a whole number",
+                                       [V_REAL] = "a number",
+                                       [V_STRING] = "text",
+                                       [V_LIST] = "a list",
+                                       [V_TUPLE] = "a tuple",
+                                       [V_DICT] = "a dict",
+                                       [V_NAME] = "a name",
+                                       [V_ATTR] = "a name",
+                                       [V_INDEX] = "an index",
+                                       [V_CALL] = "a call",
+                                       [V_EACH] = "the number of a layer",
+                                       [V_OP] = "code",
+                                       [V_CODE] = "code"};
     return text[v->kind];
 }
 const char *value_dotted(Arena *a, const Value *v) {
@@ -71,7 +80,9 @@ const char *value_last_name(const Value *v) {
 }
 bool value_is_code(Diags *d, const Value *v) {
     if (v->kind == V_CODE)
-        diag_error(d, "E0217", v->loc, "write the value that it has in your run", "%s", v->s);
+        diag_error(d, "E0217", v->loc,
+                   "write the value that it has in your run, here or as an assignment above", "%s",
+                   v->s);
     return v->kind == V_CODE;
 }
 void value_unknown(Diags *d, const Value *map, const char *what, const char *const *known) {

@@ -18,6 +18,8 @@ typedef enum {
     V_ATTR,  /* item[0].s */
     V_INDEX, /* item[0][item[1]] */
     V_CALL,  /* item[0](item[1], ..., pair...) */
+    V_EACH,  /* the index of each layer, in a loop over all of them */
+    V_OP,    /* s of items: what python_eval replaces by its value, or by V_CODE */
     V_CODE,  /* would have to be executed; s says why. An error only where the plan needs it */
 } DatumKind;
 typedef struct Value Value;

@@ -259,6 +259,33 @@ static void test_stopped_behind_mpi(void **state) {
     }
     arena_free(a);
 }
+/* How many ends of a run were told. */
+static int told(Arena *a, const char *err) {
+    size_t n;
+    int ends = 0;
+    for (const char *s = child_read(a, err, &n); (s = strstr(s, "[E060")); s++) ends++;
+    return ends;
+}
+/* Each process that waits for one that never comes sees the end by itself: one tells it, also where
+ * the launcher, which sees codes of 0, ends nobody. */
+static void test_told_once(void **state) {
+    (void)state;
+    NEEDS_MPI;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = mpi_program(),
+               *ends = temp_path(a, "ends");
+    mpi_expect(line_code(o, e, "rm -rf %s; mkdir %s", ends, ends), 0, e, "");
+    const char *one =
+        arena_printf(a, "-n 1 sh -c \"%s check %s --mpi --deadline %d; echo >%s/\\$%s\"", p,
+                     "plans/05*.yaml", 2 * slow_machine(), ends, mpi_here()->rank);
+    MPI_RUN(o, e,
+            "%s : %s : %s : -n 1 sh -c \"while ! [ -e %s/0 -a -e %s/1 -a -e %s/2 ]; do sleep "
+            "0.1; done\"",
+            one, one, one, ends, ends, ends);
+    mpi_expect(0, 0, e, "the processes did not come together within ");
+    assert_int_equal(told(a, e), 1);
+    arena_free(a);
+}
 /* A rank that can start no guard says so, whichever it is: it is no fault of MPI's. */
 static void test_no_guard(void **state) {
     (void)state;
@@ -410,6 +437,7 @@ static void judge(const Trial *t, Kind kind, int rank, int code) {
     if (kind == ABSENT) ok = told && !met;
     const char *said = strstr(err, "[E0605]");
     if (said && ok) ok = strncmp(said, "[E0605]\n  = help: ", 18) == 0;
+    if (said && ok) ok = !strstr(said + 1, "[E060"); /* once */
     if (!ok) print_error("%s, rank %d: code %d, %s\n", kinds[kind], rank, code, err);
     assert_true(ok);
 }
@@ -581,6 +609,7 @@ int main(void) {
         cmocka_unit_test(test_all_stopped),
         cmocka_unit_test(test_other_files),
         cmocka_unit_test(test_no_guard),
+        cmocka_unit_test(test_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

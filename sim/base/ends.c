@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef void (*CleanupFn)(void *);
@@ -57,8 +58,28 @@ static int tame(char *s, int n) {
     }
     return to;
 }
+/* ---- one of several processes ---- */
+/* What the shared word holds but for the number of the process that is about to speak; milliseconds
+ * that others give it for it: one that is stopped there never may */
+enum { NOBODY = 0, SAID = -1, ABOUT_MS = 1000 };
+static _Atomic(_Atomic int32_t *) shared;
+
+void base_one_speaks(_Atomic int32_t *word) { atomic_store(&shared, word); }
+static bool may_speak(_Atomic int32_t *word) {
+    const struct timespec ms = {0, 1000000};
+    for (int i = 0; word; i++) {
+        int32_t is = NOBODY;
+        if (atomic_compare_exchange_strong(word, &is, (int32_t)getpid())) return true;
+        if (is == SAID) return false;
+        bool never = i > ABOUT_MS || (kill(is, 0) < 0 && errno == ESRCH);
+        if (never && atomic_compare_exchange_strong(word, &is, (int32_t)getpid())) return true;
+        nanosleep(&ms, NULL);
+    }
+    return true;
+}
 /* One write: other processes may say something too. `help`: NULL, or a line for below. */
-static void last_words(const char *before, const char *help, const char *fmt, va_list ap) {
+static void last_words(const char *before, const char *help, _Atomic int32_t *word, const char *fmt,
+                       va_list ap) {
     enum { ROOM = 1024 };
     char text[2 * ROOM];
     int n = snprintf(text, ROOM, "%s", before), k = vsnprintf(text + n, ROOM - (size_t)n, fmt, ap);
@@ -68,19 +89,21 @@ static void last_words(const char *before, const char *help, const char *fmt, va
     k = help ? snprintf(text + n, ROOM - 1, "  = help: %s\n", help) : 0;
     n += k < ROOM - 2 ? k : ROOM - 2;
     base_run_cleanups(); /* first: it takes the progress line away */
+    if (!may_speak(word)) return;
     ssize_t written = write(STDERR_FILENO, text, (size_t)n);
     (void)written; /* there is nobody left to tell */
+    if (word) atomic_store(word, SAID);
 }
 void base_last_words(const char *help, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    last_words("shardproof: error: ", help, fmt, ap);
+    last_words("shardproof: error: ", help, atomic_load(&shared), fmt, ap);
     va_end(ap);
 }
 _Noreturn void base_die(int code, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    last_words("shardproof: ", NULL, fmt, ap);
+    last_words("shardproof: ", NULL, NULL, fmt, ap);
     va_end(ap);
     _exit(code);
 }

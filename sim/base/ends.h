@@ -4,7 +4,9 @@
  * caller try again. */
 #ifndef SP_BASE_ENDS_H
 #define SP_BASE_ENDS_H
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Prints "shardproof: MESSAGE" on stderr, runs the clean-ups and ends the process with `code`, from
  * any thread and without allocating: exit() would run the destructors of libraries while other
@@ -14,6 +16,11 @@ _Noreturn void base_die(int code, const char *fmt, ...) __attribute__((format(pr
 /* The same but for the end, which the caller brings about: of all processes of a run. Written like
  * an error that is a diagnostic, with a line of help below. */
 void base_last_words(const char *help, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* From now on one process speaks of those that share `word` (0 at first, mapped as long as they
+ * live): base_last_words returns in silence where another has had its last words, when those are
+ * written; so whoever ends all of them behind it takes no word away. */
+void base_one_speaks(_Atomic int32_t *word);
 
 /* `fn(arg)` runs once if the run ends early, the latest first. It runs inside a signal handler: it
  * may call only what signal-safety(7) allows, and whatever `arg` points to must be complete when it

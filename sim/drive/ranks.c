@@ -3,7 +3,9 @@
 #include "drive/ranks.h"
 #include "base/ends.h"
 #include "base/text.h"
+#include "engine/claim.h"
 #include "engine/guard.h"
+#include "engine/place.h"
 #include "engine/plugin.h"
 #include "engine/spawn.h"
 #include "exec/exec.h"
@@ -214,6 +216,11 @@ Ranks *ranks_open(Arena *arena, Diags *d, const RanksOptions *o) {
                        .lives = lives,
                        .arg = r};
     Launched by = plugin_launched(o->gpus);
+    if (by.engine) {
+        char job[PLACE_TOKEN_BYTES + 1];
+        place_job(job, sizeof job);
+        claim_share(job);
+    }
     if (by.engine && !guard_start(&r->guard, o->deadline, &(GuardWords){no_life, r})) {
         no_guard(r, d);
         return NULL;

@@ -57,6 +57,16 @@ static uint64_t job_of(const Launcher *by) {
         snprintf(parent, sizeof parent, "%ld", (long)getppid());
     return mix(h, parent);
 }
+static void token_of(const Launcher *by, char *out, int room) {
+    const char *token = text_of(PLACE_TOKEN);
+    if (token) snprintf(out, (size_t)room, "%s", token);
+    else snprintf(out, (size_t)room, "%016llx", (unsigned long long)job_of(by));
+}
+void place_job(char *out, int room) {
+    size_t i = 0, last = sizeof launchers / sizeof *launchers - 1;
+    while (i < last && !text_of(launchers[i].rank)) i++;
+    token_of(&launchers[i], out, room);
+}
 bool place_first_host(const char *list, char *out, int room) {
     int n = 0;
     for (; *list && *list != ','; list++) {
@@ -111,13 +121,10 @@ bool place_find(Place *p, const PlaceLack **lack) {
         p->beside = beside_of(by->beside);
         p->local = place_number(by->local, rank % p->beside);
         if (!find_host(p, lack)) return false;
-        const char *token = text_of(PLACE_TOKEN);
-        uint64_t job = job_of(by);
-        if (token) snprintf(p->token, sizeof p->token, "%s", token);
-        else snprintf(p->token, sizeof p->token, "%016llx", (unsigned long long)job);
+        token_of(by, p->token, sizeof p->token);
         /* torchrun's own store may be at MASTER_PORT: those behind it are tried too */
         *lack = &no_port;
-        if (!find_port(p, job)) return false;
+        if (!find_port(p, job_of(by))) return false;
         int64_t listener = rank ? -1 : place_number(PLACE_LISTENER, -1);
         p->listener = (int)listener;
         if (text_of(PLACE_LISTENER)) p->ports = 1;

@@ -37,6 +37,9 @@ typedef struct PlaceLack {
  * its variables are none of a launcher; both, but no rank of a run, are a lack: each such process
  * would start all ranks by itself. */
 bool place_find(Place *p, const PlaceLack **lack);
+/* What all processes of this run and of no other on this machine know, whatever they are started
+ * for: the token of those that `run --cuda` starts, else by the launcher's job. */
+void place_job(char *out, int room);
 /* The first machine of a list of Slurm's, "gpu[007-9,12],login": "gpu007". false: none is named. */
 bool place_first_host(const char *list, char *out, int room);
 #endif

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/ends.h"
 #include "engine/boot.h"
+#include "engine/claim.h"
 #include "engine/engine.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -96,6 +97,7 @@ static bool make_token(void) {
     char text[PLACE_TOKEN_BYTES + 1];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) return false;
     for (size_t i = 0; i < sizeof bytes; i++) snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    claim_share(text); /* the processes that are started have it from here, as long as one lives */
     return setenv(PLACE_TOKEN, text, 1) == 0;
 }
 static _Noreturn void become(int64_t rank, char **argv, pid_t parent, int listener) {

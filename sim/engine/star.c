@@ -192,9 +192,15 @@ _Noreturn void star_fail(Star *s, const char *what) {
     if (told_first(s, &f)) leave(s, ENGINE_EXIT);
     say_failure(s, &f);
 }
+/* Those who can name somebody speak first: who started the processes has ended this one then. Its
+ * guard hears meanwhile that it lives. */
+static void wait_turn(Star *s) {
+    double step = s->host.deadline / 10 < TICK ? s->host.deadline / 10 : TICK;
+    for (double begin = now(); now() - begin < TURN; rest(step)) s->host.lives(s->host.arg);
+}
 /* In the heart, which holds the lock. */
 static _Noreturn void lose(Star *s, int64_t rank, double seconds, int64_t at) {
-    if (rank <= 0 && s->rank > 1) rest(TURN); /* who started the processes has ended this one */
+    if (rank <= 0 && s->rank > 1) wait_turn(s);
     s->host.lost(s->host.arg, rank, seconds, at);
     tell_end(s, ENGINE_EXIT, rank > 0 && !s->rank ? rank : -1);
     leave(s, ENGINE_EXIT);
@@ -431,7 +437,7 @@ static bool meet(Star *s, const Place *p) {
     BootAsk ask = {p, s->host.deadline, lives, s};
     if (!fd) return false;
     BootEnd end = boot_meet(&ask, fd, &missing, why, sizeof why);
-    if (end == BOOT_LATE && s->rank > 1) rest(TURN);
+    if (end == BOOT_LATE && s->rank > 1) wait_turn(s);
     if (end == BOOT_LATE)
         s->host.lost(s->host.arg, missing < 0 ? ENGINE_NOBODY : missing, s->host.deadline,
                      missing < 0 ? ENGINE_STARTS : 0);

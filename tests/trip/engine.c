@@ -1,8 +1,9 @@
 /* An engine that fails: the plug-in that test_mpi_ends puts beside a copy of the program.
  * ENGINE_FAILS=0 at its start, N: at call N of any of its functions. ENGINE_STOPS=STAGE: as if
  * somebody stopped the process there; that of engine.h, or one more: when the engine has ended and
- * the process has not; with ENGINE_STOPS_GUARD its guard as well. ENGINE_NO_FORK, where this is
- * preloaded: there can be no other process. It has one rank. */
+ * the process has not; with ENGINE_STOPS_GUARD its guard as well. It has one rank. Where this is
+ * preloaded, ENGINE_NO_FORK: there can be no other process; ENGINE_STOPS_MET: as if somebody
+ * stopped it between rank 0's word that all have met (engine/boot.c) and whatever it does then. */
 #define _GNU_SOURCE
 #include "engine/engine.h"
 #include <dlfcn.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 EngineOpen ENGINE_OPEN, shardproof_engine;
@@ -39,6 +41,14 @@ pid_t fork(void) {
     memcpy(&real, &symbol, sizeof real);
     errno = EAGAIN;
     return getenv("ENGINE_NO_FORK") ? -1 : real();
+}
+ssize_t recv(int fd, void *p, size_t room, int flags) {
+    ssize_t (*real)(int, void *, size_t, int);
+    void *symbol = dlsym(RTLD_NEXT, "recv");
+    memcpy(&real, &symbol, sizeof real);
+    ssize_t n = real(fd, p, room, flags);
+    if (getenv("ENGINE_STOPS_MET") && room == 1 && n == 1 && *(char *)p == 's') raise(SIGSTOP);
+    return n;
 }
 static void stop_at(int place) {
     const char *at = getenv("ENGINE_STOPS");

@@ -107,11 +107,16 @@ static void listen(void) {
         M.heard[from] = now();
     }
 }
+/* Its guard hears meanwhile that this process lives. */
+static void wait_turn(double seconds) {
+    double step = M.host.deadline / 10 < TICK ? M.host.deadline / 10 : TICK;
+    for (double begin = now(); now() - begin < seconds; rest(step)) M.host.lives(M.host.arg);
+}
 static void lose(int64_t rank, double seconds, int64_t at) {
     /* where nobody can be named, or rank 0 is lost, every other finds out: one speaks for all, and
      * has ended them before the next one's turn, who may have looked a tick before it */
     int64_t turn = M.host.rank - (rank == 0);
-    if (rank <= 0) rest((TICK + HEARD) * (double)(turn < 4 ? turn : 4));
+    if (rank <= 0) wait_turn((TICK + HEARD) * (double)(turn < 4 ? turn : 4));
     int s = atomic_load(&M.state);
     if (s == ENDED || (rank < 0 && s == ENGINE_RUNS && !M.all_wait)) return;
     M.host.lost(M.host.arg, rank, seconds, at);

@@ -517,6 +517,67 @@ static void naive_attention(const Problem *p, double *o, double *dq, double *dk,
 ATTN_TEST(f32, float, 2e-5)
 ATTN_TEST(f64, double, 1e-13)
 
+/* Any mask over keys at 0, 1, ...; the documents are `run`'s. */
+static AttentionMask some_mask(int64_t nt, int64_t ns, int64_t *pos, AttentionRun *run,
+                               AttentionDocuments *d) {
+    AttentionMask m = {.query_pos = pos, .full = pick(4) == 0, .cap = pick(4) ? 0 : 3};
+    for (int64_t t = 0; t < nt; t++) pos[t] = pick(ns + 1) - !pick(9);
+    if (pick(2)) m.query_pos = NULL;
+    if (!pick(3)) m.window = 1 + pick(ns);
+    if (!pick(3)) m.chunk = 1 + pick(ns);
+    *d = (AttentionDocuments){2, run};
+    run[0] = (AttentionRun){0, 1 + pick(ns)}, run[1] = (AttentionRun){run[0].lim, INT64_MAX};
+    if (!pick(3)) m.documents = d;
+    return m;
+}
+/* What attention_part promises of each row: the order of its sums, by the kernels of rows. */
+#define ROW_TEST(R, T)                                                                             \
+    static void attention_row_##R(int64_t ns, int64_t d, int64_t dv, const T *q, const T *k,       \
+                                  const T *v, const AttentionRun *run, double scale, double cap,   \
+                                  T *o) {                                                          \
+        T *p = calloc((size_t)ns, sizeof *p), *seen = p + run->from;                               \
+        int64_t n = run->lim - run->from;                                                          \
+        GemmView qv = {.p = q, .rs = d, .cs = 1}, kv = {.p = k + run->from * d, .rs = d, .cs = 1}, \
+                 sv = {.p = seen, .rs = n, .cs = 1}, pv = {.p = p, .rs = ns, .cs = 1},             \
+                 vv = {.p = v, .rs = 1, .cs = dv}, ov = {.p = o, .rs = dv, .cs = 1};               \
+        gemm_##R(1, n, d, &qv, &kv, &sv);                                                          \
+        for (int64_t s = 0; s < n; s++)                                                            \
+            seen[s] = cap > 0 ? (T)(cap * tanh((double)seen[s] * (double)(T)scale / cap))          \
+                              : seen[s] * (T)scale;                                                \
+        T top = vec_max_##R(n, seen);                                                              \
+        for (int64_t s = 0; s < n; s++) seen[s] -= top;                                            \
+        vec_exp_##R(n, seen, seen);                                                                \
+        T l = vec_sum_##R(n, seen);                                                                \
+        gemm_##R(1, dv, ns, &pv, &vv, &ov);                                                        \
+        for (int64_t j = 0; j < dv; j++) o[j] = (o[j] + 0) / l;                                    \
+        o[dv] = (T)((double)top + log((double)l));                                                 \
+        free(p);                                                                                   \
+    }                                                                                              \
+    static void test_attention_rows_##R(void **state) {                                            \
+        (void)state;                                                                               \
+        enum { N = 470, W = 20 };                                                                  \
+        static T q[N * W], k[N * W], v[N * W], o[N * (W + 1)], want[W + 1];                        \
+        for (int i = 0; i < N * W; i++) q[i] = (T)real(), k[i] = (T)real(), v[i] = (T)real();      \
+        for (int round = 0; round < 60; round++) {                                                 \
+            int64_t nt = 1 + pick(90), ns = 1 + pick(N), d = 1 + pick(W), dv = 1 + pick(W);        \
+            int64_t pos[N];                                                                        \
+            AttentionRun documents[2];                                                             \
+            AttentionDocuments of;                                                                 \
+            AttentionMask m = some_mask(nt, ns, pos, documents, &of);                              \
+            attention_part_##R(nt, ns, d, dv, q, d, k, d, v, dv, o, dv + 1, &m, 0.7);              \
+            for (int64_t t = 0; t < nt; t++) {                                                     \
+                AttentionRun run = attention_run(&m, t, ns);                                       \
+                memset(want, 0, sizeof want);                                                      \
+                want[dv] = (T)ATTENTION_NONE;                                                      \
+                if (run.lim > run.from)                                                            \
+                    attention_row_##R(ns, d, dv, q + t * d, k, v, &run, 0.7, m.cap, want);         \
+                SAME_BITS(R, dv + 1, o + t * (dv + 1), want)                                       \
+            }                                                                                      \
+        }                                                                                          \
+    }
+ROW_TEST(f32, float)
+ROW_TEST(f64, double)
+
 /* Keys with positions of their own (context parallel), strides wider than d, no query positions. */
 static void test_attention_positions(void **state) {
     (void)state;
@@ -689,6 +750,8 @@ int main(void) {
         cmocka_unit_test(test_vec_lanes_f64),
         cmocka_unit_test(test_attention_f32),
         cmocka_unit_test(test_attention_f64),
+        cmocka_unit_test(test_attention_rows_f32),
+        cmocka_unit_test(test_attention_rows_f64),
         cmocka_unit_test(test_attention_positions),
         cmocka_unit_test(test_attention_differences),
         cmocka_unit_test(test_digest),

@@ -8,11 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of scores per product. ROWS_BWD is part of the order of summation over queries; the others
- * decide no bit. */
-enum { ROWS_FWD = 240, ROWS_BWD = GEMM_KB, ROWS_SUB = 144 };
+/* Rows of scores per product, backward. ROWS_BWD is part of the order of summation over queries,
+ * ROWS_SUB decides no bit. */
+enum { ROWS_BWD = GEMM_KB, ROWS_SUB = 144 };
+/* Forward: at most this many panels of queries go over the keys together, if their probabilities
+ * fit in half of a processor's own cache of 1 MiB. Neither decides a bit. */
+enum { PANELS_TOGETHER = 4, PANELS_BYTES = 1 << 19 };
 
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* How many keys lie at positions of at most `pos`. */
 static int64_t keys_up_to(const AttentionMask *m, int64_t pos, int64_t ns) {

@@ -3,6 +3,7 @@
  * only speed differs. */
 #ifndef SP_KERNEL_ISA_H
 #define SP_KERNEL_ISA_H
+#include "kernel/attention.h"
 #include "kernel/columns.h"
 #include "kernel/errors.h"
 #include <stddef.h>
@@ -31,6 +32,9 @@
         void (*scale)(int64_t n, const T *x, T s, T *y); /* y = x * s */                           \
         /* x = exp(scale * x - max(scale * x)); returns the sum over 16 lanes. */                  \
         T (*expsum)(int64_t n, T *x, T scale);                                                     \
+        /* The same of nr columns: x[n][nr], column i between the rows run[i], zero outside. Sums  \
+         * over the lanes row mod 16 to l, of no rows 1; the largest scale * x to top. */          \
+        void (*expcols)(int64_t n, T *x, const AttentionRun *run, T scale, T *l, T *top);          \
         /* p = p / l; dp = p * (dp - dot(p, dp)) * scale: one row of the softmax's gradient. */    \
         void (*softgrad)(int64_t n, T *p, T *dp, T l, T scale);                                    \
         /* see errors.h */                                                                         \

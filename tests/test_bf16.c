@@ -419,6 +419,50 @@ static double wire_bytes(const Trace *t) {
     for (int i = 0; i < t->n_measured; i++) all += (double)t->measured[i].wire_bytes;
     return all;
 }
+/* ZeRO: the rank that updates a part keeps it in float32 and sends it rounded. So losses are those
+ * of whole masters, bit by bit, over steps far below a unit of bf16, and ranks that are apart send
+ * two bytes a number. */
+static void test_parts_of_masters(void **state) {
+    (void)state;
+    static const char train[] =
+        "model: {kind: mlp, sizes: [9, 14, 5], bias: true}\nmesh: {dp: 3%s}\n"
+        "data: {rows: 6, dtype: %s, seed: 5, master: f32}\npass: train\nloss: sum\n"
+        "optimizer: {name: %s, lr: 2.0e-4, steps: 12}\n%s"
+        "data_parallel: {axis: dp, mode: %s}\n";
+    static const char *const modes[] = {"ddp", "zero1", "zero1, form: deepspeed",
+                                        "zero2, form: megatron"};
+    static const char *const optimizers[] = {"sgd", "sgd, weight_decay: 0.1", "adamw"};
+    for (int o = 0; o < 3; o++) {
+        double loss[4] = {0}, wide[4];
+        for (int k = 0; k < 4; k++) {
+            Arena *a = arena_new();
+            const char *text[2], *dtype[] = {"bf16", "f32"};
+            double bytes[2];
+            for (int i = 0; i < 2; i++) {
+                text[i] = arena_printf(a, train, o ? "" : ", tp: 2", dtype[i], optimizers[o],
+                                       o ? "" : "plan: {net1: colwise, net2: rowwise}\n", modes[k]);
+                Threads x = {.ranks = o ? 3 : 6,
+                             .flip_message = -1,
+                             .text = text[i],
+                             .o = {.execute = true, .threads = 1}};
+                ThreadsRun r = threads_run(a, &x);
+                assert_non_null(r.t);
+                assert_string_equal(r.t->verdict, "equivalent");
+                bytes[i] = wire_bytes(r.t);
+                if (i) continue;
+                PlanRun v = plan_run(a, "bf16.yaml", text[i], true);
+                assert_string_equal(v.t->verdict, "equivalent");
+                assert_true(v.rep.loss == r.rep.loss);
+                assert_true(v.rep.losses[0] != v.rep.losses[11]);
+                loss[k] = v.rep.loss;
+            }
+            wide[k] = 2 * bytes[0] - bytes[1]; /* the loss is of float32 in both */
+            assert_true(bytes[0] > 0 && wide[k] == wide[0] && wide[k] < 100);
+            assert_true(loss[k] == loss[0]);
+            arena_free(a);
+        }
+    }
+}
 /* Ranks that are apart hold what virtual ones hold, and send two bytes a number. */
 static void test_processes(void **state) {
     (void)state;
@@ -644,6 +688,7 @@ int main(void) {
         cmocka_unit_test(test_what_stays_wide),
         cmocka_unit_test(test_records_say_what_is_held),
         cmocka_unit_test(test_masters),
+        cmocka_unit_test(test_parts_of_masters),
         cmocka_unit_test(test_mistakes_are_seen),
         cmocka_unit_test(test_nothing_left),
         cmocka_unit_test(test_slopes),

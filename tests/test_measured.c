@@ -5,6 +5,7 @@
 #include "cost/cost.h"
 #include "drive/calibrate.h"
 #include "trace/trace_took.h"
+#include "exec/narrow.h"
 #include "exec/pieces.h"
 #include "render/render.h"
 #include "support/child.h"
@@ -35,7 +36,8 @@ static void list_pairs(void *arg, Exec *e, const Step *s, bool checked) {
     if (s->kind != ST_MOVE) return;
     Act act = act_of(s);
     Pieces x = pieces_of_run(e, s, &act);
-    bool narrow = e->narrow && e->narrow[s->in[0]]; /* held as f32, sent as bf16 */
+    bool narrow =
+        e->narrow && (e->narrow[s->in[0]] || narrow_rounds(e, s)); /* held as f32, sent as bf16 */
     int64_t size = dtype_size(narrow ? DT_BF16 : exec_dtype(e, s->out));
     double *of = m->sent[s->id] = ARENA_ARRAY(m->a, double, m->ranks * m->ranks);
     for (int64_t from = 0; from < m->ranks; from++)

@@ -869,12 +869,18 @@ static bool copy_apart(const Check *c, const Step *s, Compare *m, const AxisList
     arena_free(tmp);
     return same;
 }
-/* Moves that only copy: by bits. */
+/* Moves that only copy: by bits, of what they copy, or of what is kept from the step before. */
 static void check_copy(Check *c, const Step *s, Compare *m, const AxisList *X, int64_t rank) {
     if (copy_apart(c, s, m, X, rank)) return;
     Arena *tmp = arena_new();
-    Region box = assemble_region(c->e, s->in[0], X, rank, tmp);
-    Whole w = {.box = &box, .raw = assemble_value(c->e, s->in[0], X, rank)};
+    const Store *part = narrow_part(c->e, s);
+    int from = part ? s->out : s->in[0];
+    Store now = *exec_store(c->e, from);
+    if (part) *exec_store(c->e, from) = *part, rank = first_rank_of(c, from, X, 0);
+    Region box = assemble_region(c->e, from, X, rank, tmp);
+    Whole w = {.box = &box, .raw = assemble_value(c->e, from, X, rank)};
+    *exec_store(c->e, from) = now;
+    narrow_round(c->e, c->e->host, s->out, &w.raw);
     compare_all(m, s->out, &s->move.to, X, rank, &w);
     give(c, w.raw.p);
     arena_free(tmp);

@@ -16,6 +16,7 @@ Exec *exec_new(Arena *arena, const Program *p, Dtype dtype, Pool *pool) {
     Exec *e = ARENA_NEW(arena, Exec);
     *e = (Exec){.p = p, .numbers = dtype, .dtype = dtype_held(dtype), .pool = pool, .arena = arena};
     if (dtype == DT_BF16) e->narrow = narrow_values(p, arena);
+    if (e->narrow) e->handed = narrow_handed(p, e->narrow, arena);
     e->once = ARENA_ARRAY(arena, Store, p->nv + 1);
     e->shared = ARENA_ARRAY(arena, bool, p->nv + 1);
     e->lives = lives_find(p, e->dtype, arena);
@@ -47,7 +48,8 @@ static bool is_kept(const Exec *e, int v) {
     bool kept = t == e->p->graph->output || t == e->p->graph->loss || e->p->graph->t[t].next_of;
     bool result = (e->p->env[t] == v || (e->p->other.env && e->p->other.env[t] == v)) && kept;
     bool list = e->p->val[v].list == v; /* what follows it is read by it */
-    return result || list || waits_for_update(e->p, v);
+    bool part = e->handed && e->handed[v] >= 0 && e->p->graph->t[t].next_of;
+    return result || list || part || waits_for_update(e->p, v);
 }
 /* Where all is kept, sources too: what the next instance would read again, it does (and whoever
  * checks sees that). */
@@ -254,7 +256,9 @@ bool exec_step(Exec *e, const Step *s) {
         if (!exec_store(e, r[k])->alive && e->p->val[r[k]].step < 0 && !exec_load(e, r[k]))
             return false;
     for (int k = 0; k < n; k++) assert(exec_store(e, r[k])->alive); /* in the program's order */
-    return agreed(e, s->act ? run_edited(e, s) : run_step(e, s));
+    const Store *part = e->wire->told ? NULL : narrow_part(e, s);   /* what is told is looked at */
+    if (part) narrow_take_part(e, s, part);
+    return agreed(e, part ? true : s->act ? run_edited(e, s) : run_step(e, s));
 }
 
 /* ---- micro-batches ---- */
@@ -271,4 +275,5 @@ void exec_next_iteration(Exec *e) {
         *exec_store(e, from) = (Store){0};
         narrow_keep(e, to);
     }
+    narrow_keep_parts(e);
 }

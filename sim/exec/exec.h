@@ -57,6 +57,7 @@ typedef struct Exec {
     Lives lives;         /* when they go, and which are loaded late */
     const bool *narrow;  /* per Val: held in bf16 (narrow.h); NULL: no value is */
     Store *master;       /* per Val: float32 of the optimizer's parameters; NULL: none yet */
+    int *handed;         /* per Val, see narrow_handed; NULL: the run is not in bf16 */
     bool at_master;      /* these are in place, and what forward reads is in `master` */
     bool keep_all;
     int64_t live_bytes, peak_bytes, largest_bytes; /* of buffers: now, at most, of one */

@@ -40,6 +40,25 @@ static bool of_optimizer(const Program *p, const GTensor *t) {
     const GTensor *made = t->next_of ? &p->graph->t[t->next_of - 1] : t;
     return in_bf16(made->state_of ? plan->moments : plan->master);
 }
+/* Does the move hand on what the optimizer made of a parameter? */
+static bool hands_on(const Program *p, const Step *s) {
+    const GTensor *t = tensor_of(p, s->out);
+    return s->kind == ST_MOVE && s->pass == PHASE_OPTIMIZER && t->next_of &&
+           !p->graph->t[t->next_of - 1].state_of;
+}
+/* The value, made by a move from parameter t at rest, that the optimizer updates; -1: it reads the
+ * parameter itself. */
+static int part_of(const Program *p, int t) {
+    for (int i = p->ns - 1; i >= 0; i--) {
+        const Step *s = &p->step[i];
+        if (s->kind != ST_OP || s->pass != PHASE_OPTIMIZER) continue;
+        for (int k = 0; k < s->nin; k++) {
+            const Val *x = &p->val[s->in[k]];
+            if (x->tensor == t && !x->cot) return x->step < 0 ? -1 : x->id;
+        }
+    }
+    return -1;
+}
 static bool is_narrow(const Program *p, int v, const uint8_t *by) {
     const Val *x = &p->val[v];
     const GTensor *t = tensor_of(p, v);
@@ -47,6 +66,10 @@ static bool is_narrow(const Program *p, int v, const uint8_t *by) {
     /* whole numbers, scalars, the loss, `data: {gradients: f32}` */
     if (widths_of(p, x, DT_BF16) != DT_BF16) return false;
     if (t->grad_of) return in_bf16(p->assign->plan->gradients_in);
+    if (made && hands_on(p, &p->step[x->step]) && part_of(p, t->next_of - 1) >= 0) {
+        const Step *s = &p->step[x->step];
+        return s->move.kind != MOVE_ID || is_narrow(p, s->in[0], by);
+    }
     if (t->state_of || t->next_of || (made && p->step[x->step].pass == PHASE_OPTIMIZER))
         return of_optimizer(p, t);
     if (t->producer >= 0 && is_partial(p->graph->node[t->producer].op)) return false;
@@ -117,7 +140,7 @@ static bool has_master(const Exec *e, int val) {
 }
 static void swap(Exec *e) {
     for (int v = 0; v < e->p->nv; v++) {
-        if (!e->master[v].alive) continue;
+        if (!e->master[v].alive || e->p->val[v].step >= 0) continue;
         Store s = e->master[v];
         e->master[v] = e->once[v];
         e->once[v] = s;
@@ -130,8 +153,8 @@ void narrow_enter(Exec *e, const Step *s) {
 void narrow_leave(Exec *e) {
     if (e->at_master) swap(e);
 }
-/* The same blocks for the same ranks, rounded. */
-static Store rounded(Exec *e, int val, const Store *of) {
+/* The same blocks for the same ranks, as value `val` is held. */
+static Store copied(Exec *e, int val, const Store *of) {
     Store s = *of;
     size_t bytes = base_mul((size_t)e->p->mesh->nranks, sizeof *s.which);
     s.which = memcpy(base_malloc(bytes), of->which, bytes);
@@ -150,11 +173,48 @@ static Store rounded(Exec *e, int val, const Store *of) {
     return s;
 }
 void narrow_keep(Exec *e, int to) {
-    if (!has_master(e, to)) return;
+    int next = -1;
+    for (int t = 0; t < e->p->graph->nt; t++)
+        if (e->p->graph->t[t].next_of == e->p->val[to].tensor + 1) next = e->p->env[t];
+    if (!has_master(e, to) || (next >= 0 && e->narrow[next])) return;
     if (!e->master) e->master = ARENA_ARRAY(e->arena, Store, e->p->nv + 1);
     store_drop(e, &e->master[to]);
     e->master[to] = e->once[to];
-    e->once[to] = rounded(e, to, &e->master[to]);
+    e->once[to] = copied(e, to, &e->master[to]);
+}
+/* ---- parts of ZeRO ---- */
+int *narrow_handed(const Program *p, const bool *narrow, Arena *arena) {
+    int *of = arena_alloc(arena, base_mul((size_t)p->nv + 1, sizeof *of));
+    for (int v = 0; v < p->nv; v++) of[v] = -1;
+    for (int t = 0; t < p->graph->nt; t++) {
+        int made = p->first[t], to = p->env[t], of_param = p->graph->t[t].next_of - 1;
+        if (of_param < 0 || made < 0 || made == to || narrow[made] || !narrow[to]) continue;
+        int part = part_of(p, of_param);
+        of[made] = part, of[part] = made;
+    }
+    return of;
+}
+void narrow_keep_parts(Exec *e) {
+    for (int v = 0; e->handed && v < e->p->nv; v++) {
+        int part = tensor_of(e->p, v)->next_of ? e->handed[v] : -1;
+        if (part < 0 || !e->once[v].alive) continue;
+        if (!e->master) e->master = ARENA_ARRAY(e->arena, Store, e->p->nv + 1);
+        store_drop(e, &e->master[part]);
+        e->master[part] = e->once[v];
+        e->once[v] = (Store){0};
+    }
+}
+const Store *narrow_part(const Exec *e, const Step *s) {
+    bool kept = e->master && e->handed && e->handed[s->out] >= 0 && !s->act &&
+                e->p->val[s->out].step == s->id && e->master[s->out].alive;
+    return kept ? &e->master[s->out] : NULL;
+}
+void narrow_take_part(Exec *e, const Step *s, const Store *part) {
+    store_drop(e, exec_store(e, s->out));
+    *exec_store(e, s->out) = copied(e, s->out, part);
+}
+bool narrow_rounds(const Exec *e, const Step *s) {
+    return s->kind == ST_MOVE && e->narrow && e->narrow[s->out] && !e->narrow[s->in[0]];
 }
 void narrow_free(Exec *e) {
     for (int v = 0; e->master && v < e->p->nv; v++) store_drop(e, &e->master[v]);

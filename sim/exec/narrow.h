@@ -32,6 +32,20 @@ void narrow_enter(Exec *e, const Step *s); /* before a step: the optimizer's fin
 /* What the optimizer made of parameter value `to` was just put in its place: keeps it, and rounds
  * what the next step will read. */
 void narrow_keep(Exec *e, int to);
+/* ZeRO: ranks that update a part of a parameter keep that part in float32, and what they hand on to
+ * the others is rounded before it is sent, as frameworks do. Per Val: of what the optimizer made
+ * and hands on, the value that the next step's optimizer reads in its place; of that value, the one
+ * it is kept from; -1: of no such pair. In the arena. */
+int *narrow_handed(const Program *p, const bool *narrow, Arena *arena);
+/* Before the next training step: such parts are kept. */
+void narrow_keep_parts(Exec *e);
+/* What is kept for the output of a step of the optimizer, and not to be cut from the rounded
+ * parameter; NULL: nothing is. */
+const Store *narrow_part(const Exec *e, const Step *s);
+/* The step's output is a copy of that. */
+void narrow_take_part(Exec *e, const Step *s, const Store *part);
+/* Is what the move makes rounded, and what it reads not? */
+bool narrow_rounds(const Exec *e, const Step *s);
 /* After it all: what forward reads is in place again. */
 void narrow_leave(Exec *e);
 void narrow_free(Exec *e);

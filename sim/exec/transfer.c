@@ -119,6 +119,16 @@ static const Local *stale(const WireMove *m, int64_t rank) {
     int old = m->x.t->next_of && move_relocates(m->x.act.kind) ? p->first[m->x.t->next_of - 1] : -1;
     return old >= 0 && exec_store(m->e, old)->alive ? exec_local(m->e, old, rank) : NULL;
 }
+/* The rank's own block in a buffer of its own, as the output is held. */
+static void pack(const WireMove *m, const Local *own, Local *l) {
+    l->t = own->t;
+    tensor_pack(&l->t);
+    l->buf = store_buf_new(m->e, tensor_count(&l->t) * dtype_size(m->dt));
+    l->t.p = l->buf->p;
+    Region box = region_plain(&l->t);
+    m->e->dev->copy(m->e->dev, (Block){&box, &l->t}, (Block){&box, &own->t}, m->dt, COMBINE_COPY);
+    narrow_block(m->e, m->s->out, l->buf, &l->t);
+}
 /* The block that `rank` comes to hold, written into l: a view of its own where nothing has to be
  * copied. */
 static void build_block(const MoveRun *run, int64_t rank, Local *l) {
@@ -127,9 +137,10 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
     const Local *own = exec_local(r->e, r->s->in[0], rank);
     assert(l->rank == rank); /* who is asked for a block is here, with what it had */
     bool as_is = act->scale == 1 && act->combine == COMBINE_COPY && !act->floor;
-    bool alias = !move_shares(act->kind) || !act->times;
+    bool alias = !move_shares(act->kind) || !act->times, rounds = narrow_rounds(r->e, r->s);
     if (own && alias && pieces_pass(&r->x, rank) && (as_is || !act->times)) {
-        share(l, own, &own->t);
+        if (rounds) pack(r, own, l);
+        else share(l, own, &own->t);
         return;
     }
     const Local *before = act->times ? NULL : stale(r, rank);
@@ -138,7 +149,7 @@ static void build_block(const MoveRun *run, int64_t rank, Local *l) {
         return;
     }
     Region to = pieces_to(&r->x, rank, run->tmp);
-    if (own && act->kind == MOVE_SLICE && as_is && act->dim < 0 && !r->s->packs) {
+    if (own && act->kind == MOVE_SLICE && as_is && act->dim < 0 && !r->s->packs && !rounds) {
         Region at;
         Tensor src = piece_data(r, rank, 0, &at, run->tmp), view;
         if (region_view(&to, &at, &src, r->dt, &view)) {

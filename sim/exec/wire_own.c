@@ -3,6 +3,7 @@
  * other's block have, and both compute which those are. It knows no kind of move. */
 #include "exec/wire_own.h"
 #include "base/clock.h"
+#include "exec/narrow.h"
 #include "exec/store.h"
 #include "exec/transfer.h"
 #include "kernel/bf16.h"
@@ -152,9 +153,12 @@ static Region most_of(const WireMove *m, const Piece *one, int64_t rank, Arena *
     Region at = pieces_from(&m->x, one, tmp), to = pieces_to(&m->x, rank, tmp);
     return region_meet(&to, &at, tmp);
 }
-/* Numbers of bf16 travel as the two bytes that they are. */
+/* Numbers of bf16 travel as the two bytes that they are, and those that will be when they arrive.
+ */
 static bool is_narrow(const WireMove *m) {
-    return m->e->narrow && m->e->narrow[m->s->in[0]] && m->e->modulus == 0;
+    bool held = m->e->narrow && m->e->narrow[m->s->in[0]],
+         rounded = !move_reduces(m->x.act.kind) && narrow_rounds(m->e, m->s);
+    return (held || rounded) && m->e->modulus == 0;
 }
 static int64_t wire_size(const WireMove *m) { return dtype_size(is_narrow(m) ? DT_BF16 : m->dt); }
 static int64_t count_of(const Region *r) {
@@ -180,6 +184,7 @@ static int64_t write_piece(WireOwn *o, const WireMove *m, const Piece *one, int6
         if (tensor_count(&host) && tensor_count(&packed))
             head.count =
                 region_copy((Block){&both, &packed}, (Block){&at, &host}, m->dt, COMBINE_COPY);
+        if (is_narrow(m)) bf16_round_f32(tensor_count(&packed), packed.p);
         for (int64_t i = 0; is_narrow(m) && i < tensor_count(&packed) && head.count; i++) {
             uint16_t h = bf16_bits(((const float *)packed.p)[i]);
             memcpy(data + i * es, &h, sizeof h);

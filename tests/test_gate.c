@@ -48,6 +48,9 @@ static void test_patterns(void **state) {
 }
 
 /* ---- what fails, and why ---- */
+#define FEW(schedule)                                                                              \
+    "model: {preset: llama3-8b, shrink: 64, layers: 6}\ndata: {batch: 2, sequence: 4}\n"           \
+    "mesh: {pp: 3}\npass: backward\npipeline: {microbatches: 2, schedule: " schedule "}\n"
 #define LLAMA "model: {preset: llama3-8b, layers: 1, shrink: 64}\ndata: {batch: 4, sequence: 8}\n"
 static void test_fail_on(void **state) {
     (void)state;
@@ -111,6 +114,9 @@ static const struct {
      "data: {batch: 4, sequence: 8, microbatches: 2}\n"
      "mesh: {dp: 2}\npass: backward\ndata_parallel: {mode: ddp, grad_sync: scatter}\n",
      0, "N0018", "mode ddp reduce-scatters no gradient", "leave `grad_sync` out"},
+    /* PyTorch's Schedule1F1B refuses what the rule of 1f1b can do, GPipe does not */
+    {FEW("1f1b"), 0, "N0021", "PyTorch refuses 1f1b of 2 micro-batches on 3 ranks",
+     "at least 3 micro-batches"},
     /* keys of another kind of model */
     {"mesh: {tp: 2}\nmodel: {preset: llama3-8b, heads: 4}\n", 3, "E0215",
      "`heads` is a key of `kind: attention`, and the model is a preset or a config",
@@ -206,6 +212,13 @@ static void test_means_something(void **state) {
     Ended e = check(p, "-v", NULL);
     assert_int_equal(e.code, 0);
     assert_null(strstr(e.err, "N0018"));
+    static const char *const few[] = {FEW("gpipe"),          FEW("looped-bfs"), FEW("interleaved"),
+                                      FEW("interleaved-zb"), FEW("zb-v"),       FEW("zb-h1")};
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+        e = check(put("p.yaml", few[i]), "-v", NULL);
+        has(&e, 0, "equivalent", "");
+        assert_null(strstr(e.err, "N0021"));
+    }
     p = put("p.yaml", MIXTRAL "mesh: {dp: 2}\npass: backward\ndata_parallel: {mode: fsdp}\n"
                               "moe: {capacity_factor: 1, capacity: local, priority: slot, "
                               "fsdp_dim: 1}\n");

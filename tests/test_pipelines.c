@@ -582,6 +582,11 @@ static const struct {
     {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, stages: [[0, 1, 2, 3, 4], "
      "[]]}",
      "E0310", "stage 1 has no layer"},
+    {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 4, stages: []}", "E0310",
+     "0 lists of layers for 2 stages"},
+    {"mesh: {pp: 2, dp: 2}\ndata_parallel: {mode: fsdp, axis: dp, dims: }\npipeline: {schedule: "
+     "1f1b, microbatches: 4}",
+     "E0301", "'dims' must be a mapping"},
     {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 7}", "E0307", "micro-batches"},
     {"mesh: {pp: 2}\npipeline: {schedule: dualpipe, microbatches: 2}", "E0310",
      "both directions need"},

@@ -153,6 +153,12 @@ static void test_small_tables(void **state) {
          "1F0 2F0 1F1 2F1 1F2 2B0 (2F2;1B0)OVERLAP_F_B (1F3;2B1)OVERLAP_F_B (2F3;1B1)OVERLAP_F_B "
          "2B2 1B2 2I3 1I3 2W3 1W3"},
         {{"zb-h1", 3, 1, 4}, 1, "1F0 1F1 1I0 1F2 1I1 1W0 1F3 1I2 1W1 1I3 1W2 1W3"},
+        /* fewer micro-batches than ranks: PyTorch 2.15 makes these (and refuses 1f1b) */
+        {{"looped-bfs", 4, 2, 2}, 1, "1F0 1F1 5F0 5F1 5B1 5B0 1B1 1B0"},
+        {{"interleaved", 4, 2, 3}, 3, "3F0 3F1 3F2 7F0 7B0 7F1 7B1 7F2 7B2 3B0 3B1 3B2"},
+        {{"interleaved-zb", 4, 2, 2}, 2, "2F0 2F1 6F0 6F1 6I0 6I1 2I0 6W0 2I1 6W1 2W0 2W1"},
+        {{"zb-v", 4, 2, 2}, 3, "3F0 4F0 3F1 4F1 4I0 4W0 3I0 3W0 4I1 4W1 3I1 3W1"},
+        {{"1f1b", 4, 1, 2}, 0, "0F0 0F1 0B0 0B1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Arena *a = arena_new();

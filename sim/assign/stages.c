@@ -48,7 +48,7 @@ static int *stages_of_layers(const Making *x) {
                    "%d stages for %d layer%s", n, L, L == 1 ? "" : "s");
         return NULL;
     }
-    if (!p->pipeline.n_stages) {
+    if (!p->pipeline.stages_loc.file) { /* `[]` has no stage: told below */
         for (int i = 0, at = 0; i < n; i++)
             for (int k = 0; k < L / n + (i < L % n); k++) of[at++] = i;
         return of;
@@ -193,6 +193,16 @@ static bool by_name(const Making *x) {
     why = schedule_refused(&ask, x->a->arena, &fix);
     if (why) diag_error(x->a->d, "E0310", loc, fix, "%s: %s", k->name, why);
     else x->s->schedule = schedule_make(&ask, x->a->arena);
+    if (!why && k->torch_full && ask.parts < ask.ranks)
+        diag_note(x->a->d, "N0021", loc,
+                  arena_printf(x->a->arena,
+                               "at least %d micro-batches, or `schedule: gpipe`, which "
+                               "PyTorch takes with any number",
+                               ask.ranks),
+                  "PyTorch refuses %s of %d micro-batch%s on %d ranks (ValueError: it wants one "
+                  "for each stage); here each rank has min(p-1-r, m) forwards first, as the rule "
+                  "has it",
+                  k->name, ask.parts, ask.parts == 1 ? "" : "es", ask.ranks);
     return !why;
 }
 /* Does it come to an end? */

@@ -492,6 +492,11 @@ const DiagCode diag_codes[] = {
      "number, no such comparison can say anything. That each step follows from its inputs is held "
      "as in every run.",
      NULL},
+    {"N0021", 0, "a schedule that PyTorch refuses",
+     "The order is well defined and is run; PyTorch's class for it stops with a ValueError when it "
+     "is made. Schedule1F1B wants as many micro-batches as stages: with fewer, the first ranks "
+     "have no forward left to pair with a backward, and idle longer than they work.",
+     NULL},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what.", NULL},
     {"W0401", 0, "a finding of verify under trust: declared",

@@ -98,7 +98,18 @@ const Term cli_terms[] = {
      "gpipe 1f1b interleaved looped-bfs interleaved-zb zb-h1 zb-v dualpipe dualpipe-v bubble",
      "the order in which a stage does forwards and backwards of micro-batches. It decides how long "
      "ranks idle (the bubble) and how many micro-batches are in flight, never what is computed: "
-     "gradients are added in the order of micro-batches, and their bits are the same."},
+     "gradients are added in the order of micro-batches, and their bits are the same. p ranks, m "
+     "micro-batches: gpipe, 1f1b, looped-bfs, zb-h1 and zb-v take any m (PyTorch's 1F1B wants m at "
+     "least p), interleaved and interleaved-zb an m that m / p rounds divide, dualpipe even p and "
+     "m with m at least 2p, dualpipe-v m at least 2p."},
+    {"in flight", TERM_WORD, "in_flight",
+     "pairs of a stage and a micro-batch between their forward and the end of their backward: what "
+     "a rank of a pipeline keeps values of."},
+    {"closed form", TERM_WORD, "bubble_form",
+     "the idle time of a rank of a pipeline as a formula of p ranks, m micro-batches and the times "
+     "of a forward F, an input gradient I, weight gradients W, a backward B = I + W. It is of "
+     "stages that all take the same and of messages that take no time; some are of F = I = W. "
+     "Where stages differ or messages take time, what that adds is said beside it."},
     {"data parallel", TERM_WORD, "dp ddp DDP",
      "the batch is cut, every rank has all weights; their gradients are summed over the axis "
      "(an all-reduce, backward)."},
@@ -121,7 +132,13 @@ const Term cli_terms[] = {
      "all-reduce becomes a reduce-scatter and an all-gather of the same bytes, norms and kept "
      "activations are divided by tp."},
     {"context parallel", TERM_WORD, "cp",
-     "the sequence is cut everywhere; attention gathers keys and values of the other ranks."},
+     "the sequence is cut everywhere; attention gathers keys and values of the other ranks, has "
+     "them come by hop by hop (ring), or cuts heads in place of the sequence (ulysses)."},
+    {"lse", TERM_WORD, "log-sum-exp logsumexp merge attn_part attn_merge",
+     "the logarithm of the sum of exponentials, one number for each query and head: what the "
+     "softmax over some of the keys was divided by. Beside a partial result, it lets two be merged "
+     "into that over both: each is scaled by exp(lse - lse of both) and they are added. A ring "
+     "keeps it as the last element of a head, H*(d+1); `without lse` takes it off."},
     {"expert", TERM_WORD, "experts MoE mixture_of_experts router top-k",
      "one of several feed-forward networks; a router sends each token to the few that it scores "
      "highest, and adds up what they put out with its weights."},

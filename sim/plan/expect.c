@@ -34,6 +34,8 @@ void read_gradients(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
 }
 void read_dims(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     Plan *p = base;
+    if (yaml_is_null(pair->value)) /* a section may be empty, a key of one says something */
+        read_wrong_type(r, k->name, pair->value, "a mapping such as {\"*.w2.weight\": 1}", NULL);
     read_patterns(r, k, pair, dims, &p->dims, &p->n_dims);
 }
 

@@ -5,17 +5,9 @@
 #include <string.h>
 
 /* ---- what they refuse ---- */
-static const char *needs_ranks(const ScheduleAsk *ask, Arena *a, const char **fix) {
-    if (ask->parts >= ask->ranks) return NULL;
-    *fix = arena_printf(a, "at least %d micro-batches, one for each rank", ask->ranks);
-    return arena_printf(a, "%d micro-batch%s on %d ranks", ask->parts, ask->parts == 1 ? "" : "es",
-                        ask->ranks);
-}
 static const char *needs_rounds(const ScheduleAsk *ask, Arena *a, const char **fix) {
-    int rounds = ask->parts / ask->ranks;
-    const char *few = needs_ranks(ask, a, fix);
-    if (few) return few;
-    if (ask->parts % rounds == 0) return NULL;
+    int rounds = ask->parts / ask->ranks; /* of fewer micro-batches than ranks: one */
+    if (rounds < 2 || ask->parts % rounds == 0) return NULL;
     *fix = arena_printf(a, "%d or %d micro-batches: a multiple of the %d ranks",
                         rounds * ask->ranks, (rounds + 1) * ask->ranks, ask->ranks);
     return arena_printf(a, "%d micro-batches cannot be cut in %d equal rounds", ask->parts, rounds);
@@ -36,33 +28,33 @@ static const char *needs_twice(const ScheduleAsk *ask, Arena *a, const char **fi
 
 /* ---- the table ---- */
 static const ScheduleKind rows[] = {
-    {"gpipe", "GPipe", 1, 1, false, false, "(p-1)(F+B)",
+    {"gpipe", "GPipe", 1, 1, false, false, "(p-1)(F+B)", false,
      "all forwards, then all backwards: simple, and all micro-batches are in flight at once",
      idle_plain, flight_all, NULL, order_gpipe},
-    {"1f1b", "1F1B", 1, 1, false, false, "(p-1)(F+B)",
+    {"1f1b", "1F1B", 1, 1, false, false, "(p-1)(F+B)", true,
      "after a warm-up each forward is followed by a backward: rank r has at most p-r micro-batches "
      "in flight",
      idle_plain, flight_1f1b, NULL, order_1f1b},
-    {"interleaved", "interleaved 1F1B", 1, 0, false, false, "(p-1)(F+B)",
+    {"interleaved", "interleaved 1F1B", 1, 0, false, false, "(p-1)(F+B)", false,
      "each rank has several chunks of layers, in turns: the bubble is that of a chunk", idle_plain,
      flight_interleaved, needs_rounds, order_interleaved},
-    {"looped-bfs", "looped BFS", 1, 0, false, false, "(p-1)(F+B)",
+    {"looped-bfs", "looped BFS", 1, 0, false, false, "(p-1)(F+B)", false,
      "all micro-batches through one chunk before the next: gradients are complete early",
-     idle_plain, flight_all, needs_ranks, order_looped_bfs},
-    {"interleaved-zb", "interleaved zero bubble", 1, 0, false, false, NULL,
+     idle_plain, flight_all, NULL, order_looped_bfs},
+    {"interleaved-zb", "interleaved zero bubble", 1, 0, false, false, NULL, false,
      "interleaved, with backward cut in two: weight gradients fill the gaps", NULL,
      flight_interleaved_zb, needs_rounds, order_interleaved_zb},
-    {"zb-h1", "ZB-H1", 1, 1, false, false, "(p-1)(F+I-W)",
+    {"zb-h1", "ZB-H1", 1, 1, false, false, "(p-1)(F+I-W)", false,
      "1F1B with backward cut in two: weight gradients wait until a rank would idle", idle_zb_h1,
-     flight_zb_h1, needs_ranks, order_zb_h1},
-    {"zb-v", "ZB-V", 2, 2, true, false, NULL,
+     flight_zb_h1, NULL, order_zb_h1},
+    {"zb-v", "ZB-V", 2, 2, true, false, NULL, false,
      "two chunks a rank, placed as a V: the first and the last stage share a rank", NULL,
      flight_zb_v, NULL, order_zb_v},
-    {"dualpipe", "DualPipe", 1, 1, false, true, "(p/2-1)(FB+B-3W)",
+    {"dualpipe", "DualPipe", 1, 1, false, true, "(p/2-1)(FB+B-3W)", false,
      "micro-batches enter at both ends, each rank has two stages' weights; a forward of one "
      "direction runs with a backward of the other",
      idle_dualpipe, flight_dualpipe, needs_pairs, order_dualpipe},
-    {"dualpipe-v", "DualPipeV", 2, 2, true, false, "(p-1)(FB+B-3W)",
+    {"dualpipe-v", "DualPipeV", 2, 2, true, false, "(p-1)(FB+B-3W)", false,
      "DualPipe cut in half: a V of two chunks a rank, no weights twice", idle_dualpipe_v,
      flight_dualpipe, needs_twice, order_dualpipe_v},
 };

@@ -139,6 +139,54 @@ static void test_figures(void **state) {
     assert_int_equal(json_get(none, "figure")->kind, JSON_NULL);
     assert_string_equal(json_get(json_get(none, "diagnostics")->item[0], "code")->s, "E0101");
 }
+/* The idle time of a rank is the closed form of even stages, and what is added to it. Actions of
+ * all schedules stand in the document, as long as they take, and make its sums. */
+static void check_schedule(const Json *s, int64_t parts) {
+    const Json *ranks = json_get(s, "ranks"), *form = json_get(s, "closed_form");
+    double span = real(s, "span"), idle = 0, end = 0;
+    for (int r = 0; r < ranks->n; r++) {
+        const Json *all = json_get(ranks->item[r], "actions");
+        double busy = 0;
+        int64_t forwards = 0;
+        for (int i = 0; i < all->n; i++) {
+            const Json *x = all->item[i];
+            bool joined = i && json_get(all->item[i - 1], "with_next")->b;
+            if (!joined) busy += real(x, "end") - real(x, "start");
+            end = fmax(end, real(x, "end"));
+            forwards += *json_get(x, "kind")->s == 'F';
+        }
+        assert_int_equal(forwards, parts * json_get(ranks->item[r], "stages")->n /
+                                       (strcmp(json_get(s, "schedule")->s, "dualpipe") ? 1 : 2));
+        assert_float_equal(1 - busy / span, real(ranks->item[r], "idle"), 1e-6);
+        idle += (span - busy) / ranks->n;
+    }
+    assert_float_equal(end, span, 1e-6 * span);
+    assert_float_equal(idle, real(s, "idle_time"), 1e-6 * span);
+    assert_float_equal(idle / span, real(s, "idle"), 1e-6);
+    if (form->kind == JSON_NULL) return;
+    double sum = real(form, "idle_time") + real(form, "stages_add") + real(form, "messages_add");
+    assert_float_equal(sum, idle, 1e-6 * span);
+}
+static void test_pipeline(void **state) {
+    (void)state;
+    int code;
+    const Json *all =
+        json_get(json_get(DOCUMENT(&code, "draw", "plans/45-llama3-8b-pp4-1f1b.yaml", "--view",
+                                   "pipeline", "--beside", "gpipe,zb-h1,dualpipe"),
+                          "figure"),
+                 "schedules");
+    assert_int_equal(code, 0);
+    assert_int_equal(all->n, 4);
+    for (int i = 0; i < all->n; i++) check_schedule(all->item[i], 8);
+    assert_string_equal(json_get(json_get(all->item[0], "closed_form"), "form")->s, "(p-1)(F+B)");
+    /* F, I and W differ here: no form of DualPipe beside what it is not of */
+    const Json *dual = all->item[3];
+    assert_int_equal(json_get(dual, "closed_form")->kind, JSON_NULL);
+    assert_non_null(strstr(json_get(dual, "no_closed_form")->s, "is of F = I = W"));
+    const Json *none =
+        DOCUMENT(&code, "draw", "plans/05-llama3-8b-tp4-sp.yaml", "--view", "pipeline");
+    assert_int_equal(json_get(none, "figure")->kind, JSON_NULL);
+}
 /* Of a run: what the records say, and what another command says in its own document. */
 static void test_run(void **state) {
     (void)state;
@@ -352,17 +400,12 @@ static void test_schema_notices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schema_notices),
-        cmocka_unit_test(test_every_plan),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_run),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_diff),
-        cmocka_unit_test(test_explain),
-        cmocka_unit_test(test_explain_words),
-        cmocka_unit_test(test_import),
+        cmocka_unit_test(test_schema_notices), cmocka_unit_test(test_every_plan),
+        cmocka_unit_test(test_lists),          cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_pipeline),       cmocka_unit_test(test_run),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_diff),           cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_explain_words),  cmocka_unit_test(test_import),
     };
     return cmocka_run_group_tests(tests, start, end);
 }

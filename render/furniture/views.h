@@ -31,7 +31,7 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY
     V(routing, "rows that ranks send to experts: ribbons, matrix, load", BY_RANK | BY_LAYER,       \
       VIEW_RUN, NULL)                                                                              \
     V(pipeline, "stages over time: cells of micro-batches, idle time, what is in flight", 0,       \
-      VIEW_TIMES | VIEW_SEVERAL, NULL)                                                             \
+      VIEW_TIMES | VIEW_SEVERAL | VIEW_JSON, view_pipeline_json)                                   \
     V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, VIEW_TIMES, NULL)
 
 /* view_NAME fills page[] and returns the number of pages; 0 and a diagnostic if the trace has
@@ -43,6 +43,7 @@ VIEWS(ROW)
 #undef ROW
 const char *view_memory_json(const ViewCall *c);
 const char *view_timeline_json(const ViewCall *c);
+const char *view_pipeline_json(const ViewCall *c);
 /* Chrome trace JSON of the events; NULL and a diagnostic if there are none. */
 const char *chrome_text(const ViewCall *c);
 #endif

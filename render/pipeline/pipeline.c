@@ -58,6 +58,17 @@ bool pipe_read(Pipe *p, const ViewCall *c) {
     return true;
 }
 
+int pipe_read_all(const ViewCall *c, Pipe *all, double *span) {
+    *span = 0;
+    for (int n = 0; n <= c->o->n_several; n++) {
+        ViewCall one = *c;
+        if (n) one.t = c->o->several[n - 1];
+        if (!pipe_read(&all[n], &one)) return 0;
+        *span = fmax(*span, all[n].end);
+    }
+    return c->o->n_several + 1;
+}
+
 const char *pipe_idle(const Pipe *p, const PipeRow *r) {
     return arena_printf(p->a, "%.1f %%", 100 * (1 - r->busy / p->end));
 }
@@ -92,6 +103,44 @@ static const char *rows_again(const Pipe *p, bool *all) {
     *all = n == p->n;
     return s.s;
 }
+/* Time that is added to another, as "3 us more" or "3 us less"; NULL where it is next to nothing.
+ */
+static const char *added(const Pipe *p, double seconds) {
+    double mean = p->idle * p->end;
+    if (fabs(seconds) < 0.005 * mean) return NULL;
+    return arena_printf(p->a, "%s %s", time_text(fabs(seconds), p->a),
+                        seconds > 0 ? "more" : "less");
+}
+/* What the mean idle time is made of: a closed form stands beside the number that it is of. */
+static const char *idle_parts(const Pipe *p) {
+    const Trace *t = p->t;
+    const char *stages = added(p, t->bubble_stages), *sent = added(p, t->bubble_messages);
+    if (!t->bubble_form)
+        return t->bubble_unfit ? arena_printf(p->a, " (closed form: %s)", t->bubble_unfit) : "";
+    if (!stages && !sent) return arena_printf(p->a, ", the closed form %s", t->bubble_form);
+    return arena_printf(p->a, ": %s by the closed form %s of even stages and free messages%s%s%s%s",
+                        time_text(t->bubble, p->a), t->bubble_form, stages ? ", " : "",
+                        stages ? arena_printf(p->a, "%s as stages differ", stages) : "",
+                        sent ? ", " : "", sent ? arena_printf(p->a, "%s for messages", sent) : "");
+}
+/* The same as a sum, for a table. */
+static const char *idle_sum(const Pipe *p) {
+    const Trace *t = p->t;
+    Str s = str_new(p->a);
+    str_add(&s, time_text(p->idle * p->end, p->a));
+    if (t->bubble_unfit) str_addf(&s, "; %s", t->bubble_unfit);
+    if (!t->bubble_form) return s.s;
+    str_addf(&s, " = %s", t->bubble_form);
+    const double add[] = {t->bubble_stages, t->bubble_messages};
+    static const char *const what[] = {"stages", "messages"};
+    bool any = added(p, add[0]) || added(p, add[1]);
+    if (any) str_addf(&s, " %s", time_text(t->bubble, p->a));
+    for (int i = 0; i < 2; i++)
+        if (added(p, add[i]))
+            str_addf(&s, " %s %s %s", add[i] < 0 ? "-" : "+", what[i],
+                     time_text(fabs(add[i]), p->a));
+    return s.s;
+}
 const char *pipe_foot(const Pipe *p) {
     int most = 0, least = p->row[0].flight;
     double worst = 0;
@@ -102,11 +151,10 @@ const char *pipe_foot(const Pipe *p) {
     }
     Str s = str_new(p->a);
     bool forward = p->t->pass == PASS_FORWARD;
-    str_addf(&s, "%s from the first forward to the last%s; most idle time of a rank %s",
-             time_text(p->end, p->a), forward ? "" : " backward", time_text(worst, p->a));
-    if (p->t->bubble_form)
-        str_addf(&s, ", closed form %s = %s with the mean of the stages", p->t->bubble_form,
-                 time_text(p->t->bubble, p->a));
+    str_addf(&s,
+             "%s from the first forward to the last%s. A rank idles at most %s, on average %s%s",
+             time_text(p->end, p->a), forward ? "" : " backward", time_text(worst, p->a),
+             time_text(p->idle * p->end, p->a), idle_parts(p));
     if (forward) {
         str_add(&s, ". Nothing is kept for a backward");
         return s.s;
@@ -125,7 +173,7 @@ const char *pipe_foot(const Pipe *p) {
 
 /* ---- among others ---- */
 const char *const pipe_columns[PIPE_COLUMNS] = {
-    "schedule", "time", "idle", "closed form", "in flight", "held at most", "messages", "weights"};
+    "schedule", "time", "idle", "a rank idles", "in flight", "held at most", "messages", "weights"};
 /* Bytes of parameters at rest, of the rank that has most. */
 static int64_t most_weights(const Pipe *p) {
     const Trace *t = p->t;
@@ -146,26 +194,28 @@ static int64_t messages(const Trace *t) {
         if (!strcmp(t->collectives[i].op, "send")) n += collective_per_step(&t->collectives[i]);
     return n;
 }
+PipeSums pipe_sums(const Pipe *p) {
+    const Trace *t = p->t;
+    PipeSums s = {.messages = messages(t), .weights = most_weights(p)};
+    for (int k = 0; k < p->n; k++)
+        s.flight = p->row[k].flight > s.flight ? p->row[k].flight : s.flight;
+    for (int i = 0; i < t->n_actions; i++) {
+        s.held = t->actions[i].held > s.held ? t->actions[i].held : s.held;
+        s.held = t->actions[i].kept > s.held ? t->actions[i].kept : s.held;
+    }
+    return s;
+}
 const char *pipe_cell(const Pipe *p, int column) {
     const Trace *t = p->t;
-    int flight = 0;
-    int64_t held = 0;
-    for (int k = 0; k < p->n; k++) flight = p->row[k].flight > flight ? p->row[k].flight : flight;
-    for (int i = 0; i < t->n_actions; i++) {
-        held = t->actions[i].held > held ? t->actions[i].held : held;
-        held = t->actions[i].kept > held ? t->actions[i].kept : held;
-    }
+    PipeSums s = pipe_sums(p);
     switch (column) {
     case 0: return t->schedule ? t->schedule : "pipeline";
     case 1: return time_text(p->end, p->a);
     case 2: return arena_printf(p->a, "%.1f %%", 100 * p->idle);
-    case 3:
-        return t->bubble_form
-                   ? arena_printf(p->a, "%s = %s", t->bubble_form, time_text(t->bubble, p->a))
-                   : "none";
-    case 4: return arena_printf(p->a, "%d", flight);
-    case 5: return bytes_text(held, p->a);
-    case 6: return arena_printf(p->a, "%lld", (long long)messages(t));
-    default: return bytes_text(most_weights(p), p->a);
+    case 3: return idle_sum(p);
+    case 4: return arena_printf(p->a, "%d", s.flight);
+    case 5: return bytes_text(s.held, p->a);
+    case 6: return arena_printf(p->a, "%lld", (long long)s.messages);
+    default: return bytes_text(s.weights, p->a);
     }
 }

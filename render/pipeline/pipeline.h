@@ -21,6 +21,13 @@ typedef struct Pipe {
     PipeRow *row;
     double idle; /* share of all ranks' time in which they compute nothing */
 } Pipe;
+/* Over all ranks: most in flight; most bytes held beside what lies at rest; messages of a step;
+ * most bytes of parameters at rest. */
+typedef struct PipeSums {
+    int flight;
+    int64_t held, messages, weights;
+} PipeSums;
+PipeSums pipe_sums(const Pipe *p);
 /* What is said of a schedule among others: time, idle time, what is in flight and held, messages,
  * weights; each column has a heading. */
 enum { PIPE_COLUMNS = 8 };
@@ -28,9 +35,13 @@ extern const char *const pipe_columns[PIPE_COLUMNS];
 const char *pipe_cell(const Pipe *p, int column);
 /* False and E0211 if the trace has no schedule, or no times. */
 bool pipe_read(Pipe *p, const ViewCall *c);
+/* All schedules of a request, with room for VIEW_MAX_BESIDE + 1: how many; 0 and E0211 where one
+ * has none. *span: seconds of the longest. */
+int pipe_read_all(const ViewCall *c, Pipe *all, double *span);
 /* "1f1b: 4 ranks, 8 micro-batches, 27 % of their time idle". */
 const char *pipe_title(const Pipe *p);
-/* The closed form of the idle time beside what it is, and what is in flight. */
+/* The idle time, taken apart into its closed form and what is added to it, and what is in flight.
+ */
 const char *pipe_foot(const Pipe *p);
 /* "27.3 %" of the row's time. */
 const char *pipe_idle(const Pipe *p, const PipeRow *r);

@@ -364,7 +364,7 @@ static double draw_column(PipePen *q, int col, double x, double y) {
     for (int k = 0; k < q->n_all; k++)
         scene_text(q->s, at, y + 12 + LINE * (k + 1), (TextLook){align, 12, REGULAR, ROLE_INK},
                    pipe_cell(&q->all[k], col));
-    return x + wide + 24;
+    return x + wide + 18;
 }
 /* All in numbers: a row for each. What has no room at the right stands below, with the names again.
  */
@@ -392,7 +392,9 @@ static const char *title_of(const PipePen *q) {
 }
 static const char *foot_of(const PipePen *q) {
     if (q->n_all == 1) return pipe_foot(&q->all[0]);
-    return "In flight: pairs of stage and micro-batch, on the rank that has most. Held at most: "
+    return "A rank idles: the mean; by the closed form, of even stages and free messages, and what "
+           "stages that differ and messages add. In flight: pairs of stage and micro-batch, on the "
+           "rank that has most. Held at most: "
            "beside what lies at rest. Messages: of a whole step. Weights: parameters at rest";
 }
 /* What the numbers are, and which cells have none. */
@@ -464,23 +466,12 @@ static void fill_page(PipePen *q, double height) {
         q->cell = NUMBER + 0.5, q->step = rest * 0.65, q->gap = rest * 0.35;
     }
 }
-/* All schedules of the request. False and E0211 where one has none, or no times. */
-static bool read_all(const ViewCall *c, Pipe *all, int *n, double *span) {
-    *span = 0;
-    for (*n = 0; *n <= c->o->n_several; (*n)++) {
-        ViewCall one = *c;
-        if (*n) one.t = c->o->several[*n - 1];
-        if (!pipe_read(&all[*n], &one)) return false;
-        *span = fmax(*span, all[*n].end);
-    }
-    return true;
-}
 int view_pipeline(const ViewCall *c, Scene **page) {
     PipePen q = {
         .c = c, .preset = PRESET_WIDE, .cell = CELL, .step = STEP, .gap = GAP, .each = true};
     double end;
     furniture_preset(c->o->preset, &q.preset);
-    if (!read_all(c, q.all, &q.n_all, &q.span)) return 0;
+    if (!(q.n_all = pipe_read_all(c, q.all, &q.span))) return 0;
     q.p = q.all[0];
     double m = presets[q.preset].margin;
     q.x = m + LEFT, q.w = presets[q.preset].w - 2 * m - LEFT - RIGHT;
@@ -532,8 +523,8 @@ const char *view_pipeline_text(const ViewCall *c) {
     Pipe all[VIEW_MAX_BESIDE + 1];
     Role role;
     double span;
-    int w = furniture_columns(c->o), n;
-    if (!read_all(c, all, &n, &span)) return NULL;
+    int w = furniture_columns(c->o), n = pipe_read_all(c, all, &span);
+    if (!n) return NULL;
     Str s = str_new(c->arena);
     for (int k = 0; k < n; k++) {
         words_paragraph(&s, "", pipe_title(&all[k]), w);

@@ -51,7 +51,8 @@ const char *const *hardware_names(void);
 void cost_simulate(Trace *t, const Hardware *h);
 /* After that, of a trace with a schedule: when each of its actions begins and ends, if every stage
  * takes as long as its events of one micro-batch say (computation, and communication that is not
- * hidden), and a message as long as the slowest. Fills actions and the closed form of the bubble at
- * the mean of the stages. */
+ * hidden), and a message as long as the slowest. Fills actions, and takes the idle time
+ * apart: what the schedule's closed form says of stages that all take the mean, what their being
+ * different adds, what messages add. */
 void cost_stages(Trace *t);
 #endif

@@ -61,6 +61,52 @@ static void fill_actions(Stages *s, const Play *p) {
             t->actions[at++].end = p->span[r][i].end;
         }
 }
+/* ---- idle time ---- */
+static double mean_idle(const Play *p) {
+    double idle = 0;
+    for (int r = 0; r < p->s->ranks; r++) idle += (p->end - p->busy[r]) / p->s->ranks;
+    return idle;
+}
+/* Does every rank idle as long as the form says, with even stages and free messages? */
+static bool form_holds(Stages *s, const ScheduleKind *k, const ScheduleAsk *ask, StageTimes one,
+                       double *idle) {
+    PlayTimes even = play_even(s->t->order, one.f, one.i, one.w, s->tmp);
+    even.buffers = s->t->schedule_buffers;
+    const Play *p = play_schedule(s->t->order, &even, s->tmp);
+    *idle = k->idle(ask, &one);
+    for (int r = 0; r < ask->ranks; r++)
+        if (fabs(p->end - p->busy[r] - *idle) > 1e-9 * p->end) return false;
+    return true;
+}
+/* Takes the idle time of the schedule as it was played, with `times`, apart. */
+static void find_bubble(Stages *s, const Play *played, const PlayTimes *times) {
+    Trace *t = s->t;
+    const Schedule *order = t->order;
+    const ScheduleKind *k = schedule_kind(order->name);
+    if (!k || !k->idle || order->forward) return;
+    StageTimes mean = {0};
+    for (int g = 0; g < order->stages; g++) {
+        mean.f += s->time[DO_F][g] / order->stages;
+        mean.i += s->time[DO_I][g] / order->stages;
+        mean.w += s->time[DO_W][g] / order->stages;
+    }
+    mean.together = mean.f + mean.i + mean.w;
+    ScheduleAsk ask = {k->name, order->ranks, order->stages / order->ranks, order->parts};
+    double unit;
+    if (!form_holds(s, k, &ask, mean, &t->bubble)) {
+        bool alike = form_holds(s, k, &ask, (StageTimes){1, 1, 1, 3}, &unit);
+        t->bubble = 0;
+        t->bubble_unfit = arena_printf(t->arena, "%s is of %s", k->bubble,
+                                       alike ? "F = I = W" : "more micro-batches");
+        return;
+    }
+    PlayTimes free = *times;
+    free.message = 0;
+    double uneven = mean_idle(play_schedule(order, &free, s->tmp));
+    t->bubble_form = k->bubble;
+    t->bubble_stages = uneven - t->bubble;
+    t->bubble_messages = mean_idle(played) - uneven;
+}
 void cost_stages(Trace *t) {
     Stages s = {.t = t, .tmp = arena_new()};
     const Schedule *order = t->order;
@@ -81,17 +127,6 @@ void cost_stages(Trace *t) {
     for (int i = 0; i < t->n_order_steps; i++) times.message = fmax(times.message, s.sent[i]);
     const Play *p = play_schedule(order, &times, s.tmp);
     fill_actions(&s, p);
-    const ScheduleKind *k = schedule_kind(order->name);
-    if (k && k->idle && !order->forward) {
-        double f = 0, i = 0, w = 0;
-        for (int g = 0; g < order->stages; g++) {
-            f += s.time[DO_F][g] / order->stages;
-            i += s.time[DO_I][g] / order->stages;
-            w += s.time[DO_W][g] / order->stages;
-        }
-        ScheduleAsk ask = {k->name, order->ranks, order->stages / order->ranks, order->parts};
-        t->bubble_form = k->bubble;
-        t->bubble = k->idle(&ask, &(StageTimes){f, i, w, f + i + w});
-    }
+    find_bubble(&s, p, &times);
     arena_free(s.tmp);
 }

@@ -392,8 +392,11 @@ typedef struct Trace {
     } * model; /* B S D H K d F V L eps ...; B: of one micro-batch; shrink, microbatches: if > 1 */
     const char *schedule, *schedule_axis; /* of a pipeline; NULL: there is none */
     int stages;
-    const char *bubble_form; /* of the idle time of a rank, "(p-1)(F+B)"; NULL: there is none */
-    double bubble;           /* that in seconds */
+    /* The mean idle time of a rank, taken apart: by the closed form, as if all stages took the same
+     * and messages nothing; what is added as stages differ, and by messages. */
+    const char *bubble_form;  /* "(p-1)(F+B)"; NULL: there is none of these times */
+    const char *bubble_unfit; /* then: that of the schedule, and what it is of instead, or NULL */
+    double bubble, bubble_stages, bubble_messages; /* seconds; what is added may be below 0 */
     /* for the model of time, not written: the schedule with its messages, and of each step its
      * stage and computation (ActionKind); -1: not of a first copy, or not done for every
      * micro-batch */

@@ -38,7 +38,10 @@ static const Field run_fields[] = {
     {"schedule_axis", F_TEXT, OPTIONAL, AT(schedule_axis), 0, 0},
     {"stages", F_INT, OPTIONAL, AT(stages), 0, 0},
     {"bubble_form", F_TEXT, OPTIONAL, AT(bubble_form), 0, 0},
+    {"bubble_unfit", F_TEXT, OPTIONAL, AT(bubble_unfit), 0, 0},
     {"bubble", F_REAL, OPTIONAL, AT(bubble), 0, 0},
+    {"bubble_stages", F_REAL, OPTIONAL, AT(bubble_stages), 0, 0},
+    {"bubble_messages", F_REAL, OPTIONAL, AT(bubble_messages), 0, 0},
 };
 static const Field verdict_fields[] = {
     {"verdict", F_TEXT, ALWAYS, AT(verdict), 0, 0},

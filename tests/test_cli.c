@@ -1721,7 +1721,7 @@ static void test_schedules_beside(void **state) {
     (void)state;
     const char *staged = "plans/45-llama3-8b-pp4-1f1b.yaml";
     expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", "gpipe,zb-h1"), 0,
-                "gpipe (p-1)(F+B)", NULL);
+                "= (p-1)(F+B) ", NULL);
     expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", "gpip"), 2, NULL, "E0206");
     expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", "gpipe,interleaved"), 2, NULL,
                 "--beside:1:1: error: 8 stages for 4 layers [E0310]\n  interleaved\n  ^");

@@ -1,9 +1,11 @@
 /* View `pipeline`: a row for each rank of the pipeline's axis, a cell for each action, as wide as
  * the time it takes; idle time is hatched, under each row stands how much is in flight. The life of
- * one micro-batch is a line through its cells. Refuses more cells than an eye can tell apart: then
- * neighbours of one kind are one. */
+ * one micro-batch is a line through its cells. Where cells would be too small, periods that repeat
+ * are left out behind a break mark, and ranks in the middle of many. Refuses more cells than an eye
+ * can tell apart: then neighbours of one kind are one. */
 #include "render/furniture/views.h"
 #include "render/furniture/wrong.h"
+#include "render/pipeline/fold.h"
 #include "render/pipeline/pipeline.h"
 #include <math.h>
 #include <stdio.h>
@@ -21,9 +23,15 @@ enum {
     HEADING = 22, /* of one schedule of several */
     LINE = 18,    /* of their table */
     NUMBER = 12,  /* size of a cell's number */
-    LIFE = 0
+    LIFE = 0,
+    LEGIBLE = 6,     /* width of the shortest cell, else something is left out */
+    BREAK = 16,      /* width of a break */
+    BREAK_TEXT = 20, /* above the rows */
+    MANY = 12,       /* ranks, of which some may be left out */
+    MOST_LOW = 24    /* rows have room on a page of a fixed height */
 };
 #define LIFE_LINE 1.75
+#define WORTH 1.5 /* so much wider are cells where ranks are left out, else they are not */
 
 typedef struct {
     const ViewCall *c;
@@ -31,7 +39,9 @@ typedef struct {
     int n_all;
     Pipe all[VIEW_MAX_BESIDE + 1]; /* one below the other, on one axis of time */
     const char *tag;               /* what the ids of its marks begin with */
-    double span;                   /* seconds over the width */
+    double span;                   /* seconds over the width, all of them */
+    PipeFold fold;                 /* what of them is left out */
+    int ends;                      /* of the ranks only so many at both ends are drawn; 0: all */
     Scene *s;
     PresetKind preset;
     double x, w;            /* of the rows: their left end and width */
@@ -43,7 +53,29 @@ typedef struct {
 } PipePen;
 
 /* ---- cells ---- */
-static double at(const PipePen *q, double t) { return q->x + t / q->span * q->w; }
+/* Of a time that is left out: where its break ends, or with `end` where it begins. */
+static double at_side(const PipePen *q, double t, bool end) {
+    const PipeFold *f = &q->fold;
+    double x = q->x, scale = (q->w - f->n * BREAK) / (q->span - f->hidden);
+    for (int i = 0; i < f->n; i++) {
+        const PipeCut *c = &f->cut[i];
+        if (t < c->from || (end && t <= c->from)) break;
+        x += BREAK - fmin(t - c->from, c->to - c->from) * scale;
+        if (t < c->to) return x + t * scale - (end ? BREAK : 0);
+    }
+    return x + t * scale;
+}
+static double at(const PipePen *q, double t) { return at_side(q, t, true); }
+static double at_start(const PipePen *q, double t) { return at_side(q, t, false); }
+/* Is the whole of it drawn? */
+static bool is_whole(const PipePen *q, const TraceAction *a) {
+    double slack = 1e-3 * (a->end - a->start);
+    if (q->ends && a->rank >= q->ends && a->rank < q->p.n - q->ends) return false;
+    for (int i = 0; i < q->fold.n; i++)
+        if (a->start < q->fold.cut[i].to - slack && a->end > q->fold.cut[i].from + slack)
+            return false;
+    return true;
+}
 
 static int commas(const char *s) {
     int n = 0;
@@ -59,7 +91,7 @@ static double height_of(const PipePen *q, const PipeRow *r, int i) {
 }
 /* The cell of an action of a row whose top is at y. */
 static Area cell_of(const PipePen *q, const PipeRow *r, int i, double y) {
-    double x = at(q, r->a[i].start), h = height_of(q, r, i);
+    double x = at_start(q, r->a[i].start), h = height_of(q, r, i);
     return (Area){x, i && r->a[i - 1].joined ? y + h : y, at(q, r->a[i].end) - x, h};
 }
 /* Which cells have numbers: those of a kind on a stage all, or none where one of them is too small.
@@ -70,6 +102,7 @@ static int find_numbered(PipePen *q) {
     for (int k = 0; k < q->p.n; k++)
         for (int i = 0; i < q->p.row[k].n; i++) {
             const TraceAction *a = &q->p.row[k].a[i];
+            if (!is_whole(q, a)) continue;
             Area box = cell_of(q, &q->p.row[k], i, 0);
             const char *word = arena_printf(q->p.a, "%d", a->microbatch);
             bool fits =
@@ -103,10 +136,11 @@ static void draw_cell(PipePen *q, const PipeRow *r, int i, Area box) {
                 arena_printf(q->p.a, "%s of micro-batch %d on stage %d, rank %d: %s from %s on",
                              action_looks[k].what, a->microbatch, a->stage, a->rank,
                              time_text(a->end - a->start, q->p.a), time_text(a->start, q->p.a)));
-    scene_rect(q->s, box, 0, (Look){action_looks[k].fill, ROLE_COMPUTE_LINE, 0.75});
+    Role line = box.w < 2 ? ROLE_NONE : ROLE_COMPUTE_LINE; /* else the line is all there is */
+    scene_rect(q->s, box, 0, (Look){action_looks[k].fill, line, 0.75});
     draw_chunk(q, r, a, box);
     const double size = NUMBER;
-    if (on_stage(q, a) && q->numbered[a->stage * ACTION_LOOKS + k])
+    if (on_stage(q, a) && is_whole(q, a) && q->numbered[a->stage * ACTION_LOOKS + k])
         scene_text(q->s, box.x + box.w / 2, box.y + box.h / 2 + size * 0.36,
                    (TextLook){ALIGN_MIDDLE, size, BOLD, action_looks[k].text}, word);
     scene_end(q->s);
@@ -114,7 +148,8 @@ static void draw_cell(PipePen *q, const PipeRow *r, int i, Area box) {
 static void draw_actions(PipePen *q, const PipeRow *r, double y) {
     for (int i = 0; i < r->n; i++) {
         Area box = cell_of(q, r, i, y);
-        if (box.w > 0) draw_cell(q, r, i, box);
+        if (box.w > (is_whole(q, &r->a[i]) ? 0 : 1.5) && pipe_in_sight(&q->fold, &r->a[i]))
+            draw_cell(q, r, i, box);
     }
 }
 /* Too many to be told apart: neighbours of one kind are one, with how many there are. */
@@ -140,10 +175,13 @@ static void draw_idle(PipePen *q, const PipeRow *r, int row, double y) {
                 arena_printf(q->p.a, "rank %d is idle for %s of %s", row,
                              time_text(q->p.end - r->busy, q->p.a), time_text(q->p.end, q->p.a)));
     for (int i = 0; i <= r->n; i++) {
-        double to = i < r->n ? r->a[i].start : q->p.end, x = at(q, from), w = at(q, to) - x;
-        if (w > 1.5) {
-            Mark *m = scene_hatch(q->s, (Area){x, y, w, q->cell}, ROLE_FAINT, 6, 0.75);
-            m->ground = true;
+        double to = i < r->n ? r->a[i].start : q->p.end;
+        for (int k = 0; k <= q->fold.n; k++) { /* what lies between breaks */
+            double begin = fmax(from, k ? q->fold.cut[k - 1].to : 0),
+                   end = fmin(to, k < q->fold.n ? q->fold.cut[k].from : to), x = at_start(q, begin),
+                   w = at(q, end) - x;
+            if (end > begin && w > 1.5)
+                scene_hatch(q->s, (Area){x, y, w, q->cell}, ROLE_FAINT, 6, 0.75)->ground = true;
         }
         if (i < r->n && r->a[i].end > from) from = r->a[i].end;
     }
@@ -158,8 +196,17 @@ static void draw_flight(PipePen *q, const PipeRow *r, int row, double y) {
     for (int i = 0; i < r->n; i++) {
         const TraceAction *a = &r->a[i];
         int next = action_flight(a, live);
-        double when = at(q, *a->kind == 'F' ? a->start : a->end);
+        double then = *a->kind == 'F' ? a->start : a->end, when = at(q, then);
+        const PipeCut *cut = pipe_cut_at(&q->fold, then);
         if (next == live) continue;
+        if (cut) { /* a slope over the break */
+            double x = at(q, cut->from), y1 = base - next * unit;
+            if (pt[n - 1].x < x) pt[n++] = (Pt){x, base - live * unit};
+            if (pt[n - 1].x > x + 1) pt[n - 1].y = y1;
+            else pt[n++] = (Pt){x + BREAK, y1};
+            live = next;
+            continue;
+        }
         if (fabs(pt[n - 1].x - when) > 0.5) pt[n++] = (Pt){when, base - live * unit};
         else n--; /* one ends as another begins: no step */
         pt[n++] = (Pt){when, base - next * unit};
@@ -177,6 +224,14 @@ static void draw_flight(PipePen *q, const PipeRow *r, int row, double y) {
 
 /* ---- rows ---- */
 static double row_height(const PipePen *q) { return q->cell + q->step + q->gap; }
+/* Rows that have a place on the page: ranks, and one for those that are left out. */
+static int places(const PipePen *q, const Pipe *p) { return q->ends ? 2 * q->ends + 1 : p->n; }
+/* The place of a rank; of one that is left out that of all of them. */
+static int place_of(const PipePen *q, int rank) {
+    if (!q->ends || rank < q->ends) return rank;
+    return rank < q->p.n - q->ends ? q->ends : rank - (q->p.n - 2 * q->ends - 1);
+}
+static bool has_row(const PipePen *q, int rank) { return !q->ends || place_of(q, rank) != q->ends; }
 /* At both ends of row k, whose cells have their middle at `mid`: who it is, and what it has. */
 static void draw_words(PipePen *q, const PipeRow *r, int k, double mid) {
     const char *axis = q->p.t->schedule_axis ? q->p.t->schedule_axis : "rank";
@@ -230,7 +285,7 @@ static double through(const PipePen *q, int from, int to, double x0, double x1) 
     for (int k = 0; k <= TRIES; k++) {
         double x = x0 + (x1 - x0) * k / TRIES;
         bool clear = true;
-        for (int r = top; r < end; r++) clear &= clear_of(q, &q->p.row[r], x);
+        for (int r = top; r < end; r++) clear &= !has_row(q, r) || clear_of(q, &q->p.row[r], x);
         if (clear) return x;
     }
     return x0;
@@ -250,15 +305,15 @@ static const TraceAction **life_of(const PipePen *q, int *n) {
 }
 static Area life_cell(const PipePen *q, const TraceAction *a, double y) {
     const PipeRow *r = &q->p.row[a->rank];
-    return cell_of(q, r, (int)(a - r->a), y + a->rank * row_height(q));
+    return cell_of(q, r, (int)(a - r->a), y + place_of(q, a->rank) * row_height(q));
 }
 /* From the cell of one action to that of the next: along the gaps between rows, beside numbers. */
 static void draw_hop(PipePen *q, const TraceAction *from, const TraceAction *to, double y) {
     Area one = life_cell(q, from, y), two = life_cell(q, to, y);
     bool down = to->rank > from->rank;
-    double row = y + from->rank * row_height(q), next = y + to->rank * row_height(q),
-           gap = q->gap / 2, x1 = one.x + one.w, x2 = two.x,
-           lane = down ? row + row_height(q) - gap : row - gap,
+    double row = y + place_of(q, from->rank) * row_height(q),
+           next = y + place_of(q, to->rank) * row_height(q), gap = q->gap / 2, x1 = one.x + one.w,
+           x2 = two.x, lane = down ? row + row_height(q) - gap : row - gap,
            last = down ? next - gap : next + row_height(q) - gap;
     if (to->rank == from->rank) {
         Pt pt[] = {{x1, one.y + one.h - 1}, {x2, one.y + one.h - 1}};
@@ -282,8 +337,9 @@ static void draw_life(PipePen *q, double y) {
         arena_printf(q->p.a, "the way of micro-batch %d through the stages and back", LIFE));
     for (int i = 0; i < n; i++) {
         Area box = life_cell(q, a[i], y);
+        if (!is_whole(q, a[i])) continue;
         scene_rect(q->s, box, 0, (Look){ROLE_NONE, ROLE_COLL_LINE, 2});
-        if (i + 1 < n) draw_hop(q, a[i], a[i + 1], y);
+        if (i + 1 < n && is_whole(q, a[i + 1])) draw_hop(q, a[i], a[i + 1], y);
     }
     scene_end(q->s);
 }
@@ -298,6 +354,13 @@ static void draw_chunk_key(PipePen *q, double x, double y) {
     scene_rect(q->s, (Area){x, y, 16, 12}, 0, (Look){ROLE_NONE, ROLE_COMPUTE_LINE, 0.75});
     scene_rect(q->s, (Area){x, y, 8, 3}, 0, (Look){ROLE_INK, ROLE_NONE, 0})->ground = true;
 }
+static void draw_break_key(PipePen *q, double x, double y) {
+    for (int side = 0; side < 2; side++) {
+        double left = x + 3 + 7 * side;
+        Pt pt[] = {{left, y}, {left + 3, y + 4}, {left, y + 8}, {left + 3, y + 12}};
+        scene_line(q->s, pt, 4, ROLE_SECOND, 1.25);
+    }
+}
 static double draw_legend(PipePen *q, double y) {
     double x = presets[q->preset].margin, end = x + presets[q->preset].w - 2 * x;
     bool used[ACTION_LOOKS] = {0};
@@ -305,17 +368,19 @@ static double draw_legend(PipePen *q, double y) {
         for (int i = 0; i < q->all[k].t->n_actions; i++)
             used[action_look(&q->all[k].t->actions[i])] = true;
     scene_begin(q->s, "legend", "pipe-legend", NULL);
-    for (int k = 0; k <= ACTION_LOOKS + 2; k++) {
+    for (int k = 0; k <= ACTION_LOOKS + 3; k++) {
         const char *word =
             k < ACTION_LOOKS
                 ? arena_printf(q->p.a, "%c %s", action_looks[k].kind, action_looks[k].what)
-            : k == ACTION_LOOKS ? "idle"
-            : k == ACTION_LOOKS + 1
-                ? arena_printf(q->p.a, "the way of micro-batch %d", LIFE)
-                : "bar at the top: which of the rank's stages, the first at the left";
+            : k == ACTION_LOOKS     ? "idle"
+            : k == ACTION_LOOKS + 1 ? arena_printf(q->p.a, "the way of micro-batch %d", LIFE)
+            : k == ACTION_LOOKS + 2
+                ? "bar at the top: which of the rank's stages, the first at the left"
+                : "\u00d7 n: so many periods like those at both sides are not drawn";
         if (k < ACTION_LOOKS && !used[k]) continue;
         if (k > ACTION_LOOKS && !q->each) break;
-        if (k > ACTION_LOOKS + 1 && !chunks(q)) break;
+        if (k == ACTION_LOOKS + 2 && !chunks(q)) continue;
+        if (k == ACTION_LOOKS + 3 && !q->fold.n) break;
         double w = 24 + scene_width(q->s, 12, REGULAR, word) + 22;
         if (x + w > end) x = presets[q->preset].margin, y += 20;
         if (k < ACTION_LOOKS)
@@ -324,12 +389,78 @@ static double draw_legend(PipePen *q, double y) {
         else if (k == ACTION_LOOKS) scene_hatch(q->s, (Area){x, y, 16, 12}, ROLE_FAINT, 6, 0.75);
         else if (k == ACTION_LOOKS + 1)
             scene_rect(q->s, (Area){x, y, 16, 12}, 0, (Look){ROLE_NONE, ROLE_COLL_LINE, 2});
-        else draw_chunk_key(q, x, y);
+        else if (k == ACTION_LOOKS + 2) draw_chunk_key(q, x, y);
+        else draw_break_key(q, x, y);
         scene_text(q->s, x + 22, y + 10.5, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, word);
         x += w;
     }
     scene_end(q->s);
     return y + 24;
+}
+
+/* ---- what is left out ---- */
+/* In place of the ranks in the middle: how many, and between which bounds their numbers are. */
+static void draw_others(PipePen *q, double y) {
+    int last = q->p.n - q->ends - 1, least = q->p.row[q->ends].flight, most = least;
+    double low = 1, high = 0;
+    for (int k = q->ends; k <= last; k++) {
+        const PipeRow *r = &q->p.row[k];
+        double idle = 1 - r->busy / q->p.end;
+        low = fmin(low, idle), high = fmax(high, idle);
+        least = r->flight < least ? r->flight : least, most = r->flight > most ? r->flight : most;
+    }
+    const char *axis = q->p.t->schedule_axis ? q->p.t->schedule_axis : "rank",
+               *who = arena_printf(q->p.a, "%s %d to %d", axis, q->ends, last),
+               *idle = high - low < 0.0005
+                           ? arena_printf(q->p.a, "%.1f %%", 100 * low)
+                           : arena_printf(q->p.a, "%.1f\u2013%.1f %%", 100 * low, 100 * high),
+               *words = q->one_line ? "" : "in flight ",
+               *flight = least == most ? arena_printf(q->p.a, "%s%d", words, most)
+                                       : arena_printf(q->p.a, "%s%d\u2013%d", words, least, most);
+    double mid = y + q->cell / 2 + 4, x1 = q->x + q->w + 10;
+    scene_begin(q->s, "rank", arena_printf(q->p.a, "%srows", q->tag),
+                arena_printf(q->p.a,
+                             "%s are not drawn: %d ranks, idle %s, at most %d to %d pairs of stage "
+                             "and micro-batch in flight",
+                             who, last - q->ends + 1, idle, least, most));
+    scene_text(q->s, q->x - 10, mid - (q->one_line ? 0 : 4),
+               (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, who);
+    if (!q->one_line)
+        scene_text(q->s, q->x - 10, mid + 11, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
+                   "not drawn");
+    scene_text(q->s, x1, mid - (q->one_line ? 0 : 4),
+               (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+               q->one_line ? arena_printf(q->p.a, "%s, %s", idle, flight)
+                           : arena_printf(q->p.a, "idle %s", idle));
+    if (!q->one_line)
+        scene_text(q->s, x1, mid + 11, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, flight);
+    scene_end(q->s);
+}
+/* Two jagged lines from y0 to y1, and above them how many periods are missing between. */
+static void draw_break(PipePen *q, int i, double y0, double y1) {
+    enum { TOOTH = 8, MOST = 1024 };
+    const PipeCut *c = &q->fold.cut[i];
+    double x = at(q, c->from), mid = x + BREAK / 2.0;
+    const char *each = time_text((c->to - c->from) / c->periods, q->p.a);
+    scene_begin(q->s, "break", arena_printf(q->p.a, "%sbreak-%d", q->tag, i),
+                arena_printf(q->p.a,
+                             "from %s to %s: %d periods of %s, each like the one before and the "
+                             "one behind, are not drawn",
+                             time_text(c->from, q->p.a), time_text(c->to, q->p.a), c->periods,
+                             each));
+    for (int side = -1; side <= 1; side += 2) {
+        Pt pt[MOST];
+        int n = 0;
+        for (double y = y0; n < MOST && y < y1 + TOOTH; y += TOOTH, n++)
+            pt[n] = (Pt){mid + side * 4 + (n % 2 ? 2 : -2), fmin(y, y1)};
+        scene_line(q->s, pt, n, ROLE_SECOND, 1.25);
+    }
+    scene_text(q->s, mid, y0 - 5, (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK},
+               arena_printf(q->p.a, "\u00d7 %d", c->periods));
+    scene_end(q->s);
+}
+static void draw_breaks(PipePen *q, double y0, double y1) {
+    for (int i = 0; i < q->fold.n; i++) draw_break(q, i, y0, y1);
 }
 
 /* ---- the page ---- */
@@ -344,9 +475,14 @@ static double draw_pipe(PipePen *q, int which, double y) {
                                 pipe_cell(&q->p, 2)));
         y += HEADING;
     }
-    for (int k = 0; k < q->p.n; k++) draw_row(q, k, y + k * row_height(q));
+    if (q->fold.n) y += BREAK_TEXT;
+    double end = y + places(q, &q->p) * row_height(q);
+    for (int k = 0; k < q->p.n; k++)
+        if (has_row(q, k)) draw_row(q, k, y + place_of(q, k) * row_height(q));
+    if (q->ends) draw_others(q, y + q->ends * row_height(q));
+    draw_breaks(q, y, end - q->gap);
     if (q->each) draw_life(q, y);
-    return y + q->p.n * row_height(q);
+    return end;
 }
 static double column_width(const PipePen *q, int col) {
     double wide = scene_width(q->s, 12, SEMIBOLD, pipe_columns[col]);
@@ -406,7 +542,9 @@ static const char *number_words(PipePen *q) {
         bool *seen = ARENA_ARRAY(q->p.a, bool, q->p.t->stages *ACTION_LOOKS + 1);
         for (int i = 0; i < q->p.t->n_actions; i++) {
             const TraceAction *a = &q->p.t->actions[i];
-            bool *here = on_stage(q, a) ? &seen[a->stage * ACTION_LOOKS + action_look(a)] : NULL;
+            bool *here = on_stage(q, a) && is_whole(q, a)
+                             ? &seen[a->stage * ACTION_LOOKS + action_look(a)]
+                             : NULL;
             if (here && !*here) *here = true, all++;
         }
     }
@@ -449,7 +587,7 @@ static Scene *draw_page(PipePen *q, double *end) {
 }
 static int rows_of(const PipePen *q) {
     int n = 0;
-    for (int k = 0; k < q->n_all; k++) n += q->all[k].n;
+    for (int k = 0; k < q->n_all; k++) n += places(q, &q->all[k]);
     return n;
 }
 /* On a page of a fixed height few rows are higher, and many lower while their two lines of words
@@ -457,7 +595,8 @@ static int rows_of(const PipePen *q) {
 static void fill_page(PipePen *q, double height) {
     enum { MOST = 150, LEAST = 19, TWO_LINES = 31, NOTES = 40 };
     double told = wrong_find(q->c->arena, q->c->t, NULL, NULL)->n ? NOTES : 0;
-    double others = told + OTHERS + (q->n_all > 1 ? q->n_all * (HEADING + LINE) + LINE + 10 : 0);
+    double others = told + OTHERS + (q->fold.n ? q->n_all * BREAK_TEXT : 0) +
+                    (q->n_all > 1 ? q->n_all * (HEADING + LINE) + LINE + 10 : 0);
     double room = fmax(LEAST, fmin(MOST, (height - others) / rows_of(q))), k = room / row_height(q);
     q->one_line = room < TWO_LINES;
     q->cell *= k, q->step *= k, q->gap *= k;
@@ -465,6 +604,58 @@ static void fill_page(PipePen *q, double height) {
         double rest = room - (NUMBER + 0.5);
         q->cell = NUMBER + 0.5, q->step = rest * 0.65, q->gap = rest * 0.35;
     }
+}
+/* ---- what has room ---- */
+/* The rows that are drawn, of all schedules. */
+static PipeFold find_fold(PipePen *q) {
+    int n = 0, cap = 0;
+    const PipeRow **row = NULL;
+    for (int k = 0; k < q->n_all; k++) {
+        q->p = q->all[k];
+        for (int r = 0; r < q->p.n; r++)
+            if (has_row(q, r)) *ARENA_PUSH(q->p.a, row, n, cap) = &q->all[k].row[r];
+    }
+    return pipe_fold(q->p.a, row, n);
+}
+/* How wide the shortest cell is. */
+static double shortest(const PipePen *q) {
+    double least = q->span;
+    for (int k = 0; k < q->n_all; k++)
+        for (int i = 0; i < q->all[k].t->n_actions; i++) {
+            const TraceAction *a = &q->all[k].t->actions[i];
+            if (a->end > a->start) least = fmin(least, a->end - a->start);
+        }
+    return least / (q->span - q->fold.hidden) * (q->w - q->fold.n * BREAK);
+}
+static int cells_of(PipePen *q) {
+    int n = 0;
+    for (int k = 0; k < q->n_all; k++) {
+        q->p = q->all[k];
+        for (int r = 0; r < q->p.n; r++)
+            for (int i = 0; has_row(q, r) && i < q->p.row[r].n; i++)
+                n += pipe_in_sight(&q->fold, &q->p.row[r].a[i]);
+    }
+    return n;
+}
+/* Leaves out what repeats, then the ranks in the middle of many, where cells are too small to be
+ * read. */
+static void fold_all(PipePen *q) {
+    if (shortest(q) < LEGIBLE) q->fold = find_fold(q);
+    const double all = shortest(q);
+    const PipeFold whole = q->fold;
+    bool one = q->n_all == 1 && q->all[0].n > MANY,
+         high =
+             one && q->all[0].n > MOST_LOW && (q->preset == PRESET_SLIDE || q->preset == PRESET_A4);
+    for (int ends = 4; one && ends >= 2 && (high || shortest(q) < LEGIBLE); ends -= 2) {
+        q->ends = ends;
+        q->fold = (PipeFold){0};
+        if (shortest(q) < LEGIBLE) q->fold = find_fold(q);
+        if (high) break;
+    }
+    if (q->ends && !high && shortest(q) < WORTH * all) q->ends = 0, q->fold = whole;
+    if (q->w < 2 * q->fold.n * BREAK) q->fold = (PipeFold){0};
+    q->each = cells_of(q) <= MOST_CELLS;
+    if (!q->each) q->fold = (PipeFold){0}, q->ends = 0;
 }
 int view_pipeline(const ViewCall *c, Scene **page) {
     PipePen q = {
@@ -477,12 +668,12 @@ int view_pipeline(const ViewCall *c, Scene **page) {
     q.x = m + LEFT, q.w = presets[q.preset].w - 2 * m - LEFT - RIGHT;
     for (int i = 0; i < q.n_all; i++) {
         const Pipe *p = &q.all[i];
-        q.each &= p->t->n_actions <= MOST_CELLS;
         for (int k = 0; k < p->n; k++)
             q.most = p->row[k].flight > q.most ? p->row[k].flight : q.most;
         for (int k = 0; k < p->t->n_actions; k++)
             if (p->t->actions[k].joined) q.cell = CELL_OF_TWO; /* two share the height */
     }
+    fold_all(&q);
     if (q.preset == PRESET_SLIDE) fill_page(&q, presets[PRESET_SLIDE].h);
     double a4 =
         presets[PRESET_A4].w * (595.276 - 40) / (841.890 - 40); /* lying, less its margins */

@@ -1482,6 +1482,31 @@ static Imported hf_then(const char *version, const char *config, const char *tab
                                      .tp_plan = table ? write_file("tp_plan.json", table) : NULL},
                        "");
 }
+/* What the framework's code says and no line of the file: an error of it stands where the file asks
+ * for it, in what the importer wrote it has no place. */
+static void test_places_of_code(void **state) {
+    (void)state;
+    static const char pipeline[] =
+        "pipeline_parallel_degree = 2\npipeline_parallel_schedule = \"ZBVZeroBubble\"\n"
+        "tensor_parallel_degree = 3\n[training]\nlocal_batch_size = 1\n";
+    Imported r[] = {
+        hf(write_file("heads.json", dense_llama), 3, NULL),
+        hf(write_file("heads.json", dense_llama), 4, NULL),
+        titan(NULL, DS "tensor_parallel_degree = 3\n"),
+        titan(NULL, arena_printf(arena,
+                                 "[model]\nname = \"llama3\"\nflavor = \"8B\"\n"
+                                 "[parallelism]\n%s",
+                                 pipeline)),
+    };
+    for (size_t i = 0; i < sizeof r / sizeof *r; i++) {
+        if (!r[i].plan.text) continue; /* told at once, of their file */
+        PlanRun run = run_plan(&r[i], false);
+        assert_true(run.d->n > 0);
+        for (int k = 0; k < run.d->n; k++)
+            if (!run.d->item[k].loc.file || strcmp(run.d->item[k].loc.file, "imported.yaml") == 0)
+                fail_msg("%s", diags_text(arena, run.d));
+    }
+}
 /* Each name in each version: read where the library had it, refused with another where it had not.
  * The names of the newest are those that its own registry was recorded with. */
 static void test_hf_styles_then(void **state) {
@@ -1578,6 +1603,36 @@ static void test_command_shows_the_files_line(void **state) {
     assert_int_equal(COMMAND("shardproof", "check", toml), 1);
     assert_non_null(strstr(out, "train.toml:6  expert_parallel_degree = 8\n"));
 }
+/* A comma or a key too many: whose file it is can be seen, and its reader says what is wrong. */
+static void test_broken_json(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *framework, *said;
+    } rows[] = {
+        {"{\"model_type\": \"llama\", \"a\": 1,\n \"a\": 2}", "hf",
+         ":2:2: error: this is not JSON"},
+        {"{\"model_type\": \"llama\",,}", "hf", ":1:24: error: this is not JSON"},
+        {"{\"a.b\": \"ColwiseParallel()\",\n \"a.b\": \"RowwiseParallel()\"}", "torch",
+         ":2:2: error: 'a.b' occurs twice"},
+        {"{\"w\": [null, \"tp\"],\n \"w\": [null]}", "jax", ":2:2: error: this is not JSON"},
+        {"{\"model\": \"llama3-8b\", \"mesh\": {\"tp\": 2},,}", NULL, "error: not YAML"},
+        {"{\"a\": {\"b\": 1},,}", NULL, "error: not YAML"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *out, *err, *is = import_recognise("x.json", rows[i].text, strlen(rows[i].text));
+        assert_true(is == rows[i].framework || (is && !strcmp(is, rows[i].framework)));
+        assert_int_equal(COMMAND("shardproof", "check", write_file("x.json", rows[i].text)), 3);
+        if (!strstr(err, rows[i].said)) fail_msg("%s\n%s", rows[i].text, err);
+    }
+    const char *out, *err,
+        *config = write_file("gemma.json", "{\"model_type\": \"gemma3\", "
+                                           "\"text_config\": {\"model_type\": \"gemma3_text\"}}"),
+        *plan = write_file("inside.yaml", "model: {hf_config: gemma.json}\nmesh: {tp: 2}\n");
+    assert_non_null(config);
+    assert_int_equal(COMMAND("shardproof", "check", plan), 3);
+    assert_non_null(strstr(err, "write the object `text_config` to a file of its own: model_type "
+                                "'gemma3_text' runs"));
+}
 /* As they lie on the hub: weights stored in four bits; a head of latent attention, whose width is
  * not the hidden size by the heads; a key that nobody knows, with a fix that is obeyed. */
 static void test_files_of_the_hub(void **state) {
@@ -1673,6 +1728,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torch_experts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_experts_sharded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_places, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_places_of_code, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_experts, setup, teardown),
@@ -1695,6 +1751,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_hf_styles_then, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hf_versions, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hf_generations, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_broken_json, setup, teardown),
         cmocka_unit_test_setup_teardown(test_files_of_the_hub, setup, teardown),
         cmocka_unit_test_setup_teardown(test_command, setup, teardown),
         cmocka_unit_test_setup_teardown(test_command_shows_the_files_line, setup, teardown),

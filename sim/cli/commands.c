@@ -81,7 +81,7 @@ const Command cli_commands[] = {
      "a plan that passed, for torch, hf, jax, megatron or torchtitan",
      "shardproof export plans/18-llama3-8b-backward.yaml --to torch -o plan.py\n"
      "shardproof check plan.py --model llama3-8b\n"
-     "shardproof export plans/18-llama3-8b-backward.yaml --to torchtitan -o train.toml\n"
+     "shardproof export plans/18-llama3-8b-backward.yaml --to torchtitan -o t.toml\n"
      "shardproof export plans/16-hf-llama-tp4.yaml --to hf -o tp_plan.json\n"
      "shardproof import hf --model llama3-8b --tp-plan tp_plan.json --tp 4\n",
      cmd_export},

@@ -377,11 +377,11 @@ static void write_model(Draft *x, PlanWriter *w) {
                      (long long)shrink, (long long)layers, (long long)x->n_layers);
 }
 static void write_mesh(Draft *x, PlanWriter *w) {
-    write_from(w, x->n_axes ? x->axis[0].loc : (Loc){x->file, 1, 1});
+    write_from(w, x->n_axes && x->axis[0].loc.file ? x->axis[0].loc : (Loc){x->file, 1, 1});
     write_text(w, "mesh: {");
     for (int i = 0; i < x->n_axes; i++) {
         write_text(w, i ? ", " : "");
-        write_from(w, x->axis[i].loc);
+        write_from(w, x->axis[i].loc.file ? x->axis[i].loc : (Loc){x->file, 1, 1});
         write_scalar(w, x->axis[i].name);
         write_text(w, ": %lld", (long long)x->axis[i].size);
     }
@@ -393,19 +393,26 @@ static void write_mesh(Draft *x, PlanWriter *w) {
     }
     if (x->n_groups) write_text(w, "}\n");
 }
-static void write_line(PlanWriter *w, const DraftLine *l, int depth) {
+/* Where the file asks for what only the framework's code says: the degree of `tp`, else the model.
+ */
+static Loc code_loc(const Draft *x) {
+    for (int i = 0; i < x->n_axes; i++)
+        if (strcmp(x->axis[i].name, "tp") == 0 && x->axis[i].loc.file) return x->axis[i].loc;
+    return x->model_loc.file ? x->model_loc : (Loc){x->file, 1, 1};
+}
+static void write_line(const Draft *x, PlanWriter *w, const DraftLine *l, int depth) {
     write_text(w, "%*s", 2 * depth, "");
-    write_from(w, l->loc);
+    write_from(w, l->loc.file ? l->loc : code_loc(x));
     write_scalar(w, l->pattern);
     write_text(w, l->style ? ": " : ":");
-    write_from(w, l->style_loc);
+    write_from(w, l->style_loc.file ? l->style_loc : code_loc(x));
     if (l->style) write_text(w, "%s", l->style);
     write_end(w, l->comment, l->loc);
 }
 static void write_lines(Draft *x, PlanWriter *w) {
-    for (int i = 0; i < x->n_extra; i++) write_line(w, &x->extra[i], x->extra[i].depth);
+    for (int i = 0; i < x->n_extra; i++) write_line(x, w, &x->extra[i], x->extra[i].depth);
     if (x->n_lines) write_text(w, "plan:\n");
-    for (int i = 0; i < x->n_lines; i++) write_line(w, &x->line[i], 1);
+    for (int i = 0; i < x->n_lines; i++) write_line(x, w, &x->line[i], 1);
 }
 static const char *name_of(const Draft *x) {
     const char *slash = strrchr(x->file, '/'), *base = slash ? slash + 1 : x->file;

@@ -269,18 +269,13 @@ static HfGeneration generation(Draft *x, const char *path) {
 }
 
 /* ---- the config ---- */
-/* What to do with a config that cannot be built: a model of several kinds of input has the config
- * of its language model inside. */
-static const char *instead(Arena *a, Value *top) {
-    Value *inner = value_get(top, "text_config"),
-          *type = inner && inner->kind == V_DICT ? value_get(inner, "model_type") : NULL;
-    if (type && type->kind == V_STRING && model_family_modules(type->s))
-        return arena_printf(a,
-                            "write the object `text_config` to a file of its own: model_type '%s' "
-                            "runs",
-                            type->s);
-    return "`import hf --names FILE --tp 2` says of any model where its table puts each "
-           "parameter; docs/shipped-plans.md has the lines that write FILE, and what runs here";
+/* What to do with a config that cannot be built. */
+static const char *instead(Draft *x, const char *text, size_t n) {
+    const char *inside = model_config_inside(x->a, text, n);
+    return inside ? inside
+                  : "`import hf --names FILE --tp 2` says of any model where its table puts each "
+                    "parameter; docs/shipped-plans.md has the lines that write FILE, and what runs "
+                    "here";
 }
 /* Says what stops everything else first, and alone. */
 static const char *model_type(Draft *x, const char *path) {
@@ -297,7 +292,7 @@ static const char *model_type(Draft *x, const char *path) {
     }
     if (model_family_modules(type->s)) return type->s;
     const char *lacks = import_lacking(type->s);
-    diag_error(x->d, "E0214", type->loc, instead(x->a, top),
+    diag_error(x->d, "E0214", type->loc, instead(x, text, n),
                "model_type '%s': not supported by this version%s%s", type->s, lacks ? ": " : "",
                lacks ? lacks : "");
     return NULL;

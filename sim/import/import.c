@@ -1,4 +1,7 @@
 /* Which framework a file is of, and the way from it to a plan. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem */
+#endif
 #include "import/import.h"
 #include "formats/json.h"
 #include <string.h>
@@ -48,6 +51,20 @@ static const char *of_json(const Json *j) {
                                           : false;
     return style ? "torch" : NULL;
 }
+/* The same of what begins like an object and is no JSON, a comma or a key too many: whose it is, so
+ * that its reader says what is wrong. NULL: perhaps a plan. */
+static const char *of_broken(const char *text, size_t n) {
+    static const struct {
+        const char *word, *framework;
+    } rows[] = {{"\"model_type\"", "hf"},     {"\"architectures\"", "hf"}, {"Parallel", "torch"},
+                {"\"PrepareModule", "torch"}, {"\"mesh\"", NULL},          {"\"model\"", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (memmem(text, n, rows[i].word, strlen(rows[i].word))) return rows[i].framework;
+    const char *colon = memchr(text, ':', n);
+    for (size_t k = colon ? (size_t)(colon + 1 - text) : n; k < n; k++)
+        if (!strchr(" \t\r\n", text[k])) return text[k] == '[' ? "jax" : NULL;
+    return NULL;
+}
 static const char *recognise(const char *path, const char *text, size_t n) {
     if (ends(path, ".py")) return "torch";
     if (ends(path, ".toml")) return "torchtitan";
@@ -60,6 +77,7 @@ static const char *recognise(const char *path, const char *text, size_t n) {
         int line, col;
         const Json *j = json_parse(a, text, n, &error, &line, &col);
         if (j && j->kind == JSON_OBJECT) found = of_json(j);
+        else if (!j) found = of_broken(text, n);
         arena_free(a);
         return found;
     }

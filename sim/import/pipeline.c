@@ -28,7 +28,6 @@ static const char *stages_text(const Draft *x, const DraftPipeline *p, int64_t l
 }
 int64_t draft_layers(const Draft *x) { return x->in->layers ? x->in->layers : x->n_layers; }
 void draft_pipeline(Draft *x, const DraftPipeline *p) {
-    const Loc nowhere = {0};
     int64_t stages = p->ranks * p->chunks, layers = draft_layers(x), micro = p->microbatches;
     if (stages > 1024 || layers > 1 << 16 || !each_has_one(p, layers)) {
         diag_error(x->d, "E0307", p->at, "fewer stages",
@@ -51,14 +50,14 @@ void draft_pipeline(Draft *x, const DraftPipeline *p) {
                      "them",
                      (long long)micro, (long long)p->microbatches);
     draft_key(x, "pipeline", NULL, p->at, NULL);
-    draft_below(x, 1, "schedule", nowhere, p->schedule, p->schedule_loc);
-    draft_below(x, 1, "axis", nowhere, "pp", p->at);
+    draft_below(x, 1, "schedule", p->at, p->schedule, p->schedule_loc);
+    draft_below(x, 1, "axis", p->at, "pp", p->at);
     if (p->chunks > 1)
-        draft_below(x, 1, "chunks", nowhere, arena_printf(x->a, "%lld", (long long)p->chunks),
+        draft_below(x, 1, "chunks", p->at, arena_printf(x->a, "%lld", (long long)p->chunks),
                     p->split_loc);
-    draft_below(x, 1, "microbatches", nowhere, arena_printf(x->a, "%lld", (long long)micro),
+    draft_below(x, 1, "microbatches", p->at, arena_printf(x->a, "%lld", (long long)micro),
                 x->data_loc);
-    draft_below(x, 1, "stages", nowhere, arena_printf(x->a, "[%s]", stages_text(x, p, layers)),
+    draft_below(x, 1, "stages", p->at, arena_printf(x->a, "[%s]", stages_text(x, p, layers)),
                 p->split_loc);
-    if (p->pair) draft_below(x, 1, "tied", nowhere, "pair", p->at);
+    if (p->pair) draft_below(x, 1, "tied", p->at, "pair", p->at);
 }

@@ -159,6 +159,17 @@ void config_family_preset(const Preset *s, Raw *r) {
     r->experts_from = s->experts_from;
 }
 
+const char *model_config_inside(Arena *a, const char *text, size_t n) {
+    const char *why;
+    int line, col;
+    const Json *inner = json_get(json_parse(a, text, n, &why, &line, &col), "text_config"),
+               *type = inner && inner->kind == JSON_OBJECT ? json_get(inner, "model_type") : NULL;
+    if (!type || type->kind != JSON_STRING || !find(type->s)) return NULL;
+    return arena_printf(a,
+                        "write the object `text_config` to a file of its own: model_type '%s' "
+                        "runs",
+                        type->s);
+}
 const Family *config_family(Config *c, const Raw *r) {
     Loc top = {c->file, 1, 1};
     /* whose mathematics is it? `architectures` names a class, which nothing here reads */
@@ -172,9 +183,10 @@ const Family *config_family(Config *c, const Raw *r) {
     if (!r->model_type) return &families[0];
     const Family *known = find(r->model_type);
     if (known) return known;
-    diag_error(c->d, "E0207", config_key_loc(c, "model_type"), families_text(c->a),
-               "config key 'model_type' says '%s', which this version does not know",
-               r->model_type);
+    const char *inside = c->file ? model_config_inside(c->a, c->text, strlen(c->text)) : NULL;
+    diag_error(
+        c->d, "E0207", config_key_loc(c, "model_type"), inside ? inside : families_text(c->a),
+        "config key 'model_type' says '%s', which this version does not know", r->model_type);
     return &families[0];
 }
 

@@ -186,6 +186,9 @@ enum {
     MODULES_EXPERTS = 128, /* in some layers or all: which modules there are, the config says */
 };
 unsigned model_family_modules(const char *type);
+/* What to do with a config.json that does not run itself: a model of several kinds of input has the
+ * config of its language model inside, `text_config`. NULL: there is none that runs. In `a`. */
+const char *model_config_inside(Arena *a, const char *text, size_t n);
 
 /* Builds the model of a plan. Errors (unknown preset, config keys that change the mathematics,
  * heads, sizes) go to `d`; NULL if there were any. `mesh` is needed for shrink (sizes stay

@@ -79,7 +79,8 @@ static const char *back(const Exported *x, const char *plan, const char *framewo
                       .ep = -1,
                       .full = p->pipeline.loc.file != NULL,
                       .dir = "."};
-    if (in.full) sscanf(strstr(plan, "layers: "), "layers: %" SCNd64, &in.layers);
+    if (in.full && !strstr(x->text, "--num-layers "))
+        sscanf(strstr(plan, "layers: "), "layers: %" SCNd64, &in.layers);
     if (hf) {
         const char *file = temp_path(arena, "tp_plan.json");
         assert_true(file_write(diags_new(arena), file, x->text, strlen(x->text)));

@@ -16,7 +16,8 @@ typedef struct {
 } Choice;
 static void add_stages(Str *s, const Roles *r, const ExportStages *st, const Choice *c) {
     if (r->pp == 1) return;
-    str_addf(s, " \\\n    --pipeline-model-parallel-size %lld", (long long)r->pp);
+    str_addf(s, " \\\n    --pipeline-model-parallel-size %lld \\\n    --num-layers %lld",
+             (long long)r->pp, (long long)st->layers);
     if (st->chunks > 1)
         str_addf(s, " \\\n    --num-virtual-stages-per-pipeline-rank %lld", (long long)st->chunks);
     if (c->first) str_add(s, " \\\n    --account-for-embedding-in-pipeline-split");

@@ -42,9 +42,12 @@ static void refuse_keys(const Export *e) {
         export_refuse(e, p->cut_sequence_loc, "leave `data.cut` out",
                       "no table of styles cuts the sequence of the data");
     if (p->pipeline.loc.file)
-        export_refuse(e, p->pipeline.loc,
-                      "take `pipeline` and its axis out: stages are built by code of their own",
-                      "no table of styles cuts the layers into stages");
+        export_refuse(
+            e, p->pipeline.loc,
+            "take `pipeline` and its axis out, its stages and schedule are code around "
+            "the model (torch.distributed.pipelining); or --to torchtitan, --to megatron: "
+            "those have arguments for them",
+            "no table of styles cuts the layers into stages");
     if (p->recompute)
         export_refuse(e, p->recompute_loc,
                       "recompute: none, and checkpoint_wrapper in your own code",

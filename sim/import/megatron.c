@@ -549,6 +549,10 @@ bool import_megatron(Draft *x) {
     refuse(x, &a);
     write_mesh(x, &a);
     write_model(x, &a);
+    if (a.layers && !x->in->layers) { /* of a model that the command line names, so many */
+        x->n_layers = a.layers;
+        if (x->in->full && (x->in->model || x->in->config)) x->layers = a.layers;
+    }
     check_divides(x, &a);
     x->sequence = a.seq;
     x->data_loc = at(x, &a, "seq-length");

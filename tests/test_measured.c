@@ -8,6 +8,7 @@
 #include "exec/narrow.h"
 #include "exec/pieces.h"
 #include "render/render.h"
+#include "render/scene/scene.h"
 #include "support/child.h"
 #include "support/support.h"
 #include "support/threads.h"
@@ -358,6 +359,49 @@ static void test_shown(void **state) {
     assert_string_equal(d->item[1].code, "E0212");
     arena_free(a);
 }
+/* The page after the timelines: bars of each kind, at every size; its title is the kind furthest
+ * from the model, of all steps of the rank added up. */
+static void test_kinds(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    ThreadsRun r = run_toy(a, false);
+    static const char *const presets_of[] = {"wide", "column", "slide", "a4"};
+    for (int i = 0; i < 12; i++) {
+        int n, kinds = 0, far = -1, rank = i / 4 == 1 ? 5 : 0;
+        if (i == 8) r.t->n_events = 0;
+        const TraceTook *k = trace_took(r.t, rank, a, &n);
+        double *want = ARENA_ARRAY(a, double, n), *had = ARENA_ARRAY(a, double, n);
+        for (int j = 0; j < n; j++) {
+            int first = 0; /* of its kind */
+            while (strcmp(k[first].op, k[j].op) != 0 || k[first].size != k[j].size ||
+                   strcmp(k[first].axis ? k[first].axis : "", k[j].axis ? k[j].axis : "") != 0)
+                first++;
+            want[first] += k[j].modelled, had[first] += k[j].measured;
+        }
+        for (int j = 0; j < n; j++) {
+            kinds += had[j] > 0;
+            if (had[j] > 0 &&
+                (far < 0 || fabs(log(had[j] / want[j])) > fabs(log(had[far] / want[far]))))
+                far = j;
+        }
+        const char *report,
+            *of = arena_printf(a, "took %.3g times what is modelled, the furthest of %d kinds",
+                               had[far] / want[far], kinds);
+        Scene *page[VIEW_MAX_PAGES];
+        RenderOptions o = {.view = "timeline",
+                           .rank = rank,
+                           .layer = -1,
+                           .measured = true,
+                           .preset = presets_of[i % 4]};
+        int pages = render_pages(r.t, diags_new(a), &o, a, true, page);
+        assert_true(pages > 1);
+        if (i >= 8) of = "no model to compare with";
+        if (!strstr(page[pages - 1]->title, of))
+            fail_msg("%s, not: %s", page[pages - 1]->title, of);
+        if (scene_lint(page[pages - 1], a, &report)) fail_msg("%s: %s", o.preset, report);
+    }
+    arena_free(a);
+}
 /* ---- calibrate ---- */
 typedef struct {
     const char *text; /* rank 0's */
@@ -411,7 +455,8 @@ int main(void) {
         cmocka_unit_test(test_wire_bytes), cmocka_unit_test(test_times),
         cmocka_unit_test(test_took),       cmocka_unit_test(test_engine_sums),
         cmocka_unit_test(test_file),       cmocka_unit_test(test_shown),
-        cmocka_unit_test(test_sentence),   cmocka_unit_test(test_calibrate),
+        cmocka_unit_test(test_sentence),   cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_calibrate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * where compute waits. What ends the wait is hatched; the rest is hidden. Where a collective waits
  * for another rank its stretch is an empty dashed one. */
 #include "render/timeline/timeline.h"
+#include "render/timeline/view_took.h"
 #include "render/furniture/views.h"
 #include "render/furniture/wrong.h"
 #include <math.h>
@@ -695,5 +696,9 @@ int view_timeline(const ViewCall *c, Scene **page) {
         do next = draw_page(&v, from, foot, &page[pages]);
         while (v.preset == PRESET_SLIDE && page[pages]->scale < 1 && (foot += 17) < FOOT + 60);
     }
+    Scene *took = c->o->measured && pages < VIEW_MAX_PAGES
+                      ? timeline_took(c, v.preset, c->o->rank >= 0 ? c->o->rank : 0)
+                      : NULL;
+    if (took) page[pages++] = took;
     return pages;
 }

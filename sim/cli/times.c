@@ -78,22 +78,10 @@ static void rates(Arena *a, const TraceTook *k, Cell *flops, Cell *bytes) {
     c.text = product ? count_text(work / took, a) : bytes_text((int64_t)(work / took), a);
     *(product ? flops : bytes) = c;
 }
-/* What a rank sends of a collective's size S, as nccl-tests define both for n ranks (its
- * doc/PERFORMANCE.md): bytes sent over time are its bus bandwidth, S over time its algorithm
- * bandwidth. */
-static double sent_of_size(const char *op, int64_t n) {
-    static const struct {
-        const char *op;
-        double rings;
-    } of[] = {{"all_reduce", 2}, {"all_gather", 1}, {"reduce_scatter", 1}, {"all_to_all", 1}};
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if (!strcmp(of[i].op, op)) return of[i].rings * (double)(n - 1) / (double)n;
-    return 1;
-}
 static Cell algbw(Arena *a, const TraceTook *k) {
-    double took = k->measured >= 0 ? k->measured : k->modelled, f = sent_of_size(k->op, k->size);
-    if (!k->moves || took <= 0 || f <= 0 || k->bytes <= 0) return cell_text(NULL);
-    double rate = k->bytes / f / took;
+    double took = k->measured >= 0 ? k->measured : k->modelled, size = trace_took_size(k);
+    if (took <= 0 || size <= 0) return cell_text(NULL);
+    double rate = size / took;
     Cell c = cell_real(a, rate);
     c.text = bytes_text((int64_t)rate, a);
     return c;

@@ -109,3 +109,18 @@ TraceTook *trace_took(const Trace *t, int64_t rank, Arena *a, int *n) {
 }
 bool trace_took_in_turns(const Trace *t) { return t->backend && !strcmp(t->backend, "nccl-share"); }
 bool trace_took_in_memory(const Trace *t) { return t->backend && !strcmp(t->backend, "cuda"); }
+
+/* What a rank sends of a collective's size, of n ranks. */
+static double sent_of_size(const char *op, int64_t n) {
+    static const struct {
+        const char *op;
+        double rings;
+    } of[] = {{"all_reduce", 2}, {"all_gather", 1}, {"reduce_scatter", 1}, {"all_to_all", 1}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (!strcmp(of[i].op, op)) return of[i].rings * (double)(n - 1) / (double)n;
+    return 1;
+}
+double trace_took_size(const TraceTook *k) {
+    double f = k->moves ? sent_of_size(k->op, k->size) : 0;
+    return f > 0 ? k->bytes / f : 0;
+}

@@ -25,6 +25,10 @@ typedef struct TraceTook {
 TraceTook *trace_took(const Trace *t, int64_t rank, Arena *a, int *n);
 /* Are collectives of this run copies and sums in one memory, which no model of links speaks of? */
 bool trace_took_in_memory(const Trace *t);
+/* The size of a collective as nccl-tests define it (its doc/PERFORMANCE.md), of what the ranks
+ * send: that over time is the algorithm bandwidth, what they send over time the bus bandwidth. 0:
+ * it is no collective, or sends nothing. */
+double trace_took_size(const TraceTook *k);
 /* Do ranks of this run take turns on one GPU? Then what was measured says nothing. */
 bool trace_took_in_turns(const Trace *t);
 #endif

@@ -147,7 +147,7 @@ $(BUILD)/tests/measured: $(BUILD)/tests/measured.o $(BUILD)/libshardproof.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/tests/bench_mpi: $(BUILD)/tests/bench_mpi.o $(BUILD)/libshardproof.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
-$(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/tests/bench_scale.o $(BUILD)/tests/bench_ring.o $(BUILD)/libshardproof.a
+$(BUILD)/tests/bench: $(BUILD)/tests/bench.o $(BUILD)/tests/bench_scale.o $(BUILD)/tests/bench_walk.o $(BUILD)/libshardproof.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # 100,000 random legal plans, each with a mutation. It can be stopped and goes on where it was.

@@ -214,6 +214,15 @@ static double pairs_of_chunk(int64_t n, int64_t most) {
     double rising = (double)(n < most ? n : most);
     return rising * (rising + 1) / 2 + (double)most * ((double)n - rising);
 }
+/* The same of T queries, each of which sees all of S keys up to its own position. */
+static double pairs_before(int64_t T, const int64_t *pos, int64_t S) {
+    int64_t pairs = 0;
+    for (int64_t t = 0; t < T; t++) {
+        int64_t n = pos[t] < S ? pos[t] + 1 : S;
+        pairs += n > 0 ? n : 0;
+    }
+    return (double)pairs;
+}
 /* Pairs of query and key that see each other in local row b. Nothing is walked where queries stand
  * at 0, 1, ..: a sequence may be longer than anything that could be run. */
 static double pairs_of(const OpCall *c, int64_t b) {
@@ -229,6 +238,7 @@ static double pairs_of(const OpCall *c, int64_t b) {
         if (!T) return 0;
         return (double)(T / chunk) * pairs_of_chunk(chunk, most) + pairs_of_chunk(T % chunk, most);
     }
+    if (!m.chunk && !m.window && !m.documents) return pairs_before(T, m.query_pos, S);
     for (int64_t t = 0; t < T; t++) {
         AttentionRun run = attention_run(&m, t, S);
         pairs += (double)(run.lim - run.from);

@@ -900,6 +900,41 @@ static void overview_of_a_stage(void **state) {
     }
 }
 
+static int times_said(const char *text, const char *word) {
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, word)); p += strlen(word)) n++;
+    return n;
+}
+
+/* So does the block: what comes from another stage and what goes there, with the side of the rank,
+ * also where the message is of the layer before; nothing of it is called a part of the model. */
+static void block_of_a_stage(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/45-llama3-8b-pp4-1f1b.yaml", "");
+    RenderOptions o = options("block");
+    for (o.rank = 0; o.rank < 4; o.rank++) {
+        const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+        bool from = o.rank > 0, to = o.rank < 3;
+        assert_non_null(strstr(text, ": in the layer nothing is sent|"));
+        assert_int_equal(times_said(text, "|From another stage|"), from);
+        assert_int_equal(times_said(text, "|To another stage|"), to);
+        assert_int_equal(times_said(text, "|Send|"), from + to); /* of a value, and of a gradient */
+        assert_int_equal(times_said(text, "|Receive|"), from + to);
+        assert_non_null(strstr(text, to ? "|Sent per rank: forward pp 8 KiB in "
+                                        : "|Sent per rank: forward pp 0 B in "));
+        assert_non_null(strstr(text, from ? "; backward pp 8 KiB in " : "; backward pp 0 B in "));
+    }
+    o.rank = 1;
+    o.pass = "backward"; /* of its own layer, with the sum of what it sends back */
+    const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG)),
+               *norm = strstr(text, "|with saved output|");
+    assert_non_null(strstr(text, "needs 2 collectives and sends 8 KiB|"));
+    assert_non_null(norm);
+    assert_non_null(strstr(norm, "|sum of uses|"));
+    assert_non_null(strstr(norm, "|Send|"));
+    assert_null(strstr(norm, "|MLP|"));
+}
+
 /* A norm with a bias is one norm, though product and bias are two steps. */
 static void overview_counts_a_norm_once(void **state) {
     Ground *g = *state;
@@ -912,9 +947,7 @@ static void overview_counts_a_norm_once(void **state) {
     assert_non_null(r.t);
     RenderOptions o = options("overview");
     const char *text = all_words(g->a, draw(g, r.t, &o, FORMAT_SVG));
-    int norms = 0;
-    for (const char *p = text; (p = strstr(p, "|norm|")); p += 5) norms++;
-    assert_int_equal(norms, 2); /* before attention and before the MLP */
+    assert_int_equal(times_said(text, "|norm|"), 2); /* before attention and before the MLP */
 }
 
 /* ---- sums of several uses: every gradient leaves the row that made it as that row left it ---- */
@@ -1089,32 +1122,21 @@ static void hops_face_their_own(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(edges_are_records),
-                                       T(nothing_is_left_out),
-                                       T(every_part_is_clean),
-                                       T(stories_of_mistakes),
-                                       T(wrong_steps_are_shown),
-                                       T(the_broken_rule_is_the_title),
-                                       T(rows_are_expected),
-                                       T(wrong_steps_without_a_place),
-                                       T(reductions_stand_in_order),
-                                       T(text_fits),
-                                       T(overview_counts_everything),
-                                       T(loss_faces_its_backward),
-                                       T(steps_are_linked),
-                                       T(no_times_where_a_rule_is_broken),
-                                       T(layers_have_their_numbers),
-                                       T(experts_are_one_strip),
-                                       T(shared_experts_have_rows),
-                                       T(overview_of_a_stage),
-                                       T(overview_counts_a_norm_once),
-                                       T(values_have_words),
-                                       T(router_losses_are_told),
-                                       T(sums_say_over_what),
-                                       T(passes_on_pages),
-                                       T(units_of_a_model_are_told),
-                                       T(partial_sums_leave_their_row),
-                                       T(hops_face_their_own)};
+    const struct CMUnitTest tests[] = {
+        T(edges_are_records),          T(nothing_is_left_out),
+        T(every_part_is_clean),        T(stories_of_mistakes),
+        T(wrong_steps_are_shown),      T(the_broken_rule_is_the_title),
+        T(rows_are_expected),          T(wrong_steps_without_a_place),
+        T(reductions_stand_in_order),  T(text_fits),
+        T(overview_counts_everything), T(loss_faces_its_backward),
+        T(steps_are_linked),           T(no_times_where_a_rule_is_broken),
+        T(layers_have_their_numbers),  T(experts_are_one_strip),
+        T(shared_experts_have_rows),   T(overview_of_a_stage),
+        T(block_of_a_stage),           T(overview_counts_a_norm_once),
+        T(values_have_words),          T(router_losses_are_told),
+        T(sums_say_over_what),         T(passes_on_pages),
+        T(units_of_a_model_are_told),  T(partial_sums_leave_their_row),
+        T(hops_face_their_own)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

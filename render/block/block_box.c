@@ -389,8 +389,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
 /* ---- collectives ---- */
 
 const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
-    const CollWord *w = coll_word(n->coll->op);
-    const char *name = w ? w->name : n->coll->op;
+    const char *name = words_coll_on(n->coll, g->rank);
     if (n->coll->reduce && !strcmp(n->coll->reduce, "max"))
         name = arena_printf(g->arena, "%s max", name);
     if (wrong_skipped(n->coll)) return arena_printf(g->arena, "%s missing", name);

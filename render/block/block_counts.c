@@ -88,7 +88,8 @@ static int collect(const BlockGraph *g, int first, int n, bool drawn, const Trac
         if (wrong_skipped(c) || words_group_of(&c->groups, g->rank) < 0) continue;
         bool is_drawn = among(use, used, c);
         bool mine = belongs(g, what, first, c) && words_pass_of(c, backward) == g->pass;
-        if (is_drawn && what != SHOWS_BLOCK) mine = true;
+        bool message = words_message(c, g->rank) != MESSAGE_NONE;
+        if (is_drawn && (what != SHOWS_BLOCK || message)) mine = true;
         if (mine && (drawn || !is_drawn)) out[k++] = c;
     }
     return k;

@@ -45,10 +45,9 @@ static const char *step_words(const BlockGraph *g, const BlockNode *n) {
 }
 
 static const char *coll_words(const BlockGraph *g, const BlockNode *n) {
-    const CollWord *w = coll_word(n->coll->op);
     Arena *a = g->arena;
     bool side = n->col > 0 || n->twin >= 0 || n->alias != (int)(n - g->node);
-    const char *name = arena_printf(a, "%s%s%s", w ? w->name : n->coll->op, side ? " " : "",
+    const char *name = arena_printf(a, "%s%s%s", words_coll_on(n->coll, g->rank), side ? " " : "",
                                     side ? words_short(a, n->name) : "");
     Str s = str_new(a);
     words_pad(&s, name, 15, false);

@@ -445,6 +445,21 @@ void words_labelled(Str *s, const char *label, const char *text, int w) {
     paragraph(s, label, blank.s ? blank.s : "", text, w);
 }
 
+Message words_message(const TraceCollective *c, int64_t rank) {
+    if (words_group_of(&c->groups, rank) < 0) return MESSAGE_NONE;
+    TraceTraffic x = collective_on(c, rank);
+    return (x.bytes_in == 0) == (x.bytes_out == 0) ? MESSAGE_NONE
+           : x.bytes_out == 0                      ? MESSAGE_TO
+                                                   : MESSAGE_FROM;
+}
+const char *words_message_way(Message m) {
+    return m == MESSAGE_TO ? "To another stage" : "From another stage";
+}
+const char *words_coll_on(const TraceCollective *c, int64_t rank) {
+    const CollWord *w = coll_word(words_message(c, rank) == MESSAGE_FROM ? "recv" : c->op);
+    return w ? w->name : c->op;
+}
+
 const char *words_done(Arena *a, const char *name, const TraceCollective *c) {
     int n = collective_times(c);
     return n < 2    ? name

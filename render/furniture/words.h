@@ -88,6 +88,13 @@ const char *words_capital(Arena *a, const char *s);
 int words_columns(const char *s);
 void words_pad(Str *s, const char *text, int w, bool right);
 void words_paragraph(Str *s, const char *rail, const char *text, int w);
+/* A message of a pipeline: to this rank it only goes, or only comes. */
+typedef enum { MESSAGE_NONE, MESSAGE_TO, MESSAGE_FROM } Message;
+Message words_message(const TraceCollective *c, int64_t rank);
+/* "To another stage", "From another stage". */
+const char *words_message_way(Message m);
+/* What a rank does in a collective: its name, "Receive" where a message only comes. */
+const char *words_coll_on(const TraceCollective *c, int64_t rank);
 /* "AllReduce, twice" where a planted mistake does it more than once. */
 const char *words_done(Arena *a, const char *name, const TraceCollective *c);
 /* The same of the collective's name; "no AllReduce" where it is skipped. */

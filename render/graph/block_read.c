@@ -42,6 +42,25 @@ static int by_step(const void *a, const void *b) {
 
 static bool is_param(const Trace *t, const char *name) { return trace_param(t, name) != NULL; }
 
+static bool makes(const BlockGraph *g, const char *name) {
+    for (int i = 0; i < g->n; i++)
+        if (g->node[i].kind == NODE_OP && !strcmp(g->node[i].name, name)) return true;
+    return false;
+}
+/* A stage adds up the gradients of what it got from the stage before: a step of a layer that it
+ * does not hold, which stands with the layer that makes what is added. */
+static bool sums_for_another(const BlockGraph *g, const TraceCompute *c) {
+    for (int k = 0; k < c->n_inputs; k++)
+        if (strcmp(c->inputs[k], c->output)) return false;
+    if (!c->n_inputs || !makes(g, c->output)) return false;
+    for (int i = 0; i < g->t->n_computes; i++) {
+        const TraceCompute *f = &g->t->computes[i];
+        if (f->layer == c->layer && pass_is(f->pass, PHASE_FORWARD) && on_rank(&f->ranks, g->rank))
+            return false;
+    }
+    return true;
+}
+
 static void read_computes(BlockGraph *g, Phase pass) {
     for (int i = 0; i < g->t->n_computes; i++) {
         const TraceCompute *c = &g->t->computes[i];
@@ -49,12 +68,26 @@ static void read_computes(BlockGraph *g, Phase pass) {
         if ((!pass_is(c->pass, pass) && !loss) || c->iteration > 0 || c->microbatch > 0 ||
             c->recompute)
             continue;
-        if (!on_rank(&c->ranks, g->rank) || !wanted_layer(g, c->layer)) continue;
+        if (!on_rank(&c->ranks, g->rank)) continue;
+        if (!wanted_layer(g, c->layer) && !sums_for_another(g, c)) continue;
         BlockNode *n = add_node(g, NODE_OP, c->step, c->output);
-        n->part = c->part;
+        n->part = wanted_layer(g, c->layer) ? c->part : NULL;
         n->n_op = 1;
         n->op[0] = (BlockOp){.c = c, .claim = -1};
     }
+}
+
+/* Does the collective bring from another stage what a step of the picture reads, or take there what
+ * one makes? It is of the layer that made the value, which is not always drawn. */
+static bool crosses(const BlockGraph *g, const TraceCollective *c) {
+    Message way = words_message(c, g->rank);
+    if (way == MESSAGE_TO) return makes(g, c->value);
+    for (int i = 0; way == MESSAGE_FROM && i < g->n; i++) {
+        const TraceCompute *f = g->node[i].kind == NODE_OP ? g->node[i].op[0].c : NULL;
+        for (int k = 0; f && k < f->n_inputs; k++)
+            if (!strcmp(f->inputs[k], c->value)) return true;
+    }
+    return false;
 }
 
 static void read_moves(BlockGraph *g, Phase pass) {
@@ -62,7 +95,7 @@ static void read_moves(BlockGraph *g, Phase pass) {
     for (int i = 0; i < g->t->n_collectives; i++) {
         const TraceCollective *c = &g->t->collectives[i];
         /* before names are compared: a model has many layers */
-        if (!wanted_layer(g, c->layer)) continue;
+        if (!wanted_layer(g, c->layer) && !crosses(g, c)) continue;
         bool fetch = is_param(g->t, c->value); /* stands in the box of the op that reads it */
         if (fetch && words_pass_of(c, backward) != pass)
             continue; /* what is kept comes from there */
@@ -75,7 +108,7 @@ static void read_moves(BlockGraph *g, Phase pass) {
         if (fetch) continue;
         BlockNode *n = add_node(g, NODE_COLL, c->step, c->value);
         n->coll = c;
-        n->part = c->part;
+        n->part = wanted_layer(g, c->layer) ? c->part : NULL;
     }
     for (int i = 0; i < g->t->n_moves; i++) {
         const TraceLocalMove *m = &g->t->moves[i];
@@ -342,10 +375,16 @@ static void name_strips(BlockGraph *g) {
     for (int i = 0; i < g->n_strips; i++) {
         BlockStrip *s = &g->strip[i];
         bool moves = true; /* only moves: how what follows gets its input */
-        for (int k = 0; k < s->n; k++) moves &= g->node[s->node[k]].kind != NODE_OP;
-        s->title = s->part ? words_capital(g->arena, words_part(s->part))
-                   : moves ? "Input"
-                           : "Steps";
+        Message way = MESSAGE_NONE;
+        for (int k = 0; k < s->n; k++) {
+            const BlockNode *n = &g->node[s->node[k]];
+            moves &= n->kind != NODE_OP;
+            if (n->kind == NODE_COLL) way = words_message(n->coll, g->rank);
+        }
+        s->title = moves && way != MESSAGE_NONE ? words_message_way(way)
+                   : s->part                    ? words_capital(g->arena, words_part(s->part))
+                   : moves                      ? "Input"
+                                                : "Steps";
         if (is_loss_term(g, s))
             s->title = arena_printf(g->arena, "%s: terms of the loss", s->title);
     }
@@ -413,7 +452,9 @@ static bool has_part(const BlockGraph *g, int layer, const char *part) {
  * first, of those that have the part if one is asked for, or all if nothing says "layer". */
 static void choose_layer(BlockGraph *g, const ViewCall *call) {
     const RenderOptions *o = call->o;
-    int lo = -1, hi = -1, own = -1; /* own: the first of the rank in this pass */
+    /* the first of the rank in this pass, and in forward: a stage adds up gradients of what the one
+     * before it made */
+    int lo = -1, hi = -1, own = -1, forward = -1;
     bool residual = false;
     for (int i = 0; i < g->t->n_computes; i++) {
         const TraceCompute *c = &g->t->computes[i];
@@ -423,10 +464,12 @@ static void choose_layer(BlockGraph *g, const ViewCall *call) {
         if (c->layer < 0) continue;
         if (lo < 0 || c->layer < lo) lo = c->layer;
         if (c->layer > hi) hi = c->layer;
-        bool here = pass_is(c->pass, g->pass) && on_rank(&c->ranks, g->rank);
-        here = here && (!o->part || text_same(c->part, o->part));
-        if (here && (own < 0 || c->layer < own)) own = c->layer;
+        bool here = on_rank(&c->ranks, g->rank) && (!o->part || text_same(c->part, o->part));
+        if (here && pass_is(c->pass, g->pass) && (own < 0 || c->layer < own)) own = c->layer;
+        if (here && pass_is(c->pass, PHASE_FORWARD) && (forward < 0 || c->layer < forward))
+            forward = c->layer;
     }
+    own = own >= 0 && forward >= 0 ? forward : own;
     g->n_layers = lo < 0 ? 0 : hi - lo + 1;
     g->first_layer = lo;
     int wrong = o->part && own >= 0 && !has_part(g, wrong_layer(g), o->part) ? -1 : wrong_layer(g);

@@ -153,12 +153,12 @@ static const char *title(const Mirror *m, int first, int n) {
     const char *what = weights     ? "only weights and their gradients travel"
                        : after     ? "gradients travel, and after the step parameters"
                        : gradients ? "only gradients of weights travel"
-                       : sent      ? "within the layer nothing is sent"
                                    : "nothing is sent",
                *here = scope(m, from, count,
                              weights     ? WEIGHTS
                              : gradients ? GRADIENTS
                                          : NOTHING);
+    if (!*here && sent && !weights && !gradients) here = "in the layer ";
     return arena_printf(a, "%s: %s%s", head, part ? "" : here, what);
 }
 

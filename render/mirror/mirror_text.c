@@ -93,11 +93,10 @@ static void pending_row(Text *t, const char *edge, const TraceValue *v) {
 
 static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
     const BlockGraph *g = t->m->g;
-    const CollWord *w = coll_word(c->op);
     const char *rail = arena_printf(t->a, "%s│    ", edge);
     const TraceValue *v = words_find_value(g->t, c->value, c->step);
     Str s = str_new(t->a);
-    str_addf(&s, "%s◆  %s %s", edge, words_done(t->a, w ? w->name : c->op, c),
+    str_addf(&s, "%s◆  %s %s", edge, words_done(t->a, words_coll_on(c, g->rank), c),
              c->subject.role == OF_PARAM_GRADIENT ? grad_name(t->a, c->subject) : "");
     str_addf(&s, "%s%s %s", s.s[s.n - 1] == ' ' ? "" : " ", words_axis_list(t->a, g->t, c->axis),
              words_members(t->a, &c->groups, words_group_of(&c->groups, g->rank)));

@@ -34,10 +34,9 @@ static const char *op_words(const MirrorPen *p, const TraceCompute *c) {
 }
 
 /* "AllGather k, v": several that move different values; "AllReduce ×3": several of one value. */
-static const char *coll_words(const MirrorPen *p, const char *name, const TraceCollective *const *c,
-                              int n) {
+static const char *coll_words(const MirrorPen *p, const TraceCollective *const *c, int n) {
     Arena *a = p->c->arena;
-    const char *values = "";
+    const char *name = words_coll_on(c[0], p->m->g->rank), *values = "";
     bool same = true;
     for (int i = 0; i < n; i++) {
         bool grad = subject_is_gradient(c[i]->subject);
@@ -66,15 +65,12 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
         return text;
     }
     if (r->kind != ROW_OPS || !back) {
-        const CollWord *w = r->n_coll ? coll_word(r->coll[0]->op) : NULL,
-                       *q = r->n_conj ? coll_word(r->conj[0]->op) : NULL;
-        if (r->kind == ROW_COLL && !back)
-            return coll_words(p, w ? w->name : r->coll[0]->op, r->coll, r->n_coll);
+        if (r->kind == ROW_COLL && !back) return coll_words(p, r->coll, r->n_coll);
         if (r->kind == ROW_MOVE && !back) return r->move[0]->op;
         const char *moved = back && r->n_back_move ? r->back_move[0]->op : "";
         if (r->kind != ROW_OPS && (!back || !r->n_conj)) return *moved ? moved : "identity";
         if (r->kind != ROW_OPS) {
-            text = coll_words(p, q ? q->name : r->conj[0]->op, r->conj, r->n_conj);
+            text = coll_words(p, r->conj, r->n_conj);
             return *moved ? join(a, text, ", ", moved) : text;
         }
         for (int i = 0; i < r->n_op; i++)

@@ -173,16 +173,14 @@ static int unit_apart(Overview *o, const char *part, int layer, Phase pass) {
     return o->n++;
 }
 
-/* A message of a pipeline: the rank only sends, or only receives. */
 static bool is_message(const Overview *o, const TraceCollective *c) {
-    TraceTraffic x = collective_on(c, o->rank);
-    return (x.bytes_in == 0) != (x.bytes_out == 0);
+    return words_message(c, o->rank) != MESSAGE_NONE;
 }
 
 /* The unit of messages behind unit k, with which the stage ends, or before it, where it goes on;
  * made where there is none. What ends in forward is where a gradient comes from. */
 static int unit_of_message(Overview *o, int k, const TraceCollective *c) {
-    bool sends = collective_on(c, o->rank).bytes_out == 0,
+    bool sends = words_message(c, o->rank) == MESSAGE_TO,
          own = phase_or_forward(c->pass) == o->pass, here = own == sends;
     Message way = here ? MESSAGE_TO : MESSAGE_FROM;
     if (own && !sends) /* where it goes on */
@@ -191,7 +189,7 @@ static int unit_of_message(Overview *o, int k, const TraceCollective *c) {
         if (o->unit[i].message == way && o->unit[i].beside == k) return i;
     if (k >= o->n_own || o->n == OVERVIEW_UNITS) return k;
     o->unit[o->n] = (OverviewUnit){.part = "stage",
-                                   .title = here ? "To another stage" : "From another stage",
+                                   .title = words_message_way(way),
                                    .layer = -1,
                                    .layers = 1,
                                    .wrong = -1,

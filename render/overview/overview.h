@@ -31,7 +31,6 @@ typedef struct {
 } OverviewWay;
 
 /* What a unit has to do with other stages of a pipeline. */
-typedef enum { MESSAGE_NONE, MESSAGE_TO, MESSAGE_FROM } Message;
 
 /* Steps of one layer and part in a row; or messages of a pipeline's stage. */
 typedef struct {

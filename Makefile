@@ -162,6 +162,9 @@ soak: deps-mpi
 	SHARDPROOF_SOAK=5000 $(BUILD)/tests/test_dispatchers
 	SHARDPROOF_SOAK=1 $(BUILD)/tests/test_moe_families
 	SHARDPROOF_SOAK=500 $(BUILD)/tests/test_mpi_ends
+	SHARDPROOF_SOAK=500 $(BUILD)/tests/test_nccl
+	SHARDPROOF_SOAK=1000 $(BUILD)/tests/test_ranks
+	SHARDPROOF_SOAK=200 $(BUILD)/tests/test_mpi
 	SHARDPROOF_MPI=mpich $(BUILD)/tests/test_mpi
 	SHARDPROOF_MPI=mpich SHARDPROOF_SOAK=100 $(BUILD)/tests/test_mpi_ends
 	@if command -v clang > /dev/null; then $(MAKE) fuzz FUZZ_SECONDS=600; else echo "without clang: fuzzing is left out"; fi

@@ -196,8 +196,7 @@ static void hold_plan(uint64_t seed, Tally *t) {
 }
 static void test_one_result(void **state) {
     (void)state;
-    const char *soak = getenv("SHARDPROOF_SOAK");
-    int n = soak ? atoi(soak) : sample_of(100, "random models with experts, each in four ways");
+    int n = trials_of(100, "random models with experts, each in four ways");
     Tally t = {0};
     for (int i = 0; i < n; i++) hold_plan((uint64_t)i + 1, &t);
     printf("%d models in four ways: %d values and %d gradients, by bits %d and %d (%d of experts), "

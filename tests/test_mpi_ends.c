@@ -1,7 +1,7 @@
 /* How runs on processes end that cannot go on: a rank that is stopped, killed or never starts, at a
  * random moment; Ctrl-C; plug-ins that are not there, belong to another MPI or fail. They end in
  * time, with words that name the cause; no process is left, and no file that is not whole. What
- * they say when all goes well is test_mpi's. SHARDPROOF_SOAK: so many random ends instead of 20. */
+ * they say when all goes well is test_mpi's. SHARDPROOF_SOAK: so many random ends instead of 8. */
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "support/child.h"
@@ -215,7 +215,7 @@ static void test_stopped_alone(void **state) {
         int code = line_code(
             o, e,
             "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 ENGINE_FAILS=1000000 "
-            "ENGINE_STOPS=%d %s %s run plans/01*.yaml --set mesh.tp=1 --mpi --deadline 4 --trace "
+            "ENGINE_STOPS=%d %s %s run plans/01*.yaml --set mesh.tp=1 --mpi --deadline 2 --trace "
             "%s -o %s",
             stage, both ? "ENGINE_STOPS_GUARD=1" : "", p, file, temp_path(a, "folder"));
         mpi_expect(code, 5, e, "shardproof: error: rank 0 has been silent for ");
@@ -226,7 +226,6 @@ static void test_stopped_alone(void **state) {
 }
 /* Where the machine is too busy for the processes to come together in time, that says nothing of
  * what is tried: the next try has four times the deadline. */
-enum { LONGEST = 600 };
 static bool too_busy(Arena *a, const char *err) {
     size_t n;
     return strstr(child_read(a, err, &n), "the processes did not come together within ") != NULL;
@@ -259,13 +258,6 @@ static void test_stopped_behind_mpi(void **state) {
     }
     arena_free(a);
 }
-/* How many ends of a run were told. */
-static int told(Arena *a, const char *err) {
-    size_t n;
-    int ends = 0;
-    for (const char *s = child_read(a, err, &n); (s = strstr(s, "[E060")); s++) ends++;
-    return ends;
-}
 /* Each process that waits for one that never comes sees the end by itself: one tells it, also where
  * the launcher, which sees codes of 0, ends nobody. */
 static void test_told_once(void **state) {
@@ -283,7 +275,7 @@ static void test_told_once(void **state) {
             "0.1; done\"",
             one, one, one, ends, ends, ends);
     mpi_expect(0, 0, e, "the processes did not come together within ");
-    assert_int_equal(told(a, e), 1);
+    assert_int_equal(ends_told(e), 1);
     arena_free(a);
 }
 /* A rank that can start no guard says so, whichever it is: it is no fault of MPI's. */
@@ -413,12 +405,6 @@ static int end(Trial *t) {
     }
     return WEXITSTATUS(status);
 }
-/* Was a rank lost that only had no processor for so long as the deadline? */
-static bool starved(const Trial *t, Kind kind, int rank) {
-    size_t n;
-    const char *at = strstr(child_read(t->a, t->err, &n), "error: rank ");
-    return kind <= BOTH && at && strstr(at, " has been silent for ") && atoi(at + 12) != rank;
-}
 static void judge(const Trial *t, Kind kind, int rank, int code) {
     Arena *a = t->a;
     size_t n;
@@ -496,7 +482,8 @@ static bool one_end(Ends *x, Rng *r, Kind kind) {
     int files = whole_files(t.a, t.dir, x->like);
     if (code == 0) assert_true(files > 8);
     t.late |= code == 0;
-    if (!t.late && x->deadline < MOST_DEADLINE * slow_machine() && starved(&t, kind, rank)) {
+    if (!t.late && x->deadline < MOST_DEADLINE * slow_machine() &&
+        lost_another(t.a, t.err, kind <= KILL ? rank : -1)) {
         x->deadline *= 2; /* this machine is busier than that: once more */
         t.late = true;
     }
@@ -518,8 +505,7 @@ static void test_random_ends(void **state) {
     (void)state;
     NEEDS_MPI;
     Arena *a = arena_new();
-    const char *soak = getenv("SHARDPROOF_SOAK");
-    int trials = soak && atoi(soak) ? atoi(soak) : sample_of(20, "random ends");
+    int trials = trials_of(8, "random ends");
     Ends x = {.deadline = 2.0 * slow_machine(), .like = temp_path(a, "like")};
     Trial first = start(a, 60, AT_ONCE);
     double begin = clock_seconds();
@@ -588,9 +574,9 @@ static bool all_stopped(double deadline, int at_us) {
 static void test_all_stopped(void **state) {
     (void)state;
     NEEDS_MPI;
-    for (int at = 0; at < 3; at++) {
-        double deadline = 3.0 * slow_machine();
-        while (!all_stopped(deadline, at * 300000)) {
+    for (int at = 0; at < 2; at++) {
+        double deadline = 2.0 * slow_machine();
+        while (!all_stopped(deadline, at * 400000)) {
             deadline *= 4;
             assert_true(deadline < LONGEST * slow_machine());
         }

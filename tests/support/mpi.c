@@ -75,6 +75,19 @@ void mpi_expect(int code, int want, const char *err, const char *words) {
     assert_non_null(strstr(text, words));
     arena_free(a);
 }
+int ends_told(const char *err) {
+    Arena *a = arena_new();
+    size_t n;
+    int ends = 0;
+    for (const char *s = child_read(a, err, &n); (s = strstr(s, "[E06")); s++) ends++;
+    arena_free(a);
+    return ends;
+}
+bool lost_another(Arena *a, const char *err, int rank) {
+    size_t n;
+    const char *at = strstr(child_read(a, err, &n), "error: rank ");
+    return at && strstr(at, " has been silent for ") && atoi(at + 12) != rank;
+}
 int whole_files(Arena *a, const char *dir, const char *like) {
     const char *e = temp_path(a, "whole");
     size_t n;

@@ -35,6 +35,13 @@ int line_code(const char *out, const char *err, const char *fmt, ...)
 const char *mpi_program(void);
 /* Fails unless the code is `want` and the file `err` holds the words. */
 void mpi_expect(int code, int want, const char *err, const char *words);
+/* How many ends of a run the file `err` tells. */
+int ends_told(const char *err);
+/* Was a rank lost that only had no processor for so long as the deadline: another than `rank`,
+ * which was stopped or killed (-1: none was)? That says nothing of what is tried, which is tried
+ * again with a longer deadline: LONGEST seconds at most, so that what fails by itself fails. */
+bool lost_another(Arena *a, const char *err, int rank);
+enum { LONGEST = 600 };
 /* How many files a run left in `dir`. Every one is that of a run that was let be, which left them
  * in `like`; only times differ in a trace. One that is half written fails the test. */
 int whole_files(Arena *a, const char *dir, const char *like);

@@ -101,6 +101,10 @@ int sample_of(int all, const char *what) {
     if (n < all) printf("a sample of %d of %d %s\n", n, all, what);
     return n;
 }
+int trials_of(int ordinary, const char *what) {
+    const char *soak = getenv("SHARDPROOF_SOAK");
+    return soak && atoi(soak) > 0 ? atoi(soak) : sample_of(ordinary, what);
+}
 int sample_at(int k, int n, int all) { return (int)((int64_t)k * all / n); }
 
 /* ---- runs ---- */

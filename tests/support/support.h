@@ -33,6 +33,9 @@ bool in_time(clock_t start, double ms);
 /* How many of `all` things a long test looks at: the first SHARDPROOF_SAMPLE of them where that is
  * set (and less); says so. */
 int sample_of(int all, const char *what);
+/* The same of what there is no end of: SHARDPROOF_SOAK of them where that is set (`make soak`),
+ * else `ordinary`. */
+int trials_of(int ordinary, const char *what);
 /* Number k of n spread evenly over `all` things: for lists whose beginning is all of one kind. */
 int sample_at(int k, int n, int all);
 

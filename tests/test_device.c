@@ -70,6 +70,8 @@ static const char *const plans[] = {
     TINY "data: {batch: 2, sequence: 8, dtype: bf16, master: f32}\nmesh: {tp: 2}\npass: train\n"
          "plan:\n  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
          "optimizer: {name: adamw, steps: 2}\n",
+    TINY "data: {batch: 4, sequence: 8, dtype: bf16, master: f32}\nmesh: {dp: 2}\npass: train\n"
+         "optimizer: {name: sgd, steps: 2}\ndata_parallel: {mode: zero1, form: deepspeed}\n",
     TINY "data: {batch: 3, sequence: 8, documents: [[5, 3], [2, 6], [8]]}\nmesh: {cp: 2}\n"
          "pass: backward\ncontext_parallel: {mode: ring, order: zigzag}\n",
     "model: {config: {model_type: llama4_text, hidden_size: 12, intermediate_size: 10, vocab_size: "

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 210, NUMBERS = 250, BAR = 10 };
+enum { SIDE = 210, NUMBERS = 270, BAR = 10 };
 static const struct {
     int rows, pitch;
 } room[PRESET_COUNT] = {[PRESET_WIDE] = {18, 36},

@@ -48,7 +48,7 @@ static void test_work(void **state) {
         Hops h;
         assert_true(hops_prepare(&c, &h));
         assert_int_equal(h.n, n);
-        assert_true(h.causal);
+        assert_true(h.known);
         double pairs[HOPS_MAX][HOPS_MAX] = {{0}}, slow = 0;
         for (int q = 0; q < 32; q++)
             for (int k = 0; k <= q; k++) pairs[place_of(order, n, q)][place_of(order, n, k)]++;
@@ -65,6 +65,12 @@ static void test_work(void **state) {
         assert_int_equal(h.sent, 2 * (n - 1) * (32 / n) * 2 * 3 * 8); /* k and v of one row */
         arena_free(a);
     }
+}
+/* Wherever lines are broken. */
+static const char *one_line(Arena *a, const char *words) {
+    char *line = arena_strdup(a, words);
+    for (char *p = line; *p; p++) *p = *p == '\n' ? ' ' : *p;
+    return line;
 }
 static void test_pages(void **state) {
     (void)state;
@@ -86,12 +92,10 @@ static void test_pages(void **state) {
         RenderOptions o = asked(NULL);
         size_t len;
         const char *words = svg_words(a, render_text(t, d, &o, FORMAT_SVG, a, &len));
-        char *line = arena_strdup(a, words); /* wherever lines are broken */
-        for (char *p = line; *p; p++) *p = *p == '\n' ? ' ' : *p;
-        words = line;
+        words = one_line(a, words);
         says(words, arena_printf(a, "%d ranks, %d hop", n, n - 1));
         says(words, arena_printf(a, "%s order", orders[i % 3]));
-        (i / 12 == 1 ? says : says_not)(words, "not the causal one");
+        (i / 12 == 1 ? says : says_not)(words, "There is no mask");
         (i / 12 == 2 ? says : says_not)(words, "The row packs 2 documents");
         arena_free(a);
     }
@@ -121,7 +125,7 @@ static void hold_rows(const RowsCase *x, int order) {
     ViewCall c = {.t = t, .d = d, .o = &o, .arena = a};
     Hops h;
     assert_true(hops_prepare(&c, &h));
-    assert_true(h.causal);
+    assert_true(h.known);
     assert_int_equal(h.n_rows, x->n);
     double all = 0, sum = 0;
     for (int pass = 0; pass < 2; pass++)
@@ -167,17 +171,124 @@ static void test_documents(void **state) {
     for (int i = 0; i < 3 * (int)(sizeof cases / sizeof *cases); i++)
         hold_rows(&cases[i / 3], i % 3);
 }
-/* Which pieces of a tile are full, a triangle, or empty. */
-static void test_pieces(void **state) {
+/* Of every piece and mask: the band has the pairs that the mask has, position by position. */
+static void hold_bands(const Hops *h) {
+    int n = h->order == PLACE_ZIGZAG ? 2 : 1, rows = (int)h->S / h->n / n;
+    for (int q = 0; q < h->S; q++)
+        for (int k = 0; k < h->S; k++) {
+            bool due = (h->full || k <= q) && (!h->window || k > q - h->window), got = false;
+            int found = 0;
+            for (int a = 0; a < h->n * n; a++)
+                for (int b = 0; b < h->n * n; b++) {
+                    HopsDocument y = hops_rows(h, a / n, a % n, q, q + 1),
+                                 x = hops_rows(h, b / n, b % n, k, k + 1);
+                    if (y.from == y.lim || x.from == x.lim) continue;
+                    HopsBand band = hops_band(h, a / n, a % n, b / n, b % n);
+                    assert_true(y.from < rows && x.from < rows);
+                    got = x.from >= y.from + band.low && x.from <= y.from + band.high, found++;
+                }
+            assert_int_equal(found, 1);
+            if (got != due) fail_msg("order %d: query %d, key %d: %d", h->order, q, k, got);
+        }
+}
+static void test_bands(void **state) {
     (void)state;
-    Hops z = {.n = 4, .order = PLACE_ZIGZAG}, c = {.n = 4, .order = PLACE_SHARD};
-    assert_int_equal(hops_piece(&c, 2, 0, 1, 0), 2);
-    assert_int_equal(hops_piece(&c, 2, 0, 2, 0), 1);
-    assert_int_equal(hops_piece(&c, 2, 0, 3, 0), 0);
-    assert_int_equal(hops_piece(&z, 0, 1, 3, 0), 2); /* piece 7 sees piece 3 */
-    assert_int_equal(hops_piece(&z, 0, 1, 3, 1), 2); /* and piece 4 */
-    assert_int_equal(hops_piece(&z, 3, 1, 0, 1), 0); /* piece 4 does not see piece 7 */
-    assert_int_equal(hops_piece(&z, 1, 1, 1, 1), 1);
+    static const PlaceCut cut[] = {PLACE_SHARD, PLACE_ZIGZAG, PLACE_STRIPED};
+    for (int i = 0; i < 3; i++)
+        for (int window = 0; window < 30; window += 1 + window / 4)
+            for (int full = 0; full < 2; full++)
+                hold_bands(&(Hops){
+                    .n = 4, .S = 24, .order = cut[i], .window = full ? 0 : window, .full = full});
+}
+/* Masks of windows, of chunks, and none: the work is theirs, and what is drawn has the area of the
+ * pairs. */
+static const struct {
+    const char *config, *says;
+    int window, chunk;
+} masked[] = {{"model_type: ministral, sliding_window: 6", "sees 6 positions up to its own", 6, 0},
+              {"model_type: llama4_text, attention_chunk_size: 8, num_local_experts: 2, "
+               "num_experts_per_tok: 1, intermediate_size_mlp: 10, interleave_moe_layer_step: 2, "
+               "no_rope_layers: [1, 1]",
+               "Chunks of 8 positions", 0, 8}};
+static double area_of(const Mark *m) {
+    if (m->kind != MARK_POLY) return m->w * m->h;
+    double sum = 0;
+    for (int k = 0; k < m->n; k++) {
+        const Pt *a = &m->pt[k], *b = &m->pt[(k + 1) % m->n];
+        sum += (a->x * b->y - b->x * a->y) / 2;
+    }
+    return fabs(sum);
+}
+static void test_masks(void **state) {
+    (void)state;
+    for (size_t i = 0; i < 3 * sizeof masked / sizeof *masked; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(
+            a,
+            arena_printf(a,
+                         "model: {layers: 1, config: {hidden_size: 12, head_dim: 4, "
+                         "intermediate_size: 10, num_attention_heads: 4, num_key_value_heads: 2, "
+                         "vocab_size: 11, num_hidden_layers: 2, %s}}\n"
+                         "data: {batch: 2, sequence: 24, dtype: f64}\nmesh: {cp: 4}\n"
+                         "context_parallel: {mode: ring, order: %s}\n",
+                         masked[i / 3].config, orders[i % 3]),
+            false);
+        RenderOptions o = asked(NULL);
+        ViewCall c = {.t = r.t, .d = r.d, .o = &o, .arena = a};
+        Hops h;
+        assert_true(hops_prepare(&c, &h));
+        assert_true(h.known && h.window == masked[i / 3].window && h.chunk == masked[i / 3].chunk);
+        size_t n;
+        says(one_line(a, svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n))),
+             masked[i / 3].says);
+        Scene *page[VIEW_MAX_PAGES];
+        assert_int_equal(render_pages(r.t, r.d, &o, a, true, page), 1);
+        double drawn = 0, pairs = 0, tile = 44. * 44 / (6 * 6);
+        for (int k = 0; k < page[0]->n_marks; k++) {
+            const Mark *m = &page[0]->marks[k];
+            if (page[0]->marks[k].group < 0 || !m->ground || m->fill != ROLE_SHARD) continue;
+            if (!strcmp(page[0]->groups[m->group].what, "frame")) drawn += area_of(m) / tile;
+        }
+        for (int q = 0; q < 24; q++)
+            for (int k = 0; k <= q; k++)
+                pairs += (!h.window || k > q - h.window) && (!h.chunk || k / 8 == q / 8);
+        if (fabs(drawn - pairs) > (i % 3 == 2 ? 48 : 13)) /* half a pair at each edge */
+            fail_msg("%g drawn, %g pairs", drawn, pairs);
+        const char *report = "";
+        if (render_lint(r.t, r.d, &o, a, &report)) fail_msg("%s", report);
+        arena_free(a);
+    }
+}
+/* Of several rings one is drawn: which, how many do the same, and what the other axes have. */
+static void test_other_rings(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r =
+        plan_good(a,
+                  "model: {kind: attention, heads: 4, kv_heads: 2, head_dim: 3}\n"
+                  "data: {batch: 2, sequence: 32, dtype: f64}\nmesh: {dp: 2, cp: 2, up: 2}\n"
+                  "context_parallel: {mode: usp, ring: cp, ulysses: up}\n",
+                  false);
+    RenderOptions o = asked(NULL);
+    o.rank = 5;
+    ViewCall c = {.t = r.t, .d = r.d, .o = &o, .arena = a};
+    Hops h;
+    assert_true(hops_prepare(&c, &h));
+    assert_string_equal(h.others,
+                        "This is the ring of ranks 5,7, one of 4 with the same work; along dp "
+                        "other rows of the batch; along up other heads, brought by all-to-alls "
+                        "before and after the ring");
+    r = plan_good(a,
+                  "model: {kind: attention, heads: 4, kv_heads: 2, head_dim: 3}\n"
+                  "data: {documents: [[16, 16], [32]], dtype: f64}\nmesh: {dp: 2, cp: 2}\n"
+                  "context_parallel: {mode: ring}\n",
+                  false);
+    o.rank = -1;
+    c.t = r.t;
+    assert_true(hops_prepare(&c, &h));
+    assert_string_equal(h.others, "This is the ring of ranks 0,1, one of 2; --rank shows the "
+                                  "others; along dp other rows of the batch");
+    arena_free(a);
 }
 /* The tokens of a rank as they are told, the ranks that share the most work, and the tiles of an
  * order that takes turns: those whose keys come from a later rank lack their diagonal. */
@@ -334,10 +445,11 @@ static void test_no_ring(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_work),     cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_pieces),   cmocka_unit_test(test_latent),
-        cmocka_unit_test(test_tokens),   cmocka_unit_test(test_documents),
-        cmocka_unit_test(test_timeline), cmocka_unit_test(test_no_ring)};
+        cmocka_unit_test(test_work),        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_bands),       cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_other_rings), cmocka_unit_test(test_latent),
+        cmocka_unit_test(test_tokens),      cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_timeline),    cmocka_unit_test(test_no_ring)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return failed;

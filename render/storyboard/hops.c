@@ -46,15 +46,20 @@ static bool read_by_part(const Trace *t, int hop) {
             if (t->computes[i].input_step[k] == hop) return true;
     return false;
 }
-static void find_work(Hops *h) {
+/* The work of the ring whose place k is rank[k]. */
+static void work_of(const Hops *h, const int64_t *rank, double work[HOPS_MAX][HOPS_MAX]) {
     const Trace *t = h->c->t;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         int j = part_of(c);
         if (j < 0 || j >= h->n || c->layer != h->layer) continue;
         for (int k = 0; k < h->n; k++)
-            if (!c->ranks.n || rankset_has(&c->ranks, h->rank[k])) h->work[j][k] = c->flops;
+            if (!c->ranks.n || rankset_has(&c->ranks, rank[k])) work[j][k] = c->flops;
     }
+}
+static void find_work(Hops *h) {
+    const Trace *t = h->c->t;
+    work_of(h, h->rank, h->work);
     for (int j = 0; j < h->n; j++)
         for (int k = 0; k < h->n; k++) {
             h->total += h->work[j][k];
@@ -74,15 +79,19 @@ int hops_keys(const Hops *h, int j, int k) { return ((k - j) % h->n + h->n) % h-
 /* ---- the mask ---- */
 /* Piece i of a place, counted along the sequence. */
 static int piece_at(const Hops *h, int place, int i) { return i ? 2 * h->n - 1 - place : place; }
-int hops_piece(const Hops *h, int queries, int i, int keys, int m) {
-    if (h->order == PLACE_STRIPED) return 1;
-    int q = piece_at(h, queries, i), k = piece_at(h, keys, m);
-    return q > k ? 2 : q == k;
-}
 /* Rows of a piece. */
 static int64_t rows_of_piece(const Hops *h) {
     int64_t parts = (int64_t)h->n * (h->order == PLACE_ZIGZAG ? 2 : 1);
     return (h->S + parts - 1) / parts;
+}
+/* The largest whole number that is at most a / b. */
+static int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+HopsBand hops_band(const Hops *h, int queries, int i, int keys, int m) {
+    int64_t step = h->order == PLACE_STRIPED ? h->n : 1, len = rows_of_piece(h),
+            apart = step > 1 ? queries - keys
+                             : (piece_at(h, queries, i) - (int64_t)piece_at(h, keys, m)) * len;
+    return (HopsBand){h->window ? -floor_of(h->window - 1 - apart, step) : -h->S,
+                      h->full ? h->S : floor_of(apart, step)};
 }
 static int64_t between(int64_t x, int64_t low, int64_t high) {
     return x < low ? low : x > high ? high : x;
@@ -106,40 +115,57 @@ static double keys_in(const Hops *h, int place, int64_t from, int64_t lim) {
     }
     return n;
 }
-/* Pairs of query and earlier key (or the own) of its document in a row, of two places. */
-static double causal_pairs(const Hops *h, const HopsRow *row, int queries, int keys) {
+/* Pairs of query and key that the mask leaves in a row, of two places. */
+static double pairs_of(const Hops *h, const HopsRow *row, int queries, int keys) {
     double pairs = 0;
-    for (int d = 0; d < row->n_documents; d++)
+    for (int d = 0; d < row->n_blocks; d++)
         for (int i = 0; i < pieces_of(h); i++) {
-            HopsDocument doc = row->document[d], rows = hops_rows(h, queries, i, doc.from, doc.lim);
+            HopsDocument doc = row->block[d], rows = hops_rows(h, queries, i, doc.from, doc.lim);
             for (int64_t x = rows.from; x < rows.lim; x++) {
                 int64_t q = h->order == PLACE_STRIPED
                                 ? x * h->n + queries
                                 : piece_at(h, queries, i) * rows_of_piece(h) + x;
-                pairs += keys_in(h, keys, doc.from, q + 1);
+                int64_t from = h->window ? q - h->window + 1 : doc.from;
+                pairs +=
+                    keys_in(h, keys, from > doc.from ? from : doc.from, h->full ? doc.lim : q + 1);
             }
         }
     return pairs;
 }
-static double all_pairs(const HopsRow *row) {
+static double all_pairs(const Hops *h, const HopsRow *row) {
     double all = 0;
-    for (int d = 0; d < row->n_documents; d++) {
-        double n = (double)(row->document[d].lim - row->document[d].from);
-        all += n * (n + 1) / 2;
+    for (int d = 0; d < row->n_blocks; d++) {
+        double n = (double)(row->block[d].lim - row->block[d].from),
+               w = h->window ? fmin(n, (double)h->window) : n;
+        all += h->full ? n * n : w * (w + 1) / 2 + (n - w) * w;
     }
     return all;
 }
-/* Is the work that of a causal mask within the documents of these n rows? Fills their shares. */
-static bool is_causal(const Hops *h, HopsRow *row, int n) {
+/* What none sees of another: documents, and chunks counted from where each begins. */
+static void find_blocks(const Hops *h, HopsRow *row) {
+    HopsDocument *b = NULL;
+    int n = 0, cap = 0;
+    for (int d = 0; d < row->n_documents; d++) {
+        HopsDocument doc = row->document[d];
+        int64_t each = h->chunk ? h->chunk : doc.lim - doc.from;
+        for (int64_t at = doc.from; at < doc.lim; at += each)
+            *ARENA_PUSH(h->a, b, n, cap) =
+                (HopsDocument){at, at + each < doc.lim ? at + each : doc.lim};
+    }
+    row->block = b, row->n_blocks = n;
+}
+/* Is the work that of the mask within the documents of these n rows? Fills their shares. */
+static bool is_masked(const Hops *h, HopsRow *row, int n) {
     double all = 0;
-    for (int r = 0; r < n; r++) all += row[r].times * all_pairs(&row[r]);
+    for (int r = 0; r < n; r++)
+        find_blocks(h, &row[r]), all += row[r].times * all_pairs(h, &row[r]);
     if (!(h->total > 0)) return false;
     for (int j = 0; j < h->n; j++)
         for (int k = 0; k < h->n; k++) {
             double due = 0;
             for (int r = 0; r < n; r++)
                 due += row[r].share[j][k] =
-                    row[r].times * causal_pairs(h, &row[r], k, hops_keys(h, j, k)) / all;
+                    row[r].times * pairs_of(h, &row[r], k, hops_keys(h, j, k)) / all;
             if (fabs(h->work[j][k] / h->total - due) > 1e-9) return false;
         }
     return true;
@@ -186,22 +212,97 @@ static void find_mask(Hops *h) {
     *one = (HopsDocument){0, h->S};
     *row = (HopsRow){.n_documents = 1, .document = one, .times = 1};
     h->n_rows = 1;
-    h->causal = is_causal(h, row, 1);
+    h->known = is_masked(h, row, 1);
     const char *text = NULL;
     for (int i = 0; i < t->n_settings; i++)
         if (!strcmp(t->settings[i].name, "documents")) text = t->settings[i].text;
     int n = 0;
     while (text && n < MOST && (text = next_row(h, text, &named[n]))) n++;
-    for (int each = 1; each <= n && !h->causal; each++)
-        for (int from = 0; from < n && !h->causal; from += each) {
+    for (int each = 1; each <= n && !h->known; each++)
+        for (int from = 0; from < n && !h->known; from += each) {
             h->n_rows = distinct(named, from, from + each < n ? from + each : n, row);
-            h->causal = is_causal(h, row, h->n_rows);
+            h->known = is_masked(h, row, h->n_rows);
         }
-    if (h->causal) return;
+    if (h->known) return;
     *row = (HopsRow){.n_documents = 1, .document = one, .times = 1};
     h->n_rows = 1;
     for (int j = 0; j < h->n; j++)
         for (int k = 0; k < h->n && h->total > 0; k++) row->share[j][k] = h->work[j][k] / h->total;
+}
+
+/* ---- other rings ---- */
+static int64_t stride_of(const Trace *t, int axis) {
+    int64_t stride = 1;
+    for (int x = axis + 1; x < t->n_axes; x++) stride *= t->axes[x].size;
+    return stride;
+}
+/* What the ranks along an axis have of a part: another coordinate has other ones of these. */
+static const char *along(const TraceShape *s, const char *axis) {
+    for (int i = 0; i < s->n_places; i++) {
+        int dim = -1;
+        if (strcmp(s->place[i].axis, axis) != 0) continue;
+        if (place_cut(s->place[i].place, &dim) != PLACE_WHOLE)
+            return dim == 0 ? "other rows of the batch" : "other heads";
+    }
+    return "the same once more";
+}
+/* Is the tensor's heads' cut by this axis made by an all-to-all, before and after the ring? */
+static bool is_swapped(const Hops *h, const char *axis) {
+    const Trace *t = h->c->t;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *x = &t->collectives[i];
+        if (!strcmp(x->op, "all_to_all") && x->layer == h->layer && x->axes &&
+            !strcmp(x->axes, axis))
+            return true;
+    }
+    return false;
+}
+/* How many rings there are, and whether all have the same work. */
+static int64_t count_rings(const Hops *h, const TraceShape *s, int64_t stride, bool *alike) {
+    enum { MOST = 1024 }; /* rings that are compared */
+    const Trace *t = h->c->t;
+    int64_t n = 0, rank[HOPS_MAX];
+    *alike = true;
+    for (int64_t r = 0; r < t->ranks; r++) {
+        if (r / stride % h->n || !words_find_local(s, r)) continue;
+        if (++n > MOST) *alike = false;
+        if (!*alike) continue;
+        double work[HOPS_MAX][HOPS_MAX] = {{0}};
+        for (int k = 0; k < h->n; k++) rank[k] = r + k * stride;
+        work_of(h, rank, work);
+        for (int j = 0; j < h->n; j++)
+            for (int k = 0; k < h->n; k++) *alike &= work[j][k] == h->work[j][k];
+    }
+    return n;
+}
+/* "This is the ring of ranks 0,2, one of 2 with the same work; along up other heads". */
+static void find_others(Hops *h, const TraceShape *s, int axis) {
+    const Trace *t = h->c->t;
+    bool alike;
+    int64_t n = count_rings(h, s, stride_of(t, axis), &alike);
+    if (n < 2) return;
+    RankSet own = rankset_from(h->a, h->rank, h->n);
+    Str text = str_new(h->a);
+    str_addf(&text, "This is the ring of ranks %s, one of %lld%s", rankset_text(&own, h->a),
+             (long long)n, alike ? " with the same work" : "; --rank shows the others");
+    for (int x = 0; x < t->n_axes; x++) {
+        const char *name = t->axes[x].name;
+        int64_t next = h->rank[0] / stride_of(t, x) % t->axes[x].size ? -1 : 1;
+        if (x == axis || t->axes[x].size < 2 ||
+            !words_find_local(s, h->rank[0] + next * stride_of(t, x)))
+            continue;
+        str_addf(&text, "; along %s %s%s", name, along(s, name),
+                 is_swapped(h, name) ? ", brought by all-to-alls before and after the ring" : "");
+    }
+    h->others = text.s;
+}
+/* What the mask is beside the causal one, or in its place. */
+static void read_mask(Hops *h, const char *mask) {
+    if (!mask) return;
+    const char *window = strstr(mask, "window "), *chunk = strstr(mask, "chunk ");
+    if (window) h->window = strtoll(window + 7, NULL, 10);
+    if (chunk) h->chunk = strtoll(chunk + 6, NULL, 10);
+    h->full = !strcmp(mask, "none");
 }
 
 bool hops_prepare(const ViewCall *c, Hops *h) {
@@ -221,12 +322,13 @@ bool hops_prepare(const ViewCall *c, Hops *h) {
     h->axis = t->axes[axis].name;
     h->n = (int)t->axes[axis].size;
     h->S = s->global_shape[1];
-    int64_t stride = 1, base = c->o->rank >= 0 ? c->o->rank : 0;
-    for (int x = axis + 1; x < t->n_axes; x++) stride *= t->axes[x].size;
+    int64_t stride = stride_of(t, axis), base = c->o->rank >= 0 ? c->o->rank : 0;
     if (first->ranks.n && !words_find_local(s, base)) base = rankset_first(&first->ranks);
     for (int k = 0; k < h->n; k++) h->rank[k] = base + (k - base / stride % h->n) * stride;
     find_work(h);
+    read_mask(h, first->mask);
     find_mask(h);
+    find_others(h, s, axis);
     return true;
 }
 const char *hops_tokens(const Hops *h, int place) {

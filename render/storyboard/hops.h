@@ -1,7 +1,7 @@
 /* What the storyboard of a ring tells: who attends to whose keys in which step. Read from the
- * records of the parts of attention: their work on each rank, and how the sequence is cut. Refuses
- * to believe in a mask: where the work is not that of a causal one, or of a causal one within the
- * documents that the trace names, it says how much it is. */
+ * records of the parts of attention: their work on each rank, their mask, and how the sequence is
+ * cut. Refuses to believe in a mask: where the work is not that of the one that the records name,
+ * within the documents that the trace names, it says how much it is. */
 #ifndef SP_RENDER_HOPS_H
 #define SP_RENDER_HOPS_H
 #include "render/furniture/furniture.h"
@@ -16,6 +16,8 @@ typedef struct {
 typedef struct {
     int n_documents; /* 1: it is one */
     const HopsDocument *document;
+    int n_blocks; /* documents, cut in chunks where the mask has them: none sees another */
+    const HopsDocument *block;
     int times;                        /* so many rows are like this one */
     double share[HOPS_MAX][HOPS_MAX]; /* [step][place]: of the work of all rows; sum 1 */
 } HopsRow;
@@ -30,12 +32,20 @@ typedef struct {
     int64_t rank[HOPS_MAX];          /* of each place */
     double work[HOPS_MAX][HOPS_MAX]; /* [step][place]: FLOP */
     double total, most;              /* of all; of the largest tile */
-    bool causal; /* the work is that of a causal mask within the documents of `row` */
-    int n_rows;  /* that differ; where it is not causal one, which stands for all */
+    int64_t window, chunk;           /* positions that a query sees, that share a block; 0: all */
+    bool full;                       /* a query sees the keys after it too */
+    bool known; /* the work is that of this mask within the documents of `row` */
+    int n_rows; /* that differ; where it is not causal one, which stands for all */
     HopsRow *row;
-    int64_t sent; /* bytes of what travels that a rank sends, forward */
-    bool latent;  /* that is what each rank makes keys and values of */
+    int64_t sent;       /* bytes of what travels that a rank sends, forward */
+    bool latent;        /* that is what each rank makes keys and values of */
+    const char *others; /* which of several rings this is, and what the others do; NULL: there is
+                           one */
 } Hops;
+/* In a tile's piece query row y sees key columns from y + low to y + high, of those there are. */
+typedef struct {
+    int64_t low, high;
+} HopsBand;
 
 /* Does the request ask for the ring (`--part ring`)? */
 bool hops_asked(const ViewCall *c);
@@ -48,9 +58,8 @@ int hops_keys(const Hops *h, int j, int k);
 /* Positions that piece i of a place (zigzag: 0 or 1, else 0) has of [from, lim): as a range of its
  * own rows, from 0. */
 HopsDocument hops_rows(const Hops *h, int place, int i, int64_t from, int64_t lim);
-/* Of query piece i and key piece m of a tile (zigzag: 0 or 1, else 0): 2 all pairs are computed, 1
- * those of a triangle, 0 none. Of causal rings. */
-int hops_piece(const Hops *h, int queries, int i, int keys, int m);
+/* Of query piece i and key piece m of a tile (zigzag: 0 or 1, else 0): what the mask leaves. */
+HopsBand hops_band(const Hops *h, int queries, int i, int keys, int m);
 /* The tokens of a place: "0-7, 56-63", striped "1, 5, 9, … 61". */
 const char *hops_tokens(const Hops *h, int place);
 /* The ranks with the most work of such rows in step j, and one of their places. */

@@ -16,7 +16,11 @@ typedef struct {
     double x, w, cell, label, gap;
     int per; /* frames side by side */
 } HopsPen;
-enum { ROWS_DRAWN = 4, A4_ROOM = 550 }; /* rows of the batch, at most; lengths on a page */
+enum {
+    CORNERS = 8,
+    ROWS_DRAWN = 4,
+    A4_ROOM = 550
+}; /* rows of the batch, at most; lengths on a page */
 /* What stands on a page: of rows [row, rows) steps [from, to), and the work of each rank. */
 typedef struct {
     int row, rows, from, to;
@@ -47,6 +51,7 @@ static const char *load(const HopsPen *p, int j) {
     int b;
     const char *who = hops_most(&p->h, p->row, j, &b);
     const double *share = p->row->share[j];
+    if (share[b] <= 0) return "no rank: the mask has none of these";
     bool same = true;
     for (int k = 0; k < p->h.n; k++) same &= share[k] >= share[b] * (1 - 1e-9);
     if (same) return arena_printf(p->a, "each rank: %.1f %% of all", 100 * share[b]);
@@ -78,22 +83,27 @@ static const char *row_words(const HopsPen *p, const HopsRow *row) {
 }
 static const char *totals(const HopsPen *p) {
     const Hops *h = &p->h;
-    const char *mask = h->order == PLACE_STRIPED
-                           ? " A tile lacks its diagonal where the keys' rank comes after."
-                           : "";
-    if (!h->causal)
-        mask = " The mask is not the causal one alone: bars are shares of the largest tile.";
-    else if (h->n_rows > 1)
-        mask = arena_printf(
-            p->a, " Rows pack other documents each, and none sees another: %d masks.", h->n_rows);
-    else if (h->row->n_documents > 1)
-        mask = arena_printf(p->a, " The row packs %d documents, and none sees another.",
-                            h->row->n_documents);
+    Str mask = str_new(p->a);
+    if (!h->known)
+        str_add(&mask, " The work is not that of the mask: bars are shares of the largest tile.");
+    else if (h->full) str_add(&mask, " There is no mask: each query sees all keys.");
+    if (h->known && h->window)
+        str_addf(&mask, " A query sees %lld positions up to its own.", (long long)h->window);
+    if (h->known && h->chunk)
+        str_addf(&mask, " Chunks of %lld positions, and none sees another.", (long long)h->chunk);
+    if (h->known && h->n_rows > 1)
+        str_addf(&mask, " Rows pack other documents each, and none sees another: %d masks.",
+                 h->n_rows);
+    else if (h->known && h->row->n_documents > 1)
+        str_addf(&mask, " The row packs %d documents, and none sees another.", h->row->n_documents);
+    else if (h->known && h->order == PLACE_STRIPED && !h->full)
+        str_add(&mask, " A tile lacks its diagonal where the keys' rank comes after.");
     return arena_printf(p->a,
                         "Each rank sends %s of %s forward. If each step lasts as long as its "
                         "busiest rank, all steps together last %.2f times as long as with even "
                         "shares.%s",
-                        bytes_text(h->sent, p->a), travels(p), hops_slowdown(h), mask);
+                        bytes_text(h->sent, p->a), travels(p), hops_slowdown(h),
+                        mask.n ? mask.s : "");
 }
 
 /* ---- a tile ---- */
@@ -101,20 +111,44 @@ static const char *totals(const HopsPen *p) {
 typedef struct {
     HopsDocument rows, columns;
 } HopsBlock;
-/* Of a block, the pairs in which the key's row is no later than the query's, or under `strict`
- * earlier: a causal tile, where rank and rank have their tokens in turns lacks its diagonal if the
- * keys' rank comes after the queries'. sub: the tile; each: of it, one row. */
-static void below_diagonal(HopsPen *p, HopsBlock b, bool strict, Area sub, double each, Role fill) {
+/* What lies where side * (x - y) is at most `most`, of a polygon of n corners that stand in order;
+ * returns how many it has then. */
+static int cut_off(Pt *pt, int n, double side, double most) {
+    Pt out[CORNERS];
+    int m = 0;
+    for (int i = 0; i < n; i++) {
+        Pt a = pt[i], b = pt[(i + 1) % n];
+        double da = side * (a.x - a.y) - most, db = side * (b.x - b.y) - most;
+        if (da <= 0) out[m++] = a;
+        if ((da < 0 && db > 0) || (da > 0 && db < 0)) {
+            double at = da / (da - db);
+            out[m++] = (Pt){a.x + at * (b.x - a.x), a.y + at * (b.y - a.y)};
+        }
+    }
+    memcpy(pt, out, (size_t)m * sizeof *pt);
+    return m;
+}
+/* Of a block, the pairs that the band leaves: a key no later than the query, and not longer ago
+ * than the window. sub: the piece of the tile; each: of it, one row. */
+static void fill_band(HopsPen *p, HopsBlock b, HopsBand band, Area sub, double each, Role fill) {
     double r0 = (double)b.rows.from, r1 = (double)b.rows.lim, c0 = (double)b.columns.from,
-           c1 = (double)b.columns.lim, late = strict, end = fmin(c1, r1 - late);
-    Pt pt[5];
-    int n = 0;
-    if (end <= c0) return;
-    pt[n++] = (Pt){c0, fmax(r0, c0 + late)};
-    if (r0 - late > c0) pt[n++] = (Pt){fmin(r0 - late, c1), r0};
-    if (r0 - late < c1) pt[n++] = (Pt){end, end + late};
-    if (r1 > end + late) pt[n++] = (Pt){c1, r1};
-    pt[n++] = (Pt){c0, r1};
+           c1 = (double)b.columns.lim;
+    Pt pt[CORNERS] = {{c0, r0}, {c1, r0}, {c1, r1}, {c0, r1}};
+    int n = cut_off(pt, 4, 1, (double)band.high);
+    n = cut_off(pt, n, -1, 1 - (double)band.low);
+    double area = 0;
+    for (int i = 0; i < n; i++) {
+        Pt next = pt[(i + 1) % n];
+        area += (pt[i].x * next.y - next.x * pt[i].y) / 2;
+    }
+    if (area <= 1e-9) return;
+    if (area > (c1 - c0) * (r1 - r0) - 1e-9) {
+        double x = sub.x + c0 * each * sub.w, y = sub.y + r0 * each * sub.h;
+        Area all = {x, y, fmin(1, c1 * each) * sub.w + sub.x - x,
+                    fmin(1, r1 * each) * sub.h + sub.y - y};
+        scene_rect(p->s, all, 0, (Look){fill, ROLE_NONE, 0})->ground = true;
+        return;
+    }
     for (int i = 0; i < n; i++) {
         pt[i].x = sub.x + fmin(1, pt[i].x * each) * sub.w;
         pt[i].y = sub.y + fmin(1, pt[i].y * each) * sub.h;
@@ -127,33 +161,19 @@ static void bar(HopsPen *p, double work, Area t, Role fill) {
         scene_rect(p->s, (Area){t.x, t.y + t.h - part, t.w, part}, 0, (Look){fill, ROLE_NONE, 0})
             ->ground = true;
 }
-/* What a document has of a piece of queries and one of keys, `sub` of the page. */
-static void fill_piece(HopsPen *p, HopsBlock b, int what, bool strict, Area sub, Role fill) {
-    const Hops *h = &p->h;
-    int n = h->order == PLACE_ZIGZAG ? 2 : 1;
-    double each = (double)h->n * n / (double)h->S;
-    double x = (double)b.columns.from * each, y = (double)b.rows.from * each;
-    Area t = {sub.x + x * sub.w, sub.y + y * sub.h,
-              fmin(1, (double)b.columns.lim * each) * sub.w - x * sub.w,
-              fmin(1, (double)b.rows.lim * each) * sub.h - y * sub.h};
-    if (t.w <= 0 || t.h <= 0 || !what) return;
-    if (what == 1) below_diagonal(p, b, strict, sub, each, fill);
-    else scene_rect(p->s, t, 0, (Look){fill, ROLE_NONE, 0})->ground = true;
-}
 static void fill_tile(HopsPen *p, int j, int k, Area t, Role fill) {
     const Hops *h = &p->h;
     int n = h->order == PLACE_ZIGZAG ? 2 : 1, keys = hops_keys(h, j, k);
-    if (!h->causal) bar(p, h->work[j][k], t, fill);
-    for (int i = 0; h->causal && i < n; i++)
+    double each = (double)h->n * n / (double)h->S;
+    if (!h->known) bar(p, h->work[j][k], t, fill);
+    for (int i = 0; h->known && i < n; i++)
         for (int m = 0; m < n; m++)
-            for (int d = 0; d < p->row->n_documents; d++) {
-                HopsDocument doc = p->row->document[d];
+            for (int d = 0; d < p->row->n_blocks; d++) {
+                HopsDocument b = p->row->block[d];
+                HopsBlock block = {hops_rows(h, k, i, b.from, b.lim),
+                                   hops_rows(h, keys, m, b.from, b.lim)};
                 Area sub = {t.x + m * t.w / n, t.y + i * t.h / n, t.w / n, t.h / n};
-                fill_piece(p,
-                           (HopsBlock){hops_rows(h, k, i, doc.from, doc.lim),
-                                       hops_rows(h, keys, m, doc.from, doc.lim)},
-                           hops_piece(h, k, i, keys, m), h->order == PLACE_STRIPED && keys > k, sub,
-                           fill);
+                fill_band(p, block, hops_band(h, k, i, keys, m), sub, each, fill);
             }
 }
 /* The way of a block: down a row; from the last out at the bottom and in at the top. */
@@ -328,7 +348,8 @@ static double draw_row(HopsPen *p, const HopsPage *page, double y) {
 }
 static Scene *hops_page(HopsPen *p, const HopsPage *page) {
     Scene *s = p->s = figure_new(p->c, "storyboard", p->preset);
-    const char *sub[] = {subtitle(p), words_shrink(p->a, p->c->t), NULL};
+    const char *sub[] = {subtitle(p), p->h.others ? p->h.others : "", words_shrink(p->a, p->c->t),
+                         NULL};
     double y = figure_head(s, p->preset, headline(p), sub, 0) + 14;
     for (int r = page->row; r < page->rows; r++) {
         p->row = &p->h.row[r];
@@ -337,7 +358,8 @@ static Scene *hops_page(HopsPen *p, const HopsPage *page) {
     if (page->load) y = draw_loads(p, y + 6);
     y = draw_key(p, page, y + 4);
     y = figure_foot(s, p->c, (Band){p->x, p->w, y}, totals(p), NULL);
-    s->desc = arena_printf(p->a, "%s. %s. %s", headline(p), subtitle(p), totals(p));
+    s->desc = arena_printf(p->a, "%s. %s. %s%s%s", headline(p), subtitle(p),
+                           p->h.others ? p->h.others : "", p->h.others ? ". " : "", totals(p));
     figure_page(s, p->preset, y);
     return s;
 }
@@ -396,6 +418,7 @@ const char *view_hops_text(const ViewCall *c) {
     int w = furniture_columns(c->o);
     words_paragraph(&s, "", headline(&p), w);
     words_paragraph(&s, "", subtitle(&p), w);
+    if (p.h.others) words_paragraph(&s, "", p.h.others, w);
     for (int r = 0; r < p.h.n_rows; r++) {
         p.row = &p.h.row[r];
         if (p.h.n_rows > 1) str_add(&s, "\n"), words_paragraph(&s, "", row_words(&p, p.row), w);

@@ -337,6 +337,16 @@ static void record_value(Rec *r, const Val *v, const Step *s) {
               : s->kind == ST_MOVE || s->kind == ST_CLAIM ? VALUE_MOVED
                                                           : VALUE_ACTIVATION;
 }
+/* Of a part of attention: what its mask is beside the causal one, or in its place. */
+static const char *mask_text(Arena *a, const Attrs *at) {
+    if (!at->blocks) return NULL;
+    if (at->full) return "none";
+    if (at->window && at->chunk)
+        return arena_printf(a, "window %lld, chunk %lld", (long long)at->window,
+                            (long long)at->chunk);
+    if (at->window) return arena_printf(a, "window %lld", (long long)at->window);
+    return at->chunk ? arena_printf(a, "chunk %lld", (long long)at->chunk) : NULL;
+}
 static void record_compute(Rec *r, const Step *s) {
     const Program *p = r->p;
     const GNode *n = s->node >= 0 ? &p->graph->node[s->node] : NULL;
@@ -358,7 +368,7 @@ static void record_compute(Rec *r, const Step *s) {
     c.label = n ? n->label : "sum of uses";
     c.glyph = !n ? "plus" : n->op->glyph ? n->op->glyph : "box";
     c.part = n ? n->part : NULL;
-    if (n) c.layer = n->layer;
+    if (n) c.layer = n->layer, c.mask = mask_text(r->a, &n->at);
     if (n && n->module >= 0) {
         c.module = p->graph->module[n->module].path;
         c.style = p->assign->use[n->module].style ? p->assign->use[n->module].name : NULL;

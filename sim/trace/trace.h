@@ -150,6 +150,8 @@ typedef struct {
     const char *iteration_text;
     int iteration, microbatch;
     bool recompute;
+    const char *mask;    /* of a part of attention, beside the causal one: "window 6", "chunk 8", or
+                            in its place "none"; NULL: it is the causal one */
     const char *wrong;   /* what the static check found at this step; NULL: nothing */
     const char *planted; /* the mistake that the plan plants here: "local"; NULL: none */
 } TraceCompute;

@@ -138,6 +138,7 @@ static const Field compute_fields[] = {
     {"iteration_text", F_TEXT, OPTIONAL, AT(iteration_text), 0, 0},
     {"microbatch", F_INT, OPTIONAL, AT(microbatch), 0, 0},
     {"recompute", F_BOOL, OPTIONAL, AT(recompute), 0, 0},
+    {"mask", F_TEXT, OPTIONAL, AT(mask), 0, 0},
     {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
 };

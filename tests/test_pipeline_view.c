@@ -371,13 +371,30 @@ static void test_memory_over_time(void **state) {
             arena_free(a);
         }
 }
+/* Parts that are as large as each other are both named. */
+static void test_equal_parts(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const Trace *t = plan_run_with(a, "equal.yaml",
+                                   "model: {preset: llama3.2-1b, shrink: 32, layers: 4, parts: "
+                                   "[embedding, blocks, norm, head, loss]}\nmesh: {pp: 4}\n"
+                                   "data: {batch: 8, sequence: 8}\npass: backward\n"
+                                   "pipeline: {schedule: 1f1b, tied: pair, microbatches: 8}\n",
+                                   &(PipelineOptions){.events = true})
+                         .t;
+    Scene *page[VIEW_MAX_PAGES];
+    RenderOptions o = {.view = "memory", .rank = -1, .layer = -1};
+    assert_true(render_pages(t, diags_new(a), &o, a, true, page) > 0);
+    assert_non_null(strstr(page[0]->title, "its largest parts parameters and gradients"));
+    arena_free(a);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds_differ),     cmocka_unit_test(test_cells),
         cmocka_unit_test(test_rows_of_many),     cmocka_unit_test(test_beside_on_a_slide),
         cmocka_unit_test(test_memory_over_time), cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_long_schedules),
+        cmocka_unit_test(test_long_schedules),   cmocka_unit_test(test_equal_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

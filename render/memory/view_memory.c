@@ -560,9 +560,17 @@ static const char *headline(MemPen *p) {
                             bytes_text(m->total - p->capacity, p->a));
     const char *live = top == MEM_ACTS ? live_words(p) : NULL;
     if (live) return arena_printf(p->a, "%s holds %s at the peak, %s", who, total, live);
+    Str most = str_new(p->a); /* several where they are as large as each other */
+    int n = 0, left = 0;
+    for (int k = 0; k < MEM_KINDS; k++) left += m->bytes[k] == m->bytes[top];
+    for (int k = 0; k < MEM_KINDS; k++)
+        if (m->bytes[k] == m->bytes[top])
+            str_addf(&most, "%s%s", n++ ? n == left ? " and " : ", " : "", kinds[k].name);
     return arena_printf(p->a, "%s holds %s at the peak, %s %s", who, total,
-                        2 * m->bytes[top] > m->total ? "most of it" : "its largest part",
-                        kinds[top].name);
+                        2 * m->bytes[top] > m->total ? "most of it"
+                        : left > 1                   ? "its largest parts"
+                                                     : "its largest part",
+                        most.s);
 }
 
 /* upper, lower: which halves are on the page. */

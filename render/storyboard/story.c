@@ -218,8 +218,11 @@ bool story_prepare(const ViewCall *c, Story *s) {
         diag_error(
             c->d, c->o->part ? "E0212" : "E0211", diag_nowhere,
             there || !c->t->schedule ? there : "--view pipeline: what stages send to each other",
-            "nothing to draw in view 'storyboard': the trace has no %s",
-            c->o->part ? arena_printf(c->arena, "collective '%s'", c->o->part) : "collective");
+            "nothing to draw in view 'storyboard': %s",
+            c->o->part ? arena_printf(c->arena, "the trace has no collective '%s'", c->o->part)
+            : c->t->schedule ? "stages send from one rank to another, and no group of ranks "
+                               "has a collective"
+                             : "the trace has no collective");
         return false;
     }
     choose_ranks(s);

@@ -263,7 +263,10 @@ static void test_totals(void **state) {
                  {"qwen3-235b-a22b", 235093634560},
                  {"llama4-scout", 107769861120},
                  {"llama4-maverick", 400711848960},
-                 {"deepseek-v3", 671026419200}};
+                 {"deepseek-v3", 671026419200},
+                 /* OpenAI's model card: 20.91 and 116.83 billion */
+                 {"gpt-oss-20b", 20914757184},
+                 {"gpt-oss-120b", 116829156672}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         Arena *a = arena_new();
         Plan *p = new_plan(a);
@@ -272,6 +275,11 @@ static void test_totals(void **state) {
         p->parts = ALL_PARTS;
         int64_t sum = params_of(must_build(a, p));
         if (sum != known[i].total) fail_msg("%s: %lld parameters", known[i].name, (long long)sum);
+        if (strncmp(known[i].name, "gpt-oss", 7) == 0) { /* as its config.json has it */
+            const Model *m = must_build(a, p);
+            assert_int_equal(m->dims.yarn.truncate, 0);
+            assert_true(m->dims.yarn.fast == 32 && m->dims.yarn.slow == 1);
+        }
         arena_free(a);
     }
 }

@@ -150,6 +150,7 @@ void config_family_preset(const Preset *s, Raw *r) {
     r->nope = s->nope, r->rope = s->rope, r->v_dim = s->v_dim;
     r->beta_fast = s->yarn.fast, r->beta_slow = s->yarn.slow;
     r->mscale = s->yarn.mscale, r->mscale_all = s->yarn.mscale_all;
+    if (s->yarn.fast > 0) r->truncate = s->yarn.truncate;
     r->F_dense = s->F;
     r->chunk = s->chunk, r->unrotated_every = s->unrotated_every;
     r->use_qk_norm = !s->no_qk_l2;

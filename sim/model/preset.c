@@ -8,6 +8,12 @@
 /* Llama 4: three layers of four turn queries and keys and attend within chunks of 8,192. */
 #define LLAMA4 .family = "llama4_text", .chunk = 8192, .unrotated_every = 4
 
+/* gpt-oss: attention sinks, experts with biases, the dims of rope that turn slowly are not cut off.
+ */
+#define GPT_OSS                                                                                    \
+    .family = "gpt_oss", .qkv_bias = true, .rope_type = "yarn", .rope_factor = 32,                 \
+    .rope_old_ctx = 4096, .yarn = {.fast = 32, .slow = 1, .truncate = false}
+
 /* name, what, D, L, H, K, d, F, V, eps, rope base */
 static const Preset presets[] = {
     {"llama2-7b", "Llama 2 7B", 4096, 32, 32, 32, 128, 11008, 32000, 1e-5, 1e4,
@@ -106,6 +112,10 @@ static const Preset presets[] = {
     {"qwen3-235b-a22b", "Qwen3 235B-A22B (128 experts)", 4096, 94, 64, 4, 128, 1536, 151936, 1e-6,
      5e6, .qk_norm = true, .max_positions = 40960, .E = 128, .top_k = 8, .Fe = 1536,
      .family = "qwen3_moe"},
+    {"gpt-oss-20b", "gpt-oss 20B (32 experts)", 2880, 24, 64, 8, 64, 2880, 201088, 1e-5, 150000,
+     .max_positions = 131072, .E = 32, .top_k = 4, .Fe = 2880, GPT_OSS},
+    {"gpt-oss-120b", "gpt-oss 120B (128 experts)", 2880, 36, 64, 8, 64, 2880, 201088, 1e-5, 150000,
+     .max_positions = 131072, .E = 128, .top_k = 4, .Fe = 2880, GPT_OSS},
 };
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 

@@ -392,9 +392,9 @@ static bool names_match(const char *pattern, const char *path, const char **numb
             continue;
         }
         *number = path;
-        *nnumber = (int)strspn(path, "0123456789");
+        while (*path >= '0' && *path <= '9') path++;
+        *nnumber = (int)(path - *number);
         if (!*nnumber) return false;
-        path += *nnumber;
     }
     *rest = path;
     return is_rest(path);
@@ -407,8 +407,8 @@ static const char *names_translate(Arena *arena, Names from, Names to, const cha
     for (int i = 0; i < N_ROWS; i++) {
         const char *number, *rest;
         int n;
-        if (kind != OF_ANY && kind_of(&rows[i]) != kind) continue;
-        if (!names_match(rows[i].name[from], path, &number, &n, &rest) || reading-- > 0) continue;
+        if (!names_match(rows[i].name[from], path, &number, &n, &rest)) continue;
+        if ((kind != OF_ANY && kind_of(&rows[i]) != kind) || reading-- > 0) continue;
         const char *name = rows[i].name[to];
         if (!name) return NULL;
         const char *star = strchr(name, '*');

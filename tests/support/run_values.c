@@ -44,7 +44,7 @@ static void keep(void *arg, Exec *e, const Step *s, bool checked) {
         (RunValue){.name = program_value_name(p, &p->val[s->out], k->a),
                    .dtype = dtype,
                    .n = count,
-                   .x = arena_memdup(k->a, t.p, (size_t)(count * dtype_size(dtype)) + 1),
+                   .x = arena_memdup(k->a, t.p, (size_t)(count * dtype_size(dtype))),
                    .split = split,
                    .gradient = p->val[s->out].cot};
     e->host->release(e->host, t.p);

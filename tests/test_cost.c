@@ -571,6 +571,46 @@ static void test_nccl_choice(void **state) {
     assert_false(nccl_way(&pci, &gather, NCCL_RING, NCCL_LL128, &way));
     arena_free(a);
 }
+/* What other machines have in their place, and how trees fall behind the model: by powers of two
+ * from 64 B, in tenths (A: all of it). */
+static void test_nccl_machines(void **state) {
+    (void)state;
+    static const char *const tenths[NCCL_PROTOCOLS] = {
+        "AAAA987777654456789AAAAA", "AAAAA9888766666689999AAA", "99999998766555567877899A"};
+    static const struct {
+        NcclAsk ask;
+        NcclAlgo algo;
+        NcclProto proto;
+        double latency, bandwidth;
+    } row[] = {/* 6.6 + 28 x 2 + 2 x 2.7, 22.5 x 16 / 30; a host's 3 x 2 for Simple */
+               {{"all_reduce", 16, 2, 1}, NCCL_RING, NCCL_LL, 68.0, 12.0},
+               {{"all_reduce", 16, 2, 1}, NCCL_RING, NCCL_SIMPLE, 204.4, 192},
+               /* 12 x 24 / 2; that x 7 / 9 */
+               {{"all_reduce", 8, 1, 1}, NCCL_TREE, NCCL_SIMPLE, 64.4, 144},
+               {{"all_reduce", 8, 1, 1}, NCCL_TREE, NCCL_LL128, 31.5, 112},
+               /* 12 x 20 x 8 / 14 */
+               {{"all_reduce", 8, 1, 1}, NCCL_RING, NCCL_LL128, 40.6, 137.1}};
+    Arena *a = arena_new();
+    const Hardware *h = nccl_machine(a);
+    Hardware other = *h;
+    NcclWay way, all;
+    other.nccl.cpu = NCCL_AMD, other.nccl.gpu = NCCL_AMPERE;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        assert_true(nccl_way(&other, &row[i].ask, row[i].algo, row[i].proto, &way));
+        if (!near(way.latency * 1e6, row[i].latency, 0.001) ||
+            !near(way.bandwidth * 1e-9, row[i].bandwidth, 0.001))
+            fail_msg("row %d: %.5g us, %.5g GB/s", (int)i, way.latency * 1e6, way.bandwidth * 1e-9);
+    }
+    for (int p = 0; p < NCCL_PROTOCOLS; p++)
+        for (int k = 0; tenths[p][k]; k++) {
+            NcclAsk none = {"all_reduce", 8, 1, 1}, some = {"all_reduce", 8, 1, ldexp(64, k)};
+            double want = tenths[p][k] == 'A' ? 1 : (tenths[p][k] - '0') / 10.0;
+            assert_true(nccl_way(h, &none, NCCL_TREE, (NcclProto)p, &all));
+            assert_true(nccl_way(h, &some, NCCL_TREE, (NcclProto)p, &way));
+            if (!near(way.bandwidth, want * all.bandwidth, 1e-9)) fail_msg("%d, size %d", p, k);
+        }
+    arena_free(a);
+}
 /* In a timeline: S from the bytes that a rank sends, the way in the formula, done twice two calls;
  * all-to-alls by the profile's links. */
 static void test_nccl_times(void **state) {
@@ -644,6 +684,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nccl_table),
         cmocka_unit_test(test_nccl_choice),
+        cmocka_unit_test(test_nccl_machines),
         cmocka_unit_test(test_nccl_times),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_all_exposed),

@@ -659,21 +659,29 @@ static void test_bent_rows(void **state) {
         "\"num_attention_heads\": 2, \"num_key_value_heads\": 2, \"vocab_size\": 14,\n"
         "\"max_position_embeddings\": 32, \"rms_norm_eps\": 1e-6, \"num_local_experts\": 4,\n"
         "\"num_experts_per_tok\": 2, \"hidden_act\": \"relu\"}\n";
-    static const int seeds[] = {580, 746, 970, 1146};
+    static const struct {
+        const char *data;
+        int seed;
+    } row[] = {{"batch: 2", 580},
+               {"batch: 2", 746},
+               {"batch: 2", 970},
+               {"batch: 2", 1146},
+               {"batch: 4, microbatches: 2", 340}}; /* the second one's */
     Arena *a = arena_new();
     PipelineOptions o = {.execute = true, .threads = 1};
     const char *path = config_file(a, "mixtral.json", config);
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         for (int wrong = 0; wrong < 2; wrong++) {
             const char *text = arena_printf(
                 a,
-                "model: {hf_config: %s, layers: 1}\ndata: {batch: 2, sequence: 1, dtype: bf16, "
+                "model: {hf_config: %s, layers: 1}\ndata: {%s, sequence: 1, dtype: bf16, "
                 "seed: %d}\nmesh: {ep: 2, tp: 2}\nnames: torchtitan\npass: backward\n"
                 "data_parallel: {mode: ddp}\nplan:\n  layers.*.moe.experts: {axis: ep, weight: "
                 "{ep: shard(e), tp: shard(d)}}\n%s",
-                path, seeds[i], wrong ? "faults: [{at: grad.layers.0.moe.gate, scale: 2}]\n" : "");
+                path, row[i].data, row[i].seed,
+                wrong ? "faults: [{at: grad.layers.0.moe.gate, scale: 2}]\n" : "");
             PlanRun r = plan_run_with(a, "rows.yaml", text, &o);
-            if (took_sides(&r) == wrong) fail_msg("seed %d: %s", seeds[i], r.t->verdict);
+            if (took_sides(&r) == wrong) fail_msg("seed %d: %s", row[i].seed, r.t->verdict);
         }
     arena_free(a);
 }

@@ -390,10 +390,11 @@ static void labels_that_lie_are_red(void **state) {
         "  layers.*.attention_norm: sequence_parallel\n",
         "  layers.*.attention.wo: {style: rowwise, input: replicate}\n"};
     static const char *const both[] = {
-        "the plan says that its input lies as [B, S/tp, D], it lies as [B, S, D]",
-        "the plan says that its input lies as [B, S, H·d], it lies as [B, S, H·d/tp]"};
-    static const char *const title[] = {"The plan says that its input lies as [B, S/tp, D]",
-                                        "Linear of o_proj is not allowed\n"};
+        "the plan says that the input of attention_norm lies as [B, S/tp, D], it lies as [B, S, D]",
+        "the plan says that the input of wo lies as [B, S, H·d], it lies as [B, S, H·d/tp]"};
+    static const char *const title[] = {
+        "The plan says that the input of attention_norm lies as [B, S/tp, D]",
+        "Linear of o_proj is not allowed\n"};
     for (int i = 0; i < 2; i++) {
         Arena *a = arena_new();
         const char *text = arena_printf(
@@ -416,7 +417,8 @@ static void labels_that_lie_are_red(void **state) {
 /* A picture that has no place of its own for the step that is wrong says of what plan it is. */
 static void a_wrong_plan_is_called_so(void **state) {
     (void)state;
-    static const char *const views[] = {"pipeline", "timeline", "mesh", "memory", "overview"};
+    static const char *const views[] = {"pipeline", "timeline", "mesh",
+                                        "memory",   "overview", "shards"};
     static const char plan[] =
         "model: {preset: llama3-8b, layers: 2, shrink: 32}\ndata: {batch: 4, sequence: 16, dtype: "
         "f32}\nmesh: {pp: 2}\npass: backward\npipeline: {schedule: 1f1b, microbatches: 4}\n";
@@ -440,6 +442,23 @@ static void a_wrong_plan_is_called_so(void **state) {
             }
             arena_free(a);
         }
+}
+
+/* A value has one name before and after a collective: the row of what was moved says by what; rows
+ * of many values count the others in words, and their tooltip names all. */
+static void rows_tell_before_from_after(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    size_t n;
+    const char *path = "plans/09-llama3-8b-dp2-cp2-tp2.yaml";
+    const char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &n);
+    PlanRun r = plan_run(a, path, text, false);
+    const char *w = words_of(a, r.t, view("shards"));
+    says(w, "[B/dp, S/cp, K/tp, d]   4 KiB");
+    says(w, "[B/dp, S, K/tp, d]   8 KiB   after AllGather");
+    says(w, "input, input_norm, o_proj and 4 more");
+    assert_null(strstr(w, " +"));
+    arena_free(a);
 }
 
 /* What a rank holds beyond its memory is the title. */
@@ -476,6 +495,7 @@ int main(void) {
                                        cmocka_unit_test(the_optimizer_has_words),
                                        cmocka_unit_test(labels_that_lie_are_red),
                                        cmocka_unit_test(a_wrong_plan_is_called_so),
+                                       cmocka_unit_test(rows_tell_before_from_after),
                                        cmocka_unit_test(what_does_not_fit_is_the_title),
                                        cmocka_unit_test(backward_units_have_names)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,8 +173,8 @@ static bool any_step(const void *of, int step) {
     return true;
 }
 
-/* "The plan says that its input lies as [B, S/tp, D], it lies as [B, S, D]"; "w2 lies as .. but is
- * taken for .."; "o_proj: a sum over tp is pending, .."; of all else the sentence up to what
+/* "The plan says that the input of wo lies as [B, S/tp, D], it lies as [B, S, D]"; "w2 lies as ..
+ * but is taken for .."; "o_proj: a sum over tp is pending, .."; of all else the sentence up to what
  * planted it and why. */
 static const char *head_of(Finds *f, const Found *x, const char *values, const char *text) {
     if (x->rule && !strncmp(x->rule, "the plan says ", strlen("the plan says ")))

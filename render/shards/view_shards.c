@@ -332,18 +332,19 @@ typedef struct {
     const char *name[MAX_NAMES];
     Str names;
     int section;
+    const char *by; /* what moved all of them into it, where a name stands in two rows */
 } Row;
 
-/* As many whole names as width w has room for, and the number of the others: "q_proj, k_proj +2".
- */
+/* As many whole names as width w has room for, and the number of the others: "q_proj, k_proj and 2
+ * more". */
 static const char *fit_names(ShardPen *p, const Row *row, double w) {
     Arena *a = p->c->arena;
     const char *best = NULL;
     Str s = str_new(a);
     for (int i = 0; i < row->n && i < MAX_NAMES; i++) {
         str_addf(&s, "%s%s", i ? ", " : "", row->name[i]);
-        const char *text =
-            i + 1 < row->n ? arena_printf(a, "%s +%d", s.s, row->n - i - 1) : arena_strdup(a, s.s);
+        const char *text = i + 1 < row->n ? arena_printf(a, "%s and %d more", s.s, row->n - i - 1)
+                                          : arena_strdup(a, s.s);
         if (!best || scene_width(p->s, 12.5, SEMIBOLD, text) <= w) best = text;
     }
     return scene_fit(p->s, best ? best : "", w, 12.5, SEMIBOLD);
@@ -396,7 +397,9 @@ static bool add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, con
     while (k < *n && !same_layout(row[k].s, as->s)) k++;
     if (k == MAX_ROWS) return false;
     if (k == *n)
-        row[(*n)++] = (Row){.s = as->s, .names = str_new(p->c->arena), .section = as->section};
+        row[(*n)++] =
+            (Row){.s = as->s, .names = str_new(p->c->arena), .section = as->section, .by = as->by};
+    if (row[k].by && (!as->by || strcmp(row[k].by, as->by) != 0)) row[k].by = NULL;
     if (row[k].n && text_has_word(row[k].names.s, leaf)) return true;
     if (row[k].n < MAX_NAMES) row[k].name[row[k].n] = leaf;
     row[k].n++;
@@ -414,6 +417,29 @@ static int stack_rows(ShardPen *p, Row *row) {
     }
     return n;
 }
+/* "AllGather", "slice": what moved the value into its layout; NULL: an op made it. */
+static const char *moved_by(const Trace *t, const TraceValue *v) {
+    for (int i = 0; i < t->n_collectives; i++) {
+        const CollWord *w = coll_word(t->collectives[i].op);
+        if (t->collectives[i].step == v->step) return w ? w->name : t->collectives[i].op;
+    }
+    for (int i = 0; i < t->n_moves; i++)
+        if (t->moves[i].step == v->step) return t->moves[i].op;
+    return NULL;
+}
+/* A value keeps its name when it is moved: what moved it, where the name stands in two rows. */
+static const char *told_apart(ShardPen *p, const TraceValue *v, int section) {
+    const Trace *t = p->c->t;
+    const char *leaf = short_name(p->c->arena, v, section), *by = moved_by(t, v);
+    for (int i = 0; by && i < t->n_values; i++) {
+        const TraceValue *o = &t->values[i];
+        if (o->step < v->step && o->layer == v->layer && section_of(o) == section &&
+            !same_layout(&o->shape, &v->shape) &&
+            !strcmp(short_name(p->c->arena, o, section), leaf))
+            return by;
+    }
+    return NULL;
+}
 /* Values of the layer, one row per layout and section, sections in order. */
 static int value_rows(ShardPen *p, Row *row) {
     const Trace *t = p->c->t;
@@ -424,18 +450,20 @@ static int value_rows(ShardPen *p, Row *row) {
             if ((p->layer >= 0 && v->layer != p->layer) || v->shape.nd == 0 || section_of(v) != sec)
                 continue;
             if (trace_param(t, v->shape.name)) continue;
-            const Row as = {.s = &v->shape, .section = sec};
+            const Row as = {.s = &v->shape, .section = sec, .by = told_apart(p, v, sec)};
             add_row(p, row, &n, start, &as, short_name(p->c->arena, v, sec));
         }
     return n;
 }
 
-/* What stands under a row's names: its layout, its bytes, the sum that is pending. */
-static int layout_runs(ShardPen *p, const TraceShape *s, Run run[2]) {
+/* What stands under a row's names: its layout, its bytes, what moved it there, the pending sum. */
+static int layout_runs(ShardPen *p, const Row *row, Run run[2]) {
     Arena *a = p->c->arena;
+    const TraceShape *s = row->s;
     const TraceLocal *l = words_find_local(s, p->rank);
     const char *bytes = l ? bytes_text(l->bytes, a) : "";
-    run[0] = (Run){arena_printf(a, "%s%s%s", words_symbol(a, s->symbolic), l ? "   " : "", bytes),
+    run[0] = (Run){arena_printf(a, "%s%s%s%s%s", words_symbol(a, s->symbolic), l ? "   " : "",
+                                bytes, row->by ? "   after " : "", row->by ? row->by : ""),
                    REGULAR, ROLE_SECOND, false, false};
     if (!s->pending || !*s->pending) return 1;
     const char *pend = arena_printf(a, "   Σ %s pending", words_axis_list(a, p->c->t, s->pending));
@@ -451,7 +479,7 @@ static double runs_width(ShardPen *p, const Run *run, int n) {
 static double words_room(ShardPen *p, const Row *row, int n) {
     double w = 236;
     Run run[2];
-    for (int i = 0; i < n; i++) w = fmax(w, runs_width(p, run, layout_runs(p, row[i].s, run)));
+    for (int i = 0; i < n; i++) w = fmax(w, runs_width(p, run, layout_runs(p, &row[i], run)));
     return fmin(w + 14, p->w * 0.45);
 }
 
@@ -480,10 +508,13 @@ static double draw_rulers(ShardPen *p, int from, int count, double y) {
         }
         const TraceShape *s = row[i].s;
         const char *names = fit_names(p, &row[i], narrow ? p->w * 0.45 : left - 14);
+        scene_begin(p->s, "values", arena_printf(p->c->arena, "values-%d", from + i),
+                    row[i].names.s);
         scene_text(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK}, names);
+        scene_end(p->s);
         double tx = narrow ? p->x + p->w * 0.48 : p->x, ty = narrow ? y + 12 : y + 29;
         Run run[2];
-        int k = layout_runs(p, s, run);
+        int k = layout_runs(p, &row[i], run);
         double room = narrow ? p->x + p->w - tx : left - 14;
         if (k == 2 && runs_width(p, run, 2) > room)
             run[1].s =
@@ -545,6 +576,15 @@ static double common_scale(ShardPen *p, const Slot *slot, int n, double most) {
     return most / (inside > 0 ? inside : all);
 }
 
+enum { NOTE_LINES = 2 };
+/* What the sentences about a wrong plan take under the subtitle. */
+static double notes_height(ShardPen *p) {
+    return p->wrong->n ? wrong_height(p->s, p->wrong, p->w, NOTE_LINES) + 8 : 0;
+}
+static void draw_notes(ShardPen *p, double y) {
+    wrong_notes(p->s, p->wrong, p->x, p->w, y - 4, NOTE_LINES);
+}
+
 /* A page with n weights and `count` rows of activations; either may be none. */
 static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int count) {
     bool weights = n > 0;
@@ -566,6 +606,8 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
                          NULL};
     const char *title = arena_printf(a, "Rank %lld holds %s", (long long)p->rank, holds(p, false));
     double y = figure_head(s, p->preset, title, sub, 0) + 8;
+    draw_notes(p, y);
+    y += notes_height(p);
     if (weights) {
         const char *line[3];
         y = draw_matrices(p, slot, n, y);
@@ -627,7 +669,7 @@ static double height_room(ShardPen *p) {
     const char *words[3];
     TextColumn column = {p->w, 12, REGULAR, 3, NULL};
     int lines = p->preset == PRESET_SLIDE ? scene_wrap(p->s, vectors(p), column, words) : 0;
-    return room[p->preset] - 16 * lines;
+    return room[p->preset] - 16 * lines - notes_height(p);
 }
 
 /* One scale for all matrices: the largest at which they stand in one line; in two lines if that
@@ -723,8 +765,8 @@ int view_shards(const ViewCall *c, Scene **page) {
     }
     if (!part_exists(&p)) return 0;
     Row row[MAX_ROWS];
-    int rows = value_rows(&p, row), per_page = p.preset == PRESET_SLIDE ? SLIDE_ROWS : A4_ROWS,
-        pages = 1;
+    int rows = value_rows(&p, row),
+        per_page = p.preset == PRESET_SLIDE ? SLIDE_ROWS - (p.wrong->n > 0) : A4_ROWS, pages = 1;
     int products = shards_products(&p);
     p.product = products ? SHARDS_ALL : -1;
     if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, MAX_ROWS);
@@ -768,6 +810,7 @@ const char *view_shards_text(const ViewCall *c) {
     int w = furniture_columns(c->o);
     Str s = str_new(a);
     int n = 0;
+    wrong_text(&s, p.wrong, w);
     for (int i = 0; i < c->t->n_params; i++) n += wanted(&p, &c->t->params[i]);
     if (n == 0) {
         nothing(c, &p);

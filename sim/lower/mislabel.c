@@ -112,18 +112,30 @@ static void note_dtensor(const Program *p, const Mislabels *all, int i, Diags *d
               "goes by how it lies, %s",
               key, modules_text(p, all, i), m->want_text, m->have_text, who, m->instead);
 }
+/* "wq, wk, wv" of layers.0.attention: modules of which the same is said at one step; without their
+ * layer, for all layers that are alike are told as one. */
+static const char *leaves_text(const Program *p, const Mislabels *all, const Mislabel *m) {
+    Str s = str_new(p->arena);
+    for (int i = 0; i < all->n; i++) {
+        const Mislabel *k = &all->m[i];
+        const char *path = p->graph->module[k->module].path, *dot = strrchr(path, '.');
+        if (k->step == m->step && !k->instead && same_place(k, m))
+            str_addf(&s, "%s%s", s.n ? ", " : "", dot ? dot + 1 : path);
+    }
+    return s.s;
+}
 /* Pictures show the mistake where it happens, with both layouts. */
-static void mark_step(Program *p, const Mislabel *m) {
+static void mark_step(Program *p, const Mislabels *all, const Mislabel *m) {
     if (m->step < 0 || m->step >= p->ns || p->step[m->step].wrong) return;
-    p->step[m->step].wrong =
-        arena_printf(p->arena, "the plan says that its %s lies as %s, it lies as %s",
-                     m->input ? "input" : "result", m->want_text, m->have_text);
+    p->step[m->step].wrong = arena_printf(
+        p->arena, "the plan says that the %s of %s lies as %s, it lies as %s",
+        m->input ? "input" : "result", leaves_text(p, all, m), m->want_text, m->have_text);
 }
 void mislabels_report(Program *p, const Mislabels *all, Diags *d) {
     for (int i = 0; i < all->n; i++) {
         const Mislabel *m = &all->m[i];
         bool told = false;
-        if (!m->instead) mark_step(p, m);
+        if (!m->instead) mark_step(p, all, m);
         for (int k = 0; k < i && !told; k++) told = same_place(&all->m[k], m);
         if (!told && m->instead) note_dtensor(p, all, i, d);
         if (told || m->instead) continue;

@@ -52,7 +52,6 @@ static bool walk(Run *r, BenchWalk *out) {
                           .g = &r->model->g,
                           .dev = r->dev,
                           .pool = r->pool,
-                          .data_seed = r->plan->seed,
                           .whole = &r->whole->g,
                           .parts = 1};
     r->exec->full = reference_full;

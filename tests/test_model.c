@@ -568,7 +568,7 @@ static Ran run_model(Arena *a, const Plan *p, double h) {
     r.p = reference_program(a, p, r.m, d, true);
     r.e = exec_new(a, r.p, DT_F64, pool);
     Moved *full = ARENA_NEW(a, Moved);
-    *full = (Moved){.src = {.w = w, .d = d, .g = &r.m->g, .data_seed = p->seed}, .h = h};
+    *full = (Moved){.src = {.w = w, .d = d, .g = &r.m->g}, .h = h};
     r.e->full = moved_full;
     r.e->full_arg = full;
     r.e->keep_all = true;

@@ -461,6 +461,53 @@ static void rows_tell_before_from_after(void **state) {
     arena_free(a);
 }
 
+/* Small matrices stand in the storyboard whole, in integers where the plan asks: what every rank
+ * holds of each chunk adds up to the unsharded product. Larger ones keep one element of each chunk.
+ */
+static void whole_matrices_of_integers(void **state) {
+    (void)state;
+    static const char *const how[] = {"rowwise", "{style: rowwise, output: shard(0)}"};
+    for (int i = 0; i < 4; i++) {
+        Arena *a = arena_new();
+        bool small = i < 2;
+        const char *text = arena_printf(
+            a,
+            "model: {kind: mlp, sizes: [3, 8, %d], bias: false, activation: none, layer_names: "
+            "[up, down]}\ndata: {rows: 6, dtype: f32, integers: true}\nmesh: {tp: 2}\nplan:\n"
+            "  up: colwise\n  down: %s\n",
+            small ? 4 : 10, how[i % 2]);
+        PlanRun r =
+            plan_run_with(a, "small.yaml", text,
+                          &(PipelineOptions){.execute = true, .numbers = true, .threads = 1});
+        assert_int_equal(diags_exit(r.d), 0);
+        const TraceSample *k = &r.t->samples[0];
+        assert_int_equal(r.t->n_samples, 1);
+        assert_int_equal(k->n_whole, small ? 2 * 2 * 12 : 0);
+        const char *report, *w = words_of(a, r.t, view("storyboard"));
+        char *lines = arena_strdup(a, w);
+        for (char *c = lines; *c; c++) *c = *c == '\n' ? ' ' : *c;
+        says(lines, small ? "whole chunks (c0 from [0, 0]); the sums are those of the run"
+                          : "one element per chunk (c0: [0, 0]); the sums are those of the run");
+        const TraceValue *v = NULL; /* what the unsharded model has */
+        for (int n = 0; n < r.t->n_values; n++)
+            if (!strcmp(r.t->values[n].shape.name, "down")) v = &r.t->values[n];
+        assert_non_null(v);
+        for (int e = 0; small && e < 24; e++) {
+            double sum = k->whole[e / 12 * 24 + e % 12] + k->whole[e / 12 * 24 + 12 + e % 12];
+            assert_true(sum == v->numbers[e] && sum == k->made[e] && sum == floor(sum));
+            assert_true(sum >= 24 && sum <= 8 * 4 * 3 * 16);
+            says(w, arena_printf(a, "\n%.0f\n", sum));
+        }
+        for (const char *const *p = (const char *const[]){"wide", "slide", "column", "a4", NULL};
+             *p; p++) {
+            RenderOptions o = view("storyboard");
+            o.preset = *p;
+            assert_int_equal(render_lint(r.t, r.d, &o, a, &report), 0);
+        }
+        arena_free(a);
+    }
+}
+
 /* What a rank holds beyond its memory is the title. */
 static void what_does_not_fit_is_the_title(void **state) {
     (void)state;
@@ -496,6 +543,7 @@ int main(void) {
                                        cmocka_unit_test(labels_that_lie_are_red),
                                        cmocka_unit_test(a_wrong_plan_is_called_so),
                                        cmocka_unit_test(rows_tell_before_from_after),
+                                       cmocka_unit_test(whole_matrices_of_integers),
                                        cmocka_unit_test(what_does_not_fit_is_the_title),
                                        cmocka_unit_test(backward_units_have_names)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_ROWS = 8, MOST_COLUMNS = 12 }; /* of a chunk that is shown whole */
+
 /* ---- what to tell ---- */
 
 static const struct {
@@ -186,15 +188,53 @@ static void still(Story *s) {
         for (int i = 0; i < s->ring.n_shown; i++)
             for (int k = 0; k < s->ring.n_shown; k++) s->frame[f].cell[i][k].sends = false;
 }
+int story_rows(const Story *s, int chunk) { return (int)s->sample->rows[chunk]; }
+int story_columns(const Story *s, int chunk) { return (int)s->sample->columns[chunk]; }
+/* The same frames for each element of the chunks, where the run recorded them all. */
+static void make_elements(Story *s) {
+    const TraceSample *k = s->sample;
+    int n = s->ring.n_shown, most = 0;
+    int64_t members = s->ring.kind == RING_GATHER ? 1 : s->ring.n, all = 0, made = 0;
+    bool whole = k && n == s->ring.n && k->n_rows == n && k->n_columns == n;
+    for (int c = 0; whole && c < n; c++) {
+        bool sane = k->rows[c] >= 1 && k->columns[c] >= 1 && k->rows[c] <= MOST_ROWS &&
+                    k->columns[c] <= MOST_COLUMNS;
+        int size = sane ? story_rows(s, c) * story_columns(s, c) : 0;
+        whole &= sane;
+        all += size * members;
+        made += size;
+        most = size > most ? size : most;
+    }
+    if (!whole || most < 2 || all != k->n_whole || made != k->n_made) return;
+    s->elements = most;
+    s->element = ARENA_ARRAY(s->a, Ring, (int64_t)most * s->frames);
+    for (int e = 0; e < most; e++) {
+        double *before = ARENA_ARRAY(s->a, double, n *members);
+        const double *from = k->whole;
+        for (int c = 0; c < n; c++)
+            for (int64_t r = 0, size = story_rows(s, c) * story_columns(s, c); r < members;
+                 r++, from += size)
+                before[c * members + r] = e < size ? from[e] : NAN;
+        RingStory one = s->ring;
+        one.before = before;
+        for (int f = 0; f < s->frames; f++)
+            ring_frame(&s->element[e * s->frames + f], &one, s->frame[f].step);
+    }
+}
+const char *story_element(const Story *s, int frame, int chunk, int rank, int element) {
+    return story_number(s, s->element[element * s->frames + frame].cell[chunk][rank].value);
+}
 /* As many decimals as give the largest number three digits or four; very small or large ones get a
  * power of ten. */
 static void choose_digits(Story *s) {
     double top = 0;
     s->whole = true;
-    for (int f = 0; f < s->frames; f++)
+    s->decimals = s->power = 0;
+    const Ring *frame = s->elements ? s->element : s->frame;
+    for (int f = 0, n = s->frames * (s->elements ? s->elements : 1); f < n; f++)
         for (int i = 0; i < s->ring.n_shown; i++)
             for (int k = 0; k < s->ring.n_shown; k++) {
-                const RingCell *c = &s->frame[f].cell[i][k];
+                const RingCell *c = &frame[f].cell[i][k];
                 if (!c->held || !isfinite(c->value)) continue;
                 top = fmax(top, fabs(c->value));
                 s->whole &= c->value == floor(c->value);
@@ -209,6 +249,10 @@ static void choose_digits(Story *s) {
     if (e < 0) s->decimals = 2 - e;
 }
 
+void story_no_whole(Story *s) {
+    s->elements = 0;
+    choose_digits(s);
+}
 static bool own_step(const void *of, int step) { return ((const Story *)of)->step == step; }
 
 bool story_prepare(const ViewCall *c, Story *s) {
@@ -230,6 +274,7 @@ bool story_prepare(const ViewCall *c, Story *s) {
     if (!s->wrong->n) s->wrong = wrong_find(s->a, c->t, NULL, NULL);
     make_frames(s);
     still(s);
+    make_elements(s);
     choose_digits(s);
     return true;
 }
@@ -351,6 +396,16 @@ static bool scalar(const Story *s) {
     const TraceValue *v = words_find_value(s->c->t, s->value, s->step);
     return v && v->shape.nd == 0;
 }
+/* How far what the last frame has of chunk i is from the run's own result. */
+static void beside(const Story *s, const Ring *frame, int i, double result, double *off,
+                   double *top) {
+    const Ring *end = &frame[s->frames - 1];
+    for (int r = 0; r < s->ring.n_shown && s->ring.kind != RING_EXCHANGE; r++)
+        if (end->cell[i][r].done && isfinite(result)) {
+            *off = fmax(*off, fabs(end->cell[i][r].value - result));
+            *top = fmax(*top, fabs(result));
+        }
+}
 static const char *numbers_words(const Story *s) {
     const TraceSample *k = s->sample;
     if (!k && s->coll && s->coll->row_bytes > 0 && s->c->t->n_exchanges)
@@ -376,18 +431,20 @@ static const char *numbers_words(const Story *s) {
         return arena_printf(s->a, "Numbers: rows of %s from rank to rank, counted by the run.",
                             bytes_text(s->coll->row_bytes, s->a));
     Str t = str_new(s->a);
-    str_addf(&t, "Numbers: of the run, one element per chunk");
-    if (s->ring.kind != RING_EXCHANGE && k->n_at && *k->at[0]) str_addf(&t, " (c0: %s)", k->at[0]);
+    str_addf(&t, "Numbers: of the run, %s", s->elements ? "whole chunks" : "one element per chunk");
+    if (s->ring.kind != RING_EXCHANGE && k->n_at && *k->at[0])
+        str_addf(&t, s->elements ? " (c0 from %s)" : " (c0: %s)", k->at[0]);
     if (!s->whole) str_addf(&t, ", rounded%s", s->power ? "" : " when printed");
     if (s->power) str_addf(&t, ", in units of 1e%d", s->power);
     double off = 0, top = 0;
-    const Ring *end = &s->frame[s->frames - 1];
-    for (int i = 0; i < s->ring.n_shown; i++)
-        for (int r = 0; r < s->ring.n_shown; r++)
-            if (end->cell[i][r].done && s->ring.kind != RING_EXCHANGE && isfinite(k->after[i])) {
-                off = fmax(off, fabs(end->cell[i][r].value - k->after[i]));
-                top = fmax(top, fabs(k->after[i]));
-            }
+    const double *made = k->made;
+    for (int i = 0; i < s->ring.n_shown; i++) {
+        int size = s->elements ? story_rows(s, i) * story_columns(s, i) : 1;
+        for (int e = 0; e < size; e++) {
+            const Ring *frame = s->elements ? &s->element[e * s->frames] : s->frame;
+            beside(s, frame, i, s->elements ? *made++ : k->after[i], &off, &top);
+        }
+    }
     if (s->ring.kind == RING_SCATTER || s->ring.kind == RING_REDUCE)
         str_addf(&t,
                  off <= 1e-5 * top ? "; the %s are those of the run"

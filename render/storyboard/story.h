@@ -25,6 +25,8 @@ typedef struct {
     int decimals, power;    /* how numbers are printed: in units of 10^power */
     Ring frame[STORY_FRAMES];
     int frames;
+    int elements;  /* the most that a chunk has, where cells show whole chunks; else 0 */
+    Ring *element; /* [element][frame] */
     const WrongList *wrong; /* what is wrong with this step; if nothing is, with others */
 } Story;
 
@@ -34,6 +36,13 @@ typedef struct {
 bool story_prepare(const ViewCall *c, Story *s);
 /* Does a planted mistake leave the collective out? Then nothing moves. */
 bool story_skipped(const Story *s);
+/* Rows and columns of a chunk that is shown whole. */
+int story_rows(const Story *s, int chunk);
+int story_columns(const Story *s, int chunk);
+/* The number of an element of a chunk, on a rank, in a frame; as text. */
+const char *story_element(const Story *s, int frame, int chunk, int rank, int element);
+/* Go back to one element of each chunk: there is no room for all. */
+void story_no_whole(Story *s);
 /* "0.123" */
 const char *story_number(const Story *s, double v);
 /* "1+2+3" of a sum, "1→0" of an exchange, or "1→3" for a longer sum if `shorter`. */

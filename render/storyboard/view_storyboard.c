@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEW = 4, A4_ROOM = 580, LOWEST = 28, WIDEST = 84 }; /* cells of a slide */
+enum { FEW = 4, A4_ROOM = 580, SLIDE_ROOM = 350, LOWEST = 28, WIDEST = 84 }; /* cells of a slide */
 
 typedef struct {
     Story t;
@@ -17,6 +17,7 @@ typedef struct {
     PresetKind preset;
     int n; /* ranks drawn */
     double x, w, cell, high, label, gap, big;
+    double number; /* width of a column of numbers, where cells show whole chunks */
 } RingPen;
 
 static RingKind kind(const RingPen *p) { return p->t.ring.kind; }
@@ -46,11 +47,10 @@ static void cell_words(RingPen *p, const RingCell *k, int chunk, const char **ma
     *small = NULL;
 }
 /* What lies behind the words of a cell. */
-static void cell_ground(RingPen *p, const RingCell *k, Area c, bool dark, bool fresh, bool part) {
+static void cell_ground(RingPen *p, const RingCell *k, Area c, bool dark, bool fresh, double fill) {
     Scene *s = p->s;
     if (fresh) scene_rect(s, c, 0, (Look){ROLE_PART_SUM, ROLE_FAINT, 1.25});
-    if (part) {
-        double fill = c.h * k->terms / p->t.ring.n;
+    if (fill > 0) {
         scene_rect(s, (Area){c.x, c.y + c.h - fill, c.w, fill}, 0,
                    (Look){ROLE_PART_SUM, ROLE_NONE, 0});
         scene_rect(s, c, 0, (Look){ROLE_NONE, ROLE_FAINT, 1.25});
@@ -60,7 +60,68 @@ static void cell_ground(RingPen *p, const RingCell *k, Area c, bool dark, bool f
         scene_rect(s, (Area){c.x + 2, c.y + 2, c.w - 4, c.h - 4}, 0,
                    (Look){ROLE_NONE, ROLE_COLL_LINE, 2.2});
 }
-static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double y) {
+static double table_width(const RingPen *p) { return column(p, p->n - 1) + p->cell; }
+/* Frames in one line share the names of chunks at its left; arrows reach out at both sides of a
+ * frame. */
+static double frame_width(const RingPen *p) { return table_width(p) + p->gap; }
+static double line_width(const RingPen *p, int n) {
+    return p->label + n * frame_width(p) - p->gap + 14;
+}
+static double frame_height(const RingPen *p) { return 50 + p->n * p->high + 44; }
+
+/* ---- whole chunks ---- */
+
+/* STRIP: where the terms stand; LANE: where arrows cross the border. */
+enum { PITCH = 18, BESIDE = 3, LANE = 12, STRIP = 18 };
+static const double element_size = 11.5;
+
+static double strip(const RingPen *p) { return sums(p) ? STRIP : 0; }
+/* Columns and rows of numbers decide how large the cells are; where a page has no room for that,
+ * one number of each chunk stands for it. */
+static void whole_sizes(RingPen *p) {
+    double number = 0, most_w = p->w, cell = p->cell, high = p->high;
+    int rows = 1, columns = 1;
+    for (int c = 0; p->t.elements && c < p->n; c++) {
+        rows = story_rows(&p->t, c) > rows ? story_rows(&p->t, c) : rows;
+        columns = story_columns(&p->t, c) > columns ? story_columns(&p->t, c) : columns;
+        for (int f = 0; f < p->t.frames; f++)
+            for (int k = 0; k < p->n; k++)
+                for (int e = 0; e < story_rows(&p->t, c) * story_columns(&p->t, c); e++) {
+                    const char *text = story_element(&p->t, f, c, k, e);
+                    number = fmax(number, scene_width(p->s, element_size, SEMIBOLD, text));
+                }
+    }
+    if (!p->t.elements) return;
+    p->number = number + 6, p->gap = fmin(p->gap, 26);
+    p->cell = fmax(p->cell, columns * p->number + 2 * BESIDE);
+    p->high = fmax(p->high, rows * PITCH + 6 + LANE + strip(p));
+    double room = p->preset == PRESET_SLIDE ? SLIDE_ROOM : p->preset == PRESET_A4 ? A4_ROOM : 1e9;
+    if (line_width(p, 1) <= most_w && frame_height(p) <= room) return;
+    story_no_whole(&p->t);
+    p->cell = cell, p->high = high;
+}
+/* How much of a partial sum's cell is filled: whole rows, so that no edge goes through numbers. */
+static double whole_fill(const RingPen *p, const RingCell *k, int chunk) {
+    int rows = story_rows(&p->t, chunk), n = p->t.ring.n;
+    int full = (int)lround((double)rows * k->terms / n);
+    if (full >= rows && rows > 1) full = rows - 1;
+    return strip(p) + full * PITCH;
+}
+typedef struct {
+    int frame, chunk, rank;
+} CellAt;
+static void whole_numbers(RingPen *p, CellAt at, Area c, TextLook look) {
+    int columns = story_columns(&p->t, at.chunk), rows = story_rows(&p->t, at.chunk);
+    double left = c.x + (c.w - columns * p->number) / 2, top = c.y + c.h - strip(p) - 4;
+    for (int e = 0; e < rows * columns; e++)
+        scene_text(p->s, left + (e % columns + 1) * p->number - 3,
+                   top - (rows - 1 - e / columns) * PITCH - 2, look,
+                   story_element(&p->t, at.frame, at.chunk, at.rank, e));
+}
+
+static void draw_cell(RingPen *p, CellAt at, double x, double y) {
+    const RingCell *k = &p->t.frame[at.frame].cell[at.chunk][at.rank];
+    int chunk = at.chunk;
     Scene *s = p->s;
     double w = p->cell, h = p->high, small_size = p->preset == PRESET_SLIDE ? 12 : 11.5;
     bool moved = !sums(p), fresh = k->done && k->fresh && moved;
@@ -68,7 +129,8 @@ static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double
     if (!k->held) return;
     bool dark = k->done && !fresh, part = !k->done && !k->stale && sums(p) && k->terms > 1;
     scene_begin(s, "cell", "cell", story_cell(&p->t, k, chunk));
-    cell_ground(p, k, (Area){x, y, w, h}, dark, fresh, part);
+    double filled = p->t.elements ? whole_fill(p, k, chunk) : h * k->terms / p->t.ring.n;
+    cell_ground(p, k, (Area){x, y, w, h}, dark, fresh, part ? filled : 0);
     Role ink = dark ? ROLE_SHARD_TEXT : k->stale ? ROLE_SECOND : ROLE_INK;
     const char *main, *small;
     cell_words(p, k, chunk, &main, &small);
@@ -76,18 +138,21 @@ static void draw_cell(RingPen *p, const RingCell *k, int chunk, double x, double
     int weight = k->stale || (!p->t.sample && sums(p)) ? REGULAR : SEMIBOLD;
     while (size > small_size && scene_width(s, size, weight, main) > w - 3.5) size -= 0.5;
     bool two = small && !k->stale;
-    double base = h * (!two ? 0.62 : h < 40 ? 0.44 : 0.5), edge = h - h * k->terms / p->t.ring.n;
+    double base = h * (!two ? 0.62 : h < 40 ? 0.44 : 0.5), edge = h - filled;
     /* the edge of the fill goes under the number, or above it, not through it if there is room */
     if (part && two && edge > base - 0.76 * size / 2 && edge < base + 3) base = edge - 2;
-    scene_text(s, x + w / 2, y + base, (TextLook){ALIGN_MIDDLE, size, weight, ink},
-               scene_fit(s, main, w - 3, size, weight));
+    if (p->t.elements)
+        whole_numbers(p, at, (Area){x, y, w, h},
+                      (TextLook){ALIGN_RIGHT, element_size, weight, ink});
+    else
+        scene_text(s, x + w / 2, y + base, (TextLook){ALIGN_MIDDLE, size, weight, ink},
+                   scene_fit(s, main, w - 3, size, weight));
     if (two)
         scene_text(s, x + w / 2, y + h - (h < 40 ? 5 : 6),
                    (TextLook){ALIGN_MIDDLE, small_size, REGULAR, ink}, small);
     scene_end(s);
 }
 
-static double table_width(const RingPen *p) { return column(p, p->n - 1) + p->cell; }
 /* A chunk's way to the next rank: a short arrow over the border; from the last rank out at the
  * right and in at the left. Where ranks are left out between two columns it ends between them. */
 static void draw_send(RingPen *p, double x0, int chunk, int k, double y) {
@@ -107,14 +172,6 @@ static void draw_send(RingPen *p, double x0, int chunk, int k, double y) {
 }
 
 /* ---- a frame ---- */
-
-/* Frames in one line share the names of chunks at its left; arrows reach out at both sides of a
- * frame. */
-static double frame_width(const RingPen *p) { return table_width(p) + p->gap; }
-static double line_width(const RingPen *p, int n) {
-    return p->label + n * frame_width(p) - p->gap + 14;
-}
-static double frame_height(const RingPen *p) { return 50 + p->n * p->high + 44; }
 
 static void row_name(RingPen *p, int i, double x, double y) {
     const TraceSample *k = p->t.sample;
@@ -147,7 +204,8 @@ static void draw_frame(RingPen *p, const Ring *f, double x0, double y, bool name
     for (int c = 0; c < p->n; c++) {
         if (names) row_name(p, c, x0 - 18, top + (c + 0.5) * p->high + 4);
         for (int k = 0; k < p->n; k++)
-            draw_cell(p, &f->cell[c][k], c, x0 + column(p, k), top + c * p->high);
+            draw_cell(p, (CellAt){(int)(f - p->t.frame), c, k}, x0 + column(p, k),
+                      top + c * p->high);
     }
     for (int c = 0; folded(p) && c < p->n; c++)
         scene_text(s, x0 + column(p, p->n - 1) - 15, top + (c + 0.5) * p->high + 8,
@@ -207,7 +265,7 @@ static void key_mark(RingPen *p, Key k, double x, double y) {
         scene_rect(s, (Area){x + 1, y - 7, 24, 14}, 0, (Look){ROLE_SHARD, ROLE_INK, 2});
     if (k == KEY_STALE)
         scene_text(s, x + 13, y + 5, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND},
-                   p->t.sample ? "0.7" : "2");
+                   p->t.sample && !p->t.whole ? "0.7" : "7");
     if (k == KEY_TERMS)
         scene_text(s, x + 13, y + 4.5, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_INK},
                    story_skipped(&p->t)              ? "1"
@@ -288,8 +346,8 @@ static Scene *page_at(RingPen *p, int from, int to, int per) {
 static Scene *storyboard_page(RingPen *p, int from, int to, int per) {
     double room = presets[p->preset].h;
     Scene *s = page_at(p, from, to, per);
-    while (p->preset == PRESET_SLIDE && s->scale < 1 && s->w <= presets[p->preset].w &&
-           p->high > LOWEST) {
+    while (p->preset == PRESET_SLIDE && !p->t.elements && s->scale < 1 &&
+           s->w <= presets[p->preset].w && p->high > LOWEST) {
         p->high = fmax(LOWEST, p->high - ceil((s->h - room) / p->n));
         s = page_at(p, from, to, per);
     }
@@ -311,6 +369,8 @@ int view_storyboard(const ViewCall *c, Scene **page) {
     p.x = presets[p.preset].margin;
     p.w = presets[p.preset].w - 2 * p.x;
     sizes(&p);
+    p.s = figure_new(c, "storyboard", p.preset);
+    whole_sizes(&p);
     int frames = p.t.frames, per = frames, pages = 0;
     while (per > 1 && line_width(&p, per) > p.w + 0.1) per--;
     if (p.preset == PRESET_SLIDE && per == 1) /* arrows keep clear of numbers */
@@ -330,13 +390,28 @@ int view_storyboard(const ViewCall *c, Scene **page) {
 
 /* ---- text ---- */
 
-static const char *cell_text(RingPen *p, const RingCell *x, int chunk) {
+/* "24 36; 10 15": the rows of a whole chunk. */
+static const char *whole_text(RingPen *p, CellAt at) {
+    Str s = str_new(p->a);
+    int columns = story_columns(&p->t, at.chunk), n = story_rows(&p->t, at.chunk) * columns;
+    for (int e = 0; e < n; e++)
+        str_addf(&s, "%s%s",
+                 !e            ? ""
+                 : e % columns ? " "
+                               : "; ",
+                 story_element(&p->t, at.frame, at.chunk, at.rank, e));
+    return s.s;
+}
+static const char *cell_text(RingPen *p, CellAt at) {
+    const RingCell *x = &p->t.frame[at.frame].cell[at.chunk][at.rank];
+    int chunk = at.chunk;
     if (!x->held) return "·";
     bool named = (sums(p) && x->terms > 1) || kind(p) == RING_EXCHANGE;
     const char *terms = named ? story_terms(&p->t, x, p->n > FEW) : "";
-    const char *t = p->t.sample ? story_number(&p->t, x->value)
-                    : sums(p)   ? story_terms(&p->t, x, p->n > FEW)
-                                : arena_printf(p->a, "c%d", p->t.ring.shown[chunk]);
+    const char *t = p->t.elements ? whole_text(p, at)
+                    : p->t.sample ? story_number(&p->t, x->value)
+                    : sums(p)     ? story_terms(&p->t, x, p->n > FEW)
+                                  : arena_printf(p->a, "c%d", p->t.ring.shown[chunk]);
     if (x->stale && !x->done) t = arena_printf(p->a, "(%s)", t);
     else if (named && p->n <= FEW && p->t.sample) t = arena_printf(p->a, "%s =%s", t, terms);
     else if (named && !sums(p)) t = terms;
@@ -357,9 +432,22 @@ static void text_frame(Str *s, RingPen *p, const Ring *f, Ranks r) {
             arena_printf(p->a, "%s%d", kind(p) == RING_EXCHANGE ? "r" : "c", p->t.ring.shown[ch]),
             4, false);
         for (int k = r.first; k < r.end; k++)
-            words_pad(s, cell_text(p, &f->cell[ch][k], ch), r.w, false);
+            words_pad(s, cell_text(p, (CellAt){(int)(f - p->t.frame), ch, k}), r.w, false);
         words_end_line(s);
     }
+}
+/* Columns of text that a cell takes: whole chunks have theirs where one fits into a line. */
+static int cell_columns(RingPen *p, int w) {
+    int most = p->n <= FEW ? 18 : 9, widest = most;
+    for (int f = 0; p->t.elements && f < p->t.frames; f++)
+        for (int ch = 0; ch < p->n; ch++)
+            for (int k = 0; k < p->n; k++) {
+                int n = words_columns(cell_text(p, (CellAt){f, ch, k})) + 2;
+                widest = n > widest ? n : widest;
+            }
+    if (widest <= w - 4) return widest;
+    story_no_whole(&p->t);
+    return most;
 }
 const char *view_storyboard_text(const ViewCall *c) {
     RingPen p;
@@ -367,7 +455,7 @@ const char *view_storyboard_text(const ViewCall *c) {
     if (hops_asked(c)) return view_hops_text(c);
     if (!prepare(c, &p)) return NULL;
     Str s = str_new(p.a);
-    int w = furniture_columns(c->o), cell = p.n <= FEW ? 18 : 9, most = (w - 4) / cell;
+    int w = furniture_columns(c->o), cell = cell_columns(&p, w), most = (w - 4) / cell;
     most = (p.n + (p.n + most - 1) / most - 1) / ((p.n + most - 1) / most); /* all alike */
     words_paragraph(&s, "", story_headline(&p.t), w);
     words_paragraph(&s, "", story_text(&p.t), w);

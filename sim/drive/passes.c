@@ -90,7 +90,6 @@ static void sources(Run *r) {
                         .g = &r->model->g,
                         .dev = r->dev,
                         .pool = r->pool,
-                        .data_seed = r->plan->seed,
                         .whole = &r->whole->g,
                         .narrow = narrow_sources(r->exec, r->arena),
                         .parts = r->plan->microbatches};

@@ -80,7 +80,7 @@ static void *load_full(FullSource *f, int tensor, Dtype dtype) {
     }
     if (f->pool && n > 1 << 20 && t->kind == KIND_PARAM &&
         !strcmp(weights_source(f->w, tensor), "random")) {
-        FillJob j = {random_stream(f->g, tensor, f->data_seed), n, 1 << 20, dtype,
+        FillJob j = {weights_random(f->w, tensor), n, 1 << 20, dtype,
                      p}; /* a value depends on its index only */
         pool_run(f->pool, (n + j.step - 1) / j.step, fill_part, &j);
         return p;

@@ -27,8 +27,7 @@ typedef struct {
                drive/endtoend.c; 0: right */
     Device *dev;  /* where what is loaded lies; NULL: from malloc */
     Pool *pool;   /* random weights are made by all workers; NULL: by the caller */
-    uint64_t data_seed; /* the plan's seed */
-    WorkEye *eye;       /* looks at the walk of the unsharded run; or NULL */
+    WorkEye *eye; /* looks at the walk of the unsharded run; or NULL */
     Progress *progress; /* told what is done of level 3, which takes exact_work; or NULL */
     double exact_work;
     Routes *routes; /* what the ranks' routers chose, taken over as `replay` says; NULL: nothing */

@@ -1,7 +1,8 @@
 /* A few real numbers of every collective, for the storyboard: one element per chunk, as each member
- * of one group holds it before, and as the result has it. Reads what the step just run read and
- * wrote, through the index maps; changes nothing. Refuses steps that do something else than
- * is declared (their blocks are not what their layouts say) and large groups. */
+ * of one group holds it before, and as the result has it; of small chunks all elements. Reads what
+ * the step just run read and wrote, through the index maps; changes nothing. Refuses steps that do
+ * something else than is declared (their blocks are not what their layouts say) and large groups.
+ */
 #include "exec/sample.h"
 #include "exec/compare.h"
 #include "exec/pieces.h"
@@ -155,6 +156,67 @@ static void fill(Sample *x, TraceSample *k, Arena *a) {
     }
 }
 
+/* ---- whole chunks ---- */
+
+/* The elements of chunk c, as a matrix of the last dim: of a block all, of an all-reduce its part
+ * of the list of them. */
+typedef struct {
+    const Region *of;
+    int64_t first, n, columns;
+} Chunk;
+static Chunk chunk_of(const Sample *x, int64_t c) {
+    MoveKind k = x->s->move.kind;
+    const Region *of = move_cuts(k) ? &x->to[c] : move_gathers(k) ? &x->from[c] : &x->from[0];
+    int64_t all = 1, last = of->nd ? of->n[of->nd - 1] : 1;
+    for (int d = 0; d < of->nd; d++) all *= of->n[d];
+    if (move_cuts(k) || move_gathers(k)) return (Chunk){of, 0, all, last};
+    int64_t each = (all + x->n - 1) / x->n, first = c * each < all ? c * each : all;
+    int64_t n = first + each < all ? each : all - first;
+    return (Chunk){of, first, n, last && first % last == 0 && n % last == 0 ? last : n};
+}
+/* Only where a chunk is the same part of what each member holds: not of an all-to-all. */
+static bool small(const Sample *x) {
+    MoveKind k = x->s->move.kind;
+    bool same = move_gathers(k) ? !move_cuts(k) : move_reduces(k) || k == MOVE_SLICE;
+    if (!same || x->n > ALL_CHUNKS) return false;
+    for (int64_t c = 0; c < x->n; c++) {
+        Chunk at = chunk_of(x, c);
+        if (at.n < 1 || at.n > SAMPLE_ROWS * SAMPLE_COLUMNS || at.columns > SAMPLE_COLUMNS ||
+            at.n / at.columns > SAMPLE_ROWS)
+            return false;
+    }
+    return true;
+}
+typedef struct {
+    int64_t rank;
+    const Region *block;
+} Holder;
+/* Element i of a chunk as a rank has it in its block of a value. */
+static double number_of(const Sample *x, int val, Holder by, const Chunk *of, int64_t i) {
+    Index at = {0};
+    return element(of->of, of->first + i, &at) ? number_at(x, val, by.rank, by.block, &at) : NAN;
+}
+static void fill_whole(Sample *x, TraceSample *k, Arena *a) {
+    bool gather = move_gathers(x->s->move.kind);
+    if (!small(x)) return;
+    k->rows = ARENA_ARRAY(a, double, x->n);
+    k->columns = ARENA_ARRAY(a, double, x->n);
+    k->made = ARENA_ARRAY(a, double, x->n *SAMPLE_ROWS *SAMPLE_COLUMNS);
+    k->whole = ARENA_ARRAY(a, double, x->n *(gather ? 1 : x->n) * SAMPLE_ROWS * SAMPLE_COLUMNS);
+    for (int64_t c = 0; c < x->n; c++) {
+        Chunk of = chunk_of(x, c);
+        k->rows[k->n_rows++] = (double)(of.n / of.columns);
+        k->columns[k->n_columns++] = (double)of.columns;
+        for (int64_t r = gather ? c : 0; r < (gather ? c + 1 : x->n); r++)
+            for (int64_t i = 0; i < of.n; i++)
+                k->whole[k->n_whole++] =
+                    number_of(x, x->s->in[0], (Holder){x->rank[r], &x->from[r]}, &of, i);
+        for (int64_t i = 0, to = receiver(x, c); i < of.n; i++)
+            k->made[k->n_made++] =
+                number_of(x, x->s->out, (Holder){x->rank[to], &x->to[to]}, &of, i);
+    }
+}
+
 void sample_step(Trace *t, const Exec *e, const Step *s, int64_t rank) {
     for (int i = t->n_samples - 1; i >= 0; i--)
         if (t->samples[i].step == s->id) return; /* of an earlier iteration */
@@ -166,6 +228,7 @@ void sample_step(Trace *t, const Exec *e, const Step *s, int64_t rank) {
         for (int i = t->n_values - 1; i >= 0 && !k->value; i--)
             if (t->values[i].step == s->id) k->value = t->values[i].shape.name;
         fill(x, k, t->arena);
+        fill_whole(x, k, t->arena);
     }
     arena_free(tmp);
 }

@@ -351,6 +351,8 @@ static const Key data_keys[] = {
     {"gradients", read_word_int, dtypes, P(gradients_in), NO_LOC,
      "the dtype in which gradients of parameters are held and sent, if it is not `dtype`"},
     {"seed", read_seed, NULL, P(seed), NO_LOC, "of random weights and inputs"},
+    {"integers", read_bool, NULL, P(integers), NO_LOC,
+     "random weights and inputs are whole numbers from 1 to 4, to be followed by hand"},
     {"inputs", read_path, NULL, P(inputs), P(inputs_loc), "a safetensors file with them"},
     {"microbatches", read_size, NULL, P(microbatches), NO_LOC,
      "the batch is run in so many parts; gradients are added up"},

@@ -222,6 +222,7 @@ typedef struct Plan {
     int moments, master; /* the Dtype of the optimizer's state, and of the copy of the parameters
                             that it keeps beside them; -1: dtype, none */
     uint64_t seed;
+    bool integers; /* random numbers are small and whole */
     const char *inputs;
     Loc inputs_loc;
     int64_t microbatches;

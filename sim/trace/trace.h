@@ -298,6 +298,11 @@ typedef struct {
     double *after;  /* [chunk], from the result of the run */
     int n_at;
     const char **at; /* [chunk]: global index of its element, "[0, 16, 0]" */
+    /* of small chunks all elements, row by row; else 0 and NULL */
+    int64_t n_rows, n_columns, n_whole, n_made;
+    double *rows, *columns; /* [chunk]: its elements as a matrix */
+    double *whole;          /* [chunk][member, of a gather its owner alone][element], before */
+    double *made;           /* [chunk][element], from the result of the run */
 } TraceSample;
 
 /* How many rows (one token for one expert) each rank has in an index list that a step of an

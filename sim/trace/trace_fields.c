@@ -255,6 +255,10 @@ static const Field sample_fields[] = {
     {"before", F_NUMBERS, ALWAYS, AT(before), AT(n_before), 0},
     {"after", F_NUMBERS, ALWAYS, AT(after), AT(n_after), 0},
     {"at", F_TEXTS, ALWAYS, AT(at), AT(n_at), 0},
+    {"rows", F_NUMBERS, OPTIONAL, AT(rows), AT(n_rows), 0},
+    {"columns", F_NUMBERS, OPTIONAL, AT(columns), AT(n_columns), 0},
+    {"whole", F_NUMBERS, OPTIONAL, AT(whole), AT(n_whole), 0},
+    {"made", F_NUMBERS, OPTIONAL, AT(made), AT(n_made), 0},
 };
 #undef R
 

@@ -55,7 +55,10 @@ static void drop_numbers(Trace *t, Arena *a) {
     COPY(t->values, t->n_values);
     for (int i = 0; i < t->n_values; i++) t->values[i].n_numbers = 0;
     COPY(t->samples, t->n_samples);
-    for (int i = 0; i < t->n_samples; i++) t->samples[i].n_before = t->samples[i].n_after = 0;
+    for (int i = 0; i < t->n_samples; i++) {
+        TraceSample *k = &t->samples[i];
+        k->n_before = k->n_after = k->n_whole = k->n_made = 0;
+    }
     COPY(t->routed, t->n_routed);
     for (int i = 0; i < t->n_routed; i++) t->routed[i].n_weights = t->routed[i].n_scores = 0;
     COPY(t->ties, t->n_ties);

@@ -118,8 +118,11 @@ typedef struct {
     float step;     /* a power of two */
 } Grid;
 
+enum { LEAST_INTEGER = 1, INTEGERS = 4 }; /* no zeros, which would hide what is left out */
+
 static Grid grid_of(const RandomStream *r) {
     int e;
+    if (r->integers) return (Grid){INTEGERS, LEAST_INTEGER, 1};
     frexp(fabs(r->mean) + r->scale,
           &e); /* all values are below 2^e: 2^24 steps of 2^(e-24) either way */
     double step = ldexp(1, e - 24);

@@ -244,19 +244,23 @@ static bool bind_view(Weights *w, Diags *d, int i, const StTensor *st, Names sch
     w->b[i] = b;
     return true;
 }
+RandomStream weights_random(const Weights *w, int t) {
+    RandomStream r = random_stream(&w->m->g, t, w->p->seed);
+    r.integers = w->p->integers;
+    return r;
+}
 static void bind_params(Weights *w, Diags *d) {
     const Graph *g = &w->m->g;
     Names scheme = w->params ? file_scheme(w) : NAMES_HF;
     for (int i = 0; i < g->nt; i++) {
         if (g->t[i].kind != KIND_PARAM) continue;
         if (g->t[i].state_of) { /* starts as zeros, from no file */
-            w->b[i] = (Binding){.random = random_stream(g, i, w->p->seed),
-                                .source = "zeros",
-                                .n = count_of(&g->t[i])};
+            w->b[i] = (Binding){
+                .random = weights_random(w, i), .source = "zeros", .n = count_of(&g->t[i])};
             continue;
         }
         if (!w->params) {
-            w->b[i] = (Binding){.random = random_stream(g, i, w->p->seed), .source = "random"};
+            w->b[i] = (Binding){.random = weights_random(w, i), .source = "random"};
             w->b[i].n = unpadded_count(w, &g->t[i]);
             if (is_padded(w, &g->t[i]))
                 w->b[i].source =
@@ -333,8 +337,7 @@ static void bind_input(Weights *w, Diags *d, int i) {
     const StTensor *st = w->inputs ? find_input(w, i) : NULL;
     bool labels = !strcmp(t->name, "labels");
     if (labels) w->labels = i;
-    w->b[i] =
-        (Binding){.random = random_stream(g, i, w->p->seed), .source = "random", .n = count_of(t)};
+    w->b[i] = (Binding){.random = weights_random(w, i), .source = "random", .n = count_of(t)};
     if (st) {
         bind_file(w, d, i, st, w->p->inputs_loc);
     } else if (w->inputs && is_main_input(t)) {

@@ -12,6 +12,7 @@ typedef struct {
     uint64_t stream;    /* hash of the tensor's name */
     double mean, scale; /* uniform in mean +- scale, on a 24-bit grid: the same number in float32
                            and float64 */
+    bool integers;      /* whole numbers from 1 to 4 in their place */
 } RandomStream;
 /* The stream for a tensor: weights uniform with variance 1/fan_in (gain 1), norm weights around 1,
  * biases about 0.1 wide and never zero-centred exactly, inputs unit variance. Skewed so that no two
@@ -54,6 +55,8 @@ uint64_t weights_fingerprint(const Weights *w);
 /* Was there a load that failed? A file may shrink between two loads of one tensor: what was
  * computed from the first one then has nothing to be compared with. */
 bool weights_failed(const Weights *w);
+/* The random numbers that tensor t has, where no file has it: random_stream as the plan asks. */
+RandomStream weights_random(const Weights *w, int t);
 /* Where it comes from, for records: "random", "file.safetensors:NAME". */
 const char *weights_source(const Weights *w, int t);
 #endif

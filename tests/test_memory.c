@@ -323,6 +323,40 @@ static void test_offer_of_time(void **state) {
     }
     assert_true(offers[1] > offers[0] && offers[0] > 1);
 }
+/* What is refused points at the size that is the cause: that of the data where less of it would do,
+ * whichever of its keys that is and wherever it stands, else the model. */
+static void test_cause(void **state) {
+    (void)state;
+    static const char *const long_text =
+        "model: {preset: llama3-8b, layers: 1, shrink: 16}\nmesh: {tp: 2}\ndata:\n"
+        "  batch: %s\n  sequence: %s\n  dtype: f32\n";
+    static const struct {
+        const char *batch, *sequence, *shrink;
+        int line;
+    } row[] = {{"1", "65536", "16", 5}, {"4096", "256", "16", 4}, {"1", "32", "1", 1}};
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(a, long_text, row[i].batch, row[i].sequence);
+        PlanSet set = {"model.shrink", row[i].shrink};
+        PipelineOptions o = {.execute = true, .threads = 1, .memory_limit = 1 << 20};
+        PipelineReport rep;
+        Diags *d = diags_new(a);
+        pipeline_run(a, d, (PlanText){"large.yaml", text, strlen(text), &set, i == 2}, &o, &rep);
+        const Diag *e = NULL;
+        for (int k = 0; k < d->n; k++)
+            if (!strcmp(d->item[k].code, "E0701")) e = &d->item[k];
+        assert_non_null(e);
+        assert_string_equal(e->loc.file, "large.yaml");
+        assert_int_equal(e->loc.line, row[i].line);
+        PlanSet own = {i == 1 ? "data.batch" : "data.sequence", i == 1 ? "8192" : "131072"};
+        d = diags_new(a);
+        pipeline_run(a, d, (PlanText){"large.yaml", text, strlen(text), &own, 1}, &o, &rep);
+        for (int k = 0; k < d->n; k++)
+            if (!strcmp(d->item[k].code, "E0701"))
+                assert_string_equal(d->item[k].loc.file, "--set");
+        arena_free(a);
+    }
+}
 /* Where no width is small enough nothing is promised; nor where widths are none to divide. */
 static void test_no_offer(void **state) {
     (void)state;
@@ -346,6 +380,7 @@ int main(void) {
                                        cmocka_unit_test(test_time_is_told_first),
                                        cmocka_unit_test(test_offer),
                                        cmocka_unit_test(test_offer_of_time),
+                                       cmocka_unit_test(test_cause),
                                        cmocka_unit_test(test_no_offer)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,13 +5,10 @@
 bool fit_shrinks(const Run *r) {
     return !r->plan->kind && !r->plan->weights && !r->plan->inputs && r->o->against == NULL;
 }
-/* What the plan needs with its widths divided by n. False if it cannot be lowered so, or needs more
- * than `room` bytes. */
-static bool need_with(const Run *run, int64_t n, int64_t room, RunNeed *need) {
+/* What another plan needs. False if it cannot be lowered, or needs more than `room` bytes. */
+static bool need_of(const Run *run, Plan *plan, int64_t room, RunNeed *need) {
     Arena *tmp = arena_new();
-    Plan *plan = arena_memdup(tmp, run->plan, sizeof *plan);
     PipelineReport rep = {0};
-    plan->shrink = n;
     Run r = {
         .arena = tmp, .d = diags_new(tmp), .o = run->o, .rep = &rep, .plan = plan, .follow = room};
     bool known = run_front(&r) && run_lower(&r);
@@ -23,6 +20,43 @@ static bool need_with(const Run *run, int64_t n, int64_t room, RunNeed *need) {
     }
     arena_free(tmp);
     return known;
+}
+/* The same with the plan's widths divided by n. */
+static bool need_with(const Run *run, int64_t n, int64_t room, RunNeed *need) {
+    Plan plan = *run->plan;
+    plan.shrink = n;
+    return need_of(run, &plan, room, need);
+}
+Loc fit_cause(const Run *r, bool time) {
+    const Plan *p = r->plan;
+    const struct {
+        int64_t size;
+        Loc loc;
+        ptrdiff_t at;
+    } data[] = {{p->sequence, p->sequence_loc, offsetof(Plan, sequence)},
+                {p->batch, p->batch_loc, offsetof(Plan, batch)},
+                {p->rows, p->batch_loc, offsetof(Plan, rows)}};
+    int64_t most = 0;
+    Loc cause = p->model_loc;
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++) {
+        Plan plan = *p;
+        RunNeed need;
+        int64_t *size = (int64_t *)((char *)&plan + data[i].at);
+        bool known = false;
+        /* by eighths, for the divisors that cuts ask for stay, until it is not beyond all counting
+         */
+        while (data[i].size > most && data[i].loc.file && *size > 1 && !known) {
+            *size /= *size % 8 == 0 ? 8 : *size % 2 == 0 ? 2 : *size;
+            known = need_of(r, &plan, 0, &need);
+        }
+        if (!known) continue;
+        double now = time ? dry_hours(&r->need) : (double)r->need.memory.peak,
+               then = time ? dry_hours(&need) : (double)need.memory.peak;
+        if (then > now / 2) continue;
+        most = data[i].size;
+        cause = data[i].loc;
+    }
+    return cause;
 }
 int64_t fit_shrink(const Run *r, int64_t room, RunNeed *need) {
     int64_t from = r->plan->shrink, n = 0;

@@ -31,9 +31,9 @@ static bool ends(Run *r, int64_t room) {
     else if (r->model->dims.mlp)
         hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
     else
-        hint = arena_printf(r->arena, "%sfewer layers or a shorter sequence; %s",
+        hint = arena_printf(r->arena, "%sfewer layers, a shorter sequence or a smaller batch; %s",
                             shrink_text(r, room), rest);
-    diag_error(r->d, "E0707", steps ? p->optimizer.steps_loc : p->model_loc, hint,
+    diag_error(r->d, "E0707", steps ? p->optimizer.steps_loc : fit_cause(r, true), hint,
                "executing this plan would take about %.3g hours; the limit is %d", hours,
                RUN_MAX_HOURS);
     return false;
@@ -66,9 +66,9 @@ static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room
     if (steps) hint = "use fewer `optimizer.steps`: the checks of every step are kept";
     else if (mlp) hint = arena_printf(r->arena, "use smaller sizes or fewer rows; %s", rest);
     else
-        hint = arena_printf(r->arena, "%s%sfewer layers or a shorter sequence; %s",
+        hint = arena_printf(r->arena, "%s%sfewer layers, a shorter sequence or a smaller batch; %s",
                             shrink_text(r, room->bytes), wider, rest);
-    diag_error(r->d, "E0701", steps ? p->optimizer.steps_loc : p->model_loc, hint,
+    diag_error(r->d, "E0701", steps ? p->optimizer.steps_loc : fit_cause(r, false), hint,
                "executing this plan needs %s, there are %s: %s", need_text(need, r->arena),
                bytes_text(room->bytes, r->arena), room->what);
     return false;

@@ -89,6 +89,10 @@ double dry_hours(const RunNeed *need);
  * `room` bytes and into RUN_MAX_HOURS, and what it then needs: each is lowered and walked with
  * sizes only. 0: none does, or the plan can have none (fit_shrinks). */
 int64_t fit_shrink(const Run *r, int64_t room, RunNeed *need);
+/* Which key makes a run that is refused so large, in time or in memory: of the sizes of the data
+ * that make up more than half of it, the largest; else the model. Each is lowered and walked with
+ * an eighth of it. */
+Loc fit_cause(const Run *r, bool time);
 /* Can widths be divided? Not those of an mlp, nor of weights that come from a file. */
 bool fit_shrinks(const Run *r);
 /* The model and its program as r->plan says them, before anything is planted: makes r->mesh to

@@ -25,8 +25,8 @@ typedef struct {
     int decimals, power;    /* how numbers are printed: in units of 10^power */
     Ring frame[STORY_FRAMES];
     int frames;
-    int elements;  /* the most that a chunk has, where cells show whole chunks; else 0 */
-    Ring *element; /* [element][frame] */
+    int elements;           /* the most that a chunk has, where cells show whole chunks; else 0 */
+    Ring *element;          /* [element][frame] */
     const WrongList *wrong; /* what is wrong with this step; if nothing is, with others */
 } Story;
 

@@ -168,11 +168,26 @@ static void dies_behind_its_guard(const Guard *g, double deadline) {
     stop_guard(g);
     dies(g, deadline);
 }
-/* All at once: their deadlines are long enough for a machine that has no time, and are waited for
- * together. */
-static void test_ends(void **state) {
-    (void)state;
-    const double deadline = 3.0 * slow_machine();
+/* A rank, or this process, may have had no processor for a whole deadline, which nobody can tell
+ * from one that hangs: what fails is tried again with a longer one, and a defect fails each time.
+ */
+enum { TRIES = 4 };
+static bool in_a_try(bool (*go)(double deadline), double deadline) {
+    for (int k = 0; k < TRIES; k++, deadline *= 4)
+        if (go(deadline)) return true;
+    return false;
+}
+static bool ended_so(const Pair *p, const char *said, int code, int sig) {
+    bool ok = strcmp(p->said, said) == 0 &&
+              (sig ? WIFSIGNALED(p->status) && WTERMSIG(p->status) == sig
+                   : WIFEXITED(p->status) && WEXITSTATUS(p->status) == code);
+    if (!ok)
+        print_message("said '%s' for '%s', status %#x: once more\n", p->said, said,
+                      (unsigned)p->status);
+    return ok;
+}
+/* All at once: their deadlines are waited for together. */
+static bool all_ends(double deadline) {
     static const struct {
         Act *act;
         int code, sig; /* of the rank's end */
@@ -193,23 +208,30 @@ static void test_ends(void **state) {
         {dies_behind_its_guard, 0, SIGKILL, ""},
     };
     enum { N = sizeof list / sizeof *list };
+    static bool held[N]; /* in some try */
+    bool all = true;
     Pair p[N];
-    for (size_t i = 0; i < N; i++) p[i] = begin(list[i].act, deadline, false);
+    for (size_t i = 0; i < N; i++)
+        if (!held[i]) p[i] = begin(list[i].act, deadline, false);
     for (size_t i = 0; i < N; i++) {
+        if (held[i]) continue;
         finish(&p[i]);
-        if (strcmp(p[i].said, list[i].said)) print_error("act %zu\n", i);
-        assert_string_equal(p[i].said, list[i].said);
-        assert_int_equal(WIFSIGNALED(p[i].status) ? WTERMSIG(p[i].status) : 0, list[i].sig);
-        if (!list[i].sig) assert_int_equal(WEXITSTATUS(p[i].status), list[i].code);
+        held[i] = ended_so(&p[i], list[i].said, list[i].code, list[i].sig);
+        if (!held[i]) print_message("act %zu\n", i);
+        all &= held[i];
     }
+    return all;
+}
+static void test_ends(void **state) {
+    (void)state;
+    assert_true(in_a_try(all_ends, 3.0 * slow_machine()));
 }
 /* Ctrl-Z, and a machine that sleeps: for longer than the deadline, and whoever waits for the rank
  * is stopped too. */
-static void test_stopped_together(void **state) {
-    (void)state;
-    double deadline = 3.0 * slow_machine();
+static bool stopped_together(double deadline) {
     static Act *const acts[] = {stops_at_its_end, stops_while_it_runs};
-    for (int i = 0; i < 2; i++) {
+    bool ok = true;
+    for (int i = 0; i < 2 && ok; i++) {
         Pair p = begin(acts[i], deadline, true);
         kill(p.child, SIGSTOP);
         wait_stopped(p.rank);
@@ -218,14 +240,17 @@ static void test_stopped_together(void **state) {
         kill(p.child, SIGCONT);
         kill(-p.rank, SIGCONT);
         finish(&p);
-        assert_string_equal(p.said, "");
-        assert_true(WIFEXITED(p.status) && WEXITSTATUS(p.status) == 0);
+        ok = ended_so(&p, "", 0, 0);
     }
+    return ok;
+}
+static void test_stopped_together(void **state) {
+    (void)state;
+    assert_true(in_a_try(stopped_together, 3.0 * slow_machine()));
 }
 /* Between fork() and what follows it there is a guard already: the rank ends by it all the same. */
 static void stop_here(void) { raise(SIGSTOP); }
-static void test_stopped_at_its_birth(void **state) {
-    (void)state;
+static bool stopped_at_its_birth(double deadline) {
     Guard g;
     int pipes[2];
     Pair p = {0};
@@ -235,14 +260,16 @@ static void test_stopped_at_its_birth(void **state) {
     if (p.child == 0) {
         dup2(pipes[1], STDERR_FILENO);
         pthread_atfork(NULL, stop_here, NULL);
-        _exit(guard_start(&g, 1.0 * slow_machine(), &(GuardWords){silent, "was silent"}) ? 0 : 98);
+        _exit(guard_start(&g, deadline, &(GuardWords){silent, "was silent"}) ? 0 : 98);
     }
     close(pipes[1]);
     p.in = pipes[0];
     finish(&p);
-    assert_string_equal(p.said, "0 was silent");
-    assert_true(WIFEXITED(p.status));
-    assert_int_equal(WEXITSTATUS(p.status), ENGINE_EXIT);
+    return ended_so(&p, "0 was silent", ENGINE_EXIT, 0);
+}
+static void test_stopped_at_its_birth(void **state) {
+    (void)state;
+    assert_true(in_a_try(stopped_at_its_birth, 1.0 * slow_machine()));
 }
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -122,22 +122,32 @@ static Ended shown(Arena *a, const char *batch) {
     unlink(out);
     return e;
 }
+/* False: it was over, or stood still, before two lines were shown that are what they should; what
+ * must never be there fails. */
+static bool well_shown(Arena *a, const char *batch) {
+    int p[4000];
+    Ended e = shown(a, batch);
+    int n = percents(e.err, p, 4000);
+    assert_in_range(n, 0, 4000);
+    assert_true(n <= 10 * e.seconds + 1);
+    for (int i = 1; i < n; i++) assert_true(p[i] >= p[i - 1]);
+    if (n) assert_true(p[n - 1] < 100);
+    if (n) assert_true(e.n_err > 4 && strcmp(e.err + e.n_err - 4, "\r\033[K") == 0);
+    bool well = n > 1 && p[n - 1] > p[0] && strstr(e.err, " s left\033[K") &&
+                strstr(e.err, "unsharded float64 run");
+    if (!well) print_message("%.2f s, once more: '%s'\n", e.seconds, e.err);
+    return well;
+}
+/* However fast the machine is, and where it stands still for a while: a longer run shows them. */
 static void test_shown(void **state) {
     (void)state;
     Arena *a = arena_new();
-    int p[4000];
-    Ended e = shown(a, "data.batch=2");
-    if (e.seconds < 2.5) e = shown(a, "data.batch=16"); /* a fast machine */
-    if (e.seconds < 2.5) e = shown(a, "data.batch=128");
-    int n = percents(e.err, p, 4000);
-    if (n < 2) print_error("%.2f s: '%s'\n", e.seconds, e.err);
-    assert_in_range(n, 2, 4000);
-    assert_true(n <= 10 * e.seconds + 1);
-    for (int i = 1; i < n; i++) assert_true(p[i] >= p[i - 1]);
-    assert_true(p[n - 1] > p[0] && p[n - 1] < 100);
-    assert_non_null(strstr(e.err, " s left\033[K"));
-    assert_non_null(strstr(e.err, "unsharded float64 run"));
-    assert_true(e.n_err > 4 && strcmp(e.err + e.n_err - 4, "\r\033[K") == 0);
+    static const char *const batch[] = {"data.batch=2", "data.batch=8", "data.batch=32",
+                                        "data.batch=128"};
+    bool well = false;
+    for (size_t i = 0; i < sizeof batch / sizeof *batch && !well; i++)
+        well = well_shown(a, batch[i]);
+    assert_true(well);
     arena_free(a);
 }
 /* Each in a process of its own, all at once: none has shown a line when it has worked for longer

@@ -293,16 +293,16 @@ static void test_hostile_inputs_are_refused_at_once(void **state) {
         char *t = malloc(n + 1);
         memcpy(t, h->head, nh);
         for (int j = 0; j < h->times; j++) memcpy(t + nh + nu * (size_t)j, h->unit, nu);
-        Arena *a = arena_new();
-        Diags *d = diags_new(a);
-        clock_t start = clock();
-        Yaml *y = yaml_parse(a, d, "p.yaml", t, n);
-        bool at_once = in_time(start, 100);
-        const char *code = d->n ? d->item[0].code : "none";
-        if (h->code && (y || strcmp(code, h->code) != 0))
-            fail_msg("%zu: %s instead of %s", i, code, h->code);
-        if (!at_once) fail_msg("%zu: '%s' x %d", i, h->unit, h->times);
-        arena_free(a);
+        for (Timed at_once = within(100); timed(&at_once);) {
+            if (at_once.tries > 1) print_message("%zu: '%s' x %d\n", i, h->unit, h->times);
+            Arena *a = arena_new();
+            Diags *d = diags_new(a);
+            Yaml *y = yaml_parse(a, d, "p.yaml", t, n);
+            const char *code = d->n ? d->item[0].code : "none";
+            if (h->code && (y || strcmp(code, h->code) != 0))
+                fail_msg("%zu: %s instead of %s", i, code, h->code);
+            arena_free(a);
+        }
         free(t);
     }
 }
@@ -311,9 +311,10 @@ static void test_deep_blocks(void **state) {
     Fix *f = *state;
     Str s = str_new(f->a);
     for (int i = 0; i < 1400; i++) str_addf(&s, "%*sa:\n", i, "");
-    clock_t start = clock();
-    assert_null(parse(f, s.s));
-    assert_true(in_time(start, 100));
+    for (Timed t = within(100); timed(&t);) {
+        f->d = diags_new(f->a);
+        assert_null(parse(f, s.s));
+    }
     assert_string_equal(f->d->item[0].code, "E0704");
     assert_loc(f->d->item[0].loc, 33, 33);
 }
@@ -322,18 +323,21 @@ static void test_many_duplicates(void **state) {
     Fix *f = *state;
     Str s = str_new(f->a);
     for (int i = 0; i < 49000; i++) str_add(&s, "key: 1\n");
-    clock_t start = clock();
-    Yaml *y = parse(f, s.s);
-    assert_true(in_time(start, 100));
+    Yaml *y = NULL;
+    for (Timed t = within(100); timed(&t);) {
+        f->d = diags_new(f->a);
+        y = parse(f, s.s);
+    }
     assert_int_equal(y->n, 1);
     assert_int_equal(f->d->n, 50);
     assert_int_equal(f->d->hidden, 49000 - 1 - 50);
     /* and as many different ones */
     Str u = str_new(f->a);
     for (int i = 0; i < 49000; i++) str_addf(&u, "k%d: 1\n", i);
-    start = clock();
-    y = parse(f, u.s);
-    assert_true(in_time(start, 100));
+    for (Timed t = within(100); timed(&t);) {
+        f->d = diags_new(f->a);
+        y = parse(f, u.s);
+    }
     assert_int_equal(y->n, 49000);
     assert_string_equal(y->pair[48999].key, "k48999");
 }

@@ -87,13 +87,22 @@ static double ordinary_ms(void) {
     arena_free(a);
     return ms;
 }
-bool in_time(clock_t start, double ms) {
-    double took = 1e3 * (double)(clock() - start) / CLOCKS_PER_SEC, limit = ms * slow_machine();
+static bool in_time(const Timed *t) {
+    double took = 1e3 * (double)(clock() - t->start) / CLOCKS_PER_SEC,
+           limit = t->ms * slow_machine();
     if (took <= limit) return true;
     double slower = ordinary_ms() / ORDINARY_MS;
-    if (slower > slow_machine()) limit = ms * slower;
+    if (slower > slow_machine()) limit = t->ms * slower;
     print_message("%.0f ms of processor time, the limit is %.0f ms\n", took, limit);
     return took <= limit;
+}
+Timed within(double ms) { return (Timed){.ms = ms}; }
+bool timed(Timed *t) {
+    enum { TRIES = 10 };
+    if (t->tries && in_time(t)) return false;
+    if (t->tries++ == TRIES) fail_msg("never in time");
+    t->start = clock();
+    return true;
 }
 int sample_of(int all, const char *what) {
     const char *s = getenv("SHARDPROOF_SAMPLE");

@@ -26,10 +26,18 @@ extern const char example_plan[];
 /* How many times longer a limit of time is here: SHARDPROOF_SLOW, set under sanitizers and
  * valgrind; else 1. */
 int slow_machine(void);
-/* Has this process used at most `ms` of processor time since clock() said `start`? A machine that
- * is slower, or is taken from us now, gets as much more as reading an ordinary text takes longer on
- * it; a mistake in how long something takes does not. Prints what was too much. */
-bool in_time(clock_t start, double ms);
+/* A part of a test that may use `ms` of processor time: `for (Timed t = within(100); timed(&t);)
+ * part;` does it, up to ten times until it once has used no more, and fails where it never has: a
+ * machine that is taken from us for a while, and counts that as ours, is so in one of them. One
+ * that is slower gets as much more as reading an ordinary text takes longer on it; a mistake in
+ * how long something takes does not. */
+typedef struct {
+    double ms;
+    int tries;
+    clock_t start;
+} Timed;
+Timed within(double ms);
+bool timed(Timed *t);
 /* How many of `all` things a long test looks at: the first SHARDPROOF_SAMPLE of them where that is
  * set (and less); says so. */
 int sample_of(int all, const char *what);

@@ -212,11 +212,8 @@ static int leave_blanks(ViewCall *c, Scene **page, int n) {
  */
 static int pages_beside(const ViewCall *c, const struct View *v, Scene **page, int n) {
     enum { GAP = 20 };
-    ViewCall other = *c;
     Scene *second[VIEW_MAX_PAGES];
-    other.all = c->o->with;
-    other.t = seen_by(other.all, c->o, c->arena);
-    int m = v->build(&other, second);
+    int m = v->build(c->peer, second);
     PresetKind preset = PRESET_WIDE;
     furniture_preset(c->o->preset, &preset);
     for (int i = 0; i < m; i++) {
@@ -232,9 +229,16 @@ static int pages_beside(const ViewCall *c, const struct View *v, Scene **page, i
 /* The pages of view v; a figure says if there are more than the reader sees. */
 static int build(const struct View *v, ViewCall *c, bool all, Scene **page) {
     c->fonts = fonts_shared();
+    ViewCall other = *c;
+    if (c->o->with) {
+        other.all = c->o->with;
+        other.t = seen_by(other.all, c->o, c->arena);
+        other.peer = c, c->peer = &other; /* each knows how long the other's bars are */
+    }
     int n = v->build(c, page);
     if (n > 0 && c->o->quiz) n = leave_blanks(c, page, n);
     if (n > 0 && c->o->with) n = pages_beside(c, v, page, n);
+    c->peer = NULL;
     figure_number(page, n, all);
     return n;
 }

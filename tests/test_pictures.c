@@ -528,6 +528,58 @@ static void what_does_not_fit_is_the_title(void **state) {
     }
 }
 
+/* Of the first numbers of a scale in the half of a figure from x0 to x1: px for one of its units,
+ * to the right (or upwards). 0: there are no two. */
+static double per_unit(const Scene *s, double x0, double x1, bool up) {
+    const Mark *first = NULL;
+    double value = 0;
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind != MARK_TEXT || m->n_run != 1 || m->x < x0 || m->x >= x1) continue;
+        if (m->align != (up ? ALIGN_RIGHT : ALIGN_MIDDLE) || m->run->role != ROLE_TICK) continue;
+        char *end;
+        double v = strtod(m->run->s, &end);
+        if (*end || v <= 0) continue;
+        if (first && fabs(up ? m->x - first->x : m->y - first->y) < 0.01)
+            return (up ? first->y - m->y : m->x - first->x) / (v - value);
+        first = m, value = v;
+    }
+    return 0;
+}
+/* Two plans side by side are measured with one scale: what is twice as long or as high is twice as
+ * much. The second has eight times the tokens of the first. */
+static void two_plans_have_one_scale(void **state) {
+    (void)state;
+    static const struct {
+        const char *view;
+        bool up;
+    } row[] = {{"timeline", false}, {"memory", false}, {"memory", true}};
+    for (int i = 0; i < 6; i++) {
+        Arena *a = arena_new();
+        PlanRun r[2];
+        for (int k = 0; k < 2; k++) {
+            const char *text = arena_printf(
+                a,
+                "model: {preset: llama3-8b, shrink: 16}\ndata: {batch: 1, sequence: %d}\n"
+                "mesh: {tp: 2}\nnames: torchtitan\nrecipe: torchtitan-llama3\n",
+                k == i % 2 ? 512 : 4096);
+            r[k] = plan_run_with(a, "two.yaml", text, &(PipelineOptions){.events = true});
+            assert_non_null(r[k].t);
+        }
+        RenderOptions o = view(row[i / 2].view);
+        o.preset = "column";
+        o.with = r[1].t;
+        Scene *page[32];
+        assert_int_equal(render_pages(r[0].t, r[0].d, &o, a, false, page), 1);
+        double mid = page[0]->w / 2, left = per_unit(page[0], 0, mid, row[i / 2].up),
+               right = per_unit(page[0], mid, page[0]->w, row[i / 2].up);
+        assert_true(left > 0);
+        if (fabs(left - right) > 1e-6 * left)
+            fail_msg("%s: %g and %g px for a unit", row[i / 2].view, left, right);
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sentence_is_cut),
                                        cmocka_unit_test(print_needs_no_colour),
@@ -545,6 +597,7 @@ int main(void) {
                                        cmocka_unit_test(rows_tell_before_from_after),
                                        cmocka_unit_test(whole_matrices_of_integers),
                                        cmocka_unit_test(what_does_not_fit_is_the_title),
+                                       cmocka_unit_test(two_plans_have_one_scale),
                                        cmocka_unit_test(backward_units_have_names)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -16,6 +16,7 @@ typedef struct ViewCall {
     Arena *arena;
     Fonts *fonts;
     Theme theme;
+    const struct ViewCall *peer; /* whose figure stands beside this one, at its scale; NULL: none */
 } ViewCall;
 
 /* Columns of a view as text: 80; fewer, from 60 on, where the terminal is narrower. */

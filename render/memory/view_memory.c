@@ -45,6 +45,7 @@ typedef struct {
     int64_t capacity,
         limit; /* of the machine; as drawn: 0 where the bars would be too short beside it */
     const WrongList *wrong;
+    int64_t longest, highest; /* bytes of the longest bar and of the peak, the peer's too */
 } MemPen;
 
 static const char *ranks_words(MemPen *p, const MemClass *m) {
@@ -254,7 +255,7 @@ static double draw_bars(MemPen *p, double y) {
     int n = p->n > most ? most - 1 - (p->c->t->schedule != NULL) : p->n;
     double x = p->narrow ? p->x : p->x + 180, w = p->narrow ? p->w - 8 : p->w - 180 - 250;
     double pitch = p->narrow ? 74 : 58;
-    int64_t top = p->cls[0].total;
+    int64_t top = p->longest;
     if (p->limit > top) top = p->limit;
     MemScale s = memory_scale(top, p->narrow ? 6 : 10);
     double per_byte = w / fmax(1, (double)top);
@@ -328,8 +329,8 @@ static bool copies_made(const MemCourse *c) {
 /* Returns the height of what stands under the ticks. */
 static double draw_course(MemPen *p, double x, double y, double w, double h) {
     const MemCourse *c = &p->course;
-    MemScale s = memory_scale(c->at_peak, 5);
-    double top = fmax(1, (double)c->at_peak), size = p->preset == PRESET_SLIDE ? 12 : 11.5;
+    MemScale s = memory_scale(p->highest, 5);
+    double top = fmax(1, (double)p->highest), size = p->preset == PRESET_SLIDE ? 12 : 11.5;
     scene_begin(p->s, "course", "course",
                 arena_printf(p->a, "live bytes of rank %lld after each step", (long long)c->rank));
     for (double v = 0; v <= s.top + s.tick * 1e-6; v += s.tick) {
@@ -348,12 +349,12 @@ static double draw_course(MemPen *p, double x, double y, double w, double h) {
         scene_textf(p->s, i ? x + w * (i + 0.5) / c->n_steps : x, y + h + 17,
                     (TextLook){i ? ALIGN_MIDDLE : ALIGN_LEFT, size, REGULAR, ROLE_TICK}, "%s%d",
                     i ? "" : "step ", i);
-    double px = x + w * (c->peak + 0.5) / c->n_steps;
-    scene_circle(p->s, px, y, 4, (Look){ROLE_PAPER, ROLE_INK, 2});
+    double px = x + w * (c->peak + 0.5) / c->n_steps, py = y + h - h * (double)c->at_peak / top;
+    scene_circle(p->s, px, py, 4, (Look){ROLE_PAPER, ROLE_INK, 2});
     const char *text =
         arena_printf(p->a, "peak %s at step %d", bytes_text(c->at_peak, p->a), c->peak);
     double half = scene_width(p->s, 12.5, SEMIBOLD, text) / 2;
-    scene_text(p->s, fmin(fmax(px, x + half), x + w - half), y - 10,
+    scene_text(p->s, fmin(fmax(px, x + half), x + w - half), py - 10,
                (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, text);
     double under = memory_draw_bands(p->c, p->s, c, (Area){x, y, w, h});
     scene_end(p->s);
@@ -424,7 +425,7 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
 
 static double draw_any_course(MemPen *p, Area plot) {
     if (!p->time.n) return draw_course(p, plot.x, plot.y, plot.w, plot.h);
-    return memory_draw_time(p->c, p->s, &p->time, plot);
+    return memory_draw_time(p->c, p->s, &p->time, plot, p->highest);
 }
 /* alone: it has the page to itself. */
 static double draw_lower(MemPen *p, double y, bool alone) {
@@ -595,6 +596,25 @@ static Scene *memory_page(MemPen *p, bool upper, bool lower) {
     return s;
 }
 
+static int64_t peak_of(const MemCourse *c, const MemTime *m) {
+    return m->n ? m->at_peak : c->at_peak;
+}
+/* Two figures side by side have one scale, so that lengths and heights compare. */
+static void scale_as_peer(MemPen *p) {
+    p->longest = p->cls[0].total;
+    p->highest = peak_of(&p->course, &p->time);
+    if (!p->c->peer) return;
+    MemClass *cls;
+    MemCourse course;
+    MemTime time;
+    int n = memory_classes(p->a, p->c->peer->t, &cls);
+    int64_t rank = memory_rank(p->c->o->rank, cls, n);
+    if (n == 0 || !memory_course(p->a, p->c->peer->t, rank, &course)) return;
+    if (cls[0].total > p->longest) p->longest = cls[0].total;
+    memory_time(p->a, p->c->peer->t, &course, &time);
+    if (peak_of(&course, &time) > p->highest) p->highest = peak_of(&course, &time);
+}
+
 static bool prepare(const ViewCall *c, MemPen *p) {
     *p = (MemPen){.c = c, .a = c->arena, .wrong = wrong_find(c->arena, c->t, NULL, NULL)};
     if (c->o->rank >= c->t->ranks) {
@@ -612,10 +632,10 @@ static bool prepare(const ViewCall *c, MemPen *p) {
         return false;
     }
     memory_time(c->arena, c->t, &p->course, &p->time);
+    scale_as_peer(p);
     p->capacity = memory_capacity(c->t);
-    p->limit = p->capacity > 20 * p->cls[0].total
-                   ? 0
-                   : p->capacity; /* the bars would be too short to read */
+    p->limit =
+        p->capacity > 20 * p->longest ? 0 : p->capacity; /* the bars would be too short to read */
     return true;
 }
 

@@ -67,7 +67,7 @@ static void draw_after(TimePen *p) {
     scene_end(p->s);
 }
 static void draw_bytes(TimePen *p) {
-    MemScale s = memory_scale(p->m->at_peak, 5);
+    MemScale s = memory_scale((int64_t)p->top, 5);
     for (double v = 0; v <= s.top + s.tick * 1e-6; v += s.tick) {
         double at = p->plot.y + p->plot.h - p->plot.h * v * s.bytes / p->top;
         scene_segment(p->s, (Pt){p->plot.x, at}, (Pt){p->plot.x + p->plot.w, at}, ROLE_GRID, 1)
@@ -161,13 +161,13 @@ static double draw_key(TimePen *p, double y) {
     scene_end(p->s);
     return y + 18 - y0;
 }
-double memory_draw_time(const ViewCall *c, Scene *s, const MemTime *m, Area plot) {
+double memory_draw_time(const ViewCall *c, Scene *s, const MemTime *m, Area plot, int64_t highest) {
     TimePen p = {c,
                  s,
                  m,
                  plot,
                  plot.w - (m->after ? TIME_AFTER : 0),
-                 fmax(1, (double)m->at_peak),
+                 fmax(1, (double)highest),
                  fmax(11.5, s->min_size)};
     scene_begin(s, "course", "course",
                 arena_printf(c->arena, "bytes held over the time of a step, %s %d",
@@ -183,11 +183,12 @@ double memory_draw_time(const ViewCall *c, Scene *s, const MemTime *m, Area plot
     draw_times(&p);
     const MemMoment *x = m->peak < 0 ? NULL : &m->at[m->peak];
     double px = x ? (x_of(&p, x->from) + x_of(&p, x->to)) / 2 : plot.x + plot.w - TIME_AFTER / 2;
-    scene_circle(s, px, plot.y, 4, (Look){ROLE_PAPER, ROLE_INK, 2});
+    double py = y_of(&p, m->at_peak);
+    scene_circle(s, px, py, 4, (Look){ROLE_PAPER, ROLE_INK, 2});
     const char *text = arena_printf(c->arena, "peak %s %s", bytes_text(m->at_peak, c->arena),
                                     memory_when(c->arena, m));
     double half = scene_width(s, 12.5, SEMIBOLD, text) / 2;
-    scene_text(s, fmin(fmax(px, plot.x + half), plot.x + plot.w - half), plot.y - 10,
+    scene_text(s, fmin(fmax(px, plot.x + half), plot.x + plot.w - half), py - 10,
                (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, text);
     draw_strip(&p, plot.y + plot.h + 25);
     double y = plot.y + plot.h + 25 + TIME_STRIP + 2;

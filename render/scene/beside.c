@@ -1,5 +1,5 @@
 /* Two figures side by side in one: the marks of the second go behind those of the first, at its
- * right. Refuses to bring them to one scale, which only who drew them could. */
+ * right. Refuses to bring them to one scale: views that measure do so themselves, by their peer. */
 #include "render/scene/scene.h"
 #include <math.h>
 #include <stdio.h>

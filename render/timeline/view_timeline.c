@@ -550,7 +550,7 @@ static double longest_line(const Item *item, int from, int to, const Timeline *o
 
 /* What all pages of the view show: n timelines, what is folded or left out beside them, and their
  * lines. */
-typedef struct {
+typedef struct Shown {
     const ViewCall *c;
     PresetKind preset;
     const Timeline *t;
@@ -558,6 +558,7 @@ typedef struct {
     TimeFold folded;
     Item *item;
     int n_items;
+    const struct Shown *peer; /* of the figure beside this one, at the same scale; NULL: none */
 } Shown;
 
 /* A line that would leave most of its row empty is drawn a round number of times as wide as the
@@ -566,18 +567,29 @@ typedef struct {
 static int times_wide(const Shown *v, const Item *item, double longest) {
     static const int round[] = {100, 50, 20, 10, 5, 4, 3, 2};
     double own = 0;
-    for (const Item *x = v->item; x < v->item + v->n_items; x++)
-        if (!strcmp(x->l->title, item->l->title)) own = fmax(own, x->l->end - x->l->start);
+    for (const Shown *of = v; of; of = of->peer)
+        for (const Item *x = of->item; x < of->item + of->n_items; x++)
+            if (!strcmp(x->l->title, item->l->title)) own = fmax(own, x->l->end - x->l->start);
     for (size_t i = 0; i < sizeof round / sizeof *round && own > 0; i++)
         if (own * round[i] <= longest) return round[i];
     return 1;
+}
+
+/* The longest of the lines that share a scale with line i, of those on its page from `from` to
+ * before `to`. */
+static double scale_line(const Shown *v, int i, int from, int to) {
+    if (v->c->o->measured) return longest_line(v->item, 0, v->n_items, v->item[i].t);
+    if (v->preset == PRESET_SLIDE && !v->peer) /* slides are looked at one by one */
+        return longest_line(v->item, from, to, NULL);
+    double own = longest_line(v->item, 0, v->n_items, NULL);
+    return v->peer ? fmax(own, longest_line(v->peer->item, 0, v->peer->n_items, NULL)) : own;
 }
 
 static void subtitle(const Shown *v, const char **part) {
     const ViewCall *c = v->c;
     const Timeline *t = v->t;
     int n = v->n, lines = v->n_items;
-    bool pages = v->preset == PRESET_SLIDE && lines > 2; /* every page has a scale of its own */
+    bool pages = v->preset == PRESET_SLIDE && lines > 2 && !v->peer; /* each has its own scale */
     Arena *a = c->arena;
     const char *model = words_model(a, c->t);
     int k = 0, all = n + v->folded.same + v->folded.left;
@@ -593,8 +605,11 @@ static void subtitle(const Shown *v, const char **part) {
                                    all, timeline_folded(a, v->folded));
     bool wide = false;
     for (int i = 0; i < lines; i++)
-        wide |= times_wide(v, &v->item[i], longest_line(v->item, 0, lines, NULL)) > 1;
-    part[k++] = lines > 1 && !c->o->measured
+        wide |= times_wide(v, &v->item[i], scale_line(v, i, 0, lines)) > 1;
+    part[k++] = v->peer && !c->o->measured
+                    ? arena_printf(a, "%s, both plans at one scale%s", timeline_kind(c),
+                                   wide ? " unless marked ×" : "")
+                : lines > 1 && !c->o->measured
                     ? arena_printf(a, "%s, %d lines at one scale%s%s", timeline_kind(c), lines,
                                    pages ? " per page" : "", wide ? " unless marked ×" : "")
                     : timeline_kind(c);
@@ -629,7 +644,6 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
     p.width = p.look->axis_w > 0 ? p.look->axis_w : s->w - pr->margin - p.x0 - 26;
     p.right = p.look->margin_w > 0 ? s->w - pr->margin - 148 - 12 : s->w - pr->margin;
     const char *sub[8];
-    bool own_scale = preset == PRESET_SLIDE; /* slides are looked at one by one */
     subtitle(v, sub);
     double y = figure_head(s, preset, timeline_title(c, t, n), sub, 0) + 10;
     y = wrong_banner(s, c, (Band){pr->margin, s->w - 2 * pr->margin, y});
@@ -640,9 +654,7 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
         if (limit > 0 && to > from && end + foot > limit) break;
     }
     for (int i = from; i < to; i++) {
-        double longest =
-            c->o->measured ? longest_line(item, 0, items, item[i].t)
-                           : longest_line(item, own_scale ? from : 0, own_scale ? to : items, NULL);
+        double longest = scale_line(v, i, from, to);
         p.times = c->o->measured ? 1 : times_wide(v, &item[i], longest);
         p.scale = p.times * p.width / longest;
         y = draw_stave(&p, item[i].t, item[i].l, y, longest / p.times, item[i].who);
@@ -691,6 +703,13 @@ int view_timeline(const ViewCall *c, Scene **page) {
     int pages = 0;
     if (v.n == 0) return 0;
     list_lines(&v);
+    Timeline *far = c->peer ? ARENA_ARRAY(c->arena, Timeline, MAX_CLASSES) : NULL;
+    ViewCall other = c->peer ? *c->peer : *c;
+    other.d = diags_new(c->arena); /* what the other figure lacks is told where it is drawn */
+    Shown beside = {.c = &other, .preset = v.preset, .t = far};
+    beside.n =
+        far ? timeline_read(&other, far, MAX_CLASSES, looks[v.preset].kernels, &beside.folded) : 0;
+    if (beside.n) list_lines(&beside), v.peer = &beside;
     for (int from = 0, next; from < v.n_items && pages < VIEW_MAX_PAGES; pages++, from = next) {
         double foot = FOOT;
         do next = draw_page(&v, from, foot, &page[pages]);

@@ -45,6 +45,41 @@ static uint64_t mix(uint64_t h, const char *s) {
     for (; s && *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001b3u;
     return (h ^ 0xff) * 0x100000001b3u;
 }
+/* What /proc says of a process, cut to the room; the bytes that were read. */
+static size_t proc_text(pid_t pid, const char *of, char *to, size_t room) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, of);
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(to, 1, room - 1, f) : 0;
+    if (f) fclose(f);
+    to[n] = 0;
+    return n;
+}
+/* Has it been started with that variable, as a launcher sets it? */
+static bool has_from_start(pid_t pid, const char *name) {
+    enum { ROOM = 1 << 17 };
+    char *text = malloc(ROOM);
+    size_t n = text ? proc_text(pid, "environ", text, ROOM) : 0, k = strlen(name);
+    bool has = false;
+    for (size_t i = 0; i < n && !has; i += strlen(text + i) + 1)
+        has = strncmp(text + i, name, k) == 0 && text[i + k] == '=';
+    free(text);
+    return has;
+}
+/* The launcher's own process: whatever stands between it and this one, a shell of each rank's, has
+ * the rank's variable as well. */
+static pid_t starter(const char *rank) {
+    enum { MOST = 64 };
+    pid_t pid = getppid();
+    for (int i = 0; i < MOST && pid > 1 && has_from_start(pid, rank); i++) {
+        char text[512];
+        proc_text(pid, "stat", text, sizeof text);
+        const char *name_end = strrchr(text, ')'); /* "12 (sh) S 11 ..." */
+        if (!name_end || strlen(name_end) < 5) break;
+        pid = (pid_t)atol(name_end + 4);
+    }
+    return pid;
+}
 /* Of a run that a launcher has started: its job. Two jobs of one machine must not meet, so where
  * neither a job nor a port is named it is whoever started the processes. */
 static uint64_t job_of(const Launcher *by) {
@@ -54,7 +89,7 @@ static uint64_t job_of(const Launcher *by) {
     uint64_t h = mix(0xcbf29ce484222325u, text_of(by->job));
     for (size_t i = 0; i < sizeof also / sizeof *also; i++) h = mix(h, text_of(also[i]));
     if (!text_of(by->job) && !text_of("MASTER_PORT"))
-        snprintf(parent, sizeof parent, "%ld", (long)getppid());
+        snprintf(parent, sizeof parent, "%ld", (long)starter(by->rank));
     return mix(h, parent);
 }
 static void token_of(const Launcher *by, char *out, int room) {

@@ -88,14 +88,24 @@ bool lost_another(Arena *a, const char *err, int rank) {
     const char *at = strstr(child_read(a, err, &n), "error: rank ");
     return at && strstr(at, " has been silent for ") && atoi(at + 12) != rank;
 }
+bool is_said(Arena *a, const char *err, const char *words) {
+    size_t n;
+    const char *text = child_read(a, err, &n);
+    return text && strstr(text, words);
+}
+bool too_busy(Arena *a, const char *err) {
+    return is_said(a, err, "the processes did not come together within ");
+}
 int whole_files(Arena *a, const char *dir, const char *like) {
     const char *e = temp_path(a, "whole");
     size_t n;
-    int code = line_code(e, "/dev/null",
-                         "cd %s || exit 1; find . -type f | while read f; do case $f in *.jsonl) "
-                         "grep -v measured $f > %s.a; grep -v measured %s/$f > %s.b;; *) cp $f "
-                         "%s.a; cp %s/$f %s.b;; esac; cmp %s.a %s.b || exit 7; echo $f; done",
-                         dir, e, like, e, e, like, e, e, e);
+    int code = line_code(
+        e, "/dev/null",
+        "exec 2>&1; cd %s || exit 1; find . -type f ! -name \".shardproof-*\" | while read f; do "
+        "case $f in *.jsonl) "
+        "grep -v measured $f > %s.a; grep -v measured %s/$f > %s.b;; *) cp $f %s.a && cp %s/$f "
+        "%s.b;; esac && cmp %s.a %s.b || { ls -l $f %s/$f; exit 7; }; echo $f; done",
+        dir, e, like, e, e, like, e, e, e, like);
     const char *text = child_read(a, e, &n);
     if (code) print_error("not whole: %s\n", text);
     assert_int_equal(code, 0);

@@ -41,8 +41,15 @@ int ends_told(const char *err);
  * which was stopped or killed (-1: none was)? That says nothing of what is tried, which is tried
  * again with a longer deadline: LONGEST seconds at most, so that what fails by itself fails. */
 bool lost_another(Arena *a, const char *err, int rank);
+/* Does the file say so? */
+bool is_said(Arena *a, const char *err, const char *words);
+/* Where the machine is too busy for the processes to come together in time, that says nothing of
+ * what is tried either. */
+bool too_busy(Arena *a, const char *err);
 enum { LONGEST = 600 };
 /* How many files a run left in `dir`. Every one is that of a run that was let be, which left them
- * in `like`; only times differ in a trace. One that is half written fails the test. */
+ * in `like`; only times differ in a trace. One that is half written fails the test. What has no
+ * name of its own yet is none: SIGKILL, which launchers send too, may leave it (where there are no
+ * files without a name, or behind the link; test_outputs holds that nothing else leaves one). */
 int whole_files(Arena *a, const char *dir, const char *like);
 #endif

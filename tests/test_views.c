@@ -501,7 +501,8 @@ static void storyboard_is_the_run(void **state) {
         assert_non_null(again);
         assert_string_equal(picture(a, again, &o, FORMAT_SVG), words);
         /* another result is noticed */
-        if (i == 1) again->samples[0].after[0] += 1;
+        TraceSample *first = &again->samples[0]; /* small chunks are shown element by element */
+        if (i == 1) *(first->n_made ? first->made : first->after) += 1;
         if (i == 1) says(picture(a, again, &o, FORMAT_SVG), "results differ from these sums");
         /* and without a run there are no numbers */
         again->n_samples = 0;

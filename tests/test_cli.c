@@ -1396,6 +1396,31 @@ static void test_config_defaults(void **state) {
         done(r);
     }
 }
+/* --full undoes a plan's shrink, as it does in a framework's file; who says another one gets it. */
+static void test_full(void **state) {
+    (void)state;
+    static const char *const rows[][3] = {{"shapes", "--format", "csv"},
+                                          {"params", "--format", "csv"},
+                                          {"comms", "--format", "csv"},
+                                          {"draw", "--view", "block"},
+                                          {"draw", "--view", "memory"}};
+    const char *const plans[] = {"plans/05-llama3-8b-tp4-sp.yaml", "plans/01-column-row-mlp.yaml",
+                                 put("bare.yaml", "model: llama3-8b\nmesh: {tp: 2}\n")};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t k = 0; k < sizeof plans / sizeof *plans; k++) {
+            const char *const *w = rows[i], *plan = plans[k];
+            Ran own = RUN(w[0], plan, w[1], w[2]), full = RUN(w[0], plan, w[1], w[2], "--full"),
+                whole = RUN(w[0], plan, w[1], w[2], "--set", "model.shrink=1"),
+                said = RUN(w[0], plan, w[1], w[2], "--set", "model.shrink=8", "--full"),
+                eight = RUN(w[0], plan, w[1], w[2], "--set", "model.shrink=8");
+            assert_int_equal(full.code, 0);
+            assert_string_equal(full.err, own.err);
+            assert_string_equal(full.out, whole.out);
+            assert_string_equal(said.out, eight.out);
+            assert_int_equal(strcmp(full.out, own.out) != 0, k == 0);
+            done(own), done(full), done(whole), done(said), done(eight);
+        }
+}
 /* Where groups are unequal, each class of ranks says what it sends itself. */
 static void test_unequal_times(void **state) {
     (void)state;
@@ -1916,6 +1941,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_diff_settings_of_models),
     TEST(test_one_rank),
     TEST(test_config_defaults),
+    TEST(test_full),
     TEST(test_unequal_times),
     TEST(test_structure),
     TEST(test_run),

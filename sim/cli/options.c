@@ -144,7 +144,9 @@ static const Option options[] = {
     {"loss-parallel", 0, O_FLAG, AT(loss_parallel), NULL, C_FILES | C_ANOTHER,
      "of a framework's file: the loss runs under loss_parallel()", NULL},
     {"full", 0, O_FLAG, AT(full), NULL, C_FILES | C_ANOTHER,
-     "of a framework's file: sizes as they are, not those that run in seconds", NULL},
+     "sizes as they are: a plan's `shrink` is undone; of a framework's file, not those that run in "
+     "seconds",
+     NULL},
     {"to", 0, O_WORD, AT(to), "FRAMEWORK", C_EXPORT, "whose way of saying the plan",
      "torch hf jax megatron torchtitan"},
     {"cuda", 0, O_WORD_OR_FIRST, AT(cuda), "[HOW]", C_RUNS | C_CALIBRATE | C_ANOTHER,
@@ -443,6 +445,12 @@ static void format_by_name(Cli *c) {
                                  k->formats),
               "`%s` writes %s, not '%s'", k->name, k->formats, dot);
 }
+/* --full undoes a plan's own shrink, not one that the command line says. */
+static void set_full(Cli *c) {
+    for (int i = 0; i < c->o.n_sets; i++)
+        if (!strcmp(c->o.sets[i].key, "model.shrink") || !strcmp(c->o.sets[i].key, "model")) return;
+    add_set(c, "model.shrink", strlen("model.shrink"), "1");
+}
 void options_parse(Cli *c, int argc, char **argv) {
     Parse p = {.c = c, .argc = argc, .argv = argv, .i = 1};
     c->o =
@@ -459,6 +467,7 @@ void options_parse(Cli *c, int argc, char **argv) {
     if (c->o.seed >= 0)
         add_set(c, "data.seed", 9, arena_printf(c->arena, "%lld", (long long)c->o.seed));
     choose_command(c);
+    if (c->o.full && c->command && c->command->bit & (C_PLANS | C_EXPORT)) set_full(c);
     check_usage(&p);
     if (!c->o.format && !c->o.help) format_by_name(c);
     c->format = c->o.format;

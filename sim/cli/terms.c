@@ -187,6 +187,6 @@ const Term cli_terms[] = {
      "those, of the ones that wait least: the others wait for them."},
     {"shrink", TERM_WORD, "shrunk",
      "widths D, d, F, V divided by a number so that a plan runs anywhere; head counts, axes and "
-     "collectives stay. `--set model.shrink=1` is the full size."},
+     "collectives stay. `--full` undoes it."},
     {NULL, TERM_WORD, NULL, NULL},
 };

@@ -1406,6 +1406,7 @@ static void test_full(void **state) {
                                           {"draw", "--view", "memory"}};
     const char *const plans[] = {"plans/05-llama3-8b-tp4-sp.yaml", "plans/01-column-row-mlp.yaml",
                                  put("bare.yaml", "model: llama3-8b\nmesh: {tp: 2}\n")};
+    expect_code(RUN("check", plans[1], "--full", "--fail-on", "note"), 0, "ok", "");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t k = 0; k < sizeof plans / sizeof *plans; k++) {
             const char *const *w = rows[i], *plan = plans[k];
@@ -1418,6 +1419,7 @@ static void test_full(void **state) {
             assert_string_equal(full.out, whole.out);
             assert_string_equal(said.out, eight.out);
             assert_int_equal(strcmp(full.out, own.out) != 0, k == 0);
+            assert_null(strstr(full.err, "--set"));
             done(own), done(full), done(whole), done(said), done(eight);
         }
 }

@@ -449,7 +449,7 @@ static void format_by_name(Cli *c) {
 static void set_full(Cli *c) {
     for (int i = 0; i < c->o.n_sets; i++)
         if (!strcmp(c->o.sets[i].key, "model.shrink") || !strcmp(c->o.sets[i].key, "model")) return;
-    add_set(c, "model.shrink", strlen("model.shrink"), "1");
+    add_set(c, "model.shrink", strlen("model.shrink"), NULL);
 }
 void options_parse(Cli *c, int argc, char **argv) {
     Parse p = {.c = c, .argc = argc, .argv = argv, .i = 1};

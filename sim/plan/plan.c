@@ -875,6 +875,7 @@ static uint64_t hash_of(const PlanText *g) {
     uint64_t h = fnv(14695981039346656037u, g->text, g->n);
     for (int i = 0; i < g->n_sets; i++) {
         h = fnv(h, g->sets[i].key, strlen(g->sets[i].key));
+        if (!g->sets[i].value) continue;
         h = fnv(h, "=", 1);
         h = fnv(h, g->sets[i].value, strlen(g->sets[i].value) + 1);
     }

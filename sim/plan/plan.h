@@ -338,7 +338,7 @@ enum { PART_EMBEDDING = 1, PART_BLOCKS = 2, PART_NORM = 4, PART_HEAD = 8, PART_L
 
 /* One `--set key=value` of the command line. */
 typedef struct {
-    const char *key, *value;
+    const char *key, *value; /* no value: the key is as if the plan did not say it */
 } PlanSet;
 
 /* A plan as it is given: n bytes of YAML, the name of the file for diagnostics, and what the

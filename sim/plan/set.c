@@ -115,12 +115,19 @@ static void apply(const Setting *s, Yaml *root, Yaml *value) {
     pair->loc = s->loc;
 }
 
+static void take_back(const Setting *s, Yaml *map) {
+    for (const char *rest = s->key; map && map->kind == YAML_MAP;) {
+        YamlPair *pair = find_pair(map, next_part(s->a, &rest));
+        if (pair && !*rest) *pair = map->pair[--map->n];
+        map = pair && *rest ? pair->value : NULL;
+    }
+}
 void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n) {
     if (!n) return;
     /* what diagnostics show: one line for each option */
     Str text = str_new(a);
     for (int i = 0; i < n; i++) {
-        const char *part[2] = {sets[i].key, sets[i].value};
+        const char *part[2] = {sets[i].key, sets[i].value ? sets[i].value : ""};
         for (int j = 0; j < 2; j++) {
             for (const char *c = part[j]; *c; c++) str_addn(&text, *c == '\n' ? " " : c, 1);
             str_add(&text, j ? "\n" : "=");
@@ -136,6 +143,10 @@ void plan_apply_sets(Arena *a, Diags *d, Yaml *root, const PlanSet *sets, int n)
             diag_error(d, "E0212", s.loc,
                        "--set data.batch=4, --set 'plan[layers.*.attention.wq]=colwise'",
                        "'%s' is not a key", s.key);
+            continue;
+        }
+        if (!sets[i].value) {
+            take_back(&s, root);
             continue;
         }
         Yaml *value = yaml_parse_value(a, d, at, sets[i].value, strlen(sets[i].value));

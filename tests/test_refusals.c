@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define HEAD "model: {preset: llama3-8b, shrink: 512}\n"
+#define ROWS(n) "model: {kind: mlp, sizes: [8, 5, 8]}\ndata: {rows: " n "}\n"
 #define SP2 HEAD "mesh: {tp: 2}\nrecipe: torchtitan-llama3\n"
 #define TP2 HEAD "mesh: {tp: 2}\nplan:\n"
 #define RING HEAD "mesh: {cp: 3}\ncontext_parallel: {mode: ring}\nfaults: [{at: "
@@ -378,6 +379,15 @@ static void test_notes(void **state) {
          "5 parameters no plan line lays out"},
         {HEAD "mesh: {tp: 16}\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "N0004", 4,
          "tp.0 of 8, which cuts the KV heads, and tp.1 of 2"},
+        /* ranks of which nothing comes */
+        {ROWS("2") "mesh: {dp: 3}\n", "N0003", 3, "B of 2 over dp of 3 leaves"},
+        {ROWS("5") "mesh: {dp: 4}\n", "N0003", 3, "B of 5 over dp of 4 leaves"},
+        {ROWS("3") "mesh: {a: 2, b: 2}\ngroups: {dp: a*b}\n", "N0003", 3, "B of 3 over a*b of 4"},
+        {ROWS("4") "mesh: {tp: 4}\nplan:\n  net1: colwise\n  net2: rowwise\n", "N0003", 3,
+         "F of 5 over tp of 4 leaves ranks with nothing of net1.weight"},
+        {"model: {preset: llama3-8b, layers: 1, shrink: 512}\ndata: {batch: 1, sequence: 4}\n"
+         "mesh: {cp: 8}\n",
+         "N0003", 3, "S of 4 over cp of 8 leaves"},
     };
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {
         Arena *a = arena_new();
@@ -388,6 +398,10 @@ static void test_notes(void **state) {
         }
         arena_free(a);
     }
+    Arena *a = arena_new(); /* uneven, and every rank has some */
+    PlanRun r = plan_run(a, "fed.yaml", ROWS("7") "mesh: {dp: 4}\n", false);
+    assert_false(run_has(&r, "N0003"));
+    arena_free(a);
 }
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -10,6 +10,7 @@
 #include "assign/sums.h"
 #include "assign/zero.h"
 #include "assign/target.h"
+#include "assign/uneven.h"
 #include <assert.h>
 #include <string.h>
 
@@ -572,6 +573,7 @@ static void layout_notes(Assign *a) {
     for (int x = 0; x < a->mesh->naxes; x++)
         if (a->mesh->axis[x].size > 1 && !axis_cuts(a, x) && !(a->stages && a->stages->axis == x))
             axis_note(a, a->mesh->axis[x].name, a->mesh->axis[x].size);
+    uneven_empty(a);
     const Graph *g = &a->model->g;
     int unnamed = 0;
     const char *first = NULL;

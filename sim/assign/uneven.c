@@ -97,3 +97,33 @@ void uneven_loss(Assign *a, int m) {
                   "loss_parallel raises",
                   c.sym, (long long)c.size, c.axes, (long long)c.n);
 }
+
+/* The first dim of t of which some rank has nothing. Whatever the order, the last rank has least.
+ */
+static bool empty_dim(const Assign *a, int t, Uneven *out) {
+    const GTensor *x = &a->model->g.t[t];
+    int64_t local[LAYOUT_MAX_DIMS];
+    layout_local(a->mesh, &a->compute[t], x->size, a->mesh->nranks - 1, local);
+    for (int d = 0; d < x->nd; d++) {
+        AxisList by = layout_dim_axes(&a->compute[t], d);
+        if (local[d] || !x->size[d] || !by.n) continue;
+        *out = (Uneven){x->size[d], mesh_size(a->mesh, &by), x->sym[d],
+                        mesh_axes_text(a->mesh, a->arena, &by, false)};
+        return true;
+    }
+    return false;
+}
+void uneven_empty(const Assign *a) {
+    bool told[2] = {false, false};
+    for (int t = 0; t < a->model->g.nt; t++) {
+        const GTensor *x = &a->model->g.t[t];
+        bool param = x->kind == KIND_PARAM;
+        Uneven c;
+        if ((!param && x->kind != KIND_INPUT) || x->state_of || told[param] || !empty_dim(a, t, &c))
+            continue;
+        told[param] = true;
+        diag_note(a->d, "N0003", a->plan->mesh_loc, NULL,
+                  "%s of %lld over %s of %lld leaves ranks with nothing of %s", c.sym,
+                  (long long)c.size, c.axes, (long long)c.n, param ? x->plan_name : x->name);
+    }
+}

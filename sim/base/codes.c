@@ -362,8 +362,11 @@ const DiagCode diag_codes[] = {
      NULL},
     {"N0002", 0, "a parameter that no line names",
      "No line of the plan matches this parameter: every rank holds all of it.", NULL},
-    {"N0003", 0, "an axis that cuts nothing",
-     "No value and no parameter is cut over this axis: its ranks all do the same work.", NULL},
+    {"N0003", 0, "an axis that cuts nothing, or more than there is",
+     "No value and no parameter is cut over this axis: its ranks all do the same work. Or there "
+     "are "
+     "fewer parts than ranks: some hold nothing of the data or of a parameter, and wait.",
+     NULL},
     {"N0004", 0, "key/value heads are replicated by splitting the axis",
      "There are fewer key/value heads than ranks on the axis. It was split into an outer part, "
      "which cuts the heads, and an inner part, whose ranks hold copies and add up their "

@@ -279,6 +279,8 @@ static void test_totals(void **state) {
             const Model *m = must_build(a, p);
             assert_int_equal(m->dims.yarn.truncate, 0);
             assert_true(m->dims.yarn.fast == 32 && m->dims.yarn.slow == 1);
+            assert_int_equal(m->dims.window, 128); /* of every other layer, from the first */
+            assert_true(model_windowed(&m->dims, 0) && !model_windowed(&m->dims, 1));
         }
         arena_free(a);
     }

@@ -508,6 +508,8 @@ static void raw_from_preset(const Preset *s, Raw *r) {
     r->F = s->F;
     r->V = s->V;
     r->max_positions = s->max_positions ? s->max_positions : UNSET;
+    r->windowed = s->window > 0;
+    r->window = s->window;
     r->eps = s->eps;
     r->theta = s->rope_base;
     r->tied = s->tied;

@@ -152,6 +152,7 @@ typedef struct {
     const char *rope_type;
     double rope_factor, rope_low, rope_high, rope_old_ctx;
     int64_t max_positions;
+    int64_t window;       /* positions that a query sees in layers that have a window; 0: all */
     int64_t E, top_k, Fe; /* experts, experts per token, their width; 0: none */
     const char *family;   /* model_type, where it is not llama's mathematics */
     int64_t q_rank, kv_rank, nope, rope, v_dim;

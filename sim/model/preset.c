@@ -11,7 +11,7 @@
 /* gpt-oss: attention sinks, experts with biases, the dims of rope that turn slowly are not cut off.
  */
 #define GPT_OSS                                                                                    \
-    .family = "gpt_oss", .qkv_bias = true, .rope_type = "yarn", .rope_factor = 32,                 \
+    .family = "gpt_oss", .window = 128, .qkv_bias = true, .rope_type = "yarn", .rope_factor = 32,  \
     .rope_old_ctx = 4096, .yarn = {.fast = 32, .slow = 1, .truncate = false}
 
 /* name, what, D, L, H, K, d, F, V, eps, rope base */

@@ -508,6 +508,14 @@ static void test_idle(void **state) {
                          "faults: [{at: all_reduce of net2, do: drop}]\n",
                          false);
     assert_non_null(run_diag(&r, "W0001", "one rank"));
+    r = plan_run(a, "verdicts.yaml", /* what does change something is not called idle */
+                 "model: {kind: attention, heads: 2, head_dim: 4}\n"
+                 "data: {batch: 1, sequence: 8}\nmesh: {cp: 2}\n"
+                 "context_parallel: {mode: ring, axis: cp}\n"
+                 "faults: [{at: attn_merge.1, do: unweighted}]\n",
+                 false);
+    assert_non_null(r.t);
+    assert_false(run_has(&r, "W0001"));
     arena_free(a);
 }
 /* Of several entries each idle one is pointed to, at its own place. */

@@ -634,7 +634,7 @@ const char *fault_idle(const Program *p, const Step *s) {
     Act a = *s->act;
     bool move = s->kind == ST_MOVE;
     bool same = a.times == 1 && a.scale == 1 && !a.shift && !a.floor && !a.counts &&
-                a.positions == AT_GLOBAL && a.dim < 0;
+                a.positions == AT_GLOBAL && a.dim < 0 && !a.unweighted;
     if (!move) return same ? "it does what is due" : NULL;
     Act due = act_declared(&s->move);
     same &= a.kind == due.kind && a.combine == due.combine && !act_elsewhere(&s->move, &a);

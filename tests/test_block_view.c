@@ -920,6 +920,8 @@ static void block_of_a_stage(void **state) {
         assert_int_equal(times_said(text, "|To another stage|"), to);
         assert_int_equal(times_said(text, "|Send|"), from + to); /* of a value, and of a gradient */
         assert_int_equal(times_said(text, "|Receive|"), from + to);
+        /* each message has its shape at the rank's side, the gradient that comes as well */
+        assert_int_equal(times_said(text, "[1, 16, 128]   8 KiB|"), to ? 16 : 18);
         assert_non_null(strstr(text, to ? "|Sent per rank: forward pp 8 KiB in "
                                         : "|Sent per rank: forward pp 0 B in "));
         assert_non_null(strstr(text, from ? "; backward pp 8 KiB in " : "; backward pp 0 B in "));

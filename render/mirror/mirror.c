@@ -413,8 +413,9 @@ static void read_back(const Mirror *m, MirrorStrip *s) {
         const TraceLocalMove *move = k < t->n_moves ? &t->moves[k] : NULL;
         if (c && (!move || c->step < move->step)) {
             i++;
-            if (is_back(c->pass, c->subject) && words_group_of(&c->groups, g->rank) >= 0)
-                add_change(m, s, change_of_coll(c));
+            if (!is_back(c->pass, c->subject) || words_group_of(&c->groups, g->rank) < 0) continue;
+            add_change(m, s, change_of_coll(c));
+            s->up |= s->from && text_same(of_grad(c->subject), s->from); /* another stage made it */
         } else {
             k++;
             if (is_back(move->pass, move->subject)) add_change(m, s, change_of_move(move));

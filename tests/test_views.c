@@ -260,6 +260,10 @@ static void schedules_beside(void **state) {
         assert_non_null(strstr(svg, "4 schedules of 8 micro-batches"));
         assert_non_null(strstr(svg, "dualpipe ends first"));
         assert_non_null(strstr(svg, ">weights<"));
+        o.several[2] = t[2]; /* who ends at the same time does not end before the other */
+        says(picture(a, t[0], &o, FORMAT_SVG), "dualpipe and dualpipe end first");
+        o.n_several = 1, o.several[0] = t[0];
+        says(picture(a, t[0], &o, FORMAT_SVG), "all end together");
     }
     arena_free(a);
 }
@@ -320,7 +324,7 @@ static void both_ways_of_a_pipeline(void **state) {
             says(picture(a, r.t, &o, FORMAT_TEXT), "part of pp    1 × 2               1:3");
             o = options("timeline");
             says(picture(a, r.t, &o, FORMAT_SVG), "pp {0,1} {0,3}");
-            says(picture(a, r.t, &o, FORMAT_SVG), "one of 8 micro-batches each way");
+            says(picture(a, r.t, &o, FORMAT_SVG), "one each way of 8 micro-batches");
         }
         arena_free(a);
     }

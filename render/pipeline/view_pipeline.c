@@ -520,11 +520,22 @@ static double draw_table(PipePen *q, double y) {
 static const char *title_of(const PipePen *q) {
     const Pipe *p = &q->all[0];
     if (q->n_all == 1) return pipe_title(p);
-    int best = 0;
-    for (int k = 1; k < q->n_all; k++)
-        if (q->all[k].end < q->all[best].end) best = k;
-    return arena_printf(p->a, "%d schedules of %d micro-batch%s on one axis of time; %s ends first",
-                        q->n_all, p->parts, p->parts == 1 ? "" : "es", pipe_cell(&q->all[best], 0));
+    const char *first = pipe_cell(&q->all[0], 1); /* as it is told: two may end together */
+    for (int k = 0, best = 0; k < q->n_all; k++)
+        if (q->all[k].end < q->all[best].end) best = k, first = pipe_cell(&q->all[k], 1);
+    Str names = str_new(p->a);
+    int n = 0, left = 0;
+    for (int k = 0; k < q->n_all; k++) left += !strcmp(pipe_cell(&q->all[k], 1), first);
+    bool several = left > 1;
+    for (int k = 0; k < q->n_all; k++)
+        if (!strcmp(pipe_cell(&q->all[k], 1), first))
+            str_addf(&names, "%s%s", n++ ? n == left ? " and " : ", " : "",
+                     pipe_cell(&q->all[k], 0));
+    return arena_printf(p->a, "%d schedules of %d micro-batch%s on one axis of time; %s", q->n_all,
+                        p->parts, p->parts == 1 ? "" : "es",
+                        left == q->n_all
+                            ? "all end together"
+                            : arena_printf(p->a, "%s end%s first", names.s, several ? "" : "s"));
 }
 static const char *foot_of(const PipePen *q) {
     if (q->n_all == 1) return pipe_foot(&q->all[0]);

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,6 +85,16 @@ static int speak(const char *const *job, bool in_turn) {
         if (pid[i]) all_well(&pid[i], 1);
     return lines(&p);
 }
+/* One that has its name and does not answer by it for a while, as one that has no processor there:
+ * it says so to that file. */
+static int late_to = -1;
+int listen(int fd, int n) {
+    if (late_to >= 0) {
+        if (write(late_to, "", 1) != 1) _exit(9);
+        usleep(2000000);
+    }
+    return (int)syscall(SYS_listen, fd, n);
+}
 static const char *job_name(Arena *a, const char *of) {
     return arena_printf(a, "test-%d-%s", (int)getpid(), of);
 }
@@ -127,6 +139,32 @@ static void test_forked(void **state) {
     all_well(&pid, 1);
     assert_int_equal(lines(&p), 1);
 }
+/* Whoever comes in the meantime waits for it. */
+static void test_late_answer(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *job = job_name(a, "late");
+    Pipes p = pipes_new();
+    int named[2];
+    char c;
+    pid_t pid[2];
+    assert_int_equal(pipe(named), 0);
+    fflush(NULL);
+    for (int i = 0; i < 2; i++) {
+        if ((pid[i] = fork()) == 0) {
+            late_to = i ? -1 : named[1];
+            speaker(&p, job, i);
+        }
+        if (!i) assert_int_equal(read(named[0], &c, 1), 1);
+    }
+    for (int i = 0; i < 2; i++) assert_int_equal(read(p.here[0], &c, 1), 1);
+    let_speak(&p, 2);
+    all_well(pid, 2);
+    close(named[0]);
+    close(named[1]);
+    assert_int_equal(lines(&p), 1);
+    arena_free(a);
+}
 /* One who was about to speak, and never will: it has ended, or is stopped. */
 static void test_never_spoke(void **state) {
     (void)state;
@@ -166,10 +204,9 @@ static void test_never_spoke(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_speaks),
-        cmocka_unit_test(test_forgotten),
-        cmocka_unit_test(test_forked),
-        cmocka_unit_test(test_never_spoke),
+        cmocka_unit_test(test_one_speaks),  cmocka_unit_test(test_forgotten),
+        cmocka_unit_test(test_forked),      cmocka_unit_test(test_never_spoke),
+        cmocka_unit_test(test_late_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,9 +19,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* looks after a process that has a name and does not answer by it yet, or no more; milliseconds
- * between them */
-enum { LOOKS = 200, LOOK_MS = 5, ROOM = 128, WORD = sizeof(_Atomic int32_t) };
+/* looks after a process that has a name and does not answer by it yet (it may have no processor
+ * just there), or no more; those after one whose file cannot be opened; milliseconds between them
+ */
+enum { LOOKS = 2000, UNREADABLE = 200, LOOK_MS = 5, ROOM = 128, WORD = sizeof(_Atomic int32_t) };
 
 static void *map(int fd) {
     void *p =
@@ -58,15 +59,16 @@ static void *found(const char *name, const struct sockaddr *at, socklen_t n, boo
     if (fd >= 0) close(fd);
     return NULL;
 }
-/* As one of the others. */
-static void *join(const char *name, const struct sockaddr *at, socklen_t n) {
+/* As one of the others. *looks counts on where nobody answers yet, and is at its end soon where
+ * somebody does whose file is not to be had: of another container. */
+static void *join(const char *name, const struct sockaddr *at, socklen_t n, int *looks) {
     int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct ucred who;
     socklen_t size = sizeof who;
     void *p = NULL;
     if (s >= 0 && connect(s, at, n) == 0 &&
         getsockopt(s, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
-        p = map_of(who.pid, name);
+        p = map_of(who.pid, name), *looks += p ? 0 : LOOKS / UNREADABLE - 1;
     if (s >= 0) close(s);
     return p;
 }
@@ -82,7 +84,7 @@ void claim_share(const char *job) {
     for (int i = 0; !p && taken && i < LOOKS; i++) {
         if (i) poll(NULL, 0, LOOK_MS);
         p = found(name, (struct sockaddr *)&at, n, &taken);
-        if (!p && taken) p = join(name, (struct sockaddr *)&at, n);
+        if (!p && taken) p = join(name, (struct sockaddr *)&at, n, &i);
     }
     base_one_speaks(p ? p : map(-1));
 }

@@ -485,7 +485,8 @@ static void the_broken_rule_is_the_title(void **state) {
     static const struct {
         const char *file, *title, *box;
     } bug[] = {{"plans/bugs/07-sequence-not-cut.yaml",
-                "The plan says that its input lies as [B, S/tp, D], it lies as [B, S, D]|",
+                "The plan says that the input of attention_norm lies as [B, S/tp, D], it lies as "
+                "[B, S, D]|",
                 "slice"},
                {"plans/bugs/25-packed-cut-as-one.yaml",
                 "gate_up_proj lies as [(2·F)/tp, D] but is taken for [2·F/tp, D]|",

@@ -580,6 +580,22 @@ static void two_plans_have_one_scale(void **state) {
     }
 }
 
+/* A slide says its page at the top and nothing of options, which only who draws it knows. */
+static void slides_name_no_options(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run_with(a, "train.yaml", train, &(PipelineOptions){0});
+    RenderOptions o = view("block");
+    o.preset = "slide";
+    o.pass = "forward";
+    for (o.page = 1; o.page <= 2; o.page++) {
+        const char *w = words_of(a, r.t, o);
+        says(w, arena_printf(a, "page %d of ", (int)o.page));
+        says_not(w, "(--");
+    }
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sentence_is_cut),
                                        cmocka_unit_test(print_needs_no_colour),
@@ -598,6 +614,7 @@ int main(void) {
                                        cmocka_unit_test(whole_matrices_of_integers),
                                        cmocka_unit_test(what_does_not_fit_is_the_title),
                                        cmocka_unit_test(two_plans_have_one_scale),
+                                       cmocka_unit_test(slides_name_no_options),
                                        cmocka_unit_test(backward_units_have_names)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -17,6 +17,6 @@ BlockFrame *block_frames(BlockGraph *g);
 /* Strips [first, first + n) in sentences, for readers who see no picture. */
 const char *block_description(const BlockGraph *g, int first, int n);
 
-/* One strip on a page of 16:9: symbolic shapes only, bytes as bars. `index` of `count` pages. */
-Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int index, int count);
+/* One strip on a page of 16:9: symbolic shapes only, bytes as bars. */
+Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame);
 #endif

@@ -149,8 +149,7 @@ static BlockLook fitting(const ViewCall *c, BlockGraph *g, const BlockFrame *f, 
 }
 
 /* The stamp on one line under the strip; what does not fit is left to the larger figure. */
-static void slide_stamp(BlockPen *p, const BlockFrame *f, double room, double y, int index,
-                        int count) {
+static void slide_stamp(BlockPen *p, const BlockFrame *f, double room, double y) {
     Role role;
     const ViewCall *c = p->c;
     Arena *a = c->arena;
@@ -166,14 +165,10 @@ static void slide_stamp(BlockPen *p, const BlockFrame *f, double room, double y,
         else x = mid + fmax(60, half);
     }
     const char *stamp = figure_verdict(p->s, c, room - x, &role);
-    const char *part =
-                   count > 1 ? arena_printf(a, " · part %d of %d (--part)", index + 1, count) : "",
-               *plan = c->t->plan && *c->t->plan ? arena_printf(a, " · plan %s", c->t->plan) : "";
+    const char *plan = c->t->plan && *c->t->plan ? arena_printf(a, " · plan %s", c->t->plan) : "";
     int weight = role == ROLE_SECOND ? REGULAR : SEMIBOLD;
     double w = scene_width(p->s, 12, weight, stamp);
-    const char *rest = arena_printf(a, "%s%s", part, plan);
-    for (int k = 0; k < 2 && scene_width(p->s, 12, REGULAR, rest) > room - x - w; k++)
-        rest = k ? "" : part;
+    const char *rest = scene_width(p->s, 12, REGULAR, plan) > room - x - w ? "" : plan;
     Run run[2] = {{stamp, weight, role, false, false}, {rest, REGULAR, ROLE_SECOND, false, false}};
     scene_begin(p->s, "footer", "footer", NULL);
     scene_runs(p->s, (Pt){x, y}, ALIGN_LEFT, 12, run, *rest ? 2 : 1);
@@ -193,7 +188,7 @@ static void slide_subtitle(const BlockGraph *g, const char **part) {
     part[n] = NULL;
 }
 
-Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int index, int count) {
+Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame) {
     Scene *s = figure_new(c, "block", PRESET_SLIDE);
     s->one_scale = true;
     const Preset *pr = &presets[PRESET_SLIDE];
@@ -227,7 +222,7 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame, int inde
     double bottom = fmax(y + block_height(&p, frame), pr->h - 13);
     double room =
         bar_w >= 60 ? draw_bars(&p, frame, bar, bar_w, y - 15, bottom - 3) : s->w - pr->margin;
-    slide_stamp(&p, frame, room, bottom + 1, index, count);
+    slide_stamp(&p, frame, room, bottom + 1);
     s->desc = block_description(g, first, 1);
     figure_page(s, PRESET_SLIDE, bottom + 10);
     return s;

@@ -103,7 +103,7 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
 /* Strip i on a page of its own. */
 static Scene *own_page(const ViewCall *c, BlockGraph *g, PresetKind preset, int i) {
     BlockFrame *frame = block_frames(g);
-    if (preset == PRESET_SLIDE) return block_slide(c, g, &frame[i], i, g->n_strips);
+    if (preset == PRESET_SLIDE) return block_slide(c, g, &frame[i]);
     Scene *s = page_new(c, g, preset, frame, i, 1);
     if (s->scale * 11.5 >= 7) return s;
     frame[i].tight = true;

@@ -938,6 +938,7 @@ static const struct {
     /* as files of the hub have them */
     {"\"quantization_config\": {\"bits\": 4}, \"cache_implementation\": \"hybrid\"", NULL, NULL},
     {"\"hidden_act\": \"gelu_fast\", \"model_max_length\": 8", NULL, NULL},
+    {"\"sliding_window\": 64, \"sliding_window_size\": 64", NULL, NULL}, /* gemma2's */
     {"\"model_type\": \"cohere2\", \"use_parallel_block\": true, \"rotary_pct\": 1.0", NULL, NULL},
     {"\"model_type\": \"cohere\", \"use_parallel_block\": true", "E0207", "use_parallel_block"},
     {"\"model_type\": \"cohere\", \"rotary_pct\": 1.0", "E0207", "rotary_pct"},

@@ -223,16 +223,16 @@ static void parallelize(Walk *w, Value *call) {
 static Value *run_with(Walk *w, const Value *function, Value *argument);
 
 /* shard_placement_fn=lambda param: Shard(1), or a function of this file that returns it. */
-static bool shard_dim(Walk *w, Value *fn, FullyShard *f) {
-    if (!fn || fn->kind == V_NONE) return true;
+static void shard_dim(Walk *w, Value *fn, FullyShard *f) {
+    if (!fn || fn->kind == V_NONE) return;
     const Value *made = run_with(w, fn, NULL);
     if (!made) {
         refuse(w, fn->loc, "lambda param: Shard(1)",
                "which dim of each parameter is cut cannot be seen here");
-        return false;
+        return;
     }
-    if (value_is_code(w->t->x->d, made)) return false;
-    if (made->kind == V_NONE) return true; /* dim 0, as without a function */
+    if (value_is_code(w->t->x->d, made)) return;
+    if (made->kind == V_NONE) return; /* dim 0, as without a function */
     const Value *dim = calls(made, "Shard") ? argument((Value *)made, 0, "dim") : NULL;
     if (!dim || dim->kind != V_INT || dim->i < 0 || dim->i > 1) {
         diag_error(w->t->x->d, dim && dim->kind == V_INT ? "E0214" : "E0206", made->loc,
@@ -241,11 +241,10 @@ static bool shard_dim(Walk *w, Value *fn, FullyShard *f) {
                        ? "fully_shard on dim %lld: not supported by this version"
                        : "shard_placement_fn gives a Shard",
                    dim ? (long long)dim->i : 0);
-        return false;
+        return;
     }
     f->dim = (int)dim->i;
     f->dim_loc = made->loc;
-    return true;
 }
 static void fully_shard(Walk *w, Value *call) {
     static const char *const known[] = {"module",    "mesh",           "reshard_after_forward",
@@ -264,12 +263,14 @@ static void fully_shard(Walk *w, Value *call) {
         f.n_axes = mesh_axes(w, mesh, f.axis);
         if (!known_axes(w, f.n_axes, f.axis, mesh->loc)) return;
     }
-    if (keep && value_is_code(x->d, keep)) return;
     if (keep && keep->kind == V_BOOL) f.reshard = keep->b;
-    else if (keep && keep->kind != V_NONE)
+    else if (keep && keep->kind == V_INT)
         diag_error(x->d, "E0214", keep->loc, "True or False",
                    "reshard_after_forward to a smaller mesh: not supported by this version");
-    if (!shard_dim(w, argument(call, -1, "shard_placement_fn"), &f)) return;
+    else if (keep && keep->kind != V_NONE)
+        value_is_code(x->d, python_unknown(&w->p, keep->loc, python_why(x->a, keep)));
+    shard_dim(w, argument(call, -1, "shard_placement_fn"), &f);
+    /* with a fault too: the modules that it takes are taken, and nothing else is said of them */
     if (f.path) *ARENA_PUSH(x->a, w->t->call, w->t->n_calls, w->t->cap_calls) = f;
 }
 /* Its flat buffers are of whole modules, as fully_shard's units of one layer are not. */
@@ -548,16 +549,14 @@ static bool inert(Walk *w, const Statement *block, bool once) {
     }
     return true;
 }
-/* The names that such a block may have assigned are not known behind it. */
+/* The names that such a block may have assigned are not known behind it: `what` says of whom. */
 static void forget(Walk *w, const Statement *block, Loc at, const char *what) {
     for (int i = 0; block && i < block->n; i++) {
         const Statement *s = block->body[i];
         if (s->kind == PY_ASSIGN || s->kind == PY_FOR)
             python_unpack(
                 &w->p, s->target,
-                python_unknown(
-                    &w->p, at,
-                    arena_printf(w->t->x->a, "this depends on the %s in line %d", what, at.line)));
+                python_unknown(&w->p, at, arena_printf(w->t->x->a, "this depends on %s", what)));
         forget(w, s, at, what);
         forget(w, s->otherwise, at, what);
     }
@@ -574,8 +573,10 @@ static Ended branch(Walk *w, const Statement *s) {
         return taken ? walk(w, taken) : RAN;
     }
     if (inert(w, s, false) && inert(w, s->otherwise, false)) {
-        forget(w, s, s->loc, "`if`");
-        forget(w, s->otherwise, s->loc, "`if`");
+        const char *what =
+            arena_printf(x->a, "the `if` in line %d: %s", s->loc.line, python_why(x->a, condition));
+        forget(w, s, s->loc, what);
+        forget(w, s->otherwise, s->loc, what);
         return RAN;
     }
     const char *name = value_dotted(x->a, s->value);
@@ -603,7 +604,7 @@ static Ended loop(Walk *w, const Statement *s) {
     bool few = r.decided && !r.all && r.n <= FEW_ROUNDS;
     if (!few && !p->spent &&
         inert(w, s, true)) { /* a training loop: what it does, it does in every round */
-        forget(w, s, s->loc, "loop");
+        forget(w, s, s->loc, arena_printf(w->t->x->a, "the loop in line %d", s->loc.line));
         python_unpack(p, s->target, python_unknown(p, s->loc, "this is another in each round"));
         r = (PythonRounds){true, true, 1, NULL};
     } else if (!r.decided) {

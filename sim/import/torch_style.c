@@ -269,10 +269,22 @@ static void place_experts(StyleReader *r, const TorchMesh *on) {
     /* torchtitan adds the rows up where their tokens are, with a reorderer on a rank of tp each */
     if (x == X_WHOLE) field(r, "output", "home");
 }
+/* Does a prepare style leave its module's inputs cut? Then the modules inside move them. */
+static bool leaves_cut(const StyleReader *r) {
+    const Value *to = value_get(r->args, "desired_input_layouts");
+    if (!to) to = value_get(r->args, "desired_input_kwarg_layouts");
+    bool list = to && (to->kind == V_LIST || to->kind == V_TUPLE), dict = to && to->kind == V_DICT;
+    for (int i = 0, n = !to ? 0 : dict ? to->n_pairs : list ? to->n : 1; i < n; i++) {
+        const Value *one = dict ? to->pair[i].value : list ? to->item[i] : to;
+        const char *name = one->kind == V_CALL ? value_last_name(one->item[0]) : NULL;
+        if (name && strcmp(name, "Replicate") != 0) return true;
+    }
+    return false;
+}
 static void add_line(StyleReader *r, Loc loc, Loc style_loc) {
     Torch *t = r->t;
     const char *ours = r->row->ours;
-    if (r->row->hands_in && !r->local_inputs)
+    if (r->row->hands_in && !r->local_inputs && !leaves_cut(r))
         *ARENA_PUSH(t->x->a, t->inside, t->n_inside, t->cap_inside) = r->pattern;
     const char *style = r->out.n ? arena_printf(t->x->a, "{style: %s%s}", ours, r->out.s) : ours;
     draft_line(t->x, r->pattern, loc, style, style_loc, r->row->name);

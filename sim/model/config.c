@@ -85,6 +85,7 @@ static const Key keys[] = {
     {"_attn_implementation_autoset", KEY_HARMLESS, 0, false},
     {"bos_token_id", KEY_HARMLESS, 0, false},
     {"cache_implementation", KEY_HARMLESS, 0, false}, /* of generate() */
+    {"sliding_window_size", KEY_HARMLESS, 0, false},  /* gemma2's; its model reads sliding_window */
     {"dtype", KEY_HARMLESS, 0, false}, /* the plan's data.dtype says what is computed in */
     {"eos_token_id", KEY_HARMLESS, 0, false},
     {"id2label", KEY_HARMLESS, 0, false},

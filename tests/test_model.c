@@ -1150,6 +1150,19 @@ static void test_config_without_type(void **state) {
     close(fd);
     p->hf_config = path;
     must_fail(a, p, "E0208", "'model_type'");
+    /* nor are its other keys held against a family's, one by one */
+    char gpt2[] = "/tmp/test_model_XXXXXX";
+    static const char keys[] = "{\"n_embd\": 8, \"n_layer\": 1, \"hidden_size\": 8}\n";
+    fd = mkstemp(gpt2);
+    assert_true(write(fd, keys, sizeof keys - 1) == (ssize_t)sizeof keys - 1);
+    close(fd);
+    p->hf_config = gpt2;
+    Diags *d = diags_new(a);
+    assert_null(model_build(a, d, p, NULL));
+    assert_int_equal(diags_errors(d), 1);
+    assert_non_null(strstr(d->item[0].message, "'model_type'"));
+    unlink(gpt2);
+    p->hf_config = path;
     p->inline_config = "{\"model_type\": \"bert\"}";
     must_fail(a, p, "E0207", "bert");
     p->inline_config = "{\"model_type\": \"qwen2\"}"; /* the plan may say it */

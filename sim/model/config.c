@@ -471,13 +471,14 @@ static bool is_config(const Json *o) {
 static bool quotable(const char *text) {
     return strstr(text, "\"hidden_size\"") || strstr(text, "\"model_type\"");
 }
-/* A family that does not run stops everything else: its keys mean nothing here, so they are not
- * held against the table one by one. */
+/* A family that does not run, or that a file does not name, stops everything else: its keys mean
+ * nothing here, so they are not held against the table one by one. */
 static bool family_runs(Config *c, const Json *o) {
     const Json *type = json_get(o, "model_type");
     bool again = c->file && c->p->inline_config && strstr(c->p->inline_config, "\"model_type\"");
-    if (!type || type->kind != JSON_STRING || again) return true; /* the plan's own word wins */
-    c->raw->model_type = type->s;
+    if (again || (type ? type->kind != JSON_STRING : !c->file))
+        return true; /* the plan's word wins */
+    if (type) c->raw->model_type = type->s;
     int before = diags_errors(c->d);
     config_family(c, c->raw);
     return diags_errors(c->d) == before;

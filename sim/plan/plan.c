@@ -741,7 +741,10 @@ static void check_model(PlanReader *r, bool has_model) {
     Loc at = has_model ? p->model_loc : (Loc){p->file, 1, 1};
     bool any = p->preset || p->hf_config || p->kind || p->inline_config;
     if (!has_model && !misspelt(r, "model"))
-        diag_error(r->d, "E0208", at, "model: llama3-8b", "the plan has no `model`");
+        diag_error(r->d, "E0208", at,
+                   "say which: `model: llama3-8b` (`list models` has more), `model: {hf_config: "
+                   "config.json}`, or `model: {kind: mlp, sizes: [8, 32, 8]}`",
+                   "the plan has no `model`");
     else if (!any && !diags_errors(r->d))
         diag_error(r->d, "E0208", at, "model: {preset: llama3-8b}",
                    "`model` needs one of preset, hf_config, config, kind");

@@ -338,8 +338,11 @@ static bool twice(double deadline) {
     int port, listener = boot_listen("127.0.0.1", 0, 1, &port), met = 0, refused = 0;
     pid_t pid[3];
     for (int k = 0; k < 3; k++) {
-        Place p = place(k ? 1 : 2, 3, "127.0.0.1", port);
-        pid[k] = other(&p, deadline);
+        Place p = place(k < 2 ? 1 : 2, 3, "127.0.0.1", port);
+        pid[k] = k < 2 ? other(&p, deadline) : fork();
+        if (pid[k]) continue;
+        usleep(300000); /* nobody is to be counted in its stead */
+        _exit(code_of(other(&p, deadline)));
     }
     Place p = place(0, 3, "127.0.0.1", port);
     p.listener = listener;

@@ -127,7 +127,7 @@ static int64_t most_held(const Trace *t, int rank, const char *kind) {
     return most;
 }
 /* As the time model has it. */
-static PlanRun timed(Arena *a, const char *text) {
+static PlanRun run_timed(Arena *a, const char *text) {
     PlanRun r = plan_good(a, text, false);
     const Hardware *h =
         hardware_of_plan(a, r.d, "plans/hardware/h100-sxm.yaml", NULL, NULL, diag_nowhere);
@@ -163,7 +163,7 @@ static void test_recompute(void **state) {
                              "backward\npipeline: {schedule: %s, microbatches: 8, recompute: %s}\n",
                              llama, mesh[o], orders[o], words[w]);
             bits[w] = run_sums(a, text);
-            r[w] = timed(a, text);
+            r[w] = run_timed(a, text);
             if (w && o != 1) same_bits(&bits[0], &bits[w], words[w]);
         }
         for (int w = 1; w < 3; w++) {

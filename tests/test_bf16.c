@@ -463,6 +463,28 @@ static void test_parts_of_masters(void **state) {
         }
     }
 }
+/* ZeRO: what the rank that updates a parameter takes is the gradient, as wide as gradients are. */
+static void test_picked_gradients(void **state) {
+    (void)state;
+    static const char train[] =
+        "model: {kind: mlp, sizes: [10, 7, 10, 8], bias: true}\nmesh: {dp: 3}\n"
+        "data: {rows: 6, dtype: bf16, seed: 5, gradients: f32}\npass: train\nloss: sum\n"
+        "optimizer: {name: sgd, lr: 0.01, steps: 6}\ndata_parallel: {mode: %s}\n";
+    Arena *a = arena_new();
+    PlanRun whole = plan_run(a, "bf16.yaml", arena_printf(a, train, "ddp"), true);
+    PlanRun r = plan_run(a, "bf16.yaml", arena_printf(a, train, "zero1"), true);
+    assert_string_equal(r.t->verdict, "equivalent");
+    for (int i = 0; i < 6; i++) assert_true(r.rep.losses[i] == whole.rep.losses[i]);
+    int picked = 0;
+    for (int i = 0; i < r.t->n_values; i++) {
+        const TraceValue *x = &r.t->values[i];
+        if (x->pass != PHASE_OPTIMIZER || x->kind != VALUE_GRADIENT) continue;
+        assert_true(strncmp(x->shape.name, "grad.param.", 11) == 0);
+        picked++;
+    }
+    assert_int_equal(picked, 6);
+    arena_free(a);
+}
 /* Ranks that are apart hold what virtual ones hold, and send two bytes a number. */
 static void test_processes(void **state) {
     (void)state;
@@ -697,6 +719,7 @@ int main(void) {
         cmocka_unit_test(test_records_say_what_is_held),
         cmocka_unit_test(test_masters),
         cmocka_unit_test(test_parts_of_masters),
+        cmocka_unit_test(test_picked_gradients),
         cmocka_unit_test(test_mistakes_are_seen),
         cmocka_unit_test(test_nothing_left),
         cmocka_unit_test(test_slopes),

@@ -674,6 +674,7 @@ const TraceValue *mirror_end_value(const Mirror *m, const MirrorGrad *w) {
     const TraceValue *best = NULL;
     for (int i = 0; i < m->g->t->n_values; i++) {
         const TraceValue *v = &m->g->t->values[i];
+        if (v->pass == PHASE_OPTIMIZER) continue; /* what the rank that updates it takes of it */
         if (!strcmp(v->shape.name, w->made->output) && (!best || v->step > best->step)) best = v;
     }
     return best;

@@ -132,6 +132,7 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
             : v->root; /* a claimed copy is another value from here on: it shares no moved copies */
     w->kind = v->kind;
     w->diff = v->diff;
+    w->cot = v->cot, w->parts = v->parts, w->n_parts = v->n_parts; /* a gradient stays one */
     w->list = list == src ? w->id : list;
     bool sent = !claim && move_relocates(mv->kind);
     int by = stage_of(l, v, mv, sent);

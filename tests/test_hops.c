@@ -429,6 +429,38 @@ static void test_timeline(void **state) {
     }
     arena_free(a);
 }
+/* A plan with a mistake looks it: which, in red, and that the frames do not follow it. */
+static void test_wrong_plan(void **state) {
+    (void)state;
+    static const char *const sizes[] = {"wide", "column", "slide", "a4"},
+                             *const fault[] = {
+                                 "", "\nfaults: [{at: shift 2 of k, do: drop}]"};
+    for (int wrong = 0; wrong < 2; wrong++) {
+        Arena *a = arena_new();
+        PlanRun r =
+            plan_run(a, "ring.yaml",
+                     arena_printf(a,
+                                  "model: {kind: attention, heads: 4, kv_heads: 2, head_dim: 3}\n"
+                                  "data: {batch: 2, sequence: 32, dtype: f64}\nmesh: {cp: 4}\n"
+                                  "context_parallel: {mode: ring}%s\n",
+                                  fault[wrong]),
+                     true);
+        RenderOptions o = asked(NULL);
+        size_t n;
+        const char *svg = svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n)),
+                   *text = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
+        assert_string_equal(r.t->verdict, wrong ? "different" : "equivalent");
+        (wrong ? says : says_not)(one_line(a, svg), "is missing (planted: drop)");
+        (wrong ? says : says_not)(one_line(a, svg), "without the mistake");
+        (wrong ? says : says_not)(one_line(a, text), "is missing (planted: drop)");
+        for (int k = 0; k < 4; k++) {
+            o.preset = sizes[k];
+            const char *report = "";
+            if (render_lint(r.t, r.d, &o, a, &report)) fail_msg("%s: %s", sizes[k], report);
+        }
+        arena_free(a);
+    }
+}
 static void test_no_ring(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -449,7 +481,8 @@ int main(void) {
         cmocka_unit_test(test_bands),       cmocka_unit_test(test_masks),
         cmocka_unit_test(test_other_rings), cmocka_unit_test(test_latent),
         cmocka_unit_test(test_tokens),      cmocka_unit_test(test_documents),
-        cmocka_unit_test(test_timeline),    cmocka_unit_test(test_no_ring)};
+        cmocka_unit_test(test_timeline),    cmocka_unit_test(test_no_ring),
+        cmocka_unit_test(test_wrong_plan)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return failed;

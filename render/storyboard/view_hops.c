@@ -2,13 +2,15 @@
  * travel) that fills step by step, once for each row of the batch whose documents differ. Row r is
  * a rank; the block of column k moves down a row with each hop. Under it what each rank computes
  * and how long it waits. Refuses to colour what no rank computes. */
+#include "render/furniture/wrong.h"
 #include "render/storyboard/hops.h"
 #include <math.h>
 #include <string.h>
 
 typedef struct {
     Hops h;
-    const HopsRow *row; /* that is drawn */
+    const HopsRow *row;     /* that is drawn */
+    const WrongList *wrong; /* steps of the plan that are */
     const ViewCall *c;
     Arena *a;
     Scene *s;
@@ -28,6 +30,8 @@ typedef struct {
 } HopsPage;
 
 /* ---- words ---- */
+/* Of a plan with a planted mistake: the frames do not follow what it breaks. */
+static const char AS_MEANT[] = "drawn as the ring is meant, without the mistake";
 static const char *const order_words[N_PLACE_CUTS] = {
     [PLACE_SHARD] = "contiguous", [PLACE_ZIGZAG] = "zigzag", [PLACE_STRIPED] = "striped"};
 static const char *travels(const HopsPen *p) {
@@ -348,9 +352,10 @@ static double draw_row(HopsPen *p, const HopsPage *page, double y) {
 }
 static Scene *hops_page(HopsPen *p, const HopsPage *page) {
     Scene *s = p->s = figure_new(p->c, "storyboard", p->preset);
-    const char *sub[] = {subtitle(p), p->h.others ? p->h.others : "", words_shrink(p->a, p->c->t),
-                         NULL};
+    const char *sub[] = {subtitle(p), p->h.others ? p->h.others : "", p->wrong->n ? AS_MEANT : "",
+                         words_shrink(p->a, p->c->t), NULL};
     double y = figure_head(s, p->preset, headline(p), sub, 0) + 14;
+    y = wrong_banner(s, p->c, (Band){p->x, p->w, y});
     for (int r = page->row; r < page->rows; r++) {
         p->row = &p->h.row[r];
         y = draw_row(p, page, y);
@@ -367,6 +372,7 @@ static bool prepare(const ViewCall *c, HopsPen *p) {
     *p = (HopsPen){.c = c, .a = c->arena};
     if (!hops_prepare(c, &p->h)) return false;
     p->row = p->h.row;
+    p->wrong = wrong_find(p->a, c->t, NULL, NULL);
     return true;
 }
 int view_hops(const ViewCall *c, Scene **page) {
@@ -419,6 +425,7 @@ const char *view_hops_text(const ViewCall *c) {
     words_paragraph(&s, "", headline(&p), w);
     words_paragraph(&s, "", subtitle(&p), w);
     if (p.h.others) words_paragraph(&s, "", p.h.others, w);
+    if (p.wrong->n) words_paragraph(&s, "", AS_MEANT, w), wrong_text(&s, p.wrong, w);
     for (int r = 0; r < p.h.n_rows; r++) {
         p.row = &p.h.row[r];
         if (p.h.n_rows > 1) str_add(&s, "\n"), words_paragraph(&s, "", row_words(&p, p.row), w);

@@ -75,6 +75,11 @@ static const char *words(Arena *a, const char *from, const char *end) {
 }
 
 static const char *all_words(Arena *a, const char *svg) { return words(a, svg, svg + strlen(svg)); }
+static int times_said(const char *text, const char *word) {
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, word)); p += strlen(word)) n++;
+    return n;
+}
 
 /* "*" as pictures write it. */
 static const char *dots(Arena *a, const char *s) {
@@ -452,6 +457,12 @@ static void wrong_steps_are_shown(void **state) {
     RenderOptions o = options("block");
     const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
     assert_non_null(strstr(text, "AllReduce missing|nothing is sent|"));
+    /* of several that travel together the one that does */
+    const Trace *hop = plan_trace(g, "plans/bugs/60-a-hop-left-out.yaml", "");
+    o = options("block");
+    const char *ring = all_words(g->a, draw(g, hop, &o, FORMAT_SVG));
+    assert_int_equal(times_said(ring, "|Shift, k missing|"), 1);
+    assert_null(strstr(ring, "×2 missing"));
     assert_non_null(strstr(text, "in 1 collective"));
     t = plan_trace(g, "plans/bugs/28-hsdp-divisor-ignores-the-copies.yaml", "");
     text = all_words(g->a, draw(g, t, &o, FORMAT_SVG)); /* counted as the log counts it */
@@ -899,12 +910,6 @@ static void overview_of_a_stage(void **state) {
         assert_non_null(first);
         assert_non_null(strstr(first, messages[rank][1]));
     }
-}
-
-static int times_said(const char *text, const char *word) {
-    int n = 0;
-    for (const char *p = text; (p = strstr(p, word)); p += strlen(word)) n++;
-    return n;
 }
 
 /* So does the block: what comes from another stage and what goes there, with the side of the rank,

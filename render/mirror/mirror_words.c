@@ -37,17 +37,21 @@ static const char *op_words(const MirrorPen *p, const TraceCompute *c) {
 static const char *coll_words(const MirrorPen *p, const TraceCollective *const *c, int n) {
     Arena *a = p->c->arena;
     const char *name = words_coll_on(c[0], p->m->g->rank), *values = "";
+    const char *missing = "";
     bool same = true;
+    int skipped = 0;
     for (int i = 0; i < n; i++) {
         bool grad = subject_is_gradient(c[i]->subject);
         values = join(a, values, ", ",
                       arena_printf(a, "%s%s", grad ? "d" : "", words_short(a, c[i]->value)));
         same &= !strcmp(c[i]->value, c[0]->value);
+        if (!wrong_skipped(c[i])) continue;
+        missing = join(a, missing, ", ", words_short(a, c[i]->value));
+        skipped++;
     }
     if (n && text_same(c[0]->reduce, "max")) name = arena_printf(a, "%s max", name);
-    for (int i = 0; i < n; i++)
-        if (wrong_skipped(c[i]))
-            return arena_printf(a, n < 2 ? "%s missing" : "%s ×%d missing", name, n);
+    if (skipped == n && n) return arena_printf(a, n < 2 ? "%s missing" : "%s ×%d missing", name, n);
+    if (skipped) return arena_printf(a, "%s, %s missing", name, missing);
     if (n < 2) return words_done(a, name, c[0]);
     return same || p->look.narrow || strlen(values) > 8 ? arena_printf(a, "%s ×%d", name, n)
                                                         : arena_printf(a, "%s %s", name, values);

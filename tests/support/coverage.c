@@ -16,6 +16,8 @@ static const struct {
     {"gradients", "plants a mistake: plans/bugs and test_backward"},
     {"moe.dispatch*", "groups and lines for `experts` are drawn instead: test_experts"},
     {"moe.axis*", "groups and lines for `experts` are drawn instead: test_experts"},
+    {"data.integers*",
+     "the same plan with other numbers, too large for a chain of layers: test_pictures"},
     {"moe.etp*", "groups and lines for `experts` are drawn instead: test_experts"},
     {"moe.aux_loss: per_shard", "is wrong on purpose: test_balance"},
     {"counts", "the unsharded model's, of a batch in micro-batches: test_balance, test_rows"},

@@ -433,8 +433,7 @@ static void test_timeline(void **state) {
 static void test_wrong_plan(void **state) {
     (void)state;
     static const char *const sizes[] = {"wide", "column", "slide", "a4"},
-                             *const fault[] = {
-                                 "", "\nfaults: [{at: shift 2 of k, do: drop}]"};
+                             *const fault[] = {"", "\nfaults: [{at: shift 2 of k, do: drop}]"};
     for (int wrong = 0; wrong < 2; wrong++) {
         Arena *a = arena_new();
         PlanRun r =

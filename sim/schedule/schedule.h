@@ -76,7 +76,7 @@ typedef struct ScheduleKind {
     bool v;                        /* V placement: rank r has stages r and 2p-1-r */
     bool both_ways;                /* micro-batches enter at both ends: see Schedule */
     const char *bubble;            /* the closed form of the idle time of a rank; NULL: none */
-    bool torch_full; /* PyTorch's class refuses fewer micro-batches than stages */
+    bool torch_full;               /* PyTorch's class refuses fewer micro-batches than stages */
     const char *what;
     /* The idle time of a rank by that form; NULL: there is none. */
     double (*idle)(const ScheduleAsk *ask, const StageTimes *t);

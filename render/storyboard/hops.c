@@ -251,9 +251,8 @@ static bool is_swapped(const Hops *h, const char *axis) {
     const Trace *t = h->c->t;
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *x = &t->collectives[i];
-        if (!strcmp(x->op, "all_to_all") && x->layer == h->layer && x->axes &&
-            !strcmp(x->axes, axis))
-            return true;
+        const CollWord *w = coll_word(x->op);
+        if (w && w->pairs && x->layer == h->layer && x->axes && !strcmp(x->axes, axis)) return true;
     }
     return false;
 }

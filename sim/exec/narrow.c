@@ -190,7 +190,7 @@ int *narrow_handed(const Program *p, const bool *narrow, Arena *arena) {
         int made = p->first[t], to = p->env[t], of_param = p->graph->t[t].next_of - 1;
         if (of_param < 0 || made < 0 || made == to || narrow[made] || !narrow[to]) continue;
         int part = part_of(p, of_param);
-        of[made] = part, of[part] = made;
+        if (part >= 0) of[made] = part, of[part] = made;
     }
     return of;
 }

@@ -493,7 +493,9 @@ const DiagCode diag_codes[] = {
      "with "
      "numbers that are off by what rounding does, itself is off by more than the value's largest "
      "number, no such comparison can say anything. That each step follows from its inputs is held "
-     "as in every run.",
+     "as in every run. Where numbers inside of an op are larger than float32 has (the squares of a "
+     "norm's inputs, once training has run away) its result is no rounded one at all, on the ranks "
+     "as in an unsharded float32 model; the float64 one has them.",
      NULL},
     {"N0021", 0, "a schedule that PyTorch refuses",
      "The order is well defined and is run; PyTorch's class for it stops with a ValueError when it "

@@ -171,6 +171,7 @@ bool passes_run(Run *r, bool *ran) {
     r->peak_sharded = (int64_t)(use.large + use.small);
     if (!*ran) return false;
     if (!real_checks(r)) return true;
+    if (!r->dry) beyond_note(r);
     exact_pass(r);
     r->rep->end_to_end = run_has_reference(r);
     return !r->rep->end_to_end || unsharded(r);

@@ -150,6 +150,8 @@ void ties_notes(const Run *r);
 void sides_note(const Run *r);
 /* That rounding leaves nothing of values at the end (`nothing_left` of the report). */
 void nothing_left_note(const Run *r);
+/* N0020 where ops overflowed inside (`beyond` of the check). */
+void beyond_note(const Run *r);
 /* After a training step of the ranks; of the unsharded run (`arg` is the Run). */
 void outside_ranks_stepped(Run *r, int64_t step);
 void outside_reference_stepped(void *arg, Exec *e, int64_t step);

@@ -41,6 +41,15 @@ void nothing_left_note(const Run *r) {
                   : arena_printf(r->arena, " and %lld more", (long long)rep->nothing_left - 1),
               rep->nothing_left == 1 ? "it" : "them", rep->nothing_left == 1 ? "its" : "their");
 }
+void beyond_note(const Run *r) {
+    const Check *c = r->check;
+    if (!c->beyond) return;
+    diag_note(r->d, "N0020", diag_nowhere, NULL,
+              "%lld number%s, the first in %s, cannot be held against float64: inside of the op "
+              "that makes %s are larger ones than %s has",
+              (long long)c->beyond, c->beyond == 1 ? "" : "s", c->beyond_first,
+              c->beyond == 1 ? "it" : "them", c->e->dtype == DT_F32 ? "float32" : "the run's type");
+}
 void ties_notes(const Run *r) {
     const Trace *t = r->t;
     for (int i = 0; i < t->n_ties; i++) {

@@ -227,6 +227,16 @@ static void round_bounds(const Check *c, int val, int64_t n, double *want, doubl
                          double *prob) {
     if (c->e->narrow && c->e->narrow[val] && has_numbers(c)) narrow_bounds(n, want, bound, prob);
 }
+/* Of what is known nothing, though in float64 it is a number: its op says so. */
+static void count_beyond(Check *c, const Step *s, int64_t n, const double *want,
+                         const double *bound) {
+    const int64_t before = c->beyond;
+    for (int64_t i = 0; i < n && has_numbers(c); i++)
+        c->beyond += isinf(bound[i]) && isfinite(want[i]);
+    if (!before && c->beyond)
+        c->beyond_first =
+            cause_when(c, program_value_name(c->e->p, &c->e->p->val[s->out], c->arena));
+}
 /* The call in float64 with its bounds; replaces the inputs by f64 copies. */
 static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
     Dtype from = call->dtype;
@@ -258,6 +268,7 @@ static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
     b.bound = w->bound = take(c, n, 8);
     b.prob = w->prob = take(c, n, 8);
     c->e->host->bound(c->e->host, &b);
+    count_beyond(c, s, n, call->out.p, w->bound);
     round_bounds(c, s->out, n, call->out.p, w->bound, w->prob);
     w->want = call->out.p;
     w->raw.p = NULL;
@@ -299,6 +310,9 @@ static CheckLevel level_of(const Check *c, const Step *s) {
 #define REPLICAS_DIFFER                                                                            \
     "ranks that hold the same part of the value hold different bits: the sum was not the same "    \
     "for all"
+#define OP_ITSELF                                                                                  \
+    "every rank has, bit for bit, what the op gives on the ranks' inputs, but in float64 the op "  \
+    "gives another number: more than rounding lies between the two"
 /* Has each block of the ranks at one coordinate of the pending axes the shape that its layout gives
  * it of the whole, whose elements are `box`? Else what is put together has gaps. */
 static bool shapes_hold(const Joint *j, const Compare *m, int val, const Region *box) {
@@ -661,6 +675,7 @@ static void check_kernel(Check *c, const Step *s) {
         if (!c->e->dev->own_order) compare_replicas(&bits, s->out, &p->val[s->out].L);
         if (bits.failed) cause = REPLICAS_DIFFER;
     }
+    if (!by_bound && !bits.failed && local.failed) cause = OP_ITSELF;
     const Compare *bad = bits.failed ? &bits : local.failed ? &local : NULL;
     if (bad && !cause) cause = cause_of_op(c->arena, c->e, s, bad->rank_error);
     record(c, &bits, &ranks, cause);

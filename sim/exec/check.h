@@ -22,6 +22,8 @@ typedef struct Check {
     bool quick;                /* hold products by projections where that is cheaper (project.h) */
     uint64_t seed;             /* of the projections */
     int first_fail;            /* index into t->checks, or -1 */
+    int64_t beyond; /* numbers inside of whose op others may be larger than the run's dtype has */
+    const char *beyond_first; /* the first value that has some */
     int64_t unobservable;
     const char **unobservable_text;
     int n_unobservable, cap_unobservable;

@@ -56,7 +56,8 @@ static Rates rates(const Head *h, double score, double (*gamma)(double n, double
     double cap = h->b->call.at->cap, delta = 2 * r.dot * score + 2 * u * score + 4 * u;
     if (cap > 0) delta += 8 * u * fmin(score, cap);
     if (cap > 0) r.bend = 2 * delta / cap + 4 * u;
-    r.p = fmax(2.1 * delta, expm1(2 * delta)) + r.keys + 2 * u;
+    /* no probability moves by more than 1 */
+    r.p = fmin(fmax(2.1 * delta, expm1(2 * delta)), 1 / h->tiny) + r.keys + 2 * u;
     return r;
 }
 static double plain_gamma(double n, double u) { return gamma_n(n, u); }

@@ -3,6 +3,7 @@
  * w (Gemma). */
 #include "kernel/vec.h"
 #include "ops/util.h"
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -74,6 +75,17 @@ static void adjoint(const OpCall *c) {
         for (int64_t k = 0; k < n; k++) el_set(&c->out, t, k * c->out.s[0], acc[k]);
     free(acc);
 }
+/* Rows whose squares add up to more than the run's dtype has: their numbers may be divided by
+ * infinity, so that nothing is known of what comes out. */
+static void bound_beyond(const OpBound *b, int64_t rows, int64_t width) {
+    const double most = b->u > 0x1p-30 ? (double)FLT_MAX : DBL_MAX, *x = b->call.in[0].p;
+    for (int64_t r = 0; r < rows; r++) {
+        double sum = 0;
+        for (int64_t k = 0; k < width; k++) sum += x[r * width + k] * x[r * width + k];
+        if (sum * (1 + gamma_n((double)width + 8, b->u)) <= most) continue;
+        for (int64_t k = r * width; k < (r + 1) * width; k++) b->bound[k] = b->prob[k] = INFINITY;
+    }
+}
 /* Forward: |y| gamma_{n/2+8}. Adjoint: norms of the row, generous. */
 static void bound(const OpBound *b) {
     const OpCall *c = &b->call;
@@ -84,6 +96,7 @@ static void bound(const OpBound *b) {
         double g = gamma_n((double)width / 2 + 8, b->u),
                p = gamma_prob((double)width / 2 + 8, b->u);
         op_bound_relative(b, y, g, p, 0x1p-140);
+        bound_beyond(b, width ? m / width : 0, width);
         return;
     }
     const double *x = c->in[0].p, *g = c->cot.p;

@@ -4,6 +4,7 @@
  * check large blocks stay where they are and answer questions (exec/far.h). It refuses to check
  * anything: the observers do, as in a virtual run. */
 #include "drive/run.h"
+#include "exec/apart.h"
 #include "exec/wire_own.h"
 #include "exec/wire_told.h"
 #include <assert.h>
@@ -127,7 +128,7 @@ static void begin_far(Run *r) {
     bool first = ranks_first(x->ranks);
     if (!x->engine->least(x->engine, first ? stays(r) : 1)) return;
     x->far = x->own->far = far_new(x->engine, x->own);
-    check_answers(r->check, x->far);
+    apart_answers(r->check, x->far);
     if (!first) return;
     r->exec->far = x->far;
     r->exec->dev = far_device(x->far);

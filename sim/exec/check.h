@@ -5,7 +5,6 @@
 #ifndef SP_EXEC_CHECK_H
 #define SP_EXEC_CHECK_H
 #include "exec/compare.h"
-#include "exec/far.h"
 #include "trace/trace.h"
 
 typedef struct Check {
@@ -35,8 +34,6 @@ Check *check_new(Arena *arena, Exec *e, Trace *t);
 void check_source(Check *c, int val);
 /* The output of a step just run; its inputs are still alive. */
 void check_step(Check *c, const Step *s);
-/* Answers what rank 0 asks of the steps and blocks of this rank (far.h); c is its own check. */
-void check_answers(Check *c, Far *f);
 /* Level 3: a step's output against the whole value of the unsharded program (canonical residues):
  * equal; pending sums modulo `modulus`. */
 void check_exact(Check *c, const Step *s, const Whole *want, double modulus);

@@ -1,0 +1,169 @@
+/* Element by element: the op again on the whole, in the run's numbers and in float64. See levels.h.
+ */
+#include "exec/levels.h"
+#include "exec/narrow.h"
+#include "exec/opcall.h"
+#include "ops/op.h"
+#include <math.h>
+#include <stdatomic.h>
+
+typedef struct {
+    const Tensor *t;
+    Dtype d;
+    double *out;
+} Widen;
+static void widen(void *arg, int64_t lo, int64_t hi) {
+    const Widen *w = arg;
+    if (w->d == DT_F32)
+        for (int64_t i = lo; i < hi; i++) w->out[i] = ((const float *)w->t->p)[i];
+    else
+        for (int64_t i = lo; i < hi; i++) w->out[i] = compare_at(w->t->p, w->d, i);
+}
+static double *to_f64(const Check *c, const Tensor *t, Dtype d) { /* packed in, packed out */
+    int64_t n = tensor_count(t);
+    Widen w = {t, d, joint_take(c, n, 8)};
+    c->e->host->pieces(c->e->host, c->e->pool, n, widen, &w);
+    return w.out;
+}
+
+static void run_kernel(const Check *c, const Step *s, OpCall *call) {
+    c->e->host->call(c->e->host, call, 1, s->kind == ST_ADJOINT ? DEVICE_ADJOINT : DEVICE_FORWARD,
+                     NULL);
+}
+void levels_round(const Check *c, int val, int64_t n, double *want, double *bound, double *prob) {
+    if (c->e->narrow && c->e->narrow[val] && joint_numbers(c)) narrow_bounds(n, want, bound, prob);
+}
+/* Of what is known nothing, though in float64 it is a number: its op says so. */
+typedef struct {
+    const double *want, *bound;
+    _Atomic int64_t n;
+} Beyond;
+static void beyond_piece(void *arg, int64_t lo, int64_t hi) {
+    Beyond *j = arg;
+    int64_t n = 0;
+    for (int64_t i = lo; i < hi; i++) n += isinf(j->bound[i]) && isfinite(j->want[i]);
+    j->n += n;
+}
+static void count_beyond(Check *c, const Step *s, int64_t n, const double *want,
+                         const double *bound) {
+    Beyond j = {.want = want, .bound = bound};
+    c->e->host->pieces(c->e->host, c->e->pool, n, beyond_piece, &j);
+    if (!c->beyond && j.n)
+        c->beyond_first =
+            joint_when(c, program_value_name(c->e->p, &c->e->p->val[s->out], c->arena));
+    c->beyond += j.n;
+}
+/* The call in float64 with its bounds; replaces the inputs by f64 copies. */
+static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
+    Dtype from = call->dtype;
+    if (from == DT_F32) {
+        for (int i = 0; i < nin; i++)
+            if (call->in[i].p && !(call->in_int >> i & 1)) {
+                double *x = to_f64(c, &call->in[i], from);
+                joint_give(c, call->in[i].p);
+                call->in[i].p = x;
+            }
+        Tensor *more[2] = {&call->cot, &call->fout};
+        for (int k = 0; k < 2; k++)
+            if (more[k]->p) {
+                double *x = to_f64(c, more[k], from);
+                joint_give(c, more[k]->p);
+                more[k]->p = x;
+            }
+        call->dtype = DT_F64;
+        joint_give(c, call->out.p);
+        call->out.p = NULL;
+    }
+    if (!call->out.p) { /* what f64 runs hold by bits is there */
+        call->out.p = joint_take(c, tensor_count(&call->out), 8);
+        run_kernel(c, s, call);
+    }
+    int64_t n = tensor_count(&call->out);
+    OpBound b = {
+        .call = *call, .operand = s->kind == ST_ADJOINT ? s->operand : -1, .u = c->u * c->slack};
+    b.bound = w->bound = joint_take(c, n, 8);
+    b.prob = w->prob = joint_take(c, n, 8);
+    c->e->host->bound(c->e->host, &b);
+    count_beyond(c, s, n, call->out.p, w->bound);
+    levels_round(c, s->out, n, call->out.p, w->bound, w->prob);
+    w->want = call->out.p;
+    w->raw.p = NULL;
+}
+/* Does the plan split what this step sums over? Then its output is a pending sum and its inputs are
+ * not. */
+static bool splits_contraction(const Check *c, const Step *s) {
+    const Program *p = c->e->p;
+    int r[RULE_MAX_IN + 3], n = step_reads(s, r);
+    for (int a = 0; a < p->mesh->naxes; a++) {
+        bool pending = p->val[s->out].L.type[a] == TY_P;
+        for (int k = 0; k < n && pending; k++) pending = p->val[r[k]].L.type[a] != TY_P;
+        if (pending && p->mesh->axis[a].size > 1) return true;
+    }
+    return false;
+}
+CheckLevel levels_of(const Check *c, const Step *s) {
+    bool moves = s->kind == ST_MOVE || s->kind == ST_CLAIM, reduces = false;
+    for (int i = 0; i < s->move.axes.n && moves; i++) {
+        AxisType t = s->move.from.type[s->move.axes.a[i]];
+        reduces |= t == TY_P || t == TY_M;
+    }
+    bool op = !moves && s->kind != ST_SUM;
+    bool split = op && c->e->dtype == DT_F32 && splits_contraction(c, s);
+    bool other = op && c->e->dev->own_order && !exec_is_int(c->e, s->out);
+    return reduces || split || other ? LEVEL_BOUND : LEVEL_BITS;
+}
+Levels levels_new(const Check *c, const Step *s) {
+    return (Levels){compare_new(c->e, c->arena, s, s->out, LEVEL_BITS),
+                    compare_new(c->e, c->arena, s, s->out, LEVEL_BOUND)};
+}
+void levels_op(Check *c, const Step *s, const Joint *j, Levels *seen) {
+    const Program *p = c->e->p;
+    const Layout *L = &p->val[s->out].L;
+    int nin = p->graph->node[s->node].nin;
+    bool by_bound = levels_of(c, s) == LEVEL_BOUND;
+    Arena *tmp = arena_new();
+    OpCall call;
+    Region ob;
+    if (!joint_call(j, s, &call, &ob, tmp)) {
+        for (int64_t r = 0; r < p->mesh->nranks; r++)
+            if (compare_agrees(p->mesh, j->X, r, j->rank)) compare_wrong_shape(&seen->bits, r);
+    } else {
+        Whole w = {.box = &ob, .raw = region_packed(&ob)};
+        if (!by_bound) {
+            w.raw.p = call.out.p =
+                joint_take(c, tensor_count(&call.out), dtype_size(exec_dtype(c->e, s->out)));
+            run_kernel(c, s, &call);
+            narrow_round(c->e, c->e->host, s->out, &call.out);
+            if (p->val[s->out].list == s->out)
+                ob.d[0] = (DimIndex){false, 0, call.rows, call.out.p};
+            compare_all(&seen->bits, s->out, L, j->X, j->rank, &w);
+        }
+        if ((c->e->dtype == DT_F32 || by_bound || seen->bits.failed) &&
+            !exec_is_int(c->e, s->out)) {
+            level2(c, s, &call, nin, &w);
+            compare_all(&seen->local, s->out, L, j->X, j->rank, &w);
+            joint_give(c, w.bound);
+            joint_give(c, w.prob);
+        } else seen->local.rec.count = seen->bits.rec.count;
+    }
+    joint_free(c, &call, nin);
+    arena_free(tmp);
+}
+void levels_sum(Check *c, const Step *s, const Joint *j, Levels *seen) {
+    const Program *p = c->e->p;
+    Arena *tmp = arena_new();
+    Region box = assemble_region(c->e, s->out, j->X, j->rank, tmp);
+    Tensor a = assemble_value(c->e, s->in[0], j->X, j->rank),
+           b = assemble_value(c->e, s->in[1], j->X, j->rank);
+    int64_t n = tensor_count(&a);
+    for (int64_t k = 0; k < n && joint_numbers(c); k++) {
+        if (c->e->dtype == DT_F32) ((float *)a.p)[k] += ((float *)b.p)[k];
+        else ((double *)a.p)[k] += ((double *)b.p)[k];
+    }
+    narrow_round(c->e, c->e->host, s->out, &a);
+    Whole w = {.box = &box, .raw = a};
+    compare_all(&seen->bits, s->out, &p->val[s->out].L, j->X, j->rank, &w);
+    joint_give(c, a.p);
+    joint_give(c, b.p);
+    arena_free(tmp);
+}

@@ -1,0 +1,13 @@
+/* Products and sums over ranks held by random projections (project.h) of the blocks where they lie,
+ * at the coordinates of a step's pending axes. It says "held" or "look closer", never "wrong". */
+#ifndef SP_EXEC_PROJECTED_H
+#define SP_EXEC_PROJECTED_H
+#include "exec/joint.h"
+
+/* A product; *all is its record in the making. False: it cannot be, or something needs a closer
+ * look. */
+bool projected_product(Check *c, const Step *s, Compare *all);
+/* A sum over s->move.axes, at the coordinate of X that `rank` has; seen: per term, has it any
+ * number but zeros? False: it cannot be, or something needs a closer look. */
+bool projected_total(Check *c, const Step *s, Compare *m, const Joint *j, bool *seen);
+#endif

@@ -457,6 +457,14 @@ static void test_wrong_plan(void **state) {
             const char *report = "";
             if (render_lint(r.t, r.d, &o, a, &report)) fail_msg("%s: %s", sizes[k], report);
         }
+        /* Without being asked: the ring where it is right, else the hop that is missing. */
+        o.part = o.preset = NULL;
+        svg = one_line(a, svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n)));
+        text = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
+        says(svg, wrong ? ": left out" : "Ring attention over cp: 4 ranks");
+        (wrong ? says_not : says)(text, "Queries stay on their rank");
+        o.part = "shift";
+        says(render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n), "Ring Shift of");
         arena_free(a);
     }
 }

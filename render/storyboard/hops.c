@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool hops_asked(const ViewCall *c) { return c->o->part && !strcmp(c->o->part, "ring"); }
-
 /* The step of a ring whose part the record is; -1: it is none. */
 static int part_of(const TraceCompute *c) {
     bool forward = phase_or_forward(c->pass) == PHASE_FORWARD && c->makes.role == OF_ITSELF;
@@ -304,13 +302,27 @@ static void read_mask(Hops *h, const char *mask) {
     h->full = !strcmp(mask, "none");
 }
 
+/* The axis of a ring that can be drawn, its first part and what that makes; -1: there is none. */
+static int drawn_axis(const ViewCall *c, const TraceCompute **first, const TraceShape **s,
+                      PlaceCut *order) {
+    *first = first_part(c->t, c->o->layer);
+    *s = *first ? made_by(c->t, (*first)->step) : NULL;
+    int axis = ring_axis(c->t, *s, order);
+    return axis >= 0 && c->t->axes[axis].size <= HOPS_MAX ? axis : -1;
+}
+bool hops_drawn(const ViewCall *c) {
+    const TraceCompute *first;
+    const TraceShape *s;
+    PlaceCut order;
+    return drawn_axis(c, &first, &s, &order) >= 0;
+}
 bool hops_prepare(const ViewCall *c, Hops *h) {
     const Trace *t = c->t;
     *h = (Hops){.c = c, .a = c->arena};
-    const TraceCompute *first = first_part(t, c->o->layer);
-    const TraceShape *s = first ? made_by(t, first->step) : NULL;
-    int axis = ring_axis(t, s, &h->order);
-    if (axis < 0 || t->axes[axis].size > HOPS_MAX) {
+    const TraceCompute *first;
+    const TraceShape *s;
+    int axis = drawn_axis(c, &first, &s, &h->order);
+    if (axis < 0) {
         diag_error(c->d, "E0211", diag_nowhere,
                    first ? "a ring of 2 to 16 ranks" : "context_parallel: {mode: ring}",
                    first ? "this ring cannot be drawn step by step"

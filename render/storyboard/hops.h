@@ -47,10 +47,10 @@ typedef struct {
     int64_t low, high;
 } HopsBand;
 
-/* Does the request ask for the ring (`--part ring`)? */
-bool hops_asked(const ViewCall *c);
 /* Has the trace a forward ring attention? */
 bool hops_there(const Trace *t);
+/* Can the ring be drawn: has it 2 to HOPS_MAX ranks in one cut of the sequence? */
+bool hops_drawn(const ViewCall *c);
 /* False and a diagnostic where there is none of 2 to HOPS_MAX ranks in one cut of the sequence. */
 bool hops_prepare(const ViewCall *c, Hops *h);
 /* The place whose keys place k holds in step j. */

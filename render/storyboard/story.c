@@ -52,10 +52,11 @@ static bool is_list(const Trace *t, const TraceCollective *x) {
 }
 /* Where to look if nothing is asked for: at the mistake, then at the first wrong value, then inside
  * a layer: of an embedding that is cut by words all ranks but one have zeros. */
+enum { MISTAKE = 3 };
 static int worth(const Trace *t, const TraceCollective *x) {
     RingKind kind;
-    if (x->planted || x->wrong) return 4;
-    if (t->first_wrong && x->value && !strcmp(x->value, t->first_wrong)) return 3;
+    if (x->planted || x->wrong) return MISTAKE + 1;
+    if (t->first_wrong && x->value && !strcmp(x->value, t->first_wrong)) return MISTAKE;
     if (x->layer < 0 || is_list(t, x)) return 0;
     return x->row_bytes > 0 && kind_of(x->op, &kind) && kind != RING_EXCHANGE ? 1 : 2;
 }
@@ -64,6 +65,11 @@ static bool told(const TraceCollective *x) {
     return kind_of(x->op, &kind) && groups_size(&x->groups) > 1;
 }
 
+bool story_mistake(const Trace *t) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (told(&t->collectives[i]) && worth(t, &t->collectives[i]) >= MISTAKE) return true;
+    return false;
+}
 static bool choose(Story *s) {
     const Trace *t = s->c->t;
     const char *part = s->c->o->part;

@@ -58,6 +58,8 @@ const char *story_sent(const Story *s, const Ring *f);
 const char *story_cell(const Story *s, const RingCell *c, int chunk);
 /* The rank that is the k-th of the group. */
 int64_t story_rank(const Story *s, int k);
+/* Is a collective with steps to tell one that a mistake changed, or the first that is wrong? */
+bool story_mistake(const Trace *t);
 /* What it is in this plan: M, steps, bytes, time with its formula, where the numbers are from. */
 const char *story_plan(const Story *s);
 #endif

@@ -361,9 +361,16 @@ static bool prepare(const ViewCall *c, RingPen *p) {
     return true;
 }
 
+/* The ring, hop by hop: where it is asked for, and without being asked where a plan has one and no
+ * mistake to tell. */
+static bool tells_hops(const ViewCall *c) {
+    const char *part = c->o->part;
+    return part ? !strcmp(part, "ring") : hops_drawn(c) && !story_mistake(c->t);
+}
+
 int view_storyboard(const ViewCall *c, Scene **page) {
     RingPen p;
-    if (hops_asked(c)) return view_hops(c, page);
+    if (tells_hops(c)) return view_hops(c, page);
     if (!prepare(c, &p)) return 0;
     furniture_preset(c->o->preset, &p.preset);
     p.x = presets[p.preset].margin;
@@ -452,7 +459,7 @@ static int cell_columns(RingPen *p, int w) {
 const char *view_storyboard_text(const ViewCall *c) {
     RingPen p;
     Role role;
-    if (hops_asked(c)) return view_hops_text(c);
+    if (tells_hops(c)) return view_hops_text(c);
     if (!prepare(c, &p)) return NULL;
     Str s = str_new(p.a);
     int w = furniture_columns(c->o), cell = cell_columns(&p, w), most = (w - 4) / cell;

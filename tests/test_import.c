@@ -1119,17 +1119,114 @@ static void test_megatron_pipelines(void **state) {
         equivalent(&r);
     }
 }
+/* The scripts that people start: arrays, variables, branches that literals decide, and none of what
+ * prepares the run. */
+static const char megatron_script[] =
+    "#!/bin/bash\n"
+    "# a model\n"
+    "export CUDA_DEVICE_MAX_CONNECTIONS=1 NODES=2\n"
+    "GPUS_PER_NODE=${GPUS:-\"4\"}\n"
+    "CHECKPOINT=${1:-\"runs/a\"} #<a path>\n"
+    "WORLD_SIZE=$(($GPUS_PER_NODE*NODES))\n"
+    "DTYPE='bf16'\n"
+    "TP=$(( WORLD_SIZE / (2 + 2) ))\n"
+    "mkdir -p \"$(dirname \"$CHECKPOINT\")\" && cd $HOME\n"
+    "DISTRIBUTED_ARGS=(\n"
+    "    --nproc_per_node $GPUS_PER_NODE\n"
+    "    --nnodes $NODES # so many\n"
+    ")\n"
+    "MODEL_ARGS=( --num-layers 2 --hidden-size 64\n"
+    "  --ffn-hidden-size 96 --num-attention-heads 8 --swiglu --normalization 'RMSNorm'\n"
+    "  --position-embedding-type rope --vocab-size 250 --disable-bias-linear)\n"
+    "TRAINING_ARGS=\" --micro-batch-size 2 \\\n"
+    "  --seq-length 16 --save $CHECKPOINT\"\n"
+    "TRAINING_ARGS+=' --lr 1e-4'\n"
+    "PARALLEL=(--tensor-model-parallel-size ${TP})\n"
+    "if [[ \"$DTYPE\" == \"fp8\" ]]; then\n"
+    "    PARALLEL+=(\"--context-parallel-size 4\")\n"
+    "elif [ $TP -gt 1 ] && [[ ! -z \"$DTYPE\" ]]; then\n"
+    "    PARALLEL+=(\"--context-parallel-size 2\" \"--sequence-parallel\")\n"
+    "else\n"
+    "    exit 1\n"
+    "fi\n"
+    "LOG=(--log-interval 1)\n"
+    "if [ -n \"${WANDB_API_KEY}\" ]; then\n"
+    "    LOG+=(--wandb-project ${WANDB:-x})\n"
+    "fi\n"
+    "usage() {\n  echo 'no'; exit 1\n}\n"
+    "[ -f pretrain_gpt.py ] || usage\n"
+    "torchrun ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py \\\n"
+    "    ${MODEL_ARGS[@]} $TRAINING_ARGS \\\n"
+    "    \"${PARALLEL[@]}\" ${LOG[@]} --data-path $DATA 2>&1 | tee log.txt\n";
+static void test_megatron_scripts(void **state) {
+    (void)state;
+    assert_string_equal(import_recognise("train", megatron_script, sizeof megatron_script - 1),
+                        "megatron");
+    /* quotes keep what is one word together: it would reach Megatron so */
+    Imported r = megatron((ImportInput){.path = "a.sh"}, megatron_script);
+    REFUSES(r, "a.sh:24:17: error: unknown argument '--context-parallel-size 2' [E0201]");
+    char *unquoted = arena_strdup(arena, megatron_script), *at = strstr(unquoted, "\"${PAR");
+    assert_non_null(at);
+    at[0] = at[strlen("\"${PARALLEL[@]}")] = ' ';
+    r = megatron((ImportInput){.path = "a.sh"}, unquoted);
+    HOLDS(r, "mesh: {dp: 2, cp: 2, tp: 2}", "groups: {sp: tp}", "recipe: megatron-sp",
+          "data: {batch: 4, sequence: 16, dtype: f32, seed: 0}",
+          "context_parallel: {mode: ring, order: zigzag, axis: cp}  # ring, line 24",
+          "# unless the environment says otherwise: GPUS: \"4\", $1: \"runs/a\", WANDB: x");
+    assert_non_null(strstr(r.plan.text, "hidden_size: 64, intermediate_size: 96, num_att"));
+    /* places are those of the assignments */
+    r = megatron((ImportInput){.path = "a.sh", .mesh = "tp=8"}, unquoted);
+    REFUSES(r, "--mesh:1:1: error: axis tp of 8 ranks");
+    *strstr(unquoted, "96") = 'x';
+    r = megatron((ImportInput){.path = "a.sh"}, unquoted);
+    REFUSES(r,
+            "a.sh:15:21: error: --ffn-hidden-size wants a whole number above 0, not 'x6' [E0302]");
+}
+typedef struct {
+    const char *text, *said[3];
+} Refused;
+static void megatron_refuses(const Refused *row) {
+    Imported r = megatron((ImportInput){.model = "llama3-8b"}, row->text);
+    assert_null(r.plan.text);
+    for (int k = 0; k < 3 && row->said[k]; k++)
+        if (!strstr(r.said, row->said[k]))
+            fail_msg("%s\nnothing says '%s' in\n%s", row->text, row->said[k], r.said);
+}
+static void test_megatron_undecided(void **state) {
+    (void)state;
+    static const Refused rows[] = {
+        {"TP=$(nproc)\nMBS=$1\nif [ -d x ]; then CP=2; fi\n"
+         "--tensor-model-parallel-size $TP --micro-batch-size=$MBS --context-parallel-size $CP",
+         {":1:4: error: --tensor-model-parallel-size wants a value, and '$(nproc)' is none yet: a "
+          "command decides it, and none is run [E0217]",
+          "'$1' is none yet: whoever calls the script decides it",
+          ":4:82: error: --context-parallel-size wants a value, and '$CP' is none yet: 'if' in "
+          "line "
+          "3 decides it"}},
+        {"A=(--bf16)\nif [ -d x ]; then\n  A+=(--sequence-parallel)\nfi\ntorchrun x.py ${A[@]}",
+         {":3:7: error: --sequence-parallel: 'if' in line 2 decides it [E0217]",
+          "write it where it is decided, or leave it out"}},
+        {"torchrun a.py --bf16\ntorchrun b.py --bf16",
+         {":2:1: error: a second program is started, the first in line 1"}},
+        {"if [ -d x ]; then\n  torchrun a.py\nfi",
+         {":2:3: error: whether this is run: 'if' in line 1 decides it [E0217]"}},
+        {"for i in 1 2; do\n echo $i", {":1:1: error: 'for' is not closed [E0110]"}},
+        {"A=(--bf16\n", {":1:3: error: ')' is missing [E0110]"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) megatron_refuses(&rows[i]);
+}
 static void test_megatron_refusals(void **state) {
     (void)state;
-    static const struct {
-        const char *text, *said[3];
-    } rows[] = {
+    static const Refused rows[] = {
         {"--tensor-model-parallel-size two --hiden-size 4",
          {"args.txt:1:30: error: --tensor-model-parallel-size wants a whole number", "[E0302]"}},
         {"--tensor-model-paralel-size 2",
          {":1:1: error: unknown argument '--tensor-model-paralel-size' [E0201]",
           "did you mean --tensor-model-parallel-size?"}},
-        {"--micro-batch-size $MBS", {":1:20: error:", "write the number that the variable has"}},
+        {"--micro-batch-size $MBS --cp-comm-type ${KIND} --sequence-parallel",
+         {":1:20: error: --micro-batch-size wants a value, and '$MBS' is none yet: nothing in this "
+          "file sets it [E0217]",
+          "write the number that the variable has", ":1:40: error: --cp-comm-type wants a value"}},
         {"--num-experts 8 --expert-model-parallel-size 3 --tensor-model-parallel-size 2",
          {":1:17: error: experts: 8 is no multiple of 3: Megatron stops [E0307]",
           ":1:48: error: experts under tensor parallelism without --sequence-parallel"}},
@@ -1156,13 +1253,7 @@ static void test_megatron_refusals(void **state) {
           ":1:27: error: --bf16 is a flag", ":1:36: error: --use-flash-attn is a flag"}},
         {"--position-embedding-type 'rope", {":1:27: error: this text is not closed"}},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        Imported r = megatron((ImportInput){.model = "llama3-8b"}, rows[i].text);
-        assert_null(r.plan.text);
-        for (int k = 0; k < 3 && rows[i].said[k]; k++)
-            if (!strstr(r.said, rows[i].said[k]))
-                fail_msg("%s\nnothing says '%s' in\n%s", rows[i].text, rows[i].said[k], r.said);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) megatron_refuses(&rows[i]);
     /* Megatron's own defaults are GPT-2's */
     Imported r = megatron((ImportInput){0}, "--hidden-size 64");
     REFUSES(r, "without --swiglu the MLP has no gate", "LayerNorm: not supported",
@@ -1760,6 +1851,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_megatron_uneven, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_experts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_pipelines, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_megatron_scripts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_megatron_undecided, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_at_rest, setup, teardown),

@@ -81,7 +81,8 @@ static const char *recognise(const char *path, const char *text, size_t n) {
         arena_free(a);
         return found;
     }
-    if (line_begins(text, n, "torchrun") || line_begins(text, n, "--tensor-model-parallel-size"))
+    if (ends(path, ".sh") || memmem(text, n, "--tensor-model-parallel-size", 28) ||
+        line_begins(text, n, "torchrun"))
         return "megatron";
     while (n && *text == '#') { /* comments of a shell */
         const char *end = memchr(text, '\n', n);

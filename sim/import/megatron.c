@@ -1,56 +1,28 @@
-/* Megatron-LM's arguments, as a file, a pasted command or words behind `--`: sizes and degrees, and
- * the tensor parallelism of Megatron core (semantics.md 3.5). Every argument is a row of a table;
- * one that is no row is an error, for it might change who holds what. */
+/* Megatron-LM's arguments, as a file, a pasted command, a script or words behind `--`: sizes and
+ * degrees, and the tensor parallelism of Megatron core (semantics.md 3.5). Every argument is a row
+ * of a table; one that is no row is an error, for it might change who holds what. */
 #include "base/text.h"
 #include "import/import.h"
 #include "import/pipeline.h"
-#include "import/scan.h"
+#include "import/shell.h"
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- words with places ---- */
-typedef struct {
-    const char *s;
-    Loc loc;
-} Word;
+typedef ShellWord Word;
 typedef struct {
     Draft *x;
-    Word *word;
-    int n, cap;
+    const Word *word;
+    int n;
 } Words;
 
-/* Words of a shell's line: blanks, quotes, backslashes before line ends, comments. */
-static void split(Words *w, Scan *s) {
-    for (char c; (c = scan_peek(s, 0));) {
-        if (strchr(" \t\r\n", c)) {
-            scan_take(s, 1);
-        } else if (c == '\\' && (scan_peek(s, 1) == '\n' || scan_peek(s, 1) == '\r')) {
-            scan_take(s, 2);
-        } else if (c == '#') {
-            while ((c = scan_peek(s, 0)) && c != '\n') scan_take(s, 1);
-        } else {
-            Loc at = scan_loc(s);
-            Str word = str_new(s->a);
-            for (char q; (c = scan_peek(s, 0)) && !strchr(" \t\r\n", c);) {
-                q = c == '"' || c == '\'' ? c : 0;
-                const char *part = q ? scan_string(s, true, false) : NULL;
-                if (q && !part) return;
-                if (q) str_add(&word, part);
-                else str_addn(&word, s->p, 1), scan_take(s, 1);
-            }
-            if (w->n == VALUE_PAIRS) {
-                scan_error(s, "E0704", at, NULL, "more than %d words", VALUE_PAIRS);
-                return;
-            }
-            *ARENA_PUSH(s->a, w->word, w->n, w->cap) = (Word){word.s, at};
-        }
-    }
-}
+/* Words of the script, the file of arguments or the command line. */
 static bool read_words(Words *w) {
     Draft *x = w->x;
     Scan s;
+    ShellWords read;
     const char *text = x->in->text;
     size_t n = x->in->n;
     if (x->in->n_args) { /* shown as one line */
@@ -59,9 +31,11 @@ static bool read_words(Words *w) {
             str_addf(&line, "%s%s", i ? " " : "", x->in->arg[i]);
         text = line.s, n = line.n;
     }
-    if (!scan_start(&s, x->a, x->d, x->file, text, n)) return false;
-    split(w, &s);
-    return !s.failed;
+    if (!scan_start(&s, x->a, x->d, x->file, text, n) || !shell_words(&s, &read)) return false;
+    w->word = read.word, w->n = read.n;
+    if (read.defaults.n)
+        draft_remark(x, "unless the environment says otherwise: %s", read.defaults.s);
+    return true;
 }
 
 /* ---- arguments ---- */
@@ -144,37 +118,34 @@ enum { N_ROWS = sizeof rows / sizeof *rows };
 /* Arguments about how a run is driven: they lay out nothing and change no value of a step. */
 static const char skip_flags[] =
     " use-mcore-models use-flash-attn overlap-grad-reduce overlap-param-gather "
-    "no-masked-softmax-fusion"
-    " no-bias-gelu-fusion no-bias-swiglu-fusion no-bias-dropout-fusion no-rope-fusion no-gradient-"
-    "accumulation-fusion no-load-optim no-load-rng no-save-optim no-save-rng log-throughput "
-    "log-params-"
-    "norm log-num-zeros-in-grad log-timers-to-tensorboard log-memory-to-tensorboard mock-data "
-    "use-cpu-"
-    "initialization no-create-attention-mask-in-dataloader attention-softmax-in-fp32 "
-    "accumulate-allreduce-"
-    "grads-in-fp32 cross-entropy-loss-fusion deterministic-mode exit-on-missing-checkpoint "
-    "tp-comm-overlap"
-    " dist-ckpt-strictness standalone manual-gc use-fused-rmsnorm moe-grouped-gemm "
-    "moe-permute-fusion"
-    " moe-router-fusion moe-per-layer-logging moe-use-legacy-grouped-gemm "
-    "overlap-moe-expert-parallel-comm ";
+    "no-masked-softmax-fusion no-bias-gelu-fusion no-bias-swiglu-fusion "
+    "no-bias-dropout-fusion no-rope-fusion no-gradient-accumulation-fusion no-load-optim "
+    "no-load-rng no-save-optim no-save-rng log-throughput log-params-norm "
+    "log-num-zeros-in-grad log-timers-to-tensorboard log-memory-to-tensorboard mock-data "
+    "use-cpu-initialization no-create-attention-mask-in-dataloader "
+    "attention-softmax-in-fp32 accumulate-allreduce-grads-in-fp32 "
+    "cross-entropy-loss-fusion deterministic-mode exit-on-missing-checkpoint "
+    "tp-comm-overlap dist-ckpt-strictness standalone manual-gc use-fused-rmsnorm "
+    "moe-grouped-gemm moe-permute-fusion moe-router-fusion moe-per-layer-logging "
+    "moe-use-legacy-grouped-gemm overlap-moe-expert-parallel-comm no-persist-layer-norm "
+    "no-ckpt-fully-parallel-save no-mmap-bin-files no-position-embedding profile ";
 static const char skip_one[] =
-    " transformer-impl attention-backend tokenizer-type tokenizer-model vocab-file merge-file split"
-    " train-iters train-samples lr min-lr lr-decay-style lr-decay-iters lr-warmup-iters "
-    "lr-warmup-fraction"
-    " lr-warmup-samples lr-decay-samples weight-decay clip-grad adam-beta1 adam-beta2 adam-eps "
-    "log-interval"
-    " save load save-interval eval-interval eval-iters tensorboard-dir wandb-project "
-    "wandb-exp-name wandb-"
-    "save-dir distributed-backend distributed-timeout-minutes seed init-method-std num-workers "
-    "data-cache-"
-    "path ckpt-format optimizer hidden-dropout attention-dropout master-addr master-port "
-    "master_addr"
-    " master_port node-rank node_rank rdzv-backend rdzv-endpoint rdzv_backend rdzv_endpoint rdzv-id"
-    " initial-loss-scale manual-gc-interval tensorboard-log-interval ddp-bucket-size "
-    "rotary-seq-len-"
-    "interpolation-factor moe-router-dtype ";
-static const char skip_many[] = " data-path train-data-path valid-data-path test-data-path ";
+    " transformer-impl attention-backend tokenizer-type tokenizer-model vocab-file "
+    "merge-file split train-iters train-samples lr min-lr lr-decay-style lr-decay-iters "
+    "lr-warmup-iters lr-warmup-fraction lr-warmup-samples lr-decay-samples weight-decay "
+    "clip-grad adam-beta1 adam-beta2 adam-eps log-interval save load save-interval "
+    "eval-interval eval-iters tensorboard-dir wandb-project wandb-exp-name wandb-save-dir "
+    "distributed-backend distributed-timeout-minutes seed init-method-std num-workers "
+    "data-cache-path ckpt-format optimizer hidden-dropout attention-dropout master-addr "
+    "master-port master_addr master_port node-rank node_rank rdzv-backend rdzv-endpoint "
+    "rdzv_backend rdzv_endpoint rdzv-id initial-loss-scale manual-gc-interval "
+    "tensorboard-log-interval ddp-bucket-size rotary-seq-len-interpolation-factor "
+    "moe-router-dtype exit-duration-in-mins exit-interval profile-step-start "
+    "profile-step-end empty-unused-memory-level decoupled-lr decoupled-min-lr "
+    "tiktoken-pattern lr-wsd-decay-iters weight-decay-incr-style start-weight-decay "
+    "end-weight-decay ";
+static const char skip_many[] =
+    " rampup-batch-size data-path train-data-path valid-data-path test-data-path ";
 static int row_of(const char *name) {
     for (int i = 0; i < N_ROWS; i++)
         if (strcmp(rows[i].name, name) == 0) return i;
@@ -184,7 +155,12 @@ static void store(Draft *x, Args *a, const Row *r, const Word *w) {
     char *end = NULL;
     void *to = (char *)a + r->at;
     errno = 0;
-    if (r->take == M_TEXT) {
+    if (w->why) {
+        diag_error(x->d, "E0217", w->loc,
+                   r->take == M_TEXT ? "write the word that the variable has"
+                                     : "write the number that the variable has",
+                   "--%s wants a value, and '%s' is none yet: %s", r->name, w->s, w->why);
+    } else if (r->take == M_TEXT) {
         *(const char **)to = w->s;
     } else if (r->take == M_REAL) {
         double v = strtod(w->s, &end);
@@ -195,9 +171,8 @@ static void store(Draft *x, Args *a, const Row *r, const Word *w) {
     } else {
         long long v = strtoll(w->s, &end, 10);
         if (end == w->s || *end || errno || v < 1 || v > (long long)1 << 30)
-            diag_error(x->d, "E0302", w->loc,
-                       *w->s == '$' ? "write the number that the variable has" : NULL,
-                       "--%s wants a whole number above 0, not '%s'", r->name, w->s);
+            diag_error(x->d, "E0302", w->loc, NULL, "--%s wants a whole number above 0, not '%s'",
+                       r->name, w->s);
         else *(int64_t *)to = v;
     }
 }
@@ -218,9 +193,9 @@ static int argument(Words *w, Args *a, int i) {
     size_t n = eq ? (size_t)(eq - here->s) - 2 : strlen(here->s) - 2;
     const char *name = arena_strndup(x->a, here->s + 2, n);
     int r = row_of(name), wants = r >= 0 ? rows[r].take != M_FLAG : text_has_word(skip_one, name);
-    Word value = eq             ? (Word){eq + 1, here->loc}
+    Word value = eq             ? (Word){eq + 1, here->loc, here->why, false}
                  : i + 1 < w->n ? w->word[i + 1]
-                                : (Word){"", here->loc};
+                                : (Word){"", here->loc, NULL, false};
     if (r < 0 && !wants && !text_has_word(skip_flags, name) && !text_has_word(skip_many, name)) {
         unknown(x, here, name);
         while (i + 1 < w->n && strncmp(w->word[i + 1].s, "--", 2) != 0) i++;
@@ -236,10 +211,16 @@ static int argument(Words *w, Args *a, int i) {
         return i + 1;
     }
     if (r >= 0) a->at[r] = here->loc;
+    if (r >= 0 && here->why && !eq) {
+        diag_error(x->d, "E0217", here->loc, "write it where it is decided, or leave it out",
+                   "--%s: %s", name, here->why);
+        return i + 1 + wants;
+    }
     if (r >= 0 && !wants) *(bool *)((char *)a + rows[r].at) = true;
     else if (r >= 0) store(x, a, &rows[r], &value);
-    if (text_has_word(skip_many, name))
-        while (i + 1 < w->n && strncmp(w->word[i + 1].s, "--", 2) != 0) i++;
+    if (text_has_word(skip_many, name)) /* what nobody knows may be arguments, but for the first */
+        for (int first = i; i + 1 < w->n && strncmp(w->word[i + 1].s, "--", 2) != 0; i++)
+            if (i > first && w->word[i + 1].why) break;
     return i + 1 + (wants && !eq);
 }
 /* Arguments that are there and are not read, once. */
@@ -255,19 +236,33 @@ static void tell_skipped(const Words *w) {
     }
     if (s.n) draft_remark(w->x, "not read, for they change neither layouts nor values: %s", s.s);
 }
+/* torchrun, python, a program of Python: what stands before the arguments. */
+static bool launches(const char *s) {
+    size_t n = strlen(s);
+    return text_has_word(" torchrun python python3 ", s) ||
+           (n > 3 && strcmp(s + n - 3, ".py") == 0);
+}
 static void read_arguments(Words *w, Args *a) {
+    const Word *launched = NULL;
     for (int i = 0; i < w->n;) {
-        const char *s = w->word[i].s;
-        size_t n = strlen(s);
-        bool starts = strcmp(s, "torchrun") == 0 || strcmp(s, "python") == 0 ||
-                      strcmp(s, "python3") == 0 || (n > 3 && strcmp(s + n - 3, ".py") == 0);
-        if (strncmp(s, "--", 2) == 0 && s[2]) {
+        const Word *here = &w->word[i];
+        if (strncmp(here->s, "--", 2) == 0 && here->s[2]) {
             i = argument(w, a, i);
             continue;
         }
-        if (!starts)
-            diag_error(w->x->d, "E0201", w->word[i].loc, "write the arguments that it stands for",
-                       "'%s' is no argument of Megatron", s);
+        bool starts = !here->why && launches(here->s);
+        if (starts && here->first && launched)
+            diag_error(w->x->d, "E0214", here->loc, "leave one of them out",
+                       "a second program is started, the first in line %d: one plan is of one",
+                       launched->loc.line);
+        else if (!starts)
+            diag_error(
+                w->x->d, "E0201", here->loc,
+                here->why
+                    ? arena_printf(w->x->a, "%s: write the arguments that it stands for", here->why)
+                    : "write the arguments that it stands for",
+                "'%s' is no argument of Megatron", here->s);
+        if (starts && here->first) launched = here;
         i++;
     }
 }
@@ -330,7 +325,8 @@ static void check_model(Draft *x, const Args *a) {
                  {"num-attention-heads", A(heads)},
                  {"vocab-size", A(vocab)}};
     for (int i = 0; i < 4; i++)
-        if (!*(const int64_t *)((const char *)a + sizes[i].at))
+        if (!*(const int64_t *)((const char *)a + sizes[i].at) &&
+            !a->at[row_of(sizes[i].name)].file)
             diag_error(x->d, "E0208", ((Loc){x->file, 1, 1}),
                        arena_printf(x->a, "give --%s, or the whole model by --model or --config",
                                     sizes[i].name),

@@ -93,6 +93,7 @@ double block_label_width(BlockPen *p, const BlockNode *n) {
     if (!n->out) return 0;
     int k = shape_runs(p->g->arena, run, &n->out->shape, ~0u, 0, MEDIUM);
     double sym = fonts_width(p->s->fonts, run, k, 12.5);
+    if (n->role) sym += scene_width(p->s, 12.5, SEMIBOLD, n->role) + 6;
     const char *pend = pending_words(p->g, n);
     double extra = pend ? 9 + scene_width(p->s, pending_size(p), SEMIBOLD, pend) : 0;
     if (!p->look->numbers) return sym + extra;
@@ -106,7 +107,11 @@ void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double
     unsigned bold = block_changed(from, n->out);
     if (bold) p->legend |= 1u << LEGEND_CHANGED;
     int k = shape_runs(p->g->arena, run, &n->out->shape, bold, 0, MEDIUM);
-    double w = scene_runs(p->s, (Pt){x, sym}, ALIGN_LEFT, 12.5, run, k);
+    double role = n->role
+                      ? 6 + scene_text(p->s, x, sym,
+                                       (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK}, n->role)
+                      : 0;
+    double w = role + scene_runs(p->s, (Pt){x + role, sym}, ALIGN_LEFT, 12.5, run, k);
     const char *pend = pending_words(p->g, n);
     double px = x + w;
     if (p->look->numbers)
@@ -250,7 +255,10 @@ static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, Area 
 /* The height of the part of a node's box that op i has. */
 static double op_height(const BlockLook *l, const BlockNode *n, int i) {
     const BlockOp *op = &n->op[i];
-    double h = matrix_of(op) ? l->weight : i ? l->abut : n->col_last > n->col ? l->joint : l->op;
+    double h = matrix_of(op)                            ? l->weight
+               : i                                      ? l->abut
+               : n->col_last > n->col || n->shared >= 0 ? l->joint
+                                                        : l->op;
     return h + (shows_fetch(l, op) ? 15 : 0) + (op->saved && l->numbers ? 15 : 0);
 }
 

@@ -13,8 +13,8 @@ int block_used(const BlockGraph *g, int first, int n, const TraceCollective **us
     for (int i = 0; i < g->n_used; i++)
         for (int j = 0; j < g->n; j++) {
             const BlockNode *x = &g->node[j];
-            bool mine = x->coll == g->used[i] || (x->n_op && x->op[0].fetch == g->used[i]);
-            if (!mine || x->strip < first || x->strip >= first + n || wrong_skipped(g->used[i]))
+            if (!block_draws(x, g->used[i]) || x->strip < first || x->strip >= first + n ||
+                wrong_skipped(g->used[i]))
                 continue;
             use[k++] = g->used[i];
             break;

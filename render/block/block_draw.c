@@ -3,6 +3,7 @@
  * below its label; so a label never meets a wire.
  */
 #include "render/block/block_draw.h"
+#include "render/graph/grads.h"
 #include <math.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ static bool forks(const BlockPen *p, const BlockStrip *s, int i) {
     for (int k = 0; k < s->n; k++) {
         const BlockNode *q = node(p, s->node[k]);
         for (int j = 0; j < q->n_in; j++)
-            if (q->in[j] == i && q->in_col[j] != col) return true;
+            if (q->shared < 0 && q->in[j] == i && q->in_col[j] != col) return true;
     }
     return false;
 }
@@ -81,7 +82,7 @@ static int branches(const BlockPen *p, const BlockStrip *s, int level, int i) {
 static bool enters_beside(const BlockPen *p, const BlockStrip *s, int level) {
     for (int k = 0; k < s->n; k++) {
         const BlockNode *q = node(p, s->node[k]);
-        for (int j = 0; q->level == level + 1 && j < q->n_in; j++)
+        for (int j = 0; q->shared < 0 && q->level == level + 1 && j < q->n_in; j++)
             if (q->in_col[j] < q->col || q->in_col[j] > q->col_last) return true;
     }
     return false;
@@ -114,6 +115,7 @@ static void strip_rows(BlockPen *p, BlockGrid *grid, BlockFrame *f, const BlockS
         if (n->level < 0) continue;
         int r = f->row[n->level];
         grid->h[r] = fmax(grid->h[r], block_box_height(p->look, n));
+        grid->h[r] = fmax(grid->h[r], block_leave_height(p, n));
         if (forks(p, s, s->node[k]))
             grid->gap[r] = fmax(grid->gap[r], p->look->fork + extra_room(p, s, n->level));
     }
@@ -155,9 +157,15 @@ static double row_bottom(const BlockFrame *f, int level) {
 }
 double block_gap_top(const BlockFrame *f, int level) { return row_bottom(f, level); }
 
+/* Is what the step makes the gradient of a parameter, and no other? */
+static bool ends_here(const BlockNode *n) {
+    return n->kind == NODE_OP && n->op[0].n_leave && n->op[0].leave[0].made == n->op[0].c;
+}
+
 double block_height(const BlockPen *p, const BlockFrame *f) {
     if (f->strip->to < 0 && f->strip->levels > 0)
-        return row_bottom(f, f->strip->levels - 1) - f->y + p->look->gap + 24;
+        return row_bottom(f, f->strip->levels - 1) - f->y +
+               (f->strip->last >= 0 && ends_here(node(p, f->strip->last)) ? 0 : p->look->gap + 24);
     return f->grid->top[f->grid->n] + p->look->tail;
 }
 
@@ -170,7 +178,7 @@ static bool busy_right(const BlockPen *p, const BlockStrip *s, int c, int l, boo
     for (int k = 0; k < s->n; k++) {
         const BlockNode *q = node(p, s->node[k]);
         if (!gap && q->level == l && q->col_last > c) return true;
-        for (int j = 0; j < q->n_in; j++) {
+        for (int j = 0; q->shared < 0 && j < q->n_in; j++) {
             int from = q->in[j] == s->from ? -1 : node(p, q->in[j])->level;
             bool under = gap && from == l && q->in[j] != but;
             if (q->in_col[j] == c + 1 && ((from < l && q->level > l) || under)) return true;
@@ -186,6 +194,9 @@ static double need_between(BlockPen *p, const BlockFrame *f, int c) {
     double need = (f->width[c] + f->width[c + 1]) / 2 + (f->tight ? COL_GAP / 2 : COL_GAP);
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = node(p, s->node[k]);
+        double leave = n->kind == NODE_OP && n->col_last == c ? block_leave_width(p, n) : 0;
+        if (leave > 0 && busy_right(p, s, c, n->level, false, -1))
+            need = fmax(need, f->width[c] / 2 + leave + 14 + f->width[c + 1] / 2);
         if (n->col != c) continue;
         bool narrow =
             n->kind == NODE_COLL && n->col_last == c && busy_right(p, s, c, n->level, false, -1);
@@ -268,6 +279,7 @@ static int appears(const BlockNode *n) { return n->kind == NODE_INPUT ? 0 : n->s
 
 static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
     const BlockNode *n = node(p, i);
+    if (n->shared >= 0) return;
     scene_at(p->s, appears(n));
     double x, w, y = n->level < 0 ? f->y : row_top(f, n->level);
     box_extent(f, n, &x, &w);
@@ -279,6 +291,7 @@ static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
                          : row_bottom(f, n->level) - 22;
     }
     block_box(p, n, x, y, w);
+    if (n->kind == NODE_OP) block_leave(p, n, x + w, y, block_box_height(p->look, n));
     if (n->kind != NODE_COLL) return;
     bool right = busy_right(p, f->strip, n->col_last, n->level, false, -1);
     bool alone = n->col == 0;
@@ -364,7 +377,12 @@ static void draw_output(BlockPen *p, const BlockFrame *f, int i) {
     for (int k = 0; k < f->strip->n; k++) {
         const BlockNode *q = node(p, f->strip->node[k]);
         for (int j = 0; j < q->n_in; j++)
-            if (q->in[j] == i) draw_wire(p, f, i, f->strip->node[k], j), read = true;
+            if (q->in[j] == i && q->shared < 0)
+                draw_wire(p, f, i, f->strip->node[k], j), read = true;
+    }
+    if (ends_here(n)) { /* it has left to the right */
+        scene_end(p->s);
+        return;
     }
     if (!read && i != f->strip->last) { /* read by nothing that is drawn: an open end */
         double x = col_x(f, n->col), y = row_top(f, n->level) + block_box_height(p->look, n);
@@ -463,16 +481,20 @@ void block_strip(BlockPen *p, BlockFrame *f) {
     else if (p->look->numbers)
         scene_text(p->s, f->x, f->y + 17, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, s->title);
     for (int k = 0; k < s->n; k++) draw_box(p, f, s->node[k]);
+    for (int k = 0; k < s->n; k++)
+        if (node(p, s->node[k])->shared >= 0)
+            p->group[s->node[k]] = p->group[node(p, s->node[k])->shared];
     if (s->from >= 0) {
         scene_at(p->s, appears(node(p, s->from)));
         scene_begin(p->s, "edge", "tap", value_tip(p->g, node(p, s->from)));
         for (int k = 0; k < s->n; k++)
             for (int j = 0; j < node(p, s->node[k])->n_in; j++)
-                if (node(p, s->node[k])->in[j] == s->from) draw_wire(p, f, s->from, s->node[k], j);
+                if (node(p, s->node[k])->in[j] == s->from && node(p, s->node[k])->shared < 0)
+                    draw_wire(p, f, s->from, s->node[k], j);
         scene_end(p->s);
     }
     for (int k = 0; k < s->n; k++) draw_output(p, f, s->node[k]);
     if (s->last >= 0 && s->to >= 0) stream_tail(p, f);
-    else if (s->last >= 0) plain_tail(p, f);
+    else if (s->last >= 0 && !ends_here(node(p, s->last))) plain_tail(p, f);
     scene_at(p->s, 0);
 }

@@ -78,6 +78,13 @@ typedef struct {
 } SideRoom;
 /* Group, members and reason of a collective, beside its box (block_side.c). */
 void block_side(BlockPen *p, const BlockNode *n, SideRoom at);
+/* Gradients of the parameters of a box, right of it (block_leave.c): how wide and high they are, 0
+ * without any, and drawn from x on, beside a box at y, h high. */
+double block_leave_width(BlockPen *p, const BlockNode *n);
+double block_leave_height(const BlockPen *p, const BlockNode *n);
+void block_leave(BlockPen *p, const BlockNode *n, double x, double y, double h);
+/* The same in words: "AllReduce dw1: dp·cp · sends 84 MiB"; "" if there are none. */
+const char *block_leave_text(const BlockGraph *g, const BlockNode *n);
 /* Name of an op for people: "wq", "RMSNorm", "+ bias". */
 const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp *op);
 /* Name of a collective's box, "AllGather", and the line under it, "dim S, ×4". */

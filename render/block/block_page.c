@@ -136,8 +136,22 @@ static bool same_layout(const BlockGraph *g, int i, int j) {
            !strcmp(a->shape.symbolic, b->shape.symbolic) && block_same_shape(g, a, b);
 }
 
+/* Backward, the stream runs the other way: the gradient of what a strip hands on comes in, that of
+ * what it got goes out. */
+static void name_gradients(const BlockGraph *g, BlockFrame *f, bool last) {
+    const char *in = f->in_name;
+    f->in_name = arena_printf(g->arena, "d%s", f->out_name);
+    f->out_name = arena_printf(g->arena, "d%s", in);
+    f->note =
+        last ? strcmp(in, "x") ? "gradient of the hidden state" : "gradient of the block's input"
+             : arena_printf(g->arena, "gradient of the hidden state, also what comes to %s",
+                            block_part_words(f->strip[1].part));
+}
+
 static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
     int total = count_residual(g, g->n_strips), k = count_residual(g, i);
+    const bool back = g->pass == PHASE_BACKWARD, end = k + 1 == total;
+    if (back) k = total - 1 - k;
     const BlockStrip *s = &g->strip[i];
     if (s->to < 0) return;
     /* with one part asked for, the stream still is that of the block */
@@ -148,7 +162,8 @@ static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
         last && s->part && !strcmp(s->part, "attention") ? "h" : state_name(g, k + 1, total);
     bool both = s->part && !strcmp(s->part, "block");
     if (last && (both || (!strcmp(f->in_name, "h") && total == 1))) f->out_name = "y";
-    if (!last)
+    if (back) name_gradients(g, f, end);
+    else if (!last)
         f->note = arena_printf(g->arena, "hidden state, also the input of %s",
                                block_part_words(g->strip[i + 1].part));
     else if (strcmp(f->out_name, "y")) f->note = "hidden state, the input of what follows";

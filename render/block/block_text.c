@@ -139,6 +139,10 @@ static void strip_rows(Page *p, int strip) {
                       arena_printf(a, "weight gathered over %s: sends %s",
                                    words_axis_list(a, g->t, n->op[0].fetch->axis),
                                    bytes_text(n->op[0].fetch->bytes_sent, a)));
+        BlockNode one = *n; /* what abuts it has a row of its own */
+        one.n_op = n->kind == NODE_OP;
+        const char *leaves = block_leave_text(g, &one);
+        if (*leaves) paragraph(p, rail, leaves);
         pending_row(p, edge, v);
         wrong_row(p, edge, n);
     }

@@ -2,6 +2,7 @@
  * alike, what a step changed. */
 #include "render/graph/block_graph.h"
 #include "base/text.h"
+#include "render/graph/grads.h"
 #include <string.h>
 
 int block_real(const BlockGraph *g, int i) {
@@ -20,12 +21,36 @@ bool block_same_shape(const BlockGraph *g, const TraceValue *a, const TraceValue
     return nx == ny;
 }
 
+bool block_on_rank(const BlockGraph *g, const TraceCompute *c) {
+    bool here = c->ranks.n == 0 || rankset_has(&c->ranks, g->rank);
+    return here && c->iteration <= 0 && c->microbatch <= 0 && !c->recompute;
+}
+
+bool block_draws(const BlockNode *n, const TraceCollective *c) {
+    bool is = n->coll == c;
+    for (int i = 0; i < n->n_op; i++) {
+        is |= n->op[i].fetch == c;
+        for (int k = 0; k < n->op[i].n_leave; k++)
+            for (int j = 0; j < n->op[i].leave[k].n; j++) is |= n->op[i].leave[k].coll[j] == c;
+    }
+    return is;
+}
+
+static bool leaves_by(const BlockOp *op, int step) {
+    bool is = false;
+    for (int k = 0; k < op->n_leave; k++) {
+        is |= op->leave[k].made->step == step;
+        for (int j = 0; j < op->leave[k].n; j++) is |= op->leave[k].coll[j]->step == step;
+    }
+    return is;
+}
+
 static bool node_shows(const BlockNode *n, int step) {
     if (n->coll || n->move) return n->step == step;
     bool is = false;
     for (int i = 0; i < n->n_op; i++)
         is |= n->op[i].c->step == step || n->op[i].claim == step ||
-              (n->op[i].fetch && n->op[i].fetch->step == step);
+              (n->op[i].fetch && n->op[i].fetch->step == step) || leaves_by(&n->op[i], step);
     return is;
 }
 

@@ -22,7 +22,9 @@ typedef struct {
     const char
         *saved; /* backward: values of the forward pass that it reads: "gate, up"; NULL: none */
     const char *only; /* in a box of twins: the one that has this op ("k") */
-    int claim;        /* step that claims of its parameter what does not hold; -1: none */
+    int n_leave;      /* backward: gradients of its parameters, which leave the picture here */
+    const struct ParamGrad *leave;
+    int claim; /* step that claims of its parameter what does not hold; -1: none */
 } BlockOp;
 
 typedef struct BlockNode {
@@ -40,6 +42,8 @@ typedef struct BlockNode {
     int alias;        /* node that stands for it (identities, abutting ops, twins), or itself */
     int twin;         /* a node drawn together with this one, or -1 */
     const char *pair; /* names of the twins: "k, v" */
+    int shared;       /* a node of the same op in whose box this one stands, or -1 */
+    const char *role; /* of what an op makes several gradients of: which this is ("dq"); NULL */
     bool hidden;      /* changes nothing one can see */
     int users;        /* operands that read its output */
     int strip;
@@ -83,6 +87,11 @@ typedef struct BlockGraph {
 bool block_shows(const BlockGraph *g, int first, int n, int step);
 /* The wrong steps of strips [first, first + n). */
 const WrongList *block_wrong(const BlockGraph *g, int first, int n);
+/* Does the node draw the collective: its own, one that brings a parameter, one that ends a
+ * gradient? */
+bool block_draws(const BlockNode *n, const TraceCollective *c);
+/* Is the step one that the rank does, the first time that it does it? */
+bool block_on_rank(const BlockGraph *g, const TraceCompute *c);
 /* Node that stands for node i. */
 int block_real(const BlockGraph *g, int i);
 /* Do two values lie alike on this rank (sizes, bytes, pending)? */

@@ -12,11 +12,29 @@ static bool has_matrix(const BlockOp *op) {
     return false;
 }
 
+/* Are both steps the backward of one op, which makes several gradients of what it gets? */
+static bool one_backward(const BlockGraph *g, int i, int j) {
+    const BlockNode *a = &g->node[i], *b = &g->node[j];
+    return g->pass == PHASE_BACKWARD && i != j && a->kind == NODE_OP && b->kind == NODE_OP &&
+           a->strip == b->strip && a->n_in == 1 && b->n_in == 1 &&
+           block_real(g, a->in[0]) == block_real(g, b->in[0]) && !a->op[0].n_param &&
+           !b->op[0].n_param && !a->op[0].n_leave && !b->op[0].n_leave &&
+           text_same(a->op[0].c->op, b->op[0].c->op) &&
+           text_same(a->op[0].c->module, b->op[0].c->module) && a->op[0].c->module;
+}
+static bool has_sibling(const BlockGraph *g, int i) {
+    for (int j = 0; j < g->n; j++)
+        if (one_backward(g, i, j)) return true;
+    return false;
+}
+
 /* An op that changes no shape abuts the op whose result only it reads. */
 static bool abuts(const BlockGraph *g, int i) {
     const BlockNode *n = &g->node[i];
     if (n->kind != NODE_OP || n->n_in != 1 || n->alias != i || has_matrix(&n->op[0])) return false;
     const BlockNode *p = &g->node[block_real(g, n->in[0])], *q = &g->node[n->in[0]];
+    if (n->op[0].n_leave) return false; /* its gradient leaves beside a box of its own */
+    if (g->pass == PHASE_BACKWARD && has_sibling(g, block_real(g, n->in[0]))) return false;
     return p->kind == NODE_OP && p->strip == n->strip && q->users == 1 && p->n_op < BLOCK_MAX_OPS &&
            block_same_shape(g, q->out, n->out);
 }
@@ -291,6 +309,67 @@ static void place_node(Wires *w, int i) {
     w->n = live;
 }
 
+/* Does nothing but b stand or pass, at the level of a and b, right of a and up to b? */
+static bool side_by_side(const BlockGraph *g, const BlockStrip *s, const BlockNode *a,
+                         const BlockNode *b) {
+    if (a->level != b->level || b->col <= a->col_last) return false;
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *q = &g->node[s->node[k]];
+        if (q == a || q == b) continue;
+        if (q->level == a->level && q->col_last > a->col_last && q->col <= b->col) return false;
+        for (int j = 0; j < q->n_in; j++) {
+            int from = q->in[j] == s->from ? -1 : g->node[q->in[j]].level;
+            if (from < a->level && q->level > a->level && q->in_col[j] > a->col_last &&
+                q->in_col[j] <= b->col)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* "gate, up" and "up, gate_act": all names, each once. */
+static const char *join_saved(Arena *a, const char *x, const char *y) {
+    if (!x || !y) return x ? x : y;
+    Str s = str_new(a);
+    str_add(&s, x);
+    for (const char *q = y; *q;) {
+        size_t n = strcspn(q, ",");
+        const char *name = arena_strndup(a, q, n), *in = strstr(s.s, name);
+        bool whole = in && (in == s.s || in[-1] == ' ') && (!in[n] || in[n] == ',');
+        if (!whole) str_addf(&s, ", %s", name);
+        q += n + strspn(q + n, ", ");
+    }
+    return s.s;
+}
+
+/* "dq" of the gradient of q_rope, "d gate" of that of gate_act. */
+static const char *role_of(const BlockGraph *g, const BlockNode *n) {
+    const char *of = words_short(g->arena, n->op[0].c->makes.of);
+    return arena_printf(g->arena, strlen(of) > 1 ? "d %s" : "d%s", of);
+}
+
+/* The gradients that the backward of one op makes leave one box, as wide as they stand. */
+static void share_boxes(BlockGraph *g, BlockStrip *s) {
+    for (int k = 0; k < s->n; k++) g->node[s->node[k]].shared = -1;
+    for (int k = 0; k < s->n; k++)
+        for (int m = 0; m < s->n; m++) {
+            const int i = s->node[k], j = s->node[m];
+            BlockNode *a = &g->node[i], *b = &g->node[j];
+            if (a->shared >= 0 || b->shared >= 0 || !one_backward(g, i, j) ||
+                !side_by_side(g, s, a, b))
+                continue;
+            b->shared = i;
+            a->col_last = b->col_last;
+            a->op[0].saved = join_saved(g->arena, a->op[0].saved, b->op[0].saved);
+            a->role = role_of(g, a), b->role = role_of(g, b);
+            m = -1; /* the next may stand beside the wider box */
+        }
+    for (int k = 0; k < s->n; k++) {
+        BlockNode *b = &g->node[s->node[k]];
+        if (b->shared >= 0) b->op[0].saved = g->node[b->shared].op[0].saved;
+    }
+}
+
 static void set_columns(BlockGraph *g, BlockStrip *s) {
     Wires w = {.g = g, .s = s};
     for (int k = 0; k < s->n; k++) g->node[s->node[k]].col = g->node[s->node[k]].col_last = -1;
@@ -302,6 +381,7 @@ static void set_columns(BlockGraph *g, BlockStrip *s) {
             if (g->node[s->node[k]].level == level)
                 send_out(&w, s->node[k], g->node[s->node[k]].col, level);
     }
+    share_boxes(g, s);
     s->cols = 1;
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = &g->node[s->node[k]];

@@ -3,6 +3,7 @@
  */
 #include "render/graph/block_read.h"
 #include "base/text.h"
+#include "render/graph/grads.h"
 #include "render/graph/block_place.h"
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,13 @@ static bool wants_loss(const Trace *t, const RenderOptions *o) {
 
 static BlockNode *add_node(BlockGraph *g, BlockKind kind, int step, const char *name) {
     BlockNode *n = ARENA_PUSH(g->arena, g->node, g->n, g->cap);
-    *n =
-        (BlockNode){.kind = kind, .step = step, .name = name, .twin = -1, .strip = -1, .level = -1};
+    *n = (BlockNode){.kind = kind,
+                     .step = step,
+                     .name = name,
+                     .twin = -1,
+                     .shared = -1,
+                     .strip = -1,
+                     .level = -1};
     n->out = words_find_value(g->t, name, step);
     n->alias = g->n - 1;
     return n;
@@ -47,33 +53,71 @@ static bool makes(const BlockGraph *g, const char *name) {
         if (g->node[i].kind == NODE_OP && !strcmp(g->node[i].name, name)) return true;
     return false;
 }
-/* A stage adds up the gradients of what it got from the stage before: a step of a layer that it
- * does not hold, which stands with the layer that makes what is added. */
-static bool sums_for_another(const BlockGraph *g, const TraceCompute *c) {
+/* Does the step add up gradients of the uses of one value? */
+static bool adds_uses(const TraceCompute *c) {
     for (int k = 0; k < c->n_inputs; k++)
         if (strcmp(c->inputs[k], c->output)) return false;
-    if (!c->n_inputs || !makes(g, c->output)) return false;
+    return c->n_inputs > 0 && c->makes.role == OF_GRADIENT;
+}
+/* Such a sum stands with the steps that make what is added, whatever layer the value is of: what
+ * the layer above adds is read here, and what this one adds to the gradient of its input leaves it.
+ * A wrong one stands with its own layer in any case. */
+static bool adds_here(const BlockGraph *g, const TraceCompute *c) {
+    if (c->wrong || c->planted || c->step == g->wrong_step || !c->input_step)
+        return wanted_layer(g, c->layer) || makes(g, c->output);
+    for (int k = 0; k < c->n_inputs; k++)
+        for (int i = 0; i < g->n; i++)
+            if (g->node[i].step == c->input_step[k] && !strcmp(g->node[i].name, c->output))
+                return true;
+    return false;
+}
+
+/* The gradient that step c reads, and the step that made it; NULL: none. */
+static const char *reads_gradient(const TraceCompute *c, int *step) {
+    for (int k = 0; k < c->n_inputs; k++)
+        if (c->reads[k].role == OF_GRADIENT) {
+            *step = c->input_step ? c->input_step[k] : -1;
+            return c->inputs[k];
+        }
+    return NULL;
+}
+/* Are both the backward of one op: what they make are gradients of its input and its parameter? */
+static bool same_backward(const TraceCompute *a, const TraceCompute *b) {
+    int sa = -1, sb = -1;
+    const char *x = reads_gradient(a, &sa), *y = reads_gradient(b, &sb);
+    return x && y && sa == sb && !strcmp(x, y) && text_same(a->module, b->module) &&
+           text_same(a->op, b->op);
+}
+
+/* Does the backward pass end in the gradient that c makes of a parameter: has its op no input with
+ * a gradient? Then it has a box of its own. */
+static bool ends_the_pass(const BlockGraph *g, const TraceCompute *c) {
+    int step;
+    if (c->pass != PHASE_GRADIENTS || !grads_param(g->t, c->makes) || !reads_gradient(c, &step))
+        return false;
     for (int i = 0; i < g->t->n_computes; i++) {
-        const TraceCompute *f = &g->t->computes[i];
-        if (f->layer == c->layer && pass_is(f->pass, PHASE_FORWARD) && on_rank(&f->ranks, g->rank))
-            return false;
+        const TraceCompute *b = &g->t->computes[i];
+        bool other = b->pass == PHASE_BACKWARD || (b->pass == PHASE_GRADIENTS && b->step < c->step);
+        if (b != c && other && block_on_rank(g, b) && same_backward(b, c)) return false;
     }
     return true;
+}
+
+static void add_compute(BlockGraph *g, const TraceCompute *c) {
+    BlockNode *n = add_node(g, NODE_OP, c->step, c->output);
+    n->part = wanted_layer(g, c->layer) ? c->part : NULL;
+    n->n_op = 1;
+    n->op[0] = (BlockOp){.c = c, .claim = -1};
 }
 
 static void read_computes(BlockGraph *g, Phase pass) {
     for (int i = 0; i < g->t->n_computes; i++) {
         const TraceCompute *c = &g->t->computes[i];
         bool loss = g->loss && c->pass == PHASE_LOSS && !subject_is_gradient(c->makes);
-        if ((!pass_is(c->pass, pass) && !loss) || c->iteration > 0 || c->microbatch > 0 ||
-            c->recompute)
-            continue;
-        if (!on_rank(&c->ranks, g->rank)) continue;
-        if (!wanted_layer(g, c->layer) && !sums_for_another(g, c)) continue;
-        BlockNode *n = add_node(g, NODE_OP, c->step, c->output);
-        n->part = wanted_layer(g, c->layer) ? c->part : NULL;
-        n->n_op = 1;
-        n->op[0] = (BlockOp){.c = c, .claim = -1};
+        bool end = pass == PHASE_BACKWARD && ends_the_pass(g, c);
+        bool uses = pass == PHASE_BACKWARD && adds_uses(c);
+        if ((!pass_is(c->pass, pass) && !loss && !end) || !block_on_rank(g, c)) continue;
+        if (uses ? adds_here(g, c) : wanted_layer(g, c->layer)) add_compute(g, c);
     }
 }
 
@@ -100,12 +144,14 @@ static void read_moves(BlockGraph *g, Phase pass) {
         if (fetch && words_pass_of(c, backward) != pass)
             continue; /* what is kept comes from there */
         bool loss = g->loss && c->pass == PHASE_LOSS && !subject_is_gradient(c->subject);
+        bool ends = pass == PHASE_BACKWARD && c->subject.role == OF_PARAM_GRADIENT; /* in boxes */
         bool again = pass == PHASE_BACKWARD &&
                      !subject_is_gradient(c->subject); /* of what is made again: no step here */
-        if ((!pass_is(c->pass, pass) && !fetch && !loss) || (again && !fetch)) continue;
+        if ((!pass_is(c->pass, pass) && !fetch && !loss && !ends) || (again && !fetch && !ends))
+            continue;
         if (words_group_of(&c->groups, g->rank) < 0) continue;
         *ARENA_PUSH(g->arena, g->used, g->n_used, cap) = c;
-        if (fetch) continue;
+        if (fetch || ends) continue;
         BlockNode *n = add_node(g, NODE_COLL, c->step, c->value);
         n->coll = c;
         n->part = wanted_layer(g, c->layer) ? c->part : NULL;
@@ -194,6 +240,23 @@ static void connect(BlockGraph *g) {
     }
 }
 
+/* Gradients of parameters leave at the box of the op whose backward makes them. */
+static void leave(BlockGraph *g) {
+    for (int i = 0; g->pass == PHASE_BACKWARD && i < g->t->n_computes; i++) {
+        const TraceCompute *c = &g->t->computes[i];
+        if (!grads_param(g->t, c->makes) || !block_on_rank(g, c)) continue;
+        for (int k = 0; k < g->n; k++) {
+            BlockOp *op = &g->node[k].op[0];
+            if (g->node[k].kind != NODE_OP || (op->c != c && !same_backward(op->c, c))) continue;
+            ParamGrad *all = ARENA_ARRAY(g->arena, ParamGrad, op->n_leave + 1);
+            if (op->n_leave) memcpy(all, op->leave, sizeof *all * (size_t)op->n_leave);
+            all[op->n_leave++] = grads_read(g, c);
+            op->leave = all;
+            break;
+        }
+    }
+}
+
 static bool identical_shape(const BlockGraph *g, const TraceValue *a, const TraceValue *b) {
     return block_same_shape(g, a, b) && text_same(a->shape.symbolic, b->shape.symbolic);
 }
@@ -204,6 +267,11 @@ static void hide_identities(BlockGraph *g) {
         BlockNode *n = &g->node[i];
         bool view = n->kind == NODE_OP && n->n_in == 1 && n->op[0].n_param == 0 &&
                     text_same(n->op[0].c->glyph, "view");
+        bool passes = n->kind == NODE_OP && n->op[0].n_param == 0 && n->n_in == 1 &&
+                      g->pass == PHASE_BACKWARD && text_same(n->op[0].c->glyph, "plus") &&
+                      !n->op[0].n_leave && !n->op[0].c->wrong && !n->op[0].c->planted &&
+                      n->step != g->wrong_step; /* backward of an add: hands on what it gets */
+        view |= passes;
         if ((!view && n->kind != NODE_MOVE) || n->n_in != 1) continue;
         const BlockNode *p = &g->node[n->in[0]];
         n->hidden = n->kind == NODE_MOVE ? !n->out || block_same_shape(g, p->out, n->out)
@@ -241,6 +309,43 @@ static Ancestors ancestors(const BlockGraph *g, const int *order, int n) {
         }
     }
     return a;
+}
+
+static bool is_sum_of_uses(const BlockGraph *g, int i) {
+    const BlockNode *n = &g->node[i];
+    return n->kind == NODE_OP && n->n_in > 1 && !n->op[0].n_param && n->alias == i &&
+           text_same(n->op[0].c->glyph, "plus") && !n->op[0].c->wrong && !n->op[0].c->planted &&
+           n->step != g->wrong_step;
+}
+
+/* Does one of the inputs of sums i and j descend from another? Then one is that of a residual
+ * stream. */
+static bool has_skip(const BlockGraph *g, const Ancestors *a, int i, int j) {
+    const BlockNode *of[2] = {&g->node[i], &g->node[j]};
+    for (int k = 0; k < 2; k++)
+        for (int m = 0; m < of[k]->n_in; m++)
+            for (int q = 0; q < of[1 - k]->n_in; q++)
+                if (of[k]->in[m] != j && of[1 - k]->in[q] != j &&
+                    (has(a, of[k]->in[m], of[1 - k]->in[q]) ||
+                     has(a, of[1 - k]->in[q], of[k]->in[m])))
+                    return true;
+    return false;
+}
+
+/* A sum of uses that only another sum of the same gradient reads is part of it: one box. */
+static void join_sums(BlockGraph *g, const Ancestors *a) {
+    for (int i = 0; i < g->n && g->pass == PHASE_BACKWARD; i++)
+        for (int k = 0; is_sum_of_uses(g, i) && k < g->node[i].n_in; k++) {
+            BlockNode *n = &g->node[i];
+            const int j = n->in[k];
+            BlockNode *p = &g->node[j];
+            if (j == i || !is_sum_of_uses(g, j) || strcmp(p->name, n->name) || p->users != 1 ||
+                n->n_in + p->n_in - 1 > BLOCK_MAX_IN || has_skip(g, a, i, j))
+                continue;
+            n->in[k--] = p->in[0];
+            for (int m = 1; m < p->n_in; m++) n->in[n->n_in++] = p->in[m];
+            p->alias = i;
+        }
 }
 
 static BlockStrip *add_strip(BlockGraph *g, int from, int to) {
@@ -282,6 +387,10 @@ static void residual_strips(BlockGraph *g, const Ancestors *a, const int *order,
         }
         s->last = branch;
         s->part = g->node[r].part;
+        for (int k = 0; k < s->n && !s->part; k++) { /* a sum of uses belongs to no part */
+            const char *part = g->node[s->node[k]].part;
+            if (part && strcmp(part, "norm")) s->part = part;
+        }
         g->node[r].strip = g->n_strips - 1;
     }
 }
@@ -321,7 +430,10 @@ static void plain_strips(BlockGraph *g, const int *order, int n) {
             if (g->strip[x->strip].to >= 0) s = NULL;
             continue;
         }
-        bool other = s && s->part && x->part && strcmp(s->part, x->part) && strcmp(s->part, "norm");
+        /* a norm stands before what reads it: its backward comes behind */
+        bool norm = g->pass == PHASE_BACKWARD ? text_same(x->part, "norm")
+                                              : s && text_same(s->part, "norm");
+        bool other = s && s->part && x->part && strcmp(s->part, x->part) && !norm;
         if (!s || (other && g->n_strips < BLOCK_MAX_STRIPS))
             s = g->n_strips < BLOCK_MAX_STRIPS ? add_strip(g, -1, -1) : s;
         if (!s) return;
@@ -405,6 +517,7 @@ static void find_strips(BlockGraph *g) {
     for (int i = 0; i < g->n; i++)
         if (g->node[i].kind != NODE_INPUT) order[n++] = i;
     Ancestors a = ancestors(g, order, n);
+    join_sums(g, &a);
     residual_strips(g, &a, order, n);
     moves_at_home(g, order, n);
     plain_strips(g, order, n);
@@ -492,8 +605,7 @@ static void keep_used(BlockGraph *g) {
         bool in = false;
         for (int k = 0; k < g->n && !in; k++) {
             const BlockNode *x = &g->node[k];
-            in = x->strip >= 0 &&
-                 (x->coll == g->used[i] || (x->n_op && x->op[0].fetch == g->used[i]));
+            in = x->strip >= 0 && block_draws(x, g->used[i]);
         }
         if (in) g->used[used++] = g->used[i];
     }
@@ -577,6 +689,7 @@ BlockGraph *block_read_trace(const ViewCall *c) {
     qsort(g->node, (size_t)g->n, sizeof *g->node, by_step);
     for (int i = 0; i < g->n; i++) g->node[i].alias = i;
     connect(g);
+    leave(g);
     hide_identities(g);
     find_strips(g);
     if (!choose_part(g, d, o->part)) return NULL;

@@ -5,16 +5,8 @@
 
 /* "x" of the gradient of x; NULL if it is no gradient of a value. */
 static const char *of_grad(Subject s) { return s.role == OF_GRADIENT ? s.of : NULL; }
-static const TraceParam *of_param_grad(const Trace *t, Subject s) {
-    return s.role == OF_PARAM_GRADIENT ? trace_param(t, s.of) : NULL;
-}
 const char *mirror_grad(const BlockGraph *g, const char *value) {
     return subject_name(g->arena, (Subject){OF_GRADIENT, value});
-}
-
-static bool drawn(const BlockGraph *g, const TraceCompute *c) {
-    bool here = c->ranks.n == 0 || rankset_has(&c->ranks, g->rank);
-    return here && c->iteration <= 0 && c->microbatch <= 0 && !c->recompute;
 }
 
 /* The backward program begins within the loss. */
@@ -119,63 +111,12 @@ static void read_ends(const BlockGraph *g, MirrorRow *r) {
 /* Is b the mirror of f: reads the gradient of its output, makes that of an input? */
 static bool mirrors(const Trace *t, const TraceCompute *f, const TraceCompute *b) {
     const char *to = of_grad(b->makes);
-    const TraceParam *p = of_param_grad(t, b->makes);
+    const TraceParam *p = grads_param(t, b->makes);
     bool reads = false, makes = false;
     for (int i = 0; i < b->n_inputs; i++) reads |= text_same(of_grad(b->reads[i]), f->output);
     for (int i = 0; reads && i < f->n_inputs; i++)
         makes |= (to && !strcmp(to, f->inputs[i])) || (p && trace_param(t, f->inputs[i]) == p);
     return reads && makes;
-}
-
-/* Collectives in which the gradient travels with another: its unit may be a layer or the model. */
-static void add_units(const BlockGraph *g, MirrorGrad *w) {
-    const Trace *t = g->t;
-    for (int k = 0; k < t->n_values; k++) {
-        const TraceValue *v = &t->values[k];
-        if (strcmp(v->shape.name, w->made->output)) continue;
-        for (int i = 0; i < t->n_collectives && w->n_unit < 2; i++) {
-            const TraceCollective *c = &t->collectives[i];
-            bool with = false;
-            for (int j = 0; j < c->n_with; j++) with |= c->with[j] == v->step;
-            if (with && c->pass == PHASE_GRADIENTS && words_group_of(&c->groups, g->rank) >= 0)
-                w->unit[w->n_unit++] = c;
-        }
-    }
-}
-
-/* Does the step add gradients of several uses of one value, that of `step` among them? */
-static bool sums(const TraceCompute *b, const char *name, int step) {
-    bool found = false;
-    for (int k = 0; k < b->n_inputs; k++) {
-        if (strcmp(b->inputs[k], name) || strcmp(b->output, name)) return false;
-        found |= b->input_step && b->input_step[k] == step;
-    }
-    return found;
-}
-/* Is what b makes added to what a later use of the same weight makes? */
-static bool is_term(const BlockGraph *g, const TraceCompute *b) {
-    const Trace *t = g->t;
-    bool summed = false, later = false;
-    for (int i = 0; i < t->n_computes; i++) {
-        const TraceCompute *c = &t->computes[i];
-        if (c->step <= b->step || strcmp(c->output, b->output) || !drawn(g, c)) continue;
-        if (sums(c, b->output, b->step)) summed = true;
-        else later |= !c->n_inputs || strcmp(c->inputs[0], b->output);
-    }
-    return summed && later;
-}
-static void add_grad(const BlockGraph *g, MirrorRow *r, const TraceCompute *b) {
-    const Trace *t = g->t;
-    if (r->n_grad >= MIRROR_MAX) return;
-    MirrorGrad *w = &r->grad[r->n_grad++];
-    *w = (MirrorGrad){.param = of_param_grad(t, b->makes), .made = b, .term = is_term(g, b)};
-    if (w->term) return;
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        if (words_group_of(&c->groups, g->rank) < 0 || c->step < b->step) continue;
-        if (!strcmp(c->value, b->output) && w->n < MIRROR_CHAIN) w->coll[w->n++] = c;
-    }
-    add_units(g, w);
 }
 
 static void add_back(const BlockGraph *g, MirrorStrip *s, const TraceCompute *b) {
@@ -184,10 +125,10 @@ static void add_back(const BlockGraph *g, MirrorStrip *s, const TraceCompute *b)
         for (int k = 0; k < s->row[i].n_op; k++) {
             MirrorRow *r = &s->row[i];
             if (!mirrors(t, r->op[k].f, b)) continue;
-            bool weight = of_param_grad(t, b->makes) != NULL;
+            bool weight = grads_param(t, b->makes) != NULL;
             *(weight ? &r->op[k].dw : &r->op[k].dx) = true;
-            if (weight) add_grad(g, r, b);
-            else if (r->n_back < MIRROR_MAX)
+            if (weight && r->n_grad < MIRROR_MAX) r->grad[r->n_grad++] = grads_read(g, b);
+            else if (!weight && r->n_back < MIRROR_MAX)
                 r->back[r->n_back++] = (MirrorOp){.f = b, .rest = r->op[k].rest};
             return;
         }
@@ -258,7 +199,7 @@ static int summed_in(const BlockGraph *g, const MirrorStrip *s, const Change *c)
     for (int next = step; next >= 0; next = next_change(g->t, c->name, step)) step = next;
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < s->row[i].n_back; k++)
-            if (sums(s->row[i].back[k].f, c->name, step)) return i;
+            if (grads_sums(s->row[i].back[k].f, c->name, step)) return i;
     return -1;
 }
 
@@ -269,8 +210,8 @@ static bool undoes(const BlockGraph *g, const MirrorStrip *s, const Change *c, i
     const Trace *t = g->t;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *b = &t->computes[i];
-        if (b->step != step || strcmp(b->output, c->name) || !drawn(g, b)) continue;
-        bool sum = b->n_inputs > 0 && b->input_step && sums(b, c->name, b->input_step[0]);
+        if (b->step != step || strcmp(b->output, c->name) || !block_on_rank(g, b)) continue;
+        bool sum = b->n_inputs > 0 && b->input_step && grads_sums(b, c->name, b->input_step[0]);
         for (int k = 0; sum && k < b->n_inputs; k++)
             if (undoes(g, s, c, b->input_step[k], of)) return true;
         for (int r = 0; !sum && r < s->n; r++)
@@ -374,7 +315,7 @@ static void raise_sums(MirrorStrip *s) {
             int to = i;
             for (int j = 0; j < i && to == i; j++)
                 for (int q = 0; q < b->n_inputs; q++)
-                    if (b->input_step && sums(b, b->output, b->input_step[q]) &&
+                    if (b->input_step && grads_sums(b, b->output, b->input_step[q]) &&
                         row_made(&s->row[j], b->output, b->input_step[q]))
                         to = j;
             if (to == i || s->row[to].n_back >= MIRROR_MAX) continue;
@@ -404,7 +345,7 @@ static void read_back(const Mirror *m, MirrorStrip *s) {
     const Trace *t = g->t;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
-        if (!drawn(g, c)) continue;
+        if (!block_on_rank(g, c)) continue;
         if (is_back(c->pass, c->makes)) add_back(g, s, c), add_sum(s, c);
         s->up |= s->from && is_back(c->pass, c->makes) && text_same(of_grad(c->makes), s->from);
     }
@@ -468,7 +409,7 @@ static bool has_grad(const Mirror *m, const char *value) {
 /* Does a step of the row's backward take up what another made? */
 static bool row_reads(const MirrorRow *r, const char *name, int step) {
     for (int k = 0; k < r->n_back; k++)
-        if (sums(r->back[k].f, name, step)) return true;
+        if (grads_sums(r->back[k].f, name, step)) return true;
     for (int k = 0; k < r->n_conj; k++)
         if (r->conj[k]->value_step == step && !strcmp(r->conj[k]->value, name)) return true;
     for (int k = 0; k < r->n_back_move; k++)
@@ -668,16 +609,6 @@ const TraceCollective *mirror_fetch(const Mirror *m, const TraceParam *p) {
         if (!own && q == p) own = c;
     }
     return unit ? first : own;
-}
-
-const TraceValue *mirror_end_value(const Mirror *m, const MirrorGrad *w) {
-    const TraceValue *best = NULL;
-    for (int i = 0; i < m->g->t->n_values; i++) {
-        const TraceValue *v = &m->g->t->values[i];
-        if (v->pass == PHASE_OPTIMIZER) continue; /* what the rank that updates it takes of it */
-        if (!strcmp(v->shape.name, w->made->output) && (!best || v->step > best->step)) best = v;
-    }
-    return best;
 }
 
 /* ---- the whole ---- */

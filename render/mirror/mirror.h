@@ -4,9 +4,9 @@
  * and makes y; nothing else is known of ops or models. */
 #ifndef SP_RENDER_MIRROR_H
 #define SP_RENDER_MIRROR_H
-#include "render/graph/block_graph.h"
+#include "render/graph/grads.h"
 
-enum { MIRROR_MAX = 24, MIRROR_FLOW = 8, MIRROR_CHAIN = 4 };
+enum { MIRROR_MAX = 24, MIRROR_FLOW = 8 };
 
 /* ROW_BACK: a collective or move of the backward pass where forward does nothing. ROW_FROM: no
  * step, a value of rows further above, with which a chain beside them begins (a shared expert). */
@@ -17,19 +17,6 @@ typedef struct {
     bool rest;             /* abuts another: stands in the lower box */
     bool dx, dw;           /* its backward makes the gradient of an input, of a parameter */
 } MirrorOp;
-
-/* A weight gradient and the collectives that finish it. */
-typedef struct {
-    const TraceParam *param;
-    const TraceCompute *made;
-    bool term; /* of a weight used several times: the last term, where their sum is done, has the
-                  collectives */
-    int n;
-    const TraceCollective *coll[MIRROR_CHAIN];
-    int n_unit; /* collectives of other parameters in which it travels (a layer's or the model's;
-                   HSDP has two) */
-    const TraceCollective *unit[2];
-} MirrorGrad;
 
 typedef struct {
     MirrorKind kind;
@@ -45,7 +32,7 @@ typedef struct {
     int n_move, n_back_move;
     const TraceLocalMove *move[MIRROR_FLOW], *back_move[MIRROR_FLOW]; /* forward, backward */
     int n_grad;
-    MirrorGrad grad[MIRROR_MAX];
+    ParamGrad grad[MIRROR_MAX];
     int n_in, n_out;
     const char *in[MIRROR_FLOW * 2], *out[MIRROR_FLOW * 2]; /* values */
 } MirrorRow;
@@ -102,8 +89,6 @@ bool mirror_again(const Mirror *m, const TraceValue *v);
 /* Collectives that bring the parameter before it is used; `freed`: once forward and once backward.
  */
 int mirror_fetches(const Mirror *m, const TraceParam *p, bool *freed);
-/* The gradient as it lies in the end. */
-const TraceValue *mirror_end_value(const Mirror *m, const MirrorGrad *w);
 /* The collective that brings the parameter before it is first used, its own or that of its unit;
  * NULL: none. */
 const TraceCollective *mirror_fetch(const Mirror *m, const TraceParam *p);

@@ -99,7 +99,7 @@ const char *mirror_pill(const MirrorPen *p, const TraceCollective *c);
 const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest, bool brief);
 /* Weight gradients of a row that end alike, as one entry. */
 typedef struct {
-    const MirrorGrad *first;
+    const ParamGrad *first;
     const char *names;
     const TraceShape *shape; /* of a single one */
     int64_t bytes;

@@ -19,7 +19,7 @@ static bool is_op(const TraceCollective *c, const char *op) { return c->op && !s
 typedef enum { OF_FORWARD, OF_BACKWARD, OF_GRADIENTS, OF_WEIGHTS, OF_AGAIN, OF_AFTER, OF_COUNT } Of;
 
 /* Does the gradient travel in it, alone or with others? */
-static bool finishes(const MirrorGrad *w, const TraceCollective *c) {
+static bool finishes(const ParamGrad *w, const TraceCollective *c) {
     bool is = false;
     for (int i = 0; i < w->n; i++) is |= w->coll[i] == c;
     for (int i = 0; i < w->n_unit; i++) is |= w->unit[i] == c;

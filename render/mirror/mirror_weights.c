@@ -16,7 +16,7 @@ enum { MAX_ROWS = 256, COLS = C_END + 1, HEX = 92, LONG_NAME = 16 };
 
 typedef struct {
     const TraceParam *w;
-    const MirrorGrad *grad; /* NULL: has none */
+    const ParamGrad *grad; /* NULL: has none */
     const char *names;
     const TraceCollective *fetch, *sum[MAX_SUM]; /* sum: by column; NULL: it has none there */
     int n;
@@ -192,7 +192,7 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
         const TraceValue *v =
             r->grad ? col == C_GRAD
                           ? words_find_value(p->c->t, r->grad->made->output, r->grad->made->step)
-                          : mirror_end_value(p->m, r->grad)
+                          : grads_end_value(p->c->t, r->grad)
                     : NULL;
         if (!v) return col == C_GRAD && line == 0 ? "no gradient" : NULL;
         if (col == C_END && !r->n) return line ? "" : "nothing to add";

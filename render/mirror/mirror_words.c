@@ -214,46 +214,6 @@ const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest
     return arena_printf(a, "%s  %s", names, bytes_text(bytes, a));
 }
 
-static bool ends_with(const char *s, const char *end) {
-    size_t n = strlen(s), m = strlen(end);
-    return n > m && !strcmp(s + n - m, end);
-}
-
-/* "wq" of "layers.0.attention.wq.weight" and of its bias. */
-static const char *weight_name(Arena *a, const char *path) {
-    bool cut = ends_with(path, ".weight") || ends_with(path, ".bias");
-    return words_leaf(cut ? arena_strndup(a, path, (size_t)(strrchr(path, '.') - path)) : path);
-}
-static const char *param_path(const TraceParam *p) {
-    return p->plan_name ? p->plan_name : p->compute.name;
-}
-
-/* "dwq dwk", but "d q_proj k_proj". */
-static const char *grad_words(Arena *a, const char *names, bool bias) {
-    const char *out = "", *more = bias ? " + bias" : "";
-    for (const char *q = names; *q; q += strspn(q, " ")) {
-        size_t n = strcspn(q, " ");
-        if (n > 3) return arena_printf(a, "d %s%s", names, more);
-        out = arena_printf(a, "%s%sd%.*s", out, *out ? " " : "", (int)n, q);
-        q += n;
-    }
-    return arena_printf(a, "%s%s", out, more);
-}
-
-static bool same_end(const MirrorGrad *x, const MirrorGrad *y) {
-    if (x->n != y->n || x->n_unit != y->n_unit || x->term != y->term) return false;
-    for (int i = 0; i < x->n; i++)
-        if (!text_same(x->coll[i]->op, y->coll[i]->op) ||
-            !text_same(x->coll[i]->axis, y->coll[i]->axis) ||
-            !text_same(x->coll[i]->wrong, y->coll[i]->wrong))
-            return false;
-    return true;
-}
-
-static const char *grad_leaf(Arena *a, const MirrorGrad *w) {
-    return weight_name(a, w->param ? param_path(w->param) : w->made->output);
-}
-
 int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out) {
     Arena *a = p->c->arena;
     int n = 0;
@@ -265,19 +225,19 @@ int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out) {
         const char *names = "";
         bool bias = false;
         for (int k = i; k < r->n_grad; k++) {
-            if (!same_end(&r->grad[i], &r->grad[k])) continue;
+            if (!grads_same_end(&r->grad[i], &r->grad[k])) continue;
             done[k] = true;
-            const TraceValue *v = mirror_end_value(p->m, &r->grad[k]);
+            const TraceValue *v = grads_end_value(p->c->t, &r->grad[k]);
             e->bytes += v ? local_bytes(p, &v->shape) : 0;
             if (k == i) e->shape = v ? &v->shape : NULL;
             if (k != i && (!v || !e->shape || !text_same(v->shape.symbolic, e->shape->symbolic)))
                 e->shape = NULL;
-            bias |= ends_with(r->grad[k].made->output, ".bias");
+            bias |= grads_is_bias(&r->grad[k]);
         }
         for (int k = r->n_grad - 1; k >= i; k--) /* backward is the other way round */
-            if (same_end(&r->grad[i], &r->grad[k]))
-                names = join(a, names, " ", grad_leaf(a, &r->grad[k]));
-        e->names = grad_words(a, names, bias);
+            if (grads_same_end(&r->grad[i], &r->grad[k]))
+                names = join(a, names, " ", grads_leaf(a, &r->grad[k]));
+        e->names = grads_words(a, names, bias);
     }
     return n;
 }
@@ -315,7 +275,7 @@ double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r) {
 
 const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line) {
     Arena *a = p->c->arena;
-    const MirrorGrad *w = e->first;
+    const ParamGrad *w = e->first;
     if (line == 0 && !e->shape) return bytes_text(e->bytes, a);
     const TraceLocal *l = line == 0 ? words_find_local(e->shape, p->m->g->rank) : NULL;
     if (line == 0)
@@ -327,7 +287,8 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
     if (w->term) return "a term of the sum above";
     if (!w->n_unit) return w->n ? s.s : "nothing to add";
     const TraceParam *u = trace_param(p->c->t, w->unit[0]->subject.of);
-    const char *with = grad_words(a, weight_name(a, u ? param_path(u) : w->unit[0]->value), false);
+    const char *with =
+        grads_words(a, grads_weight(a, u ? grads_path(u) : w->unit[0]->value), false);
     str_addf(&s, "%swith %s", w->n ? "; " : "", with);
     for (int i = 0; i < w->n_unit && !p->look.narrow; i++)
         str_addf(&s, ", %s", words_axis_list(a, p->c->t, w->unit[i]->axis));
@@ -337,7 +298,7 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
 const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int which) {
     bool freed;
     Arena *a = p->c->arena;
-    if (which == 0) return weight_name(a, param_path(w));
+    if (which == 0) return grads_weight(a, grads_path(w));
     if (which == 1) return words_symbol(a, w->rest.symbolic);
     if (which == 2) return words_symbol(a, w->compute.symbolic);
     int n = mirror_fetches(p->m, w, &freed);

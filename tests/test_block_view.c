@@ -986,6 +986,50 @@ static void gradients_leave_the_stream(void **state) {
     }
 }
 
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+/* What stands between any of `ends`, in the order of the alphabet, each digit as '#'. */
+static const char *masked(Arena *a, const char *text, const char *ends) {
+    char *copy = arena_strdup(a, text), **part = NULL;
+    int n = 0, cap = 0;
+    for (char *p = copy; *p; p++)
+        if (*p >= '0' && *p <= '9') *p = '#';
+    for (char *save, *p = strtok_r(copy, ends, &save); p; p = strtok_r(NULL, ends, &save))
+        *ARENA_PUSH(a, part, n, cap) = p;
+    qsort(part, (size_t)n, sizeof *part, by_text);
+    Str s = str_new(a);
+    for (int i = 0; i < n; i++) str_addf(&s, "%s\n", part[i]);
+    return s.s;
+}
+/* DualPipe has every value twice under one name, on mirrored ranks. Both ranks' figures of a layer
+ * say the same: none looks at the other way's records, of which a rank has nothing. */
+static void both_ways_say_the_same(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/52-llama3-8b-pp4-dualpipe.yaml", "");
+    static const struct {
+        const char *view, *pass;
+    } row[] = {{"block", NULL},  {"block", "forward"}, {"block", "backward"},
+               {"shards", NULL}, {"overview", NULL},   {"overview", "backward"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int k = 0; k < 4; k++) {
+            RenderOptions o = options(row[i].view);
+            o.pass = row[i].pass;
+            const char *text[2];
+            for (int end = 0; end < 2; end++) {
+                o.rank = end ? 3 - k / 2 : k / 2;
+                const char *all = draw(g, t, &o, k % 2 ? FORMAT_TEXT : FORMAT_SVG);
+                if (k % 2 == 0) all = all_words(g->a, all);
+                assert_null(strstr(all, "loss_weights  0 B"));              /* it is there */
+                if (i == 2) assert_null(strstr(all, "gradient of weight")); /* no steps of it */
+                text[end] = masked(g->a, all, k % 2 ? "\n" : "|");
+            }
+            if (strcmp(text[0], text[1]) != 0)
+                fail_msg("%s %s of rank %d\n%s\nof rank %d\n%s", row[i].view,
+                         row[i].pass ? row[i].pass : "", k / 2, text[0], 3 - k / 2, text[1]);
+        }
+}
+
 /* A norm with a bias is one norm, though product and bias are two steps. */
 static void overview_counts_a_norm_once(void **state) {
     Ground *g = *state;
@@ -1193,6 +1237,7 @@ int main(void) {
                                        T(shared_experts_have_rows),
                                        T(overview_of_a_stage),
                                        T(block_of_a_stage),
+                                       T(both_ways_say_the_same),
                                        T(one_of_two_is_missing),
                                        T(overview_counts_a_norm_once),
                                        T(values_have_words),

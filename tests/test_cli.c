@@ -1016,6 +1016,13 @@ static void test_explain(void **state) {
     expect_code(RUN("explain", "E9999"), 3, NULL, "no diagnostic has the code");
     expect_code(RUN("explain", plan, "net2"), 0, "all_reduce(tp)", NULL);
     expect_code(RUN("explain", plan, "net1.weight"), 0, "good.yaml:7", NULL);
+    /* what is there once for each way of a pipeline is read by the steps of its own way */
+    Ran both = RUN("explain", "plans/52-llama3-8b-pp4-dualpipe.yaml", "loss_weights");
+    const char *second = strstr(both.out, "of micro-batches that enter at the last rank");
+    assert_non_null(second);
+    int readers[2] = {0};
+    for (const char *p = both.out; (p = strstr(p, "read by")); p++) readers[p > second]++;
+    assert_true(readers[0] > 0 && readers[0] == readers[1]);
     expect_code(RUN("explain", plan, "0"), 0, "step 0", NULL);
     expect_code(RUN("explain", plan, "999"), 3, NULL, "E0209");
     expect_code(RUN("explain", plan, "net3"), 3, NULL, "did you mean 'net");

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "render/graph/grads.h"
 #include "render/graph/block_place.h"
+#include "trace/trace_way.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -675,6 +676,7 @@ BlockGraph *block_read_trace(const ViewCall *c) {
     g->pass = phase_or_forward(c->pass);
     g->wrong_step = wrong_step(g);
     choose_layer(g, c);
+    g->t = trace_own_way(t, g->rank, g->layer, arena);
     g->loss = g->pass == PHASE_FORWARD && wants_loss(t, o);
     read_computes(g, g->pass);
     if (g->n == 0) {

@@ -141,7 +141,7 @@ static const TraceCollective *wrong_one(const MirrorPen *p, const TraceCollectiv
 
 /* The step of a weight that is wrong (a claim about it, or what brings it); -1: none. */
 static int wrong_weight(const MirrorPen *p, const MirrorRow *r, bool rest) {
-    const Trace *t = p->c->t;
+    const Trace *t = p->m->g->t;
     for (int i = 0; i < r->n_op; i++)
         for (int k = 0; r->op[i].rest == rest && k < r->op[i].f->n_inputs; k++) {
             const char *name = r->op[i].f->inputs[k];
@@ -159,7 +159,7 @@ static int wrong_weight(const MirrorPen *p, const MirrorRow *r, bool rest) {
 
 /* A claim about the gradient of what the row moves. */
 static int move_step(const MirrorPen *p, const MirrorRow *r, bool back) {
-    const Trace *t = p->c->t;
+    const Trace *t = p->m->g->t;
     for (int i = 0; back && i < t->n_moves; i++)
         for (int k = 0; k < r->n_out; k++)
             if (!strcmp(t->moves[i].value, mirror_grad(p->m->g, r->out[k])) &&
@@ -239,7 +239,8 @@ static void join_pair(MirrorPen *p, const MirrorRow *r, double y) {
     Arena *a = p->c->arena;
     const TraceCollective *c = r->n_coll ? r->coll[0] : r->n_conj ? r->conj[0] : NULL;
     if (!c || !mirror_has_back(p->m, r)) return;
-    const char *color = words_color_axis(a, p->c->t, c->axis, c->axes), *text = mirror_pill(p, c);
+    const char *color = words_color_axis(a, p->m->g->t, c->axis, c->axes),
+               *text = mirror_pill(p, c);
     AxisKind k = theme_axis(color);
     double in = fmax(80, mirror_text_width(p, "identity", REGULAR) + 20) / 2;
     double x0 = p->forward + (r->n_coll ? p->box / 2 : in) + 4,
@@ -258,7 +259,8 @@ static void join_pair(MirrorPen *p, const MirrorRow *r, double y) {
 /* A collective without a mirror image has its group in the gutter all the same. */
 static void lone_pill(MirrorPen *p, const MirrorRow *r, double y) {
     if (!r->n_coll || mirror_has_back(p->m, r)) return;
-    const char *color = words_color_axis(p->c->arena, p->c->t, r->coll[0]->axis, r->coll[0]->axes);
+    const char *color =
+        words_color_axis(p->c->arena, p->m->g->t, r->coll[0]->axis, r->coll[0]->axes);
     scene_begin(p->s, "pair", arena_printf(p->c->arena, "pair-%d", r->coll[0]->step),
                 coll_tip(p, r->coll[0]));
     draw_pill(p->s, p->forward + p->box / 2 + 12, y, mirror_pill(p, r->coll[0]), color);
@@ -304,7 +306,7 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
         scene_arrow(p->s, in, 2, (ArrowLook){ROLE_COMPUTE_LINE, 1.5, false, false}, group);
     scene_end(p->s);
     double at = x + p->grad_w;
-    const TraceValue *v = words_find_value(p->c->t, e->first->made->output, e->step);
+    const TraceValue *v = words_find_value(p->m->g->t, e->first->made->output, e->step);
     for (int i = 0; i < e->first->n; i++, at += p->gap + p->hex) {
         const TraceCollective *c = e->first->coll[i];
         bool max, partial = v && words_pending(&v->shape, &max);
@@ -318,12 +320,12 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
         scene_end(p->s);
         hexagon_flag(p, slot, word, c->step);
         if (partial) p->legend |= 1u << LEGEND_PARTIAL;
-        if (!wrong_skipped(c)) v = words_find_value(p->c->t, e->first->made->output, c->step);
+        if (!wrong_skipped(c)) v = words_find_value(p->m->g->t, e->first->made->output, c->step);
     }
     const TraceCollective *last = e->first->n ? e->first->coll[e->first->n - 1] : NULL;
     Role role = ROLE_SECOND;
     if (last)
-        role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, last->axis, last->axes));
+        role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->m->g->t, last->axis, last->axes));
     if (last && wrong_number(p->wrong, last->step)) role = ROLE_FAIL;
     scene_text(p->s, at + 8, y - 3, (TextLook){ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_INK},
                mirror_end_words(p, e, 0));
@@ -380,7 +382,7 @@ void mirror_draw_label(MirrorPen *p, const MirrorStrip *s, int r, bool back, dou
         scene_end(p->s);
     }
     if (!l.pending) return;
-    Role role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->c->t, l.axes, l.axes));
+    Role role = ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, p->m->g->t, l.axes, l.axes));
     scene_text(p->s, back ? x - MIRROR_LABEL : x + MIRROR_LABEL, y + h / 2 + 4.3,
                (TextLook){back ? ALIGN_RIGHT : ALIGN_LEFT, MIRROR_SIZE, SEMIBOLD, role},
                mirror_pending(p, &l));
@@ -426,7 +428,7 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
 static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
     const TraceCollective *c = mirror_fetch(p->m, w);
     const CollWord *word = c ? coll_word(c->op) : NULL;
-    if (!c || trace_param(p->c->t, c->value) != w || !word) {
+    if (!c || trace_param(p->m->g->t, c->value) != w || !word) {
         scene_text(p->s, x - 21, y, (TextLook){ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND},
                    "→");
         return;

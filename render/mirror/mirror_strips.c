@@ -86,7 +86,7 @@ static const char *end_name(const MirrorPen *p, int strip, bool back, bool botto
 
 /* When a value appears in a figure that builds up: with the step that makes it. */
 static void at_value(MirrorPen *p, const char *name) {
-    const TraceValue *v = words_find_value(p->c->t, name, INT_MAX);
+    const TraceValue *v = words_find_value(p->m->g->t, name, INT_MAX);
     scene_at(p->s, v ? v->step + 1 : 0);
 }
 

@@ -111,7 +111,7 @@ static void place_sums(WeightPen *p) {
 }
 
 static void read_rows(WeightPen *p) {
-    const Trace *t = p->c->t;
+    const Trace *t = p->m->g->t;
     p->row = ARENA_ARRAY(p->c->arena, WeightRow, MAX_ROWS);
     for (int i = 0; i < p->m->n; i++)
         for (int r = 0; r < p->m->strip[i].n; r++) {
@@ -191,8 +191,8 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
     if (col == C_GRAD || col == C_END) {
         const TraceValue *v =
             r->grad ? col == C_GRAD
-                          ? words_find_value(p->c->t, r->grad->made->output, r->grad->made->step)
-                          : grads_end_value(p->c->t, r->grad)
+                          ? words_find_value(p->m->g->t, r->grad->made->output, r->grad->made->step)
+                          : grads_end_value(p->m->g->t, r->grad)
                     : NULL;
         if (!v) return col == C_GRAD && line == 0 ? "no gradient" : NULL;
         if (col == C_END && !r->n) return line ? "" : "nothing to add";
@@ -201,7 +201,7 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
             return arena_printf(a, "%s, a part of the sum", words_symbol(a, sh->symbolic));
         if (line == 0 && sh->pending && *sh->pending)
             return arena_printf(a, "%s  Σ %s", words_symbol(a, sh->symbolic),
-                                words_axis_list(a, p->c->t, sh->pending));
+                                words_axis_list(a, p->m->g->t, sh->pending));
     }
     return line ? numbers(p, sh, !(p->tight && (col == C_GRAD || col == C_REST)))
                 : words_symbol(a, sh->symbolic);
@@ -272,7 +272,7 @@ static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya
     x.id = arena_printf(a, "step-%d-%d", c->step, (int)ya);
     x.tip = tip.s;
     x.wrong = wrong_number(p->wrong, c->step);
-    const char *axis = words_axis_list(a, p->c->t, c->axis),
+    const char *axis = words_axis_list(a, p->m->g->t, c->axis),
                *over = arena_printf(a, "over %s", axis);
     if (p->tight || scene_width(s, 12, REGULAR, over) > x.w - 22) over = axis;
     x.line[0] = (HexagonLine){coll_name(p, c), mid - 3, 12.5, SEMIBOLD};

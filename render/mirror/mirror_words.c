@@ -23,7 +23,7 @@ static const TraceParam *matrix_of(const Trace *t, const TraceCompute *c) {
 
 /* Where words give way, "shared w1" is "w1". */
 static const char *op_words(const MirrorPen *p, const TraceCompute *c) {
-    const Trace *t = p->c->t;
+    const Trace *t = p->m->g->t;
     const char *label = c->label && *c->label ? c->label : c->op ? c->op : "";
     const TraceParam *w = matrix_of(t, c);
     const char *leaf = w ? words_weight(p->c->arena, c->module, w) : "";
@@ -59,7 +59,7 @@ static const char *coll_words(const MirrorPen *p, const TraceCollective *const *
 
 const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool rest) {
     Arena *a = p->c->arena;
-    const Trace *t = p->c->t;
+    const Trace *t = p->m->g->t;
     const char *text = "", *via = "", *sep = rest ? ", " : " ";
     if (back && !mirror_has_back(p->m, r)) return "";
     if (r->kind == ROW_FROM) {
@@ -183,7 +183,7 @@ const char *mirror_pending(const MirrorPen *p, const MirrorLabel *l) {
 
 const char *mirror_pill(const MirrorPen *p, const TraceCollective *c) {
     Arena *a = p->c->arena;
-    const char *axis = words_axis_list(a, p->c->t, c->axis);
+    const char *axis = words_axis_list(a, p->m->g->t, c->axis);
     if (p->look.narrow) return axis;
     return arena_printf(a, "%s %s", axis,
                         words_members(a, &c->groups, words_group_of(&c->groups, p->m->g->rank)));
@@ -227,7 +227,7 @@ int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out) {
         for (int k = i; k < r->n_grad; k++) {
             if (!grads_same_end(&r->grad[i], &r->grad[k])) continue;
             done[k] = true;
-            const TraceValue *v = grads_end_value(p->c->t, &r->grad[k]);
+            const TraceValue *v = grads_end_value(p->m->g->t, &r->grad[k]);
             e->bytes += v ? local_bytes(p, &v->shape) : 0;
             if (k == i) e->shape = v ? &v->shape : NULL;
             if (k != i && (!v || !e->shape || !text_same(v->shape.symbolic, e->shape->symbolic)))
@@ -283,15 +283,15 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
                             l ? words_shape(a, l->shape, e->shape->nd) : "");
     Str s = str_new(a);
     for (int i = 0; i < w->n; i++)
-        str_addf(&s, "%s%s", i ? ", " : "", words_axis_list(a, p->c->t, w->coll[i]->axis));
+        str_addf(&s, "%s%s", i ? ", " : "", words_axis_list(a, p->m->g->t, w->coll[i]->axis));
     if (w->term) return "a term of the sum above";
     if (!w->n_unit) return w->n ? s.s : "nothing to add";
-    const TraceParam *u = trace_param(p->c->t, w->unit[0]->subject.of);
+    const TraceParam *u = trace_param(p->m->g->t, w->unit[0]->subject.of);
     const char *with =
         grads_words(a, grads_weight(a, u ? grads_path(u) : w->unit[0]->value), false);
     str_addf(&s, "%swith %s", w->n ? "; " : "", with);
     for (int i = 0; i < w->n_unit && !p->look.narrow; i++)
-        str_addf(&s, ", %s", words_axis_list(a, p->c->t, w->unit[i]->axis));
+        str_addf(&s, ", %s", words_axis_list(a, p->m->g->t, w->unit[i]->axis));
     return s.s;
 }
 
@@ -313,7 +313,7 @@ int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out
     int n = 0;
     for (int i = 0; i < r->n_op; i++)
         for (int k = 0; k < r->op[i].f->n_inputs; k++) {
-            const TraceParam *w = trace_param(p->c->t, r->op[i].f->inputs[k]);
+            const TraceParam *w = trace_param(p->m->g->t, r->op[i].f->inputs[k]);
             if (!mirror_moves(w)) continue;
             int j = 0;
             while (j < n && (!text_same(out[j]->rest.symbolic, w->rest.symbolic) ||

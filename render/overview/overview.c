@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "render/overview/ways.h"
 #include "trace/trace_rows.h"
+#include "trace/trace_way.h"
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -29,11 +30,11 @@ static const char *part_of_subject(const Trace *t, Subject s) {
 
 /* The part of compute i; a sum of gradients, which has none, belongs to the unit that it stands
  * behind, or else to the part whose gradients it adds. */
-static const char *part_of(const Overview *o, int i) {
+static const char *part_of(const Overview *o, int i, bool second) {
     const Trace *t = o->c->t;
     const TraceCompute *c = &t->computes[i];
     const OverviewUnit *last = o->n ? &o->unit[o->n - 1] : NULL;
-    if (!c->part && last && last->layer == c->layer) return last->part;
+    if (!c->part && last && last->layer == c->layer && last->second == second) return last->part;
     if (!c->part) return part_of_subject(t, c->makes);
     return words_unit(t, i);
 }
@@ -62,9 +63,12 @@ static void read_units(Overview *o) {
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         if (!ways_wants(o, c)) continue;
-        const char *part = part_of(o, i);
+        const TraceValue *out = words_find_value(t, c->output, c->step);
+        bool second = o->both_ways && out && out->way;
+        const char *part = part_of(o, i, second);
         OverviewUnit *u = o->n ? &o->unit[o->n - 1] : NULL;
-        if (!u || (!goes_on(o, c) && (u->layer != c->layer || !text_same(u->part, part)))) {
+        bool other = u && (u->layer != c->layer || !text_same(u->part, part));
+        if (!u || u->second != second || (!goes_on(o, c) && other)) {
             if (o->n == OVERVIEW_UNITS) return;
             o->first_step[o->n] = c->step;
             u = &o->unit[o->n++];
@@ -72,37 +76,46 @@ static void read_units(Overview *o) {
                                 .title = part_title(o->c->arena, part),
                                 .layer = c->layer,
                                 .layers = 1,
+                                .second = second,
                                 .wrong = -1};
         }
         o->last_step[o->n - 1] = c->step;
         count_params(o, u, c);
         u->flops += c->flops;
         u->ops++;
-        u->out = words_find_value(t, c->output, c->step);
+        u->out = out;
     }
 }
 
 /* ---- collectives ---- */
 
 /* A collective of the pass belongs to the unit in whose steps it stands. */
-static int unit_of_step(const Overview *o, const TraceCollective *c) {
+static int unit_of_step(const Overview *o, const TraceCollective *c, int way) {
     int k = 0;
     while (k + 1 < o->n_own && o->first_step[k + 1] <= c->step) k++;
     /* moves of a value before the first op that reads it stand at the end of the unit before */
-    if (k + 1 < o->n_own && c->layer == o->unit[k + 1].layer &&
-        text_same(c->part, o->unit[k + 1].part))
+    if (k + 1 < o->n_own && (way < 0 || o->unit[k + 1].second == way) &&
+        c->layer == o->unit[k + 1].layer && text_same(c->part, o->unit[k + 1].part))
         k++;
     return k;
 }
 
-/* The first unit with a step that makes the value, or that reads it; -1: none. */
-static int unit_with(const Overview *o, const char *name, bool reads) {
+/* The way of a pipeline in which a step makes its value; -1: there is but one, or it serves both.
+ */
+static int way_at(const Overview *o, const char *value, int step) {
+    const TraceValue *v = o->both_ways ? words_find_value(o->c->t, value, step) : NULL;
+    return v && !v->once && !trace_param(o->c->t, value) ? v->way : -1;
+}
+/* The first unit with a step that makes the value, or that reads it, in that way (-1: in any); -1:
+ * none. */
+static int unit_with(const Overview *o, const char *name, int way, bool reads) {
     const Trace *t = o->c->t;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         bool mine = !reads && !strcmp(c->output, name);
         for (int k = 0; reads && k < c->n_inputs; k++) mine |= !strcmp(c->inputs[k], name);
         if (!mine || !ways_wants(o, c)) continue;
+        if (way >= 0 && way_at(o, c->output, c->step) != way) continue;
         for (int k = 0; k < o->n_own; k++)
             if (c->step >= o->first_step[k] && c->step <= o->last_step[k]) return k;
     }
@@ -110,15 +123,15 @@ static int unit_with(const Overview *o, const char *name, bool reads) {
 }
 /* The unit whose step makes the value (of a gradient: made it in forward), or reads the parameter
  * or what another rank's step has made; -1: none. */
-static int unit_of_value(const Overview *o, Subject s) {
+static int unit_of_value(const Overview *o, Subject s, int way) {
     bool param = trace_param(o->c->t, s.of) != NULL;
-    int k = param ? -1 : unit_with(o, s.of, false);
-    return k >= 0 ? k : unit_with(o, s.of, true);
+    int k = param ? -1 : unit_with(o, s.of, way, false);
+    return k >= 0 ? k : unit_with(o, s.of, way, true);
 }
 /* The unit that goes on with what comes from a rank that makes it, where no step here does: a stage
  * of a pipeline; -1: there is none. */
-static int unit_reached(const Overview *o, const TraceCollective *c) {
-    return unit_with(o, c->value, false) >= 0 ? -1 : unit_with(o, c->value, true);
+static int unit_reached(const Overview *o, const TraceCollective *c, int way) {
+    return unit_with(o, c->value, way, false) >= 0 ? -1 : unit_with(o, c->value, way, true);
 }
 
 static SendKind kind_of(const Overview *o, const TraceCollective *c) {
@@ -199,12 +212,22 @@ static int unit_of_message(Overview *o, int k, const TraceCollective *c) {
     return o->n++;
 }
 
-/* Messages go to their places among the units. */
+/* Of a rank with a stage of each way of a pipeline: does the second way's come first in the model?
+ */
+static bool second_first(const Overview *o) {
+    int layer[2] = {-1, -1};
+    for (int k = o->n_own; k-- > 0;)
+        if (o->unit[k].layer >= 0) layer[o->unit[k].second] = o->unit[k].layer;
+    return layer[0] >= 0 && layer[1] >= 0 && (layer[1] < layer[0]) == (o->pass == PHASE_FORWARD);
+}
+/* Messages go to their places among the units, which stand in the order of the model. */
 static void weave(Overview *o) {
     OverviewUnit *all = ARENA_ARRAY(o->c->arena, OverviewUnit, o->n);
-    int n = 0;
-    for (int k = 0; k < o->n; k++) {
-        if (o->unit[k].message) continue;
+    int n = 0, swap = second_first(o);
+    for (int twice = 0; twice < 2 * o->n; twice++) {
+        int k = twice % o->n;
+        bool late = k >= o->n_own || o->unit[k].second != swap;
+        if (o->unit[k].message || late != (twice >= o->n)) continue;
         for (int i = o->n_own; i < o->n; i++)
             if (o->unit[i].message == MESSAGE_FROM && o->unit[i].beside == k)
                 all[n] = o->unit[i], all[n++].out = o->unit[k].in;
@@ -221,10 +244,11 @@ static void read_collectives(Overview *o) {
         const TraceCollective *c = &t->collectives[i];
         if (!counted(o, c)) continue;
         bool own = phase_or_forward(c->pass) == o->pass;
-        int to = own && !trace_param(t, c->value) ? unit_reached(o, c) : -1;
+        int way = way_at(o, c->value, c->step),
+            to = own && !trace_param(t, c->value) ? unit_reached(o, c, way) : -1;
         int k = to >= 0                            ? to
-                : own && !trace_param(t, c->value) ? unit_of_step(o, c)
-                                                   : unit_of_value(o, c->subject);
+                : own && !trace_param(t, c->value) ? unit_of_step(o, c, way)
+                                                   : unit_of_value(o, c->subject, way);
         if (k < 0) {
             const char *part = c->part ? c->part : part_of_subject(t, c->subject);
             k = unit_apart(o, part, c->layer, c->pass);
@@ -243,13 +267,13 @@ static void read_collectives(Overview *o) {
             u->out = made;
     }
     for (int i = 0; i < t->n_moves; i++) {
-        int k =
-            wrong_number(o->wrong, t->moves[i].step) ? unit_of_value(o, t->moves[i].subject) : -1;
+        int k = wrong_number(o->wrong, t->moves[i].step) ? unit_of_value(o, t->moves[i].subject, -1)
+                                                         : -1;
         if (k >= 0) o->unit[k].wrong = t->moves[i].step;
     }
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
-        int k = wrong_number(o->wrong, c->step) ? unit_of_value(o, c->makes) : -1;
+        int k = wrong_number(o->wrong, c->step) ? unit_of_value(o, c->makes, -1) : -1;
         if (k < 0 && wrong_number(o->wrong, c->step) && c->pass == PHASE_OPTIMIZER && o->whole)
             k = unit_apart(o, c->part, c->layer, c->pass);
         if (k >= 0) o->unit[k].wrong = c->step;
@@ -307,8 +331,10 @@ static void fold(Overview *o) {
  * reads; NULL: none. */
 static const TraceValue *entering(const Overview *o) {
     const Trace *t = o->c->t;
+    bool second = second_first(o);
     for (int i = 0; o->pass == PHASE_BACKWARD && i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
+        if (o->both_ways && way_at(o, c->output, c->step) != second) continue;
         for (int k = 0; ways_wants(o, c) && k < c->n_inputs; k++) {
             const TraceValue *v =
                 words_find_value(t, c->inputs[k], c->input_step ? c->input_step[k] : c->step - 1);
@@ -322,8 +348,13 @@ static const TraceValue *entering(const Overview *o) {
 }
 
 bool overview_read(Overview *o, const ViewCall *c) {
+    int64_t rank = c->o->rank >= 0 ? c->o->rank : 0;
+    ViewCall *own = arena_memdup(c->arena, c, sizeof *c);
+    own->t = trace_own_way(c->t, rank, -1, c->arena);
+    c = own;
     *o = (Overview){.c = c,
-                    .rank = c->o->rank >= 0 ? c->o->rank : 0,
+                    .rank = rank,
+                    .both_ways = trace_both_ways(c->t),
                     .whole = c->pass == PHASE_NONE,
                     .pass = phase_or_forward(c->pass),
                     .backward = words_backward(c->t)};

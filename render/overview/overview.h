@@ -50,6 +50,7 @@ typedef struct {
     const TraceValue *out; /* what leaves it */
     const TraceValue
         *in;          /* what comes from other ranks in place of the unit before; NULL: nothing */
+    bool second;      /* of a pipeline that is entered at both ends: the other way's */
     int wrong;        /* a step of it that is wrong; -1: none */
     bool apart;       /* no step of the pass: nothing flows into it from the unit before */
     Phase pass;       /* whose steps it has, if it stands apart */
@@ -63,6 +64,7 @@ typedef struct {
     bool whole; /* the collectives of all passes; else of `pass` only, with what it does to weights
                    and their gradients */
     bool all;   /* several kinds are told apart; else all stand as SEND_FORWARD */
+    bool both_ways;
     SendKind flow; /* the kind that stands on the ways of the units */
     const WrongList *wrong;
     int n, n_own; /* units; those before folding that steps of the pass make, which come first */

@@ -5,6 +5,7 @@
 #include "render/shards/shards_draw.h"
 #include "render/shards/shards_grid.h"
 #include "render/furniture/views.h"
+#include "trace/trace_way.h"
 #include <math.h>
 #include <string.h>
 
@@ -722,6 +723,13 @@ static int slide_line(ShardPen *p, Slot *slot, int i, int n) {
     return k;
 }
 
+/* The call with the rank's own way of a pipeline that is entered at both ends. */
+static ViewCall own_call(const ViewCall *c) {
+    ViewCall own = *c;
+    int64_t rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0;
+    own.t = trace_own_way(c->t, rank, choose_layer(c), c->arena);
+    return own;
+}
 static void nothing(const ViewCall *c, const ShardPen *p) {
     if (!c->t->n_params) {
         diag_error(c->d, "E0211", diag_nowhere, "views block and storyboard show what it computes",
@@ -747,6 +755,8 @@ static bool part_exists(ShardPen *p) {
 }
 
 int view_shards(const ViewCall *c, Scene **page) {
+    const ViewCall own = own_call(c);
+    c = &own;
     static const double longest[PRESET_COUNT] = {
         [PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
     ShardPen p = {.c = c,
@@ -801,6 +811,8 @@ static void text_row(Str *s, int w, const char *const text[4]) {
     words_row(s, "    ", cell, 4);
 }
 const char *view_shards_text(const ViewCall *c) {
+    const ViewCall own = own_call(c);
+    c = &own;
     ShardPen p = {.c = c,
                   .rank = c->o->rank >= 0 && c->o->rank < c->t->ranks ? c->o->rank : 0,
                   .layer = choose_layer(c),

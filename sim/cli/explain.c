@@ -55,6 +55,7 @@ typedef struct {
     const Trace *t;
     StepIndex x;
     Told told;
+    bool both_ways; /* a pipeline that is entered at both ends */
 } Ex;
 static const char *or_empty(const char *s) { return s ? s : ""; }
 
@@ -150,10 +151,17 @@ static bool is_identity(const FoundStep *f) {
     return f->move && f->move->op && strcmp(f->move->op, "identity") == 0;
 }
 
-/* What reads the value made by `step`; a step that only changes its type is looked through. */
-static void readers_of(Ex *e, const char *value, int step) {
+/* Inputs are there once for each way of a pipeline that is entered at both ends, and no step made
+ * them that would tell the two apart. */
+static bool other_way(const FoundStep *f, const TraceValue *v) {
+    return v && v->step < 0 && f->value && !f->value->once && f->value->way != v->way;
+}
+/* What reads the value made by `step`; a step that only changes its type is looked through. `v` is
+ * its record; NULL: a parameter's, which both ways have. */
+static void readers_of(Ex *e, const char *value, int step, const TraceValue *v) {
     for (int s = 0; s < e->x.n; s++) {
         const FoundStep *f = &e->x.step[s];
+        if (other_way(f, v)) continue;
         bool reads = f->collective && f->collective->value_step == step &&
                      strcmp(or_empty(f->collective->value), value) == 0;
         reads = reads || (f->move && f->move->value_step == step &&
@@ -161,7 +169,7 @@ static void readers_of(Ex *e, const char *value, int step) {
         for (int i = 0; f->compute && i < f->compute->n_inputs && !reads; i++)
             reads = strcmp(or_empty(f->compute->inputs[i]), value) == 0 &&
                     (!f->compute->input_step || f->compute->input_step[i] == step);
-        if (reads && is_identity(f) && s > step) readers_of(e, value, s);
+        if (reads && is_identity(f) && s > step) readers_of(e, value, s, v);
         else if (reads) field(e, "read by", step_text(e, s));
     }
 }
@@ -171,6 +179,11 @@ static void explain_value(Ex *e, const TraceValue *v) {
                        v->kind ? value_role_words[v->kind] : "value", v->pass ? ", " : "",
                        phase_text(v->pass)));
     shape_fields(e, &v->shape);
+    if (e->both_ways && !trace_param(e->t, v->shape.name)) /* copies serve both */
+        field(e, "way",
+              v->once  ? "both: made once a step, of what the micro-batches of both ways gave"
+              : v->way ? "of micro-batches that enter at the last rank"
+                       : "of micro-batches that enter at the first rank");
     field(e, "made by", step_text(e, v->step));
     const FoundStep *f = v->step >= 0 && v->step < e->x.n ? &e->x.step[v->step] : NULL;
     if (f && f->collective) {
@@ -182,7 +195,7 @@ static void explain_value(Ex *e, const TraceValue *v) {
         field(e, "why", f->move->why);
         field(e, "plan line", line_text(e, f->move->file, f->move->line));
     }
-    readers_of(e, or_empty(v->shape.name), v->step);
+    readers_of(e, or_empty(v->shape.name), v->step, v);
     checks_of(e, or_empty(v->shape.name), v->step);
 }
 
@@ -370,8 +383,9 @@ static void explain_param(Ex *e, const TraceParam *p) {
     field(e, "plan line",
           p->line > 0 ? line_text(e, p->file, p->line)
                       : "no line names it: every rank holds all of it");
-    readers_of(e, p->plan_name ? p->plan_name : "", -1);
-    if (p->compute.name && strcmp(p->compute.name, name) != 0) readers_of(e, p->compute.name, -1);
+    readers_of(e, p->plan_name ? p->plan_name : "", -1, NULL);
+    if (p->compute.name && strcmp(p->compute.name, name) != 0)
+        readers_of(e, p->compute.name, -1, NULL);
 }
 /* What the step takes on a rank; one line for each class of ranks where they differ (causal
  * attention, uneven shapes). */
@@ -563,6 +577,7 @@ int cmd_explain(Cli *c) {
     }
     if (c->o.trace) trace_write(l.trace, c->d, c->o.trace);
     e.x = lookup_steps(l.trace, c->arena);
+    e.both_ways = trace_both_ways(l.trace);
     const char *name = c->o.n_operands > 1 ? c->o.operands[1] : NULL;
     if (c->o.hooks && explain_hooks(&e, name, l.d)) return l.exit;
     bool found = !c->o.hooks && explain_name(&e, name);

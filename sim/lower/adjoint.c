@@ -44,6 +44,9 @@ static void give(Adj *a, int val, int cot) {
     while (*at >= 0) at = &a->next[*at];
     *at = cot;
 }
+static Phase pass_of(const Val *v, Phase pass) {
+    return v->kind == KIND_PARAM ? PHASE_GRADIENTS : pass;
+}
 /* The sum of a value's cotangents, or -1. Uses are listed so that the reference can sum the same
  * ones. */
 static int total(Adj *a, int val, Phase pass) {
@@ -61,7 +64,7 @@ static int total(Adj *a, int val, Phase pass) {
             continue;
         }
         int o = cot_val(a, &p->val[val])->id;
-        Step *s = step(a, ST_SUM, pass, o);
+        Step *s = step(a, ST_SUM, pass_of(&p->val[val], pass), o);
         s->stage = p->val[val].stage;
         s->nin = 2;
         s->in[0] = acc;
@@ -74,9 +77,6 @@ static int total(Adj *a, int val, Phase pass) {
     a->head[val] = acc;
     a->next[acc] = -1;
     return acc;
-}
-static Phase pass_of(const Val *v, Phase pass) {
-    return v->kind == KIND_PARAM ? PHASE_GRADIENTS : pass;
 }
 
 /* ---- values that are not kept: made again from the nearest that is ---- */

@@ -102,19 +102,29 @@ static bool unknown(Diags *d, Arena *a, const char *kind, const char *name,
     return false;
 }
 
-/* A pass is one that the trace has, or the names that everybody knows. */
+/* A pass is one that the trace has, or the names that everybody knows; of a plan that computes no
+ * gradients nobody can see the backward pass, and it is said what makes it compute them. */
 static bool known_pass(ViewCall *c) {
     const char *list[N_PHASES + 2] = {phase_words[PHASE_FORWARD], phase_words[PHASE_BACKWARD],
                                       "both"};
+    bool any = false; /* steps of another pass than forward */
     bool listed[N_PHASES] = {[PHASE_FORWARD] = true, [PHASE_BACKWARD] = true, [PHASE_NONE] = true};
     int n = 3;
     for (int i = 0; i < c->t->n_computes; i++) {
         Phase p = c->t->computes[i].pass;
+        any |= p != PHASE_NONE && p != PHASE_FORWARD;
         if (!listed[p]) list[n++] = phase_words[p];
         listed[p] = true;
     }
-    for (int i = 0; i < n; i++)
-        if (!strcmp(c->o->pass, list[i])) return true;
+    for (int i = 0; i < n; i++) {
+        if (strcmp(c->o->pass, list[i]) != 0) continue;
+        if (c->pass == PHASE_NONE || c->pass == PHASE_FORWARD || any) return true;
+        diag_error(c->d, "E0211", diag_nowhere,
+                   "give the plan `pass: backward`, or this picture `--set pass=backward`",
+                   "nothing to draw of pass '%s': the plan computes the forward pass only",
+                   c->o->pass);
+        return false;
+    }
     return unknown(c->d, c->arena, "pass", c->o->pass, list);
 }
 

@@ -64,6 +64,15 @@ bool lives_joins(const Program *p, const Step *s, const int *last, int term[2]) 
         if ((term[k] = lone_term(p, s->in[k], s, last)) < 0) return false;
     return p->val[term[0]].L.at[axis] != p->val[term[1]].L.at[axis];
 }
+/* The term that the step adds to such a sum, each rank to what it has of it (a table that two
+ * stages read, of each way); -1: it is no such step. */
+static int joined_later(const Program *p, const Step *s, const int *last) {
+    int term[2];
+    if (s->kind != ST_SUM || last[s->in[0]] != s->id || p->val[s->in[0]].step < 0) return -1;
+    const Step *sum = &p->step[p->val[s->in[0]].step];
+    bool apart = lives_joins(p, sum, last, term) || joined_later(p, sum, last) >= 0;
+    return apart ? lone_term(p, s->in[1], s, last) : -1;
+}
 bool lives_adds_up(const Program *p, const Step *s) {
     const Val *v = &p->val[s->out];
     return (s->kind == ST_ADJOINT || s->each) && !s->goes_on && v->cot &&
@@ -120,6 +129,12 @@ const TraceHeld **lives_buffers(const Program *p, const TraceHeld *const *held, 
         for (int k = 0; k < 2 && lives_joins(p, &p->step[i], last, term); k++) {
             out[p->step[i].in[k]] = NULL;
             own[term[k]].until = i - 1;
+        }
+        int later = joined_later(p, &p->step[i], last);
+        if (later >= 0) { /* added where the sum is */
+            out[p->step[i].in[1]] = NULL;
+            own[p->step[i].in[0]].until = i - 1;
+            own[later].until = i;
         }
         bool added = parts > 1 && lives_adds_up(p, &p->step[i]); /* to what is there */
         if (v >= 0 && !added) own[v].until = i - 1;

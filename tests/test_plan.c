@@ -160,7 +160,7 @@ static void test_defaults(void **state) {
     assert_int_equal(plan_data_unit(p), UNIT_PARAMETER);
     assert_string_equal(p->data_parallel.reduce, "sum");
     assert_string_equal(p->data_parallel.grad_order, "shard_first");
-    assert_true(plan_reshard(p)->rest && p->save_gathered && !p->per_module && !p->trust_declared);
+    assert_true(plan_reshard(p)->rest && p->save_gathered && !p->per_module && p->trust == TRUST_RULES);
     assert_string_equal(p->context_parallel.mode, "all_gather");
     assert_string_equal(p->context_parallel.order, "contiguous");
     assert_null(p->context_parallel.axis); /* there is no axis cp */
@@ -300,7 +300,7 @@ static void test_training_keys(void **state) {
     assert_string_equal(p->context_parallel.order, "striped");
     assert_loc(p->context_parallel.order_loc, 7, 42);
     assert_int_equal(p->recompute, RECOMPUTE_BLOCK);
-    assert_true(!p->save_gathered && p->per_module && p->trust_declared);
+    assert_true(!p->save_gathered && p->per_module && p->trust == TRUST_DECLARED);
     assert_string_equal(p->kv_replicate, "never");
     assert_string_equal(p->hardware, "h100");
     assert_loc(p->hardware_loc, 12, 11);

@@ -196,7 +196,7 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
         if (l->n[l->ndim] && x->stored[l->list] > 1) {
             const ModuleUse *u = &a->use[module];
             AxisList flat = layout_dim_axes(l, l->ndim);
-            if (!a->plan->trust_declared) {
+            if (a->plan->trust != TRUST_DECLARED) {
                 diag_error(
                     a->d, "E0406", s->loc,
                     arena_printf(a->arena,
@@ -226,7 +226,7 @@ static bool layout_param(Assign *a, int t, const RawSpec *s, int module, int lin
         if (local_as_partial(a->arena, s, &shares)) {
             if (!assign_target(a, &(Target){module, t, &shares, USE_PARAM, &base}, l, a->group[t]))
                 return false;
-            if (!a->plan->trust_declared) {
+            if (a->plan->trust != TRUST_DECLARED) {
                 local_bias(a, t, s->loc.file ? s->loc : a->use[module].loc);
                 return false;
             }
@@ -584,7 +584,7 @@ static void layout_notes(Assign *a) {
         }
     if (unnamed && p->n_lines)
         diag_note(
-            a->d, "N0002", p->mesh_loc, NULL,
+            a->d, "N0002", plan_place(p), NULL,
             "%d parameter%s no plan line lays out, so every rank holds %s in full (first: %s)",
             unnamed, unnamed == 1 ? "" : "s", unnamed == 1 ? "it" : "them", first);
 }

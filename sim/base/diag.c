@@ -56,6 +56,10 @@ void diags_origins(Diags *d, const char *file, const DiagOrigin *origin, int n) 
     d->origins = ARENA_NEW(d->arena, struct DiagOrigins);
     *d->origins = (struct DiagOrigins){arena_strdup(d->arena, file), origin, n};
 }
+void diags_words(Diags *d, DiagWords *words, const char *of) {
+    d->words = words;
+    d->words_of = of;
+}
 Loc diags_origin(const Diags *d, Loc made) {
     const struct DiagOrigins *o = d->origins;
     if (!o || !made.file || strcmp(made.file, o->file) != 0) return made;
@@ -191,7 +195,9 @@ void diag_add(Diags *d, DiagHead head, const char *fmt, ...) {
             return;
     if (head.severity == DIAG_ERROR && typographic(g.message))
         g.hint = "typographic quotes are part of the text here: write \" or none";
-    else if (head.hint) g.hint = arena_strdup(d->arena, head.hint);
+    else if (head.hint)
+        g.hint = d->words ? d->words(d->arena, d->words_of, head.hint)
+                          : arena_strdup(d->arena, head.hint);
     else if (row && head.severity == DIAG_ERROR) g.hint = row->help;
     if (head.loc.file) g.loc.file = arena_strdup(d->arena, head.loc.file);
     if (d->n < DIAG_KEEP) {

@@ -34,6 +34,8 @@ typedef struct Diags {
     int n, cap;
     struct DiagSource *sources;
     struct DiagOrigins *origins;
+    const char *(*words)(Arena *a, const char *of, const char *hint); /* NULL: as they are */
+    const char *words_of;
     int hidden; /* identical or surplus diagnostics that were not kept (at most DIAG_KEEP are) */
 } Diags;
 enum { DIAG_KEEP = 200 };
@@ -67,6 +69,10 @@ typedef struct {
 /* Remembers the origins of the text `file`, in the order of its lines and columns. The array is not
  * copied. */
 void diags_origins(Diags *d, const char *file, const DiagOrigin *origin, int n);
+/* Helps of errors and notes about such a text, in the words of the one that it was made from. */
+typedef const char *DiagWords(Arena *a, const char *of, const char *hint);
+/* Puts every help from here on in the words of `of`. */
+void diags_words(Diags *d, DiagWords *words, const char *of);
 /* Where a place comes from: itself, if its text was made from nothing else. */
 Loc diags_origin(const Diags *d, Loc made);
 /* What a diagnostic has beside its message; an error whose `hint` is NULL gets its code's help. */

@@ -17,6 +17,7 @@ static bool plan_stands(Cli *c, Diags *d, const char *file, const ImportedPlan *
     Diags *all = diags_new(c->arena);
     all->sources = d->sources;
     diags_origins(all, name, p->origin, p->n_origin);
+    diags_words(all, d->words, d->words_of);
     pipeline_run(c->arena, all, (PlanText){name, p->text, p->n, NULL, 0}, &o, &report);
     for (int i = 0; i < all->n; i++) {
         const Diag *g = &all->item[i];

@@ -45,6 +45,7 @@ bool cli_import(Cli *c, Loaded *l, const char **name) {
     if (!p.text) return false;
     *name = arena_printf(c->arena, "%s (imported)", *name);
     diags_origins(l->d, *name, p.origin, p.n_origin);
+    diags_words(l->d, import_words, framework);
     l->text = p.text;
     l->n = p.n;
     return true;

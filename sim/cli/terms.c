@@ -177,7 +177,8 @@ const Term cli_terms[] = {
      "from the numbers, nobody tunes it."},
     {"inferred", TERM_WORD, "undeclared unasked",
      "a collective that the mathematics needs and no line of the plan asks for. Under `trust: "
-     "rules` it is made and told, under `trust: declared` it is not made and the numbers decide."},
+     "rules` it is made and told, under `trust: declared` it is not made and the numbers decide, "
+     "under `trust: compiler` it is the compiler's."},
     {"exposed communication", TERM_WORD, "exposed hidden overlap waiting",
      "the modelled time in which a rank computes nothing while what it needs is sent. Where a "
      "collective cannot begin because another rank of its group is not there yet (in a pipeline: "

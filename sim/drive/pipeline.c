@@ -67,7 +67,7 @@ static bool middle(Run *r) {
     if (wants(r, "lower")) program_dump(r->program, r->o->dump_to);
     bool planted = plant && (r->plan->n_faults || r->plan->n_gradients || r->o->fault ||
                              r->model->dims.balanced_apart);
-    bool warn = planted || r->plan->trust_declared;
+    bool warn = planted || r->plan->trust == TRUST_DECLARED;
     r->found = r->o->no_verify ? 0 : verify(r->program, r->d, warn, NULL);
     return warn || !r->found;
 }
@@ -144,6 +144,30 @@ static void events(Run *r) {
     if (h) cost_simulate(r->t, h);
     if (h) cost_stages(r->t);
 }
+/* Blocks that do not fit stop PyTorch too. A label it believes as we do: the DTensor that it makes
+ * has another size, which stops where it meets one that is right. */
+static const char *torch_end(const Run *r, const Step *s) {
+    if (!r->exec->stuck || !s || !program_of_torch(r->program)) return "";
+    return s->unasked ? "; PyTorch moves no plain tensor by itself: it raises"
+                      : "; PyTorch believes the label, and raises where that tensor meets one of "
+                        "its true size; where it meets none, the numbers are others";
+}
+static void values_differ(Run *r) {
+    Trace *t = r->t;
+    const TraceCheck *c = &t->checks[r->check->first_fail];
+    const Step *s = c->step >= 0 ? &r->program->step[c->step] : NULL;
+    const char *line = s ? unasked_line(r->program, s) : NULL;
+    if (s && !line) line = undeclared_line(r->program, s);
+    diag_error(r->d, "E0501",
+               !s                    ? (Loc){0}
+               : s->kind == ST_CLAIM ? program_place(r->program, s)
+                                     : s->loc,
+               line, "%s is wrong on rank%s %s: %s%s", c->value,
+               rankset_count(&c->ranks) == 1 ? "" : "s", rankset_text(&c->ranks, r->arena),
+               c->cause ? c->cause : "it differs", torch_end(r, s));
+    t->diags = r->d->item;
+    t->n_diags = r->d->n;
+}
 static void verdict(Run *r, bool valid, bool ran) {
     Trace *t = r->t;
     if (ran) note_lucky(r);
@@ -158,18 +182,7 @@ static void verdict(Run *r, bool valid, bool ran) {
     int code = diags_exit(r->d);
     if (!code && ran && (t->n_fail || (r->o->strict && t->n_suspect))) code = 1;
     r->rep->exit = code;
-    if (ran && t->n_fail) {
-        const TraceCheck *c = &t->checks[r->check->first_fail];
-        Loc loc = {0};
-        const Step *s = c->step >= 0 ? &r->program->step[c->step] : NULL;
-        if (s) loc = s->loc;
-        diag_error(r->d, "E0501", loc, s ? unasked_line(r->program, s) : NULL,
-                   "%s is wrong on rank%s %s: %s", c->value,
-                   rankset_count(&c->ranks) == 1 ? "" : "s", rankset_text(&c->ranks, r->arena),
-                   c->cause ? c->cause : "it differs");
-        t->diags = r->d->item;
-        t->n_diags = r->d->n;
-    }
+    if (ran && t->n_fail) values_differ(r);
 }
 
 static uint64_t hash(const char *s, size_t n) {

@@ -26,7 +26,7 @@ static void add_data(Settings *s, const Plan *p) {
     add_text(s, "seed", arena_printf(s->arena, "%llu", (unsigned long long)p->seed));
     add_text(s, "weights", p->weights);
     add_text(s, "inputs", p->inputs);
-    add_text(s, "trust", p->trust_declared ? "declared" : "rules");
+    add_text(s, "trust", plan_trust_text(p->trust));
 }
 static void add_yarn(Settings *s, const Yarn *y) {
     add_number(s, "beta_fast", y->fast);

@@ -100,7 +100,7 @@ static Plan *laid_over(Arena *a, const Plan *p, const Plan *q) {
     o->lines = q->lines, o->n_lines = q->n_lines;
     for (int i = 0; i < o->n_lines; i++) o->lines[i].from_recipe = true;
     o->per_module = q->per_module, o->kv_replicate = q->kv_replicate;
-    o->trust_declared = q->trust_declared;
+    o->trust = q->trust;
     o->data_parallel = q->data_parallel, o->dims = q->dims, o->n_dims = q->n_dims;
     o->context_parallel = q->context_parallel;
     o->pipeline = q->pipeline, o->recompute = q->recompute, o->save_gathered = q->save_gathered;

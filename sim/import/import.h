@@ -42,6 +42,10 @@ const char *import_recognise(const char *path, const char *text, size_t n);
 /* Makes the plan. All errors at once in `d`. The text lives in `a`. */
 ImportedPlan import_plan(Arena *a, Diags *d, const ImportInput *in);
 
+/* A help of the passes in the words of the framework's own file ("write `\"w3\":
+ * ColwiseParallel()`"), for diags_words. In `a`. */
+const char *import_words(Arena *a, const char *framework, const char *hint);
+
 /* Is there a module of that pattern ("model.layers.*.mlp.up_proj") which the plan that Hugging
  * Face's library ships cuts, in some model? */
 bool import_hf_ships(const char *pattern);

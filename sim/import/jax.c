@@ -236,6 +236,8 @@ bool import_jax(Draft *x) {
         if (!is_tokens(top->pair[i].key)) parameter(&j, &top->pair[i], every);
     write_rest(&j);
     x->names = draft_names(x);
+    /* XLA's partitioner inserts every collective that the layouts need, sums of gradients too */
+    draft_key(x, "trust", "compiler", (Loc){0}, NULL);
     draft_remark(
         x, "activations follow from the parameters: moves that no line asks for, each with the "
            "fewest bytes; XLA's partitioner may choose others");

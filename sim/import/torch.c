@@ -349,6 +349,9 @@ bool import_torch(Draft *x) {
     if (t.loss_parallel)
         draft_line(x, "loss", t.loss_loc, "loss_parallel", t.loss_loc, "loss_parallel()");
     x->names = draft_names(x);
+    /* what no line asks for PyTorch does not do: no move of a plain tensor, no sum of the gradient
+     * of a plain parameter */
+    draft_key(x, "trust", "declared", (Loc){0}, NULL);
     draft_complete(x);
     return !diags_errors(x->d);
 }

@@ -421,7 +421,7 @@ static void open_lower(Lower *l, Program *p, const Assign *a) {
                  .a = a,
                  .arena = p->arena,
                  .d = a->d,
-                 .declared = a->plan->trust_declared,
+                 .declared = a->plan->trust == TRUST_DECLARED,
                  .ring = context_ring(a->mesh, a->plan),
                  .backward = a->plan->pass != PASS_FORWARD && g->loss >= 0};
     l->scope = ARENA_ARRAY(p->arena, int, RULE_OPERANDS * g->nm + 1);

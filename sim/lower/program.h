@@ -103,6 +103,14 @@ int unasked_notes(const Program *p, Diags *d, const char ***names);
 /* Of a step of the forward pass that takes a value for what it is not, because no line asks for the
  * move that would make it so: the line that would, "write `...`". NULL: it is no such step. */
 const char *unasked_line(const Program *p, const Step *s);
+/* Of a gradient's sum that is due and not made (trust: declared): the line that would declare it.
+ * NULL: it is no such step. */
+const char *undeclared_line(const Program *p, const Step *s);
+/* Where the plan speaks of a step: the line that it comes of, else that of the module which stands
+ * nearest by its path, else the mesh. */
+Loc program_place(const Program *p, const Step *s);
+/* Are the plan's styles those of PyTorch's DTensor? */
+bool program_of_torch(const Program *p);
 /* N0012 for each axis of `data_parallel` that cuts no tokens and over which a gradient is not a
  * sum: frameworks would add it up all the same. */
 void not_due_notes(const Program *p, Diags *d);

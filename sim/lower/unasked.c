@@ -2,6 +2,7 @@
  * the line that would ask for them. A framework makes none of them: blocks do not fit, or a part of
  * a sum goes on as the whole. Refuses to make or to drop a move: lowering did. */
 #include "lower/mislabel.h"
+#include "assign/dtensor.h"
 #include <string.h>
 
 /* Data are cut by whoever loads them, no line asks for that; nobody exchanges them afterwards, and
@@ -97,11 +98,30 @@ static const char *hint_of(const Program *p, const Step *s) {
     return arena_printf(p->arena, "write `%s: {style: rowwise, output: %s}`",
                         plan_pattern_of(p->arena, p->graph->module[m].path), place);
 }
+/* How many components from the beginning two paths share. */
+static int shared_path(const char *a, const char *b) {
+    int n = 0;
+    for (; *a && *a == *b; a++, b++) n += *a == '.';
+    return n + ((!*a || *a == '.') && (!*b || *b == '.'));
+}
+Loc program_place(const Program *p, const Step *s) {
+    const Graph *g = p->graph;
+    int best = -1, most = 0, of = g->t[p->val[s->out].tensor].module;
+    if (s->loc.file && s->loc.line) return s->loc;
+    for (int m = 0; of >= 0 && m < g->nm; m++) {
+        const ModuleUse *u = &p->assign->use[m];
+        int n = u->style && u->loc.line && !p->assign->plan->lines[u->line].from_recipe
+                    ? shared_path(g->module[m].path, g->module[of].path)
+                    : 0;
+        if (n > most) best = m, most = n;
+    }
+    return best >= 0 ? p->assign->use[best].loc : plan_place(p->assign->plan);
+}
 static Loc place_in_plan(const Program *p, const Step *s) {
     int m = linear_of(p, made_at(p, s));
     if (m >= 0 && p->assign->use[m].style && p->assign->use[m].loc.line)
         return p->assign->use[m].loc;
-    return s->loc.file && s->loc.line ? s->loc : p->assign->plan->mesh_loc;
+    return program_place(p, s);
 }
 /* Moves of one kind of values that differ in their layer's number only are told once. */
 static bool alike(const Program *p, const Step *a, const Step *b) {
@@ -116,6 +136,7 @@ static void say(const Program *p, Diags *d, const Step *s, int n) {
               "the %s%s over %s is made (%s), and no line of the plan asks for it",
               step_name(p, s, p->arena), more, program_axes_name(p, s, p->arena), s->why);
 }
+bool program_of_torch(const Program *p) { return dtensor_system(p->assign->plan); }
 const char *unasked_line(const Program *p, const Step *s) {
     bool claimed = s->kind == ST_CLAIM && s->unasked && s->id < p->n_forward && s->move.axes.n;
     return claimed ? hint_of(p, s) : NULL;
@@ -123,6 +144,7 @@ const char *unasked_line(const Program *p, const Step *s) {
 int unasked_notes(const Program *p, Diags *d, const char ***names) {
     int n = 0, cap = 0, kinds = 0;
     *names = NULL;
+    if (p->assign->plan->trust == TRUST_COMPILER) return 0;
     const Step **first = ARENA_ARRAY(p->arena, const Step *, p->n_forward + 1);
     int *count = ARENA_ARRAY(p->arena, int, p->n_forward + 1);
     for (int i = 0; i < p->n_forward; i++) {

@@ -222,7 +222,7 @@ static Loc where(const Program *p, const Step *s, bool data) {
     const Plan *plan = p->assign->plan;
     if (data && plan->data_parallel.axis_loc.file) return plan->data_parallel.axis_loc;
     if (data && plan->data_parallel.loc.file) return plan->data_parallel.loc;
-    return s->loc.file && s->loc.line ? s->loc : plan->mesh_loc;
+    return program_place(p, s);
 }
 static void want_step(Wants *all, const Step *s, const char *name, uint32_t axes) {
     const Program *p = all->p;
@@ -237,16 +237,23 @@ static void want_step(Wants *all, const Step *s, const char *name, uint32_t axes
 }
 static void say(const Program *p, Diags *d, const Wanted *w) {
     const char *more = w->n > 1 ? arena_printf(p->arena, " and %d more like it", w->n - 1) : "";
-    const char *made = p->assign->plan->trust_declared ? "is due and not made" : "is made";
+    const char *made = p->assign->plan->trust == TRUST_DECLARED ? "is due and not made" : "is made";
     const char *hint = w->line ? w->line : "name the module that reads it, with `desired_input`";
     diag_note(d, "N0008", w->loc, hint,
               "the sum of %s%s over %s %s, and no line of the plan declares it", w->first, more,
               w->axes, made);
 }
+const char *undeclared_line(const Program *p, const Step *s) {
+    int tensor = p->val[s->out].tensor;
+    uint32_t axes = left_out(p, s), data = axes & p->assign->tokens;
+    if (!axes || p->graph->t[tensor].kind != KIND_PARAM) return NULL;
+    return data ? data_line(p, data) : style_line(p, tensor, axes);
+}
 int undeclared_notes(const Program *p, Diags *d, const char ***names) {
     Wants all = {.p = p};
     int n = 0, cap = 0;
     *names = NULL;
+    if (p->assign->plan->trust == TRUST_COMPILER) return 0;
     for (int i = p->n_forward; i < p->ns; i++) {
         const Step *s = &p->step[i];
         bool made = undeclared_sum(p, s);

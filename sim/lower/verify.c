@@ -21,8 +21,9 @@ static void finding(Verify *v, const Step *s, const char *text) {
     const char *name = step_name(v->p, s, v->p->arena);
     if (!v->p->step[s->id].wrong) v->p->step[s->id].wrong = text;
     const char *line = unasked_line(v->p, s);
-    if (v->warn) diag_warn(v->d, "W0401", s->loc, line, "%s: %s", name, text);
-    else diag_error(v->d, "E0404", s->loc, line, "%s: %s", name, text);
+    Loc at = program_place(v->p, s);
+    if (v->warn) diag_warn(v->d, "W0401", at, line, "%s: %s", name, text);
+    else diag_error(v->d, "E0404", at, line, "%s: %s", name, text);
 }
 
 /* What an axis does to a value: cut by a letter, pending sum or max, equal on all ranks, or nowhere

@@ -47,7 +47,13 @@ static const Word aux_losses[] = {{"none", 0}, {"exact", 1}, {"per_shard", 2}, {
 static const Word recomputes[] = {{"none", RECOMPUTE_NONE}, {"block", RECOMPUTE_BLOCK}, {NULL, 0}};
 static const Word boundaries[] = {{"shared", 0}, {"per_module", 1}, {NULL, 0}};
 static const Word kv_modes[] = {{"auto", 0}, {"never", 1}, {NULL, 0}};
-static const Word trusts[] = {{"rules", 0}, {"declared", 1}, {NULL, 0}};
+static const Word trusts[] = {
+    {"rules", TRUST_RULES}, {"declared", TRUST_DECLARED}, {"compiler", TRUST_COMPILER}, {NULL, 0}};
+const char *plan_trust_text(Trust t) {
+    for (const Word *w = trusts; w->word; w++)
+        if (w->value == (int)t) return w->word;
+    return NULL;
+}
 static const Word part_words[] = {{"embedding", PART_EMBEDDING}, {"blocks", PART_BLOCKS},
                                   {"norm", PART_NORM},           {"head", PART_HEAD},
                                   {"loss", PART_LOSS},           {NULL, 0}};
@@ -660,9 +666,10 @@ const Key plan_keys[] = {
     {"kv_replicate", read_word_text, kv_modes, P(kv_replicate), NO_LOC,
      "auto: more ranks than KV heads hold copies; never: that is an error"},
     {"hardware", read_text, NULL, P(hardware), P(hardware_loc), "name of a profile"},
-    {"trust", read_word_bool, trusts, P(trust_declared), NO_LOC,
+    {"trust", read_word_int, trusts, P(trust), NO_LOC,
      "rules: labels are checked, missing sums are made and told; declared: the plan is believed "
-     "and the numbers decide"},
+     "and the numbers decide; compiler: as rules, and what no line asks for is made by a compiler "
+     "(XLA), so nothing is missing"},
     {"gradients", read_gradients, NULL, 0, NO_LOC,
      "PATTERN: sum, mean or none: what is done with a parameter's gradient over all axes on which "
      "it is whole"},

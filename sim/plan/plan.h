@@ -150,6 +150,13 @@ typedef enum {
     NAMES_COUNT
 } Names;
 
+/* Whose word counts about moves and sums of gradients that no line asks for. */
+typedef enum {
+    TRUST_RULES,    /* they are made, and told: nobody may make them */
+    TRUST_DECLARED, /* not made: the framework makes none, labels are believed */
+    TRUST_COMPILER  /* made: a compiler inserts what layouts need, and needs nobody to ask */
+} Trust;
+
 /* What the forward pass keeps for the backward pass, and what that computes again. */
 typedef enum {
     RECOMPUTE_NONE,
@@ -326,7 +333,7 @@ typedef struct Plan {
     const char *kv_replicate; /* "auto" */
     const char *hardware;
     Loc hardware_loc;
-    bool trust_declared;
+    Trust trust;
     int n_gradients;
     PlanPair *gradients;
     int n_faults;
@@ -364,6 +371,9 @@ bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlac
 bool plan_is_axis_word(const char *name);
 /* The scheme's name: "torchtitan". */
 const char *plan_names_text(Names n);
+const char *plan_trust_text(Trust t);
+/* Where a plan speaks of all ranks: its mesh; its first line, where the mesh is an option. */
+Loc plan_place(const Plan *p);
 /* The dtype in which a run computes: that of the values, or the one of `data: {execute}`. */
 Dtype plan_executes_in(const Plan *p);
 

@@ -18,6 +18,11 @@ static void set_loc(const Key *k, void *base, Loc l) {
 
 bool plan_from_set(Loc l) { return l.file && strcmp(l.file, PLAN_SET_FILE) == 0; }
 
+Loc plan_place(const Plan *p) {
+    bool option = p->mesh_loc.file && strncmp(p->mesh_loc.file, "--", 2) == 0;
+    return option && p->n_lines && !p->lines[0].from_recipe ? p->lines[0].loc : p->mesh_loc;
+}
+
 /* ---- messages ---- */
 
 void read_wrong_type(PlanReader *r, const char *key, const Yaml *y, const char *wanted,

@@ -201,7 +201,8 @@ static void styled(RandomPlan *g) {
     if (g->scheme != NAMES_TORCHTITAN || CHANCE(60))
         ADD("names: %s\n", plan_names_text((Names)g->scheme));
     if (g->per_module || CHANCE(10)) ADD("boundary: %s\n", g->per_module ? "per_module" : "shared");
-    if (g->declared || CHANCE(10)) ADD("trust: %s\n", g->declared ? "declared" : "rules");
+    if (g->declared || CHANCE(10))
+        ADD("trust: %s\n", g->declared ? "declared" : CHANCE(30) ? "compiler" : "rules");
     if (g->own_styles)
         ADD("styles:\n  mine: {style: colwise, input: replicate, desired_input: replicate, "
             "use_local_output: false, boundary: shared}\n  ours: mine\n  theirs: {style: rowwise, "

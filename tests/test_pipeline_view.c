@@ -310,6 +310,57 @@ static void test_beside_on_a_slide(void **state) {
     assert_true(check_cells(a, page[0], v, "s2-", &whole) > 0);
     arena_free(a);
 }
+/* Many are on several pages, in their size: the rows of each once, on one axis of time, and then
+ * one table of all. */
+static void test_many_beside(void **state) {
+    (void)state;
+    static const char *const name[] = {"1f1b",           "gpipe", "zb-h1", "interleaved",
+                                       "interleaved-zb", "zb-v",  "1f1b",  "dualpipe-v"};
+    enum { MANY = sizeof name / sizeof *name };
+    static const struct {
+        const char *preset;
+        int ranks, n, pages;
+    } figure[] = {{"slide", 4, 2, 1}, {"slide", 4, 4, 3}, {"slide", 4, MANY, 4}, {"slide", 8, 3, 3},
+                  {"a4", 4, 4, 1},    {"a4", 4, MANY, 3}, {"wide", 4, MANY, 1}};
+    for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) {
+        Arena *a = arena_new();
+        const Trace *t[MANY];
+        RenderOptions o = {.view = "pipeline",
+                           .preset = figure[i].preset,
+                           .rank = -1,
+                           .layer = -1,
+                           .n_several = figure[i].n - 1};
+        for (int k = 0; k < figure[i].n; k++) {
+            t[k] = planned_on(a, figure[i].ranks, name[k], 8, 8);
+            if (k) o.several[k - 1] = t[k];
+        }
+        Scene *page[VIEW_MAX_PAGES];
+        int n = render_pages(t[0], diags_new(a), &o, a, true, page), tables = 0;
+        if (n != figure[i].pages) fail_msg("%s of %d: %d pages", o.preset, figure[i].n, n);
+        double scale = 0;
+        for (int p = 0; p < n; p++) {
+            if (!strcmp(o.preset, "slide")) assert_true(page[p]->scale >= 1);
+            tables += says(page[p], "held at most");
+        }
+        assert_int_equal(tables, 1);
+        assert_true(says(page[n - 1], "held at most"));
+        for (int k = 0; k < figure[i].n; k++) {
+            const char *tag = k ? arena_printf(a, "s%d-", k) : "";
+            int on = 0;
+            for (int p = 0; p < n; p++) {
+                if (group_of(page[p], arena_printf(a, "%srow-0", tag)) < 0) continue;
+                double here = scale_of(a, page[p], t[k], tag);
+                if (on++ || (scale > 0 && fabs(here / scale - 1) > 1e-6))
+                    fail_msg("%s of %d: %s", o.preset, figure[i].n, name[k]);
+                scale = here;
+            }
+            assert_int_equal(on, 1);
+        }
+        const char *report = "";
+        if (render_lint(t[0], diags_new(a), &o, a, &report)) fail_msg("%s", report);
+        arena_free(a);
+    }
+}
 
 /* Memory over time: the peak is that of the records and so of the title, in every order; moments
  * follow each other from the beginning to the end of the schedule; what is in flight is the
@@ -396,10 +447,11 @@ static void test_equal_parts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds_differ),     cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_rows_of_many),     cmocka_unit_test(test_beside_on_a_slide),
-        cmocka_unit_test(test_memory_over_time), cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_long_schedules),   cmocka_unit_test(test_equal_parts),
+        cmocka_unit_test(test_kinds_differ), cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_rows_of_many), cmocka_unit_test(test_beside_on_a_slide),
+        cmocka_unit_test(test_many_beside),  cmocka_unit_test(test_memory_over_time),
+        cmocka_unit_test(test_fold),         cmocka_unit_test(test_long_schedules),
+        cmocka_unit_test(test_equal_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -271,10 +271,34 @@ static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) 
     h->wide += check_scales(s, t, path);
 }
 
-/* ---- storyboard: "Ring ReduceScatter of V, n ranks" ---- */
+/* ---- storyboard: "Ring ReduceScatter of V, n ranks", "Ring attention over A: n ranks, h hops …"
+ * ---- */
+/* The axis is so long, and every layer sends so often: keys and values, or what both are made of.
+ */
+static void check_hops(const Trace *t, const char *path, const Scene *s) {
+    char axis[32];
+    int n, hops, size = 0, sent = 0, layer = -1;
+    if (sscanf(s->title, "Ring attention over %31[^:]: %d ranks, %d hop", axis, &n, &hops) != 3)
+        fail_msg("%s: '%s'", path, s->title);
+    for (int i = 0; i < t->n_axes; i++)
+        if (!strcmp(t->axes[i].name, axis)) size = (int)t->axes[i].size;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (strcmp(c->op, "shift") != 0 || phase_or_forward(c->pass) != PHASE_FORWARD) continue;
+        if (layer < 0) layer = c->layer;
+        sent += c->layer == layer && groups_size(&c->groups) == size;
+    }
+    if (n != size || hops != n - 1 || sent != 2 * hops)
+        fail_msg("%s: '%s', the axis has %d ranks, a layer %d hops", path, s->title, size, sent);
+}
 static void check_storyboard(Arena *a, const Trace *t, const char *path, Held *h) {
     Scene *s = page_of(a, t, "storyboard", NULL, NULL);
     const char *of = s ? strstr(s->title, " of ") : NULL;
+    if (of && !strncmp(s->title, "Ring attention", 14)) {
+        check_hops(t, path, s);
+        h->storyboard++;
+        return;
+    }
     if (!of || strncmp(s->title, "Ring ", 5) != 0) return;
     bool found = false;
     for (int i = 0; i < t->n_collectives && !found; i++) {

@@ -243,11 +243,14 @@ static void schedules_beside(void **state) {
                            .layer = -1,
                            .n_several = 3,
                            .several = {t[1], t[2], t[3]}};
+        Scene *page[VIEW_MAX_PAGES];
+        const char *svg = "";
         size_t n;
-        Diags *d = diags_new(a);
-        const char *svg = render_text(t[0], d, &o, FORMAT_SVG, a, &n);
-        if (!svg) diags_print(d, stderr, false);
-        assert_non_null(svg);
+        int pages = render_pages(t[0], diags_new(a), &o, a, true, page);
+        for (o.page = 1; o.page <= pages; o.page++)
+            svg = arena_printf(a, "%s%s", svg,
+                               render_text(t[0], diags_new(a), &o, FORMAT_SVG, a, &n));
+        o.page = 0;
         for (int i = 0; i < 4; i++) {
             double end = 0;
             for (int k = 0; k < t[i]->n_actions; k++)

@@ -128,6 +128,14 @@ static bool free_text(const Scene *s, double x, double y, double w) {
     return true;
 }
 
+/* The baseline of the lowest text: that of the stamp. */
+static double lowest_text(const Scene *s) {
+    double y = 0;
+    for (int i = 0; i < s->n_marks; i++)
+        if (s->marks[i].kind == MARK_TEXT) y = fmax(y, s->marks[i].y);
+    return y;
+}
+
 void figure_number(Scene *const *page, int n, bool all) {
     for (int i = 0; i < n && n > 1; i++) {
         Scene *s = page[i];
@@ -136,13 +144,13 @@ void figure_number(Scene *const *page, int n, bool all) {
         double m = s->w < 1000 ? presets[PRESET_SLIDE].margin : presets[PRESET_WIDE].margin,
                x = s->w - m;
         double w = scene_width(s, 12, REGULAR, t),
-               line = s->w < 1000 ? 29 : 38; /* that of the title */
+               line = s->w < 1000 ? 29 : 38, /* that of the title */
+            last = line < 38 ? 10.5 : 18;
+        const double place[] = {line, line + 20, lowest_text(s)};
+        for (int k = 2; k >= 0; k--)
+            if (free_text(s, x, place[k], w)) last = place[k];
         scene_begin(s, "page", "page", NULL);
-        scene_text(s, x,
-                   free_text(s, x, line, w) ? line
-                   : line < 38              ? 10.5
-                                            : 18,
-                   (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, t);
+        scene_text(s, x, last, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, t);
         scene_end(s);
     }
 }

@@ -28,13 +28,19 @@ enum {
     BREAK = 16,      /* width of a break */
     BREAK_TEXT = 20, /* above the rows */
     MANY = 12,       /* ranks, of which some may be left out */
-    MOST_LOW = 24    /* rows have room on a page of a fixed height */
+    LEAST = 19       /* height of a row on a page of a fixed height */
 };
 #define LIFE_LINE 1.75
 #define WORTH 1.5 /* so much wider are cells where ranks are left out, else they are not */
 
+/* Of the schedules of a figure [from, to): their rows, their lines of the table. */
+typedef struct {
+    int from, to;
+    bool rows, table;
+} PipePage;
 typedef struct {
     const ViewCall *c;
+    PipePage g;
     Pipe p; /* the one that is drawn */
     int n_all;
     Pipe all[VIEW_MAX_BESIDE + 1]; /* one below the other, on one axis of time */
@@ -316,7 +322,8 @@ static void draw_hop(PipePen *q, const TraceAction *from, const TraceAction *to,
            x2 = two.x, lane = down ? row + row_height(q) - gap : row - gap,
            last = down ? next - gap : next + row_height(q) - gap;
     if (to->rank == from->rank) {
-        Pt pt[] = {{x1, one.y + one.h - 1}, {x2, one.y + one.h - 1}};
+        double under = one.y + one.h + 1; /* the numbers of a low row */
+        Pt pt[] = {{x1, under}, {x2, under}};
         if (x2 > x1 + 1) scene_line(q->s, pt, 2, ROLE_COLL_LINE, LIFE_LINE);
         return;
     }
@@ -345,7 +352,7 @@ static void draw_life(PipePen *q, double y) {
 }
 /* Has any rank several stages? */
 static bool chunks(const PipePen *q) {
-    for (int k = 0; k < q->n_all; k++)
+    for (int k = q->g.from; k < q->g.to; k++)
         for (int i = 0; i < q->all[k].n; i++)
             if (strchr(q->all[k].row[i].stages, ',')) return true;
     return false;
@@ -364,7 +371,7 @@ static void draw_break_key(PipePen *q, double x, double y) {
 static double draw_legend(PipePen *q, double y) {
     double x = presets[q->preset].margin, end = x + presets[q->preset].w - 2 * x;
     bool used[ACTION_LOOKS] = {0};
-    for (int k = 0; k < q->n_all; k++)
+    for (int k = q->g.from; k < q->g.to; k++)
         for (int i = 0; i < q->all[k].t->n_actions; i++)
             used[action_look(&q->all[k].t->actions[i])] = true;
     scene_begin(q->s, "legend", "pipe-legend", NULL);
@@ -497,25 +504,25 @@ static double draw_column(PipePen *q, int col, double x, double y) {
     Align align = left ? ALIGN_LEFT : ALIGN_RIGHT;
     double at = left ? x : x + wide;
     scene_text(q->s, at, y + 12, (TextLook){align, 12, SEMIBOLD, ROLE_INK}, pipe_columns[col]);
-    for (int k = 0; k < q->n_all; k++)
-        scene_text(q->s, at, y + 12 + LINE * (k + 1), (TextLook){align, 12, REGULAR, ROLE_INK},
-                   pipe_cell(&q->all[k], col));
+    for (int k = q->g.from; k < q->g.to; k++)
+        scene_text(q->s, at, y + 12 + LINE * (k - q->g.from + 1),
+                   (TextLook){align, 12, REGULAR, ROLE_INK}, pipe_cell(&q->all[k], col));
     return x + wide + 18;
 }
 /* All in numbers: a row for each. What has no room at the right stands below, with the names again.
  */
 static double draw_table(PipePen *q, double y) {
     double m = presets[q->preset].margin, end = presets[q->preset].w - m,
-           high = LINE * (q->n_all + 1);
+           high = LINE * (q->g.to - q->g.from + 1) + 10;
     double x = draw_column(q, 0, m, y);
     for (int col = 1; col < PIPE_COLUMNS; col++) {
         if (x + column_width(q, col) > end) {
-            y += high + 10;
+            y += high;
             x = draw_column(q, 0, m, y);
         }
         x = draw_column(q, col, x, y);
     }
-    return y + high + 10;
+    return y + high;
 }
 static const char *title_of(const PipePen *q) {
     const Pipe *p = &q->all[0];
@@ -539,6 +546,7 @@ static const char *title_of(const PipePen *q) {
 }
 static const char *foot_of(const PipePen *q) {
     if (q->n_all == 1) return pipe_foot(&q->all[0]);
+    if (!q->g.table) return "";
     return "A rank idles: the mean; by the closed form, of even stages and free messages, and what "
            "stages that differ and messages add. In flight: pairs of stage and micro-batch, on the "
            "rank that has most. Held at most: "
@@ -547,7 +555,8 @@ static const char *foot_of(const PipePen *q) {
 /* What the numbers are, and which cells have none. */
 static const char *number_words(PipePen *q) {
     int without = 0, all = 0;
-    for (int k = 0; k < q->n_all; k++) {
+    if (!q->g.rows) return "";
+    for (int k = q->g.from; k < q->g.to; k++) {
         q->p = q->all[k];
         without += find_numbered(q);
         bool *seen = ARENA_ARRAY(q->p.a, bool, q->p.t->stages *ACTION_LOOKS + 1);
@@ -580,41 +589,92 @@ static Scene *draw_page(PipePen *q, double *end) {
         model ? model : "",
         words_data(a, c->t),
         words_mesh(a, c->t),
-        row_words(q),
+        q->g.rows ? row_words(q) : "",
         number_words(q),
-        q->one_line
+        !q->g.rows ? ""
+        : q->one_line
             ? "after a rank its stages, after its idle time what is in flight: the line below"
             : "line under a row = in flight",
         NULL};
     double m = presets[q->preset].margin, y = figure_head(s, q->preset, title_of(q), sub, 0) + 14;
     y = wrong_banner(s, c, (Band){m, presets[q->preset].w - 2 * m, y});
-    for (int k = 0; k < q->n_all; k++) y = draw_pipe(q, k, y);
-    y = draw_legend(q, y + 4);
-    if (q->n_all > 1) y = draw_table(q, y);
+    for (int k = q->g.from; q->g.rows && k < q->g.to; k++) y = draw_pipe(q, k, y);
+    if (q->g.rows) y = draw_legend(q, y + 4);
+    if (q->g.table) y = draw_table(q, y);
     *end = figure_foot(s, c, (Band){m, presets[q->preset].w - 2 * m, y}, foot_of(q), NULL);
     s->desc = arena_printf(a, "%s. %s", title_of(q), foot_of(q));
+    s->one_scale = q->g.rows && q->g.to - q->g.from < q->n_all;
     figure_page(s, q->preset, *end);
     return s;
 }
 static int rows_of(const PipePen *q) {
     int n = 0;
-    for (int k = 0; k < q->n_all; k++) n += places(q, &q->all[k]);
+    for (int k = q->g.from; q->g.rows && k < q->g.to; k++) n += places(q, &q->all[k]);
     return n;
 }
-/* On a page of a fixed height few rows are higher, and many lower while their two lines of words
- * have room. */
-static void fill_page(PipePen *q, double height) {
-    enum { MOST = 150, LEAST = 19, TWO_LINES = 31, NOTES = 40 };
-    double told = wrong_find(q->c->arena, q->c->t, NULL, NULL)->n ? NOTES : 0;
-    double others = told + OTHERS + (q->fold.n ? q->n_all * BREAK_TEXT : 0) +
-                    (q->n_all > 1 ? q->n_all * (HEADING + LINE) + LINE + 10 : 0);
-    double room = fmax(LEAST, fmin(MOST, (height - others) / rows_of(q))), k = room / row_height(q);
+/* Rows of `room` each. */
+static void set_rows(PipePen *q, double room) {
+    enum { TWO_LINES = 31 };
+    double k = room / row_height(q);
     q->one_line = room < TWO_LINES;
     q->cell *= k, q->step *= k, q->gap *= k;
     if (q->one_line && q->cell < NUMBER + 0.5) { /* numbers before lines */
         double rest = room - (NUMBER + 0.5);
         q->cell = NUMBER + 0.5, q->step = rest * 0.65, q->gap = rest * 0.35;
     }
+}
+/* Of a page's height: all but the rows, as it is with rows of the least height. */
+static double others_of(const PipePen *q) {
+    PipePen least = *q;
+    double end;
+    if (q->g.rows) set_rows(&least, LEAST);
+    draw_page(&least, &end);
+    return end - LEAST * rows_of(q);
+}
+/* On a page of a fixed height few rows are higher, and many lower while their two lines of words
+ * have room. */
+static void fill_page(PipePen *q, double height) {
+    enum { MOST = 150 };
+    if (q->g.rows) set_rows(q, fmax(LEAST, fmin(MOST, (height - others_of(q)) / rows_of(q))));
+}
+/* What a page of a fixed height has room for; 0: its height is that of what is on it. */
+static double room_of(const PipePen *q) {
+    if (q->preset == PRESET_SLIDE) return presets[PRESET_SLIDE].h;
+    if (q->preset == PRESET_A4) /* lying, less its margins */
+        return presets[PRESET_A4].w * (595.276 - 40) / (841.890 - 40);
+    return 0;
+}
+static bool fits(PipePen *q, PipePage g) {
+    q->g = g;
+    return others_of(q) + LEAST * rows_of(q) <= room_of(q);
+}
+/* So many schedules have room on a page, each: at least one. */
+static int most_each(PipePen *q, bool rows, bool table) {
+    for (int each = q->n_all; each > 1; each--) {
+        bool all = true;
+        for (int k = 0; k < q->n_all && all; k += each)
+            all = fits(q, (PipePage){k, k + each < q->n_all ? k + each : q->n_all, rows, table});
+        if (all) return each;
+    }
+    return 1;
+}
+/* Fewest pages, and about as many schedules on each. Returns how many pages it is then. */
+static int add_pages(PipePen *q, PipePage g, PipePage *page, int n) {
+    int each = most_each(q, g.rows, g.table), pages = (q->n_all + each - 1) / each;
+    each = (q->n_all + pages - 1) / pages;
+    for (int k = 0; k < q->n_all; k += each, n++) {
+        page[n] = g;
+        page[n].from = k, page[n].to = k + each < q->n_all ? k + each : q->n_all;
+    }
+    return n;
+}
+/* One page, or where that has no room for all rows first those and then the table. */
+static int divide(PipePen *q, PipePage *page) {
+    const PipePage all = {0, q->n_all, true, q->n_all > 1};
+    page[0] = all;
+    if (!room_of(q) || q->n_all == 1 || fits(q, all)) return 1;
+    int n = add_pages(q, (PipePage){.rows = true}, page, 0);
+    return add_pages(q, (PipePage){.table = true}, page, n);
 }
 /* ---- what has room ---- */
 /* The rows that are drawn, of all schedules. */
@@ -655,8 +715,7 @@ static void fold_all(PipePen *q) {
     const double all = shortest(q);
     const PipeFold whole = q->fold;
     bool one = q->n_all == 1 && q->all[0].n > MANY,
-         high =
-             one && q->all[0].n > MOST_LOW && (q->preset == PRESET_SLIDE || q->preset == PRESET_A4);
+         high = one && room_of(q) && q->all[0].n * LEAST + OTHERS > room_of(q);
     for (int ends = 4; one && ends >= 2 && (high || shortest(q) < LEGIBLE); ends -= 2) {
         q->ends = ends;
         q->fold = (PipeFold){0};
@@ -671,7 +730,6 @@ static void fold_all(PipePen *q) {
 int view_pipeline(const ViewCall *c, Scene **page) {
     PipePen q = {
         .c = c, .preset = PRESET_WIDE, .cell = CELL, .step = STEP, .gap = GAP, .each = true};
-    double end;
     furniture_preset(c->o->preset, &q.preset);
     if (!(q.n_all = pipe_read_all(c, q.all, &q.span))) return 0;
     q.p = q.all[0];
@@ -685,12 +743,17 @@ int view_pipeline(const ViewCall *c, Scene **page) {
             if (p->t->actions[k].joined) q.cell = CELL_OF_TWO; /* two share the height */
     }
     fold_all(&q);
-    if (q.preset == PRESET_SLIDE) fill_page(&q, presets[PRESET_SLIDE].h);
-    double a4 =
-        presets[PRESET_A4].w * (595.276 - 40) / (841.890 - 40); /* lying, less its margins */
-    if (q.preset == PRESET_A4 && rows_of(&q) * row_height(&q) + OTHERS > a4) fill_page(&q, a4);
-    page[0] = draw_page(&q, &end);
-    return 1;
+    PipePage part[2 * VIEW_MAX_BESIDE + 2];
+    int pages = divide(&q, part);
+    for (int k = 0; k < pages; k++) {
+        PipePen one = q;
+        double room = room_of(&q), end;
+        one.g = part[k];
+        bool high = rows_of(&one) * row_height(&one) + OTHERS > room;
+        if (room && (high || q.preset == PRESET_SLIDE)) fill_page(&one, room);
+        page[k] = draw_page(&one, &end);
+    }
+    return pages;
 }
 
 /* ---- text ---- */

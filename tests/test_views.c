@@ -322,7 +322,7 @@ static void both_ways_of_a_pipeline(void **state) {
         if (i == 0) {
             o = options("mesh");
             says(picture(a, r.t, &o, FORMAT_TEXT), "part of pp    1 × 2               0:4:3");
-            says(picture(a, r.t, &o, FORMAT_TEXT), "cuts the layers; 4 Send");
+            says(picture(a, r.t, &o, FORMAT_TEXT), "cuts the layers; 2 Send, 2 Receive");
             o.rank = 1;
             says(picture(a, r.t, &o, FORMAT_TEXT), "part of pp    1 × 2               1:3");
             o = options("timeline");

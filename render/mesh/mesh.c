@@ -117,16 +117,14 @@ static void describe(Arena *a, const Trace *t, int64_t rank, MeshComm *c, unsign
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *k = &t->collectives[i];
         if (!same_group(t, k, c, mask, rank)) continue;
+        const char *name = words_coll_on(k, rank); /* one's send is the other's receive */
         int j = 0;
-        while (j < n && strcmp(op[j], k->op)) j++;
-        if (j == n && n < 32) op[n++] = k->op;
+        while (j < n && strcmp(op[j], name)) j++;
+        if (j == n && n < 32) op[n++] = name;
         if (j < 32) count[j]++;
         sent += collective_on(k, rank).bytes_sent;
     }
-    for (int j = 0; j < n; j++) {
-        const CollWord *w = coll_word(op[j]);
-        str_addf(&ops, "%s%d %s", j ? ", " : "", count[j], w ? w->name : op[j]);
-    }
+    for (int j = 0; j < n; j++) str_addf(&ops, "%s%d %s", j ? ", " : "", count[j], op[j]);
     bool stages = axis && t->schedule_axis && !strcmp(c->name, t->schedule_axis);
     c->cuts = cuts.n   ? arena_printf(a, "cuts %s", cuts.s)
               : stages ? "cuts the layers"

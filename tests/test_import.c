@@ -1606,6 +1606,14 @@ static void test_hf_experts(void **state) {
     equivalent(&ep);
     equivalent(&dense);
     equivalent(&deep);
+    /* no layer has any: the table is there, and nothing for it */
+    Imported bare =
+        hf_experts("{\"model_type\": \"qwen3_moe\", " SMALL ", \"num_hidden_layers\": 2, "
+                   "\"num_experts\": 6, \"mlp_only_layers\": [0, 1]}",
+                   2, 2, NULL);
+    HOLDS(bare, "  model.layers.*.mlp.down_proj: rowwise");
+    assert_null(strstr(bare.plan.text, "mlp.experts"));
+    equivalent(&bare);
     /* a table of the user's own: experts' weights whole, each rank computes all of them */
     Imported own =
         hf_experts(llama4, 2, 2,

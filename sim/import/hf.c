@@ -54,6 +54,9 @@ static const Shipped shipped[] = {
     {"model.layers.*.mlp.shared_experts.gate_proj", "colwise", MODULES_SHARED, NULL},
     {"model.layers.*.mlp.shared_experts.up_proj", "colwise", MODULES_SHARED, NULL},
     {"model.layers.*.mlp.shared_experts.down_proj", "rowwise", MODULES_SHARED, NULL},
+    {"model.layers.*.mlp.shared_expert.gate_proj", "colwise", MODULES_SHARED_ONE, NULL},
+    {"model.layers.*.mlp.shared_expert.up_proj", "colwise", MODULES_SHARED_ONE, NULL},
+    {"model.layers.*.mlp.shared_expert.down_proj", "rowwise", MODULES_SHARED_ONE, NULL},
     {"model.layers.*.mlp.experts.gate_up_proj", "packed_colwise", MODULES_EXPERTS, "grouped_gemm"},
     {"model.layers.*.mlp.experts.down_proj", "rowwise", MODULES_EXPERTS, "grouped_gemm"},
     {"model.layers.*.mlp.experts", "moe_tp_experts", MODULES_EXPERTS, "ep_dispatch_experts"},
@@ -181,7 +184,8 @@ static void ship(Draft *x, const char *type) {
     if (dispatched) x->batch = sequences;
     draft_remark(x, "the plan that transformers 5.23 ships for model_type %s%s", type,
                  dispatched ? ", its table for experts over it" : "");
-    if (x->in->ep > 1 && !dispatched && !x->in->ep_plan)
+    bool bare = g && !draft_has(g, "model.layers.*.*.experts"); /* it could have, and has none */
+    if (x->in->ep > 1 && !dispatched && !bare && !x->in->ep_plan)
         diag_error(x->d, "E0214", ((Loc){x->file, 1, 1}), "--ep-plan FILE, or leave --ep out",
                    "model_type %s: the library ships no table for experts with it", type);
 }

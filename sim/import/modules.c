@@ -27,7 +27,8 @@ const Graph *draft_modules(Draft *x, Names names) {
     enum { DEEPEST = 64 };
     const Model *m = first_layers(x, names, 1);
     int64_t n = 1;
-    while (m && n < DEEPEST && !model_has_experts(&m->dims, n - 1)) n++;
+    while (m && m->dims.E && n < DEEPEST && n < m->dims.L && !model_has_experts(&m->dims, n - 1))
+        n++;
     if (m && n > 1 && model_has_experts(&m->dims, n - 1)) m = first_layers(x, names, n);
     if (!x->in->full) x->layers = m ? m->dims.last_layer : 1;
     return m ? &m->g : NULL;

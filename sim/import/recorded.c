@@ -27,15 +27,10 @@ static const struct {
     {"axk1", "a norm behind the experts (mlp.post_mlp_layernorm)"},
     {"beam", "attention's result times the sigmoid of a gate with a bias for each head "
              "(gate_proj, gate_bias)"},
-    {"cohere2_moe", "experts in layers whose attention and feed-forward part stand side by side"},
     {"deepseek_v4", "several residual streams (attn_hc), compressed keys and their indexer"},
     {"doge",
      "a mask that is computed from values (dt_proj, A), residuals times weights of their own"},
     {"dots3_note_text", "an indexer that chooses keys, attention's result times a gate (g_proj)"},
-    {"flex_olmo", "experts in layers whose norms stand after the branches"},
-    {"flint",
-     "no mathematics of its own: sinks, rotation in layers with a window alone, a router of "
-     "sigmoids and a shared expert, without a row in the table of families"},
     {"gemma4_text", "an embedding of its own for each layer (per_layer_input_gate)"},
     {"glm_moe_dsa", "an indexer that chooses keys"},
     {"granite_swa", "learned sinks: attention's result is scaled by them; a theta for each layer"},

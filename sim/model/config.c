@@ -144,6 +144,17 @@ static const Key gpt_oss_keys[] = {
     {"experts_per_token", KEY_INT, AT(top_k), false},
     {"initial_context_length", KEY_HARMLESS, 0, false}, /* as in the rope keys; nobody reads it */
 };
+static const Key shared_width_keys[] = {
+    {"shared_expert_intermediate_size", KEY_INT, AT(shared_width), false},
+};
+static const Key cohere_expert_keys[] = {
+    {"num_shared_experts", KEY_COUNT, AT(n_shared), false},
+    {"expert_selection_fn", KEY_TEXT, AT(selection), false},
+    {"shared_expert_combination_strategy", KEY_TEXT, AT(combination), false},
+    /* of dense layers, which config_family.c refuses */
+    {"prefix_dense_sliding_window_pattern", KEY_HARMLESS, 0, false},
+    {"prefix_dense_intermediate_size", KEY_HARMLESS, 0, false},
+};
 static const Key hy3_keys[] = {
     {"num_shared_experts", KEY_COUNT, AT(n_shared), false},
     {"router_scaling_factor", KEY_REAL, AT(scaling), false},
@@ -241,6 +252,8 @@ static const struct {
                    {ROWS(mlp_type_keys), HAS_MLP_TYPES},
                    {ROWS(aria_keys), HAS_ARIA},
                    {ROWS(hy3_keys), HAS_HY3},
+                   {ROWS(shared_width_keys), HAS_SHARED_WIDTH},
+                   {ROWS(cohere_expert_keys), HAS_COHERE_EXPERTS},
                    {ROWS(gpt_oss_keys), HAS_GPT_OSS},
                    {ROWS(chunk_keys), HAS_CHUNKS},
                    {ROWS(expert_keys), HAS_EXPERTS},

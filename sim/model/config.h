@@ -33,9 +33,9 @@ typedef struct {
     int truncate;
     int64_t q_rank, kv_rank, nope, rope, v_dim, qk_dim; /* latent attention */
     int rope_interleave;
-    int64_t n_shared, groups, top_groups;
+    int64_t n_shared, shared_width, groups, top_groups;
     double scaling;
-    const char *topk_method, *scoring, *router;
+    const char *topk_method, *scoring, *selection, *combination, *router;
     int64_t F_dense, chunk, unrotated_every, floor_scale, experts_every, experts_from;
     double attn_scale, swiglu_limit, swiglu_alpha;
     int tuning, use_qk_norm;
@@ -62,7 +62,8 @@ enum { NEVER, BY_CONFIG, ALWAYS, ALWAYS_UNLESS }; /* UNLESS: the config says no 
  * layer_types names; where use_sliding_window says so, in layers from max_window_layers on; so in
  * layers without rotation; in the layers that layer_types names, or all but each so many-th, and
  * then only these rotate, or without a window all; or all rotate; or only these, and without a
- * window none; or all rotate, and the first of so many has no window. */
+ * window none; or all rotate, and the first of so many has no window; or only these, and the first
+ * two, each fourth from the second on and the last have no window. */
 enum {
     WINDOW_KEY,
     WINDOW_ALWAYS,
@@ -74,6 +75,7 @@ enum {
     WINDOW_PATTERN,
     WINDOW_ONLY_ROTATED,
     WINDOW_BUT_FIRST,
+    WINDOW_AFTER_TWO,
 };
 /* Keys that families have: HAS_SPARSE which layers have experts (decoder_sparse_step,
  * mlp_only_layers), HAS_NOPE which do not rotate, HAS_OUT_BIAS attention_out_bias, HAS_ONE_BIAS
@@ -84,7 +86,8 @@ enum {
  * HAS_ROTARY_PCT GPT-NeoX's keys, HAS_NORM_EPS norm_eps, HAS_CLIP clip_qkv, HAS_LONGROPE two lists
  * of divisors and the old context, HAS_DEEPSEEK_EXPERTS DeepSeek's counts of experts, HAS_MLP_TYPES
  * a list of which layers have experts, HAS_ARIA, HAS_HY3 and HAS_GPT_OSS their names of these
- * counts and more. */
+ * counts and more, HAS_SHARED_WIDTH how wide the expert of all tokens is, HAS_COHERE_EXPERTS
+ * Cohere's words of its router and dense layers. */
 enum {
     HAS_LATENT = 1,
     HAS_CHUNKS = 2,
@@ -111,6 +114,8 @@ enum {
     HAS_ARIA = 1 << 22,
     HAS_HY3 = 1 << 23,
     HAS_GPT_OSS = 1 << 24,
+    HAS_SHARED_WIDTH = 1 << 25,
+    HAS_COHERE_EXPERTS = 1 << 26,
 };
 /* What its layers are like, beside the usual: norms before, a gate, weights of norms as they are.
  */
@@ -162,6 +167,7 @@ typedef struct {
     double cap_scores, cap_logits, query_scalar, windowed_theta, logit_scale;
     const OwnRope *rope; /* without an object of rope keys; NULL: the default rotation */
     int64_t window_size; /* without the key; 0: 4096 */
+    int64_t dense;       /* without mlp_only_layers so many layers at the start have no experts */
     unsigned whole;      /* MODULES_ that it has, and its shipped plan leaves whole */
     /* the part of a head that turns, without the key; 0: all, and there is no key */
     double partial;

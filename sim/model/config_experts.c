@@ -34,6 +34,9 @@ static const RouterRow rows[] = {
      .router = {.factor = 1, .sigmoid = true, .share = true, .bias = true}},
     {"hy_v3", "num_experts", 192, 8, 1536, 1,
      .router = {.factor = 2.826, .sigmoid = true, .share = true, .bias = true}},
+    {"flex_olmo", "num_experts", 7, 5, .router = {.factor = 1, .all = true}, .norm_key = true},
+    {"flint", "num_experts", 256, 6, 512, .router = {.factor = 1, .sigmoid = true, .share = true}},
+    {"cohere2_moe", "num_experts", 8, 2, .router = {.factor = 1}},
     {"gpt_oss", "num_local_experts", 128, 4, .router = {.factor = 1}},
     {"aria_text", "moe_num_experts", 8, 2, 0, 2, .router = {.factor = 1}},
     {"switch", NULL, 0, 1, .router = {.factor = 1, .all = true}},
@@ -98,12 +101,21 @@ static void check_words(Config *c, const Raw *r) {
     if (r->scoring && strcmp(r->scoring, "sigmoid"))
         config_changes_maths(c, "scoring_func", " other than sigmoid");
 }
+/* What Cohere's experts may say beside that. */
+static void check_cohere(Config *c, const Family *f, const Raw *r) {
+    if (!(f->has & HAS_COHERE_EXPERTS)) return;
+    if (r->eps > 0) config_changes_maths(c, "rms_norm_eps", " other than null");
+    if (r->selection && strcmp(r->selection, "softmax"))
+        config_changes_maths(c, "expert_selection_fn", " other than softmax");
+    if (r->n_shared > 0 && (!r->combination || strcmp(r->combination, "sum")))
+        config_changes_maths(c, "shared_expert_combination_strategy", " other than sum");
+}
 static Loc top_of(const Config *c) { return c->file ? (Loc){c->file, 0, 0} : c->p->model_loc; }
-static void set_dense(Config *c, const Raw *r, ModelDims *m) {
+static void set_dense(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     m->sparse_step = r->sparse_step;
-    m->n_dense = r->dense ? r->dense->n : 0;
+    m->n_dense = r->dense ? r->dense->n : (int)f->dense;
     int64_t *dense = ARENA_ARRAY(c->a, int64_t, m->n_dense + 1);
-    for (int i = 0; i < m->n_dense; i++) dense[i] = r->dense->item[i]->i;
+    for (int i = 0; i < m->n_dense; i++) dense[i] = r->dense ? r->dense->item[i]->i : i;
     m->dense = dense;
 }
 /* Without a walk over all layers, of which a file may claim any number: of one more than are named
@@ -149,8 +161,8 @@ static void set_router(const Raw *r, const RouterRow *row, ModelDims *m) {
     Router *o = &m->router;
     *o = row->router;
     if (row->norm_key && r->norm_topk == 1) o->all = false;
+    if (o->share) o->share = r->norm_topk != 0;
     if (!o->bias) return; /* the rest are DeepSeek's keys */
-    o->share = r->norm_topk != 0;
     if (r->groups != UNSET) o->groups = r->groups;
     if (r->top_groups != UNSET) o->top_groups = r->top_groups;
     if (r->scaling > 0) o->factor = r->scaling;
@@ -161,8 +173,9 @@ void config_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     const RouterRow *row = f->has & HAS_EXPERTS ? chosen_row(c, f, r) : &none;
     check_unread(c, f, r, &row->router);
     check_words(c, r);
+    check_cohere(c, f, r);
     if (!(f->has & HAS_EXPERTS)) return;
-    set_dense(c, r, m);
+    set_dense(c, f, r, m);
     if (!any_layer(m)) return;
     const RouterRow *family = router_row(f->type);
     if (r->E == UNSET && !family->experts) {
@@ -173,7 +186,8 @@ void config_experts(Config *c, const Family *f, const Raw *r, ModelDims *m) {
     m->top_k = r->top_k != UNSET ? r->top_k : row->top;
     m->Fe = r->Fe != UNSET ? r->Fe : family->width ? family->width : r->F;
     int64_t shared = r->n_shared == UNSET ? family->shared : r->n_shared;
-    if (__builtin_mul_overflow(shared, m->Fe, &m->shared)) m->shared = INT64_MAX;
+    if (f->has & HAS_SHARED_WIDTH) m->shared = r->shared_width == UNSET ? 1024 : r->shared_width;
+    else if (__builtin_mul_overflow(shared, m->Fe, &m->shared)) m->shared = INT64_MAX;
     /* pairs of gate and up are one weight in all schemes, input dim first */
     bool pairs = m->expert_biases = f->shape & SHAPE_EXPERT_BIASES;
     m->experts_packed = pairs || c->p->names == NAMES_HF;

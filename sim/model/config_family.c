@@ -62,6 +62,8 @@ static const Family families[] = {
      .window = WINDOW_PATTERN, .windowed_theta = 5e5, .shape = SHAPE_NORMS_AFTER | SHAPE_QK_WIDE},
     {"olmoe", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-5, .theta = 1e4,
      .has = HAS_EXPERTS | HAS_CLIP, .shape = SHAPE_QK_WIDE},
+    {"flex_olmo", BY_CONFIG, BY_CONFIG, NEVER, true, .eps = 1e-6, .theta = 5e5, .has = HAS_EXPERTS,
+     .shape = SHAPE_NORMS_AFTER | SHAPE_QK_WIDE},
     {"cohere", BY_CONFIG, BY_CONFIG, NEVER, .eps = 1e-5, .theta = 5e5, .order = ROPE_NEIGHBOURS,
      .has = HAS_LAYER_EPS | HAS_LOGIT_SCALE | HAS_QK_SWITCH, .logit_scale = 0.0625,
      .shape = SHAPE_LAYERNORM | SHAPE_NORM_PLAIN | SHAPE_PARALLEL | SHAPE_NORM_SHARED,
@@ -71,6 +73,13 @@ static const Family families[] = {
      .logit_scale = 0.0625,
      .shape = SHAPE_LAYERNORM | SHAPE_NORM_PLAIN | SHAPE_PARALLEL | SHAPE_NORM_SHARED,
      .tied = true},
+    {"cohere2_moe", BY_CONFIG, BY_CONFIG, NEVER, .eps = 1e-5, .theta = 1e4,
+     .order = ROPE_NEIGHBOURS,
+     .has = HAS_LAYER_EPS | HAS_LOGIT_SCALE | HAS_PATTERN | HAS_EXPERTS | HAS_MLP_TYPES |
+            HAS_COHERE_EXPERTS,
+     .window = WINDOW_ONLY_ROTATED, .logit_scale = 0.0625,
+     .shape = SHAPE_LAYERNORM | SHAPE_NORM_PLAIN | SHAPE_PARALLEL | SHAPE_NORM_SHARED, .tied = true,
+     .whole = MODULES_SHARED},
     {"gpt_neox", ALWAYS_UNLESS, ALWAYS_UNLESS, ALWAYS, .eps = 1e-5, .theta = 1e4,
      .has = HAS_LAYER_EPS | HAS_ROTARY_PCT, .partial = 0.25, .activation = "gelu",
      .shape = SHAPE_LAYERNORM | SHAPE_UNGATED | SHAPE_PARALLEL | SHAPE_QKV_BY_HEAD,
@@ -104,6 +113,10 @@ static const Family families[] = {
      .shape = SHAPE_EXPERTS_TURNED | SHAPE_SINKS | SHAPE_EXPERT_BIASES, .naming = NAMING_GPT_OSS,
      .whole = MODULES_EMBEDDING | MODULES_QKV | MODULES_GATE | MODULES_UP | MODULES_SHARED |
               MODULES_EXPERTS_TURNED},
+    {"flint", BY_CONFIG, BY_CONFIG, NEVER, true, DENSE,
+     .has = HAS_EXPERTS | HAS_SPARSE | HAS_SHARED_WIDTH, .kv_heads = 4, .head_dim = 128,
+     .window = WINDOW_AFTER_TWO, .window_size = 513, .dense = 2, .shape = SHAPE_SINKS,
+     .naming = NAMING_FLINT, .whole = MODULES_QKV | MODULES_QK_NORM},
     {"aria_text", BY_CONFIG, BY_CONFIG, NEVER, DENSE, .has = HAS_EXPERTS | HAS_ARIA,
      .shape = SHAPE_EXPERTS_TURNED, .naming = NAMING_ROUTER},
     {"llama4_text", BY_CONFIG, BY_CONFIG, NEVER,
@@ -130,6 +143,7 @@ unsigned model_family_modules(const char *type) {
             (f->qk_norm && !wide ? MODULES_QK_NORM : 0u) | (gate ? MODULES_GATE : 0u) |
             (packed ? MODULES_PACKED_MLP : MODULES_UP) |
             (f->has & HAS_EXPERTS ? experts | MODULES_SHARED : 0u) |
+            (f->has & HAS_SHARED_WIDTH ? MODULES_SHARED_ONE : 0u) |
             (f->has & HAS_LATENT           ? MODULES_LATENT
              : wide                        ? MODULES_QKV_WHOLE
              : f->shape & SHAPE_PACKED_QKV ? MODULES_PACKED_QKV
@@ -258,10 +272,11 @@ static const bool *windowed_list(Config *c, const Family *f, const Raw *r, Model
     bool each = f->window >= WINDOW_ROTATED, first = f->window == WINDOW_BUT_FIRST;
     int64_t every = each ? pattern_interval(c, f, r) : 1;
     for (int64_t i = 0; i < m->L; i++)
-        own[i] = f->window == WINDOW_UNROTATED ? !model_rotates(m, i)
-                 : first                       ? i % every != 0
-                 : each                        ? (i + 1) % every != 0
-                                               : i >= from;
+        own[i] = f->window == WINDOW_UNROTATED   ? !model_rotates(m, i)
+                 : first                         ? i % every != 0
+                 : f->window == WINDOW_AFTER_TWO ? i > 1 && i % 4 != 1 && i != m->L - 1
+                 : each                          ? (i + 1) % every != 0
+                                                 : i >= from;
     return own;
 }
 /* Families of DeepSeek's kind that do not read its keys: mlp_layer_types says which layers have
@@ -270,10 +285,11 @@ static void without_intervals(Config *c, const Family *f, const Raw *r, ModelDim
     LayerKinds *k = &m->layers;
     bool types = f->has & HAS_MLP_TYPES;
     if (types) {
-        Words words = {"mlp_layer_types", "dense", "sparse"};
+        bool all = f->has & HAS_COHERE_EXPERTS; /* its dense layers turn as no others do */
+        Words words = {"mlp_layer_types", all ? "sparse" : "dense", all ? NULL : "sparse"};
         k->experts = typed_list(c, words, r->mlp_types, m->L);
     }
-    k->experts_from = types;
+    k->experts_from = types && !(f->has & HAS_COHERE_EXPERTS);
     k->experts_every = 1;
     if (k->experts) return;
     if (r->experts_from != UNSET && r->experts_from != k->experts_from)
@@ -293,7 +309,8 @@ void config_layer_kinds(Config *c, const Family *f, const Raw *r, ModelDims *m) 
     if (f->shape & SHAPE_LEARNED) k->unrotated_every = 1;
     if (!(f->has & HAS_CHUNKS)) k->windowed = windowed_list(c, f, r, m);
     if (f->window == WINDOW_ROTATED) k->rotates = k->windowed; /* NULL: no window, all rotate */
-    if (f->window == WINDOW_ONLY_ROTATED) {                    /* and without one none does */
+    if (f->window == WINDOW_ONLY_ROTATED ||
+        f->window == WINDOW_AFTER_TWO) { /* and without one none does */
         k->rotates = k->windowed;
         if (!m->window) k->unrotated_every = 1;
     }

@@ -428,6 +428,8 @@ const char *build_module_path(const Build *b, const char *prefix, const char *mo
                  {NAMING_ROUTER, "moe.gate", "moe.router"},
                  {NAMING_GPT_OSS, "moe.gate", "moe.router"},
                  {NAMING_GPT_OSS, "self_attn.core.sinks", "self_attn.sinks"},
+                 {NAMING_FLINT, "self_attn.core.sinks", "self_attn.sinks"},
+                 {NAMING_FLINT, "moe.shared_experts", "moe.shared_expert"},
                  {NAMING_HY3, "moe.gate.e_score_correction_bias", "moe.e_score_correction_bias"},
                  {NAMING_GLM4, "attn_out_norm", "post_self_attn_layernorm"},
                  {NAMING_GLM4, "mlp_out_norm", "post_mlp_layernorm"},

@@ -46,7 +46,8 @@ typedef enum {
     NAMING_GPT2,
     NAMING_ROUTER, /* the router's module is called that */
     NAMING_HY3,
-    NAMING_GPT_OSS
+    NAMING_GPT_OSS,
+    NAMING_FLINT
 } Naming;
 /* What a preset or config says; sizes after `shrink`. */
 typedef struct ModelDims {
@@ -179,6 +180,7 @@ enum {
     MODULES_LATENT = 2048,   /* of low rank, or made of one such value */
     MODULES_SHARED = 4096,   /* an expert that all tokens go to, if there is one */
     MODULES_EMBEDDING = 16384,
+    MODULES_SHARED_ONE = 65536,     /* that expert, where its module is called shared_expert */
     MODULES_EXPERTS_BIASED = 32768, /* experts that have biases */
     MODULES_EXPERTS_TURNED = 8192,  /* as MODULES_EXPERTS, stored input dim first */
     MODULES_UNSHIPPED = 1024,       /* the library ships no plan */

@@ -252,18 +252,20 @@ static const Diag *refused(Arena *a, const char *plan, PlanSet *sets, int n_sets
 static void test_offer(void **state) {
     (void)state;
     static const struct {
-        const char *plan, *sequence;
+        const char *plan, *sequence, *dtype;
         int64_t limit;
-    } row[] = {{"plans/18-llama3-8b-backward.yaml", "16384", (int64_t)9 << 30},
-               {"plans/18-llama3-8b-backward.yaml", "4096", (int64_t)1 << 30},
-               {"plans/10-llama3-70b-tp8.yaml", "16384", (int64_t)6 << 30},
-               {"plans/20-llama3-8b-fsdp-tp.yaml", "8192", (int64_t)9 << 30},
-               {"plans/47-llama3-8b-pp2-dp2-tp2.yaml", "4096", (int64_t)4 << 30}};
+    } row[] = {{"plans/18-llama3-8b-backward.yaml", "16384", "f32", (int64_t)9 << 30},
+               {"plans/18-llama3-8b-backward.yaml", "4096", "f32", (int64_t)1 << 30},
+               {"plans/10-llama3-70b-tp8.yaml", "16384", "f64", (int64_t)6 << 30},
+               {"plans/20-llama3-8b-fsdp-tp.yaml", "8192", "f32", (int64_t)9 << 30},
+               {"plans/47-llama3-8b-pp2-dp2-tp2.yaml", "4096", "f32", (int64_t)4 << 30}};
     int of_both = 0;
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         Arena *a = arena_new();
-        PlanSet sets[] = {{"data.sequence", row[i].sequence}, {"model.shrink", "1"}};
-        const Diag *d = refused(a, row[i].plan, sets, 2, row[i].limit);
+        PlanSet sets[] = {{"data.sequence", row[i].sequence},
+                          {"model.shrink", "1"},
+                          {"data.dtype", row[i].dtype}};
+        const Diag *d = refused(a, row[i].plan, sets, 3, row[i].limit);
         assert_non_null(d);
         double size[8];
         int n = sizes_in(strstr(d->message, "needs"), size, 8), shrink;
@@ -279,12 +281,12 @@ static void test_offer(void **state) {
         assert_int_equal(sscanf(offer, "--set model.shrink=%d", &shrink), 1);
         assert_true(shrink > 2); /* or a doubling would do as well */
         sets[1].value = arena_printf(a, "%d", shrink / 2);
-        assert_non_null(refused(a, row[i].plan, sets, 2, row[i].limit));
+        assert_non_null(refused(a, row[i].plan, sets, 3, row[i].limit));
         sets[1].value = arena_printf(a, "%d", shrink);
         double offered;
         assert_true(sizes_in(offer, &offered, 1) == 1);
         assert_true(offered < (double)row[i].limit * 15 / 16);
-        d = refused(a, row[i].plan, sets, 2, 1); /* what it then needs, without the run */
+        d = refused(a, row[i].plan, sets, 3, 1); /* what it then needs, without the run */
         assert_true(d && sizes_in(strstr(d->message, "needs"), size, 8));
         assert_true(size[0] == offered);
         arena_free(a);

@@ -126,6 +126,7 @@ static void prepare(Run *r) {
     r->check->full_arg = &r->pure;
     r->check->quick = r->rep->quick = r->quick;
     r->check->seed = r->plan->seed;
+    if (r->o->check_piece) r->check->piece = r->o->check_piece;
     if (r->src.local_mean)
         r->check->weights_cause = "the plan's `normalise: local_mean`: each rank divides by the "
                                   "count of its own tokens, so tokens of short blocks weigh more";

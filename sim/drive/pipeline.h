@@ -46,6 +46,7 @@ typedef struct PipelineOptions {
      * (`checked`); may be NULL. What it changes in the values counts: tests spoil results here. */
     void (*watch)(void *arg, struct Exec *e, const struct Step *s, bool checked);
     void *watch_arg;
+    int64_t check_piece;   /* Check.piece, for tests; 0: as it is */
     struct Ranks *ranks;   /* the ranks are processes, and this is one of them; NULL: virtual */
     struct Device *device; /* where the ranks compute; NULL: on the host */
 } PipelineOptions;

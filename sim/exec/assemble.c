@@ -1,6 +1,7 @@
 /* Puts the ranks' parts of a value together. */
 #include "exec/assemble.h"
 #include "ops/op.h"
+#include <assert.h>
 #include <string.h>
 
 Layout assemble_layout(const Exec *e, const Layout *l, const AxisList *fixed) {
@@ -105,19 +106,18 @@ static void assemble_part(void *arg, int64_t i) {
     j->e->dev->copy(j->e->dev, (Block){j->box, j->out}, (Block){&sb, &part}, j->dt, COMBINE_COPY);
     arena_free(tmp);
 }
-Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank) {
+static Tensor assembled(const Exec *e, int v, const AxisList *fixed, int64_t rank,
+                        const Region *box) {
     const Program *p = e->p;
     const Val *x = &p->val[v];
-    Arena *tmp = arena_new();
-    Region tb = assemble_region(e, v, fixed, rank, tmp);
-    Tensor out = region_packed(&tb);
+    Tensor out = region_packed(box);
     Dtype dt = exec_dtype(e, v);
     int64_t bytes = tensor_count(&out) * dtype_size(dt);
     out.p = device_array(e->host, bytes, 1);
     AxisList over = cutting(e, &x->L, fixed);
     int64_t n = e->dev->sizes_only ? 0 : mesh_size(p->mesh, &over);
-    AssembleJob j = {e, v, rank, &over, &tb, &out, dt};
-    bool part = !n || !p->graph->t[x->tensor].listed || rows_part(e, v, &over, rank, &tb.d[0]);
+    AssembleJob j = {e, v, rank, &over, box, &out, dt};
+    bool part = !n || !p->graph->t[x->tensor].listed || rows_part(e, v, &over, rank, &box->d[0]);
     /* what nobody holds is 0; of what two hold the last one's stands */
     if (!part) e->host->fill(e->host, &out, dt, 0);
     /* what is elsewhere one thread asks for */
@@ -125,8 +125,18 @@ Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank)
         pool_run(e->pool, n, assemble_part, &j);
     else
         for (int64_t i = 0; i < n; i++) assemble_part(&j, i);
+    return out;
+}
+Tensor assemble_value(const Exec *e, int v, const AxisList *fixed, int64_t rank) {
+    Arena *tmp = arena_new();
+    Region box = assemble_region(e, v, fixed, rank, tmp);
+    Tensor out = assembled(e, v, fixed, rank, &box);
     arena_free(tmp);
     return out;
+}
+Tensor assemble_box(const Exec *e, int v, const AxisList *fixed, int64_t rank, const Region *box) {
+    assert(!e->p->graph->t[e->p->val[v].tensor].listed);
+    return assembled(e, v, fixed, rank, box);
 }
 bool assemble_parts(const Exec *e, int v, const AxisList *fixed, int64_t rank, Arena *arena,
                     AssembleParts *parts) {

@@ -9,6 +9,8 @@
  * executor's host, which the caller releases. Sizes and the index lists of the
  * result's dims follow from assemble_layout. */
 Tensor assemble_value(const Exec *e, int val, const AxisList *fixed, int64_t rank);
+/* Of it the elements that `box` names, a part of assemble_region's; no rows. */
+Tensor assemble_box(const Exec *e, int val, const AxisList *fixed, int64_t rank, const Region *box);
 /* The blocks that assemble_value would put together, where they lie; each element is in one of
  * them. False where they have to be put together: rows, and labels that do not say what is there.
  * Lists live in `arena`. */

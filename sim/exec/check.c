@@ -10,7 +10,7 @@
 
 Check *check_new(Arena *arena, Exec *e, Trace *t) {
     Check *c = ARENA_NEW(arena, Check);
-    *c = (Check){.e = e, .t = t, .arena = arena, .first_fail = -1};
+    *c = (Check){.e = e, .t = t, .arena = arena, .piece = CHECK_PIECE, .first_fail = -1};
     c->full = e->full;
     c->full_arg = e->full_arg;
     c->u = e->dtype == DT_F32 ? 0x1p-24 : 0x1p-53;

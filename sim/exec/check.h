@@ -7,6 +7,9 @@
 #include "exec/compare.h"
 #include "trace/trace.h"
 
+/* Large enough that what is packed for all of it pays, small enough to be touched again while it is
+ * near. */
+enum { CHECK_PIECE = 1 << 24 };
 typedef struct Check {
     Exec *e;
     Trace *t;
@@ -20,7 +23,8 @@ typedef struct Check {
     int64_t part, step;        /* which micro-batch and training step is run, from 0 */
     bool quick;                /* hold products by projections where that is cheaper (project.h) */
     uint64_t seed;             /* of the projections */
-    int first_fail;            /* index into t->checks, or -1 */
+    int64_t piece;  /* elements of operands and result that an op is held by at a time, about */
+    int first_fail; /* index into t->checks, or -1 */
     int64_t beyond; /* numbers inside of whose op others may be larger than the run's dtype has */
     const char *beyond_first; /* the first value that has some */
     int64_t unobservable;

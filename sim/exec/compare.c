@@ -3,6 +3,7 @@
 #include "exec/far.h"
 #include "kernel/errors.h"
 #include "ops/util.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +208,17 @@ static void row_task(void *arg, int64_t task) {
     }
 }
 static CompareSeen nothing_seen(void) { return (CompareSeen){.first = -1}; }
+/* What two looks at different elements of a block saw together. */
+static void seen_join(CompareSeen *all, const CompareSeen *s) {
+    all->max_abs = fmax(all->max_abs, s->max_abs);
+    all->max_rel = fmax(all->max_rel, s->max_rel);
+    if (s->used > all->used || (s->used == all->used && s->bound > all->bound))
+        all->used = s->used, all->bound = s->bound;
+    all->worst = fmax(all->worst, s->worst);
+    all->odd |= s->odd;
+    if (s->first >= 0 && (all->first < 0 || s->first < all->first))
+        all->first = s->first, all->got = s->got, all->want = s->want;
+}
 CompareSeen compare_rows(const CompareBlock *b, Pool *pool) {
     enum { SMALL = 1 << 15, TASKS = 16 };
     CompareSeen part[TASKS], all = nothing_seen();
@@ -219,17 +231,7 @@ CompareSeen compare_rows(const CompareBlock *b, Pool *pool) {
     for (int64_t t = 0; t < tasks; t++) part[t] = nothing_seen();
     if (tasks > 1) pool_run(pool, tasks, row_task, &j);
     else row_task(&j, 0);
-    for (int64_t t = 0; t < tasks; t++) {
-        const CompareSeen *s = &part[t];
-        all.max_abs = fmax(all.max_abs, s->max_abs);
-        all.max_rel = fmax(all.max_rel, s->max_rel);
-        if (s->used > all.used || (s->used == all.used && s->bound > all.bound))
-            all.used = s->used, all.bound = s->bound;
-        all.worst = fmax(all.worst, s->worst);
-        all.odd |= s->odd;
-        if (all.first < 0 && s->first >= 0)
-            all.first = s->first, all.got = s->got, all.want = s->want;
-    }
+    for (int64_t t = 0; t < tasks; t++) seen_join(&all, &part[t]);
     return all;
 }
 
@@ -262,10 +264,36 @@ Region compare_due(const Compare *m, int val, const Layout *L, int64_t rank, con
     return region_rows(p->mesh, t, L, rank, rows, arena);
 }
 /* What was seen of one local, whoever looked. */
-typedef struct {
+typedef struct CompareLook {
     CompareSeen seen;
     int64_t count; /* elements; -1: its shape is not that of its layout */
 } Look;
+/* Of a block those elements that lie in the part of the whole; false: none does. */
+static bool cut_to(const Whole *w, Dtype dt, Tensor *got, Region *lb) {
+    int d = w->part - 1;
+    const DimIndex *box = &w->box->d[d];
+    assert(lb->d[d].range && box->range);
+    int64_t lo = lb->d[d].lo > box->lo ? lb->d[d].lo : box->lo,
+            hi = lb->d[d].lo + lb->n[d] < box->lo + box->n ? lb->d[d].lo + lb->n[d]
+                                                           : box->lo + box->n;
+    if (hi <= lo) return false;
+    got->p = (char *)got->p + (lo - lb->d[d].lo) * got->s[d] * dtype_size(dt);
+    got->n[d] = lb->n[d] = lb->d[d].n = hi - lo;
+    lb->d[d].lo = lo;
+    return true;
+}
+/* The place in the block of element i of its part `cut`. */
+static int64_t place_in(const Region *lb, const Region *cut, int64_t i) {
+    int64_t at = 0, n = 1;
+    for (int d = lb->nd - 1; d >= 0; d--) {
+        int64_t k = i % cut->n[d];
+        if (lb->d[d].range) k += cut->d[d].lo - lb->d[d].lo;
+        at += k * n;
+        i /= cut->n[d];
+        n *= lb->n[d];
+    }
+    return at;
+}
 /* Has a block that is elsewhere the bits of its part of the whole? */
 static bool same_far(const Compare *m, int val, const Tensor *got, const Region *lb,
                      const Whole *w) {
@@ -281,12 +309,12 @@ static bool same_far(const Compare *m, int val, const Tensor *got, const Region 
 }
 static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, const Whole *w) {
     Arena *tmp = arena_new();
-    Region lb = compare_due(m, val, L, rank, w->box, tmp);
+    Region all = compare_due(m, val, L, rank, w->box, tmp), lb = all;
     Tensor got = exec_local(m->e, val, rank)->t;
-    Look x = {nothing_seen(), -1};
-    if (shape_is(&got, &lb) && same_far(m, val, &got, &lb, w)) x.count = tensor_count(&got);
-    else if (shape_is(&got, &lb)) {
-        Dtype dt = exec_dtype(m->e, val);
+    Dtype dt = exec_dtype(m->e, val);
+    Look x = {nothing_seen(), shape_is(&got, &all) ? 0 : -1};
+    if (!x.count && same_far(m, val, &got, &lb, w)) x.count = tensor_count(&got);
+    else if (!x.count && (!w->part || cut_to(w, dt, &got, &lb))) {
         Tensor host = m->e->dev->get(m->e->dev, &got, dt);
         CompareBlock b = {.got = host, .dt = dt, .bits = w->raw.p != NULL};
         void *copy[3] = {0};
@@ -296,6 +324,7 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
             b.prob = part_of(w, w->prob, DT_F64, &lb, &copy[2]).p;
         }
         x = (Look){compare_rows(&b, m->e->pool), tensor_count(&got)};
+        if (w->part && x.seen.first >= 0) x.seen.first = place_in(&all, &lb, x.seen.first);
         for (int k = 0; k < 3; k++) free(copy[k]);
         m->e->dev->done(m->e->dev, &host);
     }
@@ -337,64 +366,77 @@ bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, const Comp
 
 /* ---- all ranks ---- */
 typedef struct {
-    const Compare *m;
-    int val;
-    const Layout *L;
+    const CompareLooks *l;
     const Whole *w;
-    int64_t n, per_task;
-    const int64_t *rank;
-    Look *look;
+    int64_t per_task;
 } LookJob;
 static void look_task(void *arg, int64_t task) {
     const LookJob *j = arg;
-    int64_t last = (task + 1) * j->per_task < j->n ? (task + 1) * j->per_task : j->n;
-    for (int64_t i = task * j->per_task; i < last; i++)
-        j->look[i] = look_at(j->m, j->val, j->L, j->rank[i], j->w);
+    const CompareLooks *l = j->l;
+    int64_t last = (task + 1) * j->per_task < l->n ? (task + 1) * j->per_task : l->n;
+    for (int64_t i = task * j->per_task; i < last; i++) {
+        Look x = look_at(l->m, l->val, l->L, l->rank[i], j->w), *to = &l->look[i];
+        seen_join(&to->seen, &x.seen);
+        to->count = to->count < 0 || x.count < 0 ? -1 : to->count + x.count;
+    }
 }
-/* Workers share the locals of a value, or, where those are few, the rows of each. */
-static void look_at_all(LookJob *j) {
+/* Workers share the locals of a value, or, where those are few or seen in part, the rows of each.
+ */
+void compare_look(CompareLooks *l, const Whole *w) {
     enum { TASK = 1 << 15 }; /* elements */
-    Pool *pool = j->m->e->pool;
-    int64_t each = 1 + tensor_count(&exec_local(j->m->e, j->val, j->rank[0])->t);
-    j->per_task = each < TASK ? TASK / each : 1;
-    int64_t tasks = (j->n + j->per_task - 1) / j->per_task;
-    if (pool && !j->m->e->far && j->n >= 2 * pool_threads(pool))
-        pool_run(pool, tasks, look_task, j);
+    if (!l->n) return;
+    Pool *pool = l->m->e->pool;
+    int64_t each = 1 + tensor_count(&exec_local(l->m->e, l->val, l->rank[0])->t);
+    LookJob j = {l, w, each < TASK ? TASK / each : 1};
+    int64_t tasks = (l->n + j.per_task - 1) / j.per_task;
+    if (pool && !l->m->e->far && !w->part && l->n >= 2 * pool_threads(pool))
+        pool_run(pool, tasks, look_task, &j);
     else
-        for (int64_t i = 0; i < tasks; i++) look_task(j, i);
+        for (int64_t i = 0; i < tasks; i++) look_task(&j, i);
+}
+CompareLooks compare_begin(Compare *m, int val, const Layout *L, const AxisList *fixed,
+                           int64_t rep) {
+    const Mesh *mesh = m->e->p->mesh;
+    const Store *s = exec_store(m->e, val);
+    CompareLooks l = {.m = m, .val = val, .L = L, .fixed = fixed, .rep = rep};
+    if (m->e->dev->sizes_only) return l;
+    size_t locals = (size_t)(s->n ? s->n : 1);
+    l.at = base_malloc(base_mul(locals, sizeof *l.at));
+    l.rank = base_malloc(base_mul(locals, sizeof *l.rank));
+    l.look = base_malloc(base_mul(locals, sizeof *l.look));
+    for (int k = 0; k < s->n; k++) l.at[k] = -1;
+    for (int64_t r = 0; r < mesh->nranks; r++)
+        if (s->which[r] != EXEC_NOTHING && l.at[s->which[r]] < 0 &&
+            compare_agrees(mesh, fixed, r, rep)) {
+            l.at[s->which[r]] = l.n;
+            l.look[l.n] = (Look){nothing_seen(), 0};
+            l.rank[l.n++] = r;
+        }
+    return l;
+}
+void compare_end(CompareLooks *l) {
+    const Mesh *mesh = l->m->e->p->mesh;
+    const Store *s = exec_store(l->m->e, l->val);
+    bool wrong = false;
+    for (int64_t i = 0; i < l->n; i++) { /* in the order of ranks, whoever looked */
+        bool right =
+            compare_note(l->m, l->val, l->L, l->rank[i], &l->look[i].seen, l->look[i].count);
+        wrong |= !right;
+        /* who shares it is as wrong as its first rank */
+        if (!right) l->at[s->which[l->rank[i]]] = -2 - l->rank[i];
+    }
+    for (int64_t r = 0; wrong && r < mesh->nranks; r++) {
+        int64_t k = s->which[r] == EXEC_NOTHING ? -1 : l->at[s->which[r]];
+        if (k < -1 && compare_agrees(mesh, l->fixed, r, l->rep))
+            l->m->rank_error[r] = l->m->rank_error[-2 - k];
+    }
+    free(l->at);
+    free(l->rank);
+    free(l->look);
 }
 void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, int64_t rep,
                  const Whole *w) {
-    const Mesh *mesh = m->e->p->mesh;
-    const Store *s = exec_store(m->e, val);
-    if (m->e->dev->sizes_only) return;
-    size_t locals = (size_t)(s->n ? s->n : 1);
-    int64_t *at = base_malloc(
-        base_mul(locals, sizeof *at)); /* per local: its place in the list; -1: not of this group */
-    LookJob j = {.m = m, .val = val, .L = L, .w = w};
-    int64_t *rank = base_malloc(base_mul(locals, sizeof *rank));
-    for (int k = 0; k < s->n; k++) at[k] = -1;
-    for (int64_t r = 0; r < mesh->nranks; r++)
-        if (s->which[r] != EXEC_NOTHING && at[s->which[r]] < 0 &&
-            compare_agrees(mesh, fixed, r, rep)) {
-            at[s->which[r]] = j.n;
-            rank[j.n++] = r;
-        }
-    j.rank = rank;
-    j.look = base_malloc(base_mul(locals, sizeof *j.look));
-    if (j.n) look_at_all(&j);
-    bool wrong = false;
-    for (int64_t i = 0; i < j.n; i++) { /* in the order of ranks, whoever looked */
-        bool right = compare_note(m, val, L, rank[i], &j.look[i].seen, j.look[i].count);
-        wrong |= !right;
-        /* who shares it is as wrong as its first rank */
-        if (!right) at[s->which[rank[i]]] = -2 - rank[i];
-    }
-    for (int64_t r = 0; wrong && r < mesh->nranks; r++) {
-        int64_t k = s->which[r] == EXEC_NOTHING ? -1 : at[s->which[r]];
-        if (k < -1 && compare_agrees(mesh, fixed, r, rep)) m->rank_error[r] = m->rank_error[-2 - k];
-    }
-    free(at);
-    free(rank);
-    free(j.look);
+    CompareLooks l = compare_begin(m, val, L, fixed, rep);
+    compare_look(&l, w);
+    compare_end(&l);
 }

@@ -20,7 +20,8 @@ typedef struct Compare {
  * with its bounds; all packed. */
 typedef struct Whole {
     const Region *box;
-    Tensor raw;                  /* p NULL: none */
+    int part;   /* 1 + the dim along which `box` is a part of what ranks hold; 0: it is all */
+    Tensor raw; /* p NULL: none */
     double *want, *bound, *prob; /* NULL: none, 0, 0 */
 } Whole;
 
@@ -36,6 +37,22 @@ Region compare_due(const Compare *m, int val, const Layout *L, int64_t rank, con
  * them are marked. */
 void compare_all(Compare *m, int val, const Layout *L, const AxisList *fixed, int64_t rep,
                  const Whole *w);
+/* The same part by part (Whole.part), each look at another one: what is noted at the end is what
+ * one look at all of it gives. */
+typedef struct CompareLooks {
+    Compare *m;
+    int val;
+    const Layout *L;
+    const AxisList *fixed;
+    int64_t rep;
+    int64_t n, *at, *rank; /* locals; per local of the store: its place in the list, -1: not of this
+                              group; the first rank that holds each */
+    struct CompareLook *look;
+} CompareLooks;
+CompareLooks compare_begin(Compare *m, int val, const Layout *L, const AxisList *fixed,
+                           int64_t rep);
+void compare_look(CompareLooks *l, const Whole *w);
+void compare_end(CompareLooks *l);
 /* Makes room for an error per rank. */
 void compare_ranks(Compare *m);
 /* Marks a rank whose local has not the shape that its layout claims. */

@@ -2,26 +2,22 @@
  */
 #include "exec/levels.h"
 #include "exec/narrow.h"
-#include "exec/opcall.h"
+#include "exec/slices.h"
 #include "ops/op.h"
 #include <math.h>
 #include <stdatomic.h>
 
 typedef struct {
-    const Tensor *t;
-    Dtype d;
+    const float *x;
     double *out;
 } Widen;
 static void widen(void *arg, int64_t lo, int64_t hi) {
     const Widen *w = arg;
-    if (w->d == DT_F32)
-        for (int64_t i = lo; i < hi; i++) w->out[i] = ((const float *)w->t->p)[i];
-    else
-        for (int64_t i = lo; i < hi; i++) w->out[i] = compare_at(w->t->p, w->d, i);
+    for (int64_t i = lo; i < hi; i++) w->out[i] = w->x[i];
 }
-static double *to_f64(const Check *c, const Tensor *t, Dtype d) { /* packed in, packed out */
+static double *to_f64(const Check *c, const Tensor *t) { /* packed float32 in, packed out */
     int64_t n = tensor_count(t);
-    Widen w = {t, d, joint_take(c, n, 8)};
+    Widen w = {t->p, joint_take(c, n, 8)};
     c->e->host->pieces(c->e->host, c->e->pool, n, widen, &w);
     return w.out;
 }
@@ -53,27 +49,8 @@ static void count_beyond(Check *c, const Step *s, int64_t n, const double *want,
             joint_when(c, program_value_name(c->e->p, &c->e->p->val[s->out], c->arena));
     c->beyond += j.n;
 }
-/* The call in float64 with its bounds; replaces the inputs by f64 copies. */
-static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
-    Dtype from = call->dtype;
-    if (from == DT_F32) {
-        for (int i = 0; i < nin; i++)
-            if (call->in[i].p && !(call->in_int >> i & 1)) {
-                double *x = to_f64(c, &call->in[i], from);
-                joint_give(c, call->in[i].p);
-                call->in[i].p = x;
-            }
-        Tensor *more[2] = {&call->cot, &call->fout};
-        for (int k = 0; k < 2; k++)
-            if (more[k]->p) {
-                double *x = to_f64(c, more[k], from);
-                joint_give(c, more[k]->p);
-                more[k]->p = x;
-            }
-        call->dtype = DT_F64;
-        joint_give(c, call->out.p);
-        call->out.p = NULL;
-    }
+/* What the call makes of operands in float64, with its bounds; all three are to be given back. */
+static void in_float64(Check *c, const Step *s, OpCall *call, Whole *w) {
     if (!call->out.p) { /* what f64 runs hold by bits is there */
         call->out.p = joint_take(c, tensor_count(&call->out), 8);
         run_kernel(c, s, call);
@@ -88,6 +65,22 @@ static void level2(Check *c, const Step *s, OpCall *call, int nin, Whole *w) {
     levels_round(c, s->out, n, call->out.p, w->bound, w->prob);
     w->want = call->out.p;
     w->raw.p = NULL;
+}
+/* The call in float64 with its bounds; replaces the inputs by f64 copies. */
+static void level2(Check *c, const Step *s, OpCall *call, Whole *w) {
+    if (call->dtype == DT_F32) {
+        for (int k = 0; k < slices_tensors(s, call); k++) {
+            Tensor *t = slices_tensor(call, k);
+            if (!t->p || (k < call->rule->nin && call->in_int >> k & 1)) continue;
+            double *x = to_f64(c, t);
+            joint_give(c, t->p);
+            t->p = x;
+        }
+        call->dtype = DT_F64;
+        joint_give(c, call->out.p);
+        call->out.p = NULL;
+    }
+    in_float64(c, s, call, w);
 }
 /* Does the plan split what this step sums over? Then its output is a pending sum and its inputs are
  * not. */
@@ -116,6 +109,71 @@ Levels levels_new(const Check *c, const Step *s) {
     return (Levels){compare_new(c->e, c->arena, s, s->out, LEVEL_BITS),
                     compare_new(c->e, c->arena, s, s->out, LEVEL_BOUND)};
 }
+/* An op in slices: operands without their letter are put together and widened once. */
+typedef struct {
+    Tensor t[RULE_MAX_IN + 2];
+    double *wide[RULE_MAX_IN + 2];
+} Kept;
+static void load_slice(const Joint *j, const Step *s, const Slices *x, int64_t lo, OpCall *call,
+                       Kept *kept) {
+    for (int k = 0; k < slices_tensors(s, call); k++) {
+        Tensor *t = slices_tensor(call, k);
+        if (slices_value(s, call, k) < 0) continue;
+        if (slices_dim(x, k) >= 0) *t = slices_part(j, x, s, k, lo);
+        else {
+            if (!kept->t[k].p) kept->t[k] = slices_part(j, x, s, k, lo);
+            *t = kept->t[k];
+        }
+    }
+}
+static void widen_slice(const Check *c, const Step *s, const Slices *x, OpCall *call, Kept *kept) {
+    for (int k = 0; k < slices_tensors(s, call); k++) {
+        Tensor *t = slices_tensor(call, k);
+        if (!t->p) continue;
+        bool own = slices_dim(x, k) >= 0;
+        double *wide = own || !kept->wide[k] ? to_f64(c, t) : kept->wide[k];
+        if (own) joint_give(c, t->p);
+        else kept->wide[k] = wide;
+        t->p = wide;
+    }
+    call->dtype = DT_F64;
+}
+static void slice_by_bits(const Check *c, const Step *s, OpCall *call, Whole *w, CompareLooks *to) {
+    w->raw.p = call->out.p = joint_take(c, tensor_count(&call->out), dtype_size(DT_F32));
+    run_kernel(c, s, call);
+    narrow_round(c->e, c->e->host, s->out, &call->out);
+    compare_look(to, w);
+    joint_give(c, call->out.p);
+    call->out.p = NULL;
+}
+static void levels_slices(Check *c, const Step *s, const Joint *j, const Slices *x, Levels *seen) {
+    const Layout *L = &c->e->p->val[s->out].L;
+    bool by_bound = levels_of(c, s) == LEVEL_BOUND;
+    Kept kept = {0};
+    CompareLooks bits = {0}, local = compare_begin(&seen->local, s->out, L, j->X, j->rank);
+    if (!by_bound) bits = compare_begin(&seen->bits, s->out, L, j->X, j->rank);
+    for (int64_t lo = 0; lo < x->n; lo += x->each) {
+        Region box;
+        OpCall call = slices_call(x, s, lo, &box);
+        Whole w = {.box = &box, .part = 1 + x->dim, .raw = region_packed(&box)};
+        load_slice(j, s, x, lo, &call, &kept);
+        if (!by_bound) slice_by_bits(c, s, &call, &w, &bits);
+        widen_slice(c, s, x, &call, &kept);
+        in_float64(c, s, &call, &w);
+        compare_look(&local, &w);
+        joint_give(c, w.bound);
+        joint_give(c, w.prob);
+        joint_give(c, call.out.p);
+        for (int k = 0; k < slices_tensors(s, &call); k++)
+            if (slices_dim(x, k) >= 0) joint_give(c, slices_tensor(&call, k)->p);
+    }
+    for (int k = 0; k < RULE_MAX_IN + 2; k++) {
+        joint_give(c, kept.t[k].p);
+        joint_give(c, kept.wide[k]);
+    }
+    if (!by_bound) compare_end(&bits);
+    compare_end(&local);
+}
 void levels_op(Check *c, const Step *s, const Joint *j, Levels *seen) {
     const Program *p = c->e->p;
     const Layout *L = &p->val[s->out].L;
@@ -124,6 +182,12 @@ void levels_op(Check *c, const Step *s, const Joint *j, Levels *seen) {
     Arena *tmp = arena_new();
     OpCall call;
     Region ob;
+    Slices x;
+    if (slices_of(j, s, &x, tmp)) {
+        levels_slices(c, s, j, &x, seen);
+        arena_free(tmp);
+        return;
+    }
     if (!joint_call(j, s, &call, &ob, tmp)) {
         for (int64_t r = 0; r < p->mesh->nranks; r++)
             if (compare_agrees(p->mesh, j->X, r, j->rank)) compare_wrong_shape(&seen->bits, r);
@@ -140,7 +204,7 @@ void levels_op(Check *c, const Step *s, const Joint *j, Levels *seen) {
         }
         if ((c->e->dtype == DT_F32 || by_bound || seen->bits.failed) &&
             !exec_is_int(c->e, s->out)) {
-            level2(c, s, &call, nin, &w);
+            level2(c, s, &call, &w);
             compare_all(&seen->local, s->out, L, j->X, j->rank, &w);
             joint_give(c, w.bound);
             joint_give(c, w.prob);

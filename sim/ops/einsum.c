@@ -434,6 +434,7 @@ const Op op_contract = {
     .forward = op_einsum,
     .adjoint = op_einsum_adjoint,
     .bound = op_bound_contraction,
+    .bound_each = true,
     .exact = op_exact_same,
     .exact_adjoint = op_exact_adjoint_same,
     .flops = op_einsum_flops,

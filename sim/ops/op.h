@@ -129,8 +129,10 @@ typedef struct Op {
     void (*adjoint)(const OpCall *c);
     void (*bound)(const OpBound *b); /* error of forward and adjoint; op_bound_contraction,
                                         op_bound_pointwise... */
-    void (*exact)(const OpCall *c);  /* integer map for --exact; op_exact_same: forward is already
-                                        exact on integers */
+    bool bound_each; /* an element's bound follows from the operands' elements that have its
+                        letters: it is the same in any part of the call */
+    void (*exact)(const OpCall *c); /* integer map for --exact; op_exact_same: forward is already
+                                       exact on integers */
     /* Adjoint of --exact, in integers modulo c->modulus: linear in the cotangent and in what the op
      * is linear in, and of every saved number; op_exact_adjoint: as the rule says.
      * NULL: no operand has a gradient. */

@@ -22,6 +22,7 @@ const Op op_tanh = {
     .forward = forward,
     .adjoint = adjoint,
     .bound = op_bound_activation,
+    .bound_each = true,
     .exact = op_exact_activation,
     .exact_adjoint = op_exact_adjoint,
     .flops_each = 4,

@@ -138,6 +138,12 @@ static const struct {
     {HEAD "mesh: {dp: 2}\ncontext_parallel: {axis: cpp}\n", "E0204", 3,
      "unknown axis or group 'cpp'", 3},
     /* lines */
+    {TP2 "  attention.wqq: colwise\n", "E0205", 4,
+     "did you mean 'layers.*.attention.wq'? A line names the whole path", 3},
+    {TP2 "  feed_forward.w2.weight: {weight: shard(1)}\n", "E0205", 4,
+     "did you mean 'layers.*.feed_forward.w2.weight'? A line names the whole path", 3},
+    {TP2 "  mlp.up_proj: colwise\n", "E0205", 4,
+     "did you mean 'layers.*.feed_forward.w3'? A line names the whole path", 3},
     {TP2 "  layers.*.attention.wqq: colwise\n", "E0205", 4, "did you mean 'layers.*.attention.wq'?",
      3},
     {TP2 "  zzzzzzzzzzzzzzzzzzzzzzzzzz: colwise\n", "E0205", 4,

@@ -178,6 +178,36 @@ static const char *of_near(const Search *s) {
     return NULL;
 }
 
+/* The last n components of a name with more of them; NULL: it has not. */
+static const char *end_of(const char *name, int n) {
+    int more = components(name) - n;
+    for (; more > 0 && *name; name++) more -= *name == '.';
+    return more || !*name || components(name) != n ? NULL : name;
+}
+/* It is the end of a path, or nearly so: a line names the whole one. */
+static const char *of_end(const Search *s) {
+    Arena *a = s->a->arena;
+    const char **ends = ARENA_ARRAY(a, const char *, s->n + 1);
+    const Candidate **of = ARENA_ARRAY(a, const Candidate *, s->n + 1), *found = NULL;
+    int n = 0, want = components(s->pattern);
+    for (int i = 0; i < s->n; i++) {
+        const char *end = components(s->of[i].name) > want ? end_of(s->of[i].name, want) : NULL;
+        if (end) ends[n] = end, of[n++] = &s->of[i];
+    }
+    const char *near = diag_nearest(s->pattern, ends);
+    for (int i = 0; near && i < n; i++)
+        if (!strcmp(ends[i], s->pattern)) near = ends[i];
+    if (!near || (strcmp(near, s->pattern) != 0 && !misspelt(s->pattern, near))) return NULL;
+    for (int i = 0; i < n; i++) {
+        if (strcmp(ends[i], near) != 0) continue;
+        const char *ours = plan_pattern_of(a, of[i]->ours);
+        if (found && strcmp(plan_pattern_of(a, found->ours), ours) != 0) return NULL;
+        if (!found) found = of[i];
+    }
+    return arena_printf(a, "did you mean '%s%s'? A line names the whole path",
+                        plan_pattern_of(a, found->ours), s->rest);
+}
+
 /* What stands directly under `path` ("": at the top), as a list; "" where that is nothing, or too
  * much to read. */
 static const char *children(const Search *s, const char *path) {
@@ -235,6 +265,7 @@ const char *suggest_for(const Assign *a, const char *pattern) {
     if (!hint) hint = of_what_it_holds(&s);
     if (!hint) hint = of_leaf(&s);
     if (!hint) hint = of_near(&s);
+    if (!hint) hint = of_end(&s);
     return hint ? hint : of_what_is_there(&s);
 }
 const char *suggest_head_ranks(Arena *a, int64_t heads, int64_t kv_heads) {

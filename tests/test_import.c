@@ -192,8 +192,7 @@ static void test_torch_styles(void **state) {
          "{style: prepare_module_input, input: shard(1), desired_input: replicate}"},
         {"PrepareModuleInput(input_kwarg_layouts={'x': Shard(1), 'mask': None},\n"
          "  desired_input_kwarg_layouts={'x': Replicate(), 'mask': None}, use_local_output=True)",
-         "{style: prepare_module_input, input: shard(1), desired_input: replicate, "
-         "use_local_output: true}"},
+         "prepare_module_input"}, /* called by position: a keyword's layout does nothing */
         {"PrepareModuleOutput(output_layouts=Partial(), desired_output_layouts=Shard(1))",
          "{style: prepare_module_output, output: partial, desired_output: shard(1)}"},
         {"PrepareModuleInputOutput(input_layouts=(Shard(1),), "
@@ -520,6 +519,50 @@ static const char *const decided[] = {
     "parallelize_module(Model.from_args(a), mesh, plan)\n"
     "for step in range(10 ** 12):\n    loss = model(x)\n    loss.backward()\n",
 };
+/* Cases are decided as branches are; what would bind a name is refused at its place. */
+static void test_torch_match(void **state) {
+    (void)state;
+    static const struct {
+        const char *subject, *reshard;
+    } rows[] = {{"'always'", "true"}, {"'never'", "false"}, {"None", "true"}, {"'other'", "false"}};
+    static const char text[] = "policy = %s\nmatch policy:\n    case 'always' | 'on':\n"
+                               "        keep = True\n    case 'never':\n        keep = False\n"
+                               "    case None if True: keep = True\n    case _:\n"
+                               "        keep = False\nmatch = 3\n"
+                               "for block in model.layers:\n"
+                               "    fully_shard(block, mesh=mesh['dp'], "
+                               "reshard_after_forward=keep)\n"
+                               "fully_shard(model, mesh=mesh['dp'], reshard_after_forward=keep)\n";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Imported r = torch("dp=2", arena_printf(arena, text, rows[i].subject));
+        const char *want = arena_printf(arena, " reshard: %s,", rows[i].reshard);
+        if (!r.plan.text || !strstr(r.plan.text, want)) fail_msg("%s\n%s", want, r.said);
+    }
+    Imported r = torch("dp=2", "match policy:\n    case [x, y]:\n        z = x\n");
+    REFUSES(r, ":2:10: error: a pattern that is no literal");
+    r = torch("dp=2", "match 1:\n    casse 1: z = 1\n");
+    REFUSES(r, ":2:5: error: ");
+    Str many = str_new(arena);
+    str_add(&many, "match 1:\n    case 1");
+    for (int i = 0; i < 30000; i++) str_add(&many, "|1");
+    str_add(&many, ": x = 1\n");
+    r = torch("dp=2", many.s);
+    REFUSES(r, "levels of nesting");
+}
+/* A keyword in a call of transformers', which calls its attention so, and nowhere else. */
+static void test_torch_keywords(void **state) {
+    (void)state;
+    static const char keyword[] = "PrepareModuleInput(input_kwarg_layouts={'hidden_states': "
+                                  "Shard(1)}, desired_input_kwarg_layouts={'hidden_states': "
+                                  "Replicate()})";
+    Imported r = torch("tp=2", arena_printf(arena, "{'model.layers.*.self_attn': %s}", keyword));
+    HOLDS(r, "{style: prepare_module_input, input: shard(1), desired_input: replicate}");
+    assert_null(strstr(r.said, "by position"));
+    r = torch("tp=2", arena_printf(arena, "{'model.layers.*.mlp': %s}", keyword));
+    HOLDS(r, "model.layers.*.mlp: prepare_module_input");
+    assert_non_null(strstr(r.said, "plan.py:1:"));
+    assert_non_null(strstr(r.said, "gets 'hidden_states' by position"));
+}
 static void test_torch_decided(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof decided / sizeof *decided; i++) {
@@ -1889,6 +1932,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torch_styles, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_embedding, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_refusals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_match, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_keywords, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_decided, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_experts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_experts_sharded, setup, teardown),

@@ -588,6 +588,51 @@ static void branch(Reader *r, Statement *into, Loc at, int indent) {
     else body(r, x->otherwise, indent);
     r->s.depth--;
 }
+/* `case "always" | "yes" if x`: when it is taken; a condition that holds of `_`. NULL: captures and
+ * classes, which only an execution could match. */
+static Value *matches(Reader *r, Value *subject) {
+    Value *any = NULL;
+    int depth = r->s.depth; /* each alternative nests those before it */
+    do {
+        if (++r->s.depth > VALUE_DEPTH * 4 && !scan_deeper(&r->s)) return NULL;
+        skip_blanks(r);
+        Loc at = scan_loc(&r->s);
+        Value *x = word_ahead(r, "_") ? scan_value(&r->s, V_BOOL, at) : binary(r, CHANGES + 1);
+        if (!x) return NULL;
+        bool all = x->kind == V_BOOL && take_word(r, "_");
+        bool literal = x->kind == V_STRING || x->kind == V_INT || x->kind == V_REAL ||
+                       x->kind == V_BOOL || x->kind == V_NONE || x->kind == V_ATTR;
+        if (!literal) {
+            scan_error(&r->s, "E0217", at, "keep the branch that your run takes",
+                       "a pattern that is no literal would have to be executed; this file is read "
+                       "as data");
+            return NULL;
+        }
+        if (all) x->b = true;
+        else x = op(r, "==", at, subject, x, NULL);
+        any = any ? op(r, "or", at, any, x, NULL) : x;
+    } while (any && take(r, '|'));
+    r->s.depth = depth;
+    Loc at = scan_loc(&r->s);
+    return any && take_word(r, "if") ? op(r, "and", at, any, expression(r), NULL) : any;
+}
+/* match and its cases: the same as if, elif and else. */
+static void match(Reader *r, Statement *into, Loc at, int indent) {
+    Value *subject = expression(r);
+    int col = 0, depth = r->s.depth;
+    if (subject && !take(r, ':')) expected(r, "':'");
+    while (subject && !r->s.failed && next_indent(r) > indent && (!col || r->s.col == col)) {
+        Statement *x = statement_new(r, PY_IF, (col = r->s.col, scan_loc(&r->s)));
+        if (!take_word(r, "case")) expected(r, "'case'");
+        if (r->s.failed || !scan_deeper(&r->s)) break;
+        x->value = matches(r, subject);
+        if (!x->value || r->s.failed) break;
+        body(r, x, col);
+        add(r, into, x);
+        into = x->otherwise = statement_new(r, PY_IF, at);
+    }
+    if (!r->s.failed) r->s.depth = depth;
+}
 /* (model, tp_mesh: DeviceMesh, loss_parallel: bool = False, *, **more) */
 static void parameters(Reader *r, Value *call) {
     if (scan_peek(&r->s, 0) != '(') expected(r, "'('");
@@ -660,16 +705,11 @@ static bool refused(Reader *r, Loc at) {
                 {"except", "keep the lines that your run takes"},
                 {"finally", "keep the lines that your run takes"},
                 {"class", "give the styles that the class makes as a dict"},
-                {"match", "keep the branch that your run takes"},
                 {"async", "plain calls only"},
                 {"@", "leave the decorator out"},
                 {"del", "leave out what it deletes"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (word_ahead(r, rows[i].word)) {
-            if (strcmp(rows[i].word, "match") == 0) { /* a name elsewhere */
-                char c = scan_peek(&r->s, 5);
-                if (c == '(' || c == '.' || c == '=' || scan_starts(&r->s, "match =")) continue;
-            }
             scan_error(&r->s, "E0217", at, rows[i].why,
                        "'%s' would have to be executed; this file is read as data", rows[i].word);
             return true;
@@ -697,6 +737,13 @@ static bool leaves(Reader *r, Statement *into, Loc at) {
     }
     return false;
 }
+/* `match x:`; elsewhere `match` is a name. */
+static bool matching(Reader *r) {
+    size_t n = 5;
+    if (!word_ahead(r, "match")) return false;
+    while (scan_peek(&r->s, n) == ' ') n++;
+    return !strchr("=.,:)(+[", scan_peek(&r->s, n));
+}
 static void statement(Reader *r, Statement *into, int indent) {
     Loc at = scan_loc(&r->s);
     if (refused(r, at)) return;
@@ -706,6 +753,7 @@ static void statement(Reader *r, Statement *into, int indent) {
     else if (take_word(r, "with")) with(r, into, at, indent);
     else if (take_word(r, "def")) def(r, into, at, indent);
     else if (take_word(r, "if")) branch(r, into, at, indent);
+    else if (matching(r) && take_word(r, "match")) match(r, into, at, indent);
     else if (take_word(r, "pass")) return;
     else if (!leaves(r, into, at)) simple(r, into, at);
 }

@@ -110,6 +110,7 @@ typedef struct {
     Str out;     /* fields after the style's name */
     const char *pattern;
     bool local_inputs; /* of a prepare style: plain tensors inside */
+    bool by_position; /* of a prepare style: its keyword is none in the call, nothing is prepared */
 } StyleReader;
 
 static void field(StyleReader *r, const char *name, const char *text) {
@@ -123,6 +124,13 @@ static bool first_argument(const char *name) {
         if (strcmp(first[i], name) == 0) return true;
     return false;
 }
+/* transformers calls its attention by keyword, everybody else's modules are called by position, and
+ * PyTorch lays out a keyword only where the call has it. */
+static bool called_by_keyword(const char *pattern) {
+    static const char leaf[] = ".self_attn";
+    size_t n = strlen(pattern), k = sizeof leaf - 1;
+    return n > k && strcmp(pattern + n - k, leaf) == 0;
+}
 /* The modules of a block read one tensor: a keyword for it is the first positional argument. */
 static void keyword_layouts(StyleReader *r, const TorchArg *arg, Value *v) {
     if (v->kind != V_DICT) {
@@ -134,8 +142,16 @@ static void keyword_layouts(StyleReader *r, const TorchArg *arg, Value *v) {
     for (int i = 0; i < v->n_pairs; i++) {
         const ValuePair *p = &v->pair[i];
         if (p->value->kind == V_NONE) continue;
-        if (first_argument(p->key)) field(r, arg->field, placement_text(r->t, p->value));
-        else
+        const char *place = first_argument(p->key) ? placement_text(r->t, p->value) : NULL;
+        if (place && called_by_keyword(r->pattern)) field(r, arg->field, place);
+        else if (place) {
+            r->by_position = !value_get(r->args, "input_layouts");
+            diag_warn(
+                r->t->x->d, "W0001", p->loc, "give it as the first of input_layouts",
+                "%s gets '%s' by position: PyTorch looks at %s for keywords of the call only, "
+                "and lays out nothing",
+                r->pattern, p->key, arg->name);
+        } else if (!first_argument(p->key))
             diag_error(r->t->x->d, "E0214", p->loc,
                        "the tensors that modules of a block move are their first arguments",
                        "a layout for the keyword '%s': not supported by this version", p->key);
@@ -284,7 +300,8 @@ static bool leaves_cut(const StyleReader *r) {
 static void add_line(StyleReader *r, Loc loc, Loc style_loc) {
     Torch *t = r->t;
     const char *ours = r->row->ours;
-    if (r->row->hands_in && !r->local_inputs && !leaves_cut(r))
+    if (r->by_position && strcmp(ours, "prepare_module_input") == 0) r->out = str_new(t->x->a);
+    if (r->row->hands_in && !r->by_position && !r->local_inputs && !leaves_cut(r))
         *ARENA_PUSH(t->x->a, t->inside, t->n_inside, t->cap_inside) = r->pattern;
     const char *style = r->out.n ? arena_printf(t->x->a, "{style: %s%s}", ours, r->out.s) : ours;
     draft_line(t->x, r->pattern, loc, style, style_loc, r->row->name);

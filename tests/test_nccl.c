@@ -105,6 +105,50 @@ static void test_on_gpus(void **state) {
     arena_free(a);
 }
 
+/* Blocks go from GPU to GPU where they lie, on a stream for each group of axes: the records are
+ * those of the virtual run but for times and magnitudes, in bf16 too, with the engine's sums, where
+ * lists of rows say what is sent, and where a mistake is planted. */
+static void test_from_gpu_to_gpu(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    static const char *const rows[][2] = {
+        {"plans/05*.yaml", "--set data.dtype=bf16"},
+        {"plans/22*.yaml", ""},
+        {"plans/19*.yaml", "--sum engine"},
+        {"plans/30*.yaml", ""},
+        {"plans/04*.yaml", "--set data.dtype=bf16 --sum engine"},
+        {"plans/bugs/53*.yaml", ""},
+        {"plans/bugs/46*.yaml", ""},
+        {"plans/47*.yaml", "--set data.dtype=f64"},
+    };
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *v = temp_path(a, "v.jsonl"),
+               *c = temp_path(a, "c.jsonl"), *dir = temp_path(a, "gpus"),
+               *p = program_with(a, child_beside(a, "nccl.so"), "gpus");
+    mpi_expect(line_code(o, e, "cp \"%s\" %s/shardproof-cuda.so", child_beside(a, "gpu.so"), dir),
+               0, e, "");
+    size_t n, few = getenv("SHARDPROOF_SAMPLE") ? 3 : sizeof rows / sizeof *rows;
+    for (size_t i = 0; i < few; i++) {
+        const char *plain = strstr(rows[i][1], "--set");
+        plain = !plain                  ? ""
+                : strstr(plain, "bf16") ? "--set data.dtype=bf16"
+                                        : "--set data.dtype=f64";
+        print_message("%s %s\n", rows[i][0], rows[i][1]);
+        mpi_expect(line_code(o, e, "%s check %s %s --trace %s", p, rows[i][0], plain, v), 0, e, "");
+        mpi_expect(line_code(o, e, "FAKE_ORDER=events FAKE_GPU= %s check %s --cuda %s --trace %s",
+                             p, rows[i][0], rows[i][1], c),
+                   0, e, "");
+        mpi_expect(line_code(o, e, "%s diff %s %s", p, v, c), 0, e, "");
+        assert_non_null(strstr(child_read(a, o, &n), "the records of virtual and nccl are equal"));
+    }
+    /* where a stream does not wait for the mark of another, nothing orders what both do */
+    mpi_expect(line_code(o, e,
+                         "FAKE_FORGETS=cudaStreamWaitEvent FAKE_ORDER=events FAKE_GPU= %s check "
+                         "plans/05*.yaml --cuda",
+                         p),
+               5, e, "no event orders what streams do: ");
+    arena_free(a);
+}
+
 /* Several ranks on one GPU: refused, unless =share asks for it; then each is a machine of its own
  * for older NCCLs, newer ones are told by their switch. Without either the tests' NCCL refuses it,
  * as the real one does. */
@@ -759,27 +803,17 @@ int main(void) {
     setenv("SHARDPROOF_NCCL", "fake_nccl.so", 1); /* beside the plug-in that asks for it */
     setenv("FAKE_GPU", "host", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_real_library),
-        cmocka_unit_test(test_cluster_scripts),
-        cmocka_unit_test(test_killed_inside),
-        cmocka_unit_test(test_few_files),
-        cmocka_unit_test(test_share),
-        cmocka_unit_test(test_calibrate),
-        cmocka_unit_test(test_backend_named),
-        cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_on_gpus),
-        cmocka_unit_test(test_nccl),
-        cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_told_once),
-        cmocka_unit_test(test_random_ends),
-        cmocka_unit_test(test_all_stopped),
-        cmocka_unit_test(test_engine_sums),
-        cmocka_unit_test(test_shipped_plans),
-        cmocka_unit_test(test_all_killed),
-        cmocka_unit_test(test_diff),
-        cmocka_unit_test(test_engine_fails),
-        cmocka_unit_test(test_planted_mistakes),
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_real_library),
+        cmocka_unit_test(test_cluster_scripts), cmocka_unit_test(test_killed_inside),
+        cmocka_unit_test(test_few_files),       cmocka_unit_test(test_share),
+        cmocka_unit_test(test_calibrate),       cmocka_unit_test(test_backend_named),
+        cmocka_unit_test(test_joined),          cmocka_unit_test(test_on_gpus),
+        cmocka_unit_test(test_from_gpu_to_gpu), cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_absent),          cmocka_unit_test(test_told_once),
+        cmocka_unit_test(test_random_ends),     cmocka_unit_test(test_all_stopped),
+        cmocka_unit_test(test_engine_sums),     cmocka_unit_test(test_shipped_plans),
+        cmocka_unit_test(test_all_killed),      cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_engine_fails),    cmocka_unit_test(test_planted_mistakes),
         cmocka_unit_test(test_other_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

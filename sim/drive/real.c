@@ -139,7 +139,7 @@ void real_begin(Run *r) {
     *x = (Real){.ranks = r->o->ranks, .engine = ranks_engine(r->o->ranks), .own = r->exec};
     assert(x->engine->ranks == r->mesh->nranks); /* real_fits has said so */
     x->engine->ungroup(x->engine);
-    x->wire = wire_own_new(x->engine, r->program, ranks_engine_sums(x->ranks));
+    x->wire = wire_own_new(x->engine, r->program, r->exec->dev, ranks_engine_sums(x->ranks));
     if (ranks_first(x->ranks)) {
         x->pool = pool_new(ranks_threads(x->ranks, r->o->threads));
         x->own = exec_new(r->arena, r->program, plan_executes_in(r->plan), x->pool);

@@ -57,7 +57,15 @@ typedef struct EngineSum {
     const int64_t *each; /* elements of the block of each member, in the group's order, or NULL */
 } EngineSum;
 
-/* Functions return when all they ask for has been done; a process that waits sleeps. An engine that
+/* Where messages and sums lie and whom they are between. NULL in its place: in the host's memory,
+ * between all ranks. */
+typedef struct EngineOn {
+    void *stream; /* they lie in the memory of the engine's GPU, and are moved behind what this
+                     stream of it was asked before: a cudaStream_t */
+    int group;    /* a peer is a place in this group; -1: a rank */
+} EngineOn;
+/* Functions return when all they ask for has been done, but on a stream when it has been asked for:
+ * settle says when that is done. A process that waits sleeps. An engine that
  * fails, or that loses a rank, tells its host and ends all processes. */
 typedef struct Engine Engine;
 struct Engine {
@@ -66,17 +74,20 @@ struct Engine {
     int device;  /* the GPU that its ranks compute on, as CUDA counts them here; -1: the host */
     int sharing; /* ranks that compute on that GPU, this one counted; 0: there is none */
     int64_t at;  /* where this process is: set by the program, read by any thread */
-    void (*exchange)(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in);
+    void (*exchange)(Engine *e, const EngineOn *on, const EngineItem *out, int n_out,
+                     const EngineItem *in, int n_in);
     /* The same for what ranks say of the run, not what its moves bring: it lies in the host's
      * memory, and most of it goes to rank 0 or comes from there. */
     void (*tell)(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in);
     /* The least of what all ranks say; all of them call it. */
     int64_t (*least)(Engine *e, int64_t mine);
-    /* A group for sums, from all ranks at once: those with equal `color`, in the order of `place`.
+    /* Returns when what streams were asked for is done. NULL: nothing lies on a GPU. */
+    void (*settle)(Engine *e);
+    /* A group, from all ranks at once: those with equal `color`, in the order of `place`.
      * -1: there are too many. ungroup forgets all of them. */
     int (*group)(Engine *e, int64_t color, int64_t place);
     void (*ungroup)(Engine *e);
-    void (*sum)(Engine *e, const EngineSum *s);
+    void (*sum)(Engine *e, const EngineOn *on, const EngineSum *s); /* on: its stream alone */
     /* Ends all processes with that exit code. */
     void (*abort)(Engine *e, int code);
     /* When all ranks are here: ends the engine. */
@@ -85,7 +96,7 @@ struct Engine {
 /* The one symbol of a plug-in. NULL: it could not be started, and the host was told. Its number is
  * that of the structs above: whatever changes in them raises it, so that a program and a plug-in of
  * different ones do not find each other, instead of reading each other's memory. */
-#define ENGINE_OPEN shardproof_engine_5
+#define ENGINE_OPEN shardproof_engine_6
 #define ENGINE_TEXT(x) #x
 #define ENGINE_TEXT_OF(x) ENGINE_TEXT(x)
 #define ENGINE_SYMBOL ENGINE_TEXT_OF(ENGINE_OPEN)

@@ -65,6 +65,15 @@ struct Device {
     /* Seconds that kernels took since it was last asked, by the device's own clock; NULL: it has
      * none. */
     double (*busy)(Device *d);
+    /* Moves between processes, of blocks that lie where an engine reaches them; NULL: the engine is
+     * given the host's. From `lane` (above 0) to `lane` of 0 what is asked for goes on beside the
+     * rest, in the order of the stream that is returned; who needs it later waits for it, on the
+     * device. reach says where the numbers of a packed tensor lie that the engine reads or writes
+     * there, in bf16 if `half` (what is written is a whole block); NULL: they do not lie so.
+     * settles: what is called before the host waits for the device. */
+    void *(*lane)(Device *d, int lane);
+    void *(*reach)(Device *d, const Tensor *t, bool half, bool writes);
+    void (*settles)(Device *d, void (*settle)(void *arg), void *arg);
     /* What it counts of itself; NULL: nothing. */
     DeviceUse (*use)(const Device *d);
     DeviceWork (*work)(const Device *d);

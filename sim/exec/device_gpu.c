@@ -4,6 +4,7 @@
 #include "exec/device_gpu.h"
 #include "exec/gpu_blocks.h"
 #include "launch/table.h"
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +14,82 @@ typedef struct {
     void **p;
     int n, cap;
 } Taken;
+/* Memory that was given back while other lanes may be at it. */
+typedef struct {
+    void *p;
+    size_t bytes;
+    GpuUse use;
+} Spare;
 typedef struct {
     Device d; /* first */
     Gpu *gpu;
-    GpuBlocks blocks;     /* the run's, known to it by their addresses */
-    Taken scratch, told;  /* of the GPU's memory; copies for the host to read */
+    GpuBlocks blocks; /* the run's, known to it by their addresses */
+    Taken told;       /* copies for the host to read */
+    Spare *scratch;   /* of the GPU's memory, and what of it is kept for others */
+    Spare *spare;
+    int n_scratch, cap_scratch, n_spare, cap_spare;
+    GpuLanes lanes;
+    void (*settle)(void *arg); /* NULL: there are no other lanes */
+    void *settle_arg;
     int64_t *missing;     /* per op: calls on the host */
     pthread_mutex_t lock; /* the check's workers get and copy side by side; may be nested */
 } OnGpu;
 
 /* ---- memory ---- */
-static void *take_room(OnGpu *x, size_t n) {
-    void *p = x->gpu->alloc(x->gpu, n);
-    if (!p)
+/* The host will wait for the GPU: whoever works on other lanes looks whether that comes to an end.
+ */
+static void settle(OnGpu *x) {
+    if (x->settle) x->settle(x->settle_arg);
+}
+static void push(Spare **list, int *n, int *cap, Spare one) {
+    if (*n == *cap) {
+        *cap = 2 * *cap + 16;
+        *list = base_realloc(*list, base_mul((size_t)*cap, sizeof **list));
+    }
+    (*list)[(*n)++] = one;
+}
+static void drop_spare(OnGpu *x) {
+    settle(x);
+    while (x->n_spare) x->gpu->release(x->gpu, x->spare[--x->n_spare].p);
+}
+/* Where there are other lanes nothing goes back to the GPU while they may work: that would wait for
+ * them. It is taken again, by whoever wants as much, behind who had it. */
+static void give_room(OnGpu *x, void *p, size_t bytes, GpuUse use) {
+    if (!x->settle) x->gpu->release(x->gpu, p);
+    else push(&x->spare, &x->n_spare, &x->cap_spare, (Spare){p, bytes, use});
+}
+static bool is_free(const OnGpu *x, const Spare *s) {
+    return !s->use.readers && (!s->use.writer || s->use.writer == x->lanes.now);
+}
+static Spare take_room(OnGpu *x, size_t n) {
+    Spare got = {NULL, n, {0}};
+    int at = -1; /* rather one for which nobody has to wait */
+    for (int i = x->n_spare - 1; i >= 0 && (at < 0 || !is_free(x, &x->spare[at])); i--)
+        if (x->spare[i].bytes == n) at = i;
+    if (at >= 0) {
+        got = x->spare[at];
+        x->spare[at] = x->spare[--x->n_spare];
+        gpu_lanes_touch(&x->lanes, &got.use, true);
+    }
+    if (!got.p) got.p = x->gpu->alloc(x->gpu, n);
+    if (!got.p && x->n_spare) {
+        drop_spare(x);
+        got.p = x->gpu->alloc(x->gpu, n);
+    }
+    if (!got.p)
         base_die(5,
                  "%s has no room for %zu bytes more; try a smaller `shrink`, f32, or leave --cuda "
                  "out [E0608]",
                  x->gpu->name, n);
-    return p;
+    return got;
 }
 static void *gpu_take(Device *d, size_t n) {
     OnGpu *x = (OnGpu *)d;
     pthread_mutex_lock(&x->lock);
-    void *at = gpu_blocks_add(&x->blocks, take_room(x, n), n);
+    Spare room = take_room(x, n);
+    void *at = gpu_blocks_add(&x->blocks, room.p, n);
+    size_t off;
+    gpu_blocks_find(&x->blocks, at, &off)->use = room.use;
     pthread_mutex_unlock(&x->lock);
     return at;
 }
@@ -45,7 +99,7 @@ static void gpu_give(Device *d, void *p) {
     pthread_mutex_lock(&x->lock);
     GpuBlock *b = gpu_blocks_find(&x->blocks, p, &off);
     if (b) {
-        x->gpu->release(x->gpu, b->p);
+        give_room(x, b->p, b->half ? b->bytes / 2 : b->bytes, b->use);
         gpu_blocks_drop(&x->blocks, b);
     }
     pthread_mutex_unlock(&x->lock);
@@ -59,7 +113,9 @@ static void *keep(Taken *t, void *p) {
 }
 static void *scratch(void *arg, int64_t n) {
     OnGpu *x = arg;
-    return keep(&x->scratch, take_room(x, (size_t)n));
+    Spare room = take_room(x, (size_t)n);
+    push(&x->scratch, &x->n_scratch, &x->cap_scratch, room);
+    return room.p;
 }
 /* Of a block all that it holds, once for all who ask until it is written again. */
 static const void *tell(void *arg, const void *p, int64_t n) {
@@ -67,10 +123,15 @@ static const void *tell(void *arg, const void *p, int64_t n) {
     size_t off;
     GpuBlock *b = gpu_blocks_find(&x->blocks, p, &off);
     if (b) {
-        if (!b->host) x->gpu->get(x->gpu, b->host = base_malloc(b->bytes + 1), b->p, b->bytes);
+        if (!b->host) {
+            gpu_lanes_touch(&x->lanes, &b->use, false);
+            settle(x);
+            x->gpu->get(x->gpu, b->host = base_malloc(b->bytes + 1), b->p, b->bytes);
+        }
         return (char *)b->host + off;
     }
     void *host = keep(&x->told, base_malloc((size_t)n + 1));
+    settle(x);
     x->gpu->get(x->gpu, host, p, (size_t)n);
     return host;
 }
@@ -80,10 +141,14 @@ typedef struct {
 } Mark;
 static Mark enter(OnGpu *x) {
     pthread_mutex_lock(&x->lock);
-    return (Mark){x->scratch.n, x->told.n};
+    return (Mark){x->n_scratch, x->told.n};
 }
 static void leave(OnGpu *x, Mark mark) {
-    while (x->scratch.n > mark.scratch) x->gpu->release(x->gpu, x->scratch.p[--x->scratch.n]);
+    while (x->n_scratch > mark.scratch) {
+        Spare *one = &x->scratch[--x->n_scratch];
+        gpu_lanes_touch(&x->lanes, &one->use, true);
+        give_room(x, one->p, one->bytes, one->use);
+    }
     while (x->told.n > mark.told) free(x->told.p[--x->told.n]);
     pthread_mutex_unlock(&x->lock);
 }
@@ -104,9 +169,10 @@ static size_t bytes_of(const Tensor *t, Dtype dt) {
 
 /* ---- where things are ---- */
 /* What is read at an address, which may be in a block that lies in bf16. */
-static void *read_at(const OnGpu *x, void *at, bool *half) {
+static void *read_at(OnGpu *x, void *at, bool *half) {
     size_t off;
-    const GpuBlock *b = gpu_blocks_find(&x->blocks, at, &off);
+    GpuBlock *b = gpu_blocks_find(&x->blocks, at, &off);
+    if (b) gpu_lanes_touch(&x->lanes, &b->use, false);
     *half = b && b->half;
     return b ? (char *)b->p + (b->half ? off / 2 : off) : at;
 }
@@ -120,6 +186,13 @@ static void line_up(OnGpu *x, int kernel, void *to, void *from, bool half, int64
     launch_blocks(&l, n);
     if (n) x->gpu->launch(x->gpu, &l);
 }
+/* The block is somewhere else from now on. */
+static void lie_at(OnGpu *x, GpuBlock *b, const Spare *room, bool half) {
+    give_room(x, b->p, b->half ? b->bytes / 2 : b->bytes, b->use);
+    b->p = room->p;
+    b->half = half;
+    gpu_lanes_touch(&x->lanes, &b->use, true);
+}
 /* What is written: there the numbers are wide. */
 static void *write_at(OnGpu *x, void *at) {
     size_t off;
@@ -127,23 +200,21 @@ static void *write_at(OnGpu *x, void *at) {
     if (!b) return at;
     free(b->host);
     b->host = NULL;
+    gpu_lanes_touch(&x->lanes, &b->use, true);
     if (b->half) {
-        void *wide = take_room(x, b->bytes);
-        line_up(x, GPU_copy, wide, b->p, true, (int64_t)(b->bytes / sizeof(float)));
-        x->gpu->release(x->gpu, b->p);
-        b->p = wide;
-        b->half = false;
+        Spare wide = take_room(x, b->bytes);
+        line_up(x, GPU_copy, wide.p, b->p, true, (int64_t)(b->bytes / sizeof(float)));
+        lie_at(x, b, &wide, false);
     }
     return (char *)b->p + off;
 }
 /* All of a block becomes its bf16 numbers, and they are all that is kept. */
 static void halve(OnGpu *x, GpuBlock *b) {
     int64_t n = (int64_t)(b->bytes / sizeof(float));
-    void *half = take_room(x, (size_t)n * sizeof(uint16_t));
-    line_up(x, GPU_bf16_pack, half, b->p, false, n);
-    x->gpu->release(x->gpu, b->p);
-    b->p = half;
-    b->half = true;
+    Spare half = take_room(x, (size_t)n * sizeof(uint16_t));
+    gpu_lanes_touch(&x->lanes, &b->use, true);
+    line_up(x, GPU_bf16_pack, half.p, b->p, false, n);
+    lie_at(x, b, &half, true);
 }
 
 /* ---- launches ---- */
@@ -155,6 +226,7 @@ static void run(void *arg, const GpuLaunch *l) {
         with.args.x[k].p = read_at(x, with.args.x[k].p, &with.args.x[k].half);
     if (l->bytes) {
         void *table = scratch(x, (int64_t)l->bytes);
+        if (x->lanes.now) settle(x);
         x->gpu->put(x->gpu, table, l->table, l->bytes);
         with.args.table = table;
     }
@@ -215,6 +287,7 @@ static Tensor on_get(Device *d, const Tensor *t, Dtype dt) {
         from = packed_like(t, scratch(x, (int64_t)bytes_of(t, dt)));
         map(x, GPU_copy, &from, t, dt, 0);
     }
+    settle(x);
     x->gpu->get(x->gpu, host.p, from.p, bytes_of(t, dt));
     leave(x, mark);
     return host;
@@ -231,6 +304,7 @@ static Tensor upload(OnGpu *x, const Tensor *host, Dtype dt) {
         packed = packed_like(host, base_malloc(bytes_of(host, dt) + 1));
         region_copy((Block){&box, &packed}, (Block){&box, host}, dt, COMBINE_COPY);
     }
+    if (x->lanes.now) settle(x);
     if (tensor_count(host)) x->gpu->put(x->gpu, there.p, packed.p, bytes_of(host, dt));
     if (packed.p != host->p) free(packed.p);
     return there;
@@ -395,16 +469,53 @@ static void on_pieces(Device *d, Pool *pool, int64_t n,
 static double on_busy(Device *d) {
     OnGpu *x = (OnGpu *)d;
     Mark mark = enter(x);
+    settle(x);
     double seconds = x->gpu->busy(x->gpu);
     leave(x, mark);
     return seconds;
 }
+
+/* ---- moves between processes ---- */
+static void *on_lane(Device *d, int lane) {
+    OnGpu *x = (OnGpu *)d;
+    Mark mark = enter(x);
+    if (lane) gpu_lanes_begin(&x->lanes, lane);
+    else gpu_lanes_end(&x->lanes);
+    void *stream = x->gpu->stream(x->gpu);
+    leave(x, mark);
+    return stream;
+}
+static void *on_reach(Device *d, const Tensor *t, bool half, bool writes) {
+    OnGpu *x = (OnGpu *)d;
+    Mark mark = enter(x);
+    size_t off;
+    bool is = half;
+    GpuBlock *b = gpu_blocks_find(&x->blocks, t->p, &off);
+    assert(b && is_packed(t));
+    if (writes && half && !b->half) { /* whatever it holds is overwritten */
+        Spare room = take_room(x, b->bytes / 2);
+        gpu_lanes_touch(&x->lanes, &b->use, true);
+        lie_at(x, b, &room, true);
+    }
+    void *at = writes && !half ? write_at(x, t->p) : read_at(x, t->p, &is);
+    if (writes) gpu_lanes_touch(&x->lanes, &b->use, true);
+    leave(x, mark);
+    return is == half ? at : NULL;
+}
+static void on_settles(Device *d, void (*fn)(void *arg), void *arg) {
+    OnGpu *x = (OnGpu *)d;
+    drop_spare(x);
+    x->settle = fn;
+    x->settle_arg = arg;
+}
 static void on_end(Device *d) {
     OnGpu *x = (OnGpu *)d;
+    drop_spare(x);
     x->gpu->close(x->gpu);
     pthread_mutex_destroy(&x->lock);
     gpu_blocks_free(&x->blocks);
-    free(x->scratch.p);
+    free(x->scratch);
+    free(x->spare);
     free(x->told.p);
     free(x->missing);
     free(x);
@@ -429,8 +540,12 @@ Device *device_gpu(Gpu *gpu) {
                        .bound = on_bound,
                        .pieces = on_pieces,
                        .busy = on_busy,
+                       .lane = gpu->lane ? on_lane : NULL,
+                       .reach = on_reach,
+                       .settles = on_settles,
                        .end = on_end},
-                 .gpu = gpu};
+                 .gpu = gpu,
+                 .lanes = {.gpu = gpu}};
     pthread_mutexattr_t nested;
     pthread_mutexattr_init(&nested);
     pthread_mutexattr_settype(&nested, PTHREAD_MUTEX_RECURSIVE);

@@ -3,6 +3,7 @@
  * an address; p + offset (in bytes of the wide numbers) is one too. Refuses to touch the GPU. */
 #ifndef SP_EXEC_GPU_BLOCKS_H
 #define SP_EXEC_GPU_BLOCKS_H
+#include "exec/gpu_lanes.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@ typedef struct GpuBlock {
     void *p;      /* in the GPU's memory; NULL: none is here */
     size_t bytes; /* of its numbers when they are wide */
     bool half;    /* they lie there in bf16, in half of the bytes */
+    GpuUse use;   /* by which lanes */
     void *host;   /* what it holds, for the host to read; NULL: nobody asked since it was written */
 } GpuBlock;
 typedef struct GpuBlocks {

@@ -6,15 +6,11 @@
 #include "exec/narrow.h"
 #include "exec/store.h"
 #include "exec/transfer.h"
+#include "exec/wire_lanes.h"
 #include "kernel/bf16.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Before the elements of a piece: how many follow, and the sizes of the block that they are from,
- * which after a planted mistake are not those of its layout. */
-typedef struct {
-    int64_t count, n[LAYOUT_MAX_DIMS];
-} PieceHead;
 enum { MAX_TEXT = 256, MAX_GROUPS = 16 };
 
 struct WireOwn {
@@ -23,19 +19,20 @@ struct WireOwn {
     const Mesh *mesh;
     bool sums;
     int64_t stuck;
-    Tooks *tooks; /* what each step takes */
-    char *in;     /* what has arrived for the move that is made */
-    char **head;  /* per piece of its block: where it is in `in`; NULL: nothing of it comes */
+    Tooks *tooks;     /* what each step takes */
+    WireLanes *lanes; /* where blocks lie on a GPU that the engine reaches; else NULL */
+    char *in;         /* what has arrived for the move that is made */
+    char **head;      /* per piece of its block: where it is in `in`; NULL: nothing of it comes */
     struct {
         AxisList axes;
         int id;
-    } group[MAX_GROUPS]; /* for sums by the engine */
+    } group[MAX_GROUPS]; /* for sums by the engine, and lanes */
     int n_groups;
 };
 
 /* ---- blocks ---- */
-/* The block of a rank's index list, [rows, 1, ...], to be filled; returns its data. */
-static void *add_list(WireOwn *o, Exec *e, int val, int64_t rank, int64_t rows) {
+/* The block of a rank's index list, [rows, 1, ...], with these rows. */
+static void add_list(WireOwn *o, Exec *e, int val, int64_t rank, int64_t rows, int64_t *ids) {
     const Val *v = &e->p->val[val];
     Arena *tmp = arena_new();
     DimIndex some = {.range = true, .n = rows};
@@ -43,10 +40,12 @@ static void *add_list(WireOwn *o, Exec *e, int val, int64_t rank, int64_t rows) 
     Local l = {.rank = rank, .t = region_packed(&at), .key = store_key(o->mesh, &v->L, rank)};
     arena_free(tmp);
     l.buf = store_buf_new(e, tensor_count(&l.t) * 8);
+    Tensor host = l.t;
     l.t.p = l.buf->p;
+    host.p = ids;
+    e->dev->put(e->dev, &l.t, &host, DT_I64);
     Store *st = exec_store(e, val);
     st->which[rank] = (uint32_t)store_add(st, l);
-    return l.t.p;
 }
 /* Which rows each rank has is known to all: they say what is in the messages. So an index list is
  * held for every rank, also by those that have none themselves. */
@@ -66,13 +65,17 @@ static void share_list(WireOwn *o, Exec *e, int val) {
         if (holds) to[n_to++] = (EngineItem){r, sizeof mine, &mine};
         if (exec_holds(e, val, r)) from[n_from++] = (EngineItem){r, sizeof mine, &rows[r]};
     }
-    engine->exchange(engine, to, n_to, from, n_from);
+    engine->exchange(engine, NULL, to, n_to, from, n_from);
     for (int k = 0; k < n_to; k++) to[k] = (EngineItem){to[k].peer, mine * 8, own.p};
     for (int k = 0; k < n_from; k++) {
         int64_t r = from[k].peer;
-        from[k] = (EngineItem){r, rows[r] * 8, add_list(o, e, val, r, rows[r])};
+        from[k] = (EngineItem){r, rows[r] * 8, base_malloc(base_mul((size_t)rows[r] + 1, 8))};
     }
-    engine->exchange(engine, to, n_to, from, n_from);
+    engine->exchange(engine, NULL, to, n_to, from, n_from);
+    for (int k = 0; k < n_from; k++) {
+        add_list(o, e, val, from[k].peer, rows[from[k].peer], from[k].p);
+        free(from[k].p);
+    }
     if (holds) e->dev->done(e->dev, &own);
     free(rows);
     free(to);
@@ -99,6 +102,7 @@ static bool share(Wire *w, Exec *e, int out, const WireBlocks *b) {
 static bool agree(Wire *w, Exec *e, bool done) {
     WireOwn *o = (WireOwn *)w;
     Engine *engine = o->engine;
+    if (o->lanes) wire_lanes_settle(o->lanes);
     took_end(o->tooks);
     int64_t first = engine->least(engine, done ? engine->ranks : w->self);
     o->stuck = first < engine->ranks ? first : -1;
@@ -118,21 +122,7 @@ static bool agree(Wire *w, Exec *e, bool done) {
 }
 
 /* ---- pieces ---- */
-/* Do blocks of other ranks take part? */
-static bool joins(const WireMove *m) {
-    const Act *a = &m->x.act;
-    return (a->times || a->alone) && move_source(a->kind) != FROM_OWN;
-}
-/* Does anything of the piece go to `rank`? */
-static bool hands_in(const WireMove *m, int64_t rank, const Piece *one) {
-    return exec_holds(m->e, m->s->in[0], one->rank) && !pieces_absent(&m->x, rank, one);
-}
-/* Of which group are those who hand in pieces? A send has its place whatever group is asked for. */
-static const AxisList *peers_of(const WireMove *m) {
-    return move_relocates(m->x.act.kind) ? &m->x.axes : &m->x.act.axes;
-}
-static int64_t group_of(WireOwn *o, const WireMove *m) {
-    const AxisList *axes = &m->x.act.axes;
+static int64_t group_of(WireOwn *o, const AxisList *axes) {
     Engine *e = o->engine;
     for (int i = 0; i < o->n_groups; i++)
         if (mesh_same_axes(&o->group[i].axes, axes)) return o->group[i].id;
@@ -146,24 +136,7 @@ static int64_t group_of(WireOwn *o, const WireMove *m) {
 static bool by_engine(WireOwn *o, const WireMove *m) {
     bool plain =
         !m->s->act && !m->x.e && m->e->modulus == 0 && (m->dt == DT_F32 || m->dt == DT_F64);
-    return o->sums && plain && move_reduces(m->x.act.kind) && group_of(o, m) >= 0;
-}
-/* The most elements of a piece that a rank can get of it: both sides leave room for so many. */
-static Region most_of(const WireMove *m, const Piece *one, int64_t rank, Arena *tmp) {
-    Region at = pieces_from(&m->x, one, tmp), to = pieces_to(&m->x, rank, tmp);
-    return region_meet(&to, &at, tmp);
-}
-/* Numbers of bf16 travel as the two bytes that they are, and those that will be when they arrive.
- */
-static bool is_narrow(const WireMove *m) {
-    bool held = m->e->narrow && m->e->narrow[m->s->in[0]],
-         rounded = !move_reduces(m->x.act.kind) && narrow_rounds(m->e, m->s);
-    return (held || rounded) && m->e->modulus == 0;
-}
-static int64_t wire_size(const WireMove *m) { return dtype_size(is_narrow(m) ? DT_BF16 : m->dt); }
-static int64_t count_of(const Region *r) {
-    Tensor t = region_packed(r);
-    return tensor_count(&t);
+    return o->sums && plain && move_reduces(m->x.act.kind) && group_of(o, &m->x.act.axes) >= 0;
 }
 /* Writes a piece of ours for `rank` to `out` (NULL: only asks for its room), and counts what is in
  * it; bytes of it. */
@@ -172,20 +145,21 @@ static int64_t write_piece(WireOwn *o, const WireMove *m, const Piece *one, int6
     Arena *tmp = arena_new();
     Device *dev = m->e->dev;
     PieceHead head = {0};
-    Region at, most = most_of(m, one, rank, tmp), to = pieces_to(&m->x, rank, tmp);
-    int64_t es = wire_size(m), n = count_of(&most), room = n ? (int64_t)sizeof head + n * es : 0;
+    Region at, most = wire_most(m, one, rank, tmp), to = pieces_to(&m->x, rank, tmp);
+    int64_t es = wire_element(m), n = wire_count(&most),
+            room = n ? (int64_t)sizeof head + n * es : 0;
     if (out && room) {
         memset(out, 0, (size_t)room);
         Tensor src = transfer_piece(m, one, &at, tmp), host = dev->get(dev, &src, m->dt);
         Region both = region_meet(&to, &at, tmp);
         Tensor packed = region_packed(&both);
         char *data = out + sizeof head;
-        packed.p = is_narrow(m) ? arena_alloc(tmp, base_mul((size_t)n + 1, sizeof(float))) : data;
+        packed.p = wire_narrow(m) ? arena_alloc(tmp, base_mul((size_t)n + 1, sizeof(float))) : data;
         if (tensor_count(&host) && tensor_count(&packed))
             head.count =
                 region_copy((Block){&both, &packed}, (Block){&at, &host}, m->dt, COMBINE_COPY);
-        if (is_narrow(m)) bf16_round_f32(tensor_count(&packed), packed.p);
-        for (int64_t i = 0; is_narrow(m) && i < tensor_count(&packed) && head.count; i++) {
+        if (wire_narrow(m)) bf16_round_f32(tensor_count(&packed), packed.p);
+        for (int64_t i = 0; wire_narrow(m) && i < tensor_count(&packed) && head.count; i++) {
             uint16_t h = bf16_bits(((const float *)packed.p)[i]);
             memcpy(data + i * es, &h, sizeof h);
         }
@@ -202,7 +176,7 @@ static int64_t write_all(WireOwn *o, const WireMove *m, int64_t rank, char *out)
     int64_t n = pieces_count(&m->x, rank), bytes = 0;
     for (int64_t i = 0; i < n; i++) {
         Piece one = pieces_at(&m->x, rank, i);
-        if (one.rank == o->w.self && hands_in(m, rank, &one))
+        if (one.rank == o->w.self && wire_hands_in(m, rank, &one))
             bytes += write_piece(o, m, &one, rank, out ? out + bytes : NULL);
     }
     return bytes;
@@ -210,8 +184,8 @@ static int64_t write_all(WireOwn *o, const WireMove *m, int64_t rank, char *out)
 /* Room for what comes from each rank; *items of `from`, in the order of ranks in the group. */
 static int make_inbox(WireOwn *o, const WireMove *m, EngineItem *from) {
     const Pieces *x = &m->x;
-    int64_t self = o->w.self, n = pieces_count(x, self), es = wire_size(m), all = 0;
-    const AxisList *axes = peers_of(m);
+    int64_t self = o->w.self, n = pieces_count(x, self), es = wire_element(m), all = 0;
+    const AxisList *axes = wire_peers(m);
     int64_t members = mesh_size(x->m, axes), items = 0;
     int64_t *room = base_malloc(base_mul((size_t)n + 1, sizeof *room));
     Arena *tmp = arena_new();
@@ -219,9 +193,9 @@ static int make_inbox(WireOwn *o, const WireMove *m, EngineItem *from) {
     for (int64_t i = 0; i < n; i++) {
         Piece one = pieces_at(x, self, i);
         int64_t k = 0;
-        if (one.rank != self && hands_in(m, self, &one)) {
-            Region most = most_of(m, &one, self, tmp);
-            k = count_of(&most);
+        if (one.rank != self && wire_hands_in(m, self, &one)) {
+            Region most = wire_most(m, &one, self, tmp);
+            k = wire_count(&most);
         }
         room[i] = k ? (int64_t)sizeof(PieceHead) + k * es : 0;
         all += room[i];
@@ -251,10 +225,12 @@ static void share_last(EngineItem *to, int n) {
 }
 static void bring(Wire *w, const WireMove *m) {
     WireOwn *o = (WireOwn *)w;
-    const AxisList *axes = peers_of(m);
+    const AxisList *axes = wire_peers(m);
     Engine *engine = o->engine;
     at_value(o, m->s->out);
-    if (!joins(m) || by_engine(o, m)) return;
+    if (!wire_joins(m)) return;
+    if (o->lanes) wire_lanes_bring(o->lanes, m, (int)group_of(o, axes), by_engine(o, m));
+    if (o->lanes || by_engine(o, m)) return;
     int64_t n = mesh_size(o->mesh, axes), bytes;
     EngineItem *to = base_malloc(base_mul((size_t)n, sizeof *to)),
                *from = base_malloc(base_mul((size_t)n, sizeof *from));
@@ -268,7 +244,7 @@ static void bring(Wire *w, const WireMove *m) {
         share_last(to, n_to);
     }
     double asleep = clock_seconds();
-    engine->exchange(engine, to, n_to, from, n_from);
+    engine->exchange(engine, NULL, to, n_to, from, n_from);
     took_now(o->tooks)->wait += clock_seconds() - asleep;
     for (int k = 0; k < n_to; k++)
         if (!k || to[k].p != to[k - 1].p) free(to[k].p);
@@ -277,6 +253,7 @@ static void bring(Wire *w, const WireMove *m) {
 }
 static void spent(Wire *w) {
     WireOwn *o = (WireOwn *)w;
+    if (o->lanes) wire_lanes_spent(o->lanes);
     free(o->in);
     free(o->head);
     o->in = NULL;
@@ -286,6 +263,7 @@ static Tensor piece(Wire *w, const WireMove *m, int64_t i, Region *at, Arena *ar
     const WireOwn *o = (WireOwn *)w;
     Piece one = pieces_at(&m->x, w->self, i);
     PieceHead head;
+    if (o->lanes) return wire_lanes_piece(o->lanes, m, i, at, arena);
     if (!o->head || !o->head[i]) return (Tensor){0};
     memcpy(&head, o->head[i], sizeof head);
     if (!head.count) return (Tensor){0};
@@ -294,7 +272,7 @@ static Tensor piece(Wire *w, const WireMove *m, int64_t i, Region *at, Arena *ar
     *at = region_meet(&to, &from, arena);
     Tensor t = region_packed(at);
     t.p = o->head[i] + sizeof head;
-    if (!is_narrow(m)) return t;
+    if (!wire_narrow(m)) return t;
     float *wide = arena_alloc(arena, base_mul((size_t)tensor_count(&t) + 1, sizeof *wide));
     for (int64_t k = 0; k < tensor_count(&t); k++) {
         uint16_t h;
@@ -325,7 +303,11 @@ static void cut_for_each(const WireMove *m, const Region *at, const Tensor *own,
 }
 static bool reduce(Wire *w, const WireMove *m, const Region *to, Tensor *out) {
     WireOwn *o = (WireOwn *)w;
-    if (!joins(m) || !by_engine(o, m)) return false;
+    if (!wire_joins(m) || !by_engine(o, m)) return false;
+    if (o->lanes) {
+        wire_lanes_reduce(o->lanes, m, to, out);
+        return true;
+    }
     Device *dev = m->e->dev;
     Arena *tmp = arena_new();
     Piece one = {w->self, w->self};
@@ -343,7 +325,7 @@ static bool reduce(Wire *w, const WireMove *m, const Region *to, Tensor *out) {
     whole.p = sum;
     if (cut) cut_for_each(m, &at, &host, each, mine);
     else if (total) region_copy((Block){&at, &packed}, (Block){&at, &host}, m->dt, COMBINE_COPY);
-    EngineSum s = {.group = (int)group_of(o, m),
+    EngineSum s = {.group = (int)group_of(o, &m->x.act.axes),
                    .number = m->dt == DT_F32 ? ENGINE_F32 : ENGINE_F64,
                    .max = m->x.act.combine == COMBINE_MAX,
                    .mine = mine,
@@ -351,7 +333,7 @@ static bool reduce(Wire *w, const WireMove *m, const Region *to, Tensor *out) {
                    .n = total,
                    .each = cut ? each : NULL};
     double asleep = clock_seconds();
-    o->engine->sum(o->engine, &s);
+    o->engine->sum(o->engine, NULL, &s);
     took_now(o->tooks)->wait += clock_seconds() - asleep;
     took_now(o->tooks)->given = total * es;
     if (tensor_count(&whole))
@@ -364,7 +346,7 @@ static bool reduce(Wire *w, const WireMove *m, const Region *to, Tensor *out) {
     return true;
 }
 
-WireOwn *wire_own_new(Engine *engine, const Program *p, bool sums) {
+WireOwn *wire_own_new(Engine *engine, const Program *p, Device *dev, bool sums) {
     WireOwn *o = base_malloc(sizeof *o);
     *o = (WireOwn){.w = {.self = engine->rank,
                          .share = share,
@@ -378,11 +360,13 @@ WireOwn *wire_own_new(Engine *engine, const Program *p, bool sums) {
                    .tooks = took_new(engine, p),
                    .sums = sums,
                    .stuck = -1};
+    o->lanes = wire_lanes_new(engine, p, dev, o->tooks);
     return o;
 }
 void wire_own_free(WireOwn *o) {
     if (o) {
         spent(&o->w);
+        wire_lanes_free(o->lanes);
         took_free(o->tooks);
     }
     free(o);

@@ -6,9 +6,10 @@
 #include "exec/wire.h"
 
 typedef struct WireOwn WireOwn;
-/* Of the rank that the engine says; sums: reductions that nobody tampers with are left to the
- * engine, else blocks are gathered and added in the declared order. Given back by wire_own_free. */
-WireOwn *wire_own_new(Engine *engine, const Program *p, bool sums);
+/* Of the rank that the engine says, whose blocks lie on dev; sums: reductions that nobody tampers
+ * with are left to the engine, else blocks are gathered and added in the declared order. Given back
+ * by wire_own_free. */
+WireOwn *wire_own_new(Engine *engine, const Program *p, Device *dev, bool sums);
 void wire_own_free(WireOwn *w);
 /* As an executor's wire. */
 Wire *wire_own(WireOwn *w);

@@ -7,7 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GPU_ABI = 4, GPU_DIMS = 16, GPU_IN = 5, GPU_NUMBERS = 8, GPU_THREADS = 128, GPU_WARP = 32 };
+enum {
+    GPU_ABI = 5,
+    GPU_DIMS = 16,
+    GPU_IN = 5,
+    GPU_NUMBERS = 8,
+    GPU_THREADS = 128,
+    GPU_WARP = 32,
+    GPU_LANES = 32
+};
 
 /* A tensor along the space that a kernel goes through: one stride, in elements, for each dim of it;
  * 0 where the tensor lacks the dim. */
@@ -74,6 +82,15 @@ struct Gpu {
     void (*get)(Gpu *g, void *to, const void *from, size_t n); /* to the host */
     void (*launch)(Gpu *g, const GpuLaunch *l);
     void (*gemm)(Gpu *g, const GpuGemm *m);
+    /* Lanes, from 0: what is asked for goes to that which was chosen last, one thing behind the
+     * other. Nothing but marks orders two lanes. What put reads has been read when it returns, what get writes
+     * is there. */
+    void (*lane)(Gpu *g, int lane);
+    void *(*stream)(Gpu *g); /* the lane, as other libraries know it: a cudaStream_t */
+    /* What the lane has been asked for so far, in `mark`, or in a new one (NULL); what is asked of
+     * the lane from now on begins when that is done. Marks live as long as the GPU. */
+    void *(*mark)(Gpu *g, void *mark);
+    void (*after)(Gpu *g, void *mark);
     double (*busy)(Gpu *g); /* seconds that launches and products took since it was last asked */
     void (*close)(Gpu *g);
 };

@@ -173,6 +173,7 @@ const char *emulated_run(void (*kernel)(const GpuArgs a), const GpuArgs *a, int6
 typedef struct {
     Gpu g; /* first */
     Fence *memory;
+    bool own; /* the memory */
     int threads;
     long calls[GPU_N_KERNELS + 1];
     double seconds; /* of launches, since it was last asked */
@@ -254,13 +255,18 @@ static void timed_gemm(Gpu *g, const GpuGemm *m) {
     ((Emulated *)g)->seconds += clock_seconds() - begin;
 }
 static void close_gpu(Gpu *g) {
-    fence_free(((Emulated *)g)->memory);
+    if (((Emulated *)g)->own) fence_free(((Emulated *)g)->memory);
     free(g);
 }
 Gpu *emulated_gpu(size_t bytes, int threads) {
+    Gpu *g = emulated_gpu_in(fence_new(bytes), threads);
+    ((Emulated *)g)->own = true;
+    g->memory = bytes;
+    return g;
+}
+Gpu *emulated_gpu_in(Fence *memory, int threads) {
     Emulated *e = base_malloc(sizeof *e);
     *e = (Emulated){.g = {.name = "this process",
-                          .memory = bytes,
                           .alloc = alloc,
                           .release = release_memory,
                           .put = put,
@@ -269,7 +275,7 @@ Gpu *emulated_gpu(size_t bytes, int threads) {
                           .gemm = timed_gemm,
                           .busy = busy,
                           .close = close_gpu},
-                    .memory = fence_new(bytes),
+                    .memory = memory,
                     .threads = threads};
     return &e->g;
 }

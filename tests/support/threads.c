@@ -57,7 +57,7 @@ static void fetch(Own *o, const EngineItem *m) {
     memcpy(m->p, l->data, (size_t)m->bytes);
     free(l);
 }
-static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
+static void carry(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
     Own *o = (Own *)e;
     int64_t sends = 0;
     pthread_mutex_lock(&o->hub->lock);
@@ -69,11 +69,16 @@ static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineIt
         if (in[i].bytes) fetch(o, &in[i]);
     pthread_mutex_unlock(&o->hub->lock);
 }
+static void exchange(Engine *e, const EngineOn *on, const EngineItem *out, int n_out,
+                     const EngineItem *in, int n_in) {
+    (void)on;
+    carry(e, out, n_out, in, n_in);
+}
 static void tell(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
     Own *o = (Own *)e;
     int64_t before = o->bytes;
     o->telling = true;
-    exchange(e, out, n_out, in, n_in);
+    carry(e, out, n_out, in, n_in);
     o->telling = false;
     o->told += o->bytes - before;
 }
@@ -108,7 +113,7 @@ static int group(Engine *e, int64_t color, int64_t place) {
         to[r] = (EngineItem){r, sizeof mine, mine};
         from[r] = (EngineItem){r, sizeof mine, all[r]};
     }
-    exchange(e, to, (int)n, from, (int)n);
+    carry(e, to, (int)n, from, (int)n);
     qsort(all, (size_t)n, sizeof *all, by_place);
     int id = o->n_groups++;
     o->group[id].member = malloc((size_t)n * sizeof(int64_t));
@@ -134,7 +139,8 @@ static void add(const EngineSum *s, const char *from, int64_t first, int64_t n, 
         else ((double *)s->out)[i] = now;
     }
 }
-static void sum(Engine *e, const EngineSum *s) {
+static void sum(Engine *e, const EngineOn *on, const EngineSum *s) {
+    (void)on;
     Own *o = (Own *)e;
     int64_t n = o->group[s->group].n, *member = o->group[s->group].member, first = 0, mine = s->n;
     int64_t bytes = s->n * (s->number == ENGINE_F32 ? 4 : 8);
@@ -144,7 +150,7 @@ static void sum(Engine *e, const EngineSum *s) {
         to[k] = (EngineItem){member[k], bytes, (void *)(uintptr_t)s->mine};
         from[k] = (EngineItem){member[k], bytes, all + k * bytes};
     }
-    exchange(e, to, (int)n, from, (int)n);
+    carry(e, to, (int)n, from, (int)n);
     for (int64_t k = 0; s->each && member[k] != e->rank; k++) first += s->each[k];
     for (int64_t k = 0; s->each && k < n; k++)
         if (member[k] == e->rank) mine = s->each[k];

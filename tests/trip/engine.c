@@ -26,9 +26,14 @@ static void call(void) {
     host.died(host.arg, engine.rank, engine.at, "the cable was pulled");
     _exit(ENGINE_EXIT);
 }
-static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
+static void tell(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
     (void)e, (void)out, (void)n_out, (void)in, (void)n_in;
     call();
+}
+static void exchange(Engine *e, const EngineOn *on, const EngineItem *out, int n_out,
+                     const EngineItem *in, int n_in) {
+    (void)on;
+    tell(e, out, n_out, in, n_in);
 }
 static int64_t least(Engine *e, int64_t mine) {
     (void)e;
@@ -81,7 +86,7 @@ Engine *ENGINE_OPEN(const EngineHost *h) {
                       .device = -1,
                       .name = "an engine that fails",
                       .exchange = exchange,
-                      .tell = exchange,
+                      .tell = tell,
                       .least = least,
                       .ungroup = ungroup,
                       .abort = stop,

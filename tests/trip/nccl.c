@@ -7,9 +7,13 @@
  * FAKE_FAULT="1 GroupEnd 3 remote": on rank 1 the third call of that name fails. "returns remote"
  * is what it returns; else "inprogress": it is never done; "hang": what it asks for is never done;
  * another word: the communicator's asynchronous error, and what it asks for is never done. Of
- * CUDA's calls each word is an error that is returned. FAKE_LOG=FILE: a line for each communicator
- * that is aborted. */
+ * CUDA's calls each word is an error that is returned. FAKE_FORGETS=cudaStreamWaitEvent: it does
+ * nothing. Streams that nothing orders and that are at the same block end the process (order.h).
+ * The tests' GPU (gpu.c) works on these streams too, in this memory: fake.h. FAKE_LOG=FILE: a line
+ * for each communicator that is aborted. */
+#include "fake.h"
 #include "nccl_abi.h"
+#include "support/order.h"
 #include "support/fence.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -84,6 +88,7 @@ static Fence *fence(void) {
     if (!all) all = fence_new(ROOM);
     return all;
 }
+Fence *fake_fence(void) { return fence(); }
 typedef struct Job {
     struct Job *next;
     bool (*run)(struct Job *j); /* false: it will never be done */
@@ -98,6 +103,7 @@ struct CUstream_st {
     Job *first, *last;
     _Atomic int left;
     bool ends;
+    int number; /* of order.h */
 };
 static void *work(void *arg) {
     cudaStream_t s = arg;
@@ -132,12 +138,68 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
     if (flags != cudaStreamNonBlocking) return cudaErrorInvalidValue;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->come, NULL);
+    s->number = order_stream();
     *stream = s;
     return pthread_create(&s->thread, NULL, work, s) ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t s) {
     CUDA_FAULT("cudaStreamQuery");
-    return atomic_load(&s->left) ? cudaErrorNotReady : cudaSuccess;
+    if (atomic_load(&s->left)) return cudaErrorNotReady;
+    order_waited(s->number);
+    return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t s) {
+    while (atomic_load(&s->left)) usleep(NAP_US);
+    order_waited(s->number);
+    return cudaSuccess;
+}
+/* ---- events ---- */
+struct CUevent_st {
+    OrderClock clock;
+    int asked; /* how often it was recorded; the stream has come to the last but ... */
+    _Atomic int reached;
+};
+typedef struct {
+    cudaEvent_t event;
+    int which;
+} AtEvent;
+static bool record_job(Job *j) {
+    const AtEvent *x = j->more;
+    atomic_store(&x->event->reached, x->which);
+    return true;
+}
+static bool wait_job(Job *j) {
+    const AtEvent *x = j->more;
+    while (atomic_load(&x->event->reached) < x->which) usleep(NAP_US);
+    return true;
+}
+static void at_event(cudaStream_t s, cudaEvent_t e, bool (*run)(Job *j)) {
+    AtEvent *x = malloc(sizeof *x);
+    *x = (AtEvent){e, e->asked};
+    push(s, (Job){.run = run, .more = x});
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags) {
+    *e = calloc(1, sizeof **e);
+    return flags == cudaEventDisableTiming ? cudaSuccess : cudaErrorInvalidValue;
+}
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
+    e->clock = order_now(s->number);
+    e->asked++;
+    at_event(s, e, record_job);
+    return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags) {
+    const char *forgets = getenv("FAKE_FORGETS");
+    if (flags) return cudaErrorInvalidValue;
+    if (forgets && !strcmp(forgets, "cudaStreamWaitEvent")) return cudaSuccess;
+    if (!e->asked) return cudaSuccess;
+    order_behind(s->number, &e->clock);
+    at_event(s, e, wait_job);
+    return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t e) {
+    free(e);
+    return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t s) {
     pthread_mutex_lock(&s->lock);
@@ -151,9 +213,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
 cudaError_t cudaMalloc(void **p, size_t n) {
     CUDA_FAULT("cudaMalloc");
     *p = fence_take(fence(), n);
+    order_take(*p, n);
     return cudaSuccess;
 }
 cudaError_t cudaFree(void *p) {
+    order_give(p);
     fence_give(fence(), p);
     return cudaSuccess;
 }
@@ -168,14 +232,42 @@ static bool other_way(const void *to, const void *from, enum cudaMemcpyKind kind
 cudaError_t cudaMemcpy(void *to, const void *from, size_t n, enum cudaMemcpyKind kind) {
     CUDA_FAULT("cudaMemcpy");
     if (other_way(to, from, kind)) return cudaErrorInvalidValue;
+    order_touch(ORDER_HOST, to, true, "cudaMemcpy");
+    order_touch(ORDER_HOST, from, false, "cudaMemcpy");
     memcpy(fence_at(fence(), to), fence_at(fence(), from), n);
     return cudaSuccess;
 }
-/* From memory of the host that is not pinned: it is read before this returns. */
+/* What the host asks of a stream in CUDA's place: fn(arg), which it frees. */
+typedef struct {
+    void (*fn)(void *arg);
+    char arg[];
+} Task;
+static bool task_job(Job *j) {
+    Task *t = j->more;
+    t->fn(t->arg);
+    return true;
+}
+void fake_run(cudaStream_t s, const FakeTask *t) {
+    Task *copy = malloc(sizeof *copy + t->bytes);
+    copy->fn = t->fn;
+    memcpy(copy->arg, t->arg, t->bytes);
+    for (int i = 0; i < t->n; i++)
+        order_touch(s->number, t->touches[i].p, t->touches[i].writes, t->name);
+    push(s, (Job){.run = task_job, .more = copy});
+}
+/* From memory of the host that is not pinned: it is read before this returns; to such memory: it is
+ * written then. */
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind,
                             cudaStream_t s) {
     CUDA_FAULT("cudaMemcpyAsync");
-    if (kind != cudaMemcpyHostToDevice || other_way(to, from, kind)) return cudaErrorInvalidValue;
+    if (other_way(to, from, kind)) return cudaErrorInvalidValue;
+    if (kind == cudaMemcpyDeviceToHost) {
+        order_touch(s->number, from, false, "cudaMemcpyAsync");
+        cudaStreamSynchronize(s);
+        memcpy(to, fence_at(fence(), from), n);
+        return cudaSuccess;
+    }
+    order_touch(s->number, to, true, "cudaMemcpyAsync");
     char *held = malloc(n + 1);
     memcpy(held, from, n);
     push(s, (Job){.run = copy_job, .to = fence_at(fence(), to), .from = held, .n = n});
@@ -580,6 +672,8 @@ static ncclResult_t put(Op o, cudaStream_t stream) {
         ((o.from && !fence_has(fence(), o.from)) || (o.to && !fence_has(fence(), end))))
         bad = ncclInvalidArgument; /* NCCL_CHECK_POINTERS */
     if (bad) return G.bad = bad;
+    order_touch(stream->number, o.from, false, "NCCL");
+    order_touch(stream->number, o.to, true, "NCCL");
     o.from = fence_at(fence(), o.from);
     o.to = fence_at(fence(), o.to);
     G.op[G.n++] = o;

@@ -34,6 +34,7 @@ SAME(cudaErrorIllegalAddress, 700);
 SAME(cudaMemcpyHostToDevice, 1);
 SAME(cudaMemcpyDeviceToHost, 2);
 SAME(cudaStreamNonBlocking, 1);
+SAME(cudaEventDisableTiming, 2);
 SAME(cudaDevAttrComputeMode, 20);
 SAME(cudaComputeModeExclusiveProcess, 3);
 #undef SAME

@@ -221,7 +221,7 @@ static void check_items(const EngineItem *x, int n) {
         assert(x[i].bytes >= 0 && (x[i].p || !x[i].bytes));
     }
 }
-static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
+static void tell(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
     (void)e;
     check_items(out, n_out);
     check_items(in, n_in);
@@ -235,6 +235,11 @@ static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineIt
     pthread_mutex_unlock(&M.lock);
     finish(all, n);
     free(all);
+}
+static void exchange(Engine *e, const EngineOn *on, const EngineItem *out, int n_out,
+                     const EngineItem *in, int n_in) {
+    (void)on; /* no GPU is its own */
+    tell(e, out, n_out, in, n_in);
 }
 static int64_t least(Engine *e, int64_t mine) {
     (void)e;
@@ -308,7 +313,8 @@ static void sum_blocks(const EngineSum *s, MPI_Datatype type, MPI_Op op, int mem
             mine += (size_t)k * size;
         }
 }
-static void sum(Engine *e, const EngineSum *s) {
+static void sum(Engine *e, const EngineOn *on, const EngineSum *s) {
+    (void)on;
     MPI_Datatype type = s->number == ENGINE_F32 ? MPI_FLOAT : MPI_DOUBLE;
     MPI_Op op = s->max ? MPI_MAX : MPI_SUM;
     (void)e;
@@ -411,7 +417,7 @@ Engine *ENGINE_OPEN(const EngineHost *host) {
     M.host = *host;
     M.e = (Engine){.device = -1,
                    .exchange = exchange,
-                   .tell = exchange,
+                   .tell = tell,
                    .least = least,
                    .group = group,
                    .ungroup = ungroup,

@@ -1,9 +1,10 @@
 /* The engine of NCCL: the plug-in shardproof-nccl.so. Moves are grouped sends and receives, sums
  * the collective over the communicator of their group; what ranks tell each other goes over the
  * sockets by which they met (star.h), whose thread also sees who is lost while this one waits for a
- * GPU. The program's blocks lie in the host's memory when they come here: they are staged. No call
- * of NCCL waits: communicators do not block, and whoever waits here looks whether the run has
- * ended. NCCL is looked for when the engine is opened, as it is hundreds of MB. */
+ * GPU. Blocks that lie in the GPU's memory are moved where they lie, on the stream that they are
+ * made and read on, which goes on while the program asks for other things; those in the host's are
+ * staged. No call of NCCL waits: communicators do not block, and whoever waits here looks whether
+ * the run has ended. NCCL is looked for when the engine is opened, as it is hundreds of MB. */
 #include "engine/boot.h"
 #include "engine/nccl_calls.h"
 #include "engine/place.h"
@@ -22,8 +23,9 @@
 #include <unistd.h>
 
 __attribute__((visibility("default"))) EngineOpen ENGINE_OPEN;
-/* OWN_SWITCH: the NCCL from which on several ranks may have one GPU when it is told so */
-enum { MAX_GROUPS = 64, ALIGN = 256, TEXT = 200, OWN_SWITCH = 23003 };
+/* MAX_OPEN: streams that work at once. OWN_SWITCH: the NCCL from which on several ranks may have
+ * one GPU when it is told so */
+enum { MAX_GROUPS = 64, MAX_OPEN = 64, ALIGN = 256, TEXT = 200, OWN_SWITCH = 23003 };
 /* seconds: for communicators to be given up; for hearts to find out whose end it is that NCCL sees
  */
 static const double ABORTED = 1, WHOSE = 1;
@@ -60,6 +62,11 @@ static struct {
     cudaStream_t stream;
     ncclComm_t world, group[MAX_GROUPS];
     int n_groups, version;
+    struct {
+        cudaStream_t stream;
+        ncclComm_t comm;
+    } open[MAX_OPEN]; /* that were asked for something since the last settle */
+    int n_open;
     Buffer out, in;
     _Atomic bool ending, inside, giving, aborted;
 } M;
@@ -139,9 +146,9 @@ static void must(const char *where, ncclResult_t e, ncclComm_t comm) {
     }
     if (e != ncclSuccess) fail_nccl(where, e);
 }
-static void finish(const char *where, ncclComm_t comm) {
+static void finish(const char *where, cudaStream_t stream, ncclComm_t comm) {
     for (int turn = 0;; turn++) {
-        cudaError_t e = cudaStreamQuery(M.stream);
+        cudaError_t e = cudaStreamQuery(stream);
         ncclResult_t state = ncclSuccess;
         if (e == cudaSuccess) return;
         if (e != cudaErrorNotReady) must_cuda(where, e);
@@ -150,6 +157,24 @@ static void finish(const char *where, ncclComm_t comm) {
             fail_nccl(where, state);
         pass_time(turn);
     }
+}
+static void settle(Engine *e) {
+    (void)e;
+    if (!M.n_open) return;
+    begin();
+    while (M.n_open) {
+        M.n_open--;
+        finish("send, receive or sum", M.open[M.n_open].stream, M.open[M.n_open].comm);
+    }
+    end();
+}
+/* It goes on behind our back: settle waits for it. */
+static void leave_open(cudaStream_t stream, ncclComm_t comm) {
+    for (int i = 0; i < M.n_open; i++)
+        if (M.open[i].stream == stream && M.open[i].comm == comm) return;
+    if (M.n_open == MAX_OPEN) settle(NULL);
+    M.open[M.n_open].stream = stream;
+    M.open[M.n_open++].comm = comm;
 }
 
 /* ---- moves ---- */
@@ -171,29 +196,50 @@ static size_t slots(const EngineItem *x, int n) {
 static void to_gpu(char *at, const void *from, size_t n) {
     must_cuda("copy to the GPU", cudaMemcpyAsync(at, from, n, cudaMemcpyHostToDevice, M.stream));
 }
-static void exchange(Engine *e, const EngineItem *out, int n_out, const EngineItem *in, int n_in) {
+/* The messages that lie at *at, one behind the other at multiples of ALIGN (NULL: where they say).
+ */
+static void post(const EngineItem *x, int n, char *at, bool out, ncclComm_t comm,
+                 cudaStream_t stream) {
+    for (int i = 0; i < n; i++) {
+        void *p = at ? at : x[i].p;
+        if (at) at += slot(x[i].bytes);
+        if (!x[i].bytes) continue;
+        size_t bytes = (size_t)x[i].bytes;
+        must(out ? "ncclSend" : "ncclRecv",
+             out ? N.Send(p, bytes, ncclInt8, (int)x[i].peer, comm, stream)
+                 : N.Recv(p, bytes, ncclInt8, (int)x[i].peer, comm, stream),
+             comm);
+    }
+}
+static void exchange_here(const EngineOn *on, const EngineItem *out, int n_out,
+                          const EngineItem *in, int n_in) {
+    ncclComm_t comm = on->group < 0 ? M.world : M.group[on->group];
+    begin();
+    must("ncclGroupStart", N.GroupStart(), comm);
+    post(out, n_out, NULL, true, comm, on->stream);
+    post(in, n_in, NULL, false, comm, on->stream);
+    must("ncclGroupEnd", N.GroupEnd(), comm);
+    end();
+    leave_open(on->stream, comm);
+}
+static void exchange(Engine *e, const EngineOn *on, const EngineItem *out, int n_out,
+                     const EngineItem *in, int n_in) {
     size_t give = slots(out, n_out), get = slots(in, n_in);
-    (void)e;
     if (!give && !get) return;
+    if (on) {
+        exchange_here(on, out, n_out, in, n_in);
+        return;
+    }
+    settle(e); /* the communicator of all may be at work */
     begin();
     char *a = room_for(&M.out, give + 1), *b = room_for(&M.in, get + 1), *at = a;
     for (int i = 0; i < n_out; at += slot(out[i++].bytes))
         if (out[i].bytes) to_gpu(at, out[i].p, (size_t)out[i].bytes);
     must("ncclGroupStart", N.GroupStart(), M.world);
-    at = a;
-    for (int i = 0; i < n_out; at += slot(out[i++].bytes))
-        if (out[i].bytes)
-            must("ncclSend",
-                 N.Send(at, (size_t)out[i].bytes, ncclInt8, (int)out[i].peer, M.world, M.stream),
-                 M.world);
-    at = b;
-    for (int i = 0; i < n_in; at += slot(in[i++].bytes))
-        if (in[i].bytes)
-            must("ncclRecv",
-                 N.Recv(at, (size_t)in[i].bytes, ncclInt8, (int)in[i].peer, M.world, M.stream),
-                 M.world);
+    post(out, n_out, a, true, M.world, M.stream);
+    post(in, n_in, b, false, M.world, M.stream);
     must("ncclGroupEnd", N.GroupEnd(), M.world);
-    finish("send and receive", M.world);
+    finish("send and receive", M.stream, M.world);
     at = b;
     for (int i = 0; i < n_in; at += slot(in[i++].bytes))
         if (in[i].bytes)
@@ -213,9 +259,9 @@ static int64_t least(Engine *e, int64_t mine) {
 /* ---- sums ---- */
 static int group(Engine *e, int64_t color, int64_t place) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    (void)e;
     if (M.n_groups == MAX_GROUPS) return -1;
     config.blocking = 0;
+    settle(e); /* nothing may be outstanding */
     begin();
     ncclComm_t *child = &M.group[M.n_groups];
     *child = NULL;
@@ -229,48 +275,59 @@ static void drop(ncclComm_t comm) {
     N.CommDestroy(comm);
 }
 static void ungroup(Engine *e) {
-    (void)e;
     if (!M.n_groups) return;
+    settle(e);
     begin();
     while (M.n_groups) drop(M.group[--M.n_groups]);
     end();
 }
-static void one_call(const NcclCall *c, const EngineSum *s, const char *mine, char *out) {
+static void one_call(const NcclCall *c, const EngineSum *s, cudaStream_t stream) {
     ncclDataType_t type = s->number == ENGINE_F32 ? ncclFloat32 : ncclFloat64;
     ncclRedOp_t op = s->max ? ncclMax : ncclSum;
     size_t n = (size_t)c->count, at = (size_t)c->from * (s->number == ENGINE_F32 ? 4 : 8);
     ncclComm_t comm = M.group[s->group];
+    const char *mine = s->mine;
     ncclResult_t r = c->kind == NCCL_ALL_REDUCE
-                         ? N.AllReduce(mine, out, n, type, op, comm, M.stream)
+                         ? N.AllReduce(mine, s->out, n, type, op, comm, stream)
                      : c->kind == NCCL_REDUCE_SCATTER
-                         ? N.ReduceScatter(mine, out, n, type, op, comm, M.stream)
-                         : N.Reduce(mine + at, out, n, type, op, (int)c->root, comm, M.stream);
+                         ? N.ReduceScatter(mine, s->out, n, type, op, comm, stream)
+                         : N.Reduce(mine + at, s->out, n, type, op, (int)c->root, comm, stream);
     must("a sum", r, comm);
 }
-static void sum(Engine *e, const EngineSum *s) {
+/* Of blocks in the GPU's memory, on a stream. */
+static void sum_here(const EngineSum *s, const NcclCall *calls, int n, cudaStream_t stream) {
+    ncclComm_t comm = M.group[s->group];
+    must("ncclGroupStart", N.GroupStart(), comm);
+    for (int i = 0; i < n; i++) one_call(&calls[i], s, stream);
+    must("ncclGroupEnd", N.GroupEnd(), comm);
+}
+static void sum(Engine *e, const EngineOn *on, const EngineSum *s) {
     size_t es = s->number == ENGINE_F32 ? 4 : 8;
     ncclComm_t comm = M.group[s->group];
     int members, self;
-    (void)e;
+    if (!on) settle(e);
     begin();
     must("ncclCommCount", N.CommCount(comm, &members), comm);
     must("ncclCommUserRank", N.CommUserRank(comm, &self), comm);
     NcclCall *calls = malloc((size_t)members * sizeof *calls);
     if (!calls) fail("out of memory for its calls");
     int n = nccl_calls(s, members, calls);
-    int64_t got = s->each ? s->each[self] : s->n;
-    char *mine = room_for(&M.out, (size_t)s->n * es + 1),
-         *out = room_for(&M.in, (size_t)got * es + 1);
-    if (s->n) to_gpu(mine, s->mine, (size_t)s->n * es);
-    must("ncclGroupStart", N.GroupStart(), comm);
-    for (int i = 0; i < n; i++) one_call(&calls[i], s, mine, out);
-    must("ncclGroupEnd", N.GroupEnd(), comm);
-    finish("a sum", comm);
-    if (got)
-        must_cuda("copy from the GPU",
-                  cudaMemcpy(s->out, out, (size_t)got * es, cudaMemcpyDeviceToHost));
+    size_t give = (size_t)s->n * es, get = (size_t)(s->each ? s->each[self] : s->n) * es;
+    if (on) sum_here(s, calls, n, on->stream);
+    else {
+        EngineSum staged = *s;
+        staged.mine = room_for(&M.out, give + 1);
+        staged.out = room_for(&M.in, get + 1);
+        if (give) to_gpu(M.out.p, s->mine, give);
+        sum_here(&staged, calls, n, M.stream);
+        finish("a sum", M.stream, comm);
+        if (get)
+            must_cuda("copy from the GPU",
+                      cudaMemcpy(s->out, staged.out, get, cudaMemcpyDeviceToHost));
+    }
     free(calls);
     end();
+    if (on) leave_open(on->stream, comm);
 }
 
 /* ---- begin and end ---- */
@@ -279,6 +336,7 @@ static void abort_all(Engine *e, int code) {
     star_abort(M.star, code);
 }
 static void close_engine(Engine *e) {
+    settle(e);
     ungroup(e);
     begin();
     drop(M.world);
@@ -463,6 +521,7 @@ Engine *ENGINE_OPEN(const EngineHost *host) {
                    .least = least,
                    .group = group,
                    .ungroup = ungroup,
+                   .settle = settle,
                    .sum = sum,
                    .abort = abort_all,
                    .close = close_engine};

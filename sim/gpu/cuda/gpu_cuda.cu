@@ -34,6 +34,10 @@ struct Cuda {
     Lt lt;
     cublasLtHandle_t handle;
     void *workspace;
+    cudaStream_t lanes[GPU_LANES]; /* the first is CUDA's own, the others are made when asked for */
+    int lane;
+    cudaEvent_t *marks; /* all that were made */
+    int n_marks;
     cudaEvent_t begin[EVENTS], end[EVENTS]; /* around each launch and product */
     int pairs;                              /* recorded, and not read yet */
     double seconds;                         /* of those that were read, since `busy` asked */
@@ -52,11 +56,36 @@ void must_lt(Cuda *c, const char *where, cublasStatus_t s) {
     snprintf(text, sizeof text, "cuBLASLt status %d", (int)s);
     if (s != CUBLAS_STATUS_SUCCESS) failed(c, where, text);
 }
+/* ---- lanes ---- */
+cudaStream_t on(Cuda *c) {
+    if (c->lane && !c->lanes[c->lane])
+        must(c, "a stream", cudaStreamCreateWithFlags(&c->lanes[c->lane], cudaStreamNonBlocking));
+    return c->lanes[c->lane];
+}
+void cuda_lane(Gpu *g, int lane) { ((Cuda *)g)->lane = lane; }
+void *cuda_stream(Gpu *g) { return on((Cuda *)g); }
+void *cuda_mark(Gpu *g, void *mark) {
+    Cuda *c = (Cuda *)g;
+    cudaEvent_t e = (cudaEvent_t)mark;
+    if (!e) {
+        must(c, "events", cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+        c->marks = (cudaEvent_t *)realloc(c->marks, (size_t)(c->n_marks + 1) * sizeof e);
+        if (!c->marks) failed(c, "events", "out of memory");
+        c->marks[c->n_marks++] = e;
+    }
+    must(c, "events", cudaEventRecord(e, on(c)));
+    return e;
+}
+void cuda_after(Gpu *g, void *mark) {
+    Cuda *c = (Cuda *)g;
+    must(c, "events", cudaStreamWaitEvent(on(c), (cudaEvent_t)mark, 0));
+}
+
 /* ---- time: an event before and one behind each launch, on the GPU's own clock ---- */
 void settle(Cuda *c) {
-    if (c->pairs) must(c, "waiting for the GPU", cudaEventSynchronize(c->end[c->pairs - 1]));
     for (int i = 0; i < c->pairs; i++) {
         float ms = 0;
+        must(c, "waiting for the GPU", cudaEventSynchronize(c->end[i]));
         must(c, "events", cudaEventElapsedTime(&ms, c->begin[i], c->end[i]));
         c->seconds += ms * 1e-3;
     }
@@ -64,9 +93,9 @@ void settle(Cuda *c) {
 }
 void timed_begin(Cuda *c) {
     if (c->pairs == EVENTS) settle(c);
-    must(c, "events", cudaEventRecord(c->begin[c->pairs], 0));
+    must(c, "events", cudaEventRecord(c->begin[c->pairs], on(c)));
 }
-void timed_end(Cuda *c) { must(c, "events", cudaEventRecord(c->end[c->pairs++], 0)); }
+void timed_end(Cuda *c) { must(c, "events", cudaEventRecord(c->end[c->pairs++], on(c))); }
 double cuda_busy(Gpu *g) {
     Cuda *c = (Cuda *)g;
     settle(c);
@@ -86,11 +115,15 @@ void *cuda_alloc(Gpu *g, size_t n) {
     return p;
 }
 void cuda_release(Gpu *g, void *p) { must((Cuda *)g, "cudaFree", cudaFree(p)); }
+/* From memory that is not pinned: when this returns CUDA has read it. */
 void cuda_put(Gpu *g, void *to, const void *from, size_t n) {
-    must((Cuda *)g, "copy to the GPU", cudaMemcpy(to, from, n, cudaMemcpyHostToDevice));
+    Cuda *c = (Cuda *)g;
+    must(c, "copy to the GPU", cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, on(c)));
 }
 void cuda_get(Gpu *g, void *to, const void *from, size_t n) {
-    must((Cuda *)g, "copy from the GPU", cudaMemcpy(to, from, n, cudaMemcpyDeviceToHost));
+    Cuda *c = (Cuda *)g;
+    must(c, "copy from the GPU", cudaMemcpyAsync(to, from, n, cudaMemcpyDeviceToHost, on(c)));
+    must(c, "copy from the GPU", cudaStreamSynchronize(on(c)));
 }
 void cuda_launch(Gpu *g, const GpuLaunch *l) {
     static const char *const names[] = {
@@ -98,7 +131,7 @@ void cuda_launch(Gpu *g, const GpuLaunch *l) {
         GPU_KERNELS(NAME)};
     Cuda *c = (Cuda *)g;
     timed_begin(c);
-    gpu_kernels[l->f64][l->kernel]<<<(unsigned)l->blocks, (unsigned)l->threads>>>(l->args);
+    gpu_kernels[l->f64][l->kernel]<<<(unsigned)l->blocks, (unsigned)l->threads, 0, on(c)>>>(l->args);
     must(c, names[l->kernel], cudaGetLastError());
     timed_end(c);
 }
@@ -170,7 +203,7 @@ void cuda_gemm(Gpu *g, const GpuGemm *m) {
     must_lt(c, "product",
             c->lt.matmul(c->handle, desc, m->f64 ? (const void *)&one64 : &one32, m->b.p, b, m->a.p,
                          a, m->f64 ? (const void *)&zero64 : &zero32, m->c.p, out, m->c.p, out,
-                         &found.algo, c->workspace, WORKSPACE, 0));
+                         &found.algo, c->workspace, WORKSPACE, on(c)));
     timed_end(c);
     c->lt.pref_free(pref);
     c->lt.desc_free(desc);
@@ -185,6 +218,10 @@ void cuda_close(Gpu *g) {
         cudaEventDestroy(c->begin[i]);
         cudaEventDestroy(c->end[i]);
     }
+    for (int i = 0; i < c->n_marks; i++) cudaEventDestroy(c->marks[i]);
+    for (int i = 1; i < GPU_LANES; i++)
+        if (c->lanes[i]) cudaStreamDestroy(c->lanes[i]);
+    free(c->marks);
     c->lt.destroy(c->handle);
     delete c;
 }
@@ -270,6 +307,10 @@ shardproof_gpu(const GpuHost *host, GpuWhy *why, const char **text) {
     g->get = cuda_get;
     g->launch = cuda_launch;
     g->gemm = cuda_gemm;
+    g->lane = cuda_lane;
+    g->stream = cuda_stream;
+    g->mark = cuda_mark;
+    g->after = cuda_after;
     g->busy = cuda_busy;
     g->close = cuda_close;
     return g;

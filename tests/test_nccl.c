@@ -11,6 +11,7 @@
 #include "support/same_records.h"
 #include "support/support.h"
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -277,8 +278,28 @@ static const char *all_of(Arena *a, int ranks, const char *line) {
         "%s & r=$((r - 1)); done; RANK=0 LOCAL_RANK=0 %s; code=$?; wait; exit $code",
         free_port(), ranks, ranks, ranks - 1, line, line);
 }
-/* A profile of several ranks with a GPU each: one that `plan` takes, and whose links are measured.
- */
+/* As nccl-tests counts them: of both kinds some, algorithm bandwidth S / t, bus bandwidth that
+ * times the share of S that a ring sends. */
+static void holds_bandwidths(const char *text, int ranks) {
+    static const char *const ops[] = {"#   all_reduce ", "#   reduce_scatter "};
+    for (int k = 0; k < 2; k++) {
+        int lines = 0;
+        double most = 0;
+        for (const char *at = text; (at = strstr(at, ops[k])); at++, lines++) {
+            double n, size, took, algbw, busbw, share = (k ? 1.0 : 2.0) * (ranks - 1) / ranks;
+            assert_int_equal(sscanf(at + strlen(ops[k]),
+                                    "%lf ranks S %lf %lf s algbw %lf busbw %lf", &n, &size, &took,
+                                    &algbw, &busbw),
+                             5);
+            assert_true(n == ranks && fabs(size / took / algbw - 1) < 0.02);
+            assert_true(fabs(busbw / algbw / share - 1) < 0.02);
+            most = size > most ? size : most;
+        }
+        assert_true(lines > 2 && most == 1024 * 1024 * 4);
+    }
+}
+/* A profile of several ranks with a GPU each: one that `plan` takes, whose links are measured, and
+ * that has what NCCL's model of time starts from. */
 static void test_calibrate(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -295,7 +316,13 @@ static void test_calibrate(void **state) {
             strstr(text, arena_printf(a, "`shardproof calibrate --cuda` on %d pro", ranks)));
         assert_non_null(strstr(text, arena_printf(a, "processes of NCCL, %d on each", ranks)));
         assert_non_null(strstr(text, "14 all-gathers and reduce-scatters"));
+        assert_non_null(strstr(text, "\nnccl:\n  gpu: "));
+        holds_bandwidths(text, ranks);
         mpi_expect(line_code(o, e, "%s times %s --hardware %s", p, plan, file), 0, e, "");
+        mpi_expect(line_code(o, e, "%s draw %s --view timeline --hardware %s --format json", p,
+                             "plans/04-llama3-8b-tp4.yaml", file),
+                   0, e, "");
+        assert_non_null(strstr(child_read(a, o, &n), "NCCL Ring/"));
     }
     /* one has no links; several on one GPU have no times; neither writes a file */
     mpi_expect(line_code(o, e, "rm %s; %s", file,

@@ -1,5 +1,6 @@
 /* Constants of a profile, fitted to measured steps. See calibrate.h. */
 #include "drive/calibrate.h"
+#include "drive/calibrate_nccl.h"
 #include "drive/pipeline.h"
 #include "drive/ranks.h"
 #include "engine/engine.h"
@@ -32,7 +33,9 @@ typedef struct {
     double f32, f64, bf16, memory, kernel; /* bf16 0: it is computed in f32 */
     int64_t per_node, nodes, room;         /* room: bytes of each */
     bool of_gpu;                           /* that room is a GPU's */
-    const char *of;                        /* whose links these are; NULL: measured */
+    const NcclSeen *seen;                  /* n_seen of them; NULL: NCCL was not seen */
+    int n_seen;
+    const char *of; /* whose links these are; NULL: measured */
 } Constants;
 
 /* A linear network of layers whose sizes differ, cut by FSDP over `dp`: all-gathers and
@@ -42,8 +45,11 @@ static const char plan[] =
     "model: {kind: mlp, sizes: [16, 512, 256, 1024, 1024, 16], bias: false, activation: relu}\n"
     "data: {rows: %lld, dtype: %s, seed: 1}\n"
     "mesh: {%s: %lld, %s: %lld}\n"
-    "data_parallel: {mode: fsdp, axis: dp, unit: parameter}\n"
+    "data_parallel: {mode: %s, axis: dp%s}\n"
     "pass: backward\n";
+/* Its data parallelism: gathered and scattered by parameters, or all gradients summed. */
+#define FSDP "fsdp", ", unit: parameter"
+#define DDP "ddp", ""
 
 static void keep_best(Arena *arena, Times *x, const Trace *t) {
     double *longest = ARENA_ARRAY(arena, double, t->n_measured + 1);
@@ -195,7 +201,32 @@ static const char *text_of(const On *on, const Constants *k, int64_t ranks) {
     str_addf(&s, "what: \"processes of %s, %lld on each machine, measured\"\n",
              gpus ? "NCCL" : "MPI", (long long)k->per_node);
     constants_text(&s, k);
+    calibrate_nccl(&s, k->seen, k->n_seen, on->device ? on->device->name : NULL);
     return s.s;
+}
+/* The sums of a run that NCCL has made. */
+static void see(Constants *k, Arena *arena, const Times *x, const char *op) {
+    NcclSeen *all = ARENA_ARRAY(arena, NcclSeen, k->n_seen + x->t->n_collectives + 1);
+    if (k->n_seen) memcpy(all, k->seen, (size_t)k->n_seen * sizeof *all);
+    k->seen = all;
+    for (int i = 0; i < x->t->n_collectives; i++) {
+        const TraceCollective *c = &x->t->collectives[i];
+        double took = c->step < x->n ? x->best[c->step] : 0;
+        if (strcmp(c->op, op) != 0 || took <= 0 || !c->bytes_sent) continue;
+        all[k->n_seen++] = (NcclSeen){c->op, groups_size(&c->groups), (double)c->bytes_sent, took};
+    }
+}
+/* NCCL's own all-reduces and reduce-scatters, which move what plans' declared sums do by sends. */
+static bool see_nccl(const On *on, Constants *k, const char *fsdp, const char *ddp) {
+    Times scatters = {0}, sums = {0};
+    bool was = ranks_engine_sums(on->ranks), ran;
+    ranks_sum_by_engine(on->ranks, true);
+    ran = time_plan(on, ddp, &sums) && time_plan(on, fsdp, &scatters);
+    ranks_sum_by_engine(on->ranks, was);
+    if (!ran || !ranks_first(on->ranks)) return ran;
+    see(k, on->arena, &sums, "all_reduce");
+    see(k, on->arena, &scatters, "reduce_scatter");
+    return true;
 }
 /* Processes on each machine, if launchers place them one machine after the other; else one. */
 static int64_t per_node(const Ranks *ranks) {
@@ -240,13 +271,19 @@ const char *calibrate(Arena *arena, Diags *d, Ranks *ranks, Device *device) {
     if (inside == 1) inside = n, outside = 1; /* one on each machine: all links are between them */
     Times f32 = {0}, f64 = {0}, bf16 = {0}, far = {0};
 #define NEAR(dtype)                                                                                \
-    arena_printf(arena, plan, 64LL * n, dtype, "other", (long long)outside, "dp", (long long)inside)
+    arena_printf(arena, plan, 64LL * n, dtype, "other", (long long)outside, "dp",                  \
+                 (long long)inside, FSDP)
     const char *far_text = arena_printf(arena, plan, 64LL * n, "f32", "dp", (long long)k.nodes,
-                                        "other", (long long)k.per_node);
+                                        "other", (long long)k.per_node, FSDP);
     bool apart = k.nodes > 1 && k.per_node > 1;
     if (!time_plan(&on, NEAR("f32"), &f32) || !time_plan(&on, NEAR("f64"), &f64) ||
         (device && !time_plan(&on, NEAR("bf16"), &bf16)) ||
         (apart && !time_plan(&on, far_text, &far)))
+        return NULL;
+    if (ranks_on_gpus(ranks) &&
+        !see_nccl(&on, &k, NEAR("f32"),
+                  arena_printf(arena, plan, 64LL * n, "f32", "other", (long long)outside, "dp",
+                               (long long)inside, DDP)))
         return NULL;
 #undef NEAR
     if (!ranks_first(ranks)) return "";

@@ -253,6 +253,7 @@ void ranks_close(Ranks *r) {
 }
 bool ranks_first(const Ranks *r) { return r->engine->rank == 0; }
 int64_t ranks_count(const Ranks *r) { return r->engine->ranks; }
+void ranks_sum_by_engine(Ranks *r, bool does) { r->o.engine_sums = does; }
 bool ranks_engine_sums(const Ranks *r) { return r->o.engine_sums; }
 int64_t ranks_beside(const Ranks *r) { return r->beside; }
 Engine *ranks_engine(Ranks *r) { return r->engine; }

@@ -34,6 +34,7 @@ bool ranks_launched(bool gpus);
 bool ranks_first(const Ranks *r);
 int64_t ranks_count(const Ranks *r);
 bool ranks_engine_sums(const Ranks *r);
+void ranks_sum_by_engine(Ranks *r, bool does); /* from the next plan on; all processes call it */
 /* The name of what carries the bytes, for the trace: "mpi", "nccl". */
 const char *ranks_backend(const Ranks *r);
 /* The GPU of this process, as CUDA counts them; -1: its ranks compute on the host. */

@@ -1407,6 +1407,74 @@ static void test_jax_at_rest_refusals(void **state) {
     assert_int_equal(diags_errors(run.d), 1); /* once, and in their file */
     assert_non_null(strstr(diags_text(arena, run.d), "specs.json:1:2: error: pattern"));
 }
+/* Kernels with heads apart, layers stacked in front, and MaxText's own tree. */
+static void test_jax_heads(void **state) {
+    (void)state;
+    static const char *const trees[] = {
+        "{\"tokens\": [\"data\", null],\n"
+        " \"params/layers_0/attention/wq/kernel\": [null, \"model\", null],\n"
+        " \"layers_0/attention/wk/kernel\": [null, [\"model\"]],\n"
+        " \"layers_0/attention/wv/kernel\": [null, \"model\", null],\n"
+        " \"layers_0/attention/wo/kernel\": [\"model\", null, null],\n"
+        " \"layers_0/feed_forward/w1/kernel\": [null, \"model\"],\n"
+        " \"layers_0/feed_forward/w3/kernel\": [null, \"model\"],\n"
+        " \"layers_0/feed_forward/w2/kernel\": [\"model\", null],\n"
+        " \"layers_0/ffn_norm/scale\": [null], \"norm/scale\": [null],\n"
+        " \"output/kernel\": [null, \"model\"]}",
+        "{\"tokens\": [\"data\", null],\n"
+        " \"params/layers/attention/wq/kernel\": [null, null, \"model\", null],\n"
+        " \"layers/attention/wk/kernel\": [[], null, \"model\"],\n"
+        " \"layers/attention/wv/kernel\": [null, null, \"model\", null],\n"
+        " \"layers/attention/wo/kernel\": [null, \"model\"],\n"
+        " \"layers/feed_forward/w1/kernel\": [null, null, \"model\"],\n"
+        " \"layers/feed_forward/w3/kernel\": [null, null, \"model\"],\n"
+        " \"layers/feed_forward/w2/kernel\": [null, \"model\", null],\n"
+        " \"layers/ffn_norm/scale\": [null, null], \"norm/scale\": [null],\n"
+        " \"output/kernel\": [null, \"model\"]}",
+        "{\"tokens\": [\"data\", null],\n"
+        " \"params/decoder/layers/self_attention/query/kernel\": [null, null, \"model\", null],\n"
+        " \"params/decoder/layers/self_attention/key/kernel\": [[], null, \"model\", null],\n"
+        " \"params/decoder/layers/self_attention/value/kernel\": [null, null, \"model\", null],\n"
+        " \"params/decoder/layers/self_attention/out/kernel\": [\"model\", null, null, null],\n"
+        " \"params/decoder/layers/mlp/wi_0/kernel\": [null, null, \"model\"],\n"
+        " \"params/decoder/layers/mlp/wi_1/kernel\": [null, null, \"model\"],\n"
+        " \"params/decoder/layers/mlp/wo/kernel\": [\"model\", null, null],\n"
+        " \"params/decoder/layers/post_self_attention_layer_norm/scale\": [null, null],\n"
+        " \"params/decoder/decoder_norm/scale\": [null],\n"
+        " \"params/decoder/logits_dense/kernel\": [null, \"model\"]}"};
+    for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
+        Imported r = jax("data=2,model=4", trees[i]);
+        const char *layer = i ? "*" : "0";
+#define LINE(module, dim)                                                                          \
+    arena_printf(arena,                                                                            \
+                 "  layers.%s." module ".weight: {weight: {model: shard(" dim                      \
+                 "), data: replicate}, axis: every}",                                              \
+                 layer)
+        HOLDS(r, LINE("attention.wq", "0"), LINE("attention.wk", "0"), LINE("attention.wv", "0"),
+              LINE("attention.wo", "1"), LINE("feed_forward.w1", "0"), LINE("feed_forward.w3", "0"),
+              LINE("feed_forward.w2", "1"),
+              "  norm.weight: {weight: {data: replicate, model: replicate}, axis: every}",
+              "  output.weight: {weight: {model: shard(0), data: replicate}, axis: every}");
+#undef LINE
+        equivalent(&r);
+    }
+}
+static void test_jax_heads_refusals(void **state) {
+    (void)state;
+    Imported r = jax("a=2,b=2", "{\"layers/attention/wq/kernel\": [\"a\", null, null],\n"
+                                " \"decoder/layers/self_attention/out/kernel\": [null, \"a\"],\n"
+                                " \"layers_0/attention/wk/kernel\": [null, null, \"b\"],\n"
+                                " \"layers_0/attention/wo/kernel\": [null, \"b\", null],\n"
+                                " \"layers_0/feed_forward/w1/kernel\": [null, null, \"b\"],\n"
+                                " \"layers/feed_forward/w1/kernel\": [null, null, null, \"b\"]}");
+    REFUSES(
+        r, "specs.json:1:33: error: layers that an axis shares out: not supported",
+        "null: dim 0 is that of the layers", ":2:53: error: layers that an axis shares out",
+        ":3:47: error: an axis that cuts within heads: not supported",
+        ":4:41: error: an axis that cuts within heads",
+        ":5:37: error: the PartitionSpec of a kernel has at most 2 dims [E0307]",
+        ":6:35: error: the PartitionSpec of a kernel has at most 2 dims and that of the layers");
+}
 static void test_jax_refusals(void **state) {
     (void)state;
     Imported r = jax("a=2,b=2", "{\"q/kernel\": [\"a\", \"b\", null],\n"
@@ -1956,6 +2024,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_megatron_undecided, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_jax_heads, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_jax_heads_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_at_rest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_at_rest_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_refusals, setup, teardown),

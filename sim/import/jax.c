@@ -1,13 +1,42 @@
 /* JAX's PartitionSpecs: parameter path -> for each dim an axis, a list of axes or null. Flax's
- * kernels are [in, out]; plans, like PyTorch, store [out, in]. Activations follow by propagation:
+ * kernels are [in, out], or with heads apart [in, heads, head_dim] and [heads, head_dim, out];
+ * plans, like PyTorch, store [out, in]. Layers may be stacked: the path has no number, the spec one
+ * dim more. MaxText's tree is read by its own names. Activations follow by propagation:
  * every move is one that no line asks for, as under XLA's partitioner, which may choose others. */
 #include "import/import.h"
 #include "import/python.h"
 #include <string.h>
 
 /* ---- parameter paths ---- */
+typedef struct {
+    const char *module, *leaf; /* "layers.0.attention.wq", "kernel" */
+    int stacked;               /* the dim of all layers, or -1 */
+} Path;
+/* MaxText's modules; what begins with `decoder.` there. */
+static const char *of_maxtext(Draft *x, const char *module) {
+    static const struct {
+        const char *theirs, *ours;
+    } rows[] = {{".self_attention.query", ".attention.wq"},
+                {".self_attention.key", ".attention.wk"},
+                {".self_attention.value", ".attention.wv"},
+                {".self_attention.out", ".attention.wo"},
+                {".mlp.wi_0", ".feed_forward.w1"},
+                {".mlp.wi_1", ".feed_forward.w3"},
+                {".mlp.wo", ".feed_forward.w2"},
+                {".pre_self_attention_layer_norm", ".attention_norm"},
+                {".post_self_attention_layer_norm", ".ffn_norm"},
+                {"decoder_norm", "norm"},
+                {"logits_dense", "output"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t n = strlen(module), k = strlen(rows[i].theirs);
+        if (n >= k && strcmp(module + n - k, rows[i].theirs) == 0)
+            return arena_printf(x->a, "%.*s%s", (int)(n - k), module, rows[i].ours);
+    }
+    return module;
+}
 /* "params/layers_0/attention/wq/kernel" -> "layers.0.attention.wq", and the parameter's name. */
-static const char *module_path(Draft *x, const char *path, const char **leaf) {
+static Path path_of(Draft *x, const char *path) {
+    Path found = {.leaf = "", .stacked = -1};
     Str s = str_new(x->a);
     for (const char *p = path; *p;) {
         size_t n = strcspn(p, "/.");
@@ -18,13 +47,35 @@ static const char *module_path(Draft *x, const char *path, const char **leaf) {
             (strspn(low + 1, "0123456789") == strlen(low + 1) || strcmp(low + 1, "*") == 0);
         bool layer = number && low > part &&
                      (strncmp(part, "layers_", 7) == 0 || strncmp(part, "h_", 2) == 0);
-        if (last) *leaf = part;
+        bool all = strcmp(part, "layers") == 0 && !last && !strchr("0123456789*", p[n + 1]);
+        if (last) found.leaf = part;
         else if (!container)
             str_addf(&s, "%s%.*s%s%s", s.n ? "." : "", layer ? (int)(low - part) : (int)n, part,
                      layer ? "." : "", layer ? low + 1 : "");
+        if (all) found.stacked = 0, str_add(&s, ".*");
         p += n + !last;
     }
-    return s.s;
+    found.module = strcmp(s.s, "token_embedder") == 0 ? "tok_embeddings" : s.s;
+    if (strncmp(s.s, "decoder.", 8) == 0 && of_maxtext(x, s.s + 8) != s.s + 8) {
+        found.module = of_maxtext(x, s.s + 8);
+        if (found.stacked == 0) found.stacked = 1; /* its param_scan_axis */
+    }
+    return found;
+}
+/* Attention's kernels with heads apart: the plan's dim of each of theirs, -1: within a head. */
+static const int *heads_dims(const char *module, const char *leaf) {
+    static const char *const into[] = {"wq", "wk", "wv", "q_proj", "k_proj", "v_proj"},
+                             *const out[] = {"wo", "o_proj", "output_proj"};
+    static const int in_dims[] = {1, 0, -1}, out_dims[] = {1, -1, 0}, bias_dims[] = {0, -1};
+    const char *dot = strrchr(module, '.'), *last = dot ? dot + 1 : module;
+    for (int i = 0; i < 6; i++)
+        if (strcmp(last, into[i]) == 0)
+            return strcmp(leaf, "bias") == 0     ? bias_dims
+                   : strcmp(leaf, "kernel") == 0 ? in_dims
+                                                 : NULL;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(last, out[i]) == 0 && strcmp(leaf, "kernel") == 0) return out_dims;
+    return NULL;
 }
 /* A kernel's dims stand the other way round. */
 static const struct {
@@ -120,37 +171,64 @@ static void add_dim(Jax *j, const Spec *s, const char *name, Loc at, Loc value) 
     }
     j->rest |= s->rest;
 }
+/* The plan's dim of each of the spec's, or -1 (of all layers, within a head); NULL and an error if
+ * there are more than the parameter has. */
+static const int *dims_of(Jax *j, const Path *path, int row, const Value *v) {
+    Draft *x = j->x;
+    int n = v->n - (path->stacked >= 0 && v->n > path->stacked), most = leaves[row].most;
+    const int *heads = n == most + 1 ? heads_dims(path->module, path->leaf) : NULL;
+    if (v->kind != V_LIST || (n > most && !heads)) {
+        diag_error(x->d, v->kind == V_LIST ? "E0307" : "E0301", v->loc,
+                   "one entry for each dim: an axis, a list of axes or null",
+                   "the PartitionSpec of a %s has at most %d dims%s", path->leaf, most,
+                   path->stacked >= 0 ? " and that of the layers" : "");
+        return NULL;
+    }
+    int *dim = ARENA_ARRAY(x->a, int, v->n + 1);
+    for (int i = 0, k = 0; i < v->n; i++) {
+        /* a kernel that is given by its first dim alone is still [in, out] */
+        dim[i] = i == path->stacked ? -1 : heads ? heads[k] : leaves[row].turned ? 1 - k : k;
+        k += i != path->stacked;
+        bool cut = v->item[i]->kind != V_NONE && !(v->item[i]->kind == V_LIST && !v->item[i]->n);
+        if (dim[i] < 0 && cut)
+            diag_error(x->d, "E0214", v->item[i]->loc,
+                       i == path->stacked
+                           ? arena_printf(x->a,
+                                          "null: dim %d is that of the layers; of one layer "
+                                          "each the path is layers_0/..",
+                                          i)
+                           : "null, and the axis at the dim of the heads",
+                       "%s: not supported by this version",
+                       i == path->stacked ? "layers that an axis shares out"
+                                          : "an axis that cuts within heads");
+    }
+    return dim;
+}
 static void parameter(Jax *j, const ValuePair *p, const char *every) {
     Draft *x = j->x;
-    const char *leaf = "", *module = module_path(x, p->key, &leaf);
+    Path path = path_of(x, p->key);
     const Value *v = p->value;
     int row = 0;
-    while (row < N_LEAVES && strcmp(leaves[row].leaf, leaf) != 0) row++;
-    if (row == N_LEAVES || !*module) {
+    while (row < N_LEAVES && strcmp(leaves[row].leaf, path.leaf) != 0) row++;
+    if (row == N_LEAVES || !*path.module) {
         diag_error(x->d, "E0209", p->loc,
                    "a path that ends in weight, kernel, embedding, scale or bias",
                    "'%s' is no parameter's path", p->key);
         return;
     }
-    if (v->kind != V_LIST || v->n > leaves[row].most) {
-        diag_error(x->d, v->kind == V_LIST ? "E0307" : "E0301", v->loc,
-                   "one entry for each dim: an axis, a list of axes or null",
-                   "the PartitionSpec of a %s has at most %d dims", leaf, leaves[row].most);
-        return;
-    }
+    const int *dim = dims_of(j, &path, row, v);
+    if (!dim) return;
     Spec s = {.j = j};
     Str on = str_new(x->a);
     for (int i = 0; i < v->n; i++) {
-        /* a kernel that is given by its first dim alone is still [in, out] */
-        int dim = leaves[row].turned ? 1 - i : i;
-        const char *axes = dim_axes(&s, v->item[i], dim);
+        const char *axes = dim[i] < 0 ? NULL : dim_axes(&s, v->item[i], dim[i]);
         for (const char *a = axes; a && *a; a += strcspn(a, "*"), a += *a == '*')
-            str_addf(&on, "%s%.*s: shard(%d)", on.n ? ", " : "", (int)strcspn(a, "*"), a, dim);
+            str_addf(&on, "%s%.*s: shard(%d)", on.n ? ", " : "", (int)strcspn(a, "*"), a, dim[i]);
     }
     for (int k = 0; k < x->n_axes; k++)
         if (!((s.seen & ~s.rest) & (1u << k)))
             str_addf(&on, "%s%s: replicate", on.n ? ", " : "", x->axis[k].name);
-    const char *name = arena_printf(x->a, "%s.%s", module, leaves[row].field);
+    const char *name = arena_printf(x->a, "%s.%s", path.module, leaves[row].field);
     add_dim(j, &s, name, p->loc, v->loc);
     draft_line(x, name, p->loc,
                arena_printf(x->a, "{%s: {%s}, axis: %s}", leaves[row].field, on.s, every), v->loc,

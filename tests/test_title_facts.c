@@ -12,9 +12,9 @@
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "render/mesh/mesh.h"
+#include "support/records.h"
 #include "support/support.h"
 #include <glob.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +29,6 @@ typedef struct {
 static void says(const char *words, const char *what, const char *fact) {
     if (!strstr(words, fact)) fail_msg("%s: '%s' is not in\n%s", what, fact, words);
 }
-static const char *words_of(Arena *a, const Scene *s) {
-    Str t = str_new(a);
-    for (int i = 0; i < s->n_marks; i++)
-        for (int k = 0; s->marks[i].kind == MARK_TEXT && k < s->marks[i].n_run; k++)
-            str_addf(&t, "%s%s", k ? "" : " ", s->marks[i].run[k].s);
-    return t.s;
-}
 /* The first page, NULL if the plan has nothing for the view. */
 static Scene *page_of(Arena *a, const Trace *t, const char *view, const char *pass,
                       const char *part) {
@@ -44,40 +37,16 @@ static Scene *page_of(Arena *a, const Trace *t, const char *view, const char *pa
     return render_pages(t, diags_new(a), &o, a, true, page) ? page[0] : NULL;
 }
 static bool takes_part(const TraceCollective *c, int64_t rank) {
-    for (int64_t g = 0; g < groups_count(&c->groups); g++)
-        for (int64_t i = 0; i < groups_size(&c->groups); i++)
-            if (groups_member(&c->groups, g, i) == rank) return !c->skipped;
-    return false;
+    return record_member(c, rank) && !c->skipped;
 }
 
 /* ---- memory: "holds X at the peak" ---- */
-static int64_t category(const Trace *t, int64_t rank, const char *name, int step) {
-    int64_t bytes = 0;
-    for (int i = 0; i < t->n_memory && t->memory[i].step <= step; i++)
-        if (!strcmp(t->memory[i].category, name) && rankset_has(&t->memory[i].ranks, rank))
-            bytes = t->memory[i].bytes;
-    return bytes;
-}
-static int64_t peak(const Trace *t, int64_t rank) {
-    int64_t most = 0, live = 0, copies = 0;
-    for (int i = 0; i < t->n_memory; i++) { /* in the order of steps */
-        const TraceMemory *m = &t->memory[i];
-        if (m->step < 0 || !rankset_has(&m->ranks, rank)) continue;
-        if (!strcmp(m->category, "activations")) live = m->bytes;
-        if (!strcmp(m->category, "gathered")) copies = m->bytes;
-        bool last = true;
-        for (int k = i + 1; k < t->n_memory && t->memory[k].step == m->step && last; k++)
-            last = !rankset_has(&t->memory[k].ranks, rank);
-        if (last && live + copies > most) most = live + copies;
-    }
-    return most + category(t, rank, "parameters", -1) + category(t, rank, "optimizer", -1);
-}
 static void check_memory(Arena *a, const Trace *t, const char *path, Held *h) {
     Scene *s = page_of(a, t, "memory", NULL, NULL);
     if (!s) return;
     int64_t most = 0;
     for (int i = 0; i < t->n_memory; i++) {
-        int64_t n = peak(t, rankset_first(&t->memory[i].ranks));
+        int64_t n = records_peak(t, rankset_first(&t->memory[i].ranks));
         if (t->memory[i].step >= 0) break; /* all classes have said what lies at rest */
         if (n > most) most = n;
     }
@@ -95,7 +64,7 @@ static bool of_two(const Trace *t, const TraceCollective *c) {
 static void check_mesh(Arena *a, const Trace *t, const char *path, Held *h) {
     Scene *s = page_of(a, t, "mesh", NULL, NULL);
     if (!s) return;
-    const char *words = words_of(a, s);
+    const char *words = page_words(a, s, NULL);
     for (int i = 0; i < t->n_collectives; i++) {
         int64_t bytes = 0;
         for (int k = 0; k < t->n_collectives; k++) {
@@ -112,10 +81,6 @@ static void check_mesh(Arena *a, const Trace *t, const char *path, Held *h) {
 
 /* ---- timeline: "compute waits X of the time, Y of communication is hidden"; "Busiest, rank 3:
  * compute waits X of the time, rank 0 waits Y for others" ---- */
-static int by_time(const void *x, const void *y) {
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
 /* How many times as wide as the others a line says that it is drawn. */
 static int times_said(const Scene *s, const Group *line) {
     int n = 1;
@@ -163,40 +128,6 @@ static int check_scales(const Scene *s, const Trace *t, const char *path) {
     }
     return wide;
 }
-/* What stands in a title of a rank's time. */
-typedef struct {
-    double span, still, waiting, hidden, comm; /* seconds; still: compute does nothing */
-} Seen;
-/* Between neighbouring ends of events nothing changes: who is busy in each of these spans. */
-static Seen seen_on(Arena *a, const Trace *t, int64_t rank) {
-    double *at = ARENA_ARRAY(a, double, 3 * t->n_events + 2), exposed = 0;
-    int n = 0;
-    Seen x = {0};
-    for (int i = 0; i < t->n_events; i++) {
-        const TraceEvent *e = &t->events[i];
-        if (!rankset_has(&e->ranks, rank)) continue;
-        at[n++] = e->start, at[n++] = e->start + e->wait, at[n++] = e->end;
-        x.waiting += e->wait_exposed, exposed += e->exposed;
-    }
-    at[n++] = 0;
-    qsort(at, (size_t)n, sizeof *at, by_time);
-    for (int i = 0; i + 1 < n; i++) {
-        bool computes = false, sends = false;
-        for (int k = 0; k < t->n_events && at[i + 1] > at[i]; k++) {
-            const TraceEvent *e = &t->events[k];
-            double from = e->start + e->wait;
-            if (!rankset_has(&e->ranks, rank) || from > at[i] || e->end < at[i + 1]) continue;
-            *(strcmp(e->kind, "compute") ? &sends : &computes) = true;
-        }
-        double d = at[i + 1] - at[i];
-        x.span += d;
-        if (!computes) x.still += d;
-        if (sends) x.comm += d;
-    }
-    x.hidden = x.comm - exposed;
-    assert_true(fabs(x.still - exposed - x.waiting) <= 1e-6 * x.span);
-    return x;
-}
 static void near_share(const char *path, const char *title, double got, double part, double whole) {
     double share = whole > 0 ? 100 * part / whole : 0;
     if (fabs(got - share) > 0.0501) fail_msg("%s: %s, and it is %g", path, title, share);
@@ -212,13 +143,13 @@ static double share_at(const char *s) {
  * less; another one that it names waits longest. */
 static void check_whose(Arena *a, const Trace *t, const Scene *s, const char *path, int64_t told,
                         int64_t most) {
-    const Seen of = seen_on(a, t, told), longest = seen_on(a, t, most);
+    const RecordTime of = records_time(a, t, told), longest = records_time(a, t, most);
     for (int i = 0; i < t->n_events; i++) {
         int64_t r = rankset_first(&t->events[i].ranks);
         bool known = false;
         for (int k = 0; k < i && !known; k++) known = rankset_has(&t->events[k].ranks, r);
         if (known) continue;
-        Seen x = seen_on(a, t, r);
+        RecordTime x = records_time(a, t, r);
         if (x.span > of.span * (1 + 1e-9) ||
             (x.span > of.span * (1 - 1e-9) && x.waiting < of.waiting - 1e-6 * x.span))
             fail_msg("%s: %s, and others wait for rank %lld", path, s->title, (long long)r);
@@ -244,7 +175,7 @@ static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) 
     Scene *s = timeline_of(a, t);
     if (!s || t->n_events > 4000) return; /* below looks at all events for each span */
     int64_t told = told_of(s), most = told;
-    Seen of = seen_on(a, t, told);
+    RecordTime of = records_time(a, t, told);
     const char *x = strstr(s->title, "ompute waits ");
     if (x) {
         near_share(path, s->title, share_at(x + 13), of.still, of.span);
@@ -252,7 +183,7 @@ static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) 
         const char *other = strstr(x, " for others"), *own = strstr(x, " for other ranks");
         if (other) {
             most = strtoll(x + strcspn(x, "0123456789"), NULL, 10);
-            Seen w = seen_on(a, t, most);
+            RecordTime w = records_time(a, t, most);
             x = strstr(x, " wait") + 5;
             near_share(path, s->title, share_at(x + strspn(x, "s ")), w.waiting, w.span);
         } else if (own) near_share(path, s->title, share_at(x), of.waiting, of.span);
@@ -315,13 +246,6 @@ static void check_storyboard(Arena *a, const Trace *t, const char *path, Held *h
 typedef struct {
     double count, bytes;
 } Needs;
-static bool of_forward(const Trace *t, const TraceCollective *c) {
-    int step = INT_MAX; /* where the backward begins: what is gathered again is of that */
-    for (int i = 0; i < t->n_computes; i++)
-        if (t->computes[i].pass == PHASE_BACKWARD && t->computes[i].step < step)
-            step = t->computes[i].step;
-    return c->step < step && c->pass != PHASE_OPTIMIZER && c->pass != PHASE_BACKWARD;
-}
 /* "... needs N collectives and sends X", or "needs no communication"; false: it says neither. */
 static bool needs(const char *title, Needs *out) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -374,7 +298,7 @@ static void check_parts(Arena *a, const Trace *t, const char *path, Held *h) {
         if ((s = page_of(a, t, "block", "forward", outside[i]))) needs(s->title, &beside);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
-        if (!of_forward(t, c) || c->layer >= 0 || !takes_part(c, 0)) continue;
+        if (!record_in_pass(t, c, "forward") || c->layer >= 0 || !takes_part(c, 0)) continue;
         recorded.count += (double)collective_times(c);
         recorded.bytes += (double)collective_on(c, 0).bytes_sent;
     }
@@ -408,7 +332,7 @@ static void check_only(Arena *a, const Trace *t, const char *preset, const char 
         h->here += strstr(page[i]->title, ": here ") || strstr(page[i]->title, ": in the layer ");
     for (int i = 0; i < n; i++) {
         if (!strstr(page[i]->title, "every gradient is summed")) continue;
-        if (strstr(words_of(a, page[i]), "nothing to add"))
+        if (strstr(page_words(a, page[i], NULL), "nothing to add"))
             fail_msg("%s: '%s', and one is not", path, page[i]->title);
     }
 }

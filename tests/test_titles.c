@@ -11,91 +11,15 @@
 #include "base/file.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
+#include "support/records.h"
 #include "support/support.h"
 #include <glob.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const passes[] = {NULL, "forward", "backward"};
 
-typedef struct {
-    int64_t count, bytes;
-} Sum;
-
-/* ---- what the records say ---- */
-
-static bool in_a_group(const TraceCollective *c, int64_t rank) {
-    for (int64_t g = 0; g < groups_count(&c->groups); g++)
-        for (int64_t i = 0; i < groups_size(&c->groups); i++)
-            if (groups_member(&c->groups, g, i) == rank) return true;
-    return false;
-}
-static int first_backward(const Trace *t) {
-    int step = INT_MAX;
-    for (int i = 0; i < t->n_computes; i++)
-        if (t->computes[i].pass == PHASE_BACKWARD && t->computes[i].step < step)
-            step = t->computes[i].step;
-    return step;
-}
-/* Is it done in that pass (NULL: of all)? */
-static bool in_pass(const Trace *t, const TraceCollective *c, const char *pass) {
-    if (!pass) return true;
-    if (c->pass == PHASE_OPTIMIZER) return false;
-    bool back = c->pass == PHASE_BACKWARD || c->pass == PHASE_GRADIENTS ||
-                (c->pass == PHASE_LOSS && subject_is_gradient(c->subject)) ||
-                (c->pass == PHASE_PARAMETERS && c->step > first_backward(t));
-    return back == !strcmp(pass, "backward");
-}
-/* The layer -1: of all layers and of none. */
-static Sum sent(const Trace *t, int64_t rank, const char *pass, int layer) {
-    Sum s = {0, 0};
-    for (int i = 0; i < t->n_collectives; i++) {
-        const TraceCollective *c = &t->collectives[i];
-        if (!in_a_group(c, rank) || !in_pass(t, c, pass)) continue;
-        if (c->skipped || (layer >= 0 && c->layer != layer)) continue;
-        s.count += collective_times(c);
-        s.bytes += collective_on(c, rank).bytes_sent;
-    }
-    return s;
-}
-/* Bytes of the weights that the rank holds, or of their whole selves; of a layer, or (-1) all. */
-static int64_t weights(const Trace *t, int64_t rank, int layer, bool whole) {
-    int64_t n = 0;
-    for (int i = 0; i < t->n_params; i++) {
-        const TraceShape *s = &t->params[i].rest;
-        int64_t all = 1, here = 0, bytes = 0;
-        if (layer >= 0 && t->params[i].layer != layer) continue;
-        for (int k = 0; k < s->nd; k++) all *= s->global_shape[k];
-        for (int k = 0; k < s->n_local; k++)
-            if (rankset_has(&s->local[k].ranks, rank)) {
-                here = 1, bytes = s->local[k].bytes;
-                for (int d = 0; d < s->nd; d++) here *= s->local[k].shape[d];
-            }
-        /* of another stage: what one of its ranks has, whole */
-        if (whole && !here && s->n_local) {
-            here = 1, bytes = s->local[0].bytes;
-            for (int d = 0; d < s->nd; d++) here *= s->local[0].shape[d];
-        }
-        n += whole && here ? bytes / here * all : bytes;
-    }
-    return n;
-}
-
-/* ---- what the pictures say ---- */
-
-/* All words of a page, in the order in which they are drawn; a sentence that was wrapped is one
- * again. */
-static const char *words_of(Arena *a, const Scene *s) {
-    Str t = str_new(a);
-    for (int i = 0; i < s->n_marks; i++) {
-        if (s->marks[i].kind != MARK_TEXT) continue;
-        if (t.n) str_add(&t, " ");
-        for (int k = 0; k < s->marks[i].n_run; k++) str_add(&t, s->marks[i].run[k].s);
-    }
-    return t.s;
-}
 static Trace *trace_of(Arena *a, const char *path, bool execute) {
     size_t n;
     Diags *d = diags_new(a);
@@ -114,7 +38,7 @@ static RenderOptions options(const char *view, const char *pass, int64_t rank) {
 static void says(const char *words, const char *what, const char *fact) {
     if (!strstr(words, fact)) fail_msg("%s: '%s' is not in\n%s", what, fact, words);
 }
-static const char *collectives(Arena *a, Sum s) {
+static const char *collectives(Arena *a, RecordSum s) {
     return arena_printf(a, "%lld collective%s", (long long)s.count, s.count == 1 ? "" : "s");
 }
 
@@ -127,28 +51,20 @@ static void check_overview(Arena *a, const Trace *t, const char *path) {
         for (int p = 0; p < 3; p++) {
             RenderOptions o = options("overview", passes[p], ranks[r]);
             if (!pages_of(a, t, &o, page)) continue;
-            Sum s = sent(t, ranks[r], passes[p], -1);
+            RecordSum s = records_sent(t, ranks[r], passes[p], -1);
             const char *in = passes[p] ? arena_printf(a, " in %s", passes[p]) : "",
                        *of = arena_printf(a, "holds %s of weights and sends ",
-                                          bytes_text(weights(t, ranks[r], -1, false), a)),
+                                          bytes_text(records_weights(t, ranks[r], -1, false), a)),
                        *fact = s.count ? arena_printf(a, "%s%s in %s%s", of, bytes_text(s.bytes, a),
                                                       collectives(a, s), in)
                                        : arena_printf(a, "%snothing%s", of, in);
             says(page[0]->title, path, fact);
             long long count = 0, more;
-            for (const char *at = strstr(words_of(a, page[0]), "Sent per rank"); at && *at; at++)
+            for (const char *at = strstr(page_words(a, page[0], NULL), "Sent per rank"); at && *at;
+                 at++)
                 if (!strncmp(at, " in ", 4) && sscanf(at, " in %lld", &more) == 1) count += more;
             assert_int_equal(count, s.count);
         }
-}
-
-/* The layer that a picture of one shows: plans may leave the first ones out. */
-static int first_layer(const Trace *t) {
-    int first = -1;
-    for (int i = 0; i < t->n_params; i++)
-        if (t->params[i].layer >= 0 && (first < 0 || t->params[i].layer < first))
-            first = t->params[i].layer;
-    return first < 0 ? 0 : first;
 }
 
 /* "A Transformer block needs N collectives and sends X": those of its layer, whatever stands beside
@@ -160,7 +76,7 @@ static void check_block(Arena *a, const Trace *t, const char *path, int *held) {
         if (!pages_of(a, t, &o, page)) continue;
         const char *title = page[0]->title;
         if (strstr(title, "a Transformer block needs ") == NULL) continue;
-        Sum s = sent(t, 0, passes[p], first_layer(t));
+        RecordSum s = records_sent(t, 0, passes[p], records_first_layer(t));
         says(title, path,
              s.count ? arena_printf(a, "a Transformer block needs %s and sends %s",
                                     collectives(a, s), bytes_text(s.bytes, a))
@@ -177,15 +93,15 @@ static void check_shards(Arena *a, const Trace *t, const char *path) {
     RenderOptions o = options("shards", NULL, 0);
     if (!pages_of(a, t, &o, page)) return;
     const char *title = page[0]->title, *all = "", *one = "";
-    all = arena_printf(a, "%s of %s of weights", bytes_text(weights(t, 0, -1, false), a),
-                       bytes_text(weights(t, 0, -1, true), a));
-    int layer0 = first_layer(t);
+    all = arena_printf(a, "%s of %s of weights", bytes_text(records_weights(t, 0, -1, false), a),
+                       bytes_text(records_weights(t, 0, -1, true), a));
+    int layer0 = records_first_layer(t);
     one = arena_printf(a, "%s of %s of layer %d's weights",
-                       bytes_text(weights(t, 0, layer0, false), a),
-                       bytes_text(weights(t, 0, layer0, true), a), layer0);
+                       bytes_text(records_weights(t, 0, layer0, false), a),
+                       bytes_text(records_weights(t, 0, layer0, true), a), layer0);
     bool layer = strstr(title, arena_printf(a, "layer %d's", layer0)) != NULL;
     says(title, path, layer ? one : all);
-    says(words_of(a, page[0]), path, all);
+    says(page_words(a, page[0], NULL), path, all);
 }
 
 static void titles_count_what_the_records_count(void **state) {
@@ -228,7 +144,7 @@ static void subtitles_say_what_is_small(void **state) {
                 Scene *page[VIEW_MAX_PAGES];
                 int n = pages_of(a, t, &o, page);
                 for (int k = 0; k < n; k++, held++) {
-                    const char *words = words_of(a, page[k]),
+                    const char *words = page_words(a, page[k], NULL),
                                *what = arena_printf(a, "%s %s %s", plans[i], o.view, o.preset);
                     says(words, what, "widths ÷");
                     bool data = strstr(words, "S=32") && i == 1;

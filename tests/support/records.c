@@ -1,0 +1,139 @@
+/* Sums over records. See records.h. */
+#include "records.h"
+#include "trace/collectives.h"
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool record_member(const TraceCollective *c, int64_t rank) {
+    for (int64_t g = 0; g < groups_count(&c->groups); g++)
+        for (int64_t i = 0; i < groups_size(&c->groups); i++)
+            if (groups_member(&c->groups, g, i) == rank) return true;
+    return false;
+}
+int records_backward(const Trace *t) {
+    int step = INT_MAX;
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].pass == PHASE_BACKWARD && t->computes[i].step < step)
+            step = t->computes[i].step;
+    return step;
+}
+bool record_in_pass(const Trace *t, const TraceCollective *c, const char *pass) {
+    if (!pass) return true;
+    if (c->pass == PHASE_OPTIMIZER) return false;
+    bool back = c->pass == PHASE_BACKWARD || c->pass == PHASE_GRADIENTS ||
+                (c->pass == PHASE_LOSS && subject_is_gradient(c->subject)) ||
+                (c->pass == PHASE_PARAMETERS && c->step > records_backward(t));
+    return back == !strcmp(pass, "backward");
+}
+RecordSum records_sent(const Trace *t, int64_t rank, const char *pass, int layer) {
+    RecordSum s = {0, 0};
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (!record_member(c, rank) || !record_in_pass(t, c, pass)) continue;
+        if (c->skipped || (layer >= 0 && c->layer != layer)) continue;
+        s.count += collective_times(c);
+        s.bytes += collective_on(c, rank).bytes_sent;
+    }
+    return s;
+}
+int64_t records_weights(const Trace *t, int64_t rank, int layer, bool whole) {
+    int64_t n = 0;
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceShape *s = &t->params[i].rest;
+        int64_t all = 1, here = 0, bytes = 0;
+        if (layer >= 0 && t->params[i].layer != layer) continue;
+        for (int k = 0; k < s->nd; k++) all *= s->global_shape[k];
+        for (int k = 0; k < s->n_local; k++)
+            if (rankset_has(&s->local[k].ranks, rank)) {
+                here = 1, bytes = s->local[k].bytes;
+                for (int d = 0; d < s->nd; d++) here *= s->local[k].shape[d];
+            }
+        /* of another stage: what one of its ranks has, whole */
+        if (whole && !here && s->n_local) {
+            here = 1, bytes = s->local[0].bytes;
+            for (int d = 0; d < s->nd; d++) here *= s->local[0].shape[d];
+        }
+        n += whole && here ? bytes / here * all : bytes;
+    }
+    return n;
+}
+int records_first_layer(const Trace *t) {
+    int first = -1;
+    for (int i = 0; i < t->n_params; i++)
+        if (t->params[i].layer >= 0 && (first < 0 || t->params[i].layer < first))
+            first = t->params[i].layer;
+    return first < 0 ? 0 : first;
+}
+
+static int64_t category(const Trace *t, int64_t rank, const char *name, int step) {
+    int64_t bytes = 0;
+    for (int i = 0; i < t->n_memory && t->memory[i].step <= step; i++)
+        if (!strcmp(t->memory[i].category, name) && rankset_has(&t->memory[i].ranks, rank))
+            bytes = t->memory[i].bytes;
+    return bytes;
+}
+int64_t records_peak(const Trace *t, int64_t rank) {
+    int64_t most = 0, live = 0, copies = 0;
+    for (int i = 0; i < t->n_memory; i++) { /* in the order of steps */
+        const TraceMemory *m = &t->memory[i];
+        if (m->step < 0 || !rankset_has(&m->ranks, rank)) continue;
+        if (!strcmp(m->category, "activations")) live = m->bytes;
+        if (!strcmp(m->category, "gathered")) copies = m->bytes;
+        bool last = true;
+        for (int k = i + 1; k < t->n_memory && t->memory[k].step == m->step && last; k++)
+            last = !rankset_has(&t->memory[k].ranks, rank);
+        if (last && live + copies > most) most = live + copies;
+    }
+    return most + category(t, rank, "parameters", -1) + category(t, rank, "optimizer", -1);
+}
+
+static int by_time(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+/* Between neighbouring ends of events nothing changes: who is busy in each of these spans. */
+RecordTime records_time(Arena *a, const Trace *t, int64_t rank) {
+    double *at = ARENA_ARRAY(a, double, 3 * t->n_events + 2);
+    int n = 0;
+    RecordTime x = {0};
+    for (int i = 0; i < t->n_events; i++) {
+        const TraceEvent *e = &t->events[i];
+        if (!rankset_has(&e->ranks, rank)) continue;
+        at[n++] = e->start, at[n++] = e->start + e->wait, at[n++] = e->end;
+        x.waiting += e->wait_exposed, x.exposed += e->exposed;
+    }
+    at[n++] = 0;
+    qsort(at, (size_t)n, sizeof *at, by_time);
+    for (int i = 0; i + 1 < n; i++) {
+        bool computes = false, sends = false;
+        for (int k = 0; k < t->n_events && at[i + 1] > at[i]; k++) {
+            const TraceEvent *e = &t->events[k];
+            double from = e->start + e->wait;
+            if (!rankset_has(&e->ranks, rank) || from > at[i] || e->end < at[i + 1]) continue;
+            *(strcmp(e->kind, "compute") ? &sends : &computes) = true;
+        }
+        double d = at[i + 1] - at[i];
+        x.span += d;
+        if (!computes) x.still += d;
+        if (sends) x.comm += d;
+    }
+    x.compute = x.span - x.still;
+    x.hidden = x.comm - x.exposed;
+    assert(fabs(x.still - x.exposed - x.waiting) <= 1e-6 * x.span);
+    return x;
+}
+
+const char *page_words(Arena *a, const Scene *s, const char *what) {
+    Str t = str_new(a);
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind != MARK_TEXT) continue;
+        if (what && (m->group < 0 || strcmp(s->groups[m->group].what, what))) continue;
+        if (t.n) str_add(&t, " ");
+        for (int k = 0; k < m->n_run; k++) str_add(&t, m->run[k].s);
+    }
+    return t.s ? t.s : "";
+}

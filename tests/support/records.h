@@ -1,0 +1,39 @@
+/* What the records of a trace say of a rank, added up by a test alone: collectives, weights, memory
+ * at the peak, time. Words of pictures are held against it, so nothing here asks render/. */
+#ifndef SP_TESTS_RECORDS_H
+#define SP_TESTS_RECORDS_H
+#include "render/scene/scene.h"
+#include "trace/trace.h"
+
+/* Is the rank in one of the groups of the collective (skipped or not)? */
+bool record_member(const TraceCollective *c, int64_t rank);
+/* The first step of the backward pass; INT_MAX: there is none. */
+int records_backward(const Trace *t);
+/* Is it done in that pass, "forward" or "backward" (NULL: of all)? The loss is forward, gradients'
+ * sums are backward, the optimizer is neither. */
+bool record_in_pass(const Trace *t, const TraceCollective *c, const char *pass);
+
+typedef struct {
+    int64_t count, bytes;
+} RecordSum;
+/* What the rank sends in that pass (NULL: all) and layer (-1: in all of them and outside). */
+RecordSum records_sent(const Trace *t, int64_t rank, const char *pass, int layer);
+/* Bytes of the weights that the rank holds, or of their whole selves; of a layer, or (-1) all. */
+int64_t records_weights(const Trace *t, int64_t rank, int layer, bool whole);
+/* The first layer of which there are parameters: plans may leave some out; 0 where none is. */
+int records_first_layer(const Trace *t);
+/* Bytes that the rank holds when it holds most: at rest, live, gathered. */
+int64_t records_peak(const Trace *t, int64_t rank);
+
+/* A rank's modelled time, in seconds; still: compute does nothing; comm: the time in which it sends
+ * anything, once however many streams do; hidden: of that, the time in which it computes too. */
+typedef struct {
+    double span, compute, still, waiting, exposed, hidden, comm;
+} RecordTime;
+RecordTime records_time(Arena *a, const Trace *t, int64_t rank);
+
+/* All words of a page in the order in which they are drawn, a blank between two lines: a sentence
+ * that was wrapped is one again. `what`: those of groups of that class ("title", "footer"); NULL:
+ * of all. */
+const char *page_words(Arena *a, const Scene *s, const char *what);
+#endif

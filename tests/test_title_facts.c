@@ -424,12 +424,8 @@ static void test_recipes(void **state) {
         int before = all.mesh;
         for (int k = 0; k < 9; k++) {
             Arena *a = arena_new();
-            const char *text = arena_printf(
-                a,
-                "model: {preset: %s, layers: 2, shrink: 32, parts: [embedding, blocks, norm, head, "
-                "loss]}\nnames: %s\nrecipe: %s\nmesh: {dp: 2, tp: 2}\ngroups: {sp: tp, ep: "
-                "dp}\npass: %s\ndata: {batch: 4, sequence: 8}\n",
-                models[k / 3], plan_names_text(rows[i].names), rows[i].name, passes[k % 3]);
+            const char *text = recipe_plan(a, models[k / 3], rows[i].name,
+                                           plan_names_text(rows[i].names), passes[k % 3]);
             check(a, arena_printf(a, "%s, %s", rows[i].name, passes[k % 3]), text, &all);
             arena_free(a);
         }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
+#include "support/records.h"
 #include "support/support.h"
 #include "trace/trace_rows.h"
 #include <glob.h>
@@ -129,17 +130,6 @@ static void check_errors(Arena *a, const Trace *t, const char *path, Held *h) {
 }
 
 /* ---- pipeline: ranks of its axis, micro-batches, idle time ---- */
-/* How long a rank is at work: the time that any of its actions takes, counted once. */
-static double busy_of(const Trace *t, int rank) {
-    double busy = 0, until = -1;
-    for (int i = 0; i < t->n_actions; i++) { /* in the order of its list, so of their times */
-        const TraceAction *x = &t->actions[i];
-        if (x->rank != rank) continue;
-        double from = fmax(x->start, until);
-        if (x->end > from) busy += x->end - from, until = x->end;
-    }
-    return busy;
-}
 static void check_pipeline(Arena *a, const Trace *t, const char *path, Held *h) {
     const Scene *s = page_of(a, t, "pipeline");
     double end = 0, busy = 0, said;
@@ -153,7 +143,7 @@ static void check_pipeline(Arena *a, const Trace *t, const char *path, Held *h) 
         for (int k = 0; k < i; k++) again |= t->actions[k].microbatch == t->actions[i].microbatch;
         parts += !again;
     }
-    for (int i = 0; i < ranks; i++) busy += busy_of(t, i);
+    for (int i = 0; i < ranks; i++) busy += records_busy(t, i);
     const char *head =
         arena_printf(a, "%s: %d rank%s of %s, %d micro-batch%s, ", t->schedule, ranks,
                      ranks == 1 ? "" : "s", t->schedule_axis, parts, parts == 1 ? "" : "es");

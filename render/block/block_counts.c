@@ -67,14 +67,36 @@ static int layer_of(const BlockGraph *g, int strip) {
     return -1;
 }
 
-/* Does collective c, which is not drawn, belong to the subject? Of a part or a page, only what is
- * drawn does. */
+/* The part of a picture that compute i stands in: the norm outside the layers stands with the head. */
+static const char *stands_in(const Trace *t, int i) {
+    const char *part = words_unit(t, i);
+    int way = t->computes[i].pass == PHASE_BACKWARD ? -1 : 1;
+    for (int k = i; text_same(part, "norm") && k >= 0 && k < t->n_computes; k += way)
+        if (t->computes[k].layer < 0 && t->computes[k].part) part = t->computes[k].part;
+    return part;
+}
+/* The part that a collective which is not drawn works for: a parameter's, or its gradient's, is
+ * that of the first step which reads it; a norm's that of the first which reads what is moved. */
+static const char *part_of(const BlockGraph *g, const TraceCollective *c) {
+    const Trace *t = g->t;
+    bool of_param = c->subject.role == OF_PARAM_GRADIENT || trace_param(t, c->value);
+    const char *of = of_param ? c->subject.of : c->value;
+    if (c->part && !text_same(c->part, "norm")) return c->part;
+    for (int i = 0; i < t->n_computes; i++)
+        for (int k = 0; k < t->computes[i].n_inputs && (of_param || t->computes[i].step > c->step);
+             k++)
+            if (text_same(t->computes[i].inputs[k], of)) return stands_in(t, i);
+    return c->part;
+}
+
+/* Does collective c, which is not drawn, belong to the subject? Of several parts or a page, only
+ * what is drawn does. */
 static bool belongs(const BlockGraph *g, Shows what, int first, const TraceCollective *c) {
     bool layer = g->layer < 0 ? c->layer >= 0 : c->layer == g->layer;
     if (what == SHOWS_BLOCK) return layer;
     if (what == SHOWS_MODEL) return layer || c->layer < 0;
     return what == SHOWS_PART && c->layer == layer_of(g, first) &&
-           text_same(c->part, g->strip[first].part);
+           text_same(part_of(g, c), g->strip[first].part);
 }
 
 /* Collectives of the subject, each once, drawn ones too; returns their number. */

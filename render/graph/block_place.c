@@ -155,6 +155,8 @@ static void merge_ops(BlockNode *a, const BlockNode *b, const char *na, const ch
 static void merge_branches(BlockGraph *g, const Branch *a, const Branch *b) {
     const char *na = op_word(g, a->node[0]), *nb = op_word(g, b->node[0]);
     const char *sa = block_differs(g->arena, na, nb), *sb = block_differs(g->arena, nb, na);
+    if (strspn(sa, "0123456789") == strlen(sa) || strspn(sb, "0123456789") == strlen(sb))
+        sa = na, sb = nb; /* "1" of w1 names nothing */
     for (int i = 0; i < a->n; i++) {
         BlockNode *x = &g->node[a->node[i]], *y = &g->node[b->node[i]];
         if (x->kind == NODE_OP) merge_ops(x, y, sa, sb);

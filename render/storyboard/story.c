@@ -467,7 +467,9 @@ static void add_volume(const Story *s, Str *t) {
                *expected = s->coll && s->coll->row_bytes > 0 ? " expected" : "",
                *sent = arena_printf(s->a, "%s%s sent per rank", bytes_text(s->sent, s->a),
                                     *expected ? " expected to be" : "");
-    int n = ring_steps(s->ring.kind, s->ring.n);
+    int times = s->coll && s->coll->times > 1 ? s->coll->times : 1, /* a planted mistake */
+        n = ring_steps(s->ring.kind, s->ring.n) * times;
+    const char *often = times > 1 ? arena_printf(s->a, "%d × ", times) : "";
     if (*expected && trace_exchange(s->c->t, s->step)) {
         int64_t own = s->rank[0], group = words_group_of(&s->coll->groups, own),
                 least = trace_sent(s->c->t, s->coll, own), most = least;
@@ -485,7 +487,7 @@ static void add_volume(const Story *s, Str *t) {
         str_addf(t, ", M = %s%s", bytes_text(s->bytes, s->a), expected);
     str_addf(t, ", n = %lld", (long long)s->ranks);
     if (s->ring.kind != RING_SLICE && !story_skipped(s))
-        str_addf(t, ": %s = %d step%s, %s", steps, n, n == 1 ? "" : "s", sent);
+        str_addf(t, ": %s%s = %d step%s, %s", often, steps, n, n == 1 ? "" : "s", sent);
 }
 const char *story_plan(const Story *s) {
     Str t = str_new(s->a);

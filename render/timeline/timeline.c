@@ -548,7 +548,8 @@ const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
                  time_text(s->comm, a), percent_text(a, s->hidden, s->comm));
     const Timeline *most = most_waiting(t, n);
     if (n > 1 && most->sum.waiting > s->waiting)
-        str_addf(&r, " Of its %s %s waits %s for others.", time_text(most->sum.span, a),
-                 timeline_ranks(most, a), time_text(most->sum.waiting, a));
+        str_addf(&r, " Of its %s %s wait%s %s for others.", time_text(most->sum.span, a),
+                 timeline_ranks(most, a), rankset_count(&most->ranks) == 1 ? "s" : "",
+                 time_text(most->sum.waiting, a));
     return r.s;
 }

@@ -75,7 +75,7 @@ static int64_t category(const Trace *t, int64_t rank, const char *name, int step
             bytes = t->memory[i].bytes;
     return bytes;
 }
-int64_t records_peak(const Trace *t, int64_t rank) {
+int64_t records_live(const Trace *t, int64_t rank) {
     int64_t most = 0, live = 0, copies = 0;
     for (int i = 0; i < t->n_memory; i++) { /* in the order of steps */
         const TraceMemory *m = &t->memory[i];
@@ -87,7 +87,11 @@ int64_t records_peak(const Trace *t, int64_t rank) {
             last = !rankset_has(&t->memory[k].ranks, rank);
         if (last && live + copies > most) most = live + copies;
     }
-    return most + category(t, rank, "parameters", -1) + category(t, rank, "optimizer", -1);
+    return most;
+}
+int64_t records_peak(const Trace *t, int64_t rank) {
+    return records_live(t, rank) + category(t, rank, "parameters", -1) +
+           category(t, rank, "optimizer", -1);
 }
 
 static int by_time(const void *x, const void *y) {
@@ -124,6 +128,32 @@ RecordTime records_time(Arena *a, const Trace *t, int64_t rank) {
     x.hidden = x.comm - x.exposed;
     assert(fabs(x.still - x.exposed - x.waiting) <= 1e-6 * x.span);
     return x;
+}
+
+double records_busy(const Trace *t, int rank) {
+    double busy = 0, until = -1;
+    for (int i = 0; i < t->n_actions; i++) { /* in the order of its list, so of their times */
+        const TraceAction *x = &t->actions[i];
+        if (x->rank != rank) continue;
+        double from = fmax(x->start, until);
+        if (x->end > from) busy += x->end - from, until = x->end;
+    }
+    return busy;
+}
+int records_in_flight(const Trace *t, int rank) {
+    int now = 0, most = 0;
+    for (int i = 0; i < t->n_actions; i++) {
+        const TraceAction *x = &t->actions[i];
+        bool last = true; /* the backward's last half */
+        if (x->rank != rank) continue;
+        for (int k = i + 1; k < t->n_actions && last; k++)
+            last = t->actions[k].rank != rank || t->actions[k].stage != x->stage ||
+                   t->actions[k].microbatch != x->microbatch;
+        if (!strcmp(x->kind, "F")) now++;
+        else now -= last;
+        most = now > most ? now : most;
+    }
+    return most;
 }
 
 const char *page_words(Arena *a, const Scene *s, const char *what) {

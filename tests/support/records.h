@@ -22,7 +22,9 @@ RecordSum records_sent(const Trace *t, int64_t rank, const char *pass, int layer
 int64_t records_weights(const Trace *t, int64_t rank, int layer, bool whole);
 /* The first layer of which there are parameters: plans may leave some out; 0 where none is. */
 int records_first_layer(const Trace *t);
-/* Bytes that the rank holds when it holds most: at rest, live, gathered. */
+/* Bytes of live values and gathered parameters when the rank holds most of both, and with what lies
+ * at rest. */
+int64_t records_live(const Trace *t, int64_t rank);
 int64_t records_peak(const Trace *t, int64_t rank);
 
 /* A rank's modelled time, in seconds; still: compute does nothing; comm: the time in which it sends
@@ -31,6 +33,12 @@ typedef struct {
     double span, compute, still, waiting, exposed, hidden, comm;
 } RecordTime;
 RecordTime records_time(Arena *a, const Trace *t, int64_t rank);
+
+/* How long a coordinate of the pipeline's axis is at work: the time that any of its actions takes,
+ * counted once; and the most pairs of stage and micro-batch of which it has begun the forward and
+ * not ended the backward. */
+double records_busy(const Trace *t, int rank);
+int records_in_flight(const Trace *t, int rank);
 
 /* All words of a page in the order in which they are drawn, a blank between two lines: a sentence
  * that was wrapped is one again. `what`: those of groups of that class ("title", "footer"); NULL:

@@ -117,6 +117,15 @@ int trials_of(int ordinary, const char *what) {
 int sample_at(int k, int n, int all) { return (int)((int64_t)k * all / n); }
 
 /* ---- runs ---- */
+const char *recipe_plan(Arena *a, const char *preset, const char *recipe, const char *names,
+                        const char *pass) {
+    return arena_printf(
+        a,
+        "model: {preset: %s, layers: 2, shrink: 32, parts: [embedding, blocks, norm, head, "
+        "loss]}\nnames: %s\nrecipe: %s\nmesh: {dp: 2, tp: 2}\ngroups: {sp: tp, ep: "
+        "dp}\npass: %s\ndata: {batch: 4, sequence: 8}\n",
+        preset, names, recipe, pass);
+}
 PlanRun plan_run_with(Arena *a, const char *file, const char *text, const PipelineOptions *o) {
     PlanRun r = {.d = diags_new(a)};
     diags_source(r.d, file, text, strlen(text));

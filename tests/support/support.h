@@ -47,6 +47,10 @@ int trials_of(int ordinary, const char *what);
 /* Number k of n spread evenly over `all` things: for lists whose beginning is all of one kind. */
 int sample_at(int k, int n, int all);
 
+/* A plan of two small layers of a preset, laid out by a recipe whose lines are in that scheme. */
+const char *recipe_plan(Arena *a, const char *preset, const char *recipe, const char *names,
+                        const char *pass);
+
 /* One run of a plan. */
 typedef struct {
     Diags *d;

@@ -351,6 +351,12 @@ static void heads(const Page *p, char **m) {
     is_count(p, m[1], here);
     if (*m[2]) is_count(p, m[3], whole);
 }
+/* The rank's block; NULL: it has none. */
+static const TraceLocal *held_here(const TraceShape *s, int64_t rank) {
+    for (int k = 0; k < s->n_local; k++)
+        if (rankset_has(&s->local[k].ranks, rank)) return &s->local[k];
+    return NULL;
+}
 /* What steps of the backward pass read of the forward pass: kept, or (`again`) made once more. A
  * value that several read, and its copies of the same shape, count once. */
 static int64_t read_back(const Page *p, bool again) {
@@ -368,21 +374,19 @@ static int64_t read_back(const Page *p, bool again) {
             if (subject_is_gradient(subject_of(x->inputs[k]))) continue;
             for (int j = 0; j < t->n_values && !v; j++)
                 if (t->values[j].step == x->input_step[k] &&
-                    same(t->values[j].shape.name, x->inputs[k]))
+                    same(t->values[j].shape.name, x->inputs[k]) &&
+                    held_here(&t->values[j].shape, p->rank))
                     v = &t->values[j];
             if (!v || trace_param(t, v->shape.name) || n == 1024) continue;
             if ((v->step >= backward) != again) continue;
             if (!in_scope(p, scope, &as)) continue;
-            int64_t here = 0;
             bool known = false;
-            for (int l = 0; l < v->shape.n_local; l++)
-                if (rankset_has(&v->shape.local[l].ranks, p->rank)) here = v->shape.local[l].bytes;
             for (int j = 0; j < n; j++)
                 known |= seen[j] == v || (same(seen[j]->shape.name, v->shape.name) &&
                                           same(seen[j]->shape.symbolic, v->shape.symbolic));
             if (known) continue;
             seen[n++] = v;
-            bytes += here;
+            bytes += held_here(&v->shape, p->rank)->bytes;
         }
     }
     return bytes;
@@ -690,6 +694,73 @@ static void story_sent(const Page *p, char **m) {
     if (!c) return;
     is_bytes(p, m[1], collective_on(c, p->rank).bytes_sent);
 }
+/* ---- a ring of attention ---- */
+static void ring_size(const Page *p, char **m) {
+    int64_t at, n = axis(p, m[1], &at);
+    is_count(p, m[2], n);
+    is_count(p, m[3], n - 1);
+}
+/* What the hops of one layer's forward pass bring on. */
+static void ring_sent(const Page *p, char **m) {
+    int64_t first, last, bytes = 0;
+    layers(p, &first, &last);
+    for (int i = 0; i < p->t->n_collectives; i++) {
+        const TraceCollective *c = &p->t->collectives[i];
+        if (!strcmp(c->op, "shift") && c->pass == PHASE_FORWARD && c->layer == first)
+            bytes += collective_on(c, p->rank).bytes_sent;
+    }
+    is_bytes(p, m[1], bytes);
+}
+/* The position of token i of rank r, of n ranks with s tokens each. */
+static int64_t position(const char *order, int64_t r, int64_t i, int64_t n, int64_t s) {
+    if (!strcmp(order, "striped")) return i * n + r;
+    if (!strcmp(order, "contiguous")) return r * s + i;
+    return i < s / 2 ? r * (s / 2) + i : (2 * n - 1 - r) * (s / 2) + i - s / 2;
+}
+/* "all steps together last 1.75 times as long as with even shares": pairs of a query and a key that
+ * it sees, of the busiest rank in each step. */
+static void ring_slower(const Page *p, char **m) {
+    static const char *const orders[] = {"contiguous", "zigzag", "striped"};
+    const char *order = NULL;
+    for (int i = 0; i < 3; i++)
+        if (strstr(p->all, arena_printf(p->a, "%s order", orders[i]))) order = orders[i];
+    int64_t n = 0, at, all = 0, slowest = 0, s = (int64_t)dim(p, "S", 0);
+    const char *over = strstr(p->all, "attention over ");
+    over += strlen("attention over ");
+    n = axis(p, arena_strndup(p->a, over, strcspn(over, ":")), &at);
+    bool other = strstr(p->all, "positions") || strstr(p->all, "packs") ||
+                 strstr(p->all, "pack other") || strstr(p->all, "no mask");
+    if (!order || n < 1 || s % (2 * n) || s > 1024 || other) return;
+    s /= n;
+    for (int64_t step = 0; step < n; step++) {
+        int64_t busiest = 0;
+        for (int64_t r = 0; r < n; r++) {
+            int64_t pairs = 0;
+            for (int64_t q = 0; q < s; q++)
+                for (int64_t k = 0; k < s; k++)
+                    pairs +=
+                        position(order, (r + n - step) % n, k, n, s) <= position(order, r, q, n, s);
+            all += pairs;
+            busiest = pairs > busiest ? pairs : busiest;
+        }
+        slowest += busiest;
+    }
+    is_text(p, m[1], arena_printf(p->a, "%.2f", (double)(slowest * n) / (double)all));
+}
+static void ring_of(const Page *p, char **m) {
+    for (int i = 0; i < p->t->n_collectives; i++)
+        if (!strcmp(p->t->collectives[i].op, "shift")) {
+            is_count(p, m[1], groups_count(&p->t->collectives[i].groups));
+            return;
+        }
+    wrong(p, m[1], "no hop");
+}
+/* As many lengths as the picture lists are of documents: no more than a row has tokens. */
+static void packed(const Page *p, char **m) {
+    if (atoll(m[1]) < 2 || atoll(m[1]) > (int64_t)dim(p, "S", 0))
+        wrong(p, m[1], "fewer than tokens");
+}
+
 /* ---- shards ---- */
 static void shard_weights(const Page *p, char **m) {
     int layer = *m[3] ? atoi(m[4]) : -1;
@@ -823,6 +894,11 @@ static const Phrase phrases[] = {
     {"mesh", "rank # (is outlined|has )", own_rank},
     {"mesh", "rank = ([^ ]*( \\+ [^ ]*)*)", formula},
     {"mesh", "of one micro-batch of #", one_microbatch},
+    {"storyboard", "Ring attention over ([^:]*): # ranks, # hops?", ring_size},
+    {"storyboard", "Each rank sends @ of [a-z ]* forward", ring_sent},
+    {"storyboard", "last ([0-9.]+) times as long as with even", ring_slower},
+    {"storyboard", "the ring of ranks &, one of #", ring_of},
+    {"storyboard", "The row packs # documents", packed},
     {"storyboard", "step #, ([^ ]+) over", story_step},
     {"storyboard", ", # ranks[,:]", story_ranks},
     {"storyboard", "of whose # ranks", story_ranks},

@@ -295,8 +295,9 @@ static void test_streams_differ(void **state) {
 }
 static void test_help(void **state) {
     (void)state;
-    static const char *const commands[] = {NULL,    "run",     "check", "shapes", "params", "comms",
-                                           "times", "explain", "draw",  "report", "diff",   "list"};
+    static const char *const commands[] = {NULL,    "run",   "check",   "shapes", "params",
+                                           "comms", "times", "explain", "draw",   "report",
+                                           "diff",  "list",  "import",  "export"};
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         Ended e = child_run(
@@ -306,6 +307,11 @@ static void test_help(void **state) {
         assert_string_equal(e.err, "");
         assert_int_equal(strncmp(e.out, "Usage: shardproof ", 18), 0);
         fits(a, e.out, 80);
+        Ended narrow = child_run(
+            a, &(Child){.words = commands[i] ? WORDS(commands[i], "--help") : WORDS("--help"),
+                        .env = WORDS("COLUMNS=60", "HOME=/")});
+        fits(a, narrow.out, 60);
+        assert_non_null(strstr(narrow.out, "Report bugs"));
         const char *examples = strstr(e.out, "\nExamples:\n"),
                    *options = strstr(e.out, commands[i] ? "\nOptions:\n" : "\nCommands:\n");
         assert_non_null(options);

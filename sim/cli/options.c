@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/notation.h"
+#include "cli/terminal.h"
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -485,17 +486,21 @@ const OptionRow *options_rows(Arena *arena, int *n) {
 }
 
 /* ---- help ---- */
-static void help_option(const Option *o, Str *s) {
+/* Columns of help: 80, fewer where the terminal or COLUMNS has fewer. */
+static int help_width(const Cli *c) {
+    int w = terminal_columns(fileno(c->out));
+    return w > 80 ? 80 : w < 40 ? 40 : w;
+}
+static void help_option(const Option *o, size_t width, Str *s) {
     char left[64];
     snprintf(left, sizeof left, "%c%c%s--%s%s%s", o->letter ? '-' : ' ',
              o->letter ? o->letter : ' ', o->letter ? ", " : "  ", o->name, o->arg ? " " : "",
              o->arg ? o->arg : "");
     str_addf(s, "  %-25s ", left);
-    /* wrapped at 80 columns */
     size_t col = 28;
     for (const char *w = o->what; *w;) {
         size_t k = strcspn(w, " ");
-        if (col + k > 79) {
+        if (col + k > width - 1) {
             str_addf(s, "\n%28s", "");
             col = 28;
         }
@@ -503,7 +508,7 @@ static void help_option(const Option *o, Str *s) {
         col += k + 1;
         w += k;
         if (*w == ' ') {
-            if (col + strcspn(w + 1, " ") <= 79) str_add(s, " ");
+            if (col + strcspn(w + 1, " ") <= width - 1) str_add(s, " ");
             w++;
         }
     }
@@ -518,16 +523,16 @@ static void help_examples(const char *text, Str *s) {
         text += k + (text[k] == '\n');
     }
 }
-static void help_command(const Command *k, Str *s) {
+static void help_command(const Command *k, size_t width, Str *s) {
     const char *gap =
-        strlen("Usage: shardproof  [OPTION]... ") + strlen(k->name) + strlen(k->operands) > 80
+        strlen("Usage: shardproof  [OPTION]... ") + strlen(k->name) + strlen(k->operands) > width
             ? "\n       "
             : " ";
     str_addf(s, "Usage: shardproof %s [OPTION]...%s", k->name, gap);
     size_t col = 7;
     for (const char *w = k->operands; *w;) { /* a long choice goes on in the next line */
         size_t n = strcspn(w, "|") + (w[strcspn(w, "|")] == '|');
-        bool full = gap[0] == '\n' && col + n > 79;
+        bool full = gap[0] == '\n' && col + n > width - 1;
         str_addf(s, "%s%.*s", full ? "\n       " : "", (int)n, w);
         col = (full ? 7 : col) + n;
         w += n;
@@ -537,12 +542,14 @@ static void help_command(const Command *k, Str *s) {
     help_examples(k->examples, s);
     str_addf(s, "\nFormats: %s\n\nOptions:\n", k->formats);
     for (int i = 0; i < N_OPTIONS; i++)
-        if (options[i].commands & k->bit) help_option(&options[i], s);
+        if (options[i].commands & k->bit) help_option(&options[i], width, s);
 }
-static void help_program(const Cli *c, Str *s) {
-    str_add(s, "Usage: shardproof COMMAND [OPTION]... OPERAND...\n"
-               "Executes one Transformer block under a sharding plan on virtual ranks, proves it\n"
-               "equal to the unsharded model, logs every collective and draws what a rank does.\n");
+static void help_program(const Cli *c, int width, Str *s) {
+    str_addf(s, "Usage: shardproof COMMAND [OPTION]... OPERAND...\n%s\n",
+             table_wrap("Executes one Transformer block under a sharding plan on virtual ranks, "
+                        "proves it equal to the unsharded model, logs every collective and draws "
+                        "what a rank does.",
+                        width - 1, 0, c->arena));
     help_examples("shardproof run plans/03-llama3-8b-tp2.yaml\n"
                   "shardproof check plans/*.yaml\n"
                   "shardproof shapes plan.yaml --set mesh.tp=8\n"
@@ -551,13 +558,20 @@ static void help_program(const Cli *c, Str *s) {
     str_add(s, "\nCommands:\n");
     for (int i = 0; i < c->n_commands; i++)
         str_addf(s, "  %-10s %s\n", c->commands[i].name, c->commands[i].what);
-    str_add(s, "\n`shardproof COMMAND --help` lists a command's options. PLAN may be - "
-               "(standard\ninput).\n"
-               "Exit codes: 0 done and all held, 1 a check failed, 2 usage, 3 bad input,\n"
-               "4 output not written, 5 a limit, 70 internal error.\n");
+    str_addf(s, "\n%s\n",
+             table_wrap("`shardproof COMMAND --help` lists a command's options. PLAN may be - "
+                        "(standard input).",
+                        width - 1, 0, c->arena));
+    str_addf(s, "%s\n",
+             table_wrap("Exit codes: 0 done and all held, 1 a check failed, 2 usage, 3 bad input, "
+                        "4 output not written, 5 a limit, 70 internal error.",
+                        width - 1, 0, c->arena));
 }
 void options_help(const Cli *c, Str *out) {
-    if (c->command) help_command(c->command, out);
-    else help_program(c, out);
-    str_add(out, "\nManual: man shardproof. Report bugs to the issue tracker of the project.\n");
+    int width = help_width(c);
+    Str s = str_new(c->arena);
+    if (c->command) help_command(c->command, (size_t)width, &s);
+    else help_program(c, width, &s);
+    str_add(&s, "\nManual: man shardproof. Report bugs to the issue tracker of the project.\n");
+    str_add(out, table_fold(s.s, width, c->arena));
 }

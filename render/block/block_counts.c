@@ -67,7 +67,8 @@ static int layer_of(const BlockGraph *g, int strip) {
     return -1;
 }
 
-/* The part of a picture that compute i stands in: the norm outside the layers stands with the head. */
+/* The part of a picture that compute i stands in: the norm outside the layers stands with the head.
+ */
 static const char *stands_in(const Trace *t, int i) {
     const char *part = words_unit(t, i);
     int way = t->computes[i].pass == PHASE_BACKWARD ? -1 : 1;

@@ -337,7 +337,7 @@ static void test_transfers(void **state) {
         Plan *p = plan_parse(a, d, plan_text("plan.yaml", plans[i].text));
         Mesh *mesh = assign_mesh(a, d, p);
         Model *model = model_build(a, d, p, mesh);
-        Assign *as = assign_plan(a, d, p, mesh, model);
+        Assign *as = assign_plan(a, d, p, mesh, model, NULL);
         assert_int_equal(diags_errors(d), 0);
         Program *q = lower(a, as);
         for (int k = 0; k < q->ns; k++) {

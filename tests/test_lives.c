@@ -690,7 +690,7 @@ static Lives lives_of(Arena *a, const char *rest, const Program **program) {
     Model *m = model_build(a, d, p, mesh);
     assert_non_null(m);
     if (p->pass == PASS_TRAIN) assert_true(model_add_optimizer(a, d, p, m));
-    Program *q = lower(a, assign_plan(a, d, p, mesh, m));
+    Program *q = lower(a, assign_plan(a, d, p, mesh, m, NULL));
     assert_int_equal(diags_errors(d), 0);
     *program = q;
     return lives_find(q, p->dtype, a);

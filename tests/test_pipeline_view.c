@@ -445,13 +445,85 @@ static void test_equal_parts(void **state) {
     arena_free(a);
 }
 
+/* The action before which a rank stands is a red frame with its name. */
+static void stands_in_red(const Scene *s, const char *id, const char *action) {
+    int g = group_of(s, id), red = 0;
+    assert_true(g >= 0);
+    for (int m = 0; m < s->n_marks; m++) {
+        const Mark *x = &s->marks[m];
+        if (x->group == g && x->kind == MARK_TEXT) assert_string_equal(x->run[0].s, action);
+        red += x->group == g && x->kind == MARK_RECT && x->stroke == ROLE_FAIL;
+    }
+    assert_int_equal(red, 1);
+}
+/* A schedule that comes to no end is drawn as far as it goes: what is done, and in red where each
+ * rank stands; no time is told, for there is none. */
+static void test_deadlock(void **state) {
+    (void)state;
+    static const struct {
+        const char *rows, *done[4], *stuck[2], *says;
+        int actions;
+    } row[] = {
+        {"0F0,0F1,0B0,0B1\n1B0,1F0,1F1,1B1\n",
+         {"action-0-0", "action-0-1"},
+         {"0B0", "1B0"},
+         "rank 1 stands before 1B0 and waits for 1F0 on rank 1",
+         2},
+        {"0F0,0F1,0B0,0B1\n1F0,1B1,1F1,1B0\n",
+         {"action-0-0", "action-0-1", "action-1-0"},
+         {"0B0", "1B1"},
+         "rank 1 stands before 1B1 and waits for 1F1 on rank 1",
+         3},
+    };
+    Arena *a = arena_new();
+    const char *path = temp_path(a, "order.csv");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fputs(row[i].rows, f);
+        fclose(f);
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, shrink: 64, layers: 2}\nmesh: {pp: 2}\ndata: {batch: 2, "
+            "sequence: 8}\npass: backward\npipeline: {file: %s, stage_to_rank: [0, 1], "
+            "microbatches: 2}\n",
+            path);
+        PlanRun r = plan_run_with(a, "dead.yaml", text, &(PipelineOptions){.events = true});
+        assert_null(r.t); /* who wants more than the picture has no trace */
+        r = plan_run_with(a, "dead.yaml", text, &(PipelineOptions){.events = true, .stuck = true});
+        assert_non_null(r.t);
+        assert_non_null(run_diag(&r, "E0311", row[i].says));
+        assert_int_equal(r.t->n_actions, row[i].actions);
+        assert_string_equal(r.t->verdict, "invalid");
+        for (int p = 0; p < PRESETS; p++) {
+            RenderOptions o = {.view = "pipeline", .rank = -1, .layer = -1, .preset = preset[p]};
+            Scene *page[VIEW_MAX_PAGES];
+            const char *report;
+            assert_int_equal(render_pages(r.t, r.d, &o, a, false, page), 1);
+            if (scene_lint(page[0], a, &report)) fail_msg("%s: %s", preset[p], report);
+            for (int k = 0; k < 4 && row[i].done[k]; k++)
+                assert_true(group_of(page[0], row[i].done[k]) >= 0);
+            for (int k = 0; k < 2; k++)
+                stands_in_red(page[0], arena_printf(a, "stuck-%d", k), row[i].stuck[k]);
+        }
+        size_t n;
+        RenderOptions o = {.view = "pipeline", .rank = -1, .layer = -1};
+        const char *words = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
+        assert_int_equal(strncmp(words, "order.csv comes to no end: 2 of 2 ranks", 39), 0);
+        assert_null(strstr(words, " ms"));
+        assert_null(strstr(words, " s "));
+    }
+    remove(path);
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kinds_differ), cmocka_unit_test(test_cells),
         cmocka_unit_test(test_rows_of_many), cmocka_unit_test(test_beside_on_a_slide),
         cmocka_unit_test(test_many_beside),  cmocka_unit_test(test_memory_over_time),
         cmocka_unit_test(test_fold),         cmocka_unit_test(test_long_schedules),
-        cmocka_unit_test(test_equal_parts),
+        cmocka_unit_test(test_deadlock),     cmocka_unit_test(test_equal_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static Program *lowered(Arena *a, Diags *d, const char *text) {
     Plan *p = plan_parse(a, d, plan_text("plan.yaml", text));
     Mesh *mesh = assign_mesh(a, d, p);
     Model *m = model_build(a, d, p, mesh);
-    Program *q = lower(a, assign_plan(a, d, p, mesh, m));
+    Program *q = lower(a, assign_plan(a, d, p, mesh, m, NULL));
     if (p->pass != PASS_FORWARD) adjoint_program(q);
     if (diags_errors(d)) diags_print(d, stderr, false);
     assert_int_equal(diags_errors(d), 0);

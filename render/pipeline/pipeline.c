@@ -1,5 +1,6 @@
 /* See pipeline.h. */
 #include "render/pipeline/pipeline.h"
+#include "base/text.h"
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@ static const char *stages_of(const Pipe *p, const PipeRow *r) {
         if (g < 0 || g >= p->t->stages || seen[g]) continue;
         seen[g] = true;
     }
+    if (r->stuck && r->stuck->stage >= 0 && r->stuck->stage < p->t->stages)
+        seen[r->stuck->stage] = true;
     for (int g = 0; g < p->t->stages; g++)
         if (seen[g]) str_addf(&s, "%s%d", s.n ? ", " : "", g);
     return s.s;
@@ -36,12 +39,16 @@ static bool nothing(const ViewCall *c, const char *why, const char *help) {
 bool pipe_read(Pipe *p, const ViewCall *c) {
     const Trace *t = c->t;
     *p = (Pipe){.t = t, .a = c->arena};
-    if (!t->n_actions)
+    p->stuck = t->n_stuck > 0;
+    if (!t->n_actions && !p->stuck)
         return nothing(c, "the plan has no pipeline",
                        "pipeline: {schedule: 1f1b, microbatches: 8}");
     for (int i = 0; i < t->n_actions; i++)
         if (t->actions[i].rank >= p->n) p->n = t->actions[i].rank + 1;
+    for (int i = 0; i < t->n_stuck; i++)
+        if (t->stuck[i].rank >= p->n) p->n = t->stuck[i].rank + 1;
     p->row = ARENA_ARRAY(p->a, PipeRow, p->n);
+    for (int i = 0; i < t->n_stuck; i++) p->row[t->stuck[i].rank].stuck = &t->stuck[i];
     for (int i = 0; i < t->n_actions; i++) {
         if (t->actions[i].rank < 0 || !strchr("FBIW", *t->actions[i].kind))
             return nothing(c, "an action of the trace is none", NULL);
@@ -51,6 +58,7 @@ bool pipe_read(Pipe *p, const ViewCall *c) {
     double busy = 0;
     for (int k = 0; k < p->n; k++) add_up(p, &p->row[k]);
     for (int k = 0; k < p->n; k++) busy += p->row[k].busy;
+    if (p->stuck) p->end += 1; /* room for the first action that is not done */
     if (p->end <= 0)
         return nothing(c, "the trace has no times",
                        "draw the plan, or a trace of a run with times");
@@ -72,7 +80,16 @@ int pipe_read_all(const ViewCall *c, Pipe *all, double *span) {
 const char *pipe_idle(const Pipe *p, const PipeRow *r) {
     return arena_printf(p->a, "%.1f %%", 100 * (1 - r->busy / p->end));
 }
+/* "rank 0 stands before 0B0 and waits for ...", as the diagnostic has it. */
+static void stand(Str *s, const TraceStuck *b) {
+    if (b->action) str_addf(s, "rank %d stands before %s and waits for ", b->rank, b->action);
+    str_add(s, b->waits);
+}
 const char *pipe_title(const Pipe *p) {
+    if (p->stuck)
+        return arena_printf(p->a, "%s comes to no end: %d of %d rank%s stand%s still",
+                            p->t->schedule ? p->t->schedule : "The schedule", p->t->n_stuck, p->n,
+                            p->n == 1 ? "" : "s", p->t->n_stuck == 1 ? "s" : "");
     return arena_printf(p->a, "%s: %d rank%s of %s, %d micro-batch%s, %.1f %% of their time idle",
                         p->t->schedule ? p->t->schedule : "pipeline", p->n, p->n == 1 ? "" : "s",
                         p->t->schedule_axis ? p->t->schedule_axis : "the pipeline", p->parts,
@@ -142,6 +159,17 @@ static const char *idle_sum(const Pipe *p) {
     return s.s;
 }
 const char *pipe_foot(const Pipe *p) {
+    if (p->stuck) {
+        Str s = str_new(p->a);
+        for (int i = 0; i < p->t->n_stuck; i++) {
+            if (i) str_add(&s, "; ");
+            stand(&s, &p->t->stuck[i]);
+        }
+        for (int i = 0; i < p->t->n_diags; i++)
+            if (text_same(p->t->diags[i].code, "E0311") && p->t->diags[i].hint)
+                str_addf(&s, ". Help: %s", p->t->diags[i].hint);
+        return s.s;
+    }
     int most = 0, least = p->row[0].flight;
     double worst = 0;
     for (int k = 0; k < p->n; k++) {

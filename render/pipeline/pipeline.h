@@ -8,10 +8,11 @@
 /* One coordinate of the pipeline's axis. */
 typedef struct PipeRow {
     int n;
-    const TraceAction *a; /* [n], in order */
-    double busy;          /* seconds */
-    int flight;           /* most (stage, micro-batch) pairs between forward and backward */
-    const char *stages;   /* "0, 4" */
+    const TraceAction *a;    /* [n], in order */
+    double busy;             /* seconds */
+    int flight;              /* most (stage, micro-batch) pairs between forward and backward */
+    const char *stages;      /* "0, 4" */
+    const TraceStuck *stuck; /* where it stands for ever; NULL: it comes to its end */
 } PipeRow;
 typedef struct Pipe {
     const Trace *t;
@@ -20,6 +21,7 @@ typedef struct Pipe {
     double end; /* of the last action, seconds */
     PipeRow *row;
     double idle; /* share of all ranks' time in which they compute nothing */
+    bool stuck;  /* the schedule comes to no end: times are in units of a forward's */
 } Pipe;
 /* Over all ranks: most in flight; most bytes held beside what lies at rest; messages of a step;
  * most bytes of parameters at rest. */

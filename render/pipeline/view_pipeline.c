@@ -139,9 +139,12 @@ static void draw_cell(PipePen *q, const PipeRow *r, int i, Area box) {
     int k = action_look(a);
     const char *word = arena_printf(q->p.a, "%d", a->microbatch);
     scene_begin(q->s, "compute", arena_printf(q->p.a, "%saction-%d-%d", q->tag, a->rank, i),
-                arena_printf(q->p.a, "%s of micro-batch %d on stage %d, rank %d: %s from %s on",
+                arena_printf(q->p.a, "%s of micro-batch %d on stage %d, rank %d: %s",
                              action_looks[k].what, a->microbatch, a->stage, a->rank,
-                             time_text(a->end - a->start, q->p.a), time_text(a->start, q->p.a)));
+                             q->p.stuck ? "done"
+                                        : arena_printf(q->p.a, "%s from %s on",
+                                                       time_text(a->end - a->start, q->p.a),
+                                                       time_text(a->start, q->p.a))));
     Role line = box.w < 2 ? ROLE_NONE : ROLE_COMPUTE_LINE; /* else the line is all there is */
     scene_rect(q->s, box, 0, (Look){action_looks[k].fill, line, 0.75});
     draw_chunk(q, r, a, box);
@@ -174,12 +177,31 @@ static void draw_runs(PipePen *q, const PipeRow *r, double y) {
         i += n;
     }
 }
+/* The first action that a rank cannot begin, behind what it has done. */
+static void draw_stuck(PipePen *q, const PipeRow *r, double y) {
+    const TraceStuck *b = r->stuck;
+    double from = r->n ? r->a[r->n - 1].end : 0, x = at(q, from), w = at(q, from + 1) - x;
+    for (int i = 0; i < r->n; i++) /* of two that run together the later end */
+        if (r->a[i].end > from) from = r->a[i].end, x = at(q, from), w = at(q, from + 1) - x;
+    const char *word = b->action ? b->action : "crossed";
+    scene_begin(q->s, "stuck", arena_printf(q->p.a, "%sstuck-%d", q->tag, b->rank),
+                b->action ? arena_printf(q->p.a, "rank %d stands before %s and waits for %s",
+                                         b->rank, b->action, b->waits)
+                          : b->waits);
+    scene_rect(q->s, (Area){x + 1, y + 1, w - 2, q->cell - 2}, 0, (Look){ROLE_PAPER, ROLE_FAIL, 2});
+    if (scene_width(q->s, NUMBER, BOLD, word) + 4 < w)
+        scene_text(q->s, x + w / 2, y + q->cell / 2 + NUMBER * 0.36,
+                   (TextLook){ALIGN_MIDDLE, NUMBER, BOLD, ROLE_FAIL}, word);
+    scene_end(q->s);
+}
 /* The row's ground: idle where no cell lies over it. */
 static void draw_idle(PipePen *q, const PipeRow *r, int row, double y) {
     double from = 0;
     scene_begin(q->s, "idle", arena_printf(q->p.a, "%sidle-%d", q->tag, row),
-                arena_printf(q->p.a, "rank %d is idle for %s of %s", row,
-                             time_text(q->p.end - r->busy, q->p.a), time_text(q->p.end, q->p.a)));
+                q->p.stuck ? arena_printf(q->p.a, "rank %d computes nothing here", row)
+                           : arena_printf(q->p.a, "rank %d is idle for %s of %s", row,
+                                          time_text(q->p.end - r->busy, q->p.a),
+                                          time_text(q->p.end, q->p.a)));
     for (int i = 0; i <= r->n; i++) {
         double to = i < r->n ? r->a[i].start : q->p.end;
         for (int k = 0; k <= q->fold.n; k++) { /* what lies between breaks */
@@ -244,11 +266,15 @@ static void draw_words(PipePen *q, const PipeRow *r, int k, double mid) {
     const char *who = arena_printf(q->p.a, "%s %d", axis, k),
                *has =
                    arena_printf(q->p.a, "stage%s %s", strchr(r->stages, ',') ? "s" : "", r->stages),
-               *idle = arena_printf(q->p.a, "idle %s", pipe_idle(&q->p, r)),
+               *idle = q->p.stuck ? !r->stuck ? "ends"
+                                    : r->stuck->action
+                                        ? arena_printf(q->p.a, "before %s", r->stuck->action)
+                                        : "crossed"
+                                  : arena_printf(q->p.a, "idle %s", pipe_idle(&q->p, r)),
                *most = r->flight ? arena_printf(q->p.a, "in flight %d", r->flight) : NULL;
     const TextLook left = {ALIGN_RIGHT, 12.5, SEMIBOLD, ROLE_INK},
                    below = {ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
-                   right = {ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK},
+                   right = {ALIGN_LEFT, 12, SEMIBOLD, r->stuck ? ROLE_FAIL : ROLE_INK},
                    beside = {ALIGN_LEFT, 12, REGULAR, ROLE_SECOND};
     double x0 = q->x - 10, x1 = q->x + q->w + 10;
     if (q->one_line) { /* the subtitle says what the second numbers are */
@@ -268,10 +294,13 @@ static void draw_row(PipePen *q, int k, double y) {
     draw_idle(q, r, k, y);
     if (q->each) draw_actions(q, r, y);
     else draw_runs(q, r, y);
+    if (r->stuck) draw_stuck(q, r, y);
     if (q->p.t->pass != PASS_FORWARD) draw_flight(q, r, k, y + q->cell);
     scene_begin(q->s, "rank", arena_printf(q->p.a, "%srow-%d", q->tag, k),
-                arena_printf(q->p.a, "%s %d has stage%s %s; idle %s", axis, k,
-                             strchr(r->stages, ',') ? "s" : "", r->stages, pipe_idle(&q->p, r)));
+                arena_printf(q->p.a, "%s %d has stage%s %s; %s", axis, k,
+                             strchr(r->stages, ',') ? "s" : "", r->stages,
+                             q->p.stuck ? r->stuck ? "stands still" : "comes to its end"
+                                        : arena_printf(q->p.a, "idle %s", pipe_idle(&q->p, r))));
     draw_words(q, r, k, y + q->cell / 2);
     scene_end(q->s);
 }
@@ -368,6 +397,9 @@ static void draw_break_key(PipePen *q, double x, double y) {
         scene_line(q->s, pt, 4, ROLE_SECOND, 1.25);
     }
 }
+static const char *idle_word(const PipePen *q) {
+    return q->all[0].stuck ? "idle; red: where a rank stands still" : "idle";
+}
 static double draw_legend(PipePen *q, double y) {
     double x = presets[q->preset].margin, end = x + presets[q->preset].w - 2 * x;
     bool used[ACTION_LOOKS] = {0};
@@ -379,7 +411,7 @@ static double draw_legend(PipePen *q, double y) {
         const char *word =
             k < ACTION_LOOKS
                 ? arena_printf(q->p.a, "%c %s", action_looks[k].kind, action_looks[k].what)
-            : k == ACTION_LOOKS     ? "idle"
+            : k == ACTION_LOOKS     ? idle_word(q)
             : k == ACTION_LOOKS + 1 ? arena_printf(q->p.a, "the way of micro-batch %d", LIFE)
             : k == ACTION_LOOKS + 2
                 ? "bar at the top: which of the rank's stages, the first at the left"
@@ -589,6 +621,7 @@ static Scene *draw_page(PipePen *q, double *end) {
         model ? model : "",
         words_data(a, c->t),
         words_mesh(a, c->t),
+        q->all[0].stuck ? "a forward and each half of a backward drawn as long" : "",
         q->g.rows ? row_words(q) : "",
         number_words(q),
         !q->g.rows ? ""
@@ -772,13 +805,14 @@ static const char *letters_of(const Pipe *p, const PipeRow *r, int n, double spa
 static void text_rows(Str *s, const Pipe *p, int letters, double span) {
     words_pad(s, p->t->schedule_axis ? p->t->schedule_axis : "rank", 5, false);
     words_pad(s, "F B I W, * F and B, . idle", letters + 2, false);
-    words_pad(s, "idle", 8, true);
+    words_pad(s, p->stuck ? "before" : "idle", 8, true);
     words_pad(s, "in flight", 12, true);
     words_end_line(s);
     for (int k = 0; k < p->n; k++) {
+        const TraceStuck *stuck = p->row[k].stuck;
         words_pad(s, arena_printf(p->a, "%d", k), 5, false);
         words_pad(s, letters_of(p, &p->row[k], letters, span), letters + 2, false);
-        words_pad(s, pipe_idle(p, &p->row[k]), 8, true);
+        words_pad(s, stuck && stuck->action ? stuck->action : pipe_idle(p, &p->row[k]), 8, true);
         words_pad(s, arena_printf(p->a, "%d", p->row[k].flight), 12, true);
         words_end_line(s);
     }

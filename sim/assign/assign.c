@@ -589,7 +589,8 @@ static void layout_notes(Assign *a) {
             unnamed, unnamed == 1 ? "" : "s", unnamed == 1 ? "it" : "them", first);
 }
 
-Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Model *m) {
+Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Model *m,
+                    const struct Play **stuck) {
     Assign *a = ARENA_NEW(arena, Assign);
     int nt = m->g.nt, before = diags_errors(d);
     *a = (Assign){.plan = p, .mesh = mesh, .model = m, .d = d, .arena = arena};
@@ -623,6 +624,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     context_check(a);
     rest_lay(a);
     if (diags_errors(d) == before && stages_find(a)) stages_place(a);
+    if (stuck) *stuck = a->stuck;
     sums_of_parameters(a);
     zero_lay(a);
     for (int t = 0; t < nt; t++) /* an optimizer's state lies where its parameter is updated */

@@ -79,15 +79,18 @@ typedef struct Assign {
     AxisList keep;        /* of `shard`: over which a parameter stays cut between the passes */
     bool data_default;    /* `data_parallel` names no axes: those that cut the data */
     Stages *stages;       /* NULL: all ranks have all layers */
-    uint32_t tokens;      /* bit per axis that cuts the data's batch or sequence */
+    const struct Play *stuck; /* a schedule that comes to no end, as far as it goes; else NULL */
+    uint32_t tokens;          /* bit per axis that cuts the data's batch or sequence */
 } Assign;
 
 /* Builds the mesh of a plan with its groups. NULL and diagnostics on unknown axes, too many, or an
  * overflow. */
 Mesh *assign_mesh(Arena *arena, Diags *d, const Plan *p);
 /* Matches lines, splits axes for replicated KV heads (in `mesh`), assigns layouts. NULL if there
- * were errors. */
-Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Model *m);
+ * were errors; if one is a schedule that comes to no end, *stuck (which may be NULL) is how far it
+ * goes, in `arena`. */
+Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Model *m,
+                    const struct Play **stuck);
 
 typedef enum { USE_INPUT, USE_OUTPUT, USE_PARAM } UseKind;
 /* A value that a line of the plan, or a style, wants to lie in some way. */

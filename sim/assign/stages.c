@@ -220,6 +220,11 @@ static bool plays(const Making *x) {
     Play *play = play_schedule(s, &t, tmp);
     play_report(play, x->a->d, p->pipeline.file ? p->pipeline.file_loc : p->pipeline.schedule_loc);
     bool ok = !play->n_blocked;
+    if (!ok) { /* once more, to be kept */
+        t = play_even(s, 1, 1, 1, x->a->arena);
+        t.buffers = p->pipeline.p2p_buffers;
+        x->a->stuck = play_schedule(s, &t, x->a->arena);
+    }
     arena_free(tmp);
     return ok;
 }

@@ -210,6 +210,16 @@ static void name_file(Diags *d, int from, const char *file) {
     for (int i = from; i < d->n; i++)
         if (!d->item[i].loc.file) d->item[i].loc = (Loc){said_of, 0, 0};
 }
+/* What there is to say of a plan whose schedule comes to no end. */
+static Trace *stuck_trace(Run *r) {
+    Trace *t = trace_new(r->arena);
+    record_stuck(t, r->mesh, r->plan, r->model, r->stuck);
+    t->verdict = "invalid";
+    t->diags = r->d->item;
+    t->n_diags = r->d->n;
+    return t;
+}
+
 Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOptions *o,
                     PipelineReport *report) {
     memset(report, 0, sizeof *report);
@@ -226,7 +236,7 @@ Trace *pipeline_run(Arena *arena, Diags *d, PlanText given, const PipelineOption
         meet(&r, given, false);
         report->exit = diags_exit(d);
         name_file(d, before, given.file);
-        return NULL;
+        return o->stuck && r.stuck ? stuck_trace(&r) : NULL;
     }
     record_program(r.t, r.program, r.plan, r.model, r.plan->dtype);
     bool ran = false, together = meet(&r, given, valid);

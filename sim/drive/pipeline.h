@@ -28,6 +28,7 @@ typedef struct PipelineOptions {
     bool distances;  /* say of every value how far it is from the unsharded model's: left out where
                         no unsharded run is made, ranks do not hold their values here, or keeping
                         them all takes much */
+    bool stuck;      /* of a schedule that comes to no end a trace says how far it goes */
     bool no_verify;  /* skip the static rules (mutation tests) */
     int threads;     /* 0: all cores */
     const char *hardware; /* overrides the plan's */

@@ -29,6 +29,7 @@ typedef struct Run {
     Mesh *mesh;
     Model *model, *whole; /* whole: of the whole batch, where micro-batches cut it; else the same */
     Assign *assign;
+    const struct Play *stuck; /* a schedule that comes to no end, as far as it goes; or NULL */
     Program *program;
     Trace *t;
     Weights *weights;

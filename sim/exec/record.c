@@ -501,11 +501,16 @@ static void record_move(Rec *r, const Step *s) {
     x->planted = s->fault;
 }
 
+/* Of a file its name, without the folder that it lies in. */
+static const char *schedule_name(const Schedule *s) {
+    const char *slash = strrchr(s->name, '/');
+    return slash ? slash + 1 : s->name;
+}
 static void record_schedule(Rec *r) {
     const Stages *s = r->p->assign->stages;
     Trace *t = r->t;
     if (!s) return;
-    t->schedule = s->schedule->name;
+    t->schedule = schedule_name(s->schedule);
     t->schedule_axis = r->p->mesh->axis[s->axis].name;
     t->stages = s->n;
     t->order = s->schedule;
@@ -564,4 +569,41 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
     if (p->assign->stages) flight_record(&held);
     else footprint_record(&held);
     arena_free(r.tmp);
+}
+
+void record_stuck(Trace *t, Mesh *mesh, const Plan *plan, const Model *model, const Play *play) {
+    Program none = {.mesh = mesh};
+    Rec r = {.t = t, .p = &none, .a = t->arena, .plan = plan, .dtype = plan->dtype};
+    const Schedule *s = play->s;
+    record_run(&r, model);
+    t->schedule = schedule_name(s);
+    t->schedule_axis = plan->pipeline.axis;
+    t->stages = s->stages;
+    int *done = ARENA_ARRAY(t->arena, int, s->ranks);
+    for (int i = 0; i < play->n_steps; i++) {
+        const PlayStep *x = &play->step[i];
+        if (done[x->rank] <= x->at) done[x->rank] = x->at + 1;
+    }
+    for (int k = 0; k < s->ranks; k++)
+        for (int i = 0; i < done[k]; i++) {
+            const Action *a = &s->rank[k].a[i];
+            if (!action_computes(a->kind)) continue;
+            *ARENA_PUSH_LARGE(r.a, t->actions, t->n_actions, t->cap_actions) =
+                (TraceAction){.rank = k,
+                              .stage = a->stage,
+                              .microbatch = a->part,
+                              .kind = action_word(a->kind),
+                              .joined = a->joined,
+                              .start = play->span[k][i].start,
+                              .end = play->span[k][i].end};
+        }
+    t->stuck = ARENA_ARRAY(t->arena, TraceStuck, play->n_blocked);
+    for (int i = 0; i < play->n_blocked; i++) {
+        const PlayBlocked *b = &play->blocked[i];
+        const Action *a = b->at >= 0 ? &s->rank[b->rank].a[b->at] : NULL;
+        t->stuck[t->n_stuck++] = (TraceStuck){.rank = b->rank,
+                                              .stage = a ? a->stage : -1,
+                                              .action = a ? action_text(a, t->arena) : NULL,
+                                              .waits = b->waits_for};
+    }
 }

@@ -25,7 +25,7 @@ const char *export_plan(Arena *arena, Diags *d, const Plan *p, const char *to) {
     Diags *again = diags_new(arena); /* what was said of the plan has been said */
     Mesh *mesh = assign_mesh(arena, again, p);
     Model *model = mesh ? model_build(arena, again, p, mesh) : NULL;
-    Assign *as = model ? assign_plan(arena, again, p, mesh, model) : NULL;
+    Assign *as = model ? assign_plan(arena, again, p, mesh, model, NULL) : NULL;
     for (int i = 0; i < N_FRAMEWORKS; i++) {
         if (strcmp(frameworks[i].name, to) != 0) continue;
         Export e = {arena, d, p, as};

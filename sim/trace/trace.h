@@ -174,6 +174,12 @@ typedef struct {
     int64_t held, held_gathered, kept, kept_gathered;
 } TraceAction;
 
+/* Where a coordinate of a pipeline's axis stands for ever in a schedule that comes to no end. */
+typedef struct {
+    int rank, stage;            /* rank: the coordinate */
+    const char *action, *waits; /* "1B0"; what it waits for, in words */
+} TraceStuck;
+
 typedef struct {
     int step;
     const char *op;   /* "all_gather" ... */
@@ -448,6 +454,10 @@ typedef struct Trace {
     TraceExchange *exchanges;
     int n_actions, cap_actions;
     TraceAction *actions; /* by rank, then in the order of its list */
+    /* of a schedule that comes to no end, not written: actions are those that are done, in units of
+     * a forward's time; by rank */
+    int n_stuck;
+    TraceStuck *stuck;
     int n_events, cap_events;
     TraceEvent *events;
     int n_measured, cap_measured;

@@ -936,7 +936,11 @@ static void block_of_a_stage(void **state) {
                                         : "|Sent per rank: forward pp 0 B in "));
         assert_non_null(strstr(text, from ? "; backward pp 8 KiB in " : "; backward pp 0 B in "));
     }
-    o.rank = 1;
+    o.rank = 1; /* a page of a message alone says what it shows */
+    o.preset = "slide";
+    assert_non_null(strstr(all_words(g->a, draw(g, t, &o, FORMAT_SVG)),
+                           "From another stage: every message faces the one of its gradient|"));
+    o.preset = NULL;
     o.pass = "backward"; /* of its own layer, with the sum of what it sends back */
     const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG)),
                *norm = strstr(text, "|with saved output|");

@@ -139,6 +139,8 @@ static const char *title(const Mirror *m, int first, int n) {
         return arena_printf(a, "%s: every AllGather faces a ReduceScatter", head);
     if (all_face(m, first, n, "shift", "shift"))
         return arena_printf(a, "%s: every hop of the ring faces a hop back", head);
+    if (all_face(m, first, n, "send", "send"))
+        return arena_printf(a, "%s: every message faces the one of its gradient", head);
     if (all_face(m, first, n, "all_reduce", NULL)) {
         bool max = false; /* has no gradient, and faces nothing */
         for (int i = 0; i < k; i++) max |= text_same(use[i]->reduce, "max");

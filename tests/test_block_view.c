@@ -951,6 +951,23 @@ static void block_of_a_stage(void **state) {
     assert_null(strstr(norm, "|MLP|"));
 }
 
+/* Into a hop of a ring go keys and values, past the partial attention that only reads them, and not
+ * its output alone; back their gradients. */
+static void hops_carry_keys(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/41-llama3-8b-ring4-zigzag.yaml", "");
+    RenderOptions o = options("block");
+    const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    for (int hop = 0; hop < 3; hop++) {
+        const char *own =
+            hop < 2 ? arena_printf(g->a, "|attn_part.%d [", hop) : "|attn_merge.1, attn_part.2 [";
+        const char *past =
+            arena_printf(g->a, "|k, v [B, S/cp, K, d]|[1, 16, 8, 8]   2 × 4 KiB%s", own);
+        if (!strstr(text, past)) fail_msg("'%s' is not said in %s", past, text);
+    }
+    assert_int_equal(times_said(text, "|dk, dv [B, S/cp, K, d]|"), 7);
+}
+
 /* The backward pass alone: the stream of gradients runs through its parts, and the gradient of each
  * parameter leaves at the box that makes it, with every collective that ends it, once. */
 static void gradients_leave_the_stream(void **state) {
@@ -1221,36 +1238,23 @@ static void hops_face_their_own(void **state) {
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(edges_are_records),
-                                       T(nothing_is_left_out),
-                                       T(every_part_is_clean),
-                                       T(stories_of_mistakes),
-                                       T(wrong_steps_are_shown),
-                                       T(the_broken_rule_is_the_title),
-                                       T(rows_are_expected),
-                                       T(wrong_steps_without_a_place),
-                                       T(reductions_stand_in_order),
-                                       T(text_fits),
-                                       T(overview_counts_everything),
-                                       T(loss_faces_its_backward),
-                                       T(gradients_leave_the_stream),
-                                       T(steps_are_linked),
-                                       T(no_times_where_a_rule_is_broken),
-                                       T(layers_have_their_numbers),
-                                       T(experts_are_one_strip),
-                                       T(shared_experts_have_rows),
-                                       T(overview_of_a_stage),
-                                       T(block_of_a_stage),
-                                       T(both_ways_say_the_same),
-                                       T(one_of_two_is_missing),
-                                       T(overview_counts_a_norm_once),
-                                       T(values_have_words),
-                                       T(router_losses_are_told),
-                                       T(sums_say_over_what),
-                                       T(passes_on_pages),
-                                       T(units_of_a_model_are_told),
-                                       T(partial_sums_leave_their_row),
-                                       T(hops_face_their_own)};
+    const struct CMUnitTest tests[] = {
+        T(edges_are_records),          T(nothing_is_left_out),
+        T(every_part_is_clean),        T(stories_of_mistakes),
+        T(wrong_steps_are_shown),      T(the_broken_rule_is_the_title),
+        T(rows_are_expected),          T(wrong_steps_without_a_place),
+        T(reductions_stand_in_order),  T(text_fits),
+        T(overview_counts_everything), T(loss_faces_its_backward),
+        T(gradients_leave_the_stream), T(hops_carry_keys),
+        T(steps_are_linked),           T(no_times_where_a_rule_is_broken),
+        T(layers_have_their_numbers),  T(experts_are_one_strip),
+        T(shared_experts_have_rows),   T(overview_of_a_stage),
+        T(block_of_a_stage),           T(both_ways_say_the_same),
+        T(one_of_two_is_missing),      T(overview_counts_a_norm_once),
+        T(values_have_words),          T(router_losses_are_told),
+        T(sums_say_over_what),         T(passes_on_pages),
+        T(units_of_a_model_are_told),  T(partial_sums_leave_their_row),
+        T(hops_face_their_own)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -461,6 +461,17 @@ static void begin_beside(MirrorStrip *s) {
     }
 }
 
+/* What a collective reads, where the row above it makes none of it: that comes past this row. */
+static int past_names(const MirrorStrip *s, int r, const char **name, int max) {
+    const MirrorRow *next = r >= 0 && r + 1 < s->n ? &s->row[r + 1] : NULL;
+    int n = 0;
+    if (!next || next->kind != ROW_COLL) return 0;
+    for (int i = 0; i < next->n_in; i++)
+        if (makes(&s->row[r], next->in[i])) return 0;
+    for (int i = 0; i < next->n_in && n < max; i++)
+        if (from_above(s, r, next->in[i])) name[n++] = next->in[i];
+    return n;
+}
 /* Names that flow under row r, in the order in which they are read. */
 static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, const char **name,
                       int max) {
@@ -475,6 +486,7 @@ static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, c
                 name[n++] = down->in[i];
         return n;
     }
+    if (!back) n += past_names(s, r, name + n, max - n);
     for (int k = r + 1; k < s->n; k++) /* made by row r */
         for (int i = 0; i < s->row[k].n_in && n < max; i++) {
             const char *value = s->row[k].in[i];

@@ -20,9 +20,13 @@ typedef struct {
 } HopsPen;
 enum {
     CORNERS = 8,
-    ROWS_DRAWN = 4,
-    A4_ROOM = 550
-}; /* rows of the batch, at most; lengths on a page */
+    ROWS_DRAWN = 4,     /* rows of the batch, at most */
+    A4_ROOM = 550,      /* a length on a page */
+    SLIDE_OTHERS = 290, /* of a slide's height: all but the square */
+    ROW_HEAD = 30,      /* what is said of a row of the batch */
+    NOTES = 60,         /* of a plan that is wrong */
+    LARGEST = 96        /* cell of a slide */
+};
 /* What stands on a page: of rows [row, rows) steps [from, to), and the work of each rank. */
 typedef struct {
     int row, rows, from, to;
@@ -343,7 +347,7 @@ static double draw_row(HopsPen *p, const HopsPage *page, double y) {
     if (p->h.n_rows > 1) {
         scene_text(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 14, REGULAR, ROLE_SECOND},
                    scene_fit(p->s, row_words(p, p->row), p->w, 14, REGULAR));
-        y += 30;
+        y += ROW_HEAD;
     }
     for (int j = page->from; j < page->to; j++)
         draw_frame(p, j, left + (j - page->from) % p->per * (frame_width(p) + p->label),
@@ -382,7 +386,10 @@ int view_hops(const ViewCall *c, Scene **page) {
     p.x = presets[p.preset].margin;
     p.w = presets[p.preset].w - 2 * p.x;
     p.cell = p.h.n <= 4 ? 44 : p.h.n <= 8 ? 26 : 18;
-    if (p.preset == PRESET_SLIDE) p.cell = fmin(p.cell, (presets[p.preset].h - 290) / p.h.n);
+    if (p.preset == PRESET_SLIDE) {
+        double others = SLIDE_OTHERS + (p.h.n_rows > 1 ? ROW_HEAD : 0) + (p.wrong->n ? NOTES : 0);
+        p.cell = fmin(LARGEST, (presets[p.preset].h - others) / p.h.n);
+    }
     p.label = p.cell >= 20 ? 52 : 30;
     p.gap = 4;
     int per = p.h.n, pages = 0, rows = p.h.n_rows < ROWS_DRAWN ? p.h.n_rows : ROWS_DRAWN;

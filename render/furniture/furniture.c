@@ -146,8 +146,9 @@ void figure_number(Scene *const *page, int n, bool all) {
         double w = scene_width(s, 12, REGULAR, t),
                line = s->w < 1000 ? 29 : 38, /* that of the title */
             last = line < 38 ? 10.5 : 18;
-        const double place[] = {line, line + 20, lowest_text(s)};
-        for (int k = 2; k >= 0; k--)
+        const double low = lowest_text(s),
+                     place[] = {line, line + 20, line + 38, low, low - 21, low - 38};
+        for (int k = 5; k >= 0; k--)
             if (free_text(s, x, place[k], w)) last = place[k];
         scene_begin(s, "page", "page", NULL);
         scene_text(s, x, last, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, t);

@@ -461,11 +461,11 @@ static void begin_beside(MirrorStrip *s) {
     }
 }
 
-/* What a collective reads, where the row above it makes none of it: that comes past this row. */
+/* What a hop of a ring reads, where the row above it makes none of it: that comes past this row. */
 static int past_names(const MirrorStrip *s, int r, const char **name, int max) {
     const MirrorRow *next = r >= 0 && r + 1 < s->n ? &s->row[r + 1] : NULL;
     int n = 0;
-    if (!next || next->kind != ROW_COLL) return 0;
+    if (!next || !next->n_coll || !text_same(next->coll[0]->op, "shift")) return 0;
     for (int i = 0; i < next->n_in; i++)
         if (makes(&s->row[r], next->in[i])) return 0;
     for (int i = 0; i < next->n_in && n < max; i++)

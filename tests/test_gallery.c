@@ -263,11 +263,6 @@ static void check_page(Arena *a, const Scene *s, const char *what) {
         assert_string_equal(x.texts.item[texts++], t.s);
     }
     assert_int_equal(texts, x.texts.n);
-    for (int i = 0; i < s->n_marks; i++) { /* which page it is stands on a line of the page */
-        const Mark *m = &s->marks[i];
-        if (m->group < 0 || strcmp(s->groups[m->group].what, "page") != 0) continue;
-        if (m->y < 18) fail_msg("%s: the number of the page stands at its edge, %g", what, m->y);
-    }
     for (int i = 0; i < s->n_groups; i++)
         tips += s->groups[i].tip && s->groups[i].last > s->groups[i].first;
     assert_true(x.tips.n == tips);

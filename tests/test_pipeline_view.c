@@ -341,6 +341,11 @@ static void test_many_beside(void **state) {
         for (int p = 0; p < n; p++) {
             if (!strcmp(o.preset, "slide")) assert_true(page[p]->scale >= 1);
             tables += says(page[p], "held at most");
+            for (int m = 0; m < page[p]->n_marks; m++) { /* which page it is has a line */
+                const Mark *x = &page[p]->marks[m];
+                bool number = x->group >= 0 && !strcmp(page[p]->groups[x->group].what, "page");
+                assert_true(!number || x->y >= 18);
+            }
         }
         assert_int_equal(tables, 1);
         assert_true(says(page[n - 1], "held at most"));

@@ -300,7 +300,7 @@ static void test_one_stops(void **state) {
                          .others = self == stuck ? RANKS : stuck,
                          .reason = reason};
             Exec e = {.arena = a, .stuck = self == stuck ? reason : NULL};
-            WireOwn *o = wire_own_new(&x.e, &(Program){0}, false);
+            WireOwn *o = wire_own_new(&x.e, &(Program){0}, device_plain(), false);
             bool on = wire_own(o)->agree(wire_own(o), &e, self != stuck);
             assert_int_equal(on, stuck == RANKS);
             assert_int_equal(wire_own_stuck(o), stuck == RANKS ? -1 : stuck);

@@ -12,6 +12,7 @@
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "render/mesh/mesh.h"
+#include "support/fact.h"
 #include "support/records.h"
 #include "support/support.h"
 #include <glob.h>
@@ -50,7 +51,7 @@ static void check_memory(Arena *a, const Trace *t, const char *path, Held *h) {
         if (t->memory[i].step >= 0) break; /* all classes have said what lies at rest */
         if (n > most) most = n;
     }
-    says(s->title, path, arena_printf(a, "holds %s at the peak", bytes_text(most, a)));
+    says(picture_fact(s), path, arena_printf(a, "holds %s at the peak", bytes_text(most, a)));
     h->memory++;
 }
 
@@ -152,9 +153,9 @@ static void check_whose(Arena *a, const Trace *t, const Scene *s, const char *pa
         RecordTime x = records_time(a, t, r);
         if (x.span > of.span * (1 + 1e-9) ||
             (x.span > of.span * (1 - 1e-9) && x.waiting < of.waiting - 1e-6 * x.span))
-            fail_msg("%s: %s, and others wait for rank %lld", path, s->title, (long long)r);
+            fail_msg("%s: %s, and others wait for rank %lld", path, picture_fact(s), (long long)r);
         if (most != told && x.waiting > longest.waiting + 1e-6 * x.span)
-            fail_msg("%s: %s, and rank %lld waits longer", path, s->title, (long long)r);
+            fail_msg("%s: %s, and rank %lld waits longer", path, picture_fact(s), (long long)r);
     }
 }
 /* Of whom the sentence under the picture speaks. */
@@ -176,21 +177,21 @@ static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) 
     if (!s || t->n_events > 4000) return; /* below looks at all events for each span */
     int64_t told = told_of(s), most = told;
     RecordTime of = records_time(a, t, told);
-    const char *x = strstr(s->title, "ompute waits ");
+    const char *x = strstr(picture_fact(s), "ompute waits ");
     if (x) {
-        near_share(path, s->title, share_at(x + 13), of.still, of.span);
-        x = strstr(s->title, " of the time, ") + 14;
+        near_share(path, picture_fact(s), share_at(x + 13), of.still, of.span);
+        x = strstr(picture_fact(s), " of the time, ") + 14;
         const char *other = strstr(x, " for others"), *own = strstr(x, " for other ranks");
         if (other) {
             most = strtoll(x + strcspn(x, "0123456789"), NULL, 10);
             RecordTime w = records_time(a, t, most);
             x = strstr(x, " wait") + 5;
-            near_share(path, s->title, share_at(x + strspn(x, "s ")), w.waiting, w.span);
-        } else if (own) near_share(path, s->title, share_at(x), of.waiting, of.span);
-        else near_share(path, s->title, share_at(x), of.hidden, of.comm);
+            near_share(path, picture_fact(s), share_at(x + strspn(x, "s ")), w.waiting, w.span);
+        } else if (own) near_share(path, picture_fact(s), share_at(x), of.waiting, of.span);
+        else near_share(path, picture_fact(s), share_at(x), of.hidden, of.comm);
         h->waiting += other || own;
     } else {
-        says(s->title, path,
+        says(picture_fact(s), path,
              of.comm > 0 ? "all communication is hidden" : "nothing is communicated");
         assert_true(of.still <= 1e-6 * of.span);
     }
@@ -209,8 +210,9 @@ static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) 
 static void check_hops(const Trace *t, const char *path, const Scene *s) {
     char axis[32];
     int n, hops, size = 0, sent = 0, layer = -1;
-    if (sscanf(s->title, "Ring attention over %31[^:]: %d ranks, %d hop", axis, &n, &hops) != 3)
-        fail_msg("%s: '%s'", path, s->title);
+    if (sscanf(picture_fact(s), "Ring attention over %31[^:]: %d ranks, %d hop", axis, &n, &hops) !=
+        3)
+        fail_msg("%s: '%s'", path, picture_fact(s));
     for (int i = 0; i < t->n_axes; i++)
         if (!strcmp(t->axes[i].name, axis)) size = (int)t->axes[i].size;
     for (int i = 0; i < t->n_collectives; i++) {
@@ -220,18 +222,20 @@ static void check_hops(const Trace *t, const char *path, const Scene *s) {
         sent += c->layer == layer && groups_size(&c->groups) == size;
     }
     if (n != size || hops != n - 1 || sent != 2 * hops)
-        fail_msg("%s: '%s', the axis has %d ranks, a layer %d hops", path, s->title, size, sent);
+        fail_msg("%s: '%s', the axis has %d ranks, a layer %d hops", path, picture_fact(s), size,
+                 sent);
 }
 static void check_storyboard(Arena *a, const Trace *t, const char *path, Held *h) {
     Scene *s = page_of(a, t, "storyboard", NULL, NULL);
-    const char *of = s ? strstr(s->title, " of ") : NULL;
-    if (of && !strncmp(s->title, "Ring attention", 14)) {
+    const char *of = s ? strstr(picture_fact(s), " of ") : NULL;
+    if (of && !strncmp(picture_fact(s), "Ring attention", 14)) {
         check_hops(t, path, s);
         h->storyboard++;
         return;
     }
-    if (!of || strncmp(s->title, "Ring ", 5) != 0) return;
-    if (!strncmp(s->title, "Ring attention", 14)) return; /* test_title_sweep.c: several hops */
+    if (!of || strncmp(picture_fact(s), "Ring ", 5) != 0) return;
+    if (!strncmp(picture_fact(s), "Ring attention", 14))
+        return; /* test_title_sweep.c: several hops */
     bool found = false;
     for (int i = 0; i < t->n_collectives && !found; i++) {
         const TraceCollective *c = &t->collectives[i];
@@ -239,7 +243,7 @@ static void check_storyboard(Arena *a, const Trace *t, const char *path, Held *h
             arena_printf(a, " of %s, %lld ranks", c->value, (long long)groups_size(&c->groups));
         found = !strncmp(of, name, strlen(name)) && takes_part(c, 0);
     }
-    if (!found) fail_msg("%s: no collective is what '%s' says", path, s->title);
+    if (!found) fail_msg("%s: no collective is what '%s' says", path, picture_fact(s));
     h->storyboard++;
 }
 
@@ -288,15 +292,17 @@ static void check_parts(Arena *a, const Trace *t, const char *path, Held *h) {
                                                                         "loss"};
     Needs whole = {0}, parts = {0}, beside = {0}, recorded = {0};
     Scene *s = page_of(a, t, "block", "forward", NULL);
-    if (!s || !strstr(s->title, "a Transformer block needs ") || !needs(s->title, &whole)) return;
+    if (!s || !strstr(picture_fact(s), "a Transformer block needs ") ||
+        !needs(picture_fact(s), &whole))
+        return;
     for (int i = 0; i < 3; i++)
         if (of_that_layer(t, layer[i]) && (s = page_of(a, t, "block", "forward", layer[i])))
-            needs(s->title, &parts);
+            needs(picture_fact(s), &parts);
     if (parts.count != whole.count || fabs(parts.bytes - whole.bytes) > 0.01 * whole.bytes)
         fail_msg("%s: parts need %g collectives and %g bytes, the block %g and %g", path,
                  parts.count, parts.bytes, whole.count, whole.bytes);
     for (int i = 0; i < 4; i++)
-        if ((s = page_of(a, t, "block", "forward", outside[i]))) needs(s->title, &beside);
+        if ((s = page_of(a, t, "block", "forward", outside[i]))) needs(picture_fact(s), &beside);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         if (!record_in_pass(t, c, "forward") || c->layer >= 0 || !takes_part(c, 0)) continue;
@@ -320,21 +326,22 @@ static void check_only(Arena *a, const Trace *t, const char *preset, const char 
     int n = render_pages(t, diags_new(a), &o, a, true, page);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < 2; k++) {
-            if (!strstr(page[i]->title, only[k])) continue;
+            if (!strstr(picture_fact(page[i]), only[k])) continue;
             for (int c = 0; c < t->n_collectives; c++) {
                 const TraceCollective *x = &t->collectives[c];
                 bool of_weights = x->pass == PHASE_GRADIENTS || x->pass == PHASE_OPTIMIZER;
                 if (takes_part(x, 0) && !(k && of_weights) && x->pass != PHASE_OPTIMIZER)
-                    fail_msg("%s, page %d: '%s', and step %d is a %s", path, i + 1, page[i]->title,
-                             x->step, x->op);
+                    fail_msg("%s, page %d: '%s', and step %d is a %s", path, i + 1,
+                             picture_fact(page[i]), x->step, x->op);
             }
         }
     for (int i = 0; i < n; i++)
-        h->here += strstr(page[i]->title, ": here ") || strstr(page[i]->title, ": in the layer ");
+        h->here += strstr(picture_fact(page[i]), ": here ") ||
+                   strstr(picture_fact(page[i]), ": in the layer ");
     for (int i = 0; i < n; i++) {
-        if (!strstr(page[i]->title, "every gradient is summed")) continue;
+        if (!strstr(picture_fact(page[i]), "every gradient is summed")) continue;
         if (strstr(page_words(a, page[i], NULL), "nothing to add"))
-            fail_msg("%s: '%s', and one is not", path, page[i]->title);
+            fail_msg("%s: '%s', and one is not", path, picture_fact(page[i]));
     }
 }
 
@@ -401,8 +408,8 @@ static void test_ring_orders(void **state) {
         Held h = {0};
         check_timeline(a, t, order[i % 3], &h);
         const Scene *s = timeline_of(a, t);
-        if (i % 3 == 0) says(s->title, order[0], "Busiest, rank 3: compute waits ");
-        if (i == 0) says(s->title, order[i], ", rank 0 waits 62");
+        if (i % 3 == 0) says(picture_fact(s), order[0], "Busiest, rank 3: compute waits ");
+        if (i == 0) says(picture_fact(s), order[i], ", rank 0 waits 62");
         assert_int_equal(h.waiting, i == 0);
     }
     arena_free(a);

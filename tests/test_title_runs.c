@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
+#include "support/fact.h"
 #include "support/records.h"
 #include "support/support.h"
 #include "trace/trace_rows.h"
@@ -53,7 +54,7 @@ static void check_routing(Arena *a, const Trace *t, const char *path, Held *h) {
     const Scene *s = page_of(a, t, "routing");
     if (!s) return;
     const TraceCollective *c = rows_sent(t);
-    if (!c) fail_msg("%s: '%s', and no rows are exchanged", path, s->title);
+    if (!c) fail_msg("%s: '%s', and no rows are exchanged", path, picture_fact(s));
     const TraceExchange *x = trace_exchange(t, c->step);
     double rows = 0, sent = 0, peak = 0;
     int64_t n = groups_size(&c->groups);
@@ -66,7 +67,8 @@ static void check_routing(Arena *a, const Trace *t, const char *path, Held *h) {
     }
     const char *title = arena_printf(a, "MoE dispatch: %.0f rows to %lld experts on %lld ranks",
                                      rows, (long long)experts_of(t), (long long)n);
-    if (strcmp(s->title, title)) fail_msg("%s: '%s', and it is '%s'", path, s->title, title);
+    if (strcmp(picture_fact(s), title))
+        fail_msg("%s: '%s', and it is '%s'", path, picture_fact(s), title);
     if (!says_text(s, arena_printf(a, "%.0f of %.0f rows", sent, rows)))
         fail_msg("%s: on the network are %.0f of %.0f", path, sent, rows);
     if (!says_text(s, arena_printf(a, "peak %.0f,", peak)))
@@ -105,7 +107,8 @@ static void check_errors(Arena *a, const Trace *t, const char *path, Held *h) {
         const char *title =
             arena_printf(a, "All right: %d values on %lld rank%s agree with the unsharded model",
                          all, (long long)t->ranks, t->ranks == 1 ? "" : "s");
-        if (strcmp(s->title, title)) fail_msg("%s: '%s', and it is '%s'", path, s->title, title);
+        if (strcmp(picture_fact(s), title))
+            fail_msg("%s: '%s', and it is '%s'", path, picture_fact(s), title);
         h->right++;
         return;
     }
@@ -113,18 +116,19 @@ static void check_errors(Arena *a, const Trace *t, const char *path, Held *h) {
     for (int i = 0; i < t->n_checks && !first; i++)
         if (is_fail(&t->checks[i]) && t->checks[i].level != LEVEL_STRUCTURE) first = &t->checks[i];
     const char *head = arena_printf(a, "%s is the first wrong value, and ", first->value);
-    if (strncmp(s->title, head, strlen(head)))
-        fail_msg("%s: '%s', and the first is %s", path, s->title, first->value);
-    const char *rest = s->title + strlen(head);
+    if (strncmp(picture_fact(s), head, strlen(head)))
+        fail_msg("%s: '%s', and the first is %s", path, picture_fact(s), first->value);
+    const char *rest = picture_fact(s) + strlen(head);
     bool follow = strstr(rest, " later ") != NULL;
     if (!follow && sscanf(rest, "%d more", &n) == 1) {
-        if (n != failed - 1) fail_msg("%s: '%s', and %d more fail", path, s->title, failed - 1);
+        if (n != failed - 1)
+            fail_msg("%s: '%s', and %d more fail", path, picture_fact(s), failed - 1);
     } else if (follow && sscanf(rest, "%d later", &n) == 1) {
         bool wrong = strstr(rest, "are wrong or follow") != NULL;
         if (wrong ? n < failed : failed != 1)
-            fail_msg("%s: '%s', and %d fail", path, s->title, failed);
+            fail_msg("%s: '%s', and %d fail", path, picture_fact(s), failed);
     } else if (failed != 1) {
-        fail_msg("%s: '%s', and %d fail", path, s->title, failed);
+        fail_msg("%s: '%s', and %d fail", path, picture_fact(s), failed);
     }
     h->wrong++;
 }
@@ -147,11 +151,11 @@ static void check_pipeline(Arena *a, const Trace *t, const char *path, Held *h) 
     const char *head =
         arena_printf(a, "%s: %d rank%s of %s, %d micro-batch%s, ", t->schedule, ranks,
                      ranks == 1 ? "" : "s", t->schedule_axis, parts, parts == 1 ? "" : "es");
-    if (strncmp(s->title, head, strlen(head)))
-        fail_msg("%s: '%s', and it is '%s'", path, s->title, head);
-    assert_int_equal(sscanf(s->title + strlen(head), "%lf %% of their time idle", &said), 1);
+    if (strncmp(picture_fact(s), head, strlen(head)))
+        fail_msg("%s: '%s', and it is '%s'", path, picture_fact(s), head);
+    assert_int_equal(sscanf(picture_fact(s) + strlen(head), "%lf %% of their time idle", &said), 1);
     double idle = 100 * (1 - busy / (end * ranks));
-    if (fabs(said - idle) > 0.0501) fail_msg("%s: '%s', and it is %g", path, s->title, idle);
+    if (fabs(said - idle) > 0.0501) fail_msg("%s: '%s', and it is %g", path, picture_fact(s), idle);
     h->pipeline++;
 }
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
+#include "support/fact.h"
 #include "support/records.h"
 #include "support/support.h"
 #include <glob.h>
@@ -58,7 +59,7 @@ static void check_overview(Arena *a, const Trace *t, const char *path) {
                        *fact = s.count ? arena_printf(a, "%s%s in %s%s", of, bytes_text(s.bytes, a),
                                                       collectives(a, s), in)
                                        : arena_printf(a, "%snothing%s", of, in);
-            says(page[0]->title, path, fact);
+            says(picture_fact(page[0]), path, fact);
             long long count = 0, more;
             for (const char *at = strstr(page_words(a, page[0], NULL), "Sent per rank"); at && *at;
                  at++)
@@ -74,7 +75,7 @@ static void check_block(Arena *a, const Trace *t, const char *path, int *held) {
     for (int p = 1; p < 3; p++) {
         RenderOptions o = options("block", passes[p], 0);
         if (!pages_of(a, t, &o, page)) continue;
-        const char *title = page[0]->title;
+        const char *title = picture_fact(page[0]);
         if (strstr(title, "a Transformer block needs ") == NULL) continue;
         RecordSum s = records_sent(t, 0, passes[p], records_first_layer(t));
         says(title, path,
@@ -92,7 +93,7 @@ static void check_shards(Arena *a, const Trace *t, const char *path) {
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = options("shards", NULL, 0);
     if (!pages_of(a, t, &o, page)) return;
-    const char *title = page[0]->title, *all = "", *one = "";
+    const char *title = picture_fact(page[0]), *all = "", *one = "";
     all = arena_printf(a, "%s of %s of weights", bytes_text(records_weights(t, 0, -1, false), a),
                        bytes_text(records_weights(t, 0, -1, true), a));
     int layer0 = records_first_layer(t);

@@ -282,7 +282,7 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
         return fmax(scene_width(s, 13, SEMIBOLD, block_coll_name(p->g, n)),
                     scene_width(s, 12, REGULAR, block_coll_line(p, n))) +
                32;
-    if (n->kind == NODE_MOVE) return scene_width(s, 12, REGULAR, n->move->op) + 24;
+    if (n->kind == NODE_MOVE) return scene_width(s, 12, REGULAR, words_move(n->move)) + 24;
     if (n->kind == NODE_INPUT)
         return fmax(24, scene_width(s, 12.5, SEMIBOLD, words_value(p->g->arena, n->name)) + 20);
     for (int i = 0; i < n->n_op; i++) {
@@ -463,7 +463,7 @@ static void move_box(BlockPen *p, const BlockNode *n, double x, double y, double
     m->dash = dash;
     m->n_dash = 2;
     mark_wrong(p, m, n->step);
-    Run run = {n->move->op, REGULAR, ROLE_INK, false, true};
+    Run run = {words_move(n->move), REGULAR, ROLE_INK, false, true};
     scene_runs(p->s, (Pt){x + w / 2, y + p->look->move / 2 + 4.3}, ALIGN_MIDDLE, 12, &run, 1);
     flag(p, n->step, x, y);
     scene_end(p->s);

@@ -104,7 +104,7 @@ const char *block_description(const BlockGraph *g, int first, int count) {
             str_add(&s, k ? ", " : " ");
             if (n->kind == NODE_COLL)
                 str_addf(&s, "%s over %s", block_coll_name(g, n), n->coll->axis);
-            else if (n->kind == NODE_MOVE) str_add(&s, n->move->op);
+            else if (n->kind == NODE_MOVE) str_add(&s, words_move(n->move));
             else
                 for (int j = 0; j < n->n_op; j++)
                     str_addf(&s, "%s%s", j ? ", " : "", block_op_name(g, n, &n->op[j]));

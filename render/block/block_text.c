@@ -130,7 +130,8 @@ static void strip_rows(Page *p, int strip) {
         const TraceValue *v =
             words_find_value(g->t, n->kind == NODE_OP ? n->op[0].c->output : n->name, n->step);
         bool max, partial = v && words_pending(&v->shape, &max);
-        if (n->kind == NODE_MOVE) row(p, rail, arena_printf(a, "%s·  %s", edge, n->move->op), v);
+        if (n->kind == NODE_MOVE)
+            row(p, rail, arena_printf(a, "%s·  %s", edge, words_move(n->move)), v);
         else
             row(p, rail, arena_printf(a, "%s%s %s", edge, partial ? "╞═" : "├─", step_words(g, n)),
                 v);

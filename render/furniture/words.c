@@ -295,6 +295,10 @@ const char *words_short(Arena *a, const char *name) {
     return strchr(leaf, '.') ? leaf : arena_strndup(a, leaf, strcspn(leaf, "_"));
 }
 
+const char *words_move(const TraceLocalMove *m) {
+    return text_same(m->op, "claim") ? "declared, not done" : m->op;
+}
+
 const char *words_value(Arena *a, const char *name) {
     const char *leaf = words_leaf(name);
     return subject_is_gradient(subject_of(name)) ? arena_printf(a, "gradient of %s", leaf) : leaf;

@@ -63,6 +63,8 @@ bool words_names(const char *path, const char *name);
 const char *words_updated(Arena *a, const char *name);
 /* The same up to the first "_", beside an op that says the rest: "q" of "layers.0.q_rope". */
 const char *words_short(Arena *a, const char *name);
+/* What a local move is called in its box: "slice"; "declared, not done" where it moves nothing. */
+const char *words_move(const TraceLocalMove *m);
 /* A value where it stands alone: its leaf, and "gradient of x" of a gradient. */
 const char *words_value(Arena *a, const char *name);
 /* What people call the matrix that a step multiplies with: its module, "wq", "router gate", "shared

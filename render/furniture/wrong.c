@@ -1,5 +1,6 @@
 /* Sentences and flags about wrong steps. See wrong.h. */
 #include "render/furniture/wrong.h"
+#include "base/text.h"
 #include <math.h>
 #include <string.h>
 
@@ -132,8 +133,8 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
         const TraceLocalMove *m = &t->moves[i];
         if ((!m->wrong && !m->planted) || !shows(of, m->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){m->step, m->op, short_value(f->a, m->subject), move_why(f, m),
-                    m->planted ? NULL : m->wrong};
+            (Found){m->step, text_same(m->op, "claim") ? "declaration" : m->op,
+                    short_value(f->a, m->subject), move_why(f, m), m->planted ? NULL : m->wrong};
     }
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
@@ -232,9 +233,15 @@ static int lines_of(const WrongList *l, int i, int max) {
     return each < 1 ? (i < max) : each > LINES ? LINES : each;
 }
 
+/* Is the title all that there is to say? */
+static bool is_told(const Scene *s, const WrongList *l) {
+    return l->n == 1 && s->title && !strcmp(s->title, l->note[0].text);
+}
+
 double wrong_height(Scene *s, const WrongList *l, double w, int max) {
     const char *line[LINES];
     double h = 0;
+    if (l && l->n && is_told(s, l)) return 0;
     for (int i = 0; l && i < l->n; i++)
         if (lines_of(l, i, max) > 0)
             h += PITCH * wrap_note(s, &l->note[i], w, lines_of(l, i, max), line);
@@ -254,7 +261,7 @@ static const char *sign_of(Scene *s, const WrongList *l, int number) {
 static double draw_notes(Scene *s, const WrongList *l, Band at, int max, const char *what) {
     const char *line[LINES];
     double x = at.x, w = at.w, y = at.y;
-    if (!l || !l->n) return y;
+    if (!l || !l->n || is_told(s, l)) return y;
     scene_begin(s, "wrong", "wrong-notes", what);
     for (int i = 0; i < l->n; i++) {
         int most = lines_of(l, i, max), n = most > 0 ? wrap_note(s, &l->note[i], w, most, line) : 0;

@@ -2,6 +2,7 @@
  * what each part holds and the axes over which it sends: forward, backward, gradients and weights
  * side by side. */
 #include "render/overview/overview_pen.h"
+#include "render/furniture/headline.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
@@ -58,7 +59,7 @@ int view_overview(const ViewCall *c, Scene **page) {
     if (preset == PRESET_WIDE) s->w = fmax(860, titled <= pr->w ? ceil(titled) : 0);
     s->w = fmax(s->w, right + pr->margin);
     if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * s->w / pr->w);
-    double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(&p.o), sub, 0) + 2;
+    double w = s->w - 2 * pr->margin, y = headline_draw(s, preset, p.o.wrong, title(&p.o), sub) + 2;
     y = wrong_notes(s, p.o.wrong, pr->margin, w, y, preset == PRESET_SLIDE ? 3 : 0) + 10;
     if (preset == PRESET_SLIDE) {
         const char *line[6]; /* of the footer */

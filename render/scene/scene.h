@@ -102,6 +102,7 @@ typedef struct Scene {
     bool one_scale;   /* figures of its kind are laid side by side: never enlarged to fill a page */
     const char *name; /* "block-1a2b3c4d": prefix of ids */
     const char *title, *desc;
+    const char *fact; /* what the title tells of a plan with nothing wrong; NULL: it is the title */
     int n_marks, cap_marks;
     Mark *marks;
     int n_groups, cap_groups;

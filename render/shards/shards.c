@@ -27,7 +27,7 @@ int64_t shards_part_of(const Trace *t, const DimCut *c, int64_t rank) {
         int a = c->axis[i];
         part = part * t->axes[a].size + rank / axis_stride(t, a) % t->axes[a].size;
     }
-    return part;
+    return c->shift ? ((part + c->shift) % c->n + c->n) % c->n : part;
 }
 
 /* The rank that differs from `rank` only in owning part i of the cut. */
@@ -87,6 +87,9 @@ DimCut shards_param_cut(Arena *a, const Trace *t, const TraceParam *p, int dim, 
     DimCut by_symbol = shards_value_cut(a, t, &p->rest, dim, rank);
     if (by_symbol.n_axis > c.n_axis) return by_symbol;
     measure(a, t, &c, &p->rest, dim, rank);
+    static const char offset[] = "offset: ";
+    if (p->planted && c.n > 1 && !strncmp(p->planted, offset, sizeof offset - 1))
+        c.shift = strtoll(p->planted + sizeof offset - 1, NULL, 10);
     return c;
 }
 

@@ -13,6 +13,7 @@ typedef struct {
     int axis[SHARDS_MAX_CUT]; /* in t->axes */
     PlaceCut order;           /* of the outermost cut; in zigzag rank r has the pieces r and 2n-1-r,
                                  striped r, r+n, r+2n, ... */
+    int64_t shift;            /* planted: ranks hold the part that many further; else 0 */
     int64_t n;                /* parts; 1: whole */
     int64_t size, *part;      /* whole, and of each part; NULL: not contiguous, or too many */
     bool uneven;

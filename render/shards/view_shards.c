@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "render/shards/shards_draw.h"
 #include "render/shards/shards_grid.h"
+#include "render/furniture/headline.h"
 #include "render/furniture/views.h"
 #include "trace/trace_way.h"
 #include <math.h>
@@ -125,6 +126,32 @@ static void size_slot(ShardPen *p, Slot *s) {
         s->room = fmax(s->room, scene_width(p->s, 12, REGULAR, s->line[i]));
 }
 
+/* The wrong step that speaks of the weight as it lies: where its planted shard, or what claims
+ * something of it, is read first. -1: it is right. */
+static int wrong_of(const ShardPen *p, const TraceParam *q) {
+    const Trace *t = p->c->t;
+    const char *name = q->rest.name;
+    for (int i = 0; i < t->n_moves; i++)
+        if (t->moves[i].wrong && !strcmp(t->moves[i].value, name)) return t->moves[i].step;
+    for (int i = 0; i < t->n_collectives; i++)
+        if (!strcmp(t->collectives[i].value, name) &&
+            wrong_number(p->wrong, t->collectives[i].step))
+            return t->collectives[i].step;
+    for (int i = 0; q->planted && i < t->n_computes; i++)
+        for (int k = 0; k < t->computes[i].n_inputs; k++)
+            if (!strcmp(t->computes[i].inputs[k], name) &&
+                wrong_number(p->wrong, t->computes[i].step))
+                return t->computes[i].step;
+    return -1;
+}
+static void mark_slot(ShardPen *p, const Slot *s, Area at) {
+    unsigned legend = 0; /* the flag and the sentence under the title say what red is */
+    const int step = wrong_of(p, s->q);
+    if (step < 0) return;
+    wrong_border(scene_rect(p->s, at, 0, (Look){ROLE_NONE, ROLE_FAIL, 3}), &legend);
+    wrong_flag(p->s, p->wrong, step, at.x, at.y);
+}
+
 static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
     scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name),
                 param_tip(p, s->q));
@@ -134,6 +161,7 @@ static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double tab
     shards_draw_parts(p, &s->r, &s->k, at);
     shards_draw_cuts(p, &s->r, true, at);
     shards_draw_cuts(p, &s->k, false, at);
+    mark_slot(p, s, at);
     for (int i = 0; i < s->n_line; i++)
         scene_text(p->s, x, table + 17 * i,
                    (TextLook){ALIGN_LEFT, i ? 12 : 12.5, i ? REGULAR : MEDIUM,
@@ -333,6 +361,7 @@ typedef struct {
     const char *name[MAX_NAMES];
     Str names;
     int section;
+    int wrong;      /* the step, where what it makes is wrong; -1 */
     const char *by; /* what moved all of them into it, where a name stands in two rows */
 } Row;
 
@@ -395,11 +424,14 @@ static const char *short_name(Arena *a, const TraceValue *v, int section) {
  */
 static bool add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, const char *leaf) {
     int k = start;
-    while (k < *n && !same_layout(row[k].s, as->s)) k++;
+    while (k < *n && (!same_layout(row[k].s, as->s) || row[k].wrong != as->wrong)) k++;
     if (k == MAX_ROWS) return false;
     if (k == *n)
-        row[(*n)++] =
-            (Row){.s = as->s, .names = str_new(p->c->arena), .section = as->section, .by = as->by};
+        row[(*n)++] = (Row){.s = as->s,
+                            .names = str_new(p->c->arena),
+                            .section = as->section,
+                            .wrong = as->wrong,
+                            .by = as->by};
     if (row[k].by && (!as->by || strcmp(row[k].by, as->by) != 0)) row[k].by = NULL;
     if (row[k].n && text_has_word(row[k].names.s, leaf)) return true;
     if (row[k].n < MAX_NAMES) row[k].name[row[k].n] = leaf;
@@ -412,7 +444,7 @@ static int stack_rows(ShardPen *p, Row *row) {
     int n = 0;
     for (int i = 0; i < p->c->t->n_params; i++) {
         const TraceParam *q = &p->c->t->params[i];
-        const Row as = {.s = &q->rest, .section = SEC_STACKS};
+        const Row as = {.s = &q->rest, .section = SEC_STACKS, .wrong = wrong_of(p, q)};
         if (wanted(p, q) && q->rest.nd > 2)
             add_row(p, row, &n, 0, &as, words_weight(p->c->arena, q->module, q));
     }
@@ -451,7 +483,10 @@ static int value_rows(ShardPen *p, Row *row) {
             if ((p->layer >= 0 && v->layer != p->layer) || v->shape.nd == 0 || section_of(v) != sec)
                 continue;
             if (trace_param(t, v->shape.name)) continue;
-            const Row as = {.s = &v->shape, .section = sec, .by = told_apart(p, v, sec)};
+            const Row as = {.s = &v->shape,
+                            .section = sec,
+                            .wrong = wrong_number(p->wrong, v->step) ? v->step : -1,
+                            .by = told_apart(p, v, sec)};
             add_row(p, row, &n, start, &as, short_name(p->c->arena, v, sec));
         }
     return n;
@@ -511,7 +546,10 @@ static double draw_rulers(ShardPen *p, int from, int count, double y) {
         const char *names = fit_names(p, &row[i], narrow ? p->w * 0.45 : left - 14);
         scene_begin(p->s, "values", arena_printf(p->c->arena, "values-%d", from + i),
                     row[i].names.s);
-        scene_text(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK}, names);
+        scene_text(p->s, p->x, y + 12,
+                   (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, row[i].wrong < 0 ? ROLE_INK : ROLE_FAIL},
+                   names);
+        wrong_flag(p->s, p->wrong, row[i].wrong, p->x - 11, y + 8);
         scene_end(p->s);
         double tx = narrow ? p->x + p->w * 0.48 : p->x, ty = narrow ? y + 12 : y + 29;
         Run run[2];
@@ -580,7 +618,9 @@ static double common_scale(ShardPen *p, const Slot *slot, int n, double most) {
 enum { NOTE_LINES = 2 };
 /* What the sentences about a wrong plan take under the subtitle. */
 static double notes_height(ShardPen *p) {
-    return p->wrong->n ? wrong_height(p->s, p->wrong, p->w, NOTE_LINES) + 8 : 0;
+    return p->wrong->n && wrong_height(p->s, p->wrong, p->w, NOTE_LINES) > 0
+               ? wrong_height(p->s, p->wrong, p->w, NOTE_LINES) + 8
+               : 0;
 }
 static void draw_notes(ShardPen *p, double y) {
     wrong_notes(p->s, p->wrong, p->x, p->w, y - 4, NOTE_LINES);
@@ -606,7 +646,7 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
                                                      : "one scale",
                          NULL};
     const char *title = arena_printf(a, "Rank %lld holds %s", (long long)p->rank, holds(p, false));
-    double y = figure_head(s, p->preset, title, sub, 0) + 8;
+    double y = headline_draw(s, p->preset, p->wrong, title, sub) + 8;
     draw_notes(p, y);
     y += notes_height(p);
     if (weights) {

@@ -4,6 +4,7 @@
  * for another rank its stretch is an empty dashed one. */
 #include "render/timeline/timeline.h"
 #include "render/timeline/view_took.h"
+#include "render/furniture/headline.h"
 #include "render/furniture/views.h"
 #include "render/furniture/wrong.h"
 #include <math.h>
@@ -36,6 +37,7 @@ typedef struct {
     double x0, width, scale; /* of the axis: left edge, longest line, px per second */
     int times;               /* how many times as wide as the longest line this one is drawn */
     double right;            /* labels end here */
+    const WrongList *wrong;
     unsigned legend;
 } TimePen;
 
@@ -256,6 +258,8 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
         scene_rect(
             p->s, at, 0,
             (Look){ROLE_NONE, coll ? ROLE_COLL_LINE : ROLE_COMPUTE_LINE, b - a > 4 ? 1.25 : 0.6});
+        if (wrong_number(p->wrong, x->e->step))
+            wrong_border(scene_rect(p->s, at, 0, (Look){ROLE_NONE, ROLE_FAIL, 3}), &p->legend);
     }
     if (text) {
         double w = scene_width(p->s, 12, coll ? REGULAR : MEDIUM, text), mid = (a + b) / 2;
@@ -266,6 +270,50 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
                    (TextLook){ALIGN_MIDDLE, 12, coll ? REGULAR : MEDIUM, ROLE_INK}, text);
     }
     scene_end(p->s);
+}
+
+/* The event of the step, or the first after it where nothing is done: `missing`. */
+static const TimeEvent *event_of(const Stave *v, int step, bool *missing) {
+    const TimeEvent *next = NULL;
+    for (int i = 0; i < v->t->n_events; i++) {
+        const TimeEvent *x = &v->t->event[i];
+        if (x->e->step == step) {
+            *missing = false;
+            return x;
+        }
+        if (x->e->step > step && (!next || x->e->start < next->e->start)) next = x;
+    }
+    *missing = true;
+    return next;
+}
+
+/* The flags of wrong steps at their events; a red line through all lanes where a step is missing.
+ */
+static void flag_wrong(TimePen *p, const Stave *v) {
+    for (int i = 0; i < p->wrong->n; i++)
+        for (int k = 0; k < p->wrong->note[i].n; k++) {
+            bool missing, early;
+            const int step = p->wrong->note[i].step[k];
+            const TimeEvent *x = event_of(v, step, &missing);
+            if (!x || !in_line(v, x->e)) continue;
+            double at = time_x(p, v, missing ? x->e->start : works_from(x));
+            early = at < p->x0 + 4;
+            const int lane = missing ? 0 : timeline_lane(v->t, x->e);
+            const bool alone = v->rows == 1; /* no lane below: above the cells, else below */
+            double y = lane ? lane_y(p, v, lane) : alone ? v->y - 8 : v->y + p->look->compute + 3;
+            if (missing) {
+                scene_begin(p->s, "missing", arena_printf(p->c->arena, "missing-%d", step),
+                            p->wrong->note[i].text);
+                if (!alone)
+                    scene_segment(p->s, (Pt){at, v->y - 8}, (Pt){at, v->y - 1}, ROLE_FAIL, 3);
+                /* not over the names in the cells between */
+                scene_segment(p->s, (Pt){at, alone ? v->bottom - 2 : y + 10},
+                              (Pt){at, v->bottom + 4}, ROLE_FAIL, 3);
+                scene_end(p->s);
+                p->legend |= 1u << LEGEND_WRONG;
+            }
+            wrong_flag(p->s, p->wrong, step, at + (early ? 2 : 0), y);
+        }
 }
 
 typedef struct {
@@ -526,6 +574,7 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     }
     for (int i = 0; i < t->n_events; i++)
         if (in_line(&v, t->event[i].e)) draw_event(p, &v, &t->event[i]);
+    flag_wrong(p, &v);
     label_computes(p, &v);
     for (int i = 1; i < t->n_lanes && i < 64; i++)
         if (v.lane_row[i] >= 0) label_lane(p, &v, i);
@@ -638,14 +687,16 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
     const Preset *pr = &presets[preset];
     Scene *s = figure_new(c, "timeline", preset);
     TimeLook look = look_of(c, s, t, n, preset);
-    TimePen p = {.c = c, .s = s, .look = &look};
+    static const WrongList nothing = {0}; /* what was measured is not what is modelled of a plan */
+    const WrongList *wrong = wrong_find(c->arena, c->t, NULL, NULL);
+    TimePen p = {.c = c, .s = s, .look = &look, .wrong = c->o->measured ? &nothing : wrong};
     double limit = preset == PRESET_A4 ? A4_HEIGHT : pr->h;
     p.x0 = pr->margin + p.look->label_w + 8;
     p.width = p.look->axis_w > 0 ? p.look->axis_w : s->w - pr->margin - p.x0 - 26;
     p.right = p.look->margin_w > 0 ? s->w - pr->margin - 148 - 12 : s->w - pr->margin;
     const char *sub[8];
     subtitle(v, sub);
-    double y = figure_head(s, preset, timeline_title(c, t, n), sub, 0) + 10;
+    double y = headline_draw(s, preset, p.wrong, timeline_title(c, t, n), sub) + 10;
     y = wrong_banner(s, c, (Band){pr->margin, s->w - 2 * pr->margin, y});
     double end = y;
     int to = from;

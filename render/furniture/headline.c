@@ -1,0 +1,15 @@
+/* Which sentence is the title. See headline.h. */
+#include "render/furniture/headline.h"
+
+double headline_draw(Scene *s, PresetKind preset, const WrongList *l, const char *title,
+                     const char *const *sub) {
+    enum { MOST = 12 };
+    const char *all[MOST + 2] = {title};
+    int n = 1;
+    if (!l || !l->n) return figure_head(s, preset, title, sub, 0);
+    s->fact = title;
+    for (int i = 0; sub[i] && n <= MOST; i++) all[n++] = sub[i];
+    const char *rule = wrong_title(l);
+    if (!rule) rule = arena_printf(s->arena, "%d things are wrong with this plan", l->n);
+    return figure_head(s, preset, rule, all, 0);
+}

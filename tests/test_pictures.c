@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "render/memory/compare.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "support/pictures.h"
@@ -596,6 +597,49 @@ static void slides_name_no_options(void **state) {
     arena_free(a);
 }
 
+/* What the same model would take under DDP and ZeRO is what plans that say so take: parameters and
+ * AdamW's state, byte for byte, and the picture has the four rows. */
+static void ways_are_what_plans_take(void **state) {
+    (void)state;
+    static const struct {
+        const char *mode;
+        int way;
+    } row[] = {{"", 0},
+               {"data_parallel: {mode: zero2, form: megatron}\n", 2},
+               {"data_parallel: {mode: fsdp, axis: dp}\n", 3}};
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 1, shrink: 32, parts: [embedding, blocks, norm, "
+            "head, loss]}\ndata: {batch: 4, sequence: 16, dtype: f32}\nmesh: {dp: 4}\n"
+            "names: torchtitan\npass: train\noptimizer: {name: adamw, lr: 0.01}\n%s",
+            row[i].mode);
+        PlanRun r = plan_run_with(a, "ways.yaml", text, &(PipelineOptions){.events = true});
+        MemClass *c;
+        MemWay way[MEM_WAYS];
+        if (!r.t) run_print(&r);
+        assert_non_null(r.t);
+        assert_true(memory_classes(a, r.t, &c) > 0);
+        assert_int_equal(memory_ways(a, r.t, c, way), MEM_WAYS);
+        const int64_t *want = c->bytes, *got = way[row[i].way].held.bytes;
+        assert_int_equal(got[MEM_PARAMS], want[MEM_PARAMS]);
+        assert_int_equal(got[MEM_OPTIMIZER], want[MEM_OPTIMIZER]);
+        assert_int_equal(way[0].held.bytes[MEM_GRADS], way[0].held.bytes[MEM_PARAMS]);
+        assert_int_equal(4 * way[2].held.bytes[MEM_GRADS], way[0].held.bytes[MEM_GRADS]);
+        const char *w = words_of(a, r.t, view("memory"));
+        says(w, "\nDDP\neverything on every rank\n");
+        says(w, "\nZeRO-1\nstate cut over dp, 4 ranks\n");
+        says(w, "(4/4 + 4/4 + 8/4) B × ");
+    }
+    PlanRun r = plan_run_with(a, "one.yaml",
+                              "model: {preset: llama3-8b, layers: 1, shrink: 32}\nmesh: {tp: 2}\n"
+                              "data: {batch: 1, sequence: 16, dtype: f32}\nrecipe: hf-llama\n",
+                              &(PipelineOptions){.events = true});
+    says_not(words_of(a, r.t, view("memory")), "ZeRO-1"); /* nothing to cut */
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sentence_is_cut),
                                        cmocka_unit_test(print_needs_no_colour),
@@ -614,6 +658,7 @@ int main(void) {
                                        cmocka_unit_test(whole_matrices_of_integers),
                                        cmocka_unit_test(what_does_not_fit_is_the_title),
                                        cmocka_unit_test(two_plans_have_one_scale),
+                                       cmocka_unit_test(ways_are_what_plans_take),
                                        cmocka_unit_test(slides_name_no_options),
                                        cmocka_unit_test(backward_units_have_names)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

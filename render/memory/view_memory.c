@@ -4,6 +4,7 @@
  * fragmentation. */
 #include "render/furniture/wrong.h"
 #include "render/memory/bands.h"
+#include "render/memory/compare.h"
 #include "render/memory/view_bands.h"
 #include "render/memory/view_time.h"
 #include "render/furniture/views.h"
@@ -44,6 +45,8 @@ typedef struct {
     MemTime time; /* n: 0 where the course is by step */
     int64_t capacity,
         limit; /* of the machine; as drawn: 0 where the bars would be too short beside it */
+    MemWay way[MEM_WAYS]; /* what else the rank could hold, beside a single figure */
+    int n_ways;
     const WrongList *wrong;
     int64_t longest, highest; /* bytes of the longest bar and of the peak, the peer's too */
 } MemPen;
@@ -56,17 +59,6 @@ static const char *ranks_words(MemPen *p, const MemClass *m) {
                   : arena_printf(p->a, "%lld ranks", n);
 }
 
-/* "4 B × 426,496" with thousands marked. */
-static const char *thousands(Arena *a, int64_t n) {
-    char b[64], out[96];
-    int len = snprintf(b, sizeof b, "%lld", (long long)n), k = 0;
-    for (int i = 0; i < len; i++) {
-        if (i && (len - i) % 3 == 0) out[k++] = ',';
-        out[k++] = b[i];
-    }
-    out[k] = 0;
-    return arena_strdup(a, out);
-}
 /* "(4 + 8 + 4) B × 7,500,000,000 parameters": weights, optimizer state and gradients that are so
  * many bytes each; and what else lives at the peak. Gradients that still lie whole, before their
  * reduce-scatter, are no number for each parameter, even where that divides them. */
@@ -82,9 +74,10 @@ static void formula(MemPen *p, const MemClass *m, const char **rest, const char 
         if (part) str_addf(&each, "%s%lld", terms++ ? " + " : "", (long long)(m->bytes[k] / n));
         else if (k != MEM_PARAMS && (k != MEM_OPTIMIZER || even)) top += m->bytes[k];
     }
-    *rest = terms > 1 ? arena_printf(p->a, "(%s) B × %s parameters", each.s, thousands(p->a, n))
+    *rest = terms > 1
+                ? arena_printf(p->a, "(%s) B × %s parameters", each.s, memory_thousands(p->a, n))
             : terms == 1
-                ? arena_printf(p->a, "%s B × %s parameters", each.s, thousands(p->a, n))
+                ? arena_printf(p->a, "%s B × %s parameters", each.s, memory_thousands(p->a, n))
                 : arena_printf(p->a, "%s at rest",
                                bytes_text(m->bytes[MEM_PARAMS] + m->bytes[MEM_OPTIMIZER], p->a));
     *live = m->step >= 0
@@ -196,11 +189,38 @@ static void draw_bar(MemPen *p, const MemClass *m, const Bars *b, double y) {
     scene_end(p->s);
 }
 
+enum { WAY_PITCH = 46, WAYS_HEAD = 26 };
+/* Another way to keep the same model as a bar with its top at y. */
+static void draw_way(MemPen *p, const MemWay *m, const Bars *b, double y) {
+    Str tip = str_new(p->a);
+    tip_add(&tip, "", arena_printf(p->a, "%s, %s", m->name, m->cut));
+    for (int k = 0; k < MEM_KINDS; k++)
+        if (m->held.bytes[k]) tip_add(&tip, kinds[k].name, bytes_text(m->held.bytes[k], p->a));
+    scene_begin(p->s, "memory", arena_printf(p->a, "way-%s", m->name), tip.s);
+    scene_text(p->s, p->x, y + 11, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, m->name);
+    scene_text(p->s, p->x, y + 28, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+               scene_fit(p->s, m->cut, b->x - p->x - 12, 12, REGULAR));
+    draw_segments(p, &m->held, b, y);
+    const int64_t over = p->limit ? m->held.total - p->limit : 0;
+    Run total[2] = {{bytes_text(m->held.total, p->a), BOLD, ROLE_INK, false, false},
+                    {arena_printf(p->a, "   +%s over", bytes_text(over, p->a)), SEMIBOLD, ROLE_FAIL,
+                     false, false}};
+    scene_runs(p->s, (Pt){b->x + b->w + 26, y + 8}, ALIGN_LEFT, 15, total, over > 0 ? 2 : 1);
+    scene_text(p->s, b->x + b->w + 26, y + 25, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+               scene_fit(p->s, m->formula, 224, 12, REGULAR));
+    scene_end(p->s);
+}
+static const char ways_words[] =
+    "The same model with AdamW in float32, by what data parallelism cuts; live values as planned, "
+    "without what is gathered for use";
+
 static double draw_key(MemPen *p, double y) {
     double x = p->x;
     bool used[MEM_KINDS] = {false};
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < MEM_KINDS; k++) used[k] |= p->cls[i].bytes[k] > 0;
+    for (int i = 0; i < p->n_ways; i++)
+        for (int k = 0; k < MEM_KINDS; k++) used[k] |= p->way[i].held.bytes[k] > 0;
     for (int i = 0; i < p->course.n_steps; i++) { /* what only the course shows */
         used[MEM_GATHERED] |= p->course.all[i] > p->course.live[i];
         used[MEM_GRADS] |= p->course.grad[i] > 0;
@@ -260,10 +280,19 @@ static double draw_bars(MemPen *p, double y) {
     MemScale s = memory_scale(top, p->narrow ? 6 : 10);
     double per_byte = w / fmax(1, (double)top);
     y = draw_key(p, y + 10);
-    double y1 = y + pitch * n - (p->narrow ? 4 : 12);
+    double own = y + pitch * n - (p->narrow ? 4 : 12), ways = y + pitch * n + WAYS_HEAD;
+    double y1 = p->n_ways ? ways + WAY_PITCH * p->n_ways - 4 : own;
     Bars b = {.n = n, .x = x, .w = w, .per_byte = per_byte, .y0 = y - 6, .y1 = y1};
     draw_scale(p, s, &b);
     for (int i = 0; i < n; i++) draw_bar(p, &p->cls[i], &b, y + pitch * i);
+    if (p->n_ways) {
+        double tw = scene_width(p->s, 12, REGULAR, ways_words) + 8;
+        scene_rect(p->s, (Area){p->x, own + 10, tw, 17}, 0, (Look){ROLE_PAPER, ROLE_NONE, 0})
+            ->ground = true; /* over the grid */
+        scene_text(p->s, p->x, own + 23, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                   ways_words);
+    }
+    for (int i = 0; i < p->n_ways; i++) draw_way(p, &p->way[i], &b, ways + WAY_PITCH * i);
     y = y1 + (p->limit ? 52 : 34);
     if (n == p->n) return y;
     scene_textf(p->s, p->x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
@@ -615,6 +644,13 @@ static void scale_as_peer(MemPen *p) {
     if (peak_of(&course, &time) > p->highest) p->highest = peak_of(&course, &time);
 }
 
+/* The capacity is drawn where the bars are not too short to read beside it; several are there to be
+ * compared. */
+static void set_limit(MemPen *p) {
+    const int most = p->n_ways ? 3 : 20;
+    p->limit = p->capacity > most * p->longest ? 0 : p->capacity;
+}
+
 static bool prepare(const ViewCall *c, MemPen *p) {
     *p = (MemPen){.c = c, .a = c->arena, .wrong = wrong_find(c->arena, c->t, NULL, NULL)};
     if (c->o->rank >= c->t->ranks) {
@@ -634,9 +670,21 @@ static bool prepare(const ViewCall *c, MemPen *p) {
     memory_time(c->arena, c->t, &p->course, &p->time);
     scale_as_peer(p);
     p->capacity = memory_capacity(c->t);
-    p->limit =
-        p->capacity > 20 * p->longest ? 0 : p->capacity; /* the bars would be too short to read */
+    set_limit(p);
     return true;
+}
+
+static bool readable(const MemPen *p, const Scene *s) {
+    return p->preset == PRESET_SLIDE ? s->scale >= 1
+                                     : p->preset != PRESET_A4 || s->scale * 11.5 >= 7;
+}
+/* One page, or one for the bars and one for the course. */
+static int draw_pages(MemPen *p, Scene **page) {
+    page[0] = memory_page(p, true, true);
+    if (readable(p, page[0])) return 1;
+    page[0] = memory_page(p, true, false);
+    page[1] = memory_page(p, false, true);
+    return 2;
 }
 
 int view_memory(const ViewCall *c, Scene **page) {
@@ -646,13 +694,18 @@ int view_memory(const ViewCall *c, Scene **page) {
     p.x = presets[p.preset].margin;
     p.w = presets[p.preset].w - 2 * p.x;
     p.narrow = p.preset == PRESET_COLUMN;
-    page[0] = memory_page(&p, true, true);
-    bool fits = p.preset == PRESET_SLIDE ? page[0]->scale >= 1
-                                         : p.preset != PRESET_A4 || page[0]->scale * 11.5 >= 7;
-    if (fits) return 1;
-    page[0] = memory_page(&p, true, false);
-    page[1] = memory_page(&p, false, true);
-    return 2;
+    const int64_t longest = p.longest;
+    /* narrow pages and figures that stand beside others have no room for what is not the plan's */
+    if (p.n <= (p.preset == PRESET_SLIDE ? 2 : 4) && !p.narrow && !c->peer)
+        p.n_ways = memory_ways(c->arena, c->t, p.cls, p.way);
+    for (int i = 0; i < p.n_ways; i++)
+        if (p.way[i].held.total > p.longest) p.longest = p.way[i].held.total;
+    set_limit(&p);
+    int n = draw_pages(&p, page);
+    if (!p.n_ways || readable(&p, page[0])) return n;
+    p.n_ways = 0, p.longest = longest; /* they do not fit */
+    set_limit(&p);
+    return draw_pages(&p, page);
 }
 
 const char *view_memory_text(const ViewCall *c) {
@@ -680,6 +733,14 @@ const char *view_memory_text(const ViewCall *c) {
         }
     }
     if (p.n > MAX_BARS) str_addf(&s, "and %d more rank classes\n", p.n - MAX_BARS);
+    p.n_ways = p.n <= 4 ? memory_ways(p.a, c->t, p.cls, p.way) : 0;
+    if (p.n_ways) str_add(&s, "\n"), words_paragraph(&s, "", ways_words, w);
+    for (int i = 0; i < p.n_ways; i++) {
+        words_pad(&s, p.way[i].name, 18, false);
+        words_pad(&s, bytes_text(p.way[i].held.total, p.a), 10, true);
+        words_end_line(&s);
+        words_labelled(&s, "  = ", arena_printf(p.a, "%s, %s", p.way[i].formula, p.way[i].cut), w);
+    }
     int n = memory_alive(p.a, &p.course, p.course.peak, &l);
     str_addf(&s, "\nRank %lld, alive at the peak, step %d: %s\n", (long long)p.course.rank,
              p.course.peak, bytes_text(p.course.at_peak, p.a));

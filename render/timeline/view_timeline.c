@@ -187,11 +187,12 @@ static void draw_exposed(TimePen *p, const Stave *v, const TimeEvent *x, double 
 /* When an event sends or computes, after it has waited for others. */
 static double works_from(const TimeEvent *x) { return x->e->start + x->e->wait; }
 static double works_for(const TimeEvent *x) { return x->e->end - works_from(x); }
+enum { FLAG_ROOM = 22 };
 /* The words that fit inside an event with 3 px at each side, or NULL: the whole, the name, the last
  * word of the name.
  */
-static const char *inside_text(const TimePen *p, const Stave *v, const TimeEvent *x) {
-    double room = time_x(p, v, x->e->end) - time_x(p, v, works_from(x)) - 6;
+static const char *text_in(const TimePen *p, const Stave *v, const TimeEvent *x, double flag) {
+    double room = time_x(p, v, x->e->end) - time_x(p, v, works_from(x)) - 6 - 2 * flag;
     /* "dx w2" is not "w2" */
     bool coll = timeline_lane(v->t, x->e) > 0, adjoint = !strncmp(x->name, "dx ", 3);
     const char *try[3] = {
@@ -202,6 +203,16 @@ static const char *inside_text(const TimePen *p, const Stave *v, const TimeEvent
         if (*try[i] && scene_width(p->s, 12, coll ? REGULAR : MEDIUM, try[i]) <= room)
             return try[i];
     return NULL;
+}
+
+/* Does the flag of a wrong event stand beside its words? */
+static bool flag_fits(const TimePen *p, const Stave *v, const TimeEvent *x) {
+    return wrong_number(p->wrong, x->e->step) && text_in(p, v, x, FLAG_ROOM);
+}
+static const char *inside_text(const TimePen *p, const Stave *v, const TimeEvent *x) {
+    const bool wrong = wrong_number(p->wrong, x->e->step), coll = timeline_lane(v->t, x->e) > 0;
+    const char *text = text_in(p, v, x, wrong ? FLAG_ROOM : 0);
+    return text || !wrong || !coll ? text : text_in(p, v, x, 0); /* the flag stands above */
 }
 
 /* "HOP k waits 82.3 ms" where it fits into that stretch, else NULL. */
@@ -287,32 +298,44 @@ static const TimeEvent *event_of(const Stave *v, int step, bool *missing) {
     return next;
 }
 
-/* The flags of wrong steps at their events; a red line through all lanes where a step is missing.
- */
+/* A red dot with the words of a flag, where there is no room for one. */
+static void small_flag(TimePen *p, const WrongNote *note, int step, double x, double y) {
+    scene_begin(p->s, "wrong", arena_printf(p->c->arena, "wrong-%d", step), note->text);
+    scene_frame(p->s, x - 4, y - 4, 8, 8);
+    scene_circle(p->s, x, y, 3.5, (Look){ROLE_FAIL, ROLE_NONE, 0});
+    scene_end(p->s);
+}
+
+/* A step that is left out: a red line between the cells where it would run. */
+static void flag_missing(TimePen *p, const Stave *v, const WrongNote *note, int step, double x) {
+    double end = v->y + p->look->compute;
+    scene_begin(p->s, "missing", arena_printf(p->c->arena, "missing-%d", step), note->text);
+    scene_segment(p->s, (Pt){x, v->y}, (Pt){x, end}, ROLE_FAIL, 2.5);
+    scene_end(p->s);
+    small_flag(p, note, step, x, end + 2);
+    p->legend |= 1u << LEGEND_WRONG;
+}
+
+/* The flags of wrong steps at their events: left of the words, or in the middle. */
 static void flag_wrong(TimePen *p, const Stave *v) {
     for (int i = 0; i < p->wrong->n; i++)
         for (int k = 0; k < p->wrong->note[i].n; k++) {
-            bool missing, early;
-            const int step = p->wrong->note[i].step[k];
+            bool missing;
+            const WrongNote *note = &p->wrong->note[i];
+            const int step = note->step[k];
             const TimeEvent *x = event_of(v, step, &missing);
             if (!x || !in_line(v, x->e)) continue;
-            double at = time_x(p, v, missing ? x->e->start : works_from(x));
-            early = at < p->x0 + 4;
-            const int lane = missing ? 0 : timeline_lane(v->t, x->e);
-            const bool alone = v->rows == 1; /* no lane below: above the cells, else below */
-            double y = lane ? lane_y(p, v, lane) : alone ? v->y - 8 : v->y + p->look->compute + 3;
             if (missing) {
-                scene_begin(p->s, "missing", arena_printf(p->c->arena, "missing-%d", step),
-                            p->wrong->note[i].text);
-                if (!alone)
-                    scene_segment(p->s, (Pt){at, v->y - 8}, (Pt){at, v->y - 1}, ROLE_FAIL, 3);
-                /* not over the names in the cells between */
-                scene_segment(p->s, (Pt){at, alone ? v->bottom - 2 : y + 10},
-                              (Pt){at, v->bottom + 4}, ROLE_FAIL, 3);
-                scene_end(p->s);
-                p->legend |= 1u << LEGEND_WRONG;
+                flag_missing(p, v, note, step, time_x(p, v, x->e->start));
+                continue;
             }
-            wrong_flag(p->s, p->wrong, step, at + (early ? 2 : 0), y);
+            const int lane = timeline_lane(v->t, x->e);
+            double a = time_x(p, v, works_from(x)), b = time_x(p, v, x->e->end),
+                   y = lane_y(p, v, lane) + lane_h(p, lane) / 2;
+            const bool words = inside_text(p, v, x), beside = flag_fits(p, v, x);
+            if (words && !beside) small_flag(p, note, step, a + 5, lane_y(p, v, lane) - 3);
+            else if (b - a < 20) small_flag(p, note, step, (a + b) / 2, y);
+            else wrong_flag(p->s, p->wrong, step, beside ? a + 12 : (a + b) / 2, y);
         }
 }
 

@@ -1,0 +1,127 @@
+/* DDP and ZeRO beside a plan's own memory. See compare.h. */
+#include "render/memory/compare.h"
+#include "base/text.h"
+#include <string.h>
+
+const char *memory_thousands(Arena *a, int64_t n) {
+    char b[64], out[96];
+    int len = snprintf(b, sizeof b, "%lld", (long long)n), k = 0;
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0) out[k++] = ',';
+        out[k++] = b[i];
+    }
+    out[k] = 0;
+    return arena_strdup(a, out);
+}
+
+/* The gradient of the parameter as the backward pass makes it. */
+static const TraceValue *gradient_of(const Trace *t, const TraceParam *q) {
+    const TraceValue *first = NULL;
+    for (int i = 0; i < t->n_values; i++) {
+        const TraceValue *v = &t->values[i];
+        if (v->subject.role == OF_PARAM_GRADIENT && v->subject.of && v->pass == PHASE_GRADIENTS &&
+            trace_param(t, v->subject.of) == q && (!first || v->step < first->step))
+            first = v;
+    }
+    return first;
+}
+
+static bool names_axis(const char *axes, const char *name) {
+    size_t n = strlen(name);
+    for (const char *p = axes; p && *p; p += strcspn(p, "*"), p += *p == '*')
+        if (strcspn(p, "*") == n && !strncmp(p, name, n)) return true;
+    return false;
+}
+
+/* Ranks over which the gradient is added up along the axes of `data`. */
+static int64_t degree(const Trace *t, const char *pending, const char *data) {
+    int64_t n = 1;
+    for (int i = 0; i < t->n_axes; i++)
+        if (names_axis(pending, t->axes[i].name) && names_axis(data, t->axes[i].name))
+            n *= t->axes[i].size;
+    return n;
+}
+
+typedef struct {
+    const TraceParam *q;
+    const TraceValue *grad;
+    int64_t numbers, params, grads; /* on the rank, whole but for what is not data parallel */
+} Held;
+
+static int64_t count(const TraceLocal *l, int nd) {
+    int64_t n = 1;
+    for (int i = 0; i < nd; i++) n *= l->shape[i];
+    return n;
+}
+
+static int read_held(Arena *a, const Trace *t, int64_t rank, Held **out) {
+    Held *h = *out = ARENA_ARRAY(a, Held, t->n_params + 1);
+    int n = 0;
+    for (int i = 0; i < t->n_params; i++) {
+        const TraceParam *q = &t->params[i];
+        const TraceLocal *l = words_find_local(&q->compute, rank);
+        const TraceValue *v = gradient_of(t, q);
+        const TraceLocal *g = v ? words_find_local(&v->shape, rank) : NULL;
+        if (l && g) h[n++] = (Held){q, v, count(l, q->compute.nd), l->bytes, g->bytes};
+    }
+    return n;
+}
+
+/* The axes over which most of the gradients' bytes are added up: those of the data. */
+static const char *data_axes(const Held *h, int n) {
+    const char *best = NULL;
+    int64_t most = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t sum = 0;
+        const char *axes = h[i].grad->shape.pending;
+        for (int k = 0; axes && *axes && k < n; k++)
+            if (text_same(h[k].grad->shape.pending, axes)) sum += h[k].grads;
+        if (sum > most) most = sum, best = axes;
+    }
+    return best;
+}
+
+static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS]) {
+    static const char *const name[MEM_WAYS] = {"DDP", "ZeRO-1", "ZeRO-2", "ZeRO-3, FSDP"};
+    Held *h;
+    int n = read_held(a, t, m->rank, &h);
+    const char *data = data_axes(h, n);
+    int64_t all = 0, per = data ? degree(t, data, data) : 1, width = 0, grad = 0;
+    if (per < 2) return 0;
+    bool same = true; /* each number has the same bytes, and the same ranks to share it */
+    for (int way = 0; way < MEM_WAYS; way++)
+        out[way] = (MemWay){.name = name[way], .held = {.rank = m->rank}};
+    for (int i = 0; i < n; i++) {
+        const Held *x = &h[i];
+        const int64_t d = degree(t, x->grad->shape.pending, data),
+                      w = x->numbers ? x->params / x->numbers : 4,
+                      state = (w < 4 ? 12 : 8) * x->numbers; /* a master copy of 16-bit weights */
+        same &= d == per && (!i || w == width);
+        width = w, grad = x->numbers ? x->grads / x->numbers : 4, all += x->numbers;
+        for (int way = 0; way < MEM_WAYS; way++) {
+            int64_t *b = out[way].held.bytes;
+            b[MEM_PARAMS] += way > 2 ? up(x->params, d) : x->params;
+            b[MEM_GRADS] += way > 1 ? up(x->grads, d) : x->grads;
+            b[MEM_OPTIMIZER] += way > 0 ? up(state, d) : state;
+        }
+    }
+    const char *over =
+        arena_printf(a, "over %s, %lld ranks", words_axis_list(a, t, data), (long long)per);
+    const char *cut[MEM_WAYS] = {"everything on every rank", arena_printf(a, "state cut %s", over),
+                                 "and gradients", "and parameters"};
+    for (int way = 0; way < MEM_WAYS; way++) {
+        MemClass *c = &out[way].held;
+        c->bytes[MEM_ACTS] = m->bytes[MEM_ACTS];
+        for (int k = 0; k < MEM_KINDS; k++) c->total += c->bytes[k];
+        out[way].cut = cut[way];
+        const char *by = arena_printf(a, "/%lld", (long long)per);
+        out[way].formula =
+            same ? arena_printf(a, "(%lld%s + %lld%s + %d%s) B × %s", (long long)width,
+                                way > 2 ? by : "", (long long)grad, way > 1 ? by : "",
+                                width < 4 ? 12 : 8, way > 0 ? by : "", memory_thousands(a, all))
+                 : arena_printf(a, "of %s parameters", memory_thousands(a, all));
+    }
+    return MEM_WAYS;
+}

@@ -1,0 +1,19 @@
+/* What a rank would hold of the same model if data parallelism kept it in other ways: DDP and the
+ * three stages of ZeRO. Refuses to guess what FSDP gathers for use, and what a plan's own optimizer
+ * is: all rows have AdamW with its state in float32. */
+#ifndef SP_RENDER_MEMORY_COMPARE_H
+#define SP_RENDER_MEMORY_COMPARE_H
+#include "render/memory/memory.h"
+
+enum { MEM_WAYS = 4 };
+typedef struct {
+    const char *name, *cut; /* "ZeRO-1", "optimizer state cut over dp·cp, 4 ranks" */
+    MemClass held;          /* rank and bytes; total is their sum */
+    const char *formula;    /* "(2 + 2 + 12/4) B × 634,400,768" */
+} MemWay;
+/* Rows for the rank of `m`, whose live values all of them have; returns their number, 0 if nothing
+ * says over which axes gradients of weights are added up. In the arena. */
+int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS]);
+/* "4,015,263,744" */
+const char *memory_thousands(Arena *a, int64_t n);
+#endif

@@ -13,26 +13,10 @@
  * 48). The decoder's PrepareModuleInput cuts what the embedding hands it: here that is said where
  * the embedding hands it out. Nothing is sent there, it is a local slice; the write-up says that
  * the tensor is replicated to cuda 0 and 2 first, which are dp_shard's ranks and not tp's. */
-static const char scout[] =
-    "model: {preset: llama4-scout, layers: 1, parts: [embedding, blocks, norm, head, loss]}\n"
-    "data: {batch: 2, sequence: 84, dtype: f32}\nmesh: {dp_shard: 2, tp: 2}\nnames: torchtune\n"
-    "trust: declared\ndata_parallel: {mode: fsdp, axis: dp_shard, unit: block}\nplan:\n"
-    "  tok_embeddings: {style: prepare_module_output, output: replicate, desired_output: "
-    "shard(1)}\n"
-    "  layers.*.sa_norm: sequence_parallel\n"
-    "  layers.*.attn: {style: prepare_module_input, input: [shard(1)], desired_input: "
-    "[replicate]}\n"
-    "  layers.*.attn.[qkv]_proj: colwise\n"
-    "  layers.*.attn.output_proj: {style: rowwise, output: shard(1)}\n"
-    "  layers.*.mlp_norm: sequence_parallel\n"
-    "  layers.*.mlp: {style: prepare_module_input_output, input: [shard(1)], desired_input: "
-    "[replicate], use_local_input: true, output: partial, desired_output: shard(1)}\n"
-    "  layers.*.mlp.router.gate: no_parallel\n"
-    "  layers.*.mlp.experts: expert_tensor_parallel\n  norm: sequence_parallel\n"
-    "  output: {style: colwise, input: shard(1), desired_input: replicate, output: replicate}\n";
+static const char scout_file[] = "examples/errata/scout-dp2-tp2.yaml";
 
 /* The same before FSDP is applied. */
-static const char *tp_only(Arena *a) {
+static const char *tp_only(Arena *a, const char *scout) {
     const char *fsdp = "data_parallel: {mode: fsdp, axis: dp_shard, unit: block}\n",
                *at = strstr(scout, fsdp), *mesh = strstr(scout, "{dp_shard: 2, tp: 2}");
     return arena_printf(a, "%.*s{tp: 2}%.*s%s", (int)(mesh - scout), scout, (int)(at - mesh - 20),
@@ -57,9 +41,9 @@ static const struct {
     {"layers.0.mlp.shared_expert.w1.weight", "[8192, 5120]", false, "(Shard(0),)"},
     {"layers.0.mlp.shared_expert.w2.weight", "[5120, 8192]", false, "(Shard(0),)"},
     {"layers.0.mlp.shared_expert.w3.weight", "[8192, 5120]", false, "(Shard(0),)"},
-    {"layers.0.sa_norm.weight", "[5120]", true, "(Shard(0), Replicate())"},
-    {"layers.0.mlp_norm.weight", "[5120]", true, "(Shard(0), Replicate())"},
-    {"norm.weight", "[5120]", true, "(Shard(0), Replicate())"},
+    {"layers.0.sa_norm.scale", "[5120]", true, "(Shard(0), Replicate())"},
+    {"layers.0.mlp_norm.scale", "[5120]", true, "(Shard(0), Replicate())"},
+    {"norm.scale", "[5120]", true, "(Shard(0), Replicate())"},
     {"output.weight", "[202048, 5120]", true, "(_StridedShard(0, sf=2), Shard(0))"},
 };
 enum { N_PARAMETERS = sizeof parameters / sizeof *parameters };
@@ -98,10 +82,9 @@ static const Json *params_of(Arena *a, const char *plan) {
 static void test_parameters(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *both = temp_path(a, "scout.yaml"), *tp = temp_path(a, "scout_tp.yaml");
-    child_write(both, scout);
-    child_write(tp, tp_only(a));
-    const Json *five = params_of(a, both), *three = params_of(a, tp);
+    const char *tp = temp_path(a, "scout_tp.yaml");
+    child_write(tp, tp_only(a, child_read(a, scout_file, NULL)));
+    const Json *five = params_of(a, scout_file), *three = params_of(a, tp);
     assert_int_equal(five->n, N_PARAMETERS);
     for (int i = 0; i < N_PARAMETERS; i++) {
         const Json *x = row_of(five, parameters[i].name), *y = row_of(three, parameters[i].name);
@@ -118,30 +101,34 @@ static void test_parameters(void **state) {
     arena_free(a);
 }
 
-/* ---- tables 6 and 7 ---- */
+/* ---- tables 4, 6 and 7 ---- */
 static const struct {
     const char *module;
     const char *before, *after; /* whose hook it is; NULL: the tables have none */
     const char *moves_in, *moves_out;
+    const char *style; /* table 4, in our words */
 } hooks[] = {
-    {"(root)", "fsdp", "fsdp", "all_gather(dp_shard) of tok_embeddings.weight and 2 more", NULL},
-    {"layers.0", "fsdp", "fsdp", "all_gather(dp_shard) of layers.0.sa_norm.weight and 12 more",
-     NULL},
+    {"(root)", "fsdp", "fsdp", "all_gather(dp_shard) of tok_embeddings.weight and 2 more", NULL,
+     "fully_shard"},
+    {"layers.0", "fsdp", "fsdp", "all_gather(dp_shard) of layers.0.sa_norm.scale and 12 more", NULL,
+     "fully_shard"},
     /* in place of the table's `decoder` */
-    {"tok_embeddings", NULL, "style", NULL, "slice(tp) of embed"},
-    {"layers.0.attn", "style", NULL, "all_gather(tp) of layers.0.input_norm", NULL},
-    {"layers.0.attn.q_proj", "api", "api", NULL, NULL},
-    {"layers.0.attn.k_proj", "api", "api", NULL, NULL},
-    {"layers.0.attn.v_proj", "api", "api", NULL, NULL},
-    {"layers.0.attn.output_proj", "api", "api", NULL, "reduce_scatter(tp) of layers.0.o_proj"},
+    {"tok_embeddings", NULL, "style", NULL, "slice(tp) of embed", "prepare_module_output"},
+    {"layers.0.attn", "style", NULL, "all_gather(tp) of layers.0.input_norm", NULL,
+     "prepare_module_input"},
+    {"layers.0.attn.q_proj", "api", "api", NULL, NULL, "colwise"},
+    {"layers.0.attn.k_proj", "api", "api", NULL, NULL, "colwise"},
+    {"layers.0.attn.v_proj", "api", "api", NULL, NULL, "colwise"},
+    {"layers.0.attn.output_proj", "api", "api", NULL, "reduce_scatter(tp) of layers.0.o_proj",
+     "rowwise"},
     {"layers.0.mlp", "style", "style", "all_gather(tp) of layers.0.post_attn_norm",
-     "reduce_scatter(tp) of layers.0.moe.output"},
-    {"layers.0.mlp.experts", "api", "api", NULL, NULL},
-    {"layers.0.mlp.router.gate", "api", "api", NULL, NULL},
-    {"layers.0.sa_norm", "api", "api", NULL, NULL},
-    {"layers.0.mlp_norm", "api", "api", NULL, NULL},
-    {"norm", "api", "api", NULL, NULL},
-    {"output", "api", "api", "all_gather(tp) of final_norm", "all_gather(tp) of logits"},
+     "reduce_scatter(tp) of layers.0.moe.output", "prepare_module_input_output"},
+    {"layers.0.mlp.experts", "api", "api", NULL, NULL, "expert_tensor_parallel"},
+    {"layers.0.mlp.router.gate", "api", "api", NULL, NULL, "no_parallel"},
+    {"layers.0.sa_norm", "api", "api", NULL, NULL, "sequence_parallel"},
+    {"layers.0.mlp_norm", "api", "api", NULL, NULL, "sequence_parallel"},
+    {"norm", "api", "api", NULL, NULL, "sequence_parallel"},
+    {"output", "api", "api", "all_gather(tp) of final_norm", "all_gather(tp) of logits", "colwise"},
 };
 enum { N_HOOKS = sizeof hooks / sizeof *hooks };
 
@@ -158,11 +145,12 @@ static const Cell *hook_row(const Table *t, const char *module, const char *hook
     return NULL;
 }
 static void hold_hook(const Table *t, const char *module, const char *hook, const char *by,
-                      const char *does) {
+                      const char *style, const char *does) {
     const Cell *r = hook_row(t, module, hook);
     if (!r != !by) fail_msg("%s: %s hook %s", module, by ? "no" : "a", hook);
     if (!by) return;
     if (!r[2].text || strcmp(r[2].text, by)) fail_msg("%s: %s by %s", module, hook, r[2].text);
+    if (!r[3].text || strcmp(r[3].text, style)) fail_msg("%s: style %s", module, r[3].text);
     bool gives = !strcmp(by, "fsdp") && !strcmp(hook, "after");
     if (!gives && strcmp(r[4].text, does ? does : "nothing moves"))
         fail_msg("%s: %s does %s", module, hook, r[4].text);
@@ -171,11 +159,13 @@ static void test_hooks(void **state) {
     (void)state;
     Arena *a = arena_new();
     Cli c = {.arena = a, .format = "text"};
-    Table t = table_hooks(&c, trace_of(a, scout), NULL);
+    const Trace *trace = trace_of(a, child_read(a, scout_file, NULL));
+    Table t = table_hooks(&c, trace, NULL);
     int n = 0, inside = 0;
     for (int i = 0; i < N_HOOKS; i++) {
-        hold_hook(&t, hooks[i].module, "before", hooks[i].before, hooks[i].moves_in);
-        hold_hook(&t, hooks[i].module, "after", hooks[i].after, hooks[i].moves_out);
+        hold_hook(&t, hooks[i].module, "before", hooks[i].before, hooks[i].style,
+                  hooks[i].moves_in);
+        hold_hook(&t, hooks[i].module, "after", hooks[i].after, hooks[i].style, hooks[i].moves_out);
         n += (hooks[i].before != NULL) + (hooks[i].after != NULL);
     }
     for (int i = 0; i < t.n_rows; i++) inside += !strcmp(t.row[i][1].text, "inside");
@@ -183,7 +173,7 @@ static void test_hooks(void **state) {
     assert_int_equal(inside, 1);
     assert_non_null(strstr(hook_row(&t, "layers.0.mlp", "inside")[4].text, "moe.shared.down"));
     assert_int_equal(t.n_rows, n + inside);
-    Table one = table_hooks(&c, trace_of(a, scout), "attn.output_proj");
+    Table one = table_hooks(&c, trace, "attn.output_proj");
     assert_int_equal(one.n_rows, 2);
     arena_free(a);
 }

@@ -766,7 +766,7 @@ static void test_schemes(void **state) {
          "layers.1.feed_forward.w1.output", "layers.1.attention.input", "layers.1.ffn_norm.weight",
          "output.weight"},
         {NAMES_TORCHTUNE, "layers.1.attn.q_proj.weight", "layers.1.mlp.w2.weight",
-         "layers.1.mlp.w1.output", "layers.1.attn.input", "layers.1.mlp_norm.weight",
+         "layers.1.mlp.w1.output", "layers.1.attn.input", "layers.1.mlp_norm.scale",
          "output.weight"},
         {NAMES_HF, "model.layers.1.self_attn.q_proj.weight", "model.layers.1.mlp.down_proj.weight",
          "model.layers.1.mlp.gate_proj.output", "layers.1.self_attn.input",
@@ -800,6 +800,12 @@ static void test_schemes(void **state) {
         }
         assert_string_equal(g->t[graph_find(g, want[i].wq)].plan_name, want[i].wq);
         assert_int_equal(graph_find(g, "layers.1.nothing"), -1);
+        /* only torchtune's norms have a scale, and those are known by `weight` too */
+        assert_int_equal(graph_find(g, "layers.1.attn.q_proj.scale"), -1);
+        assert_int_equal(graph_find(g, "layers.1.ffn_norm.scale"), -1);
+        if (want[i].scheme == NAMES_TORCHTUNE)
+            assert_int_equal(graph_find(g, "layers.1.mlp_norm.weight"),
+                             graph_find(g, want[i].norm));
         arena_free(a);
     }
 }

@@ -153,7 +153,7 @@ static void hold_case(const Case *c) {
                   .S = S,
                   .D = D,
                   .eps = eps,
-                  .norm = "layers.0.mlp_norm.weight",
+                  .norm = "layers.0.mlp_norm.scale",
                   .weight = w,
                   .n = N_WEIGHTS};
     b.x = tensor_numbers(a, rec, "x", &n);

@@ -390,15 +390,30 @@ const NamesRow *names_table(int *n) {
     return rows;
 }
 
+/* Is it what belongs to the parameter `owned` (".weight"), or the parameter itself? */
+static bool is_of(const char *rest, const char *owned) {
+    size_t n = strlen(owned);
+    return !strncmp(rest, owned, n) && (!rest[n] || rest[n] == '.');
+}
 /* What may follow a module's path: its parameters (and what belongs to them: ".weight.exp_avg"),
  * its boundaries. */
 static bool is_rest(const char *rest) {
-    static const char *const owned[] = {".weight", ".bias"};
-    for (int i = 0; i < 2; i++) {
-        size_t n = strlen(owned[i]);
-        if (!strncmp(rest, owned[i], n) && (!rest[n] || rest[n] == '.')) return true;
-    }
+    static const char *const owned[] = {".weight", ".bias", ".scale"};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        if (is_of(rest, owned[i])) return true;
     return !*rest || !strcmp(rest, ".input") || !strcmp(rest, ".output");
+}
+/* What follows the path of that row's module, in another scheme: the weight of a norm is its
+ * `scale` in torchtune, and is read there by either name. NULL: no other module has a scale. */
+static const char *rest_in(Arena *arena, Names from, Names to, const NamesRow *r,
+                           const char *rest) {
+    const bool norm = strstr(r->what, "norm") != NULL;
+    const char *weight = is_of(rest, ".weight")  ? rest + strlen(".weight")
+                         : is_of(rest, ".scale") ? rest + strlen(".scale")
+                                                 : NULL;
+    if (is_of(rest, ".scale") && !(norm && from == NAMES_TORCHTUNE)) return NULL;
+    if (!weight || !norm) return rest;
+    return arena_printf(arena, "%s%s", to == NAMES_TORCHTUNE ? ".scale" : ".weight", weight);
 }
 /* Does `path` match `pattern`, in which `*` is a run of digits, up to its end or up to what is_rest
  * knows? The digits are returned in number, nnumber, the rest in *rest. */
@@ -430,7 +445,8 @@ static const char *names_translate(Arena *arena, Names from, Names to, const cha
         if (!names_match(rows[i].name[from], path, &number, &n, &rest)) continue;
         if ((kind != OF_ANY && kind_of(&rows[i]) != kind) || reading-- > 0) continue;
         const char *name = rows[i].name[to];
-        if (!name) return NULL;
+        rest = rest_in(arena, from, to, &rows[i], rest);
+        if (!name || !rest) return NULL;
         const char *star = strchr(name, '*');
         if (!star) return arena_printf(arena, "%s%s", name, rest);
         return arena_printf(arena, "%.*s%.*s%s%s", (int)(star - name), name, n, number, star + 1,

@@ -284,7 +284,12 @@ static void both_ways_of_a_pipeline(void **state) {
         {"llama3-8b", "pp: 2", "pass: backward\npipeline: {schedule: dualpipe, microbatches: 8}",
          8},
         {"llama3.2-1b", "pp: 4",
-         "pass: backward\npipeline: {schedule: dualpipe, microbatches: 8, tied: pair}", 1},
+         "pass: backward\npipeline: {schedule: dualpipe, microbatches: 8, tied: pair}", 8},
+        {"llama3.2-1b", "pp: 4, dp: 2",
+         "data_parallel: {mode: zero2, form: megatron}\npass: train\n"
+         "optimizer: {name: sgd, lr: 0.1}\n"
+         "pipeline: {schedule: dualpipe, microbatches: 8, tied: pair}",
+         1},
         {"llama3-8b", "pp: 4, dp: 2",
          "data_parallel: {mode: fsdp}\npass: train\noptimizer: {name: adamw, lr: 0.1}\n"
          "pipeline: {schedule: dualpipe, microbatches: 8}",

@@ -401,6 +401,7 @@ static double draw_bars(MeshPen *p, double y) {
     int n = words_axes(a, t, ax, TRACE_MAX_AXES);
     bool narrow = p->w < 700;
     double left = narrow ? p->x : p->x + 240, w = p->x + p->w - left;
+    double gap = narrow ? 30 : p->alone ? 22 : 32;
     Area focus = {0};
     int64_t base = 0;
     bool first = true;
@@ -408,8 +409,8 @@ static double draw_bars(MeshPen *p, double y) {
         if (ax[i].size <= 1) continue;
         double head = narrow ? 26 : 0;
         if (!first) {
-            Pt pt[4] = {{focus.x, y - (narrow ? 30 : 32)},
-                        {focus.x + focus.w, y - (narrow ? 30 : 32)},
+            Pt pt[4] = {{focus.x, y - gap},
+                        {focus.x + focus.w, y - gap},
                         {left + w, narrow ? y - 4 : y},
                         {left, narrow ? y - 4 : y}};
             Mark *m = scene_poly(p->s, pt, 4, (Look){ROLE_AXIS_TINT + AXIS_PP, ROLE_NONE, 0});
@@ -431,7 +432,7 @@ static double draw_bars(MeshPen *p, double y) {
         focus = draw_bar(p, &ax[i], base, (Area){left, y + head, w, BAR_HEIGHT});
         scene_end(p->s);
         base += p->rank / ax[i].stride % ax[i].size * ax[i].stride;
-        y += head + BAR_HEIGHT + (narrow ? 30 : 32);
+        y += head + BAR_HEIGHT + gap;
         first = false;
     }
     return y;
@@ -604,7 +605,7 @@ int view_mesh(const ViewCall *c, Scene **page) {
     p.cols = grid_columns(c->arena, c->t);
     do {
         page[pages] = mesh_page(&p, &next);
-        /* ranks that leave no room for groups have a slide of their own */
+        /* ranks that leave no room for groups have a slide of their own; bars come closer */
         p.alone = pages == 0 && p.n && page[0]->scale < 1;
         if (p.alone) next = 0, page[0] = mesh_page(&p, &next);
         p.placed = true;

@@ -70,10 +70,14 @@ died_in() {
     awk -v want="$1" '/^\[ RUN      \] / { at = $4 } /^\[ +(OK|FAILED|PASSED) +\]/ { at = "" }
                       END { exit at != want }' "$2"
 }
-# Test programs that run the binary, or read what it needs beside it.
-needs_binary() {
-    case $1 in test_cli|test_memory|test_failures|test_examples|test_hostile|test_outputs|test_gallery|test_same|test_terminal|test_progress|test_scale|test_shipped) return 0 ;; esac
-    return 1
+# What a test program starts or opens besides itself, by the words of its source: make must have built
+# that too, of the row's mistake.
+needs() {
+    src=$tree/tests/$1.c
+    ! grep -qE 'child_(run|program)\b|mpi_program|"\./shardproof' "$src" || echo shardproof
+    ! grep -q 'NEEDS_MPI' "$src" || echo plugins
+    ! grep -q 'child_trip' "$src" || echo build/tests/trip.so
+    grep -oE 'child_beside\(\w+, "[a-z]+\.so"' "$src" | sed 's,.*"\(.*\)",build/tests/\1,' | sort -u
 }
 
 wanted() { # the row's number, what was asked for
@@ -92,9 +96,7 @@ while IFS= read -r line; do
     'check: '*)
         check=${line#check: } row=$((row + 1))
         wanted "$@" || continue
-        rows=$((rows + 1)) extra=
-        if needs_binary "$test"; then extra=shardproof; fi
-        case $test in test_mpi*) extra='shardproof plugins' ;; esac
+        rows=$((rows + 1)) extra=$(needs "$test" | tr '\n' ' ')
         export OLD NEW
         case " $ready " in
         *" $test "*) ;;

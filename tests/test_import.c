@@ -1222,6 +1222,30 @@ static void test_megatron_scripts(void **state) {
     REFUSES(r,
             "a.sh:15:21: error: --ffn-hidden-size wants a whole number above 0, not 'x6' [E0302]");
 }
+/* What stands between backticks may be anything, a brace alone too. */
+static void test_words_of_helps(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"write `w1: {`", NULL},
+        {"write `w1: {style`, or `w1: {style: colwise}`", NULL},
+        {"write `w1: {style: colwise}`", "write `\"w1\": ColwiseParallel()`"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *said = import_words(arena, "torch", rows[i][0]);
+        assert_non_null(said);
+        if (rows[i][1]) assert_string_equal(said, rows[i][1]);
+    }
+}
+/* Text of nothing is no piece of a word, however often it is doubled. */
+static void test_megatron_nothing(void **state) {
+    (void)state;
+    Str text = str_new(arena);
+    str_add(&text, "A=\"\"\n");
+    for (int i = 0; i < 24; i++) str_add(&text, "A=\"$A$A\"\n");
+    str_add(&text, "torchrun x.py --tensor-model-parallel-size \"2$A\" \"$A\"--bf16");
+    Imported r = megatron((ImportInput){.model = "llama3-8b"}, text.s);
+    HOLDS(r, "mesh: {tp: 2}");
+}
 typedef struct {
     const char *text, *said[3];
 } Refused;
@@ -1246,6 +1270,10 @@ static void test_megatron_undecided(void **state) {
         {"A=(--bf16)\nif [ -d x ]; then\n  A+=(--sequence-parallel)\nfi\ntorchrun x.py ${A[@]}",
          {":3:7: error: --sequence-parallel: 'if' in line 2 decides it [E0217]",
           "write it where it is decided, or leave it out"}},
+        {"N=010\n--nproc-per-node $((N * 1)) --pipeline-model-parallel-size $((010))",
+         {":2:18: error: --nproc-per-node wants a value, and '$((N * 1))' is none yet: no numbers "
+          "of this file decide it [E0217]",
+          ":2:60: error: --pipeline-model-parallel-size wants a value, and '$((010))' is none"}},
         {"torchrun a.py --bf16\ntorchrun b.py --bf16",
          {":2:1: error: a second program is started, the first in line 1"}},
         {"if [ -d x ]; then\n  torchrun a.py\nfi",
@@ -2021,6 +2049,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_megatron_experts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_pipelines, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_scripts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_words_of_helps, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_megatron_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_undecided, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax, setup, teardown),

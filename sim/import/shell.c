@@ -56,6 +56,7 @@ typedef struct {
 /* ---- words in the making ---- */
 static void add(Shell *sh, Fields *to, Segment seg) {
     Scan *s = sh->s;
+    if (to->open && !*seg.s && !seg.why) return; /* "" is a word, but no piece of one */
     if (sh->spent++ > SEGMENTS)
         scan_error(s, "E0704", seg.at, NULL, "more than %d pieces of words", SEGMENTS);
     if (s->failed) return;

@@ -17,11 +17,14 @@ static char next(Number *x) {
     while (isspace((unsigned char)*x->p)) x->p++;
     return *x->p;
 }
-static bool digits(const char *text, int64_t *v) {
-    char *end;
+/* A number at the start of a text, with its end; none with a 0 before others, which is octal. */
+static bool digits(const char *text, int64_t *v, const char **end) {
+    char *behind;
     errno = 0;
-    *v = strtoll(text, &end, 10);
-    return end != text && !*end && !errno;
+    *v = strtoll(text, &behind, 10);
+    *end = behind;
+    text += strspn(text, " \t\n+-");
+    return behind > text && !errno && (*text != '0' || behind == text + 1);
 }
 static bool name(Number *x, int64_t *v) {
     char word[64];
@@ -33,8 +36,8 @@ static bool name(Number *x, int64_t *v) {
     memcpy(word, x->p, n);
     word[n] = 0;
     x->p += n + braces;
-    const char *text = x->look_up(x->of, word);
-    return text && digits(text, v);
+    const char *text = x->look_up(x->of, word), *end;
+    return text && digits(text, v, &end) && !*end;
 }
 static bool atom(Number *x, int64_t *v) {
     char c = next(x);
@@ -50,10 +53,8 @@ static bool atom(Number *x, int64_t *v) {
         return true;
     }
     if (isdigit((unsigned char)c)) {
-        char *end;
-        errno = 0;
-        *v = strtoll(x->p, &end, 10);
-        bool whole = !errno && (c != '0' || end == x->p + 1) && !isalpha((unsigned char)*end);
+        const char *end;
+        bool whole = digits(x->p, v, &end) && !isalpha((unsigned char)*end);
         x->p = end;
         return whole;
     }

@@ -37,6 +37,7 @@ static const char *style_of(Arena *a, const char *value, Field *f, int *n) {
     size_t len = strlen(value);
     *n = 0;
     if (*value != '{') return strpbrk(value, " [:") ? NULL : value;
+    if (len < 2 || value[len - 1] != '}') return NULL;
     *n = fields_of(a, arena_strndup(a, value + 1, len - 2), f);
     if (!*n || strcmp(f[0].key, "style") != 0) return NULL;
     (*n)--;

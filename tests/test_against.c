@@ -37,7 +37,7 @@ static const char *saved_by(Arena *a, const char *text) {
     const char *file = temp_path(a, "saved.safetensors");
     PlanRun r = run(a, text, file, NULL, NULL);
     if (!r.t || r.rep.exit) run_print(&r);
-    assert_true(r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent"));
+    assert_true(!r.rep.exit && run_is(&r, "equivalent"));
     return file;
 }
 

@@ -458,7 +458,7 @@ static void test_planted_gradients(void **state) {
         const char *text =
             arena_printf(a, BLOCKS M2 SP "gradients: {layers.1.ffn_norm: %s}\n", words[i].word);
         PlanRun r = plan_run(a, "planted.yaml", text, true);
-        assert_string_equal(r.t->verdict, "different");
+        run_must_be(&r, "different");
         const char *cause = NULL;
         for (int k = 0; k < r.t->n_checks && !cause; k++)
             if (r.t->checks[k].level && r.t->checks[k].verdict[0] == 'F')
@@ -509,7 +509,7 @@ static double *loss_at(const Tiny *m, const char *pass, SafeTensors **saved) {
         plan_run_with(m->a, "tiny.yaml", arena_printf(m->a, m->text, weights, pass),
                       &(PipelineOptions){.execute = true, .threads = 1, .save_values = out});
     if (!r.t || diags_errors(r.d)) run_print(&r);
-    assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+    assert_true(run_is(&r, "equivalent"));
     SafeTensors *st = golden_tensors(m->a, out);
     double *loss = arena_memdup(m->a, tensor_numbers(m->a, st, "loss_mean", &n), sizeof *loss);
     if (saved) *saved = st;

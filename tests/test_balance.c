@@ -91,7 +91,7 @@ static void test_pytorch(void **state) {
             plan_run_with(a, "balance.yaml", golden_plan(a, m),
                           &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
         if (!r.t || r.rep.exit) run_print(&r);
-        assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+        assert_true(run_is(&r, "equivalent"));
         SafeTensors *st = golden_tensors(a, saved);
         int64_t n;
         near(*tensor_numbers(a, st, "loss_total", &n), pytorch[m].total, "loss_total");
@@ -192,7 +192,7 @@ static void test_ways(void **state) {
                 const char *text = plan_of(a, w, k, f32 ? "dtype: f32" : "dtype: f64",
                                            "aux_loss: exact, aux_coef: 0.1, z_coef: 0.01");
                 PlanRun r = plan_run(a, "ways.yaml", text, true);
-                bool good = r.t && !strcmp(r.t->verdict, "equivalent") && !r.t->n_unasked;
+                bool good = run_is(&r, "equivalent") && !r.t->n_unasked;
                 if (!good) printf("%s\n%s", ways[w].name, text), run_print(&r);
                 assert_true(good);
                 int sums = 0;
@@ -230,7 +230,7 @@ static void test_micro_balance(void **state) {
     PlanRun r =
         plan_run_with(a, "one.yaml", plan_of(a, 0, 0, "dtype: f64", moe),
                       &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
-    assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+    assert_true(run_is(&r, "equivalent"));
     SafeTensors *st = golden_tensors(a, saved);
     int64_t n;
     double loss = *tensor_numbers(a, st, "loss", &n), had = 0;
@@ -245,7 +245,7 @@ static void test_micro_balance(void **state) {
         r = plan_run(
             a, "micro.yaml",
             plan_of(a, 0, 0, parts > 1 ? "dtype: f64, microbatches: 2" : "dtype: f64", moe), true);
-        assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+        assert_true(run_is(&r, "equivalent"));
         near(r.rep.loss, want, "loss of the ranks, by hand");
         near(r.rep.loss_unsharded, want, "unsharded loss, by hand");
         assert_true(fabs(want - had) > 1e-3);
@@ -285,7 +285,7 @@ static void test_per_shard(void **state) {
         a, "shard.yaml",
         plan_of(a, 0, 0, "dtype: f64", "aux_loss: per_shard, aux_coef: 0.5, routing: computed"),
         &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
-    assert_true(r.t && !strcmp(r.t->verdict, "different") && run_has(&r, "W0401"));
+    assert_true(run_is(&r, "different") && run_has(&r, "W0401"));
     assert_string_equal(r.t->first_wrong, "layers.0.moe.counts");
     const Diag *d = run_diag(&r, "E0501", "2 times its own part for the parts of all");
     assert_true(d && d->loc.line == 7);
@@ -311,7 +311,7 @@ static void test_per_shard(void **state) {
     r = plan_run(a, "shard.yaml",
                  plan_of(a, N_WAYS - 1, 0, "dtype: f64", "aux_loss: per_shard, aux_coef: 0.5"),
                  true);
-    assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+    assert_true(run_is(&r, "equivalent"));
     assert_non_null(run_diag(&r, "N0003", "no axis cuts the tokens"));
     arena_free(a);
 }

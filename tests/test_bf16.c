@@ -213,13 +213,13 @@ static void test_one_rounding(void **state) {
     Arena *a = arena_new();
     Seen seen = {0};
     PlanRun r = watched(a, arena_printf(a, two_products, ""), see_step, &seen);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_int_equal(seen.products, 6);
     assert_int_equal(seen.reductions, 1);
     /* own loops leave no doubt about nearly all of them */
     assert_true(seen.decided > 2000 && seen.open * 10 < seen.decided);
     r = watched(a, arena_printf(a, a_block, "", "pass: backward\n"), see_step, &seen);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_true(seen.reductions > 3 && seen.sums > 2);
     arena_free(a);
 }
@@ -278,7 +278,7 @@ static void test_records_say_what_is_held(void **state) {
                          "seed: 3%s}\npass: train\noptimizer: {name: sgd, lr: 0.1, clip: 0.5}\n",
                          more[k]),
             see_narrow, held);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         for (int i = 0; i < r.t->n_collectives; i++) {
             const TraceCollective *c = &r.t->collectives[i];
             if (!strcmp(c->dtype, "i64")) continue;
@@ -308,7 +308,7 @@ static void test_what_stays_wide(void **state) {
                                          "pass: train\noptimizer: {name: adamw, lr: 0.01, clip: "
                                          "1, steps: 2}\n"),
                             see_wide, &w);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         assert_true(w.rounded > 40);
         kept[i] = w.kept;
     }
@@ -363,7 +363,7 @@ static void test_masters(void **state) {
     for (int i = 0; i < 2; i++) {
         Master m = {.master = i};
         PlanRun r = watched(a, arena_printf(a, plan, i ? ", master: f32" : ""), see_master, &m);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         assert_true(m.read >= 29 && m.used >= 29);
         if (i) assert_true(m.moved > 5);
         else assert_int_equal(m.moved, 0);
@@ -403,12 +403,12 @@ static void test_mistakes_are_seen(void **state) {
         Spoiled x = all[i];
         PlanRun r = watched(a, arena_printf(a, two_products, ""), spoil_step, &x);
         assert_true(x.changed > 0);
-        assert_string_equal(r.t->verdict, "different");
+        run_must_be(&r, "different");
     }
     PlanRun r = plan_run(
         a, "bf16.yaml",
         arena_printf(a, two_products, "faults: [{at: all_reduce of net2, do: double}]\n"), true);
-    assert_string_equal(r.t->verdict, "different");
+    run_must_be(&r, "different");
     assert_string_equal(r.t->first_wrong, "net2");
     arena_free(a);
 }
@@ -446,12 +446,11 @@ static void test_parts_of_masters(void **state) {
                              .text = text[i],
                              .o = {.execute = true, .threads = 1}};
                 ThreadsRun r = threads_run(a, &x);
-                assert_non_null(r.t);
-                assert_string_equal(r.t->verdict, "equivalent");
+                threads_must_be(&r, "equivalent");
                 bytes[i] = wire_bytes(r.t);
                 if (i) continue;
                 PlanRun v = plan_run(a, "bf16.yaml", text[i], true);
-                assert_string_equal(v.t->verdict, "equivalent");
+                run_must_be(&v, "equivalent");
                 assert_true(v.rep.loss == r.rep.loss);
                 assert_true(v.rep.losses[0] != v.rep.losses[11]);
                 loss[k] = v.rep.loss;
@@ -473,7 +472,7 @@ static void test_picked_gradients(void **state) {
     Arena *a = arena_new();
     PlanRun whole = plan_run(a, "bf16.yaml", arena_printf(a, train, "ddp"), true);
     PlanRun r = plan_run(a, "bf16.yaml", arena_printf(a, train, "zero1"), true);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     for (int i = 0; i < 6; i++) assert_true(r.rep.losses[i] == whole.rep.losses[i]);
     int picked = 0;
     for (int i = 0; i < r.t->n_values; i++) {
@@ -502,8 +501,7 @@ static void test_processes(void **state) {
                      .text = text,
                      .o = {.execute = true, .threads = 1}};
         ThreadsRun r = threads_run(a, &x);
-        assert_non_null(r.t);
-        assert_string_equal(r.t->verdict, "equivalent");
+        threads_must_be(&r, "equivalent");
         if (k < 2) bytes[k] = wire_bytes(r.t);
         PlanRun v = plan_run(a, "bf16.yaml", text, true);
         assert_int_equal(v.t->n_checks, r.t->n_checks);
@@ -539,11 +537,10 @@ static void test_shipped_plans(void **state) {
             assert_non_null(text);
             PlanRun r = plan_run(a, file, text, true);
             const Expect *e = r.rep.plan ? &r.rep.plan->expect : NULL;
-            if (!k && (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent") != 0))
-                fail_msg("%s: %s", file, diags_text(a, r.d));
+            if (!k && !run_is(&r, "equivalent")) fail_msg("%s: %s", file, diags_text(a, r.d));
             if (k && e && e->set && e->equivalent == 0) {
                 assert_non_null(r.t);
-                if (strcmp(r.t->verdict, "different") != 0) fail_msg("%s is not found", file);
+                if (!run_is(&r, "different")) fail_msg("%s is not found", file);
                 if (e->first_wrong &&
                     strcmp(e->first_wrong, r.t->first_wrong ? r.t->first_wrong : "") != 0)
                     fail_msg("%s: %s is found first", file, r.t->first_wrong);
@@ -588,19 +585,19 @@ static void test_nothing_left(void **state) {
     Arena *a = arena_new();
     PipelineOptions o = {.execute = true, .threads = 1};
     PlanRun r = plan_run_with(a, "left.yaml", arena_printf(a, plan, "bf16", ""), &o);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_true(r.rep.nothing_left > 0 && r.rep.end_to_end_rel <= r.rep.end_to_end_bound);
     assert_non_null(run_diag(&r, "N0020", "proves nothing of loss and "));
     r = plan_run_with(a, "left.yaml", arena_printf(a, plan, "f64", ""), &o);
-    assert_true(!strcmp(r.t->verdict, "equivalent") && !run_has(&r, "N0020"));
+    assert_true(run_is(&r, "equivalent") && !run_has(&r, "N0020"));
     static const char fault[] = "faults: [{at: layers.0.q_a_proj, scale: 1.05}]\n";
     r = plan_run_with(a, "left.yaml", arena_printf(a, plan, "bf16", fault), &o);
-    assert_string_equal(r.t->verdict, "different");
+    run_must_be(&r, "different");
     assert_string_equal(r.t->first_wrong, "layers.0.q_a_proj");
     arena_free(a);
 }
 static bool took_sides(const PlanRun *r) {
-    return r->t && !strcmp(r->t->verdict, "equivalent") && !r->t->n_fail && run_has(r, "N0019");
+    return run_is(r, "equivalent") && !r->t->n_fail && run_has(r, "N0019");
 }
 static void test_slopes(void **state) {
     (void)state;
@@ -614,11 +611,11 @@ static void test_slopes(void **state) {
     assert_true(took_sides(&r));
     /* far from a bend nothing is taken over, and a wrong step is wrong */
     r = plan_run_with(a, "bent.yaml", bent_plan(a, 8, 1, ""), &o);
-    assert_true(!took_sides(&r) && !strcmp(r.t->verdict, "equivalent"));
+    assert_true(!took_sides(&r) && run_is(&r, "equivalent"));
     const char *dropped =
         arena_printf(a, "%sfaults: [{at: net1, scale: 2}]\n", bent_plan(a, 1, 1, ""));
     r = plan_run_with(a, "bent.yaml", dropped, &o);
-    assert_true(!strcmp(r.t->verdict, "different") && strstr(r.t->first_wrong, "net1"));
+    assert_true(run_is(&r, "different") && strstr(r.t->first_wrong, "net1"));
     /* such numbers as they come: with four layers and nine, five, ... letters on four ranks */
     for (int micro = 0; micro < 2; micro++) {
         r = plan_run_with(
@@ -664,11 +661,11 @@ static void test_clamped(void **state) {
     PlanRun r = plan_run_with(a, "clamped.yaml", clamped_plan(a, 7, ""), &o);
     assert_true(took_sides(&r));
     r = plan_run_with(a, "clamped.yaml", clamped_plan(a, 8, ""), &o);
-    assert_true(!took_sides(&r) && !strcmp(r.t->verdict, "equivalent"));
+    assert_true(!took_sides(&r) && run_is(&r, "equivalent"));
     /* a number on the other side makes no wrong gradient right */
     r = plan_run_with(a, "clamped.yaml",
                       clamped_plan(a, 7, "faults: [{at: grad.layers.1.v_proj, scale: 2}]\n"), &o);
-    assert_true(r.t && !strcmp(r.t->verdict, "different"));
+    assert_true(run_is(&r, "different"));
     arena_free(a);
 }
 /* Rows at experts, whose first product is cut by the hidden dim: its sum over ranks is rounded

@@ -104,7 +104,7 @@ static void count_rows(Arena *a, const char *text, const char *value, int64_t *r
     PlanRun r =
         plan_run_with(a, "rows.yaml", text,
                       &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
-    bool good = r.t && !strcmp(r.t->verdict, "equivalent") && !r.t->n_unasked;
+    bool good = run_is(&r, "equivalent") && !r.t->n_unasked;
     if (!good) printf("%s", text), run_print(&r);
     assert_true(good);
     SafeTensors *st = golden_tensors(a, saved);
@@ -161,7 +161,7 @@ static void refused(Arena *a, const char *text, const NewTensor *t, const char *
     assert_non_null(d);
     assert_true(d->exit == 3 && d->hint && d->loc.line == count_lines(text, "moe: {routing"));
     assert_true(!strcmp(code, "E0504") || strstr(d->hint, "logits of all experts"));
-    assert_true(!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent"));
+    assert_true(!run_is(&r, "equivalent"));
 }
 /* Logits of a file: token i chooses experts i and i + 3. */
 static void test_routing_file(void **state) {
@@ -231,7 +231,7 @@ static void test_zero_gradients(void **state) {
         PlanRun r =
             plan_run_with(a, "zero.yaml", text,
                           &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
-        assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+        assert_true(run_is(&r, "equivalent"));
         SafeTensors *st = golden_tensors(a, saved);
         static const char *const names[] = {"w1", "w2", "w3"};
         for (int w = 0; w < 3; w++) {

@@ -383,8 +383,8 @@ static void test_line_left_out(void **state) {
         if (!hint || !(start = strchr(hint, '`'))) fail_msg("no line for %s", lines[out].module);
         text = arena_printf(a, "%s  %.*s\n", text, (int)strcspn(start + 1, "`"), start + 1);
         r = plan_run(a, "causes.yaml", text, true);
-        if (!r.t || strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
-        assert_string_equal(r.t->verdict, "equivalent");
+        if (!run_is(&r, "equivalent")) run_print(&r);
+        run_must_be(&r, "equivalent");
         arena_free(a);
     }
 }

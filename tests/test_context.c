@@ -99,7 +99,7 @@ static PlanRun hold(Arena *a, const char *text, const double *const *want) {
     PlanRun r = plan_run_with(
         a, "context.yaml", text,
         &(PipelineOptions){.execute = true, .threads = 1, .numbers = true, .save_values = saved});
-    if (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent")) {
+    if (!run_is(&r, "equivalent")) {
         fputs(text, stderr);
         run_print(&r);
         fail_msg("not equivalent");
@@ -607,7 +607,7 @@ static void hold_uses(const char *model, const char *mode, bool no_verify) {
         model, mode);
     PipelineOptions o = {.execute = true, .threads = 1, .no_verify = no_verify};
     PlanRun r = plan_run_with(a, "uses.yaml", text, &o);
-    if (!r.t || strcmp(r.t->verdict, "equivalent")) {
+    if (!run_is(&r, "equivalent")) {
         run_print(&r);
         fail_msg("%s: not equivalent", mode);
     }

@@ -90,7 +90,7 @@ static Held held_by(Arena *a, const char *text) {
     PlanRun r = plan_run_with(
         a, "all.yaml", text,
         &(PipelineOptions){.execute = true, .threads = 1, .numbers = true, .save_values = saved});
-    if (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent") || r.t->n_unasked) {
+    if (!run_is(&r, "equivalent") || r.t->n_unasked) {
         fputs(text, stderr);
         run_print(&r);
         fail_msg("not equivalent, or moves that nobody asks for");

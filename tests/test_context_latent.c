@@ -34,7 +34,7 @@ static void hold(int apart, const char *rest, const SafeTensors *want) {
     PlanRun r = plan_run_with(
         a, "latent.yaml", text,
         &(PipelineOptions){.execute = true, .threads = 1, .numbers = true, .save_values = saved});
-    if (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent") || r.t->n_unasked) {
+    if (!run_is(&r, "equivalent") || r.t->n_unasked) {
         fputs(text, stderr);
         run_print(&r);
         fail_msg("not equivalent, or moves that nobody asks for");
@@ -66,7 +66,7 @@ static SafeTensors *one_rank(Arena *a) {
     PlanRun r = plan_run_with(
         a, "one.yaml", plan_of(a, false, "mesh: {one: 1}\n"),
         &(PipelineOptions){.execute = true, .threads = 1, .numbers = true, .save_values = saved});
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     return golden_tensors(a, saved);
 }
 static const char *const modes[] = {"mode: all_gather",

@@ -54,7 +54,7 @@ static void right_plans_are_near(void **state) {
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
         PlanRun r = run(a, arena_printf(a, "plans/%s.yaml", row[i].plan), 0);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         int made = 0, steps = 0;
         for (int k = 0; k < r.t->n_distances; k++) {
             const TraceDistance *d = &r.t->distances[k];
@@ -188,7 +188,7 @@ static void room_decides(void **state) {
     int64_t between = (text.rep.predicted_bytes + with.rep.predicted_bytes) / 2 * 16 / 15;
     without = run(a, plan, between);
     assert_int_equal(without.t->n_distances, 0);
-    assert_string_equal(without.t->verdict, "equivalent");
+    run_must_be(&without, "equivalent");
     assert_true(without.rep.predicted_bytes == text.rep.predicted_bytes);
     arena_free(a);
 }

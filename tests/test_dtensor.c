@@ -231,9 +231,9 @@ static void test_plain_logits(void **state) {
         PlanRun r = plan_good(
             a, arena_printf(a, WHOLE("16", "8") "pass: backward\nmesh: {tp: 2}\n%s", rows[i].lines),
             true);
-        if (count(&r, "N0011") != rows[i].n || strcmp(r.t->verdict, "equivalent")) run_print(&r);
+        if (count(&r, "N0011") != rows[i].n || !run_is(&r, "equivalent")) run_print(&r);
         assert_int_equal(count(&r, "N0011"), rows[i].n);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         arena_free(a);
     }
 }
@@ -415,7 +415,7 @@ static void test_relayed(void **state) {
             true);
         if (r.d->n) run_print(&r);
         assert_int_equal(r.d->n, 0);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
     }
     arena_free(a);
 }
@@ -439,7 +439,7 @@ static void test_idle_label(void **state) {
         PlanRun r = plan_run(a, "idle.yaml", text, false);
         assert_non_null(run_diag(&r, "E0402", ""));
         r = plan_good(a, arena_printf(a, "%strust: declared\n", text), true);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         arena_free(a);
     }
 }

@@ -41,8 +41,7 @@ static int gradients(const Trace *t, CheckLevel level) {
     return n;
 }
 static bool equal(const PlanRun *r, const char *what) {
-    bool ok =
-        r->t && r->t->verdict && !strcmp(r->t->verdict, "equivalent") && gradients(r->t, 3) > 0;
+    bool ok = run_is(r, "equivalent") && gradients(r->t, 3) > 0;
     if (!ok) print_error("%s\n", what), run_print(r);
     return ok;
 }
@@ -188,7 +187,7 @@ static void test_shipped(void **state) {
         PlanRun r = {.d = diags_new(a)};
         r.t = pipeline_run(a, r.d, plan,
                            &(PipelineOptions){.execute = true, .threads = 1, .exact = 1}, &r.rep);
-        bool right = r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent");
+        bool right = run_is(&r, "equivalent");
         if (!right) {
             run_print(&r);
             fail_msg("%s", path);

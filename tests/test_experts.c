@@ -111,7 +111,7 @@ static void test_folding(void **state) {
         Fold f = draw((uint64_t)i + 1);
         const char *text = fold_text(a, &f, i % 3 ? "f64" : "f32");
         PlanRun r = plan_run(a, "fold.yaml", text, true);
-        bool good = r.t && !strcmp(r.t->verdict, "equivalent") && !r.rep.exit;
+        bool good = run_is(&r, "equivalent") && !r.rep.exit;
         if (!good) printf("%s", text), run_print(&r);
         if (!good) fail_msg("fold %d: equivalent expected", i + 1);
         arena_free(a);
@@ -198,7 +198,7 @@ static void test_ways(void **state) {
         Arena *a = arena_new();
         PlanRun r = plan_run(a, "way.yaml", arena_printf(a, MIXTRAL "%s", rows[i].plan), true);
         bool good =
-            r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent") &&
+            !r.rep.exit && run_is(&r, "equivalent") &&
             count_collectives(r.t, "forward", "all_to_all", NULL) == rows[i].all_to_all &&
             count_collectives(r.t, "forward", "all_gather", NULL) == rows[i].all_gather &&
             count_collectives(r.t, "forward", "all_reduce", NULL) == rows[i].all_reduce &&
@@ -226,7 +226,7 @@ static void test_recipe_gives_way(void **state) {
         "recipe: torchtitan-llama4\nmoe: {axis: dp, etp: tp, dispatch: all_to_all}\npass: "
         "backward\n",
         true);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_int_equal(count_collectives(r.t, "forward", "reduce_scatter", "tp"), 2);
     assert_int_equal(count_collectives(r.t, "forward", "all_reduce", NULL), 0);
     assert_string_equal(find_param(r.t, "layers.0.moe.experts.w2")->rest.symbolic,
@@ -258,7 +258,7 @@ static void test_rest(void **state) {
         Arena *a = arena_new();
         PlanRun r = plan_good(
             a, arena_printf(a, MIXTRAL "data_parallel: {mode: fsdp}\n%s", rows[i].plan), true);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         assert_string_equal(find_param(r.t, "layers.0.moe.experts.w1")->rest.symbolic, rows[i].up);
         assert_string_equal(find_param(r.t, "layers.0.moe.experts.w2")->rest.symbolic,
                             rows[i].down);
@@ -306,7 +306,7 @@ static void test_packed_rest(void **state) {
                          "data_parallel: %s\n",
                          data, passes[i % 2], rows[i / 6].rest, modes[i / 2 % 3]),
             true);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         const TraceParam *up = find_param(r.t, "model.layers.0.mlp.experts.gate_up_proj");
         assert_string_equal(up->rest.symbolic, rows[i / 6].up);
         arena_free(a);
@@ -325,7 +325,7 @@ static void test_packed_as_one(void **state) {
         "{style: packed_colwise, weight: contiguous(1)}\n"
         "  model.layers.*.mlp.experts.down_proj: rowwise\n",
         true);
-    assert_true(r.t && !strcmp(r.t->verdict, "different"));
+    assert_true(run_is(&r, "different"));
     assert_string_equal(r.t->first_wrong, "model.layers.0.mlp.experts.gate_up_proj");
     const Diag *said = run_diag(&r, "W0401", "lies as [E, (2*F)/tp, D] but is taken for");
     assert_non_null(said);
@@ -420,7 +420,7 @@ static void test_hugging_face(void **state) {
         const char *text = arena_printf(a, HF_MODEL, rows[i / 2].preset, i % 2 ? 1 : 2,
                                         i % 2 ? "declared" : "rules", rows[i / 2].lines);
         PlanRun r = plan_run(a, "hf.yaml", text, true);
-        bool good = r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent");
+        bool good = !r.rep.exit && run_is(&r, "equivalent");
         for (int k = 0; good && k < OPS; k++)
             good = count_collectives(r.t, "forward", ops[k], "tp") == rows[i / 2].forward[k] &&
                    count_collectives(r.t, "backward", ops[k], "tp") == rows[i / 2].backward[k];
@@ -458,12 +458,12 @@ static void test_reorderer(void **state) {
     for (int batch = 2; batch <= 4; batch += 2) { /* of a rank: 1 and 2 */
         Arena *a = arena_new();
         PlanRun r = plan_good(a, arena_printf(a, TITAN, batch, "rules", plain, ""), true);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         assert_int_equal(count_collectives(r.t, "forward", "all_to_all", NULL), 3);
         assert_non_null(run_diag(&r, "N0008", "[null, varying_use]"));
         assert_non_null(run_diag(&r, "N0008", "say varying_use"));
         r = plan_run(a, "r.yaml", arena_printf(a, TITAN, batch, "declared", plain, ""), true);
-        assert_true(r.t && !strcmp(r.t->verdict, "different"));
+        assert_true(run_is(&r, "different"));
         assert_string_equal(r.t->first_wrong, "grad.layers.0.post_attn_norm");
         for (int i = 0; i < r.t->n_checks; i++) {
             const TraceCheck *c = &r.t->checks[i];
@@ -471,7 +471,7 @@ static void test_reorderer(void **state) {
             if (!ok) fail_msg("%s is wrong", c->value);
         }
         r = plan_good(a, arena_printf(a, TITAN, batch, "declared", summed, SUMMED), true);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         assert_false(run_has(&r, "N0008"));
         arena_free(a);
     }
@@ -516,7 +516,7 @@ static void test_recipes(void **state) {
             "data: {batch: 4, sequence: 8, dtype: f64}\nrecipe: %s\npass: backward\n%s",
             rows[i].model, parts ? "" : ", layers: all", rows[i].recipe, rows[i].rest);
         PlanRun r = plan_run(a, "recipe.yaml", text, true);
-        bool good = r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent");
+        bool good = !r.rep.exit && run_is(&r, "equivalent");
         int rows_sent = 0;
         for (int k = 0; good && k < r.t->n_collectives; k++)
             rows_sent += r.t->collectives[k].pass == PHASE_FORWARD &&
@@ -552,7 +552,7 @@ static void test_half_cut(void **state) {
                 trust[i]),
             true);
         assert_non_null(r.t);
-        assert_string_equal(r.t->verdict, i ? "different" : "equivalent");
+        run_must_be(&r, i ? "different" : "equivalent");
         if (i) assert_string_equal(r.t->first_wrong, "layers.0.moe.act");
         else assert_int_equal(r.t->n_unasked, 1);
         arena_free(a);
@@ -618,7 +618,7 @@ static void test_shared_counted(void **state) {
         assert_non_null(at);
         text = arena_printf(a, "%.*smesh: {tp: %d}%s", (int)(at - text), text, tp, at + 13);
         PlanRun r = plan_run(a, file, text, true);
-        assert_true(r.t && !strcmp(r.t->verdict, "different"));
+        assert_true(run_is(&r, "different"));
         assert_int_equal(count_collectives(r.t, "forward", "all_gather", "tp"), 2);
         assert_int_equal(count_collectives(r.t, "forward", "reduce_scatter", "tp"), 2);
         assert_string_equal(r.t->first_wrong, "layers.0.moe.shared.down");

@@ -95,7 +95,7 @@ static void hold_plan(Arena *a, const Json *j, const char *how, const char *plan
                *saved = arena_printf(a, "%s/values", dir);
     PipelineOptions o = {.execute = true, .threads = 1, .save_values = saved};
     PlanRun r = plan_run_with(a, arena_printf(a, "%s/plan.yaml", dir), plan, &o);
-    if (!r.t || r.rep.exit || strcmp(r.t->verdict, "equivalent")) {
+    if (r.rep.exit || !run_is(&r, "equivalent")) {
         run_print(&r);
         fail_msg("%s, %s\n%s", family, how, plan);
     }
@@ -213,7 +213,7 @@ static void test_gpt_oss_cut(void **state) {
                                       model),
                          true);
     assert_non_null(r.t);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     arena_free(a);
 }
 

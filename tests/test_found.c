@@ -78,8 +78,7 @@ static void test_equivalent(void **state) {
     for (size_t i = 0; i < sizeof equivalent / sizeof equivalent[0]; i++) {
         Arena *a = arena_new();
         PlanRun r = plan_run(a, "found.yaml", equivalent[i].text, true);
-        bool good =
-            r.t && !diags_errors(r.d) && r.t->verdict && !strcmp(r.t->verdict, "equivalent");
+        bool good = !diags_errors(r.d) && run_is(&r, "equivalent");
         if (!good) {
             run_print(&r);
             fail_msg("%s", equivalent[i].what);
@@ -100,7 +99,7 @@ static void test_allowance_hides_nothing(void **state) {
                      good),
         true);
     assert_non_null(r.t);
-    assert_string_equal(r.t->verdict, "different");
+    run_must_be(&r, "different");
     assert_string_equal(r.t->first_wrong, "layers.0.o_proj.product");
     arena_free(a);
 }
@@ -134,9 +133,9 @@ static void test_local_mean_of_micro_batches(void **state) {
             "loss: {kind: cross_entropy, normalise: local_mean}\n",
             write_tensors(a, "means.safetensors", t, 2));
         PlanRun r = plan_run(a, "found.yaml", text, true);
-        if (!r.t || strcmp(r.t->verdict, uneven ? "different" : "equivalent") != 0) run_print(&r);
+        if (!run_is(&r, uneven ? "different" : "equivalent")) run_print(&r);
         assert_non_null(r.t);
-        assert_string_equal(r.t->verdict, uneven ? "different" : "equivalent");
+        run_must_be(&r, uneven ? "different" : "equivalent");
         if (uneven) assert_string_equal(r.t->first_wrong, "loss_weights");
         arena_free(a);
     }
@@ -212,7 +211,7 @@ static void test_smoothed_loss(void **state) {
                      write_tensors(a, "smoothed.safetensors", t, 2));
     PipelineOptions o = {.execute = true, .threads = 1, .save_values = save};
     PlanRun r = plan_run_with(a, "found.yaml", text, &o);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     SafeTensors *st = golden_tensors(a, save);
     int64_t n;
     const double *z = tensor_numbers(a, st, "logits", &n),
@@ -246,7 +245,7 @@ static void test_recipes_of_blocks_alone(void **state) {
                          rows[i][0], rows[i][1]);
         PlanRun r = plan_run(a, "found.yaml", text, true);
         assert_non_null(r.t);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         r = plan_run(a, "found.yaml", arena_printf(a, "%splan: {loss: loss_parallel}\n", text),
                      false);
         assert_true(run_has(&r, "E0402"));
@@ -268,8 +267,8 @@ static void test_recipes_of_heads_alone(void **state) {
                          parts[i / 5], recipes[i % 5]);
         PlanRun r = plan_run(a, "found.yaml", text, true);
         assert_non_null(r.t);
-        if (strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
-        assert_string_equal(r.t->verdict, "equivalent");
+        if (!run_is(&r, "equivalent")) run_print(&r);
+        run_must_be(&r, "equivalent");
         arena_free(a);
     }
     Arena *a = arena_new();
@@ -336,8 +335,8 @@ static void test_mislabels(void **state) {
         }
         assert_int_equal(n, rows[i].findings);
         r = plan_run(a, "found.yaml", arena_printf(a, "%s%s", head, rows[i].cured), true);
-        if (!r.t || strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
-        assert_string_equal(r.t->verdict, "equivalent");
+        if (!run_is(&r, "equivalent")) run_print(&r);
+        run_must_be(&r, "equivalent");
         arena_free(a);
     }
 }
@@ -360,7 +359,7 @@ static void test_rows_over_stages(void **state) {
             "faults: [{at: all_to_all of layers.0.moe.%s, axis: pp}]\n",
             at[i]);
         PlanRun r = plan_run(a, "found.yaml", text, true);
-        assert_string_equal(r.t->verdict, "different");
+        run_must_be(&r, "different");
         arena_free(a);
     }
 }

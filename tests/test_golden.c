@@ -104,7 +104,7 @@ static void test_reference(void **state) {
             PlanRun r = against(a, text, file);
             if (!r.t || r.rep.exit) run_print(&r);
             assert_non_null(r.t);
-            assert_string_equal(r.t->verdict, "equivalent");
+            run_must_be(&r, "equivalent");
             assert_int_equal(r.rep.exit, 0);
             double worst = 0;
             hold_blocks(a, &r, &cases[c], true, &worst);
@@ -237,8 +237,7 @@ static void run_family(const Case *c, const Family *f, bool sp, int tp, const ch
         .against = f64 && f->cp == 1 ? golden_path(a, "hf/%s/values.safetensors", c->name) : NULL};
     PlanRun r = plan_run_with(a, "golden.yaml", text, &o);
     bool as_expected =
-        code ? run_has(&r, code) && r.rep.exit == 1
-             : r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent") && !r.rep.exit;
+        code ? run_has(&r, code) && r.rep.exit == 1 : run_is(&r, "equivalent") && !r.rep.exit;
     if (!as_expected) {
         fprintf(stderr, "%s %s %s tp=%d %s\n%s\n", c->name, sp ? "TP+SP" : "TP", f->name, tp, dtype,
                 text);
@@ -302,7 +301,7 @@ static void test_family_fails(void **state) {
                                     family_text(a, &cases[0], &families[0], false, 4, "f32"));
     PlanRun r = plan_run(a, "golden.yaml", text, true);
     assert_non_null(r.t);
-    assert_string_equal(r.t->verdict, "different");
+    run_must_be(&r, "different");
     assert_string_equal(r.t->first_wrong, "layers.1.mlp.down");
     assert_int_equal(r.rep.exit, 1);
     arena_free(a);
@@ -375,7 +374,7 @@ static void test_gradients(void **state) {
             const char *text = grad_text(a, &cases[c], &grad_families[f]);
             PlanRun r = against(a, text, golden_path(a, "hf/%s/values.safetensors", cases[c].name));
             if (!r.t || r.rep.exit) fprintf(stderr, "%s\n", text), run_print(&r);
-            assert_true(r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent"));
+            assert_true(!r.rep.exit && run_is(&r, "equivalent"));
             held = hold_gradients(&r, &cases[c], grad_families[f].name, &worst);
             assert_true(r.rep.end_to_end_rel < 1e-9);
             arena_free(a);
@@ -400,7 +399,7 @@ static void test_gradients_fail(void **state) {
     double worst = 0;
     assert_non_null(r.t);
     hold_gradients(&r, c, "with a fault", &worst);
-    assert_string_equal(r.t->verdict, "different");
+    run_must_be(&r, "different");
     assert_string_equal(r.t->first_wrong, "grad.param.model.layers.1.self_attn.q_norm.weight");
     assert_int_equal(r.rep.exit, 1);
     arena_free(a);
@@ -438,7 +437,7 @@ static void test_toy(void **state) {
                 a, "toy.yaml", text,
                 &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
             if (!r.t || diags_errors(r.d)) run_print(&r);
-            assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+            assert_true(run_is(&r, "equivalent"));
             SafeTensors *out = golden_tensors(a, saved);
             const double *want = tensor_numbers(a, st, "step0.output", &n);
             for (int q = -1; q < tp; q++) {

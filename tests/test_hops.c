@@ -448,7 +448,7 @@ static void test_wrong_plan(void **state) {
         size_t n;
         const char *svg = svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n)),
                    *text = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
-        assert_string_equal(r.t->verdict, wrong ? "different" : "equivalent");
+        run_must_be(&r, wrong ? "different" : "equivalent");
         (wrong ? says : says_not)(one_line(a, svg), "is missing (planted: drop)");
         (wrong ? says : says_not)(one_line(a, svg), "without the mistake");
         (wrong ? says : says_not)(one_line(a, text), "is missing (planted: drop)");

@@ -69,7 +69,7 @@ static PlanRun run_plan(const Imported *r, bool execute) {
 }
 static void equivalent(const Imported *r) {
     PlanRun run = run_plan(r, true);
-    if (!run.t || !run.t->verdict || strcmp(run.t->verdict, "equivalent") != 0) {
+    if (!run_is(&run, "equivalent")) {
         run_print(&run);
         fail_msg("%s", r->plan.text);
     }
@@ -250,7 +250,7 @@ static void test_torch_embedding(void **state) {
         PlanRun run = run_plan(&r, true);
         bool told = false;
         for (int k = 0; k < run.d->n; k++) told |= !strcmp(run.d->item[k].code, "E0501");
-        assert_true(told && strcmp(run.t->verdict, "equivalent") != 0);
+        assert_true(told && !run_is(&run, "equivalent"));
     }
 }
 /* torchtitan's apply_moe_ep_tp as it comes out for each of its cases, and torchtune's experts. */
@@ -326,8 +326,8 @@ static void test_torch_experts(void **state) {
         PlanRun run = run_plan(&r, true);
         /* torchtitan 0.2.2's router: PyTorch leaves its gradient a part (semantics.md 0.6) */
         const char *want = moe_rows[i].partial ? "different" : "equivalent";
-        if (!run.t || strcmp(run.t->verdict, want)) run_print(&run);
-        assert_string_equal(run.t->verdict, want);
+        if (!run_is(&run, want)) run_print(&run);
+        run_must_be(&run, want);
         assert_int_equal(run_has(&run, "N0008"), moe_rows[i].partial);
         assert_int_equal(forward_over(run.t, "all_to_all", moe_rows[i].axes), moe_rows[i].sent);
     }
@@ -340,7 +340,7 @@ static void test_torch_experts(void **state) {
     PlanRun run = run_plan(&r, true);
     const char *said = diags_text(arena, run.d);
     assert_non_null(strstr(said, "plan.py:"));
-    assert_string_equal(run.t->verdict, "different");
+    run_must_be(&run, "different");
 }
 /* Experts of different ranks are no copies for fully_shard and DistributedDataParallel. */
 static void test_torch_experts_sharded(void **state) {
@@ -398,7 +398,7 @@ static void test_torch_experts_sharded(void **state) {
                            "grad_order: tp_first%s}",
                            shards[i].dims));
         PlanRun sharded = run_plan(&x, true);
-        assert_string_equal(sharded.t->verdict, "equivalent");
+        run_must_be(&sharded, "equivalent");
         assert_true(count_collectives(sharded.t, "gradients", "reduce_scatter", "edp") > 0);
     }
 }
@@ -622,7 +622,7 @@ static void test_places(void **state) {
     r = torch("tp=2", "{'layers.*.attention.wo': RowwiseParallel(output_layouts=Partial()),\n"
                       " 'layers.*.attention.w[qkv]': ColwiseParallel()}");
     run = run_plan(&r, true);
-    assert_string_equal(run.t->verdict, "different");
+    run_must_be(&run, "different");
     assert_null(strstr(diags_text(arena, run.d), "imported.yaml"));
     assert_non_null(strstr(diags_text(arena, run.d), "plan.py"));
 }
@@ -662,7 +662,7 @@ static void test_torch_records(void **state) {
             PlanRun run = run_plan(&r, true);
             if (!run.t) run_print(&run);
             assert_non_null(run.t);
-            assert_string_equal(run.t->verdict, "equivalent");
+            run_must_be(&run, "equivalent");
         }
         n++;
     }
@@ -774,7 +774,7 @@ static void experts_row(int i) {
     if (ep > 1) HOLDS(r, "moe: {fsdp_dim: auto}");
     PlanRun run = run_plan(&r, true);
     if (!run.t || !run.t->verdict) run_print(&run);
-    assert_string_equal(run.t->verdict, wrong ? "different" : "equivalent");
+    run_must_be(&run, wrong ? "different" : "equivalent");
     if (wrong) assert_string_equal(run.t->first_wrong, wrong);
     int layer = strcmp(expert_rows[i].model, "qwen3") != 0;
     const TraceParam *w1 =
@@ -1569,7 +1569,7 @@ static void test_hf_runs(void **state) {
         PlanRun p = run_plan(&r, true);
         if (!p.t) run_print(&p);
         assert_non_null(p.t);
-        assert_string_equal(p.t->verdict, "equivalent");
+        run_must_be(&p, "equivalent");
         for (int k = 0; k < shapes->n; k++) {
             const Json *want = shapes->value[k];
             Str s = str_new(arena);
@@ -1888,7 +1888,7 @@ static void test_hf_generations(void **state) {
     equivalent(&whole);
     equivalent(&masked);
     PlanRun run = run_plan(&open, true);
-    assert_true(run.t && !strcmp(run.t->verdict, "different"));
+    assert_true(run_is(&run, "different"));
     assert_string_equal(run.t->first_wrong, "grad.layers.0.post_attn_norm");
     for (int i = 0; i < run.t->n_checks; i++) /* inference is right */
         assert_true(!strncmp(run.t->checks[i].value, "grad.", 5) ||

@@ -79,7 +79,7 @@ static void hold_case(const Case *c, const char *config, const char *scores) {
     PipelineOptions o = {.execute = true, .threads = 1, .against = file};
     PlanRun r = plan_run_with(a, "latent.yaml", text, &o);
     if (!r.t || r.rep.exit) run_print(&r);
-    assert_true(r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent"));
+    assert_true(!r.rep.exit && run_is(&r, "equivalent"));
     int values = 0, gradients = 0;
     hold_rows(&r, c, &values, &gradients);
     for (int l = c->from; l < c->to; l++)
@@ -285,7 +285,7 @@ static void run_family(int which, size_t f, const char *dtype) {
         return;
     }
     if (!r.t || r.rep.exit) printf("%s\n", text), run_print(&r);
-    assert_true(r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent") && !r.t->n_fail);
+    assert_true(!r.rep.exit && run_is(&r, "equivalent") && !r.t->n_fail);
     int values = 0, gradients = 0;
     hold_rows(&r, &cases[c], &values, &gradients);
     assert_true(!f64 || gradients == r.t->n_params);
@@ -406,8 +406,8 @@ static void test_gathers(void **state) {
                          "backward\ncontext_parallel: {mode: all_gather, order: zigzag}\nplan:\n%s",
                          rows[i].scores, UP OUT("") FFN("mlp", "")),
             true);
-        if (!r.t || strcmp(r.t->verdict, "equivalent")) run_print(&r);
-        assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+        if (!run_is(&r, "equivalent")) run_print(&r);
+        assert_true(run_is(&r, "equivalent"));
         int found = 0, all = 0;
         for (int k = 0; k < r.t->n_collectives; k++) {
             const TraceCollective *c = &r.t->collectives[k];
@@ -433,7 +433,7 @@ static void test_shared_key(void **state) {
                                         model, apart ? apart_tp : latent_tp, ends[0]);
         PlanRun r = plan_run(a, "latent.yaml", text, true);
         assert_non_null(r.t);
-        assert_string_equal(r.t->verdict, "different");
+        run_must_be(&r, "different");
         assert_string_equal(r.t->first_wrong, "grad.layers.1.k_rope");
         arena_free(a);
     }

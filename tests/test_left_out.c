@@ -53,7 +53,7 @@ static const char *text_of(Arena *a, const Line *line, uint32_t out, const char 
     return text;
 }
 static const char *first_wrong(const PlanRun *r) {
-    return strcmp(r->t->verdict, "equivalent") != 0 ? r->t->first_wrong : NULL;
+    return !run_is(r, "equivalent") ? r->t->first_wrong : NULL;
 }
 /* The line is told, by itself or as the parameter's layout. */
 static bool names_line(const PlanRun *r, const char *module) {
@@ -79,7 +79,7 @@ static void test_one(void **state) {
                 assert_true(names_line(&r, x->module));
             /* by the rules somebody makes the move, and that is told */
             r = plan_run(a, "out.yaml", text_of(a, plans[k], set, "rules"), true);
-            assert_string_equal(r.t->verdict, "equivalent");
+            run_must_be(&r, "equivalent");
             assert_int_equal(r.t->n_unasked > 0, want != NULL);
             arena_free(a);
         }

@@ -173,8 +173,7 @@ static ThreadsRun run_toy(Arena *a, bool engine_sums) {
                  .text = toy,
                  .o = {.execute = true, .threads = 1, .events = true}};
     ThreadsRun r = threads_run(a, &x);
-    if (!r.t || strcmp(r.t->verdict, "equivalent") != 0) run_print(&(PlanRun){.d = r.d});
-    assert_string_equal(r.t->verdict, "equivalent");
+    threads_must_be(&r, "equivalent");
     return r;
 }
 static void test_times(void **state) {

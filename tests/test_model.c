@@ -9,11 +9,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include "support/child.h"
 #include "support/support.h"
 #include <stdlib.h>
 #include <string.h>
 #include <math.h>
-#include <unistd.h>
 #include <cmocka.h>
 
 enum { ALL_PARTS = PART_EMBEDDING | PART_BLOCKS | PART_NORM | PART_HEAD | PART_LOSS };
@@ -21,6 +21,12 @@ static const char *const cases[] = {"llama-bias",   "llama-gqa", "llama-odd", "l
                                     "llama31-rope", "qwen2",     "qwen3"};
 enum { N_CASES = sizeof cases / sizeof *cases };
 
+/* A config.json of that text. */
+static const char *config_of(Arena *a, const char *name, const char *text) {
+    const char *path = temp_path(a, name);
+    child_write(path, text);
+    return path;
+}
 /* A plan as the parser leaves it when nothing but a model is written. */
 static Plan *new_plan(Arena *a) {
     Plan *p = plan_new(a, "test.yaml");
@@ -1092,14 +1098,9 @@ static void test_config_keys(void **state) {
             if (!strstr(config_keys[i].keys, key)) str_addf(&s, ",\n%s", base[k]);
         }
         str_add(&s, "}\n");
-        char path[] = "/tmp/test_model_XXXXXX";
-        int fd = mkstemp(path);
-        assert_true(fd >= 0 && write(fd, s.s, s.n) == (ssize_t)s.n);
-        close(fd);
-        p->hf_config = path;
+        p->hf_config = config_of(a, "keys.json", s.s);
         if (config_keys[i].code) must_fail(a, p, config_keys[i].code, config_keys[i].text);
         else must_build(a, p);
-        unlink(path);
         arena_free(a);
     }
 }
@@ -1130,14 +1131,10 @@ static void test_refusals(void **state) {
     p->inline_config = "[1]";
     must_fail(a, p, "E0109", NULL);
     /* Several mistakes are told together, with their lines. */
-    char path[] = "/tmp/test_model_XXXXXX";
-    int fd = mkstemp(path);
     static const char text[] =
         "{\n  \"alpha_scale\": 2,\n  \"beta_scale\": 3,\n  \"model_type\": \"llama\"\n}\n";
-    assert_true(write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
-    close(fd);
     p->inline_config = NULL;
-    p->hf_config = path;
+    p->hf_config = config_of(a, "scales.json", text);
     d = diags_new(a);
     assert_null(model_build(a, d, p, NULL));
     assert_int_equal(diags_errors(d), 2);
@@ -1147,7 +1144,6 @@ static void test_refusals(void **state) {
     p->n_ignore_config = 2;
     p->ignore_config = (const char *[]){"alpha_scale", "beta_scale"};
     must_fail(a, p, "E0208", "hidden_size");
-    unlink(path);
     arena_free(a);
 }
 
@@ -1156,27 +1152,19 @@ static void test_config_without_type(void **state) {
     (void)state;
     Arena *a = arena_new();
     Plan *p = new_plan(a);
-    char path[] = "/tmp/test_model_XXXXXX";
-    int fd = mkstemp(path);
     static const char text[] =
         "{\"architectures\": [\"BertLMHeadModel\"], \"hidden_size\": 8, \"intermediate_size\": 8, "
         "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"vocab_size\": 8}\n";
-    assert_true(write(fd, text, sizeof text - 1) == (ssize_t)sizeof text - 1);
-    close(fd);
+    const char *path = config_of(a, "untyped.json", text);
     p->hf_config = path;
     must_fail(a, p, "E0208", "'model_type'");
     /* nor are its other keys held against a family's, one by one */
-    char gpt2[] = "/tmp/test_model_XXXXXX";
     static const char keys[] = "{\"n_embd\": 8, \"n_layer\": 1, \"hidden_size\": 8}\n";
-    fd = mkstemp(gpt2);
-    assert_true(write(fd, keys, sizeof keys - 1) == (ssize_t)sizeof keys - 1);
-    close(fd);
-    p->hf_config = gpt2;
+    p->hf_config = config_of(a, "gpt2.json", keys);
     Diags *d = diags_new(a);
     assert_null(model_build(a, d, p, NULL));
     assert_int_equal(diags_errors(d), 1);
     assert_non_null(strstr(d->item[0].message, "'model_type'"));
-    unlink(gpt2);
     p->hf_config = path;
     p->inline_config = "{\"model_type\": \"bert\"}";
     must_fail(a, p, "E0207", "bert");
@@ -1188,7 +1176,6 @@ static void test_config_without_type(void **state) {
     p->inline_config = arena_strdup(a, strstr(text, "\"hidden_size\"") - 1);
     ((char *)(uintptr_t)p->inline_config)[0] = '{';
     must_build(a, p);
-    unlink(path);
     arena_free(a);
 }
 

@@ -188,8 +188,7 @@ static void run_pair(const Case *c, const Family *f, const char *config, const c
     PipelineOptions o = {.execute = true, .threads = 1, .against = f64 && !f->drops ? file : NULL};
     PlanRun r = plan_run_with(a, "families.yaml", text, &o);
     t->runs++;
-    bool good = r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent") && !r.rep.exit &&
-                !r.t->n_fail && r.t->n_pass > 100;
+    bool good = run_is(&r, "equivalent") && !r.rep.exit && !r.t->n_fail && r.t->n_pass > 100;
     if (!good) fail_plan(&r, text, "equivalent expected");
     if (r.t->worst_used > t->worst) t->worst = r.t->worst_used;
     if (o.against) hold_rows(&r, text, &t->values, &t->gradients);
@@ -263,14 +262,14 @@ static void test_can_fail(void **state) {
     const char *text = arena_printf(a, "%sfaults: [{at: layers.0.moe.dispatched, do: drop}]\n",
                                     text_of(a, &cases[0], &families[0], "config.json", "f64"));
     PlanRun r = plan_run(a, "families.yaml", text, true);
-    assert_string_equal(r.t->verdict, "different");
+    run_must_be(&r, "different");
     assert_string_equal(r.t->first_wrong, "layers.0.moe.dispatched");
     Family small = families[0];
     small.moe = "axis: dp, capacity_factor: 0.8";
     PipelineOptions o = {.execute = true, .threads = 1};
     o.against = golden_path(a, "hf/%s/values.safetensors", cases[0].name);
     r = plan_run_with(a, "families.yaml", text_of(a, &cases[0], &small, "config.json", "f64"), &o);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_true(run_has(&r, "E0506") && r.rep.exit);
     arena_free(a);
 }

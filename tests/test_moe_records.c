@@ -274,7 +274,7 @@ static void by_token(const Record *r, int rank, double *x, int64_t rows, int wid
         sent[i] = (Sent){(int64_t)expert[i], from, (int64_t)order[*k] / r->k, i};
         assert_int_equal((int64_t)index[(int64_t)order[(*k)++]] % local, sent[i].expert);
     }
-    double *was = arena_memdup(r->a, x, (size_t)(rows * width) * sizeof *x + 1);
+    double *was = arena_memdup(r->a, x, (size_t)(rows * width) * sizeof *x);
     qsort(sent, (size_t)rows, sizeof *sent, by_row);
     for (int64_t i = 0; i < rows; i++)
         memcpy(x + i * width, was + sent[i].row * width, (size_t)width * sizeof *x);
@@ -361,7 +361,7 @@ static void hold_record(const Record *r) {
     const char *weight = moe_block_weights(&b, plan_of(r, NULL, NULL)),
                *text = plan_of(r, weight, moe_block_inputs(&b));
     PlanRun run = plan_run_with(r->a, "records.yaml", text, &o);
-    bool good = run.t && run.t->verdict && !strcmp(run.t->verdict, "equivalent");
+    bool good = run_is(&run, "equivalent");
     if (!good) printf("%s: %s", r->name, text), run_print(&run);
     assert_true(good);
     SafeTensors *st = golden_tensors(r->a, saved);

@@ -170,9 +170,9 @@ static void hold_case(const Case *c) {
         plan_run_with(a, "torchtune.yaml", text,
                       &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
     const char *verdict = c->right ? "equivalent" : "different";
-    if (!r.t || !r.t->verdict || strcmp(r.t->verdict, verdict)) printf("%s", text), run_print(&r);
+    if (!run_is(&r, verdict)) printf("%s", text), run_print(&r);
     assert_true(r.t && r.t->verdict);
-    assert_string_equal(r.t->verdict, verdict);
+    run_must_be(&r, verdict);
     if (!c->right) assert_string_equal(r.t->first_wrong, "layers.0.moe.shared.down");
     assert_string_equal(sent(a, r.t, PHASE_FORWARD), recorded(a, json));
     SafeTensors *st = golden_tensors(a, saved);

@@ -480,7 +480,7 @@ static void test_fsdp_over_two_axes(void **state) {
             "data_parallel: {mode: fsdp, axis: dp*cp}\npass: backward\n",
             sizes[i].rows);
         PlanRun r = plan_run(a, "two.yaml", text, true);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         if (run_has(&r, "N0006") != sizes[i].said) fail_msg("%d rows", sizes[i].rows);
         arena_free(a);
     }

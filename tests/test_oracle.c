@@ -226,7 +226,7 @@ static void test_latent(void **state) {
             plan_run_with(a, "latent.yaml", plan_of(a, f, i % n_plans),
                           &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
         if (!r.t || r.rep.exit) run_print(&r);
-        assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+        assert_true(run_is(&r, "equivalent"));
         SafeTensors *st = golden_tensors(a, saved);
         Attention x;
         load(a, st, f, &x);

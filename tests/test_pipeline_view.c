@@ -499,7 +499,7 @@ static void test_deadlock(void **state) {
         assert_non_null(r.t);
         assert_non_null(run_diag(&r, "E0311", row[i].says));
         assert_int_equal(r.t->n_actions, row[i].actions);
-        assert_string_equal(r.t->verdict, "invalid");
+        run_must_be(&r, "invalid");
         for (int p = 0; p < PRESETS; p++) {
             RenderOptions o = {.view = "pipeline", .rank = -1, .layer = -1, .preset = preset[p]};
             Scene *page[VIEW_MAX_PAGES];

@@ -59,7 +59,7 @@ static Sums run_sums(Arena *a, const char *text) {
     if (!r.t || r.rep.exit) run_print(&r);
     assert_non_null(r.t);
     assert_int_equal(r.rep.exit, 0);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_int_equal(r.t->n_suspect, 0);
     return x;
 }
@@ -288,7 +288,7 @@ static void test_forward(void **state) {
                          mlp, ranks, k[i].name);
         PlanRun r = plan_run_with(a, "forward.yaml", text,
                                   &(PipelineOptions){.execute = true, .threads = 1, .exact = 1});
-        assert_string_equal(r.t ? r.t->verdict : "refused", "equivalent");
+        run_must_be(&r, "equivalent");
         assert_true(r.t->n_actions > 0);
         for (int j = 0; j < r.t->n_actions; j++) assert_string_equal(r.t->actions[j].kind, "F");
         assert_int_equal(r.t->n_actions, 4 * r.t->stages);
@@ -297,7 +297,7 @@ static void test_forward(void **state) {
             if (r.t->actions[j].stage == 0) assert_true(r.t->actions[j].held <= held + 4 * 8 * 4);
         r = plan_run(a, "wrong.yaml", arena_printf(a, "%sfaults: [{at: net2, scale: 2}]\n", text),
                      true);
-        assert_string_equal(r.t ? r.t->verdict : "refused", "different");
+        run_must_be(&r, "different");
         arena_free(a);
     }
     Arena *a = arena_new(); /* token ids of the whole batch: integer data takes its own part too */
@@ -308,7 +308,7 @@ static void test_forward(void **state) {
                      "pipeline: {schedule: gpipe, microbatches: 4}\n",
                      llama),
         &(PipelineOptions){.execute = true, .threads = 1, .exact = 2});
-    assert_string_equal(r.t ? r.t->verdict : "refused", "equivalent");
+    run_must_be(&r, "equivalent");
     arena_free(a);
 }
 
@@ -497,7 +497,7 @@ static void test_times(void **state) {
                          rows[i]),
             &o);
         assert_non_null(r.t);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         int each = 0, once = 0;
         for (int k = 0; k < r.t->n_collectives; k++) {
             const TraceCollective *c = &r.t->collectives[k];
@@ -671,7 +671,7 @@ static void test_file(void **state) {
                                           "microbatches: 2}\n",
                                           mlp, path),
                              true);
-        if (good) assert_string_equal(r.t->verdict, "equivalent");
+        if (good) run_must_be(&r, "equivalent");
         else assert_non_null(run_diag(&r, "E0311", "rank 1 stands before 1F1"));
     }
     FILE *f = fopen(path, "w"); /* what is not there is told at the row in which it is missing */
@@ -746,7 +746,7 @@ static void test_file_of_gathers(void **state) {
             arena_free(a);
             continue;
         }
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         int n = 0;
         for (int k = 0; k < r.t->n_collectives; k++) {
             const TraceCollective *g = &r.t->collectives[k];
@@ -818,9 +818,9 @@ static void test_both_ways(void **state) {
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
         PlanRun r = run_both(a, llama, row[i].mesh, row[i].rows, row[i].more);
-        if (!r.t || strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
+        if (!run_is(&r, "equivalent")) run_print(&r);
         assert_non_null(r.t);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         assert_int_equal(r.t->n_suspect, 0);
         arena_free(a);
     }
@@ -830,11 +830,11 @@ static void test_both_ways(void **state) {
                            "data: {rows: 8, input_gradient: true}\n"
                            "pipeline: {schedule: dualpipe, microbatches: 4}\n",
                            true);
-    assert_string_equal(in.t->verdict, "equivalent");
+    run_must_be(&in, "equivalent");
     /* net1.weight, [10, 7], is on ranks 0 and 3; two layers a stage */
     PlanRun r = run_both(a, mlp, "pp: 4", 24, "pass: backward");
     const TraceCollective *k = half_sums(r.t, "net1.weight");
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_non_null(k);
     assert_int_equal(k->groups.first, 0);
     assert_int_equal(k->groups.in_stride[0], 3);
@@ -868,9 +868,9 @@ static void test_both_ways_wrong(void **state) {
         Arena *a = arena_new();
         PlanRun r = run_both(a, mlp, "pp: 4", 24,
                              arena_printf(a, "pass: backward\nfaults: [%s]", fault[i]));
-        if (!r.t || strcmp(r.t->verdict, "different") != 0) run_print(&r);
+        if (!run_is(&r, "different")) run_print(&r);
         assert_non_null(r.t);
-        assert_string_equal(r.t->verdict, "different");
+        run_must_be(&r, "different");
         arena_free(a);
     }
 }
@@ -900,8 +900,8 @@ static void test_fault_both_ways(void **state) {
         PlanRun r =
             run_both(a, tp ? llama : mlp, tp ? "pp: 4, tp: 2" : "pp: 4", tp ? 8 : 24,
                      arena_printf(a, "%s\nfaults: [{at: %s, %s}]", more, row[i].at, row[i].does));
-        if (!r.t || strcmp(r.t->verdict, "different") != 0) run_print(&r);
-        assert_string_equal(r.t ? r.t->verdict : "refused", "different");
+        if (!run_is(&r, "different")) run_print(&r);
+        run_must_be(&r, "different");
         int planted = 0;
         for (int k = 0; k < r.t->n_computes; k++) planted += r.t->computes[k].planted != NULL;
         for (int k = 0; k < r.t->n_collectives; k++) planted += r.t->collectives[k].planted != NULL;
@@ -929,8 +929,8 @@ static void test_tied_both_ways(void **state) {
                              "microbatches: 4%s}\n",
                              tied, pp, pp == 3 ? "ddp" : "fsdp", how[h]),
                 true);
-            if (!r.t || strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
-            assert_string_equal(r.t ? r.t->verdict : "refused", "equivalent");
+            if (!run_is(&r, "equivalent")) run_print(&r);
+            run_must_be(&r, "equivalent");
             int sent = 0, sums = 0;
             for (int i = 0; i < r.t->n_collectives; i++) {
                 const TraceCollective *k = &r.t->collectives[i];

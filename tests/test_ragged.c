@@ -127,8 +127,8 @@ static PlanRun run_of(Arena *a, const char *text, Eye *eye) {
         a, "ragged.yaml", text,
         &(PipelineOptions){
             .execute = true, .numbers = true, .threads = 1, .watch = look, .watch_arg = eye});
-    if (!r.t || strcmp(r.t->verdict, "equivalent")) printf("%s", text), run_print(&r);
-    assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+    if (!run_is(&r, "equivalent")) printf("%s", text), run_print(&r);
+    assert_true(run_is(&r, "equivalent"));
     return r;
 }
 static void test_law(void **state) {
@@ -514,7 +514,7 @@ static void test_for_nobody(void **state) {
                          plan_of(a, &ways[4], "spread", "",
                                  "faults: [{at: all_to_all of layers.0.moe.list, do: floor}]\n"),
                          true);
-    assert_string_equal(r.t->verdict, "different");
+    run_must_be(&r, "different");
     double due = 0, came = 0, sent = 0;
     for (int i = 0; i < r.t->n_exchanges; i++) {
         const TraceExchange *x = &r.t->exchanges[i];

@@ -121,7 +121,7 @@ static void test_only_vectors_travel(void **state) {
                 .text = rows[i].text,
                 .o = {.execute = true, .threads = 1, .check = k ? CHECK_QUICK : CHECK_FULL}};
             ThreadsRun r = threads_run(a, &x);
-            assert_string_equal(r.t->verdict, "equivalent");
+            threads_must_be(&r, "equivalent");
             told[k] = r.told[rows[i].ranks - 1];
             arena_free(a);
         }
@@ -152,7 +152,7 @@ static void test_training(void **state) {
         if (!ranks) run_print(&(PlanRun){.d = plan_run(a, "toy.yaml", text, false).d});
         assert_int_equal(ranks, i ? 6 : 8);
         PlanRun v = same(a, text, ranks);
-        assert_string_equal(v.t->verdict, "equivalent");
+        run_must_be(&v, "equivalent");
         arena_free(a);
     }
 }
@@ -165,7 +165,7 @@ static void piped(const char *model, const char *rest, const char *schedule, int
                                     rest, schedule, parts);
     assert_int_equal(ranks_of(a, text), ranks);
     PlanRun v = same(a, text, ranks);
-    assert_string_equal(v.t->verdict, "equivalent");
+    run_must_be(&v, "equivalent");
     arena_free(a);
 }
 static void test_schedules(void **state) {
@@ -195,7 +195,8 @@ static void test_order_of_file(void **state) {
                                     "stage_to_rank: [0, 1], microbatches: 2}\n",
                                     path);
     child_write(path, "0F0,0F1,0B1,0B0\n1F1,1B1,,1F0,1I0,1W0\n");
-    assert_string_equal(same(a, text, 2).t->verdict, "equivalent");
+    const PlanRun again = same(a, text, 2);
+    run_must_be(&again, "equivalent");
     child_write(path, "0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n");
     Threads x = {.ranks = 2, .flip_rank = -1, .text = text, .o = {.execute = true, .threads = 1}};
     ThreadsRun r = threads_run(a, &x);
@@ -348,7 +349,7 @@ static void test_engine_sums(void **state) {
         ThreadsRun declared = threads_run(a, &x);
         x.engine_sums = true;
         ThreadsRun engine = threads_run(a, &x);
-        assert_string_equal(engine.t->verdict, "equivalent");
+        threads_must_be(&engine, "equivalent");
         assert_int_equal(engine.t->n_checks, declared.t->n_checks);
         for (int k = 0; k < engine.t->n_checks; k++)
             others += engine.t->checks[k].max_abs != declared.t->checks[k].max_abs;
@@ -373,7 +374,7 @@ static void find_wrong_bit(Arena *a, const Threads *x) {
     if (!c) print_error("nobody noticed the bit in message %lld\n", (long long)x->flip_message);
     assert_non_null(c);
     assert_true(c->level == LEVEL_BITS || c->level == LEVEL_BOUND);
-    assert_string_equal(r.t->verdict, "different");
+    threads_must_be(&r, "different");
 }
 static void test_wrong_bit(void **state) {
     (void)state;
@@ -435,6 +436,7 @@ static void test_others(void **state) {
     assert_int_equal(r.rep.exit, 5);
     assert_false(r.t->executed);
     assert_null(r.t->verdict); /* nothing is wrong with the plan */
+    assert_false(run_is(&(PlanRun){.d = r.d, .t = r.t}, "different"));
     x.others = "model: nonsense\n";
     r = threads_run(a, &x);
     assert_true(says(r.d, "E0606", "rank 1 cannot run this plan"));

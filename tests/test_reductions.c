@@ -222,7 +222,7 @@ static const Case cases[] = {
      "grad.param.layers.0.ffn_norm.weight", NULL, "grad.param.layers.1.ffn_norm.weight"},
 };
 static void hold_made(const Case *c, const PlanRun *r) {
-    bool good = r->t && r->t->verdict && !strcmp(r->t->verdict, "equivalent");
+    bool good = run_is(r, "equivalent");
     if (!good || r->t->n_undeclared != c->undeclared) run_print(r);
     if (!good) fail_msg("%s: not equivalent", c->what);
     if (r->t->n_undeclared != c->undeclared)
@@ -252,7 +252,7 @@ static void hold_made(const Case *c, const PlanRun *r) {
 /* Not made: the first gradient of it is wrong, and nothing is inferred. */
 static void hold_left_out(const Case *c, const PlanRun *r) {
     const char *want = c->undeclared ? "different" : "equivalent";
-    if (!r->t || !r->t->verdict || strcmp(r->t->verdict, want)) {
+    if (!run_is(r, want)) {
         run_print(r);
         fail_msg("%s, declared: not %s", c->what, want);
     }
@@ -466,7 +466,7 @@ static void test_forward_moves(void **state) {
     const Sets none = {0};
     int code;
     PlanRun r = run_sets(a, other_w2(a, ""), &none, NULL);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_int_equal(r.t->n_unasked, 4);
     int said = 0; /* their records say it too, the slices have none */
     for (int i = 0; i < r.t->n_collectives; i++)
@@ -637,7 +637,7 @@ static void test_random_plans(void **state) {
             /* what a module's line now declares leaves its parameters' sums to be told */
             if (well.t && well.t->n_undeclared && cure(a, well.d, &cured))
                 well = run_sets(a, text, &cured, NULL), twice++;
-            bool good = well.t && !strcmp(well.t->verdict, "equivalent") && !well.t->n_undeclared;
+            bool good = run_is(&well, "equivalent") && !well.t->n_undeclared;
             if (!good) printf("seed %llu\n%s", (unsigned long long)seed, text);
             if (!good) run_print(&r);
             if (!good) run_print(&well);

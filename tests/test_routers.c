@@ -210,7 +210,7 @@ static void run_way(int m, int w, int s, const char *dtype) {
         schemes[s].experts, ways[w].experts, tp && models[m].shared ? schemes[s].shared : "",
         ways[w].more);
     PlanRun r = plan_run(a, "router.yaml", text, true);
-    bool good = r.t && !strcmp(r.t->verdict, "equivalent") && !r.rep.exit && r.t->n_pass > 100;
+    bool good = run_is(&r, "equivalent") && !r.rep.exit && r.t->n_pass > 100;
     if (!good) printf("%s", text), run_print(&r);
     if (!good) fail_msg("%s, %s, %s: equivalent expected", models[m].name, ways[w].name, dtype);
     arena_free(a);
@@ -270,8 +270,8 @@ static void compare_dispatchers(Arena *a, const char *config, uint64_t seed) {
         PlanRun r =
             plan_run_with(a, "dispatch.yaml", text,
                           &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
-        if (!r.t || strcmp(r.t->verdict, "equivalent")) printf("%s", text), run_print(&r);
-        assert_true(r.t && !strcmp(r.t->verdict, "equivalent"));
+        if (!run_is(&r, "equivalent")) printf("%s", text), run_print(&r);
+        assert_true(run_is(&r, "equivalent"));
         SafeTensors *st = golden_tensors(a, saved);
         for (int v = 0; v < 4; v++) {
             int64_t n;
@@ -315,7 +315,7 @@ static void test_model_plans(void **state) {
         assert_non_null(text);
         PlanRun r = plan_run(a, g.gl_pathv[i], text, true);
         if (!r.t || r.rep.exit) run_print(&r);
-        assert_true(r.t && !r.rep.exit && !strcmp(r.t->verdict, "equivalent"));
+        assert_true(!r.rep.exit && run_is(&r, "equivalent"));
         arena_free(a);
     }
     globfree(&g);
@@ -334,7 +334,7 @@ static void test_selection_bias(void **state) {
                      "optimizer: {name: adamw, lr: 0.01, steps: 2}\n",
                      models[1].config),
         true);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     int found = 0;
     for (int i = 0; i < r.t->n_params; i++) {
         if (!strstr(r.t->params[i].plan_name, "expert_bias")) continue;

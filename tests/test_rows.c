@@ -457,8 +457,8 @@ static void test_families(void **state) {
             Arena *a = arena_new();
             const char *text = family_text(a, &families[i], dtypes[d], "backward");
             PlanRun r = plan_run(a, "rows.yaml", text, true);
-            bool good = r.t && !strcmp(r.t->verdict, "equivalent") && !r.rep.exit &&
-                        !r.t->n_undeclared && !r.t->n_unasked && r.t->n_pass > 100;
+            bool good = run_is(&r, "equivalent") && !r.rep.exit && !r.t->n_undeclared &&
+                        !r.t->n_unasked && r.t->n_pass > 100;
             if (!good) {
                 fprintf(stderr, "%s %s\n%s", families[i].name, dtypes[d], text);
                 run_print(&r);
@@ -485,7 +485,7 @@ static void test_training(void **state) {
             text = arena_printf(a, "%.*smicrobatches: 2, %s", (int)(at - text), text, at);
         }
         PlanRun r = plan_good(a, text, true);
-        assert_string_equal(r.t->verdict, "equivalent");
+        run_must_be(&r, "equivalent");
         arena_free(a);
     }
 }
@@ -513,7 +513,7 @@ static void run_kept(Arena *a, const Family *f, Kept *k) {
     PipelineOptions o = {.execute = true, .threads = 1, .watch = keep, .watch_arg = k};
     PlanRun r = plan_run_with(a, "rows.yaml", family_text(a, f, "f64", "backward"), &o);
     assert_non_null(r.t);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_true(k->n > 0);
 }
 /* Expert parallelism over ranks of tokens splits no sum: rows are ordered by expert and token
@@ -585,7 +585,7 @@ static void test_spoiled(void **state) {
         PlanRun r =
             plan_run_with(a, "rows.yaml", family_text(a, &families[0], "f64", "backward"), &o);
         assert_non_null(r.t);
-        if (strcmp(r.t->verdict, "different") || strcmp(r.t->first_wrong, rows[i].value))
+        if (!run_is(&r, "different") || strcmp(r.t->first_wrong, rows[i].value))
             fail_msg("%s spoiled by %d: %s, first wrong %s", rows[i].value, rows[i].how,
                      r.t->verdict, r.t->first_wrong ? r.t->first_wrong : "none");
         arena_free(a);
@@ -607,8 +607,7 @@ static void test_faults(void **state) {
                              family_text(a, &families[0], "f64", "backward"), at[i], what[k]);
             PlanRun r = plan_run(a, "rows.yaml", text, true);
             assert_non_null(r.t);
-            if (!r.t->verdict || strcmp(r.t->verdict, "different") ||
-                strcmp(r.t->first_wrong, at[i])) {
+            if (!run_is(&r, "different") || strcmp(r.t->first_wrong, at[i])) {
                 run_print(&r);
                 fail_msg("%s %s: first wrong %s", at[i], what[k],
                          r.t->first_wrong ? r.t->first_wrong : "none");

@@ -28,9 +28,9 @@ static const char *trace_of(Arena *a, const char *text, int threads, size_t *n) 
     PlanRun r =
         plan_run_with(a, "same.yaml", text,
                       &(PipelineOptions){.execute = true, .numbers = true, .threads = threads});
-    if (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
+    if (!run_is(&r, "equivalent")) run_print(&r);
     assert_non_null(r.t);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     return trace_text(r.t, a, false, n);
 }
 static void test_same_bytes(void **state) {

@@ -134,8 +134,8 @@ static void test_moves(void **state) {
         PlanRun own =
             plan_run(a, "plan.yaml", arena_printf(a, "%strust: declared\n", moves[i].text), true);
         const char *want = moves[i].first ? "different" : "equivalent";
-        if (!own.t || !own.t->verdict || strcmp(own.t->verdict, want)) run_print(&own);
-        assert_string_equal(own.t->verdict, want);
+        if (!run_is(&own, want)) run_print(&own);
+        run_must_be(&own, want);
         if (moves[i].first) assert_string_equal(own.t->first_wrong, moves[i].first);
         arena_free(a);
     }

@@ -434,9 +434,9 @@ static void spoil_plan(Strength *x, const char *name, const char *plan, Dtype dt
     const char *d = dt == DT_F32 ? "f32" : "f64", *text = arena_printf(x->a, plan, d);
     PipelineOptions o = {.execute = true, .threads = 1, .watch = watch, .watch_arg = x};
     PlanRun r = plan_run_with(x->a, "strength.yaml", text, &o);
-    if (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent")) run_print(&r);
+    if (!run_is(&r, "equivalent")) run_print(&r);
     assert_non_null(r.t);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     printf("%s, %s: %ld steps\n", x->plan, d, x->steps);
     arena_free(x->a);
 }
@@ -594,8 +594,8 @@ static bool noticed(const char *text, const char *dtype, Change *change, Late *l
     Arena *a = arena_new();
     PipelineOptions o = {.execute = true, .threads = 1, .watch = change, .watch_arg = l};
     PlanRun r = plan_run_with(a, "late.yaml", arena_printf(a, text, dtype), &o);
-    assert_non_null(r.t);
-    bool wrong = strcmp(r.t->verdict, "equivalent") != 0,
+    assert_true(r.t && r.t->verdict);
+    bool wrong = !run_is(&r, "equivalent"),
          at_end = wrong && strstr(r.t->checks[r.t->n_checks - 1].cause, "end to end");
     bool good = l->step < 0 || !l->done ? !wrong : wrong == expected && (!wrong || at_end);
     if (!good)

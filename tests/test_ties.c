@@ -49,9 +49,7 @@ static const char *tied_plan(Arena *a, const char *weights, const char *dtype, c
         golden_path(a, "hf/mixtral/config.json"), weights, dtype,
         golden_path(a, "hf/mixtral/values.safetensors"), moe);
 }
-static bool equivalent(const PlanRun *r) {
-    return r->t && r->t->verdict && !strcmp(r->t->verdict, "equivalent");
-}
+static bool equivalent(const PlanRun *r) { return run_is(r, "equivalent"); }
 /* Both layers, f32: tokens that go to 1 instead of 0 or the other way round, and nothing else. */
 static void hold_ties(const Trace *t) {
     assert_true(t->n_ties > 0);
@@ -180,13 +178,13 @@ static void test_wrong(void **state) {
     Wrong w = {.to = 7};
     PlanRun r = run_wrong(a, "", &w);
     assert_true(w.done && r.t);
-    assert_string_equal(r.t->verdict, "different");
+    run_must_be(&r, "different");
     assert_int_equal(r.t->n_ties, 0);
     assert_true(strstr(r.t->checks[r.t->n_checks - 1].cause, "end to end"));
     /* whoever asks for it gets every choice: told with its gap, which no rounding makes */
     w.done = false;
     r = run_wrong(a, "moe: {routing: replayed}", &w);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_true(r.t->n_ties > 0 && r.t->ties[0].gap > r.t->ties[0].bound);
     assert_non_null(run_diag(&r, "N0015", "replayed: layers.0.moe.list"));
     arena_free(a);

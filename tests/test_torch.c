@@ -269,7 +269,7 @@ static PlanRun run_mlp(Arena *a, const MlpCase *c, const char *weights, const ch
     PlanRun r =
         run_imported(a, c->folder, weights, input, "forward",
                      &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
-    bool good = r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent");
+    bool good = run_is(&r, "equivalent");
     if (!good) fail_msg("%s: not equivalent", c->folder);
     return r;
 }
@@ -484,7 +484,7 @@ static void run_llama(Arena *a, const char *folder, bool whole) {
                       : plan_run_with(a, "torch.yaml", blocks_text(a, folder, weights, inputs), &o);
     if (!r.t || diags_errors(r.d)) run_print(&r);
     assert_non_null(r.t);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_int_equal(diags_errors(r.d), 0);
     int params = hold_parameters(a, record, r.t, !whole),
         moves = hold_phase(a, record, "forward", r.t, !whole),
@@ -591,7 +591,7 @@ static void run_sharded(Arena *a, const char *folder) {
                          .map = write_map(a, st, "grads/", &n_map)};
     PlanRun r = run_imported(a, folder, weights, write_tensors(a, "sharded.in.safetensors", in, 2),
                              "backward", &o);
-    assert_true(r.t && !diags_errors(r.d) && !strcmp(r.t->verdict, "equivalent"));
+    assert_true(!diags_errors(r.d) && run_is(&r, "equivalent"));
     int params = hold_parameters(a, record, r.t, false), grads = agreed(&r, "grads/"),
         n = r.t->n_collectives, turn = 0;
     assert_true(params == 21 && grads == (golden_complete() ? 21 : 9) && agreed(&r, "loss") == 1);
@@ -672,7 +672,7 @@ static void test_toy_gradients(void **state) {
                                                     .map = map,
                                                     .save_values = saved});
         if (!r.t || diags_errors(r.d)) run_print(&r);
-        assert_true(r.t && !diags_errors(r.d) && !strcmp(r.t->verdict, "equivalent"));
+        assert_true(!diags_errors(r.d) && run_is(&r, "equivalent"));
         assert_int_equal(agreed(&r, start), 4);
         assert_int_equal(agreed(&r, "step0/output"), 1);
         assert_int_equal(hold_phase(a, record, "forward", r.t, false), 1);
@@ -735,8 +735,7 @@ static PlanRun run_wrong(Wrong *w, const char *text, const char *first) {
     PlanRun r =
         plan_run_with(w->a, "torch.yaml", text,
                       &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
-    if (!r.t || !r.t->verdict || strcmp(r.t->verdict, "different") ||
-        strcmp(r.t->first_wrong, first)) {
+    if (!run_is(&r, "different") || strcmp(r.t->first_wrong, first)) {
         run_print(&r);
         fail_msg("%s: %s first, wanted %s\n%s", w->folder,
                  r.t && r.t->first_wrong ? r.t->first_wrong : "nothing", first, text);

@@ -21,12 +21,9 @@ static const char *golden(Arena *a, const char *name) {
     if (access(path, R_OK)) fail_msg("golden toy run %s is missing", name);
     return path;
 }
-static Trace *run(Arena *a, const char *text, const char *save, PipelineReport *r, Diags **d) {
+static PlanRun run(Arena *a, const char *text, const char *save) {
     PipelineOptions o = {.execute = true, .threads = 1, .save_values = save};
-    *d = diags_new(a);
-    Trace *t = pipeline_run(a, *d, plan_text("train.yaml", text), &o, r);
-    if (!t || !t->verdict || strcmp(t->verdict, "equivalent")) diags_print(*d, stderr, false);
-    return t;
+    return plan_run_with(a, "train.yaml", text, &o);
 }
 static const struct {
     const char *name, *loss, *optimizer;
@@ -83,19 +80,16 @@ static void test_toy_runs(void **state) {
                              "%s\noptimizer: {%s, steps: %d}\n"
                              "plan: {net1: colwise, net2: rowwise}\n",
                              file, file, tp, runs[i].loss, runs[i].optimizer, steps);
-            PipelineReport r;
-            Diags *d;
-            Trace *t = run(a, text, save, &r, &d);
-            assert_non_null(t);
-            assert_string_equal(t->verdict, "equivalent");
-            assert_int_equal(r.n_losses, steps);
-            SafeTensors *ours = st_open(a, d, save, (Loc){0}),
-                        *gold = st_open(a, d, file, (Loc){0});
+            PlanRun r = run(a, text, save);
+            run_must_be(&r, "equivalent");
+            assert_int_equal(r.rep.n_losses, steps);
+            SafeTensors *ours = st_open(a, r.d, save, (Loc){0}),
+                        *gold = st_open(a, r.d, file, (Loc){0});
             int64_t n = 0;
             double *losses = numbers(gold, "losses", &n);
             assert_int_equal(n, 10);
             for (int k = 0; k < steps; k++)
-                assert_true(fabs(r.losses[k] - losses[k]) <= 1e-10 * fabs(losses[k]));
+                assert_true(fabs(r.rep.losses[k] - losses[k]) <= 1e-10 * fabs(losses[k]));
             free(losses);
             static const char *const names[] = {"net1.weight", "net1.bias", "net2.weight",
                                                 "net2.bias"};
@@ -140,14 +134,11 @@ static void test_small_llama(void **state) {
                          "pass: train\noptimizer: {name: adamw, lr: 0.01, weight_decay: 0.1, clip: "
                          "0.5, steps: 5}\n%s",
                          variants[v]);
-        PipelineReport r;
-        Diags *d;
-        Trace *t = run(a, text, NULL, &r, &d);
-        assert_non_null(t);
-        assert_string_equal(t->verdict, "equivalent");
-        assert_true(r.losses[4] < r.losses[0]);
-        assert_true(r.end_to_end_rel < 1e-9);
-        memcpy(first[v], r.losses, sizeof first[v]);
+        PlanRun r = run(a, text, NULL);
+        run_must_be(&r, "equivalent");
+        assert_true(r.rep.losses[4] < r.rep.losses[0]);
+        assert_true(r.rep.end_to_end_rel < 1e-9);
+        memcpy(first[v], r.rep.losses, sizeof first[v]);
         for (int k = 0; k < 5; k++)
             assert_true(fabs(first[v][k] - first[0][k]) <= 1e-9 * fabs(first[0][k]));
         arena_free(a);
@@ -170,13 +161,10 @@ static void test_micro_batches(void **state) {
             "pass: train\noptimizer: {name: sgd, lr: 0.1, momentum: 0.9, steps: 3}\ndata_parallel: "
             "{mode: %s}\n",
             1 << k, k == 2 ? "fsdp" : "ddp");
-        PipelineReport r;
-        Diags *d;
-        Trace *t = run(a, text, save, &r, &d);
-        assert_non_null(t);
-        assert_string_equal(t->verdict, "equivalent");
-        memcpy(losses[k], r.losses, sizeof losses[k]);
-        SafeTensors *st = st_open(a, d, save, (Loc){0});
+        PlanRun r = run(a, text, save);
+        run_must_be(&r, "equivalent");
+        memcpy(losses[k], r.rep.losses, sizeof losses[k]);
+        SafeTensors *st = st_open(a, r.d, save, (Loc){0});
         int64_t n = 0;
         double *w = numbers(st, "after.2.layers.0.feed_forward.w2.weight", &n);
         assert_non_null(w);
@@ -199,13 +187,9 @@ static void test_local_mean(void **state) {
                        "data: {batch: 4, sequence: 16, dtype: f64}\nmesh: {dp: 2}\nnames: "
                        "torchtitan\npass: backward\n"
                        "loss: {kind: cross_entropy, normalise: local_mean}\n";
-    PipelineReport r;
-    Diags *d = diags_new(a);
-    PipelineOptions o = {.execute = true, .threads = 1};
-    Trace *t = pipeline_run(a, d, plan_text("mean.yaml", text), &o, &r);
-    assert_non_null(t);
-    assert_string_equal(t->verdict, "different");
-    assert_string_equal(t->first_wrong, "loss_weights");
+    PlanRun r = run(a, text, NULL);
+    run_must_be(&r, "different");
+    assert_string_equal(r.t->first_wrong, "loss_weights");
     arena_free(a);
 }
 static void test_refusals(void **state) {
@@ -220,16 +204,10 @@ static void test_refusals(void **state) {
         const char *text = arena_printf(
             a, "model: {kind: mlp, sizes: [10, 32, 5]}\nmesh: {tp: 2}\npass: train\nloss: sum\n%s",
             rows[i].line);
-        PipelineReport r;
-        Diags *d = diags_new(a);
-        PipelineOptions o = {.execute = true, .threads = 1};
-        Trace *t = pipeline_run(a, d, plan_text("bad.yaml", text), &o, &r);
-        bool found = false;
-        for (int k = 0; k < d->n; k++) found |= !strcmp(d->item[k].code, rows[i].code);
-        if (!found) diags_print(d, stderr, false);
-        assert_true(found);
-        assert_int_not_equal(r.exit, 0);
-        (void)t;
+        PlanRun r = run(a, text, NULL);
+        if (!run_has(&r, rows[i].code)) run_print(&r);
+        assert_true(run_has(&r, rows[i].code));
+        assert_int_not_equal(r.rep.exit, 0);
         arena_free(a);
     }
 }

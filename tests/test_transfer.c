@@ -52,7 +52,7 @@ static void test_order_of_sums(void **state) {
                               "pass: backward\nloss: sum\nplan:\n  net1: colwise\n"
                               "  net2: rowwise\n",
                               &options);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     assert_true(o.sums > 100 && o.odd > 10);
     assert_int_equal(o.wrong, 0);
     arena_free(a);

@@ -53,8 +53,8 @@ static void test_inputs_come_first(void **state) {
                 "data_parallel: {%s, unit: block, grad_order: %s}\n",
                 k > 1 ? "recompute: block\n" : "", modes[i], orders[k % 2]);
             PlanRun r = plan_run_with(a, "units.yaml", text, &o);
-            if (!r.t || strcmp(r.t->verdict, "equivalent") != 0) run_print(&r);
-            assert_string_equal(r.t->verdict, "equivalent");
+            if (!run_is(&r, "equivalent")) run_print(&r);
+            run_must_be(&r, "equivalent");
             assert_true(u.members > 40);
             if (u.early) fail_msg("%d of %d leave too early\n%s", u.early, u.members, text);
             arena_free(a);

@@ -169,7 +169,7 @@ static void test_zigzag_run(void **state) {
         plan_run_with(a, "vectors.yaml", text,
                       &(PipelineOptions){.execute = true, .threads = 1, .save_values = saved});
     if (!r.t || diags_errors(r.d)) run_print(&r);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     static const int own[4][4] = {{0, 1, 14, 15}, {2, 3, 12, 13}, {4, 5, 10, 11}, {6, 7, 8, 9}};
     SafeTensors *st = golden_tensors(a, saved);
     for (int q = 0; q < 4; q++) {

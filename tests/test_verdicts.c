@@ -31,7 +31,7 @@ static const char *message_of(const PlanRun *r, const char *code) {
 /* The run must come out `different`, its first wrong value `value`, with `words` in the message. */
 static void must_differ(const PlanRun *r, const char *value, const char *words) {
     const char *text = message_of(r, "E0501");
-    bool good = r->t && r->t->verdict && !strcmp(r->t->verdict, "different") && text;
+    bool good = run_is(r, "different") && text;
     if (!good || !strstr(text, words) || (value && strcmp(r->t->first_wrong, value) != 0)) {
         run_print(r);
         fail_msg("not different, or not in %s with '%s': %s", value, words,
@@ -39,7 +39,7 @@ static void must_differ(const PlanRun *r, const char *value, const char *words) 
     }
 }
 static void must_equal(const PlanRun *r) {
-    bool good = r->t && r->t->verdict && !strcmp(r->t->verdict, "equivalent");
+    bool good = run_is(r, "equivalent");
     if (good) return;
     run_print(r);
     fail_msg("not equivalent");
@@ -454,7 +454,7 @@ static void test_level0(void **state) {
             numbers += c->level > 0 && !strcmp(c->verdict, "FAIL");
         }
         assert_int_equal(r.t->n_fail, numbers);
-        assert_string_equal(r.t->verdict, numbers ? "different" : "equivalent");
+        run_must_be(&r, numbers ? "different" : "equivalent");
         arena_free(a);
     }
 }
@@ -556,7 +556,7 @@ static void test_scaled_share(void **state) {
                          "faults: [{at: keep_first of net2.bias, scale: 1.5}]\n",
                          true);
     assert_non_null(r.t);
-    assert_string_equal(r.t->verdict, "different");
+    run_must_be(&r, "different");
     arena_free(a);
 }
 

@@ -623,7 +623,7 @@ static bool hold_beside(Arena *a, const char *path, PlanRun *r, RenderOptions *o
         run_file(a, path, &(PipelineOptions){.execute = true, .threads = 1, .sound = true});
     int over = -1;
     assert_true(errors_pair(a, r->t, sound.t, &left, &right, &over));
-    assert_string_equal(sound.t->verdict, "equivalent");
+    run_must_be(&sound, "equivalent");
     assert_true(over >= 0);
     const ErrRow *twin = left.first->beside; /* a sum that is not due has none */
     if (twin) assert_string_equal(twin->name, left.first->name);

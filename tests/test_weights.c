@@ -848,7 +848,7 @@ static void hold_turned(Arena *a, const char *from, const char *to, int width) {
     turned_plan(a, from, NULL, width, &text);
     PipelineOptions o = {.execute = true, .threads = 1, .save_values = file};
     PlanRun r = plan_run_with(a, "turned.yaml", text, &o);
-    assert_true(r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent"));
+    assert_true(run_is(&r, "equivalent"));
     turned_plan(a, to, file, width, &text);
     o = (PipelineOptions){.execute = true, .threads = 1, .against = file};
     r = plan_run_with(a, "turned.yaml", text, &o);
@@ -859,7 +859,7 @@ static void hold_turned(Arena *a, const char *from, const char *to, int width) {
         return;
     }
     if (!r.t || !r.t->verdict) run_print(&r);
-    assert_true(r.t && r.t->verdict && !strcmp(r.t->verdict, "equivalent"));
+    assert_true(run_is(&r, "equivalent"));
     int values = 0;
     for (int k = 0; k < r.rep.n_against; k++) {
         const struct AgainstRow *x = &r.rep.against[k];

@@ -97,7 +97,7 @@ static PlanRun run_record(const Record *r, int steps, const char *inputs, const 
         r->c->keys);
     PipelineOptions o = {.execute = true, .threads = 1, .save_values = save};
     PlanRun run = plan_run_with(r->a, "zero.yaml", text, &o);
-    if (!run.t || !run.t->verdict || strcmp(run.t->verdict, "equivalent")) {
+    if (!run_is(&run, "equivalent")) {
         run_print(&run);
         fail_msg("%s on %d ranks: %s", r->c->name, r->ranks, text);
     }

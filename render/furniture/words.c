@@ -460,7 +460,8 @@ const char *words_message_way(Message m) {
     return m == MESSAGE_TO ? "To another stage" : "From another stage";
 }
 const char *words_coll_on(const TraceCollective *c, int64_t rank) {
-    const CollWord *w = coll_word(words_message(c, rank) == MESSAGE_FROM ? "recv" : c->op);
+    const CollWord *w = coll_word(c->op);
+    if (w && w->there && words_message(c, rank) == MESSAGE_FROM) w = coll_word(w->there);
     return w ? w->name : c->op;
 }
 

@@ -63,7 +63,7 @@ typedef struct {
 /* ---- what a step takes ---- */
 /* What the record is timed and called by; of an op that is not known it is taken for a ring. */
 static const CollWord *row_of(const char *op) {
-    static const CollWord other = {"", "", "C", "", 1, false, false, NULL};
+    static const CollWord other = {"", "", "C", "", 1, false, false, NULL, NULL};
     const CollWord *known = coll_word(op);
     return known ? known : &other;
 }

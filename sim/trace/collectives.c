@@ -3,16 +3,16 @@
 #include <string.h>
 
 static const CollWord rows[] = {
-    {"all_gather", "AllGather", "AG", "×", 1, false, false, NULL},
-    {"reduce_scatter", "ReduceScatter", "RS", "÷", 1, false, false, NULL},
-    {"all_reduce", "AllReduce", "AR", "", 2, false, false, NULL},
-    {"all_to_all", "AllToAll", "A2A", "", 1, false, true, NULL},
-    {"shift", "Shift", "HOP", "", 0, true, false, NULL},
-    {"broadcast", "Broadcast", "BC", "", 0, false, false, NULL},
-    {"send", "Send", "P2P", "", 0, false, false,
+    {"all_gather", "AllGather", "AG", "×", 1, false, false, NULL, NULL},
+    {"reduce_scatter", "ReduceScatter", "RS", "÷", 1, false, false, NULL, NULL},
+    {"all_reduce", "AllReduce", "AR", "", 2, false, false, NULL, NULL},
+    {"all_to_all", "AllToAll", "A2A", "", 1, false, true, NULL, NULL},
+    {"shift", "Shift", "HOP", "", 0, true, false, NULL, NULL},
+    {"broadcast", "Broadcast", "BC", "", 0, false, false, NULL, NULL},
+    {"send", "Send", "P2P", "", 0, false, false, "recv",
      "the rank it was for goes on with an empty buffer"},
-    {"recv", "Receive", "P2P", "", 0, false, false, NULL},
-    {NULL, NULL, NULL, NULL, 0, false, false, NULL}};
+    {"recv", "Receive", "P2P", "", 0, false, false, NULL, NULL},
+    {NULL, NULL, NULL, NULL, 0, false, false, NULL, NULL}};
 
 const CollWord *coll_table(void) { return rows; }
 const CollWord *coll_word(const char *op) {

@@ -12,6 +12,7 @@ typedef struct {
     int rounds;                   /* times n - 1 messages one after the other; 0: one in all */
     bool ahead; /* sent on while the kernel computes that reads it: it begins with that kernel */
     bool pairs; /* each rank sends another part to each */
+    const char *there;  /* the op that it is to the rank it comes to; NULL: the same to all */
     const char *undone; /* who goes on with what where it is left out; NULL: by what it does */
 } CollWord;
 

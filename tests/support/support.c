@@ -137,7 +137,7 @@ SafeTensors *plan_values(Arena *a, const char *text, const char *file) {
     PlanRun r = plan_run_with(
         a, "plan.yaml", text,
         &(PipelineOptions){.execute = true, .threads = 1, .numbers = true, .save_values = saved});
-    if (!r.t || !r.t->verdict || strcmp(r.t->verdict, "equivalent")) {
+    if (!run_is(&r, "equivalent")) {
         fputs(text, stderr);
         run_print(&r);
         fail_msg("not equivalent");
@@ -172,8 +172,7 @@ void run_print(const PlanRun *r) {
 }
 PlanRun plan_good(Arena *a, const char *text, bool execute) {
     PlanRun r = plan_run(a, "plan.yaml", text, execute);
-    bool good = r.t && !diags_errors(r.d) &&
-                (!execute || (r.t->verdict && !strcmp(r.t->verdict, "equivalent")));
+    bool good = r.t && !diags_errors(r.d) && (!execute || run_is(&r, "equivalent"));
     if (!good) {
         fprintf(stderr, "%s\n", text);
         run_print(&r);
@@ -194,8 +193,17 @@ PlanRun golden_model(Arena *a, const char *name, const char *config, const char 
     PlanRun r = plan_run_with(a, "golden.yaml", text, &o);
     if (!r.t || r.rep.exit) run_print(&r);
     assert_non_null(r.t);
-    assert_string_equal(r.t->verdict, "equivalent");
+    run_must_be(&r, "equivalent");
     return r;
+}
+bool run_is(const PlanRun *r, const char *verdict) {
+    return r->t && r->t->verdict && !strcmp(r->t->verdict, verdict);
+}
+void run_must_be_at(const PlanRun *r, const char *verdict, const char *file, int line) {
+    if (run_is(r, verdict)) return;
+    run_print(r);
+    print_error("not %s\n", verdict);
+    _fail(file, line);
 }
 bool run_has(const PlanRun *r, const char *code) {
     for (int i = 0; i < r->d->n; i++)

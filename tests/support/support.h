@@ -71,6 +71,11 @@ PlanRun plan_good(Arena *a, const char *text, bool execute);
  * must come out equivalent: `config` is its file, `more` lines of the plan behind the mesh. */
 PlanRun golden_model(Arena *a, const char *name, const char *config, const char *mesh,
                      const char *more);
+/* Is that its verdict? False too where there is none: refused, not executed, no memory. */
+bool run_is(const PlanRun *r, const char *verdict);
+/* It must be, or the test fails there, with what the run said. */
+void run_must_be_at(const PlanRun *r, const char *verdict, const char *file, int line);
+#define run_must_be(r, verdict) run_must_be_at(r, verdict, __FILE__, __LINE__)
 bool run_has(const PlanRun *r, const char *code);
 /* The first diagnostic of that code whose message or help says so; NULL: there is none. */
 const Diag *run_diag(const PlanRun *r, const char *code, const char *says);

@@ -3,6 +3,7 @@
  * is made in the order of the group turned round, so that it is not the declared one. */
 #ifndef SP_TESTS_THREADS_H
 #define SP_TESTS_THREADS_H
+#include "support.h"
 #include "drive/pipeline.h"
 #include "engine/engine.h"
 
@@ -27,5 +28,6 @@ typedef struct {
     int64_t *messages, *bytes; /* per rank: sent */
     int64_t *told;             /* of these bytes, those that are about the run (Engine.tell) */
 } ThreadsRun;
+#define threads_must_be(r, verdict) run_must_be((&(PlanRun){.d = (r)->d, .t = (r)->t}), verdict)
 ThreadsRun threads_run(Arena *a, const Threads *x);
 #endif

@@ -1695,6 +1695,33 @@ static void test_jax_compiler(void **state) {
     assert_null(strstr(err, "N0001"));
     assert_null(strstr(err, "N0008"));
 }
+/* What jax 0.10 raises on (IndivisibleError of device_put and jit) is no plan that runs, at any
+ * width; each at its line. */
+static void test_jax_indivisible(void **state) {
+    (void)state;
+    static const struct {
+        const char *specs, *mesh, *says; /* NULL: right */
+    } rows[] = {
+        {"{\"layers.*.feed_forward.w1.weight\": [\"tp\", null]}", "tp=3",
+         "w1.weight: F is no multiple of tp (3)"},
+        {"{\"layers.*.feed_forward.w2.weight\":\n [null, [\"a\", \"b\"]]}", "a=2,b=3",
+         "w2.weight: F is no multiple of a*b (6)"},
+        {"{\"norm.weight\": [\"tp\"]}", "tp=3", "norm.weight: D is no multiple of tp (3)"},
+        {"{\"tokens\": [\"fsdp\", null], \"layers.*.feed_forward.w1.weight\": [null, \"fsdp\"]}",
+         "fsdp=3", "w1.weight: D is no multiple of fsdp (3)"},
+        {"{\"layers.*.feed_forward.w1.weight\": [\"tp\", null]}", "tp=7", NULL},
+    };
+    for (size_t i = 0; i < 2 * (sizeof rows / sizeof *rows); i++) {
+        const char *out, *err, *path = write_file("specs.json", rows[i / 2].specs);
+        int code = COMMAND("shardproof", i % 2 ? "shapes" : "check", path, "--model", "llama3-8b",
+                           "--mesh", rows[i / 2].mesh, i % 2 ? "--full" : "-q");
+        assert_int_equal(code, rows[i / 2].says ? 1 : 0);
+        if (!rows[i / 2].says) continue;
+        if (!strstr(err, "specs.json:1:") || !strstr(err, "[E0409]") ||
+            !strstr(err, rows[i / 2].says))
+            fail_msg("%zu: %s%s", i, out, err);
+    }
+}
 /* ---- hf with experts ---- */
 #define SMALL                                                                                      \
     "\"hidden_size\": 16, \"intermediate_size\": 12, \"num_attention_heads\": 4, "                 \
@@ -2037,6 +2064,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_places_of_code, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_verdicts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_compiler, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_jax_indivisible, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_experts, setup, teardown),

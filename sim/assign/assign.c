@@ -631,6 +631,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
         if (m->g.t[t].state_of) a->compute[t] = a->rest[t] = a->state[m->g.t[t].state_of - 1];
     line_notes(a, hit, won);
     if (diags_errors(d) == before) dtensor_follow(a);
+    if (diags_errors(d) == before) uneven_sharding(a);
     if (diags_errors(d) == before) layout_notes(a);
     return diags_errors(d) > before ? NULL : a;
 }

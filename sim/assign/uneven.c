@@ -97,6 +97,18 @@ void uneven_loss(Assign *a, int m) {
                   "loss_parallel raises",
                   c.sym, (long long)c.size, c.axes, (long long)c.n);
 }
+void uneven_sharding(Assign *a) {
+    const Plan *p = a->plan;
+    for (int t = 0; t < a->model->g.nt && p->trust == TRUST_COMPILER; t++) {
+        const GTensor *x = &a->model->g.t[t];
+        Uneven c;
+        if (x->kind != KIND_PARAM || x->state_of || !uneven_dim(a, t, &a->rest[t], &c)) continue;
+        /* sizes may be shrunk, which keeps what divides them */
+        diag_error(a->d, "E0409", a->line[t] < 0 ? plan_place(p) : p->lines[a->line[t]].loc, NULL,
+                   "%s: %s is no multiple of %s (%lld), and a NamedSharding cuts evenly",
+                   x->plan_name, c.sym, c.axes, (long long)c.n);
+    }
+}
 
 /* The first dim of t of which some rank has nothing. Whatever the order, the last rank has least.
  */

@@ -243,6 +243,13 @@ const DiagCode diag_codes[] = {
      "the attention. Name the layer, or make them all the one or all the other. loss_parallel is "
      "the other way round: it takes no plain part of the logits.",
      "set `use_local_output`, or the label, so that both are of one kind"},
+    {"E0409", 1, "a sharding that does not divide",
+     "JAX lays an array out by a NamedSharding only if the axes of each dim divide its size: "
+     "device_put, and jit for what goes in and comes out, raise (\"... implies that the global "
+     "size "
+     "of its dimension 0 should be divisible by 3\", IndivisibleError). What is cut inside of jit "
+     "is padded by XLA. Under `trust: compiler` parameters are such arrays.",
+     "an axis size that divides it, null for this dim, or a size that is padded"},
     /* ---- E05xx: values ---- */
     {"E0501", 1, "values differ",
      "What a rank holds is not the slice of the unsharded model's value that its layout claims. "

@@ -40,7 +40,8 @@ static const char *first_error(const Diags *d) {
 /* Parsing and the construction of layouts may refuse a plan; nothing later may. */
 static bool legal_refusal(const Diags *d) {
     static const char *const codes[] = {"E0303", "E0304", "E0305", "E0308",
-                                        "E0309", "E0408" /* a DTensor meets a plain tensor */};
+                                        "E0309", "E0408", /* a DTensor meets a plain tensor */
+                                        "E0409" /* uneven, under trust: compiler */};
     for (int i = 0; i < d->n; i++) {
         if (d->item[i].severity != DIAG_ERROR) continue;
         bool ok = false;

@@ -57,6 +57,8 @@ static const struct {
      "did you mean 'layers.*.attention.wo.weight'?", 3},
     {TP2 "  layers.0.self_attention.linear_proj: rowwise\n", "E0205", 4,
      "did you mean 'layers.0.attention.wo'? ('decoder.layers.0.self_attention.linear_proj' in", 3},
+    {HEAD "mesh: {tp: 2}\nnames: torchtune\nplan:\n  layers.*.sa_norm.weight: {weight: null}\n",
+     "E0205", 5, "'layers.*.sa_norm' has scale (`names: torchtune`)", 3},
     {TP2 "  layers.*.mlp.w2: rowwise\n", "E0205", 4, ": here it is 'layers.*.feed_forward.w2'", 3},
     {TP2 "  layers.*.self_attn.q_prj: colwise\n", "E0205", 4, "('layers.*.self_attn.q_proj' in", 3},
     {TP2 "  layers.*.attention.zzzzz: colwise\n", "E0205", 4,

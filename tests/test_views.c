@@ -271,33 +271,33 @@ static void schedules_beside(void **state) {
     arena_free(a);
 }
 
+/* Plans with two ways through a pipeline, or two stages that read one table. */
+static const struct {
+    const char *preset, *mesh, *more;
+    int sequence; /* short: micro-batches hold less than what is added up after them */
+} both_ways[] = {
+    {"llama3-8b", "pp: 4", "pass: backward\npipeline: {schedule: dualpipe, microbatches: 8}", 8},
+    {"llama3-8b", "pp: 2", "pass: backward\npipeline: {schedule: dualpipe, microbatches: 8}", 8},
+    {"llama3.2-1b", "pp: 4",
+     "pass: backward\npipeline: {schedule: dualpipe, microbatches: 8, tied: pair}", 8},
+    {"llama3.2-1b", "pp: 4, dp: 2",
+     "data_parallel: {mode: zero2, form: megatron}\npass: train\n"
+     "optimizer: {name: sgd, lr: 0.1}\n"
+     "pipeline: {schedule: dualpipe, microbatches: 8, tied: pair}",
+     1},
+    {"llama3-8b", "pp: 4, dp: 2",
+     "data_parallel: {mode: fsdp}\npass: train\noptimizer: {name: adamw, lr: 0.1}\n"
+     "pipeline: {schedule: dualpipe, microbatches: 8}",
+     8},
+    {"llama3.2-1b", "pp: 4",
+     "pass: backward\npipeline: {schedule: 1f1b, microbatches: 4, tied: pair}", 8},
+};
+
 /* DualPipe: the table beside the peak has what one micro-batch of one way holds, and what all add
  * to; all-reduces are between the two ranks that have a stage, and so say mesh and timeline. */
 static void both_ways_of_a_pipeline(void **state) {
     (void)state;
-    static const struct {
-        const char *preset, *mesh, *more;
-        int sequence; /* short: micro-batches hold less than what is added up after them */
-    } row[] = {
-        {"llama3-8b", "pp: 4", "pass: backward\npipeline: {schedule: dualpipe, microbatches: 8}",
-         8},
-        {"llama3-8b", "pp: 2", "pass: backward\npipeline: {schedule: dualpipe, microbatches: 8}",
-         8},
-        {"llama3.2-1b", "pp: 4",
-         "pass: backward\npipeline: {schedule: dualpipe, microbatches: 8, tied: pair}", 8},
-        {"llama3.2-1b", "pp: 4, dp: 2",
-         "data_parallel: {mode: zero2, form: megatron}\npass: train\n"
-         "optimizer: {name: sgd, lr: 0.1}\n"
-         "pipeline: {schedule: dualpipe, microbatches: 8, tied: pair}",
-         1},
-        {"llama3-8b", "pp: 4, dp: 2",
-         "data_parallel: {mode: fsdp}\npass: train\noptimizer: {name: adamw, lr: 0.1}\n"
-         "pipeline: {schedule: dualpipe, microbatches: 8}",
-         8},
-        {"llama3.2-1b", "pp: 4",
-         "pass: backward\npipeline: {schedule: 1f1b, microbatches: 4, tied: pair}", 8},
-    };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    for (size_t i = 0; i < sizeof both_ways / sizeof *both_ways; i++) {
         Arena *a = arena_new();
         PlanRun r = plan_run_with(
             a, "both.yaml",
@@ -305,7 +305,8 @@ static void both_ways_of_a_pipeline(void **state) {
                          "model: {preset: %s, layers: 4, shrink: 64, parts: [embedding, blocks, "
                          "norm, head, loss]}\ndata: {batch: 16, sequence: %d, dtype: f32}\n"
                          "mesh: {%s}\nhardware: h100-sxm\n%s\n",
-                         row[i].preset, row[i].sequence, row[i].mesh, row[i].more),
+                         both_ways[i].preset, both_ways[i].sequence, both_ways[i].mesh,
+                         both_ways[i].more),
             &(PipelineOptions){.events = true});
         assert_non_null(r.t);
         RenderOptions o = options("memory");
@@ -322,7 +323,7 @@ static void both_ways_of_a_pipeline(void **state) {
             }
             assert_int_equal(sum, c.at_peak);
         }
-        if (row[i].sequence == 1)
+        if (both_ways[i].sequence == 1)
             says(picture(a, r.t, &o, FORMAT_TEXT), "left by the micro-batches");
         if (i == 0) {
             o = options("mesh");

@@ -233,6 +233,22 @@ static const char *children(const Search *s, const char *path) {
     }
     return all.n ? all.s : "";
 }
+/* The parameters of the module `path`, as a list; NULL: it has none, or is no module. */
+static const char *parameters(const Search *s, const char *path) {
+    const Graph *g = &s->a->model->g;
+    Str all = str_new(s->a->arena);
+    for (int m = 0; m < g->nm; m++) {
+        if (!g->module[m].path || strcmp(as_written(s, g->module[m].path), path) != 0) continue;
+        const int own[] = {g->module[m].weight, g->module[m].bias};
+        for (int k = 0; k < 2; k++) {
+            const char *name = own[k] < 0 ? NULL : g->t[own[k]].plan_name;
+            const char *dot = name ? strrchr(name, '.') : NULL;
+            if (dot) str_addf(&all, "%s%s", all.n ? ", " : "", dot + 1);
+        }
+        break;
+    }
+    return all.n ? all.s : NULL;
+}
 /* It is right, and only holds other modules: those are the ones to name. */
 static const char *of_what_it_holds(const Search *s) {
     const char *in = children(s, s->pattern);
@@ -246,13 +262,16 @@ static const char *of_what_is_there(const Search *s) {
     for (int m = 0; m < g->nm; m++)
         schemes |= g->module[m].path && g->module[m].hf_path &&
                    strcmp(g->module[m].path, g->module[m].hf_path) != 0;
-    const char *path = s->pattern, *there = "";
+    const char *path = s->pattern, *there = "", *names = plan_names_text(s->a->plan->names);
+    const char *last = *s->rest ? path + strlen(path) : strrchr(path, '.');
+    const char *module = last ? arena_strndup(a, path, (size_t)(last - path)) : "";
+    const char *own = parameters(s, module);
+    if (own) return arena_printf(a, "'%s' has %s (`names: %s`)", module, own, names);
     while (*path && !*there) {
         const char *dot = strrchr(path, '.');
         path = dot ? arena_strndup(a, path, (size_t)(dot - path)) : "";
         there = children(s, path);
     }
-    const char *names = plan_names_text(s->a->plan->names);
     if (!schemes && *there) return arena_printf(a, "the modules are %s", there);
     if (*there && *path)
         return arena_printf(a, "in '%s' there are %s (`names: %s`)", path, there, names);

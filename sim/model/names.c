@@ -404,7 +404,8 @@ static bool is_rest(const char *rest) {
     return !*rest || !strcmp(rest, ".input") || !strcmp(rest, ".output");
 }
 /* What follows the path of that row's module, in another scheme: the weight of a norm is its
- * `scale` in torchtune, and is read there by either name. NULL: no other module has a scale. */
+ * `scale` in torchtune (a name to translate may say either; a line of a plan says `scale`).
+ * NULL: no other module has a scale. */
 static const char *rest_in(Arena *arena, Names from, Names to, const NamesRow *r,
                            const char *rest) {
     const bool norm = strstr(r->what, "norm") != NULL;

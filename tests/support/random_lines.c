@@ -304,7 +304,9 @@ static void wild_linear(RandomPlan *g, const char *at, const char *w, const char
                         const char *out) {
     /* the parameter itself; a tied one is the embedding's */
     if (CHANCE(10) && !(g->tied && !strcmp(at, path(g, "head")))) {
-        ADD("  %s.weight: {style: wild, weight: %s}\n", at, wild_param(g, w, false));
+        bool scale = g->scheme == NAMES_TORCHTUNE && strstr(at, "norm");
+        ADD("  %s.%s: {style: wild, weight: %s}\n", at, scale ? "scale" : "weight",
+            wild_param(g, w, false));
         return;
     }
     bool bias = *b && g->bias;

@@ -1682,6 +1682,95 @@ static void test_torch_verdicts(void **state) {
             fail_msg("%zu: %s%s", i, out, err);
     }
 }
+/* ---- what autograd moves ---- */
+/* Collectives of PyTorch 2.15 (gloo, two processes, one layer, CommDebugMode), with its fused
+ * RMSNorm, which GPUs run: a kernel of aten::_fused_rms_norm was registered for the CPU. Where a
+ * hook leaves a DTensor alone the linear op gathers it; what autograd keeps is what the op was
+ * given, so each gathers again for its weight's gradient, and the pending gradients of the input
+ * are added up before the norm reduces them. */
+#define NORM(m) "'" m "_norm': SequenceParallel(), "
+#define PREPARE(m, more)                                                                           \
+    "'" m "': PrepareModuleInput(input_layouts=(Shard(1)," more                                    \
+    "), desired_input_layouts=(Replicate()," more ")), "
+#define QKV(in)                                                                                    \
+    "'attention.wq': ColwiseParallel(" in "), 'attention.wk': ColwiseParallel(" in                 \
+    "), 'attention.wv': ColwiseParallel(" in "), "
+#define W13(one, three)                                                                            \
+    "'feed_forward.w1': ColwiseParallel(" one "), 'feed_forward.w3': ColwiseParallel(" three "), "
+#define CUT "input_layouts=Shard(1)"
+#define ATTENTION NORM("attention") PREPARE("attention", " None") QKV("")
+#define FFN NORM("ffn") PREPARE("feed_forward", "") W13("", "")
+static const char sp_table[] =
+    "parallelize_module(model, mesh['tp'], {'tok_embeddings': RowwiseParallel(\n"
+    "    input_layouts=Replicate(), output_layouts=Shard(1)), 'norm': SequenceParallel(),\n"
+    "    'output': ColwiseParallel(%soutput_layouts=Replicate())})\n"
+    "for block in model.layers:\n    parallelize_module(block, mesh['tp'], {%s\n%s\n"
+    "        'attention.wo': RowwiseParallel(output_layouts=Shard(1)),\n"
+    "        'feed_forward.w2': RowwiseParallel(output_layouts=Shard(1))})\n";
+static const char said_cut[] = CUT ", ";
+static const struct {
+    const char *output, *attention, *ffn;
+    int forward[2], backward[3]; /* all-gathers, reduce-scatters, all-reduces */
+} autograd_rows[] = {
+    {said_cut, ATTENTION, FFN, {4, 3}, {3, 3, 0}},
+    {said_cut, ATTENTION, NORM("ffn") W13("", ""), {5, 3}, {5, 3, 0}},
+    {said_cut,
+     ATTENTION,
+     NORM("ffn") W13("", "") "'feed_forward': PrepareModuleInput(input_kwarg_layouts={'x': "
+                             "Shard(1)}, desired_input_kwarg_layouts={'x': Replicate()}), ",
+     {5, 3},
+     {5, 3, 0}},
+    {said_cut,
+     ATTENTION,
+     NORM("ffn") W13("", "") "'feed_forward': PrepareModuleInput(input_layouts=(Replicate(),), "
+                             "desired_input_layouts=(Replicate(),)), ",
+     {5, 3},
+     {5, 3, 0}},
+    {said_cut, ATTENTION, NORM("ffn") W13(CUT, ""), {5, 3}, {4, 4, 0}},
+    {said_cut, ATTENTION, NORM("ffn") W13("", CUT), {5, 3}, {4, 4, 0}},
+    {said_cut,
+     ATTENTION,
+     "'ffn_norm': SequenceParallel(use_local_output=True), " W13(CUT, CUT),
+     {5, 3},
+     {3, 4, 0}},
+    {said_cut,
+     ATTENTION,
+     NORM("ffn") W13("", "") "'feed_forward': PrepareModuleInput(input_layouts=(Shard(1),), "
+                             "desired_input_layouts=(Replicate(),), use_local_output=True), ",
+     {4, 3},
+     {3, 2, 2}},
+    {said_cut, NORM("attention") QKV(""), FFN, {6, 3}, {6, 3, 0}},
+    {said_cut, NORM("attention") QKV(CUT), FFN, {6, 3}, {3, 5, 0}},
+    {"", ATTENTION, FFN, {4, 3}, {4, 3, 0}},
+    {"", NORM("attention") QKV(""), NORM("ffn") W13("", ""), {7, 3}, {9, 3, 0}},
+};
+static void test_torch_autograd(void **state) {
+    (void)state;
+    static const char *const ops[] = {"all_gather", "reduce_scatter", "all_reduce"};
+    for (size_t i = 0; i < sizeof autograd_rows / sizeof *autograd_rows; i++) {
+        Imported r = torch("tp=2", arena_printf(arena, sp_table, autograd_rows[i].output,
+                                                autograd_rows[i].attention, autograd_rows[i].ffn));
+        PlanRun run = run_plan(&r, true);
+        if (!run.t || strcmp(run.t->verdict, "equivalent") != 0) run_print(&run);
+        assert_non_null(run.t);
+        assert_string_equal(run.t->verdict, "equivalent");
+        for (int k = 0; k < 3; k++) {
+            int64_t f = count_collectives(run.t, "forward", ops[k], "tp"),
+                    b = count_collectives(run.t, "backward", ops[k], "tp");
+            if (b != autograd_rows[i].backward[k] || (k < 2 && f != autograd_rows[i].forward[k]))
+                fail_msg("row %zu: %s %d forward, %d backward", i, ops[k], (int)f, (int)b);
+        }
+        /* each of the whole input of a layer, as all of PyTorch's */
+        int64_t whole = 0;
+        for (int k = 0; k < run.t->n_collectives; k++) {
+            const TraceCollective *c = &run.t->collectives[k];
+            int64_t bytes = c->bytes_in > c->bytes_out ? c->bytes_in : c->bytes_out;
+            if (c->pass != PHASE_BACKWARD) continue;
+            if (!whole) whole = bytes;
+            assert_int_equal(bytes, whole);
+        }
+    }
+}
 /* The compiler inserts what PyTorch's user would have to: nobody is asked to. */
 static void test_jax_compiler(void **state) {
     (void)state;
@@ -2063,6 +2152,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_places, setup, teardown),
         cmocka_unit_test_setup_teardown(test_places_of_code, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_verdicts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torch_autograd, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_compiler, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_indivisible, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),

@@ -442,7 +442,11 @@ const DiagCode diag_codes[] = {
      "DTensor, which knows how it lies: PyTorch does not look at the label there, neither does "
      "this program. Where label and desired layout are the same PyTorch moves nothing at the "
      "boundary, and the op that needs it otherwise moves it, which is made here as the layer's "
-     "`desired_input`; PyTorch's op may choose another way to the same numbers.",
+     "`desired_input`. Under `trust: declared` each op gathers for itself, and once more in the "
+     "backward pass, because autograd keeps what the op was given; the gradients of its uses are "
+     "added up before they are reduced, as PyTorch 2.15 does with its fused RMSNorm (in pieces, as "
+     "on CPUs, each such norm reduces three times and gathers [B, S, 1]). PyTorch's op may choose "
+     "another way to the same numbers.",
      NULL},
     {"N0014", 0, "a plan that cannot be executed here was held by rules and structure",
      "`check` executes a plan on virtual ranks. Where the machine has no room or time for that "

@@ -133,7 +133,7 @@ static bool dropped(const Adj *a, int v) {
     if (s->kind == ST_MOVE && dropped(a, s->in[0])) return true;
     if (x->kind == KIND_PARAM)
         return (a->block[x->tensor] < 0 ? a->reshard->rest : a->reshard->blocks) && gathers(p, s);
-    if (gathers(p, s) && a->regather) return true;
+    if (gathers(p, s) && (a->regather || s->by_op)) return true; /* an op keeps what it was given */
     int node = p->graph->t[x->tensor].producer;
     Recompute what = again_of(p, s, node);
     if (!what) return false;
@@ -256,6 +256,19 @@ static void move_adjoint(Adj *a, const Step *f, int g, Phase pass) {
                   mesh_size(p->mesh, &s->move.axes) > 1;
     s->why = why_adjoint(p, s, &fwd);
     give(a, src, o);
+}
+/* What PyTorch's ops gather for themselves of one DTensor is no step of its autograd: their
+ * gradients, each pending, are added up as they are, and whoever made the DTensor reduces the sum.
+ * The copy that gets the gradient of this one: one like it, made before; -1: it is the first. */
+static int like_before(const Program *p, int move) {
+    const Step *s = &p->step[move];
+    for (int i = move - 1; i >= 0 && s->by_op && gathers(p, s); i--) {
+        const Step *t = &p->step[i];
+        if (t->by_op && gathers(p, t) && t->in[0] == s->in[0] && t->stage == s->stage &&
+            layout_eq(&t->move.to, &s->move.to))
+            return t->out;
+    }
+    return -1;
 }
 static void op_adjoint(Adj *a, const Step *f, int g, Phase pass) {
     Program *p = a->p;
@@ -384,7 +397,9 @@ void adjoint_program(Program *p) {
         if ((is_hop(&p->step[i]) && a.onward) || picks_copy(p, &p->step[i])) continue;
         int g = total_of_copies(&a, out, pass);
         if (g < 0) continue;
-        if (p->step[i].kind == ST_OP) op_adjoint(&a, &p->step[i], g, pass);
+        int first = like_before(p, i);
+        if (first >= 0) give(&a, first, g);
+        else if (p->step[i].kind == ST_OP) op_adjoint(&a, &p->step[i], g, pass);
         else move_adjoint(&a, &p->step[i], g, pass);
     }
     for (int t = 0; t < p->graph->nt; t++) {

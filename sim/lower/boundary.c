@@ -121,6 +121,8 @@ static int enter_module(Lower *l, int module, int arg, int v) {
     v = label(l, &b, v);
     if (asks_no_move(l, &b, v) && (u->idle_in || (b.dtensor && u->prepares))) return v;
     if (need && need->set) {
+        bool by_op = l->declared && b.dtensor && !u->relays && !says_nothing(b.label) &&
+                     asks_no_move(l, &b, v); /* its hook leaves the DTensor as it is */
         const char *names[MESH_MAX_AXES] = {0};
         Layout want;
         const Val *x = &l->p->val[v];
@@ -132,8 +134,9 @@ static int enter_module(Lower *l, int module, int arg, int v) {
                     .names = names,
                     .asked = true,
                     .output = true,
+                    .by_op = by_op,
                     .module = module,
-                    .scope = u->per_module ? module : -1,
+                    .scope = u->per_module || by_op ? module : -1,
                     .pass = PHASE_FORWARD};
         v = moves_to(l, v, &want, &r);
     }

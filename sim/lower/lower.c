@@ -173,6 +173,8 @@ static int reach(Lower *l, const GNode *n, int in, const Layout *want, const Lay
                   t->kind == KIND_ACTIVATION && t->module == n->module;
     bool recut = rows_recut(p, n, t, &p->val[in].L, want);
     r.asked = asked || (inside && !recut) || dtensor; /* PyTorch's op brings DTensors together */
+    r.by_op = dtensor && l->declared;
+    if (r.by_op) r.scope = n->module; /* each op for itself */
     if (!recut) reach_reason(l, n, t, cuts_otherwise(p, &p->val[in].L, want), pass, &r);
     if (!param && why_tokens_of_rows(p, n, in, want)) return reach_tokens(l, in, want, &r);
     const char *names[MESH_MAX_AXES] = {0};

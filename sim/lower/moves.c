@@ -159,6 +159,7 @@ static int single_move(Lower *l, int src, const Move *mv, const Reason *why, boo
                               mesh_axes_text(p->mesh, l->arena, &mv->axes, true));
     s->loc = why->loc;
     s->module = why->module;
+    s->by_op = why->by_op;
     s->unasked = !why->asked || (v->kind == KIND_PARAM && mv->kind == MOVE_SLICE &&
                                  !declared_sum(l, v->tensor, &mv->axes));
     s->inferred = s->unasked && communicates(p->mesh, mv);

@@ -34,6 +34,7 @@ typedef struct Reason {
     const char **names; /* group names per axis, or NULL */
     bool asked;         /* by a style or a key of the plan */
     bool output;        /* at a declared output: happens under trust: declared too */
+    bool by_op;         /* by an op of PyTorch's, see Step */
     int module, scope;
     Phase pass;
 } Reason;

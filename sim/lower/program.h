@@ -49,6 +49,7 @@ typedef struct Step {
     bool unasked;      /* no line of the plan asks for it */
     bool inferred;     /* the same, and it communicates: a collective that nobody asked for */
     int module;        /* module on whose behalf, -1 */
+    bool by_op;        /* of a move: PyTorch's op makes it of a DTensor, for itself */
     bool recompute;
     bool packs;     /* of a slice: a block of its own, which outlives what it was cut from */
     int stage;      /* of the pipeline, that does it: a send is its source's */

@@ -588,6 +588,10 @@ static const struct {
      "1f1b, microbatches: 4}",
      "E0301", "'dims' must be a mapping"},
     {"mesh: {pp: 2}\npipeline: {schedule: 1f1b, microbatches: 7}", "E0307", "micro-batches"},
+    /* what else 7 cannot be is told at once */
+    {"mesh: {pp: 2}\npipeline: {schedule: dualpipe, microbatches: 7}", "E0307", "micro-batches"},
+    {"mesh: {pp: 2}\npipeline: {schedule: dualpipe, microbatches: 7}", "E0310",
+     "both directions need"},
     {"mesh: {pp: 2}\npipeline: {schedule: dualpipe, microbatches: 2}", "E0310",
      "both directions need"},
     {"mesh: {pp: 3}\npipeline: {schedule: dualpipe, microbatches: 6}", "E0310",

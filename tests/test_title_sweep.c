@@ -441,6 +441,28 @@ static void pipe_idle(const Page *p, char **m) {
 }
 static void pipe_even(const Page *p, char **m) { is_time(p, m[1], p->t->bubble); }
 static void pipe_stages(const Page *p, char **m) { is_time(p, m[1], fabs(p->t->bubble_stages)); }
+/* What a stage takes for one micro-batch by the actions that are drawn, by itself. */
+static double stage_takes(const Trace *t, int stage) {
+    double of[4] = {0}; /* F, B, I, W */
+    for (int i = 0; i < t->n_actions; i++) {
+        const TraceAction *a = &t->actions[i];
+        bool second = i && t->actions[i - 1].joined && t->actions[i - 1].rank == a->rank;
+        if (a->stage != stage || a->joined || second) continue;
+        of[strchr("FBIW", *a->kind) - "FBIW"] = a->end - a->start;
+    }
+    return of[0] + fmax(of[1], of[2] + of[3]);
+}
+static void pipe_slow(const Page *p, char **m) {
+    double most = 0, sum = 0;
+    for (int g = 0; g < p->t->stages; g++) {
+        most = fmax(most, stage_takes(p->t, g));
+        sum += stage_takes(p->t, g) / p->t->stages;
+    }
+    double said_mean = strtod(m[2], NULL);
+    if (fabs(said_mean - most / sum) > 0.0051) wrong(p, m[2], arena_printf(p->a, "%g", most / sum));
+    for (char *at = m[1], *end; *at; at = *end ? end + 1 : end)
+        if (stage_takes(p->t, (int)strtol(at, &end, 10)) < 0.98 * most) is_count(p, at, -1);
+}
 static void pipe_messages(const Page *p, char **m) {
     is_time(p, m[1], fabs(p->t->bubble_messages));
 }
@@ -861,6 +883,7 @@ static const Phrase phrases[] = {
     {"pipeline", "idles at most ~, on average ~", pipe_idle},
     {"pipeline", "~ by the closed form", pipe_even},
     {"pipeline", "~ (more|less) as stages differ", pipe_stages},
+    {"pipeline", "\\(stages? ([0-9, ]+) takes? ([0-9.]+) times the mean\\)", pipe_slow},
     {"pipeline", "~ (more|less) for messages", pipe_messages},
     {"pipeline", "In flight at most #", pipe_most},
     {"pipeline", "at least # on every rank", pipe_fewest},

@@ -15,8 +15,11 @@ static void add_idle(Str *s, const Pipe *p) {
     const Trace *t = p->t;
     str_addf(s, "\"idle\":%.9g,\"idle_time\":%.9g,\"closed_form\":", p->idle, p->idle * p->end);
     if (t->bubble_form)
-        str_addf(s, "{\"form\":%s,\"idle_time\":%.9g,\"stages_add\":%.9g,\"messages_add\":%.9g}",
-                 text_json(p, t->bubble_form), t->bubble, t->bubble_stages, t->bubble_messages);
+        str_addf(s,
+                 "{\"form\":%s,\"idle_time\":%.9g,\"stages_add\":%.9g,\"messages_add\":%.9g,"
+                 "\"slow_stages\":%s,\"slow_times\":%.9g}",
+                 text_json(p, t->bubble_form), t->bubble, t->bubble_stages, t->bubble_messages,
+                 text_json(p, t->slow_stages), t->slow_times);
     else str_add(s, "null");
     str_addf(s, ",\"no_closed_form\":%s", text_json(p, t->bubble_unfit));
 }

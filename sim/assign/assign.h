@@ -109,6 +109,9 @@ int assign_stream_module(const Assign *a);
 bool assign_target(const Assign *a, const Target *t, Layout *out, const char **names);
 /* Does `cur` lie as the label says? Axes of size 1 always do; I and R both are `replicate`. */
 bool assign_label_holds(const Assign *a, const Layout *cur, const Layout *label);
+/* Diagnostics (E0310) if the schedule that the plan names cannot be made of its micro-batches on
+ * this mesh: for a plan that is refused before its stages are found. */
+void assign_schedule(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh);
 /* The axes a list such as "dp*cp" names; false and E0204 if unknown. */
 bool assign_axes(const Mesh *m, Arena *arena, Diags *d, const char *text, Loc loc, AxisList *out);
 #endif

@@ -3,36 +3,22 @@
 #include "assign/context.h"
 #include <string.h>
 
-/* The axes of "dp*cp", those that there are. */
-static bool axes_of(const Mesh *m, const char *text, AxisList *out) {
-    Arena *tmp = arena_new();
-    char *save = NULL;
-    memset(out, 0, sizeof *out);
-    for (char *w = strtok_r(arena_strdup(tmp, text), "* ", &save); w;
-         w = strtok_r(NULL, "* ", &save)) {
-        AxisList one;
-        if (!mesh_lookup(m, w, &one)) continue;
-        for (int i = 0; i < one.n && out->n < MESH_MAX_AXES; i++) out->a[out->n++] = one.a[i];
-    }
-    arena_free(tmp);
-    return out->n > 0;
-}
 bool context_axes(const Mesh *m, const Plan *p, AxisList *out) {
-    return axes_of(m, p->context_parallel.axis ? p->context_parallel.axis : "cp", out);
+    return mesh_product(m, p->context_parallel.axis ? p->context_parallel.axis : "cp", out);
 }
 bool context_ordered(const Mesh *m, const Plan *p, AxisList *out) {
-    return p->context_parallel.ring ? axes_of(m, p->context_parallel.ring, out)
+    return p->context_parallel.ring ? mesh_product(m, p->context_parallel.ring, out)
                                     : context_axes(m, p, out);
 }
 AxisList context_heads(const Mesh *m, const Plan *p) {
     AxisList out = {0};
-    if (p->context_parallel.ulysses) axes_of(m, p->context_parallel.ulysses, &out);
+    if (p->context_parallel.ulysses) mesh_product(m, p->context_parallel.ulysses, &out);
     return out;
 }
 
 int context_ring(const Mesh *m, const Plan *p) {
     AxisList ring = {0};
-    if (p->context_parallel.ring) axes_of(m, p->context_parallel.ring, &ring);
+    if (p->context_parallel.ring) mesh_product(m, p->context_parallel.ring, &ring);
     return ring.n == 1 ? ring.a[0] : -1;
 }
 

@@ -173,37 +173,50 @@ static bool from_file(const Making *x) {
                (long long)p->microbatches);
     return false;
 }
-static bool by_name(const Making *x) {
-    const Plan *p = x->a->plan;
+/* What the plan asks of a schedule by name; false if that has no such. `of`: of its plan, mesh,
+ * arena and diagnostics only. */
+static bool ask_by_name(const Assign *of, int axis, ScheduleAsk *ask) {
+    const Plan *p = of->plan;
     const ScheduleKind *k = schedule_kind(p->pipeline.schedule);
-    int64_t ranks = x->a->mesh->axis[x->s->axis].size, chunks = p->pipeline.chunks;
+    int64_t ranks = of->mesh->axis[axis].size, chunks = p->pipeline.chunks;
     if (!chunks && p->pipeline.n_stages && !(p->pipeline.n_stages % ranks))
         chunks = p->pipeline.n_stages / ranks;
     if (!chunks) chunks = k->most_chunks ? k->least_chunks : 2;
     const char *fix = NULL, *why = NULL;
     Loc loc = p->pipeline.schedule_loc;
     if (chunks > 4096 || p->microbatches > 1 << 20) {
-        diag_error(x->a->d, "E0310", loc, NULL,
+        diag_error(of->d, "E0310", loc, NULL,
                    "a schedule of %lld stages per rank and %lld "
                    "micro-batches is too large",
                    (long long)chunks, (long long)p->microbatches);
         return false;
     }
-    ScheduleAsk ask = {k->name, (int)ranks, (int)chunks, (int)p->microbatches};
-    why = schedule_refused(&ask, x->a->arena, &fix);
-    if (why) diag_error(x->a->d, "E0310", loc, fix, "%s: %s", k->name, why);
-    else x->s->schedule = schedule_make(&ask, x->a->arena);
-    if (!why && k->torch_full && ask.parts < ask.ranks)
-        diag_note(x->a->d, "N0021", loc,
-                  arena_printf(x->a->arena,
+    *ask = (ScheduleAsk){k->name, (int)ranks, (int)chunks, (int)p->microbatches};
+    why = schedule_refused(ask, of->arena, &fix);
+    if (why) diag_error(of->d, "E0310", loc, fix, "%s: %s", k->name, why);
+    if (!why && k->torch_full && ask->parts < ask->ranks)
+        diag_note(of->d, "N0021", loc,
+                  arena_printf(of->arena,
                                "at least %d micro-batches, or `schedule: gpipe`, which "
                                "PyTorch takes with any number",
-                               ask.ranks),
+                               ask->ranks),
                   "PyTorch refuses %s of %d micro-batch%s on %d ranks (ValueError: it wants one "
                   "for each stage); here each rank has min(p-1-r, m) forwards first, as the rule "
                   "has it",
-                  k->name, ask.parts, ask.parts == 1 ? "" : "es", ask.ranks);
+                  k->name, ask->parts, ask->parts == 1 ? "" : "es", ask->ranks);
     return !why;
+}
+static bool by_name(const Making *x) {
+    ScheduleAsk ask;
+    bool ok = ask_by_name(x->a, x->s->axis, &ask);
+    if (ok) x->s->schedule = schedule_make(&ask, x->a->arena);
+    return ok;
+}
+void assign_schedule(Arena *arena, Diags *d, const Plan *p, const Mesh *mesh) {
+    Assign of = {.arena = arena, .d = d, .plan = p, .mesh = mesh};
+    int axis = p->pipeline.schedule ? mesh_axis(mesh, p->pipeline.axis) : -1;
+    ScheduleAsk ask;
+    if (axis >= 0 && mesh->axis[axis].size <= UINT8_MAX) ask_by_name(&of, axis, &ask);
 }
 /* Does it come to an end? */
 static bool plays(const Making *x) {

@@ -78,6 +78,22 @@ static bool form_holds(Stages *s, const ScheduleKind *k, const ScheduleAsk *ask,
         if (fabs(p->end - p->busy[r] - *idle) > 1e-9 * p->end) return false;
     return true;
 }
+/* Which stages take longest for one micro-batch: those within a percent of the slowest. */
+static void find_slow(Stages *s, double mean) {
+    Trace *t = s->t;
+    const int n = t->order->stages;
+    double most = 0, *all = ARENA_ARRAY(s->tmp, double, n);
+    for (int g = 0; g < n; g++) {
+        for (int k = 0; k < N_TIMES; k++) all[g] += s->time[k][g];
+        most = fmax(most, all[g]);
+    }
+    if (mean <= 0) return;
+    Str names = str_new(t->arena);
+    for (int g = 0; g < n; g++)
+        if (all[g] >= 0.99 * most) str_addf(&names, "%s%d", names.n ? ", " : "", g);
+    t->slow_stages = names.s;
+    t->slow_times = most / mean;
+}
 /* Takes the idle time of the schedule as it was played, with `times`, apart. */
 static void find_bubble(Stages *s, const Play *played, const PlayTimes *times) {
     Trace *t = s->t;
@@ -105,6 +121,7 @@ static void find_bubble(Stages *s, const Play *played, const PlayTimes *times) {
     double uneven = mean_idle(play_schedule(order, &free, s->tmp));
     t->bubble_form = k->bubble;
     t->bubble_stages = uneven - t->bubble;
+    find_slow(s, mean.together);
     t->bubble_messages = mean_idle(played) - uneven;
 }
 void cost_stages(Trace *t) {

@@ -14,6 +14,7 @@ static bool build_model(Run *r) {
                    arena_printf(r->arena, "make the batch a multiple of %lld", (long long)m),
                    "a batch of %lld cannot be cut in %lld equal micro-batches", (long long)B,
                    (long long)m);
+        assign_schedule(r->arena, r->d, r->plan, r->mesh); /* what m must be besides, at once */
         return false;
     }
     Plan *one = arena_memdup(r->arena, r->plan, sizeof *one);

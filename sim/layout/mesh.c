@@ -35,6 +35,20 @@ bool mesh_lookup(const Mesh *m, const char *name, AxisList *out) {
     return out->n > 0;
 }
 
+bool mesh_product(const Mesh *m, const char *text, AxisList *out) {
+    Arena *tmp = arena_new();
+    char *save = NULL;
+    memset(out, 0, sizeof *out);
+    for (char *w = strtok_r(arena_strdup(tmp, text), "* ", &save); w;
+         w = strtok_r(NULL, "* ", &save)) {
+        AxisList one;
+        if (!mesh_lookup(m, w, &one)) continue;
+        for (int i = 0; i < one.n && out->n < MESH_MAX_AXES; i++) out->a[out->n++] = one.a[i];
+    }
+    arena_free(tmp);
+    return out->n > 0;
+}
+
 /* In every list, axis `a` becomes a, a+1 and later axes move up by one. */
 static void renumber(AxisList *l, int a) {
     AxisList r = {0};

@@ -49,6 +49,8 @@ int mesh_axis(const Mesh *m, const char *name);
 /* The axes that a name stands for: an axis, a group, or a split axis (its sub-axes in order). False
  * if unknown. */
 bool mesh_lookup(const Mesh *m, const char *name, AxisList *out);
+/* The same of a product, "dp*cp": in that order, those that there are. False if none is. */
+bool mesh_product(const Mesh *m, const char *text, AxisList *out);
 /* Splits axis `name` into an outer part of size `outer` and the rest, in place; groups follow.
  * False, and nothing is changed, if there is no such axis, `outer` does not divide its size, it is
  * a part already, or there are MESH_MAX_AXES. */

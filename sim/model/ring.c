@@ -8,7 +8,7 @@ bool model_ring(Diags *d, const Plan *p, const Mesh *mesh, int64_t *n) {
     AxisList ring = {0};
     const char *axis = p->context_parallel.ring;
     *n = 1;
-    if (!mesh || !axis || !mesh_lookup(mesh, axis, &ring)) return true;
+    if (!mesh || !axis || !mesh_product(mesh, axis, &ring)) return true;
     *n = mesh_size(mesh, &ring);
     if (ring.n > 1)
         diag_error(d, "E0214", p->context_parallel.loc,

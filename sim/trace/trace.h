@@ -410,6 +410,8 @@ typedef struct Trace {
     const char *bubble_form;  /* "(p-1)(F+B)"; NULL: there is none of these times */
     const char *bubble_unfit; /* then: that of the schedule, and what it is of instead, or NULL */
     double bubble, bubble_stages, bubble_messages; /* seconds; what is added may be below 0 */
+    const char *slow_stages; /* those that take longest for a micro-batch, "0, 3" */
+    double slow_times;       /* how many times the mean of all stages */
     /* for the model of time, not written: the schedule with its messages, and of each step its
      * stage and computation (ActionKind); -1: not of a first copy, or not done for every
      * micro-batch */

@@ -42,6 +42,8 @@ static const Field run_fields[] = {
     {"bubble", F_REAL, OPTIONAL, AT(bubble), 0, 0},
     {"bubble_stages", F_REAL, OPTIONAL, AT(bubble_stages), 0, 0},
     {"bubble_messages", F_REAL, OPTIONAL, AT(bubble_messages), 0, 0},
+    {"slow_stages", F_TEXT, OPTIONAL, AT(slow_stages), 0, 0},
+    {"slow_times", F_REAL, OPTIONAL, AT(slow_times), 0, 0},
 };
 static const Field verdict_fields[] = {
     {"verdict", F_TEXT, ALWAYS, AT(verdict), 0, 0},

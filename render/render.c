@@ -323,6 +323,7 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     base_reserve(drawing_bytes(), "to draw a picture");
     int n = build(v, c, f == FORMAT_PDF, page);
     if (n > 0 && !has_page(c, v, n)) return false;
+    if (c->o->pages) *c->o->pages = n;
     int one = c->o->page ? (int)c->o->page - 1 : 0;
     if (n > 0) page[one]->builds = c->o->build;
     if (n > 0 && f == FORMAT_SVG) paint_svg(page[one], out);

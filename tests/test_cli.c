@@ -1603,6 +1603,23 @@ static void test_static_by_itself(void **state) {
                     codes[i]);
     }
 }
+/* What an SVG leaves out is said on stderr, with the way to it. */
+static void test_pages_left_out(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+#define SLIDES(...)                                                                                \
+    RUN("draw", "plans/09-llama3-8b-dp2-cp2-tp2.yaml", "--view", "shards", "--preset", "slide",    \
+        "--format", __VA_ARGS__)
+    expect_code(SLIDES("svg"), 0, "page 1 of 3", "this is page 1 of 3; --page 2 to 3 draw");
+    Ran quiet[] = {SLIDES("svg", "-q"), SLIDES("svg", "--page", "2"), SLIDES("pdf"),
+                   RUN("draw", "plans/01-column-row-mlp.yaml", "--format", "svg")};
+    for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) {
+        assert_int_equal(quiet[i].code, 0);
+        assert_string_equal(quiet[i].err, "");
+        done(quiet[i]);
+    }
+#undef SLIDES
+}
 /* Pages one by one, and two plans in one figure with ids of their own. */
 static void test_pages_and_pairs(void **state) {
     (void)state;
@@ -1959,6 +1976,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_what_was_meant),
     TEST(test_static_by_itself),
     TEST(test_pages_and_pairs),
+    TEST(test_pages_left_out),
     TEST(test_rows_are_expected),
     TEST(test_list),
     TEST(test_draw),

@@ -17,6 +17,7 @@ typedef struct RenderOptions {
     bool measured;      /* timeline: what was measured on the rank, beside the model */
     const Trace *with;  /* another plan's trace, drawn at the right of the first; NULL: none */
     int64_t page;       /* which page of several, from 1; 0: the first, in a PDF all */
+    int *pages;         /* told how many the figure has; NULL: nobody asks */
     bool build;         /* one step after the other: in a PDF a page each, an SVG plays */
     const char *quiz;   /* what is left blank (quiz_names), with a key behind; NULL: nothing */
     int width_px;       /* PNG width; 0: 1600 (column: 900) */

@@ -185,12 +185,20 @@ static bool picture_options(Cli *c, const Format *f) {
     else return true;
     return false;
 }
+/* An SVG or a PNG is one page: says which, of how many, and how to come to the others. */
+static void say_pages(const Cli *c, const Format *f, int n) {
+    if (n < 2 || c->o.page || c->o.quiet || f->format == FORMAT_PDF) return;
+    fprintf(c->err, "this is page 1 of %d; --page %s the other%s, a PDF has them all\n", n,
+            n == 2 ? "2 draws" : arena_printf(c->arena, "2 to %d draw", n), n == 2 ? "" : "s");
+}
 /* `d`: what was found in the plan or trace. */
 static void draw(Cli *c, const Trace *t, const Diags *d, const RenderOptions *asked,
                  const Format *f) {
     RenderOptions own = *asked, *o = &own;
     const char *path = c->o.output && strcmp(c->o.output, "-") != 0 ? c->o.output : NULL;
     size_t n = 0;
+    int pages = 0;
+    own.pages = &pages;
     if (!path && f->binary && isatty(fileno(c->out))) {
         diag_error(c->d, "E0212", diag_nowhere, "say -o FILE", "a %s is not for a terminal",
                    f->name);
@@ -203,11 +211,13 @@ static void draw(Cli *c, const Trace *t, const Diags *d, const RenderOptions *as
     }
     c->o.output = NULL; /* what is written below is written there, or to `out` */
     if (path) {
-        if (render_file(t, c->d, o, f->format, path) && c->o.verbose) fprintf(c->err, "%s\n", path);
+        bool drawn = render_file(t, c->d, o, f->format, path);
+        if (drawn && c->o.verbose) fprintf(c->err, "%s\n", path);
+        if (drawn) say_pages(c, f, pages);
         return;
     }
     const char *s = render_text(t, c->d, o, f->format, c->arena, &n);
-    if (s) str_addn(&c->text, s, n);
+    if (s) say_pages(c, f, pages), str_addn(&c->text, s, n);
 }
 /* A view that gains by a run but can do without: a plan that is too large to run here is drawn all
  * the same, and the picture says that it was not executed. */

@@ -1430,6 +1430,43 @@ static void test_full(void **state) {
             done(own), done(full), done(whole), done(said), done(eight);
         }
 }
+/* What says how a plan is run changes nothing in a trace: it is refused, not dropped in silence. */
+static void test_idle_options(void **state) {
+    (void)state;
+    const char *plan = put("idle.yaml", "model: llama3-8b\nmesh: {tp: 2}\n"), *t = in("idle.jsonl"),
+               *out = in("idle.svg");
+    expect_code(RUN("params", plan, "--trace", t), 0, NULL, "");
+    static const char *const options[][2] = {
+        {"--set", "mesh.tp=4"},  {"--seed", "7"},       {"--fault", "no_such"},
+        {"--model", "gpt2"},     {"--mesh", "tp=4"},    {"--tp", "4"},
+        {"--config", "none"},    {"--ep", "2"},         {"--hardware", "h200-sxm"},
+        {"--hf-version", "5.0"}, {"--tp-plan", "none"}, {"--full", "-v"}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const char *o = options[i][0], *v = options[i][1],
+                   *said = arena_printf(arena, "%s says", o);
+        const char *way = arena_printf(arena, "give the plan, or leave %s out", o);
+        Ran rows[] = {RUN("shapes", t, o, v, "--format", "json"),
+                      RUN("params", t, o, v, "--format", "jsonl"),
+                      RUN("comms", t, o, v),
+                      RUN("comms", t, o, v, "--pairs"),
+                      RUN("explain", t, "layers.0.attention.wo", o, v),
+                      RUN("draw", t, "--view", "block", "-o", out, o, v),
+                      RUN("draw", t, "--view", "timeline", "--format", "json", o, v),
+                      RUN("diff", t, t, o, v)};
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+            assert_string_equal(rows[k].out, "");
+            if (!strstr(rows[k].err, way)) fail_msg("%zu %s: %s", k, o, rows[k].err);
+            expect_code(rows[k], 2, NULL, said);
+        }
+        bool times = !strcmp(o, "--hardware"); /* a trace is modelled anew */
+        expect_code(RUN("times", t, o, v), times ? 0 : 2, NULL, times ? "" : said);
+    }
+    assert_int_not_equal(access(out, F_OK), 0);
+    expect_code(RUN("comms", t, "--dump", "lower"), 2, NULL, "--dump says");
+    /* beside a trace they are for the plan */
+    expect_code(RUN("diff", t, plan, "--set", "mesh.tp=4"), 1, "mesh", "");
+    expect_code(RUN("diff", plan, t, "--set", "mesh.tp=2"), 0, "no difference", "");
+}
 /* Where groups are unequal, each class of ranks says what it sends itself. */
 static void test_unequal_times(void **state) {
     (void)state;
@@ -1968,6 +2005,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_one_rank),
     TEST(test_config_defaults),
     TEST(test_full),
+    TEST(test_idle_options),
     TEST(test_unequal_times),
     TEST(test_structure),
     TEST(test_run),

@@ -285,5 +285,15 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
     }
     return l->trace != NULL;
 }
+bool cli_idle_options(const Cli *c, Loaded *l) {
+    if (!l->is_trace || !c->o.of_plan) return false;
+    diag_error(l->d, "E0212", diag_nowhere,
+               arena_printf(c->arena, "give the plan, or leave --%s out", c->o.of_plan),
+               "--%s says how a plan is run, and '%s' is the trace of a run", c->o.of_plan,
+               l->path);
+    l->exit = 2;
+    l->refused = true;
+    return true;
+}
 
 /* ---- main without the process ---- */

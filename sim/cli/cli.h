@@ -45,6 +45,7 @@ typedef struct {
     const char *to; /* export: the framework */
     const char *quiz;
     const char *notation;
+    const char *of_plan;          /* the first of the given options that says how a plan is run */
     int64_t tp, ep, against_rank; /* -1: none */
     bool loss_parallel, full;
     double tolerance, deadline;
@@ -137,6 +138,9 @@ PipelineOptions cli_pipeline(const Cli *c);
  * trace to work with.
  */
 bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only, Loaded *l);
+/* Did options that say how a plan is run meet nothing but a trace, which is a run already? Then
+ * E0212 is in l->d. */
+bool cli_idle_options(const Cli *c, Loaded *l);
 /* Prints the diagnostics of a file: errors always, warnings unless -q, notes with `notes` and
  * unless -q. */
 void cli_diagnostics(Cli *c, const Diags *d, bool notes);

@@ -34,7 +34,7 @@ static const Trace *show_loaded(Cli *c, bool ok, Loaded *l) {
     return ok ? l->trace : NULL;
 }
 static const Trace *load_shown(Cli *c, const char *path, const PipelineOptions *o, Loaded *l) {
-    return show_loaded(c, cli_load(c, path, o, false, l), l);
+    return show_loaded(c, cli_load(c, path, o, false, l) && !cli_idle_options(c, l), l);
 }
 /* People see layers that are alike once, except with -v; programs always see all. `name`: the
  * column of names. */
@@ -317,7 +317,7 @@ int cmd_draw(Cli *c) {
     Loaded l;
     bool ok = cli_load(c, c->o.operands[0], &o, false, &l);
     if (sampled) forgive_limits(&l);
-    const Trace *t = show_loaded(c, ok, &l);
+    const Trace *t = show_loaded(c, ok && !cli_idle_options(c, &l), &l);
     if (!t && f->format == FORMAT_JSON && !l.refused)
         document_figure(c, NULL, view->name, NULL, l.d);
     if (!t) return l.exit;
@@ -387,8 +387,10 @@ int cmd_diff(Cli *c) {
     if (c->o.view && !view) return 2;
     o.events = view && view->asks & VIEW_TIMES;
     Loaded a, b;
-    const Trace *x = load_shown(c, c->o.operands[0], &o, &a),
-                *y = load_shown(c, c->o.operands[1], &o, &b);
+    bool ok = cli_load(c, c->o.operands[0], &o, false, &a),
+         ok_b = cli_load(c, c->o.operands[1], &o, false, &b);
+    if (ok_b && b.is_trace) ok = ok && !cli_idle_options(c, &a); /* of one plan: they are for it */
+    const Trace *x = show_loaded(c, ok, &a), *y = show_loaded(c, ok_b, &b);
     bool json = strcmp(c->format, "json") == 0 && !a.refused && !b.refused;
     if (!x || !y) {
         if (json) document_table(c, NULL, a.d, b.d);

@@ -567,7 +567,7 @@ int cmd_explain(Cli *c) {
     }
     PipelineOptions o = cli_pipeline(c);
     Loaded l;
-    bool ok = cli_load(c, c->o.operands[0], &o, false, &l);
+    bool ok = cli_load(c, c->o.operands[0], &o, false, &l) && !cli_idle_options(c, &l);
     cli_diagnostics(c, l.d, false);
     Ex e = {.c = c, .t = l.trace, .told = {.a = c->arena}};
     bool json = !strcmp(c->format, "json");

@@ -18,7 +18,7 @@ typedef struct {
     OptionKind kind;
     size_t at;       /* into CliOptions */
     const char *arg; /* NULL: none */
-    int commands;    /* bits of commands, C_ANOTHER, C_OF_AGAINST */
+    int commands;    /* bits of commands, C_ANOTHER, C_OF_... */
     const char *what;
     const char *words; /* O_WORD: the allowed ones; O_WORD_OR_FIRST: where none follows the first */
 } Option;
@@ -27,6 +27,7 @@ enum {
         1 << 20, /* makes the run another than the plan's file asks for: nothing to record in it */
     C_OF_AGAINST = 1 << 21, /* says how --against compares: nothing without it */
     C_OF_MPI = 1 << 22,     /* nothing without --mpi */
+    C_OF_PLAN = 1 << 23,    /* says how a plan is run: nothing to a trace */
     C_ALL = (1 << 15) - 1,
     C_PLANS = C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_TIMES | C_EXPLAIN | C_DRAW |
               C_REPORT | C_DIFF,
@@ -78,12 +79,13 @@ static const Option options[] = {
      "which rank sends how many rows of experts to which, as a matrix", NULL},
     {"each", 0, O_FLAG, AT(each), NULL, C_COMMS,
      "of a step with micro-batches a row for each of them, not one for all", NULL},
-    {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_EXPORT | C_ANOTHER,
+    {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_EXPORT | C_ANOTHER | C_OF_PLAN,
      "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise", NULL},
-    {"seed", 0, O_INT, AT(seed), "N", C_PLANS | C_ANOTHER, "the same as --set data.seed=N", NULL},
-    {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS | C_ANOTHER,
+    {"seed", 0, O_INT, AT(seed), "N", C_PLANS | C_ANOTHER | C_OF_PLAN,
+     "the same as --set data.seed=N", NULL},
+    {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS | C_ANOTHER | C_OF_PLAN,
      "plant one more mistake of this name: see `list faults`", NULL},
-    {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_PLANS | C_CALIBRATE | C_ANOTHER,
+    {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_PLANS | C_CALIBRATE | C_ANOTHER | C_OF_PLAN,
      "the machine of the time model: see `list hardware`; calibrate --cuda: whose links to assume",
      NULL},
     {"threads", 0, O_INT, AT(threads), "N", C_PLANS, "worker threads; 0 (default): all cores",
@@ -92,7 +94,7 @@ static const Option options[] = {
      "also write the trace of the run (JSON Lines)", NULL},
     {"save-values", 0, O_TEXT, AT(save_values), "FILE", C_RUNS, "write all values as safetensors",
      NULL},
-    {"dump", 0, O_WORD, AT(dump), "PASS", C_PLANS & ~C_DIFF,
+    {"dump", 0, O_WORD, AT(dump), "PASS", (C_PLANS & ~C_DIFF) | C_OF_PLAN,
      "print the program after this pass: lower", "lower"},
     {"against", 0, O_TEXT, AT(against), "FILE", C_RUNS | C_ANOTHER,
      "compare with another implementation's values (safetensors)", NULL},
@@ -121,30 +123,30 @@ static const Option options[] = {
      "rules and structure only: nothing is executed, any size is checked at once", NULL},
     {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK,
      "write the plan's `expect` section from the run", NULL},
-    {"model", 0, O_TEXT, AT(model), "PRESET", C_FILES | C_ANOTHER,
+    {"model", 0, O_TEXT, AT(model), "PRESET", C_FILES | C_ANOTHER | C_OF_PLAN,
      "of a framework's file: the model whose plan it is, see `list models`", NULL},
-    {"config", 0, O_TEXT, AT(config), "FILE", C_FILES | C_ANOTHER,
+    {"config", 0, O_TEXT, AT(config), "FILE", C_FILES | C_ANOTHER | C_OF_PLAN,
      "of a framework's file: the config.json of the model", NULL},
-    {"mesh", 0, O_TEXT, AT(mesh), "AXIS=N,...", C_FILES | C_ANOTHER,
+    {"mesh", 0, O_TEXT, AT(mesh), "AXIS=N,...", C_FILES | C_ANOTHER | C_OF_PLAN,
      "of a framework's file: the mesh, outermost axis first, dp=2,tp=4", NULL},
-    {"tp", 0, O_INT, AT(tp), "N", C_FILES | C_ANOTHER,
+    {"tp", 0, O_INT, AT(tp), "N", C_FILES | C_ANOTHER | C_OF_PLAN,
      "of a config.json of Hugging Face: ranks of tensor parallelism", NULL},
-    {"tp-plan", 0, O_TEXT, AT(tp_plan), "FILE", C_FILES | C_ANOTHER,
+    {"tp-plan", 0, O_TEXT, AT(tp_plan), "FILE", C_FILES | C_ANOTHER | C_OF_PLAN,
      "of a config.json: a table pattern -> style (JSON) over the plan that the library ships",
      NULL},
-    {"ep", 0, O_INT, AT(ep), "N", C_FILES | C_ANOTHER,
+    {"ep", 0, O_INT, AT(ep), "N", C_FILES | C_ANOTHER | C_OF_PLAN,
      "of a config.json: ranks that share its experts, those of --tp", NULL},
-    {"ep-plan", 0, O_TEXT, AT(ep_plan), "FILE", C_FILES | C_ANOTHER,
+    {"ep-plan", 0, O_TEXT, AT(ep_plan), "FILE", C_FILES | C_ANOTHER | C_OF_PLAN,
      "of a config.json or a file of names: a table for experts over its own", NULL},
-    {"hf-version", 0, O_TEXT, AT(hf_version), "V", C_FILES | C_ANOTHER,
+    {"hf-version", 0, O_TEXT, AT(hf_version), "V", C_FILES | C_ANOTHER | C_OF_PLAN,
      "of a table of Hugging Face: the transformers whose styles it names, 4.50 on, 5.0 to 5.19 or "
      "5.23 (the default)",
      NULL},
     {"names", 0, O_TEXT, AT(names), "FILE", C_IMPORT,
      "hf: recorded names and shapes of any model, or a folder of them; no config is needed", NULL},
-    {"loss-parallel", 0, O_FLAG, AT(loss_parallel), NULL, C_FILES | C_ANOTHER,
+    {"loss-parallel", 0, O_FLAG, AT(loss_parallel), NULL, C_FILES | C_ANOTHER | C_OF_PLAN,
      "of a framework's file: the loss runs under loss_parallel()", NULL},
-    {"full", 0, O_FLAG, AT(full), NULL, C_FILES | C_ANOTHER,
+    {"full", 0, O_FLAG, AT(full), NULL, C_FILES | C_ANOTHER | C_OF_PLAN,
      "sizes as they are: a plan's `shrink` is undone; of a framework's file, not those that run in "
      "seconds",
      NULL},
@@ -373,6 +375,11 @@ static void check_usage(Parse *p) {
             usage(c, "add --against FILE, or leave it out",
                   "--%s is for --against, and there is none", p->given[i]->name);
     check_processes(p);
+    /* a trace is modelled anew for another machine only where its times are the question */
+    for (int i = p->n_given - 1; i >= 0; i--)
+        if (p->given[i]->commands & C_OF_PLAN &&
+            (p->given[i]->at != AT(hardware) || !(k->bit & C_TIMES)))
+            c->o.of_plan = p->given[i]->name;
     static const char *const executed[] = {"against",     "save-values", "exact",
                                            "sensitivity", "strict",      "update-expect",
                                            "check",       "end-to-end",  "cuda"};

@@ -1430,6 +1430,15 @@ static void test_full(void **state) {
             done(own), done(full), done(whole), done(said), done(eight);
         }
 }
+/* The verdict of diff is English: what is counted in KiB is less, and no "less bytes". */
+static void test_diff_words(void **state) {
+    (void)state;
+    const char *four = "plans/04-llama3-8b-tp4.yaml", *two = "plans/03-llama3-8b-tp2.yaml";
+    Ran less = RUN("diff", four, two);
+    assert_null(strstr(less.out, "bytes sent"));
+    expect_code(less, 1, "B less sent, ", "");
+    expect_code(RUN("diff", two, four), 1, "B more sent, ", "");
+}
 /* What says how a plan is run changes nothing in a trace: it is refused, not dropped in silence. */
 static void test_idle_options(void **state) {
     (void)state;
@@ -2005,6 +2014,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_one_rank),
     TEST(test_config_defaults),
     TEST(test_full),
+    TEST(test_diff_words),
     TEST(test_idle_options),
     TEST(test_unequal_times),
     TEST(test_structure),

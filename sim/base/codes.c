@@ -109,8 +109,10 @@ const DiagCode diag_codes[] = {
      "the pictures that can be drawn.",
      "draw it from a plan that is run, or choose another view: `list views`"},
     {"E0212", 2, "wrong usage of the command line",
-     "An option, its value, or a key given with --set is not known. `shardproof --help` prints the "
-     "options; keys of --set are those of a plan, with dots between plain keys and plan[PATTERN] "
+     "An option, its value, or a key given with --set is not known, or would do nothing: a trace "
+     "is "
+     "a run already, and heeds no --set. `shardproof --help` prints the options; keys of --set are "
+     "those of a plan, with dots between plain keys and plan[PATTERN] "
      "for patterns.",
      NULL},
     {"E0213", 3, "unknown hardware",

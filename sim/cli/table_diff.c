@@ -250,19 +250,22 @@ void table_diff_record(Table *t, const TraceApart *x) {
     r[3] = cell_text(x->b ? x->b : "-");
 }
 
-/* "96 KiB less memory": B against A. */
-static const char *by_how_much(int64_t a, int64_t b, const char *what, Arena *m) {
-    if (a == b) return arena_printf(m, "the same %s", what);
+/* "96 KiB less sent", "96 KiB less memory": B against A. An amount with its unit is less, not
+ * fewer. */
+static const char *by_how_much(int64_t a, int64_t b, Arena *m) {
     int64_t d = a < b ? b - a : a - b;
-    return arena_printf(m, "%s %s %s", bytes_text(d, m), b > a ? "more" : "less", what);
+    return arena_printf(m, "%s %s", bytes_text(d, m), b > a ? "more" : "less");
 }
 const char *table_diff_verdict(const Trace *a, const Trace *b, Arena *m) {
     Str s = str_new(m);
     int64_t sent_a = lookup_most_sent(a, NULL, NULL), sent_b = lookup_most_sent(b, NULL, NULL);
-    str_addf(&s, "B against A, of a rank: %s", by_how_much(sent_a, sent_b, "bytes sent", m));
+    str_addf(&s, "B against A, of a rank: %s",
+             sent_a == sent_b ? "the same bytes sent"
+                              : arena_printf(m, "%s sent", by_how_much(sent_a, sent_b, m)));
+    int64_t peak_a = lookup_peak(a, NULL), peak_b = lookup_peak(b, NULL);
     if (a->n_memory && b->n_memory)
-        str_addf(&s, ", %s",
-                 by_how_much(lookup_peak(a, NULL), lookup_peak(b, NULL), "memory at the peak", m));
+        str_addf(&s, ", %s memory at the peak",
+                 peak_a == peak_b ? "the same" : by_how_much(peak_a, peak_b, m));
     if (a->verdict && b->verdict)
         str_addf(&s, "; %s%s", a->verdict,
                  strcmp(a->verdict, b->verdict) ? arena_printf(m, ", and %s", b->verdict)

@@ -83,8 +83,8 @@ struct Gpu {
     void (*launch)(Gpu *g, const GpuLaunch *l);
     void (*gemm)(Gpu *g, const GpuGemm *m);
     /* Lanes, from 0: what is asked for goes to that which was chosen last, one thing behind the
-     * other. Nothing but marks orders two lanes. What put reads has been read when it returns, what get writes
-     * is there. */
+     * other. Nothing but marks orders two lanes. What put reads has been read when it returns, what
+     * get writes is there. */
     void (*lane)(Gpu *g, int lane);
     void *(*stream)(Gpu *g); /* the lane, as other libraries know it: a cudaStream_t */
     /* What the lane has been asked for so far, in `mark`, or in a new one (NULL); what is asked of

@@ -160,7 +160,8 @@ static void test_defaults(void **state) {
     assert_int_equal(plan_data_unit(p), UNIT_PARAMETER);
     assert_string_equal(p->data_parallel.reduce, "sum");
     assert_string_equal(p->data_parallel.grad_order, "shard_first");
-    assert_true(plan_reshard(p)->rest && p->save_gathered && !p->per_module && p->trust == TRUST_RULES);
+    assert_true(plan_reshard(p)->rest && p->save_gathered && !p->per_module &&
+                p->trust == TRUST_RULES);
     assert_string_equal(p->context_parallel.mode, "all_gather");
     assert_string_equal(p->context_parallel.order, "contiguous");
     assert_null(p->context_parallel.axis); /* there is no axis cp */

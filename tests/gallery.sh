@@ -1,7 +1,8 @@
 #!/bin/sh
 # Draws every view of every shipped plan, the planted bugs too, into out/gallery, with an index page that works offline.
 # A view that cannot show a plan says so on the page; a plan that cannot be drawn at all is a failure, unless it is there to be
-# refused (`expect: diagnostics`).
+# refused (`expect: diagnostics`). What executes nothing is drawn of the model's true sizes; the run of errors and routing has the
+# plan's shrink, and says so.
 # gallery.sh [FOLDER [PLAN...]]
 set -u
 shardproof=${SHARDPROOF:-./shardproof}
@@ -40,7 +41,9 @@ for plan in "$@"; do
     printf '<a href="#%s">%s</a>\n' "$name" "$name" >>"$nav"
     for view in $views; do
         file=$name.$view.svg
-        if "$shardproof" draw "$plan" --view "$view" -o "$out/$file" 2>"$out/.err"; then
+        full=--full
+        case $view in errors | routing | storyboard) full= ;; esac
+        if "$shardproof" draw "$plan" --view "$view" $full -o "$out/$file" 2>"$out/.err"; then
             drawn="$drawn $view" figures=$((figures + 1))
             title=$(title_of "$out/$file")
             printf '<figure><a href="%s"><img loading="lazy" src="%s" alt="%s. %s"/></a>' "$file" "$file" \

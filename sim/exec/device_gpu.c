@@ -156,13 +156,6 @@ static bool here(const Device *d, const Tensor *t) {
     size_t off;
     return gpu_blocks_find(&((const OnGpu *)d)->blocks, t->p, &off);
 }
-static bool is_packed(const Tensor *t) {
-    Tensor p = *t;
-    tensor_pack(&p);
-    for (int d = 0; d < t->nd; d++)
-        if (t->n[d] > 1 && t->s[d] != p.s[d]) return false;
-    return true;
-}
 static size_t bytes_of(const Tensor *t, Dtype dt) {
     return (size_t)(tensor_count(t) * dtype_size(dt));
 }
@@ -276,7 +269,7 @@ static Tensor on_get(Device *d, const Tensor *t, Dtype dt) {
     Tensor host = packed_like(t, base_malloc(bytes_of(t, dt) + 1)), from = *t;
     if (!tensor_count(t)) return host;
     Mark mark = enter(x);
-    bool half, packed = is_packed(t);
+    bool half, packed = tensor_is_packed(t);
     from.p = read_at(x, t->p, &half);
     if (dt == DT_I64 && packed) { /* a list: the calls of its rows ask for it too */
         memcpy(host.p, tell(x, t->p, (int64_t)bytes_of(t, dt)), bytes_of(t, dt));
@@ -299,7 +292,7 @@ static void on_done(Device *d, Tensor *host) {
 /* A packed copy in the GPU's scratch memory of what the host has. */
 static Tensor upload(OnGpu *x, const Tensor *host, Dtype dt) {
     Tensor packed = *host, there = packed_like(host, scratch(x, (int64_t)bytes_of(host, dt) + 1));
-    if (!is_packed(host)) {
+    if (!tensor_is_packed(host)) {
         Region box = region_plain(host);
         packed = packed_like(host, base_malloc(bytes_of(host, dt) + 1));
         region_copy((Block){&box, &packed}, (Block){&box, host}, dt, COMBINE_COPY);
@@ -313,7 +306,7 @@ static void on_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) {
     OnGpu *x = (OnGpu *)d;
     if (!tensor_count(t)) return;
     Mark mark = enter(x);
-    if (is_packed(t) && is_packed(host))
+    if (tensor_is_packed(t) && tensor_is_packed(host))
         x->gpu->put(x->gpu, write_at(x, t->p), host->p, bytes_of(t, dt));
     else {
         Tensor there = upload(x, host, dt);
@@ -426,7 +419,7 @@ static void on_round(Device *d, const Tensor *t) {
     if (!tensor_count(t)) return;
     Mark mark = enter(x);
     GpuBlock *b = gpu_blocks_find(&x->blocks, t->p, &off);
-    bool whole = b && is_packed(t) && bytes_of(t, DT_F32) == b->bytes;
+    bool whole = b && tensor_is_packed(t) && bytes_of(t, DT_F32) == b->bytes;
     if (!b || !whole) map(x, GPU_bf16, t, t, DT_F32, 0);
     else if (!b->half) halve(x, b);
     leave(x, mark);
@@ -491,7 +484,7 @@ static void *on_reach(Device *d, const Tensor *t, bool half, bool writes) {
     size_t off;
     bool is = half;
     GpuBlock *b = gpu_blocks_find(&x->blocks, t->p, &off);
-    assert(b && is_packed(t));
+    assert(b && tensor_is_packed(t));
     if (writes && half && !b->half) { /* whatever it holds is overwritten */
         Spare room = take_room(x, b->bytes / 2);
         gpu_lanes_touch(&x->lanes, &b->use, true);

@@ -369,13 +369,6 @@ static void copy_block(const CopyJob *j, int d, int64_t od, int64_t os) {
                 copy_block(j, d + 1, od + (m->dst + i) * ds, os + (m->src + i) * ss);
     }
 }
-static bool is_packed(const Tensor *t) {
-    Tensor p = *t;
-    tensor_pack(&p);
-    bool packed = true;
-    for (int d = 0; d < t->nd; d++) packed &= t->n[d] <= 1 || t->s[d] == p.s[d];
-    return packed;
-}
 /* A region and its data. */
 typedef struct {
     Region r;
@@ -397,8 +390,8 @@ static void pack(Held *h, Dtype dt, Arena *tmp) {
 static bool as_listed(Held *h, int outer, Dtype dt, bool copy, Arena *tmp) {
     if (h->r.outer == outer) return true;
     if (h->t.nd != h->r.nd) return false;
-    if (copy && (!is_packed(&h->t) || !has_sizes(&h->t, &h->r))) pack(h, dt, tmp);
-    if (!is_packed(&h->t)) return false;
+    if (copy && (!tensor_is_packed(&h->t) || !has_sizes(&h->t, &h->r))) pack(h, dt, tmp);
+    if (!tensor_is_packed(&h->t)) return false;
     h->r = region_listed(&h->r, outer, tmp);
     h->t = region_shaped(&h->r, &h->t);
     return has_sizes(&h->t, &h->r);

@@ -59,17 +59,10 @@ int store_add(Store *s, Local l) {
     s->l[s->n] = l;
     return s->n++;
 }
-static bool is_packed(const Tensor *t) {
-    Tensor packed = *t;
-    tensor_pack(&packed);
-    for (int d = 0; d < t->nd; d++)
-        if (t->n[d] > 1 && packed.s[d] != t->s[d]) return false;
-    return true;
-}
 void store_shape(Exec *e, Local *l, const Tensor *as, Dtype dt) {
     assert(tensor_count(as) == tensor_count(&l->t));
     if (as->nd == l->t.nd && !memcmp(as->n, l->t.n, sizeof *as->n * (size_t)as->nd)) return;
-    if (!is_packed(&l->t)) {
+    if (!tensor_is_packed(&l->t)) {
         Tensor packed = l->t;
         Buf *b = store_buf_new(e, tensor_count(as) * dtype_size(dt));
         Region r = region_plain(&l->t);

@@ -64,13 +64,6 @@ static Ours part_for(const WireMove *m, const Piece *one, int64_t rank, Arena *a
     x.what = region_meet(&to, &x.has, arena);
     return x;
 }
-static bool is_packed(const Tensor *t) {
-    Tensor p = *t;
-    tensor_pack(&p);
-    for (int d = 0; d < t->nd; d++)
-        if (t->n[d] > 1 && t->s[d] != p.s[d]) return false;
-    return true;
-}
 
 /* ---- sending ---- */
 /* Where the engine reads it: where it lies, if its numbers are side by side there as they travel.
@@ -81,7 +74,7 @@ static void *to_be_sent(WireLanes *l, const WireMove *m, const Ours *x, const Pi
     const bool whole = n == wire_count(&x->has);
     Tensor view, packed = region_packed(&x->what);
     void *p = NULL;
-    if (region_view(&x->what, &x->has, &x->src, m->dt, &view) && is_packed(&view))
+    if (region_view(&x->what, &x->has, &x->src, m->dt, &view) && tensor_is_packed(&view))
         p = l->dev->reach(l->dev, &view, narrow, false);
     if (!p && whole && l->last.p && l->last.n == n && l->last.one.rank == one->rank &&
         l->last.one.owner == one->owner)

@@ -41,4 +41,13 @@ static inline void tensor_pack(Tensor *t) {
         s *= t->n[i];
     }
 }
+/* Do its elements lie row-major and contiguous? A dim of size 1 may have any stride. */
+static inline bool tensor_is_packed(const Tensor *t) {
+    int64_t s = 1;
+    for (int i = t->nd - 1; i >= 0; i--) {
+        if (t->n[i] > 1 && t->s[i] != s) return false;
+        s *= t->n[i];
+    }
+    return true;
+}
 #endif

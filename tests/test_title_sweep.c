@@ -828,6 +828,34 @@ static void steps_wrong(const Page *p, char **m) {
     for (int i = 0; i < p->t->n_moves; i++) n += p->t->moves[i].wrong || p->t->moves[i].planted;
     is_count(p, m[1], n);
 }
+/* Kinds of mistakes: records of one op (over the same axis) about which the same is said. */
+static void things_wrong(const Page *p, char **m) {
+    enum { MOST = 64 };
+    Arena *a = arena_new();
+    const Trace *t = p->t;
+    const char *kind[MOST];
+    int n = 0, all = t->n_collectives + t->n_moves + t->n_computes;
+    for (int i = 0; i < all && n < MOST; i++) {
+        int k = i - t->n_collectives, l = k - t->n_moves;
+        const TraceCollective *c = k < 0 ? &t->collectives[i] : NULL;
+        const TraceLocalMove *v = k >= 0 && l < 0 ? &t->moves[k] : NULL;
+        const TraceCompute *x = l >= 0 ? &t->computes[l] : NULL;
+        const char *wrong = c ? c->wrong : v ? v->wrong : x->wrong;
+        const char *planted = c ? c->planted : v ? v->planted : x->planted;
+        if (!wrong && !planted) continue;
+        const char *op = c ? c->op : v ? v->op : x->label ? x->label : x->op;
+        bool again = c   ? c->pass == PHASE_BACKWARD && !subject_is_gradient(c->subject)
+                     : x ? x->recompute
+                         : false;
+        kind[n] = arena_printf(a, "%s/%s/%s/%s/%d", op, c ? c->axis : "", wrong ? wrong : "",
+                               planted ? planted : "", again);
+        int same = 0;
+        while (strcmp(kind[same], kind[n])) same++;
+        n += same == n;
+    }
+    is_count(p, m[1], n);
+    arena_free(a);
+}
 /* "d output, d norm and 1 more": as many as one thing is wrong with. */
 static void more_values(const Page *p, char **m) {
     int listed = 1;
@@ -855,8 +883,9 @@ static const Phrase phrases[] = {
     {"mesh", "· # more", more_classes},
     {"mesh", "# copies of each, over ([^;]*)", copies_of},
     {"block", "# steps of ([a-zA-Z ]*) are wrong", steps_wrong},
-    {"block", "lies as .* but is taken for \\[[^]]*\\]", nothing_more},
-    {"block", "over [^ ]+ of (.*) and # more is", more_values},
+    {NULL, "# things are wrong with this plan", things_wrong},
+    {NULL, "lies as .* but is taken for \\[[^]]*\\]", nothing_more},
+    {NULL, "over [^ ]+ of (.*) and # more is", more_values},
     {"mesh", "class # ranks ([^×]*) ×#( \\([^)]*\\))?", one_class},
     {NULL, "[Rr]ank # \\(([^)]*)\\)", rank_and_place},
     {NULL, "([a-z_][a-zA-Z_.0-9=]*)=#", sizes},

@@ -14,6 +14,7 @@
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "render/furniture/words.h"
+#include "support/records.h"
 #include "support/support.h"
 #include <expat.h>
 #include <glob.h>
@@ -555,8 +556,8 @@ static void check_timeline(Arena *a, const Trace *t, const char *what, const cha
             waiting += t->events[i].wait_exposed;
         }
     says(words, what,
-         arena_printf(a, "tep %s = compute %s + exposed %s%s.", time_text(last, a),
-                      time_text(compute, a), time_text(exposed, a),
+         arena_printf(a, "%s %s = compute %s + exposed %s%s.", records_span(a, t) + 1,
+                      time_text(last, a), time_text(compute, a), time_text(exposed, a),
                       waiting <= 1e-9 * last ? ""
                                              : arena_printf(a, " + waiting for other ranks %s",
                                                             time_text(waiting, a))));

@@ -508,10 +508,12 @@ static int64_t told_rank(const Page *p) {
 }
 static void step_time(const Page *p, char **m) {
     RecordTime x = records_time(p->a, p->t, told_rank(p));
-    is_time(p, m[1], x.span);
-    is_time(p, m[2], x.compute);
-    is_time(p, m[3], x.exposed);
-    if (*m[4]) is_time(p, m[5], x.waiting);
+    const char *of = records_span(p->a, p->t);
+    if (strcmp(m[1] + 1, of + 1)) wrong(p, m[1], of);
+    is_time(p, m[2], x.span);
+    is_time(p, m[3], x.compute);
+    is_time(p, m[4], x.exposed);
+    if (*m[5]) is_time(p, m[6], x.waiting);
 }
 static void hidden_share(const Page *p, char **m) {
     RecordTime x = records_time(p->a, p->t, told_rank(p));
@@ -926,7 +928,10 @@ static const Phrase phrases[] = {
     {NULL, "([a-z][a-z_.0-9·]*) @ in #( collectives?)?", sent_over},
     {"shards", "@ of @ of (layer #'s )?weights", shard_weights},
     {"shards", "[Rr]ank # holds", own_rank},
-    {"timeline", "[Ss]tep ~ = compute ~ \\+ exposed ~( \\+ waiting for other ranks ~)?", step_time},
+    {"timeline",
+     "([Ss]tep|[Oo]ne micro-batch[a-z ]*,) ~ = compute ~ \\+ exposed ~( \\+ waiting for other "
+     "ranks ~)?",
+     step_time},
     {"timeline", "Communication ~, of which % is hidden", hidden_share},
     {"timeline", "ompute waits % of the time", waits},
     {"timeline", "% of communication is hidden", hidden_only},

@@ -526,6 +526,13 @@ static const char *measured_totals(const Timeline *x, Arena *a) {
     str_add(&r, ".");
     return r.s;
 }
+/* What a span is the time of: the records have one micro-batch of a step that has several. */
+static const char *spanned(const Trace *t, Arena *a) {
+    double parts = words_find_dim(t, "microbatches");
+    if (!(parts > 1)) return "step";
+    return arena_printf(a, "one micro-batch%s%s,", trace_both_ways(t) ? " each way" : "",
+                        t->pass == PASS_FORWARD ? "" : " and what is done once a step");
+}
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
     Arena *a = c->arena;
     if (c->o->measured) return measured_totals(&t[n - 1], a);
@@ -539,8 +546,9 @@ const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
                  : busiest       ? "The busiest, "
                                  : "The last to end, ",
                  timeline_ranks(t, a));
-    str_addf(&r, "%s %s = compute %s + exposed %s", r.n ? "step" : "Step", time_text(s->span, a),
-             time_text(s->compute, a), time_text(s->exposed, a));
+    const char *of = spanned(c->t, a);
+    str_addf(&r, "%s %s = compute %s + exposed %s", r.n ? of : words_capital(a, of),
+             time_text(s->span, a), time_text(s->compute, a), time_text(s->exposed, a));
     if (s->waiting > 0) str_addf(&r, " + waiting for other ranks %s", time_text(s->waiting, a));
     str_add(&r, ".");
     if (s->comm > 0)

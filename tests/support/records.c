@@ -130,6 +130,16 @@ RecordTime records_time(Arena *a, const Trace *t, int64_t rank) {
     return x;
 }
 
+const char *records_span(Arena *a, const Trace *t) {
+    double parts = 1;
+    bool ways = false, once = t->pass != PASS_FORWARD;
+    for (int i = 0; i < t->n_model; i++)
+        if (!strcmp(t->model[i].name, "microbatches")) parts = t->model[i].value;
+    for (int i = 0; i < t->n_values; i++) ways |= t->values[i].way > 0;
+    if (parts <= 1) return "step";
+    return arena_printf(a, "one micro-batch%s%s,", ways ? " each way" : "",
+                        once ? " and what is done once a step" : "");
+}
 double records_busy(const Trace *t, int rank) {
     double busy = 0, until = -1;
     for (int i = 0; i < t->n_actions; i++) { /* in the order of its list, so of their times */

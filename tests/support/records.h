@@ -34,6 +34,9 @@ typedef struct {
 } RecordTime;
 RecordTime records_time(Arena *a, const Trace *t, int64_t rank);
 
+/* What the events are of, in words: a step's, or of one of its micro-batches. */
+const char *records_span(Arena *a, const Trace *t);
+
 /* How long a coordinate of the pipeline's axis is at work: the time that any of its actions takes,
  * counted once; and the most pairs of stage and micro-batch of which it has begun the forward and
  * not ended the backward. */

@@ -280,6 +280,35 @@ static void test_training_that_runs_away(void **state) {
         arena_free(a);
     }
 }
+/* The same around a ring, whose backward makes probabilities of the whole's lse: where scores are
+ * so large that their exponent has no digit left, a probability may be anything, be below the
+ * smallest number that float32 has, or stand beside a difference of two numbers that are the same.
+ */
+static void test_rings_that_run_away(void **state) {
+    (void)state;
+    static const struct {
+        const char *dtype, *seed, *lr, *mode;
+    } rows[] = {{"f32", "1", "0.04", "ring"},
+                {"f32", "2", "0.04", "ring, order: zigzag"},
+                {"f32", "3", "0.08", "ring"},
+                {"bf16", "2", "0.08", "ring, backward: chain"},
+                {"bf16", "3", "0.3", "ring, backward: chain"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(
+            a, "verdicts.yaml",
+            arena_printf(a,
+                         "model: {layers: all, config: {hidden_size: 3, intermediate_size: 1, "
+                         "num_hidden_layers: 2, num_attention_heads: 2, vocab_size: 1, head_dim: "
+                         "2}}\ndata: {dtype: %s, seed: %s}\nmesh: {cp: 2}\n"
+                         "context_parallel: {mode: %s}\npass: train\n"
+                         "optimizer: {name: sgd, lr: %s, steps: 4}\n",
+                         rows[i].dtype, rows[i].seed, rows[i].mode, rows[i].lr),
+            true);
+        must_equal(&r);
+        arena_free(a);
+    }
+}
 /* --sensitivity measures a bound for every value, far below the fixed one, and no rounding passes
  * it. */
 static void test_sensitivity(void **state) {
@@ -613,6 +642,7 @@ int main(void) {
         cmocka_unit_test(test_a_value_that_is_zero),
         cmocka_unit_test(test_no_digit_left),
         cmocka_unit_test(test_training_that_runs_away),
+        cmocka_unit_test(test_rings_that_run_away),
         cmocka_unit_test(test_a_key_bias_without_rotation),
         cmocka_unit_test(test_sensitivity),
         cmocka_unit_test(test_attention_gradients),

@@ -183,7 +183,7 @@ static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads
     Head h = {.b = bound, .T = c->in[0].n[T_], .S = k->n[1], .d = c->in[0].n[X_]};
     h.dv = c->in[2].n[3];
     int64_t kk = i % k->n[2], b = h.row = i / k->n[2], S = h.S;
-    h.tiny = bound->u > 0x1p-30 ? 0x1p-120 : 0x1p-1000;
+    h.tiny = attention_tiny(bound->u);
     double *room = base_malloc(base_mul((size_t)(S * (5 + 2 * ROWS) + 1), 8));
     h.norm_k = room, h.norm_v = room + S, h.max = room + 2 * S;
     h.hi = room + 3 * S, h.lo = room + 4 * S, h.p = room + 5 * S, h.dp = h.p + ROWS * S;

@@ -2,6 +2,7 @@
  * probabilities, each term of a sum with how far it can move it. In float64. */
 #include "kernel/gemm.h"
 #include "kernel/pool.h"
+#include "ops/attention_bound.h"
 #include "ops/ring.h"
 #include <math.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ static double score_row(Head *h, int64_t t, AttentionRun run, double *row) {
 /* ---- forward: rows of the result, then the lse ---- */
 static void forward_row(Head *h, int64_t t) {
     AttentionRun run = attention_run(&h->r.mask, t, h->r.ns);
-    double *p = h->p + t * h->r.ns, u = h->b->u, max = -INFINITY, sum = 0;
+    double *p = h->p + t * h->r.ns, u = h->b->u, max = -INFINITY, sum = 0, tiny = attention_tiny(u);
     int64_t n = run.lim - run.from, wide = h->m.p;
     double *hi = h->sum + t * wide, *lo = h->low + t * wide;
     for (int64_t x = 0; x < wide; x++) hi[x] = lo[x] = 0x1p-140;
@@ -66,11 +67,12 @@ static void forward_row(Head *h, int64_t t) {
     for (int64_t s = run.from; s < run.lim; s++) sum += p[s] = exp(p[s] - max);
     double dh = 2 * exponent(h, plain_gamma, score, max) + 4 * u,
            dl = 2 * exponent(h, gamma_prob, score, max) + 4 * u;
-    double rh = expm1(dh) + gamma_n((double)n + 6, u),
-           rl = expm1(dl) + gamma_prob((double)n + 6, u);
+    /* no probability moves by more than 1 */
+    double rh = fmin(expm1(dh), 1 / tiny) + gamma_n((double)n + 6, u),
+           rl = fmin(expm1(dl), 1 / tiny) + gamma_prob((double)n + 6, u);
     for (int64_t s = run.from; s < run.lim; s++)
         for (int64_t x = 0; x < h->m.dv; x++) {
-            double v = p[s] / sum * fabs(((double *)h->m.v)[s * h->m.dv + x]);
+            double v = (p[s] / sum + tiny) * fabs(((double *)h->m.v)[s * h->m.dv + x]);
             hi[x] += v * (2 * rh + gamma_n((double)n + 4, u));
             lo[x] += v * (2 * rl + gamma_prob((double)n + 4, u));
         }
@@ -80,7 +82,12 @@ static void forward_row(Head *h, int64_t t) {
 }
 
 /* ---- adjoint ---- */
-/* p and ds of query t, and how far they move: a row of hi and lo. */
+/* How far a probability moves where its exponent moves by `off`: one that is nothing too. */
+static double far_of(double exponent, double off) {
+    return off < 1 ? exp(exponent) * expm1(off) : exp(exponent + off);
+}
+/* p and ds of query t, and how far they move: a row of hi and lo. In training that runs away p may
+ * be too small for the type, and what it is multiplied with large. */
 static void adjoint_row(Head *h, int64_t t) {
     AttentionRun run = attention_run(&h->r.mask, t, h->r.ns);
     int64_t ns = h->r.ns, dv = h->m.dv, T = h->r.nt * ring_groups(&h->b->call);
@@ -90,20 +97,23 @@ static void adjoint_row(Head *h, int64_t t) {
     if (run.lim <= run.from) return;
     double score = score_row(h, t, run, p), lse = o[dv], D = -cot[dv], size = fabs(cot[dv]);
     for (int64_t i = 0; i < dv; i++) D += cot[i] * o[i], size += fabs(cot[i] * o[i]);
-    double n = h->b->operand == 0 ? (double)ns : (double)T, nc = norm(cot, dv);
+    double n = h->b->operand == 0 ? (double)ns : (double)T, nc = norm(cot, dv),
+           tiny = attention_tiny(u);
     static const Gamma gammas[] = {plain_gamma, gamma_prob};
     for (int k = 0; k < 2; k++) {
         double *row = (k ? h->lo : h->hi) + t * ns, g = gammas[k]((double)dv + 4, u);
         double off = exponent(h, gammas[k], score, lse), cap = h->b->call.at->cap;
-        double rate = expm1(2 * off + 4 * u) + gammas[k](n + 8, u);
+        double rate = gammas[k](n + 8, u);
         if (cap > 0) rate += 2 * off / cap + 4 * u; /* the slope */
         for (int64_t s = run.from; s < run.lim; s++) {
             const double *v = (double *)h->m.v + s * dv;
-            double prob = exp(p[s] - lse), dp = dot(cot, v, dv);
+            double prob = exp(p[s] - lse), dp = dot(cot, v, dv),
+                   moved = far_of(p[s] - lse, 2 * off + 4 * u) + prob * rate + tiny;
             row[s] = h->b->operand == 2
-                         ? prob * rate
-                         : prob * fabs(scale) *
-                               ((rate + 4 * u) * fabs(dp - D) + g * (nc * norm(v, dv) + size));
+                         ? moved
+                         : fabs(scale) * ((moved + prob * 4 * u) * fabs(dp - D) +
+                                          (prob + moved) * g * (nc * norm(v, dv) + size)) +
+                               tiny;
         }
     }
 }
@@ -121,7 +131,8 @@ static void add_product(Head *h, const GemmView *a, int64_t rows, const Rows *y,
             h->ab[k * n + i] = fabs(((const double *)y->p)[i * y->stride + k]);
     GemmView yv = by_rows(h->ab, n), to = by_rows(part, w);
     gemm_f64(rows, w, n, a, &yv, &to);
-    for (int64_t i = 0; i < rows * w; i++) out[i] += part[i];
+    for (int64_t i = 0; i < rows * w; i++) /* nothing is known of what was beyond float64 */
+        out[i] += isnan(part[i]) ? INFINITY : part[i];
 }
 static void adjoint_sums(Head *h) {
     int64_t ns = h->r.ns, nt = h->r.nt;

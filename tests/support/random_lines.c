@@ -31,6 +31,16 @@ static const char *path(const RandomPlan *g, const char *what) {
         if (!strcmp(row[i].what, own)) return path_of(g, own);
     return path_of(g, what);
 }
+/* Is the module of that path a norm, whatever its path says? */
+static bool is_norm(const RandomPlan *g, const char *at) {
+    int n;
+    const NamesRow *row = names_table(&n);
+    for (int i = 0; i < n; i++)
+        if (strstr(row[i].what, "norm") && row[i].name[g->scheme] &&
+            !strcmp(row[i].name[g->scheme], at))
+            return true;
+    return false;
+}
 static void line(RandomPlan *g, const char *what, const char *style) {
     ADD("  %s: %s\n", path(g, what), style);
 }
@@ -304,7 +314,7 @@ static void wild_linear(RandomPlan *g, const char *at, const char *w, const char
                         const char *out) {
     /* the parameter itself; a tied one is the embedding's */
     if (CHANCE(10) && !(g->tied && !strcmp(at, path(g, "head")))) {
-        bool scale = g->scheme == NAMES_TORCHTUNE && strstr(at, "norm");
+        bool scale = g->scheme == NAMES_TORCHTUNE && is_norm(g, at);
         ADD("  %s.%s: {style: wild, weight: %s}\n", at, scale ? "scale" : "weight",
             wild_param(g, w, false));
         return;

@@ -8,7 +8,6 @@
 #include "layout/mesh.h"
 #include "support/support.h"
 #include <arpa/inet.h>
-#include <glob.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -509,17 +508,9 @@ static void split(const Mesh *m, const AxisList *axes) {
 }
 static void test_splits(void **state) {
     (void)state;
-    Arena *a = arena_new();
-    glob_t g;
     int meshes = 0;
-    assert_int_equal(glob("plans/[0-9]*.yaml", 0, NULL, &g), 0);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
-        PipelineReport rep;
-        PipelineOptions o = {.threads = 1};
-        Diags *d = diags_new(a);
-        size_t n;
-        const char *text = file_read(a, d, g.gl_pathv[i], (size_t)1 << 20, diag_nowhere, &n);
-        pipeline_run(a, d, plan_text(g.gl_pathv[i], text), &o, &rep);
+    for (PlanFiles f = plan_files("plans/[0-9]*.yaml", NULL); plan_files_next(&f);) {
+        PipelineReport rep = plan_run(f.a, f.path, f.text, false).rep;
         Mesh mesh = {.naxes = rep.plan ? rep.plan->n_axes : 0}, *m = &mesh;
         for (int k = 0; k < mesh.naxes; k++)
             mesh.axis[k] =
@@ -533,9 +524,7 @@ static void test_splits(void **state) {
             split(m, &axes);
         }
     }
-    globfree(&g);
     assert_true(meshes > 20);
-    arena_free(a);
 }
 int main(void) {
     const struct CMUnitTest tests[] = {

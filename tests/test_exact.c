@@ -10,7 +10,6 @@
 #include "schedule/schedule.h"
 #include "support/child.h"
 #include "support/support.h"
-#include <glob.h>
 #include <string.h>
 
 static PlanRun run_exact(Arena *a, const char *file, const char *text) {
@@ -143,21 +142,16 @@ static void test_bugs(void **state) {
         "24-", /* wrong weights of tokens: integers have others */
         "72-", /* the second step reads what the optimizer made */
     };
-    glob_t g;
     int caught = 0;
-    assert_int_equal(glob("plans/bugs/[0-9]*.yaml", 0, NULL, &g), 0);
-    int n = sample_of((int)g.gl_pathc, "plans of plans/bugs");
-    for (int i = 0; i < n; i++) {
-        Arena *a = arena_new();
-        size_t size;
-        const char *path = g.gl_pathv[sample_at(i, n, (int)g.gl_pathc)];
-        PlanRun r = run_exact(a, path, child_read(a, path, &size));
+    PlanFiles f = plan_files("plans/bugs/[0-9]*.yaml", "plans of plans/bugs");
+    while (plan_files_next(&f)) {
+        const char *path = f.path;
+        PlanRun r = run_exact(f.a, path, f.text);
         bool listed = false;
         for (size_t k = 0; k < sizeof other / sizeof other[0]; k++)
             listed |= !strncmp(strrchr(path, '/') + 1, other[k], strlen(other[k]));
         if (!r.t || listed || !gradients(r.t, 2) || !gradients(r.t, 3)) {
             if (r.t && gradients(r.t, 2) && !listed) print_message("no integers: %s\n", path);
-            arena_free(a);
             continue;
         }
         const TraceCheck *real = first_failure(r.t, false), *ints = first_failure(r.t, true);
@@ -165,36 +159,25 @@ static void test_bugs(void **state) {
             fail_msg("%s: %s is wrong, of integers %s", path, real->value,
                      ints ? ints->value : "nothing");
         caught += real != NULL;
-        arena_free(a);
     }
-    globfree(&g);
-    print_message("%d of %d caught in integers\n", caught, n);
-    assert_true(n < 60 || caught > 20);
+    print_message("%d of %d caught in integers\n", caught, f.take);
+    assert_true(f.take < 60 || caught > 20);
 }
 /* Every shipped plan, in small. */
 static void test_shipped(void **state) {
     (void)state;
-    glob_t g;
-    assert_int_equal(glob("plans/[0-9]*.yaml", 0, NULL, &g), 0);
-    int n = sample_of((int)g.gl_pathc, "shipped plans");
-    for (int i = 0; i < n; i++) {
-        Arena *a = arena_new();
-        size_t size;
-        const char *path = g.gl_pathv[sample_at(i, n, (int)g.gl_pathc)];
-        const char *text = child_read(a, path, &size);
+    for (PlanFiles f = plan_files("plans/[0-9]*.yaml", "shipped plans"); plan_files_next(&f);) {
         PlanSet sets[] = {{"model.shrink", "64"}};
-        PlanText plan = {path, text, size, sets, strstr(text, "shrink:") != NULL};
-        PlanRun r = {.d = diags_new(a)};
-        r.t = pipeline_run(a, r.d, plan,
+        PlanText plan = {f.path, f.text, strlen(f.text), sets, strstr(f.text, "shrink:") != NULL};
+        PlanRun r = {.d = diags_new(f.a)};
+        r.t = pipeline_run(f.a, r.d, plan,
                            &(PipelineOptions){.execute = true, .threads = 1, .exact = 1}, &r.rep);
         bool right = run_is(&r, "equivalent");
         if (!right) {
             run_print(&r);
-            fail_msg("%s", path);
+            fail_msg("%s", f.path);
         }
-        arena_free(a);
     }
-    globfree(&g);
 }
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -8,7 +8,6 @@
 #include "support/support.h"
 #include "base/file.h"
 #include "ops/op.h"
-#include <glob.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -304,21 +303,13 @@ static void test_dispatchers(void **state) {
 /* The shipped plans of whole families run, and hold. */
 static void test_model_plans(void **state) {
     (void)state;
-    glob_t g = {0};
-    assert_int_equal(glob("plans/models/*.yaml", 0, NULL, &g), 0);
-    assert_int_equal(g.gl_pathc, 4);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
-        Arena *a = arena_new();
-        Diags *d = diags_new(a);
-        size_t n;
-        const char *text = file_read(a, d, g.gl_pathv[i], 1 << 20, (Loc){0}, &n);
-        assert_non_null(text);
-        PlanRun r = plan_run(a, g.gl_pathv[i], text, true);
+    PlanFiles f = plan_files("plans/models/*.yaml", NULL);
+    assert_int_equal(f.all, 4);
+    while (plan_files_next(&f)) {
+        PlanRun r = plan_run(f.a, f.path, f.text, true);
         if (!r.t || r.rep.exit) run_print(&r);
         assert_true(!r.rep.exit && run_is(&r, "equivalent"));
-        arena_free(a);
     }
-    globfree(&g);
 }
 /* A buffer has no gradient, is no part of FSDP, and training goes on with it. */
 static void test_selection_bias(void **state) {

@@ -15,7 +15,6 @@
 #include "support/fact.h"
 #include "support/records.h"
 #include "support/support.h"
-#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -358,17 +357,8 @@ static void check(Arena *a, const char *name, const char *text, Held *h) {
     check_only(a, t, "wide", name, h);
 }
 static void check_files(const char *pattern, Held *h) {
-    glob_t g = {0};
-    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
-        Arena *a = arena_new();
-        size_t n;
-        const char *text = file_read(a, diags_new(a), g.gl_pathv[i], 1 << 20, (Loc){0}, &n);
-        assert_non_null(text);
-        check(a, g.gl_pathv[i], text, h);
-        arena_free(a);
-    }
-    globfree(&g);
+    for (PlanFiles f = plan_files(pattern, NULL); plan_files_next(&f);)
+        check(f.a, f.path, f.text, h);
 }
 static void enough(Held h, int least) {
     print_message("here %d\n", h.here);

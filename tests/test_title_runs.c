@@ -14,7 +14,6 @@
 #include "support/records.h"
 #include "support/support.h"
 #include "trace/trace_rows.h"
-#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -160,23 +159,15 @@ static void check_pipeline(Arena *a, const Trace *t, const char *path, Held *h) 
 }
 
 static void check_files(const char *pattern, bool execute, Held *h) {
-    glob_t g = {0};
-    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
-        Arena *a = arena_new();
-        size_t n;
-        const char *text = file_read(a, diags_new(a), g.gl_pathv[i], 1 << 20, (Loc){0}, &n);
-        assert_non_null(text);
-        PipelineOptions o = {.execute = execute, .events = true, .threads = 1};
-        const Trace *t = plan_run_with(a, g.gl_pathv[i], text, &o).t;
+    PipelineOptions o = {.execute = execute, .events = true, .threads = 1};
+    for (PlanFiles f = plan_files(pattern, NULL); plan_files_next(&f);) {
+        const Trace *t = plan_run_with(f.a, f.path, f.text, &o).t;
         if (t) {
-            check_routing(a, t, g.gl_pathv[i], h);
-            check_errors(a, t, g.gl_pathv[i], h);
-            check_pipeline(a, t, g.gl_pathv[i], h);
+            check_routing(f.a, t, f.path, h);
+            check_errors(f.a, t, f.path, h);
+            check_pipeline(f.a, t, f.path, h);
         }
-        arena_free(a);
     }
-    globfree(&g);
 }
 static void tell(Held h) {
     print_message("routing %d, errors %d right and %d wrong, pipeline %d\n", h.routing, h.right,

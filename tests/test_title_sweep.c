@@ -18,7 +18,6 @@
 #include "trace/collectives.h"
 #include "trace/trace_parts.h"
 #include <ctype.h>
-#include <glob.h>
 #include <math.h>
 #include <regex.h>
 #include <stdlib.h>
@@ -1085,17 +1084,8 @@ static void look_plan(Arena *a, const char *name, const char *text) {
     if (t) look_trace(a, t, name), n_traces++;
 }
 static void sweep_files(const char *pattern) {
-    glob_t g = {0};
-    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
-        Arena *a = arena_new();
-        size_t n;
-        const char *text = file_read(a, diags_new(a), g.gl_pathv[i], 1 << 20, (Loc){0}, &n);
-        assert_non_null(text);
-        look_plan(a, g.gl_pathv[i], text);
-        arena_free(a);
-    }
-    globfree(&g);
+    for (PlanFiles f = plan_files(pattern, NULL); plan_files_next(&f);)
+        look_plan(f.a, f.path, f.text);
 }
 /* What was found since the last time. */
 static void all_held(int least) {

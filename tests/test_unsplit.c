@@ -3,7 +3,6 @@
  * the tests write (test_rows has their families) and the shipped ones. What "on the way" means
  * is found in support/run_values.c. */
 #include "support/run_values.h"
-#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -97,17 +96,8 @@ static void test_unsplit(void **state) {
         }
 }
 static void hold_shipped(const char *pattern) {
-    glob_t g;
-    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
-        Arena *a = arena_new();
-        size_t n;
-        const char *text = file_read(a, diags_new(a), g.gl_pathv[i], 1 << 20, (Loc){0}, &n);
-        assert_non_null(text);
-        if (strstr(text, ".experts")) hold(g.gl_pathv[i], text);
-        arena_free(a);
-    }
-    globfree(&g);
+    for (PlanFiles f = plan_files(pattern, NULL); plan_files_next(&f);)
+        if (strstr(f.text, ".experts")) hold(f.path, f.text);
 }
 static void test_shipped(void **state) {
     (void)state;

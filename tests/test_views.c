@@ -18,7 +18,6 @@
 #include <stdint.h>
 /* cmocka.h needs the four above */
 #include <cmocka.h>
-#include <glob.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -368,12 +367,10 @@ static void timeline_of_the_loss(void **state) {
  * step, and who reads what explains every record. */
 static void memory_is_the_records(void **state) {
     (void)state;
-    glob_t g;
-    assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
-    int all = (int)g.gl_pathc, plans = sample_of(all, "plans");
-    for (int i = 0; i < plans; i++) {
-        Arena *a = arena_new();
-        const char *path = g.gl_pathv[sample_at(i, plans, all)];
+    PlanFiles f = plan_files("plans/*.yaml", "plans");
+    while (plan_files_next(&f)) {
+        Arena *a = f.a;
+        const char *path = f.path;
         PlanRun r = run_file(a, path, &(PipelineOptions){.events = true});
         assert_non_null(r.t);
         MemClass *cls;
@@ -416,9 +413,7 @@ static void memory_is_the_records(void **state) {
         for (int q = 0; q < MEM_KINDS; q++)
             if (cls[0].bytes[q]) says(text, bytes_text(cls[0].bytes[q], a));
         says(words, "apacity"); /* the machine's, drawn or told; words break anywhere */
-        arena_free(a);
     }
-    globfree(&g);
 }
 
 /* ---- storyboard ---- */
@@ -533,12 +528,10 @@ static bool relocates(const char *op) {
  * is right. */
 static void every_collective_is_sampled(void **state) {
     (void)state;
-    glob_t g;
-    assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
-    int all = (int)g.gl_pathc, plans = sample_of(all, "plans");
-    for (int i = 0; i < plans; i++) {
-        Arena *a = arena_new();
-        const char *path = g.gl_pathv[sample_at(i, plans, all)];
+    PlanFiles f = plan_files("plans/*.yaml", "plans");
+    while (plan_files_next(&f)) {
+        Arena *a = f.a;
+        const char *path = f.path;
         PlanRun r = run_file(
             a, path, &(PipelineOptions){.execute = true, .numbers = true, .rank = 1, .threads = 1});
         assert_true(r.t && r.t->executed);
@@ -578,9 +571,7 @@ static void every_collective_is_sampled(void **state) {
                 assert_true(fabs(sum - k->after[q]) <= 1e-5 * (most + fabs(sum)));
             }
         }
-        arena_free(a);
     }
-    globfree(&g);
 }
 
 /* ---- errors ---- */
@@ -651,19 +642,14 @@ static bool hold_beside(Arena *a, const char *path, PlanRun *r, RenderOptions *o
  * run without what was planted stands beside it. */
 static void errors_are_the_checks(void **state) {
     (void)state;
-    glob_t g;
-    assert_int_equal(glob("plans/bugs/*.yaml", 0, NULL, &g), 0);
     int wrong = 0, planted = 0, with_twin = 0;
-    int all = (int)g.gl_pathc, plans = sample_of(all, "plans");
-    for (int i = 0; i < plans; i++) {
-        Arena *a = arena_new();
-        const char *path = g.gl_pathv[sample_at(i, plans, all)];
+    PlanFiles f = plan_files("plans/bugs/*.yaml", "plans");
+    while (plan_files_next(&f)) {
+        Arena *a = f.a;
+        const char *path = f.path;
         PlanRun r = run_file(a, path, &(PipelineOptions){.execute = true, .threads = 1});
         ErrMap m;
-        if (!r.t || !r.t->executed || !r.t->n_fail) {
-            arena_free(a);
-            continue;
-        }
+        if (!r.t || !r.t->executed || !r.t->n_fail) continue;
         wrong++;
         assert_true(errors_map(a, r.t, &m));
         if (!m.first) fail_msg("%s: no first wrong row", path);
@@ -684,10 +670,8 @@ static void errors_are_the_checks(void **state) {
                                          m.first->planted ? m.first->planted : "?"));
             with_twin += hold_beside(a, path, &r, &o);
         }
-        arena_free(a);
     }
-    globfree(&g);
-    assert_true(plans < all || (wrong > 10 && planted > 5));
+    assert_true(f.take < f.all || (wrong > 10 && planted > 5));
     assert_true(with_twin >= planted - 2);
 }
 
@@ -932,22 +916,18 @@ static int ranges_agree(Arena *a, const Trace *t, const TraceShape *s, const Tra
  * local shape and covers the whole; a weight cut as the list it is in memory counts as cut. */
 static void ranges_cover(void **state) {
     (void)state;
-    glob_t g;
     int cuts = 0;
-    assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
-    int all = (int)g.gl_pathc, plans = sample_of(all, "plans");
-    for (int i = 0; i < plans; i++) {
-        Arena *a = arena_new();
-        const char *path = g.gl_pathv[sample_at(i, plans, all)];
+    PlanFiles f = plan_files("plans/*.yaml", "plans");
+    while (plan_files_next(&f)) {
+        Arena *a = f.a;
+        const char *path = f.path;
         PlanRun r = run_file(a, path, &(PipelineOptions){.threads = 1});
         for (int k = 0; k < r.t->n_params; k++)
             cuts += ranges_agree(a, r.t, &r.t->params[k].rest, &r.t->params[k]);
         for (int k = 0; k < r.t->n_values; k++)
             cuts += ranges_agree(a, r.t, &r.t->values[k].shape, NULL);
-        arena_free(a);
     }
-    globfree(&g);
-    assert_true(plans < all ? cuts > 0 : cuts > 1000);
+    assert_true(f.take < f.all ? cuts > 0 : cuts > 1000);
 }
 static void shards_print_ranges(void **state) {
     (void)state;
@@ -1143,13 +1123,11 @@ static void views_are_clean(void **state) {
     static const char *const preset[] = {"wide", "column", "slide", "a4"}, *const theme[] = {
                                                                                "light", "dark",
                                                                                "print"};
-    glob_t g;
     int found = 0;
-    assert_int_equal(glob("plans/*.yaml", 0, NULL, &g), 0);
-    int all = (int)g.gl_pathc, plans = sample_of(all, "plans");
-    for (int i = 0; i < plans; i++) {
-        Arena *a = arena_new();
-        const char *path = g.gl_pathv[sample_at(i, plans, all)];
+    PlanFiles f = plan_files("plans/*.yaml", "plans");
+    while (plan_files_next(&f)) {
+        Arena *a = f.a;
+        const char *path = f.path;
         PlanRun r = run_file(
             a, path,
             &(PipelineOptions){.execute = true, .numbers = true, .events = true, .threads = 1});
@@ -1159,7 +1137,7 @@ static void views_are_clean(void **state) {
             for (int p = 0; p < 4; p++) {
                 const char *report;
                 o.preset = preset[p];
-                o.theme = theme[(i + (size_t)v + (size_t)p) % 3];
+                o.theme = theme[((size_t)f.at + (size_t)v + (size_t)p) % 3];
                 int n = render_lint(r.t, r.d, &o, a, &report);
                 if (n) print_message("%s %s %s\n%.2000s", path, o.view, o.preset, report);
                 found += n;
@@ -1172,9 +1150,7 @@ static void views_are_clean(void **state) {
                 line += n + (line[n] == '\n');
             }
         }
-        arena_free(a);
     }
-    globfree(&g);
     assert_int_equal(found, 0);
 }
 

@@ -5,7 +5,6 @@
 #include "random_run.h"
 #include "support.h"
 #include "wire_plans.h"
-#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -53,20 +52,14 @@ int same_folder(const SameRecords *by, const char *pattern) {
     Arena *a = arena_new();
     Str by_ranks[MOST_RANKS + 1];
     int ran = 0;
-    glob_t g;
     for (int k = 0; k <= MOST_RANKS; k++) by_ranks[k] = str_new(a);
-    assert_int_equal(glob(pattern, 0, NULL, &g), 0);
-    int take = sample_of((int)g.gl_pathc, "plans");
-    for (int i = 0; i < take; i++) {
-        size_t n;
-        const char *path = g.gl_pathv[sample_at(i, take, (int)g.gl_pathc)];
-        PlanRun r = plan_run(a, path, child_read(a, path, &n), false);
+    for (PlanFiles f = plan_files(pattern, "plans"); plan_files_next(&f);) {
+        PlanRun r = plan_run(f.a, f.path, f.text, false);
         int64_t ranks = r.t ? r.t->ranks : 0;
         if (ranks < 2 || ranks > MOST_RANKS) continue;
-        str_addf(&by_ranks[ranks], " %s", path);
+        str_addf(&by_ranks[ranks], " %s", f.path);
         ran++;
     }
-    globfree(&g);
     same_lists(by, by_ranks);
     arena_free(a);
     return ran;

@@ -115,6 +115,27 @@ int trials_of(int ordinary, const char *what) {
     return soak && atoi(soak) > 0 ? atoi(soak) : sample_of(ordinary, what);
 }
 int sample_at(int k, int n, int all) { return (int)((int64_t)k * all / n); }
+PlanFiles plan_files(const char *pattern, const char *what) {
+    PlanFiles f = {0};
+    if (glob(pattern, GLOB_BRACE, NULL, &f.found)) fail_msg("nothing is called %s", pattern);
+    f.all = (int)f.found.gl_pathc;
+    f.take = what ? sample_of(f.all, what) : f.all;
+    return f;
+}
+bool plan_files_next(PlanFiles *f) {
+    if (f->a) arena_free(f->a);
+    f->a = NULL;
+    if (f->at == f->take) {
+        globfree(&f->found);
+        return false;
+    }
+    f->a = arena_new();
+    f->path = f->found.gl_pathv[sample_at(f->at++, f->take, f->all)];
+    size_t n;
+    f->text = file_read(f->a, diags_new(f->a), f->path, (size_t)1 << 20, diag_nowhere, &n);
+    if (!f->text) fail_msg("%s cannot be read", f->path);
+    return true;
+}
 
 /* ---- runs ---- */
 const char *recipe_plan(Arena *a, const char *preset, const char *recipe, const char *names,

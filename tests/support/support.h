@@ -5,6 +5,7 @@
 #include "drive/pipeline.h"
 #include "formats/safetensors.h"
 #include "formats/json.h"
+#include <glob.h>
 #include <time.h>
 
 /* Absolute path of a golden file or folder, "hf/qwen3/config.json": of ../shared/golden where that
@@ -46,6 +47,20 @@ int sample_of(int all, const char *what);
 int trials_of(int ordinary, const char *what);
 /* Number k of n spread evenly over `all` things: for lists whose beginning is all of one kind. */
 int sample_at(int k, int n, int all);
+
+/* Plans of a folder, one after the other:
+ * `for (PlanFiles f = plan_files("plans/[0-9]*.yaml", NULL); plan_files_next(&f);)`. */
+typedef struct {
+    Arena *a; /* of this plan, gone with the next one */
+    const char *path, *text;
+    int at, take, all; /* how many were taken, are to be taken, are there */
+    glob_t found;
+} PlanFiles;
+/* Those of a pattern in which {a,b} stands for either; none fails the test. `what`, "plans": a
+ * sample of them where one is asked for (sample_of); NULL: all. */
+PlanFiles plan_files(const char *pattern, const char *what);
+/* The next one, a failure to read it fails the test; false behind the last, and all is freed. */
+bool plan_files_next(PlanFiles *f);
 
 /* A plan of two small layers of a preset, laid out by a recipe whose lines are in that scheme. */
 const char *recipe_plan(Arena *a, const char *preset, const char *recipe, const char *names,

@@ -112,30 +112,41 @@ test: deps-mpi
 .PHONY: tests
 # test_rooms reads what each object defines, main.o too
 tests: $(TESTS) $(BUILD)/sim/cli/main.o $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so $(BUILD)/tests/gpu.so $(BUILD)/tests/nccl.so plugins
-# makes allocations and file operations of the real binary fail (LD_PRELOAD); never built with a sanitizer
+# what the tests load into the real binary; never built with a sanitizer
+TRIP_CC = $(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -Isim -shared -fPIC -pthread
+TRIP_H := $(wildcard tests/trip/*.h tests/trip/cuda/*.h)
+# makes allocations and file operations fail (LD_PRELOAD)
 $(BUILD)/tests/trip.so: tests/trip/trip.c
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -shared -fPIC -o $@ $< -ldl
+	$(call say,CC,$<)$(TRIP_CC) -o $@ $< -ldl
 
 # an engine that fails, for --mpi
 $(BUILD)/tests/engine.so: tests/trip/engine.c sim/engine/engine.h
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -Isim -shared -fPIC -o $@ $<
+	$(call say,CC,$<)$(TRIP_CC) -o $@ $<
 
 # a plug-in for --cuda whose GPU is the process itself (tests/support/emulate.h), and which can fail
 FENCE := tests/support/fence.c sim/base/arena.c sim/base/ends.c sim/base/utf8.c sim/base/clock.c
 GPU_TEST := tests/trip/gpu.c tests/support/emulate.c $(FENCE)
-$(BUILD)/tests/gpu.so: $(GPU_TEST) tests/support/emulate.h tests/trip/fake.h $(wildcard tests/trip/cuda/*.h) $(wildcard sim/gpu/*.h sim/ops/*.cu.h)
+FAKE_I := -I. -Itests -Itests/trip/cuda
+$(BUILD)/tests/gpu.so: $(GPU_TEST) tests/support/emulate.h $(TRIP_H) \
+		$(wildcard sim/gpu/*.h sim/ops/*.cu.h)
 	@mkdir -p $(@D)
-	$(call say,CC,tests/trip/gpu.c)$(CC) -std=gnu17 -O2 -g -ffp-contract=off -Isim -I. -Itests -Itests/support -Itests/trip/cuda -shared -fPIC -fvisibility=hidden -Wl,-Bsymbolic -o $@ $(GPU_TEST) -lm -ldl -pthread
+	$(call say,CC,$<)$(CC) -std=gnu17 -O2 -g -ffp-contract=off -Isim $(FAKE_I) -Itests/support -shared \
+		-fPIC -fvisibility=hidden -Wl,-Bsymbolic -o $@ $(GPU_TEST) -lm -ldl -pthread
 
 # NCCL and CUDA's runtime of the tests, and NCCL's plug-in on them: with the real headers where they are
-CUDA_H := $(if $(NCCL_H),$(dir $(firstword $(wildcard /usr/local/cuda/include/cuda_runtime_api.h $(dir $(NCCL_H))cuda_runtime_api.h))))
-$(BUILD)/tests/fake_nccl.so: tests/trip/nccl.c tests/support/order.c $(wildcard tests/trip/*.h) tests/support/order.h $(FENCE) $(wildcard tests/trip/cuda/*.h)
+CUDA_H := $(if $(NCCL_H),$(dir $(firstword $(wildcard /usr/local/cuda/include/cuda_runtime_api.h \
+	$(dir $(NCCL_H))cuda_runtime_api.h))))
+NCCL_I := $(if $(CUDA_H),-isystem $(dir $(NCCL_H)) -isystem $(CUDA_H),-Itests/trip/cuda)
+$(BUILD)/tests/fake_nccl.so: tests/trip/nccl.c tests/support/order.c tests/support/order.h $(TRIP_H) \
+		$(FENCE)
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -Itests/trip/cuda -Itests -Isim -I. -shared -fPIC -Wl,-Bsymbolic -pthread -o $@ $< tests/support/order.c $(FENCE)
-$(BUILD)/tests/nccl.so: tests/trip/nccl_engine.c sim/engine/nccl/engine_nccl.c sim/engine/nccl_calls.c tests/trip/nccl_abi.h $(STAR) $(BUILD)/tests/fake_nccl.so $(wildcard sim/engine/*.h)
-	$(call say,CC,$<)$(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -Isim -Itests/trip $(if $(CUDA_H),-isystem $(dir $(NCCL_H)) -isystem $(CUDA_H),-Itests/trip/cuda) -shared -fPIC -fvisibility=hidden -pthread -o $@ $< sim/engine/nccl_calls.c $(STAR) -L$(BUILD)/tests -l:fake_nccl.so -Wl,-rpath,'$$ORIGIN'
+	$(call say,CC,$<)$(TRIP_CC) $(FAKE_I) -Wl,-Bsymbolic -o $@ $< tests/support/order.c $(FENCE)
+$(BUILD)/tests/nccl.so: tests/trip/nccl_engine.c sim/engine/nccl/engine_nccl.c sim/engine/nccl_calls.c \
+		tests/trip/nccl_abi.h $(STAR) $(BUILD)/tests/fake_nccl.so $(wildcard sim/engine/*.h)
+	$(call say,CC,$<)$(TRIP_CC) -Itests/trip $(NCCL_I) -fvisibility=hidden -o $@ $< sim/engine/nccl_calls.c \
+		$(STAR) -L$(BUILD)/tests -l:fake_nccl.so -Wl,-rpath,'$$ORIGIN'
 
 bench: shardproof plugins $(BUILD)/tests/bench $(BUILD)/tests/bench_mpi
 	$(BUILD)/tests/bench

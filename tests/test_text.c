@@ -53,6 +53,27 @@ static void test_visible(void **state) {
     assert_string_equal(s.s, "&lt;&quot;&amp;\\x1b\\ufffe");
     assert_null(text_visible(arena, NULL));
 }
+static void test_endings(void **state) {
+    (void)state;
+    static const struct {
+        const char *s, *end;
+        size_t before;
+        bool names;
+    } row[] = {{"a.safetensors", ".safetensors", 1, false},
+               {".yaml", ".yaml", 0, true},
+               {"wo", "attention.wo", 0, false},
+               {"layers.0.attention.wo", "wo", 19, true},
+               {"layers.0.attention.wo", "attention.wo", 9, true},
+               {"layers.0.attention.wo", "o", 20, false},
+               {"wo", "wo", 0, true},
+               {"a.", "", 2, false},
+               {"", "", 0, false}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        assert_int_equal(text_before(row[i].s, row[i].end), row[i].before);
+        assert_int_equal(text_names(row[i].s, row[i].end), row[i].names);
+    }
+    assert_false(text_names(NULL, "wo"));
+}
 /* The line under a diagnostic shows escapes, and the caret stays under its character. */
 static void test_caret(void **state) {
     (void)state;
@@ -333,7 +354,8 @@ static void test_other_files(void **state) {
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, sandbox_new, sandbox_gone)
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(test_visible), TEST(test_caret), TEST(test_plan),
-                                       TEST(test_traces), TEST(test_other_files)};
+    const struct CMUnitTest tests[] = {TEST(test_visible), TEST(test_endings),
+                                       TEST(test_caret),   TEST(test_plan),
+                                       TEST(test_traces),  TEST(test_other_files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

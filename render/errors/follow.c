@@ -1,5 +1,6 @@
 /* Failures, followed through the records of a run. See follow.h. */
 #include "render/errors/follow.h"
+#include "base/text.h"
 #include <string.h>
 
 /* An input or parameter at rest that is wrong on some ranks. */
@@ -153,8 +154,7 @@ static void follow_step(Follow *f, int s) {
 static void update_sources(Follow *f) {
     for (int i = 0; i < f->t->n_computes; i++) {
         const TraceCompute *c = &f->t->computes[i];
-        size_t n = c->output ? strlen(c->output) : 0;
-        if (n <= 5 || strcmp(c->output + n - 5, ".next") || c->step < 0) continue;
+        if (!c->output || !text_before(c->output, ".next") || c->step < 0) continue;
         const uint8_t *on = f->out + c->step * f->wide;
         if (!memchr(on, 1, (size_t)f->wide)) continue;
         for (int k = 0; k < c->n_inputs; k++) {

@@ -280,14 +280,9 @@ int words_attention_part(const char *of) {
     const char *at = of ? strstr(of, part) : NULL;
     return at ? atoi(at + sizeof part - 1) : -1;
 }
-bool words_names(const char *path, const char *name) {
-    size_t n = path ? strlen(path) : 0, m = strlen(name);
-    return path && n >= m && !strcmp(path + n - m, name) && (n == m || path[n - m - 1] == '.');
-}
-
 const char *words_updated(Arena *a, const char *name) {
-    size_t n = strlen(name), next = strlen(".next");
-    return n > next && !strcmp(name + n - next, ".next") ? arena_strndup(a, name, n - next) : name;
+    size_t n = text_before(name, ".next");
+    return n ? arena_strndup(a, name, n) : name;
 }
 
 const char *words_short(Arena *a, const char *name) {

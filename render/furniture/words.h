@@ -56,8 +56,6 @@ const char *words_leaf(const char *path);
 /* Which block of keys partial attention sees, by the name of what it makes ("layers.0.attn_part.2"
  * is 2); -1: that is no part. */
 int words_attention_part(const char *of);
-/* Is it the path (NULL: no), or one or more of its last components: "attention.wq"? */
-bool words_names(const char *path, const char *name);
 /* What the optimizer's step updates: "norm.weight" of "norm.weight.next"; any other name as it is.
  */
 const char *words_updated(Arena *a, const char *name);

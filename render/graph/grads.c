@@ -66,15 +66,10 @@ const TraceValue *grads_end_value(const Trace *t, const ParamGrad *w) {
     return best;
 }
 
-static bool ends_with(const char *s, const char *end) {
-    size_t n = strlen(s), m = strlen(end);
-    return n > m && !strcmp(s + n - m, end);
-}
-
 /* "wq" of "layers.0.attention.wq.weight" and of its bias. */
 const char *grads_weight(Arena *a, const char *path) {
-    bool cut = ends_with(path, ".weight") || ends_with(path, ".bias");
-    return words_leaf(cut ? arena_strndup(a, path, (size_t)(strrchr(path, '.') - path)) : path);
+    size_t w = text_before(path, ".weight"), n = w ? w : text_before(path, ".bias");
+    return words_leaf(n ? arena_strndup(a, path, n) : path);
 }
 const char *grads_path(const TraceParam *p) {
     return p->plan_name ? p->plan_name : p->compute.name;
@@ -106,4 +101,4 @@ const char *grads_leaf(Arena *a, const ParamGrad *w) {
     return grads_weight(a, w->param ? grads_path(w->param) : w->made->output);
 }
 
-bool grads_is_bias(const ParamGrad *w) { return ends_with(w->made->output, ".bias"); }
+bool grads_is_bias(const ParamGrad *w) { return text_before(w->made->output, ".bias"); }

@@ -1,6 +1,7 @@
 /* The backward program as text, 80 columns or fewer: the steps of each part in the order in which
  * they run, the last part first. block_text_cells has the columns. */
 #include "render/graph/block_words.h"
+#include "base/text.h"
 #include "render/mirror/mirror_draw.h"
 #include "render/mirror/mirror_page.h"
 #include <stdlib.h>
@@ -50,10 +51,8 @@ static void read_strip(Text *t, const MirrorStrip *s) {
 
 /* "dw2" of "grad.param.layers.0.feed_forward.w2.weight", "d o_proj" of "grad.layers.0.o_proj". */
 static const char *grad_name(Arena *a, Subject s) {
-    const char *value = s.of;
-    size_t n = strlen(value);
-    bool weight = n > 7 && !strcmp(value + n - 7, ".weight");
-    const char *leaf = words_leaf(weight ? arena_strndup(a, value, n - 7) : value);
+    size_t n = text_before(s.of, ".weight");
+    const char *leaf = words_leaf(n ? arena_strndup(a, s.of, n) : s.of);
     return arena_printf(a, "d%s%s", strlen(leaf) > 3 ? " " : "", leaf);
 }
 

@@ -3,6 +3,7 @@
  * parallel layers explain themselves. Draws a few; refuses to draw a whole block, which the view
  * `block` shows. */
 #include "render/furniture/hexagon.h"
+#include "base/text.h"
 #include "render/shards/shards_draw.h"
 #include <math.h>
 #include <string.h>
@@ -18,8 +19,8 @@ typedef struct {
 
 static bool named(const ShardPen *p, const TraceParam *w) {
     const char *part = p->c->o->part;
-    return !part || words_names(w->module, part) || words_names(w->plan_name, part) ||
-           words_names(w->compute.name, part);
+    return !part || text_names(w->module, part) || text_names(w->plan_name, part) ||
+           text_names(w->compute.name, part);
 }
 /* y = x W^T by its shapes: W's columns are what x has last, its rows what y has last. */
 static bool is_product(const Product *q) {

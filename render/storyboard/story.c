@@ -1,5 +1,6 @@
 /* Facts and words of the storyboard. See story.h. */
 #include "render/storyboard/hops.h"
+#include "base/text.h"
 #include "render/storyboard/story.h"
 #include "trace/trace_rows.h"
 #include <math.h>
@@ -31,7 +32,7 @@ static bool asked(const char *part, const char *want, const char *op, const char
     long n = part ? strtol(part, &end, 10) : 0;
     if (part && *part && !*end) return n == step;
     return !part || !strcmp(want, op) ||
-           (value && (words_names(value, part) || !strcmp(part, words_leaf(value))));
+           (value && (text_names(value, part) || !strcmp(part, words_leaf(value))));
 }
 /* Ranks over axes as the trace writes them: "dp*cp". */
 static int64_t axes_size(const Trace *t, const char *axes) {

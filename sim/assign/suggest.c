@@ -49,12 +49,11 @@ static bool seen(const Search *s, const char *ours) {
 }
 static Search search_for(const Assign *a, const char *pattern) {
     static const char *const owned[] = {".weight", ".bias"};
-    size_t n = strlen(pattern);
     Search s = {.a = a, .pattern = pattern, .rest = ""};
     for (int i = 0; i < 2; i++) {
-        size_t k = strlen(owned[i]);
-        if (n <= k || strcmp(pattern + n - k, owned[i])) continue;
-        s.pattern = arena_strndup(a->arena, pattern, n - k);
+        size_t n = text_before(pattern, owned[i]);
+        if (!n) continue;
+        s.pattern = arena_strndup(a->arena, pattern, n);
         s.rest = owned[i];
     }
     for (int m = 0; m < a->model->g.nm; m++) {

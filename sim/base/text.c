@@ -3,6 +3,14 @@
 #include <string.h>
 
 bool text_same(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
+size_t text_before(const char *s, const char *end) {
+    size_t n = strlen(s), k = strlen(end);
+    return n > k && !strcmp(s + n - k, end) ? n - k : 0;
+}
+bool text_names(const char *path, const char *name) {
+    size_t n = path && *name ? text_before(path, name) : 0;
+    return n ? path[n - 1] == '.' : *name && text_same(path, name);
+}
 bool text_has_word(const char *list, const char *word) {
     size_t n = strlen(word);
     if (!n) return false; /* it would be found everywhere, without end */

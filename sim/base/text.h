@@ -12,6 +12,11 @@ bool text_same(const char *a, const char *b);
 /* Does `word` stand as a whole in a list of words, between blanks or commas? The empty word does
  * not. */
 bool text_has_word(const char *list, const char *word);
+/* How many bytes stand before the ending; 0: the text does not end so, or is nothing else. */
+size_t text_before(const char *s, const char *end);
+/* Is `name` a path (NULL: none), or what it ends in behind a dot: "wo" and "attention.wo" of
+ * "layers.0.attention.wo"? The empty name is not. */
+bool text_names(const char *path, const char *name);
 /* Adds the visible form of a hostile character of k bytes: "\x1b", "\u202e"; of a byte that is no
  * UTF-8 "\xff". */
 void text_add_escape(Str *out, const char *s, size_t k, int32_t code);

@@ -122,8 +122,7 @@ static int by_name(const struct dirent **x, const struct dirent **y) {
     return strcmp((*x)->d_name, (*y)->d_name);
 }
 static int is_json(const struct dirent *e) {
-    size_t n = strlen(e->d_name);
-    return *e->d_name != '.' && n > 5 && !strcmp(e->d_name + n - 5, ".json");
+    return *e->d_name != '.' && text_before(e->d_name, ".json");
 }
 /* The first error of a list, without the name of the file. */
 static const char *first_error(const Diags *d) {

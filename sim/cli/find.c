@@ -78,7 +78,6 @@ static const TraceValue *boundary(const Trace *t, const char *module, size_t n, 
 const TraceValue *lookup_value(const Trace *t, const char *name) {
     const TraceValue *v = value_named(t, name);
     if (v) return v;
-    size_t n = strlen(name);
     char *end;
     if (strncmp(name, "layers.", 7) == 0) {
         long layer = strtol(name + 7, &end, 10);
@@ -88,8 +87,9 @@ const TraceValue *lookup_value(const Trace *t, const char *name) {
             if ((v = value_named(t, before))) return v;
         }
     }
-    if (n > 6 && strcmp(name + n - 6, ".input") == 0) return boundary(t, name, n - 6, false);
-    if (n > 7 && strcmp(name + n - 7, ".output") == 0) return boundary(t, name, n - 7, true);
+    size_t in = text_before(name, ".input"), out = text_before(name, ".output");
+    if (in) return boundary(t, name, in, false);
+    if (out) return boundary(t, name, out, true);
     return NULL;
 }
 static const char *bare(const char *name) {

@@ -4,6 +4,7 @@
  * ('plans/[0-9]*.yaml', in quotes or from a CI file) names files as a shell would. Refuses to
  * follow links to folders: they may lead in a circle. */
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include <dirent.h>
 #include <glob.h>
@@ -17,10 +18,6 @@ typedef struct {
     int n, cap;
 } Paths;
 
-static bool ends_with(const char *s, const char *end) {
-    size_t n = strlen(s), k = strlen(end);
-    return n > k && !strcmp(s + n - k, end);
-}
 /* Does a line begin with the key `mesh`? What cannot be read is taken: its diagnostic is due. */
 static bool has_mesh(Arena *a, const char *path) {
     size_t n;
@@ -45,7 +42,7 @@ static bool walk(Paths *p, const char *folder) {
             if (name[0] == '.' || lstat(path, &s)) continue;
             if (pass && S_ISDIR(s.st_mode)) walk(p, path);
             if (!pass && !S_ISDIR(s.st_mode) &&
-                (ends_with(name, ".yaml") || ends_with(name, ".yml")) && has_mesh(p->a, path))
+                (text_before(name, ".yaml") || text_before(name, ".yml")) && has_mesh(p->a, path))
                 *ARENA_PUSH(p->a, p->path, p->n, p->cap) = path;
         }
     for (int i = 0; i < n; i++) free(e[i]);

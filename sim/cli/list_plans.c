@@ -1,6 +1,7 @@
 /* `list plans` and `list recipes`: what ships, with the first words of each plan's own comment.
  * Refuses to describe a plan otherwise: what it says of itself stays true. */
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/shipped.h"
 #include <dirent.h>
@@ -36,16 +37,16 @@ static void list_folder(Cli *c, Table *t, const char *folder, const char *prefix
     int n = scandir(folder, &e, NULL, shipped_by_name);
     for (int i = 0; i < n; i++) {
         const char *name = e[i]->d_name, *path = arena_printf(c->arena, "%s/%s", folder, name);
-        size_t k = strlen(name), size = 0;
+        size_t k = text_before(name, ".yaml"), size = 0;
         struct stat s;
         bool sub = stat(path, &s) == 0 && S_ISDIR(s.st_mode);
         if (folders && sub && name[0] != '.' && strcmp(name, "hardware") != 0)
             list_folder(c, t, path, arena_printf(c->arena, "%s%s/", prefix, name), false);
-        if (!folders && !sub && k > 5 && !strcmp(name + k - 5, ".yaml")) {
+        if (!folders && !sub && k) {
             const char *text =
                 file_read(c->arena, c->d, path, (size_t)1 << 20, diag_nowhere, &size);
             Cell *r = table_row(t);
-            r[0] = cell_text(arena_printf(c->arena, "%s%.*s", prefix, (int)(k - 5), name));
+            r[0] = cell_text(arena_printf(c->arena, "%s%.*s", prefix, (int)k, name));
             r[1] = cell_text(text ? first_words(c->arena, text) : "");
         }
         free(e[i]);

@@ -3,6 +3,7 @@
  * always wins: a shipped plan only stands in for what is not there. */
 #include "cli/shipped.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include <dirent.h>
 #include <limits.h>
@@ -68,9 +69,9 @@ static const char *shipped_prefix(Arena *a, const char *name, Str *many) {
     int n = folder && *base ? scandir(file_join(a, folder, sub), &e, NULL, shipped_by_name) : -1;
     for (int i = 0; i < n; i++) {
         const char *f = e[i]->d_name;
-        size_t k = strlen(f);
-        if (!strncmp(f, base, strlen(base)) && k > 5 && !strcmp(f + k - 5, ".yaml")) {
-            one = arena_printf(a, "%s%.*s", sub, (int)(k - 5), f);
+        size_t k = text_before(f, ".yaml");
+        if (!strncmp(f, base, strlen(base)) && k) {
+            one = arena_printf(a, "%s%.*s", sub, (int)k, f);
             if (found++ < 4) str_addf(many, "%s%s", many->n ? ", " : "", one);
         }
         free(e[i]);

@@ -65,8 +65,8 @@ static KnownNames all_of(Arena *a, const Trace *t, unsigned kinds, bool others) 
     return k;
 }
 static bool ends(const char *path, const char *with) {
-    size_t n = strlen(path), m = strlen(with);
-    return n > m && path[n - m - 1] == '.' && strcmp(path + n - m, with) == 0;
+    size_t n = text_before(path, with);
+    return n && path[n - 1] == '.';
 }
 /* How many different names end so; the first few to found[SHOWN]. */
 static int matches(const KnownNames *k, const char *name, const char **found) {
@@ -129,16 +129,15 @@ static const char *find(Arena *a, const Trace *t, const char *name, unsigned kin
 const char *suffix_find(Arena *a, const Trace *t, const char *name, unsigned kinds,
                         const char **hint) {
     static const char *const behind[] = {".input", ".output"};
-    size_t n = strlen(name);
     if (strncmp(name, "grad.", 5) == 0) {
         const char *of = find(a, t, name + 5, kinds & ~(unsigned)SUFFIX_MODULES, hint);
         return of ? arena_printf(a, "grad.%s", of) : NULL;
     }
     const char *is = find(a, t, name, kinds, hint), *why = NULL;
     for (int i = 0; !is && !*hint && kinds & SUFFIX_VALUES && i < 2; i++) {
-        size_t m = strlen(behind[i]);
-        if (n <= m || strcmp(name + n - m, behind[i]) != 0) continue;
-        const char *of = find(a, t, arena_strndup(a, name, n - m), SUFFIX_MODULES, &why);
+        size_t n = text_before(name, behind[i]);
+        if (!n) continue;
+        const char *of = find(a, t, arena_strndup(a, name, n), SUFFIX_MODULES, &why);
         is = of ? arena_printf(a, "%s%s", of, behind[i]) : NULL;
         *hint = why;
     }

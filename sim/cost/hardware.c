@@ -3,6 +3,7 @@
  * what its data sheet promises; the files state where each number is from. Refuses a profile with a
  * number missing: a guess would look like a measurement. */
 #include "base/file.h"
+#include "base/text.h"
 #include "cost/cost.h"
 #include "formats/yaml.h"
 #include <math.h>
@@ -196,10 +197,7 @@ static const Hardware *read_profile(Arena *arena, Diags *d, const char *name, co
     }
     return diags_errors(d) == errors ? h : NULL;
 }
-static bool is_path(const char *name) {
-    size_t n = strlen(name);
-    return strchr(name, '/') || (n > 5 && strcmp(name + n - 5, ".yaml") == 0);
-}
+static bool is_path(const char *name) { return strchr(name, '/') || text_before(name, ".yaml"); }
 /* A path as it is, a name in the first folder that has it; NULL: there is no file of this name. */
 static const char *find_file(Arena *arena, const char *name, const char *const *dirs) {
     if (is_path(name)) return name;

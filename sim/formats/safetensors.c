@@ -4,6 +4,7 @@
  * what the format forbids (holes, overlaps), even if harmless. */
 #include "formats/safetensors.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "formats/json.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -261,10 +262,8 @@ SafeTensors *st_open(Arena *arena, Diags *d, const char *path, Loc loc) {
     int cap = 0;
     path = file_of_folder(arena, path);
     if (!loc.file) loc = (Loc){path, 0, 0};
-    size_t n = strlen(path);
-    bool index = n > 5 && !strcmp(path + n - 5, ".json");
-    bool ok = index ? open_index(arena, d, path, loc, st, &cap)
-                    : open_file(arena, d, path, loc, st, &cap);
+    bool ok = text_before(path, ".json") ? open_index(arena, d, path, loc, st, &cap)
+                                         : open_file(arena, d, path, loc, st, &cap);
     if (ok && st->n) qsort(st->t, (size_t)st->n, sizeof *st->t, by_name);
     for (int i = 1; ok && i < st->n; i++)
         if (!strcmp(st->t[i - 1].name, st->t[i].name)) {

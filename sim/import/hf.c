@@ -1,6 +1,7 @@
 /* Hugging Face transformers: a config.json and the tensor parallel plan that its model type ships
  * with, or a table `pattern: style` over it (semantics.md 2.7, transformers 5.23). */
 #include "base/file.h"
+#include "base/text.h"
 #include "import/hf_version.h"
 #include "import/import.h"
 #include "import/modules.h"
@@ -137,12 +138,11 @@ static void add_text(Draft *x, const char *pattern, const char *text, Loc loc, L
 /* A line of the user's replaces the shipped one of the same pattern. */
 static void add(Draft *x, const char *pattern, const char *style, Loc loc, Loc style_loc) {
     const HfStyle *row = hf_style(style);
-    size_t n = strlen(pattern), m = row && row->at ? strlen(row->at) : 0;
-    bool two = m && n > m && !strcmp(pattern + n - m, row->at);
+    size_t two = row && row->at ? text_before(pattern, row->at) : 0;
     add_text(x, pattern, two ? row->style : style_text(x, pattern, style), loc, style_loc);
     if (two)
-        add_text(x, arena_printf(x->a, "%.*s%s", (int)(n - m), pattern, row->beside), row->line,
-                 loc, style_loc);
+        add_text(x, arena_printf(x->a, "%.*s%s", (int)two, pattern, row->beside), row->line, loc,
+                 style_loc);
 }
 /* A style that only says which tensors a kernel reads (local_params) moves nothing: in place of a
  * shipped one it takes that one's moves away. */

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* memmem */
 #endif
 #include "import/import.h"
+#include "base/text.h"
 #include "formats/json.h"
 #include <string.h>
 
@@ -26,10 +27,6 @@ const char *const *import_names(Arena *a) {
     return names;
 }
 /* ---- by name and content ---- */
-static bool ends(const char *path, const char *with) {
-    size_t n = strlen(path), k = strlen(with);
-    return n > k && strcmp(path + n - k, with) == 0;
-}
 /* Is this text somewhere in the first n bytes, at the beginning of a line? */
 static bool line_begins(const char *text, size_t n, const char *with) {
     size_t k = strlen(with);
@@ -66,9 +63,9 @@ static const char *of_broken(const char *text, size_t n) {
     return NULL;
 }
 static const char *recognise(const char *path, const char *text, size_t n) {
-    if (ends(path, ".py")) return "torch";
-    if (ends(path, ".toml")) return "torchtitan";
-    if (ends(path, ".yaml") || ends(path, ".yml")) return NULL;
+    if (text_before(path, ".py")) return "torch";
+    if (text_before(path, ".toml")) return "torchtitan";
+    if (text_before(path, ".yaml") || text_before(path, ".yml")) return NULL;
     if (n >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) text += 3, n -= 3;
     while (n && strchr(" \t\r\n", *text)) text++, n--;
     if (n && *text == '{') {
@@ -81,7 +78,7 @@ static const char *recognise(const char *path, const char *text, size_t n) {
         arena_free(a);
         return found;
     }
-    if (ends(path, ".sh") || memmem(text, n, "--tensor-model-parallel-size", 28) ||
+    if (text_before(path, ".sh") || memmem(text, n, "--tensor-model-parallel-size", 28) ||
         line_begins(text, n, "torchrun"))
         return "megatron";
     while (n && *text == '#') { /* comments of a shell */

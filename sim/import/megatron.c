@@ -238,9 +238,7 @@ static void tell_skipped(const Words *w) {
 }
 /* torchrun, python, a program of Python: what stands before the arguments. */
 static bool launches(const char *s) {
-    size_t n = strlen(s);
-    return text_has_word(" torchrun python python3 ", s) ||
-           (n > 3 && strcmp(s + n - 3, ".py") == 0);
+    return text_has_word(" torchrun python python3 ", s) || text_before(s, ".py");
 }
 static void read_arguments(Words *w, Args *a) {
     const Word *launched = NULL;

@@ -1,6 +1,7 @@
 /* Plans of PyTorch: the Python around parallelize_module and fully_shard, or the same table as
  * JSON, with or without model, mesh and data beside it. */
 #include "import/torch.h"
+#include "base/text.h"
 #include "import/python.h"
 #include <stdlib.h>
 #include <string.h>
@@ -201,10 +202,7 @@ static bool same_mesh(const FullyShard *a, const FullyShard *b) {
     for (int i = 0; same && i < a->n_axes; i++) same = strcmp(a->axis[i], b->axis[i]) == 0;
     return same;
 }
-static bool is_experts(const FullyShard *f) {
-    size_t n = strlen(f->path);
-    return n > 8 && strcmp(f->path + n - 8, ".experts") == 0;
-}
+static bool is_experts(const FullyShard *f) { return text_before(f->path, ".experts"); }
 /* Does one of these names speak of the axis? */
 static bool speaks_of(const Torch *t, int n, const char *const *names, const char *axis) {
     for (int i = 0; i < n; i++) {
@@ -335,8 +333,7 @@ bool import_torch(Draft *x) {
     const char *s = x->in->text;
     if (x->in->n >= 3 && memcmp(s, "\xEF\xBB\xBF", 3) == 0) skip = 3;
     while (skip < x->in->n && s[skip] && strchr(" \t\r\n", s[skip])) skip++;
-    size_t n = strlen(x->in->path);
-    bool python = n > 3 && strcmp(x->in->path + n - 3, ".py") == 0;
+    bool python = text_before(x->in->path, ".py");
     draft_options(x);
     if (!python && skip < x->in->n && s[skip] == '{' && draft_is_json(s + skip, x->in->n - skip))
         json_file(&t);

@@ -3,6 +3,7 @@
  * loop over the layers stands for a pattern with `*`, a function of the file for its body. What it
  * cannot follow it refuses; it never guesses what a call of somebody's own does. */
 #include "import/python.h"
+#include "base/text.h"
 #include "import/python_eval.h"
 #include "import/torch.h"
 #include <string.h>
@@ -159,9 +160,8 @@ static int mesh_axes(Walk *w, Value *v, const char *axis[2]) {
         return x->n_axes > 2 ? -1 : x->n_axes;
     }
     if (v->kind != V_NAME && v->kind != V_ATTR) return -1;
-    size_t n = strlen(v->s); /* tp_mesh: the axis of that name, if there is one */
-    if (n > 5 && strcmp(v->s + n - 5, "_mesh") == 0) n -= 5;
-    axis[0] = arena_strndup(x->a, v->s, n);
+    size_t n = text_before(v->s, "_mesh"); /* tp_mesh: the axis of that name, if there is one */
+    axis[0] = n ? arena_strndup(x->a, v->s, n) : v->s;
     if (draft_axis_size(x, axis[0])) return 1;
     for (int k = 0; k < x->n_axes && k < 2; k++) axis[k] = x->axis[k].name;
     return x->n_axes > 2 ? -1 : x->n_axes;

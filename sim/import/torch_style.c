@@ -1,6 +1,7 @@
 /* PyTorch's parallel styles, argument by argument, as lines of a plan (semantics.md 2.2). The names
  * of the arguments and what they may hold are those of torch.distributed.tensor.parallel. */
 #include "import/python.h"
+#include "base/text.h"
 #include "import/torch.h"
 #include "import/torch_args.h"
 #include "model/model.h"
@@ -126,11 +127,7 @@ static bool first_argument(const char *name) {
 }
 /* transformers calls its attention by keyword, everybody else's modules are called by position, and
  * PyTorch lays out a keyword only where the call has it. */
-static bool called_by_keyword(const char *pattern) {
-    static const char leaf[] = ".self_attn";
-    size_t n = strlen(pattern), k = sizeof leaf - 1;
-    return n > k && strcmp(pattern + n - k, leaf) == 0;
-}
+static bool called_by_keyword(const char *pattern) { return text_before(pattern, ".self_attn"); }
 /* The modules of a block read one tensor: a keyword for it is the first positional argument. */
 static void keyword_layouts(StyleReader *r, const TorchArg *arg, Value *v) {
     if (v->kind != V_DICT) {

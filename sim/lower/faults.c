@@ -1,6 +1,7 @@
 /* Planted mistakes: rows that rewrite what one lowered step does, its act. What is declared of it
  * stays as it was. */
 #include "lower/program.h"
+#include "base/text.h"
 #include "ops/op.h"
 #include "assign/suggest.h"
 #include "assign/sums.h"
@@ -390,17 +391,13 @@ static const char *first_hop(const Program *p, const char *at) {
     return NULL;
 }
 /* ---- names that people shorten ---- */
-static bool ends_so(const char *path, const char *name) {
-    size_t n = path ? strlen(path) : 0, m = strlen(name);
-    return m && n >= m && !strcmp(path + n - m, name) && (n == m || path[n - m - 1] == '.');
-}
 /* Does the tensor's name end so, or that of a module whose result it is? In the plan's scheme or
  * the checkpoint's. */
 static bool tensor_ends_so(const Graph *g, int t, const char *name) {
-    if (ends_so(g->t[t].name, name) || ends_so(g->t[t].plan_name, name)) return true;
+    if (text_names(g->t[t].name, name) || text_names(g->t[t].plan_name, name)) return true;
     for (int m = 0; m < g->nm; m++)
         if (g->module[m].output == t &&
-            (ends_so(g->module[m].path, name) || ends_so(g->module[m].hf_path, name)))
+            (text_names(g->module[m].path, name) || text_names(g->module[m].hf_path, name)))
             return true;
     return false;
 }

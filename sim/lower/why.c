@@ -1,6 +1,7 @@
 /* Why a move is made, in words: what the place that asks for it needs. See why.h. */
 #include "lower/why.h"
 #include "assign/context.h"
+#include "base/text.h"
 #include "ops/op.h"
 #include <string.h>
 
@@ -87,8 +88,7 @@ static const char *at_rest_why(const Program *p, const GNode *n, int tensor) {
             layout_where(&p->assign->compute[tensor], x) < 0 && axes.n < MESH_MAX_AXES)
             axes.a[axes.n++] = (uint8_t)x;
     if (!axes.n) return NULL;
-    size_t len = strlen(t->name);
-    bool weight = len > 7 && !strcmp(t->name + len - 7, ".weight");
+    bool weight = text_before(t->name, ".weight");
     return arena_printf(p->arena, "FSDP: the %s is cut at rest over %s, %s needs all of it",
                         weight ? "weight" : "parameter", mesh_axes_text(m, p->arena, &axes, true),
                         weight && !strcmp(n->label, "linear") ? "the matmul" : n->label);

@@ -2,6 +2,7 @@
  * placements and styles in place.c, expectations in expect.c, overrides in set.c. Refuses to
  * resolve anything against a model: presets, dims and patterns are looked up where the model is. */
 #include "plan/read.h"
+#include "base/text.h"
 #include "ops/op.h"
 #include "plan/lists.h"
 #include <assert.h>
@@ -581,10 +582,8 @@ static const Key cp_keys[] = {
 };
 /* A workload by its name, or a file. */
 static void read_routing(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
-    size_t n = pair->value->kind == YAML_SCALAR ? strlen(pair->value->s) : 0;
-    static const char ending[] = ".safetensors";
-    bool file = n > sizeof ending && !strcmp(pair->value->s + n - sizeof ending + 1, ending);
-    if (file) read_path(r, k, base, pair);
+    bool text = pair->value->kind == YAML_SCALAR;
+    if (text && text_before(pair->value->s, ".safetensors")) read_path(r, k, base, pair);
     else read_word_text(r, k, base, pair);
 }
 static const Key moe_keys[] = {

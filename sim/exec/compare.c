@@ -91,8 +91,8 @@ typedef struct {
 static void see(CompareSeen *s, const CompareBlock *b, int64_t i, Pair x) {
     const double g = x.got, w = x.want, bound = x.bound, prob = x.prob;
     const bool equal = x.equal;
-    /* of a finite number nothing is known where rounding could have made any of it */
-    double err = equal || (isinf(bound) && isfinite(g)) ? 0 : fabs(g - w);
+    /* nothing is known where rounding could have made any number; none at all is told (E0504) */
+    double err = equal || isinf(bound) ? 0 : fabs(g - w);
     bool bad = !equal && (b->bits || !(err <= bound)), odd = !equal && !bad && !(err <= prob);
     if (isnan(err)) err = INFINITY, bad = true;
     if (err > s->max_abs) s->max_abs = err;

@@ -1825,6 +1825,16 @@ static void test_schedules_beside(void **state) {
     expect_code(
         RUN("draw", staged, "--view", "pipeline", "--beside", "plans/03-llama3-8b-tp2.yaml"), 3,
         NULL, "E0211");
+    /* one that comes to no end is told, and drawn beside the others */
+    put("stuck.csv", "0F0,0F1,0B0,0B1\n1B0,1F0,1F1,1B1\n");
+    const char *stuck =
+        put("stuck.yaml", "model: {preset: llama3-8b, shrink: 64, layers: 2}\nmesh: {pp: 2}\n"
+                          "data: {batch: 2, sequence: 8}\npass: backward\npipeline: {file: "
+                          "stuck.csv, stage_to_rank: [0, 1], microbatches: 2}\n");
+    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", stuck), 3,
+                "stuck.csv comes to no end: 2 of 2 ranks stand still", "E0311");
+    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", stuck, "--format", "json"), 2,
+                "", "E0311");
 }
 /* Options are taken where they mean something, and refused with a reason where they do not. */
 static void test_draw_options(void **state) {

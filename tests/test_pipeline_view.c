@@ -461,6 +461,19 @@ static void stands_in_red(const Scene *s, const char *id, const char *action) {
     }
     assert_int_equal(red, 1);
 }
+/* A plan of two ranks whose order is that of a file. */
+static const char *of_file(Arena *a, const char *path, const char *rows) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(rows, f);
+    fclose(f);
+    return arena_printf(
+        a,
+        "model: {preset: llama3-8b, shrink: 64, layers: 2}\nmesh: {pp: 2}\ndata: {batch: 2, "
+        "sequence: 8}\npass: backward\npipeline: {file: %s, stage_to_rank: [0, 1], "
+        "microbatches: 2}\n",
+        path);
+}
 /* A schedule that comes to no end is drawn as far as it goes: what is done, and in red where each
  * rank stands; no time is told, for there is none. */
 static void test_deadlock(void **state) {
@@ -483,16 +496,7 @@ static void test_deadlock(void **state) {
     Arena *a = arena_new();
     const char *path = temp_path(a, "order.csv");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        FILE *f = fopen(path, "w");
-        assert_non_null(f);
-        fputs(row[i].rows, f);
-        fclose(f);
-        const char *text = arena_printf(
-            a,
-            "model: {preset: llama3-8b, shrink: 64, layers: 2}\nmesh: {pp: 2}\ndata: {batch: 2, "
-            "sequence: 8}\npass: backward\npipeline: {file: %s, stage_to_rank: [0, 1], "
-            "microbatches: 2}\n",
-            path);
+        const char *text = of_file(a, path, row[i].rows);
         PlanRun r = plan_run_with(a, "dead.yaml", text, &(PipelineOptions){.events = true});
         assert_null(r.t); /* who wants more than the picture has no trace */
         r = plan_run_with(a, "dead.yaml", text, &(PipelineOptions){.events = true, .stuck = true});
@@ -521,6 +525,75 @@ static void test_deadlock(void **state) {
     remove(path);
     arena_free(a);
 }
+/* What page[0] of n says of the schedule that comes to no end; returns how wide a forward is. */
+static double stands_among(Arena *a, Scene *const *page, int n, const char *tag) {
+    const Scene *s = page[0];
+    assert_true(says(s, "order.csv comes to no end: 2 of 2 ranks stand still"));
+    assert_true(says(page[n - 1], "no end"));
+    assert_non_null(strstr(s->desc, "rank 1 stands before 1B1 and waits for 1F1"));
+    for (int r = 0; r < 2; r++)
+        assert_true(group_of(s, arena_printf(a, "%sstuck-%d", tag, r)) >= 0);
+    int first = group_of(s, arena_printf(a, "%saction-0-0", tag));
+    for (int m = 0; m < s->n_marks; m++)
+        if (s->marks[m].group == first && s->marks[m].kind == MARK_RECT) return s->marks[m].w;
+    fail_msg("'%saction-0-0' is not there", tag);
+    return 0;
+}
+static double mean_forward(const Trace *t) {
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < t->n_actions; i++)
+        if (*t->actions[i].kind == 'F') sum += took(&t->actions[i]), n++;
+    return sum / n;
+}
+/* Beside others it says so in its rows, its line of the table and the title; those that come to an
+ * end are drawn as ever. It has no times: a forward is as long as the others' on the mean. */
+static void test_deadlock_beside(void **state) {
+    (void)state;
+    static const struct {
+        const char *of; /* d: the one that stands still */
+        const char *ends;
+    } row[] = {{"1dg", "1f1b and gpipe end together, order.csv comes to no end"},
+               {"d1g", "1f1b and gpipe end together, order.csv comes to no end"},
+               {"d1", "1f1b ends, order.csv comes to no end"},
+               {"dd1", "1f1b ends, order.csv and order.csv come to no end"},
+               {"dd", "none comes to an end"}};
+    Arena *a = arena_new();
+    const char *path = temp_path(a, "order.csv");
+    PlanRun dead =
+        plan_run_with(a, "dead.yaml", of_file(a, path, "0F0,0F1,0B0,0B1\n1F0,1B1,1F1,1B0\n"),
+                      &(PipelineOptions){.events = true, .stuck = true});
+    assert_true(dead.t && dead.t->n_stuck == 2);
+    const Trace *one = planned_on(a, 2, "1f1b", 2, 2), *all = planned_on(a, 2, "gpipe", 2, 2);
+    for (size_t i = 0; i < PRESETS * sizeof row / sizeof *row; i++) {
+        const char *of = row[i / PRESETS].of, *report;
+        const Trace *t[3] = {0};
+        for (int k = 0; of[k]; k++) t[k] = of[k] == 'd' ? dead.t : of[k] == '1' ? one : all;
+        RenderOptions o = {.view = "pipeline",
+                           .rank = -1,
+                           .layer = -1,
+                           .preset = preset[i % PRESETS],
+                           .n_several = (int)strlen(of) - 1,
+                           .several = {t[1], t[2]}};
+        Scene *page[VIEW_MAX_PAGES];
+        int n = render_pages(t[0], dead.d, &o, a, false, page);
+        assert_true(n > 0);
+        for (int k = 0; k < n; k++)
+            if (scene_lint(page[k], a, &report)) fail_msg("%s: %s", o.preset, report);
+        assert_non_null(strstr(page[0]->title, row[i / PRESETS].ends));
+        double unit = 0, scale = 0;
+        for (int k = 0, whole; of[k]; k++) {
+            const char *tag = k ? arena_printf(a, "s%d-", k) : "";
+            if (of[k] == 'd') unit = stands_among(a, page, n, tag);
+            else
+                check_cells(a, page[0], t[k], tag, &whole), scale = scale_of(a, page[0], t[k], tag);
+        }
+        if (scale > 0 && fabs(unit / (mean_forward(one) * scale) - 1) > 1e-6)
+            fail_msg("%s: %g wide, %g due", o.preset, unit, mean_forward(one) * scale);
+    }
+    remove(path);
+    arena_free(a);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -528,7 +601,8 @@ int main(void) {
         cmocka_unit_test(test_rows_of_many), cmocka_unit_test(test_beside_on_a_slide),
         cmocka_unit_test(test_many_beside),  cmocka_unit_test(test_memory_over_time),
         cmocka_unit_test(test_fold),         cmocka_unit_test(test_long_schedules),
-        cmocka_unit_test(test_deadlock),     cmocka_unit_test(test_equal_parts),
+        cmocka_unit_test(test_deadlock),     cmocka_unit_test(test_deadlock_beside),
+        cmocka_unit_test(test_equal_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,8 @@ bool pipe_read(Pipe *p, const ViewCall *c) {
     double busy = 0;
     for (int k = 0; k < p->n; k++) add_up(p, &p->row[k]);
     for (int k = 0; k < p->n; k++) busy += p->row[k].busy;
-    if (p->stuck) p->end += 1; /* room for the first action that is not done */
+    p->unit = 1;
+    if (p->stuck) p->end += p->unit; /* room for the first action that is not done */
     if (p->end <= 0)
         return nothing(c, "the trace has no times",
                        "draw the plan, or a trace of a run with times");
@@ -66,15 +67,46 @@ bool pipe_read(Pipe *p, const ViewCall *c) {
     return true;
 }
 
-int pipe_read_all(const ViewCall *c, Pipe *all, double *span) {
-    *span = 0;
-    for (int n = 0; n <= c->o->n_several; n++) {
-        ViewCall one = *c;
-        if (n) one.t = c->o->several[n - 1];
-        if (!pipe_read(&all[n], &one)) return 0;
-        *span = fmax(*span, all[n].end);
+/* Of those that come to an end the first one's mean forward; 0: none does. */
+static double mean_forward(const Pipe *all, int n) {
+    double sum = 0;
+    int forwards = 0;
+    for (int k = 0; k < n && !forwards; k++)
+        for (int i = 0; i < all[k].t->n_actions && !all[k].stuck; i++) {
+            const TraceAction *a = &all[k].t->actions[i];
+            if (*a->kind == 'F') sum += a->end - a->start, forwards++;
+        }
+    return forwards ? sum / forwards : 0;
+}
+/* The same with actions of another length. */
+static void stretch(Pipe *p, double unit) {
+    Trace *t = ARENA_NEW(p->a, Trace);
+    *t = *p->t;
+    t->actions = ARENA_ARRAY(p->a, TraceAction, t->n_actions + 1);
+    for (int i = 0; i < t->n_actions; i++) {
+        t->actions[i] = p->t->actions[i];
+        t->actions[i].start *= unit, t->actions[i].end *= unit;
     }
-    return c->o->n_several + 1;
+    for (int k = 0; k < p->n; k++) {
+        if (p->row[k].n) p->row[k].a = t->actions + (p->row[k].a - p->t->actions);
+        p->row[k].busy *= unit;
+    }
+    p->t = t, p->end *= unit, p->unit = unit;
+}
+int pipe_read_all(const ViewCall *c, Pipe *all, double *span) {
+    int n = c->o->n_several + 1;
+    *span = 0;
+    for (int k = 0; k < n; k++) {
+        ViewCall one = *c;
+        if (k) one.t = c->o->several[k - 1];
+        if (!pipe_read(&all[k], &one)) return 0;
+    }
+    double unit = mean_forward(all, n);
+    for (int k = 0; k < n; k++) {
+        if (all[k].stuck && unit > 0) stretch(&all[k], unit);
+        *span = fmax(*span, all[k].end);
+    }
+    return n;
 }
 
 const char *pipe_idle(const Pipe *p, const PipeRow *r) {
@@ -87,9 +119,8 @@ static void stand(Str *s, const TraceStuck *b) {
 }
 const char *pipe_title(const Pipe *p) {
     if (p->stuck)
-        return arena_printf(p->a, "%s comes to no end: %d of %d rank%s stand%s still",
-                            p->t->schedule ? p->t->schedule : "The schedule", p->t->n_stuck, p->n,
-                            p->n == 1 ? "" : "s", p->t->n_stuck == 1 ? "s" : "");
+        return arena_printf(p->a, "%s comes to no end: %s",
+                            p->t->schedule ? p->t->schedule : "The schedule", pipe_cell(p, 3));
     return arena_printf(p->a, "%s: %d rank%s of %s, %d micro-batch%s, %.1f %% of their time idle",
                         p->t->schedule ? p->t->schedule : "pipeline", p->n, p->n == 1 ? "" : "s",
                         p->t->schedule_axis ? p->t->schedule_axis : "the pipeline", p->parts,
@@ -241,8 +272,17 @@ PipeSums pipe_sums(const Pipe *p) {
     }
     return s;
 }
+/* Of one that comes to no end there are no numbers but what was in flight when it stood still. */
+static const char *stuck_cell(const Pipe *p, int column) {
+    if (column == 1) return "no end";
+    if (column == 3)
+        return arena_printf(p->a, "%d of %d rank%s stand%s still", p->t->n_stuck, p->n,
+                            p->n == 1 ? "" : "s", p->t->n_stuck == 1 ? "s" : "");
+    return "\u2013";
+}
 const char *pipe_cell(const Pipe *p, int column) {
     const Trace *t = p->t;
+    if (p->stuck && column > 0 && column != 4) return stuck_cell(p, column);
     PipeSums s = pipe_sums(p);
     switch (column) {
     case 0: return t->schedule ? t->schedule : "pipeline";

@@ -22,6 +22,7 @@ typedef struct Pipe {
     PipeRow *row;
     double idle; /* share of all ranks' time in which they compute nothing */
     bool stuck;  /* the schedule comes to no end: times are in units of a forward's */
+    double unit; /* of such a one: as long as each action is drawn */
 } Pipe;
 /* Over all ranks: most in flight; most bytes held beside what lies at rest; messages of a step;
  * most bytes of parameters at rest. */
@@ -38,7 +39,8 @@ const char *pipe_cell(const Pipe *p, int column);
 /* False and E0211 if the trace has no schedule, or no times. */
 bool pipe_read(Pipe *p, const ViewCall *c);
 /* All schedules of a request, with room for VIEW_MAX_BESIDE + 1: how many; 0 and E0211 where one
- * has none. *span: seconds of the longest. */
+ * has none. *span: seconds of the longest. What comes to no end has no times: beside others its
+ * actions are as long as a mean forward of the first that does. */
 int pipe_read_all(const ViewCall *c, Pipe *all, double *span);
 /* "1f1b: 4 ranks, 8 micro-batches, 27 % of their time idle". */
 const char *pipe_title(const Pipe *p);

@@ -180,15 +180,17 @@ static void draw_runs(PipePen *q, const PipeRow *r, double y) {
 /* The first action that a rank cannot begin, behind what it has done. */
 static void draw_stuck(PipePen *q, const PipeRow *r, double y) {
     const TraceStuck *b = r->stuck;
-    double from = r->n ? r->a[r->n - 1].end : 0, x = at(q, from), w = at(q, from + 1) - x;
+    double from = r->n ? r->a[r->n - 1].end : 0, x = at(q, from), w = at(q, from + q->p.unit) - x;
     for (int i = 0; i < r->n; i++) /* of two that run together the later end */
-        if (r->a[i].end > from) from = r->a[i].end, x = at(q, from), w = at(q, from + 1) - x;
+        if (r->a[i].end > from)
+            from = r->a[i].end, x = at(q, from), w = at(q, from + q->p.unit) - x;
     const char *word = b->action ? b->action : "crossed";
     scene_begin(q->s, "stuck", arena_printf(q->p.a, "%sstuck-%d", q->tag, b->rank),
                 b->action ? arena_printf(q->p.a, "rank %d stands before %s and waits for %s",
                                          b->rank, b->action, b->waits)
                           : b->waits);
-    scene_rect(q->s, (Area){x + 1, y + 1, w - 2, q->cell - 2}, 0, (Look){ROLE_PAPER, ROLE_FAIL, 2});
+    scene_rect(q->s, (Area){x + 1, y + 1, w - 2, q->cell - 2}, 0,
+               (Look){ROLE_PAPER, ROLE_FAIL, q->cell < 2 * NUMBER ? 1 : 2});
     if (scene_width(q->s, NUMBER, BOLD, word) + 4 < w)
         scene_text(q->s, x + w / 2, y + q->cell / 2 + NUMBER * 0.36,
                    (TextLook){ALIGN_MIDDLE, NUMBER, BOLD, ROLE_FAIL}, word);
@@ -397,8 +399,15 @@ static void draw_break_key(PipePen *q, double x, double y) {
         scene_line(q->s, pt, 4, ROLE_SECOND, 1.25);
     }
 }
+/* Schedules of the page that come to no end; *first: one of them. */
+static int stuck_of(const PipePen *q, const Pipe **first) {
+    int n = 0;
+    for (int k = q->g.from; k < q->g.to; k++)
+        if (q->all[k].stuck && !n++ && first) *first = &q->all[k];
+    return n;
+}
 static const char *idle_word(const PipePen *q) {
-    return q->all[0].stuck ? "idle; red: where a rank stands still" : "idle";
+    return stuck_of(q, NULL) ? "idle; red: where a rank stands still" : "idle";
 }
 static double draw_legend(PipePen *q, double y) {
     double x = presets[q->preset].margin, end = x + presets[q->preset].w - 2 * x;
@@ -509,9 +518,11 @@ static double draw_pipe(PipePen *q, int which, double y) {
     q->tag = which ? arena_printf(q->p.a, "s%d-", which) : "";
     find_numbered(q);
     if (q->n_all > 1) {
-        scene_text(q->s, q->x, y + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
-                   arena_printf(q->p.a, "%s: %s, %s idle", pipe_cell(&q->p, 0), pipe_cell(&q->p, 1),
-                                pipe_cell(&q->p, 2)));
+        scene_text(q->s, q->x, y + 12,
+                   (TextLook){ALIGN_LEFT, 13, SEMIBOLD, q->p.stuck ? ROLE_FAIL : ROLE_INK},
+                   q->p.stuck ? pipe_title(&q->p)
+                              : arena_printf(q->p.a, "%s: %s, %s idle", pipe_cell(&q->p, 0),
+                                             pipe_cell(&q->p, 1), pipe_cell(&q->p, 2)));
         y += HEADING;
     }
     if (q->fold.n) y += BREAK_TEXT;
@@ -556,33 +567,70 @@ static double draw_table(PipePen *q, double y) {
     }
     return y + high;
 }
-static const char *title_of(const PipePen *q) {
-    const Pipe *p = &q->all[0];
-    if (q->n_all == 1) return pipe_title(p);
-    const char *first = pipe_cell(&q->all[0], 1); /* as it is told: two may end together */
-    for (int k = 0, best = 0; k < q->n_all; k++)
-        if (q->all[k].end < q->all[best].end) best = k, first = pipe_cell(&q->all[k], 1);
-    Str names = str_new(p->a);
+/* "gpipe and zb-h1": those that come to an end at `at`, as it is told; with NULL those that do not.
+ */
+static const char *names_of(const PipePen *q, const char *at, int *found) {
+    Str names = str_new(q->p.a);
     int n = 0, left = 0;
-    for (int k = 0; k < q->n_all; k++) left += !strcmp(pipe_cell(&q->all[k], 1), first);
-    bool several = left > 1;
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < q->n_all; k++) {
+            const Pipe *p = &q->all[k];
+            if (at ? p->stuck || strcmp(pipe_cell(p, 1), at) != 0 : !p->stuck) continue;
+            if (!pass) left++;
+            else str_addf(&names, "%s%s", n++ ? n == left ? " and " : ", " : "", pipe_cell(p, 0));
+        }
+    *found = left;
+    return names.s;
+}
+/* Who ends when. */
+static const char *ends_of(const PipePen *q) {
+    const Pipe *best = NULL;
     for (int k = 0; k < q->n_all; k++)
-        if (!strcmp(pipe_cell(&q->all[k], 1), first))
-            str_addf(&names, "%s%s", n++ ? n == left ? " and " : ", " : "",
-                     pipe_cell(&q->all[k], 0));
-    return arena_printf(p->a, "%d schedules of %d micro-batch%s on one axis of time; %s", q->n_all,
-                        p->parts, p->parts == 1 ? "" : "es",
-                        left == q->n_all
-                            ? "all end together"
-                            : arena_printf(p->a, "%s end%s first", names.s, several ? "" : "s"));
+        if (!q->all[k].stuck && (!best || q->all[k].end < best->end)) best = &q->all[k];
+    if (!best) return "none comes to an end";
+    int first, never; /* two may end together, as it is told */
+    const char *names = names_of(q, pipe_cell(best, 1), &first), *stuck = names_of(q, NULL, &never),
+               *ends = first == q->n_all ? "all end together"
+                       : first + never == q->n_all
+                           ? arena_printf(q->p.a, "%s end%s%s", names, first > 1 ? "" : "s",
+                                          first > 1 ? " together" : "")
+                           : arena_printf(q->p.a, "%s end%s first", names, first > 1 ? "" : "s");
+    return never
+               ? arena_printf(q->p.a, "%s, %s come%s to no end", ends, stuck, never > 1 ? "" : "s")
+               : ends;
+}
+static const char *title_of(const PipePen *q) {
+    int parts = 0;
+    if (q->n_all == 1) return pipe_title(&q->all[0]);
+    for (int k = 0; k < q->n_all; k++) /* what stands still may not have come to all */
+        parts = q->all[k].parts > parts ? q->all[k].parts : parts;
+    return arena_printf(q->p.a, "%d schedules of %d micro-batch%s on one axis of time; %s",
+                        q->n_all, parts, parts == 1 ? "" : "es", ends_of(q));
 }
 static const char *foot_of(const PipePen *q) {
     if (q->n_all == 1) return pipe_foot(&q->all[0]);
-    if (!q->g.table) return "";
-    return "A rank idles: the mean; by the closed form, of even stages and free messages, and what "
-           "stages that differ and messages add. In flight: pairs of stage and micro-batch, on the "
-           "rank that has most. Held at most: "
-           "beside what lies at rest. Messages: of a whole step. Weights: parameters at rest";
+    Str s = str_new(q->c->arena);
+    for (int k = q->g.from; q->g.rows && k < q->g.to; k++)
+        if (q->all[k].stuck)
+            str_addf(&s, "%s%s: %s", s.n ? ". " : "", pipe_cell(&q->all[k], 0),
+                     pipe_foot(&q->all[k]));
+    if (q->g.table)
+        str_addf(&s,
+                 "%sA rank idles: the mean; by the closed form, of even stages and free messages, "
+                 "and what stages that differ and messages add. In flight: pairs of stage and "
+                 "micro-batch, on the rank that has most. Held at most: beside what lies at rest. "
+                 "Messages: of a whole step. Weights: parameters at rest",
+                 s.n ? ". " : "");
+    return s.s;
+}
+/* How long actions are drawn of what has no times. */
+static const char *length_words(const PipePen *q) {
+    const Pipe *p = NULL;
+    int n = stuck_of(q, &p);
+    if (!q->g.rows || !n) return "";
+    if (p->unit == 1) return "a forward and each half of a backward drawn as long";
+    return arena_printf(q->c->arena, "of %s a forward and each half of a backward drawn as long",
+                        n > 1 ? "what comes to no end" : pipe_cell(p, 0));
 }
 /* What the numbers are, and which cells have none. */
 static const char *number_words(PipePen *q) {
@@ -621,7 +669,7 @@ static Scene *draw_page(PipePen *q, double *end) {
         model ? model : "",
         words_data(a, c->t),
         words_mesh(a, c->t),
-        q->all[0].stuck ? "a forward and each half of a backward drawn as long" : "",
+        length_words(q),
         q->g.rows ? row_words(q) : "",
         number_words(q),
         !q->g.rows ? ""

@@ -268,9 +268,9 @@ static void say_of_beside(Diags *d, int set, const char *word) {
             d->item[i].loc = (Loc){"--beside", 1, 1};
 }
 /* One of the schedules beside that of the plan: the same plan with another, by its name, or a file.
- * NULL after diagnostics. */
+ * NULL after diagnostics; *exit: with what the command ends if with nothing worse. */
 static const Trace *one_schedule(Cli *c, const PipelineOptions *o, const Loaded *l,
-                                 const char *word) {
+                                 const char *word, int *exit) {
     bool name = !strpbrk(word, "./") && access(word, F_OK) != 0;
     Loaded other;
     if (name && (l->is_trace || !strcmp(l->path, "-") || c->o.n_sets == CLI_MAX_SETS)) {
@@ -281,11 +281,13 @@ static const Trace *one_schedule(Cli *c, const PipelineOptions *o, const Loaded 
     if (name) c->o.sets[c->o.n_sets++] = (PlanSet){"pipeline.schedule", word};
     bool ok = cli_load(c, name ? l->path : word, o, false, &other);
     if (name) say_of_beside(other.d, c->o.n_sets--, word);
-    if (!ok) cli_diagnostics(c, other.d, false);
+    bool stuck = ok && other.trace->n_stuck > 0; /* drawn all the same, and told */
+    if (!ok || stuck) cli_diagnostics(c, other.d, false);
+    if (!ok || stuck) *exit = cli_worse(*exit, stuck ? other.exit : 2);
     return ok ? other.trace : NULL;
 }
 /* "gpipe,zb-h1,other.yaml": all of them. False: one cannot be had. */
-static bool find_several(Cli *c, const PipelineOptions *o, const Loaded *l, RenderOptions *r) {
+static bool find_several(Cli *c, const PipelineOptions *o, Loaded *l, RenderOptions *r) {
     for (const char *at = c->o.beside; at && *at;) {
         size_t n = strcspn(at, ",");
         if (r->n_several == VIEW_MAX_BESIDE) {
@@ -293,7 +295,7 @@ static bool find_several(Cli *c, const PipelineOptions *o, const Loaded *l, Rend
                        VIEW_MAX_BESIDE);
             return false;
         }
-        const Trace *t = one_schedule(c, o, l, arena_strndup(c->arena, at, n));
+        const Trace *t = one_schedule(c, o, l, arena_strndup(c->arena, at, n), &l->exit);
         if (!t) return false;
         r->several[r->n_several++] = t;
         at += n + (at[n] == ',');
@@ -312,7 +314,7 @@ int cmd_draw(Cli *c) {
     o.events = view->asks & VIEW_TIMES || f->format == FORMAT_CHROME;
     o.numbers = o.execute;
     o.distances = view->asks & VIEW_FAR;
-    o.stuck = view->asks & VIEW_SEVERAL && !c->o.beside && f->format != FORMAT_JSON;
+    o.stuck = view->asks & VIEW_SEVERAL && f->format != FORMAT_JSON;
     if (!beside_fits(c, view)) return 2;
     Loaded l;
     bool ok = cli_load(c, c->o.operands[0], &o, false, &l);

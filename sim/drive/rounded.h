@@ -19,8 +19,9 @@ typedef struct Rounded {
 bool rounded_allows(const ValueSet *s, const ValueKey *k, Rounded *out);
 /* Of a parameter after steps of an optimizer with two moments, which divides each gradient by its
  * own size: where rounding decides the sign the element goes the other way, by twice the learning
- * rate a step. An eighth of the n elements may (seen: a twentieth). False: `k` is no such value. */
-bool rounded_steps(const Program *p, const ValueKey *k, int64_t n, Rounded *out);
+ * rate a step. An eighth of the n elements may (seen: a twentieth), or as many as bf16 is off by
+ * more than their gradient is. False: `k` is no such value. */
+bool rounded_steps(const ValueSet *s, const Program *p, const ValueKey *k, int64_t n, Rounded *out);
 /* Raises it to what two roundings of the n numbers that are wanted can do, or adds that. */
 void rounded_own(Rounded *r, const double *want, int64_t n);
 /* Of numbers, the root of the sum of their squares; what of x is along y, 0 where y is. */

@@ -1,7 +1,8 @@
 /* The unsharded run and what is compared with it. */
 #include "exec/reference.h"
-#include "kernel/bf16.h"
+#include "exec/narrow.h"
 #include "exec/walk.h"
+#include "kernel/bf16.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,12 +249,14 @@ Reference *reference_run(Arena *arena, Program *program, const Model *m, const F
     r->program = program;
     r->exec = exec_new(arena, r->program, like->in_bf16 ? DT_BF16 : DT_F64, like->pool);
     r->arena = arena;
+    FullSource *src = whole_source(arena, like, &m->g);
     r->exec->full = reference_full;
-    r->exec->full_arg = whole_source(arena, like, &m->g);
+    r->exec->full_arg = src;
+    if (like->in_bf16 && !like->narrow) src->narrow = narrow_sources(r->exec, arena);
     if (like->dev) r->exec->dev = r->exec->host = like->dev;
     r->exec->keep_all = keep_all;
     if (r->program->loss >= 0) r->losses = ARENA_ARRAY(arena, double, steps);
-    Watch x = {.r = r, .src = r->exec->full_arg};
+    Watch x = {.r = r, .src = src};
     progress_phase(like->progress, "unsharded float64 run");
     const Observer look = {.arg = &x,
                            .begun = ref_begun,

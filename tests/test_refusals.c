@@ -46,6 +46,11 @@ static const struct {
      "E0303", 5, "32 heads cannot be cut over a*b of size 6", 1},
     {TP2 "  layers.*.attention_norm: rowwise\n", "E0401", 4, "dim 1 is out of range",
      3}, /* the style's own placement: at its line */
+    /* names of parts that the plan leaves out */
+    {TP2 "  tok_embeddings: rowwise\n", "E0205", 4,
+     "is left out of this model: `model: {parts: [embedding, blocks]}` has it", 3},
+    {TP2 "  ouput.weight: colwise\n", "E0205", 4,
+     "'output' is left out of this model: `model: {parts: [blocks, head]}` has it", 3},
     /* names of another scheme */
     {HEAD "mesh: {tp: 2}\nnames: hf\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0205", 5,
      "that is a name of `names: torchtitan`, and this plan's are those of `names: hf`", 3},

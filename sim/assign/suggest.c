@@ -109,6 +109,24 @@ static const char *of_other_scheme(const Search *s) {
     }
     return NULL;
 }
+/* It is, or nearly, a name of a part that the plan leaves out. */
+static const char *of_part_left_out(const Search *s) {
+    Arena *a = s->a->arena;
+    const Model *m = s->a->model;
+    int n, k = 0;
+    const NamesRow *rows = names_table(&n);
+    const char **names = ARENA_ARRAY(a, const char *, n + 1);
+    const NamesRow **of = ARENA_ARRAY(a, const NamesRow *, n + 1);
+    for (int i = 0; i < n && !m->dims.mlp; i++)
+        if (names_part(&rows[i]) && !(names_part(&rows[i]) & m->parts))
+            of[k] = &rows[i], names[k++] = rows[i].name[s->a->plan->names];
+    const char *near = diag_nearest(s->pattern, names);
+    for (int i = 0; near && i < k; i++)
+        if (names[i] == near)
+            return arena_printf(a, "'%s' is left out of this model: `model: {parts: [%s]}` has it",
+                                near, plan_parts_text(a, m->parts | names_part(of[i])));
+    return NULL;
+}
 static const char *leaf_of(const char *name) {
     const char *dot = strrchr(name, '.');
     return dot ? dot + 1 : name;
@@ -280,6 +298,7 @@ static const char *of_what_is_there(const Search *s) {
 const char *suggest_for(const Assign *a, const char *pattern) {
     Search s = search_for(a, pattern);
     const char *hint = of_other_scheme(&s);
+    if (!hint) hint = of_part_left_out(&s);
     if (!hint) hint = of_what_it_holds(&s);
     if (!hint) hint = of_leaf(&s);
     if (!hint) hint = of_near(&s);

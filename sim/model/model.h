@@ -236,6 +236,9 @@ typedef struct {
     const char *name[NAMES_COUNT];
 } NamesRow;
 const NamesRow *names_table(int *n);
+/* The part of a model that has the row's module outside its layers: PART_EMBEDDING, PART_NORM or
+ * PART_HEAD; 0: a layer has it. */
+uint32_t names_part(const NamesRow *row);
 
 /* ---- checkpoints (checkpoint.c) ---- */
 /* The i-th other name, from 0, that published files have for a Hugging Face name of a layer with

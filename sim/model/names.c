@@ -385,6 +385,18 @@ static Kind kind_of(const NamesRow *r) {
     return OF_ALL;
 }
 
+uint32_t names_part(const NamesRow *row) {
+    static const struct {
+        const char *name; /* as torchtitan has it */
+        uint32_t part;
+    } parts[] = {{"tok_embeddings", PART_EMBEDDING},
+                 {"pos_embeddings", PART_EMBEDDING},
+                 {"norm", PART_NORM},
+                 {"output", PART_HEAD}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(row->name[0], parts[i].name) == 0) return parts[i].part;
+    return 0;
+}
 const NamesRow *names_table(int *n) {
     *n = N_ROWS;
     return rows;

@@ -58,6 +58,12 @@ const char *plan_trust_text(Trust t) {
 static const Word part_words[] = {{"embedding", PART_EMBEDDING}, {"blocks", PART_BLOCKS},
                                   {"norm", PART_NORM},           {"head", PART_HEAD},
                                   {"loss", PART_LOSS},           {NULL, 0}};
+const char *plan_parts_text(Arena *a, uint32_t parts) {
+    Str s = str_new(a);
+    for (const Word *w = part_words; w->word; w++)
+        if (parts & (uint32_t)w->value) str_addf(&s, "%s%s", s.n ? ", " : "", w->word);
+    return s.s;
+}
 #define PART_LIST "a list of embedding, blocks, norm, head, loss"
 
 static const Range positive = {0, 1e300, true, false}, not_negative = {0, 1e300, false, false},

@@ -369,6 +369,8 @@ bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlac
 /* Is it one of the names that axes have everywhere (dp, tp, ep, ..)? None of them is a slip of
  * another, however near they are by letters. */
 bool plan_is_axis_word(const char *name);
+/* "embedding, blocks" of PART_*, in `a`. */
+const char *plan_parts_text(Arena *a, uint32_t parts);
 /* The scheme's name: "torchtitan". */
 const char *plan_names_text(Names n);
 const char *plan_trust_text(Trust t);

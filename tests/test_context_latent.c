@@ -124,6 +124,40 @@ static void test_among_other_axes(void **state) {
     arena_free(a);
 }
 
+/* What a line says of the keys that attention reads, or of its values or queries, holds of those of
+ * every block that comes by: all parts lie alike. (The backward of one read a result that was cut
+ * in another way than it, behind its end.) */
+static void test_declared_for_every_block(void **state) {
+    (void)state;
+    static const char *const lines[] = {"{tp: shard(k)}", "{}, {tp: shard(k)}",
+                                        "{}, {}, {tp: shard(k)}", "{}, {tp: shard(b)}"};
+    for (int i = 0; i < 4 * MODES; i++) {
+        if (!strstr(modes[i / 4], "ring")) continue;
+        Arena *a = arena_new();
+        PlanRun r = plan_good(
+            a,
+            plan_of(a, false,
+                    arena_printf(a,
+                                 "mesh: {cp: 3, tp: 2}\ncontext_parallel: {%s, latent: true}\n"
+                                 "plan:\n  'layers.*.self_attn.core': {desired_input: [%s]}\n",
+                                 modes[i / 4], lines[i % 4])),
+            true);
+        int64_t bytes = 0;
+        int parts = 0;
+        for (int k = 0; k < r.t->n_values; k++) {
+            const TraceShape *v = &r.t->values[k].shape;
+            if (strncmp(v->name, "layers.0.attn_part.", 19) != 0 || !v->n_local) continue;
+            if (!bytes) bytes = v->local[0].bytes;
+            if (v->local[0].bytes != bytes)
+                fail_msg("%s, %s: %s holds %lld bytes, another part %lld", modes[i / 4],
+                         lines[i % 4], v->name, (long long)v->local[0].bytes, (long long)bytes);
+            parts++;
+        }
+        assert_true(parts >= 3);
+        arena_free(a);
+    }
+}
+
 /* Hops on four ranks, per layer and pass: of the latent and of the rotated key (5 + 2 numbers a
  * token); else of what heads have of keys and of values, the rotated key in each head (4 (6 + 3))
  * or, where scores have two parts, once for all (4 (4 + 3) + 2). Nothing else of attention is sent.
@@ -241,9 +275,11 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_one_rank), cmocka_unit_test(test_among_other_axes),
-        cmocka_unit_test(test_counts), cmocka_unit_test(test_located),
-        cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_one_rank),
+                                       cmocka_unit_test(test_among_other_axes),
+                                       cmocka_unit_test(test_declared_for_every_block),
+                                       cmocka_unit_test(test_counts),
+                                       cmocka_unit_test(test_located),
+                                       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,16 +142,22 @@ static int enter_module(Lower *l, int module, int arg, int v) {
     }
     return v;
 }
+/* Keys and values that are made again, of another block of a ring, come into a module as the own
+ * ones do: the tensor of those; of others itself. */
+static int first_made(const Graph *g, int tensor) {
+    int from = g->t[tensor].producer;
+    return from >= 0 && g->node[from].again ? g->node[from].again - 1 : tensor;
+}
 int boundary_read(Lower *l, int module, int tensor) {
     const Graph *g = l->p->graph;
-    int chain[16], n = 0;
+    int chain[16], n = 0, own = first_made(g, tensor);
     for (int m = module; m >= 0 && n < 16; m = g->module[m].parent) chain[n++] = m;
     int v = l->p->env[tensor];
     while (n-- > 0) {
         const GModule *m = &g->module[chain[n]];
         for (int i = 0; i < m->n_input; i++) {
-            if (m->input[i] != tensor) continue;
-            int *memo = &l->scope[chain[n] * RULE_OPERANDS + i];
+            if (m->input[i] != own) continue;
+            int anew = -1, *memo = own == tensor ? &l->scope[chain[n] * RULE_OPERANDS + i] : &anew;
             if (*memo < 0) *memo = enter_module(l, chain[n], i, v);
             v = *memo;
             break;

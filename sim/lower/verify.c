@@ -279,6 +279,12 @@ static void check_adjoint(Verify *v, const Step *s) {
             in[k++] = &p->val[s->in[1 + j]];
         }
     check_rule(v, s, &(Applied){&r, in, lin, false, false, n->hop});
+    const int result = s->in[1 + n->nin];
+    for (int x = 0; result >= 0 && x < p->mesh->naxes; x++)
+        if (layout_where(&p->val[result].L, x) != layout_where(&in[0]->L, x)) {
+            finding(v, s, "the result that it reads is cut in another way than its gradient");
+            return;
+        }
 }
 /* Do source and result of a claim look alike, so that only a pending sum tells them apart? */
 static bool same_shape(const Program *p, const Step *s) {

@@ -1031,7 +1031,8 @@ static void gradients_leave_the_stream(void **state) {
                 {"plans/20-llama3-8b-fsdp-tp.yaml",
                  {"|dy|MLP|", "|dh|Attention|", "|ReduceScatter dw2 and 8 more|dp·cp · sends "}},
                 {"plans/14-qwen2-bias-tp2.yaml",
-                 {"|dy|MLP|", "|dh|gradient of the hidden state|", " bias|nothing to add|"}},
+                 {"|dy|MLP|", "|dh|gradient of the hidden state, also what comes to attention|",
+                  " bias|nothing to add|"}},
                 {"plans/38-llama4-scout-reorderer.yaml",
                  {"|dy|MoE|", "|AllReduce d gate|dp · sends ", "|dw1|nothing to add|"}}};
     for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
@@ -1056,6 +1057,31 @@ static void gradients_leave_the_stream(void **state) {
             drawn++;
         }
         assert_true(i == 2 || drawn > 2);
+    }
+}
+
+/* Shared experts stand on the stream of their part, beside the routed ones, up to the sum of uses,
+ * whatever collective lies between; where the layer's input has no gradient the stream ends, and is
+ * drawn up to there. Of twins in one box the gradients of both leave. */
+static void shared_experts_join_the_stream(void **state) {
+    Ground *g = *state;
+    static const char *const file[] = {"plans/33-qwen3-30b-a3b-ep.yaml",
+                                       "plans/34-llama4-scout-torchtitan.yaml",
+                                       "plans/38-llama4-scout-reorderer.yaml"};
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        RenderOptions o = options("block");
+        o.pass = "backward";
+        const Trace *t = plan_trace(g, file[i], "");
+        const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+        assert_int_equal(times_said(text, "|MoE|"), 1);
+        assert_non_null(strstr(text, "|dy|MoE|"));
+        assert_non_null(strstr(text, "also what comes to attention|"));
+        assert_non_null(strstr(text, "|dh|Attention|"));
+        assert_non_null(strstr(text, "|what comes in has no gradient: the stream ends here|"));
+        assert_int_equal(times_said(text, "|gradient of post_attn_norm|"), 0);
+        assert_int_equal(times_said(text, "|gradient of resid_attn|"), 0);
+        assert_int_equal(times_said(text, "|multiply|"), i ? 2 : 1); /* one box per product */
+        if (i == 1) assert_non_null(strstr(text, "|dwk dwv|nothing to add|"));
     }
 }
 
@@ -1304,6 +1330,7 @@ int main(void) {
                                        T(loss_faces_its_backward),
                                        T(every_view_is_red_at_the_place),
                                        T(gradients_leave_the_stream),
+                                       T(shared_experts_join_the_stream),
                                        T(hops_carry_keys),
                                        T(steps_are_linked),
                                        T(no_times_where_a_rule_is_broken),

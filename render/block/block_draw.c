@@ -162,9 +162,16 @@ static bool ends_here(const BlockNode *n) {
     return n->kind == NODE_OP && n->op[0].n_leave && n->op[0].leave[0].made == n->op[0].c;
 }
 
+enum { OPEN_NOTE = 22 };
+/* Of a strip whose end has left to the right: what becomes of the stream stands under it. */
+static bool open_note(const BlockPen *p, const BlockFrame *f) {
+    return p->look->numbers && block_is_open(f->strip) && f->strip->last >= 0 &&
+           ends_here(node(p, f->strip->last));
+}
+
 double block_height(const BlockPen *p, const BlockFrame *f) {
     if (f->strip->to < 0 && f->strip->levels > 0)
-        return row_bottom(f, f->strip->levels - 1) - f->y +
+        return row_bottom(f, f->strip->levels - 1) - f->y + (open_note(p, f) ? OPEN_NOTE : 0) +
                (f->strip->last >= 0 && ends_here(node(p, f->strip->last)) ? 0 : p->look->gap + 24);
     return f->grid->top[f->grid->n] + p->look->tail;
 }
@@ -405,6 +412,9 @@ static void stream_head(BlockPen *p, const BlockFrame *f) {
     if (!small)
         scene_text(p->s, lx, y + 5, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, f->strip->title);
     block_label(p, src, src->out, lx, small ? y + 4.5 : y + 27, y + 42);
+    if (block_is_open(f->strip)) /* of another, its tail draws the stream */
+        scene_segment(p->s, (Pt){x, f->y + 24}, (Pt){x, turn_y(p, f, -1, f->strip->from)}, ROLE_INK,
+                      3);
     scene_end(p->s);
 }
 
@@ -496,5 +506,8 @@ void block_strip(BlockPen *p, BlockFrame *f) {
     for (int k = 0; k < s->n; k++) draw_output(p, f, s->node[k]);
     if (s->last >= 0 && s->to >= 0) stream_tail(p, f);
     else if (s->last >= 0 && !ends_here(node(p, s->last))) plain_tail(p, f);
+    if (open_note(p, f))
+        scene_text(p->s, col_x(f, 0) - f->width[0] / 2, row_bottom(f, s->levels - 1) + 18,
+                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, f->note);
     scene_at(p->s, 0);
 }

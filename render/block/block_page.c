@@ -136,21 +136,37 @@ static bool same_layout(const BlockGraph *g, int i, int j) {
            !strcmp(a->shape.symbolic, b->shape.symbolic) && block_same_shape(g, a, b);
 }
 
+static void name_states(const BlockGraph *g, BlockFrame *f, int i);
+/* The state that goes into a strip which hands nothing on: that of the strip before, if it is
+ * drawn. */
+static void name_open(const BlockGraph *g, BlockFrame *f, int i) {
+    BlockFrame before = {.out_name = "dh"};
+    for (int k = 0; k < i; k++)
+        if (g->strip[k].to == g->strip[i].from) name_states(g, &before, k);
+    f->in_name = before.out_name;
+    f->note = "what comes in has no gradient: the stream ends here";
+}
+
 /* Backward, the stream runs the other way: the gradient of what a strip hands on comes in, that of
  * what it got goes out. */
-static void name_gradients(const BlockGraph *g, BlockFrame *f, bool last) {
-    const char *in = f->in_name;
+static void name_gradients(const BlockGraph *g, BlockFrame *f, int i) {
+    const char *in = f->in_name, *to = NULL;
+    for (int k = i + 1; k < g->n_strips && !to; k++)
+        if (g->strip[k].from == g->strip[i].to) to = block_part_words(g->strip[k].part);
     f->in_name = arena_printf(g->arena, "d%s", f->out_name);
     f->out_name = arena_printf(g->arena, "d%s", in);
-    f->note =
-        last ? strcmp(in, "x") ? "gradient of the hidden state" : "gradient of the block's input"
-             : arena_printf(g->arena, "gradient of the hidden state, also what comes to %s",
-                            block_part_words(f->strip[1].part));
+    f->note = to ? arena_printf(g->arena, "gradient of the hidden state, also what comes to %s", to)
+              : strcmp(in, "x") ? "gradient of the hidden state"
+                                : "gradient of the block's input";
 }
 
 static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
+    if (block_is_open(&g->strip[i])) {
+        name_open(g, f, i);
+        return;
+    }
     int total = count_residual(g, g->n_strips), k = count_residual(g, i);
-    const bool back = g->pass == PHASE_BACKWARD, end = k + 1 == total;
+    const bool back = g->pass == PHASE_BACKWARD;
     if (back) k = total - 1 - k;
     const BlockStrip *s = &g->strip[i];
     if (s->to < 0) return;
@@ -162,7 +178,7 @@ static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
         last && s->part && !strcmp(s->part, "attention") ? "h" : state_name(g, k + 1, total);
     bool both = s->part && !strcmp(s->part, "block");
     if (last && (both || (!strcmp(f->in_name, "h") && total == 1))) f->out_name = "y";
-    if (back) name_gradients(g, f, end);
+    if (back) name_gradients(g, f, i);
     else if (!last)
         f->note = arena_printf(g->arena, "hidden state, also the input of %s",
                                block_part_words(g->strip[i + 1].part));

@@ -115,7 +115,7 @@ static void coll_rows(Page *p, const char *edge, int i, int strip, bool *each) {
 static void strip_rows(Page *p, int strip) {
     const BlockGraph *g = p->g;
     Arena *a = g->arena;
-    const char *edge = g->strip[strip].from >= 0 ? "┃ " : "  ",
+    const char *edge = g->strip[strip].to >= 0 ? "┃ " : "  ",
                *rail = arena_printf(a, "%s│    ", edge);
     bool each = false;
     for (int i = 0; i < g->n; i++) {
@@ -142,6 +142,7 @@ static void strip_rows(Page *p, int strip) {
                                    bytes_text(n->op[0].fetch->bytes_sent, a)));
         BlockNode one = *n; /* what abuts it has a row of its own */
         one.n_op = n->kind == NODE_OP;
+        if (n->twin >= 0) one.op[0].n_leave -= g->node[n->twin].op[0].n_leave; /* has one, too */
         const char *leaves = block_leave_text(g, &one);
         if (*leaves) paragraph(p, rail, leaves);
         pending_row(p, edge, v);
@@ -164,8 +165,12 @@ static void strip_text(Page *p, int i, const BlockFrame *f) {
     if (s->from >= 0) {
         bool joined = i > 0 && g->strip[i - 1].to == s->from;
         if (!joined) row(p, "┃ ", f->in_name, g->node[s->from].out);
-        str_addf(&p->out, "┣━┓  %s\n", upper(a, s->title));
+        str_addf(&p->out, "%s  %s\n", s->to >= 0 ? "┣━┓" : "┗━┓", upper(a, s->title));
         strip_rows(p, i);
+        if (s->to < 0) {
+            words_labelled(&p->out, "      ", f->note, p->w);
+            return;
+        }
         row(p, "┃ ", "⊕━┛", g->node[s->to].out);
         bool last = i + 1 >= g->n_strips || g->strip[i + 1].from != s->to;
         if (last && f->note)

@@ -5,6 +5,8 @@
 #include "render/graph/grads.h"
 #include <string.h>
 
+bool block_is_open(const BlockStrip *s) { return s->from >= 0 && s->to < 0; }
+
 int block_real(const BlockGraph *g, int i) {
     while (g->node[i].alias != i) i = g->node[i].alias;
     return i;

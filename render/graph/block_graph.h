@@ -54,7 +54,7 @@ typedef struct BlockNode {
 
 typedef struct {
     int from, to; /* residual strips: the node whose output is the stream, and the add; -1, -1: a
-                     plain chain */
+                     plain chain; .., -1: nothing of it comes back (block_is_open) */
     const char *part, *title;
     const char *whole; /* the title of the strip that this is a piece of; NULL: it is no piece */
     int n;
@@ -92,6 +92,8 @@ const WrongList *block_wrong(const BlockGraph *g, int first, int n);
 bool block_draws(const BlockNode *n, const TraceCollective *c);
 /* Is the step one that the rank does, the first time that it does it? */
 bool block_on_rank(const BlockGraph *g, const TraceCompute *c);
+/* Does the strip begin at the stream, and nothing of it come back? */
+bool block_is_open(const BlockStrip *s);
 /* Node that stands for node i. */
 int block_real(const BlockGraph *g, int i);
 /* Do two values lie alike on this rank (sizes, bytes, pending)? */

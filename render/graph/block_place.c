@@ -2,6 +2,7 @@
  * levels, so no label ever meets a box of another column. A wire keeps its column from the box that
  * makes the value to the box that reads it. */
 #include "render/graph/block_place.h"
+#include "render/graph/grads.h"
 #include "base/text.h"
 #include <assert.h>
 #include <string.h>
@@ -132,8 +133,18 @@ static const char *op_word(const BlockGraph *g, int i) {
                : g->node[i].name;
 }
 
+/* The gradients that leave at either of two twins. */
+static void merge_leaves(Arena *a, BlockOp *x, const BlockOp *y) {
+    ParamGrad *all = ARENA_ARRAY(a, ParamGrad, x->n_leave + y->n_leave);
+    if (x->n_leave) memcpy(all, x->leave, sizeof *all * (size_t)x->n_leave);
+    if (y->n_leave) memcpy(all + x->n_leave, y->leave, sizeof *all * (size_t)y->n_leave);
+    x->n_leave += y->n_leave;
+    x->leave = all;
+}
+
 /* Ops of both stacks in one list: common ones once, others marked with the one that has them. */
-static void merge_ops(BlockNode *a, const BlockNode *b, const char *na, const char *nb) {
+static void merge_ops(Arena *arena, BlockNode *a, const BlockNode *b, const char *na,
+                      const char *nb) {
     BlockOp op[BLOCK_MAX_OPS];
     int n = 0, j = 0;
     for (int i = 0; i < a->n_op && n < BLOCK_MAX_OPS; i++) {
@@ -144,6 +155,7 @@ static void merge_ops(BlockNode *a, const BlockNode *b, const char *na, const ch
         if (n >= BLOCK_MAX_OPS) break;
         op[n] = a->op[i];
         if (!both) op[n].only = na;
+        else merge_leaves(arena, &op[n], &b->op[k]);
         n++;
         if (both) j = k + 1;
     }
@@ -159,7 +171,7 @@ static void merge_branches(BlockGraph *g, const Branch *a, const Branch *b) {
         sa = na, sb = nb; /* "1" of w1 names nothing */
     for (int i = 0; i < a->n; i++) {
         BlockNode *x = &g->node[a->node[i]], *y = &g->node[b->node[i]];
-        if (x->kind == NODE_OP) merge_ops(x, y, sa, sb);
+        if (x->kind == NODE_OP) merge_ops(g->arena, x, y, sa, sb);
         x->twin = b->node[i];
         x->pair = arena_printf(g->arena, "%s, %s", sa, sb);
         y->alias = a->node[i];
@@ -279,13 +291,25 @@ static int free_column(const Wires *w, int from, int level) {
     return from;
 }
 
+/* Columns that a branch comes to fill before it joins others: backward, the gradients of an op
+ * stand side by side, so that one box holds them. */
+static int branch_columns(const BlockGraph *g, const BlockStrip *s, int i) {
+    int next[MAX_FAN], n = readers(g, s, i, next, MAX_FAN), cols = 0;
+    for (int k = 0; k < n && g->pass == PHASE_BACKWARD; k++)
+        if (g->node[next[k]].n_in == 1) cols += branch_columns(g, s, next[k]);
+    return cols > 1 ? cols : 1;
+}
+
 /* Wires of a node's output: the first reader stays in the column, every other gets a free one to
- * the right. A value that one box reads twice comes by one wire. */
+ * the right of what the one before will fill. A value that one box reads twice comes by one wire.
+ */
 static void send_out(Wires *w, int i, int col, int level) {
     int out[MAX_FAN], n = readers(w->g, w->s, i, out, MAX_FAN);
-    for (int k = 0; k < n; k++)
-        *ARENA_PUSH(w->g->arena, w->wire, w->n, w->cap) =
-            (Wire){i, out[k], k ? free_column(w, col + 1, level) : col};
+    for (int k = 0; k < n; k++) {
+        const int at = k ? free_column(w, col, level) : col;
+        *ARENA_PUSH(w->g->arena, w->wire, w->n, w->cap) = (Wire){i, out[k], at};
+        col = at + branch_columns(w->g, w->s, out[k]);
+    }
 }
 
 static void place_node(Wires *w, int i) {

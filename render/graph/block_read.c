@@ -60,16 +60,31 @@ static bool adds_uses(const TraceCompute *c) {
         if (strcmp(c->inputs[k], c->output)) return false;
     return c->n_inputs > 0 && c->makes.role == OF_GRADIENT;
 }
+/* The step whose result, moved or not, is what step `step` leaves under this name. */
+static int made_at(const BlockGraph *g, const char *name, int step) {
+    const Trace *t = g->t;
+    for (int before = step + 1; step >= 0 && step < before;) {
+        before = step;
+        for (int i = 0; i < t->n_collectives && step == before; i++)
+            if (t->collectives[i].step == step && !strcmp(t->collectives[i].value, name))
+                step = t->collectives[i].value_step;
+        for (int i = 0; i < t->n_moves && step == before; i++)
+            if (t->moves[i].step == step && !strcmp(t->moves[i].value, name))
+                step = t->moves[i].value_step;
+    }
+    return step;
+}
 /* Such a sum stands with the steps that make what is added, whatever layer the value is of: what
  * the layer above adds is read here, and what this one adds to the gradient of its input leaves it.
  * A wrong one stands with its own layer in any case. */
 static bool adds_here(const BlockGraph *g, const TraceCompute *c) {
     if (c->wrong || c->planted || c->step == g->wrong_step || !c->input_step)
         return wanted_layer(g, c->layer) || makes(g, c->output);
-    for (int k = 0; k < c->n_inputs; k++)
+    for (int k = 0; k < c->n_inputs; k++) {
+        const int step = made_at(g, c->output, c->input_step[k]);
         for (int i = 0; i < g->n; i++)
-            if (g->node[i].step == c->input_step[k] && !strcmp(g->node[i].name, c->output))
-                return true;
+            if (g->node[i].step == step && !strcmp(g->node[i].name, c->output)) return true;
+    }
     return false;
 }
 
@@ -511,6 +526,31 @@ void block_renumber(BlockGraph *g) {
     }
 }
 
+/* Is the node the add of a residual strip? */
+static bool is_stream(const BlockGraph *g, int i) {
+    for (int k = 0; k < g->n_strips; k++)
+        if (g->strip[k].to == i) return true;
+    return false;
+}
+/* Backward, what a layer's input is made of may have no gradient: then the stream's gradient goes
+ * into its first part and nothing comes back. Such a chain begins at the stream, too. */
+static void open_strip(BlockGraph *g, int si) {
+    BlockStrip *s = &g->strip[si];
+    int from = -1, ops = 0;
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *x = &g->node[s->node[k]];
+        ops += x->kind == NODE_OP;
+        if (x->kind == NODE_OP && x->op[0].c->layer < 0) return;
+        for (int j = 0; j < x->n_in; j++) {
+            const int p = x->in[j];
+            if (g->node[p].strip == si) continue;
+            if ((from >= 0 && p != from) || !is_stream(g, p)) return;
+            from = p;
+        }
+    }
+    if (ops) s->from = from; /* what is only sent on has an end elsewhere */
+}
+
 static void find_strips(BlockGraph *g) {
     int *order = ARENA_ARRAY(g->arena, int, g->n), n = 0;
     for (int i = 0; i < g->n; i++)
@@ -524,6 +564,8 @@ static void find_strips(BlockGraph *g) {
     plain_strips(g, order, n);
     qsort(g->strip, (size_t)g->n_strips, sizeof *g->strip, strip_order);
     block_renumber(g);
+    for (int i = 0; i < g->n_strips && g->pass == PHASE_BACKWARD; i++)
+        if (g->strip[i].to < 0) open_strip(g, i);
     for (int i = 0; i < g->n_strips; i++) block_close_strip(g, i);
     name_strips(g);
 }

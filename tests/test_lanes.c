@@ -20,7 +20,7 @@ typedef struct {
     Gpu g; /* first */
     int stream[GPU_LANES], lane, marks, waits;
     bool deaf;
-    OrderClock made[1 + GPU_MARKS * LANES]; /* they are used again: no more */
+    OrderClock made[GPU_MARKS * LANES]; /* they are used again: no more */
 } Streams;
 static void choose(Gpu *g, int lane) {
     Streams *x = (Streams *)g;
@@ -67,6 +67,7 @@ static void play(unsigned seed, int steps, bool deaf) {
         if (lane) gpu_lanes_begin(&w->lanes, lane);
         for (int k = 0; k < n; k++) touch(w, rng_below(&r, BLOCKS), rng_below(&r, 3) == 0);
         if (lane) gpu_lanes_end(&w->lanes);
+        else if (i % 3) gpu_lanes_pause(&w->lanes);
     }
 }
 /* Ends with that signal, or 0. */
@@ -108,24 +109,60 @@ static void test_beside(void **state) {
     }
     int waits = gpu.waits;
     gpu_lanes_touch(&l, &own, true);
-    assert_int_equal(gpu.waits, waits);
     gpu_lanes_begin(&l, 2);
     gpu_lanes_touch(&l, &other, true);
-    assert_int_equal(gpu.waits, waits + 1); /* for lane 0, which waits for nobody */
     gpu_lanes_end(&l);
+    assert_int_equal(gpu.waits, waits);
     gpu_lanes_touch(&l, &first, false);
-    assert_int_equal(gpu.waits, waits + 2);
+    assert_int_equal(gpu.waits, waits + 1);
     OrderClock now = order_now(gpu.stream[0]), one = *(OrderClock *)l.lane[1].mark[0],
                two = *(OrderClock *)l.lane[1].mark[1];
     assert_int_equal(now.at[gpu.stream[1]], one.at[gpu.stream[1]]);
     assert_int_equal(now.at[gpu.stream[2]], 0);
     assert_true(one.at[gpu.stream[1]] > 0 && one.at[gpu.stream[1]] < two.at[gpu.stream[1]]);
 }
+/* A hop of a ring reads what a kernel has made, and so does the kernel between the two: the hop
+ * waits for the first alone, and once; for what was made long ago no more than for the oldest mark.
+ */
+static void test_hop_beside_part(void **state) {
+    (void)state;
+    Streams gpu = streams_new(false);
+    GpuLanes l = {.gpu = &gpu.g};
+    GpuUse key = {0}, other = {0}, part = {0};
+    static char at[2];
+    order_take(at, sizeof at);
+    const int own = gpu.stream[0];
+    for (int k = 0; k < 2; k++) { /* a kernel that makes the block, one that reads it */
+        gpu_lanes_touch(&l, k ? &part : &key, true);
+        if (k) gpu_lanes_touch(&l, &key, false);
+        order_touch(own, at, true, "a kernel");
+        gpu_lanes_pause(&l);
+    }
+    const OrderClock made = *(OrderClock *)l.lane[0].mark[0], now = order_now(own);
+    gpu_lanes_begin(&l, 1);
+    gpu_lanes_touch(&l, &key, false);
+    const OrderClock hop = order_now(gpu.stream[1]);
+    assert_true(made.at[own] < now.at[own]);
+    assert_int_equal(hop.at[own], made.at[own]);
+    int waits = gpu.waits;
+    gpu_lanes_touch(&l, &key, false);
+    assert_int_equal(gpu.waits, waits);
+    assert_true(gpu_lanes_free(&l, &other)); /* nobody was there */
+    assert_false(gpu_lanes_free(&l, &part)); /* the second kernel's */
+    assert_false(gpu_lanes_free(&l, &key));  /* which it reads */
+    gpu_lanes_end(&l);
+    for (int k = 0; k < 3 * GPU_MARKS; k++) gpu_lanes_pause(&l);
+    gpu_lanes_begin(&l, 2);
+    gpu_lanes_touch(&l, &key, false);
+    assert_int_equal(l.lane[2].behind, l.lane[0].ends - GPU_MARKS + 1);
+    gpu_lanes_end(&l);
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ordered),
         cmocka_unit_test(test_forgotten_marks),
         cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_hop_beside_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

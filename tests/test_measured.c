@@ -312,6 +312,25 @@ static void test_sentence(void **state) {
     if (!strstr(svg, how)) print_error("not said: %s in %.300s\n", how, strstr(svg, "Measured, "));
     assert_non_null(strstr(svg, how));
     assert_true(comm > 0 && compute > 0);
+    /* half of it, or of the step before, at the same time: that much is hidden */
+    Trace *both = (Trace *)(uintptr_t)t;
+    TraceMeasured *before = NULL, *move = NULL;
+    for (int i = 0; i < t->n_measured && !move; i++) {
+        TraceMeasured *m = &both->measured[i];
+        if (m->rank != 1) continue;
+        for (int k = 0; k < t->n_collectives; k++)
+            if (t->collectives[k].step == m->step) move = m;
+        if (!move) before = m;
+    }
+    assert_true(move && before);
+    double half = fmin(move->end - move->start, before->end - before->start) / 2;
+    move->end += before->end - half - move->start;
+    move->start = before->end - half;
+    svg = render_text(t, diags_new(a), &o, FORMAT_SVG, a, &n);
+    assert_non_null(
+        strstr(svg, arena_printf(a, " + exposed communication %s", time_text(comm - half, a))));
+    assert_non_null(
+        strstr(svg, arena_printf(a, " Communication %s, of which ", time_text(comm, a))));
     arena_free(a);
 }
 /* The picture, the table and Chrome's events: the model's timeline and the rank's own. */

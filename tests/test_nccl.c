@@ -37,6 +37,15 @@ static const char *program_with(Arena *a, const char *engine, const char *name) 
                    0, e, "");
     return arena_printf(a, "%s/sp", dir);
 }
+/* Its ranks compute on a GPU, which here is the process itself (tests/trip/gpu.c), where FAKE_GPU
+ * is not "host". */
+static const char *program_with_gpu(Arena *a) {
+    const char *p = program_with(a, child_beside(a, "nccl.so"), "gpus"), *e = temp_path(a, "e");
+    mpi_expect(line_code("/dev/null", e, "cp \"%s\" %s/shardproof-cuda.so",
+                         child_beside(a, "gpu.so"), temp_path(a, "gpus")),
+               0, e, "");
+    return p;
+}
 static const char *program(void) {
     static Arena *keep;
     static const char *path;
@@ -80,16 +89,12 @@ static void test_engine_sums(void **state) {
     arena_free(a);
 }
 
-/* Each process computes on a GPU, which here is the process itself (tests/trip/gpu.c): values are
+/* Each process computes on a GPU: values are
  * held by the bounds of a device with orders of its own, moves by bits. */
 static void test_on_gpus(void **state) {
     (void)state;
     Arena *a = arena_new();
-    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"),
-               *p = program_with(a, child_beside(a, "nccl.so"), "gpus");
-    mpi_expect(line_code(o, e, "cp \"%s\" %s/shardproof-cuda.so", child_beside(a, "gpu.so"),
-                         temp_path(a, "gpus")),
-               0, e, "");
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = program_with_gpu(a);
     size_t n;
     mpi_expect(line_code(o, e,
                          "export FAKE_GPU=; %s check plans/05*.yaml --cuda && %s check "
@@ -123,10 +128,7 @@ static void test_from_gpu_to_gpu(void **state) {
         {"plans/47*.yaml", "--set data.dtype=f64"},
     };
     const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *v = temp_path(a, "v.jsonl"),
-               *c = temp_path(a, "c.jsonl"), *dir = temp_path(a, "gpus"),
-               *p = program_with(a, child_beside(a, "nccl.so"), "gpus");
-    mpi_expect(line_code(o, e, "cp \"%s\" %s/shardproof-cuda.so", child_beside(a, "gpu.so"), dir),
-               0, e, "");
+               *c = temp_path(a, "c.jsonl"), *p = program_with_gpu(a);
     size_t n, few = getenv("SHARDPROOF_SAMPLE") ? 3 : sizeof rows / sizeof *rows;
     for (size_t i = 0; i < few; i++) {
         const char *plain = strstr(rows[i][1], "--set");
@@ -147,6 +149,35 @@ static void test_from_gpu_to_gpu(void **state) {
                          "plans/05*.yaml --cuda",
                          p),
                5, e, "no event orders what streams do: ");
+    arena_free(a);
+}
+
+/* How often nothing orders a kernel and what NCCL does, on the rank where that is least often; -1:
+ * not on each of `ranks`. */
+static long beside_nccl(const char *text, const char *kernel, int ranks) {
+    long least = -1;
+    for (const char *at = text; (at = strstr(at, kernel)); at++, ranks--) {
+        long n = strtol(at + strlen(kernel), NULL, 10);
+        if (least < 0 || n < least) least = n;
+    }
+    return ranks ? -1 : least;
+}
+/* In a walk that nobody checks a hop of a ring goes on while the part of attention before it is
+ * computed, and the sums of gradients while others are made: neither an event nor the host orders
+ * them. */
+static void test_overlap(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *b = temp_path(a, "beside"),
+               *p = program_with_gpu(a);
+    size_t n;
+    mpi_expect(line_code(o, e, "rm -f %s; FAKE_BESIDE=%s FAKE_GPU= %s check plans/41*.yaml --cuda",
+                         b, b, p),
+               0, e, "");
+    const char *text = child_read(a, b, &n);
+    assert_true(beside_nccl(text, "attention | NCCL: ", 4) >= 6); /* hops of a rank, forward */
+    assert_true(beside_nccl(text, "merge | NCCL: ", 4) + beside_nccl(text, "NCCL | merge: ", 4) >=
+                3);
     arena_free(a);
 }
 
@@ -206,13 +237,11 @@ static void test_backend_named(void **state) {
     (void)state;
     Arena *a = arena_new();
     const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *t = temp_path(a, "t.jsonl"),
-               *p = program_with(a, child_beside(a, "nccl.so"), "gpus");
+               *p = program_with_gpu(a);
     size_t n;
-    mpi_expect(line_code(o, e,
-                         "cp \"%s\" %s/shardproof-cuda.so; FAKE_GPU= %s check "
-                         "plans/02-toymodel-2.yaml --cuda --trace %s",
-                         child_beside(a, "gpu.so"), temp_path(a, "gpus"), p, t),
-               0, e, "");
+    mpi_expect(
+        line_code(o, e, "FAKE_GPU= %s check plans/02-toymodel-2.yaml --cuda --trace %s", p, t), 0,
+        e, "");
     assert_non_null(strstr(child_read(a, t, &n), "\"backend\":\"nccl\""));
     /* each step of each rank is measured once, though the GPU has a clock too */
     int measured = 0;
@@ -830,17 +859,29 @@ int main(void) {
     setenv("SHARDPROOF_NCCL", "fake_nccl.so", 1); /* beside the plug-in that asks for it */
     setenv("FAKE_GPU", "host", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),         cmocka_unit_test(test_real_library),
-        cmocka_unit_test(test_cluster_scripts), cmocka_unit_test(test_killed_inside),
-        cmocka_unit_test(test_few_files),       cmocka_unit_test(test_share),
-        cmocka_unit_test(test_calibrate),       cmocka_unit_test(test_backend_named),
-        cmocka_unit_test(test_joined),          cmocka_unit_test(test_on_gpus),
-        cmocka_unit_test(test_from_gpu_to_gpu), cmocka_unit_test(test_nccl),
-        cmocka_unit_test(test_absent),          cmocka_unit_test(test_told_once),
-        cmocka_unit_test(test_random_ends),     cmocka_unit_test(test_all_stopped),
-        cmocka_unit_test(test_engine_sums),     cmocka_unit_test(test_shipped_plans),
-        cmocka_unit_test(test_all_killed),      cmocka_unit_test(test_diff),
-        cmocka_unit_test(test_engine_fails),    cmocka_unit_test(test_planted_mistakes),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_real_library),
+        cmocka_unit_test(test_cluster_scripts),
+        cmocka_unit_test(test_killed_inside),
+        cmocka_unit_test(test_few_files),
+        cmocka_unit_test(test_share),
+        cmocka_unit_test(test_calibrate),
+        cmocka_unit_test(test_backend_named),
+        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_on_gpus),
+        cmocka_unit_test(test_from_gpu_to_gpu),
+        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_told_once),
+        cmocka_unit_test(test_random_ends),
+        cmocka_unit_test(test_all_stopped),
+        cmocka_unit_test(test_engine_sums),
+        cmocka_unit_test(test_shipped_plans),
+        cmocka_unit_test(test_all_killed),
+        cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_engine_fails),
+        cmocka_unit_test(test_planted_mistakes),
         cmocka_unit_test(test_other_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* What was measured on one rank, as a timeline that stands beside the model's. Refuses to draw what
  * the model has no event for: slices and views that stay on the rank are gaps, as waiting is. */
 #include "render/timeline/timeline.h"
+#include <math.h>
 
 static const TraceCompute *compute_of(const Trace *t, const TraceMeasured *m) {
     for (int i = 0; i < t->n_computes; i++)
@@ -19,8 +20,7 @@ static const TraceCollective *collective_of(const Trace *t, int step) {
     }
     return NULL;
 }
-/* What one record stands for is one event; nothing runs beside a collective, so all of it is
- * exposed. */
+/* What one record stands for is one event. */
 static void add(Trace *t, int *cap, const TraceMeasured *m, TraceEvent e) {
     TraceEvent *last = t->n_events ? &t->events[t->n_events - 1] : NULL;
     double wait = m->wait;
@@ -35,11 +35,23 @@ static void add(Trace *t, int *cap, const TraceMeasured *m, TraceEvent e) {
         last->end = m->end;
     }
     double took = last->end - last->start;
-    bool sends = !trace_is_compute(last);
-    last->exposed = sends ? took : 0;
     last->formula = wait > 0 ? arena_printf(t->arena, "measured: %s, %s of it in the engine",
                                             time_text(took, t->arena), time_text(wait, t->arena))
                              : arena_printf(t->arena, "measured: %s", time_text(took, t->arena));
+}
+/* Of a collective the time in which nothing is computed. */
+static void expose(Trace *t) {
+    for (int i = 0; i < t->n_events; i++) {
+        TraceEvent *e = &t->events[i];
+        if (trace_is_compute(e)) continue;
+        e->exposed = e->end - e->start;
+        for (int k = 0; k < t->n_events; k++) { /* of which none overlap */
+            const TraceEvent *c = &t->events[k];
+            double both = fmin(c->end, e->end) - fmax(c->start, e->start);
+            if (trace_is_compute(c) && both > 0) e->exposed -= both;
+        }
+        if (e->exposed < 0) e->exposed = 0;
+    }
 }
 Trace *timeline_measured(const Trace *t, Arena *arena, int64_t rank) {
     Trace *own = ARENA_NEW(arena, Trace);
@@ -64,5 +76,6 @@ Trace *timeline_measured(const Trace *t, Arena *arena, int64_t rank) {
                 (TraceEvent){
                     .step = k->step, .kind = "compute", .stream = "compute", .name = k->label});
     }
+    expose(own);
     return own;
 }

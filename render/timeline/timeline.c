@@ -511,19 +511,24 @@ const char *timeline_title(const ViewCall *c, const Timeline *t, int n) {
     return *who ? arena_printf(a, "%s%s", who, how) : words_capital(a, how);
 }
 
-/* Nothing of it runs beside anything else. Each step begins when all ranks have ended the one
- * before; what is left beside that is slices and views, which no event stands for. */
+/* Where each step began when all ranks had ended the one before, nothing is hidden. What is left is
+ * slices and views, which no event stands for, and waiting. */
 static const char *measured_totals(const Timeline *x, Arena *a) {
     const TraceTimes *s = &x->sum;
-    double rest = s->span - s->compute - s->comm;
+    double rest = s->span - s->compute - s->exposed;
+    bool beside = s->hidden > 1e-9 * s->span;
     Str r = str_new(a);
     str_addf(&r, "Measured, %s: step %s = compute %s", timeline_ranks(x, a), time_text(s->span, a),
              time_text(s->compute, a));
-    if (s->comm > 0) str_addf(&r, " + communication %s", time_text(s->comm, a));
+    if (s->comm > 0)
+        str_addf(&r, " + %scommunication %s", beside ? "exposed " : "", time_text(s->exposed, a));
     if (rest > 1e-3 * s->span)
         str_addf(&r, " + %s of slices, and of waiting for ranks that take longer",
                  time_text(rest, a));
     str_add(&r, ".");
+    if (beside)
+        str_addf(&r, " Communication %s, of which %s is hidden (computing while communicating).",
+                 time_text(s->comm, a), percent_text(a, s->hidden, s->comm));
     return r.s;
 }
 /* What a span is the time of: the records have one micro-batch of a step that has several. */

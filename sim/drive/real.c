@@ -13,8 +13,9 @@ struct Real {
     Ranks *ranks;
     Engine *engine;
     WireOwn *wire;
-    WireTold *told; /* rank 0; else NULL */
-    Far *far;       /* blocks stay with their ranks; NULL: all are told */
+    WireTold *told;  /* rank 0; else NULL */
+    Far *far;        /* blocks stay with their ranks; NULL: all are told */
+    bool clock_goes; /* of the walk that nobody is told of */
     Exec *own;
     Pool *pool; /* rank 0: for its own steps, while the other processes make theirs */
 };
@@ -165,12 +166,58 @@ static void say_unread(Run *r) {
                "rank %lld could not read its part of an input or parameter, which rank 0 can",
                (long long)rank);
 }
+/* ---- once more, as a program that nobody checks ---- */
+static void clock_begun(void *arg, WalkInstance at) {
+    told_begun(arg, (WalkInstance){run_iterations(arg) - 1, at.part});
+}
+/* All ranks are ready for the first step. */
+static void clock_loaded(void *arg, int val) {
+    const Run *r = arg;
+    Device *dev = r->real->own->dev;
+    (void)val;
+    if (r->real->clock_goes) return;
+    r->real->engine->least(r->real->engine, 0);
+    dev->step(dev, DEVICE_FIRST_STEP);
+}
+static void clock_stepped(void *arg, const Step *s) {
+    const Run *r = arg;
+    (void)s;
+    r->real->clock_goes = true;
+}
+/* Where moves go on by themselves a step is only asked for: in one more training step, or the same
+ * pass, nobody is told, nobody waits for a step of another rank, and the devices' clocks say when
+ * each was made. Its numbers are nobody's: it begins where the run has ended. */
+static void walk_clocked(Run *r) {
+    Real *x = r->real;
+    Device *dev = x->own->dev;
+    const bool can = wire_own_goes_on(x->wire) && dev->step && !r->exec->edited;
+    if (!x->engine->least(x->engine, can)) return;
+    const Observer o = {
+        .arg = r, .begun = clock_begun, .loaded = clock_loaded, .stepped = clock_stepped};
+    const Observer *list[] = {&o};
+    Far *far = x->own->far;
+    Walk walk = {.e = x->own,
+                 .iterations = 1,
+                 .parts = r->plan->microbatches,
+                 .load_first = true,
+                 .observers = list,
+                 .n = 1,
+                 .tasks = tasks_new(r->program, r->arena)};
+    x->own->far = NULL;
+    wire_own_alone(x->wire, true);
+    WalkEnd end = walk_run(&walk);
+    dev->step(dev, DEVICE_NO_STEP);
+    wire_own_alone(x->wire, false);
+    x->own->far = far;
+    if (end == WALK_DONE) took_clocked(wire_own_tooks(x->wire), dev);
+}
 void real_walked(Run *r, WalkEnd end) {
     Real *x = r->real;
     if (!x) return;
     bool edited = x->engine->least(x->engine, !x->own->edited) == 0;
     r->exec->edited |= edited;
     r->exec->flops = x->own->flops;
+    if (end == WALK_DONE) walk_clocked(r);
     if (end == WALK_FAILED) say_unread(r);
     else took_record(wire_own_tooks(x->wire), r->t);
     ranks_run(x->ranks, NULL);

@@ -134,8 +134,9 @@ typedef struct {
 enum { CALLS_AT_ONCE = 256 };
 static void flush(Calls *x) {
     Store *made = exec_store(x->e, x->s->out);
-    bool timed = x->e->dev->busy != NULL;
-    device_busy(x->e->dev); /* what others asked of it */
+    /* a process says what its steps took itself, and does not wait for its GPU here */
+    bool timed = x->e->dev->busy && x->e->wire->self < 0;
+    if (timed) device_busy(x->e->dev); /* what others asked of it */
     if (!timed) run_calls(x->e, x->s, x->call, made->l + x->done, x->n);
     for (int i = 0; timed && i < x->n; i++) {
         run_calls(x->e, x->s, &x->call[i], &made->l[x->done + i], 1);

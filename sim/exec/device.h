@@ -30,6 +30,7 @@ typedef struct DeviceWork {
     double ops[DEVICE_KINDS], bytes;
 } DeviceWork;
 
+enum { DEVICE_NO_STEP = -1, DEVICE_FIRST_STEP = -2 };
 typedef struct Device Device;
 struct Device {
     bool sizes_only;     /* there are no numbers: what looks at them has nothing to do */
@@ -74,6 +75,12 @@ struct Device {
     void *(*lane)(Device *d, int lane);
     void *(*reach)(Device *d, const Tensor *t, bool half, bool writes);
     void (*settles)(Device *d, void (*settle)(void *arg), void *arg);
+    /* What is asked for from here on is of that step, up to the next; of none (DEVICE_NO_STEP), and
+     * where it is DEVICE_FIRST_STEP the clock begins. took: from when to when the device was at a
+     * step of that time, on the lane where it was moved or else on that of kernels; false: it did
+     * nothing for it. Both are NULL where there are no lanes. */
+    void (*step)(Device *d, int step);
+    bool (*took)(Device *d, int step, double *begin, double *end);
     /* What it counts of itself; NULL: nothing. */
     DeviceUse (*use)(const Device *d);
     DeviceWork (*work)(const Device *d);

@@ -20,6 +20,12 @@ typedef struct {
     size_t bytes;
     GpuUse use;
 } Spare;
+/* When it was at a step: between two moments of one lane. */
+typedef struct {
+    void *begin, *end; /* NULL: no step of that number yet */
+    int lane;
+    bool any, launched; /* since the clock began; since the step did */
+} Span;
 typedef struct {
     Device d; /* first */
     Gpu *gpu;
@@ -29,6 +35,9 @@ typedef struct {
     Spare *spare;
     int n_scratch, cap_scratch, n_spare, cap_spare;
     GpuLanes lanes;
+    Span *span; /* per step */
+    int n_spans, at;
+    void *zero;                /* when the clock began */
     void (*settle)(void *arg); /* NULL: there are no other lanes */
     void *settle_arg;
     int64_t *missing;     /* per op: calls on the host */
@@ -58,17 +67,29 @@ static void give_room(OnGpu *x, void *p, size_t bytes, GpuUse use) {
     if (!x->settle) x->gpu->release(x->gpu, p);
     else push(&x->spare, &x->n_spare, &x->cap_spare, (Spare){p, bytes, use});
 }
-static bool is_free(const OnGpu *x, const Spare *s) {
-    return !s->use.readers && (!s->use.writer || s->use.writer == x->lanes.now);
+/* Which spare room of n bytes: one for which nobody has to wait, else that which was given back
+ * first; -1: none. *alone: there is no other. */
+static int spare_of(const OnGpu *x, size_t n, bool *alone) {
+    int first = -1, like = 0;
+    for (int i = 0; i < x->n_spare; i++) {
+        if (x->spare[i].bytes != n) continue;
+        *alone = false;
+        if (gpu_lanes_free(&x->lanes, &x->spare[i].use)) return i;
+        if (!like++) first = i;
+    }
+    *alone = like == 1;
+    return first;
 }
+/* What comes from another rank may come while what came before is still used: rather into room of
+ * its own than behind that. */
 static Spare take_room(OnGpu *x, size_t n) {
     Spare got = {NULL, n, {0}};
-    int at = -1; /* rather one for which nobody has to wait */
-    for (int i = x->n_spare - 1; i >= 0 && (at < 0 || !is_free(x, &x->spare[at])); i--)
-        if (x->spare[i].bytes == n) at = i;
-    if (at >= 0) {
+    bool alone;
+    int at = spare_of(x, n, &alone);
+    if (alone && x->lanes.now) got.p = x->gpu->alloc(x->gpu, n);
+    if (at >= 0 && !got.p) {
         got = x->spare[at];
-        x->spare[at] = x->spare[--x->n_spare];
+        memmove(x->spare + at, x->spare + at + 1, (size_t)(--x->n_spare - at) * sizeof *x->spare);
         gpu_lanes_touch(&x->lanes, &got.use, true);
     }
     if (!got.p) got.p = x->gpu->alloc(x->gpu, n);
@@ -160,6 +181,51 @@ static size_t bytes_of(const Tensor *t, Dtype dt) {
     return (size_t)(tensor_count(t) * dtype_size(dt));
 }
 
+/* ---- clocks of lanes ---- */
+static void close_span(OnGpu *x) {
+    Span *s = x->at < 0 ? NULL : &x->span[x->at];
+    if (s && s->any && !s->lane) s->end = x->gpu->stamp(x->gpu, s->end);
+}
+static void on_step(Device *d, int step) {
+    OnGpu *x = (OnGpu *)d;
+    if (!x->settle) return;
+    close_span(x);
+    x->at = step;
+    if (step == DEVICE_FIRST_STEP) {
+        x->zero = x->gpu->stamp(x->gpu, x->zero);
+        for (int i = 0; i < x->n_spans; i++) x->span[i].any = false;
+    }
+    if (step < 0) return;
+    if (step >= x->n_spans) {
+        int n = 2 * step + 16;
+        x->span = base_realloc(x->span, base_mul((size_t)n, sizeof *x->span));
+        memset(x->span + x->n_spans, 0, (size_t)(n - x->n_spans) * sizeof *x->span);
+        x->n_spans = n;
+    }
+    Span *s = &x->span[step];
+    s->lane = 0;
+    s->any = s->launched = false;
+}
+/* Before something is asked of the lane, when it waits for all that this needs. A move counts from
+ * its lane's part on; the last moment counts up to the first launch. */
+static void at_work(OnGpu *x, bool launched) {
+    Span *s = x->at < 0 ? NULL : &x->span[x->at];
+    if (!s || (s->launched && s->lane == x->lanes.now)) return;
+    if (s->lane && !x->lanes.now) return;
+    s->lane = x->lanes.now;
+    s->begin = x->gpu->stamp(x->gpu, s->begin);
+    s->any = true;
+    s->launched = launched;
+}
+static bool on_took(Device *d, int step, double *begin, double *end) {
+    OnGpu *x = (OnGpu *)d;
+    const Span *s = step < x->n_spans ? &x->span[step] : NULL;
+    if (!s || !s->any || !x->zero) return false;
+    *begin = x->gpu->between(x->gpu, x->zero, s->begin);
+    *end = x->gpu->between(x->gpu, x->zero, s->end);
+    return true;
+}
+
 /* ---- where things are ---- */
 /* What is read at an address, which may be in a block that lies in bf16. */
 static void *read_at(OnGpu *x, void *at, bool *half) {
@@ -177,7 +243,9 @@ static void line_up(OnGpu *x, int kernel, void *to, void *from, bool half, int64
     GpuLaunch l = launch_over(&call, kernel, &line, &line);
     l.args.x[0] = (GpuTensor){from, {1}, half};
     launch_blocks(&l, n);
-    if (n) x->gpu->launch(x->gpu, &l);
+    if (!n) return;
+    at_work(x, true);
+    x->gpu->launch(x->gpu, &l);
 }
 /* The block is somewhere else from now on. */
 static void lie_at(OnGpu *x, GpuBlock *b, const Spare *room, bool half) {
@@ -211,6 +279,14 @@ static void halve(OnGpu *x, GpuBlock *b) {
 }
 
 /* ---- launches ---- */
+/* So much of the host's memory CUDA reads when it is asked to, and waits for nothing; before more
+ * of it the stream may be waited for, which nobody would look at (CUDA's "API synchronization
+ * behavior"). */
+enum { STAGED = 1 << 16 };
+static void put_there(OnGpu *x, void *to, const void *from, size_t n) {
+    if (n > STAGED) settle(x);
+    x->gpu->put(x->gpu, to, from, n);
+}
 static void run(void *arg, const GpuLaunch *l) {
     OnGpu *x = arg;
     GpuLaunch with = *l;
@@ -219,10 +295,10 @@ static void run(void *arg, const GpuLaunch *l) {
         with.args.x[k].p = read_at(x, with.args.x[k].p, &with.args.x[k].half);
     if (l->bytes) {
         void *table = scratch(x, (int64_t)l->bytes);
-        if (x->lanes.now) settle(x);
-        x->gpu->put(x->gpu, table, l->table, l->bytes);
+        put_there(x, table, l->table, l->bytes);
         with.args.table = table;
     }
+    at_work(x, true);
     x->gpu->launch(x->gpu, &with);
 }
 /* A matrix of a product, in the type that the product wants: where it lies in another, its span in
@@ -242,6 +318,7 @@ static void gemm(void *arg, const GpuGemm *g) {
     with.c.p = write_at(x, with.c.p);
     as_type(x, &with.a, g->m, g->k, g->batch, g->bf16);
     as_type(x, &with.b, g->k, g->n, g->batch, g->bf16);
+    at_work(x, true);
     x->gpu->gemm(x->gpu, &with);
 }
 static LaunchTo to_gpu(OnGpu *x) { return (LaunchTo){run, gemm, scratch, tell, x}; }
@@ -297,8 +374,7 @@ static Tensor upload(OnGpu *x, const Tensor *host, Dtype dt) {
         packed = packed_like(host, base_malloc(bytes_of(host, dt) + 1));
         region_copy((Block){&box, &packed}, (Block){&box, host}, dt, COMBINE_COPY);
     }
-    if (x->lanes.now) settle(x);
-    if (tensor_count(host)) x->gpu->put(x->gpu, there.p, packed.p, bytes_of(host, dt));
+    if (tensor_count(host)) put_there(x, there.p, packed.p, bytes_of(host, dt));
     if (packed.p != host->p) free(packed.p);
     return there;
 }
@@ -307,7 +383,7 @@ static void on_put(Device *d, const Tensor *t, const Tensor *host, Dtype dt) {
     if (!tensor_count(t)) return;
     Mark mark = enter(x);
     if (tensor_is_packed(t) && tensor_is_packed(host))
-        x->gpu->put(x->gpu, write_at(x, t->p), host->p, bytes_of(t, dt));
+        put_there(x, write_at(x, t->p), host->p, bytes_of(t, dt));
     else {
         Tensor there = upload(x, host, dt);
         map(x, GPU_copy, t, &there, dt, 0);
@@ -442,6 +518,7 @@ static void on_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *po
     for (int64_t i = 0; i < n; i++) {
         Mark mark = enter(x);
         bool done = !device_of_integers(what) && table_launch(&c[i], what == DEVICE_ADJOINT, &gpu);
+        if (x->settle) gpu_lanes_pause(&x->lanes);
         leave(x, mark);
         if (done) continue;
         for (int o = 0; o < n_ops && !device_of_integers(what); o++)
@@ -472,8 +549,12 @@ static double on_busy(Device *d) {
 static void *on_lane(Device *d, int lane) {
     OnGpu *x = (OnGpu *)d;
     Mark mark = enter(x);
+    Span *s = x->at < 0 ? NULL : &x->span[x->at];
     if (lane) gpu_lanes_begin(&x->lanes, lane);
-    else gpu_lanes_end(&x->lanes);
+    else {
+        if (s && s->lane == x->lanes.now) s->end = x->gpu->stamp(x->gpu, s->end);
+        gpu_lanes_end(&x->lanes);
+    }
     void *stream = x->gpu->stream(x->gpu);
     leave(x, mark);
     return stream;
@@ -492,6 +573,7 @@ static void *on_reach(Device *d, const Tensor *t, bool half, bool writes) {
     }
     void *at = writes && !half ? write_at(x, t->p) : read_at(x, t->p, &is);
     if (writes) gpu_lanes_touch(&x->lanes, &b->use, true);
+    at_work(x, false);
     leave(x, mark);
     return is == half ? at : NULL;
 }
@@ -500,6 +582,7 @@ static void on_settles(Device *d, void (*fn)(void *arg), void *arg) {
     drop_spare(x);
     x->settle = fn;
     x->settle_arg = arg;
+    x->at = DEVICE_NO_STEP;
 }
 static void on_end(Device *d) {
     OnGpu *x = (OnGpu *)d;
@@ -509,6 +592,7 @@ static void on_end(Device *d) {
     gpu_blocks_free(&x->blocks);
     free(x->scratch);
     free(x->spare);
+    free(x->span);
     free(x->told.p);
     free(x->missing);
     free(x);
@@ -536,8 +620,11 @@ Device *device_gpu(Gpu *gpu) {
                        .lane = gpu->lane ? on_lane : NULL,
                        .reach = on_reach,
                        .settles = on_settles,
+                       .step = gpu->stamp ? on_step : NULL,
+                       .took = on_took,
                        .end = on_end},
                  .gpu = gpu,
+                 .at = DEVICE_NO_STEP,
                  .lanes = {.gpu = gpu}};
     pthread_mutexattr_t nested;
     pthread_mutexattr_init(&nested);

@@ -250,6 +250,7 @@ static bool run_edited(Exec *e, const Step *s) {
     return true;
 }
 bool exec_step(Exec *e, const Step *s) {
+    if (e->dev->step && !e->wire->told) e->dev->step(e->dev, s->id);
     narrow_enter(e, s);
     int r[RULE_MAX_IN + 2], n = step_reads(s, r);
     for (int k = 0; k < n; k++)

@@ -1,12 +1,15 @@
 /* Times and bytes of a real run. See took.h. */
 #include "exec/took.h"
 #include "base/clock.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct Tooks {
     Engine *engine;
+    const Program *p;
     int steps;
+    bool clocked; /* by the device's clock */
     Took now;
     int64_t *sent; /* [steps + 1][ranks]; the last row is that of the step that is run */
     Took *step;    /* [steps] */
@@ -17,7 +20,7 @@ Tooks *took_new(Engine *engine, const Program *p) {
     Tooks *t = base_malloc(sizeof *t);
     size_t steps = (size_t)p->ns + 1, row = base_mul((size_t)engine->ranks, sizeof(int64_t)),
            all = base_mul(steps, row);
-    *t = (Tooks){.engine = engine, .steps = p->ns};
+    *t = (Tooks){.engine = engine, .p = p, .steps = p->ns};
     t->sent = memset(base_malloc(all), 0, all);
     t->step = memset(base_malloc(base_mul(steps, sizeof(Took))), 0, base_mul(steps, sizeof(Took)));
     t->done = memset(base_malloc(steps), 0, steps);
@@ -52,16 +55,26 @@ void took_step(Tooks *t, int step) {
     t->step[step].sent = sent;
     t->done[step] = true;
 }
+void took_clocked(Tooks *t, Device *dev) {
+    double begin, end = 0;
+    t->clocked = true;
+    for (int i = 0; i < t->steps; i++) {
+        if (!dev->took(dev, i, &begin, &end)) begin = end; /* nothing was done for it */
+        t->step[i].begin = begin;
+        t->step[i].seconds = end - begin;
+        t->step[i].wait = 0;
+    }
+}
 
 /* ---- the records ---- */
 /* What a rank says of one step; its bytes per rank follow behind all of these. */
 typedef struct {
-    double seconds, wait;
+    double begin, seconds, wait;
     int64_t given, done;
 } Said;
 static Said said_of(const Tooks *t, int step) {
     const Took *x = &t->step[step];
-    return (Said){x->seconds, x->wait, x->given, t->done[step]};
+    return (Said){x->begin, x->seconds, x->wait, x->given, t->done[step]};
 }
 static TraceMeasured measured(const Tooks *t, Trace *trace, const Said *s, const int64_t *sent) {
     TraceMeasured m = {.wait = s->wait, .wire_bytes = s->given};
@@ -74,10 +87,31 @@ static TraceMeasured measured(const Tooks *t, Trace *trace, const Said *s, const
     for (int64_t r = 0; r < ranks; r++) m.sent[r] = (double)sent[r];
     return m;
 }
-/* Each step begins when the slowest rank has ended the one before. */
+/* Seconds for which a rank was in a collective before the last of its group was. */
+static double until_last(const Tooks *t, const Said *said, int step, int64_t rank) {
+    const Step *s = &t->p->step[step];
+    Act a = act_of(s);
+    const Said *own = &said[rank * t->steps + step];
+    bool joint = s->kind == ST_MOVE && a.axes.n && a.kind != MOVE_SHIFT && a.kind != MOVE_SEND;
+    if (!joint || !mesh_takes_part(t->p->mesh, &a.axes, rank)) return 0;
+    double last = own->begin;
+    for (int64_t i = 0, n = mesh_size(t->p->mesh, &a.axes); i < n; i++) {
+        const Said *x = &said[mesh_member(t->p->mesh, &a.axes, rank, i) * t->steps + step];
+        last = x->begin > last ? x->begin : last;
+    }
+    return last < own->begin + own->seconds ? last - own->begin : own->seconds;
+}
+/* When the first step began, by the devices' clocks. */
+static double first_of(const Tooks *t, const Said *said) {
+    double first = INFINITY;
+    for (int64_t i = 0; i < t->engine->ranks * t->steps; i++)
+        if (said[i].done && said[i].begin < first) first = said[i].begin;
+    return first;
+}
+/* Each step begins when the slowest rank has ended the one before; or when the clocks say. */
 static void add_records(const Tooks *t, Trace *trace, const Said *said, const int64_t *sent) {
     int64_t ranks = t->engine->ranks;
-    double begin = 0;
+    double begin = 0, first = t->clocked ? first_of(t, said) : 0;
     for (int i = 0; i < t->steps; i++) {
         double longest = 0;
         if (!t->done[i]) continue;
@@ -88,8 +122,9 @@ static void add_records(const Tooks *t, Trace *trace, const Said *said, const in
             *m = measured(t, trace, s, sent + (r * t->steps + i) * ranks);
             m->step = i;
             m->rank = r;
-            m->start = begin;
-            m->end = begin + s->seconds;
+            m->start = t->clocked ? s->begin - first : begin;
+            m->end = m->start + s->seconds;
+            if (t->clocked) m->wait = until_last(t, said, i, r);
             if (s->seconds > longest) longest = s->seconds;
         }
         begin += longest;

@@ -1,10 +1,12 @@
 /* What each rank of a real run took for each step: time, waiting, bytes that it sent. Of the last
  * micro-batch of the last training step, where caches are warm. Time stands still while ranks are
- * told and checked: each step begins for all ranks together, when all are ready for it. Refuses to
- * say what a step would take that runs beside others: none does. */
+ * told and checked: each step begins for all ranks together, when all are ready for it. Where a
+ * device has clocks of its own and the program was walked once more without being told
+ * (drive/real.c), times are those, and steps overlap as they did there. */
 #ifndef SP_EXEC_TOOK_H
 #define SP_EXEC_TOOK_H
 #include "engine/engine.h"
+#include "exec/device.h"
 #include "lower/program.h"
 #include "trace/trace.h"
 
@@ -30,6 +32,9 @@ void took_moves(Tooks *t);
 void took_end(Tooks *t);
 /* It was this step. */
 void took_step(Tooks *t, int step);
+/* What took_step has written is that of the device's clock from now on, which began for all ranks
+ * together; all that was asked of the device is done. */
+void took_clocked(Tooks *t, Device *dev);
 /* All ranks', into the trace of rank 0: records `measured`, in the order of steps and ranks. All
  * ranks call it. */
 void took_record(Tooks *t, Trace *trace);

@@ -18,6 +18,7 @@ struct WireOwn {
     Engine *engine;
     const Mesh *mesh;
     bool sums;
+    bool alone; /* nobody is asked whether a step was done everywhere */
     int64_t stuck;
     Tooks *tooks;     /* what each step takes */
     WireLanes *lanes; /* where blocks lie on a GPU that the engine reaches; else NULL */
@@ -102,6 +103,7 @@ static bool share(Wire *w, Exec *e, int out, const WireBlocks *b) {
 static bool agree(Wire *w, Exec *e, bool done) {
     WireOwn *o = (WireOwn *)w;
     Engine *engine = o->engine;
+    if (o->alone) return done;
     if (o->lanes) wire_lanes_settle(o->lanes);
     took_end(o->tooks);
     int64_t first = engine->least(engine, done ? engine->ranks : w->self);
@@ -374,3 +376,8 @@ void wire_own_free(WireOwn *o) {
 Wire *wire_own(WireOwn *o) { return &o->w; }
 Tooks *wire_own_tooks(WireOwn *o) { return o->tooks; }
 int64_t wire_own_stuck(const WireOwn *o) { return o->stuck; }
+bool wire_own_goes_on(const WireOwn *o) { return o->lanes != NULL; }
+void wire_own_alone(WireOwn *o, bool alone) {
+    o->alone = alone;
+    wire_lanes_settle(o->lanes);
+}

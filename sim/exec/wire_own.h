@@ -15,6 +15,11 @@ void wire_own_free(WireOwn *w);
 Wire *wire_own(WireOwn *w);
 /* What its steps take: it measures, who runs it says which step it was. */
 Tooks *wire_own_tooks(WireOwn *w);
+/* Do its moves go on while it is asked for other steps? */
+bool wire_own_goes_on(const WireOwn *w);
+/* From here on nobody says whether a step was done everywhere, nor waits for it; up to the same
+ * with false, which returns when all that was asked for is done. Only where moves go on. */
+void wire_own_alone(WireOwn *w, bool alone);
 /* The lowest rank that could not do the last step or load; -1: all could. */
 int64_t wire_own_stuck(const WireOwn *w);
 #endif

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum {
-    GPU_ABI = 5,
+    GPU_ABI = 6,
     GPU_DIMS = 16,
     GPU_IN = 5,
     GPU_NUMBERS = 8,
@@ -91,6 +91,10 @@ struct Gpu {
      * the lane from now on begins when that is done. Marks live as long as the GPU. */
     void *(*mark)(Gpu *g, void *mark);
     void (*after)(Gpu *g, void *mark);
+    /* The moment when the lane has done what it was asked for so far, in `stamp`, or in a new one
+     * (NULL), as long as the GPU lives; seconds from one moment to another, when both are over. */
+    void *(*stamp)(Gpu *g, void *stamp);
+    double (*between)(Gpu *g, void *from, void *to);
     double (*busy)(Gpu *g); /* seconds that launches and products took since it was last asked */
     void (*close)(Gpu *g);
 };

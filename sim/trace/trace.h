@@ -362,8 +362,10 @@ typedef struct {
 } TraceEvent;
 
 /* One step on one rank of a run whose ranks were processes, as it was measured: in seconds since
- * the first step of the last micro-batch and training step, the time of checks left out. No two
- * steps overlap: each begins when all ranks have ended the one before. */
+ * the first step of the last micro-batch and training step, the time of checks left out. Each
+ * begins when all ranks have ended the one before; or, by the clocks of GPUs that send from where
+ * blocks lie, when the rank came to it in a walk that nobody checked: there steps of several
+ * streams overlap. */
 typedef struct TraceMeasured {
     int step;
     int64_t rank;

@@ -97,3 +97,45 @@ void order_touch(int stream, const void *p, bool writes, const char *what) {
     if (b) touch(stream, b, writes, what);
     pthread_mutex_unlock(&W.lock);
 }
+
+/* ---- what may run at once ---- */
+enum { KINDS = 256 };
+typedef struct {
+    int stream, kind;
+    unsigned at; /* on its stream */
+    OrderClock seen;
+} Asked;
+static struct {
+    const char *kind[KINDS];
+    long pairs[KINDS][KINDS];
+    Asked *asked;
+    size_t n, cap;
+} A;
+static int kind_of(const char *what) {
+    int k = 0;
+    while (k < KINDS && A.kind[k] && strcmp(A.kind[k], what) != 0) k++;
+    if (k == KINDS) abort();
+    A.kind[k] = what;
+    return k;
+}
+void order_asked(int stream, const char *what) {
+    if (!getenv("FAKE_BESIDE")) return;
+    pthread_mutex_lock(&W.lock);
+    OrderClock *seen = &W.seen[stream];
+    join(seen, &W.seen[ORDER_HOST]);
+    Asked now = {stream, kind_of(what), ++seen->at[stream], *seen};
+    for (size_t i = 0; i < A.n; i++) /* it came before: does this one know of it? */
+        A.pairs[A.asked[i].kind][now.kind] += A.asked[i].at > now.seen.at[A.asked[i].stream];
+    if (A.n == A.cap) A.asked = realloc(A.asked, (A.cap = 2 * A.cap + 256) * sizeof *A.asked);
+    A.asked[A.n++] = now;
+    pthread_mutex_unlock(&W.lock);
+}
+__attribute__((destructor)) static void say_beside(void) {
+    const char *file = getenv("FAKE_BESIDE");
+    FILE *to = file ? fopen(file, "a") : NULL;
+    for (int i = 0; to && i < KINDS; i++)
+        for (int k = i + 1; k < KINDS && A.kind[k]; k++)
+            if (A.pairs[i][k] + A.pairs[k][i])
+                fprintf(to, "%s | %s: %ld\n", A.kind[i], A.kind[k], A.pairs[i][k] + A.pairs[k][i]);
+    if (to) fclose(to);
+}

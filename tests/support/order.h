@@ -25,4 +25,8 @@ void order_take(const void *p, size_t n);
 void order_give(const void *p);
 /* Something that is asked of a stream, or that the host does, reads or writes where p points. */
 void order_touch(int stream, const void *p, bool writes, const char *what);
+/* What a stream was just asked for, of which `what` is the kind. FAKE_BESIDE=FILE: for each pair of
+ * different kinds that nothing orders, neither events nor the host, so that a GPU may do both at
+ * once, how often there was one, when the process ends. */
+void order_asked(int stream, const char *what);
 #endif

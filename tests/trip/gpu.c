@@ -54,7 +54,9 @@ static void limited_release(Gpu *g, void *p) {
     X(cudaStreamCreateWithFlags)                                                                   \
     X(cudaStreamSynchronize)                                                                       \
     X(cudaStreamWaitEvent)                                                                         \
-    X(cudaEventCreateWithFlags) X(cudaEventRecord) X(fake_fence) X(fake_run)
+    X(cudaEventCreateWithFlags)                                                                    \
+    X(cudaEventRecord)                                                                             \
+    X(cudaEventSynchronize) X(cudaEventElapsedTime) X(fake_fence) X(fake_run)
 static struct {
 #define FIELD(name) __typeof__(&name) name;
     CUDA_FUNCTIONS(FIELD)
@@ -113,8 +115,13 @@ static void do_gemm(void *arg) {
     pthread_mutex_unlock(&L.one);
 }
 static void cuda_launch(Gpu *g, const GpuLaunch *l) {
+    static const char *const names[] = {
+#define NAME(name, together) #name,
+        GPU_KERNELS(NAME)
+#undef NAME
+    };
     Asked a = {.g = g, .launch = *l};
-    FakeTask t = {"a kernel", do_launch, &a, sizeof a, {{l->args.table, false}}, 1};
+    FakeTask t = {names[l->kernel], do_launch, &a, sizeof a, {{l->args.table, false}}, 1};
     for (int k = 0; k < GPU_IN; k++) t.touches[t.n++].p = l->args.x[k].p;
     t.touches[t.n].p = l->args.out.p;
     t.touches[t.n++].writes = true;
@@ -137,12 +144,26 @@ static void *cuda_stream(Gpu *g) {
     (void)g;
     return on();
 }
-static void *cuda_mark(Gpu *g, void *mark) {
-    cudaEvent_t e = mark;
-    (void)g;
-    if (!e) must(C.cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+static void *event_here(cudaEvent_t e, unsigned flags) {
+    if (!e) must(C.cudaEventCreateWithFlags(&e, flags));
     must(C.cudaEventRecord(e, on()));
     return e;
+}
+static void *cuda_mark(Gpu *g, void *mark) {
+    (void)g;
+    return event_here(mark, cudaEventDisableTiming);
+}
+static void *cuda_stamp(Gpu *g, void *stamp) {
+    (void)g;
+    return event_here(stamp, cudaEventDefault);
+}
+static double cuda_between(Gpu *g, void *from, void *to) {
+    float ms = 0;
+    (void)g;
+    must(C.cudaEventSynchronize(from));
+    must(C.cudaEventSynchronize(to));
+    must(C.cudaEventElapsedTime(&ms, from, to));
+    return ms * 1e-3;
 }
 static void cuda_after(Gpu *g, void *mark) {
     (void)g;
@@ -172,6 +193,8 @@ static Gpu *on_streams(void) {
     g->stream = cuda_stream;
     g->mark = cuda_mark;
     g->after = cuda_after;
+    g->stamp = cuda_stamp;
+    g->between = cuda_between;
     g->busy = cuda_busy;
     return g;
 }

@@ -13,6 +13,7 @@
  * for each communicator that is aborted. */
 #include "fake.h"
 #include "nccl_abi.h"
+#include "base/clock.h"
 #include "support/order.h"
 #include "support/fence.h"
 #include <errno.h>
@@ -158,6 +159,8 @@ struct CUevent_st {
     OrderClock clock;
     int asked; /* how often it was recorded; the stream has come to the last but ... */
     _Atomic int reached;
+    bool timed;
+    double at; /* seconds, when the stream came to it */
 };
 typedef struct {
     cudaEvent_t event;
@@ -165,6 +168,7 @@ typedef struct {
 } AtEvent;
 static bool record_job(Job *j) {
     const AtEvent *x = j->more;
+    if (x->event->timed) x->event->at = clock_seconds();
     atomic_store(&x->event->reached, x->which);
     return true;
 }
@@ -180,7 +184,18 @@ static void at_event(cudaStream_t s, cudaEvent_t e, bool (*run)(Job *j)) {
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags) {
     *e = calloc(1, sizeof **e);
-    return flags == cudaEventDisableTiming ? cudaSuccess : cudaErrorInvalidValue;
+    (*e)->timed = flags == cudaEventDefault;
+    return (*e)->timed || flags == cudaEventDisableTiming ? cudaSuccess : cudaErrorInvalidValue;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t e) {
+    while (atomic_load(&e->reached) < e->asked) usleep(NAP_US);
+    return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to) {
+    if (!from->timed || !to->timed || !from->asked || !to->asked) return cudaErrorInvalidValue;
+    if (from->reached < from->asked || to->reached < to->asked) return cudaErrorNotReady;
+    *ms = (float)(1e3 * (to->at - from->at));
+    return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
     e->clock = order_now(s->number);
@@ -253,6 +268,7 @@ void fake_run(cudaStream_t s, const FakeTask *t) {
     memcpy(copy->arg, t->arg, t->bytes);
     for (int i = 0; i < t->n; i++)
         order_touch(s->number, t->touches[i].p, t->touches[i].writes, t->name);
+    order_asked(s->number, t->name);
     push(s, (Job){.run = task_job, .more = copy});
 }
 /* From memory of the host that is not pinned: it is read before this returns; to such memory: it is
@@ -703,6 +719,7 @@ ncclResult_t ncclGroupEnd(void) {
         atomic_store(&b->op[i].comm->busy, true);
         if (f.now && f.result != NEVER) atomic_store(&b->op[i].comm->state, f.result);
     }
+    order_asked(G.stream->number, "NCCL");
     push(G.stream, (Job){.run = batch_job, .more = b});
     return ncclInProgress;
 }

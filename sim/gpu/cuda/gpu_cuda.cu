@@ -36,11 +36,12 @@ struct Cuda {
     void *workspace;
     cudaStream_t lanes[GPU_LANES]; /* the first is CUDA's own, the others are made when asked for */
     int lane;
-    cudaEvent_t *marks; /* all that were made */
+    cudaEvent_t *marks; /* all that were made, stamps too */
     int n_marks;
     cudaEvent_t begin[EVENTS], end[EVENTS]; /* around each launch and product */
     int pairs;                              /* recorded, and not read yet */
     double seconds;                         /* of those that were read, since `busy` asked */
+    bool asked;                             /* `busy` was: else nobody wants to know */
 };
 void failed(Cuda *c, const char *where, const char *what) {
     static char text[512];
@@ -64,17 +65,27 @@ cudaStream_t on(Cuda *c) {
 }
 void cuda_lane(Gpu *g, int lane) { ((Cuda *)g)->lane = lane; }
 void *cuda_stream(Gpu *g) { return on((Cuda *)g); }
-void *cuda_mark(Gpu *g, void *mark) {
+void *event_here(Gpu *g, void *old, unsigned flags) {
     Cuda *c = (Cuda *)g;
-    cudaEvent_t e = (cudaEvent_t)mark;
+    cudaEvent_t e = (cudaEvent_t)old;
     if (!e) {
-        must(c, "events", cudaEventCreateWithFlags(&e, cudaEventDisableTiming));
+        must(c, "events", cudaEventCreateWithFlags(&e, flags));
         c->marks = (cudaEvent_t *)realloc(c->marks, (size_t)(c->n_marks + 1) * sizeof e);
         if (!c->marks) failed(c, "events", "out of memory");
         c->marks[c->n_marks++] = e;
     }
     must(c, "events", cudaEventRecord(e, on(c)));
     return e;
+}
+void *cuda_mark(Gpu *g, void *mark) { return event_here(g, mark, cudaEventDisableTiming); }
+void *cuda_stamp(Gpu *g, void *stamp) { return event_here(g, stamp, cudaEventDefault); }
+double cuda_between(Gpu *g, void *from, void *to) {
+    Cuda *c = (Cuda *)g;
+    float ms = 0;
+    must(c, "waiting for the GPU", cudaEventSynchronize((cudaEvent_t)from));
+    must(c, "waiting for the GPU", cudaEventSynchronize((cudaEvent_t)to));
+    must(c, "events", cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to));
+    return ms * 1e-3;
 }
 void cuda_after(Gpu *g, void *mark) {
     Cuda *c = (Cuda *)g;
@@ -92,13 +103,17 @@ void settle(Cuda *c) {
     c->pairs = 0;
 }
 void timed_begin(Cuda *c) {
+    if (!c->asked) return;
     if (c->pairs == EVENTS) settle(c);
     must(c, "events", cudaEventRecord(c->begin[c->pairs], on(c)));
 }
-void timed_end(Cuda *c) { must(c, "events", cudaEventRecord(c->end[c->pairs++], on(c))); }
+void timed_end(Cuda *c) {
+    if (c->asked) must(c, "events", cudaEventRecord(c->end[c->pairs++], on(c)));
+}
 double cuda_busy(Gpu *g) {
     Cuda *c = (Cuda *)g;
     settle(c);
+    c->asked = true;
     double seconds = c->seconds;
     c->seconds = 0;
     return seconds;
@@ -311,6 +326,8 @@ shardproof_gpu(const GpuHost *host, GpuWhy *why, const char **text) {
     g->stream = cuda_stream;
     g->mark = cuda_mark;
     g->after = cuda_after;
+    g->stamp = cuda_stamp;
+    g->between = cuda_between;
     g->busy = cuda_busy;
     g->close = cuda_close;
     return g;

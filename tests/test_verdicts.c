@@ -240,6 +240,18 @@ static void test_no_digit_left(void **state) {
         arena_free(a);
     }
 }
+static const char *runs_away(Arena *a, const char *seed, const char *lr) {
+    return arena_printf(
+        a,
+        "model: {layers: 2, config: {model_type: deepseek_v3, hidden_size: 1, "
+        "intermediate_size: 1, num_hidden_layers: 2, num_attention_heads: 1, vocab_size: 1, "
+        "first_k_dense_replace: 0, n_routed_experts: 4, num_experts_per_tok: 1, "
+        "moe_intermediate_size: 4, norm_topk_prob: false, n_group: 2, topk_group: 1, "
+        "q_lora_rank: 2, kv_lora_rank: 2, qk_nope_head_dim: 2, qk_rope_head_dim: 2, "
+        "v_head_dim: 1}}\ndata: {dtype: bf16, seed: %s}\nmesh: {}\npass: train\n"
+        "optimizer: {name: sgd, lr: %s, steps: 3}\n",
+        seed, lr);
+}
 /* Steps so long that training leaves what it started from: bf16 decides where to, by factors of
  * hundreds from one device to the next, and that is no mistake; nor is a norm of numbers whose
  * squares float32 lacks (N0020), or a softmax of scores that are off by more than a probability can
@@ -256,16 +268,7 @@ static void test_training_that_runs_away(void **state) {
                 {"32", "1.0e-3", true, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Arena *a = arena_new();
-        const char *text = arena_printf(
-            a,
-            "model: {layers: 2, config: {model_type: deepseek_v3, hidden_size: 1, "
-            "intermediate_size: 1, num_hidden_layers: 2, num_attention_heads: 1, vocab_size: 1, "
-            "first_k_dense_replace: 0, n_routed_experts: 4, num_experts_per_tok: 1, "
-            "moe_intermediate_size: 4, norm_topk_prob: false, n_group: 2, topk_group: 1, "
-            "q_lora_rank: 2, kv_lora_rank: 2, qk_nope_head_dim: 2, qk_rope_head_dim: 2, "
-            "v_head_dim: 1}}\ndata: {dtype: bf16, seed: %s}\nmesh: {}\npass: train\n"
-            "optimizer: {name: sgd, lr: %s, steps: 3}\n",
-            rows[i].seed, rows[i].lr);
+        const char *text = runs_away(a, rows[i].seed, rows[i].lr);
         PipelineOptions o = {.execute = true, .threads = 1, .sensitivity = true};
         PlanRun plain = plan_run(a, "verdicts.yaml", text, true),
                 r = plan_run_with(a, "verdicts.yaml", text, &o);
@@ -277,6 +280,30 @@ static void test_training_that_runs_away(void **state) {
             rows[i].beyond);
         assert_true(rows[i].away ? off > fabs(r.rep.loss_unsharded)
                                  : plain.rep.end_to_end_bound < 0.1);
+        arena_free(a);
+    }
+}
+/* What was made before the first of these numbers is held all the same: the first loss changes
+ * after its check. The second is one that rounding decides. */
+typedef struct {
+    int64_t in, begun; /* the training step whose loss is changed; that which runs, from 1 */
+} Changed;
+static void change_loss(void *arg, Exec *e, const Step *s, bool checked) {
+    Changed *x = arg;
+    if (s->out != e->p->loss || !checked) return;
+    if (++x->begun == x->in) spoil_all(e, s->out, 16); /* in bf16 rounding makes some of it */
+}
+static void test_before_numbers_run_away(void **state) {
+    (void)state;
+    for (int in = 0; in <= 2; in++) {
+        Arena *a = arena_new();
+        Changed x = {.in = in};
+        PipelineOptions o = {.execute = true, .threads = 1, .watch = change_loss, .watch_arg = &x};
+        PlanRun r = plan_run_with(a, "verdicts.yaml", runs_away(a, "3", "1.0e-3"), &o);
+        assert_non_null(run_diag(&r, "N0020", "(in training step 2)"));
+        assert_int_equal(x.begun, 3);
+        if (in != 1) must_equal(&r);
+        else assert_true(r.t->first_wrong && !strcmp(r.t->first_wrong, "loss"));
         arena_free(a);
     }
 }
@@ -642,6 +669,7 @@ int main(void) {
         cmocka_unit_test(test_a_value_that_is_zero),
         cmocka_unit_test(test_no_digit_left),
         cmocka_unit_test(test_training_that_runs_away),
+        cmocka_unit_test(test_before_numbers_run_away),
         cmocka_unit_test(test_rings_that_run_away),
         cmocka_unit_test(test_a_key_bias_without_rotation),
         cmocka_unit_test(test_sensitivity),

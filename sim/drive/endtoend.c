@@ -38,6 +38,7 @@ typedef struct {
     const double *want, *nudged[NUDGES]; /* nudged NULL: not asked for yet */
     int64_t n;
     double top, error; /* the largest magnitude that is wanted, the largest difference */
+    bool open;         /* an op before it has numbers inside that nobody knows (Check.beyond) */
 } Pair;
 typedef struct {
     const EndToEnd *e;
@@ -193,7 +194,7 @@ static void judge(State *s, Pair *p, const double *(*again)(State *s, int k, voi
     if (open && !(p->error <= bound_of(s, p))) beside_sides(s, p, again(s, SIDES, arg));
     double bound = bound_of(s, p);
     /* the unsharded numbers were made in float64, which has what the run's dtype has not */
-    if (open && !(p->error <= bound) && isfinite(p->error) && s->e->check->beyond) bound = INFINITY;
+    if (open && !(p->error <= bound) && isfinite(p->error) && p->open) bound = INFINITY;
     double used = p->error == 0 ? 0 : bound > 0 ? p->error / bound : INFINITY;
     if (used >= s->worst || !s->rep->end_to_end_worst) {
         s->worst = used;
@@ -207,6 +208,19 @@ static void judge(State *s, Pair *p, const double *(*again)(State *s, int k, voi
 }
 
 /* ---- values ---- */
+/* Losses of training steps before the first numbers that nobody knows. */
+static int64_t known_losses(const EndToEnd *e) {
+    const Check *c = e->check;
+    if (!c->beyond) return e->steps;
+    return c->beyond_in + (c->e->p->val[c->e->p->loss].step < c->beyond_at);
+}
+/* What the last training step makes before them; parameters are what the step before has made of
+ * them. */
+static bool behind_unknown(const EndToEnd *e, int step) {
+    const Check *c = e->check;
+    bool before = c->beyond_in == e->steps - 1 && step >= 0 && step < c->beyond_at;
+    return c->beyond && !before;
+}
 bool endtoend_result(const Program *p, int val, bool *grad) {
     const Graph *g = p->graph;
     const Val *x = &p->val[val];
@@ -250,6 +264,7 @@ static void value(State *s, int v, bool grad) {
     Pair pair = {.name = subject_name(e->check->arena, graph_subject(t, grad)),
                  .val = v,
                  .odd = odd_share(e, x),
+                 .open = behind_unknown(e, x->step),
                  .step = x->step,
                  .n = elements(t)};
     pair.pass = x->step >= 0 ? p->step[x->step].pass : PHASE_PARAMETERS;
@@ -279,7 +294,17 @@ static void losses(State *s) {
                  .step = loss->step,
                  .pass = PHASE_LOSS,
                  .want = e->ref->losses,
-                 .n = e->steps};
+                 .n = e->steps,
+                 .open = known_losses(e) < e->steps};
+    /* the first of them, the first two, ...: training that runs away has no digit left at the end
+     */
+    for (int64_t n = 1; pair.open && n <= known_losses(e); n++) {
+        Pair before = pair;
+        before.n = n;
+        before.open = false;
+        before.error = error_of(e, &before, before.want, &before.top);
+        judge(s, &before, losses_again, NULL);
+    }
     pair.error = error_of(e, &pair, pair.want, &pair.top);
     judge(s, &pair, losses_again, NULL);
     s->rep->loss_wrong = !(pair.error <= bound_of(s, &pair));

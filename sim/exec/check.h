@@ -27,6 +27,8 @@ typedef struct Check {
     int first_fail; /* index into t->checks, or -1 */
     int64_t beyond; /* numbers inside of whose op others may be larger than the run's dtype has */
     const char *beyond_first; /* the first value that has some */
+    int64_t beyond_in;        /* the first training step in which there are some, */
+    int beyond_at;            /* and the first step of the program that makes some in that */
     int64_t unobservable;
     const char **unobservable_text;
     int n_unobservable, cap_unobservable;

@@ -44,9 +44,13 @@ static void count_beyond(Check *c, const Step *s, int64_t n, const double *want,
                          const double *bound) {
     Beyond j = {.want = want, .bound = bound};
     c->e->host->pieces(c->e->host, c->e->pool, n, beyond_piece, &j);
-    if (!c->beyond && j.n)
+    if (!c->beyond && j.n) {
         c->beyond_first =
             joint_when(c, program_value_name(c->e->p, &c->e->p->val[s->out], c->arena));
+        c->beyond_in = c->step;
+        c->beyond_at = s->id;
+    }
+    if (j.n && c->step == c->beyond_in && s->id < c->beyond_at) c->beyond_at = s->id;
     c->beyond += j.n;
 }
 /* What the call makes of operands in float64, with its bounds; all three are to be given back. */

@@ -682,8 +682,8 @@ static void test_an_axis_of_one_rank_holds_no_copy(void **state) {
 }
 
 /* ---- late sources ---- */
-static Lives lives_of(Arena *a, const char *rest, const Program **program) {
-    const char *text = arena_printf(a, "model: {preset: llama3-8b, layers: 4}\n%s", rest);
+static Lives lives_of(Arena *a, const char *model, const char *rest, const Program **program) {
+    const char *text = arena_printf(a, "%s%s", model, rest);
     Diags *d = diags_new(a);
     Plan *p = plan_parse(a, d, plan_text("late", text));
     Mesh *mesh = assign_mesh(a, d, p);
@@ -701,32 +701,43 @@ static int64_t bytes_of(const Program *p, int val, int64_t es) {
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
     return n;
 }
-/* The first parameter that waits stands behind more than 3 GiB, and what is before it does not; who
- * waits is the same on any mesh, and follows from the dtype. In training nobody waits. */
+/* Parameters wait that stand behind so many bytes of sources, and what is before does not; how many
+ * wait. */
+static int wait_behind(const Program *p, const Lives *l, int64_t es) {
+    int64_t loaded = 0;
+    int late = 0, sources = 0;
+    for (int v = 0; v < p->nv; v++) {
+        if (p->val[v].step >= 0) continue;
+        sources++;
+        assert_true(l->late[v] == (loaded > LIVES_FIRST));
+        late += l->late[v];
+        if (!l->late[v]) loaded += bytes_of(p, v, es);
+    }
+    assert_in_range(late, 1, sources - 1);
+    return late;
+}
+/* Who waits is the same on any mesh, and follows from the dtype. Of a small model, and in training,
+ * nobody does. */
 static void test_late_follows_from_the_program(void **state) {
     (void)state;
     Arena *a = arena_new();
     const Program *one, *many;
-    Lives x = lives_of(a, "data: {batch: 8, sequence: 16, dtype: f32}\nmesh: {tp: 1}\n", &one),
-          y = lives_of(a,
+    const char *model = "model: {preset: llama3-8b, layers: 4}\n",
+               *small = "model: {preset: llama3-8b, layers: 4, shrink: 8}\n";
+    Lives x = lives_of(a, model, "data: {batch: 8, sequence: 16, dtype: f32}\nmesh: {tp: 1}\n",
+                       &one),
+          y = lives_of(a, model,
                        "data: {batch: 8, sequence: 16, dtype: f32}\nmesh: {dp: 2, tp: 4}\n"
                        "recipe: torchtitan-llama3\nnames: torchtitan\n",
                        &many);
-    int64_t loaded = 0;
-    int late = 0, sources = 0;
-    for (int v = 0; v < one->nv; v++) {
-        if (one->val[v].step >= 0) continue;
-        sources++;
-        assert_true(x.late[v] == (loaded > (int64_t)3 << 30));
-        late += x.late[v];
-        if (!x.late[v]) loaded += bytes_of(one, v, 4);
-    }
-    assert_in_range(late, 1, sources - 1);
+    int late = wait_behind(one, &x, 4);
     for (int v = 0; v < one->nv; v++)
         if (one->val[v].step < 0) assert_true(x.late[v] == y.late[many->first[one->val[v].tensor]]);
-    x = lives_of(a, "data: {batch: 8, sequence: 16, dtype: bf16}\nmesh: {tp: 1}\n", &one);
-    for (int v = 0; v < one->nv; v++) assert_false(x.late[v]); /* 4 layers in bf16 are less */
-    x = lives_of(a,
+    x = lives_of(a, model, "data: {batch: 8, sequence: 16, dtype: bf16}\nmesh: {tp: 1}\n", &one);
+    assert_true(wait_behind(one, &x, 2) < late);
+    x = lives_of(a, small, "data: {batch: 8, sequence: 16, dtype: f32}\nmesh: {tp: 1}\n", &one);
+    for (int v = 0; v < one->nv; v++) assert_false(x.late[v]);
+    x = lives_of(a, model,
                  "data: {batch: 8, sequence: 16, dtype: f32}\nmesh: {tp: 1}\npass: train\n"
                  "optimizer: {name: adamw, steps: 1}\n",
                  &one);

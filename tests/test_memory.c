@@ -37,7 +37,7 @@ static void test_limit_is_told_first(void **state) {
     Arena *a = arena_new();
     const char *const words[] = {
         "check", "plans/03-llama3-8b-tp2.yaml", "--set", "model.shrink=1", "--threads", "1", NULL};
-    Ended e = child_run(a, &(Child){.words = words, .limit = RLIMIT_AS, .limit_to = 1L << 30});
+    Ended e = child_run(a, &(Child){.words = words, .limit = RLIMIT_AS, .limit_to = 1L << 29});
     assert_int_equal(e.code, 5);
     assert_non_null(strstr(e.err, "[E0701]"));
     assert_non_null(strstr(e.err, "ulimit -v"));
@@ -45,7 +45,7 @@ static void test_limit_is_told_first(void **state) {
     assert_true(e.max_kib < 200 * 1024);
     const char *const shapes[] = {"shapes", "plans/03-llama3-8b-tp2.yaml", "--set",
                                   "model.shrink=1", NULL};
-    e = child_run(a, &(Child){.words = shapes, .limit = RLIMIT_AS, .limit_to = 1L << 30});
+    e = child_run(a, &(Child){.words = shapes, .limit = RLIMIT_AS, .limit_to = 1L << 29});
     assert_int_equal(e.code, 0);
     arena_free(a);
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "exec/check.h"
 #include "lower/program.h"
 #include "support/random_run.h"
 #include "support/spoil.h"
@@ -79,6 +80,80 @@ static void test_random_plans(void **state) {
     assert_true(faults > plans / 3 && spoiled > plans);
 }
 
+/* ---- sources ---- */
+typedef struct {
+    Rng *r;
+    int sliced, wrong;
+    bool done;
+} Sources;
+static TraceCheck ask_source(Arena *a, Exec *e, int val, int64_t piece, bool *sliced) {
+    Trace *t = trace_new(a);
+    Check *c = check_new(a, e, t);
+    int64_t n = 1;
+    for (int d = 0; d < e->p->graph->t[e->p->val[val].tensor].nd; d++)
+        n *= e->p->graph->t[e->p->val[val].tensor].size[d];
+    c->piece = piece;
+    *sliced = n > piece;
+    check_source(c, val);
+    assert_int_equal(t->n_checks, 1);
+    return t->checks[0];
+}
+static void same_source(const TraceCheck *x, const TraceCheck *y) {
+    assert_string_equal(x->verdict, y->verdict);
+    assert_true(x->count == y->count && x->n_index == y->n_index);
+    assert_memory_equal(x->index, y->index, sizeof *x->index * (size_t)x->n_index);
+    assert_true(x->got == y->got && x->want == y->want && x->max_abs == y->max_abs);
+    assert_true(!x->cause == !y->cause && (!x->cause || !strcmp(x->cause, y->cause)));
+    assert_int_equal(rankset_count(&x->ranks), rankset_count(&y->ranks));
+    assert_int_equal(x->n_rank_error, y->n_rank_error);
+}
+/* Before the first step, each parameter: as it is, and with one element of one rank changed. */
+static void spoil_sources(void *arg, Exec *e, const Step *s, bool checked) {
+    Sources *x = arg;
+    (void)s, (void)checked;
+    for (int v = 0; v < e->p->nv && !x->done; v++) {
+        const Val *val = &e->p->val[v];
+        int64_t rank = rng_below(x->r, e->p->mesh->nranks), piece = rng_between(x->r, 1, 2000);
+        bool parameter = val->step < 0 && val->kind == KIND_PARAM && exec_store(e, v)->alive;
+        if (!parameter || !exec_local(e, v, rank)) continue;
+        for (int wrong = 0; wrong < 2; wrong++) {
+            Arena *a = arena_new();
+            Spoil part = spoil_part(e, v, rank);
+            if (wrong && part.n) {
+                int64_t i = rng_below(x->r, part.n);
+                spoil_set(&part, i, spoil_get(&part, i) * 1.5 + 1);
+            }
+            bool sliced, whole;
+            TraceCheck one = ask_source(a, e, v, AT_ONCE, &whole),
+                       many = ask_source(a, e, v, piece, &sliced);
+            same_source(&one, &many);
+            assert_int_equal(one.verdict[0] == 'F', wrong && part.n > 0);
+            x->sliced += sliced;
+            x->wrong += wrong && part.n > 0;
+            spoil_undo(&part);
+            arena_free(a);
+        }
+    }
+    x->done = true;
+}
+static void test_sources(void **state) {
+    (void)state;
+    int plans = trials_of(40, "random plans"), sliced = 0, wrong = 0;
+    for (uint64_t seed = 191000; seed < 191000 + (uint64_t)plans; seed++) {
+        Arena *a = arena_new();
+        RandomPlan g;
+        const char *text = random_plan(a, seed, &g);
+        Sources x = {.r = &g.r};
+        PipelineOptions o = {
+            .execute = true, .threads = 1, .watch = spoil_sources, .watch_arg = &x};
+        plan_run_with(a, "random.yaml", text, &o);
+        sliced += x.sliced, wrong += x.wrong;
+        arena_free(a);
+    }
+    print_message("%d parameters read in slices, %d with a wrong element\n", sliced, wrong);
+    assert_true(sliced > plans && wrong > plans);
+}
+
 /* What the check puts together is a part of the whole at a time: the run says beforehand, and
  * takes, less. */
 static void test_takes_less(void **state) {
@@ -104,6 +179,7 @@ static void test_takes_less(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_sources),
         cmocka_unit_test(test_takes_less),
     };
     return cmocka_run_group_tests_name("slices", tests, NULL, NULL);

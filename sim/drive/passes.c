@@ -120,6 +120,7 @@ static void prepare(Run *r) {
     r->busy = r->o->ranks ? NULL : busy_new(r->arena, r->exec);
     sources(r);
     r->exec->full = reference_full;
+    r->exec->part = reference_part;
     r->exec->full_arg = &r->src;
     r->exec->keep_all = run_keeps_all(r);
     r->check = check_new(r->arena, r->exec, r->t);

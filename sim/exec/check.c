@@ -3,6 +3,7 @@
 #include "exec/cause.h"
 #include "exec/narrow.h"
 #include "exec/projected.h"
+#include "exec/slices.h"
 #include "ops/util.h"
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ Check *check_new(Arena *arena, Exec *e, Trace *t) {
     Check *c = ARENA_NEW(arena, Check);
     *c = (Check){.e = e, .t = t, .arena = arena, .piece = CHECK_PIECE, .first_fail = -1};
     c->full = e->full;
+    c->some = e->part;
     c->full_arg = e->full_arg;
     c->u = e->dtype == DT_F32 ? 0x1p-24 : 0x1p-53;
     c->slack = e->dtype == DT_F32 ? 1 : 2;
@@ -70,28 +72,71 @@ static RankSet ranks_of(const Check *c, int val) {
 }
 
 /* ---- sources ---- */
-void check_source(Check *c, int val) {
-    const Program *p = c->e->p;
-    const Val *v = &p->val[val];
-    const GTensor *t = &p->graph->t[v->tensor];
-    Compare m = compare_new(c->e, c->arena, NULL, val, LEVEL_BITS);
+/* How many elements of its first dim are read at a time: what is read next is written where it was,
+ * and looked at while it is near. All of them: it is small, not a parameter, or elsewhere. */
+static int64_t source_rows(const Check *c, int val) {
+    enum { SHARE = 8 }; /* of what an op's operands and result may have together */
+    const Val *v = &c->e->p->val[val];
+    const GTensor *t = &c->e->p->graph->t[v->tensor];
+    Region box = region_whole(t);
+    Tensor all = region_packed(&box);
+    int64_t n = tensor_count(&all), most = c->piece / SHARE;
+    bool some = c->some && v->kind == KIND_PARAM && !c->e->far && t->nd && n > most;
+    if (!some || !slices_ranges(c->e, val, 0)) return t->nd ? t->size[0] : 1;
+    int64_t each = most / (n / t->size[0]);
+    return each > 1 ? each : 1;
+}
+/* What all ranks hold against the source, in slices. False: it cannot be read again. */
+static bool source_slices(Check *c, int val, int64_t rows, Compare *m) {
+    const Val *v = &c->e->p->val[val];
     Dtype dt = exec_dtype(c->e, val);
-    void *whole = c->full(c->full_arg, v->tensor, dt);
-    if (!whole) return;
-    Arena *tmp = arena_new();
-    Region wb = region_whole(t);
-    Whole w = {.box = &wb, .raw = region_packed(&wb)};
-    w.raw.p = whole;
     AxisList nothing = {0};
-    compare_all(&m, val, &v->L, &nothing, 0, &w);
+    Region box = region_whole(&c->e->p->graph->t[v->tensor]);
+    int64_t n = box.n[0], lo = 0;
+    CompareLooks looks = compare_begin(m, val, &v->L, &nothing, 0);
+    box.d[0].n = box.n[0] = rows;
+    Whole w = {.box = &box, .part = 1, .raw = region_packed(&box)};
+    w.raw.p = joint_take(c, tensor_count(&w.raw), dtype_size(dt));
+    for (; lo < n && joint_numbers(c); lo += rows) {
+        box.d[0].lo = lo;
+        box.d[0].n = box.n[0] = w.raw.n[0] = n - lo < rows ? n - lo : rows;
+        if (!c->some(c->full_arg, v->tensor, dt, &box, w.raw.p)) break;
+        compare_look(&looks, &w);
+    }
+    joint_give(c, w.raw.p);
+    compare_end(&looks);
+    return lo >= n || !joint_numbers(c);
+}
+static const char *source_cause(Check *c, int val, const void *whole, const Compare *m) {
+    const Program *p = c->e->p;
+    const char *name = p->graph->t[p->val[val].tensor].name;
+    bool by_wish = c->weights_cause && !strcmp(name, "loss_weights");
+    return by_wish ? c->weights_cause : cause_of_source(c->arena, c->e, val, whole, m->rank_error);
+}
+void check_source(Check *c, int val) {
+    const Val *v = &c->e->p->val[val];
+    Compare m = compare_new(c->e, c->arena, NULL, val, LEVEL_BITS);
+    Region wb = region_whole(&c->e->p->graph->t[v->tensor]);
+    int64_t rows = source_rows(c, val);
+    bool sliced = wb.nd && rows < wb.n[0], read = !sliced || source_slices(c, val, rows, &m);
+    void *whole = NULL;
+    if (read && (!sliced || m.failed)) {
+        whole = c->full(c->full_arg, v->tensor, exec_dtype(c->e, val));
+        read = whole != NULL;
+    }
+    if (!read) {
+        free(m.rank_error);
+        return;
+    }
+    if (!sliced) {
+        Whole w = {.box = &wb, .raw = region_packed(&wb)};
+        w.raw.p = whole;
+        AxisList nothing = {0};
+        compare_all(&m, val, &v->L, &nothing, 0, &w);
+    }
     RankSet ranks = ranks_of(c, val);
-    bool by_wish = c->weights_cause && !strcmp(t->name, "loss_weights");
-    const char *cause = !m.failed ? NULL
-                        : by_wish ? c->weights_cause
-                                  : cause_of_source(c->arena, c->e, val, whole, m.rank_error);
-    record(c, &m, &ranks, cause);
+    record(c, &m, &ranks, m.failed ? source_cause(c, val, whole, &m) : NULL);
     joint_give(c, whole);
-    arena_free(tmp);
 }
 
 #define REPLICAS_DIFFER                                                                            \

@@ -16,6 +16,8 @@ typedef struct Check {
     Arena *arena;
     void *(*full)(void *arg, int tensor,
                   Dtype t); /* the source as it is, read independently of the run's data path */
+    /* some of its elements; NULL: it is there as a whole only */
+    bool (*some)(void *arg, int tensor, Dtype t, const Region *of, void *out);
     void *full_arg;
     double u;                  /* unit roundoff of the run's dtype */
     double slack;              /* 1, or 2 for f64 runs, whose reference is computed in f64 too */

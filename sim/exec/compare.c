@@ -160,6 +160,7 @@ static void see_row(CompareSeen *s, const CompareBlock *b, const Row *row) {
 }
 
 /* ---- rows shared by the workers ---- */
+enum { ROWS_SMALL = 1 << 15, ROWS_TASKS = 16 };
 typedef struct {
     const CompareBlock *b;
     int nd; /* dims of both tensors, neighbours joined where they lie side by side in both; the last
@@ -181,6 +182,11 @@ static RowJob rows_of(const CompareBlock *b, CompareSeen *seen) {
         j.want[j.nd - 1] = w->s[d];
     }
     if (!j.nd) j.n[0] = j.got[0] = j.want[0] = 1, j.nd = 1;
+    if (j.nd == 1 && j.n[0] > ROWS_SMALL && j.n[0] % ROWS_TASKS == 0) { /* a row for each task */
+        j.n[1] = j.n[0] / ROWS_TASKS, j.got[1] = j.got[0], j.want[1] = j.want[0];
+        j.n[0] = ROWS_TASKS, j.got[0] *= j.n[1], j.want[0] *= j.n[1];
+        j.nd = 2;
+    }
     for (int d = 0; d < j.nd - 1; d++) j.rows *= j.n[d];
     return j;
 }
@@ -221,13 +227,12 @@ static void seen_join(CompareSeen *all, const CompareSeen *s) {
         all->first = s->first, all->got = s->got, all->want = s->want;
 }
 CompareSeen compare_rows(const CompareBlock *b, Pool *pool) {
-    enum { SMALL = 1 << 15, TASKS = 16 };
-    CompareSeen part[TASKS], all = nothing_seen();
+    CompareSeen part[ROWS_TASKS], all = nothing_seen();
     int64_t n = tensor_count(&b->got);
     if (!n) return all;
     RowJob j = rows_of(b, part);
     j.per_task = j.rows;
-    if (pool && n > SMALL) j.per_task = (j.rows + TASKS - 1) / TASKS;
+    if (pool && n > ROWS_SMALL) j.per_task = (j.rows + ROWS_TASKS - 1) / ROWS_TASKS;
     int64_t tasks = (j.rows + j.per_task - 1) / j.per_task;
     for (int64_t t = 0; t < tasks; t++) part[t] = nothing_seen();
     if (tasks > 1) pool_run(pool, tasks, row_task, &j);

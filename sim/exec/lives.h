@@ -7,7 +7,7 @@
 #include "exec/held.h"
 #include "kernel/tensor.h"
 
-static const int64_t LIVES_FIRST = (int64_t)3 << 30; /* bytes of whole sources */
+static const int64_t LIVES_FIRST = (int64_t)1 << 26; /* bytes of whole sources */
 
 /* Values as virtual ranks hold them: from the step that makes one to the last that reads it (a view
  * keeps the buffer that it shares); what nobody reads stays. Sources (inputs, parameters, state)

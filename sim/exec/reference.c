@@ -9,14 +9,25 @@
 
 typedef struct {
     RandomStream r;
-    int64_t n, step;
+    int64_t first, n, step;
     Dtype dtype;
     char *out;
 } FillJob;
 static void fill_part(void *arg, int64_t i) {
     const FillJob *j = arg;
-    int64_t first = i * j->step, n = j->n - first < j->step ? j->n - first : j->step;
-    random_fill(&j->r, first, n, j->dtype, j->out + first * dtype_size(j->dtype));
+    int64_t at = i * j->step, n = j->n - at < j->step ? j->n - at : j->step;
+    random_fill(&j->r, j->first + at, n, j->dtype, j->out + at * dtype_size(j->dtype));
+}
+/* Elements first .. first + n - 1 of a large random parameter by all workers, as each depends on
+ * its index only; false: it is not one. */
+static bool fill_random(const FullSource *f, int tensor, Dtype dtype, int64_t first, int64_t n,
+                        void *out) {
+    bool random = f->pool && n > 1 << 20 && f->g->t[tensor].kind == KIND_PARAM &&
+                  !strcmp(weights_source(f->w, tensor), "random");
+    if (!random) return false;
+    FillJob j = {weights_random(f->w, tensor), first, n, 1 << 18, dtype, out};
+    pool_run(f->pool, (n + j.step - 1) / j.step, fill_part, &j);
+    return true;
 }
 /* Mean of means: every block of tokens is divided by its own count and by the number of blocks
  * (what AVG of per-rank means does). The blocks are those in which the loss weights are cut. */
@@ -79,13 +90,7 @@ static void *load_full(FullSource *f, int tensor, Dtype dtype) {
         }
         return p;
     }
-    if (f->pool && n > 1 << 20 && t->kind == KIND_PARAM &&
-        !strcmp(weights_source(f->w, tensor), "random")) {
-        FillJob j = {weights_random(f->w, tensor), n, 1 << 20, dtype,
-                     p}; /* a value depends on its index only */
-        pool_run(f->pool, (n + j.step - 1) / j.step, fill_part, &j);
-        return p;
-    }
+    if (fill_random(f, tensor, dtype, 0, n, p)) return p;
     if (t->state_of) { /* optimizer state starts as zeros */
         memset(p, 0, bytes);
         return p;
@@ -142,8 +147,10 @@ typedef struct {
 } PartJob;
 static bool part_run(void *arg, int64_t first, int64_t n, int64_t at) {
     const PartJob *j = arg;
+    void *out = j->out + at * dtype_size(j->dtype);
+    if (fill_random(j->f, j->tensor, j->dtype, first, n, out)) return true;
     WeightsPart p = {j->tensor, j->dtype, j->f->step, first + j->shift, n};
-    return weights_part(j->f->w, j->f->d, &p, j->out + at * dtype_size(j->dtype));
+    return weights_part(j->f->w, j->f->d, &p, out);
 }
 /* Of the whole, where an element depends on others than itself. */
 static bool part_of_whole(FullSource *f, int tensor, Dtype dtype, const Region *of, void *out) {

@@ -19,11 +19,10 @@ static int dim_of(const Slices *x, int k, char letter) {
 }
 int slices_dim(const Slices *x, int k) { return dim_of(x, k, x->letter); }
 
-/* Is what each rank has of the result along that dim a range? */
-static bool ranges(const Joint *j, const Step *s, int dim) {
-    const Program *p = j->c->e->p;
-    const Val *o = &p->val[s->out];
-    const Store *store = exec_store(j->c->e, s->out);
+bool slices_ranges(const Exec *e, int val, int dim) {
+    const Program *p = e->p;
+    const Val *o = &p->val[val];
+    const Store *store = exec_store(e, val);
     Arena *tmp = arena_new();
     bool all = true;
     for (int k = 0; k < store->n && all; k++) {
@@ -38,7 +37,7 @@ static bool ranges(const Joint *j, const Step *s, int dim) {
 static int64_t weight_of(const Joint *j, const Step *s, Slices *x, int dim) {
     const DimIndex *out = &x->box.d[dim];
     int64_t weight = 0;
-    if (!out->range || !ranges(j, s, dim)) return -1;
+    if (!out->range || !slices_ranges(j->c->e, s->out, dim)) return -1;
     Arena *tmp = arena_new();
     for (int k = 0; k < slices_tensors(s, &x->call) && weight >= 0; k++) {
         int val = slices_value(s, &x->call, k), d = dim_of(x, k, x->letter);

@@ -15,6 +15,8 @@ typedef struct Slices {
     int64_t n, each; /* along the letter: in all, in a slice */
 } Slices;
 
+/* Is what each rank has of a value along that dim a range? */
+bool slices_ranges(const Exec *e, int val, int dim);
 /* Is the step at the coordinate of j worth slices? Lists live in tmp. */
 bool slices_of(const Joint *j, const Step *s, Slices *x, Arena *tmp);
 /* The tensors of a call, whose numbers are read: the operands, the cotangent, the result; the value

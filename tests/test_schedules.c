@@ -282,6 +282,13 @@ static void test_files(void **state) {
     expect_said("0F0,0B0\n1F0\n", "E0310", "no backward of stage 1 for micro-batch 0");
     expect_said("0F0,0I0\n1F0,1B0\n", "E0310", "no weight gradients of stage 0");
     expect_said("0F0,0B0,0B0\n1F0,1B0\n", "E0310", "0B0 is done twice");
+    /* B is I and W: beside one of them the same work is done twice, and the other's place is told
+     */
+    expect_said("0F0,0B0,0I0\n1F0,1B0\n", "E0310", "0I0 is done twice: a whole backward (B) is");
+    expect_said("0F0,0B0,0I0\n1F0,1B0\n", "E0310", "and 0B0 is at 1:5");
+    expect_said("0F0,0B0,0W0\n1F0,1B0\n", "E0310", "(W), and 0B0 is at 1:5");
+    expect_said("0F0,0I0,0W0,0B0\n1F0,1B0\n", "E0310", "0B0 is done twice: a whole backward");
+    expect_said("0F0,0W0\n1F0,1B0\n", "E0310", "no gradient of the input of stage 0");
     expect_said("0F0,0B0\n", "E0310", "stage 1 is on rank 1, and there are 1 rows");
 }
 /* What editors and spreadsheets make of a file: read, or told at its place. */

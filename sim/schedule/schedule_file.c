@@ -258,6 +258,16 @@ static bool leads_out(Checker *c, const Action *a) {
             up ? "last" : "first");
     return true;
 }
+/* The one before `a` in its rank's list that does some of the same work: a whole backward is both
+ * its halves; NULL: there is none. */
+static const Action *same_work(const Checker *c, int rank, const Action *a) {
+    bool half = a->kind == DO_I || a->kind == DO_W;
+    for (const Action *b = c->s->rank[rank].a; b < a; b++)
+        if (b->stage == a->stage && b->part == a->part &&
+            (half ? b->kind == DO_B : a->kind == DO_B && (b->kind == DO_I || b->kind == DO_W)))
+            return b;
+    return NULL;
+}
 static void check_action(Checker *c, int rank, const Action *a) {
     const Schedule *s = c->s;
     const char *word = action_word(a->kind);
@@ -278,7 +288,14 @@ static void check_action(Checker *c, int rank, const Action *a) {
     bool both = (a->kind == DO_I || a->kind == DO_W) && *times(c, DO_B, a->stage, a->part);
     both |= a->kind == DO_B &&
             (*times(c, DO_I, a->stage, a->part) || *times(c, DO_W, a->stage, a->part));
-    if (again || both)
+    const Action *same = both && c->found < MOST_FINDINGS ? same_work(c, rank, a) : NULL;
+    if (same && same->loc.file)
+        FINDING(c, a->loc, "B alone, or I and W without it",
+                "%d%s%d is done twice: a whole backward (B) is the gradient of the input (I) and "
+                "those of the weights (W), and %d%s%d is at %d:%d",
+                a->stage, word, a->part, same->stage, action_word(same->kind), same->part,
+                same->loc.line, same->loc.col);
+    else if (again || both)
         FINDING(c, a->loc,
                 action_computes(a->kind) ? "each once: F, and B or both I and W"
                                          : "each message once, at both ends",
@@ -288,7 +305,7 @@ static void check_action(Checker *c, int rank, const Action *a) {
 static ActionKind lacks(const Checker *c, int stage, int part) {
     bool f = *times(c, DO_F, stage, part), b = *times(c, DO_B, stage, part),
          i = *times(c, DO_I, stage, part), w = *times(c, DO_W, stage, part);
-    return !f ? DO_F : b || (i && w) ? DO_KINDS : i ? DO_W : DO_B;
+    return !f ? DO_F : b || (i && w) ? DO_KINDS : i ? DO_W : w ? DO_I : DO_B;
 }
 /* Told once for a stage and kind, with the first micro-batch: a file may name micro-batch 1000000.
  */

@@ -1095,7 +1095,60 @@ static void test_suffixes(void **state) {
     expect_code(RUN("draw", plan, "--view", "shards", "--part", "attention.wo", "-o", in("p.svg")),
                 0, NULL, NULL);
     expect_code(RUN("draw", plan, "--view", "shards", "--part", "ttention.wo", "-o", in("p.svg")),
-                2, NULL, "no product of 'ttention.wo'");
+                2, NULL, "did you mean 'attention.wo'?");
+}
+/* A part of a picture by any name that people use for it: every view draws the same for all. */
+static void test_part_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *view, *part[6]; /* all draw the same */
+    } x[] = {
+        {"05-llama3-8b-tp4-sp", "block", {"attention.wo", "o_proj", "wq.weight"}},
+        {"05-llama3-8b-tp4-sp", "block", {"feed_forward", "ffn_norm", "gate_proj"}},
+        {"05-llama3-8b-tp4-sp",
+         "shards",
+         {"layers.0.attention.wo", "wo", "o_proj", "self_attn.o_proj", "attention.wo.weight"}},
+        {"05-llama3-8b-tp4-sp", "shards", {"feed_forward", "mlp"}},
+        {"05-llama3-8b-tp4-sp",
+         "storyboard",
+         {"layers.0.o_proj", "wo", "attention.wo", "self_attn.o_proj",
+          "model.layers.0.self_attn.o_proj"}},
+        {"16-hf-llama-tp4", "block", {"self_attn.o_proj", "attention.wo", "wo"}},
+        {"16-hf-llama-tp4",
+         "shards",
+         {"model.layers.0.self_attn.o_proj", "attention.wo", "o_proj"}},
+        /* of two layers: a name that says none is of both, and one that says it is of that one */
+        {"20-llama3-8b-fsdp-tp", "block", {"attention", "attention.wo", "self_attn"}},
+        {"20-llama3-8b-fsdp-tp", "shards", {"attention.wo", "o_proj", "wo.weight"}},
+        {"20-llama3-8b-fsdp-tp",
+         "shards",
+         {"layers.1.attention.wo", "model.layers.1.self_attn.o_proj"}},
+    };
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+        const char *plan = arena_printf(arena, "plans/%s.yaml", x[i].plan), *first = NULL;
+        Ran whole = RUN("draw", plan, "--view", x[i].view, "--format", "svg");
+        for (int k = 0; k < 6 && x[i].part[k]; k++) {
+            Ran r =
+                RUN("draw", plan, "--view", x[i].view, "--part", x[i].part[k], "--format", "svg");
+            const char *drawn = arena_strdup(arena, r.out);
+            expect_code(r, 0, NULL, NULL);
+            if (!first) first = drawn;
+            if (strcmp(drawn, whole.out) == 0 || strcmp(drawn, first) != 0)
+                fail_msg("%s --view %s --part %s", x[i].plan, x[i].view, x[i].part[k]);
+        }
+        done(whole);
+    }
+    const char *two = "plans/20-llama3-8b-fsdp-tp.yaml";
+    expect_code(RUN("draw", two, "--part", "layers.1.attention.wo", "--layer", "0"), 2, NULL,
+                "it is of layer 1");
+    expect_code(RUN("draw", two, "--part", "layers.1"), 2, NULL, "layers.1 has several parts");
+    expect_code(RUN("draw", two, "--part", "self_attn.o_prj"), 2, NULL,
+                "self_attn.o_proj, which this plan calls layers.0.attention.wo");
+    expect_code(
+        RUN("draw", "plans/05-llama3-8b-tp4-sp.yaml", "--view", "storyboard", "--part", "wq"), 2,
+        NULL, "nothing is moved in layers.0.attention.wq");
+    expect_code(RUN("diff", two, two, "--view", "block", "--part", "self_attn.o_proj"), 0, NULL,
+                NULL);
 }
 /* How far the results are from the unsharded model stands in JSON as in the report: a step that is
  * right on wrong inputs does not show it. */
@@ -2017,6 +2070,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_params_of_a_rank),
     TEST(test_explain),
     TEST(test_suffixes),
+    TEST(test_part_names),
     TEST(test_diff),
     TEST(test_diff_schedules),
     TEST(test_diff_settings),

@@ -14,20 +14,20 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY
  */
 #define VIEWS(V)                                                                                   \
     V(block, "one GPU's view of a block: compute, collectives, local shapes",                      \
-      BY_RANK | BY_LAYER | BY_PART | BY_PASS | BY_BUILD, VIEW_FIRST, NULL)                         \
+      BY_RANK | BY_LAYER | BY_PART | BY_PASS | BY_BUILD, VIEW_FIRST | VIEW_PARTS, NULL)            \
     V(timeline, "compute and communication streams per rank class, modelled time",                 \
       BY_RANK | BY_MEASURED, VIEW_FIRST | VIEW_TIMES | VIEW_CHROME | VIEW_JSON,                    \
       view_timeline_json)                                                                          \
     V(overview, "the whole model with repeated layers folded", BY_RANK | BY_PASS | BY_BUILD, 0,    \
       NULL)                                                                                        \
     V(shards, "which part of every weight and activation a rank holds",                            \
-      BY_RANK | BY_LAYER | BY_PART, 0, NULL)                                                       \
+      BY_RANK | BY_LAYER | BY_PART, VIEW_MODULES, NULL)                                            \
     V(memory, "bytes per rank by category, and what is alive at the peak", BY_RANK,                \
       VIEW_TIMES | VIEW_JSON, view_memory_json)                                                    \
     V(errors, "where an executed run first differs, value by value on every rank", 0,              \
       VIEW_RUN | VIEW_BESIDE | VIEW_FAR, NULL)                                                     \
     V(storyboard, "one collective step by step, on numbers of the run",                            \
-      BY_RANK | BY_PART | BY_BUILD, VIEW_SAMPLES | VIEW_TIMES, NULL)                               \
+      BY_RANK | BY_PART | BY_BUILD, VIEW_SAMPLES | VIEW_TIMES | VIEW_MOVED, NULL)                  \
     V(routing, "rows that ranks send to experts: ribbons, matrix, load", BY_RANK | BY_LAYER,       \
       VIEW_RUN, NULL)                                                                              \
     V(pipeline, "stages over time: cells of micro-batches, idle time, what is in flight", 0,       \

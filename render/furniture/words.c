@@ -280,6 +280,13 @@ int words_attention_part(const char *of) {
     const char *at = of ? strstr(of, part) : NULL;
     return at ? atoi(at + sizeof part - 1) : -1;
 }
+const char *words_part_help(Arena *a, const RenderOptions *o, const char *there) {
+    const char *near = o->part_hint;
+    if (!near) return there;
+    const char *said = strchr(near, ' ') ? near : arena_printf(a, "did you mean '%s'?", near);
+    return there && *there ? arena_printf(a, "%s (%s)", said, there) : said;
+}
+
 const char *words_updated(Arena *a, const char *name) {
     size_t n = text_before(name, ".next");
     return n ? arena_strndup(a, name, n) : name;

@@ -56,6 +56,9 @@ const char *words_leaf(const char *path);
 /* Which block of keys partial attention sees, by the name of what it makes ("layers.0.attn_part.2"
  * is 2); -1: that is no part. */
 int words_attention_part(const char *of);
+/* Help where nothing is called as `o->part` says: the name that is near, and what there is (NULL:
+ * nothing). */
+const char *words_part_help(Arena *a, const RenderOptions *o, const char *there);
 /* What the optimizer's step updates: "norm.weight" of "norm.weight.next"; any other name as it is.
  */
 const char *words_updated(Arena *a, const char *name);

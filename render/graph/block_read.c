@@ -668,13 +668,15 @@ static const char *all_parts(const BlockGraph *g) {
 }
 /* Leaves only the strips of one part; false and a diagnostic that lists the parts if there is none.
  */
-static bool choose_part(BlockGraph *g, Diags *d, const char *part) {
+static bool choose_part(BlockGraph *g, Diags *d, const RenderOptions *o) {
+    const char *part = o->part;
     if (!part) return true;
     int n = 0;
     for (int i = 0; i < g->n_strips; i++)
         if (text_same(g->strip[i].part, part)) g->strip[n++] = g->strip[i];
     if (n == 0) {
-        diag_error(d, "E0212", diag_nowhere, arena_printf(g->arena, "parts: %s", all_parts(g)),
+        const char *there = arena_printf(g->arena, "parts: %s", all_parts(g));
+        diag_error(d, "E0212", diag_nowhere, words_part_help(g->arena, o, there),
                    "the trace has no part '%s'", part);
         return false;
     }
@@ -736,7 +738,7 @@ BlockGraph *block_read_trace(const ViewCall *c) {
     leave(g);
     hide_identities(g);
     find_strips(g);
-    if (!choose_part(g, d, o->part)) return NULL;
+    if (!choose_part(g, d, o)) return NULL;
     keep_used(g);
     for (int i = 0; i < g->n_strips; i++) block_place(g, i);
     g->wrong = block_wrong(g, 0, g->n_strips);

@@ -17,9 +17,18 @@ typedef struct {
     const TraceCollective *coll; /* that adds y; NULL */
 } Product;
 
+/* Is the module (NULL: no) called so, or one that it is in? */
+static bool is_in(Arena *a, const char *module, const char *name) {
+    for (const char *end = module; end && *end; end += strcspn(end, ".")) {
+        end += *end == '.';
+        if (text_names(arena_strndup(a, module, (size_t)(end - module) + strcspn(end, ".")), name))
+            return true;
+    }
+    return false;
+}
 static bool named(const ShardPen *p, const TraceParam *w) {
     const char *part = p->c->o->part;
-    return !part || text_names(w->module, part) || text_names(w->plan_name, part) ||
+    return !part || is_in(p->c->arena, w->module, part) || text_names(w->plan_name, part) ||
            text_names(w->compute.name, part);
 }
 /* y = x W^T by its shapes: W's columns are what x has last, its rows what y has last. */

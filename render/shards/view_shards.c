@@ -789,7 +789,8 @@ static bool part_exists(ShardPen *p) {
         if (wanted(p, &p->c->t->params[i]) && p->c->t->params[i].compute.nd == 2)
             str_addf(&s, "%s%s",
                      s.n ? ", " : "modules with a weight: ", shards_name(&p->c->t->params[i]));
-    diag_error(p->c->d, "E0212", diag_nowhere, s.n ? s.s : NULL,
+    diag_error(p->c->d, "E0212", diag_nowhere,
+               words_part_help(p->c->arena, p->c->o, s.n ? s.s : NULL),
                "nothing to draw in view 'shards': no product of '%s'", p->c->o->part);
     return false;
 }

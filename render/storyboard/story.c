@@ -266,6 +266,7 @@ bool story_prepare(const ViewCall *c, Story *s) {
     *s = (Story){.c = c, .a = c->arena};
     if (!choose(s)) {
         const char *there = what_there_is(c);
+        there = words_part_help(c->arena, c->o, there);
         diag_error(
             c->d, c->o->part ? "E0212" : "E0211", diag_nowhere,
             there || !c->t->schedule ? there : "--view pipeline: what stages send to each other",

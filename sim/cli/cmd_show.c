@@ -6,6 +6,7 @@
 #include "cli/words.h"
 #include "cli/find.h"
 #include "cli/fold.h"
+#include "cli/part.h"
 #include "cli/rows.h"
 #include "cost/cost.h"
 #include "lower/program.h"
@@ -335,6 +336,7 @@ int cmd_draw(Cli *c) {
                        .quiz = c->o.quiz,
                        .page = c->o.page,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
+    part_resolve(c->arena, t, view, &r);
     if (!find_beside(c, o, &l, view, &r)) return cli_worse(l.exit, 2);
     if (view->asks & VIEW_SEVERAL && !find_several(c, &o, &l, &r)) return cli_worse(l.exit, 2);
     draw(c, t, l.d, &r, f);
@@ -362,6 +364,7 @@ static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *v
                        .with = y,
                        .page = c->o.page,
                        .width_px = c->o.width > 65536 ? 65536 : (int)c->o.width};
+    part_resolve(c->arena, x, view, &r);
     draw(c, x, NULL, &r, f);
     return true;
 }

@@ -55,8 +55,7 @@ const TraceValue *lookup_operand(const Trace *t, const char *name, int step) {
             return &t->values[i];
     return NULL;
 }
-/* Is `module` NAME or inside it? `n` is the length of NAME. */
-static bool inside(const char *module, const char *name, size_t n) {
+bool lookup_inside(const char *module, const char *name, size_t n) {
     return module && strncmp(module, name, n) == 0 && (module[n] == 0 || module[n] == '.');
 }
 /* MODULE.output: what the module's last forward step makes. MODULE.input: what its first one reads
@@ -65,7 +64,8 @@ static const TraceValue *boundary(const Trace *t, const char *module, size_t n, 
     const TraceCompute *first = NULL, *last = NULL;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
-        if (!inside(c->module, module, n) || phase_or_forward(c->pass) != PHASE_FORWARD) continue;
+        if (!lookup_inside(c->module, module, n) || phase_or_forward(c->pass) != PHASE_FORWARD)
+            continue;
         if (!first) first = c;
         last = c;
     }

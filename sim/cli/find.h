@@ -18,6 +18,8 @@ typedef struct {
 /* All steps of a trace, index i for step i; in the arena. */
 StepIndex lookup_steps(const Trace *t, Arena *arena);
 
+/* Is `module` (NULL: no) NAME or inside it? `n` is the length of NAME. */
+bool lookup_inside(const char *module, const char *name, size_t n);
 /* The first value of that name that is not a moved copy, else the first of that name. Known are:
  * the name of the value, "layers.N.input" for the output of the layer before, MODULE.input and
  * MODULE.output. NULL if there is none. */

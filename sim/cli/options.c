@@ -50,7 +50,7 @@ static const Option options[] = {
     {"layer", 0, O_INT, AT(layer), "N", C_DRAW | C_DIFF, "the layer to draw", NULL},
     {"part", 0, O_TEXT, AT(part), "PART", C_DRAW | C_DIFF,
      "one part: embedding, attention, mlp, moe, head, loss, weights; of a storyboard: op, value, "
-     "step or ring; of shards: module",
+     "step or ring; of shards: module; of all, the end of a name: attention.wo, o_proj",
      NULL},
     {"pass", 0, O_TEXT, AT(pass), "PASS", C_DRAW | C_DIFF, "forward or backward only", NULL},
     {"beside", 0, O_TEXT, AT(beside), "PLAN|TRACE", C_DRAW,

@@ -64,17 +64,29 @@ static KnownNames all_of(Arena *a, const Trace *t, unsigned kinds, bool others) 
     }
     return k;
 }
+/* Are both of the same place, in whatever layer: "layers.0.attention", "layers.1.attention"? */
+static bool same_but_layer(const char *a, const char *b) {
+    while (*a && *a == *b && !(*a >= '0' && *a <= '9')) a++, b++;
+    size_t n = strspn(a, "0123456789"), m = strspn(b, "0123456789");
+    return strcmp(n && m ? a + n : a, n && m ? b + m : b) == 0;
+}
 static bool ends(const char *path, const char *with) {
     size_t n = text_before(path, with);
     return n && path[n - 1] == '.';
 }
-/* How many different names end so; the first few to found[SHOWN]. */
-static int matches(const KnownNames *k, const char *name, const char **found) {
+/* How many different names end so; the first few to found[SHOWN]. `layers`: those that differ in
+ * their layer are one, and *several says that there are such. */
+static int matches(const KnownNames *k, const char *name, bool layers, const char **found,
+                   bool *several) {
     int n = 0;
+    *several = false;
     for (int i = 0; i < k->n; i++) {
         bool there = !ends(k->name[i].said, name) && strcmp(k->name[i].said, name) != 0;
-        for (int j = 0; !there && j < n && j < SHOWN; j++)
-            there = strcmp(found[j], k->name[i].is) == 0;
+        for (int j = 0; !there && j < n && j < SHOWN; j++) {
+            bool same = strcmp(found[j], k->name[i].is) == 0;
+            there = same || (layers && same_but_layer(found[j], k->name[i].is));
+            *several |= there && !same;
+        }
         if (there) continue;
         if (n < SHOWN) found[n] = k->name[i].is;
         n++;
@@ -111,14 +123,16 @@ static const char *nearest(const KnownNames *k, const char *name) {
                        : arena_printf(k->a, "%s, which this plan calls %s", near, k->name[i].is);
     return NULL;
 }
-static const char *find(Arena *a, const Trace *t, const char *name, unsigned kinds,
+/* `several`: layers are one place, see matches; NULL: they are not. */
+static const char *find(Arena *a, const Trace *t, const char *name, unsigned kinds, bool *several,
                         const char **hint) {
     const char *found[SHOWN];
+    bool none;
     *hint = NULL;
     if (!*name) return NULL;
     for (int others = 0; others < 2; others++) {
         KnownNames k = all_of(a, t, kinds, others);
-        int n = matches(&k, name, found);
+        int n = matches(&k, name, several != NULL, found, several ? several : &none);
         if (n == 1) return found[0];
         if (n) *hint = candidates(a, found, n);
         else if (others) *hint = nearest(&k, name);
@@ -130,16 +144,20 @@ const char *suffix_find(Arena *a, const Trace *t, const char *name, unsigned kin
                         const char **hint) {
     static const char *const behind[] = {".input", ".output"};
     if (strncmp(name, "grad.", 5) == 0) {
-        const char *of = find(a, t, name + 5, kinds & ~(unsigned)SUFFIX_MODULES, hint);
+        const char *of = find(a, t, name + 5, kinds & ~(unsigned)SUFFIX_MODULES, NULL, hint);
         return of ? arena_printf(a, "grad.%s", of) : NULL;
     }
-    const char *is = find(a, t, name, kinds, hint), *why = NULL;
+    const char *is = find(a, t, name, kinds, NULL, hint), *why = NULL;
     for (int i = 0; !is && !*hint && kinds & SUFFIX_VALUES && i < 2; i++) {
         size_t n = text_before(name, behind[i]);
         if (!n) continue;
-        const char *of = find(a, t, arena_strndup(a, name, n), SUFFIX_MODULES, &why);
+        const char *of = find(a, t, arena_strndup(a, name, n), SUFFIX_MODULES, NULL, &why);
         is = of ? arena_printf(a, "%s%s", of, behind[i]) : NULL;
         *hint = why;
     }
     return is;
+}
+const char *suffix_in_layers(Arena *a, const Trace *t, const char *name, unsigned kinds,
+                             bool *several, const char **hint) {
+    return find(a, t, name, kinds, several, hint);
 }

@@ -10,4 +10,8 @@ enum { SUFFIX_MODULES = 1, SUFFIX_VALUES = 2, SUFFIX_PARAMS = 4, SUFFIX_ALL = 7 
  * has the candidates, or the name of any scheme that is nearest, or NULL. */
 const char *suffix_find(Arena *a, const Trace *t, const char *name, unsigned kinds,
                         const char **hint);
+/* The same of names of which each layer may have one: that of the first layer, and *several says
+ * whether others have it too. */
+const char *suffix_in_layers(Arena *a, const Trace *t, const char *name, unsigned kinds,
+                             bool *several, const char **hint);
 #endif

@@ -1129,6 +1129,23 @@ static void both_ways_say_the_same(void **state) {
         }
 }
 
+/* Of blocks without a head the loss reads what the stream ends in: a way leads into its box, and
+ * one number out of it. */
+static void stream_comes_to_the_loss(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("overview");
+    Scene *page[VIEW_MAX_PAGES];
+    const Trace *t = plan_trace(g, "plans/21-llama3-8b-recompute.yaml", "");
+    assert_non_null(strstr(all_words(g->a, draw(g, t, &o, FORMAT_SVG)), "|one number|4 B|"));
+    assert_int_equal(render_pages(t, g->d, &o, g->a, false, page), 1);
+    int box = -1, into = 0;
+    for (int i = 0; i < page[0]->n_groups; i++)
+        if (!strcmp(page[0]->groups[i].id, "part-Loss--1")) box = i;
+    assert_true(box >= 0);
+    for (int i = 0; i < page[0]->n_arrows; i++) into += page[0]->arrows[i].to == box;
+    assert_int_equal(into, 1);
+}
+
 /* A norm with a bias is one norm, though product and bias are two steps. */
 static void overview_counts_a_norm_once(void **state) {
     Ground *g = *state;
@@ -1341,6 +1358,7 @@ int main(void) {
                                        T(block_of_a_stage),
                                        T(both_ways_say_the_same),
                                        T(one_of_two_is_missing),
+                                       T(stream_comes_to_the_loss),
                                        T(overview_counts_a_norm_once),
                                        T(values_have_words),
                                        T(router_losses_are_told),

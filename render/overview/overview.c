@@ -173,7 +173,7 @@ static int unit_apart(Overview *o, const char *part, int layer, Phase pass) {
                         .layer = layer,
                         .layers = 1,
                         .wrong = -1,
-                        .apart = true,
+                        .apart = pass != PHASE_LOSS, /* a loss reads what the stream ends in */
                         .pass = pass};
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *s = &t->computes[i];
@@ -182,6 +182,10 @@ static int unit_apart(Overview *o, const char *part, int layer, Phase pass) {
             continue;
         u->flops += s->flops;
         u->ops++;
+        if (u->apart || subject_is_gradient(s->makes)) continue;
+        if (!u->out) u->from = s->step;
+        u->until = s->step;
+        u->out = words_find_value(t, s->output, s->step);
     }
     return o->n++;
 }

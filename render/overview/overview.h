@@ -53,7 +53,7 @@ typedef struct {
     bool second;      /* of a pipeline that is entered at both ends: the other way's */
     int wrong;        /* a step of it that is wrong; -1: none */
     bool apart;       /* no step of the pass: nothing flows into it from the unit before */
-    Phase pass;       /* whose steps it has, if it stands apart */
+    Phase pass;       /* whose steps it has, if it is no unit of the pass */
     bool open, close; /* first and last of a folded group of layers */
 } OverviewUnit;
 

@@ -1784,6 +1784,27 @@ static void test_jax_compiler(void **state) {
     assert_null(strstr(err, "N0001"));
     assert_null(strstr(err, "N0008"));
 }
+/* A batch or a sequence that its axes do not divide: each at its own place in the spec. */
+static void test_jax_indivisible_tokens(void **state) {
+    (void)state;
+    static const char *const sizes[][3] = {{"data.batch=6", "data.sequence=8", NULL},
+                                           {"data.batch=4", "data.sequence=8", "1:14: B data (3)"},
+                                           {"data.batch=6", "data.sequence=7", "1:22: S seq (2)"}};
+    const char *path = write_file(
+        "tokens.json", "{ \"tokens\": [\"data\", \"seq\"], \"output.weight\": [null, null]}");
+    for (int i = 0; i < 3; i++) {
+        const char *out, *err, *want = sizes[i][2];
+        int code = COMMAND("shardproof", "check", path, "--model", "llama3-8b", "--mesh",
+                           "data=3,seq=2", "--set", sizes[i][0], "--set", sizes[i][1], "-q");
+        assert_int_equal(code, want ? 1 : 0);
+        if (!want) continue;
+        const char *says = arena_printf(
+            arena,
+            "tokens.json:%.4s: error: input_ids: %c is no multiple of %s, and a NamedSharding",
+            want, want[6], want + 8);
+        if (!strstr(err, says) || !strstr(err, "[E0409]")) fail_msg("%s\n%s%s", says, out, err);
+    }
+}
 /* What jax 0.10 raises on (IndivisibleError of device_put and jit) is no plan that runs, at any
  * width; each at its line. */
 static void test_jax_indivisible(void **state) {
@@ -2155,6 +2176,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torch_autograd, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_compiler, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_indivisible, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_jax_indivisible_tokens, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_experts, setup, teardown),

@@ -97,16 +97,38 @@ void uneven_loss(Assign *a, int m) {
                   "loss_parallel raises",
                   c.sym, (long long)c.size, c.axes, (long long)c.n);
 }
+static void cuts_evenly(Assign *a, Loc at, const char *name, const Uneven *c) {
+    diag_error(a->d, "E0409", at, NULL,
+               "%s: %s is no multiple of %s (%lld), and a NamedSharding cuts evenly", name, c->sym,
+               c->axes, (long long)c->n);
+}
+/* All inputs are cut alike: the first stands for them. */
+static void uneven_tokens(Assign *a) {
+    const Plan *p = a->plan;
+    int t = 0;
+    while (t < a->model->g.nt && a->model->g.t[t].kind != KIND_INPUT) t++;
+    const GTensor *x = &a->model->g.t[t];
+    for (int d = 0; t < a->model->g.nt && d < x->nd; d++) {
+        AxisList by = layout_dim_axes(&a->rest[t], d);
+        int64_t n = mesh_size(a->mesh, &by);
+        Loc at = x->role[d] == DIM_BATCH ? p->cut_batch_loc : p->cut_sequence_loc;
+        if (x->size[d] % n)
+            cuts_evenly(
+                a, at, x->name,
+                &(Uneven){x->size[d], n, x->sym[d], mesh_axes_text(a->mesh, a->arena, &by, false)});
+    }
+}
 void uneven_sharding(Assign *a) {
     const Plan *p = a->plan;
-    for (int t = 0; t < a->model->g.nt && p->trust == TRUST_COMPILER; t++) {
+    if (p->trust != TRUST_COMPILER) return;
+    uneven_tokens(a);
+    for (int t = 0; t < a->model->g.nt; t++) {
         const GTensor *x = &a->model->g.t[t];
         Uneven c;
-        if (x->kind != KIND_PARAM || x->state_of || !uneven_dim(a, t, &a->rest[t], &c)) continue;
         /* sizes may be shrunk, which keeps what divides them */
-        diag_error(a->d, "E0409", a->line[t] < 0 ? plan_place(p) : p->lines[a->line[t]].loc, NULL,
-                   "%s: %s is no multiple of %s (%lld), and a NamedSharding cuts evenly",
-                   x->plan_name, c.sym, c.axes, (long long)c.n);
+        if (x->kind == KIND_PARAM && !x->state_of && uneven_dim(a, t, &a->rest[t], &c))
+            cuts_evenly(a, a->line[t] < 0 ? plan_place(p) : p->lines[a->line[t]].loc, x->plan_name,
+                        &c);
     }
 }
 

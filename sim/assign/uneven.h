@@ -21,8 +21,8 @@ void uneven_empty(const Assign *a);
 /* Ops of the styled layer m do not run on shards of a dim that is shorter than the axis
  * (06_small_*, 06_uneven_seq3). */
 void uneven_layer(Assign *a, int m);
-/* Under `trust: compiler` parameters have JAX's NamedSharding, which does not pad: an error (E0409)
- * for each that its axes do not divide, as it lies at rest. */
+/* Under `trust: compiler` parameters and tokens have JAX's NamedSharding, which does not pad: an
+ * error (E0409) for each that its axes do not divide, as it lies at rest. */
 void uneven_sharding(Assign *a);
 /* A rank without any class: the loss_parallel of module m fails there (semantics.md 2.6). */
 void uneven_loss(Assign *a, int m);

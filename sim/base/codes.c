@@ -250,7 +250,7 @@ const DiagCode diag_codes[] = {
      "device_put, and jit for what goes in and comes out, raise (\"... implies that the global "
      "size "
      "of its dimension 0 should be divisible by 3\", IndivisibleError). What is cut inside of jit "
-     "is padded by XLA. Under `trust: compiler` parameters are such arrays.",
+     "is padded by XLA. Under `trust: compiler` parameters and tokens are such arrays.",
      "an axis size that divides it, null for this dim, or a size that is padded"},
     /* ---- E05xx: values ---- */
     {"E0501", 1, "values differ",

@@ -314,9 +314,12 @@ static int64_t product_of(const Draft *x, bool data) {
 }
 static void write_cut(const Draft *x, PlanWriter *w) {
     const char *dims[][2] = {{"batch", x->cut_batch}, {"sequence", x->cut_sequence}};
-    for (int i = 0, n = 0; i < 2; i++)
-        if (dims[i][1])
-            write_text(w, "%s%s: \"%s\"", n++ ? ", " : ", cut: {", dims[i][0], dims[i][1]);
+    for (int i = 0, n = 0; i < 2; i++) {
+        if (!dims[i][1]) continue;
+        write_text(w, n++ ? ", " : ", cut: {");
+        if (x->cut_loc[i].file) write_from(w, x->cut_loc[i]);
+        write_text(w, "%s: \"%s\"", dims[i][0], dims[i][1]);
+    }
     if (x->cut_batch || x->cut_sequence) write_text(w, "}");
 }
 /* Cannot be cut in zigzag order: kept, so that what is said of it names the file's own number. */

@@ -87,8 +87,9 @@ typedef struct {
     Loc data_loc;
     const char *cut_sequence; /* axes that cut the sequence, or NULL */
     const char *cut_batch;    /* axes beside those named dp, or NULL */
-    const char *block_input;  /* layout of a first layer's input, or NULL */
-    const char *dtype;        /* NULL: f32 */
+    Loc cut_loc[2];          /* of what cuts the batch, the sequence; none: where the data stands */
+    const char *block_input; /* layout of a first layer's input, or NULL */
+    const char *dtype;       /* NULL: f32 */
     int n_axes;
     DraftAxis axis[16];
     int n_groups;

@@ -252,6 +252,7 @@ static void tokens(Jax *j, const ValuePair *p) {
                    p->key);
         return;
     }
+    for (int i = 0; i < v->n; i++) x->cut_loc[i] = v->item[i]->loc;
     x->cut_batch = v->n ? dim_axes(&s, v->item[0], 0) : NULL;
     x->cut_sequence = v->n > 1 ? dim_axes(&s, v->item[1], 1) : NULL;
 }

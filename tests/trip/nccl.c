@@ -77,6 +77,12 @@ static Fault fault(const char *call) {
 #define FAULT(call)                                                                                \
     Fault f = fault(call);                                                                         \
     if (f.now && f.returned) return (ncclResult_t)f.result
+/* Of a call that only asks: what hangs is the group that it is in. */
+#define FAULT_RETURNED(call)                                                                       \
+    do {                                                                                           \
+        FAULT(call);                                                                               \
+        if (f.now) abort(); /* nothing here can do that */                                         \
+    } while (0)
 #define CUDA_FAULT(call)                                                                           \
     do {                                                                                           \
         Fault f = fault(call);                                                                     \
@@ -700,7 +706,7 @@ static size_t size_of(ncclDataType_t type) {
     return type == ncclInt8 ? 1 : type == ncclFloat32 ? 4 : type == ncclFloat64 ? 8 : 0;
 }
 ncclResult_t ncclGroupStart(void) {
-    FAULT("GroupStart");
+    FAULT_RETURNED("GroupStart");
     G.depth++;
     return ncclSuccess;
 }
@@ -725,12 +731,12 @@ ncclResult_t ncclGroupEnd(void) {
 }
 ncclResult_t ncclSend(const void *p, size_t n, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-    FAULT("Send");
+    FAULT_RETURNED("Send");
     return put((Op){comm, peer, -1, true, false, false, p, NULL, n, size_of(type), NULL}, stream);
 }
 ncclResult_t ncclRecv(void *p, size_t n, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
-    FAULT("Recv");
+    FAULT_RETURNED("Recv");
     return put((Op){comm, peer, -1, false, false, false, NULL, p, n, size_of(type), NULL}, stream);
 }
 static ncclResult_t put_sum(Op o, ncclRedOp_t op, cudaStream_t stream) {
@@ -741,14 +747,14 @@ static ncclResult_t put_sum(Op o, ncclRedOp_t op, cudaStream_t stream) {
 }
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t n, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-    FAULT("AllReduce");
+    FAULT_RETURNED("AllReduce");
     return put_sum(
         (Op){.comm = comm, .root = -1, .from = from, .to = to, .n = n, .size = size_of(type)}, op,
         stream);
 }
 ncclResult_t ncclReduceScatter(const void *from, void *to, size_t each, ncclDataType_t type,
                                ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-    FAULT("ReduceScatter");
+    FAULT_RETURNED("ReduceScatter");
     return put_sum((Op){.comm = comm,
                         .root = -1,
                         .parts = true,
@@ -760,7 +766,7 @@ ncclResult_t ncclReduceScatter(const void *from, void *to, size_t each, ncclData
 }
 ncclResult_t ncclReduce(const void *from, void *to, size_t n, ncclDataType_t type, ncclRedOp_t op,
                         int root, ncclComm_t comm, cudaStream_t stream) {
-    FAULT("Reduce");
+    FAULT_RETURNED("Reduce");
     return put_sum(
         (Op){.comm = comm, .root = root, .from = from, .to = to, .n = n, .size = size_of(type)}, op,
         stream);

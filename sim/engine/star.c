@@ -286,9 +286,11 @@ static void beat(Star *s) {
 static void watch(Star *s) {
     double t = now();
     int64_t calls = atomic_load(&s->calls), waiting = atomic_load(&s->waiting);
+    bool silent = false; /* one that was stopped while it waited: it will be named */
     for (int64_t k = 0; k < s->n_links; k++) {
         Link *l = &s->link[k];
         if (l->fd < 0 || l->bye) continue;
+        silent |= t - l->heard > s->host.deadline / 2;
         if (l->gone > 0 && t - l->gone > LEAVE) lose(s, s->rank ? 0 : k, 0, l->theirs.at);
         if (l->gone == 0 && t - l->heard > s->host.deadline)
             lose(s, s->rank ? 0 : k, t - l->heard, l->theirs.at);
@@ -299,7 +301,7 @@ static void watch(Star *s) {
     if (waiting < s->ranks || calls != s->all_calls || s->all_wait <= 0)
         s->all_wait = waiting < s->ranks ? 0 : t;
     s->all_calls = calls;
-    if (s->all_wait > 0 && t - s->all_wait > s->host.deadline)
+    if (s->all_wait > 0 && t - s->all_wait > s->host.deadline && !silent)
         lose(s, ENGINE_ALL_WAIT, t - s->all_wait, s->e->at);
 }
 /* This process itself was stopped (Ctrl-Z) or had no processor: so long it could hear nobody. */

@@ -291,6 +291,7 @@ typedef struct {
     const Tensor *x;
     const int64_t *to; /* stride in the norms per dim of x; 0: summed */
     double *sum;
+    int dim; /* that is shared out: all before it have one element */
 } NormJob;
 static void norm_rows(void *arg, int64_t first) {
     const NormJob *j = arg;
@@ -298,9 +299,9 @@ static void norm_rows(void *arg, int64_t first) {
     int outer = x->nd - 1;
     int64_t n = x->n[outer], to = j->to[outer], i[LAYOUT_MAX_DIMS] = {0}, size[LAYOUT_MAX_DIMS];
     memcpy(size, x->n, sizeof size);
-    if (outer) size[0] = 1;
+    if (outer) size[j->dim] = 1;
     do {
-        int64_t ox = first * x->s[0], oy = first * j->to[0];
+        int64_t ox = first * x->s[j->dim], oy = first * j->to[j->dim];
         for (int d = 0; d < outer; d++) ox += i[d] * x->s[d], oy += i[d] * j->to[d];
         const double *v = (const double *)x->p + ox;
         if (to)
@@ -330,11 +331,12 @@ static Tensor norms(const OpCall *c, int op, char *letters) {
     int64_t m = tensor_count(&out);
     double *o = out.p = base_malloc(base_mul((size_t)(m ? m : 1), sizeof *o));
     memset(o, 0, (size_t)m * sizeof *o);
-    NormJob j = {x, to, o};
+    NormJob j = {x, to, o, 0};
     if (!x->nd) o[0] = *(const double *)x->p * *(const double *)x->p;
     else if (!box_empty(x)) {
-        int64_t rows = x->nd > 1 ? x->n[0] : 1;
-        if (c->pool && rows > 1 && to[0] && tensor_count(x) > 1 << 16)
+        while (j.dim < x->nd - 2 && x->n[j.dim] == 1) j.dim++;
+        int64_t rows = x->nd > 1 ? x->n[j.dim] : 1;
+        if (c->pool && rows > 1 && to[j.dim] && tensor_count(x) > 1 << 16)
             pool_run(c->pool, rows, norm_rows, &j);
         else
             for (int64_t r = 0; r < rows; r++) norm_rows(&j, r);
@@ -384,12 +386,14 @@ static void absolute_products(const OpCall *c) {
 }
 typedef struct {
     double *bound, *prob, g, p, tiny;
+    const double *of; /* whose magnitudes; NULL: those that are in bound */
 } ScaleJob;
 static void scale_bounds(void *arg, int64_t lo, int64_t hi) {
     const ScaleJob *j = arg;
     for (int64_t i = lo; i < hi; i++) {
-        j->prob[i] = j->bound[i] * j->p + j->tiny;
-        j->bound[i] = j->bound[i] * j->g + j->tiny;
+        double most = j->of ? fabs(j->of[i]) : j->bound[i];
+        j->prob[i] = most * j->p + j->tiny;
+        j->bound[i] = most * j->g + j->tiny;
     }
 }
 
@@ -405,6 +409,13 @@ static double terms(const OpCall *c) {
         }
     return k;
 }
+/* Is there a letter that the output lacks? */
+static bool sums(const Rule *r) {
+    for (int op = 0; op < r->nin; op++)
+        for (int i = 0; i < r->nl[op]; i++)
+            if (rule_find_out(r, r->in[op][i]) < 0) return true;
+    return false;
+}
 /* gamma of the number of terms times the product of the operands' norms, which bounds the sum of
  * absolute products; of rows that for each part of the contraction, summed. */
 void op_bound_contraction(const OpBound *b) {
@@ -415,6 +426,13 @@ void op_bound_contraction(const OpBound *b) {
     if (b->operand >= 0) adj = op_einsum_towards(c, b->operand, &ra), c = &adj;
     bool rows = rule_listed(c->rule) != 0;
     double k = terms(c);
+    double tiny = (k + 1) * (b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
+    if (!rows && !sums(c->rule)) { /* the result has its one term's magnitude itself */
+        ScaleJob j = {b->bound, b->prob,      gamma_n(2, b->u), gamma_prob(2, b->u),
+                      tiny,     b->call.out.p};
+        pool_pieces(c->pool, tensor_count(&c->out), scale_bounds, &j);
+        return;
+    }
     OpCall call = *c;
     call.out.p = b->bound;
     tensor_pack(&call.out);
@@ -422,8 +440,7 @@ void op_bound_contraction(const OpBound *b) {
     else norm_products(&call);
     double ones = c->rule->nin == 1 && !rows ? sqrt(k) : 1, g = gamma_n(k + 1, b->u) * ones,
            p = gamma_prob(k + 1, b->u) * ones;
-    double tiny = (k + 1) * (b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
-    ScaleJob j = {b->bound, b->prob, g, p, tiny};
+    ScaleJob j = {b->bound, b->prob, g, p, tiny, NULL};
     pool_pieces(c->pool, tensor_count(&c->out), scale_bounds, &j);
 }
 

@@ -1,8 +1,10 @@
 /* What a terminal gets: nothing wider than it is, colours by the rules, help that fits; and a pipe
  * gets every line whole. The real binary on a pseudo-terminal. */
-#include "cli/table.h"
+#include "cli/cli.h"
 #include "render/render.h"
 #include "support/child.h"
+#include "support/sandbox.h"
+#include "support/support.h"
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,19 +46,25 @@ static char *uncoloured(Arena *a, const char *s, int *n_colours) {
     }
     return out.s;
 }
-/* A word that is wider than the line stays whole, on a line of its own: a path, somebody's name. */
+/* A word that is wider than the line stays whole, on a line of its own or, a path, behind its
+ * verdict ("ok    plans/..."): it can be copied. */
 static bool one_word(const char *line) {
     line += strspn(line, " ");
-    return !strchr(line, ' ');
+    const char *gap = strchr(line, ' ');
+    if (!gap) return true;
+    gap += strspn(gap, " ");
+    return !strchr(gap, ' ') && strchr(gap, '/');
 }
 static void fits(Arena *a, const char *text, int width) {
     int colours = 0;
     for (const char *s = uncoloured(a, text, &colours); *s;) {
         size_t n = strcspn(s, "\n");
         const char *line = arena_strndup(a, s, n);
-        bool fit = table_text_width(line) <= width || one_word(line);
+        bool fit = table_text_width(line) <= width || one_word(line),
+             blank = !colours && n && line[n - 1] == ' ';
         if (!fit) print_error("%d columns of %d: %s\n", table_text_width(line), width, line);
-        assert_true(fit);
+        if (blank) print_error("blanks at the end: '%s'\n", line);
+        assert_true(fit && !blank);
         s += n + (s[n] != 0);
     }
 }
@@ -112,10 +120,7 @@ static void test_ascii(void **state) {
 }
 static void test_widths(void **state) {
     (void)state;
-    char dir[] = "/tmp/tt_XXXXXX";
-    assert_non_null(mkdtemp(dir));
-    char plan[64];
-    snprintf(plan, sizeof plan, "%s/p.yaml", dir);
+    const char *plan = in("p.yaml");
     /* a source line of 300 characters, some two columns wide, with tabs, and the mistake far right
      */
     child_write(plan,
@@ -158,13 +163,161 @@ static void test_widths(void **state) {
             fits(a, e.err, widths[k]);
             arena_free(a);
         }
-    unlink(plan);
-    rmdir(dir);
+}
+
+/* ---- every command ---- */
+#define TP "plans/03-llama3-8b-tp2.yaml"
+#define ILLEGAL "plans/bugs/07-sequence-not-cut.yaml"
+#define WRONG "plans/bugs/04-wrong-block.yaml"
+#define PIPE "plans/45-llama3-8b-pp4-1f1b.yaml"
+/* What each command is asked; "PLAN" stands for each of `swept`, for what was written of its run
+ * where `of_run` says so (no plan is executed again then), "EACH" for each of the words of the
+ * command's operands. `pasted`: what it writes is for another program, only what it says beside
+ * that is for people. */
+static const struct {
+    int bit;
+    const char *words[6];
+    bool of_run, pasted;
+} asked[] = {
+    {C_CHECK, {"check", "PLAN"}, false, false},
+    {C_CHECK, {"check", "PLAN", "-v", "--static"}, false, false},
+    {C_SHAPES, {"shapes", "PLAN"}, true, false},
+    {C_SHAPES, {"shapes", "PLAN", "-v"}, true, false},
+    {C_PARAMS, {"params", "PLAN"}, true, false},
+    {C_COMMS, {"comms", "PLAN"}, true, false},
+    {C_COMMS, {"comms", "PLAN", "--pairs"}, true, false},
+    {C_COMMS, {"comms", "PLAN", "--each"}, true, false},
+    {C_TIMES, {"times", "PLAN"}, true, false},
+    {C_EXPLAIN, {"explain", "PLAN", "o_proj"}, true, false},
+    {C_EXPLAIN, {"explain", "PLAN", "wo"}, true, false},
+    {C_EXPLAIN, {"explain", "PLAN", "layers.0.attention"}, false, false},
+    {C_EXPLAIN, {"explain", "PLAN", "12"}, true, false},
+    {C_EXPLAIN, {"explain", "PLAN", "--hooks"}, false, false},
+    {C_DIFF, {"diff", "PLAN", TP}, true, false},
+    {C_EXPORT, {"export", "PLAN", "--to", "torch"}, false, true},
+    {C_EXPORT, {"export", "PLAN", "--to", "hf"}, false, true},
+    {C_EXPORT, {"export", "PLAN", "--to", "megatron"}, false, true},
+    {C_RUN, {"run", PLAN, "-o", "OUT"}, false, false},
+    {C_RUN, {"run", WRONG, "-o", "OUT"}, false, false},
+    {C_DRAW, {"draw", TRAIN, "--view", "timelime"}, false, false},
+    {C_DRAW, {"draw", TRAIN, "--view", "block", "--quiz=shapes"}, false, false},
+    {C_REPORT, {"report", PLAN}, false, false},
+    {C_LIST, {"list", "EACH"}, false, false},
+    {C_COMPLETION, {"completion", "EACH"}, false, true},
+    {C_COMPLETION, {"completion", "tcsh"}, false, false},
+    {C_IMPORT, {"import", "jax", PLAN}, false, true},
+    {C_IMPORT, {"import", "hf", "--model", "gpt9"}, false, true},
+    {C_CALIBRATE, {"calibrate", "--hardware", "none"}, false, true},
+    {C_EXPLAIN, {"explain", "partial sum"}, false, false},
+    {C_EXPLAIN, {"explain", "colwise"}, false, false},
+    {C_EXPLAIN, {"explain", "E0402"}, false, false},
+    {C_CHECK, {"check", PLAN, "--set", "mesh.tpp=8"}, false, false},
+    {C_CHECK, {"check", "plans/bugs", "--static"}, false, false},
+    {C_CHECK, {"check", "plans/none.yaml", "examples/ci/broken.yaml"}, false, false},
+};
+static const char *const swept[] = {PLAN, MOE, PIPE, ILLEGAL, WRONG};
+enum { N_ASKED = sizeof asked / sizeof *asked, N_SWEPT = sizeof swept / sizeof *swept };
+/* Terminals: how wide, and in which locale. */
+static const struct {
+    int columns;
+    const char *locale;
+} looks[] = {{60, "LC_ALL=C"}, {80, "LC_ALL=C.UTF-8"}, {100, "LC_ALL=POSIX"}};
+typedef struct {
+    const char *trace[N_SWEPT]; /* of its run; NULL: there was none */
+    int asked;
+} EachCommand;
+static void ask(EachCommand *t, const char *const *words, bool pasted) {
+    for (size_t k = 0; k < sizeof looks / sizeof *looks; k++) {
+        Arena *a = arena_new();
+        Ended e = child_run(a, &(Child){.words = words,
+                                        .env = WORDS("CI=1", "TERM=dumb", looks[k].locale),
+                                        .pty = true,
+                                        .pty_out = !pasted,
+                                        .columns = looks[k].columns});
+        int colours = 0;
+        const char *text = uncoloured(a, e.err, &colours);
+        bool ascii = k != 1 && beyond_ascii(text), empty = !*text && !*e.out;
+        if (ascii || empty) print_error("%s %s: %s\n", words[0], words[1], text);
+        assert_true(e.code < 70 && !ascii && !empty);
+        fits(a, text, looks[k].columns);
+        arena_free(a);
+        t->asked++;
+    }
+}
+/* The words of row i with `each` in place of what stands for several. */
+static void ask_row(EachCommand *t, int i, const char *each) {
+    const char *words[8] = {NULL};
+    for (int w = 0; w < 6 && asked[i].words[w]; w++) {
+        const char *s = asked[i].words[w];
+        words[w] = !strcmp(s, "PLAN") || !strcmp(s, "EACH") ? each
+                   : !strcmp(s, "OUT")                      ? in("out")
+                                                            : s;
+    }
+    ask(t, words, asked[i].pasted);
+}
+static bool row_has(int i, const char *word) {
+    for (int w = 0; w < 6 && asked[i].words[w]; w++)
+        if (!strcmp(asked[i].words[w], word)) return true;
+    return false;
+}
+static void ask_all(EachCommand *t, const Command *k) {
+    Arena *a = arena_new();
+    int rows = 0;
+    for (int i = 0; i < N_ASKED; i++) {
+        if (asked[i].bit != k->bit) continue;
+        rows++;
+        for (int p = 0; p < N_SWEPT && row_has(i, "PLAN"); p++)
+            ask_row(t, i, asked[i].of_run && t->trace[p] ? t->trace[p] : swept[p]);
+        for (const char *w = k->operands; *w && row_has(i, "EACH"); w += *w == '|') {
+            size_t n = strcspn(w, "|");
+            ask_row(t, i, arena_strndup(a, w, n));
+            w += n;
+        }
+        if (!row_has(i, "PLAN") && !row_has(i, "EACH")) ask_row(t, i, NULL);
+    }
+    ask(t, WORDS(k->name, "--help"), false);
+    ask(t, WORDS(k->name, "--nonsense"), false);
+    if (!rows) print_error("nothing here asks `%s`\n", k->name);
+    assert_true(rows);
+    arena_free(a);
+}
+/* Each command of the table keeps to a terminal of 60, 80 and 100 columns, in ASCII where the
+ * locale is C, with no blanks at the end of a line. */
+static void test_every_command(void **state) {
+    (void)state;
+    EachCommand t = {.asked = 0};
+    for (int p = 0; p < N_SWEPT; p++) {
+        const char *to = in(arena_printf(arena, "%d.jsonl", p));
+        child_run(arena, &(Child){.words = WORDS("check", swept[p], "--trace", to)});
+        if (access(to, F_OK) == 0) t.trace[p] = to;
+    }
+    assert_true(t.trace[0] && t.trace[1] && t.trace[2] && t.trace[4]);
+    int n = sample_of(n_cli_commands, "commands");
+    for (int i = 0; i < n; i++) ask_all(&t, &cli_commands[i]);
+    assert_true(n < n_cli_commands || t.asked > 3 * (N_ASKED + 20));
+}
+/* A list of nothing has no head. */
+static void test_nothing_to_list(void **state) {
+    (void)state;
+    const char *const *const commands[] = {
+        WORDS("comms", TP, "--set", "mesh.tp=1", "--color=always"),
+        WORDS("explain", TP, "--hooks", "--set", "plan={}", "--color=always")};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        Arena *a = arena_new();
+        Ended e = child_run(a, &(Child){.words = commands[i]});
+        assert_true(*e.out);
+        assert_null(strstr(e.out, "\033[1;4m"));
+        arena_free(a);
+    }
 }
 /* The text of every view keeps to the terminal, in a pipe it is what 80 columns hold. */
 static void test_views(void **state) {
     (void)state;
-    static const char *const plans[] = {TRAIN, MOE, BUG, "plans/47-llama3-8b-pp2-dp2-tp2.yaml",
+    static const char *const plans[] = {TRAIN,
+                                        MOE,
+                                        BUG,
+                                        WRONG,
+                                        "plans/47-llama3-8b-pp2-dp2-tp2.yaml",
                                         "plans/shape-only/llama3.1-405b-8192.yaml"};
     static const int widths[] = {80, 60};
     int n_views, drawn = 0;
@@ -334,9 +487,15 @@ static void test_help(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths),         cmocka_unit_test(test_views),
-        cmocka_unit_test(test_ascii),          cmocka_unit_test(test_unknown_width),
-        cmocka_unit_test(test_fold),           cmocka_unit_test(test_colours),
-        cmocka_unit_test(test_streams_differ), cmocka_unit_test(test_help)};
+        cmocka_unit_test_setup_teardown(test_widths, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_every_command, sandbox_new, sandbox_gone),
+        cmocka_unit_test(test_nothing_to_list),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_ascii),
+        cmocka_unit_test(test_unknown_width),
+        cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_colours),
+        cmocka_unit_test(test_streams_differ),
+        cmocka_unit_test(test_help)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

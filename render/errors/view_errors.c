@@ -702,6 +702,7 @@ static Widths widths(const ErrPen *p) {
     int w = furniture_columns(p->c->o);
     bool narrow = w < 80;
     int signs = p->twin ? (narrow ? 8 : 16) : narrow ? 16 : 24;
+    if (p->twin && signs > p->map.n_columns) signs = p->map.n_columns;
     /* behind the name: " 1e-07 " and the signs; of two maps " | ", signs and " 1e-07" more */
     int far = p->map.far ? 6 : 0; /* and "   2.1" */
     return (Widths){w, w - (p->twin ? 2 * signs + 17 + far : signs + 9 + far), signs};
@@ -719,14 +720,27 @@ static const char *row_states(ErrPen *p, const ErrRow *r, int most) {
     return s.s;
 }
 
-/* The distance, in the column behind the error of the step itself. */
-static void text_far(ErrPen *p, const ErrRow *r, Str *s) {
-    if (!p->map.far) return;
-    words_pad(s,
-              !r->far                ? ""
-              : r->far->max_abs == 0 ? "="
-                                     : errors_number(p->a, r->far->max_abs),
-              6, true);
+static const char *text_number(ErrPen *p, double v) {
+    return v == 0 ? "=" : errors_number(p->a, v);
+}
+/* A row: the step's own error, the distance behind it, a sign per rank, and these beside. */
+static void text_row(ErrPen *p, const ErrRow *r, Widths k, Str *s) {
+    const char *how = r->how          ? joined(p->a, r->how)
+                      : r->values > 1 ? arena_printf(p->a, ", %d", r->values)
+                                      : "";
+    if (r->planted) how = arena_printf(p->a, "%s · planted", how);
+    const char *name = words_fit_name(p->a, r->name, k.name - words_columns(how)),
+               *beside = p->twin && r->beside
+                             ? arena_printf(p->a, " | %s %s", row_states(p, r->beside, k.signs),
+                                            text_number(p, r->beside->max))
+                             : "";
+    WordsCell cell[4] = {{arena_printf(p->a, "%s%s", name, how), k.name + 1, false},
+                         {text_number(p, r->max), 6, true}};
+    int n = 2;
+    if (p->map.far) cell[n++] = (WordsCell){r->far ? text_number(p, r->far->max_abs) : "", 6, true};
+    const char *signs = arena_printf(p->a, " %s%s", row_states(p, r, k.signs), beside);
+    cell[n++] = (WordsCell){signs, words_columns(signs), false};
+    words_row(s, "", cell, n);
 }
 static void text_first(ErrPen *p, Str *s, int w) {
     const TraceCheck *k = p->map.check;
@@ -759,23 +773,7 @@ const char *view_errors_text(const ViewCall *c) {
     Str s = str_new(p.a);
     words_paragraph(&s, "", headline(&p), k.w);
     str_add(&s, "\n");
-    for (int i = 0; i < p.map.n; i++) {
-        const ErrRow *r = &p.map.row[i];
-        const char *how = r->how          ? joined(p.a, r->how)
-                          : r->values > 1 ? arena_printf(p.a, ", %d", r->values)
-                                          : "";
-        if (r->planted) how = arena_printf(p.a, "%s · planted", how);
-        const char *name = words_fit_name(p.a, r->name, k.name - words_columns(how));
-        words_pad(&s, arena_printf(p.a, "%s%s", name, how), k.name + 1, false);
-        words_pad(&s, r->max == 0 ? "=" : errors_number(p.a, r->max), 6, true);
-        text_far(&p, r, &s);
-        str_addf(&s, " %s", row_states(&p, r, k.signs));
-        if (p.twin && r->beside) {
-            str_addf(&s, " | %s %s", row_states(&p, r->beside, k.signs),
-                     r->beside->max == 0 ? "=" : errors_number(p.a, r->beside->max));
-        }
-        words_end_line(&s);
-    }
+    for (int i = 0; i < p.map.n; i++) text_row(&p, &p.map.row[i], k, &s);
     str_add(&s, "\n");
     words_paragraph(
         &s, "",

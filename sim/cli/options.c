@@ -535,6 +535,7 @@ static void help_command(const Command *k, size_t width, Str *s) {
         strlen("Usage: shardproof  [OPTION]... ") + strlen(k->name) + strlen(k->operands) > width
             ? "\n       "
             : " ";
+    if (!*k->operands) gap = "";
     str_addf(s, "Usage: shardproof %s [OPTION]...%s", k->name, gap);
     size_t col = 7;
     for (const char *w = k->operands; *w;) { /* a long choice goes on in the next line */

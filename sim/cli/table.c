@@ -403,7 +403,7 @@ static const char *render_text(const Table *t, TableLook look, Arena *a) {
         if (in_line(&f, c)) last = c;
     const char **rest = ARENA_ARRAY(a, const char *, t->n_cols);
     Str s = str_new(a);
-    for (int r = -1; r < t->n_rows; r++) {
+    for (int r = t->n_rows ? -1 : 0; r < t->n_rows; r++) { /* no head of nothing */
         bool head = r < 0 && look.color, more = false;
         for (int c = 0; c < t->n_cols; c++) {
             const char *text = r < 0 ? t->col[c].title : *cell_at(&f, r, c);
@@ -457,7 +457,7 @@ static void md_after(Str *s, const Table *t, int r) {
 }
 static const char *render_md(const Table *t, Arena *a) {
     Str s = str_new(a);
-    for (int r = -2; r < t->n_rows; r++) {
+    for (int r = t->n_rows ? -2 : 0; r < t->n_rows; r++) {
         str_add(&s, "|");
         for (int c = 0; c < t->n_cols; c++) {
             if (hidden(t, c)) continue;
@@ -472,7 +472,8 @@ static const char *render_md(const Table *t, Arena *a) {
         str_add(&s, "\n");
         md_after(&s, t, r);
     }
-    if (t->notes.n) str_addf(&s, "\n%s", text_visible_lines(a, t->notes.s, t->notes.n));
+    if (t->notes.n)
+        str_addf(&s, "%s%s", t->n_rows ? "\n" : "", text_visible_lines(a, t->notes.s, t->notes.n));
     return s.s;
 }
 

@@ -1529,6 +1529,49 @@ static void test_idle_options(void **state) {
     expect_code(RUN("diff", t, plan, "--set", "mesh.tp=4"), 1, "mesh", "");
     expect_code(RUN("diff", plan, t, "--set", "mesh.tp=2"), 0, "no difference", "");
 }
+/* What fills in a framework's own file changes nothing in a plan, whatever the command: each option
+ * that says so in its help is refused beside plans, and taken where one of the files is another's.
+ */
+static void test_idle_beside_plans(void **state) {
+    (void)state;
+    const char *plan = put("idle.yaml", "model: llama3-8b\nmesh: {tp: 2}\n"), *out = in("idle.svg"),
+               *t = in("idle.jsonl"), *mesh = "tp=2";
+    const char *py =
+        put("plan.py", "parallelize_module(model, tp_mesh, {\"output\": ColwiseParallel()})\n");
+    expect_code(RUN("params", plan, "--trace", t), 0, NULL, "");
+    int n, seen = 0;
+    const OptionRow *o = options_rows(arena, &n);
+    for (int i = 0; i < n; i++) {
+        if (strncmp(o[i].what, "of a ", 5) || !(o[i].commands & C_EXPORT)) continue;
+        const char *value = !o[i].arg                    ? ""
+                            : !strcmp(o[i].arg, "N")     ? "=4"
+                            : !strcmp(o[i].name, "mesh") ? "=tp=4"
+                                                         : "=none";
+        const char *word = arena_printf(arena, "--%s%s", o[i].name, value),
+                   *said = arena_printf(arena, "--%s is for a framework's own file", o[i].name);
+        Ran rows[] = {RUN("run", plan, "-o", in("out"), word),
+                      RUN("check", plan, plan, word),
+                      RUN("check", dir, "--static", word),
+                      RUN("shapes", plan, word),
+                      RUN("params", plan, word),
+                      RUN("comms", plan, word),
+                      RUN("times", plan, word),
+                      RUN("explain", plan, "wo", word),
+                      RUN("draw", plan, "-o", out, word),
+                      RUN("diff", plan, t, word),
+                      RUN("export", plan, "--to", "torch", word)};
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+            assert_string_equal(rows[k].out, "");
+            expect_code(rows[k], 2, NULL, said);
+        }
+        seen++;
+    }
+    assert_int_equal(seen, 9);
+    assert_int_not_equal(access(out, F_OK), 0);
+    Ran r = RUN("diff", plan, py, "--model", "llama3-8b", "--mesh", mesh);
+    assert_null(strstr(r.err, "framework's own"));
+    done(r);
+}
 /* Where groups are unequal, each class of ranks says what it sends itself. */
 static void test_unequal_times(void **state) {
     (void)state;
@@ -2080,6 +2123,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_full),
     TEST(test_diff_words),
     TEST(test_idle_options),
+    TEST(test_idle_beside_plans),
     TEST(test_unequal_times),
     TEST(test_structure),
     TEST(test_run),

@@ -16,7 +16,6 @@
 #include <string.h>
 
 static const size_t INPUT_BYTES = (size_t)1 << 28; /* a trace */
-static const size_t PLAN_BYTES = (size_t)1 << 20;
 
 /* Only where somebody looks: not in a log, not under CI, not into machine output on the same
  * terminal. */
@@ -189,7 +188,7 @@ PipelineOptions cli_pipeline(const Cli *c) {
     };
 }
 /* A JSON object whose first line has a schema is a trace; a plan in JSON has none. */
-static bool looks_like_trace(const char *s, size_t n) {
+bool cli_looks_like_trace(const char *s, size_t n) {
     if (n >= 3 && memcmp(s, "\xEF\xBB\xBF", 3) == 0) s += 3, n -= 3;
     while (n && *s && strchr(" \t\r\n", *s)) s++, n--;
     const char *end = n ? memchr(s, '\n', n) : NULL;
@@ -199,7 +198,7 @@ static bool looks_like_trace(const char *s, size_t n) {
 }
 /* Plans have their own limit: only what begins like a trace is read further. */
 static size_t larger_limit(const char *head, size_t n) {
-    return looks_like_trace(head, n) ? INPUT_BYTES : 0;
+    return cli_looks_like_trace(head, n) ? INPUT_BYTES : 0;
 }
 /* An unknown key in --set is wrong usage, not a wrong plan. */
 int cli_exit_of(const Diags *d) {
@@ -255,7 +254,7 @@ static void run_plan(Cli *c, const PipelineOptions *o, const char *name, Loaded 
 }
 bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only, Loaded *l) {
     *l = (Loaded){.path = path, .d = diags_new(c->arena)};
-    FileLimit limit = {PLAN_BYTES, plan_only ? NULL : larger_limit};
+    FileLimit limit = {CLI_PLAN_BYTES, plan_only ? NULL : larger_limit};
     l->text = file_read_larger(c->arena, l->d, path, limit, diag_nowhere, &l->n);
     if (!l->text) {
         shipped_suggest(c->arena, path, l->d);
@@ -263,7 +262,7 @@ bool cli_load(Cli *c, const char *path, const PipelineOptions *o, bool plan_only
         return false;
     }
     const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
-    l->is_trace = looks_like_trace(l->text, l->n);
+    l->is_trace = cli_looks_like_trace(l->text, l->n);
     if (l->is_trace && plan_only) {
         diag_error(l->d, "E0104", ((Loc){name, 1, 1}),
                    "draw, shapes, params, comms, explain and diff read traces",

@@ -14,7 +14,7 @@
 #else
 #define CLI_VERSION "0.1.0"
 #endif
-enum { CLI_MAX_SETS = 64 };
+enum { CLI_MAX_SETS = 64, CLI_PLAN_BYTES = 1 << 20 };
 
 /* Bits of commands, for the table of options. */
 enum {
@@ -46,6 +46,7 @@ typedef struct {
     const char *quiz;
     const char *notation;
     const char *of_plan;          /* the first of the given options that says how a plan is run */
+    const char *of_import;        /* the same of those for a framework's own file */
     int64_t tp, ep, against_rank; /* -1: none */
     bool loss_parallel, full;
     double tolerance, deadline;
@@ -132,6 +133,8 @@ typedef struct {
 /* A framework's own file becomes the text of a plan under another name, and what is said of it is
  * said of the file; any other file stays as it is. False: it cannot be said, errors are in l->d. */
 bool cli_import(Cli *c, Loaded *l, const char **name);
+/* Is a file of these bytes a trace? Its beginning says so. */
+bool cli_looks_like_trace(const char *s, size_t n);
 /* Pipeline options from the command line; nothing is executed unless the caller says so. */
 PipelineOptions cli_pipeline(const Cli *c);
 /* Reads a plan or a trace (recognised by its content; a plan is run with `o`). True if there is a

@@ -1,10 +1,13 @@
 /* From the arguments to the exit code: options, the command, its output. */
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/files.h"
 #include "cli/shipped.h"
 #include "cli/terminal.h"
 #include "drive/ranks.h"
+#include "import/import.h"
 #include <string.h>
+#include <sys/stat.h>
 
 static void print_version(Cli *c) {
     str_addf(&c->text,
@@ -79,6 +82,35 @@ static int refuse(Cli *c) {
     return end(c, 2);
 }
 
+/* Were options given that are for frameworks' own files, and no operand is one, but some are plans?
+ * Then E0212 is in c->d. What comes through a pipe, or cannot be read, may be one. */
+static bool idle_beside_plans(Cli *c) {
+    if (!c->o.of_import || c->command->bit & C_IMPORT) return false;
+    int n = c->command->bit & C_EXPLAIN ? 1 : c->o.n_operands; /* of a plan, and a name in it */
+    const char *plan = NULL;
+    for (int i = 0; i < n; i++) {
+        struct stat st;
+        size_t size;
+        const char *path = c->o.operands[i];
+        if (stat(path, &st) != 0) return false;
+        if (S_ISREG(st.st_mode)) {
+            const char *text =
+                file_read(c->arena, diags_new(c->arena), path, CLI_PLAN_BYTES, diag_nowhere, &size);
+            if (!text || import_recognise(path, text, size)) return false;
+            if (cli_looks_like_trace(text, size)) continue; /* other words for it */
+        } else if (!S_ISDIR(st.st_mode)) {
+            return false;
+        }
+        plan = path;
+    }
+    if (!plan) return false;
+    diag_error(
+        c->d, "E0212", diag_nowhere,
+        arena_printf(c->arena, "say it in the plan or by --set, or leave --%s out", c->o.of_import),
+        "--%s is for a framework's own file, and '%s' is none", c->o.of_import, plan);
+    return true;
+}
+
 int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     Arena *arena = arena_new();
     Cli c = {.arena = arena,
@@ -113,7 +145,7 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
         return refuse(&c);
     }
     shipped_operands(&c);
-    if (!files_check_words(&c)) return refuse(&c);
+    if (!files_check_words(&c) || idle_beside_plans(&c)) return refuse(&c);
     note_alone(&c);
     if (cli_on_gpus(&c) && !ranks_launched(true)) {
         if (c.command->bit != C_CALIBRATE) return start_processes(&c, argv);

@@ -28,6 +28,7 @@ enum {
     C_OF_AGAINST = 1 << 21, /* says how --against compares: nothing without it */
     C_OF_MPI = 1 << 22,     /* nothing without --mpi */
     C_OF_PLAN = 1 << 23,    /* says how a plan is run: nothing to a trace */
+    C_OF_IMPORT = 1 << 24,  /* says what a framework's own file does not: nothing to a plan */
     C_ALL = (1 << 15) - 1,
     C_PLANS = C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_TIMES | C_EXPLAIN | C_DRAW |
               C_REPORT | C_DIFF,
@@ -123,28 +124,29 @@ static const Option options[] = {
      "rules and structure only: nothing is executed, any size is checked at once", NULL},
     {"update-expect", 0, O_FLAG, AT(update_expect), NULL, C_CHECK,
      "write the plan's `expect` section from the run", NULL},
-    {"model", 0, O_TEXT, AT(model), "PRESET", C_FILES | C_ANOTHER | C_OF_PLAN,
+    {"model", 0, O_TEXT, AT(model), "PRESET", C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
      "of a framework's file: the model whose plan it is, see `list models`", NULL},
-    {"config", 0, O_TEXT, AT(config), "FILE", C_FILES | C_ANOTHER | C_OF_PLAN,
+    {"config", 0, O_TEXT, AT(config), "FILE", C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
      "of a framework's file: the config.json of the model", NULL},
-    {"mesh", 0, O_TEXT, AT(mesh), "AXIS=N,...", C_FILES | C_ANOTHER | C_OF_PLAN,
+    {"mesh", 0, O_TEXT, AT(mesh), "AXIS=N,...", C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
      "of a framework's file: the mesh, outermost axis first, dp=2,tp=4", NULL},
-    {"tp", 0, O_INT, AT(tp), "N", C_FILES | C_ANOTHER | C_OF_PLAN,
+    {"tp", 0, O_INT, AT(tp), "N", C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
      "of a config.json of Hugging Face: ranks of tensor parallelism", NULL},
-    {"tp-plan", 0, O_TEXT, AT(tp_plan), "FILE", C_FILES | C_ANOTHER | C_OF_PLAN,
+    {"tp-plan", 0, O_TEXT, AT(tp_plan), "FILE", C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
      "of a config.json: a table pattern -> style (JSON) over the plan that the library ships",
      NULL},
-    {"ep", 0, O_INT, AT(ep), "N", C_FILES | C_ANOTHER | C_OF_PLAN,
+    {"ep", 0, O_INT, AT(ep), "N", C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
      "of a config.json: ranks that share its experts, those of --tp", NULL},
-    {"ep-plan", 0, O_TEXT, AT(ep_plan), "FILE", C_FILES | C_ANOTHER | C_OF_PLAN,
+    {"ep-plan", 0, O_TEXT, AT(ep_plan), "FILE", C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
      "of a config.json or a file of names: a table for experts over its own", NULL},
-    {"hf-version", 0, O_TEXT, AT(hf_version), "V", C_FILES | C_ANOTHER | C_OF_PLAN,
+    {"hf-version", 0, O_TEXT, AT(hf_version), "V", C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
      "of a table of Hugging Face: the transformers whose styles it names, 4.50 on, 5.0 to 5.19 or "
      "5.23 (the default)",
      NULL},
     {"names", 0, O_TEXT, AT(names), "FILE", C_IMPORT,
      "hf: recorded names and shapes of any model, or a folder of them; no config is needed", NULL},
-    {"loss-parallel", 0, O_FLAG, AT(loss_parallel), NULL, C_FILES | C_ANOTHER | C_OF_PLAN,
+    {"loss-parallel", 0, O_FLAG, AT(loss_parallel), NULL,
+     C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
      "of a framework's file: the loss runs under loss_parallel()", NULL},
     {"full", 0, O_FLAG, AT(full), NULL, C_FILES | C_ANOTHER | C_OF_PLAN,
      "sizes as they are: a plan's `shrink` is undone; of a framework's file, not those that run in "
@@ -375,6 +377,8 @@ static void check_usage(Parse *p) {
             usage(c, "add --against FILE, or leave it out",
                   "--%s is for --against, and there is none", p->given[i]->name);
     check_processes(p);
+    for (int i = p->n_given - 1; i >= 0; i--)
+        if (p->given[i]->commands & C_OF_IMPORT) c->o.of_import = p->given[i]->name;
     /* a trace is modelled anew for another machine only where its times are the question */
     for (int i = p->n_given - 1; i >= 0; i--)
         if (p->given[i]->commands & C_OF_PLAN &&

@@ -1128,6 +1128,20 @@ static void test_megatron(void **state) {
           "mesh: {tp: 4}");
     equivalent(&r);
 }
+/* In other numbers than the plan's: the same plan, and it is told. */
+static void test_megatron_numbers(void **state) {
+    (void)state;
+    Imported r = megatron((ImportInput){0}, SIZES
+                          "--fp8-format hybrid --fp8-amax-history-len 1024 --fp8-param-gather "
+                          "--grad-reduce-in-bf16 --apply-layernorm-1p\n");
+    static const char *const told[] = {"# --fp8-format: products are of 8 bits there",
+                                       "# --fp8-param-gather: parameters are gathered in 8 bits",
+                                       "# --grad-reduce-in-bf16: gradients are summed in bf16",
+                                       "# --apply-layernorm-1p: weights of norms are held less 1"};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (!strstr(r.plan.text, told[i])) fail_msg("%s\n%s", told[i], r.plan.text);
+    equivalent(&r);
+}
 /* pp outermost; a step's whole batch; every rank has as many layers, where embedding and loss may
  * count for one each; a tied table is on both ends (core/pipeline_parallel and arguments.py). */
 static void test_megatron_pipelines(void **state) {
@@ -1270,6 +1284,9 @@ static void test_megatron_undecided(void **state) {
         {"A=(--bf16)\nif [ -d x ]; then\n  A+=(--sequence-parallel)\nfi\ntorchrun x.py ${A[@]}",
          {":3:7: error: --sequence-parallel: 'if' in line 2 decides it [E0217]",
           "write it where it is decided, or leave it out"}},
+        {"if [ 99999999999999999999 -eq 99999999999999999998 ]; then N=2; fi\n"
+         "--tensor-model-parallel-size $N",
+         {"'$N' is none yet: 'if' in line 1 decides it [E0217]"}},
         {"N=010\n--nproc-per-node $((N * 1)) --pipeline-model-parallel-size $((010))",
          {":2:18: error: --nproc-per-node wants a value, and '$((N * 1))' is none yet: no numbers "
           "of this file decide it [E0217]",
@@ -2185,6 +2202,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_torchtitan_refusals, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_degrees, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_megatron_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_uneven, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_experts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_megatron_pipelines, setup, teardown),

@@ -128,7 +128,9 @@ static const char skip_flags[] =
     "tp-comm-overlap dist-ckpt-strictness standalone manual-gc use-fused-rmsnorm "
     "moe-grouped-gemm moe-permute-fusion moe-router-fusion moe-per-layer-logging "
     "moe-use-legacy-grouped-gemm overlap-moe-expert-parallel-comm no-persist-layer-norm "
-    "no-ckpt-fully-parallel-save no-mmap-bin-files no-position-embedding profile ";
+    "no-ckpt-fully-parallel-save no-mmap-bin-files no-position-embedding profile "
+    "no-check-for-nan-in-loss-and-grad init-model-with-meta-device use-nccl-ub "
+    "fsdp-double-buffer fsdp-manual-registration ";
 static const char skip_one[] =
     " transformer-impl attention-backend tokenizer-type tokenizer-model vocab-file "
     "merge-file split train-iters train-samples lr min-lr lr-decay-style lr-decay-iters "
@@ -143,7 +145,32 @@ static const char skip_one[] =
     "moe-router-dtype exit-duration-in-mins exit-interval profile-step-start "
     "profile-step-end empty-unused-memory-level decoupled-lr decoupled-min-lr "
     "tiktoken-pattern lr-wsd-decay-iters weight-decay-incr-style start-weight-decay "
-    "end-weight-decay ";
+    "end-weight-decay logging-level ";
+/* The same model on the same ranks in numbers that the plan does not make: told one by one. */
+static const struct {
+    const char *name, *what;
+    bool value;
+} other_numbers[] = {
+    {"fp8-format", "products are of 8 bits there, here of the plan's dtype", true},
+    {"fp4-format", "products are of 4 bits there, here of the plan's dtype", true},
+    {"fp8-recipe", "how products of 8 bits are scaled", true},
+    {"fp8-margin", "how products of 8 bits are scaled", true},
+    {"fp8-interval", "how products of 8 bits are scaled", true},
+    {"fp8-amax-history-len", "how products of 8 bits are scaled", true},
+    {"fp8-amax-compute-algo", "how products of 8 bits are scaled", true},
+    {"fp8-param-gather", "parameters are gathered in 8 bits there: fewer bytes than here", false},
+    {"no-fp8-wgrad", "gradients of weights are of more bits than products there", false},
+    {"grad-reduce-in-bf16", "gradients are summed in bf16 there, here in the plan's dtype", false},
+    {"apply-layernorm-1p",
+     "weights of norms are held less 1 there: the values that they hold "
+     "differ by 1, no layout does",
+     false}};
+enum { N_OTHER = sizeof other_numbers / sizeof *other_numbers };
+static int other_of(const char *name) {
+    for (int i = 0; i < N_OTHER; i++)
+        if (strcmp(other_numbers[i].name, name) == 0) return i;
+    return -1;
+}
 static const char skip_many[] =
     " rampup-batch-size data-path train-data-path valid-data-path test-data-path ";
 static int row_of(const char *name) {
@@ -192,11 +219,15 @@ static int argument(Words *w, Args *a, int i) {
     const char *eq = strchr(here->s, '=');
     size_t n = eq ? (size_t)(eq - here->s) - 2 : strlen(here->s) - 2;
     const char *name = arena_strndup(x->a, here->s + 2, n);
-    int r = row_of(name), wants = r >= 0 ? rows[r].take != M_FLAG : text_has_word(skip_one, name);
+    int r = row_of(name), other = other_of(name);
+    int wants = r >= 0       ? rows[r].take != M_FLAG
+                : other >= 0 ? other_numbers[other].value
+                             : text_has_word(skip_one, name);
     Word value = eq             ? (Word){eq + 1, here->loc, here->why, false}
                  : i + 1 < w->n ? w->word[i + 1]
                                 : (Word){"", here->loc, NULL, false};
-    if (r < 0 && !wants && !text_has_word(skip_flags, name) && !text_has_word(skip_many, name)) {
+    if (r < 0 && other < 0 && !wants && !text_has_word(skip_flags, name) &&
+        !text_has_word(skip_many, name)) {
         unknown(x, here, name);
         while (i + 1 < w->n && strncmp(w->word[i + 1].s, "--", 2) != 0) i++;
         return i + 1;
@@ -210,6 +241,7 @@ static int argument(Words *w, Args *a, int i) {
         diag_error(x->d, "E0208", here->loc, NULL, "--%s wants a value", name);
         return i + 1;
     }
+    if (other >= 0) draft_remark(x, "--%s: %s", name, other_numbers[other].what);
     if (r >= 0) a->at[r] = here->loc;
     if (r >= 0 && here->why && !eq) {
         diag_error(x->d, "E0217", here->loc, "write it where it is decided, or leave it out",

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "import/shell_number.h"
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -411,10 +412,11 @@ static Branch truth(bool b) { return b ? TAKEN : LEFT; }
 static Branch compared(const char *a, const char *by, const char *b) {
     static const char *const ops[] = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"};
     char *end_a, *end_b;
+    errno = 0; /* a number that no 64 bits hold is an error of the shell's, not the largest */
     long long x = strtoll(a, &end_a, 10), y = strtoll(b, &end_b, 10);
     int op = 0;
     while (op < 6 && strcmp(ops[op], by) != 0) op++;
-    if (op == 6 || !*a || !*b || *end_a || *end_b) return PERHAPS;
+    if (op == 6 || errno || !*a || !*b || *end_a || *end_b) return PERHAPS;
     const bool is[] = {x == y, x != y, x<y, x <= y, x> y, x >= y};
     return truth(is[op]);
 }

@@ -544,27 +544,42 @@ static double busy(Arena *a, const Trace *t, int64_t rank, bool compute, double 
     return sum;
 }
 
+/* Of a pipeline the sums are of the whole step. */
+static void check_step(Arena *a, const Trace *t, const char *words, const char *what) {
+    RecordStep x = records_step(a, t, 0);
+    says(words, what,
+         arena_printf(a, "%s = compute %s + exposed %s%s + idle %s.", time_text(x.span, a),
+                      time_text(x.compute, a), time_text(x.exposed, a),
+                      x.waiting <= 1e-9 * x.span ? ""
+                                                 : arena_printf(a, " + waiting for other ranks %s",
+                                                                time_text(x.waiting, a)),
+                      time_text(x.idle <= 1e-9 * x.span ? 0 : x.idle, a)));
+    says(words, what, "The whole step,");
+}
 static void check_timeline(Arena *a, const Trace *t, const char *what, const char *preset) {
     RenderOptions o = options("timeline", preset, NULL);
     o.rank = 0; /* where ranks do different things it speaks of the one that others wait for */
     Svg s = svg_of(a, t, &o, what);
     const char *words = words_of(&s);
+    const bool staged = t->n_actions > 0;
     double last, compute = busy(a, t, 0, true, &last), exposed = 0, waiting = 0;
     for (int i = 0; i < t->n_events; i++)
         if (rankset_has(&t->events[i].ranks, 0)) {
             exposed += t->events[i].exposed;
             waiting += t->events[i].wait_exposed;
         }
-    says(words, what,
-         arena_printf(a, "%s %s = compute %s + exposed %s%s.", records_span(a, t) + 1,
-                      time_text(last, a), time_text(compute, a), time_text(exposed, a),
-                      waiting <= 1e-9 * last ? ""
-                                             : arena_printf(a, " + waiting for other ranks %s",
-                                                            time_text(waiting, a))));
+    if (staged) check_step(a, t, words, what);
+    else
+        says(words, what,
+             arena_printf(a, "%s %s = compute %s + exposed %s%s.", records_span(a, t) + 1,
+                          time_text(last, a), time_text(compute, a), time_text(exposed, a),
+                          waiting <= 1e-9 * last ? ""
+                                                 : arena_printf(a, " + waiting for other ranks %s",
+                                                                time_text(waiting, a))));
     /* what the events themselves call exposed, and waiting, makes up the time without compute */
     assert_true(fabs(exposed + waiting - (last - compute)) <= 1e-6 * last + 1e-9);
     says(words, what, t->hardware);
-    bool folded = strstr(words, "are folded") || strstr(words, " as long on ");
+    bool folded = staged || strstr(words, "are folded") || strstr(words, " as long on ");
     int shown = 0;
     for (int i = 0; i < t->n_events; i++) {
         const TraceEvent *e = &t->events[i];

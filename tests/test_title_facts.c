@@ -23,6 +23,7 @@
 typedef struct {
     int memory, mesh, timeline, storyboard, part, here;
     int wide;    /* kernels in lines of the timeline that are drawn wider than others */
+    int staged;  /* timelines of pipelines */
     int waiting; /* titles of timelines that say who waits for others */
 } Held;          /* how often each was looked at */
 
@@ -166,6 +167,58 @@ static int64_t told_of(const Scene *s) {
     }
     return 0;
 }
+/* "353 µs" in seconds. */
+static double seconds_at(const char *x) {
+    char *unit;
+    double n = strtod(x, &unit);
+    return n * (unit[1] == 's' ? 1 : unit[1] == 'm' ? 1e-3 : unit[1] == 'n' ? 1e-9 : 1e-6);
+}
+/* Is the coordinate among "all stages", "pp 0 to 2, 5"? */
+static bool among(const char *places, int coord) {
+    bool in = strstr(places, "all stages") != NULL;
+    for (const char *x = places + strcspn(places, " "); !in && *x;) {
+        char *end;
+        long from = strtol(x + strspn(x, ", "), &end, 10), to = from;
+        if (!strncmp(end, " to ", 4)) to = strtol(end + 4, &end, 10);
+        in = from <= coord && coord <= to;
+        x = end + strcspn(end, ",");
+    }
+    return in;
+}
+/* A pipeline's lines, each as often as it says, make up what a rank of each stage computes for one
+ * micro-batch. */
+static void check_lines(Arena *a, const Trace *t, const Scene *s, const char *path) {
+    int64_t stride = 1;
+    int size = 0;
+    for (int i = t->n_axes - 1; i >= 0 && !size; i--) {
+        if (!strcmp(t->axes[i].name, t->schedule_axis)) size = (int)t->axes[i].size;
+        else stride *= t->axes[i].size;
+    }
+    for (int coord = 0; coord < size; coord++) {
+        RecordStep of = records_step(a, t, coord * stride);
+        double least = 0, most = 0;
+        for (int g = 0; g < s->n_groups; g++) {
+            const char *sum = strcmp(s->groups[g].what, "sums") ? NULL : s->groups[g].tip, *often;
+            const Group *line = &s->groups[s->groups[g].parent >= 0 ? s->groups[g].parent : 0];
+            if (!sum) continue;
+            for (int i = line->first; i < line->last; i++)
+                for (int k = 0; s->marks[i].kind == MARK_TEXT && k < s->marks[i].n_run; k++) {
+                    int n[2] = {1, 1};
+                    if (!(often = strstr(s->marks[i].run[k].s, " micro-batch"))) continue;
+                    const char *x = strstr(often, "× "), *to = x ? strstr(x, " to ") : NULL,
+                               *places = strrchr(often, '\xb7') + 2;
+                    if (x) n[0] = n[1] = atoi(x + strlen("× "));
+                    if (to && to < places) n[1] = atoi(to + 4);
+                    if (!among(places, coord)) continue;
+                    double one = seconds_at(strstr(sum, "compute ") + 8);
+                    least += n[0] * one, most += n[1] * one;
+                }
+        }
+        if (of.compute < 0.99 * of.times * least || of.compute > 1.01 * of.times * most)
+            fail_msg("%s: lines of %d make up %g to %g s of %g s", path, coord, least, most,
+                     of.compute / of.times);
+    }
+}
 static Scene *timeline_of(Arena *a, const Trace *t) {
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1};
@@ -174,6 +227,14 @@ static Scene *timeline_of(Arena *a, const Trace *t) {
 static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) {
     Scene *s = timeline_of(a, t);
     if (!s || t->n_events > 4000) return; /* below looks at all events for each span */
+    bool staged = false;                  /* a pipeline whose plan breaks no rule */
+    for (int g = 0; g < s->n_groups; g++) staged |= !strcmp(s->groups[g].what, "schedule");
+    if (staged) {
+        check_lines(a, t, s, path);
+        h->wide += check_scales(s, t, path);
+        h->staged++;
+        return;
+    }
     int64_t told = told_of(s), most = told;
     RecordTime of = records_time(a, t, told);
     const char *x = strstr(picture_fact(s), "ompute waits ");
@@ -370,7 +431,7 @@ static void test_plans(void **state) {
     (void)state;
     Held h = {0};
     check_files("plans/*.yaml", &h);
-    assert_true(h.storyboard >= 20 && h.wide >= 20 && h.here >= 5);
+    assert_true(h.storyboard >= 20 && h.wide >= 20 && h.here >= 5 && h.staged >= 8);
     enough(h, 30);
 }
 static void test_bugs_and_models(void **state) {

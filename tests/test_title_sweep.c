@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_GROUPS = 12 };
+enum { MAX_GROUPS = 16 };
 
 /* One text of a picture. */
 typedef struct {
@@ -550,6 +550,56 @@ static void told_first(const Page *p, char **m) {
     }
     wrong(p, m[1], arena_printf(p->a, "rank %lld", (long long)told));
 }
+/* ---- timeline of a pipeline ---- */
+static int64_t staged_rank(const Page *p) {
+    const char *x = strstr(p->all, "The busiest, "), *who = x ? strstr(x, ", rank") : NULL;
+    return who ? rank_named(p, who + strcspn(who, "k") + 1 + strspn(strchr(who, 'k') + 1, "s "))
+               : p->rank;
+}
+static void whole_step(const Page *p, char **m) {
+    RecordStep x = records_step(p->a, p->t, staged_rank(p));
+    is_count(p, m[1], (int64_t)dim(p, "microbatches", 1));
+    is_time(p, m[3], x.span);
+    is_time(p, m[4], x.compute);
+    is_time(p, m[5], x.exposed);
+    if (*m[6]) is_time(p, m[7], x.waiting);
+    is_time(p, m[8], x.idle);
+}
+static void step_hidden(const Page *p, char **m) {
+    RecordStep x = records_step(p->a, p->t, staged_rank(p));
+    is_time(p, m[1], x.comm);
+    is_share(p, m[2], x.hidden, x.comm);
+}
+static void once_a_step(const Page *p, char **m) {
+    RecordStep x = records_step(p->a, p->t, staged_rank(p));
+    is_time(p, m[1], x.once_compute);
+    is_time(p, m[3], x.once_comm);
+    is_time(p, m[4], x.once_exposed);
+}
+/* Who is busiest, who idles longest: of the first rank of each class. */
+static void step_shares(const Page *p, char **m) {
+    RankSet *part;
+    RecordStep x = records_step(p->a, p->t, staged_rank(p)), least = x, most = x;
+    for (int n = trace_parts(p->t, p->a, &part), i = 0; i < n; i++) {
+        RecordStep y = records_step(p->a, p->t, rankset_first(&part[i]));
+        if (y.idle < least.idle) least = y;
+        if (y.idle > most.idle) most = y;
+    }
+    if (*m[2]) {
+        is_count(p, m[3], x.coord);
+        is_share(p, m[10], least.idle, x.span);
+    }
+    if (*m[4]) is_count(p, m[4], p->rank);
+    is_share(p, m[5], x.compute, x.span);
+    if (*m[6]) is_share(p, m[7], x.exposed, x.span);
+    if (*m[8]) is_share(p, m[9], x.waiting, x.span);
+    is_share(p, m[10], x.idle, x.span);
+    if (*m[11]) is_share(p, m[14], most.idle, x.span);
+    else if (most.idle > x.idle * (1 + 1e-6) + 1e-9 * x.span) wrong(p, m[0], "another idles more");
+}
+static void busiest_place(const Page *p, char **m) {
+    is_count(p, m[2], records_step(p->a, p->t, staged_rank(p)).coord);
+}
 static void lines_drawn(const Page *p, char **m) {
     int n = 0;
     for (int i = 0; i < p->s->n_groups; i++) n += !strcmp(p->s->groups[i].what, "line");
@@ -879,8 +929,8 @@ static const Phrase phrases[] = {
     {"timeline", "Of its ~ ranks? (&) waits? ~ for others", whose_wait},
     {"timeline",
      "(On|The busiest,|The last to end,|Busiest,|Last to end,) ranks? &:", nothing_more},
+    {"timeline", "The busiest, ([^ ]+) #, ranks? &: ", busiest_place},
     {"timeline", "ranks? (&) first", told_first},
-    {"timeline", "# more not shown", nothing_more},
     {"mesh", "· # more", more_classes},
     {"mesh", "# copies of each, over ([^;]*)", copies_of},
     {"block", "# steps of ([a-zA-Z ]*) are wrong", steps_wrong},
@@ -932,6 +982,17 @@ static const Phrase phrases[] = {
      "ranks ~)?",
      step_time},
     {"timeline", "Communication ~, of which % is hidden", hidden_share},
+    {"timeline",
+     "[Aa]ll # micro-batch(es)? ~ = compute ~ \\+ exposed ~( \\+ waiting for other ranks ~)? "
+     "\\+ idle ~",
+     whole_step},
+    {"timeline", "Communication within its stages ~, of which % is hidden", step_hidden},
+    {"timeline", "once a step: compute ~, communication( \\([A-Z0-9, ]*\\))? ~, ~ of it exposed",
+     once_a_step},
+    {"timeline",
+     "(Busiest, ([^ ]+) #: |On rank #: )?% compute(, % exposed communication)?(, % waiting for "
+     "others)?, % idle(; ([^ ]+) # idles %)?",
+     step_shares},
     {"timeline", "ompute waits % of the time", waits},
     {"timeline", "% of communication is hidden", hidden_only},
     {"timeline", "one of # classes", nothing_more},

@@ -331,7 +331,7 @@ static void both_ways_of_a_pipeline(void **state) {
             o.rank = 1;
             says(picture(a, r.t, &o, FORMAT_TEXT), "part of pp    1 × 2               1:3");
             o = options("timeline");
-            says(picture(a, r.t, &o, FORMAT_SVG), "pp {0,1} {0,3}");
+            says(picture(a, r.t, &o, FORMAT_CHROME), "pp {0,1} {0,3}");
             says(picture(a, r.t, &o, FORMAT_SVG), "one each way of 8 micro-batches");
         }
         arena_free(a);

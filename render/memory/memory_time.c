@@ -3,16 +3,6 @@
 #include "render/memory/memory.h"
 #include <string.h>
 
-/* The rank's coordinate on the pipeline's axis; -1: there is none. */
-static int coord_of(const Trace *t, int64_t rank) {
-    int64_t stride = 1;
-    for (int i = t->n_axes - 1; i >= 0; i--) {
-        if (t->schedule_axis && !strcmp(t->axes[i].name, t->schedule_axis))
-            return (int)(rank / stride % t->axes[i].size);
-        stride *= t->axes[i].size;
-    }
-    return -1;
-}
 static void add(MemTime *m, MemMoment x) {
     if (x.to > x.from) m->at[m->n++] = x;
 }
@@ -44,7 +34,7 @@ static void fill(MemTime *m, const Trace *t, int64_t copies) {
     add(m, left);
 }
 bool memory_time(Arena *a, const Trace *t, const MemCourse *c, MemTime *out) {
-    *out = (MemTime){.coord = coord_of(t, c->rank), .peak = -1};
+    *out = (MemTime){.coord = trace_pipe_coord(t, c->rank), .peak = -1};
     int64_t held = 0, copies = 0;
     double end = 0;
     for (int i = 0; i < t->n_actions; i++) {

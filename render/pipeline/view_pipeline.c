@@ -7,6 +7,7 @@
 #include "render/furniture/wrong.h"
 #include "render/pipeline/fold.h"
 #include "render/pipeline/pipeline.h"
+#include "render/pipeline/strip.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,7 @@ typedef struct {
     bool each;              /* every action has its cell */
     bool *numbered;         /* per kind and stage of the one that is drawn: all its cells are */
     bool one_line;          /* what is said of a row stands in one line */
+    bool strip;             /* part of another view's page: nothing of what is in flight */
     int most;               /* in flight on any rank */
 } PipePen;
 
@@ -111,8 +113,8 @@ static int find_numbered(PipePen *q) {
             if (!is_whole(q, a)) continue;
             Area box = cell_of(q, &q->p.row[k], i, 0);
             const char *word = arena_printf(q->p.a, "%d", a->microbatch);
-            bool fits =
-                q->each && box.h >= NUMBER && scene_width(q->s, NUMBER, BOLD, word) + 2 < box.w;
+            bool fits = q->each && box.h >= (box.h < q->cell ? NUMBER + 4 : NUMBER) &&
+                        scene_width(q->s, NUMBER, BOLD, word) + 2 < box.w;
             if (on_stage(q, a)) none[a->stage * ACTION_LOOKS + action_look(a)] |= !fits;
         }
     q->numbered = ARENA_ARRAY(q->p.a, bool, n);
@@ -280,9 +282,11 @@ static void draw_words(PipePen *q, const PipeRow *r, int k, double mid) {
                    beside = {ALIGN_LEFT, 12, REGULAR, ROLE_SECOND};
     double x0 = q->x - 10, x1 = q->x + q->w + 10;
     if (q->one_line) { /* the subtitle says what the second numbers are */
-        scene_text(q->s, x0, mid + 4, left, arena_printf(q->p.a, "%s: %s", who, r->stages));
+        bool word = q->strip && !strchr(r->stages, ','); /* there no subtitle says what they are */
+        scene_text(q->s, x0, mid + 4, left,
+                   arena_printf(q->p.a, "%s: %s%s", who, word ? "stage " : "", r->stages));
         scene_text(q->s, x1, mid + 4, right,
-                   r->flight ? arena_printf(q->p.a, "%s, %d", idle, r->flight) : idle);
+                   r->flight && !q->strip ? arena_printf(q->p.a, "%s, %d", idle, r->flight) : idle);
         return;
     }
     scene_text(q->s, x0, mid + 1, left, who);
@@ -297,7 +301,7 @@ static void draw_row(PipePen *q, int k, double y) {
     if (q->each) draw_actions(q, r, y);
     else draw_runs(q, r, y);
     if (r->stuck) draw_stuck(q, r, y);
-    if (q->p.t->pass != PASS_FORWARD) draw_flight(q, r, k, y + q->cell);
+    if (q->p.t->pass != PASS_FORWARD && !q->strip) draw_flight(q, r, k, y + q->cell);
     scene_begin(q->s, "rank", arena_printf(q->p.a, "%srow-%d", q->tag, k),
                 arena_printf(q->p.a, "%s %d has stage%s %s; %s", axis, k,
                              strchr(r->stages, ',') ? "s" : "", r->stages,
@@ -463,8 +467,9 @@ static void draw_others(PipePen *q, double y) {
                            ? arena_printf(q->p.a, "%.1f %%", 100 * low)
                            : arena_printf(q->p.a, "%.1f\u2013%.1f %%", 100 * low, 100 * high),
                *words = q->one_line ? "" : "in flight ",
-               *flight = least == most ? arena_printf(q->p.a, "%s%d", words, most)
-                                       : arena_printf(q->p.a, "%s%d\u2013%d", words, least, most);
+               *flight = q->strip        ? ""
+                         : least == most ? arena_printf(q->p.a, "%s%d", words, most)
+                                         : arena_printf(q->p.a, "%s%d\u2013%d", words, least, most);
     double mid = y + q->cell / 2 + 4, x1 = q->x + q->w + 10;
     scene_begin(q->s, "rank", arena_printf(q->p.a, "%srows", q->tag),
                 arena_printf(q->p.a,
@@ -478,8 +483,8 @@ static void draw_others(PipePen *q, double y) {
                    "not drawn");
     scene_text(q->s, x1, mid - (q->one_line ? 0 : 4),
                (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-               q->one_line ? arena_printf(q->p.a, "%s, %s", idle, flight)
-                           : arena_printf(q->p.a, "idle %s", idle));
+               q->one_line && !q->strip ? arena_printf(q->p.a, "%s, %s", idle, flight)
+                                        : arena_printf(q->p.a, "idle %s", idle));
     if (!q->one_line)
         scene_text(q->s, x1, mid + 11, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, flight);
     scene_end(q->s);
@@ -808,22 +813,51 @@ static void fold_all(PipePen *q) {
     q->each = cells_of(q) <= MOST_CELLS;
     if (!q->each) q->fold = (PipeFold){0}, q->ends = 0;
 }
-int view_pipeline(const ViewCall *c, Scene **page) {
-    PipePen q = {
-        .c = c, .preset = PRESET_WIDE, .cell = CELL, .step = STEP, .gap = GAP, .each = true};
-    furniture_preset(c->o->preset, &q.preset);
-    if (!(q.n_all = pipe_read_all(c, q.all, &q.span))) return 0;
-    q.p = q.all[0];
-    double m = presets[q.preset].margin;
-    q.x = m + LEFT, q.w = presets[q.preset].w - 2 * m - LEFT - RIGHT;
-    for (int i = 0; i < q.n_all; i++) {
-        const Pipe *p = &q.all[i];
+/* What is drawn of all schedules of a request, and in which width; false: E0211. */
+static bool begin(PipePen *q, const ViewCall *c) {
+    q->c = c;
+    furniture_preset(c->o->preset, &q->preset);
+    if (!(q->n_all = pipe_read_all(c, q->all, &q->span))) return false;
+    q->p = q->all[0];
+    double m = presets[q->preset].margin;
+    q->x = m + LEFT, q->w = presets[q->preset].w - 2 * m - LEFT - RIGHT;
+    for (int i = 0; i < q->n_all; i++) {
+        const Pipe *p = &q->all[i];
         for (int k = 0; k < p->n; k++)
-            q.most = p->row[k].flight > q.most ? p->row[k].flight : q.most;
+            q->most = p->row[k].flight > q->most ? p->row[k].flight : q->most;
         for (int k = 0; k < p->t->n_actions; k++)
-            if (p->t->actions[k].joined) q.cell = CELL_OF_TWO; /* two share the height */
+            if (p->t->actions[k].joined) q->cell = CELL_OF_TWO; /* two share the height */
     }
-    fold_all(&q);
+    fold_all(q);
+    return true;
+}
+/* Of more ranks than a few those at both ends: the same as where cells are too small. */
+static void leave_out(PipePen *q) {
+    enum { FEW = 8, ENDS = 3 };
+    if (q->p.n <= FEW) return;
+    q->ends = ENDS;
+    q->fold = (PipeFold){0};
+    if (shortest(q) < LEGIBLE) q->fold = find_fold(q);
+    if (q->w < 2 * q->fold.n * BREAK) q->fold = (PipeFold){0};
+    q->each = cells_of(q) <= MOST_CELLS;
+}
+double pipe_strip(const ViewCall *c, Scene *s, double y, double room) {
+    enum { LOW = 21, HIGH = 110, LEGEND = 64 };
+    PipePen q = {.s = s, .cell = CELL, .step = STEP, .gap = GAP, .each = true, .strip = true};
+    if (!begin(&q, c)) return y;
+    leave_out(&q);
+    q.g = (PipePage){0, 1, true, false};
+    bool two = q.cell > CELL;
+    double rows = room > 0 ? (room - LEGEND - (q.fold.n ? BREAK_TEXT : 0)) / rows_of(&q)
+                  : two    ? CELL_OF_TWO + GAP / 2.0
+                           : LOW;
+    q.cell = fmin(rows, HIGH) - GAP / 2.0, q.step = 0, q.gap = GAP / 2.0;
+    q.one_line = true;
+    return draw_legend(&q, draw_pipe(&q, 0, y) + 4);
+}
+int view_pipeline(const ViewCall *c, Scene **page) {
+    PipePen q = {.preset = PRESET_WIDE, .cell = CELL, .step = STEP, .gap = GAP, .each = true};
+    if (!begin(&q, c)) return 0;
     PipePage part[2 * VIEW_MAX_BESIDE + 2];
     int pages = divide(&q, part);
     for (int k = 0; k < pages; k++) {
@@ -850,7 +884,7 @@ static const char *letters_of(const Pipe *p, const PipeRow *r, int n, double spa
     }
     return out;
 }
-static void text_rows(Str *s, const Pipe *p, int letters, double span) {
+void pipe_text_rows(Str *s, const Pipe *p, int letters, double span) {
     words_pad(s, p->t->schedule_axis ? p->t->schedule_axis : "rank", 5, false);
     words_pad(s, "F B I W, * F and B, . idle", letters + 2, false);
     words_pad(s, p->stuck ? "before" : "idle", 8, true);
@@ -877,7 +911,7 @@ const char *view_pipeline_text(const ViewCall *c) {
         words_paragraph(&s, "", pipe_title(&all[k]), w);
         if (!k) wrong_text(&s, wrong_find(c->arena, c->t, NULL, NULL), w);
         str_add(&s, "\n");
-        text_rows(&s, &all[k], w - 30, span);
+        pipe_text_rows(&s, &all[k], w - 30, span);
         words_paragraph(&s, "", pipe_foot(&all[k]), w);
         if (k + 1 < n) str_add(&s, "\n");
     }

@@ -87,7 +87,7 @@ static const char *unit_word(const Trace *t, Arena *a, const TraceCollective *c)
  * kernel. */
 static bool attends(const TraceCompute *c) { return c->label && strstr(c->label, "attention"); }
 static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
-    TimeEvent x = {.e = e, .code = "", .name = e->name ? e->name : ""};
+    TimeEvent x = {.e = e, .rec = e, .code = "", .name = e->name ? e->name : ""};
     if (trace_is_compute(e)) {
         x.c = compute_of(t, e);
         x.name = compute_name(t, a, x.c, e);
@@ -209,19 +209,44 @@ static const char *line_title(Arena *a, TimeEvent *const *k, int n, Unit u, bool
     return *parts ? arena_printf(a, "%s, %s", pass, parts) : pass;
 }
 
+/* In a pipeline lines are of one layer, so that those of all stages are alike: does kernel i belong
+ * to the part that begins with `first`? So does the sum with which a layer ends, of the gradient of
+ * what it reads, which another layer makes. */
+static bool part_goes_on(TimeEvent *const *k, int n, int i, int first) {
+    bool sum = k[i]->small && !*part_of(k[i]) && pass_of(k[i]) == PHASE_BACKWARD;
+    return (sum && pass_of(k[first]) == pass_of(k[i])) || same_unit(k, n, i, first);
+}
+/* May units share a line there? */
+static bool same_line(TimeEvent *const *k, int n, Unit u, Unit v) {
+    return layer_of(k[u.first]) == layer_of(k[v.first]) &&
+           !strcmp(unit_part(k, n, u.first), "embedding") ==
+               !strcmp(unit_part(k, n, v.first), "embedding");
+}
+/* A few norms and sums behind a part of a pipeline's layer get no line of their own. */
+static bool is_tail(const Timeline *t, TimeEvent *const *k, Unit u) {
+    enum { FEW = 6 };
+    bool small = t->step && u.n <= FEW && layer_of(k[u.first]) >= 0;
+    for (int i = u.first; i < u.first + u.n; i++)
+        small &= k[i]->small && (!*part_of(k[i]) || !strcmp(part_of(k[i]), "norm"));
+    return small;
+}
 /* Units of the program joined into lines: a pass on one line if it has few kernels, else by layer,
  * else by part. */
-static int make_units(Arena *a, TimeEvent *const *k, int n, int kernels, Unit **out) {
+static int make_units(Arena *a, const Timeline *t, TimeEvent *const *k, int n, int kernels,
+                      Unit **out) {
     Unit *u = ARENA_ARRAY(a, Unit, n + 1);
     int m = 0;
     for (int i = 0; i < n; i++) {
-        if (m && same_unit(k, n, i, i - 1)) u[m - 1].n++;
+        const bool next =
+            m && (t->step ? part_goes_on(k, n, i, u[m - 1].first) : same_unit(k, n, i, i - 1));
+        if (next) u[m - 1].n++;
         else u[m++] = (Unit){i, 1};
     }
     int kept = 0;
     for (int i = 0; i < m; i++) {
         bool joins = kept && pass_of(k[u[kept - 1].first]) == pass_of(k[u[i].first]) &&
-                     u[kept - 1].n + u[i].n <= kernels;
+                     (u[kept - 1].n + u[i].n <= kernels || is_tail(t, k, u[i])) &&
+                     (!t->step || same_line(k, n, u[kept - 1], u[i]));
         if (joins) u[kept - 1].n += u[i].n;
         else u[kept++] = u[i];
     }
@@ -231,10 +256,13 @@ static int make_units(Arena *a, TimeEvent *const *k, int n, int kernels, Unit **
 
 /* ---- sums ---- */
 
-static TraceTimes sum_of(const Timeline *t, Arena *a, double from, double to) {
+/* Of what lines show, or with `all` also of what is aside. */
+static TraceTimes sum_of(const Timeline *t, Arena *a, double from, double to, bool all) {
     const TraceEvent **e = ARENA_ARRAY(a, const TraceEvent *, t->n_events + 1);
-    for (int i = 0; i < t->n_events; i++) e[i] = t->event[i].e;
-    return trace_times(e, t->n_events, from, to);
+    int n = 0;
+    for (int i = 0; i < t->n_events; i++)
+        if (all || !t->event[i].aside) e[n++] = all ? t->event[i].rec : t->event[i].e;
+    return trace_times(e, n, from, to);
 }
 
 /* The next event from i on that begins in the line, or NULL; of compute alone under `kernels`. */
@@ -242,6 +270,7 @@ static const TimeEvent *next_in(const Timeline *t, const TimeLine *l, bool kerne
     double eps = 1e-6 * (l->end - l->start);
     while (*i < t->n_events) {
         const TimeEvent *e = &t->event[(*i)++];
+        if (e->aside) continue;
         if (e->e->start >= l->end - eps) return NULL;
         if (e->e->start >= l->start - eps && (!kernels || trace_is_compute(e->e))) return e;
     }
@@ -255,7 +284,10 @@ static bool alike(const Timeline *t, const TimeLine *p, const Timeline *u, const
     for (int i = 0, j = 0;;) {
         const TimeEvent *x = next_in(t, p, kernels, &i), *y = next_in(u, q, kernels, &j);
         if (!x || !y) return x == y;
-        if (strcmp(x->name, y->name) || !text_same(x->e->stream, y->e->stream)) return false;
+        bool unit = x->coll && y->coll && x->coll->n_with && y->coll->n_with; /* of any layer */
+        if (strcmp(unit ? x->code : x->name, unit ? y->code : y->name) ||
+            !text_same(x->e->stream, y->e->stream))
+            return false;
         if (fabs((x->e->start - p->start) - (y->e->start - q->start)) > eps ||
             fabs((x->e->end - x->e->start) - (y->e->end - y->e->start)) > eps)
             return false;
@@ -263,11 +295,36 @@ static bool alike(const Timeline *t, const TimeLine *p, const Timeline *u, const
 }
 bool timeline_as_long(const Timeline *t, const TimeLine *p, const Timeline *u, const TimeLine *q) {
     double eps = 1e-6 * p->sum.span;
-    return !strcmp(p->title, q->title) && p->same == q->same &&
+    return !strcmp(p->title, q->title) && (t->step ? u->step != NULL : p->same == q->same) &&
            fabs(p->sum.exposed - q->sum.exposed) <= eps &&
            fabs(p->sum.waiting - q->sum.waiting) <= eps && alike(t, p, u, q, true);
 }
 
+/* Where on the clock of a pipeline the last message came that was waited for from one time to
+ * another, which that stands still for; `from`: none was. What is sent before it is of the line
+ * before. */
+static double message_at(const Timeline *t, double from, double to) {
+    double at = from;
+    for (int i = 0; i < t->n_events && t->step; i++) {
+        const TimeEvent *x = &t->event[i];
+        bool stands = timeline_is_message(x) && (x->rec->exposed > 0 || x->rec->wait_exposed > 0);
+        if (stands && x->e->end <= to) at = fmax(at, x->e->end);
+    }
+    return at;
+}
+/* Adds a line, or one more to those that are like it. */
+static void add_line(Timeline *t, Arena *a, TimeLine l) {
+    int like = 0; /* the layers of a model repeat */
+    while (like < t->n_lines && (!alike(t, &t->line[like], t, &l, false) ||
+                                 (t->step && strcmp(t->line[like].title, l.title))))
+        like++;
+    if (like < t->n_lines) {
+        t->line[like].same++;
+        return;
+    }
+    l.sum = sum_of(t, a, l.start, l.end, false);
+    t->line[t->n_lines++] = l;
+}
 static void make_lines(Timeline *t, Arena *a, int kernels) {
     TimeEvent **k = ARENA_ARRAY(a, TimeEvent *, t->n_events + 1);
     Unit *u;
@@ -275,34 +332,30 @@ static void make_lines(Timeline *t, Arena *a, int kernels) {
     double end = 0;
     for (int i = 0; i < t->n_events; i++) {
         end = fmax(end, t->event[i].e->end);
-        if (trace_is_compute(t->event[i].e)) k[n++] = &t->event[i];
+        if (trace_is_compute(t->event[i].e) && !t->event[i].aside) k[n++] = &t->event[i];
     }
     for (int i = 0; i < n; i++) layers = layer_of(k[i]) + 1 > layers ? layer_of(k[i]) + 1 : layers;
-    int units = make_units(a, k, n, kernels, &u);
+    int units = make_units(a, t, k, n, kernels, &u);
     t->line = ARENA_ARRAY(a, TimeLine, units + 1);
     if (units == 0) {
         t->line[t->n_lines++] =
-            (TimeLine){.title = "Communication", .end = end, .sum = sum_of(t, a, 0, end)};
+            (TimeLine){.title = "Communication", .end = end, .sum = sum_of(t, a, 0, end, true)};
         return;
     }
     double from = 0;
     for (int i = 0; i < units; i++) {
         Phase pass = pass_of(k[u[i].first]);
         bool before = i > 0 && pass == pass_of(k[u[i - 1].first]);
-        bool after = i + 1 < units && pass == pass_of(k[u[i + 1].first]);
-        double to = i + 1 < units ? k[u[i].first + u[i].n - 1]->e->end : end;
-        TimeLine l = {.title = line_title(a, k, n, u[i], !before && !after, layers),
-                      .start = from,
-                      .end = to};
+        bool after = i + 1 < units && pass == pass_of(k[u[i + 1].first]), last = i + 1 == units;
+        double to = last ? end : k[u[i].first + u[i].n - 1]->e->end;
+        if (!last) to = message_at(t, to, k[u[i + 1].first]->e->start);
+        add_line(t, a,
+                 (TimeLine){.title = line_title(a, k, n, u[i], !before && !after && !t->step,
+                                                t->step ? 1 : layers),
+                            .start = from,
+                            .end = to,
+                            .step = k[u[i].first]->e->step});
         from = to;
-        int like = 0; /* the layers of a model repeat */
-        while (like < t->n_lines && !alike(t, &t->line[like], t, &l, false)) like++;
-        if (like < t->n_lines) {
-            t->line[like].same++;
-            continue;
-        }
-        l.sum = sum_of(t, a, l.start, l.end);
-        t->line[t->n_lines++] = l;
     }
 }
 
@@ -320,17 +373,21 @@ static Timeline read_class(const ViewCall *c, int64_t rank, RankSet ranks, int k
     }
     qsort(t.event, (size_t)t.n_events, sizeof *t.event, by_start);
     read_lanes(c, &t, rank);
+    if (timeline_staged(c)) {
+        timeline_take_aside(&t, c->arena);
+        t.step = timeline_step(&t, c->arena, rank);
+    }
     make_lines(&t, c->arena, kernels);
-    double end = t.n_lines ? t.line[t.n_lines - 1].end : 0;
-    for (int i = 0; i < t.n_events; i++) end = fmax(end, t.event[i].e->end);
-    t.sum = sum_of(&t, c->arena, 0, end);
+    double end = 0;
+    for (int i = 0; i < t.n_events; i++) end = fmax(end, t.event[i].rec->end);
+    t.sum = sum_of(&t, c->arena, 0, end, true);
     return t;
 }
 
 static bool same_times(const Timeline *a, const Timeline *b) {
     if (a->n_events != b->n_events) return false;
     for (int i = 0; i < a->n_events; i++) {
-        const TraceEvent *x = a->event[i].e, *y = b->event[i].e;
+        const TraceEvent *x = a->event[i].rec, *y = b->event[i].rec;
         if (x->start != y->start || x->end != y->end || !text_same(x->name, y->name)) return false;
     }
     return true;
@@ -411,6 +468,8 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, TimeFo
         all[like] = x; /* of equal ones the one that is told of */
         if (told) first = like;
     }
+    for (int k = 0; k < n && c->o->rank < 0 && all[first].step; k++)
+        if (all[k].step->idle < all[first].step->idle * (1 - 1e-9)) first = k;
     if (n) move_class(all, first, 0);
     idlest_second(all, n, max);
     folded->left = n > max ? n - max : 0;
@@ -497,7 +556,7 @@ static const char *beside_waiting(const ViewCall *c, const Timeline *t, int n) {
                             : arena_printf(a, "%s of", percent_text(a, s->hidden, s->comm)),
                         n == 1 ? " behind it" : "");
 }
-const char *timeline_title(const ViewCall *c, const Timeline *t, int n) {
+const char *timeline_plain_title(const ViewCall *c, const Timeline *t, int n) {
     Arena *a = c->arena;
     if (c->o->measured) return measured_title(c, t, n);
     const TraceTimes *s = &t->sum;
@@ -538,7 +597,7 @@ static const char *spanned(const Trace *t, Arena *a) {
     return arena_printf(a, "one micro-batch%s%s,", trace_both_ways(t) ? " each way" : "",
                         t->pass == PASS_FORWARD ? "" : " and what is done once a step");
 }
-const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
+const char *timeline_plain_totals(const ViewCall *c, const Timeline *t, int n) {
     Arena *a = c->arena;
     if (c->o->measured) return measured_totals(&t[n - 1], a);
     const TraceTimes *s = &t->sum;

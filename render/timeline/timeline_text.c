@@ -2,6 +2,7 @@
  * (one process per rank class, one thread per stream, times in microseconds). */
 #include "base/text.h"
 #include "render/timeline/timeline.h"
+#include "render/pipeline/strip.h"
 #include "render/furniture/views.h"
 #include "render/furniture/wrong.h"
 #include <string.h>
@@ -28,33 +29,64 @@ static void row(Out *o, const char *const text[CELLS]) {
     words_row(o->s, "", cell, CELLS);
 }
 
-static void event_row(Out *o, const Timeline *t, const TimeEvent *e, Arena *a) {
+static void event_row(Out *o, const Timeline *t, const TimeLine *line, const TimeEvent *e,
+                      Arena *a) {
     int lane = timeline_lane(t, e->e);
     const char *stream =
         lane ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[lane].axis),
                             t->lane[lane].members)
              : "compute";
-    double sends = e->e->start + e->e->wait;
+    /* in a pipeline from where the line begins, as the picture's axis has it */
+    double from = e->e->start - (t->step ? line->start : 0), sends = from + e->e->wait;
     if (e->e->wait > 0)
         row(o,
-            (const char *const[]){arena_printf(a, "wait: %s", e->name), stream,
-                                  time_text(e->e->start, a), time_text(e->e->wait, a),
+            (const char *const[]){arena_printf(a, "wait: %s", e->name), stream, time_text(from, a),
+                                  time_text(e->e->wait, a),
                                   e->e->wait_exposed > 0 ? time_text(e->e->wait_exposed, a) : ""});
-    row(o,
-        (const char *const[]){e->name, stream, time_text(sends, a), time_text(e->e->end - sends, a),
-                              e->e->exposed > 0 ? time_text(e->e->exposed, a) : ""});
+    row(o, (const char *const[]){e->name, stream, time_text(sends, a),
+                                 time_text(e->e->end - e->e->start - e->e->wait, a),
+                                 e->e->exposed > 0 ? time_text(e->e->exposed, a) : ""});
 }
 
 static const char *waiting(const TraceTimes *s, Arena *a) {
     return s->waiting > 0 ? arena_printf(a, ", waiting for others %s", time_text(s->waiting, a))
                           : "";
 }
+static const char *const columns[CELLS] = {"event", "stream", "start", "time", "exposed"};
+/* A line's sums, `more` and its events. */
+static void text_line(Out *o, const Timeline *t, const TimeLine *line, const char *more, Arena *a) {
+    rule(o);
+    words_paragraph(o->s, "",
+                    arena_printf(a, "%s: %s, compute %s, exposed %s%s, hidden %s%s", line->title,
+                                 time_text(line->end - line->start, a),
+                                 time_text(line->sum.compute, a), time_text(line->sum.exposed, a),
+                                 waiting(&line->sum, a), time_text(line->sum.hidden, a), more),
+                    o->w);
+    for (int k = 0; k < t->n_events; k++) {
+        const TraceEvent *e = t->event[k].e;
+        if (!t->event[k].aside && e->start >= line->start - 1e-15 && e->start < line->end)
+            event_row(o, t, line, &t->event[k], a);
+    }
+}
+/* A pipeline: the schedule in letters, then the lines that its picture has. */
+static void staged_lines(const ViewCall *c, Out *o, const Timeline *t, int n) {
+    Pipe p;
+    TimeItem *item;
+    if (!pipe_read(&p, c)) return;
+    str_add(o->s, "\n");
+    pipe_text_rows(o->s, &p, o->w - 30, p.end);
+    row(o, columns);
+    int items = timeline_items(c, t, n, &item);
+    for (int i = 0; i < items; i++)
+        text_line(o, item[i].t, item[i].l, arena_printf(c->arena, " (%s)", item[i].who), c->arena);
+}
 const char *view_timeline_text(const ViewCall *c) {
-    Timeline t[4];
+    const int most = timeline_staged(c) ? TIMELINE_STAGES : 4;
+    Timeline *t = ARENA_ARRAY(c->arena, Timeline, most + 1);
     Arena *a = c->arena;
     Role role;
     TimeFold folded;
-    int n = timeline_read(c, t, 4, 24, &folded);
+    int n = timeline_read(c, t, most, 24, &folded);
     if (n == 0) return NULL;
     Str s = str_new(a);
     Out o = {&s, furniture_columns(c->o)};
@@ -65,25 +97,15 @@ const char *view_timeline_text(const ViewCall *c) {
                     arena_printf(a, "%s%s%s · %s · %s", model ? model : "", model ? " · " : "",
                                  words_data(a, c->t), words_mesh(a, c->t), timeline_kind(c)),
                     o.w);
-    for (int i = 0; i < n; i++) {
+    if (t->step) staged_lines(c, &o, t, n);
+    for (int i = 0; i < n && !t->step; i++) {
         str_add(&s, "\n");
         words_paragraph(&s, "", timeline_who(c, &t[i]), o.w);
-        row(&o, (const char *const[]){"event", "stream", "start", "time", "exposed"});
+        row(&o, columns);
         for (int l = 0; l < t[i].n_lines; l++) {
             const TimeLine *line = &t[i].line[l];
-            rule(&o);
-            const char *sums =
-                arena_printf(a, "%s: %s, compute %s, exposed %s%s, hidden %s%s", line->title,
-                             time_text(line->end - line->start, a), time_text(line->sum.compute, a),
-                             time_text(line->sum.exposed, a), waiting(&line->sum, a),
-                             time_text(line->sum.hidden, a),
-                             line->same ? arena_printf(a, " (%d more like it)", line->same) : "");
-            words_paragraph(&s, "", sums, o.w);
-            for (int k = 0; k < t[i].n_events; k++) {
-                const TraceEvent *e = t[i].event[k].e;
-                if (e->start >= line->start - 1e-15 && e->start < line->end)
-                    event_row(&o, &t[i], &t[i].event[k], a);
-            }
+            text_line(&o, &t[i], line,
+                      line->same ? arena_printf(a, " (%d more like it)", line->same) : "", a);
         }
     }
     rule(&o);
@@ -121,22 +143,22 @@ static void meta(Str *s, const char *kind, int pid, int tid, const char *name) {
 
 /* A slice up to its "args", which stays open. */
 static void chrome_slice(Str *s, const Timeline *t, const TimeEvent *e, int pid, bool wait) {
-    double sends = e->e->start + e->e->wait, from = wait ? e->e->start : sends;
+    double sends = e->rec->start + e->rec->wait, from = wait ? e->rec->start : sends;
     str_addf(s, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"cat\":\"%s\",\"name\":", pid,
              timeline_lane(t, e->e),
-             wait         ? "wait"
-             : e->e->kind ? e->e->kind
-                          : "compute");
+             wait           ? "wait"
+             : e->rec->kind ? e->rec->kind
+                            : "compute");
     quote(s, wait ? "wait" : e->name);
     str_add(s, ",\"ts\":");
     micros(s, from);
     str_add(s, ",\"dur\":");
-    micros(s, (wait ? sends : e->e->end) - from);
-    str_addf(s, ",\"args\":{\"step\":%d,\"exposed_us\":", e->e->step);
-    micros(s, wait ? e->e->wait_exposed : e->e->exposed);
+    micros(s, (wait ? sends : e->rec->end) - from);
+    str_addf(s, ",\"args\":{\"step\":%d,\"exposed_us\":", e->rec->step);
+    micros(s, wait ? e->rec->wait_exposed : e->rec->exposed);
 }
 static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid, Arena *a) {
-    if (e->e->wait > 0) {
+    if (e->rec->wait > 0) {
         chrome_slice(s, t, e, pid, true);
         str_add(s, ",\"for\":");
         quote(s, e->name);
@@ -144,7 +166,7 @@ static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid,
     }
     chrome_slice(s, t, e, pid, false);
     str_add(s, ",\"formula\":");
-    quote(s, e->e->formula);
+    quote(s, e->rec->formula);
     if (e->coll) {
         str_add(s, ",\"op\":");
         quote(s, e->coll->op);

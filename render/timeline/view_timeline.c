@@ -1,8 +1,10 @@
 /* View `timeline`: compute and communication streams of a rank class. The time line is wrapped like
  * a line of music, all lines at one scale or at a stated number of times that; a pale band shows
  * where compute waits. What ends the wait is hatched; the rest is hidden. Where a collective waits
- * for another rank its stretch is an empty dashed one. */
+ * for another rank its stretch is an empty dashed one. Of a pipeline the schedule of the whole step
+ * comes first, then one line for all stages that do the same for each micro-batch. */
 #include "render/timeline/timeline.h"
+#include "render/pipeline/strip.h"
 #include "render/timeline/view_took.h"
 #include "render/furniture/headline.h"
 #include "render/furniture/views.h"
@@ -61,9 +63,10 @@ static double lane_h(const TimePen *p, int lane) { return lane ? p->look->comm :
 static double time_x(const TimePen *p, const Stave *v, double t) {
     return p->x0 + p->scale * (fmin(fmax(t, v->l->start), v->l->end) - v->l->start);
 }
-static bool in_line(const Stave *v, const TraceEvent *e) {
+static bool in_line(const Stave *v, const TimeEvent *x) {
+    const TraceEvent *e = x->e;
     double eps = 1e-9 * (v->l->end - v->l->start);
-    return e->end > v->l->start + eps && e->start < v->l->end - eps;
+    return !x->aside && e->end > v->l->start + eps && e->start < v->l->end - eps;
 }
 
 static void lay_lanes(const TimePen *p, Stave *v) {
@@ -72,7 +75,7 @@ static void lay_lanes(const TimePen *p, Stave *v) {
     for (int i = 0; i < 64; i++) v->lane_row[i] = i ? -1 : 0;
     for (int lane = 1; lane < t->n_lanes && lane < 64; lane++)
         for (int i = 0; i < t->n_events && v->lane_row[lane] < 0; i++)
-            if (timeline_lane(t, t->event[i].e) == lane && in_line(v, t->event[i].e))
+            if (timeline_lane(t, t->event[i].e) == lane && in_line(v, &t->event[i]))
                 v->lane_row[lane] = v->rows++;
     v->bottom = v->y + p->look->compute + (v->rows - 1) * (p->look->comm + p->look->gap);
 }
@@ -133,7 +136,7 @@ static void draw_waits(TimePen *p, const Stave *v) {
     double busy = v->l->start;
     for (int i = 0; i <= v->t->n_events; i++) {
         const TraceEvent *e = i < v->t->n_events ? v->t->event[i].e : NULL;
-        if (e && (timeline_lane(v->t, e) > 0 || !in_line(v, e) ||
+        if (e && (timeline_lane(v->t, e) > 0 || !in_line(v, &v->t->event[i]) ||
                   strcmp(e->kind ? e->kind : "", "collective") == 0))
             continue;
         double until = e ? e->start : v->l->end;
@@ -160,16 +163,16 @@ static const char *last_word(Arena *a, const char *s) {
 static const char *event_tip(const TimePen *p, const TimeEvent *x) {
     Arena *a = p->c->arena;
     Str s = str_new(a);
-    str_addf(&s, "step %d: %s, %s to %s, %s", x->e->step, x->name, time_text(x->e->start, a),
-             time_text(x->e->end, a), time_text(x->e->end - x->e->start, a));
-    if (x->e->wait > 0)
-        str_addf(&s, ", %s of it waiting for another rank", time_text(x->e->wait, a));
-    if (x->e->exposed > 0) str_addf(&s, ", %s of it exposed", time_text(x->e->exposed, a));
+    str_addf(&s, "step %d: %s, %s to %s, %s", x->rec->step, x->name, time_text(x->rec->start, a),
+             time_text(x->rec->end, a), time_text(x->rec->end - x->rec->start, a));
+    if (x->rec->wait > 0)
+        str_addf(&s, ", %s of it waiting for another rank", time_text(x->rec->wait, a));
+    if (x->rec->exposed > 0) str_addf(&s, ", %s of it exposed", time_text(x->rec->exposed, a));
     if (x->c) tip_add(&s, "makes", x->c->output);
     if (x->coll)
         str_addf(&s, "\n%s of %s over %s, sends %s", x->coll->op, x->coll->value, x->coll->axis,
                  bytes_text(timeline_sent(x), a));
-    tip_add(&s, "", x->e->formula);
+    tip_add(&s, "", x->rec->formula);
     if (x->coll) tip_add(&s, "why", x->coll->why);
     if (x->coll) tip_inferred(&s, x->coll);
     return s.s;
@@ -324,7 +327,7 @@ static void flag_wrong(TimePen *p, const Stave *v) {
             const WrongNote *note = &p->wrong->note[i];
             const int step = note->step[k];
             const TimeEvent *x = event_of(v, step, &missing);
-            if (!x || !in_line(v, x->e)) continue;
+            if (!x || !in_line(v, x)) continue;
             if (missing) {
                 flag_missing(p, v, note, step, time_x(p, v, x->e->start));
                 continue;
@@ -363,7 +366,7 @@ static void label_computes(TimePen *p, const Stave *v) {
     Str run = str_new(p->c->arena);
     for (int i = 0; i <= v->t->n_events; i++) {
         const TimeEvent *x = i < v->t->n_events ? &v->t->event[i] : NULL;
-        if (x && (timeline_lane(v->t, x->e) > 0 || !in_line(v, x->e))) continue;
+        if (x && (timeline_lane(v->t, x->e) > 0 || !in_line(v, x))) continue;
         double a = x ? time_x(p, v, x->e->start) : 0, b = x ? time_x(p, v, x->e->end) : 0;
         bool fits = x && inside_text(p, v, x);
         if (run.n && (!x || fits || a - run_to > 3)) {
@@ -410,7 +413,7 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
     int n = 0;
     for (int i = 0; i < v->t->n_events; i++) {
         const TimeEvent *x = &v->t->event[i];
-        if (timeline_lane(v->t, x->e) != lane || !in_line(v, x->e)) continue;
+        if (timeline_lane(v->t, x->e) != lane || !in_line(v, x)) continue;
         double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end), d = works_for(x);
         Cluster *last = n && !k[n - 1].inside ? &k[n - 1] : NULL;
         bool inside = inside_text(p, v, x) || waiting_text(p, v, x);
@@ -474,15 +477,20 @@ typedef struct {
     double t;
     const char *what;
 } Sum;
+/* Compute alone needs no bar. */
+static bool nothing_sent(const TraceTimes *s) { return s->comm <= 0 && s->waiting <= 0; }
 static int sums_of(const TraceTimes *s, Sum *row) {
     int n = 0;
     row[n++] = (Sum){s->compute, "compute"};
+    if (nothing_sent(s)) return n;
     row[n++] = (Sum){s->exposed, "exposed"};
     if (s->waiting > 0) row[n++] = (Sum){s->waiting, "waiting"};
     row[n++] = (Sum){s->hidden, "hidden"};
     return n;
 }
-static double sums_height(const TraceTimes *s) { return s->waiting > 0 ? 115 : 96; }
+static double sums_height(const TraceTimes *s) {
+    return nothing_sent(s) ? 20 : s->waiting > 0 ? 115 : 96;
+}
 /* "181 ms compute, 1.1 ms exposed, 82.6 ms waiting, 1.25 ms hidden", in a row beside a bar. */
 static void draw_sums_below(TimePen *p, const Stave *v, const Sum *row, int n) {
     double y = v->bottom + 26, room, w = n > 3 ? 72 : 120;
@@ -493,7 +501,8 @@ static void draw_sums_below(TimePen *p, const Stave *v, const Sum *row, int n) {
             str_addf(&s, "%s%s %s", i ? ", " : "", time_text(row[i].t, p->c->arena), row[i].what);
         room = p->right - p->x0 - w - 10;
     } while (scene_width(p->s, 12, REGULAR, s.s) > room && --n > 1);
-    bar(p, &v->l->sum, p->x0, y, w, 12);
+    if (nothing_sent(&v->l->sum)) w = -10;
+    else bar(p, &v->l->sum, p->x0, y, w, 12);
     scene_text(p->s, p->x0 + w + 10, y + 10, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, s.s);
 }
 static void draw_sums(TimePen *p, const Stave *v) {
@@ -517,6 +526,10 @@ static void draw_sums(TimePen *p, const Stave *v) {
                        time_text(row[i].t, a));
             scene_text(p->s, mid + 8, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                        row[i].what);
+        }
+        if (nothing_sent(s)) {
+            scene_end(p->s);
+            return;
         }
         bar(p, s, x, y - 6, 148, 16);
         bool waits = s->waiting > s->exposed; /* what compute waits for most */
@@ -559,10 +572,10 @@ static TimeLook look_of(const ViewCall *c, Scene *s, const Timeline *t, int n, P
 }
 
 /* What stands beside a line's title; `folded`: of how many equal lines it stands for. */
-static const char *line_words(const TimePen *p, const TimeLine *l, const char *who,
-                              const char *folded) {
+static const char *line_words(const TimePen *p, const Timeline *t, const TimeLine *l,
+                              const char *who, const char *folded) {
     Arena *a = p->c->arena;
-    const char *more = l->same ? arena_printf(a, " · %d %s", l->same, folded) : "";
+    const char *more = l->same && !t->step ? arena_printf(a, " · %d %s", l->same, folded) : "";
     const char *wide = p->times > 1 ? arena_printf(a, " · drawn %d× as wide", p->times) : "";
     return arena_printf(a, "%s%s%s%s%s", time_text(l->end - l->start, a), wide, more,
                         *who ? " · " : "", who);
@@ -577,8 +590,9 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     scene_begin(p->s, "line", arena_printf(a, "line-%s", l->title), NULL);
     double w = scene_text(p->s, left, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, l->title);
     double x = left + w + 12, beside = p->s->w - presets[PRESET_COLUMN].margin - x;
-    const char *about = line_words(p, l, who, "more like it are folded");
-    if (scene_width(p->s, 13, REGULAR, about) > beside) about = line_words(p, l, who, "are folded");
+    const char *about = line_words(p, t, l, who, "more like it are folded");
+    if (scene_width(p->s, 13, REGULAR, about) > beside)
+        about = line_words(p, t, l, who, "are folded");
     scene_text(p->s, x, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
                scene_fit(p->s, about, beside, 13, REGULAR));
     draw_waits(p, &v);
@@ -596,7 +610,7 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
                    scene_fit(p->s, text, room, 12, MEDIUM));
     }
     for (int i = 0; i < t->n_events; i++)
-        if (in_line(&v, t->event[i].e)) draw_event(p, &v, &t->event[i]);
+        if (in_line(&v, &t->event[i])) draw_event(p, &v, &t->event[i]);
     flag_wrong(p, &v);
     label_computes(p, &v);
     for (int i = 1; i < t->n_lanes && i < 64; i++)
@@ -606,14 +620,8 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     return y + stave_height(p, t, l);
 }
 
-typedef struct {
-    const Timeline *t;
-    const TimeLine *l;
-    const char *who;
-} Item;
-
 /* Of one timeline, or of all. */
-static double longest_line(const Item *item, int from, int to, const Timeline *of) {
+static double longest_line(const TimeItem *item, int from, int to, const Timeline *of) {
     double longest = 0;
     for (int i = from; i < to; i++)
         if (!of || item[i].t == of) longest = fmax(longest, item[i].l->end - item[i].l->start);
@@ -628,7 +636,7 @@ typedef struct Shown {
     const Timeline *t;
     int n;
     TimeFold folded;
-    Item *item;
+    TimeItem *item;
     int n_items;
     const struct Shown *peer; /* of the figure beside this one, at the same scale; NULL: none */
 } Shown;
@@ -636,11 +644,11 @@ typedef struct Shown {
 /* A line that would leave most of its row empty is drawn a round number of times as wide as the
  * scale of the longest, the same part of other ranks too; beside each it says how many, so that
  * lengths can still be compared. */
-static int times_wide(const Shown *v, const Item *item, double longest) {
+static int times_wide(const Shown *v, const TimeItem *item, double longest) {
     static const int round[] = {100, 50, 20, 10, 5, 4, 3, 2};
     double own = 0;
     for (const Shown *of = v; of; of = of->peer)
-        for (const Item *x = of->item; x < of->item + of->n_items; x++)
+        for (const TimeItem *x = of->item; x < of->item + of->n_items; x++)
             if (!strcmp(x->l->title, item->l->title)) own = fmax(own, x->l->end - x->l->start);
     for (size_t i = 0; i < sizeof round / sizeof *round && own > 0; i++)
         if (own * round[i] <= longest) return round[i];
@@ -668,7 +676,8 @@ static void subtitle(const Shown *v, const char **part) {
     part[k++] = model ? model : "";
     part[k++] = words_data(a, c->t);
     part[k++] = words_mesh(a, c->t);
-    part[k++] = c->o->measured ? timeline_ranks(&t[n - 1], a)
+    part[k++] = t->step          ? "lines: one micro-batch on a stage"
+                : c->o->measured ? timeline_ranks(&t[n - 1], a)
                 : all == 1
                     ? arena_printf(a, "one class: all %lld rank%s run%s the same program",
                                    (long long)c->t->ranks, c->t->ranks == 1 ? "" : "s",
@@ -699,52 +708,85 @@ static const char *codes(const Timeline *t, Arena *a) {
     return s.s;
 }
 
+/* A page up to where its lines begin, at the y that is returned. */
+static double begin_page(const Shown *v, TimePen *p, TimeLook *look) {
+    static const WrongList nothing = {0}; /* what was measured is not what is modelled of a plan */
+    const ViewCall *c = v->c;
+    const Preset *pr = &presets[v->preset];
+    Scene *s = figure_new(c, "timeline", v->preset);
+    *look = look_of(c, s, v->t, v->n, v->preset);
+    const WrongList *wrong = wrong_find(c->arena, c->t, NULL, NULL);
+    *p = (TimePen){.c = c, .s = s, .look = look, .wrong = c->o->measured ? &nothing : wrong};
+    p->x0 = pr->margin + look->label_w + 8;
+    p->width = look->axis_w > 0 ? look->axis_w : s->w - pr->margin - p->x0 - 26;
+    p->right = look->margin_w > 0 ? s->w - pr->margin - 148 - 12 : s->w - pr->margin;
+    const char *sub[8];
+    subtitle(v, sub);
+    double y = headline_draw(s, v->preset, p->wrong, timeline_title(c, v->t, v->n), sub) + 10;
+    return wrong_banner(s, c, (Band){pr->margin, s->w - 2 * pr->margin, y});
+}
+/* What stands below a page's lines, with a foot of that height where the page's is fixed. */
+static void end_page(const Shown *v, TimePen *p, double y, double foot) {
+    const ViewCall *c = v->c;
+    const Preset *pr = &presets[v->preset];
+    Scene *s = p->s;
+    double w = s->w - 2 * pr->margin;
+    y = figure_legend(s, (Band){pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0)},
+                      p->legend);
+    const char *hw = c->t->hardware ? c->t->hardware : "";
+    const char *of = codes(&v->t[0], c->arena),
+               *note = arena_printf(c->arena, "%s%s%s", hw, *hw && *of ? " · " : "", of),
+               *totals = timeline_totals(c, v->t, v->n);
+    y = figure_foot(s, c, (Band){pr->margin, w, y - (v->preset == PRESET_SLIDE ? 4 : 0)}, totals,
+                    note);
+    s->desc = arena_printf(c->arena, "Timeline of compute and communication streams. %s%s%s%s",
+                           totals, *hw ? " Modelled: " : "", hw, *hw ? "." : "");
+    figure_page(s, v->preset, y);
+}
+/* The schedule of the whole step, under a heading. */
+static double draw_schedule(const Shown *v, TimePen *p, double y, double foot) {
+    const double left = presets[v->preset].margin, h = presets[v->preset].h;
+    const TimeStep *x = v->t->step;
+    scene_begin(p->s, "schedule", "schedule", NULL);
+    double w = scene_text(p->s, left, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
+                          arena_printf(p->c->arena, "The whole step, %s", p->c->t->schedule));
+    scene_text(p->s, left + w + 12, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
+               time_text(x->span, p->c->arena));
+    y = pipe_strip(p->c, p->s, y + 26, h > 0 ? h - foot - y - 26 : 0);
+    scene_end(p->s);
+    return y + 6;
+}
+/* A slide with the schedule alone. */
+static Scene *schedule_page(const Shown *v, double foot) {
+    TimePen p;
+    TimeLook look;
+    double y = begin_page(v, &p, &look);
+    end_page(v, &p, draw_schedule(v, &p, y, foot), foot);
+    return p.s;
+}
 /* A page with as many lines as fit above a foot of that height (all, where the height is free);
  * returns the index of the first that does not. */
 static int draw_page(const Shown *v, int from, double foot, Scene **out) {
-    const ViewCall *c = v->c;
-    const Timeline *t = v->t;
-    const Item *item = v->item;
-    const PresetKind preset = v->preset;
-    int n = v->n, items = v->n_items;
-    const Preset *pr = &presets[preset];
-    Scene *s = figure_new(c, "timeline", preset);
-    TimeLook look = look_of(c, s, t, n, preset);
-    static const WrongList nothing = {0}; /* what was measured is not what is modelled of a plan */
-    const WrongList *wrong = wrong_find(c->arena, c->t, NULL, NULL);
-    TimePen p = {.c = c, .s = s, .look = &look, .wrong = c->o->measured ? &nothing : wrong};
-    double limit = preset == PRESET_A4 ? A4_HEIGHT : pr->h;
-    p.x0 = pr->margin + p.look->label_w + 8;
-    p.width = p.look->axis_w > 0 ? p.look->axis_w : s->w - pr->margin - p.x0 - 26;
-    p.right = p.look->margin_w > 0 ? s->w - pr->margin - 148 - 12 : s->w - pr->margin;
-    const char *sub[8];
-    subtitle(v, sub);
-    double y = headline_draw(s, preset, p.wrong, timeline_title(c, t, n), sub) + 10;
-    y = wrong_banner(s, c, (Band){pr->margin, s->w - 2 * pr->margin, y});
+    const TimeItem *item = v->item;
+    TimePen p;
+    TimeLook look;
+    double y = begin_page(v, &p, &look),
+           limit = v->preset == PRESET_A4 ? A4_HEIGHT : presets[v->preset].h;
+    if (v->t->step && !from && v->preset != PRESET_SLIDE) y = draw_schedule(v, &p, y, foot);
     double end = y;
     int to = from;
-    for (; to < items; to++) {
+    for (; to < v->n_items; to++) {
         end += stave_height(&p, item[to].t, item[to].l);
         if (limit > 0 && to > from && end + foot > limit) break;
     }
     for (int i = from; i < to; i++) {
         double longest = scale_line(v, i, from, to);
-        p.times = c->o->measured ? 1 : times_wide(v, &item[i], longest);
+        p.times = v->c->o->measured ? 1 : times_wide(v, &item[i], longest);
         p.scale = p.times * p.width / longest;
         y = draw_stave(&p, item[i].t, item[i].l, y, longest / p.times, item[i].who);
     }
-    double w = s->w - 2 * pr->margin;
-    y = figure_legend(s, (Band){pr->margin, w, fmax(y - 6, pr->h > 0 ? pr->h - foot : 0)},
-                      p.legend);
-    const char *hw = c->t->hardware ? c->t->hardware : "";
-    const char *of = codes(&t[0], c->arena),
-               *note = arena_printf(c->arena, "%s%s%s", hw, *hw && *of ? " · " : "", of);
-    y = figure_foot(s, c, (Band){pr->margin, w, y - (preset == PRESET_SLIDE ? 4 : 0)},
-                    timeline_totals(c, t, n), note);
-    s->desc = arena_printf(c->arena, "Timeline of compute and communication streams. %s%s%s%s",
-                           timeline_totals(c, t, n), *hw ? " Modelled: " : "", hw, *hw ? "." : "");
-    figure_page(s, preset, y);
-    *out = s;
+    end_page(v, &p, y, foot);
+    *out = p.s;
     return to;
 }
 
@@ -753,16 +795,21 @@ static void list_lines(Shown *v) {
     Arena *a = v->c->arena;
     int all = 0;
     for (int i = 0; i < v->n; i++) all += v->t[i].n_lines;
-    v->item = ARENA_ARRAY(a, Item, all + 1);
+    if (v->t->step) {
+        v->n_items = timeline_items(v->c, v->t, v->n, &v->item);
+        return;
+    }
+    v->item = ARENA_ARRAY(a, TimeItem, all + 1);
     for (int i = 0; i < v->n; i++)
         for (int k = 0; k < v->t[i].n_lines; k++) {
             const Timeline *t = &v->t[i];
             const char *who = v->n > 1 || v->c->o->measured ? timeline_who(v->c, t) : "";
-            Item *like = v->item, *end = v->item + v->n_items;
+            TimeItem *like = v->item, *end = v->item + v->n_items;
             while (like < end && (v->c->o->measured || like->t == t ||
                                   !timeline_as_long(like->t, like->l, t, &t->line[k])))
                 like++;
-            if (like == end) v->item[v->n_items++] = (Item){t, &t->line[k], who};
+            if (like == end)
+                v->item[v->n_items++] = (TimeItem){.t = t, .l = &t->line[k], .who = who};
             else
                 like->who = arena_printf(
                     a, strstr(like->who, " as long on ") ? "%s, %s" : "%s, as long on %s",
@@ -770,20 +817,29 @@ static void list_lines(Shown *v) {
         }
 }
 int view_timeline(const ViewCall *c, Scene **page) {
-    Timeline t[MAX_CLASSES];
+    const int most = timeline_staged(c) ? TIMELINE_STAGES : MAX_CLASSES;
+    Timeline *t = ARENA_ARRAY(c->arena, Timeline, most + 1);
     Shown v = {.c = c, .t = t};
     furniture_preset(c->o->preset, &v.preset);
-    v.n = timeline_read(c, t, MAX_CLASSES, looks[v.preset].kernels, &v.folded);
+    v.n = timeline_read(c, t, most, looks[v.preset].kernels, &v.folded);
     int pages = 0;
     if (v.n == 0) return 0;
     list_lines(&v);
-    Timeline *far = c->peer ? ARENA_ARRAY(c->arena, Timeline, MAX_CLASSES) : NULL;
+    Timeline *far = c->peer ? ARENA_ARRAY(c->arena, Timeline, TIMELINE_STAGES + 1) : NULL;
     ViewCall other = c->peer ? *c->peer : *c;
     other.d = diags_new(c->arena); /* what the other figure lacks is told where it is drawn */
     Shown beside = {.c = &other, .preset = v.preset, .t = far};
     beside.n =
-        far ? timeline_read(&other, far, MAX_CLASSES, looks[v.preset].kernels, &beside.folded) : 0;
+        far ? timeline_read(&other, far, timeline_staged(&other) ? TIMELINE_STAGES : MAX_CLASSES,
+                            looks[v.preset].kernels, &beside.folded)
+            : 0;
     if (beside.n) list_lines(&beside), v.peer = &beside;
+    if (v.t->step && v.preset == PRESET_SLIDE) {
+        double foot = FOOT;
+        do page[pages] = schedule_page(&v, foot);
+        while (page[pages]->scale < 1 && (foot += 17) < FOOT + 120);
+        pages++;
+    }
     for (int from = 0, next; from < v.n_items && pages < VIEW_MAX_PAGES; pages++, from = next) {
         double foot = FOOT;
         do next = draw_page(&v, from, foot, &page[pages]);

@@ -239,6 +239,15 @@ bool trace_both_ways(const Trace *t) {
         if (t->values[i].way) return true;
     return false;
 }
+int trace_pipe_coord(const Trace *t, int64_t rank) {
+    int64_t stride = 1;
+    for (int i = t->n_axes - 1; i >= 0; i--) {
+        if (t->schedule_axis && !strcmp(t->axes[i].name, t->schedule_axis))
+            return (int)(rank / stride % t->axes[i].size);
+        stride *= t->axes[i].size;
+    }
+    return -1;
+}
 int64_t trace_microbatches(const Trace *t) {
     for (int i = 0; i < t->n_model; i++)
         if (!strcmp(t->model[i].name, "microbatches") && t->model[i].value > 1)

@@ -505,6 +505,8 @@ TraceProjected trace_projected(const Trace *t);
 int64_t trace_microbatches(const Trace *t);
 /* Do micro-batches enter a pipeline at both ends? Then the records show one of each way. */
 bool trace_both_ways(const Trace *t);
+/* The rank's coordinate on the axis of the pipeline; -1: there is none. */
+int trace_pipe_coord(const Trace *t, int64_t rank);
 /* Makes trace_param quick; once, when all parameters are there. */
 void trace_index(Trace *t);
 /* The first parameter with this name, in the checkpoint or in the plan's scheme; NULL: none (or

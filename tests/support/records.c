@@ -99,7 +99,7 @@ static int by_time(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 /* Between neighbouring ends of events nothing changes: who is busy in each of these spans. */
-RecordTime records_time(Arena *a, const Trace *t, int64_t rank) {
+static RecordTime time_of(Arena *a, const Trace *t, int64_t rank) {
     double *at = ARENA_ARRAY(a, double, 3 * t->n_events + 2);
     int n = 0;
     RecordTime x = {0};
@@ -126,6 +126,10 @@ RecordTime records_time(Arena *a, const Trace *t, int64_t rank) {
     }
     x.compute = x.span - x.still;
     x.hidden = x.comm - x.exposed;
+    return x;
+}
+RecordTime records_time(Arena *a, const Trace *t, int64_t rank) {
+    RecordTime x = time_of(a, t, rank);
     assert(fabs(x.still - x.exposed - x.waiting) <= 1e-6 * x.span);
     return x;
 }
@@ -149,6 +153,61 @@ double records_busy(const Trace *t, int rank) {
         if (x->end > from) busy += x->end - from, until = x->end;
     }
     return busy;
+}
+/* Is it done once a step, however many micro-batches there are? */
+static bool done_once(const Trace *t, int step, bool *message) {
+    *message = false;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (c->step != step) continue;
+        *message = !strcmp(c->op, "send");
+        for (int k = 0; k < t->n_model; k++)
+            if (!strcmp(t->model[k].name, "microbatches") && t->model[k].value > 1)
+                return !c->per_step;
+        return false;
+    }
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].step == step && t->computes[i].pass == PHASE_OPTIMIZER) return true;
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].step == step && t->values[i].once) return true;
+    return false;
+}
+/* The trace with those events alone that are done once a step, or that are not. */
+static Trace events_of(Arena *a, const Trace *t, bool once) {
+    Trace u = *t;
+    u.events = ARENA_ARRAY(a, TraceEvent, t->n_events + 1);
+    u.n_events = 0;
+    for (int i = 0; i < t->n_events; i++) {
+        bool message, is = done_once(t, t->events[i].step, &message);
+        if (is == once && !message) u.events[u.n_events++] = t->events[i];
+    }
+    return u;
+}
+RecordStep records_step(Arena *a, const Trace *t, int64_t rank) {
+    RecordStep s = {.coord = -1};
+    int64_t stride = 1;
+    int stage = -1;
+    for (int i = t->n_axes - 1; i >= 0 && s.coord < 0; i--) {
+        if (!strcmp(t->axes[i].name, t->schedule_axis))
+            s.coord = (int)(rank / stride % t->axes[i].size);
+        else stride *= t->axes[i].size;
+    }
+    for (int i = 0; i < t->n_actions; i++) {
+        const TraceAction *x = &t->actions[i];
+        s.span = fmax(s.span, x->end);
+        if (x->rank != s.coord || strcmp(x->kind, "F")) continue;
+        if (stage < 0) stage = x->stage;
+        s.times += x->stage == stage;
+    }
+    Trace each = events_of(a, t, false), once = events_of(a, t, true);
+    RecordTime x = time_of(a, &each, rank), y = time_of(a, &once, rank);
+    s.compute = s.times * x.compute, s.exposed = s.times * x.exposed;
+    s.waiting = s.times * x.waiting, s.comm = s.times * x.comm, s.hidden = s.times * x.hidden;
+    double works = s.compute + s.exposed + s.waiting, busy = records_busy(t, s.coord);
+    s.idle = fmax(0, s.span - works);
+    assert(rank != s.coord * stride || fabs(works - busy) <= 1e-6 * s.span);
+    s.once_compute = y.compute, s.once_exposed = y.exposed, s.once_comm = y.comm;
+    return s;
 }
 int records_in_flight(const Trace *t, int rank) {
     int now = 0, most = 0;

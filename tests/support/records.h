@@ -37,6 +37,17 @@ RecordTime records_time(Arena *a, const Trace *t, int64_t rank);
 /* What the events are of, in words: a step's, or of one of its micro-batches. */
 const char *records_span(Arena *a, const Trace *t);
 
+/* Of a pipeline, the whole step of a rank by the schedule's actions, in seconds: `times`
+ * micro-batches of what it does for each, less messages between stages; once_*: what is done once a
+ * step. Fails where what the events of the first rank of a stage come to is not what its actions
+ * take. */
+typedef struct {
+    int coord, times;
+    double span, compute, exposed, waiting, idle, comm, hidden;
+    double once_compute, once_exposed, once_comm;
+} RecordStep;
+RecordStep records_step(Arena *a, const Trace *t, int64_t rank);
+
 /* How long a coordinate of the pipeline's axis is at work: the time that any of its actions takes,
  * counted once; and the most pairs of stage and micro-batch of which it has begun the forward and
  * not ended the backward. */

@@ -28,6 +28,12 @@ GPU_PLUGIN := $(if $(CUDA),$(dir $(BIN))shardproof-cuda.so)
 # and that of NCCL, which is found when it is opened; its header alone is needed here
 NCCL_H ?= $(firstword $(wildcard /usr/local/cuda/include/nccl.h /usr/include/nccl.h /usr/local/include/nccl.h))
 NCCL_PLUGIN := $(if $(CUDA),$(dir $(BIN))shardproof-nccl.so)
+# The tests build both where the toolkit is found (NVCC= leaves them out), for one architecture, and
+# not beside the program, which nothing changes.
+TOOLKIT := $(and $(NVCC),$(wildcard $(dir $(NVCC))../include/cublasLt.h))
+GPU_REAL := $(if $(TOOLKIT),$(BUILD)/tests/real/shardproof-cuda.so)
+NCCL_REAL := $(if $(TOOLKIT),$(if $(NCCL_H),$(BUILD)/tests/real/shardproof-nccl.so))
+$(BUILD)/tests/real/%: CUDA_ARCHS = 90
 # what processes that no MPI has started meet by
 STAR := sim/engine/star.c sim/engine/boot.c sim/engine/place.c
 SIM := $(filter-out sim/cli/main.c,$(wildcard sim/*/*.c)) $(wildcard render/*.c render/*/*.c)
@@ -61,17 +67,19 @@ $(dir $(BIN))shardproof-mpich.so: MPI_CC = $(MPICH_CC)
 $(PLUGINS): sim/engine/mpi/engine_mpi.c sim/engine/engine.h
 	@[ -n "$(MPI_CC)" ] || { echo "$@ needs the compiler of its MPI: OPENMPI_CC=, MPICH_CC=" >&2; exit 1; }
 	$(call say,CC,$<)$(MPI_CC) -std=gnu17 -O2 -g $(WARN) -Wno-missing-prototypes -Wno-stringop-overflow -Isim -shared -fPIC -pthread -o $@ $<
-$(GPU_PLUGIN): sim/gpu/cuda/gpu_cuda.cu $(wildcard sim/gpu/*.h sim/ops/*.cu.h)
+$(GPU_PLUGIN) $(GPU_REAL): sim/gpu/cuda/gpu_cuda.cu $(wildcard sim/gpu/*.h sim/ops/*.cu.h)
 	@[ -n "$(NVCC)" ] || { echo "make CUDA=1 needs nvcc of CUDA's toolkit (12 or 13) with cublasLt.h:" \
 	    "in PATH, in /usr/local/cuda, or NVCC=FILE" >&2; exit 1; }
+	@mkdir -p $(@D)
 	$(call say,NVCC,$<)$(NVCC) -std=c++17 -O2 -Isim -I. -shared -cudart static \
 	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden -Xfatbin -compress-all \
 	    $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
 	    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS)) \
 	    -o $@ $< -ldl
-$(NCCL_PLUGIN): sim/engine/nccl/engine_nccl.c sim/engine/nccl_calls.c $(STAR) $(wildcard sim/engine/*.h)
+$(NCCL_PLUGIN) $(NCCL_REAL): sim/engine/nccl/engine_nccl.c sim/engine/nccl_calls.c $(STAR) $(wildcard sim/engine/*.h)
 	@[ -n "$(NVCC)" ] && [ -n "$(NCCL_H)" ] || { echo "make CUDA=1 needs nvcc of CUDA's toolkit and nccl.h" \
 	    "(Debian: libnccl-dev; in a Python package: nvidia/nccl/include): NVCC=FILE, NCCL_H=FILE" >&2; exit 1; }
+	@mkdir -p $(@D)
 	$(call say,NVCC,$<)$(NVCC) -O2 -Isim -I$(dir $(NCCL_H)) -shared -cudart static \
 	    -Xcompiler -Wall,-Wextra,-fPIC,-fvisibility=hidden,-pthread -o $@ $(filter %.c,$^) -ldl
 # What a machine with a GPU needs to run tests/gpu.sh: the program, its plug-ins, all their libraries
@@ -108,10 +116,13 @@ demo: deps
 
 test: deps-mpi
 	@$(MAKE) --no-print-directory -j2 shardproof tests
+	@$(if $(GPU_REAL),,echo "CUDA's plug-in is not built: no nvcc with cublasLt.h";) \
+	    $(if $(NCCL_REAL),:,echo "NCCL's plug-in is not built: no nvcc with cublasLt.h and nccl.h")
 	sh tests/run.sh $(BUILD)/tests
 .PHONY: tests
 # test_rooms reads what each object defines, main.o too
-tests: $(TESTS) $(BUILD)/sim/cli/main.o $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so $(BUILD)/tests/gpu.so $(BUILD)/tests/nccl.so plugins
+tests: $(TESTS) $(BUILD)/sim/cli/main.o $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so $(BUILD)/tests/gpu.so $(BUILD)/tests/nccl.so \
+	plugins $(GPU_REAL) $(NCCL_REAL)
 # what the tests load into the real binary; never built with a sanitizer
 TRIP_CC = $(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -Isim -shared -fPIC -pthread
 TRIP_H := $(wildcard tests/trip/*.h tests/trip/cuda/*.h)

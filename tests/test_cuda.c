@@ -252,6 +252,27 @@ static void test_missing(void **state) {
     e = RUN("check", p, "--cuda=virtual");
     child_expect(&e, 5, "make CUDA=1");
 }
+/* CUDA's own plug-in, where it could be built, on a machine without a GPU: it says so, and writes
+ * nothing. */
+static void test_real(void **state) {
+    (void)state;
+    const char *real = child_built(arena, "real/shardproof-cuda.so"), *p = in("plan.yaml"),
+               *out = in("new/deep");
+    if (!real || access("/dev/nvidiactl", F_OK) == 0) {
+        print_message("no CUDA toolkit here, or there is a GPU: not tried\n");
+        skip();
+    }
+    copy(real, in("shardproof-cuda.so"));
+    Ended run[] = {RUN("check", p, "--cuda=virtual"), RUN("run", p, "--cuda=virtual", "-o", out),
+                   RUN("calibrate", "--cuda", "-o", out)};
+    for (int i = 0; i < 3; i++) {
+        child_expect(&run[i], 5, "[E0601]");
+        child_expect(&run[i], 5, "= help: ");
+        assert_true(strstr(run[i].err, "no NVIDIA driver") || strstr(run[i].err, "finds no GPU"));
+        assert_true(run[i].seconds < 20 * slow_machine());
+    }
+    assert_int_not_equal(access(in("new"), F_OK), 0);
+}
 /* A kernel that fails in the middle, at any launch: the library's words, and what was there stays.
  */
 static void test_failing(void **state) {
@@ -310,8 +331,8 @@ static void test_room(void **state) {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, with_plugin, gone)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_same_records), TEST(test_diff_sees), TEST(test_check),
-        TEST(test_measured),     TEST(test_calibrate), TEST(test_script),
-        TEST(test_missing),      TEST(test_failing),   TEST(test_room)};
+        TEST(test_same_records), TEST(test_diff_sees), TEST(test_check),   TEST(test_measured),
+        TEST(test_calibrate),    TEST(test_script),    TEST(test_missing), TEST(test_real),
+        TEST(test_failing),      TEST(test_room)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

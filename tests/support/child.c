@@ -59,12 +59,16 @@ static const char *without_blanks(const char *trip) {
     atexit(remove_copy);
     return trip_copy;
 }
-const char *child_beside(Arena *a, const char *name) {
+const char *child_built(Arena *a, const char *name) {
     char self[4096] = {0};
     if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) fail_msg("no /proc/self/exe");
     *(strrchr(self, '/') + 1) = 0;
     const char *file = arena_printf(a, "%s%s", self, name);
-    if (access(file, R_OK) != 0) fail_msg("there is no %s: run `make tests`", file);
+    return access(file, R_OK) == 0 ? file : NULL;
+}
+const char *child_beside(Arena *a, const char *name) {
+    const char *file = child_built(a, name);
+    if (!file) fail_msg("there is no %s beside this program: run `make tests`", name);
     return file;
 }
 const char *child_trip(Arena *a) { return without_blanks(child_beside(a, "trip.so")); }

@@ -44,6 +44,9 @@ const char *child_program(void);
 void child_use(const char *path);
 /* The program that stands there is the one, until child_use(NULL). */
 void child_use_installed(const char *at);
+/* The file of that name that make has built beside the test program; NULL: it has not, for it lacks
+ * what that needs. */
+const char *child_built(Arena *a, const char *name);
 /* A file beside the test that runs; fails the test if it is not there. In `a`. */
 const char *child_beside(Arena *a, const char *name);
 /* build/tests/trip.so beside the test that runs, or a copy of it in /tmp if blanks are in its path.

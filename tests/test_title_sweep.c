@@ -313,7 +313,7 @@ static bool has_units(const Page *p) {
 static void sent_over(const Page *p, char **m) {
     bool overview = !strcmp(p->o.view, "overview"), one = p->t->pass == PASS_FORWARD;
     Scope scope = {.all = !p->o.part, .part = p->o.part};
-    bool all = strstr(p->text, "all that is drawn") != NULL;
+    bool all = strstr(p->text, "all that is drawn") || !strstr(p->all, "a Transformer block needs");
     if (!overview && (strstr(p->text, "in one ") || strstr(p->text, "Not drawn")) && !p->o.part) {
         /* those that are drawn and those that are not, together */
         if (has_messages(p, m[1])) return; /* of stages: those beside what is drawn */
@@ -969,7 +969,8 @@ static const Phrase phrases[] = {
     {"pipeline", "at least # on every rank", pipe_fewest},
     {"block",
      "(the backward pass of )?(a Transformer block|this model|what this page shows|attention and "
-     "the MLP|attention|the [A-Za-z]+( layer)?) needs (no communication|# collectives? and sends "
+     "the MLP|attention|the [A-Za-z]+( layer)?) needs (no communication of its own|no "
+     "communication|# collectives? and sends "
      "@)",
      block_needs},
     {"overview", "a rank holds @ of weights and sends (@ in # collectives?|nothing)( in ([a-z]+))?",
@@ -1102,19 +1103,22 @@ static void look(Page *p, const char *text) {
     const char *open = not_held(p->a, left);
     if (open) n_open++, print_message("NOT HELD %s|%s\n", p->what, open);
 }
-/* Sentences without a number: where a part needs no communication, or nothing is sent, no
- * collective is drawn, of another rank's neither. (One that is left out is drawn as missing.) */
+/* Sentences without a number: where it needs no communication, or nothing is sent, no collective is
+ * drawn, of another rank's neither (one that is left out is drawn as missing), and no gradient
+ * travels with others' but where that is said. */
 static void hold_silence(const Page *p, const Scene *s, const char *title, const char *foot) {
-    bool silent =
-        (p->o.part && strstr(title, "no communication")) || strstr(foot, "Nothing is sent.");
+    bool silent = strstr(title, "no communication") || strstr(foot, "Nothing is sent."),
+         own = strstr(title, "no communication of its own") || strstr(foot, "gradients travel");
     int drawn = 0;
+    bool travels = strstr(page_words(p->a, s, NULL), "travels with") != NULL;
     for (int i = 0; i < s->n_groups; i++) drawn += !strcmp(s->groups[i].what, "collective");
     for (int i = 0; i < p->t->n_collectives; i++) silent &= !p->t->collectives[i].skipped;
     if (!silent || strcmp(p->o.view, "block") != 0) return;
     n_silent++;
-    if (!drawn) return;
+    if (!drawn && own == travels) return;
     n_wrong++;
-    print_message("WRONG %s|%s: %d collectives drawn\n", p->what, title, drawn);
+    print_message("WRONG %s|%s|%s: %d collectives drawn%s\n", p->what, title, foot, drawn,
+                  travels ? ", gradients that travel" : "");
 }
 static void look_page(Page *p, const Scene *s) {
     const char *title = page_words(p->a, s, "title"), *foot = page_words(p->a, s, "footer"),

@@ -2,6 +2,7 @@
 #include "render/block/block_counts.h"
 #include "base/text.h"
 #include "render/block/block_page.h"
+#include "render/graph/grads.h"
 #include <string.h>
 
 /* What strips show: all of a block (and whatever stands beside it), one part, or several. */
@@ -100,12 +101,54 @@ static bool belongs(const BlockGraph *g, Shows what, int first, const TraceColle
            text_same(part_of(g, c), g->strip[first].part);
 }
 
+/* Is it one of those that a block is counted from? */
+static bool of_block(const BlockGraph *g, const TraceCollective *c, bool drawn) {
+    bool message = words_message(c, g->rank) != MESSAGE_NONE;
+    return (drawn && message) ||
+           (belongs(g, SHOWS_BLOCK, 0, c) && words_pass_of(c, words_backward(g->t)) == g->pass);
+}
+/* Does the gradient of a parameter that is made in the strips travel in c? */
+static bool travels_in(const BlockGraph *g, int first, int n, const TraceCollective *c) {
+    for (int i = 0; i < g->n; i++) {
+        const BlockNode *x = &g->node[i];
+        if (x->strip < first || x->strip >= first + n) continue;
+        for (int k = 0; k < x->n_op; k++)
+            for (int j = 0; j < x->op[k].n_leave; j++)
+                for (int u = 0; u < x->op[k].leave[j].n_unit; u++)
+                    if (x->op[k].leave[j].unit[u] == c) return true;
+    }
+    return false;
+}
+static bool of_layer(const BlockStrip *s) {
+    return text_same(s->part, "attention") || text_same(s->part, "mlp") ||
+           text_same(s->part, "moe") || text_same(s->part, "block");
+}
+/* What a title speaks of. Of a block alone nothing true can be said where its gradients travel in
+ * one collective with those of what stands beside it, or where it needs none and that draws some.
+ */
+static Shows subject_of_title(const BlockGraph *g, int first, int n) {
+    const TraceCollective **use = ARENA_ARRAY(g->arena, const TraceCollective *, g->n_used + 1);
+    Shows what = shows(g, first, n);
+    int used = block_used(g, first, n, use), own = 0;
+    bool shared = false;
+    for (int i = 0; i < used; i++)
+        for (int k = first; k < first + n && !of_block(g, use[i], true); k++)
+            shared |= of_layer(&g->strip[k]) && travels_in(g, k, 1, use[i]);
+    for (int i = 0; i < g->t->n_collectives; i++) {
+        const TraceCollective *c = &g->t->collectives[i];
+        own += !wrong_skipped(c) && words_group_of(&c->groups, g->rank) >= 0 &&
+               of_block(g, c, among(use, used, c));
+    }
+    if (what != SHOWS_BLOCK || !used || (own && !shared)) return what;
+    return n == g->n_strips && g->whole ? SHOWS_MODEL : SHOWS_SOME;
+}
+
 /* Collectives of the subject, each once, drawn ones too; returns their number. */
 static int collect(const BlockGraph *g, int first, int n, bool drawn, const TraceCollective **out) {
     const Trace *t = g->t;
     const TraceCollective **use = ARENA_ARRAY(g->arena, const TraceCollective *, g->n_used + 1);
     int used = block_used(g, first, n, use), k = 0, backward = words_backward(t);
-    Shows what = shows(g, first, n);
+    Shows what = subject_of_title(g, first, n);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         if (wrong_skipped(c) || words_group_of(&c->groups, g->rank) < 0) continue;
@@ -121,12 +164,15 @@ static int collect(const BlockGraph *g, int first, int n, bool drawn, const Trac
 BlockCount block_count(const BlockGraph *g, int first, int n) {
     const TraceCollective **use =
         ARENA_ARRAY(g->arena, const TraceCollective *, g->t->n_collectives + 1);
-    BlockCount b = {.subject = subject(g, shows(g, first, n), first)};
+    BlockCount b = {.subject = subject(g, subject_of_title(g, first, n), first)};
     int k = collect(g, first, n, true, use);
     for (int i = 0; i < k; i++) {
         b.count += collective_times(use[i]);
         b.sent += collective_on(use[i], g->rank).bytes_sent;
     }
+    for (int i = 0; i < g->t->n_collectives; i++)
+        b.travels |=
+            !among(use, k, &g->t->collectives[i]) && travels_in(g, first, n, &g->t->collectives[i]);
     return b;
 }
 

@@ -7,6 +7,7 @@
 typedef struct {
     const char *subject; /* "a Transformer block", "the MLP", "this model" */
     int64_t count, sent; /* collectives of the pass that the rank is in, and bytes it sends */
+    bool travels;        /* its gradients travel in another's collective, which is not counted */
 } BlockCount;
 /* "the MLP" of "mlp". */
 const char *block_part_words(const char *part);

@@ -47,7 +47,9 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     const char *pass = forward ? "" : arena_printf(a, "the %s pass of ", phase_text(g->pass));
     const char *who = arena_printf(a, "%s%s", pass, b.subject),
                *in = g->t->ranks == 1 ? "Inside a single GPU" : "Inside one GPU";
-    if (b.count == 0) return arena_printf(a, "%s, %s needs no communication", in, who);
+    if (b.count == 0)
+        return arena_printf(a, "%s, %s needs no communication%s", in, who,
+                            b.travels ? " of its own" : "");
     return arena_printf(a, "%s, %s needs %lld collective%s and sends %s", in, who,
                         (long long)b.count, b.count == 1 ? "" : "s", bytes_text(b.sent, a));
 }
@@ -71,14 +73,17 @@ const char *block_totals(const BlockGraph *g, int first, int strips) {
     const char *more = block_not_drawn(g, first, strips);
     int64_t drawn = 0;
     for (int i = 0; i < n; i++) drawn += t[i].count;
-    if (n == 0 && !*more) return "Nothing is sent.";
+    BlockCount count = block_count(g, first, strips);
+    if (n == 0 && !*more)
+        return count.travels ? "Only gradients travel, in another part's collective."
+                             : "Nothing is sent.";
     Str s = str_new(a);
     const char *why = cause(g);
     if (why) str_addf(&s, "Likely cause: %s. ", words_symbol(a, why));
     if (n == 0) str_add(&s, "Nothing of what is drawn is sent.");
     else
         str_addf(&s, "Sent per rank in one %s%s: ", phase_text(g->pass),
-                 drawn == block_count(g, first, strips).count ? "" : ", all that is drawn");
+                 drawn == count.count ? "" : ", all that is drawn");
     for (int i = 0; i < n; i++)
         str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis),
                  bytes_text(t[i].bytes, a), (long long)t[i].count,

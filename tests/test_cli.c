@@ -1929,8 +1929,10 @@ static void test_schedules_beside(void **state) {
                           "stuck.csv, stage_to_rank: [0, 1], microbatches: 2}\n");
     expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", stuck), 3,
                 "stuck.csv comes to no end: 2 of 2 ranks stand still", "E0311");
-    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", stuck, "--format", "json"), 2,
-                "", "E0311");
+    expect_code(RUN("draw", staged, "--view", "pipeline", "--beside", stuck, "--format", "json"), 3,
+                "{\"rank\":1,\"action\":\"1B0\",\"waits\":\"1F0 on rank 1", "E0311");
+    expect_code(RUN("draw", stuck, "--view", "pipeline", "--format", "json"), 3,
+                "\"idle\":null,\"idle_time\":null", NULL);
 }
 /* Options are taken where they mean something, and refused with a reason where they do not. */
 static void test_draw_options(void **state) {

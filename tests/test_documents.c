@@ -187,6 +187,44 @@ static void test_pipeline(void **state) {
         DOCUMENT(&code, "draw", "plans/05-llama3-8b-tp4-sp.yaml", "--view", "pipeline");
     assert_int_equal(json_get(none, "figure")->kind, JSON_NULL);
 }
+static const char *plan_file(const char *name, const char *text) {
+    const char *path = temp_path(arena, name);
+    assert_true(file_write(diags_new(arena), path, text, strlen(text)));
+    return path;
+}
+/* One that comes to no end, by itself and beside another: what is done, and where each rank stands;
+ * of the other all that it has alone. */
+static void test_no_end(void **state) {
+    (void)state;
+    int code;
+    const char *rows = plan_file("stuck.csv", "0F0,0F1,0B0,0B1\n1B0,1F0,1F1,1B1\n"),
+               *stuck = plan_file(
+                   "stuck.yaml",
+                   arena_printf(arena,
+                                "model: {preset: llama3-8b, shrink: 64, layers: 2}\nmesh: {pp: 2}\n"
+                                "data: {batch: 2, sequence: 8}\npass: backward\npipeline: {file: "
+                                "%s, stage_to_rank: [0, 1], microbatches: 2}\n",
+                                rows)),
+               *ends = "plans/45-llama3-8b-pp4-1f1b.yaml";
+    for (int beside = 0; beside < 2; beside++) {
+        const Json *j = beside
+                            ? DOCUMENT(&code, "draw", ends, "--view", "pipeline", "--beside", stuck)
+                            : DOCUMENT(&code, "draw", stuck, "--view", "pipeline");
+        const Json *all = json_get(json_get(j, "figure"), "schedules"), *s = all->item[beside];
+        assert_int_equal(code, 3);
+        assert_int_equal(all->n, beside + 1);
+        if (beside) check_schedule(all->item[0], 8);
+        if (beside) assert_int_equal(json_get(all->item[0], "stuck")->n, 0);
+        assert_int_equal(json_get(s, "span")->kind, JSON_NULL);
+        assert_int_equal(json_get(s, "stuck")->n, 2);
+        const Json *at = json_get(s, "stuck")->item[1];
+        assert_string_equal(json_get(at, "action")->s, "1B0");
+        assert_non_null(strstr(json_get(at, "waits")->s, "1F0 on rank 1"));
+        const Json *ranks = json_get(s, "ranks");
+        assert_int_equal(json_get(ranks->item[0], "actions")->n, 2);
+        assert_int_equal(json_get(ranks->item[1], "actions")->n, 0);
+    }
+}
 /* Of a run: what the records say, and what another command says in its own document. */
 static void test_run(void **state) {
     (void)state;
@@ -303,11 +341,6 @@ static void test_import(void **state) {
     j = DOCUMENT(&code, "import", "hf", "--names", "examples/import", "--tp", "2");
     assert_true(!code && json_get(j, "rows")->n > 0);
 }
-static const char *plan_file(const char *name, const char *text) {
-    const char *path = temp_path(arena, name);
-    assert_true(file_write(diags_new(arena), path, text, strlen(text)));
-    return path;
-}
 /* What cannot be understood is a document too, with every diagnostic and its place. */
 static void test_refused(void **state) {
     (void)state;
@@ -400,12 +433,19 @@ static void test_schema_notices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schema_notices), cmocka_unit_test(test_every_plan),
-        cmocka_unit_test(test_lists),          cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_pipeline),       cmocka_unit_test(test_run),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_diff),           cmocka_unit_test(test_explain),
-        cmocka_unit_test(test_explain_words),  cmocka_unit_test(test_import),
+        cmocka_unit_test(test_schema_notices),
+        cmocka_unit_test(test_every_plan),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_no_end),
+        cmocka_unit_test(test_pipeline),
+        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_explain),
+        cmocka_unit_test(test_explain_words),
+        cmocka_unit_test(test_import),
     };
     return cmocka_run_group_tests(tests, start, end);
 }

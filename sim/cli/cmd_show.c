@@ -315,7 +315,7 @@ int cmd_draw(Cli *c) {
     o.events = view->asks & VIEW_TIMES || f->format == FORMAT_CHROME;
     o.numbers = o.execute;
     o.distances = view->asks & VIEW_FAR;
-    o.stuck = view->asks & VIEW_SEVERAL && f->format != FORMAT_JSON;
+    o.stuck = (view->asks & VIEW_SEVERAL) != 0;
     if (!beside_fits(c, view)) return 2;
     Loaded l;
     bool ok = cli_load(c, c->o.operands[0], &o, false, &l);

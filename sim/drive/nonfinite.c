@@ -2,7 +2,28 @@
 #include "drive/run.h"
 #include "exec/far.h"
 #include "kernel/digest.h"
+#include "kernel/pool.h"
 #include <math.h>
+#include <stdatomic.h>
+
+/* The numbers of one block, which workers share. */
+typedef struct {
+    const char *p;
+    Dtype dt;
+    _Atomic int64_t first; /* that is not finite */
+} Numbers;
+static void look(void *arg, int64_t lo, int64_t hi) {
+    Numbers *x = arg;
+    int64_t width = dtype_size(x->dt);
+    for (int64_t i = lo + digest_finite(x->p + lo * width, x->dt, hi - lo); i < hi; i++) {
+        double value = x->dt == DT_F32 ? (double)((const float *)(const void *)x->p)[i]
+                                       : ((const double *)(const void *)x->p)[i];
+        if (isfinite(value)) continue;
+        for (int64_t was = x->first; i < was && !atomic_compare_exchange_weak(&x->first, &was, i);)
+            ;
+        return;
+    }
+}
 
 /* NaN and infinity pass every comparison of a number with itself: the first step that makes one is
  * reported. A pending maximum over an empty shard is minus infinity by right. */
@@ -14,25 +35,25 @@ void nonfinite_find(Run *r, const Step *s) {
         if (v->L.type[a] == TY_M) return;
     for (int k = 0; k < st->n; k++) {
         const Local *l = &st->l[k];
-        int64_t n = tensor_count(&l->t), bad = -1;
-        double value = 0;
+        int64_t n = tensor_count(&l->t);
         /* nothing new */
         if (l->buf == NULL || s->kind == ST_CLAIM ||
             (s->kind == ST_MOVE && move_views(s->move.kind)) || far_finite(r->exec, &l->t))
             continue;
         Device *dev = r->exec->dev;
         Tensor host = dev->get(dev, &l->t, r->exec->dtype);
-        for (int64_t i = digest_finite(host.p, r->exec->dtype, n); i < n && bad < 0; i++) {
-            value = r->exec->dtype == DT_F32 ? (double)((float *)host.p)[i] : ((double *)host.p)[i];
-            if (!isfinite(value)) bad = i;
-        }
+        Numbers x = {host.p, r->exec->dtype, n};
+        pool_pieces(r->exec->pool, n, look, &x);
+        int64_t bad = x.first;
+        bool nan = bad < n && (x.dt == DT_F32 ? isnan(((float *)host.p)[bad])
+                                              : isnan(((double *)host.p)[bad]));
         dev->done(dev, &host);
-        if (bad < 0) continue;
+        if (bad == n) continue;
         r->nonfinite = true;
         diag_error(r->d, "E0504", s->loc,
                    "look at the sizes and scales of weights and inputs; in f64 the range is larger",
                    "%s: %s first appears here (step %d, %s, rank %lld, element %lld of its part)",
-                   step_name(r->program, s, r->arena), isnan(value) ? "NaN" : "infinity", s->id,
+                   step_name(r->program, s, r->arena), nan ? "NaN" : "infinity", s->id,
                    phase_text(s->pass), (long long)st->l[k].rank, (long long)bad);
         return;
     }

@@ -738,8 +738,8 @@ static void text_row(ErrPen *p, const ErrRow *r, Widths k, Str *s) {
                          {text_number(p, r->max), 6, true}};
     int n = 2;
     if (p->map.far) cell[n++] = (WordsCell){r->far ? text_number(p, r->far->max_abs) : "", 6, true};
-    const char *signs = arena_printf(p->a, " %s%s", row_states(p, r, k.signs), beside);
-    cell[n++] = (WordsCell){signs, words_columns(signs), false};
+    const char *signs = arena_printf(p->a, "%s%s", row_states(p, r, k.signs), beside);
+    cell[n++] = (WordsCell){signs, words_columns(signs) + 1, true};
     words_row(s, "", cell, n);
 }
 static void text_first(ErrPen *p, Str *s, int w) {

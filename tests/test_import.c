@@ -1849,6 +1849,48 @@ static void test_jax_indivisible(void **state) {
             fail_msg("%zu: %s%s", i, out, err);
     }
 }
+/* Heads that an axis cuts within: jax runs them (weights are arrays, their dims heads times head
+ * size), so such a table is not wrong, only not run here; what does not divide is wrong there too.
+ */
+static void test_jax_parts_of_heads(void **state) {
+    (void)state;
+#define WEIGHT(module, spec) "{\"layers.*.attention." module ".weight\": " spec "}"
+    static const struct {
+        const char *specs, *mesh;
+        int code;
+        const char *says; /* NULL: right */
+    } rows[] = {
+        {WEIGHT("wk", "[\"tp\", null]"), "tp=8", 0, NULL},
+        {WEIGHT("wk", "[\"tp\", null]"), "tp=16", 3, "wk.weight over tp (16) cuts within heads"},
+        {WEIGHT("wq", "[\"tp\", null]"), "tp=64", 3, "wq.weight over tp (64) cuts within heads"},
+        {WEIGHT("wq", "[\"tp\", null]"), "tp=4096", 3,
+         "wq.weight over tp (4096) cuts within heads"},
+        {WEIGHT("wo", "[null, \"tp\"]"), "tp=64", 3, "wo.weight over tp (64) cuts within heads"},
+        {WEIGHT("wq", "[[\"a\", \"b\"], null]"), "a=4,b=16", 3,
+         "wq.weight over a*b (64) cuts within heads"},
+        {WEIGHT("wq", "[\"tp\", null]"), "tp=3", 1, "wq.weight: 4096 is no multiple of tp (3)"},
+        {WEIGHT("wk", "[\"tp\", null]"), "tp=6", 1, "wk.weight: 1024 is no multiple of tp (6)"},
+        {WEIGHT("wo", "[null, [\"a\", \"b\"]]"), "a=2,b=3", 1,
+         "wo.weight: 4096 is no multiple of a*b (6)"},
+    };
+#undef WEIGHT
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *out, *err, *path = write_file("specs.json", rows[i].specs);
+        int code = COMMAND("shardproof", "check", path, "--model", "llama3-8b", "--mesh",
+                           rows[i].mesh, "-q");
+        if (code != rows[i].code) fail_msg("%zu: exit %d\n%s%s", i, code, out, err);
+        if (!rows[i].says) continue;
+        const char *text = rows[i].code == 3 ? "[E0214]" : "[E0409]";
+        if (!strstr(err, "specs.json:1:") || !strstr(err, text) || !strstr(err, rows[i].says))
+            fail_msg("%zu: %s%s", i, out, err);
+    }
+    /* the same of a plan's own line, whose KV heads are replicated where that helps */
+    static const char text[] = "model: {preset: llama3-8b}\nmesh: {tp: 64}\ntrust: compiler\n"
+                               "plan:\n  layers.*.attention.w[qkv]: colwise\n";
+    const char *out, *err;
+    assert_int_equal(COMMAND("shardproof", "check", write_file("p.yaml", text), "-q"), 3);
+    if (!strstr(err, "p.yaml:5:3: error:") || !strstr(err, "[E0214]")) fail_msg("%s%s", out, err);
+}
 /* ---- hf with experts ---- */
 #define SMALL                                                                                      \
     "\"hidden_size\": 16, \"intermediate_size\": 12, \"num_attention_heads\": 4, "                 \
@@ -2194,6 +2236,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_jax_compiler, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_indivisible, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jax_indivisible_tokens, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_jax_parts_of_heads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
         cmocka_unit_test_setup_teardown(test_torchtitan_experts, setup, teardown),

@@ -1,6 +1,7 @@
 /* Matching a plan's lines with a model and turning placements into layouts. Refuses to move
  * anything. */
 #include "assign/assign.h"
+#include "assign/compiled.h"
 #include "assign/context.h"
 #include "assign/dtensor.h"
 #include "assign/experts.h"
@@ -108,6 +109,7 @@ static bool split_for_kv(Assign *a, Mesh *mesh) {
         if (u->axes.n != 1 || K % n == 0) continue;
         const char *name = mesh->axis[u->axes.a[0]].name;
         bool never = !strcmp(a->plan->kv_replicate, "never");
+        if ((n % K || H % n) && compiled_heads(a, u->loc, x, 0, &u->axes)) return false;
         if (n % K || H % n || never) {
             diag_error(a->d, H % n ? "E0303" : "E0305", u->loc,
                        H % n || n % K

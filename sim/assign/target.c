@@ -1,5 +1,6 @@
 /* Placements onto layouts: which axes a placement speaks of, and which letters they cut. */
 #include "assign/target.h"
+#include "assign/compiled.h"
 #include "assign/context.h"
 #include "assign/suggest.h"
 #include <assert.h>
@@ -50,10 +51,24 @@ static bool counts_heads(const GTensor *t, int dim) {
     return t->role[stored_first(t, dim)] == DIM_KV_HEADS;
 }
 
+/* The axes of the placement, and those that cut the stored dim already. */
+static AxisList axes_of_dim(const Placing *p, int dim) {
+    AxisList by = {0};
+    int first = stored_first(p->t, dim), end = first + p->t->stored[dim];
+    for (int axis = 0; axis < p->a->mesh->naxes; axis++) {
+        int where = layout_where(p->out, axis);
+        if (memchr(p->axes->a, axis, (size_t)p->axes->n) || (where >= first && where < end))
+            by.a[by.n++] = (uint8_t)axis;
+    }
+    return by;
+}
 /* k or v over more ranks than there are KV heads, or heads that do not divide. */
-static void heads_not_cut(const Placing *p, int first, bool has_g, Loc loc) {
+static void heads_not_cut(const Placing *p, int dim, bool has_g, Loc loc) {
     const Assign *a = p->a;
     const GTensor *t = p->t;
+    int first = stored_first(t, dim);
+    AxisList by = axes_of_dim(p, dim);
+    if (compiled_heads(a, loc, t, dim, &by)) return;
     diag_error(a->d, has_g ? "E0303" : "E0305", loc,
                arena_printf(a->arena,
                             "choose a number of ranks that divides the heads, and the KV "
@@ -92,7 +107,7 @@ static bool cut_composite(const Placing *p, int dim, Loc loc) {
         }
         bool has_g = last - first > 1;
         if (has_g || i == 0 || p->a->model->dims.kv_rank) { /* latent: k counts all heads */
-            heads_not_cut(p, first, has_g, loc);
+            heads_not_cut(p, dim, has_g, loc);
             return false;
         }
         /* k or v: replicated over the rest of the axes; a result whose uses differ there stays so

@@ -1,6 +1,7 @@
 /* Dims that the axes of a style do not divide, where PyTorch's DTensor gathers or raises (N0006).
  * Refuses to say how the blocks lie: here uneven blocks are legal. */
 #include "assign/uneven.h"
+#include "assign/compiled.h"
 #include <string.h>
 
 /* A dim cut by the axes of a style: `size` elements over n ranks, as DTensor sees them: other axes
@@ -97,10 +98,8 @@ void uneven_loss(Assign *a, int m) {
                   "loss_parallel raises",
                   c.sym, (long long)c.size, c.axes, (long long)c.n);
 }
-static void cuts_evenly(Assign *a, Loc at, const char *name, const Uneven *c) {
-    diag_error(a->d, "E0409", at, NULL,
-               "%s: %s is no multiple of %s (%lld), and a NamedSharding cuts evenly", name, c->sym,
-               c->axes, (long long)c->n);
+static void cuts_evenly(const Assign *a, Loc at, const char *name, const Uneven *c) {
+    compiled_unevenly(a, at, &(CompiledCut){name, c->sym, c->axes, c->n});
 }
 /* All inputs are cut alike: the first stands for them. */
 static void uneven_tokens(Assign *a) {

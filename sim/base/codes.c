@@ -159,7 +159,8 @@ const DiagCode diag_codes[] = {
      "write a whole number in this range"},
     {"E0303", 1, "heads do not divide",
      "The query heads must be a multiple of the size of the axes that cut them: an attention head "
-     "cannot be computed on two ranks. Choose an axis size that divides the number of heads.",
+     "cannot be computed on two ranks. Choose an axis size that divides the number of heads. JAX "
+     "runs such a table, and XLA moves what a head lacks: under `trust: compiler` it is E0214.",
      "choose a size of the axis that divides the heads"},
     {"E0304", 1, "the zigzag order does not divide",
      "Zigzag context parallelism gives each rank two blocks of the sequence, one from either end, "
@@ -169,7 +170,7 @@ const DiagCode diag_codes[] = {
     {"E0305", 1, "key/value heads do not fit the axis",
      "K % tp == 0 cuts them; tp % K == 0 with H % tp == 0 replicates each over tp / K ranks "
      "(unless `kv_replicate: never`). Any other combination would pair query heads with the wrong "
-     "key/value heads.",
+     "key/value heads. Under `trust: compiler`, where JAX's compiler pairs them, it is E0214.",
      "choose a size of the axis that divides the key/value heads, or is a multiple of them"},
     {"E0306", 3, "the mesh is too large",
      "The product of the mesh's sizes does not fit in 63 bits. It is the number of ranks.",

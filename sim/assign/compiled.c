@@ -23,12 +23,14 @@ bool compiled_heads(const Assign *a, Loc at, const GTensor *t, int dim, const Ax
     const char *sym = arena_printf(a->arena, "%lld", (long long)size);
     if (size % n) compiled_unevenly(a, at, &(CompiledCut){graph_name(t), sym, axes, n});
     else
-        diag_error(a->d, "E0214", at,
-                   arena_printf(a->arena,
-                                "jax.jit runs this, XLA moves what a head lacks; here choose one "
-                                "of %s ranks for it",
-                                suggest_head_ranks(a->arena, m->H, m->K)),
-                   "%s over %s (%lld) cuts within heads: not supported by this version",
-                   graph_name(t), axes, (long long)n);
+        diag_error(
+            a->d, "E0214", at,
+            arena_printf(a->arena,
+                         "jax.jit runs this where the spec is of the whole dim, XLA moves what a "
+                         "head lacks (with heads apart jax raises); here choose one of %s "
+                         "ranks for it",
+                         suggest_head_ranks(a->arena, m->H, m->K)),
+            "%s over %s (%lld) cuts within heads: not supported by this version", graph_name(t),
+            axes, (long long)n);
     return true;
 }

@@ -71,7 +71,7 @@ static int layer_of(const BlockGraph *g, int strip) {
 /* The part of a picture that compute i stands in: the norm outside the layers stands with the head.
  */
 static const char *stands_in(const Trace *t, int i) {
-    const char *part = words_unit(t, i);
+    const char *part = trace_unit(t, i);
     int way = t->computes[i].pass == PHASE_BACKWARD ? -1 : 1;
     for (int k = i; text_same(part, "norm") && k >= 0 && k < t->n_computes; k += way)
         if (t->computes[k].layer < 0 && t->computes[k].part) part = t->computes[k].part;
@@ -119,10 +119,6 @@ static bool travels_in(const BlockGraph *g, int first, int n, const TraceCollect
     }
     return false;
 }
-static bool of_layer(const BlockStrip *s) {
-    return text_same(s->part, "attention") || text_same(s->part, "mlp") ||
-           text_same(s->part, "moe") || text_same(s->part, "block");
-}
 /* What a title speaks of. Of a block alone nothing true can be said where its gradients travel in
  * one collective with those of what stands beside it, or where it needs none and that draws some.
  */
@@ -133,7 +129,7 @@ static Shows subject_of_title(const BlockGraph *g, int first, int n) {
     bool shared = false;
     for (int i = 0; i < used; i++)
         for (int k = first; k < first + n && !of_block(g, use[i], true); k++)
-            shared |= of_layer(&g->strip[k]) && travels_in(g, k, 1, use[i]);
+            shared |= layer_of(g, k) >= 0 && travels_in(g, k, 1, use[i]);
     for (int i = 0; i < g->t->n_collectives; i++) {
         const TraceCollective *c = &g->t->collectives[i];
         own += !wrong_skipped(c) && words_group_of(&c->groups, g->rank) >= 0 &&

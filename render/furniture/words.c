@@ -359,15 +359,6 @@ Phase words_phase(Phase pass) {
         [PHASE_OPTIMIZER] = PHASE_OPTIMIZER};
     return drawn_as[pass];
 }
-const char *words_unit(const Trace *t, int i) {
-    const TraceCompute *c = &t->computes[i];
-    int way = c->pass == PHASE_BACKWARD || c->pass == PHASE_GRADIENTS ? -1 : 1;
-    if (!c->part || strcmp(c->part, "norm") || c->layer < 0) return c->part;
-    for (int k = i + way; k >= 0 && k < t->n_computes && t->computes[k].layer == c->layer; k += way)
-        if (t->computes[k].part && strcmp(t->computes[k].part, "norm")) return t->computes[k].part;
-    return c->part;
-}
-
 const char *words_capital(Arena *a, const char *s) {
     char *t = arena_strdup(a, s ? s : "");
     if (*t >= 'a' && *t <= 'z') *t = (char)(*t - 'a' + 'A');

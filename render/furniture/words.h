@@ -79,9 +79,6 @@ const char *words_base(Arena *a, const char *dim);
 const char *words_part(const char *part);
 /* The phase that a compute step is drawn under: passes that interleave are one. */
 Phase words_phase(Phase pass);
-/* The part of compute record i. A norm inside a layer belongs to what follows it, in backward to
- * what came before. NULL: the step has none, as a sum of gradients. */
-const char *words_unit(const Trace *t, int i);
 /* A sentence's first letter made large. */
 const char *words_capital(Arena *a, const char *s);
 

@@ -7,7 +7,7 @@
 static MemBand band_of(const Trace *t, int i, BandLevel level) {
     const TraceCompute *c = &t->computes[i];
     MemBand b = {.pass = words_phase(c->pass),
-                 .part = words_unit(t, i),
+                 .part = trace_unit(t, i),
                  .first_layer = c->layer,
                  .last_layer = c->layer,
                  .from = c->step};

@@ -36,7 +36,7 @@ static const char *part_of(const Overview *o, int i, bool second) {
     const OverviewUnit *last = o->n ? &o->unit[o->n - 1] : NULL;
     if (!c->part && last && last->layer == c->layer && last->second == second) return last->part;
     if (!c->part) return part_of_subject(t, c->makes);
-    return words_unit(t, i);
+    return trace_unit(t, i);
 }
 
 static void count_params(Overview *o, OverviewUnit *u, const TraceCompute *c) {

@@ -12,10 +12,9 @@ bool compiled_heads(const Assign *a, Loc at, const GTensor *t, int dim, const Ax
     const ModelDims *m = &a->model->dims;
     const char *axes = mesh_axes_text(a->mesh, a->arena, by, true);
     int64_t n = mesh_size(a->mesh, by), size = 1;
-    int letter = 0;
     if (a->plan->trust != TRUST_COMPILER) return false;
-    for (int d = 0; d < dim; d++) letter += t->stored[d];
-    for (int end = letter + t->stored[dim]; letter < end; letter++) {
+    const int first = graph_stored_first(t, dim);
+    for (int letter = first; letter < first + t->stored[dim]; letter++) {
         /* heads are shrunk as if no axis cut them */
         bool shrunk = t->role[letter] == DIM_HEAD_SIZE && t->size[letter] == m->d;
         size *= shrunk ? m->full_d : t->size[letter];

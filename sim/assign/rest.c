@@ -90,9 +90,8 @@ static bool cut_as_one(const Mesh *m, const AxisList *axes, int64_t rows) {
 static int64_t rest_rows(const Assign *a, int t) {
     const GTensor *x = &a->model->g.t[t];
     int64_t local[LAYOUT_MAX_DIMS], r = 1;
-    int dim = rest_dim(a, t), first = 0;
+    int dim = rest_dim(a, t), first = graph_stored_first(x, dim);
     layout_local(a->mesh, &a->compute[t], x->size, 0, local);
-    for (int d = 0; d < dim; d++) first += x->stored[d];
     for (int k = first; k < first + x->stored[dim]; k++) r *= local[k];
     return r;
 }
@@ -129,9 +128,8 @@ void rest_lay(Assign *a) {
         const GTensor *x = &a->model->g.t[t];
         if (x->kind != KIND_PARAM || a->claimed[t] || !x->nd) continue;
         if (!x->diff && !x->state_of) continue; /* a buffer stays whole */
-        int dim = rest_dim(a, t), first = 0;
+        int dim = rest_dim(a, t), first = graph_stored_first(x, dim);
         if (dim < 0) continue;
-        for (int d = 0; d < dim; d++) first += x->stored[d];
         AxisList axes = rest_axes(a, t);
         for (int i = 0; i < axes.n; i++)
             if (x->stored[dim] > 1) layout_cut_list(&a->rest[t], axes.a[i], dim);

@@ -13,13 +13,6 @@ const char *target_default_axis(const Assign *a, bool vocab) {
     return a->plan->n_axes == 1 ? a->plan->axes[0].name : NULL;
 }
 
-/* First letter of stored dim `dim`, and how many letters it has. */
-static int stored_first(const GTensor *t, int dim) {
-    int f = 0;
-    for (int i = 0; i < dim; i++) f += t->stored[i];
-    return f;
-}
-
 CutHow target_how(const Assign *a, const GTensor *t, int letter, int axis, const char *o) {
     AxisList cp;
     if (t->kind == KIND_PARAM || t->role[letter] != DIM_SEQUENCE) return CUT_CHUNK;
@@ -48,13 +41,13 @@ static void cut_all(const Placing *p, int letter) {
 
 /* Does this stored dim count heads: K, K*G, or either times d? */
 static bool counts_heads(const GTensor *t, int dim) {
-    return t->role[stored_first(t, dim)] == DIM_KV_HEADS;
+    return t->role[graph_stored_first(t, dim)] == DIM_KV_HEADS;
 }
 
 /* The axes of the placement, and those that cut the stored dim already. */
 static AxisList axes_of_dim(const Placing *p, int dim) {
     AxisList by = {0};
-    int first = stored_first(p->t, dim), end = first + p->t->stored[dim];
+    int first = graph_stored_first(p->t, dim), end = first + p->t->stored[dim];
     for (int axis = 0; axis < p->a->mesh->naxes; axis++) {
         int where = layout_where(p->out, axis);
         if (memchr(p->axes->a, axis, (size_t)p->axes->n) || (where >= first && where < end))
@@ -66,7 +59,7 @@ static AxisList axes_of_dim(const Placing *p, int dim) {
 static void heads_not_cut(const Placing *p, int dim, bool has_g, Loc loc) {
     const Assign *a = p->a;
     const GTensor *t = p->t;
-    int first = stored_first(t, dim);
+    int first = graph_stored_first(t, dim);
     AxisList by = axes_of_dim(p, dim);
     if (compiled_heads(a, loc, t, dim, &by)) return;
     diag_error(a->d, has_g ? "E0303" : "E0305", loc,
@@ -84,7 +77,7 @@ static void heads_not_cut(const Placing *p, int dim, bool has_g, Loc loc) {
  * letter (k, v) stays whole: KV heads are replicated over it. */
 static bool cut_composite(const Placing *p, int dim, Loc loc) {
     const GTensor *t = p->t;
-    int first = stored_first(t, dim), at = first, end = first + t->stored[dim],
+    int first = graph_stored_first(t, dim), at = first, end = first + t->stored[dim],
         last = end; /* last: after the letters that count heads */
     while (last > first && t->role[last - 1] == DIM_HEAD_SIZE) last--;
     /* packed (u f): the cut goes to the last letter, whole blocks stay together */
@@ -142,14 +135,14 @@ static bool place_shard(const Placing *p, const RawPlace *place, Loc loc) {
     int dim = named_dim(p, place, loc, graph_name(t));
     if (dim < 0) return false;
     if (t->stored[dim] > 1 || counts_heads(t, dim)) return cut_composite(p, dim, loc);
-    cut_all(p, stored_first(t, dim));
+    cut_all(p, graph_stored_first(t, dim));
     return true;
 }
 /* The dim as the list it is in memory, where it has several letters. */
 static bool place_contiguous(const Placing *p, const RawPlace *place) {
     int dim = named_dim(p, place, place->loc, p->t->name);
     if (dim < 0) return false;
-    if (p->t->stored[dim] == 1) cut_all(p, stored_first(p->t, dim));
+    if (p->t->stored[dim] == 1) cut_all(p, graph_stored_first(p->t, dim));
     for (int i = 0; i < p->axes->n && p->t->stored[dim] > 1; i++) {
         layout_set_type(p->out, p->axes->a[i], TY_I);
         layout_cut_list(p->out, p->axes->a[i], dim);
@@ -164,7 +157,7 @@ static bool is_sequence(const GTensor *t, const RawPlace *p) {
     if (p->letter) return p->letter == 't';
     int dim = p->dim < 0 ? p->dim + t->nstored : p->dim;
     return dim >= 0 && dim < t->nstored && t->stored[dim] == 1 &&
-           t->role[stored_first(t, dim)] == DIM_SEQUENCE;
+           t->role[graph_stored_first(t, dim)] == DIM_SEQUENCE;
 }
 
 /* Is whole here "equal, with uses that differ"? */

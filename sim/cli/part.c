@@ -12,14 +12,6 @@ typedef struct {
     bool several;            /* the other layers have it too */
 } Place;
 
-static bool is_norm(const char *part) { return text_same(part, "norm"); }
-/* The part that a step is drawn with: a norm with what it stands before. */
-static const char *drawn_with(const Trace *t, int i) {
-    int layer = t->computes[i].layer;
-    for (int k = i; k < t->n_computes && t->computes[k].layer == layer; k++)
-        if (t->computes[k].part && !is_norm(t->computes[k].part)) return t->computes[k].part;
-    return t->computes[i].part;
-}
 static bool of_forward(const TraceCompute *c) {
     return phase_or_forward(c->pass) == PHASE_FORWARD && !c->recompute;
 }
@@ -48,7 +40,7 @@ static bool find_place(Arena *a, const Trace *t, const char *name, Place *p, con
         if (of_forward(&t->computes[i]) && text_same(t->computes[i].output, is)) step = i;
     p->path = w ? w->module : step >= 0 ? t->computes[step].module : is;
     if (step < 0 && p->path) step = first_step(t, p->path);
-    p->part = kinds[k] == SUFFIX_VALUES && step >= 0 ? drawn_with(t, step) : NULL;
+    p->part = kinds[k] == SUFFIX_VALUES && step >= 0 ? trace_unit(t, step) : NULL;
     p->layer = p->several || step < 0 ? -1 : t->computes[step].layer;
     return step >= 0;
 }
@@ -62,7 +54,7 @@ static const char *as_part(Arena *a, const Trace *t, const Place *p, const char 
     for (int i = 0; !p->part && i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         if (!of_forward(c) || !lookup_inside(c->module, p->path, strlen(p->path))) continue;
-        const char *is = drawn_with(t, i);
+        const char *is = trace_unit(t, i);
         if (part && is && strcmp(part, is) != 0) {
             *hint = arena_printf(a, "%s has several parts", p->path);
             return NULL;

@@ -32,8 +32,8 @@ static const char *leaf_of(const Export *e, const GTensor *t, bool *turned) {
 static const char *entry_text(const Export *e, const GTensor *t, const Layout *l, int dim) {
     const Mesh *m = e->as->mesh;
     Str s = str_new(e->a);
-    int n = 0, first = 0, inner = 0; /* letters before; cut letters behind the first */
-    for (int d = 0; d < dim; d++) first += t->stored[d];
+    int n = 0, inner = 0; /* cut letters behind the first */
+    const int first = graph_stored_first(t, dim);
     for (int k = 0; k < t->stored[dim]; k++) {
         AxisList one = layout_dim_axes(l, first + k);
         for (int i = 0; i < one.n; i++) {

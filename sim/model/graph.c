@@ -72,9 +72,13 @@ void graph_stored_shape(const GTensor *t, int *n, int64_t *shape) {
     if (t->listed) shape[0] = t->rows;
 }
 
-const char *graph_stored_symbol(const GTensor *t, int dim, Arena *arena) {
+int graph_stored_first(const GTensor *t, int dim) {
     int first = 0;
     for (int i = 0; i < dim; i++) first += t->stored[i];
+    return first;
+}
+const char *graph_stored_symbol(const GTensor *t, int dim, Arena *arena) {
+    int first = graph_stored_first(t, dim);
     Str s = str_new(arena);
     if (t->listed && !dim) return "rows";
     for (int l = first; l < first + t->stored[dim]; l++) {

@@ -55,6 +55,8 @@ static inline bool graph_is_list(const GTensor *t) { return t->listed && t->is_i
 int64_t graph_rows(const GTensor *t, const int64_t *local);
 /* Elements of the whole. */
 int64_t graph_elements(const GTensor *t);
+/* The first letter of a stored dim. */
+int graph_stored_first(const GTensor *t, int dim);
 /* What people call it: a parameter by its name in the plan's scheme. */
 const char *graph_name(const GTensor *t);
 /* The same, or its gradient, for records (`trace/terms.h`). */

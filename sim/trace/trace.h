@@ -512,6 +512,9 @@ void trace_index(Trace *t);
 /* The first parameter with this name, in the checkpoint or in the plan's scheme; NULL: none (or
  * name is NULL). */
 const TraceParam *trace_param(const Trace *t, const char *name);
+/* The part of compute record i. A norm inside a layer belongs to what follows it, in backward to
+ * what came before. NULL: the step has none, as a sum of gradients. */
+const char *trace_unit(const Trace *t, int i);
 /* Writes all records in step order, one JSON object per line: run, params, then by step, then
  * verdict. False and E0105 (the file is then what it was). */
 bool trace_write(const Trace *t, Diags *d, const char *path);

@@ -273,6 +273,10 @@ static int64_t said(const Trace *t, int step, int64_t rank, const char *category
             bytes = t->memory[i].bytes;
     return bytes;
 }
+/* All beside what lies at rest and copies of parameters. */
+static int64_t said_live(const Trace *t, int step, int64_t rank) {
+    return said(t, step, rank, "activations") + said(t, step, rank, "gradients");
+}
 /* Gathers that are held ahead of the step that asks for them are more than virtual ranks hold. */
 static bool gathers_ahead(const Trace *t) {
     for (int i = 0; i < t->n_collectives; i++)
@@ -285,7 +289,7 @@ static void compare(const char *plan, const Trace *t, const Seen *w) {
         for (int64_t r = 0; r < w->nranks; r++) {
             int64_t live = w->live[i * w->nranks + r], copies = w->copies[i * w->nranks + r];
             if (live < 0) continue;
-            int64_t want = said(t, i, r, "activations"), gathered = said(t, i, r, "gathered");
+            int64_t want = said_live(t, i, r), gathered = said(t, i, r, "gathered");
             if (live != want || (ahead ? copies > gathered : copies != gathered))
                 print_error("%s: step %d, rank %lld: %lld and %lld bytes are held, %lld and %lld "
                             "are said\n",
@@ -484,9 +488,8 @@ static void test_most_of_each_schedule(void **state) {
                 if (r.t->actions[k].rank == rank && r.t->actions[k].held > table)
                     table = r.t->actions[k].held;
             for (int k = 0; k < r.t->n_memory; k++) {
-                int64_t step = r.t->memory[k].step,
-                        now = said(r.t, (int)step, rank, "activations") +
-                              said(r.t, (int)step, rank, "gathered");
+                int64_t step = r.t->memory[k].step, now = said_live(r.t, (int)step, rank) +
+                                                          said(r.t, (int)step, rank, "gathered");
                 if (now > memory) memory = now;
             }
             if (memory != table)
@@ -568,7 +571,7 @@ static int64_t most_on_rank_0(Arena *a, const char *mesh, const char *rest) {
     int64_t most = 0;
     for (int i = 0; i < t->n_memory; i++) {
         int step = t->memory[i].step;
-        int64_t all = said(t, step, 0, "activations") + said(t, step, 0, "gathered");
+        int64_t all = said_live(t, step, 0) + said(t, step, 0, "gathered");
         if (all > most) most = all;
     }
     return most;

@@ -567,13 +567,15 @@ static Trace *with_memory(Arena *a, Trace *t, int64_t params) {
         (TraceMemory){-1, all, "parameters", params};
     for (int i = 0; i < t->n_values; i++) t->values[i].alive = alive(a, t, &t->values[i], steps);
     for (int s = 0; s < steps; s++) {
-        int64_t live = 0;
+        int64_t live[2] = {0}; /* activations, gradients */
         for (int i = 0; i < t->n_values; i++) {
             const TraceValue *v = &t->values[i];
-            if (v->alive->from <= s && v->alive->until >= s) live += v->shape.local->bytes;
+            if (v->alive->from <= s && v->alive->until >= s)
+                live[v->subject.role == OF_PARAM_GRADIENT] += v->shape.local->bytes;
         }
-        *ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory) =
-            (TraceMemory){s, all, "activations", live};
+        for (int k = 0; k < 2; k++)
+            *ARENA_PUSH(a, t->memory, t->n_memory, t->cap_memory) =
+                (TraceMemory){s, all, k ? "gradients" : "activations", live[k]};
     }
     return t;
 }
@@ -1590,11 +1592,13 @@ static void memory_adds_up(void **state) {
     Ground *g = *state;
     Trace *t = train_memory(g->a);
     RenderOptions o = options("memory");
-    int64_t rest = param_bytes(t), top = 0;
+    int64_t rest = param_bytes(t), top = 0, sum = 0;
     int at = -1;
-    for (int i = 0; i < t->n_memory; i++)
-        if (t->memory[i].step >= 0 && t->memory[i].bytes > top)
-            top = t->memory[i].bytes, at = t->memory[i].step;
+    for (int i = 0; i < t->n_memory; i++) {
+        const TraceMemory *m = &t->memory[i];
+        sum = i && m[-1].step == m->step ? sum + m->bytes : m->bytes;
+        if (m->step >= 0 && sum > top) top = sum, at = m->step;
+    }
     const char *facts[] = {arena_printf(g->a, "Each of 2 ranks holds %s at the peak",
                                         bytes_text(3 * rest + top, g->a)),
                            bytes_text(rest, g->a),

@@ -80,15 +80,13 @@ static void add_up(Arena *a, MemCourse *c, const bool *known, bool pipeline) {
         c->exact = c->flight >= 0;
     }
     for (int i = 0; i < c->n_steps && !pipeline; i++)
-        c->exact &= !known[i] || s.all[i] == c->all[i];
-    for (int i = 0; i < c->n_steps && c->exact; i++)
-        c->grad[i] = s.grads[i] < c->live[i] ? s.grads[i] : c->live[i];
+        c->exact &= !known[i] || (s.all[i] == c->all[i] && s.grads[i] == c->grad[i]);
     if (!c->exact) c->flight = 0;
 }
 
-/* What a category's records say about the rank, by step; -1 where there is none. False if there is
- * none at all. */
-static bool recorded(const Trace *t, int64_t rank, const char *category, int n_steps,
+/* What a category's records say about the rank, by step; where there is none it has what it had.
+ * Marks the steps of records. False if there is none at all. */
+static bool recorded(const Trace *t, int64_t rank, const char *category, int n_steps, bool *known,
                      int64_t *out) {
     bool any = false;
     for (int i = 0; i < n_steps; i++) out[i] = -1;
@@ -98,8 +96,10 @@ static bool recorded(const Trace *t, int64_t rank, const char *category, int n_s
             !rankset_has(&m->ranks, rank))
             continue;
         out[m->step] = m->bytes;
-        any = true;
+        any = known[m->step] = true;
     }
+    for (int i = 0; i < n_steps; i++)
+        if (out[i] < 0) out[i] = i ? out[i - 1] : 0;
     return any;
 }
 
@@ -112,13 +112,11 @@ bool memory_course(Arena *a, const Trace *t, int64_t rank, MemCourse *c) {
     c->grad = ARENA_ARRAY(a, int64_t, c->n_steps + 1);
     c->all = ARENA_ARRAY(a, int64_t, c->n_steps + 1);
     bool *known = ARENA_ARRAY(a, bool, c->n_steps + 1);
-    if (!recorded(t, rank, "activations", c->n_steps, c->live)) return false;
-    recorded(t, rank, "gathered", c->n_steps, c->all);
+    if (!recorded(t, rank, "activations", c->n_steps, known, c->live)) return false;
+    recorded(t, rank, "gradients", c->n_steps, known, c->grad);
+    recorded(t, rank, "gathered", c->n_steps, known, c->all);
     for (int i = 0; i < c->n_steps; i++) {
-        known[i] = c->live[i] >= 0;
-        /* a step without a record makes nothing of its own */
-        if (c->live[i] < 0) c->live[i] = i ? c->live[i - 1] : 0;
-        if (c->all[i] < 0) c->all[i] = i ? c->all[i - 1] - c->live[i - 1] : 0;
+        c->live[i] += c->grad[i];
         c->all[i] += c->live[i];
         if (c->peak < 0 || c->all[i] > c->at_peak) c->peak = i, c->at_peak = c->all[i];
     }

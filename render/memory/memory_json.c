@@ -7,7 +7,7 @@
 static const char *const keys[MEM_KINDS] = {[MEM_PARAMS] = "parameters",
                                             [MEM_OPTIMIZER] = "optimizer",
                                             [MEM_GRADS] = "gradients",
-                                            [MEM_ACTS] = "other",
+                                            [MEM_ACTS] = "activations",
                                             [MEM_GATHERED] = "gathered"};
 
 /* The ranks of a class, and what they hold at the peak. */

@@ -29,7 +29,7 @@ static const struct {
     [MEM_PARAMS] = {"parameters", ROLE_SHARD, ROLE_SHARD_TEXT},
     [MEM_OPTIMIZER] = {"optimizer state", ROLE_SHARD_1, ROLE_SHARD_TEXT_1},
     [MEM_GRADS] = {"gradients of parameters", ROLE_SHARD_2, ROLE_SHARD_TEXT_2},
-    [MEM_ACTS] = {"other live values", ROLE_LIVE, ROLE_LIVE_TEXT},
+    [MEM_ACTS] = {"activations", ROLE_LIVE, ROLE_LIVE_TEXT},
     [MEM_GATHERED] = {"parameters gathered for use", ROLE_SHARD_3, ROLE_SHARD_TEXT_3}};
 
 typedef struct {

@@ -73,7 +73,7 @@ static void put_time(JsonWriter *w, const Trace *t, Arena *a) {
     json_str(w, "hardware", t->hardware);
     json_close(w, '}');
 }
-/* Bytes at the peak of the rank that has the highest; of each category its own peak. */
+/* Bytes at the peak of the rank that has the highest, and the categories that add up to it. */
 static void put_memory(JsonWriter *w, const Trace *t, Arena *a) {
     json_open(w, "memory", '{');
     if (t->n_memory) json_int(w, "peak", lookup_peak(t, NULL));

@@ -178,15 +178,22 @@ typedef struct {
     const char *category;
     int64_t bytes;
 } Live;
+/* What rank holds: of a category, NULL: of all. */
+static int64_t held_by(const Live *live, int n, int64_t rank, const char *category) {
+    int64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        if (live[i].rank == rank && (!category || text_same(live[i].category, category)))
+            sum += live[i].bytes;
+    return sum;
+}
 int64_t lookup_peak(const Trace *t, const char *category) {
     Arena *scratch = arena_new();
     Live *live = NULL;
     int n = 0, cap = 0;
-    int64_t peak = 0;
+    int64_t peak = 0, of = -1, bytes = 0;
     for (int i = 0; i < t->n_memory; i++) {
         const TraceMemory *m = &t->memory[i];
-        if (category && !text_same(m->category, category)) continue;
-        int64_t rank = rankset_first(&m->ranks), sum = 0;
+        int64_t rank = rankset_first(&m->ranks);
         int k = 0;
         while (k < n && !(live[k].rank == rank && text_same(live[k].category, m->category))) k++;
         if (k == n) *ARENA_PUSH(scratch, live, n, cap) = (Live){rank, m->category, 0};
@@ -194,14 +201,14 @@ int64_t lookup_peak(const Trace *t, const char *category) {
         /* the records of one step belong together: count when the last of them is in */
         if (i + 1 < t->n_memory && t->memory[i + 1].step == m->step) continue;
         for (int a = 0; a < n; a++) {
-            sum = 0;
-            for (int b = 0; b < n; b++)
-                if (live[b].rank == live[a].rank) sum += live[b].bytes;
-            if (sum > peak) peak = sum;
+            int64_t sum = held_by(live, n, live[a].rank, NULL);
+            if (sum < peak || (sum == peak && of >= 0 && live[a].rank >= of)) continue;
+            peak = sum, of = live[a].rank;
+            bytes = held_by(live, n, of, category);
         }
     }
     arena_free(scratch);
-    return peak;
+    return bytes;
 }
 const char *const *lookup_categories(const Trace *t, Arena *arena) {
     const char **names = NULL;

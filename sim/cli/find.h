@@ -60,9 +60,8 @@ const char *lookup_sent_text(const Trace *t, LookupCounts counts, const void *ar
 const char *lookup_step_text(const Trace *t, int64_t rank, Arena *a);
 /* What the rank that sends most sends in all of them, in bytes. */
 int64_t lookup_most_sent(const Trace *t, LookupCounts counts, const void *arg);
-/* The peak of live bytes over all steps of the rank class that has the highest; per category if
- * `category` is not NULL.
- */
+/* The peak of live bytes over all steps of the rank class that has the highest, of several the
+ * first; what it has of one category then if `category` is not NULL: they add up to the peak. */
 int64_t lookup_peak(const Trace *t, const char *category);
 /* Distinct memory categories in order of appearance, NULL-terminated. */
 const char *const *lookup_categories(const Trace *t, Arena *arena);

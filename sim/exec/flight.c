@@ -29,13 +29,15 @@ typedef struct {
     const Tasks *tasks;
     Kept *kept; /* per value */
     int *come, *next_come, *go,
-        *next_go; /* copies that are gathered ahead, by the step before which they come; and what a
-                     unit keeps longer than it is read, by the step after which it goes; -1 ends */
-    Instance *of; /* per micro-batch */
-    int64_t *live, *copies;           /* per class */
-    int64_t *most_live, *most_copies; /* [step][class]; -1: none */
-    int n_classes, *place;            /* per class: its coordinate on the pipeline's axis */
-    TraceAction **last;               /* per coordinate: what it has done last; NULL: nothing yet */
+        *next_go;  /* copies that are gathered ahead, by the step before which they come; and what a
+                      unit keeps longer than it is read, by the step after which it goes; -1 ends */
+    Instance *of;  /* per micro-batch */
+    Holding *now;  /* per class */
+    Holding *most; /* [step][class]: at the moment that has most beside copies of parameters; the
+                      copies are those of the moment that has most of them */
+    bool *noted;   /* [step][class] */
+    int n_classes, *place; /* per class: its coordinate on the pipeline's axis */
+    TraceAction **last;    /* per coordinate: what it has done last; NULL: nothing yet */
 } Flight;
 
 /* ---- what is counted ---- */
@@ -93,9 +95,9 @@ static void find_kept(Flight *x) {
 
 /* ---- coming and going ---- */
 static void change(Flight *x, int v, int sign) {
-    int64_t *to = x->p->val[v].kind == KIND_PARAM && !x->p->val[v].cot ? x->copies : x->live;
     for (int i = 0; i < x->kept[v].n; i++)
-        to[x->kept[v].share[i].klass] += sign * x->kept[v].share[i].bytes;
+        footprint_add(x->p, &x->now[x->kept[v].share[i].klass], v,
+                      sign * x->kept[v].share[i].bytes);
 }
 static void come(Flight *x, Instance *m, int v) {
     if (m->there[v]) return;
@@ -125,19 +127,22 @@ static Instance *begin(Flight *x, int part) {
 typedef struct {
     int64_t held, gathered;
 } Most;
+static Most most_of(const Holding *h) { return (Most){footprint_sum(h), h->bytes[HOLDS_GATHERED]}; }
 static void note(Flight *x, const Step *s, int klass, Most *peak) {
-    int64_t at = (int64_t)s->id * x->n_classes + klass, live = x->live[klass],
-            copies = x->copies[klass];
-    if (live > x->most_live[at]) x->most_live[at] = live;
-    if (copies > x->most_copies[at]) x->most_copies[at] = copies;
-    if (peak && live + copies > peak->held) *peak = (Most){live + copies, copies};
+    int64_t at = (int64_t)s->id * x->n_classes + klass;
+    Most now = most_of(&x->now[klass]), most = most_of(&x->most[at]);
+    bool more = !x->noted[at] || now.held - now.gathered > most.held - most.gathered;
+    if (more) x->most[at] = x->now[klass];
+    x->most[at].bytes[HOLDS_GATHERED] = now.gathered > most.gathered ? now.gathered : most.gathered;
+    x->noted[at] = true;
+    if (peak && now.held > peak->held) *peak = now;
 }
 /* What comes from another rank lies there from now on, behind what was done last. */
 static void received(Flight *x, const Step *s, int klass) {
     note(x, s, klass, NULL);
     TraceAction *a = x->last[x->place[klass]];
-    int64_t all = x->live[klass] + x->copies[klass];
-    if (a && all > a->kept) a->kept = all, a->kept_gathered = x->copies[klass];
+    Most now = most_of(&x->now[klass]);
+    if (a && now.held > a->kept) a->kept = now.held, a->kept_gathered = now.gathered;
 }
 /* On the ranks that do the step, and where its result comes to lie. */
 static void note_all(Flight *x, const Step *s, Most *peak) {
@@ -172,8 +177,7 @@ static void do_step(Flight *x, Instance *m, const Step *s, Most *peak) {
 static Most now_at(const Flight *x, int place) {
     Most m = {0};
     for (int c = 0; c < x->n_classes; c++)
-        if (x->place[c] == place && x->live[c] + x->copies[c] > m.held)
-            m = (Most){x->live[c] + x->copies[c], x->copies[c]};
+        if (x->place[c] == place && footprint_sum(&x->now[c]) > m.held) m = most_of(&x->now[c]);
     return m;
 }
 static void fixed(Flight *x, bool copies, int sign) {
@@ -224,15 +228,11 @@ static void finish(Flight *x) {
 }
 static void tell(const Flight *x) {
     for (int c = 0; c < x->n_classes; c++) footprint_at_rest(x->f, c);
-    int64_t *said = ARENA_ARRAY(x->tmp, int64_t, 2 * x->n_classes + 2);
+    Holding *said = ARENA_ARRAY(x->tmp, Holding, x->n_classes + 1);
     for (int i = 0; i < x->p->ns; i++)
         for (int c = 0; c < x->n_classes; c++) {
-            int64_t at = (int64_t)i * x->n_classes + c, *live = &said[2 * c], *copies = live + 1;
-            if (x->most_live[at] < 0) continue;
-            if (x->most_live[at] != *live)
-                footprint_row(x->f, i, c, "activations", *live = x->most_live[at]);
-            if (x->most_copies[at] != *copies)
-                footprint_row(x->f, i, c, "gathered", *copies = x->most_copies[at]);
+            int64_t at = (int64_t)i * x->n_classes + c;
+            if (x->noted[at]) footprint_tell(x->f, i, c, &x->most[at], &said[c]);
         }
 }
 static Flight open_flight(const Footprint *f, Arena *tmp) {
@@ -248,16 +248,14 @@ static Flight open_flight(const Footprint *f, Arena *tmp) {
                 .next_come = ARENA_ARRAY(tmp, int, p->nv + 1),
                 .go = ARENA_ARRAY(tmp, int, p->ns + 1),
                 .next_go = ARENA_ARRAY(tmp, int, p->nv + 1),
-                .live = ARENA_ARRAY(tmp, int64_t, n + 1),
-                .copies = ARENA_ARRAY(tmp, int64_t, n + 1),
-                .most_live = ARENA_ARRAY(tmp, int64_t, cells),
-                .most_copies = ARENA_ARRAY(tmp, int64_t, cells),
+                .now = ARENA_ARRAY(tmp, Holding, n + 1),
+                .most = ARENA_ARRAY(tmp, Holding, cells),
+                .noted = ARENA_ARRAY(tmp, bool, cells),
                 .n_classes = n,
                 .place = ARENA_ARRAY(tmp, int, n + 1)};
     x.last = ARENA_ARRAY(tmp, TraceAction *, x.tasks->play->s->ranks + 1);
     x.of = ARENA_ARRAY(tmp, Instance, x.tasks->schedule->parts);
     for (int i = 0; i <= p->ns; i++) x.come[i] = x.go[i] = -1;
-    for (size_t i = 0; i < cells; i++) x.most_live[i] = x.most_copies[i] = -1;
     for (int c = 0; c < n; c++)
         x.place[c] = (int)mesh_coord(p->mesh, f->rep[c], p->assign->stages->axis);
     return x;

@@ -4,8 +4,7 @@
 
 /* What a rank of one class holds beside its parameters at rest, and what was last said of it. */
 typedef struct {
-    int64_t live, copies; /* bytes: of gathered parameters; of all else */
-    int64_t said_live, said_copies;
+    Holding now, said;
 } Held;
 /* Values by the step at which they come, and by the one after which they go. */
 typedef struct {
@@ -22,7 +21,7 @@ int64_t footprint_bytes(const Footprint *f, int val, int klass) {
     return elements_in(f, &f->p->graph->t[v->tensor], &v->L, klass) *
            dtype_size(widths_of(f->p, v, f->dtype));
 }
-void footprint_row(const Footprint *f, int step, int klass, const char *category, int64_t bytes) {
+static void add_row(const Footprint *f, int step, int klass, const char *category, int64_t bytes) {
     Trace *t = f->t;
     TraceMemory *x = ARENA_PUSH_LARGE(t->arena, t->memory, t->n_memory, t->cap_memory);
     *x = (TraceMemory){
@@ -44,10 +43,28 @@ static Lists lists_of(const Footprint *f, Arena *arena) {
     }
     return l;
 }
-/* A parameter that a step makes is a copy for use, gathered from where it lies at rest. */
-static void change(const Footprint *f, Held *h, int val, int klass, int sign) {
-    bool copy = f->p->val[val].kind == KIND_PARAM;
-    *(copy ? &h->copies : &h->live) += sign * footprint_bytes(f, val, klass);
+void footprint_add(const Program *p, Holding *h, int val, int64_t bytes) {
+    const Val *v = &p->val[val];
+    bool of_param = p->graph->t[v->tensor].kind == KIND_PARAM;
+    h->bytes[v->cot                  ? of_param ? HOLDS_GRADIENTS : HOLDS_ACTIVATIONS
+             : v->kind == KIND_PARAM ? HOLDS_GATHERED
+                                     : HOLDS_ACTIVATIONS] += bytes;
+}
+int64_t footprint_sum(const Holding *h) {
+    int64_t sum = 0;
+    for (int k = 0; k < HOLDS_KINDS; k++) sum += h->bytes[k];
+    return sum;
+}
+void footprint_tell(const Footprint *f, int step, int klass, const Holding *now, Holding *said) {
+    static const char *const category[HOLDS_KINDS] = {[HOLDS_ACTIVATIONS] = "activations",
+                                                      [HOLDS_GRADIENTS] = "gradients",
+                                                      [HOLDS_GATHERED] = "gathered"};
+    for (int k = 0; k < HOLDS_KINDS; k++) {
+        bool first = k == HOLDS_ACTIVATIONS && step == 0;
+        if (now->bytes[k] != said->bytes[k] || first)
+            add_row(f, step, klass, category[k], now->bytes[k]);
+    }
+    *said = *now;
 }
 static int64_t in_dtype(const Footprint *f, int64_t bytes, int dtype) {
     return dtype < 0 ? bytes : bytes / dtype_size(f->dtype) * dtype_size((Dtype)dtype);
@@ -65,8 +82,8 @@ void footprint_at_rest(const Footprint *f, int klass) {
         const Layout *state = f->p->assign->state ? &f->p->assign->state[t->id] : &f->p->val[v].L;
         kept += elements_in(f, t, state, klass) * dtype_size((Dtype)f->master);
     }
-    footprint_row(f, -1, klass, "parameters", params);
-    if (kept) footprint_row(f, -1, klass, "optimizer", kept);
+    add_row(f, -1, klass, "parameters", params);
+    if (kept) add_row(f, -1, klass, "optimizer", kept);
 }
 void footprint_record(const Footprint *f) {
     Arena *tmp = arena_new();
@@ -77,12 +94,11 @@ void footprint_record(const Footprint *f) {
     for (int i = 0; i < f->p->ns; i++)
         for (int k = 0; k < n; k++) {
             Held *h = &held[k];
-            for (int v = l.come[i]; v >= 0; v = l.next_come[v]) change(f, h, v, k, 1);
-            if (h->live != h->said_live || i == 0)
-                footprint_row(f, i, k, "activations", h->said_live = h->live);
-            if (h->copies != h->said_copies)
-                footprint_row(f, i, k, "gathered", h->said_copies = h->copies);
-            for (int v = l.go[i]; v >= 0; v = l.next_go[v]) change(f, h, v, k, -1);
+            for (int v = l.come[i]; v >= 0; v = l.next_come[v])
+                footprint_add(f->p, &h->now, v, footprint_bytes(f, v, k));
+            footprint_tell(f, i, k, &h->now, &h->said);
+            for (int v = l.go[i]; v >= 0; v = l.next_go[v])
+                footprint_add(f->p, &h->now, v, -footprint_bytes(f, v, k));
         }
     arena_free(tmp);
 }

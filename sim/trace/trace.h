@@ -275,8 +275,8 @@ typedef struct {
 typedef struct {
     int step;
     RankSet ranks;
-    const char
-        *category; /* "parameters" "gradients" "optimizer" "activations" "gathered" "buffers" */
+    const char *category; /* at rest "parameters" "optimizer"; "gradients" of parameters, "gathered"
+                             copies of parameters, "activations": all else */
     int64_t bytes;
 } TraceMemory;
 

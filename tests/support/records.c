@@ -76,16 +76,17 @@ static int64_t category(const Trace *t, int64_t rank, const char *name, int step
     return bytes;
 }
 int64_t records_live(const Trace *t, int64_t rank) {
-    int64_t most = 0, live = 0, copies = 0;
+    int64_t most = 0, live = 0, grads = 0, copies = 0;
     for (int i = 0; i < t->n_memory; i++) { /* in the order of steps */
         const TraceMemory *m = &t->memory[i];
         if (m->step < 0 || !rankset_has(&m->ranks, rank)) continue;
         if (!strcmp(m->category, "activations")) live = m->bytes;
+        if (!strcmp(m->category, "gradients")) grads = m->bytes;
         if (!strcmp(m->category, "gathered")) copies = m->bytes;
         bool last = true;
         for (int k = i + 1; k < t->n_memory && t->memory[k].step == m->step && last; k++)
             last = !rankset_has(&t->memory[k].ranks, rank);
-        if (last && live + copies > most) most = live + copies;
+        if (last && live + grads + copies > most) most = live + grads + copies;
     }
     return most;
 }

@@ -51,6 +51,14 @@ static const struct {
      "is left out of this model: `model: {parts: [embedding, blocks]}` has it", 3},
     {TP2 "  ouput.weight: colwise\n", "E0205", 4,
      "'output' is left out of this model: `model: {parts: [blocks, head]}` has it", 3},
+    /* keys and recipes among the lines of a plan */
+    {TP2 "  recipe: rowwise\n", "E0205", 4, "`recipe` is a key of its own, beside `plan`", 3},
+    {TP2 "  batch: rowwise\n", "E0205", 4,
+     "`batch` is a key of `data`, which stands beside `plan`: data: {batch: ...}", 3},
+    {TP2 "  layers.*.attention.wq: megatron\n", "E0203", 4,
+     "that is a recipe: `recipe: megatron`, beside `plan`", 3},
+    {HEAD "mesh: {tp: 2}\nplan: hf-llama\n", "E0301", 3,
+     "that is a recipe: `recipe: hf-llama`, beside `plan`", 3},
     /* names of another scheme */
     {HEAD "mesh: {tp: 2}\nnames: hf\nplan:\n  layers.*.attention.w[qkv]: colwise\n", "E0205", 5,
      "that is a name of `names: torchtitan`, and this plan's are those of `names: hf`", 3},

@@ -33,6 +33,17 @@ static void test_by_name(void **state) {
                                        "nothing"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         assert_int_equal(RUN(a, elsewhere, "check", none[i]).code, 3);
+    static const char *const meant[][2] = {
+        {"05-lama3", "did you mean 05-llama3-8b-tp4-sp?"},
+        {"plans/05-lama3.yaml", "did you mean 05-llama3-8b-tp4-sp?"},
+        {"bugs/03-mising", "did you mean bugs/03-missing-reduction?"},
+        {"04-", "did you mean 04-llama3-8b-tp4?"},
+        {"02-toymodl", "shipped plans that begin so: 02-toymodel-2, 02-toymodel-4"},
+        {"nothing.yaml", "check the spelling and where the path starts"}};
+    for (size_t i = 0; i < sizeof meant / sizeof *meant; i++) {
+        Ended e = RUN(a, elsewhere, "check", meant[i][0]);
+        if (!strstr(e.err, meant[i][1])) fail_msg("%s: %s", meant[i][0], e.err);
+    }
     assert_int_equal(RUN(a, elsewhere, "diff", "04-llama3-8b-tp4", "05-llama3-8b-tp4-sp").code, 1);
     assert_int_equal(RUN(a, elsewhere, "explain", "02-toymodel-2", "net1").code, 0);
     arena_free(a);

@@ -271,6 +271,24 @@ static const char *of_what_it_holds(const Search *s) {
     const char *in = children(s, s->pattern);
     return *in ? arena_printf(s->a->arena, "a line names one of those in it: %s", in) : NULL;
 }
+/* A key of the plan that stands among its lines. */
+static const char *of_key(const Search *s) {
+    Arena *a = s->a->arena;
+    int n;
+    const KeyRow *k = plan_key_rows(a, &n);
+    const char *under = NULL;
+    for (int i = 0; i < n; i++) {
+        const char *dot = strrchr(k[i].path, '.'), *name = dot ? dot + 1 : k[i].path;
+        if (strcmp(name, s->pattern)) continue;
+        if (!dot) return arena_printf(a, "`%s` is a key of its own, beside `plan`", name);
+        if (!under && strchr(k[i].path, '.') == dot && strncmp(k[i].path, "plan.", 5))
+            under = arena_strndup(a, k[i].path, (size_t)(dot - k[i].path));
+    }
+    return under
+               ? arena_printf(a, "`%s` is a key of `%s`, which stands beside `plan`: %s: {%s: ...}",
+                              s->pattern, under, under, s->pattern)
+               : NULL;
+}
 /* What there is where the pattern stops being right. */
 static const char *of_what_is_there(const Search *s) {
     Arena *a = s->a->arena;
@@ -301,6 +319,7 @@ const char *suggest_for(const Assign *a, const char *pattern) {
     if (!hint) hint = of_part_left_out(&s);
     if (!hint) hint = of_what_it_holds(&s);
     if (!hint) hint = of_leaf(&s);
+    if (!hint) hint = of_key(&s);
     if (!hint) hint = of_near(&s);
     if (!hint) hint = of_end(&s);
     return hint ? hint : of_what_is_there(&s);

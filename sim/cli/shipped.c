@@ -59,37 +59,63 @@ void shipped_operands(Cli *c) {
 int shipped_by_name(const struct dirent **x, const struct dirent **y) {
     return strcmp((*x)->d_name, (*y)->d_name);
 }
-/* "05-llama3-8b-tp4-sp" for "05"; NULL: no shipped plan begins so, or several do and their names
- * are in *many. */
-static const char *shipped_prefix(Arena *a, const char *name, Str *many) {
-    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name, *one = NULL;
-    const char *sub = slash && strstr(name, "bugs/") ? "bugs/" : "", *folder = shipped_folder(a);
+/* The shipped plans that may be meant: all in the folder that `name` speaks of, "bugs/01-..". */
+typedef struct {
+    const char **name, *sub;
+    int n;
+} Plans;
+static Plans plans_near(Arena *a, const char *name) {
+    Plans p = {.sub = strchr(name, '/') && strstr(name, "bugs/") ? "bugs/" : ""};
+    const char *folder = shipped_folder(a);
     struct dirent **e;
-    int found = 0;
-    int n = folder && *base ? scandir(file_join(a, folder, sub), &e, NULL, shipped_by_name) : -1;
+    int n = folder ? scandir(file_join(a, folder, p.sub), &e, NULL, shipped_by_name) : -1;
+    p.name = ARENA_ARRAY(a, const char *, n + 2);
     for (int i = 0; i < n; i++) {
-        const char *f = e[i]->d_name;
-        size_t k = text_before(f, ".yaml");
-        if (!strncmp(f, base, strlen(base)) && k) {
-            one = arena_printf(a, "%s%.*s", sub, (int)k, f);
-            if (found++ < 4) str_addf(many, "%s%s", many->n ? ", " : "", one);
-        }
+        size_t k = text_before(e[i]->d_name, ".yaml");
+        if (k) p.name[p.n++] = arena_strndup(a, e[i]->d_name, k);
         free(e[i]);
     }
     if (n >= 0) free(e);
-    return found == 1 ? one : NULL;
+    return p;
+}
+/* The help for plans whose name begins so; NULL: there is none. */
+static const char *begins_so(Arena *a, const Plans *p, const char *begin) {
+    Str all = str_new(a);
+    const char *last = NULL;
+    int found = 0;
+    for (int i = 0; *begin && i < p->n; i++) {
+        if (strncmp(p->name[i], begin, strlen(begin))) continue;
+        last = p->name[i];
+        if (found++ < 4) str_addf(&all, "%s%s%s", all.n ? ", " : "", p->sub, last);
+    }
+    if (found == 1)
+        return arena_printf(a, "did you mean %s%s? `list plans` has all that ship", p->sub, last);
+    return found ? arena_printf(a, "shipped plans that begin so: %s", all.s) : NULL;
+}
+/* The same with a slip: "05-lama3" is nearest to the beginning of 05-llama3-8b-tp4-sp. */
+static const char *begins_nearly(Arena *a, const Plans *p, const char *base) {
+    const char **begin = ARENA_ARRAY(a, const char *, 3 * p->n + 1);
+    int n = 0;
+    for (int more = -1; more <= 1; more++)
+        for (int i = 0; i < p->n; i++)
+            begin[n++] = arena_printf(a, "%.*s", (int)strlen(base) + more, p->name[i]);
+    const char *near = diag_nearest(base, begin);
+    return near ? begins_so(a, p, near) : NULL;
 }
 void shipped_suggest(Arena *a, const char *path, Diags *d) {
     Diag *g = d->n ? &d->item[d->n - 1] : NULL;
     struct stat s;
-    Str many = str_new(a);
     if (!g || diag_knows_better(g)) return;
     if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
         g->hint = "name a plan in it; `check` takes folders";
         return;
     }
-    const char *one = strcmp(g->code, "E0101") ? NULL : shipped_prefix(a, path, &many);
-    if (one) g->hint = arena_printf(a, "did you mean %s? `list plans` has all that ship", one);
-    else if (many.n && !strcmp(g->code, "E0101"))
-        g->hint = arena_printf(a, "shipped plans that begin so: %s", many.s);
+    if (strcmp(g->code, "E0101")) return;
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *hint = NULL;
+    size_t k = text_before(base, ".yaml");
+    if (k) base = arena_strndup(a, base, k);
+    Plans p = plans_near(a, path);
+    hint = begins_so(a, &p, base);
+    if (!hint && strlen(base) > 3) hint = begins_nearly(a, &p, base);
+    if (hint) g->hint = hint;
 }

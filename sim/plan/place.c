@@ -352,7 +352,10 @@ static void add_lines(PlanReader *r, Yaml *map, bool from_recipe) {
 void read_lines(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     int before = diags_errors(r->d);
     (void)k, (void)base;
-    if (is_mapping(r, pair)) add_lines(r, pair->value, false);
+    const Yaml *y = pair->value;
+    if (y->kind == YAML_SCALAR && !yaml_is_null(y))
+        read_wrong_type(r, pair->key, y, "a mapping", recipe_instead(r->a, y->s));
+    else if (is_mapping(r, pair)) add_lines(r, pair->value, false);
     r->p->line_errors += diags_errors(r->d) - before;
 }
 

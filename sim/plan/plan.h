@@ -463,6 +463,8 @@ typedef struct {
     const char *lines; /* NULL: known, but not runnable by this version (MoE) */
 } RecipeRow;
 const RecipeRow *plan_recipes(int *n); /* *n of them, constant */
+/* The help where a recipe's name stands among the lines of a plan; NULL: it is no recipe's. */
+const char *recipe_instead(Arena *a, const char *name);
 /* ---- patterns ---- */
 /* Does the pattern match the whole path? One component per path component, as fnmatch(3): no
  * wildcard crosses a dot. */

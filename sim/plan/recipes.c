@@ -2,6 +2,7 @@
  * They are read like a plan; lines under `plan` beat them. Their patterns may match nothing (a
  * model without embedding). */
 #include "plan/plan.h"
+#include <string.h>
 
 /* What torchtitan does alike in all its models: embedding and blocks, and what comes behind. */
 #define TITAN_BLOCK                                                                                \
@@ -171,7 +172,14 @@ static const RecipeRow recipes[] = {
      NAMES_HF, hf_moe_ep},
 };
 
+enum { N_RECIPES = sizeof recipes / sizeof recipes[0] };
 const RecipeRow *plan_recipes(int *n) {
-    *n = (int)(sizeof recipes / sizeof recipes[0]);
+    *n = N_RECIPES;
     return recipes;
+}
+const char *recipe_instead(Arena *a, const char *name) {
+    for (int i = 0; i < N_RECIPES; i++)
+        if (!strcmp(recipes[i].name, name))
+            return arena_printf(a, "that is a recipe: `recipe: %s`, beside `plan`", name);
+    return NULL;
 }

@@ -382,8 +382,10 @@ static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
         "fields are written {style: %s, input: ..., output: ...}; a file with calls of "
         "PyTorch is read by `shardproof import torch FILE`",
         near ? near : "NAME");
+    const char *recipe = recipe_instead(p->arena, name);
     diag_error(d, "E0203", loc,
                name[bare] ? call
+               : recipe   ? recipe
                : near     ? near
                           : "`shardproof list styles` prints the known ones",
                "unknown style '%s'", name);

@@ -1499,11 +1499,13 @@ static void test_idle_options(void **state) {
     const char *plan = put("idle.yaml", "model: llama3-8b\nmesh: {tp: 2}\n"), *t = in("idle.jsonl"),
                *out = in("idle.svg");
     expect_code(RUN("params", plan, "--trace", t), 0, NULL, "");
-    static const char *const options[][2] = {
-        {"--set", "mesh.tp=4"},  {"--seed", "7"},       {"--fault", "no_such"},
-        {"--model", "gpt2"},     {"--mesh", "tp=4"},    {"--tp", "4"},
-        {"--config", "none"},    {"--ep", "2"},         {"--hardware", "h200-sxm"},
-        {"--hf-version", "5.0"}, {"--tp-plan", "none"}, {"--full", "-v"}};
+    static const char *const options[][2] = {{"--set", "mesh.tp=4"},  {"--seed", "7"},
+                                             {"--fault", "no_such"},  {"--model", "gpt2"},
+                                             {"--mesh", "tp=4"},      {"--args", "TP=4"},
+                                             {"--tp", "4"},           {"--config", "none"},
+                                             {"--ep", "2"},           {"--hardware", "h200-sxm"},
+                                             {"--hf-version", "5.0"}, {"--tp-plan", "none"},
+                                             {"--full", "-v"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const char *o = options[i][0], *v = options[i][1],
                    *said = arena_printf(arena, "%s says", o);
@@ -1567,7 +1569,7 @@ static void test_idle_beside_plans(void **state) {
         }
         seen++;
     }
-    assert_int_equal(seen, 9);
+    assert_int_equal(seen, 10);
     assert_int_not_equal(access(out, F_OK), 0);
     Ran r = RUN("diff", plan, py, "--model", "llama3-8b", "--mesh", mesh);
     assert_null(strstr(r.err, "framework's own"));

@@ -199,7 +199,7 @@ static const struct {
     {"47-llama3-8b-pp2-dp2-tp2.yaml", {DP, PP, "identity of embedding.word_embeddings.weight over dp where", "all_gather of layers.0.attention_norm.weight over dp_shard"}},
     {"48-llama3.2-1b-pp2-tied.yaml", {PP, PP, "what megatron can say of this plan is no plan: layers: 3 is ", "torchtitan ties no table of two stages"}},
     {"49-llama3-8b-pp2-interleaved.yaml", {PP, PP, "what megatron can say of this plan is no plan: layers: 5 is ", NULL}},
-    {"50-llama3-8b-zero1.yaml", {DP, "all_reduce of grad.param.output.weight over dp", NULL, "all_reduce of grad.param.output.weight over dp_replicate"}},
+    {"50-llama3-8b-zero1.yaml", {DP, "all_reduce of grad.param.output.weight over dp", "reduce_scatter of grad.param.output_layer.weight over dp", "all_reduce of grad.param.output.weight over dp_replicate"}},
     {"51-llama3-8b-zero2-megatron.yaml", {DP, "all_reduce of grad.param.output.weight over dp", "grad.layers.0.output", "all_reduce of grad.param.output.weight over dp_replicate"}},
     {"52-llama3-8b-pp4-dualpipe.yaml", {PP, PP, "Megatron runs 1 stages a rank as 1f1b, not dualpipe", "PyTorch has no schedule 'dualpipe'"}},
     {"53-llama3.2-1b-pp2-tied-pair.yaml", {PP, PP, NULL, "torchtitan ties no table of two stages"}},
@@ -448,7 +448,8 @@ static void test_forward_keeps_keys(void **state) {
         const char *framework, *keys;
         bool written;
     } rows[] = {
-        {"megatron", "mesh: {dp: 2}\ndata_parallel: {mode: zero1}\n", true},
+        {"megatron", "mesh: {dp: 2}\ndata_parallel: {mode: zero1, form: megatron}\n", true},
+        {"megatron", "mesh: {dp: 2}\ndata_parallel: {mode: zero1}\n", false},
         {"megatron", "mesh: {dp: 2}\ndata_parallel: {mode: zero1, form: deepspeed}\n", false},
         {"megatron", "mesh: {dp: 2}\ndata_parallel: {mode: zero2, form: deepspeed}\n", false},
         {"megatron", "mesh: {dp: 2}\ndata_parallel: {mode: ddp, unit: block}\n", false},

@@ -1028,7 +1028,8 @@ static void test_megatron_experts(void **state) {
          {"mesh: {tp_ep: 2, tp_etp: 2}", "groups: {tp: tp_ep*tp_etp, etp: tp_etp, ep: tp_ep, sp: "
                                          "tp}"}},
         {"--expert-model-parallel-size 4 --context-parallel-size 2 --use-distributed-optimizer",
-         {"mesh: {dp: 2, cp: 2}", "groups: {ep: dp*cp}", "data_parallel: {mode: zero1}"}},
+         {"mesh: {dp: 2, cp: 2}", "groups: {ep: dp*cp}",
+          "data_parallel: {mode: zero1, form: megatron}"}},
         {"--tensor-model-parallel-size 2 --sequence-parallel", {"groups: {etp: tp, sp: tp}"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -1223,10 +1224,12 @@ static void test_megatron_scripts(void **state) {
     assert_non_null(at);
     at[0] = at[strlen("\"${PARALLEL[@]}")] = ' ';
     r = megatron((ImportInput){.path = "a.sh"}, unquoted);
-    HOLDS(r, "mesh: {dp: 2, cp: 2, tp: 2}", "groups: {sp: tp}", "recipe: megatron-sp",
-          "data: {batch: 4, sequence: 16, dtype: f32, seed: 0}",
-          "context_parallel: {mode: ring, order: zigzag, axis: cp}  # ring, line 24",
-          "# unless the environment says otherwise: GPUS: \"4\", $1: \"runs/a\", WANDB: x");
+    HOLDS(
+        r, "mesh: {dp: 2, cp: 2, tp: 2}", "groups: {sp: tp}", "recipe: megatron-sp",
+        "data: {batch: 4, sequence: 16, dtype: f32, seed: 0}",
+        "context_parallel: {mode: ring, order: zigzag, axis: cp}  # ring, line 24",
+        "# unless the environment says otherwise (--args NAME=VALUE): GPUS: \"4\", $1: \"runs/a\", "
+        "WANDB_API_KEY: not set");
     assert_non_null(strstr(r.plan.text, "hidden_size: 64, intermediate_size: 96, num_att"));
     /* places are those of the assignments */
     r = megatron((ImportInput){.path = "a.sh", .mesh = "tp=8"}, unquoted);
@@ -1235,6 +1238,132 @@ static void test_megatron_scripts(void **state) {
     r = megatron((ImportInput){.path = "a.sh"}, unquoted);
     REFUSES(r,
             "a.sh:15:21: error: --ffn-hidden-size wants a whole number above 0, not 'x6' [E0302]");
+}
+/* What its example scripts have in common: an `if` whose branches give one argument alike, what
+ * only the environment or the caller has, launchers before the program. */
+static const char megatron_outside[] =
+    "TOKENIZER=$1\n"
+    "if [ -z ${TP} ]; then\n  TP=2\nfi\n"
+    "if [[ \"$(basename \"$ENV\")\" = x.yaml ]]; then\n"
+    "  BATCH=${BATCH:-64}\n  LENGTH=16\n"
+    "elif [ -d y ]; then\n  BATCH=${BATCH:-32}\n  LENGTH=16\n"
+    "else\n  BATCH=${BATCH:-8}\n  LENGTH=16\nfi\n"
+    "MODEL=( --num-layers 2 --hidden-size 64 --num-attention-heads 8 --swiglu --normalization "
+    "RMSNorm\n"
+    "  --position-embedding-type rope --disable-bias-linear)\n"
+    "DATA=()\n"
+    "if [[ \"$TOKENIZER\" == MOCK ]]; then\n  DATA+=(\n    \"--mock-data\"\n    \"--vocab-size "
+    "250\")\n"
+    "else\n  DATA+=(\"--vocab-size 250\" --data-path $2)\nfi\n"
+    "RUN=\"uv run\"\nTIMES=()\n"
+    "$RUN \"${TIMES[@]}\" python -u -m torch.distributed.run --nproc_per_node $((TP * DP)) "
+    "pretrain.py \\\n"
+    "  ${MODEL[@]} ${DATA[@]} --tensor-model-parallel-size $TP --micro-batch-size $BATCH \\\n"
+    "  --seq-length $LENGTH --calculate-per-token-loss\n";
+static void test_megatron_outside(void **state) {
+    (void)state;
+    Imported r = megatron((ImportInput){.path = "a.sh"}, megatron_outside);
+    REFUSES(
+        r, "a.sh:27:72: error: --nproc_per_node wants a value", "no numbers of this file decide it",
+        "--micro-batch-size wants a value, and '$BATCH' is none yet: 'if' in line 5 decides it");
+    assert_null(strstr(r.said, "vocab-size"));
+    assert_null(strstr(r.said, "seq-length"));
+    /* what it takes from outside, and more arguments: the last word counts, as with argparse */
+    r = megatron((ImportInput){.path = "a.sh", .args = "DP=4 BATCH=1 1='a b' --vocab-size=300"},
+                 megatron_outside);
+    HOLDS(r, "mesh: {dp: 4, tp: 2}", "data: {batch: 4, sequence: 16, dtype: f32, seed: 0}",
+          "# unless the environment says otherwise (--args NAME=VALUE): TP: not set");
+    assert_non_null(strstr(r.plan.text, "vocab_size: 300"));
+    r = megatron((ImportInput){.path = "a.sh", .args = "TP=4 DP=1 BATCH=1 '--bf16' ${MODEL[@]}"},
+                 megatron_outside);
+    HOLDS(r, "mesh: {tp: 4}");
+    static const char *const wrong[][2] = {
+        {"TP=x DP=1 BATCH=1", "--tensor-model-parallel-size wants a whole number above 0, not 'x'"},
+        {"BATCH=1 DP=1 --vocab-siz 4", "--args:1:14: error: unknown argument '--vocab-siz'"},
+        {"BATCH=1 DP=1; rm", "--args:1:13: error: ';' between arguments [E0217]"},
+        {"BATCH='1", "--args:1:7: error: this text is not closed"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        r = megatron((ImportInput){.path = "a.sh", .args = wrong[i][0]}, megatron_outside);
+        REFUSES(r, wrong[i][1]);
+    }
+    /* branches that differ, or an `if` without else, decide nothing */
+    static const char *const said[][2] = {
+        {"A=()\nif [ -d x ]; then A+=(--cp-comm-type a2a); else A+=(--cp-comm-type p2p); fi\n"
+         "torchrun x.py ${A[@]}",
+         ":2:23: error: --cp-comm-type: 'if' in line 2 decides it [E0217]"},
+        {"A=()\nif [ -d x ]; then A+=(--bf16); elif [ -d y ]; then A+=(--bf16); fi\n"
+         "torchrun x.py ${A[@]}",
+         ":2:23: error: --bf16: 'if' in line 2 decides it"},
+        {"if [ -d x ]; then N=2; elif [ -d y ]; then N=2; fi\n--context-parallel-size $N",
+         "'$N' is none yet: 'if' in line 1 decides it"},
+        {"if [ -d x ]; then N=2; elif [ -d y ]; then M=2; else N=2; fi\n--context-parallel-size $N",
+         "'$N' is none yet: 'if' in line 1 decides it"},
+        {"if [ -d x ]; then N=2; N=4; else N=2; fi\n--context-parallel-size $N",
+         "'$N' is none yet: 'if' in line 1 decides it"}};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        r = megatron((ImportInput){.model = "llama3-8b"}, said[i][0]);
+        REFUSES(r, said[i][1]);
+    }
+}
+/* A file that another reads: it runs nothing, and has the arguments in its variables. */
+static void test_megatron_conf(void **state) {
+    (void)state;
+    Imported r =
+        megatron((ImportInput){.path = "a.sh", .args = "--tensor-model-parallel-size 2"},
+                 "NAME=x\nsource other.sh\nTP=${TP:-1}\nMODEL_ARGS=\" \\\n  --num-layers 2 "
+                 "--hidden-size 64 \\\n  --num-attention-heads 8 --swiglu "
+                 "--normalization RMSNorm --use-rotary-position-embeddings \\\n "
+                 "--padded-vocab-size 200 --use-rope-scaling \\\n\"\n");
+    HOLDS(r, "# nothing is run there: the arguments of MODEL_ARGS", "mesh: {tp: 2}");
+    assert_non_null(strstr(r.plan.text, "vocab_size: 200, "));
+    assert_non_null(strstr(r.plan.text, "vocab_multiple: 1,"));
+    assert_non_null(
+        strstr(r.plan.text, "rope_scaling: {rope_type: llama3, factor: 8, low_freq_factor: 1, "));
+}
+/* Megatron's defaults are a model of GPT-3's kind, and that runs. */
+static void test_megatron_gpt(void **state) {
+    (void)state;
+    static const char args[] =
+        "--num-layers 4 --hidden-size 64 --num-attention-heads 8 --seq-length 16 "
+        "--max-position-embeddings 32 --vocab-size 250 --tensor-model-parallel-size 2 "
+        "--micro-batch-size 1 --fp16";
+    Imported r = megatron((ImportInput){0}, args);
+    HOLDS(r, "mesh: {tp: 2}", "recipe: megatron");
+    assert_non_null(strstr(r.plan.text, "n_inner: 256, n_head: 8, n_layer: 4, n_positions: 32, "));
+    assert_non_null(strstr(r.plan.text, "activation_function: gelu_pytorch_tanh,"));
+    assert_non_null(strstr(r.plan.text, "tie_word_embeddings: true"));
+    r = megatron((ImportInput){0}, arena_printf(arena,
+                                                "%s --no-bias-gelu-fusion "
+                                                "--untie-embeddings-and-output-weights",
+                                                args));
+    assert_non_null(strstr(r.plan.text, "activation_function: gelu,"));
+    assert_non_null(strstr(r.plan.text, "tie_word_embeddings: false"));
+    r = megatron((ImportInput){0}, arena_printf(arena,
+                                                "%s --global-batch-size 4 "
+                                                "--step-batch-size-schedule '0:16 2B:32'",
+                                                args));
+    REFUSES(r, "--step-batch-size-schedule beside --global-batch-size: Megatron stops [E0307]");
+}
+/* Megatron's own FSDP: its strategies. */
+static void test_megatron_fsdp(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"--data-parallel-sharding-strategy optim", "data_parallel: {mode: zero1, form: megatron}"},
+        {"--data-parallel-sharding-strategy optim_grads",
+         "data_parallel: {mode: zero2, form: megatron}"},
+        {"--data-parallel-sharding-strategy optim_grads_params", "data_parallel: {mode: fsdp}"},
+        {"--data-parallel-sharding-strategy no_shard", NULL},
+        {"", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Imported r = megatron(
+            (ImportInput){.model = "llama3-8b", .mesh = "dp=2"},
+            arena_printf(arena, "--use-megatron-fsdp --use-distributed-optimizer %s", rows[i][0]));
+        if (rows[i][1]) HOLDS(r, rows[i][1]);
+        else assert_null(strstr(r.plan.text, "data_parallel"));
+    }
+    Imported r = megatron((ImportInput){.model = "llama3-8b", .mesh = "dp=2"},
+                          "--use-megatron-fsdp --data-parallel-sharding-strategy some");
+    REFUSES(r, ":1:21: error: --data-parallel-sharding-strategy: not supported by this version");
 }
 /* What stands between backticks may be anything, a brace alone too. */
 static void test_words_of_helps(void **state) {
@@ -1340,7 +1469,7 @@ static void test_megatron_refusals(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) megatron_refuses(&rows[i]);
     /* Megatron's own defaults are GPT-2's */
-    Imported r = megatron((ImportInput){0}, "--hidden-size 64");
+    Imported r = megatron((ImportInput){0}, "--hidden-size 64 --group-query-attention");
     REFUSES(r, "without --swiglu the MLP has no gate", "LayerNorm: not supported",
             "learned positions", "--num-layers is missing [E0208]");
     r = megatron((ImportInput){.model = "llama3-8b", .mesh = "tp=4"},
@@ -2216,60 +2345,62 @@ static void test_command(void **state) {
     assert_int_equal(COMMAND("shardproof", "import", "torch", "no-such-file.py"), 3);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_torch_code, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_entries, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_boundaries, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_styles, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_embedding, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_refusals, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_match, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_keywords, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_decided, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_experts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_experts_sharded, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_places, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_places_of_code, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_verdicts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_autograd, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jax_compiler, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jax_indivisible, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jax_indivisible_tokens, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jax_parts_of_heads, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torchtitan_experts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torchtitan_flavors, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torchtitan_pipelines, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torchtitan_refusals, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torchtitan_degrees, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_megatron, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_megatron_numbers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_megatron_uneven, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_megatron_experts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_megatron_pipelines, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_megatron_scripts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_words_of_helps, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_megatron_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_megatron_undecided, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jax, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jax_heads, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jax_heads_refusals, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jax_at_rest, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jax_at_rest_refusals, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_jax_refusals, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hf_runs, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hf, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hf_experts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hf_styles_then, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hf_versions, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hf_generations, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_broken_json, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_files_of_the_hub, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_command, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_command_shows_the_files_line, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_torch_code, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_entries, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_boundaries, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_styles, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_embedding, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_refusals, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_match, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_keywords, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_decided, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_experts, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_experts_sharded, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_places, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_places_of_code, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_verdicts, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_autograd, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_jax_compiler, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_jax_indivisible, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_jax_indivisible_tokens, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_jax_parts_of_heads, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_records, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torchtitan, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torchtitan_experts, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torchtitan_flavors, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torchtitan_pipelines, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torchtitan_refusals, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torchtitan_degrees, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_numbers, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_uneven, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_experts, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_pipelines, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_scripts, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_words_of_helps, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_outside, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_conf, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_gpt, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_fsdp, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_nothing, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_undecided, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_refusals, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_jax, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_jax_heads, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_jax_heads_refusals, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_jax_at_rest, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_jax_at_rest_refusals, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_jax_refusals, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_hf_runs, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_hf, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_hf_experts, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_hf_styles_then, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_hf_versions, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_hf_generations, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_broken_json, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_files_of_the_hub, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_command, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_command_shows_the_files_line, setup, teardown),
+};
+int main(void) { return cmocka_run_group_tests(tests, NULL, NULL); }

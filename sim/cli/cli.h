@@ -40,7 +40,7 @@ typedef struct {
     const char *output, *format, *trace, *dump, *hardware, *fault, *save_values;
     const char *against, *beside, *map, *view, *theme, *preset, *part, *pass;
     const char *color, *fail_on, *check;
-    const char *model, *config, *mesh, *tp_plan, *ep_plan, *hf_version,
+    const char *model, *config, *mesh, *args, *tp_plan, *ep_plan, *hf_version,
         *names;     /* of files of frameworks */
     const char *to; /* export: the framework */
     const char *quiz;

@@ -12,6 +12,7 @@ ImportInput imported_input(const Cli *c, const char *framework, const char *path
                          .model = o->model,
                          .config = o->config,
                          .mesh = o->mesh,
+                         .args = o->args,
                          .tp_plan = o->tp_plan,
                          .ep_plan = o->ep_plan,
                          .hf_version = o->hf_version,

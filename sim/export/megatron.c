@@ -90,7 +90,8 @@ const char *export_megatron(const Export *e) {
                                               r.etp   ? r.etp
                                               : whole ? 1
                                                       : r.tp});
-    return export_first_same(e, "megatron", text, n,
-                             "recipe: megatron, megatron-sp or megatron-moe; a sequence that cp "
-                             "cuts in zigzag; data_parallel: {mode: ddp} or {mode: zero1}");
+    return export_first_same(
+        e, "megatron", text, n,
+        "recipe: megatron, megatron-sp or megatron-moe; a sequence that cp "
+        "cuts in zigzag; data_parallel: {mode: ddp} or {mode: zero1, form: megatron}");
 }

@@ -21,7 +21,7 @@ typedef struct {
 /* Words of the script, the file of arguments or the command line. */
 static bool read_words(Words *w) {
     Draft *x = w->x;
-    Scan s;
+    Scan s, args;
     ShellWords read;
     const char *text = x->in->text;
     size_t n = x->in->n;
@@ -31,10 +31,16 @@ static bool read_words(Words *w) {
             str_addf(&line, "%s%s", i ? " " : "", x->in->arg[i]);
         text = line.s, n = line.n;
     }
-    if (!scan_start(&s, x->a, x->d, x->file, text, n) || !shell_words(&s, &read)) return false;
+    const char *more = x->in->args;
+    if (!scan_start(&s, x->a, x->d, x->file, text, n) ||
+        (more && !scan_start(&args, x->a, x->d, "--args", more, strlen(more))) ||
+        !shell_words(&s, more ? &args : NULL, &read))
+        return false;
     w->word = read.word, w->n = read.n;
     if (read.defaults.n)
-        draft_remark(x, "unless the environment says otherwise: %s", read.defaults.s);
+        draft_remark(x, "unless the environment says otherwise (--args NAME=VALUE): %s",
+                     read.defaults.s);
+    if (read.taken.n) draft_remark(x, "nothing is run there: the arguments of %s", read.taken.s);
     return true;
 }
 
@@ -42,12 +48,15 @@ static bool read_words(Words *w) {
 typedef struct {
     Loc at[80]; /* of the rows of the table that were given */
     int64_t tp, cp, pp, ep, etp, experts, vpp, chunks, layers, hidden, ffn, heads, channels, groups,
-        seq, micro, global, vocab, multiple, positions, nodes, per_node, recompute_layers, topk,
-        moe_ffn;
+        seq, micro, global, vocab, padded, multiple, positions, nodes, per_node, recompute_layers,
+        topk, moe_ffn;
     double rope_base, rope_percent, eps, aux, z;
     bool sp, zero, gqa, swiglu, no_bias, qkv_bias, qk_norm, untied, bf16, fp16, rope, fsdp,
-        recompute_some, squared, embedding_is_layer, loss_is_layer, pre_softmax;
-    const char *norm, *position, *granularity, *method, *cp_kind, *dispatcher, *scores, *balancing;
+        recompute_some, squared, embedding_is_layer, loss_is_layer, pre_softmax, own_fsdp,
+        exact_gelu, rope_scaling;
+    double rope_factor;
+    const char *norm, *sharding, *rope_type, *steps, *position, *granularity, *method, *cp_kind,
+        *dispatcher, *scores, *balancing;
 } Args;
 typedef enum { M_SIZE, M_REAL, M_FLAG, M_TEXT } Take;
 typedef struct {
@@ -85,6 +94,8 @@ static const Row rows[] = {
     {"micro-batch-size", M_SIZE, A(micro)},
     {"global-batch-size", M_SIZE, A(global)},
     {"vocab-size", M_SIZE, A(vocab)},
+    {"padded-vocab-size", M_SIZE, A(padded)},
+    {"step-batch-size-schedule", M_TEXT, A(steps)},
     {"make-vocab-size-divisible-by", M_SIZE, A(multiple)},
     {"max-position-embeddings", M_SIZE, A(positions)},
     {"nnodes", M_SIZE, A(nodes)},
@@ -106,6 +117,12 @@ static const Row rows[] = {
     {"fp16", M_FLAG, A(fp16)},
     {"use-rotary-position-embeddings", M_FLAG, A(rope)},
     {"use-torch-fsdp2", M_FLAG, A(fsdp)},
+    {"use-megatron-fsdp", M_FLAG, A(own_fsdp)},
+    {"data-parallel-sharding-strategy", M_TEXT, A(sharding)},
+    {"no-bias-gelu-fusion", M_FLAG, A(exact_gelu)},
+    {"use-rope-scaling", M_FLAG, A(rope_scaling)},
+    {"rope-scaling-factor", M_REAL, A(rope_factor)},
+    {"rope-type", M_TEXT, A(rope_type)},
     {"recompute-activations", M_FLAG, A(recompute_some)},
     {"squared-relu", M_FLAG, A(squared)},
     {"normalization", M_TEXT, A(norm)},
@@ -118,19 +135,24 @@ enum { N_ROWS = sizeof rows / sizeof *rows };
 /* Arguments about how a run is driven: they lay out nothing and change no value of a step. */
 static const char skip_flags[] =
     " use-mcore-models use-flash-attn overlap-grad-reduce overlap-param-gather "
-    "no-masked-softmax-fusion no-bias-gelu-fusion no-bias-swiglu-fusion "
+    "no-masked-softmax-fusion no-bias-swiglu-fusion "
     "no-bias-dropout-fusion no-rope-fusion no-gradient-accumulation-fusion no-load-optim "
     "no-load-rng no-save-optim no-save-rng log-throughput log-params-norm "
     "log-num-zeros-in-grad log-timers-to-tensorboard log-memory-to-tensorboard mock-data "
     "use-cpu-initialization no-create-attention-mask-in-dataloader "
     "attention-softmax-in-fp32 accumulate-allreduce-grads-in-fp32 "
     "cross-entropy-loss-fusion deterministic-mode exit-on-missing-checkpoint "
-    "tp-comm-overlap dist-ckpt-strictness standalone manual-gc use-fused-rmsnorm "
+    "tp-comm-overlap standalone manual-gc use-fused-rmsnorm "
     "moe-grouped-gemm moe-permute-fusion moe-router-fusion moe-per-layer-logging "
     "moe-use-legacy-grouped-gemm overlap-moe-expert-parallel-comm no-persist-layer-norm "
     "no-ckpt-fully-parallel-save no-mmap-bin-files no-position-embedding profile "
     "no-check-for-nan-in-loss-and-grad init-model-with-meta-device use-nccl-ub "
-    "fsdp-double-buffer fsdp-manual-registration ";
+    "fsdp-double-buffer fsdp-manual-registration calculate-per-token-loss finetune "
+    "auto-detect-ckpt-format override-opt_param-scheduler use-checkpoint-opt_param-scheduler "
+    "te-rng-tracker inference-rng-tracker record-memory-history moe-shared-expert-overlap "
+    "log-validation-ppl-to-tensorboard disable-bf16-reduced-precision-matmul "
+    "no-use-tokenizer-model-from-checkpoint-args export-te-mcore-model "
+    "export-force-local-attention export-default-te-spec ";
 static const char skip_one[] =
     " transformer-impl attention-backend tokenizer-type tokenizer-model vocab-file "
     "merge-file split train-iters train-samples lr min-lr lr-decay-style lr-decay-iters "
@@ -145,7 +167,12 @@ static const char skip_one[] =
     "moe-router-dtype exit-duration-in-mins exit-interval profile-step-start "
     "profile-step-end empty-unused-memory-level decoupled-lr decoupled-min-lr "
     "tiktoken-pattern lr-wsd-decay-iters weight-decay-incr-style start-weight-decay "
-    "end-weight-decay logging-level ";
+    "end-weight-decay logging-level pretrained-checkpoint dataloader-type rerun-mode "
+    "cuda-graph-impl save-retain-interval profile-ranks "
+    "inference-max-seq-length inference-max-requests grpo-prompts-per-step grpo-iterations "
+    "grpo-clamp-eps-lower grpo-clamp-eps-upper grpo-kl-beta grpo-entropy-term-weight "
+    "langrl-env-config dist-ckpt-strictness moe-token-drop-policy rl-sequence-packing-algo "
+    "moe-router-bias-update-rate ";
 /* The same model on the same ranks in numbers that the plan does not make: told one by one. */
 static const struct {
     const char *name, *what;
@@ -164,15 +191,18 @@ static const struct {
     {"apply-layernorm-1p",
      "weights of norms are held less 1 there: the values that they hold "
      "differ by 1, no layout does",
-     false}};
+     false},
+    {"eod-mask-loss", "tokens at the end of documents have no loss there, here all have", false},
+    {"grpo-group-size", "the loss is GRPO's there, here that of the next token", true},
+    {"rl-use-sequence-packing", "a row packs several sequences there, here it is one", false}};
 enum { N_OTHER = sizeof other_numbers / sizeof *other_numbers };
 static int other_of(const char *name) {
     for (int i = 0; i < N_OTHER; i++)
         if (strcmp(other_numbers[i].name, name) == 0) return i;
     return -1;
 }
-static const char skip_many[] =
-    " rampup-batch-size data-path train-data-path valid-data-path test-data-path ";
+static const char skip_many[] = " rampup-batch-size data-path train-data-path valid-data-path "
+                                "test-data-path recompute-modules ";
 static int row_of(const char *name) {
     for (int i = 0; i < N_ROWS; i++)
         if (strcmp(rows[i].name, name) == 0) return i;
@@ -212,6 +242,35 @@ static void unknown(Draft *x, const Word *w, const char *name) {
                     : "leave it out if it changes neither layouts nor values",
                "unknown argument '%s'", w->s);
 }
+/* The value of the argument in word i, behind '=' or the next word; "" if there is none. */
+static Word value_of(const Words *w, int i) {
+    Word v = w->word[i];
+    const char *eq = strchr(v.s, '=');
+    if (eq) v.s = eq + 1;
+    else if (i + 1 < w->n) v = w->word[i + 1];
+    else v.s = "", v.why = NULL;
+    return v;
+}
+/* Does every branch of the `if` that decides on word i give its argument, with this value? */
+static bool given_alike(const Words *w, int i, const Word *value) {
+    const Word *here = &w->word[i];
+    const ShellChoice *choice = here->choice;
+    size_t n = strcspn(here->s, "=");
+    if (!choice || !choice->whole || (value && value->why && value->choice != choice)) return false;
+    for (int branch = 1; branch <= choice->branches; branch++) {
+        bool found = false;
+        for (int k = 0; k < w->n && !found; k++) {
+            const Word *there = &w->word[k];
+            if (there->choice != choice || there->branch != branch || strcspn(there->s, "=") != n ||
+                strncmp(there->s, here->s, n) != 0)
+                continue;
+            Word v = value_of(w, k);
+            found = !value || ((!v.why || v.choice == choice) && strcmp(v.s, value->s) == 0);
+        }
+        if (!found) return false;
+    }
+    return true;
+}
 /* One argument and its value; gives the index behind it. */
 static int argument(Words *w, Args *a, int i) {
     Draft *x = w->x;
@@ -223,9 +282,7 @@ static int argument(Words *w, Args *a, int i) {
     int wants = r >= 0       ? rows[r].take != M_FLAG
                 : other >= 0 ? other_numbers[other].value
                              : text_has_word(skip_one, name);
-    Word value = eq             ? (Word){eq + 1, here->loc, here->why, false}
-                 : i + 1 < w->n ? w->word[i + 1]
-                                : (Word){"", here->loc, NULL, false};
+    Word value = value_of(w, i);
     if (r < 0 && other < 0 && !wants && !text_has_word(skip_flags, name) &&
         !text_has_word(skip_many, name)) {
         unknown(x, here, name);
@@ -243,7 +300,9 @@ static int argument(Words *w, Args *a, int i) {
     }
     if (other >= 0) draft_remark(x, "--%s: %s", name, other_numbers[other].what);
     if (r >= 0) a->at[r] = here->loc;
-    if (r >= 0 && here->why && !eq) {
+    bool alike = r >= 0 && here->why && given_alike(w, i, wants ? &value : NULL);
+    if (alike) value.why = NULL;
+    if (r >= 0 && here->why && !eq && !alike) {
         diag_error(x->d, "E0217", here->loc, "write it where it is decided, or leave it out",
                    "--%s: %s", name, here->why);
         return i + 1 + wants;
@@ -269,8 +328,17 @@ static void tell_skipped(const Words *w) {
     if (s.n) draft_remark(w->x, "not read, for they change neither layouts nor values: %s", s.s);
 }
 /* torchrun, python, a program of Python: what stands before the arguments. */
-static bool launches(const char *s) {
-    return text_has_word(" torchrun python python3 ", s) || text_before(s, ".py");
+static bool launches(const char *s, const char *before) {
+    static const char *const behind[][2] = {
+        {"uv", " run "},
+        {"python", " -m -u "},
+        {"python3", " -m -u "},
+        {"-u", " -m "},
+        {"run", " -m --module "},
+        {"-m", " torch.distributed.run torch.distributed.launch pretrain_gpt "}};
+    for (size_t i = 0; before && i < sizeof behind / sizeof *behind; i++)
+        if (strcmp(before, behind[i][0]) == 0 && text_has_word(behind[i][1], s)) return true;
+    return text_has_word(" torchrun python python3 uv ", s) || text_before(s, ".py");
 }
 static void read_arguments(Words *w, Args *a) {
     const Word *launched = NULL;
@@ -280,7 +348,7 @@ static void read_arguments(Words *w, Args *a) {
             i = argument(w, a, i);
             continue;
         }
-        bool starts = !here->why && launches(here->s);
+        bool starts = !here->why && launches(here->s, i ? w->word[i - 1].s : NULL);
         if (starts && here->first && launched)
             diag_error(w->x->d, "E0214", here->loc, "leave one of them out",
                        "a second program is started, the first in line %d: one plan is of one",
@@ -341,11 +409,21 @@ static void check_experts(Draft *x, const Args *a) {
 static void refuse(Draft *x, const Args *a) {
     if (a->fsdp) later(x, a, "use-torch-fsdp2", "--use-distributed-optimizer, or neither");
     check_experts(x, a);
+    if (a->rope_type && !is(a->rope_type, "rope")) later(x, a, "rope-type", "--rope-type rope");
+    if (a->sharding && !a->own_fsdp)
+        draft_remark(x, "--data-parallel-sharding-strategy is not read: there is no "
+                        "--use-megatron-fsdp");
     if (a->squared) later(x, a, "squared-relu", "--swiglu");
     if (a->rope_percent > 0 && a->rope_percent < 1)
         later(x, a, "rotary-percent", "leave it at 1.0");
 }
-/* A model of Llama's type is what this version runs; Megatron's defaults are those of GPT-2. */
+/* All of Megatron's defaults: GPT-3's kind of model. */
+static bool is_gpt(const Args *a) {
+    return !a->swiglu && (!a->norm || is(a->norm, "LayerNorm")) && !a->rope && !a->no_bias &&
+           (!a->position || is(a->position, "learned_absolute")) && !a->gqa && !a->experts &&
+           !a->qk_norm && (!a->channels || a->channels * a->heads == a->hidden);
+}
+/* Beside it a model of Llama's type, with experts or without. */
 static void check_model(Draft *x, const Args *a) {
     static const struct {
         const char *name;
@@ -361,16 +439,20 @@ static void check_model(Draft *x, const Args *a) {
                        arena_printf(x->a, "give --%s, or the whole model by --model or --config",
                                     sizes[i].name),
                        "--%s is missing", sizes[i].name);
+    if (is_gpt(a)) return;
     if (!a->swiglu)
         diag_error(x->d, "E0214", ((Loc){x->file, 1, 1}), "--swiglu",
-                   "without --swiglu the MLP has no gate: not supported by this version");
-    if (!a->norm || strcmp(a->norm, "RMSNorm") != 0)
+                   "without --swiglu the MLP has no gate: not supported by this version, but with "
+                   "LayerNorm, biases and learned positions");
+    if (!is(a->norm, "RMSNorm"))
         diag_error(x->d, "E0214", at(x, a, "normalization"), "--normalization RMSNorm",
-                   "Megatron's default normalization, LayerNorm: not supported by this version");
-    if (!a->rope && (!a->position || strcmp(a->position, "rope") != 0))
+                   "Megatron's default normalization, LayerNorm: not supported by this version, "
+                   "but in a model of GPT-3's kind");
+    if (!a->rope && !is(a->position, "rope"))
         diag_error(x->d, "E0214", at(x, a, "position-embedding-type"),
                    "--position-embedding-type rope",
-                   "learned positions, Megatron's default: not supported by this version");
+                   "learned positions, Megatron's default: not supported by this version, but in a "
+                   "model of GPT-3's kind");
 }
 static const char *yes(bool b) { return b ? "true" : "false"; }
 /* The router: the best k of a softmax; Megatron takes it of these alone, --moe-router-pre-softmax
@@ -383,12 +465,46 @@ static const char *experts_text(Draft *x, const Args *a, int64_t ffn) {
                         (long long)a->experts, (long long)(a->topk ? a->topk : 2),
                         (long long)(a->moe_ffn ? a->moe_ffn : ffn), yes(!a->pre_softmax));
 }
+static int64_t vocab_multiple(const Args *a) {
+    if (a->padded) return 1; /* what the vocabulary has then */
+    return (a->multiple ? a->multiple : 128) * a->tp;
+}
+/* The GELU that is fused with a bias is its approximation by tanh. */
+static void write_gpt(Draft *x, const Args *a) {
+    x->model_keys = arena_printf(
+        x->a,
+        "config: {model_type: megatron_gpt, n_embd: %lld, n_inner: %lld, n_head: %lld, n_layer: "
+        "%lld, n_positions: %lld, vocab_size: %lld, layer_norm_epsilon: %.10g, "
+        "activation_function: %s, attention_bias: true, mlp_bias: true, tie_word_embeddings: %s}, "
+        "vocab_multiple: %lld",
+        (long long)a->hidden, (long long)x->ffn, (long long)a->heads, (long long)a->layers,
+        (long long)(a->positions ? a->positions
+                    : a->seq     ? a->seq
+                                 : 1024),
+        (long long)a->vocab, a->eps > 0 ? a->eps : 1e-5,
+        a->exact_gelu ? "gelu" : "gelu_pytorch_tanh", yes(!a->untied),
+        (long long)vocab_multiple(a));
+    if (a->sp && a->tp > 1)
+        diag_warn(x->d, "E0214", at(x, a, "sequence-parallel"), NULL,
+                  "the sum of words and positions: Megatron cuts it behind the addition, the plan "
+                  "cuts both before it");
+}
+static const char *scaling_text(Draft *x, const Args *a) {
+    if (!a->rope_scaling) return "";
+    return arena_printf(x->a,
+                        ", rope_scaling: {rope_type: llama3, factor: %.10g, low_freq_factor: 1, "
+                        "high_freq_factor: 4, original_max_position_embeddings: 8192}",
+                        a->rope_factor > 0 ? a->rope_factor : 8.0);
+}
 static void write_model(Draft *x, const Args *a) {
     if (x->in->model || x->in->config) return;
     check_model(x, a);
     if (diags_errors(x->d)) return;
+    bool gpt = is_gpt(a);
     int64_t channels = a->channels ? a->channels : a->hidden / a->heads,
-            ffn = a->ffn ? a->ffn : a->hidden * 8 / 3 / 64 * 64,
+            ffn = a->ffn ? a->ffn
+                  : gpt  ? a->hidden * 4
+                         : a->hidden * 8 / 3 / 64 * 64,
             groups = !a->gqa     ? a->heads
                      : a->groups ? a->groups
                                  : 1;
@@ -398,18 +514,22 @@ static void write_model(Draft *x, const Args *a) {
     x->hidden = a->hidden, x->head_dim = channels, x->n_layers = a->layers;
     x->heads = a->heads, x->kv_heads = groups, x->ffn = ffn;
     x->model_loc = at(x, a, "hidden-size");
+    if (gpt) {
+        write_gpt(x, a);
+        return;
+    }
     x->model_keys = arena_printf(
         x->a,
         "config: {hidden_size: %lld, intermediate_size: %lld, num_attention_heads: %lld, "
         "num_key_value_heads: %lld, head_dim: %lld, num_hidden_layers: %lld, vocab_size: %lld, "
         "rms_norm_eps: %.10g, rope_theta: %.10g, tie_word_embeddings: %s, qk_norm: %s, q_bias: %s, "
-        "k_bias: %s, v_bias: %s, o_bias: %s, gate_bias: %s, up_bias: %s, down_bias: %s%s}, "
+        "k_bias: %s, v_bias: %s, o_bias: %s, gate_bias: %s, up_bias: %s, down_bias: %s%s%s}, "
         "vocab_multiple: %lld",
         (long long)a->hidden, (long long)ffn, (long long)a->heads, (long long)groups,
         (long long)channels, (long long)a->layers, (long long)a->vocab, a->eps > 0 ? a->eps : 1e-5,
         a->rope_base > 0 ? a->rope_base : 1e4, yes(!a->untied), yes(a->qk_norm), yes(qkv), yes(qkv),
         yes(qkv), yes(bias), yes(bias), yes(bias), yes(bias), experts_text(x, a, ffn),
-        (long long)(a->multiple ? a->multiple : 128) * (long long)a->tp);
+        scaling_text(x, a), (long long)vocab_multiple(a));
 }
 /* Megatron stops where tp does not divide what it cuts (divide() in its core/utils.py); a plan may
  * be uneven, so it would run here and not there. */
@@ -496,6 +616,28 @@ static void write_mesh(Draft *x, const Args *a) {
         draft_remark(x,
                      "global-batch-size: gradients are accumulated; the plan is one micro-batch");
 }
+/* Megatron's distributed optimizer and its own FSDP have flat buffers; parameters that FSDP cuts at
+ * rest are cut by a dim here, which moves as many bytes. */
+static void write_data_parallel(Draft *x, const Args *a) {
+    static const struct {
+        const char *strategy, *mode;
+    } of[] = {{"optim", "{mode: zero1, form: megatron}"},
+              {"optim_grads", "{mode: zero2, form: megatron}"},
+              {"optim_grads_params", "{mode: fsdp}"}};
+    const char *mode = a->zero ? of[0].mode : NULL, *by = "use-distributed-optimizer";
+    if (!x->n_axes || (draft_axis_size(x, "dp") < 2 && a->cp < 2)) return;
+    if (a->own_fsdp) {
+        by = "data-parallel-sharding-strategy", mode = NULL;
+        for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+            if (is(a->sharding, of[i].strategy)) mode = of[i].mode;
+        if (!mode && a->sharding && !is(a->sharding, "no_shard"))
+            later(x, a, by, "no_shard, optim, optim_grads or optim_grads_params");
+        if (mode == of[2].mode)
+            draft_remark(x, "--use-megatron-fsdp: parameters lie in flat buffers there, here each "
+                            "is cut by its dim 0");
+    }
+    if (mode) draft_key(x, "data_parallel", mode, at(x, a, by), arena_printf(x->a, "--%s", by));
+}
 static void write_plan(Draft *x, const Args *a) {
     bool sp = a->sp && a->tp > 1;
     if (sp) draft_group(x, "sp", "tp", at(x, a, "sequence-parallel"));
@@ -513,9 +655,7 @@ static void write_plan(Draft *x, const Args *a) {
                                                 : "{dispatch: all_gather}",
                   at(x, a, "moe-token-dispatcher-type"),
                   a->dispatcher ? NULL : "allgather is Megatron's default");
-    if (a->zero && x->n_axes && (draft_axis_size(x, "dp") > 1 || a->cp > 1))
-        draft_key(x, "data_parallel", "{mode: zero1}", at(x, a, "use-distributed-optimizer"),
-                  "--use-distributed-optimizer");
+    write_data_parallel(x, a);
     if (a->cp > 1) {
         bool gather = a->cp_kind && strcmp(a->cp_kind, "all_gather") == 0;
         const char *mode = gather                                         ? "all_gather"
@@ -572,6 +712,7 @@ bool import_megatron(Draft *x) {
     draft_options(x);
     if (!read_words(&w)) return false;
     read_arguments(&w, &a);
+    if (a.padded) a.vocab = a.padded;
     refuse(x, &a);
     write_mesh(x, &a);
     write_model(x, &a);
@@ -580,6 +721,9 @@ bool import_megatron(Draft *x) {
         if (x->in->full && (x->in->model || x->in->config)) x->layers = a.layers;
     }
     check_divides(x, &a);
+    if (a.steps && a.global)
+        diag_error(x->d, "E0307", at(x, &a, "step-batch-size-schedule"), "leave one of them out",
+                   "--step-batch-size-schedule beside --global-batch-size: Megatron stops");
     x->sequence = a.seq;
     x->data_loc = at(x, &a, "seq-length");
     if ((a.bf16 || a.fp16) && x->in->full && a.bf16) x->dtype = "bf16";

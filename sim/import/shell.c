@@ -15,7 +15,9 @@ typedef struct {
     const char *s;
     Loc at;
     const char *why;
-    bool blank;
+    bool blank, unset; /* of a variable that nothing here sets */
+    const ShellChoice *choice;
+    int branch;
 } Segment;
 typedef struct {
     Segment *seg;
@@ -30,7 +32,9 @@ typedef struct {
     const char *name;
     bool array;
     Fields value;
-    const char *why; /* not decided here */
+    const char *why;           /* not decided here, */
+    const ShellChoice *choice; /* but where all branches of this one set it alike: */
+    int set_by;                /* the first so many do so far */
 } Var;
 /* Whether a branch is taken, ordered by how little is known of it. */
 typedef enum { TAKEN, LEFT, PERHAPS } Branch;
@@ -39,6 +43,7 @@ typedef struct {
     Loc at;
     Branch branch;
     Branch before; /* of the branches before this one: was one taken? */
+    ShellChoice *choice;
 } Block;
 typedef struct {
     Scan *s;
@@ -107,16 +112,19 @@ static const char *text_of(Shell *sh, const Field *f, const char **why) {
     return text.s;
 }
 
-/* What the blocks around this place say; why, where it is PERHAPS. */
-static Branch branch_of(const Shell *sh, const char **why) {
+/* What the blocks around this place say; why, where it is PERHAPS, and the one block that says so.
+ */
+static Branch branch_of(const Shell *sh, const char **why, const Block **by) {
     Branch found = TAKEN;
-    *why = NULL;
+    *why = NULL, *by = NULL;
     for (int i = 0; i < sh->depth && found != LEFT; i++) {
         const Block *b = &sh->block[i];
+        if (b->branch == PERHAPS) *by = *why ? NULL : b;
         if (b->branch == PERHAPS && !*why)
             *why = arena_printf(sh->s->a, "'%s' in line %d decides it", b->opener, b->at.line);
         if (b->branch != TAKEN) found = b->branch;
     }
+    if (sh->behind) *by = NULL;
     if (found == TAKEN && sh->behind) {
         *why = "whether what stands before it succeeds decides it";
         return PERHAPS;
@@ -129,6 +137,11 @@ static Var *var_of(const Shell *sh, const char *name) {
     for (int i = 0; i < sh->n_vars; i++)
         if (strcmp(sh->var[i].name, name) == 0) return &sh->var[i];
     return NULL;
+}
+/* What decides its value, or NULL: literals do. */
+static const char *var_why(const Var *v) {
+    const ShellChoice *c = v->choice;
+    return c && c->whole && v->set_by == c->branches ? NULL : v->why;
 }
 static Var *var_make(Shell *sh, const char *name) {
     Var *v = var_of(sh, name);
@@ -144,7 +157,7 @@ static Var *var_make(Shell *sh, const char *name) {
 static const char *number_text(void *of, const char *name) {
     const Var *v = var_of(of, name);
     const char *why, *text;
-    if (!v || v->why || v->value.n != 1) return NULL;
+    if (!v || var_why(v) || v->value.n != 1) return NULL;
     text = text_of(of, &v->value.field[0], &why);
     return why ? NULL : text;
 }
@@ -157,6 +170,20 @@ static const char *name_at(const Scan *s, size_t from) {
 }
 
 /* ---- what stands behind $ ---- */
+/* A variable's name or the digit of what the caller gives, which variables are called too. */
+static const char *parameter_at(const Scan *s, size_t from) {
+    const char *name = name_at(s, from);
+    bool digit = !name && isdigit((unsigned char)scan_peek(s, from));
+    return digit ? arena_strndup(s->a, s->p + from, 1) : name;
+}
+static void tell_default(Shell *sh, const char *name, const char *what, size_t n) {
+    Str *told = &sh->out->defaults;
+    const char *why;
+    const Block *by;
+    if (branch_of(sh, &why, &by) == LEFT) return;
+    str_addf(told, "%s%s%s: %.*s", told->n ? ", " : "", isdigit((unsigned char)*name) ? "$" : "",
+             name, (int)(n < 59 ? n : 59), what);
+}
 static void quoted_text(Shell *sh, Fields *to, char end, bool quoted);
 /* Past what is in brackets, quotes in it as they are; the cursor stands behind the first. */
 static void past(Shell *sh, char open, char close, Loc at) {
@@ -175,10 +202,11 @@ static void past(Shell *sh, char open, char close, Loc at) {
 /* `all`: of all words of an array; its bare name is the first. */
 static void put_var(Shell *sh, Fields *to, Segment raw, const char *name, bool quoted, bool all) {
     const Var *v = name ? var_of(sh, name) : NULL;
-    raw.why = !name    ? "whoever calls the script decides it"
-              : !v     ? "nothing in this file sets it"
-              : v->why ? v->why
-                       : NULL;
+    raw.unset = name && !v && !isdigit((unsigned char)*name);
+    raw.why = raw.unset    ? "nothing in this file sets it"
+              : !v         ? "whoever calls the script decides it"
+              : var_why(v) ? var_why(v)
+                           : NULL;
     if (raw.why) {
         add(sh, to, raw);
         return;
@@ -190,29 +218,25 @@ static void put_var(Shell *sh, Fields *to, Segment raw, const char *name, bool q
 /* `${`, the cursor behind it. */
 static void braced(Shell *sh, Fields *to, bool quoted, const char *from, Loc at) {
     Scan *s = sh->s;
-    const char *name = name_at(s, 0);
-    bool digit = !name && isdigit((unsigned char)scan_peek(s, 0));
-    scan_take(s, name ? strlen(name) : digit);
+    const char *name = parameter_at(s, 0);
+    scan_take(s, name ? strlen(name) : 0);
     bool all = scan_starts(s, "[@]}") || scan_starts(s, "[*]}");
     if (all) scan_take(s, 3);
     bool colon = scan_peek(s, 0) == ':' && scan_peek(s, 1) && strchr("-=", scan_peek(s, 1));
-    if ((name || digit) && scan_peek(s, 0) == '}') {
+    if (name && scan_peek(s, 0) == '}') {
         scan_take(s, 1);
         const char *raw = arena_strndup(s->a, from, (size_t)(s->p - from));
         put_var(sh, to, (Segment){.s = raw, .at = at}, name, quoted, all);
-    } else if ((name || digit) && !all && (colon || scan_peek(s, 0) == '-')) {
+    } else if (name && !all && (colon || scan_peek(s, 0) == '-')) {
         Fields other = {0};
-        const Var *v = name ? var_of(sh, name) : NULL;
+        const Var *v = var_of(sh, name);
         scan_take(s, colon + 1u);
         const char *text = s->p;
         quoted_text(sh, &other, '}', false);
         if (s->failed) return;
-        Str *told = &sh->out->defaults;
-        bool set = v && (v->value.n || v->why || !colon);
-        if (!v)
-            str_addf(told, "%s%s: %.*s", told->n ? ", " : "", name ? name : "$1",
-                     s->p - text < 60 ? (int)(s->p - text) - 1 : 59, text);
-        if (set && v->why) add_undecided(sh, to, from, at, v->why);
+        bool set = v && (v->value.n || var_why(v) || !colon);
+        if (!v) tell_default(sh, name, text, (size_t)(s->p - text) - 1);
+        if (set && var_why(v)) add_undecided(sh, to, from, at, var_why(v));
         else add_value(sh, to, set ? &v->value : &other, quoted);
     } else {
         past(sh, '{', '}', at);
@@ -222,7 +246,7 @@ static void braced(Shell *sh, Fields *to, bool quoted, const char *from, Loc at)
 static void expand(Shell *sh, Fields *to, bool quoted) {
     Scan *s = sh->s;
     Loc at = scan_loc(s);
-    const char *from = s->p, *name = name_at(s, 1);
+    const char *from = s->p, *name = parameter_at(s, 1);
     char c = scan_peek(s, 1);
     int64_t v;
     if (scan_starts(s, "$((")) {
@@ -362,9 +386,17 @@ static size_t assignment_head(const Scan *s) {
            : scan_peek(s, n) == '+' && scan_peek(s, n + 1) == '=' ? n + 2
                                                                   : 0;
 }
+/* One word each, of literals alone, and the same. */
+static bool alike(Shell *sh, const Fields *a, const Fields *b) {
+    const char *why_a, *why_b, *x, *y;
+    if (a->n != 1 || b->n != 1) return false;
+    x = text_of(sh, &a->field[0], &why_a);
+    y = text_of(sh, &b->field[0], &why_b);
+    return x && y && !why_a && !why_b && strcmp(x, y) == 0;
+}
 static void assign(Shell *sh, size_t head) {
     Scan *s = sh->s;
-    const char *name = name_at(s, 0);
+    const char *name = parameter_at(s, 0);
     bool more = s->p[head - 2] == '+';
     Fields value = {0};
     scan_take(s, head);
@@ -393,11 +425,26 @@ static void assign(Shell *sh, size_t head) {
     }
     if (s->failed) return;
     const char *why;
-    if (branch_of(sh, &why) == LEFT) return;
+    const Block *by;
+    if (branch_of(sh, &why, &by) == LEFT) return;
+    const Var *had = var_of(sh, name);
+    if (why && !more && !array && had && !had->array && alike(sh, &had->value, &value)) {
+        if (!var_why(had)) return; /* it stays what it is, whether this is done or not */
+        if (by && had->choice == by->choice && had->set_by + 1 == by->choice->branches) {
+            var_make(sh, name)->set_by++;
+            return;
+        }
+    }
     Var *v = var_make(sh, name);
     for (int i = 0; why && more && array && i < value.n; i++)
-        for (int k = 0; k < value.field[i].n; k++)
-            if (!value.field[i].seg[k].why) value.field[i].seg[k].why = why;
+        for (int k = 0; k < value.field[i].n; k++) {
+            Segment *seg = &value.field[i].seg[k];
+            if (seg->why) continue;
+            seg->why = why;
+            if (by) seg->choice = by->choice, seg->branch = by->choice->branches;
+        }
+    bool first = why && by && !more && !array && by->choice->branches == 1;
+    v->choice = first ? by->choice : NULL, v->set_by = 1;
     if (!more || (why && !array)) v->why = why; /* words that are perhaps appended know it each */
     if (!more) v->value = (Fields){0}, v->array = array;
     v->array |= array;
@@ -436,7 +483,10 @@ static Branch tested(const char *const *w, int n) {
     if (strcmp(w[2], "!=") == 0) return truth(strcmp(w[1], w[3]) != 0);
     return compared(w[1], w[2], w[3]);
 }
-/* The condition that was read: tests with && and || between. */
+/* A variable that only the environment may set, and nothing else. */
+static bool is_unset(const Field *f) { return f->n == 1 && f->seg[0].unset; }
+/* The condition that was read: tests with && and || between. An environment that is asked whether
+ * it has a variable is taken as one that has not, as defaults are taken. */
 static Branch asked(Shell *sh) {
     const Fields *c = &sh->condition;
     Branch all = PERHAPS;
@@ -447,6 +497,13 @@ static Branch asked(Shell *sh) {
         bool ends = i == c->n || c->field[i].seg[0].blank; /* what separates is kept as blank */
         if (!text) return PERHAPS;
         if (!ends) {
+            const char *before = n ? word[n - 1] : "";
+            bool whether_set = strcmp(before, "-z") == 0 || strcmp(before, "-n") == 0;
+            if (why && whether_set && is_unset(&c->field[i])) {
+                size_t skip = 1 + (text[1] == '{'), len = strcspn(text + skip, "}");
+                tell_default(sh, arena_strndup(sh->s->a, text + skip, len), "not set", 7);
+                text = "", why = NULL;
+            }
             if (why || n == 8) return PERHAPS;
             word[n++] = text;
             continue;
@@ -468,7 +525,9 @@ static void open_block(Shell *sh, const char *word, Loc at) {
         scan_error(sh->s, "E0704", at, NULL, "more than %d blocks in one another", VALUE_DEPTH);
         return;
     }
-    sh->block[sh->depth++] = (Block){word, at, PERHAPS, LEFT};
+    ShellChoice *choice = arena_alloc(sh->s->a, sizeof *choice);
+    *choice = (ShellChoice){0};
+    sh->block[sh->depth++] = (Block){word, at, PERHAPS, LEFT, choice};
     sh->asks = strcmp(word, "if") == 0;
     sh->condition = (Fields){0};
 }
@@ -484,6 +543,7 @@ static void next_branch(Shell *sh, const char *word) {
     Branch here = strcmp(word, "else") == 0 ? TAKEN : asked(sh);
     sh->asks = false;
     b->branch = b->before == TAKEN || here == LEFT ? LEFT : b->before == PERHAPS ? PERHAPS : here;
+    if (b->branch == PERHAPS) b->choice->branches++, b->choice->whole = here == TAKEN;
     if (b->before != TAKEN && here != LEFT) b->before = b->before == PERHAPS ? PERHAPS : here;
 }
 /* if .. fi and the like: what is set within is perhaps decided by more than literals. */
@@ -534,7 +594,9 @@ static void take_words(Shell *sh, Command *c, const Fields *fs) {
     Scan *s = sh->s;
     for (int i = 0; i < fs->n && !s->failed; i++) {
         const char *why, *whether, *text = text_of(sh, &fs->field[i], &why);
-        Loc at = fs->field[i].seg[0].at;
+        const Block *by;
+        const Segment *begin = &fs->field[i].seg[0];
+        Loc at = begin->at;
         if (!text) return;
         bool body = strcmp(text, "{") == 0; /* behind `function name` too */
         if ((c->first || body) && !why && !(sh->asks && *text == '!') && keyword(sh, text, at)) {
@@ -554,13 +616,14 @@ static void take_words(Shell *sh, Command *c, const Fields *fs) {
             c->quiet = c->declares || text_has_word(prepares, text) ||
                        text_has_word(sh->functions.s, text);
         }
-        Branch branch = branch_of(sh, &whether);
+        Branch branch = branch_of(sh, &whether, &by);
         bool starts = strcmp(text, "torchrun") == 0 || strncmp(text, "--tensor-model-par", 18) == 0;
         if (sh->depth && branch == PERHAPS && starts && !c->quiet)
             scan_error(s, "E0217", at, "paste the command that is run, or the arguments alone",
                        "whether this is run: %s", whether);
         if (!c->quiet && branch != LEFT && !(sh->depth && branch == PERHAPS))
-            put_word(sh, (ShellWord){text, at, why, c->first}), c->put++;
+            put_word(sh, (ShellWord){text, at, why, c->first, begin->choice, begin->branch}),
+                c->put++;
         c->first = false;
     }
 }
@@ -593,26 +656,77 @@ static void separator(Shell *sh, Command *c) {
         *c = (Command){.first = true};
     }
 }
-bool shell_words(Scan *s, ShellWords *out) {
-    Shell sh = {.s = s, .out = out, .functions = str_new(s->a)};
+static void statements(Shell *sh) {
+    Scan *s = sh->s;
     Command c = {.first = true};
-    *out = (ShellWords){.defaults = str_new(s->a)};
     for (blanks(s, false); scan_peek(s, 0) && !s->failed; blanks(s, false)) {
         size_t head = c.first || c.declares ? assignment_head(s) : 0;
         if (head) {
-            assign(&sh, head);
+            assign(sh, head);
         } else if (ends_word(scan_peek(s, 0))) {
-            separator(&sh, &c);
+            separator(sh, &c);
         } else {
             Fields fs = {0};
             const char *from = s->p;
-            read_word(&sh, &fs);
+            read_word(sh, &fs);
             bool number = fs.n == 1 && scan_peek(s, 0) && strchr("<>", scan_peek(s, 0)) &&
                           isdigit((unsigned char)*from) && s->p == from + 1;
-            if (!number) take_words(&sh, &c, &fs);
+            if (!number) take_words(sh, &c, &fs);
         }
     }
+}
+/* Of a script that runs nothing: what another would hand on of it. */
+static void take_variables(Shell *sh) {
+    Str *taken = &sh->out->taken;
+    for (int i = 0; i < sh->n_vars && !sh->s->failed; i++) {
+        const Var *v = &sh->var[i];
+        const Field *f = v->value.n && !var_why(v) ? &v->value.field[0] : NULL;
+        int k = 0;
+        while (f && k < f->n && f->seg[k].blank) k++;
+        if (!f || k == f->n || strncmp(f->seg[k].s, "--", 2) != 0) continue;
+        Fields words = {0};
+        Command c = {0};
+        add_value(sh, &words, &v->value, false);
+        take_words(sh, &c, &words);
+        str_addf(taken, "%s%s", taken->n ? " " : "", v->name);
+    }
+}
+/* NAME=VALUE at the beginning of `args`: what the environment says. */
+static void environment(Shell *sh) {
+    Scan *s = sh->s;
+    for (blanks(s, true); !s->failed; blanks(s, true)) {
+        bool digit = isdigit((unsigned char)scan_peek(s, 0)) && scan_peek(s, 1) == '=';
+        size_t head = digit ? 2 : assignment_head(s);
+        if (!head) return;
+        assign(sh, head);
+    }
+}
+bool shell_words(Scan *s, Scan *args, ShellWords *out) {
+    Shell sh = {.s = s, .out = out, .functions = str_new(s->a)};
+    *out = (ShellWords){.defaults = str_new(s->a), .taken = str_new(s->a)};
+    if (args) {
+        sh.s = args;
+        environment(&sh);
+        sh.s = s;
+    }
+    statements(&sh);
     if (sh.depth)
         scan_error(s, "E0110", sh.block[0].at, NULL, "'%s' is not closed", sh.block[0].opener);
-    return !s->failed;
+    if (!out->n && !s->failed) take_variables(&sh);
+    sh.depth = 0, sh.behind = sh.asks = false;
+    if (args && !s->failed && !args->failed) {
+        Command c = {.first = !out->n}; /* they go on where the script's command ended */
+        Fields words = {0};
+        sh.s = args;
+        for (blanks(args, true); scan_peek(args, 0) && !args->failed; blanks(args, true)) {
+            if (ends_word(scan_peek(args, 0)))
+                scan_error(args, "E0217", scan_loc(args), NULL, "'%c' between arguments",
+                           scan_peek(args, 0));
+            else read_word(&sh, &words);
+            words.open = false;
+        }
+        take_words(&sh, &c, &words);
+        if (sh.depth) scan_error(args, "E0110", (Loc){args->file, 1, 1}, NULL, "a block is opened");
+    }
+    return !s->failed && !(args && args->failed);
 }

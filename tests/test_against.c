@@ -400,6 +400,90 @@ static void test_orders(void **state) {
     st_close(st);
     arena_free(a);
 }
+typedef struct {
+    const char *plan, *value, *name, *why;
+    int nd, perm[4], spoiled; /* the last number is so much more */
+    bool whole, ok;           /* whole: as the library has it, not the first sequence alone */
+} Output;
+static void hold_output(const Output *o) {
+    const int64_t wide[] = {2, 4, 12}, heads[] = {2, 4, 4, 2};
+    const int64_t *shape = o->nd == 4 ? heads : wide;
+    Arena *a = arena_new();
+    SafeTensors *st = golden_tensors(a, saved_by(a, o->plan));
+    NewTensor t = reordered(a, st, o->value, o->nd, shape, o->perm, o->nd, shape);
+    double *x = arena_memdup(a, t.x, (o->nd == 4 ? 64 : 96) * sizeof *x);
+    t.name = o->name;
+    t.shape[0] = o->whole ? 2 : 1;
+    t.x = x;
+    x[t.shape[0] * (o->nd == 4 ? 32 : 48) - 1] += o->spoiled;
+    PlanRun r = run(a, o->plan, NULL, write_tensors(a, "modules.safetensors", &t, 1), NULL);
+    const Row *row = row_of(&r, t.name);
+    if (!row || row->missing_here || row->ok != o->ok || r.rep.exit != !o->ok ||
+        (o->why && (!row->why || !strstr(row->why, o->why))))
+        fail_msg("%s as %s: %s", o->value, t.name, row && row->why ? row->why : "no words");
+    st_close(st);
+    arena_free(a);
+}
+/* What a module hands out is the library's own in two ways: which of our values it is, and in which
+ * order it lies (docs: transformers 5.23, whose modules are so). Sequence and heads are as many. */
+static void test_outputs_of_modules(void **state) {
+    (void)state;
+#define SIZES                                                                                      \
+    "vocab_size: 11, hidden_size: 12, intermediate_size: 10, num_hidden_layers: 1, "               \
+    "num_attention_heads: 4, num_key_value_heads: 4, head_dim: 2}"
+#define REST                                                                                       \
+    ", parts: [embedding, blocks, norm, head, loss]}\ndata: {batch: 2, sequence: 4, dtype: f64}\n" \
+    "mesh: {dp: 2}\nnames: hf\n"
+    static const char gemma[] = "model: {config: {model_type: gemma3_text, " SIZES REST,
+                      gpt2[] = "model: {config: {model_type: gpt2, vocab_size: 11, n_embd: 12, "
+                               "n_layer: 1, n_head: 4, n_positions: 9}" REST;
+#undef SIZES
+#undef REST
+    static const Output rows[] = {
+        {gemma, "embed_scaled", "model.embed_tokens.output", NULL, 3, {0, 1, 2}, 0, true, true},
+        {gemma, "embed", "model.embed_tokens.output", NULL, 3, {0, 1, 2}, 0, true, false},
+        {gemma, "embed", "embed", NULL, 3, {0, 1, 2}, 0, true, true},
+        {gemma,
+         "layers.0.q_norm",
+         "model.layers.0.self_attn.q_norm.output",
+         "heads before the sequence",
+         4,
+         {0, 2, 1, 3},
+         0,
+         true,
+         true},
+        {gemma,
+         "layers.0.q_norm",
+         "model.layers.0.self_attn.q_norm.output",
+         NULL,
+         4,
+         {0, 2, 1, 3},
+         1,
+         true,
+         false},
+        {gemma,
+         "layers.0.q_norm",
+         "layers.0.q_norm",
+         "heads before the sequence",
+         4,
+         {0, 2, 1, 3},
+         0,
+         true,
+         false},
+        {gpt2,
+         "pos_embed",
+         "transformer.wpe.output",
+         "of one sequence in the file",
+         3,
+         {0, 1, 2},
+         0,
+         false,
+         true},
+        {gpt2, "pos_embed", "transformer.wpe.output", "shape", 3, {0, 1, 2}, 1, false, false},
+        {gpt2, "embed", "transformer.wte.output", "shape", 3, {0, 1, 2}, 0, false, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) hold_output(&rows[i]);
+}
 /* Other numbers in a shape that agrees (tokens in one dim, a dim of one element more) are other
  * numbers, by so much: the shape is not to blame. Another order is told there too. */
 static void test_other_numbers_in_a_shape_that_agrees(void **state) {
@@ -616,6 +700,7 @@ int main(void) {
         cmocka_unit_test(test_whose),
         cmocka_unit_test(test_checkpoint_names),
         cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_outputs_of_modules),
         cmocka_unit_test(test_other_numbers_in_a_shape_that_agrees),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_whole_numbers),

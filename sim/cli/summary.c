@@ -515,7 +515,7 @@ void summary_against(Cli *c, const Loaded *l) {
         if (unread) continue;
         row[4] = cell_real(c->arena, x->tolerance);
         row[5] = cell_int(c->arena, x->count);
-        if (x->why) continue; /* no numbers were compared */
+        if (x->why && !ok) continue; /* no numbers were compared */
         row[2] = cell_real(c->arena, x->max_abs);
         row[3] = cell_real(c->arena, x->max_rel);
     }

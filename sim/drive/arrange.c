@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_UNITS = 5 };
+enum { MAX_UNITS = ARRANGE_UNITS };
 
 typedef struct {
     int n;
@@ -90,20 +90,34 @@ static bool next_permutation(int *p, int n) {
     }
     return true;
 }
+/* Where in ours the next of theirs stands: i[] counts through theirs, the last dim first. */
+static int64_t next_place(const Units *u, const int *perm, int64_t *i, int64_t at) {
+    for (int d = u->n - 1; d >= 0; d--) {
+        at += u->stride[perm[d]];
+        if (++i[d] < u->size[perm[d]]) break;
+        at -= u->stride[perm[d]] * u->size[perm[d]];
+        i[d] = 0;
+    }
+    return at;
+}
+static int64_t units_count(const Units *u) {
+    int64_t n = 1;
+    for (int k = 0; k < u->n; k++) n *= u->size[k];
+    return n;
+}
 static bool agrees(const Units *u, const int *perm, const double *ours, const double *theirs,
                    double allowed) {
-    int64_t n = 1, i[MAX_UNITS] = {0}, at = 0;
-    for (int k = 0; k < u->n; k++) n *= u->size[k];
-    for (int64_t k = 0; k < n; k++) {
+    int64_t n = units_count(u), i[MAX_UNITS] = {0}, at = 0;
+    for (int64_t k = 0; k < n; k++, at = next_place(u, perm, i, at))
         if (!(fabs(ours[at] - theirs[k]) <= allowed)) return false;
-        for (int d = u->n - 1; d >= 0; d--) {
-            at += u->stride[perm[d]];
-            if (++i[d] < u->size[perm[d]]) break;
-            at -= u->stride[perm[d]] * u->size[perm[d]];
-            i[d] = 0;
-        }
-    }
     return true;
+}
+void arrange_put(const ValueShape *s, const Arrangement *how, const double *theirs, double *out) {
+    Units u;
+    bool known = units_of(s, &u);
+    assert(known && how->equal);
+    int64_t n = known ? units_count(&u) : 0, i[MAX_UNITS] = {0}, at = 0;
+    for (int64_t k = 0; k < n; k++, at = next_place(&u, how->perm, i, at)) out[at] = theirs[k];
 }
 static int place(const Units *u, const int *perm, const char *sym) {
     for (int i = 0; i < u->n; i++)
@@ -145,8 +159,7 @@ static int64_t paired(int64_t i, int64_t n, bool back) {
 }
 static bool agrees_paired(const Units *u, int head, bool back, const double *ours,
                           const double *theirs, double allowed) {
-    int64_t n = 1, inner = u->stride[head], size = u->size[head];
-    for (int k = 0; k < u->n; k++) n *= u->size[k];
+    int64_t n = units_count(u), inner = u->stride[head], size = u->size[head];
     for (int64_t k = 0; k < n; k++) {
         int64_t i = k / inner % size, at = k + (paired(i, size, back) - i) * inner;
         if (!(fabs(ours[k] - theirs[at]) <= allowed)) return false;
@@ -164,7 +177,7 @@ static Arrangement rope(Arena *arena, const Units *u, const ValueShape *s, const
         if (strcmp(u->sym[d], "d") || u->size[d] % 2 || u->size[d] < 4) continue;
         for (int back = 0; back < 2; back++)
             if (agrees_paired(u, d, back, ours, theirs, allowed))
-                return (Arrangement){what[back], arrange_symbols(arena, s), true, true};
+                return (Arrangement){what[back], arrange_symbols(arena, s), true, true, {0}};
     }
     return (Arrangement){0};
 }
@@ -188,7 +201,9 @@ Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, Their
         if (skip || !grouped(arena, &u, perm, nd, theirs.shape, &symbols)) continue;
         bool equal = agrees(&u, perm, ours, theirs.x, allowed);
         if (!equal && (best.what || best.same_shape)) continue;
-        best = (Arrangement){called(&u, perm, s->nstored, nd), symbols, best.same_shape, equal};
+        best =
+            (Arrangement){called(&u, perm, s->nstored, nd), symbols, best.same_shape, equal, {0}};
+        memcpy(best.perm, perm, sizeof perm);
         if (equal) break;
     } while (next_permutation(perm, u.n));
     if (best.equal || !best.same_shape) return best;

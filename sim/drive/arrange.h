@@ -4,12 +4,14 @@
 #define SP_DRIVE_ARRANGE_H
 #include "drive/values.h"
 
+enum { ARRANGE_UNITS = 5 };
 typedef struct Arrangement {
     const char *what;    /* "transposed", "sequence first", ..., or NULL: no order of our dims gives
                             that shape */
     const char *symbols; /* the order of theirs in our letters: "[S, B, D]" */
     bool same_shape;     /* a square: only the numbers tell */
     bool equal;          /* put right, the numbers agree within the tolerance */
+    int perm[ARRANGE_UNITS]; /* which of our letters stands in each place of theirs */
 } Arrangement;
 
 /* A tensor of another implementation: packed numbers in its own order. */
@@ -24,6 +26,10 @@ typedef struct {
  * told. */
 Arrangement arrange(Arena *arena, const ValueShape *s, const double *ours, Theirs theirs,
                     double allowed);
+/* Their numbers in our order: out[value_count(s)]. Only where `how` is equal, and not by rope's
+ * pairs.
+ */
+void arrange_put(const ValueShape *s, const Arrangement *how, const double *theirs, double *out);
 /* "[B, S, H*d]": the stored dims of ours. */
 const char *arrange_symbols(Arena *arena, const ValueShape *s);
 #endif

@@ -16,7 +16,18 @@ static const char *read_number(const char *s, int64_t *out) {
     *out = strtoll(s, &end, 10);
     return end;
 }
-static int find_tensor(Arena *arena, const Graph *g, const char *name) {
+/* Of a library that scales the embedding inside its module the module's output is what ours is
+ * behind it. Whoever means what was looked up says so by the value's own name, "embed". */
+static int scaled_inside(const Program *p, const char *name, int t) {
+    const Graph *g = p->graph;
+    const size_t n = strlen(name), out = sizeof ".output" - 1;
+    if (!p->assign->model->dims.input_sqrt || t != graph_find(g, "embed") || n < out ||
+        strcmp(name + n - out, ".output"))
+        return t;
+    return graph_find(g, "embed_scaled");
+}
+static int find_tensor(Arena *arena, const Program *p, const char *name) {
+    const Graph *g = p->graph;
     int t = graph_find(g, name);
     /* a checkpoint of another scheme than the plan's */
     for (int s = 0; t < 0 && s < NAMES_COUNT; s++) {
@@ -27,7 +38,7 @@ static int find_tensor(Arena *arena, const Graph *g, const char *name) {
         }
     }
     if (t < 0) t = graph_find(g, checkpoint_own(arena, name));
-    return t;
+    return scaled_inside(p, name, t);
 }
 /* A weight of one expert, as files name it: the parameter of all, and which part of it. */
 static int find_part(Arena *arena, const Graph *g, const char *name, int *part) {
@@ -72,7 +83,7 @@ bool value_key(Arena *arena, const Program *p, int64_t steps, const char *name, 
     }
     Subject s = subject_of(name);
     out->grad = subject_is_gradient(s);
-    out->tensor = find_tensor(arena, p->graph, s.of);
+    out->tensor = find_tensor(arena, p, s.of);
     if (out->tensor < 0 && out->rank < 0)
         out->tensor = find_part(arena, p->graph, s.of, &out->part);
     if (out->tensor < 0) return false;

@@ -98,8 +98,9 @@ const Term cli_terms[] = {
      "gpipe 1f1b interleaved looped-bfs interleaved-zb zb-h1 zb-v dualpipe dualpipe-v bubble",
      "the order in which a stage does forwards and backwards of micro-batches. It decides how long "
      "ranks idle (the bubble) and how many micro-batches are in flight, never what is computed: "
-     "gradients are added in the order of micro-batches, and their bits are the same. p ranks, m "
-     "micro-batches: gpipe, 1f1b, looped-bfs, zb-h1 and zb-v take any m (PyTorch's 1F1B wants m at "
+     "gradients are added in the order of micro-batches, and their bits are the same (dualpipe "
+     "adds two half sums, other bits). p ranks, m micro-batches: gpipe, 1f1b, looped-bfs, zb-h1 "
+     "and zb-v take any m (PyTorch's 1F1B wants m at "
      "least p), interleaved and interleaved-zb an m that m / p rounds divide, dualpipe even p and "
      "m with m at least 2p, dualpipe-v m at least 2p."},
     {"in flight", TERM_WORD, "in_flight",

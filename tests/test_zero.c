@@ -262,6 +262,100 @@ static void test_sync(void **state) {
         arena_free(a);
     }
 }
+/* What a step of 3 micro-batches sends by the rules of FSDP and ZeRO: how often each of `units` is
+ * gathered and reduced, whatever is combined with what. */
+enum { PARTS = 3 };
+/* Of the 138 numbers of NET: what a rank of s = 2 hands in of them cut by rows and padded, 4 of 8,
+ * 4 of 7, 2 of 3 and as many biases; of the output scale, which is the root's, 2 of 3; what a flat
+ * buffer of all has on 4 ranks, DeepSpeed's (a multiple of 8) and Megatron's (parameters at
+ * multiples of 64, 512 in all: test_owners). */
+enum { ALL = 138, CUT = 20 + 4 + 32 + 4 + 14 + 2 + 2, ROOT = 2, DEEPSPEED = 144, MEGATRON = 512 };
+typedef struct {
+    const char *word;
+    int ahead, back; /* times a unit is gathered in all forwards and in all backwards */
+    bool root_stays; /* but the root not in backward */
+} Kept;
+static const Kept kept[] = {{"true", PARTS, PARTS, false},
+                            {"blocks", PARTS, PARTS, true},
+                            {"false", PARTS, 0, false},
+                            {"step", 1, 0, false}};
+typedef struct {
+    const char *word;
+    int cuts,
+        sums; /* times in a step that gradients are reduce-scattered, and summed over copies */
+} Synced;
+static const Synced synced[] = {
+    {"step", 1, 1}, {"microbatch", PARTS, PARTS}, {"scatter", PARTS, 1}};
+/* By itself a parameter is gathered again only if the backward pass reads it: the weights but the
+ * first, and the scale; what travels with others is gathered with them. */
+typedef struct {
+    const char *word;
+    int units, again, numbers; /* in all, gathered again, and what a rank hands in of these */
+    bool root;                 /* a unit of its own */
+} Unit;
+static const Unit each_unit[] = {{"parameter", 7, 3, 32 + 14 + ROOT, true},
+                                 {"block", 4, 4, CUT, true},
+                                 {"model", 1, 1, CUT, false}};
+typedef struct {
+    const char *keys;
+    Sum want[sizeof kinds / sizeof *kinds]; /* in elements */
+} Rule;
+static void check_rule(const Rule *rule) {
+    Arena *a = arena_new();
+    PlanRun r = plan_good(
+        a,
+        arena_printf(
+            a,
+            "model: {kind: mlp, sizes: [5, 8, 7, 3], bias: true, activation: tanh, scale: true}\n"
+            "mesh: {r: 2, s: 2}\ndata: {dtype: f64, rows: 24, microbatches: %d, cut: {batch: "
+            "r*s}}\npass: train\nloss: mse\noptimizer: {name: adamw, steps: 2}\n"
+            "data_parallel: {%s}\n",
+            PARTS, rule->keys),
+        true);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        Sum all = {0};
+        for (int part = 0; part < PARTS; part++) {
+            Sum x = ours(r.t, kinds[k].kind, PARTS, part);
+            all.n += x.n, all.bytes += x.bytes;
+        }
+        if (all.n != rule->want[k].n || all.bytes != 8 * rule->want[k].bytes)
+            fail_msg("%s: %lld %s of %lld bytes, by the rule %lld of %lld", rule->keys,
+                     (long long)all.n, move_name(kinds[k].kind), (long long)all.bytes,
+                     (long long)rule->want[k].n, 8 * (long long)rule->want[k].bytes);
+    }
+    arena_free(a);
+}
+static void check_hsdp(const Unit *u, const Kept *k, const Synced *y) {
+    Arena *a = arena_new();
+    bool stays = k->root_stays && u->root;
+    if (k->root_stays && !u->root) k = &kept[2]; /* all is the root's */
+    Rule rule = {
+        arena_printf(a, "mode: hsdp, replicate: r, shard: s, unit: %s, reshard: %s, grad_sync: %s",
+                     u->word, k->word, y->word),
+        {{k->ahead * u->units + k->back * (u->again - stays),
+          k->ahead * CUT + k->back * (u->numbers - stays * ROOT)},
+         {y->cuts * u->units, y->cuts * 2 * CUT},
+         {y->sums * u->units, y->sums * CUT}}};
+    check_rule(&rule);
+    arena_free(a);
+}
+static void test_rules(void **state) {
+    (void)state;
+    for (size_t u = 0; u < sizeof each_unit / sizeof *each_unit; u++)
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
+            for (size_t y = 0; y < sizeof synced / sizeof *synced; y++)
+                check_hsdp(&each_unit[u], &kept[k], &synced[y]);
+    static const Rule flat[] = {
+        {"mode: zero1, axis: r*s", {{0}, {0}, {1, ALL}, {7, ALL}}},
+        {"mode: zero1, axis: r*s, grad_sync: microbatch", {{0}, {0}, {3, 3 * ALL}, {7, ALL}}},
+        {"mode: zero1, form: deepspeed, axis: r*s", {{1, DEEPSPEED / 4}, {1, DEEPSPEED}}},
+        {"mode: zero1, form: megatron, axis: r*s", {{1, MEGATRON / 4}, {1, MEGATRON}}},
+        {"mode: zero2, form: deepspeed, axis: r*s, unit: model, grad_sync: microbatch",
+         {{1, DEEPSPEED / 4}, {3, 3 * DEEPSPEED}}},
+        {"mode: zero2, form: megatron, axis: r*s, unit: model", {{1, MEGATRON / 4}, {1, MEGATRON}}},
+    };
+    for (size_t i = 0; i < sizeof flat / sizeof *flat; i++) check_rule(&flat[i]);
+}
 #define NET                                                                                        \
     "model: {kind: mlp, sizes: [5, 8, 7, 3], bias: true, activation: tanh, scale: true}\n"         \
     "data: {dtype: f64, rows: 12}\npass: train\nloss: mse\n"                                       \
@@ -469,6 +563,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_records), cmocka_unit_test(test_sync),
         cmocka_unit_test(test_owners),  cmocka_unit_test(test_paper),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_mistakes)};
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_rules)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1794,6 +1794,26 @@ static int command(const char **out, const char **err, int argc, const char *con
 #define COMMAND(...)                                                                               \
     command(&out, &err, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)),       \
             (const char *[]){__VA_ARGS__})
+/* More ranks than KV heads: where the config has them, and a number that the library takes. */
+static void test_hf_kv_heads(void **state) {
+    (void)state;
+    const char *out, *err,
+        *file = write_file(
+            "few.json",
+            "{\"model_type\": \"llama\", \"hidden_size\": 64, \"intermediate_size\": 96,\n"
+            " \"num_attention_heads\": 8, \"num_key_value_heads\": 2, \"num_hidden_layers\": 1,\n"
+            " \"vocab_size\": 128, \"rms_norm_eps\": 1e-5}\n");
+    assert_int_equal(COMMAND("shardproof", "check", file, "--tp", "4"), 1);
+    static const char *const said[] = {
+        "few.json:2:51: error: 2 KV heads cannot be cut over tp of size 4 [E0305]\n",
+        "= help: choose a number of ranks that divides the KV heads: 1 or 2\n"};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (!strstr(err, said[i])) fail_msg("nothing says '%s' in\n%s", said[i], err);
+    assert_int_equal(COMMAND("shardproof", "check", file, "--tp", "2"), 0);
+    assert_int_equal(COMMAND("shardproof", "check", file, "--tp", "3"), 1);
+    assert_non_null(strstr(err, "few.json:2:25: error: 8 heads cannot be cut over tp of size 3"));
+    assert_int_equal(COMMAND("shardproof", "check", "--model", "llama3-8b", "--tp", "16"), 2);
+}
 /* ---- a gate ---- */
 /* A gate says 0 only for what runs and is right: PyTorch raised, or left gradients a part, on each
  * of these (2.15, gloo, two processes), and its own words say what mends it. */
@@ -2394,6 +2414,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_jax_refusals, setup, teardown),
     cmocka_unit_test_setup_teardown(test_hf_runs, setup, teardown),
     cmocka_unit_test_setup_teardown(test_hf, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_hf_kv_heads, setup, teardown),
     cmocka_unit_test_setup_teardown(test_hf_experts, setup, teardown),
     cmocka_unit_test_setup_teardown(test_hf_styles_then, setup, teardown),
     cmocka_unit_test_setup_teardown(test_hf_versions, setup, teardown),

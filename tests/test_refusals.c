@@ -148,7 +148,7 @@ static const struct {
     {HEAD "mesh: {tp: 16}\nkv_replicate: never\nplan:\n  layers.*.attention.w[qkv]: colwise\n",
      "E0305", 5, "8 KV heads cannot be cut", 1},
     {HEAD "mesh: {tp: 16}\nkv_replicate: never\nplan:\n  layers.*.attention.w[qkv]: colwise\n",
-     "E0305", 5, "remove `kv_replicate: never`", 1},
+     "E0305", 5, "divides the KV heads: 1, 2, 4 or 8, or remove `kv_replicate: never`", 1},
     {"model: {config: {hidden_size: 8, intermediate_size: 8, num_hidden_layers: 1, "
      "num_attention_heads: 12, num_key_value_heads: 6, vocab_size: 8, head_dim: 4}}\nmesh: {tp: "
      "4}\n"

@@ -112,12 +112,12 @@ static bool split_for_kv(Assign *a, Mesh *mesh) {
         if ((n % K || H % n) && compiled_heads(a, u->loc, x, 0, &u->axes)) return false;
         if (n % K || H % n || never) {
             diag_error(a->d, H % n ? "E0303" : "E0305", u->loc,
-                       H % n || n % K
-                           ? arena_printf(
-                                 a->arena, "choose a number of ranks that divides the heads%s: %s",
-                                 never ? "" : ", and the KV heads or is a multiple of them",
-                                 suggest_head_ranks(a->arena, never ? K : H, K))
-                           : "remove `kv_replicate: never`, or use fewer ranks",
+                       arena_printf(a->arena,
+                                    "choose a number of ranks that divides the %sheads%s: %s%s",
+                                    H % n || n % K ? "" : "KV ",
+                                    never ? "" : ", and the KV heads or is a multiple of them",
+                                    suggest_head_ranks(a->arena, never ? K : H, K),
+                                    H % n || n % K ? "" : ", or remove `kv_replicate: never`"),
                        H % n ? "%lld heads cannot be cut over %s of size %lld"
                              : "%lld KV heads cannot be cut over %s of size %lld",
                        (long long)(H % n ? H : K), name, (long long)n);

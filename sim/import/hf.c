@@ -165,7 +165,8 @@ static bool can_ship(Draft *x, const char *type) {
                type);
     return false;
 }
-static void ship(Draft *x, const char *type) {
+/* `heads_at`: where a config says for how many ranks heads may be cut. */
+static void ship(Draft *x, const char *type, Loc heads_at) {
     unsigned has = model_family_modules(type);
     const Graph *g = has & WITH_EXPERTS ? draft_modules(x, NAMES_HF) : NULL;
     bool dispatched = false;
@@ -176,7 +177,9 @@ static void ship(Draft *x, const char *type) {
         bool ep = x->in->ep > 1 && s->ep;
         if (!ep && !s->style) continue;
         dispatched |= ep;
-        add(x, s->pattern, ep ? s->ep : s->style, diag_nowhere, diag_nowhere);
+        const char *last = strrchr(s->pattern, '.');
+        bool heads = last && text_has_word(" q_proj k_proj v_proj ", last + 1);
+        add(x, s->pattern, ep ? s->ep : s->style, heads ? heads_at : diag_nowhere, diag_nowhere);
     }
     /* a rank's sequences must be a part of the batch each, or one that is cut */
     for (int i = 0; dispatched && i < x->n_axes; i++)
@@ -282,7 +285,7 @@ static const char *instead(Draft *x, const char *text, size_t n) {
                     "here";
 }
 /* Says what stops everything else first, and alone. */
-static const char *model_type(Draft *x, const char *path) {
+static const char *model_type(Draft *x, const char *path, Loc *heads_at) {
     size_t n = x->in->n;
     const char *text =
         x->in->config ? file_read(x->a, x->d, path, FILE_BYTES, diag_nowhere, &n) : x->in->text;
@@ -294,6 +297,11 @@ static const char *model_type(Draft *x, const char *path) {
                    "a config.json has a model_type");
         return NULL;
     }
+    const Value *heads = value_get(top, "num_attention_heads"),
+                *kv_heads = value_get(top, "num_key_value_heads");
+    bool divides = heads && heads->kind == V_INT && x->in->tp > 0 && heads->i % x->in->tp == 0;
+    if (divides && kv_heads) heads = kv_heads; /* of what the ranks do not divide */
+    if (heads) *heads_at = heads->loc;
     if (model_family_modules(type->s)) return type->s;
     const char *lacks = import_lacking(type->s);
     diag_error(x->d, "E0214", type->loc, instead(x, text, n),
@@ -312,9 +320,9 @@ static const char *preset_type(Draft *x) {
     return NULL;
 }
 /* The shipped plan; of another version than the newest none, as generation() has said. */
-static void base_plan(Draft *x, HfGeneration g, const char *type) {
+static void base_plan(Draft *x, HfGeneration g, const char *type, Loc heads_at) {
     if (g == HF_GEN_3) {
-        ship(x, type);
+        ship(x, type, heads_at);
         return;
     }
     if (model_family_modules(type) & WITH_EXPERTS) draft_modules(x, NAMES_HF);
@@ -330,7 +338,8 @@ bool import_hf(Draft *x) {
                    "`import hf` wants a config.json");
         return false;
     }
-    const char *type = preset ? preset_type(x) : model_type(x, path);
+    Loc heads_at = diag_nowhere;
+    const char *type = preset ? preset_type(x) : model_type(x, path, &heads_at);
     if (!type) return false;
     if (!preset) { /* the file is the config */
         ImportInput with = *in;
@@ -346,7 +355,7 @@ bool import_hf(Draft *x) {
     check_ep(x, path);
     if (!preset) draft_options(x);
     HfGeneration g = generation(x, path);
-    if (can_ship(x, type)) base_plan(x, g, type);
+    if (can_ship(x, type)) base_plan(x, g, type, heads_at);
     /* the library cuts k_proj's rows wherever they end; without one head a rank its forward raises
      */
     draft_key(x, "kv_replicate", "never", diag_nowhere, NULL);

@@ -134,20 +134,19 @@ static const struct {
     {"hf", hf_piece, NULL},
 };
 const char *import_words(Arena *a, const char *framework, const char *hint) {
-    static const char see[] = "; `trust: declared` shows what the mistake does";
+    static const char *const of_plans[] = {"; `trust: declared` shows what the mistake does",
+                                           ", or remove `kv_replicate: never`"};
     size_t i = 0, n = sizeof rows / sizeof *rows;
     while (i < n && strcmp(rows[i].framework, framework) != 0) i++;
     if (i == n) return hint;
+    for (size_t w = 0; w < sizeof of_plans / sizeof *of_plans; w++) {
+        const char *at = strstr(hint, of_plans[w]);
+        if (at) hint = arena_printf(a, "%.*s%s", (int)(at - hint), hint, at + strlen(of_plans[w]));
+    }
     Str s = str_new(a);
     for (const char *p = hint; *p;) {
         size_t k = strcspn(p, "`");
         const char *end = p[k] ? strchr(p + k + 1, '`') : NULL;
-        if (strncmp(p, see, sizeof see - 1) == 0) {
-            p += sizeof see - 1;
-            continue;
-        }
-        const char *dropped = strstr(p, see);
-        if (dropped && (size_t)(dropped - p) < k) k = (size_t)(dropped - p), end = NULL;
         str_addn(&s, p, k);
         p += k;
         if (!end) {

@@ -141,21 +141,24 @@ void *arena_grow(Arena *a, void *items, size_t item_size, size_t n, int *cap) {
     *cap = c;
     return p;
 }
-/* Frees the block that `items` is the only thing in, if it is one. */
-static void give_back(Arena *a, const void *items) {
-    for (Block *b = a->head; b && b->next; b = b->next) {
-        Block *own = b->next;
-        if ((const void *)own->data != items || !own->own) continue;
-        b->next = own->next;
-        free(own);
-        return;
-    }
+/* The link to the block that `items` is the only thing in; NULL: they share one. */
+static Block **own_link(Arena *a, const void *items) {
+    for (Block *b = a->head; b && b->next; b = b->next)
+        if ((const void *)b->next->data == items && b->next->own) return &b->next;
+    return NULL;
 }
 void *arena_regrow(Arena *a, void *items, size_t item_size, size_t n, int *cap) {
     size_t old = base_mul((size_t)*cap, item_size);
-    void *p = arena_grow(a, items, item_size, n, cap);
-    if (is_large(old)) give_back(a, items);
-    return p;
+    Block **link = is_large(old) ? own_link(a, items) : NULL;
+    if (!link) return arena_grow(a, items, item_size, n, cap);
+    /* the system moves the pages that were touched: nothing is copied to fresh ones */
+    size_t size = base_mul(old, 2);
+    Block *b = base_realloc(*link, sizeof *b + size);
+    on_huge_pages(b, sizeof *b + size);
+    b->size = b->used = size;
+    *link = b;
+    *cap *= 2;
+    return b->data;
 }
 
 Str str_new(Arena *a) {

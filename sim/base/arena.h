@@ -49,8 +49,9 @@ size_t base_mul(size_t a, size_t b);
                 : ((items) = arena_grow((a), (items), sizeof *(items), (size_t)(n), &(cap)), 0)),  \
      &(items)[(n)++])
 void *arena_grow(Arena *a, void *items, size_t item_size, size_t n, int *cap);
-/* The same for arrays that get large: the old block is given back, if it is one of its own. Nobody
- * may keep a pointer to an item across a push. */
+/* The same for arrays that get large: a block of their own grows where it is, or the system moves
+ * its pages. Nobody may keep a pointer to an item across a push, and what is pushed is not zeroed:
+ * it is to be assigned as a whole. */
 #define ARENA_PUSH_LARGE(a, items, n, cap)                                                         \
     ((void)((n) >= (cap) &&                                                                        \
             ((items) = arena_regrow((a), (items), sizeof *(items), (size_t)(n), &(cap)))),         \

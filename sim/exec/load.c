@@ -18,6 +18,7 @@ typedef struct {
     int64_t rank;
     RankSet ranks;
     const int64_t *index[26];
+    double flops; /* of an op that asks for positions, which follow from all of this; -1: not yet */
 } Place;
 /* What is known about steps whose op and operands' layouts are these. */
 typedef struct {
@@ -115,6 +116,7 @@ static bool work_differs(const Loads *l, const Step *s) {
 }
 static double flops_at(const Loads *l, const Step *s, const Place *x, OpCall *c, int64_t *bytes) {
     *c = size_call(l, s, x->rank, bytes);
+    if (x->flops >= 0) return x->flops;
     memcpy(c->index, x->index, sizeof x->index);
     int64_t parts = work_differs(l, s) ? l->p->assign->plan->microbatches : 1;
     double flops = 0;
@@ -138,7 +140,7 @@ typedef struct {
 } Split;
 static void meet(Split *x, int64_t c, int64_t rank) {
     if (x->group[c]) return;
-    Place p = {.klass = x->klass, .rank = rank}, try = p;
+    Place p = {.klass = x->klass, .rank = rank, .flops = -1}, try = p;
     OpCall call;
     int64_t bytes;
     Arena *tmp = arena_new(); /* most combinations do what another does: their positions go */
@@ -243,7 +245,7 @@ static const Known *places_of(Loads *l, const Step *s) {
         if (split) split_class(l, s, &x, k, &axes);
         else
             *ARENA_PUSH(l->arena, x.place, x.n, x.cap) =
-                (Place){.klass = k, .rank = l->rep[k], .ranks = l->classes[k]};
+                (Place){.klass = k, .rank = l->rep[k], .ranks = l->classes[k], .flops = -1};
     }
     Known *y = ARENA_PUSH(l->arena, l->known, l->n_known, l->cap_known);
     *y = x;
@@ -256,6 +258,7 @@ const Load *loads_of(Loads *l, const Step *s, int *n) {
         OpCall c;
         Load *x = &l->load[i];
         x->flops = flops_at(l, s, &at->place[i], &c, &x->bytes);
+        if (c.op->asks) at->place[i].flops = x->flops;
         x->ranks = at->place[i].ranks;
         x->product = c.op->lin == LIN_BILINEAR && c.rule->nin == 2 &&
                      x->flops > 2 * (double)tensor_count(&c.out);

@@ -14,10 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What values of one kind have in common that are called alike. */
 typedef struct {
-    int n;
-    TraceLocal *local;
-} Locals;
+    const GTensor *t;
+    const Val *v;
+    TraceShape s;
+    int next; /* 1 + index of another of the kind; 0: none */
+} Shape;
 typedef struct {
     Trace *t;
     const Program *p;
@@ -29,27 +32,21 @@ typedef struct {
     Loads *loads;
     const TraceHeld **held;    /* per step: of gathers of parameters */
     const TraceHeld **buffers; /* per value: while a rank holds it */
-    Locals *locals;            /* of the kinds of values that were met */
-    int n_locals, cap_locals;
+    int *kind;                 /* per kind of values that was met: 1 + index of its first shape */
+    int n_kinds, cap_kinds;
+    Shape *shapes;
+    int n_shapes, cap_shapes;
     int *user, *user_in_layer; /* per tensor: layer of the first node that reads it; of the first
                                   that is in one; -1: none */
 } Rec;
 
 /* ---- local shapes ---- */
 enum { WIDTHS = 3 }; /* of elements: 2, 4 or 8 bytes */
-/* The local shapes of a kind of values, once. */
-static void local_classes(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
+/* The local shapes of a kind of values. */
+static void local_classes(Rec *r, const Val *v, const Layout *l, int kind, TraceShape *s) {
     const Mesh *m = r->p->mesh;
     const GTensor *t = &r->p->graph->t[v->tensor];
     int64_t es = dtype_size(widths_of(r->p, v, r->dtype));
-    int kind = WIDTHS * classes_alike(r->sets, t, l) + (int)es / 4;
-    while (r->n_locals <= kind)
-        *ARENA_PUSH(r->tmp, r->locals, r->n_locals, r->cap_locals) = (Locals){0};
-    if (r->locals[kind].n) {
-        s->n_local = r->locals[kind].n;
-        s->local = r->locals[kind].local;
-        return;
-    }
     const AxisParts u = *classes_parts(r->sets, kind / WIDTHS);
     int64_t n = classes_count(&u);
     int *member = ARENA_ARRAY(r->tmp, int, n), cap = 0;
@@ -68,14 +65,14 @@ static void local_classes(Rec *r, const Val *v, const Layout *l, TraceShape *s) 
         for (int64_t i = 0; i < n; i++) in[i] = member[i] == k;
         s->local[k].ranks = classes_ranks(r->sets, &u, in);
     }
-    r->locals[kind] = (Locals){s->n_local, s->local};
 }
-static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
+static TraceShape new_shape(Rec *r, const Val *v, const Layout *l, int kind) {
     static const PlaceCut how[N_CUTS] = {
         [CUT_CHUNK] = PLACE_SHARD, [CUT_ZIGZAG] = PLACE_ZIGZAG, [CUT_STRIPED] = PLACE_STRIPED};
     static const char *type[] = {"", "replicate", "varying_use", "partial", "partial(max)", "at"};
     const GTensor *t = &r->p->graph->t[v->tensor];
     const Mesh *m = r->p->mesh;
+    TraceShape shape = {0}, *s = &shape;
     Val as = *v;
     as.L = *l;
     int nd = 0;
@@ -106,7 +103,32 @@ static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
             arena_printf(r->a, "%s(%d)", place_cut_words[how[cut]], program_stored_dim(t, l, d));
     }
     s->pending = pending.n ? pending.s : NULL;
-    local_classes(r, v, l, s);
+    local_classes(r, v, l, kind, s);
+    return shape;
+}
+/* Have values of one kind the same words for their dims and axes? */
+static bool called_alike(const Rec *r, const Shape *x, const GTensor *t, const Val *v) {
+    if (x->t->listed != t->listed || memcmp(x->t->role, t->role, sizeof t->role)) return false;
+    for (int d = 0; d < t->nd; d++)
+        if (strcmp(x->t->sym[d], t->sym[d])) return false;
+    for (int a = 0; a < r->p->mesh->naxes; a++)
+        if (x->v->group[a] != v->group[a]) return false;
+    return true;
+}
+/* All that a record says of a shape but its name; a model's layers have the same ones. */
+static void shape_record(Rec *r, const Val *v, const Layout *l, TraceShape *s) {
+    const GTensor *t = &r->p->graph->t[v->tensor];
+    int es = (int)dtype_size(widths_of(r->p, v, r->dtype));
+    int kind = WIDTHS * classes_alike(r->sets, t, l) + es / 4;
+    while (r->n_kinds <= kind) *ARENA_PUSH(r->tmp, r->kind, r->n_kinds, r->cap_kinds) = 0;
+    int i = r->kind[kind];
+    while (i && !called_alike(r, &r->shapes[i - 1], t, v)) i = r->shapes[i - 1].next;
+    if (!i) {
+        Shape x = {.t = t, .v = v, .s = new_shape(r, v, l, kind), .next = r->kind[kind]};
+        *ARENA_PUSH(r->tmp, r->shapes, r->n_shapes, r->cap_shapes) = x;
+        i = r->kind[kind] = r->n_shapes;
+    }
+    *s = r->shapes[i - 1].s;
 }
 
 /* ---- run ---- */

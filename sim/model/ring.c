@@ -120,10 +120,12 @@ static int ring_of(Build *b, const NodeRow *row, RowPlace at) {
 }
 
 int build_in_parts(Build *b, const NodeRow *row, RowPlace at) {
-    Features have = build_features(b);
-    const Op *op = row->op ? op_find(row->op) : NULL;
-    bool there = (row->need & have) == row->need && !(row->lack & have);
-    if (b->ring > 1 && there && op && (op->part || is_part(op))) return ring_of(b, row, at);
+    if (b->ring > 1 && row->op) {
+        Features have = build_features(b);
+        const Op *op = op_find(row->op);
+        bool there = (row->need & have) == row->need && !(row->lack & have);
+        if (there && op && (op->part || is_part(op))) return ring_of(b, row, at);
+    }
     int t = build_row(b, row, at);
     if (t < 0 || !row->block || !b->p->context_parallel.latent) return t;
     maker(b, t)->block = true;

@@ -96,6 +96,7 @@ static const char *component_end(const char *s) { return s + strcspn(s, "."); }
 bool plan_match(const char *pattern, const char *path) {
     assert(pattern && path);
     for (;;) {
+        if (isalnum((unsigned char)*pattern) && *pattern != *path) return false; /* mostly */
         const char *pe = component_end(pattern), *se = component_end(path);
         if (!glob(pattern, pe, path, se)) return false;
         if (!*pe || !*se) return *pe == *se;

@@ -11,6 +11,7 @@
 #include "render/furniture/views.h"
 #include "render/paint/paint.h"
 #include "render/render.h"
+#include "render/scene/fonts_layout.h"
 #include "support/support.h"
 #include <hb.h>
 #include <math.h>
@@ -193,6 +194,38 @@ static void spaces_stay(void **state) {
     arena_free(a);
 }
 
+/* What is measured without a layout is as wide as the layout that is painted, and lacks the same
+ * letters: words of several weights and fonts, from right to left, joined, and none. */
+static void measured_as_painted(void **state) {
+    (void)state;
+    static const char *const word[] = {"",
+                                       "AllGather",
+                                       "[B/dp, S/(cp*sp), D]",
+                                       "Σ ⊕ 1,024 → é",
+                                       "To AV fi ffi",
+                                       "שלום 12 abc",
+                                       "\xff\xfe",
+                                       "e\u0301 \u4e2d\u6587",
+                                       "a  b"};
+    enum { N = sizeof word / sizeof *word };
+    Fonts *f = fonts_shared();
+    int unknown = 0;
+    for (int i = 0; i < N * N; i++) {
+        Run run[2] = {{.s = word[i % N], .weight = REGULAR},
+                      {.s = word[i / N], .weight = BOLD, .italic = i % 2, .underline = i % 3 == 0}};
+        double size = 7.5 + i % 9, width = fonts_width(f, run, 2, size);
+        PangoLayout *l = fonts_layout(f, run, 2, size, THEME_LIGHT);
+        PangoRectangle r;
+        pango_layout_line_get_extents(pango_layout_get_line_readonly(l, 0), NULL, &r);
+        if (width != (double)r.width / PANGO_SCALE)
+            fail_msg("'%s%s': %g, painted %g", run[0].s, run[1].s, width,
+                     (double)r.width / PANGO_SCALE);
+        assert_int_equal(fonts_unknown(f, run, 2, size), pango_layout_get_unknown_glyphs_count(l));
+        unknown += fonts_unknown(f, run, 2, size);
+    }
+    assert_true(unknown || !fonts_own(f));
+}
+
 /* A click on one of two marks that belong together leads to the other, which is framed then. */
 static void links_show_where_they_led(void **state) {
     (void)state;
@@ -212,9 +245,9 @@ static void links_show_where_they_led(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pictures_bring_their_letters),
-                                       cmocka_unit_test(spaces_stay),
-                                       cmocka_unit_test(links_show_where_they_led)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pictures_bring_their_letters), cmocka_unit_test(spaces_stay),
+        cmocka_unit_test(measured_as_painted), cmocka_unit_test(links_show_where_they_led)};
     int rc = cmocka_run_group_tests_name("svg", tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -91,6 +91,8 @@ static void load(Fonts *f) {
     mallopt(M_ARENA_MAX, 1);
     if (!f->config) f->config = FcConfigCreate();
     f->own = f->config && load_files(f->config) > 0;
+    /* or Pango has a thread read the machine's configuration and list its fonts, for nothing */
+    if (f->own) FcConfigSetCurrent(f->config);
     f->map = pango_cairo_font_map_new_for_font_type(CAIRO_FONT_TYPE_FT);
     if (f->own) pango_fc_font_map_set_config(PANGO_FC_FONT_MAP(f->map), f->config);
     f->context = pango_font_map_create_context(f->map);
@@ -115,11 +117,13 @@ static void attr(PangoAttrList *list, PangoAttribute *a, guint from, guint to) {
     pango_attr_list_insert(list, a);
 }
 
-PangoLayout *fonts_layout(Fonts *f, const Run *run, int n, double size, int theme) {
+/* Runs as one text, which the caller frees, and its attributes; colors only in a theme. */
+static char *text_of(const Run *run, int n, int theme, PangoAttrList **attributes) {
     size_t len = 0;
     for (int i = 0; i < n; i++) len += strlen(run[i].s);
     char *text = base_malloc(len + 1);
-    PangoAttrList *list = pango_attr_list_new();
+    text[len] = 0;
+    PangoAttrList *list = *attributes = pango_attr_list_new();
     guint at = 0;
     for (int i = 0; i < n; i++) {
         guint k = (guint)strlen(run[i].s);
@@ -144,10 +148,15 @@ PangoLayout *fonts_layout(Fonts *f, const Run *run, int n, double size, int them
     for (char *p = text; !g_utf8_validate(p, (gssize)(text + len - p), &bad);
          p = text + (bad - text) + 1)
         text[bad - text] = '?';
+    return text;
+}
+PangoLayout *fonts_layout(Fonts *f, const Run *run, int n, double size, int theme) {
+    PangoAttrList *list;
+    char *text = text_of(run, n, theme, &list);
     pango_font_description_set_absolute_size(f->desc, size * PANGO_SCALE);
     pango_layout_set_font_description(f->layout, f->desc);
     pango_layout_set_attributes(f->layout, list);
-    pango_layout_set_text(f->layout, text, (int)len);
+    pango_layout_set_text(f->layout, text, -1);
     pango_attr_list_unref(list);
     free(text);
     return f->layout;
@@ -179,6 +188,32 @@ static void forget(Fonts *f) {
     f->n_seen = 0;
 }
 
+/* The width of a text and its letters that no font has. The pieces that a layout would make of it,
+ * each shaped: a layout would also look for places to break lines, and for heights. */
+static void shape(Fonts *f, const Run *run, int n, double size, Measured *m) {
+    PangoAttrList *list;
+    char *text = text_of(run, n, -1, &list);
+    int length = (int)strlen(text);
+    pango_font_description_set_absolute_size(f->desc, size * PANGO_SCALE);
+    pango_context_set_font_description(f->context, f->desc);
+    PangoGlyphString *glyphs = pango_glyph_string_new();
+    GList *items =
+        pango_itemize_with_base_dir(f->context, PANGO_DIRECTION_LTR, text, 0, length, list, NULL);
+    int width = 0;
+    for (GList *l = items; l; l = l->next) {
+        PangoItem *item = l->data;
+        pango_shape_full(text + item->offset, item->length, text, length, &item->analysis, glyphs);
+        width += pango_glyph_string_get_width(glyphs);
+        for (int k = 0; k < glyphs->num_glyphs; k++)
+            m->unknown += (glyphs->glyphs[k].glyph & PANGO_GLYPH_UNKNOWN_FLAG) != 0;
+        pango_item_free(item);
+    }
+    m->width = (double)width / PANGO_SCALE;
+    g_list_free(items);
+    pango_glyph_string_free(glyphs);
+    pango_attr_list_unref(list);
+    free(text);
+}
 static const Measured *measure(Fonts *f, const Run *run, int n, double size) {
     size_t len;
     char *key = measure_key(run, n, size, &len);
@@ -196,11 +231,8 @@ static const Measured *measure(Fonts *f, const Run *run, int n, double size) {
         free(key);
         return m;
     }
-    PangoLayout *l = fonts_layout(f, run, n, size, -1);
-    PangoRectangle r;
-    pango_layout_line_get_extents(pango_layout_get_line_readonly(l, 0), NULL, &r);
-    *m = (Measured){key, len, (double)r.width / PANGO_SCALE,
-                    pango_layout_get_unknown_glyphs_count(l)};
+    *m = (Measured){.key = key, .n = len};
+    shape(f, run, n, size, m);
     f->n_seen++;
     return m;
 }

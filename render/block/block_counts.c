@@ -24,22 +24,16 @@ int block_used(const BlockGraph *g, int first, int n, const TraceCollective **us
 }
 
 const char *block_part_words(const char *part) {
-    static const char *const row[][2] = {{"mlp", "the MLP"},   {"moe", "the MoE layer"},
-                                         {"loss", "the loss"}, {"block", "attention and the MLP"},
-                                         {"head", "the head"}, {"embedding", "the embedding"},
-                                         {"norm", "the norm"}};
-    for (size_t i = 0; part && i < sizeof row / sizeof *row; i++)
-        if (!strcmp(row[i][0], part)) return row[i][1];
-    return part ? part : "what follows";
+    const char *whole = part_term(part)->whole;
+    return whole ? whole : part ? part : "what follows";
 }
 
 static Shows shows(const BlockGraph *g, int first, int n) {
     bool attention = false, mlp = false, one = n > 0 && g->strip[first].part;
     for (int i = first; i < first + n; i++) {
         one &= text_same(g->strip[i].part, g->strip[first].part);
-        attention |= text_same(g->strip[i].part, "attention");
-        mlp |= text_same(g->strip[i].part, "mlp") || text_same(g->strip[i].part, "moe");
-        if (text_same(g->strip[i].part, "block")) attention = mlp = true;
+        attention |= part_term(g->strip[i].part)->attends;
+        mlp |= part_term(g->strip[i].part)->feeds;
     }
     if (attention && mlp) return SHOWS_BLOCK;
     if (one) return SHOWS_PART;
@@ -73,7 +67,7 @@ static int layer_of(const BlockGraph *g, int strip) {
 static const char *stands_in(const Trace *t, int i) {
     const char *part = trace_unit(t, i);
     int way = t->computes[i].pass == PHASE_BACKWARD ? -1 : 1;
-    for (int k = i; text_same(part, "norm") && k >= 0 && k < t->n_computes; k += way)
+    for (int k = i; part_term(part)->norm && k >= 0 && k < t->n_computes; k += way)
         if (t->computes[k].layer < 0 && t->computes[k].part) part = t->computes[k].part;
     return part;
 }
@@ -83,7 +77,7 @@ static const char *part_of(const BlockGraph *g, const TraceCollective *c) {
     const Trace *t = g->t;
     bool of_param = c->subject.role == OF_PARAM_GRADIENT || trace_param(t, c->value);
     const char *of = of_param ? c->subject.of : c->value;
-    if (c->part && !text_same(c->part, "norm")) return c->part;
+    if (c->part && !part_term(c->part)->norm) return c->part;
     for (int i = 0; i < t->n_computes; i++)
         for (int k = 0; k < t->computes[i].n_inputs && (of_param || t->computes[i].step > c->step);
              k++)

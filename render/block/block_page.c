@@ -177,11 +177,10 @@ static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
     if (s->to < 0) return;
     /* with one part asked for, the stream still is that of the block */
     bool first = k == 0, last = k + 1 == total;
-    bool second = s->part && (!strcmp(s->part, "mlp") || !strcmp(s->part, "moe"));
-    f->in_name = first && second ? "h" : state_name(g, k, total);
-    f->out_name =
-        last && s->part && !strcmp(s->part, "attention") ? "h" : state_name(g, k + 1, total);
-    bool both = s->part && !strcmp(s->part, "block");
+    const PartTerm *part = part_term(s->part);
+    bool both = part->attends && part->feeds;
+    f->in_name = first && part->feeds && !both ? "h" : state_name(g, k, total);
+    f->out_name = last && part->attends && !both ? "h" : state_name(g, k + 1, total);
     if (last && (both || (!strcmp(f->in_name, "h") && total == 1))) f->out_name = "y";
     if (back) name_gradients(g, f, i);
     else if (!last)

@@ -343,14 +343,6 @@ const char *words_base(Arena *a, const char *dim) {
     return slash ? arena_strndup(a, dim, (size_t)(slash - dim)) : dim;
 }
 
-const char *words_part(const char *part) {
-    static const char *const row[][2] = {
-        {"mlp", "MLP"}, {"moe", "MoE"}, {"block", "attention and MLP"}};
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        if (!strcmp(row[i][0], part)) return row[i][1];
-    return part;
-}
-
 Phase words_phase(Phase pass) {
     static const Phase drawn_as[N_PHASES] = {
         [PHASE_NONE] = PHASE_FORWARD,       [PHASE_FORWARD] = PHASE_FORWARD,

@@ -75,8 +75,6 @@ const char *words_weight(Arena *a, const char *module, const TraceParam *p);
 const char *words_style(const char *style);
 /* Symbol without its cuts: "F/tp" gives "F", "S/(cp*sp)" gives "S". */
 const char *words_base(Arena *a, const char *dim);
-/* A part of a layer within a sentence: "attention", "MLP", "MoE". */
-const char *words_part(const char *part);
 /* The phase that a compute step is drawn under: passes that interleave are one. */
 Phase words_phase(Phase pass);
 /* A sentence's first letter made large. */

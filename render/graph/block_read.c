@@ -15,9 +15,9 @@ static bool pass_is(Phase pass, Phase want) { return phase_or_forward(pass) == w
 
 /* The loss belongs to the forward picture of a model that has a head, or where it is asked for. */
 static bool wants_loss(const Trace *t, const RenderOptions *o) {
-    if (o->part) return !strcmp(o->part, "loss");
+    if (o->part) return part_term(o->part)->loss;
     for (int i = 0; i < t->n_computes; i++)
-        if (text_same(t->computes[i].part, "head")) return true;
+        if (part_term(t->computes[i].part)->head) return true;
     return false;
 }
 
@@ -405,7 +405,7 @@ static void residual_strips(BlockGraph *g, const Ancestors *a, const int *order,
         s->part = g->node[r].part;
         for (int k = 0; k < s->n && !s->part; k++) { /* a sum of uses belongs to no part */
             const char *part = g->node[s->node[k]].part;
-            if (part && strcmp(part, "norm")) s->part = part;
+            if (part && !part_term(part)->norm) s->part = part;
         }
         g->node[r].strip = g->n_strips - 1;
     }
@@ -447,8 +447,8 @@ static void plain_strips(BlockGraph *g, const int *order, int n) {
             continue;
         }
         /* a norm stands before what reads it: its backward comes behind */
-        bool norm = g->pass == PHASE_BACKWARD ? text_same(x->part, "norm")
-                                              : s && text_same(s->part, "norm");
+        bool norm =
+            g->pass == PHASE_BACKWARD ? part_term(x->part)->norm : s && part_term(s->part)->norm;
         bool other = s && s->part && x->part && strcmp(s->part, x->part) && !norm;
         if (!s || (other && g->n_strips < BLOCK_MAX_STRIPS))
             s = g->n_strips < BLOCK_MAX_STRIPS ? add_strip(g, -1, -1) : s;
@@ -456,7 +456,7 @@ static void plain_strips(BlockGraph *g, const int *order, int n) {
         x->strip = (int)(s - g->strip);
         s->node[s->n++] = order[o];
         s->last = order[o];
-        if (x->part && (!s->part || !strcmp(s->part, "norm"))) s->part = x->part;
+        if (x->part && (!s->part || part_term(s->part)->norm)) s->part = x->part;
     }
 }
 
@@ -510,7 +510,7 @@ static void name_strips(BlockGraph *g) {
             if (n->kind == NODE_COLL) way = words_message(n->coll, g->rank);
         }
         s->title = moves && way != MESSAGE_NONE ? words_message_way(way)
-                   : s->part                    ? words_capital(g->arena, words_part(s->part))
+                   : s->part                    ? words_capital(g->arena, part_term_word(s->part))
                    : moves                      ? "Input"
                                                 : "Steps";
         if (is_loss_term(g, s))
@@ -660,7 +660,7 @@ static const char *all_parts(const BlockGraph *g) {
     Str have = str_new(g->arena);
     for (int i = 0; i < g->t->n_computes; i++) {
         const char *p = g->t->computes[i].part;
-        bool told = !p || !strcmp(p, "norm");
+        bool told = !p || part_term(p)->norm;
         for (int k = 0; k < i && !told; k++) told = text_same(g->t->computes[k].part, p);
         if (!told) str_addf(&have, "%s%s", have.n ? ", " : "", p);
     }

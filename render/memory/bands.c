@@ -46,7 +46,7 @@ int memory_bands(Arena *a, const Trace *t, int n_steps, BandLevel level, MemBand
 }
 
 const char *memory_band_name(Arena *a, const MemBand *b, BandLevel level, bool brief) {
-    const char *part = b->part ? words_part(b->part) : NULL;
+    const char *part = b->part ? part_term_word(b->part) : NULL;
     if (level == BAND_PASSES) return phase_text(b->pass);
     if (b->first_layer < 0) return part ? part : phase_text(b->pass);
     if (b->first_layer < b->last_layer)

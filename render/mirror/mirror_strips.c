@@ -75,10 +75,9 @@ static const char *end_name(const MirrorPen *p, int strip, bool back, bool botto
     int before = 0, all = 0; /* pieces of the stream */
     for (int i = 0; i < p->m->n; i++)
         before += i < strip && !p->m->strip[i].plain, all += !p->m->strip[i].plain;
-    const char *part = p->m->strip[strip].strip->part;
-    bool first = before == 0, last = before + 1 == all,
-         mlp = text_same(part, "mlp") || text_same(part, "moe");
-    const char *name = bottom ? (last && (all > 1 || mlp || text_same(part, "block")) ? "y" : "h")
+    const PartTerm *part = part_term(p->m->strip[strip].strip->part);
+    bool first = before == 0, last = before + 1 == all, mlp = part->feeds && !part->attends;
+    const char *name = bottom ? (last && (all > 1 || part->feeds) ? "y" : "h")
                        : first && !(all == 1 && mlp) ? "x"
                                                      : "h";
     return back ? arena_printf(p->c->arena, "d%s", name) : name;

@@ -9,8 +9,8 @@
 #include <string.h>
 
 static const char *part_title(Arena *a, const char *part) {
-    if (part && !strcmp(part, "norm")) return "Final norm";
-    return part ? words_capital(a, words_part(part)) : "Steps";
+    if (part_term(part)->norm) return "Final norm";
+    return part ? words_capital(a, part_term_word(part)) : "Steps";
 }
 
 static bool on_rank(const RankSet *r, int64_t rank) { return r->n == 0 || rankset_has(r, rank); }

@@ -7,16 +7,16 @@
 /* A step of the pass; the loss belongs to the forward pass of a model that has one. */
 bool ways_wants(const Overview *o, const TraceCompute *c) {
     Phase pass = phase_or_forward(c->pass);
-    bool loss = pass == PHASE_LOSS && o->pass == PHASE_FORWARD && text_same(c->part, "loss") &&
+    bool loss = pass == PHASE_LOSS && o->pass == PHASE_FORWARD && part_term(c->part)->loss &&
                 !subject_is_gradient(c->makes);
     bool head = false; /* without a head the loss is a seed of the test, not of the model */
     for (int i = 0; loss && i < o->c->t->n_computes && !head; i++)
-        head = text_same(o->c->t->computes[i].part, "head");
+        head = part_term(o->c->t->computes[i].part)->head;
     return (pass == o->pass || (loss && head)) && c->iteration <= 0 && c->microbatch <= 0 &&
            !c->recompute && (c->ranks.n == 0 || rankset_has(&c->ranks, o->rank));
 }
 
-static bool is_norm(const TraceCompute *c) { return text_same(c->part, "norm"); }
+static bool is_norm(const TraceCompute *c) { return part_term(c->part)->norm; }
 
 static bool makes(const Overview *o, int k, const TraceCompute *c) {
     return c->step >= o->first_step[k] && c->step <= o->last_step[k] && ways_wants(o, c);

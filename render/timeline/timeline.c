@@ -164,7 +164,7 @@ static const char *unit_part(TimeEvent *const *k, int n, int i) {
     /* sums: to what is before */
     while (i > 0 && !*part_of(k[i]) && layer_of(k[i - 1]) == layer_of(k[i])) i--;
     for (int j = i; j < n && layer_of(k[j]) == layer_of(k[i]); j++)
-        if (strcmp(part_of(k[j]), "norm")) return part_of(k[j]);
+        if (!part_term(part_of(k[j]))->norm) return part_of(k[j]);
     return part_of(k[i]);
 }
 
@@ -184,14 +184,14 @@ static const char *parts_text(Arena *a, TimeEvent *const *k, int n, Unit u) {
     int m = 0;
     for (int i = u.first; i < u.first + u.n; i++) {
         const char *p = unit_part(k, n, i);
-        bool known = !*p || !strcmp(p, "norm");
+        bool known = !*p || part_term(p)->norm;
         for (int j = 0; j < m; j++) known |= !strcmp(part[j], p);
         if (!known && m < 8) part[m++] = p;
     }
     if (m == 0) return unit_part(k, n, u.first); /* norms alone */
     Str s = str_new(a);
     for (int j = 0; j < m; j++)
-        str_addf(&s, "%s%s", j == 0 ? "" : j + 1 < m ? ", " : " and ", words_part(part[j]));
+        str_addf(&s, "%s%s", j == 0 ? "" : j + 1 < m ? ", " : " and ", part_term_word(part[j]));
     return s.s;
 }
 
@@ -219,15 +219,15 @@ static bool part_goes_on(TimeEvent *const *k, int n, int i, int first) {
 /* May units share a line there? */
 static bool same_line(TimeEvent *const *k, int n, Unit u, Unit v) {
     return layer_of(k[u.first]) == layer_of(k[v.first]) &&
-           !strcmp(unit_part(k, n, u.first), "embedding") ==
-               !strcmp(unit_part(k, n, v.first), "embedding");
+           part_term(unit_part(k, n, u.first))->embedding ==
+               part_term(unit_part(k, n, v.first))->embedding;
 }
 /* A few norms and sums behind a part of a pipeline's layer get no line of their own. */
 static bool is_tail(const Timeline *t, TimeEvent *const *k, Unit u) {
     enum { FEW = 6 };
     bool small = t->step && u.n <= FEW && layer_of(k[u.first]) >= 0;
     for (int i = u.first; i < u.first + u.n; i++)
-        small &= k[i]->small && (!*part_of(k[i]) || !strcmp(part_of(k[i]), "norm"));
+        small &= k[i]->small && (!*part_of(k[i]) || part_term(part_of(k[i]))->norm);
     return small;
 }
 /* Units of the program joined into lines: a pass on one line if it has few kernels, else by layer,

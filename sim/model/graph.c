@@ -325,7 +325,7 @@ static void row_finish(Build *b, int node, const NodeRow *row, int module, int l
     n->layer = layer;
     if (module >= 0) b->g->module[module].mixes |= n->op->mixes;
     /* side by side, neither branch comes before the other: together they are one part */
-    bool one = b->m->parallel && layer >= 0 && strcmp(row->part, "norm");
+    bool one = b->m->parallel && layer >= 0 && !part_term(row->part)->norm;
     n->part = one ? "block" : row->part;
     b->g->t[n->out].module = module;
 }
@@ -583,7 +583,7 @@ bool graph_counts_rows(const Graph *g, const GTensor *t) {
     for (int i = 0; lists && i < n->nin; i++) lists = graph_is_list(&g->t[n->in[i]]);
     return lists;
 }
-bool graph_node_of_loss(const GNode *n) { return n->part && !strcmp(n->part, "loss"); }
+bool graph_node_of_loss(const GNode *n) { return part_term(n->part)->loss; }
 bool graph_of_loss(const Graph *g, const GTensor *t) {
     return t->producer >= 0 && graph_node_of_loss(&g->node[t->producer]);
 }

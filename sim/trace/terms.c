@@ -56,3 +56,27 @@ bool subject_is_gradient(Subject s) { return s.role != OF_ITSELF; }
 bool subject_is_gradient_of(Subject s, const char *value) {
     return s.role == OF_GRADIENT && !strcmp(s.of, value);
 }
+
+const PartTerm *part_term(const char *part) {
+    static const PartTerm
+        unknown = {0},
+        row[] = {{.name = "attention", .attends = true},
+                 {.name = "mlp", .word = "MLP", .whole = "the MLP", .feeds = true},
+                 {.name = "moe", .word = "MoE", .whole = "the MoE layer", .feeds = true},
+                 {.name = "block",
+                  .word = "attention and MLP",
+                  .whole = "attention and the MLP",
+                  .attends = true,
+                  .feeds = true},
+                 {.name = "norm", .whole = "the norm", .norm = true},
+                 {.name = "embedding", .whole = "the embedding", .embedding = true},
+                 {.name = "head", .whole = "the head", .head = true},
+                 {.name = "loss", .whole = "the loss", .loss = true}};
+    for (size_t i = 0; part && i < sizeof row / sizeof *row; i++)
+        if (!strcmp(row[i].name, part)) return &row[i];
+    return &unknown;
+}
+const char *part_term_word(const char *part) {
+    const char *word = part_term(part)->word;
+    return word ? word : part;
+}

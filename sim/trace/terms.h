@@ -78,4 +78,18 @@ int term_of(const char *const *words, int n, const char *word);
 const char *phase_text(Phase p);
 /* The phase that a step is drawn and counted with where a trace does not say: forward. */
 Phase phase_or_forward(Phase p);
+
+/* A part of a model, as records of computes name it, and what a reader must know of it: whoever
+ * asks what a part is asks its row. */
+typedef struct {
+    const char *name;         /* "mlp" */
+    const char *word, *whole; /* within a sentence: "MLP", "the MLP"; NULL: as it is named */
+    bool norm;                /* belongs to what it stands before */
+    bool attends, feeds;      /* branches of a layer: attention, the MLP or MoE; or both as one */
+    bool embedding, head, loss;
+} PartTerm;
+/* Its row; one that says nothing of NULL and of a part that no model of ours has. */
+const PartTerm *part_term(const char *part);
+/* "MLP", "attention", "MoE". */
+const char *part_term_word(const char *part);
 #endif

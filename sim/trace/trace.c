@@ -57,9 +57,10 @@ const TraceParam *trace_param(const Trace *t, const char *name) {
 const char *trace_unit(const Trace *t, int i) {
     const TraceCompute *c = &t->computes[i];
     int way = c->pass == PHASE_BACKWARD || c->pass == PHASE_GRADIENTS ? -1 : 1;
-    if (!c->part || strcmp(c->part, "norm") || c->layer < 0) return c->part;
+    if (!part_term(c->part)->norm || c->layer < 0) return c->part;
     for (int k = i + way; k >= 0 && k < t->n_computes && t->computes[k].layer == c->layer; k += way)
-        if (t->computes[k].part && strcmp(t->computes[k].part, "norm")) return t->computes[k].part;
+        if (t->computes[k].part && !part_term(t->computes[k].part)->norm)
+            return t->computes[k].part;
     return c->part;
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "render/overview/overview.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "support/fact.h"
@@ -42,6 +43,29 @@ static const char *collectives(Arena *a, RecordSum s) {
     return arena_printf(a, "%lld collective%s", (long long)s.count, s.count == 1 ? "" : "s");
 }
 
+/* What the parts of an overview hold adds up to what `params` says of the rank, and within a layer
+ * to that of the layer: in backward as in forward, though its steps read few of them. */
+static void check_parts_hold_all(Arena *a, const Trace *t, const char *path,
+                                 const RenderOptions *view) {
+    Phase pass = !view->pass                     ? PHASE_NONE
+                 : strcmp(view->pass, "forward") ? PHASE_BACKWARD
+                                                 : PHASE_FORWARD;
+    ViewCall c = {.t = t, .all = t, .d = diags_new(a), .o = view, .pass = pass, .arena = a};
+    Overview o;
+    if (!overview_read(&o, &c)) return;
+    int64_t sum = 0, layer = 0;
+    for (int k = 0; k < o.n; k++) {
+        sum += o.unit[k].weights * o.unit[k].layers;
+        layer += o.unit[k].layer == 0 ? o.unit[k].weights : 0;
+    }
+    int64_t all = records_weights(t, view->rank, -1, false),
+            first = records_weights(t, view->rank, 0, false);
+    if (sum != all || layer != first)
+        fail_msg("%s %s, rank %lld: %lld of %lld bytes, of layer 0 %lld of %lld", path,
+                 view->pass ? view->pass : "", (long long)view->rank, (long long)sum,
+                 (long long)all, (long long)layer, (long long)first);
+}
+
 /* "A rank holds X of weights and sends Y in N collectives": those of `comms --rank`, of all passes
  * or of the pass that the title names. The parts of the footer add up to it. */
 static void check_overview(Arena *a, const Trace *t, const char *path) {
@@ -51,6 +75,7 @@ static void check_overview(Arena *a, const Trace *t, const char *path) {
         for (int p = 0; p < 3; p++) {
             RenderOptions o = options("overview", passes[p], ranks[r]);
             if (!pages_of(a, t, &o, page)) continue;
+            check_parts_hold_all(a, t, path, &o);
             RecordSum s = records_sent(t, ranks[r], passes[p], -1);
             const char *in = passes[p] ? arena_printf(a, " in %s", passes[p]) : "",
                        *of = arena_printf(a, "holds %s of weights and sends ",
@@ -125,7 +150,7 @@ static void subtitles_say_what_is_small(void **state) {
     static const char *const plans[] = {
         "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "plans/bugs/27-hsdp-copies-not-summed.yaml",
         "plans/bugs/07-sequence-not-cut.yaml", "plans/20-llama3-8b-fsdp-tp.yaml"};
-    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    static const char *const preset_names[] = {"wide", "column", "slide", "a4"};
     int n_views, held = 0;
     const RenderView *views = render_views(&n_views);
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
@@ -134,7 +159,7 @@ static void subtitles_say_what_is_small(void **state) {
         for (int v = 0; v < n_views; v++)
             for (int p = 0; p < 4; p++) {
                 RenderOptions o = options(views[v].name, NULL, 0);
-                o.preset = presets[p];
+                o.preset = preset_names[p];
                 Scene *page[VIEW_MAX_PAGES];
                 int n = pages_of(a, t, &o, page);
                 for (int k = 0; k < n; k++, held++) {

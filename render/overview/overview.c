@@ -39,14 +39,6 @@ static const char *part_of(const Overview *o, int i, bool second) {
     return trace_unit(t, i);
 }
 
-static void count_params(Overview *o, OverviewUnit *u, const TraceCompute *c) {
-    for (int i = 0; i < c->n_inputs; i++) {
-        const TraceParam *q = trace_param(o->c->t, c->inputs[i]);
-        const TraceLocal *l = q ? words_find_local(&q->rest, o->rank) : NULL;
-        if (l) u->weights += l->bytes;
-    }
-}
-
 /* The sum of a gradient's uses, of no part, belongs to the unit that makes the last of them. */
 static bool goes_on(const Overview *o, const TraceCompute *c) {
     bool reads = false;
@@ -80,10 +72,49 @@ static void read_units(Overview *o) {
                                 .wrong = -1};
         }
         o->last_step[o->n - 1] = c->step;
-        count_params(o, u, c);
         u->flops += c->flops;
         u->ops++;
         u->out = out;
+    }
+}
+
+/* ---- weights ---- */
+
+/* The unit of forward step i: the one that it stands in, in another pass that of its part and
+ * layer; -1: none. */
+static int unit_of_forward(const Overview *o, int i) {
+    const TraceCompute *c = &o->c->t->computes[i];
+    const char *part = trace_unit(o->c->t, i);
+    bool own = o->pass == PHASE_FORWARD;
+    for (int k = 0; k < o->n_own; k++)
+        if (own ? c->step >= o->first_step[k] && c->step <= o->last_step[k]
+                : o->unit[k].layer == c->layer && text_same(o->unit[k].part, part))
+            return k;
+    return -1;
+}
+
+/* Every parameter belongs to the first unit of the model whose forward steps on the rank read it,
+ * whichever pass is drawn and whether a step of that pass reads it or not. */
+static void read_weights(Overview *o) {
+    const Trace *t = o->c->t;
+    o->unit_of_param = ARENA_ARRAY(o->c->arena, int, t->n_params);
+    for (int i = 0; i < t->n_params; i++) o->unit_of_param[i] = -1;
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        if (phase_or_forward(c->pass) != PHASE_FORWARD || c->iteration > 0 || c->microbatch > 0 ||
+            c->recompute || !on_rank(&c->ranks, o->rank))
+            continue;
+        int unit = -2; /* not looked for yet */
+        for (int j = 0; j < c->n_inputs; j++) {
+            const TraceParam *q = trace_param(t, c->inputs[j]);
+            if (q && unit == -2) unit = unit_of_forward(o, i);
+            if (!q || unit < 0) continue;
+            o->unit[unit].reads = true;
+            if (o->unit_of_param[q - t->params] >= 0) continue;
+            const TraceLocal *l = words_find_local(&q->rest, o->rank);
+            o->unit_of_param[q - t->params] = unit;
+            o->unit[unit].weights += l ? l->bytes : 0;
+        }
     }
 }
 
@@ -122,11 +153,13 @@ static int unit_with(const Overview *o, const char *name, int way, bool reads) {
     return -1;
 }
 /* The unit whose step makes the value (of a gradient: made it in forward), or reads the parameter
- * or what another rank's step has made; -1: none. */
+ * or what another rank's step has made; of a parameter that no step of the pass reads, the one that
+ * holds it; -1: none. */
 static int unit_of_value(const Overview *o, Subject s, int way) {
     bool param = trace_param(o->c->t, s.of) != NULL;
     int k = param ? -1 : unit_with(o, s.of, way, false);
-    return k >= 0 ? k : unit_with(o, s.of, way, true);
+    if (k < 0) k = unit_with(o, s.of, way, true);
+    return k < 0 && param ? o->unit_of_param[trace_param(o->c->t, s.of) - o->c->t->params] : k;
 }
 /* The unit that goes on with what comes from a rank that makes it, where no step here does: a stage
  * of a pipeline; -1: there is none. */
@@ -288,8 +321,8 @@ static void read_collectives(Overview *o) {
 
 static bool alike(const OverviewUnit *a, const OverviewUnit *b) {
     bool same =
-        text_same(a->part, b->part) && a->weights == b->weights && a->ops == b->ops &&
-        ways_alike(a, b) && (a->wrong < 0) == (b->wrong < 0) &&
+        text_same(a->part, b->part) && a->weights == b->weights && a->reads == b->reads &&
+        a->ops == b->ops && ways_alike(a, b) && (a->wrong < 0) == (b->wrong < 0) &&
         text_same(a->out ? a->out->shape.symbolic : "", b->out ? b->out->shape.symbolic : "");
     for (int k = 0; same && k < SEND_KINDS; k++) {
         same = a->n_total[k] == b->n_total[k];
@@ -377,6 +410,7 @@ bool overview_read(Overview *o, const ViewCall *c) {
         return false;
     }
     o->n_own = o->n;
+    read_weights(o);
     o->in = entering(o);
     o->flow = o->all && o->pass == PHASE_BACKWARD ? SEND_BACKWARD : SEND_FORWARD;
     ways_read(o);

@@ -36,7 +36,9 @@ typedef struct {
 typedef struct {
     const char *part, *title;
     int layer, layers; /* first layer, and how many like it are folded into it */
-    int64_t weights;   /* bytes of parameters on the rank, at rest */
+    int64_t weights;   /* bytes of parameters on the rank, at rest; those of several units have but
+                          the first */
+    bool reads;        /* forward steps of it read parameters, its own or not */
     double flops;
     int ops;
     int n_total[SEND_KINDS];
@@ -71,6 +73,7 @@ typedef struct {
     OverviewUnit *unit;
     const TraceValue *in;        /* what enters the pass; NULL: nothing known */
     int *first_step, *last_step; /* of each of n_own */
+    int *unit_of_param;          /* which of them holds it; -1: none of the picture */
     int backward;                /* the first step of the backward pass */
 } Overview;
 

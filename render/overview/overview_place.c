@@ -10,6 +10,7 @@ const char *overview_ops(Arena *a, const OverviewUnit *u) {
 }
 const char *overview_weights(Arena *a, const OverviewUnit *u) {
     return u->weights > 0 ? arena_printf(a, "%s of weights", bytes_text(u->weights, a))
+           : u->reads     ? "no weights of its own"
                           : "no weights";
 }
 

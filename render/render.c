@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#define ROW(name, what, options, asks, json) {#name, what, asks},
+#define ROW(name, what, options, asks, json) {#name, what, asks, ((options)&BY_RANK) != 0},
 static const RenderView rows[] = {VIEWS(ROW)};
 #undef ROW
 

@@ -16,6 +16,7 @@ typedef enum {
 typedef struct {
     const char *name, *what;
     unsigned asks;
+    bool of_rank; /* may show one rank */
 } RenderView;
 /* All views; the first is drawn where none is named. */
 const RenderView *render_views(int *n);

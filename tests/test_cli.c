@@ -2,6 +2,7 @@
  * cli_main as users call it. */
 #define _GNU_SOURCE /* posix_openpt */
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/expect.h"
 #include "cli/find.h"
@@ -435,7 +436,7 @@ static void test_lookup(void **state) {
     assert_true(lookup_same_axes(t, "all", "tp*dp"));
     assert_false(lookup_same_axes(t, "all", "tp"));
     assert_false(lookup_same_axes(t, "dp", "tp"));
-    assert_int_equal(lookup_peak(t, NULL), 120); /* class 1 in step 0: 90 + 30 */
+    assert_int_equal(lookup_peak(t, NULL), 120);        /* class 1 in step 0: 90 + 30 */
     assert_int_equal(lookup_peak(t, "parameters"), 90); /* parts of that peak */
     assert_int_equal(lookup_peak(t, "activations"), 30);
     assert_string_equal(lookup_categories(t, arena)[1], "activations");
@@ -1499,13 +1500,10 @@ static void test_idle_options(void **state) {
     const char *plan = put("idle.yaml", "model: llama3-8b\nmesh: {tp: 2}\n"), *t = in("idle.jsonl"),
                *out = in("idle.svg");
     expect_code(RUN("params", plan, "--trace", t), 0, NULL, "");
-    static const char *const options[][2] = {{"--set", "mesh.tp=4"},  {"--seed", "7"},
-                                             {"--fault", "no_such"},  {"--model", "gpt2"},
-                                             {"--mesh", "tp=4"},      {"--args", "TP=4"},
-                                             {"--tp", "4"},           {"--config", "none"},
-                                             {"--ep", "2"},           {"--hardware", "h200-sxm"},
-                                             {"--hf-version", "5.0"}, {"--tp-plan", "none"},
-                                             {"--full", "-v"}};
+    static const char *const options[][2] = {
+        {"--set", "mesh.tp=4"},  {"--fault", "no_such"}, {"--model", "gpt2"},  {"--mesh", "tp=4"},
+        {"--args", "TP=4"},      {"--tp", "4"},          {"--config", "none"}, {"--ep", "2"},
+        {"--hf-version", "5.0"}, {"--tp-plan", "none"},  {"--full", "-v"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const char *o = options[i][0], *v = options[i][1],
                    *said = arena_printf(arena, "%s says", o);
@@ -1523,10 +1521,15 @@ static void test_idle_options(void **state) {
             if (!strstr(rows[k].err, way)) fail_msg("%zu %s: %s", k, o, rows[k].err);
             expect_code(rows[k], 2, NULL, said);
         }
-        bool times = !strcmp(o, "--hardware"); /* a trace is modelled anew */
-        expect_code(RUN("times", t, o, v), times ? 0 : 2, NULL, times ? "" : said);
+        expect_code(RUN("times", t, o, v), 2, NULL, said);
     }
     assert_int_not_equal(access(out, F_OK), 0);
+    /* a trace is modelled anew where its times are the question, and nowhere else */
+    expect_code(RUN("times", t, "--hardware", "h200-sxm"), 0, NULL, "");
+    expect_code(RUN("draw", t, "--view", "timeline", "-o", out, "--hardware", "h200-sxm"), 2, NULL,
+                "--hardware says");
+    expect_code(RUN("draw", t, "--view", "errors", "-o", out, "--seed", "7"), 2, NULL,
+                "--seed says");
     expect_code(RUN("comms", t, "--dump", "lower"), 2, NULL, "--dump says");
     /* beside a trace they are for the plan */
     expect_code(RUN("diff", t, plan, "--set", "mesh.tp=4"), 1, "mesh", "");
@@ -1574,6 +1577,180 @@ static void test_idle_beside_plans(void **state) {
     Ran r = RUN("diff", plan, py, "--model", "llama3-8b", "--mesh", mesh);
     assert_null(strstr(r.err, "framework's own"));
     done(r);
+}
+/* What shows that an option does something, by command: the words beside it, the first of them the
+ * plan ("uneven": mlp on 2x2 ranks that nothing divides, "training": two layers of a block that
+ * trains), and the option's value. */
+enum { MOST_WORDS = 8 }; /* the last is NULL */
+typedef struct {
+    const char *option, *value;
+    int commands;
+    const char *words[MOST_WORDS];
+} Proof;
+static const Proof proofs[] = {
+    {"view", "memory", C_DRAW, {"training", "--format", "svg"}},
+    {"view", "memory", C_DIFF, {"training"}},
+    {"theme", "dark", C_DRAW | C_DIFF, {"training", "--view", "block", "--format", "svg"}},
+    {"preset", "slide", C_DRAW | C_DIFF, {"training", "--view", "block", "--format", "svg"}},
+    {"layer", "1", C_DRAW | C_DIFF, {"training", "--view", "block", "--format", "svg"}},
+    {"part", "mlp", C_DRAW | C_DIFF, {"training", "--view", "block", "--format", "svg"}},
+    {"pass", "forward", C_DRAW | C_DIFF, {"training", "--view", "block", "--format", "svg"}},
+    {"beside", "uneven", C_DRAW, {"uneven", "--view", "errors", "--format", "svg"}},
+    {"width", "300", C_DRAW | C_DIFF, {"training", "--view", "block", "-o", "@x.png"}},
+    {"page", "2", C_DRAW, {"training", "--view", "shards", "--preset", "slide", "--format", "svg"}},
+    {"page", "2", C_DIFF, {"training", "--view", "block", "--preset", "slide", "--format", "svg"}},
+    {"build", NULL, C_DRAW, {"training", "--format", "svg"}},
+    {"quiz", "shapes", C_DRAW, {"training", "--format", "svg"}},
+    {"rank", "3", C_RUN, {"uneven", "--format", "text"}},
+    {"rank", "3", C_SHAPES | C_PARAMS | C_COMMS | C_TIMES | C_EXPLAIN | C_DRAW, {"uneven"}},
+    {"notation", "jax", C_SHAPES | C_PARAMS, {"training"}},
+    {"hooks", NULL, C_EXPLAIN, {"training"}},
+    {"pairs", NULL, C_COMMS, {"plans/30-mixtral-8x7b-ep-dp-cp.yaml"}},
+    {"each", NULL, C_COMMS, {"plans/45-llama3-8b-pp4-1f1b.yaml"}},
+    {"set", "mesh.tp=1", ~C_EXPORT, {"uneven"}},
+    {"set", "expect={equivalent: maybe}", C_EXPORT, {"training"}},
+    {"seed", "5", C_RUN | C_CHECK, {"uneven", "--format", "json"}},
+    {"seed", "5", C_DRAW, {"uneven", "--view", "errors"}},
+    {"fault", "drop-reduction", ~0, {"uneven"}},
+    {"hardware", "cpu", C_RUN | C_CHECK | C_TIMES, {"uneven", "--format", "json"}},
+    {"hardware", "cpu", C_DRAW | C_DIFF, {"uneven", "--view", "timeline", "--format", "svg"}},
+    {"trace", "@t.trace.jsonl", ~0, {"uneven"}},
+    {"save-values", "@v.safetensors", ~0, {"uneven"}},
+    {"dump", "lower", ~0, {"uneven"}},
+    {"sensitivity", NULL, ~0, {"uneven", "--format", "json"}},
+    {"check", "quick", ~0, {"uneven", "--format", "json"}},
+    {"end-to-end", NULL, ~0, {"uneven", "--check", "quick", "--format", "json"}},
+    {"fail-on", "note", ~0, {"uneven", "--set", "mesh.idle=2"}},
+    {"exact", NULL, ~0, {"uneven"}},
+    {"static", NULL, ~0, {"uneven"}},
+    {"to", "hf", ~0, {"plans/16-hf-llama-tp4.yaml"}},
+};
+/* What cannot be shown by one plan and one process. */
+static const char *const not_here[][2] = {
+    {"threads", "how fast it goes; that nothing else changes: test_same_bytes"},
+    {"strict", "a value between its two bounds"},
+    {"update-expect", "it writes the plan: test_update_expect"},
+    {"full", "test_full"},
+    {"against", "another implementation's values"},
+    {"against-rank", "the same"},
+    {"map", "the same"},
+    {"tolerance", "the same"},
+    {"measured", "a run on processes"},
+    {"mpi", "the same"},
+    {"cuda", "the same"},
+    {"sum", "the same"},
+    {"deadline", "the same"},
+};
+static const char *operand(const char *word) {
+    static const char uneven[] =
+        "model: {kind: mlp, sizes: [4, 5, 3], bias: false}\nmesh: {dp: 2, tp: 2}\ndata: {rows: 3}\n"
+        "plan: {net1: colwise, net2: rowwise}\n",
+                      training[] =
+                          "model: {preset: llama3-8b, shrink: 64, layers: 2}\nmesh: {tp: 2}\n"
+                          "data: {sequence: 8}\npass: backward\nrecipe: hf-llama\n";
+    if (!strcmp(word, "uneven")) return put("uneven.yaml", uneven);
+    if (!strcmp(word, "training")) return put("training.yaml", training);
+    return *word == '@' ? in(word + 1) : word;
+}
+/* Everything that the command says and writes, with the option (NULL: without it). */
+static const char *effect(const Command *k, const Proof *p, const char *option, bool *refused) {
+    static const char *const files[] = {"x.png", "t.trace.jsonl", "v.safetensors",
+                                        "every/uneven.block.svg"};
+    const char *words[24] = {k->name};
+    int n = 1, at = 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(in(files[i]));
+    words[n++] = operand(p->words[at++]);
+    const char *const *more = p->words + at;
+    if (k->bit & C_DIFF)
+        words[n++] = put("one.yaml", "model: {kind: mlp, sizes: [4, 5, 3]}\n"
+                                     "mesh: {tp: 1}\n");
+    if (k->bit & C_EXPLAIN) words[n++] = !strcmp(p->words[0], "training") ? "wo" : "net1";
+    if (k->bit & C_EXPORT) words[n++] = "--to", words[n++] = "torch";
+    if (k->bit & C_RUN) words[n++] = "-o", words[n++] = in("every");
+    if (k->bit & C_DRAW && !p->words[1]) words[n++] = "--format", words[n++] = "svg";
+    for (; *more; more++) words[n++] = operand(*more);
+    if (option) words[n++] = arena_printf(arena, "--%s", option);
+    if (option && p->value) words[n++] = operand(p->value);
+    Ran r = run_words(words);
+    if (r.code == 2) print_error("%s --%s: %s", k->name, p->option, r.err);
+    *refused |= r.code == 2;
+    Str s = str_new(arena);
+    str_addf(&s, "%d\n%s\n%s\n", r.code, r.out, r.err);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct stat st;
+        if (stat(in(files[i]), &st)) continue;
+        str_addf(&s, "%s %lld %s\n", files[i], (long long)st.st_size,
+                 text_before(files[i], ".svg") ? get(in(files[i])) : "");
+    }
+    done(r);
+    return s.s;
+}
+static bool is_not_here(const char *name) {
+    for (size_t i = 0; i < sizeof not_here / sizeof *not_here; i++)
+        if (!strcmp(not_here[i][0], name)) return true;
+    return false;
+}
+/* Each option that a command takes does something there: what does nothing is refused. Those that
+ * all commands take and those for a framework's own file (test_idle_beside_plans) apart. */
+static void test_every_option(void **state) {
+    (void)state;
+    int n, shown = 0, idle = 0;
+    const OptionRow *o = options_rows(arena, &n);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n_cli_commands; k++) {
+            const Command *c = &cli_commands[k];
+            if (!(o[i].commands & c->bit) || c->bit & (C_REPORT | C_CALIBRATE | C_IMPORT) ||
+                o[i].commands & C_LIST || !strncmp(o[i].what, "of a ", 5) || is_not_here(o[i].name))
+                continue;
+            const Proof *p = NULL;
+            for (size_t x = 0; x < sizeof proofs / sizeof *proofs; x++)
+                if (!strcmp(proofs[x].option, o[i].name) && proofs[x].commands & c->bit)
+                    p = &proofs[x];
+            if (!p) fail_msg("--%s of `%s`: nothing shows what it does", o[i].name, c->name);
+            bool refused = false;
+            const char *without = effect(c, p, NULL, &refused);
+            if (strcmp(without, effect(c, p, p->option, &refused)) && !refused) shown++;
+            else print_error("--%s of `%s` does nothing\n", o[i].name, c->name), idle++;
+        }
+    assert_int_equal(idle, 0);
+    assert_true(shown > 70);
+}
+/* Those that do nothing are refused, with what they are for. */
+static void test_no_use(void **state) {
+    (void)state;
+    const char *plan = operand("uneven"), *out = in("no-use.svg"), *word;
+    static const char *const shape_only[] = {"shapes", "params", "comms", "explain", "export"};
+    for (size_t i = 0; i < sizeof shape_only / sizeof *shape_only; i++) {
+        expect_code(RUN(shape_only[i], plan, "--threads", "2"), 2, "", "has no option --threads");
+        expect_code(RUN(shape_only[i], plan, "--seed", "2"), 2, "", "has no option --seed");
+        expect_code(RUN(shape_only[i], plan, "--hardware", "cpu"), 2, "", "no option --hardware");
+    }
+    int n;
+    const RenderView *v = render_views(&n);
+    for (int i = 0; i < n; i++) {
+        bool run = v[i].asks & (VIEW_RUN | VIEW_SAMPLES), timed = v[i].asks & VIEW_TIMES;
+        static const char *const rows[][2] = {
+            {"--threads", "1"}, {"--seed", "5"}, {"--hardware", "cpu"}};
+        for (int k = 0; k < 3; k++) {
+            if (k < 2 ? run : timed) continue;
+            word = arena_printf(arena, "%s belongs to the view ", rows[k][0]);
+            expect_code(RUN("draw", plan, "--view", v[i].name, "-o", out, rows[k][0], rows[k][1]),
+                        2, "", word);
+        }
+    }
+    expect_code(RUN("diff", plan, plan, "--hardware", "cpu"), 2, "", "only with --view");
+    expect_code(RUN("diff", plan, plan, "--view", "block", "-o", out, "--hardware", "cpu"), 2, "",
+                "--hardware belongs to the view timeline");
+    assert_int_not_equal(access(out, F_OK), 0);
+    expect_code(RUN("check", plan, "--static", "--threads", "2"), 2, "", "executes nothing");
+    expect_code(RUN("check", plan, "--static", "--seed", "2"), 2, "", "executes nothing");
+    expect_code(RUN("check", plan, "--end-to-end"), 2, "", "--end-to-end is for --check quick");
+    static const char *const words[] = {"colwise", "E0402", "B"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        expect_code(RUN("explain", words[i], "--rank", "1"), 2, "", "--rank is for a plan");
+        expect_code(RUN("explain", words[i], "--trace", out), 2, "", "--trace is for a plan");
+        expect_code(RUN("explain", words[i], "--set", "mesh.tp=2"), 2, "", "--set is for a plan");
+    }
 }
 /* Where groups are unequal, each class of ranks says what it sends itself. */
 static void test_unequal_times(void **state) {
@@ -1963,8 +2140,7 @@ static void test_draw_options(void **state) {
                               : !strcmp(v[i].view, "shards")     ? "net1"
                                                                  : value[k];
             const char *plan = strcmp(v[i].view, "routing") ? good : moe;
-            Ran r = RUN("draw", plan, "--hardware", "h100-sxm", "--view", v[i].view, option[k], arg,
-                        "-o", svg);
+            Ran r = RUN("draw", plan, "--view", v[i].view, option[k], arg, "-o", svg);
             if (r.code != (takes ? 0 : 2)) print_error("%s %s\n", v[i].view, option[k]);
             const char *why =
                 arena_printf(arena, "view '%s' has no use for %s: it shows", v[i].view, option[k]);
@@ -2129,6 +2305,8 @@ static const struct CMUnitTest tests[] = {
     TEST(test_diff_words),
     TEST(test_idle_options),
     TEST(test_idle_beside_plans),
+    TEST(test_every_option),
+    TEST(test_no_use),
     TEST(test_unequal_times),
     TEST(test_structure),
     TEST(test_run),

@@ -139,9 +139,8 @@ static Job job_save(const char *option, const char *file) {
                  .file = {in(file)}};
 }
 static Job job_draw(const char *view, const char *file) {
-    return (Job){
-        .words = {"draw", in("plan.yaml"), "--threads", "1", "--view", view, "-o", in(file)},
-        .file = {in(file)}};
+    return (Job){.words = {"draw", in("plan.yaml"), "--view", view, "-o", in(file)},
+                 .file = {in(file)}};
 }
 static Job job_run(void) {
     return (Job){

@@ -83,7 +83,7 @@ static void refused(const char *line, const char *input, const char *says) {
 static void test_inputs(void **state) {
     (void)state;
     static const char *const lines[] = {
-        "shapes @mlp.yaml --hardware @hw.yaml -o @hw.yaml --format text",
+        "times @mlp.yaml --hardware @hw.yaml -o @hw.yaml --format text",
         "check @mlp.yaml --hardware @hw.yaml --trace @hw.yaml",
         "check @mlp.yaml --hardware @hw.yaml --save-values @hw.yaml",
         "draw @hf.yaml -o @hw.yaml --format svg",
@@ -175,7 +175,7 @@ static void test_no_false_alarm(void **state) {
     assert_int_equal(e.code, 0);
     e = child_run(arena, &(Child){.words = WORDS("explain", "mlp.yaml", "net1", "-o", "net1")});
     assert_int_equal(e.code, 0);
-    e = child_run(arena, &(Child){.words = WORDS("shapes", "mlp.yaml", "--hardware", "h200-sxm",
+    e = child_run(arena, &(Child){.words = WORDS("times", "mlp.yaml", "--hardware", "h200-sxm",
                                                  "-o", "h200-sxm")});
     assert_int_equal(e.code, 0);
     e = child_run(arena,

@@ -157,8 +157,8 @@ static void run_formats(const char *command, const char *const *more) {
             if (strcmp(f, "png") == 0 || strcmp(f, "pdf") == 0) continue; /* no text */
             for (int color = 0; color < 2; color++) {
                 const char *words[16] = {command, "--format", f,
-                                         color ? "--color=always" : "--color=never", "--threads=1"};
-                for (int k = 0; more[k]; k++) words[5 + k] = more[k];
+                                         color ? "--color=always" : "--color=never"};
+                for (int k = 0; more[k]; k++) words[4 + k] = more[k];
                 run(words, f, color);
             }
         }

@@ -67,12 +67,13 @@ static bool is_gone(const Cli *c) {
 }
 
 /* ---- run ---- */
-/* Draws one view into `path`. A view that this trace has no data for (no collectives, no times) is
- * left out. */
-static bool draw_one(Cli *c, const Trace *t, const char *view, RenderFormat f, const char *path) {
+/* Draws one view into its file, of --rank where it can show one rank. A view that this trace has no
+ * data for (no collectives, no times) is left out. */
+static bool draw_one(Cli *c, const Trace *t, const RunFile *file) {
     Diags *d = diags_new(c->arena);
-    RenderOptions o = {.view = view, .rank = c->o.rank, .layer = -1};
-    if (render_file(t, d, &o, f, path)) return true;
+    RenderOptions o = {
+        .view = file->view->name, .rank = file->view->of_rank ? c->o.rank : -1, .layer = -1};
+    if (render_file(t, d, &o, file->format, file->path)) return true;
     for (int i = 0; i < d->n; i++)
         if (strcmp(d->item[i].code, "E0211") != 0)
             diag_error(c->d, d->item[i].code, d->item[i].loc, d->item[i].hint, "%s",
@@ -123,8 +124,8 @@ static const char **write_files(Cli *c, const Loaded *l, const char *dir, int *n
     *n = 0;
     if (!file_make_dirs(c->d, dir)) return files;
     for (int i = 0; i < all; i++) {
-        bool done = f[i].view ? draw_one(c, l->trace, f[i].view, f[i].format, f[i].path)
-                              : trace_write(l->trace, c->d, f[i].path);
+        bool done =
+            f[i].view ? draw_one(c, l->trace, &f[i]) : trace_write(l->trace, c->d, f[i].path);
         if (done) files[(*n)++] = f[i].path;
     }
     if (c->o.trace) files[(*n)++] = c->o.trace;

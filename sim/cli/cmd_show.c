@@ -153,18 +153,33 @@ static const RenderView *known_view(Cli *c) {
                "unknown view '%s'", c->o.view);
     return NULL;
 }
-/* --beside is for the views that can stand beside another run. */
-static bool beside_fits(Cli *c, const RenderView *view) {
-    if (!c->o.beside || view->asks & (VIEW_BESIDE | VIEW_SEVERAL)) return true;
+/* Options that say how a plan is run, or what stands beside it, are for the views that show it: a
+ * picture without would let its reader believe in them. */
+static bool run_options_fit(Cli *c, const RenderView *view, const Format *f) {
+    const CliOptions *o = &c->o;
+    const struct {
+        bool given;
+        unsigned asks;
+        const char *name;
+    } rows[] = {{o->beside != NULL, VIEW_BESIDE | VIEW_SEVERAL, "beside"},
+                {o->hardware && f->format != FORMAT_CHROME, VIEW_TIMES, "hardware"},
+                {o->threads > 0, VIEW_RUN | VIEW_SAMPLES, "threads"},
+                {o->seed >= 0, VIEW_RUN | VIEW_SAMPLES, "seed"}};
     int n;
     const RenderView *views = render_views(&n);
-    Str who = str_new(c->arena);
-    for (int i = 0; i < n; i++)
-        if (views[i].asks & (VIEW_BESIDE | VIEW_SEVERAL))
-            str_addf(&who, "%s%s", who.n ? ", " : "", views[i].name);
-    diag_error(c->d, "E0212", diag_nowhere, arena_printf(c->arena, "add --view %s", who.s),
-               "--beside belongs to the view %s", who.s);
-    return false;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        if (!rows[r].given || view->asks & rows[r].asks) continue;
+        Str who = str_new(c->arena);
+        for (int i = 0; i < n; i++)
+            if (views[i].asks & rows[r].asks)
+                str_addf(&who, "%s%s", who.n ? ", " : "", views[i].name);
+        diag_error(c->d, "E0212", diag_nowhere,
+                   arena_printf(c->arena, "add --view %s, or leave it out", who.s),
+                   "--%s belongs to the view %s, and this is '%s'", rows[r].name, who.s,
+                   view->name);
+        return false;
+    }
+    return true;
 }
 /* Options of pictures mean nothing to text, and --width means something to a PNG only. */
 static bool picture_options(Cli *c, const Format *f) {
@@ -316,7 +331,7 @@ int cmd_draw(Cli *c) {
     o.numbers = o.execute;
     o.distances = view->asks & VIEW_FAR;
     o.stuck = (view->asks & VIEW_SEVERAL) != 0;
-    if (!beside_fits(c, view)) return 2;
+    if (!run_options_fit(c, view, f)) return 2;
     Loaded l;
     bool ok = cli_load(c, c->o.operands[0], &o, false, &l);
     if (sampled) forgive_limits(&l);
@@ -390,6 +405,7 @@ int cmd_diff(Cli *c) {
     PipelineOptions o = cli_pipeline(c);
     const RenderView *view = c->o.view ? known_view(c) : NULL;
     if (c->o.view && !view) return 2;
+    if (view && !run_options_fit(c, view, &draw_formats[0])) return 2;
     o.events = view && view->asks & VIEW_TIMES;
     Loaded a, b;
     bool ok = cli_load(c, c->o.operands[0], &o, false, &a),

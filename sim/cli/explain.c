@@ -551,20 +551,32 @@ static bool explain_hooks(Ex *e, const char *name, const Diags *d) {
     else document_table(e->c, &t, d, NULL);
     return true;
 }
-int cmd_explain(Cli *c) {
-    if (c->o.n_operands == 1 && !c->o.hooks) {
-        if (is_code(c->o.operands[0])) return explain_code(c, c->o.operands[0]);
-        if (access(c->o.operands[0], F_OK) == 0 && !words_know(c, c->o.operands[0])) {
-            diag_error(c->d, "E0212", diag_nowhere,
-                       arena_printf(c->arena,
-                                    "shardproof explain %s NAME; `shapes` lists the values of a "
-                                    "plan, `params` its parameters",
-                                    c->o.operands[0]),
-                       "`explain` of a plan or trace wants a name in it too");
-            return 2;
-        }
-        return explain_word(c, c->o.operands[0]) ? 0 : 3;
+/* An option that is for a plan, where a word or a code is explained; NULL: none is given. */
+static const char *idle_option(const CliOptions *o) {
+    return o->of_plan ? o->of_plan : o->rank >= 0 ? "rank" : o->trace ? "trace" : NULL;
+}
+static int explain_alone(Cli *c, const char *word) {
+    bool code = is_code(word);
+    const char *idle = idle_option(&c->o);
+    if (!code && access(word, F_OK) == 0 && !words_know(c, word)) {
+        diag_error(c->d, "E0212", diag_nowhere,
+                   arena_printf(c->arena,
+                                "shardproof explain %s NAME; `shapes` lists the values of a "
+                                "plan, `params` its parameters",
+                                word),
+                   "`explain` of a plan or trace wants a name in it too");
+        return 2;
     }
+    if (idle) {
+        diag_error(c->d, "E0212", diag_nowhere, "explain PLAN NAME, or leave it out",
+                   "--%s is for a plan, and '%s' is explained without one", idle, word);
+        return 2;
+    }
+    if (code) return explain_code(c, word);
+    return explain_word(c, word) ? 0 : 3;
+}
+int cmd_explain(Cli *c) {
+    if (c->o.n_operands == 1 && !c->o.hooks) return explain_alone(c, c->o.operands[0]);
     PipelineOptions o = cli_pipeline(c);
     Loaded l;
     bool ok = cli_load(c, c->o.operands[0], &o, false, &l) && !cli_idle_options(c, &l);

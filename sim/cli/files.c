@@ -166,10 +166,11 @@ const RunFile *files_of_run(Cli *c, const char *dir, const char *name, int *n) {
     *n = 0;
     f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.trace.jsonl", base), NULL, FORMAT_TEXT};
     for (int i = 0; i < n_views; i++) {
-        const char *v = view[i].name;
-        f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.%s.svg", base, v), v, FORMAT_SVG};
+        const RenderView *v = &view[i];
+        f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.%s.svg", base, v->name), v, FORMAT_SVG};
         if (view[i].asks & VIEW_FIRST)
-            f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.%s.png", base, v), v, FORMAT_PNG};
+            f[(*n)++] =
+                (RunFile){arena_printf(c->arena, "%s.%s.png", base, v->name), v, FORMAT_PNG};
     }
     return f;
 }

@@ -7,7 +7,7 @@
 /* A file that `run` writes into its folder. */
 typedef struct {
     const char *path;
-    const char *view; /* NULL: the trace */
+    const RenderView *view; /* NULL: the trace */
     RenderFormat format;
 } RunFile;
 /* All of them, the trace first, for a plan of this name; in c->arena. A name that makes no file

@@ -33,6 +33,8 @@ enum {
     C_PLANS = C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_TIMES | C_EXPLAIN | C_DRAW |
               C_REPORT | C_DIFF,
     C_RUNS = C_RUN | C_CHECK,
+    C_EXECUTED = C_RUNS | C_DRAW | C_REPORT, /* that may execute the plan */
+    C_TIMED = C_RUNS | C_TIMES | C_DRAW | C_REPORT | C_DIFF,
     C_FILES = C_PLANS | C_IMPORT | C_EXPORT, /* that take a framework's own file */
     C_RANKED = C_RUN | C_SHAPES | C_PARAMS | C_COMMS | C_TIMES | C_EXPLAIN | C_DRAW,
 };
@@ -82,14 +84,14 @@ static const Option options[] = {
      "of a step with micro-batches a row for each of them, not one for all", NULL},
     {"set", 0, O_SET, AT(sets), "KEY=VALUE", C_PLANS | C_EXPORT | C_ANOTHER | C_OF_PLAN,
      "override a key of the plan: mesh.tp=4, plan[PATTERN]=colwise", NULL},
-    {"seed", 0, O_INT, AT(seed), "N", C_PLANS | C_ANOTHER | C_OF_PLAN,
+    {"seed", 0, O_INT, AT(seed), "N", C_EXECUTED | C_ANOTHER | C_OF_PLAN,
      "the same as --set data.seed=N", NULL},
     {"fault", 0, O_TEXT, AT(fault), "NAME", C_PLANS | C_ANOTHER | C_OF_PLAN,
      "plant one more mistake of this name: see `list faults`", NULL},
-    {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_PLANS | C_CALIBRATE | C_ANOTHER | C_OF_PLAN,
+    {"hardware", 0, O_TEXT, AT(hardware), "NAME", C_TIMED | C_CALIBRATE | C_ANOTHER | C_OF_PLAN,
      "the machine of the time model: see `list hardware`; calibrate --cuda: whose links to assume",
      NULL},
-    {"threads", 0, O_INT, AT(threads), "N", C_PLANS, "worker threads; 0 (default): all cores",
+    {"threads", 0, O_INT, AT(threads), "N", C_EXECUTED, "worker threads; 0 (default): all cores",
      NULL},
     {"trace", 0, O_TEXT, AT(trace), "FILE", C_PLANS & ~C_DIFF,
      "also write the trace of the run (JSON Lines)", NULL},
@@ -388,14 +390,18 @@ static void check_usage(Parse *p) {
         if (p->given[i]->commands & C_OF_PLAN &&
             (p->given[i]->at != AT(hardware) || !(k->bit & C_TIMES)))
             c->o.of_plan = p->given[i]->name;
-    static const char *const executed[] = {"against",     "save-values", "exact",
-                                           "sensitivity", "strict",      "update-expect",
-                                           "check",       "end-to-end",  "cuda"};
+    static const char *const executed[] = {"against", "save-values",   "exact", "sensitivity",
+                                           "strict",  "update-expect", "check", "end-to-end",
+                                           "cuda",    "threads",       "seed"};
     for (int i = 0; c->o.statically && i < p->n_given; i++)
         for (size_t e = 0; e < sizeof executed / sizeof *executed; e++)
             if (!strcmp(p->given[i]->name, executed[e]))
                 usage(c, "leave one of them out", "--%s wants a run, --static executes nothing",
                       executed[e]);
+    if (c->o.end_to_end && (!c->o.check || !strcmp(c->o.check, "full")))
+        usage(c, "add --check quick, or leave it out",
+              "--end-to-end is for --check quick: a full check compares with the unsharded run by "
+              "itself");
     for (int i = 0; c->o.update_expect && i < p->n_given; i++)
         if (p->given[i]->commands & C_ANOTHER)
             usage(c, "write it into the plan, or leave --update-expect out",
@@ -410,7 +416,7 @@ static void check_usage(Parse *p) {
               picture ? "`diff` as %s wants --view" : "--view is a picture, not %s", c->o.format);
     if (k->bit & C_DIFF && !c->o.view &&
         (c->o.theme || c->o.preset || c->o.part || c->o.pass || c->o.width || c->o.page ||
-         c->o.layer >= 0))
+         c->o.hardware || c->o.layer >= 0))
         usage(c, "add --view block, timeline, memory or shards", "`diff` draws only with --view");
     if (c->o.width > LARGEST_PX)
         usage(c, NULL, "--width wants 1 .. %d pixels, not %lld", LARGEST_PX, (long long)c->o.width);

@@ -708,10 +708,15 @@ static const struct {
 } gathers[] = {
     {once, "{mode: fsdp, reshard: false}", NULL, NULL, 0, 0, 1},
     {once, "{mode: fsdp, reshard: step}", NULL, NULL, 0, 0, 1},
-    {once, "fsdp", "N0018", "with `reshard: true` parameters are gathered anew", 1, 1, 4},
+    {once, "fsdp", NULL, NULL, 0, 0, 1}, /* the plan does not say: the file does */
+    {once, "{mode: fsdp, reshard: true}", "N0018",
+     "with `reshard: true` parameters are gathered anew", 1, 1, 4},
     {again, "{mode: fsdp, reshard: false}", "N0018",
      "stage 0 is gathered anew here in the file, and with `reshard: false`", 1, 27, 1},
-    {again, "fsdp", "N0018", "with `reshard: true` parameters are gathered anew", 1, 1, 4},
+    {again, "{mode: fsdp, reshard: blocks}", "N0018",
+     "with `reshard: blocks` parameters are gathered anew", 1, 1, 4},
+    {again, "fsdp", "N0018", "stage 0 is gathered anew here in the file, and it stays gathered", 1,
+     27, 1},
     {once, "ddp", "N0018", "no `data_parallel` cuts parameters", 1, 1, -1},
     {late, "ddp", "N0018", "no `data_parallel` cuts parameters", 1, 5, -1},
     {late, "fsdp", "E0310", "0F0 uses stage 0, which nothing has gathered", 1, 1, 0},

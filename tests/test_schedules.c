@@ -527,6 +527,88 @@ static void test_asides_of_tables(void **state) {
     }
     arena_free(a);
 }
+/* ---- what is gathered and reduced ---- */
+/* How often the rows have that word. */
+static int words_like(const Json *rows, int ranks, const char *word) {
+    Arena *a = arena_new();
+    int n = 0;
+    size_t len = strlen(word);
+    for (int r = 0; r < ranks; r++) {
+        const char *p = json_get((Json *)(uintptr_t)rows, arena_printf(a, "%d", r))->s;
+        for (; *p; p += strcspn(p, " "), p += *p == ' ')
+            n += strcspn(p, " ") == len && !strncmp(p, word, len);
+    }
+    arena_free(a);
+    return n;
+}
+/* A linear layer a stage, as the table puts them, cut over two ranks. */
+static const char *plan_of_table(Arena *a, const Json *j, const char *csv) {
+    const Json *home = json_get((Json *)(uintptr_t)j, "stage_to_rank");
+    int m = (int)json_get((Json *)(uintptr_t)j, "microbatches")->i;
+    Str sizes = str_new(a), homes = str_new(a);
+    str_add(&sizes, "4");
+    for (int i = 0; i < home->n; i++) {
+        str_addf(&sizes, ", %d", 3 + (i + 2) % 4);
+        str_addf(&homes, "%s%d", i ? ", " : "", (int)home->item[i]->i);
+    }
+    return arena_printf(a,
+                        "model: {kind: mlp, sizes: [%s], bias: true}\nmesh: {pp: %d, dp: 2}\n"
+                        "data: {rows: %d}\npass: backward\nloss: dot\ndata_parallel: {mode: fsdp, "
+                        "unit: block}\npipeline: {file: %s, stage_to_rank: [%s], microbatches: "
+                        "%d}\n",
+                        sizes.s, (int)json_get((Json *)(uintptr_t)j, "pp")->i, 2 * m, csv, homes.s,
+                        m);
+}
+static int per_step(const PlanRun *r, const char *op, const char *layer) {
+    int n = 0;
+    for (int i = 0; i < r->t->n_collectives; i++) {
+        const TraceCollective *c = &r->t->collectives[i];
+        if (strcmp(c->op, op) || strcmp(c->axis, "dp")) continue;
+        if (strstr(c->value, layer)) n += collective_per_step(c);
+    }
+    return n;
+}
+static struct { int once, anew; } gathered;
+/* The plan does not say when parameters are gathered: each stage is as often as in the table, once
+ * a step, and reduced as often; where the table gathers a stage anew that is told. */
+static void gather_as_table(Arena *keep, const char *file) {
+    Arena *a = arena_new();
+    Json *j = golden_json(a, golden_path(keep, "schedules/%s", file)),
+         *rows = json_get(j, "lowered");
+    const char *kind, *csv = temp_path(a, "table.csv");
+    Spoil all = {rows, (int)json_get(j, "pp")->i, -1, -1};
+    int stages = rows ? json_get(j, "stage_to_rank")->n : 0;
+    if (!stages || stages > 8) {
+        arena_free(a);
+        return;
+    }
+    FILE *f = fopen(csv, "w");
+    fputs(spoilt_rows(a, &all, &kind), f);
+    fclose(f);
+    PlanRun r = plan_good(a, plan_of_table(a, j, csv), strstr(file, "pp2_v2_m4") != NULL);
+    bool anew = false;
+    for (int g = 0; g < stages; g++) {
+        const char *layer = arena_printf(a, "net%d.", g + 1);
+        int gathers = words_like(rows, all.ranks, arena_printf(a, "%dUNSHARD", g)),
+            reduces = words_like(rows, all.ranks, arena_printf(a, "%dREDUCE_GRAD", g));
+        assert_int_equal(reduces, 1);
+        assert_int_equal(per_step(&r, "reduce_scatter", layer), reduces);
+        assert_int_equal(per_step(&r, "all_gather", layer), 1);
+        anew |= gathers > 1;
+    }
+    if (anew != run_has(&r, "N0018")) fail_msg("%s: %s", file, diags_text(a, r.d));
+    *(anew ? &gathered.anew : &gathered.once) += 1;
+    arena_free(a);
+}
+static void test_gathers_of_tables(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    if (each_table(a, "tables", gather_as_table)) {
+        printf("%d tables gather each stage once, %d anew\n", gathered.once, gathered.anew);
+        assert_true(gathered.once > 20 && gathered.anew > 0);
+    }
+    arena_free(a);
+}
 /* The fix is that of what others wait for as well. */
 static const struct {
     const char *rows, *says, *fix;
@@ -727,11 +809,17 @@ static void test_spoilt(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables),       cmocka_unit_test(test_small_tables),
-        cmocka_unit_test(test_closed_forms), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_messages),     cmocka_unit_test(test_odd_files),
-        cmocka_unit_test(test_deadlocks),    cmocka_unit_test(test_spoilt),
-        cmocka_unit_test(test_asides),       cmocka_unit_test(test_asides_of_tables),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_small_tables),
+        cmocka_unit_test(test_closed_forms),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_odd_files),
+        cmocka_unit_test(test_deadlocks),
+        cmocka_unit_test(test_spoilt),
+        cmocka_unit_test(test_asides),
+        cmocka_unit_test(test_asides_of_tables),
+        cmocka_unit_test(test_gathers_of_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -625,6 +625,7 @@ Assign *assign_plan(Arena *arena, Diags *d, const Plan *p, Mesh *mesh, const Mod
     experts_check(a);
     context_check(a);
     rest_lay(a);
+    a->reshard = plan_reshard(a->plan);
     if (diags_errors(d) == before && stages_find(a)) stages_place(a);
     if (stuck) *stuck = a->stuck;
     sums_of_parameters(a);

@@ -79,6 +79,7 @@ typedef struct Assign {
     AxisList keep;        /* of `shard`: over which a parameter stays cut between the passes */
     bool data_default;    /* `data_parallel` names no axes: those that cut the data */
     Stages *stages;       /* NULL: all ranks have all layers */
+    const struct Reshard *reshard; /* as the plan says; where it does not, as its schedule file */
     const struct Play *stuck; /* a schedule that comes to no end, as far as it goes; else NULL */
     uint32_t tokens;          /* bit per axis that cuts the data's batch or sequence */
 } Assign;

@@ -112,19 +112,23 @@ static bool find_again(const Making *x) {
 }
 
 /* ---- the schedule ---- */
-/* What a file says of gathers and of reductions is held against its order, not run: where the plan
- * does otherwise, that is told. False and E0310 where it contradicts its order, or the plan. */
+/* What a file says of gathers and of reductions is held against its order. That parameters are
+ * gathered once a step follows from it, if the plan does not say `reshard`; where the plan does
+ * otherwise, or the file gathers a stage anew, that is told. False and E0310 where it contradicts
+ * its order, or the plan. */
 static bool holds_asides(const Making *x) {
     const Plan *p = x->a->plan;
     const Schedule *s = x->s->schedule;
     const GradSync *sync = plan_grad_sync(p);
-    const Reshard *again = plan_reshard(p);
     bool cut = p->data_parallel.loc.file && plan_data_mode(p)->cuts_params,
-         kept = again->once || (!again->blocks && !again->rest),
          ok = schedule_check_asides(s, x->a->d, cut);
     const Aside *reduced = schedule_aside(s, ASIDE_REDUCE, false),
                 *gathered = schedule_aside(s, ASIDE_UNSHARD, false),
                 *twice = schedule_aside(s, ASIDE_UNSHARD, true);
+    bool said = p->data_parallel.reshard || p->data_parallel.reshard_over;
+    if (gathered && cut && !said) x->a->reshard = plan_reshard_of("false");
+    const Reshard *again = x->a->reshard;
+    bool kept = again->once || (!again->blocks && !again->rest);
     if (reduced && sync->scatters && p->microbatches > 1) {
         diag_error(x->a->d, "E0310", reduced->loc,
                    "leave `grad_sync` out of the plan, or REDUCE_GRAD out of the file",
@@ -140,15 +144,17 @@ static bool holds_asides(const Making *x) {
     else if (gathered && !kept)
         diag_note(x->a->d, "N0018", gathered->loc,
                   twice ? "leave UNSHARD and RESHARD out"
-                        : "`reshard: false` gathers once a step, as the file does",
+                        : "leave `reshard` out: then parameters are gathered once a step, as the "
+                          "file says",
                   "UNSHARD and RESHARD change nothing: with `reshard: %s` parameters are gathered "
                   "anew in each micro-batch",
                   again->name);
     else if (twice && cut)
         diag_note(x->a->d, "N0018", twice->loc, "leave it out, and the RESHARD before it",
-                  "stage %d is gathered anew here in the file, and with `reshard: %s` it stays "
-                  "gathered from its first use on",
-                  twice->stage, again->name);
+                  "stage %d is gathered anew here in the file, and %sit stays gathered from its "
+                  "first use on",
+                  twice->stage,
+                  said ? arena_printf(x->a->arena, "with `reshard: %s` ", again->name) : "");
     return ok;
 }
 static bool from_file(const Making *x) {

@@ -92,7 +92,7 @@ bool lives_both(const Program *p, const Step *s) {
 bool lives_once(const Program *p, const Val *v) {
     if (v->kind != KIND_PARAM || v->cot || v->step < 0) return false;
     const Step *s = &p->step[v->step];
-    const Reshard *again = plan_reshard(p->assign->plan);
+    const Reshard *again = p->assign->reshard;
     bool kept = again->once || (p->assign->stages && !again->blocks && !again->rest);
     if (s->kind != ST_MOVE || lives_deferred(p, s))
         return false; /* of an update: each step's own */

@@ -236,7 +236,7 @@ static void sharding(TorchWriter *w, const char *mesh) {
     const Export *e = w->e;
     const Plan *p = e->p;
     Loc at = p->data_parallel.loc;
-    const Reshard *again = plan_reshard(p);
+    const Reshard *again = e->as->reshard;
     const char *layers = layers_path(e);
     if (again->once)
         export_refuse(e, at, "reshard: false",

@@ -377,7 +377,7 @@ void adjoint_program(Program *p) {
     a.next = ARENA_ARRAY(p->arena, int, a.cap);
     for (int i = 0; i < a.cap; i++) a.head[i] = a.next[i] = -1;
     const Plan *plan = p->assign->plan;
-    a.reshard = plan_reshard(plan);
+    a.reshard = p->assign->reshard;
     a.block = graph_units(p->graph, false, p->arena);
     if (plan_data_unit(plan) != UNIT_PARAMETER) a.unit = unit_layers(p);
     a.regather = !plan->save_gathered;

@@ -534,9 +534,10 @@ static const Key dp_keys[] = {
      "default: parameter, of zero1 model, of zero2 block"},
     {"reshard", read_word_text, plan_reshard_words, P(data_parallel.reshard),
      P(data_parallel.reshard_loc),
-     "gathered parameters are dropped after the forward pass and gathered again: true, default: "
-     "all; blocks: those of the blocks, as PyTorch does by default; false: none, in a pipeline "
-     "gathered once a step; step: none, gathered once a step for all micro-batches"},
+     "gathered parameters are dropped after the forward pass and gathered again: true, default "
+     "but where a schedule file says UNSHARD: all; blocks: those of the blocks, as PyTorch does by "
+     "default; false: none, in a pipeline gathered once a step, as such a file says; step: none, "
+     "gathered once a step for all micro-batches"},
     {"reshard_over", read_axes, NULL, P(data_parallel.reshard_over),
      P(data_parallel.reshard_over_loc),
      "of the axes that cut parameters at rest those over which they stay cut from the forward to "

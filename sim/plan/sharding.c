@@ -54,9 +54,10 @@ static int value_of(const Word *words, const char *given, int otherwise) {
         if (!strcmp(words->word, given)) return words->value;
     return otherwise;
 }
-const Reshard *plan_reshard(const Plan *p) {
-    return &reshards[value_of(plan_reshard_words, p->data_parallel.reshard, 0)];
+const Reshard *plan_reshard_of(const char *word) {
+    return &reshards[value_of(plan_reshard_words, word, 0)];
 }
+const Reshard *plan_reshard(const Plan *p) { return plan_reshard_of(p->data_parallel.reshard); }
 const GradSync *plan_grad_sync(const Plan *p) {
     return &grad_syncs[value_of(plan_grad_sync_words, p->data_parallel.grad_sync, 0)];
 }

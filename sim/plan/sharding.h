@@ -45,6 +45,8 @@ typedef struct GradSync {
 
 /* The plan's rows of these two; the first where it says none. */
 const Reshard *plan_reshard(const Plan *p);
+/* The row of a word of `reshard`; the first of NULL. */
+const Reshard *plan_reshard_of(const char *word);
 const GradSync *plan_grad_sync(const Plan *p);
 /* The mode of the plan; ddp where it says none. */
 const DataMode *plan_data_mode(const Plan *p);

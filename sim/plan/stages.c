@@ -114,8 +114,8 @@ static const Key pipeline_keys[] = {
     {"file", read_path, NULL, P(pipeline.file), P(pipeline.file_loc),
      "a schedule as rows of actions in PyTorch's format, one row for each rank; UNSHARD and "
      "RESHARD "
-     "(of fsdp, hsdp) and REDUCE_GRAD are held against its order, not run: gathers and reductions "
-     "follow `data_parallel`"},
+     "(of fsdp, hsdp) and REDUCE_GRAD are held against its order; without `reshard` parameters are "
+     "then gathered once a step, gradients are reduced as `data_parallel` says"},
     {"tied", read_tied, NULL, 0, NO_LOC,
      "a parameter that two stages read (a tied table): send, it has one home and is sent once a "
      "step, or pair, each has a copy and their gradients are summed; default send"},

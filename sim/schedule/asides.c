@@ -1,6 +1,6 @@
 /* What a file says of FSDP's gathers and of gradients' reductions, held against its order as
  * PyTorch's _PipelineScheduleRuntime does when it runs one. Refuses to run any: those follow
- * `data_parallel`. See schedule.h. */
+ * `data_parallel`, which an assignment fills in from here where it is silent. See schedule.h. */
 #include "schedule/schedule.h"
 
 enum { MOST_FINDINGS = 50 /* more help nobody */ };

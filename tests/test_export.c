@@ -140,6 +140,7 @@ static const struct {
     {"53-llama3.2-1b-pp2-tied-pair.yaml", "no table of styles cuts the layers into stages"},
     {"54-deepseek-v3-latent-ring4.yaml", "no table of styles cuts the sequence over 'cp'"},
     {"55-llama3-8b-pp2-tp2-recompute-stage.yaml", "no table of styles cuts the layers into stages"},
+    {"56-gpt-oss-20b-tp2-ep2.yaml", "does what 'ep_dispatch_experts' does"},
 };
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };
 static void test_shipped(void **state) {

@@ -314,8 +314,9 @@ static bool is_router(const TraceParam *p) {
 
 const char *words_weight(Arena *a, const char *module, const TraceParam *p) {
     const char *own = words_leaf(p->plan_name);
-    bool only = !*own || !strcmp(own, "weight") || !strcmp(own, "bias") || p->compute.nd < 3;
-    if (!only) return own;
+    bool only = !*own || !strcmp(own, "weight") || !strcmp(own, "bias");
+    /* experts' own are told apart by their names, their biases [E, F] too */
+    if (!only && (p->compute.nd > 2 || is_router(p))) return own;
     const char *path = module && *module ? module : p->plan_name, *leaf = words_leaf(path),
                *dot = strrchr(path, '.'), *up = dot;
     while (up && up > path && up[-1] != '.') up--;

@@ -1,8 +1,15 @@
 /* Which nodes of a strip run beside the others in a module of their own, as a shared expert does
  * beside the routed ones. Knows modules by the names of values only, and no model. */
 #include "render/mirror/mirror.h"
+#include "base/text.h"
 #include <string.h>
 
+/* The value that a node makes, by the name it has with what is still added to it:
+ * "a.moe.down.product" is a.moe.down without its bias, and no module is called so. */
+static const char *whole_name(const BlockGraph *g, const char *value) {
+    size_t n = text_before(value, ".product");
+    return n ? arena_strndup(g->arena, value, n) : value;
+}
 /* Does the value belong to a module inside the one that value `other` belongs to? "a.moe.shared.up"
  * does, to that of "a.moe.list". */
 static bool inside(const char *value, const char *other) {
@@ -11,7 +18,7 @@ static bool inside(const char *value, const char *other) {
 }
 /* Is node k of the strip one of a chain that runs beside others, in a module of its own? */
 static bool runs_beside(const BlockGraph *g, const BlockStrip *b, const int *level, int k) {
-    const char *path = g->node[b->node[k]].name;
+    const char *path = whole_name(g, g->node[b->node[k]].name);
     size_t n = (size_t)(words_leaf(path) - path);
     for (int i = 0; i < b->n; i++) {
         const BlockNode *x = &g->node[b->node[i]];

@@ -544,17 +544,22 @@ static double busy(Arena *a, const Trace *t, int64_t rank, bool compute, double 
     return sum;
 }
 
-/* Of a pipeline the sums are of the whole step. */
+/* Of what communicates nothing no time is told. */
+static const char *exposed_words(Arena *a, double comm, double exposed) {
+    return comm > 0 ? arena_printf(a, " + exposed %s", time_text(exposed, a)) : "";
+}
+/* Of a pipeline the sums are of the whole step; what its lines never name is not in the key. */
 static void check_step(Arena *a, const Trace *t, const char *words, const char *what) {
     RecordStep x = records_step(a, t, 0);
     says(words, what,
-         arena_printf(a, "%s = compute %s + exposed %s%s + idle %s.", time_text(x.span, a),
-                      time_text(x.compute, a), time_text(x.exposed, a),
+         arena_printf(a, "%s = compute %s%s%s + idle %s.", time_text(x.span, a),
+                      time_text(x.compute, a), exposed_words(a, x.comm, x.exposed),
                       x.waiting <= 1e-9 * x.span ? ""
                                                  : arena_printf(a, " + waiting for other ranks %s",
                                                                 time_text(x.waiting, a)),
                       time_text(x.idle <= 1e-9 * x.span ? 0 : x.idle, a)));
     says(words, what, "The whole step,");
+    if (strstr(words, "P2P Send")) fail_msg("%s: the key has messages that no line names", what);
 }
 static void check_timeline(Arena *a, const Trace *t, const char *what, const char *preset) {
     RenderOptions o = options("timeline", preset, NULL);
@@ -571,8 +576,9 @@ static void check_timeline(Arena *a, const Trace *t, const char *what, const cha
     if (staged) check_step(a, t, words, what);
     else
         says(words, what,
-             arena_printf(a, "%s %s = compute %s + exposed %s%s.", records_span(a, t) + 1,
-                          time_text(last, a), time_text(compute, a), time_text(exposed, a),
+             arena_printf(a, "%s %s = compute %s%s%s.", records_span(a, t) + 1, time_text(last, a),
+                          time_text(compute, a),
+                          exposed_words(a, records_time(a, t, 0).comm, exposed),
                           waiting <= 1e-9 * last ? ""
                                                  : arena_printf(a, " + waiting for other ranks %s",
                                                                 time_text(waiting, a))));

@@ -511,8 +511,9 @@ static void step_time(const Page *p, char **m) {
     if (strcmp(m[1] + 1, of + 1)) wrong(p, m[1], of);
     is_time(p, m[2], x.span);
     is_time(p, m[3], x.compute);
-    is_time(p, m[4], x.exposed);
-    if (*m[5]) is_time(p, m[6], x.waiting);
+    assert_int_equal(*m[4] != 0, x.comm > 0);
+    if (*m[4]) is_time(p, m[5], x.exposed);
+    if (*m[6]) is_time(p, m[7], x.waiting);
 }
 static void hidden_share(const Page *p, char **m) {
     RecordTime x = records_time(p->a, p->t, told_rank(p));
@@ -561,9 +562,10 @@ static void whole_step(const Page *p, char **m) {
     is_count(p, m[1], (int64_t)dim(p, "microbatches", 1));
     is_time(p, m[3], x.span);
     is_time(p, m[4], x.compute);
-    is_time(p, m[5], x.exposed);
-    if (*m[6]) is_time(p, m[7], x.waiting);
-    is_time(p, m[8], x.idle);
+    assert_int_equal(*m[5] != 0, x.comm > 0);
+    if (*m[5]) is_time(p, m[6], x.exposed);
+    if (*m[7]) is_time(p, m[8], x.waiting);
+    is_time(p, m[9], x.idle);
 }
 static void step_hidden(const Page *p, char **m) {
     RecordStep x = records_step(p->a, p->t, staged_rank(p));
@@ -572,9 +574,10 @@ static void step_hidden(const Page *p, char **m) {
 }
 static void once_a_step(const Page *p, char **m) {
     RecordStep x = records_step(p->a, p->t, staged_rank(p));
-    is_time(p, m[1], x.once_compute);
-    is_time(p, m[3], x.once_comm);
-    is_time(p, m[4], x.once_exposed);
+    is_time(p, *m[1] ? m[2] : "0 s", x.once_compute); /* what there is none of is not said */
+    is_time(p, *m[3] ? m[5] : "0 s", x.once_comm);
+    is_time(p, *m[3] ? m[6] : "0 s", x.once_exposed);
+    assert_int_equal(*m[7] != 0, x.once_exposed < x.once_comm * (1 - 1e-9));
 }
 /* Who is busiest, who idles longest: of the first rank of each class. */
 static void step_shares(const Page *p, char **m) {
@@ -979,16 +982,18 @@ static const Phrase phrases[] = {
     {"shards", "@ of @ of (layer #'s )?weights", shard_weights},
     {"shards", "[Rr]ank # holds", own_rank},
     {"timeline",
-     "([Ss]tep|[Oo]ne micro-batch[a-z ]*,) ~ = compute ~ \\+ exposed ~( \\+ waiting for other "
+     "([Ss]tep|[Oo]ne micro-batch[a-z ]*,) ~ = compute ~( \\+ exposed ~)?( \\+ waiting for other "
      "ranks ~)?",
      step_time},
     {"timeline", "Communication ~, of which % is hidden", hidden_share},
     {"timeline",
-     "[Aa]ll # micro-batch(es)? ~ = compute ~ \\+ exposed ~( \\+ waiting for other ranks ~)? "
+     "[Aa]ll # micro-batch(es)? ~ = compute ~( \\+ exposed ~)?( \\+ waiting for other ranks ~)? "
      "\\+ idle ~",
      whole_step},
     {"timeline", "Communication within its stages ~, of which % is hidden", step_hidden},
-    {"timeline", "once a step: compute ~, communication( \\([A-Z0-9, ]*\\))? ~, ~ of it exposed",
+    {"timeline",
+     "once a step:( compute ~,?)?( communication( \\([A-Z0-9, ]*\\))? ~, ~ of it exposed( and the "
+     "rest hidden behind compute)?)?",
      once_a_step},
     {"timeline",
      "(Busiest, ([^ ]+) #: |On rank #: )?% compute(, % exposed communication)?(, % waiting for "

@@ -125,6 +125,22 @@ static const char *once_codes(const Timeline *t, Arena *a) {
     }
     return s.n ? arena_printf(a, "%s)", s.s) : "";
 }
+/* " Beside that, once a step: communication (AG, RS) 5 ms, 4 ms of it exposed, ..."; "" where there
+ * is nothing of it. */
+static const char *once_a_step(const Timeline *t, Arena *a) {
+    const TimeStep *s = t->step;
+    Str r = str_new(a);
+    if (s->once_comm <= 0 && s->once_compute <= 0) return "";
+    str_add(&r, " Beside that, once a step:");
+    if (s->once_compute > 0) str_addf(&r, " compute %s", time_text(s->once_compute, a));
+    if (s->once_comm > 0)
+        str_addf(&r, "%s communication%s %s, %s of it exposed%s", s->once_compute > 0 ? "," : "",
+                 once_codes(t, a), time_text(s->once_comm, a), time_text(s->once_exposed, a),
+                 s->once_exposed < s->once_comm * (1 - 1e-9) ? " and the rest hidden behind compute"
+                                                             : "");
+    str_add(&r, ".");
+    return r.s;
+}
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
     Arena *a = c->arena;
     if (!t->step) return timeline_plain_totals(c, t, n);
@@ -132,9 +148,10 @@ const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
     Str r = str_new(a);
     const char *who = whose(c, t, n, true);
     int64_t parts = trace_microbatches(c->t);
-    str_addf(&r, "%s%s %lld micro-batch%s %s = compute %s + exposed %s", who, *who ? "all" : "All",
+    str_addf(&r, "%s%s %lld micro-batch%s %s = compute %s", who, *who ? "all" : "All",
              (long long)parts, parts == 1 ? "" : "es", time_text(s->span, a),
-             time_text(s->compute, a), time_text(s->exposed, a));
+             time_text(s->compute, a));
+    if (s->comm > 0) str_addf(&r, " + exposed %s", time_text(s->exposed, a));
     if (s->waiting > 1e-9 * s->span)
         str_addf(&r, " + waiting for other ranks %s", time_text(s->waiting, a));
     str_addf(&r, " + idle %s.", time_text(s->idle, a));
@@ -143,9 +160,6 @@ const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
                  " Communication within its stages %s, of which %s is hidden (computing while "
                  "communicating); messages between stages are idle time.",
                  time_text(s->comm, a), percent_text(a, s->hidden, s->comm));
-    if (s->once_comm > 0 || s->once_compute > 0)
-        str_addf(&r, " Beside that, once a step: compute %s, communication%s %s, %s of it exposed.",
-                 time_text(s->once_compute, a), once_codes(t, a), time_text(s->once_comm, a),
-                 time_text(s->once_exposed, a));
+    str_add(&r, once_a_step(t, a));
     return r.s;
 }

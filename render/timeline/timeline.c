@@ -611,8 +611,9 @@ const char *timeline_plain_totals(const ViewCall *c, const Timeline *t, int n) {
                                  : "The last to end, ",
                  timeline_ranks(t, a));
     const char *of = spanned(c->t, a);
-    str_addf(&r, "%s %s = compute %s + exposed %s", r.n ? of : words_capital(a, of),
-             time_text(s->span, a), time_text(s->compute, a), time_text(s->exposed, a));
+    str_addf(&r, "%s %s = compute %s", r.n ? of : words_capital(a, of), time_text(s->span, a),
+             time_text(s->compute, a));
+    if (s->comm > 0) str_addf(&r, " + exposed %s", time_text(s->exposed, a));
     if (s->waiting > 0) str_addf(&r, " + waiting for other ranks %s", time_text(s->waiting, a));
     str_add(&r, ".");
     if (s->comm > 0)

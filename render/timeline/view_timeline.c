@@ -697,11 +697,14 @@ static void subtitle(const Shown *v, const char **part) {
     part[k] = NULL;
 }
 
+/* "AG AllGather, RS ReduceScatter": of what the lines and sentences name; messages of a pipeline
+ * stand in the schedule alone. */
 static const char *codes(const Timeline *t, Arena *a) {
     Str s = str_new(a);
     for (int i = 0; i < t->n_events; i++) {
         const TimeEvent *e = &t->event[i];
-        const CollWord *w = e->coll ? coll_word(e->coll->op) : NULL;
+        bool named = e->coll && !(e->aside && timeline_is_message(e));
+        const CollWord *w = named ? coll_word(e->coll->op) : NULL;
         const char *one = w ? arena_printf(a, "%s %s", w->code, w->name) : "";
         if (*one && !strstr(s.s, one)) str_addf(&s, "%s%s", s.n ? ", " : "", one);
     }

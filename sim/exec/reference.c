@@ -18,11 +18,11 @@ static void fill_part(void *arg, int64_t i) {
     int64_t at = i * j->step, n = j->n - at < j->step ? j->n - at : j->step;
     random_fill(&j->r, j->first + at, n, j->dtype, j->out + at * dtype_size(j->dtype));
 }
-/* Elements first .. first + n - 1 of a large random parameter by all workers, as each depends on
- * its index only; false: it is not one. */
+/* Elements first .. first + n - 1 of a large random source by all workers, as each depends on its
+ * index only; false: it is not one. */
 static bool fill_random(const FullSource *f, int tensor, Dtype dtype, int64_t first, int64_t n,
                         void *out) {
-    bool random = f->pool && n > 1 << 20 && f->g->t[tensor].kind == KIND_PARAM &&
+    bool random = f->pool && n > 1 << 20 && !f->g->t[tensor].is_int &&
                   !strcmp(weights_source(f->w, tensor), "random");
     if (!random) return false;
     FillJob j = {weights_random(f->w, tensor), first, n, 1 << 18, dtype, out};
@@ -90,7 +90,7 @@ static void *load_full(FullSource *f, int tensor, Dtype dtype) {
         }
         return p;
     }
-    if (fill_random(f, tensor, dtype, 0, n, p)) return p;
+    if (!is_cut(f, t) && fill_random(f, tensor, dtype, 0, n, p)) return p;
     if (t->state_of) { /* optimizer state starts as zeros */
         memset(p, 0, bytes);
         return p;
@@ -148,8 +148,9 @@ typedef struct {
 static bool part_run(void *arg, int64_t first, int64_t n, int64_t at) {
     const PartJob *j = arg;
     void *out = j->out + at * dtype_size(j->dtype);
+    first += j->shift;
     if (fill_random(j->f, j->tensor, j->dtype, first, n, out)) return true;
-    WeightsPart p = {j->tensor, j->dtype, j->f->step, first + j->shift, n};
+    WeightsPart p = {j->tensor, j->dtype, j->f->step, first, n};
     return weights_part(j->f->w, j->f->d, &p, out);
 }
 /* Of the whole, where an element depends on others than itself. */

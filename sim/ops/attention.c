@@ -146,7 +146,7 @@ static void bound(const OpBound *b) {
         return;
     }
     const Tensor *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
-    int64_t d = q->n[X_], n = tensor_count(&c->out), S = k->n[1];
+    int64_t d = q->n[X_], S = k->n[1];
     double qm = row_norm_max(q->p, d ? tensor_count(q) / d : 0, d),
            km = row_norm_max(k->p, d ? tensor_count(k) / d : 0, d);
     double score = qm * km * c->at->scale, vm = 0;
@@ -156,7 +156,7 @@ static void bound(const OpBound *b) {
     double dp = 2 * gamma_prob((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u + bent;
     double hi = vm * (2.1 * delta + gamma_n(2 * (double)S + 6, b->u)),
            lo = vm * (2.1 * dp + gamma_prob(2 * (double)S + 6, b->u));
-    for (int64_t i = 0; i < n; i++) b->bound[i] = hi, b->prob[i] = lo;
+    op_bound_flat(b, hi, lo);
 }
 static void exact(const OpCall *plain) { /* sum over visible keys of (q.k mod 31) v, mod 31 */
     OpCall g = grouped(plain, true), *c = &g;

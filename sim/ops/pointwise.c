@@ -25,10 +25,19 @@ void op_bound_relative(const OpBound *b, const double *y, double g, double p, do
 void op_bound_pointwise(const OpBound *b) {
     op_bound_relative(b, b->call.out.p, 16 * b->u, 16 * b->u, 0x1p-140);
 }
-void op_bound_copy(const OpBound *b) {
-    int64_t n = tensor_count(&b->call.out);
-    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 0;
+typedef struct {
+    const OpBound *b;
+    double bound, prob;
+} FlatJob;
+static void flat(void *arg, int64_t lo, int64_t hi) {
+    const FlatJob *j = arg;
+    for (int64_t i = lo; i < hi; i++) j->b->bound[i] = j->bound, j->b->prob[i] = j->prob;
 }
+void op_bound_flat(const OpBound *b, double bound, double prob) {
+    FlatJob j = {b, bound, prob};
+    pool_pieces(b->call.pool, tensor_count(&b->call.out), flat, &j);
+}
+void op_bound_copy(const OpBound *b) { op_bound_flat(b, 0, 0); }
 
 /* ---- rows: the last dim in one go, the others counted; workers share the rows ---- */
 typedef struct {

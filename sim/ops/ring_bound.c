@@ -191,8 +191,7 @@ static void bound_head(void *arg, int64_t i) { /* one (b, k) and its query heads
 }
 void ring_part_bound(const OpBound *b) {
     const OpCall *c = &b->call;
-    int64_t n = tensor_count(&c->out);
-    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = 0x1p-140;
+    op_bound_flat(b, 0x1p-140, 0x1p-140);
     if (box_empty(&c->out) || box_empty(&c->in[0]) || box_empty(&c->in[1])) return;
     if (c->pool) pool_run(c->pool, ring_heads(c), bound_head, (void *)(uintptr_t)b);
     else

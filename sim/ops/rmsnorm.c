@@ -1,6 +1,7 @@
 /* RMSNorm over the last letter of operand 0: y = w x / sqrt(mean(x^2) + eps). Per head it is the
  * q/k norm. Without the operand w ("btkx!->btkx") every weight is 1. rmsnorm_plus multiplies by 1 +
  * w (Gemma). */
+#include "kernel/pool.h"
 #include "kernel/vec.h"
 #include "ops/util.h"
 #include <float.h>
@@ -77,26 +78,28 @@ static void adjoint(const OpCall *c) {
 }
 /* Rows whose squares add up to more than the run's dtype has: their numbers may be divided by
  * infinity, so that nothing is known of what comes out. */
-static void bound_beyond(const OpBound *b, int64_t rows, int64_t width) {
-    const double most = b->u > 0x1p-30 ? (double)FLT_MAX : DBL_MAX, *x = b->call.in[0].p;
-    for (int64_t r = 0; r < rows; r++) {
+static void rows_beyond(void *arg, int64_t lo, int64_t hi) { /* those that begin in lo to hi */
+    const OpBound *b = arg;
+    const Tensor *t = &b->call.in[0];
+    const double most = b->u > 0x1p-30 ? (double)FLT_MAX : DBL_MAX, *x = t->p;
+    int64_t width = t->n[t->nd - 1];
+    for (int64_t at = (lo + width - 1) / width * width; at < hi; at += width) {
         double sum = 0;
-        for (int64_t k = 0; k < width; k++) sum += x[r * width + k] * x[r * width + k];
+        for (int64_t k = at; k < at + width; k++) sum += x[k] * x[k];
         if (sum * (1 + gamma_n((double)width + 8, b->u)) <= most) continue;
-        for (int64_t k = r * width; k < (r + 1) * width; k++) b->bound[k] = b->prob[k] = INFINITY;
+        for (int64_t k = at; k < at + width; k++) b->bound[k] = b->prob[k] = INFINITY;
     }
 }
 /* Forward: |y| gamma_{n/2+8}. Adjoint: norms of the row, generous. */
 static void bound(const OpBound *b) {
     const OpCall *c = &b->call;
-    int64_t n = tensor_count(&c->out), width = c->in[0].n[c->in[0].nd - 1],
-            m = tensor_count(&c->in[0]);
+    int64_t width = c->in[0].n[c->in[0].nd - 1], m = tensor_count(&c->in[0]);
     if (b->operand < 0) {
         const double *y = c->out.p;
         double g = gamma_n((double)width / 2 + 8, b->u),
                p = gamma_prob((double)width / 2 + 8, b->u);
         op_bound_relative(b, y, g, p, 0x1p-140);
-        bound_beyond(b, width ? m / width : 0, width);
+        if (width) pool_pieces(c->pool, m, rows_beyond, (void *)(uintptr_t)b);
         return;
     }
     const double *x = c->in[0].p, *g = c->cot.p;
@@ -112,7 +115,8 @@ static void bound(const OpBound *b) {
     double terms = b->operand == 1 ? (double)m / (double)(width ? width : 1) : (double)width;
     double scale =
         b->operand == 1 ? gm * sqrt((double)width) * terms : 2 * rm * gm * wm * sqrt((double)width);
-    for (int64_t i = 0; i < n; i++) b->bound[i] = b->prob[i] = gamma_n(terms + 16, b->u) * scale;
+    double flat = gamma_n(terms + 16, b->u) * scale;
+    op_bound_flat(b, flat, flat);
 }
 static void
 exact(const OpCall *c) { /* integers: w (x + sum of the row + eps), linear in w like the op */

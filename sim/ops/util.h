@@ -70,6 +70,8 @@ double gamma_prob(double n, double u);
 /* bound = g |y| + tiny and prob = p |y| + tiny for every element of the output; y is packed, as the
  * output. */
 void op_bound_relative(const OpBound *b, const double *y, double g, double p, double tiny);
+/* The same two for all of them. Workers write them, as these are the first to touch them. */
+void op_bound_flat(const OpBound *b, double bound, double prob);
 /* ---- for element-wise ops (pointwise.c) ---- */
 /* Calls row(c, index of the leading dims, length of the last) for every row of the output; workers
  * share the rows. */

@@ -152,6 +152,39 @@ static void test_from_gpu_to_gpu(void **state) {
     arena_free(a);
 }
 
+/* What a rank needs of its GPU is told before the first step, and is what it takes: buffers that
+ * moves lend and what is put side by side to be sent included. Of experts' rows it is what
+ * is expected, and a sixteenth of the room is left alone. */
+static void test_memory_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *env;
+        double enough;
+    } rows[] = {{"plans/22*.yaml --cuda", "", 1.01},
+                {"plans/40*.yaml --cuda --set data.dtype=bf16", "", 1.01},
+                {"plans/37*.yaml --cuda", "", 16.0 / 15},
+                {"plans/19*.yaml --cuda --sum engine", "", 1.01},
+                {"plans/05*.yaml --cuda=share", "FAKE_GPUS=1", 1.01}};
+    Arena *a = arena_new();
+    const char *o = temp_path(a, "o"), *e = temp_path(a, "e"), *p = program_with_gpu(a);
+    size_t n, few = getenv("SHARDPROOF_SAMPLE") ? 2 : sizeof rows / sizeof *rows;
+    for (size_t i = 0; i < few; i++) {
+        const char *with = arena_printf(a, "%s FAKE_GPU=", rows[i].env);
+        mpi_expect(
+            line_code(o, e, "%s SHARDPROOF_GPU=\"room 4096\" %s check %s", with, p, rows[i].words),
+            5, e, "the values of rank ");
+        double told = bytes_behind(child_read(a, e, &n), "take about ");
+        print_message("%s: %.0f bytes\n", rows[i].words, told);
+        mpi_expect(line_code(o, e, "%s SHARDPROOF_GPU=\"limit %.0f\" %s check %s", with,
+                             rows[i].enough * told, p, rows[i].words),
+                   0, e, "");
+        mpi_expect(line_code(o, e, "%s SHARDPROOF_GPU=\"limit %.0f\" %s check %s", with, 0.9 * told,
+                             p, rows[i].words),
+                   5, e, "has no room for ");
+    }
+    arena_free(a);
+}
+
 /* How often nothing orders a kernel and what NCCL does, on the rank where that is least often; -1:
  * not on each of `ranks`. */
 static long beside_nccl(const char *text, const char *kernel, int ranks) {
@@ -861,29 +894,18 @@ int main(void) {
     setenv("SHARDPROOF_NCCL", "fake_nccl.so", 1); /* beside the plug-in that asks for it */
     setenv("FAKE_GPU", "host", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_real_library),
-        cmocka_unit_test(test_cluster_scripts),
-        cmocka_unit_test(test_killed_inside),
-        cmocka_unit_test(test_few_files),
-        cmocka_unit_test(test_share),
-        cmocka_unit_test(test_calibrate),
-        cmocka_unit_test(test_backend_named),
-        cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_on_gpus),
-        cmocka_unit_test(test_from_gpu_to_gpu),
-        cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_nccl),
-        cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_told_once),
-        cmocka_unit_test(test_random_ends),
-        cmocka_unit_test(test_all_stopped),
-        cmocka_unit_test(test_engine_sums),
-        cmocka_unit_test(test_shipped_plans),
-        cmocka_unit_test(test_all_killed),
-        cmocka_unit_test(test_diff),
-        cmocka_unit_test(test_engine_fails),
-        cmocka_unit_test(test_planted_mistakes),
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_real_library),
+        cmocka_unit_test(test_cluster_scripts), cmocka_unit_test(test_killed_inside),
+        cmocka_unit_test(test_few_files),       cmocka_unit_test(test_share),
+        cmocka_unit_test(test_calibrate),       cmocka_unit_test(test_backend_named),
+        cmocka_unit_test(test_joined),          cmocka_unit_test(test_on_gpus),
+        cmocka_unit_test(test_from_gpu_to_gpu), cmocka_unit_test(test_memory_told),
+        cmocka_unit_test(test_overlap),         cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_absent),          cmocka_unit_test(test_told_once),
+        cmocka_unit_test(test_random_ends),     cmocka_unit_test(test_all_stopped),
+        cmocka_unit_test(test_engine_sums),     cmocka_unit_test(test_shipped_plans),
+        cmocka_unit_test(test_all_killed),      cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_engine_fails),    cmocka_unit_test(test_planted_mistakes),
         cmocka_unit_test(test_other_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

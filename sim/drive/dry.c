@@ -4,11 +4,11 @@
  * or recorded. */
 #include "exec/books.h"
 #include "drive/run.h"
+#include "exec/device_gpu.h"
 #include "exec/reference.h"
 #include <assert.h>
 #include <string.h>
 
-enum { BESIDE = 2 }; /* blocks that lie on a device in other orders, to be read or written */
 static const int64_t MOST = (int64_t)1 << 40; /* enough is known of what needs more */
 
 /* The tables of what is there. */
@@ -68,47 +68,95 @@ static MemoryNeed memory_of(const Run *run, const Run *r) {
     need.records = books_records(run->program, run_iterations(run), run->plan->microbatches);
     need.peak = need.large + (int64_t)use.small + r->tables->most + need.records;
     need.sharded = r->peak_sharded + r->tables->most + need.records;
-    need.device = r->exec->peak_bytes + BESIDE * r->exec->largest_bytes;
     if (need.peak > need.sharded) need.unsharded = r->peak_unsharded;
     return need;
 }
 
-RunNeed dry_run(Run *run) {
-    assert(!run->dry && run->program &&
-           run->unsharded); /* the passes are lowered, and none has run */
+/* A run with sizes only, beside the one that will be made. */
+typedef struct {
+    Run r;
+    PipelineOptions o;
+    PipelineReport rep;
+    Progress compared;
+} Dry;
+static void dry_open(Dry *x, const Run *run) {
+    assert(!run->dry && run->program); /* the passes are lowered, and none has run */
     Arena *tmp = arena_new();
-    PipelineOptions o = *run->o;
-    PipelineReport rep = {0};
-    Progress compared = {0};
-    o.progress = &compared;
-    o.watch = NULL;
+    *x = (Dry){.r = *run, .o = *run->o};
+    x->o.progress = &x->compared;
+    x->o.watch = NULL;
+    x->r.arena = tmp;
+    x->r.d = diags_new(tmp);
+    x->r.o = &x->o;
+    x->r.rep = &x->rep;
+    x->r.t = trace_new(tmp);
+    x->r.dry = true;
+    x->r.dev = device_dry();
+    x->r.exec = exec_new(tmp, run->program, plan_executes_in(run->plan), NULL);
+    x->r.exec->dev = x->r.dev;
+}
+static void dry_close(Dry *x) {
+    exec_free(x->r.exec);
+    real_end(&x->r);
+    sides_free(x->r.sides);
+    device_free(x->r.on);
+    device_free(x->r.dev);
+    arena_free(x->r.arena);
+}
+RunNeed dry_run(Run *run) {
+    assert(run->unsharded);
+    Dry x;
     run->work = work_new(run->arena, run->program);
     run->ref_work = work_new(run->arena, run->unsharded);
-    Run r = *run;
-    r.arena = tmp;
-    r.d = diags_new(tmp);
-    r.o = &o;
-    r.rep = &rep;
-    r.t = trace_new(tmp);
-    r.dry = true;
-    r.dev = device_dry();
-    r.exec = exec_new(tmp, r.program, plan_executes_in(r.plan), NULL);
-    r.exec->dev = r.dev;
-    r.eye = (WorkEye){.e = r.exec,
-                      .work = r.work,
-                      .iterations = run_iterations(run),
-                      .parts = r.plan->microbatches};
-    r.tables = tables_new(&r);
+    dry_open(&x, run);
+    Run *r = &x.r;
+    r->eye = (WorkEye){.e = r->exec,
+                       .work = r->work,
+                       .iterations = run_iterations(run),
+                       .parts = r->plan->microbatches};
+    r->tables = tables_new(r);
     bool ran;
-    r.look = dry_observers(&r, &r.n_look);
-    passes_run(&r, &ran);
-    RunNeed need = {.memory = memory_of(run, &r), .exact = r.need.exact, .compare = compared.done};
-    need.all = r.work->total + r.ref_work->total + need.exact + need.compare;
-    exec_free(r.exec);
-    sides_free(r.sides);
-    device_free(r.dev);
-    arena_free(tmp);
+    r->look = dry_observers(r, &r->n_look);
+    passes_run(r, &ran);
+    RunNeed need = {
+        .memory = memory_of(run, r), .exact = r->need.exact, .compare = x.compared.done};
+    need.all = r->work->total + r->ref_work->total + need.exact + need.compare;
+    dry_close(&x);
     return need;
+}
+
+/* ---- the memory of a GPU ---- */
+/* Whoever checks a step, or a process that tells of it, has these brought to the host. */
+static void bring(const Exec *e, int val) {
+    const Store *s = exec_store(e, val);
+    for (int i = 0; s->alive && i < s->n; i++) {
+        Tensor host = e->dev->get(e->dev, &s->l[i].t, exec_dtype(e, val));
+        e->dev->done(e->dev, &host);
+    }
+}
+static void brought_loaded(void *arg, int val) {
+    Run *r = arg;
+    bring(r->exec, val);
+    r->stop = (int64_t)device_use(r->on).large > MOST;
+}
+static void brought_stepped(void *arg, const Step *s) {
+    Run *r = arg;
+    int in[RULE_MAX_IN + 2], n = step_reads(s, in);
+    for (int k = 0; k < n; k++) bring(r->exec, in[k]);
+    brought_loaded(r, s->out);
+}
+int64_t dry_on_gpu(const Run *run) {
+    Dry x;
+    dry_open(&x, run);
+    const Observer brought = {.arg = &x.r, .loaded = brought_loaded, .stepped = brought_stepped};
+    const Observer *look[] = {&brought};
+    x.r.on = device_gpu_sizes();
+    x.r.look = look;
+    x.r.n_look = run->o->ranks ? 0 : 1; /* processes say what they hold */
+    passes_ranks(&x.r);
+    const int64_t most = (int64_t)device_use(x.r.on).large;
+    dry_close(&x);
+    return most;
 }
 /* Values that are kept for their distances must not be what a run is refused or waits for. */
 static void walk_keeping(Run *r) {
@@ -138,6 +186,7 @@ void dry_estimate(Run *r) {
     r->unsharded = reference_program(r->arena, r->plan, r->whole, r->d, run_backward(r));
     walk_dry(r);
     MemoryNeed *need = &r->need.memory;
+    if (!r->o->ranks && r->o->device && r->o->device->room) need->device = dry_on_gpu(r);
     if (!r->o->ranks) return;
     /* the parts of the processes here, beside what rank 0 is told */
     need->beside = need->sharded / r->mesh->nranks * ranks_beside(r->o->ranks);

@@ -44,6 +44,8 @@ static bool execute(Run *r) {
 bool execute_run(Run *r) {
     bool fits = real_fits(r) && outside_open(r) && limits_fit(r);
     if (r->o->ranks) fits = ranks_decide(r->o->ranks, fits) != 0; /* rank 0 knows what it needs */
+    if (fits && r->o->ranks && r->o->device) /* each knows what it needs of its GPU */
+        fits = ranks_decide(r->o->ranks, limits_fit_gpus(r)) != 0;
     /* memory that was touched once is kept: fresh pages cost more than the work in them */
     if (fits && (!r->o->ranks || ranks_first(r->o->ranks))) {
         mallopt(M_MMAP_MAX, 0);

@@ -1,7 +1,9 @@
 /* Whether a run ends in time and fits into memory, told before anything is allocated or computed.
  */
 #include "drive/run.h"
+#include "engine/engine.h"
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     RUN_MAX_RANKS = 1 << 14
@@ -73,20 +75,47 @@ static bool refuse_memory(Run *r, const MemoryNeed *need, const MemoryRoom *room
                bytes_text(room->bytes, r->arena), room->what);
     return false;
 }
-/* A device with memory of its own holds the ranks' values; all else is the host's. */
-static bool fits_on_device(Run *r) {
-    const Device *d = r->o->device;
-    int64_t need = r->need.memory.device;
-    if (!d || !d->room || dry_within(need, d->room)) return true;
+/* A device with memory of its own holds ranks' values; all else is the host's. */
+typedef struct {
+    int64_t need, room;
+} OnDevice;
+static bool refuse_device(Run *r, const char *whose, const OnDevice *x) {
     diag_error(r->d, "E0608", r->plan->model_loc,
                r->model->dims.mlp
                    ? "use smaller sizes or fewer rows, f32 instead of f64, or leave --cuda out"
                    : "use a larger `shrink`, fewer layers, a shorter sequence, f32 instead of f64, "
                      "or leave --cuda out",
-               "the values of %lld ranks take about %s on the GPU; %s has %s free",
-               (long long)r->mesh->nranks, bytes_text(need, r->arena), d->name,
-               bytes_text(d->room, r->arena));
+               "the values of %s take about %s on the GPU; %s has %s free", whose,
+               bytes_text(x->need, r->arena), r->o->device->name, bytes_text(x->room, r->arena));
     return false;
+}
+static bool fits_on_device(Run *r) {
+    const OnDevice x = {r->need.memory.device, r->o->device ? r->o->device->room : 0};
+    if (r->o->ranks || !x.room || dry_within(x.need, x.room)) return true;
+    return refuse_device(r, arena_printf(r->arena, "%lld ranks", (long long)r->mesh->nranks), &x);
+}
+/* What each rank needs and has, to rank 0. */
+static void gather(Engine *e, OnDevice *all) {
+    EngineItem to = {0, sizeof *all, &all[e->rank]};
+    EngineItem *from = base_malloc(base_mul((size_t)e->ranks, sizeof *from));
+    for (int64_t k = 1; k < e->ranks; k++) from[k - 1] = (EngineItem){k, sizeof *all, &all[k]};
+    if (e->rank) e->tell(e, &to, 1, NULL, 0);
+    else e->tell(e, NULL, 0, from, (int)e->ranks - 1);
+    free(from);
+}
+bool limits_fit_gpus(Run *r) {
+    Engine *e = ranks_engine(r->o->ranks);
+    OnDevice *all = ARENA_ARRAY(r->arena, OnDevice, e->ranks);
+    all[e->rank] = (OnDevice){dry_on_gpu(r), r->o->device->room};
+    r->rep->predicted_device = all[e->rank].need;
+    gather(e, all);
+    if (e->rank) return true;
+    const OnDevice *most = NULL; /* of those that do not fit */
+    for (int64_t k = 0; k < e->ranks; k++)
+        if (!dry_within(all[k].need, all[k].room) && (!most || all[k].need > most->need))
+            most = &all[k];
+    if (!most) return true;
+    return refuse_device(r, arena_printf(r->arena, "rank %lld", (long long)(most - all)), most);
 }
 bool limits_fit(Run *r) {
     if (r->mesh->nranks > RUN_MAX_RANKS) {
@@ -108,6 +137,7 @@ bool limits_fit(Run *r) {
     if (r->o->memory_limit) room = (MemoryRoom){r->o->memory_limit, "the limit that was set"};
     bool in_time = ends(r, room.bytes);
     r->rep->predicted_bytes = r->need.memory.peak;
+    r->rep->predicted_device = r->need.memory.device;
     bool on_device = fits_on_device(r);
     if (dry_within(r->need.memory.peak, room.bytes)) return in_time && on_device;
     return refuse_memory(r, &r->need.memory, &room);

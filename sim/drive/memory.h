@@ -13,8 +13,8 @@ typedef struct {
     int64_t beside;    /* of the peak, for the other processes on this machine */
     bool more;         /* enough was known, and nothing counted from there on */
     int64_t records;   /* of the checks, which every training step adds to */
-    int64_t device;    /* most at once in the memory of a device that has its own: values of the
-                          ranks, and what is laid beside them to be computed and copied */
+    int64_t device;    /* most at once in the memory of a GPU on which all ranks are: their values,
+                          and what is laid beside them to be computed and copied */
     int64_t large;     /* of the peak, in large arrays: the range that the device gets for them */
 } MemoryNeed;
 

@@ -114,8 +114,11 @@ static void sources(Run *r) {
 static void prepare(Run *r) {
     r->exec->pool = r->pool;
     r->exec->host = r->dev;
-    r->exec->dev = r->o->device && !r->dry ? r->o->device : r->dev;
-    if (r->dry) r->dev->halves = r->o->device && r->o->device->halves;
+    r->exec->dev = r->on ? r->on : r->o->device && !r->dry ? r->o->device : r->dev;
+    if (r->o->device) { /* whatever lies here was computed there, or will be */
+        r->dev->own_order = r->o->device->own_order;
+        r->dev->halves = r->dry && !r->o->ranks && r->o->device->halves;
+    }
     /* processes say themselves what they took, waiting for their GPU included (exec/took.h) */
     r->busy = r->o->ranks ? NULL : busy_new(r->arena, r->exec);
     sources(r);
@@ -162,6 +165,11 @@ static bool unsharded(Run *r) {
     reference_free(narrow);
     reference_free(ref);
     return true;
+}
+void passes_ranks(Run *r) {
+    assert(r->dry && r->on);
+    prepare(r);
+    iterate(r);
 }
 bool passes_run(Run *r, bool *ran) {
     assert(r->dev && r->dev->sizes_only == r->dry);

@@ -80,7 +80,8 @@ typedef struct PipelineReport {
     double seconds_sharded, seconds_reference, seconds_check;
     double seconds_loaded; /* of seconds_sharded: inputs and weights made or read */
     int64_t peak_bytes;
-    int64_t predicted_bytes; /* what the run was expected to need beyond what the process had */
+    int64_t predicted_bytes;  /* what the run was expected to need beyond what the process had */
+    int64_t predicted_device; /* the same of the memory of this process's GPU */
     double flops_distinct;
     const char *gemm; /* instruction set */
     int64_t n_losses; /* pass: train: loss of every step, on rank 0 */

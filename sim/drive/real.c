@@ -4,6 +4,7 @@
  * check large blocks stay where they are and answer questions (exec/far.h). It refuses to check
  * anything: the observers do, as in a virtual run. */
 #include "drive/run.h"
+#include "engine/nobody.h"
 #include "exec/apart.h"
 #include "exec/wire_own.h"
 #include "exec/wire_told.h"
@@ -134,8 +135,28 @@ static void begin_far(Run *r) {
     r->exec->far = x->far;
     r->exec->dev = far_device(x->far);
 }
+/* In the dry walk a rank of a GPU's has its own part of what moves and is read: as much as there
+ * will be, and nothing of it. */
+static bool sized_part(void *arg, int tensor, Dtype t, const Region *of, void *out) {
+    (void)arg, (void)tensor, (void)t, (void)of, (void)out;
+    return true;
+}
+static void begin_sizes(Run *r) {
+    const Engine *e = ranks_engine(r->o->ranks);
+    Real *x = r->real = ARENA_NEW(r->arena, Real);
+    *x = (Real){.ranks = r->o->ranks, .engine = ARENA_NEW(r->arena, Engine), .own = r->exec};
+    *x->engine = engine_nobody(e->rank, e->ranks);
+    x->wire = wire_own_new(x->engine, r->program, r->exec->dev, ranks_engine_sums(x->ranks));
+    x->own->part = sized_part;
+    x->own->wire = wire_own(x->wire);
+    x->own->keep_all = false;
+}
 void real_begin(Run *r) {
-    if (!r->o->ranks || r->dry) return;
+    if (!r->o->ranks) return;
+    if (r->dry) {
+        if (r->on) begin_sizes(r);
+        return;
+    }
     Real *x = r->real = ARENA_NEW(r->arena, Real);
     *x = (Real){.ranks = r->o->ranks, .engine = ranks_engine(r->o->ranks), .own = r->exec};
     assert(x->engine->ranks == r->mesh->nranks); /* real_fits has said so */
@@ -147,10 +168,11 @@ void real_begin(Run *r) {
         x->own->host = r->exec->host;
         x->own->dev = r->exec->dev;
         x->own->full_arg = r->exec->full_arg;
+        r->exec->dev = r->exec->host; /* what all ranks hold has no room on the GPU of one */
     }
     begin_far(r);
     if (ranks_first(x->ranks)) {
-        x->told = wire_told_new(r->mesh->nranks, x->far ? r->exec->dev : x->own->host, x->far);
+        x->told = wire_told_new(r->mesh->nranks, r->exec->dev, x->far);
         r->exec->wire = wire_told(x->told);
     }
     x->own->part = reference_part;
@@ -213,7 +235,8 @@ static void walk_clocked(Run *r) {
 }
 void real_walked(Run *r, WalkEnd end) {
     Real *x = r->real;
-    if (!x) return;
+    if (x && r->dry && end == WALK_DONE) walk_clocked(r);
+    if (!x || r->dry) return;
     bool edited = x->engine->least(x->engine, !x->own->edited) == 0;
     r->exec->edited |= edited;
     r->exec->flops = x->own->flops;

@@ -44,6 +44,7 @@ typedef struct Run {
                        no loss */
     Program *unsharded; /* the same model on a mesh of one rank */
     Device *dev;
+    Device *on; /* of the dry walk: that of the ranks' blocks; NULL: the same */
     const Observer *const *look; /* who looks at the walk of the ranks */
     int n_look;
     Sides *sides;          /* of bends, kept for the unsharded run; NULL: nobody asks */
@@ -78,6 +79,9 @@ bool run_has_reference(const Run *r);
 /* Does the run end in time and fit into memory? Makes r->exec, r->work and r->need. False and
  * E0701, E0703 or E0707 before anything is allocated. */
 bool limits_fit(Run *r);
+/* Does what each of the processes needs fit into its GPU's memory? All of them ask; E0608 on rank
+ * 0, whose answer counts. */
+bool limits_fit_gpus(Run *r);
 /* What r->program needs on this machine, without a word about it: makes r->exec (the caller frees
  * it), r->unsharded, r->quick and r->need. */
 void dry_estimate(Run *r);
@@ -103,9 +107,15 @@ bool run_lower(Run *r);
 /* The passes of a run, on r->dev: ranks and check, level 3, the unsharded program and the
  * comparison. False if they did not come to their end; *ran: the ranks did. */
 bool passes_run(Run *r, bool *ran);
+/* Of them the ranks alone, with whoever looks on, in a dry walk whose ranks have a device of their
+ * own. */
+void passes_ranks(Run *r);
 /* The same passes with sizes only: what they need, and what they take (r->work, r->ref_work). A
  * terabyte is enough to know. */
 RunNeed dry_run(Run *r);
+/* Most bytes in the memory of the GPU that this process's ranks lie on: of the walk that the run
+ * will make, over a GPU that only counts (exec/device_gpu.h). */
+int64_t dry_on_gpu(const Run *r);
 /* Runs the lowered program on all ranks with its checks, the unsharded one, and compares. False: it
  * was refused, or something could not be loaded (errors are in r->d). */
 bool execute_run(Run *r);

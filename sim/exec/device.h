@@ -99,6 +99,9 @@ void device_free(Device *d);
 DeviceUse device_use(const Device *d);
 DeviceWork device_work(const Device *d);
 
+/* Has it sizes only, and copies and kernels take nothing for a while? Then who has nothing to make
+ * need not ask for them. */
+static inline bool device_counts_arrays(const Device *d) { return d->sizes_only && !d->reach; }
 /* Seconds since it was last asked; 0 where there is no clock. */
 static inline double device_busy(Device *d) { return d->busy ? d->busy(d) : 0; }
 /* A call whose operands are where the host can read them, its output as it is; device_fetched gives

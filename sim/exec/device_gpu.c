@@ -34,6 +34,7 @@ typedef struct {
     Spare *scratch;   /* of the GPU's memory, and what of it is kept for others */
     Spare *spare;
     int n_scratch, cap_scratch, n_spare, cap_spare;
+    size_t live, most; /* bytes without what is spare: now, at most */
     GpuLanes lanes;
     Span *span; /* per step */
     int n_spans, at;
@@ -64,6 +65,7 @@ static void drop_spare(OnGpu *x) {
 /* Where there are other lanes nothing goes back to the GPU while they may work: that would wait for
  * them. It is taken again, by whoever wants as much, behind who had it. */
 static void give_room(OnGpu *x, void *p, size_t bytes, GpuUse use) {
+    x->live -= bytes;
     if (!x->settle) x->gpu->release(x->gpu, p);
     else push(&x->spare, &x->n_spare, &x->cap_spare, (Spare){p, bytes, use});
 }
@@ -102,6 +104,8 @@ static Spare take_room(OnGpu *x, size_t n) {
                  "%s has no room for %zu bytes more; try a smaller `shrink`, f32, or leave --cuda "
                  "out [E0608]",
                  x->gpu->name, n);
+    x->live += n;
+    if (x->live > x->most) x->most = x->live;
     return got;
 }
 static void *gpu_take(Device *d, size_t n) {
@@ -138,6 +142,15 @@ static void *scratch(void *arg, int64_t n) {
     push(&x->scratch, &x->n_scratch, &x->cap_scratch, room);
     return room.p;
 }
+/* n bytes of the GPU's memory for the host to read. Where there are sizes only what is asked for is
+ * an index list: one of the first rows. */
+static void *told(OnGpu *x, const void *p, size_t n) {
+    int64_t *host = base_malloc(n + sizeof *host);
+    settle(x);
+    x->gpu->get(x->gpu, host, p, n);
+    for (size_t i = 0; x->d.sizes_only && i < n / sizeof *host; i++) host[i] = (int64_t)i;
+    return host;
+}
 /* Of a block all that it holds, once for all who ask until it is written again. */
 static const void *tell(void *arg, const void *p, int64_t n) {
     OnGpu *x = arg;
@@ -146,15 +159,11 @@ static const void *tell(void *arg, const void *p, int64_t n) {
     if (b) {
         if (!b->host) {
             gpu_lanes_touch(&x->lanes, &b->use, false);
-            settle(x);
-            x->gpu->get(x->gpu, b->host = base_malloc(b->bytes + 1), b->p, b->bytes);
+            b->host = told(x, b->p, b->bytes);
         }
         return (char *)b->host + off;
     }
-    void *host = keep(&x->told, base_malloc((size_t)n + 1));
-    settle(x);
-    x->gpu->get(x->gpu, host, p, (size_t)n);
-    return host;
+    return keep(&x->told, told(x, p, (size_t)n));
 }
 /* Between the two the GPU is this thread's; leave gives back what was taken since. */
 typedef struct {
@@ -341,14 +350,18 @@ static Tensor packed_like(const Tensor *t, void *p) {
     x.p = p;
     return x;
 }
+/* Room of the host for as many; none where there are sizes only. */
+static Tensor on_the_host(const OnGpu *x, const Tensor *t, Dtype dt) {
+    return packed_like(t, x->d.sizes_only ? NULL : base_malloc(bytes_of(t, dt) + 1));
+}
 static Tensor on_get(Device *d, const Tensor *t, Dtype dt) {
     OnGpu *x = (OnGpu *)d;
-    Tensor host = packed_like(t, base_malloc(bytes_of(t, dt) + 1)), from = *t;
+    Tensor host = on_the_host(x, t, dt), from = *t;
     if (!tensor_count(t)) return host;
     Mark mark = enter(x);
     bool half, packed = tensor_is_packed(t);
     from.p = read_at(x, t->p, &half);
-    if (dt == DT_I64 && packed) { /* a list: the calls of its rows ask for it too */
+    if (dt == DT_I64 && packed && host.p) { /* a list: the calls of its rows ask for it too */
         memcpy(host.p, tell(x, t->p, (int64_t)bytes_of(t, dt)), bytes_of(t, dt));
         leave(x, mark);
         return host;
@@ -371,8 +384,8 @@ static Tensor upload(OnGpu *x, const Tensor *host, Dtype dt) {
     Tensor packed = *host, there = packed_like(host, scratch(x, (int64_t)bytes_of(host, dt) + 1));
     if (!tensor_is_packed(host)) {
         Region box = region_plain(host);
-        packed = packed_like(host, base_malloc(bytes_of(host, dt) + 1));
-        region_copy((Block){&box, &packed}, (Block){&box, host}, dt, COMBINE_COPY);
+        packed = on_the_host(x, host, dt);
+        if (packed.p) region_copy((Block){&box, &packed}, (Block){&box, host}, dt, COMBINE_COPY);
     }
     if (tensor_count(host)) put_there(x, there.p, packed.p, bytes_of(host, dt));
     if (packed.p != host->p) free(packed.p);
@@ -442,7 +455,7 @@ static void copy_lists(OnGpu *x, const RegionPairs *p, Block dst, Block src, Dty
  * layout's sizes. */
 static void copy_on_host(Device *d, Block dst, Block src, Dtype dt, Combine how) {
     Tensor to = on_get(d, dst.t, dt), from = on_get(d, src.t, dt);
-    region_copy((Block){dst.has, &to}, (Block){src.has, &from}, dt, how);
+    if (to.p) region_copy((Block){dst.has, &to}, (Block){src.has, &from}, dt, how);
     on_put(d, dst.t, &to, dt);
     free(to.p);
     free(from.p);
@@ -471,7 +484,7 @@ static void on_copy(Device *d, Block dst, Block src, Dtype dt, Combine how) {
         return;
     }
     Tensor host = here(d, src.t) ? on_get(d, src.t, dt) : *src.t;
-    region_copy(dst, (Block){src.has, &host}, dt, how);
+    if (!d->sizes_only) region_copy(dst, (Block){src.has, &host}, dt, how);
     if (host.p != src.t->p) free(host.p);
 }
 static void on_fill(Device *d, Tensor *t, Dtype dt, double v) {
@@ -479,8 +492,8 @@ static void on_fill(Device *d, Tensor *t, Dtype dt, double v) {
         if (tensor_count(t)) map((OnGpu *)d, GPU_fill, t, NULL, dt, v);
         return;
     }
-    Tensor host = packed_like(t, base_malloc(bytes_of(t, dt) + 1));
-    for (int64_t i = 0; i < tensor_count(t); i++) ((int64_t *)host.p)[i] = (int64_t)v;
+    Tensor host = on_the_host((OnGpu *)d, t, dt);
+    for (int64_t i = 0; host.p && i < tensor_count(t); i++) ((int64_t *)host.p)[i] = (int64_t)v;
     on_put(d, t, &host, dt);
     free(host.p);
 }
@@ -505,8 +518,8 @@ static void on_round(Device *d, const Tensor *t) {
 static void on_host(Device *d, const OpCall *c, DeviceKernel what) {
     OpCall host = device_fetch(d, c);
     Dtype dt = c->op->rows ? DT_I64 : c->dtype; /* lists are made of whole numbers */
-    host.out = packed_like(&c->out, base_malloc(bytes_of(&c->out, dt) + 1));
-    device_plain()->call(device_plain(), &host, 1, what, NULL);
+    host.out = on_the_host((OnGpu *)d, &c->out, dt);
+    if (host.out.p) device_plain()->call(device_plain(), &host, 1, what, NULL);
     on_put(d, &c->out, &host.out, dt);
     free(host.out.p);
     device_fetched(d, &host);
@@ -584,6 +597,7 @@ static void on_settles(Device *d, void (*fn)(void *arg), void *arg) {
     x->settle_arg = arg;
     x->at = DEVICE_NO_STEP;
 }
+static DeviceUse on_use(const Device *d) { return (DeviceUse){((const OnGpu *)d)->most, 0}; }
 static void on_end(Device *d) {
     OnGpu *x = (OnGpu *)d;
     drop_spare(x);
@@ -622,6 +636,7 @@ Device *device_gpu(Gpu *gpu) {
                        .settles = on_settles,
                        .step = gpu->stamp ? on_step : NULL,
                        .took = on_took,
+                       .use = on_use,
                        .end = on_end},
                  .gpu = gpu,
                  .at = DEVICE_NO_STEP,

@@ -7,6 +7,9 @@
 
 /* Takes the GPU over; device_free closes it. A GPU without room ends the run (exit 5). */
 Device *device_gpu(Gpu *gpu);
+/* The same without a GPU and without numbers: what is asked of it takes room as it would on a GPU,
+ * and device_use says how much at most. */
+Device *device_gpu_sizes(void);
 /* The ops that were done on the host for want of a kernel since it was last asked, "select (12),
  * gate (12)", in `arena`; NULL: none. Integers of level 3 are the host's and do not count. */
 const char *device_gpu_missing(Device *d, Arena *arena);

@@ -88,7 +88,7 @@ static void put_together(const WireMove *m, int64_t rank, const Region *to, Tens
     Device *dev = m->e->dev;
     Wire *w = m->e->wire;
     if (w->reduce && w->reduce(w, m, to, out)) return;
-    int64_t n = dev->sizes_only ? 0 : pieces_count(&m->x, rank);
+    int64_t n = device_counts_arrays(dev) ? 0 : pieces_count(&m->x, rank);
     dev->fill(dev, out, m->dt, how == COMBINE_MAX ? -INFINITY : 0);
     for (int64_t i = 0, had = 0; i < n; i++) {
         Piece one = pieces_at(&m->x, rank, i);

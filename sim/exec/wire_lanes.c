@@ -282,7 +282,8 @@ static bool sizes_vary(const Program *p) {
 WireLanes *wire_lanes_new(Engine *engine, const Program *p, Device *dev, Tooks *tooks) {
     if (!dev->lane || !engine->settle) return NULL;
     WireLanes *l = base_malloc(sizeof *l);
-    *l = (WireLanes){.engine = engine, .dev = dev, .tooks = tooks, .heads = sizes_vary(p)};
+    *l = (WireLanes){
+        .engine = engine, .dev = dev, .tooks = tooks, .heads = !dev->sizes_only && sizes_vary(p)};
     dev->settles(dev, settle, l);
     return l;
 }

@@ -48,6 +48,14 @@ static void add_list(WireOwn *o, Exec *e, int val, int64_t rank, int64_t rows, i
     Store *st = exec_store(e, val);
     st->which[rank] = (uint32_t)store_add(st, l);
 }
+/* So many, where there are sizes only. */
+static int64_t rows_expected(const Exec *e, int val, int64_t rank) {
+    const Val *v = &e->p->val[val];
+    const GTensor *t = &e->p->graph->t[v->tensor];
+    int64_t local[LAYOUT_MAX_DIMS];
+    layout_local(e->p->mesh, &v->L, t->size, rank, local);
+    return graph_rows(t, local);
+}
 /* Which rows each rank has is known to all: they say what is in the messages. So an index list is
  * held for every rank, also by those that have none themselves. */
 static void share_list(WireOwn *o, Exec *e, int val) {
@@ -67,6 +75,8 @@ static void share_list(WireOwn *o, Exec *e, int val) {
         if (exec_holds(e, val, r)) from[n_from++] = (EngineItem){r, sizeof mine, &rows[r]};
     }
     engine->exchange(engine, NULL, to, n_to, from, n_from);
+    for (int k = 0; k < n_from && e->dev->sizes_only; k++)
+        rows[from[k].peer] = rows_expected(e, val, from[k].peer);
     for (int k = 0; k < n_to; k++) to[k] = (EngineItem){to[k].peer, mine * 8, own.p};
     for (int k = 0; k < n_from; k++) {
         int64_t r = from[k].peer;

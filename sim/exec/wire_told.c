@@ -98,7 +98,7 @@ static void hear(WireTold *o, Engine *engine, const Exec *own, int val) {
 void wire_tell(WireTold *o, Engine *engine, const Exec *own, int val) {
     Dtype dt = exec_dtype(own, val);
     const Local *held = exec_local(own, val, engine->rank);
-    if (engine->rank) {
+    if (!o) {
         if (held) tell_held(engine, own, val, held);
         return;
     }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "formats/yaml.h"
 #include <limits.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -284,6 +285,16 @@ static void remove_folder(void) {
     char command[sizeof folder + 16];
     snprintf(command, sizeof command, "rm -rf %s", folder);
     if (made && system(command)) fprintf(stderr, "%s is left\n", folder);
+}
+double bytes_behind(const char *text, const char *words) {
+    static const char units[] = "BKMG";
+    const char *at = text ? strstr(text, words) : NULL, *unit;
+    char *end = NULL;
+    double size = at ? strtod(at + strlen(words), &end) : 0;
+    if (!at || *end != ' ' || !(unit = strchr(units, end[1])))
+        fail_msg("no bytes behind \"%s\" in: %s", words, text ? text : "nothing");
+    else size *= pow(1024, (double)(unit - units));
+    return size;
 }
 const char *temp_path(Arena *a, const char *name) {
     if (!made) {

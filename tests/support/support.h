@@ -111,6 +111,8 @@ const TraceParam *find_param(const Trace *t, const char *name);
 const char *local_text(Arena *a, const TraceShape *s, int64_t rank);
 /* A file's path in a folder of this test run that is removed at its end. */
 const char *temp_path(Arena *a, const char *name);
+/* The bytes that a message tells behind these words: "7.08 MiB". Fails if it says no such thing. */
+double bytes_behind(const char *text, const char *words);
 /* One tensor of a file to be written. */
 typedef struct {
     const char *name;

@@ -3,7 +3,7 @@
  * communicator has a socket to each of its ranks. As with the real one nothing is done when a call
  * returns: communicators become ready later, a call on one that is not ready is refused, copies and
  * collectives go on while the caller polls, what is in a group goes on together.
- * FAKE_GPUS: how many GPUs this process sees (8); FAKE_MODE: their compute mode; FAKE_NCCL_VERSION.
+ * FAKE_GPUS: how many GPUs this process sees (16); FAKE_MODE: their compute mode; FAKE_NCCL_VERSION.
  * FAKE_FAULT="1 GroupEnd 3 remote": on rank 1 the third call of that name fails. "returns remote"
  * is what it returns; else "inprogress": it is never done; "hang": what it asks for is never done;
  * another word: the communicator's asynchronous error, and what it asks for is never done. Of
@@ -298,7 +298,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcp
 static int the_device;
 cudaError_t cudaGetDeviceCount(int *n) {
     const char *gpus = getenv("FAKE_GPUS");
-    *n = gpus ? atoi(gpus) : 8;
+    *n = gpus ? atoi(gpus) : 16;
     return *n ? cudaSuccess : cudaErrorNoDevice;
 }
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int device) {

@@ -76,10 +76,16 @@ static void equivalent(const Imported *r) {
 }
 
 /* ---- torch ---- */
+static Imported torch_given_args(const char *mesh, const char *text, const char *args) {
+    return import_with((ImportInput){.framework = "torch",
+                                     .path = "plan.py",
+                                     .model = "llama3-8b",
+                                     .mesh = mesh,
+                                     .args = args},
+                       text);
+}
 static Imported torch(const char *mesh, const char *text) {
-    return import_with(
-        (ImportInput){.framework = "torch", .path = "plan.py", .model = "llama3-8b", .mesh = mesh},
-        text);
+    return torch_given_args(mesh, text, NULL);
 }
 static const char titan_loop[] =
     "from torch.distributed.tensor.parallel import (\n"
@@ -562,6 +568,106 @@ static void test_torch_keywords(void **state) {
     HOLDS(r, "model.layers.*.mlp: prepare_module_input");
     assert_non_null(strstr(r.said, "plan.py:1:"));
     assert_non_null(strstr(r.said, "gets 'hidden_states' by position"));
+}
+/* torchtitan's way to write it: a function of the file is given parallel_dims and job_config, calls
+ * the others, and nothing calls it. The mesh decides the switches, what nobody changed is as
+ * torchtitan has it, and --args says the rest. */
+static const char titan_code[] =
+    "saved = {\n    torch.ops.mm,\n    torch.ops.sdpa,\n}\n"
+    "def tensor(model, tp_mesh, loss, tensorwise):\n"
+    "    parallelize_module(model, tp_mesh, {'output': ColwiseParallel(input_layouts=Shard(1),\n"
+    "        output_layouts=Shard(-1) if loss else Replicate(), use_local_output=not loss)})\n"
+    "    row = Float8RowwiseParallel if tensorwise else RowwiseParallel\n"
+    "    for block in model.layers.values():\n"
+    "        parallelize_module(block, tp_mesh, {'attention.wo': row(output_layouts=Shard(1))})\n"
+    "def shard(model, mesh, policy, pp):\n"
+    "    config = {'mesh': mesh}\n"
+    "    match policy:\n        case 'always':\n            reshard = True\n"
+    "        case 'default':\n            reshard = not pp\n"
+    "        case _:\n            raise ValueError(policy)\n"
+    "    if model.tok_embeddings is not None:\n"
+    "        fully_shard(model.tok_embeddings, **config, reshard_after_forward=reshard)\n"
+    "    for i, block in model.layers.items():\n"
+    "        fully_shard(block, **config, reshard_after_forward=reshard)\n"
+    "    if model.norm is not None and model.output is not None:\n"
+    "        fully_shard([model.norm, model.output], **config,\n"
+    "                    reshard_after_forward=policy == 'always')\n"
+    "    fully_shard(model, **config)\n"
+    "def copies(model, mesh):\n    replicate(model, device_mesh=mesh)\n"
+    "def parallelize(model, parallel_dims, job_config):\n"
+    "    if parallel_dims.tp_enabled:\n"
+    "        tensorwise = 'float8' in job_config.model.converters\n"
+    "        tensor(model, parallel_dims.get_mesh('tp'),\n"
+    "               loss=not job_config.parallelism.disable_loss_parallel,\n"
+    "               tensorwise=tensorwise)\n"
+    "    if job_config.activation_checkpoint.mode != 'none':\n"
+    "        apply_ac(model, op_sac_save_list=saved)\n"
+    "    if parallel_dims.fsdp_enabled:\n"
+    "        names = ['dp_replicate', 'fsdp'] if parallel_dims.dp_replicate_enabled else ['fsdp']\n"
+    "        shard(model, parallel_dims.get_mesh(names),\n"
+    "              policy=job_config.parallelism.fsdp_reshard_after_forward,\n"
+    "              pp=parallel_dims.pp_enabled)\n"
+    "    elif parallel_dims.dp_replicate_enabled:\n"
+    "        copies(model, parallel_dims.get_mesh('dp_replicate'))\n"
+    "    return model\n";
+static void test_torch_given(void **state) {
+    (void)state;
+    static const char row[] = "  layers.*.attention.wo: {style: rowwise, output: shard(1)}",
+                      kept[] = "  loss: loss_parallel", always[] = "reshard: true";
+    static const struct {
+        const char *mesh, *args, *has[3], *lacks[3];
+    } rows[] = {
+        {"tp=2", NULL, {row, kept, "use_local_output: false"}, {"data_parallel"}},
+        {"dp=2,tp=2", NULL, {row, kept, "mode: fsdp, axis: dp, unit: block, reshard: blocks"}, {0}},
+        {"dp=2", NULL, {"mode: fsdp, axis: dp"}, {row, kept}},
+        {"dp_replicate=2,dp_shard=2", NULL, {"replicate: dp_replicate, shard: dp_shard"}, {row}},
+        {"dp_replicate=2", NULL, {"{mode: ddp, axis: dp_replicate}"}, {row, "fsdp"}},
+        {"dp=2,tp=1", NULL, {"mode: fsdp"}, {row, kept}},
+        {"tp=2",
+         "job_config.parallelism.disable_loss_parallel=True",
+         {row, "output: {style: colwise, input: shard(1), output: replicate"},
+         {kept}},
+        {"tp=2", "job_config.parallelism.disable_loss_parallel=False", {row, kept}, {0}},
+        {"dp=2",
+         "job_config.parallelism.fsdp_reshard_after_forward=\"always\"",
+         {"mode: fsdp"},
+         {"job_config.parallelism.fsdp_reshard_after_forward=", row}},
+        {"dp=2", "parallel_dims.pp_enabled=True", {"reshard: false"}, {always}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Imported r = torch_given_args(rows[i].mesh, titan_code, rows[i].args);
+        if (!r.plan.text) fail_msg("row %zu: %s", i, r.said);
+        for (int k = 0; k < 3 && rows[i].has[k]; k++)
+            if (!strstr(r.plan.text, rows[i].has[k]))
+                fail_msg("row %zu lacks %s\n%s", i, rows[i].has[k], r.plan.text);
+        for (int k = 0; k < 3 && rows[i].lacks[k]; k++)
+            if (strstr(r.plan.text, rows[i].lacks[k]))
+                fail_msg("row %zu has %s\n%s", i, rows[i].lacks[k], r.plan.text);
+    }
+}
+static void test_torch_given_wrong(void **state) {
+    (void)state;
+    static const struct {
+        const char *mesh, *args, *says[2];
+    } wrong[] = {
+        {"tp=2",
+         "job_config.parallelism.disable=True",
+         {"--args:1:1: error: nothing in the file asks for `job_config.parallelism.disable`",
+          "[E0201]"}},
+        {"tp=2", "parallel_dims.tp_enabled", {"--args:1:1: error: ", "[E0110]"}},
+        {"tp=2", "a=1 a=2", {"--args:1:5: error: 'a' occurs twice [E0107]"}},
+        {"tp=2", "a=f(1)+", {"--args:1:", "error: "}},
+        {"dp=2",
+         "job_config.parallelism.fsdp_reshard_after_forward='x'",
+         {"error: the file raises an error in this line [E0217]"}},
+        {"tp=2", "job_config.model.converters=['float8']", {"Float8RowwiseParallel"}},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        Imported r = torch_given_args(wrong[i].mesh, titan_code, wrong[i].args);
+        for (int k = 0; k < 2 && wrong[i].says[k]; k++)
+            if (r.plan.text || !strstr(r.said, wrong[i].says[k]))
+                fail_msg("%s: %s\n%s", wrong[i].args, wrong[i].says[k], r.said);
+    }
 }
 static void test_torch_decided(void **state) {
     (void)state;
@@ -2375,6 +2481,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_torch_match, setup, teardown),
     cmocka_unit_test_setup_teardown(test_torch_keywords, setup, teardown),
     cmocka_unit_test_setup_teardown(test_torch_decided, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_given, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_given_wrong, setup, teardown),
     cmocka_unit_test_setup_teardown(test_torch_experts, setup, teardown),
     cmocka_unit_test_setup_teardown(test_torch_experts_sharded, setup, teardown),
     cmocka_unit_test_setup_teardown(test_places, setup, teardown),

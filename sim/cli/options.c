@@ -134,7 +134,7 @@ static const Option options[] = {
      "of a framework's file: the mesh, outermost axis first, dp=2,tp=4", NULL},
     {"args", 0, O_TEXT, AT(args), "WORDS", C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
      "of a script of Megatron's: what it takes from outside, and more arguments, 'TP=8 1=runs/a "
-     "--vocab-size 32000'",
+     "--vocab-size 32000'; of a Python file: 'loss_parallel=True'",
      NULL},
     {"tp", 0, O_INT, AT(tp), "N", C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
      "of a config.json of Hugging Face: ranks of tensor parallelism", NULL},

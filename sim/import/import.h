@@ -21,7 +21,7 @@ typedef struct {
     const char *hf_version;   /* of transformers; NULL: the newest that is known */
     int64_t tp, ep;           /* -1: not given */
     bool loss_parallel;
-    const char *args; /* of a shell's script: what the caller knows and adds; NULL: nothing */
+    const char *args; /* of a script or a Python file: what the caller knows; NULL: nothing */
     bool full;        /* sizes as they are */
     int64_t layers;   /* of the model, which a pipeline is cut of; 0: as many as it has */
     const char *dir;  /* folder of the plan that is made: paths in it start there */

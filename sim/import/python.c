@@ -144,6 +144,12 @@ static Value *list(Reader *r, char bracket, Loc at) {
     return bracket == ')' && v->n == 1 && !comma ? v->item[0] : v;
 }
 /* One entry of a dict; one whose key is no text in quotes goes to `made`: "{" of key, value, ... */
+/* Is what was read a member of a set and no key? */
+static bool is_member(Reader *r, const Value *v) {
+    skip_blanks(r);
+    char c = scan_peek(&r->s, 0);
+    return v->n || (!v->n_pairs && (c == ',' || c == '}'));
+}
 static void entry(Reader *r, Value *v, Value **made) {
     skip_blanks(r);
     Loc at = scan_loc(&r->s);
@@ -158,6 +164,11 @@ static void entry(Reader *r, Value *v, Value **made) {
     if (spread) scan_take(&r->s, 2);
     Value *k = spread ? scan_value(&r->s, V_NONE, at) : expression(r);
     if (!k || r->s.failed) return;
+    if (!r->json && !spread && is_member(r, v)) { /* of a set, which is read as a list */
+        v->kind = V_LIST;
+        scan_push(&r->s, v, k);
+        return;
+    }
     bool computed = k->kind >= V_NAME || spread;
     if (!computed && k->kind != V_STRING)
         scan_error(&r->s, "E0110", at, "write the name of a module in quotes",

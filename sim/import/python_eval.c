@@ -147,6 +147,7 @@ static Value *compare(Python *p, const Value *v, const Value *a, const Value *b)
 static Value *same(Python *p, const Value *v, const Value *a, const Value *b) {
     bool is = v->s[0] == 'i';
     int yes = is && b->kind == V_NONE ? none(a) : equal(a, b);
+    if (yes < 0 && is && b->kind == V_NONE && p->stands && p->stands(p->owner, a)) yes = 0;
     if (yes < 0) return no_operator(p, v, a, b);
     return boolean(p, v->loc, yes == !(v->s[0] == '!' || strcmp(v->s, "is not") == 0));
 }
@@ -509,6 +510,7 @@ Value *python_eval(Python *p, Value *v) {
     if (!python_step(p, v->loc)) return python_unknown(p, v->loc, "the file has too many steps");
     if (v->kind == V_NAME) {
         Value *to = python_lookup(p, v->s);
+        if (!to && p->outside) to = p->outside(p->owner, v);
         return to ? to : v;
     }
     if (v->kind == V_OP) return operation(p, v);
@@ -522,7 +524,8 @@ Value *python_eval(Python *p, Value *v) {
             (ValuePair){v->pair[i].key, v->pair[i].loc, python_eval(p, v->pair[i].value), false});
     if ((v->kind == V_ATTR || v->kind == V_INDEX) && c->item[0]->kind == V_CODE) return c->item[0];
     if (v->kind == V_INDEX && c->item[1]->kind == V_CODE) return c->item[1];
-    return v->kind == V_INDEX ? indexed(p, c) : c;
+    Value *given = v->kind == V_ATTR && p->outside ? p->outside(p->owner, c) : NULL;
+    return v->kind == V_INDEX ? indexed(p, c) : given ? given : c;
 }
 Value *python_value(Arena *a, Diags *d, Value *v) {
     Python p = {.a = a, .d = d};

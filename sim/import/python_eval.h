@@ -21,6 +21,9 @@ typedef struct {
     bool spent; /* a limit was reached and told: nothing more is evaluated */
     /* What the owner makes of a call whose arguments are evaluated; NULL: it stays a call. */
     Value *(*call)(void *owner, Value *call);
+    /* A name, or an attribute of one, that nothing in the file was assigned to; NULL: unknown. */
+    Value *(*outside)(void *owner, const Value *v);
+    bool (*stands)(void *owner, const Value *v); /* is it surely something, and not None? */
     void *owner;
 } Python;
 

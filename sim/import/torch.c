@@ -243,12 +243,31 @@ static void experts_apart(Torch *t, int n, const char *const *data, const char *
                           : "fully_shard of block.moe.experts before it, over an axis of one rank",
                    "%s takes the experts of different ranks for copies", what);
 }
+/* The embedding, or norm and head, as a unit of its own: the same parts, gathered at another moment
+ * than those of the root, which takes what is left. */
+static bool is_aside(const Torch *t, const FullyShard *f) {
+    const FullyShard *root = NULL;
+    for (int i = 0; i < t->n_calls; i++)
+        if (!*t->call[i].path) root = &t->call[i];
+    return root && *f->path && !strchr(f->path, '.') && same_mesh(root, f) && f->dim == root->dim;
+}
+static void tell_asides(Torch *t) {
+    Str names = str_new(t->x->a);
+    for (int i = 0; i < t->n_calls; i++)
+        if (is_aside(t, &t->call[i]))
+            str_addf(&names, "%s%s", names.n ? ", " : "", t->call[i].path);
+    if (names.n)
+        draft_remark(t->x,
+                     "units of their own there, of the model here: %s; cut alike, gathered "
+                     "at another moment",
+                     names.s);
+}
 /* The root and its layers, as units: what a plan can say of fully_shard. */
 static bool units(Torch *t, const FullyShard **root, const FullyShard **layers) {
     for (int i = 0; i < t->n_calls; i++) {
         const FullyShard *f = &t->call[i];
         const char *dot = strrchr(f->path, '.');
-        if (is_experts(f)) continue;
+        if (is_experts(f) || is_aside(t, f)) continue;
         const FullyShard **at = !*f->path ? root : dot && strcmp(dot, ".*") == 0 ? layers : NULL;
         if (!at || *at) {
             cannot(t, f, arena_printf(t->x->a, "fully_shard of '%s' by itself", f->path),
@@ -293,6 +312,7 @@ static void sharding(Torch *t) {
     if (f.n_axes < 1) return;
     for (int i = 0; i < f.n_axes; i++) data_axis(t, f.axis[i]);
     experts_apart(t, f.n_axes, f.axis, "fully_shard", layers->loc);
+    tell_asides(t);
     const char *where = f.n_axes == 1 ? arena_printf(x->a, "mode: fsdp, axis: %s", f.axis[0])
                                       : arena_printf(x->a, "mode: hsdp, replicate: %s, shard: %s",
                                                      f.axis[0], f.axis[1]);

@@ -5,7 +5,8 @@
 #include "import/python.h"
 #include "base/text.h"
 #include "import/python_eval.h"
-#include "import/torch.h"
+#include "import/torch_given.h"
+#include "model/model.h"
 #include <string.h>
 
 typedef struct {
@@ -15,6 +16,7 @@ typedef struct {
 typedef struct {
     Torch *t;
     Python p;
+    TorchGiven given;
     Function *function;
     int n_functions, cap_functions;
     Value *lone; /* a table that is assigned and not applied, so far */
@@ -144,6 +146,8 @@ static void flatten(Walk *w, Value *call) { flatten_mesh(w, call); }
 static int mesh_axes(Walk *w, Value *v, const char *axis[2]) {
     Draft *x = w->t->x;
     if (calls(v, "_flatten")) return (axis[0] = flatten_mesh(w, v)) ? 1 : -1;
+    int given = torch_given_mesh(&w->given, v, axis);
+    if (given > 0) return given;
     if (v->kind == V_INDEX) {
         const Value *i = v->item[1];
         bool several = i->kind == V_LIST || i->kind == V_TUPLE;
@@ -246,6 +250,16 @@ static void shard_dim(Walk *w, Value *fn, FullyShard *f) {
     f->dim = (int)dim->i;
     f->dim_loc = made->loc;
 }
+/* One call for each module of a list: [model.norm, model.output] is one unit. */
+static void shard_modules(Walk *w, Value *call, Value *module, FullyShard *f) {
+    bool several = module && (module->kind == V_LIST || module->kind == V_TUPLE);
+    for (int i = 0; i < (several ? module->n : 1); i++) {
+        f->path = module_of(w, call, several ? module->item[i] : module);
+        /* with a fault too: the modules that it takes are taken, and nothing else is said of them
+         */
+        if (f->path) *ARENA_PUSH(w->t->x->a, w->t->call, w->t->n_calls, w->t->cap_calls) = *f;
+    }
+}
 static void fully_shard(Walk *w, Value *call) {
     static const char *const known[] = {"module",    "mesh",           "reshard_after_forward",
                                         "mp_policy", "offload_policy", "shard_placement_fn",
@@ -258,7 +272,6 @@ static void fully_shard(Walk *w, Value *call) {
     if (argument(call, -1, "mp_policy"))
         draft_remark(x, "mp_policy in line %d is not read: data.dtype says what is computed in",
                      call->loc.line);
-    f.path = module_of(w, call, module);
     if (mesh && mesh->kind != V_NONE) {
         f.n_axes = mesh_axes(w, mesh, f.axis);
         if (!known_axes(w, f.n_axes, f.axis, mesh->loc)) return;
@@ -270,8 +283,7 @@ static void fully_shard(Walk *w, Value *call) {
     else if (keep && keep->kind != V_NONE)
         value_is_code(x->d, python_unknown(&w->p, keep->loc, python_why(x->a, keep)));
     shard_dim(w, argument(call, -1, "shard_placement_fn"), &f);
-    /* with a fault too: the modules that it takes are taken, and nothing else is said of them */
-    if (f.path) *ARENA_PUSH(x->a, w->t->call, w->t->n_calls, w->t->cap_calls) = f;
+    shard_modules(w, call, module, &f);
 }
 /* Its flat buffers are of whole modules, as fully_shard's units of one layer are not. */
 static void fsdp1(Walk *w, Value *call) {
@@ -307,27 +319,12 @@ static const struct {
     {"loss_parallel", loss_parallel},
 };
 /* Calls that lay out nothing. */
-static const char *const harmless[] = {"print",
-                                       "rank_log",
-                                       "manual_seed",
-                                       "init_process_group",
-                                       "set_device",
-                                       "barrier",
-                                       "train",
-                                       "eval",
-                                       "to",
-                                       "to_empty",
-                                       "init_weights",
-                                       "reset_parameters",
-                                       "backward",
-                                       "step",
-                                       "zero_grad",
-                                       "compile",
-                                       "destroy_process_group",
-                                       "info",
-                                       "debug",
-                                       "warning",
-                                       NULL};
+static const char *const harmless[] = {
+    "print", "rank_log", "manual_seed", "init_process_group", "set_device", "barrier", "train",
+    "eval", "to", "to_empty", "init_weights", "reset_parameters", "backward", "step", "zero_grad",
+    "compile", "destroy_process_group", "info", "debug", "warning",
+    /* torchtitan's */
+    "apply_ac", "maybe_enable_async_tp", "register_module", "set_gradient_divide_factor", NULL};
 
 /* A call that stands for something, wherever it stands; true if it is one of ours. */
 static bool act(Walk *w, Value *v) {
@@ -479,7 +476,7 @@ static void expression(Walk *w, Value *written) {
     }
     if (v->kind != V_CALL || (written->kind == V_CALL && w->known)) return;
     const char *name = callee_of(v);
-    refuse(w, v->loc, "leave it out if it lays out nothing",
+    refuse(w, v->loc, "leave it out if it lays out nothing, or write its function into this file",
            arena_printf(w->t->x->a, "what `%s` does to the plan cannot be seen here",
                         name ? name : value_kind_text(v)));
 }
@@ -490,7 +487,8 @@ static void own_call(Walk *w, const Value *to, const Value *v) {
         bool itself = v->item[i]->kind == V_NAME && strcmp(v->item[i]->s, to->s) == 0;
         const Value *before = python_lookup(&w->p, to->s);
         if (itself || (before && before == v->item[i] && before->kind == V_CALL))
-            refuse(w, v->loc, "leave it out if it lays out nothing",
+            refuse(w, v->loc,
+                   "leave it out if it lays out nothing, or write its function into this file",
                    arena_printf(w->t->x->a, "what `%s` does to the plan cannot be seen here",
                                 callee_of(v) ? callee_of(v) : value_kind_text(v)));
     }
@@ -671,17 +669,66 @@ static Ended walk(Walk *w, const Statement *block) {
     }
     return RAN;
 }
+/* ---- what the file is given ---- */
+static Value *outside(void *owner, const Value *v) {
+    Walk *w = owner;
+    return torch_given_value(&w->given, v);
+}
+/* A module that models of some scheme have: what stands under its name is no None. */
+static bool stands(void *owner, const Value *v) {
+    Walk *w = owner;
+    const char *path = path_of(w, v), *name = value_dotted(w->t->x->a, v);
+    int n;
+    const NamesRow *row = names_table(&n);
+    for (int i = 0; path && name && i < n; i++)
+        for (int s = 0; s < NAMES_COUNT; s++)
+            if (strcmp(row[i].name[s], path) == 0) return strncmp(name, "model.", 6) == 0;
+    return false;
+}
+static bool mentions_in(Walk *w, const Value *v, const char *name) {
+    bool any = v->kind == V_NAME && strcmp(v->s, name) == 0;
+    for (int i = 0; i < v->n && !any && python_step(&w->p, v->loc); i++)
+        any = mentions_in(w, v->item[i], name);
+    for (int i = 0; i < v->n_pairs && !any && python_step(&w->p, v->loc); i++)
+        any = mentions_in(w, v->pair[i].value, name);
+    return any;
+}
+/* Does a block speak of that function? */
+static bool mentions(Walk *w, const Statement *block, const char *name) {
+    bool any = false;
+    for (int i = 0; block && i < block->n && !any; i++) {
+        const Statement *s = block->body[i];
+        any = (s->value && s->kind != PY_DEF && mentions_in(w, s->value, name)) ||
+              mentions(w, s, name) || mentions(w, s->otherwise, name);
+    }
+    return any;
+}
+/* Nobody calls the file's functions in it: as if each were called once that no other one calls, or
+ * (`all`) that none calls of those that were. */
+static void run_uncalled(Walk *w, bool all) {
+    for (int i = 0; i < w->n_functions && !w->p.spent; i++) {
+        const char *name = w->function[i].def->target->s;
+        bool inner = w->function[i].called;
+        for (int k = 0; k < w->n_functions && !inner; k++)
+            inner =
+                k != i && (!all || w->function[k].called) && mentions(w, w->function[k].def, name);
+        if (!inner) run_function(w, i, NULL);
+    }
+}
 void torch_code(Torch *t) {
     Draft *x = t->x;
-    Walk w = {.t = t, .p = {.a = x->a, .d = x->d, .call = called}};
+    Walk w = {.t = t,
+              .p = {.a = x->a, .d = x->d, .call = called, .outside = outside, .stands = stands}};
+    if (!torch_given(&w.given, t)) return;
     Value *main = python_unknown(&w.p, diag_nowhere, NULL);
     w.p.owner = &w;
     *main = (Value){.kind = V_STRING, .s = "__main__"};
     python_bind(&w.p, "__name__", main);
     walk(&w, python_read(x->a, x->d, x->file, x->in->text, x->in->n));
-    for (int i = 0; i < w.n_functions && !w.p.spent; i++) /* as if each were called once */
-        if (!w.function[i].called) run_function(&w, i, NULL);
+    run_uncalled(&w, false);
+    run_uncalled(&w, true);
     if (w.p.spent) return;
+    torch_given_end(&w.given);
     if (!t->n_tables && w.n_lone == 1) torch_table(t, "", w.lone, NULL);
     else if (!t->n_tables && w.n_lone > 1)
         refuse(&w, w.lone->loc, "parallelize_module(model, mesh[\"tp\"], plan) says which one",

@@ -483,6 +483,23 @@ static void holds_the_sums(Arena *a, const TraceSample *k, const char *op, const
     }
 }
 
+/* A reduction that is done twice: the frames are of one time, and M is the same in all of them as
+ * in the words behind. */
+static void one_size_of_what_is_sent(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = run_file(a, "plans/bugs/06-reduced-twice.yaml", &(PipelineOptions){.events = true});
+    assert_non_null(r.t);
+    RenderOptions o = options("storyboard");
+    const char *text = picture(a, r.t, &o, FORMAT_TEXT);
+    says(text, "sent 1/2 of M = 16 KiB");
+    says(text, "sent M = 32 KiB");
+    says(text, "over tp, M = 32 KiB");
+    says(text, "64 KiB sent per rank");
+    assert_null(strstr(text, "M = 64 KiB"));
+    arena_free(a);
+}
+
 /* Every kind on small plans: the numbers before and after are the run's, sums add up, and the
  * picture prints them. */
 static void storyboard_is_the_run(void **state) {
@@ -1186,6 +1203,7 @@ int main(void) {
         cmocka_unit_test(both_ways_of_a_pipeline),
         cmocka_unit_test(schedules_beside),
         cmocka_unit_test(storyboard_is_the_run),
+        cmocka_unit_test(one_size_of_what_is_sent),
         cmocka_unit_test(every_collective_is_sampled),
         cmocka_unit_test(errors_are_the_checks),
         cmocka_unit_test(wrong_values_are_followed),

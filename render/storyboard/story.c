@@ -383,6 +383,8 @@ static const char *rows_sent(const Story *s, const Ring *f) {
         }
     return arena_printf(s->a, "%.0f of %.0f rows in place", there, all);
 }
+/* How often all of it is done: twice where a planted mistake says so. The frames show it once. */
+static int times_done(const Story *s) { return s->coll && s->coll->times > 1 ? s->coll->times : 1; }
 const char *story_sent(const Story *s, const Ring *f) {
     if (s->rows && s->ranks == s->ring.n_shown) return rows_sent(s, f);
     if (f->step == 0)
@@ -396,7 +398,8 @@ const char *story_sent(const Story *s, const Ring *f) {
     const char *part = b == 1
                            ? arena_printf(s->a, "%sM", a == 1 ? "" : arena_printf(s->a, "%d ", a))
                            : arena_printf(s->a, "%d/%d of M", a, b);
-    return arena_printf(s->a, "sent %s = %s", part, bytes_text(s->sent * f->step / f->steps, s->a));
+    return arena_printf(s->a, "sent %s = %s", part,
+                        bytes_text(s->sent / times_done(s) * f->step / f->steps, s->a));
 }
 
 /* Is a single number moved? */
@@ -469,8 +472,7 @@ static void add_volume(const Story *s, Str *t) {
                *expected = s->coll && s->coll->row_bytes > 0 ? " expected" : "",
                *sent = arena_printf(s->a, "%s%s sent per rank", bytes_text(s->sent, s->a),
                                     *expected ? " expected to be" : "");
-    int times = s->coll && s->coll->times > 1 ? s->coll->times : 1, /* a planted mistake */
-        n = ring_steps(s->ring.kind, s->ring.n) * times;
+    int times = times_done(s), n = ring_steps(s->ring.kind, s->ring.n) * times;
     const char *often = times > 1 ? arena_printf(s->a, "%d × ", times) : "";
     if (*expected && trace_exchange(s->c->t, s->step)) {
         int64_t own = s->rank[0], group = words_group_of(&s->coll->groups, own),

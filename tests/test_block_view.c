@@ -1034,7 +1034,7 @@ static void gradients_leave_the_stream(void **state) {
                  {"|dy|MLP|", "|dh|gradient of the hidden state, also what comes to attention|",
                   " bias|nothing to add|"}},
                 {"plans/38-llama4-scout-reorderer.yaml",
-                 {"|dy|MoE|", "|AllReduce d gate|dp · sends ", "|dw1|nothing to add|"}}};
+                 {"|dy|MoE|", "|AllReduce d router gate|dp · sends ", "|dw1|nothing to add|"}}};
     for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
         RenderOptions o = options("block");
         Scene *page[VIEW_MAX_PAGES];

@@ -98,7 +98,8 @@ bool grads_same_end(const ParamGrad *x, const ParamGrad *y) {
 }
 
 const char *grads_leaf(Arena *a, const ParamGrad *w) {
-    return grads_weight(a, w->param ? grads_path(w->param) : w->made->output);
+    return w->param && w->param->module ? words_weight(a, w->param->module, w->param)
+                                        : grads_weight(a, w->made->output);
 }
 
 bool grads_is_bias(const ParamGrad *w) { return text_before(w->made->output, ".bias"); }

@@ -33,7 +33,7 @@ bool grads_same_end(const ParamGrad *x, const ParamGrad *y);
 const char *grads_path(const TraceParam *p);
 /* "wq" of the path of its weight or its bias. */
 const char *grads_weight(Arena *a, const char *path);
-/* The same of a gradient's parameter. */
+/* What a gradient's parameter is called in the box that multiplies with it: "wq", "shared w2". */
 const char *grads_leaf(Arena *a, const ParamGrad *w);
 /* Is it that of a bias? */
 bool grads_is_bias(const ParamGrad *w);

@@ -49,10 +49,14 @@ static void read_strip(Text *t, const MirrorStrip *s) {
     if (t->n) qsort(t->item, (size_t)t->n, sizeof *t->item, by_step);
 }
 
-/* "dw2" of "grad.param.layers.0.feed_forward.w2.weight", "d o_proj" of "grad.layers.0.o_proj". */
-static const char *grad_name(Arena *a, Subject s) {
+/* "dw2" of "grad.param.layers.0.feed_forward.w2.weight", "d shared w2" of that beside experts, "d
+ * o_proj" of "grad.layers.0.o_proj". */
+static const char *grad_name(Text *t, Subject s) {
+    Arena *a = t->a;
+    const TraceParam *p = grads_param(t->m->g->t, s);
     size_t n = text_before(s.of, ".weight");
-    const char *leaf = words_leaf(n ? arena_strndup(a, s.of, n) : s.of);
+    const char *leaf = p && p->module ? words_weight(a, p->module, p)
+                                      : words_leaf(n ? arena_strndup(a, s.of, n) : s.of);
     return arena_printf(a, "d%s%s", strlen(leaf) > 3 ? " " : "", leaf);
 }
 
@@ -63,12 +67,12 @@ static bool is_sum(const TraceCompute *c) {
 static const char *step_words(Text *t, const TraceCompute *c) {
     const char *label = c->label && *c->label ? c->label : c->op;
     bool weight = c->makes.role == OF_PARAM_GRADIENT;
-    if (weight) return grad_name(t->a, c->makes);
+    if (weight) return grad_name(t, c->makes);
     if (is_sum(c)) return arena_printf(t->a, "sum of the uses of %s", words_leaf(c->output));
     for (int i = 0; i < c->n_inputs; i++) {
         const TraceParam *p = trace_param(t->m->g->t, c->inputs[i]);
         if (p && p->compute.nd > 1)
-            return arena_printf(t->a, "%s via %s", grad_name(t->a, c->makes),
+            return arena_printf(t->a, "%s via %s", grad_name(t, c->makes),
                                 words_weight(t->a, c->module, p));
     }
     return arena_printf(t->a, "%s′", label);
@@ -96,7 +100,7 @@ static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
     const TraceValue *v = words_find_value(g->t, c->value, c->step);
     Str s = str_new(t->a);
     str_addf(&s, "%s◆  %s %s", edge, words_done(t->a, words_coll_on(c, g->rank), c),
-             c->subject.role == OF_PARAM_GRADIENT ? grad_name(t->a, c->subject) : "");
+             c->subject.role == OF_PARAM_GRADIENT ? grad_name(t, c->subject) : "");
     str_addf(&s, "%s%s %s", s.s[s.n - 1] == ' ' ? "" : " ", words_axis_list(t->a, g->t, c->axis),
              words_members(t->a, &c->groups, words_group_of(&c->groups, g->rank)));
     block_text_row(&t->out, g, t->w, rail, s.s, v);

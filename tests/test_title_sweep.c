@@ -1096,12 +1096,20 @@ static const char *not_held(Arena *a, const char *left) {
     }
     return NULL;
 }
+/* Names of steps that have a number in them: `up + 1`. */
+static void quote_steps(const Page *p, char *left) {
+    for (int i = 0; i < p->t->n_computes; i++) {
+        const char *label = p->t->computes[i].label;
+        if (label && strpbrk(label, "0123456789") && strchr(label, ' ')) quote(left, label);
+    }
+}
 static void look(Page *p, const char *text) {
     char *left = arena_strdup(p->a, text);
     p->text = text;
     quote(left, p->t->hardware), quote(left, p->t->plan), quote(left, p->t->title);
     quote(left, arena_strndup(p->a, p->t->hash, 8));
     quote(left, p->t->bubble_form), quote(left, p->t->bubble_unfit);
+    quote_steps(p, left);
     for (int i = 0; i < p->t->n_events && !strcmp(p->o.view, "storyboard"); i++)
         quote(left, p->t->events[i].formula);
     for (int i = 0; i < PHRASES; i++) hold(p, i, left);

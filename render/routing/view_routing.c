@@ -56,11 +56,21 @@ static double end_rows(const RoutePen *p, int64_t end) {
     for (int64_t i = 0; i < p->r.n; i++) rows += flow(p, i, end);
     return rows;
 }
-enum { PITCH = 20, GAP = 5, FRAME_GAP = 14, HEAD = 24 };
+enum {
+    PITCH = 20,
+    GAP = 5,
+    CROWD = 20,
+    CROWD_PITCH = 16,
+    CROWD_GAP = 1,
+    FRAME_GAP = 14,
+    HEAD = 24
+};
+/* A page has room for some twenty destinations with air between them; more stand line by line. */
+static bool crowded(const RoutePen *p) { return ends(p) > CROWD; }
 /* Rows that an expert has room for; 0: for all that come. */
 static double room_of(const RoutePen *p) { return p->k && p->each ? (double)p->k->room : 0; }
 static double end_height(const RoutePen *p, int64_t end) {
-    return fmax(PITCH, fmax(end_rows(p, end), room_of(p)) * p->unit);
+    return fmax(crowded(p) ? CROWD_PITCH : PITCH, fmax(end_rows(p, end), room_of(p)) * p->unit);
 }
 /* Experts that nobody asked for stand with nobody: they are told in words. */
 static double place_ends(RoutePen *p, double y) {
@@ -69,7 +79,7 @@ static double place_ends(RoutePen *p, double y) {
         for (int64_t e = 0; e < ends(p); e++) {
             if (home_of(p, e) != i) continue;
             p->to_y[e] = y;
-            y += end_height(p, e) + GAP;
+            y += end_height(p, e) + (crowded(p) ? CROWD_GAP : GAP);
         }
         y += p->gap;
     }

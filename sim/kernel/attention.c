@@ -49,6 +49,40 @@ AttentionRun attention_run(const AttentionMask *m, int64_t t, int64_t ns) {
     return (AttentionRun){keys_up_to(m, first - 1, ns), keys_up_to(m, last, ns)};
 }
 
+/* What queries 0..n-1 of a chunk see if each sees at most `most` keys: 1, 2, .. most, most, .. */
+static double pairs_of_chunk(int64_t n, int64_t most) {
+    double rising = (double)(n < most ? n : most);
+    return rising * (rising + 1) / 2 + (double)most * ((double)n - rising);
+}
+/* The same of T queries, each of which sees all of S keys up to its own position. */
+static double pairs_before(int64_t T, const int64_t *pos, int64_t S) {
+    int64_t pairs = 0;
+    for (int64_t t = 0; t < T; t++) {
+        int64_t n = pos[t] < S ? pos[t] + 1 : S;
+        pairs += n > 0 ? n : 0;
+    }
+    return (double)pairs;
+}
+double attention_pairs(const AttentionMask *m, int64_t T, int64_t S) {
+    if (m->full && !m->documents) return (double)T * (double)S;
+    bool first = !m->query_pos && !m->key_pos && !m->documents; /* both stand at 0, 1, .. */
+    if (first && !m->chunk && !m->window) return (double)T * ((double)S + 1) / 2;
+    double pairs = 0;
+    if (first && T <= S) {
+        int64_t chunk = m->chunk > 0 && m->chunk < T ? m->chunk : T,
+                most = m->window > 0 ? m->window : T;
+        if (!T) return 0;
+        return (double)(T / chunk) * pairs_of_chunk(chunk, most) + pairs_of_chunk(T % chunk, most);
+    }
+    if (m->query_pos && !m->key_pos && !m->chunk && !m->window && !m->documents)
+        return pairs_before(T, m->query_pos, S);
+    for (int64_t t = 0; t < T; t++) {
+        AttentionRun run = attention_run(m, t, S);
+        pairs += (double)(run.lim - run.from);
+    }
+    return pairs;
+}
+
 /* What rows t0..t0+n-1 see: each row's run, and in *base and the result the keys between which all
  * of them lie. The base is a multiple of a block of keys, so that blocks begin where they do
  * without chunks. */

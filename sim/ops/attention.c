@@ -209,41 +209,10 @@ static double *probabilities(const OpCall *plain, int64_t *n) {
         if (!box_next(4, heads, i)) return p;
     }
 }
-/* What queries 0..n-1 of a chunk see if each sees at most `most` keys: 1, 2, .. most, most, .. */
-static double pairs_of_chunk(int64_t n, int64_t most) {
-    double rising = (double)(n < most ? n : most);
-    return rising * (rising + 1) / 2 + (double)most * ((double)n - rising);
-}
-/* The same of T queries, each of which sees all of S keys up to its own position. */
-static double pairs_before(int64_t T, const int64_t *pos, int64_t S) {
-    int64_t pairs = 0;
-    for (int64_t t = 0; t < T; t++) {
-        int64_t n = pos[t] < S ? pos[t] + 1 : S;
-        pairs += n > 0 ? n : 0;
-    }
-    return (double)pairs;
-}
-/* Pairs of query and key that see each other in local row b. Nothing is walked where queries stand
- * at 0, 1, ..: a sequence may be longer than anything that could be run. */
+/* Pairs of query and key that see each other in local row b. */
 static double pairs_of(const OpCall *c, int64_t b) {
-    int64_t T = c->in[0].n[T_], S = c->in[1].n[1];
     AttentionMask m = attention_mask(c, b, c->index['t' - 'a'], NULL);
-    if (m.full && !m.documents) return (double)T * (double)S;
-    if (!m.query_pos && !m.chunk && !m.window && !m.documents)
-        return (double)T * ((double)S + 1) / 2;
-    double pairs = 0;
-    if (!m.query_pos && !m.documents && T <= S) {
-        int64_t chunk = m.chunk > 0 && m.chunk < T ? m.chunk : T,
-                most = m.window > 0 ? m.window : T;
-        if (!T) return 0;
-        return (double)(T / chunk) * pairs_of_chunk(chunk, most) + pairs_of_chunk(T % chunk, most);
-    }
-    if (!m.chunk && !m.window && !m.documents) return pairs_before(T, m.query_pos, S);
-    for (int64_t t = 0; t < T; t++) {
-        AttentionRun run = attention_run(&m, t, S);
-        pairs += (double)(run.lim - run.from);
-    }
-    return pairs;
+    return attention_pairs(&m, c->in[0].n[T_], c->in[1].n[1]);
 }
 /* 2 d for the score and 2 w for the value of each visible pair; pairs from positions where they are
  * known, else as if the queries stood first. */

@@ -96,15 +96,16 @@ static void part_adjoint(const OpCall *c) {
     memset(c->out.p, 0, (size_t)(tensor_count(&c->out) * dtype_size(c->dtype)));
     if (!box_empty(&c->in[0]) && !box_empty(&c->in[1])) each_head(c, part_head_adjoint);
 }
-/* Pairs of query and key that see each other in local row b. */
+/* Pairs of query and key that see each other in local row b. What is whole and no ring's needs no
+ * list of its positions. */
 static double pairs_of(const OpCall *c, int64_t b) {
     RingPart r;
     double pairs = 0;
-    for (ring_open(c, b, &r); ring_next(c, &r);)
-        for (int64_t t = 0; t < r.nt; t++) {
-            AttentionRun run = attention_run(&r.mask, t, r.ns);
-            pairs += (double)(run.lim - run.from);
-        }
+    if (!c->at->block && !c->at->hop && !c->index['t' - 'a'] && !c->index['s' - 'a']) {
+        r.mask = attention_mask(c, b, NULL, NULL);
+        return attention_pairs(&r.mask, c->in[0].n[T_], c->in[1].n[1]);
+    }
+    for (ring_open(c, b, &r); ring_next(c, &r);) pairs += attention_pairs(&r.mask, r.nt, r.ns);
     return pairs;
 }
 /* 2 d for the score and 2 w for the value of each pair that is seen; where positions are not known,

@@ -1450,6 +1450,28 @@ static void test_megatron_gpt(void **state) {
                                                 args));
     REFUSES(r, "--step-batch-size-schedule beside --global-batch-size: Megatron stops [E0307]");
 }
+/* Learned positions are added to whole words, and the sum is cut: an all-reduce and, backward, an
+ * all-gather; Llama's words are reduce-scattered. */
+static void test_megatron_positions(void **state) {
+    (void)state;
+    Imported r = megatron((ImportInput){0},
+                          "--num-layers 2 --hidden-size 64 --num-attention-heads 8 --seq-length 16 "
+                          "--vocab-size 250 --tensor-model-parallel-size 2 --sequence-parallel");
+    HOLDS(r, "recipe: megatron-sp", "  embedding.word_embeddings: embedding_rowwise");
+    assert_string_equal(r.said, "");
+    PlanRun run = run_plan(&r, true);
+    assert_string_equal(run.t->verdict, "equivalent");
+    int words = 0, cut = 0;
+    for (int i = 0; i < run.t->n_collectives; i++) {
+        const TraceCollective *c = &run.t->collectives[i];
+        words += !strcmp(c->value, "embed");
+        if (!strcmp(c->value, "embed")) assert_string_equal(c->op, "all_reduce");
+        cut += !strcmp(c->value, "grad.embed_sum") && !strcmp(c->op, "all_gather");
+        assert_string_not_equal(c->value, "grad.pos_embed");
+    }
+    assert_int_equal(words, 1);
+    assert_int_equal(cut, 1);
+}
 /* Megatron's own FSDP: its strategies. */
 static void test_megatron_fsdp(void **state) {
     (void)state;
@@ -2510,6 +2532,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_megatron_outside, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_conf, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_gpt, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_positions, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_fsdp, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_undecided, setup, teardown),

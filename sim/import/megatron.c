@@ -484,10 +484,6 @@ static void write_gpt(Draft *x, const Args *a) {
         (long long)a->vocab, a->eps > 0 ? a->eps : 1e-5,
         a->exact_gelu ? "gelu" : "gelu_pytorch_tanh", yes(!a->untied),
         (long long)vocab_multiple(a));
-    if (a->sp && a->tp > 1)
-        diag_warn(x->d, "E0214", at(x, a, "sequence-parallel"), NULL,
-                  "the sum of words and positions: Megatron cuts it behind the addition, the plan "
-                  "cuts both before it");
 }
 static const char *scaling_text(Draft *x, const Args *a) {
     if (!a->rope_scaling) return "";
@@ -638,6 +634,16 @@ static void write_data_parallel(Draft *x, const Args *a) {
     }
     if (mode) draft_key(x, "data_parallel", mode, at(x, a, by), arena_printf(x->a, "--%s", by));
 }
+/* With learned positions Megatron does not reduce-scatter the words: language_model_embedding.py
+ * adds whole ones and cuts the sum, `scatter_to_sequence_parallel_region`. */
+static void write_positions(Draft *x, const Args *a) {
+    Loc loc = at(x, a, "sequence-parallel");
+    draft_line(x, "embedding.word_embeddings", loc, "embedding_rowwise", loc,
+               "words are whole: positions are added before the sequence is cut");
+    draft_line(x, "decoder.layers.0", loc,
+               "{style: prepare_module_input, input: [replicate], desired_input: [shard(1)]}", loc,
+               NULL);
+}
 static void write_plan(Draft *x, const Args *a) {
     bool sp = a->sp && a->tp > 1;
     if (sp) draft_group(x, "sp", "tp", at(x, a, "sequence-parallel"));
@@ -649,6 +655,7 @@ static void write_plan(Draft *x, const Args *a) {
                             : "megatron-sp",
                   at(x, a, "tensor-model-parallel-size"),
                   sp ? "--sequence-parallel" : "--tensor-model-parallel-size");
+    if (sp && is_gpt(a) && !x->in->model && !x->in->config) write_positions(x, a);
     if (a->ep > 1)
         draft_key(x, "moe",
                   is(a->dispatcher, "alltoall") ? "{dispatch: all_to_all}"

@@ -599,6 +599,10 @@ int cmd_explain(Cli *c) {
                                             c->o.hooks ? SUFFIX_MODULES : SUFFIX_ALL, &hint);
     if (whole && c->o.hooks && explain_hooks(&e, whole, l.d)) return l.exit;
     if (whole && !c->o.hooks) found = explain_name(&e, whole);
+    const char *apart[SUFFIX_APART];
+    bool several = false;
+    int n_apart = found || c->o.hooks ? 0 : suffix_apart(c->arena, l.trace, name, apart, &several);
+    for (int i = 0; i < n_apart && !several; i++) found |= explain_name(&e, apart[i]);
     if (!found)
         diag_error(c->d, "E0209", diag_nowhere,
                    c->o.hooks ? hook_hint(&e, name, hint) : name_hint(&e, name, hint),

@@ -123,6 +123,38 @@ static const char *nearest(const KnownNames *k, const char *name) {
                        : arena_printf(k->a, "%s, which this plan calls %s", near, k->name[i].is);
     return NULL;
 }
+int suffix_apart(Arena *a, const Trace *t, const char *name, const char **found, bool *several) {
+    KnownNames modules = all_of(a, t, SUFFIX_MODULES, false), k = {.a = a};
+    for (int i = 0; i < modules.n; i++) {
+        const char *is = modules.name[i].is, *hf = names_from_scheme(a, scheme_of(t), is, 0);
+        for (int s = 0; hf && s < NAMES_COUNT; s++) add(&k, is, names_together(a, (Names)s, hf));
+    }
+    size_t of_weight = text_before(name, ".weight");
+    if (of_weight) name = arena_strndup(a, name, of_weight);
+    int n = 0;
+    *several = false;
+    const char *of = NULL;
+    for (int i = 0; i < k.n; i++) {
+        const char *said = k.name[i].said;
+        if (!ends(said, name) && strcmp(said, name) != 0) continue;
+        if (!of) of = said;
+        bool same = strcmp(of, said) == 0;
+        *several |= !same;
+        if (same && n < SUFFIX_APART) found[n++] = k.name[i].is;
+    }
+    return n;
+}
+/* What is one module elsewhere and several here. */
+static const char *apart_hint(Arena *a, const Trace *t, const char *name) {
+    const char *found[SUFFIX_APART];
+    bool several;
+    int n = suffix_apart(a, t, name, found, &several);
+    Str s = str_new(a);
+    for (int i = 0; i < n; i++) str_addf(&s, "%s%s", i ? ", " : "", found[i]);
+    return n ? arena_printf(a, "it is apart in this plan: %s%s", s.s,
+                            several ? ", and those of other layers" : "")
+             : NULL;
+}
 /* `several`: layers are one place, see matches; NULL: they are not. */
 static const char *find(Arena *a, const Trace *t, const char *name, unsigned kinds, bool *several,
                         const char **hint) {
@@ -135,7 +167,7 @@ static const char *find(Arena *a, const Trace *t, const char *name, unsigned kin
         int n = matches(&k, name, several != NULL, found, several ? several : &none);
         if (n == 1) return found[0];
         if (n) *hint = candidates(a, found, n);
-        else if (others) *hint = nearest(&k, name);
+        else if (others && !(*hint = apart_hint(a, t, name))) *hint = nearest(&k, name);
         if (n) return NULL;
     }
     return NULL;

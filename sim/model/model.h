@@ -227,6 +227,9 @@ const char *names_of_own(Arena *arena, Names n, const char *path);
 /* The way back: a path of the scheme as Hugging Face's, or NULL. A name may stand for modules of
  * different models ("layers.*.attention.q_norm"): `reading` 0 is the first meaning, NULL ends. */
 const char *names_from_scheme(Arena *arena, Names n, const char *path, int reading);
+/* The module that is this one (Hugging Face's path) and those beside it in one, where a model has
+ * it so: "decoder.layers.0.mlp.linear_fc1" of gate_proj or up_proj. NULL: there is none. */
+const char *names_together(Arena *arena, Names n, const char *hf_path);
 /* The scheme that the names of a checkpoint's tensors follow ("layers.0.attention.wq.weight";
  * without a prefix), by most matches over the modules of the layers; -1 if none matches. */
 int names_recognise(const char *const *names, int n);

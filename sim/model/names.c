@@ -448,6 +448,13 @@ static bool names_match(const char *pattern, const char *path, const char **numb
     return is_rest(path);
 }
 
+/* The name of a row with the layer's number, and what follows it. */
+static const char *numbered(Arena *arena, const char *name, const char *number, int n,
+                            const char *rest) {
+    const char *star = strchr(name, '*');
+    if (!star) return arena_printf(arena, "%s%s", name, rest);
+    return arena_printf(arena, "%.*s%.*s%s%s", (int)(star - name), name, n, number, star + 1, rest);
+}
 /* Of rows of this kind, or of any. By the row that matches after `reading`
  * others have. */
 static const char *names_translate(Arena *arena, Names from, Names to, const char *path, Kind kind,
@@ -460,10 +467,7 @@ static const char *names_translate(Arena *arena, Names from, Names to, const cha
         const char *name = rows[i].name[to];
         rest = rest_in(arena, from, to, &rows[i], rest);
         if (!name || !rest) return NULL;
-        const char *star = strchr(name, '*');
-        if (!star) return arena_printf(arena, "%s%s", name, rest);
-        return arena_printf(arena, "%.*s%.*s%s%s", (int)(star - name), name, n, number, star + 1,
-                            rest);
+        return numbered(arena, name, number, n, rest);
     }
     return NULL;
 }
@@ -489,6 +493,38 @@ const char *names_of_own(Arena *arena, Names n, const char *path) {
 const char *names_from_scheme(Arena *arena, Names n, const char *path, int reading) {
     assert(n < NAMES_COUNT && path && reading >= 0);
     return names_translate(arena, n, NAMES_HF, path, OF_ANY, reading);
+}
+
+/* Modules that are one in some models and several in others. */
+static const struct {
+    const char *one, *part[3];
+} together[] = {{"query, key and value", {"query", "key", "value"}},
+                {"gate and up", {"gate", "up"}},
+                {"experts' gates and ups", {"experts' gates", "experts' ups"}}};
+/* Is it what that row is, of whatever family: "gate (Llama 4)"? */
+static bool row_is(const NamesRow *r, const char *what) {
+    size_t n = strlen(what);
+    return !strncmp(r->what, what, n) && (!r->what[n] || !strncmp(r->what + n, " (", 2));
+}
+static const char *whole_of(const NamesRow *r) {
+    for (size_t i = 0; i < sizeof together / sizeof *together; i++)
+        for (int k = 0; k < 3 && together[i].part[k]; k++)
+            if (row_is(r, together[i].part[k])) return together[i].one;
+    return NULL;
+}
+const char *names_together(Arena *arena, Names n, const char *hf_path) {
+    assert(n < NAMES_COUNT && hf_path);
+    for (int i = 0; i < N_ROWS; i++) {
+        const char *number, *rest;
+        int digits;
+        if (!names_match(rows[i].name[NAMES_HF], hf_path, &number, &digits, &rest) || *rest)
+            continue;
+        const char *one = whole_of(&rows[i]);
+        for (int k = 0; one && k < N_ROWS; k++)
+            if (row_is(&rows[k], one) && rows[k].name[n])
+                return numbered(arena, rows[k].name[n], number, digits, "");
+    }
+    return NULL;
 }
 
 /* Is it a name of the scheme, and one that tells the schemes apart ("norm" is in all of them)? */

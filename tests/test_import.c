@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "import/hf_version.h"
 #include "import/import.h"
+#include "import/layer_freq.h"
 #include "support/support.h"
 #include <setjmp.h>
 #include <stdlib.h>
@@ -1450,6 +1451,136 @@ static void test_megatron_gpt(void **state) {
                                                 args));
     REFUSES(r, "--step-batch-size-schedule beside --global-batch-size: Megatron stops [E0307]");
 }
+/* What a script of DeepSeek's says, in small. */
+static const char of_latent[] =
+    "--num-layers 3 --hidden-size 64 --ffn-hidden-size 96 --num-attention-heads 4 --vocab-size 128 "
+    "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear "
+    "--seq-length 16 --multi-latent-attention --qk-layernorm --kv-lora-rank 16 --qk-head-dim 16 "
+    "--qk-pos-emb-head-dim 8 --v-head-dim 16 --rotary-scaling-factor 40 --mscale-all-dim 0.0 "
+    "--moe-aux-loss-coeff 0.0";
+static const char latent_experts[] =
+    " --num-experts 8 --moe-ffn-hidden-size 16 --moe-router-topk 4 --moe-layer-freq [0]*1+[1]*2 "
+    "--moe-shared-expert-intermediate-size 32 --moe-token-dispatcher-type alltoall";
+static const char sigmoid[] =
+    " --moe-router-score-function sigmoid --moe-router-enable-expert-bias "
+    "--moe-router-num-groups 4 --moe-router-group-topk 2 --moe-router-topk-scaling-factor 2.5";
+#define LATENT_TP " --tensor-model-parallel-size 2 --sequence-parallel"
+static int collectives_of(const Trace *t, const char *value, const char *op) {
+    int n = 0;
+    for (int i = 0; i < t->n_collectives; i++)
+        n += !strcmp(t->collectives[i].value, value) && !strcmp(t->collectives[i].op, op);
+    return n;
+}
+static Imported import_latent(const char *router, const char *more) {
+    return megatron((ImportInput){.model = NULL},
+                    arena_printf(arena, "%s%s%s", of_latent, router, more));
+}
+/* Latents are made of the rank's own tokens by weights that are whole; what they become, and the
+ * keys' turned part, gather the sequence. */
+static void test_megatron_latent(void **state) {
+    (void)state;
+    const char *experts = arena_printf(arena, "%s%s", latent_experts, sigmoid);
+    static const char *const rows[][3] = {
+        /* ranks of queries, what gathers the sequence; the other does not */
+        {"--q-lora-rank 24", "layers.0.q_a_norm", "layers.0.input_norm"},
+        {"", "layers.0.input_norm", "layers.0.q_a_norm"}};
+    for (int i = 0; i < 2; i++) {
+        Imported r = import_latent(experts, arena_printf(arena,
+                                                         LATENT_TP " %s "
+                                                                   "--expert-model-parallel-size 2 "
+                                                                   "--context-parallel-size 1",
+                                                         rows[i][0]));
+        HOLDS(r, "recipe: megatron-moe",
+              "  decoder.layers.*.self_attention.linear_kv_down_proj: sequence_parallel");
+        assert_non_null(strstr(r.plan.text, "first_k_dense_replace: 1, n_routed_experts: 8, "));
+        assert_non_null(strstr(r.plan.text, "n_shared_experts: 2, n_group: 4, topk_group: 2, "));
+        assert_non_null(strstr(r.plan.text, "rope_type: yarn, factor: 40, original_max_"));
+        PlanRun run = run_plan(&r, true);
+        assert_string_equal(run.t->verdict, "equivalent");
+        assert_int_equal(collectives_of(run.t, rows[i][1], "all_gather"), 1);
+        assert_int_equal(collectives_of(run.t, rows[i][2], "all_gather"), 0);
+        assert_int_equal(collectives_of(run.t, "layers.0.kv_a_norm", "all_gather"), 1);
+        assert_int_equal(collectives_of(run.t, "layers.0.k_rope", "all_gather"), 1);
+        assert_int_equal(collectives_of(run.t, "grad.layers.0.kv_a_norm", "reduce_scatter"), 1);
+    }
+    Imported r = import_latent(latent_experts, " --moe-router-pre-softmax");
+    assert_non_null(strstr(r.plan.text, ", router: qwen3_moe, norm_topk_prob: false}"));
+    assert_string_equal(run_plan(&r, true).t->verdict, "equivalent");
+    r = import_latent("", LATENT_TP);
+    HOLDS(r, "recipe: megatron-sp");
+    assert_non_null(strstr(r.plan.text, "first_k_dense_replace: 3}"));
+    assert_string_equal(run_plan(&r, true).t->verdict, "equivalent");
+}
+static void test_megatron_latent_refused(void **state) {
+    (void)state;
+    static const char *const rows[][3] = {
+        {"", " --tensor-model-parallel-size 2",
+         "--multi-latent-attention: not supported by this version [E0214]"},
+        {"", " --transformer-impl local", "--transformer-impl: not supported by this version"},
+        {"", " --group-query-attention --num-query-groups 2", "--group-query-attention: not"},
+        {"", " --rope-type other", "--rope-type: not supported"},
+        {"", " --mscale 0.5", "--mscale: not supported by this version"},
+        {latent_experts, " --moe-router-score-function sigmoid",
+         "--moe-router-score-function: not supported by this version"},
+        {latent_experts, " --moe-router-enable-expert-bias",
+         "a bias of experts beside a softmax: Megatron stops [E0307]"},
+        {latent_experts, " --moe-router-topk-scaling-factor 2.5", "--moe-router-topk-scaling-"},
+        {latent_experts, " --moe-shared-expert-intermediate-size 20",
+         "--moe-shared-expert-intermediate-size: not supported"},
+        {latent_experts, " --moe-layer-freq [1,0,1]", "--moe-layer-freq: not supported"},
+        {latent_experts, " --moe-layer-freq [1]*4",
+         "--moe-layer-freq '[1]*4' is of another number of layers than --num-layers"},
+        {latent_experts, " --moe-layer-freq 2*[1]", "wants a number of layers, or lists"},
+        {latent_experts, " --moe-layer-freq [0]*3", "leaves no layer with experts"},
+        {latent_experts,
+         " --moe-router-score-function sigmoid --moe-router-enable-expert-bias "
+         "--moe-router-num-groups 4 --moe-router-group-topk 4",
+         "--moe-router-group-topk: not supported by this version"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Imported r = import_latent(rows[i][0], rows[i][1]);
+        REFUSES(r, rows[i][2]);
+    }
+}
+/* Layers with experts, by a number or by lists as Python multiplies them. */
+static void test_megatron_layers_of_experts(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {{"1", "111111"},
+                                          {"2", "101010"},
+                                          {"7", "100000"},
+                                          {"[0]*2+[1]*4", "001111"},
+                                          {"[0,1]*3", "010101"},
+                                          {"(([0] + [1]*2)*2)", "011011"},
+                                          {"[1]*2*3", "111111"},
+                                          {"[0]*5", NULL},
+                                          {"[0]*7", NULL},
+                                          {"0", NULL},
+                                          {"[2]*6", NULL},
+                                          {"[1]*6+", NULL},
+                                          {"[]", NULL},
+                                          {"([1]*6", NULL},
+                                          {"[1]*6)", NULL},
+                                          {"[1]*5000", NULL},
+                                          {"[10]*6", NULL},
+                                          {"-1", NULL},
+                                          {"[1]*99999999999999999999", NULL},
+                                          {"((((((((((((((((((([1]*6)))))))))))))))))))", NULL}};
+    static bool has[LAYER_FREQ_MOST];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *why = layer_freq_read(rows[i][0], 6, has);
+        if (!why != !!rows[i][1]) fail_msg("%s: %s", rows[i][0], why ? why : "read");
+        for (int k = 0; !why && k < 6; k++) assert_int_equal(has[k], rows[i][1][k] == '1');
+    }
+    Imported r =
+        megatron((ImportInput){0},
+                 "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --vocab-size 128 "
+                 "--swiglu --normalization RMSNorm --position-embedding-type rope "
+                 "--disable-bias-linear --seq-length 8 --num-experts 4 "
+                 "--moe-ffn-hidden-size 16 --moe-layer-freq [0,1]*2");
+    assert_non_null(strstr(r.plan.text, "mlp_only_layers: [0, 2]}"));
+    assert_non_null(strstr(r.plan.text, "layers: 2,"));
+    assert_string_equal(run_plan(&r, true).t->verdict, "equivalent");
+}
 /* Learned positions are added to whole words, and the sum is cut: an all-reduce and, backward, an
  * all-gather; Llama's words are reduce-scattered. */
 static void test_megatron_positions(void **state) {
@@ -1461,16 +1592,10 @@ static void test_megatron_positions(void **state) {
     assert_string_equal(r.said, "");
     PlanRun run = run_plan(&r, true);
     assert_string_equal(run.t->verdict, "equivalent");
-    int words = 0, cut = 0;
-    for (int i = 0; i < run.t->n_collectives; i++) {
-        const TraceCollective *c = &run.t->collectives[i];
-        words += !strcmp(c->value, "embed");
-        if (!strcmp(c->value, "embed")) assert_string_equal(c->op, "all_reduce");
-        cut += !strcmp(c->value, "grad.embed_sum") && !strcmp(c->op, "all_gather");
-        assert_string_not_equal(c->value, "grad.pos_embed");
-    }
-    assert_int_equal(words, 1);
-    assert_int_equal(cut, 1);
+    assert_int_equal(collectives_of(run.t, "embed", "all_reduce"), 1);
+    assert_int_equal(collectives_of(run.t, "embed", "reduce_scatter"), 0);
+    assert_int_equal(collectives_of(run.t, "grad.embed_sum", "all_gather"), 1);
+    assert_int_equal(collectives_of(run.t, "grad.pos_embed", "all_gather"), 0);
 }
 /* Megatron's own FSDP: its strategies. */
 static void test_megatron_fsdp(void **state) {
@@ -2533,6 +2658,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_megatron_conf, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_gpt, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_positions, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_latent, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_latent_refused, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_layers_of_experts, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_fsdp, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_undecided, setup, teardown),

@@ -3,8 +3,10 @@
  * of a table; one that is no row is an error, for it might change who holds what. */
 #include "base/text.h"
 #include "import/import.h"
+#include "import/layer_freq.h"
 #include "import/pipeline.h"
 #include "import/shell.h"
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -46,19 +48,21 @@ static bool read_words(Words *w) {
 
 /* ---- arguments ---- */
 typedef struct {
-    Loc at[80]; /* of the rows of the table that were given */
+    Loc at[96]; /* of the rows of the table that were given */
     int64_t tp, cp, pp, ep, etp, experts, vpp, chunks, layers, hidden, ffn, heads, channels, groups,
         seq, micro, global, vocab, padded, multiple, positions, nodes, per_node, recompute_layers,
-        topk, moe_ffn;
-    double rope_base, rope_percent, eps, aux, z;
+        topk, moe_ffn, q_rank, kv_rank, nope_dim, rope_dim, v_dim, router_groups, top_groups,
+        shared_ffn, yarn_positions;
+    double rope_base, rope_percent, eps, aux, z, yarn, mscale, mscale_all, router_factor;
     bool sp, zero, gqa, swiglu, no_bias, qkv_bias, qk_norm, untied, bf16, fp16, rope, fsdp,
         recompute_some, squared, embedding_is_layer, loss_is_layer, pre_softmax, own_fsdp,
-        exact_gelu, rope_scaling;
+        exact_gelu, rope_scaling, latent, router_bias, recompute_experts;
     double rope_factor;
     const char *norm, *sharding, *rope_type, *steps, *position, *granularity, *method, *cp_kind,
-        *dispatcher, *scores, *balancing;
+        *dispatcher, *scores, *balancing, *freq, *impl;
 } Args;
-typedef enum { M_SIZE, M_REAL, M_FLAG, M_TEXT } Take;
+/* M_FACTOR: a number that may be 0. */
+typedef enum { M_SIZE, M_REAL, M_FACTOR, M_FLAG, M_TEXT } Take;
 typedef struct {
     const char *name;
     Take take;
@@ -78,8 +82,26 @@ static const Row rows[] = {
     {"moe-router-score-function", M_TEXT, A(scores)},
     {"moe-router-load-balancing-type", M_TEXT, A(balancing)},
     {"moe-router-pre-softmax", M_FLAG, A(pre_softmax)},
-    {"moe-aux-loss-coeff", M_REAL, A(aux)},
-    {"moe-z-loss-coeff", M_REAL, A(z)},
+    {"moe-aux-loss-coeff", M_FACTOR, A(aux)},
+    {"moe-z-loss-coeff", M_FACTOR, A(z)},
+    {"moe-layer-freq", M_TEXT, A(freq)},
+    {"moe-router-enable-expert-bias", M_FLAG, A(router_bias)},
+    {"moe-router-num-groups", M_SIZE, A(router_groups)},
+    {"moe-router-group-topk", M_SIZE, A(top_groups)},
+    {"moe-router-topk-scaling-factor", M_REAL, A(router_factor)},
+    {"moe-shared-expert-intermediate-size", M_SIZE, A(shared_ffn)},
+    {"moe-layer-recompute", M_FLAG, A(recompute_experts)},
+    {"multi-latent-attention", M_FLAG, A(latent)},
+    {"q-lora-rank", M_SIZE, A(q_rank)},
+    {"kv-lora-rank", M_SIZE, A(kv_rank)},
+    {"qk-head-dim", M_SIZE, A(nope_dim)},
+    {"qk-pos-emb-head-dim", M_SIZE, A(rope_dim)},
+    {"v-head-dim", M_SIZE, A(v_dim)},
+    {"rotary-scaling-factor", M_REAL, A(yarn)},
+    {"yarn-original-max-position-embeddings", M_SIZE, A(yarn_positions)},
+    {"mscale", M_FACTOR, A(mscale)},
+    {"mscale-all-dim", M_FACTOR, A(mscale_all)},
+    {"transformer-impl", M_TEXT, A(impl)},
     {"num-layers-per-virtual-pipeline-stage", M_SIZE, A(vpp)},
     {"num-virtual-stages-per-pipeline-rank", M_SIZE, A(chunks)},
     {"account-for-embedding-in-pipeline-split", M_FLAG, A(embedding_is_layer)},
@@ -132,6 +154,7 @@ static const Row rows[] = {
     {"cp-comm-type", M_TEXT, A(cp_kind)},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
+static_assert(N_ROWS <= sizeof((Args *)0)->at / sizeof(Loc), "a place for each");
 /* Arguments about how a run is driven: they lay out nothing and change no value of a step. */
 static const char skip_flags[] =
     " use-mcore-models use-flash-attn overlap-grad-reduce overlap-param-gather "
@@ -152,9 +175,9 @@ static const char skip_flags[] =
     "te-rng-tracker inference-rng-tracker record-memory-history moe-shared-expert-overlap "
     "log-validation-ppl-to-tensorboard disable-bf16-reduced-precision-matmul "
     "no-use-tokenizer-model-from-checkpoint-args export-te-mcore-model "
-    "export-force-local-attention export-default-te-spec ";
+    "export-force-local-attention export-default-te-spec trust-remote-code ";
 static const char skip_one[] =
-    " transformer-impl attention-backend tokenizer-type tokenizer-model vocab-file "
+    " attention-backend tokenizer-type tokenizer-model vocab-file "
     "merge-file split train-iters train-samples lr min-lr lr-decay-style lr-decay-iters "
     "lr-warmup-iters lr-warmup-fraction lr-warmup-samples lr-decay-samples weight-decay "
     "clip-grad adam-beta1 adam-beta2 adam-eps log-interval save load save-interval "
@@ -219,11 +242,12 @@ static void store(Draft *x, Args *a, const Row *r, const Word *w) {
                    "--%s wants a value, and '%s' is none yet: %s", r->name, w->s, w->why);
     } else if (r->take == M_TEXT) {
         *(const char **)to = w->s;
-    } else if (r->take == M_REAL) {
+    } else if (r->take == M_REAL || r->take == M_FACTOR) {
         double v = strtod(w->s, &end);
-        if (end == w->s || *end || !(v > 0 && v < 1e18))
-            diag_error(x->d, "E0309", w->loc, NULL, "--%s wants a number above 0, not '%s'",
-                       r->name, w->s);
+        bool zero = r->take == M_FACTOR;
+        if (end == w->s || *end || !((v > 0 || (zero && v == 0)) && v < 1e18))
+            diag_error(x->d, "E0309", w->loc, NULL, "--%s wants a number%s above 0, not '%s'",
+                       r->name, zero ? ", 0 or" : "", w->s);
         else *(double *)to = v;
     } else {
         long long v = strtoll(w->s, &end, 10);
@@ -380,6 +404,49 @@ static void stops(Draft *x, const Args *a, const char *name, const char *what, i
                (long long)by);
 }
 static bool is(const char *text, const char *word) { return text && strcmp(text, word) == 0; }
+/* The router of DeepSeek-V3, beside latent attention, or a softmax without groups or a factor. */
+static void check_router(Draft *x, const Args *a) {
+    bool sigmoid = is(a->scores, "sigmoid");
+    int64_t topk = a->topk ? a->topk : 2;
+    if (a->scores && !is(a->scores, "softmax") && !(sigmoid && a->latent))
+        later(x, a, "moe-router-score-function",
+              "--moe-router-score-function softmax, or sigmoid with --multi-latent-attention");
+    else if (sigmoid && !a->router_bias)
+        later(x, a, "moe-router-score-function", "--moe-router-enable-expert-bias too");
+    if (a->router_bias && !sigmoid)
+        diag_error(x->d, "E0307", at(x, a, "moe-router-enable-expert-bias"),
+                   "--moe-router-score-function sigmoid",
+                   "a bias of experts beside a softmax: Megatron stops");
+    if (!sigmoid && a->router_factor > 0 && a->router_factor != 1)
+        later(x, a, "moe-router-topk-scaling-factor", "1.0, or a router of sigmoids");
+    if (!sigmoid && a->top_groups)
+        later(x, a, "moe-router-group-topk", "leave it out, or a router of sigmoids");
+    /* a group's score is the sum of its best topk / top_groups; here of its best two */
+    if (sigmoid && a->top_groups && topk / a->top_groups != 2)
+        later(x, a, "moe-router-group-topk", "half of --moe-router-topk");
+    if (a->shared_ffn && !a->latent)
+        later(x, a, "moe-shared-expert-intermediate-size",
+              "leave it out, or --multi-latent-attention");
+    else if (a->shared_ffn && a->moe_ffn && a->shared_ffn % a->moe_ffn)
+        later(x, a, "moe-shared-expert-intermediate-size", "a multiple of --moe-ffn-hidden-size");
+}
+/* Multi-latent attention: what Megatron core makes of it with Transformer Engine. */
+static void check_latent(Draft *x, const Args *a) {
+    static const char name[] = "multi-latent-attention";
+    static const char *const own[] = {
+        "q-lora-rank", "kv-lora-rank",          "qk-head-dim", "qk-pos-emb-head-dim",
+        "v-head-dim",  "rotary-scaling-factor", "mscale",      "mscale-all-dim"};
+    for (size_t i = 0; i < sizeof own / sizeof *own && !a->latent; i++)
+        if (a->at[row_of(own[i])].file)
+            draft_remark(x, "--%s is not read: there is no --%s", own[i], name);
+    if (!a->latent) return;
+    if (!a->no_bias) later(x, a, name, "--disable-bias-linear too");
+    if (!a->qk_norm) later(x, a, name, "--qk-layernorm too");
+    if (a->tp > 1 && !a->sp) later(x, a, name, "--sequence-parallel too");
+    if (a->gqa) later(x, a, "group-query-attention", "leave it out: each head has its own keys");
+    if (is(a->impl, "local"))
+        later(x, a, "transformer-impl", "--transformer-impl transformer_engine");
+}
 /* Experts: what a plan cannot say of them, and where Megatron stops. */
 static void check_experts(Draft *x, const Args *a) {
     static const char *const of[] = {"expert-model-parallel-size", "expert-tensor-parallel-size",
@@ -390,8 +457,7 @@ static void check_experts(Draft *x, const Args *a) {
         if (a->at[row_of(of[i])].file)
             diag_error(x->d, "E0307", at(x, a, of[i]), "--num-experts",
                        "--%s is of experts, and there are none", of[i]);
-    if (a->scores && strcmp(a->scores, "softmax") != 0)
-        later(x, a, "moe-router-score-function", "--moe-router-score-function softmax");
+    check_router(x, a);
     if (a->dispatcher && !is(a->dispatcher, "alltoall") && !is(a->dispatcher, "allgather"))
         later(x, a, "moe-token-dispatcher-type", "--moe-token-dispatcher-type alltoall");
     if (is(a->balancing, "sinkhorn")) later(x, a, "moe-router-load-balancing-type", "aux_loss");
@@ -409,7 +475,9 @@ static void check_experts(Draft *x, const Args *a) {
 static void refuse(Draft *x, const Args *a) {
     if (a->fsdp) later(x, a, "use-torch-fsdp2", "--use-distributed-optimizer, or neither");
     check_experts(x, a);
-    if (a->rope_type && !is(a->rope_type, "rope")) later(x, a, "rope-type", "--rope-type rope");
+    check_latent(x, a);
+    if (a->rope_type && !is(a->rope_type, "rope") && !(a->latent && is(a->rope_type, "yarn")))
+        later(x, a, "rope-type", "--rope-type rope");
     if (a->sharding && !a->own_fsdp)
         draft_remark(x, "--data-parallel-sharding-strategy is not read: there is no "
                         "--use-megatron-fsdp");
@@ -421,7 +489,7 @@ static void refuse(Draft *x, const Args *a) {
 static bool is_gpt(const Args *a) {
     return !a->swiglu && (!a->norm || is(a->norm, "LayerNorm")) && !a->rope && !a->no_bias &&
            (!a->position || is(a->position, "learned_absolute")) && !a->gqa && !a->experts &&
-           !a->qk_norm && (!a->channels || a->channels * a->heads == a->hidden);
+           !a->qk_norm && !a->latent && (!a->channels || a->channels * a->heads == a->hidden);
 }
 /* Beside it a model of Llama's type, with experts or without. */
 static void check_model(Draft *x, const Args *a) {
@@ -464,6 +532,93 @@ static const char *experts_text(Draft *x, const Args *a, int64_t ffn) {
                         "moe_intermediate_size: %lld, norm_topk_prob: %s",
                         (long long)a->experts, (long long)(a->topk ? a->topk : 2),
                         (long long)(a->moe_ffn ? a->moe_ffn : ffn), yes(!a->pre_softmax));
+}
+/* Layers without experts before the first that has them, to *dense; false: others lie between. */
+static bool experts_begin(const bool *experts, int64_t n, int64_t *dense) {
+    for (*dense = 0; *dense < n && !experts[*dense];) ++*dense;
+    for (int64_t i = *dense; i < n; i++)
+        if (!experts[i]) return false;
+    return true;
+}
+/* --moe-layer-freq as keys of a config; "" where every layer has experts. */
+static const char *layers_text(Draft *x, const Args *a) {
+    static const char name[] = "moe-layer-freq";
+    bool *experts = ARENA_ARRAY(x->a, bool, LAYER_FREQ_MOST);
+    int64_t first = a->experts ? 0 : a->layers;
+    if (a->freq && a->experts) {
+        const char *why = layer_freq_read(a->freq, a->layers, experts);
+        if (why) {
+            diag_error(x->d, "E0307", at(x, a, name), NULL, "--%s '%s' %s", name, a->freq, why);
+            return "";
+        }
+        bool apart = experts_begin(experts, a->layers, &first);
+        if (first == a->layers)
+            diag_error(x->d, "E0307", at(x, a, name), "leave --num-experts out",
+                       "--%s leaves no layer with experts", name);
+        else if (!apart && a->latent) later(x, a, name, "layers without experts first");
+        if (!x->in->full) x->layers = first + 1; /* one with experts is among them */
+    }
+    if (a->latent) return arena_printf(x->a, ", first_k_dense_replace: %lld", (long long)first);
+    Str s = str_new(x->a);
+    for (int64_t i = 0; a->freq && a->experts && i < a->layers; i++)
+        if (!experts[i]) str_addf(&s, "%s%lld", s.n ? ", " : ", mlp_only_layers: [", (long long)i);
+    if (s.n) str_add(&s, "]");
+    return s.s;
+}
+/* DeepSeek's attention, and its experts or those of a softmax. */
+static const char *latent_router(Draft *x, const Args *a, int64_t ffn) {
+    int64_t width = a->moe_ffn ? a->moe_ffn : ffn, topk = a->topk ? a->topk : 2;
+    if (!a->experts) return "";
+    const char *router =
+        is(a->scores, "sigmoid")
+            ? arena_printf(x->a,
+                           ", n_group: %lld, topk_group: %lld, routed_scaling_factor: %.10g, "
+                           "norm_topk_prob: %s",
+                           (long long)(a->top_groups ? a->router_groups : 1),
+                           (long long)(a->top_groups ? a->top_groups : 1),
+                           a->router_factor > 0 ? a->router_factor : 1.0, yes(topk > 1))
+            : arena_printf(x->a, ", router: qwen3_moe, norm_topk_prob: %s", yes(!a->pre_softmax));
+    return arena_printf(x->a,
+                        ", n_routed_experts: %lld, num_experts_per_tok: %lld, "
+                        "moe_intermediate_size: %lld, n_shared_experts: %lld%s",
+                        (long long)a->experts, (long long)topk, (long long)width,
+                        (long long)(a->shared_ffn / width), router);
+}
+static int64_t or_else(int64_t n, int64_t otherwise) { return n ? n : otherwise; }
+/* A scale of 0 is none; where only the other one is 1, files leave both out. */
+static const char *yarn_text(Draft *x, const Args *a) {
+    if (!(a->yarn > 1) || is(a->rope_type, "rope")) return "";
+    double scale = a->at[row_of("mscale")].file ? a->mscale : 1;
+    const char *scales = "";
+    if (scale > 0 && a->mscale_all > 0)
+        scales = arena_printf(x->a, ", mscale: %.10g, mscale_all_dim: %.10g", scale, a->mscale_all);
+    else if (scale != 1 || a->mscale_all > 0)
+        later(x, a, "mscale", "1.0, or both --mscale and --mscale-all-dim above 0");
+    return arena_printf(x->a,
+                        ", rope_scaling: {rope_type: yarn, factor: %.10g%s, "
+                        "original_max_position_embeddings: %lld}",
+                        a->yarn, scales, (long long)or_else(a->yarn_positions, 4096));
+}
+static void write_latent(Draft *x, const Args *a, int64_t ffn, int64_t multiple) {
+    int64_t nope = or_else(a->nope_dim, 128), rope = or_else(a->rope_dim, 64);
+    x->heads = x->kv_heads = a->heads;
+    x->head_dim = or_else(a->v_dim, 128); /* what widths are made small by divides all three */
+    if (nope < x->head_dim) x->head_dim = nope;
+    if (rope < x->head_dim) x->head_dim = rope;
+    x->model_keys = arena_printf(
+        x->a,
+        "config: {model_type: deepseek_v3, hidden_size: %lld, intermediate_size: %lld, "
+        "num_attention_heads: %lld, num_key_value_heads: %lld, num_hidden_layers: %lld, "
+        "vocab_size: %lld, rms_norm_eps: %.10g, rope_theta: %.10g, tie_word_embeddings: %s, "
+        "q_lora_rank: %s, kv_lora_rank: %lld, qk_nope_head_dim: %lld, qk_rope_head_dim: %lld, "
+        "v_head_dim: %lld%s%s%s}, vocab_multiple: %lld",
+        (long long)a->hidden, (long long)ffn, (long long)a->heads, (long long)a->heads,
+        (long long)a->layers, (long long)a->vocab, a->eps > 0 ? a->eps : 1e-5,
+        a->rope_base > 0 ? a->rope_base : 1e4, yes(!a->untied),
+        a->q_rank ? arena_printf(x->a, "%lld", (long long)a->q_rank) : "null",
+        (long long)or_else(a->kv_rank, 32), (long long)nope, (long long)rope,
+        (long long)or_else(a->v_dim, 128), yarn_text(x, a), layers_text(x, a),
+        latent_router(x, a, ffn), (long long)multiple);
 }
 static int64_t vocab_multiple(const Args *a) {
     if (a->padded) return 1; /* what the vocabulary has then */
@@ -514,18 +669,22 @@ static void write_model(Draft *x, const Args *a) {
         write_gpt(x, a);
         return;
     }
+    if (a->latent) {
+        write_latent(x, a, ffn, vocab_multiple(a));
+        return;
+    }
     x->model_keys = arena_printf(
         x->a,
         "config: {hidden_size: %lld, intermediate_size: %lld, num_attention_heads: %lld, "
         "num_key_value_heads: %lld, head_dim: %lld, num_hidden_layers: %lld, vocab_size: %lld, "
         "rms_norm_eps: %.10g, rope_theta: %.10g, tie_word_embeddings: %s, qk_norm: %s, q_bias: %s, "
-        "k_bias: %s, v_bias: %s, o_bias: %s, gate_bias: %s, up_bias: %s, down_bias: %s%s%s}, "
+        "k_bias: %s, v_bias: %s, o_bias: %s, gate_bias: %s, up_bias: %s, down_bias: %s%s%s%s}, "
         "vocab_multiple: %lld",
         (long long)a->hidden, (long long)ffn, (long long)a->heads, (long long)groups,
         (long long)channels, (long long)a->layers, (long long)a->vocab, a->eps > 0 ? a->eps : 1e-5,
         a->rope_base > 0 ? a->rope_base : 1e4, yes(!a->untied), yes(a->qk_norm), yes(qkv), yes(qkv),
         yes(qkv), yes(bias), yes(bias), yes(bias), yes(bias), experts_text(x, a, ffn),
-        scaling_text(x, a), (long long)vocab_multiple(a));
+        a->experts ? layers_text(x, a) : "", scaling_text(x, a), (long long)vocab_multiple(a));
 }
 /* Megatron stops where tp does not divide what it cuts (divide() in its core/utils.py); a plan may
  * be uneven, so it would run here and not there. */
@@ -634,6 +793,27 @@ static void write_data_parallel(Draft *x, const Args *a) {
     }
     if (mode) draft_key(x, "data_parallel", mode, at(x, a, by), arena_printf(x->a, "--%s", by));
 }
+/* Its down projections lie whole on every rank, as Transformer Engine has them ("duplicated"), and
+ * see the rank's part of the sequence; what is made of the latents gathers it. The keys' turned
+ * part is gathered too: there before it is turned, here after. */
+static void write_latent_lines(Draft *x, const Args *a) {
+    static const char *const lines[][2] = {
+        {"", "{style: prepare_module_input, input: [shard(1)], desired_input: [shard(1)]}"},
+        {".linear_q_down_proj", "sequence_parallel"},
+        {".q_layernorm", "sequence_parallel"},
+        {".linear_q_up_proj", "{style: colwise, input: shard(1), desired_input: replicate}"},
+        {".linear_kv_down_proj", "sequence_parallel"},
+        {".kv_layernorm", "sequence_parallel"},
+        {".linear_kv_up_proj", "{style: colwise, input: shard(1), desired_input: replicate}"},
+        {".linear_q", "{style: colwise, input: shard(1), desired_input: replicate}"}};
+    Loc loc = at(x, a, "multi-latent-attention");
+    for (int i = 0; i < 8; i++) {
+        bool of_rank = i >= 1 && i <= 3, of_one = i == 7;
+        if ((of_rank && !a->q_rank) || (of_one && a->q_rank)) continue;
+        draft_line(x, arena_printf(x->a, "decoder.layers.*.self_attention%s", lines[i][0]), loc,
+                   lines[i][1], loc, i ? NULL : "--multi-latent-attention");
+    }
+}
 /* With learned positions Megatron does not reduce-scatter the words: language_model_embedding.py
  * adds whole ones and cuts the sum, `scatter_to_sequence_parallel_region`. */
 static void write_positions(Draft *x, const Args *a) {
@@ -655,6 +835,7 @@ static void write_plan(Draft *x, const Args *a) {
                             : "megatron-sp",
                   at(x, a, "tensor-model-parallel-size"),
                   sp ? "--sequence-parallel" : "--tensor-model-parallel-size");
+    if (sp && a->latent) write_latent_lines(x, a);
     if (sp && is_gpt(a) && !x->in->model && !x->in->config) write_positions(x, a);
     if (a->ep > 1)
         draft_key(x, "moe",
@@ -675,9 +856,12 @@ static void write_plan(Draft *x, const Args *a) {
     if (a->granularity && strcmp(a->granularity, "full") == 0)
         draft_key(x, "recompute", "block", at(x, a, "recompute-granularity"),
                   "--recompute-granularity full");
-    else if (a->recompute_some || a->granularity)
+    else if (a->recompute_some || a->recompute_experts || a->granularity)
         diag_warn(x->d, "E0214",
-                  at(x, a, a->granularity ? "recompute-granularity" : "recompute-activations"),
+                  at(x, a,
+                     a->granularity      ? "recompute-granularity"
+                     : a->recompute_some ? "recompute-activations"
+                                         : "moe-layer-recompute"),
                   "--recompute-granularity full, or none",
                   "selective recomputation: the plan recomputes nothing");
 }

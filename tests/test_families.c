@@ -2,6 +2,7 @@
  * this program's own random weights, as Hugging Face transformers computes them in float64
  * (tests/golden/families, made by tests/golden_families.py). Plans: what the library's own loads
  * with the plans that it ships gave (../shared/golden/plans/runs), phase by phase. */
+#include "base/text.h"
 #include "import/import.h"
 #include "import/recorded.h"
 #include "model/model.h"
@@ -331,6 +332,21 @@ static const char *recorded_verdict(const Json *run) {
         if (strcmp(json_get(v, phases[i])->s, "equal")) return json_get(v, phases[i])->s;
     return "equal";
 }
+/* The same for the table: which phase it was. */
+static const char *recorded_phase(Arena *a, const Json *run) {
+    const Json *v = json_get(run, "verdict");
+    if (v->kind == JSON_STRING) return arena_printf(a, "load %s", v->s);
+    for (int i = 0; i < 3; i++) {
+        const char *said = json_get(v, phases[i])->s;
+        if (strcmp(said, "equal") != 0)
+            return arena_printf(a, "%s %s", i == 1 ? "training" : phases[i], said);
+    }
+    return "equal";
+}
+/* A row of the table of loads: what is said here, and why it is not what is recorded. */
+typedef struct {
+    const char *ours, *why;
+} LoadRow;
 /* Loads whose verdict is not the plan's doing, or that no plan can say; with the reason. */
 static const struct {
     const char *name, *why;
@@ -376,8 +392,8 @@ static bool recorded_fault(const Json *run, const char *verdict) {
         return pad->kind == JSON_INT && tied->b && !strcmp(verdict, "different");
     return !strcmp(verdict, "raises") && !strcmp(inference, "equal");
 }
-/* False: it was not executed, which is printed with the reason. */
-static bool hold_run(Arena *a, const Json *run, const char *name) {
+/* False: it was not executed, and the row says why. */
+static bool hold_run(Arena *a, const Json *run, const char *name, LoadRow *row) {
     const Json *with = json_get(run, "distributed"), *over = json_get(with, "tp_plan"),
                *experts = json_get(with, "ep_size");
     const char *config = json_file(a, "config.json", json_get(run, "config_used")),
@@ -387,11 +403,12 @@ static bool hold_run(Arena *a, const Json *run, const char *name) {
                                     experts ? (int)experts->i : 0);
     if (other(name)) {
         assert_true(!plan || json_get(with, "ep_implementation"));
-        printf("%s NOT RUN: %s\n", name, other(name));
+        *row = (LoadRow){plan ? "not run" : "refused", other(name)};
         return false;
     }
     if (!plan && !strcmp(verdict, "raises")) { /* refused here, as it was there */
         assert_string_equal(json_get(run, "failed_in")->s, "load");
+        row->ours = "refused";
         return true;
     }
     if (!plan) fail_msg("%s is not imported", name);
@@ -399,7 +416,8 @@ static bool hold_run(Arena *a, const Json *run, const char *name) {
     const char *mine = r.t && r.t->verdict ? r.t->verdict : "none";
     if (recorded_fault(run, verdict)) {
         const char *type = json_get(json_get(run, "config_used"), "model_type")->s;
-        printf("%s: %s, recorded and not derived\n", name, import_recorded(type)->where);
+        row->why = arena_printf(a, "recorded, not derived: %s of transformers %s",
+                                import_recorded(type)->where, import_recorded(type)->version);
         verdict = "equal"; /* what the plan says */
     }
     bool equal = !strcmp(mine, "equivalent"),
@@ -415,6 +433,7 @@ static bool hold_run(Arena *a, const Json *run, const char *name) {
         hold_collectives(run, name, r.t);
         hold_wrong_gradients(a, run, name, r.t);
     }
+    row->ours = r.t && r.t->verdict ? mine : "refused";
     return true;
 }
 /* Loads of families that do not run here. */
@@ -426,7 +445,6 @@ typedef struct {
 static void count_lacking(Lacking *l, const char *type, const char *name) {
     const char *what = import_lacking(type);
     if (!what) fail_msg("%s: does not run, and nothing says why: %s", name, type);
-    printf("%s NOT RUN: %s\n", name, what);
     l->loads++;
     for (int i = 0; i < l->n; i++)
         if (!strcmp(l->type[i], type)) return;
@@ -454,9 +472,31 @@ static void hold_page(Arena *a, int seen, int others_seen, const Lacking *l) {
         child_expect(&e, 3, what);
     }
 }
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+/* Each load is a row of the page, and the page has no other. */
+static void hold_rows(Arena *a, const char *const *row, int n) {
+    size_t size;
+    const char *page = child_read(a, "docs/shipped-plans.md", &size),
+               *table = strstr(page, "## All loads\n");
+    assert_non_null(table);
+    for (int i = 0; i < n; i++) printf("%s\n", row[i]);
+    for (int i = 0; i < n; i++)
+        if (!strstr(table, arena_printf(a, "\n%s\n", row[i])))
+            fail_msg("docs/shipped-plans.md has no row %s", row[i]);
+    int rows = -2; /* its head */
+    for (const char *p = table; (p = strstr(p, "\n| ")) && p < strstr(table, "\n## All classes");
+         p++)
+        rows++;
+    if (golden_complete()) assert_int_equal(rows, n);
+}
 static void test_loads(void **state) {
     (void)state;
     Arena *all = arena_new();
+    enum { MOST_LOADS = 256 };
+    const char *loads[MOST_LOADS];
+    int n_loads = 0;
     if (!golden_complete() || !golden_has(all, "plans/runs/Granite.tp2.json"))
         printf("plans/runs: two of them; the others only in the complete set, ../shared/golden\n");
     DIR *folder = opendir(golden_path(all, "plans/runs"));
@@ -468,12 +508,20 @@ static void test_loads(void **state) {
                    *type = json_get(json_get(run, "config_used"), "model_type");
         assert_non_null(type);
         if (model_family_runs(type->s)) assert_null(import_lacking(type->s));
+        LoadRow row = {"not run", import_lacking(type->s)};
         if (!model_family_runs(type->s)) count_lacking(&l, type->s, e->d_name);
-        else if (hold_run(a, run, e->d_name)) seen++;
+        else if (hold_run(a, run, e->d_name, &row)) seen++;
         else others_seen++;
+        size_t n = text_before(e->d_name, ".json");
+        loads[n_loads++] =
+            arena_printf(all, "| `%.*s` | `%s` | %s | %s | %s |", (int)n, e->d_name, type->s,
+                         row.ours, recorded_phase(a, run), row.why ? row.why : "");
+        assert_true(n_loads < MOST_LOADS);
         arena_free(a);
     }
     closedir(folder);
+    qsort(loads, (size_t)n_loads, sizeof *loads, by_text);
+    hold_rows(all, loads, n_loads);
     printf("%d loads agree, %d say what no plan says, %d of %d families are NOT RUN\n", seen,
            others_seen, l.loads, l.n);
     assert_true(seen >= 2);

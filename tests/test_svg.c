@@ -210,8 +210,9 @@ static void measured_as_painted(void **state) {
     enum { N = sizeof word / sizeof *word };
     Fonts *f = fonts_shared();
     int unknown = 0;
-    for (int i = 0; i < N * N; i++) {
-        Run run[2] = {{.s = word[i % N], .weight = REGULAR},
+    for (int k = 0; k < 2 * N * N; k++) { /* each pair of words in two looks, one after the other */
+        int i = k / 2, first = k % 2 ? BOLD : REGULAR;
+        Run run[2] = {{.s = word[i % N], .weight = first},
                       {.s = word[i / N], .weight = BOLD, .italic = i % 2, .underline = i % 3 == 0}};
         double size = 7.5 + i % 9, width = fonts_width(f, run, 2, size);
         PangoLayout *l = fonts_layout(f, run, 2, size, THEME_LIGHT);

@@ -1503,7 +1503,12 @@ static void test_megatron_latent(void **state) {
         assert_int_equal(collectives_of(run.t, "layers.0.k_rope", "all_gather"), 1);
         assert_int_equal(collectives_of(run.t, "grad.layers.0.kv_a_norm", "reduce_scatter"), 1);
     }
-    Imported r = import_latent(latent_experts, " --moe-router-pre-softmax");
+    Imported r = import_latent(latent_experts, " --pipeline-model-parallel-size 3 "
+                                               "--expert-model-parallel-size 8 "
+                                               "--nproc-per-node 6");
+    REFUSES(r, "6 ranks are no multiple of expert tensor times expert times pipeline parallel, 24: "
+               "Megatron stops [E0307]");
+    r = import_latent(latent_experts, " --moe-router-pre-softmax");
     assert_non_null(strstr(r.plan.text, ", router: qwen3_moe, norm_topk_prob: false}"));
     assert_string_equal(run_plan(&r, true).t->verdict, "equivalent");
     r = import_latent("", LATENT_TP);
@@ -1541,6 +1546,38 @@ static void test_megatron_latent_refused(void **state) {
         Imported r = import_latent(rows[i][0], rows[i][1]);
         REFUSES(r, rows[i][2]);
     }
+}
+/* Nemotron's: an ungated MLP of squared relus; a part of each head turns. */
+static void test_megatron_nemotron(void **state) {
+    (void)state;
+    static const char args[] =
+        "--num-layers 2 --hidden-size 64 --ffn-hidden-size 96 --num-attention-heads 4 --vocab-size "
+        "128 --seq-length 8 --disable-bias-linear --use-rotary-position-embeddings "
+        "--rotary-percent 0.5 --squared-relu --group-query-attention --num-query-groups 2 "
+        "--tensor-model-parallel-size 2 --sequence-parallel";
+    Imported r = megatron((ImportInput){0}, args);
+    HOLDS(r, "recipe: megatron-sp");
+    assert_non_null(strstr(r.plan.text, "{model_type: nemotron, hidden_size: 64, "));
+    assert_non_null(strstr(r.plan.text, "num_key_value_heads: 2, head_dim: 16, "));
+    assert_non_null(strstr(r.plan.text, "partial_rotary_factor: 0.5, "));
+    assert_string_equal(run_plan(&r, true).t->verdict, "equivalent");
+    r = megatron((ImportInput){0}, arena_printf(arena, "%s --normalization RMSNorm", args));
+    REFUSES(r, "--squared-relu: not supported by this version [E0214]",
+            "--rotary-percent: not supported");
+}
+/* Models that no row says: the way round is a config, and beside it they are told and not read. */
+static void test_megatron_of_models(void **state) {
+    (void)state;
+    static const char args[] = "--num-layers 24 --hidden-size 2880 --num-attention-heads 64 "
+                               "--vocab-size 128 --quick-geglu --window-size 127,0 "
+                               "--seq-length 8 --normalization RMSNorm";
+    Imported r = megatron((ImportInput){0}, args);
+    REFUSES(r, ":1:78: error: --quick-geglu: not supported by this version [E0214]",
+            ":1:92: error: --window-size: not", "--config config.json, or --model");
+    assert_null(strstr(r.said, "--swiglu"));
+    r = megatron((ImportInput){.model = "gpt-oss-20b", .mesh = "dp=2"}, args);
+    HOLDS(r, "# --quick-geglu is not read: the model is named");
+    assert_string_equal(r.said, "");
 }
 /* Layers with experts, by a number or by lists as Python multiplies them. */
 static void test_megatron_layers_of_experts(void **state) {
@@ -2661,6 +2698,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_megatron_latent, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_latent_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_layers_of_experts, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_nemotron, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_of_models, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_fsdp, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_undecided, setup, teardown),

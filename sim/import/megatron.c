@@ -56,7 +56,7 @@ typedef struct {
     double rope_base, rope_percent, eps, aux, z, yarn, mscale, mscale_all, router_factor;
     bool sp, zero, gqa, swiglu, no_bias, qkv_bias, qk_norm, untied, bf16, fp16, rope, fsdp,
         recompute_some, squared, embedding_is_layer, loss_is_layer, pre_softmax, own_fsdp,
-        exact_gelu, rope_scaling, latent, router_bias, recompute_experts;
+        exact_gelu, rope_scaling, latent, router_bias, recompute_experts, other_model;
     double rope_factor;
     const char *norm, *sharding, *rope_type, *steps, *position, *granularity, *method, *cp_kind,
         *dispatcher, *scores, *balancing, *freq, *impl;
@@ -218,6 +218,33 @@ static const struct {
     {"eod-mask-loss", "tokens at the end of documents have no loss there, here all have", false},
     {"grpo-group-size", "the loss is GRPO's there, here that of the next token", true},
     {"rl-use-sequence-packing", "a row packs several sequences there, here it is one", false}};
+/* Of models that these arguments say in parts and no row of ours says: a config does. */
+static const struct {
+    const char *name;
+    bool value;
+} of_models[] = {{"quick-geglu", false},
+                 {"glu-linear-offset", true},
+                 {"activation-func-clamp-value", true},
+                 {"softmax-type", true},
+                 {"window-size", true},
+                 {"window-attn-skip-freq", true},
+                 {"enable-gpt-oss", false},
+                 {"no-rope-freq", true},
+                 {"export-qk-l2-norm", false},
+                 {"export-moe-apply-probs-on-input", false},
+                 {"openai-gelu", false},
+                 {"hybrid-override-pattern", true},
+                 {"is-hybrid-model", false},
+                 {"mamba-num-heads", true},
+                 {"mamba-head-dim", true},
+                 {"mamba-num-groups", true},
+                 {"mamba-state-dim", true}};
+enum { N_MODELS = sizeof of_models / sizeof *of_models };
+static int model_of(const char *name) {
+    for (int i = 0; i < N_MODELS; i++)
+        if (strcmp(of_models[i].name, name) == 0) return i;
+    return -1;
+}
 enum { N_OTHER = sizeof other_numbers / sizeof *other_numbers };
 static int other_of(const char *name) {
     for (int i = 0; i < N_OTHER; i++)
@@ -302,12 +329,13 @@ static int argument(Words *w, Args *a, int i) {
     const char *eq = strchr(here->s, '=');
     size_t n = eq ? (size_t)(eq - here->s) - 2 : strlen(here->s) - 2;
     const char *name = arena_strndup(x->a, here->s + 2, n);
-    int r = row_of(name), other = other_of(name);
+    int r = row_of(name), other = other_of(name), model = model_of(name);
     int wants = r >= 0       ? rows[r].take != M_FLAG
+                : model >= 0 ? of_models[model].value
                 : other >= 0 ? other_numbers[other].value
                              : text_has_word(skip_one, name);
     Word value = value_of(w, i);
-    if (r < 0 && other < 0 && !wants && !text_has_word(skip_flags, name) &&
+    if (r < 0 && other < 0 && model < 0 && !wants && !text_has_word(skip_flags, name) &&
         !text_has_word(skip_many, name)) {
         unknown(x, here, name);
         while (i + 1 < w->n && strncmp(w->word[i + 1].s, "--", 2) != 0) i++;
@@ -323,6 +351,13 @@ static int argument(Words *w, Args *a, int i) {
         return i + 1;
     }
     if (other >= 0) draft_remark(x, "--%s: %s", name, other_numbers[other].what);
+    a->other_model |= model >= 0;
+    if (model >= 0 && !x->in->model && !x->in->config)
+        diag_error(x->d, "E0214", here->loc,
+                   "name the whole model beside it: --config config.json, or --model (`list "
+                   "models`)",
+                   "--%s: not supported by this version", name);
+    else if (model >= 0) draft_remark(x, "--%s is not read: the model is named", name);
     if (r >= 0) a->at[r] = here->loc;
     bool alike = r >= 0 && here->why && given_alike(w, i, wants ? &value : NULL);
     if (alike) value.why = NULL;
@@ -382,7 +417,8 @@ static void read_arguments(Words *w, Args *a) {
                 w->x->d, "E0201", here->loc,
                 here->why
                     ? arena_printf(w->x->a, "%s: write the arguments that it stands for", here->why)
-                    : "write the arguments that it stands for",
+                    : "write the arguments that it stands for; a text with blanks stays one word "
+                      "in \"${ARGS[@]}\", with the quotes",
                 "'%s' is no argument of Megatron", here->s);
         if (starts && here->first) launched = here;
         i++;
@@ -472,6 +508,12 @@ static void check_experts(Draft *x, const Args *a) {
         diag_error(x->d, "E0307", at(x, a, "tensor-model-parallel-size"), "--sequence-parallel",
                    "experts under tensor parallelism without --sequence-parallel: Megatron stops");
 }
+/* Nemotron: an ungated MLP of squared relus between LayerNorms, positions turned. */
+static bool is_nemotron(const Args *a) {
+    return a->squared && !a->swiglu && (!a->norm || is(a->norm, "LayerNorm")) && a->no_bias &&
+           (a->rope || is(a->position, "rope")) && !a->experts && !a->qk_norm && !a->latent &&
+           !a->qkv_bias;
+}
 static void refuse(Draft *x, const Args *a) {
     if (a->fsdp) later(x, a, "use-torch-fsdp2", "--use-distributed-optimizer, or neither");
     check_experts(x, a);
@@ -481,8 +523,11 @@ static void refuse(Draft *x, const Args *a) {
     if (a->sharding && !a->own_fsdp)
         draft_remark(x, "--data-parallel-sharding-strategy is not read: there is no "
                         "--use-megatron-fsdp");
-    if (a->squared) later(x, a, "squared-relu", "--swiglu");
-    if (a->rope_percent > 0 && a->rope_percent < 1)
+    bool nemotron = is_nemotron(a);
+    if (a->squared && !nemotron)
+        later(x, a, "squared-relu",
+              "--swiglu, or Nemotron's others: LayerNorm, --disable-bias-linear, rope");
+    if (a->rope_percent > 0 && a->rope_percent < 1 && !nemotron)
         later(x, a, "rotary-percent", "leave it at 1.0");
 }
 /* All of Megatron's defaults: GPT-3's kind of model. */
@@ -507,7 +552,7 @@ static void check_model(Draft *x, const Args *a) {
                        arena_printf(x->a, "give --%s, or the whole model by --model or --config",
                                     sizes[i].name),
                        "--%s is missing", sizes[i].name);
-    if (is_gpt(a)) return;
+    if (is_gpt(a) || is_nemotron(a) || a->other_model) return; /* the last one was told */
     if (!a->swiglu)
         diag_error(x->d, "E0214", ((Loc){x->file, 1, 1}), "--swiglu",
                    "without --swiglu the MLP has no gate: not supported by this version, but with "
@@ -640,6 +685,18 @@ static void write_gpt(Draft *x, const Args *a) {
         a->exact_gelu ? "gelu" : "gelu_pytorch_tanh", yes(!a->untied),
         (long long)vocab_multiple(a));
 }
+static void write_nemotron(Draft *x, const Args *a) {
+    x->model_keys = arena_printf(
+        x->a,
+        "config: {model_type: nemotron, hidden_size: %lld, intermediate_size: %lld, "
+        "num_attention_heads: %lld, num_key_value_heads: %lld, head_dim: %lld, num_hidden_layers: "
+        "%lld, vocab_size: %lld, norm_eps: %.10g, rope_theta: %.10g, partial_rotary_factor: %.10g, "
+        "tie_word_embeddings: %s}, vocab_multiple: %lld",
+        (long long)a->hidden, (long long)x->ffn, (long long)a->heads, (long long)x->kv_heads,
+        (long long)x->head_dim, (long long)a->layers, (long long)a->vocab,
+        a->eps > 0 ? a->eps : 1e-5, a->rope_base > 0 ? a->rope_base : 1e4,
+        a->rope_percent > 0 ? a->rope_percent : 1.0, yes(!a->untied), (long long)vocab_multiple(a));
+}
 static const char *scaling_text(Draft *x, const Args *a) {
     if (!a->rope_scaling) return "";
     return arena_printf(x->a,
@@ -651,11 +708,11 @@ static void write_model(Draft *x, const Args *a) {
     if (x->in->model || x->in->config) return;
     check_model(x, a);
     if (diags_errors(x->d)) return;
-    bool gpt = is_gpt(a);
+    bool gpt = is_gpt(a), nemotron = is_nemotron(a);
     int64_t channels = a->channels ? a->channels : a->hidden / a->heads,
-            ffn = a->ffn ? a->ffn
-                  : gpt  ? a->hidden * 4
-                         : a->hidden * 8 / 3 / 64 * 64,
+            ffn = a->ffn            ? a->ffn
+                  : gpt || nemotron ? a->hidden * 4
+                                    : a->hidden * 8 / 3 / 64 * 64,
             groups = !a->gqa     ? a->heads
                      : a->groups ? a->groups
                                  : 1;
@@ -667,6 +724,10 @@ static void write_model(Draft *x, const Args *a) {
     x->model_loc = at(x, a, "hidden-size");
     if (gpt) {
         write_gpt(x, a);
+        return;
+    }
+    if (nemotron) {
+        write_nemotron(x, a);
         return;
     }
     if (a->latent) {
@@ -726,6 +787,7 @@ static void pipeline_batch(Draft *x, const Args *a) {
 }
 /* tp fastest, then cp, dp, pp (semantics.md 3.5). */
 static void write_mesh(Draft *x, const Args *a) {
+    static const char ranks_help[] = "more ranks (--args '--nnodes N' does), or smaller degrees";
     int64_t inner = a->tp * a->cp * a->pp, world = a->nodes * a->per_node,
             dp = draft_axis_size(x, "dp");
     Loc dp_at = {x->file, 1, 1};
@@ -744,10 +806,17 @@ static void write_mesh(Draft *x, const Args *a) {
     }
     if (a->per_node && world % inner)
         diag_error(
-            x->d, "E0307", at(x, a, "nproc-per-node"), NULL,
+            x->d, "E0307", at(x, a, "nproc-per-node"), ranks_help,
             "%lld ranks are no multiple of tensor times context times pipeline parallel, %lld",
             (long long)world, (long long)inner);
     else if (a->per_node && !dp) dp = world / inner;
+    int64_t apart = (a->etp ? a->etp : a->tp) * a->ep * a->pp;
+    bool fits = !a->per_node || !a->experts || world % inner || world % apart == 0;
+    if (!fits)
+        diag_error(x->d, "E0307", at(x, a, "expert-model-parallel-size"), ranks_help,
+                   "%lld ranks are no multiple of expert tensor times expert times pipeline "
+                   "parallel, %lld: Megatron stops",
+                   (long long)world, (long long)apart);
     if (!dp) {
         int64_t need = (a->etp ? a->etp : a->tp) * a->ep;
         for (dp = 1; dp < need && a->tp * a->cp * dp % need;) dp++;
@@ -763,7 +832,7 @@ static void write_mesh(Draft *x, const Args *a) {
                     experts[] = {
                         {"etp", a->etp ? a->etp : a->tp, at(x, a, "expert-tensor-parallel-size")},
                         {"ep", a->ep, at(x, a, "expert-model-parallel-size")}};
-    draft_fold(x, dense, 3, experts, a->experts || a->ep > 1 ? 2 : 0);
+    draft_fold(x, dense, 3, experts, fits && (a->experts || a->ep > 1) ? 2 : 0);
     if (!x->n_axes) draft_axis(x, "tp", a->tp, at(x, a, "tensor-model-parallel-size"));
     x->batch = a->micro * dp;
     if (a->pp > 1 && a->global) pipeline_batch(x, a);

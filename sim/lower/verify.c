@@ -316,7 +316,14 @@ static const char *false_state(const Program *p, const Layout *from, const Layou
 /* The label of a claim must be true. */
 static void check_claim(Verify *v, const Step *s) {
     const Program *p = v->p;
-    if (assign_label_holds(p->assign, &s->move.from, &s->move.to)) return;
+    if (assign_label_holds(p->assign, &s->move.from, &s->move.to)) {
+        /* the same dims are cut by the same axes, but a rank holds other positions of them */
+        const char *lies = layout_order(&s->move.from), *said = layout_order(&s->move.to);
+        if (strcmp(lies, said) != 0)
+            finding(v, s,
+                    arena_printf(p->arena, "blocks in %s order are taken for %s ones", lies, said));
+        return;
+    }
     const char *state = same_shape(p, s) ? false_state(p, &s->move.from, &s->move.to) : NULL;
     if (state) finding(v, s, state);
     else if (same_shape(p, s))

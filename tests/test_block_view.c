@@ -405,48 +405,48 @@ static void stories_of_mistakes(void **state) {
     assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT), "Ring ReduceScatter of layers.0.o_proj"));
 }
 
+static const struct {
+    const char *file, *sentence;
+} mistakes[] = {
+    {"plans/bugs/01-output-left-partial.yaml", "does not hold: a sum over tp is pending"},
+    {"plans/bugs/03-missing-reduction.yaml", "is missing (planted: drop)"},
+    {"plans/bugs/04-wrong-block.yaml", "planted: offset"},
+    {"plans/bugs/06-reduced-twice.yaml", "the reduction is done twice"},
+    {"plans/bugs/08-norm-gradient-not-summed.yaml", "is missing (planted: gradients: none)"},
+    {"plans/bugs/10-gradient-summed-where-not-due.yaml", "do not follow from the layouts"},
+    {"plans/bugs/11-input-gradient-not-reduced.yaml", "is missing (planted: drop)"},
+    {"plans/bugs/12-gradient-over-the-wrong-group.yaml", "the group is that of tp"},
+    {"plans/bugs/13-gradient-not-summed-over-dp.yaml", "is missing (planted: gradients: none)"},
+    {"plans/bugs/17-row-gradient-not-gathered.yaml", "every rank goes on with its own part"},
+    {"plans/bugs/19-fsdp-gathers-too-little.yaml", "is missing (planted: drop)"},
+    {"plans/bugs/22-loss-without-its-sums.yaml", "taken for complete"},
+    {"plans/bugs/23-labels-in-another-order.yaml",
+     "blocks in contiguous order are taken for zigzag ones"},
+    {"plans/bugs/25-packed-cut-as-one.yaml", "is taken for"},
+    {"plans/bugs/26-gradient-label-of-a-partial.yaml", "(planted: scale: 4)"},
+    {"plans/bugs/29-loss-sum-without-gradient.yaml", "(planted: scale: 0)"},
+    {"plans/bugs/34-global-ids-in-a-local-table.yaml", "(planted: local)"},
+    {"plans/bugs/35-shards-in-the-other-order.yaml", "Shard of w1 is not what it should be"},
+    {"plans/bugs/36-every-rank-the-next-shard.yaml", "(planted: offset: 1)"},
+    {"plans/bugs/38-positions-from-zero.yaml", "(planted: local)"},
+    {"plans/bugs/39-positions-not-zigzag.yaml", "(planted: contiguous)"},
+    {"plans/bugs/44-ranks-fed-different-data.yaml", "Data of input_ids is not"}};
 /* A planted or illegal step has a red border, a flag and a sentence; what does not happen is not
  * counted as sent. */
 static void wrong_steps_are_shown(void **state) {
     Ground *g = *state;
-    static const struct {
-        const char *file, *sentence;
-    } bug[] = {
-        {"plans/bugs/01-output-left-partial.yaml", "does not hold: a sum over tp is pending"},
-        {"plans/bugs/03-missing-reduction.yaml", "is missing (planted: drop)"},
-        {"plans/bugs/04-wrong-block.yaml", "planted: offset"},
-        {"plans/bugs/06-reduced-twice.yaml", "the reduction is done twice"},
-        {"plans/bugs/08-norm-gradient-not-summed.yaml", "is missing (planted: gradients: none)"},
-        {"plans/bugs/10-gradient-summed-where-not-due.yaml", "do not follow from the layouts"},
-        {"plans/bugs/11-input-gradient-not-reduced.yaml", "is missing (planted: drop)"},
-        {"plans/bugs/12-gradient-over-the-wrong-group.yaml", "the group is that of tp"},
-        {"plans/bugs/13-gradient-not-summed-over-dp.yaml", "is missing (planted: gradients: none)"},
-        {"plans/bugs/17-row-gradient-not-gathered.yaml", "every rank goes on with its own part"},
-        {"plans/bugs/19-fsdp-gathers-too-little.yaml", "is missing (planted: drop)"},
-        {"plans/bugs/22-loss-without-its-sums.yaml", "taken for complete"},
-        {"plans/bugs/23-labels-in-another-order.yaml",
-         "blocks in contiguous order are taken for zigzag ones"},
-        {"plans/bugs/25-packed-cut-as-one.yaml", "is taken for"},
-        {"plans/bugs/26-gradient-label-of-a-partial.yaml", "(planted: scale: 4)"},
-        {"plans/bugs/29-loss-sum-without-gradient.yaml", "(planted: scale: 0)"},
-        {"plans/bugs/34-global-ids-in-a-local-table.yaml", "(planted: local)"},
-        {"plans/bugs/35-shards-in-the-other-order.yaml", "Shard of w1 is not what it should be"},
-        {"plans/bugs/36-every-rank-the-next-shard.yaml", "(planted: offset: 1)"},
-        {"plans/bugs/38-positions-from-zero.yaml", "(planted: local)"},
-        {"plans/bugs/39-positions-not-zigzag.yaml", "(planted: contiguous)"},
-        {"plans/bugs/44-ranks-fed-different-data.yaml", "Data of input_ids is not"}};
     static const char *const preset[] = {"wide", "column", "a4", "slide"};
-    int n_bugs = sizeof bug / sizeof *bug, n_held = sample_of(n_bugs, "planted mistakes");
+    int n_bugs = sizeof mistakes / sizeof *mistakes, n_held = sample_of(n_bugs, "planted mistakes");
     for (int held = 0; held < n_held; held++) {
         int i = sample_at(held, n_held, n_bugs);
-        const Trace *t = plan_trace(g, bug[i].file, "");
+        const Trace *t = plan_trace(g, mistakes[i].file, "");
         RenderOptions o = options("block");
         const char *svg = draw(g, t, &o, FORMAT_SVG), *text = all_words(g->a, svg);
-        if (!strstr(text, bug[i].sentence))
-            fail_msg("%s: '%s' is not said in\n%s", bug[i].file, bug[i].sentence, text);
+        if (!strstr(text, mistakes[i].sentence))
+            fail_msg("%s: '%s' is not said in\n%s", mistakes[i].file, mistakes[i].sentence, text);
         assert_non_null(strstr(svg, "-wrong-")); /* the flag */
         if (!strstr(svg, "stroke=\"#B00020\" stroke-width=\"3\""))
-            fail_msg("%s: no red border", bug[i].file);
+            fail_msg("%s: no red border", mistakes[i].file);
         char *plain = draw(g, t, &o, FORMAT_TEXT);
         assert_non_null(strstr(plain, "✗ "));
         for (int p = 0; p < 12; p++) {
@@ -454,9 +454,9 @@ static void wrong_steps_are_shown(void **state) {
             const char *report;
             o.view = views[p / 4], o.preset = preset[p % 4];
             int n = render_lint(t, g->d, &o, g->a, &report);
-            if (n) print_message("%s %s %s\n%s", bug[i].file, o.view, o.preset, report);
+            if (n) print_message("%s %s %s\n%s", mistakes[i].file, o.view, o.preset, report);
             assert_int_equal(n, 0);
-            if (p % 4 == 0) told_in_text(g, t, o, bug[i].sentence);
+            if (p % 4 == 0) told_in_text(g, t, o, mistakes[i].sentence);
         }
     }
     const Trace *t = plan_trace(g, "plans/bugs/03-missing-reduction.yaml", "");

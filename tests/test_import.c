@@ -1142,17 +1142,20 @@ static void test_megatron_experts(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Imported r = megatron(
             (ImportInput){0},
-            arena_printf(arena,
-                         SIZES "--seq-length 32 --num-attention-heads 8 --num-experts 8 "
-                               "--moe-grouped-gemm --moe-token-dispatcher-type alltoall %s",
-                         rows[i].args));
+            arena_printf(
+                arena,
+                SIZES
+                "--seq-length 32 --num-attention-heads 8 --num-experts 8 "
+                "--disable-bias-linear --moe-grouped-gemm --moe-token-dispatcher-type alltoall %s",
+                rows[i].args));
         holds(&r, rows[i].lines);
         equivalent(&r);
     }
     Imported r =
-        megatron((ImportInput){0}, SIZES "--seq-length 32 --num-attention-heads 8 --num-experts 8 "
-                                         "--expert-model-parallel-size 2 --moe-router-pre-softmax "
-                                         "--moe-router-topk 3 --moe-aux-loss-coeff 1e-2");
+        megatron((ImportInput){0}, SIZES
+                 "--seq-length 32 --num-attention-heads 8 --num-experts 8 "
+                 "--disable-bias-linear --expert-model-parallel-size 2 --moe-router-pre-softmax "
+                 "--moe-router-topk 3 --moe-aux-loss-coeff 1e-2");
     HOLDS(r, "moe: {dispatch: all_gather}"); /* Megatron's default */
     assert_non_null(strstr(r.plan.text, "num_experts_per_tok: 3"));
     assert_non_null(strstr(r.plan.text, "norm_topk_prob: false"));
@@ -1578,6 +1581,18 @@ static void test_megatron_of_models(void **state) {
     r = megatron((ImportInput){.model = "gpt-oss-20b", .mesh = "dp=2"}, args);
     HOLDS(r, "# --quick-geglu is not read: the model is named");
     assert_string_equal(r.said, "");
+}
+/* Megatron's experts and their router have biases unless they are told not to. */
+static void test_megatron_biased_experts(void **state) {
+    (void)state;
+    Imported r = megatron((ImportInput){0}, SIZES "--num-experts 8");
+    REFUSES(r,
+            ":1:156: error: experts and a router with biases, Megatron's default: not supported");
+    r = megatron((ImportInput){0}, SIZES "--num-experts 8 --tensor-model-parallel-size 2 "
+                                         "--expert-model-parallel-size 2 --sequence-parallel");
+    REFUSES(r, "under expert tensor parallelism: Megatron stops [E0307]");
+    r = megatron((ImportInput){.model = "mixtral-8x7b"}, SIZES "--num-experts 8");
+    assert_null(strstr(r.said, "biases"));
 }
 /* Layers with experts, by a number or by lists as Python multiplies them. */
 static void test_megatron_layers_of_experts(void **state) {
@@ -2698,6 +2713,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_megatron_latent, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_latent_refused, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_layers_of_experts, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_megatron_biased_experts, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_nemotron, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_of_models, setup, teardown),
     cmocka_unit_test_setup_teardown(test_megatron_fsdp, setup, teardown),

@@ -503,6 +503,16 @@ static void check_experts(Draft *x, const Args *a) {
                   "the router's terms of the loss are left out: its gradient is that of the rest");
     if (a->ep == 1 && etp == 1 && a->tp > 1 && (a->experts || a->at[row_of(of[1])].file))
         later(x, a, of[1], "leave it out, or --expert-model-parallel-size above 1");
+    bool biases = a->experts && !a->no_bias && !x->in->model && !x->in->config;
+    if (biases && etp > 1)
+        diag_error(x->d, "E0307", at(x, a, "num-experts"), "--disable-bias-linear",
+                   "experts with biases, Megatron's default, under expert tensor parallelism: "
+                   "Megatron stops");
+    else if (biases)
+        diag_error(x->d, "E0214", at(x, a, "num-experts"),
+                   "--disable-bias-linear, or the whole model by --model or --config",
+                   "experts and a router with biases, Megatron's default: not supported by this "
+                   "version");
     if (a->experts && a->experts % a->ep) stops(x, a, of[0], "experts", a->experts, a->ep);
     if ((a->experts || a->ep > 1) && a->tp > 1 && !a->sp)
         diag_error(x->d, "E0307", at(x, a, "tensor-model-parallel-size"), "--sequence-parallel",

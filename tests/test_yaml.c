@@ -166,6 +166,24 @@ static void test_refusals(void **state) {
     }
 }
 
+/* A blank that is missing behind a colon is told once at each place, and the rest is read. */
+static void test_missing_blanks(void **state) {
+    Fix *f = *state;
+    Yaml *y = parse(f, "m: {dp:2, tp: 4,x: {a:b:c}}\nn: 1\n");
+    assert_non_null(y);
+    assert_int_equal(f->d->n, 2);
+    assert_string_equal(f->d->item[0].code, "E0104");
+    assert_loc(f->d->item[0].loc, 1, 5);
+    assert_string_equal(f->d->item[0].hint, "put a blank behind the colon: dp: 2");
+    assert_loc(f->d->item[1].loc, 1, 21);
+    assert_string_equal(yaml_get(yaml_get(y, "m"), "dp")->s, "2");
+    assert_loc(yaml_get(yaml_get(y, "m"), "dp")->loc, 1, 8);
+    assert_string_equal(yaml_get(y, "n")->s, "1");
+    f->d->n = 0; /* what is quoted, or has nothing behind the colon, is a key as it stands */
+    assert_non_null(parse(f, "{\"a:b\", 'c:d': , e: }"));
+    assert_int_equal(f->d->n, 0);
+}
+
 static void test_nul_bytes_and_utf32(void **state) {
     Fix *f = *state;
     assert_null(yaml_parse(f->a, f->d, "p.yaml", "a: 1\nb: \0x", 10));
@@ -345,11 +363,17 @@ static void test_many_duplicates(void **state) {
 int main(void) {
 #define FIX(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
     const struct CMUnitTest tests[] = {
-        FIX(test_nodes_and_places), FIX(test_accepted),
-        FIX(test_refusals),         FIX(test_nul_bytes_and_utf32),
-        FIX(test_duplicate_keys),   FIX(test_limits_are_exact),
-        FIX(test_fragments),        FIX(test_hostile_inputs_are_refused_at_once),
-        FIX(test_deep_blocks),      FIX(test_many_duplicates),
+        FIX(test_nodes_and_places),
+        FIX(test_accepted),
+        FIX(test_missing_blanks),
+        FIX(test_refusals),
+        FIX(test_nul_bytes_and_utf32),
+        FIX(test_duplicate_keys),
+        FIX(test_limits_are_exact),
+        FIX(test_fragments),
+        FIX(test_hostile_inputs_are_refused_at_once),
+        FIX(test_deep_blocks),
+        FIX(test_many_duplicates),
     };
     return cmocka_run_group_tests_name("yaml", tests, NULL, NULL);
 }

@@ -22,6 +22,7 @@ typedef struct {
     int cap;
     const char *key; /* the key that waits for its value */
     Loc key_loc;
+    bool key_quoted;
 } Frame;
 
 typedef struct {
@@ -175,6 +176,22 @@ static void libyaml_error(Reader *r, const yaml_parser_t *p) {
 /* ---- building ---- */
 
 /* A new node takes its place in the innermost open one; false if a key is no plain text. */
+/* {dp:2}, which YAML reads as a key `dp:2` that has no value: told, and read on as it was meant, so
+ * that nothing that follows from it is told too. The value has the place of what is behind the
+ * colon. */
+static void divide_key(Reader *r, Frame *f, Yaml *y) {
+    const char *colon = f->key_quoted ? NULL : strchr(f->key, ':');
+    if (!colon || colon == f->key || !colon[1] || y->kind != YAML_SCALAR || y->quoted || *y->s)
+        return;
+    diag_error(r->d, "E0104", f->key_loc,
+               arena_printf(r->a, "put a blank behind the colon: %.*s: %s", (int)(colon - f->key),
+                            f->key, colon + 1),
+               "'%s' is a name without a value", f->key);
+    y->s = colon + 1;
+    y->loc = f->key_loc;
+    y->loc.col += (int)(colon + 1 - f->key);
+    f->key = arena_strndup(r->a, f->key, (size_t)(colon - f->key));
+}
 static bool attach(Reader *r, Yaml *y) {
     if (!r->depth) {
         r->root = y;
@@ -186,6 +203,7 @@ static bool attach(Reader *r, Yaml *y) {
         return true;
     }
     if (f->key) {
+        divide_key(r, f, y);
         YamlPair *pair = ARENA_PUSH(r->a, f->node->pair, f->node->n, f->cap);
         pair->key = f->key;
         pair->loc = f->key_loc;
@@ -205,6 +223,7 @@ static bool attach(Reader *r, Yaml *y) {
     }
     f->key = y->s;
     f->key_loc = y->loc;
+    f->key_quoted = y->quoted;
     return true;
 }
 

@@ -785,6 +785,8 @@ static void test_set_mistakes(void **state) {
         {"plan[a]", "{style: colwise", "E0104", 24, NULL, NULL},
         {"plan[a]", "{stile: colwise}", "E0212", 10, "'stile'", "style"},
         {"data.batch", "*x", "E0108", 12, NULL, NULL},
+        {"mesh", "dp:2", "E0301", 6, "a mapping", "put a blank behind the colon: dp: 2"},
+        {"mesh", "{dp:2}", "E0104", 7, "without a value", "colon: dp: 2"},
     };
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
         Fix f;

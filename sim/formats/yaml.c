@@ -133,7 +133,9 @@ static const Advice advice[] = {
     {"character that cannot start any token", NULL,
      "indent with blanks, not tabs; text that starts with %, @ or ` needs quotes"},
     {"mapping values are not allowed", NULL,
-     "quote text that contains ': '; keys of one mapping have one indentation"},
+     "a blank stands behind each colon; quote text that contains ': '; keys of one mapping have "
+     "one "
+     "indentation"},
     {"',' or '}'", NULL,
      "inside {...} text with [ ] , needs quotes: {\"w[qkv]\": colwise}; or the } is missing"},
     {"',' or ']'", NULL, "inside [...] text with , or : needs quotes; or the ] is missing"},

@@ -25,8 +25,16 @@ Loc plan_place(const Plan *p) {
 
 /* ---- messages ---- */
 
+/* `dp:2` alone in its line is a text to YAML. */
+static const char *blank_hint(PlanReader *r, const Yaml *y, const char *wanted) {
+    const char *colon = y->kind == YAML_SCALAR && !y->quoted ? strchr(y->s, ':') : NULL;
+    if (!colon || colon == y->s || !colon[1] || strncmp(wanted, "a mapping", 9)) return NULL;
+    return arena_printf(r->a, "put a blank behind the colon: %.*s: %s", (int)(colon - y->s), y->s,
+                        colon + 1);
+}
 void read_wrong_type(PlanReader *r, const char *key, const Yaml *y, const char *wanted,
                      const char *hint) {
+    if (!hint) hint = blank_hint(r, y, wanted);
     if (y->kind == YAML_SCALAR && !yaml_is_null(y))
         diag_error(r->d, "E0301", y->loc, hint, "'%s' must be %s, not %s'%s'", key, wanted,
                    y->quoted ? "the text " : "", y->s);

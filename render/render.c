@@ -8,6 +8,7 @@
 #include "render/furniture/views.h"
 #include "render/scene/build.h"
 #include <limits.h>
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -217,6 +218,25 @@ static int leave_blanks(ViewCall *c, Scene **page, int n) {
                "this figure shows no %s to leave blank", c->o->quiz);
     return 0;
 }
+/* Over each half of a figure, the second of which begins at x, which plan it is of: "A" and "B" are
+ * what `diff A B` says of them. */
+static void name_halves(const ViewCall *c, Scene *s, PresetKind preset, double x) {
+    const Trace *t[] = {c->t, c->peer->t};
+    double m = presets[preset].margin, size = fmax(14, s->min_size), from[] = {m, x + m, s->w + m};
+    scene_lower(s, 2 * size);
+    scene_begin(s, "title", "halves", NULL);
+    bool same = text_same(t[0]->plan, t[1]->plan);
+    for (int i = 0; i < 2; i++) {
+        const char *hash = same && t[i]->hash ? t[i]->hash : NULL;
+        const char *word =
+            arena_printf(s->arena, "%s: plan %s%s%.8s", i ? "B" : "A", t[i]->plan ? t[i]->plan : "",
+                         hash ? " · " : "", hash ? hash : "");
+        double w = from[i + 1] - from[i] - m;
+        scene_text(s, from[i], 2 * size, (TextLook){ALIGN_LEFT, size, SEMIBOLD, ROLE_SECOND},
+                   scene_fit(s, word, w, size, SEMIBOLD));
+    }
+    scene_end(s);
+}
 /* Puts each page of the other plan's figure at the right of ours, which is n pages; where one has
  * more, those stand alone. Returns how many there are then, 0 and a diagnostic for an empty figure.
  */
@@ -228,8 +248,11 @@ static int pages_beside(const ViewCall *c, const struct View *v, Scene **page, i
     furniture_preset(c->o->preset, &preset);
     for (int i = 0; i < m; i++) {
         int px = second[i]->px_width;
-        if (i < n) scene_beside(page[i], second[i], GAP);
-        else page[i] = second[i];
+        if (i < n) {
+            double x = page[i]->w + GAP;
+            scene_beside(page[i], second[i], GAP);
+            name_halves(c, page[i], preset, x);
+        } else page[i] = second[i];
         if (preset != PRESET_A4) continue;
         figure_a4(page[i]); /* both on one sheet */
         page[i]->px_width = px;

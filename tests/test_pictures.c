@@ -581,6 +581,53 @@ static void two_plans_have_one_scale(void **state) {
     }
 }
 
+/* Where in a scene the text begins; -1: nowhere. */
+static double text_at(const Scene *s, const char *text) {
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        if (m->kind == MARK_TEXT && m->n_run == 1 && !strcmp(m->run->s, text)) return m->x;
+    }
+    return -1;
+}
+/* Each half of a figure of two plans says at its top which plan it is of; two of one name by what
+ * tells them apart. */
+static void two_plans_are_named(void **state) {
+    (void)state;
+    static const char *const views[] = {"block", "timeline", "memory", "shards", "overview"},
+                             *const presets[] = {"wide", "column", "slide"};
+    for (int i = 0; i < 5 * 2; i++) {
+        Arena *a = arena_new();
+        PlanRun r[2];
+        for (int k = 0; k < 2; k++) {
+            const char *text =
+                arena_printf(a,
+                             "name: %s\nmodel: {preset: llama3-8b, layers: 1, shrink: 16}\n"
+                             "data: {batch: %d, sequence: 64}\nmesh: {tp: 2}\nnames: "
+                             "megatron\nrecipe: megatron\n",
+                             i % 2 && k ? "other" : "own", k + 1);
+            r[k] = plan_run_with(a, "two.yaml", text, &(PipelineOptions){.events = true});
+            assert_non_null(r[k].t);
+        }
+        const char *own =
+                       i % 2 ? "A: plan own" : arena_printf(a, "A: plan own · %.8s", r[0].t->hash),
+                   *other = i % 2 ? "B: plan other"
+                                  : arena_printf(a, "B: plan own · %.8s", r[1].t->hash);
+        RenderOptions o = view(views[i / 2]);
+        o.with = r[1].t;
+        for (int k = 0; k < 3; k++) {
+            Scene *page[32];
+            o.preset = presets[k];
+            assert_true(render_pages(r[0].t, r[0].d, &o, a, true, page) > 0);
+            double mid = page[0]->w / 2, left = text_at(page[0], own),
+                   right = text_at(page[0], other);
+            if (!(left >= 0 && left < mid && right > mid))
+                fail_msg("%s, %s: '%s' at %g, '%s' at %g", o.view, o.preset, own, left, other,
+                         right);
+        }
+        arena_free(a);
+    }
+}
+
 /* A slide says its page at the top and nothing of options, which only who draws it knows. */
 static void slides_name_no_options(void **state) {
     (void)state;
@@ -658,6 +705,7 @@ int main(void) {
                                        cmocka_unit_test(whole_matrices_of_integers),
                                        cmocka_unit_test(what_does_not_fit_is_the_title),
                                        cmocka_unit_test(two_plans_have_one_scale),
+                                       cmocka_unit_test(two_plans_are_named),
                                        cmocka_unit_test(ways_are_what_plans_take),
                                        cmocka_unit_test(slides_name_no_options),
                                        cmocka_unit_test(backward_units_have_names)};

@@ -1,13 +1,15 @@
 /* Two figures side by side in one: the marks of the second go behind those of the first, at its
- * right. Refuses to bring them to one scale: views that measure do so themselves, by their peer. */
+ * right; and room above a figure for what they are called. Refuses to bring them to one scale:
+ * views that measure do so themselves, by their peer. */
 #include "render/scene/scene.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static void move_right(Mark *m, double by) {
-    m->x += by;
-    for (int i = 0; i < m->n; i++) m->pt[i].x += by;
+static void move(Mark *m, double right, double down) {
+    m->x += right;
+    m->y += down;
+    for (int i = 0; i < m->n; i++) m->pt[i].x += right, m->pt[i].y += down;
 }
 /* Ids are unique in a scene: those of the second figure get a prefix, and so do its links. */
 static Group second_group(Scene *s, const Scene *b, Group g, int first, double by) {
@@ -31,7 +33,7 @@ void scene_beside(Scene *s, const Scene *b, double gap) {
         Mark *m = ARENA_PUSH(s->arena, s->marks, s->n_marks, s->cap_marks);
         *m = b->marks[i];
         m->group += m->group >= 0 ? groups : 0;
-        move_right(m, by);
+        move(m, by, 0);
     }
     for (int i = 0; i < b->n_arrows; i++) {
         Arrow a = b->arrows[i];
@@ -47,4 +49,11 @@ void scene_beside(Scene *s, const Scene *b, double gap) {
     s->h = s->page_h = fmax(s->h, b->h);
     s->title = arena_printf(s->arena, "%s | %s", s->title, b->title);
     s->desc = arena_printf(s->arena, "Left: %s Right: %s", s->desc, b->desc);
+}
+void scene_lower(Scene *s, double by) {
+    for (int i = 0; i < s->n_marks; i++) move(&s->marks[i], 0, by);
+    for (int i = 0; i < s->n_groups; i++) s->groups[i].y += by;
+    for (int i = 0; i < s->n_arrows; i++) s->arrows[i].tip.y += by;
+    s->h += by;
+    s->page_h += by;
 }

@@ -169,6 +169,8 @@ const char *scene_fit(Scene *s, const char *text, double w, double size, int wei
 /* Puts figure b, whose scale is 1, at the right of s, `gap` units away; b is used up (its points
  * are moved). s gets both titles and descriptions. */
 void scene_beside(Scene *s, const Scene *b, double gap);
+/* Moves all of a figure whose scale is 1 down by `by` units, and makes its page as much longer. */
+void scene_lower(Scene *s, double by);
 
 /* What a mark covers, its outline included. Text: from the ascent to the descent of its letters. */
 typedef struct {

@@ -1554,6 +1554,7 @@ static void test_megatron_latent_refused(void **state) {
 static void test_megatron_nemotron(void **state) {
     (void)state;
     static const char args[] =
+        "--log-dir a --tee 3 --enable-experimental "
         "--num-layers 2 --hidden-size 64 --ffn-hidden-size 96 --num-attention-heads 4 --vocab-size "
         "128 --seq-length 8 --disable-bias-linear --use-rotary-position-embeddings "
         "--rotary-percent 0.5 --squared-relu --group-query-attention --num-query-groups 2 "

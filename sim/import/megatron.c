@@ -175,7 +175,9 @@ static const char skip_flags[] =
     "te-rng-tracker inference-rng-tracker record-memory-history moe-shared-expert-overlap "
     "log-validation-ppl-to-tensorboard disable-bf16-reduced-precision-matmul "
     "no-use-tokenizer-model-from-checkpoint-args export-te-mcore-model "
-    "export-force-local-attention export-default-te-spec trust-remote-code ";
+    "export-force-local-attention export-default-te-spec trust-remote-code "
+    "enable-experimental use-te use-fused-weighted-squared-relu "
+    "tokenizer-hf-include-special-tokens ";
 static const char skip_one[] =
     " attention-backend tokenizer-type tokenizer-model vocab-file "
     "merge-file split train-iters train-samples lr min-lr lr-decay-style lr-decay-iters "
@@ -195,7 +197,7 @@ static const char skip_one[] =
     "inference-max-seq-length inference-max-requests grpo-prompts-per-step grpo-iterations "
     "grpo-clamp-eps-lower grpo-clamp-eps-upper grpo-kl-beta grpo-entropy-term-weight "
     "langrl-env-config dist-ckpt-strictness moe-token-drop-policy rl-sequence-packing-algo "
-    "moe-router-bias-update-rate ";
+    "moe-router-bias-update-rate log-dir redirects tee cross-entropy-fusion-impl ";
 /* The same model on the same ranks in numbers that the plan does not make: told one by one. */
 static const struct {
     const char *name, *what;

@@ -1586,6 +1586,44 @@ static void test_idle_beside_plans(void **state) {
     assert_null(strstr(r.err, "framework's own"));
     done(r);
 }
+/* An option that files of this framework do not read is refused beside them, by `check` and by
+ * `import`, and does nothing nowhere; beside one that reads it it stays. */
+static void test_idle_beside_frameworks(void **state) {
+    (void)state;
+    static const char *const files[][4] = {
+        {"torch", "idle.py",
+         "parallelize_module(model, tp_mesh, {\"output\": ColwiseParallel()})\n",
+         " args loss-parallel "},
+        {"torch", "idle_torch.json",
+         "{\"mesh\": {\"shape\": [2], \"dim_names\": [\"tp\"]}, \"plan\": {}}", " loss-parallel "},
+        {"torchtitan", "idle.toml",
+         "[model]\nflavor = \"8B\"\n[parallelism]\ntensor_parallel_degree = 2\n", ""},
+        {"megatron", "idle.sh", "torchrun p.py --tensor-model-parallel-size 2\n", " args "},
+        {"jax", "idle_jax.json", "{\"layers.*.attention.wo.weight\": [\"tp\", null]}", ""},
+        {"hf", "idle_hf.json", "{\"model_type\": \"llama\"}",
+         " tp ep tp-plan ep-plan hf-version "}};
+    static const char *const options[] = {"args=a=1",     "loss-parallel", "tp=2",           "ep=2",
+                                          "tp-plan=none", "ep-plan=none",  "hf-version=4.57"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+            const char *path = put(files[i][1], files[i][2]), *other = put("o.py", files[0][2]),
+                       *name = arena_strndup(arena, options[k], strcspn(options[k], "=")),
+                       *word = arena_printf(arena, "--%s", options[k]),
+                       *said = arena_printf(arena, "--%s is for ", name);
+            bool read = strstr(files[i][3], arena_printf(arena, " %s ", name));
+            Ran r[] = {RUN("check", path, word), RUN("import", files[i][0], path, word),
+                       RUN("check", path, other, word)};
+            for (int c = 0; c < 3; c++) {
+                bool stays = read || (c == 2 && k < 2);
+                if (!stays && r[c].code != 2)
+                    fail_msg("%s beside %s: %d %s", word, path, r[c].code, r[c].out);
+                bool told = strstr(r[c].err, said) && strstr(r[c].err, ", and '");
+                if (told == stays && (c < 2 || i != 1))
+                    fail_msg("%s beside %s: %s", word, path, r[c].err);
+                done(r[c]);
+            }
+        }
+}
 /* What shows that an option does something, by command: the words beside it, the first of them the
  * plan ("uneven": mlp on 2x2 ranks that nothing divides, "training": two layers of a block that
  * trains), and the option's value. */
@@ -2313,6 +2351,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_diff_words),
     TEST(test_idle_options),
     TEST(test_idle_beside_plans),
+    TEST(test_idle_beside_frameworks),
     TEST(test_every_option),
     TEST(test_no_use),
     TEST(test_unequal_times),

@@ -70,7 +70,8 @@ int cmd_import(Cli *c) {
         ImportInput in = imported_input(c, framework, args ? NULL : path, text, n);
         in.dir = c->o.output ? file_dir(c->arena, c->o.output) : ".";
         if (args) in.arg = c->o.operands + 1, in.n_args = c->o.n_operands - 1;
-        p = import_plan(c->arena, d, &in);
+        if (!import_idle(c->arena, d, &in, &framework, 1, in.path ? in.path : "the arguments"))
+            p = import_plan(c->arena, d, &in);
         if (p.text && !plan_stands(c, d, path && !args ? path : framework, &p)) p.text = NULL;
     }
     if (!strcmp(c->format, "json")) document(c, d, framework, &p);

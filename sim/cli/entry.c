@@ -2,10 +2,10 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/files.h"
+#include "cli/imported.h"
 #include "cli/shipped.h"
 #include "cli/terminal.h"
 #include "drive/ranks.h"
-#include "import/import.h"
 #include <string.h>
 #include <sys/stat.h>
 
@@ -82,12 +82,14 @@ static int refuse(Cli *c) {
     return end(c, 2);
 }
 
-/* Were options given that are for frameworks' own files, and no operand is one, but some are plans?
- * Then E0212 is in c->d. What comes through a pipe, or cannot be read, may be one. */
+/* Were options given that are for frameworks' own files, and no operand is one that reads them, but
+ * some are plans? Then E0212 is in c->d. What comes through a pipe, or cannot be read, may be one.
+ */
 static bool idle_beside_plans(Cli *c) {
     if (!c->o.of_import || c->command->bit & C_IMPORT) return false;
     int n = c->command->bit & C_EXPLAIN ? 1 : c->o.n_operands; /* of a plan, and a name in it */
-    const char *plan = NULL;
+    const char *plan = NULL, *own = NULL, **framework = ARENA_ARRAY(c->arena, const char *, n + 1);
+    int found = 0;
     for (int i = 0; i < n; i++) {
         struct stat st;
         size_t size;
@@ -96,12 +98,20 @@ static bool idle_beside_plans(Cli *c) {
         if (S_ISREG(st.st_mode)) {
             const char *text =
                 file_read(c->arena, diags_new(c->arena), path, CLI_PLAN_BYTES, diag_nowhere, &size);
-            if (!text || import_recognise(path, text, size)) return false;
+            if (!text) return false;
+            if ((framework[found] = import_recognise(path, text, size))) {
+                own = own ? own : path, found++;
+                continue;
+            }
             if (cli_looks_like_trace(text, size)) continue; /* other words for it */
         } else if (!S_ISDIR(st.st_mode)) {
             return false;
         }
         plan = path;
+    }
+    if (found) {
+        ImportInput in = imported_input(c, framework[0], own, "", 0);
+        return import_idle(c->arena, c->d, &in, framework, found, own);
     }
     if (!plan) return false;
     diag_error(

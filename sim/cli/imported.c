@@ -1,6 +1,7 @@
 /* A framework's own file in place of a plan: the plan that is made of it. */
 #include "cli/imported.h"
 #include "base/file.h"
+#include <string.h>
 
 ImportInput imported_input(const Cli *c, const char *framework, const char *path, const char *text,
                            size_t n) {
@@ -41,6 +42,11 @@ bool cli_import(Cli *c, Loaded *l, const char **name) {
     }
     ImportInput in = imported_input(c, framework, l->path, l->text, l->n);
     in.dir = file_dir(c->arena, l->path);
+    if (!strcmp(l->path, "-") && c->o.n_operands == 1 &&
+        import_idle(c->arena, l->d, &in, &framework, 1, in.path)) {
+        l->exit = imported_exit(l->d);
+        return false;
+    }
     ImportedPlan p = import_plan(c->arena, l->d, &in);
     l->exit = imported_exit(l->d);
     if (!p.text) return false;

@@ -153,7 +153,7 @@ static const Option options[] = {
      "hf: recorded names and shapes of any model, or a folder of them; no config is needed", NULL},
     {"loss-parallel", 0, O_FLAG, AT(loss_parallel), NULL,
      C_FILES | C_ANOTHER | C_OF_IMPORT | C_OF_PLAN,
-     "of a framework's file: the loss runs under loss_parallel()", NULL},
+     "of a file of PyTorch: the loss runs under loss_parallel()", NULL},
     {"full", 0, O_FLAG, AT(full), NULL, C_FILES | C_ANOTHER | C_OF_PLAN,
      "sizes as they are: a plan's `shrink` is undone; of a framework's file, not those that run in "
      "seconds",

@@ -100,6 +100,39 @@ const char *import_recognise(const char *path, const char *text, size_t n) {
     return NULL;
 }
 
+/* ---- options of some frameworks only ---- */
+bool import_idle(Arena *a, Diags *d, const ImportInput *in, const char *const *framework, int n,
+                 const char *path) {
+    const struct {
+        bool given;
+        const char *option, *of, *or_of, *read; /* whose files; that in words */
+    } rows[] = {
+        {in->args, "args", "megatron", "torch", "a script of Megatron's or a Python file"},
+        {in->loss_parallel, "loss-parallel", "torch", "torch", "a file of PyTorch"},
+        {in->tp != -1, "tp", "hf", "hf", "a config.json"},
+        {in->ep != -1, "ep", "hf", "hf", "a config.json"},
+        {in->tp_plan, "tp-plan", "hf", "hf", "a config.json"},
+        {in->ep_plan, "ep-plan", "hf", "hf", "a config.json"},
+        {in->hf_version, "hf-version", "hf", "hf", "a config.json"},
+    };
+    bool known = false; /* import_plan tells who is not */
+    for (int i = 0; i < N_FRAMEWORKS; i++) known |= !strcmp(frameworks[i].name, framework[0]);
+    for (size_t i = 0; known && i < sizeof rows / sizeof *rows; i++) {
+        bool read = !rows[i].given;
+        for (int k = 0; k < n; k++)
+            read |= !strcmp(rows[i].of, framework[k]) || !strcmp(rows[i].or_of, framework[k]);
+        if (read) continue;
+        diag_error(
+            d, "E0212", diag_nowhere,
+            arena_printf(
+                a, "leave --%s out: what the file does not say is of --model, --config and --mesh",
+                rows[i].option),
+            "--%s is for %s, and '%s' is %s's", rows[i].option, rows[i].read, path, framework[0]);
+        return true;
+    }
+    return false;
+}
+
 ImportedPlan import_plan(Arena *a, Diags *d, const ImportInput *in) {
     Draft x = {.a = a,
                .d = d,

@@ -40,6 +40,10 @@ const char *const *import_names(Arena *a);
 /* The framework of a file ("torch", "torchtitan", "megatron", "jax", "hf"), by the ending of its
  * name and what stands in it; NULL: none of them, perhaps a plan. Looks at the beginning only. */
 const char *import_recognise(const char *path, const char *text, size_t n);
+/* An option of `in` that files of none of these n frameworks read is an error in `d`, E0212: it
+ * would do nothing. Is there one? `path`: the file's, or one of theirs. */
+bool import_idle(Arena *a, Diags *d, const ImportInput *in, const char *const *framework, int n,
+                 const char *path);
 /* Makes the plan. All errors at once in `d`. The text lives in `a`. */
 ImportedPlan import_plan(Arena *a, Diags *d, const ImportInput *in);
 

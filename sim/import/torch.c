@@ -355,9 +355,14 @@ bool import_torch(Draft *x) {
     while (skip < x->in->n && s[skip] && strchr(" \t\r\n", s[skip])) skip++;
     bool python = text_before(x->in->path, ".py");
     draft_options(x);
-    if (!python && skip < x->in->n && s[skip] == '{' && draft_is_json(s + skip, x->in->n - skip))
+    if (python || skip >= x->in->n || s[skip] != '{' || !draft_is_json(s + skip, x->in->n - skip)) {
+        torch_code(&t);
+    } else {
         json_file(&t);
-    else torch_code(&t);
+        if (x->in->args)
+            diag_error(x->d, "E0212", diag_nowhere, "say it in the file, or leave --args out",
+                       "--args is for a Python file, and '%s' is JSON", x->file);
+    }
     if (x->in->loss_parallel) t.loss_parallel = true, t.loss_loc = (Loc){x->file, 1, 1};
     torch_boundaries(&t);
     sharding(&t);

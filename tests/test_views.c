@@ -494,6 +494,7 @@ static void one_size_of_what_is_sent(void **state) {
     const char *text = picture(a, r.t, &o, FORMAT_TEXT);
     says(text, "sent 1/2 of M = 16 KiB");
     says(text, "sent M = 32 KiB");
+    says(text, "Step 2 of 4: done once");
     says(text, "over tp, M = 32 KiB");
     says(text, "64 KiB sent per rank");
     assert_null(strstr(text, "M = 64 KiB"));

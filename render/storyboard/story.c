@@ -363,8 +363,13 @@ const char *story_text(const Story *s) {
     default: return "Every rank has all chunks and keeps its own: nothing is sent, nobody waits.";
     }
 }
+/* How often all of it is done: twice where a planted mistake says so. The frames show it once. */
+static int times_done(const Story *s) { return s->coll && s->coll->times > 1 ? s->coll->times : 1; }
 const char *story_frame(const Story *s, const Ring *f) {
+    int times = times_done(s);
     if (f->step == 0) return "Start";
+    if (f->step == f->steps && times > 1)
+        return arena_printf(s->a, "Step %d of %d: done once", f->step, f->steps * times);
     if (f->step == f->steps)
         return s->ring.kind == RING_SLICE ? "Done"
                                           : arena_printf(s->a, "After step %d: done", f->step);
@@ -383,8 +388,6 @@ static const char *rows_sent(const Story *s, const Ring *f) {
         }
     return arena_printf(s->a, "%.0f of %.0f rows in place", there, all);
 }
-/* How often all of it is done: twice where a planted mistake says so. The frames show it once. */
-static int times_done(const Story *s) { return s->coll && s->coll->times > 1 ? s->coll->times : 1; }
 const char *story_sent(const Story *s, const Ring *f) {
     if (s->rows && s->ranks == s->ring.n_shown) return rows_sent(s, f);
     if (f->step == 0)

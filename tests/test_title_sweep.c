@@ -459,8 +459,15 @@ static void pipe_slow(const Page *p, char **m) {
     }
     double said_mean = strtod(m[2], NULL);
     if (fabs(said_mean - most / sum) > 0.0051) wrong(p, m[2], arena_printf(p->a, "%g", most / sum));
-    for (char *at = m[1], *end; *at; at = *end ? end + 1 : end)
-        if (stage_takes(p->t, (int)strtol(at, &end, 10)) < 0.98 * most) is_count(p, at, -1);
+    int named = 0, slow = 0;
+    for (char *at = m[1], *end; *at; at = *end ? end + 1 : end) { /* "0 to 3, 7" */
+        int from = (int)strtol(at, &end, 10), to = from;
+        if (!strncmp(end, " to ", 4)) to = (int)strtol(end + 4, &end, 10);
+        for (int g = from; g <= to; g++, named++)
+            if (stage_takes(p->t, g) < 0.98 * most) is_count(p, at, -1);
+    }
+    for (int g = 0; g < p->t->stages; g++) slow += stage_takes(p->t, g) > 0.995 * most;
+    if (named < slow) wrong(p, m[1], "more stages are as slow");
 }
 static void pipe_messages(const Page *p, char **m) {
     is_time(p, m[1], fabs(p->t->bubble_messages));
@@ -966,7 +973,7 @@ static const Phrase phrases[] = {
     {"pipeline", "idles at most ~, on average ~", pipe_idle},
     {"pipeline", "~ by the closed form", pipe_even},
     {"pipeline", "~ (more|less) as stages differ", pipe_stages},
-    {"pipeline", "\\(stages? ([0-9, ]+) takes? ([0-9.]+) times the mean\\)", pipe_slow},
+    {"pipeline", "\\(stages? ([0-9, to]+) takes? ([0-9.]+) times the mean\\)", pipe_slow},
     {"pipeline", "~ (more|less) for messages", pipe_messages},
     {"pipeline", "In flight at most #", pipe_most},
     {"pipeline", "at least # on every rank", pipe_fewest},

@@ -2,6 +2,7 @@
 #include "render/pipeline/pipeline.h"
 #include "base/text.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *stages_of(const Pipe *p, const PipeRow *r) {
@@ -159,13 +160,25 @@ static const char *added(const Pipe *p, double seconds) {
     return arena_printf(p->a, "%s %s", time_text(fabs(seconds), p->a),
                         seconds > 0 ? "more" : "less");
 }
+/* "0, 1, 2, 3, 7" as "0 to 3, 7": three in a row or more. */
+static const char *runs_of(const Pipe *p, const char *list) {
+    Str s = str_new(p->a);
+    for (char *at = (char *)list, *end; *at; at = *end ? end + 1 : end) {
+        long from = strtol(at, &end, 10), to = from;
+        while (*end && strtol(end + 1, &at, 10) == to + 1) to++, end = at;
+        const char *between = to == from ? "" : to == from + 1 ? ", " : " to ";
+        str_addf(&s, "%s%ld%s", s.n ? ", " : "", from, between);
+        if (to > from) str_addf(&s, "%ld", to);
+    }
+    return s.s;
+}
 /* "3 us more as stages differ (stage 3 takes 1.58 times the mean)". */
 static const char *uneven(const Pipe *p, const char *more) {
     const char *slow = p->t->slow_stages;
     if (!slow) return arena_printf(p->a, "%s as stages differ", more);
     bool many = strchr(slow, ',') != NULL;
     return arena_printf(p->a, "%s as stages differ (stage%s %s take%s %.2f times the mean)", more,
-                        many ? "s" : "", slow, many ? "" : "s", p->t->slow_times);
+                        many ? "s" : "", runs_of(p, slow), many ? "" : "s", p->t->slow_times);
 }
 /* What the mean idle time is made of: a closed form stands beside the number that it is of. */
 static const char *idle_parts(const Pipe *p) {

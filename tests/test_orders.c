@@ -74,6 +74,22 @@ static void test_labels(void **state) {
         }
 }
 
+/* An axis of one rank cuts nothing, in whatever order: nothing is wrong with any labels. */
+static void test_labels_of_one_rank(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "orders.yaml",
+                         "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, "
+                         "blocks, norm, head, loss]}\nmesh: {cp: 1, dp: 2}\n"
+                         "data: {batch: 2, sequence: 16, order: {labels: contiguous}}\n"
+                         "context_parallel: {mode: all_gather, order: zigzag}\n"
+                         "trust: declared\n",
+                         true);
+    run_must_be(&r, "equivalent");
+    assert_null(run_diag(&r, "W0401", ""));
+    arena_free(a);
+}
+
 /* ---- pictures ---- */
 /* The rulers of a picture name the order, and no other. */
 static void test_rulers(void **state) {
@@ -145,6 +161,7 @@ static void test_slices(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_causes), cmocka_unit_test(test_labels),
+                                       cmocka_unit_test(test_labels_of_one_rank),
                                        cmocka_unit_test(test_rulers),
                                        cmocka_unit_test(test_slices)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -361,8 +361,16 @@ static void label_above(TimePen *p, const Stave *v, const char *text, Span run, 
     *free_x = x + w + 8;
 }
 
+/* What of a name its neighbour has not said: `part 2 dk` behind `part 2 dq` is dk. */
+static const char *unsaid(const char *name, const char *before) {
+    size_t k = 0;
+    for (size_t i = 0; before && before[i] && before[i] == name[i]; i++)
+        if (name[i] == ' ') k = i + 1;
+    return name + k;
+}
 static void label_computes(TimePen *p, const Stave *v) {
     double free_x = p->x0, run_from = 0, run_to = 0;
+    const char *before = NULL;
     Str run = str_new(p->c->arena);
     for (int i = 0; i <= v->t->n_events; i++) {
         const TimeEvent *x = i < v->t->n_events ? &v->t->event[i] : NULL;
@@ -376,7 +384,8 @@ static void label_computes(TimePen *p, const Stave *v) {
         if (!x) break;
         if (fits || x->small) continue;
         if (!run.n) run_from = a;
-        str_addf(&run, "%s%s", run.n ? " " : "", x->name);
+        str_addf(&run, "%s%s", run.n ? " " : "", unsaid(x->name, run.n ? before : NULL));
+        before = x->name;
         run_to = b;
     }
 }
@@ -385,10 +394,10 @@ static void label_computes(TimePen *p, const Stave *v) {
  * ---- */
 
 typedef struct {
-    double a, b; /* px */
-    const char *name[4], *code;
+    double a, b;                /* px */
+    const char *name[4], *code; /* names that differ, the first four */
     double seconds;
-    int n;
+    int n, names;
     bool equal, goes_on; /* equal durations; continues in the next line */
     bool inside;         /* has its words inside */
 } Cluster;
@@ -398,8 +407,8 @@ static const char *cluster_text(Arena *a, const Cluster *k, int form) {
     if (form >= 2) return k->code && *k->code ? k->code : k->name[0];
     str_add(&s, k->name[0]);
     size_t skip = k->code ? strlen(k->code) : 0;
-    for (int i = 1; i < k->n && i < 4; i++) str_addf(&s, ",%s", k->name[i] + (k->n > 1 ? skip : 0));
-    if (k->n > 4) str_add(&s, ", …");
+    for (int i = 1; i < k->names && i < 4; i++) str_addf(&s, ",%s", k->name[i] + skip);
+    if (k->names > 4) str_add(&s, ", …");
     if (form == 0) {
         if (k->n > 1 && k->equal) str_addf(&s, "  %d × %s", k->n, time_text(k->seconds, a));
         if (k->n == 1) str_addf(&s, "  %s", time_text(k->seconds, a));
@@ -408,6 +417,17 @@ static const char *cluster_text(Arena *a, const Cluster *k, int form) {
     return s.s;
 }
 
+static bool has_name(const Cluster *k, const char *name) {
+    bool has = false;
+    for (int i = 0; i < k->names && i < 4; i++) has |= !strcmp(k->name[i], name);
+    return has;
+}
+/* Does an event of a name from a to b belong to what stands before it? As wide as a label, or one
+ * whose name the label has: the hops of a ring. */
+static bool joins(const Cluster *k, const TimeEvent *x, double a, double b) {
+    bool narrow = b - a < 60 && k->b - k->a < 60;
+    return a - k->b < 16 && !strcmp(k->code, x->code) && (narrow || has_name(k, x->name));
+}
 /* The events of a lane in this line; close ones with the same code are one cluster. */
 static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
     int n = 0;
@@ -417,9 +437,9 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
         double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end), d = works_for(x);
         Cluster *last = n && !k[n - 1].inside ? &k[n - 1] : NULL;
         bool inside = inside_text(p, v, x) || waiting_text(p, v, x);
-        if (last && !inside && a - last->b < 16 && b - a < 60 && last->b - last->a < 60 &&
-            !strcmp(last->code, x->code)) {
-            if (last->n < 4) last->name[last->n] = x->name;
+        if (last && !inside && joins(last, x, a, b)) {
+            if (!has_name(last, x->name) && last->names++ < 4)
+                last->name[last->names - 1] = x->name;
             last->n++;
             last->equal &= fabs(d - last->seconds) < 0.02 * d;
             last->b = b;
@@ -427,7 +447,7 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
         }
         if (n >= MAX_EVENT_LABELS) break;
         k[n++] = (Cluster){
-            a, b, {x->name}, x->code, d, 1, true, x->e->end > v->l->end * (1 + 1e-12), inside};
+            a, b, {x->name}, x->code, d, 1, 1, true, x->e->end > v->l->end * (1 + 1e-12), inside};
     }
     return n;
 }

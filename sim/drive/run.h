@@ -44,7 +44,7 @@ typedef struct Run {
                        no loss */
     Program *unsharded; /* the same model on a mesh of one rank */
     Device *dev;
-    Device *on; /* of the dry walk: that of the ranks' blocks; NULL: the same */
+    Device *on;                  /* of the dry walk: that of the ranks' blocks; NULL: the same */
     const Observer *const *look; /* who looks at the walk of the ranks */
     int n_look;
     Sides *sides;          /* of bends, kept for the unsharded run; NULL: nobody asks */

@@ -15,7 +15,8 @@ typedef struct {
 const char *records_as_virtual(Arena *a, const char *path, const char *backend);
 /* An empty list is none. */
 void same_records(const SameRecords *by, const char *plans, int ranks);
-/* The plans of a folder that have 2 to 16 ranks, the others are named (under SHARDPROOF_SAMPLE some of them); how many. */
+/* The plans of a folder that have 2 to 16 ranks, the others are named (under SHARDPROOF_SAMPLE some
+ * of them); how many. */
 int same_folder(const SameRecords *by, const char *pattern);
 /* What no shipped plan has: support/wire_plans.h. */
 void same_other_plans(const SameRecords *by);

@@ -121,13 +121,18 @@ test: deps-mpi
 	sh tests/run.sh $(BUILD)/tests
 .PHONY: tests
 # test_rooms reads what each object defines, main.o too
-tests: $(TESTS) $(BUILD)/sim/cli/main.o $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so $(BUILD)/tests/gpu.so $(BUILD)/tests/nccl.so \
+tests: $(TESTS) $(BUILD)/sim/cli/main.o $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so $(BUILD)/tests/falls.so $(BUILD)/tests/gpu.so $(BUILD)/tests/nccl.so \
 	plugins $(GPU_REAL) $(NCCL_REAL)
 # what the tests load into the real binary; never built with a sanitizer
 TRIP_CC = $(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -Isim -shared -fPIC -pthread
 TRIP_H := $(wildcard tests/trip/*.h tests/trip/cuda/*.h)
 # makes allocations and file operations fail (LD_PRELOAD)
 $(BUILD)/tests/trip.so: tests/trip/trip.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(TRIP_CC) -o $@ $< -ldl
+
+# ranks that are killed or stopped in a phase of a run (LD_PRELOAD)
+$(BUILD)/tests/falls.so: tests/trip/falls.c $(TRIP_H)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(TRIP_CC) -o $@ $< -ldl
 

@@ -595,6 +595,56 @@ static void test_engine_fails(void **state) {
         assert_true(most > 0 || !faults[i].gave_up);
     }
 }
+/* A rank that is killed or stopped at a call of its own, not at a moment of the clock: in each
+ * phase of a run (tests/trip/falls.c). Who speaks of it says where it was; outputs are whole or not
+ * there. Rank 0's guard sees the end of rank 0 and of one that had not met. */
+static const struct {
+    const char *fault, *says;
+} phases[] = {
+    {"2 start 1 kill", "rank 2 was ended by signal 9"},   /* the launch */
+    {"2 connect 1 kill", "rank 2 was ended by signal 9"}, /* the meeting */
+    {"2 tell 1 kill", "rank 2 has ended, last heard of where its engine starts"},
+    {"1 CommInitRankConfig 1 kill", "rank 1 has ended, last heard of where its engine starts"},
+    {"2 Send 5 kill", "rank 2 has ended, last heard of at step 4, all_gather of"},
+    {"2 GroupEnd 3 kill", "rank 2 has ended, last heard of at step 12, reduce_scatter of"},
+    {"2 GroupEnd 3 stop", "last heard of at step 12, reduce_scatter of"},
+    {"0 GroupEnd 3 kill", "rank 0 has ended, last heard of at step 12, reduce_scatter of"},
+    {"2 tell 30 kill", "rank 2 has ended, last heard of where it reads"}, /* what is collected */
+    {"0 rename 1 kill", "rank 0 has ended, last heard of at value"},      /* outputs */
+    {"0 rename 3 kill", "rank 0 has ended, last heard of at value"},
+    {"0 rename 3 stop", "rank 0 has been silent for"},
+};
+static void test_phases(void **state) {
+    (void)state;
+    Arena *all = arena_new();
+    const char *like = temp_path(all, "like"), *falls = child_beside(all, "falls.so"),
+               *o = temp_path(all, "o"), *e = temp_path(all, "e");
+    mpi_expect(line_code(o, e,
+                         "rm -rf %s; %s run plans/18*.yaml --cuda --save-values %s/values -o "
+                         "%s",
+                         like, program(), like, like),
+               0, e, "");
+    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
+        Arena *a = arena_new();
+        const char *dir = temp_path(a, "falls");
+        double deadline = (strstr(phases[i].fault, "stop") ? 2 : 20) * slow_machine();
+        int code;
+        do {
+            code = line_code(
+                o, e,
+                "rm -rf %s; mkdir %s; LD_PRELOAD=%s FAKE_FAULT=\"%s\" %s run plans/18*.yaml --cuda "
+                "--deadline %g --save-values %s/values -o %s",
+                dir, dir, falls, phases[i].fault, program(), deadline, dir, dir);
+            deadline *= 4;
+        } while (deadline < LONGEST && !is_said(a, e, phases[i].says));
+        print_message("%s\n", phases[i].fault);
+        mpi_expect(code, 5, e, phases[i].says);
+        assert_int_equal(ends_told(e), 1);
+        whole_files(a, dir, like);
+        arena_free(a);
+    }
+    arena_free(all);
+}
 typedef enum { STOP, KILL, CTRL_C, LAUNCHER, KINDS } Kind;
 static const char *const kinds[KINDS] = {"stopped", "killed", "Ctrl-C", "launcher killed"};
 typedef struct {
@@ -906,7 +956,7 @@ int main(void) {
         cmocka_unit_test(test_engine_sums),     cmocka_unit_test(test_shipped_plans),
         cmocka_unit_test(test_all_killed),      cmocka_unit_test(test_diff),
         cmocka_unit_test(test_engine_fails),    cmocka_unit_test(test_planted_mistakes),
-        cmocka_unit_test(test_other_plans),
+        cmocka_unit_test(test_other_plans),     cmocka_unit_test(test_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

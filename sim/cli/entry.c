@@ -50,6 +50,7 @@ static bool start_ranks(Cli *c) {
 /* --cuda without a launcher: the processes of this machine, as many as the first plan has ranks.
  * They say all there is to say: of a plan that cannot be read, too. */
 static int start_processes(Cli *c, char **argv) {
+    c->o.save_values = c->o.trace = NULL; /* their folder may be one that the ranks make */
     PipelineOptions o = cli_pipeline(c);
     Loaded l = {0};
     if (c->command->bit == C_CHECK) folders_expand(c);

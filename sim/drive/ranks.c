@@ -44,9 +44,11 @@ typedef struct {
 /* "at step 12, all_reduce of layers.0.o_proj"; `at` is the value that it made, from 1. */
 static const char *place_text(const Ranks *r, int64_t at, Arena *arena) {
     const Program *p = atomic_load(&r->program);
+    if (!r->engine) return "where its engine starts";
     if (at < 0) return "past the last value of its plan";
     if (!p && at)
-        return arena_printf(arena, "at value %lld of a plan that rank %lld has run to its end",
+        return arena_printf(arena,
+                            "at value %lld or later of a plan that rank %lld has run to its end",
                             (long long)at, (long long)r->rank);
     if (!p || !at || at > p->nv) return "before the first value of a plan";
     const Val *v = &p->val[at - 1];
@@ -106,14 +108,15 @@ static void lost(void *arg, int64_t rank, double seconds, int64_t at) {
                         "[E0605]",
                         time_text(seconds, tmp), place_text(r, at, tmp));
     else if (seconds <= 0)
-        base_last_words("look at its own words, and at the system's: a machine that runs out of "
-                        "memory ends processes",
-                        "the process of rank %lld has ended, it was %s; all ranks end [E0605]",
-                        (long long)rank, place_text(r, at, tmp));
+        base_last_words(
+            "look at its own words, and at the system's: a machine that runs out of "
+            "memory ends processes",
+            "the process of rank %lld has ended, last heard of %s; all ranks end [E0605]",
+            (long long)rank, place_text(r, at, tmp));
     else
         base_last_words("its process was stopped, or its machine or the network to it hangs; "
                         "--deadline gives a machine that is only busy more seconds",
-                        "rank %lld has been silent for %s, it was %s; all ranks end [E0605]",
+                        "rank %lld has been silent for %s, last heard of %s; all ranks end [E0605]",
                         (long long)rank, time_text(seconds, tmp), place_text(r, at, tmp));
     arena_free(tmp);
 }

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* connections that have not said who they are, at once; milliseconds between two looks */
-enum { STRANGERS = 64, TICK_MS = 50, WORDS = 1 };
+enum { STRANGERS = 64, TICK_MS = 50, WORDS = 2 };
 /* seconds: for a connection to say who it is; for an answer where another may listen; between two
  * tries; so much later than rank 0, who can name who is missing, the others give up; no look at
  * the clock comes so soon after the last where a process was stopped; between two questions

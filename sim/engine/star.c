@@ -29,10 +29,10 @@ typedef enum { DATA, BEAT, ABORT, FAIL, BYE } Kind;
 
 typedef struct {
     int32_t magic, kind, from, to;
-    int64_t n; /* bytes that follow */
+    int64_t n, at; /* bytes that follow; the place of `from` */
 } Head;
 typedef struct {
-    int64_t at, calls, waiting;
+    int64_t calls, waiting;
 } Beat;
 typedef struct {
     int64_t rank, at;
@@ -54,6 +54,7 @@ typedef struct {
     size_t got; /* of the head and what follows it */
     Msg *in;
     Beat theirs;
+    int64_t at;         /* the place that it named last */
     double heard, gone; /* gone: since when the other side has closed; 0: it has not */
     bool bye;
 } Link;
@@ -72,7 +73,7 @@ struct Star {
     _Atomic double since; /* of the state */
     _Atomic int64_t calls, waiting;
     double missed, all_wait;
-    int64_t all_calls;
+    int64_t all_calls, said; /* said: the place that was told last */
 };
 
 static double now(void) {
@@ -109,8 +110,9 @@ static Msg *msg_new(Star *s, const Head *h) {
     else star_fail(s, "out of memory for a message");
     return m;
 }
+static int64_t place(const Star *s) { return __atomic_load_n(&s->e->at, __ATOMIC_RELAXED); }
 static Msg *words(Star *s, Kind kind, int64_t to, const void *p, int64_t n) {
-    Head h = {MAGIC, kind, (int32_t)s->rank, (int32_t)to, n};
+    Head h = {MAGIC, kind, (int32_t)s->rank, (int32_t)to, n, place(s)};
     Msg *m = msg_new(s, &h);
     if (n) memcpy(m->p, p, (size_t)n);
     return m;
@@ -186,7 +188,7 @@ static bool told_first(Star *s, const Failure *f) {
     return false;
 }
 _Noreturn void star_fail(Star *s, const char *what) {
-    Failure f = {.rank = s->rank, .at = __atomic_load_n(&s->e->at, __ATOMIC_RELAXED)};
+    Failure f = {.rank = s->rank, .at = place(s)};
     pthread_mutex_lock(&s->lock);
     snprintf(f.what, sizeof f.what, "%s", what);
     if (told_first(s, &f)) leave(s, ENGINE_EXIT);
@@ -209,6 +211,7 @@ static _Noreturn void lose(Star *s, int64_t rank, double seconds, int64_t at) {
 /* ---- what comes ---- */
 static void arrived(Star *s, Link *l, Msg *m) {
     Head h = m->h;
+    if (!s->rank || !h.from) l->at = h.at; /* not what rank 0 passes on */
     if (h.kind == DATA && h.to == s->rank) {
         push(&s->inbox[h.from], m);
         pthread_cond_signal(&s->come);
@@ -274,14 +277,14 @@ static bool read_some(Star *s, Link *l) {
 }
 
 /* ---- the heart ---- */
+static void beat_to(Star *s, int64_t k) {
+    Beat mine = {atomic_load(&s->calls), atomic_load(&s->waiting)};
+    Link *l = &s->link[k];
+    /* a full wire says by itself, when it moves, that this process lives */
+    if (is_open(l) && !l->out.first) put(s, s->rank ? 0 : k, BEAT, &mine, sizeof mine);
+}
 static void beat(Star *s) {
-    Beat mine = {__atomic_load_n(&s->e->at, __ATOMIC_RELAXED), atomic_load(&s->calls),
-                 atomic_load(&s->waiting)};
-    for (int64_t k = 0; k < s->n_links; k++) {
-        Link *l = &s->link[k];
-        /* a full wire says by itself, when it moves, that this process lives */
-        if (is_open(l) && !l->out.first) put(s, s->rank ? 0 : k, BEAT, &mine, sizeof mine);
-    }
+    for (int64_t k = 0; k < s->n_links; k++) beat_to(s, k);
 }
 static void watch(Star *s) {
     double t = now();
@@ -291,9 +294,9 @@ static void watch(Star *s) {
         Link *l = &s->link[k];
         if (l->fd < 0 || l->bye) continue;
         silent |= t - l->heard > s->host.deadline / 2;
-        if (l->gone > 0 && t - l->gone > LEAVE) lose(s, s->rank ? 0 : k, 0, l->theirs.at);
+        if (l->gone > 0 && t - l->gone > LEAVE) lose(s, s->rank ? 0 : k, 0, l->at);
         if (l->gone == 0 && t - l->heard > s->host.deadline)
-            lose(s, s->rank ? 0 : k, t - l->heard, l->theirs.at);
+            lose(s, s->rank ? 0 : k, t - l->heard, l->at);
         calls += l->theirs.calls;
         waiting += l->theirs.waiting;
     }
@@ -364,6 +367,12 @@ static void wake(Star *s) {
 void star_waits(Star *s, bool waits) {
     atomic_fetch_add(&s->calls, 1);
     atomic_store(&s->waiting, waits);
+    if (s->said == place(s) || s->ranks == 1) return;
+    /* who speaks of a lost rank names where it was: of rank 0 that is rank 1 */
+    pthread_mutex_lock(&s->lock);
+    s->said = place(s);
+    beat_to(s, s->rank ? 0 : 1);
+    pthread_mutex_unlock(&s->lock);
 }
 static void take(Star *s, const EngineItem *x) {
     List *l = &s->inbox[x->peer];

@@ -3,16 +3,18 @@
  * communicator has a socket to each of its ranks. As with the real one nothing is done when a call
  * returns: communicators become ready later, a call on one that is not ready is refused, copies and
  * collectives go on while the caller polls, what is in a group goes on together.
- * FAKE_GPUS: how many GPUs this process sees (16); FAKE_MODE: their compute mode; FAKE_NCCL_VERSION.
- * FAKE_FAULT="1 GroupEnd 3 remote": on rank 1 the third call of that name fails. "returns remote"
- * is what it returns; else "inprogress": it is never done; "hang": what it asks for is never done;
- * another word: the communicator's asynchronous error, and what it asks for is never done. Of
- * CUDA's calls each word is an error that is returned. FAKE_FORGETS=cudaStreamWaitEvent: it does
- * nothing. Streams that nothing orders and that are at the same block end the process (order.h).
- * The tests' GPU (gpu.c) works on these streams too, in this memory: fake.h. FAKE_LOG=FILE: a line
- * for each communicator that is aborted. */
+ * FAKE_GPUS: how many GPUs this process sees (16); FAKE_MODE: their compute mode;
+ * FAKE_NCCL_VERSION. FAKE_FAULT="1 GroupEnd 3 remote" (planted.h): on rank 1 the third call of that
+ * name fails. "returns remote" is what it returns; else "inprogress": it is never done; "hang":
+ * what it asks for is never done; "kill", "stop": the process is; another word: the communicator's
+ * asynchronous error, and what it asks for is never done. Of CUDA's calls each word is an error
+ * that is returned. FAKE_FORGETS=cudaStreamWaitEvent: it does nothing. Streams that nothing orders
+ * and that are at the same block end the process (order.h). The tests' GPU (gpu.c) works on these
+ * streams too, in this memory: fake.h. FAKE_LOG=FILE: a line for each communicator that is aborted.
+ */
 #include "fake.h"
 #include "nccl_abi.h"
+#include "planted.h"
 #include "base/clock.h"
 #include "support/order.h"
 #include "support/fence.h"
@@ -30,7 +32,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { RANKS = 16, ROOM = 1 << 30, NEVER = -1, NAP_US = 50, POLLS = 2, TEXT = 64, FAULTS = 4 };
+enum { RANKS = 16, ROOM = 1 << 30, NEVER = -1, NAP_US = 50, POLLS = 2, TEXT = 64 };
 
 /* ---- planted faults ---- */
 static const struct {
@@ -47,31 +49,18 @@ typedef struct {
     bool now, returned;
     int result;
 } Fault;
-static Fault fault_of(const char *planted, _Atomic int *seen, const char *call) {
-    const char *rank = getenv("RANK");
-    char name[TEXT], word[TEXT], what[TEXT] = "";
-    int on, at;
+static Fault fault(const char *call) {
+    static _Atomic int seen[PLANTED_MOST];
     Fault f = {0};
-    if (sscanf(planted, "%d %63s %d %63[a-z] %63[a-z]", &on, name, &at, word, what) < 4) abort();
-    if (strcmp(name, call) != 0 || !rank || atoi(rank) != on || atomic_fetch_add(seen, 1) + 1 != at)
-        return f;
-    f.returned = !strcmp(word, "returns");
+    Planted p;
+    if (!planted_at(call, seen, &p)) return f;
+    f.returned = !strcmp(p.word, "returns");
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)
-        if (!strcmp(results[i].word, f.returned ? what : word)) {
+        if (!strcmp(results[i].word, f.returned ? p.what : p.word)) {
             f.now = true;
             f.result = results[i].result;
         }
     if (!f.now) abort(); /* a word that nobody knows */
-    return f;
-}
-static Fault fault(const char *call) {
-    static _Atomic int seen[FAULTS];
-    const char *planted = getenv("FAKE_FAULT");
-    Fault f = {0};
-    for (int i = 0; planted && !f.now && i < FAULTS; i++) {
-        f = fault_of(planted, &seen[i], call);
-        planted = strchr(planted, ';') ? strchr(planted, ';') + 1 : NULL;
-    }
     return f;
 }
 #define FAULT(call)                                                                                \

@@ -187,6 +187,11 @@ static void saved_bytes(const Mirror *m, int first, int n, int64_t *kept, int64_
         }
 }
 
+static bool of_loss(const TraceCollective *const *use, int n) {
+    for (int i = 0; i < n; i++)
+        if (use[i]->pass == PHASE_LOSS) return true;
+    return false;
+}
 const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
     static const char *const word[OF_COUNT] = {"forward",          "backward",
                                                "weight gradients", "weights",
@@ -204,7 +209,8 @@ const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
         int64_t bytes = 0;
         rows |= words_expected(use, used);
         for (int i = 0; i < k; i++) bytes += t[i].bytes;
-        if (k) str_addf(&s, "%s%s", s.n ? (brief ? ", " : "; ") : "Sent per rank: ", word[of]);
+        const char *name = of == OF_FORWARD && of_loss(use, used) ? "forward and loss" : word[of];
+        if (k) str_addf(&s, "%s%s", s.n ? (brief ? ", " : "; ") : "Sent per rank: ", name);
         if (k && brief) str_addf(&s, " %s", bytes_text(bytes, a));
         for (int i = 0; i < k && !brief; i++) {
             const char *what = t[i].count == 1 ? " collective" : " collectives";

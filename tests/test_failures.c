@@ -49,7 +49,7 @@ static long learn(Job *j, What what, const char *whom) {
     assert_non_null(f);
     assert_int_equal(fwrite(zero, 1, 8, f), 8);
     fclose(f);
-    const char *env[] = {arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena)),
+    const char *env[] = {arena_printf(arena, "LD_PRELOAD=%s", child_preload(arena, "trip.so")),
                          what == IO ? "TRIP_WHAT=io" : "TRIP_WHAT=alloc",
                          arena_printf(arena, "TRIP_COUNT=%s", count),
                          arena_printf(arena, "TRIP_FROM%s", whom), NULL};
@@ -74,7 +74,7 @@ static long learn(Job *j, What what, const char *whom) {
  * True if it failed. */
 static bool attempt(Job *j, What what, const char *whom, long at, bool on, bool strict) {
     one = arena_new();
-    const char *env[] = {arena_printf(one, "LD_PRELOAD=%s", child_trip(one)),
+    const char *env[] = {arena_printf(one, "LD_PRELOAD=%s", child_preload(one, "trip.so")),
                          what == IO ? "TRIP_WHAT=io" : "TRIP_WHAT=alloc",
                          arena_printf(one, "TRIP_FROM%s", whom),
                          arena_printf(one, "TRIP_AT=%ld", at),
@@ -217,7 +217,7 @@ static void test_file_operations(void **state) {
 static void test_shrinking_files(void **state) {
     (void)state;
     const char *weights = arena_printf(arena, "model.weights=%s", in("v.st")),
-               *trip = arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena));
+               *trip = arena_printf(arena, "LD_PRELOAD=%s", child_preload(arena, "trip.so"));
     assert_int_equal(
         child_run(arena, &(Child){.words = job_save("--save-values", "v.st").words}).code, 0);
     for (int which = 0; which < 2; which++) {
@@ -249,7 +249,7 @@ static void test_shrinking_files(void **state) {
 /* The plan itself is the output: it is never lost. */
 static void test_update_expect(void **state) {
     (void)state;
-    const char *trip = arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena));
+    const char *trip = arena_printf(arena, "LD_PRELOAD=%s", child_preload(arena, "trip.so"));
     for (int what = ALLOC; what <= IO; what++)
         for (int n = 1, ended = 0, step = what == IO || getenv("SHARDPROOF_SOAK") ? 1 : 60; !ended;
              n += step) {

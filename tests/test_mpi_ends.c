@@ -141,7 +141,7 @@ static void test_plugins(void **state) {
     assert_string_equal(child_read(a, e, &n), "");
     p = alone(a, plan); /* no library at all */
     mpi_expect(line_code(o, e, "%s %s check %s --mpi", by[0][0], p, plan), 5, e, "[E0601]");
-    const char *trip = child_trip(a); /* a library, but no engine */
+    const char *trip = child_preload(a, "trip.so"); /* a library, but no engine */
     p = alone(a, trip);
     mpi_expect(line_code(o, e, "%s %s check %s --mpi", by[0][0], p, plan), 5, e, "[E0601]");
     arena_free(a);

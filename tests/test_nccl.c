@@ -617,7 +617,7 @@ static const struct {
 static void test_phases(void **state) {
     (void)state;
     Arena *all = arena_new();
-    const char *like = temp_path(all, "like"), *falls = child_beside(all, "falls.so"),
+    const char *like = temp_path(all, "like"), *falls = child_preload(all, "falls.so"),
                *o = temp_path(all, "o"), *e = temp_path(all, "e");
     mpi_expect(line_code(o, e,
                          "rm -rf %s; %s run plans/18*.yaml --cuda --save-values %s/values -o "

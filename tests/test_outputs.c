@@ -309,7 +309,7 @@ static void test_signals_by_operation(void **state) {
     (void)state;
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGSEGV, SIGABRT, SIGKILL};
     learn_files();
-    const char *trip = arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena));
+    const char *trip = arena_printf(arena, "LD_PRELOAD=%s", child_preload(arena, "trip.so"));
     for (size_t k = 0; k < sizeof signals / sizeof *signals; k++) {
         int sig = signals[k], ended = 0;
         for (int n = 1; !ended && n < 500; n += getenv("SHARDPROOF_SOAK") ? 1 : 2 + (int)k) {
@@ -342,7 +342,7 @@ static void test_signals_by_operation(void **state) {
 /* The other ways to a file: stopped at their operations. */
 static void test_signals_elsewhere(void **state) {
     (void)state;
-    const char *trip = arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena));
+    const char *trip = arena_printf(arena, "LD_PRELOAD=%s", child_preload(arena, "trip.so"));
     for (int i = 0; ways(i).file; i++) {
         Way w = ways(i);
         bool is_plan = strcmp(w.file, in("plan.yaml")) == 0, ended = false;
@@ -365,8 +365,8 @@ static void test_signals_elsewhere(void **state) {
 /* A folder that was made for the run goes with it. */
 static void test_folder_goes(void **state) {
     (void)state;
-    const char *env[] = {arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena)), "TRIP_AT=400",
-                         "TRIP_SIGNAL=15", NULL};
+    const char *env[] = {arena_printf(arena, "LD_PRELOAD=%s", child_preload(arena, "trip.so")),
+                         "TRIP_AT=400", "TRIP_SIGNAL=15", NULL};
     Ended e = child_run(
         arena, &(Child){.words = WORDS("run", in("plan.yaml"), "-o", in("a/b/c")), .env = env});
     assert_int_equal(e.code, 143);

@@ -34,7 +34,7 @@ static int holds(const Ended *e, const char *what) {
 /* The n-th thread cannot be started, or none from the n-th on. */
 static void test_threads_fail(void **state) {
     (void)state;
-    const char *trip = arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena));
+    const char *trip = arena_printf(arena, "LD_PRELOAD=%s", child_preload(arena, "trip.so"));
     int ended = 0, refused = 0;
     for (int n = 1; !ended && n < 500; n += n < 10 ? 1 : n / 2)
         for (int on = 0; on < 2; on++) {
@@ -53,13 +53,14 @@ static void test_threads_fail(void **state) {
 /* Commands without pictures do with the one thread that they have. */
 static void test_one_thread(void **state) {
     (void)state;
-    const char *const env[] = {arena_printf(arena, "LD_PRELOAD=%s", child_trip(arena)),
-                               "TRIP_WHAT=thread",
-                               "TRIP_AT=1",
-                               "TRIP_LAST=1000000",
-                               "CI",
-                               "TERM=xterm",
-                               NULL};
+    const char *const env[] = {
+        arena_printf(arena, "LD_PRELOAD=%s", child_preload(arena, "trip.so")),
+        "TRIP_WHAT=thread",
+        "TRIP_AT=1",
+        "TRIP_LAST=1000000",
+        "CI",
+        "TERM=xterm",
+        NULL};
     Ended e = child_run(
         arena, &(Child){.words = WORDS("check", in("plan.yaml"), "--threads", "8"), .env = env});
     assert_int_equal(e.code, 0);

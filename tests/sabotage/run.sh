@@ -76,8 +76,7 @@ needs() {
     src=$tree/tests/$1.c
     ! grep -qE 'child_(run|program)\b|mpi_program|"\./shardproof' "$src" || echo shardproof
     ! grep -q 'NEEDS_MPI' "$src" || echo plugins
-    ! grep -q 'child_trip' "$src" || echo build/tests/trip.so
-    grep -oE 'child_beside\(\w+, "[a-z]+\.so"' "$src" | sed 's,.*"\(.*\)",build/tests/\1,' | sort -u
+    grep -oE 'child_(beside|preload)\(\w+, "[a-z]+\.so"' "$src" | sed 's,.*"\(.*\)",build/tests/\1,' | sort -u
 }
 
 wanted() { # the row's number, what was asked for

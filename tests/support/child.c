@@ -48,16 +48,12 @@ void child_use_installed(const char *at) {
     if (access(at, X_OK) != 0) fail_msg("there is no program at '%s'", at);
     snprintf(program, sizeof program, "%s", at);
 }
-static char trip_copy[64]; /* empty: there is none */
-static void remove_copy(void) { unlink(trip_copy); }
-/* The loader takes blanks and colons in LD_PRELOAD for the ends of names. */
-static const char *without_blanks(const char *trip) {
-    if (!strpbrk(trip, " :\t")) return trip;
-    if (*trip_copy) return trip_copy;
-    snprintf(trip_copy, sizeof trip_copy, "/tmp/shardproof-trip-%ld.so", (long)getpid());
-    copy_to(trip, trip_copy, 0644);
-    atexit(remove_copy);
-    return trip_copy;
+enum { PRELOADS = 4 };
+static struct {
+    char name[32], file[80];
+} preload_copies[PRELOADS]; /* [PRELOADS]; an empty name: the rest is free */
+static void remove_copies(void) {
+    for (int i = 0; i < PRELOADS && *preload_copies[i].name; i++) unlink(preload_copies[i].file);
 }
 const char *child_built(Arena *a, const char *name) {
     char self[4096] = {0};
@@ -71,7 +67,21 @@ const char *child_beside(Arena *a, const char *name) {
     if (!file) fail_msg("there is no %s beside this program: run `make tests`", name);
     return file;
 }
-const char *child_trip(Arena *a) { return without_blanks(child_beside(a, "trip.so")); }
+const char *child_preload(Arena *a, const char *name) {
+    const char *built = child_beside(a, name);
+    if (!strpbrk(built, " :\t")) return built;
+    int i = 0;
+    while (i < PRELOADS && *preload_copies[i].name && strcmp(preload_copies[i].name, name) != 0)
+        i++;
+    assert_true(i < PRELOADS);
+    if (*preload_copies[i].name) return preload_copies[i].file;
+    if (i == 0) atexit(remove_copies);
+    snprintf(preload_copies[i].name, sizeof preload_copies[i].name, "%s", name);
+    snprintf(preload_copies[i].file, sizeof preload_copies[i].file, "/tmp/shardproof-%ld-%s",
+             (long)getpid(), name);
+    copy_to(built, preload_copies[i].file, 0644);
+    return preload_copies[i].file;
+}
 
 /* ---- the child's side ---- */
 static void stream(int fd, const char *file, int pipe_end) {

@@ -49,9 +49,9 @@ void child_use_installed(const char *at);
 const char *child_built(Arena *a, const char *name);
 /* A file beside the test that runs; fails the test if it is not there. In `a`. */
 const char *child_beside(Arena *a, const char *name);
-/* build/tests/trip.so beside the test that runs, or a copy of it in /tmp if blanks are in its path.
- */
-const char *child_trip(Arena *a);
+/* A library for LD_PRELOAD that make has built beside the test that runs, or a copy of it in /tmp
+ * if blanks are in its path: the loader takes blanks and colons there for the ends of names. */
+const char *child_preload(Arena *a, const char *name);
 /* Runs to its end; killed after 600 s of processor time, or without any. Texts live in `a`. */
 Ended child_run(Arena *a, const Child *c);
 /* Names in a folder that end with `suffix`; with "" all. */

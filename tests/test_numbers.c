@@ -288,6 +288,9 @@ static void test_units_gather_all_again(void **state) {
             const TraceCollective *c = &r.t->collectives[k];
             if (c->pass != PHASE_PARAMETERS || strcmp(c->op, "all_gather")) continue;
             in[n / 3][c->layer + 1] = c->bytes_in, with[n / 3][c->layer + 1] = c->n_with;
+            /* Backward the whole unit is gathered where its first parameter is asked for. */
+            for (int j = 0; n > 2 && j < c->n_with; j++)
+                assert_int_equal(c->with[j], c->step + 1 + j);
             n++;
         }
         assert_int_equal(n, 6);

@@ -190,7 +190,40 @@ static void test_local_mean(void **state) {
     PlanRun r = run(a, text, NULL);
     run_must_be(&r, "different");
     assert_string_equal(r.t->first_wrong, "loss_weights");
+    for (int i = 0; i < r.d->n; i++) /* both name the line */
+        if (r.d->item[i].severity == DIAG_ERROR || !strcmp(r.d->item[i].code, "W0402"))
+            assert_true(r.d->item[i].loc.line == 6 && r.d->item[i].loc.col > 1);
     arena_free(a);
+}
+/* It is said before any number is seen, with how many means are averaged; one block has none. */
+static void test_means_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *mesh, *data, *told;
+    } rows[] = {
+        {"dp: 2", "", "each of 2 blocks of tokens (dp) is divided by its own count"},
+        {"dp: 2, cp: 2", "", "each of 4 blocks of tokens (dp*cp) is divided"},
+        {"dp: 2, tp: 2", ", microbatches: 2", "each of 2 blocks of tokens (dp) in each of 2 micro"},
+        {"tp: 2", ", microbatches: 2", "each of 2 micro-batches is divided by its own count"},
+        {"tp: 2", "", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(
+            a, "means.yaml",
+            arena_printf(a,
+                         "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, "
+                         "blocks, norm, head, loss]}\n"
+                         "data: {batch: 4, sequence: 16%s}\nmesh: {%s}\npass: backward\n"
+                         "loss: {normalise: local_mean}\n",
+                         rows[i].data, rows[i].mesh),
+            false);
+        const char *told = NULL;
+        for (int k = 0; k < r.d->n; k++)
+            if (!strcmp(r.d->item[k].code, "W0402")) told = r.d->item[k].message;
+        assert_int_equal(told != NULL, rows[i].told != NULL);
+        if (told) assert_non_null(strstr(told, rows[i].told));
+        arena_free(a);
+    }
 }
 static void test_refusals(void **state) {
     (void)state;
@@ -213,8 +246,8 @@ static void test_refusals(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_toy_runs), cmocka_unit_test(test_small_llama),
-        cmocka_unit_test(test_micro_batches), cmocka_unit_test(test_local_mean),
-        cmocka_unit_test(test_refusals)};
+        cmocka_unit_test(test_toy_runs),       cmocka_unit_test(test_small_llama),
+        cmocka_unit_test(test_micro_batches),  cmocka_unit_test(test_local_mean),
+        cmocka_unit_test(test_means_are_told), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

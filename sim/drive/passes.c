@@ -94,8 +94,7 @@ static void sources(Run *r) {
                         .narrow = narrow_sources(r->exec, r->arena),
                         .parts = r->plan->microbatches};
     *pure = *src;
-    if (r->plan->normalise && !strcmp(r->plan->normalise, "local_mean"))
-        src->local_mean = r->program;
+    if (plan_local_means(r->plan)) src->local_mean = r->program;
     pure->routes =
         run_has_reference(r) && !r->dry ? routes_new(r->arena, r->plan->microbatches) : NULL;
     r->sides = run_has_reference(r) && run_backward(r)

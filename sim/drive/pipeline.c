@@ -51,6 +51,26 @@ static const char *data_parallel_text(const Run *r) {
                         mesh_axes_text(r->mesh, r->arena, &a->data, false),
                         a->data_default ? ", by default: the axes that cut the data" : "");
 }
+/* Which means are averaged, before any number is seen: types know nothing of how many labels count
+ * in a block. */
+static void warn_means(Run *r) {
+    int w = plan_local_means(r->plan) ? reference_loss_weights(r->program) : -1;
+    if (w < 0) return;
+    AxisList cut = reference_mean_axes(r->program, w);
+    int64_t blocks = mesh_size(r->mesh, &cut), m = r->plan->microbatches;
+    if (blocks * (m > 1 ? m : 1) < 2) return;
+    const char *ranks =
+        blocks > 1 ? arena_printf(r->arena, "each of %lld blocks of tokens (%s)", (long long)blocks,
+                                  mesh_axes_text(r->mesh, r->arena, &cut, true))
+                   : "";
+    const char *parts =
+        m > 1 ? arena_printf(r->arena, "each of %lld micro-batches", (long long)m) : "";
+    diag_warn(r->d, "W0402", r->plan->normalise_loc,
+              "`normalise: global` divides by the count of all tokens",
+              "%s%s%s is divided by its own count: a mean of means, which is the mean only where "
+              "all have as many labels that count",
+              ranks, blocks > 1 && m > 1 ? " in " : "", parts);
+}
 static bool middle(Run *r) {
     if (!run_lower(r)) return false;
     bool together = plan_data_unit(r->plan) != UNIT_PARAMETER;
@@ -69,6 +89,7 @@ static bool middle(Run *r) {
                              r->model->dims.balanced_apart);
     bool warn = planted || r->plan->trust == TRUST_DECLARED;
     r->found = r->o->no_verify ? 0 : verify(r->program, r->d, warn, NULL);
+    warn_means(r);
     return warn || !r->found;
 }
 
@@ -152,6 +173,11 @@ static const char *torch_end(const Run *r, const Step *s) {
                       : "; PyTorch believes the label, and raises where that tensor meets one of "
                         "its true size; where it meets none, the numbers are others";
 }
+/* The line that is to blame for what a rank loads. */
+static Loc source_loc(const Run *r, const TraceCheck *c) {
+    bool means = r->src.local_mean && !strcmp(c->value, "loss_weights");
+    return means ? r->plan->normalise_loc : (Loc){0};
+}
 static void values_differ(Run *r) {
     Trace *t = r->t;
     const TraceCheck *c = &t->checks[r->check->first_fail];
@@ -159,7 +185,7 @@ static void values_differ(Run *r) {
     const char *line = s ? unasked_line(r->program, s) : NULL;
     if (s && !line) line = undeclared_line(r->program, s);
     diag_error(r->d, "E0501",
-               !s                    ? (Loc){0}
+               !s                    ? source_loc(r, c)
                : s->kind == ST_CLAIM ? program_place(r->program, s)
                                      : s->loc,
                line, "%s is wrong on rank%s %s: %s%s", c->value,

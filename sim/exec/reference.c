@@ -29,14 +29,27 @@ static bool fill_random(const FullSource *f, int tensor, Dtype dtype, int64_t fi
     pool_run(f->pool, (n + j.step - 1) / j.step, fill_part, &j);
     return true;
 }
+static bool is_loss_weights(const GTensor *t) {
+    return t->kind == KIND_INPUT && !t->is_int && t->nd == 2 && !strcmp(t->name, "loss_weights");
+}
+int reference_loss_weights(const Program *p) {
+    for (int i = 0; i < p->graph->nt; i++)
+        if (is_loss_weights(&p->graph->t[i]) && p->first[i] >= 0) return i;
+    return -1;
+}
+AxisList reference_mean_axes(const Program *p, int tensor) {
+    const Layout *L = &p->val[p->first[tensor]].L;
+    AxisList cut = {0};
+    for (int a = 0; a < p->mesh->naxes; a++)
+        if (L->type[a] == TY_V) cut.a[cut.n++] = (uint8_t)a;
+    return cut;
+}
 /* Mean of means: every block of tokens is divided by its own count and by the number of blocks
  * (what AVG of per-rank means does). The blocks are those in which the loss weights are cut. */
 static void local_means(const Program *p, int tensor, Dtype dtype, int64_t parts, void *data) {
     const GTensor *t = &p->graph->t[tensor];
     const Layout *L = &p->val[p->first[tensor]].L;
-    AxisList cut = {0};
-    for (int a = 0; a < p->mesh->naxes; a++)
-        if (L->type[a] == TY_V) cut.a[cut.n++] = (uint8_t)a;
+    AxisList cut = reference_mean_axes(p, tensor);
     int64_t blocks = mesh_size(p->mesh, &cut),
             means = blocks * parts; /* of all ranks and micro-batches */
     Arena *tmp = arena_new();
@@ -111,8 +124,7 @@ static void *load_full(FullSource *f, int tensor, Dtype dtype) {
         dev->release(dev, p);
         return NULL;
     }
-    if (f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2 &&
-        !strcmp(t->name, "loss_weights"))
+    if (f->local_mean && is_loss_weights(t))
         local_means(f->local_mean, tensor, dtype, f->parts > 1 ? f->parts : 1, p);
     return p;
 }
@@ -170,7 +182,7 @@ bool reference_part(void *arg, int tensor, Dtype dtype, const Region *of, void *
     Tensor part = region_packed(of);
     int64_t n = 1;
     for (int d = 0; d < t->nd; d++) n *= t->size[d];
-    bool means = f->local_mean && t->kind == KIND_INPUT && !t->is_int && t->nd == 2;
+    bool means = f->local_mean && is_loss_weights(t);
     if (f->modulus > 0 || f->nudge != 0 || means) return part_of_whole(f, tensor, dtype, of, out);
     if (t->state_of) { /* optimizer state starts as zeros */
         memset(out, 0, (size_t)(tensor_count(&part) * dtype_size(dtype)));

@@ -59,6 +59,10 @@ void reference_free(Reference *r);
 const double *reference_value(const Reference *r, int tensor);
 /* The value that is the cotangent of one use in an unsharded program, or -1. */
 int reference_use(const Program *p, const Part *use);
+/* The tensor of the loss's weights, one for each token, or -1; and the axes that cut it, each block
+ * of which has a mean of its own under `normalise: local_mean`. */
+int reference_loss_weights(const Program *p);
+AxisList reference_mean_axes(const Program *p, int tensor);
 /* The sum of the uses that a cotangent lists, or NULL. The caller gives it back to the device of
  * r->exec. */
 double *reference_cotangent(const Reference *r, const Val *v);

@@ -58,6 +58,7 @@ const char *plan_trust_text(Trust t) {
 static const Word part_words[] = {{"embedding", PART_EMBEDDING}, {"blocks", PART_BLOCKS},
                                   {"norm", PART_NORM},           {"head", PART_HEAD},
                                   {"loss", PART_LOSS},           {NULL, 0}};
+bool plan_local_means(const Plan *p) { return !strcmp(p->normalise, "local_mean"); }
 const char *plan_parts_text(Arena *a, uint32_t parts) {
     Str s = str_new(a);
     for (const Word *w = part_words; w->word; w++)
@@ -480,7 +481,7 @@ static const Key loss_keys[] = {
      "label that counts nothing (default -100)"},
     {"label_smoothing", read_real, &fraction, P(label_smoothing), NO_LOC,
      "share of the target that is spread over all ids (default 0)"},
-    {"normalise", read_word_text, normalises, P(normalise), NO_LOC,
+    {"normalise", read_word_text, normalises, P(normalise), P(normalise_loc),
      "global: the mean over all tokens of all ranks; local_mean: the mean of the ranks' own means, "
      "as some trainers do"},
     END,

@@ -272,6 +272,7 @@ typedef struct Plan {
     int64_t ignore_index;
     double label_smoothing;
     const char *normalise; /* "global" */
+    Loc normalise_loc;
 
     PassKind pass;
     Loc pass_loc;
@@ -371,6 +372,8 @@ bool plan_parse_place(Arena *arena, Diags *d, const char *text, Loc loc, RawPlac
 bool plan_is_axis_word(const char *name);
 /* "embedding, blocks" of PART_*, in `a`. */
 const char *plan_parts_text(Arena *a, uint32_t parts);
+/* `loss: {normalise: local_mean}`. */
+bool plan_local_means(const Plan *p);
 /* The scheme's name: "torchtitan". */
 const char *plan_names_text(Names n);
 const char *plan_trust_text(Trust t);

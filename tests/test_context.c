@@ -212,6 +212,37 @@ static bool hold_record(Arena *a, const char *path) {
     st_close(st);
     return aligned && even;
 }
+/* KV heads travel as query heads do while there is one for each rank; with fewer, neighbours have
+ * the same one. q travels alike each time. */
+static void test_heads_of_ulysses(void **state) {
+    (void)state;
+    static const struct {
+        int kv;
+        const char *k, *how;
+        int64_t sent; /* of k */
+    } rows[] = {{8, "[B, S, K/cp, d]", "all_to_all", 384},
+                {4, "[B, S, K/cp, d]", "all_to_all", 192},
+                {2, "[B, S, K/cp.0, d]", "all_to_all", 64},
+                {1, "[B, S, K, d]", "all_gather", 192}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r =
+            plan_good(a,
+                      arena_printf(a,
+                                   "model: {kind: attention, heads: 8, kv_heads: %d, head_dim: 2}\n"
+                                   "data: {batch: 1, sequence: 16, dtype: f64}\nmesh: {cp: 4}\n"
+                                   "context_parallel: {mode: ulysses}\n",
+                                   rows[i].kv),
+                      true);
+        assert_string_equal(find_value(r.t, "k", true)->symbolic, rows[i].k);
+        const TraceCollective *q = &r.t->collectives[0], *k = &r.t->collectives[1];
+        assert_string_equal(q->op, "all_to_all");
+        assert_int_equal(q->bytes_sent, 384);
+        assert_string_equal(k->op, rows[i].how);
+        assert_int_equal(k->bytes_sent, rows[i].sent);
+        arena_free(a);
+    }
+}
 static void test_records_of_ulysses(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -633,11 +664,12 @@ static void test_uses_in_a_ring(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_loops), cmocka_unit_test(test_records_of_ulysses),
-        cmocka_unit_test(test_hops),          cmocka_unit_test(test_work_of_steps),
-        cmocka_unit_test(test_load),          cmocka_unit_test(test_records_of_rings),
-        cmocka_unit_test(test_blocks),        cmocka_unit_test(test_uses_in_a_ring),
-        cmocka_unit_test(test_windows),       cmocka_unit_test(test_latent_gathered),
+        cmocka_unit_test(test_against_loops),      cmocka_unit_test(test_heads_of_ulysses),
+        cmocka_unit_test(test_records_of_ulysses), cmocka_unit_test(test_hops),
+        cmocka_unit_test(test_work_of_steps),      cmocka_unit_test(test_load),
+        cmocka_unit_test(test_records_of_rings),   cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_uses_in_a_ring),     cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_latent_gathered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,6 +247,9 @@ static void test_rest(void **state) {
         {"mesh: {edp: 2, ep: 2}\ngroups: {dp: edp*ep}\nmoe: {dispatch: all_to_all, fsdp_dim: "
          "auto}\n",
          "[E/(ep*edp), F, D]", "[E/(ep*edp), D, F]"},
+        {"mesh: {edp: 2, ep: 4}\ngroups: {dp: edp*ep}\nmoe: {dispatch: all_to_all, fsdp_dim: "
+         "auto}\n",
+         "[E/(ep*edp), F, D]", "[E/(ep*edp), D, F]"}, /* an expert for each rank */
         {"mesh: {edp: 4, ep: 4}\ngroups: {dp: edp*ep}\nmoe: {dispatch: all_to_all, fsdp_dim: "
          "auto}\n",
          "[E/ep, F/edp, D]", "[E/ep, D/edp, F]"},

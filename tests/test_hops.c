@@ -421,6 +421,10 @@ static void test_timeline(void **state) {
     const char *words = svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n));
     for (int j = 0; j < 4; j++) says(words, arena_printf(a, "part %d", j));
     says(words, "dk");
+    /* backward a hop of keys and one of their gradients are two things */
+    const char *rows = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
+    static const char *const hops[] = {"HOP k ", "HOP v ", "HOP dk ", "HOP dv "};
+    for (int k = 0; k < 4; k++) says(rows, hops[k]);
     static const char *const sizes[] = {"wide", "column", "slide", "a4"};
     for (int k = 0; k < 4; k++) {
         o.preset = sizes[k];

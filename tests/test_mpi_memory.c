@@ -1,9 +1,9 @@
 /* A process of a real run holds its own parts: the most memory that each rank but 0 had, above that
  * of an empty process, against its parameters at rest and the largest buffer of a collective, for
- * more than 256 MiB of them: at most 1.2 times that (1.00 for tensor
- * parallelism, 1.09 for FSDP, which has what it sends and receives besides). Rank 0 holds the store
- * of all ranks besides: it has that of a virtual run. With --peak FILE PROGRAM... this runs the
- * program and writes down what it had. */
+ * more than 256 MiB of them: less than that (0.57 of it for tensor parallelism, 0.75 for FSDP). A
+ * copy of the largest block that it tells is 0.27 and 0.17 more. Rank 0 holds the store of all
+ * ranks besides: it has that of a virtual run. With --peak FILE PROGRAM... this runs the program
+ * and writes down what it had. */
 #include "support/child.h"
 #include "support/mpi.h"
 #include "support/support.h"
@@ -79,9 +79,10 @@ static void test_own_parts(void **state) {
     static const struct {
         const char *plan;
         int ranks;
+        double most; /* of own_mib */
     } rows[] = {
-        {"plans/03-llama3-8b-tp2.yaml --set model.shrink=1 --set data.sequence=32", 2},
-        {NULL, 2}, /* FSDP */
+        {"plans/03-llama3-8b-tp2.yaml --set model.shrink=1 --set data.sequence=32", 2, 0.7},
+        {NULL, 2, 0.85}, /* FSDP */
     };
     Arena *a = arena_new();
     setenv("SHARDPROOF_RANK_IN", mpi_here()->rank, 1);
@@ -97,7 +98,7 @@ static void test_own_parts(void **state) {
             double had = mib_of(a, file, r) - empty;
             print_message("%s: rank %d had %.0f MiB, its parts and buffers are %.0f (%.2f)\n",
                           words, r, had, own, had / own);
-            assert_true(had < 1.2 * own);
+            assert_true(had < rows[i].most * own);
         }
         double first = mib_of(a, file, 0) - empty;
         assert_true(first > own); /* its store besides */

@@ -687,8 +687,30 @@ static void ways_are_what_plans_take(void **state) {
     arena_free(a);
 }
 
+/* A timeline's moves are called by what they move: a gradient is a d of it, a parameter's joined to
+ * its module as in the box that makes it. */
+static void test_moved_words(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run_with(a, "moved.yaml",
+                              "model: {preset: llama3-8b, layers: 1, shrink: 32}\n"
+                              "data: {batch: 2, sequence: 16}\nmesh: {dp: 2, tp: 2}\n"
+                              "names: torchtitan\npass: backward\nrecipe: torchtitan-llama3\n"
+                              "hardware: h100-sxm\n",
+                              &(PipelineOptions){.events = true});
+    assert_non_null(r.t);
+    RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1};
+    size_t n;
+    const char *rows = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
+    static const char *const moved[] = {"AG input_norm ",   "RS o_proj ", "AG d o_proj ",
+                                        "RS d input_norm ", "AR dwo ",    "AR dattention_norm "};
+    for (size_t k = 0; k < sizeof moved / sizeof *moved; k++)
+        if (!strstr(rows, moved[k])) fail_msg("no %s in\n%s", moved[k], rows);
+    arena_free(a);
+}
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_sentence_is_cut),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
+                                       cmocka_unit_test(no_sentence_is_cut),
                                        cmocka_unit_test(print_needs_no_colour),
                                        cmocka_unit_test(silence_is_in_the_stamp),
                                        cmocka_unit_test(values_alive_have_tooltips),

@@ -23,7 +23,8 @@ static const TraceCollective *coll_of(const Trace *t, const TraceEvent *e) {
     return NULL;
 }
 
-/* "q" of "layers.0.q_rope"; "input_norm" stays; a parameter is called by its module: "wq". */
+/* "q" of "layers.0.q_rope"; "input_norm", "o_proj" stay; a parameter is called by its module: "wq".
+ */
 static const char *value_word(const Trace *t, Arena *a, Subject s) {
     const char *of = words_updated(a, s.of);
     const TraceParam *p = s.role == OF_GRADIENT ? NULL : trace_param(t, of);
@@ -31,10 +32,18 @@ static const char *value_word(const Trace *t, Arena *a, Subject s) {
     const char *leaf = words_leaf(of), *before = of + strlen(of) - strlen(".weight");
     if (of != s.of && before > of && !strcmp(before, ".weight")) /* in the checkpoint's scheme */
         return words_leaf(arena_strndup(a, of, (size_t)(before - of)));
-    size_t n = strcspn(leaf, "_");
-    return n == 1 ? arena_strndup(a, leaf, n) : leaf;
+    return strcspn(leaf, "_") == 1 && strchr("qkv", *leaf) ? arena_strndup(a, leaf, 1) : leaf;
 }
 
+/* What is moved: "k", "wq"; of gradients "dk", "dwq" as the boxes of compute have it, "d
+ * input_norm": backward a ring's hops carry both, and a norm's sums stand beside those of its
+ * weight. */
+static const char *moved_word(const Trace *t, Arena *a, Subject s) {
+    const char *word = value_word(t, a, s);
+    bool joined = s.role == OF_PARAM_GRADIENT || !word[1];
+    if (s.role != OF_GRADIENT && s.role != OF_PARAM_GRADIENT) return word;
+    return arena_printf(a, joined ? "d%s" : "d %s", word);
+}
 /* "part 2" of attention, "part 2 dk" of its adjoint; NULL: it is no part. */
 static const char *part_word(const Trace *t, Arena *a, const TraceCompute *c) {
     int makes = words_attention_part(c->makes.of),
@@ -75,10 +84,10 @@ static bool with_layers(const Trace *t, const TraceCollective *c) {
     }
     return false;
 }
-/* What a collective moves: "k", "wq"; of a unit "layer 3", "root" for what is outside the layers,
+/* What a collective moves: "k", "dwq"; of a unit "layer 3", "root" for what is outside the layers,
  * or "model" for all. */
 static const char *unit_word(const Trace *t, Arena *a, const TraceCollective *c) {
-    if (!c->n_with) return value_word(t, a, c->subject);
+    if (!c->n_with) return moved_word(t, a, c->subject);
     if (c->layer < 0) return with_layers(t, c) ? "model" : "root";
     return arena_printf(a, "layer %d", c->layer);
 }

@@ -61,28 +61,28 @@ const Term cli_terms[] = {
      "of placement: shard to replicate is an all-gather, partial to replicate an all-reduce, "
      "partial to shard a reduce-scatter, shard(a) to shard(b) an all-to-all."},
     /* ---- collectives ---- */
-    {"all_gather", TERM_COLLECTIVE, "AllGather all-gather",
+    {"all_gather", TERM_COLLECTIVE, "AllGather all-gather AG",
      "shard to replicate: every rank gets the parts of all and puts them together. In a ring of n "
      "ranks each sends (n-1)/n of the whole. Backward it is a reduce-scatter, or a slice where the "
      "uses are alike."},
-    {"reduce_scatter", TERM_COLLECTIVE, "ReduceScatter reduce-scatter",
+    {"reduce_scatter", TERM_COLLECTIVE, "ReduceScatter reduce-scatter RS",
      "partial to shard: the terms of all ranks are added, each rank keeps its part of the sum. A "
      "ring sends (n-1)/n of the whole per rank. Backward it is an all-gather."},
-    {"all_reduce", TERM_COLLECTIVE, "AllReduce all-reduce",
+    {"all_reduce", TERM_COLLECTIVE, "AllReduce all-reduce AR",
      "partial to replicate: the terms of all ranks are added, every rank gets the sum. As a "
      "reduce-scatter and an all-gather it sends 2(n-1)/n of the whole per rank."},
-    {"all_to_all", TERM_COLLECTIVE, "AllToAll all-to-all",
+    {"all_to_all", TERM_COLLECTIVE, "AllToAll all-to-all A2A",
      "shard of one dim to shard of another: rank i sends its block j to rank j. Each rank sends "
      "(n-1)/n of what it holds."},
-    {"shift", TERM_COLLECTIVE, "Shift hop ring_attention send_recv",
+    {"shift", TERM_COLLECTIVE, "Shift HOP ring_attention send_recv",
      "one hop round a ring: every rank sends its block to the next rank and takes that of the rank "
      "before. Each rank sends all that it holds of the value; n-1 hops show every rank every "
      "block."},
-    {"send", TERM_COLLECTIVE, "Send recv p2p isend",
+    {"send", TERM_COLLECTIVE, "Send Receive recv P2P isend",
      "a value moves from the ranks that have it to others, each to one: from a stage of a pipeline "
      "to "
      "the next, and its gradient back. Only the two of a pair take part."},
-    {"broadcast", TERM_COLLECTIVE, "Broadcast bcast",
+    {"broadcast", TERM_COLLECTIVE, "Broadcast bcast BC",
      "the rank that has a value sends it to all others of its group: after a step of ZeRO-1 in "
      "PyTorch's form each parameter comes from the rank that updated it. Along a chain each rank "
      "hands on the whole value once."},

@@ -189,13 +189,34 @@ static void json_file(Torch *t) {
 static void cannot(Torch *t, const FullyShard *f, const char *what, const char *hint) {
     diag_error(t->x->d, "E0214", f->loc, hint, "%s: not supported by this version", what);
 }
-static void data_axis(Torch *t, const char *axis) {
-    const char *group = draft_group_axes(t->x, axis);
-    bool named = !group && strncmp(axis, "dp", 2) == 0 && (!axis[2] || axis[2] == '_');
-    if (group) axis = group;
-    if (!named)
-        t->x->cut_batch =
-            t->x->cut_batch ? arena_printf(t->x->a, "%s*%s", t->x->cut_batch, axis) : axis;
+/* dp, dp_shard: what a plan takes for an axis of that kind by its name. */
+static bool named_as(const char *axis, const char *kind) {
+    size_t n = strlen(kind);
+    return strncmp(axis, kind, n) == 0 && (!axis[n] || axis[n] == '_');
+}
+/* The axes that data parallelism is over cut the batch, all but that of context parallelism, which
+ * cuts the sequence. Those called dp do so by themselves, unless others must be named. */
+static void data_axes(Torch *t, int n, const char *const *axis) {
+    Draft *x = t->x;
+    Str all = str_new(x->a), over = str_new(x->a);
+    bool named = true;
+    for (int i = 0; i < n; i++) {
+        const char *group = draft_group_axes(x, axis[i]);
+        for (const char *p = group ? group : axis[i]; *p;) {
+            size_t len = strcspn(p, "*");
+            const char *one = arena_strndup(x->a, p, len);
+            p += len + (p[len] == '*');
+            if (named_as(one, "cp") || (over.n && draft_in_product(over.s, one))) continue;
+            str_addf(&over, "%s%s", over.n ? "*" : "", one);
+            named &= named_as(one, "dp");
+        }
+    }
+    if (named) return;
+    for (int i = 0; i < x->n_axes; i++) /* replicas that the file speaks of elsewhere */
+        if (named_as(x->axis[i].name, "dp") && !draft_in_product(over.s, x->axis[i].name))
+            str_addf(&all, "%s*", x->axis[i].name);
+    str_add(&all, over.s);
+    x->cut_batch = all.s;
 }
 static bool same_mesh(const FullyShard *a, const FullyShard *b) {
     bool same = a->n_axes == b->n_axes;
@@ -310,7 +331,7 @@ static void sharding(Torch *t) {
     else if (layers->reshard == 0 && root->reshard == 1)
         cannot(t, root, "resharding the root only", "one reshard_after_forward for all");
     if (f.n_axes < 1) return;
-    for (int i = 0; i < f.n_axes; i++) data_axis(t, f.axis[i]);
+    data_axes(t, f.n_axes, f.axis);
     experts_apart(t, f.n_axes, f.axis, "fully_shard", layers->loc);
     tell_asides(t);
     const char *where = f.n_axes == 1 ? arena_printf(x->a, "mode: fsdp, axis: %s", f.axis[0])
@@ -328,13 +349,26 @@ static void plain_replicas(Torch *t) {
     const char *axis = t->ddp;
     if (!axis) return;
     if (!*axis && t->x->n_axes == 1) axis = t->x->axis[0].name;
-    if (*axis) data_axis(t, axis);
+    if (*axis) data_axes(t, 1, &axis);
     if (*axis) experts_apart(t, 1, &axis, "DistributedDataParallel", t->ddp_loc);
     draft_key(t->x, "data_parallel",
               *axis ? arena_printf(t->x->a, "{mode: ddp, axis: %s}", axis) : "{mode: ddp}",
               t->ddp_loc, "DistributedDataParallel");
 }
 
+/* An axis called cp is that of PyTorch's context_parallel, which a file of torchtitan's enters in
+ * its training loop: by default chunks from both ends balance the causal mask, and attention
+ * gathers keys and values. */
+static void context(Torch *t) {
+    Draft *x = t->x;
+    if (x->mlp || draft_axis_size(x, "cp") < 2) return;
+    for (int i = 0; i < x->n_axes; i++)
+        if (strcmp(x->axis[i].name, "cp") == 0)
+            draft_key(x, "context_parallel", "{mode: all_gather, order: zigzag, axis: cp}",
+                      x->axis[i].loc, NULL);
+    draft_remark(x, "cp cuts the sequence as PyTorch's context_parallel does unless it is told "
+                    "otherwise: head-tail chunks (zigzag), keys and values gathered");
+}
 /* What the caller hands to the first layer is what its style says. */
 static void first_input(Torch *t) {
     Draft *x = t->x;
@@ -367,6 +401,7 @@ bool import_torch(Draft *x) {
     torch_boundaries(&t);
     sharding(&t);
     plain_replicas(&t);
+    context(&t);
     first_input(&t);
     if (t.loss_parallel)
         draft_line(x, "loss", t.loss_loc, "loss_parallel", t.loss_loc, "loss_parallel()");

@@ -156,6 +156,9 @@ static int mesh_axes(Walk *w, Value *v, const char *axis[2]) {
             const Value *one = several ? i->item[k] : i;
             if (one->kind != V_STRING) return -1;
             axis[k] = one->s;
+            if (!draft_axis_size(x, one->s))
+                axis[k] = torch_given_axis(&w->given, one->s, one->loc);
+            if (!axis[k]) return -1;
         }
         return n > 2 ? -1 : n;
     }
@@ -324,7 +327,8 @@ static const char *const harmless[] = {
     "eval", "to", "to_empty", "init_weights", "reset_parameters", "backward", "step", "zero_grad",
     "compile", "destroy_process_group", "info", "debug", "warning",
     /* torchtitan's */
-    "apply_ac", "maybe_enable_async_tp", "register_module", "set_gradient_divide_factor", NULL};
+    "apply_ac", "apply_compile", "apply_cp_to_attention_module", "maybe_enable_async_tp",
+    "register_module", "set_gradient_divide_factor", NULL};
 
 /* A call that stands for something, wherever it stands; true if it is one of ours. */
 static bool act(Walk *w, Value *v) {
@@ -466,8 +470,38 @@ static bool is_harmless(const Value *call) {
         if (strcmp(harmless[i], name) == 0) return true;
     return false;
 }
+static bool mentions_in(Walk *w, const Value *v, const char *name);
+static bool mentions(Walk *w, const Statement *block, const char *name);
+/* Does a block call what lays out a model, itself or by a function of the file? */
+static bool acts_below(Walk *w, const Statement *block, int deep) {
+    bool any = deep > VALUE_DEPTH;
+    for (size_t i = 0; i < sizeof acts / sizeof *acts && !any; i++)
+        any = mentions(w, block, acts[i].name);
+    for (int i = 0; i < w->n_functions && !any; i++) {
+        const Statement *def = w->function[i].def;
+        if (def != block && mentions(w, block, def->target->s)) any = acts_below(w, def, deep + 1);
+    }
+    return any;
+}
+/* A function of the file, and what it calls, count as called, though nobody walks them. */
+static void count_called(Walk *w, Function *f) {
+    f->called = true;
+    for (int i = 0; i < w->n_functions; i++)
+        if (!w->function[i].called && mentions(w, f->def, w->function[i].def->target->s))
+            count_called(w, &w->function[i]);
+}
+/* A call that lays out nothing: by its name, and, where the file has its function, by what stands
+ * in that. */
+static bool leaves_alone(Walk *w, const Value *call) {
+    Function *f = is_harmless(call) && call->item[0]->kind == V_NAME
+                      ? function_named(w, call->item[0]->s)
+                      : NULL;
+    if (f && acts_below(w, f->def, 0)) return false;
+    if (f) count_called(w, f);
+    return is_harmless(call);
+}
 static void expression(Walk *w, Value *written) {
-    if (is_harmless(written)) return;
+    if (leaves_alone(w, written)) return;
     Value *v = python_eval(&w->p, written);
     if (w->p.spent || value_is_code(w->t->x->d, v) || v->kind <= V_TUPLE) return;
     if (v->kind == V_DICT) {

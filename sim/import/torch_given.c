@@ -1,5 +1,5 @@
-/* See torch_given.h. Names and defaults are those of torchtitan 0.2.2: its ParallelDims, and what
- * stands in its JobConfig. */
+/* See torch_given.h. Names and defaults are those of torchtitan 0.1.0 to 0.2.2: its ParallelDims,
+ * and what stands in its JobConfig. */
 #include "import/torch_given.h"
 #include "import/python.h"
 #include "import/scan.h"
@@ -93,11 +93,15 @@ static Value *of_dims(Draft *x, const char *name) {
         if (strcmp(degrees[i], name) == 0) return number(x, degree(x, name));
     return NULL;
 }
-/* "fsdp" is the axis of FSDP, with that of the sequence where there is one. */
-static const char *named_axis(Draft *x, const char *name, Loc at) {
+/* "fsdp", or dp_shard_cp before 0.2.1, is the axis of FSDP, with that of the sequence where there
+ * is one. */
+const char *torch_given_axis(TorchGiven *g, const char *name, Loc at) {
+    Draft *x = g->t->x;
     const char *shard = shard_axis(x);
-    if (strcmp(name, "fsdp") != 0 || !shard) return name;
-    if (size(x, "cp") == 1) return shard;
+    bool asked = strcmp(name, "fsdp") == 0 || strcmp(name, "dp_shard_cp") == 0;
+    if (!asked || (*name == 'd' && draft_axis_size(x, name))) return name;
+    if (size(x, "cp") == 1) return shard ? shard : name;
+    if (!shard) return "cp";
     const char *both = arena_printf(x->a, "%s_cp", shard);
     return draft_axis_size(x, both) || draft_group(x, both, arena_printf(x->a, "%s*cp", shard), at)
                ? both
@@ -111,7 +115,7 @@ int torch_given_mesh(TorchGiven *g, const Value *call, const char *axis[2]) {
     int n = several ? list->n : list != NULL;
     for (int i = 0; i < n && i < 2; i++) {
         const Value *one = several ? list->item[i] : list;
-        axis[i] = one->kind == V_STRING ? named_axis(g->t->x, one->s, one->loc) : NULL;
+        axis[i] = one->kind == V_STRING ? torch_given_axis(g, one->s, one->loc) : NULL;
         if (!axis[i]) return -1;
     }
     return n == 0 || n > 2 ? -1 : n;
@@ -131,7 +135,10 @@ static const struct {
     {"parallelism.expert_parallel_comm_backend", V_STRING, "standard", false},
     {"model.converters", V_LIST, NULL, false},
     {"quantize.linear.float8.recipe_name", V_NONE, NULL, false},
+    {"float8.recipe_name", V_NONE, NULL, false},
     {"compile.enable", V_BOOL, NULL, false},
+    {"training.compile", V_BOOL, NULL, false}, /* until 0.1 */
+    {"parallelism.enable_compiled_autograd", V_BOOL, NULL, false},
     {"activation_checkpoint.mode", V_STRING, "selective", false},
     {"training.enable_cpu_offload", V_BOOL, NULL, false},
 };
@@ -167,6 +174,12 @@ Value *torch_given_value(TorchGiven *g, const Value *v) {
     if (name && strncmp(name, config, sizeof config - 1) == 0)
         return of_config(g, name + sizeof config - 1, v->loc, said);
     if (said || !name) return said;
+    if (strcmp(name, "parallel_dims.loss_parallel_enabled") == 0 && x->n_axes) {
+        static const char off[] = "parallelism.disable_loss_parallel";
+        const char *key = arena_printf(x->a, "%s%s", config, off);
+        const Value *disabled = of_config(g, off, v->loc, g->said ? value_get(g->said, key) : NULL);
+        return truth(x, size(x, "tp") > 1 && !(disabled->kind == V_BOOL && disabled->b));
+    }
     if (strncmp(name, dims, sizeof dims - 1) == 0) return of_dims(x, name + sizeof dims - 1);
     return NULL;
 }

@@ -20,6 +20,9 @@ Value *torch_given_value(TorchGiven *g, const Value *v);
 /* parallel_dims.get_mesh("tp"), get_mesh(["dp_replicate", "fsdp"]): how many axes; -1: it is no
  * such call, or too many. */
 int torch_given_mesh(TorchGiven *g, const Value *call, const char *axis[2]);
+/* world_mesh["dp_shard_cp"]: the axis or group of the mesh that a name of ParallelDims stands for;
+ * another name is itself. NULL and a diagnostic if it cannot be made. */
+const char *torch_given_axis(TorchGiven *g, const char *name, Loc at);
 /* Once the file was read: remarks, and what of --args nothing asked for. */
 void torch_given_end(TorchGiven *g);
 #endif

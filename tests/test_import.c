@@ -737,6 +737,14 @@ static void test_torch_batch(void **state) {
 }
 static void test_torch_given_wrong(void **state) {
     (void)state;
+    /* functions from elsewhere: torchtitan's have another way */
+    static const char theirs[] = "from %s import apply_fsdp\napply_fsdp(model)\n";
+    for (int k = 0; k < 2; k++) {
+        Imported r =
+            torch("dp=2", arena_printf(arena, theirs, k ? "torchtitan.models.llama4" : "ours"));
+        assert_non_null(strstr(r.said, "what `apply_fsdp` does to the plan cannot be seen here"));
+        assert_int_equal(strstr(r.said, "`shardproof import torchtitan train.toml`") != NULL, k);
+    }
     static const struct {
         const char *mesh, *args, *says[2];
     } wrong[] = {

@@ -25,6 +25,7 @@ typedef struct {
     Value *result; /* of the function that returned last */
     bool known;    /* the last call was ours or the file's */
     int deep;      /* functions that are being walked */
+    bool titan;    /* the file imports from torchtitan */
     bool called;   /* the innermost of them is: no function that is read as if it were */
 } Walk;
 /* How a block ended. */
@@ -63,6 +64,14 @@ static const char *path_of(Walk *w, const Value *v) {
 }
 static void refuse(Walk *w, Loc at, const char *hint, const char *what) {
     diag_error(w->t->x->d, "E0217", at, hint, "%s", what);
+}
+/* Of a file that gets functions from torchtitan: its own models are known by its TOML. */
+static const char *or_toml(Walk *w, const char *hint) {
+    return w->titan ? arena_printf(w->t->x->a,
+                                   "%s; torchtitan's own models are read from the TOML of a run: "
+                                   "`shardproof import torchtitan train.toml`",
+                                   hint)
+                    : hint;
 }
 
 /* ---- meshes ---- */
@@ -328,7 +337,7 @@ static const char *const harmless[] = {
     "compile", "destroy_process_group", "info", "debug", "warning",
     /* torchtitan's */
     "apply_ac", "apply_compile", "apply_cp_to_attention_module", "maybe_enable_async_tp",
-    "register_module", "set_gradient_divide_factor", NULL};
+    "register_module", "set_gradient_divide_factor", "disable_fsdp_gradient_division", NULL};
 
 /* A call that stands for something, wherever it stands; true if it is one of ours. */
 static bool act(Walk *w, Value *v) {
@@ -510,7 +519,8 @@ static void expression(Walk *w, Value *written) {
     }
     if (v->kind != V_CALL || (written->kind == V_CALL && w->known)) return;
     const char *name = callee_of(v);
-    refuse(w, v->loc, "leave it out if it lays out nothing, or write its function into this file",
+    refuse(w, v->loc,
+           or_toml(w, "leave it out if it lays out nothing, or write its function into this file"),
            arena_printf(w->t->x->a, "what `%s` does to the plan cannot be seen here",
                         name ? name : value_kind_text(v)));
 }
@@ -521,10 +531,12 @@ static void own_call(Walk *w, const Value *to, const Value *v) {
         bool itself = v->item[i]->kind == V_NAME && strcmp(v->item[i]->s, to->s) == 0;
         const Value *before = python_lookup(&w->p, to->s);
         if (itself || (before && before == v->item[i] && before->kind == V_CALL))
-            refuse(w, v->loc,
-                   "leave it out if it lays out nothing, or write its function into this file",
-                   arena_printf(w->t->x->a, "what `%s` does to the plan cannot be seen here",
-                                callee_of(v) ? callee_of(v) : value_kind_text(v)));
+            refuse(
+                w, v->loc,
+                or_toml(
+                    w, "leave it out if it lays out nothing, or write its function into this file"),
+                arena_printf(w->t->x->a, "what `%s` does to the plan cannot be seen here",
+                             callee_of(v) ? callee_of(v) : value_kind_text(v)));
     }
 }
 static void assign(Walk *w, const Statement *s) {
@@ -618,8 +630,9 @@ static Ended branch(Walk *w, const Statement *s) {
                                           "or keep the branch that your run takes",
                                           name)
                            : "keep the branch that your run takes, without its `if`";
-    diag_error(x->d, "E0217", condition->kind == V_CODE ? condition->loc : s->value->loc, hint,
-               "which branch is taken cannot be seen here: %s", python_why(x->a, condition));
+    diag_error(x->d, "E0217", condition->kind == V_CODE ? condition->loc : s->value->loc,
+               or_toml(w, hint), "which branch is taken cannot be seen here: %s",
+               python_why(x->a, condition));
     return RAN;
 }
 enum { FEW_ROUNDS = 256 }; /* that are gone through even if they lay out nothing: they may count */
@@ -752,6 +765,7 @@ static void run_uncalled(Walk *w, bool all) {
 void torch_code(Torch *t) {
     Draft *x = t->x;
     Walk w = {.t = t,
+              .titan = strstr(x->in->text, "torchtitan.") != NULL,
               .p = {.a = x->a, .d = x->d, .call = called, .outside = outside, .stands = stands}};
     if (!torch_given(&w.given, t)) return;
     Value *main = python_unknown(&w.p, diag_nowhere, NULL);

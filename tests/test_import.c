@@ -1689,6 +1689,11 @@ static void test_megatron_biased_experts(void **state) {
     r = megatron((ImportInput){0}, SIZES "--num-experts 8 --tensor-model-parallel-size 2 "
                                          "--expert-model-parallel-size 2 --sequence-parallel");
     REFUSES(r, "under expert tensor parallelism: Megatron stops [E0307]");
+    /* of a model that is named too, where --tensor-model-parallel-size alone says so */
+    r = megatron((ImportInput){.model = "gpt-oss-20b"},
+                 "--num-experts 32 --expert-model-parallel-size 2 --sequence-parallel "
+                 "--tensor-model-parallel-size 2 --micro-batch-size 1 --seq-length 64");
+    REFUSES(r, "as gpt_oss has them, under expert tensor parallelism of 2 ranks: Megatron stops");
     r = megatron((ImportInput){.model = "mixtral-8x7b"}, SIZES "--num-experts 8");
     assert_null(strstr(r.said, "biases"));
 }

@@ -167,6 +167,7 @@ void draft_preset(Draft *x, const char *name) {
         x->preset = name;
         x->hidden = row[i].D, x->head_dim = row[i].d, x->n_layers = row[i].L;
         x->heads = row[i].H, x->kv_heads = row[i].K, x->ffn = row[i].F;
+        x->family = row[i].family;
         return;
     }
     diag_error(x->d, "E0202", x->model_loc, model_preset_hint(x->a, name), "unknown preset '%s'",
@@ -200,7 +201,9 @@ static void read_config(Draft *x, const char *path) {
         return;
     }
     int64_t H = whole(j, "num_attention_heads");
+    const Json *type = json_get(j, "model_type");
     x->config = path_from(x, path);
+    x->family = type && type->kind == JSON_STRING ? type->s : NULL;
     x->hidden = whole(j, "hidden_size");
     x->n_layers = whole(j, "num_hidden_layers");
     x->head_dim = whole(j, "head_dim") ? whole(j, "head_dim") : H ? x->hidden / H : 0;

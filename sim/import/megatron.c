@@ -6,6 +6,7 @@
 #include "import/layer_freq.h"
 #include "import/pipeline.h"
 #include "import/shell.h"
+#include "model/model.h"
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
@@ -505,8 +506,14 @@ static void check_experts(Draft *x, const Args *a) {
                   "the router's terms of the loss are left out: its gradient is that of the rest");
     if (a->ep == 1 && etp == 1 && a->tp > 1 && (a->experts || a->at[row_of(of[1])].file))
         later(x, a, of[1], "leave it out, or --expert-model-parallel-size above 1");
-    bool biases = a->experts && !a->no_bias && !x->in->model && !x->in->config;
-    if (biases && etp > 1)
+    bool given = x->in->model || x->in->config, biases = a->experts && !a->no_bias && !given;
+    if (given && x->family && etp > 1 && model_family_modules(x->family) & MODULES_EXPERTS_BIASED)
+        diag_error(x->d, "E0307", at(x, a, a->etp ? of[1] : "tensor-model-parallel-size"),
+                   "--expert-tensor-parallel-size 1",
+                   "experts with biases, as %s has them, under expert tensor parallelism of %lld "
+                   "ranks: Megatron stops",
+                   x->family, (long long)etp);
+    else if (biases && etp > 1)
         diag_error(x->d, "E0307", at(x, a, "num-experts"), "--disable-bias-linear",
                    "experts with biases, Megatron's default, under expert tensor parallelism: "
                    "Megatron stops");

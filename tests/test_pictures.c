@@ -687,8 +687,8 @@ static void ways_are_what_plans_take(void **state) {
     arena_free(a);
 }
 
-/* A timeline's moves are called by what they move: a gradient is a d of it, a parameter's joined to
- * its module as in the box that makes it. */
+/* A timeline's moves speak of what its boxes are called: what a module gives, the gradient of that,
+ * and of its weight. */
 static void test_moved_words(void **state) {
     (void)state;
     Arena *a = arena_new();
@@ -702,8 +702,9 @@ static void test_moved_words(void **state) {
     RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1};
     size_t n;
     const char *rows = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
-    static const char *const moved[] = {"AG input_norm ",   "RS o_proj ", "AG d o_proj ",
-                                        "RS d input_norm ", "AR dwo ",    "AR dattention_norm "};
+    static const char *const moved[] = {
+        "AG after attention_norm ", "RS after wo ", "RS after w2 ",       "AG dy wo ",
+        "RS dy attention_norm ",    "AR dwo ",      "AR dattention_norm "};
     for (size_t k = 0; k < sizeof moved / sizeof *moved; k++)
         if (!strstr(rows, moved[k])) fail_msg("no %s in\n%s", moved[k], rows);
     arena_free(a);

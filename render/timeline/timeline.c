@@ -35,13 +35,30 @@ static const char *value_word(const Trace *t, Arena *a, Subject s) {
     return strcspn(leaf, "_") == 1 && strchr("qkv", *leaf) ? arena_strndup(a, leaf, 1) : leaf;
 }
 
-/* What is moved: "k", "wq"; of gradients "dk", "dwq" as the boxes of compute have it, "d
- * input_norm": backward a ring's hops carry both, and a norm's sums stand beside those of its
- * weight. */
+/* The module whose weight makes the value, as the boxes call it: "wo" of "layers.0.o_proj"; NULL:
+ * none does, or it is one of attention's three, which hops and gathers speak of by their letters.
+ */
+static const char *maker(const Trace *t, const char *value) {
+    const char *leaf = words_leaf(value);
+    if (strcspn(leaf, "_") == 1 && strchr("qkv", *leaf)) return NULL;
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        if (c->makes.role != OF_ITSELF || !text_same(c->makes.of, value)) continue;
+        for (int k = 0; k < c->n_inputs; k++)
+            if (trace_param(t, c->inputs[k]) && c->module && *words_leaf(c->module))
+                return words_leaf(c->module);
+        return NULL;
+    }
+    return NULL;
+}
+/* What is moved: "k", "wq"; "after w2" what w2 gives, of which backward "dy w2" is the gradient, as
+ * "dx w2" is that of what it takes; of other gradients "dk", "dwq" as the boxes have it, "d x":
+ * backward a ring's hops carry both, and a norm's sums stand beside those of its weight. */
 static const char *moved_word(const Trace *t, Arena *a, Subject s) {
-    const char *word = value_word(t, a, s);
-    bool joined = s.role == OF_PARAM_GRADIENT || !word[1];
-    if (s.role != OF_GRADIENT && s.role != OF_PARAM_GRADIENT) return word;
+    const char *word = value_word(t, a, s), *by = maker(t, s.of);
+    bool joined = s.role == OF_PARAM_GRADIENT || (!word[1] && strchr("qkv", *word));
+    if (s.role == OF_ITSELF) return by ? arena_printf(a, "after %s", by) : word;
+    if (s.role == OF_GRADIENT && by) return arena_printf(a, "dy %s", by);
     return arena_printf(a, joined ? "d%s" : "d %s", word);
 }
 /* "part 2" of attention, "part 2 dk" of its adjoint; NULL: it is no part. */

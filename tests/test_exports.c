@@ -204,7 +204,7 @@ static const struct {
     {"52-llama3-8b-pp4-dualpipe.yaml", {PP, PP, "Megatron runs 1 stages a rank as 1f1b, not dualpipe", "PyTorch has no schedule 'dualpipe'"}},
     {"53-llama3.2-1b-pp2-tied-pair.yaml", {PP, PP, NULL, "torchtitan ties no table of two stages"}},
     {"54-deepseek-v3-latent-ring4.yaml", {CP, "layers.0.input_norm as [.,cp,.]", "shift 1 of layers.0.k_nope over cp", "all_gather of layers.0.attention_norm.weight over cp"}},    {"55-llama3-8b-pp2-tp2-recompute-stage.yaml", {PP, PP, "Megatron runs 1 stages a rank as 1f1b, not gpipe", "where the plan has layers.2.input_norm"}},
-    {"56-gpt-oss-20b-tp2-ep2.yaml", {"stands in the ep_plan", "no PartitionSpec is read here of", "experts under tensor parallelism without --sequence-parallel", "layers.0.moe.experts.w2_bias has no dim"}},
+    {"56-gpt-oss-20b-tp2-ep2.yaml", {"stands in the ep_plan", "no PartitionSpec is read here of", "experts with biases, as gpt_oss has them, under expert tensor parallelism of 2 ranks", "layers.0.moe.experts.w2_bias has no dim"}},
 };
 /* clang-format on */
 enum { N_SHIPPED = sizeof shipped / sizeof *shipped };

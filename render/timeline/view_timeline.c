@@ -368,24 +368,53 @@ static const char *unsaid(const char *name, const char *before) {
         if (name[i] == ' ') k = i + 1;
     return name + k;
 }
+typedef struct {
+    const char **name;
+    int n, cap;
+} Names;
+/* Both gradients of one matrix after another? */
+static bool in_pairs(const Names *x) {
+    bool pairs = x->n >= 4 && x->n % 2 == 0;
+    for (int i = 0; pairs && i < x->n; i += 2)
+        pairs = !strncmp(x->name[i], "dx ", 3) && *x->name[i + 1] == 'd' &&
+                !strcmp(x->name[i] + 3, x->name[i + 1] + 1);
+    return pairs;
+}
+/* "wq wk wv", "dx w2 dw2", of several matrices "dx, dw: wv wk wq"; what stands three times "add ×
+ * 3". */
+static const char *run_text(Arena *a, const Names *x) {
+    const bool pairs = in_pairs(x);
+    Str s = str_new(a);
+    if (pairs) str_add(&s, "dx, dw:");
+    for (int i = 0, same = 1; i < x->n; i += same, same = 1) {
+        const char *before = i ? x->name[i - 1] : NULL;
+        if (pairs) {
+            same = 2;
+            str_addf(&s, " %s", x->name[i] + 3);
+            continue;
+        }
+        while (i + same < x->n && !strcmp(x->name[i], x->name[i + same])) same++;
+        str_addf(&s, "%s%s", i ? " " : "", unsaid(x->name[i], before));
+        if (same > 1) str_addf(&s, " × %d", same);
+    }
+    return s.s;
+}
 static void label_computes(TimePen *p, const Stave *v) {
     double free_x = p->x0, run_from = 0, run_to = 0;
-    const char *before = NULL;
-    Str run = str_new(p->c->arena);
+    Names run = {0};
     for (int i = 0; i <= v->t->n_events; i++) {
         const TimeEvent *x = i < v->t->n_events ? &v->t->event[i] : NULL;
         if (x && (timeline_lane(v->t, x->e) > 0 || !in_line(v, x))) continue;
         double a = x ? time_x(p, v, x->e->start) : 0, b = x ? time_x(p, v, x->e->end) : 0;
         bool fits = x && inside_text(p, v, x);
         if (run.n && (!x || fits || a - run_to > 3)) {
-            label_above(p, v, run.s, (Span){run_from, run_to}, &free_x);
-            run = str_new(p->c->arena);
+            label_above(p, v, run_text(p->c->arena, &run), (Span){run_from, run_to}, &free_x);
+            run.n = 0;
         }
         if (!x) break;
         if (fits || x->small) continue;
         if (!run.n) run_from = a;
-        str_addf(&run, "%s%s", run.n ? " " : "", unsaid(x->name, run.n ? before : NULL));
-        before = x->name;
+        *ARENA_PUSH(p->c->arena, run.name, run.n, run.cap) = x->name;
         run_to = b;
     }
 }

@@ -527,8 +527,9 @@ const DiagCode diag_codes[] = {
      "by its own count, and the means are averaged. That is the mean over all tokens only where "
      "all blocks have as many that count, which no layout promises: one label more that is "
      "ignored makes loss and gradients others. Where this run's blocks have as many its numbers "
-     "are right, and other data may show it.",
-     "`normalise: global` divides by the count of all ranks"},
+     "are right, and other data may show it. `normalise: global` divides by the count of all "
+     "ranks.",
+     NULL},
     {"W0601", 0, "several processes that each do the same",
      "A launcher of MPI has started more than one process on a line without --mpi. Each of them "
      "runs the whole plan on virtual ranks, says the same and writes the same files; with --mpi "

@@ -82,7 +82,7 @@ typedef struct {
     const char *preset, *config, *model_keys;
     Loc model_loc;
     const char *family; /* model_type of a preset or config, NULL: llama's, or unknown */
-    bool mlp;                           /* of layers without a block: sizes are taken as they are */
+    bool mlp;           /* of layers without a block: sizes are taken as they are */
     int64_t hidden, head_dim, n_layers; /* widths, to shrink by; 0: unknown */
     int64_t heads, kv_heads, ffn;       /* that tp cuts; 0: unknown */
     bool small;     /* the model's sizes were made to be run: nothing is shrunk */

@@ -107,6 +107,12 @@ static void lost(void *arg, int64_t rank, double seconds, int64_t at) {
                         "each rank has waited for another for %s, rank 0 %s; all of them end "
                         "[E0605]",
                         time_text(seconds, tmp), place_text(r, at, tmp));
+    else if (at == ENGINE_ABSENT)
+        base_last_words("was it started, with the same MASTER_ADDR and port, and no other process "
+                        "with its number? Its own words say; --deadline gives one that comes late "
+                        "more seconds",
+                        "rank %lld has not come within %s; all ranks end [E0605]", (long long)rank,
+                        time_text(seconds, tmp));
     else if (seconds <= 0)
         base_last_words(
             "look at its own words, and at the system's: a machine that runs out of "

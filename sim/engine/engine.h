@@ -13,6 +13,7 @@ typedef enum { ENGINE_STARTS, ENGINE_RUNS, ENGINE_GROUPS, ENGINE_ENDS, ENGINE_ST
 /* Ranks that nobody can name: somebody is silent, `at` is the EngineStage; each waits for another.
  */
 enum { ENGINE_NOBODY = -1, ENGINE_ALL_WAIT = -2 };
+enum { ENGINE_ABSENT = -2 }; /* the place of a rank that has not come */
 
 /* What a machine lacks that an engine needs. */
 typedef enum { ENGINE_NO_GPU, ENGINE_FEW_GPUS, ENGINE_NO_LIBRARY, ENGINE_LACKS } EngineLack;

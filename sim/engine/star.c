@@ -451,7 +451,7 @@ static bool meet(Star *s, const Place *p) {
     if (end == BOOT_LATE && s->rank > 1) wait_turn(s);
     if (end == BOOT_LATE)
         s->host.lost(s->host.arg, missing < 0 ? ENGINE_NOBODY : missing, s->host.deadline,
-                     missing < 0 ? ENGINE_STARTS : 0);
+                     missing < 0 ? ENGINE_STARTS : ENGINE_ABSENT);
     if (end == BOOT_LATE || end == BOOT_OVER) _exit(ENGINE_EXIT);
     if (end == BOOT_REFUSED) s->host.failed(s->host.arg, why);
     for (int64_t k = 0; k < s->n_links; k++) s->link[k] = (Link){.fd = fd[k], .heard = now()};

@@ -86,7 +86,8 @@ int ends_told(const char *err) {
 bool lost_another(Arena *a, const char *err, int rank) {
     size_t n;
     const char *at = strstr(child_read(a, err, &n), "error: rank ");
-    return at && strstr(at, " has been silent for ") && atoi(at + 12) != rank;
+    bool named = at && (strstr(at, " has been silent for ") || strstr(at, " has not come within "));
+    return named && atoi(at + 12) != rank;
 }
 bool is_said(Arena *a, const char *err, const char *words) {
     size_t n;

@@ -707,6 +707,30 @@ static void test_torch_given_old(void **state) {
                 fail_msg("row %zu has %s\n%s", i, rows[i].lacks[k], r.plan.text);
     }
 }
+/* A function of the file with a name that lays out nothing elsewhere lays out what it says, by
+ * whatever name; those that call one another end. */
+static void test_torch_harmless_names(void **state) {
+    (void)state;
+    static const char *const heads[] = {
+        "def train(m):\n    torch.distributed.fsdp.fully_shard(m)\n",
+        "from torch.distributed.fsdp import fully_shard as cut\ndef train(m):\n    cut(m)\n",
+        "def inner(m):\n    fully_shard(m)\ndef train(m):\n    inner(m)\n",
+        "def train(m):\n    other(m)\ndef other(m):\n    train(m)\n    fully_shard(m)\n"};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        Imported r = torch("dp=2", arena_printf(arena,
+                                                "%sfor block in model.layers:\n"
+                                                "    fully_shard(block)\ntrain(model)\n",
+                                                heads[i]));
+        bool deep = i == 3;
+        if (deep ? !strstr(r.said, "so deep") : !r.plan.text) fail_msg("%zu: %s", i, r.said);
+        if (!deep) assert_non_null(strstr(r.plan.text, "mode: fsdp, axis: dp"));
+    }
+    Imported r = torch("dp=2", "def eval(m):\n    train(m)\ndef train(m):\n    eval(m)\n"
+                               "for block in model.layers:\n    fully_shard(block)\n"
+                               "fully_shard(model)\ntrain(model)\n");
+    if (!r.plan.text) fail_msg("%s", r.said);
+    assert_non_null(strstr(r.plan.text, "mode: fsdp, axis: dp"));
+}
 /* Data parallelism cuts the batch over all its axes, whatever they are called, and over replicas
  * that the plan knows by their name; never over the axis of context parallelism. */
 static void test_torch_batch(void **state) {
@@ -2786,6 +2810,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_torch_given, setup, teardown),
     cmocka_unit_test_setup_teardown(test_torch_given_old, setup, teardown),
     cmocka_unit_test_setup_teardown(test_torch_batch, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_torch_harmless_names, setup, teardown),
     cmocka_unit_test_setup_teardown(test_torch_given_wrong, setup, teardown),
     cmocka_unit_test_setup_teardown(test_torch_experts, setup, teardown),
     cmocka_unit_test_setup_teardown(test_torch_experts_sharded, setup, teardown),

@@ -12,6 +12,7 @@
 typedef struct {
     const Statement *def;
     bool called, open; /* ever; now: its body is being walked */
+    bool seen;         /* by the look at what a call may lay out */
 } Function;
 typedef struct {
     Torch *t;
@@ -479,17 +480,39 @@ static bool is_harmless(const Value *call) {
         if (strcmp(harmless[i], name) == 0) return true;
     return false;
 }
-static bool mentions_in(Walk *w, const Value *v, const char *name);
 static bool mentions(Walk *w, const Statement *block, const char *name);
-/* Does a block call what lays out a model, itself or by a function of the file? */
-static bool acts_below(Walk *w, const Statement *block, int deep) {
-    bool any = deep > VALUE_DEPTH;
-    for (size_t i = 0; i < sizeof acts / sizeof *acts && !any; i++)
-        any = mentions(w, block, acts[i].name);
-    for (int i = 0; i < w->n_functions && !any; i++) {
-        const Statement *def = w->function[i].def;
-        if (def != block && mentions(w, block, def->target->s)) any = acts_below(w, def, deep + 1);
+static const char *no_alias(Walk *w, const Value *name) {
+    const Value *alias = name->kind == V_NAME ? python_lookup(&w->p, name->s) : NULL;
+    return alias && alias->kind == V_NAME ? alias->s : name->s;
+}
+/* Does it speak of what lays out a model, by whatever name, called or not? */
+static bool speaks_of_acts(Walk *w, const Value *v) {
+    bool any = false;
+    const char *name = v->kind == V_NAME || v->kind == V_ATTR ? no_alias(w, v) : NULL;
+    for (size_t i = 0; name && i < sizeof acts / sizeof *acts && !any; i++)
+        any = strcmp(acts[i].name, name) == 0;
+    for (int i = 0; i < v->n && !any && python_step(&w->p, v->loc); i++)
+        any = speaks_of_acts(w, v->item[i]);
+    for (int i = 0; i < v->n_pairs && !any && python_step(&w->p, v->loc); i++)
+        any = speaks_of_acts(w, v->pair[i].value);
+    return any;
+}
+static bool block_speaks_of_acts(Walk *w, const Statement *block) {
+    bool any = false;
+    for (int i = 0; block && i < block->n && !any; i++) {
+        const Statement *s = block->body[i];
+        any = (s->value && s->kind != PY_IMPORT && speaks_of_acts(w, s->value)) ||
+              block_speaks_of_acts(w, s) || block_speaks_of_acts(w, s->otherwise);
     }
+    return any;
+}
+/* A function of the file, or one that it calls. Each is looked at once. */
+static bool acts_below(Walk *w, Function *f) {
+    bool any = block_speaks_of_acts(w, f->def);
+    f->seen = true;
+    for (int i = 0; i < w->n_functions && !any; i++)
+        any = !w->function[i].seen && mentions(w, f->def, w->function[i].def->target->s) &&
+              acts_below(w, &w->function[i]);
     return any;
 }
 /* A function of the file, and what it calls, count as called, though nobody walks them. */
@@ -505,7 +528,8 @@ static bool leaves_alone(Walk *w, const Value *call) {
     Function *f = is_harmless(call) && call->item[0]->kind == V_NAME
                       ? function_named(w, call->item[0]->s)
                       : NULL;
-    if (f && acts_below(w, f->def, 0)) return false;
+    for (int i = 0; i < w->n_functions; i++) w->function[i].seen = false;
+    if (f && acts_below(w, f)) return false;
     if (f) count_called(w, f);
     return is_harmless(call);
 }

@@ -181,11 +181,13 @@ static void check_kernel(Check *c, const Step *s) {
 typedef struct {
     const void *x;
     Dtype dt;
-    bool max;
+    bool max, first;   /* first: there is nothing in sum and abs yet */
     double *sum, *abs; /* abs NULL: not wanted */
 } AddJob;
 static void add_piece(void *arg, int64_t lo, int64_t hi) {
     const AddJob *j = arg;
+    for (int64_t i = lo; i < hi && j->first; i++) j->sum[i] = j->max ? -INFINITY : 0;
+    for (int64_t i = lo; i < hi && j->first && j->abs; i++) j->abs[i] = 0;
     if (!j->max && j->dt == DT_F32 && j->abs) { /* what most plans reduce, as vector code */
         const float *x = j->x;
         for (int64_t i = lo; i < hi; i++) {
@@ -233,14 +235,10 @@ static Denoted denoted(const Check *c, int val, const AxisList *X, const AxisLis
         if (!d.x) {
             d.shape = t;
             d.x = joint_take(c, k, 8);
-            for (int64_t j = 0; j < k && joint_numbers(c); j++) d.x[j] = max ? -INFINITY : 0;
-            if (how.seen) {
-                d.abs = joint_take(c, k, 8);
-                if (joint_numbers(c)) memset(d.abs, 0, (size_t)k * 8);
-            }
+            if (how.seen) d.abs = joint_take(c, k, 8);
         }
         if (k != tensor_count(&d.shape)) k = 0; /* other rows: not what is added up here */
-        AddJob j = {t.p, exec_dtype(c->e, val), max, d.x, d.abs};
+        AddJob j = {t.p, exec_dtype(c->e, val), max, !i, d.x, d.abs};
         c->e->host->pieces(c->e->host, c->e->pool, k, add_piece, &j);
         if (how.seen) how.seen[i] = !joint_numbers(c) || any_nonzero(t.p, j.dt, k);
         joint_give(c, t.p);

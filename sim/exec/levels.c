@@ -35,9 +35,16 @@ typedef struct {
     _Atomic int64_t n;
 } Beyond;
 static void beyond_piece(void *arg, int64_t lo, int64_t hi) {
+    enum { PIECE = 1024 };
     Beyond *j = arg;
     int64_t n = 0;
-    for (int64_t i = lo; i < hi; i++) n += isinf(j->bound[i]) && isfinite(j->want[i]);
+    for (int64_t k0 = lo; k0 < hi; k0 += PIECE) {
+        int64_t k1 = k0 + PIECE < hi ? k0 + PIECE : hi;
+        double top = 0; /* mostly finite: then no element is looked at by itself */
+        for (int64_t i = k0; i < k1; i++) top = j->bound[i] > top ? j->bound[i] : top;
+        for (int64_t i = k0; i < k1 && isinf(top); i++)
+            n += isinf(j->bound[i]) && isfinite(j->want[i]);
+    }
     j->n += n;
 }
 static void count_beyond(Check *c, const Step *s, int64_t n, const double *want,
@@ -217,17 +224,28 @@ void levels_op(Check *c, const Step *s, const Joint *j, Levels *seen) {
     joint_free(c, &call, nin);
     arena_free(tmp);
 }
+typedef struct {
+    Dtype dt;
+    void *sum;
+    const void *x;
+} PlusJob;
+static void plus_piece(void *arg, int64_t lo, int64_t hi) {
+    const PlusJob *j = arg;
+    float *f = j->sum;
+    double *d = j->sum;
+    if (j->dt == DT_F32)
+        for (int64_t i = lo; i < hi; i++) f[i] += ((const float *)j->x)[i];
+    else
+        for (int64_t i = lo; i < hi; i++) d[i] += ((const double *)j->x)[i];
+}
 void levels_sum(Check *c, const Step *s, const Joint *j, Levels *seen) {
     const Program *p = c->e->p;
     Arena *tmp = arena_new();
     Region box = assemble_region(c->e, s->out, j->X, j->rank, tmp);
     Tensor a = assemble_value(c->e, s->in[0], j->X, j->rank),
            b = assemble_value(c->e, s->in[1], j->X, j->rank);
-    int64_t n = tensor_count(&a);
-    for (int64_t k = 0; k < n && joint_numbers(c); k++) {
-        if (c->e->dtype == DT_F32) ((float *)a.p)[k] += ((float *)b.p)[k];
-        else ((double *)a.p)[k] += ((double *)b.p)[k];
-    }
+    PlusJob plus = {c->e->dtype, a.p, b.p};
+    c->e->host->pieces(c->e->host, c->e->pool, tensor_count(&a), plus_piece, &plus);
     narrow_round(c->e, c->e->host, s->out, &a);
     Whole w = {.box = &box, .raw = a};
     compare_all(&seen->bits, s->out, &p->val[s->out].L, j->X, j->rank, &w);

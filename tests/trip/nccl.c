@@ -529,10 +529,10 @@ ncclResult_t ncclCommSplit(ncclComm_t c, int color, int key, ncclComm_t *child,
     *child = NULL;
     atomic_store(&c->state, ncclInProgress);
     if (f.now && f.result != NEVER) atomic_store(&c->state, f.result);
-    if (f.now) return ncclInProgress;
+    if (f.now) return ncclSuccess;
     pthread_create(&thread, NULL, split, c);
     pthread_detach(thread);
-    return ncclInProgress;
+    return ncclSuccess; /* as NVIDIA's, though it has only begun: the parent's state says when */
 }
 ncclResult_t ncclCommFinalize(ncclComm_t c) {
     FAULT("CommFinalize");

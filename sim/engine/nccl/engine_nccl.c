@@ -137,8 +137,10 @@ static void fail_nccl(const char *where, ncclResult_t e) {
         if (*c == '\n') *c = ' ';
     fail(text);
 }
-/* A call has begun; returns when the communicator says that it is done. */
+/* A call has begun; returns when the communicator says that it is done. What the call itself
+ * returns is not that: a split that has only begun says success, and there is no child yet. */
 static void must(const char *where, ncclResult_t e, ncclComm_t comm) {
+    if (e == ncclSuccess) e = ncclInProgress;
     for (int turn = 0; e == ncclInProgress; turn++) {
         ncclResult_t got = N.CommGetAsyncError(comm, &e);
         if (got != ncclSuccess) e = got;

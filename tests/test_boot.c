@@ -62,6 +62,9 @@ static bool find(Place *p, const PlaceLack **lack, const char *set) {
     memset(p, 0, sizeof *p);
     return place_find(p, lack);
 }
+#define SLURM                                                                                      \
+    "SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID=1 SLURM_STEP_TASKS_PER_NODE=4(x2) "       \
+    "SLURM_STEP_NODELIST=gpu[007-8] SLURM_STEP_NUM_NODES=2 "
 #define TORCH "RANK=3 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 "
 static void test_launchers(void **state) {
     (void)state;
@@ -75,14 +78,18 @@ static void test_launchers(void **state) {
         {"OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=2 "
          "OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_RANK=2",
          "Open MPI", "127.0.0.1", 2, 4, 2, 4},
-        {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2 MASTER_ADDR=h", "MPICH", "h", 1,
-         4, 1, 2},
-        {"SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8 SLURM_LOCALID=1 SLURM_STEP_TASKS_PER_NODE=4(x2) "
-         "SLURM_STEP_NODELIST=gpu[007-8] SLURM_STEP_NUM_NODES=2 SLURM_JOB_ID=9",
-         "Slurm", "gpu007", 5, 8, 1, 4},
+        {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2 MASTER_ADDR=h MASTER_PORT=9",
+         "MPICH", "h", 1, 4, 1, 2},
+        {SLURM "SLURM_JOB_ID=9", "Slurm", "gpu007", 5, 8, 1, 4},
         {"SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NODELIST=n1 SLURM_STEP_NUM_NODES=1 "
          "PMIX_RANK=1",
          "Slurm", "127.0.0.1", 1, 2, 0, 1},
+        /* srun by PMI-2, and a script's own words: which GPU is whose, Slurm knows */
+        {"PMI_RANK=5 PMI_SIZE=8 " SLURM "SLURM_JOB_ID=9", "Slurm", "gpu007", 5, 8, 1, 4},
+        {"RANK=5 WORLD_SIZE=8 MASTER_ADDR=h MASTER_PORT=9 " SLURM, "Slurm", "h", 5, 8, 1, 4},
+        {"PMI_RANK=2 PMI_SIZE=16 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=2 MASTER_ADDR=h "
+         "MASTER_PORT=9 " SLURM,
+         "MPICH", "h", 2, 16, 0, 2},
     };
     const PlaceLack *lack;
     Place p;
@@ -119,6 +126,8 @@ static void test_no_launchers(void **state) {
         {"RANK=0 WORLD_SIZE=99999999999999999999", "no rank"},
         {"PMI_RANK=4 PMI_SIZE=4", "no rank"},
         {TORCH "MASTER_PORT=1", "MASTER_ADDR does not say"},
+        {TORCH "MASTER_ADDR=h", "at which port they meet"},
+        {"PMI_RANK=1 PMI_SIZE=4 MPI_LOCALNRANKS=2 MASTER_ADDR=h", "at which port they meet"},
         {TORCH "MASTER_ADDR=h MASTER_PORT=70000", "MASTER_PORT"},
         {TORCH "MASTER_ADDR=h MASTER_PORT=0", "MASTER_PORT"},
         {TORCH "MASTER_ADDR=h MASTER_PORT=abc", "MASTER_PORT"},

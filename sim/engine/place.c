@@ -97,10 +97,27 @@ static void token_of(const Launcher *by, char *out, int room) {
     if (token) snprintf(out, (size_t)room, "%s", token);
     else snprintf(out, (size_t)room, "%016llx", (unsigned long long)job_of(by));
 }
+/* Who says which rank of how many this process is; NULL: nobody. Of two who say the same it is the
+ * one who knows its place on the machine: srun sets PMI's variables too, and a script of its own
+ * RANK, and neither which GPU is whose. */
+static const Launcher *launcher(void) {
+    const Launcher *by = NULL;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        const Launcher *x = &launchers[i];
+        if (!text_of(x->rank) || !text_of(x->ranks)) continue;
+        if (!by) by = x;
+        else if (!text_of(by->local) && text_of(x->local) &&
+                 place_number(x->rank, -1) == place_number(by->rank, -2) &&
+                 place_number(x->ranks, -1) == place_number(by->ranks, -2))
+            return x;
+    }
+    return by;
+}
 void place_job(char *out, int room) {
     size_t i = 0, last = sizeof launchers / sizeof *launchers - 1;
+    const Launcher *by = launcher();
     while (i < last && !text_of(launchers[i].rank)) i++;
-    token_of(&launchers[i], out, room);
+    token_of(by ? by : &launchers[i], out, room);
 }
 bool place_first_host(const char *list, char *out, int room) {
     int n = 0;
@@ -122,6 +139,10 @@ static const PlaceLack no_rank = {"the launcher's variables are no rank of a run
                                   "say where rank 0 is",
                                   "name the machine of rank 0 for all processes: mpirun -x "
                                   "MASTER_ADDR=node1"},
+                       no_meeting = {"the processes are on several machines, and nothing that "
+                                     "they all know says at which port they meet",
+                                     "the same for all processes: MASTER_PORT=29500 (mpirun -genv "
+                                     "MASTER_PORT 29500)"},
                        long_host = {"MASTER_ADDR is too long for the name of a machine",
                                     "name the machine of rank 0, or its address"},
                        no_port = {"MASTER_PORT is no port",
@@ -137,6 +158,12 @@ static bool find_host(Place *p, const PlaceLack **lack) {
     *lack = &no_host;
     return p->beside >= p->ranks || (nodes && place_number("SLURM_STEP_NUM_NODES", 1) == 1);
 }
+/* Without a port and a job's name the port follows from who has started the processes, which on
+ * another machine is another. */
+static bool can_meet(const Place *p) {
+    return !text_of(p->by->beside) || p->beside >= p->ranks || text_of(p->by->job) ||
+           text_of("MASTER_PORT");
+}
 static bool find_port(Place *p, uint64_t job) {
     int64_t port =
         place_number("MASTER_PORT", text_of("MASTER_PORT") ? 0 : 20000 + (int)(job % 20000));
@@ -144,28 +171,27 @@ static bool find_port(Place *p, uint64_t job) {
     return p->port > 0;
 }
 bool place_find(Place *p, const PlaceLack **lack) {
+    const Launcher *by = launcher();
     *lack = NULL;
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        const Launcher *by = &launchers[i];
-        int64_t rank = place_number(by->rank, -1), ranks = place_number(by->ranks, 0);
-        if (!text_of(by->rank) || !text_of(by->ranks)) continue;
-        *p = (Place){.by = by, .ranks = 1, .beside = 1, .listener = -1};
-        *lack = &no_rank;
-        if (rank < 0 || ranks <= rank || ranks > INT32_MAX) return false;
-        *p = (Place){.by = by, .rank = rank, .ranks = ranks, .ports = PLACE_PORTS, .listener = -1};
-        p->beside = beside_of(by->beside);
-        p->local = place_number(by->local, rank % p->beside);
-        if (!find_host(p, lack)) return false;
-        token_of(by, p->token, sizeof p->token);
-        /* torchrun's own store may be at MASTER_PORT: those behind it are tried too */
-        *lack = &no_port;
-        if (!find_port(p, job_of(by))) return false;
-        int64_t listener = rank ? -1 : place_number(PLACE_LISTENER, -1);
-        p->listener = (int)listener;
-        if (text_of(PLACE_LISTENER)) p->ports = 1;
-        if (p->port + p->ports > 65536) p->ports = 65536 - p->port;
-        *lack = NULL;
-        return true;
-    }
-    return false;
+    if (!by) return false;
+    int64_t rank = place_number(by->rank, -1), ranks = place_number(by->ranks, 0);
+    *p = (Place){.by = by, .ranks = 1, .beside = 1, .listener = -1};
+    *lack = &no_rank;
+    if (rank < 0 || ranks <= rank || ranks > INT32_MAX) return false;
+    *p = (Place){.by = by, .rank = rank, .ranks = ranks, .ports = PLACE_PORTS, .listener = -1};
+    p->beside = beside_of(by->beside);
+    p->local = place_number(by->local, rank % p->beside);
+    if (!find_host(p, lack)) return false;
+    token_of(by, p->token, sizeof p->token);
+    *lack = &no_meeting;
+    if (!can_meet(p)) return false;
+    /* torchrun's own store may be at MASTER_PORT: those behind it are tried too */
+    *lack = &no_port;
+    if (!find_port(p, job_of(by))) return false;
+    int64_t listener = rank ? -1 : place_number(PLACE_LISTENER, -1);
+    p->listener = (int)listener;
+    if (text_of(PLACE_LISTENER)) p->ports = 1;
+    if (p->port + p->ports > 65536) p->ports = 65536 - p->port;
+    *lack = NULL;
+    return true;
 }

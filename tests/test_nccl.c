@@ -610,8 +610,8 @@ static const struct {
     {"2 GroupEnd 3 stop", "last heard of at step 12, reduce_scatter of"},
     {"0 GroupEnd 3 kill", "rank 0 has ended, last heard of at step 12, reduce_scatter of"},
     {"2 tell 30 kill", "rank 2 has ended, last heard of where it reads"}, /* what is collected */
-    {"0 rename 1 kill", "rank 0 has ended, last heard of at value"},      /* outputs */
-    {"0 rename 3 kill", "rank 0 has ended, last heard of at value"},
+    {"0 rename 1 kill", "rank 0 has ended, last heard of "},              /* outputs: of a plan */
+    {"0 rename 3 kill", "rank 0 has ended, last heard of "},              /* that it has run */
     {"0 rename 3 stop", "rank 0 has been silent for"},
 };
 static void test_phases(void **state) {
@@ -940,6 +940,64 @@ static void test_all_stopped(void **state) {
         arena_free(a);
     }
 }
+/* ---- several machines ---- */
+/* Two, with networks of their own (machines.sh): $1 has them, the rest are the words of each rank.
+ * CUT: seconds until one has no network any more; the last line says how long after that the last
+ * rank has ended. */
+static const char on_two[] =
+    "dir=$1; shift\n"
+    "for r in 0 1 2 3; do\n"
+    "  node=$(sed -n \"$((r / 2 + 1))s/ .*//p\" $dir/hosts)\n"
+    "  $dir/rsh $node env RANK=$r WORLD_SIZE=4 LOCAL_RANK=$((r % 2)) LOCAL_WORLD_SIZE=2 "
+    "MASTER_ADDR=$(sed -n '1s/ .*//p' $dir/hosts) MASTER_PORT=29500 FAKE_DIR=$dir \"$@\" "
+    ">$dir/out.$r 2>$dir/err.$r &\n"
+    "  pids=\"$pids $!\"\n"
+    "done\n"
+    "if [ \"${CUT:-}\" ]; then\n"
+    "  sleep $CUT\n"
+    "  ip link set \"$(ip -o link | grep -o 'sp[0-9]*o2' | head -n 1)\" down\n"
+    "  begin=$(date +%s%N)\n"
+    "fi\n"
+    "for p in $pids; do wait $p || code=$?; done\n"
+    "cat $dir/err.*\n"
+    "cat $dir/out.0\n"
+    "echo ended $((($(date +%s%N) - ${begin:-0}) / 1000000)) ms\n"
+    "exit ${code:-0}\n";
+/* The run's records are those of the virtual one, the profile has links of both kinds; and where
+ * the machines cannot hear each other any more, the ranks of each end in time. */
+static void test_two_networks(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *dir = temp_path(a, "machines"), *script = temp_path(a, "two"),
+               *o = temp_path(a, "o"), *e = temp_path(a, "e"), *v = temp_path(a, "virtual"),
+               *on = arena_printf(a, "sh tests/machines.sh %s sh %s %s %s", dir, script, dir,
+                                  program()),
+               *plan18 = "$PWD/plans/18-llama3-8b-backward.yaml";
+    size_t n;
+    child_write(script, on_two);
+    if (line_code(o, e, "sh tests/machines.sh %s true", dir) == 77) {
+        print_message("network namespaces cannot be made here: two networks are not tried\n");
+        arena_free(a);
+        skip();
+    }
+    mpi_expect(line_code(v, e, "%s check %s --format jsonl", program(), plan18), 0, e, "");
+    mpi_expect(line_code(o, e, "%s check %s --cuda --format jsonl", on, plan18), 0, o, "");
+    assert_string_equal(child_read(a, v, &n),
+                        records_as_virtual(a, arena_printf(a, "%s/out.0", dir), "nccl"));
+    mpi_expect(line_code(o, e, "%s calibrate --cuda", on), 0, o, "gpus_per_node: 2");
+    assert_non_null(strstr(child_read(a, o, &n), "the same between machines"));
+    /* who is cut off speaks for itself, on each machine one */
+    double deadline = 2.0 * slow_machine();
+    mpi_expect(line_code(o, e, "CUT=1 %s check %s %s %s %s %s %s --cuda --deadline %g", on, plan18,
+                         plan18, plan18, plan18, plan18, plan18, deadline),
+               5, o, "rank 0 has been silent for ");
+    assert_int_equal(ends_told(o), 2);
+    const char *ended = strstr(child_read(a, o, &n), "ended ");
+    assert_non_null(ended);
+    print_message("%s", ended);
+    assert_true(atof(ended + 6) < 1e3 * (deadline + 2 * slow_machine()));
+    arena_free(a);
+}
 int main(void) {
     setenv("SHARDPROOF_NCCL", "fake_nccl.so", 1); /* beside the plug-in that asks for it */
     setenv("FAKE_GPU", "host", 1);
@@ -957,6 +1015,7 @@ int main(void) {
         cmocka_unit_test(test_all_killed),      cmocka_unit_test(test_diff),
         cmocka_unit_test(test_engine_fails),    cmocka_unit_test(test_planted_mistakes),
         cmocka_unit_test(test_other_plans),     cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_two_networks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

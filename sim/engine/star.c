@@ -22,7 +22,7 @@
  * somebody; for rank 1, to speak for all where it is rank 0 that is lost; a rank that ends by
  * itself, or by Ctrl-C, is not lost before; no look at the clock comes so soon after the last where
  * a process was stopped */
-static const double HEARD = 0.3, SAY = 1, TICK = 0.25, GRACE = 0.25, TURN = 3, LEAVE = 0.25,
+static const double HEARD = 0.3, SAY = 1, TICK = 0.25, GRACE = 0.25, TURN = 0.5, LEAVE = 0.25,
                     SHORT = 0.25;
 enum { ENDED = ENGINE_STAGES, MAGIC = 0x53505354 };
 typedef enum { DATA, BEAT, ABORT, FAIL, BYE } Kind;

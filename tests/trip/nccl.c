@@ -327,11 +327,15 @@ struct ncclComm {
 typedef struct {
     int rank, color, key;
 } Seat;
+/* The kernel's own names, of which no files are left; each network of a machine has its own, so
+ * where a folder is named they are there. */
 static socklen_t address(struct sockaddr_un *a, const char *name, int rank) {
-    *a =
-        (struct sockaddr_un){.sun_family = AF_UNIX}; /* the kernel's own names: no files are left */
-    int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "spnccl-%s-%d", name, rank);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    const char *dir = getenv("FAKE_DIR");
+    int lead = dir ? 0 : 1;
+    *a = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int n = snprintf(a->sun_path + lead, sizeof a->sun_path - 1, "%s%sspnccl-%s-%d", dir ? dir : "",
+                     dir ? "/" : "", name, rank);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)(lead + n + !lead));
 }
 static int open_socket(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
 /* What NCCL holds two ranks to be apart by: their GPU, and the machine as NCCL_HOSTID names it when
@@ -350,7 +354,8 @@ static Card own_card(int rank) {
     ncclGetVersion(&version);
     if (!known) {
         me = (Card){.device = the_device, .many = version >= 23003 && many && !strcmp(many, "1")};
-        snprintf(me.host, sizeof me.host, "%s", id ? id : "this one");
+        if (id) snprintf(me.host, sizeof me.host, "%s", id);
+        else gethostname(me.host, sizeof me.host - 1);
     }
     known = true;
     me.rank = rank;
@@ -509,7 +514,7 @@ static void *split(void *arg) {
         rank += all[r].key < c->key || (all[r].key == c->key && r < c->rank);
     }
     char name[TEXT];
-    snprintf(name, sizeof name, "%.30s/%d.%d", c->name, c->splits, c->color);
+    snprintf(name, sizeof name, "%.30s+%d.%d", c->name, c->splits, c->color);
     ncclComm_t child = comm_new(name, rank, members);
     if (!connect_all(child)) return NULL;
     atomic_store(&child->state, ncclSuccess);

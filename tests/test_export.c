@@ -7,6 +7,7 @@
 #include "support/sandbox.h"
 #include "support/exported.h"
 #include "support/support.h"
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,9 +77,23 @@ static const char *back(const char *text, const char *exported) {
     add_lines(&out, p.text, true);
     return out.s;
 }
+/* Does Python know every name that is called? Those of PyTorch and torchtitan come by an import. */
+static void hold_imports(const char *exported) {
+    static const char *const others[] = {"model", "loss_fn", "backward", "import", NULL};
+    for (const char *p = strchr(exported, '('); p; p = strchr(p + 1, '(')) {
+        const char *from = p;
+        while (from > exported && (isalnum((unsigned char)from[-1]) || from[-1] == '_')) from--;
+        const char *name = arena_strndup(arena, from, (size_t)(p - from));
+        bool known = from == p;
+        for (int i = 0; others[i]; i++) known |= !strcmp(name, others[i]);
+        if (!known && !strstr(exported, arena_printf(arena, "\n    %s,\n", name)))
+            fail_msg("'%s' is called and not imported:\n%s", name, exported);
+    }
+}
 static void round_trip(const char *file, const char *text) {
     Exported x = export_to(arena, file, text, "torch");
     if (!x.text) fail_msg("%s is refused:\n%s", file, x.said);
+    hold_imports(x.text);
     const char *again = back(text, x.text);
     const char *was = program_of(file, text), *is = program_of(file, again);
     if (strcmp(was, is) != 0) fail_msg("%s:\n%s\nbecame\n%s\nby\n%s", file, was, is, x.text);

@@ -333,6 +333,15 @@ static void data_lines(const TorchWriter *w, PlanWriter *out) {
     }
     write_text(out, "%s", w->data);
 }
+/* Is it called there, as a name of its own? Before it stand a blank, "=", "(", ... */
+static bool called(const char *body, const char *name) {
+    size_t n = strlen(name);
+    for (const char *p = strstr(body, name); p; p = strstr(p + 1, name)) {
+        bool inside = p > body && (isalnum((unsigned char)p[-1]) || p[-1] == '_');
+        if (!inside && p[n] == '(') return true;
+    }
+    return false;
+}
 /* What the body calls, from where it comes: "from MODULE import A, B". */
 static void import_lines(const char *body, PlanWriter *out) {
     static const struct {
@@ -354,7 +363,7 @@ static void import_lines(const char *body, PlanWriter *out) {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         int n = 0;
         for (int i = 0; rows[r].name[i]; i++) {
-            if (!strstr(body, arena_printf(out->a, " %s(", rows[r].name[i]))) continue;
+            if (!called(body, rows[r].name[i])) continue;
             if (!n++) write_text(out, "from %s import (\n", rows[r].module);
             write_text(out, "    %s,\n", rows[r].name[i]);
         }

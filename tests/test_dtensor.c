@@ -156,6 +156,18 @@ static const struct {
     {"model: {kind: mlp, sizes: [4, 8, 8, 4]}\nmesh: {tp: 2}\nplan:\n  net1: {style: colwise, "
      "output: replicate, use_local_output: false}\n",
      4, "the linear that makes net2"},
+    /* the frequencies are an argument of attention: plain unless labelled, or the only DTensor */
+    {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention.w[qkv]: {style: colwise, "
+                      "use_local_output: false}\n  layers.*.attention.wo: rowwise\n",
+     5, "the RoPE that makes layers.0.q_rope has its cosines and sines as a plain tensor"},
+    {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention: {style: prepare_module_input, "
+                      "input: [replicate, null], desired_input: [replicate, null]}\n"
+                      "  layers.*.attention.wq: {style: colwise, use_local_output: false}\n",
+     6, "at layers.0.attention"},
+    {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.attention: {style: prepare_module_input, "
+                      "input: [replicate, replicate], desired_input: [replicate, replicate]}\n"
+                      "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n",
+     5, "the RoPE that makes layers.0.q_rope takes a plain tensor beside it"},
     /* layers that no line names, behind what hands out DTensors by itself */
     {BLOCK("16", "8") "mesh: {tp: 2}\nplan:\n  layers.*.feed_forward: {style: "
                       "prepare_module_input, input: [replicate], desired_input: [replicate]}\n",
@@ -249,11 +261,14 @@ static const char *collectives(Arena *a, const Trace *t) {
 static void test_no_effect(void **state) {
     (void)state;
     static const char *const rows[][2] = {
-        {BLOCK("16", "8") "pass: backward\nmesh: {tp: 2}\nplan:\n  layers.*.attention.w[qkv]: "
-                          "colwise\n  layers.*.attention.wo: rowwise\n",
-         BLOCK("16",
-               "8") "pass: backward\nmesh: {tp: 2}\nplan:\n  layers.*.attention.w[qkv]: {style: "
-                    "colwise, use_local_output: false}\n  layers.*.attention.wo: rowwise\n"},
+        {BLOCK("16",
+               "8") "pass: backward\nmesh: {tp: 2}\nplan:\n  layers.*.attention: {style: "
+                    "prepare_module_input, input: [replicate], desired_input: [replicate]}\n"
+                    "  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n",
+         BLOCK("16", "8") "pass: backward\nmesh: {tp: 2}\nplan:\n  layers.*.attention: {style: "
+                          "prepare_module_input, input: [replicate, replicate], desired_input: "
+                          "[replicate, replicate]}\n  layers.*.attention.w[qkv]: {style: colwise, "
+                          "use_local_output: false}\n  layers.*.attention.wo: rowwise\n"},
         {"model: {kind: mlp, sizes: [4, 8, 6, 4]}\npass: backward\nmesh: {tp: 2}\nplan:\n  net1: "
          "colwise\n  net2: rowwise\n  net3: colwise\n",
          "model: {kind: mlp, sizes: [4, 8, 6, 4]}\npass: backward\nmesh: {tp: 2}\nplan:\n  net1: "

@@ -123,6 +123,19 @@ static Form read_form(Follow *w, int module, int t) {
     }
     return f;
 }
+/* What a table is that an op in `module` multiplies by: a plain tensor, unless a module around it
+ * prepares an argument that is none of the values here, as torchtitan's attention is given its
+ * frequencies. The innermost that does decides. */
+static Form table_form(const Follow *w, int module) {
+    for (int m = module; m >= 0; m = w->g->module[m].parent) {
+        TorchKind k = kind_of(w, m);
+        const RawList *l = k == TORCH_BOTH || k == TORCH_INPUT ? &w->a->use[m].style->input : NULL;
+        for (int i = w->g->module[m].n_input; l && l->set && i < l->n; i++)
+            if (says_something(&l->arg[i]))
+                return (Form){local_inside(w, m) ? F_PLAIN : F_DTENSOR, m};
+    }
+    return (Form){F_PLAIN, -1};
+}
 static Form leave(Follow *w, int m, Form f) {
     const Style *s = w->a->use[m].style;
     TorchKind k = kind_of(w, m);
@@ -176,9 +189,17 @@ static const char *mixed_hint(const Follow *w, int by, int layer, const GNode *n
                "every row layer)";
     return "`use_local_output: true` here, or DTensors for all that meet";
 }
+/* The module whose style could make an op's table a DTensor: the one around a layer, or itself. */
+static const char *table_hint(const Follow *w, const GNode *n) {
+    return arena_printf(
+        w->a->arena,
+        "leave it out here, or label them too: a further `replicate` in `input` and "
+        "`desired_input` of prepare_module_input at %s",
+        n->module >= 0 ? path(w, n->module) : "the module around it");
+}
 /* PyTorch's operators take DTensors or plain tensors, not both. `param`: the plain one is a
- * parameter that no line names; else -1. */
-static void refuse_mixed(Follow *w, const GNode *n, const Form *dtensor, int param) {
+ * parameter that no line names; else -1. `table`: it is the op's table. */
+static void refuse_mixed(Follow *w, const GNode *n, const Form *dtensor, int param, bool table) {
     int by = dtensor->by, layer = param >= 0 ? n->module : -1;
     bool *told = &w->mixed[w->a->use[by].line];
     if (!known(w, *dtensor) || *told) return;
@@ -186,8 +207,10 @@ static void refuse_mixed(Follow *w, const GNode *n, const Form *dtensor, int par
     const char *plain =
         param >= 0 ? arena_printf(w->a->arena, "has %s, which no line names, as a plain tensor",
                                   w->g->t[param].plan_name)
+        : table    ? arena_printf(w->a->arena, "has its %s as a plain tensor", n->op->table)
                    : "takes a plain tensor beside it";
-    diag_error(w->a->d, "E0408", w->a->use[by].loc, mixed_hint(w, by, layer, n),
+    diag_error(w->a->d, "E0408", w->a->use[by].loc,
+               table ? table_hint(w, n) : mixed_hint(w, by, layer, n),
                "%s, and the %s that makes %s %s: PyTorch raises", dtensor_words(w, by), n->label,
                w->g->t[n->out].name, plain);
 }
@@ -204,11 +227,14 @@ static Form node_form(Follow *w, const GNode *n) {
         if (f.is == F_PLAIN) p = f;
         if (par) param = n->in[i];
     }
-    bool layer = k == TORCH_LAYER;
+    Form table = n->op->table ? table_form(w, n->module) : (Form){F_ANY, -1};
+    bool layer = k == TORCH_LAYER, plain_table = table.is == F_PLAIN;
+    if (table.is == F_DTENSOR && p.is == F_PLAIN) refuse_mixed(w, n, &table, -1, false);
     w->a->dtensor_op[n->id] = layer ? dtensor_system(w->a->plan) : known(w, d);
     if (layer) return (Form){F_DTENSOR, n->module};
     if (styled(w, n->module) && k == TORCH_NOT) return (Form){F_ANY, -1};
-    if (d.is == F_DTENSOR && p.is == F_PLAIN) refuse_mixed(w, n, &d, param);
+    if (d.is == F_DTENSOR && (p.is == F_PLAIN || plain_table))
+        refuse_mixed(w, n, &d, param, plain_table);
     return d.is == F_DTENSOR ? d : p;
 }
 /* Cross entropy of DTensor logits: labels are plain, and only loss_parallel takes both. */

@@ -243,8 +243,10 @@ const DiagCode diag_codes[] = {
      "DTensor\"). DTensors are what sequence_parallel and prepare_module_input hand on by default, "
      "and every module with `use_local_output: false`; plain are the parameters of layers that no "
      "line names, labels, and the local results of other modules: in a residual sum, a product, "
-     "the attention. Name the layer, or make them all the one or all the other. loss_parallel is "
-     "the other way round: it takes no plain part of the logits.",
+     "the attention; and the cosines and sines that queries and keys are turned by, an argument of "
+     "attention, unless prepare_module_input has a label for them. Name the layer, or make them "
+     "all the one or all the other. loss_parallel is the other way round: it takes no plain part "
+     "of the logits.",
      "set `use_local_output`, or the label, so that both are of one kind"},
     {"E0409", 1, "a sharding that does not divide",
      "JAX lays an array out by a NamedSharding only if the axes of each dim divide its size: "

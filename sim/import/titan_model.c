@@ -206,15 +206,26 @@ void titan_write_model(Draft *x, const TitanFlavor *f, int64_t sequence) {
 typedef struct {
     const char *pattern, *style;
 } Line;
+/* Its input, and where queries and keys stay DTensors the frequencies beside it. */
+#define FREQUENCIES                                                                                \
+    {                                                                                              \
+        "layers.*.attention", "{style: prepare_module_input, input: [shard(1), replicate], "       \
+                              "desired_input: [replicate, replicate]}"                             \
+    }
 /* Queries, keys and values, by the kind of attention. */
 static const Line
-    heads[] = {{"layers.*.attention.w[qkv]", "colwise"}, {NULL, NULL}},
-    normed[] = {{"layers.*.attention.w[qkv]", "{style: colwise, use_local_output: false}"},
+    heads[] = {{"layers.*.attention", "{style: prepare_module_input, input: [shard(1)], "
+                                      "desired_input: [replicate]}"},
+               {"layers.*.attention.w[qkv]", "colwise"},
+               {NULL, NULL}},
+    normed[] = {FREQUENCIES,
+                {"layers.*.attention.w[qkv]", "{style: colwise, use_local_output: false}"},
                 {"layers.*.attention.[qk]_norm",
                  "{style: sequence_parallel, input: shard(2), desired_input: "
                  "shard(2), output: shard(2)}"},
                 {NULL, NULL}},
-    latent[] = {{"layers.*.attention.wkv_a", "{style: no_parallel, use_local_output: false}"},
+    latent[] = {FREQUENCIES,
+                {"layers.*.attention.wkv_a", "{style: no_parallel, use_local_output: false}"},
                 {"layers.*.attention.wkv_b", "{style: colwise, use_local_output: false}"},
                 {"layers.*.attention.kv_norm", "{style: no_parallel, use_local_output: false}"},
                 {NULL, NULL}},
@@ -245,9 +256,9 @@ static void attention(Draft *x, const Graph *g, const TitanFlavor *f) {
 static bool begins(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }
 /* Does the recipe's line stand in the plan of this model as it is? `all`: whatever it has. */
 static bool as_recipe(const TitanFlavor *f, const char *pattern, bool all) {
-    static const char *const own[] = {"layers.*.attention.w[qkv]", "layers.*.moe.experts", "output",
-                                      "loss"};
-    for (int i = 0; i < 4; i++)
+    static const char *const own[] = {"layers.*.attention", "layers.*.attention.w[qkv]",
+                                      "layers.*.moe.experts", "output", "loss"};
+    for (int i = 0; i < 5; i++)
         if (strcmp(own[i], pattern) == 0) return false;
     if (all) return true;
     if (begins(pattern, "layers.*.feed_forward")) return !f->experts || f->first_experts > 0;

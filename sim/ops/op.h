@@ -147,6 +147,8 @@ typedef struct Op {
                          int64_t *n); /* computes it in float64 from whole operands; malloc'ed */
     /* a query of one position reads keys of others: what context parallelism is about */
     bool mixes;
+    const char *table; /* what it multiplies by and no node makes, a tensor of the model's own in
+                          other programs ("cosines and sines"); NULL: nothing */
     /* the op in parts, one for each block of keys: partial results with the log of their softmax's
      * sum, and how two of them become one; `join` leaves all that is differentiated to the parts.
      * NULL: it cannot be cut so */

@@ -144,5 +144,6 @@ const Op op_rope = {
     .exact = exact,
     .exact_adjoint = exact_adjoint,
     .flops_each = 3,
+    .table = "cosines and sines",
     .label = "RoPE",
 };

@@ -53,7 +53,7 @@ static void test_recorded(void **state) {
 /* ---- spoiled copies ---- */
 typedef struct {
     Arena *a;
-    NewTensor t[80];
+    NewTensor t[400];
     int n;
 } Copy;
 static Copy copy_of(Arena *a, const char *path) {
@@ -61,6 +61,7 @@ static Copy copy_of(Arena *a, const char *path) {
     Diags *d = diags_new(a);
     SafeTensors *st = st_open(a, d, path, diag_nowhere);
     assert_non_null(st);
+    assert_true(st->n <= (int)(sizeof c.t / sizeof *c.t));
     for (int i = 0; i < st->n; i++) {
         int64_t n = 1;
         for (int k = 0; k < st->t[i].nd; k++) n *= st->t[i].shape[k];
@@ -121,6 +122,66 @@ static void test_spoiled(void **state) {
     says(&e, "rank1/lm_head.weight, ");
     arena_free(a);
 }
+static int64_t count_of(const NewTensor *t) {
+    int64_t n = 1;
+    for (int k = 0; k < t->nd; k++) n *= t->shape[k];
+    return n;
+}
+/* Its numbers once more, to be changed. */
+static double *own_numbers(Arena *a, NewTensor *t) {
+    double *x = arena_memdup(a, t->x, (size_t)count_of(t) * sizeof *x);
+    t->x = x;
+    return x;
+}
+/* Gate and up in one weight, which the framework cuts as one list of rows: two ranks, one has all
+ * gates. Right where the result is gathered (Hugging Face's glm4, phi3), else named. */
+static Ended one_list(Arena *a, const char *lines) {
+    const char *file = temp_path(a, "packed.yaml"), *values = temp_path(a, "packed.safetensors");
+    FILE *f = fopen(file, "w");
+    assert_non_null(f);
+    fprintf(f,
+            "model: {preset: llama3-8b, layers: 1, shrink: 64, config: {packed_mlp: true}}\n"
+            "data: {batch: 1, sequence: 8}\nmesh: {tp: 2}\nnames: hf\npass: train\n"
+            "optimizer: {name: adamw, lr: 0.01, steps: 1}\nplan:\n%s",
+            lines);
+    fclose(f);
+    Ended run = child_run(a, &(Child){.words = WORDS("run", "-q", file, "-o", temp_path(a, "out"),
+                                                     "--save-values", values)});
+    child_expect(&run, 0, "");
+    Copy c = copy_of(a, values);
+    static const char *const names[] = {"", "grad.param.", "after.0."};
+    NewTensor t[6];
+    for (int i = 0; i < 3; i++) {
+        for (int r = 0; r < 2; r++)
+            t[2 * i + r] =
+                *tensor(&c, arena_printf(a, "rank%d/%smodel.layers.0.mlp.gate_up_proj.weight", r,
+                                         names[i]));
+        int64_t half = count_of(&t[2 * i]) / 2; /* the ups of rank 0, the gates of rank 1 */
+        double *x = own_numbers(a, &t[2 * i]), *y = own_numbers(a, &t[2 * i + 1]);
+        for (int64_t k = 0; k < half; k++) {
+            double up = x[half + k];
+            x[half + k] = y[k];
+            y[k] = up;
+        }
+    }
+    return child_run(a, &(Child){.words = WORDS("check", "-v", file, "--against",
+                                                write_tensors(a, "list.safetensors", t, 6))});
+}
+static void test_one_list(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Ended gathered = one_list(a, "  model.layers.*.mlp.gate_up_proj: colwise_gather_output\n"
+                                 "  model.layers.*.mlp.down_proj: rowwise_split_input\n"),
+          packed = one_list(a, "  model.layers.*.mlp.gate_up_proj: packed_colwise\n"
+                               "  model.layers.*.mlp.down_proj: rowwise\n");
+    child_expect(&gathered, 0, "");
+    says(&gathered, "rows 0 to 223 of 448 as one list, where the plan cuts each packed block: the "
+                    "same result, which is gathered");
+    child_expect(&packed, 1, "rows 224 to 447 of 448 as one list, where the plan cuts each packed");
+    says(&packed, "cut each block of rows by itself (`packed_colwise`)");
+    assert_null(strstr(packed.out, "which is gathered"));
+    arena_free(a);
+}
 /* ---- half precision ---- */
 static uint16_t half_bits(double x, bool bf16) {
     float f = (float)x;
@@ -166,23 +227,12 @@ static const char *half_file(Arena *a, const NewTensor *t, int n, bool bf16) {
     fclose(f);
     return path;
 }
-static int64_t count_of(const NewTensor *t) {
-    int64_t n = 1;
-    for (int k = 0; k < t->nd; k++) n *= t->shape[k];
-    return n;
-}
 /* Where its largest number is. */
 static int64_t largest(const NewTensor *t) {
     int64_t top = 0;
     for (int64_t i = 0; i < count_of(t); i++)
         if (fabs(t->x[i]) > fabs(t->x[top])) top = i;
     return top;
-}
-/* Its numbers once more, to be changed. */
-static double *own_numbers(Arena *a, NewTensor *t) {
-    double *x = arena_memdup(a, t->x, (size_t)count_of(t) * sizeof *x);
-    t->x = x;
-    return x;
 }
 /* The same tensor, its first number off by a share of its largest. */
 static NewTensor first_off(Arena *a, const NewTensor *t, double share) {
@@ -306,8 +356,9 @@ static void test_folders(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_recorded),
-                                       cmocka_unit_test(test_spoiled), cmocka_unit_test(test_half),
-                                       cmocka_unit_test(test_bf16), cmocka_unit_test(test_folders)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recorded), cmocka_unit_test(test_spoiled),
+        cmocka_unit_test(test_one_list), cmocka_unit_test(test_half),
+        cmocka_unit_test(test_bf16),     cmocka_unit_test(test_folders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "drive/arrange.h"
 #include "drive/dump.h"
 #include "drive/endtoend.h"
+#include "drive/packed_rows.h"
 #include "drive/rounded.h"
 #include "drive/whose.h"
 #include "exec/call.h"
@@ -444,6 +445,28 @@ static void compare(Against *a, const StTensor *s, const ValueShape *o, const do
     }
     free(want);
 }
+/* What differs may be a packed weight that the framework cuts as one list of rows: right where its
+ * result is gathered, and named where it is not. */
+static void compare_packed(Against *a, const ValueSet *set, int i) {
+    Row *row = &a->row[i];
+    PackedRows rows;
+    if (row->ok || !a->hint[i] || !packed_rows(set, a->p, &a->key[i], row->count, &rows)) return;
+    double *x = file_numbers(a, &a->st->t[i], row, row->count),
+           top = x ? largest(x, row->count) : 0, most = 0;
+    for (int64_t k = 0; x && k < row->count; k++) most = fmax(most, fabs(x[k] - rows.x[k]));
+    if (x && most <= row->tolerance * (top > 0 ? top : 1)) {
+        row->why = arena_printf(a->arena, "%s, where the plan cuts each packed block%s", rows.what,
+                                rows.gathered ? ": the same result, which is gathered" : "");
+        a->hint[i] = "cut each block of rows by itself (`packed_colwise`)";
+        a->other_part[i] = false;
+        row->ok = rows.gathered;
+        if (row->ok) {
+            a->hint[i] = NULL;
+            row->max_abs = most, row->max_rel = top > 0 ? most / top : most;
+        }
+    }
+    free(x), free(rows.x);
+}
 /* What is not its rank's may be another's. */
 static void note_whose(Against *a, const ValueSet *set, int i) {
     const StTensor *s = &a->st->t[i];
@@ -479,6 +502,7 @@ static void compare_value(Against *a, const ValueSet *set, int i) {
     bool known = is_rounded(a, i) && (rounded_steps(set, a->p, &a->key[i], n, &round) ||
                                       rounded_allows(set, &a->key[i], &round));
     compare(a, s, &o, have, known ? &round : NULL, row);
+    compare_packed(a, set, i);
     if (a->key[i].rank >= 0) note_whose(a, set, i);
     if (have != x) free(have);
     free(x);

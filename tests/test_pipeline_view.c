@@ -310,6 +310,43 @@ static void test_beside_on_a_slide(void **state) {
     assert_true(check_cells(a, page[0], v, "s2-", &whole) > 0);
     arena_free(a);
 }
+/* Two of one name are told apart, and whose work is not that of the first is told: in the figure,
+ * as text, in the title's micro-batches. */
+static void test_other_work_beside(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const Trace *one = planned(a, "1f1b", 4, 4), *same = planned(a, "1f1b", 4, 4),
+                *more = planned(a, "1f1b", 4, 8);
+    Trace named = *one;
+    named.plan = "other";
+    const struct {
+        const Trace *t;
+        const char *title, *say; /* say: NULL where it is the same work */
+    } row[] = {
+        {same, "2 schedules of 4 micro-batches on one axis of time; all end together", NULL},
+        {more, "2 schedules of 4 to 8 micro-batches on one axis of time; 1f1b (1) ends first",
+         "1f1b (2) is of other work: B="},
+        {&named, "2 schedules of 4 micro-batches on one axis of time; all end together", NULL},
+        {planned(a, "gpipe", 8, 4), "2 schedules of 4 micro-batches on one axis",
+         "gpipe is of other work: 8 layers"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        RenderOptions o = {.view = "pipeline",
+                           .preset = "wide",
+                           .rank = -1,
+                           .layer = -1,
+                           .n_several = 1,
+                           .several = {row[i].t}};
+        Scene *page[VIEW_MAX_PAGES];
+        assert_int_equal(render_pages(one, diags_new(a), &o, a, true, page), 1);
+        if (!strstr(page[0]->title, row[i].title)) fail_msg("%s", page[0]->title);
+        assert_int_equal(says(page[0], "is of other work"), row[i].say != NULL);
+        if (row[i].say && !says(page[0], row[i].say)) fail_msg("not said: %s", row[i].say);
+        assert_int_equal(says(page[0], "1f1b of other"), row[i].t == &named);
+        assert_int_equal(says(page[0], "1f1b (1)"), row[i].t == same || row[i].t == more);
+    }
+    arena_free(a);
+}
 /* Many are on several pages, in their size: the rows of each once, on one axis of time, and then
  * one table of all. */
 static void test_many_beside(void **state) {
@@ -528,7 +565,7 @@ static void test_deadlock(void **state) {
 /* What page[0] of n says of the schedule that comes to no end; returns how wide a forward is. */
 static double stands_among(Arena *a, Scene *const *page, int n, const char *tag) {
     const Scene *s = page[0];
-    assert_true(says(s, "order.csv comes to no end: 2 of 2 ranks stand still"));
+    assert_true(says(s, " comes to no end: 2 of 2 ranks stand still"));
     assert_true(says(page[n - 1], "no end"));
     assert_non_null(strstr(s->desc, "rank 1 stands before 1B1 and waits for 1F1"));
     for (int r = 0; r < 2; r++)
@@ -556,7 +593,7 @@ static void test_deadlock_beside(void **state) {
     } row[] = {{"1dg", "1f1b and gpipe end together, order.csv comes to no end"},
                {"d1g", "1f1b and gpipe end together, order.csv comes to no end"},
                {"d1", "1f1b ends, order.csv comes to no end"},
-               {"dd1", "1f1b ends, order.csv and order.csv come to no end"},
+               {"dd1", "1f1b ends, order.csv (1) and order.csv (2) come to no end"},
                {"dd", "none comes to an end"}};
     Arena *a = arena_new();
     const char *path = temp_path(a, "order.csv");
@@ -597,12 +634,12 @@ static void test_deadlock_beside(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds_differ), cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_rows_of_many), cmocka_unit_test(test_beside_on_a_slide),
-        cmocka_unit_test(test_many_beside),  cmocka_unit_test(test_memory_over_time),
-        cmocka_unit_test(test_fold),         cmocka_unit_test(test_long_schedules),
-        cmocka_unit_test(test_deadlock),     cmocka_unit_test(test_deadlock_beside),
-        cmocka_unit_test(test_equal_parts),
+        cmocka_unit_test(test_kinds_differ),      cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_rows_of_many),      cmocka_unit_test(test_beside_on_a_slide),
+        cmocka_unit_test(test_other_work_beside), cmocka_unit_test(test_many_beside),
+        cmocka_unit_test(test_memory_over_time),  cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_long_schedules),    cmocka_unit_test(test_deadlock),
+        cmocka_unit_test(test_deadlock_beside),   cmocka_unit_test(test_equal_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

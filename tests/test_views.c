@@ -264,7 +264,7 @@ static void schedules_beside(void **state) {
         assert_non_null(strstr(svg, "dualpipe ends first"));
         assert_non_null(strstr(svg, ">weights<"));
         o.several[2] = t[2]; /* who ends at the same time does not end before the other */
-        says(picture(a, t[0], &o, FORMAT_SVG), "dualpipe and dualpipe end first");
+        says(picture(a, t[0], &o, FORMAT_SVG), "dualpipe (3) and dualpipe (4) end first");
         o.n_several = 1, o.several[0] = t[0];
         says(picture(a, t[0], &o, FORMAT_SVG), "all end together");
     }

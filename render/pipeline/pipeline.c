@@ -39,7 +39,8 @@ static bool nothing(const ViewCall *c, const char *why, const char *help) {
 }
 bool pipe_read(Pipe *p, const ViewCall *c) {
     const Trace *t = c->t;
-    *p = (Pipe){.t = t, .a = c->arena};
+    *p = (Pipe){.t = t, .a = c->arena, .name = t->schedule ? t->schedule : "pipeline"};
+    p->parts = (int)trace_microbatches(t); /* what stands still may not have come to all */
     p->stuck = t->n_stuck > 0;
     if (!t->n_actions && !p->stuck)
         return nothing(c, "the plan has no pipeline",
@@ -94,6 +95,22 @@ static void stretch(Pipe *p, double unit) {
     }
     p->t = t, p->end *= unit, p->unit = unit;
 }
+/* Two of one name are told apart by their plans' names, or else by their places. */
+static void tell_apart(Pipe *all, int n) {
+    bool *twice = ARENA_ARRAY(all->a, bool, n), *plans = ARENA_ARRAY(all->a, bool, n);
+    for (int k = 0; k < n; k++) {
+        plans[k] = all[k].t->plan && *all[k].t->plan;
+        for (int j = 0; j < n; j++) {
+            if (j == k || strcmp(all[j].name, all[k].name) != 0) continue;
+            twice[k] = true;
+            plans[k] &= !text_same(all[j].t->plan, all[k].t->plan);
+        }
+    }
+    for (int k = 0; k < n; k++)
+        if (twice[k])
+            all[k].name = plans[k] ? arena_printf(all->a, "%s of %s", all[k].name, all[k].t->plan)
+                                   : arena_printf(all->a, "%s (%d)", all[k].name, k + 1);
+}
 int pipe_read_all(const ViewCall *c, Pipe *all, double *span) {
     int n = c->o->n_several + 1;
     *span = 0;
@@ -102,6 +119,7 @@ int pipe_read_all(const ViewCall *c, Pipe *all, double *span) {
         if (k) one.t = c->o->several[k - 1];
         if (!pipe_read(&all[k], &one)) return 0;
     }
+    tell_apart(all, n);
     double unit = mean_forward(all, n);
     for (int k = 0; k < n; k++) {
         if (all[k].stuck && unit > 0) stretch(&all[k], unit);
@@ -121,9 +139,9 @@ static void stand(Str *s, const TraceStuck *b) {
 const char *pipe_title(const Pipe *p) {
     if (p->stuck)
         return arena_printf(p->a, "%s comes to no end: %s",
-                            p->t->schedule ? p->t->schedule : "The schedule", pipe_cell(p, 3));
+                            p->t->schedule ? p->name : "The schedule", pipe_cell(p, 3));
     return arena_printf(p->a, "%s: %d rank%s of %s, %d micro-batch%s, %.1f %% of their time idle",
-                        p->t->schedule ? p->t->schedule : "pipeline", p->n, p->n == 1 ? "" : "s",
+                        p->name, p->n, p->n == 1 ? "" : "s",
                         p->t->schedule_axis ? p->t->schedule_axis : "the pipeline", p->parts,
                         p->parts == 1 ? "" : "es", 100 * p->idle);
 }
@@ -187,8 +205,10 @@ static const char *idle_parts(const Pipe *p) {
     if (!t->bubble_form)
         return t->bubble_unfit ? arena_printf(p->a, " (closed form: %s)", t->bubble_unfit) : "";
     if (!stages && !sent) return arena_printf(p->a, ", the closed form %s", t->bubble_form);
-    return arena_printf(p->a, ": %s by the closed form %s of even stages and free messages%s%s%s%s",
-                        time_text(t->bubble, p->a), t->bubble_form, stages ? ", " : "",
+    const char *one = t->stages > p->n ? ", with times of one stage," : "";
+    return arena_printf(p->a,
+                        ": %s by the closed form %s%s of even stages and free messages%s%s%s%s",
+                        time_text(t->bubble, p->a), t->bubble_form, one, stages ? ", " : "",
                         stages ? uneven(p, stages) : "", sent ? ", " : "",
                         sent ? arena_printf(p->a, "%s for messages", sent) : "");
 }
@@ -252,6 +272,41 @@ const char *pipe_foot(const Pipe *p) {
 }
 
 /* ---- among others ---- */
+/* A size of all the work, not of a micro-batch; NAN: it has none. */
+static double size_of(const Trace *t, const char *dim) {
+    double v = words_find_dim(t, dim);
+    return strcmp(dim, "B") && strcmp(dim, "rows") ? v : v * (double)trace_microbatches(t);
+}
+static void add_other(Str *s, const char *text) { str_addf(s, "%s%s", s->n ? ", " : "", text); }
+const char *pipe_other_work(const Pipe *first, const Pipe *other) {
+    static const char *const dims[] = {"B", "S", "rows", "shrink"};
+    const Trace *t = other->t, *u = first->t;
+    Arena *a = other->a;
+    Str s = str_new(a);
+    if (!text_same(t->model_name, u->model_name)) {
+        const char *model = words_model(a, t);
+        add_other(&s, model ? model : "another model");
+    }
+    double layers = words_find_dim(t, "layers");
+    if (layers > 0 && layers != words_find_dim(u, "layers"))
+        add_other(&s, arena_printf(a, "%.0f layer%s", layers, layers == 1 ? "" : "s"));
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+        double v = size_of(t, dims[i]), w = size_of(u, dims[i]);
+        if (v == w || (isnan(v) && isnan(w))) continue;
+        add_other(&s, i == 3     ? "other widths"
+                      : isnan(v) ? arena_printf(a, "no %s", dims[i])
+                                 : arena_printf(a, "%s=%.0f", dims[i], v));
+    }
+    if (!text_same(t->dtype, u->dtype)) add_other(&s, t->dtype ? t->dtype : "another dtype");
+    if (t->ranks != u->ranks)
+        add_other(&s,
+                  arena_printf(a, "%lld rank%s", (long long)t->ranks, t->ranks == 1 ? "" : "s"));
+    if (t->pass != u->pass) add_other(&s, "another pass");
+    size_t machine = t->hardware ? strcspn(t->hardware, ":") : 0; /* its rates are of a dtype */
+    if (machine && u->hardware && strncmp(t->hardware, u->hardware, machine + 1) != 0)
+        add_other(&s, arena_printf(a, "on %.*s", (int)machine, t->hardware));
+    return s.s;
+}
 const char *const pipe_columns[PIPE_COLUMNS] = {
     "schedule", "time", "idle", "a rank idles", "in flight", "held at most", "messages", "weights"};
 /* Bytes of parameters at rest, of the rank that has most. */
@@ -294,11 +349,10 @@ static const char *stuck_cell(const Pipe *p, int column) {
     return "\u2013";
 }
 const char *pipe_cell(const Pipe *p, int column) {
-    const Trace *t = p->t;
     if (p->stuck && column > 0 && column != 4) return stuck_cell(p, column);
     PipeSums s = pipe_sums(p);
     switch (column) {
-    case 0: return t->schedule ? t->schedule : "pipeline";
+    case 0: return p->name;
     case 1: return time_text(p->end, p->a);
     case 2: return arena_printf(p->a, "%.1f %%", 100 * p->idle);
     case 3: return idle_sum(p);

@@ -17,8 +17,9 @@ typedef struct PipeRow {
 typedef struct Pipe {
     const Trace *t;
     Arena *a;
-    int n, parts;
-    double end; /* of the last action, seconds */
+    const char *name; /* the schedule's; among others of its name with what tells it apart */
+    int n, parts;     /* ranks of the pipeline's axis, micro-batches */
+    double end;       /* of the last action, seconds */
     PipeRow *row;
     double idle; /* share of all ranks' time in which they compute nothing */
     bool stuck;  /* the schedule comes to no end: times are in units of a forward's */
@@ -42,6 +43,9 @@ bool pipe_read(Pipe *p, const ViewCall *c);
  * has none. *span: seconds of the longest. What comes to no end has no times: beside others its
  * actions are as long as a mean forward of the first that does. */
 int pipe_read_all(const ViewCall *c, Pipe *all, double *span);
+/* What another schedule's work is, where it is not that of the first: "6 layers, B=8"; "": it is
+ * the same, so their times may be held against each other. */
+const char *pipe_other_work(const Pipe *first, const Pipe *other);
 /* "1f1b: 4 ranks, 8 micro-batches, 27 % of their time idle". */
 const char *pipe_title(const Pipe *p);
 /* The idle time, taken apart into its closed form and what is added to it, and what is in flight.

@@ -605,12 +605,16 @@ static const char *ends_of(const PipePen *q) {
                : ends;
 }
 static const char *title_of(const PipePen *q) {
-    int parts = 0;
     if (q->n_all == 1) return pipe_title(&q->all[0]);
-    for (int k = 0; k < q->n_all; k++) /* what stands still may not have come to all */
-        parts = q->all[k].parts > parts ? q->all[k].parts : parts;
-    return arena_printf(q->p.a, "%d schedules of %d micro-batch%s on one axis of time; %s",
-                        q->n_all, parts, parts == 1 ? "" : "es", ends_of(q));
+    int least = q->all[0].parts, most = least;
+    for (int k = 1; k < q->n_all; k++) {
+        least = q->all[k].parts < least ? q->all[k].parts : least;
+        most = q->all[k].parts > most ? q->all[k].parts : most;
+    }
+    const char *parts = least == most ? arena_printf(q->p.a, "%d", most)
+                                      : arena_printf(q->p.a, "%d to %d", least, most);
+    return arena_printf(q->p.a, "%d schedules of %s micro-batch%s on one axis of time; %s",
+                        q->n_all, parts, most == 1 ? "" : "es", ends_of(q));
 }
 static const char *foot_of(const PipePen *q) {
     if (q->n_all == 1) return pipe_foot(&q->all[0]);
@@ -620,12 +624,14 @@ static const char *foot_of(const PipePen *q) {
             str_addf(&s, "%s%s: %s", s.n ? ". " : "", pipe_cell(&q->all[k], 0),
                      pipe_foot(&q->all[k]));
     if (q->g.table)
-        str_addf(&s,
-                 "%sA rank idles: the mean; by the closed form, of even stages and free messages, "
-                 "and what stages that differ and messages add. In flight: pairs of stage and "
-                 "micro-batch, on the rank that has most. Held at most: beside what lies at rest. "
-                 "Messages: of a whole step. Weights: parameters at rest",
-                 s.n ? ". " : "");
+        str_addf(
+            &s,
+            "%sA rank idles: the mean; by the closed form, with times of one stage, of even stages "
+            "and free messages, and what stages that differ and messages add. In flight: "
+            "pairs of stage and micro-batch, on the rank that has most. Held at most: beside "
+            "what lies at rest. Messages: of a whole step. Weights: parameters at rest, of "
+            "the rank that has most",
+            s.n ? ". " : "");
     return s.s;
 }
 /* How long actions are drawn of what has no times. */
@@ -636,6 +642,16 @@ static const char *length_words(const PipePen *q) {
     if (p->unit == 1) return "a forward and each half of a backward drawn as long";
     return arena_printf(q->c->arena, "of %s a forward and each half of a backward drawn as long",
                         n > 1 ? "what comes to no end" : pipe_cell(p, 0));
+}
+/* Whose work is not that of the first: their times are no race. */
+static const char *work_words(const PipePen *q) {
+    Str s = str_new(q->c->arena);
+    for (int k = 1; k < q->n_all; k++) {
+        const char *other = pipe_other_work(&q->all[0], &q->all[k]);
+        if (*other)
+            str_addf(&s, "%s%s is of other work: %s", s.n ? " · " : "", q->all[k].name, other);
+    }
+    return s.s;
 }
 /* What the numbers are, and which cells have none. */
 static const char *number_words(PipePen *q) {
@@ -674,6 +690,7 @@ static Scene *draw_page(PipePen *q, double *end) {
         model ? model : "",
         words_data(a, c->t),
         words_mesh(a, c->t),
+        work_words(q),
         length_words(q),
         q->g.rows ? row_words(q) : "",
         number_words(q),
@@ -920,6 +937,12 @@ const char *view_pipeline_text(const ViewCall *c) {
         for (int k = 0; k < n; k++)
             str_addf(&s, "%s%s %s", k ? "; " : "", pipe_cell(&all[k], 0), pipe_cell(&all[k], col));
         words_end_line(&s);
+    }
+    for (int k = 1; k < n; k++) {
+        const char *other = pipe_other_work(&all[0], &all[k]);
+        if (*other)
+            words_paragraph(
+                &s, "", arena_printf(c->arena, "%s is of other work: %s", all[k].name, other), w);
     }
     words_paragraph(&s, "", words_stamp(c->arena, c->t, &role), w);
     return s.s;

@@ -108,7 +108,8 @@ const Term cli_terms[] = {
      "a rank of a pipeline keeps values of."},
     {"closed form", TERM_WORD, "bubble_form",
      "the idle time of a rank of a pipeline as a formula of p ranks, m micro-batches and the times "
-     "of a forward F, an input gradient I, weight gradients W, a backward B = I + W. It is of "
+     "of one stage: its forward F, input gradient I, weight gradients W, backward B = I + W (with "
+     "v stages on each rank they are shorter: of all v together it is (p-1)(F+B)/v). It is of "
      "stages that all take the same and of messages that take no time; some are of F = I = W. "
      "Where stages differ or messages take time, what that adds is said beside it."},
     {"data parallel", TERM_WORD, "dp ddp DDP",

@@ -652,7 +652,11 @@ static void test_file_of_more(void **state) {
                                       "microbatches: 2}\n",
                                       mlp, path),
                          true);
-    assert_non_null(run_diag(&r, "E0310", "the file has 2 ranks and 8 micro-batches, the plan 2"));
+    const Diag *d = run_diag(&r, "E0310", "0F7: the plan has 2 micro-batches, counted from 0");
+    assert_non_null(d);
+    assert_int_equal(d->loc.line, 1);
+    assert_int_equal(d->loc.col, 5);
+    assert_non_null(strstr(d->hint, "a number below 2"));
     assert_null(run_diag(&r, "E0310", "no backward"));
     arena_free(a);
 }

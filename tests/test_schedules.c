@@ -289,7 +289,7 @@ static void test_files(void **state) {
     expect_said("0F0,0B0,0W0\n1F0,1B0\n", "E0310", "(W), and 0B0 is at 1:5");
     expect_said("0F0,0I0,0W0,0B0\n1F0,1B0\n", "E0310", "0B0 is done twice: a whole backward");
     expect_said("0F0,0W0\n1F0,1B0\n", "E0310", "no gradient of the input of stage 0");
-    expect_said("0F0,0B0\n", "E0310", "stage 1 is on rank 1, and there are 1 rows");
+    expect_said("0F0,0B0\n", "E0310", "stage 1 is on rank 1, and there is 1 row");
 }
 /* What editors and spreadsheets make of a file: read, or told at its place. */
 static void test_odd_files(void **state) {

@@ -157,6 +157,23 @@ static bool holds_asides(const Making *x) {
                   said ? arena_printf(x->a->arena, "with `reshard: %s` ", again->name) : "");
     return ok;
 }
+/* A file that names a micro-batch which the plan has not: the first place where it does. */
+static bool tell_too_many(const Making *x, const Schedule *s) {
+    const Plan *p = x->a->plan;
+    for (int r = 0; r < s->ranks; r++)
+        for (int i = 0; i < s->rank[r].n; i++) {
+            const Action *a = &s->rank[r].a[i];
+            if (a->part < p->microbatches) continue;
+            diag_error(x->a->d, "E0310", a->loc,
+                       arena_printf(x->a->arena, "a number below %lld, or `microbatches: %d`",
+                                    (long long)p->microbatches, s->parts),
+                       "%d%s%d: the plan has %lld micro-batch%s, counted from 0", a->stage,
+                       action_word(a->kind), a->part, (long long)p->microbatches,
+                       p->microbatches == 1 ? "" : "es");
+            return false;
+        }
+    return false;
+}
 static bool from_file(const Making *x) {
     const Plan *p = x->a->plan;
     Stages *s = x->s;
@@ -171,6 +188,8 @@ static bool from_file(const Making *x) {
         bool whole = schedule_check(s->schedule, x->a->d, p->pipeline.file_loc);
         return holds_asides(x) && whole; /* both are told */
     }
+    if (s->schedule->ranks == ranks && s->schedule->parts > p->microbatches)
+        return tell_too_many(x, s->schedule);
     /* told first: what else is missing is counted for ranks and micro-batches that are not there */
     int rows = s->schedule->ranks, parts = s->schedule->parts;
     diag_error(x->a->d, "E0310", p->pipeline.file_loc, "change the mesh or `microbatches`",

@@ -816,13 +816,26 @@ static void check_styles(PlanReader *r) {
     for (int i = 0; bad && i < p->n_lines; i++) p->lines[i].bad = of_none(p, &p->lines[i]);
 }
 
-/* usp has an axis for each of its two ways; the sequence is cut by both, the ring's outermost. */
+/* The axes of usp: the sequence is cut by both ways, the ring's outermost. */
+static void join_usp(PlanReader *r, const char *ring, const char *ulysses) {
+    Plan *p = r->p;
+    const char *both = arena_printf(r->a, "%s*%s", ring, ulysses);
+    const char *axis = p->context_parallel.axis;
+    int errors = diags_errors(r->d);
+    read_check_disjoint(r, ring, ulysses, p->context_parallel.ulysses_loc,
+                        "the heads, and the ring goes round it");
+    if (axis && strcmp(read_expand_axes(r, axis), read_expand_axes(r, both)) != 0)
+        diag_error(r->d, "E0215", p->context_parallel.axis_loc, "leave `axis` out",
+                   "mode usp cuts the sequence by %s, not by %s", both, axis);
+    /* what is wrong with the product has been told at its factors */
+    p->context_parallel.axis = diags_errors(r->d) > errors ? ring : both;
+}
+/* usp has an axis for each of its two ways. */
 static void check_context(PlanReader *r) {
     Plan *p = r->p;
     bool usp = !strcmp(p->context_parallel.mode, "usp");
     const char *ulysses = p->context_parallel.ulysses, *ring = p->context_parallel.ring;
-    if (usp && ulysses && ring)
-        p->context_parallel.axis = arena_printf(r->a, "%s*%s", ring, ulysses);
+    if (usp && ulysses && ring) join_usp(r, ring, ulysses);
     else if (usp && r->axes_known)
         diag_error(r->d, "E0208", p->context_parallel.mode_loc,
                    "{mode: usp, ring: cp, ulysses: up}", "usp needs `ring` and `ulysses`");
@@ -843,6 +856,10 @@ static void check_context(PlanReader *r) {
             diag_error(r->d, "E0215", own[i].loc, "mode: ring, or leave it out",
                        "`%s` is a key of a ring, and mode %s has none", own[i].key,
                        p->context_parallel.mode);
+    if (p->context_parallel.rfa && p->context_parallel.keep_kv &&
+        p->context_parallel.keep_kv_loc.file)
+        diag_error(r->d, "E0307", p->context_parallel.keep_kv_loc, "leave one of them out",
+                   "`rfa` lets keys and values come by again, `keep_kv` keeps what came by");
     if (!p->context_parallel.axis && is_axis_or_group(p, "cp")) p->context_parallel.axis = "cp";
     if (usp) return;
     /* one way alone goes over the axis: later passes ask for ring and heads, not for the mode */
@@ -867,7 +884,8 @@ static void check_plan(PlanReader *r) {
     check_context(r);
     if (p->context_parallel.loc.file && !p->context_parallel.axis &&
         !p->context_parallel.axis_loc.file && r->axes_known)
-        diag_error(r->d, "E0208", p->context_parallel.loc, "context_parallel: {axis: cp}",
+        diag_error(r->d, "E0208", p->context_parallel.loc,
+                   "mesh: {cp: 2}, or `axis` with the axis that cuts the sequence",
                    "`context_parallel` needs `axis`: the mesh has none called cp");
     plan_check_pipeline(r);
     plan_note_sync(r);

@@ -74,7 +74,8 @@ static bool not_here(Reader *r, const char *cell, int stage) {
     r->bad = true;
     if (stage >= s->stages)
         diag_error(r->d, "E0310", here(r, cell), "list every stage in `stage_to_rank`",
-                   "stage %d: there are %d stages, counted from 0", stage, s->stages);
+                   "stage %d: there %s %d stage%s, counted from 0", stage,
+                   s->stages == 1 ? "is" : "are", s->stages, s->stages == 1 ? "" : "s");
     else
         diag_error(r->d, "E0310", here(r, cell), "one row for each rank, in their order",
                    "this is in the list of rank %d, and stage %d is on rank %d", r->rank, stage,
@@ -274,7 +275,8 @@ static void check_action(Checker *c, int rank, const Action *a) {
     int home = a->stage < s->stages ? schedule_rank_of(s, a->stage, a->part) : -1;
     if (home < 0) {
         FINDING(c, a->loc, "list every stage in `stage_to_rank`",
-                "%d%s%d: there are %d stages, counted from 0", a->stage, word, a->part, s->stages);
+                "%d%s%d: there %s %d stage%s, counted from 0", a->stage, word, a->part,
+                s->stages == 1 ? "is" : "are", s->stages, s->stages == 1 ? "" : "s");
         return;
     }
     if (home != rank) {
@@ -322,8 +324,9 @@ static void check_complete(Checker *c, int stage, Arena *tmp) {
     for (int k = 0; k <= DO_W; k++) {
         if (!count[k]) continue;
         const char *word_k = action_word((ActionKind)k);
-        const char *more =
-            count[k] > 1 ? arena_printf(tmp, ", and for %d others", count[k] - 1) : "";
+        const char *more = count[k] > 1 ? arena_printf(tmp, ", and for %d other%s", count[k] - 1,
+                                                       count[k] > 2 ? "s" : "")
+                                        : "";
         const ActionList *row = &c->s->rank[rank];
         Loc at = row->n ? row->a[0].loc : c->loc;
         FINDING(
@@ -341,7 +344,8 @@ bool schedule_check(const Schedule *s, Diags *d, Loc loc) {
     for (int g = 0; g < s->stages && !c.found; g++)
         if (s->home[g] < 0 || s->home[g] >= s->ranks)
             FINDING(&c, loc, "one row for each rank",
-                    "stage %d is on rank %d, and there are %d rows", g, s->home[g], s->ranks);
+                    "stage %d is on rank %d, and there %s %d row%s", g, s->home[g],
+                    s->ranks == 1 ? "is" : "are", s->ranks, s->ranks == 1 ? "" : "s");
     bool placed = !c.found;
     for (int r = 0; r < s->ranks && placed; r++)
         for (int i = 0; i < s->rank[r].n; i++) check_action(&c, r, &s->rank[r].a[i]);

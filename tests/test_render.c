@@ -882,6 +882,12 @@ static void f_bare(Scene *s, int box) { /* a line that no group is about */
     (void)box;
     scene_segment(s, (Pt){150, 80}, (Pt){180, 80}, ROLE_INK, 1.5);
 }
+static void f_leader(Scene *s, int box) { /* words beside the short line that they stand above */
+    scene_begin(s, "leader", "leader", "tip");
+    ink(s, 130, 80, "of others");
+    scene_segment(s, (Pt){110, 84}, (Pt){120, 84}, ROLE_SECOND, 1)->ground = true;
+    scene_end(s), (void)box;
+}
 static void f_tooltip(Scene *s, int box) {
     (void)box, scene_rect(s, (Area){120, 70, 20, 10}, 0, (Look){ROLE_COMPUTE, ROLE_NONE, 0});
 }
@@ -916,6 +922,7 @@ static const struct {
                {f_pale_theme, "contrast under 4.5", "dark (dark)"},
                {f_glyph, "no font has a character of", ""},
                {f_legend, "a colour that the legend does not explain", "#F0A35E"},
+               {f_leader, "words that are not at their leader", "of others"},
                {f_tooltip, "a mark without a tooltip", ""},
                {f_bare, "a mark without a tooltip", "figure"}};
 static void lint_finds_faults(void **state) {

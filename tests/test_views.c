@@ -359,8 +359,28 @@ static void timeline_of_the_loss(void **state) {
     RenderOptions o = options("timeline");
     const char *words = picture(a, r.t, &o, FORMAT_SVG);
     says(words, "\nsum of exp over V\n");
-    says(words, "\ndx sum of exp over V\n");
+    says(words, "\nsum of exp over V′\n");
     assert_null(strstr(words, "\n0.00 ns\n"));
+    arena_free(a);
+}
+
+/* Shared experts' matrices are not called as those of the experts beside them, in no form of a
+ * name: above narrow kernels too, where words give way. */
+static void timeline_of_shared_experts(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = run_file(a, "plans/34-llama4-scout-torchtitan.yaml", &(PipelineOptions){0});
+    assert_non_null(r.t);
+    cost_simulate(r.t, hardware_find(a, r.d, "h100-sxm", NULL, (Loc){0}));
+    RenderOptions o = options("timeline");
+    const char *words = picture(a, r.t, &o, FORMAT_SVG);
+    says(words, "\nshared w1 w3\n");
+    says(words, "\ndx, dw: shared w3 w1\n");
+    says(words, "\nd router gate\n");
+    says(words, "\ndw2\n"); /* of the experts, whose three were one word, dexperts */
+    assert_null(strstr(words, "dexperts"));
+    says(words, "all asked for as often");
+    assert_null(strstr(words, "at worst 1 times")); /* every rank has all experts */
     arena_free(a);
 }
 
@@ -1199,6 +1219,7 @@ int main(void) {
         cmocka_unit_test(bands_are_drawn),
         cmocka_unit_test(title_names_the_values),
         cmocka_unit_test(timeline_of_the_loss),
+        cmocka_unit_test(timeline_of_shared_experts),
         cmocka_unit_test(memory_is_the_records),
         cmocka_unit_test(memory_of_a_pipeline),
         cmocka_unit_test(both_ways_of_a_pipeline),

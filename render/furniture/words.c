@@ -297,6 +297,8 @@ const char *words_short(Arena *a, const char *name) {
     return strchr(leaf, '.') ? leaf : arena_strndup(a, leaf, strcspn(leaf, "_"));
 }
 
+const char *words_adjoint(Arena *a, const char *op) { return arena_printf(a, "%s′", op); }
+
 const char *words_move(const TraceLocalMove *m) {
     return text_same(m->op, "claim") ? "declared, not done" : m->op;
 }

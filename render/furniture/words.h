@@ -64,6 +64,8 @@ const char *words_part_help(Arena *a, const RenderOptions *o, const char *there)
 const char *words_updated(Arena *a, const char *name);
 /* The same up to the first "_", beside an op that says the rest: "q" of "layers.0.q_rope". */
 const char *words_short(Arena *a, const char *name);
+/* The backward of an op that has no matrix: "SiLU′". */
+const char *words_adjoint(Arena *a, const char *op);
 /* What a local move is called in its box: "slice"; "declared, not done" where it moves nothing. */
 const char *words_move(const TraceLocalMove *m);
 /* A value where it stands alone: its leaf, and "gradient of x" of a gradient. */

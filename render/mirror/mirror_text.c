@@ -75,7 +75,7 @@ static const char *step_words(Text *t, const TraceCompute *c) {
             return arena_printf(t->a, "%s via %s", grad_name(t, c->makes),
                                 words_weight(t->a, c->module, p));
     }
-    return arena_printf(t->a, "%s′", label);
+    return words_adjoint(t->a, label);
 }
 
 static void wrong_row(Text *t, const char *edge, int step) {

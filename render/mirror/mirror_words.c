@@ -89,7 +89,7 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
         const char *word = op_words(p, r->op[i].f);
         if (!strcmp(word, "+ bias")) continue;
         if (matrix_of(t, r->op[i].f)) via = join(a, via, " ", word), dx |= r->op[i].dx;
-        else text = join(a, text, ", ", arena_printf(a, "%s′", word));
+        else text = join(a, text, ", ", words_adjoint(a, word));
     }
     if (*via) return arena_printf(a, "%s via %s", dx ? "dx" : "dw", via);
     return *text || rest ? text : "dx = dy"; /* a bias passes the gradient on */

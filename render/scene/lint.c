@@ -137,6 +137,21 @@ static void near_texts(Lint *l, int ti, Box b) {
     }
 }
 
+/* A leader's words stand above or below its middle, and reach little beyond its ends: else they
+ * seem to name the neighbours. */
+static void leads(Lint *l, const Mark *m, Box b) {
+    enum { REACH = 29 };
+    const Group *g = m->group >= 0 ? &l->s->groups[m->group] : NULL;
+    if (!g || strcmp(g->what, "leader")) return;
+    for (int i = g->first; i < g->last; i++) {
+        if (l->s->marks[i].kind == MARK_TEXT) continue;
+        Box o = scene_box(&l->s->marks[i]);
+        double mid = (o.x0 + o.x1) / 2;
+        if (mid < b.x0 || mid > b.x1 || fmax(o.x0 - b.x0, b.x1 - o.x1) > REACH)
+            found(l, m, "words that are not at their leader:", words(l, m));
+    }
+}
+
 /* What lies under a point of a text: the last filled mark painted before it that covers the point.
  */
 static Role under(const Scene *s, int ti, double x, double y) {
@@ -288,6 +303,7 @@ int scene_lint(const Scene *s, Arena *arena, const char **report) {
         canvas(&l, m, b);
         if (m->kind != MARK_TEXT || !finite_box(b)) continue;
         inside_frame(&l, m, b);
+        leads(&l, m, b);
         near_texts(&l, i, b);
         on_marks(&l, i, b);
         legible(&l, i, b);

@@ -28,38 +28,48 @@ static const TraceCollective *coll_of(const Trace *t, const TraceEvent *e) {
 static const char *value_word(const Trace *t, Arena *a, Subject s) {
     const char *of = words_updated(a, s.of);
     const TraceParam *p = s.role == OF_GRADIENT ? NULL : trace_param(t, of);
-    if (p && p->module && *words_leaf(p->module)) return words_leaf(p->module);
+    if (p && p->module && *words_leaf(p->module)) return words_weight(a, p->module, p);
     const char *leaf = words_leaf(of), *before = of + strlen(of) - strlen(".weight");
     if (of != s.of && before > of && !strcmp(before, ".weight")) /* in the checkpoint's scheme */
         return words_leaf(arena_strndup(a, of, (size_t)(before - of)));
     return strcspn(leaf, "_") == 1 && strchr("qkv", *leaf) ? arena_strndup(a, leaf, 1) : leaf;
 }
 
-/* The module whose weight makes the value, as the boxes call it: "wo" of "layers.0.o_proj"; NULL:
- * none does, or it is one of attention's three, which hops and gathers speak of by their letters.
- */
-static const char *maker(const Trace *t, const char *value) {
+/* The weight that the step reads, as pictures of blocks call it: "wq", "shared w1", "w1" of
+ * experts; with `matrix` no norm's. NULL: it reads none. */
+static const char *weight_word(const Trace *t, Arena *a, const TraceCompute *c, bool matrix) {
+    for (int i = 0; i < c->n_inputs; i++) {
+        const TraceParam *p = trace_param(t, c->inputs[i]);
+        if (p && (!matrix || p->compute.nd >= 2) && c->module && *words_leaf(c->module))
+            return words_weight(a, c->module, p);
+    }
+    return NULL;
+}
+/* The weight that makes the value: "wo" of "layers.0.o_proj"; NULL: none does, or it is one of
+ * attention's three, which hops and gathers speak of by their letters. */
+static const char *maker(const Trace *t, Arena *a, const char *value) {
     const char *leaf = words_leaf(value);
     if (strcspn(leaf, "_") == 1 && strchr("qkv", *leaf)) return NULL;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
-        if (c->makes.role != OF_ITSELF || !text_same(c->makes.of, value)) continue;
-        for (int k = 0; k < c->n_inputs; k++)
-            if (trace_param(t, c->inputs[k]) && c->module && *words_leaf(c->module))
-                return words_leaf(c->module);
-        return NULL;
+        if (c->makes.role == OF_ITSELF && text_same(c->makes.of, value))
+            return weight_word(t, a, c, false);
     }
     return NULL;
+}
+/* "dwq", "d shared w1". */
+static const char *joined(Arena *a, const char *weight) {
+    return arena_printf(a, strchr(weight, ' ') ? "d %s" : "d%s", weight);
 }
 /* What is moved: "k", "wq"; "after w2" what w2 gives, of which backward "dy w2" is the gradient, as
  * "dx w2" is that of what it takes; of other gradients "dk", "dwq" as the boxes have it, "d x":
  * backward a ring's hops carry both, and a norm's sums stand beside those of its weight. */
 static const char *moved_word(const Trace *t, Arena *a, Subject s) {
-    const char *word = value_word(t, a, s), *by = maker(t, s.of);
-    bool joined = s.role == OF_PARAM_GRADIENT || (!word[1] && strchr("qkv", *word));
+    const char *word = value_word(t, a, s), *by = maker(t, a, s.of);
+    bool one = s.role == OF_PARAM_GRADIENT || (!word[1] && strchr("qkv", *word));
     if (s.role == OF_ITSELF) return by ? arena_printf(a, "after %s", by) : word;
     if (s.role == OF_GRADIENT && by) return arena_printf(a, "dy %s", by);
-    return arena_printf(a, joined ? "d%s" : "d %s", word);
+    return one ? joined(a, word) : arena_printf(a, "d %s", word);
 }
 /* "part 2" of attention, "part 2 dk" of its adjoint; NULL: it is no part. */
 static const char *part_word(const Trace *t, Arena *a, const TraceCompute *c) {
@@ -72,23 +82,30 @@ static const char *part_word(const Trace *t, Arena *a, const TraceCompute *c) {
 static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
                                 const TraceEvent *e) {
     if (!c) return e->name ? e->name : "";
-    bool matrix = false;
-    for (int i = 0; i < c->n_inputs; i++) {
-        const TraceParam *p = trace_param(t, c->inputs[i]);
-        matrix |= p && p->compute.nd >= 2;
-    }
-    const char *name = matrix && c->module && *words_leaf(c->module) ? words_leaf(c->module)
-                       : c->label && *c->label                       ? c->label
-                       : e->name                                     ? e->name
-                                                                     : "";
+    const char *matrix = weight_word(t, a, c, true), *name = matrix                  ? matrix
+                                                             : c->label && *c->label ? c->label
+                                                             : e->name               ? e->name
+                                                                                     : "";
     /* parts of attention, between which hops are hidden: one word of which there are many */
     const char *part = part_word(t, a, c);
     if (part) return part;
     /* the gradient of a parameter: "dw2" */
-    if (c->makes.role == OF_PARAM_GRADIENT)
-        return arena_printf(a, "d%s", value_word(t, a, c->makes));
-    bool back = c->pass == PHASE_BACKWARD || c->makes.role == OF_GRADIENT; /* of the loss */
-    return back ? arena_printf(a, "dx %s", name) : name;
+    if (c->makes.role == OF_PARAM_GRADIENT) return joined(a, value_word(t, a, c->makes));
+    bool back = c->pass == PHASE_BACKWARD || c->makes.role == OF_GRADIENT, /* of the loss */
+        sum = c->n_inputs > 1 && !strcmp(c->inputs[0], c->output);         /* of the uses */
+    return !back || sum ? name : matrix ? arena_printf(a, "dx %s", name) : words_adjoint(a, name);
+}
+
+/* "exp" of "sum of exp over V", "logit′" of "target logit′": the word that says what is done. What
+ * has a weight, or is the gradient of one, is called by all of its name. */
+static const char *brief_name(const Trace *t, Arena *a, const TraceCompute *c, const char *name) {
+    static const char prime[] = "′";
+    if (!c || c->makes.role == OF_PARAM_GRADIENT || weight_word(t, a, c, true)) return name;
+    const char *over = strstr(name, " over "), *end = name + strlen(name) - strlen(prime);
+    const bool adjoint = over && end > over && !strcmp(end, prime);
+    const char *what = over ? arena_strndup(a, name, (size_t)(over - name)) : name,
+               *blank = strrchr(what, ' '), *last = blank ? blank + 1 : what;
+    return adjoint ? words_adjoint(a, last) : last;
 }
 
 /* Is anything of a layer among what travels with another's value? */
@@ -113,10 +130,11 @@ static const char *unit_word(const Trace *t, Arena *a, const TraceCollective *c)
  * kernel. */
 static bool attends(const TraceCompute *c) { return c->label && strstr(c->label, "attention"); }
 static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
-    TimeEvent x = {.e = e, .rec = e, .code = "", .name = e->name ? e->name : ""};
+    TimeEvent x = {.e = e, .rec = e, .code = "", .name = e->name ? e->name : "", .brief = ""};
     if (trace_is_compute(e)) {
         x.c = compute_of(t, e);
         x.name = compute_name(t, a, x.c, e);
+        x.brief = brief_name(t, a, x.c, x.name);
         x.small = x.c && x.c->flops <= 4.0 * (double)x.c->bytes && !attends(x.c);
         x.gradient = x.c && !x.small && x.c->makes.role == OF_PARAM_GRADIENT;
         return x;

@@ -13,6 +13,8 @@ typedef struct {
     const TraceCompute *c; /* its record, or NULL */
     const TraceCollective *coll;
     const char *name; /* for people: "wq", "AG k" */
+    const char
+        *brief; /* where room is short: "exp" of "sum of exp over V"; a weight keeps its name */
     const char *code; /* of a collective: "AG" */
     bool small;       /* a kernel that waits for memory rather than for arithmetic */
     bool gradient;    /* a kernel that makes the gradient of a weight */

@@ -153,13 +153,6 @@ static void draw_waits(TimePen *p, const Stave *v) {
 
 /* ---- events ---- */
 
-/* "exp" of "sum of exp over V", "logit" of "target logit": the word that says what is done. */
-static const char *last_word(Arena *a, const char *s) {
-    const char *over = strstr(s, " over ");
-    const char *t = over ? arena_strndup(a, s, (size_t)(over - s)) : s, *p = strrchr(t, ' ');
-    return p ? p + 1 : t;
-}
-
 static const char *event_tip(const TimePen *p, const TimeEvent *x) {
     Arena *a = p->c->arena;
     Str s = str_new(a);
@@ -191,17 +184,15 @@ static void draw_exposed(TimePen *p, const Stave *v, const TimeEvent *x, double 
 static double works_from(const TimeEvent *x) { return x->e->start + x->e->wait; }
 static double works_for(const TimeEvent *x) { return x->e->end - works_from(x); }
 enum { FLAG_ROOM = 22 };
-/* The words that fit inside an event with 3 px at each side, or NULL: the whole, the name, the last
- * word of the name.
- */
+/* The words that fit inside an event with 3 px at each side, or NULL: the whole, the name, what it
+ * is called where room is short. */
 static const char *text_in(const TimePen *p, const Stave *v, const TimeEvent *x, double flag) {
     double room = time_x(p, v, x->e->end) - time_x(p, v, works_from(x)) - 6 - 2 * flag;
-    /* "dx w2" is not "w2" */
-    bool coll = timeline_lane(v->t, x->e) > 0, adjoint = !strncmp(x->name, "dx ", 3);
+    bool coll = timeline_lane(v->t, x->e) > 0;
     const char *try[3] = {
         coll ? arena_printf(p->c->arena, "%s  %s", x->name, time_text(works_for(x), p->c->arena))
              : x->name,
-        x->name, coll || (adjoint && !x->small) ? x->name : last_word(p->c->arena, x->name)};
+        x->name, x->brief};
     for (int i = 0; i < 3; i++)
         if (*try[i] && scene_width(p->s, 12, coll ? REGULAR : MEDIUM, try[i]) <= room)
             return try[i];
@@ -348,17 +339,33 @@ typedef struct {
 
 /* ---- labels of compute: above, for neighbours that are too narrow ---- */
 
-/* A name above a run of narrow kernels from a to b, centred on it; pushed right by the one before.
- * A leader as wide as the run says which kernels it names. */
-static void label_above(TimePen *p, const Stave *v, const char *text, Span run, double *free_x) {
-    double mid = (run.a + run.b) / 2;
-    double w = scene_width(p->s, 11.5 < p->s->min_size ? p->s->min_size : 11.5, REGULAR, text);
-    double size = fmax(11.5, p->s->min_size), x = fmax(mid - w / 2, *free_x);
-    if (!*text || x + w / 2 - mid > 40 || x + w > p->right) return;
+/* Narrow kernels that touch each other. */
+typedef struct {
+    const char *name, *brief;
+    Span at;
+} Narrow;
+typedef struct {
+    Narrow *k;
+    int n, cap;
+} Narrows;
+
+enum { LABEL_REACH = 28 }; /* px that words above a run reach over its neighbours at most */
+/* Words above a run of narrow kernels, over a leader as wide as the run: it says which kernels they
+ * name. Pushed right by the words before; false: they would not stand above the leader's middle, or
+ * reach too far over what they do not name. */
+static bool label_above(TimePen *p, const Stave *v, const char *text, Span run, double *free_x) {
+    const double size = fmax(11.5, p->s->min_size), w = scene_width(p->s, size, REGULAR, text),
+                 mid = (run.a + run.b) / 2, x = fmax(fmin(mid - w / 2, p->right - w), *free_x);
+    if (!*text || x > mid || x + w < mid || x + w > p->right ||
+        fmax(run.a - x, x + w - run.b) > LABEL_REACH)
+        return false;
+    scene_begin(p->s, "leader", "leader", NULL);
     scene_text(p->s, x, v->y - 7, (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_INK}, text);
     double y = v->y - 3.5;
     scene_segment(p->s, (Pt){run.a, y}, (Pt){run.b, y}, ROLE_SECOND, 1)->ground = true;
+    scene_end(p->s);
     *free_x = x + w + 8;
+    return true;
 }
 
 /* What of a name its neighbour has not said: `part 2 dk` behind `part 2 dq` is dk. */
@@ -368,54 +375,60 @@ static const char *unsaid(const char *name, const char *before) {
         if (name[i] == ' ') k = i + 1;
     return name + k;
 }
-typedef struct {
-    const char **name;
-    int n, cap;
-} Names;
 /* Both gradients of one matrix after another? */
-static bool in_pairs(const Names *x) {
-    bool pairs = x->n >= 4 && x->n % 2 == 0;
-    for (int i = 0; pairs && i < x->n; i += 2)
-        pairs = !strncmp(x->name[i], "dx ", 3) && *x->name[i + 1] == 'd' &&
-                !strcmp(x->name[i] + 3, x->name[i + 1] + 1);
+static bool in_pairs(const Narrow *k, int n) {
+    bool pairs = n >= 4 && n % 2 == 0;
+    for (int i = 0; pairs && i < n; i += 2)
+        pairs = !strncmp(k[i].name, "dx ", 3) && *k[i + 1].name == 'd' &&
+                !strcmp(k[i].name + 3, k[i + 1].name + 1 + strspn(k[i + 1].name + 1, " "));
     return pairs;
 }
 /* "wq wk wv", "dx w2 dw2", of several matrices "dx, dw: wv wk wq"; what stands three times "add ×
- * 3". */
-static const char *run_text(Arena *a, const Names *x) {
-    const bool pairs = in_pairs(x);
+ * 3"; brief: by what each is called where room is short. */
+static const char *run_text(Arena *a, const Narrow *k, int n, bool brief) {
+    const bool pairs = in_pairs(k, n);
     Str s = str_new(a);
     if (pairs) str_add(&s, "dx, dw:");
-    for (int i = 0, same = 1; i < x->n; i += same, same = 1) {
-        const char *before = i ? x->name[i - 1] : NULL;
+    for (int i = 0, same = 1; i < n; i += same, same = 1) {
+        const Narrow *before = i ? &k[i - 1] : NULL;
         if (pairs) {
             same = 2;
-            str_addf(&s, " %s", x->name[i] + 3);
+            str_addf(&s, " %s", unsaid(k[i].name + 3, i ? k[i - 2].name + 3 : NULL));
             continue;
         }
-        while (i + same < x->n && !strcmp(x->name[i], x->name[i + same])) same++;
-        str_addf(&s, "%s%s", i ? " " : "", unsaid(x->name[i], before));
+        while (i + same < n && !strcmp(k[i].name, k[i + same].name)) same++;
+        const bool cut = brief && strcmp(k[i].brief, k[i].name) != 0;
+        str_addf(&s, "%s%s", i ? " " : "",
+                 cut ? k[i].brief : unsaid(k[i].name, before ? before->name : NULL));
         if (same > 1) str_addf(&s, " × %d", same);
     }
     return s.s;
 }
+/* One label for all of a run if it stands above it; else as many from the left as have one. */
+static void label_run(TimePen *p, const Stave *v, const Narrows *run, double *free_x) {
+    for (int i = 0, used = 0; i < run->n; i += used ? used : 1, used = 0)
+        for (int n = run->n - i; n > 0 && !used; n--)
+            for (int brief = 0; brief < 2 && !used; brief++) {
+                const Span at = {run->k[i].at.a, run->k[i + n - 1].at.b};
+                const char *text = run_text(p->c->arena, run->k + i, n, brief);
+                if (label_above(p, v, text, at, free_x)) used = n;
+            }
+}
 static void label_computes(TimePen *p, const Stave *v) {
-    double free_x = p->x0, run_from = 0, run_to = 0;
-    Names run = {0};
+    double free_x = p->x0;
+    Narrows run = {0};
     for (int i = 0; i <= v->t->n_events; i++) {
         const TimeEvent *x = i < v->t->n_events ? &v->t->event[i] : NULL;
         if (x && (timeline_lane(v->t, x->e) > 0 || !in_line(v, x))) continue;
-        double a = x ? time_x(p, v, x->e->start) : 0, b = x ? time_x(p, v, x->e->end) : 0;
+        const Span at = {x ? time_x(p, v, x->e->start) : 0, x ? time_x(p, v, x->e->end) : 0};
         bool fits = x && inside_text(p, v, x);
-        if (run.n && (!x || fits || a - run_to > 3)) {
-            label_above(p, v, run_text(p->c->arena, &run), (Span){run_from, run_to}, &free_x);
+        if (run.n && (!x || fits || at.a - run.k[run.n - 1].at.b > 3)) {
+            label_run(p, v, &run, &free_x);
             run.n = 0;
         }
         if (!x) break;
         if (fits || x->small) continue;
-        if (!run.n) run_from = a;
-        *ARENA_PUSH(p->c->arena, run.name, run.n, run.cap) = x->name;
-        run_to = b;
+        *ARENA_PUSH(p->c->arena, run.k, run.n, run.cap) = (Narrow){x->name, x->brief, at};
     }
 }
 

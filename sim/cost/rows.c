@@ -65,6 +65,7 @@ int64_t cost_rows_sent(const CostRows *c, const TraceCollective *k) {
 const char *cost_rows_line(const CostRows *c, Arena *arena) {
     if (!c->any) return "";
     if (c->run) return "; rows of experts: the run's, by the rank that has most";
-    return arena_printf(
-        arena, "; rows of experts: all asked for as often, at worst %.3g times as many", c->most);
+    static const char even[] = "; rows of experts: all asked for as often";
+    return c->most > 1 ? arena_printf(arena, "%s, at worst %.3g times as many", even, c->most)
+                       : even; /* on each rank all of them */
 }

@@ -133,11 +133,24 @@ static Shows subject_of_title(const BlockGraph *g, int first, int n) {
     return n == g->n_strips && g->whole ? SHOWS_MODEL : SHOWS_SOME;
 }
 
-/* Collectives of the subject, each once, drawn ones too; returns their number. */
+/* Of a piece of a strip the first of all its pieces; *n: how many there are. Others stay alone. */
+static int pieces(const BlockGraph *g, int strip, int *n) {
+    const char *whole = g->strip[strip].whole;
+    int first = strip, last = strip;
+    while (whole && first > 0 && g->strip[first - 1].whole == whole) first--;
+    while (whole && last + 1 < g->n_strips && g->strip[last + 1].whole == whole) last++;
+    *n = last - first + 1;
+    return first;
+}
+/* Collectives of the subject, each once, drawn ones too; those of a piece's subject are drawn on
+ * other pages. Returns their number. */
 static int collect(const BlockGraph *g, int first, int n, bool drawn, const TraceCollective **out) {
     const Trace *t = g->t;
     const TraceCollective **use = ARENA_ARRAY(g->arena, const TraceCollective *, g->n_used + 1);
-    int used = block_used(g, first, n, use), k = 0, backward = words_backward(t);
+    const TraceCollective **of = ARENA_ARRAY(g->arena, const TraceCollective *, g->n_used + 1);
+    int used = block_used(g, first, n, use), k = 0, backward = words_backward(t), siblings = n,
+        from = n == 1 ? pieces(g, first, &siblings) : first,
+        all = block_used(g, from, siblings, of);
     Shows what = subject_of_title(g, first, n);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
@@ -145,7 +158,7 @@ static int collect(const BlockGraph *g, int first, int n, bool drawn, const Trac
         bool is_drawn = among(use, used, c);
         bool mine = belongs(g, what, first, c) && words_pass_of(c, backward) == g->pass;
         bool message = words_message(c, g->rank) != MESSAGE_NONE;
-        if (is_drawn && (what != SHOWS_BLOCK || message)) mine = true;
+        if (among(of, all, c) && (what != SHOWS_BLOCK || message)) mine = true;
         if (mine && (drawn || !is_drawn)) out[k++] = c;
     }
     return k;

@@ -120,26 +120,24 @@ static bool clean(const ViewCall *c, const Scene *s, PresetKind preset) {
     return readable(s, preset) && scene_lint(s, c->arena, &report) == 0;
 }
 
-/* The graph with strip *i divided into equal parts until they can be read, and are `clean` if one
- * can have that; *i goes to the last of them. */
-static BlockGraph *divided(const ViewCall *c, BlockGraph *g, PresetKind preset, int *i) {
-    enum { MOST_PARTS = 4 };
-    BlockGraph *best = NULL, *last = g, *next = g;
-    int own = 1, last_own = 1;
-    for (int parts = 1; next; next = block_divide(g, *i, ++parts)) {
-        bool can_read = true, all = true;
-        for (int k = 0; k < parts && can_read; k++) {
-            Scene *s = own_page(c, next, preset, *i + k);
-            can_read = readable(s, preset);
-            all = all && clean(c, s, preset);
-        }
-        last = next, last_own = parts;
-        if (can_read && (all || !best)) best = next, own = parts;
-        if (parts == MOST_PARTS || (can_read && all)) break;
+/* The graph with strip i divided in two where its page cannot be read or is crowded: as many of its
+ * boxes as fit stay, or a few less where fewer values pass to the next page. */
+static BlockGraph *divided(const ViewCall *c, BlockGraph *g, PresetKind preset, int i) {
+    enum { MOST = 24, VALUE = 3 }; /* boxes on a page; so many boxes less for a value less */
+    if (clean(c, own_page(c, g, preset, i), preset)) return g;
+    BlockGraph *best = NULL, *legible = NULL, *next = NULL;
+    int fit = 0, least = 0, boxes = block_boxes(g, i);
+    for (int n = boxes - 1 < MOST ? boxes - 1 : MOST; n > 0 && 2 * n > fit; n--) {
+        const int cost = VALUE * block_passing(g, i, n) - n;
+        if ((best && cost >= least) || !(next = block_divide(g, i, n))) continue;
+        Scene *s = own_page(c, next, preset, i);
+        if (!legible && readable(s, preset)) legible = next;
+        if (!clean(c, s, preset)) continue;
+        if (!best) fit = n;
+        best = next, least = cost;
     }
-    if (!best) best = last, own = last_own;
-    *i += own - 1;
-    return best;
+    best = best ? best : legible ? legible : next; /* a single box, at worst */
+    return best ? best : g;
 }
 
 /* A slide per strip; A4 per strip too if all on one page would be under 7 pt. */
@@ -148,10 +146,7 @@ static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, Scene **pa
         page[0] = page_new(c, g, preset, block_frames(g), 0, g->n_strips);
         if (preset != PRESET_A4 || readable(page[0], preset)) return 1;
     }
-    for (int i = 0; i < g->n_strips; i++) g = divided(c, g, preset, &i);
-    for (int i = 0; i < g->n_strips; i++) /* what is crowded still is divided by itself */
-        for (BlockGraph *next = g; next && !clean(c, own_page(c, g, preset, i), preset);)
-            if ((next = block_divide(g, i, 2)) != NULL) g = next;
+    for (int i = 0; i < g->n_strips; i++) g = divided(c, g, preset, i);
     int n = g->n_strips < VIEW_MAX_PAGES ? g->n_strips : VIEW_MAX_PAGES;
     for (int i = 0; i < n; i++) page[i] = own_page(c, g, preset, i);
     return n;

@@ -429,6 +429,10 @@ static void test_refused(void **state) {
     mpi_expect(line_code(o, e, "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 %s check %s --cuda",
                          program_with(a, NULL, "alone"), plan),
                5, e, "rank 1: --cuda: there is no shardproof-nccl.so");
+    mpi_expect(line_code(o, e, "FAKE_DRIVER=0 %s check %s --cuda", p, plan), 5, e,
+               "--cuda: rank 0: there is no NVIDIA driver on its machine: CUDA driver version");
+    mpi_expect(line_code(o, e, "FAKE_DRIVER=12010 %s check %s --cuda", p, plan), 5, e,
+               "--cuda: rank 0: its driver is older than the CUDA that the plug-in was built with");
     p = program_with(a, NULL, "alone");
     mpi_expect(line_code(o, e, "%s check %s --cuda", p, plan), 5, e, "no shardproof-nccl.so");
     mpi_expect(line_code(o, e, "%s check %s --cuda", p, plan), 5, e, "make CUDA=1");
@@ -453,7 +457,8 @@ static void test_nccl(void **state) {
     double begin = clock_seconds();
     mpi_expect(line_code(o, e, "env -u SHARDPROOF_NCCL %s check %s --cuda",
                          program_with(a, real, "toolkit"), plan),
-               5, e, "--cuda: rank 0: there is no GPU that it may use");
+               5, e,
+               "--cuda: rank 0: there is no NVIDIA driver on its machine: CUDA driver version");
     assert_true(clock_seconds() - begin < 20 * slow_machine());
     arena_free(a);
 }

@@ -3,14 +3,16 @@
  * communicator has a socket to each of its ranks. As with the real one nothing is done when a call
  * returns: communicators become ready later, a call on one that is not ready is refused, copies and
  * collectives go on while the caller polls, what is in a group goes on together.
- * FAKE_GPUS: how many GPUs this process sees (16); FAKE_MODE: their compute mode;
- * FAKE_NCCL_VERSION. FAKE_FAULT="1 GroupEnd 3 remote" (planted.h): on rank 1 the third call of that
- * name fails. "returns remote" is what it returns; else "inprogress": it is never done; "hang":
- * what it asks for is never done; "kill", "stop": the process is; another word: the communicator's
- * asynchronous error, and what it asks for is never done. Of CUDA's calls each word is an error
- * that is returned. FAKE_FORGETS=cudaStreamWaitEvent: it does nothing. Streams that nothing orders
- * and that are at the same block end the process (order.h). The tests' GPU (gpu.c) works on these
- * streams too, in this memory: fake.h. FAKE_LOG=FILE: a line for each communicator that is aborted.
+ * FAKE_GPUS: how many GPUs this process sees (16); FAKE_DRIVER: the version of a driver that is too
+ * old, 0: there is none; FAKE_MODE: their compute mode; FAKE_NCCL_VERSION; FAKE_DIR: a folder where
+ * ranks meet that have networks of their own. FAKE_FAULT="1 GroupEnd 3 remote" (planted.h): on rank
+ * 1 the third call of that name fails. "returns remote" is what it returns; else "inprogress": it
+ * is never done; "hang": what it asks for is never done; "kill", "stop": the process is; another
+ * word: the communicator's asynchronous error, and what it asks for is never done. Of CUDA's calls
+ * each word is an error that is returned. FAKE_FORGETS=cudaStreamWaitEvent: it does nothing.
+ * Streams that nothing orders and that are at the same block end the process (order.h). The tests'
+ * GPU (gpu.c) works on these streams too, in this memory: fake.h. FAKE_LOG=FILE: a line for each
+ * communicator that is aborted.
  */
 #include "fake.h"
 #include "nccl_abi.h"
@@ -287,8 +289,15 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcp
 static int the_device;
 cudaError_t cudaGetDeviceCount(int *n) {
     const char *gpus = getenv("FAKE_GPUS");
+    *n = 0;
+    if (getenv("FAKE_DRIVER")) return cudaErrorInsufficientDriver;
     *n = gpus ? atoi(gpus) : 16;
     return *n ? cudaSuccess : cudaErrorNoDevice;
+}
+cudaError_t cudaDriverGetVersion(int *version) {
+    const char *driver = getenv("FAKE_DRIVER");
+    *version = driver ? atoi(driver) : 13000;
+    return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int device) {
     const char *mode = getenv("FAKE_MODE");
@@ -307,10 +316,12 @@ cudaError_t cudaDeviceGetPCIBusId(char *text, int room, int device) {
     return cudaSuccess;
 }
 const char *cudaGetErrorString(cudaError_t e) {
-    return e == cudaErrorNoDevice           ? "no CUDA-capable device is detected"
-           : e == cudaErrorIllegalAddress   ? "an illegal memory access was encountered"
-           : e == cudaErrorMemoryAllocation ? "out of memory"
-                                            : "invalid argument";
+    return e == cudaErrorNoDevice             ? "no CUDA-capable device is detected"
+           : e == cudaErrorInsufficientDriver ? "CUDA driver version is insufficient for CUDA "
+                                                "runtime version"
+           : e == cudaErrorIllegalAddress     ? "an illegal memory access was encountered"
+           : e == cudaErrorMemoryAllocation   ? "out of memory"
+                                              : "invalid argument";
 }
 
 /* ---- communicators ---- */

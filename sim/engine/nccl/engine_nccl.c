@@ -399,13 +399,26 @@ static Card lacks(EngineLack what, const char *why, const char *more) {
     snprintf(c.text, sizeof c.text, "%s%s%s", why, more ? ": " : "", more ? more : "");
     return c;
 }
+/* CUDA has the same words where there is no driver and where it is older than the plug-in's. */
+static Card no_gpu(cudaError_t e) {
+    int driver = 0;
+    bool old = e == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess &&
+               driver > 0;
+    if (old)
+        return lacks(ENGINE_NO_GPU,
+                     "its driver is older than the CUDA that the plug-in was built with (a newer "
+                     "driver, or make CUDA=1 there)",
+                     cudaGetErrorString(e));
+    return lacks(ENGINE_NO_GPU,
+                 e == cudaErrorInsufficientDriver ? "there is no NVIDIA driver on its machine"
+                                                  : "there is no GPU that it may use",
+                 e == cudaSuccess ? NULL : cudaGetErrorString(e));
+}
 static Card own_card(int64_t local) {
     int n = 0, version = 0;
     const char *missing = find_nccl();
     cudaError_t e = cudaGetDeviceCount(&n);
-    if (e != cudaSuccess || !n)
-        return lacks(ENGINE_NO_GPU, "there is no GPU that it may use",
-                     e == cudaSuccess ? NULL : cudaGetErrorString(e));
+    if (e != cudaSuccess || !n) return no_gpu(e);
     if (missing) return lacks(ENGINE_NO_LIBRARY, missing, NULL);
     /* of one: a launcher has chosen it, or it is shared */
     M.e.device = n == 1 ? 0 : (int)(M.host.share ? local % n : local);

@@ -122,7 +122,7 @@ test: deps-mpi
 .PHONY: tests
 # test_rooms reads what each object defines, main.o too
 tests: $(TESTS) $(BUILD)/sim/cli/main.o $(BUILD)/tests/trip.so $(BUILD)/tests/engine.so $(BUILD)/tests/falls.so $(BUILD)/tests/gpu.so $(BUILD)/tests/nccl.so \
-	plugins $(GPU_REAL) $(NCCL_REAL)
+	plugins $(GPU_REAL) $(NCCL_REAL) $(CUDA_HOST)
 # what the tests load into the real binary; never built with a sanitizer
 TRIP_CC = $(CC) -std=gnu17 -O1 -g $(WARN) -Wno-missing-prototypes -Isim -shared -fPIC -pthread
 TRIP_H := $(wildcard tests/trip/*.h tests/trip/cuda/*.h)
@@ -150,6 +150,16 @@ $(BUILD)/tests/gpu.so: $(GPU_TEST) tests/support/emulate.h $(TRIP_H) \
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu17 -O2 -g -ffp-contract=off -Isim $(FAKE_I) -Itests/support -shared \
 		-fPIC -fvisibility=hidden -Wl,-Bsymbolic -o $@ $(GPU_TEST) -lm -ldl -pthread
+
+# CUDA's plug-in itself, on a runtime and a cuBLASLt of the tests: with the real headers, so where they are
+CUDA_HOST := $(if $(TOOLKIT),$(BUILD)/tests/cuda_host.so)
+CUDA_HOST_I := -I. -Itests -Itests/support -isystem $(dir $(NVCC))../include
+$(BUILD)/tests/cuda_host.so: tests/trip/cuda_host.cc tests/trip/cuda_host.c sim/gpu/cuda/gpu_cuda.cu tests/support/emulate.c \
+		tests/support/emulate.h $(FENCE) $(wildcard sim/gpu/*.h sim/ops/*.cu.h)
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)$(CXX) -std=gnu++17 -O2 -g -ffp-contract=off -Isim $(CUDA_HOST_I) -fPIC -fvisibility=hidden -c -o $@.o $<
+	$(call say,CC,$(word 2,$^))$(CC) -std=gnu17 -O2 -g -ffp-contract=off -Wall -Wextra -Isim $(CUDA_HOST_I) -shared -fPIC \
+		-fvisibility=hidden -Wl,-Bsymbolic -o $@ tests/trip/cuda_host.c tests/support/emulate.c $(FENCE) $@.o -lstdc++ -lm -ldl -pthread
 
 # NCCL and CUDA's runtime of the tests, and NCCL's plug-in on them: with the real headers where they are
 CUDA_H := $(if $(NCCL_H),$(dir $(firstword $(wildcard /usr/local/cuda/include/cuda_runtime_api.h \

@@ -50,6 +50,48 @@ static void expect_out(const Ended *e, const char *text) {
     if (!strstr(e->out, text)) fail_msg("no \"%s\" in:\n%s%s", text, e->out, e->err);
 }
 
+/* ---- the plug-in itself ---- */
+/* What it asks of CUDA and of cuBLASLt, which are the tests' own (trip/cuda_host.c): memory,
+ * streams, launches as wide as they are, products by their descriptors in each type, events; and a
+ * GPU that it has no kernels for. */
+static void test_host_code(void **state) {
+    (void)state;
+    const char *own = child_built(arena, "cuda_host.so");
+    if (!own) {
+        print_message("CUDA's plug-in is not tried: no toolkit with cublasLt.h\n");
+        skip();
+    }
+    copy(own, in("shardproof-cuda.so"));
+    setenv("SHARDPROOF_CUBLASLT", in("shardproof-cuda.so"), 1);
+    static const char *const runs[][2] = {{"plans/05-llama3-8b-tp4-sp.yaml", "f32"},
+                                          {"plans/18-llama3-8b-backward.yaml", "f32"},
+                                          {"plans/18-llama3-8b-backward.yaml", "f64"},
+                                          {"plans/18-llama3-8b-backward.yaml", "bf16"},
+                                          {"plans/09-llama3-8b-dp2-cp2-tp2.yaml", "bf16"},
+                                          {"plans/bugs/04-wrong-block.yaml", "f32"}};
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        const char *dtype = arena_printf(arena, "data.dtype=%s", runs[i][1]);
+        Ended host = RUN("check", runs[i][0], "--set", dtype, "--trace", in("host.jsonl")),
+              gpu = RUN("check", runs[i][0], "--set", dtype, "--cuda=virtual", "--trace",
+                        in("gpu.jsonl"));
+        child_expect(&host, 0, "");
+        child_expect(&gpu, 0, "");
+        Ended e = RUN("diff", in("host.jsonl"), in("gpu.jsonl"));
+        child_expect(&e, 0, "");
+        e = RUN("times", in("gpu.jsonl"));
+        child_expect(&e, 0, "");
+    }
+    static const char *const others[][2] = {
+        {"FAKE_CAPABILITY=75", "of compute capability 7.5: the kernels want 8.0 or more) [E0601]"},
+        {"FAKE_IMAGE=none", "no kernel image is available for execution on the device; make"}};
+    for (size_t i = 0; i < 2; i++) {
+        Ended e = child_run(arena, &(Child){.words = WORDS("check", runs[0][0], "--cuda=virtual"),
+                                            .env = (const char *const[]){others[i][0], NULL}});
+        child_expect(&e, 5, others[i][1]);
+    }
+    unsetenv("SHARDPROOF_CUBLASLT");
+}
+
 /* ---- the same checks ---- */
 /* Right ones and planted mistakes: exit codes, what is found and why are those of the host, and the
  * records are, but for where they ran. */
@@ -327,8 +369,8 @@ static void test_room(void **state) {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, with_plugin, gone)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_same_records), TEST(test_diff_sees), TEST(test_check),   TEST(test_measured),
-        TEST(test_calibrate),    TEST(test_script),    TEST(test_missing), TEST(test_real),
-        TEST(test_failing),      TEST(test_room)};
+        TEST(test_host_code), TEST(test_same_records), TEST(test_diff_sees), TEST(test_check),
+        TEST(test_measured),  TEST(test_calibrate),    TEST(test_script),    TEST(test_missing),
+        TEST(test_real),      TEST(test_failing),      TEST(test_room)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,12 +288,9 @@ static void halve(OnGpu *x, GpuBlock *b) {
 }
 
 /* ---- launches ---- */
-/* So much of the host's memory CUDA reads when it is asked to, and waits for nothing; before more
- * of it the stream may be waited for, which nobody would look at (CUDA's "API synchronization
- * behavior"). */
-enum { STAGED = 1 << 16 };
+/* Before more than what is read at once the lane is waited for, which nobody would look at. */
 static void put_there(OnGpu *x, void *to, const void *from, size_t n) {
-    if (n > STAGED) settle(x);
+    if (n > x->gpu->staged) settle(x);
     x->gpu->put(x->gpu, to, from, n);
 }
 static void run(void *arg, const GpuLaunch *l) {

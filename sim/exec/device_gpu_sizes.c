@@ -39,6 +39,7 @@ static void sizes_close(Gpu *g) { free(g); }
 Device *device_gpu_sizes(void) {
     Gpu *g = base_malloc(sizeof *g);
     *g = (Gpu){.name = "sizes",
+               .staged = (size_t)1 << 16,
                .alloc = sizes_alloc,
                .release = sizes_release,
                .put = sizes_copy,

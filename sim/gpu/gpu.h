@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum {
-    GPU_ABI = 6,
+    GPU_ABI = 7,
     GPU_DIMS = 16,
     GPU_IN = 5,
     GPU_NUMBERS = 8,
@@ -74,8 +74,9 @@ typedef enum {
 } GpuWhy;
 typedef struct Gpu Gpu;
 struct Gpu {
-    const char *name;                 /* "NVIDIA H100 80GB HBM3" */
-    size_t memory;                    /* bytes that are free */
+    const char *name; /* "NVIDIA H100 80GB HBM3" */
+    size_t memory;    /* bytes that are free */
+    size_t staged;    /* so much of the host's memory put reads without waiting for the lane */
     void *(*alloc)(Gpu *g, size_t n); /* NULL: there is no room */
     void (*release)(Gpu *g, void *p);
     void (*put)(Gpu *g, void *to, const void *from, size_t n); /* from the host */

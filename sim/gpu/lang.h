@@ -56,6 +56,9 @@ static __device__ inline void gpu_mma(float *c, int ldc, GpuTile a, GpuTile b, i
 }
 #else
 #include <math.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
 /* The same; the threads of a warp share the elements. */
 void gpu_mma(float *c, int ldc, GpuTile a, GpuTile b, int depth);
 /* The thread, its block, how many there are of each. */
@@ -69,6 +72,9 @@ void gpu_barrier(void);
 void *gpu_shared(size_t bytes);
 /* What the thread of the warp whose number differs by `mask` gives; all of the warp call it. */
 double gpu_shuffle(double v, int mask);
+#ifdef __cplusplus
+}
+#endif
 #define GPU_ON static inline
 #define GPU_DECLARE(name) void name(const GpuArgs a)
 #define GPU_THREAD gpu_thread()

@@ -274,6 +274,7 @@ Gpu *emulated_gpu_in(Fence *memory, int threads) {
                           .launch = timed_launch,
                           .gemm = timed_gemm,
                           .busy = busy,
+                          .staged = (size_t)1 << 16,
                           .close = close_gpu},
                     .memory = memory,
                     .threads = threads};

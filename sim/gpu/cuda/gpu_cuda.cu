@@ -57,8 +57,16 @@ void must_lt(Cuda *c, const char *where, cublasStatus_t s) {
     snprintf(text, sizeof text, "cuBLASLt status %d", (int)s);
     if (s != CUBLAS_STATUS_SUCCESS) failed(c, where, text);
 }
+/* Each thread has a device of its own, at first the first one; those that check a run ask too. */
+void here(Cuda *c) {
+    static thread_local int device = -1;
+    if (device == c->host.device) return;
+    must(c, "the GPU", cudaSetDevice(c->host.device));
+    device = c->host.device;
+}
 /* ---- lanes ---- */
 cudaStream_t on(Cuda *c) {
+    here(c);
     if (c->lane && !c->lanes[c->lane])
         must(c, "a stream", cudaStreamCreateWithFlags(&c->lanes[c->lane], cudaStreamNonBlocking));
     return c->lanes[c->lane];
@@ -121,6 +129,7 @@ double cuda_busy(Gpu *g) {
 
 void *cuda_alloc(Gpu *g, size_t n) {
     void *p = NULL;
+    here((Cuda *)g);
     cudaError_t e = cudaMalloc(&p, n ? n : 1);
     if (e == cudaErrorMemoryAllocation) {
         cudaGetLastError();
@@ -129,11 +138,17 @@ void *cuda_alloc(Gpu *g, size_t n) {
     must((Cuda *)g, "cudaMalloc", e);
     return p;
 }
-void cuda_release(Gpu *g, void *p) { must((Cuda *)g, "cudaFree", cudaFree(p)); }
-/* From memory that is not pinned: when this returns CUDA has read it. */
+void cuda_release(Gpu *g, void *p) {
+    here((Cuda *)g);
+    must((Cuda *)g, "cudaFree", cudaFree(p));
+}
+/* From memory that is not pinned: when this returns CUDA has read it; of much of it the stream may
+ * have been waited for (CUDA's "API synchronization behavior"). A GPU that reads the host's pages
+ * by itself promises nothing before the stream has come there. */
 void cuda_put(Gpu *g, void *to, const void *from, size_t n) {
     Cuda *c = (Cuda *)g;
     must(c, "copy to the GPU", cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, on(c)));
+    if (!g->staged) must(c, "copy to the GPU", cudaStreamSynchronize(on(c)));
 }
 void cuda_get(Gpu *g, void *to, const void *from, size_t n) {
     Cuda *c = (Cuda *)g;
@@ -146,8 +161,10 @@ void cuda_launch(Gpu *g, const GpuLaunch *l) {
         GPU_KERNELS(NAME)};
     Cuda *c = (Cuda *)g;
     timed_begin(c);
-    gpu_kernels[l->f64][l->kernel]<<<(unsigned)l->blocks, (unsigned)l->threads, 0, on(c)>>>(l->args);
-    must(c, names[l->kernel], cudaGetLastError());
+    void *args[] = {(void *)&l->args};
+    must(c, names[l->kernel],
+         cudaLaunchKernel((const void *)gpu_kernels[l->f64][l->kernel], (unsigned)l->blocks,
+                          (unsigned)l->threads, args, 0, on(c)));
     timed_end(c);
 }
 
@@ -161,8 +178,7 @@ cublasLtMatrixLayout_t layout_of(Cuda *c, const GpuMatrix *m, int64_t rows, int6
     int64_t r = along_row ? cols : rows, k = along_row ? rows : cols;
     int32_t count = (int32_t)batch;
     *op = along_row ? CUBLAS_OP_N : CUBLAS_OP_T;
-    must_lt(c, "layout",
-            c->lt.layout_new(&l, type, (uint64_t)r, (uint64_t)k, ld > r ? ld : r));
+    must_lt(c, "layout", c->lt.layout_new(&l, type, (uint64_t)r, (uint64_t)k, ld > r ? ld : r));
     must_lt(c, "layout",
             c->lt.layout_set(l, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
     must_lt(
@@ -289,6 +305,32 @@ GpuWhy look(const GpuHost *host, const char **text) {
     *text = cudaGetErrorString(e);
     return e == cudaSuccess ? GPU_OK : GPU_BROKEN;
 }
+/* What it has to have. NULL, or why it cannot be used. */
+const char *take_over(Cuda *c) {
+    static char text[512];
+    cudaFuncAttributes kernel;
+    size_t all = 0;
+    cudaError_t e = cudaGetDeviceProperties(&c->about, c->host.device);
+    if (e != cudaSuccess) return cudaGetErrorString(e);
+    e = cudaFuncGetAttributes(&kernel, (const void *)gpu_kernels[0][0]);
+    snprintf(text, sizeof text, "%s, of compute capability %d.%d: %s; make CUDA=1 CUDA_ARCHS=%d%d",
+             c->about.name, c->about.major, c->about.minor, cudaGetErrorString(e), c->about.major,
+             c->about.minor);
+    if (c->about.major < 8) /* bf16 on tensor cores */
+        snprintf(text, sizeof text, "%s, of compute capability %d.%d: the kernels want 8.0 or more",
+                 c->about.name, c->about.major, c->about.minor);
+    if (e != cudaSuccess || c->about.major < 8) return text;
+    const char *wrong = find_lt(&c->lt);
+    if (wrong) return wrong;
+    if (cudaMemGetInfo(&c->g.memory, &all) != cudaSuccess) return "no memory is told";
+    if (cudaMalloc(&c->workspace, WORKSPACE) != cudaSuccess) return "no memory is free";
+    if (c->lt.create(&c->handle) != CUBLAS_STATUS_SUCCESS) return "cuBLASLt cannot be started";
+    for (int i = 0; i < EVENTS; i++)
+        if (cudaEventCreate(&c->begin[i]) != cudaSuccess ||
+            cudaEventCreate(&c->end[i]) != cudaSuccess)
+            return "events cannot be made";
+    return NULL;
+}
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) Gpu *
@@ -296,18 +338,8 @@ shardproof_gpu(const GpuHost *host, GpuWhy *why, const char **text) {
     *why = look(host, text);
     if (*why != GPU_OK) return NULL;
     Cuda *c = new Cuda();
-    size_t all = 0;
     c->host = *host;
-    cudaError_t e = cudaGetDeviceProperties(&c->about, host->device);
-    const char *wrong = e == cudaSuccess ? find_lt(&c->lt) : cudaGetErrorString(e);
-    if (!wrong && cudaMemGetInfo(&c->g.memory, &all) != cudaSuccess) wrong = "no memory is told";
-    if (!wrong && cudaMalloc(&c->workspace, WORKSPACE) != cudaSuccess) wrong = "no memory is free";
-    if (!wrong && c->lt.create(&c->handle) != CUBLAS_STATUS_SUCCESS)
-        wrong = "cuBLASLt cannot be started";
-    for (int i = 0; i < EVENTS && !wrong; i++)
-        if (cudaEventCreate(&c->begin[i]) != cudaSuccess ||
-            cudaEventCreate(&c->end[i]) != cudaSuccess)
-            wrong = "events cannot be made";
+    const char *wrong = take_over(c);
     if (wrong) {
         delete c;
         *why = GPU_BROKEN;
@@ -316,6 +348,7 @@ shardproof_gpu(const GpuHost *host, GpuWhy *why, const char **text) {
     }
     Gpu *g = &c->g;
     g->name = c->about.name;
+    g->staged = c->about.pageableMemoryAccessUsesHostPageTables ? 0 : (size_t)1 << 16;
     g->alloc = cuda_alloc;
     g->release = cuda_release;
     g->put = cuda_put;

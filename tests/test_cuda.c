@@ -67,7 +67,6 @@ static void test_host_code(void **state) {
                                           {"plans/18-llama3-8b-backward.yaml", "f32"},
                                           {"plans/18-llama3-8b-backward.yaml", "f64"},
                                           {"plans/18-llama3-8b-backward.yaml", "bf16"},
-                                          {"plans/09-llama3-8b-dp2-cp2-tp2.yaml", "bf16"},
                                           {"plans/bugs/04-wrong-block.yaml", "f32"}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         const char *dtype = arena_printf(arena, "data.dtype=%s", runs[i][1]);

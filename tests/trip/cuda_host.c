@@ -26,8 +26,8 @@ static void never(const char *what) {
     abort();
 }
 
-/* ---- the device: of each thread its own ---- */
-static _Thread_local int device;
+/* ---- the device: of each thread its own, and at first one that is not the run's ---- */
+static _Thread_local int device = -1;
 static int made_on = -1;
 static void on_device(void) {
     if (device != made_on) never("a thread asks another device");

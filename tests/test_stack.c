@@ -197,6 +197,12 @@ static void test_others(void **state) {
     assert_int_equal(render_pages(r.t, diags_new(a), &o, a, true, page), 1);
     const char *flat = words_of(a, page[0]);
     says(flat, "cuts the layers");
+    int own = 0; /* boxes that say what their rank has */
+    for (int i = 0; i < page[0]->n_marks; i++) {
+        const Mark *m = &page[0]->marks[i];
+        own += m->kind == MARK_TEXT && m->n_run == 1 && !strcmp(m->run[0].s, "layer 1");
+    }
+    assert_int_equal(own, 1);
     says(flat, "class 0 ranks 0 ×1 (embedding, layer 0) · class 1 ranks 1 ×1 (layer 1)");
     assert_null(strstr(flat, "cuts nothing"));
     r = load(a, "plans/52-llama3-8b-pp4-dualpipe.yaml", NULL, NULL);

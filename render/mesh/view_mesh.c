@@ -85,8 +85,40 @@ static const char *box_text(MeshPen *p, int64_t r, bool experts, bool bare) {
     if (bare) return bare_coords(a, p->c->t, r);
     return *coords ? arena_strndup(a, coords + 1, strlen(coords) - 2) : "";
 }
+/* What a rank of a pipeline has of the model, in lines as wide as a box: their number. */
+enum { PART_LINES = 2, PART_STEP = 15 };
+static int part_lines(MeshPen *p, int64_t r, const char *line[PART_LINES]) {
+    const Trace *t = p->c->t;
+    double w = box_width(p) - (box_width(p) < 80 ? 6 : 12) - 4;
+    int n = 0;
+    if (!t->schedule_axis) return 0;
+    char *rest = arena_strdup(p->c->arena, stack_parts(p->c->arena, t, r));
+    while (n < PART_LINES - 1 && scene_width(p->s, 12, REGULAR, rest) > w) {
+        char *cut = NULL; /* behind the last comma that has room */
+        for (char *at = strstr(rest, ", "); at; at = strstr(at + 1, ", "))
+            if (scene_width(p->s, 12, REGULAR,
+                            arena_strndup(p->c->arena, rest, (size_t)(at - rest) + 1)) <= w)
+                cut = at;
+        if (!cut) break;
+        line[n++] = arena_strndup(p->c->arena, rest, (size_t)(cut - rest) + 1);
+        rest = cut + 2;
+    }
+    if (*rest) line[n++] = scene_fit(p->s, rest, w, 12, REGULAR);
+    return n;
+}
+/* The most lines of any box. */
+static int most_part_lines(MeshPen *p) {
+    const char *line[PART_LINES];
+    int most = 0;
+    for (int64_t r = 0; r < p->c->t->ranks; r++) {
+        int n = part_lines(p, r, line);
+        most = n > most ? n : most;
+    }
+    return most;
+}
 static void draw_box(MeshPen *p, int64_t r, Area at, const char *text, bool beside) {
     const Trace *t = p->c->t;
+    const char *line[PART_LINES];
     double in = at.w < 80 ? 6 : 12; /* from the border to the words */
     scene_frame(p->s, at.x, at.y, at.w, at.h);
     scene_rect(p->s, at, 3, (Look){ROLE_PAPER, ROLE_INK, r == p->rank ? 2.5 : 1.25});
@@ -98,8 +130,12 @@ static void draw_box(MeshPen *p, int64_t r, Area at, const char *text, bool besi
     else
         scene_text(p->s, at.x + in, at.y + 48, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    scene_fit(p->s, text, at.w - in - 4, 12, REGULAR));
+    int parts = part_lines(p, r, line), lines = most_part_lines(p);
+    for (int i = 0; i < parts; i++)
+        scene_text(p->s, at.x + in, at.y + at.h - 12 - PART_STEP * (lines - 1 - i),
+                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, line[i]);
     if (t->n_classes > 1)
-        scene_textf(p->s, at.x + in, at.y + at.h - 12,
+        scene_textf(p->s, at.x + in, at.y + at.h - 12 - PART_STEP * lines,
                     (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "class %d", class_of(t, r));
 }
 /* The width of the frame around all ranks. */
@@ -142,6 +178,7 @@ static double draw_ranks(MeshPen *p, double y, bool experts) {
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
     double gap = 12, w = box_width(p), h = t->n_classes > 1 ? 60 : 42;
+    h += PART_STEP * most_part_lines(p);
     int64_t rows = (t->ranks + p->cols - 1) / p->cols;
     double fw = ranks_width(p), pad = frame_pad(p), fh = 2 * pad + (double)rows * (h + gap) - gap;
     bool beside = w >= 128 && !long_coords(p, w - 56, 12.5, MEDIUM), bare = bare_boxes(p);

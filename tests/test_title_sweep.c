@@ -751,6 +751,11 @@ static void story_step(const Page *p, char **m) {
     if (!c) wrong(p, m[1], "no such collective");
     else is_text(p, m[2], c->value);
 }
+/* An FSDP unit's other tensors, which travel with the one that is named. */
+static void story_more(const Page *p, char **m) {
+    const TraceCollective *c = told_of(p);
+    is_count(p, m[1], c ? c->n_with : 0);
+}
 static void story_ranks(const Page *p, char **m) {
     const TraceCollective *c = told_of(p);
     if (c) is_count(p, m[1], groups_size(&c->groups));
@@ -1029,7 +1034,8 @@ static const Phrase phrases[] = {
     {"storyboard", "last ([0-9.]+) times as long as with even", ring_slower},
     {"storyboard", "the ring of ranks &, one of #", ring_of},
     {"storyboard", "The row packs # documents", packed},
-    {"storyboard", "step #, ([^ ]+) over", story_step},
+    {"storyboard", "step #, ([^ ]+)( and [0-9]+ more)? over", story_step},
+    {"storyboard", "and # more", story_more},
     {"storyboard", ", # ranks[,:]", story_ranks},
     {"storyboard", "of whose # ranks", story_ranks},
     {"storyboard", "\\(# chunks", story_ranks},

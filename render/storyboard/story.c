@@ -320,10 +320,16 @@ static bool is_ring(const Story *s) {
     return s->ring.kind <= RING_REDUCE || s->ring.kind == RING_SHIFT;
 }
 
+/* "w1 and 8 more": all that travels in this collective, an FSDP unit's tensors. */
+static const char *what_travels(const Story *s) {
+    const char *of = s->value ? s->value : "a value";
+    return s->coll && s->coll->n_with ? arena_printf(s->a, "%s and %d more", of, s->coll->n_with)
+                                      : of;
+}
 const char *story_headline(const Story *s) {
     const CollWord *w = coll_word(s->op);
     const char *name = s->ring.kind == RING_SLICE ? "Slice" : w ? w->name : s->op;
-    const char *of = s->value ? s->value : "a value";
+    const char *of = what_travels(s);
     if (story_skipped(s))
         return arena_printf(s->a, "%s of %s, %lld ranks: left out", name, of, (long long)s->ranks);
     return arena_printf(s->a, "%s%s of %s, %lld ranks, step by step", is_ring(s) ? "Ring " : "",
@@ -498,8 +504,7 @@ static void add_volume(const Story *s, Str *t) {
 }
 const char *story_plan(const Story *s) {
     Str t = str_new(s->a);
-    str_addf(&t, "In this plan: step %d, %s over %s", s->step, s->value ? s->value : "a value",
-             s->axis);
+    str_addf(&t, "In this plan: step %d, %s over %s", s->step, what_travels(s), s->axis);
     if (s->coll && s->coll->inferred) str_add(&t, ", which no line of the plan asks for");
     if (s->ranks > s->ring.n_shown)
         str_addf(&t, ", of whose %lld ranks and chunks the first three and the last are drawn",

@@ -729,7 +729,7 @@ static void loss_faces_its_backward(void **state) {
     const char *svg = draw(g, t, &o, FORMAT_SVG);
     static const char *const words[] = {"max tp pending", "Σ tp pending",
                                         "sum of exp over V, target logit", "AllReduce ×2",
-                                        "dsumexp, dtarget [B/dp, S/cp]"};
+                                        "d sumexp, d target [B/dp, S/cp]"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strstr(svg, words[i])) fail_msg("'%s' is not in the loss", words[i]);
     assert_null(strstr(strstr(svg, "Σ tp pending") + 1, "Σ tp pending"));
@@ -886,6 +886,27 @@ static void values_have_words(void **state) {
     assert_true(parts > 0);
 }
 
+/* One vocabulary in the mirror: what is kept is called by the modules and circles of the figure, a
+ * gradient of a longer name is told apart from a word ("dup"), and no name is cut. */
+static void mirror_has_one_vocabulary(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/38-llama4-scout-reorderer.yaml", "");
+    RenderOptions o = options("block");
+    const char *svg = draw(g, t, &o, FORMAT_SVG);
+    static const char *const said[] = {">after attention_norm  10 KiB<",
+                                       ">after ffn_norm  10 KiB<",
+                                       ">x  5 KiB<",
+                                       ">h  5 KiB<",
+                                       ">q, k, v  28 KiB<",
+                                       ">d router gate shared w1 shared w3<",
+                                       ">d gate_act, d up [B/dp, S, Fe/tp]<"},
+                             *const not_said[] = {"…", ">dup", ">ddispatched", ">input_norm  "};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (!strstr(svg, said[i])) fail_msg("not said: %s", said[i]);
+    for (size_t i = 0; i < sizeof not_said / sizeof *not_said; i++)
+        if (strstr(svg, not_said[i])) fail_msg("said: %s", not_said[i]);
+}
+
 /* The losses of a router are no second layer of experts: both pictures say what they are. */
 static void router_losses_are_told(void **state) {
     Ground *g = *state;
@@ -939,7 +960,7 @@ static void shared_experts_have_rows(void **state) {
         assert_non_null(strstr(text, "|share of the chosen, dispatch|"));
         assert_non_null(strstr(text, "|sigmoid, top-k|"));
         assert_non_null(strstr(text, "|post_attn_norm|"));
-        assert_non_null(strstr(text, "|dpost_attn_norm|"));
+        assert_non_null(strstr(text, "|d post_attn_norm|"));
         assert_non_null(strstr(text, "|routed "));
         assert_non_null(strstr(text, row[i].down));
     }
@@ -1381,6 +1402,7 @@ int main(void) {
                                        T(stream_comes_to_the_loss),
                                        T(overview_counts_a_norm_once),
                                        T(values_have_words),
+                                       T(mirror_has_one_vocabulary),
                                        T(router_losses_are_told),
                                        T(sums_say_over_what),
                                        T(passes_on_pages),

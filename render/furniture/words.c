@@ -294,7 +294,21 @@ const char *words_updated(Arena *a, const char *name) {
 
 const char *words_short(Arena *a, const char *name) {
     const char *leaf = words_leaf(name);
-    return strchr(leaf, '.') ? leaf : arena_strndup(a, leaf, strcspn(leaf, "_"));
+    return strcspn(leaf, "_") == 1 && strchr("qkv", *leaf) ? arena_strndup(a, leaf, 1) : leaf;
+}
+const char *words_gradient(Arena *a, const char *word) {
+    return arena_printf(a, strlen(word) > 1 ? "d %s" : "d%s", word);
+}
+const char *words_kept(Arena *a, const Trace *t, const char *value) {
+    for (int i = 0; i < t->n_computes; i++) {
+        const TraceCompute *c = &t->computes[i];
+        if (c->makes.role != OF_ITSELF || !text_same(c->makes.of, value)) continue;
+        const TraceParam *p = NULL;
+        for (int k = 0; k < c->n_inputs && !p; k++) p = trace_param(t, c->inputs[k]);
+        const bool norm = p && p->compute.nd == 1 && part_term(c->part)->norm && c->module;
+        return norm ? arena_printf(a, "after %s", words_leaf(c->module)) : words_short(a, value);
+    }
+    return words_short(a, value);
 }
 
 const char *words_adjoint(Arena *a, const char *op) { return arena_printf(a, "%s′", op); }

@@ -62,8 +62,14 @@ const char *words_part_help(Arena *a, const RenderOptions *o, const char *there)
 /* What the optimizer's step updates: "norm.weight" of "norm.weight.next"; any other name as it is.
  */
 const char *words_updated(Arena *a, const char *name);
-/* The same up to the first "_", beside an op that says the rest: "q" of "layers.0.q_rope". */
+/* The same, but of what is made of queries, keys and values the letter, beside an op that says the
+ * rest: "q" of "layers.0.q_rope". */
 const char *words_short(Arena *a, const char *name);
+/* Gradient of what is called so: "dq", "d gate". */
+const char *words_gradient(Arena *a, const char *word);
+/* What is kept for backward, in the words of the modules that a figure shows: "after ffn_norm" of
+ * what the norm gives, "q", any other value by its leaf. */
+const char *words_kept(Arena *a, const Trace *t, const char *value);
 /* The backward of an op that has no matrix: "SiLU′". */
 const char *words_adjoint(Arena *a, const char *op);
 /* What a local move is called in its box: "slice"; "declared, not done" where it moves nothing. */

@@ -368,10 +368,9 @@ static const char *join_saved(Arena *a, const char *x, const char *y) {
     return s.s;
 }
 
-/* "dq" of the gradient of q_rope, "d gate" of that of gate_act. */
+/* "dq" of the gradient of q_rope, "d gate_act" of that of gate_act. */
 static const char *role_of(const BlockGraph *g, const BlockNode *n) {
-    const char *of = words_short(g->arena, n->op[0].c->makes.of);
-    return arena_printf(g->arena, strlen(of) > 1 ? "d %s" : "d%s", of);
+    return words_gradient(g->arena, words_short(g->arena, n->op[0].c->makes.of));
 }
 
 /* The gradients that the backward of one op makes leave one box, as wide as they stand. */

@@ -237,8 +237,8 @@ static void connect(BlockGraph *g) {
             if (!p && is_saved(g, i, c->reads[k])) {
                 BlockOp *op = &g->node[i].op[0];
                 op->saved = op->saved ? arena_printf(g->arena, "%s, %s", op->saved,
-                                                     words_leaf(c->inputs[k]))
-                                      : words_leaf(c->inputs[k]);
+                                                     words_kept(g->arena, g->t, c->inputs[k]))
+                                      : words_kept(g->arena, g->t, c->inputs[k]);
                 continue;
             }
             if (!p) {

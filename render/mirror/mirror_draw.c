@@ -184,7 +184,7 @@ int mirror_row_step(const MirrorRow *r, bool back) {
 
 int mirror_pill_of(MirrorPen *p, double x, double y, Subject s) {
     const char *leaf = words_leaf(s.of), *name = subject_name(p->c->arena, s);
-    if (subject_is_gradient(s)) leaf = arena_printf(p->c->arena, "d%s", leaf);
+    if (subject_is_gradient(s)) leaf = words_gradient(p->c->arena, leaf);
     double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, leaf) + 20);
     scene_begin(p->s, "input", arena_printf(p->c->arena, "end-%s", name), name);
     scene_frame(p->s, x - w / 2, y, w, MIRROR_PILL);

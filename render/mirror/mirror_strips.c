@@ -71,18 +71,6 @@ static int circle_mark(MirrorPen *p, double x, double y, const char *name, const
     return furniture_state(p->s, p->c->arena, (Pt){x, y}, 13, name, tip);
 }
 
-static const char *end_name(const MirrorPen *p, int strip, bool back, bool bottom) {
-    int before = 0, all = 0; /* pieces of the stream */
-    for (int i = 0; i < p->m->n; i++)
-        before += i < strip && !p->m->strip[i].plain, all += !p->m->strip[i].plain;
-    const PartTerm *part = part_term(p->m->strip[strip].strip->part);
-    bool first = before == 0, last = before + 1 == all, mlp = part->feeds && !part->attends;
-    const char *name = bottom ? (last && (all > 1 || part->feeds) ? "y" : "h")
-                       : first && !(all == 1 && mlp) ? "x"
-                                                     : "h";
-    return back ? arena_printf(p->c->arena, "d%s", name) : name;
-}
-
 /* When a value appears in a figure that builds up: with the step that makes it. */
 static void at_value(MirrorPen *p, const char *name) {
     const TraceValue *v = words_find_value(p->m->g->t, name, INT_MAX);
@@ -95,17 +83,17 @@ void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double to
     double up = head->up ? top + 13 : dot[0] + mirror_height(p, head);
     int target;
     at_value(p, head->from);
-    circle_mark(p, x, top, end_name(p, first, false, false), head->from);
-    target = circle_mark(p, x, bottom, end_name(p, first + n - 1, false, true), tail->to);
+    circle_mark(p, x, top, mirror_end_name(p, first, false, false), head->from);
+    target = circle_mark(p, x, bottom, mirror_end_name(p, first + n - 1, false, true), tail->to);
     scene_begin(p->s, "stream", "stream-forward", "residual stream");
     Pt down[2] = {{x, top + 13}, {x, bottom - 13}};
     scene_arrow(p->s, down, 2, (ArrowLook){ROLE_INK, 3, true, false}, target);
     scene_end(p->s);
     at_value(p, mirror_grad(p->m->g, tail->to));
-    target = head->up ? circle_mark(p, bx, top, end_name(p, first, true, false),
+    target = head->up ? circle_mark(p, bx, top, mirror_end_name(p, first, true, false),
                                     mirror_grad(p->m->g, head->from))
                       : -1;
-    circle_mark(p, bx, bottom, end_name(p, first + n - 1, true, true),
+    circle_mark(p, bx, bottom, mirror_end_name(p, first + n - 1, true, true),
                 mirror_grad(p->m->g, tail->to));
     scene_begin(p->s, "stream", "stream-backward", "gradient of the residual stream");
     Pt rise[2] = {{bx, bottom - 13}, {bx, up}};

@@ -33,6 +33,11 @@ static const char *op_words(const MirrorPen *p, const TraceCompute *c) {
     return bias && text_same(c->glyph, "plus") ? "+ bias" : label;
 }
 
+/* A value on its way down, its gradient on its way up. */
+static const char *flows(Arena *a, const char *word, bool back) {
+    return back ? words_gradient(a, word) : word;
+}
+
 /* "AllGather k, v": several that move different values; "AllReduce ×3": several of one value. */
 static const char *coll_words(const MirrorPen *p, const TraceCollective *const *c, int n) {
     Arena *a = p->c->arena;
@@ -42,8 +47,8 @@ static const char *coll_words(const MirrorPen *p, const TraceCollective *const *
     int skipped = 0;
     for (int i = 0; i < n; i++) {
         bool grad = subject_is_gradient(c[i]->subject);
-        values = join(a, values, ", ",
-                      arena_printf(a, "%s%s", grad ? "d" : "", words_short(a, c[i]->value)));
+        const char *word = words_short(a, c[i]->value);
+        values = join(a, values, ", ", grad ? words_gradient(a, word) : word);
         same &= !strcmp(c[i]->value, c[0]->value);
         if (!wrong_skipped(c[i])) continue;
         missing = join(a, missing, ", ", words_short(a, c[i]->value));
@@ -64,8 +69,7 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
     if (back && !mirror_has_back(p->m, r)) return "";
     if (r->kind == ROW_FROM) {
         for (int i = 0; i < r->n_out && !rest; i++)
-            text = join(a, text, ", ",
-                        arena_printf(a, "%s%s", back ? "d" : "", words_leaf(r->out[i])));
+            text = join(a, text, ", ", flows(a, words_leaf(r->out[i]), back));
         return text;
     }
     if (r->kind != ROW_OPS || !back) {
@@ -140,8 +144,7 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
         if (axes) {
             l.pending = words_axis_list(g->arena, g->t, axes), l.axes = axes, partial++;
             l.summed = join(g->arena, l.summed, ", ",
-                            arena_printf(g->arena, "%s%s", back ? "d" : "",
-                                         words_short(g->arena, v[i]->shape.name)));
+                            flows(g->arena, words_short(g->arena, v[i]->shape.name), back));
         }
         if (done[i]) continue;
         names[groups] = "";
@@ -156,8 +159,7 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
             l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups],
                                          *l.tip[groups] ? "\n" : "", v[k]->shape.name, v[k]->step);
             const char *word = words_short(g->arena, v[k]->shape.name);
-            names[groups] = join(g->arena, names[groups], ", ",
-                                 arena_printf(g->arena, "%s%s", back ? "d" : "", word));
+            names[groups] = join(g->arena, names[groups], ", ", flows(g->arena, word, back));
         }
         l.num[groups++] = p->look.bare ? "" : number_words(p, v[i], alike);
     }
@@ -189,6 +191,25 @@ const char *mirror_pill(const MirrorPen *p, const TraceCollective *c) {
                         words_members(a, &c->groups, words_group_of(&c->groups, p->m->g->rank)));
 }
 
+const char *mirror_end_name(const MirrorPen *p, int strip, bool back, bool bottom) {
+    int before = 0, all = 0; /* pieces of the stream */
+    for (int i = 0; i < p->m->n; i++)
+        before += i < strip && !p->m->strip[i].plain, all += !p->m->strip[i].plain;
+    const PartTerm *part = part_term(p->m->strip[strip].strip->part);
+    bool first = before == 0, last = before + 1 == all, mlp = part->feeds && !part->attends;
+    const char *name = bottom ? (last && (all > 1 || part->feeds) ? "y" : "h")
+                       : first && !(all == 1 && mlp) ? "x"
+                                                     : "h";
+    return back ? arena_printf(p->c->arena, "d%s", name) : name;
+}
+
+const char *mirror_stream_name(const MirrorPen *p, const char *value) {
+    for (int i = 0; i < p->m->n; i++)
+        if (!p->m->strip[i].plain && text_same(p->m->strip[i].from, value))
+            return mirror_end_name(p, i, false, false);
+    return NULL;
+}
+
 static int64_t local_bytes(const MirrorPen *p, const TraceShape *sh) {
     const TraceLocal *l = words_find_local(sh, p->m->g->rank);
     return l ? l->bytes : 0;
@@ -202,14 +223,15 @@ const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest
     int64_t bytes = 0, again = 0;
     const char *names = "";
     for (int i = 0; i < n; i++) {
-        const char *leaf = words_leaf(v[i]->shape.name);
+        const char *stream = mirror_stream_name(p, v[i]->shape.name),
+                   *word = stream ? stream : words_kept(a, p->m->g->t, v[i]->shape.name);
         bytes += local_bytes(p, &v[i]->shape);
         again += mirror_again(p->m, v[i]);
-        names = join(a, names, ", ", brief && n > 1 ? words_short(a, leaf) : leaf);
+        names = join(a, names, ", ", word);
     }
     if (n == 0) return NULL;
     if (p->look.narrow) return bytes_text(bytes, a);
-    if (brief && n > 3) names = arena_printf(a, "%d values", n);
+    if (brief && n > 2) names = arena_printf(a, "%d values", n);
     if (again == n) return arena_printf(a, "%s  again", names);
     return arena_printf(a, "%s  %s", names, bytes_text(bytes, a));
 }
@@ -345,7 +367,7 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
     MirrorEntry e[MIRROR_MAX];
     int n = mirror_entries(p, r, e);
     for (int i = 0; i < n; i++) {
-        widen(&w->grad, fmin(210, mirror_text_width(p, e[i].names, SEMIBOLD) + 20));
+        widen(&w->grad, fmin(260, mirror_text_width(p, e[i].names, SEMIBOLD) + 20));
         for (int k = 0; k < e[i].first->n; k++) {
             const char *word = words_coll_done(p->c->arena, e[i].first->coll[k]);
             widen(&w->hex, mirror_text_width(p, word, SEMIBOLD) + 28);

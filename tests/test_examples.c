@@ -199,6 +199,14 @@ static void test_shape_only(void **state) {
     must_exit(plan, comms, 0);
     must_say(plan, comms.out, "756 collectives");
     if (took > 1) print_message("three shape-only commands took %.2f s\n", took);
+    start = seconds(); /* what makes it so large is not looked for: that took a minute */
+    Ran held = RUN("check", plan, "-v");
+    took = seconds() - start;
+    must_exit(plan, held, 0);
+    must_say(plan, held.out, "756 collectives in one order on all ranks, not executed");
+    must_say(plan, held.err, "executing this plan needs more than ");
+    if (took > 1) print_message("a check without values took %.2f s\n", took);
+    assert_true(took < 20);
 }
 
 /* ---- the plan in the README ---- */

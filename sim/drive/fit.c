@@ -2,8 +2,15 @@
  * do. Refuses to guess: what was not lowered and walked is not named. */
 #include "drive/run.h"
 
+/* A try walks every step with every rank: where these are more than so many nothing is tried, for
+ * what cannot run here is told at once. */
+static bool worth_trying(const Run *r) {
+    enum { MOST = 1 << 20 };
+    return (int64_t)r->program->ns * r->mesh->nranks <= MOST;
+}
 bool fit_shrinks(const Run *r) {
-    return !r->plan->kind && !r->plan->weights && !r->plan->inputs && r->o->against == NULL;
+    return !r->plan->kind && !r->plan->weights && !r->plan->inputs && r->o->against == NULL &&
+           worth_trying(r);
 }
 /* What another plan needs. False if it cannot be lowered, or needs more than `room` bytes. */
 static bool need_of(const Run *run, Plan *plan, int64_t room, RunNeed *need) {
@@ -38,7 +45,7 @@ Loc fit_cause(const Run *r, bool time) {
                 {p->rows, p->batch_loc, offsetof(Plan, rows)}};
     int64_t most = 0;
     Loc cause = p->model_loc;
-    for (size_t i = 0; i < sizeof data / sizeof *data; i++) {
+    for (size_t i = 0; worth_trying(r) && i < sizeof data / sizeof *data; i++) {
         Plan plan = *p;
         RunNeed need;
         int64_t *size = (int64_t *)((char *)&plan + data[i].at);

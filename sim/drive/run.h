@@ -92,13 +92,14 @@ enum { RUN_MAX_HOURS = 100 };
 double dry_hours(const RunNeed *need);
 /* The smallest `shrink` above the plan's, of those that double it, with which the run fits into
  * `room` bytes and into RUN_MAX_HOURS, and what it then needs: each is lowered and walked with
- * sizes only. 0: none does, or the plan can have none (fit_shrinks). */
+ * sizes only. 0: none does, or none is looked for (fit_shrinks). */
 int64_t fit_shrink(const Run *r, int64_t room, RunNeed *need);
 /* Which key makes a run that is refused so large, in time or in memory: of the sizes of the data
  * that make up more than half of it, the largest; else the model. Each is lowered and walked with
- * an eighth of it. */
+ * an eighth of it, if the program and its ranks are not too many for that. */
 Loc fit_cause(const Run *r, bool time);
-/* Can widths be divided? Not those of an mlp, nor of weights that come from a file. */
+/* Is it worth while to divide widths? Not those of an mlp, nor of weights that come from a file,
+ * nor where steps and ranks are too many to be walked again and again. */
 bool fit_shrinks(const Run *r);
 /* The model and its program as r->plan says them, before anything is planted: makes r->mesh to
  * r->program, which is NULL if it is too large to be looked at. False and diagnostics in r->d. */

@@ -162,11 +162,52 @@ static const struct {
      "matches no module", "typographic quotes"},
     {LLAMA "mesh: {tp: 2}\nplan:\n  layers.*.attention.{wq,wk,wv}: colwise\n", 3, "E0205",
      "matches no module", "one of several letters is `w[123]`"},
+    {LLAMA "mesh: {tp: 2}\nplan:\n  layers.\\d+.attention.w(q|k): colwise\n", 3, "E0205",
+     "matches no module", "a pattern is no regular expression"},
+    {LLAMA "mesh: {tp: 2}\nplan:\n  layers.*.attention.w[qk: colwise\n", 3, "E0205",
+     "matches no module", "a ] is missing"},
+    {LLAMA "mesh: {tp: 2}\nplan:\n  layers.5.attention.w[qkv]: colwise\n", 3, "E0205",
+     "matches no module", "in 'layers' there is only '0' (`names: torchtitan`)"},
+    /* words of other tools */
+    {"model: llama3-8b\ndata: {dtype: torch.float32}\nmesh: {tp: 2}\n", 3, "E0206",
+     "unknown value 'torch.float32' for 'dtype'", "did you mean 'f32'?"},
+    {LLAMA "mesh: {tp: 2}\nsave_gathered: yes\n", 3, "E0301",
+     "'save_gathered' must be true or false, not 'yes'", "write true"},
+    {LLAMA "mesh: {tp: 2}\ncontext_parallel: {axis: cp}\n", 3, "E0204",
+     "unknown axis or group 'cp'", "an axis more: `mesh: {cp: 2, ...}`"},
+    /* an expectation is told where it stands */
+    {LLAMA "mesh: {dp: 1}\nexpect:\n  equivalent: false\n", 1, "E0505",
+     "p.yaml:5:15: error: the plan is equivalent", ""},
+    {LLAMA "mesh: {dp: 1}\nexpect:\n  diagnostics: [E0402]\n", 1, "E0505",
+     "p.yaml:5:16: error: E0402 was expected", ""},
     {LLAMA "mesh: {tp: 2}\nplan:\n  layers.*.attention.wq: ColwiseParallel()\n", 3, "E0203",
      "unknown style 'ColwiseParallel()'",
      "{style: ColwiseParallel, input: ..., output: ...}; a file with calls of PyTorch is read by "
      "`shardproof import torch FILE`"},
 };
+/* One mistake is one finding. */
+static void test_one_finding(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *says, *help;
+    } one[] = {
+        {"model: llama3-8b\nmesh:{tp: 2}\n", "p.yaml:2:1: error: unknown key 'mesh:{tp'",
+         "put a blank behind the colon: mesh: {tp"},
+        {"apiVersion: v1\nkind: Pod\nspec: {containers: []}\n",
+         "p.yaml:1:1: error: this is no plan: none of its 3 keys is one of a plan's",
+         "`shardproof import`"},
+        {"name: x\ntrain_batch_size: 8\nzero_optimization: {stage: 3}\n",
+         "p.yaml:1:1: error: this is no plan", "at least `model` and `mesh`"},
+    };
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+        Ended e = check(put("p.yaml", one[i].text), NULL, NULL);
+        has(&e, 3, "", one[i].says);
+        has(&e, 3, "", one[i].help);
+        const char *first = strstr(e.err, "error:");
+        assert_true(first && !strstr(first + 1, "error:"));
+    }
+    unlink(in("p.yaml"));
+}
 static void test_words(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -278,6 +319,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_patterns, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_fail_on, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_new_axis, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_one_finding, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_words, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_numbers_expected, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_means_something, sandbox_new, sandbox_gone),

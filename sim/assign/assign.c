@@ -540,14 +540,9 @@ static void line_notes(Assign *a, const bool *hit, const bool *won) {
     for (int i = 0; i < p->n_lines; i++) {
         if (p->lines[i].from_recipe || p->lines[i].kind) continue;
         const PlanLine *l = &p->lines[i];
-        if (!hit[i]) { /* braces: a shell's, not ours */
-            diag_error(
-                a->d, "E0205", l->loc,
-                hints++ >= HINTS ? NULL
-                : strchr(l->pattern, '{')
-                    ? "one of several letters is `w[123]`; for longer names write a line each"
-                    : suggest_for(a, l->pattern),
-                "pattern '%s' matches no module and no parameter", l->pattern);
+        if (!hit[i]) {
+            diag_error(a->d, "E0205", l->loc, hints++ >= HINTS ? NULL : suggest_for(a, l->pattern),
+                       "pattern '%s' matches no module and no parameter", l->pattern);
         } else if (!won[i])
             diag_note(a->d, "N0005", l->loc, NULL,
                       "line '%s' is shadowed by more exact or later lines", l->pattern);

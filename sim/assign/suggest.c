@@ -90,6 +90,17 @@ const char *suggest_nearest(Arena *arena, const Graph *g, const char *pattern) {
 }
 /* ---- the ways to find it ---- */
 
+/* It is a pattern of another kind. */
+static const char *of_other_syntax(const char *pattern) {
+    const char *open = strrchr(pattern, '[');
+    if (open && !strchr(open, ']')) return "a ] is missing behind the letters in [...]";
+    if (strstr(pattern, "**") || strpbrk(pattern, "\\()|^$+"))
+        return "a pattern is no regular expression: `*` is any one component of a path, `w[qkv]` "
+               "one of several letters, as in `layers.*.attention.w[qkv]`";
+    return strchr(pattern, '{')
+               ? "one of several letters is `w[123]`; for longer names write a line each"
+               : NULL;
+}
 /* It is the name of another scheme, letter by letter. */
 static const char *of_other_scheme(const Search *s) {
     Arena *a = s->a->arena;
@@ -308,6 +319,8 @@ static const char *of_what_is_there(const Search *s) {
         there = children(s, path);
     }
     if (!schemes && *there) return arena_printf(a, "the modules are %s", there);
+    if (*there && *path && !strchr(there, ','))
+        return arena_printf(a, "in '%s' there is only '%s' (`names: %s`)", path, there, names);
     if (*there && *path)
         return arena_printf(a, "in '%s' there are %s (`names: %s`)", path, there, names);
     return arena_printf(a, "names are those of `names: %s`: see `list names`", names);
@@ -315,7 +328,8 @@ static const char *of_what_is_there(const Search *s) {
 
 const char *suggest_for(const Assign *a, const char *pattern) {
     Search s = search_for(a, pattern);
-    const char *hint = of_other_scheme(&s);
+    const char *hint = of_other_syntax(pattern);
+    if (!hint) hint = of_other_scheme(&s);
     if (!hint) hint = of_part_left_out(&s);
     if (!hint) hint = of_what_it_holds(&s);
     if (!hint) hint = of_leaf(&s);

@@ -194,7 +194,8 @@ static void hold_diagnostics(Hold *h) {
         bool found = false;
         for (int k = 0; k < n; k++)
             found = found || strcmp(h->d->item[k].code, e->diagnostics[i]) == 0;
-        if (!found) fail(h, e->loc, "%s was expected and did not come", e->diagnostics[i]);
+        if (!found)
+            fail(h, e->diagnostics_loc, "%s was expected and did not come", e->diagnostics[i]);
     }
     for (int k = 0; k < n; k++) {
         const Diag *g = &h->d->item[k];
@@ -202,15 +203,16 @@ static void hold_diagnostics(Hold *h) {
         bool first = true;
         for (int j = 0; j < k; j++) first = first && strcmp(h->d->item[j].code, g->code) != 0;
         if (g->severity != DIAG_NOTE && first && !values && !listed(e, g->code))
-            fail(h, e->loc, "%s came and is not in `diagnostics`", g->code);
+            fail(h, e->diagnostics_loc, "%s came and is not in `diagnostics`", g->code);
     }
 }
 static void hold_verdict(Hold *h) {
     const Expect *e = &h->p->expect;
     if (e->equivalent == 1 && !verdict_is(h->t, "equivalent"))
-        fail(h, e->loc, "the plan is %s, not equivalent", verdict_text(h->t));
+        fail(h, e->equivalent_loc, "the plan is %s, not equivalent", verdict_text(h->t));
     if (e->equivalent == 0 && !verdict_is(h->t, "different"))
-        fail(h, e->loc, "the plan is %s; it was expected to give other values", verdict_text(h->t));
+        fail(h, e->equivalent_loc, "the plan is %s; it was expected to give other values",
+             verdict_text(h->t));
 }
 /* An error that says nothing of the plan's values: a file that cannot be read, one of --against
  * that differs. Who expects wrong values does not expect it, unless its code is listed. */

@@ -241,10 +241,10 @@ static void read_bytes(PlanReader *r, const Key *k, void *base, YamlPair *pair) 
 static const Sub phases = {phase_keys, NULL};
 #define E(f) offsetof(Expect, f)
 const Key plan_expect_keys[] = {
-    {"equivalent", read_flag, NULL, E(equivalent), NO_LOC, "what the verdict must be"},
+    {"equivalent", read_flag, NULL, E(equivalent), E(equivalent_loc), "what the verdict must be"},
     {"first_wrong", read_text, NULL, E(first_wrong), E(first_wrong_loc),
      "name of the first wrong value"},
-    {"diagnostics", read_diagnostics, NULL, 0, NO_LOC,
+    {"diagnostics", read_diagnostics, NULL, 0, E(diagnostics_loc),
      "codes that must be reported, and no other error"},
     {"local_shapes", read_shapes, NULL, 0, NO_LOC,
      "name, or the end of one: \"[B/dp, S, D]\"; a number stands for itself, on every rank"},

@@ -196,8 +196,8 @@ static void read_layers(PlanReader *r, const Key *k, void *base, YamlPair *pair)
         return;
     }
     if (last > INT_MAX) {
-        diag_error(r->d, "E0302", y->loc, NULL, "'layers': %lld layers are too many",
-                   (long long)last);
+        diag_error(r->d, "E0302", y->loc, "`layers: all` is all that the model has",
+                   "'layers': %lld layers are too many", (long long)last);
         return;
     }
     p->layers_first = (int)first;
@@ -744,10 +744,11 @@ static uint64_t fnv(uint64_t h, const char *s, size_t n) {
 /* Is there an unknown key for which this one was proposed? Then the plan has it, under another
  * name. */
 static bool misspelt(const PlanReader *r, const char *key) {
-    for (int i = 0; i < r->d->n; i++)
-        if (!strcmp(r->d->item[i].code, "E0201") && r->d->item[i].hint &&
-            !strcmp(r->d->item[i].hint, key))
-            return true;
+    const char *blank = arena_printf(r->a, "put a blank behind the colon: %s:", key);
+    for (int i = 0; i < r->d->n; i++) {
+        const char *hint = strcmp(r->d->item[i].code, "E0201") ? NULL : r->d->item[i].hint;
+        if (hint && (!strcmp(hint, key) || !strncmp(hint, blank, strlen(blank)))) return true;
+    }
     return false;
 }
 static void check_model(PlanReader *r, bool has_model) {
@@ -921,6 +922,22 @@ static uint64_t hash_of(const PlanText *g) {
 static bool is_machine(Yaml *root) {
     return yaml_get(root, "flops") && !yaml_get(root, "model") && !yaml_get(root, "mesh");
 }
+/* A file of another tool: no key of it is one of a plan's, but for what any file may have, nor
+ * nearly one. */
+static bool is_foreign(Yaml *root) {
+    const char *names[64];
+    int n = 0;
+    for (const Key *k = plan_keys; k->name && n < 63; k++) names[n++] = k->name;
+    names[n] = NULL;
+    for (int i = 0; i < root->n; i++) {
+        const char *key = root->pair[i].key;
+        const bool any = !strcmp(key, "name");
+        for (int k = 0; k < n && !any; k++)
+            if (!strcmp(key, names[k])) return false;
+        if (!any && (diag_nearest(key, names) || strpbrk(key, ".*:"))) return false;
+    }
+    return root->n > 1;
+}
 /* A word with quotes that a text program made is unknown because of them. */
 static void name_quotes(Diag *g) {
     static const char *const quotes[] = {"\u201c", "\u201d", "\u2018", "\u2019"};
@@ -944,6 +961,11 @@ Plan *plan_parse(Arena *arena, Diags *d, PlanText given) {
             d, "E0201", root->pair[0].loc,
             "plans name it: `hardware: h100-sxm` or a path; `--hardware` does so for one run",
             "this is a hardware profile, not a plan: it has no `model` and no `mesh`");
+    } else if (root && is_foreign(root)) {
+        diag_error(d, "E0201", root->pair[0].loc,
+                   "a plan has at least `model` and `mesh`; what a framework runs is read by "
+                   "`shardproof import` (hf, torch, torchtitan, megatron, jax)",
+                   "this is no plan: none of its %d keys is one of a plan's", root->n);
     } else if (root) {
         read_table(&r, plan_keys, NULL, p, root);
         check_model(&r, p->model_loc.file != NULL);

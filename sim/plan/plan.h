@@ -128,6 +128,7 @@ typedef struct {
 typedef struct {
     bool set;
     int equivalent; /* -1 unset */
+    Loc equivalent_loc, diagnostics_loc;
     const char *first_wrong;
     Loc first_wrong_loc;
     bool has_diagnostics;

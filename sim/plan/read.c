@@ -98,7 +98,10 @@ static const char *unknown_key_hint(PlanReader *r, const Key *keys, const char *
     int n = 0;
     for (const Key *k = keys; k->name && n < 63; k++) names[n++] = k->name;
     names[n] = NULL;
-    const char *near = diag_nearest(key, names);
+    const char *near = diag_nearest(key, names), *colon = strchr(key, ':');
+    for (int i = 0; colon && colon[1] && i < n; i++)
+        if (strlen(names[i]) == (size_t)(colon - key) && !strncmp(names[i], key, strlen(names[i])))
+            return arena_printf(r->a, "put a blank behind the colon: %s: %s", names[i], colon + 1);
     for (size_t i = 0; !near && i < sizeof synonyms / sizeof synonyms[0]; i++)
         for (int j = 0; strcmp(synonyms[i].theirs, key) == 0 && j < n; j++)
             if (strcmp(synonyms[i].ours, names[j]) == 0) near = names[j];
@@ -321,10 +324,20 @@ void read_path(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
 
 static const Word truth[] = {{"false", 0}, {"true", 1}, {NULL, 0}};
 
+/* Words that YAML readers disagree about. */
+static const char *truth_hint(const char *word) {
+    static const char *const yes[] = {"yes", "on", "y", "1"}, *const no[] = {"no", "off", "n", "0"};
+    for (size_t i = 0; word && i < sizeof yes / sizeof *yes; i++) {
+        if (!strcasecmp(word, yes[i]) || !strcasecmp(word, "true")) return "write true";
+        if (!strcasecmp(word, no[i]) || !strcasecmp(word, "false")) return "write false";
+    }
+    return NULL;
+}
 static int read_truth(PlanReader *r, const Key *k, const Yaml *y) {
     for (const Word *w = truth; y->kind == YAML_SCALAR && !y->quoted && w->word; w++)
         if (strcmp(w->word, y->s) == 0) return w->value;
-    read_wrong_type(r, k->name, y, "true or false", NULL);
+    read_wrong_type(r, k->name, y, "true or false",
+                    truth_hint(y->kind == YAML_SCALAR ? y->s : NULL));
     return -1;
 }
 void read_bool(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
@@ -336,6 +349,22 @@ void read_flag(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     if (v >= 0) *(int *)field(base, k->at) = v;
 }
 
+/* Words of other tools for words of ours. */
+static const struct {
+    const char *theirs, *ours;
+} words_of_others[] = {
+    {"float", "f32"},  {"float32", "f32"},     {"fp32", "f32"},   {"single", "f32"},
+    {"double", "f64"}, {"float64", "f64"},     {"fp64", "f64"},   {"bfloat16", "bf16"},
+    {"fsdp2", "fsdp"}, {"full_shard", "fsdp"}, {"zero3", "fsdp"}, {"hybrid_shard", "hsdp"},
+    {"full", "block"},
+};
+static const char *word_of_other(const char *s, const char *const *names) {
+    if (!strncmp(s, "torch.", 6)) s += 6;
+    for (size_t i = 0; i < sizeof words_of_others / sizeof *words_of_others; i++)
+        for (int k = 0; names[k] && !strcasecmp(s, words_of_others[i].theirs); k++)
+            if (!strcmp(names[k], words_of_others[i].ours)) return names[k];
+    return NULL;
+}
 int read_word(PlanReader *r, const char *key, const Yaml *y, const Word *words) {
     /* null can be a word of its own: `activation: none` is, `null` is not */
     const char *s = read_scalar(r, key, y, "one word"), *names[32];
@@ -349,7 +378,8 @@ int read_word(PlanReader *r, const char *key, const Yaml *y, const Word *words) 
     Str all = str_new(r->a);
     str_add(&all, "one of:");
     for (int i = 0; i < n; i++) str_addf(&all, " %s", names[i]);
-    const char *near = diag_nearest(s, names);
+    const char *near = word_of_other(s, names);
+    if (!near) near = diag_nearest(s, names);
     diag_error(r->d, "E0206", y->loc, near ? near : all.s, "unknown value '%s' for '%s'", s, key);
     return -1;
 }
@@ -460,7 +490,10 @@ bool read_check_axis(PlanReader *r, const char *name, Loc loc) {
     if (name[strspn(name, "0123456789")] == 0)
         str_add(&all, "; a group is as large as its axes together: `ep: dp*cp`");
     else if (n)
-        str_addf(&all, "; another name for some of them: `groups: {%s: %s}`", name, names[0]);
+        str_addf(&all,
+                 "; another name for some of them: `groups: {%s: %s}`; an axis more: `mesh: {%s: "
+                 "2, ...}`",
+                 name, names[0], name);
     diag_error(r->d, "E0204", loc, near ? near : all.s, "unknown axis or group '%s'", name);
     return false;
 }

@@ -197,6 +197,29 @@ static void test_what_is_promised_is_noticed(void **s) {
         arena_free(a);
     }
 }
+/* Where a bound is no number nothing is held: of an infinite operand, and of numbers whose squares
+ * float64 has not. */
+static void test_bounds_without_end(void **s) {
+    (void)s;
+    for (int k = 0; k < 4 * CASES; k++) {
+        Arena *a = arena_new();
+        Rule r;
+        const Case *c = &cases[k / 4];
+        Projection p = product(a, c, &r, k % 2 ? DT_F64 : DT_F32);
+        const Tensor *factor = project_factor(&p, k / 2 % 2);
+        Projection of = {.call = {.out = *factor, .dtype = p.call.dtype}};
+        double x = get(&of, 0);
+        set(&of, 0, INFINITY); /* the result is still finite */
+        if (project_hold(&p).held)
+            fail_msg("%s, operand %d: what has an infinite factor is held", c->rule, c->operand);
+        set(&of, 0, x);
+        for (int64_t i = 0; i < tensor_count(factor) && k % 2; i++)
+            set(&of, i, get(&of, i) * 1e200);
+        if (project_hold(&p).held != !(k % 2))
+            fail_msg("%s, operand %d: what is too small by 1e-200 is held", c->rule, c->operand);
+        arena_free(a);
+    }
+}
 /* Of n indices what one of so many ranks may hold: a range, or one of each half. */
 static DimIndex some_of(Arena *a, int64_t n, int64_t at, int64_t parts, bool zigzag) {
     int64_t lo = n * at / parts, hi = n * (at + 1) / parts;
@@ -507,6 +530,7 @@ int main(void) {
         cmocka_unit_test(test_right_products_are_held),
         cmocka_unit_test(test_what_cannot_be),
         cmocka_unit_test(test_what_is_promised_is_noticed),
+        cmocka_unit_test(test_bounds_without_end),
         cmocka_unit_test(test_in_parts),
         cmocka_unit_test(test_errors_that_cancel),
         cmocka_unit_test(test_sums),

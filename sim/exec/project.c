@@ -404,6 +404,7 @@ static Projected hold(const Through *got, const double *want, const double *boun
                 for (int v = 0; v < PROJECT_VECTORS; v++) {
                     int64_t k = ((o * nb + b) * PROJECT_VECTORS + v) * in + i;
                     double off = fabs(got->sum[k] - want[k]), used = off == 0 ? 0 : off / bound[at];
+                    r.held &= isfinite(bound[at]);
                     r.held &= off <= bound[at]; /* a NaN is not */
                     if (!(used > r.used)) continue;
                     r.used = used, r.residual = off, r.bound = bound[at];

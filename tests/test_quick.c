@@ -9,7 +9,9 @@
 #include <cmocka.h>
 #include "base/file.h"
 #include "exec/project.h"
+#include "lower/program.h"
 #include "support/random_run.h"
+#include "support/spoil.h"
 #include "support/support.h"
 #include <glob.h>
 #include <math.h>
@@ -491,6 +493,48 @@ static void test_experts(void **s) {
     }
     arena_free(a);
 }
+/* A value that all ranks compute for themselves, of which one has another number. */
+typedef struct {
+    const char *of;
+    int64_t rank;
+    bool acted;
+} OneRank;
+static void spoil_one_rank(void *arg, Exec *e, const Step *s, bool checked) {
+    OneRank *x = arg;
+    const char *name = program_value_name(e->p, &e->p->val[s->out], e->arena);
+    if (checked || strcmp(name, x->of) != 0) return;
+    Spoil part = spoil_part(e, s->out, x->rank);
+    for (int64_t i = 0; i < part.n; i += 3) spoil_set(&part, i, 2 * spoil_get(&part, i) + 1);
+    x->acted = true;
+}
+/* Copies of a product are looked at on each rank, of the last value too, also where kernels have
+ * orders of their own and copies need not have the same bits. */
+static void test_copies(void **s) {
+    (void)s;
+    static const char text[] = "model: {kind: mlp, sizes: [8, 32, 8], bias: false}\n"
+                               "data: {rows: 6, dtype: f32}\nmesh: {tp: 3}\n";
+    static const char *const of[] = {"net1", "net2"};
+    for (int k = 0; k < 24; k++) {
+        Arena *a = arena_new();
+        OneRank x = {.of = of[k / 12], .rank = k % 3};
+        Device *own = device_host((size_t)1 << 26);
+        own->own_order = true;
+        PipelineOptions o = {.execute = true,
+                             .threads = 1,
+                             .watch = spoil_one_rank,
+                             .watch_arg = &x,
+                             .check = k / 6 % 2 ? CHECK_QUICK : CHECK_FULL,
+                             .device = k / 3 % 2 ? own : NULL};
+        PlanRun r = plan_run_with(a, "plan.yaml", text, &o);
+        assert_true(x.acted);
+        if (!r.t->first_wrong || strcmp(r.t->first_wrong, x.of) != 0)
+            fail_msg("%s of rank %lld, %s check%s: %s is the first wrong value", x.of,
+                     (long long)x.rank, o.check == CHECK_QUICK ? "quick" : "full",
+                     o.device ? ", own order" : "", r.t->first_wrong);
+        device_free(own);
+        arena_free(a);
+    }
+}
 static void test_random_plans(void **s) {
     (void)s;
     enum { SAMPLE = 300 };
@@ -537,6 +581,7 @@ int main(void) {
         cmocka_unit_test(test_share_noticed),
         cmocka_unit_test(test_shipped_plans),
         cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_random_plans),
         cmocka_unit_test(test_end_to_end),
     };

@@ -100,7 +100,9 @@ bool projected_product(Check *c, const Step *s, Compare *all) {
         held = project_joint(&joint, s, all, &q, &seen) && seen.held;
         note_projected(all, &seen, tensor_count(&q.call.out));
     }
-    if (held && !c->e->dev->own_order) compare_replicas(&same, s->out, &p->val[s->out].L);
+    /* of the ranks that hold the same block one was looked at; where copies need not have the same
+     * bits, all are looked at closer */
+    if (held) compare_replicas(&same, s->out, &p->val[s->out].L);
     free(same.rank_error);
     return held && !same.failed;
 }

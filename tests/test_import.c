@@ -1510,6 +1510,9 @@ static void test_megatron_outside(void **state) {
     HOLDS(r, "mesh: {tp: 4}");
     static const char *const wrong[][2] = {
         {"TP=x DP=1 BATCH=1", "--tensor-model-parallel-size wants a whole number above 0, not 'x'"},
+        {"DP=1 BATCH=1 PP=2", "--args:1:14: error: nothing in the script asks for PP [E0201]"},
+        {"DP=1 BATCH=1 3=x", "--args:1:14: error: nothing in the script asks for $3 [E0201]"},
+        {"RUN=8 DP=1 BATCH=1", "--args:1:1: error: the script sets RUN itself before"},
         {"BATCH=1 DP=1 --vocab-siz 4", "--args:1:14: error: unknown argument '--vocab-siz'"},
         {"BATCH=1 DP=1; rm", "--args:1:13: error: ';' between arguments [E0217]"},
         {"BATCH='1", "--args:1:7: error: this text is not closed"}};

@@ -35,6 +35,8 @@ typedef struct {
     const char *why;           /* not decided here, */
     const ShellChoice *choice; /* but where all branches of this one set it alike: */
     int set_by;                /* the first so many do so far */
+    Loc given;                 /* the environment's: where it stands; */
+    bool read, lost;           /* asked for; set anew before anybody asked */
 } Var;
 /* Whether a branch is taken, ordered by how little is known of it. */
 typedef enum { TAKEN, LEFT, PERHAPS } Branch;
@@ -138,6 +140,12 @@ static Var *var_of(const Shell *sh, const char *name) {
         if (strcmp(sh->var[i].name, name) == 0) return &sh->var[i];
     return NULL;
 }
+/* Whose value is asked for. */
+static const Var *var_read(Shell *sh, const char *name) {
+    Var *v = var_of(sh, name);
+    if (v) v->read = true;
+    return v;
+}
 /* What decides its value, or NULL: literals do. */
 static const char *var_why(const Var *v) {
     const ShellChoice *c = v->choice;
@@ -155,7 +163,7 @@ static Var *var_make(Shell *sh, const char *name) {
     return v;
 }
 static const char *number_text(void *of, const char *name) {
-    const Var *v = var_of(of, name);
+    const Var *v = var_read(of, name);
     const char *why, *text;
     if (!v || var_why(v) || v->value.n != 1) return NULL;
     text = text_of(of, &v->value.field[0], &why);
@@ -201,7 +209,7 @@ static void past(Shell *sh, char open, char close, Loc at) {
 }
 /* `all`: of all words of an array; its bare name is the first. */
 static void put_var(Shell *sh, Fields *to, Segment raw, const char *name, bool quoted, bool all) {
-    const Var *v = name ? var_of(sh, name) : NULL;
+    const Var *v = name ? var_read(sh, name) : NULL;
     raw.unset = name && !v && !isdigit((unsigned char)*name);
     raw.why = raw.unset    ? "nothing in this file sets it"
               : !v         ? "whoever calls the script decides it"
@@ -229,7 +237,7 @@ static void braced(Shell *sh, Fields *to, bool quoted, const char *from, Loc at)
         put_var(sh, to, (Segment){.s = raw, .at = at}, name, quoted, all);
     } else if (name && !all && (colon || scan_peek(s, 0) == '-')) {
         Fields other = {0};
-        const Var *v = var_of(sh, name);
+        const Var *v = var_read(sh, name);
         scan_take(s, colon + 1u);
         const char *text = s->p;
         quoted_text(sh, &other, '}', false);
@@ -241,6 +249,16 @@ static void braced(Shell *sh, Fields *to, bool quoted, const char *from, Loc at)
     } else {
         past(sh, '{', '}', at);
         add_undecided(sh, to, from, at, "only names and their defaults are read");
+    }
+}
+/* The names in $((..)) are asked for, whether there is a number at the end or not. */
+static void asked_in(Shell *sh, const char *text, size_t n) {
+    for (size_t i = 0, len = 1; i < n; i += len) {
+        for (len = 0;
+             i + len < n && (isalnum((unsigned char)text[i + len]) || text[i + len] == '_');)
+            len++;
+        if (len) var_read(sh, arena_strndup(sh->s->a, text + i, len));
+        len += !len;
     }
 }
 static void expand(Shell *sh, Fields *to, bool quoted) {
@@ -256,6 +274,7 @@ static void expand(Shell *sh, Fields *to, bool quoted) {
         size_t n = (size_t)(s->p - inside);
         if (s->failed) return;
         scan_take(s, scan_peek(s, 0) == ')');
+        asked_in(sh, inside, n - 1);
         if (shell_number(arena_strndup(s->a, inside, n - 1), number_text, sh, &v))
             add(sh, to, (Segment){.s = arena_printf(s->a, "%lld", (long long)v), .at = at});
         else add_undecided(sh, to, from, at, "no numbers of this file decide it");
@@ -448,6 +467,7 @@ static void assign(Shell *sh, size_t head) {
     if (!more || (why && !array)) v->why = why; /* words that are perhaps appended know it each */
     if (!more) v->value = (Fields){0}, v->array = array;
     v->array |= array;
+    v->lost |= v->given.file && !v->read && !more && !why;
     v->value.open = !v->array && v->value.n; /* a text grows, an array has one more */
     add_value(sh, &v->value, &value, true);
     v->value.open = false;
@@ -679,13 +699,14 @@ static void statements(Shell *sh) {
 static void take_variables(Shell *sh) {
     Str *taken = &sh->out->taken;
     for (int i = 0; i < sh->n_vars && !sh->s->failed; i++) {
-        const Var *v = &sh->var[i];
+        Var *v = &sh->var[i];
         const Field *f = v->value.n && !var_why(v) ? &v->value.field[0] : NULL;
         int k = 0;
         while (f && k < f->n && f->seg[k].blank) k++;
         if (!f || k == f->n || strncmp(f->seg[k].s, "--", 2) != 0) continue;
         Fields words = {0};
         Command c = {0};
+        v->read = true;
         add_value(sh, &words, &v->value, false);
         take_words(sh, &c, &words);
         str_addf(taken, "%s%s", taken->n ? " " : "", v->name);
@@ -698,7 +719,25 @@ static void environment(Shell *sh) {
         bool digit = isdigit((unsigned char)scan_peek(s, 0)) && scan_peek(s, 1) == '=';
         size_t head = digit ? 2 : assignment_head(s);
         if (!head) return;
+        const char *name = parameter_at(s, 0);
+        Loc at = scan_loc(s);
         assign(sh, head);
+        Var *v = s->failed ? NULL : var_of(sh, name);
+        if (v) v->given = at, v->read = false;
+    }
+}
+/* What the environment says and the script does not ask for would be left out in silence. */
+static void unasked(const Shell *sh, Scan *args) {
+    for (int i = 0; i < sh->n_vars && !args->failed; i++) {
+        const Var *v = &sh->var[i];
+        bool digit = isdigit((unsigned char)*v->name);
+        if (!v->given.file || (v->read && !v->lost)) continue;
+        scan_error(args, "E0201", v->given,
+                   v->lost ? "leave it out, or change the script's own line"
+                           : "the spelling is the script's: $NAME, ${NAME:-default}, $1",
+                   v->lost ? "the script sets %s%s itself before it asks for it"
+                           : "nothing in the script asks for %s%s",
+                   digit ? "$" : "", v->name);
     }
 }
 bool shell_words(Scan *s, Scan *args, ShellWords *out) {
@@ -727,6 +766,7 @@ bool shell_words(Scan *s, Scan *args, ShellWords *out) {
         }
         take_words(&sh, &c, &words);
         if (sh.depth) scan_error(args, "E0110", (Loc){args->file, 1, 1}, NULL, "a block is opened");
+        unasked(&sh, args);
     }
     return !s->failed && !(args && args->failed);
 }

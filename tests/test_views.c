@@ -1157,6 +1157,7 @@ static void column_then_row(void **state) {
     o.part = "down"; /* one of them, and none of what the plan has not */
     words = picture(a, r.t, &o, FORMAT_SVG);
     says(words, "down: Row parallel");
+    says(words, "\non every rank\n"); /* what the sum leaves; its terms and operands are cut */
     assert_null(strstr(words, "up: Column parallel"));
     o.part = "sideways";
     Diags *d = diags_new(a);

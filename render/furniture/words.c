@@ -299,14 +299,15 @@ const char *words_short(Arena *a, const char *name) {
 const char *words_gradient(Arena *a, const char *word) {
     return arena_printf(a, strlen(word) > 1 ? "d %s" : "d%s", word);
 }
-const char *words_kept(Arena *a, const Trace *t, const char *value) {
+const char *words_kept(Arena *a, const Trace *t, const char *value, bool brief) {
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         if (c->makes.role != OF_ITSELF || !text_same(c->makes.of, value)) continue;
         const TraceParam *p = NULL;
         for (int k = 0; k < c->n_inputs && !p; k++) p = trace_param(t, c->inputs[k]);
         const bool norm = p && p->compute.nd == 1 && part_term(c->part)->norm && c->module;
-        return norm ? arena_printf(a, "after %s", words_leaf(c->module)) : words_short(a, value);
+        if (norm) return arena_printf(a, "after %s", brief ? "the norm" : words_leaf(c->module));
+        break;
     }
     return words_short(a, value);
 }

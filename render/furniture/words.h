@@ -68,8 +68,8 @@ const char *words_short(Arena *a, const char *name);
 /* Gradient of what is called so: "dq", "d gate". */
 const char *words_gradient(Arena *a, const char *word);
 /* What is kept for backward, in the words of the modules that a figure shows: "after ffn_norm" of
- * what the norm gives, "q", any other value by its leaf. */
-const char *words_kept(Arena *a, const Trace *t, const char *value);
+ * what the norm gives, brief "after the norm"; "q"; any other value by its leaf. */
+const char *words_kept(Arena *a, const Trace *t, const char *value, bool brief);
 /* The backward of an op that has no matrix: "SiLU′". */
 const char *words_adjoint(Arena *a, const char *op);
 /* What a local move is called in its box: "slice"; "declared, not done" where it moves nothing. */

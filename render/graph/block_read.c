@@ -236,9 +236,10 @@ static void connect(BlockGraph *g) {
             int step = c->input_step ? c->input_step[k] : -1;
             if (!p && is_saved(g, i, c->reads[k])) {
                 BlockOp *op = &g->node[i].op[0];
-                op->saved = op->saved ? arena_printf(g->arena, "%s, %s", op->saved,
-                                                     words_kept(g->arena, g->t, c->inputs[k]))
-                                      : words_kept(g->arena, g->t, c->inputs[k]);
+                op->saved = op->saved
+                                ? arena_printf(g->arena, "%s, %s", op->saved,
+                                               words_kept(g->arena, g->t, c->inputs[k], false))
+                                : words_kept(g->arena, g->t, c->inputs[k], false);
                 continue;
             }
             if (!p) {

@@ -224,7 +224,7 @@ const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest
     const char *names = "";
     for (int i = 0; i < n; i++) {
         const char *stream = mirror_stream_name(p, v[i]->shape.name),
-                   *word = stream ? stream : words_kept(a, p->m->g->t, v[i]->shape.name);
+                   *word = stream ? stream : words_kept(a, p->m->g->t, v[i]->shape.name, brief);
         bytes += local_bytes(p, &v[i]->shape);
         again += mirror_again(p->m, v[i]);
         names = join(a, names, ", ", word);

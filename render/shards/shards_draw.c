@@ -6,8 +6,7 @@
 
 /* Colour of part i of n: ordered by lightness up to four, two tints in turn above. */
 int shards_shade(int64_t i, int64_t n) {
-    if (n <= 1) return 1;
-    if (n == 2) return i ? 3 : 0;
+    if (n <= 2) return i ? 3 : 0;
     return n <= 4 ? (int)i : i % 2 ? 3 : 2;
 }
 
@@ -67,14 +66,17 @@ void shards_draw_parts(ShardPen *p, const DimCut *r, const DimCut *k, Area at) {
             double y0 = shards_band_at(r, i, h), y1 = many ? h : shards_band_at(r, i + 1, h),
                    x0 = shards_band_at(k, j, w), x1 = many ? w : shards_band_at(k, j + 1, w);
             int tone = r->n > 1 ? shards_shade(pr, r->n) : shards_shade(pk, k->n);
+            /* what all hold has no rank's tone: white, as an uncut dim's ruler */
+            Role fill = n > 1 ? ROLE_SHARD + tone : ROLE_PAPER,
+                 ink = n > 1 ? ROLE_SHARD_TEXT + tone : ROLE_INK;
             scene_rect(p->s, (Area){x + x0, y + y0, x1 - x0, y1 - y0}, 0,
-                       (Look){ROLE_SHARD + tone, ROLE_NONE, 0});
+                       (Look){fill, ROLE_NONE, 0});
             if (!label) continue;
             const char *who = shards_owners(a, t, r, pr, k, pk);
             double tw = scene_width(p->s, 12, SEMIBOLD, who);
             if (tw + 4 <= x1 - x0 && y1 - y0 >= 15)
                 scene_text(p->s, x + (x0 + x1) / 2, y + (y0 + y1) / 2 + 4.3,
-                           (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone}, who);
+                           (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ink}, who);
         }
     scene_rect(p->s, (Area){x, y, w, h}, 0, (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
     for (int64_t i = own_r; n > 1 && !many && shards_holds(r, p->rank) && i < bands(r); i += r->n)

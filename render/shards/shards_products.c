@@ -197,15 +197,16 @@ static const char *sum_state(ShardPen *p, const Product *q) {
     return NULL;
 }
 
-/* The collective that adds the terms up, to the right of them if there is room. */
-static void draw_sum(ShardPen *p, const Product *q, double at, double mid, bool sum) {
-    if (!q->coll) return;
+/* The collective that adds the terms up, to the right of them if there is room; returns its right
+ * end, 0: it is not drawn. */
+static double draw_sum(ShardPen *p, const Product *q, double at, double mid, bool sum) {
+    if (!q->coll) return 0;
     Scene *s = p->s;
     Arena *a = p->c->arena;
     const CollWord *word = coll_word(q->coll->op);
     const char *name = word ? word->name : q->coll->op;
     double hw = scene_width(s, 13, SEMIBOLD, name) + 34, room = p->x + p->w - at - 30;
-    if (hw > room) return;
+    if (hw > room) return 0;
     Pt go[2] = {{at + 6, mid}, {at + 30, mid}};
     const char *over = arena_printf(a, "over %s", words_axis_list(a, p->c->t, q->coll->axis));
     Hexagon x = hexagon_of(q->coll, at + 30, mid - 21, hw, 42);
@@ -219,6 +220,28 @@ static void draw_sum(ShardPen *p, const Product *q, double at, double mid, bool 
     x.line[1] = (HexagonLine){over, mid + 14, 12, REGULAR};
     x.list = p->wrong, x.flag_x = x.x + 11, x.flag_y = x.y;
     scene_arrow(s, go, 2, (ArrowLook){ROLE_INK, 1.5, false, sum}, hexagon_draw(s, &x, NULL));
+    return at + 30 + hw;
+}
+
+/* What the collective leaves, behind it if there is room: a part of the sum, or all of it on every
+ * rank. */
+static void draw_result(ShardPen *p, const Product *q, double at, double mid, double h) {
+    const TraceValue *v = q->coll && !wrong_skipped(q->coll)
+                              ? words_find_value(p->c->t, q->coll->value, q->coll->step)
+                              : NULL;
+    if (!v || v->shape.nd < 1 || at <= 0) return;
+    DimCut r = row_cut(p, &v->shape), k = last_cut(p, &v->shape);
+    Caption cap = {words_leaf(v->shape.name),
+                   words_shape(p->c->arena, v->shape.global_shape, v->shape.nd),
+                   where(p, k.n > 1 ? &k : &r, k.n > 1 ? "columns" : "rows"), ROLE_SECOND};
+    const double room = p->x + p->w - at - 36, w = fmin(150, room), x = at + 30,
+                 need = slot_width(p, 0, &cap);
+    if (w < 60 || need > room) return;
+    Pt go[2] = {{at + 4, mid}, {x - 4, mid}};
+    if (k.n < 2 && r.n > 1) h = fmin(96, 18 * (double)r.n); /* a label in each row */
+    scene_arrow(p->s, go, 2, (ArrowLook){ROLE_INK, 1.5, false, false}, -1);
+    operand(p, &r, &k, (Area){x, mid - h / 2, w, h});
+    draw_caption(p, &cap, x + fmax(w, need) / 2, mid + h / 2 + 24);
 }
 
 /* The sentence behind a title of width `title`, or under it where the page is narrow; returns its
@@ -300,7 +323,7 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
         at += slot + (i < 2 ? gap : 0);
         if (i == 2) at -= (slot - size[i]) / 2;
     }
-    draw_sum(p, q, at, mid, sum);
+    draw_result(p, q, draw_sum(p, q, at, mid, sum), mid, bar);
     double end = draw_said(p, q, caption + 57);
     scene_end(s);
     return end + 21;

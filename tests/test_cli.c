@@ -1762,6 +1762,18 @@ static void test_every_option(void **state) {
     assert_true(shown > 70);
 }
 /* Those that do nothing are refused, with what they are for. */
+/* How products were held is said by every form of the report. */
+static void test_how_held(void **state) {
+    (void)state;
+    static const char quick[] = "\"check\":\"quick\"", full[] = "\"check\":\"full\"",
+                      bf16[] = "data.dtype=bf16";
+    const char *plan = operand("uneven"), *out = in("how-held");
+    expect_code(RUN("check", plan, "--check", "quick"), 0, "products by projections, worst", NULL);
+    expect_code(RUN("check", plan, "--check", "quick", "--format", "json"), 0, quick, NULL);
+    expect_code(RUN("check", plan, "--check", "auto", "--format", "json"), 0, full, NULL);
+    expect_code(RUN("run", plan, "--check", "quick", "--set", bf16, "-o", out), 0,
+                "nothing, the check is full", NULL);
+}
 static void test_no_use(void **state) {
     (void)state;
     const char *plan = operand("uneven"), *out = in("no-use.svg"), *word;
@@ -2353,6 +2365,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_idle_beside_plans),
     TEST(test_idle_beside_frameworks),
     TEST(test_every_option),
+    TEST(test_how_held),
     TEST(test_no_use),
     TEST(test_unequal_times),
     TEST(test_structure),

@@ -12,6 +12,7 @@ static void put_checks(const Cli *c, JsonWriter *w, const Loaded *l) {
     json_int(w, "suspect", t->n_suspect);
     json_int(w, "fail", t->n_fail);
     json_int(w, "structure", summary_structure(t));
+    json_str(w, "check", !t->executed ? NULL : l->report.quick ? "quick" : "full");
     json_str(w, "worst", t->worst_value);
     json_real(w, "used", t->worst_used);
     json_str(w, "first_wrong", t->first_wrong);
@@ -24,6 +25,7 @@ static void put_checks(const Cli *c, JsonWriter *w, const Loaded *l) {
         json_int(w, "products", q.products);
         json_int(w, "sums", q.sums);
         json_int(w, "projections", q.projections);
+        json_int(w, "seed", l->report.plan ? (int64_t)l->report.plan->seed : 0);
         json_str(w, "value", q.notice->value);
         json_real(w, "notice", q.notice->notice);
         json_close(w, '}');

@@ -79,6 +79,7 @@ const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
         str_addf(&s, ", %lld check%s", (long long)checks, checks == 1 ? "" : "s");
         if (t->n_fail) str_addf(&s, ", %lld failed", (long long)t->n_fail);
         if (t->n_suspect) str_addf(&s, ", %lld suspect", (long long)t->n_suspect);
+        if (l->report.quick) str_add(&s, ", products by projections");
     }
     if (t->worst_value && !t->n_fail)
         str_addf(&s, ", worst %s used %s its bound", t->worst_value,
@@ -238,6 +239,10 @@ static void report_projected(Cli *c, const Loaded *l) {
     const char *seed =
         l->report.plan ? arena_printf(a, ", seed %llu", (unsigned long long)l->report.plan->seed)
                        : "";
+    bool asked = c->o.check && !strcmp(c->o.check, "quick");
+    if (asked && l->trace->executed && !l->report.quick)
+        line(c, "  ", "projected",
+             "nothing, the check is full: in bf16 the roundings of a row hide what it looks for");
     if (l->report.quick && !q.notice)
         line(c, "  ", "projected", "nothing: no product that gets cheaper, no sum over ranks");
     if (!q.notice) return;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "base/file.h"
+#include "exec/check.h"
 #include "exec/project.h"
 #include "lower/program.h"
 #include "support/random_run.h"
@@ -535,6 +536,35 @@ static void test_copies(void **s) {
         arena_free(a);
     }
 }
+/* The residual of a right product depends on its columns. */
+static double residual(Exec *e, const Step *s, int64_t part, int64_t step) {
+    Arena *tmp = arena_new();
+    Trace *t = trace_new(tmp);
+    Check *c = check_new(tmp, e, t);
+    c->quick = true, c->part = part, c->step = step;
+    check_step(c, s);
+    double off = t->checks[0].projections ? t->checks[0].max_abs : 0;
+    arena_free(tmp);
+    return off;
+}
+static void watch_columns(void *arg, Exec *e, const Step *s, bool checked) {
+    int *products = arg;
+    double first = checked || s->kind != ST_OP ? 0 : residual(e, s, 0, 0);
+    if (first == 0) return;
+    assert_true(residual(e, s, 0, 0) == first);
+    assert_true(residual(e, s, 1, 0) != first && residual(e, s, 0, 1) != first);
+    ++*products;
+}
+static void test_columns_of_each_turn(void **s) {
+    (void)s;
+    int products = 0;
+    Arena *a = arena_new();
+    PipelineOptions o = {
+        .execute = true, .threads = 1, .watch = watch_columns, .watch_arg = &products};
+    plan_run_with(a, "plan.yaml", example_plan, &o);
+    assert_true(products > 3);
+    arena_free(a);
+}
 static void test_random_plans(void **s) {
     (void)s;
     enum { SAMPLE = 300 };
@@ -582,6 +612,7 @@ int main(void) {
         cmocka_unit_test(test_shipped_plans),
         cmocka_unit_test(test_experts),
         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_columns_of_each_turn),
         cmocka_unit_test(test_random_plans),
         cmocka_unit_test(test_end_to_end),
     };

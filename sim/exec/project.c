@@ -467,7 +467,7 @@ static ProjectMade made_of(const Projection *p, const Factors *f, const ProjectK
 }
 Projected project_hold(const Projection *p) {
     Factors f;
-    ProjectKept q = {.like = p->call, .step = (int)p->of, .adjoint = p->adjoint, .u = p->u};
+    ProjectKept q = {.like = p->call, .step = p->step, .adjoint = p->adjoint, .u = p->u};
     bool can = factors(p, &f);
     assert(can);
     (void)can;

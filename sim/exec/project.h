@@ -70,7 +70,8 @@ typedef struct Projection {
     const AssembleParts *kept; /* the other factor, likewise; each part by itself with the other */
     const ProjectAway *away;   /* who asks for parts that are elsewhere; NULL: none is */
     double u;                  /* unit roundoff of the run */
-    uint64_t seed, of;         /* of the columns: the run's seed, the step's number */
+    uint64_t seed, of;         /* of the columns: the run's seed, and which ones */
+    int step;                  /* whose call it is, for who asks elsewhere */
 } Projection;
 /* What was seen. */
 typedef struct Projected {

@@ -6,6 +6,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Which columns a step is seen through: others in each micro-batch and training step, so that a
+ * mistake which cancels in one shows in the next. */
+static uint64_t columns_of(const Check *c, const Step *s) {
+    return (uint64_t)s->id ^ (uint64_t)c->part << 24 ^ (uint64_t)c->step << 44;
+}
+
 /* The value in parts that the host can read or ask for; else NULL, and it is put together into
  * *whole (NULL: it is not). */
 typedef struct {
@@ -94,7 +100,8 @@ bool projected_product(Check *c, const Step *s, Compare *all) {
                         .adjoint = s->kind == ST_ADJOINT,
                         .u = c->u * c->slack,
                         .seed = c->seed,
-                        .of = (uint64_t)s->id};
+                        .of = columns_of(c, s),
+                        .step = s->id};
         Joint joint = {.c = c, .X = &X, .rank = joint_rank(c, s->out, &X, i), .sizes = true};
         Projected seen = {0};
         held = project_joint(&joint, s, all, &q, &seen) && seen.held;
@@ -128,7 +135,7 @@ bool projected_total(Check *c, const Step *s, Compare *m, const Joint *j, bool *
                       .dt = exec_dtype(c->e, s->out),
                       .u = c->u * c->slack,
                       .seed = c->seed,
-                      .of = (uint64_t)s->id,
+                      .of = columns_of(c, s),
                       .away = c->e->far ? &away : NULL,
                       .share = share,
                       .out = &out.parts,

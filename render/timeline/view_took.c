@@ -157,10 +157,10 @@ static void draw_row(TookPen *p, const Took *x, double y, int at) {
     }
     scene_end(p->s);
 }
-/* The key; its words say whose model it is. */
+/* The key: of what there are bars. */
 static double draw_key(TookPen *p, double x, double y) {
     scene_begin(p->s, "legend", "legend", NULL);
-    for (int i = 0; i < 2; i++) {
+    for (int i = p->far ? 0 : 1; i < 2; i++) {
         scene_rect(p->s, (Area){x, y - 10, 14, BAR}, 0, bars[i].look);
         x += 20;
         x += scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK}, bars[i].name);

@@ -53,7 +53,7 @@ static void test_recorded(void **state) {
 /* ---- spoiled copies ---- */
 typedef struct {
     Arena *a;
-    NewTensor t[400];
+    NewTensor t[800];
     int n;
 } Copy;
 static Copy copy_of(Arena *a, const char *path) {
@@ -180,6 +180,64 @@ static void test_one_list(void **state) {
     child_expect(&packed, 1, "rows 224 to 447 of 448 as one list, where the plan cuts each packed");
     says(&packed, "cut each block of rows by itself (`packed_colwise`)");
     assert_null(strstr(packed.out, "which is gathered"));
+    arena_free(a);
+}
+/* ---- gradients that are zero by identity ---- */
+/* A bias of keys without rope adds the same to all scores of a row, which softmax does not see. */
+static const char nope[] =
+    "{\"model_type\": \"smollm3\", \"hidden_size\": 32, \"intermediate_size\": 48, "
+    "\"num_hidden_layers\": 1, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, "
+    "\"vocab_size\": 64, \"rms_norm_eps\": 1e-6, \"attention_bias\": true, "
+    "\"no_rope_layers\": [0], \"max_position_embeddings\": 64, \"rope_theta\": 10000.0, "
+    "\"hidden_act\": \"silu\", \"tie_word_embeddings\": false, \"mlp_bias\": false}";
+static const char *written(Arena *a, const char *name, const char *text) {
+    const char *path = temp_path(a, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return path;
+}
+/* What rounding alone makes of such a bias, in its gradient, AdamW's moments and step, is no
+ * difference in float32; more than that is, and the same in any other parameter. */
+static void test_zero_gradient(void **state) {
+    (void)state;
+    static const struct {
+        const char *what, *of, *end;
+        double noise, wrong; /* the first number is off by */
+    } rows[] = {{"grad.param.", "k_proj.bias", "", 4e-9, 4e-7},
+                {"after.0.", "k_proj.bias", ".exp_avg", 4e-10, 4e-8},
+                {"after.0.", "k_proj.bias", ".exp_avg_sq", 1e-20, 1e-17},
+                {"after.0.", "k_proj.bias", "", 0.003, 0.03},
+                {"after.0.", "q_proj.bias", "", 1e-8, 1e-4}};
+    Arena *a = arena_new();
+    const char *config = written(a, "config.json", nope), *values = temp_path(a, "v.safetensors");
+    const char *file = written(
+        a, "nope.yaml",
+        arena_printf(a,
+                     "model: {hf_config: \"%s\", parts: [embedding, blocks, norm, head, loss]}\n"
+                     "data: {batch: 2, sequence: 8}\nmesh: {tp: 2}\nnames: hf\npass: train\n"
+                     "optimizer: {name: adamw, lr: 0.01, steps: 1}\n"
+                     "plan: {model.layers.*.self_attn.k_proj: colwise_gather_output}\n",
+                     config));
+    Ended run = child_run(a, &(Child){.words = WORDS("run", "-q", file, "-o", temp_path(a, "out"),
+                                                     "--save-values", values)});
+    child_expect(&run, 0, "");
+    Copy c = copy_of(a, values);
+    for (size_t i = 0; i < 4 * sizeof rows / sizeof *rows; i++) {
+        const bool wrong = i % 2, rank = i / 2 % 2;
+        const char *name = arena_printf(a, "rank%d/%smodel.layers.0.self_attn.%s%s", rank,
+                                        rows[i / 4].what, rows[i / 4].of, rows[i / 4].end);
+        NewTensor t = *tensor(&c, name);
+        own_numbers(a, &t)[0] += wrong ? rows[i / 4].wrong : rows[i / 4].noise;
+        Ended e =
+            child_run(a, &(Child){.words = WORDS("check", "-v", file, "--against",
+                                                 write_tensors(a, "off.safetensors", &t, 1))});
+        child_expect(&e, wrong, wrong ? "differs from the file by" : "");
+        if (!wrong) says(&e, "equal");
+        if (!wrong && rows[i / 4].of[0] == 'k')
+            says(&e, "only where rounding is all that is left of the gradient");
+    }
     arena_free(a);
 }
 /* ---- half precision ---- */
@@ -358,7 +416,8 @@ static void test_folders(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recorded), cmocka_unit_test(test_spoiled),
-        cmocka_unit_test(test_one_list), cmocka_unit_test(test_half),
-        cmocka_unit_test(test_bf16),     cmocka_unit_test(test_folders)};
+        cmocka_unit_test(test_one_list), cmocka_unit_test(test_zero_gradient),
+        cmocka_unit_test(test_half),     cmocka_unit_test(test_bf16),
+        cmocka_unit_test(test_folders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

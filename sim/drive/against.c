@@ -244,8 +244,16 @@ static bool is_rounded(const Against *a, int i) {
     return a->known[i] && a->st->t[i].dtype == DT_BF16 && !(a->tolerance > 0) &&
            !is_given(a, &a->key[i]);
 }
+/* Of another type, a gradient or what the first step makes of it: nothing but rounding may be left
+ * of it. */
+static bool is_of_gradient(const Against *a, int i) {
+    return a->known[i] && a->st->t[i].dtype != DT_BF16 && !(a->tolerance > 0) && a->steps <= 1 &&
+           rounded_of_gradient(a->p, &a->key[i]);
+}
 /* For the unsharded model in bf16, which is run at the end: what one pass or step makes. */
-static bool waits(const Against *a, int i) { return a->steps <= 1 && is_rounded(a, i); }
+static bool waits(const Against *a, int i) {
+    return (a->steps <= 1 && is_rounded(a, i)) || is_of_gradient(a, i);
+}
 bool against_wants_narrow(const Against *a) {
     for (int i = 0; i < a->st->n; i++)
         if (waits(a, i)) return true;
@@ -399,19 +407,23 @@ static double *put_right(Against *a, Theirs s, const ValueShape *o, const double
                             arrange_symbols(a->arena, o));
     return all;
 }
-/* How far the row's numbers are from ours, one by one; malloc'ed differences. */
-static double *differences(const double *want, const double *have, Row *row) {
+/* How far the row's numbers are from ours, one by one, beyond what each may be; malloc'ed
+ * differences. */
+static double *differences(const double *want, const double *have, const double *each, Row *row) {
     double *off = base_malloc(base_mul((size_t)(row->count ? row->count : 1), 8));
     row->max_abs = 0;
     for (int64_t i = 0; want && i < row->count; i++) {
         off[i] = isfinite(have[i]) ? want[i] - have[i] : HUGE_VAL;
         row->max_abs = fmax(row->max_abs, fabs(off[i]));
+        if (each) off[i] = copysign(fmax(fabs(off[i]) - each[i], 0), off[i]);
     }
     return off;
 }
 /* `have`: packed, in o's order. `round`: what rounding may do, or NULL: the row's tolerance. */
 static void compare(Against *a, const StTensor *s, const ValueShape *o, const double *have,
                     Rounded *round, Row *row) {
+    const double *each = round ? round->each : NULL;
+    if (each) round = NULL;
     int64_t n = 1, m = value_count(o);
     for (int d = 0; d < s->nd; d++) n *= s->shape[d];
     double *want = file_numbers(a, s, row, n), top = want ? largest(want, n) : 0;
@@ -425,17 +437,21 @@ static void compare(Against *a, const StTensor *s, const ValueShape *o, const do
     if (round) rounded_own(round, want, n);
     if (round && top > 0) row->tolerance = round->most / top;
     double allowed = row->tolerance * (top > 0 ? top : 1),
-           *off = differences(same ? want : NULL, have, row);
-    double *put = same && row->max_abs <= allowed
+           *off = differences(same ? want : NULL, have, each, row);
+    double beyond = same ? largest(off, n) : 0;
+    double *put = same && beyond <= allowed
                       ? NULL
                       : put_right(a, (Theirs){s->nd, s->shape, want}, o, have, allowed, row);
     if (put) {
         free(want), free(off);
         want = put, same = true, row->count = n = m;
-        off = differences(want, have, row);
+        off = differences(want, have, NULL, row);
+        beyond = row->max_abs;
     }
     row->max_rel = top > 0 ? row->max_abs / top : row->max_abs;
-    row->ok = same && row->max_rel <= row->tolerance;
+    row->ok = same && (top > 0 ? beyond / top : beyond) <= row->tolerance;
+    if (row->ok && beyond < row->max_abs && row->max_rel > row->tolerance)
+        row->why = "only where rounding is all that is left of the gradient";
     if (row->ok && round) compare_norm(a, round, want, off, row);
     free(off);
     if (!row->ok) {
@@ -498,10 +514,13 @@ static void compare_value(Against *a, const ValueSet *set, int i) {
     double *have = o.dtype == DT_F64 ? x : base_malloc(base_mul((size_t)(n ? n : 1), 8));
     for (int64_t k = 0; k < n && have != x; k++)
         have[k] = o.dtype == DT_F32 ? (double)((float *)x)[k] : (double)((int64_t *)x)[k];
-    Rounded round;
-    bool known = is_rounded(a, i) && (rounded_steps(set, a->p, &a->key[i], n, &round) ||
-                                      rounded_allows(set, &a->key[i], &round));
+    Rounded round = {0};
+    bool known = is_rounded(a, i) ? rounded_steps(set, a->p, &a->key[i], n, &round) ||
+                                        rounded_allows(set, &a->key[i], &round)
+                 : is_of_gradient(a, i) ? rounded_each(set, a->p, &a->key[i], s->dtype, &round)
+                                        : false;
     compare(a, s, &o, have, known ? &round : NULL, row);
+    free(round.each);
     compare_packed(a, set, i);
     if (a->key[i].rank >= 0) note_whose(a, set, i);
     if (have != x) free(have);

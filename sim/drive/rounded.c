@@ -14,6 +14,10 @@ static const double SHARED = 1.25, SHARED_GRAD = 3.5;
 static const double ODD = 0.125;
 /* Half a unit in the last place, of a number just above a power of two. */
 static const double ROUNDOFF = 0x1p-8;
+static const double unit[] = {
+    [DT_F32] = 0x1p-24, [DT_F64] = 0x1p-53, [DT_BF16] = 0x1p-8, [DT_F16] = 0x1p-11};
+/* Half of what is between the smallest numbers of f16. */
+static const double LEAST_F16 = 0x1p-25;
 
 double rounded_norm(const double *x, int64_t n) {
     double sum = 0;
@@ -62,7 +66,7 @@ bool rounded_allows(const ValueSet *s, const ValueKey *k, Rounded *out) {
     whole.rank = -1;
     if (value_is_share(s, k)) return false;
     bool read = off_read(s, &whole, &o);
-    *out = (Rounded){0, 0, 0, false};
+    *out = (Rounded){0};
     for (int64_t i = 0; i < o.n; i++) out->most = fmax(out->most, fabs(o.off[i]));
     out->norm = out->along = rounded_norm(o.off, o.n);
     double carriers = carried_by(o.off, o.n);
@@ -96,10 +100,77 @@ static double signs_lost(const ValueSet *s, const ValueKey *k) {
 bool rounded_steps(const ValueSet *s, const Program *p, const ValueKey *k, int64_t n,
                    Rounded *out) {
     const double way = 2 * p->assign->plan->optimizer.lr * (double)(k->after + 1);
-    const Graph *g = p->graph;
-    if (k->after < 0 || k->tensor < 0 || graph_moments(g, k->tensor) < 2) return false;
+    if (k->after < 0 || k->tensor < 0 || graph_moments(p->graph, k->tensor) < 2) return false;
     double norm = way * sqrt(fmin((double)n, fmax((double)n * ODD, signs_lost(s, k))));
-    *out = (Rounded){way, norm, norm, true};
+    *out = (Rounded){way, norm, norm, true, NULL};
+    return true;
+}
+/* The gradient where the parameter lies, in float64; NULL: it is not held as that is. */
+static double *gradient(const ValueSet *s, const ValueKey *grad, int64_t n) {
+    ValueShape shape;
+    if (value_is_share(s, grad) || !value_shape(s, grad, &shape) || value_count(&shape) != n)
+        return NULL;
+    void *x = value_read(s, grad, &shape);
+    if (!x || shape.dtype == DT_F64) return x;
+    double *g = base_malloc(base_mul((size_t)n + 1, sizeof *g));
+    for (int64_t i = 0; i < n; i++) g[i] = (double)((float *)x)[i];
+    free(x);
+    return g;
+}
+/* What the first step makes of a gradient. */
+typedef struct {
+    double lr, beta1, beta2, eps;
+} Optimizer;
+typedef double Made(const Optimizer *o, double g);
+static double first_moment(const Optimizer *o, double g) { return (1 - o->beta1) * g; }
+static double second_moment(const Optimizer *o, double g) { return (1 - o->beta2) * g * g; }
+static double its_step(const Optimizer *o, double g) {
+    return fabs(g) > 0 ? o->lr * g / (fabs(g) + o->eps) : 0;
+}
+static double itself(const Optimizer *o, double g) {
+    (void)o;
+    return g;
+}
+/* Which of them `k` is, and of which parameter; NULL: none. */
+static Made *made_of(const Program *p, const ValueKey *k, int *param) {
+    static Made *const moment[] = {first_moment, second_moment};
+    const Graph *g = p->graph;
+    int before = 0;
+    if (k->tensor < 0) return NULL;
+    const GTensor *t = &g->t[k->tensor];
+    *param = t->state_of ? t->state_of - 1 : k->tensor;
+    if (g->t[*param].kind != KIND_PARAM) return NULL;
+    if (k->after < 0) return k->grad ? itself : NULL;
+    if (k->after > 0 || graph_moments(g, *param) != 2) return NULL;
+    for (int i = 0; i < k->tensor; i++) before += g->t[i].state_of == *param + 1;
+    return t->state_of ? moment[before] : its_step;
+}
+bool rounded_of_gradient(const Program *p, const ValueKey *k) {
+    int param;
+    return made_of(p, k, &param) != NULL;
+}
+bool rounded_each(const ValueSet *s, const Program *p, const ValueKey *k, Dtype dtype,
+                  Rounded *out) {
+    ValueKey grad = {.grad = true, .after = -1, .rank = k->rank, .part = k->part};
+    ValueShape shape;
+    const Plan *plan = p->assign->plan;
+    Optimizer o = {plan->optimizer.lr, plan->optimizer.beta1, plan->optimizer.beta2,
+                   plan->optimizer.eps};
+    Made *made = made_of(p, k, &grad.tensor);
+    const int64_t n = made && value_shape(s, k, &shape) ? value_count(&shape) : -1;
+    const Dtype run = k->rank < 0 ? DT_F64 : plan_executes_in(plan);
+    double *g = n >= 0 && rounded_allows(s, &grad, out) ? gradient(s, &grad, n) : NULL;
+    if (!g) return false;
+    /* to first order what bf16 moves, moves in another type by as much less as its unit is */
+    double off = out->most / ROUNDOFF * fmax(unit[dtype], unit[run]);
+    if (dtype == DT_F16) off += LEAST_F16, o.eps = o.eps < LEAST_F16 ? 0 : o.eps;
+    for (int64_t i = 0; i < n; i++) {
+        const double at = made(&o, g[i]);
+        /* what is zero in every type, as of a token that is not there, has no rounding */
+        g[i] =
+            g[i] == 0 ? 0 : fmax(fabs(made(&o, g[i] + off) - at), fabs(made(&o, g[i] - off) - at));
+    }
+    *out = (Rounded){.each = g};
     return true;
 }
 void rounded_own(Rounded *r, const double *want, int64_t n) {

@@ -316,6 +316,46 @@ static void test_local_inputs(void **state) {
                      count_collectives(dt.t, "forward", "all_gather", NULL));
     arena_free(a);
 }
+/* Redistributions that find a DTensor as they want it, or cut what each op gathers: how many
+ * collectives PyTorch 2.15 makes in the backward pass. */
+#define PREPARED                                                                                   \
+    SP "  layers.0.attention: {style: prepare_module_input, input: [shard(1)], desired_input: "    \
+       "[replicate]}\n"
+#define SHARD_1(w) "  layers.0.attention." w ": {style: colwise, input: shard(1)}\n"
+static void test_redistributed_back(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan;
+        int gathers, all_reduces, scatters;
+    } rows[] = {
+        {PREPARED, 2, 0, 2},
+        {PREPARED SHARD_1("wk"), 2, 1, 2},
+        {PREPARED SHARD_1("wk") SHARD_1("wq"), 2, 2, 2},
+        {PREPARED SHARD_1("wk") SHARD_1("wq") SHARD_1("wv"), 2, 3, 1},
+        {"  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"
+         "  layers.*.feed_forward.w[13]: colwise\n  layers.*.feed_forward.w2: rowwise\n"
+         "  layers.0.attention: {style: prepare_module_input, input: [replicate], desired_input: "
+         "[shard(1)]}\n",
+         3, 2, 0},
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        PlanRun r = plan_good(
+            a,
+            arena_printf(a,
+                         BLOCK("16", "8") "trust: declared\npass: backward\nmesh: {tp: 2}\n"
+                                          "plan:\n%s",
+                         rows[i].plan),
+            true);
+        int got[] = {count_collectives(r.t, "backward", "all_gather", NULL),
+                     count_collectives(r.t, "backward", "all_reduce", NULL),
+                     count_collectives(r.t, "backward", "reduce_scatter", NULL)};
+        if (got[0] != rows[i].gathers || got[1] != rows[i].all_reduces ||
+            got[2] != rows[i].scatters)
+            fail_msg("row %zu: %d, %d, %d", i, got[0], got[1], got[2]);
+    }
+    arena_free(a);
+}
 /* A gathered result that stays a DTensor: its gradient is reduced and cut in one, where a plain one
  * is reduced and then sliced. */
 static void test_whole_result(void **state) {
@@ -488,11 +528,16 @@ static void test_pairs(void **state) {
     }
 }
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_uneven),       cmocka_unit_test(test_mixed),
-        cmocka_unit_test(test_no_effect),    cmocka_unit_test(test_local_inputs),
-        cmocka_unit_test(test_whole_result), cmocka_unit_test(test_label_of_a_dtensor),
-        cmocka_unit_test(test_plain_logits), cmocka_unit_test(test_relayed),
-        cmocka_unit_test(test_idle_label),   cmocka_unit_test(test_pairs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_uneven),
+                                       cmocka_unit_test(test_mixed),
+                                       cmocka_unit_test(test_no_effect),
+                                       cmocka_unit_test(test_local_inputs),
+                                       cmocka_unit_test(test_whole_result),
+                                       cmocka_unit_test(test_redistributed_back),
+                                       cmocka_unit_test(test_label_of_a_dtensor),
+                                       cmocka_unit_test(test_plain_logits),
+                                       cmocka_unit_test(test_relayed),
+                                       cmocka_unit_test(test_idle_label),
+                                       cmocka_unit_test(test_pairs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -283,6 +283,10 @@ static void check_loss(Follow *w, int m) {
 }
 
 /* ---- what use_local_output changes ---- */
+static bool is_below(const Follow *w, int k, int m) {
+    while (k >= 0 && k != m) k = w->g->module[k].parent;
+    return k == m;
+}
 /* Inputs that were prepared and are plain again inside: each module makes them DTensors for itself,
  * so each reduces its part of the gradient, and the move outside undoes itself by a slice
  * (semantics.md 1.5). */
@@ -291,14 +295,42 @@ static void local_inputs(Follow *w, int m) {
     /* to the end of the layer */
     for (int k = m + 1; k < w->g->nm && (w->g->module[k].parent >= 0 || w->g->module[m].parent < 0);
          k++) {
-        bool below = false;
-        for (int up = w->g->module[k].parent; up >= 0; up = w->g->module[up].parent)
-            below |= up == m;
+        bool below = is_below(w, w->g->module[k].parent, m);
         for (int i = 0; below && i < w->g->module[m].n_input; i++)
             if (styled(w, k) && w->g->module[k].n_input &&
                 w->g->module[k].input[0] == w->g->module[m].input[i])
                 w->a->use[k].per_module = true;
     }
+}
+/* Does layer k redistribute input 0, a DTensor that lies as it wants it? Its label, which is not
+ * looked at, says otherwise; the backward of PyTorch's redistribution reduces the gradient to how
+ * the DTensor lay. */
+static bool reduces_for_itself(const Follow *w, int k) {
+    const ModuleUse *u = &w->a->use[k];
+    const Style *s = u->style;
+    const RawSpec *label = s && s->input.set && s->input.n ? &s->input.arg[0] : NULL,
+                  *goal = s && s->desired_input.set && s->desired_input.n ? &s->desired_input.arg[0]
+                                                                          : NULL;
+    return label && goal && kind_of(w, k) == TORCH_LAYER && (u->dtensor_in & 1) &&
+           says_something(label) && !label->mapping && !is_whole(&label->bare) &&
+           says_something(goal) && !goal->mapping && is_whole(&goal->bare);
+}
+/* Is the input of m whole inside, a DTensor, and read by such layers alone? */
+static bool all_reduce_for_themselves(const Follow *w, int m) {
+    const RawList *goal = &w->a->use[m].style->desired_input;
+    const GModule *mod = &w->g->module[m];
+    int readers = 0, nn = w->g->nn_model ? w->g->nn_model : w->g->nn;
+    if (!dtensor_system(w->a->plan) || mod->n_input != 1 || !goal->set || !goal->n ||
+        goal->arg[0].mapping || !is_whole(&goal->arg[0].bare))
+        return false;
+    for (int n = 0; n < nn; n++)
+        for (int i = 0; i < w->g->node[n].nin; i++) {
+            int by = w->g->node[n].module;
+            if (w->g->node[n].in[i] != mod->input[0] || !is_below(w, by, m)) continue;
+            if (!reduces_for_itself(w, by)) return false;
+            readers++;
+        }
+    return readers > 0;
 }
 /* A whole result that stays a DTensor: its gradient may stay a sum up to the move that made it
  * whole. So it does if only DTensor modules that use it differently read it; an op between them
@@ -372,6 +404,8 @@ void dtensor_follow(Assign *a) {
         a->use[m].prepares = k == TORCH_INPUT || k == TORCH_OUTPUT || k == TORCH_BOTH;
         if (a->use[m].prepares && dtensor_system(a->plan)) check_pairs(&w, m);
         a->use[m].idle_in = local_inside(&w, m);
+        if ((k == TORCH_INPUT || k == TORCH_BOTH) && all_reduce_for_themselves(&w, m))
+            local_inputs(&w, m);
         a->use[m].hands_in = (k == TORCH_INPUT || k == TORCH_BOTH) && !a->use[m].idle_in;
         a->use[m].idle_out =
             (k == TORCH_OUTPUT || k == TORCH_BOTH) && a->use[m].style->use_local_output != 0;

@@ -451,7 +451,9 @@ const DiagCode diag_codes[] = {
      "backward pass, because autograd keeps what the op was given; the gradients of its uses are "
      "added up before they are reduced, as PyTorch 2.15 does with its fused RMSNorm (in pieces, as "
      "on CPUs, each such norm reduces three times and gathers [B, S, 1]). PyTorch's op may choose "
-     "another way to the same numbers.",
+     "another way to the same numbers. Where label and desired layout differ and the DTensor lies "
+     "as desired nothing moves forward either, but the backward pass reduces the gradient to that, "
+     "each layer for itself; so is it here.",
      NULL},
     {"N0014", 0, "a plan that cannot be executed here was held by rules and structure",
      "`check` executes a plan on virtual ranks. Where the machine has no room or time for that "

@@ -270,6 +270,28 @@ static int like_before(const Program *p, int move) {
     }
     return -1;
 }
+/* Where all uses of a DTensor are such gathers and a cut made it, the sum is reduced to what was
+ * cut, at once: PyTorch's backward of a redistribution takes the pending gradient as it is. f and
+ * the cut are one move then, of nothing. */
+static bool undoes_cut(const Program *p, const Step *f, Step *both) {
+    const Val *x = &p->val[f->in[0]];
+    const Step *cut = f->by_op && gathers(p, f) && x->step >= 0 ? &p->step[x->step] : NULL;
+    if (!cut || cut->kind != ST_MOVE || cut->move.kind != MOVE_SLICE ||
+        !mesh_same_axes(&cut->move.axes, &f->move.axes))
+        return false;
+    for (int i = 0; i < f->move.axes.n; i++)
+        if (cut->move.from.type[f->move.axes.a[i]] != TY_I) return false; /* no sum is wanted */
+    for (int i = 0; i < p->n_forward; i++) {
+        const Step *s = &p->step[i];
+        for (int k = 0; k < s->nin; k++)
+            if (s->in[k] == x->id && !(s->by_op && gathers(p, s))) return false;
+    }
+    *both = *f;
+    both->in[0] = cut->in[0];
+    both->move.from = cut->move.from;
+    both->move.kind = MOVE_ID;
+    return true;
+}
 static void op_adjoint(Adj *a, const Step *f, int g, Phase pass) {
     Program *p = a->p;
     Step fwd = *f;
@@ -398,7 +420,9 @@ void adjoint_program(Program *p) {
         int g = total_of_copies(&a, out, pass);
         if (g < 0) continue;
         int first = like_before(p, i);
+        Step both;
         if (first >= 0) give(&a, first, g);
+        else if (undoes_cut(p, &p->step[i], &both)) move_adjoint(&a, &both, g, pass);
         else if (p->step[i].kind == ST_OP) op_adjoint(&a, &p->step[i], g, pass);
         else move_adjoint(&a, &p->step[i], g, pass);
     }

@@ -110,6 +110,19 @@ static int label(Lower *l, const Boundary *b, int v) {
                 .pass = PHASE_FORWARD};
     return moves_claim(l, v, &want, &r);
 }
+/* Does a redistribution find the DTensor as it wants it? The label, which is not looked at, says
+ * otherwise. Then it moves nothing, and its backward pass reduces the gradient to how that lay. */
+static bool finds_it_so(const Lower *l, const Boundary *b, int v, const Layout *want) {
+    const ModuleUse *u = &l->a->use[b->module];
+    return b->dtensor && !u->relays && !u->idle_in && !asks_no_move(l, b, v) &&
+           assign_label_holds(l->a, &l->p->val[v].L, want);
+}
+static Layout used_alike(const Layout *of, int naxes) {
+    Layout L = *of;
+    for (int x = 0; x < naxes; x++)
+        if (L.type[x] == TY_R) L.type[x] = TY_I;
+    return L;
+}
 static int enter_module(Lower *l, int module, int arg, int v) {
     const ModuleUse *u = &l->a->use[module];
     const Style *s = u->style;
@@ -138,6 +151,11 @@ static int enter_module(Lower *l, int module, int arg, int v) {
                     .module = module,
                     .scope = u->per_module || by_op ? module : -1,
                     .pass = PHASE_FORWARD};
+        if (finds_it_so(l, &b, v, &want)) {
+            const Layout alike = used_alike(&want, l->p->mesh->naxes);
+            r.scope = module;
+            v = moves_to(l, v, &alike, &r);
+        }
         v = moves_to(l, v, &want, &r);
     }
     return v;

@@ -91,6 +91,7 @@ static const struct {
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 typedef struct {
     const char *file, *how;
+    bool errors; /* the mistake has consequences: only what is told as an error says its cause */
     int runs, pasted, of[N_KINDS];
 } Count;
 static PlanRun read_only(Arena *a, const char *file, const char *text) {
@@ -109,7 +110,7 @@ static void obey(Count *c, Arena *a, const char *text, const PlanRun *r) {
         const Diag *d = &r->d->item[i];
         const char *line = line_of(a, d->hint);
         if (!line) line = longer_line(a, text, d->hint);
-        if (!line) continue;
+        if (!line || (c->errors && d->severity != DIAG_ERROR)) continue;
         Arena *b = arena_new();
         const char *mended = with(b, text, line);
         PlanRun now = read_only(b, c->file, mended);
@@ -146,8 +147,26 @@ static const char *unsaid(Arena *a, const char *text, const Line *l) {
         deep += (*to == '{' || *to == '[' || *to == '(') - (*to == '}' || *to == ']' || *to == ')');
     return arena_printf(a, "%.*s%s", (int)(at - text), text, to);
 }
-/* The plan as it is, without each of its lines, and without the outputs that they say; its labels
- * believed or not. */
+/* The line with another word in place of the first such one; NULL: it has none. */
+static const char *other(Arena *a, const char *text, const Line *l, const char *from,
+                         const char *to) {
+    const char *at = strstr(l->colon, from);
+    if (!at || at >= l->at + l->n) return NULL;
+    return arena_printf(a, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+}
+/* One mistake in each line: it is left out, what it says of its output is, it cuts the result in
+ * another place, or its weight. */
+static const char *damaged(Arena *a, const char *text, const Line *l, int way) {
+    switch (way) {
+    case 0: return without(a, text, l);
+    case 1: return unsaid(a, text, l);
+    case 2: return other(a, text, l, "output: shard(1)", "output: shard(-1)");
+    case 3: return other(a, text, l, "rowwise", "colwise");
+    default: return other(a, text, l, "colwise", "rowwise");
+    }
+}
+enum { WAYS = 5 };
+/* The plan as it is and with each line damaged in each way; its labels believed or not. */
 static void damage(Count *c, const char *file) {
     Arena *a = arena_new();
     Line l[MOST_LINES];
@@ -156,13 +175,14 @@ static void damage(Count *c, const char *file) {
     const char *text = file_read(a, d, file, 1 << 20, (Loc){0}, &bytes);
     int n = text ? find_lines(text, l) : 0;
     c->file = file;
-    for (int i = -1; i < 2 * n && n > 1; i++) {
+    for (int i = -1; i < WAYS * n && n > 1; i++) {
         Arena *b = arena_new();
         const Line *at = &l[i < 0 ? 0 : i % n];
-        const char *less = i < 0 ? text : i < n ? without(b, text, at) : unsaid(b, text, at);
+        const char *less = i < 0 ? text : damaged(b, text, at, i / n);
         const char *how = i < 0 ? "as it is" : arena_strndup(b, at->at, at->n);
+        c->errors = i >= 2 * n;
         if (less) try(c, b, less, how);
-        if (less && !strstr(text, "trust:"))
+        if (less && !c->errors && !strstr(text, "trust:"))
             try(c, b, arena_printf(b, "%s\ntrust: declared\n", less), how);
         arena_free(b);
     }

@@ -301,19 +301,20 @@ static void test_mislabels(void **state) {
         const char *wrong;
         int findings;
         const char *says, *help, *cured;
-    } rows[] = {
-        {NORMS PREPARED "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
-                        "  layers.*.feed_forward.w2: rowwise\n",
-         1, "as in the last layer layers.1.feed_forward.w2 (line 13) leaves it",
-         "add `output: shard(1)` to the line `layers.*.feed_forward.w2`", NORMS PREPARED ROWS_CUT},
-        {LOCAL_NORMS "  layers.*.attention.w[qkv]: {style: colwise, input: replicate}\n"
-                     "  layers.*.feed_forward.w[13]: {style: colwise, input: replicate}\n" ROWS_CUT,
-         2, "input of layers.0.attention.wq, wk, wv and 3 more is said",
-         "`input: shard(1), desired_input: replicate`",
-         LOCAL_NORMS
-         "  layers.*.attention.w[qkv]: {style: colwise, input: shard(1), desired_input: "
-         "replicate}\n  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1), "
-         "desired_input: replicate}\n" ROWS_CUT}};
+    } rows[] = {{NORMS PREPARED "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
+                                "  layers.*.feed_forward.w2: rowwise\n",
+                 1, "as in the last layer layers.1.feed_forward.w2 (line 13) leaves it",
+                 "write `layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}`",
+                 NORMS PREPARED ROWS_CUT},
+                {LOCAL_NORMS
+                 "  layers.*.attention.w[qkv]: {style: colwise, input: replicate}\n"
+                 "  layers.*.feed_forward.w[13]: {style: colwise, input: replicate}\n" ROWS_CUT,
+                 2, "input of layers.0.attention.wq, wk, wv and 3 more is said",
+                 "`input: shard(1), desired_input: replicate`",
+                 LOCAL_NORMS
+                 "  layers.*.attention.w[qkv]: {style: colwise, input: shard(1), desired_input: "
+                 "replicate}\n  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1), "
+                 "desired_input: replicate}\n" ROWS_CUT}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         Arena *a = arena_new();
         const char *head =

@@ -208,6 +208,47 @@ static void test_one_finding(void **state) {
     }
     unlink(in("p.yaml"));
 }
+/* A label that lies: who leaves the value so, through a residual sum and around the layers, with
+ * its line, and the line to write; what follows from it is no finding of its own. */
+static void test_label(void **state) {
+    (void)state;
+#define NORMS                                                                                      \
+    "  layers.*.attention_norm: sequence_parallel\n  layers.*.ffn_norm: sequence_parallel\n"
+#define READS(part)                                                                                \
+    "  layers.*." part ": {style: prepare_module_input, input: [shard(1)], "                       \
+    "desired_input: [replicate]}\n"
+#define COLUMNS                                                                                    \
+    READS("attention")                                                                             \
+    "  layers.*.attention.w[qkv]: colwise\n" READS(                                                \
+        "feed_forward") "  layers.*.feed_forward.w[13]: colwise\n"
+    static const char head[] = LLAMA "mesh: {tp: 2}\nplan:\n" NORMS COLUMNS,
+                      row[] = ": {style: rowwise, output: shard(1)}";
+    static const struct {
+        const char *wo, *w2; /* what stands behind each pattern; NULL: no line */
+        const char *says, *too, *write;
+    } bad[] = {
+        {row, NULL, "as in the last layer layers.0.feed_forward.w2 (no line names it) leaves it",
+         "", "feed_forward.w2"},
+        {": {style: rowwise, output: shard(-1)}", row,
+         "as layers.0.attention.wo (line 11) leaves it", "", "attention.wo"},
+        {": colwise", row, "made of what layers.0.attention.wq (line 8) leaves",
+         "the input of layers.0.ffn_norm (line 6) is wrong because of it", "attention.wo"},
+        {row, ": colwise", "made of what layers.0.feed_forward.w1 (line 10) leaves",
+         "the input of layers.0.attention_norm (line 5) is wrong because of it", "feed_forward.w2"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const char *text =
+            arena_printf(arena, "%s%s%s\n%s%s\n", head, "  layers.*.attention.wo", bad[i].wo,
+                         bad[i].w2 ? "  layers.*.feed_forward.w2" : "", bad[i].w2 ? bad[i].w2 : "");
+        Ended e = check(put("p.yaml", text), NULL, NULL);
+        has(&e, 1, "", bad[i].says);
+        has(&e, 1, "", bad[i].too);
+        has(&e, 1, "", arena_printf(arena, "write `layers.*.%s%s`", bad[i].write, row));
+        const char *first = strstr(e.err, "[E0402]");
+        assert_true(first && !strstr(first + 1, "[E0402]"));
+    }
+    unlink(in("p.yaml"));
+}
 static void test_words(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -320,6 +361,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_fail_on, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_new_axis, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_one_finding, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_label, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_words, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_numbers_expected, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_means_something, sandbox_new, sandbox_gone),

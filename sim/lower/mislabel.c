@@ -28,14 +28,77 @@ static const char *one_place(const Program *p, const Mislabel *m, const Layout *
     }
     return word;
 }
-/* The module with a line that leaves the value so: the one that makes it, or for what enters the
- * first layer the one whose result leaves the last. -1: none. */
+/* Does the tensor lie as the value does, over the axes on which the label is wrong? */
+static bool lies_so(const Program *p, const Mislabel *m, int tensor) {
+    if (p->env[tensor] < 0) return false;
+    for (int x = 0; x < p->mesh->naxes; x++) {
+        const char *want = place_word(p, m->tensor, &m->want, x),
+                   *have = place_word(p, m->tensor, &m->have, x);
+        if (p->mesh->axis[x].size > 1 && strcmp(want, have) != 0 &&
+            strcmp(place_word(p, tensor, &p->val[p->env[tensor]].L, x), have) != 0)
+            return false;
+    }
+    return true;
+}
+static bool activation(const Program *p, int tensor) {
+    return p->graph->t[tensor].kind == KIND_ACTIVATION;
+}
+/* What a node adds up, norms or scales, and leaves where it lies: the operand that lies as the
+ * value does, of a residual sum its branch first. -1: the node makes something else. */
+static int before_it(const Program *p, const Mislabel *m, int tensor) {
+    const Graph *g = p->graph;
+    const GNode *n = g->t[tensor].producer >= 0 ? &g->node[g->t[tensor].producer] : NULL;
+    int read = 0;
+    for (int i = 0; n && i < n->nin; i++) read += activation(p, n->in[i]);
+    if (read > 1 && n->op->lin != LIN_ADD) return -1;
+    for (int i = n ? n->nin - 1 : -1; i >= 0; i--) {
+        const GTensor *in = &g->t[n->in[i]];
+        bool like = in->nd == g->t[tensor].nd && !strcmp(in->letter, g->t[tensor].letter);
+        if (like && in->kind != KIND_PARAM && lies_so(p, m, in->id)) return in->id;
+    }
+    return -1;
+}
+/* The branch that the last residual sum of the layers adds; -1: none. */
+static int last_branch(const Program *p) {
+    const Graph *g = p->graph;
+    for (int k = g->nn - 1; k >= 0; k--) {
+        const GNode *n = &g->node[k];
+        bool sum = n->layer >= 0 && n->op->lin == LIN_ADD && n->nin == 2;
+        if (sum && activation(p, n->in[0]) && activation(p, n->in[1])) return n->in[1];
+    }
+    return -1;
+}
+/* The module whose result the tensor is: the innermost whose line speaks of it, else a linear one
+ * that no line names, else one that is named for its inputs. */
+static int leaves(const Program *p, int tensor) {
+    const GModule *all = p->graph->module;
+    int speaks = -1, plain = -1, named = -1;
+    for (int k = 0; k < p->graph->nm; k++) {
+        const Style *s = p->assign->use[k].style;
+        if (all[k].output != tensor) continue;
+        if (!s && all[k].weight >= 0 && !strcmp(all[k].kind, "linear")) plain = k;
+        if (s && (all[k].weight >= 0 || s->output.set || s->desired_output.set)) speaks = k;
+        if (s) named = k;
+    }
+    return speaks >= 0 ? speaks : plain >= 0 ? plain : named;
+}
+/* The module that leaves the value so, through sums, norms and factors; for what enters the first
+ * layer the one whose result leaves the last. -1: none. */
 static int maker(const Program *p, const Mislabel *m) {
-    int input = -1;
-    if (p->graph->t[m->tensor].kind == KIND_INPUT) return assign_stream_module(p->assign);
-    for (int k = 0; k < p->graph->nm; k++)
-        if (p->graph->module[k].output == m->tensor && p->assign->use[k].style) input = k;
-    return input;
+    bool stream = true;
+    for (int t = m->tensor; t >= 0;) {
+        int by = leaves(p, t);
+        if (by >= 0) return by;
+        if (p->graph->t[t].kind != KIND_INPUT) {
+            t = before_it(p, m, t);
+            continue;
+        }
+        if (!stream || p->assign->plan->block_input.set) return -1;
+        by = assign_stream_module(p->assign);
+        if (by >= 0) return by;
+        stream = false, t = last_branch(p);
+    }
+    return -1;
 }
 static bool same_place(const Mislabel *a, const Mislabel *b) {
     return a->input == b->input && !a->instead == !b->instead && a->loc.line == b->loc.line &&
@@ -65,30 +128,149 @@ static const PlanLine *line_of(const Program *p, int module) {
     const ModuleUse *u = module >= 0 ? &p->assign->use[module] : NULL;
     return u && u->style && u->line >= 0 ? &p->assign->plan->lines[u->line] : NULL;
 }
-static const char *hint_of(const Program *p, const Mislabel *m) {
-    const char *want = one_place(p, m, &m->want), *have = one_place(p, m, &m->have);
-    int by = maker(p, m);
+/* The only axis over which the label is wrong; -1: there are several. */
+static int one_axis(const Program *p, const Mislabel *m) {
+    int one = -1;
+    for (int x = 0; x < p->mesh->naxes; x++) {
+        if (p->mesh->axis[x].size < 2 ||
+            !strcmp(place_word(p, m->tensor, &m->want, x), place_word(p, m->tensor, &m->have, x)))
+            continue;
+        if (one >= 0) return -1;
+        one = x;
+    }
+    return one;
+}
+static bool cut_last(const Program *p, int tensor, const Layout *L, int axis) {
+    const GTensor *t = &p->graph->t[tensor];
+    int d = layout_where(L, axis);
+    return d >= 0 && program_stored_dim(t, L, d) == t->nstored - 1;
+}
+/* Does a line say a style and at most its output: may it be written anew as a whole? */
+static bool short_line(const PlanLine *line) {
+    const Style *s = &line->style;
+    return line->pattern && s->name && !s->axis && !s->input.set && !s->desired_input.set &&
+           !s->desired_output.set && !s->weight.set && !s->bias.set && !s->n_params &&
+           !s->n_kwargs && s->use_local_output < 0 && s->use_local_input < 0 && s->per_module < 0;
+}
+static const char *row_line(const Program *p, const char *pattern, const char *output) {
+    return output
+               ? arena_printf(p->arena, "write `%s: {style: rowwise, output: %s}`", pattern, output)
+               : arena_printf(p->arena, "write `%s: rowwise`", pattern);
+}
+/* What mends it at the module that makes the value; NULL: nothing there. */
+static const char *maker_hint(const Program *p, const Mislabel *m, const char *want) {
+    int by = m->by, axis = one_axis(p, m);
     const PlanLine *line = line_of(p, by);
+    Arena *a = p->arena;
+    if (by < 0 || by == m->module || m->own || !strcmp(want, "partial")) return NULL;
+    if (line && short_line(line))
+        return arena_printf(a, "write `%s: {style: %s, output: %s}`", line->pattern,
+                            line->style.name, want);
+    if (line && line->pattern)
+        return arena_printf(a,
+                            line->style.output.set ? "let `output` say `%s` in the line `%s`"
+                                                   : "add `output: %s` to the line `%s`",
+                            want, line->pattern);
+    const GModule *x = &p->graph->module[by];
+    int in = !p->assign->use[by].style && x->n_input && axis >= 0 ? x->input[0] : -1;
+    if (in < 0 || p->env[in] < 0 || !cut_last(p, in, &p->val[p->env[in]].L, axis)) return NULL;
+    return row_line(p, plan_pattern_of(a, x->path), want);
+}
+/* Is the weight of a linear module, in whose line stands no more than a style, cut over the axis in
+ * stored dim `d`, and is the label of its input that style's? */
+static bool cuts_weight(const Program *p, const Mislabel *m, int axis, int d) {
+    const GModule *x = &p->graph->module[m->module];
+    const PlanLine *line = line_of(p, m->module);
+    if (!m->input || m->own || axis < 0 || x->weight < 0 || strcmp(x->kind, "linear") != 0 ||
+        !line || !short_line(line))
+        return false;
+    const Layout *w = &p->assign->compute[x->weight];
+    int at = layout_where(w, axis);
+    return at >= 0 && program_stored_dim(&p->graph->t[x->weight], w, at) == d;
+}
+/* A column layer that reads what is cut already: a row layer was meant. */
+static bool meant_row(const Program *p, const Mislabel *m) {
+    int axis = one_axis(p, m);
+    return cuts_weight(p, m, axis, 0) && cut_last(p, m->tensor, &m->have, axis) &&
+           layout_where(&m->want, axis) < 0;
+}
+/* A row layer that reads what is whole; where its result is then to be cut, a column layer was
+ * meant. */
+static bool meant_column(const Program *p, const Mislabel *m) {
+    int axis = one_axis(p, m);
+    return cuts_weight(p, m, axis, 1) && cut_last(p, m->tensor, &m->want, axis) &&
+           layout_where(&m->have, axis) < 0;
+}
+/* The module with a line of which the value is made, through all that no line names; -1. */
+static int source(const Program *p, const Mislabel *m) {
+    const Graph *g = p->graph;
+    int t = m->tensor, by = m->by;
+    while (!line_of(p, by) && t >= 0) {
+        int from = g->t[t].producer, next = -1;
+        for (int i = 0; from >= 0 && i < g->node[from].nin && next < 0; i++)
+            if (activation(p, g->node[from].in[i])) next = g->node[from].in[i];
+        t = next;
+        by = t >= 0 ? leaves(p, t) : -1;
+    }
+    return line_of(p, by) ? by : -1;
+}
+/* Is b wrong because of the module that a speaks of? */
+static bool follows(const Program *p, const Mislabel *a, const Mislabel *b) {
+    if (a->instead || b->instead || !b->input || same_place(a, b)) return false;
+    const PlanLine *line = line_of(p, a->module);
+    int by = source(p, b);
+    if (by < 0 || line_of(p, by) != line || line_of(p, b->module) == line) return false;
+    return meant_row(p, a) ||
+           (meant_column(p, a) && cut_last(p, b->tensor, &b->want, one_axis(p, b)));
+}
+/* What is wrong because of this finding, first of all; NULL: nothing. */
+static const Mislabel *after(const Program *p, const Mislabels *all, const Mislabel *m) {
+    for (int i = 0; i < all->n; i++)
+        if (follows(p, m, &all->m[i])) return &all->m[i];
+    return NULL;
+}
+/* The line with the style that was meant: the result of a row layer lies as whoever reads it says,
+ * or as the line does. NULL: nothing else was meant. */
+static const char *meant_hint(const Program *p, const Mislabels *all, const Mislabel *m) {
+    const Mislabel *next = after(p, all, m);
+    const PlanLine *line = line_of(p, m->module);
+    if (next && meant_column(p, m))
+        return arena_printf(p->arena, "write `%s: colwise`", line->pattern);
+    if (!meant_row(p, m)) return NULL;
+    int out = p->graph->module[m->module].output;
+    const char *place = next ? one_place(p, next, &next->want) : NULL;
+    if (!next && line->style.output.set)
+        place = place_word(p, out, &p->val[p->env[out]].L, one_axis(p, m));
+    return row_line(p, line->pattern, place);
+}
+static const char *hint_of(const Program *p, const Mislabels *all, const Mislabel *m) {
+    const char *want = one_place(p, m, &m->want), *have = one_place(p, m, &m->have);
     const char *see = "`trust: declared` shows what the mistake does";
-    if (!m->own && line && by != m->module && want && strcmp(want, "partial") != 0)
-        return arena_printf(p->arena,
-                            line->style.output.set ? "let `output` say `%s` in the line `%s`; %s"
-                                                   : "add `output: %s` to the line `%s`; %s",
-                            want, line->pattern, see);
-    if (m->input && want && have && strcmp(want, "partial") != 0)
-        return arena_printf(p->arena,
-                            "say how it lies and where it goes: `input: %s, desired_input: %s`; %s",
-                            have, want, see);
-    return arena_printf(p->arena, "declare how it really lies, or move it before; %s", see);
+    const char *mend = meant_hint(p, all, m);
+    if (!mend && want) mend = maker_hint(p, m, want);
+    if (!mend && m->input && want && have && strcmp(want, "partial") != 0)
+        mend = arena_printf(p->arena,
+                            "say how it lies and where it goes: `input: %s, desired_input: %s`",
+                            have, want);
+    return arena_printf(p->arena, "%s; %s",
+                        mend ? mend : "declare how it really lies, or move it before", see);
+}
+/* "line 14", "the recipe's line 1"; of a module that none names, that. */
+static const char *line_text(const Program *p, int module) {
+    const PlanLine *line = line_of(p, module);
+    return !line ? "no line names it"
+                 : arena_printf(p->arena, "%s %d", line->from_recipe ? "the recipe's line" : "line",
+                                p->assign->use[module].loc.line);
 }
 static const char *left_by(const Program *p, const Mislabel *m) {
-    int by = maker(p, m);
-    const PlanLine *line = line_of(p, by);
-    if (!line || by == m->module) return "";
+    int by = m->by >= 0 ? m->by : source(p, m);
     bool enters = p->graph->t[m->tensor].kind == KIND_INPUT;
-    return arena_printf(p->arena, ", as %s%s (%s %d) leaves it", enters ? "in the last layer " : "",
-                        p->graph->module[by].path, line->from_recipe ? "the recipe's line" : "line",
-                        p->assign->use[by].loc.line);
+    if (by < 0 || by == m->module) return "";
+    if (m->by < 0)
+        return arena_printf(p->arena, ", made of what %s (%s) leaves", p->graph->module[by].path,
+                            line_text(p, by));
+    return arena_printf(p->arena, ", as %s%s (%s) leaves it", enters ? "in the last layer " : "",
+                        p->graph->module[by].path, line_text(p, by));
 }
 /* The enclosing module that prepares the value for this one, or -1. */
 static int preparer(const Program *p, const Mislabel *m) {
@@ -131,17 +313,66 @@ static void mark_step(Program *p, const Mislabels *all, const Mislabel *m) {
         p->arena, "the plan says that the %s of %s lies as %s, it lies as %s",
         m->input ? "input" : "result", leaves_text(p, all, m), m->want_text, m->have_text);
 }
-void mislabels_report(Program *p, const Mislabels *all, Diags *d) {
+/* with[i]: the first of those that are in one place with it, or of one result that several lines
+ * read. */
+static void join_places(const Mislabels *all, int *with) {
     for (int i = 0; i < all->n; i++) {
         const Mislabel *m = &all->m[i];
-        bool told = false;
-        if (!m->instead) mark_step(p, all, m);
+        with[i] = i;
+        for (int k = 0; k < i && with[i] == i; k++) {
+            const Mislabel *f = &all->m[k];
+            bool result = f->input && m->input && !f->own && !m->own && f->by >= 0 &&
+                          f->by == m->by && !f->instead && !m->instead &&
+                          !strcmp(f->want_text, m->want_text) &&
+                          !strcmp(f->have_text, m->have_text);
+            if (same_place(f, m) || result) with[i] = with[k];
+        }
+    }
+}
+/* Is what is found there wrong because of another finding? The first such, or -1. */
+static int because_of(const Program *p, const Mislabels *all, const int *with, int i) {
+    for (int k = 0; k < all->n; k++)
+        if (with[k] == k && k != i && follows(p, &all->m[k], &all->m[i])) return k;
+    return -1;
+}
+/* Under which finding each is told. One that follows from another is no cause itself: so that of a
+ * circle all are told. */
+static int *told_with(const Program *p, const Mislabels *all) {
+    int *first = ARENA_ARRAY(p->arena, int, all->n + 1);
+    int *with = ARENA_ARRAY(p->arena, int, all->n + 1);
+    join_places(all, first);
+    for (int i = 0; i < all->n; i++) {
+        int cause = first[i] == i ? because_of(p, all, first, i) : -1;
+        with[i] = cause >= 0 && because_of(p, all, first, cause) < 0 ? cause : i;
+    }
+    for (int i = 0; i < all->n; i++) with[i] = with[first[i]];
+    return with;
+}
+/* "; the input of norm (line 19) is wrong because of it": the other places of one mistake. */
+static const char *places_too(const Program *p, const Mislabels *all, const int *with, int first) {
+    Str s = str_new(p->arena);
+    for (int i = 0; i < all->n; i++) {
+        const Mislabel *m = &all->m[i];
+        bool told = with[i] != first || same_place(&all->m[first], m);
         for (int k = 0; k < i && !told; k++) told = same_place(&all->m[k], m);
-        if (!told && m->instead) note_dtensor(p, all, i, d);
-        if (told || m->instead) continue;
-        diag_error(d, "E0402", m->loc, hint_of(p, m),
-                   "the %s of %s is said to lie as %s, but it lies as %s%s",
-                   m->input ? "input" : "output", modules_text(p, all, i), m->want_text,
-                   m->have_text, left_by(p, m));
+        if (!told)
+            str_addf(&s, "; the input of %s (line %d) is wrong because of it",
+                     modules_text(p, all, i), m->loc.line);
+    }
+    return s.n ? s.s : "";
+}
+void mislabels_report(Program *p, const Mislabels *all, Diags *d) {
+    for (int i = 0; i < all->n; i++) all->m[i].by = maker(p, &all->m[i]);
+    const int *with = told_with(p, all);
+    for (int i = 0; i < all->n; i++) {
+        const Mislabel *m = &all->m[i];
+        if (!m->instead) mark_step(p, all, m);
+        if (with[i] != i) continue;
+        if (m->instead) note_dtensor(p, all, i, d);
+        else
+            diag_error(d, "E0402", m->loc, hint_of(p, all, m),
+                       "the %s of %s is said to lie as %s, but it lies as %s%s%s",
+                       m->input ? "input" : "output", modules_text(p, all, i), m->want_text,
+                       m->have_text, left_by(p, m), places_too(p, all, with, i));
     }
 }

@@ -208,6 +208,29 @@ static void test_one_finding(void **state) {
     }
     unlink(in("p.yaml"));
 }
+/* Lines in the names of another scheme are one finding; a pattern that is wrong in both is another.
+ */
+static void test_names(void **state) {
+    (void)state;
+#define OTHERS                                                                                     \
+    "names: hf\nplan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n"
+    Ended e = check(put("p.yaml", LLAMA "mesh: {tp: 2}\n" OTHERS), NULL, NULL);
+    has(&e, 3, "", "p.yaml:4:8: error: 2 patterns ('layers.*.attention.w[qkv]' first) match no");
+    has(&e, 3, "", "write `names: torchtitan`");
+    const char *first = strstr(e.err, "[E0205]");
+    assert_true(first && !strstr(first + 1, "[E0205]"));
+    e = check(put("p.yaml", LLAMA "mesh: {tp: 2}\n" OTHERS "  layers.*.attention.w9: rowwise\n"),
+              NULL, NULL);
+    has(&e, 3, "", "write `names: torchtitan`");
+    has(&e, 3, "", "p.yaml:8:3: error: pattern 'layers.*.attention.w9' matches no module");
+    /* in the plan's own names are others: these are the slips */
+    e = check(
+        put("p.yaml", LLAMA "mesh: {tp: 2}\n" OTHERS "  model.layers.*.mlp.up_proj: colwise\n"),
+        NULL, NULL);
+    has(&e, 3, "", "here it is 'model.layers.*.self_attn.o_proj'");
+    assert_null(strstr(e.err, "write `names:"));
+    unlink(in("p.yaml"));
+}
 /* A label that lies: who leaves the value so, through a residual sum and around the layers, with
  * its line, and the line to write; what follows from it is no finding of its own. */
 static void test_label(void **state) {
@@ -361,6 +384,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_fail_on, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_new_axis, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_one_finding, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_names, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_label, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_words, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_numbers_expected, sandbox_new, sandbox_gone),

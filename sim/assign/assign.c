@@ -532,15 +532,52 @@ static bool axis_cuts(const Assign *a, int x) {
     }
     return a->mesh->axis[x].parent != NULL;
 }
+static bool own_line(const PlanLine *l) { return !l->from_recipe && !l->kind; }
+/* The scheme of which several lines that match nothing are names, where no line speaks of modules
+ * in the plan's own: then `names` is the mistake. -1: it is not. */
+static int wrong_names(const Assign *a, const bool *hit) {
+    const Plan *p = a->plan;
+    int scheme = -1, n = 0;
+    for (int i = 0; i < p->n_lines; i++) {
+        if (!own_line(&p->lines[i])) continue;
+        if (hit[i]) return -1;
+        int is = suggest_scheme(a, p->lines[i].pattern);
+        if (is < 0) continue;
+        if (scheme >= 0 && is != scheme) return -1;
+        scheme = is, n++;
+    }
+    return n > 1 ? scheme : -1;
+}
+/* One finding for all patterns of another scheme. */
+static void names_error(Assign *a, int scheme) {
+    const Plan *p = a->plan;
+    const char *first = NULL;
+    Loc loc = p->names_loc;
+    int n = 0;
+    for (int i = 0; i < p->n_lines; i++) {
+        const PlanLine *l = &p->lines[i];
+        if (!own_line(l) || suggest_scheme(a, l->pattern) != scheme) continue;
+        if (!n++) first = l->pattern;
+        if (!loc.file) loc = l->loc;
+    }
+    const char *theirs = plan_names_text((Names)scheme);
+    diag_error(a->d, "E0205", loc, arena_printf(a->arena, "write `names: %s`", theirs),
+               "%d patterns ('%s' first) match no module and no parameter: they are names of "
+               "`names: %s`, and this plan's are those of `names: %s`",
+               n, first, theirs, plan_names_text(p->names));
+}
 /* Lines that match nothing, and lines that another one beats everywhere. */
 static void line_notes(Assign *a, const bool *hit, const bool *won) {
     const Plan *p = a->plan;
+    int scheme = wrong_names(a, hit);
+    if (scheme >= 0) names_error(a, scheme);
     enum { HINTS = 50 }; /* nobody reads more, and looking for one takes time */
     int hints = 0;
     for (int i = 0; i < p->n_lines; i++) {
-        if (p->lines[i].from_recipe || p->lines[i].kind) continue;
         const PlanLine *l = &p->lines[i];
+        if (!own_line(l)) continue;
         if (!hit[i]) {
+            if (scheme >= 0 && suggest_scheme(a, l->pattern) == scheme) continue;
             diag_error(a->d, "E0205", l->loc, hints++ >= HINTS ? NULL : suggest_for(a, l->pattern),
                        "pattern '%s' matches no module and no parameter", l->pattern);
         } else if (!won[i])

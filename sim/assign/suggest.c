@@ -47,7 +47,8 @@ static bool seen(const Search *s, const char *ours) {
         if (!strcmp(s->of[i].ours, ours)) return true;
     return false;
 }
-static Search search_for(const Assign *a, const char *pattern) {
+/* Without what follows the module's name. */
+static Search search_of(const Assign *a, const char *pattern) {
     static const char *const owned[] = {".weight", ".bias"};
     Search s = {.a = a, .pattern = pattern, .rest = ""};
     for (int i = 0; i < 2; i++) {
@@ -56,6 +57,10 @@ static Search search_for(const Assign *a, const char *pattern) {
         s.pattern = arena_strndup(a->arena, pattern, n);
         s.rest = owned[i];
     }
+    return s;
+}
+static Search search_for(const Assign *a, const char *pattern) {
+    Search s = search_of(a, pattern);
     for (int m = 0; m < a->model->g.nm; m++) {
         const GModule *x = &a->model->g.module[m];
         if (!x->path) continue;
@@ -101,24 +106,33 @@ static const char *of_other_syntax(const char *pattern) {
                ? "one of several letters is `w[123]`; for longer names write a line each"
                : NULL;
 }
+static const char *hf_name_of(const Assign *a, int scheme, const char *pattern) {
+    return names_from_scheme(a->arena, (Names)scheme, one_of_pattern(a->arena, pattern), 0);
+}
+static int scheme_of(const Assign *a, const char *pattern) {
+    int ours = (int)a->plan->names;
+    if (hf_name_of(a, ours, pattern)) return -1;
+    for (int k = 0; k < NAMES_COUNT; k++)
+        if (k != ours && hf_name_of(a, k, pattern)) return k;
+    return -1;
+}
+int suggest_scheme(const Assign *a, const char *pattern) {
+    return scheme_of(a, search_of(a, pattern).pattern);
+}
 /* It is the name of another scheme, letter by letter. */
 static const char *of_other_scheme(const Search *s) {
     Arena *a = s->a->arena;
     Names ours = s->a->plan->names;
-    const char *one = one_of_pattern(a, s->pattern);
-    if (names_from_scheme(a, ours, one, 0)) return NULL;
-    for (int k = 0; k < NAMES_COUNT; k++) {
-        const char *hf = k == (int)ours ? NULL : names_from_scheme(a, (Names)k, one, 0);
-        if (!hf) continue;
-        const char *here = names_to_scheme(a, ours, hf), *end = "; `list names` shows both";
-        if (here && !strchr(s->pattern, '[') && known(s, as_written(s, here)))
-            end = arena_printf(a, ": here it is '%s%s'", as_written(s, here), s->rest);
-        return arena_printf(a,
-                            "that is a name of `names: %s`, and this plan's are those of "
-                            "`names: %s`%s",
-                            plan_names_text((Names)k), plan_names_text(ours), end);
-    }
-    return NULL;
+    int scheme = scheme_of(s->a, s->pattern);
+    if (scheme < 0) return NULL;
+    const char *hf = hf_name_of(s->a, scheme, s->pattern), *end = "; `list names` shows both";
+    const char *here = names_to_scheme(a, ours, hf);
+    if (here && !strchr(s->pattern, '[') && known(s, as_written(s, here)))
+        end = arena_printf(a, ": here it is '%s%s'", as_written(s, here), s->rest);
+    return arena_printf(a,
+                        "that is a name of `names: %s`, and this plan's are those of "
+                        "`names: %s`%s",
+                        plan_names_text((Names)scheme), plan_names_text(ours), end);
 }
 /* It is, or nearly, a name of a part that the plan leaves out. */
 static const char *of_part_left_out(const Search *s) {

@@ -7,6 +7,9 @@
  * component, or nearly that name, in any scheme; else what there is under the part that is right.
  * Never NULL; in a's arena. */
 const char *suggest_for(const Assign *a, const char *pattern);
+/* The other naming scheme of which the pattern is a name, letter by letter, and not of the plan's;
+ * -1: none. */
+int suggest_scheme(const Assign *a, const char *pattern);
 /* The module or parameter whose name, or pattern over all layers if `pattern` has a wildcard, is
  * nearest to one that matches nothing; NULL: none is near. */
 const char *suggest_nearest(Arena *arena, const Graph *g, const char *pattern);

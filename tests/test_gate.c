@@ -389,6 +389,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_words, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_numbers_expected, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_means_something, sandbox_new, sandbox_gone),
+        e = child_run(arena,
+                      &(Child){.words = WORDS("run", p, "--format", "json", "-o", in(names[i]))});
+        has(&e, 2, "", "`run` writes a folder");
         cmocka_unit_test_setup_teardown(test_numbers_of_configs, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_run_writes_a_folder, sandbox_new, sandbox_gone),
     };

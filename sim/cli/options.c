@@ -454,6 +454,7 @@ static void format_by_name(Cli *c) {
     if (k && k->bit & C_DIFF && c->o.view) return; /* a picture */
     if (!k || k->bit & (C_RUN | C_DRAW | C_COMPLETION) || !dot || dot == c->o.output ||
         dot[-1] == '/' || strchr(dot, '/'))
+    if (c->o.format) return;
         return;
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
         if (!strcmp(dot + 1, extensions[i].extension) &&
@@ -491,7 +492,7 @@ void options_parse(Cli *c, int argc, char **argv) {
     choose_command(c);
     if (c->o.full && c->command && c->command->bit & (C_PLANS | C_EXPORT)) set_full(c);
     check_usage(&p);
-    if (!c->o.format && !c->o.help) format_by_name(c);
+    if (!c->o.help) format_by_name(c);
     c->format = c->o.format;
     if (c->command && !c->format)
         c->format = arena_strndup(c->arena, c->command->formats, strcspn(c->command->formats, " "));

@@ -338,6 +338,15 @@ static void test_views(void **state) {
                     assert_int_equal(e.code, pipe.code);
                     fits(a, e.err, widths[k]);
                     if (k == 0) assert_non_null(strstr(uncoloured(a, e.err, &colours), pipe.out));
+            if (p == 0) { /* standard output by its name */
+                e = child_run(
+                    a, &(Child){.words = WORDS("draw", plans[p], "--view", view[v].name, "-o", "-"),
+                                .env = plain,
+                                .pty = true,
+                                .pty_out = true,
+                                .columns = widths[1]});
+                fits(a, e.err, widths[1]);
+            }
                 }
             drawn += *pipe.out != 0;
             arena_free(a);

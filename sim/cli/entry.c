@@ -135,7 +135,7 @@ int cli_main(int argc, char **argv, FILE *out, FILE *err) {
     c.silent = fall_silent(&c);
     /* what mpirun gives its processes looks like a terminal and is none */
     if (cli_processes(&c) && !c.o.color) c.o.color = "never";
-    bool to_file = c.o.output && c.command &&
+    bool to_file = c.o.output && strcmp(c.o.output, "-") != 0 && c.command &&
                    c.command->bit != C_RUN; /* run: a folder, and the report goes to `out` */
     c.color_out = !to_file && terminal_wants_color(c.o.color, c.out);
     c.color_err = terminal_wants_color(c.o.color, c.err);

@@ -859,7 +859,6 @@ static void test_format_by_name(void **state) {
     rmdir(in("dir.csv"));
     expect_code(RUN("comms", plan, "-o", in("x.html"), "--format", "csv"), 0, "", NULL);
     expect_code(RUN("comms", plan, "-o", in("x"), "-o", in("y")), 2, "", "twice");
-    expect_code(RUN("report", plan, "-o", in("x.htm")), 2, "", "end the name with .html, or say");
 }
 /* Nothing is executed: rules, labels, what verify finds, shapes and counts that are expected. */
 static void test_static(void **state) {
@@ -1745,7 +1744,7 @@ static void test_every_option(void **state) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n_cli_commands; k++) {
             const Command *c = &cli_commands[k];
-            if (!(o[i].commands & c->bit) || c->bit & (C_REPORT | C_CALIBRATE | C_IMPORT) ||
+            if (!(o[i].commands & c->bit) || c->bit & (C_CALIBRATE | C_IMPORT) ||
                 o[i].commands & C_LIST || !strncmp(o[i].what, "of a ", 5) || is_not_here(o[i].name))
                 continue;
             const Proof *p = NULL;

@@ -25,7 +25,6 @@ enum {
     C_COMMS = 1 << 4,
     C_EXPLAIN = 1 << 5,
     C_DRAW = 1 << 6,
-    C_REPORT = 1 << 7,
     C_DIFF = 1 << 8,
     C_LIST = 1 << 9,
     C_COMPLETION = 1 << 10,
@@ -190,7 +189,6 @@ int cmd_comms(Cli *c);
 int cmd_times(Cli *c);
 int cmd_explain(Cli *c);
 int cmd_draw(Cli *c);
-int cmd_report(Cli *c);
 int cmd_diff(Cli *c);
 int cmd_list(Cli *c);
 int cmd_completion(Cli *c);

@@ -432,12 +432,6 @@ int cmd_diff(Cli *c) {
     return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
 }
 
-int cmd_report(Cli *c) {
-    diag_error(c->d, "E0214", diag_nowhere, "`run` and `draw` make the pictures one by one",
-               "`report` is not supported by this version");
-    return 3;
-}
-
 /* ---- list ---- */
 static Table list_two(Cli *c, const char *record, const Column *col, int n) {
     return table_new(c->arena, record, col, n);

@@ -46,8 +46,6 @@ const Command cli_commands[] = {
      "shardproof draw out/plan.trace.jsonl --view timeline -o timeline.svg\n"
      "shardproof draw plan.yaml --view memory -o memory.json\n",
      cmd_draw},
-    {"report", C_REPORT, "PLAN|TRACE", 1, 1, "html",
-     "everything in one self-contained page (later)", "", cmd_report},
     {"diff", C_DIFF, "A B", 2, 2, TABLES " svg png pdf",
      "two plans or traces: layouts, collectives, bytes, memory",
      "shardproof diff tp.yaml tp-sp.yaml\n"

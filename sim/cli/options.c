@@ -30,11 +30,11 @@ enum {
     C_OF_PLAN = 1 << 23,    /* says how a plan is run: nothing to a trace */
     C_OF_IMPORT = 1 << 24,  /* says what a framework's own file does not: nothing to a plan */
     C_ALL = (1 << 15) - 1,
-    C_PLANS = C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_TIMES | C_EXPLAIN | C_DRAW |
-              C_REPORT | C_DIFF,
+    C_PLANS =
+        C_RUN | C_CHECK | C_SHAPES | C_PARAMS | C_COMMS | C_TIMES | C_EXPLAIN | C_DRAW | C_DIFF,
     C_RUNS = C_RUN | C_CHECK,
-    C_EXECUTED = C_RUNS | C_DRAW | C_REPORT, /* that may execute the plan */
-    C_TIMED = C_RUNS | C_TIMES | C_DRAW | C_REPORT | C_DIFF,
+    C_EXECUTED = C_RUNS | C_DRAW, /* that may execute the plan */
+    C_TIMED = C_RUNS | C_TIMES | C_DRAW | C_DIFF,
     C_FILES = C_PLANS | C_IMPORT | C_EXPORT, /* that take a framework's own file */
     C_RANKED = C_RUN | C_SHAPES | C_PARAMS | C_COMMS | C_TIMES | C_EXPLAIN | C_DRAW,
 };
@@ -346,7 +346,10 @@ static void choose_command(Cli *c) {
     }
     if (!o->n_operands) return;
     c->command = find_command(c, o->operands[0]);
-    if (!c->command)
+    if (!c->command && !strcmp(o->operands[0], "report"))
+        diag_error(c->d, "E0214", diag_nowhere, "`run` and `draw` make the pictures one by one",
+                   "`report` is not supported by this version");
+    else if (!c->command)
         usage(c, nearest_command(c, o->operands[0]), "unknown command '%s'", o->operands[0]);
     o->operands++;
     o->n_operands--;
@@ -451,10 +454,10 @@ static void format_by_name(Cli *c) {
     const Command *k = c->command;
     const char *dot = c->o.output ? strrchr(c->o.output, '.') : NULL;
     if (k && k->bit & C_RUN && dot && !strchr(dot, '/')) refuse_file(c, dot);
+    if (c->o.format) return;
     if (k && k->bit & C_DIFF && c->o.view) return; /* a picture */
     if (!k || k->bit & (C_RUN | C_DRAW | C_COMPLETION) || !dot || dot == c->o.output ||
         dot[-1] == '/' || strchr(dot, '/'))
-    if (c->o.format) return;
         return;
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
         if (!strcmp(dot + 1, extensions[i].extension) &&

@@ -175,6 +175,10 @@ static const struct {
      "'save_gathered' must be true or false, not 'yes'", "write true"},
     {LLAMA "mesh: {tp: 2}\ncontext_parallel: {axis: cp}\n", 3, "E0204",
      "unknown axis or group 'cp'", "an axis more: `mesh: {cp: 2, ...}`"},
+    {LLAMA "mesh: {tp: 2}\noptimizer: adam\n", 3, "E0206", "unknown value 'adam' for 'optimizer'",
+     "did you mean 'adamw'?"},
+    {LLAMA "mesh: {tp: 2}\noptimizer: {name: adam}\n", 3, "E0206",
+     "unknown value 'adam' for 'name'", "did you mean 'adamw'?"},
     /* an expectation is told where it stands */
     {LLAMA "mesh: {dp: 1}\nexpect:\n  equivalent: false\n", 1, "E0505",
      "p.yaml:5:15: error: the plan is equivalent", ""},

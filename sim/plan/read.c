@@ -152,9 +152,13 @@ void read_sub(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
         read_table(r, sub->keys, k->name, base, pair->value);
         return;
     }
-    YamlPair only = {.key = sub->shorthand, .loc = pair->loc, .value = pair->value};
-    Yaml map = {.kind = YAML_MAP, .loc = pair->value->loc, .n = 1, .pair = &only};
-    read_table(r, sub->keys, k->name, base, &map);
+    for (const Key *in = sub->keys; in->name; in++) {
+        if (strcmp(in->name, sub->shorthand) != 0) continue;
+        Key as = *in;
+        as.name = k->name; /* as the user has written it */
+        set_loc(&as, base, as.read == read_sub ? pair->loc : pair->value->loc);
+        as.read(r, &as, base, pair);
+    }
 }
 
 void read_later(PlanReader *r, const Key *k, void *base, YamlPair *pair) {

@@ -184,6 +184,15 @@ static const struct {
      "p.yaml:5:15: error: the plan is equivalent", ""},
     {LLAMA "mesh: {dp: 1}\nexpect:\n  diagnostics: [E0402]\n", 1, "E0505",
      "p.yaml:5:16: error: E0402 was expected", ""},
+    /* the ranks of the key share weights: what they have of the sequence is the lines' business */
+    {LLAMA
+     "mesh: {tp: 2}\ncontext_parallel: {axis: tp}\nplan:\n"
+     "  layers.*.attention.w[qkv]: {style: colwise, input: shard(1), desired_input: replicate}\n"
+     "  layers.*.attention.wo: {style: rowwise, output: shard(1)}\n"
+     "  layers.*.feed_forward.w[13]: {style: colwise, input: shard(1), desired_input: replicate}\n"
+     "  layers.*.feed_forward.w2: {style: rowwise, output: shard(1)}\n",
+     0, "N0018", "`axis: tp` changes nothing: these ranks share the weights",
+     "leave it out, or name an axis of its own"},
     {LLAMA "mesh: {tp: 2}\nplan:\n  layers.*.attention.wq: ColwiseParallel()\n", 3, "E0203",
      "unknown style 'ColwiseParallel()'",
      "{style: ColwiseParallel, input: ..., output: ...}; a file with calls of PyTorch is read by "

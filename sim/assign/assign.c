@@ -479,16 +479,45 @@ static void cut_input(Assign *a, int t, const AxisList *axes, DimRole role) {
                 layout_cut(&a->compute[t], d, axes->a[i], how);
             }
 }
+/* Do all axes of the list cut the weights that modules compute with? */
+static bool cut_weights(const Assign *a, const AxisList *axes) {
+    int n = 0;
+    for (int i = 0; i < axes->n; i++) {
+        bool cut = false;
+        for (int t = 0; t < a->model->g.nt && !cut; t++)
+            cut = a->model->g.t[t].kind == KIND_PARAM &&
+                  layout_where(&a->compute[t], axes->a[i]) >= 0;
+        n += cut;
+    }
+    return n && n == axes->n;
+}
+/* N0018 where the key `axis` of context parallelism names ranks that share the weights, and inputs
+ * would lie as they do without it. */
+static void note_idle_context(const Assign *a, const AxisList *seq) {
+    const Plan *p = a->plan;
+    if (!p->context_parallel.axis_loc.file || p->cut_sequence || p->pass != PASS_FORWARD ||
+        p->context_parallel.ulysses || p->context_parallel.ring ||
+        p->context_parallel.order_loc.file || p->context_parallel.latent ||
+        mesh_size(a->mesh, seq) < 2 || !cut_weights(a, seq))
+        return;
+    diag_note(
+        a->d, "N0018", p->context_parallel.axis_loc,
+        "leave it out, or name an axis of its own: `mesh: {cp: 2, ...}`",
+        "`axis: %s` changes nothing: these ranks share the weights, and the lines of the plan "
+        "cut the sequence over them already",
+        p->context_parallel.axis);
+}
 static void layout_inputs(Assign *a) {
     const Graph *g = &a->model->g;
     AxisList batch, seq;
     if (!data_axes(a, &batch, &seq)) return;
     sums_of_data(a, &batch, &seq);
-    bool first = true;
+    bool first = true, idle = true;
     for (int t = 0; t < g->nt; t++) {
         const GTensor *x = &g->t[t];
         if (x->kind != KIND_INPUT) continue;
         cut_input(a, t, &batch, DIM_BATCH);
+        Layout plain = a->compute[t];
         cut_input(a, t, &seq, DIM_SEQUENCE);
         bool enters =
             g->nn && (g->node[0].in[0] == t || (g->node[0].nin > 1 && g->node[0].in[1] == t));
@@ -498,13 +527,19 @@ static void layout_inputs(Assign *a) {
             Layout base = a->compute[t];
             bool partial =
                 s && !s->mapping && (s->bare.kind == RP_PARTIAL || s->bare.kind == RP_LOCAL);
-            if (s && !partial)
+            Layout without = plain;
+            if (s && !partial &&
                 assign_target(a, &(Target){m, t, s, USE_OUTPUT, &base}, &a->compute[t],
-                              a->group[t]);
+                              a->group[t]) &&
+                !layout_eq(&without, &base) &&
+                assign_target(a, &(Target){m, t, s, USE_OUTPUT, &plain}, &without, NULL))
+                plain = without;
             first = false;
         }
         a->rest[t] = a->compute[t];
+        idle = idle && layout_eq(&plain, &a->compute[t]);
     }
+    if (idle) note_idle_context(a, &seq);
     AxisList ordered;
     context_ordered(a->mesh, a->plan, &ordered);
     int64_t cp = mesh_size(a->mesh, a->plan->cut_sequence ? &seq : &ordered);

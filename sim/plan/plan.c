@@ -460,10 +460,15 @@ static void read_groups(PlanReader *r, const Key *k, void *base, YamlPair *pair)
         bool ok = check_name(r, "a group", q);
         for (int j = 0; j < p->n_axes; j++)
             if (strcmp(p->axes[j].name, q->key) == 0) {
-                diag_error(r->d, "E0216", q->loc, "choose another name",
+                diag_error(r->d, "E0216", q->loc,
+                           "leave it out, for the axis has that name without it, or choose another",
                            "group '%s' has the name of an axis", q->key);
                 ok = false;
             }
+        if (!ok) { /* what it is made of is no mistake of its own */
+            r->axes_known = false;
+            continue;
+        }
         const char *axes = read_axes_text(r, q->key, q->value);
         PlanPair g = {q->key, axes ? read_expand_axes(r, axes) : NULL, q->loc, q->value->loc};
         if (ok && axes) p->groups[p->n_groups++] = g;

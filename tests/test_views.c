@@ -100,7 +100,7 @@ static void check_bands(Arena *a, const Trace *t, int steps, const char *path) {
             const TraceCompute *c = &t->computes[i];
             int k = 0;
             while (b[k].to <= c->step) k++;
-            bool norm = c->part && !strcmp(c->part, "norm"), in = b[k].pass == words_phase(c->pass);
+            bool norm = c->part && !strcmp(c->part, "norm"), in = b[k].pass == words_phase(c);
             if (level < BAND_PASSES && c->part)
                 in &= b[k].first_layer <= c->layer && c->layer <= b[k].last_layer;
             if (level == BAND_PARTS && c->part && !norm) in &= !strcmp(b[k].part, c->part);
@@ -361,6 +361,11 @@ static void timeline_of_the_loss(void **state) {
     says(words, "\nsum of exp over V\n");
     says(words, "\nsum of exp over V′\n");
     assert_null(strstr(words, "\n0.00 ns\n"));
+    const char *text = picture(a, r.t, &o, FORMAT_TEXT), *back = strstr(text, "\nBackward, loss");
+    says(text, "\nsum of exp over V  ");
+    assert_non_null(back);
+    says(back, "\nsum of exp over V′  ");
+    assert_null(strstr(back, "\nsum of exp over V  "));
     arena_free(a);
 }
 
@@ -382,6 +387,33 @@ static void timeline_of_shared_experts(void **state) {
     says(words, "all asked for as often");
     assert_null(strstr(words, "at worst 1 times")); /* every rank has all experts */
     arena_free(a);
+}
+
+/* Of a pipeline as well: what the loss makes of gradients stands in lines of backward, on the rank
+ * whose last stage is the model's first as on the one whose first stage is. */
+static void loss_of_a_pipeline(void **state) {
+    (void)state;
+    static const char *const plans[] = {"plans/45-llama3-8b-pp4-1f1b.yaml",
+                                        "plans/46-llama3-8b-pp2-zb-v.yaml",
+                                        "plans/52-llama3-8b-pp4-dualpipe.yaml"};
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, plans[i], &(PipelineOptions){.events = true});
+        cost_simulate(r.t, hardware_find(a, r.d, "h100-sxm", NULL, (Loc){0}));
+        RenderOptions o = options("timeline");
+        bool forward = false;
+        int losses = 0;
+        char *text = arena_strdup(a, picture(a, r.t, &o, FORMAT_TEXT));
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+            if (!strncmp(line, "Forward, ", 9)) forward = true;
+            if (!strncmp(line, "Backward, ", 10)) forward = false;
+            losses += !strncmp(line, "Backward, loss and head: ", 25);
+            if (forward && (!strncmp(line, "dx ", 3) || strstr(line, "′")))
+                fail_msg("%s: forward has %s", plans[i], line);
+        }
+        assert_int_equal(losses, 1); /* on every rank that has the loss the same line */
+        arena_free(a);
+    }
 }
 
 /* The category of the records of memory that each part of a bar is of. */
@@ -1221,6 +1253,7 @@ int main(void) {
         cmocka_unit_test(title_names_the_values),
         cmocka_unit_test(timeline_of_the_loss),
         cmocka_unit_test(timeline_of_shared_experts),
+        cmocka_unit_test(loss_of_a_pipeline),
         cmocka_unit_test(memory_is_the_records),
         cmocka_unit_test(memory_of_a_pipeline),
         cmocka_unit_test(both_ways_of_a_pipeline),

@@ -361,13 +361,14 @@ const char *words_base(Arena *a, const char *dim) {
     return slash ? arena_strndup(a, dim, (size_t)(slash - dim)) : dim;
 }
 
-Phase words_phase(Phase pass) {
+Phase words_phase(const TraceCompute *c) {
     static const Phase drawn_as[N_PHASES] = {
         [PHASE_NONE] = PHASE_FORWARD,       [PHASE_FORWARD] = PHASE_FORWARD,
         [PHASE_LOSS] = PHASE_FORWARD,       [PHASE_BACKWARD] = PHASE_BACKWARD,
         [PHASE_GRADIENTS] = PHASE_BACKWARD, [PHASE_PARAMETERS] = PHASE_FORWARD,
         [PHASE_OPTIMIZER] = PHASE_OPTIMIZER};
-    return drawn_as[pass];
+    if (c && c->pass == PHASE_LOSS && subject_is_gradient(c->makes)) return PHASE_BACKWARD;
+    return drawn_as[c ? c->pass : PHASE_NONE];
 }
 const char *words_capital(Arena *a, const char *s) {
     char *t = arena_strdup(a, s ? s : "");

@@ -83,8 +83,9 @@ const char *words_weight(Arena *a, const char *module, const TraceParam *p);
 const char *words_style(const char *style);
 /* Symbol without its cuts: "F/tp" gives "F", "S/(cp*sp)" gives "S". */
 const char *words_base(Arena *a, const char *dim);
-/* The phase that a compute step is drawn under: passes that interleave are one. */
-Phase words_phase(Phase pass);
+/* The phase that a compute step is drawn under: passes that interleave are one, and what the loss
+ * makes of gradients is backward. NULL: forward. */
+Phase words_phase(const TraceCompute *c);
 /* A sentence's first letter made large. */
 const char *words_capital(Arena *a, const char *s);
 

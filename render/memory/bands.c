@@ -6,7 +6,7 @@
  * levels but that of passes. */
 static MemBand band_of(const Trace *t, int i, BandLevel level) {
     const TraceCompute *c = &t->computes[i];
-    MemBand b = {.pass = words_phase(c->pass),
+    MemBand b = {.pass = words_phase(c),
                  .part = trace_unit(t, i),
                  .first_layer = c->layer,
                  .last_layer = c->layer,

@@ -199,7 +199,7 @@ static void read_lanes(const ViewCall *c, Timeline *t, int64_t rank) {
 
 /* ---- lines ---- */
 
-static Phase pass_of(const TimeEvent *e) { return words_phase(e->c ? e->c->pass : PHASE_NONE); }
+static Phase pass_of(const TimeEvent *e) { return words_phase(e->c); }
 static int layer_of(const TimeEvent *e) { return e->c ? e->c->layer : -1; }
 static const char *part_of(const TimeEvent *e) { return e->c && e->c->part ? e->c->part : ""; }
 

@@ -1016,9 +1016,11 @@ static void block_of_a_stage(void **state) {
         assert_int_equal(times_said(text, "|Receive|"), from + to);
         /* each message has its shape at the rank's side, the gradient that comes as well */
         assert_int_equal(times_said(text, "[1, 16, 128]   8 KiB|"), to ? 16 : 18);
-        assert_non_null(strstr(text, to ? "|Sent per rank: forward pp 8 KiB in "
-                                        : "|Sent per rank: forward pp 0 B in "));
-        assert_non_null(strstr(text, from ? "; backward pp 8 KiB in " : "; backward pp 0 B in "));
+        assert_non_null(strstr(text, to ? "|Sent per rank: forward pp 8 KiB in 1 message; backward "
+                                        : "|Sent per rank: forward pp nothing; backward "));
+        assert_non_null(strstr(text, !from ? "; backward pp nothing."
+                                     : to  ? "; backward pp 8 KiB in 1."
+                                           : "; backward pp 8 KiB in 1 message."));
     }
     o.rank = 1; /* a page of a message alone says what it shows */
     o.preset = "slide";
@@ -1028,7 +1030,7 @@ static void block_of_a_stage(void **state) {
     o.pass = "backward"; /* of its own layer, with the sum of what it sends back */
     const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG)),
                *norm = strstr(text, "|with saved output|");
-    assert_non_null(strstr(text, "needs 2 collectives and sends 8 KiB|"));
+    assert_non_null(strstr(text, "needs 2 messages and sends 8 KiB|"));
     assert_non_null(norm);
     assert_non_null(strstr(norm, "|dx|gradient of the block's input|"));
     assert_non_null(strstr(norm, "|Send|"));

@@ -956,6 +956,24 @@ static void test_tied_both_ways(void **state) {
             arena_free(a);
         }
 }
+/* What a step sends in words: between stages messages, beside collectives where there are some. */
+static void test_totals_in_words(void **state) {
+    (void)state;
+    static const char *const row[][2] = {
+        {"plans/45-llama3-8b-pp4-1f1b.yaml",
+         "8 micro-batches: 48 messages, 64 KiB (ranks 0,3) to 128 KiB (ranks 1,2) sent"},
+        {"plans/47-llama3-8b-pp2-dp2-tp2.yaml",
+         "4 micro-batches: 181 collectives and 8 messages, 2.25 MiB (ranks 0-3) to "},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        size_t n;
+        PlanRun r = plan_run(a, row[i][0], child_read(a, row[i][0], &n), false);
+        const char *said = lookup_step_text(r.t, -1, a);
+        if (!strstr(said, row[i][1])) fail_msg("%s: %s", row[i][0], said);
+        arena_free(a);
+    }
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits),
@@ -963,6 +981,7 @@ int main(void) {
         cmocka_unit_test(test_both_ways_wrong),
         cmocka_unit_test(test_fault_both_ways),
         cmocka_unit_test(test_tied_both_ways),
+        cmocka_unit_test(test_totals_in_words),
         cmocka_unit_test(test_recompute),
         cmocka_unit_test(test_units_of_stages),
         cmocka_unit_test(test_recompute_inside),

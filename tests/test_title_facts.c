@@ -319,7 +319,10 @@ static bool needs(const char *title, Needs *out) {
     Needs x = {0};
     if (!at) return false;
     if (sends) {
-        assert_int_equal(sscanf(at, " needs %lf collective", &x.count), 1);
+        double messages = 0;
+        const char *also = strstr(at, " and ");
+        assert_int_equal(sscanf(at, " needs %lf ", &x.count), 1);
+        if (also && sscanf(also, " and %lf message", &messages) == 1) x.count += messages;
         assert_int_equal(sscanf(sends, " sends %lf %3[BKMGTi]", &x.bytes, unit), 2);
         for (int u = 0; u < 5; u++)
             if (!strcmp(unit, units[u])) x.bytes *= pow(1024, u);

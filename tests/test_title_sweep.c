@@ -236,7 +236,7 @@ static bool in_scope(const Page *p, Scope s, const TraceCollective *c) {
     return c->layer == (outside ? -1 : drawn_layer(p)) && (s.block || same(part_of(p, c), s.part));
 }
 static void block_needs(const Page *p, char **m) {
-    RecordSum s = {0, 0}, messages = {0, 0};
+    RecordSum s = {0}, messages = {0};
     Scope scope = scope_of(m[2]);
     for (int i = 0; i < p->t->n_collectives; i++) {
         const TraceCollective *c = &p->t->collectives[i];
@@ -244,15 +244,12 @@ static void block_needs(const Page *p, char **m) {
         if (!record_member(c, p->rank) || c->skipped) continue;
         if (!record_in_pass(p->t, c, *m[1] ? "backward" : "forward")) continue;
         if (!message && !in_scope(p, scope, c)) continue;
-        RecordSum *to = message ? &messages : &s;
-        to->count += collective_times(c);
-        to->bytes += collective_on(c, p->rank).bytes_sent;
+        record_add(message ? &messages : &s, c, p->rank);
     }
-    const char *n = *m[5] ? m[5] : "0", *bytes = *m[6] ? m[6] : "0 B";
     /* of messages between stages those that stand beside what is drawn count, too */
-    int64_t more = atoll(n) - s.count;
-    if (more < 0 || more > messages.count) is_count(p, n, s.count);
-    if (!more) is_bytes(p, bytes, s.bytes);
+    is_count(p, *m[6] ? m[6] : "0", s.count);
+    if (atoll(m[9]) > messages.count) is_count(p, m[9], messages.count);
+    if (!*m[9]) is_bytes(p, *m[10] ? m[10] : "0 B", s.bytes);
 }
 
 /* "backward tp 24 KiB in 6": the kind that stands before the numbers. */
@@ -281,7 +278,7 @@ static Kind kind_of(const Page *p, const TraceCollective *c) {
 /* Sums of what the rank sends over the axes, of which kind and of which part. */
 static RecordSum over_axes(const Page *p, const char *axes, const char *pass, Kind kind,
                            Scope scope) {
-    RecordSum s = {0, 0};
+    RecordSum s = {0};
     bool overview = !strcmp(p->o.view, "overview");
     for (int i = 0; i < p->t->n_collectives; i++) {
         const TraceCollective *c = &p->t->collectives[i];
@@ -292,8 +289,7 @@ static RecordSum over_axes(const Page *p, const char *axes, const char *pass, Ki
         if (!record_member(c, p->rank) || !record_in_pass(p->t, c, pass)) continue;
         if (kind < KINDS && is != kind) continue;
         if (!overview && is != AFTER && !in_scope(p, scope, c)) continue;
-        s.count += collective_times(c);
-        s.bytes += collective_on(c, p->rank).bytes_sent;
+        record_add(&s, c, p->rank);
     }
     return s;
 }
@@ -330,8 +326,18 @@ static void sent_over(const Page *p, char **m) {
         return; /* a unit travels for several parts and is told of each */
     if (p->o.part && same(p->t->model_name, "attention"))
         return; /* the loss takes what it ends in */
-    is_count(p, m[3], s.count);
+    is_count(p, arena_printf(p->a, "%lld", atoll(m[3]) + atoll(m[6])), s.count - s.received);
+    if (*m[4] || *m[5]) { /* in whose words */
+        bool messages = strstr(m[4], "message") != NULL;
+        is_count(p, messages ? m[3] : *m[6] ? m[6] : "0", s.messages - s.received);
+    }
     is_bytes(p, m[2], s.bytes);
+}
+/* "backward pp nothing": where messages only come. */
+static void sends_nothing(const Page *p, char **m) {
+    bool one = p->t->pass == PASS_FORWARD;
+    RecordSum s = over_axes(p, m[1], p->o.pass, one ? KINDS : kind_at(p), (Scope){.all = true});
+    if (s.bytes || !s.count || s.count > s.received) wrong(p, m[1], "it sends");
 }
 
 /* "16 of 32 heads": as the shapes of some value say on this rank; all where none is cut. */
@@ -486,11 +492,12 @@ static void not_asked(const Page *p, char **m) {
     is_count(p, m[1], n);
 }
 static void overview_needs(const Page *p, char **m) {
-    const char *pass = *m[5] ? m[6] : NULL;
+    const char *pass = *m[9] ? m[10] : NULL;
     RecordSum s = records_sent(p->t, p->rank, pass, -1);
     is_bytes(p, m[1], records_weights(p->t, p->rank, -1, false));
-    is_count(p, *m[4] ? m[4] : "0", s.count);
-    if (*m[4]) is_bytes(p, m[3], s.bytes);
+    is_count(p, *m[5] ? m[5] : "0", s.count - s.messages);
+    is_count(p, *m[8] ? m[8] : "0", s.messages - s.received);
+    if (*m[3]) is_bytes(p, m[3], s.bytes);
 }
 
 /* ---- timeline ---- */
@@ -985,12 +992,14 @@ static const Phrase phrases[] = {
     {"block",
      "(the backward pass of )?(a Transformer block|this model|what this page shows|attention and "
      "the MLP|attention|the [A-Za-z]+( layer)?) needs (no communication of its own|no "
-     "communication|# collectives? and sends "
-     "@)",
+     "communication|(# collectives?)?( and )?(# messages?)? and sends @)",
      block_needs},
-    {"overview", "a rank holds @ of weights and sends (@ in # collectives?|nothing)( in ([a-z]+))?",
+    {"overview",
+     "a rank holds @ of weights and sends (@ in (# collectives?)?( and )?(# messages?)?|nothing)"
+     "( in ([a-z]+))?",
      overview_needs},
-    {NULL, "([a-z][a-z_.0-9·]*) @ in #( collectives?)?", sent_over},
+    {NULL, "([a-z][a-z_.0-9·]*) @ in #( collectives?| messages?)?( and # messages?)?", sent_over},
+    {"overview", "([a-z][a-z_.0-9·]*) nothing", sends_nothing},
     {"shards", "@ of @ of (layer #'s )?weights", shard_weights},
     {"shards", "[Rr]ank # holds", own_rank},
     {"timeline",

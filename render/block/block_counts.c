@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "render/block/block_page.h"
 #include "render/graph/grads.h"
+#include "trace/counts.h"
 #include <string.h>
 
 /* What strips show: all of a block (and whatever stands beside it), one part, or several. */
@@ -171,6 +172,7 @@ BlockCount block_count(const BlockGraph *g, int first, int n) {
     int k = collect(g, first, n, true, use);
     for (int i = 0; i < k; i++) {
         b.count += collective_times(use[i]);
+        if (collective_is_message(use[i])) b.messages += collective_times(use[i]);
         b.sent += collective_on(use[i], g->rank).bytes_sent;
     }
     for (int i = 0; i < g->t->n_collectives; i++)
@@ -186,9 +188,8 @@ const char *block_not_drawn(const BlockGraph *g, int first, int n) {
     Str s = str_new(a);
     int k = words_totals(a, use, collect(g, first, n, false, use), g->rank, &t);
     for (int i = 0; i < k; i++)
-        str_addf(&s, "%s%s %s in %lld",
-                 i ? ", " : " Not drawn: ", words_axis_list(a, g->t, t[i].axis),
-                 bytes_text(t[i].bytes, a), (long long)t[i].count);
+        str_addf(&s, "%s%s %s", i ? ", " : " Not drawn: ", words_axis_list(a, g->t, t[i].axis),
+                 words_sent(a, &t[i], &t[i]));
     if (k)
         str_add(&s, g->pass == PHASE_BACKWARD ? " (gradients of weights, steps made again)." : ".");
     return k ? s.s : "";

@@ -7,6 +7,7 @@
 typedef struct {
     const char *subject; /* "a Transformer block", "the MLP", "this model" */
     int64_t count, sent; /* collectives of the pass that the rank is in, and bytes it sends */
+    int64_t messages;    /* those of the collectives that are messages to or from it */
     bool travels;        /* its gradients travel in another's collective, which is not counted */
 } BlockCount;
 /* "the MLP" of "mlp". */

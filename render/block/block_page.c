@@ -2,6 +2,7 @@
  * join the strips, and measuring a strip. */
 #include "render/block/block_page.h"
 #include "render/block/block_counts.h"
+#include "trace/counts.h"
 #include <math.h>
 #include <string.h>
 
@@ -50,8 +51,8 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     if (b.count == 0)
         return arena_printf(a, "%s, %s needs no communication%s", in, who,
                             b.travels ? " of its own" : "");
-    return arena_printf(a, "%s, %s needs %lld collective%s and sends %s", in, who,
-                        (long long)b.count, b.count == 1 ? "" : "s", bytes_text(b.sent, a));
+    return arena_printf(a, "%s, %s needs %s and sends %s", in, who,
+                        counted_text(a, b.count, b.messages), bytes_text(b.sent, a));
 }
 
 /* What the check says about the first wrong value; NULL if there is none. */
@@ -72,7 +73,7 @@ const char *block_totals(const BlockGraph *g, int first, int strips) {
     int used = block_used(g, first, strips, use), n = words_totals(a, use, used, g->rank, &t);
     const char *more = block_not_drawn(g, first, strips);
     int64_t drawn = 0;
-    for (int i = 0; i < n; i++) drawn += t[i].count;
+    for (int i = 0; i < n; i++) drawn += t[i].count + t[i].received;
     BlockCount count = block_count(g, first, strips);
     if (n == 0 && !*more)
         return count.travels ? "Only gradients travel, in another part's collective."
@@ -85,11 +86,8 @@ const char *block_totals(const BlockGraph *g, int first, int strips) {
         str_addf(&s, "Sent per rank in one %s%s: ", phase_text(g->pass),
                  drawn == count.count ? "" : ", all that is drawn");
     for (int i = 0; i < n; i++)
-        str_addf(&s, "%s%s %s in %lld%s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis),
-                 bytes_text(t[i].bytes, a), (long long)t[i].count,
-                 i                 ? ""
-                 : t[i].count == 1 ? " collective"
-                                   : " collectives");
+        str_addf(&s, "%s%s %s", i ? ", " : "", words_axis_list(a, g->t, t[i].axis),
+                 words_sent(a, &t[i], i ? &t[i - 1] : NULL));
     if (n) str_add(&s, " (bytes leaving the GPU).");
     if (words_expected(use, used)) str_add(&s, " Rows of experts: as many as expected.");
     str_add(&s, more);

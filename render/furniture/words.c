@@ -1,6 +1,7 @@
 /* Words and numbers of pictures. See words.h. */
 #include "render/furniture/words.h"
 #include "base/text.h"
+#include "trace/counts.h"
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -504,6 +505,27 @@ Phase words_pass_of(const TraceCollective *c, int backward) {
     }
 }
 
+void words_add(Total *t, const TraceCollective *c, int64_t rank) {
+    int n = collective_times(c);
+    t->bytes += collective_on(c, rank).bytes_sent;
+    if (words_message(c, rank) == MESSAGE_FROM) t->received += n;
+    else t->count += n, t->messages += collective_is_message(c) ? n : 0;
+}
+void words_add_total(Total *t, const Total *more, int64_t times) {
+    t->bytes += more->bytes * times;
+    t->count += more->count * times;
+    t->messages += more->messages * times;
+    t->received += more->received * times;
+}
+const char *words_sent(Arena *a, const Total *t, const Total *said) {
+    if (!t->count) return "nothing";
+    bool same = said && !said->messages == !t->messages &&
+                (said->messages == said->count) == (t->messages == t->count);
+    bool mixed = t->messages && t->messages < t->count;
+    return arena_printf(a, "%s in %s", bytes_text(t->bytes, a),
+                        same && !mixed ? arena_printf(a, "%lld", (long long)t->count)
+                                       : counted_text(a, t->count, t->messages));
+}
 int words_totals(Arena *a, const TraceCollective *const *use, int n, int64_t rank, Total **out) {
     Total *t = ARENA_ARRAY(a, Total, n);
     int k = 0;
@@ -511,8 +533,7 @@ int words_totals(Arena *a, const TraceCollective *const *use, int n, int64_t ran
         int j = 0;
         while (j < k && strcmp(t[j].axis, use[i]->axis)) j++;
         if (j == k) t[k++] = (Total){.axis = use[i]->axis, .axes = use[i]->axes};
-        t[j].bytes += collective_on(use[i], rank).bytes_sent;
-        t[j].count += collective_times(use[i]);
+        words_add(&t[j], use[i], rank);
     }
     *out = t;
     return k;

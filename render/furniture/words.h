@@ -133,14 +133,22 @@ int words_backward(const Trace *t);
  * are gathered for forward before step `backward`, and for backward from there on. */
 Phase words_pass_of(const TraceCollective *c, int backward);
 
-/* Bytes that the rank sends and number of collectives by name of axis, over the collectives that
- * `use` (an array of n) lists.
- */
+/* What the rank sends over an axis, and in how many collectives; a message of a pipeline counts at
+ * the rank that sends it, and apart where it only comes. */
 typedef struct {
     const char *axis, *axes;
-    int64_t bytes, count;
+    int64_t bytes, count; /* what is sent, and in how many; */
+    int64_t messages;     /* of those, messages */
+    int64_t received;     /* messages that only come */
 } Total;
-/* *out in the arena, in the order in which the axes occur; returns their number. */
+/* Adds one collective, or `times` such totals. */
+void words_add(Total *t, const TraceCollective *c, int64_t rank);
+void words_add_total(Total *t, const Total *more, int64_t times);
+/* "8 KiB in 2 collectives", "nothing" where messages only come; "8 KiB in 2" behind a total of the
+ * same kind (`said`; NULL: none was said). */
+const char *words_sent(Arena *a, const Total *t, const Total *said);
+/* By name of axis, over the collectives that `use` (an array of n) lists: *out in the arena, in the
+ * order in which the axes occur; returns their number. */
 int words_totals(Arena *a, const TraceCollective *const *use, int n, int64_t rank, Total **out);
 
 /* ---- finding things in a trace ---- */

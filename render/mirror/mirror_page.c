@@ -200,22 +200,22 @@ const char *mirror_totals(const Mirror *m, int first, int n, bool brief) {
     const TraceCollective **use =
         ARENA_ARRAY(a, const TraceCollective *, m->g->t->n_collectives + 1);
     Str s = str_new(a);
-    int units = 0;
+    const Total *said = NULL;
     bool rows = false;
     for (int of = 0; of < OF_COUNT; of++) {
         Total *t;
         int used = collect(m, first, n, (Of)of, use),
             k = words_totals(a, use, used, m->g->rank, &t);
-        int64_t bytes = 0;
+        Total all = {0};
         rows |= words_expected(use, used);
-        for (int i = 0; i < k; i++) bytes += t[i].bytes;
+        for (int i = 0; i < k; i++) words_add_total(&all, &t[i], 1);
         const char *name = of == OF_FORWARD && of_loss(use, used) ? "forward and loss" : word[of];
         if (k) str_addf(&s, "%s%s", s.n ? (brief ? ", " : "; ") : "Sent per rank: ", name);
-        if (k && brief) str_addf(&s, " %s", bytes_text(bytes, a));
+        if (k && brief) str_addf(&s, " %s", all.count ? bytes_text(all.bytes, a) : "nothing");
         for (int i = 0; i < k && !brief; i++) {
-            const char *what = t[i].count == 1 ? " collective" : " collectives";
-            str_addf(&s, "%s %s %s in %lld%s", i ? "," : "", words_axis_list(a, m->g->t, t[i].axis),
-                     bytes_text(t[i].bytes, a), (long long)t[i].count, units++ ? "" : what);
+            str_addf(&s, "%s %s %s", i ? "," : "", words_axis_list(a, m->g->t, t[i].axis),
+                     words_sent(a, &t[i], said));
+            if (t[i].count) said = &t[i];
         }
     }
     str_add(&s, s.n ? "." : "Nothing is sent.");

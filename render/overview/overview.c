@@ -182,8 +182,7 @@ static void count(OverviewUnit *u, SendKind kind, const TraceCollective *c, int6
     if (j == OVERVIEW_TOTALS) return;
     if (j == u->n_total[kind])
         u->total[kind][u->n_total[kind]++] = (Total){.axis = c->axis, .axes = c->axes};
-    u->total[kind][j].bytes += collective_on(c, rank).bytes_sent;
-    u->total[kind][j].count += collective_times(c);
+    words_add(&u->total[kind][j], c, rank);
 }
 
 static bool counted(const Overview *o, const TraceCollective *c) {
@@ -329,7 +328,8 @@ static bool alike(const OverviewUnit *a, const OverviewUnit *b) {
         for (int i = 0; same && i < a->n_total[k]; i++)
             same = text_same(a->total[k][i].axis, b->total[k][i].axis) &&
                    a->total[k][i].bytes == b->total[k][i].bytes &&
-                   a->total[k][i].count == b->total[k][i].count;
+                   a->total[k][i].count == b->total[k][i].count &&
+                   a->total[k][i].received == b->total[k][i].received;
     }
     return same;
 }
@@ -437,9 +437,10 @@ int64_t overview_beyond(const Overview *o) {
     }
     return more;
 }
-void overview_totals(const Overview *o, int64_t *weights, int64_t *sent, int64_t *n) {
+Total overview_totals(const Overview *o, int64_t *weights) {
     const Trace *t = o->c->t;
-    *weights = *sent = *n = 0;
+    Total all = {0};
+    *weights = 0;
     for (int i = 0; i < t->n_params; i++) {
         const TraceLocal *l = words_find_local(&t->params[i].rest, o->rank);
         *weights += l ? l->bytes : 0;
@@ -447,11 +448,10 @@ void overview_totals(const Overview *o, int64_t *weights, int64_t *sent, int64_t
     for (int i = 0; i < o->n; i++) {
         const OverviewUnit *u = &o->unit[i];
         for (int k = 0; k < SEND_KINDS; k++)
-            for (int j = 0; j < u->n_total[k]; j++) {
-                *sent += u->total[k][j].bytes * u->layers;
-                *n += u->total[k][j].count * u->layers;
-            }
+            for (int j = 0; j < u->n_total[k]; j++)
+                words_add_total(&all, &u->total[k][j], u->layers);
     }
+    return all;
 }
 
 const char *overview_kind(const Overview *o, SendKind k) {
@@ -473,8 +473,7 @@ static const char *not_asked(const Overview *o) {
 
 /* What the units' bytes add up to, where the run of experts' rows sent other ones. */
 static const char *expected(const Overview *o) {
-    int64_t weights, sent, count;
-    overview_totals(o, &weights, &sent, &count);
+    int64_t weights, sent = overview_totals(o, &weights).bytes;
     const char *due = bytes_text(sent, o->c->arena),
                *run = bytes_text(sent + overview_beyond(o), o->c->arena);
     return strcmp(due, run) ? arena_printf(o->c->arena, ", %s expected", due) : "";
@@ -492,7 +491,8 @@ const char *overview_sent(const Overview *o) {
     Arena *a = o->c->arena;
     Str s = str_new(a);
     const char *start = arena_printf(a, "Sent per rank%s: ", expected(o));
-    bool said = false;
+    Total last;
+    const Total *said = NULL;
     for (int k = 0; k < SEND_KINDS; k++) {
         Total all[OVERVIEW_TOTALS];
         int n = 0;
@@ -503,17 +503,14 @@ const char *overview_sent(const Overview *o) {
                 while (j < n && strcmp(all[j].axis, t->axis)) j++;
                 if (j == OVERVIEW_TOTALS) continue;
                 if (j == n) all[n++] = (Total){.axis = t->axis};
-                all[j].bytes += t->bytes * o->unit[i].layers;
-                all[j].count += t->count * o->unit[i].layers;
+                words_add_total(&all[j], t, o->unit[i].layers);
             }
         if (n) str_addf(&s, "%s%s ", s.n ? "; " : start, sent_in(o, (SendKind)k));
-        for (int j = 0; j < n; j++, said = true)
-            str_addf(&s, "%s%s %s in %lld%s", j ? ", " : "",
-                     words_axis_list(a, o->c->t, all[j].axis), bytes_text(all[j].bytes, a),
-                     (long long)all[j].count,
-                     said                ? ""
-                     : all[j].count == 1 ? " collective"
-                                         : " collectives");
+        for (int j = 0; j < n; j++) {
+            str_addf(&s, "%s%s %s", j ? ", " : "", words_axis_list(a, o->c->t, all[j].axis),
+                     words_sent(a, &all[j], said));
+            if (all[j].count) last = all[j], said = &last;
+        }
     }
     if (!s.n) return arena_printf(a, "Nothing is sent in one %s.", phase_text(o->pass));
     str_addf(&s, ".%s", not_asked(o));

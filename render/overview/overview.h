@@ -84,9 +84,9 @@ bool overview_sends(const Overview *o, SendKind k);
 /* Bytes that the rank sent in the run beyond those expected of experts' rows, which the units have.
  */
 int64_t overview_beyond(const Overview *o);
-/* Of the whole picture: weights at rest on the rank, and what its collectives send, as `comms`
- * says of that rank. */
-void overview_totals(const Overview *o, int64_t *weights, int64_t *sent, int64_t *count);
+/* Of the whole picture: weights at rest on the rank, and (without an axis) what its collectives
+ * send, as `comms` says of that rank. */
+Total overview_totals(const Overview *o, int64_t *weights);
 /* "forward", "backward", "weight gradients", "weights", "optimizer". */
 const char *overview_kind(const Overview *o, SendKind k);
 /* "Sent per rank: forward tp 24 KiB in 6 collectives, ..." */

@@ -8,9 +8,9 @@
 static void draw_total(OverviewPen *p, const Total *t, SendKind k, double x, double y) {
     Arena *a = p->o.c->arena;
     scene_begin(p->s, "sent", "sent",
-                arena_printf(a, "over %s: %lld collective%s, %s leave the rank%s%s", t->axis,
-                             (long long)t->count, t->count == 1 ? "" : "s", bytes_text(t->bytes, a),
-                             p->o.all ? ", " : "", p->o.all ? overview_kind(&p->o, k) : ""));
+                arena_printf(a, "over %s: %s leave%s the rank%s%s", t->axis, words_sent(a, t, NULL),
+                             t->count ? "" : "s", p->o.all ? ", " : "",
+                             p->o.all ? overview_kind(&p->o, k) : ""));
     double w = draw_pill(p->s, x, y, words_axis_list(a, p->o.c->t, t->axis),
                          words_color_axis(a, p->o.c->t, t->axis, t->axes));
     scene_text(p->s, x + w + 8, y + 4.4, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},

@@ -27,9 +27,9 @@ typedef struct {
     unsigned legend;
 } OverviewPen;
 
-/* Words: "9 ops"; "321 KiB of weights"; of a column "8 KiB in 2"; in a hexagon "AllGather ×2,
- * 8 KiB"; of messages between stages; of a layout "[B/dp, S, D]" and "[1, 64, 256]   64 KiB"; at
- * a bracket "layers 0 to 1"; over a column. All in the arena. */
+/* Words: "9 ops"; "321 KiB of weights"; of a column "8 KiB in 2", "receives"; in a hexagon
+ * "AllGather ×2, 8 KiB"; of messages between stages; of a layout "[B/dp, S, D]" and "[1, 64, 256]
+ * 64 KiB"; at a bracket "layers 0 to 1"; over a column. All in the arena. */
 const char *overview_ops(Arena *a, const OverviewUnit *u);
 const char *overview_weights(Arena *a, const OverviewUnit *u);
 const char *overview_total(const OverviewPen *p, const Total *t);

@@ -17,6 +17,7 @@ const char *overview_weights(Arena *a, const OverviewUnit *u) {
 /* Behind the pill of an axis in a column. */
 const char *overview_total(const OverviewPen *p, const Total *t) {
     Arena *a = p->o.c->arena;
+    if (!t->count) return "receives";
     return t->count == 1
                ? bytes_text(t->bytes, a)
                : arena_printf(a, "%s in %lld", bytes_text(t->bytes, a), (long long)t->count);

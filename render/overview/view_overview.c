@@ -19,17 +19,14 @@ static const char *layers_shown(const Overview *o) {
 
 static const char *title(const Overview *o) {
     Arena *a = o->c->arena;
-    int64_t weights, sent, count;
-    overview_totals(o, &weights, &sent, &count);
-    int64_t run = sent + overview_beyond(o);
+    int64_t weights;
+    Total sent = overview_totals(o, &weights);
+    sent.bytes += overview_beyond(o);
     const char *model = words_model(a, o->c->t);
     if (!model || !strcmp(model, "mlp")) model = "The model";
     Str s = str_new(a);
-    str_addf(&s, "%s: a rank holds %s of weights and sends ", model, bytes_text(weights, a));
-    if (count)
-        str_addf(&s, "%s in %lld collective%s", bytes_text(run, a), (long long)count,
-                 count == 1 ? "" : "s");
-    else str_add(&s, "nothing");
+    str_addf(&s, "%s: a rank holds %s of weights and sends %s", model, bytes_text(weights, a),
+             words_sent(a, &sent, NULL));
     if (!o->whole) str_addf(&s, " in %s", phase_text(o->pass));
     return s.s;
 }
@@ -118,11 +115,10 @@ const char *view_overview_text(const ViewCall *c) {
             for (int j = 0; k != (int)o.flow && j < u->n_total[k]; j++) {
                 const Total *t = &u->total[k][j];
                 words_paragraph(&s, "      ",
-                                arena_printf(a, "%s%s%s: %lld collective%s, sends %s",
+                                arena_printf(a, "%s%s%s: sends %s",
                                              o.all ? overview_kind(&o, (SendKind)k) : "",
                                              o.all ? " " : "", words_axis_list(a, c->t, t->axis),
-                                             (long long)t->count, t->count == 1 ? "" : "s",
-                                             bytes_text(t->bytes, a)),
+                                             words_sent(a, t, NULL)),
                                 w);
             }
         if (u->wrong >= 0) str_add(&s, "      ✗ wrong, see above\n");

@@ -3,6 +3,7 @@
 #include "cli/find.h"
 #include "cli/suffix.h"
 #include "base/text.h"
+#include "trace/counts.h"
 #include "trace/rankgrid.h"
 #include "trace/trace_parts.h"
 #include <stdlib.h>
@@ -303,15 +304,16 @@ static int of_step(const TraceCollective *k, const void *arg) {
     return k->per_step > 1 ? k->per_step : 1;
 }
 const char *lookup_step_text(const Trace *t, int64_t rank, Arena *a) {
-    int64_t n = 0, sent = 0, parts = trace_microbatches(t);
+    int64_t n = 0, messages = 0, sent = 0, parts = trace_microbatches(t);
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *k = &t->collectives[i];
         if (rank >= 0 && groups_with(&k->groups, rank) < 0) continue;
         n += collective_per_step(k);
+        if (collective_is_message(k)) messages += collective_per_step(k);
         sent += of_step(k, NULL) * lookup_sent(k, rank);
     }
-    return arena_printf(
-        a, "in the whole step, %lld micro-batches: %lld collectives, %s sent per rank",
-        (long long)parts, (long long)n,
-        rank < 0 ? lookup_sent_text(t, of_step, NULL, false, a) : bytes_text(sent, a));
+    return arena_printf(a, "in the whole step, %lld micro-batches: %s, %s sent per rank",
+                        (long long)parts, counted_text(a, n, messages),
+                        rank < 0 ? lookup_sent_text(t, of_step, NULL, false, a)
+                                 : bytes_text(sent, a));
 }

@@ -4,6 +4,7 @@
 #include "cli/find.h"
 #include "cli/notation.h"
 #include "cli/rows.h"
+#include "trace/counts.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -375,7 +376,7 @@ Table table_comms(const Cli *c, const Trace *t) {
     Table out = table_new(c->arena, "comm", comm_columns, N(comm_columns));
     Arena *a = c->arena;
     int64_t sent = 0, rank = c->o.rank;
-    int skipped = 0, done = 0;
+    int skipped = 0, done = 0, messages = 0;
     bool each = c->o.each && trace_microbatches(t) > 1;
     if (each) comm_rows_each(c, t, &out);
     for (int i = 0; i < t->n_collectives; i++) {
@@ -384,11 +385,12 @@ Table table_comms(const Cli *c, const Trace *t) {
         if (!each) comm_row(c, t, &out, k, -1);
         sent += lookup_sent(k, rank);
         done += collective_times(k);
+        if (collective_is_message(k)) messages += collective_times(k);
         skipped += k->skipped;
     }
     const char *all = rank < 0 ? lookup_sent_text(t, NULL, NULL, false, a) : bytes_text(sent, a);
     const char *run = rows_sent(a, t, rank); /* where experts' rows make them other than expected */
-    str_addf(&out.notes, "%d collective%s, ", done, done == 1 ? "" : "s");
+    str_addf(&out.notes, "%s, ", counted_text(a, done, messages));
     if (run) str_addf(&out.notes, "sent per rank: %s\n", run);
     else str_addf(&out.notes, "%s sent per rank\n", all);
     if (trace_microbatches(t) > 1)

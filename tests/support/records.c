@@ -28,14 +28,26 @@ bool record_in_pass(const Trace *t, const TraceCollective *c, const char *pass) 
                 (c->pass == PHASE_PARAMETERS && c->step > records_backward(t));
     return back == !strcmp(pass, "backward");
 }
+void record_add(RecordSum *s, const TraceCollective *c, int64_t rank) {
+    bool message = !strcmp(c->op, "send");
+    s->count += collective_times(c);
+    s->bytes += collective_on(c, rank).bytes_sent;
+    if (message) s->messages += collective_times(c);
+    if (message && !collective_on(c, rank).bytes_in) s->received += collective_times(c);
+}
+const char *record_counted(Arena *a, RecordSum s, bool sent) {
+    long long messages = s.messages - (sent ? s.received : 0), others = s.count - s.messages;
+    const char *m = arena_printf(a, "%lld message%s", messages, messages == 1 ? "" : "s"),
+               *c = arena_printf(a, "%lld collective%s", others, others == 1 ? "" : "s");
+    return !messages ? c : !others ? m : arena_printf(a, "%s and %s", c, m);
+}
 RecordSum records_sent(const Trace *t, int64_t rank, const char *pass, int layer) {
-    RecordSum s = {0, 0};
+    RecordSum s = {0};
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         if (!record_member(c, rank) || !record_in_pass(t, c, pass)) continue;
         if (c->skipped || (layer >= 0 && c->layer != layer)) continue;
-        s.count += collective_times(c);
-        s.bytes += collective_on(c, rank).bytes_sent;
+        record_add(&s, c, rank);
     }
     return s;
 }

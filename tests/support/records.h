@@ -15,7 +15,11 @@ bool record_in_pass(const Trace *t, const TraceCollective *c, const char *pass);
 
 typedef struct {
     int64_t count, bytes;
+    int64_t messages, received; /* of `count`: sends of a pipeline; those that only come */
 } RecordSum;
+void record_add(RecordSum *s, const TraceCollective *c, int64_t rank);
+/* "4 collectives", "28 collectives and 1 message": of all that it has a part in, or sends in. */
+const char *record_counted(Arena *a, RecordSum s, bool sent);
 /* What the rank sends in that pass (NULL: all) and layer (-1: in all of them and outside). */
 RecordSum records_sent(const Trace *t, int64_t rank, const char *pass, int layer);
 /* Bytes of the weights that the rank holds, or of their whole selves; of a layer, or (-1) all. */

@@ -224,10 +224,16 @@ const char *const *lookup_categories(const Trace *t, Arena *arena) {
 }
 
 /* ---- what ranks send ---- */
-/* Two sizes that read alike may still differ. */
 static const char *amount_text(int64_t v, bool exact, Arena *a) {
     const char *s = bytes_text(v, a);
     return !exact || v < 1024 ? s : arena_printf(a, "%s (%lld bytes)", s, (long long)v);
+}
+LookupRange lookup_range(int64_t least, int64_t most, bool exact, Arena *a) {
+    LookupRange r = {amount_text(least, exact, a), amount_text(most, exact, a)};
+    if (least != most && !strcmp(r.least, r.most))
+        r = (LookupRange){arena_printf(a, "%lld bytes", (long long)least),
+                          arena_printf(a, "%lld bytes", (long long)most)};
+    return r;
 }
 static void mark_cell(void *arg, int64_t cell) { ((bool *)arg)[cell] = true; }
 /* All ranks of the parts with that sum. */
@@ -289,12 +295,13 @@ const char *lookup_sent_text(const Trace *t, LookupCounts counts, const void *ar
         if (sum[i] < sum[least]) least = i;
         if (sum[i] > sum[most]) most = i;
     }
-    const char *text = amount_text(sum[most], exact, a);
+    LookupRange of = lookup_range(sum[least], sum[most], exact, a);
+    const char *text = of.most;
     if (sum[least] < sum[most]) {
         RankSet low = with_sum(t, part, sum, n, sum[least], tmp),
                 high = with_sum(t, part, sum, n, sum[most], tmp);
-        text = arena_printf(a, "%s (ranks %s) to %s (ranks %s)", amount_text(sum[least], exact, a),
-                            rankset_text(&low, tmp), text, rankset_text(&high, tmp));
+        text = arena_printf(a, "%s (ranks %s) to %s (ranks %s)", of.least, rankset_text(&low, tmp),
+                            of.most, rankset_text(&high, tmp));
     }
     arena_free(tmp);
     return text;

@@ -49,6 +49,12 @@ bool lookup_same_axes(const Trace *t, const char *a, const char *b);
 static inline int64_t lookup_sent(const TraceCollective *k, int64_t rank) {
     return k->skipped ? 0 : rank < 0 ? k->bytes_sent : collective_on(k, rank).bytes_sent;
 }
+/* The least and the most of bytes in words, as whole numbers where both would read alike. `exact`
+ * adds those in any case. */
+typedef struct {
+    const char *least, *most;
+} LookupRange;
+LookupRange lookup_range(int64_t least, int64_t most, bool exact, Arena *a);
 /* What ranks send in all collectives together, or in those that `counts` picks (how often each
  * counts; NULL: all, once): "64 KiB", or where ranks differ "16 KiB (ranks 2-3) to 32 KiB (ranks
  * 0-1)". `exact` adds the bytes as a number. */

@@ -1,5 +1,6 @@
 /* Rows of experts in words and numbers. See rows.h. */
 #include "cli/rows.h"
+#include "cli/find.h"
 #include "trace/trace_rows.h"
 #include <math.h>
 #include <string.h>
@@ -168,9 +169,9 @@ const char *rows_sent(Arena *a, const Trace *t, int64_t rank) {
         return arena_printf(a, "%s in the run, %s expected", one, due);
     int64_t low = 0;
     while (sent[low] > s.least) low++;
-    return arena_printf(a, "%s (rank %lld) to %s (rank %lld) in the run, %s expected",
-                        bytes_text((int64_t)s.least, a), (long long)low, one, (long long)s.peak_at,
-                        due);
+    LookupRange of = lookup_range((int64_t)s.least, (int64_t)s.peak, false, a);
+    return arena_printf(a, "%s (rank %lld) to %s (rank %lld) in the run, %s expected", of.least,
+                        (long long)low, of.most, (long long)s.peak_at, due);
 }
 /* May the router decide how many rows there are? */
 static bool varies(const TraceCollective *k) {

@@ -637,6 +637,27 @@ static void test_refused(void **state) {
         arena_free(a);
     }
 }
+/* A rank that there is not is told at its place in the list, whatever the file says. */
+static void test_home_of_a_stage(void **state) {
+    (void)state;
+    static const char plan[] =
+        "model: {preset: llama3-8b, layers: 4}\nmesh: {dp: 2, pp: 2}\npass: backward\n"
+        "data: {microbatches: 2}\npipeline: {file: nowhere.csv, stage_to_rank: [0, 2, 1, 5]}\n";
+    const char *list = strstr(plan, "pipeline: ");
+    for (int stage = 1; stage < 4; stage += 2) {
+        Arena *a = arena_new();
+        PlanRun r = plan_run(a, "homes.yaml", plan, false);
+        const char *on = stage == 1 ? "2" : "5";
+        const Diag *said = run_diag(
+            &r, "E0310", arena_printf(a, "stage %d is on rank %s, and pp has 2 ranks", stage, on));
+        if (!said) run_print(&r);
+        assert_non_null(said);
+        assert_int_equal(said->loc.line, 5);
+        assert_int_equal(said->loc.col, strstr(list, stage == 1 ? "2, 1" : "5]") - list + 1);
+        assert_string_equal(said->hint, "a rank from 0 to 1");
+        arena_free(a);
+    }
+}
 /* A slip in the number of a micro-batch is told as such, not as seven that are missing. */
 static void test_file_of_more(void **state) {
     (void)state;
@@ -984,6 +1005,7 @@ int main(void) {
         cmocka_unit_test(test_fault_both_ways),
         cmocka_unit_test(test_tied_both_ways),
         cmocka_unit_test(test_totals_in_words),
+        cmocka_unit_test(test_home_of_a_stage),
         cmocka_unit_test(test_recompute),
         cmocka_unit_test(test_units_of_stages),
         cmocka_unit_test(test_recompute_inside),

@@ -11,7 +11,8 @@ typedef struct PlanReader {
     Arena *a;
     Diags *d;
     Plan *p;
-    bool axes_known; /* the mesh was read without error: names of axes can be checked */
+    bool axes_known;    /* the mesh was read without error: names of axes can be checked */
+    const Loc *home_at; /* where `stage_to_rank` says each stage's rank; NULL: it does not */
 } PlanReader;
 
 typedef struct Key Key;

@@ -45,7 +45,13 @@ static void read_stages(PlanReader *r, const Key *k, void *base, YamlPair *pair)
 }
 static void read_homes(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     Plan *p = base;
-    read_numbers(r, k->name, pair->value, &p->pipeline.homes, &p->pipeline.n_homes);
+    Yaml **item;
+    int n;
+    if (!read_numbers(r, k->name, pair->value, &p->pipeline.homes, &p->pipeline.n_homes)) return;
+    read_items(r, k->name, pair->value, &item, &n);
+    Loc *at = ARENA_ARRAY(r->a, Loc, n);
+    for (int i = 0; i < n; i++) at[i] = item[i]->loc;
+    r->home_at = at;
 }
 /* The names of the schedules, from their own table. */
 static void read_schedule(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
@@ -128,6 +134,23 @@ static const Key pipeline_keys[] = {
 };
 const Sub plan_pipeline_sub = {pipeline_keys, "schedule"};
 
+/* Each stage is on a rank that the axis has. */
+static void check_homes(PlanReader *r) {
+    const Plan *p = r->p;
+    for (int i = 0; i < p->n_axes; i++) {
+        const struct PlanAxis *axis = &p->axes[i];
+        if (strcmp(axis->name, p->pipeline.axis) != 0) continue;
+        for (int g = 0; r->home_at && g < p->pipeline.n_homes; g++)
+            if (p->pipeline.homes[g] >= axis->size)
+                diag_error(r->d, "E0310", r->home_at[g],
+                           axis->size == 1 ? "0"
+                                           : arena_printf(r->a, "a rank from 0 to %lld",
+                                                          (long long)axis->size - 1),
+                           "`stage_to_rank`: stage %d is on rank %d, and %s has %lld rank%s", g,
+                           p->pipeline.homes[g], axis->name, (long long)axis->size,
+                           axis->size == 1 ? "" : "s");
+    }
+}
 void plan_check_pipeline(PlanReader *r) {
     Plan *p = r->p;
     Loc loc = p->pipeline.loc;
@@ -156,6 +179,7 @@ void plan_check_pipeline(PlanReader *r) {
         diag_error(r->d, "E0208", p->pipeline.axis_loc.file ? p->pipeline.axis_loc : loc,
                    "mesh: {pp: 4}", "`pipeline` needs an axis of the mesh: there is no axis '%s'",
                    p->pipeline.axis);
+    if (r->axes_known && p->pipeline.file) check_homes(r);
     if (p->pipeline.again_loc.file && p->recompute_loc.file)
         diag_error(r->d, "E0307", p->pipeline.again_loc, "leave one of them out",
                    "`recompute` here for the stages, and for the whole plan");

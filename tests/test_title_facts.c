@@ -299,8 +299,9 @@ static void check_storyboard(Arena *a, const Trace *t, const char *path, Held *h
     bool found = false;
     for (int i = 0; i < t->n_collectives && !found; i++) {
         const TraceCollective *c = &t->collectives[i];
-        const char *name =
-            arena_printf(a, " of %s, %lld ranks", c->value, (long long)groups_size(&c->groups));
+        const char *with = c->n_with ? arena_printf(a, " and %d more", c->n_with) : "",
+                   *name = arena_printf(a, " of %s%s, %lld ranks", c->value, with,
+                                        (long long)groups_size(&c->groups));
         found = !strncmp(of, name, strlen(name)) && takes_part(c, 0);
     }
     if (!found) fail_msg("%s: no collective is what '%s' says", path, picture_fact(s));

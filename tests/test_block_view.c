@@ -1022,10 +1022,16 @@ static void block_of_a_stage(void **state) {
                                      : to  ? "; backward pp 8 KiB in 1."
                                            : "; backward pp 8 KiB in 1 message."));
     }
-    o.rank = 1; /* a page of a message alone says what it shows */
+    o.rank = 1; /* a message stands on the slide of what it comes before, or behind */
     o.preset = "slide";
+    const char *slide = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(strstr(slide, "Attention, from another stage: in the layer nothing is sent|"));
+    assert_int_equal(times_said(slide, "|Receive|") + times_said(slide, "|Send|"), 2);
+    assert_non_null(strstr(slide, "|Sent per rank: forward nothing, backward 8 KiB.|"));
+    o.page = 2;
     assert_non_null(strstr(all_words(g->a, draw(g, t, &o, FORMAT_SVG)),
-                           "From another stage: every message faces the one of its gradient|"));
+                           "MLP, to another stage: in the layer nothing is sent|"));
+    o.page = 0;
     o.preset = NULL;
     o.pass = "backward"; /* of its own layer, with the sum of what it sends back */
     const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG)),

@@ -1,9 +1,10 @@
 /* Pages of "backward beside forward": wide and A4 with weights and their gradients at the sides,
- * column with them as lists underneath, one slide per strip. */
+ * column with them as lists underneath, a slide for each strip, messages beside it. */
 #include "render/mirror/mirror_draw.h"
 #include "render/mirror/mirror_page.h"
 #include "render/furniture/views.h"
 #include "base/text.h"
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -114,6 +115,20 @@ static const char *scope(const Mirror *m, int first, int n, Travels what) {
     return "";
 }
 
+/* A message between stages by itself, which says little on a page of its own. */
+static bool lone(const Mirror *m, int i) {
+    const MirrorStrip *s = &m->strip[i];
+    return s->plain && s->n == 1 && s->row[0].n_coll && is_op(s->row[0].coll[0], "send");
+}
+/* "Attention"; with a message "Attention, from another stage" and "MLP, to another stage". */
+static const char *strips_word(const Mirror *m, int first, int n) {
+    int message = n == 2 && lone(m, first) ? first : first + n - 1;
+    const char *what = m->strip[n == 2 && message == first ? first + 1 : first].strip->title;
+    char *with = arena_strdup(m->g->arena, m->strip[message].strip->title);
+    *with = (char)tolower((unsigned char)*with);
+    return n == 1 ? what : arena_printf(m->g->arena, "%s, %s", what, with);
+}
+
 static const char *title(const Mirror *m, int first, int n) {
     const Trace *t = m->g->t;
     Arena *a = m->g->arena;
@@ -132,9 +147,9 @@ static const char *title(const Mirror *m, int first, int n) {
     int k = collect(m, from, count, OF_BACKWARD, use);
     k += collect(m, from, count, OF_FORWARD, use + k);
     /* a page of some strips speaks of these: on others more may travel */
-    bool part = n == 1 && m->n > 1;
+    bool part = n < m->n;
     const char *head =
-        part ? m->strip[first].strip->title : "The backward pass mirrors the forward pass";
+        part ? strips_word(m, first, n) : "The backward pass mirrors the forward pass";
     if (all_face(m, first, n, "all_gather", "reduce_scatter"))
         return arena_printf(a, "%s: every AllGather faces a ReduceScatter", head);
     if (all_face(m, first, n, "shift", "shift"))
@@ -161,7 +176,7 @@ static const char *title(const Mirror *m, int first, int n) {
                              : gradients ? GRADIENTS
                                          : NOTHING);
     if (!*here && sent && !weights && !gradients) here = "in the layer ";
-    return arena_printf(a, "%s: %s%s", head, part ? "" : here, what);
+    return arena_printf(a, "%s: %s%s", head, n == 1 && part ? "" : here, what);
 }
 
 /* Bytes kept for backward, and made again; each value once, a copy that is only a view of another
@@ -326,45 +341,57 @@ static void slide_foot(const ViewCall *c, Scene *s, const char *text, double y) 
     scene_end(s);
 }
 
-/* One strip on a page of 16:9, numbers behind the symbols. Rows and gaps give way until it fits,
- * words of the gutter too, and with `bare` numbers. */
-static Scene *slide_new(const ViewCall *c, const Mirror *m, int index, bool bare) {
+/* Strips [first, first + n), one or two, on a page of 16:9, numbers behind the symbols. Rows and
+ * gaps give way until it fits (those of two strips less: they may have two pages), words of the
+ * gutter too, and with `bare` numbers. */
+static Scene *slide_new(const ViewCall *c, const Mirror *m, int first, int n, bool bare) {
     const Preset *pr = &presets[PRESET_SLIDE];
     MirrorPen p = pen_new(c, m, PRESET_SLIDE);
     const char *sub[8];
     Scene *s = p.s;
     s->one_scale = true;
-    mirror_columns(&p, pr->margin, index, 1);
+    mirror_columns(&p, pr->margin, first, n);
     for (int give = 0; give < 1 + bare && p.right + pr->margin > pr->w; give++) {
         p.look.narrow = true;
         p.look.bare = give > 0;
-        mirror_columns(&p, pr->margin, index, 1);
+        mirror_columns(&p, pr->margin, first, n);
     }
     double spare = pr->w - pr->margin - p.right;
     s->w = fmax(s->w, p.right + pr->margin);
-    if (spare > 0) mirror_columns(&p, pr->margin + spare / 2, index, 1);
+    if (spare > 0) mirror_columns(&p, pr->margin + spare / 2, first, n);
     mirror_subtitle(m->g, PRESET_SLIDE, sub);
-    s->desc = description(&p, index, 1);
-    p.wrong = mirror_wrong(m, index, 1);
+    s->desc = description(&p, first, n);
+    p.wrong = mirror_wrong(m, first, n);
     double y =
-        figure_head(s, PRESET_SLIDE, title(m, index, 1), sub, pr->w - 2 * pr->margin - 40) + 8;
+        figure_head(s, PRESET_SLIDE, title(m, first, n), sub, pr->w - 2 * pr->margin - 40) + 8;
     y = wrong_notes(s, p.wrong, pr->margin, pr->w - 2 * pr->margin, y - 8, 2) +
         (p.wrong->n ? 14 : 8);
-    double room = pr->h - 34 - (y + 8), less = 0, strip = m->strip[index].n;
-    while (mirror_strips_height(&p, index, 1) > room && less++ < 18) {
+    double room = pr->h - 34 - (y + 8), less = 0, most = n > 1 ? 9 : 18, rows = 0;
+    for (int i = first; i < first + n; i++) rows += m->strip[i].n;
+    while (mirror_strips_height(&p, first, n) > room && less++ < most) {
         p.look.edge -= 1;
         p.look.row -= 0.5, p.look.sub -= 0.3;
     }
-    while (mirror_strips_height(&p, index, 1) + 3 * strip + 6 < room && p.look.edge < 44)
+    while (mirror_strips_height(&p, first, n) + 3 * rows + 6 < room && p.look.edge < 44)
         p.look.edge += 1, p.look.row += 0.5;
     mirror_heads(&p, y);
-    double bottom = mirror_strips(&p, index, 1, y + 8);
+    double bottom = mirror_strips(&p, first, n, y + 8);
     double foot = fmax(bottom + 18, pr->h - 14);
-    slide_foot(c, s, mirror_totals(m, index, 1, true), foot);
+    slide_foot(c, s, mirror_totals(m, first, n, true), foot);
     figure_page(s, PRESET_SLIDE, foot + 10);
     return s;
 }
 
+/* The page that begins with strip *i, which is moved behind what is on it: a message and what it
+ * comes before, or behind, where both have room. */
+static Scene *slide_next(const ViewCall *c, const Mirror *m, int *i, bool bare) {
+    Scene *both =
+        *i + 1 < m->n && lone(m, *i) != lone(m, *i + 1) ? slide_new(c, m, *i, 2, bare) : NULL;
+    bool fits = both && both->scale >= 1;
+    Scene *page = fits ? both : slide_new(c, m, *i, 1, bare);
+    *i += 1 + fits;
+    return page;
+}
 /* A page for each strip, with as many rows as fit without getting small, and where even the fewest
  * do not, without numbers; *m becomes what is drawn. */
 static int slides(const ViewCall *c, const Mirror **m, Scene **page) {
@@ -373,10 +400,10 @@ static int slides(const ViewCall *c, const Mirror **m, Scene **page) {
     for (int most = MOST_ROWS, n;;) {
         bool small = false;
         *m = mirror_divide(c->arena, all, most);
-        n = (*m)->n < VIEW_MAX_PAGES - 4 ? (*m)->n : VIEW_MAX_PAGES - 4;
-        for (int i = 0; i < n; i++) {
-            page[i] = slide_new(c, *m, i, bare);
-            small |= page[i]->scale < 1;
+        n = 0;
+        for (int i = 0; i < (*m)->n && n < VIEW_MAX_PAGES - 4; n++) {
+            page[n] = slide_next(c, *m, &i, bare);
+            small |= page[n]->scale < 1;
         }
         if (!small || bare) return n;
         bare = most == LEAST_ROWS;

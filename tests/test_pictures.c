@@ -309,6 +309,26 @@ static void silence_is_in_the_stamp(void **state) {
     arena_free(a);
 }
 
+/* Columns say what kinds of collectives they count, as the hexagons on the ways do, where there is
+ * room. */
+static void columns_name_collectives(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    for (int i = 0; i < 4; i++) {
+        Arena *a = arena_new();
+        PlanRun r =
+            shipped(a, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", &(PipelineOptions){0});
+        RenderOptions o = view("overview");
+        o.preset = presets[i];
+        const char *w = words_of(a, r.t, o);
+        says(w, "AllReduce ×4, 240 KiB");
+        says(w, "ReduceScatter ×2, 4 KiB");
+        says_not(w, "8 KiB in 2\n");
+        arena_free(a);
+    }
+}
+
 /* What is alive at the peak has its name in full in a tooltip, however little room there is. */
 static void values_alive_have_tooltips(void **state) {
     (void)state;
@@ -733,7 +753,8 @@ int main(void) {
                                        cmocka_unit_test(two_plans_are_named),
                                        cmocka_unit_test(ways_are_what_plans_take),
                                        cmocka_unit_test(slides_name_no_options),
-                                       cmocka_unit_test(backward_units_have_names)};
+                                       cmocka_unit_test(backward_units_have_names),
+                                       cmocka_unit_test(columns_name_collectives)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -517,6 +517,10 @@ void words_add_total(Total *t, const Total *more, int64_t times) {
     t->messages += more->messages * times;
     t->received += more->received * times;
 }
+bool words_same_total(const Total *a, const Total *b) {
+    return a->bytes == b->bytes && a->count == b->count && a->messages == b->messages &&
+           a->received == b->received;
+}
 const char *words_sent(Arena *a, const Total *t, const Total *said) {
     if (!t->count) return "nothing";
     bool same = said && !said->messages == !t->messages &&

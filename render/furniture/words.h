@@ -144,6 +144,8 @@ typedef struct {
 /* Adds one collective, or `times` such totals. */
 void words_add(Total *t, const TraceCollective *c, int64_t rank);
 void words_add_total(Total *t, const Total *more, int64_t times);
+/* Do both say the same numbers? */
+bool words_same_total(const Total *a, const Total *b);
 /* "8 KiB in 2 collectives", "nothing" where messages only come; "8 KiB in 2" behind a total of the
  * same kind (`said`; NULL: none was said). */
 const char *words_sent(Arena *a, const Total *t, const Total *said);

@@ -178,11 +178,13 @@ static SendKind kind_of(const Overview *o, const TraceCollective *c) {
 
 static void count(OverviewUnit *u, SendKind kind, const TraceCollective *c, int64_t rank) {
     int j = 0;
-    while (j < u->n_total[kind] && strcmp(u->total[kind][j].axis, c->axis)) j++;
+    const OverviewItem *is = u->total[kind];
+    while (j < u->n_total[kind] && (strcmp(is[j].c->axis, c->axis) || strcmp(is[j].c->op, c->op)))
+        j++;
     if (j == OVERVIEW_TOTALS) return;
     if (j == u->n_total[kind])
-        u->total[kind][u->n_total[kind]++] = (Total){.axis = c->axis, .axes = c->axes};
-    words_add(&u->total[kind][j], c, rank);
+        u->total[kind][u->n_total[kind]++] = (OverviewItem){.c = c, .step = c->step};
+    words_add(&u->total[kind][j].sum, c, rank);
 }
 
 static bool counted(const Overview *o, const TraceCollective *c) {
@@ -326,10 +328,9 @@ static bool alike(const OverviewUnit *a, const OverviewUnit *b) {
     for (int k = 0; same && k < SEND_KINDS; k++) {
         same = a->n_total[k] == b->n_total[k];
         for (int i = 0; same && i < a->n_total[k]; i++)
-            same = text_same(a->total[k][i].axis, b->total[k][i].axis) &&
-                   a->total[k][i].bytes == b->total[k][i].bytes &&
-                   a->total[k][i].count == b->total[k][i].count &&
-                   a->total[k][i].received == b->total[k][i].received;
+            same = text_same(a->total[k][i].c->axis, b->total[k][i].c->axis) &&
+                   text_same(a->total[k][i].c->op, b->total[k][i].c->op) &&
+                   words_same_total(&a->total[k][i].sum, &b->total[k][i].sum);
     }
     return same;
 }
@@ -449,9 +450,24 @@ Total overview_totals(const Overview *o, int64_t *weights) {
         const OverviewUnit *u = &o->unit[i];
         for (int k = 0; k < SEND_KINDS; k++)
             for (int j = 0; j < u->n_total[k]; j++)
-                words_add_total(&all, &u->total[k][j], u->layers);
+                words_add_total(&all, &u->total[k][j].sum, u->layers);
     }
     return all;
+}
+
+/* To n sums by axis, `times` one more; returns their number. */
+static int add_by_axis(OverviewItem *out, int n, const OverviewItem *one, int times) {
+    int j = 0;
+    while (j < n && strcmp(out[j].c->axis, one->c->axis)) j++;
+    if (j == OVERVIEW_TOTALS) return n;
+    if (j == n) out[n++] = (OverviewItem){.c = one->c, .step = one->step};
+    words_add_total(&out[j].sum, &one->sum, times);
+    return n;
+}
+int overview_by_axis(const OverviewItem *of, int n, OverviewItem *out) {
+    int k = 0;
+    for (int i = 0; i < n; i++) k = add_by_axis(out, k, &of[i], 1);
+    return k;
 }
 
 const char *overview_kind(const Overview *o, SendKind k) {
@@ -494,22 +510,16 @@ const char *overview_sent(const Overview *o) {
     Total last;
     const Total *said = NULL;
     for (int k = 0; k < SEND_KINDS; k++) {
-        Total all[OVERVIEW_TOTALS];
+        OverviewItem all[OVERVIEW_TOTALS];
         int n = 0;
         for (int i = 0; i < o->n; i++)
-            for (int q = 0; q < o->unit[i].n_total[k]; q++) {
-                const Total *t = &o->unit[i].total[k][q];
-                int j = 0;
-                while (j < n && strcmp(all[j].axis, t->axis)) j++;
-                if (j == OVERVIEW_TOTALS) continue;
-                if (j == n) all[n++] = (Total){.axis = t->axis};
-                words_add_total(&all[j], t, o->unit[i].layers);
-            }
+            for (int q = 0; q < o->unit[i].n_total[k]; q++)
+                n = add_by_axis(all, n, &o->unit[i].total[k][q], o->unit[i].layers);
         if (n) str_addf(&s, "%s%s ", s.n ? "; " : start, sent_in(o, (SendKind)k));
         for (int j = 0; j < n; j++) {
-            str_addf(&s, "%s%s %s", j ? ", " : "", words_axis_list(a, o->c->t, all[j].axis),
-                     words_sent(a, &all[j], said));
-            if (all[j].count) last = all[j], said = &last;
+            str_addf(&s, "%s%s %s", j ? ", " : "", words_axis_list(a, o->c->t, all[j].c->axis),
+                     words_sent(a, &all[j].sum, said));
+            if (all[j].sum.count) last = all[j].sum, said = &last;
         }
     }
     if (!s.n) return arena_printf(a, "Nothing is sent in one %s.", phase_text(o->pass));

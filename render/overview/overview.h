@@ -6,7 +6,7 @@
 #include "render/furniture/furniture.h"
 #include "render/furniture/wrong.h"
 
-enum { OVERVIEW_UNITS = 1024, OVERVIEW_TOTALS = 8, OVERVIEW_ITEMS = 8 };
+enum { OVERVIEW_UNITS = 1024, OVERVIEW_TOTALS = 16, OVERVIEW_ITEMS = 8 };
 
 /* What collectives are for. */
 typedef enum {
@@ -21,8 +21,8 @@ typedef enum {
 /* What stands on the stream's way through a unit: before its own ops, among them, behind them. */
 typedef enum { WAY_IN, WAY_INSIDE, WAY_OUT, WAYS } WayPlace;
 typedef struct {
-    const TraceCollective *c; /* the first of those over one axis; NULL: a norm */
-    int64_t count, bytes;     /* of all of them; what the rank sends */
+    const TraceCollective *c; /* the first of a kind over one axis; NULL: a norm */
+    Total sum;                /* of all of them; without an axis, which `c` has */
     int step;
 } OverviewItem;
 typedef struct {
@@ -42,9 +42,9 @@ typedef struct {
     double flops;
     int ops;
     int n_total[SEND_KINDS];
-    Total total[SEND_KINDS][OVERVIEW_TOTALS];
-    OverviewWay way[WAYS]; /* of the kind `Overview.flow` */
-    int from, until;       /* first and last step of its own ops: no norm, no add to the stream */
+    OverviewItem total[SEND_KINDS][OVERVIEW_TOTALS]; /* by axis and kind of collective */
+    OverviewWay way[WAYS];                           /* of the kind `Overview.flow` */
+    int from, until; /* first and last step of its own ops: no norm, no add to the stream */
     bool has_own;
     bool residual; /* adds to what enters it; else it makes something new of that */
     Message message;
@@ -87,6 +87,8 @@ int64_t overview_beyond(const Overview *o);
 /* Of the whole picture: weights at rest on the rank, and (without an axis) what its collectives
  * send, as `comms` says of that rank. */
 Total overview_totals(const Overview *o, int64_t *weights);
+/* Of n, the sums by axis alone, as many as it returns. */
+int overview_by_axis(const OverviewItem *of, int n, OverviewItem *out);
 /* "forward", "backward", "weight gradients", "weights", "optimizer". */
 const char *overview_kind(const Overview *o, SendKind k);
 /* "Sent per rank: forward tp 24 KiB in 6 collectives, ..." */

@@ -5,14 +5,14 @@
 
 /* ---- drawing ---- */
 
-static void draw_total(OverviewPen *p, const Total *t, SendKind k, double x, double y) {
+static void draw_total(OverviewPen *p, const OverviewItem *t, SendKind k, double x, double y) {
     Arena *a = p->o.c->arena;
     scene_begin(p->s, "sent", "sent",
-                arena_printf(a, "over %s: %s leave%s the rank%s%s", t->axis, words_sent(a, t, NULL),
-                             t->count ? "" : "s", p->o.all ? ", " : "",
-                             p->o.all ? overview_kind(&p->o, k) : ""));
-    double w = draw_pill(p->s, x, y, words_axis_list(a, p->o.c->t, t->axis),
-                         words_color_axis(a, p->o.c->t, t->axis, t->axes));
+                arena_printf(a, "over %s: %s leave%s the rank%s%s", t->c->axis,
+                             words_sent(a, &t->sum, NULL), t->sum.count ? "" : "s",
+                             p->o.all ? ", " : "", p->o.all ? overview_kind(&p->o, k) : ""));
+    double w = draw_pill(p->s, x, y, words_axis_list(a, p->o.c->t, t->c->axis),
+                         words_color_axis(a, p->o.c->t, t->c->axis, t->c->axes));
     scene_text(p->s, x + w + 8, y + 4.4, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
                overview_total(p, t));
     scene_end(p->s);
@@ -23,33 +23,30 @@ static void draw_totals(OverviewPen *p, const OverviewUnit *u, double x, double 
     for (int k = 0; k < SEND_KINDS; k++) {
         double along = 0;
         if (k == (int)p->o.flow) continue;
-        for (int j = 0; j < u->n_total[k]; j++) {
-            const Total *t = &u->total[k][j];
-            double y = p->flat ? mid : mid + LINE * (j - (u->n_total[k] - 1) / 2.0);
-            draw_total(p, t, (SendKind)k, x + p->col[k] + along, y);
-            if (p->flat)
-                along += SIDE + 8 +
-                         pill_width(p->s, words_axis_list(p->o.c->arena, p->o.c->t, t->axis)) +
-                         scene_width(p->s, 12.5, REGULAR, overview_total(p, t));
+        OverviewItem *line;
+        int n = overview_lines(p, u, (SendKind)k, &line);
+        for (int j = 0; j < n; j++) {
+            double y = p->flat ? mid : mid + LINE * (j - (n - 1) / 2.0);
+            draw_total(p, &line[j], (SendKind)k, x + p->col[k] + along, y);
+            if (p->flat) along += SIDE + overview_line_width(p, &line[j]);
         }
     }
 }
-/* Under the unit, a line per kind. */
+/* Under the unit, what they are for before the first of each. */
 static void draw_below(OverviewPen *p, const OverviewUnit *u, double x, double y) {
     y += LINE / 2.0 + 4;
     for (int k = 0; k < SEND_KINDS; k++) {
-        double along = x;
         if (k == (int)p->o.flow || !u->n_total[k]) continue;
-        along += 8 + scene_textf(p->s, x, y + 4.4, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                                 "%s", overview_kind(&p->o, (SendKind)k));
-        for (int j = 0; j < u->n_total[k]; j++) {
-            const Total *t = &u->total[k][j];
-            draw_total(p, t, (SendKind)k, along, y);
-            along += SIDE + 8 +
-                     pill_width(p->s, words_axis_list(p->o.c->arena, p->o.c->t, t->axis)) +
-                     scene_width(p->s, 12.5, REGULAR, overview_total(p, t));
+        double along =
+            x + 8 +
+            scene_textf(p->s, x, y + 4.4, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "%s",
+                        overview_kind(&p->o, (SendKind)k));
+        OverviewItem *line;
+        int n = overview_lines(p, u, (SendKind)k, &line);
+        for (int j = 0; j < n; j++) {
+            draw_total(p, &line[j], (SendKind)k, along, y);
+            y += LINE;
         }
-        y += LINE;
     }
 }
 
@@ -57,9 +54,9 @@ static const char *item_tip(OverviewPen *p, const OverviewItem *i) {
     Str s = str_new(p->o.c->arena);
     str_addf(&s, "step %d: %s over %s", i->step, words_coll_done(p->o.c->arena, i->c), i->c->axis);
     tip_add(&s, "of", i->c->value);
-    if (i->count > 1)
-        tip_add(&s, "how often", arena_printf(p->o.c->arena, "%lld", (long long)i->count));
-    tip_add(&s, "sends", bytes_text(i->bytes, p->o.c->arena));
+    int64_t count = i->sum.count + i->sum.received;
+    if (count > 1) tip_add(&s, "how often", arena_printf(p->o.c->arena, "%lld", (long long)count));
+    tip_add(&s, "sends", bytes_text(i->sum.bytes, p->o.c->arena));
     tip_add(&s, "why", i->c->why);
     tip_inferred(&s, i->c);
     return s.s;

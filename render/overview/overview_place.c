@@ -2,6 +2,7 @@
 #include "render/overview/overview_pen.h"
 #include "base/text.h"
 #include <math.h>
+#include <string.h>
 
 /* ---- words ---- */
 
@@ -15,12 +16,13 @@ const char *overview_weights(Arena *a, const OverviewUnit *u) {
 }
 
 /* Behind the pill of an axis in a column. */
-const char *overview_total(const OverviewPen *p, const Total *t) {
+const char *overview_total(const OverviewPen *p, const OverviewItem *t) {
     Arena *a = p->o.c->arena;
-    if (!t->count) return "receives";
-    return t->count == 1
-               ? bytes_text(t->bytes, a)
-               : arena_printf(a, "%s in %lld", bytes_text(t->bytes, a), (long long)t->count);
+    if (!t->sum.count) return "receives";
+    if (p->kinds) return overview_item(p, t);
+    const char *bytes = bytes_text(t->sum.bytes, a);
+    return t->sum.count == 1 ? bytes
+                             : arena_printf(a, "%s in %lld", bytes, (long long)t->sum.count);
 }
 
 /* In the hexagon of collectives: "AllGather ×2, 8 KiB". */
@@ -28,8 +30,9 @@ const char *overview_item(const OverviewPen *p, const OverviewItem *i) {
     Arena *a = p->o.c->arena;
     Str s = str_new(a);
     str_add(&s, words_coll_done(a, i->c));
-    if (i->count > collective_times(i->c)) str_addf(&s, " ×%lld", (long long)i->count);
-    if (p->bytes && i->bytes) str_addf(&s, ", %s", bytes_text(i->bytes, a));
+    int64_t count = i->sum.count + i->sum.received;
+    if (count > collective_times(i->c)) str_addf(&s, " ×%lld", (long long)count);
+    if (p->bytes && i->sum.bytes) str_addf(&s, ", %s", bytes_text(i->sum.bytes, a));
     return s.s;
 }
 
@@ -76,7 +79,8 @@ static int on_way(const OverviewPen *p, const OverviewWay *w) {
 const char *overview_message(const OverviewPen *p, const OverviewUnit *u) {
     const OverviewItem *i = u->way[WAY_INSIDE].n ? u->way[WAY_INSIDE].item : NULL;
     Arena *a = p->o.c->arena;
-    return i && i->bytes ? arena_printf(a, "%s, %s", u->title, bytes_text(i->bytes, a)) : u->title;
+    return i && i->sum.bytes ? arena_printf(a, "%s, %s", u->title, bytes_text(i->sum.bytes, a))
+                             : u->title;
 }
 /* Of its hexagon and the pill before it. */
 double overview_message_width(const OverviewPen *p, const OverviewUnit *u) {
@@ -86,14 +90,24 @@ double overview_message_width(const OverviewPen *p, const OverviewUnit *u) {
     return w + 4 + pill_width(p->s, words_axis_list(p->o.c->arena, p->o.c->t, i->c->axis));
 }
 
-/* Of all that a unit sends of one kind, as lines of a column or in one line. */
+int overview_lines(const OverviewPen *p, const OverviewUnit *u, SendKind k, OverviewItem **out) {
+    *out = ARENA_ARRAY(p->o.c->arena, OverviewItem, OVERVIEW_TOTALS);
+    if (!p->kinds) return overview_by_axis(u->total[k], u->n_total[k], *out);
+    memcpy(*out, u->total[k], sizeof u->total[k]);
+    return u->n_total[k];
+}
+double overview_line_width(const OverviewPen *p, const OverviewItem *t) {
+    return pill_width(p->s, words_axis_list(p->o.c->arena, p->o.c->t, t->c->axis)) + 8 +
+           scene_width(p->s, 12.5, REGULAR, overview_total(p, t));
+}
+/* Of all that a unit sends of one kind, as lines or in one line. */
 static double totals_width(const OverviewPen *p, const OverviewUnit *u, SendKind k) {
     double w = 0;
-    for (int j = 0; j < u->n_total[k]; j++) {
-        const Total *t = &u->total[k][j];
-        double one = pill_width(p->s, words_axis_list(p->o.c->arena, p->o.c->t, t->axis)) + 8 +
-                     scene_width(p->s, 12.5, REGULAR, overview_total(p, t));
-        w = p->flat || p->stacked ? w + (j ? SIDE : 0) + one : fmax(w, one);
+    OverviewItem *line;
+    int n = overview_lines(p, u, k, &line);
+    for (int j = 0; j < n; j++) {
+        double one = overview_line_width(p, &line[j]);
+        w = p->flat ? w + (j ? SIDE : 0) + one : fmax(w, one);
     }
     return w;
 }
@@ -127,12 +141,13 @@ static double columns(OverviewPen *p) {
     return p->stacked ? 0 : fmax(x > SIDE ? x - 18 : 0, widest > 0 ? SIDE + widest : 0);
 }
 
-/* Lines of the columns that a unit needs; below it, one per kind. */
+/* Lines of the columns that a unit needs; below it, of all kinds. */
 static int lines(const OverviewPen *p, const OverviewUnit *u) {
     int n = 0;
     for (int k = 0; k < SEND_KINDS; k++) {
-        int own = k == (int)p->o.flow ? 0 : u->n_total[k];
-        if (p->stacked) n += own > 0;
+        OverviewItem *line;
+        int own = k == (int)p->o.flow ? 0 : overview_lines(p, u, (SendKind)k, &line);
+        if (p->stacked) n += own;
         else if (p->flat) n |= own > 0;
         else n = n > own ? n : own;
     }
@@ -282,18 +297,20 @@ static bool fill_room(OverviewPen *p, double room) {
     return all_height(p) <= room;
 }
 /* What does not fit on a slide: first the boxes of norms go, then room between things, then axes
- * stand side by side if that is lower and not too wide, then layouts within the stream go, then
- * what room is left. */
+ * stand side by side if that is lower and not too wide, then columns say no kinds of collectives,
+ * then layouts within the stream go, then what room is left. */
 void overview_fit(OverviewPen *p, const Preset *pr, double room) {
-    for (int step = 0; step < 6; step++) {
+    for (int step = 0; step < 8; step++) {
+        const bool beside = (step == 3 || step == 5) && !p->flat;
         double high = all_height(p);
         if (step == 1) p->norms = false;
         if (step == 2) p->hex = 18, p->shortest = 7;
-        if (step == 3) p->flat = true;
-        if (step == 4) p->bare = true;
-        if (step == 5) p->hex = 17, p->shortest = 5, p->lowest = 20;
+        if (beside) p->flat = true;
+        if (step == 4) p->kinds = false;
+        if (step == 6) p->bare = true;
+        if (step == 7) p->hex = 17, p->shortest = 5, p->lowest = 20;
         bool wide = measure(p, pr->margin) > pr->w - pr->margin;
-        if (step == 3 && (wide || all_height(p) >= high)) p->flat = false, measure(p, pr->margin);
+        if (beside && (wide || all_height(p) >= high)) p->flat = false, measure(p, pr->margin);
         if (fill_room(p, room)) return;
     }
 }
@@ -301,11 +318,12 @@ void overview_fit(OverviewPen *p, const Preset *pr, double room) {
 /* The size of everything; where the page is small, in fewer words. Returns the right border. */
 double overview_layout(OverviewPen *p, const Preset *pr, PresetKind preset) {
     p->box = 42, p->gap = 32, p->hex = 22, p->shortest = 12, p->lowest = 24;
-    p->norms = p->bytes = true;
+    p->norms = p->bytes = p->kinds = true;
     p->stacked = preset == PRESET_COLUMN;
     double right = measure(p, pr->margin), room = pr->w - pr->margin;
     if (preset == PRESET_SLIDE || preset == PRESET_COLUMN) {
         if (right > room) p->norms = false, right = measure(p, pr->margin);
+        if (right > room) p->kinds = false, right = measure(p, pr->margin);
         if (right > room) p->bytes = false, right = measure(p, pr->margin);
         if (right > room) p->brief = true, right = measure(p, pr->margin);
     }

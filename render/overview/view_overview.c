@@ -87,6 +87,17 @@ static const char *ways_text(OverviewPen *p, const OverviewUnit *u) {
     return s.s;
 }
 
+/* "backward: tp AllGather, 4 KiB; tp ReduceScatter, 4 KiB" */
+static const char *totals_text(OverviewPen *p, const OverviewUnit *u, SendKind k) {
+    Str s = str_new(p->o.c->arena);
+    if (p->o.all) str_addf(&s, "%s: ", overview_kind(&p->o, k));
+    for (int i = 0; i < u->n_total[k]; i++)
+        str_addf(&s, "%s%s %s", i ? "; " : "",
+                 words_axis_list(p->o.c->arena, p->o.c->t, u->total[k][i].c->axis),
+                 overview_item(p, &u->total[k][i]));
+    return s.s;
+}
+
 const char *view_overview_text(const ViewCall *c) {
     OverviewPen p = {.bytes = true};
     Overview o;
@@ -112,15 +123,8 @@ const char *view_overview_text(const ViewCall *c) {
         const char *ways = ways_text(&p, u);
         if (*ways) words_paragraph(&s, "      ", ways, w);
         for (int k = 0; k < SEND_KINDS; k++)
-            for (int j = 0; k != (int)o.flow && j < u->n_total[k]; j++) {
-                const Total *t = &u->total[k][j];
-                words_paragraph(&s, "      ",
-                                arena_printf(a, "%s%s%s: sends %s",
-                                             o.all ? overview_kind(&o, (SendKind)k) : "",
-                                             o.all ? " " : "", words_axis_list(a, c->t, t->axis),
-                                             words_sent(a, t, NULL)),
-                                w);
-            }
+            if (k != (int)o.flow && u->n_total[k])
+                words_paragraph(&s, "      ", totals_text(&p, u, (SendKind)k), w);
         if (u->wrong >= 0) str_add(&s, "      ✗ wrong, see above\n");
     }
     str_add(&s, "\n");

@@ -114,8 +114,7 @@ void ways_add(Overview *o, int k, const TraceCollective *c) {
     OverviewItem *item = i < w->n ? &w->item[i] : insert(w, c->step);
     if (!item) return;
     if (!item->c) item->c = c;
-    item->count += collective_times(c);
-    item->bytes += collective_on(c, o->rank).bytes_sent;
+    words_add(&item->sum, c, o->rank);
 }
 
 bool ways_alike(const OverviewUnit *a, const OverviewUnit *b) {
@@ -124,7 +123,7 @@ bool ways_alike(const OverviewUnit *a, const OverviewUnit *b) {
         if (a->way[k].n != b->way[k].n) return false;
         for (int i = 0; i < a->way[k].n; i++) {
             const OverviewItem *x = &a->way[k].item[i], *y = &b->way[k].item[i];
-            if (!x->c != !y->c || x->count != y->count || x->bytes != y->bytes ||
+            if (!x->c != !y->c || !words_same_total(&x->sum, &y->sum) ||
                 (x->c && (!text_same(x->c->op, y->c->op) || !text_same(x->c->axis, y->c->axis) ||
                           x->c->inferred != y->c->inferred)))
                 return false;

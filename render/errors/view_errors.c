@@ -5,6 +5,7 @@
 #include "render/errors/errors.h"
 #include "render/furniture/views.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -29,6 +30,7 @@ typedef struct {
     ErrMap map, other;              /* other: the run beside it */
     bool twin;                      /* there is one */
     int left_over;                  /* its rows that have no place */
+    const char *layer;              /* "layers.0." where no row is of another one; "" */
     double x, w;                    /* of the page */
     double left, cell, row, beside; /* names, a cell, numbers at the right of a row */
     double far[2];                  /* what the distances take at the right of map i; 0: none */
@@ -51,11 +53,18 @@ static double maps_width(const ErrPen *p) {
 
 /* ---- the map ---- */
 
+static bool is_beside_wrong(const ErrRow *r, int col) {
+    return r->state[col] == ERR_AFTER && r->worst_state >= ERR_FIRST;
+}
+/* In a cell of a right step on wrong inputs, where the row's number is another rank's. */
+static const char *follows(ErrPen *p) {
+    return scene_width(p->s, 12, MEDIUM, "follows") + 5 <= p->cell ? "follows" : "…";
+}
 static const char *cell_text(ErrPen *p, const ErrRow *r, int col) {
     if (r->state[col] == ERR_EQUAL) return "=";
-    bool other = r->state[col] == ERR_AFTER && r->worst_state >= ERR_FIRST;
+    bool other = is_beside_wrong(r, col);
     if (r->state[col] == ERR_RIGHT) return "ok";
-    if (other) return scene_width(p->s, 12, MEDIUM, "follows") + 5 <= p->cell ? "follows" : "…";
+    if (other) return follows(p);
     if (r->state[col] < ERR_FIRST) return r->max > 0 ? errors_number(p->a, r->max) : "=";
     return isnan(r->error[col]) ? "×" : errors_number(p->a, r->error[col]);
 }
@@ -90,6 +99,34 @@ static const char *row_tip(ErrPen *p, const ErrRow *r) {
     return tip.s;
 }
 
+/* "layers.0." at the start of a value's name, or behind what says that it is a gradient, with the
+ * length of it; NULL: the value is of no layer. */
+static const char *layer_in(const char *name, size_t *n) {
+    static const char *const before[] = {"grad.", "param."};
+    for (int i = 0; i < 2; i++)
+        if (!strncmp(name, before[i], strlen(before[i]))) name += strlen(before[i]);
+    const char *digits = name + strlen("layers.");
+    if (strncmp(name, "layers.", strlen("layers."))) return NULL;
+    *n = strlen("layers.") + strspn(digits, "0123456789") + 1;
+    return name[*n - 1] == '.' ? name : NULL;
+}
+/* Of a run of one layer nobody needs to read in every row which it is. */
+static const char *one_layer(const ErrPen *p) {
+    const char *one = "";
+    for (int i = 0; i < p->map.n; i++) {
+        size_t n;
+        const char *at = layer_in(p->map.row[i].name, &n);
+        if (at && *one && (strlen(one) != n || strncmp(one, at, n))) return "";
+        if (at) one = arena_strndup(p->a, at, n);
+    }
+    return one;
+}
+static const char *row_label(const ErrPen *p, const ErrRow *r) {
+    size_t n;
+    const char *at = *p->layer ? layer_in(r->name, &n) : NULL;
+    return at ? arena_printf(p->a, "%.*s%s", (int)(at - r->name), r->name, at + n) : r->name;
+}
+
 /* What stands behind a name: " · AllReduce", " +4" of a row that stands for four more values. */
 static const char *joined(Arena *a, const char *how) {
     return arena_printf(a, *how == '+' ? " %s" : " · %s", how);
@@ -109,14 +146,15 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
     double size = p->name_size, hw = scene_width(p->s, size, REGULAR, how), room = p->left - 12;
     const char *planted = planted_words(p, r);
     double pw = scene_width(p->s, size, SEMIBOLD, planted);
-    bool tight = hw + pw + scene_width(p->s, size, weight, r->name) > room;
+    const char *label = row_label(p, r);
+    bool tight = hw + pw + scene_width(p->s, size, weight, label) > room;
     if (tight && pw > room * 0.4)
         planted = " · planted", pw = scene_width(p->s, size, SEMIBOLD, planted);
     room -= pw;
-    if (hw > room * 0.55)
-        how = scene_fit(p->s, how, room * 0.55, size, REGULAR),
-        hw = scene_width(p->s, size, REGULAR, how);
-    Run run[3] = {{fit_name(p->s, r->name, room - hw, size, weight), weight,
+    double most = fmax(room * 0.55, room - scene_width(p->s, size, weight, label));
+    if (hw > most)
+        how = scene_fit(p->s, how, most, size, REGULAR), hw = scene_width(p->s, size, REGULAR, how);
+    Run run[3] = {{fit_name(p->s, label, room - hw, size, weight), weight,
                    later ? ROLE_SECOND : ROLE_INK, false, false},
                   {how, REGULAR, ROLE_SECOND, false, false}};
     int n = *how ? 2 : 1;
@@ -366,6 +404,17 @@ static const char *fit_end(Panel *q, const char *s) {
     while (*end && scene_width(q->p->s, body.size, body.weight, end) > q->w - 12) end++;
     return end == s ? s : arena_printf(q->p->a, "…%s", end);
 }
+/* " · module layers.0.attention.wo": where the plan and the other pictures have the value. */
+static const char *at_module(Panel *q, int step) {
+    const Trace *t = q->p->map.t;
+    const char *module = NULL;
+    if (q->p->preset == PRESET_SLIDE) return "";
+    for (int i = 0; i < t->n_computes && !module; i++)
+        if (t->computes[i].step == step) module = t->computes[i].module;
+    for (int i = 0; i < t->n_collectives && !module; i++)
+        if (t->collectives[i].step == step) module = t->collectives[i].module;
+    return module && *module ? arena_printf(q->p->a, " · module %s", module) : "";
+}
 static void panel_wrong(Panel *q) {
     const ErrMap *m = &q->p->map;
     const TraceCheck *k = m->check;
@@ -387,10 +436,10 @@ static void panel_wrong(Panel *q) {
                                          : arena_printf(a, "%s %s", n == 1 ? "rank" : "ranks",
                                                         rankset_text(&k->ranks, a));
     say(q, body,
-        k->step >= 0
-            ? arena_printf(a, "%s · step %d%s%s", who, k->step, how ? ", " : "", how ? how : "")
-            : who,
-        2, 6);
+        k->step >= 0 ? arena_printf(a, "%s · step %d%s%s%s", who, k->step, how ? ", " : "",
+                                    how ? how : "", at_module(q, k->step))
+                     : who,
+        3, 6);
     scene_segment(q->p->s, (Pt){q->x, q->y}, (Pt){q->x + q->w, q->y}, ROLE_GRID, 1);
     q->y += 10;
     say(q, heading, "Likely cause", 1, 0);
@@ -464,50 +513,68 @@ static const char *folded(const ErrMap *m) {
     return NULL;
 }
 
-static double draw_key(ErrPen *p, double y) {
-    static const char *const sample[ERR_STATES] = {"",      "=",   "5e-07", "ok", "4e-7",
-                                                   "3e-06", "1.8", "1.8",   "2.1"};
-    bool used[ERR_STATES] = {false};
-    double x = p->x;
-    for (int i = 0; i < p->map.n; i++)
-        for (int c = 0; c < p->map.n_columns; c++) {
-            used[p->map.row[i].state[c]] = true;
-            if (p->map.row[i].beside) used[p->map.row[i].beside->state[c]] = true;
-        }
+/* Which states the cells of the picture have; *follow: some say that they follow, *own: some of the
+ * same state have a number. */
+static void states_used(const ErrPen *p, bool used[ERR_STATES], bool *follow, bool *own) {
     for (int i = 0; i < p->map.n; i++) {
-        used[errors_far(&p->map, &p->map.row[i])] = true;
-        if (p->map.row[i].beside) used[errors_far(&p->other, p->map.row[i].beside)] = true;
+        const ErrRow *r = &p->map.row[i], *rows[2] = {r, r->beside};
+        for (int k = 0; k < 2 && rows[k]; k++) {
+            const ErrState far = errors_far(k ? &p->other : &p->map, rows[k]);
+            used[far] = true;
+            *own |= far == ERR_AFTER;
+            for (int c = 0; c < p->map.n_columns; c++) {
+                used[rows[k]->state[c]] = true;
+                *follow |= is_beside_wrong(rows[k], c);
+                *own |= rows[k]->state[c] == ERR_AFTER && !is_beside_wrong(rows[k], c);
+            }
+        }
     }
     used[ERR_FIRST] |= used[ERR_ALSO];
     used[ERR_ALSO] = false; /* one ink */
+}
+/* A cell with what it means, at *at or in the next line. */
+static void key_entry(ErrPen *p, ErrState k, const char *sample, const char *words, Pt *at) {
+    double cell = fmax(42, scene_width(p->s, 12, MEDIUM, sample) + 10),
+           w = cell + 8 + scene_width(p->s, 12, REGULAR, words);
+    if (at->x > p->x && at->x + w > p->x + p->w) at->x = p->x, at->y += 24;
+    scene_rect(p->s, (Area){at->x, at->y - 9, cell, 18}, 0, (Look){look[k].fill, ROLE_FAINT, 1});
+    if (k == ERR_AFTER)
+        scene_rect(p->s, (Area){at->x + 1, at->y - 8, 4, 16}, 0,
+                   (Look){ROLE_WRONG_LATER, ROLE_NONE, 0});
+    scene_text(p->s, at->x + cell / 2 + (k == ERR_AFTER) * 1.5, at->y + 4.3,
+               (TextLook){ALIGN_MIDDLE, 12, MEDIUM, look[k].text}, sample);
+    scene_text(p->s, at->x + cell + 8, at->y + 4.3,
+               (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, words);
+    at->x += w + (p->preset == PRESET_SLIDE ? 12 : 20);
+}
+static double draw_key(ErrPen *p, double y) {
+    static const char *const sample[ERR_STATES] = {"",      "=",   "5e-07", "ok", "4e-7",
+                                                   "3e-06", "1.8", "1.8",   "2.1"};
+    bool used[ERR_STATES] = {false}, follow = false, own = false;
+    Pt at = {p->x, y};
+    states_used(p, used, &follow, &own);
+    own &= !follow || p->preset != PRESET_SLIDE; /* which has no room for both */
     scene_begin(p->s, "legend", "legend", NULL);
     for (int k = 1; k < ERR_STATES; k++) {
-        double w = 50 + scene_width(p->s, 12, REGULAR, look[k].words);
         if (!used[k]) continue;
-        if (x > p->x && x + w > p->x + p->w) x = p->x, y += 24;
-        scene_rect(p->s, (Area){x, y - 9, 42, 18}, 0, (Look){look[k].fill, ROLE_FAINT, 1});
-        if (k == ERR_AFTER)
-            scene_rect(p->s, (Area){x + 1, y - 8, 4, 16}, 0,
-                       (Look){ROLE_WRONG_LATER, ROLE_NONE, 0});
-        scene_text(p->s, x + 21 + (k == ERR_AFTER) * 1.5, y + 4.3,
-                   (TextLook){ALIGN_MIDDLE, 12, MEDIUM, look[k].text}, sample[k]);
-        scene_text(p->s, x + 50, y + 4.3, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                   look[k].words);
-        x += w + (p->preset == PRESET_SLIDE ? 12 : 20);
+        if (k != ERR_AFTER || own) key_entry(p, (ErrState)k, sample[k], look[k].words, &at);
+        if (k == ERR_AFTER && follow)
+            key_entry(p, ERR_AFTER, follows(p),
+                      own ? "the same, beside a wrong rank" : "a right step on wrong inputs", &at);
     }
     const char *fold = folded(&p->map), *words = "more values, the worst shown";
     if (fold) {
         double w = scene_width(p->s, 12, REGULAR, fold) + 8;
-        bool wide = x > p->x && x + w + scene_width(p->s, 12, REGULAR, words) > p->x + p->w;
+        bool wide = at.x > p->x && at.x + w + scene_width(p->s, 12, REGULAR, words) > p->x + p->w;
         /* a slide has no second line for it; the tooltips say it */
         if (wide && p->preset == PRESET_SLIDE) words = "";
-        else if (wide) x = p->x, y += 24;
-        if (*words)
-            scene_text(p->s, x, y + 4.3, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, fold);
-        scene_text(p->s, x + w, y + 4.3, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, words);
+        else if (wide) at = (Pt){p->x, at.y + 24};
+        const TextLook set = {ALIGN_LEFT, 12, REGULAR, ROLE_SECOND};
+        if (*words) scene_text(p->s, at.x, at.y + 4.3, set, fold);
+        scene_text(p->s, at.x + w, at.y + 4.3, set, words);
     }
     scene_end(p->s);
-    return y + 18;
+    return at.y + 18;
 }
 
 /* What comes of the first wrong value. */
@@ -584,9 +651,10 @@ static void measure(ErrPen *p, double room) {
     for (int i = 0; i < n; i++) {
         const ErrRow *r = &p->map.row[i];
         const char *how = r->how ? joined(p->a, r->how) : r->values > 1 ? " · 000 pieces" : "";
-        double w = scene_width(p->s, 12, BOLD,
-                               arena_printf(p->a, "%s%s%s", r->name, how, planted_words(p, r))) +
-                   14;
+        double w =
+            scene_width(p->s, 12, BOLD,
+                        arena_printf(p->a, "%s%s%s", row_label(p, r), how, planted_words(p, r))) +
+            14;
         p->left = fmax(p->left, w);
     }
     int maps = 1 + p->twin, n_col = p->map.n_columns;
@@ -613,9 +681,11 @@ static void measure(ErrPen *p, double room) {
 static bool prepare(const ViewCall *c, ErrPen *p) {
     *p = (ErrPen){.c = c, .a = c->arena};
     const Trace *u = c->o->beside;
-    if (u && errors_pair(c->arena, c->t, u, &p->map, &p->other, &p->left_over))
-        return p->twin = true;
-    if (errors_map(c->arena, c->t, &p->map)) return true;
+    p->twin = u && errors_pair(c->arena, c->t, u, &p->map, &p->other, &p->left_over);
+    if (p->twin || errors_map(c->arena, c->t, &p->map)) {
+        p->layer = one_layer(p);
+        return true;
+    }
     if (c->t->verdict && !strcmp(c->t->verdict, "invalid")) {
         diag_error(c->d, "E0211", diag_nowhere,
                    "`shardproof check PLAN` says which; `trust: declared` executes such a plan",
@@ -628,6 +698,11 @@ static bool prepare(const ViewCall *c, ErrPen *p) {
         "writes a trace",
         "nothing to draw in view 'errors': the trace has no checks, the plan was not executed");
     return false;
+}
+
+/* "layer 0": what the rows do not say. */
+static const char *layer_words(const ErrPen *p) {
+    return *p->layer ? arena_printf(p->a, "layer %d", atoi(p->layer + strlen("layers."))) : "";
 }
 
 /* The page with at most `rows` rows; NULL and a diagnostic if there is nothing to show. */
@@ -653,6 +728,7 @@ static Scene *errors_page(const ViewCall *c, int rows) {
     const char *sub[] = {model ? model : "",
                          words_data(p.a, c->t),
                          pass_words[c->t->pass],
+                         layer_words(&p),
                          words_mesh(p.a, c->t),
                          !p.map.far ? "cells: largest difference from the unsharded op"
                          : slide    ? "largest differences of each step by itself, and end to end"
@@ -729,7 +805,7 @@ static void text_row(ErrPen *p, const ErrRow *r, Widths k, Str *s) {
                       : r->values > 1 ? arena_printf(p->a, ", %d", r->values)
                                       : "";
     if (r->planted) how = arena_printf(p->a, "%s · planted", how);
-    const char *name = words_fit_name(p->a, r->name, k.name - words_columns(how)),
+    const char *name = words_fit_name(p->a, row_label(p, r), k.name - words_columns(how)),
                *beside = p->twin && r->beside
                              ? arena_printf(p->a, " | %s %s", row_states(p, r->beside, k.signs),
                                             text_number(p, r->beside->max))

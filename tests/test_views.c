@@ -969,6 +969,14 @@ static void long_names_fit(void **state) {
     assert_int_equal(theme_axis("context"), AXIS_CP);
     assert_int_equal(theme_axis("dp_replicate"), AXIS_DP);
     assert_int_equal(theme_axis("tensors"), AXIS_USER);
+    /* several axes are told from each of them by colour; parts of one are no product */
+    assert_int_equal(theme_axis("dp*cp"), AXIS_PRODUCT);
+    assert_int_equal(theme_axis("dp*cp*tp"), AXIS_PRODUCT);
+    assert_int_equal(theme_axis("mine*other"), AXIS_PRODUCT);
+    assert_int_equal(theme_axis("tp.0*tp.1"), AXIS_TP);
+    assert_int_equal(theme_axis("mine.0*mine.1"), AXIS_USER);
+    assert_int_equal(theme_axis("dp_replicate*dp_shard"), AXIS_DP);
+    assert_string_equal(words_color_axis(a, r.t, NULL, "dp_shard*context"), "dp_shard*context");
     arena_free(a);
 }
 

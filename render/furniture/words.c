@@ -64,15 +64,16 @@ const char *words_axis_list(Arena *a, const Trace *t, const char *axes) {
 
 const char *words_color_axis(Arena *a, const Trace *t, const char *axis, const char *axes) {
     if (axis && !strchr(axis, '*') && theme_axis(axis) != AXIS_USER) return axis;
+    Str large = str_new(a);
     for (const char *p = axes ? axes : ""; *p;) {
         size_t n = strcspn(p, "*");
         for (int i = 0; i < t->n_axes; i++)
             if (strlen(t->axes[i].name) == n && !strncmp(t->axes[i].name, p, n) &&
                 t->axes[i].size > 1)
-                return arena_strndup(a, p, n);
+                str_addf(&large, "%s%.*s", large.n ? "*" : "", (int)n, p);
         p += n + (p[n] == '*');
     }
-    return axes ? axes : "";
+    return large.n ? large.s : axes ? axes : "";
 }
 
 const char *words_coords(Arena *a, const Trace *t, int64_t rank) {

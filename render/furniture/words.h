@@ -26,8 +26,8 @@ typedef struct {
 int words_axes(Arena *a, const Trace *t, WordAxis *out, int max);
 /* An axis list as the trace writes it ("tp.0*tp.1") for people ("tp"). */
 const char *words_axis_list(Arena *a, const Trace *t, const char *axes);
-/* The axis whose colour stands for a collective over `axis` (as the plan says) = `axes`: the first
- * larger than 1. */
+/* The axes whose colour stands for a collective over `axis` (as the plan says) = `axes`: those
+ * larger than 1, as theme_axis reads them. */
 const char *words_color_axis(Arena *a, const Trace *t, const char *axis, const char *axes);
 /* "dp=2 cp=2 tp=sp=2" */
 const char *words_mesh(Arena *a, const Trace *t);

@@ -56,24 +56,28 @@ static const uint32_t colors[ROLE_COUNT][THEME_COUNT] = {
     [ROLE_AXIS + AXIS_CP] = {0x009988, 0x2FC4B2, 0x000000},
     [ROLE_AXIS + AXIS_EP] = {0x7570B3, 0xA8A3E0, 0x000000},
     [ROLE_AXIS + AXIS_USER] = {0x999933, 0xC9C964, 0x000000},
+    [ROLE_AXIS + AXIS_PRODUCT] = {0x774455, 0xD9A3BC, 0x000000},
     [ROLE_AXIS_TEXT + AXIS_TP] = {0xB2182B, 0xF28B95, 0x000000},
     [ROLE_AXIS_TEXT + AXIS_DP] = {0x004488, 0x8ABBF0, 0x000000},
     [ROLE_AXIS_TEXT + AXIS_PP] = {0x000000, 0xE0E0E0, 0x000000},
     [ROLE_AXIS_TEXT + AXIS_CP] = {0x00695E, 0x4FD6C5, 0x000000},
     [ROLE_AXIS_TEXT + AXIS_EP] = {0x5B5699, 0xB9B5EA, 0x000000},
     [ROLE_AXIS_TEXT + AXIS_USER] = {0x66661A, 0xD6D67A, 0x000000},
+    [ROLE_AXIS_TEXT + AXIS_PRODUCT] = {0x774455, 0xE3B5C8, 0x000000},
     [ROLE_AXIS_PILL + AXIS_TP] = {0xFFFFFF, 0x111418, 0xFFFFFF},
     [ROLE_AXIS_PILL + AXIS_DP] = {0xFFFFFF, 0x111418, 0xFFFFFF},
     [ROLE_AXIS_PILL + AXIS_PP] = {0xFFFFFF, 0x111418, 0xFFFFFF},
     [ROLE_AXIS_PILL + AXIS_CP] = {0x000000, 0x111418, 0xFFFFFF},
     [ROLE_AXIS_PILL + AXIS_EP] = {0x000000, 0x111418, 0xFFFFFF},
     [ROLE_AXIS_PILL + AXIS_USER] = {0x000000, 0x111418, 0xFFFFFF},
+    [ROLE_AXIS_PILL + AXIS_PRODUCT] = {0xFFFFFF, 0x111418, 0xFFFFFF},
     [ROLE_AXIS_TINT + AXIS_TP] = {0xF6DADD, 0x43191F, 0xF2F2F2},
     [ROLE_AXIS_TINT + AXIS_DP] = {0xD3E0EE, 0x15314F, 0xF2F2F2},
     [ROLE_AXIS_TINT + AXIS_PP] = {0xE6E6E6, 0x34383D, 0xF2F2F2},
     [ROLE_AXIS_TINT + AXIS_CP] = {0xD0EDE9, 0x0E3B36, 0xF2F2F2},
     [ROLE_AXIS_TINT + AXIS_EP] = {0xE5E4F1, 0x2B2947, 0xF2F2F2},
     [ROLE_AXIS_TINT + AXIS_USER] = {0xEEEEDA, 0x35351A, 0xF2F2F2},
+    [ROLE_AXIS_TINT + AXIS_PRODUCT] = {0xEBDCE2, 0x35222A, 0xF2F2F2},
 };
 
 static const char *const names[] = {"light", "dark", "print", NULL};
@@ -92,8 +96,8 @@ const char *const *theme_names(void) { return names; }
 uint32_t theme_color(Theme t, Role r) { return colors[r][t]; }
 
 /* An axis belongs to a kind if its name is the kind's, alone or followed by a part or suffix: tp.0,
- * dp_shard, dp*cp. */
-AxisKind theme_axis(const char *axes) {
+ * dp_shard. */
+static AxisKind kind_of_one(const char *axes) {
     static const struct {
         const char *name;
         AxisKind kind;
@@ -110,14 +114,23 @@ AxisKind theme_axis(const char *axes) {
     return AXIS_USER;
 }
 
+/* Parts of one axis, tp.0*tp.1 and dp_replicate*dp_shard, are no product. */
+AxisKind theme_axis(const char *axes) {
+    const AxisKind kind = kind_of_one(axes);
+    size_t name = axes ? strcspn(axes, ".*") : 0;
+    for (const char *p = axes; p && (p = strchr(p, '*'));) {
+        bool same = !strncmp(++p, axes, name) && strcspn(p, ".*") == name;
+        if (kind_of_one(p) != kind || (kind == AXIS_USER && !same)) return AXIS_PRODUCT;
+    }
+    return kind;
+}
+
 const double *theme_axis_dash(AxisKind k, int *n) {
-    static const double dash[AXIS_KINDS][4] = {[AXIS_DP] = {8, 4},
-                                               [AXIS_PP] = {2, 3},
-                                               [AXIS_CP] = {8, 3, 2, 3},
-                                               [AXIS_EP] = {14, 4},
-                                               [AXIS_USER] = {1, 2}};
-    static const int len[AXIS_KINDS] = {
-        [AXIS_DP] = 2, [AXIS_PP] = 2, [AXIS_CP] = 4, [AXIS_EP] = 2, [AXIS_USER] = 2};
+    static const double dash[AXIS_KINDS][4] = {
+        [AXIS_DP] = {8, 4},  [AXIS_PP] = {2, 3},   [AXIS_CP] = {8, 3, 2, 3},
+        [AXIS_EP] = {14, 4}, [AXIS_USER] = {1, 2}, [AXIS_PRODUCT] = {12, 3, 4, 3}};
+    static const int len[AXIS_KINDS] = {[AXIS_DP] = 2, [AXIS_PP] = 2,   [AXIS_CP] = 4,
+                                        [AXIS_EP] = 2, [AXIS_USER] = 2, [AXIS_PRODUCT] = 4};
     *n = len[k];
     return dash[k];
 }

@@ -5,8 +5,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Kinds of mesh axes that have a colour of their own; every other axis is AXIS_USER. */
-typedef enum { AXIS_TP, AXIS_DP, AXIS_PP, AXIS_CP, AXIS_EP, AXIS_USER, AXIS_KINDS } AxisKind;
+/* Kinds of mesh axes that have a colour of their own: AXIS_PRODUCT is of several (dp*cp), every
+ * other one is AXIS_USER. */
+typedef enum {
+    AXIS_TP,
+    AXIS_DP,
+    AXIS_PP,
+    AXIS_CP,
+    AXIS_EP,
+    AXIS_USER,
+    AXIS_PRODUCT,
+    AXIS_KINDS
+} AxisKind;
 
 typedef enum {
     ROLE_NONE,

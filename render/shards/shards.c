@@ -204,6 +204,12 @@ const char *shards_axes(Arena *a, const Trace *t, const DimCut *c) {
         str_addf(&s, "%s%s", i ? "*" : "", t->axes[c->axis[i]].name);
     return words_axis_list(a, t, s.s);
 }
+AxisKind shards_axis_kind(Arena *a, const Trace *t, const DimCut *c) {
+    Str s = str_new(a);
+    for (int i = 0; i < c->n_axis; i++)
+        str_addf(&s, "%s%s", i ? "*" : "", t->axes[c->axis[i]].name);
+    return theme_axis(words_color_axis(a, t, NULL, s.s));
+}
 
 const char *shards_sizes(Arena *a, const DimCut *c) {
     Str s = str_new(a);

@@ -42,6 +42,8 @@ const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, 
                           int64_t j);
 /* "tp", "cp, tp" of the axes that cut; "" if none. */
 const char *shards_axes(Arena *a, const Trace *t, const DimCut *c);
+/* The kind of axes, whose colour the cut has. */
+AxisKind shards_axis_kind(Arena *a, const Trace *t, const DimCut *c);
 /* What the rank holds of the dim as NumPy slices of the global index: "0:64", "0:8,56:64" (zigzag,
  * packed blocks), "1:64:4" (striped), ":" if whole, "none" if nothing; NULL if it is not known, or
  * another stage's. */

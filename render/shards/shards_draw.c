@@ -94,7 +94,7 @@ void shards_draw_cuts(ShardPen *p, const DimCut *c, bool rows, Area at) {
     double x = at.x, y = at.y, w = at.w, h = at.h;
     if (c->n < 2 || bands(c) > SHARDS_MAX_LINES) return;
     bool crowded = (rows ? h : w) / (double)bands(c) < 4;
-    Role role = ROLE_AXIS + theme_axis(p->c->t->axes[c->axis[0]].name);
+    Role role = ROLE_AXIS + shards_axis_kind(p->c->arena, p->c->t, c);
     double line = fmax(w, h) < 100 ? 1.25 : 2;
     for (int64_t i = 1; i < bands(c) && !crowded; i++) {
         double cut = shards_band_at(c, i, rows ? h : w);

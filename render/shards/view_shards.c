@@ -349,7 +349,7 @@ static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y,
     else ruler_parts(p, &r);
     scene_rect(p->s, (Area){x, y, w, RULER_HEIGHT}, 0, (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
     const char *text = ruler_words(p, s, dim, &c);
-    Role role = c.n > 1 ? ROLE_AXIS_TEXT + theme_axis(t->axes[c.axis[0]].name) : ROLE_SECOND;
+    Role role = c.n > 1 ? ROLE_AXIS_TEXT + shards_axis_kind(a, t, &c) : ROLE_SECOND;
     scene_text(p->s, x, y + RULER_HEIGHT + 14, (TextLook){ALIGN_LEFT, 12, REGULAR, role},
                scene_fit(p->s, text, w + 8, 12, REGULAR));
     scene_end(p->s);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "render/furniture/words.h"
 #include "render/memory/compare.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
@@ -329,6 +330,33 @@ static void columns_name_collectives(void **state) {
     }
 }
 
+/* What a weight makes is called by the weight's module in every view, as the block and the timeline
+ * call the module: "after wo", not by the program's own name of the value. */
+static void values_are_called_by_modules(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    Arena *a = arena_new();
+    PlanRun r = shipped(a, "plans/18-llama3-8b-backward.yaml", &(PipelineOptions){0});
+    RenderOptions o = view("shards");
+    o.part = "wo";
+    const char *w = words_of(a, r.t, o);
+    says(w, "after wo");
+    says(w, "after attention_norm");
+    says(w, "after w1, after w3");
+    says_not(w, "o_proj");
+    says_not(w, "post_attn_norm");
+    assert_string_equal(words_value(a, r.t, "grad.layers.0.post_attn_norm"),
+                        "gradient after ffn_norm");
+    assert_string_equal(words_value(a, r.t, "layers.0.resid_attn"), "resid_attn");
+    assert_string_equal(words_value(a, r.t, "grad.layers.0.output"), "gradient of output");
+    const char *path;
+    assert_string_equal(words_value_path(r.t, "grad.layers.0.mlp.down", &path), "gradient after ");
+    assert_string_equal(path, "layers.0.feed_forward.w2");
+    assert_string_equal(words_value_path(r.t, "grad.param.output.weight", &path), "gradient of ");
+    assert_string_equal(path, "output.weight");
+    arena_free(a);
+}
+
 /* What is alive at the peak has its name in full in a tooltip, however little room there is. */
 static void values_alive_have_tooltips(void **state) {
     (void)state;
@@ -477,7 +505,7 @@ static void rows_tell_before_from_after(void **state) {
     const char *w = words_of(a, r.t, view("shards"));
     says(w, "[B/dp, S/cp, K/tp, d]   4 KiB");
     says(w, "[B/dp, S, K/tp, d]   8 KiB   after AllGather");
-    says(w, "input, input_norm, o_proj and 4 more");
+    says(w, "input, after attention_norm and 5 more");
     assert_null(strstr(w, " +"));
     arena_free(a);
 }
@@ -754,7 +782,8 @@ int main(void) {
                                        cmocka_unit_test(ways_are_what_plans_take),
                                        cmocka_unit_test(slides_name_no_options),
                                        cmocka_unit_test(backward_units_have_names),
-                                       cmocka_unit_test(columns_name_collectives)};
+                                       cmocka_unit_test(columns_name_collectives),
+                                       cmocka_unit_test(values_are_called_by_modules)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

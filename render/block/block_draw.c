@@ -466,7 +466,7 @@ static void stream_tail(BlockPen *p, const BlockFrame *f) {
 static void plain_tail(BlockPen *p, const BlockFrame *f) {
     const BlockNode *last = node(p, f->strip->last);
     double x = col_x(f, last->col), y = row_bottom(f, last->level) + p->look->gap;
-    const char *name = words_value(p->g->arena, last->name);
+    const char *name = words_value(p->g->arena, p->g->t, last->name);
     double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, name) + 20);
     scene_at(p->s, appears(last));
     scene_begin(p->s, "output", arena_printf(p->g->arena, "output-%s", last->name),

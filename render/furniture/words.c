@@ -301,16 +301,22 @@ const char *words_short(Arena *a, const char *name) {
 const char *words_gradient(Arena *a, const char *word) {
     return arena_printf(a, strlen(word) > 1 ? "d %s" : "d%s", word);
 }
-const char *words_kept(Arena *a, const Trace *t, const char *value, bool brief) {
+/* The step whose module has the weight *p that makes the value; NULL: none reads a weight. */
+static const TraceCompute *weighted(const Trace *t, const char *value, const TraceParam **p) {
+    *p = NULL;
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         if (c->makes.role != OF_ITSELF || !text_same(c->makes.of, value)) continue;
-        const TraceParam *p = NULL;
-        for (int k = 0; k < c->n_inputs && !p; k++) p = trace_param(t, c->inputs[k]);
-        const bool norm = p && p->compute.nd == 1 && part_term(c->part)->norm && c->module;
-        if (norm) return arena_printf(a, "after %s", brief ? "the norm" : words_leaf(c->module));
-        break;
+        for (int k = 0; k < c->n_inputs && !*p; k++) *p = trace_param(t, c->inputs[k]);
+        return *p && c->module && *words_leaf(c->module) ? c : NULL;
     }
+    return NULL;
+}
+const char *words_kept(Arena *a, const Trace *t, const char *value, bool brief) {
+    const TraceParam *p;
+    const TraceCompute *c = weighted(t, value, &p);
+    if (c && p->compute.nd == 1 && part_term(c->part)->norm)
+        return arena_printf(a, "after %s", brief ? "the norm" : words_leaf(c->module));
     return words_short(a, value);
 }
 
@@ -318,11 +324,6 @@ const char *words_adjoint(Arena *a, const char *op) { return arena_printf(a, "%s
 
 const char *words_move(const TraceLocalMove *m) {
     return text_same(m->op, "claim") ? "declared, not done" : m->op;
-}
-
-const char *words_value(Arena *a, const char *name) {
-    const char *leaf = words_leaf(name);
-    return subject_is_gradient(subject_of(name)) ? arena_printf(a, "gradient of %s", leaf) : leaf;
 }
 
 /* Does the weight make a score for each expert: [E, D]? */
@@ -342,6 +343,26 @@ const char *words_weight(Arena *a, const char *module, const TraceParam *p) {
     if (is_router(p) && strcmp(leaf, "router")) return arena_printf(a, "router %s", leaf);
     /* its matrices are called as those of the experts beside it */
     return up && !strncmp(up, "shared", 6) ? arena_printf(a, "shared %s", leaf) : leaf;
+}
+
+const char *words_value(Arena *a, const Trace *t, const char *name) {
+    const Subject s = subject_of(name);
+    const bool grad = subject_is_gradient(s);
+    const TraceParam *p;
+    const TraceCompute *c = weighted(t, grad ? s.of : name, &p);
+    if (c)
+        return arena_printf(a, "%safter %s", grad ? "gradient " : "",
+                            p->compute.nd > 1 ? words_weight(a, c->module, p)
+                                              : words_leaf(c->module));
+    return grad ? arena_printf(a, "gradient of %s", words_leaf(name)) : words_leaf(name);
+}
+const char *words_value_path(const Trace *t, const char *name, const char **path) {
+    const Subject s = subject_of(name);
+    const bool grad = subject_is_gradient(s);
+    const TraceParam *p;
+    const TraceCompute *c = weighted(t, grad ? s.of : name, &p);
+    *path = c ? c->module : grad ? s.of : name;
+    return c ? grad ? "gradient after " : "after " : grad ? "gradient of " : "";
 }
 
 const char *words_style(const char *style) {

@@ -74,8 +74,12 @@ const char *words_kept(Arena *a, const Trace *t, const char *value, bool brief);
 const char *words_adjoint(Arena *a, const char *op);
 /* What a local move is called in its box: "slice"; "declared, not done" where it moves nothing. */
 const char *words_move(const TraceLocalMove *m);
-/* A value where it stands alone: its leaf, and "gradient of x" of a gradient. */
-const char *words_value(Arena *a, const char *name);
+/* A value where it stands alone: "after wo" of what the module's weight makes, any other by its
+ * leaf; "gradient of x", "gradient after wo" of a gradient. */
+const char *words_value(Arena *a, const Trace *t, const char *name);
+/* The same with the module's or the value's whole path in *path: returns what stands before it,
+ * "gradient after ". */
+const char *words_value_path(const Trace *t, const char *name, const char **path);
 /* What people call the matrix that a step multiplies with: its module, "wq", "router gate", "shared
  * w1"; of a module with several (experts) the weight itself, "w1". */
 const char *words_weight(Arena *a, const char *module, const TraceParam *p);

@@ -400,6 +400,14 @@ static const char *not_known(const MemCourse *c) {
     return c->n_life ? "not known: how long values are held does not add up to what was recorded"
                      : "not known: the trace lacks how long values are held";
 }
+/* "after layers.1.feed_forward.w2", from `at` on in that room; returns its width. */
+static double alive_name(MemPen *p, Pt at, const char *name, double room) {
+    const TextLook set = {ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK};
+    const char *path, *before = words_value_path(p->c->t, name, &path);
+    room -= scene_width(p->s, set.size, set.weight, before);
+    path = fit_name(p->s, path, room, set.size, set.weight);
+    return scene_text(p->s, at.x, at.y, set, arena_printf(p->a, "%s%s", before, path));
+}
 static double draw_alive(MemPen *p, double x, double y, double w) {
     const MemCourse *c = &p->course;
     const MemLife **l;
@@ -428,8 +436,7 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
         scene_begin(
             p->s, "value", arena_printf(p->a, "alive-%s", name),
             arena_printf(p->a, "%s %s\nmade at step: %s\nbytes: %s", name, shape, from, bytes));
-        double nw = scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK},
-                               fit_name(p->s, name, fmax(90, room - sw - 10), 12.5, MEDIUM));
+        double nw = alive_name(p, (Pt){x, y}, name, fmax(90, room - sw - 10));
         if (nw + 10 + sw <= room)
             scene_text(p->s, x + nw + 10, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                        shape);

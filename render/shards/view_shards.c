@@ -487,7 +487,9 @@ static int value_rows(ShardPen *p, Row *row) {
                             .section = sec,
                             .wrong = wrong_number(p->wrong, v->step) ? v->step : -1,
                             .by = told_apart(p, v, sec)};
-            add_row(p, row, &n, start, &as, short_name(p->c->arena, v, sec));
+            const char *name = sec == SEC_VALUES ? words_value(p->c->arena, t, v->shape.name)
+                                                 : short_name(p->c->arena, v, sec);
+            add_row(p, row, &n, start, &as, name);
         }
     return n;
 }

@@ -1067,8 +1067,8 @@ static void shards_print_ranges(void **state) {
     }
 }
 
-/* The grid of ranks on a terminal: weights that lie alike share one, a long dim has a gap, and
- * every rank of a cell has that part of the weight. */
+/* The grid of ranks on a terminal: weights that lie alike share one, a long dim has a gap but not
+ * one of eight parts, which a node has, and every rank of a cell has that part of the weight. */
 static void shards_show_ranks(void **state) {
     (void)state;
     static const struct {
@@ -1081,8 +1081,8 @@ static void shards_show_ranks(void **state) {
                  "  │ 0,2,4,6 │ 1,3,5,7 │\n  └─────────┴─────────┘\n"}},
                {"plans/20-llama3-8b-fsdp-tp.yaml",
                 {"down dim 0 in 8 parts by tp·dp·cp\n  ┌───┐\n  │ 0 │\n  ├───┤\n  │ 2 │\n  ├───┤\n "
-                 " │ 4 │\n"
-                 "  ├───┤\n  ⋮\n  ├───┤\n  │ 7 │\n  └───┘\n",
+                 " │ 4 │\n  ├───┤\n  │ 6 │\n  ├───┤\n  │ 1 │\n  ├───┤\n  │ 3 │\n  ├───┤\n"
+                 "  │ 5 │\n  ├───┤\n  │ 7 │\n  └───┘\n",
                  "wo, w2: down dim 0 in 4 parts by dp·cp, across dim 1 in 2 parts by tp\n",
                  "  ├───┼───┤\n  │ 2 │ 3 │\n"}},
                {"plans/30-mixtral-8x7b-ep-dp-cp.yaml",

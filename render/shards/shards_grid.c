@@ -2,8 +2,9 @@
 #include "render/shards/shards_grid.h"
 #include <string.h>
 
-/* Up to 4 x 4 cells, each at most WIDEST columns: the grid fits a terminal of 60. */
-enum { SHOWN = 4, WIDEST = 10, ASKED_RANKS = 1 << 16 };
+/* Up to ALL parts each way are shown, of more a FEW; cells are at most WIDEST columns, so that FEW
+ * fit a terminal of 60. */
+enum { ALL = 8, FEW = 4, WIDEST = 10, ASKED_RANKS = 1 << 16 };
 
 typedef struct {
     int dim; /* -1: none, one part */
@@ -35,12 +36,16 @@ static Grid grid_of(Arena *a, const Trace *t, const TraceParam *p, int64_t rank)
     }
     return g;
 }
-/* The parts of a cut that are shown: all, or the first three and the last. */
-static int shown(const DimCut *c, int64_t *at) {
-    int n = c->n < SHOWN ? (int)c->n : SHOWN;
-    for (int i = 0; i < n; i++) at[i] = i;
-    if (n) at[n - 1] = c->n - 1;
-    return n;
+/* The parts of a cut that are shown: all up to `most`, or the first three and the last. */
+typedef struct {
+    int n, gap; /* gap: before which some are left out; -1: nowhere */
+    int64_t at[ALL];
+} Shown;
+static Shown shown(const DimCut *c, int most) {
+    Shown s = {.n = c->n <= most ? (int)c->n : FEW, .gap = c->n <= most ? -1 : FEW - 1};
+    for (int i = 0; i < s.n; i++) s.at[i] = i;
+    if (s.n) s.at[s.n - 1] = c->n - 1;
+    return s;
 }
 static const char *cell(Arena *a, const Trace *t, const Grid *g, int64_t i, int64_t j) {
     int64_t n = 0;
@@ -68,24 +73,25 @@ static void line(Str *s, const Row *r, const char *const *corner, const char *co
     }
     str_addf(s, "%s\n", corner[2]);
 }
-static const char *draw(Arena *a, const Trace *t, const Grid *g) {
+/* In at most w columns; of parts across at most `most`. */
+static const char *draw(Arena *a, const Trace *t, const Grid *g, int w, int most) {
     static const char *const top[] = {"┌", "┬", "┐"}, *const between[] = {"├", "┼", "┤"},
                              *const inside[] = {"│", "│", "│"}, *const bottom[] = {"└", "┴", "┘"};
-    int64_t at[2][SHOWN];
-    int n = shown(&g->dim[0].cut, at[0]), gap = g->dim[0].cut.n > SHOWN ? SHOWN - 1 : -1;
-    Row r = {shown(&g->dim[1].cut, at[1]), g->dim[1].cut.n > SHOWN ? SHOWN - 1 : -1, 1};
-    const char *text[SHOWN][SHOWN];
-    for (int i = 0; i < n; i++)
+    const Shown down = shown(&g->dim[0].cut, ALL), across = shown(&g->dim[1].cut, most);
+    Row r = {across.n, across.gap, 1};
+    const char *text[ALL][ALL];
+    for (int i = 0; i < down.n; i++)
         for (int j = 0; j < r.n; j++) {
-            text[i][j] = cell(a, t, g, at[0][i], at[1][j]);
+            text[i][j] = cell(a, t, g, down.at[i], across.at[j]);
             if ((int)strlen(text[i][j]) > r.width) r.width = (int)strlen(text[i][j]);
         }
+    if (most > FEW && 3 + r.n * (r.width + 3) > w) return draw(a, t, g, w, FEW);
     Str s = str_new(a);
     line(&s, &r, top, NULL);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < down.n; i++) {
         if (i) line(&s, &r, between, NULL);
-        if (i == gap) str_add(&s, "  ⋮\n");
-        if (i == gap) line(&s, &r, between, NULL);
+        if (i == down.gap) str_add(&s, "  ⋮\n");
+        if (i == down.gap) line(&s, &r, between, NULL);
         line(&s, &r, inside, text[i]);
     }
     line(&s, &r, bottom, NULL);
@@ -125,7 +131,7 @@ const char *shards_grid_text(Arena *a, const Trace *t, const TraceParam *const *
     for (int i = 0; i < n; i++) {
         Grid g = grid_of(a, t, p[i], rank);
         const char *words = words_of(a, t, &g),
-                   *grid = g.dim[0].dim < 0 && g.dim[1].dim < 0 ? "" : draw(a, t, &g);
+                   *grid = g.dim[0].dim < 0 && g.dim[1].dim < 0 ? "" : draw(a, t, &g, w, ALL);
         int k = 0;
         while (k < groups && (strcmp(group[k].words, words) || strcmp(group[k].grid, grid))) k++;
         if (k == groups) group[groups++] = (Alike){words, grid, str_new(a)};

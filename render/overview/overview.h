@@ -22,6 +22,7 @@ typedef enum {
 typedef enum { WAY_IN, WAY_INSIDE, WAY_OUT, WAYS } WayPlace;
 typedef struct {
     const TraceCollective *c; /* the first of a kind over one axis; NULL: a norm */
+    const char *part;         /* of a norm */
     Total sum;                /* of all of them; without an axis, which `c` has */
     int step;
 } OverviewItem;

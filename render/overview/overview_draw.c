@@ -67,12 +67,14 @@ static int draw_item(OverviewPen *p, const OverviewItem *i, double x, double y) 
     Scene *s = p->s;
     double w = overview_item_width(p, i);
     if (!i->c) {
-        int norm = scene_begin(s, "compute", arena_printf(a, "norm-%d", i->step), "a norm");
+        const char *word = part_term_word(i->part);
+        int norm = scene_begin(s, "compute", arena_printf(a, "%s-%d", word, i->step),
+                               part_term(i->part)->whole);
         scene_frame(s, x, y - p->hex / 2, w, p->hex);
         scene_rect(s, (Area){x, y - p->hex / 2, w, p->hex}, 3,
                    (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25});
         scene_text(s, x + w / 2, y + 4.2, (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_COMPUTE_NOTE},
-                   "norm");
+                   word);
         scene_end(s);
         return norm;
     }

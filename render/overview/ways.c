@@ -93,7 +93,8 @@ void ways_read(Overview *o) {
             int way = c->step < u->from ? WAY_IN : WAY_OUT;
             if (!makes(o, k, c) || !is_norm(c) || (c->step >= u->from && c->step <= u->until))
                 continue;
-            if (!is_same_norm(last[way], c)) insert(&u->way[way], c->step);
+            OverviewItem *item = is_same_norm(last[way], c) ? NULL : insert(&u->way[way], c->step);
+            if (item) item->part = c->part;
             last[way] = c;
         }
     }

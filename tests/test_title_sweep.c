@@ -492,12 +492,21 @@ static void not_asked(const Page *p, char **m) {
     is_count(p, m[1], n);
 }
 static void overview_needs(const Page *p, char **m) {
-    const char *pass = *m[9] ? m[10] : NULL;
+    const char *pass = *m[11] ? m[12] : NULL;
     RecordSum s = records_sent(p->t, p->rank, pass, -1);
-    is_bytes(p, m[1], records_weights(p->t, p->rank, -1, false));
-    is_count(p, *m[5] ? m[5] : "0", s.count - s.messages);
-    is_count(p, *m[8] ? m[8] : "0", s.messages - s.received);
-    if (*m[3]) is_bytes(p, m[3], s.bytes);
+    int64_t weights = records_weights(p->t, p->rank, -1, false);
+    is_bytes(p, m[3], weights);
+    is_count(p, *m[7] ? m[7] : "0", s.count - s.messages);
+    is_count(p, *m[10] ? m[10] : "0", s.messages - s.received);
+    if (*m[5]) is_bytes(p, m[5], s.bytes);
+    if (*m[2]) is_count(p, m[2], p->rank);
+    for (int64_t r = 0; r < p->t->ranks && !*m[2]; r++) { /* "a rank": each of them */
+        RecordSum other = records_sent(p->t, r, pass, -1);
+        bool same = records_weights(p->t, r, -1, false) == weights && other.bytes == s.bytes &&
+                    other.count == s.count;
+        if (!same)
+            wrong(p, m[1], arena_printf(p->a, "rank %lld, others differ", (long long)p->rank));
+    }
 }
 
 /* ---- timeline ---- */
@@ -631,8 +640,8 @@ static void at_peak(const Page *p, char **m) {
         if (n > most) most = n, ranks = 0;
         ranks += n == most;
     }
-    if (!strncmp(m[1], "Each", 4)) is_count(p, m[2], ranks);
-    is_bytes(p, m[4], most);
+    is_count(p, *m[2] ? m[2] : *m[4] ? m[4] : "1", ranks);
+    is_bytes(p, m[6], most);
 }
 static void capacity(const Page *p, char **m) {
     is_bytes(p, m[2], (int64_t)(strtod(m[1], NULL) * 1e9));
@@ -995,8 +1004,8 @@ static const Phrase phrases[] = {
      "communication|(# collectives?)?( and )?(# messages?)? and sends @)",
      block_needs},
     {"overview",
-     "a rank holds @ of weights and sends (@ in (# collectives?)?( and )?(# messages?)?|nothing)"
-     "( in ([a-z]+))?",
+     "(a rank|rank #) holds @ of weights and sends (@ in (# collectives?)?( and )?(# messages?)?|"
+     "nothing)( in ([a-z]+))?",
      overview_needs},
     {NULL, "([a-z][a-z_.0-9·]*) @ in #( collectives?| messages?)?( and # messages?)?", sent_over},
     {"overview", "([a-z][a-z_.0-9·]*) nothing", sends_nothing},
@@ -1025,7 +1034,10 @@ static const Phrase phrases[] = {
     {"timeline", "one of # classes", nothing_more},
     {"timeline", "all # ranks run", all_ranks},
     {"timeline", "# lines at one scale", lines_drawn},
-    {"memory", "(Each of # ranks|The fullest rank, #,) holds @ at the peak", at_peak},
+    {"memory",
+     "(Each of # ranks|The fullest rank, #,|Each of the # fullest ranks( \\([^)]*\\))?) holds @ at "
+     "the peak",
+     at_peak},
     {"memory", "([^ ]+) GB = @", capacity},
     {"memory", "# ahead", prefetched},
     {"memory", "does not fit: \\+@", too_much},

@@ -581,20 +581,38 @@ static const char *live_words(MemPen *p) {
                         g.own && g.grads ? " and " : "", grad);
 }
 
+/* Who holds as much as the fullest class does. *alike: all of them in the same kinds. */
+static const char *fullest(const MemPen *p, bool *alike) {
+    enum { NAMED = 24 }; /* characters of the ranks' names */
+    const MemClass *m = &p->cls[0];
+    int64_t n = 0;
+    Str names = str_new(p->a);
+    *alike = true;
+    for (int i = 0; i < p->n; i++) {
+        const MemClass *k = &p->cls[i];
+        if (k->total != m->total) continue;
+        n += rankset_count(&k->ranks);
+        *alike = *alike && !memcmp(k->bytes, m->bytes, sizeof m->bytes);
+        str_addf(&names, "%s%s", names.n ? "," : "", rankset_text(&k->ranks, p->a));
+    }
+    if (p->c->t->ranks == 1) return "The rank";
+    if (p->n == 1 || n == p->c->t->ranks)
+        return arena_printf(p->a, "Each of %lld ranks", (long long)p->c->t->ranks);
+    if (n == 1) return arena_printf(p->a, "The fullest rank, %lld,", (long long)m->rank);
+    return arena_printf(p->a, "Each of the %lld fullest ranks%s", (long long)n,
+                        names.n > NAMED ? "" : arena_printf(p->a, " (%s)", names.s));
+}
 static const char *headline(MemPen *p) {
     const MemClass *m = &p->cls[0];
-    const char *total = bytes_text(m->total, p->a), *who;
-    if (p->n == 1)
-        who = p->c->t->ranks == 1
-                  ? "The rank"
-                  : arena_printf(p->a, "Each of %lld ranks", (long long)p->c->t->ranks);
-    else who = arena_printf(p->a, "The fullest rank, %lld,", (long long)m->rank);
+    bool alike;
+    const char *total = bytes_text(m->total, p->a), *who = fullest(p, &alike);
     int top = 0;
     for (int k = 1; k < MEM_KINDS; k++)
         if (m->bytes[k] > m->bytes[top]) top = k;
     if (p->capacity && m->total > p->capacity)
         return arena_printf(p->a, "%s holds %s at the peak and does not fit: +%s", who, total,
                             bytes_text(m->total - p->capacity, p->a));
+    if (!alike) return arena_printf(p->a, "%s holds %s at the peak", who, total);
     const char *live = top == MEM_ACTS ? live_words(p) : NULL;
     if (live) return arena_printf(p->a, "%s holds %s at the peak, %s", who, total, live);
     Str most = str_new(p->a); /* several where they are as large as each other */

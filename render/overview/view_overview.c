@@ -4,6 +4,7 @@
 #include "render/overview/overview_pen.h"
 #include "render/furniture/headline.h"
 #include "render/furniture/views.h"
+#include "trace/trace_parts.h"
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +26,10 @@ static const char *title(const Overview *o) {
     const char *model = words_model(a, o->c->t);
     if (!model || !strcmp(model, "mlp")) model = "The model";
     Str s = str_new(a);
-    str_addf(&s, "%s: a rank holds %s of weights and sends %s", model, bytes_text(weights, a),
+    RankSet *part;
+    bool alike = trace_parts(o->c->t, a, &part) <= 1;
+    const char *who = alike ? "a rank" : arena_printf(a, "rank %lld", (long long)o->rank);
+    str_addf(&s, "%s: %s holds %s of weights and sends %s", model, who, bytes_text(weights, a),
              words_sent(a, &sent, NULL));
     if (!o->whole) str_addf(&s, " in %s", phase_text(o->pass));
     return s.s;

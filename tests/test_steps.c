@@ -320,6 +320,22 @@ static void the_key_is_true(void **state) {
     const char *key = words_on(a, page[1]);
     says(key, "1\nAllGather\n2\nReduceScatter\n");
     says(words_on(a, page[0]), "sends ");
+    double wide = 0; /* of a blank in a hexagon: it does not tell which collective it is */
+    for (int i = 0; i + 1 < page[0]->n_marks; i++) {
+        const Mark *box = &page[0]->marks[i], *m = box + 1;
+        if (box->kind != MARK_RECT || box->stroke != ROLE_SECOND || m->kind != MARK_TEXT ||
+            m->size != 13 || !strchr("12", m->run[0].s[0]))
+            continue;
+        assert_true(wide == 0 || fabs(box->w - wide) < 0.01);
+        wide = box->w;
+    }
+    assert_true(wide > 0);
+    o = view("timeline");
+    o.quiz = "collectives";
+    assert_int_equal(render_pages(t, diags_new(a), &o, a, true, page), 2);
+    says(words_on(a, page[1]), "AG AllGather");
+    o = view("block");
+    o.part = "mlp";
     o.quiz = "shapes";
     assert_int_equal(render_pages(t, diags_new(a), &o, a, true, page), 2);
     says(words_on(a, page[1]), "1\n[B, S/sp, D]\n2\n[2, 6, 64]\n");

@@ -45,9 +45,10 @@ static size_t collective_at(const char *all, const char *p) {
 static const struct {
     const char *name, *title;
     size_t (*at)(const char *all, const char *p);
-} kinds[] = {{"shapes", "Key: shapes", shape_at},
-             {"collectives", "Key: collectives", collective_at},
-             {"bytes", "Key: bytes", bytes_at}};
+    bool few; /* answers, so that the room of one would tell it from the others */
+} kinds[] = {{"shapes", "Key: shapes", shape_at, false},
+             {"collectives", "Key: collectives", collective_at, true},
+             {"bytes", "Key: bytes", bytes_at, false}};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
 const char *const *quiz_names(void) {
@@ -60,6 +61,7 @@ const char *const *quiz_names(void) {
 typedef struct {
     int page, mark;
     double x, y, w; /* of its letters */
+    double room;    /* the width of the blank; what follows moves up to it */
     const char *answer;
     int number; /* 0: outside of the figure proper, which asks nothing */
 } Blank;
@@ -123,10 +125,21 @@ static void find_blanks(Quiz *q, const Scene *s, int page) {
                         .x = left_of(m) + part_width(s, m, 0, from),
                         .y = m->y,
                         .w = part_width(s, m, from, from + n),
+                        .room = part_width(s, m, from, from + n),
                         .answer = arena_strndup(q->a, p, n),
                         .number = !around(s, m->group)};
             p += n - 1;
         }
+    }
+}
+/* Where answers are few, each blank is as wide for its letters as the narrowest. */
+static void even_blanks(Quiz *q, Scene *const *page) {
+    double least = INFINITY;
+    for (int i = 0; i < q->n; i++)
+        least = fmin(least, q->blank[i].w / page[q->blank[i].page]->marks[q->blank[i].mark].size);
+    for (int i = 0; i < q->n; i++) {
+        Blank *b = &q->blank[i];
+        b->room = least * page[b->page]->marks[b->mark].size;
     }
 }
 /* Pages, then lines from above, then from the left; what is apart by less than a line is one. */
@@ -147,8 +160,8 @@ static void number_blanks(Quiz *q) {
 
 /* ---- the figure with blanks ---- */
 
-static void draw_blank(Scene *s, const Mark *m, const Blank *b) {
-    Area at = {b->x, b->y - 0.8 * m->size, b->w, 1.06 * m->size};
+static void draw_blank(Scene *s, const Mark *m, const Blank *b, double x) {
+    Area at = {x, b->y - 0.8 * m->size, b->room, 1.06 * m->size};
     const char *number = arena_printf(s->arena, "%d", b->number);
     double need = b->number ? scene_width(s, m->size, REGULAR, number) + 4 : 0;
     if (need > at.w) at.x -= (need - at.w) / 2, at.w = need;
@@ -157,22 +170,36 @@ static void draw_blank(Scene *s, const Mark *m, const Blank *b) {
         scene_text(s, at.x + at.w / 2, b->y,
                    (TextLook){ALIGN_MIDDLE, m->size, REGULAR, ROLE_SECOND}, number);
 }
+static const Blank *blank_at(const Quiz *q, int page, int mark, double x) {
+    for (int b = 0; b < q->n; b++)
+        if (q->blank[b].page == page && q->blank[b].mark == mark && fabs(q->blank[b].x - x) < 0.01)
+            return &q->blank[b];
+    return NULL;
+}
+/* How far the text of a mark begins right of where it began, as its blanks take less room. */
+static double moved(const Quiz *q, const Mark *m, int page, int mark) {
+    static const double share[] = {[ALIGN_LEFT] = 0, [ALIGN_MIDDLE] = 0.5, [ALIGN_RIGHT] = 1};
+    double less = 0;
+    for (int b = 0; b < q->n; b++)
+        if (q->blank[b].page == page && q->blank[b].mark == mark)
+            less += q->blank[b].w - q->blank[b].room;
+    return share[m->align] * less;
+}
 /* A text mark as the words between its blanks, and the blanks. */
 static void draw_parts(Scene *s, const Mark *m, const Quiz *q, int page, int mark) {
     const char *all = text_of(q->a, m);
     size_t end = strlen(all), from = 0;
     Run *run = ARENA_ARRAY(s->arena, Run, m->n_run + 1);
+    double move = moved(q, m, page, mark);
     for (size_t i = 0; i <= end; i++) {
         size_t n = i < end ? q->at(all, all + i) : 0;
         if (i < end && !n) continue;
         int k = part_of(s->arena, m, from, i, run);
-        double x = left_of(m) + part_width(s, m, 0, from);
+        double x = left_of(m) + part_width(s, m, 0, from) + move;
         if (k) scene_runs(s, (Pt){x, m->y}, ALIGN_LEFT, m->size, run, k);
         x = left_of(m) + part_width(s, m, 0, i);
-        for (int b = 0; n && b < q->n; b++)
-            if (q->blank[b].page == page && q->blank[b].mark == mark &&
-                fabs(q->blank[b].x - x) < 0.01)
-                draw_blank(s, m, &q->blank[b]);
+        const Blank *b = n ? blank_at(q, page, mark, x) : NULL;
+        if (b) draw_blank(s, m, b, x + move), move -= b->w - b->room;
         from = i + n;
         i += n ? n - 1 : 0;
     }
@@ -210,6 +237,13 @@ static void blank_out(const Quiz *q, Scene *s, int page) {
 
 enum { LINE = 19, GAP = 26 };
 
+/* "AG AllGather" of what stands abbreviated: the figure's list of these is blank as well. */
+static const char *in_full(Arena *a, const char *answer) {
+    for (const CollWord *w = coll_table(); w->op; w++)
+        if (!strcmp(w->code, answer) && strcmp(w->name, answer))
+            return arena_printf(a, "%s %s", answer, w->name);
+    return answer;
+}
 /* Answers from *next on in columns down to the end of the page; moves *next behind them. */
 static Scene *key_page(const ViewCall *c, const Quiz *q, const char *title, int *next) {
     PresetKind preset;
@@ -251,7 +285,10 @@ int quiz_pages(const ViewCall *c, const char *kind, Scene *const *page, int n, S
     while (strcmp(kinds[k].name, kind)) k++;
     q.at = kinds[k].at;
     for (int i = 0; i < n; i++) find_blanks(&q, page[i], i);
+    if (kinds[k].few) even_blanks(&q, page);
     number_blanks(&q);
+    for (int i = 0; i < q.n && kinds[k].few; i++)
+        q.blank[i].answer = in_full(c->arena, q.blank[i].answer);
     const char *title = arena_printf(c->arena, "%s of “%s”", kinds[k].title, page[0]->title);
     for (int i = 0; i < n; i++) blank_out(&q, page[i], i);
     while (next < q.n && !q.blank[next].number) next++;

@@ -409,7 +409,7 @@ static void test_kinds(void **state) {
         bool modelled = false; /* in the key, where there are such bars */
         for (int m = 0; m < page[pages - 1]->n_marks; m++) {
             const Mark *x = &page[pages - 1]->marks[m];
-            modelled |= x->kind == MARK_TEXT && !strcmp(x->run[0].text, "modelled");
+            modelled |= x->kind == MARK_TEXT && !strcmp(x->run[0].s, "modelled");
         }
         assert_int_equal(modelled, i < 8);
         if (scene_lint(page[pages - 1], a, &report)) fail_msg("%s: %s", o.preset, report);

@@ -112,6 +112,7 @@ static void test_usage(void **state) {
                 "--dump is one of lower, not 'nonsense'");
     expect_code(RUN("check", "x", "-z"), 2, NULL, "unknown option '-z'");
     expect_code(RUN("check", "x", "-o", ""), 2, NULL, "--output is empty");
+    expect_code(RUN("check", "x", "--args", " \t"), 2, NULL, "--args is empty");
     expect_code(RUN("list", "styles", "--format", "csv"), 0, "\nall_reduce,gather,", NULL);
     expect_code(RUN("list", "colours"), 2, NULL, "`list` knows");
     expect_code(RUN("list", "style"), 2, NULL, "did you mean 'styles'?");

@@ -492,6 +492,13 @@ static const struct {
     {"parallelize_module(model, mesh['pp'], {'a': ColwiseParallel()})",
      {":1:27: error: the mesh has no axis pp [E0204]"}},
     {"x = 1\n", {":1:1: error: no plan stands here [E0208]"}},
+    /* a table of Hugging Face's, assigned or alone */
+    {"tp_plan = {'layers.*.self_attn.q_proj': 'colwise'}\n",
+     {":1:11: error: no plan of PyTorch stands here, but a tp_plan of Hugging Face [E0208]",
+      "`import hf --config config.json --tp 8 --tp-plan FILE`"}},
+    {"{'layers.*.self_attn.q_proj': 'colwise'}",
+     {":1:31: error: unknown style colwise [E0203]",
+      "`import hf --config config.json --tp 8 --tp-plan FILE`"}},
 };
 /* What literals decide is followed, as Python would: each of these files makes the same lines. */
 static const char *const decided[] = {
@@ -2502,7 +2509,7 @@ static Imported hf_experts(const char *config, int64_t tp, int64_t ep, const cha
 static void test_hf_experts(void **state) {
     (void)state;
     Imported tp = hf_experts(mixtral, 2, -1, NULL), ep = hf_experts(mixtral, 2, 2, NULL),
-             alone = hf_experts(mixtral, -1, 3, NULL), dense = hf_experts(qwen, 2, 2, NULL),
+             alone = hf_experts(mixtral, -1, 2, NULL), dense = hf_experts(qwen, 2, 2, NULL),
              deep = hf_experts(llama4, 2, -1, NULL);
     HOLDS(tp, "mesh: {tp: 2}", "  model.layers.*.mlp.experts.gate_up_proj: packed_colwise",
           "  model.layers.*.mlp.experts.down_proj: rowwise",
@@ -2510,7 +2517,7 @@ static void test_hf_experts(void **state) {
     HOLDS(ep, "  model.layers.*.mlp.experts.gate_up_proj: grouped_gemm",
           "  model.layers.*.mlp.experts.down_proj: grouped_gemm",
           "  model.layers.*.mlp.experts: ep_dispatch_experts");
-    HOLDS(alone, "mesh: {tp: 3}");
+    HOLDS(alone, "mesh: {tp: 2}");
     HOLDS(dense, "  model.layers.*.mlp.experts: ep_dispatch_experts",
           "  model.layers.*.mlp.down_proj: rowwise");
     HOLDS(deep, "  model.layers.*.feed_forward.experts.gate_up_proj: packed_rowwise",
@@ -2542,7 +2549,10 @@ static void test_hf_experts(void **state) {
     HOLDS(own, "  model.layers.*.feed_forward.experts: ep_dispatch_experts");
     equivalent(&own);
     Imported none = hf_experts(llama4, 2, 2, NULL), other = hf_experts(mixtral, 4, 2, NULL),
-             idle = hf_experts(mixtral, 2, -1, "{}"), empty = hf(mixtral, 2, "{}");
+             idle = hf_experts(mixtral, 2, -1, "{}"), empty = hf(mixtral, 2, "{}"),
+             three = hf_experts(mixtral, -1, 3, NULL);
+    REFUSES(three, "--ep 3: the ranks that share out experts are those of tensor parallelism",
+            "[E0303]");
     REFUSES(none, "model_type llama4_text: the library ships no table for experts", "--ep-plan");
     REFUSES(other, "--ep 2: experts are shared out to the ranks of --tp, which are 4");
     REFUSES(idle, "--ep-plan is for --ep above 1");

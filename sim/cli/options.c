@@ -251,7 +251,7 @@ static void apply(Cli *c, const Option *o, const char *arg) {
         *(const char **)at = arg;
         break;
     case O_TEXT:
-        if (!*arg) usage(c, NULL, "--%s is empty", o->name);
+        if (!arg[strspn(arg, " \t\n")]) usage(c, NULL, "--%s is empty", o->name);
         *(const char **)at = arg;
         break;
     }

@@ -284,6 +284,17 @@ static const char *instead(Draft *x, const char *text, size_t n) {
                     "parameter; docs/shipped-plans.md has the lines that write FILE, and what runs "
                     "here";
 }
+/* Without --tp the ranks are those that --ep names. */
+static void whole_heads(Draft *x, const Value *heads) {
+    const ImportInput *in = x->in;
+    if (in->tp < 0 && in->ep > 1 && !in->tp_plan && !in->tp_plan_text && heads &&
+        heads->kind == V_INT && heads->i > 0 && heads->i % in->ep)
+        diag_error(x->d, "E0303", heads->loc,
+                   "as many ranks as divide the heads, or a --tp-plan that leaves them whole",
+                   "--ep %lld: the ranks that share out experts are those of tensor parallelism, "
+                   "and the shipped plan cuts %lld heads over them",
+                   (long long)in->ep, (long long)heads->i);
+}
 /* Says what stops everything else first, and alone. */
 static const char *model_type(Draft *x, const char *path, Loc *heads_at) {
     size_t n = x->in->n;
@@ -302,6 +313,7 @@ static const char *model_type(Draft *x, const char *path, Loc *heads_at) {
     bool divides = heads && heads->kind == V_INT && x->in->tp > 0 && heads->i % x->in->tp == 0;
     if (divides && kv_heads) heads = kv_heads; /* of what the ranks do not divide */
     if (heads) *heads_at = heads->loc;
+    whole_heads(x, value_get(top, "num_attention_heads"));
     if (model_family_modules(type->s)) return type->s;
     const char *lacks = import_lacking(type->s);
     diag_error(x->d, "E0214", type->loc, instead(x, text, n),

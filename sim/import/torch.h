@@ -44,6 +44,9 @@ void torch_style(Torch *t, const char *pattern, Loc loc, Value *style, const Tor
 void torch_table(Torch *t, const char *prefix, Value *dict, const TorchMesh *on);
 /* Does this dict hold styles? */
 bool torch_is_table(const Value *v);
+/* Is it a table of Hugging Face's, names of its styles as strings? What to do with one. */
+bool torch_is_hf_table(const Value *v);
+extern const char torch_hf_help[];
 /* Once all lines are there: modules that move their inputs themselves share nothing. */
 void torch_boundaries(Torch *t);
 /* A Python file. */

@@ -22,12 +22,13 @@ typedef struct {
     int n_functions, cap_functions;
     Value *lone; /* a table that is assigned and not applied, so far */
     int n_lone;
-    int n_meshes;  /* init_device_mesh */
-    Value *result; /* of the function that returned last */
-    bool known;    /* the last call was ours or the file's */
-    int deep;      /* functions that are being walked */
-    bool titan;    /* the file imports from torchtitan */
-    bool called;   /* the innermost of them is: no function that is read as if it were */
+    const Value *of_hf; /* the first table that is Hugging Face's; NULL: there is none */
+    int n_meshes;       /* init_device_mesh */
+    Value *result;      /* of the function that returned last */
+    bool known;         /* the last call was ours or the file's */
+    int deep;           /* functions that are being walked */
+    bool titan;         /* the file imports from torchtitan */
+    bool called;        /* the innermost of them is: no function that is read as if it were */
 } Walk;
 /* How a block ended. */
 typedef enum { RAN, CONTINUED, BROKE, RETURNED } Ended;
@@ -571,6 +572,7 @@ static void assign(Walk *w, const Statement *s) {
         own_call(w, to, v);
         python_bind(&w->p, to->s, v);
         if (torch_is_table(v) && w->n_lone >= 0) w->lone = v, w->n_lone++;
+        if (!w->of_hf && torch_is_hf_table(v)) w->of_hf = v;
     } else if (to->kind == V_TUPLE || to->kind == V_LIST) {
         python_unpack(&w->p, to, v);
     } else if (to->kind == V_INDEX) {
@@ -786,6 +788,17 @@ static void run_uncalled(Walk *w, bool all) {
         if (!inner) run_function(w, i, NULL);
     }
 }
+static void no_plan(const Walk *w) {
+    const Loc at = w->of_hf ? w->of_hf->loc : (Loc){w->t->x->file, 1, 1};
+    if (w->of_hf)
+        diag_error(w->t->x->d, "E0208", at, torch_hf_help,
+                   "no plan of PyTorch stands here, but a tp_plan of Hugging Face");
+    else
+        diag_error(w->t->x->d, "E0208", at,
+                   "parallelize_module(model, mesh[\"tp\"], {...}), fully_shard(model), or the "
+                   "dict alone",
+                   "no plan stands here");
+}
 void torch_code(Torch *t) {
     Draft *x = t->x;
     Walk w = {.t = t,
@@ -805,9 +818,5 @@ void torch_code(Torch *t) {
     else if (!t->n_tables && w.n_lone > 1)
         refuse(&w, w.lone->loc, "parallelize_module(model, mesh[\"tp\"], plan) says which one",
                "several tables of styles, and no parallelize_module");
-    else if (!t->n_tables && !t->n_calls && !t->ddp && !diags_errors(x->d))
-        diag_error(x->d, "E0208", ((Loc){x->file, 1, 1}),
-                   "parallelize_module(model, mesh[\"tp\"], {...}), fully_shard(model), or the "
-                   "dict alone",
-                   "no plan stands here");
+    else if (!t->n_tables && !t->n_calls && !t->ddp && !diags_errors(x->d)) no_plan(&w);
 }

@@ -2,6 +2,7 @@
  * of the arguments and what they may hold are those of torch.distributed.tensor.parallel. */
 #include "import/python.h"
 #include "base/text.h"
+#include "import/hf_version.h"
 #include "import/torch.h"
 #include "import/torch_args.h"
 #include "model/model.h"
@@ -10,6 +11,15 @@
 /* What sends rows by other means than collectives. */
 static const char later[] = "DeepEPExpertParallel";
 
+const char torch_hf_help[] =
+    "a table of Hugging Face is read with its model: `import hf --config config.json --tp 8 "
+    "--tp-plan FILE`, the table alone as JSON";
+bool torch_is_hf_table(const Value *v) {
+    bool all = v->kind == V_DICT && v->n_pairs;
+    for (int i = 0; all && i < v->n_pairs; i++)
+        all = v->pair[i].value->kind == V_STRING && hf_style(v->pair[i].value->s);
+    return all;
+}
 static void unknown_style(Torch *t, const char *name, Loc loc) {
     int n;
     const TorchStyle *row = torch_styles(&n);
@@ -22,7 +32,8 @@ static void unknown_style(Torch *t, const char *name, Loc loc) {
                    name);
     else
         diag_error(t->x->d, "E0203", loc,
-                   near
+                   hf_style(name) ? torch_hf_help
+                   : near
                        ? arena_printf(t->x->a, "did you mean %s?", near)
                        : "a style of your own: write the plan, with its placements under `styles:`",
                    "unknown style %s", name);

@@ -225,6 +225,17 @@ static Scope scope_of(const char *words) {
     return (Scope){.block = !strcmp(words, "a Transformer block"),
                    .all = strcmp(words, "a Transformer block") != 0};
 }
+/* A table that two stages read, each its own copy: the gradient works for the part that reads it on
+ * this rank, too. */
+static bool reads_here(const Page *p, const char *part, const TraceCollective *c) {
+    bool reads = false;
+    for (int i = 0; c->subject.role == OF_PARAM_GRADIENT && i < p->t->n_computes; i++) {
+        const TraceCompute *x = &p->t->computes[i];
+        for (int k = 0; k < x->n_inputs && rankset_has(&x->ranks, p->rank); k++)
+            reads |= same(x->inputs[k], c->subject.of) && same(part_at(p->t, x), part);
+    }
+    return reads;
+}
 static bool in_scope(const Page *p, Scope s, const TraceCollective *c) {
     bool outside = s.part && !strstr("attention mlp moe", s.part);
     if (dim(p, "H", 0) < 1) return true; /* a chain of layers: it is drawn whole */
@@ -233,7 +244,8 @@ static bool in_scope(const Page *p, Scope s, const TraceCollective *c) {
         const char *part = part_of(p, c);
         return !part || strstr(p->all, arena_printf(p->a, "%c%s:", toupper(*part), part + 1));
     }
-    return c->layer == (outside ? -1 : drawn_layer(p)) && (s.block || same(part_of(p, c), s.part));
+    return c->layer == (outside ? -1 : drawn_layer(p)) &&
+           (s.block || same(part_of(p, c), s.part) || (outside && reads_here(p, s.part, c)));
 }
 static void block_needs(const Page *p, char **m) {
     RecordSum s = {0}, messages = {0};

@@ -117,7 +117,7 @@ static void test_usage(void **state) {
     expect_code(RUN("list", "colours"), 2, NULL, "`list` knows");
     expect_code(RUN("list", "style"), 2, NULL, "did you mean 'styles'?");
     expect_code(RUN("explain", "layers.0"), 3, NULL, "or a plan and a name in it");
-    expect_code(RUN("report", "x"), 3, NULL, "E0214");
+    expect_code(RUN("report", "x"), 2, NULL, "E0214");
     expect_code(RUN("run", "plans/01-column-row-mlp.yaml", "--cuda=virtual", "-o", in("no-gpu")), 5,
                 NULL, "E0601");
     expect_code(RUN("explain", "E0601"), 0, "make CUDA=1", NULL);

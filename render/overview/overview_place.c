@@ -18,8 +18,8 @@ const char *overview_weights(Arena *a, const OverviewUnit *u) {
 /* Behind the pill of an axis in a column. */
 const char *overview_total(const OverviewPen *p, const OverviewItem *t) {
     Arena *a = p->o.c->arena;
-    if (!t->sum.count) return "receives";
     if (p->kinds) return overview_item(p, t);
+    if (!t->sum.count) return "receives";
     const char *bytes = bytes_text(t->sum.bytes, a);
     return t->sum.count == 1 ? bytes
                              : arena_printf(a, "%s in %lld", bytes, (long long)t->sum.count);
@@ -29,7 +29,8 @@ const char *overview_total(const OverviewPen *p, const OverviewItem *t) {
 const char *overview_item(const OverviewPen *p, const OverviewItem *i) {
     Arena *a = p->o.c->arena;
     Str s = str_new(a);
-    str_add(&s, words_coll_done(a, i->c));
+    bool comes = words_message(i->c, p->o.rank) == MESSAGE_FROM && !i->c->skipped;
+    str_add(&s, comes ? words_coll_on(i->c, p->o.rank) : words_coll_done(a, i->c));
     int64_t count = i->sum.count + i->sum.received;
     if (count > collective_times(i->c)) str_addf(&s, " ×%lld", (long long)count);
     if (p->bytes && i->sum.bytes) str_addf(&s, ", %s", bytes_text(i->sum.bytes, a));

@@ -905,6 +905,11 @@ static void mirror_has_one_vocabulary(void **state) {
         if (!strstr(svg, said[i])) fail_msg("not said: %s", said[i]);
     for (size_t i = 0; i < sizeof not_said / sizeof *not_said; i++)
         if (strstr(svg, not_said[i])) fail_msg("said: %s", not_said[i]);
+    /* the head's norm keeps the end of the stream, and `output` is a weight's box */
+    t = plan_trace(g, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "");
+    svg = draw(g, t, &o, FORMAT_SVG);
+    assert_non_null(strstr(svg, ">y  "));
+    assert_null(strstr(svg, ">output  "));
 }
 
 /* The losses of a router are no second layer of experts: both pictures say what they are. */

@@ -64,7 +64,7 @@ double mirror_strips_height(const MirrorPen *p, int first, int n);
 void mirror_heads(MirrorPen *p, double y);
 /* "x", "h", "y" of the upper or lower end of a piece of the stream; backward "dx". */
 const char *mirror_end_name(const MirrorPen *p, int strip, bool back, bool bottom);
-/* "x", "h" of the value with which a piece of the stream begins; NULL: it is none. */
+/* "x", "h", "y" of the value with which a piece of the stream begins or ends; NULL: it is none. */
 const char *mirror_stream_name(const MirrorPen *p, const char *value);
 /* The two streams of strips [first, first + n) with dots (at dot[i]) and pluses, from circle to
  * circle. */

@@ -207,6 +207,9 @@ const char *mirror_stream_name(const MirrorPen *p, const char *value) {
     for (int i = 0; i < p->m->n; i++)
         if (!p->m->strip[i].plain && text_same(p->m->strip[i].from, value))
             return mirror_end_name(p, i, false, false);
+    for (int i = 0; i < p->m->n; i++) /* of the last one, which no other begins with */
+        if (!p->m->strip[i].plain && text_same(p->m->strip[i].to, value))
+            return mirror_end_name(p, i, false, true);
     return NULL;
 }
 

@@ -512,7 +512,8 @@ static void overview_needs(const Page *p, char **m) {
     is_count(p, *m[10] ? m[10] : "0", s.messages - s.received);
     if (*m[5]) is_bytes(p, m[5], s.bytes);
     if (*m[2]) is_count(p, m[2], p->rank);
-    for (int64_t r = 0; r < p->t->ranks && !*m[2]; r++) { /* "a rank": each of them */
+    /* "a rank": each of them; of many some, by a step that no axis divides */
+    for (int64_t r = 0; r < p->t->ranks && !*m[2]; r += 1 + p->t->ranks / 16 / 2 * 2) {
         RecordSum other = records_sent(p->t, r, pass, -1);
         bool same = records_weights(p->t, r, -1, false) == weights && other.bytes == s.bytes &&
                     other.count == s.count;

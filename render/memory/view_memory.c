@@ -599,8 +599,10 @@ static const char *fullest(const MemPen *p, bool *alike) {
     if (p->n == 1 || n == p->c->t->ranks)
         return arena_printf(p->a, "Each of %lld ranks", (long long)p->c->t->ranks);
     if (n == 1) return arena_printf(p->a, "The fullest rank, %lld,", (long long)m->rank);
+    /* by coordinates ("dp=0:63 pp=0") they would read like the mesh */
+    bool named = names.n <= NAMED && !strchr(names.s, '=');
     return arena_printf(p->a, "Each of the %lld fullest ranks%s", (long long)n,
-                        names.n > NAMED ? "" : arena_printf(p->a, " (%s)", names.s));
+                        named ? arena_printf(p->a, " (%s)", names.s) : "");
 }
 static const char *headline(MemPen *p) {
     const MemClass *m = &p->cls[0];

@@ -33,6 +33,8 @@ NCCL_PLUGIN := $(if $(CUDA),$(dir $(BIN))shardproof-nccl.so)
 TOOLKIT := $(and $(NVCC),$(wildcard $(dir $(NVCC))../include/cublasLt.h))
 GPU_REAL := $(if $(TOOLKIT),$(BUILD)/tests/real/shardproof-cuda.so)
 NCCL_REAL := $(if $(TOOLKIT),$(if $(NCCL_H),$(BUILD)/tests/real/shardproof-nccl.so))
+# CUDA's plug-in on a runtime of the tests (below)
+CUDA_HOST := $(if $(TOOLKIT),$(BUILD)/tests/cuda_host.so)
 $(BUILD)/tests/real/%: CUDA_ARCHS = 90
 # what processes that no MPI has started meet by
 STAR := sim/engine/star.c sim/engine/boot.c sim/engine/place.c
@@ -152,7 +154,6 @@ $(BUILD)/tests/gpu.so: $(GPU_TEST) tests/support/emulate.h $(TRIP_H) \
 		-fPIC -fvisibility=hidden -Wl,-Bsymbolic -o $@ $(GPU_TEST) -lm -ldl -pthread
 
 # CUDA's plug-in itself, on a runtime and a cuBLASLt of the tests: with the real headers, so where they are
-CUDA_HOST := $(if $(TOOLKIT),$(BUILD)/tests/cuda_host.so)
 CUDA_HOST_I := -I. -Itests -Itests/support -isystem $(dir $(NVCC))../include
 $(BUILD)/tests/cuda_host.so: tests/trip/cuda_host.cc tests/trip/cuda_host.c sim/gpu/cuda/gpu_cuda.cu tests/support/emulate.c \
 		tests/support/emulate.h $(FENCE) $(wildcard sim/gpu/*.h sim/ops/*.cu.h)

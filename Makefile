@@ -275,9 +275,19 @@ lint:
 # Under DESTDIR, which is nowhere stored: the program finds its plans from where it lies.
 BINDIR = $(DESTDIR)$(PREFIX)/bin
 SHARE = $(DESTDIR)$(PREFIX)/share
-COMPLETIONS = bash-completion/completions/shardproof zsh/site-functions/_shardproof fish/vendor_completions.d/shardproof.fish
+COMPLETIONS = bash-completion/completions/shardproof zsh/site-functions/_shardproof \
+    fish/vendor_completions.d/shardproof.fish
+# Folders that were not there are written down, so that uninstall takes away these and no others.
+FOLDERS = bin lib share/man/man1 share/man/man5 share/doc/shardproof share/shardproof \
+    $(dir $(COMPLETIONS:%=share/%))
 install: shardproof plugins
-	install -d "$(BINDIR)" "$(SHARE)/man/man1" "$(SHARE)/man/man5" "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
+	made=$$(for f in $(FOLDERS); do d="$(PREFIX)/$${f%/}"; \
+	    while [ ! -d "$(DESTDIR)$$d" ] && [ -n "$${d#/}" ]; do \
+	        echo "$$d"; case "$$d" in */*) d=$${d%/*} ;; *) break ;; esac; \
+	    done; done); \
+	install -d "$(SHARE)/shardproof" && printf '%s\n' "$$made" >> "$(SHARE)/shardproof/folders"
+	install -d "$(BINDIR)" "$(SHARE)/man/man1" "$(SHARE)/man/man5"
+	install -d "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
 	for f in $(COMPLETIONS); do install -d "$(SHARE)/$${f%/*}" || exit 1; done
 	install -m 755 shardproof "$(BINDIR)/"
 	$(if $(PLUGINS)$(GPU_PLUGIN)$(NCCL_PLUGIN),install -d "$(DESTDIR)$(PREFIX)/lib" && \
@@ -295,8 +305,11 @@ uninstall:
 	for f in openmpi mpich cuda nccl; do rm -f "$(DESTDIR)$(PREFIX)/lib/shardproof-$$f.so"; done
 	rm -f "$(BINDIR)/shardproof" "$(SHARE)/man/man1/shardproof.1" "$(SHARE)/man/man5/shardproof-plan.5"
 	for f in $(COMPLETIONS); do rm -f "$(SHARE)/$$f"; done
-	rm -rf "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"
+	made=$$(sort -ru "$(SHARE)/shardproof/folders" 2>/dev/null); \
+	rm -rf "$(SHARE)/shardproof" "$(SHARE)/doc/shardproof"; \
+	printf '%s\n' "$$made" | while read -r d; do \
+	    [ -z "$$d" ] || rmdir "$(DESTDIR)$$d" 2>/dev/null || true; done
 
 clean:
-	rm -rf build build-* shardproof shardproof-openmpi.so shardproof-mpich.so shardproof-cuda.so shardproof-nccl.so
+	rm -rf build build-* shardproof $(foreach kind,openmpi mpich cuda nccl,shardproof-$(kind).so)
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -234,7 +234,8 @@ static void test_nearest(void **state) {
         {"tqq", NULL},
         {"xyz", NULL},
         {"", NULL},
-        {"colwise2", "Colwise2"}, /* the better spelling wins */
+        {"sequence", "sequence_parallel"}, /* the word goes on */
+        {"colwise2", "Colwise2"},          /* the better spelling wins */
         {"replicaaaaate", "replicate"},
         {"replicaaaaaate", NULL}, /* at most 4 */
     };

@@ -738,6 +738,18 @@ static void test_findings(void **state) {
     }
     done(again);
     done(r);
+    /* services know files from the root of the repository, in which this runs */
+    char here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    const char *whole = arena_printf(arena, "%s/plans/bugs/01-output-left-partial.yaml", here);
+    const char *const names[] = {"./plans/bugs/01-output-left-partial.yaml", whole},
+                      *const formats[][2] = {
+                          {"github", "::notice file=plans/bugs/01-output-left-partial.yaml,"},
+                          {"gitlab", "\"path\":\"plans/bugs/01-output-left-partial.yaml\""},
+                          {"sarif", "\"uri\":\"plans/bugs/01-output-left-partial.yaml\""}};
+    for (int i = 0; i < 6; i++)
+        expect_code(RUN("check", names[i % 2], "--format", formats[i / 2][0]), 0, formats[i / 2][1],
+                    NULL);
     /* a note fails nothing and is said in junit, too */
     const char *noted = put("noted.yaml", mlp_left_out);
     expect_code(RUN("check", noted, "--format", "junit"), 0, "[N0001]", NULL);
@@ -1163,6 +1175,18 @@ static void test_part_names(void **state) {
 }
 /* How far the results are from the unsharded model stands in JSON as in the report: a step that is
  * right on wrong inputs does not show it. */
+/* What left the unsharded run out is said once, and the option that was given is what is named. */
+static void test_end_to_end_left_out(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    Ran r = RUN("run", "plans/01-column-row-mlp.yaml", "--check", "quick", "--no-end-to-end", "-o",
+                in("left"));
+    const char *at = strstr(r.out, "  end to end ");
+    assert_non_null(at);
+    assert_non_null(strstr(at, "as --no-end-to-end asks"));
+    assert_null(strstr(at + 1, "  end to end "));
+    done(r);
+}
 static void test_end_to_end_json(void **state) {
     (void)state;
     if (access("plans", F_OK) != 0) skip();
@@ -1667,6 +1691,7 @@ static const Proof proofs[] = {
     {"sensitivity", NULL, ~0, {"uneven", "--format", "json"}},
     {"check", "quick", ~0, {"uneven", "--format", "json"}},
     {"end-to-end", NULL, ~0, {"uneven", "--check", "quick", "--format", "json"}},
+    {"no-end-to-end", NULL, ~0, {"uneven", "--format", "json"}},
     {"fail-on", "note", ~0, {"uneven", "--set", "mesh.idle=2"}},
     {"exact", NULL, ~0, {"uneven"}},
     {"static", NULL, ~0, {"uneven"}},
@@ -1804,6 +1829,11 @@ static void test_no_use(void **state) {
     expect_code(RUN("check", plan, "--static", "--threads", "2"), 2, "", "executes nothing");
     expect_code(RUN("check", plan, "--static", "--seed", "2"), 2, "", "executes nothing");
     expect_code(RUN("check", plan, "--end-to-end"), 2, "", "--end-to-end is for --check quick");
+    static const char *const unsharded[][2] = {
+        {"--against", "x"}, {"--save-values", "x"}, {"--sensitivity", NULL}};
+    for (size_t i = 0; i < sizeof unsharded / sizeof *unsharded; i++)
+        expect_code(RUN("check", plan, "--no-end-to-end", unsharded[i][0], unsharded[i][1]), 2, "",
+                    "wants the unsharded run, --no-end-to-end leaves it out");
     static const char *const words[] = {"colwise", "E0402", "B"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         expect_code(RUN("explain", words[i], "--rank", "1"), 2, "", "--rank is for a plan");
@@ -1832,13 +1862,23 @@ static void test_structure(void **state) {
     for (int i = 0; i < 32; i++) one[i] = i < 16 ? i + 1 : 0;
     NewTensor t[] = {{.name = "net1.weight", .nd = 2, .shape = {4, 4}, .x = one},
                      {.name = "net2.weight", .nd = 2, .shape = {4, 4}, .x = zero}};
-    const char *plan =
-        put("structure.yaml",
-            arena_printf(arena,
-                         "model: {kind: mlp, sizes: [4, 4, 4], bias: false, weights: {file: %s}}\n"
-                         "data: {rows: 2, dtype: f64}\nmesh: {tp: 2}\nplan: {net1: colwise, net2: "
-                         "rowwise}\nfaults: [{at: all_reduce of net2, do: drop}]\n",
-                         write_tensors(arena, "structure.safetensors", t, 2)));
+    const char *text =
+        arena_printf(arena,
+                     "model: {kind: mlp, sizes: [4, 4, 4], bias: false, weights: {file: %s}}\n"
+                     "data: {rows: 2, dtype: f64}\nmesh: {tp: 2}\nplan: {net1: colwise, net2: "
+                     "rowwise}\nfaults: [{at: all_reduce of net2, do: drop}]\n",
+                     write_tensors(arena, "structure.safetensors", t, 2));
+    const char *plan = put("structure.yaml", text);
+    /* an expectation that does not speak of a warning does not hide it, one that lists it does */
+    Ran r =
+        RUN("check", put("says.yaml", arena_printf(arena, "%sexpect: {equivalent: true}\n", text)));
+    expect_code(r, 0, "equivalent, but", "[W0401]");
+    r = RUN("check", put("lists.yaml", arena_printf(arena,
+                                                    "%sexpect: {equivalent: true, diagnostics: "
+                                                    "[W0401]}\n",
+                                                    text)));
+    assert_null(strstr(r.err, "W0401"));
+    expect_code(r, 0, "equivalent, but", NULL);
     expect_code(RUN("check", plan), 0, "equivalent, but the structure is wrong at 1 step, ", NULL);
     expect_code(RUN("check", plan, "--fail-on", "warning"), 1, "the structure is wrong", NULL);
     expect_code(RUN("check", plan, "--format", "json"), 0, "\"structure\":1", NULL);
@@ -1991,7 +2031,7 @@ static void test_pages_left_out(void **state) {
 #define SLIDES(...)                                                                                \
     RUN("draw", "plans/09-llama3-8b-dp2-cp2-tp2.yaml", "--view", "shards", "--preset", "slide",    \
         "--format", __VA_ARGS__)
-    expect_code(SLIDES("svg"), 0, "page 1 of 3", "this is page 1 of 3; --page 2 to 3 draw");
+    expect_code(SLIDES("svg"), 0, "page 1 of 4", "this is page 1 of 4; --page 2 to 4 draw");
     Ran quiet[] = {SLIDES("svg", "-q"), SLIDES("svg", "--page", "2"), SLIDES("pdf"),
                    RUN("draw", "plans/01-column-row-mlp.yaml", "--format", "svg")};
     for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) {
@@ -2010,14 +2050,14 @@ static void test_pages_and_pairs(void **state) {
     Ran one = RUN("draw", plan, "--view", "shards", "--preset", "slide", "--format", "svg"),
         two = RUN("draw", plan, "--view", "shards", "--preset", "slide", "--format", "svg",
                   "--page", "2");
-    assert_non_null(strstr(one.out, "page 1 of 3"));
-    assert_non_null(strstr(two.out, "page 2 of 3"));
+    assert_non_null(strstr(one.out, "page 1 of 4"));
+    assert_non_null(strstr(two.out, "page 2 of 4"));
     assert_null(strstr(one.out, "a PDF has them all"));
     done(one);
     done(two);
     expect_code(RUN("draw", plan, "--view", "shards", "--preset", "slide", "--format", "svg",
-                    "--page", "4"),
-                2, "", "has 3 pages here, no page 4");
+                    "--page", "5"),
+                2, "", "has 4 pages here, no page 5");
     expect_code(RUN("draw", plan, "--page", "1"), 2, "", "--page is for pictures");
     expect_code(RUN("draw", plan, "--format", "svg", "--page", "0"), 2, "", "wants 1 or more");
     Ran both = RUN("diff", plan, other, "--view", "block", "--format", "svg");
@@ -2036,7 +2076,7 @@ static void test_pages_and_pairs(void **state) {
 #define BOTH(...) RUN("diff", other, plan, "--view", "shards", "--format", "svg", __VA_ARGS__)
     both = BOTH("--preset", "slide", "--page", "2");
     assert_int_equal(both.code, 1);
-    assert_non_null(strstr(both.out, "page 2 of 3"));
+    assert_non_null(strstr(both.out, "page 2 of 4"));
     assert_non_null(strstr(both.out, "plan llama3-8b-dp2-cp2-tp2"));
     assert_non_null(strstr(both.out, "plan llama3-8b-tp4-sp"));
     assert_non_null(strstr(both.out, "Activations"));
@@ -2047,7 +2087,7 @@ static void test_pages_and_pairs(void **state) {
     assert_non_null(strstr(both.out, "plan llama3-8b-dp2-cp2-tp2"));
     assert_null(strstr(both.out, "plan column-row-mlp"));
     done(both);
-    expect_code(BOTH("--preset", "slide", "--page", "4"), 2, "", "has 3 pages here, no page 4");
+    expect_code(BOTH("--preset", "slide", "--page", "5"), 2, "", "has 4 pages here, no page 5");
     expect_code(BOTH("--page", "2"), 2, "", "has 1 page here, no page 2");
     both = BOTH("--preset", "a4"); /* on one sheet, across */
     assert_non_null(strstr(both.out, "width=\"841.89"));
@@ -2399,6 +2439,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_explain_gradient),
     TEST(test_axis_of_an_input),
     TEST(test_end_to_end_json),
+    TEST(test_end_to_end_left_out),
     TEST(test_times),
     TEST(test_algorithm_bandwidth),
     TEST(test_format_by_name),

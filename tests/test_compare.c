@@ -145,6 +145,45 @@ static void test_bits(void **state) { /* -0 and +0 are different bits, a NaN equ
     free(want);
     drop(&c);
 }
+/* Bounds as products of two magnitudes show what arrays of the same bounds show, bit by bit: rows
+ * of the factors that are the block's, parts of them, and several of them. */
+static void test_factors(void **state) {
+    (void)state;
+    static const int64_t cols[] = {COLS, 7, 111, 3 * COLS, 1};
+    for (size_t k = 0; k < sizeof cols / sizeof *cols; k++) {
+        Case c = make(11 + k, 4 * (int64_t)(k % 2));
+        const int64_t rows = (N + cols[k] - 1) / cols[k];
+        uint64_t seed = 5;
+        ErrorFactors f = {.row = calloc((size_t)rows, 8),
+                          .col = calloc((size_t)cols[k], 8),
+                          .cols = cols[k],
+                          .g = 0x1p-20,
+                          .p = 0x1p-22,
+                          .tiny = 0x1p-60};
+        for (int64_t i = 0; i < rows; i++) f.row[i] = 1e-3 + fabs(uniform(&seed));
+        for (int64_t i = 0; i < cols[k]; i++) f.col[i] = 1e-3 + fabs(uniform(&seed));
+        for (int64_t i = 0; i < N; i++) {
+            const double most = f.row[i / f.cols] * f.col[i % f.cols];
+            c.bound[i] = most * f.g + f.tiny, c.prob[i] = most * f.p + f.tiny;
+            /* near its bound, and beyond it now and then */
+            c.want[i] = most, c.got[i / COLS * c.b.got.s[0] + i % COLS] =
+                                  (float)(most * (1 + 0x1.01p-20 * (i % 5003 == 17 ? 1 : 0.01)));
+        }
+        const CompareSeen want = plain(&c);
+        assert_true(want.first >= 0 && want.odd);
+        all_ways(&c);
+        c.b.factors = &f, c.b.bound = c.b.prob = NULL;
+        for (int threads = 0; threads <= 3; threads++) {
+            Pool *pool = threads ? pool_new(threads) : NULL;
+            const CompareSeen s = compare_rows(&c.b, pool);
+            same(&s, &want);
+            pool_free(pool);
+        }
+        free(f.row);
+        free(f.col);
+        drop(&c);
+    }
+}
 static void test_nothing(void **state) {
     (void)state;
     CompareBlock b = {.dt = DT_F32};
@@ -162,7 +201,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounding_only), cmocka_unit_test(test_all_equal),
         cmocka_unit_test(test_one_wrong),     cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_factors),       cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,6 +101,8 @@ static void test_words(void **state) {
                                           {"shardproof draw x --view=tim", "timeline"},
                                           {"shardproof list rec", "recipes"},
                                           {"shardproof completion z", "zsh"},
+                                          {"shardproof explain all_g", "all_gather"},
+                                          {"shardproof explain 02-toymodel-2", "02-toymodel-2"},
                                           {"shardproof import mega", "megatron"},
                                           {"shardproof check READ", "README.md"}, /* a file */
                                           {"shardproof import torch READ", "README.md"},
@@ -167,6 +169,7 @@ static Asked ask_all(void) {
     Asked q = {.lines = str_new(arena)};
     for (int k = 0; k < n_cli_commands; k++) ask(&q, "shardproof ", cli_commands[k].name);
     ask_options(&q);
+    for (int i = 0; i < n_diag_codes; i++) ask(&q, "shardproof explain ", diag_codes[i].code);
     int n;
     const RenderView *v = render_views(&n);
     for (int i = 0; i < n; i++) ask(&q, "shardproof draw x --view ", v[i].name);

@@ -147,6 +147,35 @@ static void test_overlap(void **state) {
     adds_up(t, 0);
     arena_free(a);
 }
+/* How long the collective of a step on rank 0 sends while the rank computes, and beside others. */
+static void stretches(const Trace *t, int step, double hidden, double beside) {
+    const TraceEvent *e[64] = {0};
+    double h[64], b[64];
+    int n = 0;
+    for (int i = 0; i < t->n_events; i++)
+        if (!t->events[i].ranks.n || rankset_has(&t->events[i].ranks, 0)) e[n++] = &t->events[i];
+    trace_hidden(e, n, h, b);
+    for (int i = 0; i < n; i++)
+        if (e[i]->step == step && (fabs(h[i] - hidden) > 1e-9 || fabs(b[i] - beside) > 1e-9))
+            fail_msg("step %d: %g hidden, %g beside others", step, h[i], b[i]);
+}
+/* How long the rank sends while it computes, counted in quarters of a second, of which all times of
+ * the toy are multiples. */
+static double in_quarters(const Trace *t, int64_t rank, double span) {
+    double both = 0;
+    for (double at = 0.125; at < span; at += 0.25) {
+        bool computes = false, sends = false;
+        for (int i = 0; i < t->n_events; i++) {
+            const TraceEvent *e = &t->events[i];
+            bool own = !e->ranks.n || rankset_has(&e->ranks, rank),
+                 on = own && e->start + e->wait < at && at < e->end;
+            computes |= on && trace_is_compute(e);
+            sends |= on && !trace_is_compute(e);
+        }
+        both += computes && sends ? 0.25 : 0;
+    }
+    return both;
+}
 /* An all-reduce that runs beside the gather that compute really waits for is not exposed. */
 static void test_only_what_ends_the_wait(void **state) {
     (void)state;
@@ -158,6 +187,10 @@ static void test_only_what_ends_the_wait(void **state) {
     collective(t, 2, "all_gather", "tp", tp_of_4, 3, 0); /* 9 + 6 = 15: 1 .. 16 */
     compute(t, 3, 0.75, 0, 2);                           /* 16 .. 17 */
     collective(t, 4, "all_gather", "tp", tp_of_4, 0, 3); /* 17 .. 26: the last chain */
+    cost_simulate(t, &toy);
+    stretches(t, 1, 1, 23); /* nothing computes but 16 .. 17 */
+    stretches(t, 2, 0, 0);
+    stretches(t, 4, 0, 0);
     cost_simulate(t, &toy);
     spans(t, 1, 1, 25, 0);
     spans(t, 2, 1, 16, 15);
@@ -286,11 +319,12 @@ static void test_classes_meet(void **state) {
     arena_free(a);
 }
 /* Random programs of two classes: compute, exposed and waiting are the whole time, whatever the
- * steps are, of what is sent the rest is hidden. */
+ * steps are; what is sent while the rank computes is hidden, the rest of it beside what is exposed.
+ */
 static void test_random_programs(void **state) {
     (void)state;
     uint64_t x = 88172645463325252u;
-    int waited = 0;
+    int waited = 0, besides = 0;
     for (int round = 0; round < 300; round++) {
         Arena *a = arena_new();
         Trace *t = mesh_trace(a, 2, 4);
@@ -314,11 +348,13 @@ static void test_random_programs(void **state) {
             TraceTimes s = trace_times_of(t, rank);
             waited += s.waiting > 0;
             assert_true(fabs(s.compute + s.exposed + s.waiting - s.span) <= 1e-9 * s.span);
-            assert_true(fabs(s.hidden + s.exposed - s.comm) <= 1e-9 * s.span && s.hidden >= 0);
+            assert_true(fabs(s.hidden + s.exposed + s.beside - s.comm) <= 1e-9 * s.span);
+            assert_true(fabs(s.hidden - in_quarters(t, rank, s.span)) < 1e-6 && s.beside >= 0);
+            besides += s.beside > 0;
         }
         arena_free(a);
     }
-    assert_true(waited > 30);
+    assert_true(waited > 30 && besides > 10);
 }
 
 /* ---- profiles ---- */

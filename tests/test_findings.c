@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -116,11 +118,57 @@ static void test_suspect(void **state) {
     assert_null(summary_cause(&t, false));
 }
 
+/* Services know files by the names that the repository has for them, however they were typed. */
+static void in_folder(void) {
+    if (chdir(dir)) _exit(99);
+}
+static void test_places(void **state) {
+    (void)state;
+    static const char *const formats[][2] = {
+        {"github", "::error file=plans/p.yaml,line=7,col=3,"},
+        {"gitlab", "\"path\":\"plans/p.yaml\",\"lines\":{\"begin\":7}"},
+        {"sarif", "\"uri\":\"plans/p.yaml\"},\"region\":{\"startLine\":7,"},
+        {"junit", "file=\"plans/p.yaml\" time=\"0."},
+        {"junit", "\nplans/p.yaml:7:3: "},
+        {"junit", "skipped=\"0\" time=\"0."}};
+    assert_int_equal(mkdir(in("plans"), 0777), 0);
+    put("plans/p.yaml", SMALL_PLAN "trust: declared\nfaults: [{at: net2, do: drop}]\n");
+    assert_int_equal(symlink("plans", in("link")), 0);
+    assert_int_equal(symlink("plans/p.yaml", in("l.yaml")), 0);
+    const char *const names[] = {"plans/p.yaml",    "./plans/p.yaml",        ".//plans/p.yaml",
+                                 "plans//./p.yaml", "plans/../plans/p.yaml", "link/p.yaml",
+                                 "l.yaml",          in("link/p.yaml")};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t k = 0; k < sizeof formats / sizeof *formats; k++) {
+            Ended e = child_run(
+                arena, &(Child){.words = WORDS("check", names[i], "--format", formats[k][0]),
+                                .prepare = in_folder});
+            if (e.code != 1 || !strstr(e.out, formats[k][1]) || strstr(e.out, "time=\"0.000\""))
+                fail_msg("%s: %s%s has not %s", names[i], e.out, e.err, formats[k][1]);
+        }
+    Ended e =
+        child_run(arena, &(Child){.words = WORDS("check", ".//none.yaml", "--format", "github"),
+                                  .prepare = in_folder});
+    assert_non_null(strstr(e.out, "::error file=none.yaml,"));
+    unlink(in("l.yaml"));
+    unlink(in("link"));
+    put("q.yaml", "model: {preset: llama3-8b, shrink: 64, parts: [embedding, blocks]}\n"
+                  "data: {batch: 2, sequence: 8}\nmesh: {vp: 2, tp: 2}\n"
+                  "recipe: torchtitan-llama3\n");
+    e = child_run(arena, &(Child){.words = WORDS("check", "q.yaml", "--format", "github"),
+                                  .prepare = in_folder});
+    assert_non_null(strstr(e.out, "::error file=q.yaml,title=E0402::"));
+    unlink(in("q.yaml"));
+    unlink(in("plans/p.yaml"));
+    rmdir(in("plans"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_cause, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_short_names, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_suspect, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_places, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_key, sandbox_new, sandbox_gone),
     };
     return cmocka_run_group_tests_name("findings", tests, NULL, NULL);

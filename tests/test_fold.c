@@ -1,8 +1,9 @@
-/* Tables of many layers: for people, layers that say the same are one line; what differs stays;
- * programs get every row.
+/* Tables of many layers: for people, layers and stages that say the same are one line; what differs
+ * stays; programs get every row.
  */
 #include "tests/support/child.h"
 #include "tests/support/support.h"
+#include "base/text.h"
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,85 @@ static void test_steps_are_all_told(void **state) {
             arena_free(f.a);
         }
 }
+/* A plan of a pipeline; its rows are many times those of one layer. */
+static const char piped[] =
+    "model: {preset: llama3-8b, layers: %d, shrink: 16}\nnames: torchtitan\n"
+    "recipe: torchtitan-llama3\nmesh: {pp: 4, tp: %d}\ndata: {batch: 8, sequence: 32}\n"
+    "pass: backward\npipeline: {schedule: %s, microbatches: 8}\n";
+static Ended piped_run(Arena *a, const char *command, const char *more, const char *plan,
+                       const char *other) {
+    Ended e = child_run(
+        a, &(Child){.words = WORDS(command, plan, more ? more : other, more ? other : NULL)});
+    if (e.code > 1) fail_msg("%s", e.err);
+    return e;
+}
+/* Micro-batches that do the same are one line; the first, which gathers, and the last, which
+ * reduces, stay where they are others. */
+static void test_micro_batches(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *plan = temp_path(a, "piped.yaml");
+    child_write(plan, arena_printf(a, piped, 8, 2, "1f1b"));
+    Ended few = piped_run(a, "comms", "--each", plan, NULL),
+          all = piped_run(a, "comms", "--each", plan, "-v"),
+          one = piped_run(a, "comms", NULL, plan, NULL);
+    assert_non_null(strstr(few.out, "  micro-batches 1-6: the same as micro-batch 0 ("));
+    assert_non_null(strstr(few.out, "micro-batches that are alike are folded; -v shows all\n"));
+    assert_null(strstr(all.out, "the same as"));
+    assert_true(lines_with(few.out, "\n") < 3 * lines_with(one.out, "\n"));
+    assert_true(lines_with(few.out, "\n") * 3 < lines_with(all.out, "\n"));
+    /* one that does otherwise stays: of DualPipe half enter at the other end */
+    child_write(plan, arena_printf(a, piped, 8, 1, "dualpipe"));
+    few = piped_run(a, "comms", "--each", plan, NULL);
+    assert_null(strstr(few.out, "micro-batches 1-6"));
+    /* without a pipeline */
+    child_write(plan, "model: {preset: llama3-8b, layers: 1, shrink: 64}\nmesh: {tp: 2}\n"
+                      "data: {batch: 8, sequence: 8, microbatches: 8}\npass: backward\n"
+                      "recipe: torchtitan-llama3\n");
+    few = piped_run(a, "comms", "--each", plan, NULL);
+    assert_non_null(strstr(few.out, "the same as micro-batch "));
+    arena_free(a);
+}
+/* Of two pipelines layers are told in the order of their numbers, and once. */
+static void test_diff_of_pipelines(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *x = temp_path(a, "x.yaml"), *y = temp_path(a, "y.yaml");
+    child_write(x, arena_printf(a, piped, 16, 2, "1f1b"));
+    child_write(y, arena_printf(a, piped, 16, 4, "1f1b"));
+    Ended e = piped_run(a, "diff", NULL, x, y);
+    assert_int_equal(e.code, 1);
+    assert_int_equal(lines_with(e.out, "  layers 1-15: the same as layer 0 ("), 3);
+    Ended all = piped_run(a, "diff", "-v", x, y);
+    const char *two = strstr(all.out, "layers.2.attention.wq"),
+               *ten = strstr(all.out, "layers.10.attention.wq");
+    assert_true(two && ten && two < ten);
+    assert_true(lines_with(e.out, "\n") * 2 < lines_with(all.out, "\n"));
+    child_write(y, "model: {preset: llama3-8b, layers: 16, shrink: 16}\nnames: torchtitan\n"
+                   "recipe: torchtitan-llama3\nmesh: {pp: 4, tp: 2}\n"
+                   "data: {batch: 8, sequence: 32}\npass: backward\n"
+                   "pipeline: {schedule: 1f1b, microbatches: 8, "
+                   "stages: [[0, 1, 2], [3, 4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]}\n");
+    e = piped_run(a, "diff", NULL, x, y); /* the stage is the difference */
+    assert_non_null(strstr(e.out, "pp: at(0)"));
+    assert_non_null(strstr(e.out, "pp: at(1)"));
+    arena_free(a);
+}
+/* A name comes before another by its letters, and by the values of the numbers in it. */
+static void test_order(void **state) {
+    (void)state;
+    static const char *const names[] = {"",           "a",           "a.2",        "a.10",
+                                        "a.10.b",     "grad.a",      "layers.2.w", "layers.02.w",
+                                        "layers.2.x", "layers.10.a", "layerz"};
+    int n = (int)(sizeof names / sizeof *names);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++) {
+            int is = text_order(names[i], names[k]);
+            bool twins = (i == 6 && k == 7) || (i == 7 && k == 6); /* the same value */
+            if (twins ? !is : (is > 0) - (is < 0) != (i > k) - (i < k))
+                fail_msg("%s, %s: %d", names[i], names[k], is);
+        }
+}
 /* Every naming scheme; one line for each layer would be the same line. */
 static void test_names_of_all_schemes(void **state) {
     (void)state;
@@ -102,8 +182,8 @@ static void test_names_of_all_schemes(void **state) {
         arena_free(f.a);
     }
 }
-/* A layer that is placed in another way stays, and so do three that are alike: folding them would
- * save little. */
+/* A layer that is placed in another way stays, and so do three that are alike where folding them
+ * would save little: parameters, but not pages of steps. */
 static void test_what_differs_stays(void **state) {
     (void)state;
     Fold f =
@@ -116,7 +196,7 @@ static void test_what_differs_stays(void **state) {
     arena_free(f.a);
     f = fold_plan("3", "torchtitan", plain, "forward", "");
     assert_null(strstr(said(&f, "params", NULL, NULL), "the same as"));
-    assert_null(strstr(said(&f, "shapes", NULL, NULL), "the same as"));
+    assert_non_null(strstr(said(&f, "shapes", NULL, NULL), "layers 1-2: the same as layer 0"));
     arena_free(f.a);
 }
 /* The differences of two plans, too. */
@@ -137,12 +217,111 @@ static void test_diff(void **state) {
     arena_free(f.a);
 }
 
+/* ---- stages ---- */
+static const char staged[] =
+    "model: {preset: llama3-8b, layers: %d, parts: [embedding, blocks, norm, head, loss]}\n"
+    "names: torchtitan\nmesh: {dp: 2, pp: 8, tp: 2}\ndata: {batch: 32, sequence: 32}\n"
+    "recipe: torchtitan-llama3\npass: backward\npipeline: {schedule: %s, microbatches: 16}\n%s";
+static Fold fold_staged(int layers, const char *schedule, const char *more) {
+    Fold f = {.a = arena_new()};
+    f.plan = temp_path(f.a, "staged.yaml");
+    child_write(f.plan, arena_printf(f.a, staged, layers, schedule, more));
+    return f;
+}
+/* The steps of stages that are not shown. Each sentence has at least three, one after the other. */
+static bool *steps_of_folded(const Fold *f, const char *text, int *folds) {
+    bool *told = ARENA_ARRAY(f->a, bool, 1 << 14);
+    *folds = 0;
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        long from, to, first, last, of;
+        char *end;
+        bool stages = sscanf(line, "  stages %ld-%ld: the same as stage %ld (steps %ld-%ld)",
+                             &first, &last, &of, &from, &to) == 5;
+        bool layers = sscanf(line, "  layers %ld-%ld: the same as layer %ld (steps %ld-%ld)",
+                             &first, &last, &of, &from, &to) == 5;
+        if (stages || layers) {
+            assert_true(labs(last - first) + 1 >= 3 && labs(first - of) == 1);
+            for (long s = from; s <= to; s++) told[s] = true;
+            *folds += stages;
+        } else if ((from = strtol(line, &end, 10), end != line)) told[from] = true;
+    }
+    return told;
+}
+static void test_stages_are_all_told(void **state) {
+    (void)state;
+    static const char *const commands[] = {"shapes", "comms"};
+    for (int k = 0; k < 2; k++) {
+        Fold f = fold_staged(16, "1f1b", "");
+        const char *few = said(&f, commands[k], NULL, NULL),
+                   *all = said(&f, commands[k], "-v", NULL),
+                   *csv = said(&f, commands[k], "--format", "csv");
+        int folds;
+        bool *told = steps_of_folded(&f, few, &folds);
+        assert_int_equal(folds, 2); /* forward and backward */
+        for (const char *line = csv; (line = strstr(line, "\r\n")) && line[2]; line += 2)
+            assert_true(atol(line + 2) < 0 || told[atol(line + 2)] || strstr(line, ",identity("));
+        assert_null(strstr(all, "the same as"));
+        assert_null(strstr(csv, "the same as"));
+        assert_true(lines_with(few, "\n") * 3 < lines_with(all, "\n") * 2);
+        assert_int_equal(lines_with(few, "\nstages that are alike are folded; -v shows all\n"), 1);
+        arena_free(f.a);
+    }
+    Fold f = fold_staged(16, "1f1b", "");
+    assert_non_null(strstr(said(&f, "params", NULL, NULL),
+                           "\n  stages 2-6: the same as stage 1 (18 rows each)\n"));
+    assert_non_null(strstr(said(&f, "params", "--format", "md"),
+                           "| stages 2-6: the same as stage 1 (18 rows each) |  |"));
+    arena_free(f.a);
+}
+/* Layers of the stage that is shown are folded too, and say so before the stages do. */
+static void test_layers_within_stages(void **state) {
+    (void)state;
+    Fold f = fold_staged(32, "1f1b", "");
+    assert_non_null(strstr(said(&f, "params", NULL, NULL),
+                           "\n  layers 5-7: the same as layer 4 (9 rows each)\n"
+                           "  stages 2-6: the same as stage 1 (36 rows each)\n"));
+    arena_free(f.a);
+}
+/* A stage with a layer that is placed in another way stays, and one with other layers. */
+static void test_stage_that_differs_stays(void **state) {
+    (void)state;
+    Fold f = fold_staged(16, "1f1b",
+                         "plan: {\"layers.13.feed_forward.w1\": {style: colwise, output: "
+                         "replicate}}\n");
+    const char *text = said(&f, "params", NULL, NULL);
+    assert_non_null(strstr(text, "\n  stages 2-5: the same as stage 1 (18 rows each)\n"));
+    assert_non_null(strstr(text, "\nlayers.13.feed_forward.w1.weight"));
+    arena_free(f.a);
+    f = fold_staged(15, "1f1b", ""); /* the last has one layer */
+    assert_non_null(strstr(said(&f, "params", NULL, NULL), "\n  stages 2-6: the same as "));
+    arena_free(f.a);
+}
+/* With several stages on a rank it is the ranks that are alike. */
+static void test_ranks_of_several_stages(void **state) {
+    (void)state;
+    static const char *const schedules[] = {"dualpipe", "interleaved", "zb-v"};
+    for (int i = 0; i < 3; i++) {
+        Fold f = fold_staged(i ? 32 : 16, schedules[i], "");
+        const char *text = said(&f, "comms", NULL, NULL);
+        assert_null(strstr(text, "  stages "));
+        assert_non_null(strstr(text, "the same as pp="));
+        arena_free(f.a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_are_all_told),
+        cmocka_unit_test(test_micro_batches),
+        cmocka_unit_test(test_diff_of_pipelines),
+        cmocka_unit_test(test_order),
         cmocka_unit_test(test_names_of_all_schemes),
         cmocka_unit_test(test_what_differs_stays),
         cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_stages_are_all_told),
+        cmocka_unit_test(test_layers_within_stages),
+        cmocka_unit_test(test_stage_that_differs_stays),
+        cmocka_unit_test(test_ranks_of_several_stages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -544,20 +544,28 @@ static double busy(Arena *a, const Trace *t, int64_t rank, bool compute, double 
     return sum;
 }
 
-/* Of what communicates nothing no time is told. */
-static const char *exposed_words(Arena *a, double comm, double exposed) {
-    return comm > 0 ? arena_printf(a, " + exposed %s", time_text(exposed, a)) : "";
+/* "48 µs = compute 40 µs + exposed 6 µs + waiting for other ranks 2 µs", as parts that add up; of
+ * what communicates nothing no time is told, nor of waits that are rounding. `idle` below 0: none
+ * is told. */
+static const char *sum_words(Arena *a, double compute, double comm, double exposed, double waiting,
+                             double idle) {
+    const double part[] = {compute, exposed, waiting, fmax(idle, 0)};
+    const char *text[4], *whole = time_sum_text(part, 4, text, a);
+    Str r = str_new(a);
+    str_addf(&r, "%s = compute %s", whole, text[0]);
+    if (comm > 0) str_addf(&r, " + exposed %s", text[1]);
+    if (waiting > 0) str_addf(&r, " + waiting for other ranks %s", text[2]);
+    if (idle >= 0) str_addf(&r, " + idle %s", text[3]);
+    str_add(&r, ".");
+    return r.s;
 }
+static double unless_rounding(double part, double of) { return part <= 1e-9 * of ? 0 : part; }
 /* Of a pipeline the sums are of the whole step; what its lines never name is not in the key. */
 static void check_step(Arena *a, const Trace *t, const char *words, const char *what) {
     RecordStep x = records_step(a, t, 0);
     says(words, what,
-         arena_printf(a, "%s = compute %s%s%s + idle %s.", time_text(x.span, a),
-                      time_text(x.compute, a), exposed_words(a, x.comm, x.exposed),
-                      x.waiting <= 1e-9 * x.span ? ""
-                                                 : arena_printf(a, " + waiting for other ranks %s",
-                                                                time_text(x.waiting, a)),
-                      time_text(x.idle <= 1e-9 * x.span ? 0 : x.idle, a)));
+         sum_words(a, x.compute, x.comm, x.exposed, unless_rounding(x.waiting, x.span),
+                   unless_rounding(x.idle, x.span)));
     says(words, what, "The whole step,");
     if (strstr(words, "P2P Send")) fail_msg("%s: the key has messages that no line names", what);
 }
@@ -576,12 +584,9 @@ static void check_timeline(Arena *a, const Trace *t, const char *what, const cha
     if (staged) check_step(a, t, words, what);
     else
         says(words, what,
-             arena_printf(a, "%s %s = compute %s%s%s.", records_span(a, t) + 1, time_text(last, a),
-                          time_text(compute, a),
-                          exposed_words(a, records_time(a, t, 0).comm, exposed),
-                          waiting <= 1e-9 * last ? ""
-                                                 : arena_printf(a, " + waiting for other ranks %s",
-                                                                time_text(waiting, a))));
+             arena_printf(a, "%s %s", records_span(a, t) + 1,
+                          sum_words(a, compute, records_time(a, t, 0).comm, exposed,
+                                    unless_rounding(waiting, last), -1)));
     /* what the events themselves call exposed, and waiting, makes up the time without compute */
     assert_true(fabs(exposed + waiting - (last - compute)) <= 1e-6 * last + 1e-9);
     says(words, what, t->hardware);

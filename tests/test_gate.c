@@ -17,6 +17,7 @@ static Ended check(const char *a, const char *b, const char *c) {
     return child_run(arena, &(Child){.words = WORDS("check", a, b, c)});
 }
 static void has(const Ended *e, int code, const char *out, const char *err) {
+    assert_true(e->out && e->err);
     if (e->code != code || !strstr(e->out, out) || !strstr(e->err, err))
         fail_msg("exit %d, not %d; wanted '%s' and '%s' in\n%s\n%s", e->code, code, out, err,
                  e->out, e->err);
@@ -44,6 +45,82 @@ static void test_patterns(void **state) {
     has(&e, 1, "[a].yaml", "");
     static const char *const files[] = {"a.yaml", "b.yaml", "note.txt", "sub/c.yaml", "[a].yaml"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) unlink(in(files[i]));
+    rmdir(in("sub"));
+}
+
+/* ** is no star of one level: plans that it left out would be taken for held. */
+static void test_deep_patterns(void **state) {
+    (void)state;
+    static const char *const folders[] = {"sub", "sub/[x]", "sub/[x]/.hidden"},
+                             *const files[] = {"a.yaml", "b.yaml", "sub/c.yaml", "sub/[x]/d.yaml",
+                                               "sub/[x]/.hidden/e.yaml"};
+    static const struct {
+        const char *pattern;
+        int plans;
+    } row[] = {{"**/*.yaml", 4},
+               {"**", 4},
+               {"{sub,no}/**/[acd].yaml", 2},
+               {"**/**/[a-d].yaml", 4},
+               {"**/d.yaml", 1},
+               {"s*/**/*.yaml", 2},
+               {"sub/**", 2},
+               {"**/{sub,d.yaml}", 2},
+               {"{sub/**/*.yaml,b.yaml}", 3},
+               {"{a,{sub,x}/**/{c,d}}.yaml", 3},
+               {"{**/d,[ab]}.yaml", 3},
+               {"{}{a}.yaml", 0},
+               {"{,x}a.yaml", 1},
+               {"sub/\\[x\\]/{d,}.yaml", 1}};
+    for (int i = 0; i < 3; i++) assert_int_equal(mkdir(in(folders[i]), 0777), 0);
+    for (int i = 0; i < 5; i++) put(files[i], SMALL_PLAN);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Ended e = check(in(row[i].pattern), "--format", "csv");
+        int n = 0;
+        for (const char *s = e.out; (s = strstr(s, ".yaml,ok")); s++) n++;
+        if (n != row[i].plans || (n && e.code)) fail_msg("%s: %s%s", row[i].pattern, e.out, e.err);
+    }
+    Ended e = check(in("**/x.yaml"), NULL, NULL);
+    has(&e, 3, "", "no file matches");
+    /* profiles and maps lie between plans: they are left out, and named */
+    put("sub/h100.yaml", "name: h100\nlinks: {}\n");
+    e = check(in("**/*.yaml"), NULL, NULL);
+    has(&e, 0, "4 plans hold", "matches 1 file that is no plan: ");
+    has(&e, 0, "", "/sub/h100.yaml [N0022]");
+    e = check(in("{sub/**,.}/h100.yaml"), NULL, NULL);
+    has(&e, 3, "", "matches 1 file that is no plan: ");
+    e = check(in("sub/h100.yaml"), NULL, NULL);
+    has(&e, 3, "", "E0201");
+    unlink(in("sub/h100.yaml"));
+    for (int i = 0; i < 5; i++) unlink(in(files[i]));
+    for (int i = 2; i >= 0; i--) rmdir(in(folders[i]));
+}
+/* In a folder a plan is known by its `mesh`; one that spells it wrong is told, not left out. */
+static void test_plans_of_a_folder(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int exit;
+        const char *says;
+    } row[] = {{SMALL_MODEL "meshh: {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n", 3, "E0201"},
+               {SMALL_MODEL "\"mesh\": {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n", 0,
+                "2 plans hold"},
+               {"{\"model\": {\"kind\": \"mlp\", \"sizes\": [4, 4, 4]}, \"mesh\": {\"tp\": 2},\n"
+                " \"data\": {\"rows\": 2}}\n",
+                0, "2 plans hold"},
+               {SMALL_MODEL "mehs: {tp: 2}\nrecipe: megatron\n", 3, "E0201"},
+               {"  model: {kind: mlp, sizes: [4, 4, 4]}\n  data: {rows: 2}\n  mesh : {tp: 2}\n", 0,
+                "2 plans hold"},
+               {"job:\n  mesh: here\n", 0, "ok "},
+               {"model: gpt\ndata: {path: x}\ntrainer: {max_steps: 3}\n", 0, "ok "}};
+    assert_int_equal(mkdir(in("sub"), 0777), 0);
+    put("sub/a.yaml", SMALL_PLAN);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        put("sub/b.yaml", row[i].text);
+        Ended e = check(in("sub"), NULL, NULL);
+        has(&e, row[i].exit, row[i].exit ? "" : row[i].says, row[i].exit ? row[i].says : "");
+    }
+    unlink(in("sub/a.yaml"));
+    unlink(in("sub/b.yaml"));
     rmdir(in("sub"));
 }
 
@@ -84,6 +161,12 @@ static void test_new_axis(void **state) {
                       "plan: {net1: colwise, net2: rowwise}\n");
     e = check(p, "--fail-on", "note");
     has(&e, 1, "", "p.yaml:5:3: note: axis 'more' of size 3 cuts nothing");
+    /* a plan for training that is looked at by another pass has no slip in it */
+    p = put("p.yaml", LLAMA "mesh: {dp: 2}\npass: train\noptimizer: {name: sgd, lr: 0.1}\n"
+                            "data_parallel: ddp\n");
+    e = child_run(arena, &(Child){.words = WORDS("check", p, "--set", "pass=backward", "-v")});
+    assert_int_equal(e.code, 0);
+    assert_null(strstr(e.err, "N0018"));
     unlink(p);
 }
 
@@ -149,6 +232,14 @@ static const struct {
     {"mesh: {dp: 2}\nmodel:\n  preset: llama3-8b\n  config:\n"
      "    rope_scaling: {rope_type: llama3,\n      factor: none}\n",
      3, "E0301", "p.yaml:6:7: error: config key 'factor'", "docs/plan.md"},
+    /* an optimizer that makes no step, an axis of stages without stages */
+    {LLAMA "mesh: {dp: 2}\npass: backward\noptimizer: {name: adamw, lr: 0.1}\n", 0, "N0018",
+     "p.yaml:5:1: note: `optimizer` changes nothing: only `pass: train` makes a step, and this is "
+     "`pass: backward`",
+     "write `pass: train`, or leave it out"},
+    {LLAMA "mesh: {dp: 2}\noptimizer: sgd\n", 0, "N0018", "this is `pass: forward`", "pass: train"},
+    {LLAMA "mesh: {dp: 1, pp: 2}\n", 0, "N0003", "axis 'pp' of size 2 cuts nothing",
+     "asked for by a block of their own: `pipeline: {schedule: 1f1b}`"},
 #define MIXTRAL "model: {preset: mixtral-8x7b, layers: 1, shrink: 64}\ndata: {sequence: 8}\n"
     {MIXTRAL "mesh: {dp: 2}\nmoe: {capacity: local}\n", 0, "N0018",
      "`capacity: local` changes nothing: every row is kept", "set `capacity_factor`"},
@@ -170,7 +261,7 @@ static const struct {
      "matches no module", "in 'layers' there is only '0' (`names: torchtitan`)"},
     /* words of other tools */
     {"model: llama3-8b\ndata: {dtype: torch.float32}\nmesh: {tp: 2}\n", 3, "E0206",
-     "unknown value 'torch.float32' for 'dtype'", "did you mean 'f32'?"},
+     "unknown value 'torch.float32' for 'data.dtype'", "did you mean 'f32'?"},
     {LLAMA "mesh: {tp: 2}\nsave_gathered: yes\n", 3, "E0301",
      "'save_gathered' must be true or false, not 'yes'", "write true"},
     {LLAMA "mesh: {tp: 2}\ncontext_parallel: {axis: cp}\n", 3, "E0204",
@@ -178,7 +269,7 @@ static const struct {
     {LLAMA "mesh: {tp: 2}\noptimizer: adam\n", 3, "E0206", "unknown value 'adam' for 'optimizer'",
      "did you mean 'adamw'?"},
     {LLAMA "mesh: {tp: 2}\noptimizer: {name: adam}\n", 3, "E0206",
-     "unknown value 'adam' for 'name'", "did you mean 'adamw'?"},
+     "unknown value 'adam' for 'optimizer.name'", "did you mean 'adamw'?"},
     /* an expectation is told where it stands */
     {LLAMA "mesh: {dp: 1}\nexpect:\n  equivalent: false\n", 1, "E0505",
      "p.yaml:5:15: error: the plan is equivalent", ""},
@@ -194,7 +285,11 @@ static const struct {
      0, "N0018", "`axis: tp` changes nothing: these ranks share the weights",
      "leave it out, or name an axis of its own"},
     {LLAMA "mesh: {tp: 2}\nplan:\n  layers.*.attention.wq: ColwiseParallel()\n", 3, "E0203",
-     "unknown style 'ColwiseParallel()'",
+     "unknown style 'ColwiseParallel()'", "write `ColwiseParallel`, without brackets"},
+    {LLAMA "mesh: {tp: 2}\nplan:\n  layers.*.attention.wq: {style: ColwiseParalel()}\n", 3, "E0203",
+     "unknown style 'ColwiseParalel()'", "write `ColwiseParallel`, without brackets"},
+    {LLAMA "mesh: {tp: 2}\nplan:\n  layers.*.attention.wq: ColwiseParallel(input_layouts=None)\n",
+     3, "E0203", "unknown style 'ColwiseParallel(input_layouts=None)'",
      "{style: ColwiseParallel, input: ..., output: ...}; a file with calls of PyTorch is read by "
      "`shardproof import torch FILE`"},
 };
@@ -288,6 +383,80 @@ static void test_label(void **state) {
     }
     unlink(in("p.yaml"));
 }
+/* A row layer where a column layer was meant: through a norm with a line, and in a line that says
+ * more than its style, the row layer behind it is wrong because of it, and the help says the style.
+ */
+static void test_label_through(void **state) {
+    (void)state;
+    static const char *const bad[][3] = {
+        {"plans/13-qwen3-0.6b-tp4.yaml", "[qkv]_proj: colwise",
+         "write `model.layers.*.self_attn.[qkv]_proj: colwise`"},
+        {"plans/39-mixtral-8x7b-hf-ep.yaml", "[qkv]_proj: {style: colwise",
+         "let `style` say `colwise` in the line `model.layers.*.self_attn.[qkv]_proj`"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        size_t n;
+        char *text = child_read(arena, bad[i][0], &n), *at = strstr(text, bad[i][1]);
+        assert_non_null(at);
+        memcpy(strstr(at, "colwise"), "rowwise", 7);
+        Ended e = check(put("p.yaml", text), NULL, NULL);
+        has(&e, 1, "", "self_attn.o_proj (line ");
+        has(&e, 1, "", ") is wrong because of it");
+        has(&e, 1, "", bad[i][2]);
+        const char *first = strstr(e.err, "[E0402]");
+        assert_true(first && !strstr(first + 1, "[E0402]"));
+    }
+    unlink(in("p.yaml"));
+}
+/* The lines of a block, of which two say the other style: each is a finding of its own, at its
+ * line, and none is told as following from the other. Every help is obeyed until the plan holds. */
+enum { LINES = 7 };
+static const char *const modules[LINES] = {"attention.wq",   "attention.wk",    "attention.wv",
+                                           "attention.wo",   "feed_forward.w1", "feed_forward.w3",
+                                           "feed_forward.w2"};
+static const char *plan_of(uint32_t columns) {
+    Str s = str_new(arena);
+    str_add(&s, LLAMA "names: torchtitan\nmesh: {tp: 2}\nplan:\n");
+    for (int i = 0; i < LINES; i++)
+        str_addf(&s, "  layers.*.%s: %s\n", modules[i], columns >> i & 1 ? "colwise" : "rowwise");
+    return put("p.yaml", s.s);
+}
+static void test_two_mistakes(void **state) {
+    (void)state;
+    const uint32_t right = 0x37; /* wo and w2 are row layers */
+    for (int i = 0; i < LINES; i++)
+        for (int k = i; k < LINES; k++) {
+            uint32_t columns = right ^ (1u << i) ^ (k > i ? 1u << k : 0);
+            Ended e = check(plan_of(columns), "--static", NULL);
+            assert_int_equal(e.code, 1);
+            for (int m = 0; m < LINES; m++) {
+                const char *write = arena_printf(arena, "write `layers.*.%s: %s`", modules[m],
+                                                 right >> m & 1 ? "colwise" : "rowwise"),
+                           *at = strstr(e.err, arena_printf(arena, "p.yaml:%d:3: error", 6 + m));
+                const char *after = arena_printf(arena, "(line %d) is wrong because of it", 6 + m);
+                if ((m == i || m == k) == !at || (at && !strstr(at, write)) ||
+                    (at && strstr(e.err, after)))
+                    fail_msg("%s, %s:\n%s", modules[i], modules[k], e.err);
+            }
+        }
+    Ended e = check(plan_of(right), "--static", NULL);
+    assert_int_equal(e.code, 0);
+    unlink(in("p.yaml"));
+}
+/* A line whose bare placements speak of another axis than the label has to name both. */
+static void test_axis_of_help(void **state) {
+    (void)state;
+    static const char text[] =
+        "model: {preset: llama3-8b, shrink: 64, parts: [embedding, blocks, norm, head, loss]}\n"
+        "data: {batch: 2, sequence: 8}\nmesh: {vp: 2, tp: 2}\nrecipe: torchtitan-llama3\n";
+    const char *p = put("p.yaml", text);
+    Ended e = check(p, NULL, NULL);
+    has(&e, 1, "", "let `output` say `{vp: replicate, tp: shard(1)}` in the line `tok_embeddings`");
+    e = check(p, "--set",
+              "plan[tok_embeddings]={style: rowwise, input: replicate, "
+              "output: {vp: replicate, tp: shard(1)}}");
+    has(&e, 0, "equivalent", "");
+    unlink(p);
+}
 static void test_words(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -380,6 +549,82 @@ static void test_numbers_of_configs(void **state) {
     refused("olmo", "\"clip_qkv\":\"8\"", "must be a number above 0");
 }
 
+/* Asked for a run of every product, or of a planted mistake, or of one way to look at numbers, a
+ * plan that is too large fails; and where it is held without numbers no format calls that a run. */
+static void test_not_executed(void **state) {
+    (void)state;
+    static const char text[] = SMALL_MODEL "mesh: {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n"
+                                           "data: {rows: 1000000000000}\n";
+    const char *p = put("p.yaml", text), *small = put("q.yaml", SMALL_PLAN);
+    static const char *const asked[][2] = {
+        {"--check", "full"}, {"--check", "quick"}, {"--fault", "drop-reduction"}};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        Ended e = check(p, asked[i][0], asked[i][1]);
+        has(&e, 5, "FAIL", "[E0701]");
+    }
+    static const char *const planted[] = {"faults: [{at: net2, do: drop}]\n",
+                                          "pass: backward\ngradients: {net1: mean}\n"};
+    for (int i = 0; i < 2; i++) {
+        const char *f = put("f.yaml", arena_printf(arena, "%s%s", text, planted[i]));
+        Ended e = check(f, NULL, NULL);
+        has(&e, 5, "FAIL", "[E0701]");
+        e = check(f, "--static", NULL);
+        has(&e, !i, i ? "not executed" : "the structure is wrong", "");
+        unlink(f);
+    }
+    static const char *const says[][2] = {{"csv", ",ok,not executed,0,"},
+                                          {"md", "| ok | not executed |"},
+                                          {"json", "\"check\":null"},
+                                          {"junit", "skipped=\"1\""},
+                                          {"junit", "<skipped message=\"not executed"},
+                                          {"github", "title=N0014::not executed"},
+                                          {"sarif", "not executed"},
+                                          {"gitlab", "not executed"}};
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        Ended e = check(p, "--format", says[i][0]);
+        has(&e, 0, says[i][1], "");
+    }
+    Ended e = check(p, small, NULL);
+    has(&e, 0, "2 plans hold, 1 of them not executed\n", "");
+    e = check(p, "--check", "auto");
+    has(&e, 0, "not executed", "");
+    unlink(p);
+    unlink(small);
+}
+/* Who expects other values expects what may be their reason, and nothing else: a mistake that
+ * changes nothing, or a file that was not closed, explains no number. */
+static void test_warnings_meant(void **state) {
+    (void)state;
+    static const char both[] =
+        SMALL_PLAN "trust: declared\nfaults: [{at: net2, do: drop}%s]\nexpect: {%s}\n",
+                      idle[] = ", {at: act1, scale: 1}";
+    static const char *const expects[] = {"equivalent: false", "first_wrong: net2"};
+    for (int i = 0; i < 2; i++) {
+        const char *p = put("p.yaml", arena_printf(arena, both, "", expects[i]));
+        Ended e = check(p, "--fail-on", "warning");
+        has(&e, 0, "as expected", "");
+        p = put("p.yaml", arena_printf(arena, both, idle, expects[i]));
+        e = check(p, NULL, NULL);
+        has(&e, 0, "as expected", "[W0001]");
+        e = check(p, "--fail-on", "warning");
+        has(&e, 1, "as expected; --fail-on warning: 1 is above", "[W0001]");
+        assert_null(strstr(e.err, "E0501"));
+        e = child_run(arena, &(Child){.words = WORDS("check", p, "--fail-on", "warning", "--format",
+                                                     "junit")});
+        has(&e, 1, "<failure type=\"W0001\"", "");
+        unlink(p);
+    }
+}
+
+/* What is planted is said as it was written, not rounded to nothing. */
+static void test_small_factor(void **state) {
+    (void)state;
+    const char *p = put("p.yaml", SMALL_PLAN "faults: [{at: act1, scale: 1.00000001}]\n");
+    Ended e = check(p, NULL, NULL);
+    has(&e, 0, "ok", "'scale: 1.00000001' is planted, and no number of this run shows it");
+    unlink(p);
+}
+
 /* ---- run ---- */
 static void test_run_writes_a_folder(void **state) {
     (void)state;
@@ -400,15 +645,23 @@ static void test_run_writes_a_folder(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_patterns, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_deep_patterns, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_plans_of_a_folder, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_fail_on, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_new_axis, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_one_finding, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_names, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_label, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_label_through, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_two_mistakes, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_axis_of_help, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_words, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_numbers_expected, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_means_something, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_numbers_of_configs, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_not_executed, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_warnings_meant, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_small_factor, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_run_writes_a_folder, sandbox_new, sandbox_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

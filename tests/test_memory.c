@@ -3,6 +3,7 @@
 #include "drive/memory.h"
 #include "drive/pipeline.h"
 #include "support/child.h"
+#include "support/support.h"
 #include <glob.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -325,6 +326,36 @@ static void test_offer_of_time(void **state) {
     }
     assert_true(offers[1] > offers[0] && offers[0] > 1);
 }
+/* Full widths for hours are no slip, and nobody asked for them: what is offered ends within one.
+ * `shrink: 1` asks, so does --full. Nothing is run: see above. */
+static void test_long_runs_are_asked_for(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *path = temp_path(a, "full.yaml");
+    child_write(path, "mesh: {dp: 2, tp: 8}\nmodel: {preset: llama3.1-405b, layers: all}\n"
+                      "data: {dtype: f32}\nrecipe: torchtitan-llama3\n");
+    const Diag *d = refused_with(a, "E0707", path, NULL, 0, 1);
+    assert_non_null(d);
+    assert_int_equal(d->loc.line, 2);
+    assert_non_null(strstr(d->message, "its full widths must be asked for"));
+    assert_non_null(strstr(d->hint, "--full or `shrink: 1`"));
+    d = refused_with(a, "E0707", path, NULL, 0, (int64_t)1 << 40);
+    const char *offer = strstr(d->hint, "--set model.shrink=");
+    int shrink;
+    assert_true(offer && sscanf(offer, "--set model.shrink=%d", &shrink) == 1 && shrink > 1);
+    assert_null(strstr(d->hint, "hour"));
+    PlanSet set = {"model.shrink", arena_printf(a, "%d", shrink)};
+    assert_null(refused_with(a, "E0707", path, &set, 1, 1));
+    set.value = "1";
+    assert_null(refused_with(a, "E0707", path, &set, 1, 1));
+    assert_non_null(refused_with(a, "E0701", path, &set, 1, 1));
+    const char *full[] = {"check", path, "--full", "-v", NULL};
+    Ended e = child_run(a, &(Child){.words = full, .limit = RLIMIT_AS, .limit_to = 1L << 30});
+    assert_null(strstr(e.err, "must be asked for"));
+    assert_non_null(strstr(e.err, "needs"));
+    unlink(path);
+    arena_free(a);
+}
 /* What is refused points at the size that is the cause: that of the data where less of it would do,
  * whichever of its keys that is and wherever it stands, else the model. */
 static void test_cause(void **state) {
@@ -382,6 +413,7 @@ int main(void) {
                                        cmocka_unit_test(test_time_is_told_first),
                                        cmocka_unit_test(test_offer),
                                        cmocka_unit_test(test_offer_of_time),
+                                       cmocka_unit_test(test_long_runs_are_asked_for),
                                        cmocka_unit_test(test_cause),
                                        cmocka_unit_test(test_no_offer)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,16 @@ static void test_on_gpus(void **state) {
     const char *text = child_read(a, o, &n);
     assert_non_null(strstr(text, "equivalent, 49 checks"));
     assert_non_null(strstr(text, "different, first wrong value layers.0.o_proj"));
+    /* a cause is found with the kernels that made the numbers; quick: blocks stay with their
+     * processes and are projected there */
+    mpi_expect(line_code(o, e, "FAKE_GPU= %s run plans/bugs/38*.yaml --cuda", p), 0, e,
+               "ranks 1-3: positions are counted from 0 on each rank");
+    mpi_expect(line_code(o, e,
+                         "export FAKE_GPU=; %s check plans/05*.yaml --cuda --check quick && %s run "
+                         "plans/bugs/38*.yaml --cuda --check quick",
+                         p, p),
+               0, e, "ranks 1-3: positions are counted from 0 on each rank");
+    assert_non_null(strstr(child_read(a, o, &n), "products by projections"));
     /* a GPU that cannot be opened ends all of them; rank 0 says why */
     mpi_expect(line_code(o, e, "SHARDPROOF_GPU=broken FAKE_GPU= %s check %s --cuda", p,
                          "plans/02-toymodel-2.yaml"),

@@ -488,6 +488,134 @@ static void test_fsdp_over_two_axes(void **state) {
         arena_free(a);
     }
 }
+/* ---- what a kernel reads and writes ---- */
+static const TraceValue *made_at(const Trace *t, int step) {
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].step == step) return &t->values[i];
+    return NULL;
+}
+static bool ends_in(const char *s, const char *end) {
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && !strcmp(s + n - m, end);
+}
+/* Bytes of a kernel of the optimizer, of n elements: the gradient and the state of the dtypes that
+ * the plan gives them, the parameter as the master is held. */
+static int64_t optimizer_bytes(const char *label, int64_t n, int64_t grad, int64_t state,
+                               int64_t master) {
+    if (ends_in(label, " moment")) return n * (grad + 2 * state);
+    return n * (2 * master + 2 * state);
+}
+/* A sum of cotangents reads every term and writes one; an optimizer's kernel reads and writes what
+ * `data: {master, moments, gradients}` says, not the plan's dtype. */
+static void test_kernel_bytes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t grad, state, master;
+    } rows[] = {{"", 2, 2, 2},
+                {", gradients: f32", 4, 2, 2},
+                {", moments: f32", 2, 4, 2},
+                {", master: f32", 2, 2, 4},
+                {", master: f32, moments: f32, gradients: f32", 4, 4, 4}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, blocks, norm, "
+            "head, loss]}\ndata: {sequence: 8, dtype: bf16%s}\nmesh: {tp: 2}\n"
+            "names: torchtitan\nrecipe: torchtitan-llama3\npass: train\n"
+            "optimizer: {name: adamw, lr: 0.001}\n",
+            rows[i].text);
+        PlanRun r = plan_good(a, text, false);
+        int sums = 0, kernels = 0;
+        for (int k = 0; k < r.t->n_computes; k++) {
+            const TraceCompute *c = &r.t->computes[k];
+            const TraceValue *y = made_at(r.t, c->step);
+            if (!strcmp(c->label, "sum of uses")) {
+                int64_t width = !strcmp(c->output, "grad.param.output.weight") ? rows[i].grad : 2;
+                assert_non_null(y);
+                assert_int_equal(c->bytes, (c->n_inputs + 1) * y->shape.local[0].bytes);
+                assert_int_equal((int64_t)c->flops,
+                                 (c->n_inputs - 1) * (y->shape.local[0].bytes / width));
+                sums++;
+            }
+            if (c->pass != PHASE_OPTIMIZER || !ends_in(c->output, ".next")) continue;
+            assert_non_null(y);
+            int64_t n = 1;
+            for (int d = 0; d < y->shape.nd; d++) n *= y->shape.local[0].shape[d];
+            assert_int_equal(c->bytes, optimizer_bytes(c->label, n, rows[i].grad, rows[i].state,
+                                                       rows[i].master));
+            kernels++;
+        }
+        assert_true(sums > 3 && kernels == 36);
+        arena_free(a);
+    }
+}
+
+/* Bytes of an operand: of a value that a step made, of an input, or of a parameter. */
+static int64_t operand_bytes(const Trace *t, const TraceCompute *c, int i) {
+    const TraceParam *p = trace_param(t, c->inputs[i]);
+    if (c->input_step[i] < 0 && p) return p->compute.local[0].bytes;
+    for (int k = 0; k < t->n_values; k++) {
+        const TraceValue *v = &t->values[k];
+        bool own = c->input_step[i] >= 0 ? v->step == c->input_step[i]
+                                         : v->step < 0 && !strcmp(v->subject.of, c->inputs[i]);
+        if (own) return v->shape.local[0].bytes;
+    }
+    fail_msg("%s reads %s, which nobody makes", c->output, c->inputs[i]);
+    return 0;
+}
+/* A kernel reads its operands and writes what it makes, backward too, where a gradient of a table
+ * is whole; but of a table from which ids pick rows, and of experts of which few have tokens, it
+ * reads what is picked. */
+static void test_kernel_traffic(void **state) {
+    (void)state;
+    static const struct {
+        const char *model;
+        struct {
+            const char *of,
+                *label; /* a kernel that picks from the operand; NULL: all that read it */
+            int64_t bytes;
+        } picks[3];
+    } rows[] = {
+        {"{preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, blocks, norm, head, loss]}",
+         {{"tok_embeddings.weight", "embedding", 8 * 64 * 4}, {"logits", "target logit", 8 * 4}}},
+        {"{preset: mixtral-8x7b, layers: 1, shrink: 64, config: {num_local_experts: 64}}",
+         {{"layers.0.moe.experts.w1", NULL, 16 * 64 * 224 * 4},
+          {"layers.0.moe.experts.w2", NULL, 16 * 64 * 224 * 4},
+          {"layers.0.moe.experts.w3", NULL, 16 * 64 * 224 * 4}}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = plan_good(a,
+                              arena_printf(a,
+                                           "model: %s\ndata: {batch: 1, sequence: 8, dtype: f32}\n"
+                                           "mesh: {tp: 1}\nnames: torchtitan\npass: backward\n",
+                                           rows[i].model),
+                              false);
+        int picked = 0, back = 0;
+        for (int k = 0; k < r.t->n_computes; k++) {
+            const TraceCompute *c = &r.t->computes[k];
+            const TraceValue *y = made_at(r.t, c->step);
+            assert_non_null(y);
+            int64_t sum = y->shape.local[0].bytes;
+            for (int j = 0; j < c->n_inputs; j++) {
+                int64_t bytes = operand_bytes(r.t, c, j);
+                for (int n = 0; n < 3 && rows[i].picks[n].of; n++)
+                    if (!strcmp(rows[i].picks[n].of, c->inputs[j]) &&
+                        (!rows[i].picks[n].label || !strcmp(rows[i].picks[n].label, c->label)))
+                        bytes = rows[i].picks[n].bytes, picked++;
+                sum += bytes;
+            }
+            back += c->pass == PHASE_BACKWARD;
+            if (c->bytes != sum)
+                fail_msg("%s (%s): %lld bytes, %lld are read and written", c->output, c->label,
+                         (long long)c->bytes, (long long)sum);
+        }
+        assert_true(picked > 1 && back > 20);
+        arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fsdp_rows),
@@ -501,6 +629,8 @@ int main(void) {
         cmocka_unit_test(test_prefetch),
         cmocka_unit_test(test_one_definition),
         cmocka_unit_test(test_causal_load),
+        cmocka_unit_test(test_kernel_bytes),
+        cmocka_unit_test(test_kernel_traffic),
         cmocka_unit_test(test_fsdp_over_two_axes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

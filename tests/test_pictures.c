@@ -13,6 +13,7 @@
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "support/pictures.h"
+#include "trace/trace_times.h"
 #include "support/support.h"
 #include <math.h>
 #include <stdlib.h>
@@ -330,6 +331,108 @@ static void columns_name_collectives(void **state) {
     }
 }
 
+/* A slide with three columns has no room for the names of collectives: it has their codes, in each
+ * line, and the footer says what they stand for. */
+static void narrow_columns_have_codes(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    static const char *const paths[] = {"plans/20-llama3-8b-fsdp-tp.yaml",
+                                        "plans/37-qwen3-30b-a3b-ep-etp.yaml"};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        PlanRun r = shipped(a, paths[i], &(PipelineOptions){0});
+        RenderOptions o = view("overview");
+        o.preset = "slide";
+        const char *report, *w = words_of(a, r.t, o);
+        says(w, "AG AllGather, RS ReduceScatter");
+        says(w, i ? "RS×7, 54.2 KiB" : "RS ×2, 4 KiB");
+        says(w, i ? "A2A×3, 16.5 KiB" : "AR ×3, 192 B");
+        says_not(w, "KiB in 2\n");
+        if (render_lint(r.t, r.d, &o, a, &report)) fail_msg("%s: %s", paths[i], report);
+        arena_free(a);
+    }
+}
+
+/* The legend has what the figure has: a group over several axes in their colour, and what is sent
+ * from stage to stage is no collective. */
+static void the_legend_tells_groups_and_messages(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    static const struct {
+        const char *plan, *view, *has, *lacks;
+    } rows[] = {
+        {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "overview", "one group over several axes",
+         "message"},
+        {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "block", "one group over several axes",
+         "message between"},
+        {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "timeline", "one group over several axes",
+         "message"},
+        {"plans/18-llama3-8b-backward.yaml", "overview", "\ncollective\n", "several axes"},
+        {"plans/45-llama3-8b-pp4-1f1b.yaml", "overview", "\nmessage between stages\n",
+         "\ncollective\n"},
+        {"plans/45-llama3-8b-pp4-1f1b.yaml", "block", "\nmessage between stages\n",
+         "\ncollective\n"},
+        {"plans/47-llama3-8b-pp2-dp2-tp2.yaml", "overview",
+         "\ncollective, or message between stages\n", "\ncollective\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PlanRun r = shipped(a, rows[i].plan, &(PipelineOptions){.events = true});
+        const char *w = words_of(a, r.t, view(rows[i].view));
+        says(w, rows[i].has);
+        says_not(w, rows[i].lacks);
+        arena_free(a);
+    }
+}
+
+/* A wrong sum has its evidence: what each rank of a group has at the first wrong element, which
+ * adds up to the right value. Record, file, picture and text have the same; the panel names the
+ * module, of a claim too. */
+static void wrong_sums_show_their_terms(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    static const struct {
+        const char *plan, *module, *got;
+        int terms;
+    } rows[] = {{"plans/bugs/01-output-left-partial.yaml", "layers.0.attention.wo", "0.0759874", 2},
+                {"plans/bugs/04-wrong-block.yaml", "layers.0.attention.wo", "-0.378471", 4},
+                {"plans/bugs/08-norm-gradient-not-summed.yaml", "layers.0.ffn_norm", "2.26908", 4},
+                {"plans/bugs/20-sum-of-exp-counted-twice.yaml", NULL, "414.354", 4},
+                {"plans/bugs/30-recompute-skips-a-collective.yaml", NULL, NULL, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        PipelineOptions o = {.execute = true, .numbers = true, .threads = 1};
+        PlanRun r = shipped(a, rows[i].plan, &o);
+        size_t n;
+        const char *saved = trace_text(r.t, a, false, &n);
+        Trace *back = trace_read(a, diags_new(a), "t.jsonl", saved, n);
+        assert_non_null(back);
+        const TraceCheck *k = NULL;
+        for (int j = 0; j < back->n_checks && !k; j++)
+            if (!strcmp(back->checks[j].verdict, "FAIL") &&
+                back->checks[j].level != LEVEL_STRUCTURE)
+                k = &back->checks[j];
+        assert_non_null(k);
+        assert_int_equal(k->n_terms, rows[i].terms);
+        assert_int_equal(k->n_term_ranks, rows[i].terms);
+        double sum = 0;
+        for (int j = 0; j < rows[i].terms; j++) {
+            sum += k->terms[j];
+            for (int q = 0; q < j; q++) assert_true(k->term_ranks[q] < k->term_ranks[j]);
+        }
+        if (rows[i].terms) assert_true(fabs(sum - k->want) <= 1e-5 * fabs(k->want));
+        const char *w = words_of(a, back, view("errors"));
+        RenderOptions text = view("errors");
+        (rows[i].terms ? says : says_not)(w, "Evidence: the terms add up");
+        if (rows[i].got) says(w, rows[i].got);
+        if (rows[i].module) says(w, rows[i].module);
+        const char *t = render_text(back, diags_new(a), &text, FORMAT_TEXT, a, &n);
+        (rows[i].terms ? says : says_not)(t, "terms ");
+        if (rows[i].module) says(t, arena_printf(a, "module       %s\n", rows[i].module));
+        arena_free(a);
+    }
+}
+
 /* What a weight makes is called by the weight's module in every view, as the block and the timeline
  * call the module: "after wo", not by the program's own name of the value. */
 static void values_are_called_by_modules(void **state) {
@@ -439,10 +542,10 @@ static void labels_that_lie_are_red(void **state) {
         "  layers.*.attention_norm: sequence_parallel\n",
         "  layers.*.attention.wo: {style: rowwise, input: replicate}\n"};
     static const char *const both[] = {
-        "the plan says that the input of attention_norm lies as [B, S/tp, D], it lies as [B, S, D]",
+        "The plan says that the input of attention_norm lies as [B, S/tp, D], it lies as [B, S, D]",
         "the plan says that the input of wo lies as [B, S, H·d], it lies as [B, S, H·d/tp]"};
-    static const char *const title[] = {
-        "The plan says that the input of attention_norm lies as [B, S/tp, D]",
+    static const char *const where[] = {
+        "\nSlice of input, line 7 of lies.yaml\n", /* the title has said the rule */
         "Linear of o_proj is not allowed\n"};
     for (int i = 0; i < 2; i++) {
         Arena *a = arena_new();
@@ -456,7 +559,7 @@ static void labels_that_lie_are_red(void **state) {
         assert_int_equal(diags_exit(r.d), 1);
         const char *report, *w = words_of(a, r.t, view("block"));
         RenderOptions o = view("block");
-        says(w, title[i]);
+        says(w, where[i]);
         says(w, both[i]);
         assert_int_equal(render_lint(r.t, r.d, &o, a, &report), 0);
         arena_free(a);
@@ -493,6 +596,24 @@ static void a_wrong_plan_is_called_so(void **state) {
         }
 }
 
+/* The parts of a step add up as they are printed, and are those of the report. */
+static void parts_of_a_step_add_up(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = shipped(a, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                        &(PipelineOptions){.events = true});
+    TraceTimes s = trace_times_of(r.t, 0);
+    const char *part[2], *span = time_sum_text((double[]){s.compute, s.exposed}, 2, part, a);
+    assert_string_not_equal(part[1], time_text(s.exposed, a)); /* which by itself does not */
+    const char *w = words_of(a, r.t, view("timeline"));
+    says(w, arena_printf(a, "Step %s = compute %s + exposed %s.", span, part[0], part[1]));
+    const char *three[3]; /* the largest did take all that rounding left: 8.4 */
+    assert_string_equal(time_sum_text((double[]){8.51, 3.2601, 4.55}, 3, three, a), "16.3 s");
+    assert_string_equal(three[0], "8.5 s");
+    assert_string_equal(three[1], "3.3 s");
+    assert_string_equal(three[2], "4.5 s");
+    arena_free(a);
+}
 /* A value has one name before and after a collective: the row of what was moved says by what; rows
  * of many values count the others in words, and their tooltip names all. */
 static void rows_tell_before_from_after(void **state) {
@@ -505,7 +626,7 @@ static void rows_tell_before_from_after(void **state) {
     const char *w = words_of(a, r.t, view("shards"));
     says(w, "[B/dp, S/cp, K/tp, d]   4 KiB");
     says(w, "[B/dp, S, K/tp, d]   8 KiB   after AllGather");
-    says(w, "input, after attention_norm and 5 more");
+    says(w, "input, after attention_norm and 3 more");
     assert_null(strstr(w, " +"));
     arena_free(a);
 }
@@ -751,16 +872,159 @@ static void test_moved_words(void **state) {
     size_t n;
     const char *rows = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
     static const char *const moved[] = {
-        "AG after attention_norm ", "RS after wo ", "RS after w2 ",       "AG dy wo ",
-        "RS dy attention_norm ",    "AR dwo ",      "AR dattention_norm "};
+        "AG after attention_norm ", "RS after wo ", "RS after w2 ",        "AG dy wo ",
+        "RS dy attention_norm ",    "AR dwo ",      "AR d attention_norm "};
     for (size_t k = 0; k < sizeof moved / sizeof *moved; k++)
         if (!strstr(rows, moved[k])) fail_msg("no %s in\n%s", moved[k], rows);
     /* boxes too narrow for their names: both gradients of three matrices have one label */
     says(svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n)), "dx, dw: wv wk wq");
     arena_free(a);
 }
+/* What a kernel is filled with follows from what it does: products with weights and attention are
+ * light however few tokens they have, and experts' weights wait for memory. */
+static void kernels_have_one_ink(void **state) {
+    (void)state;
+    static const char *const plans[] = {
+        "model: {preset: llama4-scout, layers: 1, shrink: 16}\n"
+        "data: {batch: 1, sequence: 16}\nmesh: {tp: 2}\nnames: torchtitan\n",
+        "model: {preset: llama3-8b, layers: 1, shrink: 64, parts: [embedding, blocks, norm, head, "
+        "loss]}\ndata: {batch: 1, sequence: 2}\nmesh: {tp: 2}\nnames: torchtitan\n"};
+    for (size_t k = 0; k < sizeof plans / sizeof *plans; k++) {
+        Arena *a = arena_new();
+        const char *text =
+            arena_printf(a, "%spass: backward\nrecipe: torchtitan-%s\nhardware: h100-sxm\n",
+                         plans[k], k ? "llama3" : "llama4");
+        PlanRun r = plan_run_with(a, "ink.yaml", text, &(PipelineOptions){.events = true});
+        Scene *page[32];
+        RenderOptions o = view("timeline");
+        assert_non_null(r.t);
+        assert_true(render_pages(r.t, r.d, &o, a, false, page) > 0);
+        int seen[2] = {0};
+        for (int i = 0; i < page[0]->n_marks; i++) {
+            const Mark *m = &page[0]->marks[i];
+            const Group *g = m->group >= 0 ? &page[0]->groups[m->group] : NULL;
+            if (m->kind != MARK_RECT || !g || strcmp(g->what, "compute") || m->fill == ROLE_NONE)
+                continue;
+            int step = atoi(g->id + strlen("event-"));
+            for (int c = 0; c < r.t->n_computes; c++) {
+                const TraceCompute *x = &r.t->computes[c];
+                if (x->step != step) continue;
+                bool matrix = x->makes.role == OF_PARAM_GRADIENT;
+                for (int j = 0; j < x->n_inputs; j++) {
+                    const TraceParam *p = trace_param(r.t, x->inputs[j]);
+                    matrix |= p && p->compute.nd >= 2;
+                }
+                matrix &= !strncmp(x->op, "linear", 6);
+                if ((m->fill == ROLE_COMPUTE_DARK) == (matrix || x->attends))
+                    fail_msg("%s (%s) is %s", x->output, x->op, matrix ? "dark" : "light");
+                seen[matrix]++;
+            }
+        }
+        assert_true(seen[0] > 10 && seen[1] > 15);
+        arena_free(a);
+    }
+}
+/* A collective is said to be hidden behind compute where the rank computes while it sends, and
+ * behind other communication where compute stands still for that: in its tooltip, by its ink and
+ * in the legend. */
+static void hidden_is_behind_compute(void **state) {
+    (void)state;
+    static const char *const plans[] = {"plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+                                        "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml"};
+    int seen[4] = {0};
+    if (access("plans", F_OK) != 0) skip();
+    for (size_t k = 0; k < sizeof plans / sizeof *plans; k++) {
+        Arena *a = arena_new();
+        size_t size;
+        const char *text = file_read(a, diags_new(a), plans[k], 1 << 20, (Loc){0}, &size);
+        PlanRun r = plan_run_with(a, plans[k], text, &(PipelineOptions){.events = true});
+        Scene *page[32];
+        RenderOptions o = view("timeline");
+        assert_true(render_pages(r.t, r.d, &o, a, false, page) > 0);
+        for (int g = 0; g < page[0]->n_groups; g++) {
+            const Group *x = &page[0]->groups[g];
+            if (strcmp(x->what, "collective")) continue;
+            for (int i = 0; i < r.t->n_events; i++) {
+                const TraceEvent *e = &r.t->events[i];
+                double both = 0, took = e->end - e->start - e->wait;
+                if (e->step != atoi(x->id + strlen("event-"))) continue;
+                for (int c = 0; c < r.t->n_events; c++) {
+                    const TraceEvent *f = &r.t->events[c];
+                    if (trace_is_compute(f))
+                        both += fmax(0, fmin(f->end, e->end) - fmax(f->start, e->start + e->wait));
+                }
+                bool hidden = both > 0, beside = took - e->exposed - both > 1e-9 * took;
+                if (!strstr(x->tip, "hidden behind compute") == hidden ||
+                    !strstr(x->tip, "behind other communication") == beside)
+                    fail_msg("of %g s %g while it computes, %g exposed: %s", took, both, e->exposed,
+                             x->tip);
+                seen[2 * hidden + beside]++;
+            }
+        }
+        says(words_of(a, r.t, o), "communication behind other communication");
+        arena_free(a);
+    }
+    assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
+}
+/* What a block's figure says is kept for backward is what memory has alive when that begins: each
+ * block that goes round a ring has a buffer of its own. */
+static void kept_is_what_is_alive(void **state) {
+    (void)state;
+    static const char *const plans[] = {
+        "plans/40-llama3-8b-ulysses4.yaml", "plans/41-llama3-8b-ring4-zigzag.yaml",
+        "plans/42-llama3-8b-usp.yaml", "plans/54-deepseek-v3-latent-ring4.yaml"};
+    if (access("plans", F_OK) != 0) skip();
+    for (size_t k = 0; k < sizeof plans / sizeof *plans; k++) {
+        Arena *a = arena_new();
+        size_t size;
+        const char *text = file_read(a, diags_new(a), plans[k], 1 << 20, (Loc){0}, &size);
+        PlanRun r = plan_run_with(a, plans[k], text, &(PipelineOptions){0});
+        int first = INT32_MAX;
+        for (int i = 0; i < r.t->n_computes; i++)
+            if (r.t->computes[i].pass == PHASE_BACKWARD && r.t->computes[i].step < first)
+                first = r.t->computes[i].step;
+        int64_t kept = 0;
+        for (int i = 0; i < r.t->n_values; i++) {
+            const TraceValue *v = &r.t->values[i];
+            bool forward = v->alive && v->alive->from < first && v->alive->until >= first &&
+                           v->subject.role == OF_ITSELF && strcmp(v->subject.of, "loss") != 0;
+            if (forward) kept += v->shape.local[0].bytes;
+        }
+        says(words_of(a, r.t, view("block")),
+             arena_printf(a, "Kept for backward: %s in all.", bytes_text(kept, a)));
+        arena_free(a);
+    }
+}
+/* Each collective of a timeline has its name: at its bar, or, where that has no room, in order
+ * under its line; and a lane the names that collectives call its group by. */
+static void collectives_have_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *says[2];
+    } row[] = {{"plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+                {"\nep, dp·cp\n", "tp, in order: AG after attention_norm, RS after wo, AG list, "
+                                  "AG dispatched, RS after w2"}},
+               {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                {"tp, in order: RS after tok_embeddings, AG after attention_norm, RS after wo",
+                 "dp·cp, in order: AR dw2, AR dw3, AR dw1, AR dwo, AR dwv"}}};
+    if (access("plans", F_OK) != 0) skip();
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        Arena *a = arena_new();
+        size_t size;
+        const char *text = file_read(a, diags_new(a), row[k].plan, 1 << 20, (Loc){0}, &size);
+        PlanRun r = plan_run_with(a, row[k].plan, text, &(PipelineOptions){.events = true});
+        RenderOptions o = view("timeline");
+        const char *words = svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &size));
+        for (int i = 0; i < 2; i++) says(words, row[k].says[i]);
+        arena_free(a);
+    }
+}
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
+                                       cmocka_unit_test(collectives_have_names),
+                                       cmocka_unit_test(kept_is_what_is_alive),
+                                       cmocka_unit_test(hidden_is_behind_compute),
+                                       cmocka_unit_test(kernels_have_one_ink),
                                        cmocka_unit_test(no_sentence_is_cut),
                                        cmocka_unit_test(print_needs_no_colour),
                                        cmocka_unit_test(silence_is_in_the_stamp),
@@ -775,6 +1039,7 @@ int main(void) {
                                        cmocka_unit_test(labels_that_lie_are_red),
                                        cmocka_unit_test(a_wrong_plan_is_called_so),
                                        cmocka_unit_test(rows_tell_before_from_after),
+                                       cmocka_unit_test(parts_of_a_step_add_up),
                                        cmocka_unit_test(whole_matrices_of_integers),
                                        cmocka_unit_test(what_does_not_fit_is_the_title),
                                        cmocka_unit_test(two_plans_have_one_scale),
@@ -783,6 +1048,9 @@ int main(void) {
                                        cmocka_unit_test(slides_name_no_options),
                                        cmocka_unit_test(backward_units_have_names),
                                        cmocka_unit_test(columns_name_collectives),
+                                       cmocka_unit_test(narrow_columns_have_codes),
+                                       cmocka_unit_test(the_legend_tells_groups_and_messages),
+                                       cmocka_unit_test(wrong_sums_show_their_terms),
                                        cmocka_unit_test(values_are_called_by_modules)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();

@@ -256,7 +256,7 @@ static void test_long_schedules(void **state) {
         double least = 1;
         for (int i = 0; i < t->n_actions; i++) least = fmin(least, took(&t->actions[i]));
         double wide = scale_of(a, page[0], t, "") * least;
-        if (wide < (k == 1 ? 3 : 6)) fail_msg("%s: a cell is %g wide", preset[k], wide);
+        if (wide < (k == 1 ? 2 : 5.5)) fail_msg("%s: a cell is %g wide", preset[k], wide);
         bool ends = group_of(page[0], "rows") >= 0;
         assert_int_equal(says(page[0], "pp 2 to 13") || says(page[0], "pp 4 to 11"), ends);
         assert_int_equal(group_of(page[0], "row-7") < 0, ends);

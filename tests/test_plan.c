@@ -306,19 +306,22 @@ static void test_training_keys(void **state) {
     assert_string_equal(p->hardware, "h100");
     assert_loc(p->hardware_loc, 12, 11);
     p = parse_ok(f, HEAD "loss: sum\noptimizer: adamw\ndata_parallel: fsdp\ncontext_parallel: "
-                         "ring\npass: backward\n"); /* shorthands */
+                         "ring\npass: train\n"); /* shorthands */
     assert_string_equal(p->loss_kind, "sum");
     assert_loc(p->loss_loc, 3, 1);
     assert_string_equal(p->data_parallel.mode, "fsdp");
     assert_loc(p->data_parallel.mode_loc, 5, 16);
     assert_string_equal(p->context_parallel.mode, "ring");
-    assert_int_equal(p->pass, PASS_BACKWARD);
+    assert_int_equal(p->pass, PASS_TRAIN);
     assert_true(isnan(p->optimizer.weight_decay) && p->optimizer.lr == 1e-3);
-    p = parse_ok(f, HEAD "optimizer: {name: sgd, lr: 0, momentum: 0, betas: [0, 0.5]}\nloss: "
-                         "{label_smoothing: 0}\n");
+    p = parse_ok(f, HEAD
+                 "optimizer: {name: sgd, lr: 0, momentum: 0, betas: [0, 0.5]}\npass: train\nloss: "
+                 "{label_smoothing: 0}\n");
     assert_true(p->optimizer.lr == 0 && p->optimizer.beta1 == 0 && p->optimizer.beta2 == 0.5);
-    p = parse_ok(f, HEAD "optimizer: sgd\n");
+    p = parse_ok(f, HEAD "pass: train\noptimizer: sgd\n");
     assert_true(isnan(p->optimizer.weight_decay));
+    p = parse_ok(f, HEAD "pass: backward\n");
+    assert_int_equal(p->pass, PASS_BACKWARD);
 }
 
 static void test_faults_and_expect_keys(void **state) {

@@ -122,6 +122,23 @@ static Ended shown(Arena *a, const char *batch) {
     unlink(out);
     return e;
 }
+/* The time left never counts up while a step runs, and begins at the estimate. */
+static void test_left(void **state) {
+    (void)state;
+    ProgressSeen x = {.share = 1e-6, .moved = 2, .estimate = 3600};
+    assert_true(fabs(progress_left(x) - 3600) < 60); /* 2 s of 1e-6 are 23 days */
+    double before = progress_left(x);
+    for (x.since = 1; x.since < 3000; x.since += 100) {
+        assert_true(progress_left(x) < before);
+        before = progress_left(x);
+    }
+    x.since = 4000;
+    assert_true(progress_left(x) < 0);
+    x = (ProgressSeen){.share = 0.5, .moved = 100, .estimate = 10};
+    assert_in_range((int)progress_left(x), 85, 100); /* what was seen weighs more then */
+    x.share = 0;
+    assert_true(progress_left(x) < 0);
+}
 /* False: it was over, or stood still, before two lines were shown that are what they should; what
  * must never be there fails. */
 static bool well_shown(Arena *a, const char *batch) {
@@ -223,7 +240,8 @@ static void test_interrupted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words), cmocka_unit_test(test_whole), cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_words),     cmocka_unit_test(test_left),
+        cmocka_unit_test(test_whole),     cmocka_unit_test(test_shown),
         cmocka_unit_test(test_not_shown), cmocka_unit_test(test_interrupted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -366,6 +366,34 @@ static void test_sums(void **s) {
         arena_free(a);
     }
 }
+/* A sum of float64 numbers below all of float32's is held no less: what rounding may break there is
+ * float64's smallest number, in both checks. */
+static void test_tiny_sums(void **s) {
+    (void)s;
+    static const char *const tiny[] = {"1", "1e-60", "1e-150", "1e-200", "1e-290"},
+                             *const mistake[] = {"kind: avg", "do: drop", "scale: 1.001"};
+    for (size_t k = 0; k < 2 * 5 * 3; k++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {kind: mlp, sizes: [8, 32, 8], bias: false}\n"
+            "data: {rows: 6, dtype: f64}\nmesh: {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n"
+            "faults: [{at: net1, scale: %s}, {at: all_reduce of net2, %s}]\n",
+            tiny[k / 2 % 5], mistake[k / 10]);
+        PipelineOptions o = {.execute = true, .check = k % 2 ? CHECK_QUICK : CHECK_FULL};
+        PlanRun r = plan_run_with(a, "plan.yaml", text, &o);
+        int found = 0;
+        for (int i = 0; i < r.t->n_checks; i++) {
+            const TraceCheck *c = &r.t->checks[i];
+            found +=
+                !strcmp(c->value, "net2") && c->level == LEVEL_BOUND && !strcmp(c->verdict, "FAIL");
+        }
+        if (found != 1)
+            fail_msg("times %s, %s, %s check: not found", tiny[k / 2 % 5], mistake[k / 10],
+                     k % 2 ? "quick" : "full");
+        arena_free(a);
+    }
+}
 /* The table of docs/proof.md: an element off by a share of itself, and how often it is noticed. */
 static void test_share_noticed(void **s) {
     (void)s;
@@ -596,6 +624,11 @@ static void test_end_to_end(void **s) {
     PlanRun both = plan_run_with(a, "plan.yaml", example_plan, &o);
     assert_true(both.rep.quick && both.rep.end_to_end);
     assert_true(both.rep.end_to_end_rel == full.rep.end_to_end_rel);
+    o = (PipelineOptions){.execute = true, .threads = 1, .no_end_to_end = true};
+    PlanRun every = plan_run_with(a, "plan.yaml", example_plan, &o);
+    assert_true(!every.rep.quick && !every.rep.end_to_end && !every.rep.end_to_end_worst);
+    run_must_be(&every, "equivalent");
+    assert_int_equal(every.t->n_pass, full.t->n_pass); /* no step less */
     arena_free(a);
 }
 
@@ -608,6 +641,7 @@ int main(void) {
         cmocka_unit_test(test_in_parts),
         cmocka_unit_test(test_errors_that_cancel),
         cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_tiny_sums),
         cmocka_unit_test(test_share_noticed),
         cmocka_unit_test(test_shipped_plans),
         cmocka_unit_test(test_experts),

@@ -1623,7 +1623,7 @@ static void memory_adds_up(void **state) {
     assert_non_null(
         strstr(draw(g, t, &o, FORMAT_SVG, NULL), "stroke=\"#B00020\"")); /* over the capacity */
     assert_non_null(
-        strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "grad.param.layers.0.feed_forward.w2.weight"));
+        strstr(draw(g, t, &o, FORMAT_TEXT, NULL), "gradient of layers.0.feed_forward.w2.weight"));
     t->memory[3].bytes += 1; /* lifetimes do not explain it any more */
     assert_non_null(
         strstr(draw(g, t, &o, FORMAT_TEXT, NULL),
@@ -1649,7 +1649,7 @@ static void errors_are_located(void **state) {
                            "first wrong element [0, 21]",
                            "0.539",
                            "0.615",
-                           "Error per rank: rank 0: 2.5, rank 1: 2.5",
+                           "\n2.5\n2.5\n", /* the errors of both ranks, in their cells */
                            "follows",
                            "wrong because of it",
                            "bit for bit equal",

@@ -196,6 +196,9 @@ static void an_svg_plays(void **state) {
     assert_string_equal(svg_words(a, many), svg_words(a, still));
     assert_non_null(strstr(many, "<set attributeName=\"visibility\" to=\"hidden\" begin=\"block_"));
     assert_null(strstr(many, "begin=\"0s"));
+    assert_non_null(strstr(many, ". A click plays it</title>"));
+    assert_null(strstr(still, "A click plays it"));
+    assert_non_null(strstr(many, "{cursor:pointer}"));
     assert_non_null(strstr(many, "@media print{"));
     assert_non_null(strstr(many, "visibility:visible!important"));
     o.part = "mlp";

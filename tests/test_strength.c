@@ -418,7 +418,10 @@ static void watch(void *arg, Exec *e, const Step *s, bool checked) {
     Strength *x = arg;
     if (checked) return;
     if (s->id == 0 && !x->steps) sources(x, e);
-    if (s->kind == ST_SEED) return;
+    if (s->kind == ST_SEED) { /* what is drawn for others does not depend on it */
+        spoil_element(x, e, s, s->out, s->id % e->p->mesh->nranks);
+        return;
+    }
     count(x, e, s);
     for (int k = 0; k < 2; k++) {
         int64_t rank = (s->id * 5 + x->turn++) % e->p->mesh->nranks;

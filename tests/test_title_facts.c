@@ -500,11 +500,45 @@ static void test_recipes(void **state) {
     assert_true(ran >= 6);
 }
 
+/* Slides of a timeline: the first says what holds of the step, each other one what it shows, with
+ * the share that its line has at the right. */
+static void test_slides_of_a_timeline(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *path = "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml";
+    size_t size;
+    const char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &size);
+    assert_non_null(text);
+    PlanRun r = plan_run_with(a, path, text, &(PipelineOptions){.events = true});
+    assert_non_null(r.t);
+    RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1, .preset = "slide"};
+    Scene *page[VIEW_MAX_PAGES];
+    int n = render_pages(r.t, r.d, &o, a, true, page), alone = 0;
+    assert_true(n > 3);
+    for (int i = 0; i < n; i++) {
+        const char *title = picture_fact(page[i]), *words = page_words(a, page[i], NULL),
+                   *share = strstr(title, "compute waits ");
+        for (int k = 0; k < i; k++) assert_string_not_equal(title, picture_fact(page[k]));
+        assert_int_equal(i == 0, strstr(title, " of the time") != NULL);
+        int lines = 0;
+        for (int g = 0; g < page[i]->n_groups; g++)
+            lines += !strcmp(page[i]->groups[g].what, "line");
+        if (i == 0 || lines > 1 || !share) continue;
+        share += strlen("compute waits ");
+        says(words, "slides",
+             arena_printf(a, "%.*s exposed", (int)(strchr(share, '%') + 1 - share), share));
+        says(words, "slides", arena_strndup(a, title, (size_t)(strchr(title, ':') - title)));
+        alone++;
+    }
+    assert_true(alone > 1);
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plans), cmocka_unit_test(test_bugs_and_models),
+        cmocka_unit_test(test_plans),       cmocka_unit_test(test_bugs_and_models),
         cmocka_unit_test(test_ring_orders), cmocka_unit_test(test_too_large_to_execute),
-        cmocka_unit_test(test_recipes)};
+        cmocka_unit_test(test_recipes),     cmocka_unit_test(test_slides_of_a_timeline)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

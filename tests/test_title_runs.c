@@ -55,17 +55,21 @@ static void check_routing(Arena *a, const Trace *t, const char *path, Held *h) {
     const TraceCollective *c = rows_sent(t);
     if (!c) fail_msg("%s: '%s', and no rows are exchanged", path, picture_fact(s));
     const TraceExchange *x = trace_exchange(t, c->step);
-    double rows = 0, sent = 0, peak = 0;
-    int64_t n = groups_size(&c->groups);
+    double rows = 0, sent = 0, peak = 0, received = 0;
+    int64_t n = groups_size(&c->groups), busiest = -1;
     for (int64_t i = 0; i < n; i++) {
         int64_t q = groups_member(&c->groups, 0, i);
         rows += x->in[q];
         for (int64_t k = 0; k < n; k++) /* by who receives: a mistake may leave rows out */
             sent += k != i ? exchange_pair(x, c, 0, i, k).received : 0;
-        if (x->out[q] > peak) peak = x->out[q];
+        received += x->out[q];
+        if (x->out[q] > peak) peak = x->out[q], busiest = q;
     }
     const char *title = arena_printf(a, "MoE dispatch: %.0f rows to %lld experts on %lld ranks",
                                      rows, (long long)experts_of(t), (long long)n);
+    if (peak * (double)n > received)
+        title = arena_printf(a, "%s, rank %lld gets %.2f × its share", title, (long long)busiest,
+                             peak * (double)n / received);
     if (strcmp(picture_fact(s), title))
         fail_msg("%s: '%s', and it is '%s'", path, picture_fact(s), title);
     if (!says_text(s, arena_printf(a, "%.0f of %.0f rows", sent, rows)))

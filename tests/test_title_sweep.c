@@ -375,7 +375,8 @@ static const TraceLocal *held_here(const TraceShape *s, int64_t rank) {
     return NULL;
 }
 /* What steps of the backward pass read of the forward pass: kept, or (`again`) made once more. A
- * value that several read, and its copies of the same shape, count once. */
+ * value that several read, and its views of the same shape, count once; blocks that go round a ring
+ * have a buffer each, under one name. */
 static int64_t read_back(const Page *p, bool again) {
     const Trace *t = p->t;
     const TraceValue *seen[1024];
@@ -399,7 +400,8 @@ static int64_t read_back(const Page *p, bool again) {
             if (!in_scope(p, scope, &as)) continue;
             bool known = false;
             for (int j = 0; j < n; j++)
-                known |= seen[j] == v || (same(seen[j]->shape.name, v->shape.name) &&
+                known |= seen[j] == v || ((!seen[j]->alive || !v->alive) &&
+                                          same(seen[j]->shape.name, v->shape.name) &&
                                           same(seen[j]->shape.symbolic, v->shape.symbolic));
             if (known) continue;
             seen[n++] = v;
@@ -416,6 +418,13 @@ static void side_by_side(const Page *p, char **m) {
     for (int i = 0; i < p->t->n_collectives; i++)
         n += same(coll_word(p->t->collectives[i].op)->name, m[1]);
     if (atoll(m[2]) > n || atoll(m[2]) < 2) is_count(p, m[2], n);
+}
+/* "AllGather k, v ×2": one of each value, and as many as there are at least. */
+static void of_values(const Page *p, char **m) {
+    int64_t values = 1;
+    for (const char *q = m[2]; *q; q++) values += *q == ',';
+    is_count(p, m[6], values);
+    side_by_side(p, (char *[]){m[0], m[1], m[6]});
 }
 /* ---- pipeline ---- */
 typedef struct {
@@ -555,6 +564,7 @@ static void hidden_share(const Page *p, char **m) {
     RecordTime x = records_time(p->a, p->t, told_rank(p));
     is_time(p, m[1], x.comm);
     is_share(p, m[2], x.hidden, x.comm);
+    is_share(p, *m[3] ? m[4] : "0 %", x.comm - x.exposed - x.hidden, x.comm);
 }
 static void waits(const Page *p, char **m) {
     RecordTime x = records_time(p->a, p->t, told_rank(p));
@@ -607,6 +617,7 @@ static void step_hidden(const Page *p, char **m) {
     RecordStep x = records_step(p->a, p->t, staged_rank(p));
     is_time(p, m[1], x.comm);
     is_share(p, m[2], x.hidden, x.comm);
+    is_share(p, *m[3] ? m[4] : "0 %", x.comm - x.exposed - x.hidden, x.comm);
 }
 static void once_a_step(const Page *p, char **m) {
     RecordStep x = records_step(p->a, p->t, staged_rank(p));
@@ -685,16 +696,20 @@ static void beyond(const Page *p, char **m) {
     if (x[1] * unit[1] < 0.99 * x[0] * unit[0]) wrong(p, m[1], "more");
 }
 /* Live values of that name, and their gradients, at some step. */
+/* m[2], m[4], m[6]: "gradients of", "values after", "and their gradients"; m[5]: of what. */
 static void named(const Page *p, char **m) {
-    bool is = false;
+    bool is = false, grads = *m[2] || *m[6], own = !*m[2];
     for (int at = 0; at < p->t->n_values && !is; at++) {
         int64_t bytes = 0;
         for (int i = 0; i < p->t->n_values; i++) {
             const TraceValue *v = &p->t->values[i];
-            if (!v->alive || strcmp(words_leaf(v->shape.name), m[2])) continue;
+            const char *of = v->subject.of ? v->subject.of : v->shape.name,
+                       *word = words_value(p->a, p->t, of);
+            if (!v->alive || strcmp(!strncmp(word, "after ", 6) ? word + 6 : word, m[5])) continue;
+            if (v->subject.role == OF_PARAM_GRADIENT) continue;
             if (p->t->values[at].step < v->alive->from || p->t->values[at].step > v->alive->until)
                 continue;
-            if (!*m[3] && subject_is_gradient(v->subject)) continue;
+            if (!(subject_is_gradient(v->subject) ? grads : own)) continue;
             for (int k = 0; k < v->shape.n_local; k++)
                 if (rankset_has(&v->shape.local[k].ranks, p->rank))
                     bytes += v->shape.local[k].bytes;
@@ -968,6 +983,7 @@ typedef struct {
     const char *phrase;
     void (*check)(const Page *, char **m);
 } Phrase;
+#define BESIDE "( \\(computing while communicating\\), and % is behind other communication)?"
 static const Phrase phrases[] = {
     {"timeline", "(ranks? (&) waits? )?% for other(s| ranks)", waits_for_others},
     {"timeline", "Of its ~ ranks? (&) waits? ~ for others", whose_wait},
@@ -995,10 +1011,13 @@ static const Phrase phrases[] = {
     {"block", "# (of # )?heads", heads},
     {"memory", "@ alive on rank #", alive},
     {"memory", "@ if as many come as can", beyond},
-    {"memory", "@ of it ([^ .]+)( and grad.[^ .]+)?", named},
+    {"memory",
+     "@ of it (gradients? (of|after) )?(values after )?([^ .,]+)( and (its|their) gradients?)?",
+     named},
     {"block", "Kept for backward: @ in all", kept},
     {"block", "Made again in backward: @", made_again},
     {"block", "([A-Z][A-Za-z]+) ×#", side_by_side},
+    {"block", "([A-Z][A-Za-z]+) ((d )?[^ ,]+(, (d )?[^ ,]+)+) ×#", of_values},
     {"overview", "# of them no line", not_asked},
     {"timeline", ", # with the same times folded", nothing_more},
     {"pipeline", "# ranks? of [a-z]+, # micro-batch(es)?, % of their time idle", pipe_title},
@@ -1028,15 +1047,16 @@ static const Phrase phrases[] = {
      "([Ss]tep|[Oo]ne micro-batch[a-z ]*,) ~ = compute ~( \\+ exposed ~)?( \\+ waiting for other "
      "ranks ~)?",
      step_time},
-    {"timeline", "Communication ~, of which % is hidden", hidden_share},
+    {"timeline", "Communication ~, of which % is hidden" BESIDE, hidden_share},
     {"timeline",
      "[Aa]ll # micro-batch(es)? ~ = compute ~( \\+ exposed ~)?( \\+ waiting for other ranks ~)? "
      "\\+ idle ~",
      whole_step},
-    {"timeline", "Communication within its stages ~, of which % is hidden", step_hidden},
+    {"timeline", "Communication within its stages ~, of which % is hidden" BESIDE, step_hidden},
     {"timeline",
      "once a step:( compute ~,?)?( communication( \\([A-Z0-9, ]*\\))? ~, ~ of it exposed( and the "
-     "rest hidden behind compute)?)?",
+     "rest hidden behind compute| and the rest behind other communication|, ~ hidden behind "
+     "compute and the rest behind other communication)?)?",
      once_a_step},
     {"timeline",
      "(Busiest, ([^ ]+) #: |On rank #: )?% compute(, % exposed communication)?(, % waiting for "

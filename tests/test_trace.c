@@ -150,6 +150,7 @@ static Trace *invented(Arena *a) {
                  .dtype = "f32",
                  .ranks = 192,
                  .model_name = "llama",
+                 .model_kind = "mlp",
                  .names = "hf",
                  .executed = true,
                  .hardware = "h100-sxm: ...",
@@ -212,7 +213,9 @@ static void invented_steps(Arena *a, Trace *t) {
                             .iteration = i,
                             .iteration_text = i ? "ring 1" : NULL,
                             .microbatch = 2 * i,
-                            .recompute = i == 1};
+                            .recompute = i == 1,
+                            .attends = i == 2,
+                            .product = i == 0};
     }
 }
 static void invented_moves(Arena *a, Trace *t) {
@@ -452,6 +455,9 @@ static void test_round_trip_fields(void **state) {
     assert_int_equal(u->computes[1].input_step[0], 2);
     assert_int_equal(u->computes[1].input_step[1], -1);
     assert_true(u->computes[1].recompute && !u->computes[2].recompute);
+    assert_true(u->computes[2].attends && !u->computes[1].attends);
+    assert_true(u->computes[0].product && !u->computes[2].product);
+    assert_string_equal(u->model_kind, "mlp");
     assert_true(u->computes[2].flops == 1.5e18);
     assert_int_equal(u->computes[2].microbatch, 4);
     assert_int_equal(u->n_collectives, 3);
@@ -798,6 +804,10 @@ static const struct {
     {RUN REC("\"compute\",\"step\":0,\"op\":\"x\",\"inputs\":[\"a\"],\"input_step\":[0,1]") END, 2,
      "2 entries for 1"},
     {RUN REC("\"compute\",\"step\":0,\"op\":\"x\",\"recompute\":1") END, 2, "true or false"},
+    {RUN REC(
+         "\"check\",\"step\":0,\"value\":\"x\",\"level\":2,\"verdict\":\"FAIL\",\"terms\":[1,2],"
+         "\"term_ranks\":[0]") END,
+     2, "not a rank per term"},
     {RUN REC("\"event\",\"step\":0,\"stream\":\"tp\",\"start\":2,\"end\":1") END, 2, "no sense"},
     {RUN REC("\"event\",\"step\":0,\"stream\":\"tp\",\"start\":0,\"end\":\"inf\"") END, 2,
      "no sense"},

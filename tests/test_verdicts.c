@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "base/file.h"
 #include "ops/op.h"
 #include "render/furniture/words.h"
 #include "support/child.h"
@@ -99,6 +100,36 @@ static void test_sources_of_every_step(void **state) {
                                 "pass: train\noptimizer: {name: sgd, lr: 0.1, steps: 2}\n");
         must_differ(&r, "loss_weights", "normalise: local_mean");
         assert_non_null(strstr(message_of(&r, "E0501"), "(in training step 1)"));
+        arena_free(a);
+    }
+}
+/* A step of a pipeline reads the data of that step for its last micro-batch too, also where ranks
+ * keep all that they held. */
+static bool none_ignored(int step, int row, int token) {
+    (void)step, (void)row, (void)token;
+    return false;
+}
+static void test_a_pipeline_reads_every_step(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        static const char *const schedule[] = {"gpipe", "1f1b", "zb-h1", "dualpipe"};
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {config: {hidden_size: 8, intermediate_size: 8, num_hidden_layers: 2, "
+            "num_attention_heads: 2, vocab_size: 7, head_dim: 4}, layers: 2, parts: [embedding, "
+            "blocks, norm, "
+            "head, loss]}\ndata: {inputs: %s, dtype: %s}\nmesh: {pp: 2}\n"
+            "pipeline: {schedule: %s, microbatches: 4}\nloss: {kind: cross_entropy}\n"
+            "pass: train\noptimizer: {name: sgd, lr: 0.1, steps: 3}\n",
+            label_file(a, 3, none_ignored), dtypes[k % 2], schedule[k]);
+        PipelineOptions o = {.execute = true};
+        PlanRun some = plan_run_with(a, "verdicts.yaml", text, &o);
+        o.distances = true;
+        PlanRun all = plan_run_with(a, "verdicts.yaml", text, &o);
+        must_equal(&some);
+        must_equal(&all);
+        assert_int_equal(some.t->n_pass, all.t->n_pass);
         arena_free(a);
     }
 }
@@ -217,6 +248,74 @@ static void test_a_value_that_is_zero(void **state) {
             "plan:\n  layers.*.attention.w[qkv]: colwise\n  layers.*.attention.wo: rowwise\n",
             dtypes[k % 2],
             k < 2 ? "backward" : "train\noptimizer: {name: adamw, lr: 0.01, steps: 3}");
+        PlanRun r = plan_run(a, "verdicts.yaml", text, true);
+        must_equal(&r);
+        arena_free(a);
+    }
+}
+/* Weights so small that numbers on the way are among the smallest of a dtype, where they get no
+ * closer, or below them: one device is off by as much, also where later weights make them large
+ * again. Each layer's weights are about 10 to the power that stands here. */
+static const char *small_weights(Arena *a, const int power[4]) {
+    static const int64_t size = 8;
+    NewTensor t[4];
+    for (int k = 0; k < 4; k++) {
+        double *x = ARENA_ARRAY(a, double, size *size);
+        for (int64_t i = 0; i < size * size; i++)
+            x[i] = ((double)((i * 37 + k * 11) % 101) - 50) / 25 * pow(10, power[k]);
+        t[k] = (NewTensor){.name = arena_printf(a, "net%d.weight", k + 1), .nd = 2, .x = x};
+        t[k].shape[0] = t[k].shape[1] = size;
+    }
+    return write_tensors(a, "small.safetensors", t, 4);
+}
+static void test_smallest_numbers(void **state) {
+    (void)state;
+    static const char *const passes[] = {
+        "forward", "backward",
+        "train\noptimizer: {name: adamw, lr: 1.0e-20, eps: 1.0e-30, steps: 3}",
+        "train\noptimizer: {name: sgd, lr: 1.0e-20, momentum: 0.9, steps: 3}"};
+    static const struct {
+        const char *dtype;
+        int power[4];
+    } rows[] = {
+        {"f32", {-44, 0, 0, 0}},      {"f32", {-30, -30, 0, 0}}, {"f32", {0, -44, 8, 8}},
+        {"f32", {-30, -30, 12, 15}},  {"f64", {-322, 0, 0, 0}},  {"f64", {0, -322, 20, 20}},
+        {"f64", {-200, -200, 0, 90}}, {"bf16", {-40, 0, 0, 0}},  {"bf16", {-30, -30, 12, 15}}};
+    for (size_t i = 0; i < 8 * sizeof rows / sizeof *rows; i++) {
+        Arena *a = arena_new();
+        const char *text = arena_printf(
+            a,
+            "model: {kind: mlp, sizes: [8, 8, 8, 8, 8], bias: false, weights: %s}\n"
+            "data: {rows: 6, dtype: %s}\nmesh: {tp: 4}\n"
+            "plan: {net1: colwise, net2: rowwise, net3: colwise, net4: rowwise}\npass: %s\n",
+            small_weights(a, rows[i / 8].power), rows[i / 8].dtype, passes[i % 4]);
+        PipelineOptions o = {.execute = true, .threads = 1, .sensitivity = i % 8 > 3};
+        PlanRun r = plan_run_with(a, "verdicts.yaml", text, &o);
+        must_equal(&r);
+        arena_free(a);
+    }
+}
+/* Attention adds up values, each times a probability: of such values every product is off by up to
+ * a unit, whatever the share that rounding takes. */
+static void test_smallest_values(void **state) {
+    (void)state;
+    enum { N = 24 * 2 * 4 };
+    static const char *const names[] = {"q", "k", "v"}, *const modes[] = {"all_gather", "ring"};
+    for (int i = 0; i < 8; i++) {
+        Arena *a = arena_new();
+        NewTensor t[3];
+        for (int k = 0; k < 3; k++) {
+            double *x = ARENA_ARRAY(a, double, N), size = k < 2 ? 1 : i % 2 ? 1e-322 : 1e-44;
+            for (int n = 0; n < N; n++)
+                x[n] = ((n * 37 + k * 11) % 101 - 50) / 25.0 * (i / 4 ? 100 : 1) * size;
+            t[k] = (NewTensor){.name = names[k], .nd = 4, .shape = {1, 24, 2, 4}, .x = x};
+        }
+        const char *text = arena_printf(
+            a,
+            "model: {kind: attention, heads: 2, kv_heads: 2, head_dim: 4}\n"
+            "data: {dtype: %s, inputs: %s}\nmesh: {cp: 4}\n"
+            "pass: backward\ncontext_parallel: {mode: %s}\n",
+            dtypes[i % 2], write_tensors(a, "values.safetensors", t, 3), modes[i / 2 % 2]);
         PlanRun r = plan_run(a, "verdicts.yaml", text, true);
         must_equal(&r);
         arena_free(a);
@@ -582,6 +681,22 @@ static void test_idle(void **state) {
     assert_false(run_has(&r, "W0001"));
     arena_free(a);
 }
+/* A factor on a list of rows would change nothing: it is refused. */
+static void test_indices_have_no_factor(void **state) {
+    (void)state;
+    static const char *const at[] = {"layers.0.moe.list", "all_gather of layers.0.moe.list"};
+    Arena *a = arena_new();
+    size_t len;
+    const char *path = "plans/30-mixtral-8x7b-ep-dp-cp.yaml";
+    const char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &len);
+    assert_non_null(text);
+    for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+        PlanRun r = plan_run(
+            a, path, arena_printf(a, "%sfaults: [{at: %s, scale: 2}]\n", text, at[k]), false);
+        assert_non_null(run_diag(&r, "E0206", "indices are not"));
+    }
+    arena_free(a);
+}
 /* Of several entries each idle one is pointed to, at its own place. */
 static void test_idle_places(void **state) {
     (void)state;
@@ -663,10 +778,13 @@ int main(void) {
         cmocka_unit_test(numbers_of_another_dtype),
         cmocka_unit_test(test_sources_of_every_micro_batch),
         cmocka_unit_test(test_sources_of_every_step),
+        cmocka_unit_test(test_a_pipeline_reads_every_step),
         cmocka_unit_test(test_reference_is_the_whole_batch),
         cmocka_unit_test(test_micro_batches_are_the_batch),
         cmocka_unit_test(test_rows_of_the_last_micro_batch),
         cmocka_unit_test(test_a_value_that_is_zero),
+        cmocka_unit_test(test_smallest_numbers),
+        cmocka_unit_test(test_smallest_values),
         cmocka_unit_test(test_no_digit_left),
         cmocka_unit_test(test_training_that_runs_away),
         cmocka_unit_test(test_before_numbers_run_away),
@@ -678,6 +796,7 @@ int main(void) {
         cmocka_unit_test(test_level0),
         cmocka_unit_test(test_lucky),
         cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_indices_have_no_factor),
         cmocka_unit_test(test_idle_places),
         cmocka_unit_test(test_scaled_share),
     };

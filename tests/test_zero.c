@@ -523,6 +523,12 @@ static void test_refused(void **state) {
     }
 }
 
+/* No dim of the net is longer than 64. */
+static void place_is_there(const TraceCheck *k) {
+    for (int d = 0; d < k->n_index; d++)
+        if (k->index[d] < 0 || k->index[d] >= 64)
+            fail_msg("%s is wrong at %lld in dim %d", k->value, (long long)k->index[d], d);
+}
 /* Mistakes of systems that divide the optimizer's work: found at the step, with the reason. */
 static void test_mistakes(void **state) {
     (void)state;
@@ -556,6 +562,9 @@ static void test_mistakes(void **state) {
             fail_msg("%s, %s: not found at %s, or for another reason", rows[i].keys, rows[i].fault,
                      rows[i].first);
         }
+        for (int k = 0; k < r.t->n_checks; k++) /* the place of a flat part is one of the value's */
+            if (r.t->checks[k].verdict[0] == 'F' && r.t->checks[k].got != r.t->checks[k].want)
+                place_is_there(&r.t->checks[k]);
         arena_free(a);
     }
 }

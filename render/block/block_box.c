@@ -284,8 +284,7 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
                32;
     if (n->kind == NODE_MOVE) return scene_width(s, 12, REGULAR, words_move(n->move)) + 24;
     if (n->kind == NODE_INPUT)
-        return fmax(24, scene_width(s, 12.5, SEMIBOLD, words_value(p->g->arena, p->g->t, n->name)) +
-                            20);
+        return fmax(24, scene_width(s, 12.5, SEMIBOLD, block_value(p->g, n->name)) + 20);
     for (int i = 0; i < n->n_op; i++) {
         const TraceParam *m = matrix_of(&n->op[i]);
         double name = scene_width(s, 13, SEMIBOLD, block_op_name(p->g, n, &n->op[i]));
@@ -403,7 +402,8 @@ const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
         name = arena_printf(g->arena, "%s max", name);
     if (wrong_skipped(n->coll)) return arena_printf(g->arena, "%s missing", name);
     name = words_done(g->arena, name, n->coll);
-    return n->pair ? arena_printf(g->arena, "%s %s", name, n->pair) : name;
+    if (n->twin >= 0 && !n->pair) return arena_printf(g->arena, "%s ×2", name);
+    return n->pair ? arena_printf(g->arena, "%s %s ×2", name, n->pair) : name;
 }
 
 const char *block_coll_line(const BlockPen *p, const BlockNode *n) {
@@ -476,7 +476,7 @@ static void input_box(BlockPen *p, const BlockNode *n, double x, double y, doubl
     scene_frame(p->s, x, y, w, 22);
     scene_rect(p->s, (Area){x, y, w, 22}, 11, (Look){ROLE_PAPER, ROLE_INK, 1.5});
     scene_text(p->s, x + w / 2, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK},
-               words_value(p->g->arena, p->g->t, n->name));
+               block_value(p->g, n->name));
     scene_end(p->s);
 }
 

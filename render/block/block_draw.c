@@ -78,14 +78,31 @@ static int branches(const BlockPen *p, const BlockStrip *s, int level, int i) {
     return n;
 }
 
+/* Does input j of the node come into it from beside, and not from just above? */
+static bool is_beside(const BlockNode *q, int j) {
+    return q->in_col[j] < q->col || q->in_col[j] > q->col_last;
+}
 /* Does a wire come into a box of the next level from beside it? */
 static bool enters_beside(const BlockPen *p, const BlockStrip *s, int level) {
     for (int k = 0; k < s->n; k++) {
         const BlockNode *q = node(p, s->node[k]);
         for (int j = 0; q->shared < 0 && q->level == level + 1 && j < q->n_in; j++)
-            if (q->in_col[j] < q->col || q->in_col[j] > q->col_last) return true;
+            if (is_beside(q, j)) return true;
     }
     return false;
+}
+
+/* How many wires come into one box of the next level from beside it, past its level. */
+static int entries(const BlockPen *p, const BlockStrip *s, int level) {
+    int most = 0;
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *q = node(p, s->node[k]);
+        int n = 0;
+        for (int j = 0; q->shared < 0 && q->level == level + 1 && j < q->n_in; j++)
+            n += is_beside(q, j);
+        if (n > most) most = n;
+    }
+    return most;
 }
 
 /* What the gap under a level needs beyond that of a single branch. */
@@ -99,7 +116,9 @@ static void entry_rows(const BlockPen *p, BlockGrid *grid, const BlockFrame *f) 
     double low = p->look->numbers ? p->look->num : p->look->sym;
     for (int l = 0; l + 1 < f->strip->levels; l++)
         if (enters_beside(p, f->strip, l))
-            grid->gap[f->row[l]] = fmax(grid->gap[f->row[l]], low + 5 + ENTRY_RISE);
+            grid->gap[f->row[l]] =
+                fmax(grid->gap[f->row[l]],
+                     low + 5 + ENTRY_RISE + BRANCH * (entries(p, f->strip, l) - 1));
 }
 
 static void strip_rows(BlockPen *p, BlockGrid *grid, BlockFrame *f, const BlockStrip *longest) {
@@ -157,22 +176,27 @@ static double row_bottom(const BlockFrame *f, int level) {
 }
 double block_gap_top(const BlockFrame *f, int level) { return row_bottom(f, level); }
 
-/* Is what the step makes the gradient of a parameter, and no other? */
-static bool ends_here(const BlockNode *n) {
+bool block_ends_here(const BlockNode *n) {
     return n->kind == NODE_OP && n->op[0].n_leave && n->op[0].leave[0].made == n->op[0].c;
 }
 
-enum { OPEN_NOTE = 22 };
+enum { OPEN_NOTE = 22, OPEN_FOOT = 18 };
 /* Of a strip whose end has left to the right: what becomes of the stream stands under it. */
 static bool open_note(const BlockPen *p, const BlockFrame *f) {
     return p->look->numbers && block_is_open(f->strip) && f->strip->last >= 0 &&
-           ends_here(node(p, f->strip->last));
+           block_ends_here(node(p, f->strip->last));
+}
+
+/* Under the boxes of a chain: the pill in which it ends, or what its end has left for words. */
+static double chain_tail(const BlockPen *p, const BlockFrame *f) {
+    const BlockStrip *s = f->strip;
+    if (s->last < 0 || !block_ends_here(node(p, s->last))) return p->look->gap + 24;
+    return !p->look->numbers ? OPEN_FOOT : open_note(p, f) ? OPEN_NOTE : 0;
 }
 
 double block_height(const BlockPen *p, const BlockFrame *f) {
     if (f->strip->to < 0 && f->strip->levels > 0)
-        return row_bottom(f, f->strip->levels - 1) - f->y + (open_note(p, f) ? OPEN_NOTE : 0) +
-               (f->strip->last >= 0 && ends_here(node(p, f->strip->last)) ? 0 : p->look->gap + 24);
+        return row_bottom(f, f->strip->levels - 1) - f->y + chain_tail(p, f);
     return f->grid->top[f->grid->n] + p->look->tail;
 }
 
@@ -330,6 +354,22 @@ static const char *value_tip(const BlockGraph *g, const BlockNode *n) {
     return s.s;
 }
 
+/* How many inputs before j come into the box from beside it. */
+static int before(const BlockNode *q, int j) {
+    int n = 0;
+    for (int k = 0; k < j; k++) n += is_beside(q, k);
+    return n;
+}
+/* Does the wire from node i to input j of node q go on to a box further down? */
+static bool goes_on(const BlockPen *p, const BlockStrip *s, int i, int q, int j) {
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *r = node(p, s->node[k]);
+        for (int m = 0; r->shared < 0 && r->level > node(p, q)->level && m < r->n_in; m++)
+            if (r->in[m] == i && r->in_col[m] == node(p, q)->in_col[j]) return true;
+    }
+    return false;
+}
+
 /* The wire from the output of node i (the tap of the stream if it is the strip's source) to input j
  * of node q. */
 static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
@@ -353,9 +393,12 @@ static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
     pt[n++] = (Pt){sx, straight ? sy : ty};
     if (!straight) pt[n++] = (Pt){x1, ty};
     if (!inside) {
-        double tx = col_x(f, q->col) + 24 + 12 * j;
-        pt[n++] = (Pt){x1, y1 - ENTRY_RISE};
-        pt[n++] = (Pt){tx, y1 - ENTRY_RISE};
+        double tx = col_x(f, q->col) + 24 + 12 * j,
+               beside = y1 - ENTRY_RISE - BRANCH * before(q, j);
+        pt[n++] = (Pt){x1, beside};
+        pt[n++] = (Pt){tx, beside};
+        if (straight && goes_on(p, f->strip, i, qi, j))
+            scene_circle(p->s, x1, beside, 2.6, (Look){ROLE_INK, ROLE_NONE, 0});
         x1 = tx;
     }
     pt[n++] = (Pt){x1, y1};
@@ -387,7 +430,7 @@ static void draw_output(BlockPen *p, const BlockFrame *f, int i) {
             if (q->in[j] == i && q->shared < 0)
                 draw_wire(p, f, i, f->strip->node[k], j), read = true;
     }
-    if (ends_here(n)) { /* it has left to the right */
+    if (block_ends_here(n)) { /* it has left to the right */
         scene_end(p->s);
         return;
     }
@@ -466,7 +509,7 @@ static void stream_tail(BlockPen *p, const BlockFrame *f) {
 static void plain_tail(BlockPen *p, const BlockFrame *f) {
     const BlockNode *last = node(p, f->strip->last);
     double x = col_x(f, last->col), y = row_bottom(f, last->level) + p->look->gap;
-    const char *name = words_value(p->g->arena, p->g->t, last->name);
+    const char *name = block_value(p->g, last->name);
     double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, name) + 20);
     scene_at(p->s, appears(last));
     scene_begin(p->s, "output", arena_printf(p->g->arena, "output-%s", last->name),
@@ -505,7 +548,7 @@ void block_strip(BlockPen *p, BlockFrame *f) {
     }
     for (int k = 0; k < s->n; k++) draw_output(p, f, s->node[k]);
     if (s->last >= 0 && s->to >= 0) stream_tail(p, f);
-    else if (s->last >= 0 && !ends_here(node(p, s->last))) plain_tail(p, f);
+    else if (s->last >= 0 && !block_ends_here(node(p, s->last))) plain_tail(p, f);
     if (open_note(p, f))
         scene_text(p->s, col_x(f, 0) - f->width[0] / 2, row_bottom(f, s->levels - 1) + 18,
                    (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, f->note);

@@ -47,6 +47,8 @@ typedef struct {
 void block_rows(BlockPen *p, BlockGrid *grid, BlockFrame *frame, int n);
 /* Columns of a strip from its measured boxes, relative to x. */
 void block_columns(BlockPen *p, BlockFrame *f);
+/* Is what the step makes the gradient of a parameter, and no other? */
+bool block_ends_here(const BlockNode *n);
 /* Height of a strip whose rows are laid. */
 double block_height(const BlockPen *p, const BlockFrame *f);
 /* Top of the gap under a level (-1: the head), where labels stand. */

@@ -14,6 +14,9 @@ typedef struct {
     const ParamGrad *first;
     const char *names;
     int64_t sent[GRADS_CHAIN]; /* by collective, of all of them */
+    int times[GRADS_CHAIN];    /* how many collectives these are */
+    const char *tip[GRADS_CHAIN];
+    const TraceCollective *coll[GRADS_CHAIN]; /* the first, or one of them that is wrong */
 } Leave;
 
 static bool told(const Leave *out, int count, const ParamGrad *w) {
@@ -22,22 +25,27 @@ static bool told(const Leave *out, int count, const ParamGrad *w) {
     return false;
 }
 
+/* Collective j of one more gradient. */
+static void add_end(const BlockGraph *g, Leave *e, const ParamGrad *w, int j) {
+    const char *tip = block_coll_tip(g, w->coll[j]);
+    if (!e->times[j] || wrong_number(g->wrong, w->coll[j]->step)) e->coll[j] = w->coll[j];
+    e->sent[j] += collective_on(w->coll[j], g->rank).bytes_sent;
+    e->tip[j] = e->times[j]++ ? arena_printf(g->arena, "%s\n%s", e->tip[j], tip) : tip;
+}
 static Leave leave_of(const BlockGraph *g, const BlockNode *n, const ParamGrad *first) {
     Arena *a = g->arena;
     Leave e = {.first = first, .names = ""};
-    bool bias = false;
+    const char *biases = "";
     for (int i = 0; i < n->n_op; i++)
         for (int k = 0; k < n->op[i].n_leave; k++) {
             const ParamGrad *w = &n->op[i].leave[k];
             if (!grads_same_end(first, w)) continue;
             const char *leaf = grads_leaf(a, w);
-            if (grads_is_bias(w)) bias = true;
-            else e.names = arena_printf(a, "%s%s%s", e.names, *e.names ? " " : "", leaf);
-            for (int j = 0; j < w->n; j++)
-                e.sent[j] += collective_on(w->coll[j], g->rank).bytes_sent;
+            const char **list = grads_is_bias(w) ? &biases : &e.names;
+            *list = arena_printf(a, "%s%s%s", *list, **list ? " " : "", leaf);
+            for (int j = 0; j < w->n; j++) add_end(g, &e, w, j);
         }
-    e.names = *e.names ? grads_words(a, e.names, bias)
-                       : arena_printf(a, "d %s bias", grads_leaf(a, first));
+    e.names = *e.names ? grads_words(a, e.names, *biases) : arena_printf(a, "d %s bias", biases);
     return e;
 }
 
@@ -58,11 +66,13 @@ static void lines(const BlockGraph *g, bool words, const Leave *e, int k, const 
     Arena *a = g->arena;
     const ParamGrad *w = e->first;
     if (w->n) {
-        const TraceCollective *c = w->coll[k];
+        const TraceCollective *c = e->coll[k];
         const char *name = words_coll_done(a, c), *axis = words_axis_list(a, g->t, c->axis);
         const char *sent = bytes_text(e->sent[k], a);
+        const char *times = e->times[k] > 1 ? arena_printf(a, " ×%d", e->times[k]) : "";
         const char *more = c->n_with ? arena_printf(a, " and %d more", c->n_with) : "";
-        line[0] = k ? name : arena_printf(a, "%s %s%s", name, e->names, more);
+        line[0] = k ? arena_printf(a, "%s%s", name, times)
+                    : arena_printf(a, "%s %s%s%s", name, e->names, times, more);
         line[1] = wrong_skipped(c) ? "nothing is sent"
                   : words          ? arena_printf(a, "%s · sends %s", axis, sent)
                                    : arena_printf(a, "%s · %s", axis, sent);
@@ -85,7 +95,8 @@ static double row_width(BlockPen *p, const Leave *e, int k) {
     lines(p->g, p->look->numbers, e, k, line);
     double w =
         fmax(scene_width(p->s, 12.5, SEMIBOLD, line[0]), scene_width(p->s, 12, REGULAR, line[1]));
-    return w + (e->first->n ? 30 : 4);
+    const bool flag = e->first->n && wrong_number(p->g->wrong, e->coll[k]->step);
+    return w + (e->first->n ? 30 : 4) + (flag ? 10 : 0);
 }
 
 double block_leave_width(BlockPen *p, const BlockNode *n) {
@@ -130,10 +141,10 @@ static void draw_row(BlockPen *p, const Leave *e, int k, double x, double y) {
         scene_text(p->s, x + 4, y + 29, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[1]);
         return;
     }
-    const TraceCollective *c = e->first->coll[k];
+    const TraceCollective *c = e->coll[k];
     Hexagon h = hexagon_of(c, x, y, row_width(p, e, k), HIGH);
     h.id = arena_printf(p->g->arena, "step-%d", c->step);
-    h.tip = block_coll_tip(p->g, c);
+    h.tip = e->tip[k];
     h.wrong = wrong_number(p->g->wrong, c->step);
     h.line[0] = (HexagonLine){line[0], y + 14, 12.5, SEMIBOLD};
     h.line[1] = (HexagonLine){line[1], y + 28.5, 12, REGULAR};

@@ -125,12 +125,10 @@ static int count_residual(const BlockGraph *g, int before) {
     return n;
 }
 
-static const char *state_name(const BlockGraph *g, int index, int total) {
-    static const char *const sub[] = {"₁", "₂", "₃", "₄", "₅", "₆", "₇", "₈", "₉"};
-    if (index == 0) return "x";
-    if (index == total) return "y";
-    if (total == 2) return "h";
-    return arena_printf(g->arena, "h%s", index <= 9 ? sub[index - 1] : "");
+/* Of the value that a node makes: the states of a foreign trace may have none. */
+static const char *state_name(const BlockGraph *g, int node) {
+    const char *name = block_state(g, g->node[node].name);
+    return name ? name : words_short(g->arena, g->node[node].name);
 }
 
 static bool same_layout(const BlockGraph *g, int i, int j) {
@@ -139,59 +137,36 @@ static bool same_layout(const BlockGraph *g, int i, int j) {
            !strcmp(a->shape.symbolic, b->shape.symbolic) && block_same_shape(g, a, b);
 }
 
-static void name_states(const BlockGraph *g, BlockFrame *f, int i);
-/* The state that goes into a strip which hands nothing on: that of the strip before, if it is
- * drawn. */
-static void name_open(const BlockGraph *g, BlockFrame *f, int i) {
-    BlockFrame before = {.out_name = "dh"};
-    for (int k = 0; k < i; k++)
-        if (g->strip[k].to == g->strip[i].from) name_states(g, &before, k);
-    f->in_name = before.out_name;
-    f->note = "what comes in has no gradient: the stream ends here";
+/* What becomes of the gradient that leaves strip i. */
+static const char *gradient_note(const BlockGraph *g, const BlockFrame *f, int i) {
+    for (int k = i + 1; k < g->n_strips; k++)
+        if (g->strip[k].from == g->strip[i].to && block_part_words(g->strip[k].part))
+            return arena_printf(g->arena, "gradient of the hidden state, also what comes to %s",
+                                block_part_words(g->strip[k].part));
+    return strcmp(f->out_name, "dx") ? "gradient of the hidden state"
+                                     : "gradient of the block's input";
 }
 
-/* Backward, the stream runs the other way: the gradient of what a strip hands on comes in, that of
- * what it got goes out. */
-static void name_gradients(const BlockGraph *g, BlockFrame *f, int i) {
-    const char *in = f->in_name, *to = NULL;
-    for (int k = i + 1; k < g->n_strips && !to; k++)
-        if (g->strip[k].from == g->strip[i].to) to = block_part_words(g->strip[k].part);
-    f->in_name = arena_printf(g->arena, "d%s", f->out_name);
-    f->out_name = arena_printf(g->arena, "d%s", in);
-    f->note = to ? arena_printf(g->arena, "gradient of the hidden state, also what comes to %s", to)
-              : strcmp(in, "x") ? "gradient of the hidden state"
-                                : "gradient of the block's input";
+static const char *state_note(const BlockGraph *g, const BlockFrame *f, int i) {
+    int total = count_residual(g, g->n_strips), k = count_residual(g, i), from = 0;
+    if (k + 1 < total)
+        return arena_printf(g->arena, "hidden state, also the input of %s",
+                            block_part_words(g->strip[i + 1].part));
+    if (strcmp(f->out_name, "y")) return "hidden state, the input of what follows";
+    if (total < 2) return "output of the block";
+    while (g->strip[from].to < 0) from++;
+    return same_layout(g, g->strip[from].from, g->strip[i].to)
+               ? "output of the block: same layout as x, so blocks stack without a reshard"
+               : "output of the block: not laid out like x";
 }
 
 static void name_states(const BlockGraph *g, BlockFrame *f, int i) {
-    if (block_is_open(&g->strip[i])) {
-        name_open(g, f, i);
-        return;
-    }
-    int total = count_residual(g, g->n_strips), k = count_residual(g, i);
-    const bool back = g->pass == PHASE_BACKWARD;
-    if (back) k = total - 1 - k;
     const BlockStrip *s = &g->strip[i];
+    if (s->from >= 0) f->in_name = state_name(g, s->from);
+    if (block_is_open(s)) f->note = "what comes in has no gradient: the stream ends here";
     if (s->to < 0) return;
-    /* with one part asked for, the stream still is that of the block */
-    bool first = k == 0, last = k + 1 == total;
-    const PartTerm *part = part_term(s->part);
-    bool both = part->attends && part->feeds;
-    f->in_name = first && part->feeds && !both ? "h" : state_name(g, k, total);
-    f->out_name = last && part->attends && !both ? "h" : state_name(g, k + 1, total);
-    if (last && (both || (!strcmp(f->in_name, "h") && total == 1))) f->out_name = "y";
-    if (back) name_gradients(g, f, i);
-    else if (!last)
-        f->note = arena_printf(g->arena, "hidden state, also the input of %s",
-                               block_part_words(g->strip[i + 1].part));
-    else if (strcmp(f->out_name, "y")) f->note = "hidden state, the input of what follows";
-    else if (total > 1) {
-        int from = 0;
-        while (g->strip[from].to < 0) from++;
-        f->note = same_layout(g, g->strip[from].from, s->to)
-                      ? "output of the block: same layout as x, so blocks stack without a reshard"
-                      : "output of the block: not laid out like x";
-    } else f->note = "output of the block";
+    f->out_name = state_name(g, s->to);
+    f->note = g->pass == PHASE_BACKWARD ? gradient_note(g, f, i) : state_note(g, f, i);
 }
 
 BlockFrame *block_frames(BlockGraph *g) {

@@ -39,6 +39,7 @@ static Cut cut_at(BlockPen *p, const BlockFrame *f, int level) {
         int i = k < 0 ? s->from : s->node[k];
         if (i < 0) continue;
         const BlockNode *n = &p->g->node[i];
+        if (k >= 0 && block_ends_here(n)) continue; /* no edge leads on */
         int from = k < 0 ? -1 : n->level, to = i == s->last ? s->levels : from + 1,
             col = k < 0 ? 0 : n->col;
         for (int m = 0; m < s->n; m++) {
@@ -159,7 +160,7 @@ static void slide_stamp(BlockPen *p, const BlockFrame *f, double room, double y)
     double x = f->x;
     if (beside && (f->strip->to >= 0 || !last)) x += 32;
     else if (beside) { /* left or right of the last pill, where there is more room */
-        double half = scene_width(p->s, 12.5, SEMIBOLD, words_leaf(last->name)) / 2 + 24,
+        double half = scene_width(p->s, 12.5, SEMIBOLD, block_value(p->g, last->name)) / 2 + 24,
                mid = f->x + f->centre[last->col];
         if (mid - half - x > room - mid - half) room = mid - half;
         else x = mid + fmax(60, half);
@@ -176,10 +177,11 @@ static void slide_stamp(BlockPen *p, const BlockFrame *f, double room, double y)
 }
 
 /* Parts of the subtitle: shorter than those of the large figure. */
-static void slide_subtitle(const BlockGraph *g, const char **part) {
+static void slide_subtitle(const BlockGraph *g, const BlockStrip *s, const char **part) {
     Arena *a = g->arena;
     const char *model = words_model(a, g->t);
     int n = 0;
+    if (s->whole) part[n++] = s->title; /* "MoE, 1 of 3" */
     part[n++] = arena_printf(a, "%s%s%s, rank %lld of %lld", model ? model : "", model ? " " : "",
                              phase_text(g->pass), (long long)g->rank, (long long)g->t->ranks);
     part[n++] = words_mesh(a, g->t);
@@ -202,7 +204,7 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame) {
         right = pr->margin + block_measure(c, g, &wide, frame, &height);
     }
     double bar = fmax(BAR_X, right + 24), bar_w = fmin(BAR_MAX, pr->w - 84 - bar);
-    slide_subtitle(g, sub);
+    slide_subtitle(g, frame->strip, sub);
     s->w = fmax(s->w, right + EDGE);
     double y = figure_head(s, PRESET_SLIDE, block_title(g, first, 1), sub,
                            bar_w < 60 ? 0 : bar - 12 - pr->margin) +

@@ -181,7 +181,7 @@ static void strip_text(Page *p, int i, const BlockFrame *f) {
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = &g->node[s->node[k]];
         if (n->kind == NODE_INPUT)
-            row(p, "  ", arena_printf(a, "  %s", words_value(a, g->t, n->name)), n->out);
+            row(p, "  ", arena_printf(a, "  %s", block_value(g, n->name)), n->out);
     }
     strip_rows(p, i);
 }

@@ -71,8 +71,9 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     const Preset *pr = &presets[preset];
     double *width = ARENA_ARRAY(c->arena, double, n), widest = 0, used = 0;
     for (int i = 0; i < n; i++) width[i] = block_measure(c, g, &full, &frame[i], NULL);
-    /* two strips of a block belong side by side: the canvas grows for them, up to a limit */
-    double room = per_line == 1 ? pr->w - 2 * pr->margin : 1390;
+    /* two strips of a block belong side by side: the canvas grows for them, up to a limit, which is
+     * wider where gradients stand beside the boxes */
+    double room = per_line == 1 ? pr->w - 2 * pr->margin : g->pass == PHASE_BACKWARD ? 1560 : 1390;
     for (int i = 0; i < n; widest = fmax(widest, used))
         i += fit_line(frame + i, width + i, n - i, room, per_line, &used);
     Scene *s = figure_new(c, "block", preset);
@@ -121,14 +122,15 @@ static bool clean(const ViewCall *c, const Scene *s, PresetKind preset) {
 }
 
 /* The graph with strip i divided in two where its page cannot be read or is crowded: as many of its
- * boxes as fit stay, or a few less where fewer values pass to the next page. */
+ * boxes as fit stay, or a few less where fewer values pass to the next page, or where it would have
+ * one or two. */
 static BlockGraph *divided(const ViewCall *c, BlockGraph *g, PresetKind preset, int i) {
-    enum { MOST = 24, VALUE = 3 }; /* boxes on a page; so many boxes less for a value less */
+    enum { MOST = 24, VALUE = 3, FEW = 3 }; /* boxes on a page; so many less for a value less */
     if (clean(c, own_page(c, g, preset, i), preset)) return g;
     BlockGraph *best = NULL, *legible = NULL, *next = NULL;
     int fit = 0, least = 0, boxes = block_boxes(g, i);
     for (int n = boxes - 1 < MOST ? boxes - 1 : MOST; n > 0 && 2 * n > fit; n--) {
-        const int cost = VALUE * block_passing(g, i, n) - n;
+        const int cost = VALUE * block_passing(g, i, n) - n + (boxes - n < FEW ? FEW + 1 : 0);
         if ((best && cost >= least) || !(next = block_divide(g, i, n))) continue;
         Scene *s = own_page(c, next, preset, i);
         if (!legible && readable(s, preset)) legible = next;

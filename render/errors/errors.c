@@ -263,6 +263,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
             if (!*rest) {
                 *rest = new_row(m, "inputs and parameters", -1);
                 (*rest)->sources = true, (*rest)->values = 0;
+                (*rest)->round = m->n > 1 ? (*rest)[-1].round : 0;
             }
             if (!find_row(&steps, k, true)) (*rest)->values++, add_made(&steps, k, *rest);
             add_check(m, *rest, k, f);
@@ -270,7 +271,9 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         }
         ErrRow *r = f && m->n ? &m->row[m->n - 1] : find_row(&steps, k, false);
         if (!r || r->sources || r->step != k->step || strcmp(r->name, k->value)) {
+            const ErrRow *before = find_row(&steps, k, false);
             add_made(&steps, k, r = new_row(m, k->value, k->step));
+            r->round = before ? before->round + 1 : 0;
             r->how = how_made(t, k->step);
             r->planted = planted;
         }
@@ -319,6 +322,10 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
         }
     for (int i = 0; i < m->n; i++) {
         ErrRow *r = &m->row[i], *made = &more[i];
+        /* where all is right one row is that of every micro-batch and training step */
+        for (int k = 0; k < other->n && !r->beside && !other->check; k++)
+            if (other->row[k].step == r->step && !strcmp(other->row[k].name, r->name))
+                r->beside = &other->row[k];
         if (r->beside) continue;
         for (int k = 0; k < u->n_checks; k++) {
             const TraceCheck *c = &u->checks[k];
@@ -337,12 +344,13 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
 
 /* May b be shown in a's row? */
 static bool alike(const ErrRow *a, const ErrRow *b) {
-    if (a->planted || b->planted || a->sources != b->sources) return false;
+    if (a->planted || b->planted || a->sources != b->sources || a->round != b->round) return false;
     if ((a->worst_state == ERR_AFTER) != (b->worst_state == ERR_AFTER)) return false;
     return wrong(a->worst_state) == wrong(b->worst_state) && a->worst_state != ERR_FIRST &&
            b->worst_state != ERR_FIRST;
 }
 static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
+    a->to = b->to ? b->to : b->name, a->to_before = b->to ? b->to_before : b->before;
     if (b->far && (!a->far || share_of(b->far) > share_of(a->far))) a->far = b->far;
     a->values += b->values;
     if (b->worst_state > a->worst_state) a->worst_state = b->worst_state;
@@ -369,7 +377,7 @@ static void fold_tail(Arena *a, ErrMap *m, int rows) {
         n += r->values;
         join(a, m, last, r);
     }
-    last->name = "later values";
+    last->name = "later values", last->before = last->to = NULL;
     last->how = arena_printf(a, "%d more, %d wrong", n, wrong);
     m->n = rows;
 }
@@ -381,25 +389,31 @@ static void own_twin(Arena *a, ErrRow *r) {
     *twin = *r->beside;
     r->beside = twin;
 }
-/* Modules become a row each, those of most values first, until `rows` are left. */
-static void fold_modules(Arena *a, ErrMap *m, int rows) {
-    const char **module = errors_modules(a, m);
-    int at, n;
-    while (m->n > rows && (at = errors_longest(m, module, alike, &n)) >= 0) {
-        ErrRow *r = &m->row[at];
+/* Each part of the model becomes a row, one for what is done there forward, one for backward, and
+ * so on: where wrong and right values take turns several. */
+static void fold_regions(Arena *a, ErrMap *m, ErrWidth w, bool right) {
+    const ErrRegion *of = errors_regions(a, m, w);
+    const int all = m->n;
+    m->n = 0;
+    for (int i = 0, k; i < all; i = k) {
+        ErrRow *r = &m->row[m->n++];
+        *r = m->row[i];
         own_twin(a, r);
-        for (int i = 1; i < n; i++) join(a, m, r, r + i);
-        r->name = module[at];
-        r->how = arena_printf(a, "+%d", r->values - 1);
-        memmove(r + 1, r + n, (size_t)(m->n - at - n) * sizeof *r);
-        memmove(&module[at + 1], &module[at + n], (size_t)(m->n - at - n) * sizeof *module);
-        m->n -= n - 1;
-        module[at] = NULL;
+        bool joins = !right || r->worst_state < ERR_AFTER;
+        for (k = i + 1;
+             joins && k < all && errors_same_region(of[i], of[k]) && alike(r, &m->row[k]); k++)
+            join(a, m, r, &m->row[k]);
+        bool whole = (i == 0 || !errors_same_region(of[i], of[i - 1])) &&
+                     (k == all || !errors_same_region(of[i], of[k]));
+        bool own = r->planted || wrong(r->worst_state);
+        if (!of[i].name || (k - i == 1 && (own || !whole))) continue;
+        r->name = of[i].name, r->before = of[i].before, r->to = NULL;
+        if (r->values > 1) r->how = arena_printf(a, "+%d", r->values - 1);
     }
 }
 void errors_fold(Arena *a, ErrMap *m, int rows) {
-    if (m->n <= rows) return;
-    fold_modules(a, m, rows);
+    if (m->n > rows && m->first) fold_regions(a, m, ERR_PARTS, true);
+    for (int w = 0; w < ERR_WIDTHS && m->n > rows; w++) fold_regions(a, m, (ErrWidth)w, false);
     ErrRow *all = m->row;
     int n = m->n;
     for (int chunk = 2; chunk <= n && m->n > rows; chunk++) {
@@ -448,6 +462,17 @@ bool errors_has_numbers(const TraceCheck *k) {
     return k->n_index > 0 || k->got != 0 || k->want != 0;
 }
 const char *errors_digits(Arena *a, double v) { return arena_printf(a, "%.6g", v == 0 ? 0 : v); }
+
+const char *errors_module(const Trace *t, int step) {
+    const char *module = NULL;
+    for (int i = 0; i < t->n_computes && !module; i++)
+        if (t->computes[i].step == step) module = t->computes[i].module;
+    for (int i = 0; i < t->n_collectives && !module; i++)
+        if (t->collectives[i].step == step) module = t->collectives[i].module;
+    for (int i = 0; i < t->n_moves && !module; i++) /* a claim is one */
+        if (t->moves[i].step == step) module = t->moves[i].module;
+    return module && *module ? module : NULL;
+}
 
 const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k) {
     const char *file = NULL;

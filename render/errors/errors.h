@@ -20,12 +20,16 @@ typedef enum {
 } ErrState;
 
 typedef struct ErrRow {
-    const char *name;        /* "layers.0.o_proj", "… and 3 more" */
-    const char *how;         /* "AllReduce", "claim"; NULL: computed */
-    const char *planted;     /* the mistake that the plan plants here: "scale: 4"; NULL: none */
-    const TraceCheck *worst; /* the check that decided; NULL: of many */
-    bool sources;            /* stands for inputs and parameters */
-    int step, values;        /* values: how many are folded into the row */
+    const char *name;   /* "layers.0.o_proj"; of values of one part that, "layers.0.attention" */
+    const char *before; /* of a part: what is done there, "backward: "; NULL: a value */
+    const char *how;    /* "AllReduce", "claim"; NULL: computed */
+    const char *to, *to_before; /* name and before of the last that it stands for, where they are
+                                   not of one part; NULL: it is of one */
+    const char *planted;        /* the mistake that the plan plants here: "scale: 4"; NULL: none */
+    const TraceCheck *worst;    /* the check that decided; NULL: of many */
+    bool sources;               /* stands for inputs and parameters */
+    int step, values;           /* values: how many are folded into the row */
+    int round;                  /* of a wrong run: how often the value was made before */
     double max, bound;
     ErrState worst_state;
     ErrState state[ERR_COLUMNS];
@@ -62,7 +66,9 @@ bool errors_pair(Arena *a, const Trace *t, const Trace *u, ErrMap *m, ErrMap *ot
  * because of something wrong that was read, or (ERR_AFTER) made from that and still near; ERR_NONE:
  * there is none. A run in which no check fails has no wrong value. */
 ErrState errors_far(const ErrMap *m, const ErrRow *r);
-/* Folds neighbours of one kind until at most `rows` rows are left (or nothing can be folded). */
+/* Folds where there are more than `rows`: the values of a part of the model into one row, then
+ * those of a layer, then neighbours, until at most `rows` are left (or nothing can be folded). What
+ * is first wrong, or planted, keeps its row. */
 void errors_fold(Arena *a, ErrMap *m, int rows);
 /* "2.5", "5e-07" */
 const char *errors_number(Arena *a, double v);
@@ -70,6 +76,8 @@ const char *errors_number(Arena *a, double v);
 bool errors_has_numbers(const TraceCheck *k);
 /* "-0.105482"; there is one zero. */
 const char *errors_digits(Arena *a, double v);
+/* "layers.0.attention.wo" of the step that made it; NULL: of no module. */
+const char *errors_module(const Trace *t, int step);
 /* "plan.yaml:12" of the step that made the first wrong value; NULL: no line. */
 const char *errors_plan_line(Arena *a, const Trace *t, const TraceCheck *k);
 #endif

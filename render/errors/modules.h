@@ -1,13 +1,18 @@
-/* Which module a row of the error picture belongs to, so that a long run folds by modules. */
+/* Which rows of the error picture belong to one part of the model, and may so stand in one row.
+ * Refuses to name a part by a framework's module: attention is that in every scheme. */
 #ifndef SP_RENDER_ERRORS_MODULES_H
 #define SP_RENDER_ERRORS_MODULES_H
 #include "render/errors/errors.h"
 
-/* Per row the part of the model whose step made it: "layers.0.attention", of a gradient
- * "grad.layers.0.attention"; NULL: none, or a whole layer's own (a residual sum). */
-const char **errors_modules(Arena *a, const ErrMap *m);
-/* From row `from` on: the longest run of at least three rows of one module that `alike` allows to
- * share a row; *length of them. -1: there is none. */
-int errors_longest(const ErrMap *m, const char *const *module,
-                   bool (*alike)(const ErrRow *a, const ErrRow *b), int *length);
+/* What a row belongs to: a part of the model ("layers.0.attention", "head"), and what is done
+ * there, in words before it ("", "backward: "). Rows of one region have equal texts. */
+typedef struct {
+    const char *before, *name; /* name NULL: no part (inputs and parameters) */
+} ErrRegion;
+/* Regions as wide as parts ("layers.0.attention"), as layers ("layers.0"; other parts as they are),
+ * or as what is done ("backward"). */
+typedef enum { ERR_PARTS, ERR_LAYERS, ERR_PASSES, ERR_WIDTHS } ErrWidth;
+/* Per row. */
+ErrRegion *errors_regions(Arena *a, const ErrMap *m, ErrWidth w);
+bool errors_same_region(ErrRegion a, ErrRegion b);
 #endif

@@ -36,19 +36,22 @@ typedef struct {
     double far[2];                  /* what the distances take at the right of map i; 0: none */
     double name_size;
     int first_row; /* group of the first wrong row */
+    bool brief;    /* the evidence is two numbers */
 } ErrPen;
 
-enum { TWIN_GAP = 34, FAR_GAP = 6 };
+enum { FAR_GAP = 6 };
+/* Between two maps. */
+static double twin_gap(const ErrPen *p) { return p->preset == PRESET_SLIDE ? 18 : 34; }
 static const char far_head[] = "end to end";
 /* Width of map i with the numbers at its right, and its left edge. */
 static double map_width(const ErrPen *p, int i) {
     return p->map.n_columns * p->cell + p->beside + p->far[i];
 }
 static double map_at(const ErrPen *p, int i) {
-    return p->x + p->left + i * (map_width(p, 0) + TWIN_GAP);
+    return p->x + p->left + i * (map_width(p, 0) + twin_gap(p));
 }
 static double maps_width(const ErrPen *p) {
-    return p->left + map_width(p, 0) + p->twin * (map_width(p, 1) + TWIN_GAP);
+    return p->left + map_width(p, 0) + p->twin * (map_width(p, 1) + twin_gap(p));
 }
 
 /* ---- the map ---- */
@@ -121,10 +124,18 @@ static const char *one_layer(const ErrPen *p) {
     }
     return one;
 }
-static const char *row_label(const ErrPen *p, const ErrRow *r) {
+static const char *own_label(const ErrPen *p, const char *before, const char *name) {
     size_t n;
-    const char *at = *p->layer ? layer_in(r->name, &n) : NULL;
-    return at ? arena_printf(p->a, "%.*s%s", (int)(at - r->name), r->name, at + n) : r->name;
+    const char *at = *p->layer ? layer_in(name, &n) : NULL;
+    if (!before) before = "";
+    return at        ? arena_printf(p->a, "%s%.*s%s", before, (int)(at - name), name, at + n)
+           : *before ? arena_printf(p->a, "%s%s", before, name)
+                     : name;
+}
+/* "attention", "embedding … loss" of several parts in one row. */
+static const char *row_label(const ErrPen *p, const ErrRow *r) {
+    const char *own = own_label(p, r->before, r->name);
+    return r->to ? arena_printf(p->a, "%s … %s", own, own_label(p, r->to_before, r->to)) : own;
 }
 
 /* What stands behind a name: " · AllReduce", " +4" of a row that stands for four more values. */
@@ -137,6 +148,12 @@ static const char *planted_words(ErrPen *p, const ErrRow *r) {
     return r->planted ? arena_printf(p->a, " · planted: %s", r->planted) : "";
 }
 
+/* "RS" of "ReduceScatter", which the panel and the tooltip spell out; anything else as it is. */
+static const char *coll_code(const char *name) {
+    for (const CollWord *w = coll_table(); w->op; w++)
+        if (!strcmp(w->name, name)) return w->code;
+    return name;
+}
 static void row_name(ErrPen *p, const ErrRow *r, double y) {
     bool first = r->worst_state == ERR_FIRST, later = r->worst_state > ERR_FIRST;
     const char *how =
@@ -147,15 +164,18 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
     const char *planted = planted_words(p, r);
     double pw = scene_width(p->s, size, SEMIBOLD, planted);
     const char *label = row_label(p, r);
-    bool tight = hw + pw + scene_width(p->s, size, weight, label) > room;
-    if (tight && pw > room * 0.4)
+    const double lw = scene_width(p->s, size, weight, label);
+    if (hw + pw + lw > room && pw > room * 0.4)
         planted = " · planted", pw = scene_width(p->s, size, SEMIBOLD, planted);
+    if (hw + pw + lw > room && r->how)
+        how = joined(p->a, coll_code(r->how)), hw = scene_width(p->s, size, REGULAR, how);
     room -= pw;
-    double most = fmax(room * 0.55, room - scene_width(p->s, size, weight, label));
+    double most = fmax(room * 0.55, room - lw);
     if (hw > most)
         how = scene_fit(p->s, how, most, size, REGULAR), hw = scene_width(p->s, size, REGULAR, how);
-    Run run[3] = {{fit_name(p->s, label, room - hw, size, weight), weight,
-                   later ? ROLE_SECOND : ROLE_INK, false, false},
+    label = r->before ? scene_fit(p->s, label, room - hw, size, weight)
+                      : fit_name(p->s, label, room - hw, size, weight);
+    Run run[3] = {{label, weight, later ? ROLE_SECOND : ROLE_INK, false, false},
                   {how, REGULAR, ROLE_SECOND, false, false}};
     int n = *how ? 2 : 1;
     if (*planted) run[n++] = (Run){planted, SEMIBOLD, ROLE_FAIL, false, false};
@@ -199,6 +219,34 @@ static void draw_far(ErrPen *p, int map, const ErrRow *r, double y) {
     scene_rect(p->s, (Area){x, y, w, p->row}, 0, (Look){look[s].fill, ROLE_PAPER, 1.5});
     scene_text(p->s, x + w / 2, y + p->row / 2 + 4.3,
                (TextLook){ALIGN_MIDDLE, 12, s < ERR_FIRST ? MEDIUM : SEMIBOLD, look[s].text}, text);
+}
+/* In a wrong run each micro-batch and training step has rows of its own. A line and a word say
+ * where the next one begins; where they take turns, as in a pipeline, nothing does. */
+static bool in_rounds(const ErrMap *m) {
+    for (int i = 1; i < m->n; i++)
+        if (m->row[i].round < m->row[i - 1].round) return false;
+    return true;
+}
+/* "training step 2" of the first row of one; NULL: the row is not that. */
+static const char *round_words(const ErrPen *p, const ErrRow *r) {
+    const Trace *t = p->map.t;
+    if (r == p->map.row || r->round == r[-1].round || !in_rounds(&p->map)) return NULL;
+    bool parts = words_find_dim(t, "microbatches") > 1, train = t->pass == PASS_TRAIN;
+    const char *what = parts && train ? "round" : parts ? "micro-batch" : "training step";
+    return arena_printf(p->a, "%s %d", what, r->round + 1);
+}
+static void draw_round(ErrPen *p, const ErrRow *r, double y) {
+    const char *what = round_words(p, r);
+    if (!what) return;
+    scene_begin(p->s, "round", arena_printf(p->a, "round-%d", r->round + 1), what);
+    scene_segment(p->s, (Pt){p->x, y}, (Pt){p->x + maps_width(p), y}, ROLE_SECOND, 1);
+    const char *label =
+        arena_printf(p->a, "%s%s", row_label(p, r), r->how ? joined(p->a, r->how) : "");
+    double room = p->left - 24 - scene_width(p->s, p->name_size, BOLD, label);
+    if (scene_width(p->s, 12, SEMIBOLD, what) <= room)
+        scene_text(p->s, p->x, y + p->row / 2 + 4, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK},
+                   what);
+    scene_end(p->s);
 }
 static void draw_row(ErrPen *p, const ErrRow *r, double y, int index) {
     int group = scene_begin(p->s, "row", arena_printf(p->a, "row-%d", index), row_tip(p, r));
@@ -271,12 +319,13 @@ static double draw_heads(ErrPen *p, double y) {
                        false, false},
                       {t->plan && !planted ? arena_printf(p->a, " · %s", t->plan) : "", REGULAR,
                        ROLE_SECOND, false, false}};
-        double w = fmin(map_width(p, i) + TWIN_GAP - 10,
+        double w = fmin(map_width(p, i) + twin_gap(p) - 10,
                         p->x + p->w - map_at(p, i)); /* the page ends at the second */
         double rw = scene_width(p->s, 12.5, SEMIBOLD, result);
         scene_text(p->s, map_at(p, i), y + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
                    scene_fit(p->s, words_capital(p->a, what[i]), w, 13, SEMIBOLD));
-        run[1].s = w - rw > 40 ? scene_fit(p->s, run[1].s, w - rw, 12.5, REGULAR) : "";
+        if (scene_width(p->s, 12.5, REGULAR, run[1].s) > w - rw)
+            run[1].s = ""; /* the footer has it */
         scene_runs(p->s, (Pt){map_at(p, i), y + 29}, ALIGN_LEFT, 12.5, run, *run[1].s ? 2 : 1);
     }
     return y + 38;
@@ -290,6 +339,7 @@ static double draw_map_of_errors(ErrPen *p, double y, double *at) {
     int maps = 1 + p->twin;
     for (int i = 0; i < maps; i++) draw_columns(p, i, y + 14);
     for (int i = 0; i < m->n; i++) draw_row(p, &m->row[i], top + i * p->row, i);
+    for (int i = 0; i < m->n; i++) draw_round(p, &m->row[i], top + i * p->row);
     for (int i = 0; i < maps; i++) {
         Look frame = {ROLE_NONE, ROLE_FAINT, 1.25};
         double x = map_at(p, i), far = p->far[i] - FAR_GAP;
@@ -336,18 +386,46 @@ static void pair(Panel *q, const char *name, const char *value, int weight, Role
     q->y += 18;
 }
 
+/* What each rank handed in, which adds up to the right value: of many ranks those of the first, and
+ * the rest in one. */
+static void terms(Panel *q, const TraceCheck *k) {
+    Arena *a = q->p->a;
+    const int64_t most = q->p->preset == PRESET_SLIDE ? 3 : 4,
+                  shown = k->n_terms <= most ? k->n_terms : most - 1;
+    double rest = 0;
+    for (int64_t i = 0; i < k->n_terms; i++) {
+        if (i >= shown) rest += k->terms[i];
+        else
+            pair(q, arena_printf(a, "rank %.0f has", k->term_ranks[i]),
+                 errors_digits(a, k->terms[i]), REGULAR, ROLE_INK);
+    }
+    if (shown < k->n_terms)
+        pair(q, arena_printf(a, "%lld more have", (long long)(k->n_terms - shown)),
+             errors_digits(a, rest), REGULAR, ROLE_INK);
+    const double right = q->x + fmin(q->w, 240);
+    scene_begin(q->p->s, "sum", "terms", "what the ranks of a group have adds up to what is right");
+    scene_segment(q->p->s, (Pt){right - 90, q->y + 1}, (Pt){right, q->y + 1}, ROLE_INK, 1);
+    scene_end(q->p->s);
+    q->y += 3;
+}
 static void evidence(Panel *q, const TraceCheck *k) {
     Arena *a = q->p->a;
-    say(q, heading, "Evidence", 1, 0);
-    if (k->n_index)
+    const bool sum = k->n_terms > 0 && !q->p->brief,
+               tight = (q->p->preset == PRESET_SLIDE && sum) || q->p->brief;
+    say(q, heading, sum ? "Evidence: the terms add up" : "Evidence", 1, 0);
+    if (k->n_index && !tight)
         say(q, small,
             arena_printf(a, "first wrong element %s", words_shape(a, k->index, k->n_index)), 1, 1);
-    if (errors_has_numbers(k)) {
+    if (sum) terms(q, k);
+    if (errors_has_numbers(k) && sum) {
+        pair(q, "their sum, unsharded", errors_digits(a, k->want), SEMIBOLD, ROLE_PASS);
+        pair(q, "the ranks go on with", errors_digits(a, k->got), SEMIBOLD, ROLE_FAIL);
+    } else if (errors_has_numbers(k)) {
         pair(q, "the ranks give", errors_digits(a, k->got), SEMIBOLD, ROLE_FAIL);
         pair(q, "unsharded", errors_digits(a, k->want), SEMIBOLD, ROLE_PASS);
     }
-    pair(q, "largest error", arena_printf(a, "%.3g", k->max_abs), REGULAR, ROLE_INK);
-    if (k->bound > 0)
+    if (!tight) pair(q, "largest error", arena_printf(a, "%.3g", k->max_abs), REGULAR, ROLE_INK);
+    if (k->bound > 0 && !tight)
         pair(q, "bound of rounding", arena_printf(a, "%.2g", k->bound), REGULAR, ROLE_INK);
     Str s = str_new(a);
     int most = q->p->preset == PRESET_SLIDE ? 4 : 8;
@@ -358,7 +436,9 @@ static void evidence(Panel *q, const TraceCheck *k) {
     if (k->n_rank_error > most)
         str_addf(&s, " and on %lld more", (long long)(rankset_count(&k->ranks) - most));
     q->y += 2;
-    bool room = q->p->preset != PRESET_SLIDE || !q->p->twin;
+    /* its numbers stand in the cells of the row where these are wide enough */
+    bool room = (q->p->preset != PRESET_SLIDE || !q->p->twin) &&
+                (q->p->beside > 0 || q->p->map.per_column != 1);
     if (s.n && room) say(q, small, s.s, 4, 0);
     q->y += 8;
 }
@@ -406,14 +486,9 @@ static const char *fit_end(Panel *q, const char *s) {
 }
 /* " · module layers.0.attention.wo": where the plan and the other pictures have the value. */
 static const char *at_module(Panel *q, int step) {
-    const Trace *t = q->p->map.t;
-    const char *module = NULL;
-    if (q->p->preset == PRESET_SLIDE) return "";
-    for (int i = 0; i < t->n_computes && !module; i++)
-        if (t->computes[i].step == step) module = t->computes[i].module;
-    for (int i = 0; i < t->n_collectives && !module; i++)
-        if (t->collectives[i].step == step) module = t->collectives[i].module;
-    return module && *module ? arena_printf(q->p->a, " · module %s", module) : "";
+    const char *module = errors_module(q->p->map.t, step);
+    if (q->p->preset == PRESET_SLIDE && q->p->twin) return "";
+    return module ? arena_printf(q->p->a, " · module %s", module) : "";
 }
 static void panel_wrong(Panel *q) {
     const ErrMap *m = &q->p->map;
@@ -423,10 +498,13 @@ static void panel_wrong(Panel *q) {
     for (int i = 0; i < m->n; i++)
         if (&m->row[i] == m->first) how = m->first->how;
     const char *planted = m->first ? m->first->planted : NULL;
-    say(q,
-        (TextLook){ALIGN_LEFT, 12, planted ? SEMIBOLD : REGULAR, planted ? ROLE_FAIL : ROLE_SECOND},
-        planted ? arena_printf(a, "First wrong value · planted: %s", planted) : "First wrong value",
-        1, 0);
+    const TextLook set = {ALIGN_LEFT, 12, planted ? SEMIBOLD : REGULAR,
+                          planted ? ROLE_FAIL : ROLE_SECOND};
+    const char *what =
+        planted ? arena_printf(a, "First wrong value · planted: %s", planted) : "First wrong value";
+    if (planted && scene_width(q->p->s, set.size, set.weight, what) > q->w)
+        what = arena_printf(a, "Planted: %s", planted);
+    say(q, set, what, 1, 0);
     const char *name = fit_name(q->p->s, k->value, q->w, 15, BOLD);
     scene_text(q->p->s, q->x, q->y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_FAIL}, name);
     q->y += 22;
@@ -450,7 +528,8 @@ static void panel_wrong(Panel *q) {
     const char *file = line ? strrchr(line, '/') : NULL; /* without its folders */
     file = line ? fit_end(q, file ? file + 1 : line) : NULL;
     say(q, body,
-        line      ? arena_printf(a, "Plan line %s", file)
+        line ? arena_printf(a, k->n_terms && q->p->preset == PRESET_SLIDE ? "%s" : "Plan line %s",
+                            file)
         : planted ? "The key `faults` of the plan."
                   : "No line of the plan asks for this step.",
         2, 0);
@@ -655,6 +734,8 @@ static void measure(ErrPen *p, double room) {
             scene_width(p->s, 12, BOLD,
                         arena_printf(p->a, "%s%s%s", row_label(p, r), how, planted_words(p, r))) +
             14;
+        const char *round = round_words(p, r);
+        if (round) w += 14 + scene_width(p->s, 12, SEMIBOLD, round);
         p->left = fmax(p->left, w);
     }
     int maps = 1 + p->twin, n_col = p->map.n_columns;
@@ -666,11 +747,11 @@ static void measure(ErrPen *p, double room) {
     double cells =
         fmax(n_col * 45.0, p->twin ? 128 : 0); /* the heads of two maps need their room */
     double usual = room * (n_col > 16 || p->twin ? 0.33 : 0.45),
-           left = room - (maps - 1) * TWIN_GAP - maps * cells - far;
+           left = room - (maps - 1) * twin_gap(p) - maps * cells - far;
     p->left = fmin(p->left, fmax(usual, left));
     p->beside = 0;
     double most = fmax(62, 232.0 / n_col),
-           space = (room - p->left - (maps - 1) * TWIN_GAP - far) / maps;
+           space = (room - p->left - (maps - 1) * twin_gap(p) - far) / maps;
     if (p->twin) most = fmax(62, 150.0 / n_col);
     p->cell = fmin(most, space / n_col);
     if (p->cell >= 40) return;
@@ -706,16 +787,24 @@ static const char *layer_words(const ErrPen *p) {
 }
 
 /* The page with at most `rows` rows; NULL and a diagnostic if there is nothing to show. */
-static Scene *errors_page(const ViewCall *c, int rows) {
+static Scene *errors_page(const ViewCall *c, int rows, bool brief) {
     ErrPen p;
     if (!prepare(c, &p)) return NULL;
+    p.brief = brief;
     furniture_preset(c->o->preset, &p.preset);
     bool slide = p.preset == PRESET_SLIDE, narrow = p.preset == PRESET_COLUMN;
     errors_fold(p.a, &p.map, rows);
     Scene *s = p.s = figure_new(c, "errors", p.preset);
     p.x = presets[p.preset].margin;
     p.w = s->w - 2 * p.x;
-    double side = narrow ? 0 : slide ? 292 : 330, gap = narrow ? 0 : 40, at;
+    double side = narrow   ? 0
+                  : !slide ? 330
+                  : p.twin ? 264
+                           : 292,
+           gap = narrow            ? 0
+                 : slide && p.twin ? 22
+                                   : 40,
+           at;
     measure(&p, p.w - side - gap);
     double used = maps_width(&p) + gap + side;
     /* few ranks need no wide canvas; the scale of a PNG stays the same */
@@ -756,15 +845,19 @@ static Scene *errors_page(const ViewCall *c, int rows) {
     return s;
 }
 
-/* A slide takes as many rows as its title, its panel and its legend leave room for. */
+/* A slide takes as many rows as its title, its panel and its legend leave room for; where the panel
+ * itself is too high (a cause of many lines), it says less. */
 int view_errors(const ViewCall *c, Scene **page) {
     static const int most[PRESET_COUNT] = {
-        [PRESET_WIDE] = 44, [PRESET_COLUMN] = 44, [PRESET_SLIDE] = 17, [PRESET_A4] = 26};
+        [PRESET_WIDE] = 36, [PRESET_COLUMN] = 36, [PRESET_SLIDE] = 17, [PRESET_A4] = 26};
     PresetKind preset;
     furniture_preset(c->o->preset, &preset);
-    int rows = most[preset];
-    do page[0] = errors_page(c, rows--);
-    while (page[0] && page[0]->scale < 1 && preset == PRESET_SLIDE && rows >= 8);
+    for (int brief = 0; brief < 2; brief++) {
+        int rows = most[preset];
+        do page[0] = errors_page(c, rows--, brief);
+        while (page[0] && page[0]->scale < 1 && preset == PRESET_SLIDE && rows >= 8);
+        if (!page[0] || page[0]->scale >= 1 || preset != PRESET_SLIDE) break;
+    }
     return page[0] != NULL;
 }
 
@@ -823,6 +916,8 @@ static void text_first(ErrPen *p, Str *s, int w) {
     const char *line = errors_plan_line(p->a, p->c->t, k);
     str_addf(s, "\nfirst wrong  %s\n", k->value);
     words_labelled(s, "ranks        ", rankset_text(&k->ranks, p->a), w);
+    const char *module = errors_module(p->c->t, k->step);
+    if (module) words_labelled(s, "module       ", module, w);
     if (p->map.first && p->map.first->planted)
         words_labelled(s, "planted      ", p->map.first->planted, w);
     words_labelled(s, "cause        ", k->cause ? k->cause : "not known", w);
@@ -833,6 +928,16 @@ static void text_first(ErrPen *p, Str *s, int w) {
                                     k->n_index ? ": " : "", errors_digits(p->a, k->got),
                                     errors_digits(p->a, k->want)),
                        w);
+    if (k->n_terms) {
+        Str sum = str_new(p->a);
+        for (int64_t i = 0; i < k->n_terms; i++)
+            str_addf(&sum, "%srank %.0f has %s", i ? " + " : "", k->term_ranks[i],
+                     errors_digits(p->a, k->terms[i]));
+        words_labelled(
+            s, "terms        ",
+            arena_printf(p->a, "%s = %s, the unsharded value", sum.s, errors_digits(p->a, k->want)),
+            w);
+    }
     str_addf(s, "error        %.3g, bound %.2g\n", k->max_abs, k->bound);
     for (int i = 0; i < k->n_rank_error && i < 8; i++)
         str_addf(s, "             rank %lld: %.2g\n", (long long)k->rank_error[i].rank,

@@ -160,13 +160,15 @@ double pill_width(Scene *s, const char *text) {
     return fmax(28, scene_width(s, 12.5, SEMIBOLD, text) + 16);
 }
 
-double draw_pill(Scene *s, double x, double y, const char *text, const char *axes) {
+static double pill_of(Scene *s, double x, double y, const char *text, AxisKind k) {
     double w = pill_width(s, text);
-    AxisKind k = theme_axis(axes);
     scene_rect(s, (Area){x, y - 9, w, 18}, 9, (Look){ROLE_AXIS + k, ROLE_NONE, 0});
     scene_text(s, x + w / 2, y + 4.5, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_AXIS_PILL + k},
                text);
     return w;
+}
+double draw_pill(Scene *s, double x, double y, const char *text, const char *axes) {
+    return pill_of(s, x, y, text, theme_axis(axes));
 }
 
 /* Rows and columns of a map: the slowest axis makes rows if there are two or more; gaps between
@@ -291,6 +293,9 @@ static double key_exposed(Scene *s, double x, double y) {
 static double key_hidden(Scene *s, double x, double y) {
     return swatch(s, (Pt){x, y}, 26, 0, (Look){ROLE_COLL_PALE, ROLE_COLL_LINE, 1.25});
 }
+static double key_beside(Scene *s, double x, double y) {
+    return swatch(s, (Pt){x, y}, 26, 0, (Look){ROLE_PAPER, ROLE_COLL_LINE, 1.25});
+}
 void figure_waiting(Scene *s, Area at) {
     static const double dash[2] = {3, 2};
     Mark *m = scene_rect(s, at, 0, (Look){ROLE_PAPER, ROLE_COLL_LINE, 0.8});
@@ -316,6 +321,8 @@ static const struct {
 } keys[LEGEND_COUNT] = {
     [LEGEND_COMPUTE] = {key_compute, "compute on local data"},
     [LEGEND_COLL] = {key_coll, "collective"},
+    [LEGEND_MESSAGE] = {key_coll, "message between stages"},
+    [LEGEND_EITHER] = {key_coll, "collective, or message between stages"},
     [LEGEND_INFERRED] = {key_inferred, "collective that no line of the plan asks for"},
     [LEGEND_PARTIAL] = {key_partial, "partial sum"},
     [LEGEND_WEIGHT] = {key_weight, "weight, local part filled"},
@@ -325,35 +332,64 @@ static const struct {
     [LEGEND_MOVE] = {key_move, "local move, nothing is sent"},
     [LEGEND_MATMUL] = {key_compute, "matmul, attention"},
     [LEGEND_GRADIENT] = {key_gradient, "weight gradient"},
-    [LEGEND_SMALL] = {key_small, "small kernels: norm, RoPE, residual"},
+    [LEGEND_SMALL] = {key_small, "other kernels: norm, RoPE, residual"},
     [LEGEND_EXPOSED] = {key_exposed, "communication, exposed: compute waits"},
     [LEGEND_HIDDEN] = {key_hidden, "communication, hidden behind compute"},
+    [LEGEND_BESIDE] = {key_beside, "communication behind other communication"},
     [LEGEND_OTHERS] = {key_others, "waits for another rank, nothing is sent"},
     [LEGEND_WAIT] = {key_wait, "compute waits"},
     [LEGEND_SAVED] = {key_saved, "kept for backward, bytes here"},
     [LEGEND_AGAIN] = {key_saved, "again: not kept, made again for backward"},
 };
 
+/* "dp·cp": the first product of axes that the figure names in the colour of products; NULL: none.
+ */
+static const char *product_named(const Scene *s) {
+    const Role pill = ROLE_AXIS_PILL + AXIS_PRODUCT, word = ROLE_AXIS_TEXT + AXIS_PRODUCT;
+    for (int i = 0; i < s->n_marks; i++)
+        for (int k = 0; k < s->marks[i].n_run; k++) {
+            const Run *run = &s->marks[i].run[k];
+            const char *dot = run->role == pill || run->role == word ? strstr(run->s, "·") : NULL,
+                       *from = dot;
+            while (from && from > run->s && from[-1] != ' ') from--;
+            if (from) return arena_strndup(s->arena, from, strcspn(from, " "));
+        }
+    return NULL;
+}
+/* Where the next entry of a legend stands, `need` wide, in a line of w from x. */
+static void next_entry(Pt *at, double x, double w, double need) {
+    if (at->x > x && at->x + need > x + w) *at = (Pt){x, at->y + 24};
+}
+/* What an entry means, behind its mark of width k; and on to the next one. */
+static void entry_words(Scene *s, Pt *at, double k, const char *text) {
+    const TextLook look = {ALIGN_LEFT, 12, REGULAR, ROLE_SECOND};
+    at->x += k + 8;
+    at->x += scene_text(s, at->x, at->y + 4.5, look, text) + 22;
+    scene_end(s);
+}
+
 double figure_legend(Scene *s, Band at, unsigned marks) {
+    static const char product[] = "one group over several axes";
+    static const unsigned either = 1u << LEGEND_COLL | 1u << LEGEND_MESSAGE;
     assert(at.w > 0);
-    double x = at.x, w = at.w, y = at.y;
+    const char *axes = product_named(s);
+    Pt p = {at.x, at.y + 22};
+    if ((marks & either) == either) marks = (marks & ~either) | 1u << LEGEND_EITHER;
     scene_begin(s, "legend", "legend", NULL);
-    scene_segment(s, (Pt){x, y}, (Pt){x + w, y}, ROLE_GRID, 1);
-    double px = x, py = y + 22;
+    scene_segment(s, (Pt){at.x, at.y}, (Pt){at.x + at.w, at.y}, ROLE_GRID, 1);
     for (int i = 0; i < LEGEND_COUNT; i++) {
         if (!(marks >> i & 1)) continue;
-        double need = 38 + scene_width(s, 12, REGULAR, keys[i].text);
-        if (px > x && px + need > x + w) px = x, py += 24;
+        next_entry(&p, at.x, at.w, 38 + scene_width(s, 12, REGULAR, keys[i].text));
         scene_begin(s, "key", keys[i].text, NULL);
-        double k = keys[i].draw(s, px, py);
-        px += k + 8;
-        px += scene_text(s, px, py + 4.5, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                         keys[i].text) +
-              22;
-        scene_end(s);
+        entry_words(s, &p, keys[i].draw(s, p.x, p.y), keys[i].text);
+    }
+    if (axes) {
+        next_entry(&p, at.x, at.w, pill_width(s, axes) + 8 + scene_width(s, 12, REGULAR, product));
+        scene_begin(s, "key", product, NULL);
+        entry_words(s, &p, pill_of(s, p.x, p.y, axes, AXIS_PRODUCT), product);
     }
     scene_end(s);
-    return py + 22;
+    return p.y + 22;
 }
 
 /* What stands behind the stamp: plan, hash, version. */

@@ -58,6 +58,8 @@ void figure_number(Scene *const *page, int n, bool all);
 typedef enum {
     LEGEND_COMPUTE,
     LEGEND_COLL,
+    LEGEND_MESSAGE,
+    LEGEND_EITHER, /* the two above in one: they are drawn alike */
     LEGEND_INFERRED,
     LEGEND_PARTIAL,
     LEGEND_WEIGHT,
@@ -70,6 +72,7 @@ typedef enum {
     LEGEND_SMALL,
     LEGEND_EXPOSED,
     LEGEND_HIDDEN,
+    LEGEND_BESIDE,
     LEGEND_OTHERS,
     LEGEND_WAIT,
     LEGEND_SAVED,
@@ -81,7 +84,8 @@ typedef struct {
     double x, w, y;
 } Band;
 /* The legend of these marks (bits 1 << LEGEND_...) under a hairline at y; returns the y under it.
- */
+ * What the figure has in the colour of a product of axes is found among the marks that it has so
+ * far. */
 double figure_legend(Scene *s, Band at, unsigned marks);
 /* A stretch of time in which a rank waits for another: empty, with a dashed outline. */
 void figure_waiting(Scene *s, Area at);

@@ -1,5 +1,6 @@
 /* The symbol of a collective. See hexagon.h. */
 #include "render/furniture/hexagon.h"
+#include "trace/counts.h"
 
 Hexagon hexagon_of(const TraceCollective *c, double x, double y, double w, double h) {
     return (Hexagon){.x = x,
@@ -8,6 +9,7 @@ Hexagon hexagon_of(const TraceCollective *c, double x, double y, double w, doubl
                      .h = h,
                      .inferred = c->inferred,
                      .skipped = wrong_skipped(c),
+                     .message = collective_is_message(c),
                      .step = c->step};
 }
 
@@ -26,6 +28,7 @@ int hexagon_draw(Scene *s, const Hexagon *h, unsigned *legend) {
                    h->line[i].text);
     wrong_flag(s, h->list, h->step, h->flag_x, h->flag_y);
     if (h->id) scene_end(s);
-    *shown |= 1u << LEGEND_COLL | (unsigned)h->inferred << LEGEND_INFERRED;
+    *shown |= 1u << (h->message ? LEGEND_MESSAGE : LEGEND_COLL) | (unsigned)h->inferred
+                                                                      << LEGEND_INFERRED;
     return group;
 }

@@ -17,6 +17,7 @@ typedef struct Hexagon {
     double x, y, w, h;    /* its box */
     const char *id, *tip; /* of its group; id NULL: it belongs to the open one and has no frame */
     bool inferred, skipped, wrong;
+    bool message; /* of two ranks, and so the legend calls it */
     HexagonLine line[HEXAGON_LINES];
     const WrongList *list; /* has a flag at flag_x, flag_y if this list speaks of the step */
     int step;

@@ -312,11 +312,16 @@ static const TraceCompute *weighted(const Trace *t, const char *value, const Tra
     }
     return NULL;
 }
-const char *words_kept(Arena *a, const Trace *t, const char *value, bool brief) {
+/* The norm that makes the value; NULL: none does. */
+static const TraceCompute *norm_before(const Trace *t, const char *value) {
     const TraceParam *p;
     const TraceCompute *c = weighted(t, value, &p);
-    if (c && p->compute.nd == 1 && part_term(c->part)->norm)
-        return arena_printf(a, "after %s", brief ? "the norm" : words_leaf(c->module));
+    return c && p->compute.nd == 1 && part_term(c->part)->norm ? c : NULL;
+}
+bool words_after_norm(const Trace *t, const char *value) { return norm_before(t, value) != NULL; }
+const char *words_kept(Arena *a, const Trace *t, const char *value, bool brief) {
+    const TraceCompute *c = norm_before(t, value);
+    if (c) return arena_printf(a, "after %s", brief ? "the norm" : words_leaf(c->module));
     return words_short(a, value);
 }
 
@@ -332,17 +337,29 @@ static bool is_router(const TraceParam *p) {
            strchr("/", p->compute.dim_symbol[0][1]) != NULL;
 }
 
-const char *words_weight(Arena *a, const char *module, const TraceParam *p) {
-    const char *own = words_leaf(p->plan_name);
-    bool only = !*own || !strcmp(own, "weight") || !strcmp(own, "bias");
-    /* experts' own are told apart by their names, their biases [E, F] too */
-    if (!only && (p->compute.nd > 2 || is_router(p))) return own;
-    const char *path = module && *module ? module : p->plan_name, *leaf = words_leaf(path),
-               *dot = strrchr(path, '.'), *up = dot;
+/* Of a path, the part that stands before its leaf, if weights beside it are called the same. */
+static const char *group_of(const char *path) {
+    static const char shared[] = "shared";
+    const char *dot = strrchr(path, '.'), *up = dot;
     while (up && up > path && up[-1] != '.') up--;
+    return up && !strncmp(up, shared, sizeof shared - 1) ? shared : "";
+}
+const char *words_weight(Arena *a, const char *module, const TraceParam *p) {
+    const char *group = "";
+    return words_weight_next(a, module, p, &group);
+}
+const char *words_weight_next(Arena *a, const char *module, const TraceParam *p,
+                              const char **group) {
+    const char *before = *group, *own = words_leaf(p->plan_name);
+    bool only = !*own || !strcmp(own, "weight") || !strcmp(own, "bias");
+    *group = "";
+    /* experts' own are told apart by their names, their biases [E, F] too, and what is no matrix */
+    if (!only && (p->compute.nd != 2 || is_router(p))) return own;
+    const char *path = module && *module ? module : p->plan_name, *leaf = words_leaf(path);
     if (is_router(p) && strcmp(leaf, "router")) return arena_printf(a, "router %s", leaf);
     /* its matrices are called as those of the experts beside it */
-    return up && !strncmp(up, "shared", 6) ? arena_printf(a, "shared %s", leaf) : leaf;
+    *group = group_of(path);
+    return **group && strcmp(*group, before) ? arena_printf(a, "%s %s", *group, leaf) : leaf;
 }
 
 const char *words_value(Arena *a, const Trace *t, const char *name) {

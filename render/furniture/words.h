@@ -70,6 +70,8 @@ const char *words_gradient(Arena *a, const char *word);
 /* What is kept for backward, in the words of the modules that a figure shows: "after ffn_norm" of
  * what the norm gives, brief "after the norm"; "q"; any other value by its leaf. */
 const char *words_kept(Arena *a, const Trace *t, const char *value, bool brief);
+/* Is the value told by the norm that it stands behind? */
+bool words_after_norm(const Trace *t, const char *value);
 /* The backward of an op that has no matrix: "SiLU′". */
 const char *words_adjoint(Arena *a, const char *op);
 /* What a local move is called in its box: "slice"; "declared, not done" where it moves nothing. */
@@ -83,6 +85,9 @@ const char *words_value_path(const Trace *t, const char *name, const char **path
 /* What people call the matrix that a step multiplies with: its module, "wq", "router gate", "shared
  * w1"; of a module with several (experts) the weight itself, "w1". */
 const char *words_weight(Arena *a, const char *module, const TraceParam *p);
+/* The same in a list: "shared w1", then "w3". *group: of what was named before ("": none). */
+const char *words_weight_next(Arena *a, const char *module, const TraceParam *p,
+                              const char **group);
 /* "column" for colwise, "row" for rowwise, the style itself otherwise, NULL for NULL. */
 const char *words_style(const char *style);
 /* Symbol without its cuts: "F/tp" gives "F", "S/(cp*sp)" gives "S". */

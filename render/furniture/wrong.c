@@ -9,6 +9,8 @@ typedef struct {
     int step;
     const char *what, *value, *why;
     const char *rule; /* of a label that is false: what is said and what is; NULL: no label is */
+    const char *file; /* of the plan, with a line above 0 */
+    int line;
 } Found;
 
 typedef struct {
@@ -82,7 +84,7 @@ static void coll_found(Finds *f, const TraceCollective *c) {
         why = arena_printf(f->a, "is not what it should be (planted: %s)", c->planted);
     else why = arena_printf(f->a, "is wrong: %s", c->wrong);
     *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-        (Found){c->step, name, short_value(f->a, c->subject), why, NULL};
+        (Found){c->step, name, short_value(f->a, c->subject), why, NULL, c->file, c->line};
 }
 
 static const char *planted_words(Finds *f, const char *planted) {
@@ -106,8 +108,13 @@ static void source_found(Finds *f, const char *what, const char *name, const cha
         for (int k = 0; k < c->n_inputs; k++) reads |= !strcmp(c->inputs[k], name);
         if (!reads || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){c->step, what, short_value(f->a, (Subject){OF_ITSELF, name}),
-                    planted_words(f, planted), NULL};
+            (Found){c->step,
+                    what,
+                    short_value(f->a, (Subject){OF_ITSELF, name}),
+                    planted_words(f, planted),
+                    NULL,
+                    NULL,
+                    0};
         return;
     }
 }
@@ -133,20 +140,28 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
         const TraceLocalMove *m = &t->moves[i];
         if ((!m->wrong && !m->planted) || !shows(of, m->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){m->step, text_same(m->op, "claim") ? "declaration" : m->op,
-                    short_value(f->a, m->subject), move_why(f, m), m->planted ? NULL : m->wrong};
+            (Found){m->step,
+                    text_same(m->op, "claim") ? "declaration" : m->op,
+                    short_value(f->a, m->subject),
+                    move_why(f, m),
+                    m->planted ? NULL : m->wrong,
+                    m->file,
+                    m->line};
     }
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         bool again = f->n && f->found[f->n - 1].step == c->step; /* one record per rank class */
         if ((!c->wrong && !c->planted) || again || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){c->step, when(f, c->pass, c->recompute, c->label ? c->label : c->op),
+            (Found){c->step,
+                    when(f, c->pass, c->recompute, c->label ? c->label : c->op),
                     c->pass == PHASE_OPTIMIZER ? optimizer_value(f->a, c->output)
                                                : short_value(f->a, c->makes),
                     c->wrong ? arena_printf(f->a, "is not allowed: %s", c->wrong)
                              : planted_words(f, c->planted),
-                    NULL};
+                    NULL,
+                    NULL,
+                    0};
     }
     read_sources(f, shows, of);
 }
@@ -188,6 +203,15 @@ static const char *head_of(Finds *f, const Found *x, const char *values, const c
     return end ? arena_strndup(f->a, text, (size_t)(end - text)) : text;
 }
 
+/* What a sentence says beside its rule: the step, and the line of the plan. */
+static const char *where_of(Finds *f, const Found *x, const char *values) {
+    const char *at = x->line > 0 ? arena_printf(f->a, ", line %d of %s", x->line,
+                                                x->file ? words_file(x->file) : "the plan")
+                                 : "";
+    return words_symbol(f->a,
+                        arena_printf(f->a, "%s of %s%s", words_capital(f->a, x->what), values, at));
+}
+
 const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
                             const void *of) {
     Finds f = {.a = a, .t = t};
@@ -205,6 +229,7 @@ const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *
             words_symbol(a, arena_printf(a, "%s of %s %s", words_capital(a, f.found[i].what),
                                          values, f.found[i].why));
         note->head = head_of(&f, &f.found[i], values, note->text);
+        if (f.found[i].rule) note->where = where_of(&f, &f.found[i], values);
     }
     return l;
 }
@@ -222,8 +247,13 @@ int wrong_number(const WrongList *l, int step) {
 
 enum { LINES = 4, PITCH = 17, INDENT = 22 };
 
-static int wrap_note(Scene *s, const WrongNote *n, double w, int max, const char **line) {
-    return scene_wrap(s, n->text, (TextColumn){w - INDENT, 12.5, SEMIBOLD, max, NULL}, line);
+/* Under a title that is the rule itself only where it is broken. */
+static const char *said_of(const Scene *s, const WrongList *l, const WrongNote *n) {
+    bool told = l->n == 1 && n->where && s->title && !strcmp(s->title, n->head);
+    return told ? n->where : n->text;
+}
+static int wrap_note(Scene *s, const char *text, double w, int max, const char **line) {
+    return scene_wrap(s, text, (TextColumn){w - INDENT, 12.5, SEMIBOLD, max, NULL}, line);
 }
 
 /* Lines that note i may have, so that `max` suffices for all. */
@@ -244,7 +274,7 @@ double wrong_height(Scene *s, const WrongList *l, double w, int max) {
     if (l && l->n && is_told(s, l)) return 0;
     for (int i = 0; l && i < l->n; i++)
         if (lines_of(l, i, max) > 0)
-            h += PITCH * wrap_note(s, &l->note[i], w, lines_of(l, i, max), line);
+            h += PITCH * wrap_note(s, said_of(s, l, &l->note[i]), w, lines_of(l, i, max), line);
     return h;
 }
 
@@ -264,7 +294,8 @@ static double draw_notes(Scene *s, const WrongList *l, Band at, int max, const c
     if (!l || !l->n || is_told(s, l)) return y;
     scene_begin(s, "wrong", "wrong-notes", what);
     for (int i = 0; i < l->n; i++) {
-        int most = lines_of(l, i, max), n = most > 0 ? wrap_note(s, &l->note[i], w, most, line) : 0;
+        int most = lines_of(l, i, max),
+            n = most > 0 ? wrap_note(s, said_of(s, l, &l->note[i]), w, most, line) : 0;
         if (n) disc(s, x + 8, y + 7.7, sign_of(s, l, i + 1));
         for (int k = 0; k < n; k++, y += PITCH)
             scene_text(s, x + INDENT, y + 12, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_FAIL},

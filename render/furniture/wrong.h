@@ -12,8 +12,10 @@ enum { WRONG_MAX = 24 };
 typedef struct {
     int n;
     const int *step;
-    const char *text; /* the sentence */
-    const char *head; /* what is wrong, without the cause: for a title */
+    const char *text;  /* the sentence */
+    const char *head;  /* what is wrong, without the cause: for a title */
+    const char *where; /* beside a head that says all else: "Slice of input, line 10 of
+                          plan.yaml"; NULL: the sentence says more */
 } WrongNote;
 
 typedef struct {

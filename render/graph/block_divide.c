@@ -3,6 +3,7 @@
 #include "render/graph/block_divide.h"
 #include "render/graph/block_place.h"
 #include "render/graph/block_read.h"
+#include "render/graph/grads.h"
 #include <string.h>
 
 static bool is_box(const BlockGraph *g, const BlockStrip *s, int k) {
@@ -64,6 +65,18 @@ static void number_pieces(BlockGraph *g) {
     }
 }
 
+/* What a piece makes for another page and does not end in says what it is. */
+static void name_open_ends(BlockGraph *g, const BlockStrip *s) {
+    for (int k = 0; k < s->n; k++) {
+        BlockNode *x = &g->node[s->node[k]];
+        bool read = s->node[k] == s->last || x->kind == NODE_INPUT;
+        for (int m = 0; m < s->n; m++) read |= reads(&g->node[s->node[m]], s->node[k]);
+        const bool leaves =
+            x->kind == NODE_OP && x->op[0].n_leave && x->op[0].leave[0].made == x->op[0].c;
+        if (!read && !leaves && !x->role) x->role = block_value(g, x->name);
+    }
+}
+
 BlockGraph *block_divide(const BlockGraph *of, int strip, int boxes) {
     const BlockStrip s = of->strip[strip];
     const int all = block_boxes(of, strip);
@@ -80,5 +93,6 @@ BlockGraph *block_divide(const BlockGraph *of, int strip, int boxes) {
     block_renumber(g);
     for (int k = 0; k < 2; k++) block_close_strip(g, strip + k);
     for (int k = 0; k < 2; k++) block_place_again(g, strip + k);
+    for (int k = 0; k < 2; k++) name_open_ends(g, &g->strip[strip + k]);
     return g;
 }

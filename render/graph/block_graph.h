@@ -63,6 +63,11 @@ typedef struct {
     int levels, cols;
 } BlockStrip;
 
+/* What a value of the residual stream is called: "x" goes into the block, "y" comes out of it. */
+typedef struct {
+    const char *value, *name;
+} BlockState;
+
 typedef struct BlockGraph {
     const Trace *t;
     Arena *arena;
@@ -79,7 +84,9 @@ typedef struct BlockGraph {
     BlockStrip strip[BLOCK_MAX_STRIPS];
     int wrong_step;         /* step that makes the first wrong value, -2: none */
     const WrongList *wrong; /* illegal, planted and missing steps of what is drawn */
-    int n_used;             /* collectives of what is drawn, parameters' included */
+    int n_states;           /* of the forward pass, whatever part and pass are drawn */
+    BlockState *state;
+    int n_used; /* collectives of what is drawn, parameters' included */
     const TraceCollective **used;
 } BlockGraph;
 
@@ -94,6 +101,14 @@ bool block_draws(const BlockNode *n, const TraceCollective *c);
 bool block_on_rank(const BlockGraph *g, const TraceCompute *c);
 /* Does the strip begin at the stream, and nothing of it come back? */
 bool block_is_open(const BlockStrip *s);
+/* Names the states of the strips of g, a graph of the forward pass (block_states.c). */
+void block_name_states(BlockGraph *g);
+/* "x", "h", "y" of a value of the stream, "dx" of its gradient; NULL of any other. */
+const char *block_state(const BlockGraph *g, const char *value);
+/* A value where it stands alone, as words_value says it, states by their names. */
+const char *block_value(const BlockGraph *g, const char *value);
+/* What is kept of the forward pass, as words_kept says it, states by their names. */
+const char *block_kept(const BlockGraph *g, const char *value, bool brief);
 /* Node that stands for node i. */
 int block_real(const BlockGraph *g, int i);
 /* Do two values lie alike on this rank (sizes, bytes, pending)? */

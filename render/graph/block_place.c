@@ -70,7 +70,7 @@ static int readers(const BlockGraph *g, const BlockStrip *s, int i, int *out, in
     return n;
 }
 
-enum { MAX_BRANCH = 16, MAX_FAN = 16 };
+enum { MAX_BRANCH = 16, MAX_FAN = 16, MAX_RING = 256 };
 typedef struct {
     int n, node[MAX_BRANCH], join;
 } Branch;
@@ -106,8 +106,17 @@ static bool alike_params(const BlockGraph *g, const BlockOp *a, const BlockOp *b
     return true;
 }
 
+/* Is the step one that is wrong, and so shown alone? */
+static bool is_marked(const BlockGraph *g, const BlockNode *n) {
+    if (n->step == g->wrong_step) return true;
+    if (n->coll) return n->coll->wrong || n->coll->planted;
+    if (n->move) return n->move->wrong || n->move->planted;
+    return n->kind == NODE_OP && (n->op[0].c->wrong || n->op[0].c->planted);
+}
+
 static bool alike(const BlockGraph *g, int i, int j) {
     const BlockNode *a = &g->node[i], *b = &g->node[j];
+    if (is_marked(g, a) || is_marked(g, b)) return false;
     if (a->kind != b->kind || !a->out || !b->out || !block_same_shape(g, a->out, b->out))
         return false;
     if (a->kind == NODE_OP)
@@ -119,11 +128,25 @@ static bool alike(const BlockGraph *g, int i, int j) {
     return a->kind == NODE_MOVE && text_same(a->move->op, b->move->op);
 }
 
-static bool alike_branches(const BlockGraph *g, const Branch *a, const Branch *b) {
-    if (a->n != b->n || a->join < 0 || a->join != b->join) return false;
-    for (int i = 0; i < a->n; i++)
-        if (!alike(g, a->node[i], b->node[i])) return false;
-    return true;
+/* Backward, an op between a collective and a weight has a box of its own: does it change nothing
+ * but numbers, so that a branch with it and one without are alike? */
+static bool is_extra(const BlockGraph *g, int i) {
+    const BlockNode *n = &g->node[i];
+    return g->pass == PHASE_BACKWARD && n->kind == NODE_OP && n->n_in == 1 && !n->op[0].n_param &&
+           !n->op[0].n_leave && n->n_op == 1 && block_same_shape(g, g->node[n->in[0]].out, n->out);
+}
+
+/* Pairs the nodes of two branches, other[i]: that of b for node i of a; the one before where a has
+ * one more. */
+static bool alike_branches(const BlockGraph *g, const Branch *a, const Branch *b, int *other) {
+    int j = 0;
+    if (a->join < 0 || a->join != b->join) return false;
+    for (int i = 0; i < a->n; i++) {
+        const bool same = j < b->n && alike(g, a->node[i], b->node[j]);
+        if (!same && (!j || !is_extra(g, a->node[i]))) return false;
+        other[i] = b->node[same ? j++ : j - 1];
+    }
+    return j == b->n;
 }
 
 static const char *op_word(const BlockGraph *g, int i) {
@@ -131,6 +154,16 @@ static const char *op_word(const BlockGraph *g, int i) {
                    g->node[i].op[0].n_param
                ? words_leaf(g->node[i].op[0].c->module)
                : g->node[i].name;
+}
+
+/* "dq" of the gradient of q_rope, "d gate_act" of that of gate_act. */
+static const char *role_of(const BlockGraph *g, const BlockNode *n) {
+    return words_gradient(g->arena, words_short(g->arena, n->op[0].c->makes.of));
+}
+/* The same of both of a box for two. */
+static const char *roles_of(const BlockGraph *g, const BlockNode *n) {
+    const char *one = role_of(g, n), *two = n->twin < 0 ? one : role_of(g, &g->node[n->twin]);
+    return strcmp(one, two) ? arena_printf(g->arena, "%s, %s", one, two) : one;
 }
 
 /* The gradients that leave at either of two twins. */
@@ -164,16 +197,24 @@ static void merge_ops(Arena *arena, BlockNode *a, const BlockNode *b, const char
     a->n_op = n;
 }
 
-static void merge_branches(BlockGraph *g, const Branch *a, const Branch *b) {
+static void merge_branches(BlockGraph *g, const Branch *a, const Branch *b, const int *other) {
+    const BlockOp *first = &g->node[a->node[0]].op[0];
     const char *na = op_word(g, a->node[0]), *nb = op_word(g, b->node[0]);
     const char *sa = block_differs(g->arena, na, nb), *sb = block_differs(g->arena, nb, na);
     if (strspn(sa, "0123456789") == strlen(sa) || strspn(sb, "0123456789") == strlen(sb))
         sa = na, sb = nb; /* "1" of w1 names nothing */
+    if (g->pass == PHASE_BACKWARD && first->c->makes.role == OF_GRADIENT && !first->n_param)
+        sa = role_of(g, &g->node[a->node[0]]), sb = role_of(g, &g->node[b->node[0]]);
+    bool past = false; /* backward, behind their weights: of one value, not of both */
     for (int i = 0; i < a->n; i++) {
-        BlockNode *x = &g->node[a->node[i]], *y = &g->node[b->node[i]];
+        BlockNode *x = &g->node[a->node[i]], *y = &g->node[other[i]];
+        const bool extra = i && other[i] == other[i - 1];
+        x->twin = other[i];
+        if (extra) x->op[0].only = sa;
+        if (extra) continue;
         if (x->kind == NODE_OP) merge_ops(g->arena, x, y, sa, sb);
-        x->twin = b->node[i];
-        x->pair = arena_printf(g->arena, "%s, %s", sa, sb);
+        past |= g->pass == PHASE_BACKWARD && x->kind == NODE_OP && x->op[0].n_param;
+        x->pair = past ? NULL : arena_printf(g->arena, "%s, %s", sa, sb);
         y->alias = a->node[i];
     }
     BlockNode *join = &g->node[a->join];
@@ -181,6 +222,12 @@ static void merge_branches(BlockGraph *g, const Branch *a, const Branch *b) {
     for (int k = 0; k < join->n_in; k++)
         if (block_real(g, join->in[k]) == join->in[k]) join->in[n++] = join->in[k];
     join->n_in = n;
+}
+
+/* Backward, do both make the gradient of one value, of different uses? */
+static bool is_term(const BlockGraph *g, int i, int j) {
+    return g->pass == PHASE_BACKWARD && !g->node[i].op[0].n_param &&
+           !strcmp(g->node[i].name, g->node[j].name);
 }
 
 /* Where more than two branches leave a node, alike ones behind the first become one (k and v). */
@@ -193,9 +240,11 @@ static void find_twins(BlockGraph *g, BlockStrip *s) {
         for (int i = 1; i < n && n > 2; i++)
             for (int j = i + 1; j < n; j++) {
                 if (g->node[fan[i]].kind != NODE_OP || g->node[fan[i]].twin >= 0) continue;
+                if (is_term(g, fan[i], fan[j])) continue;
                 Branch a = follow(g, s, fan[i]), b = follow(g, s, fan[j]);
-                if (!alike_branches(g, &a, &b)) continue;
-                merge_branches(g, &a, &b);
+                int other[MAX_BRANCH];
+                if (!alike_branches(g, &a, &b, other)) continue;
+                merge_branches(g, &a, &b, other);
                 n = readers(g, s, from, fan, MAX_FAN);
                 j = n;
             }
@@ -238,6 +287,7 @@ static void join_rows(BlockGraph *g, BlockStrip *s) {
  */
 static void set_levels(BlockGraph *g, BlockStrip *s) {
     bool moved = true;
+    const BlockHops hops = block_hops(g, s);
     for (int k = 0; k < s->n; k++)
         g->node[s->node[k]].level = g->node[s->node[k]].kind == NODE_INPUT ? -1 : 0;
     for (int round = 0; moved && round <= s->n; round++) {
@@ -248,6 +298,11 @@ static void set_levels(BlockGraph *g, BlockStrip *s) {
                 int above = n->in[j] == s->from ? -1 : g->node[n->in[j]].level;
                 if (n->level <= above) n->level = above + 1, moved = true;
             }
+        }
+        for (int k = 0; k < hops.n; k++) {
+            BlockNode *n = &g->node[hops.pair[k].below];
+            const int above = g->node[hops.pair[k].above].level;
+            if (n->level <= above) n->level = above + 1, moved = true;
         }
     }
     join_rows(g, s);
@@ -263,10 +318,12 @@ static void set_levels(BlockGraph *g, BlockStrip *s) {
 
 typedef struct {
     int from, to, col;
+    bool aside; /* its box stands beside the column, as others do that read the same there */
 } Wire;
 typedef struct {
     BlockGraph *g;
     BlockStrip *s;
+    bool ring; /* are there hops in the strip? */
     int n, cap;
     Wire *wire;
 } Wires;
@@ -300,16 +357,60 @@ static int branch_columns(const BlockGraph *g, const BlockStrip *s, int i) {
     return cols > 1 ? cols : 1;
 }
 
+static void add_wire(Wires *w, Wire wire) {
+    *ARENA_PUSH(w->g->arena, w->wire, w->n, w->cap) = wire;
+}
+/* The column in which another term of the same sum comes down; -1: none does. */
+static int column_of_sum(const Wires *w, int i, int to) {
+    for (int k = 0; k < w->n; k++)
+        if (w->wire[k].to == to && w->g->node[w->wire[k].from].level < w->g->node[i].level &&
+            !strcmp(w->g->node[w->wire[k].from].name, w->g->node[i].name))
+            return w->wire[k].col;
+    return -1;
+}
+/* Round a ring, what several blocks are computed with goes down one column past the boxes that
+ * read it, which stand beside; and terms of one sum come down in the column of the first. */
+static bool send_round(Wires *w, int i, int col, int level) {
+    int out[MAX_RING], n = readers(w->g, w->s, i, out, MAX_RING), first = 1 << 20, late = 0;
+    for (int k = 0; k < n; k++)
+        if (w->g->node[out[k]].level < first) first = w->g->node[out[k]].level;
+    for (int k = 0; k < n; k++) late += w->g->node[out[k]].level > first;
+    const int sum = n == 1 ? column_of_sum(w, i, out[0]) : -1;
+    if (!w->ring || (!late && sum < 0)) return false;
+    if (sum >= 0) add_wire(w, (Wire){i, out[0], sum, false});
+    for (int k = 0; k < n && late; k++) {
+        bool alone = true;
+        for (int q = 0; q < n; q++)
+            alone &= q == k || w->g->node[out[q]].level != w->g->node[out[k]].level;
+        if (w->g->node[out[k]].level > first) add_wire(w, (Wire){i, out[k], col, !alone});
+    }
+    for (int k = 0, at = col; k < n && late; k++) {
+        if (w->g->node[out[k]].level > first) continue;
+        at = free_column(w, at + 1, level);
+        add_wire(w, (Wire){i, out[k], n - late > 1 ? at : col, false});
+        at += branch_columns(w->g, w->s, out[k]) - 1;
+    }
+    return true;
+}
 /* Wires of a node's output: the first reader stays in the column, every other gets a free one to
  * the right of what the one before will fill. A value that one box reads twice comes by one wire.
  */
 static void send_out(Wires *w, int i, int col, int level) {
     int out[MAX_FAN], n = readers(w->g, w->s, i, out, MAX_FAN);
+    if (send_round(w, i, col, level)) return;
     for (int k = 0; k < n; k++) {
         const int at = k ? free_column(w, col, level) : col;
-        *ARENA_PUSH(w->g->arena, w->wire, w->n, w->cap) = (Wire){i, out[k], at};
+        add_wire(w, (Wire){i, out[k], at, false});
         col = at + branch_columns(w->g, w->s, out[k]);
     }
+}
+
+/* May box i not stand in the column in which a wire to it comes down: does one to another box run
+ * on there? */
+static bool is_passed(const Wires *w, int i, int col) {
+    for (int k = 0; k < w->n; k++)
+        if (w->wire[k].col == col && (w->wire[k].to != i || w->wire[k].aside)) return true;
+    return false;
 }
 
 static void place_node(Wires *w, int i) {
@@ -327,6 +428,7 @@ static void place_node(Wires *w, int i) {
     for (int k = 0; k < w->n; k++)
         foreign |= w->wire[k].to != i && w->wire[k].col >= lo && w->wire[k].col <= hi;
     for (int col = lo; col <= hi; col++) foreign |= stands_at(w, col, n->level);
+    if (is_passed(w, i, lo)) lo = hi = free_column(w, lo, n->level); /* it reads of what goes on */
     n->col = lo;
     n->col_last = foreign ? lo : hi;
     int live = 0;
@@ -368,11 +470,6 @@ static const char *join_saved(Arena *a, const char *x, const char *y) {
     return s.s;
 }
 
-/* "dq" of the gradient of q_rope, "d gate_act" of that of gate_act. */
-static const char *role_of(const BlockGraph *g, const BlockNode *n) {
-    return words_gradient(g->arena, words_short(g->arena, n->op[0].c->makes.of));
-}
-
 /* The gradients that the backward of one op makes leave one box, as wide as they stand. */
 static void share_boxes(BlockGraph *g, BlockStrip *s) {
     for (int k = 0; k < s->n; k++) g->node[s->node[k]].shared = -1;
@@ -386,7 +483,7 @@ static void share_boxes(BlockGraph *g, BlockStrip *s) {
             b->shared = i;
             a->col_last = b->col_last;
             a->op[0].saved = join_saved(g->arena, a->op[0].saved, b->op[0].saved);
-            a->role = role_of(g, a), b->role = role_of(g, b);
+            a->role = roles_of(g, a), b->role = roles_of(g, b);
             m = -1; /* the next may stand beside the wider box */
         }
     for (int k = 0; k < s->n; k++) {
@@ -396,7 +493,7 @@ static void share_boxes(BlockGraph *g, BlockStrip *s) {
 }
 
 static void set_columns(BlockGraph *g, BlockStrip *s) {
-    Wires w = {.g = g, .s = s};
+    Wires w = {.g = g, .s = s, .ring = block_hops(g, s).n > 0};
     for (int k = 0; k < s->n; k++) g->node[s->node[k]].col = g->node[s->node[k]].col_last = -1;
     if (s->from >= 0) send_out(&w, s->from, 0, -1);
     for (int level = -1; level < s->levels; level++) {

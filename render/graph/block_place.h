@@ -7,4 +7,18 @@
 void block_place(BlockGraph *g, int strip);
 /* The same of nodes that were placed in another strip: those that abut, and twins, stay one. */
 void block_place_again(BlockGraph *g, int strip);
+
+/* Node `above` stands on a higher level than node `below`. */
+typedef struct {
+    int above, below;
+} BlockAbove;
+typedef struct {
+    int n, cap;
+    BlockAbove *pair;
+} BlockHops;
+/* Is it a hop of a ring? */
+bool block_is_hop(const TraceCollective *c);
+/* What stands above and below each hop of the strip, so that work with one block stands together
+ * (block_hops.c). */
+BlockHops block_hops(const BlockGraph *g, const BlockStrip *s);
 #endif

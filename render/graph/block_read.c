@@ -222,6 +222,19 @@ static bool is_saved(const BlockGraph *g, int i, Subject read) {
            !subject_is_gradient(read);
 }
 
+/* Their names, once the states of the stream have theirs. */
+static void say_saved(BlockGraph *g) {
+    for (int i = 0; i < g->n; i++) {
+        BlockOp *op = &g->node[i].op[0];
+        const TraceCompute *c = g->node[i].kind == NODE_OP ? op->c : NULL;
+        for (int k = 0; c && k < c->n_inputs; k++) {
+            if (trace_param(g->t, c->inputs[k]) || !is_saved(g, i, c->reads[k])) continue;
+            const char *word = block_kept(g, c->inputs[k], false);
+            op->saved = op->saved ? arena_printf(g->arena, "%s, %s", op->saved, word) : word;
+        }
+    }
+}
+
 static void connect(BlockGraph *g) {
     int steps = g->n; /* inputs are added behind them */
     for (int i = 0; i < steps; i++) {
@@ -234,14 +247,7 @@ static void connect(BlockGraph *g) {
         for (int k = 0; k < c->n_inputs; k++) {
             const TraceParam *p = trace_param(g->t, c->inputs[k]);
             int step = c->input_step ? c->input_step[k] : -1;
-            if (!p && is_saved(g, i, c->reads[k])) {
-                BlockOp *op = &g->node[i].op[0];
-                op->saved = op->saved
-                                ? arena_printf(g->arena, "%s, %s", op->saved,
-                                               words_kept(g->arena, g->t, c->inputs[k], false))
-                                : words_kept(g->arena, g->t, c->inputs[k], false);
-                continue;
-            }
+            if (!p && is_saved(g, i, c->reads[k])) continue; /* say_saved */
             if (!p) {
                 add_input(g, i, c->inputs[k], step);
                 continue;
@@ -656,15 +662,19 @@ static void keep_used(BlockGraph *g) {
     g->n_used = used;
 }
 
-/* The parts that the trace has in any layer; a norm is drawn with what it stands before. */
+static void add_part(Str *have, const char *part) {
+    if (part && !part_term(part)->norm && !text_has_word(have->s, part))
+        str_addf(have, "%s%s", have->n ? ", " : "", part);
+}
+/* The parts that the trace has in any layer, those of the backward pass by its strips; a norm is
+ * drawn with what it stands before. */
 static const char *all_parts(const BlockGraph *g) {
     Str have = str_new(g->arena);
-    for (int i = 0; i < g->t->n_computes; i++) {
-        const char *p = g->t->computes[i].part;
-        bool told = !p || part_term(p)->norm;
-        for (int k = 0; k < i && !told; k++) told = text_same(g->t->computes[k].part, p);
-        if (!told) str_addf(&have, "%s%s", have.n ? ", " : "", p);
-    }
+    str_add(&have, "");
+    if (g->pass == PHASE_BACKWARD)
+        for (int i = g->n_strips - 1; i >= 0; i--) add_part(&have, g->strip[i].part);
+    for (int i = 0; i < g->t->n_computes && g->pass != PHASE_BACKWARD; i++)
+        add_part(&have, g->t->computes[i].part);
     return have.s;
 }
 /* Leaves only the strips of one part; false and a diagnostic that lists the parts if there is none.
@@ -676,9 +686,13 @@ static bool choose_part(BlockGraph *g, Diags *d, const RenderOptions *o) {
     for (int i = 0; i < g->n_strips; i++)
         if (text_same(g->strip[i].part, part)) g->strip[n++] = g->strip[i];
     if (n == 0) {
-        const char *there = arena_printf(g->arena, "parts: %s", all_parts(g));
+        const bool loss = g->pass == PHASE_BACKWARD && part_term(part)->loss;
+        const char *there = arena_printf(
+            g->arena, "%sparts: %s",
+            loss ? "without --pass it stands beside the forward pass; " : "", all_parts(g));
         diag_error(d, "E0212", diag_nowhere, words_part_help(g->arena, o, there),
-                   "the trace has no part '%s'", part);
+                   "%s has no part '%s'",
+                   g->pass == PHASE_BACKWARD ? "the backward pass" : "the trace", part);
         return false;
     }
     g->n_strips = n;
@@ -703,7 +717,8 @@ static int wrong_step(const BlockGraph *g) {
     return best;
 }
 
-BlockGraph *block_read_trace(const ViewCall *c) {
+/* The graph with its strips, all of them; NULL and a diagnostic if there is nothing to draw. */
+static BlockGraph *read_strips(const ViewCall *c) {
     const Trace *t = c->t;
     const RenderOptions *o = c->o;
     Diags *d = c->d;
@@ -739,7 +754,34 @@ BlockGraph *block_read_trace(const ViewCall *c) {
     leave(g);
     hide_identities(g);
     find_strips(g);
-    if (!choose_part(g, d, o)) return NULL;
+    return g;
+}
+
+/* The states have the names that they have in the forward pass of the same layer. */
+static void name_states(BlockGraph *g, const ViewCall *c) {
+    if (g->pass == PHASE_FORWARD) {
+        block_name_states(g);
+        return;
+    }
+    RenderOptions o = *c->o;
+    ViewCall call = *c;
+    o.part = NULL;
+    o.layer = g->layer;
+    call.o = &o;
+    call.pass = PHASE_FORWARD;
+    call.d = diags_new(g->arena);
+    BlockGraph *forward = read_strips(&call);
+    if (!forward) return;
+    block_name_states(forward);
+    g->state = forward->state, g->n_states = forward->n_states;
+}
+
+BlockGraph *block_read_trace(const ViewCall *c) {
+    BlockGraph *g = read_strips(c);
+    if (!g) return NULL;
+    name_states(g, c);
+    say_saved(g);
+    if (!choose_part(g, c->d, c->o)) return NULL;
     keep_used(g);
     for (int i = 0; i < g->n_strips; i++) block_place(g, i);
     g->wrong = block_wrong(g, 0, g->n_strips);

@@ -97,9 +97,13 @@ bool grads_same_end(const ParamGrad *x, const ParamGrad *y) {
     return true;
 }
 
-const char *grads_leaf(Arena *a, const ParamGrad *w) {
-    return w->param && w->param->module ? words_weight(a, w->param->module, w->param)
+const char *grads_leaf_next(Arena *a, const ParamGrad *w, const char **group) {
+    return w->param && w->param->module ? words_weight_next(a, w->param->module, w->param, group)
                                         : grads_weight(a, w->made->output);
+}
+const char *grads_leaf(Arena *a, const ParamGrad *w) {
+    const char *group = "";
+    return grads_leaf_next(a, w, &group);
 }
 
 bool grads_is_bias(const ParamGrad *w) { return text_before(w->made->output, ".bias"); }

@@ -35,6 +35,8 @@ const char *grads_path(const TraceParam *p);
 const char *grads_weight(Arena *a, const char *path);
 /* What a gradient's parameter is called in the box that multiplies with it: "wq", "shared w2". */
 const char *grads_leaf(Arena *a, const ParamGrad *w);
+/* The same in a list, as words_weight_next. */
+const char *grads_leaf_next(Arena *a, const ParamGrad *w, const char **group);
 /* Is it that of a bias? */
 bool grads_is_bias(const ParamGrad *w);
 /* "dwq dwk" of "wq wk", but "d q_proj k_proj"; with `bias`, " + bias" behind it. */

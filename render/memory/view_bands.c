@@ -1,5 +1,6 @@
-/* Bands of the program under the axis of steps: as fine as their names can be read, and the passes
- * below. Every band says in its tooltip what is most alive in it. */
+/* Bands of the program under the axis of steps: the passes, and below them bands as fine as most of
+ * their names can be read. Every band says in its tooltip what is most alive in it. */
+#include "base/text.h"
 #include "render/memory/bands.h"
 #include "render/memory/view_bands.h"
 #include <math.h>
@@ -83,14 +84,45 @@ static void draw_row(const BandPen *p, BandLevel level, double y) {
     }
 }
 
-double memory_draw_bands(const ViewCall *c, Scene *s, const MemCourse *m, Area plot) {
+/* Bands too narrow for their names have them below, each under a line from its band: as many as
+ * stand beside each other. Returns the height that this takes. */
+static double draw_leaders(const BandPen *p, BandLevel level, double y) {
+    enum { LEADER = 5, APART = 8 };
+    MemBand *b;
+    int n = memory_bands(p->c->arena, p->c->t, p->m->n_steps, level, &b), named = 0;
+    const bool brief = !stands(p, b, n, level, false);
+    double free_x = p->plot.x - 24;
+    for (int i = 0; i < n; i++) {
+        const double x = step_x(p, b[i].from), to = step_x(p, b[i].to), mid = (x + to) / 2,
+                     right = p->plot.x + p->plot.w;
+        const char *name = memory_band_name(p->c->arena, &b[i], level, brief);
+        const double w = scene_width(p->s, p->size, REGULAR, name);
+        if (w <= band_room(p, &b[i]) || to - x < 2 || text_same(name, phase_text(b[i].pass)))
+            continue;
+        const double at = fmax(fmin(mid - w / 2, right - w), free_x);
+        if (at > mid || at + w > right) continue; /* not under its band */
+        scene_begin(p->s, "band", arena_printf(p->c->arena, "band-name-%d", b[i].from),
+                    band_tip(p, &b[i], level));
+        scene_segment(p->s, (Pt){mid, y}, (Pt){mid, y + LEADER}, ROLE_FAINT, 1);
+        scene_text(p->s, at, y + LEADER + 11, (TextLook){ALIGN_LEFT, p->size, REGULAR, ROLE_SECOND},
+                   name);
+        scene_end(p->s);
+        free_x = at + w + APART, named++;
+    }
+    return named ? LEADER + 14 : 0;
+}
+
+double memory_draw_bands(const ViewCall *c, Scene *s, const MemCourse *m, Area plot, bool leaders) {
     BandPen p = {c, s, m, plot, fmax(11.5, s->min_size)};
     MemBand *pass;
     BandLevel level = readable(&p);
     int rows = 0, passes = memory_bands(c->arena, c->t, m->n_steps, BAND_PASSES, &pass);
-    double y = plot.y + plot.h + 25;
+    double y = plot.y + plot.h + 25, named = 0;
     if (passes == 0) return 0;
-    if (level < BAND_PASSES) draw_row(&p, level, y), rows++;
-    if (passes > 1) draw_row(&p, BAND_PASSES, y + rows * (BAND_H + BAND_GAP)), rows++;
-    return rows * (BAND_H + BAND_GAP) + (rows ? BAND_GAP : 0);
+    if (passes > 1) draw_row(&p, BAND_PASSES, y), rows++;
+    if (level < BAND_PASSES) {
+        draw_row(&p, level, y + rows++ * (BAND_H + BAND_GAP));
+        if (leaders) named = draw_leaders(&p, level, y + rows * (BAND_H + BAND_GAP) - BAND_GAP);
+    }
+    return rows * (BAND_H + BAND_GAP) + (rows ? BAND_GAP : 0) + named;
 }

@@ -5,6 +5,6 @@
 #include "render/memory/memory.h"
 
 /* Draws them under a plot of all steps and its ticks, which they share; returns the height taken.
- * 0: the trace has no compute steps. */
-double memory_draw_bands(const ViewCall *c, Scene *s, const MemCourse *m, Area plot);
+ * leaders: bands too narrow for their names have them below. 0: the trace has no compute steps. */
+double memory_draw_bands(const ViewCall *c, Scene *s, const MemCourse *m, Area plot, bool leaders);
 #endif

@@ -4,6 +4,7 @@
  * fragmentation. */
 #include "render/furniture/wrong.h"
 #include "render/memory/bands.h"
+#include "base/text.h"
 #include "render/memory/compare.h"
 #include "render/memory/view_bands.h"
 #include "render/memory/view_time.h"
@@ -385,7 +386,7 @@ static double draw_course(MemPen *p, double x, double y, double w, double h) {
     double half = scene_width(p->s, 12.5, SEMIBOLD, text) / 2;
     scene_text(p->s, fmin(fmax(px, x + half), x + w - half), py - 10,
                (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, text);
-    double under = memory_draw_bands(p->c, p->s, c, (Area){x, y, w, h});
+    double under = memory_draw_bands(p->c, p->s, c, (Area){x, y, w, h}, p->preset != PRESET_SLIDE);
     scene_end(p->s);
     return under;
 }
@@ -400,11 +401,19 @@ static const char *not_known(const MemCourse *c) {
     return c->n_life ? "not known: how long values are held does not add up to what was recorded"
                      : "not known: the trace lacks how long values are held";
 }
-/* "after layers.1.feed_forward.w2", from `at` on in that room; returns its width. */
+/* "after layers.1.feed_forward.w2", "gradient of feed_forward.w2" in a model of one layer, from
+ * `at` on in that room; returns its width. */
 static double alive_name(MemPen *p, Pt at, const char *name, double room) {
     const TextLook set = {ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK};
     const char *path, *before = words_value_path(p->c->t, name, &path);
+    const char *digits = path + strlen("layers.");
+    size_t n = strncmp(path, "layers.", strlen("layers.")) ? 0 : strspn(digits, "0123456789");
+    if (words_find_dim(p->c->t, "layers") == 1 && n && digits[n] == '.') path = digits + n + 1;
     room -= scene_width(p->s, set.size, set.weight, before);
+    /* where it is too long, without what the shape beside it says as well */
+    n = *before ? text_before(path, ".weight") : 0;
+    if (n && scene_width(p->s, set.size, set.weight, path) > room)
+        path = arena_strndup(p->a, path, n);
     path = fit_name(p->s, path, room, set.size, set.weight);
     return scene_text(p->s, at.x, at.y, set, arena_printf(p->a, "%s%s", before, path));
 }
@@ -545,30 +554,50 @@ static const char *counted(MemPen *p) {
 
 /* Values of one name at the peak, in all layers, with their gradients. */
 typedef struct {
-    const char *name;
+    const TraceValue *own, *grad; /* one of them that is no gradient, one that is; NULL: none */
     int64_t bytes;
-    int grads, own; /* gradients and others among them */
+    int grads;
 } MemGroup;
+/* What the list calls a value, or that which it is a gradient of. */
+static const char *called(const MemPen *p, const TraceValue *v) {
+    return v->subject.of ? words_value(p->a, p->c->t, v->subject.of) : "";
+}
 /* The group that holds most. */
 static MemGroup largest_group(const MemPen *p) {
     const MemCourse *c = &p->course;
     const MemLife **l;
     MemGroup best = {0};
     int n = memory_alive(p->a, c, c->peak, &l);
+    const char **name = ARENA_ARRAY(p->a, const char *, n + 1);
+    for (int i = 0; i < n; i++) name[i] = called(p, l[i]->v);
     for (int i = 0; i < n; i++) {
-        MemGroup g = {.name = words_leaf(l[i]->v->subject.of ? l[i]->v->subject.of : "")};
+        MemGroup g = {0};
         for (int k = 0; k < n; k++) {
-            const char *of = l[k]->v->subject.of;
-            if (l[k]->grad || l[k]->copy || !of || strcmp(words_leaf(of), g.name)) continue;
+            if (l[k]->grad || l[k]->copy || strcmp(name[k], name[i])) continue;
             bool grad = l[k]->v->subject.role == OF_GRADIENT;
-            g.bytes += l[k]->bytes, g.grads += grad, g.own += !grad;
+            *(grad ? &g.grad : &g.own) = l[k]->v;
+            g.bytes += l[k]->bytes, g.grads += grad;
         }
-        if (*g.name && g.bytes > best.bytes) best = g;
+        if (*name[i] && g.bytes > best.bytes) best = g;
     }
     return best;
 }
+/* "values after output and their gradients", "attn_context", "gradient of attn_context": as the
+ * list of what is alive calls them. */
+static const char *group_words(MemPen *p, const MemGroup *g) {
+    const char *end = g->grads > 1 ? "s" : "",
+               *name = words_value(p->a, p->c->t, (g->own ? g->own : g->grad)->shape.name);
+    static const char gradient[] = "gradient";
+    if (!g->own) return arena_printf(p->a, "%s%s%s", gradient, end, name + sizeof gradient - 1);
+    bool after = !strncmp(name, "after ", 6);
+    return arena_printf(p->a, "%s%s%s%s", after ? "values " : "", name,
+                        !g->grads ? ""
+                        : after   ? " and their gradient"
+                                  : " and its gradient",
+                        g->grads ? end : "");
+}
 /* What the live values of the peak are: "124 GiB of it other micro-batches in flight", "1.47 GiB of
- * it logits and grad.logits", where that is a third of them; else NULL. */
+ * it values after output and their gradients", where that is a third of them; else NULL. */
 static const char *live_words(MemPen *p) {
     const MemCourse *c = &p->course;
     if (!c->exact || !rankset_has(&p->cls[0].ranks, c->rank)) return NULL;
@@ -576,9 +605,7 @@ static const char *live_words(MemPen *p) {
         return arena_printf(p->a, "%s of it %s", bytes_text(c->flight, p->a), beside(c));
     MemGroup g = largest_group(p);
     if (3 * g.bytes < p->cls[0].bytes[MEM_ACTS]) return NULL;
-    const char *grad = g.grads ? arena_printf(p->a, "grad.%s", g.name) : "";
-    return arena_printf(p->a, "%s of it %s%s%s", bytes_text(g.bytes, p->a), g.own ? g.name : "",
-                        g.own && g.grads ? " and " : "", grad);
+    return arena_printf(p->a, "%s of it %s", bytes_text(g.bytes, p->a), group_words(p, &g));
 }
 
 /* Who holds as much as the fullest class does. *alike: all of them in the same kinds. */
@@ -777,8 +804,9 @@ const char *view_memory_text(const ViewCall *c) {
         words_end_line(&s);
     }
     for (int i = 0; p.course.exact && i < n; i++) {
-        words_pad(&s, arena_printf(p.a, "  %s", words_fit_name(p.a, l[i]->v->shape.name, name - 3)),
-                  name, false);
+        const char *path, *before = words_value_path(c->t, l[i]->v->shape.name, &path);
+        path = words_fit_name(p.a, path, name - 3 - words_columns(before));
+        words_pad(&s, arena_printf(p.a, "  %s%s", before, path), name, false);
         words_pad(&s, l[i]->from < 0 ? "input" : arena_printf(p.a, "step %d", l[i]->from), 10,
                   false);
         words_pad(&s, bytes_text(l[i]->bytes, p.a), 11, true);

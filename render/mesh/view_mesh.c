@@ -21,6 +21,7 @@ typedef struct {
     int n;
     MeshComm comm[MESH_MAX_COMMS];
     MeshExperts experts;
+    bool inside; /* what a rank has of them stands in its box */
     bool placed; /* the ranks are on a page before this one */
     bool alone;  /* and fill it */
 } MeshPen;
@@ -85,15 +86,26 @@ static const char *box_text(MeshPen *p, int64_t r, bool experts, bool bare) {
     if (bare) return bare_coords(a, p->c->t, r);
     return *coords ? arena_strndup(a, coords + 1, strlen(coords) - 2) : "";
 }
-/* What a rank of a pipeline has of the model, in lines as wide as a box: their number. */
+/* From the border of a box to the words in it; what is left for them. */
+static double box_inset(const MeshPen *p) { return box_width(p) < 80 ? 6 : 12; }
+static double box_room(const MeshPen *p) { return box_width(p) - box_inset(p) - 4; }
+/* Have all boxes room for the experts that the rank has, below its place? Else these have a panel
+ * of their own. */
+static bool experts_inside(MeshPen *p) {
+    if (!p->experts.w || p->c->t->ranks < 2) return false;
+    for (int64_t r = 0; r < p->c->t->ranks; r++)
+        if (scene_width(p->s, 12, REGULAR, box_text(p, r, true, false)) > box_room(p)) return false;
+    return true;
+}
+/* What a rank of a pipeline has of the model, in lines as wide as a box, and below its experts:
+ * their number. */
 enum { PART_LINES = 2, PART_STEP = 15 };
-static int part_lines(MeshPen *p, int64_t r, const char *line[PART_LINES]) {
+static int part_lines(MeshPen *p, int64_t r, const char *line[PART_LINES + 1]) {
     const Trace *t = p->c->t;
-    double w = box_width(p) - (box_width(p) < 80 ? 6 : 12) - 4;
+    double w = box_room(p);
     int n = 0;
-    if (!t->schedule_axis) return 0;
-    char *rest = arena_strdup(p->c->arena, stack_parts(p->c->arena, t, r));
-    while (n < PART_LINES - 1 && scene_width(p->s, 12, REGULAR, rest) > w) {
+    char *rest = arena_strdup(p->c->arena, t->schedule_axis ? stack_parts(p->c->arena, t, r) : "");
+    while (*rest && n < PART_LINES - 1 && scene_width(p->s, 12, REGULAR, rest) > w) {
         char *cut = NULL; /* behind the last comma that has room */
         for (char *at = strstr(rest, ", "); at; at = strstr(at + 1, ", "))
             if (scene_width(p->s, 12, REGULAR,
@@ -104,11 +116,12 @@ static int part_lines(MeshPen *p, int64_t r, const char *line[PART_LINES]) {
         rest = cut + 2;
     }
     if (*rest) line[n++] = scene_fit(p->s, rest, w, 12, REGULAR);
+    if (p->inside) line[n++] = box_text(p, r, true, false);
     return n;
 }
 /* The most lines of any box. */
 static int most_part_lines(MeshPen *p) {
-    const char *line[PART_LINES];
+    const char *line[PART_LINES + 1];
     int most = 0;
     for (int64_t r = 0; r < p->c->t->ranks; r++) {
         int n = part_lines(p, r, line);
@@ -118,8 +131,8 @@ static int most_part_lines(MeshPen *p) {
 }
 static void draw_box(MeshPen *p, int64_t r, Area at, const char *text, bool beside) {
     const Trace *t = p->c->t;
-    const char *line[PART_LINES];
-    double in = at.w < 80 ? 6 : 12; /* from the border to the words */
+    const char *line[PART_LINES + 1];
+    double in = box_inset(p);
     scene_frame(p->s, at.x, at.y, at.w, at.h);
     scene_rect(p->s, at, 3, (Look){ROLE_PAPER, ROLE_INK, r == p->rank ? 2.5 : 1.25});
     double num = scene_textf(p->s, at.x + in, at.y + 28, (TextLook){ALIGN_LEFT, 20, BOLD, ROLE_INK},
@@ -131,9 +144,14 @@ static void draw_box(MeshPen *p, int64_t r, Area at, const char *text, bool besi
         scene_text(p->s, at.x + in, at.y + 48, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                    scene_fit(p->s, text, at.w - in - 4, 12, REGULAR));
     int parts = part_lines(p, r, line), lines = most_part_lines(p);
-    for (int i = 0; i < parts; i++)
-        scene_text(p->s, at.x + in, at.y + at.h - 12 - PART_STEP * (lines - 1 - i),
-                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, line[i]);
+    for (int i = 0; i < parts; i++) {
+        bool experts = p->inside && i + 1 == parts; /* on the last line of all boxes */
+        int at_line = experts ? lines - 1 : i;
+        scene_text(p->s, at.x + in, at.y + at.h - 12 - PART_STEP * (lines - 1 - at_line),
+                   (TextLook){ALIGN_LEFT, 12, experts ? MEDIUM : REGULAR,
+                              experts ? ROLE_AXIS_TEXT + theme_axis("ep") : ROLE_INK},
+                   line[i]);
+    }
     if (t->n_classes > 1)
         scene_textf(p->s, at.x + in, at.y + at.h - 12 - PART_STEP * lines,
                     (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, "class %d", class_of(t, r));
@@ -178,13 +196,15 @@ static double draw_ranks(MeshPen *p, double y, bool experts) {
     const Trace *t = p->c->t;
     Arena *a = p->c->arena;
     double gap = 12, w = box_width(p), h = t->n_classes > 1 ? 60 : 42;
-    h += PART_STEP * most_part_lines(p);
+    int lines = most_part_lines(p);
+    h += PART_STEP * lines;
     int64_t rows = (t->ranks + p->cols - 1) / p->cols;
     double fw = ranks_width(p), pad = frame_pad(p), fh = 2 * pad + (double)rows * (h + gap) - gap;
     bool beside = w >= 128 && !long_coords(p, w - 56, 12.5, MEDIUM), bare = bare_boxes(p);
     for (int64_t r = 0; experts && r < t->ranks; r++)
         beside &= scene_width(p->s, 12.5, MEDIUM, box_text(p, r, true, false)) <= w - 52;
-    if (!beside) fh += (double)rows * 16, h += 16;
+    const double below = beside ? 0 : lines ? 20 : 16; /* the number, and apart from other lines */
+    fh += (double)rows * below, h += below;
     int64_t per = node_rows(p), nodes = per ? (rows + per - 1) / per : 0;
     double head = per ? NODE_HEAD : 0, apart = 2 * pad + head - gap + NODE_GAP;
     if (per) draw_nodes(p, y, fw, h + gap, experts);
@@ -198,7 +218,9 @@ static double draw_ranks(MeshPen *p, double y, bool experts) {
         scene_begin(
             p->s, "rank", arena_printf(a, experts ? "experts-%lld" : "rank-%lld", (long long)r),
             experts ? arena_printf(a, "rank %lld has of the experts: %s", (long long)r, text)
-                    : arena_printf(a, "rank %lld %s", (long long)r, words_coords(a, t, r)));
+                    : arena_printf(a, "rank %lld %s%s%s", (long long)r, words_coords(a, t, r),
+                                   p->inside ? "\nexperts: " : "",
+                                   p->inside ? box_text(p, r, true, false) : ""));
         draw_box(p, r, at, text, beside);
         scene_end(p->s);
     }
@@ -211,11 +233,17 @@ static double draw_heading(MeshPen *p, double y, double w, const char *words) {
         scene_text(p->s, p->x, y + 14, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, line[i]);
     return y + 8;
 }
-/* The ranks by their coordinates and, in a model of experts, once more by the experts that they
- * have: beside each other where the page is wide enough for both. */
+/* The ranks by their coordinates and, in a model of experts, what they have of these: in the same
+ * box; where that has no room for it once more by the experts, beside each other where the page is
+ * wide enough for both. */
 static double draw_both(MeshPen *p, double y) {
     enum { APART = 36 };
     if (!p->experts.w || p->c->t->ranks < 2) return draw_ranks(p, y, false);
+    if (p->inside) {
+        const char *what = arena_printf(
+            p->c->arena, "In each rank its place and, below, its experts: %s", p->experts.title);
+        return draw_ranks(p, draw_heading(p, y, p->w, what), false);
+    }
     const char *words =
         arena_printf(p->c->arena, "Experts on the same ranks: %s", p->experts.title);
     double left = p->x, w = ranks_width(p), other = left + w + APART, room = left + p->w - other;
@@ -302,7 +330,7 @@ static double draw_small(MeshPen *p, const MeshComm *c, double x, double y, doub
                 arena_printf(a, "%s: %s", c->name, group_count(a, &c->groups)));
     double pw = draw_pill(p->s, x, y + 9, c->name, c->axes);
     const char *count = group_count(a, &c->groups);
-    bool fits = pw + 8 + scene_width(p->s, 12.5, SEMIBOLD, count) <= w - 12;
+    bool fits = pw + 8 + scene_width(p->s, 12.5, SEMIBOLD, count) <= w - 6;
     TextLook look = {ALIGN_LEFT, fits ? 12.5 : 12, fits ? SEMIBOLD : REGULAR, ROLE_INK};
     scene_text(p->s, x + pw + 8, y + 13.5, look, count);
     for (int64_t g = 0; g < groups_count(&c->groups); g++)
@@ -603,6 +631,7 @@ static Scene *mesh_page(MeshPen *p, int *next) {
         s->px_width = (int)(pr->px * s->w / pr->w);
     }
     p->w = s->w - 2 * pr->margin;
+    p->inside = few && experts_inside(p);
     const char *order = words_order(a, c->t);
     const char *sub[] = {
         words_mesh(a, c->t),

@@ -1,5 +1,6 @@
 /* Which steps of the backward pass face which of the forward pass. See mirror.h. */
 #include "render/mirror/mirror.h"
+#include "render/graph/block_place.h"
 #include "base/text.h"
 #include <string.h>
 
@@ -52,19 +53,39 @@ static void add_op(MirrorRow *r, const TraceCompute *c, bool rest) {
     if (r->n_op < MIRROR_MAX) r->op[r->n_op++] = (MirrorOp){.f = c, .rest = rest};
 }
 
+/* The level of the first node of the strip that reads what node k of it makes; -1: none does. */
+static int first_reader(const BlockGraph *g, const BlockStrip *b, const int *level, int k) {
+    int first = -1;
+    for (int j = k + 1; j < b->n; j++) {
+        const BlockNode *x = &g->node[b->node[j]];
+        for (int q = 0; x->alias == b->node[j] && q < x->n_in; q++)
+            if (x->in[q] == b->node[k] && (first < 0 || level[j] < first)) first = level[j];
+    }
+    return first;
+}
 /* A chain that parts and joins again, as the loss does, is read as one line of rows: a step stands
  * just above the first that reads it, so that what is summed together stands together and nothing
  * runs past a row that has no use for it. level[k]: of node k of the strip. */
 static void late_levels(const BlockGraph *g, const BlockStrip *b, int *level) {
     for (int k = b->n - 1; k >= 0; k--) {
-        int first = -1;
-        for (int j = k + 1; j < b->n; j++) {
-            const BlockNode *x = &g->node[b->node[j]];
-            for (int q = 0; x->alias == b->node[j] && q < x->n_in; q++)
-                if (x->in[q] == b->node[k] && (first < 0 || level[j] < first)) first = level[j];
-        }
-        bool moves = g->node[b->node[k]].kind != NODE_INPUT && first > level[k];
-        if (moves) level[k] = first - 1;
+        const int first = first_reader(g, b, level, k);
+        if (g->node[b->node[k]].kind != NODE_INPUT && first > level[k]) level[k] = first - 1;
+    }
+}
+static bool same_move(const BlockNode *x, const BlockNode *y) {
+    return x != y && x->kind == NODE_MOVE && y->kind == NODE_MOVE &&
+           text_same(x->move->op, y->move->op) && text_same(x->move->axes, y->move->axes);
+}
+/* A lone move whose result is read further below stands beside the next that does the same. */
+static void join_moves(const BlockGraph *g, const BlockStrip *b, int *level) {
+    for (int k = 0; k < b->n; k++) {
+        const int first = first_reader(g, b, level, k);
+        int best = first;
+        for (int j = 0; j < b->n; j++)
+            if (same_move(&g->node[b->node[k]], &g->node[b->node[j]]) && level[j] >= level[k] &&
+                level[j] < best)
+                best = level[j];
+        if (best < first) level[k] = best;
     }
 }
 
@@ -249,10 +270,13 @@ static MirrorRow *undone_by(const BlockGraph *g, MirrorStrip *s, const Change *c
  * none. */
 static MirrorRow *facing(const BlockGraph *g, MirrorStrip *s, const Change *c, int below) {
     int end = summed_in(g, s, c);
+    /* what a chain beside others makes of a value that they read, too, faces a row of its own */
+    const bool beside = below < s->n && s->row[below].beside;
     MirrorRow *known = undone_by(g, s, c);
     if (known && known->n_conj < MIRROR_FLOW) return known;
     for (int i = below - 1; i > end; i--) {
         MirrorRow *r = &s->row[i];
+        if (beside && !r->beside) break;
         bool works = false, done = false;
         for (int k = 0; k < r->n_coll && r->kind == ROW_COLL; k++)
             works |= !strcmp(r->coll[k]->value, c->value) && text_same(r->coll[k]->axis, c->axis);
@@ -465,12 +489,19 @@ static void begin_beside(MirrorStrip *s) {
 static int past_names(const MirrorStrip *s, int r, const char **name, int max) {
     const MirrorRow *next = r >= 0 && r + 1 < s->n ? &s->row[r + 1] : NULL;
     int n = 0;
-    if (!next || !next->n_coll || !text_same(next->coll[0]->op, "shift")) return 0;
+    if (!next || !next->n_coll || !block_is_hop(next->coll[0])) return 0;
     for (int i = 0; i < next->n_in; i++)
         if (makes(&s->row[r], next->in[i])) return 0;
     for (int i = 0; i < next->n_in && n < max; i++)
         if (from_above(s, r, next->in[i])) name[n++] = next->in[i];
     return n;
+}
+/* Does the chain beside the others that ends in row r make the value? True of any other row. */
+static bool of_chain(const MirrorStrip *s, int r, const char *value) {
+    if (r < 0 || !s->row[r].beside) return true;
+    for (; r >= 0 && s->row[r].kind != ROW_FROM; r--)
+        if (makes(&s->row[r], value)) return true;
+    return false;
 }
 /* Names that flow under row r, in the order in which they are read. */
 static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, const char **name,
@@ -478,12 +509,16 @@ static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, c
     const MirrorRow *up = r >= 0 ? &s->row[r] : NULL;
     int n = 0;
     if (r + 1 >= s->n && n < max) name[n++] = s->branch;
-    bool breaks = r >= 0 && r + 1 < s->n && s->row[r + 1].kind == ROW_FROM;
+    bool breaks = mirror_breaks(s, r);
     if (back && r + 1 < s->n && !breaks) { /* made by row r + 1 */
         const MirrorRow *down = &s->row[r + 1];
         for (int i = 0; i < down->n_in && n < max; i++)
-            if (from_above(s, r, down->in[i]) && makes_grad(m, down, down->in[i]))
+            if (from_above(s, r, down->in[i]) && makes_grad(m, down, down->in[i]) &&
+                (down->beside || of_chain(s, r, down->in[i])))
                 name[n++] = down->in[i];
+        bool hop = up && up->n_conj && block_is_hop(up->conj[0]);
+        for (int i = 0; hop && i < up->n_out && n < max; i++) /* what comes past row r + 1 */
+            if (!has_name(name, n, up->out[i])) name[n++] = up->out[i];
         return n;
     }
     if (!back) n += past_names(s, r, name + n, max - n);
@@ -503,7 +538,7 @@ static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, c
 static int rising(const Mirror *m, const MirrorStrip *s, int r, const char *name,
                   const TraceValue **out, int max) {
     const Trace *t = m->g->t;
-    bool breaks = r >= 0 && r + 1 < s->n && s->row[r + 1].kind == ROW_FROM;
+    bool breaks = mirror_breaks(s, r);
     int n = 0, step = -2;
     for (int k = r + 1; k < s->n && !n && !breaks; k++) /* a row that does nothing passes it on */
         n = leaving(t, &s->row[k], name, out, max);
@@ -533,19 +568,72 @@ int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const T
     return n;
 }
 
+/* The step that made the copy which `step` hands on unchanged or moved; -1: it is the first. */
+static int copied_from(const Trace *t, const char *value, int step) {
+    for (int i = 0; i < t->n_moves; i++)
+        if (t->moves[i].step == step && !strcmp(t->moves[i].value, value))
+            return t->moves[i].value_step;
+    return -1;
+}
+int mirror_maker(const Mirror *m, const MirrorStrip *s, int from) {
+    const char *value = s->row[from].n_out ? s->row[from].out[0] : "";
+    int step = -2;
+    for (int r = from + 1; r < s->n && s->row[r].beside && step < 0; r++)
+        step = read_step(&s->row[r], value, false);
+    for (int hop = 0; step >= 0 && hop < MIRROR_MAX; hop++) {
+        for (int r = 0; r < from; r++) {
+            const MirrorRow *row = &s->row[r];
+            bool made = false;
+            for (int k = 0; k < row->n_coll; k++)
+                made |= row->coll[k]->step == step && !strcmp(row->coll[k]->value, value);
+            for (int k = 0; k < row->n_move; k++)
+                made |= row->move[k]->step == step && !strcmp(row->move[k]->value, value);
+            for (int k = 0; k < row->n_op; k++)
+                made |= row->op[k].f->step == step && !strcmp(row->op[k].f->output, value);
+            if (made) return r;
+        }
+        step = copied_from(m->g->t, value, step);
+    }
+    return -1;
+}
+
+bool mirror_breaks(const MirrorStrip *s, int r) {
+    return r >= 0 && r + 1 < s->n && s->row[r + 1].kind == ROW_FROM;
+}
+bool mirror_forks(const Mirror *m, const MirrorStrip *s, int r) {
+    for (int k = r + 1; r >= 0 && k < s->n; k++)
+        if (mirror_breaks(s, k - 1) && mirror_maker(m, s, k) == r) return true;
+    return false;
+}
+
+/* Does row r take up a chain beside others, and come what these made by a line of its own? */
+static bool by_rail(const MirrorStrip *s, int r) {
+    for (int k = r - 1; k > 0 && s->row[k].beside; k--)
+        if (s->row[k].kind == ROW_FROM) return true;
+    return false;
+}
 int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out, int max) {
     const MirrorRow *row = &s->row[r];
     int n = 0;
     for (int i = 0; i < row->n_in && n < max; i++) {
         /* in a chain, what the row above does not hand down comes past it */
-        bool joins = r > 0 && s->row[r - 1].beside && !row->beside,
-             past = (s->plain || joins) && r > 0 && row->kind == ROW_OPS &&
+        bool past = s->plain && r > 0 && row->kind == ROW_OPS && !by_rail(s, r) &&
                     !makes(&s->row[r - 1], row->in[i]);
         if ((from_above(s, r - 1, row->in[i]) && !past) || makes(row, row->in[i])) continue;
         const TraceValue *v =
             words_find_value(m->g->t, row->in[i], last_step(m, row->in[i], false));
         if (v) out[n++] = v;
     }
+    return n;
+}
+
+int mirror_side_grads(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out,
+                      int max) {
+    const MirrorRow *row = &s->row[r];
+    int n = 0;
+    for (int i = 0; s->piece && row->kind == ROW_OPS && i < row->n_in; i++)
+        if (!from_above(s, r - 1, row->in[i]) && !makes(row, row->in[i]))
+            n += leaving(m->g->t, row, mirror_grad(m->g, row->in[i]), out + n, max - n);
     return n;
 }
 
@@ -556,6 +644,13 @@ bool mirror_has_back(const Mirror *m, const MirrorRow *row) {
     return flows;
 }
 
+bool mirror_one_buffer(const Mirror *m, const TraceValue *a, const TraceValue *b) {
+    if (a == b) return true;
+    /* each block that goes round a ring has a buffer of its own, under one name */
+    const bool view = !a->alive || !b->alive;
+    return view && !strcmp(a->shape.name, b->shape.name) && block_same_shape(m->g, a, b) &&
+           mirror_again(m, a) == mirror_again(m, b);
+}
 int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceValue **out,
                  int max) {
     int n = 0, all = row->n_back + row->n_grad;
@@ -569,10 +664,7 @@ int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceVa
             const TraceValue *v =
                 words_find_value(m->g->t, c->inputs[k], c->input_step ? c->input_step[k] : c->step);
             bool have = !v;
-            /* a copy that is only a view lies where the other lies */
-            for (int j = 0; j < n && !have; j++)
-                have = out[j] == v || (!strcmp(out[j]->shape.name, v->shape.name) &&
-                                       block_same_shape(m->g, out[j], v));
+            for (int j = 0; j < n && !have; j++) have = mirror_one_buffer(m, out[j], v);
             if (!have && n < max) out[n++] = v;
         }
     }
@@ -664,6 +756,7 @@ static bool mirrors_strip(Mirror *m, const BlockStrip *b) {
     int *level = ARENA_ARRAY(g->arena, int, b->n + 1);
     for (int k = 0; k < b->n; k++) level[k] = g->node[b->node[k]].level;
     if (s->plain) late_levels(g, b, level);
+    else join_moves(g, b, level);
     bool *beside = ARENA_ARRAY(g->arena, bool, b->n + 1);
     mirror_beside(g, b, level, beside);
     for (int k = 0; k < b->n; k++) add_node(g, s, b->node[k], level[k], beside[k]);

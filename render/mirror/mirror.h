@@ -44,9 +44,12 @@ typedef struct {
     bool plain;
     const char *from, *branch, *to; /* values: the stream above, what comes back into it, the stream
                                        below; plain: the input (NULL: none), the output twice */
+    const char *added, *sum; /* of the last chain of a divided strip: what it is added to, and
+                                gives; else NULL */
     int n;
     MirrorRow *row;
-    bool up; /* the gradient of `from` is made: the stream goes on upwards */
+    bool up;    /* the gradient of `from` is made: the stream goes on upwards */
+    bool piece; /* of a divided strip */
 } MirrorStrip;
 
 typedef struct {
@@ -75,8 +78,18 @@ const char *mirror_grad(const BlockGraph *g, const char *value);
  * twice. */
 int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const TraceValue **out,
                 int max);
+/* Does a chain beside the rows up to r begin below it? Does one further below read what r makes? */
+bool mirror_breaks(const MirrorStrip *s, int r);
+bool mirror_forks(const Mirror *m, const MirrorStrip *s, int r);
+/* The row in front of the chain that begins at row `from` that makes what it reads, as it reads it;
+ * -1: none of the strip does. */
+int mirror_maker(const Mirror *m, const MirrorStrip *s, int from);
 /* Values that row r reads from outside of the strip, besides `from`; returns their number. */
 int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out, int max);
+/* Of a piece of a divided strip: gradients that the backward of row r makes of values of other
+ * pages, which leave it there; returns their number. */
+int mirror_side_grads(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out,
+                      int max);
 /* Does anything stand in the backward column of the row? */
 bool mirror_has_back(const Mirror *m, const MirrorRow *row);
 /* The steps of strips [first, first + n) that are wrong. */
@@ -86,6 +99,8 @@ const WrongList *mirror_wrong(const Mirror *m, int first, int n);
 int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceValue **out, int max);
 /* Is a saved value made again in the backward pass? */
 bool mirror_again(const Mirror *m, const TraceValue *v);
+/* Do both lie in one buffer? A copy that is only a view lies where the other lies. */
+bool mirror_one_buffer(const Mirror *m, const TraceValue *a, const TraceValue *b);
 /* Collectives that bring the parameter before it is used; `freed`: once forward and once backward.
  */
 int mirror_fetches(const Mirror *m, const TraceParam *p, bool *freed);

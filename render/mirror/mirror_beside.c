@@ -16,8 +16,23 @@ static bool inside(const char *value, const char *other) {
     size_t n = (size_t)(words_leaf(other) - other), k = (size_t)(words_leaf(value) - value);
     return k > n && n > 0 && !strncmp(value, other, n);
 }
-/* Is node k of the strip one of a chain that runs beside others, in a module of its own? */
-static bool runs_beside(const BlockGraph *g, const BlockStrip *b, const int *level, int k) {
+/* above[i * n + k]: does node i of the strip read, at once or through others, what node k makes? */
+static const bool *ancestors(const BlockGraph *g, const BlockStrip *b) {
+    const int n = b->n;
+    bool *above = ARENA_ARRAY(g->arena, bool, base_mul((size_t)n, (size_t)n) + 1);
+    for (int i = 0; i < n; i++) /* in step order */
+        for (int q = 0; q < g->node[b->node[i]].n_in; q++)
+            for (int k = 0; k < n; k++) {
+                if (block_real(g, g->node[b->node[i]].in[q]) != b->node[k]) continue;
+                above[i * n + k] = true;
+                for (int j = 0; j < n; j++) above[i * n + j] |= above[k * n + j];
+            }
+    return above;
+}
+/* Is node k of the strip one of a chain that runs beside others, in a module of its own: is there
+ * an op of the module around it that neither reads of the chain nor is read by it? A move is none:
+ * it bears the name of what it moves. */
+static bool runs_beside(const BlockGraph *g, const BlockStrip *b, const bool *above, int k) {
     const char *path = whole_name(g, g->node[b->node[k]].name);
     size_t n = (size_t)(words_leaf(path) - path);
     for (int i = 0; i < b->n; i++) {
@@ -25,16 +40,18 @@ static bool runs_beside(const BlockGraph *g, const BlockStrip *b, const int *lev
         if (x->kind == NODE_INPUT || strncmp(x->name, path, n)) continue; /* of the chain */
         for (int j = 0; j < b->n; j++) {
             const BlockNode *y = &g->node[b->node[j]];
-            if (y->kind != NODE_INPUT && level[j] == level[i] && inside(path, y->name)) return true;
+            bool apart = !above[i * b->n + j] && !above[j * b->n + i];
+            if (y->kind == NODE_OP && apart && inside(path, y->name)) return true;
         }
     }
     return false;
 }
 void mirror_beside(const BlockGraph *g, const BlockStrip *b, int *level, bool *beside) {
     enum { APART = 256 };
+    const bool *above = ancestors(g, b);
     int join = -1;
     for (int k = 0; k < b->n; k++)
-        beside[k] = g->node[b->node[k]].kind != NODE_INPUT && runs_beside(g, b, level, k);
+        beside[k] = g->node[b->node[k]].kind != NODE_INPUT && runs_beside(g, b, above, k);
     for (int k = 0; k < b->n; k++)
         for (int q = 0; q < g->node[b->node[k]].n_in && !beside[k]; q++)
             for (int j = 0; j < b->n; j++)

@@ -10,19 +10,28 @@ static const char *handed_down(const MirrorStrip *s, int r) {
             if (text_same(s->row[r].in[i], s->row[r - 1].out[k])) return s->row[r].in[i];
     return s->row[r].n_in ? s->row[r].in[0] : s->from;
 }
+/* What row `r` makes for those below it. */
+static const char *left_by(const MirrorStrip *s, int r) {
+    for (int i = s->row[r].n_out - 1; i >= 0; i--)
+        for (int k = r + 1; k < s->n; k++)
+            for (int j = 0; j < s->row[k].n_in; j++)
+                if (text_same(s->row[k].in[j], s->row[r].out[i])) return s->row[r].out[i];
+    return s->row[r].n_out ? s->row[r].out[0] : s->branch;
+}
 /* Rows [lo, hi) of a strip as the k-th of n chains, from 1. */
 static MirrorStrip piece(Arena *a, const MirrorStrip *s, int lo, int hi, int k, int n) {
     BlockStrip *named = arena_memdup(a, s->strip, sizeof *named);
     named->title = arena_printf(a, "%s, %d of %d", s->strip->title, k, n);
     MirrorStrip p = *s;
     p.strip = named;
-    p.plain = true;
+    p.plain = p.piece = true;
     bool from = s->row[lo].kind == ROW_FROM, last = s->row[hi - 1].kind == ROW_FROM;
     p.n = hi - lo - from - last;
     p.row = s->row + lo + from;
     if (lo) p.from = from ? s->row[lo].out[0] : handed_down(s, lo);
     if (hi < s->n) p.branch = handed_down(s, hi);
-    if (last) p.branch = s->row[hi - 2].out[0];
+    if (last) p.branch = left_by(s, hi - 2);
+    if (hi == s->n) p.added = s->from, p.sum = s->to;
     p.to = p.branch;
     p.up = lo ? true : s->up;
     return p;

@@ -169,28 +169,15 @@ static int move_step(const MirrorPen *p, const MirrorRow *r, bool back) {
     return r->n_move ? r->move[0]->step : -1;
 }
 
-static int earlier(int a, int b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
-int mirror_row_step(const MirrorRow *r, bool back) {
-    int step = -1;
-    for (int i = 0; i < (back ? r->n_back : r->n_op); i++)
-        step = earlier(step, (back ? r->back : r->op)[i].f->step);
-    for (int i = 0; i < (back ? r->n_conj : r->n_coll); i++)
-        step = earlier(step, (back ? r->conj : r->coll)[i]->step);
-    for (int i = 0; i < (back ? r->n_back_move : r->n_move); i++)
-        step = earlier(step, (back ? r->back_move : r->move)[i]->step);
-    for (int i = 0; back && i < r->n_grad; i++) step = earlier(step, r->grad[i].made->step);
-    return step + 1;
-}
-
 int mirror_pill_of(MirrorPen *p, double x, double y, Subject s) {
-    const char *leaf = words_leaf(s.of), *name = subject_name(p->c->arena, s);
-    if (subject_is_gradient(s)) leaf = words_gradient(p->c->arena, leaf);
-    double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, leaf) + 20);
+    const char *word = mirror_value(p->m->g, s.of, subject_is_gradient(s)),
+               *name = subject_name(p->c->arena, s);
+    double w = mirror_pill_width(p, s.of, subject_is_gradient(s));
     scene_begin(p->s, "input", arena_printf(p->c->arena, "end-%s", name), name);
     scene_frame(p->s, x - w / 2, y, w, MIRROR_PILL);
     scene_rect(p->s, (Area){x - w / 2, y, w, MIRROR_PILL}, MIRROR_PILL / 2.0,
                (Look){ROLE_PAPER, ROLE_INK, 1.5});
-    scene_text(p->s, x, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, leaf);
+    scene_text(p->s, x, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, word);
     int group = p->s->open;
     scene_end(p->s);
     return group;
@@ -310,7 +297,7 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
     for (int i = 0; i < e->first->n; i++, at += p->gap + p->hex) {
         const TraceCollective *c = e->first->coll[i];
         bool max, partial = v && words_pending(&v->shape, &max);
-        const char *word = words_coll_done(a, c);
+        const char *word = mirror_entry_words(p, e, i);
         scene_at(p->s, c->step + 1);
         Slot slot = {at + p->gap + p->hex / 2, y - h / 2, p->hex, h};
         group = hexagon(p, slot, word, c, "");
@@ -397,7 +384,7 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
     if (p->look.inlined && n > 2) { /* a slide has no room for so many: their names, one arrow */
         Str names = str_new(p->c->arena);
         for (int i = 0; i < n; i++)
-            str_addf(&names, "%s%s", i ? ", " : "", words_leaf(v[i]->shape.name));
+            str_addf(&names, "%s%s", i ? ", " : "", mirror_value(p->m->g, v[i]->shape.name, false));
         Pt pt[2] = {{box - 22, y + p->look.row / 2}, {box, y + p->look.row / 2}};
         scene_begin(p->s, "input", arena_printf(p->c->arena, "inputs-%d", f->top), names.s);
         mirror_arrow(p, pt, 2, false, f->top);
@@ -418,9 +405,33 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
             scene_text(p->s, box - 27, mid - 3 + 14 * line,
                        (TextLook){ALIGN_RIGHT, MIRROR_SIZE, line ? REGULAR : SEMIBOLD,
                                   line ? ROLE_SECOND : ROLE_INK},
-                       mirror_side_words(p, v[i], line));
+                       mirror_side_words(p, v[i], false, line));
         scene_end(p->s);
     }
+}
+
+/* Gradients of values of other pages, right of the box that makes them: one with its shape, several
+ * by name. */
+static void draw_side_grads(MirrorPen *p, const MirrorStrip *s, int r, double y) {
+    const TraceValue *v[MIRROR_FLOW];
+    const int n = p->look.bare ? 0 : mirror_side_grads(p->m, s, r, v, MIRROR_FLOW);
+    const double box = p->backward + p->box / 2, mid = y + mirror_row_height(p, s, &s->row[r]) / 2;
+    Pt pt[2] = {{box, mid}, {box + 22, mid}};
+    if (!n) return;
+    Str tip = str_new(p->c->arena);
+    for (int i = 0; i < n; i++)
+        str_addf(&tip, "%s%s, step %d", i ? "\n" : "", v[i]->shape.name, v[i]->step);
+    scene_begin(p->s, "edge", arena_printf(p->c->arena, "gradient-%d", v[0]->step), tip.s);
+    mirror_arrow(p, pt, 2, false, -1);
+    for (int line = 0; line < 2; line++) {
+        const char *text = mirror_side_grad_words(p, v, n, line);
+        if (*text)
+            scene_text(p->s, box + 27, mid + (n > 1 ? 4.3 : -3 + 14 * line),
+                       (TextLook){ALIGN_LEFT, MIRROR_SIZE, line ? REGULAR : SEMIBOLD,
+                                  line ? ROLE_SECOND : ROLE_INK},
+                       text);
+    }
+    scene_end(p->s);
 }
 
 /* What brings a weight: a small hexagon where it is its own collective, an arrow where it travels
@@ -475,6 +486,7 @@ static void draw_states(MirrorPen *p, const MirrorRow *r, double y, double pitch
 
 double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) {
     MirrorSide f = {-1, -1, y, y}, b = f;
+    MirrorPlace *place = ARENA_ARRAY(p->c->arena, MirrorPlace, s->n + 1);
     double at = y, gap = 0;
     *e = (MirrorEnds){f, f, f, f, false};
     for (int r = 0; r < s->n; r++) {
@@ -489,6 +501,7 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
         if (p->weight >= 0 && p->look.weights) draw_states(p, row, mid, p->look.line + 1);
         scene_at(p->s, again);
         b = draw_side(p, s, row, true, at);
+        draw_side_grads(p, s, r, at);
         scene_link(p->s, f.top, b.top); /* a step and its mirror image */
         scene_at(p->s, step > again ? step : again);
         if (row->kind != ROW_OPS) join_pair(p, row, mid), lone_pill(p, row, mid);
@@ -499,22 +512,25 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
         draw_grads(p, row, mid);
         for (int k = 0; r && k < 2; k++) { /* what flows appears with the row that makes it */
             MirrorLabel l = mirror_label(p, s, r - 1, k);
-            double part = mirror_break(s, r - 1);
-            Pt pt[2] = {{p->forward, e->f1.y1}, {p->forward, f.y0 - part}};
-            Pt up[2] = {{p->backward, b.y0 - part}, {p->backward, e->b1.y1}};
+            const bool parts = mirror_breaks(s, r - 1); /* mirror_rails */
+            Pt pt[2] = {{p->forward, e->f1.y1}, {p->forward, f.y0}},
+               up[2] = {{p->backward, b.y0}, {p->backward, e->b1.y1}};
             scene_at(p->s, k ? again : mirror_row_step(row - 1, false));
-            if (!k) mirror_flow_arrow(p, pt, 2, &l, part > 0 ? -1 : f.top);
-            if (k && back && l.n && e->back) mirror_flow_arrow(p, up, 2, &l, e->b1.bottom);
-            mirror_draw_label(p, s, r - 1, k, at - gap, gap - part);
+            if (!k && !parts) mirror_flow_arrow(p, pt, 2, &l, f.top);
+            if (k && !parts && back && l.n && e->back)
+                mirror_flow_arrow(p, up, 2, &l, e->b1.bottom);
+            mirror_draw_label(p, s, r - 1, k, at - gap, gap - mirror_rail_room(p, s, r - 1));
         }
         scene_at(p->s, 0);
         if (r == 0) e->f0 = f;
         if (back && !e->back) e->b0 = b;
         e->f1 = f;
         if (back) e->b1 = b, e->back = true;
+        place[r] = (MirrorPlace){at, f, b};
         gap = r + 1 < s->n ? mirror_edge_height(p, s, r) : 0;
         at += h + gap;
     }
+    mirror_rails(p, s, place);
     return at;
 }
 

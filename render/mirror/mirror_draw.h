@@ -10,7 +10,7 @@ typedef struct {
     double tap, plus, next;      /* dot to first box, last box to plus, plus to the next dot */
     bool narrow;                 /* words in the gutter cut to bytes */
     bool inlined;                /* numbers on the line of the symbols */
-    bool bare;                   /* labels are symbols alone */
+    bool bare;                   /* labels are symbols alone, gradients for other pages untold */
     bool beside,
         weights; /* weight gradients at the right (if there are any); weights at the left */
 } MirrorLook;
@@ -43,6 +43,13 @@ typedef struct {
     MirrorSide f0, f1, b0, b1; /* first and last of forward; uppermost and lowest of backward */
     bool back;                 /* is there any of backward? */
 } MirrorEnds;
+/* Where a row stands, and its boxes. */
+typedef struct {
+    double y;
+    MirrorSide f, b;
+} MirrorPlace;
+/* The lines that lead past chains beside others (mirror_rails.c); at[r]: row r. */
+void mirror_rails(MirrorPen *p, const MirrorStrip *s, const MirrorPlace *at);
 /* Rows of a strip from y; returns the y under them. */
 double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e);
 /* An arrow of the picture, ending on group `to` (-1: on none). */
@@ -64,8 +71,6 @@ double mirror_strips_height(const MirrorPen *p, int first, int n);
 void mirror_heads(MirrorPen *p, double y);
 /* "x", "h", "y" of the upper or lower end of a piece of the stream; backward "dx". */
 const char *mirror_end_name(const MirrorPen *p, int strip, bool back, bool bottom);
-/* "x", "h", "y" of the value with which a piece of the stream begins or ends; NULL: it is none. */
-const char *mirror_stream_name(const MirrorPen *p, const char *value);
 /* The two streams of strips [first, first + n) with dots (at dot[i]) and pluses, from circle to
  * circle. */
 void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double top, double bottom);
@@ -94,6 +99,9 @@ typedef struct MirrorLabel {
     bool max;
     const char *axes; /* the same axes as the trace writes them */
 } MirrorLabel;
+/* A value in the words of the figure, "q", "h", "after ffn_norm"; `back`: its gradient, "dq", "dh",
+ * "gradient after ffn_norm". */
+const char *mirror_value(const BlockGraph *g, const char *value, bool back);
 /* Of what flows under row r of a strip (-1: into it), forward or `back`. */
 MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool back);
 /* "Σ tp pending" of a label with such a sum; the words in the pill of a collective, "tp {0,1}". */
@@ -106,11 +114,14 @@ typedef struct {
     const ParamGrad *first;
     const char *names;
     const TraceShape *shape; /* of a single one */
+    int times;               /* how many there are */
     int64_t bytes;
     int step;
 } MirrorEntry;
 /* Fills out[] (of as many as the row has gradients) and returns their number. */
 int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out);
+/* Collective i of an entry, "AllReduce ×2" where each of two gradients has its own. */
+const char *mirror_entry_words(const MirrorPen *p, const MirrorEntry *e, int i);
 /* The two lines behind an entry. */
 const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line);
 /* Weights of a row that lie at rest in another way; alike ones in one line. Returns their number.
@@ -126,16 +137,22 @@ bool mirror_has_rest(const MirrorRow *r);
 double mirror_text_width(const MirrorPen *p, const char *text, int weight);
 double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r);
 /* Lines of a value that a row reads from outside: "labels  [1, 16]" and "[B/dp, S/cp]". */
-const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, int line);
+/* The same of its gradient, where `back`. */
+const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, bool back, int line);
+/* Of n gradients that leave a row for other pages: of one its two lines, of several their names. */
+const char *mirror_side_grad_words(const MirrorPen *p, const TraceValue *const *v, int n, int line);
 /* "Attention" */
 double mirror_title_width(const MirrorPen *p, const MirrorStrip *s);
 double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r);
-/* Of it, what keeps the row from the chain beside it that stands below: no arrow crosses it. */
-double mirror_break(const MirrorStrip *s, int r);
+/* Of it, room under the label: where a chain beside others begins below, and for the fork to one.
+ */
+double mirror_rail_room(const MirrorPen *p, const MirrorStrip *s, int r);
+enum { MIRROR_BREAK = 14, MIRROR_FORK = 20, MIRROR_RAILS = 28 }; /* its parts; width of two rails */
 enum { MIRROR_PILL = 22 };
 /* The value as a pill at the end of a chain; its top is y. Returns its group, on which arrows end.
  */
 int mirror_pill_of(MirrorPen *p, double x, double y, Subject s);
+double mirror_pill_width(const MirrorPen *p, const char *value, bool back);
 /* Parts of the subtitle of both passes, NULL-terminated; `part` has room for 8. A slide has room
  * for the first four. */
 void mirror_subtitle(const BlockGraph *g, PresetKind preset, const char **part);

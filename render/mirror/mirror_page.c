@@ -162,7 +162,9 @@ static const char *title(const Mirror *m, int first, int n) {
         return arena_printf(a, "%s: every AllReduce%s faces an identity", head,
                             max ? " that sums" : "");
     }
-    if (k) return "The backward pass beside the forward pass";
+    if (k)
+        return part ? arena_printf(a, "%s: the backward pass beside the forward pass", head)
+                    : "The backward pass beside the forward pass";
     bool weights = collect(m, first, n, OF_WEIGHTS, use) > 0,
          gradients = collect(m, first, n, OF_GRADIENTS, use) > 0,
          after = gradients && collect(m, first, n, OF_AFTER, use) > 0,
@@ -190,10 +192,7 @@ static void saved_bytes(const Mirror *m, int first, int n, int64_t *kept, int64_
             int count = mirror_saved(m, &m->strip[i].row[r / 2], r % 2, v, MIRROR_MAX);
             for (int j = 0; j < count; j++) {
                 bool have = false;
-                for (int l = 0; l < k; l++)
-                    have |= seen[l] == v[j] || (!strcmp(seen[l]->shape.name, v[j]->shape.name) &&
-                                                mirror_again(m, seen[l]) == mirror_again(m, v[j]) &&
-                                                block_same_shape(m->g, seen[l], v[j]));
+                for (int l = 0; l < k; l++) have |= mirror_one_buffer(m, seen[l], v[j]);
                 if (have || k == 512) continue;
                 seen[k++] = v[j];
                 const TraceLocal *l = words_find_local(&v[j]->shape, m->g->rank);
@@ -392,8 +391,8 @@ static Scene *slide_next(const ViewCall *c, const Mirror *m, int *i, bool bare) 
     *i += 1 + fits;
     return page;
 }
-/* A page for each strip, with as many rows as fit without getting small, and where even the fewest
- * do not, without numbers; *m becomes what is drawn. */
+/* A page for each strip, with as many rows as fit without getting small or crowded, and where even
+ * the fewest do not, without numbers; *m becomes what is drawn. */
 static int slides(const ViewCall *c, const Mirror **m, Scene **page) {
     const Mirror *all = *m;
     bool bare = false;
@@ -403,7 +402,8 @@ static int slides(const ViewCall *c, const Mirror **m, Scene **page) {
         n = 0;
         for (int i = 0; i < (*m)->n && n < VIEW_MAX_PAGES - 4; n++) {
             page[n] = slide_next(c, *m, &i, bare);
-            small |= page[n]->scale < 1;
+            const char *report;
+            small |= page[n]->scale < 1 || scene_lint(page[n], c->arena, &report) > 0;
         }
         if (!small || bare) return n;
         bare = most == LEAST_ROWS;

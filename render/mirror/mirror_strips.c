@@ -224,6 +224,22 @@ static void chain_top(MirrorPen *p, int i, ChainTop top, const MirrorEnds *e,
     flow_end(p, (Flow){s, -1, true, rise, 2, to}, y + PILL, rows - y - PILL);
 }
 
+/* Where the last part of a divided strip ends: what becomes of it on the stream. */
+static void stream_words(MirrorPen *p, const MirrorStrip *s, double y, bool passes) {
+    if (!s->sum) return;
+    const BlockGraph *g = p->m->g;
+    for (int back = 0; back < 1 + passes; back++) {
+        const char *sum = mirror_value(g, s->sum, back), *to = mirror_value(g, s->added, false),
+                   *text = back ? arena_printf(p->c->arena, "the same as %s", sum)
+                                : arena_printf(p->c->arena, "+ %s gives %s", to, sum);
+        double x = back ? p->backward : p->forward,
+               half = mirror_pill_width(p, s->branch, back) / 2 + 8;
+        scene_at(p->s, mirror_row_step(&s->row[s->n - 1], back));
+        scene_text(p->s, x + half, y + PILL / 2.0 + 4.3,
+                   (TextLook){ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_SECOND}, text);
+    }
+}
+
 static void chain_bottom(MirrorPen *p, const MirrorStrip *s, EndKind end, double y,
                          const MirrorEnds *e) {
     double gap = mirror_edge_height(p, s, s->n - 1), at = y + gap;
@@ -251,6 +267,7 @@ static void chain_bottom(MirrorPen *p, const MirrorStrip *s, EndKind end, double
         scene_at(p->s, again);
         if (back) mirror_pill_of(p, p->backward, at, (Subject){OF_GRADIENT, s->branch});
         if (back) flow_end(p, (Flow){s, s->n - 1, true, rise, 2, e->b1.bottom}, y, gap);
+        stream_words(p, s, at, back);
     }
 }
 

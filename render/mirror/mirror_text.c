@@ -54,6 +54,7 @@ static void read_strip(Text *t, const MirrorStrip *s) {
 static const char *grad_name(Text *t, Subject s) {
     Arena *a = t->a;
     const TraceParam *p = grads_param(t->m->g->t, s);
+    if (s.role == OF_GRADIENT) return mirror_value(t->m->g, s.of, true);
     size_t n = text_before(s.of, ".weight");
     const char *leaf = p && p->module ? words_weight(a, p->module, p)
                                       : words_leaf(n ? arena_strndup(a, s.of, n) : s.of);
@@ -68,7 +69,7 @@ static const char *step_words(Text *t, const TraceCompute *c) {
     const char *label = c->label && *c->label ? c->label : c->op;
     bool weight = c->makes.role == OF_PARAM_GRADIENT;
     if (weight) return grad_name(t, c->makes);
-    if (is_sum(c)) return arena_printf(t->a, "sum of the uses of %s", words_leaf(c->output));
+    if (is_sum(c)) return arena_printf(t->a, "sum of uses: %s", grad_name(t, c->makes));
     for (int i = 0; i < c->n_inputs; i++) {
         const TraceParam *p = trace_param(t->m->g->t, c->inputs[i]);
         if (p && p->compute.nd > 1)

@@ -18,6 +18,7 @@ typedef struct {
     const TraceParam *w;
     const ParamGrad *grad; /* NULL: has none */
     const char *names;
+    int times;                                   /* how many weights they are */
     const TraceCollective *fetch, *sum[MAX_SUM]; /* sum: by column; NULL: it has none there */
     int n;
     const TraceCollective
@@ -127,10 +128,11 @@ static void read_rows(WeightPen *p) {
                     read_row(p, row, w, &next);
                     int q = first;
                     while (q < p->n && !alike(&p->row[q], &next)) q++;
-                    if (q < p->n)
+                    if (q == p->n) p->row[p->n++] = next;
+                    else
                         p->row[q].names =
                             arena_printf(p->c->arena, "%s, %s", p->row[q].names, next.names);
-                    else p->row[p->n++] = next;
+                    p->row[q].times++;
                 }
         }
 }
@@ -211,8 +213,12 @@ static const TraceCollective *coll_of(const WeightRow *r, int col) {
     return col == C_FETCH ? r->fetch : col >= C_SUM && col < C_END ? r->sum[col - C_SUM] : NULL;
 }
 
-static const char *coll_name(const WeightPen *p, const TraceCollective *c) {
-    return words_coll_done(p->c->arena, c);
+/* "AllReduce ×2" in a row of two weights, each with its own. */
+static const char *coll_name(const WeightPen *p, const WeightRow *r, const TraceCollective *c) {
+    const char *name = words_coll_done(p->c->arena, c);
+    const TraceParam *w = trace_param(p->m->g->t, c->value);
+    const bool own = !c->n_with && (w ? w : grads_param(p->m->g->t, c->subject)) == r->w;
+    return own && r->times > 1 ? arena_printf(p->c->arena, "%s ×%d", name, r->times) : name;
 }
 
 /* ---- drawing ---- */
@@ -235,9 +241,10 @@ static void measure(WeightPen *p, double x) {
             const TraceCollective *c = coll_of(&p->row[i], col);
             if (c)
                 p->w[col] =
-                    fmax(p->w[col], fmax(p->tight ? 80 : HEX,
-                                         (p->tight ? 20 : 28) + (wrong_skipped(c) ? 20 : 0) +
-                                             scene_width(p->s, 12.5, SEMIBOLD, coll_name(p, c))));
+                    fmax(p->w[col],
+                         fmax(p->tight ? 80 : HEX,
+                              (p->tight ? 20 : 28) + (wrong_skipped(c) ? 20 : 0) +
+                                  scene_width(p->s, 12.5, SEMIBOLD, coll_name(p, &p->row[i], c))));
             else if (!is_collective(col))
                 for (int line = 0; line < 2; line++) {
                     const char *text = cell(p, &p->row[i], col, line);
@@ -257,8 +264,9 @@ static void measure(WeightPen *p, double x) {
 
 static double right_of(const WeightPen *p) { return p->x[C_END] + p->w[C_END]; }
 
-/* One collective across rows [a, b]. */
-static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya, double yb) {
+/* One collective across rows, the middle of the first at ya, of the last at yb. */
+static void draw_coll(WeightPen *p, const WeightRow *r, int col, double ya, double yb) {
+    const TraceCollective *c = coll_of(r, col);
     Arena *a = p->c->arena;
     Scene *s = p->s;
     double h = yb - ya + fmin(34, p->pitch - 6), y = ya - fmin(34, p->pitch - 6) / 2,
@@ -275,7 +283,7 @@ static void draw_coll(WeightPen *p, const TraceCollective *c, int col, double ya
     const char *axis = words_axis_list(a, p->m->g->t, c->axis),
                *over = arena_printf(a, "over %s", axis);
     if (p->tight || scene_width(s, 12, REGULAR, over) > x.w - 22) over = axis;
-    x.line[0] = (HexagonLine){coll_name(p, c), mid - 3, 12.5, SEMIBOLD};
+    x.line[0] = (HexagonLine){coll_name(p, r, c), mid - 3, 12.5, SEMIBOLD};
     x.line[1] = (HexagonLine){scene_fit(s, over, x.w - 22, 12, REGULAR), mid + 11, 12, REGULAR};
     if (yb - ya >= 30 && !x.skipped)
         x.line[2] = (HexagonLine){scene_fit(s, bytes_text(c->bytes_sent, a), x.w - 22, 12, REGULAR),
@@ -341,6 +349,16 @@ static void heads(WeightPen *p, double y) {
     scene_end(p->s);
 }
 
+/* Is a collective of rows [first, first + n) that of several of them? */
+static bool spans_rows(const WeightPen *p, int first, int n) {
+    for (int col = 0; col < COLS; col++)
+        for (int i = first; i + 1 < first + n; i++) {
+            const TraceCollective *c = coll_of(&p->row[i], col);
+            if (c && c == coll_of(&p->row[i + 1], col)) return true;
+        }
+    return false;
+}
+
 /* Rows [first, first + n) from y; returns the y under them. */
 static double draw_rows(WeightPen *p, int first, int n, double y) {
     double top = y + p->pitch / 2;
@@ -356,7 +374,8 @@ static double draw_rows(WeightPen *p, int first, int n, double y) {
             const TraceCollective *c = coll_of(&p->row[first + i], col);
             int k = i + 1;
             while (c && k < n && coll_of(&p->row[first + k], col) == c) k++;
-            if (c) draw_coll(p, c, col, top + p->pitch * i, top + p->pitch * (k - 1));
+            if (c)
+                draw_coll(p, &p->row[first + i], col, top + p->pitch * i, top + p->pitch * (k - 1));
             i = k;
         }
     return y + p->pitch * n;
@@ -434,7 +453,9 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
         } else {
             y = figure_legend(s, (Band){pr->margin, w, y + 10}, p.legend);
             y = figure_foot(s, c, (Band){pr->margin, w, y},
-                            "A box across several rows is one collective that carries them all.",
+                            spans_rows(&p, first, n) ? "A box across several rows is one "
+                                                       "collective that carries them all."
+                                                     : NULL,
                             NULL);
         }
         figure_page(s, preset, preset == PRESET_SLIDE ? pr->h - 4 : y);

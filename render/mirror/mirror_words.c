@@ -13,85 +13,100 @@ static const char *join(Arena *a, const char *text, const char *sep, const char 
     return arena_printf(a, "%s%s%s", text, sep, word);
 }
 
+/* Does the step add a bias? */
+static bool adds_bias(const Trace *t, const TraceCompute *c) {
+    bool param = false;
+    for (int i = 0; i < c->n_inputs; i++) param |= trace_param(t, c->inputs[i]) != NULL;
+    return param && text_same(c->glyph, "plus");
+}
 static const TraceParam *matrix_of(const Trace *t, const TraceCompute *c) {
-    for (int i = 0; i < c->n_inputs; i++) {
+    for (int i = 0; !adds_bias(t, c) && i < c->n_inputs; i++) {
         const TraceParam *p = trace_param(t, c->inputs[i]);
         if (p && p->compute.nd >= 2) return p;
     }
     return NULL;
 }
 
-/* Where words give way, "shared w1" is "w1". */
-static const char *op_words(const MirrorPen *p, const TraceCompute *c) {
+/* *group: of the weight before it in a list, as words_weight_next. */
+static const char *op_words(const MirrorPen *p, const TraceCompute *c, const char **group) {
     const Trace *t = p->m->g->t;
     const char *label = c->label && *c->label ? c->label : c->op ? c->op : "";
     const TraceParam *w = matrix_of(t, c);
-    const char *leaf = w ? words_weight(p->c->arena, c->module, w) : "";
-    if (w && *leaf) return p->look.narrow && strchr(leaf, ' ') ? strrchr(leaf, ' ') + 1 : leaf;
-    bool bias = false;
-    for (int i = 0; i < c->n_inputs; i++) bias |= trace_param(t, c->inputs[i]) != NULL;
-    return bias && text_same(c->glyph, "plus") ? "+ bias" : label;
+    const char *leaf = w ? words_weight_next(p->c->arena, c->module, w, group) : "";
+    if (w && *leaf) return leaf;
+    return adds_bias(t, c) ? "+ bias" : label;
 }
 
-/* A value on its way down, its gradient on its way up. */
-static const char *flows(Arena *a, const char *word, bool back) {
-    return back ? words_gradient(a, word) : word;
+static const char *value_words(const BlockGraph *g, const char *value, bool back, bool brief) {
+    const char *word = block_kept(g, value, brief);
+    /* "d ffn_norm" is the gradient of a weight */
+    if (back && !block_state(g, value) && words_after_norm(g->t, value))
+        return arena_printf(g->arena, "gradient %s", word);
+    return back ? words_gradient(g->arena, word) : word;
+}
+const char *mirror_value(const BlockGraph *g, const char *value, bool back) {
+    return value_words(g, value, back, false);
 }
 
 /* "AllGather k, v": several that move different values; "AllReduce ×3": several of one value. */
 static const char *coll_words(const MirrorPen *p, const TraceCollective *const *c, int n) {
     Arena *a = p->c->arena;
-    const char *name = words_coll_on(c[0], p->m->g->rank), *values = "";
+    const BlockGraph *g = p->m->g;
+    const char *name = words_coll_on(c[0], g->rank), *values = "";
     const char *missing = "";
     bool same = true;
     int skipped = 0;
     for (int i = 0; i < n; i++) {
-        bool grad = subject_is_gradient(c[i]->subject);
-        const char *word = words_short(a, c[i]->value);
-        values = join(a, values, ", ", grad ? words_gradient(a, word) : word);
+        const bool grad = subject_is_gradient(c[i]->subject);
+        const char *word = mirror_value(g, grad ? c[i]->subject.of : c[i]->value, grad);
+        values = join(a, values, ", ", word);
         same &= !strcmp(c[i]->value, c[0]->value);
         if (!wrong_skipped(c[i])) continue;
-        missing = join(a, missing, ", ", words_short(a, c[i]->value));
+        missing = join(a, missing, ", ", word);
         skipped++;
     }
     if (n && text_same(c[0]->reduce, "max")) name = arena_printf(a, "%s max", name);
     if (skipped == n && n) return arena_printf(a, n < 2 ? "%s missing" : "%s ×%d missing", name, n);
     if (skipped) return arena_printf(a, "%s, %s missing", name, missing);
     if (n < 2) return words_done(a, name, c[0]);
-    return same || p->look.narrow || strlen(values) > 8 ? arena_printf(a, "%s ×%d", name, n)
-                                                        : arena_printf(a, "%s %s", name, values);
+    return same || p->look.narrow || strlen(values) > 8
+               ? arena_printf(a, "%s ×%d", name, n)
+               : arena_printf(a, "%s %s ×%d", name, values, n);
 }
 
 const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool rest) {
     Arena *a = p->c->arena;
     const Trace *t = p->m->g->t;
-    const char *text = "", *via = "", *sep = rest ? ", " : " ";
+    const char *text = "", *via = "", *group = "", *sep = rest ? ", " : " ";
     if (back && !mirror_has_back(p->m, r)) return "";
     if (r->kind == ROW_FROM) {
         for (int i = 0; i < r->n_out && !rest; i++)
-            text = join(a, text, ", ", flows(a, words_leaf(r->out[i]), back));
+            text = join(a, text, ", ", mirror_value(p->m->g, r->out[i], back));
         return text;
     }
     if (r->kind != ROW_OPS || !back) {
         if (r->kind == ROW_COLL && !back) return coll_words(p, r->coll, r->n_coll);
-        if (r->kind == ROW_MOVE && !back) return r->move[0]->op;
-        const char *moved = back && r->n_back_move ? r->back_move[0]->op : "";
+        if (r->kind == ROW_MOVE && !back) return words_move(r->move[0]);
+        const char *moved = back && r->n_back_move ? words_move(r->back_move[0]) : "";
         if (r->kind != ROW_OPS && (!back || !r->n_conj)) return *moved ? moved : "identity";
         if (r->kind != ROW_OPS) {
             text = coll_words(p, r->conj, r->n_conj);
             return *moved ? join(a, text, ", ", moved) : text;
         }
-        for (int i = 0; i < r->n_op; i++)
-            if (r->op[i].rest == rest)
-                text =
-                    join(a, text, matrix_of(t, r->op[i].f) ? sep : ", ", op_words(p, r->op[i].f));
+        const TraceParam *before = NULL;
+        for (int i = 0; i < r->n_op; i++) {
+            if (r->op[i].rest != rest) continue;
+            const TraceParam *w = matrix_of(t, r->op[i].f);
+            text = join(a, text, w && before ? sep : ", ", op_words(p, r->op[i].f, &group));
+            before = w;
+        }
         return text;
     }
     bool dx = false;
     for (int i = 0; i < r->n_op; i++) { /* said in the order of forward */
         if (r->op[i].rest != rest || !(r->op[i].dx || r->op[i].dw)) continue;
-        const char *word = op_words(p, r->op[i].f);
-        if (!strcmp(word, "+ bias")) continue;
+        if (adds_bias(t, r->op[i].f)) continue;
+        const char *word = op_words(p, r->op[i].f, &group);
         if (matrix_of(t, r->op[i].f)) via = join(a, via, " ", word), dx |= r->op[i].dx;
         else text = join(a, text, ", ", words_adjoint(a, word));
     }
@@ -117,12 +132,27 @@ static const char *number_words(const MirrorPen *p, const TraceValue *v, int cou
                      : arena_printf(a, "%s   %s", shape, bytes_text(l->bytes, a));
 }
 
-const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, int line) {
+/* The name of the value, of the one whose gradient it is. */
+static const char *forward_name(const TraceValue *v) {
+    return subject_of(v->shape.name).role == OF_GRADIENT ? subject_of(v->shape.name).of
+                                                         : v->shape.name;
+}
+
+const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, bool back, int line) {
     Arena *a = p->c->arena;
     const TraceLocal *l = words_find_local(&v->shape, p->m->g->rank);
     if (line) return words_symbol(a, v->shape.symbolic);
-    return arena_printf(a, "%s  %s", words_leaf(v->shape.name),
+    return arena_printf(a, "%s  %s", mirror_value(p->m->g, forward_name(v), back),
                         l ? words_shape(a, l->shape, v->shape.nd) : "");
+}
+
+const char *mirror_side_grad_words(const MirrorPen *p, const TraceValue *const *v, int n,
+                                   int line) {
+    const char *names = "";
+    if (n == 1) return mirror_side_words(p, v[0], true, line);
+    for (int i = 0; i < n && !line; i++)
+        names = join(p->c->arena, names, ", ", mirror_value(p->m->g, forward_name(v[i]), true));
+    return names;
 }
 
 double mirror_title_width(const MirrorPen *p, const MirrorStrip *s) {
@@ -143,8 +173,8 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
         const char *axes = words_pending(&v[i]->shape, &l.max);
         if (axes) {
             l.pending = words_axis_list(g->arena, g->t, axes), l.axes = axes, partial++;
-            l.summed = join(g->arena, l.summed, ", ",
-                            flows(g->arena, words_short(g->arena, v[i]->shape.name), back));
+            l.summed =
+                join(g->arena, l.summed, ", ", value_words(g, forward_name(v[i]), back, true));
         }
         if (done[i]) continue;
         names[groups] = "";
@@ -158,8 +188,8 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
             alike++;
             l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups],
                                          *l.tip[groups] ? "\n" : "", v[k]->shape.name, v[k]->step);
-            const char *word = words_short(g->arena, v[k]->shape.name);
-            names[groups] = join(g->arena, names[groups], ", ", flows(g->arena, word, back));
+            names[groups] = join(g->arena, names[groups], ", ",
+                                 value_words(g, forward_name(v[k]), back, p->look.narrow));
         }
         l.num[groups++] = p->look.bare ? "" : number_words(p, v[i], alike);
     }
@@ -170,8 +200,9 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
     const TraceValue *below[MIRROR_FLOW];
     bool some = back && r + 1 < s->n && s->row[r + 1].kind != ROW_OPS &&
                 mirror_flow(p->m, s, r + 1, true, below, MIRROR_FLOW) > n;
-    bool named =
-        some || groups > 1 || (from_coll && (n > 1 || n < s->row[r].n_out)) || (to_coll && n > 1);
+    const bool parts = mirror_breaks(s, r); /* two chains: which goes where */
+    bool named = parts || some || groups > 1 || (from_coll && (n > 1 || n < s->row[r].n_out)) ||
+                 (to_coll && n > 1);
     for (l.n = 0; l.n < groups; l.n++)
         l.line[l.n] =
             named ? arena_printf(g->arena, "%s %s", names[l.n], shapes[l.n]) : shapes[l.n];
@@ -192,25 +223,8 @@ const char *mirror_pill(const MirrorPen *p, const TraceCollective *c) {
 }
 
 const char *mirror_end_name(const MirrorPen *p, int strip, bool back, bool bottom) {
-    int before = 0, all = 0; /* pieces of the stream */
-    for (int i = 0; i < p->m->n; i++)
-        before += i < strip && !p->m->strip[i].plain, all += !p->m->strip[i].plain;
-    const PartTerm *part = part_term(p->m->strip[strip].strip->part);
-    bool first = before == 0, last = before + 1 == all, mlp = part->feeds && !part->attends;
-    const char *name = bottom ? (last && (all > 1 || part->feeds) ? "y" : "h")
-                       : first && !(all == 1 && mlp) ? "x"
-                                                     : "h";
-    return back ? arena_printf(p->c->arena, "d%s", name) : name;
-}
-
-const char *mirror_stream_name(const MirrorPen *p, const char *value) {
-    for (int i = 0; i < p->m->n; i++)
-        if (!p->m->strip[i].plain && text_same(p->m->strip[i].from, value))
-            return mirror_end_name(p, i, false, false);
-    for (int i = 0; i < p->m->n; i++) /* of the last one, which no other begins with */
-        if (!p->m->strip[i].plain && text_same(p->m->strip[i].to, value))
-            return mirror_end_name(p, i, false, true);
-    return NULL;
+    const MirrorStrip *s = &p->m->strip[strip];
+    return mirror_value(p->m->g, bottom ? s->to : s->from, back);
 }
 
 static int64_t local_bytes(const MirrorPen *p, const TraceShape *sh) {
@@ -226,8 +240,7 @@ const char *mirror_saved_words(const MirrorPen *p, const MirrorRow *r, bool rest
     int64_t bytes = 0, again = 0;
     const char *names = "";
     for (int i = 0; i < n; i++) {
-        const char *stream = mirror_stream_name(p, v[i]->shape.name),
-                   *word = stream ? stream : words_kept(a, p->m->g->t, v[i]->shape.name, brief);
+        const char *word = block_kept(p->m->g, v[i]->shape.name, brief);
         bytes += local_bytes(p, &v[i]->shape);
         again += mirror_again(p->m, v[i]);
         names = join(a, names, ", ", word);
@@ -247,11 +260,12 @@ int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out) {
         if (done[i]) continue;
         MirrorEntry *e = &out[n++];
         *e = (MirrorEntry){.first = &r->grad[i], .step = r->grad[i].made->step};
-        const char *names = "";
+        const char *names = "", *group = "";
         bool bias = false;
         for (int k = i; k < r->n_grad; k++) {
             if (!grads_same_end(&r->grad[i], &r->grad[k])) continue;
             done[k] = true;
+            e->times++;
             const TraceValue *v = grads_end_value(p->m->g->t, &r->grad[k]);
             e->bytes += v ? local_bytes(p, &v->shape) : 0;
             if (k == i) e->shape = v ? &v->shape : NULL;
@@ -261,10 +275,16 @@ int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out) {
         }
         for (int k = r->n_grad - 1; k >= i; k--) /* backward is the other way round */
             if (grads_same_end(&r->grad[i], &r->grad[k]))
-                names = join(a, names, " ", grads_leaf(a, &r->grad[k]));
+                names = join(a, names, " ", grads_leaf_next(a, &r->grad[k], &group));
         e->names = grads_words(a, names, bias);
     }
     return n;
+}
+
+const char *mirror_entry_words(const MirrorPen *p, const MirrorEntry *e, int i) {
+    const TraceCollective *c = e->first->coll[i];
+    const char *word = words_coll_done(p->c->arena, c);
+    return e->times > 1 && !c->n_with ? arena_printf(p->c->arena, "%s ×%d", word, e->times) : word;
 }
 
 /* ---- widths ---- */
@@ -288,14 +308,39 @@ double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorR
     return fmax(p->look.row + (mirror_has_rest(r) ? p->look.sub : 0), side);
 }
 
-double mirror_break(const MirrorStrip *s, int r) {
-    return r >= 0 && r + 1 < s->n && s->row[r + 1].kind == ROW_FROM ? 14 : 0;
+static int earlier(int a, int b) { return a < 0 || (b >= 0 && b < a) ? b : a; }
+int mirror_row_step(const MirrorRow *r, bool back) {
+    int step = -1;
+    for (int i = 0; i < (back ? r->n_back : r->n_op); i++)
+        step = earlier(step, (back ? r->back : r->op)[i].f->step);
+    for (int i = 0; i < (back ? r->n_conj : r->n_coll); i++)
+        step = earlier(step, (back ? r->conj : r->coll)[i]->step);
+    for (int i = 0; i < (back ? r->n_back_move : r->n_move); i++)
+        step = earlier(step, (back ? r->back_move : r->move)[i]->step);
+    for (int i = 0; back && i < r->n_grad; i++) step = earlier(step, r->grad[i].made->step);
+    return step + 1;
+}
+
+double mirror_pill_width(const MirrorPen *p, const char *value, bool back) {
+    return fmax(24, scene_width(p->s, 12.5, SEMIBOLD, mirror_value(p->m->g, value, back)) + 20);
+}
+
+double mirror_rail_room(const MirrorPen *p, const MirrorStrip *s, int r) {
+    return (mirror_breaks(s, r) ? MIRROR_BREAK : 0) + (mirror_forks(p->m, s, r) ? MIRROR_FORK : 0);
+}
+
+/* The room that rails take at the left of forward, and at the right of backward. */
+static double rail_width(const Mirror *m, int first, int n) {
+    for (int i = first; i < first + n; i++)
+        for (int r = 0; r < m->strip[i].n; r++)
+            if (mirror_breaks(&m->strip[i], r)) return MIRROR_RAILS;
+    return 0;
 }
 
 double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r) {
     MirrorLabel f = mirror_label(p, s, r, false), b = mirror_label(p, s, r, true);
     int n = (f.n > b.n ? f.n : b.n) * (p->look.inlined ? 1 : 2);
-    return p->look.edge + mirror_break(s, r) + (n > 1 ? p->look.line * (n - 1) : 0);
+    return p->look.edge + mirror_rail_room(p, s, r) + (n > 1 ? p->look.line * (n - 1) : 0);
 }
 
 const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line) {
@@ -372,7 +417,7 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
     for (int i = 0; i < n; i++) {
         widen(&w->grad, fmin(260, mirror_text_width(p, e[i].names, SEMIBOLD) + 20));
         for (int k = 0; k < e[i].first->n; k++) {
-            const char *word = words_coll_done(p->c->arena, e[i].first->coll[k]);
+            const char *word = mirror_entry_words(p, &e[i], k);
             widen(&w->hex, mirror_text_width(p, word, SEMIBOLD) + 28);
         }
         widen(&w->chain, e[i].first->n);
@@ -417,8 +462,13 @@ static void side_widths(const MirrorPen *p, const MirrorStrip *s, Widths *w) {
         int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
         for (int i = 0; i < n; i++)
             for (int line = 0; line < 2; line++)
-                widen(&w->left, mirror_text_width(p, mirror_side_words(p, v[i], line), SEMIBOLD) +
-                                    w->box / 2 + 10);
+                widen(&w->left,
+                      mirror_text_width(p, mirror_side_words(p, v[i], false, line), SEMIBOLD) +
+                          w->box / 2 + 10);
+        n = p->look.bare ? 0 : mirror_side_grads(p->m, s, r, v, MIRROR_FLOW);
+        for (int line = 0; n && line < 2; line++)
+            widen(&w->right, mirror_text_width(p, mirror_side_grad_words(p, v, n, line), SEMIBOLD) +
+                                 w->box / 2 + 14);
     }
     if (s->plain) widen(&w->left, mirror_title_width(p, s) + w->box / 2 - 26);
 }
@@ -442,9 +492,10 @@ void mirror_columns(MirrorPen *p, double x, int first, int n) {
         p->col[k + 1] = p->col[k] + w.state[k] + (k == 1 ? 52 : k ? 26 : 10);
     if (w.state[1] > 0) p->weight = x;
     p->stream = x + (p->weight >= 0 && p->look.weights ? p->col[3] - x + 66 : 0) + 12;
-    p->forward = p->stream + 14 + fmax(w.left + MIRROR_LABEL, w.box / 2 + 12);
+    const double rails = rail_width(p->m, first, n);
+    p->forward = p->stream + 14 + rails + fmax(w.left + MIRROR_LABEL, w.box / 2 + 12);
     p->backward = p->forward + w.box + w.gutter;
-    p->back_stream = p->backward + fmax(w.right + MIRROR_LABEL, w.box / 2 + 8) + 18;
+    p->back_stream = p->backward + fmax(w.right + MIRROR_LABEL, w.box / 2 + 8) + 18 + rails;
     p->grad = p->back_stream + (p->look.narrow ? 24 : 40);
     p->right = p->back_stream + 12;
     p->grads = p->look.beside && w.end > 0;

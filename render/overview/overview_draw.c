@@ -13,7 +13,8 @@ static void draw_total(OverviewPen *p, const OverviewItem *t, SendKind k, double
                              p->o.all ? ", " : "", p->o.all ? overview_kind(&p->o, k) : ""));
     double w = draw_pill(p->s, x, y, words_axis_list(a, p->o.c->t, t->c->axis),
                          words_color_axis(a, p->o.c->t, t->c->axis, t->c->axes));
-    scene_text(p->s, x + w + 8, y + 4.4, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
+    scene_text(p->s, x + w + overview_line_gap(p), y + 4.4,
+               (TextLook){ALIGN_LEFT, overview_line_size(p), REGULAR, ROLE_INK},
                overview_total(p, t));
     scene_end(p->s);
 }
@@ -234,6 +235,7 @@ static void draw_message(OverviewPen *p, const OverviewUnit *u, double stream, d
     Hexagon hex = {.x = x + pill, .y = y, .w = w - pill, .h = h};
     hex.line[0] = (HexagonLine){overview_message(p, u), mid + 4.2, 12, MEDIUM};
     hex.wrong = u->wrong >= 0;
+    hex.message = true;
     hexagon_draw(p->s, &hex, &p->legend);
     wrong_flag(p->s, p->o.wrong, u->wrong, x + pill, y - 2);
     scene_end(p->s);

@@ -21,6 +21,9 @@ typedef struct {
     bool brief;             /* layers and kinds in few words */
     bool stacked;           /* kinds of collectives under a unit instead of in columns */
     bool kinds;             /* columns say kinds of collectives, as hexagons do */
+    bool codes;             /* in columns by their codes, "AG" */
+    bool codes_too;         /* and in hexagons */
+    bool dense;             /* with little air */
     bool flat;              /* axes side by side instead of as lines */
     double col[SEND_KINDS]; /* x of the columns, relative to the right border of the boxes */
     bool heads;             /* the columns have headings */
@@ -29,13 +32,15 @@ typedef struct {
 } OverviewPen;
 
 /* Words: "9 ops"; "321 KiB of weights"; in a hexagon and in a column "AllGather ×2,
- * 8 KiB", in a column without kinds "8 KiB in 2", "receives"; of messages between stages; of a
- * layout "[B/dp, S, D]" and "[1, 64, 256]   64 KiB"; at a bracket "layers 0 to 1"; over a column.
- * All in the arena. */
+ * 8 KiB", by its code "AG ×2, 8 KiB", in a column without kinds "8 KiB in 2", "receives"; of
+ * messages between stages; of a layout "[B/dp, S, D]" and "[1, 64, 256]   64 KiB"; at a bracket
+ * "layers 0 to 1"; over a column. All in the arena. */
 const char *overview_ops(Arena *a, const OverviewUnit *u);
 const char *overview_weights(Arena *a, const OverviewUnit *u);
 const char *overview_total(const OverviewPen *p, const OverviewItem *t);
 const char *overview_item(const OverviewPen *p, const OverviewItem *i);
+/* "AG AllGather, AR AllReduce": the codes that stand in the figure; "": none. */
+const char *overview_codes(const OverviewPen *p);
 const char *overview_message(const OverviewPen *p, const OverviewUnit *u);
 const char *overview_symbols(const OverviewPen *p, const TraceValue *v);
 const char *overview_numbers(const OverviewPen *p, const TraceValue *v);
@@ -45,7 +50,9 @@ const char *overview_head(const OverviewPen *p, SendKind k);
 /* The lines of a column for what a unit sends of kind k; returns their number, *out in the arena.
  */
 int overview_lines(const OverviewPen *p, const OverviewUnit *u, SendKind k, OverviewItem **out);
-/* Width of one: its pill and its words. */
+/* Between a pill and its words in a column, and their size; width of both. */
+double overview_line_gap(const OverviewPen *p);
+double overview_line_size(const OverviewPen *p);
 double overview_line_width(const OverviewPen *p, const OverviewItem *t);
 
 /* Widths of what stands on a way, and of a hexagon of messages with its pill. */

@@ -1,6 +1,7 @@
 /* Words, sizes and places in an overview. See overview_pen.h. */
 #include "render/overview/overview_pen.h"
 #include "base/text.h"
+#include "trace/counts.h"
 #include <math.h>
 #include <string.h>
 
@@ -15,10 +16,47 @@ const char *overview_weights(Arena *a, const OverviewUnit *u) {
                           : "no weights";
 }
 
+/* A message is called by its name: it has no code that says which way it goes. */
+static const CollWord *coded(const OverviewItem *i) {
+    return i->c && !collective_is_message(i->c) ? coll_word(i->c->op) : NULL;
+}
+/* "AllGather ×2, 8 KiB", "AG ×2, 8 KiB". */
+static const char *item_text(const OverviewPen *p, const OverviewItem *i, bool code) {
+    Arena *a = p->o.c->arena;
+    Str s = str_new(a);
+    const CollWord *w = code ? coded(i) : NULL;
+    bool comes = words_message(i->c, p->o.rank) == MESSAGE_FROM && !i->c->skipped;
+    str_add(&s, w       ? words_done(a, w->code, i->c)
+                : comes ? words_coll_on(i->c, p->o.rank)
+                        : words_coll_done(a, i->c));
+    int64_t count = i->sum.count + i->sum.received;
+    if (count > collective_times(i->c))
+        str_addf(&s, "%s×%lld", p->dense && code ? "" : " ", (long long)count);
+    if (p->bytes && i->sum.bytes) str_addf(&s, ", %s", bytes_text(i->sum.bytes, a));
+    return s.s;
+}
+static void add_code(Str *s, const OverviewItem *i) {
+    const CollWord *w = coded(i);
+    if (w && (!s->n || !strstr(s->s, w->name)))
+        str_addf(s, "%s%s %s", s->n ? ", " : "", w->code, w->name);
+}
+const char *overview_codes(const OverviewPen *p) {
+    Str s = str_new(p->o.c->arena);
+    for (int k = 0; k < p->o.n; k++) {
+        const OverviewUnit *u = &p->o.unit[k];
+        for (int q = 0; q < SEND_KINDS && p->kinds && p->codes; q++)
+            for (int i = 0; q != (int)p->o.flow && i < u->n_total[q]; i++)
+                add_code(&s, &u->total[q][i]);
+        for (int q = 0; q < WAYS && p->codes_too && !u->message; q++)
+            for (int i = 0; i < u->way[q].n; i++) add_code(&s, &u->way[q].item[i]);
+    }
+    return s.n ? s.s : "";
+}
+
 /* Behind the pill of an axis in a column. */
 const char *overview_total(const OverviewPen *p, const OverviewItem *t) {
     Arena *a = p->o.c->arena;
-    if (p->kinds) return overview_item(p, t);
+    if (p->kinds) return item_text(p, t, p->codes);
     if (!t->sum.count) return "receives";
     const char *bytes = bytes_text(t->sum.bytes, a);
     return t->sum.count == 1 ? bytes
@@ -27,14 +65,7 @@ const char *overview_total(const OverviewPen *p, const OverviewItem *t) {
 
 /* In the hexagon of collectives: "AllGather ×2, 8 KiB". */
 const char *overview_item(const OverviewPen *p, const OverviewItem *i) {
-    Arena *a = p->o.c->arena;
-    Str s = str_new(a);
-    bool comes = words_message(i->c, p->o.rank) == MESSAGE_FROM && !i->c->skipped;
-    str_add(&s, comes ? words_coll_on(i->c, p->o.rank) : words_coll_done(a, i->c));
-    int64_t count = i->sum.count + i->sum.received;
-    if (count > collective_times(i->c)) str_addf(&s, " ×%lld", (long long)count);
-    if (p->bytes && i->sum.bytes) str_addf(&s, ", %s", bytes_text(i->sum.bytes, a));
-    return s.s;
+    return item_text(p, i, p->codes_too);
 }
 
 const char *overview_numbers(const OverviewPen *p, const TraceValue *v) {
@@ -97,9 +128,12 @@ int overview_lines(const OverviewPen *p, const OverviewUnit *u, SendKind k, Over
     memcpy(*out, u->total[k], sizeof u->total[k]);
     return u->n_total[k];
 }
+double overview_line_gap(const OverviewPen *p) { return p->dense ? 5 : 8; }
+double overview_line_size(const OverviewPen *p) { return p->dense ? 12 : 12.5; }
 double overview_line_width(const OverviewPen *p, const OverviewItem *t) {
-    return pill_width(p->s, words_axis_list(p->o.c->arena, p->o.c->t, t->c->axis)) + 8 +
-           scene_width(p->s, 12.5, REGULAR, overview_total(p, t));
+    return pill_width(p->s, words_axis_list(p->o.c->arena, p->o.c->t, t->c->axis)) +
+           overview_line_gap(p) +
+           scene_width(p->s, overview_line_size(p), REGULAR, overview_total(p, t));
 }
 /* Of all that a unit sends of one kind, as lines or in one line. */
 static double totals_width(const OverviewPen *p, const OverviewUnit *u, SendKind k) {
@@ -126,6 +160,7 @@ const char *overview_head(const OverviewPen *p, SendKind k) {
 
 /* Columns right of the boxes, of the kinds that stand on no way; returns their width. */
 static double columns(OverviewPen *p) {
+    const double gap = p->dense ? 9 : 18;
     double x = SIDE, widest = 0;
     p->heads = false;
     for (int k = 0; k < SEND_KINDS; k++) {
@@ -137,9 +172,9 @@ static double columns(OverviewPen *p) {
         widest = fmax(widest, w);
         if (apart) w = 0;
         if (w > 0) w = fmax(w, scene_width(p->s, 12.5, SEMIBOLD, overview_head(p, (SendKind)k)));
-        if (w > 0 && !p->stacked) x += w + 18, p->heads = true;
+        if (w > 0 && !p->stacked) x += w + gap, p->heads = true;
     }
-    return p->stacked ? 0 : fmax(x > SIDE ? x - 18 : 0, widest > 0 ? SIDE + widest : 0);
+    return p->stacked ? 0 : fmax(x > SIDE ? x - gap : 0, widest > 0 ? SIDE + widest : 0);
 }
 
 /* Lines of the columns that a unit needs; below it, of all kinds. */
@@ -324,9 +359,12 @@ double overview_layout(OverviewPen *p, const Preset *pr, PresetKind preset) {
     double right = measure(p, pr->margin), room = pr->w - pr->margin;
     if (preset == PRESET_SLIDE || preset == PRESET_COLUMN) {
         if (right > room) p->norms = false, right = measure(p, pr->margin);
-        if (right > room) p->kinds = false, right = measure(p, pr->margin);
-        if (right > room) p->bytes = false, right = measure(p, pr->margin);
+        if (right > room) p->codes = true, right = measure(p, pr->margin);
         if (right > room) p->brief = true, right = measure(p, pr->margin);
+        if (right > room) p->codes_too = true, right = measure(p, pr->margin);
+        if (right > room) p->dense = true, right = measure(p, pr->margin);
+        if (right > room) p->kinds = false, p->dense = false, right = measure(p, pr->margin);
+        if (right > room) p->bytes = false, right = measure(p, pr->margin);
     }
     return right;
 }

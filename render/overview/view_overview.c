@@ -24,7 +24,7 @@ static const char *title(const Overview *o) {
     Total sent = overview_totals(o, &weights);
     sent.bytes += overview_beyond(o);
     const char *model = words_model(a, o->c->t);
-    if (!model || !strcmp(model, "mlp")) model = "The model";
+    if (!model || o->c->t->model_kind) model = "The model"; /* nobody has named it */
     Str s = str_new(a);
     RankSet *part;
     bool alike = trace_parts(o->c->t, a, &part) <= 1;
@@ -35,6 +35,7 @@ static const char *title(const Overview *o) {
     return s.s;
 }
 
+enum { LEGEND_ROOM = 34 };
 int view_overview(const ViewCall *c, Scene **page) {
     OverviewPen p = {0};
     PresetKind preset;
@@ -62,15 +63,18 @@ int view_overview(const ViewCall *c, Scene **page) {
     if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * s->w / pr->w);
     double w = s->w - 2 * pr->margin, y = headline_draw(s, preset, p.o.wrong, title(&p.o), sub) + 2;
     y = wrong_notes(s, p.o.wrong, pr->margin, w, y, preset == PRESET_SLIDE ? 3 : 0) + 10;
+    double foot = 0; /* where that of a slide begins */
     if (preset == PRESET_SLIDE) {
-        const char *line[6]; /* of the footer */
+        const char *line[6];
         int n = scene_wrap(s, overview_sent(&p.o), (TextColumn){w, 12.5, REGULAR, 6, NULL}, line);
-        overview_fit(&p, pr, pr->h - y - 48 - 17 * n);
+        n += *overview_codes(&p) ? 1 : 0;
+        foot = pr->h - 48 - 17 * n;
+        overview_fit(&p, pr, foot - y);
     }
     y = overview_draw(&p, y);
-    if (preset != PRESET_SLIDE)
+    if (preset != PRESET_SLIDE || y + LEGEND_ROOM <= foot) /* on a slide where room is left */
         y = figure_legend(s, (Band){pr->margin, w, y + 4}, p.legend | 1u << LEGEND_COMPUTE);
-    y = figure_foot(s, c, (Band){pr->margin, w, y + 8}, overview_sent(&p.o), NULL);
+    y = figure_foot(s, c, (Band){pr->margin, w, y + 8}, overview_sent(&p.o), overview_codes(&p));
     s->desc = arena_printf(a, "Overview of the model. %s. %s", title(&p.o), overview_sent(&p.o));
     figure_page(s, preset, y);
     page[0] = s;
@@ -121,7 +125,7 @@ const char *view_overview_text(const ViewCall *c) {
             {arena_printf(a, "%s%s", in ? "  " : "", u->title), w < 80 ? 14 : 20, false},
             {in ? arena_printf(a, "layer %d × %d", u->layer, u->layers) : "", w < 80 ? 15 : 18,
              false},
-            {u->out ? words_symbol(a, u->out->shape.symbolic) : "", w < 80 ? 22 : 24, false},
+            {u->out ? overview_symbols(&p, u->out) : "", w < 80 ? 22 : 24, false},
             {u->message ? "" : bytes_text(u->weights, a), w < 80 ? 9 : 12, true}};
         words_row(&s, "      ", row, 4);
         const char *ways = ways_text(&p, u);

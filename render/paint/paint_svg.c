@@ -249,6 +249,7 @@ static void head(Sink *o, const Scene *s) {
     put(o, s->name);
     put(o, "-t\">");
     escape(o, s->title);
+    put(o, s->builds ? ". A click plays it" : "");
     put(o, "</title>\n<desc id=\"");
     put(o, s->name);
     put(o, "-d\">");

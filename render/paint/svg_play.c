@@ -39,8 +39,9 @@ void svg_play_open(const SvgPlay *p, Sink *o, int step) {
 }
 void svg_play_rules(const Scene *s, Sink *o) {
     put(o, arena_printf(o->arena,
+                        "#%s{cursor:pointer}\n"
                         "@media print{.%s-step{visibility:visible!important}}\n"
                         "@media (prefers-reduced-motion:reduce){.%s-step"
                         "{visibility:visible!important}}\n",
-                        s->name, s->name));
+                        player(s), s->name, s->name));
 }

@@ -154,9 +154,18 @@ bool routing_read(Routing *r, const ViewCall *c) {
 const char *routing_rows(Arena *arena, double n) {
     return arena_printf(arena, "%.0f row%s", n, n == 1 ? "" : "s");
 }
+/* ", rank 2 gets 1.25 × its share": who receives most decides how long all wait; "": nobody does.
+ */
+static const char *receives_most(const Routing *r) {
+    const double peak = r->in[r->busiest], mean = (r->rows - r->lost) / (double)r->n;
+    if (!(mean > 0) || peak <= mean) return "";
+    return arena_printf(r->a, ", rank %lld gets %.2f × its share", (long long)r->rank[r->busiest],
+                        peak / mean);
+}
 const char *routing_title(const Routing *r) {
-    return arena_printf(r->a, "MoE dispatch: %s to %lld experts on %lld ranks",
-                        routing_rows(r->a, r->rows), (long long)r->experts, (long long)r->n);
+    return arena_printf(r->a, "MoE dispatch: %s to %lld experts on %lld ranks%s",
+                        routing_rows(r->a, r->rows), (long long)r->experts, (long long)r->n,
+                        receives_most(r));
 }
 
 double routing_expert(const Routing *r, int64_t expert) {

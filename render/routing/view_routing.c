@@ -121,7 +121,7 @@ static void ribbon(RoutePen *p, int64_t from, int64_t end, double y0, double y1)
                 arena_printf(p->r.a, "ribbon-%lld-%lld", (long long)from, (long long)end),
                 arena_printf(p->r.a, "%s to %s: %s", rank_name(p, from), who,
                              routing_rows(p->r.a, flow(p, from, end))));
-    Mark *m = scene_poly(p->s, pt, 2 * CURVE, (Look){routing_hue(from), ROLE_PAPER, 0.6});
+    Mark *m = scene_poly(p->s, pt, 2 * CURVE, (Look){routing_hue(from), ROLE_WEIGHT_LINE, 0.5});
     m->ground = true;
     scene_end(p->s);
 }
@@ -270,9 +270,13 @@ static double draw_flows(RoutePen *p, double x, double y, double w, double high)
     double starts = 0;
     for (int64_t i = 0; p->tiles && i < r->n; i++) starts += start_height(p, i) + 10;
     p->gap = FRAME_GAP;
+    p->unit = 0;
+    const double least =
+                     place_ends(p, top) - top, /* many experts are high, however few their rows */
+        most = fmax(fmax(high + 150, starts), p->preset == PRESET_SLIDE ? 0 : 1.1 * least);
     p->unit = fmin(3.3, fmax(high, 0.7 * starts) / fmax(1, r->rows));
     double end = place_ends(p, top);
-    while (end - top > fmax(high + 150, starts) && p->unit > 0.05) {
+    while (end - top > most && p->unit > 0.05) {
         p->unit *= 0.85;
         double next = place_ends(p, top);
         if (next > end - 1) break;
@@ -318,7 +322,8 @@ static void draw_cell(RoutePen *p, const Grid *g, int64_t i, int64_t k) {
         double h = 0.26 * c;
         if (rows > 0)
             scene_rect(p->s, (Area){x + 2, y + c - 2 - h, (c - 4) * share, h}, 0,
-                       (Look){i == k ? ROLE_GRID : ROLE_BYTES, ROLE_NONE, 0});
+                       (Look){i == k ? ROLE_GRID : routing_hue(i),
+                              i == k ? ROLE_NONE : ROLE_WEIGHT_LINE, i == k ? 0 : 0.8});
         scene_text(p->s, x + c / 2, y + 0.52 * c,
                    (TextLook){ALIGN_MIDDLE, 12, i == k ? REGULAR : SEMIBOLD,
                               i == k ? ROLE_SECOND : ROLE_INK},
@@ -437,6 +442,21 @@ static double draw_load(RoutePen *p, double x, double y, double w) {
     return y;
 }
 
+/* What an expert gets, by whose rows they are where ranks have a fill of their own. */
+static void draw_bar(RoutePen *p, int64_t expert, Area bar) {
+    const Routing *r = &p->r;
+    double x = bar.x, all = 0; /* that were sent: some may be lost on their way */
+    const bool own = r->n <= MOST_RIBBONS;
+    for (int64_t i = 0; i < r->n; i++) all += r->made[i * r->experts + expert];
+    for (int64_t i = 0; own && i < r->n; i++) {
+        const double w = bar.w * r->made[i * r->experts + expert] / all;
+        if (w > 0)
+            scene_rect(p->s, (Area){x, bar.y, w, bar.h}, 0,
+                       (Look){routing_hue(i), ROLE_WEIGHT_LINE, 0.8});
+        x += w;
+    }
+    if (!own) scene_rect(p->s, bar, 0, (Look){ROLE_BYTES, ROLE_NONE, 0});
+}
 /* The experts that get most, each with a bar. */
 static double draw_hottest(RoutePen *p, double x, double y, double w) {
     const Routing *r = &p->r;
@@ -459,9 +479,7 @@ static double draw_hottest(RoutePen *p, double x, double y, double w) {
             scene_textf(p->s, x + 46, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
                         "on %s", rank_name(p, home));
         double bx = x + 138, room = w - 138 - 44;
-        if (rows > 0)
-            scene_rect(p->s, (Area){bx, y + 3, fmax(1, room * rows / top), 11}, 0,
-                       (Look){ROLE_BYTES, ROLE_NONE, 0});
+        if (rows > 0) draw_bar(p, hot[i], (Area){bx, y + 3, fmax(1, room * rows / top), 11});
         scene_text(p->s, bx + (top > 0 ? room * rows / top : 0) + 6, y + 12,
                    (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, whole(p, rows));
     }

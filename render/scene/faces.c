@@ -6,8 +6,11 @@
 #include "render/scene/faces.h"
 #include "render/scene/fonts_layout.h"
 #include <hb-subset.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The looks by which faces differ, and the letters of each. */
 typedef struct {
@@ -19,6 +22,7 @@ typedef struct {
     Face face;
     hb_face_t *font; /* owned by Pango, referenced here */
     hb_set_t *letters;
+    hb_blob_t *file; /* what was cut out; NULL: HarfBuzz got no memory, or cannot cut this font */
 } Part;
 /* Weights times slants, and fonts that a look's letters may come from: those of fonts.c. */
 enum { MAX_LOOKS = 16, MAX_PARTS = 48 };
@@ -58,18 +62,21 @@ static Part *part_for(Part *part, int *n, const LookLetters *look, hb_face_t *fo
             part[i].face.italic == look->italic)
             return &part[i];
     if (*n == MAX_PARTS) return NULL;
-    part[*n] = (Part){
-        {family, look->weight, look->italic, NULL, 0}, hb_face_reference(font), hb_set_create()};
+    part[*n] = (Part){{family, look->weight, look->italic, NULL, 0},
+                      hb_face_reference(font),
+                      hb_set_create(),
+                      NULL};
     return &part[(*n)++];
 }
-/* Which font has which of a look's letters: one line of them all, laid out like any other text. */
+/* Which font has which of a look's letters: a text of them all, in the pieces that Pango makes of
+ * it. */
 static void letters_by_font(const Scene *s, const LookLetters *look, Part *part, int *n) {
     Run run = {
         .s = text_of(s->arena, look->letters), .weight = look->weight, .italic = look->italic};
-    PangoLayout *l = fonts_layout(s->fonts, &run, 1, 20, -1);
-    PangoLayoutLine *line = pango_layout_get_line_readonly(l, 0);
-    for (GSList *at = line->runs; at; at = at->next) {
-        const PangoItem *item = ((PangoGlyphItem *)at->data)->item;
+    char *text;
+    GList *pieces = fonts_pieces(s->fonts, &run, 1, 20, &text);
+    for (GList *at = pieces; at; at = at->next) {
+        PangoItem *item = at->data;
         PangoFont *font = item->analysis.font;
         PangoFontDescription *d = pango_font_describe(font);
         const char *family = arena_strdup(s->arena, pango_font_description_get_family(d));
@@ -78,8 +85,11 @@ static void letters_by_font(const Scene *s, const LookLetters *look, Part *part,
         Part *p = part_for(part, n, look, face, family);
         if (p)
             add_letters(p->letters,
-                        arena_strndup(s->arena, run.s + item->offset, (size_t)item->length));
+                        arena_strndup(s->arena, text + item->offset, (size_t)item->length));
+        pango_item_free(item);
     }
+    g_list_free(pieces);
+    free(text);
 }
 
 /* What is kept of the rules for placing and replacing glyphs. */
@@ -101,10 +111,10 @@ static bool has_letters(hb_blob_t *file, const hb_set_t *letters) {
     hb_face_destroy(face);
     return all;
 }
-/* False: HarfBuzz got no memory, or cannot cut this font. */
-static bool cut_out(Arena *a, Part *p) {
+/* Cuts the letters out into p->file. */
+static void cut_out(Part *p) {
     hb_subset_input_t *input = hb_subset_input_create_or_fail();
-    if (!input || !hb_set_allocation_successful(p->letters)) return false;
+    if (!input || !hb_set_allocation_successful(p->letters)) return;
     hb_set_t *known = hb_set_create();
     hb_face_collect_unicodes(p->font, known);
     hb_set_intersect(p->letters, known); /* what no font has is given to any */
@@ -114,15 +124,38 @@ static bool cut_out(Arena *a, Part *p) {
     keep_features(input);
     hb_face_t *small = hb_subset_or_fail(p->font, input);
     hb_subset_input_destroy(input);
-    if (!small) return false;
-    hb_blob_t *blob = hb_face_reference_blob(small);
-    unsigned n;
-    const char *bytes = hb_blob_get_data(blob, &n);
+    if (!small) return;
+    p->file = hb_face_reference_blob(small);
+    hb_face_destroy(small);
+}
+/* Parts are cut out by whoever is free. Each has a font's letters to itself; the font is only read,
+ * which HarfBuzz allows to several at once. */
+typedef struct {
+    Part *part;
+    int n;
+    atomic_int next;
+} Cutting;
+static void *cut_parts(void *arg) {
+    Cutting *c = arg;
+    for (int i; (i = atomic_fetch_add(&c->next, 1)) < c->n;) cut_out(&c->part[i]);
+    return NULL;
+}
+static void cut_all(Part *part, int n) {
+    Cutting c = {.part = part, .n = n};
+    pthread_t other;
+    const bool two =
+        n > 1 && sysconf(_SC_NPROCESSORS_ONLN) > 1 && !pthread_create(&other, NULL, cut_parts, &c);
+    cut_parts(&c);
+    if (two) pthread_join(other, NULL);
+}
+/* Takes the file of a part over; false: it is not whole. */
+static bool take(Arena *a, Part *p) {
+    unsigned n = 0;
+    const char *bytes = p->file ? hb_blob_get_data(p->file, &n) : NULL;
     p->face.bytes = n ? arena_memdup(a, bytes, n) : NULL;
     p->face.n = n;
-    bool whole = n > 0 && has_letters(blob, p->letters);
-    hb_blob_destroy(blob);
-    hb_face_destroy(small);
+    bool whole = n > 0 && has_letters(p->file, p->letters);
+    hb_blob_destroy(p->file);
     return whole;
 }
 
@@ -135,8 +168,9 @@ int scene_faces(const Scene *s, Face **face) {
         hb_set_destroy(look[i].letters);
     }
     *face = ARENA_ARRAY(s->arena, Face, n);
+    cut_all(part, n);
     for (int i = 0; i < n; i++) {
-        if (!cut_out(s->arena, &part[i]))
+        if (!take(s->arena, &part[i]))
             base_die(5, "out of memory while a picture's fonts were cut out [E0701]");
         (*face)[i] = part[i].face;
         hb_set_destroy(part[i].letters);

@@ -188,19 +188,24 @@ static void forget(Fonts *f) {
     f->n_seen = 0;
 }
 
+GList *fonts_pieces(Fonts *f, const Run *run, int n, double size, char **text) {
+    PangoAttrList *list;
+    *text = text_of(run, n, -1, &list);
+    pango_font_description_set_absolute_size(f->desc, size * PANGO_SCALE);
+    pango_context_set_font_description(f->context, f->desc);
+    GList *pieces = pango_itemize_with_base_dir(f->context, PANGO_DIRECTION_LTR, *text, 0,
+                                                (int)strlen(*text), list, NULL);
+    pango_attr_list_unref(list);
+    return pieces;
+}
 /* The width of a text and its letters that no font has. The pieces that a layout would make of it,
  * each shaped: a layout would also look for places to break lines, and for heights. */
 static void shape(Fonts *f, const Run *run, int n, double size, Measured *m) {
-    PangoAttrList *list;
-    char *text = text_of(run, n, -1, &list);
-    int length = (int)strlen(text);
-    pango_font_description_set_absolute_size(f->desc, size * PANGO_SCALE);
-    pango_context_set_font_description(f->context, f->desc);
+    char *text;
+    GList *pieces = fonts_pieces(f, run, n, size, &text);
     PangoGlyphString *glyphs = pango_glyph_string_new();
-    GList *items =
-        pango_itemize_with_base_dir(f->context, PANGO_DIRECTION_LTR, text, 0, length, list, NULL);
-    int width = 0;
-    for (GList *l = items; l; l = l->next) {
+    int width = 0, length = (int)strlen(text);
+    for (GList *l = pieces; l; l = l->next) {
         PangoItem *item = l->data;
         pango_shape_full(text + item->offset, item->length, text, length, &item->analysis, glyphs);
         width += pango_glyph_string_get_width(glyphs);
@@ -209,9 +214,8 @@ static void shape(Fonts *f, const Run *run, int n, double size, Measured *m) {
         pango_item_free(item);
     }
     m->width = (double)width / PANGO_SCALE;
-    g_list_free(items);
+    g_list_free(pieces);
     pango_glyph_string_free(glyphs);
-    pango_attr_list_unref(list);
     free(text);
 }
 static const Measured *measure(Fonts *f, const Run *run, int n, double size) {

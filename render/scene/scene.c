@@ -273,8 +273,9 @@ const char *scene_fit(Scene *s, const char *text, double w, double size, int wei
 
 /* Does a unit stand at p, so that the number before it must stay on its line? */
 static bool unit_at(const char *p) {
-    static const char *const unit[] = {"%", "B",  "KiB", "MiB", "GiB", "TiB",
-                                       "s", "ms", "µs",  "ns",  "×",   "→"};
+    static const char *const unit[] = {"%",    "B",    "KiB",     "MiB", "GiB", "TiB",
+                                       "s",    "ms",   "µs",      "ns",  "GB",  "TB",
+                                       "GB/s", "TB/s", "TFLOP/s", "×",   "→"};
     for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
         size_t n = strlen(unit[i]);
         if (!strncmp(p, unit[i], n) && (!p[n] || strchr(" .,)", p[n]))) return true;

@@ -138,6 +138,24 @@ int64_t shards_copies(const Trace *t, const DimCut *r, const DimCut *k) {
     for (int64_t i = 0; r->home && i < t->ranks; i++) held += shards_holds(r, i);
     return parts > 0 ? (r->home ? held : t->ranks) / parts : 1;
 }
+/* "tp 3", "dp 1 tp 3": the coordinates that make part i; parts of a split axis (tp.0, tp.1) are
+ * one.
+ */
+static void add_place(Str *s, const Trace *t, const DimCut *c, int64_t i) {
+    int64_t at[SHARDS_MAX_CUT];
+    for (int k = c->n_axis - 1; k >= 0; i /= t->axes[c->axis[k--]].size)
+        at[k] = i % t->axes[c->axis[k]].size;
+    for (int k = 0; k < c->n_axis; k++) {
+        const char *name = t->axes[c->axis[k]].name;
+        const size_t n = strcspn(name, ".");
+        int64_t own = at[k];
+        for (; k + 1 < c->n_axis && !strncmp(t->axes[c->axis[k + 1]].name, name, n) &&
+               t->axes[c->axis[k + 1]].name[n] == '.';
+             k++)
+            own = own * t->axes[c->axis[k + 1]].size + at[k + 1];
+        str_addf(s, "%s%.*s %lld", s->n ? " " : "", (int)n, name, (long long)own);
+    }
+}
 const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, const DimCut *d,
                           int64_t j) {
     int64_t *list = ARENA_ARRAY(a, int64_t, t->ranks), n = 0;
@@ -146,7 +164,13 @@ const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, 
             (!d || shards_part_of(t, d, r) == j))
             list[n++] = r;
     RankSet s = rankset_from(a, list, n);
-    return rankset_text(&s, a);
+    const char *ranks = rankset_text(&s, a);
+    /* slices ("1:8193:8") are for programs; who is handed another part has no place that says it */
+    if (!strchr(ranks, ':') || c->shift || (d && d->shift) || c->home) return ranks;
+    Str place = str_new(a);
+    add_place(&place, t, c, i);
+    if (d) add_place(&place, t, d, j);
+    return place.n ? place.s : ranks;
 }
 
 /* [from, to) of the list that the pieces make when they are put behind each other, as slices. */

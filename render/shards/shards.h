@@ -36,8 +36,8 @@ int64_t shards_part_of(const Trace *t, const DimCut *c, int64_t rank);
 bool shards_holds(const DimCut *c, int64_t rank);
 /* How many ranks hold the same part of a tensor cut by r and k. */
 int64_t shards_copies(const Trace *t, const DimCut *r, const DimCut *k);
-/* Ranks that hold part i of the first and part j of the second cut (NULL: one cut only), as text.
- */
+/* Ranks that hold part i of the first and part j of the second cut (NULL: one cut only), as text:
+ * "0,1", or, where they are no short list, the place on the mesh that they share, "tp 3". */
 const char *shards_owners(Arena *a, const Trace *t, const DimCut *c, int64_t i, const DimCut *d,
                           int64_t j);
 /* "tp", "cp, tp" of the axes that cut; "" if none. */

@@ -27,12 +27,20 @@ double shards_band_at(const DimCut *c, int64_t i, double px) {
     return px * (double)(i / c->n) / (double)blocks + edge_at(c, i % c->n, px / (double)blocks);
 }
 
+enum { SHEET = 3 }; /* px from one sheet of a stack to the next */
+/* Sheets behind the first. */
+static int sheets(const Trace *t, const DimCut *r, const DimCut *k) {
+    int64_t copies = shards_copies(t, r, k);
+    return copies > 3 ? 3 : copies > 1 ? (int)copies - 1 : 0;
+}
+double shards_stack(const Trace *t, const DimCut *r, const DimCut *k) {
+    return SHEET * sheets(t, r, k);
+}
 /* What several ranks hold alike lies in a stack. */
 void shards_draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, Area at) {
     double x = at.x, y = at.y, w = at.w, h = at.h;
-    int64_t copies = shards_copies(p->c->t, r, k);
-    for (int i = copies > 3 ? 3 : (int)copies - 1; i > 0; i--)
-        scene_rect(p->s, (Area){x + 3 * i, y - 3 * i, w, h}, 0,
+    for (int i = sheets(p->c->t, r, k); i > 0; i--)
+        scene_rect(p->s, (Area){x + SHEET * i, y - SHEET * i, w, h}, 0,
                    (Look){ROLE_PAPER, ROLE_WEIGHT_LINE, 1})
             ->ground = true;
 }

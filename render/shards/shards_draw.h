@@ -15,6 +15,7 @@ typedef struct {
     int layer;
     const WrongList *wrong;   /* all wrong steps of the trace */
     int product;              /* on this page: its number; -1: none, SHARDS_ALL: all */
+    bool load;                /* attention's is on this page */
     double x, w, scale, most; /* scale: px per element; most: px of the longest side */
 } ShardPen;
 
@@ -26,6 +27,8 @@ int shards_shade(int64_t i, int64_t n);
 double shards_band_at(const DimCut *c, int64_t i, double px);
 /* What several ranks hold alike lies in a stack behind the matrix. */
 void shards_draw_copies(ShardPen *p, const DimCut *r, const DimCut *k, Area at);
+/* How far it stands out at the right. */
+double shards_stack(const Trace *t, const DimCut *r, const DimCut *k);
 /* Width of the widest text of owners in a part of these cuts; 0 if there are too many parts for
  * any. */
 double shards_label_width(ShardPen *p, const DimCut *r, const DimCut *k);

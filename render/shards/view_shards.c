@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "render/shards/shards_draw.h"
 #include "render/shards/shards_grid.h"
+#include "render/shards/shards_load.h"
 #include "render/furniture/headline.h"
 #include "render/furniture/views.h"
 #include "trace/trace_way.h"
@@ -18,7 +19,6 @@ enum {
     SLIDE_ROWS = 6,
     A4_ROWS = 14,
     GAP = 20,
-    COPIES = 12,
     MIN_CUT = 8
 };
 
@@ -121,7 +121,8 @@ static void size_slot(ShardPen *p, Slot *s) {
         s->left = 12 + scene_width(p->s, 12, REGULAR,
                                    arena_printf(p->c->arena, "%lld",
                                                 (long long)(s->r.part[0] / s->r.blocks)));
-    s->room = fmax(s->w, scene_width(p->s, 15, BOLD, shards_name(s->q)));
+    s->room = fmax(s->w + shards_stack(p->c->t, &s->r, &s->k),
+                   scene_width(p->s, 15, BOLD, shards_name(s->q)));
     for (int i = 0; i < s->n_line; i++)
         s->room = fmax(s->room, scene_width(p->s, 12, REGULAR, s->line[i]));
 }
@@ -420,11 +421,17 @@ static const char *short_name(Arena *a, const TraceValue *v, int section) {
     return arena_printf(a, "%s%s", words_leaf(s), tail);
 }
 
+/* Do both stand in one row? What a collective leaves is apart from what an op makes in the same
+ * layout, so that it stands after what the collective took. */
+static bool alike(const Row *x, const Row *y) {
+    return same_layout(x->s, y->s) && x->wrong == y->wrong &&
+           !strcmp(x->by ? x->by : "", y->by ? y->by : "");
+}
 /* One more thing of this name and layout in a section whose rows begin at `start`; false: no room.
  */
 static bool add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, const char *leaf) {
     int k = start;
-    while (k < *n && (!same_layout(row[k].s, as->s) || row[k].wrong != as->wrong)) k++;
+    while (k < *n && !alike(&row[k], as)) k++;
     if (k == MAX_ROWS) return false;
     if (k == *n)
         row[(*n)++] = (Row){.s = as->s,
@@ -432,7 +439,6 @@ static bool add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, con
                             .section = as->section,
                             .wrong = as->wrong,
                             .by = as->by};
-    if (row[k].by && (!as->by || strcmp(row[k].by, as->by) != 0)) row[k].by = NULL;
     if (row[k].n && text_has_word(row[k].names.s, leaf)) return true;
     if (row[k].n < MAX_NAMES) row[k].name[row[k].n] = leaf;
     row[k].n++;
@@ -571,6 +577,20 @@ static double draw_rulers(ShardPen *p, int from, int count, double y) {
 
 /* ---- the page ---- */
 
+/* Of an axis that the plan splits because a weight has fewer parts than it has ranks: what the
+ * halves are. */
+static void split_words(const Trace *t, Str *s) {
+    for (int i = 0; i + 1 < t->n_axes; i++) {
+        const struct TraceAxis *x = &t->axes[i], *y = &t->axes[i + 1];
+        size_t n = text_before(x->name, ".0");
+        if (!n || strncmp(y->name, x->name, n) || strcmp(y->name + n, ".1")) continue;
+        str_addf(s,
+                 "%s%s and %s: the axis %.*s as %lld times %lld ranks; what %s alone cuts, the "
+                 "ranks of %s hold alike",
+                 s->n ? " · " : "", x->name, y->name, (int)n, x->name, (long long)x->size,
+                 (long long)y->size, x->name, y->name);
+    }
+}
 static const char *vectors(ShardPen *p) {
     Str s = str_new(p->c->arena);
     for (int i = 0; i < p->c->t->n_params; i++) {
@@ -579,6 +599,7 @@ static const char *vectors(ShardPen *p) {
         str_addf(&s, "%s%s %s", s.n ? ", " : "Vectors: ", shards_name(q),
                  words_symbol(p->c->arena, q->rest.symbolic));
     }
+    split_words(p->c->t, &s);
     return s.s;
 }
 
@@ -628,6 +649,24 @@ static void draw_notes(ShardPen *p, double y) {
     wrong_notes(p->s, p->wrong, p->x, p->w, y - 4, NOTE_LINES);
 }
 
+/* "one scale": of which those are excepted whose captions say so. */
+static const char *scale_words(const ShardPen *p, const Slot *slot, int n) {
+    double w, h;
+    bool smaller = false;
+    for (int i = 0; i < n; i++) smaller |= matrix_size(p, slot[i].q, &w, &h) > 1.001;
+    if (smaller) return "one scale unless a matrix says another";
+    return p->preset == PRESET_SLIDE ? "one scale on a page" : "one scale";
+}
+
+/* Do parts of any matrix say a place, and not the numbers of ranks? */
+static bool by_place(const ShardPen *p, const Slot *slot, int n) {
+    bool place = false;
+    for (int i = 0; i < n && !place; i++) {
+        const char *who = shards_owners(p->c->arena, p->c->t, &slot[i].r, 0, &slot[i].k, 0);
+        place = slot[i].label > 0 && *who && !strchr("0123456789", *who);
+    }
+    return place;
+}
 /* A page with n weights and `count` rows of activations; either may be none. */
 static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int count) {
     bool weights = n > 0;
@@ -643,9 +682,7 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
                          c->t->dtype ? c->t->dtype : "",
                          words_shrink(a, c->t),
                          weights ? "rows = outputs, columns = inputs of y = x·W transposed" : "",
-                         !weights                    ? ""
-                         : p->preset == PRESET_SLIDE ? "one scale on a page"
-                                                     : "one scale",
+                         !weights ? "" : scale_words(p, slot, n),
                          NULL};
     const char *title = arena_printf(a, "Rank %lld holds %s", (long long)p->rank, holds(p, false));
     double y = headline_draw(s, p->preset, p->wrong, title, sub) + 8;
@@ -660,9 +697,13 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     }
     if (p->product >= 0) y = shards_draw_products(p, y + 8);
     if (count > 0) y = draw_rulers(p, from, count, y + 8);
+    if (p->load) y = shards_draw_load(p, y + 8);
     y = figure_foot(s, c, (Band){p->x, p->w, y + 2},
-                    weights ? "In a part: the ranks that hold it. Thick outline: this rank's part. "
-                              "Lines: cuts; the shape names their axes."
+                    weights ? arena_printf(a,
+                                           "In a part: the %sranks that hold it. Thick outline: "
+                                           "this rank's part. Lines: cuts; the shape names their "
+                                           "axes.",
+                                           by_place(p, slot, n) ? "place on the mesh of the " : "")
                             : "In a part: its number. Thick outline: this rank's part.",
                     NULL);
     s->desc = arena_printf(a, "Which part of every weight and activation rank %lld holds: %s.",
@@ -756,12 +797,10 @@ static int make_slots(ShardPen *p, Slot *slot, double longest) {
 static int slide_line(ShardPen *p, Slot *slot, int i, int n) {
     double w, h, high, limit = height_room(p), all = p->w;
     int words, k = line_end(slot, n, i, &w, &h, &words), lines = 0;
-    p->w -= COPIES; /* those of the last matrix stand out at its right */
     for (double most = all; most > 20 && lines != 1; most *= 0.97) {
         lines = lay_out(p, slot + i, k - i, most, &high);
         if (high > limit) lines = 0;
     }
-    p->w = all;
     return k;
 }
 
@@ -822,8 +861,10 @@ int view_shards(const ViewCall *c, Scene **page) {
         per_page = p.preset == PRESET_SLIDE ? SLIDE_ROWS - (p.wrong->n > 0) : A4_ROWS, pages = 1;
     int products = shards_products(&p);
     p.product = products ? SHARDS_ALL : -1;
+    bool load = shards_load(&p);
+    p.load = load;
     if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, MAX_ROWS);
-    p.product = -1;
+    p.product = -1, p.load = false;
     if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || page[0]->scale * 11.5 >= 7)) return 1;
     pages = 0;
     for (int i = 0, k; i < n && pages < VIEW_MAX_PAGES / 2; i = k) {
@@ -843,6 +884,8 @@ int view_shards(const ViewCall *c, Scene **page) {
             page[pages] = draw_page(&p, slot, 0, i, --k);
         pages++;
     }
+    p.load = load;
+    if (load && pages < VIEW_MAX_PAGES) page[pages++] = draw_page(&p, slot, 0, 0, 0);
     return pages;
 }
 
@@ -908,6 +951,8 @@ const char *view_shards_text(const ViewCall *c) {
     str_add(&s, shards_grid_text(a, c->t, shown, n, p.rank, w));
     const char *products = shards_products_text(&p);
     if (*products) str_addf(&s, "%s\n", products);
+    const char *load = shards_load_text(&p);
+    if (*load) str_addf(&s, "%s\n", load);
     words_paragraph(&s, "", words_stamp(a, c->t, &role), w);
     return s.s;
 }

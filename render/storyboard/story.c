@@ -429,7 +429,7 @@ static void beside(const Story *s, const Ring *frame, int i, double result, doub
 static const char *numbers_words(const Story *s) {
     const TraceSample *k = s->sample;
     if (!k && s->coll && s->coll->row_bytes > 0 && s->c->t->n_exchanges)
-        return "No numbers: ranks have different numbers of rows, so their chunks are unequal.";
+        return "No numbers: chunks have as many rows as their lists say, and are not sampled.";
     if (!k && s->coll && s->coll->row_bytes > 0)
         return "No numbers: how many rows go from rank to rank only a run knows.";
     if (!k && s->ranks > 64)

@@ -156,7 +156,7 @@ static void draw_cell(RingPen *p, CellAt at, double x, double y) {
 /* A chunk's way to the next rank: a short arrow over the border; from the last rank out at the
  * right and in at the left. Where ranks are left out between two columns it ends between them. */
 static void draw_send(RingPen *p, double x0, int chunk, int k, double y) {
-    double at = y + chunk * p->high + 8, reach = p->cell > 50 ? 12 : 10;
+    double at = y + chunk * p->high + 6, reach = p->cell > 50 ? 12 : 10;
     double edge = x0 + column(p, k) + p->cell;
     bool back = p->t.ring.back;
     int last = back ? 0 : p->n - 1; /* from there it wraps */
@@ -297,6 +297,8 @@ static void sizes(RingPen *p) {
                     : 50; /* four frames of four ranks in a line of the wide page */
     if (p->n == 2) p->cell = 84;
     p->high = slide ? (few ? 58 : 36) : few ? 46 : 42;
+    /* decimals are as wide as a cell: arrows cross the border above them */
+    if (!slide && p->t.sample && !p->t.whole) p->high += 6;
     p->big = !p->t.sample ? 13 : p->t.whole ? 16 : 14;
 }
 
@@ -309,7 +311,7 @@ static void one_size(RingPen *p, int from, int to) {
             for (int k = 0; k < p->n; k++) {
                 if (!p->t.frame[i].cell[c][k].held) continue;
                 cell_words(p, &p->t.frame[i].cell[c][k], c, &main, &small);
-                while (p->big > least && scene_width(p->s, p->big, SEMIBOLD, main) > p->cell - 5)
+                while (p->big > least && scene_width(p->s, p->big, SEMIBOLD, main) > p->cell - 9)
                     p->big -= 0.5;
             }
 }

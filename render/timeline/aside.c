@@ -83,6 +83,12 @@ void timeline_take_aside(Timeline *t, Arena *a) {
 
 /* ---- sums ---- */
 
+/* What is done once a step is hidden behind all that the rank computes. */
+static double hidden_once(const Timeline *t, const TraceEvent *const *e, int n, Arena *a) {
+    const TraceEvent **all = ARENA_ARRAY(a, const TraceEvent *, t->n_events + 1);
+    for (int i = 0; i < t->n_events; i++) all[i] = t->event[i].rec;
+    return trace_overlap(e, n, all, t->n_events);
+}
 /* The times of those events that are aside, less messages, or of those that are not. */
 static TraceTimes times_of(const Timeline *t, Arena *a, bool aside) {
     const TraceEvent **e = ARENA_ARRAY(a, const TraceEvent *, t->n_events + 1);
@@ -95,6 +101,7 @@ static TraceTimes times_of(const Timeline *t, Arena *a, bool aside) {
     }
     TraceTimes s = trace_times(e, n, 0, end);
     s.waiting = 0; /* the rest of the time is not these events' */
+    if (aside) s.hidden = hidden_once(t, e, n, a);
     for (int i = 0; i < n; i++) s.waiting += e[i]->wait_exposed;
     return s;
 }
@@ -120,10 +127,12 @@ const TimeStep *timeline_step(const Timeline *t, Arena *a, int64_t rank) {
     s->waiting = s->times * each.waiting;
     s->comm = s->times * each.comm;
     s->hidden = s->times * each.hidden;
+    s->beside = s->times * each.beside;
     s->idle = s->span - s->compute - s->exposed - s->waiting;
     if (s->idle < 1e-9 * s->span) s->idle = 0; /* differences of the same sums */
     s->once_compute = once.compute;
     s->once_comm = once.comm;
     s->once_exposed = once.exposed;
+    s->once_hidden = once.hidden;
     return s;
 }

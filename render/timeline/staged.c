@@ -125,6 +125,15 @@ static const char *once_codes(const Timeline *t, Arena *a) {
     }
     return s.n ? arena_printf(a, "%s)", s.s) : "";
 }
+/* Of what is sent once a step what is not exposed: behind what. */
+static const char *rest_text(const TimeStep *s, Arena *a) {
+    const double rest = s->once_comm - s->once_exposed, other = rest - s->once_hidden;
+    if (rest <= 1e-9 * s->once_comm) return "";
+    if (other <= 1e-9 * s->once_comm) return " and the rest hidden behind compute";
+    if (s->once_hidden <= 1e-9 * s->once_comm) return " and the rest behind other communication";
+    return arena_printf(a, ", %s hidden behind compute and the rest behind other communication",
+                        time_text(s->once_hidden, a));
+}
 /* " Beside that, once a step: communication (AG, RS) 5 ms, 4 ms of it exposed, ..."; "" where there
  * is nothing of it. */
 static const char *once_a_step(const Timeline *t, Arena *a) {
@@ -136,8 +145,7 @@ static const char *once_a_step(const Timeline *t, Arena *a) {
     if (s->once_comm > 0)
         str_addf(&r, "%s communication%s %s, %s of it exposed%s", s->once_compute > 0 ? "," : "",
                  once_codes(t, a), time_text(s->once_comm, a), time_text(s->once_exposed, a),
-                 s->once_exposed < s->once_comm * (1 - 1e-9) ? " and the rest hidden behind compute"
-                                                             : "");
+                 rest_text(s, a));
     str_add(&r, ".");
     return r.s;
 }
@@ -148,18 +156,16 @@ const char *timeline_totals(const ViewCall *c, const Timeline *t, int n) {
     Str r = str_new(a);
     const char *who = whose(c, t, n, true);
     int64_t parts = trace_microbatches(c->t);
+    const char *part[4],
+        *span = time_sum_text((double[]){s->compute, s->exposed, s->waiting, s->idle}, 4, part, a);
     str_addf(&r, "%s%s %lld micro-batch%s %s = compute %s", who, *who ? "all" : "All",
-             (long long)parts, parts == 1 ? "" : "es", time_text(s->span, a),
-             time_text(s->compute, a));
-    if (s->comm > 0) str_addf(&r, " + exposed %s", time_text(s->exposed, a));
-    if (s->waiting > 1e-9 * s->span)
-        str_addf(&r, " + waiting for other ranks %s", time_text(s->waiting, a));
-    str_addf(&r, " + idle %s.", time_text(s->idle, a));
+             (long long)parts, parts == 1 ? "" : "es", span, part[0]);
+    if (s->comm > 0) str_addf(&r, " + exposed %s", part[1]);
+    if (s->waiting > 1e-9 * s->span) str_addf(&r, " + waiting for other ranks %s", part[2]);
+    str_addf(&r, " + idle %s.", part[3]);
     if (s->comm > 0)
-        str_addf(&r,
-                 " Communication within its stages %s, of which %s is hidden (computing while "
-                 "communicating); messages between stages are idle time.",
-                 time_text(s->comm, a), percent_text(a, s->hidden, s->comm));
+        str_addf(&r, " Communication within its stages %s; messages between stages are idle time.",
+                 timeline_hidden_text(s->comm, s->hidden, s->beside, a));
     str_add(&r, once_a_step(t, a));
     return r.s;
 }

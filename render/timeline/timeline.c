@@ -1,27 +1,12 @@
 /* Reading events: names, lanes, lines. What is hidden and exposed: trace_times.h. */
 #include "render/timeline/timeline.h"
 #include "base/text.h"
+#include "render/timeline/time_index.h"
 #include "trace/trace_parts.h"
 #include "trace/trace_took.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const TraceCompute *compute_of(const Trace *t, const TraceEvent *e) {
-    const TraceCompute *any = NULL;
-    for (int i = 0; i < t->n_computes; i++) {
-        if (t->computes[i].step != e->step) continue;
-        any = &t->computes[i];
-        if (!e->ranks.n || rankset_has(&any->ranks, rankset_first(&e->ranks))) return any;
-    }
-    return any;
-}
-
-static const TraceCollective *coll_of(const Trace *t, const TraceEvent *e) {
-    for (int i = 0; i < t->n_collectives; i++)
-        if (t->collectives[i].step == e->step) return &t->collectives[i];
-    return NULL;
-}
 
 /* "q" of "layers.0.q_rope"; "input_norm", "o_proj" stay; a parameter is called by its module: "wq".
  */
@@ -47,25 +32,21 @@ static const char *weight_word(const Trace *t, Arena *a, const TraceCompute *c, 
 }
 /* The weight that makes the value: "wo" of "layers.0.o_proj"; NULL: none does, or it is one of
  * attention's three, which hops and gathers speak of by their letters. */
-static const char *maker(const Trace *t, Arena *a, const char *value) {
+static const char *maker(const TimeIndex *x, Arena *a, const char *value) {
     const char *leaf = words_leaf(value);
     if (strcspn(leaf, "_") == 1 && strchr("qkv", *leaf)) return NULL;
-    for (int i = 0; i < t->n_computes; i++) {
-        const TraceCompute *c = &t->computes[i];
-        if (c->makes.role == OF_ITSELF && text_same(c->makes.of, value))
-            return weight_word(t, a, c, false);
-    }
-    return NULL;
+    const TraceCompute *c = time_maker(x, value);
+    return c ? weight_word(x->t, a, c, false) : NULL;
 }
-/* "dwq", "d shared w1". */
+/* "dwq", "d output", "d shared w1", as the block and its mirror have it. */
 static const char *joined(Arena *a, const char *weight) {
-    return arena_printf(a, strchr(weight, ' ') ? "d %s" : "d%s", weight);
+    return arena_printf(a, strlen(weight) > 3 ? "d %s" : "d%s", weight);
 }
 /* What is moved: "k", "wq"; "after w2" what w2 gives, of which backward "dy w2" is the gradient, as
  * "dx w2" is that of what it takes; of other gradients "dk", "dwq" as the boxes have it, "d x":
  * backward a ring's hops carry both, and a norm's sums stand beside those of its weight. */
-static const char *moved_word(const Trace *t, Arena *a, Subject s) {
-    const char *word = value_word(t, a, s), *by = maker(t, a, s.of);
+static const char *moved_word(const TimeIndex *x, Arena *a, Subject s) {
+    const char *word = value_word(x->t, a, s), *by = maker(x, a, s.of);
     bool one = s.role == OF_PARAM_GRADIENT || (!word[1] && strchr("qkv", *word));
     if (s.role == OF_ITSELF) return by ? arena_printf(a, "after %s", by) : word;
     if (s.role == OF_GRADIENT && by) return arena_printf(a, "dy %s", by);
@@ -101,6 +82,10 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
 static const char *brief_name(const Trace *t, Arena *a, const TraceCompute *c, const char *name) {
     static const char prime[] = "′";
     if (!c || c->makes.role == OF_PARAM_GRADIENT || weight_word(t, a, c, true)) return name;
+    const char *note = strchr(name, ','); /* "SwiGLU, up + 1" */
+    if (note && strstr(note, prime))
+        name = words_adjoint(a, arena_strndup(a, name, (size_t)(note - name)));
+    else if (note) name = arena_strndup(a, name, (size_t)(note - name));
     const char *over = strstr(name, " over "), *end = name + strlen(name) - strlen(prime);
     const bool adjoint = over && end > over && !strcmp(end, prime);
     const char *what = over ? arena_strndup(a, name, (size_t)(over - name)) : name,
@@ -120,29 +105,27 @@ static bool with_layers(const Trace *t, const TraceCollective *c) {
 }
 /* What a collective moves: "k", "dwq"; of a unit "layer 3", "root" for what is outside the layers,
  * or "model" for all. */
-static const char *unit_word(const Trace *t, Arena *a, const TraceCollective *c) {
-    if (!c->n_with) return moved_word(t, a, c->subject);
-    if (c->layer < 0) return with_layers(t, c) ? "model" : "root";
+static const char *unit_word(const TimeIndex *x, Arena *a, const TraceCollective *c) {
+    if (!c->n_with) return moved_word(x, a, c->subject);
+    if (c->layer < 0) return with_layers(x->t, c) ? "model" : "root";
     return arena_printf(a, "layer %d", c->layer);
 }
 
-/* Attention, a part of it, or the adjoint of either: however short its sequence is, no small
- * kernel. */
-static bool attends(const TraceCompute *c) { return c->label && strstr(c->label, "attention"); }
-static TimeEvent read_event(const Trace *t, Arena *a, const TraceEvent *e) {
+static TimeEvent read_event(const TimeIndex *by, Arena *a, const TraceEvent *e) {
+    const Trace *t = by->t;
     TimeEvent x = {.e = e, .rec = e, .code = "", .name = e->name ? e->name : "", .brief = ""};
     if (trace_is_compute(e)) {
-        x.c = compute_of(t, e);
+        x.c = time_compute(by, e);
         x.name = compute_name(t, a, x.c, e);
         x.brief = brief_name(t, a, x.c, x.name);
-        x.small = x.c && x.c->flops <= 4.0 * (double)x.c->bytes && !attends(x.c);
+        x.small = x.c && !x.c->product && !x.c->attends;
         x.gradient = x.c && !x.small && x.c->makes.role == OF_PARAM_GRADIENT;
         return x;
     }
-    x.coll = coll_of(t, e);
+    x.coll = time_collective(by, e);
     const CollWord *w = x.coll ? coll_word(x.coll->op) : NULL;
     if (w) x.code = w->code;
-    if (w) x.name = arena_printf(a, "%s %s", w->code, unit_word(t, a, x.coll));
+    if (w) x.name = arena_printf(a, "%s %s", w->code, unit_word(by, a, x.coll));
     return x;
 }
 
@@ -185,6 +168,18 @@ static const char *lane_members(Arena *a, const Timeline *t, const char *stream,
     }
     return s.s ? s.s : "";
 }
+/* "sp"; of a stream whose collectives call one group by several names all of them: "ep, dp*cp". */
+static const char *lane_axis(Arena *a, const Timeline *t, const char *stream) {
+    Str s = str_new(a);
+    for (int i = 0; i < t->n_events; i++) {
+        const TimeEvent *e = &t->event[i];
+        if (!e->coll || trace_is_compute(e->e) || !text_same(stream, e->e->stream)) continue;
+        const char *axis = e->coll->axis ? e->coll->axis : "";
+        if (*axis && !text_has_word(s.s ? s.s : "", axis))
+            str_addf(&s, "%s%s", s.n ? ", " : "", axis);
+    }
+    return s.n ? s.s : stream;
+}
 static void read_lanes(const ViewCall *c, Timeline *t, int64_t rank) {
     int cap = 0;
     *ARENA_PUSH(c->arena, t->lane, t->n_lanes, cap) = (TimeLane){"compute", "compute", ""};
@@ -192,7 +187,7 @@ static void read_lanes(const ViewCall *c, Timeline *t, int64_t rank) {
         const TimeEvent *e = &t->event[i];
         if (trace_is_compute(e->e) || timeline_lane(t, e->e) > 0) continue;
         *ARENA_PUSH(c->arena, t->lane, t->n_lanes, cap) =
-            (TimeLane){e->e->stream, e->coll ? e->coll->axis : e->e->stream,
+            (TimeLane){e->e->stream, lane_axis(c->arena, t, e->e->stream),
                        lane_members(c->arena, t, e->e->stream, rank)};
     }
 }
@@ -369,6 +364,9 @@ static void add_line(Timeline *t, Arena *a, TimeLine l) {
     l.sum = sum_of(t, a, l.start, l.end, false);
     t->line[t->n_lines++] = l;
 }
+/* Where what is sent after the last kernel takes so many times as long as its line, it has a line
+ * of its own: at one scale the kernels were a few pixels. */
+enum { TAIL = 2, FEW_KERNELS = 4 };
 static void make_lines(Timeline *t, Arena *a, int kernels) {
     TimeEvent **k = ARENA_ARRAY(a, TimeEvent *, t->n_events + 1);
     Unit *u;
@@ -391,31 +389,52 @@ static void make_lines(Timeline *t, Arena *a, int kernels) {
         Phase pass = pass_of(k[u[i].first]);
         bool before = i > 0 && pass == pass_of(k[u[i - 1].first]);
         bool after = i + 1 < units && pass == pass_of(k[u[i + 1].first]), last = i + 1 == units;
-        double to = last ? end : k[u[i].first + u[i].n - 1]->e->end;
+        double to = k[u[i].first + u[i].n - 1]->e->end;
+        const bool tail =
+            last && !t->step && u[i].n >= FEW_KERNELS && end - to > TAIL * (to - from);
         if (!last) to = message_at(t, to, k[u[i + 1].first]->e->start);
+        else if (!tail) to = end;
         add_line(t, a,
                  (TimeLine){.title = line_title(a, k, n, u[i], !before && !after && !t->step,
                                                 t->step ? 1 : layers),
                             .start = from,
                             .end = to,
                             .step = k[u[i].first]->e->step});
+        if (tail)
+            add_line(t, a,
+                     (TimeLine){.title = arena_printf(a, "%s, communication alone",
+                                                      words_capital(a, phase_text(pass))),
+                                .start = to,
+                                .end = end,
+                                .step = k[u[i].first + u[i].n - 1]->e->step});
         from = to;
     }
 }
 
 /* ---- classes ---- */
 
+static void read_hidden(Timeline *t, Arena *a) {
+    const TraceEvent **e = ARENA_ARRAY(a, const TraceEvent *, t->n_events + 1);
+    double *hidden = ARENA_ARRAY(a, double, t->n_events + 1),
+           *beside = ARENA_ARRAY(a, double, t->n_events + 1);
+    for (int i = 0; i < t->n_events; i++) e[i] = t->event[i].rec;
+    trace_hidden(e, t->n_events, hidden, beside);
+    for (int i = 0; i < t->n_events; i++)
+        t->event[i].hidden = hidden[i], t->event[i].beside = beside[i];
+}
 static Timeline read_class(const ViewCall *c, int64_t rank, RankSet ranks, int kernels) {
     const Trace *tr = c->t;
     Timeline t = {.trace = tr, .ranks = ranks, .how = "modelled"};
     t.event = ARENA_ARRAY(c->arena, TimeEvent, tr->n_events + 1);
+    const TimeIndex by = time_index(tr, c->arena);
     for (int i = 0; i < tr->n_events; i++) {
         const TraceEvent *e = &tr->events[i];
         if (e->ranks.n && !rankset_has(&e->ranks, rank)) continue;
         if (!isfinite(e->start) || !isfinite(e->end) || e->end < e->start) continue;
-        t.event[t.n_events++] = read_event(tr, c->arena, e);
+        t.event[t.n_events++] = read_event(&by, c->arena, e);
     }
     qsort(t.event, (size_t)t.n_events, sizeof *t.event, by_start);
+    read_hidden(&t, c->arena);
     read_lanes(c, &t, rank);
     if (timeline_staged(c)) {
         timeline_take_aside(&t, c->arena);
@@ -614,6 +633,13 @@ const char *timeline_plain_title(const ViewCall *c, const Timeline *t, int n) {
     return *who ? arena_printf(a, "%s%s", who, how) : words_capital(a, how);
 }
 
+const char *timeline_hidden_text(double comm, double hidden, double beside, Arena *a) {
+    const char *more = beside > 0 ? arena_printf(a, ", and %s is behind other communication",
+                                                 percent_text(a, beside, comm))
+                                  : "";
+    return arena_printf(a, "%s, of which %s is hidden (computing while communicating)%s",
+                        time_text(comm, a), percent_text(a, hidden, comm), more);
+}
 /* Where each step began when all ranks had ended the one before, nothing is hidden. What is left is
  * slices and views, which no event stands for, and waiting. */
 static const char *measured_totals(const Timeline *x, Arena *a) {
@@ -621,17 +647,15 @@ static const char *measured_totals(const Timeline *x, Arena *a) {
     double rest = s->span - s->compute - s->exposed;
     bool beside = s->hidden > 1e-9 * s->span;
     Str r = str_new(a);
-    str_addf(&r, "Measured, %s: step %s = compute %s", timeline_ranks(x, a), time_text(s->span, a),
-             time_text(s->compute, a));
-    if (s->comm > 0)
-        str_addf(&r, " + %scommunication %s", beside ? "exposed " : "", time_text(s->exposed, a));
-    if (rest > 1e-3 * s->span)
-        str_addf(&r, " + %s of slices, and of waiting for ranks that take longer",
-                 time_text(rest, a));
+    const bool other = rest > 1e-3 * s->span;
+    const char *part[3], *span = time_sum_text((double[]){s->compute, s->exposed, other ? rest : 0},
+                                               3, part, a); /* as the report has it */
+    str_addf(&r, "Measured, %s: step %s = compute %s", timeline_ranks(x, a), span, part[0]);
+    if (s->comm > 0) str_addf(&r, " + %scommunication %s", beside ? "exposed " : "", part[1]);
+    if (other) str_addf(&r, " + %s of slices, and of waiting for ranks that take longer", part[2]);
     str_add(&r, ".");
     if (beside)
-        str_addf(&r, " Communication %s, of which %s is hidden (computing while communicating).",
-                 time_text(s->comm, a), percent_text(a, s->hidden, s->comm));
+        str_addf(&r, " Communication %s.", timeline_hidden_text(s->comm, s->hidden, s->beside, a));
     return r.s;
 }
 /* What a span is the time of: the records have one micro-batch of a step that has several. */
@@ -655,14 +679,14 @@ const char *timeline_plain_totals(const ViewCall *c, const Timeline *t, int n) {
                                  : "The last to end, ",
                  timeline_ranks(t, a));
     const char *of = spanned(c->t, a);
-    str_addf(&r, "%s %s = compute %s", r.n ? of : words_capital(a, of), time_text(s->span, a),
-             time_text(s->compute, a));
-    if (s->comm > 0) str_addf(&r, " + exposed %s", time_text(s->exposed, a));
-    if (s->waiting > 0) str_addf(&r, " + waiting for other ranks %s", time_text(s->waiting, a));
+    const char *part[3],
+        *span = time_sum_text((double[]){s->compute, s->exposed, s->waiting}, 3, part, a);
+    str_addf(&r, "%s %s = compute %s", r.n ? of : words_capital(a, of), span, part[0]);
+    if (s->comm > 0) str_addf(&r, " + exposed %s", part[1]);
+    if (s->waiting > 0) str_addf(&r, " + waiting for other ranks %s", part[2]);
     str_add(&r, ".");
     if (s->comm > 0)
-        str_addf(&r, " Communication %s, of which %s is hidden (computing while communicating).",
-                 time_text(s->comm, a), percent_text(a, s->hidden, s->comm));
+        str_addf(&r, " Communication %s.", timeline_hidden_text(s->comm, s->hidden, s->beside, a));
     const Timeline *most = most_waiting(t, n);
     if (n > 1 && most->sum.waiting > s->waiting)
         str_addf(&r, " Of its %s %s wait%s %s for others.", time_text(most->sum.span, a),

@@ -15,9 +15,10 @@ typedef struct {
     const char *name; /* for people: "wq", "AG k" */
     const char
         *brief; /* where room is short: "exp" of "sum of exp over V"; a weight keeps its name */
-    const char *code; /* of a collective: "AG" */
-    bool small;       /* a kernel that waits for memory rather than for arithmetic */
-    bool gradient;    /* a kernel that makes the gradient of a weight */
+    const char *code;      /* of a collective: "AG" */
+    bool small;            /* a kernel that is neither a product with weights nor attention */
+    bool gradient;         /* a kernel that makes the gradient of a weight */
+    double hidden, beside; /* of a collective: trace_hidden of the record */
     /* in a pipeline: no part of what a stage does for each micro-batch, so in no line: it is done
      * once a step, or a message between stages */
     bool aside;
@@ -43,9 +44,10 @@ typedef struct {
     int coord;  /* on the pipeline's axis */
     int stages; /* that it has */
     int times;  /* micro-batches that go through each of them */
-    double span, compute, exposed, waiting, idle, comm, hidden; /* seconds, all micro-batches */
+    double span, compute, exposed, waiting, idle, comm, hidden,
+        beside; /* seconds, all micro-batches */
     /* beside the schedule, once a step; comm: the time in which any of it is sent */
-    double once_compute, once_comm, once_exposed;
+    double once_compute, once_comm, once_exposed, once_hidden;
 } TimeStep;
 
 typedef struct {
@@ -98,6 +100,9 @@ const char *timeline_title(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_totals(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_plain_title(const ViewCall *c, const Timeline *t, int n);
 const char *timeline_plain_totals(const ViewCall *c, const Timeline *t, int n);
+/* "5 ms, of which 40 % is hidden (computing while communicating), and 3 % is behind other
+ * communication", of seconds in which something is sent. */
+const char *timeline_hidden_text(double comm, double hidden, double beside, Arena *a);
 /* "rank 3", "ranks 0,1" of a class; timeline_who: "modelled, ranks 0,1" where both stand side by
  * side. */
 const char *timeline_ranks(const Timeline *t, Arena *a);

@@ -14,9 +14,9 @@ static void add_text(Str *s, const char *key, const char *text) {
 static void add_event(Str *s, const Timeline *t, const TimeEvent *e) {
     str_addf(s,
              "{\"step\":%d,\"start\":%.9g,\"end\":%.9g,\"exposed\":%.9g,\"wait\":%.9g,"
-             "\"wait_exposed\":%.9g",
+             "\"wait_exposed\":%.9g,\"hidden\":%.9g,\"beside\":%.9g",
              e->rec->step, e->rec->start, e->rec->end, e->rec->exposed, e->rec->wait,
-             e->rec->wait_exposed);
+             e->rec->wait_exposed, e->hidden, e->beside);
     add_text(s, "kind", e->rec->kind);
     add_text(s, "stream", timeline_lane(t, e->e) ? e->rec->stream : "compute");
     add_text(s, "name", e->name);
@@ -37,19 +37,21 @@ static void add_step(Str *s, const TimeStep *x) {
     str_addf(s,
              ",\"step\":{\"coordinate\":%d,\"stages\":%d,\"microbatches\":%d,\"span\":%.9g,"
              "\"compute\":%.9g,\"exposed\":%.9g,\"waiting\":%.9g,\"idle\":%.9g,\"hidden\":%.9g,"
-             "\"comm\":%.9g,\"once\":{\"compute\":%.9g,\"exposed\":%.9g,\"comm\":%.9g}}",
+             "\"beside\":%.9g,\"comm\":%.9g,\"once\":{\"compute\":%.9g,\"exposed\":%.9g,\"hidden\":"
+             "%.9g,\"comm\":%.9g}}",
              x->coord, x->stages, x->times, x->span, x->compute, x->exposed, x->waiting, x->idle,
-             x->hidden, x->comm, x->once_compute, x->once_exposed, x->once_comm);
+             x->hidden, x->beside, x->comm, x->once_compute, x->once_exposed, x->once_hidden,
+             x->once_comm);
 }
 static void add_class(Str *s, Arena *a, const Timeline *t) {
     const TraceTimes *x = &t->sum;
     str_addf(s,
              "\n  "
              "{\"ranks\":%s,\"span\":%.9g,\"compute\":%.9g,\"exposed\":%.9g,\"waiting\":%.9g,"
-             "\"hidden\":%.9g,"
+             "\"hidden\":%.9g,\"beside\":%.9g,"
              "\"comm\":%.9g",
              trace_ranks_json(&t->ranks, a), x->span, x->compute, x->exposed, x->waiting, x->hidden,
-             x->comm);
+             x->beside, x->comm);
     add_step(s, t->step);
     str_add(s, ",\"events\":[");
     for (int i = 0; i < t->n_events; i++) {

@@ -33,8 +33,10 @@ static void event_row(Out *o, const Timeline *t, const TimeLine *line, const Tim
                       Arena *a) {
     int lane = timeline_lane(t, e->e);
     const char *stream =
-        lane ? arena_printf(a, "%s %s", words_axis_list(a, t->trace, t->lane[lane].axis),
-                            t->lane[lane].members)
+        lane ? arena_printf(
+                   a, "%s %s",
+                   words_axis_list(a, t->trace, e->coll ? e->coll->axis : t->lane[lane].axis),
+                   t->lane[lane].members)
              : "compute";
     /* in a pipeline from where the line begins, as the picture's axis has it */
     double from = e->e->start - (t->step ? line->start : 0), sends = from + e->e->wait;
@@ -52,15 +54,21 @@ static const char *waiting(const TraceTimes *s, Arena *a) {
     return s->waiting > 0 ? arena_printf(a, ", waiting for others %s", time_text(s->waiting, a))
                           : "";
 }
+static const char *beside(const TraceTimes *s, Arena *a) {
+    return s->beside > 0
+               ? arena_printf(a, ", behind other communication %s", time_text(s->beside, a))
+               : "";
+}
 static const char *const columns[CELLS] = {"event", "stream", "start", "time", "exposed"};
 /* A line's sums, `more` and its events. */
 static void text_line(Out *o, const Timeline *t, const TimeLine *line, const char *more, Arena *a) {
     rule(o);
     words_paragraph(o->s, "",
-                    arena_printf(a, "%s: %s, compute %s, exposed %s%s, hidden %s%s", line->title,
+                    arena_printf(a, "%s: %s, compute %s, exposed %s%s, hidden %s%s%s", line->title,
                                  time_text(line->end - line->start, a),
                                  time_text(line->sum.compute, a), time_text(line->sum.exposed, a),
-                                 waiting(&line->sum, a), time_text(line->sum.hidden, a), more),
+                                 waiting(&line->sum, a), time_text(line->sum.hidden, a),
+                                 beside(&line->sum, a), more),
                     o->w);
     for (int k = 0; k < t->n_events; k++) {
         const TraceEvent *e = t->event[k].e;
@@ -156,6 +164,11 @@ static void chrome_slice(Str *s, const Timeline *t, const TimeEvent *e, int pid,
     micros(s, (wait ? sends : e->rec->end) - from);
     str_addf(s, ",\"args\":{\"step\":%d,\"exposed_us\":", e->rec->step);
     micros(s, wait ? e->rec->wait_exposed : e->rec->exposed);
+    if (trace_is_compute(e->rec) || wait) return;
+    str_add(s, ",\"hidden_us\":");
+    micros(s, e->hidden);
+    str_add(s, ",\"beside_us\":");
+    micros(s, e->beside);
 }
 static void chrome_event(Str *s, const Timeline *t, const TimeEvent *e, int pid, Arena *a) {
     if (e->rec->wait > 0) {

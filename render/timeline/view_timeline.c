@@ -161,6 +161,8 @@ static const char *event_tip(const TimePen *p, const TimeEvent *x) {
     if (x->rec->wait > 0)
         str_addf(&s, ", %s of it waiting for another rank", time_text(x->rec->wait, a));
     if (x->rec->exposed > 0) str_addf(&s, ", %s of it exposed", time_text(x->rec->exposed, a));
+    if (x->hidden > 0) str_addf(&s, ", %s hidden behind compute", time_text(x->hidden, a));
+    if (x->beside > 0) str_addf(&s, ", %s behind other communication", time_text(x->beside, a));
     if (x->c) tip_add(&s, "makes", x->c->output);
     if (x->coll)
         str_addf(&s, "\n%s of %s over %s, sends %s", x->coll->op, x->coll->value, x->coll->axis,
@@ -230,15 +232,33 @@ static void draw_waiting(TimePen *p, const Stave *v, const TimeEvent *x, double 
         scene_text(p->s, a + w / 2, y + h / 2 + 4.3,
                    (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, text);
 }
+/* Of a collective that is beside others for some of its time: where the rank computes. */
+static void draw_hidden(TimePen *p, const Stave *v, const TimeEvent *x, double y, double h) {
+    const double from = works_from(x), to = x->e->end, eps = 1e-9 * (v->l->end - v->l->start);
+    double a = from, b = from;
+    for (int i = 0; i <= v->t->n_events; i++) {
+        const TimeEvent *k = i < v->t->n_events ? &v->t->event[i] : NULL;
+        if (k && (!trace_is_compute(k->e) || k->e->end <= from || k->e->start >= to)) continue;
+        if (k && k->e->start <= b + eps) {
+            b = fmin(fmax(b, k->e->end), to);
+            continue;
+        }
+        double left = time_x(p, v, a), w = time_x(p, v, b) - left;
+        if (w > 0) scene_rect(p->s, (Area){left, y, w, h}, 0, (Look){ROLE_COLL_PALE, ROLE_NONE, 0});
+        if (k) a = k->e->start, b = fmin(k->e->end, to);
+    }
+}
 /* What an event is filled with where nothing waits for it. */
 static Role event_fill(TimePen *p, const TimeEvent *x, bool coll) {
-    bool pale = coll && x->e->exposed < works_for(x) * (1 - 1e-9); /* some of it is hidden */
-    Role fill = pale          ? ROLE_COLL_PALE
+    bool pale = coll && x->hidden > 0, beside = coll && x->beside > 0;
+    Role fill = beside        ? ROLE_PAPER
+                : pale        ? ROLE_COLL_PALE
                 : coll        ? ROLE_COLL
                 : x->small    ? ROLE_COMPUTE_DARK
                 : x->gradient ? ROLE_COMPUTE_PALE
                               : ROLE_COMPUTE;
     if (pale) p->legend |= 1u << LEGEND_HIDDEN;
+    if (beside) p->legend |= 1u << LEGEND_BESIDE;
     if (!coll)
         p->legend |= 1u << (x->small      ? LEGEND_SMALL
                             : x->gradient ? LEGEND_GRADIENT
@@ -249,9 +269,10 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     int lane = timeline_lane(v->t, x->e);
     double a = time_x(p, v, works_from(x)), b = time_x(p, v, x->e->end), y = lane_y(p, v, lane),
            h = lane_h(p, lane);
-    bool coll = lane > 0, exposed = coll && x->e->exposed > 0,
-         works = x->e->end > v->l->start + 1e-9 * (v->l->end - v->l->start) &&
-                 works_from(x) < v->l->end;
+    const double stops = time_x(p, v, x->e->end - x->e->exposed),
+                 eps = 1e-9 * (v->l->end - v->l->start);
+    bool coll = lane > 0, exposed = coll && x->e->exposed > 0 && stops < b;
+    bool works = x->e->end > v->l->start + eps && works_from(x) < v->l->end;
     const char *text = works ? inside_text(p, v, x) : NULL;
     scene_begin(p->s, coll ? "collective" : "compute",
                 arena_printf(p->c->arena, "event-%d", x->e->step), event_tip(p, x));
@@ -259,6 +280,7 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     Area at = {a, y, fmax(b - a, 0.5), h};
     if (works) {
         scene_rect(p->s, at, 0, (Look){event_fill(p, x, coll), ROLE_NONE, 0});
+        if (coll && x->beside > 0) draw_hidden(p, v, x, y, h);
         if (exposed) draw_exposed(p, v, x, y, h);
         scene_rect(
             p->s, at, 0,
@@ -343,6 +365,7 @@ typedef struct {
 typedef struct {
     const char *name, *brief;
     Span at;
+    bool small;
 } Narrow;
 typedef struct {
     Narrow *k;
@@ -398,6 +421,8 @@ static const char *run_text(Arena *a, const Narrow *k, int n, bool brief) {
         }
         while (i + same < n && !strcmp(k[i].name, k[i + same].name)) same++;
         const bool cut = brief && strcmp(k[i].brief, k[i].name) != 0;
+        /* a word for two things says neither: "moment" of the first and the second */
+        if (cut && before && !strcmp(before->brief, k[i].brief)) return "";
         str_addf(&s, "%s%s", i ? " " : "",
                  cut ? k[i].brief : unsaid(k[i].name, before ? before->name : NULL));
         if (same > 1) str_addf(&s, " × %d", same);
@@ -414,6 +439,7 @@ static void label_run(TimePen *p, const Stave *v, const Narrows *run, double *fr
                 if (label_above(p, v, text, at, free_x)) used = n;
             }
 }
+enum { SMALL_NAMED = 24 }; /* px from which on a small kernel is named too */
 static void label_computes(TimePen *p, const Stave *v) {
     double free_x = p->x0;
     Narrows run = {0};
@@ -422,13 +448,14 @@ static void label_computes(TimePen *p, const Stave *v) {
         if (x && (timeline_lane(v->t, x->e) > 0 || !in_line(v, x))) continue;
         const Span at = {x ? time_x(p, v, x->e->start) : 0, x ? time_x(p, v, x->e->end) : 0};
         bool fits = x && inside_text(p, v, x);
-        if (run.n && (!x || fits || at.a - run.k[run.n - 1].at.b > 3)) {
+        const Narrow *last = run.n ? &run.k[run.n - 1] : NULL;
+        if (last && (!x || fits || x->small != last->small || at.a - last->at.b > 3)) {
             label_run(p, v, &run, &free_x);
             run.n = 0;
         }
         if (!x) break;
-        if (fits || x->small) continue;
-        *ARENA_PUSH(p->c->arena, run.k, run.n, run.cap) = (Narrow){x->name, x->brief, at};
+        if (fits || (x->small && at.b - at.a < SMALL_NAMED)) continue;
+        *ARENA_PUSH(p->c->arena, run.k, run.n, run.cap) = (Narrow){x->name, x->brief, at, x->small};
     }
 }
 
@@ -494,29 +521,110 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
     return n;
 }
 
+/* Where the words of a cluster stand: none, at its right, at its left. */
+typedef struct {
+    int form, side;
+    double w;
+} Beside;
+static double beside_from(const Cluster *k, const Beside *b) {
+    return b->side < 0 ? k->a - 6 - b->w : k->a;
+}
+static double beside_to(const Cluster *k, const Beside *b) {
+    return b->side > 0 ? k->b + 6 + b->w : k->b;
+}
+/* Gives cluster i of n words of that form, beside what its neighbours have; false: no room. */
+static bool put_beside(TimePen *p, const Cluster *k, Beside *b, int i, int n, int form) {
+    const double size = fmax(11.5, p->s->min_size),
+                 w = scene_width(p->s, size, REGULAR, cluster_text(p->c->arena, &k[i], form));
+    const double from = i ? beside_to(&k[i - 1], &b[i - 1]) + 6 : p->x0 + 2,
+                 to = i + 1 < n ? beside_from(&k[i + 1], &b[i + 1]) - 4 : p->right;
+    int side = k[i].b + 6 + w <= to ? 1 : k[i].a - 6 - w >= from ? -1 : 0;
+    if (side) b[i] = (Beside){form, side, w};
+    return side != 0;
+}
+/* The clusters of a lane and where their words stand: first as many as can have names. */
+static int lay_words(TimePen *p, const Stave *v, int lane, Cluster *k, Beside *b) {
+    int n = clusters(p, v, lane, k);
+    for (int i = 0; i < n; i++) b[i] = (Beside){0};
+    for (int form = 1; form < 3; form++)
+        for (int i = 0; i < n; i++)
+            if (!k[i].inside && !b[i].side) put_beside(p, k, b, i, n, form);
+    return n;
+}
+/* Then, where room is left, they say the time too. */
 static void label_lane(TimePen *p, const Stave *v, int lane) {
     Cluster k[MAX_EVENT_LABELS];
-    int n = clusters(p, v, lane, k);
-    double y = lane_y(p, v, lane) + p->look->comm / 2 + 4.2, taken = p->x0 - 4,
-           size = fmax(11.5, p->s->min_size);
+    Beside b[MAX_EVENT_LABELS];
+    int n = lay_words(p, v, lane, k, b);
+    const double y = lane_y(p, v, lane) + p->look->comm / 2 + 4.2,
+                 size = fmax(11.5, p->s->min_size);
     for (int i = 0; i < n; i++) {
-        double next = i + 1 < n ? k[i + 1].a : p->right;
-        bool done = k[i].inside;
-        if (done) taken = k[i].b;
-        for (int form = 0; form < 3 && !done; form++) {
-            const char *t = cluster_text(p->c->arena, &k[i], form);
-            double w = scene_width(p->s, size, REGULAR, t);
-            if (k[i].b + 6 + w <= next - 4) {
-                scene_text(p->s, k[i].b + 6, y, (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_INK}, t);
-                taken = k[i].b + 6 + w, done = true;
-            } else if (k[i].a - 6 - w >= taken + 6) {
-                scene_text(p->s, k[i].a - 6, y, (TextLook){ALIGN_RIGHT, size, REGULAR, ROLE_INK},
-                           t);
-                taken = k[i].b, done = true;
-            }
-        }
-        if (!done) taken = k[i].b;
+        if (k[i].inside || !b[i].side) continue;
+        const Beside named = b[i];
+        b[i] = (Beside){0};
+        if (named.form != 1 || !put_beside(p, k, b, i, n, 0)) b[i] = named;
+        const bool right = b[i].side > 0;
+        scene_text(p->s, right ? k[i].b + 6 : k[i].a - 6, y,
+                   (TextLook){right ? ALIGN_LEFT : ALIGN_RIGHT, size, REGULAR, ROLE_INK},
+                   cluster_text(p->c->arena, &k[i], b[i].form));
     }
+}
+
+/* Has each collective of the lane its name at its place? */
+static bool lane_named(TimePen *p, const Stave *v, int lane) {
+    Cluster k[MAX_EVENT_LABELS];
+    Beside b[MAX_EVENT_LABELS];
+    int n = lay_words(p, v, lane, k, b);
+    bool named = n < MAX_EVENT_LABELS;
+    for (int i = 0; i < n; i++)
+        named &= k[i].inside || (b[i].side && b[i].form < 2 && k[i].names <= 4);
+    return named;
+}
+/* "tp, in order: RS after wo, AG k × 2": all of the lanes in which some have no name at their
+ * place. */
+static const char *order_text(TimePen *p, const Stave *v) {
+    Arena *a = p->c->arena;
+    Str s = str_new(a);
+    for (int lane = 1; lane < v->t->n_lanes && lane < 64; lane++) {
+        const char *before = NULL;
+        int same = 0;
+        if (v->lane_row[lane] < 0 || lane_named(p, v, lane)) continue;
+        str_addf(&s, "%s%s, in order:", s.n ? "; " : "",
+                 words_axis_list(a, v->t->trace, v->t->lane[lane].axis));
+        for (int i = 0; i < v->t->n_events; i++) {
+            const TimeEvent *x = &v->t->event[i];
+            if (timeline_lane(v->t, x->e) != lane || !in_line(v, x)) continue;
+            if (before && !strcmp(before, x->name)) {
+                same++;
+                continue;
+            }
+            if (same) str_addf(&s, " × %d", same + 1);
+            str_addf(&s, "%s %s", before ? "," : "", x->name);
+            before = x->name;
+            same = 0;
+        }
+        if (same) str_addf(&s, " × %d", same + 1);
+    }
+    return s.n ? s.s : "";
+}
+enum { ORDER_LINES = 4, ORDER_STEP = 15 };
+/* In lines under the axis; their number. */
+static int order_lines(TimePen *p, const Stave *v, const char **line) {
+    const char *text = order_text(p, v);
+    const TextColumn at = {p->right - p->x0, fmax(11.5, p->s->min_size), REGULAR, ORDER_LINES,
+                           NULL};
+    return *text ? scene_wrap(p->s, text, at, line) : 0;
+}
+static double order_top(const TimePen *p, const Stave *v) {
+    return v->bottom + p->look->ticks + (p->look->margin_w > 0 ? 0 : 20);
+}
+static void draw_order(TimePen *p, const Stave *v) {
+    const char *line[ORDER_LINES];
+    int n = order_lines(p, v, line);
+    for (int i = 0; i < n; i++)
+        scene_text(p->s, p->x0, order_top(p, v) + 11 + i * ORDER_STEP,
+                   (TextLook){ALIGN_LEFT, fmax(11.5, p->s->min_size), REGULAR, ROLE_SECOND},
+                   line[i]);
 }
 
 /* ---- the margin ---- */
@@ -534,7 +642,7 @@ static void bar(TimePen *p, const TraceTimes *s, double x, double y, double w, d
 }
 
 /* The numbers of a line: waiting where ranks wait for each other. */
-enum { MAX_SUMS = 4 };
+enum { MAX_SUMS = 5 };
 typedef struct {
     double t;
     const char *what;
@@ -548,10 +656,11 @@ static int sums_of(const TraceTimes *s, Sum *row) {
     row[n++] = (Sum){s->exposed, "exposed"};
     if (s->waiting > 0) row[n++] = (Sum){s->waiting, "waiting"};
     row[n++] = (Sum){s->hidden, "hidden"};
+    if (s->beside > 0) row[n++] = (Sum){s->beside, "beside"};
     return n;
 }
 static double sums_height(const TraceTimes *s) {
-    return nothing_sent(s) ? 20 : s->waiting > 0 ? 115 : 96;
+    return nothing_sent(s) ? 20 : 96 + 19 * ((s->waiting > 0) + (s->beside > 0));
 }
 /* "181 ms compute, 1.1 ms exposed, 82.6 ms waiting, 1.25 ms hidden", in a row beside a bar. */
 static void draw_sums_below(TimePen *p, const Stave *v, const Sum *row, int n) {
@@ -575,12 +684,15 @@ static void draw_sums(TimePen *p, const Stave *v) {
     const char *waiting =
         s->waiting > 0 ? arena_printf(a, ", waiting for other ranks %s", time_text(s->waiting, a))
                        : "";
+    const char *beside =
+        s->beside > 0 ? arena_printf(a, ", behind other communication %s", time_text(s->beside, a))
+                      : "";
     scene_begin(
         p->s, "sums", arena_printf(a, "sums-%s", v->l->title),
         arena_printf(
-            a, "%s: compute %s%s and exposed communication %s make %s; hidden communication %s",
+            a, "%s: compute %s%s and exposed communication %s make %s; hidden communication %s%s",
             v->l->title, time_text(s->compute, a), waiting, time_text(s->exposed, a),
-            time_text(s->span, a), time_text(s->hidden, a)));
+            time_text(s->span, a), time_text(s->hidden, a), beside));
     if (p->look->margin_w > 0) {
         double x = p->s->w - presets[PRESET_WIDE].margin - 148, mid = x + 66, y = v->y + 10;
         for (int i = 0; i < n; i++, y += 19) {
@@ -604,10 +716,11 @@ static void draw_sums(TimePen *p, const Stave *v) {
 
 /* ---- lines and pages ---- */
 
-static double stave_height(const TimePen *p, const Timeline *t, const TimeLine *l) {
+static double stave_height(TimePen *p, const Timeline *t, const TimeLine *l) {
     Stave v = {.t = t, .l = l};
     lay_lanes(p, &v);
-    double lanes = v.bottom - v.y + p->look->ticks;
+    const char *line[ORDER_LINES];
+    double lanes = v.bottom - v.y + p->look->ticks + ORDER_STEP * order_lines(p, &v, line);
     if (p->look->margin_w > 0) lanes = fmax(lanes, sums_height(&l->sum));
     return p->look->head + p->look->over + lanes + p->look->below;
 }
@@ -677,6 +790,7 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
     label_computes(p, &v);
     for (int i = 1; i < t->n_lanes && i < 64; i++)
         if (v.lane_row[i] >= 0) label_lane(p, &v, i);
+    draw_order(p, &v);
     draw_sums(p, &v);
     scene_end(p->s);
     return y + stave_height(p, t, l);
@@ -749,13 +863,14 @@ static void subtitle(const Shown *v, const char **part) {
     bool wide = false;
     for (int i = 0; i < lines; i++)
         wide |= times_wide(v, &v->item[i], scale_line(v, i, 0, lines)) > 1;
-    part[k++] = v->peer && !c->o->measured
-                    ? arena_printf(a, "%s, both plans at one scale%s", timeline_kind(c),
-                                   wide ? " unless marked ×" : "")
-                : lines > 1 && !c->o->measured
-                    ? arena_printf(a, "%s, %d lines at one scale%s%s", timeline_kind(c), lines,
-                                   pages ? " per page" : "", wide ? " unless marked ×" : "")
-                    : timeline_kind(c);
+    part[k++] =
+        v->peer && !c->o->measured
+            ? arena_printf(a, "%s, both plans at one scale%s", timeline_kind(c),
+                           wide ? ", wider where a line says so" : "")
+        : lines > 1 && !c->o->measured
+            ? arena_printf(a, "%s, %d lines at one scale%s%s", timeline_kind(c), lines,
+                           pages ? " per page" : "", wide ? ", wider where a line says so" : "")
+            : timeline_kind(c);
     part[k] = NULL;
 }
 
@@ -773,8 +888,44 @@ static const char *codes(const Timeline *t, Arena *a) {
     return s.s;
 }
 
-/* A page up to where its lines begin, at the y that is returned. */
-static double begin_page(const Shown *v, TimePen *p, TimeLook *look) {
+/* "Forward, loss", "Forward, loss, then backward, loss and head", "Backward, attention, to
+ * embedding" of lines from `from` to before `to`: of more than two the first and the last. */
+static const char *lines_title(const Shown *v, int from, int to) {
+    Arena *a = v->c->arena;
+    const char *first = v->item[from].l->title, *last = v->item[to - 1].l->title;
+    const size_t pass = strcspn(first, ",");
+    if (!strcmp(first, last)) return first;
+    char *low = arena_strdup(a, last);
+    if (*low >= 'A' && *low <= 'Z') *low = (char)(*low - 'A' + 'a');
+    const bool same = !strncmp(first, last, pass) && last[pass] == ',';
+    return arena_printf(a, "%s, %s %s", first, to - from == 2 ? "then" : "to",
+                        same ? low + pass + 2 : low);
+}
+/* What a slide behind the first shows: "Backward, MLP: compute waits 2.5 % of 213 µs", of several
+ * lines of one class of their sum, of lines of several classes from the least to the most. */
+static const char *slide_title(const Shown *v, int from, int to) {
+    Arena *a = v->c->arena;
+    double still = 0, span = 0, least = 1, most = 0;
+    bool one = true;
+    for (int i = from; i < to; i++) {
+        const TraceTimes *s = &v->item[i].l->sum;
+        double own = s->exposed + s->waiting, share = s->span > 0 ? own / s->span : 0;
+        still += own, span += s->span;
+        least = fmin(least, share), most = fmax(most, share);
+        one &= v->item[i].t == v->item[from].t;
+    }
+    const char *what = lines_title(v, from, to), *ranks = timeline_ranks(v->item[from].t, a);
+    if (one && v->n > 1 && !v->t->step && strlen(ranks) < 16)
+        what = arena_printf(a, "%s, %s", what, ranks);
+    if (most <= 1e-9) return arena_printf(a, "%s: compute never waits", what);
+    if (one)
+        return arena_printf(a, "%s: compute waits %s of %s", what, percent_text(a, still, span),
+                            time_text(span, a));
+    return arena_printf(a, "%s: compute waits %s to %s", what, percent_text(a, least, 1),
+                        percent_text(a, most, 1));
+}
+/* A page up to where its lines begin, at the y that is returned; title NULL: that of the figure. */
+static double begin_page(const Shown *v, const char *title, TimePen *p, TimeLook *look) {
     static const WrongList nothing = {0}; /* what was measured is not what is modelled of a plan */
     const ViewCall *c = v->c;
     const Preset *pr = &presets[v->preset];
@@ -787,7 +938,8 @@ static double begin_page(const Shown *v, TimePen *p, TimeLook *look) {
     p->right = look->margin_w > 0 ? s->w - pr->margin - 148 - 12 : s->w - pr->margin;
     const char *sub[8];
     subtitle(v, sub);
-    double y = headline_draw(s, v->preset, p->wrong, timeline_title(c, v->t, v->n), sub) + 10;
+    if (!title) title = timeline_title(c, v->t, v->n);
+    double y = headline_draw(s, v->preset, p->wrong, title, sub) + 10;
     return wrong_banner(s, c, (Band){pr->margin, s->w - 2 * pr->margin, y});
 }
 /* What stands below a page's lines, with a foot of that height where the page's is fixed. */
@@ -825,9 +977,16 @@ static double draw_schedule(const Shown *v, TimePen *p, double y, double foot) {
 static Scene *schedule_page(const Shown *v, double foot) {
     TimePen p;
     TimeLook look;
-    double y = begin_page(v, &p, &look);
+    double y = begin_page(v, NULL, &p, &look);
     end_page(v, &p, draw_schedule(v, &p, y, foot), foot);
     return p.s;
+}
+/* The scale of line i on a page of these lines; returns the longest that has it. */
+static double set_scale(const Shown *v, TimePen *p, int i, int from, int to) {
+    double longest = scale_line(v, i, from, to);
+    p->times = v->c->o->measured ? 1 : times_wide(v, &v->item[i], longest);
+    p->scale = p->times * p->width / longest;
+    return longest;
 }
 /* A page with as many lines as fit above a foot of that height (all, where the height is free);
  * returns the index of the first that does not. */
@@ -835,19 +994,20 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
     const TimeItem *item = v->item;
     TimePen p;
     TimeLook look;
-    double y = begin_page(v, &p, &look),
+    double y = begin_page(v, NULL, &p, &look),
            limit = v->preset == PRESET_A4 ? A4_HEIGHT : presets[v->preset].h;
     if (v->t->step && !from && v->preset != PRESET_SLIDE) y = draw_schedule(v, &p, y, foot);
     double end = y;
     int to = from;
     for (; to < v->n_items; to++) {
+        set_scale(v, &p, to, from, to + 1);
         end += stave_height(&p, item[to].t, item[to].l);
         if (limit > 0 && to > from && end + foot > limit) break;
     }
+    if (from && !v->peer && !v->c->o->measured)
+        y = begin_page(v, slide_title(v, from, to), &p, &look);
     for (int i = from; i < to; i++) {
-        double longest = scale_line(v, i, from, to);
-        p.times = v->c->o->measured ? 1 : times_wide(v, &item[i], longest);
-        p.scale = p.times * p.width / longest;
+        double longest = set_scale(v, &p, i, from, to);
         y = draw_stave(&p, item[i].t, item[i].l, y, longest / p.times, item[i].who);
     }
     end_page(v, &p, y, foot);

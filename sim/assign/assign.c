@@ -44,22 +44,32 @@ static bool use_axes(Assign *a, ModuleUse *u, const GModule *m, const PlanLine *
 }
 
 /* ---- lines onto modules ---- */
-static bool line_matches(const Assign *a, const PlanLine *l, const char *plan_path,
-                         const char *hf_path) {
-    (void)a;
+static const char *last_of(const char *path) {
+    const char *dot = path ? strrchr(path, '.') : NULL;
+    return dot ? dot + 1 : path ? path : "";
+}
+/* A path's two spellings, and what ends each: most lines differ in that already. */
+typedef struct {
+    const char *plan, *hf, *plan_last, *hf_last;
+} PathNames;
+static bool line_matches(const PlanLine *l, const PathNames *p) {
+    const char *last = last_of(l->pattern);
     if (l->kind) return false;
-    if (plan_path && plan_match(l->pattern, plan_path)) return true;
-    if (!hf_path) return false;
-    if (plan_match(l->pattern, hf_path)) return true;
-    return !strncmp(hf_path, "model.", 6) && plan_match(l->pattern, hf_path + 6);
+    if (!strpbrk(last, "*?[\\") && strcmp(last, p->plan_last) && strcmp(last, p->hf_last))
+        return false;
+    if (p->plan && plan_match(l->pattern, p->plan)) return true;
+    if (!p->hf) return false;
+    if (plan_match(l->pattern, p->hf)) return true;
+    return !strncmp(p->hf, "model.", 6) && plan_match(l->pattern, p->hf + 6);
 }
 /* The line that wins for a path, or -1; every line that matched is marked in `hit`, winners in
  * `won`. */
 static int best_line(const Assign *a, const char *plan_path, const char *hf_path, bool *hit) {
     const Plan *p = a->plan;
+    const PathNames names = {plan_path, hf_path, last_of(plan_path), last_of(hf_path)};
     int best = -1;
     for (int i = 0; i < p->n_lines; i++) {
-        if (!line_matches(a, &p->lines[i], plan_path, hf_path)) continue;
+        if (!line_matches(&p->lines[i], &names)) continue;
         hit[i] = true;
         if (best < 0) {
             best = i;
@@ -630,7 +640,9 @@ static void axis_note(Assign *a, const char *name, int64_t size) {
         if (strcmp(p->axes[i].name, name)) others[n++] = p->axes[i].name;
         else if (p->axes[i].loc.file) loc = p->axes[i].loc;
     const char *near = diag_nearest(name, others);
-    if (plan_from_set(loc) && !plan_from_set(p->mesh_loc))
+    if (!p->pipeline.loc.file && !strcmp(name, PLAN_PIPELINE_AXIS))
+        hint = "stages on it are asked for by a block of their own: `pipeline: {schedule: 1f1b}`";
+    else if (plan_from_set(loc) && !plan_from_set(p->mesh_loc))
         hint = near ? near : "--set has made a new axis of the mesh";
     diag_note(a->d, "N0003", loc, hint,
               "axis '%s' of size %lld cuts nothing: its ranks all do the same", name,

@@ -45,15 +45,36 @@ typedef struct {
 typedef struct {
     Assign *a;
     const Graph *g;
-    Form *form;  /* per tensor, as it leaves its last module */
-    bool *noted; /* per module and input: told once */
-    bool *mixed; /* per line of the plan: refused once */
+    Form *form;                /* per tensor, as it leaves its last module */
+    bool *noted;               /* per module and input: told once */
+    bool *mixed;               /* per line of the plan: refused once */
+    const StyleRow **row;      /* per module: what stands behind its line, or NULL */
+    const int *first, *reader; /* tensor t is read by nodes reader[first[t]] to [first[t + 1] - 1],
+                                  by each as often as it is an input */
 } Follow;
 
 /* The row of the table of styles that stands behind a module's line; NULL: none. */
 static const StyleRow *row_of(const Follow *w, int m) {
-    const Style *s = m >= 0 ? w->a->use[m].style : NULL;
-    return s ? style_builtin_for(s->name, w->g->module[m].kind) : NULL;
+    return m >= 0 && w->a->use[m].style ? w->row[m] : NULL;
+}
+static const StyleRow **find_rows(const Assign *a, const Graph *g) {
+    const StyleRow **row = ARENA_ARRAY(a->arena, const StyleRow *, g->nm + 1);
+    for (int m = 0; m < g->nm; m++)
+        if (a->use[m].style) row[m] = style_builtin_for(a->use[m].style->name, g->module[m].kind);
+    return row;
+}
+/* Nodes of the model by what they read; those of an optimizer are no readers. */
+static void find_readers(Follow *w) {
+    const Graph *g = w->g;
+    const int nn = g->nn_model ? g->nn_model : g->nn;
+    int *first = ARENA_ARRAY(w->a->arena, int, g->nt + 2), n = 0;
+    for (int k = 0; k < nn; k++)
+        for (int i = 0; i < g->node[k].nin; i++, n++) first[g->node[k].in[i] + 2]++;
+    for (int t = 0; t < g->nt; t++) first[t + 2] += first[t + 1];
+    int *reader = ARENA_ARRAY(w->a->arena, int, n + 1);
+    for (int k = 0; k < nn; k++) /* first[t + 1] ends where t + 1 begins */
+        for (int i = 0; i < g->node[k].nin; i++) reader[first[g->node[k].in[i] + 1]++] = k;
+    w->first = first, w->reader = reader;
 }
 static TorchKind kind_of(const Follow *w, int m) {
     const StyleRow *row = row_of(w, m);
@@ -319,35 +340,32 @@ static bool reduces_for_itself(const Follow *w, int k) {
 static bool all_reduce_for_themselves(const Follow *w, int m) {
     const RawList *goal = &w->a->use[m].style->desired_input;
     const GModule *mod = &w->g->module[m];
-    int readers = 0, nn = w->g->nn_model ? w->g->nn_model : w->g->nn;
+    int readers = 0;
     if (!dtensor_system(w->a->plan) || mod->n_input != 1 || !goal->set || !goal->n ||
         goal->arg[0].mapping || !is_whole(&goal->arg[0].bare))
         return false;
-    for (int n = 0; n < nn; n++)
-        for (int i = 0; i < w->g->node[n].nin; i++) {
-            int by = w->g->node[n].module;
-            if (w->g->node[n].in[i] != mod->input[0] || !is_below(w, by, m)) continue;
-            if (!reduces_for_itself(w, by)) return false;
-            readers++;
-        }
+    for (int i = w->first[mod->input[0]]; i < w->first[mod->input[0] + 1]; i++) {
+        int by = w->g->node[w->reader[i]].module;
+        if (!is_below(w, by, m)) continue;
+        if (!reduces_for_itself(w, by)) return false;
+        readers++;
+    }
     return readers > 0;
 }
 /* A whole result that stays a DTensor: its gradient may stay a sum up to the move that made it
  * whole. So it does if only DTensor modules that use it differently read it; an op between them
  * reduces it first. */
 static void whole_dtensor(Follow *w, int m) {
-    int t = w->g->module[m].output, varies = 0, other = 0,
-        nn = w->g->nn_model ? w->g->nn_model : w->g->nn;
+    int t = w->g->module[m].output, varies = 0, other = 0;
     const RawSpec *o = result_of(w->a->use[m].style);
     if (!o || o->mapping || o->bare.kind != RP_REPLICATE) return;
-    for (int n = 0; n < nn; n++)
-        for (int i = 0; i < w->g->node[n].nin; i++) {
-            int by = w->g->node[n].module;
-            if (w->g->node[n].in[i] != t) continue;
-            bool layer = styled(w, by) && kind_of(w, by) == TORCH_LAYER && w->a->use[by].cuts_param;
-            varies += layer;
-            other += !layer;
-        }
+    if (t < 0) return;
+    for (int i = w->first[t]; i < w->first[t + 1]; i++) {
+        int by = w->g->node[w->reader[i]].module;
+        bool layer = styled(w, by) && kind_of(w, by) == TORCH_LAYER && w->a->use[by].cuts_param;
+        varies += layer;
+        other += !layer;
+    }
     if (varies && other)
         diag_error(w->a->d, "E0214", w->a->use[m].loc, "leave `use_local_output` out",
                    "use_local_output: false on %s, whose result is read by layers that cut it up "
@@ -382,7 +400,9 @@ void dtensor_follow(Assign *a) {
                 .g = g,
                 .form = ARENA_ARRAY(a->arena, Form, g->nt + 1),
                 .noted = ARENA_ARRAY(a->arena, bool, 4 * g->nm + 4),
-                .mixed = ARENA_ARRAY(a->arena, bool, a->plan->n_lines + 1)};
+                .mixed = ARENA_ARRAY(a->arena, bool, a->plan->n_lines + 1),
+                .row = find_rows(a, g)};
+    find_readers(&w);
     for (int t = 0; t < g->nt; t++) w.form[t].by = -1;
     int nn = g->nn_model ? g->nn_model : g->nn;
     for (int n = 0; n < nn; n++) {

@@ -85,7 +85,8 @@ static void *own_block(Arena *a, size_t n) {
     a->head->next = b;
     return b->data;
 }
-void *arena_alloc(Arena *a, size_t n) {
+/* n bytes, of which those from `kept` on are zeros. */
+static void *alloc_behind(Arena *a, size_t n, size_t kept) {
     if (n > SIZE_MAX / 2) base_die(5, "a size of %zu bytes does not fit in memory [E0701]", n);
     n = (n + 15) & ~(size_t)15;
     if (is_large(n) && a->head) return own_block(a, n);
@@ -102,10 +103,12 @@ void *arena_alloc(Arena *a, size_t n) {
         b->next = a->head;
         a->head = b;
     }
-    void *p = (char *)b->data + b->used;
+    char *p = (char *)b->data + b->used;
     b->used += n;
-    return memset(p, 0, n);
+    memset(p + kept, 0, n - kept);
+    return p;
 }
+void *arena_alloc(Arena *a, size_t n) { return alloc_behind(a, n, 0); }
 void *arena_memdup(Arena *a, const void *p, size_t n) {
     void *q = arena_alloc(a, n);
     return n ? memcpy(q, p, n) : q;
@@ -136,7 +139,7 @@ char *arena_printf(Arena *a, const char *fmt, ...) {
 }
 void *arena_grow(Arena *a, void *items, size_t item_size, size_t n, int *cap) {
     int c = *cap ? *cap * 2 : 8;
-    void *p = arena_alloc(a, base_mul((size_t)c, item_size));
+    void *p = alloc_behind(a, base_mul((size_t)c, item_size), n * item_size);
     if (n) memcpy(p, items, n * item_size);
     *cap = c;
     return p;

@@ -156,7 +156,7 @@ const DiagCode diag_codes[] = {
      "Sizes are written in plain decimal digits: no sign, fraction, exponent, hexadecimal, octal "
      "or separators. What YAML readers make of 010, 0x10, 1e3 or 1_000 differs from one to the "
      "next, so none of them is accepted.",
-     "write a whole number in this range"},
+     "write a whole number, in decimal digits, within the range of the key (docs/plan.md)"},
     {"E0303", 1, "heads do not divide",
      "The query heads must be a multiple of the size of the axes that cut them: an attention head "
      "cannot be computed on two ranks. Choose an axis size that divides the number of heads. JAX "
@@ -358,7 +358,9 @@ const DiagCode diag_codes[] = {
      "say --threads 1, or raise the limit of processes (`ulimit -u`)"},
     {"E0707", 5, "the run would take too long",
      "Before a run its time is estimated from sizes, steps and ranks, at the rates of one machine: "
-     "more than 100 hours are refused, as a slip of a number. Fewer `optimizer.steps`, smaller "
+     "more than 100 hours are refused, as a slip of a number, and more than one where a plan says "
+     "no "
+     "`shrink`: --full, or `shrink: 1`, asks for the full widths. Fewer `optimizer.steps`, smaller "
      "sizes or a larger `shrink` take less; shape-only commands compute nothing.",
      "make the model smaller with `shrink`, or say `check --static`, which executes nothing"},
     {"E0901", 70, "an internal error",
@@ -458,9 +460,10 @@ const DiagCode diag_codes[] = {
     {"N0014", 0, "a plan that cannot be executed here was held by rules and structure",
      "`check` executes a plan on virtual ranks. Where the machine has no room or time for that "
      "(E0701, E0703, E0707) it does what `check --static` does: rules, structure, orders of "
-     "collectives; no values are compared, and the "
-     "line of the result says `not executed`. A plan that expects something of values, and options "
-     "that want a run, keep the error; `check --fail-on note` fails.",
+     "collectives; no values are compared, the line of the result says `not executed`, and JUnit "
+     "counts it as skipped. A plan that expects something of values or plants a mistake, and "
+     "options that want a run (--check full and quick too), keep the error; `check --fail-on note` "
+     "fails.",
      NULL},
     {"N0015", 0, "a router's choice that rounding decides",
      "Two experts have all but the same score for a token, and the run chose another one than the "
@@ -485,7 +488,9 @@ const DiagCode diag_codes[] = {
     {"N0018", 0, "a key that changes nothing here",
      "The plan asks for a way of doing something that it does not do: when gradients are summed "
      "over ranks is a question of several micro-batches, and there is one; who is dropped is one "
-     "of a capacity, and there is none; `rows` are of an mlp, and the model reads tokens; a "
+     "of a capacity, and there is none; `rows` are of an mlp, and the model reads tokens; an "
+     "optimizer "
+     "makes a step under `pass: train` alone; a "
      "schedule file gathers where the plan cuts no parameters, or gathers them as `reshard` says. "
      "The "
      "result is "
@@ -519,6 +524,12 @@ const DiagCode diag_codes[] = {
      "The order is well defined and is run; PyTorch's class for it stops with a ValueError when it "
      "is made. Schedule1F1B wants as many micro-batches as stages: with fewer, the first ranks "
      "have no forward left to pair with a backward, and idle longer than they work.",
+     NULL},
+    {"N0022", 0, "YAML files that a pattern matches and that are no plans",
+     "Of what a pattern in quotes matches ('**/*.yaml'), `check` takes the plans, as it does of a "
+     "folder: files with a `mesh`, or with `model` and another key of plans. Hardware profiles, "
+     "maps and other YAML files that lie between them are left out, and this note names them. A "
+     "file that is named itself is always checked.",
      NULL},
     {"W0001", 0, "a warning",
      "Something unusual that does not stop the run. The message says what.", NULL},

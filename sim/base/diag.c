@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const Loc diag_nowhere = {NULL, 0, 0};
 
@@ -337,6 +338,10 @@ static void print_source(FILE *out, const char *line, size_t n, int col, int wid
 
 const char *const severity_words[N_SEVERITIES] = {"error", "warning", "note"};
 
+const char *diag_help(Arena *arena, const Diag *g) {
+    bool replacement = g->hint && g->hint[0] && !strchr(g->hint, ' ');
+    return replacement ? arena_printf(arena, "did you mean '%s'?", g->hint) : g->hint;
+}
 static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int width) {
     static const char *const tint[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m"};
     const char *bold = color ? "\033[1m" : "", *on = color ? tint[g->severity] : "",
@@ -357,11 +362,9 @@ static void print_one(const Diags *d, const Diag *g, FILE *out, bool color, int 
         print_source(out, line, n, col, width, (Tint){on, off});
     }
     if (!g->hint) return;
-    /* a hint of one word is a replacement; records carry it bare */
-    bool replacement = g->hint[0] && !strchr(g->hint, ' ');
-    fputs(replacement ? "  = help: did you mean '" : "  = help: ", out);
-    put_text(out, d->arena, g->hint);
-    fputs(replacement ? "'?\n" : "\n", out);
+    fputs("  = help: ", out);
+    put_text(out, d->arena, diag_help(d->arena, g));
+    fputs("\n", out);
 }
 
 /* In one write: the standard error has no buffer, and a launcher that brings the words of several
@@ -429,7 +432,17 @@ static int distance(const char *a, size_t na, const char *b, size_t nb, bool fol
     return row[na % 3][nb];
 }
 
+/* The shortest name that goes on where the word ends: h100, h100-sxm. NULL: none. */
+static const char *begun(const char *word, size_t n, const char *const *names) {
+    const char *best = NULL;
+    for (; n >= 3 && *names; names++)
+        if (!strncasecmp(word, *names, n) && (*names)[n] && strchr("-_.", (*names)[n]) &&
+            (!best || strlen(*names) < strlen(best)))
+            best = *names;
+    return best;
+}
 const char *diag_nearest(const char *word, const char *const *names) {
+    const char *const *all = names;
     size_t n = strlen(word);
     if (!n || n > NAME_LONGEST) return NULL;
     int limit = (int)(n / 3);
@@ -447,5 +460,5 @@ const char *diag_nearest(const char *word, const char *const *names) {
         best_folded = folded;
         best_exact = exact;
     }
-    return best;
+    return best ? best : begun(word, n, all);
 }

@@ -103,7 +103,11 @@ void diags_print(const Diags *d, FILE *out, bool color);
  * width. */
 void diags_print_fit(const Diags *d, FILE *out, bool color, int width);
 
-/* The nearest of `names` (NULL-terminated) to `word` by edit distance with transpositions, or NULL
- * if none is near. */
+/* What people read as help: a hint of one word is a replacement, "did you mean 'tp'?"; records of
+ * the program's own formats carry it bare. NULL: there is none. */
+const char *diag_help(Arena *arena, const Diag *g);
+
+/* The nearest of `names` (NULL-terminated) to `word` by edit distance with transpositions, else the
+ * shortest that goes on where the word ends (h100, h100-sxm), or NULL if none is near. */
 const char *diag_nearest(const char *word, const char *const *names);
 #endif

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -135,13 +136,39 @@ static const struct {
                {SIGFPE, crash},    {SIGILL, crash},   {SIGTRAP, crash}, {SIGSYS, crash},
                {SIGPIPE, SIG_IGN}, {SIGXFSZ, SIG_IGN}};
 
+static void heed(int sig, void (*handler)(int)) {
+    struct sigaction old, now = {.sa_handler = handler};
+    sigfillset(&now.sa_mask);
+    now.sa_flags = SA_ONSTACK | (handler == crash ? SA_RESETHAND | SA_NODEFER : 0);
+    /* a shell has ignored SIGINT for what it starts in the background, nohup SIGHUP, a sanitizer
+     * has its own SIGSEGV */
+    if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(sig, &now, NULL);
+}
+/* The limit of processor time comes whether or not whoever started us listens: where it is ignored
+ * or blocked the kernel kills without a word. */
+static void heed_time(int sig) {
+    struct sigaction old;
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, sig);
+    if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_IGN) signal(sig, SIG_DFL);
+    heed(sig, out_of_time);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+}
 /* Where the soft limit of processor time is the hard one (`ulimit -t`), the kernel kills without a
- * word: a second earlier we are told. */
+ * word: a second earlier we are told. Of a single second, which is the least that it counts in, a
+ * timer of the same time tells us a fifth before its end. */
 static void lower_time_limit(void) {
+    const struct itimerval first = {.it_value = {.tv_usec = 800000}};
     struct rlimit r;
     if (getrlimit(RLIMIT_CPU, &r) < 0 || r.rlim_cur == RLIM_INFINITY || r.rlim_cur < r.rlim_max)
         return;
-    if (r.rlim_cur < 2) return; /* nothing is left to be told in */
+    if (r.rlim_cur < 2) {
+        heed_time(SIGPROF);
+        setitimer(ITIMER_PROF, &first, NULL);
+        return;
+    }
+    heed_time(SIGXCPU);
     r.rlim_cur--;
     setrlimit(RLIMIT_CPU, &r);
 }
@@ -151,15 +178,8 @@ void base_catch_signals(void) {
     static max_align_t other_stack[4096]; /* for a handler after the stack has overflowed */
     stack_t s = {.ss_sp = other_stack, .ss_size = sizeof other_stack};
     sigaltstack(&s, NULL);
-    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++) {
-        struct sigaction old, now = {.sa_handler = handled[i].handler};
-        sigfillset(&now.sa_mask);
-        now.sa_flags = SA_ONSTACK | (handled[i].handler == crash ? SA_RESETHAND | SA_NODEFER : 0);
-        /* a shell has ignored SIGINT for what it starts in the background, nohup SIGHUP, a
-         * sanitizer has its own SIGSEGV */
-        if (sigaction(handled[i].sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-            sigaction(handled[i].sig, &now, NULL);
-    }
+    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++)
+        heed(handled[i].sig, handled[i].handler);
 }
 
 void base_guard_streams(void) {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 typedef struct {
-    _Atomic double total, done; /* work, in any unit: see exec/work.h */
+    _Atomic double total, done; /* work, in nanoseconds that it should take: exec/work.h */
     const char *_Atomic phase;  /* a literal: "ranks and check"; NULL: nothing has begun */
 } Progress;
 
@@ -17,7 +17,7 @@ static inline void progress_add(Progress *p, double work) {
         atomic_store_explicit(&p->done, atomic_load_explicit(&p->done, memory_order_relaxed) + work,
                               memory_order_relaxed);
 }
-/* All the work there is, in any one unit; p may be NULL. */
+/* All the work there is, in nanoseconds that it should take; p may be NULL. */
 static inline void progress_total(Progress *p, double work) {
     if (p) atomic_store_explicit(&p->total, work, memory_order_relaxed);
 }

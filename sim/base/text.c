@@ -1,5 +1,10 @@
 /* The ways to show what no output shows as it is. */
 #include "base/text.h"
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool text_same(const char *a, const char *b) { return a == b || (a && b && !strcmp(a, b)); }
@@ -21,6 +26,23 @@ bool text_has_word(const char *list, const char *word) {
 
 void text_add_choice(Str *out, int64_t number, bool last) {
     str_addf(out, "%s%lld", !out->n ? "" : last ? " or " : ", ", (long long)number);
+}
+static size_t digits(const char *s) { return strspn(s, "0123456789"); }
+int text_order(const char *a, const char *b) {
+    const char *x = a, *y = b;
+    while (*x && *y) {
+        size_t n = digits(x), m = digits(y);
+        if (n && m) {
+            for (; n > 1 && *x == '0'; n--) x++;
+            for (; m > 1 && *y == '0'; m--) y++;
+            int k = n != m ? (n < m ? -1 : 1) : strncmp(x, y, n);
+            if (k) return k;
+            x += n, y += m;
+        } else if (*x == *y) x++, y++;
+        else break;
+    }
+    int k = (unsigned char)*x - (unsigned char)*y;
+    return k ? k : strcmp(a, b);
 }
 void text_add_escape(Str *out, const char *s, size_t k, int32_t code) {
     if (code > 0xFF) str_addf(out, "\\u%04x", (unsigned)code);
@@ -107,4 +129,22 @@ void text_add_xml(Str *out, const char *s) {
         else if (utf8_is_hostile(code) && code != '\t') text_add_escape(out, s + i, k, code);
         else str_addn(out, s + i, k);
     }
+}
+/* The fewest digits that read back the same. Any decimal of at most 15 digits survives the way
+ * through a normal double, so %.15g (which drops trailing zeros) is the shortest if it survives;
+ * subnormals have fewer digits to tell them apart. */
+void text_add_real(Str *s, double v) {
+    char buf[40];
+    for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
+        snprintf(buf, sizeof buf, "%.*g", digits, v);
+        if (strtod(buf, NULL) == v) break;
+    }
+    const char *point = localeconv()->decimal_point;
+    char *at = strcmp(point, ".") != 0 ? strstr(buf, point) : NULL;
+    if (at) {
+        *at = '.';
+        memmove(at + 1, at + strlen(point), strlen(at + strlen(point)) + 1);
+    }
+    str_add(s, buf);
+    if (v == 0 && signbit(v)) str_add(s, ".0"); /* "-0" would read back as the integer 0 */
 }

@@ -17,6 +17,9 @@ size_t text_before(const char *s, const char *end);
 /* Is `name` a path (NULL: none), or what it ends in behind a dot: "wo" and "attention.wo" of
  * "layers.0.attention.wo"? The empty name is not. */
 bool text_names(const char *path, const char *name);
+/* Which of two names comes first, below 0, 0 or above: by their letters, and by the values of the
+ * numbers in them, so that layer 2 comes before layer 10. 0: they are equal. */
+int text_order(const char *a, const char *b);
 /* Adds the visible form of a hostile character of k bytes: "\x1b", "\u202e"; of a byte that is no
  * UTF-8 "\xff". */
 void text_add_escape(Str *out, const char *s, size_t k, int32_t code);
@@ -32,4 +35,6 @@ void text_add_json(Str *out, const char *s);
 void text_add_xml(Str *out, const char *s);
 /* Adds one more of several numbers to choose from: "1", "1, 2", and the last one: "1, 2 or 4". */
 void text_add_choice(Str *out, int64_t number, bool last);
+/* A number in the fewest digits that read back the same, in any locale: 0.1, 1.00000001. */
+void text_add_real(Str *s, double v);
 #endif

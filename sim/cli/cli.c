@@ -171,7 +171,9 @@ PipelineOptions cli_pipeline(const Cli *c) {
                  : how[0] == 'a' ? CHECK_AUTO
                                  : CHECK_FULL,
         .end_to_end = o->end_to_end,
+        .no_end_to_end = o->no_end_to_end,
         .strict = o->strict,
+        .full = o->full,
         .sensitivity = o->sensitivity,
         .rank = o->rank,
         .exact = o->exact ? 8 : 0,

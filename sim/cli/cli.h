@@ -8,6 +8,7 @@
 #include "render/render.h"
 #include "trace/trace_same.h"
 #include <stdio.h>
+#include <string.h>
 
 #ifdef SHARDPROOF_VERSION /* by the Makefile */
 #define CLI_VERSION SHARDPROOF_VERSION
@@ -53,8 +54,8 @@ typedef struct {
     const char *cuda; /* where the ranks compute: ranks, each on its GPU; virtual, on one; NULL: on
                          the host */
     int64_t rank, threads, seed, layer, width, page;
-    bool quiet, verbose, strict, sensitivity, end_to_end, exact, update_expect, statically, mpi,
-        hooks, measured, build, pairs, each, help, version;
+    bool quiet, verbose, strict, sensitivity, end_to_end, no_end_to_end, exact, update_expect,
+        statically, mpi, hooks, measured, build, pairs, each, help, version;
     int n_sets;
     PlanSet sets[CLI_MAX_SETS];
     int n_operands;
@@ -127,6 +128,7 @@ typedef struct {
     bool is_trace; /* was a trace, not a plan */
     PipelineReport report;
     int exit;     /* what it asks for so far */
+    int above;    /* a plan that held fails by so many notes and warnings (--fail-on) */
     bool refused; /* not run: the command line, or an output it names, is at fault */
 } Loaded;
 /* A framework's own file becomes the text of a plan under another name, and what is said of it is
@@ -197,6 +199,10 @@ int cmd_names(Cli *c); /* import --names */
 int cmd_export(Cli *c);
 
 /* ---- tables of a trace (tables.c) ---- */
+/* People see what is alike once, except with -v; programs always see all. */
+static inline bool cli_folds(const Cli *c) {
+    return !c->o.verbose && (!strcmp(c->format, "text") || !strcmp(c->format, "md"));
+}
 /* As `shapes`, `params`, `comms`, `times` and `diff` (of two traces) print them; in c->arena. */
 Table table_shapes(const Cli *c, const Trace *t);
 Table table_params(const Cli *c, const Trace *t);
@@ -232,6 +238,8 @@ void summary_against(Cli *c, const Loaded *l);
 /* Steps that the static check found wrong (level 0). They are in no total and decide no verdict:
  * numbers do. */
 int summary_structure(const Trace *t);
+/* Was the plan held by rules and structure alone, without a number? */
+bool summary_unexecuted(const Trace *t);
 /* "12 equal, 1 different, 3 only in the file"; NULL without --against. */
 const char *summary_against_line(const Trace *t, Arena *arena);
 
@@ -252,9 +260,12 @@ typedef struct {
 } Finding;
 typedef struct {
     const char *plan;
-    const char *against; /* what came of --against, in a line; or NULL */
+    const char *against;    /* what came of --against, in a line; or NULL */
+    const char *unexecuted; /* that no number was looked at, unasked; NULL: as it was asked for */
     int exit, n, cap;
     Severity fails; /* the mildest severity that makes the plan fail (--fail-on) */
+    double seconds; /* that its check took */
+    bool held;      /* nothing else does: its errors are those that it expects */
     Finding *f;
 } PlanFindings;
 /* The diagnostics of a plan and its first failed check, copied. */

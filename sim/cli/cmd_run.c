@@ -1,6 +1,7 @@
 /* run and check: execute plans, hold them against their expectations, write what was asked for.
  * Refuses to hide anything: a picture that cannot be drawn, or an expectation that fails, is in the
  * exit code. */
+#include "base/clock.h"
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/expect.h"
@@ -21,15 +22,16 @@ static Severity fails_from(const Cli *c) {
         if (!strcmp(c->o.fail_on, severity_words[s])) return (Severity)s;
     return DIAG_ERROR;
 }
-/* Notes and warnings that fail a plan which held, and that the plan does not mean. */
-static int fails_on(const Cli *c, const Loaded *l) {
+/* Notes and warnings fail a plan which held, if the plan does not mean them. */
+static void fail_on(const Cli *c, Loaded *l) {
     int n = 0;
     for (int i = 0; i < l->d->n; i++) {
         const Diag *g = &l->d->item[i];
         n += g->severity != DIAG_ERROR && g->severity <= fails_from(c) &&
              !expect_means(l->report.plan, g);
     }
-    return n;
+    l->above = n;
+    l->exit = n ? 1 : 0;
 }
 bool cli_open_gpu(Cli *c) {
     int at = c->ranks ? ranks_device(c->ranks) : 0;
@@ -55,7 +57,7 @@ static void run_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
     /* without numbers the structure decides */
     if (o.structure && l->trace && !l->exit && summary_structure(l->trace)) l->exit = 1;
     if (p && !l->refused) l->exit = expect_check(p, l->trace, l->d, l->exit);
-    if (p && !l->refused && !l->exit && fails_on(c, l)) l->exit = 1;
+    if (p && !l->refused && !l->exit) fail_on(c, l);
     if (!l->trace) return;
     l->trace->diags = l->d->item; /* failed expectations too */
     l->trace->n_diags = l->d->n;
@@ -217,12 +219,12 @@ static void check_row(const Cli *c, Table *table, const Loaded *l) {
     r[1] = cell_text(l->exit ? "FAIL" : "ok");
     r[3] = cell_int(a, l->exit);
     if (!t) return;
-    r[2] = kept(a, cell_text(t->verdict));
+    r[2] = kept(a, cell_text(summary_unexecuted(t) ? "not executed" : t->verdict));
     r[4] = cell_int(a, t->n_pass);
     r[5] = cell_int(a, t->n_suspect);
     r[6] = cell_int(a, t->n_fail);
     r[7] = kept(a, cell_text(t->worst_value));
-    r[8] = cell_real(a, t->worst_used);
+    if (t->worst_value) r[8] = cell_real(a, t->worst_used);
     r[9] = kept(a, cell_text(t->first_wrong));
     if (t->n_undeclared) r[10] = cell_int(a, t->n_undeclared);
     r[11] = cell_text(summary_against_line(t, a));
@@ -242,26 +244,29 @@ static bool shows_notes(const Cli *c) {
     return c->o.verbose || fails_from(c) == DIAG_NOTE ||
            (c->o.n_operands == 1 && strcmp(c->format, "text") == 0 && fd >= 0 && isatty(fd));
 }
-/* What a plan that holds said it would do wrong is not said again: then only its notes are. */
+/* What a plan that holds said it would do wrong is not said again. Its notes are, and warnings that
+ * it did not speak of. */
 static void check_diagnostics(Cli *c, const Loaded *l) {
-    bool notes = shows_notes(c), said = l->report.plan && l->report.plan->expect.set;
-    if (l->exit != 0 || c->o.verbose || !said) {
-        cli_diagnostics(c, l->d, notes);
-    } else if (notes) {
-        Diags only = *l->d;
-        only.item = ARENA_ARRAY(c->arena, Diag, l->d->n + 1);
-        only.n = 0;
-        for (int i = 0; i < l->d->n; i++)
-            if (l->d->item[i].severity == DIAG_NOTE) only.item[only.n++] = l->d->item[i];
-        cli_diagnostics(c, &only, true);
+    const Plan *p = l->report.plan;
+    Diags shown = *l->d;
+    if ((!l->exit || l->above) && !c->o.verbose && p && p->expect.set) {
+        shown.item = ARENA_ARRAY(c->arena, Diag, l->d->n + 1);
+        shown.n = 0;
+        for (int i = 0; i < l->d->n; i++) {
+            const Diag *g = &l->d->item[i];
+            bool news = g->severity == DIAG_WARNING && !expect_means(p, g);
+            if (g->severity == DIAG_NOTE || news) shown.item[shown.n++] = *g;
+        }
     }
+    cli_diagnostics(c, &shown, shows_notes(c));
 }
 static void check_text(Cli *c, const Loaded *l, int width) {
     bool ok = l->exit == 0;
     if (ok && c->o.quiet) return;
     const Trace *t = l->trace;
-    bool expected = ok && (!t || (t->verdict && strcmp(t->verdict, "equivalent") != 0) ||
-                           (!t->verdict && summary_structure(t)));
+    bool held = ok || l->above;
+    bool expected = held && (!t || (t->verdict && strcmp(t->verdict, "equivalent") != 0) ||
+                             (!t->verdict && summary_structure(t)));
     cli_paint(c, ok ? "1;32" : "1;31", ok ? "ok  " : "FAIL");
     const char *path = table_clean(l->path, 0, c->arena);
     int gap = width - table_text_width(path);
@@ -271,10 +276,9 @@ static void check_text(Cli *c, const Loaded *l, int width) {
     if (notes)
         str_addf(&c->text, " (%d note%s, -v shows %s)", notes, notes == 1 ? "" : "s",
                  notes == 1 ? "it" : "them");
-    int fails = ok || diags_errors(l->d) || (t && t->n_fail) ? 0 : fails_on(c, l);
-    if (fails)
-        str_addf(&c->text, "; --fail-on %s: %d %s above", c->o.fail_on, fails,
-                 fails == 1 ? "is" : "are");
+    if (l->above)
+        str_addf(&c->text, "; --fail-on %s: %d %s above", c->o.fail_on, l->above,
+                 l->above == 1 ? "is" : "are");
     str_add(&c->text, "\n");
     if (!ok || c->o.verbose) summary_head(c, l, "      ");
     if (l->report.shrunk && c->o.verbose)
@@ -288,22 +292,31 @@ static void check_one(Cli *c, const char *path, PipelineOptions o, Loaded *l) {
     /* what the file says now is what the run did */
     run_one(c, path, o, l);
 }
-static void check_counts(Cli *c, int n, int bad) {
+/* `unheld`: of those that did not fail, how many were not executed. */
+static void check_counts(Cli *c, int n, int bad, int unheld) {
     if (n < 2 || c->o.quiet) return;
-    if (bad) str_addf(&c->text, "%d of %d plans failed\n", bad, n);
-    else str_addf(&c->text, "%d plans hold\n", n);
+    if (bad) str_addf(&c->text, "%d of %d plans failed", bad, n);
+    else str_addf(&c->text, "%d plans hold", n);
+    if (unheld && bad) str_addf(&c->text, ", %d more not executed", unheld);
+    else if (unheld == n) str_add(&c->text, ", none of them executed");
+    else if (unheld) str_addf(&c->text, ", %d of them not executed", unheld);
+    str_add(&c->text, "\n");
+}
+/* Does the command line, or the plan, ask for numbers? `--check auto` leaves it to the size. */
+static bool wants_numbers(const CliOptions *o, const Plan *p) {
+    const Expect *e = &p->expect;
+    bool how = o->check && strcmp(o->check, "auto"), planted = o->fault || p->n_faults;
+    return how || planted || p->n_gradients || o->strict || o->sensitivity || o->exact ||
+           o->end_to_end || o->update_expect || o->against || o->save_values || o->mpi || o->cuda ||
+           (e->set && (e->equivalent >= 0 || e->first_wrong || e->has_diagnostics));
 }
 /* A plan that this machine cannot execute for its size is held by rules and structure, and a note
- * says so. Not where a run was asked for: by an option, or by what the plan expects of values. */
+ * says so. Not where a run was asked for: by an option, or by what the plan says of values. */
 static bool too_large(const Cli *c, const Loaded *l) {
     static const char *const sizes[] = {"E0701", "E0703", "E0707"};
-    const CliOptions *o = &c->o;
     const Plan *p = l->report.plan;
-    if (!p || l->refused || l->exit != 5 || o->statically || o->strict || o->sensitivity ||
-        o->exact || o->update_expect || o->against || o->save_values || o->mpi || o->cuda)
+    if (!p || l->refused || l->exit != 5 || c->o.statically || wants_numbers(&c->o, p))
         return false;
-    const Expect *e = &p->expect;
-    if (e->set && (e->equivalent >= 0 || e->first_wrong || e->has_diagnostics)) return false;
     int large = 0, other = 0;
     for (int i = 0; i < l->d->n; i++) {
         bool size = false;
@@ -326,7 +339,7 @@ static void check_statically(Cli *c, const char *path, PipelineOptions o, Loaded
               "not executed, so rules and structure were checked and no values: %s", why->message);
     held.trace->diags = held.d->item;
     held.trace->n_diags = held.d->n;
-    if (!held.exit && fails_on(c, &held)) held.exit = 1;
+    if (!held.exit) fail_on(c, &held);
     *l = held;
 }
 /* What outlives each plan's arena, in the form that the format asks for. */
@@ -335,6 +348,7 @@ typedef struct {
     Table table;
     PlanFindings *found;
     const char **document;
+    int unheld; /* that did not fail, and were not executed */
 } Checked;
 /* Plan `at` in an arena of its own: a hundred plans need no more memory than the largest. */
 static int check_plan(Cli *c, int at, Checked *r) {
@@ -346,10 +360,13 @@ static int check_plan(Cli *c, int at, Checked *r) {
     o.structure = c->o.statically;
     o.events = json;
     c->arena = arena_new();
+    double from = clock_seconds();
     check_one(c, c->o.operands[at], o, &l);
     if (too_large(c, &l)) check_statically(c, c->o.operands[at], o, &l);
+    r->unheld += !c->o.statically && !l.exit && l.trace && summary_unexecuted(l.trace);
     check_row(c, &r->table, &l);
     r->found[at] = findings_collect(&l, c->o.strict, fails_from(c), all);
+    r->found[at].seconds = clock_seconds() - from;
     r->document[at] = json ? document_plan(c, &l, all) : NULL;
     check_diagnostics(c, &l);
     if (strcmp(c->format, "text") == 0) check_text(c, &l, r->width);
@@ -385,7 +402,7 @@ int cmd_check(Cli *c) {
         bad += one != 0;
     }
     cli_close_gpu(c);
-    if (strcmp(c->format, "text") == 0) check_counts(c, n, bad);
+    if (strcmp(c->format, "text") == 0) check_counts(c, n, bad, r.unheld);
     else if (strcmp(c->format, "json") == 0) document_check(c, r.document, done, bad);
     else if (strstr("csv md", c->format)) cli_table(c, &r.table);
     else findings_write(c, r.found, n);

@@ -37,11 +37,11 @@ static const Trace *show_loaded(Cli *c, bool ok, Loaded *l) {
 static const Trace *load_shown(Cli *c, const char *path, const PipelineOptions *o, Loaded *l) {
     return show_loaded(c, cli_load(c, path, o, false, l) && !cli_idle_options(c, l), l);
 }
-/* People see layers that are alike once, except with -v; programs always see all. `name`: the
- * column of names. */
-static void show_folded(Cli *c, const Table *t, int name) {
-    bool people = strcmp(c->format, "text") == 0 || strcmp(c->format, "md") == 0;
-    Table folded = people && !c->o.verbose ? fold_layers(t, name) : *t;
+/* People see layers and stages that are alike once, except with -v; programs always see all.
+ * `name`: the column of names; `t`: NULL for rows of two traces. */
+static void show_folded(Cli *c, const Table *table, const Trace *t, int name) {
+    Table folded = *table;
+    if (cli_folds(c)) folded = t ? fold_table(table, t, name) : fold_layers(table, name);
     cli_table(c, &folded);
 }
 /* `records` are the types of trace records that say the same in jsonl; `name` is the column of
@@ -68,7 +68,7 @@ static int show(Cli *c, MakeTable make, int name, const char *records) {
     }
     Table table = t ? make(c, t) : (Table){0};
     if (strcmp(c->format, "json") == 0 && !l.refused) show_document(c, t, &table, l.d);
-    else if (t) show_folded(c, &table, name);
+    else if (t) show_folded(c, &table, t, name);
     return l.exit;
 }
 int cmd_shapes(Cli *c) {
@@ -427,7 +427,7 @@ int cmd_diff(Cli *c) {
         str_addf(&t.notes, "%d difference%s. %s\n", t.n_rows, t.n_rows == 1 ? "" : "s",
                  table_diff_verdict(x, y, c->arena));
     if (json) document_table(c, &t, a.d, b.d);
-    else if (t.n_rows || !text) show_folded(c, &t, 1);
+    else if (t.n_rows || !text) show_folded(c, &t, NULL, 1);
     else if (!c->o.quiet) str_addf(&c->text, "no difference%s\n", what);
     return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
 }

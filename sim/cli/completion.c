@@ -4,6 +4,7 @@
  * the values of those that take words. Refuses to complete what depends on the plan: axes, modules.
  */
 #include "cli/cli.h"
+#include "cli/words.h"
 #include "cost/cost.h"
 #include "import/import.h"
 #include "lower/program.h"
@@ -49,6 +50,7 @@ static const char *option_words(const Words *w, const OptionRow *o, const Comman
 /* The words that a command takes as operand, NULL: plans and files. */
 static const char *operand_words(const Words *w, const Command *k) {
     if (k->bit & C_IMPORT) return joined(w->c->arena, import_names(w->c->arena));
+    if (k->bit & C_EXPLAIN) return words_plain(w->c->arena, w->c->d);
     return k->bit & (C_LIST | C_COMPLETION) ? spaced(w->c->arena, k->operands, '|') : NULL;
 }
 /* Is it a key that a plan may have under a fixed name? */
@@ -77,8 +79,9 @@ static const char *set_words(Arena *a, bool values) {
     }
     return s.s;
 }
-/* Does it take files beside these words? */
-static bool takes_files(const Command *k) { return k->bit & C_IMPORT; }
+/* Does it take files beside these words, and plans by their names? */
+static bool takes_files(const Command *k) { return k->bit & (C_IMPORT | C_EXPLAIN); }
+static bool takes_plans(const Command *k) { return k->bit & C_EXPLAIN; }
 static const char *command_names(const Cli *c) {
     Str s = str_new(c->arena);
     for (int i = 0; i < c->n_commands; i++) str_addf(&s, "%s%s", i ? " " : "", c->commands[i].name);
@@ -122,20 +125,23 @@ static void case_options(const Words *w, Str *s, const char *act) {
     str_addf(s, "        *) %s ;;\n    esac; return ;; esac\n",
              arena_printf(w->c->arena, act, "--help --version"));
 }
-/* `plans` is done where an operand is a plan or a file, `files` beside words where files are too.
- */
+/* `plans` is done where an operand is a plan or a file, and with words before where it is one of
+ * them or a plan; `files` beside words where files are too. */
 static void case_operands(const Words *w, Str *s, const char *act, const char *files,
                           const char *plans) {
     str_addf(s, "    case $cmd in\n    '') %s ;;\n",
              arena_printf(w->c->arena, act, command_names(w->c)));
     for (int k = 0; k < w->c->n_commands; k++) {
         const char *words = operand_words(w, &w->c->commands[k]);
-        if (words)
+        if (words && takes_plans(&w->c->commands[k]))
+            str_addf(s, "    %s) %s ;;\n", w->c->commands[k].name,
+                     arena_printf(w->c->arena, plans, arena_printf(w->c->arena, "%s ", words)));
+        else if (words)
             str_addf(s, "    %s) %s%s ;;\n", w->c->commands[k].name,
                      arena_printf(w->c->arena, act, words),
                      takes_files(&w->c->commands[k]) ? files : "");
     }
-    str_addf(s, "    *) %s ;;\n    esac\n", plans);
+    str_addf(s, "    *) %s ;;\n    esac\n", arena_printf(w->c->arena, plans, ""));
 }
 /* A function of a shell that has `case`: how it begins, offers words and files, and ends. */
 typedef struct {
@@ -163,7 +169,7 @@ static void bash(const Words *w, Str *s) {
         "COMPREPLY=($(compgen -W '%s' -- \"$cur\"))",
         "COMPREPLY=($(compgen -W '%s' -- \"$cur\")); compopt -o nospace 2>/dev/null",
         "; COMPREPLY+=($(compgen -f -- \"$cur\"))",
-        "COMPREPLY=($(compgen -f -- \"$cur\") $(compgen -W \"$(" PLANS ")\" -- "
+        "COMPREPLY=($(compgen -f -- \"$cur\") $(compgen -W \"%s$(" PLANS ")\" -- "
         "\"$cur\"))\n       compopt -o filenames 2>/dev/null",
         "}\ncomplete -F _shardproof shardproof\n"};
     function_of(w, s, &shell);
@@ -179,7 +185,7 @@ static void zsh(const Words *w, Str *s) {
         "    if [[ $cur == --*=* ]]; then prev=${cur%%=*} cur=${cur#*=}; compset -P '*='; fi\n"
         "    if [[ $prev == --set && $cur == *=* ]]; then prev=${cur%%=*}; compset -P '*='; fi\n",
         "compadd -- %s", "compadd -S '' -- %s", "; _files",
-        "compadd -- ${(f)\"$(" PLANS ")\"}; _files",
+        "compadd -- %s${(f)\"$(" PLANS ")\"}; _files",
         /* a file of $fpath is the function's first call, `eval` of it defines the function */
         "}\nif [[ ${funcstack[1]} == _shardproof ]]; then _shardproof \"$@\"\n"
         "elif (( $+functions[compdef] )); then compdef _shardproof shardproof; fi\n"};
@@ -206,7 +212,10 @@ static void fish(const Words *w, Str *s) {
                  quoted(a, x->what));
         const char *words = operand_words(w, x);
         str_addf(s, "complete -c shardproof -n '%s' %s'%s'\n", seen,
-                 words && !takes_files(x) ? "-f -a " : "-a ", words ? words : "(" PLANS ")");
+                 words && !takes_files(x) ? "-f -a " : "-a ",
+                 !words           ? "(" PLANS ")"
+                 : takes_plans(x) ? arena_printf(a, "%s (" PLANS ")", words)
+                                  : words);
         for (int i = 0; i < w->n; i++) {
             const OptionRow *o = &w->row[i];
             if (!(o->commands & x->bit)) continue;

@@ -71,6 +71,7 @@ static void put_time(JsonWriter *w, const Trace *t, Arena *a) {
     json_real(w, "exposed", s.exposed);
     json_real(w, "waiting", s.waiting);
     json_real(w, "hidden", s.hidden);
+    json_real(w, "beside", s.beside);
     json_real(w, "comm", s.comm);
     json_str(w, "hardware", t->hardware);
     json_close(w, '}');

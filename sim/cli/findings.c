@@ -6,7 +6,10 @@
 #include "cli/expect.h"
 #include "base/text.h"
 #include "formats/json.h"
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- collecting ---- */
 static const char *kept(Arena *a, const char *s) { return s ? arena_strdup(a, s) : NULL; }
@@ -18,19 +21,22 @@ static void add(PlanFindings *p, Arena *a, Finding f) {
     *ARENA_PUSH(a, p->f, p->n, p->cap) = f;
 }
 PlanFindings findings_collect(const Loaded *l, bool strict, Severity fails, Arena *into) {
-    PlanFindings p = {.plan = l->path, .exit = l->exit, .fails = fails};
-    bool told = false;
+    PlanFindings p = {.plan = l->path, .exit = l->exit, .fails = fails, .held = l->above > 0};
+    bool told = false, unasked = false; /* as --static asks for it */
     for (int i = 0; i < l->d->n; i++) {
         const Diag *g = &l->d->item[i];
         const char *message =
-            g->hint ? arena_printf(into, "%s (%s)", g->message, g->hint) : g->message;
+            g->hint ? arena_printf(into, "%s (%s)", g->message, diag_help(into, g)) : g->message;
         add(&p, into,
             (Finding){g->code, message, g->loc.file, g->loc.line, g->loc.col, g->severity,
                       l->report.plan && expect_means(l->report.plan, g)});
         told = told || strcmp(g->code, "E0501") == 0;
+        unasked = unasked || strcmp(g->code, "N0014") == 0;
     }
     const Trace *t = l->trace;
     p.against = t ? summary_against_line(t, into) : NULL;
+    if (unasked && t && summary_unexecuted(t))
+        p.unexecuted = "not executed: rules and structure hold, no values were compared";
     const TraceCheck *k = t && !told ? summary_failure(t, strict) : NULL;
     if (k) {
         bool one = rankset_count(&k->ranks) == 1, wrong = !strcmp(k->verdict, "FAIL");
@@ -48,7 +54,43 @@ PlanFindings findings_collect(const Loaded *l, bool strict, Severity fails, Aren
  * is. A warning that it does not expect stays one. */
 static Severity weight(const PlanFindings *p, const Finding *f) {
     if (p->exit == 0) return f->severity == DIAG_WARNING && !f->meant ? DIAG_WARNING : DIAG_NOTE;
+    if (p->held && (f->severity == DIAG_ERROR || f->meant)) return DIAG_NOTE;
     return f->severity <= p->fails ? DIAG_ERROR : f->severity;
+}
+
+/* ---- where ---- */
+/* Without what changes nothing: "./", "//", "/./". */
+static const char *plain_path(Arena *a, const char *path) {
+    Str s = str_new(a);
+    for (const char *p = path; *p; p++) {
+        bool begins = p == path || p[-1] == '/';
+        if (begins && p > path && *p == '/') continue;
+        if (begins && p[0] == '.' && p[1] == '/') p++;
+        else str_addn(&s, p, 1);
+    }
+    while (s.n > 1 && s.s[0] == '/' && strncmp(path, "/", 1)) s.s++, s.n--; /* of ".//a" */
+    return s.n ? s.s : path;
+}
+/* A file as a service names it: from the root of the repository, in which it runs this, by its own
+ * name and not by that of a link, for it ignores what it is told of others. What lies elsewhere,
+ * and what is no file, stays as it was said. */
+static const char *file_here(Arena *a, const char *path) {
+    char here[PATH_MAX], whole[PATH_MAX];
+    if (!realpath(".", here) || !realpath(path, whole)) return plain_path(a, path);
+    size_t n = strcmp(here, "/") ? strlen(here) : 0;
+    bool below = !strncmp(whole, here, n) && whole[n] == '/' && whole[n + 1];
+    return below ? arena_strdup(a, whole + n + 1) : plain_path(a, path);
+}
+/* The place of a finding. A line of a recipe, or of --set, is in no file: the plan is what there
+ * is to show. */
+typedef struct {
+    const char *path;
+    int line, col;
+} Place;
+static Place place_of(const PlanFindings *p, const Finding *f, Arena *a) {
+    if (f->file && !access(f->file, F_OK)) return (Place){file_here(a, f->file), f->line, f->col};
+    bool none = !f->file || !strcmp(f->file, p->plan);
+    return (Place){file_here(a, p->plan), none ? f->line : 0, none ? f->col : 0};
 }
 
 /* ---- JUnit ---- */
@@ -64,7 +106,7 @@ static void junit_failure(Str *s, const PlanFindings *p) {
     str_add(s, "\">");
     for (int i = 0; i < p->n; i++) {
         if (weight(p, &p->f[i]) == DIAG_NOTE) continue;
-        if (p->f[i].file) text_add_xml(s, p->f[i].file);
+        if (p->f[i].file) text_add_xml(s, file_here(s->a, p->f[i].file));
         if (p->f[i].line) str_addf(s, ":%d:%d", p->f[i].line, p->f[i].col);
         str_add(s, p->f[i].file ? ": " : "");
         text_add_xml(s, p->f[i].message);
@@ -83,7 +125,7 @@ static void junit_said(Str *s, const PlanFindings *p) {
     for (int i = 0; i < p->n; i++) {
         const Finding *f = &p->f[i];
         if (p->exit && weight(p, f) != DIAG_NOTE) continue; /* stands in the failure */
-        if (f->file) text_add_xml(&said, f->file);
+        if (f->file) text_add_xml(&said, file_here(s->a, f->file));
         if (f->line) str_addf(&said, ":%d:%d", f->line, f->col);
         str_add(&said, f->file ? ": " : "");
         text_add_xml(&said, f->message);
@@ -93,31 +135,36 @@ static void junit_said(Str *s, const PlanFindings *p) {
 }
 static void junit_case(Str *s, const PlanFindings *p) {
     str_add(s, "    <testcase classname=\"shardproof\" name=\"");
-    text_add_xml(s, p->plan);
+    text_add_xml(s, plain_path(s->a, p->plan));
     str_add(s, "\" file=\"");
-    text_add_xml(s, p->plan);
-    str_add(s, "\" time=\"0\"");
-    if (p->exit == 0 && !p->against && !p->n) {
+    text_add_xml(s, file_here(s->a, p->plan));
+    str_addf(s, "\" time=\"%.3f\"", p->seconds);
+    if (p->exit == 0 && !p->against && !p->n && !p->unexecuted) {
         str_add(s, "/>\n");
         return;
     }
     str_add(s, ">\n");
     if (p->exit) junit_failure(s, p);
+    else if (p->unexecuted) str_addf(s, "      <skipped message=\"%s\"/>\n", p->unexecuted);
     junit_said(s, p);
     str_add(s, "    </testcase>\n");
 }
 static void junit(Cli *c, const PlanFindings *p, int n) {
-    int failures = 0, errors = 0;
+    int failures = 0, errors = 0, skipped = 0;
+    double seconds = 0;
     for (int i = 0; i < n; i++) {
         failures += p[i].exit == 1;
         errors += p[i].exit > 1;
+        skipped += !p[i].exit && p[i].unexecuted;
+        seconds += p[i].seconds;
     }
-    str_addf(&c->text,
-             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-             "<testsuites name=\"shardproof\" tests=\"%d\" failures=\"%d\" errors=\"%d\">\n"
-             "  <testsuite name=\"check\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"0\" "
-             "time=\"0\">\n",
-             n, failures, errors, n, failures, errors);
+    str_addf(
+        &c->text,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+        "<testsuites name=\"shardproof\" tests=\"%d\" failures=\"%d\" errors=\"%d\">\n"
+        "  <testsuite name=\"check\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" "
+        "time=\"%.3f\">\n",
+        n, failures, errors, n, failures, errors, skipped, seconds);
     for (int i = 0; i < n; i++) junit_case(&c->text, &p[i]);
     str_add(&c->text, "  </testsuite>\n</testsuites>\n");
 }
@@ -135,6 +182,7 @@ static const char *uri_of(const char *path, Arena *a) {
     return s.s;
 }
 static void sarif_result(JsonWriter *w, const PlanFindings *p, const Finding *f) {
+    Place at = place_of(p, f, w->s.a);
     json_open(w, NULL, '{');
     json_str(w, "ruleId", f->code);
     json_str(w, "level", severity_words[weight(p, f)]);
@@ -145,12 +193,12 @@ static void sarif_result(JsonWriter *w, const PlanFindings *p, const Finding *f)
     json_open(w, NULL, '{');
     json_open(w, "physicalLocation", '{');
     json_open(w, "artifactLocation", '{');
-    json_str(w, "uri", uri_of(f->file ? f->file : p->plan, w->s.a));
+    json_str(w, "uri", uri_of(at.path, w->s.a));
     json_close(w, '}');
-    if (f->line > 0) {
+    if (at.line > 0) {
         json_open(w, "region", '{');
-        json_int(w, "startLine", f->line);
-        if (f->col > 0) json_int(w, "startColumn", f->col);
+        json_int(w, "startLine", at.line);
+        if (at.col > 0) json_int(w, "startColumn", at.col);
         json_close(w, '}');
     }
     json_close(w, '}');
@@ -218,9 +266,10 @@ static void github(Cli *c, const PlanFindings *p, int n) {
         for (int k = 0; k < p[i].n; k++) {
             const Finding *f = &p[i].f[k];
             str_addf(s, "::%s file=", kind[weight(&p[i], f)]);
-            escaped(s, f->file ? f->file : p[i].plan, true);
-            if (f->line > 0) str_addf(s, ",line=%d", f->line);
-            if (f->line > 0 && f->col > 0) str_addf(s, ",col=%d", f->col);
+            Place at = place_of(&p[i], f, c->arena);
+            escaped(s, at.path, true);
+            if (at.line > 0) str_addf(s, ",line=%d", at.line);
+            if (at.line > 0 && at.col > 0) str_addf(s, ",col=%d", at.col);
             str_addf(s, ",title=%s::", f->code);
             escaped(s, f->message, false);
             str_add(s, "\n");
@@ -236,11 +285,10 @@ static void mix(uint64_t *h, const char *s) {
 static void gitlab_one(JsonWriter *w, const PlanFindings *p, int k) {
     static const char *const severity[] = {"major", "minor", "info"};
     const Finding *f = &p->f[k];
-    const char *path = f->file ? f->file : p->plan;
-    while (!strncmp(path, "./", 2)) path += 2; /* GitLab wants it from the repository's root */
+    Place at = place_of(p, f, w->s.a);
     uint64_t h = 0xcbf29ce484222325;
     mix(&h, f->code);
-    mix(&h, path);
+    mix(&h, at.path);
     mix(&h, f->message);
     mix(&h, arena_printf(w->s.a, "%d:%d", f->line, f->col));
     for (int i = 0; i < k; i++) /* the same once more */
@@ -251,9 +299,9 @@ static void gitlab_one(JsonWriter *w, const PlanFindings *p, int k) {
     json_str(w, "fingerprint", arena_printf(w->s.a, "%016llx", (unsigned long long)h));
     json_str(w, "severity", severity[weight(p, f)]);
     json_open(w, "location", '{');
-    json_str(w, "path", text_visible(w->s.a, path));
+    json_str(w, "path", text_visible(w->s.a, at.path));
     json_open(w, "lines", '{');
-    json_int(w, "begin", f->line > 0 ? f->line : 1);
+    json_int(w, "begin", at.line > 0 ? at.line : 1);
     json_close(w, '}');
     json_close(w, '}');
     json_close(w, '}');

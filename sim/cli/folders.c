@@ -1,8 +1,10 @@
 /* Folders and patterns given to `check`. Of a folder: the plans in it, in the order of their names,
- * folders below included. A plan is a .yaml or .yml file with a `mesh` of its own; profiles, maps
- * and other YAML files that lie beside plans are left out. A pattern that no shell has replaced
- * ('plans/[0-9]*.yaml', in quotes or from a CI file) names files as a shell would. Refuses to
- * follow links to folders: they may lead in a circle. */
+ * folders below included. A plan is a .yaml or .yml file with a `mesh` of its own, or with `model`
+ * and another key of plans; profiles, maps and other YAML files that lie beside plans are left out.
+ * A pattern that no shell has replaced ('plans/[0-9]*.yaml', in quotes or from a CI file) names
+ * files as a shell would, with ** for a folder and all below it; of YAML files it takes those that
+ * a folder's would be, and says which it leaves out. Refuses to follow links to folders: they may
+ * lead in a circle. */
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -16,16 +18,45 @@ typedef struct {
     Arena *a;
     const char **path;
     int n, cap;
+    const char **left; /* files that a pattern matches and that are no plans */
+    int n_left, cap_left;
 } Paths;
 
-/* Does a line begin with the key `mesh`? What cannot be read is taken: its diagnostic is due. */
-static bool has_mesh(Arena *a, const char *path) {
+/* The blanks before the first key. */
+static size_t indent_of(const char *text) {
+    for (const char *p = text; p; p = strchr(p, '\n'), p += p != NULL) {
+        size_t n = strspn(p, " ");
+        if (p[n] && !strchr("#\r\n", p[n]) && strncmp(p, "---", 3)) return n;
+    }
+    return 0;
+}
+/* Does a line of the text begin with that key, in quotes or not, as far in as the first one? */
+static bool has_key(const char *text, const char *key) {
+    size_t n = strlen(key), in = indent_of(text);
+    for (const char *p = text; p; p = strchr(p, '\n'), p += p != NULL) {
+        if (strspn(p, " ") != in) continue;
+        bool quoted = p[in] == '"' || p[in] == '\'';
+        const char *name = p + in + quoted, *end = name + n + quoted;
+        if (!strncmp(name, key, n) && (!quoted || name[n] == p[in]) && end[strspn(end, " ")] == ':')
+            return true;
+    }
+    return false;
+}
+/* What cannot be read is taken: its diagnostic is due. So is a plan whose `mesh` is spelled wrong:
+ * it has a model and something to do with it. */
+static bool is_plan(Arena *a, const char *path) {
+    static const char *const others[] = {"plan",   "recipe", "pass",
+                                         "groups", "expect", "data_parallel"};
     size_t n;
     const char *text = file_read(a, diags_new(a), path, (size_t)1 << 20, diag_nowhere, &n);
-    for (; text; text = strchr(text, '\n'), text += text != NULL)
-        if (!strncmp(text, "mesh:", 5)) return true;
-        else if (!strchr(text, '\n')) return false;
-    return true;
+    if (!text || has_key(text, "mesh")) return true;
+    if (text[strspn(text, " \t\r\n")] == '{') return strstr(text, "mesh") || strstr(text, "model");
+    for (size_t i = 0; has_key(text, "model") && i < sizeof others / sizeof *others; i++)
+        if (has_key(text, others[i])) return true;
+    return false;
+}
+static bool is_yaml(const char *path) {
+    return text_before(path, ".yaml") || text_before(path, ".yml");
 }
 static int by_name(const struct dirent **x, const struct dirent **y) {
     return strcmp((*x)->d_name, (*y)->d_name);
@@ -41,8 +72,7 @@ static bool walk(Paths *p, const char *folder) {
             const char *path = file_join(p->a, folder, name);
             if (name[0] == '.' || lstat(path, &s)) continue;
             if (pass && S_ISDIR(s.st_mode)) walk(p, path);
-            if (!pass && !S_ISDIR(s.st_mode) &&
-                (text_before(name, ".yaml") || text_before(name, ".yml")) && has_mesh(p->a, path))
+            if (!pass && !S_ISDIR(s.st_mode) && is_yaml(name) && is_plan(p->a, path))
                 *ARENA_PUSH(p->a, p->path, p->n, p->cap) = path;
         }
     for (int i = 0; i < n; i++) free(e[i]);
@@ -59,20 +89,136 @@ static void add_path(Cli *c, Paths *p, const char *path) {
         diag_error(c->d, "E0101", diag_nowhere, "a plan is a .yaml file with a `mesh`",
                    "no plan in folder '%s'", path);
 }
-/* What a pattern stands for. A file of that very name wins. */
+/* Files that match a pattern; false: there are none. */
+static bool add_matches(Cli *c, Paths *p, const char *pattern) {
+    glob_t g = {0};
+    if (glob(pattern, 0, NULL, &g)) return false;
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        struct stat s;
+        const char *path = arena_strdup(p->a, g.gl_pathv[i]);
+        bool other = is_yaml(path) && !stat(path, &s) && S_ISREG(s.st_mode) && !is_plan(p->a, path);
+        if (other) *ARENA_PUSH(p->a, p->left, p->n_left, p->cap_left) = path;
+        else add_path(c, p, path);
+    }
+    globfree(&g);
+    return true;
+}
+/* A name in which nothing is a pattern. */
+static const char *literally(Arena *a, const char *name) {
+    Str s = str_new(a);
+    for (; *name; name++) str_addf(&s, strchr("*?[]{}\\,", *name) ? "\\%c" : "%c", *name);
+    return s.n ? s.s : "";
+}
+static bool add_pattern(Cli *c, Paths *p, const char *pattern);
+/* The rest of a pattern in a folder ("": the one we are in) and in all below it. */
+static bool add_below(Cli *c, Paths *p, const char *folder, const char *rest) {
+    struct dirent **e;
+    bool any = add_pattern(c, p, file_join(p->a, literally(p->a, folder), rest));
+    int n = scandir(*folder ? folder : ".", &e, NULL, by_name);
+    for (int i = 0; i < n; i++) {
+        struct stat s;
+        const char *name = e[i]->d_name, *path = file_join(p->a, folder, name);
+        if (name[0] != '.' && !lstat(path, &s) && S_ISDIR(s.st_mode))
+            any |= add_below(c, p, path, rest);
+        free(e[i]);
+    }
+    if (n >= 0) free(e);
+    return any;
+}
+/* What a pattern stands for; ** in it is a folder and all below it. False: nothing. */
+static bool add_pattern(Cli *c, Paths *p, const char *pattern) {
+    const char *deep = strstr(pattern, "**");
+    while (deep && ((deep > pattern && deep[-1] != '/') || (deep[2] && deep[2] != '/')))
+        deep = strstr(deep + 1, "**");
+    if (!deep) return add_matches(c, p, pattern);
+    const char *base = arena_strndup(p->a, pattern, (size_t)(deep - pattern));
+    if (!deep[2]) return add_matches(c, p, *base ? base : "."); /* a folder is searched anyway */
+    const char *rest = deep + 3;
+    if (!*base) return add_below(c, p, "", rest);
+    glob_t g = {0};
+    bool any = false;
+    if (glob(base, GLOB_ONLYDIR, NULL, &g)) return false;
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        size_t n = strlen(g.gl_pathv[i]);
+        while (n > 1 && g.gl_pathv[i][n - 1] == '/') n--;
+        any |= add_below(c, p, arena_strndup(p->a, g.gl_pathv[i], n), rest);
+    }
+    globfree(&g);
+    return any;
+}
+/* The end of the first {..} in a pattern, `*open` its beginning; NULL: there is none. As in shells
+ * "{}" is none, nor what \\ stands before. */
+static const char *brace(const char *pattern, const char **open) {
+    int deep = 0;
+    *open = NULL;
+    for (const char *p = pattern; *p; p++) {
+        if (*p == '\\' && p[1]) p++;
+        else if (*p == '{' && p[1] == '}' && !deep) p++;
+        else if (*p == '{' && !deep++) *open = p;
+        else if (*p == '}' && deep && !--deep) return p;
+    }
+    return NULL;
+}
+/* A pattern for each word in braces, and what they match; false: nothing. */
+static bool add_words(Cli *c, Paths *p, const char *pattern) {
+    const char *open, *close = brace(pattern, &open);
+    if (!close) return add_pattern(c, p, pattern);
+    bool any = false;
+    int deep = 0;
+    for (const char *from = open + 1, *s = from; s <= close; s++) {
+        if (*s == '\\' && s[1]) s++;
+        else if (deep || (s < close && *s != ',')) deep += (*s == '{') - (*s == '}');
+        else {
+            any |= add_words(c, p,
+                             arena_printf(p->a, "%.*s%.*s%s", (int)(open - pattern), pattern,
+                                          (int)(s - from), from, close + 1));
+            from = s + 1;
+        }
+    }
+    return any;
+}
+/* A folder and a file in it may both match: each plan once. */
+static void drop_doubles(Paths *p, int from) {
+    int kept = from;
+    for (int i = from; i < p->n; i++) {
+        bool seen = false;
+        for (int k = from; k < kept && !seen; k++) seen = !strcmp(p->path[k], p->path[i]);
+        if (!seen) p->path[kept++] = p->path[i];
+    }
+    p->n = kept;
+}
+/* What a pattern matches and what is no plan, each once. */
+static void note_left(Cli *c, Paths *p, const char *pattern, bool any) {
+    enum { NAMED = 3 };
+    if (!p->n_left) return;
+    Paths once = {.a = p->a, .path = p->left, .n = p->n_left};
+    drop_doubles(&once, 0);
+    Str s = str_new(p->a);
+    for (int i = 0; i < once.n && i < NAMED; i++) str_addf(&s, "%s%s", i ? ", " : "", once.path[i]);
+    if (once.n > NAMED) str_addf(&s, " and %d more", once.n - NAMED);
+    const char *help = "a plan has `mesh`, or `model` and what to do with it; a file that is named "
+                       "itself is always checked";
+    Diags *d = any ? diags_new(p->a) : c->d;
+    const char *what = arena_printf(p->a, "'%s' matches %d file%s that %s no plan%s: %s", pattern,
+                                    once.n, once.n == 1 ? "" : "s", once.n == 1 ? "is" : "are",
+                                    once.n == 1 ? "" : "s", s.s);
+    if (any) diag_note(d, "N0022", diag_nowhere, help, "%s", what);
+    else diag_error(d, "E0101", diag_nowhere, help, "%s", what);
+    if (any) cli_diagnostics(c, d, true);
+    p->n_left = 0;
+}
+/* A file of that very name wins. */
 static void add_operand(Cli *c, Paths *p, const char *operand) {
     struct stat s;
-    glob_t g = {0};
     bool pattern = strpbrk(operand, "*?[{") && strcmp(operand, "-") && stat(operand, &s);
-    int none = pattern ? glob(operand, GLOB_BRACE, NULL, &g) : 0;
+    int before = p->n;
     if (!pattern) add_path(c, p, operand);
-    else if (none)
+    else if (!add_words(c, p, operand))
         diag_error(c->d, "E0101", diag_nowhere,
-                   "patterns have * ? [abc] {a,b}; a folder is searched with all below it",
+                   "patterns have * ? [abc] {a,b} **; a folder is searched with all below it",
                    "no file matches '%s'", operand);
-    for (size_t i = 0; pattern && !none && i < g.gl_pathc; i++)
-        add_path(c, p, arena_strdup(p->a, g.gl_pathv[i]));
-    if (pattern) globfree(&g);
+    if (pattern) drop_doubles(p, before);
+    if (pattern) note_left(c, p, operand, p->n > before);
 }
 void folders_expand(Cli *c) {
     Paths p = {.a = c->arena};

@@ -117,6 +117,8 @@ static const Option options[] = {
      "full quick auto"},
     {"end-to-end", 0, O_FLAG, AT(end_to_end), NULL, C_RUNS | C_ANOTHER,
      "with --check quick: compare with the unsharded run too", NULL},
+    {"no-end-to-end", 0, O_FLAG, AT(no_end_to_end), NULL, C_RUNS | C_ANOTHER,
+     "hold every step, and do not compare with the unsharded run as well", NULL},
     {"fail-on", 0, O_WORD, AT(fail_on), "SEVERITY", C_CHECK | C_ANOTHER,
      "what makes exit 1 besides wrong values: note, warning or error (the default)",
      "note warning error"},
@@ -374,6 +376,20 @@ static void check_processes(Parse *p) {
             usage(c, "name a file that all processes can read",
                   "--%s cannot read a plan from standard input: only one process has it", by);
 }
+/* The comparison with the unsharded run, asked for, left out, or needed. */
+static void check_unsharded(Parse *p) {
+    Cli *c = p->c;
+    if (c->o.end_to_end && (!c->o.check || !strcmp(c->o.check, "full")))
+        usage(c, "add --check quick, or leave it out",
+              "--end-to-end is for --check quick: a full check compares with the unsharded run by "
+              "itself");
+    static const char *const unsharded[] = {"end-to-end", "against", "save-values", "sensitivity"};
+    for (int i = 0; c->o.no_end_to_end && i < p->n_given; i++)
+        for (size_t e = 0; e < sizeof unsharded / sizeof *unsharded; e++)
+            if (!strcmp(p->given[i]->name, unsharded[e]))
+                usage(c, "leave one of them out",
+                      "--%s wants the unsharded run, --no-end-to-end leaves it out", unsharded[e]);
+}
 static void check_usage(Parse *p) {
     Cli *c = p->c;
     const Command *k = c->command;
@@ -395,16 +411,13 @@ static void check_usage(Parse *p) {
             c->o.of_plan = p->given[i]->name;
     static const char *const executed[] = {"against", "save-values",   "exact", "sensitivity",
                                            "strict",  "update-expect", "check", "end-to-end",
-                                           "cuda",    "threads",       "seed"};
+                                           "cuda",    "threads",       "seed",  "no-end-to-end"};
     for (int i = 0; c->o.statically && i < p->n_given; i++)
         for (size_t e = 0; e < sizeof executed / sizeof *executed; e++)
             if (!strcmp(p->given[i]->name, executed[e]))
                 usage(c, "leave one of them out", "--%s wants a run, --static executes nothing",
                       executed[e]);
-    if (c->o.end_to_end && (!c->o.check || !strcmp(c->o.check, "full")))
-        usage(c, "add --check quick, or leave it out",
-              "--end-to-end is for --check quick: a full check compares with the unsharded run by "
-              "itself");
+    check_unsharded(p);
     for (int i = 0; c->o.update_expect && i < p->n_given; i++)
         if (p->given[i]->commands & C_ANOTHER)
             usage(c, "write it into the plan, or leave --update-expect out",

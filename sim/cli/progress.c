@@ -17,6 +17,7 @@ struct ProgressLine {
     const Progress *p;
     int fd, at, of;
     double start, shown; /* seconds; the highest share shown */
+    double moved;        /* seconds after the start when the share last grew */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -47,6 +48,16 @@ int progress_text(char *out, size_t n, ProgressWords say, int width) {
     return k;
 }
 
+/* Until a twentieth is done the estimate weighs more than what was seen; within a long step, in
+ * which nothing is counted as done, the time goes on. */
+double progress_left(ProgressSeen seen) {
+    if (seen.share <= 0) return -1;
+    double trust = seen.share / (seen.share + 0.05),
+           whole = trust * seen.moved / seen.share + (1 - trust) * seen.estimate,
+           left = whole * (1 - seen.share) - seen.since;
+    return left < 0 ? -1 : left;
+}
+
 /* ---- the thread ---- */
 static void draw(ProgressLine *l) {
     const char *phase = atomic_load_explicit(&l->p->phase, memory_order_acquire);
@@ -58,9 +69,9 @@ static void draw(ProgressLine *l) {
     if (in_front > 0 && in_front != getpgrp()) return;
     double share = total > 0 ? done / total : 0, spent = clock_seconds() - l->start;
     if (share > 0.99) share = 0.99; /* an estimate: it is done when it is */
-    if (share > l->shown) l->shown = share;
+    if (share > l->shown) l->shown = share, l->moved = spent;
     char text[192];
-    double left = l->shown > 0 ? spent * (1 - l->shown) / l->shown : -1;
+    double left = progress_left((ProgressSeen){l->shown, l->moved, spent - l->moved, total * 1e-9});
     int k = progress_text(text + 1, sizeof text - 8,
                           (ProgressWords){l->shown, phase, left, l->at, l->of},
                           terminal_columns(l->fd));

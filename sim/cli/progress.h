@@ -20,6 +20,15 @@ typedef struct {
     double left; /* seconds; below 0: not known */
     int at, of;  /* plan `at` of `of` */
 } ProgressWords;
+/* What is seen of a run, in seconds but for the share. */
+typedef struct {
+    double share;        /* of the work that is done, 0..1 */
+    double moved, since; /* from the start until the share last grew, and since then */
+    double estimate;     /* of the whole, made before it began */
+} ProgressSeen;
+/* Seconds until the end; below 0: not known, for nothing is done yet or it takes longer than was
+ * thought. Between two changes of the share it counts down. */
+double progress_left(ProgressSeen seen);
 /* "34 %  ranks and check, 12 s left" (what is not known is left out), cut to `width` columns; 0:
  * any width. At most n - 1 bytes and a NUL go to `out`; returns their number. No allocation. */
 int progress_text(char *out, size_t n, ProgressWords say, int width);

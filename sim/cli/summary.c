@@ -61,13 +61,14 @@ static const char *static_line(const Trace *t, const Loaded *l, Arena *arena) {
     if (unheld) str_add(&s, ": what it expects of values is not held");
     return s.s;
 }
+bool summary_unexecuted(const Trace *t) { return !t->verdict && !t->executed && t->n_checks; }
 const char *summary_line(const Trace *t, const Loaded *l, Arena *arena) {
     const Diag *g = first_error(l->d);
     if (!t)
         return g ? arena_printf(arena, "%s %s", g->code, table_clean(g->message, 0, arena))
                  : "not run";
     Str s = str_new(arena);
-    if (!t->verdict && !t->executed && t->n_checks) return static_line(t, l, arena);
+    if (summary_unexecuted(t)) return static_line(t, l, arena);
     const char *if_so = holds(t) ? undeclared_text(t, 0, arena) : NULL;
     str_add(&s, t->verdict ? t->verdict : "not run");
     if (if_so) str_addf(&s, ", %s", if_so);
@@ -285,7 +286,9 @@ static void report_run(Cli *c, const Loaded *l) {
         line(c, "  ", "worst",
              arena_printf(a, "%s used %s its bound", t->worst_value, share_text(t->worst_used, a)));
     report_projected(c, l);
-    if (l->report.quick && !l->report.end_to_end)
+    if (c->o.no_end_to_end && t->executed)
+        line(c, "  ", "end to end", "not compared with the unsharded run, as --no-end-to-end asks");
+    else if (l->report.quick && !l->report.end_to_end)
         line(c, "  ", "end to end", "not compared with the unsharded run; --end-to-end does it");
     if (l->report.end_to_end_worst)
         line(c, "  ", "end to end",
@@ -430,6 +433,8 @@ static void report_time(Cli *c, const Trace *t) {
     if (s.comm > 0)
         str_addf(&c->text, "; %.0f %% of %s of communication is hidden", 100 * s.hidden / s.comm,
                  time_text(s.comm, a));
+    if (s.beside > 0)
+        str_addf(&c->text, ", %.0f %% behind other communication", 100 * s.beside / s.comm);
     if (differ)
         str_addf(&c->text, "; on the %s, ranks %s", busiest ? "busiest" : "last to end",
                  rankset_text(slowest, a));

@@ -17,6 +17,9 @@ Cell *table_row(Table *t) {
     *ARENA_PUSH_LARGE(t->arena, t->row, t->n_rows, t->cap_rows) = c;
     return c;
 }
+void table_place(Table *t, RowPlace place) {
+    *ARENA_PUSH_LARGE(t->arena, t->place, t->n_places, t->cap_places) = place;
+}
 
 /* ---- cells ---- */
 Cell cell_text(const char *s) { return (Cell){s, s, NULL}; }
@@ -376,12 +379,18 @@ static void put_below(Str *s, const Fit *f, int r) {
     }
     if (line.n) str_addf(s, "%s\n", table_wrap(line.s, f->limit, BELOW, f->a));
 }
+/* The next of the lines after a row; *rest: where the one after it begins, NULL: it is the last. */
+static const char *line_after(const char **rest, Arena *a) {
+    const char *from = *rest, *end = strchr(from, '\n');
+    *rest = end ? end + 1 : NULL;
+    return table_clean(end ? arena_strndup(a, from, (size_t)(end - from)) : from, 0, a);
+}
 static void put_after(Str *s, const Fit *f, int r) {
-    const char *line = f->t->after ? f->t->after[r] : NULL;
-    if (!line) return;
-    line = table_clean(line, 0, f->a);
-    if (f->limit) str_addf(s, "%s\n", table_wrap(line, f->limit, GUTTER, f->a));
-    else str_addf(s, "  %s\n", line);
+    for (const char *rest = f->t->after ? f->t->after[r] : NULL; rest;) {
+        const char *line = line_after(&rest, f->a);
+        if (f->limit) str_addf(s, "%s\n", table_wrap(line, f->limit, GUTTER, f->a));
+        else str_addf(s, "  %s\n", line);
+    }
 }
 static const char *render_text(const Table *t, TableLook look, Arena *a) {
     Fit f = {.t = t, .a = a, .limit = look.width};
@@ -443,17 +452,19 @@ static void md_cell(Str *s, const char *text) {
         str_addn(s, text, 1);
     }
 }
-/* A line after a row, in the first column that is shown. */
+/* Lines after a row, in the first column that is shown. */
 static void md_after(Str *s, const Table *t, int r) {
-    const char *line = r >= 0 && t->after ? t->after[r] : NULL;
-    for (int c = 0; line && c < t->n_cols; c++) {
-        if (hidden(t, c)) continue;
-        str_add(s, "| ");
-        md_cell(s, line);
-        str_add(s, " ");
-        line = "";
+    for (const char *rest = r >= 0 && t->after ? t->after[r] : NULL; rest;) {
+        const char *line = line_after(&rest, t->arena);
+        for (int c = 0; c < t->n_cols; c++) {
+            if (hidden(t, c)) continue;
+            str_add(s, "| ");
+            md_cell(s, line);
+            str_add(s, " ");
+            line = "";
+        }
+        str_add(s, "|\n");
     }
-    if (line) str_add(s, "|\n");
 }
 static const char *render_md(const Table *t, Arena *a) {
     Str s = str_new(a);

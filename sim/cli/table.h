@@ -26,6 +26,8 @@ enum {
     COL_WRAP = 64,   /* several lines */
     COL_EMPTY = 128, /* left out where all its cells are empty */
     COL_LAST = 256,  /* left out where nothing else makes the table fit */
+    COL_PLACE = 512, /* says which ranks: where stages are compared, RowPlace.ranks stands for it */
+    COL_PART = 1024, /* says which micro-batch: not asked where micro-batches are compared */
 };
 typedef struct {
     const char *key;   /* machine formats */
@@ -33,6 +35,12 @@ typedef struct {
     bool right;        /* numbers */
     int how;           /* COL_... */
 } Column;
+/* Which ranks of a pipeline a row speaks of, and in which micro-batch. */
+typedef struct {
+    int at;            /* the coordinate of the first of them on the pipeline's axis */
+    const char *ranks; /* all, as if each stood at coordinate 0; NULL: the row speaks of none */
+    int part;          /* the micro-batch that it is listed in; -1: the table lists none */
+} RowPlace;
 typedef struct {
     Arena *arena;
     const char *record; /* `type` of its records in jsonl */
@@ -40,7 +48,9 @@ typedef struct {
     const Column *col;
     int n_rows, cap_rows;
     Cell **row;
-    const char **after; /* text and md: a line after row r, or NULL; NULL: after none */
+    int n_places, cap_places;
+    RowPlace *place;    /* per row; NULL: there is no pipeline, or nobody folds its stages */
+    const char **after; /* text and md: lines after row r, or NULL; NULL: after none */
     Str notes;          /* lines under the table; text and md */
 } Table;
 
@@ -48,6 +58,8 @@ typedef struct {
 Table table_new(Arena *arena, const char *record, const Column *col, int n_cols);
 /* A new last row; its cells are to be filled in. */
 Cell *table_row(Table *t);
+/* Where the last row is; of all rows or of none. */
+void table_place(Table *t, RowPlace place);
 
 Cell cell_text(const char *s); /* NULL: empty */
 /* Cells of one kind each; their texts live in the arena. */

@@ -22,12 +22,13 @@ static void differ(Table *t, const char *what, const char *name, Cell a, Cell b)
     r[2] = a.plain ? a : (Cell){"-", NULL, NULL};
     r[3] = b.plain ? b : (Cell){"-", NULL, NULL};
 }
-/* Things with a name on one side, with what is to be compared; sorted by name, equal names in their
- * order. */
+/* Things with a name on one side, with what is to be compared; sorted by name, layer 2 before layer
+ * 10, equal names in their order. */
 typedef struct {
     const char *name;
     Cell what;
     int order;
+    const TraceShape *shape; /* of what lies on ranks; NULL: of nothing else */
 } Item;
 typedef struct {
     Item *item;
@@ -35,37 +36,41 @@ typedef struct {
 } Items;
 static int by_name(const void *a, const void *b) {
     const Item *x = a, *y = b;
-    int k = strcmp(x->name, y->name);
+    int k = text_order(x->name, y->name);
     return k ? k : x->order - y->order;
 }
 static void add_cell(Items *l, Arena *a, const char *name, Cell what) {
     Item *i = ARENA_PUSH(a, l->item, l->n, l->cap);
-    *i = (Item){or_empty(name), what, l->n};
+    *i = (Item){or_empty(name), what, l->n, NULL};
 }
 static void add_item(Items *l, Arena *a, const char *name, const char *text) {
     add_cell(l, a, name, cell_text(text));
 }
-/* A row for every name that one side has not, or has otherwise. */
-static void diff_items(Table *t, const char *what, Items a, Items b) {
-    if (a.n) qsort(a.item, (size_t)a.n, sizeof *a.item, by_name);
-    if (b.n) qsort(b.item, (size_t)b.n, sizeof *b.item, by_name);
-    int i = 0, k = 0;
-    while (i < a.n || k < b.n) {
-        int c = i == a.n ? 1 : k == b.n ? -1 : strcmp(a.item[i].name, b.item[k].name);
-        const char *name = c <= 0 ? a.item[i].name : b.item[k].name;
-        differ(t, what, name, c <= 0 ? a.item[i].what : cell_text(NULL),
-               c >= 0 ? b.item[k].what : cell_text(NULL));
-        i += c <= 0;
-        k += c >= 0;
+static bool says_place(const TraceShape *s, const TracePlace *p) {
+    for (int i = 0; i < s->n_places; i++)
+        if (text_same(s->place[i].axis, p->axis) && text_same(s->place[i].place, p->place))
+            return true;
+    return false;
+}
+/* "[B/dp, S, D] [1, 64, 256] (dp: shard(0), tp: replicate)"; beside `other` without the place in a
+ * pipeline that both have, which differs from stage to stage and is no difference. */
+static const char *lying_text(const TraceShape *s, const TraceShape *other, Arena *a) {
+    Str t = str_new(a), places = str_new(a);
+    str_add(&t, or_empty(s->symbolic));
+    for (int i = 0; i < s->n_local; i++)
+        str_addf(&t, "%s %s", i ? ";" : "", cell_shape(a, s->local[i].shape, s->nd).text);
+    for (int i = 0; i < s->n_places; i++) {
+        const TracePlace *p = &s->place[i];
+        bool stage = p->place && !strncmp(p->place, "at(", 3);
+        if (stage && other && says_place(other, p)) continue;
+        str_addf(&places, "%s%s: %s", places.n ? ", " : "", p->axis, or_empty(p->place));
     }
+    if (places.n) str_addf(&t, " (%s)", places.s);
+    return t.s;
 }
 static Cell cell_layout(const TraceShape *s, Arena *a) {
     JsonWriter w = json_writer(a);
-    Str t = str_new(a);
-    str_addf(&t, "%s", s->symbolic ? s->symbolic : "");
-    for (int i = 0; i < s->n_local; i++)
-        str_addf(&t, "%s %s", i ? ";" : "", cell_shape(a, s->local[i].shape, s->nd).text);
-    if (s->n_places) str_addf(&t, " (%s)", table_places(s, a));
+    const char *text = lying_text(s, NULL, a);
     json_open(&w, NULL, '{');
     json_str(&w, "symbolic", s->symbolic);
     json_open(&w, "local", '[');
@@ -74,23 +79,46 @@ static Cell cell_layout(const TraceShape *s, Arena *a) {
     json_close(&w, ']');
     json_str(&w, "layout", table_places(s, a));
     json_close(&w, '}');
-    return (Cell){t.s, t.s, w.s.s};
+    return (Cell){text, text, w.s.s};
+}
+/* A row for every name that one side has not, or has otherwise. */
+static void diff_items(Table *t, const char *what, Items a, Items b) {
+    if (a.n) qsort(a.item, (size_t)a.n, sizeof *a.item, by_name);
+    if (b.n) qsort(b.item, (size_t)b.n, sizeof *b.item, by_name);
+    int i = 0, k = 0;
+    while (i < a.n || k < b.n) {
+        int c = i == a.n ? 1 : k == b.n ? -1 : text_order(a.item[i].name, b.item[k].name);
+        const char *name = c <= 0 ? a.item[i].name : b.item[k].name;
+        Cell x = c <= 0 ? a.item[i].what : cell_text(NULL),
+             y = c >= 0 ? b.item[k].what : cell_text(NULL);
+        if (!c && a.item[i].shape && b.item[k].shape) {
+            x.text = lying_text(a.item[i].shape, b.item[k].shape, t->arena);
+            y.text = lying_text(b.item[k].shape, a.item[i].shape, t->arena);
+        }
+        differ(t, what, name, x, y);
+        i += c <= 0;
+        k += c >= 0;
+    }
 }
 static Items param_items(const Trace *t, bool rest, Arena *a) {
     Items l = {0};
     for (int i = 0; i < t->n_params; i++) {
         const TraceParam *p = &t->params[i];
-        add_cell(&l, a, p->compute.name ? p->compute.name : p->plan_name,
-                 cell_layout(rest ? &p->rest : &p->compute, a));
+        const TraceShape *s = rest ? &p->rest : &p->compute;
+        add_cell(&l, a, p->compute.name ? p->compute.name : p->plan_name, cell_layout(s, a));
+        l.item[l.n - 1].shape = s;
     }
     return l;
 }
 /* Moved copies are left to the collectives that move them. */
 static Items value_items(const Trace *t, Arena *a) {
     Items l = {0};
-    for (int i = 0; i < t->n_values; i++)
-        if (t->values[i].kind != VALUE_MOVED)
-            add_cell(&l, a, t->values[i].shape.name, cell_layout(&t->values[i].shape, a));
+    for (int i = 0; i < t->n_values; i++) {
+        const TraceShape *s = &t->values[i].shape;
+        if (t->values[i].kind == VALUE_MOVED) continue;
+        add_cell(&l, a, s->name, cell_layout(s, a));
+        l.item[l.n - 1].shape = s;
+    }
     return l;
 }
 /* Two sizes that read alike may still differ. */

@@ -2,6 +2,7 @@
  * that the trace does not say; the same facts stand in its records. */
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "cli/fold.h"
 #include "cli/notation.h"
 #include "cli/rows.h"
 #include "trace/counts.h"
@@ -12,6 +13,12 @@
 static Cell cell_ranks(Arena *a, const RankSet *r) {
     const char *text = rankset_text(r, a);
     return (Cell){text, text, trace_ranks_json(r, a)};
+}
+/* Only then rows have places. */
+static bool stages_fold(const Cli *c, const Trace *t) { return t->schedule_axis && cli_folds(c); }
+/* The last row speaks of these ranks; NULL: of none. */
+static void place_row(const Cli *c, Table *out, const Trace *t, const RankSet *ranks) {
+    if (stages_fold(c, t)) table_place(out, fold_place(t, ranks, c->arena));
 }
 enum { MANY_RANKS = 1 << 24 }; /* more are not looked at one by one */
 #define N(a) ((int)(sizeof(a) / sizeof *(a)))
@@ -56,7 +63,7 @@ static const Column shape_columns[] = {
     {"local", "local", false, COL_BELOW},
     {"bytes", "bytes", true, COL_DROP},
     {"layout", "layout", false, COL_OPTIONAL | COL_BELOW},
-    {"ranks", "ranks", false, COL_OPTIONAL},
+    {"ranks", "ranks", false, COL_OPTIONAL | COL_PLACE},
     {"rows", "rows", false, COL_EMPTY | COL_BELOW | COL_TITLED},
     {"notation", "notation", false, COL_EMPTY},
 };
@@ -71,6 +78,7 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, Show
     const TraceLocal *l = x.l;
     Arena *a = c->arena;
     Cell *r = table_row(t);
+    place_row(c, t, x.trace, l ? &l->ranks : NULL);
     r[0] = step < 0 ? (Cell){NULL, "-1", "-1"} : cell_int(a, step);
     r[1] = cell_text(phase_words[step_pass(f, v)]);
     r[2] = cell_text(step_op(f, v, a));
@@ -97,12 +105,11 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, Show
 /* A parameter that only changes its type (I to R), or is moved over axes of one rank, is a step,
  * but nothing happens to it: people see it with -v. */
 static bool is_silent(const Cli *c, const Trace *trace, const FoundStep *f) {
-    if (!f || !f->move || !f->move->axes || c->o.verbose) return false;
+    if (!f || !f->move || !f->move->axes || !cli_folds(c)) return false;
     const char *axes[TRACE_MAX_AXES];
     int n;
     lookup_axes(trace, f->move->axes, true, axes, &n);
-    bool same = !n || (f->move->op && strcmp(f->move->op, "identity") == 0);
-    return same && (strcmp(c->format, "text") == 0 || strcmp(c->format, "md") == 0);
+    return !n || (f->move->op && strcmp(f->move->op, "identity") == 0);
 }
 static void value_rows(const Cli *c, Table *t, const Trace *trace, const StepIndex *x,
                        const TraceValue *v) {
@@ -143,7 +150,7 @@ static const Column param_columns[] = {
     {"mesh", "mesh", false, COL_DROP},
     {"rest", "at rest", false, COL_OPTIONAL},
     {"bytes", "bytes", true, 0},
-    {"ranks", "ranks", false, COL_OPTIONAL},
+    {"ranks", "ranks", false, COL_OPTIONAL | COL_PLACE},
     {"style", "style", false, COL_OPTIONAL | COL_DROP},
     {"line", "plan line", false, COL_OPTIONAL | COL_DROP | COL_PREFIX},
     {"notation", "notation", false, COL_EMPTY},
@@ -186,6 +193,7 @@ static void param_row(const Cli *c, Table *t, const Trace *trace, const TracePar
                       const TraceLocal *l) {
     Arena *a = c->arena;
     Cell *r = table_row(t);
+    place_row(c, t, trace, l ? &l->ranks : NULL);
     r[0] = cell_text(p->plan_name ? p->plan_name : p->compute.name);
     r[1] = cell_shape(a, p->compute.global_shape, p->compute.nd);
     r[2] = cell_text(p->compute.symbolic);
@@ -254,7 +262,7 @@ static const Column comm_columns[] = {
     {"axes", "axes", false, COL_OPTIONAL | COL_DROP},
     {"groups", "groups", true, COL_DROP},
     {"size", "size", true, 0},
-    {"ranks", "ranks", false, 0},
+    {"ranks", "ranks", false, COL_PLACE},
     {"dtype", "dtype", false, COL_OPTIONAL | COL_DROP},
     {"reduce", "reduce", false, COL_OPTIONAL | COL_DROP},
     {"bytes_in", "in", true, COL_LAST},
@@ -267,11 +275,11 @@ static const Column comm_columns[] = {
     {"planted", "mistake", false, COL_EMPTY | COL_BELOW},
     {"skipped", "skipped", false, COL_EMPTY}, /* people read it in what is sent */
     {"times", "times", true, COL_EMPTY},
-    {"local", "unequal groups", false, COL_EMPTY | COL_BELOW | COL_TITLED},
+    {"local", "unequal groups", false, COL_EMPTY | COL_BELOW | COL_TITLED | COL_PLACE},
     {"declared", "declared", false, COL_EMPTY}, /* people read it in the mistake */
     {"rows", "rows", false, COL_EMPTY | COL_BELOW | COL_TITLED},
     {"per_step", "a step", true, COL_EMPTY | COL_DROP},
-    {"microbatch", "micro-batch", true, COL_EMPTY}, /* --each */
+    {"microbatch", "micro-batch", true, COL_EMPTY | COL_PART}, /* --each */
 };
 /* Which group to show: that of `rank`, else the first. -1: the rank is in none. */
 static int64_t group_of(const RankGroups *g, int64_t rank) {
@@ -325,11 +333,36 @@ static Cell cell_unequal(Arena *a, const TraceCollective *k) {
     str_add(&j, "]");
     return (Cell){s.s, s.s, j.s};
 }
-/* The row of a collective, and its micro-batch; -1: of one for all. */
+/* Where a collective is: the shape of its groups, where the one begins that is shown, and what its
+ * classes of ranks send. */
+static RowPlace comm_place(const Trace *t, const TraceCollective *k, int64_t group, int part,
+                           Arena *a) {
+    const RankGroups *g = &k->groups;
+    RankSet first = rankset_range(a, groups_member(g, group < 0 ? 0 : group, 0), 1, 1);
+    RowPlace at = fold_place(t, &first, a);
+    Str s = str_new(a);
+    str_add(&s, at.ranks);
+    for (int i = 0; i < g->n_in; i++)
+        str_addf(&s, " %lldx%lld", (long long)g->in_size[i], (long long)g->in_stride[i]);
+    for (int i = 0; i < g->n_out; i++)
+        str_addf(&s, " of %lldx%lld", (long long)g->out_size[i], (long long)g->out_stride[i]);
+    for (int i = 0; i < k->n_local; i++) {
+        const TraceTraffic *l = &k->local[i];
+        str_addf(&s, "; %s %lld %lld %lld", fold_ranks(t, &l->ranks, a), (long long)l->bytes_in,
+                 (long long)l->bytes_out, (long long)l->bytes_sent);
+    }
+    at.ranks = s.s;
+    at.part = part;
+    return at;
+}
+/* The row of a collective, and the micro-batch that it is listed in; -1: of one for all. */
 static void comm_row(const Cli *c, const Trace *t, Table *out, const TraceCollective *k, int part) {
     Arena *a = c->arena;
     int64_t rank = c->o.rank;
     Cell *r = table_row(out);
+    RowPlace at = {.at = -1, .part = part};
+    if (stages_fold(c, t)) at = comm_place(t, k, group_of(&k->groups, rank), part, a);
+    if (stages_fold(c, t) || part >= 0) table_place(out, at);
     r[0] = cell_int(a, k->step);
     r[1] = cell_text(phase_words[k->pass]);
     r[2] = cell_text(k->op);
@@ -357,7 +390,7 @@ static void comm_row(const Cli *c, const Trace *t, Table *out, const TraceCollec
     if (k->declared) r[21] = (Cell){NULL, k->declared, NULL};
     r[22] = rows_of_collective(a, t, k, rank);
     if (trace_microbatches(t) > 1) r[23] = cell_int(a, collective_per_step(k));
-    if (part >= 0) r[24] = cell_int(a, part);
+    if (part >= 0 && k->per_step) r[24] = cell_int(a, part);
 }
 /* A row for each micro-batch that does it, those of one below those of the one before. */
 static void comm_rows_each(const Cli *c, const Trace *t, Table *out) {
@@ -369,7 +402,7 @@ static void comm_rows_each(const Cli *c, const Trace *t, Table *out) {
             const TraceValue *makes = k->step >= 0 ? of.step[k->step].value : NULL;
             if (group_of(&k->groups, c->o.rank) >= 0 &&
                 collective_in(k, parts, makes ? makes->way : 0, part))
-                comm_row(c, t, out, k, k->per_step ? (int)part : -1);
+                comm_row(c, t, out, k, (int)part);
         }
 }
 Table table_comms(const Cli *c, const Trace *t) {

@@ -184,8 +184,9 @@ const Term cli_terms[] = {
     {"exposed communication", TERM_WORD, "exposed hidden overlap waiting",
      "the modelled time in which a rank computes nothing while what it needs is sent. Where a "
      "collective cannot begin because another rank of its group is not there yet (in a pipeline: "
-     "another stage), that is waiting, not communication. Hidden is communication that compute "
-     "does not wait for. Compute, exposed and waiting add up to the span; what several streams do "
+     "another stage), that is waiting, not communication. Hidden is what is sent while the rank "
+     "computes; what is sent while it waits for other communication is behind that. Compute, "
+     "exposed and waiting add up to the span; what several streams do "
      "at the same time counts once. Times are told of the ranks that are the last to end; of "
      "those, of the ones that wait least: the others wait for them."},
     {"shrink", TERM_WORD, "shrunk",

@@ -166,6 +166,19 @@ static void tell(Cli *c, Told *told, const WordEntry *e) {
     str_add(&c->text, "\n");
     cli_wrapped(c, e->what, 2);
 }
+const char *words_plain(Arena *a, Diags *d) {
+    WordEntries all = all_entries(a, d);
+    Str s = str_new(a);
+    for (int i = 0; i < all.n; i++) {
+        const char *name = all.e[i].name;
+        bool plain = true;
+        for (const char *p = name; *p; p++)
+            plain &= isalnum((unsigned char)*p) || strchr("_-.", *p);
+        if (plain) str_addf(&s, "%s%s", s.n ? " " : "", name);
+    }
+    for (int i = 0; i < n_diag_codes; i++) str_addf(&s, " %s", diag_codes[i].code);
+    return s.s;
+}
 bool words_know(Cli *c, const char *word) {
     WordEntries all = all_entries(c->arena, c->d);
     for (int i = 0; i < all.n; i++)

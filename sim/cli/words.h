@@ -17,6 +17,9 @@ extern const Term cli_terms[]; /* terms.c */
 bool explain_word(Cli *c, const char *word);
 /* Does any table know this very word? */
 bool words_know(Cli *c, const char *word);
+/* All that `explain` knows by one word of letters, digits, '_', '-' and '.', codes too, with a
+ * blank between: for completion. */
+const char *words_plain(Arena *a, Diags *d);
 /* Tables of `list keys`, `list placements`, `list terms`. */
 void list_keys(Cli *c);
 void list_placements(Cli *c);

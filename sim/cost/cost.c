@@ -9,6 +9,7 @@
  * Refuses to reorder and to share a link between streams, which needs more facts than a profile
  * has; an algorithm is chosen only as NCCL does it (nccl.h). */
 #include "cost/cost.h"
+#include "base/recent.h"
 #include "cost/nccl.h"
 #include "cost/rows.h"
 #include "trace/collectives.h"
@@ -48,6 +49,13 @@ typedef struct {
     int64_t nodes; /* of the group that spans most */
     int64_t size;
 } Meeting;
+/* The formula of a step that did as much: layers repeat. */
+typedef struct {
+    const void *op, *groups; /* of a collective: its row, who meets; NULL: a kernel's */
+    double x, y;             /* what it does */
+    const char *text;
+} Said;
+enum { MAX_SAID = 64 };
 typedef struct {
     Trace *t;
     const Hardware *h;
@@ -58,6 +66,7 @@ typedef struct {
     int n_meetings, cap_meetings;
     Meeting *meeting;
     CostRows rows;
+    Recent said; /* rows of Said */
 } Sim;
 
 /* ---- what a step takes ---- */
@@ -88,7 +97,25 @@ static const char *amount(double v, const char *unit, Arena *arena) {
     const char *s = count_text(v, arena);
     return arena_printf(arena, "%s%s%s", s, strchr(s, ' ') ? "" : " ", unit);
 }
-static double compute_time(const Sim *s, const TraceCompute *c, const RankSet *ranks,
+static bool is_said(const void *row, const void *want) {
+    const Said *k = row, *w = want;
+    return k->op == w->op && k->groups == w->groups && k->x == w->x && k->y == w->y;
+}
+/* Where the formula of these numbers stands, or is to be written. */
+static const char **said_of(Sim *s, Said want) {
+    Said *k = recent_find(&s->said, is_said, &want);
+    if (!k) k = recent_add(&s->said, &want);
+    return &k->text;
+}
+static const char *kernel_formula(const Sim *s, double work, double moved, double rate,
+                                  double time) {
+    Arena *a = s->t->arena;
+    return arena_printf(a, "max(%s / %s, %s / %s) + %s = %s", amount(work, "FLOP", a),
+                        amount(rate, "FLOP/s", a), bytes_text((int64_t)moved, a),
+                        amount(s->h->memory_bandwidth, "B/s", a),
+                        time_text(s->h->kernel_overhead, a), time_text(time, a));
+}
+static double compute_time(Sim *s, const TraceCompute *c, const RankSet *ranks,
                            const char **formula) {
     Arena *a = s->t->arena;
     RowLoad load;
@@ -98,10 +125,9 @@ static double compute_time(const Sim *s, const TraceCompute *c, const RankSet *r
     double rate = flop_rate(s->t, s->h), flops = work / rate,
            bytes = moved / s->h->memory_bandwidth;
     double time = (flops > bytes ? flops : bytes) + s->h->kernel_overhead;
-    *formula = arena_printf(a, "max(%s / %s, %s / %s) + %s = %s", amount(work, "FLOP", a),
-                            amount(rate, "FLOP/s", a), bytes_text((int64_t)moved, a),
-                            amount(s->h->memory_bandwidth, "B/s", a),
-                            time_text(s->h->kernel_overhead, a), time_text(time, a));
+    const char **said = said_of(s, (Said){.x = work, .y = moved});
+    if (!*said) *said = kernel_formula(s, work, moved, rate, time);
+    *formula = *said;
     if (rows)
         *formula = s->rows.run
                        ? arena_printf(a, "%s; %.0f rows on the rank that has most, %.0f expected",
@@ -116,6 +142,7 @@ static double nccl_time(const Sim *s, const TraceCollective *c, const Meeting *m
     double times = c->times > 1 ? (double)c->times : 1;
     NcclAsk ask = {c->op, m->size, m->nodes, nccl_size(c->op, m->size, (double)sent / times)};
     NcclWay way = nccl_choose(s->h, &ask);
+    if (*formula) return times * way.time;
     *formula = arena_printf(a, "NCCL %s: %s + %s / %s = %s", nccl_way_text(&way, a),
                             time_text(way.latency, a), bytes_text((int64_t)ask.bytes, a),
                             amount(way.bandwidth, "B/s", a), time_text(way.time, a));
@@ -125,9 +152,8 @@ static double nccl_time(const Sim *s, const TraceCollective *c, const Meeting *m
     return times * way.time;
 }
 /* The time of a group in which a rank sends `sent` bytes; done twice it takes twice the steps. */
-static double collective_time(const Sim *s, const TraceCollective *c, const Meeting *m,
-                              int64_t sent, const char **formula) {
-    if (nccl_models(s->h, c->op)) return nccl_time(s, c, m, sent, formula);
+static double ring_time(const Sim *s, const TraceCollective *c, const Meeting *m, int64_t sent,
+                        const char **formula) {
     Arena *a = s->t->arena;
     int64_t rounds = row_of(c->op)->rounds, steps = rounds ? rounds * (m->size - 1) : 1;
     if (c->times > 1) steps *= c->times;
@@ -135,8 +161,20 @@ static double collective_time(const Sim *s, const TraceCollective *c, const Meet
     double latency = inter ? s->h->inter_latency : s->h->intra_latency;
     double bandwidth = inter ? s->h->inter_bandwidth : s->h->intra_bandwidth;
     double time = (double)steps * latency + (double)sent / bandwidth;
-    *formula = arena_printf(a, "%lld × %s + %s / %s = %s", (long long)steps, time_text(latency, a),
-                            bytes_text(sent, a), amount(bandwidth, "B/s", a), time_text(time, a));
+    if (!*formula)
+        *formula =
+            arena_printf(a, "%lld × %s + %s / %s = %s", (long long)steps, time_text(latency, a),
+                         bytes_text(sent, a), amount(bandwidth, "B/s", a), time_text(time, a));
+    return time;
+}
+static double collective_time(Sim *s, const TraceCollective *c, const Meeting *m, int64_t sent,
+                              const char **formula) {
+    const char **said = said_of(
+        s,
+        (Said){.op = row_of(c->op), .groups = m->groups, .x = (double)sent, .y = (double)c->times});
+    double time =
+        nccl_models(s->h, c->op) ? nccl_time(s, c, m, sent, said) : ring_time(s, c, m, sent, said);
+    *formula = *said;
     return time;
 }
 
@@ -483,6 +521,7 @@ static const char *hardware_line(const Sim *s) {
 void cost_simulate(Trace *t, const Hardware *h) {
     assert(h->gpus_per_node > 0 && h->memory_bandwidth > 0 && h->intra_bandwidth > 0);
     Sim s = {.t = t, .h = h, .scratch = arena_new(), .n_steps = count_steps(t)};
+    s.said = recent_new(s.scratch, MAX_SAID, sizeof(Said));
     s.rows = cost_rows(t, s.n_steps, s.scratch);
     make_classes(&s);
     run_program(&s);

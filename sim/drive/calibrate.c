@@ -125,10 +125,10 @@ static double smallest_kernel(const Times *x) {
     }
     return least;
 }
-/* Is it of the kind that is asked for: a product, whose operations are what takes time, or a kernel
- * that is as fast as memory? Its work then, else 0. */
+/* Is it of the kind that is asked for: a product, or a kernel that is as fast as memory? Its work
+ * then, else 0. */
 static double work_of(const TraceCompute *c, bool products) {
-    if (products) return c->flops > 16 * (double)c->bytes ? c->flops : 0;
+    if (products) return c->product ? c->flops : 0;
     return c->flops <= (double)c->bytes ? (double)c->bytes : 0;
 }
 /* FLOP/s of products, or bytes/s of what is none: the best of the large ones. */

@@ -7,7 +7,8 @@
 /* A value is the end of a chain of many rounded sums, not of one. */
 enum { SUMS = 64 };
 /* Per dtype: the bound as a share of a value's largest magnitude; the unit in the last place, and
- * how many of it one layer may be off. In bf16 it is results that are rounded, by half a unit each:
+ * how many of it one layer may be off; the smallest normal number, of which that is the unit of all
+ * smaller ones. In bf16 it is results that are rounded, by half a unit each:
  * some 16 of them a layer one after the other, whose errors add up as the root of their number does
  * (Higham and Mary, "A new approach to probabilistic rounding error analysis", 2019): four times
  * that is 2^-4 in the first layer, and grows with the root of the depth. */
@@ -15,15 +16,16 @@ static const double MOST_SHARE = 0.25;
 static const struct {
     double share;
     bool grows; /* with the root of the depth, to MOST_SHARE; else it is one for all depths */
-    double ulp, ulps;
-} limits[] = {[DT_F32] = {1e-2, false, 0x1p-23, SUMS},
-              [DT_F64] = {1e-9, false, 0x1p-52, SUMS},
-              [DT_BF16] = {0x1p-4, true, 0x1p-7, 0.5}};
+    double ulp, ulps, least;
+} limits[] = {[DT_F32] = {1e-2, false, 0x1p-23, SUMS, 0x1p-126},
+              [DT_F64] = {1e-9, false, 0x1p-52, SUMS, 0x1p-1022},
+              [DT_BF16] = {0x1p-4, true, 0x1p-7, 0.5, 0x1p-126}};
 /* The unsharded run is made again on numbers that are off. By an ulp of f64, taken times what the
  * run's rounding is more: that shows where a value is nothing but rounding (a sum that cancels). By
  * SUMS ulps of the run at once: that shows where a small cause has an effect out of proportion, as
- * Adam's first steps have, which divide a gradient by its own size. Where the ranks are in bf16 a
- * third run is in bf16 too, on the right numbers: by how much one device is off. The last run is on
+ * Adam's first steps have, which divide a gradient by its own size. Where the ranks are not in
+ * float64 a third run is in their dtype, on the right numbers: by how much one device is off, also
+ * where a number on the way is smaller than any that the dtype has. The last run is on
  * the right numbers too, and moves no bound: it takes over on which side of a ReLU's 0 the ranks'
  * numbers lie, where rounding decides that, and the ranks are held against it instead. */
 enum { TINY, WHOLE, ALIKE, SIDES, NUDGES };
@@ -66,14 +68,18 @@ double endtoend_share(const Program *p, Dtype t) {
     const double share = limits[t].share;
     return limits[t].grows ? fmin(share * sqrt(depth_of(p->graph)), MOST_SHARE) : share;
 }
+/* And behind all of them. */
+static double model_off(const EndToEnd *e) {
+    Dtype t = numbers(e);
+    return layer_off(t) * (limits[t].grows ? sqrt(depth(e)) : depth(e));
+}
 static const Reference *nudged_run(State *s, int k) {
     const EndToEnd *e = s->e;
     Dtype t = numbers(e);
-    if (s->asked[k] || (k == ALIKE && t != DT_BF16)) return s->nudged[k];
-    double layers = limits[t].grows ? sqrt(depth(e)) : depth(e);
-    s->nudged[k] = k == ALIKE   ? e->in_bf16(e->arg)
+    if (s->asked[k] || (k == ALIKE && t == DT_F64)) return s->nudged[k];
+    s->nudged[k] = k == ALIKE   ? e->alike(e->arg)
                    : k == SIDES ? e->with_sides(e->arg)
-                                : e->nudged(e->arg, k == TINY ? 0x1p-52 : layers * layer_off(t));
+                                : e->nudged(e->arg, k == TINY ? 0x1p-52 : model_off(e));
     s->asked[k] = true;
     return s->nudged[k];
 }
@@ -105,20 +111,22 @@ static bool ran_away(const State *s) {
 /* How far rounding alone can move the value, as far as has been asked. The numbers of a nudged run
  * are off in one way of many, and at the sources only, where rounding is in each step; and where no
  * digit of the largest number is left the next way may be orders of magnitude from this one (a
- * square of a gradient, dozens of layers deep). Where training ran away each step multiplies what
+ * square of a gradient, dozens of layers deep). No number is off by less than the dtype's smallest
+ * ones are apart. Where training ran away each step multiplies what
  * is off, and so do the ways: they are factors there, no summands. */
 static double rounding(const State *s, const Pair *p) {
     enum { NO_DIGIT = 1 << 20 };
     const EndToEnd *e = s->e;
-    double whole = fmax(farthest(p, WHOLE), farthest(p, ALIKE));
+    double whole = farthest(p, WHOLE), alike = farthest(p, ALIKE);
     double ways = whole > p->top / 10 && numbers(e) != DT_BF16 ? NO_DIGIT : WAYS;
+    double least = WAYS * model_off(e) * limits[numbers(e)].least;
     double tiny = farthest(p, TINY), more = WAYS * layer_off(numbers(e)) / 0x1p-52;
     /* nothing but rounding in f64 too (a gradient that is zero by identity): its square, which Adam
      * keeps, is the square of what the run's rounding is more */
     if (tiny > p->top / 10) more *= more;
-    else if (whole > p->top && ran_away(s))
-        whole = p->top * (pow(1 + whole / p->top, WAYS) - 1) / ways;
-    return fmax(more * tiny, ways * whole);
+    else if (fmax(whole, alike) > p->top && ran_away(s))
+        return fmax(more * tiny, p->top * (pow(1 + fmax(whole, alike) / p->top, WAYS) - 1));
+    return fmax(fmax(more * tiny, least), fmax(ways * whole, WAYS * alike));
 }
 /* A share of the largest magnitude, or what rounding can do where that is more (a saturated
  * softmax, a sum that cancels, a few steps of training). Measured, it is what rounding can do, and
@@ -204,7 +212,9 @@ static void judge(State *s, Pair *p, const double *(*again)(State *s, int k, voi
     }
     if (!open) return;
     if (!(p->error <= bound)) fail(s, p, bound);
-    else if (bound > p->top && !s->rep->nothing_left++) s->rep->nothing_left_first = p->name;
+    /* zeros, which are not off by more than the dtype's smallest numbers, are held */
+    else if (bound > p->top && p->top > 0 && !s->rep->nothing_left++)
+        s->rep->nothing_left_first = p->name;
 }
 
 /* ---- values ---- */

@@ -13,8 +13,8 @@ typedef struct {
         *ref; /* of the whole batch, every value of which is kept where there is a backward */
     /* runs it once more, every real number off by that share of itself; NULL if that fails */
     Reference *(*nudged)(void *arg, double share);
-    /* runs it once more in bf16; asked for where the ranks are */
-    Reference *(*in_bf16)(void *arg);
+    /* runs it once more in the ranks' own dtype; asked for where that is not float64 */
+    Reference *(*alike)(void *arg);
     /* runs it once more with the ranks' sides of bends (exec/sides.h); NULL if nobody kept them */
     Reference *(*with_sides)(void *arg);
     void *arg;

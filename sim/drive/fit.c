@@ -65,7 +65,7 @@ Loc fit_cause(const Run *r, bool time) {
     }
     return cause;
 }
-int64_t fit_shrink(const Run *r, int64_t room, RunNeed *need) {
+int64_t fit_shrink(const Run *r, int64_t room, double hours, RunNeed *need) {
     int64_t from = r->plan->shrink, n = 0;
     int low = 1, high = 1; /* doublings: less than `low` do not do */
     if (!fit_shrinks(r) || from >= r->model->dims.full_D) return 0;
@@ -74,7 +74,7 @@ int64_t fit_shrink(const Run *r, int64_t room, RunNeed *need) {
         int half = (low + high) / 2;
         RunNeed tried;
         bool fits = need_with(r, from << half, room, &tried) &&
-                    dry_within(tried.memory.peak, room) && dry_hours(&tried) <= RUN_MAX_HOURS;
+                    dry_within(tried.memory.peak, room) && dry_hours(&tried) <= hours;
         if (fits) n = from << half, *need = tried;
         if (fits) high = half - 1;
         else low = half + 1;

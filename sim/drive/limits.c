@@ -8,11 +8,18 @@
 enum {
     RUN_MAX_RANKS = 1 << 14
 }; /* every rank holds blocks of its own: more take minutes even for the smallest model */
+/* The widths are those of the model because nobody said `shrink`, and nothing else (ranks that are
+ * processes, a GPU, weights of a file, many steps) shows that a long run is wanted. */
+static bool unasked(const Run *r) {
+    return !r->plan->shrink_loc.file && !r->o->full && !r->o->ranks && !r->o->device &&
+           run_iterations(r) == 1 && fit_shrinks(r);
+}
+static double most_hours(const Run *r) { return unasked(r) ? RUN_UNASKED_HOURS : RUN_MAX_HOURS; }
 /* The key that makes the widths smaller, with a number that was tried: it does for memory and time.
  */
 static const char *shrink_text(const Run *r, int64_t room) {
     RunNeed need;
-    int64_t n = fit_shrink(r, room, &need);
+    int64_t n = fit_shrink(r, room, most_hours(r), &need);
     if (n) {
         double hours = dry_hours(&need);
         return arena_printf(r->arena, "use `shrink` (--set model.shrink=%lld needs about %s%s), ",
@@ -21,11 +28,23 @@ static const char *shrink_text(const Run *r, int64_t room) {
     }
     return fit_shrinks(r) ? "no `shrink` alone is enough: use " : "use ";
 }
+static bool refuse_unasked(Run *r, double hours, int64_t room) {
+    diag_error(r->d, "E0707", r->plan->model_loc,
+               arena_printf(r->arena,
+                            "%sor ask for the full widths by --full or `shrink: 1`; shapes, "
+                            "params, comms and draw compute nothing",
+                            shrink_text(r, room)),
+               "executing this plan would take about %.2g hours; for more than %d its full widths "
+               "must be asked for",
+               hours, RUN_UNASKED_HOURS);
+    return false;
+}
 /* A slip of a number that would take years is told at once. */
 static bool ends(Run *r, int64_t room) {
     const Plan *p = r->plan;
     double hours = dry_hours(&r->need);
-    if (hours <= RUN_MAX_HOURS) return true;
+    if (hours <= most_hours(r)) return true;
+    if (hours <= RUN_MAX_HOURS) return refuse_unasked(r, hours, room);
     bool steps = run_iterations(r) > 1;
     double least = fmax(1, floor((double)run_iterations(r) * RUN_MAX_HOURS / hours));
     const char *rest = "shapes, params, comms and draw compute nothing", *hint;

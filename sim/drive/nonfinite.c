@@ -25,6 +25,36 @@ static void look(void *arg, int64_t lo, int64_t hi) {
     }
 }
 
+/* Has the block numbers that nobody has looked at? */
+static bool is_new(const Run *r, const Step *s, const Local *l) {
+    return l->buf != NULL && s->kind != ST_CLAIM &&
+           !(s->kind == ST_MOVE && move_views(s->move.kind)) && !far_finite(r->exec, &l->t);
+}
+/* Many small blocks, which workers share: is one of them odd? */
+typedef struct {
+    const Run *r;
+    const Step *s;
+    const Store *st;
+    _Atomic bool odd;
+} Blocks;
+static void look_block(void *arg, int64_t k) {
+    Blocks *x = arg;
+    const Local *l = &x->st->l[k];
+    Device *dev = x->r->exec->dev;
+    int64_t n = tensor_count(&l->t);
+    if (!is_new(x->r, x->s, l)) return;
+    Tensor host = dev->get(dev, &l->t, x->r->exec->dtype);
+    if (digest_finite(host.p, x->r->exec->dtype, n) != n) x->odd = true;
+    dev->done(dev, &host);
+}
+static bool all_finite(const Run *r, const Step *s, const Store *st) {
+    Pool *pool = r->exec->pool;
+    Blocks x = {r, s, st, false};
+    if (!pool || r->exec->far || st->n < 2 * pool_threads(pool)) return false; /* not known */
+    pool_run(pool, st->n, look_block, &x);
+    return !x.odd;
+}
+
 /* NaN and infinity pass every comparison of a number with itself: the first step that makes one is
  * reported. A pending maximum over an empty shard is minus infinity by right. */
 void nonfinite_find(Run *r, const Step *s) {
@@ -33,13 +63,11 @@ void nonfinite_find(Run *r, const Step *s) {
     if (r->nonfinite || exec_is_int(r->exec, s->out)) return;
     for (int a = 0; a < r->mesh->naxes; a++)
         if (v->L.type[a] == TY_M) return;
+    if (all_finite(r, s, st)) return;
     for (int k = 0; k < st->n; k++) {
         const Local *l = &st->l[k];
         int64_t n = tensor_count(&l->t);
-        /* nothing new */
-        if (l->buf == NULL || s->kind == ST_CLAIM ||
-            (s->kind == ST_MOVE && move_views(s->move.kind)) || far_finite(r->exec, &l->t))
-            continue;
+        if (!is_new(r, s, l)) continue;
         Device *dev = r->exec->dev;
         Tensor host = dev->get(dev, &l->t, r->exec->dtype);
         Numbers x = {host.p, r->exec->dtype, n};

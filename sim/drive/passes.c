@@ -33,8 +33,8 @@ static bool iterate(Run *r) {
     r->rep->seconds_check = walk.seconds_observed;
     return end == WALK_DONE || end == WALK_STUCK;
 }
-/* The unsharded run once more, on numbers that are off by a share or in bf16; nobody could know of
- * it before, so no share of the work. */
+/* The unsharded run once more, on numbers that are off by a share or in the ranks' dtype; nobody
+ * could know of it before, so no share of the work. */
 static Reference *again(const Run *r, FullSource src) {
     src.replay.always = true;
     src.replay.t = NULL; /* what was taken over, and what was not */
@@ -50,11 +50,14 @@ static Reference *nudged_run(void *arg, double share) {
     src.nudge = share;
     return again(r, src);
 }
-static Reference *bf16_run(void *arg) {
-    const Run *r = arg;
+static Reference *run_in(const Run *r, Dtype numbers) {
     FullSource src = r->pure;
-    src.in_bf16 = true;
+    src.numbers = numbers;
     return again(r, src);
+}
+static Reference *alike_run(void *arg) {
+    const Run *r = arg;
+    return run_in(r, r->exec->numbers);
 }
 static Reference *sides_run(void *arg) {
     Run *r = arg;
@@ -67,7 +70,7 @@ static void end_to_end(Run *r, const Reference *ref) {
     EndToEnd e = {.check = r->check,
                   .ref = ref,
                   .nudged = nudged_run,
-                  .in_bf16 = bf16_run,
+                  .alike = alike_run,
                   .with_sides = sides_run,
                   .arg = r,
                   .measure = r->o->sensitivity,
@@ -91,6 +94,7 @@ static void sources(Run *r) {
                         .dev = r->dev,
                         .pool = r->pool,
                         .whole = &r->whole->g,
+                        .numbers = DT_F64,
                         .narrow = narrow_sources(r->exec, r->arena),
                         .parts = r->plan->microbatches};
     *pure = *src;
@@ -159,7 +163,7 @@ static bool unsharded(Run *r) {
     r->peak_unsharded = ref->exec->peak_bytes;
     r->rep->seconds_reference = ref->seconds;
     end_to_end(r, ref);
-    Reference *narrow = outside_wants_narrow(r) ? bf16_run(r) : NULL;
+    Reference *narrow = outside_wants_narrow(r) ? run_in(r, DT_BF16) : NULL;
     if (!r->dry) outside_finish(r, ref, narrow);
     reference_free(narrow);
     reference_free(ref);

@@ -135,20 +135,21 @@ static void note_lucky(Run *r) {
     const Step *first = NULL;
     for (int i = p->ns - 1; i >= 0; i--)
         if (p->step[i].wrong) first = &p->step[i];
-    for (int i = 0; i < p->ns && !r->t->n_fail; i++)
+    for (int i = 0; i < p->ns; i++)
         if (p->step[i].fault && !p->step[i].wrong)
             warn_idle(r, p->step[i].planted_at, step_name(p, &p->step[i], r->arena),
                       p->step[i].fault);
-    for (int i = 0; i < p->nv && !r->t->n_fail; i++)
+    for (int i = 0; i < p->nv; i++)
         if (p->val[i].fault)
             warn_idle(r, p->val[i].planted_at, program_value_name(p, &p->val[i], r->arena),
                       p->val[i].fault);
-    if (r->found && first && !r->t->n_fail)
+    if (r->found && first)
         diag_warn(r->d, "W0401", first->loc, "other data, sizes or passes may show it",
                   "%s: the structure is wrong, and no number of this run shows it",
                   step_name(r->program, first, r->arena));
 }
-/* Without numbers: what is planted and changes none, whatever they are. */
+/* Where no number tells, as there are none or another mistake has changed them: what is planted and
+ * changes none, whatever they are. */
 static void note_idle(Run *r) {
     const Program *p = r->program;
     for (int i = 0; i < p->ns; i++) {
@@ -196,7 +197,7 @@ static void values_differ(Run *r) {
 }
 static void verdict(Run *r, bool valid, bool ran) {
     Trace *t = r->t;
-    if (ran) note_lucky(r);
+    if (ran && !t->n_fail) note_lucky(r);
     else note_idle(r);
     t->end_to_end = r->rep->end_to_end_worst;
     t->end_to_end_off = r->rep->end_to_end_rel;

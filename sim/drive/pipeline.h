@@ -20,17 +20,19 @@ typedef struct PipelineOptions {
                      in the trace */
     int64_t rank; /* whose groups are sampled; below 0: rank 0 */
     bool strict;  /* SUSPECT counts as a failure */
+    bool full;    /* --full: the widths of the model are asked for, however long it takes */
     int exact;    /* level 3 for so many seeds of integer data; 0: not */
     bool
         sensitivity; /* measure the bounds of the end-to-end comparison by a second unsharded run */
     CheckHow check;
-    bool end_to_end; /* compare with the unsharded run also where a quick check leaves it out */
-    bool distances;  /* say of every value how far it is from the unsharded model's: left out where
-                        no unsharded run is made, ranks do not hold their values here, or keeping
-                        them all takes much */
-    bool stuck;      /* of a schedule that comes to no end a trace says how far it goes */
-    bool no_verify;  /* skip the static rules (mutation tests) */
-    int threads;     /* 0: all cores */
+    bool end_to_end;    /* compare with the unsharded run also where a quick check leaves it out */
+    bool no_end_to_end; /* leave it out of a full check too: every step is held all the same */
+    bool distances; /* say of every value how far it is from the unsharded model's: left out where
+                       no unsharded run is made, ranks do not hold their values here, or keeping
+                       them all takes much */
+    bool stuck;     /* of a schedule that comes to no end a trace says how far it goes */
+    bool no_verify; /* skip the static rules (mutation tests) */
+    int threads;    /* 0: all cores */
     const char *hardware; /* overrides the plan's */
     const char *fault;    /* --fault NAME: an extra fault, or NULL */
     bool sound; /* leave out the mistakes that the plan plants (faults, gradients): what it would be

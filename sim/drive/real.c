@@ -117,12 +117,11 @@ bool real_fits(Run *r) {
                ranks_count(all) == 1 ? "" : "es", (long long)r->mesh->nranks);
     return false;
 }
-/* Do blocks stay with their ranks? Not where all of their numbers are wanted later, or shown; nor
- * on devices whose kernels are what a cause would have to be found with. */
+/* Do blocks stay with their ranks? Not where all of their numbers are wanted later, or shown. */
 static bool stays(const Run *r) {
     const PipelineOptions *o = r->o;
     return r->quick && !run_has_reference(r) && !run_keeps_all(r) && !r->exec->narrow &&
-           !r->exec->dev->own_order && !o->exact && !o->numbers && !o->watch;
+           !o->exact && !o->numbers && !o->watch;
 }
 /* All ranks do as rank 0 does, which knows how the check is made. */
 static void begin_far(Run *r) {
@@ -168,6 +167,7 @@ void real_begin(Run *r) {
         x->own->host = r->exec->host;
         x->own->dev = r->exec->dev;
         x->own->full_arg = r->exec->full_arg;
+        if (x->own->dev != r->exec->host) r->exec->kernels = x->own->dev;
         r->exec->dev = r->exec->host; /* what all ranks hold has no room on the GPU of one */
     }
     begin_far(r);

@@ -20,5 +20,6 @@ bool run_keeps_whole(const Run *r) {
 
 bool run_has_reference(const Run *r) {
     const PipelineOptions *o = r->o;
-    return !r->quick || o->end_to_end || o->sensitivity || o->against || o->save_values;
+    return (!r->quick && !o->no_end_to_end) || o->end_to_end || o->sensitivity || o->against ||
+           o->save_values;
 }

@@ -87,13 +87,14 @@ bool limits_fit_gpus(Run *r);
 void dry_estimate(Run *r);
 /* Do so many bytes fit into the room? A sixteenth of it is left alone. */
 bool dry_within(int64_t bytes, int64_t room);
-/* How long so much work takes here, roughly; a run that is put beyond RUN_MAX_HOURS is a slip. */
-enum { RUN_MAX_HOURS = 100 };
+/* How long so much work takes here, roughly; a run that is put beyond RUN_MAX_HOURS is a slip, and
+ * beyond RUN_UNASKED_HOURS full widths must be asked for (`shrink: 1`). */
+enum { RUN_MAX_HOURS = 100, RUN_UNASKED_HOURS = 1 };
 double dry_hours(const RunNeed *need);
 /* The smallest `shrink` above the plan's, of those that double it, with which the run fits into
- * `room` bytes and into RUN_MAX_HOURS, and what it then needs: each is lowered and walked with
+ * `room` bytes and into so many hours, and what it then needs: each is lowered and walked with
  * sizes only. 0: none does, or none is looked for (fit_shrinks). */
-int64_t fit_shrink(const Run *r, int64_t room, RunNeed *need);
+int64_t fit_shrink(const Run *r, int64_t room, double hours, RunNeed *need);
 /* Which key makes a run that is refused so large, in time or in memory: of the sizes of the data
  * that make up more than half of it, the largest; else the model. Each is lowered and walked with
  * an eighth of it, if the program and its ranks are not too many for that. */

@@ -13,4 +13,7 @@ const char *cause_of_move(Arena *arena, Exec *e, const Step *s, const double *wr
 const char *cause_of_op(Arena *arena, Exec *e, const Step *s, const double *wrong);
 const char *cause_of_sum(Arena *arena, Exec *e, const Step *s, const double *wrong);
 const char *cause_of_source(Arena *arena, Exec *e, int val, const void *full, const double *wrong);
+/* Of a move that should have made a sum: sets the terms of *k, its failed check, if they add up to
+ * what was wanted. */
+void cause_terms(Arena *arena, Exec *e, const Step *s, const double *wrong, TraceCheck *k);
 #endif

@@ -28,9 +28,12 @@ static StoryTold computes(const StoryCase *c, const Op *as, Positions how, int64
     if (!call_make(c->e, c->s, rank, call, c->tmp)) return told;
     if (as) call->op = as;
     call_positions(c->e, c->s, how, rank, call, c->tmp);
-    Device *dev = c->e->dev; /* where the run was made: equal bits are equal evidence there */
+    DeviceKernel what = c->s->kind == ST_ADJOINT ? DEVICE_ADJOINT : DEVICE_FORWARD;
+    Device *dev = c->e->dev;
     void *made = call->out.p = device_array(dev, tensor_count(&call->out), 8);
-    dev->call(dev, call, 1, c->s->kind == ST_ADJOINT ? DEVICE_ADJOINT : DEVICE_FORWARD, NULL);
+    /* where the run was made: equal bits are equal evidence there */
+    if (c->e->kernels) device_lend(c->e->kernels, dev, call, what);
+    else dev->call(dev, call, 1, what, NULL);
     Tensor host = dev->get(dev, &call->out, c->e->dtype);
     told.x = story_wide(c, &host, c->e->dtype, false);
     told.mag = story_wide(c, &host, c->e->dtype, true);

@@ -280,9 +280,10 @@ static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList 
     Whole w = {.box = &box, .want = all.x};
     double *abs = all.abs;
     int64_t k = tensor_count(&all.shape);
-    double g = max || n == 1 ? 0 : gamma_n((double)n, c->u * c->slack);
-    for (int64_t j = 0; j < k && joint_numbers(c); j++)
-        abs[j] = abs[j] * g + (max ? 0 : n > 1 ? 0x1p-149 : 0);
+    bool exact = max || n == 1;
+    double u = c->u * c->slack, g = exact ? 0 : gamma_n((double)n, u),
+           least = exact ? 0 : least_of(u);
+    for (int64_t j = 0; j < k && joint_numbers(c); j++) abs[j] = abs[j] * g + least;
     levels_round(c, s->out, k, all.x, abs, NULL);
     w.bound = w.prob = abs;
     compare_all(m, s->out, &s->move.to, X, rank, &w);
@@ -370,6 +371,7 @@ static void check_move(Check *c, const Step *s) {
     RankSet ranks = ranks_of(c, s->out);
     Compare same = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS);
     if ((reduces || spreads) && !m.failed) compare_replicas(&same, s->out, &s->move.to);
+    if (m.failed && reduces && tf == TY_P) cause_terms(c->arena, c->e, s, m.rank_error, &m.rec);
     record(c, &m, &ranks, m.failed ? cause_of_move(c->arena, c->e, s, m.rank_error) : NULL);
     if (same.failed) record(c, &same, &ranks, REPLICAS_DIFFER);
 }
@@ -383,6 +385,24 @@ static void check_sum(Check *c, const Step *s) {
     RankSet ranks = ranks_of(c, s->out);
     record(c, &m, &ranks, m.failed ? cause_of_sum(c->arena, c->e, s, m.rank_error) : NULL);
 }
+/* Where the backward pass begins: 1 on every rank. It is no number that was computed, so it has a
+ * record only where it is wrong. */
+static void check_seed(Check *c, const Step *s) {
+    const Val *v = &c->e->p->val[s->out];
+    Compare m = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS);
+    Region box = region_whole(&c->e->p->graph->t[v->tensor]);
+    Whole w = {.box = &box, .raw = region_packed(&box)};
+    AxisList nothing = {0};
+    bool wide = exec_dtype(c->e, s->out) == DT_F64;
+    w.raw.p = joint_take(c, 1, wide ? 8 : 4);
+    if (joint_numbers(c) && wide) *(double *)w.raw.p = 1;
+    else if (joint_numbers(c)) *(float *)w.raw.p = 1;
+    compare_all(&m, s->out, &v->L, &nothing, 0, &w);
+    RankSet ranks = ranks_of(c, s->out);
+    if (m.failed) record(c, &m, &ranks, "the gradient of the loss with respect to itself is not 1");
+    free(m.rank_error);
+    joint_give(c, w.raw.p);
+}
 void check_step(Check *c, const Step *s) {
     switch (s->kind) {
     case ST_OP:
@@ -390,7 +410,7 @@ void check_step(Check *c, const Step *s) {
     case ST_MOVE:
     case ST_CLAIM: check_move(c, s); break;
     case ST_SUM: check_sum(c, s); break;
-    case ST_SEED: break;
+    case ST_SEED: check_seed(c, s); break;
     }
 }
 void check_exact(Check *c, const Step *s, const Whole *want, double modulus) {

@@ -306,18 +306,10 @@ static bool same_sizes(const GTensor *a, const GTensor *b) {
            !memcmp(a->size, b->size, sizeof *a->size * (size_t)a->nd) &&
            !memcmp(a->stored, b->stored, sizeof *a->stored * (size_t)a->nstored);
 }
-static uint64_t mix(uint64_t h, const void *p, size_t n) {
-    const unsigned char *b = p;
-    for (size_t i = 0; i < n; i++) h = (h ^ b[i]) * 1099511628211u;
-    return h;
-}
 int classes_alike(RankSets *s, const GTensor *t, const Layout *l) {
-    uint64_t h = mix(1469598103934665603u, t->size, sizeof *t->size * (size_t)t->nd);
-    h = mix(h, t->stored, sizeof *t->stored * (size_t)t->nstored);
-    h = mix(h, l->type, sizeof l->type);
-    h = mix(h, l->at, sizeof l->at);
-    h = mix(h, l->pair, sizeof l->pair);
-    h = mix(h, l->n, sizeof l->n);
+    uint64_t h = layout_hash(l);
+    for (int d = 0; d < t->nd; d++) h = (h ^ (uint64_t)t->size[d]) * 0x9fb21c651e98df25u;
+    for (int d = 0; d < t->nstored; d++) h = (h ^ t->stored[d]) * 0x9fb21c651e98df25u;
     int *slot = &s->slot[(h ^ h >> 32) % SLOTS];
     for (int i = *slot - 1; i >= 0; i = s->alike[i].next)
         if (!memcmp(&s->alike[i].L, l, sizeof *l) && same_sizes(s->alike[i].t, t)) return i;

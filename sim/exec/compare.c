@@ -47,14 +47,14 @@ void compare_wrong_shape(Compare *m, int64_t rank) {
 }
 /* The stored global index of element i of a local block. */
 static void stored_index(const GTensor *t, const Region *b, int64_t i, TraceCheck *rec) {
-    int64_t letter[LAYOUT_MAX_DIMS];
+    int64_t letter[LAYOUT_MAX_DIMS], at[LAYOUT_MAX_DIMS];
     for (int d = b->nd - 1; d >= 0; d--) {
         int64_t k = b->n[d] ? i % b->n[d] : 0;
         if (b->n[d]) i /= b->n[d];
+        at[d] = k;
         letter[d] = b->d[d].range ? b->d[d].lo + k : b->d[d].list[k];
     }
     rec->n_index = t->nstored;
-    int at_letter = 0;
     if (t->listed) { /* expert, sequence, position, and the place in the row */
         rec->n_index = t->nd;
         for (int d = b->nd - 1; d > 0; d--) rec->index[d + t->listed - 1] = letter[d];
@@ -64,15 +64,11 @@ static void stored_index(const GTensor *t, const Region *b, int64_t i, TraceChec
         }
         return;
     }
-    for (int d = 0; d < t->nstored; d++) {
-        int64_t x = 0;
-        if (b->outer && d == 0) x = letter[at_letter++];
-        else
-            for (int k = 0; k < t->stored[d]; k++, at_letter++) {
-                int lt = b->outer ? at_letter + b->outer - 1 : at_letter;
-                x = x * t->size[lt] + letter[at_letter];
-            }
-        rec->index[d] = x;
+    /* an outer list may hold the letters of several stored dims */
+    for (int d = 0, l = 0; d < t->nstored; d++) {
+        rec->index[d] = 0;
+        for (int n = t->stored[d]; n > 0; n--, l++)
+            rec->index[d] = rec->index[d] * t->size[l] + region_letter(b, l, at[region_dim(b, l)]);
     }
 }
 
@@ -107,21 +103,32 @@ static void see(CompareSeen *s, const CompareBlock *b, int64_t i, Pair x) {
     s->got = g;
     s->want = w;
 }
-/* n elements, g against those from `from` on, that all lie within their bounds, seen at once by the
- * vector units; false, and nothing seen, if one does not. */
-static bool see_many(CompareSeen *s, const CompareBlock *b, int64_t n, const char *g,
-                     int64_t from) {
-    const double *w = (const double *)b->want.p + from, *bound = b->bound + from,
-                 *prob = b->prob + from;
+/* n elements from element `at` of the block on, g against those from `from` on, that all lie within
+ * their bounds, seen at once by the vector units; false, and nothing seen, if one does not. */
+static bool see_many(CompareSeen *s, const CompareBlock *b, int64_t n, const char *g, int64_t from,
+                     int64_t at) {
+    const double *w = (const double *)b->want.p + from;
+    const float *g32 = (const float *)(const void *)g;
+    const double *g64 = (const double *)(const void *)g;
+    const ErrorFactors *f = b->factors;
     ErrorTop top = {s->max_abs, s->max_rel, s->used, s->bound};
-    bool within = b->dt == DT_F32
-                      ? errors_within_f32(n, (const float *)(const void *)g, w, bound, prob, &top)
-                  : b->dt == DT_F64
-                      ? errors_within_f64(n, (const double *)(const void *)g, w, bound, prob, &top)
-                      : false;
+    bool within = false;
+    if (b->dt == DT_F32)
+        within = f ? errors_factored_f32(n, g32, w, at, f, &top)
+                   : errors_within_f32(n, g32, w, b->bound + from, b->prob + from, &top);
+    if (b->dt == DT_F64)
+        within = f ? errors_factored_f64(n, g64, w, at, f, &top)
+                   : errors_within_f64(n, g64, w, b->bound + from, b->prob + from, &top);
     if (within)
         s->max_abs = top.abs, s->max_rel = top.rel, s->used = top.used, s->bound = top.bound;
     return within;
+}
+/* What element `at` of the block, wanted at offset o, may err by. */
+static double bound_of(const CompareBlock *b, int64_t at, int64_t o) {
+    return b->factors ? errors_bound(b->factors, at) : b->bound ? b->bound[o] : 0;
+}
+static double prob_of(const CompareBlock *b, int64_t at, int64_t o) {
+    return b->factors ? errors_prob(b->factors, at) : b->prob ? b->prob[o] : 0;
 }
 /* n elements from element `at` of the block on: there, and where they must be the same, each with
  * the distance from one to the next. */
@@ -141,8 +148,8 @@ static void see_row(CompareSeen *s, const CompareBlock *b, const Row *row) {
     const double *want = b->want.p;
     for (int64_t k0 = 0; k0 < n; k0 += PIECE) {
         int64_t m = n - k0 < PIECE ? n - k0 : PIECE;
-        if (!b->bits && b->bound && step == 1 && wstep == 1 &&
-            see_many(s, b, m, g + k0 * es, ow + k0))
+        if (!b->bits && (b->bound || b->factors) && step == 1 && wstep == 1 &&
+            see_many(s, b, m, g + k0 * es, ow + k0, at + k0))
             continue;
         for (int64_t k = k0; k < k0 + m; k++) {
             int64_t o = ow + k * wstep;
@@ -153,7 +160,7 @@ static void see_row(CompareSeen *s, const CompareBlock *b, const Row *row) {
                            !memcmp(g + k * step * es, raw + k * wstep * es, (size_t)es)});
             else
                 see(s, b, at + k,
-                    (Pair){x, want[o], b->bound ? b->bound[o] : 0, b->prob ? b->prob[o] : 0,
+                    (Pair){x, want[o], bound_of(b, at + k, o), prob_of(b, at + k, o),
                            is_same(x, want[o], b->dt)});
         }
     }
@@ -261,6 +268,34 @@ static Tensor part_of(const Whole *w, const void *from, Dtype dt, const Region *
     region_copy((Block){lb, &out}, (Block){w->box, &src}, dt, COMBINE_COPY);
     return out;
 }
+/* The dims from `first` to `end` of a region. */
+static Region dims_of(const Region *r, int first, int end) {
+    Region x = {.nd = end - first};
+    for (int d = first; d < end; d++) x.d[d - first] = r->d[d], x.n[d - first] = r->n[d];
+    return x;
+}
+/* The magnitudes of those positions that lb has; in `arena`. */
+static double *magnitudes_of(const double *from, const Region *box, const Region *lb,
+                             Arena *arena) {
+    Tensor src = region_packed(box), out = region_packed(lb);
+    src.p = (void *)(uintptr_t)from;
+    out.p = arena_alloc(arena, base_mul((size_t)tensor_count(&out) + 1, sizeof *from));
+    region_copy((Block){lb, &out}, (Block){box, &src}, DT_F64, COMBINE_COPY);
+    return out.p;
+}
+/* The bounds of the part of the whole that box lb names. */
+static const ErrorFactors *factors_of(const Whole *w, const Region *lb, Arena *arena) {
+    const int k = w->outer, nd = w->box->nd;
+    assert(!lb->outer && !w->box->outer && lb->nd == nd && k > 0 && k < nd);
+    const Region rows = dims_of(w->box, 0, k), cols = dims_of(w->box, k, nd),
+                 own_rows = dims_of(lb, 0, k), own_cols = dims_of(lb, k, nd);
+    ErrorFactors *f = arena_memdup(arena, &w->factors, sizeof w->factors);
+    f->row = magnitudes_of(f->row, &rows, &own_rows, arena);
+    f->col = magnitudes_of(f->col, &cols, &own_cols, arena);
+    f->cols = 1;
+    for (int d = 0; d < own_cols.nd; d++) f->cols *= own_cols.n[d];
+    return f;
+}
 Region compare_due(const Compare *m, int val, const Layout *L, int64_t rank, const Region *box,
                    Arena *arena) {
     const Program *p = m->e->p;
@@ -325,7 +360,8 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
         CompareBlock b = {.got = host, .dt = dt, .bits = w->raw.p != NULL};
         void *copy[3] = {0};
         b.want = part_of(w, b.bits ? w->raw.p : w->want, b.bits ? b.dt : DT_F64, &lb, &copy[0]);
-        if (w->bound && !b.bits) {
+        if (w->factors.row && !b.bits) b.factors = factors_of(w, &lb, tmp);
+        else if (w->bound && !b.bits) {
             b.bound = part_of(w, w->bound, DT_F64, &lb, &copy[1]).p;
             b.prob = part_of(w, w->prob, DT_F64, &lb, &copy[2]).p;
         }
@@ -395,7 +431,8 @@ void compare_look(CompareLooks *l, const Whole *w) {
     int64_t each = 1 + tensor_count(&exec_local(l->m->e, l->val, l->rank[0])->t);
     LookJob j = {l, w, each < TASK ? TASK / each : 1};
     int64_t tasks = (l->n + j.per_task - 1) / j.per_task;
-    if (pool && !l->m->e->far && !w->part && l->n >= 2 * pool_threads(pool))
+    bool small = each - 1 <= ROWS_SMALL; /* its rows have one worker */
+    if (pool && !l->m->e->far && (!w->part || small) && l->n >= 2 * pool_threads(pool))
         pool_run(pool, tasks, look_task, &j);
     else
         for (int64_t i = 0; i < tasks; i++) look_task(&j, i);

@@ -5,6 +5,7 @@
 #ifndef SP_EXEC_COMPARE_H
 #define SP_EXEC_COMPARE_H
 #include "exec/exec.h"
+#include "kernel/errors.h"
 #include "trace/trace.h"
 
 /* One check record in the making. */
@@ -23,6 +24,9 @@ typedef struct Whole {
     int part;   /* 1 + the dim along which `box` is a part of what ranks hold; 0: it is all */
     Tensor raw; /* p NULL: none */
     double *want, *bound, *prob; /* NULL: none, 0, 0 */
+    ErrorFactors factors; /* where `row` is there: the bounds, in place of bound and prob; the first
+                             `outer` dims of the box, which has no outer list, are its rows */
+    int outer;
 } Whole;
 
 /* Starts a record of that level for `val` as step s (NULL: a source) leaves it. Strings live in the
@@ -64,6 +68,7 @@ typedef struct CompareBlock {
     Tensor got, want; /* of the same sizes, any strides; want in dt if `bits`, else in float64 */
     const double *bound,
         *prob; /* laid out as want: beyond bound is wrong, beyond prob is odd; NULL: 0 */
+    const ErrorFactors *factors; /* of the block, in place of these two; NULL: none */
     bool bits;
 } CompareBlock;
 typedef struct CompareSeen {

@@ -108,6 +108,9 @@ static inline double device_busy(Device *d) { return d->busy ? d->busy(d) : 0; }
  * back what that took. */
 OpCall device_fetch(Device *d, const OpCall *c);
 void device_fetched(Device *d, OpCall *host);
+/* Runs a call whose numbers lie on `at`, its output in the host's memory, by the kernels of d,
+ * which has memory of its own. */
+void device_lend(Device *d, Device *at, const OpCall *c, DeviceKernel what);
 /* Level 3: every element becomes its residue in 0..p-1. Sums of residues are residues of sums, so
  * they may be taken anywhere. */
 void device_residues(Device *d, const Tensor *t, Dtype dt, double p);

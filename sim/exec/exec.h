@@ -43,11 +43,12 @@ typedef struct Exec {
     Dtype numbers; /* what real numbers are */
     Dtype dtype;   /* how they are held: bf16 as float32 */
     Pool *pool;
-    Device *dev;  /* of what the ranks hold; a new executor is on the host */
-    Device *host; /* of what is loaded for them and put together from them */
-    Wire *wire;   /* whose ranks are here, and how others are reached (wire.h) */
-    Far *far;     /* blocks of a real run stay with their ranks (far.h); NULL: they do not */
-    Arena *arena; /* of the run */
+    Device *dev;     /* of what the ranks hold; a new executor is on the host */
+    Device *host;    /* of what is loaded for them and put together from them */
+    Device *kernels; /* by which ranks computed, where it is not `dev`; NULL: it is */
+    Wire *wire;      /* whose ranks are here, and how others are reached (wire.h) */
+    Far *far;        /* blocks of a real run stay with their ranks (far.h); NULL: they do not */
+    Arena *arena;    /* of the run */
     /* Values by (value, instance). An instance is one micro-batch; what all of them share
      * (parameters, what is made after the last) is there once. */
     bool *shared;        /* per Val */

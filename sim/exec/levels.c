@@ -5,6 +5,7 @@
 #include "exec/slices.h"
 #include "ops/op.h"
 #include <math.h>
+#include <stdlib.h>
 #include <stdatomic.h>
 
 typedef struct {
@@ -60,7 +61,24 @@ static void count_beyond(Check *c, const Step *s, int64_t n, const double *want,
     if (j.n && c->step == c->beyond_in && s->id < c->beyond_at) c->beyond_at = s->id;
     c->beyond += j.n;
 }
-/* What the call makes of operands in float64, with its bounds; all three are to be given back. */
+/* Are bounds as products of two magnitudes enough? Not where each must be widened, nor where a
+ * block lists the dims of the result as one. */
+static bool by_factors(const Check *c, const Step *s, const OpCall *call, int operand, int *outer) {
+    const Layout *L = &c->e->p->val[s->out].L;
+    const bool narrow = c->e->narrow && c->e->narrow[s->out];
+    return call->op->factored && !narrow && !L->n[L->ndim] &&
+           call->op->factored(call, operand, outer);
+}
+static void give_bounds(const Check *c, Whole *w) {
+    joint_give(c, w->bound);
+    joint_give(c, w->prob);
+    free(w->factors.row);
+    free(w->factors.col);
+    w->bound = w->prob = NULL;
+    w->factors = (ErrorFactors){0};
+}
+/* What the call makes of operands in float64, with its bounds (give_bounds); `want` is to be given
+ * back. */
 static void in_float64(Check *c, const Step *s, OpCall *call, Whole *w) {
     if (!call->out.p) { /* what f64 runs hold by bits is there */
         call->out.p = joint_take(c, tensor_count(&call->out), 8);
@@ -69,13 +87,22 @@ static void in_float64(Check *c, const Step *s, OpCall *call, Whole *w) {
     int64_t n = tensor_count(&call->out);
     OpBound b = {
         .call = *call, .operand = s->kind == ST_ADJOINT ? s->operand : -1, .u = c->u * c->slack};
+    bool finite = !joint_numbers(c);
+    b.finite = &finite;
+    w->want = call->out.p;
+    w->raw.p = NULL;
+    if (by_factors(c, s, call, b.operand, &w->outer)) {
+        b.factors = &w->factors;
+        c->e->host->bound(c->e->host, &b);
+        if (finite) return;
+        give_bounds(c, w); /* which are infinite is looked for one by one */
+        b.factors = NULL;
+    }
     b.bound = w->bound = joint_take(c, n, 8);
     b.prob = w->prob = joint_take(c, n, 8);
     c->e->host->bound(c->e->host, &b);
-    count_beyond(c, s, n, call->out.p, w->bound);
+    if (!finite) count_beyond(c, s, n, call->out.p, w->bound);
     levels_round(c, s->out, n, call->out.p, w->bound, w->prob);
-    w->want = call->out.p;
-    w->raw.p = NULL;
 }
 /* The call in float64 with its bounds; replaces the inputs by f64 copies. */
 static void level2(Check *c, const Step *s, OpCall *call, Whole *w) {
@@ -172,8 +199,7 @@ static void levels_slices(Check *c, const Step *s, const Joint *j, const Slices 
         widen_slice(c, s, x, &call, &kept);
         in_float64(c, s, &call, &w);
         compare_look(&local, &w);
-        joint_give(c, w.bound);
-        joint_give(c, w.prob);
+        give_bounds(c, &w);
         joint_give(c, call.out.p);
         for (int k = 0; k < slices_tensors(s, &call); k++)
             if (slices_dim(x, k) >= 0) joint_give(c, slices_tensor(&call, k)->p);
@@ -217,8 +243,7 @@ void levels_op(Check *c, const Step *s, const Joint *j, Levels *seen) {
             !exec_is_int(c->e, s->out)) {
             level2(c, s, &call, &w);
             compare_all(&seen->local, s->out, L, j->X, j->rank, &w);
-            joint_give(c, w.bound);
-            joint_give(c, w.prob);
+            give_bounds(c, &w);
         } else seen->local.rec.count = seen->bits.rec.count;
     }
     joint_free(c, &call, nin);

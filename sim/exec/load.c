@@ -1,9 +1,11 @@
 /* Work per class of ranks. See load.h. Steps of one kind whose operands lie alike (the layers of a
  * model) share what is found about positions. */
 #include "exec/load.h"
+#include "base/recent.h"
 #include "exec/classes.h"
 #include "exec/opcall.h"
 #include "exec/region.h"
+#include "exec/widths.h"
 #include "trace/rankgrid.h"
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +30,15 @@ typedef struct {
     int n, cap;
     Place *place;
 } Known;
+/* An op whose operands and result are of these sizes and lie so, and its loads. */
+typedef struct {
+    const GNode *node;
+    int n_values;
+    Layout lies[RULE_MAX_IN + 1]; /* of the operands, and of the result */
+    int64_t size[RULE_MAX_IN + 1][LAYOUT_MAX_DIMS], element[RULE_MAX_IN + 1]; /* bytes */
+    int n;
+    Load *load;
+} Done;
 struct Loads {
     Arena *arena;
     const Program *p;
@@ -38,18 +49,37 @@ struct Loads {
     Known *known;
     int cap;
     Load *load;
+    Recent done; /* rows of Done */
 };
 Loads *loads_new(Arena *arena, const Program *p, Dtype dtype, const RankSet *classes,
                  const int64_t *rep, int n) {
     Loads *l = ARENA_NEW(arena, Loads);
-    *l = (Loads){
-        .arena = arena, .p = p, .dtype = dtype, .classes = classes, .rep = rep, .n_classes = n};
+    enum { MOST = 32 };
+    *l = (Loads){.arena = arena,
+                 .p = p,
+                 .dtype = dtype,
+                 .classes = classes,
+                 .rep = rep,
+                 .n_classes = n,
+                 .done = recent_new(arena, MOST, sizeof(Done))};
     return l;
 }
 
 /* ---- one rank ---- */
-static int64_t elem_bytes(const Loads *l, const GTensor *t) {
-    return dtype_size(region_dtype(t, l->dtype));
+/* Of an element of a value of tensor t (cot: of its cotangent), as the machine holds it where that
+ * step reads or writes it: an optimizer has its state, the parameters that it steps, and their
+ * gradients in dtypes of their own. */
+static int64_t elem_bytes(const Loads *l, const Step *s, int t, bool cot) {
+    const Graph *g = l->p->graph;
+    const Plan *plan = l->p->assign->plan;
+    const GTensor *x = &g->t[t], *made = x->next_of ? &g->t[x->next_of - 1] : x;
+    bool steps = s->pass == PHASE_OPTIMIZER && made->kind == KIND_PARAM && !cot;
+    int own = x->grad_of       ? plan->gradients_in
+              : made->state_of ? plan->moments
+              : steps          ? plan->master
+                               : -1;
+    if (own >= 0) return dtype_size((Dtype)own);
+    return dtype_size(widths_of(l->p, &(Val){.tensor = t, .cot = cot}, l->dtype));
 }
 static const Layout *layout_in(const Loads *l, const Step *s, int i) {
     const GNode *n = &l->p->graph->node[s->node];
@@ -69,8 +99,22 @@ static OpcallSource rank_of(const Loads *l, int64_t rank) {
                           .value = local_sizes,
                           .lies = local_layout};
 }
+/* Elements that are read of x, which has these letters: all, but where ids or the rows of the call
+ * pick from it no more than what they pick. */
+static int64_t elements_read(const OpCall *c, const Tensor *x, const char *letters) {
+    const uint32_t listed = rule_listed(c->rule), rows = listed & ~c->rule->whole;
+    int64_t all = tensor_count(x), picked = c->rows, made = tensor_count(&c->out);
+    uint32_t has = 0;
+    for (int d = 0; d < x->nd; d++) {
+        has |= RULE_BIT(letters[d]);
+        if (!(RULE_BIT(letters[d]) & rows)) picked *= x->n[d];
+    }
+    if (has & c->op->picks) return made < all ? made : all;
+    return has & listed && picked < all ? picked : all;
+}
 /* Sizes only; of an adjoint those of its forward call. A false label may not fit: the sizes that
- * were met first count. */
+ * were met first count. What is written is written whole: where nothing is added to a gradient,
+ * zeros. */
 static OpCall size_call(const Loads *l, const Step *s, int64_t rank, int64_t *bytes) {
     const Program *p = l->p;
     const GNode *n = &p->graph->node[s->node];
@@ -78,10 +122,21 @@ static OpCall size_call(const Loads *l, const Step *s, int64_t rank, int64_t *by
     OpCall c;
     opcall_build(&f, s, &c, NULL);
     c = op_call_forward(&c);
-    *bytes = tensor_count(&c.out) * elem_bytes(l, &p->graph->t[n->out]);
-    for (int i = 0; i < n->nin; i++)
-        if (opcall_operands(s)[i] >= 0)
-            *bytes += tensor_count(&c.in[i]) * elem_bytes(l, &p->graph->t[n->in[i]]);
+    const int made = s->kind == ST_ADJOINT ? s->operand : -1;
+    const int64_t out = tensor_count(&c.out);
+    *bytes = made < 0 ? out * elem_bytes(l, s, n->out, false)
+                      : tensor_count(&c.in[made]) * elem_bytes(l, s, n->in[made], true);
+    for (int i = 0; i < n->nin; i++) {
+        if (opcall_operands(s)[i] < 0) continue;
+        const int64_t read =
+            n->rule.listed[i] ? tensor_count(&c.in[i]) : elements_read(&c, &c.in[i], n->rule.in[i]);
+        *bytes += read * elem_bytes(l, s, n->in[i], false);
+    }
+    if (made < 0) return c;
+    const int64_t read = n->rule.listed[RULE_MAX_IN] ? out : elements_read(&c, &c.out, n->rule.out);
+    *bytes +=
+        read * elem_bytes(l, s, n->out, true); /* the cotangent; and what forward made of it */
+    if (s->in[1 + n->nin] >= 0) *bytes += out * elem_bytes(l, s, n->out, false);
     return c;
 }
 
@@ -251,7 +306,49 @@ static const Known *places_of(Loads *l, const Step *s) {
     *y = x;
     return y;
 }
-const Load *loads_of(Loads *l, const Step *s, int *n) {
+/* Every term is read, the sum written. */
+static const Load *loads_of_sum(Loads *l, const Step *s, int *n) {
+    if (l->cap < l->n_classes) l->load = ARENA_ARRAY(l->arena, Load, l->cap = l->n_classes);
+    for (int k = *n = 0; k < l->n_classes; k++) {
+        int64_t rank = l->rep[k];
+        const Val *y = &l->p->val[s->out];
+        if (!layout_holds(l->p->mesh, &y->L, rank)) continue;
+        OpcallSource f = rank_of(l, rank);
+        Tensor whole = local_sizes(&f, s->out);
+        int64_t count = tensor_count(&whole);
+        l->load[(*n)++] =
+            (Load){.ranks = l->classes[k],
+                   .flops = (double)(s->nin - 1) * (double)count,
+                   .bytes = (s->nin + 1) * count * elem_bytes(l, s, y->tensor, y->cot)};
+    }
+    return l->load;
+}
+static bool is_done(const void *row, const void *want) {
+    const Done *a = row, *b = want;
+    const GNode *x = a->node, *y = b->node;
+    bool same = x->op == y->op && a->n_values == b->n_values &&
+                !strcmp(x->rule.text, y->rule.text) && !memcmp(&x->at, &y->at, sizeof x->at);
+    for (int i = 0; i < a->n_values && same; i++)
+        same = layout_eq(&a->lies[i], &b->lies[i]) &&
+               !memcmp(a->size[i], b->size[i], sizeof a->size[i]) && a->element[i] == b->element[i];
+    return same;
+}
+/* What the loads of a forward op without rows depend on; false: it is none. */
+static bool done_of(const Loads *l, const Step *s, Done *out) {
+    const Program *p = l->p;
+    const GNode *n = &p->graph->node[s->node];
+    if (s->kind != ST_OP || program_list(p, s) >= 0) return false;
+    *out = (Done){.node = n, .n_values = n->nin + 1};
+    for (int i = 0; i <= n->nin; i++) {
+        const int v = i < n->nin ? s->in[i] : s->out;
+        if (v < 0) return false;
+        out->lies[i] = p->val[v].L;
+        out->element[i] = elem_bytes(l, s, p->val[v].tensor, false);
+        memcpy(out->size[i], p->graph->t[p->val[v].tensor].size, sizeof out->size[i]);
+    }
+    return true;
+}
+static const Load *compute_loads(Loads *l, const Step *s, int *n) {
     const Known *at = places_of(l, s);
     if (l->cap < at->n) l->load = ARENA_ARRAY(l->arena, Load, l->cap = at->n);
     for (int i = 0; i < at->n; i++) {
@@ -265,4 +362,20 @@ const Load *loads_of(Loads *l, const Step *s, int *n) {
     }
     *n = at->n;
     return l->load;
+}
+const Load *loads_of(Loads *l, const Step *s, int *n) {
+    if (s->node < 0) return loads_of_sum(l, s, n);
+    Done want;
+    const bool keep = done_of(l, s, &want);
+    const Done *known = keep ? recent_find(&l->done, is_done, &want) : NULL;
+    if (known) {
+        *n = known->n;
+        return known->load;
+    }
+    const Load *load = compute_loads(l, s, n);
+    if (!keep) return load;
+    want.n = *n;
+    want.load = arena_memdup(l->arena, load, (size_t)*n * sizeof *load);
+    recent_add(&l->done, &want);
+    return load;
 }

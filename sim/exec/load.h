@@ -19,7 +19,7 @@ typedef struct Loads Loads;
 /* For a program whose n classes of ranks have the first ranks rep[]. Lives in `arena`. */
 Loads *loads_new(Arena *arena, const Program *p, Dtype dtype, const RankSet *classes,
                  const int64_t *rep, int n);
-/* The loads of an op's or adjoint's step, *n of them, every rank in exactly one; valid until the
- * next call. */
+/* The loads of the step of an op, an adjoint or a sum, *n of them, every rank that does it in
+ * exactly one; valid until the next call. */
 const Load *loads_of(Loads *l, const Step *s, int *n);
 #endif

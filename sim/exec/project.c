@@ -528,7 +528,7 @@ Projected project_total(const ProjectTotal *p, bool *seen) {
     all.sum = device_array(p->host, n * PROJECT_VECTORS, 8);
     all.square = device_array(p->host, n, 8);
     for (int64_t k = 0; k < n && !p->host->sizes_only; k++) /* a sum below all normal numbers */
-        all.square[k] = PROJECT_BLOCK * 0x1p-149;
+        all.square[k] = PROJECT_BLOCK * least_of(p->u);
     for (int64_t k = 0; k < n * PROJECT_VECTORS && !p->host->sizes_only; k++) all.sum[k] = 0;
     double gamma = total_gamma(p);
     for (int64_t i = 0; i < p->n; i++) {

@@ -30,6 +30,7 @@ typedef struct {
     Arena *tmp; /* of this record */
     RankSets *sets;
     Loads *loads;
+    Recent moved;              /* bytes of moves (traffic.h) */
     const TraceHeld **held;    /* per step: of gathers of parameters */
     const TraceHeld **buffers; /* per value: while a rank holds it */
     int *kind;                 /* per kind of values that was met: 1 + index of its first shape */
@@ -145,6 +146,7 @@ static void record_run(Rec *r, const Model *model) {
     t->executed_in = in == r->dtype ? NULL : dtype_text(in);
     t->names = plan_names_text(r->plan->names);
     t->model_name = d->name;
+    t->model_kind = r->plan->kind;
     t->ranks = m->nranks;
     t->axes = arena_alloc(r->a, sizeof *t->axes * (size_t)(m->naxes + 1));
     for (int x = 0; x < m->naxes; x++) {
@@ -369,12 +371,24 @@ static const char *mask_text(Arena *a, const Attrs *at) {
     if (at->window) return arena_printf(a, "window %lld", (long long)at->window);
     return at->chunk ? arena_printf(a, "chunk %lld", (long long)at->chunk) : NULL;
 }
+/* Does the node multiply by a matrix of weights, and sum? */
+static bool is_product(const Program *p, const GNode *n) {
+    bool weight = false;
+    uint32_t sums = 0;
+    for (int i = 0; i < n->nin; i++) {
+        const GTensor *t = &p->graph->t[n->in[i]];
+        weight |= t->kind == KIND_PARAM && t->nd >= 2;
+        for (int d = 0; d < n->rule.nl[i]; d++)
+            if (!strchr(n->rule.out, n->rule.in[i][d])) sums |= RULE_BIT(n->rule.in[i][d]);
+    }
+    return weight && sums && n->op->lin == LIN_BILINEAR;
+}
 static void record_compute(Rec *r, const Step *s) {
     const Program *p = r->p;
     const GNode *n = s->node >= 0 ? &p->graph->node[s->node] : NULL;
-    int nr, rd[RULE_MAX_IN + 2], parts = r->t->n_classes;
+    int nr, rd[RULE_MAX_IN + 2], parts = 0;
     Trace *t = r->t;
-    const Load *load = n ? loads_of(r->loads, s, &parts) : NULL;
+    const Load *load = loads_of(r->loads, s, &parts);
     TraceCompute c = {.step = s->id,
                       .pass = s->pass,
                       .layer = layer_of(r, p->val[s->out].tensor),
@@ -390,7 +404,8 @@ static void record_compute(Rec *r, const Step *s) {
     c.label = n ? n->label : "sum of uses";
     c.glyph = !n ? "plus" : n->op->glyph ? n->op->glyph : "box";
     c.part = n ? n->part : NULL;
-    if (n) c.layer = n->layer, c.mask = mask_text(r->a, &n->at);
+    if (n) c.layer = n->layer, c.attends = n->op->mixes, c.mask = mask_text(r->a, &n->at);
+    c.product = n && is_product(p, n);
     if (n && n->module >= 0) {
         c.module = p->graph->module[n->module].path;
         c.style = p->assign->use[n->module].style ? p->assign->use[n->module].name : NULL;
@@ -405,12 +420,11 @@ static void record_compute(Rec *r, const Step *s) {
         c.input_step[c.n_inputs++] = p->val[rd[i]].step;
     }
     for (int k = 0; k < parts; k++) { /* one record for each class of ranks with the same work */
-        const RankSet *who = load ? &load[k].ranks : &r->t->classes[k];
+        const RankSet *who = &load[k].ranks;
         if (!layout_holds(p->mesh, &p->val[s->out].L, rankset_first(who))) continue;
         TraceCompute *x = ARENA_PUSH_LARGE(t->arena, t->computes, t->n_computes, t->cap_computes);
         *x = c;
         x->ranks = *who;
-        if (!load) continue;
         x->flops = load[k].flops;
         x->bytes = load[k].bytes;
         if (load[k].product) x->op = s->kind == ST_ADJOINT ? "linear_backward" : "linear";
@@ -479,7 +493,7 @@ static void record_collective(Rec *r, const Step *s) {
     if (r->plan->microbatches > 1 && !lives_deferred(p, s) && !lives_once(p, v)) /* of its way */
         x->per_step = (int)(r->plan->microbatches / (stages ? stages->ways : 1));
     Arena *tmp = arena_new();
-    traffic_record(&(Traffic){p, r->a, tmp, r->sets, r->dtype}, s, x);
+    traffic_record(&(Traffic){p, r->a, tmp, r->sets, r->dtype, &r->moved}, s, x);
     arena_free(tmp);
     if (x->n_with) x->why = unit_why(r->p->assign, s);
     x->subject = program_subject(p, v);
@@ -570,6 +584,7 @@ void record_program(Trace *t, const Program *p, const Plan *plan, const Model *m
     record_run(&r, model);
     record_schedule(&r);
     record_classes(&r, &rep);
+    r.moved = traffic_alike(r.a);
     r.loads = loads_new(r.a, p, dtype, t->classes, rep, t->n_classes);
     record_params(&r);
     hooks_record(t, p, plan);

@@ -267,12 +267,12 @@ Reference *reference_run(Arena *arena, Program *program, const Model *m, const F
     Reference *r = ARENA_NEW(arena, Reference);
     r->graph = &m->g;
     r->program = program;
-    r->exec = exec_new(arena, r->program, like->in_bf16 ? DT_BF16 : DT_F64, like->pool);
+    r->exec = exec_new(arena, r->program, like->numbers, like->pool);
     r->arena = arena;
     FullSource *src = whole_source(arena, like, &m->g);
     r->exec->full = reference_full;
     r->exec->full_arg = src;
-    if (like->in_bf16 && !like->narrow) src->narrow = narrow_sources(r->exec, arena);
+    if (like->numbers == DT_BF16 && !like->narrow) src->narrow = narrow_sources(r->exec, arena);
     if (like->dev) r->exec->dev = r->exec->host = like->dev;
     r->exec->keep_all = keep_all;
     if (r->program->loss >= 0) r->losses = ARENA_ARRAY(arena, double, steps);

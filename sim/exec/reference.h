@@ -22,7 +22,7 @@ typedef struct {
     const Program *local_mean; /* normalise: local_mean: loss weights are each data rank's own mean;
                                   NULL: the global one */
     const bool *narrow;        /* per tensor: rounded to bf16 when read; NULL: none is */
-    bool in_bf16;              /* the unsharded run is in bf16 too */
+    Dtype numbers;             /* of the unsharded run: DT_F64, or as the ranks have them */
     double nudge; /* every real number is off by this share of itself: what rounding can do, see
                drive/endtoend.c; 0: right */
     Device *dev;  /* where what is loaded lies; NULL: from malloc */
@@ -49,7 +49,7 @@ typedef struct Reference {
 /* The unsharded program of a model (with its backward if `backward`); no errors are possible that
  * the plan had not. */
 Program *reference_program(Arena *arena, const Plan *p, const Model *m, Diags *d, bool backward);
-/* Runs that program of model `m` in f64 (in_bf16: in that) on what `like` loads, always the whole
+/* Runs that program of model `m` in `like->numbers` on what `like` loads, always the whole
  * batch at once (`m` is the model of that), for `steps` training steps. keep_all keeps every value.
  * NULL and diagnostics if weights cannot be loaded. */
 Reference *reference_run(Arena *arena, Program *program, const Model *m, const FullSource *like,

@@ -3,6 +3,7 @@
  * unequal. Refuses to look at data. */
 #ifndef SP_EXEC_TRAFFIC_H
 #define SP_EXEC_TRAFFIC_H
+#include "base/recent.h"
 #include "exec/classes.h"
 
 typedef struct {
@@ -10,7 +11,10 @@ typedef struct {
     Arena *arena, *tmp; /* of the record; of the work */
     RankSets *sets;
     Dtype dtype;
+    Recent *alike; /* bytes of moves that were asked for; made by traffic_alike */
 } Traffic;
+/* Layers repeat: what is kept of moves, in the arena of the record. */
+Recent traffic_alike(Arena *arena);
 
 /* Fills axis, axes, groups, reduce, times, bytes, local, with, planted, declared and skipped of the
  * record of step `s`, which leads its unit if it is in one. Bytes are padded as the framework pads.

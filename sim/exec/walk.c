@@ -162,6 +162,7 @@ static WalkEnd run_schedule(Walk *w, int64_t iteration) {
     WalkEnd end = WALK_DONE;
     bool *begun = ARENA_ARRAY(w->e->arena, bool, w->parts);
     tasks_begin(w->tasks);
+    if (iteration) turn_to(w, w->parts - 1, exec_end); /* what the step before was left in */
     for (int i = 0; i < p->n_steps && end == WALK_DONE; i++) {
         const Action *a = &p->s->rank[p->step[i].rank].a[p->step[i].at];
         if (action_computes(a->kind))

@@ -16,8 +16,6 @@
 #include "formats/json.h"
 #include "base/text.h"
 #include <assert.h>
-#include <float.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,32 +246,13 @@ void json_int(JsonWriter *w, const char *key, int64_t value) {
     str_addf(&w->s, "%lld", (long long)value);
 }
 
-/* The fewest digits that read back the same. Any decimal of at most 15 digits survives the way
- * through a normal double, so %.15g (which drops trailing zeros) is the shortest if it survives;
- * subnormals have fewer digits to tell them apart. */
-static void add_real(Str *s, double v) {
-    char buf[40];
-    for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
-        snprintf(buf, sizeof buf, "%.*g", digits, v);
-        if (strtod(buf, NULL) == v) break;
-    }
-    const char *point = localeconv()->decimal_point;
-    char *at = strcmp(point, ".") != 0 ? strstr(buf, point) : NULL;
-    if (at) {
-        *at = '.';
-        memmove(at + 1, at + strlen(point), strlen(at + strlen(point)) + 1);
-    }
-    str_add(s, buf);
-    if (v == 0 && signbit(v)) str_add(s, ".0"); /* "-0" would read back as the integer 0 */
-}
-
 void json_real(JsonWriter *w, const char *key, double value) {
     if (isnan(value) || isinf(value)) {
         json_str(w, key, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
         return;
     }
     before(w, key);
-    add_real(&w->s, value);
+    text_add_real(&w->s, value);
 }
 void json_bool(JsonWriter *w, const char *key, bool value) {
     before(w, key);

@@ -12,3 +12,16 @@ bool errors_within_f64(int64_t n, const double *got, const double *want, const d
                        const double *prob, ErrorTop *top) {
     return kernel_current()->f64->within(n, got, want, bound, prob, top);
 }
+bool errors_factored_f32(int64_t n, const float *got, const double *want, int64_t at,
+                         const ErrorFactors *f, ErrorTop *top) {
+    return kernel_current()->f32->factored(n, got, want, at, f, top);
+}
+bool errors_factored_f64(int64_t n, const double *got, const double *want, int64_t at,
+                         const ErrorFactors *f, ErrorTop *top) {
+    return kernel_current()->f64->factored(n, got, want, at, f, top);
+}
+static double magnitude(const ErrorFactors *f, int64_t i) {
+    return f->row[i / f->cols] * f->col[i % f->cols];
+}
+double errors_bound(const ErrorFactors *f, int64_t i) { return magnitude(f, i) * f->g + f->tiny; }
+double errors_prob(const ErrorFactors *f, int64_t i) { return magnitude(f, i) * f->p + f->tiny; }

@@ -40,6 +40,8 @@
         /* see errors.h */                                                                         \
         bool (*within)(int64_t n, const T *got, const double *want, const double *bound,           \
                        const double *prob, ErrorTop *top);                                         \
+        bool (*factored)(int64_t n, const T *got, const double *want, int64_t at,                  \
+                         const ErrorFactors *f, ErrorTop *top);                                    \
         /* see columns.h */                                                                        \
         void (*columns_add)(int64_t n, const T *x, const double weight[2], const ColumnSums *to);  \
         void (*columns_dot)(int64_t n, const T *x, const double *const column[2], double out[3]);  \

@@ -15,9 +15,9 @@ enum { LAYOUT_MAX_DIMS = 8, LAYOUT_MAX_ENTRIES = 8 };
 
 typedef enum { CUT_CHUNK, CUT_ZIGZAG, CUT_STRIPED, N_CUTS } CutHow;
 typedef struct {
-    uint8_t axis;
-    uint8_t how;   /* CutHow */
-    uint8_t ghost; /* the dim is cut here, but this rank holds all the pieces */
+    uint8_t axis : 4;
+    uint8_t how : 3;   /* CutHow */
+    uint8_t ghost : 1; /* the dim is cut here, but this rank holds all the pieces */
     uint8_t shift; /* the rank holds the piece of the one so many places before (a ring's hops) */
 } Entry;
 

@@ -238,6 +238,11 @@ static bool sends_rows(const Program *p, const Step *s, const PlanFault *f) {
     (void)f;
     return t->listed && !graph_is_list(t) && move_gathers(s->move.kind);
 }
+/* Indices are no numbers that a factor could make larger. */
+static bool has_numbers(const Program *p, const Step *s, const PlanFault *f) {
+    (void)f;
+    return !p->graph->t[p->val[s->out].tensor].is_int;
+}
 static bool asks(const Program *p, const Step *s, const PlanFault *f) {
     (void)f;
     return is_op(s) && p->graph->node[s->node].op->asks;
@@ -327,8 +332,9 @@ static const Doing doings[] = {
     {"counts", "do: counts", ON_MOVE, OF_BLOCKS,
      "rows that arrive are told apart by the counts of the next rank",
      "'counts' needs an exchange of rows", do_counts, NULL, sends_rows, NULL, true},
-    {"scale", "scale: X", ON_MOVE | ON_OP, OF_FACTOR, "the result times X", NULL, do_scale, NULL,
-     NULL, NULL, true},
+    {"scale", "scale: X", ON_MOVE | ON_OP, OF_FACTOR, "the result times X",
+     "'scale' needs a result in numbers, which indices are not", do_scale, NULL, has_numbers, NULL,
+     true},
 };
 enum { N_DOINGS = sizeof doings / sizeof doings[0] };
 const char *const *fault_edits(Arena *arena, const char *const **what) {
@@ -474,8 +480,11 @@ static const char *doing_text(Arena *a, const PlanFault *f, const char *doing) {
     if (!strcmp(doing, "axis") && f->axis) return arena_printf(a, "axis: %s", f->axis);
     if (!strcmp(doing, "dim")) return arena_printf(a, "dim: %lld", (long long)f->dim);
     if (!strcmp(doing, "offset")) return arena_printf(a, "offset: %lld", (long long)f->offset);
-    if (!strcmp(doing, "scale")) return arena_printf(a, "scale: %g", f->scale);
-    return arena_strdup(a, doing);
+    if (strcmp(doing, "scale")) return arena_strdup(a, doing);
+    Str s = str_new(a);
+    str_add(&s, "scale: ");
+    text_add_real(&s, f->scale);
+    return s.s;
 }
 static const char *written(Arena *a, const PlanFault *f, const char *doing) {
     const char *text = doing_text(a, f, doing);

@@ -68,6 +68,8 @@ static int last_branch(const Program *p) {
     }
     return -1;
 }
+/* Has the module a plain product with its weight? */
+static bool is_linear(const GModule *m) { return m->weight >= 0 && !strcmp(m->kind, "linear"); }
 /* The module whose result the tensor is: the innermost whose line speaks of it, else a linear one
  * that no line names, else one that is named for its inputs. */
 static int leaves(const Program *p, int tensor) {
@@ -76,7 +78,7 @@ static int leaves(const Program *p, int tensor) {
     for (int k = 0; k < p->graph->nm; k++) {
         const Style *s = p->assign->use[k].style;
         if (all[k].output != tensor) continue;
-        if (!s && all[k].weight >= 0 && !strcmp(all[k].kind, "linear")) plain = k;
+        if (!s && is_linear(&all[k])) plain = k;
         if (s && (all[k].weight >= 0 || s->output.set || s->desired_output.set)) speaks = k;
         if (s) named = k;
     }
@@ -145,17 +147,33 @@ static bool cut_last(const Program *p, int tensor, const Layout *L, int axis) {
     int d = layout_where(L, axis);
     return d >= 0 && program_stored_dim(t, L, d) == t->nstored - 1;
 }
-/* Does a line say a style and at most its output: may it be written anew as a whole? */
-static bool short_line(const PlanLine *line) {
+/* Does a line say a style and at most its output, and how its boundary is kept? */
+static bool plain_line(const PlanLine *line) {
     const Style *s = &line->style;
     return line->pattern && s->name && !s->axis && !s->input.set && !s->desired_input.set &&
            !s->desired_output.set && !s->weight.set && !s->bias.set && !s->n_params &&
-           !s->n_kwargs && s->use_local_output < 0 && s->use_local_input < 0 && s->per_module < 0;
+           !s->n_kwargs && s->use_local_output < 0 && s->use_local_input < 0;
+}
+/* May it be written anew as a whole? */
+static bool short_line(const PlanLine *line) {
+    return plain_line(line) && line->style.per_module < 0;
 }
 static const char *row_line(const Program *p, const char *pattern, const char *output) {
     return output
                ? arena_printf(p->arena, "write `%s: {style: rowwise, output: %s}`", pattern, output)
                : arena_printf(p->arena, "write `%s: rowwise`", pattern);
+}
+/* The placement as the line of the maker has to say it: a bare one speaks of the line's own axes,
+ * and where the label is about another one both are named: "{vp: replicate, tp: shard(1)}". */
+static const char *place_at(const Program *p, int by, int axis, const char *want) {
+    const ModuleUse *u = &p->assign->use[by];
+    const AxisList *own = &u->seq_axes;
+    if (axis < 0 || !u->style || !own->n || mesh_axes_set(own) >> axis & 1) return want;
+    Str s = str_new(p->arena);
+    for (int i = 0; i < own->n; i++)
+        str_addf(&s, "%s%s: replicate", i ? ", " : "{", p->mesh->axis[own->a[i]].name);
+    str_addf(&s, ", %s: %s}", p->mesh->axis[axis].name, want);
+    return s.s;
 }
 /* What mends it at the module that makes the value; NULL: nothing there. */
 static const char *maker_hint(const Program *p, const Mislabel *m, const char *want) {
@@ -163,6 +181,7 @@ static const char *maker_hint(const Program *p, const Mislabel *m, const char *w
     const PlanLine *line = line_of(p, by);
     Arena *a = p->arena;
     if (by < 0 || by == m->module || m->own || !strcmp(want, "partial")) return NULL;
+    want = place_at(p, by, axis, want);
     if (line && short_line(line))
         return arena_printf(a, "write `%s: {style: %s, output: %s}`", line->pattern,
                             line->style.name, want);
@@ -181,8 +200,7 @@ static const char *maker_hint(const Program *p, const Mislabel *m, const char *w
 static bool cuts_weight(const Program *p, const Mislabel *m, int axis, int d) {
     const GModule *x = &p->graph->module[m->module];
     const PlanLine *line = line_of(p, m->module);
-    if (!m->input || m->own || axis < 0 || x->weight < 0 || strcmp(x->kind, "linear") != 0 ||
-        !line || !short_line(line))
+    if (!m->input || m->own || axis < 0 || !is_linear(x) || !line || !plain_line(line))
         return false;
     const Layout *w = &p->assign->compute[x->weight];
     int at = layout_where(w, axis);
@@ -194,6 +212,23 @@ static bool meant_row(const Program *p, const Mislabel *m) {
     return cuts_weight(p, m, axis, 0) && cut_last(p, m->tensor, &m->have, axis) &&
            layout_where(&m->want, axis) < 0;
 }
+/* Is the tensor what runs through the layers, or that of a norm: no product lies between? */
+static bool of_stream(const Program *p, int tensor) {
+    const Graph *g = p->graph;
+    while (g->t[tensor].producer >= 0) {
+        const GNode *n = &g->node[g->t[tensor].producer];
+        int read = 0, from = -1;
+        for (int i = 0; i < n->nin; i++)
+            if (activation(p, n->in[i]) || g->t[n->in[i]].kind == KIND_INPUT)
+                read++, from = n->in[i];
+        if (read > 1) return n->op->lin == LIN_ADD;
+        if (from < 0 || g->t[from].is_int) return from >= 0; /* an embedding */
+        if (n->op->lin == LIN_BILINEAR || strcmp(g->t[from].letter, g->t[tensor].letter) != 0)
+            return false;
+        tensor = from;
+    }
+    return g->t[tensor].kind == KIND_INPUT;
+}
 /* A row layer that reads what is whole; where its result is then to be cut, a column layer was
  * meant. */
 static bool meant_column(const Program *p, const Mislabel *m) {
@@ -201,25 +236,44 @@ static bool meant_column(const Program *p, const Mislabel *m) {
     return cuts_weight(p, m, axis, 1) && cut_last(p, m->tensor, &m->want, axis) &&
            layout_where(&m->have, axis) < 0;
 }
+/* A mistake of its own line, whoever left the value so: a row layer that reads the stream, which is
+ * whole for all others that read it. */
+static bool own_mistake(const Program *p, const Mislabel *m) {
+    return meant_column(p, m) && of_stream(p, m->tensor);
+}
+/* The module that leaves what the tensor is made of, which is put in its place; -1: none does. */
+static int made_of(const Program *p, int *tensor) {
+    const Graph *g = p->graph;
+    int from = g->t[*tensor].producer, next = -1;
+    for (int i = 0; from >= 0 && i < g->node[from].nin && next < 0; i++)
+        if (activation(p, g->node[from].in[i])) next = g->node[from].in[i];
+    *tensor = next;
+    return next >= 0 ? leaves(p, next) : -1;
+}
 /* The module with a line of which the value is made, through all that no line names; -1. */
 static int source(const Program *p, const Mislabel *m) {
-    const Graph *g = p->graph;
     int t = m->tensor, by = m->by;
-    while (!line_of(p, by) && t >= 0) {
-        int from = g->t[t].producer, next = -1;
-        for (int i = 0; from >= 0 && i < g->node[from].nin && next < 0; i++)
-            if (activation(p, g->node[from].in[i])) next = g->node[from].in[i];
-        t = next;
-        by = t >= 0 ? leaves(p, t) : -1;
-    }
+    while (!line_of(p, by) && t >= 0) by = made_of(p, &t);
     return line_of(p, by) ? by : -1;
+}
+/* Does the module's result lie as what it is given, whatever its line says? */
+static bool passes_on(const Program *p, int module) {
+    const PlanLine *line = line_of(p, module);
+    return !line || (!is_linear(&p->graph->module[module]) && !line->style.output.set &&
+                     !line->style.desired_output.set);
+}
+/* Is the value made of what a module of that line leaves, through all that pass it on? */
+static bool comes_from(const Program *p, const Mislabel *m, const PlanLine *line) {
+    int t = m->tensor, by = m->by;
+    while (line_of(p, by) != line && passes_on(p, by) && t >= 0) by = made_of(p, &t);
+    return line_of(p, by) == line;
 }
 /* Is b wrong because of the module that a speaks of? */
 static bool follows(const Program *p, const Mislabel *a, const Mislabel *b) {
-    if (a->instead || b->instead || !b->input || same_place(a, b)) return false;
+    if (a->instead || b->instead || !b->input || same_place(a, b) || own_mistake(p, b))
+        return false;
     const PlanLine *line = line_of(p, a->module);
-    int by = source(p, b);
-    if (by < 0 || line_of(p, by) != line || line_of(p, b->module) == line) return false;
+    if (!line || line_of(p, b->module) == line || !comes_from(p, b, line)) return false;
     return meant_row(p, a) ||
            (meant_column(p, a) && cut_last(p, b->tensor, &b->want, one_axis(p, b)));
 }
@@ -234,9 +288,12 @@ static const Mislabel *after(const Program *p, const Mislabels *all, const Misla
 static const char *meant_hint(const Program *p, const Mislabels *all, const Mislabel *m) {
     const Mislabel *next = after(p, all, m);
     const PlanLine *line = line_of(p, m->module);
-    if (next && meant_column(p, m))
-        return arena_printf(p->arena, "write `%s: colwise`", line->pattern);
-    if (!meant_row(p, m)) return NULL;
+    if ((next && meant_column(p, m)) || own_mistake(p, m))
+        return arena_printf(p->arena,
+                            short_line(line) ? "write `%s: colwise`"
+                                             : "let `style` say `colwise` in the line `%s`",
+                            line->pattern);
+    if (!meant_row(p, m) || !short_line(line)) return NULL;
     int out = p->graph->module[m->module].output;
     const char *place = next ? one_place(p, next, &next->want) : NULL;
     if (!next && line->style.output.set)
@@ -315,14 +372,14 @@ static void mark_step(Program *p, const Mislabels *all, const Mislabel *m) {
 }
 /* with[i]: the first of those that are in one place with it, or of one result that several lines
  * read. */
-static void join_places(const Mislabels *all, int *with) {
+static void join_places(const Program *p, const Mislabels *all, int *with) {
     for (int i = 0; i < all->n; i++) {
         const Mislabel *m = &all->m[i];
         with[i] = i;
         for (int k = 0; k < i && with[i] == i; k++) {
             const Mislabel *f = &all->m[k];
             bool result = f->input && m->input && !f->own && !m->own && f->by >= 0 &&
-                          f->by == m->by && !f->instead && !m->instead &&
+                          f->by == m->by && !f->instead && !m->instead && !own_mistake(p, m) &&
                           !strcmp(f->want_text, m->want_text) &&
                           !strcmp(f->have_text, m->have_text);
             if (same_place(f, m) || result) with[i] = with[k];
@@ -340,7 +397,7 @@ static int because_of(const Program *p, const Mislabels *all, const int *with, i
 static int *told_with(const Program *p, const Mislabels *all) {
     int *first = ARENA_ARRAY(p->arena, int, all->n + 1);
     int *with = ARENA_ARRAY(p->arena, int, all->n + 1);
-    join_places(all, first);
+    join_places(p, all, first);
     for (int i = 0; i < all->n; i++) {
         int cause = first[i] == i ? because_of(p, all, first, i) : -1;
         with[i] = cause >= 0 && because_of(p, all, first, cause) < 0 ? cause : i;

@@ -291,12 +291,44 @@ static void keep_part(Lower *l, int v) {
     s->module = gather.module;
     w->step = s->id;
 }
+/* A way between two layouts of a value of these sizes. */
+typedef struct {
+    Layout from, to;
+    int64_t size[LAYOUT_MAX_DIMS];
+    bool ok; /* there is one */
+    int n;
+    Move *m;
+} KnownWay;
+typedef struct {
+    const int64_t *size;
+    const Layout *from, *to;
+} WantedWay;
+static bool is_way(const void *row, const void *want) {
+    const KnownWay *w = row;
+    const WantedWay *x = want;
+    return layout_eq(&w->to, x->to) && layout_eq(&w->from, x->from) &&
+           !memcmp(w->size, x->size, sizeof w->size);
+}
+/* The way that redistribute finds, which costs much more than finding it again. Valid until the
+ * next call. */
+static const KnownWay *find_way(Lower *l, const WantedWay *x) {
+    enum { MAX_WAYS = 32 };
+    if (!l->ways.row) l->ways = recent_new(l->arena, MAX_WAYS, sizeof(KnownWay));
+    KnownWay *known = recent_find(&l->ways, is_way, x), w = {.from = *x->from, .to = *x->to};
+    if (known) return known;
+    MovePlan plan;
+    memcpy(w.size, x->size, sizeof w.size);
+    w.ok = redistribute(l->p->mesh, x->size, x->from, x->to, &plan);
+    w.n = w.ok ? plan.n : 0;
+    w.m = arena_memdup(l->arena, plan.m, (size_t)w.n * sizeof *plan.m);
+    return recent_add(&l->ways, &w);
+}
 int moves_to(Lower *l, int v, const Layout *to, const Reason *why) {
     Program *p = l->p;
     const GTensor *t = &p->graph->t[p->val[v].tensor];
     if (layout_eq(&p->val[v].L, to)) return v;
-    MovePlan plan;
-    bool ok = redistribute(p->mesh, t->size, &p->val[v].L, to, &plan);
+    const KnownWay plan = *find_way(l, &(WantedWay){t->size, &p->val[v].L, to});
+    bool ok = plan.ok;
     bool real = !ok, local = ok, sum = false;
     for (int i = 0; ok && i < plan.n; i++) {
         real |= plan.m[i].kind != MOVE_ID, local &= move_views(plan.m[i].kind);

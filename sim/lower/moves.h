@@ -4,6 +4,7 @@
  */
 #ifndef SP_LOWER_MOVES_H
 #define SP_LOWER_MOVES_H
+#include "base/recent.h"
 #include "lower/mislabel.h"
 #include "lower/program.h"
 
@@ -18,6 +19,7 @@ typedef struct Lower {
     int way;   /* of a pipeline: 1 where micro-batches enter at the other end */
     int *base; /* per tensor: an input or parameter before anything was asked of it */
     CacheSlot *cache;
+    Recent ways;      /* that were found, rows of moves.c */
     int *scope;       /* per module and input: Val after the module's declared input, or -1 */
     bool *declared_p; /* per Val id slot: pending by declaration (output: partial, local) */
     bool declared;    /* trust: declared */

@@ -145,9 +145,14 @@ static bool broadcast(const Rule *r, char letter) {
 /* Nested order must agree: each letter is cut by the same axes in the same order and manner in all
  * operands and the output. */
 static const char *same_cuts(Verify *v, const Rule *r, const Val *const *in, const Val *out) {
+    uint32_t have = 0;
+    for (int i = 0; i < r->nin; i++)
+        for (int d = 0; d < r->nl[i]; d++) have |= RULE_BIT(r->in[i][d]);
+    for (int d = 0; d < r->nout; d++) have |= RULE_BIT(r->out[d]);
     for (char ch = 'a'; ch <= 'z'; ch++) {
         const Layout *first = NULL;
         int fd = 0;
+        if (!(have & RULE_BIT(ch))) continue;
         for (int i = 0; i <= r->nin; i++) {
             const Layout *L = i < r->nin ? &in[i]->L : &out->L;
             int d = i < r->nin ? rule_find(r, i, ch) : rule_find_out(r, ch);

@@ -437,11 +437,13 @@ static void build_layer(Build *b, int layer) {
     b->layer = layer;
     b->n_block = 0;
     open_containers(b, layer, at);
+    const Features have = build_features(b);
     if (b->moe && b->m->routed)
         build_tensor(b, arena_printf(b->a, "%smoe.routing", prefix), KIND_INPUT, "b t e", false,
                      false);
     for (size_t i = 0; i < sizeof layer_rows / sizeof *layer_rows && !b->failed; i++) {
         if (b->moe && b->m->capped && layer_rows[i].at & AT_CAPACITY) b->kept = expert_room(b);
+        if (!build_there(&layer_rows[i], have)) continue;
         int t = build_in_parts(
             b, &layer_rows[i],
             (RowPlace){prefix, modules, layer, parent_of(layer_rows[i].module, at), NULL});

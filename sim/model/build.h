@@ -4,6 +4,7 @@
 #ifndef SP_MODEL_BUILD_H
 #define SP_MODEL_BUILD_H
 #include "model/model.h"
+#include "model/spelling.h"
 
 enum { MODEL_MAX_BUILT_LAYERS = 10000, MODEL_MAX_RING = 255 };
 
@@ -38,6 +39,7 @@ typedef struct {
     int *term;
     bool failed;             /* an error was reported: what follows may be -1 */
     struct NameIndex *index; /* of tensors by name, for build_value */
+    Spelling *spelling;      /* of names in the plan's scheme */
 } Build;
 
 /* Which constants of the model a node reads. */
@@ -202,6 +204,8 @@ void build_balance(Build *b, RowPlace at);
 int build_terms(Build *b, int loss);
 /* The features of the dims and of the layer that is built, as FEATURE_ bits. */
 Features build_features(const Build *b);
+/* Does a model with these features have the row? */
+bool build_there(const struct NodeRow *row, Features have);
 /* A module of a row as Hugging Face calls it in this model, after the prefix: its "mlp" may be
  * "feed_forward". In the arena of the graph, does not fail. */
 const char *build_module_path(const Build *b, const char *prefix, const char *module);

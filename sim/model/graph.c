@@ -159,7 +159,7 @@ int build_value(const Build *b, const char *name) {
 }
 
 int build_find_module(const Build *b, const char *own_path) {
-    const char *hf_path = names_of_own(b->a, NAMES_HF, own_path);
+    const char *hf_path = spelling_of(b->spelling, NAMES_HF, own_path);
     if (!hf_path) hf_path = own_path;
     for (int i = b->g->nm - 1; i >= 0; i--)
         if (!strcmp(b->g->module[i].hf_path, hf_path)) return i;
@@ -167,8 +167,8 @@ int build_find_module(const Build *b, const char *own_path) {
 }
 
 int build_module(Build *b, const char *own_path, const char *kind, int parent) {
-    const char *path = names_of_own(b->a, b->p->names, own_path),
-               *hf_path = names_of_own(b->a, NAMES_HF, own_path);
+    const char *path = spelling_of(b->spelling, b->p->names, own_path),
+               *hf_path = spelling_of(b->spelling, NAMES_HF, own_path);
     if (!hf_path) hf_path = own_path;
     Graph *g = b->g;
     GModule m = {
@@ -186,13 +186,13 @@ int build_module(Build *b, const char *own_path, const char *kind, int parent) {
 }
 
 int build_param(Build *b, const char *own_name, const char *shape, int module) {
-    const char *name = names_of_own(b->a, NAMES_HF, own_name);
+    const char *name = spelling_of(b->spelling, NAMES_HF, own_name);
     if (!name) name = own_name;
     int t = build_value(b, name);
     if (t >= 0) return t; /* tied: the second use of one table */
     t = build_tensor(b, name, KIND_PARAM, shape, true, false);
     if (t < 0) return -1;
-    const char *plan_name = names_of_own(b->a, b->p->names, own_name);
+    const char *plan_name = spelling_of(b->spelling, b->p->names, own_name);
     b->g->t[t].plan_name = plan_name ? plan_name : name;
     b->g->t[t].module = module;
     return t;
@@ -475,9 +475,12 @@ static int64_t elements_of(const Build *b, const char *blocks) {
     }
     return sum;
 }
+bool build_there(const NodeRow *row, Features have) {
+    return (row->need & have) == row->need && !(row->lack & have);
+}
 int build_row(Build *b, const NodeRow *row, RowPlace at) {
-    Features have = build_features(b);
-    if ((row->need & have) != row->need || row->lack & have) return -1;
+    const Features have = build_features(b);
+    if (!build_there(row, have)) return -1;
     const char *path = build_module_path(b, at.modules, row->module);
     if (!*row->module && *at.modules)
         path = arena_strndup(b->a, at.modules, strlen(at.modules) - 1);

@@ -283,6 +283,7 @@ static void build_graph(Arena *a, Diags *d, const Plan *p, Model *m, int64_t rin
                .m = s,
                .g = &m->g,
                .index = build_index(a),
+               .spelling = spelling_new(a),
                .layer = -1,
                .ring = ring};
     m->g.loss = m->g.output = -1;

@@ -121,9 +121,8 @@ static int ring_of(Build *b, const NodeRow *row, RowPlace at) {
 
 int build_in_parts(Build *b, const NodeRow *row, RowPlace at) {
     if (b->ring > 1 && row->op) {
-        Features have = build_features(b);
         const Op *op = op_find(row->op);
-        bool there = (row->need & have) == row->need && !(row->lack & have);
+        bool there = build_there(row, build_features(b));
         if (there && op && (op->part || is_part(op))) return ring_of(b, row, at);
     }
     int t = build_row(b, row, at);

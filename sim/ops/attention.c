@@ -155,8 +155,9 @@ static void bound(const OpBound *b) {
     double delta = 2 * gamma_n((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u + bent;
     double dp = 2 * gamma_prob((double)d + 4, b->u) * score + 2 * b->u * score + 4 * b->u + bent;
     double hi = vm * (2.1 * delta + gamma_n(2 * (double)S + 6, b->u)),
-           lo = vm * (2.1 * dp + gamma_prob(2 * (double)S + 6, b->u));
-    op_bound_flat(b, hi, lo);
+           lo = vm * (2.1 * dp + gamma_prob(2 * (double)S + 6, b->u)),
+           least = (double)(S + 1) * least_of(b->u); /* of the products, and of what divides them */
+    op_bound_flat(b, hi + least, lo + least);
 }
 static void exact(const OpCall *plain) { /* sum over visible keys of (q.k mod 31) v, mod 31 */
     OpCall g = grouped(plain, true), *c = &g;

@@ -131,12 +131,27 @@ static void gemm_task(void *arg, int64_t i) {
     (t == DT_F32 ? gemm_f32 : gemm_f64)(M, N, j->K, &A, &B, &C);
 }
 
+/* From magnitudes to the two bounds of an error, elementwise. */
+typedef struct {
+    double *bound, *prob, g, p, tiny;
+    const double *of; /* whose magnitudes; NULL: those that are in bound */
+} ScaleJob;
+static void scale_bounds(void *arg, int64_t lo, int64_t hi) {
+    const ScaleJob *j = arg;
+    for (int64_t i = lo; i < hi; i++) {
+        double most = j->of ? fabs(j->of[i]) : j->bound[i];
+        j->prob[i] = most * j->p + j->tiny;
+        j->bound[i] = most * j->g + j->tiny;
+    }
+}
+
 /* No letter is summed: an outer or element-wise product, one multiplication per output element. */
 typedef struct {
     const Plan2 *p;
     Group all;
     int in, cut; /* the innermost loop; the one that workers share, -1: none */
     int64_t step;
+    ScaleJob *bounds; /* of which the products are the magnitudes; NULL: they are none */
 } MultiplyJob;
 static void scaled_row(int64_t n, double *o, double x, const double *b) {
     for (int64_t k = 0; k < n; k++) o[k] = x * b[k];
@@ -173,11 +188,12 @@ static void multiply_task(void *arg, int64_t task) {
             if (sc == 1 && !sa && sb == 1) scaled_row(n, o, *a, b); /* products of norms */
             else
                 for (int64_t k = 0; k < n; k++) o[k * sc] = a[k * sa] * b[k * sb];
+            if (j->bounds) scale_bounds(j->bounds, oc, oc + n); /* while the row is near */
         }
     } while (box_next(all.n, all.size, i));
 }
-static void multiply(const OpCall *c, const Plan2 *p) {
-    MultiplyJob j = {.p = p, .cut = -1};
+static void multiply(const OpCall *c, const Plan2 *p, ScaleJob *bounds) {
+    MultiplyJob j = {.p = p, .cut = -1, .bounds = bounds};
     const Group *g[3] = {&p->batch, &p->m, &p->n};
     for (int k = 0; k < 3; k++)
         for (int d = 0; d < g[k]->n; d++)
@@ -226,7 +242,7 @@ void op_einsum(const OpCall *c) {
     Plan2 p = classify(c, &one64, &one32);
     if (box_empty(&c->out)) return;
     if (!p.k.n) {
-        multiply(c, &p);
+        multiply(c, &p, NULL);
         return;
     }
     int64_t nb = group_count(&p.batch);
@@ -344,8 +360,15 @@ static Tensor norms(const OpCall *c, int op, char *letters) {
     for (int64_t i = 0; i < m; i++) o[i] = sqrt(o[i]);
     return out;
 }
-/* out = the product of the operands' norms. */
-static void norm_products(const OpCall *c) {
+static double largest(const Tensor *x) {
+    double most = 0;
+    const double *v = x->p;
+    for (int64_t i = 0, n = tensor_count(x); i < n; i++) most = v[i] > most ? v[i] : most;
+    return most;
+}
+/* out = the product of the operands' norms; where there is a job, both bounds of it at once.
+ * Returns a number that no product exceeds. */
+static double norm_products(const OpCall *c, ScaleJob *bounds) {
     Rule r = {.nin = c->rule->nin, .nout = c->rule->nout, .text = "bound"};
     OpCall call = {.rule = &r, .dtype = DT_F64, .out = c->out, .pool = c->pool};
     for (int op = 0; op < r.nin; op++) {
@@ -353,8 +376,15 @@ static void norm_products(const OpCall *c) {
         r.nl[op] = call.in[op].nd;
     }
     memcpy(r.out, c->rule->out, sizeof r.out);
-    op_einsum(&call);
-    for (int op = 0; op < r.nin; op++) free(call.in[op].p);
+    static const double one64 = 1;
+    Plan2 p = classify(&call, &one64, NULL);
+    if (!box_empty(&call.out)) multiply(&call, &p, bounds);
+    double most = 1;
+    for (int op = 0; op < r.nin; op++) {
+        most *= largest(&call.in[op]);
+        free(call.in[op].p);
+    }
+    return most;
 }
 /* Do two operands meet in every letter that is summed? Then the product of their norms bounds the
  * sum of absolute products (Cauchy and Schwarz). */
@@ -371,7 +401,7 @@ static bool meet(const Rule *r) {
  * that holds, which costs no product; else that contraction. */
 static void absolute_products(const OpCall *c) {
     if (meet(c->rule)) {
-        norm_products(c);
+        norm_products(c, NULL);
         return;
     }
     OpCall call = *c;
@@ -384,19 +414,6 @@ static void absolute_products(const OpCall *c) {
     op_einsum(&call);
     for (int op = 0; op < c->rule->nin; op++) free(call.in[op].p);
 }
-typedef struct {
-    double *bound, *prob, g, p, tiny;
-    const double *of; /* whose magnitudes; NULL: those that are in bound */
-} ScaleJob;
-static void scale_bounds(void *arg, int64_t lo, int64_t hi) {
-    const ScaleJob *j = arg;
-    for (int64_t i = lo; i < hi; i++) {
-        double most = j->of ? fabs(j->of[i]) : j->bound[i];
-        j->prob[i] = most * j->p + j->tiny;
-        j->bound[i] = most * j->g + j->tiny;
-    }
-}
-
 /* The most terms that one element of the output sums. */
 static double terms(const OpCall *c) {
     double k = 1;
@@ -416,6 +433,40 @@ static bool sums(const Rule *r) {
             if (rule_find_out(r, r->in[op][i]) < 0) return true;
     return false;
 }
+/* Do the outer letters of the result come from one operand alone, and the inner ones from the
+ * other, each in its order? Then *outer is that operand, and the first *split letters are outer. */
+static bool apart(const Rule *r, int *outer, int *split) {
+    if (r->nin != 2 || !r->nout) return false;
+    *outer = rule_find(r, 0, r->out[0]) >= 0 ? 0 : 1;
+    *split = 0;
+    while (*split < r->nout && rule_find(r, *outer, r->out[*split]) >= 0) (*split)++;
+    for (int i = 0, last = -1; i < r->nout; i++) {
+        const int of = i < *split ? *outer : !*outer, at = rule_find(r, of, r->out[i]);
+        if (i == *split) last = -1;
+        if (at <= last || rule_find(r, !of, r->out[i]) >= 0) return false;
+        last = at;
+    }
+    return *split < r->nout;
+}
+bool op_factored_contraction(const OpCall *c, int operand, int *split) {
+    Rule adjoint;
+    const Rule *r = c->rule;
+    int outer;
+    if (operand >= 0) {
+        adjoint = rule_adjoint(r, operand, op_saved(c->op, r->nin, operand));
+        r = &adjoint;
+    }
+    return !rule_listed(r) && sums(r) && apart(r, &outer, split);
+}
+/* Both bounds by the norms of the two operands. Returns a number that no product exceeds. */
+static double norm_factors(const OpCall *c, ErrorFactors *f) {
+    int outer = 0, split;
+    char letters[2][LAYOUT_MAX_DIMS + 1];
+    apart(c->rule, &outer, &split);
+    const Tensor row = norms(c, outer, letters[0]), col = norms(c, !outer, letters[1]);
+    f->row = row.p, f->col = col.p, f->cols = tensor_count(&col);
+    return largest(&row) * largest(&col);
+}
 /* gamma of the number of terms times the product of the operands' norms, which bounds the sum of
  * absolute products; of rows that for each part of the contraction, summed. */
 void op_bound_contraction(const OpBound *b) {
@@ -426,7 +477,7 @@ void op_bound_contraction(const OpBound *b) {
     if (b->operand >= 0) adj = op_einsum_towards(c, b->operand, &ra), c = &adj;
     bool rows = rule_listed(c->rule) != 0;
     double k = terms(c);
-    double tiny = (k + 1) * (b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
+    double tiny = (k + 1) * least_of(b->u);
     if (!rows && !sums(c->rule)) { /* the result has its one term's magnitude itself */
         ScaleJob j = {b->bound, b->prob,      gamma_n(2, b->u), gamma_prob(2, b->u),
                       tiny,     b->call.out.p};
@@ -436,12 +487,17 @@ void op_bound_contraction(const OpBound *b) {
     OpCall call = *c;
     call.out.p = b->bound;
     tensor_pack(&call.out);
-    if (rows) einsum_rows(&call, absolute_products);
-    else norm_products(&call);
     double ones = c->rule->nin == 1 && !rows ? sqrt(k) : 1, g = gamma_n(k + 1, b->u) * ones,
            p = gamma_prob(k + 1, b->u) * ones;
     ScaleJob j = {b->bound, b->prob, g, p, tiny, NULL};
-    pool_pieces(c->pool, tensor_count(&c->out), scale_bounds, &j);
+    if (rows) {
+        einsum_rows(&call, absolute_products);
+        pool_pieces(c->pool, tensor_count(&c->out), scale_bounds, &j);
+        return;
+    }
+    if (b->factors) *b->factors = (ErrorFactors){.g = g, .p = p, .tiny = tiny};
+    double most = (b->factors ? norm_factors(c, b->factors) : norm_products(&call, &j)) * g + tiny;
+    if (b->finite) *b->finite = isfinite(most); /* rounding keeps the order */
 }
 
 const Op op_contract = {
@@ -451,6 +507,7 @@ const Op op_contract = {
     .forward = op_einsum,
     .adjoint = op_einsum_adjoint,
     .bound = op_bound_contraction,
+    .factored = op_factored_contraction,
     .bound_each = true,
     .exact = op_exact_same,
     .exact_adjoint = op_exact_adjoint_same,

@@ -5,6 +5,7 @@
 #ifndef SP_OPS_OP_H
 #define SP_OPS_OP_H
 #include "kernel/attention.h"
+#include "kernel/errors.h"
 #include "kernel/tensor.h"
 #include "ops/rule.h"
 
@@ -84,6 +85,10 @@ typedef struct OpBound {
     int operand; /* -1: forward; else the adjoint towards this operand */
     double u;
     double *bound, *prob;
+    bool *finite; /* NULL, or set where the op knows that no bound is infinite */
+    /* NULL, or of a call that is `factored`: gets both bounds as a product, in place of bound and
+     * prob, which are NULL then; row and col are malloc'ed, and the caller's */
+    ErrorFactors *factors;
 } OpBound;
 
 /* Where another list differs from what a call chose: a row of that one, the row that stands here in
@@ -108,6 +113,8 @@ typedef struct Op {
     Linearity lin;
     uint32_t lin_set; /* LIN_SET: operands in which it is linear */
     uint32_t nodiff;  /* operands without gradient */
+    uint32_t picks;   /* letters (RULE_BIT) of which ids pick one for each element of the result, so
+                         that of an operand that has them no more than that is read */
     bool max;         /* contraction is a max, not a sum */
     /* Ops that make an index list: how many rows a call's will have. NULL: follows its operands'.
      */
@@ -129,6 +136,10 @@ typedef struct Op {
     void (*adjoint)(const OpCall *c);
     void (*bound)(const OpBound *b); /* error of forward and adjoint; op_bound_contraction,
                                         op_bound_pointwise... */
+    /* Are the bounds of the call's result (its adjoint's towards `operand`, if that is not below 0)
+     * products of one magnitude for the outer dims of the result, and one for its inner ones, of
+     * which *split are outer? NULL: never. */
+    bool (*factored)(const OpCall *c, int operand, int *split);
     bool bound_each; /* an element's bound follows from the operands' elements that have its
                         letters: it is the same in any part of the call */
     void (*exact)(const OpCall *c); /* integer map for --exact; op_exact_same: forward is already
@@ -193,6 +204,7 @@ void op_einsum_adjoint(
 OpCall op_einsum_towards(const OpCall *c, int operand, Rule *rule);
 double op_einsum_flops(const OpCall *c);
 void op_bound_contraction(const OpBound *b);
+bool op_factored_contraction(const OpCall *c, int operand, int *split);
 void op_bound_pointwise(const OpBound *b); /* a few u of the magnitudes involved */
 void op_bound_copy(const OpBound *b);      /* exact: zero */
 void op_exact_same(const OpCall *c);

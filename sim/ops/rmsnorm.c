@@ -115,7 +115,7 @@ static void bound(const OpBound *b) {
     double terms = b->operand == 1 ? (double)m / (double)(width ? width : 1) : (double)width;
     double scale =
         b->operand == 1 ? gm * sqrt((double)width) * terms : 2 * rm * gm * wm * sqrt((double)width);
-    double flat = gamma_n(terms + 16, b->u) * scale;
+    double flat = gamma_n(terms + 16, b->u) * scale + (terms + 4) * least_of(b->u);
     op_bound_flat(b, flat, flat);
 }
 static void

@@ -20,7 +20,7 @@ static void scale_bound(const OpBound *b) {
     const double *y = b->call.out.p;
     int64_t n = tensor_count(&b->call.out);
     for (int64_t i = 0; i < n; i++)
-        b->bound[i] = b->prob[i] = 2 * b->u * fabs(y[i]) + (b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
+        b->bound[i] = b->prob[i] = 2 * b->u * fabs(y[i]) + least_of(b->u);
 }
 /* A whole number from 1 to 12 that depends on the factor: no residue is lost modulo 13 or 31. */
 static double exact_factor(const OpCall *c) {

@@ -29,7 +29,7 @@ static void exact(const OpCall *c) { times(c, &c->in[0], exact_factor_at); }
 static void exact_adjoint(const OpCall *c) { times(c, &c->cot, exact_factor_at); }
 /* Two roundings (the product in double, then the run's type), and that of the factor. */
 static void bound(const OpBound *b) {
-    op_bound_relative(b, b->call.out.p, 4 * b->u, 4 * b->u, b->u > 1e-10 ? 0x1p-149 : 0x1p-1074);
+    op_bound_relative(b, b->call.out.p, 4 * b->u, 4 * b->u, least_of(b->u));
 }
 const Op op_temperature = {
     .name = "temperature",

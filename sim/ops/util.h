@@ -67,6 +67,9 @@ static inline double gamma_n(double n, double u) { return n * u / (1 - n * u); }
 /* (Higham, Accuracy and Stability of Numerical Algorithms, 3.1; Higham and Mary, A new approach to
  * probabilistic rounding error analysis, 2019.) n roundings of unit u. */
 double gamma_prob(double n, double u);
+/* What rounding may break where a result is too small for the relative unit u: the smallest number
+ * of the dtype that has it, float32 or float64. */
+static inline double least_of(double u) { return u > 1e-10 ? 0x1p-149 : 0x1p-1074; }
 /* bound = g |y| + tiny and prob = p |y| + tiny for every element of the output; y is packed, as the
  * output. */
 void op_bound_relative(const OpBound *b, const double *y, double g, double p, double tiny);

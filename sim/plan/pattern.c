@@ -91,12 +91,18 @@ static bool glob(const char *p, const char *pe, const char *s, const char *se) {
     return p == pe;
 }
 
-static const char *component_end(const char *s) { return s + strcspn(s, "."); }
+static const char *component_end(const char *s) {
+    while (*s && *s != '.') s++;
+    return s;
+}
+static bool is_plain(char c) { return c && c != '*' && c != '?' && c != '[' && c != '\\'; }
 
 bool plan_match(const char *pattern, const char *path) {
     assert(pattern && path);
     for (;;) {
-        if (isalnum((unsigned char)*pattern) && *pattern != *path) return false; /* mostly */
+        /* Most patterns differ in what stands for itself; a dot ends a component of both. */
+        while (is_plain(*pattern) && *pattern == *path) pattern++, path++;
+        if (is_plain(*pattern) || (!*pattern && !*path)) return !*pattern;
         const char *pe = component_end(pattern), *se = component_end(path);
         if (!glob(pattern, pe, path, se)) return false;
         if (!*pe || !*se) return *pe == *se;

@@ -478,6 +478,8 @@ bool plan_match(const char *pattern, const char *path);
 int plan_pattern_order(const char *a, const char *b);
 /* A path with its layer's number as `*`, as a plan's line says it; in the arena. */
 const char *plan_pattern_of(Arena *a, const char *path);
+/* The axis of a pipeline that names none. */
+#define PLAN_PIPELINE_AXIS "pp"
 /* The file of a Loc that is in an override, and whether one is (set.c). */
 #define PLAN_SET_FILE "--set"
 bool plan_from_set(Loc l);

@@ -149,7 +149,10 @@ void read_table(PlanReader *r, const Key *keys, const char *where, void *base, Y
 void read_sub(PlanReader *r, const Key *k, void *base, YamlPair *pair) {
     const Sub *sub = k->arg;
     if (!sub->shorthand || pair->value->kind != YAML_SCALAR || yaml_is_null(pair->value)) {
+        const char *outer = r->section;
+        r->section = k->name;
         read_table(r, sub->keys, k->name, base, pair->value);
+        r->section = outer;
         return;
     }
     for (const Key *in = sub->keys; in->name; in++) {
@@ -384,7 +387,8 @@ int read_word(PlanReader *r, const char *key, const Yaml *y, const Word *words) 
     for (int i = 0; i < n; i++) str_addf(&all, " %s", names[i]);
     const char *near = word_of_other(s, names);
     if (!near) near = diag_nearest(s, names);
-    diag_error(r->d, "E0206", y->loc, near ? near : all.s, "unknown value '%s' for '%s'", s, key);
+    diag_error(r->d, "E0206", y->loc, near ? near : all.s, "unknown value '%s' for '%s%s%s'", s,
+               r->section ? r->section : "", r->section ? "." : "", key);
     return -1;
 }
 void read_word_text(PlanReader *r, const Key *k, void *base, YamlPair *pair) {

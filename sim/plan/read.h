@@ -11,8 +11,9 @@ typedef struct PlanReader {
     Arena *a;
     Diags *d;
     Plan *p;
-    bool axes_known;    /* the mesh was read without error: names of axes can be checked */
-    const Loc *home_at; /* where `stage_to_rank` says each stage's rank; NULL: it does not */
+    bool axes_known;     /* the mesh was read without error: names of axes can be checked */
+    const char *section; /* the key in whose mapping it reads; NULL: in the plan's own */
+    const Loc *home_at;  /* where `stage_to_rank` says each stage's rank; NULL: it does not */
 } PlanReader;
 
 typedef struct Key Key;

@@ -172,7 +172,7 @@ void plan_check_pipeline(PlanReader *r) {
         diag_error(r->d, "E0215", p->pipeline.chunks_loc, "leave `chunks` out",
                    "`chunks` is of a schedule by name; of a `file` it follows from "
                    "`stage_to_rank`");
-    if (!p->pipeline.axis) p->pipeline.axis = "pp";
+    if (!p->pipeline.axis) p->pipeline.axis = PLAN_PIPELINE_AXIS;
     bool known = false;
     for (int i = 0; i < p->n_axes; i++) known |= !strcmp(p->axes[i].name, p->pipeline.axis);
     if (!known && r->axes_known)

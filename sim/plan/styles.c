@@ -377,10 +377,12 @@ static void unknown_style(const Plan *p, Diags *d, const char *name, Loc loc) {
     }
     size_t bare = strcspn(name, "(");
     const char *near = diag_nearest(arena_strndup(p->arena, name, bare), names);
+    bool empty = near && !strcmp(name + bare, "()");
     const char *call = arena_printf(
         p->arena,
-        "fields are written {style: %s, input: ..., output: ...}; a file with calls of "
-        "PyTorch is read by `shardproof import torch FILE`",
+        empty ? "write `%s`, without brackets"
+              : "fields are written {style: %s, input: ..., output: ...}; a file with calls of "
+                "PyTorch is read by `shardproof import torch FILE`",
         near ? near : "NAME");
     const char *recipe = recipe_instead(p->arena, name);
     diag_error(d, "E0203", loc,

@@ -1,5 +1,6 @@
-/* Keys of `model` and `data` that another kind of model reads: whoever writes them would believe in
- * them. Refuses to ask a model: what a preset has is known where it is built. */
+/* Keys of `model` and `data` that another kind of model reads, and an optimizer that nothing steps:
+ * whoever writes them would believe in them. Refuses to ask a model: what a preset has is known
+ * where it is built. */
 #include "plan/read.h"
 #include <string.h>
 
@@ -33,9 +34,9 @@ static const struct {
     const char *kind, *is;
 } kinds[] = {{OF_MLP, "mlp", "`kind: mlp`"}, {OF_ATTENTION, "attention", "`kind: attention`"}};
 
-/* The pair of `section`'s mapping with that key; NULL: it is not there. */
+/* The pair of `section`'s mapping (NULL: the plan's) with that key; NULL: it is not there. */
 static const YamlPair *pair_of(Yaml *root, const char *section, const char *key) {
-    Yaml *map = yaml_get(root, section);
+    Yaml *map = section ? yaml_get(root, section) : root;
     for (int i = 0; map && map->kind == YAML_MAP && i < map->n; i++)
         if (!strcmp(map->pair[i].key, key)) return &map->pair[i];
     return NULL;
@@ -45,12 +46,23 @@ static const char *readers(unsigned by) {
         if (by & kinds[i].bit) return kinds[i].is;
     return "a preset or a config";
 }
+/* A plan for training may be looked at by another pass, with --set: that is no slip. */
+static void check_optimizer(PlanReader *r, Yaml *root) {
+    const YamlPair *at = pair_of(root, NULL, "optimizer");
+    bool named = r->p->optimizer.name; /* without, that is the finding */
+    if (!at || !named || r->p->pass == PASS_TRAIN || plan_from_set(r->p->pass_loc)) return;
+    diag_note(
+        r->d, "N0018", at->loc, "write `pass: train`, or leave it out",
+        "`optimizer` changes nothing: only `pass: train` makes a step, and this is `pass: %s`",
+        pass_words[r->p->pass]);
+}
 void plan_check_unread(PlanReader *r, Yaml *root) {
     unsigned kind = OF_TOKENS;
     const char *is = "a preset or a config";
     for (size_t i = 0; r->p->kind && i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(r->p->kind, kinds[i].kind)) kind = kinds[i].bit, is = kinds[i].is;
     if (diags_errors(r->d)) return; /* what the model is may be one of them */
+    check_optimizer(r, root);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const YamlPair *at = pair_of(root, rows[i].section, rows[i].key);
         if (!at || rows[i].read_by & kind) continue;

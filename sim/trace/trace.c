@@ -213,17 +213,30 @@ const char *time_sum_text(const double *part, int n, const char **out, Arena *ar
     double shown = sum * unit[u].per_second;
     decimals = shown == 0 ? 0 : shown < 9.995 ? 2 : shown < 99.95 ? 1 : 0;
     for (int i = 0; i < n; i++)
-        while (decimals < MOST_DECIMALS && part[i] > 0 &&
+        while (decimals < MOST_DECIMALS && part[i] > 1e-9 * sum &&
                !time_ticks(part[i], unit[u].per_second, decimals))
             decimals++;
+    /* each part is rounded down, and those that lost most go up: none is off by a whole tick */
     int64_t all = time_ticks(sum, unit[u].per_second, decimals), rest = all;
-    for (int i = 0; i < n; i++)
-        if (i != largest) {
-            int64_t k = time_ticks(part[i], unit[u].per_second, decimals);
-            out[i] = ticks_text(k, decimals, unit[u].name, arena);
-            rest -= k;
-        }
-    out[largest] = ticks_text(rest, decimals, unit[u].name, arena);
+    double *left = ARENA_ARRAY(arena, double, n + 1);
+    int64_t *ticks = ARENA_ARRAY(arena, int64_t, n + 1);
+    for (int i = 0; i < n; i++) {
+        const double exact = part[i] * unit[u].per_second * pow(10, decimals);
+        ticks[i] = (int64_t)floor(exact + 1e-6);
+        if (!ticks[i] && part[i] > 1e-9 * sum) ticks[i] = 1;
+        left[i] = exact - (double)ticks[i];
+        rest -= ticks[i];
+    }
+    for (; rest > 0; rest--) {
+        int most = 0;
+        for (int i = 1; i < n; i++) /* of those that lost the same the largest, then the first */
+            if (left[i] > left[most] + 1e-6 ||
+                (left[i] > left[most] - 1e-6 && part[i] > part[most]))
+                most = i;
+        ticks[most]++, left[most]--;
+    }
+    ticks[largest] += rest;
+    for (int i = 0; i < n; i++) out[i] = ticks_text(ticks[i], decimals, unit[u].name, arena);
     return ticks_text(all, decimals, unit[u].name, arena);
 }
 static bool is_collective(const Trace *t, int step) {

@@ -150,6 +150,8 @@ typedef struct {
     const char *iteration_text;
     int iteration, microbatch;
     bool recompute;
+    bool attends;        /* attention, a part of it, or the adjoint of either */
+    bool product;        /* a product with a matrix of weights, or the adjoint of one */
     const char *mask;    /* of a part of attention, beside the causal one: "window 6", "chunk 8", or
                             in its place "none"; NULL: it is the causal one */
     const char *wrong;   /* what the static check found at this step; NULL: nothing */
@@ -264,6 +266,9 @@ typedef struct {
     int n_index;
     int64_t index[TRACE_MAX_DIMS]; /* first wrong global index (stored) */
     double got, want;
+    /* of a sum over ranks: what each of a group handed in there, which adds up to `want`; else 0 */
+    int64_t n_terms, n_term_ranks;
+    double *terms, *term_ranks; /* the number, and whose it is */
     const char *cause;
     int n_rank_error;
     struct {
@@ -424,7 +429,9 @@ typedef struct Trace {
         const char *name, *text;
     } * settings; /* what decides the numbers besides: seed, loss, optimizer, ... */
     const char *model_name;
-    const char *names; /* naming scheme */
+    const char *model_kind; /* "mlp": of a model that plans give by its parts and nobody has named;
+                               NULL: it has a name of its own */
+    const char *names;      /* naming scheme */
     bool executed;
     int n_classes; /* rank classes: same local shapes and same steps in the whole program */
     RankSet *classes;
@@ -563,7 +570,7 @@ const char *bytes_text(int64_t bytes, Arena *arena); /* "16 MiB", "1.51 GiB" */
 const char *count_text(double n, Arena *arena);      /* "1.07 G" */
 const char *time_text(double seconds, Arena *arena); /* "42.1 µs" */
 /* A sum of n times and its parts, in one unit and with as many digits that each part above 0 shows:
- * what is read adds up, so the largest part takes what rounding leaves. Parts into out[]; returns
- * the sum. */
+ * what is read adds up, and no part is off by a whole last digit. Parts into out[]; returns the
+ * sum. */
 const char *time_sum_text(const double *part, int n, const char **out, Arena *arena);
 #endif

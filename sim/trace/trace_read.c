@@ -650,6 +650,10 @@ static void finish_record(Reader *r, int kind, const Json *o, char *record) {
         if (!ok || e->end < e->start || e->exposed < 0 || e->wait > e->end - e->start)
             bad(r, "an event whose times make no sense");
     }
+    if (kind == RECORD_CHECK) {
+        const TraceCheck *k = RECORD(TraceCheck);
+        if (k->n_terms != k->n_term_ranks) bad(r, "\"term_ranks\" is not a rank per term");
+    }
     if (kind == RECORD_MEASURED) {
         const TraceMeasured *m = RECORD(TraceMeasured);
         bool ok = isfinite(m->start) && isfinite(m->end) && isfinite(m->wait) && m->start >= 0;

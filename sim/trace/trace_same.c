@@ -26,6 +26,7 @@ static void join_checks(Trace *t, Arena *a) {
                 ? &out[n - 1]
                 : NULL;
         c.max_abs = c.max_rel = c.bound = c.used = c.notice = c.got = c.want = 0;
+        c.n_terms = 0; /* what was summed, in its own digits */
         c.level = LEVEL_BOUND;
         c.projections = 0;
         for (int k = 0; k < c.n_rank_error; k++) {

@@ -38,6 +38,46 @@ static double length(const Span *s, int n) {
     for (int i = 0; i < n; i++) sum += s[i].b - s[i].a;
     return sum;
 }
+/* Of two disjoint unions. */
+static double common(const Span *x, int nx, const Span *y, int ny) {
+    double sum = 0;
+    for (int i = 0, k = 0; i < nx && k < ny;) {
+        sum += fmax(0, fmin(x[i].b, y[k].b) - fmax(x[i].a, y[k].a));
+        if (x[i].b < y[k].b) i++;
+        else k++;
+    }
+    return sum;
+}
+double trace_overlap(const TraceEvent *const *e, int n, const TraceEvent *const *k, int m) {
+    Span *x = base_malloc(base_mul((size_t)n + 1, sizeof *x)),
+         *y = base_malloc(base_mul((size_t)m + 1, sizeof *y));
+    int nx = cover(e, n, false, -INFINITY, INFINITY, x),
+        ny = cover(k, m, true, -INFINITY, INFINITY, y);
+    double sum = common(x, nx, y, ny);
+    free(x);
+    free(y);
+    return sum;
+}
+void trace_hidden(const TraceEvent *const *e, int n, double *hidden, double *beside) {
+    Span *x = base_malloc(base_mul((size_t)n + 1, sizeof *x));
+    int m = cover(e, n, true, -INFINITY, INFINITY, x);
+    for (int i = 0; i < n; i++) {
+        const Span own = {begins(e[i]), e[i]->end};
+        const double took = own.b - own.a;
+        int low = 0, high = m; /* the kernels before `low` end before it */
+        hidden[i] = beside[i] = 0;
+        if (trace_is_compute(e[i]) || !(took > 0)) continue;
+        while (low < high) {
+            int mid = (low + high) / 2;
+            if (x[mid].b <= own.a) low = mid + 1;
+            else high = mid;
+        }
+        for (; low < m && x[low].a < own.b; low++) hidden[i] += common(&own, 1, &x[low], 1);
+        beside[i] = took - e[i]->exposed - hidden[i];
+        if (beside[i] < 1e-9 * took) beside[i] = 0; /* differences of the same sums */
+    }
+    free(x);
+}
 TraceTimes trace_times(const TraceEvent *const *e, int n, double from, double to) {
     Span *x = base_malloc(base_mul((size_t)n + 1, sizeof *x)),
          *y = base_malloc(base_mul((size_t)n + 1, sizeof *y));
@@ -49,8 +89,10 @@ TraceTimes trace_times(const TraceEvent *const *e, int n, double from, double to
     double still = fmax(0, s.span - s.compute);
     s.exposed = fmin(fmin(s.exposed, s.comm), still);
     s.waiting = still - s.exposed;
-    s.hidden = s.comm - s.exposed;
+    s.hidden = fmin(common(x, nx, y, ny), s.comm - s.exposed);
+    s.beside = s.comm - s.exposed - s.hidden;
     if (s.waiting < 1e-9 * s.span) s.waiting = 0; /* differences of the same sums */
+    if (s.beside < 1e-9 * s.span) s.beside = 0;
     if (s.hidden < 1e-9 * s.span) s.hidden = 0;
     free(x);
     free(y);

@@ -4,19 +4,26 @@
  * comm is the time in which at least one collective of the rank sends; two at once count once. An
  * early rank waits inside its collective until the last of the group has come: no part of comm.
  * Where compute stands still, that is exposed or waiting: as what it stands still for sends, or
- * waits for another rank. So span = compute + exposed + waiting. Hidden is the rest of comm, which
- * compute does not stand still for. A record's `exposed` and `wait_exposed` share this time out
- * among the collectives that compute stands still for: they add up to it. */
+ * waits for another rank. So span = compute + exposed + waiting. Hidden is what is sent while the
+ * rank computes. The rest of comm is beside: compute stands still, but for other communication. So
+ * comm = exposed + hidden + beside; of a single collective too, whose `exposed` is its record's.
+ * The records' `exposed` and `wait_exposed` share the time in which compute stands still out among
+ * the collectives that it stands still for: they add up to it. */
 #ifndef SP_TRACE_TRACE_TIMES_H
 #define SP_TRACE_TRACE_TIMES_H
 #include "trace/trace.h"
 
 typedef struct {
-    double compute, exposed, waiting, hidden, comm, span; /* seconds */
+    double compute, exposed, waiting, hidden, beside, comm, span; /* seconds */
 } TraceTimes;
 /* Between two instants, of n events of one rank (in any order; those whose times make no sense are
  * left out). */
 TraceTimes trace_times(const TraceEvent *const *e, int n, double from, double to);
+/* How long any of n events sends while any of m others computes. */
+double trace_overlap(const TraceEvent *const *e, int n, const TraceEvent *const *k, int m);
+/* Of each of n events of one rank: how long it sends while the rank computes, and while compute
+ * stands still for others; both 0 of a kernel. */
+void trace_hidden(const TraceEvent *const *e, int n, double *hidden, double *beside);
 /* Of a whole trace, on one rank: from 0 to the end of its last event. */
 TraceTimes trace_times_of(const Trace *t, int64_t rank);
 /* The class of ranks that a step's time is told of: of those that are the last to end, the one that

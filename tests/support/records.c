@@ -136,9 +136,9 @@ static RecordTime time_of(Arena *a, const Trace *t, int64_t rank) {
         x.span += d;
         if (!computes) x.still += d;
         if (sends) x.comm += d;
+        if (sends && computes) x.hidden += d;
     }
     x.compute = x.span - x.still;
-    x.hidden = x.comm - x.exposed;
     return x;
 }
 RecordTime records_time(Arena *a, const Trace *t, int64_t rank) {

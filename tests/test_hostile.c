@@ -137,8 +137,10 @@ static void expect(const char *what, const char *words, const char *path, const 
     char *out = arena_printf(arena, "%s/out.svg", dir);
     if (stat(out, &st) == 0) ok = false, unlink(out);
     if (!ok)
-        fail_msg("%s: `%s`: exit %d (wanted %d), %.0f ms, %ld KiB, wanted %s at %s\n%s", what,
-                 words, r.code, exit, r.cpu_ms, r.rss_kib, wanted, where ? where : "-", r.err);
+        fail_msg("%s: `%s`: exit %d (wanted %d), %.0f ms of %.0f, %ld KiB of %d, "
+                 "wanted %s at %s\n%s",
+                 what, words, r.code, exit, r.cpu_ms, limit, r.rss_kib, RSS_KIB, wanted,
+                 where ? where : "-", r.err);
 }
 static const char *path_of(const char *name) { return arena_printf(arena, "%s/%s", dir, name); }
 static const char *put(const char *name, const void *p, size_t n) {

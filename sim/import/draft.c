@@ -186,24 +186,11 @@ static const char *path_from(Draft *x, const char *path) {
     free(real);
     return copy;
 }
-/* Widths to shrink by; what is wrong with the config is said when the plan is read. */
-static void read_config(Draft *x, const char *path) {
-    size_t n;
-    const char *error;
-    int line, col;
-    char *text = file_read(x->a, x->d, path, CONFIG_BYTES, diag_nowhere, &n);
-    if (!text) return;
-    const Json *j = json_parse(x->a, text, n, &error, &line, &col);
-    if (!j || j->kind != JSON_OBJECT) {
-        diags_source(x->d, path, text, n);
-        diag_error(x->d, "E0109", ((Loc){path, j ? 1 : line, j ? 1 : col}), NULL,
-                   "this is not a config.json: %s", j ? "no object" : error);
-        return;
-    }
+static void keep_config(Draft *x, const char *path, const Json *j) {
     int64_t H = whole(j, "num_attention_heads");
     const Json *type = json_get(j, "model_type");
     x->config = path_from(x, path);
-    x->family = type && type->kind == JSON_STRING ? type->s : NULL;
+    x->family = type && type->kind == JSON_STRING ? arena_strdup(x->a, type->s) : NULL;
     x->hidden = whole(j, "hidden_size");
     x->n_layers = whole(j, "num_hidden_layers");
     x->head_dim = whole(j, "head_dim") ? whole(j, "head_dim") : H ? x->hidden / H : 0;
@@ -214,6 +201,25 @@ static void read_config(Draft *x, const char *path) {
             x->head_dim = whole(j, part[i]);
     x->heads = H, x->kv_heads = whole(j, "num_key_value_heads"),
     x->ffn = whole(j, "intermediate_size");
+}
+/* Widths to shrink by; what is wrong with the config is said when the plan is read. Of the text's
+ * values nothing stays: it may be a list of 90,000, and is read again with the plan. */
+static void read_config(Draft *x, const char *path) {
+    size_t n;
+    const char *error;
+    int line, col;
+    char *text = file_read(x->a, x->d, path, CONFIG_BYTES, diag_nowhere, &n);
+    if (!text) return;
+    Arena *a = arena_new();
+    const Json *j = json_parse(a, text, n, &error, &line, &col);
+    if (j && j->kind == JSON_OBJECT) {
+        keep_config(x, path, j);
+    } else {
+        diags_source(x->d, path, text, n);
+        diag_error(x->d, "E0109", ((Loc){path, j ? 1 : line, j ? 1 : col}), NULL,
+                   "this is not a config.json: %s", j ? "no object" : error);
+    }
+    arena_free(a);
 }
 void draft_options(Draft *x) {
     const ImportInput *in = x->in;

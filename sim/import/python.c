@@ -852,12 +852,13 @@ static Value *json_read(Reader *r) {
     const char *error;
     int line, col;
     size_t left = (size_t)(r->s.end - r->s.p);
-    if (!json_parse(r->s.a, r->s.p, left, &error, &line, &col)) {
+    Arena *a = arena_new(); /* of it is only kept that it is JSON */
+    bool is = json_parse(a, r->s.p, left, &error, &line, &col);
+    if (!is)
         diag_error(r->s.d, "E0109", ((Loc){r->s.file, line, col}), NULL, "this is not JSON: %s",
                    error);
-        return NULL;
-    }
-    return expression(r);
+    arena_free(a);
+    return is ? expression(r) : NULL;
 }
 Value *json_values(Arena *a, Diags *d, const char *file, const char *text, size_t n) {
     Reader r = {.json = true, .open = 1};

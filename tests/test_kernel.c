@@ -99,7 +99,8 @@ static Matrix matrix(int64_t rows, int64_t cols, int kind) {
         m.size = (rows + 1) * (2 * cols + 24) + 2 * cols + 64;
     }
     bool tables = kind >= 3;
-    m.view = (GemmView){NULL, tables ? m.row : NULL, tables ? m.col : NULL, rs, cs};
+    m.view = gemm_strided(NULL, rs, cs);
+    if (tables) m.view.row = m.row, m.view.col = m.col;
     return m;
 }
 static void matrix_free(Matrix *m) {
@@ -175,13 +176,13 @@ static int64_t some_size(int64_t most) {
         enum { M = 70, N = 90, K = 500 };                                                          \
         T *a = buffer_##R(M * K, 0), *b = buffer_##R(N * K, 0);                                    \
         T *whole = buffer_##R(M * N, 0), *c = buffer_##R(M * N, 0);                                \
-        GemmView va = {a, NULL, NULL, K, 1}, vb = {b, NULL, NULL, K, 1},                           \
-                 vw = {whole, NULL, NULL, N, 1};                                                   \
+        GemmView va = gemm_strided(a, K, 1), vb = gemm_strided(b, K, 1),                           \
+                 vw = gemm_strided(whole, N, 1);                                                   \
         gemm_##R(M, N, K, &va, &vb, &vw);                                                          \
         for (int n = 0; n < 30; n++) {                                                             \
             int64_t i = pick(M), m = 1 + pick(M - i), j = pick(N), w = 1 + pick(N - j);            \
-            GemmView sa = {a + i * K, NULL, NULL, K, 1}, sb = {b + j * K, NULL, NULL, K, 1};       \
-            GemmView sc = {c, NULL, NULL, w, 1}, st = {c, NULL, NULL, 1, m};                       \
+            GemmView sa = gemm_strided(a + i * K, K, 1), sb = gemm_strided(b + j * K, K, 1);       \
+            GemmView sc = gemm_strided(c, w, 1), st = gemm_strided(c, 1, m);                       \
             gemm_##R(m, w, K, &sa, &sb, n % 2 ? &sc : &st);                                        \
             for (int64_t r = 0; r < m; r++)                                                        \
                 for (int64_t t = 0; t < w; t++) {                                                  \
@@ -193,6 +194,39 @@ static int64_t some_size(int64_t most) {
     }
 GEMM_TEST(f32, float, fmaf)
 GEMM_TEST(f64, double, fma)
+/* Operands of gemm_f64 that are float32 give the bits of their float64 copies. */
+static void gemm_floats_case(int64_t M, int64_t N, int64_t K, int special, bool fa, bool fb) {
+    Matrix a = matrix(M, K, (int)pick(6)), b = matrix(N, K, (int)pick(6)),
+           c = matrix(M, N, (int)pick(6));
+    float *xa = buffer_f32(a.size, special), *xb = buffer_f32(b.size, special);
+    double *pa = malloc((size_t)(a.size + 1) * sizeof *pa),
+           *pb = malloc((size_t)(b.size + 1) * sizeof *pb), *want = buffer_f64(c.size, 0),
+           *got = malloc((size_t)(c.size + 1) * sizeof *got);
+    memcpy(got, want, (size_t)c.size * sizeof *got);
+    for (int64_t i = 0; i < a.size; i++) pa[i] = xa[i];
+    for (int64_t i = 0; i < b.size; i++) pb[i] = xb[i];
+    naive_f64(&a, &b, &c, pa, pb, want);
+    a.view.p = fa ? (void *)xa : pa, b.view.p = fb ? (void *)xb : pb, c.view.p = got;
+    a.view.floats = fa, b.view.floats = fb;
+    for (int s = 0; s < N_ISAS; s++) {
+        if (!kernel_select(isas[s])) continue;
+        gemm_f64(M, N, K, &a.view, &b.view, &c.view);
+        SAME_BITS(f64, c.size, got, want)
+    }
+    free(pa), free(pb), free(want), free(got), free(xa), free(xb);
+    matrix_free(&a), matrix_free(&b), matrix_free(&c);
+}
+static void test_gemm_of_floats(void **state) {
+    (void)state;
+    for (int n = 0, cases = emulated() ? 60 : 300; n < cases; n++) {
+        int64_t M = some_size(769), N = some_size(M > 0 ? 60000 / M + 1 : 769),
+                K = some_size(M * N > 0 ? 300000 / (M * N) + 2 : 769);
+        gemm_floats_case(M, N, K, n % 10 == 9, n % 3 != 1, n % 3 != 2);
+    }
+    gemm_floats_case(300, 40, 400, 0, true, true);
+    gemm_floats_case(1, 1100, 385, 0, true, false);
+    kernel_select("auto");
+}
 
 /* ---- element-wise and rows ---- */
 
@@ -656,8 +690,8 @@ static void nest(void *arg, int64_t i) {
 }
 static void small_product(void *arg, int64_t i) { /* each task its own row of the product */
     float *m = arg;
-    GemmView a = {m + i * 64, NULL, NULL, 64, 1}, b = {m, NULL, NULL, 64, 1};
-    GemmView c = {m + 4096 + i * 64, NULL, NULL, 64, 1};
+    GemmView a = gemm_strided(m + i * 64, 64, 1), b = gemm_strided(m, 64, 1);
+    GemmView c = gemm_strided(m + 4096 + i * 64, 64, 1);
     gemm_f32(1, 64, 64, &a, &b, &c);
 }
 
@@ -679,7 +713,7 @@ static void test_pool(void **state) {
         static float m[8192], whole[4096];
         for (int i = 0; i < 4096; i++) m[i] = (float)real();
         pool_run(s.pool, 64, small_product, m);
-        GemmView a = {m, NULL, NULL, 64, 1}, c = {whole, NULL, NULL, 64, 1};
+        GemmView a = gemm_strided(m, 64, 1), c = gemm_strided(whole, 64, 1);
         gemm_f32(64, 64, 64, &a, &a, &c);
         SAME_BITS(f32, 4096, m + 4096, whole)
         pool_free(s.pool);
@@ -738,6 +772,7 @@ int main(void) {
         cmocka_unit_test(test_select),
         cmocka_unit_test(test_gemm_f32),
         cmocka_unit_test(test_gemm_f64),
+        cmocka_unit_test(test_gemm_of_floats),
         cmocka_unit_test(test_gemm_slices_f32),
         cmocka_unit_test(test_gemm_slices_f64),
         cmocka_unit_test(test_vec_accuracy),

@@ -566,6 +566,63 @@ static void test_attention_bound_holds(void **state) {
     assert_int_equal(odd, 0);
 }
 
+/* A product in float64 of operands that are float32 still, and its bounds, have the bits of those
+ * of float64 copies; where an op says that it cannot, no rule asks it to. */
+static void hold_widening(const char *text, int operand) {
+    static const int64_t letter[26] = {
+        ['b' - 'a'] = 2, ['t' - 'a'] = 19, ['d' - 'a'] = 21, ['f' - 'a'] = 37, ['e' - 'a'] = 3};
+    Arena *a = arena_new();
+    uint64_t seed = 7;
+    const Op *op = op_find("einsum");
+    Rule rule;
+    const char *error;
+    int pos, nd[3];
+    int64_t n[3][LAYOUT_MAX_DIMS];
+    assert_true(rule_parse(text, &rule, &error, &pos));
+    for (int k = 0; k < 3; k++) {
+        const char *of = k < rule.nin ? rule.in[k] : rule.out;
+        nd[k] = k < rule.nin ? rule.nl[k] : k < 2 ? 0 : rule.nout;
+        for (int d = 0; d < nd[k]; d++) n[k][d] = letter[of[d] - 'a'];
+    }
+    float *f[3];
+    OpCall wide = {.op = op, .rule = &rule, .dtype = DT_F64, .operand = operand};
+    for (int k = 0; k < rule.nin; k++) wide.in[k] = random_tensor(a, &seed, 1, nd[k], n[k], &f[k]);
+    wide.cot = random_tensor(a, &seed, 1, nd[2], n[2], &f[2]);
+    wide.out = operand < 0 ? wide.cot : wide.in[operand];
+    bool adjoint = operand >= 0;
+    bool two = rule.nin == 2, summed = strcmp(text, "bt,bd->btd") || adjoint;
+    assert_int_equal(op->widens(&wide, operand), two && summed);
+    if (op->widens(&wide, operand)) {
+        OpCall call[2] = {wide, wide};
+        int64_t count = tensor_count(&wide.out);
+        double *out[2], *bound[2], *prob[2];
+        call[1].floats = true;
+        for (int k = 0; k < 2; k++) call[1].in[k].p = f[k];
+        call[1].cot.p = f[2];
+        for (int k = 0; k < 2; k++) {
+            call[k].out.p = out[k] = ARENA_ARRAY(a, double, count);
+            bound[k] = ARENA_ARRAY(a, double, count), prob[k] = ARENA_ARRAY(a, double, count);
+            adjoint ? op->adjoint(&call[k]) : op->forward(&call[k]);
+            OpBound b = {.call = call[k], .operand = operand, .u = 0x1p-24};
+            b.bound = bound[k], b.prob = prob[k];
+            op->bound(&b);
+        }
+        assert_memory_equal(out[0], out[1], (size_t)count * sizeof(double));
+        assert_memory_equal(bound[0], bound[1], (size_t)count * sizeof(double));
+        assert_memory_equal(prob[0], prob[1], (size_t)count * sizeof(double));
+        assert_true(out[0][count - 1] != 0 && bound[0][count - 1] > 0);
+    }
+    arena_free(a);
+}
+static void test_products_widen(void **state) {
+    (void)state;
+    static const char *const rules[] = {"btd,fd->btf",  "btf,df->btd", "btd,btf->df", "btd,ed->bte",
+                                        "ebd,efd->ebf", "bt,bd->btd",  "btd->d"};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) hold_widening(rules[i], -1);
+    for (size_t i = 0; i < 6; i++)
+        for (int operand = 0; operand < 2; operand++) hold_widening(rules[i], operand);
+}
+
 /* ---- level 0 ---- */
 static int level0_records(const Trace *t, const char *verdict, int *step) {
     int n = 0;
@@ -793,6 +850,7 @@ int main(void) {
         cmocka_unit_test(test_sensitivity),
         cmocka_unit_test(test_attention_gradients),
         cmocka_unit_test(test_attention_bound_holds),
+        cmocka_unit_test(test_products_widen),
         cmocka_unit_test(test_level0),
         cmocka_unit_test(test_lucky),
         cmocka_unit_test(test_idle),

@@ -23,6 +23,8 @@ static double *to_f64(const Check *c, const Tensor *t) { /* packed float32 in, p
     return w.out;
 }
 
+/* Towards which operand; -1: forward. */
+static int adjoint_of(const Step *s) { return s->kind == ST_ADJOINT ? s->operand : -1; }
 static void run_kernel(const Check *c, const Step *s, OpCall *call) {
     c->e->host->call(c->e->host, call, 1, s->kind == ST_ADJOINT ? DEVICE_ADJOINT : DEVICE_FORWARD,
                      NULL);
@@ -85,8 +87,7 @@ static void in_float64(Check *c, const Step *s, OpCall *call, Whole *w) {
         run_kernel(c, s, call);
     }
     int64_t n = tensor_count(&call->out);
-    OpBound b = {
-        .call = *call, .operand = s->kind == ST_ADJOINT ? s->operand : -1, .u = c->u * c->slack};
+    OpBound b = {.call = *call, .operand = adjoint_of(s), .u = c->u * c->slack};
     bool finite = !joint_numbers(c);
     b.finite = &finite;
     w->want = call->out.p;
@@ -104,10 +105,15 @@ static void in_float64(Check *c, const Step *s, OpCall *call, Whole *w) {
     if (!finite) count_beyond(c, s, n, call->out.p, w->bound);
     levels_round(c, s->out, n, call->out.p, w->bound, w->prob);
 }
-/* The call in float64 with its bounds; replaces the inputs by f64 copies. */
+static bool widens(const Step *s, const OpCall *call) {
+    return call->op->widens && call->op->widens(call, adjoint_of(s));
+}
+/* The call in float64 with its bounds; replaces the inputs by f64 copies if the op reads no other.
+ */
 static void level2(Check *c, const Step *s, OpCall *call, Whole *w) {
     if (call->dtype == DT_F32) {
-        for (int k = 0; k < slices_tensors(s, call); k++) {
+        call->floats = widens(s, call);
+        for (int k = 0; !call->floats && k < slices_tensors(s, call); k++) {
             Tensor *t = slices_tensor(call, k);
             if (!t->p || (k < call->rule->nin && call->in_int >> k & 1)) continue;
             double *x = to_f64(c, t);
@@ -165,6 +171,9 @@ static void load_slice(const Joint *j, const Step *s, const Slices *x, int64_t l
     }
 }
 static void widen_slice(const Check *c, const Step *s, const Slices *x, OpCall *call, Kept *kept) {
+    call->dtype = DT_F64;
+    call->floats = widens(s, call);
+    if (call->floats) return;
     for (int k = 0; k < slices_tensors(s, call); k++) {
         Tensor *t = slices_tensor(call, k);
         if (!t->p) continue;
@@ -174,7 +183,6 @@ static void widen_slice(const Check *c, const Step *s, const Slices *x, OpCall *
         else kept->wide[k] = wide;
         t->p = wide;
     }
-    call->dtype = DT_F64;
 }
 static void slice_by_bits(const Check *c, const Step *s, OpCall *call, Whole *w, CompareLooks *to) {
     w->raw.p = call->out.p = joint_take(c, tensor_count(&call->out), dtype_size(DT_F32));

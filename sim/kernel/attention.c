@@ -98,9 +98,5 @@ static int64_t runs_of_rows(int64_t t0, int64_t n, int64_t ns, const AttentionMa
     return most;
 }
 
-static GemmView view(const void *p, int64_t rs, int64_t cs) {
-    return (GemmView){p, NULL, NULL, rs, cs};
-}
-
 #define BOTH "kernel/attention.inc"
 #include "kernel/both.inc"

@@ -16,7 +16,12 @@ typedef struct {
     const void *p;
     const int64_t *row, *col;
     int64_t rs, cs;
+    bool floats; /* an operand of gemm_f64 whose elements are f32: widened when packed */
 } GemmView;
+/* Element (i,k) at p[i*rs + k*cs]. */
+static inline GemmView gemm_strided(const void *p, int64_t rs, int64_t cs) {
+    return (GemmView){.p = p, .rs = rs, .cs = cs};
+}
 
 /* C (written, not accumulated) of M x N from A of M x K and B of N x K; elements f32 or f64. M, N
  * or K may be 0: K = 0 gives zeros. C overlaps neither. Runs on the calling thread; scratch is the

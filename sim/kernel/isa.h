@@ -11,13 +11,16 @@
 
 /* pack: out[k*stride + i] = p[row[i] + col[k]] for i < r, k < kc; entries r <= i < stride are any
  * number. `col_seq` says that col[k] = col[0] + k. May write up to KERNEL_SLACK elements past the
- * end of out, so pack panels in ascending order. tile: c[i][j] = sum over k of a[k*m + i] * b[k*nr
+ * end of out, so pack panels in ascending order. pack_floats: the same from float32. tile: c[i][j]
+ * = sum over k of a[k*m + i] * b[k*nr
  * + j], i < m <= mr, j < nr: one fma chain from zero; with `add` that sum is added to c. */
 #define KERNEL_OPS_DECL(R, T)                                                                      \
     typedef struct {                                                                               \
         int mr, nr;                                                                                \
         void (*pack)(int64_t r, int64_t stride, int64_t kc, const T *p, const int64_t *row,        \
                      const int64_t *col, int col_seq, T *out);                                     \
+        void (*pack_floats)(int64_t r, int64_t stride, int64_t kc, const float *p,                 \
+                            const int64_t *row, const int64_t *col, int col_seq, T *out);          \
         void (*tile)(int m, int64_t kc, const T *a, const T *b, T *const *c, int add);             \
         void (*exp)(int64_t n, const T *x, T *y);                                                  \
         T (*sum)(int64_t n, const T *x);                                                           \

@@ -25,6 +25,10 @@ static const int32_t first_lanes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 #include "kernel/x86.inc"
 #define V_LOADN(p, n)                                                                              \
     _mm256_maskload_pd((p), _mm256_loadu_si256((const __m256i_u *)(first_lanes + 8 - 2 * (n))))
+#define V_WIDEN(p) _mm256_cvtps_pd(_mm_loadu_ps(p))
+#define V_WIDENN(p, n)                                                                             \
+    _mm256_cvtps_pd(                                                                               \
+        _mm_maskload_ps((p), _mm_loadu_si128((const __m128i_u *)(first_lanes + 8 - (n)))))
 #define V_SIGNSEL(x, plus, minus) _mm256_blendv_pd((plus), (minus), (x))
 #define V_POW2(t) pow2_f64_avx2(t)
 #define V_TRANSPOSE(v) transpose_f64_avx2(v)

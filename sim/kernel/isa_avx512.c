@@ -24,6 +24,8 @@
 #define TYPE pd
 #include "kernel/x86.inc"
 #define V_LOADN(p, n) _mm512_maskz_loadu_pd((__mmask8)((1u << (n)) - 1), (p))
+#define V_WIDEN(p) _mm512_cvtps_pd(_mm256_loadu_ps(p))
+#define V_WIDENN(p, n) _mm512_cvtps_pd(_mm256_maskz_loadu_ps((__mmask8)((1u << (n)) - 1), (p)))
 #define V_SIGNSEL(x, plus, minus)                                                                  \
     _mm512_mask_blend_pd(_mm512_movepi64_mask(_mm512_castpd_si512(x)), (plus), (minus))
 #define V_POW2(t) pow2_f64_avx512(t)

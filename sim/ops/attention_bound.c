@@ -40,9 +40,7 @@ static double largest(const double *x, int64_t n) {
     return m;
 }
 static const double *at(const Tensor *t, int64_t o) { return (const double *)t->p + o; }
-static GemmView rows_of(const double *p, int64_t stride) {
-    return (GemmView){.p = p, .rs = stride, .cs = 1};
-}
+static GemmView rows_of(const double *p, int64_t stride) { return gemm_strided(p, stride, 1); }
 
 /* With scores of at most `score`: a score is off by delta, so a probability by a factor of
  * exp(2 delta); the sum that it is divided by has S terms. */

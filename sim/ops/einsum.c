@@ -124,9 +124,9 @@ static void gemm_task(void *arg, int64_t i) {
     int64_t M = j->M - m0 < j->m_step ? j->M - m0 : j->m_step,
             N = j->N - n0 < j->n_step ? j->N - n0 : j->n_step;
     if (M <= 0 || N <= 0) return;
-    Dtype t = j->p->dtype;
-    GemmView A = shifted(j->w->v[0], t, j->ob[0][b], m0, 0),
-             B = shifted(j->w->v[1], t, j->ob[1][b], n0, 0),
+    Dtype t = j->p->dtype, from = j->w->v[0].floats ? DT_F32 : t;
+    GemmView A = shifted(j->w->v[0], from, j->ob[0][b], m0, 0),
+             B = shifted(j->w->v[1], from, j->ob[1][b], n0, 0),
              C = shifted(j->w->v[2], t, j->ob[2][b], m0, n0);
     (t == DT_F32 ? gemm_f32 : gemm_f64)(M, N, j->K, &A, &B, &C);
 }
@@ -240,6 +240,7 @@ void op_einsum(const OpCall *c) {
         return;
     }
     Plan2 p = classify(c, &one64, &one32);
+    assert(!c->floats || (p.k.n && c->rule->nin == 2));
     if (box_empty(&c->out)) return;
     if (!p.k.n) {
         multiply(c, &p, NULL);
@@ -249,6 +250,7 @@ void op_einsum(const OpCall *c) {
     GemmJob j = {.p = &p, .M = group_count(&p.m), .N = group_count(&p.n), .K = group_count(&p.k)};
     Views w = {.n_free = 0};
     w.v[0].p = p.a.p, w.v[1].p = p.b.p, w.v[2].p = p.c.p;
+    w.v[0].floats = w.v[1].floats = c->floats;
     one_table(&w, &p.m, 0, j.M, &w.v[0].row, &w.v[0].rs);
     one_table(&w, &p.k, 0, j.K, &w.v[0].col, &w.v[0].cs);
     one_table(&w, &p.n, 1, j.N, &w.v[1].row, &w.v[1].rs);
@@ -305,10 +307,26 @@ double op_einsum_flops(const OpCall *c) {
  * *letters. Workers share the operand's first dim if the norms keep it. */
 typedef struct {
     const Tensor *x;
+    bool floats;
     const int64_t *to; /* stride in the norms per dim of x; 0: summed */
     double *sum;
     int dim; /* that is shared out: all before it have one element */
 } NormJob;
+/* The sum of n squares in eight lanes; the same bits for a number in either type. */
+#define SUM_SQUARES(name, T)                                                                       \
+    static void name(int64_t n, const T *v, double *sum) {                                         \
+        double lane[8] = {0};                                                                      \
+        int64_t k = 0;                                                                             \
+        for (; k + 8 <= n; k += 8)                                                                 \
+            for (int l = 0; l < 8; l++) lane[l] += (double)v[k + l] * (double)v[k + l];            \
+        for (; k < n; k++) lane[0] += (double)v[k] * (double)v[k];                                 \
+        for (int l = 0; l < 8; l++) *sum += lane[l];                                               \
+    }                                                                                              \
+    static void name##_each(int64_t n, const T *v, int64_t step, double *sum) {                    \
+        for (int64_t k = 0; k < n; k++) sum[k * step] += (double)v[k] * (double)v[k];              \
+    }
+SUM_SQUARES(squares, double)
+SUM_SQUARES(squares_of_floats, float)
 static void norm_rows(void *arg, int64_t first) {
     const NormJob *j = arg;
     const Tensor *x = j->x;
@@ -320,16 +338,10 @@ static void norm_rows(void *arg, int64_t first) {
         int64_t ox = first * x->s[j->dim], oy = first * j->to[j->dim];
         for (int d = 0; d < outer; d++) ox += i[d] * x->s[d], oy += i[d] * j->to[d];
         const double *v = (const double *)x->p + ox;
-        if (to)
-            for (int64_t k = 0; k < n; k++) j->sum[oy + k * to] += v[k] * v[k];
-        else {
-            double lane[8] = {0};
-            int64_t k = 0;
-            for (; k + 8 <= n; k += 8)
-                for (int l = 0; l < 8; l++) lane[l] += v[k + l] * v[k + l];
-            for (; k < n; k++) lane[0] += v[k] * v[k];
-            for (int l = 0; l < 8; l++) j->sum[oy] += lane[l];
-        }
+        const float *f = (const float *)x->p + ox;
+        double *sum = j->sum + oy;
+        if (j->floats) to ? squares_of_floats_each(n, f, to, sum) : squares_of_floats(n, f, sum);
+        else to ? squares_each(n, v, to, sum) : squares(n, v, sum);
     } while (box_next(outer, size, i));
 }
 static Tensor norms(const OpCall *c, int op, char *letters) {
@@ -347,8 +359,8 @@ static Tensor norms(const OpCall *c, int op, char *letters) {
     int64_t m = tensor_count(&out);
     double *o = out.p = base_malloc(base_mul((size_t)(m ? m : 1), sizeof *o));
     memset(o, 0, (size_t)m * sizeof *o);
-    NormJob j = {x, to, o, 0};
-    if (!x->nd) o[0] = *(const double *)x->p * *(const double *)x->p;
+    NormJob j = {x, c->floats, to, o, 0};
+    if (!x->nd) c->floats ? squares_of_floats(1, x->p, o) : squares(1, x->p, o);
     else if (!box_empty(x)) {
         while (j.dim < x->nd - 2 && x->n[j.dim] == 1) j.dim++;
         int64_t rows = x->nd > 1 ? x->n[j.dim] : 1;
@@ -458,6 +470,15 @@ bool op_factored_contraction(const OpCall *c, int operand, int *split) {
     }
     return !rule_listed(r) && sums(r) && apart(r, &outer, split);
 }
+bool op_widening_contraction(const OpCall *c, int operand) {
+    Rule adjoint;
+    const Rule *r = c->rule;
+    if (operand >= 0) {
+        adjoint = rule_adjoint(r, operand, op_saved(c->op, r->nin, operand));
+        r = &adjoint;
+    }
+    return !rule_listed(r) && r->nin == 2 && sums(r);
+}
 /* Both bounds by the norms of the two operands. Returns a number that no product exceeds. */
 static double norm_factors(const OpCall *c, ErrorFactors *f) {
     int outer = 0, split;
@@ -508,6 +529,7 @@ const Op op_contract = {
     .adjoint = op_einsum_adjoint,
     .bound = op_bound_contraction,
     .factored = op_factored_contraction,
+    .widens = op_widening_contraction,
     .bound_each = true,
     .exact = op_exact_same,
     .exact_adjoint = op_exact_adjoint_same,

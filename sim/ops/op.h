@@ -59,6 +59,7 @@ typedef struct OpCall {
     Dtype dtype;            /* of all floating operands; ids and labels are DT_I64 (see in_int) */
     Tensor in[RULE_MAX_IN]; /* operands; in an adjoint those not saved have p = NULL */
     bool narrow;            /* every real operand holds bf16 numbers, as float32 */
+    bool floats;            /* dtype is DT_F64, and operands are float32 still (see Op.widens) */
     uint32_t in_int;        /* bit i: operand i holds int64 */
     Tensor out;             /* the output; allocated by the caller, to be written in full */
     Tensor cot;             /* adjoint: the cotangent of the output */
@@ -140,6 +141,9 @@ typedef struct Op {
      * products of one magnitude for the outer dims of the result, and one for its inner ones, of
      * which *split are outer? NULL: never. */
     bool (*factored)(const OpCall *c, int operand, int *split);
+    /* In float64, does the call (its adjoint) take float32 operands, for itself and for its bounds,
+     * and widen each number when it reads it? NULL: never. */
+    bool (*widens)(const OpCall *c, int operand);
     bool bound_each; /* an element's bound follows from the operands' elements that have its
                         letters: it is the same in any part of the call */
     void (*exact)(const OpCall *c); /* integer map for --exact; op_exact_same: forward is already
@@ -205,6 +209,7 @@ OpCall op_einsum_towards(const OpCall *c, int operand, Rule *rule);
 double op_einsum_flops(const OpCall *c);
 void op_bound_contraction(const OpBound *b);
 bool op_factored_contraction(const OpCall *c, int operand, int *split);
+bool op_widening_contraction(const OpCall *c, int operand);
 void op_bound_pointwise(const OpBound *b); /* a few u of the magnitudes involved */
 void op_bound_copy(const OpBound *b);      /* exact: zero */
 void op_exact_same(const OpCall *c);

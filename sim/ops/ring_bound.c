@@ -27,12 +27,8 @@ static double dot(const double *x, const double *y, int64_t n) {
     for (int64_t i = 0; i < n; i++) s += x[i] * y[i];
     return s;
 }
-static GemmView by_rows(const double *p, int64_t stride) {
-    return (GemmView){.p = p, .rs = stride, .cs = 1};
-}
-static GemmView by_columns(const double *p, int64_t stride) {
-    return (GemmView){.p = p, .rs = 1, .cs = stride};
-}
+static GemmView by_rows(const double *p, int64_t stride) { return gemm_strided(p, stride, 1); }
+static GemmView by_columns(const double *p, int64_t stride) { return gemm_strided(p, 1, stride); }
 static double plain_gamma(double n, double u) { return gamma_n(n, u); }
 typedef double (*Gamma)(double n, double u);
 

@@ -4,9 +4,12 @@
 #include "tests/support/child.h"
 #include "tests/support/support.h"
 #include "base/text.h"
+#include "cli/fold.h"
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -309,6 +312,70 @@ static void test_ranks_of_several_stages(void **state) {
     }
 }
 
+/* Words that a user chose are no layers and stages: a file of such a name in the column of plan
+ * lines hides no fold. */
+static void test_names_of_files(void **state) {
+    (void)state;
+    Fold f = fold_staged(16, "1f1b", "");
+    size_t n;
+    const char *text = child_read(f.a, f.plan, &n), *folder = temp_path(f.a, "stage 1"),
+               *named = arena_printf(f.a, "%s/layers.3.yaml", folder);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    child_write(named, text);
+    static const char *const commands[] = {"params", "comms", "shapes"};
+    for (int i = 0; i < 3; i++) {
+        int lines = lines_with(said(&f, commands[i], NULL, NULL), "\n");
+        Fold g = {f.a, named};
+        assert_int_equal(lines_with(said(&g, commands[i], NULL, NULL), "\n"), lines);
+    }
+    unlink(named);
+    rmdir(folder);
+    arena_free(f.a);
+}
+
+/* ---- lines that stand after rows ---- */
+/* A row for each of 8 layers, two on each of 4 coordinates, and a line after row `after`. */
+static Table small_table(Arena *a, const Trace *t, int after) {
+    static const Column col[] = {{"name", "name", false, COL_NAMES},
+                                 {"ranks", "", false, COL_PLACE}};
+    Table out = table_new(a, "row", col, 2);
+    for (int i = 0; i < 8; i++) {
+        int64_t rank = i / 2;
+        RankSet ranks = rankset_from(a, &rank, 1);
+        table_row(&out)[0] = cell_text(arena_printf(a, "layers.%d.w", i));
+        table_place(&out, fold_place(t, i, &ranks, a));
+    }
+    out.after = ARENA_ARRAY(a, const char *, 8);
+    if (after >= 0) out.after[after] = "spoken";
+    return out;
+}
+static int lines_after(const Table *t, const char *what) {
+    int n = 0;
+    for (int r = 0; r < t->n_rows; r++) n += t->after[r] && strstr(t->after[r], what);
+    return n;
+}
+/* What stands after a row that would be folded is not lost: after the last of all it follows the
+ * line of the fold, elsewhere nothing is folded. */
+static void test_spoken(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace layers = {0}, stages = {.schedule_axis = "pp", .stages = 4, .n_axes = 1, .ranks = 4};
+    stages.axes = ARENA_ARRAY(a, struct TraceAxis, 1);
+    stages.axes[0].name = "pp";
+    stages.axes[0].size = 4;
+    for (int after = -1; after < 8; after++) {
+        Table t = small_table(a, &layers, after), of = fold_table(&t, &layers);
+        bool folds = after < 0 || after == 7;
+        assert_int_equal(of.n_rows, folds ? 1 : 7 - after >= FOLD_LAYERS ? after + 2 : 8);
+        assert_int_equal(lines_after(&of, "spoken"), after >= 0);
+        t = small_table(a, &stages, after);
+        of = fold_table(&t, &stages);
+        assert_int_equal(lines_after(&of, "stages 1-3: the same as stage 0"), folds);
+        assert_int_equal(lines_after(&of, "spoken"), after >= 0);
+    }
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_are_all_told),
@@ -322,6 +389,8 @@ int main(void) {
         cmocka_unit_test(test_layers_within_stages),
         cmocka_unit_test(test_stage_that_differs_stays),
         cmocka_unit_test(test_ranks_of_several_stages),
+        cmocka_unit_test(test_names_of_files),
+        cmocka_unit_test(test_spoken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,7 +126,7 @@ static void test_diff_of_pipelines(void **state) {
     child_write(y, arena_printf(a, piped, 16, 4, "1f1b"));
     Ended e = piped_run(a, "diff", NULL, x, y);
     assert_int_equal(e.code, 1);
-    assert_int_equal(lines_with(e.out, "  layers 1-15: the same as layer 0 ("), 3);
+    assert_int_equal(lines_with(e.out, "  layers 1-15: the same as layer 0 ("), 4);
     Ended all = piped_run(a, "diff", "-v", x, y);
     const char *two = strstr(all.out, "layers.2.attention.wq"),
                *ten = strstr(all.out, "layers.10.attention.wq");
@@ -138,8 +138,21 @@ static void test_diff_of_pipelines(void **state) {
                    "pipeline: {schedule: 1f1b, microbatches: 8, "
                    "stages: [[0, 1, 2], [3, 4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]}\n");
     e = piped_run(a, "diff", NULL, x, y); /* the stage is the difference */
-    assert_non_null(strstr(e.out, "pp: at(0)"));
-    assert_non_null(strstr(e.out, "pp: at(1)"));
+    const char *row = strstr(e.out, "\nstage");
+    assert_true(row && strstr(row, "layers.3 ") && strstr(row, "pp: at(0)"));
+    assert_non_null(strstr(row, "pp: at(1)"));
+    assert_int_equal(lines_with(e.out, "pp: at("), 2 * lines_with(e.out, "\nstage"));
+    assert_non_null(strstr(e.out, "are told once; -v shows all\n"));
+    all = piped_run(a, "diff", "-v", x, y);
+    assert_null(strstr(all.out, "\nstage"));
+    assert_true(lines_with(all.out, "pp: at(") > 100);
+    /* of pipelines that have little in common a person reads a few pages, not every copy */
+    child_write(y, "model: {preset: mixtral-8x7b, layers: 12, shrink: 16}\nmesh: {pp: 4, ep: 2}\n"
+                   "data: {batch: 8, sequence: 32}\npass: backward\n"
+                   "pipeline: {schedule: interleaved, microbatches: 8, chunks: 3}\n");
+    e = piped_run(a, "diff", NULL, x, y);
+    all = piped_run(a, "diff", "-v", x, y);
+    assert_true(lines_with(e.out, "\n") < 300 && lines_with(all.out, "\n") > 1000);
     arena_free(a);
 }
 /* A name comes before another by its letters, and by the values of the numbers in it. */

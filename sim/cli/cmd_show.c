@@ -398,6 +398,19 @@ static void diff_records(const Cli *c, const Trace *x, const Trace *y, Table *t,
                                x->backend ? x->backend : "-", y->backend ? y->backend : "-")
                 : ": the records are equal once times are left out";
 }
+/* Of pipelines people are told where layers lie apart from what lies there: rows of layers are then
+ * alike. */
+static Table diff_shown(const Cli *c, const Trace *x, const Trace *y, const Table *all) {
+    bool piped = x->schedule_axis || y->schedule_axis;
+    Table brief =
+        piped && cli_folds(c) && all->n_rows ? table_diff(c, x, y, true) : (Table){.n_rows = 0};
+    if (!brief.n_rows) return *all;
+    brief.notes = all->notes;
+    if (brief.n_rows < all->n_rows)
+        str_add(&brief.notes, "where layers lie, and copies of a value that read alike, are told "
+                              "once; -v shows all\n");
+    return brief;
+}
 int cmd_diff(Cli *c) {
     PipelineOptions o = cli_pipeline(c);
     const RenderView *view = c->o.view ? known_view(c) : NULL;
@@ -414,7 +427,7 @@ int cmd_diff(Cli *c) {
         if (json) document_table(c, NULL, a.d, b.d);
         return cli_worse(x ? 0 : a.exit, y ? 0 : b.exit);
     }
-    Table t = table_diff(c, x, y);
+    Table t = table_diff(c, x, y, false);
     const char *what;
     diff_records(c, x, y, &t, &what);
     if (view && !draw_two(c, x, y, view)) return 2;
@@ -424,8 +437,10 @@ int cmd_diff(Cli *c) {
         str_addf(&t.notes, "%d difference%s. %s\n", t.n_rows, t.n_rows == 1 ? "" : "s",
                  table_diff_verdict(x, y, c->arena));
     if (json) document_table(c, &t, a.d, b.d);
-    else if (t.n_rows || !text) show_folded(c, &t, NULL);
-    else if (!c->o.quiet) str_addf(&c->text, "no difference%s\n", what);
+    else if (t.n_rows || !text) {
+        Table shown = diff_shown(c, x, y, &t);
+        show_folded(c, &shown, NULL);
+    } else if (!c->o.quiet) str_addf(&c->text, "no difference%s\n", what);
     return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
 }
 

@@ -453,7 +453,8 @@ static int held(const char *expect, Trace *t, int exit_before, const char *code,
     if (diags_errors(d)) diags_print(d, stderr, false);
     assert_int_equal(diags_errors(d), 0);
     d = diags_new(arena);
-    if (code) diag_error(d, code, nowhere, NULL, "planted");
+    if (code && *code == 'N') diag_note(d, code, nowhere, NULL, "planted");
+    else if (code) diag_error(d, code, nowhere, NULL, "planted");
     int before = d->n, result = expect_check(p, t, d, exit_before);
     *failures = d->n - before;
     for (int i = before; i < d->n; i++) assert_string_equal(d->item[i].code, "E0505");
@@ -487,7 +488,9 @@ static const struct {
     {"{diagnostics: [W0401]}", WRONG, 1, "E0501", 1, 2}, /* values differ and nothing said so */
     {"{diagnostics: [E0501]}", WRONG, 1, "E0501", 0, 0},
     {"{diagnostics: []}", EQUAL, 0, NULL, 0, 0},
-    {"{equivalent: true}", NONE, 3, "E0203", 3, 0}, /* not understood: nothing more is said */
+    {"{diagnostics: [N0002]}", EQUAL, 0, "N0002", 0, 0},
+    {"{diagnostics: [N0002]}", EQUAL, 1, "N0002", 1, 0}, /* --strict: no note explains a SUSPECT */
+    {"{equivalent: true}", NONE, 3, "E0203", 3, 0},      /* not understood: nothing more is said */
     {"{first_wrong: x}", NONE, 3, "E0203", 3, 0},
     {"{equivalent: true, collectives: {forward: {all_gather: 9}}, memory_per_rank: 1}", UNRUN, 5,
      "E0701", 5, 0},
@@ -970,6 +973,11 @@ static void test_each_microbatch(void **state) {
                 assert_true(k < parts ? seen[k] > 0 && seen[k] == seen[0] : !seen[k]);
             done(r);
         }
+    /* a record is of all micro-batches: who asks for a row of each is not given something else */
+    expect_code(RUN("comms", plans[0], "--each", "--format", "jsonl"), 2, NULL, "`per_step`");
+    expect_code(RUN("comms", plans[0], "--each", "-o", in("x.jsonl")), 2, NULL, "`per_step`");
+    expect_code(RUN("params", plans[0], "--notation", "torch", "--format", "jsonl"), 2, NULL,
+                "--notation");
 }
 /* The foot of `params`: what the fullest rank holds, which in a pipeline has its stages only, as
  * the view memory has it. */

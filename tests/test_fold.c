@@ -4,9 +4,12 @@
 #include "tests/support/child.h"
 #include "tests/support/support.h"
 #include "base/text.h"
+#include "cli/fold.h"
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -123,7 +126,7 @@ static void test_diff_of_pipelines(void **state) {
     child_write(y, arena_printf(a, piped, 16, 4, "1f1b"));
     Ended e = piped_run(a, "diff", NULL, x, y);
     assert_int_equal(e.code, 1);
-    assert_int_equal(lines_with(e.out, "  layers 1-15: the same as layer 0 ("), 3);
+    assert_int_equal(lines_with(e.out, "  layers 1-15: the same as layer 0 ("), 4);
     Ended all = piped_run(a, "diff", "-v", x, y);
     const char *two = strstr(all.out, "layers.2.attention.wq"),
                *ten = strstr(all.out, "layers.10.attention.wq");
@@ -135,8 +138,21 @@ static void test_diff_of_pipelines(void **state) {
                    "pipeline: {schedule: 1f1b, microbatches: 8, "
                    "stages: [[0, 1, 2], [3, 4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]}\n");
     e = piped_run(a, "diff", NULL, x, y); /* the stage is the difference */
-    assert_non_null(strstr(e.out, "pp: at(0)"));
-    assert_non_null(strstr(e.out, "pp: at(1)"));
+    const char *row = strstr(e.out, "\nstage");
+    assert_true(row && strstr(row, "layers.3 ") && strstr(row, "pp: at(0)"));
+    assert_non_null(strstr(row, "pp: at(1)"));
+    assert_int_equal(lines_with(e.out, "pp: at("), 2 * lines_with(e.out, "\nstage"));
+    assert_non_null(strstr(e.out, "are told once; -v shows all\n"));
+    all = piped_run(a, "diff", "-v", x, y);
+    assert_null(strstr(all.out, "\nstage"));
+    assert_true(lines_with(all.out, "pp: at(") > 100);
+    /* of pipelines that have little in common a person reads a few pages, not every copy */
+    child_write(y, "model: {preset: mixtral-8x7b, layers: 12, shrink: 16}\nmesh: {pp: 4, ep: 2}\n"
+                   "data: {batch: 8, sequence: 32}\npass: backward\n"
+                   "pipeline: {schedule: interleaved, microbatches: 8, chunks: 3}\n");
+    e = piped_run(a, "diff", NULL, x, y);
+    all = piped_run(a, "diff", "-v", x, y);
+    assert_true(lines_with(e.out, "\n") < 300 && lines_with(all.out, "\n") > 1000);
     arena_free(a);
 }
 /* A name comes before another by its letters, and by the values of the numbers in it. */
@@ -309,6 +325,70 @@ static void test_ranks_of_several_stages(void **state) {
     }
 }
 
+/* Words that a user chose are no layers and stages: a file of such a name in the column of plan
+ * lines hides no fold. */
+static void test_names_of_files(void **state) {
+    (void)state;
+    Fold f = fold_staged(16, "1f1b", "");
+    size_t n;
+    const char *text = child_read(f.a, f.plan, &n), *folder = temp_path(f.a, "stage 1"),
+               *named = arena_printf(f.a, "%s/layers.3.yaml", folder);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    child_write(named, text);
+    static const char *const commands[] = {"params", "comms", "shapes"};
+    for (int i = 0; i < 3; i++) {
+        int lines = lines_with(said(&f, commands[i], NULL, NULL), "\n");
+        Fold g = {f.a, named};
+        assert_int_equal(lines_with(said(&g, commands[i], NULL, NULL), "\n"), lines);
+    }
+    unlink(named);
+    rmdir(folder);
+    arena_free(f.a);
+}
+
+/* ---- lines that stand after rows ---- */
+/* A row for each of 8 layers, two on each of 4 coordinates, and a line after row `after`. */
+static Table small_table(Arena *a, const Trace *t, int after) {
+    static const Column col[] = {{"name", "name", false, COL_NAMES},
+                                 {"ranks", "", false, COL_PLACE}};
+    Table out = table_new(a, "row", col, 2);
+    for (int i = 0; i < 8; i++) {
+        int64_t rank = i / 2;
+        RankSet ranks = rankset_from(a, &rank, 1);
+        table_row(&out)[0] = cell_text(arena_printf(a, "layers.%d.w", i));
+        table_place(&out, fold_place(t, i, &ranks, a));
+    }
+    out.after = ARENA_ARRAY(a, const char *, 8);
+    if (after >= 0) out.after[after] = "spoken";
+    return out;
+}
+static int lines_after(const Table *t, const char *what) {
+    int n = 0;
+    for (int r = 0; r < t->n_rows; r++) n += t->after[r] && strstr(t->after[r], what);
+    return n;
+}
+/* What stands after a row that would be folded is not lost: after the last of all it follows the
+ * line of the fold, elsewhere nothing is folded. */
+static void test_spoken(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Trace layers = {0}, stages = {.schedule_axis = "pp", .stages = 4, .n_axes = 1, .ranks = 4};
+    stages.axes = ARENA_ARRAY(a, struct TraceAxis, 1);
+    stages.axes[0].name = "pp";
+    stages.axes[0].size = 4;
+    for (int after = -1; after < 8; after++) {
+        Table t = small_table(a, &layers, after), of = fold_table(&t, &layers);
+        bool folds = after < 0 || after == 7;
+        assert_int_equal(of.n_rows, folds ? 1 : 7 - after >= FOLD_LAYERS ? after + 2 : 8);
+        assert_int_equal(lines_after(&of, "spoken"), after >= 0);
+        t = small_table(a, &stages, after);
+        of = fold_table(&t, &stages);
+        assert_int_equal(lines_after(&of, "stages 1-3: the same as stage 0"), folds);
+        assert_int_equal(lines_after(&of, "spoken"), after >= 0);
+    }
+    arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_are_all_told),
@@ -322,6 +402,8 @@ int main(void) {
         cmocka_unit_test(test_layers_within_stages),
         cmocka_unit_test(test_stage_that_differs_stays),
         cmocka_unit_test(test_ranks_of_several_stages),
+        cmocka_unit_test(test_names_of_files),
+        cmocka_unit_test(test_spoken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,11 @@ static void test_patterns(void **state) {
     put("note.txt", "no plan");
     Ended e = check(in("*.yaml"), NULL, NULL);
     has(&e, 1, "1 of 2 plans failed", "");
-    e = check(in("[a].yaml"), in("{a,c}.yaml"), NULL);
+    e = check(in("[a].yaml"), in("{a,c*}.yaml"), NULL);
     has(&e, 0, "2 plans hold", "");
+    /* a name that is not there, as a shell hands it on */
+    e = check(in("{a,c}.yaml"), NULL, NULL);
+    has(&e, 3, "1 of 2 plans failed", "c.yaml' [E0101]");
     e = check(in("x*.yaml"), NULL, NULL);
     has(&e, 3, "", "no file matches");
     assert_int_equal(mkdir(in("sub"), 0777), 0); /* a folder that matches is searched */
@@ -69,8 +72,8 @@ static void test_deep_patterns(void **state) {
                {"{a,{sub,x}/**/{c,d}}.yaml", 3},
                {"{**/d,[ab]}.yaml", 3},
                {"{}{a}.yaml", 0},
-               {"{,x}a.yaml", 1},
-               {"sub/\\[x\\]/{d,}.yaml", 1}};
+               {"{,[x]}a.yaml", 1},
+               {"sub/\\[x\\]/{d,x*}.yaml", 1}};
     for (int i = 0; i < 3; i++) assert_int_equal(mkdir(in(folders[i]), 0777), 0);
     for (int i = 0; i < 5; i++) put(files[i], SMALL_PLAN);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -81,6 +84,8 @@ static void test_deep_patterns(void **state) {
     }
     Ended e = check(in("**/x.yaml"), NULL, NULL);
     has(&e, 3, "", "no file matches");
+    e = check(in("sub/\\[x\\]/{d,e}.yaml"), NULL, NULL);
+    has(&e, 3, "1 of 2 plans failed", "/sub/[x]/e.yaml' [E0101]");
     /* profiles and maps lie between plans: they are left out, and named */
     put("sub/h100.yaml", "name: h100\nlinks: {}\n");
     e = check(in("**/*.yaml"), NULL, NULL);
@@ -101,17 +106,21 @@ static void test_plans_of_a_folder(void **state) {
         const char *text;
         int exit;
         const char *says;
-    } row[] = {{SMALL_MODEL "meshh: {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n", 3, "E0201"},
-               {SMALL_MODEL "\"mesh\": {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n", 0,
-                "2 plans hold"},
-               {"{\"model\": {\"kind\": \"mlp\", \"sizes\": [4, 4, 4]}, \"mesh\": {\"tp\": 2},\n"
-                " \"data\": {\"rows\": 2}}\n",
-                0, "2 plans hold"},
-               {SMALL_MODEL "mehs: {tp: 2}\nrecipe: megatron\n", 3, "E0201"},
-               {"  model: {kind: mlp, sizes: [4, 4, 4]}\n  data: {rows: 2}\n  mesh : {tp: 2}\n", 0,
-                "2 plans hold"},
-               {"job:\n  mesh: here\n", 0, "ok "},
-               {"model: gpt\ndata: {path: x}\ntrainer: {max_steps: 3}\n", 0, "ok "}};
+    } row[] = {
+        {SMALL_MODEL "meshh: {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n", 3, "E0201"},
+        {SMALL_MODEL "\"mesh\": {tp: 2}\nplan: {net1: colwise, net2: rowwise}\n", 0,
+         "2 plans hold"},
+        {"{\"model\": {\"kind\": \"mlp\", \"sizes\": [4, 4, 4]}, \"mesh\": {\"tp\": 2},\n"
+         " \"data\": {\"rows\": 2}}\n",
+         0, "2 plans hold"},
+        {SMALL_MODEL "mehs: {tp: 2}\nrecipe: megatron\n", 3, "E0201"},
+        {"  model: {kind: mlp, sizes: [4, 4, 4]}\n  data: {rows: 2}\n  mesh : {tp: 2}\n", 0,
+         "2 plans hold"},
+        {"\xEF\xBB\xBFmesh: {tp: 2}\n" SMALL_MODEL, 0, "2 plans hold"},
+        {"# a plan\n--- # in braces\n{model: {kind: mlp, sizes: [4, 4, 4]}, mesh: {tp: 2}}\n", 0,
+         "2 plans hold"},
+        {"job:\n  mesh: here\n", 0, "ok "},
+        {"model: gpt\ndata: {path: x}\ntrainer: {max_steps: 3}\n", 0, "ok "}};
     assert_int_equal(mkdir(in("sub"), 0777), 0);
     put("sub/a.yaml", SMALL_PLAN);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -562,6 +571,8 @@ static void test_not_executed(void **state) {
         Ended e = check(p, asked[i][0], asked[i][1]);
         has(&e, 5, "FAIL", "[E0701]");
     }
+    Ended left = check(p, "--no-end-to-end", NULL);
+    has(&left, 5, "FAIL", "[E0701]");
     static const char *const planted[] = {"faults: [{at: net2, do: drop}]\n",
                                           "pass: backward\ngradients: {net1: mean}\n"};
     for (int i = 0; i < 2; i++) {

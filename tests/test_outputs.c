@@ -114,6 +114,18 @@ static void test_no_permission(void **state) {
     expect_bytes(in("mine.svg"), "old");
     assert_int_equal(child_count(in("closed"), ""), 0);
     expect_clean(dir);
+    /* plans that nobody may look at are not taken for held */
+    assert_true(mkdir(in("closed/plans"), 0755) == 0 && mkdir(in("closed/plans/own"), 0700) == 0);
+    child_write(in("closed/plans/p.yaml"), SMALL_PLAN);
+    assert_int_equal(chmod(in("closed/plans/p.yaml"), 0644), 0);
+    const char *const all[] = {in("closed/plans"), in("closed/plans/**/*.yaml")};
+    for (int i = 0; i < 2 && geteuid() == 0; i++) {
+        e = child_run(arena, &(Child){.words = WORDS("check", all[i]), .prepare = as_nobody});
+        child_expect(&e, 3, "/plans/own' cannot be opened: Permission denied");
+    }
+    rmdir(in("closed/plans/own"));
+    unlink(in("closed/plans/p.yaml"));
+    rmdir(in("closed/plans"));
     child_use(NULL);
 }
 /* A limit of file sizes kills the process unless SIGXFSZ is ignored; then write says so. */

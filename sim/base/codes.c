@@ -110,10 +110,8 @@ const DiagCode diag_codes[] = {
      "draw it from a plan that is run, or choose another view: `list views`"},
     {"E0212", 2, "wrong usage of the command line",
      "An option, its value, or a key given with --set is not known, or would do nothing: a trace "
-     "is "
-     "a run already, and heeds no --set. `shardproof --help` prints the options; keys of --set are "
-     "those of a plan, with dots between plain keys and plan[PATTERN] "
-     "for patterns.",
+     "is a run already, and heeds no --set. `shardproof --help` prints the options; keys of --set "
+     "are those of a plan, with dots between plain keys and plan[PATTERN] for patterns.",
      NULL},
     {"E0213", 3, "unknown hardware",
      "`shardproof list hardware` prints the known machines; each is a file in plans/hardware/.",
@@ -187,17 +185,13 @@ const DiagCode diag_codes[] = {
      "The number is well formed but makes no sense here: a negative learning rate, a beta outside "
      "0 .. 1, an index out of order.",
      "write a number within the range"},
-    /* ---- E04xx: layouts and types ---- */
     {"E0310", 3, "a pipeline schedule that is none",
      "The schedule cannot be made for these numbers of ranks, stages and micro-batches, or a file "
-     "of "
-     "actions lacks one, has one twice, or has one that no rank can do. Each stage needs the "
-     "forward "
-     "of every micro-batch once, and its backward: B, or both I (gradient of the input) and W "
-     "(gradients of the weights). A file that has UNSHARD gathers a stage before each use of it, "
-     "until RESHARD or REDUCE_GRAD drops it; one that has REDUCE_GRAD has one for each stage, "
-     "behind "
-     "its last backward. The table of schedules in the manual says what each needs.",
+     "of actions lacks one, has one twice, or has one that no rank can do. Each stage needs the "
+     "forward of every micro-batch once, and its backward: B, or both I (gradient of the input) "
+     "and W (gradients of the weights). A file that has UNSHARD gathers a stage before each use of "
+     "it, until RESHARD or REDUCE_GRAD drops it; one that has REDUCE_GRAD has one for each stage, "
+     "behind its last backward. The table of schedules in the manual says what each needs.",
      "`explain schedule` says what each schedule asks for"},
     {"E0311", 3, "a pipeline schedule that comes to no end",
      "Going through the lists of all ranks, some come to an action that waits for something that "
@@ -206,6 +200,7 @@ const DiagCode diag_codes[] = {
      "would hang there. For each rank the message names the first such action and what it waits "
      "for.",
      "look at the order of the named ranks: each waits for the next"},
+    /* ---- E04xx: layouts and types ---- */
     {"E0401", 3, "a placement's dim is out of range",
      "shard(d) counts the stored dims of this tensor from 0, or from the end with -1, -2. A "
      "letter, shard(f), names one of the tensor's atomic dims.",
@@ -251,9 +246,8 @@ const DiagCode diag_codes[] = {
     {"E0409", 1, "a sharding that does not divide",
      "JAX lays an array out by a NamedSharding only if the axes of each dim divide its size: "
      "device_put, and jit for what goes in and comes out, raise (\"... implies that the global "
-     "size "
-     "of its dimension 0 should be divisible by 3\", IndivisibleError). What is cut inside of jit "
-     "is padded by XLA. Under `trust: compiler` parameters and tokens are such arrays.",
+     "size of its dimension 0 should be divisible by 3\", IndivisibleError). What is cut inside of "
+     "jit is padded by XLA. Under `trust: compiler` parameters and tokens are such arrays.",
      "an axis size that divides it, null for this dim, or a size that is padded"},
     /* ---- E05xx: values ---- */
     {"E0501", 1, "values differ",
@@ -297,8 +291,7 @@ const DiagCode diag_codes[] = {
      "With --mpi every rank of the mesh is a process that a launcher has started: mpirun -n 8 for "
      "a mesh of 8 ranks; with --cuda torchrun and srun may start them too, and on several machines "
      "MASTER_ADDR says where rank 0 is. Without a launcher there is one process, and with that of "
-     "another MPI "
-     "each process is alone.",
+     "another MPI each process is alone.",
      "start as many processes as the mesh has ranks"},
     {"E0604", 5, "fewer GPUs than ranks",
      "With --cuda each rank computes on a GPU of its own, and a machine has fewer than the ranks "
@@ -320,10 +313,10 @@ const DiagCode diag_codes[] = {
      "start all processes with the same words, files and program"},
     {"E0607", 5, "the engine failed",
      "MPI, or the GPU, could not be started or broke off, or the plug-in is that of another "
-     "version "
-     "of shardproof; the words are the engine's own. Where MPI ends the processes by itself "
-     "(Open MPI, if it cannot start), its words and its exit code are all there is. Or the small "
-     "process that watches a rank could not be started: then the message says so, and MPI is well.",
+     "version of shardproof; the words are the engine's own. Where MPI ends the processes by "
+     "itself (Open MPI, if it cannot start), its words and its exit code are all there is. Or the "
+     "small process that watches a rank could not be started: then the message says so, and MPI is "
+     "well.",
      "try without --mpi or --cuda; `explain E0607` says more"},
     {"E0608", 5, "the GPU has not the memory",
      "With --cuda=virtual the values of all ranks lie in the memory of one GPU, also those that "
@@ -359,9 +352,8 @@ const DiagCode diag_codes[] = {
     {"E0707", 5, "the run would take too long",
      "Before a run its time is estimated from sizes, steps and ranks, at the rates of one machine: "
      "more than 100 hours are refused, as a slip of a number, and more than one where a plan says "
-     "no "
-     "`shrink`: --full, or `shrink: 1`, asks for the full widths. Fewer `optimizer.steps`, smaller "
-     "sizes or a larger `shrink` take less; shape-only commands compute nothing.",
+     "no `shrink`: --full, or `shrink: 1`, asks for the full widths. Fewer `optimizer.steps`, "
+     "smaller sizes or a larger `shrink` take less; shape-only commands compute nothing.",
      "make the model smaller with `shrink`, or say `check --static`, which executes nothing"},
     {"E0901", 70, "an internal error",
      "This is a bug of shardproof, not of the plan. Please report it with the plan.",
@@ -378,8 +370,7 @@ const DiagCode diag_codes[] = {
      "No line of the plan matches this parameter: every rank holds all of it.", NULL},
     {"N0003", 0, "an axis that cuts nothing, or more than there is",
      "No value and no parameter is cut over this axis: its ranks all do the same work. Or there "
-     "are "
-     "fewer parts than ranks: some hold nothing of the data or of a parameter, and wait.",
+     "are fewer parts than ranks: some hold nothing of the data or of a parameter, and wait.",
      NULL},
     {"N0004", 0, "key/value heads are replicated by splitting the axis",
      "There are fewer key/value heads than ranks on the axis. It was split into an outer part, "
@@ -421,27 +412,23 @@ const DiagCode diag_codes[] = {
      NULL},
     {"N0010", 0, "a config key was ignored",
      "`ignore_config` names a key of the model's config that this program does not read, or the "
-     "config "
-     "says how its checkpoint stores weights (`quantization_config`), which are multiplied here in "
-     "the plan's dtype.",
+     "config says how its checkpoint stores weights (`quantization_config`), which are multiplied "
+     "here in the plan's dtype.",
      NULL},
     {"N0011", 0, "loss_parallel that does nothing",
      "In torchtitan's and torchtune's names loss_parallel is PyTorch's, which replaces what is "
-     "done "
-     "with DTensors. Logits of a head that has no line, or whose style hands out plain tensors "
-     "(every one without `use_local_output: false`), have their loss as without it. Where such "
-     "plain logits are cut over the vocabulary PyTorch raises (E0408).",
+     "done with DTensors. Logits of a head that has no line, or whose style hands out plain "
+     "tensors (every one without `use_local_output: false`), have their loss as without it. Where "
+     "such plain logits are cut over the vocabulary PyTorch raises (E0408).",
      NULL},
     {"N0012", 0, "a sum of gradients over ranks that hold them equal",
      "A style whose hook sums a gradient whatever it is (`replicated_with_grad_allreduce`) stands "
-     "at "
-     "a module that every rank uses alike, or `data_parallel` names an axis (`axis`, `replicate`, "
-     "`shard`) whose ranks work on the same "
-     "tokens. Frameworks add up what its ranks hold without looking: equal gradients count once "
-     "per rank, and gradients of different shards of a parameter are added as if they were the "
-     "same one. Sums here follow from layouts, so none of that is done and the run's numbers do "
-     "not show it. Name the axes that cut the batch or the sequence; a sum over another axis is a "
-     "style's.",
+     "at a module that every rank uses alike, or `data_parallel` names an axis (`axis`, "
+     "`replicate`, `shard`) whose ranks work on the same tokens. Frameworks add up what its ranks "
+     "hold without looking: equal gradients count once per rank, and gradients of different shards "
+     "of a parameter are added as if they were the same one. Sums here follow from layouts, so "
+     "none of that is done and the run's numbers do not show it. Name the axes that cut the batch "
+     "or the sequence; a sum over another axis is a style's.",
      NULL},
     {"N0013", 0, "a label on a DTensor that lies otherwise",
      "A label (`input`, or `output` beside `desired_output`) says how a plain tensor lies. What "
@@ -489,36 +476,27 @@ const DiagCode diag_codes[] = {
      "The plan asks for a way of doing something that it does not do: when gradients are summed "
      "over ranks is a question of several micro-batches, and there is one; who is dropped is one "
      "of a capacity, and there is none; `rows` are of an mlp, and the model reads tokens; an "
-     "optimizer "
-     "makes a step under `pass: train` alone; a "
-     "schedule file gathers where the plan cuts no parameters, or gathers them as `reshard` says. "
-     "The "
-     "result is "
-     "the same without the key.",
+     "optimizer makes a step under `pass: train` alone; a schedule file gathers where the plan "
+     "cuts no parameters, or gathers them as `reshard` says. The result is the same without the "
+     "key.",
      NULL},
     {"N0019", 0, "a slope that rounding decides",
      "A ReLU's gradient jumps at 0, a clamp's at its ends. Where a number is all but there, "
-     "rounding "
-     "decides which slope it gets on the ranks, and in a small model the gradients are then far "
-     "from "
-     "those of the unsharded float64 model, although every step follows from its inputs. So the "
-     "unsharded model was run once more with the ranks' sides, where its own numbers are no "
-     "further "
-     "from the bend than rounding can put them, and with those the end of the run agrees. That the "
-     "slopes follow from the run's own numbers is held by its steps.",
+     "rounding decides which slope it gets on the ranks, and in a small model the gradients are "
+     "then far from those of the unsharded float64 model, although every step follows from its "
+     "inputs. So the unsharded model was run once more with the ranks' sides, where its own "
+     "numbers are no further from the bend than rounding can put them, and with those the end of "
+     "the run agrees. That the slopes follow from the run's own numbers is held by its steps.",
      NULL},
     {"N0020", 0, "a value of which rounding leaves nothing",
      "At the end a run is compared with the unsharded float64 model. Rounding can grow on the way: "
-     "a "
-     "gradient that is zero by identity is nothing else, and a few steps of training through a "
-     "norm of "
-     "all but zero make any small difference a large one. Where the unsharded model, run again "
-     "with "
-     "numbers that are off by what rounding does, itself is off by more than the value's largest "
-     "number, no such comparison can say anything. That each step follows from its inputs is held "
-     "as in every run. Where numbers inside of an op are larger than float32 has (the squares of a "
-     "norm's inputs, once training has run away) its result is no rounded one at all, on the ranks "
-     "as in an unsharded float32 model; the float64 one has them.",
+     "a gradient that is zero by identity is nothing else, and a few steps of training through a "
+     "norm of all but zero make any small difference a large one. Where the unsharded model, run "
+     "again with numbers that are off by what rounding does, itself is off by more than the "
+     "value's largest number, no such comparison can say anything. That each step follows from its "
+     "inputs is held as in every run. Where numbers inside of an op are larger than float32 has "
+     "(the squares of a norm's inputs, once training has run away) its result is no rounded one at "
+     "all, on the ranks as in an unsharded float32 model; the float64 one has them.",
      NULL},
     {"N0021", 0, "a schedule that PyTorch refuses",
      "The order is well defined and is run; PyTorch's class for it stops with a ValueError when it "

@@ -208,7 +208,8 @@ Table table_shapes(const Cli *c, const Trace *t);
 Table table_params(const Cli *c, const Trace *t);
 Table table_comms(const Cli *c, const Trace *t);
 Table table_times(const Cli *c, const Trace *t); /* times.c */
-Table table_diff(const Cli *c, const Trace *a, const Trace *b);
+/* `brief`: where layers lie in a pipeline has rows of its own, not a place in each row. */
+Table table_diff(const Cli *c, const Trace *a, const Trace *b, bool brief);
 /* A row for records that differ where the tables say the same. */
 void table_diff_record(Table *t, const TraceApart *x);
 /* What counts of it, in a sentence: bytes sent, memory, verdicts. */

@@ -15,7 +15,7 @@
 
 /* ---- one model ---- */
 static const Column name_columns[] = {
-    {"kind", "kind", false, COL_DROP},     {"name", "name", false, COL_PREFIX},
+    {"kind", "kind", false, COL_DROP},     {"name", "name", false, COL_PREFIX | COL_NAMES},
     {"rule", "rule", false, COL_LAST},     {"style", "style", false, 0},
     {"axis", "axis", false, COL_OPTIONAL}, {"placement", "placement", false, 0},
     {"shape", "shape", false, 0},          {"local", "local", false, 0},
@@ -53,6 +53,7 @@ static Table names_rows(Cli *c, const NamedPlan *p, bool brief) {
         Cell *r = table_row(&t);
         r[0] = cell_text("parameter");
         r[1] = cell_text(x->name);
+        table_place(&t, fold_place_named(x->name));
         rule_cells(r, x->rule);
         r[5] = x->placement ? cell_text(x->placement) : (Cell){"whole", NULL, NULL};
         r[6] = cell_shape(c->arena, x->shape, x->nd);
@@ -63,6 +64,7 @@ static Table names_rows(Cli *c, const NamedPlan *p, bool brief) {
         Cell *r = table_row(&t);
         r[0] = cell_text("module");
         r[1] = cell_text(p->module[i].name);
+        table_place(&t, fold_place_named(p->module[i].name));
         rule_cells(r, p->module[i].rule);
     }
     return t;
@@ -92,7 +94,7 @@ static void add_recorded(Str *s, const char *model_type, const char *between) {
 static void one_model(Cli *c, const NamedPlan *p) {
     bool people = !strcmp(c->format, "text") || !strcmp(c->format, "md"),
          brief = people && !c->o.verbose;
-    Table all = names_rows(c, p, brief), t = brief ? fold_layers(&all, 1) : all;
+    Table all = names_rows(c, p, brief), t = brief ? fold_layers(&all) : all;
     str_addf(&t.notes, "%s (%s), ", p->model_class ? p->model_class : "a model",
              p->model_type ? p->model_type : "no model_type");
     ranks_text(c, &t.notes);

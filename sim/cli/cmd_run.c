@@ -307,7 +307,8 @@ static bool wants_numbers(const CliOptions *o, const Plan *p) {
     const Expect *e = &p->expect;
     bool how = o->check && strcmp(o->check, "auto"), planted = o->fault || p->n_faults;
     return how || planted || p->n_gradients || o->strict || o->sensitivity || o->exact ||
-           o->end_to_end || o->update_expect || o->against || o->save_values || o->mpi || o->cuda ||
+           o->end_to_end || o->no_end_to_end || o->update_expect || o->against || o->save_values ||
+           o->mpi || o->cuda ||
            (e->set && (e->equivalent >= 0 || e->first_wrong || e->has_diagnostics));
 }
 /* A plan that this machine cannot execute for its size is held by rules and structure, and a note

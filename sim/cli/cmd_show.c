@@ -38,14 +38,13 @@ static const Trace *load_shown(Cli *c, const char *path, const PipelineOptions *
     return show_loaded(c, cli_load(c, path, o, false, l) && !cli_idle_options(c, l), l);
 }
 /* People see layers and stages that are alike once, except with -v; programs always see all.
- * `name`: the column of names; `t`: NULL for rows of two traces. */
-static void show_folded(Cli *c, const Table *table, const Trace *t, int name) {
+ * `t`: NULL for rows of two traces. */
+static void show_folded(Cli *c, const Table *table, const Trace *t) {
     Table folded = *table;
-    if (cli_folds(c)) folded = t ? fold_table(table, t, name) : fold_layers(table, name);
+    if (cli_folds(c)) folded = t ? fold_table(table, t) : fold_layers(table);
     cli_table(c, &folded);
 }
-/* `records` are the types of trace records that say the same in jsonl; `name` is the column of
- * names. */
+/* `records` are the types of trace records that say the same in jsonl. */
 typedef Table (*MakeTable)(const Cli *c, const Trace *t);
 /* What a document has beside its rows: of collectives, what became of the rows of experts. */
 static void show_document(Cli *c, const Trace *t, const Table *rows, const Diags *d) {
@@ -57,7 +56,7 @@ static void show_document(Cli *c, const Trace *t, const Table *rows, const Diags
     }
     document_tables(c, t ? rows : NULL, beside, d, NULL);
 }
-static int show(Cli *c, MakeTable make, int name, const char *records) {
+static int show(Cli *c, MakeTable make, const char *records) {
     PipelineOptions o = cli_pipeline(c);
     o.events = c->command->bit == C_TIMES;
     Loaded l;
@@ -68,20 +67,18 @@ static int show(Cli *c, MakeTable make, int name, const char *records) {
     }
     Table table = t ? make(c, t) : (Table){0};
     if (strcmp(c->format, "json") == 0 && !l.refused) show_document(c, t, &table, l.d);
-    else if (t) show_folded(c, &table, t, name);
+    else if (t) show_folded(c, &table, t);
     return l.exit;
 }
-int cmd_shapes(Cli *c) {
-    return show(c, table_shapes, 3, "value compute collective move diagnostic");
-}
-int cmd_params(Cli *c) { return show(c, table_params, 0, "param diagnostic"); }
-int cmd_times(Cli *c) { return show(c, table_times, 5, "event measured diagnostic"); }
+int cmd_shapes(Cli *c) { return show(c, table_shapes, "value compute collective move diagnostic"); }
+int cmd_params(Cli *c) { return show(c, table_params, "param diagnostic"); }
+int cmd_times(Cli *c) { return show(c, table_times, "event measured diagnostic"); }
 static Table table_pairs(const Cli *c, const Trace *t) {
     return pairs_table(c->arena, t, c->o.rank);
 }
 int cmd_comms(Cli *c) {
-    if (!c->o.pairs) return show(c, table_comms, 13, "collective exchange routed diagnostic");
-    if (strcmp(c->format, "text")) return show(c, table_pairs, 4, "exchange routed diagnostic");
+    if (!c->o.pairs) return show(c, table_comms, "collective exchange routed diagnostic");
+    if (strcmp(c->format, "text")) return show(c, table_pairs, "exchange routed diagnostic");
     PipelineOptions o = cli_pipeline(c);
     Loaded l;
     const Trace *t = load_shown(c, c->o.operands[0], &o, &l);
@@ -401,6 +398,19 @@ static void diff_records(const Cli *c, const Trace *x, const Trace *y, Table *t,
                                x->backend ? x->backend : "-", y->backend ? y->backend : "-")
                 : ": the records are equal once times are left out";
 }
+/* Of pipelines people are told where layers lie apart from what lies there: rows of layers are then
+ * alike. */
+static Table diff_shown(const Cli *c, const Trace *x, const Trace *y, const Table *all) {
+    bool piped = x->schedule_axis || y->schedule_axis;
+    Table brief =
+        piped && cli_folds(c) && all->n_rows ? table_diff(c, x, y, true) : (Table){.n_rows = 0};
+    if (!brief.n_rows) return *all;
+    brief.notes = all->notes;
+    if (brief.n_rows < all->n_rows)
+        str_add(&brief.notes, "where layers lie, and copies of a value that read alike, are told "
+                              "once; -v shows all\n");
+    return brief;
+}
 int cmd_diff(Cli *c) {
     PipelineOptions o = cli_pipeline(c);
     const RenderView *view = c->o.view ? known_view(c) : NULL;
@@ -417,7 +427,7 @@ int cmd_diff(Cli *c) {
         if (json) document_table(c, NULL, a.d, b.d);
         return cli_worse(x ? 0 : a.exit, y ? 0 : b.exit);
     }
-    Table t = table_diff(c, x, y);
+    Table t = table_diff(c, x, y, false);
     const char *what;
     diff_records(c, x, y, &t, &what);
     if (view && !draw_two(c, x, y, view)) return 2;
@@ -427,8 +437,10 @@ int cmd_diff(Cli *c) {
         str_addf(&t.notes, "%d difference%s. %s\n", t.n_rows, t.n_rows == 1 ? "" : "s",
                  table_diff_verdict(x, y, c->arena));
     if (json) document_table(c, &t, a.d, b.d);
-    else if (t.n_rows || !text) show_folded(c, &t, NULL, 1);
-    else if (!c->o.quiet) str_addf(&c->text, "no difference%s\n", what);
+    else if (t.n_rows || !text) {
+        Table shown = diff_shown(c, x, y, &t);
+        show_folded(c, &shown, NULL);
+    } else if (!c->o.quiet) str_addf(&c->text, "no difference%s\n", what);
     return cli_worse(t.n_rows ? 1 : 0, cli_worse(a.exit, b.exit));
 }
 

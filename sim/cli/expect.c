@@ -225,6 +225,15 @@ static bool says_something_else(const Hold *h) {
     }
     return false;
 }
+/* The listed diagnostics explain a plan that was refused; values that differ want `equivalent:
+ * false`. A listed note explains nothing: --strict fails a suspect value all the same. */
+static bool refused_as_listed(const Hold *h) {
+    if (verdict_is(h->t, "different")) return false;
+    for (int i = 0; i < h->d->n; i++)
+        if (h->d->item[i].severity != DIAG_NOTE && listed(&h->p->expect, h->d->item[i].code))
+            return true;
+    return false;
+}
 
 int expect_check(const Plan *p, const Trace *t, Diags *d, int exit_before) {
     const Expect *e = &p->expect;
@@ -257,10 +266,7 @@ int expect_check(const Plan *p, const Trace *t, Diags *d, int exit_before) {
         e->equivalent == 0 || e->first_wrong || (e->has_diagnostics && listed(e, "E0501"));
     if (wrong_on_purpose && (!values || verdict_is(t, "different")))
         return says_something_else(&h) ? exit_before : 0;
-    /* the listed diagnostics explain a plan that was refused; values that differ want `equivalent:
-     * false` */
-    if (e->has_diagnostics && e->n_diagnostics > 0 && !verdict_is(t, "different")) return 0;
-    return exit_before;
+    return refused_as_listed(&h) ? 0 : exit_before;
 }
 
 /* What may be the reason of values that differ: a structure that is wrong, a mean of means. A

@@ -546,7 +546,7 @@ static bool explain_hooks(Ex *e, const char *name, const Diags *d) {
     if (!t.n_rows)
         str_add(&t.notes, "no line of the plan speaks of a module: nothing runs before or after\n");
     else str_add(&t.notes, hooks_legend);
-    if (strcmp(e->c->format, "json")) t = fold_layers(&t, 0);
+    if (strcmp(e->c->format, "json")) t = fold_layers(&t);
     if (strcmp(e->c->format, "json")) cli_table(e->c, &t);
     else document_table(e->c, &t, d, NULL);
     return true;

@@ -2,6 +2,7 @@
 #include "cli/fold.h"
 #include "base/text.h"
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +18,14 @@ static size_t before_number(const char *all, const char *s) {
     }
     return 0;
 }
-/* The number of the first layer that a text names; -1: none. */
-static long layer_in(const char *s) {
-    for (const char *p = s; p && *p; p++) {
-        size_t n = before_number(s, p);
-        if (n) return strtol(p + n, NULL, 10);
+RowPlace fold_place_named(const char *name) {
+    RowPlace at = {.layer = -1, .at = -1, .part = -1};
+    for (const char *p = name; p && *p && at.layer < 0; p++) {
+        size_t n = before_number(name, p);
+        long layer = n ? strtol(p + n, NULL, 10) : -1;
+        if (layer >= 0 && layer < INT_MAX) at.layer = (int)layer;
     }
-    return -1;
+    return at;
 }
 const char *fold_name(const char *name, Arena *a) {
     Str s = str_new(a);
@@ -38,9 +40,11 @@ const char *fold_name(const char *name, Arena *a) {
     }
     return s.s;
 }
-/* By how much numbers are larger, of layers and of stages. */
+/* By how much numbers are larger: of layers, and of stages one of several numbers. */
 typedef struct {
-    long layer, stage;
+    long layer;
+    int n_stages;
+    const int *stages; /* 0 if there are none: stages are the same */
 } Shift;
 /* Length of "stage " before a stage's number in a reason; else 0. */
 static size_t before_stage(const char *all, const char *s) {
@@ -49,9 +53,8 @@ static size_t before_stage(const char *all, const char *s) {
     if (s > all && isalnum((unsigned char)s[-1])) return 0;
     return !strncmp(s, word, LENGTH) && isdigit((unsigned char)s[LENGTH]) ? LENGTH : 0;
 }
-/* Is b what a says, with every number larger by so much? */
-static bool shifted(const char *a, const char *b, Shift by) {
-    const char *x = a ? a : "", *y = b ? b : "";
+/* Is b what a says, with every number of a layer and of a stage larger by so much? */
+static bool shifted_by(const char *x, const char *y, long by_layer, long by_stage) {
     for (const char *from = x; *x;) {
         size_t layer = before_number(from, x), n = layer ? layer : before_stage(from, x);
         if (!n) {
@@ -60,12 +63,18 @@ static bool shifted(const char *a, const char *b, Shift by) {
         }
         if (strncmp(x, y, n) || !isdigit((unsigned char)y[n])) return false;
         char *end_x, *end_y;
-        long more = layer ? by.layer : by.stage;
+        long more = layer ? by_layer : by_stage;
         if (strtol(x + n, &end_x, 10) + more != strtol(y + n, &end_y, 10)) return false;
         x = end_x;
         y = end_y;
     }
     return !*y;
+}
+static bool shifted(const char *a, const char *b, Shift by) {
+    const char *x = a ? a : "", *y = b ? b : "";
+    bool same = !by.n_stages && shifted_by(x, y, by.layer, 0);
+    for (int i = 0; i < by.n_stages && !same; i++) same = shifted_by(x, y, by.layer, by.stages[i]);
+    return same;
 }
 
 /* ---- when, and how it is said ---- */
@@ -96,9 +105,8 @@ static const char *lines(Arena *a, const char *line, const char *next) {
 /* ---- blocks of rows ---- */
 typedef struct {
     const Table *t;
-    int name, step; /* columns; step -1: none */
-    long *layer;    /* per row: that its name says; -1: none */
-    bool lone;      /* the row before has no like in the next layer: `layers.0.input` */
+    int step;  /* the column; -1: none */
+    bool lone; /* the row before has no like in the next layer: `layers.0.input` */
 } Folding;
 static bool same_step(const Folding *f, int base, int r, int other_base, int other) {
     const char *s[4];
@@ -110,26 +118,30 @@ static bool same_step(const Folding *f, int base, int r, int other_base, int oth
 }
 /* Do the cells of two rows say the same? `skip`: columns with this mark are not asked. */
 static bool same_cells(const Folding *f, int a, int b, Shift by, int skip) {
-    for (int c = 0; c < f->t->n_cols; c++)
-        if (c != f->step && !(f->t->col[c].how & skip) &&
-            !shifted(f->t->row[a][c].text, f->t->row[b][c].text, by))
-            return false;
-    return true;
-}
-static bool same_rows(const Folding *f, int a, int b, int n, long by) {
-    for (int r = 0; r < n; r++) {
-        if (f->step >= 0 && !same_step(f, a, a + r, b, b + r)) return false;
-        if (!same_cells(f, a + r, b + r, (Shift){by, 0}, 0)) return false;
+    for (int c = 0; c < f->t->n_cols; c++) {
+        const char *x = f->t->row[a][c].text, *y = f->t->row[b][c].text;
+        int how = f->t->col[c].how;
+        bool same = c == f->step || how & skip ||
+                    (how & COL_NAMES ? shifted(x, y, by) : text_same(x ? x : "", y ? y : ""));
+        if (!same) return false;
     }
     return true;
 }
-/* The layer that most of the rows from r on name: backward steps of one layer make the gradient of
+static int layer_at(const Folding *f, int r) { return f->t->place[r].layer; }
+static bool same_rows(const Folding *f, int a, int b, int n, long by) {
+    for (int r = 0; r < n; r++) {
+        if (f->step >= 0 && !same_step(f, a, a + r, b, b + r)) return false;
+        if (!same_cells(f, a + r, b + r, (Shift){.layer = by}, 0)) return false;
+    }
+    return true;
+}
+/* Are most of the n rows of the first one's layer? Backward steps of one layer make the gradient of
  * another's output. */
 static bool mostly_of_first(const Folding *f, int r, int n) {
     int own = 0, other = 0;
     for (int i = 0; i < n; i++) {
-        own += f->layer[r + i] == f->layer[r];
-        other += f->layer[r + i] >= 0 && f->layer[r + i] != f->layer[r];
+        own += layer_at(f, r + i) == layer_at(f, r);
+        other += layer_at(f, r + i) >= 0 && layer_at(f, r + i) != layer_at(f, r);
     }
     return own > other;
 }
@@ -137,14 +149,14 @@ static bool mostly_of_first(const Folding *f, int r, int n) {
  * how often they stand there in *times (as often as is worth it); 0: none are. A block begins where
  * the layer changes, or after lone rows. */
 static int block_at(Folding *f, int r, int *times, long *by) {
-    long layer = f->layer[r];
-    bool begins = layer >= 0 && (!r || f->layer[r - 1] != layer || f->lone);
+    int layer = layer_at(f, r);
+    bool begins = layer >= 0 && (!r || layer_at(f, r - 1) != layer || f->lone);
     f->lone = false;
     if (!begins) return 0;
     int n_rows = f->t->n_rows, n = 0, most = (n_rows - r) / 2;
     for (int k = 1; k <= most && !n; k++) {
-        *by = f->layer[r + k] - layer;
-        if ((*by == 1 || *by == -1) && f->layer[r + k] >= 0 && same_rows(f, r, r + k, 1, *by))
+        *by = layer_at(f, r + k) - layer;
+        if ((*by == 1 || *by == -1) && layer_at(f, r + k) >= 0 && same_rows(f, r, r + k, 1, *by))
             n = k;
     }
     f->lone = !n;
@@ -157,7 +169,7 @@ static int block_at(Folding *f, int r, int *times, long *by) {
 /* "layers 1-125: the same as layer 0 (steps 35-3909)" */
 static const char *sentence(const Folding *f, int r, int n, int times, long by) {
     Arena *a = f->t->arena;
-    long layer = f->layer[r];
+    long layer = layer_at(f, r);
     Str s = str_new(a);
     str_addf(&s, "%s: the same as layer %ld",
              span_text(a, "layer", layer + by, layer + (times - 1) * by), layer);
@@ -167,12 +179,10 @@ static const char *sentence(const Folding *f, int r, int n, int times, long by) 
     else str_add(&s, each_text(a, n));
     return s.s;
 }
-static Folding folding(const Table *t, int name) {
-    Folding f = {
-        .t = t, .name = name, .step = -1, .layer = ARENA_ARRAY(t->arena, long, t->n_rows + 1)};
+static Folding folding(const Table *t) {
+    Folding f = {.t = t, .step = -1};
     for (int c = 0; c < t->n_cols; c++)
         if (!strcmp(t->col[c].key, "step")) f.step = c;
-    for (int r = 0; r < t->n_rows; r++) f.layer[r] = layer_in(t->row[r][name].text);
     return f;
 }
 /* A table without rows that takes them, and lines after them, from `t`. */
@@ -180,19 +190,25 @@ static Table emptied(const Table *t) {
     Table out = *t;
     out.row = ARENA_ARRAY(t->arena, Cell *, t->n_rows + 1);
     out.after = ARENA_ARRAY(t->arena, const char *, t->n_rows + 1);
-    out.place = NULL;
+    out.place = ARENA_ARRAY(t->arena, RowPlace, t->n_rows + 1);
     out.n_rows = out.n_places = out.cap_places = 0;
     return out;
 }
-Table fold_layers(const Table *t, int name) {
-    Folding f = folding(t, name);
+/* Row r of `t` stays. */
+static void keep(Table *out, const Table *t, int r) {
+    out->place[out->n_rows] = t->place[r];
+    out->row[out->n_rows++] = t->row[r];
+}
+Table fold_layers(const Table *t) {
+    if (!t->place || !t->n_rows) return *t;
+    Folding f = folding(t);
     Table out = emptied(t);
     bool folded = false;
     for (int r = 0; r < t->n_rows;) {
         int times = 1;
         long by = 0;
         int n = block_at(&f, r, &times, &by), all = n ? n * times : 1;
-        for (int k = 0; k < (n ? n : 1); k++) out.row[out.n_rows++] = t->row[r + k];
+        for (int k = 0; k < (n ? n : 1); k++) keep(&out, t, r + k);
         const char *line = n ? sentence(&f, r, n, times, by) : NULL,
                    *next = t->after ? t->after[r + all - 1] : NULL;
         out.after[out.n_rows - 1] = lines(t->arena, line, next);
@@ -221,32 +237,35 @@ static Stay *find_stays(const Table *t, int *n_stays) {
     *n_stays = n;
     return stay;
 }
-/* The first number in a text that `before` finds; -1: there is none. */
-static long number_in(const char *s, size_t (*before)(const char *all, const char *s)) {
-    for (const char *p = s; p && *p; p++) {
-        size_t n = before(s, p);
-        if (n) return strtol(p + n, NULL, 10);
+/* The stages of the ranks that stand at coordinate `at`, each once: those of what they do. */
+static int stages_at(const Trace *t, int at, int *stage) {
+    int n = 0;
+    for (int i = 0; i < t->n_actions; i++) {
+        int k = 0;
+        while (k < n && stage[k] != t->actions[i].stage) k++;
+        if (t->actions[i].rank == at && k == n) stage[n++] = t->actions[i].stage;
     }
-    return -1;
+    return n;
 }
-/* By how much the second of two stays is further, as the first rows say that name a layer, a stage.
- */
-static Shift shift_of(const Folding *f, const Stay *x, const Stay *y) {
+/* By how much the second of two stays is further: in layers as its first row with one says, in
+ * stages from any of those that ranks have here to any that they have there. */
+static Shift shift_of(const Folding *f, const Trace *t, const Stay *x, const Stay *y) {
+    Arena *a = f->t->arena;
     Shift by = {0};
-    for (int r = 0; r < x->n && !(by.layer && by.stage); r++) {
-        if (!by.layer && f->layer[x->from + r] >= 0)
-            by.layer = f->layer[y->from + r] - f->layer[x->from + r];
-        for (int c = 0; c < f->t->n_cols && !by.stage; c++) {
-            long a = number_in(f->t->row[x->from + r][c].text, before_stage),
-                 b = number_in(f->t->row[y->from + r][c].text, before_stage);
-            if (a >= 0 && b >= 0) by.stage = b - a;
-        }
-    }
+    int *here = ARENA_ARRAY(a, int, t->n_actions + 1),
+        *there = ARENA_ARRAY(a, int, t->n_actions + 1);
+    for (int r = 0; r < x->n && !by.layer; r++)
+        if (layer_at(f, x->from + r) >= 0)
+            by.layer = layer_at(f, y->from + r) - layer_at(f, x->from + r);
+    int n = stages_at(t, x->at, here), m = stages_at(t, y->at, there);
+    int *stages = ARENA_ARRAY(a, int, n *m + 1);
+    for (int i = 0; i < n * m; i++) stages[by.n_stages++] = there[i % m] - here[i / m];
+    by.stages = stages;
     return by;
 }
-static bool same_stays(const Folding *f, const Stay *x, const Stay *y) {
+static bool same_stays(const Folding *f, const Trace *t, const Stay *x, const Stay *y) {
     if (x->n != y->n) return false;
-    Shift by = shift_of(f, x, y);
+    Shift by = shift_of(f, t, x, y);
     for (int r = 0; r < x->n; r++) {
         int a = x->from + r, b = y->from + r;
         const char *here = f->t->place[a].ranks, *there = f->t->place[b].ranks;
@@ -282,8 +301,8 @@ static const char *stays_sentence(const Folding *f, const Trace *t, const Stay *
     else str_add(&out, each_text(f->t->arena, s->n));
     return out.s;
 }
-static Table fold_stages(const Table *table, const Trace *t, int name) {
-    Folding f = folding(table, name);
+static Table fold_stages(const Table *table, const Trace *t) {
+    Folding f = folding(table);
     Table out = emptied(table);
     int n;
     bool folded = false;
@@ -291,7 +310,7 @@ static Table fold_stages(const Table *table, const Trace *t, int name) {
     for (int i = 0; i < n;) {
         int times = 1, by = i + 1 < n ? s[i + 1].at - s[i].at : 0;
         while ((by == 1 || by == -1) && i + times < n && s[i + times].at == s[i].at + times * by &&
-               same_stays(&f, &s[i], &s[i + times]))
+               same_stays(&f, t, &s[i], &s[i + times]))
             times++;
         const Stay *last = &s[i + times - 1];
         bool folds = is_worth(times, s[i].n) &&
@@ -299,7 +318,7 @@ static Table fold_stages(const Table *table, const Trace *t, int name) {
         if (!folds) times = 1, last = &s[i];
         for (int r = s[i].from; r < s[i].from + s[i].n; r++) {
             out.after[out.n_rows] = table->after && !folds ? table->after[r] : NULL;
-            out.row[out.n_rows++] = table->row[r];
+            keep(&out, table, r);
         }
         if (folds)
             out.after[out.n_rows - 1] =
@@ -324,20 +343,16 @@ static bool same_part(const Folding *f, int a, int b, int n) {
     }
     return b + n == f->t->n_rows || f->t->place[b + n].part != f->t->place[b].part;
 }
-static Table fold_parts(const Table *t, int name) {
-    Folding f = folding(t, name);
+static Table fold_parts(const Table *t) {
+    Folding f = folding(t);
     Table out = emptied(t);
-    out.place = ARENA_ARRAY(t->arena, RowPlace, t->n_rows + 1);
     bool folded = false;
     for (int r = 0; r < t->n_rows;) {
         int part = t->place[r].part, n = 1, times = 1;
         while (r + n < t->n_rows && t->place[r + n].part == part) n++;
         while (same_part(&f, r, r + times * n, n)) times++;
         bool folds = is_worth(times, n);
-        for (int k = r; k < r + n; k++) {
-            out.place[out.n_rows] = t->place[k];
-            out.row[out.n_rows++] = t->row[k];
-        }
+        for (int k = r; k < r + n; k++) keep(&out, t, k);
         if (folds)
             out.after[out.n_rows - 1] =
                 arena_printf(t->arena, "%s: the same as micro-batch %d%s",
@@ -350,15 +365,15 @@ static Table fold_parts(const Table *t, int name) {
     if (folded) str_add(&out.notes, "micro-batches that are alike are folded; -v shows all\n");
     return out;
 }
-Table fold_table(const Table *table, const Trace *t, int name) {
-    if (!table->place || !table->n_rows) return fold_layers(table, name);
-    Table parts = table->place[0].part < 0 ? *table : fold_parts(table, name);
-    Table stages = t->schedule_axis ? fold_stages(&parts, t, name) : parts;
-    return fold_layers(&stages, name);
+Table fold_table(const Table *table, const Trace *t) {
+    if (!table->place || !table->n_rows) return *table;
+    Table parts = table->place[0].part < 0 ? *table : fold_parts(table);
+    Table stages = t->schedule_axis ? fold_stages(&parts, t) : parts;
+    return fold_layers(&stages);
 }
-RowPlace fold_place(const Trace *t, const RankSet *ranks, Arena *a) {
-    bool any = ranks && ranks->n;
-    return (RowPlace){any ? trace_pipe_coord(t, rankset_first(ranks)) : -1,
+RowPlace fold_place(const Trace *t, int layer, const RankSet *ranks, Arena *a) {
+    bool any = t->schedule_axis && ranks && ranks->n;
+    return (RowPlace){layer, any ? trace_pipe_coord(t, rankset_first(ranks)) : -1,
                       any ? fold_ranks(t, ranks, a) : NULL, -1};
 }
 const char *fold_ranks(const Trace *t, const RankSet *ranks, Arena *a) {

@@ -8,18 +8,20 @@
 
 /* The table without the rows of layers that repeat those of the layer before, from FOLD_LAYERS
  * equal layers on, or where that saves FOLD_PAGE rows; a line after the last row that stays says
- * which layers are left out (Table.after) and the notes say how to see them. Rows belong to the
- * layer whose number stands in the column `name`; the column "step", if there is one, is counted
- * from each layer's first. Rows and cells are shared with `t`; the result lives in the arena of
- * `t`. */
+ * which layers are left out (Table.after) and the notes say how to see them. Rows have places
+ * (Table.place) which say their layer; the column "step", if there is one, is counted from each
+ * layer's first. Rows and cells are shared with `t`; the result lives in the arena of `t`. */
 enum { FOLD_LAYERS = 4, FOLD_PAGE = 60 };
-Table fold_layers(const Table *t, int name);
-/* The same with micro-batches and with the stages of a pipeline, of tables whose rows have places
- * (Table.place): neighbours that do the same, each stage on ranks of its own. Layers are folded in
- * what is left. `t`: the trace that the rows are of. */
-Table fold_table(const Table *table, const Trace *t, int name);
-/* The place of a row that speaks of these ranks (NULL: of none). */
-RowPlace fold_place(const Trace *t, const RankSet *ranks, Arena *a);
+Table fold_layers(const Table *t);
+/* The same with micro-batches and with the stages of a pipeline: neighbours that do the same, each
+ * stage on ranks of its own. Layers are folded in what is left. `t`: the trace that the rows are
+ * of. */
+Table fold_table(const Table *table, const Trace *t);
+/* The place of a row of this layer (-1: of none) that speaks of these ranks (NULL: of none). */
+RowPlace fold_place(const Trace *t, int layer, const RankSet *ranks, Arena *a);
+/* The place of a row that no record says the layer of: of the first that its name has, -1 if none.
+ */
+RowPlace fold_place_named(const char *name);
 /* The ranks of a set as if each stood at coordinate 0 of the pipeline's axis. In `a`. */
 const char *fold_ranks(const Trace *t, const RankSet *ranks, Arena *a);
 /* A name in which a star stands for the number of each layer: "layers.*.q_proj". In `a`. */

@@ -42,6 +42,20 @@ static bool has_key(const char *text, const char *key) {
     }
     return false;
 }
+/* A text from its first key or bracket on: without a byte order mark. */
+static const char *marked(const char *text) {
+    return strncmp(text, "\xEF\xBB\xBF", 3) ? text : text + 3;
+}
+/* Is the whole text in braces, as JSON is? Comments, directives and "---" may stand before. */
+static bool is_in_braces(const char *text) {
+    for (const char *p = text; *p;) {
+        p += strspn(p, " \t\r\n");
+        if (!strncmp(p, "---", 3)) p += 3;
+        else if (*p == '#' || *p == '%') p += strcspn(p, "\n");
+        else return *p == '{';
+    }
+    return false;
+}
 /* What cannot be read is taken: its diagnostic is due. So is a plan whose `mesh` is spelled wrong:
  * it has a model and something to do with it. */
 static bool is_plan(Arena *a, const char *path) {
@@ -49,8 +63,10 @@ static bool is_plan(Arena *a, const char *path) {
                                          "groups", "expect", "data_parallel"};
     size_t n;
     const char *text = file_read(a, diags_new(a), path, (size_t)1 << 20, diag_nowhere, &n);
-    if (!text || has_key(text, "mesh")) return true;
-    if (text[strspn(text, " \t\r\n")] == '{') return strstr(text, "mesh") || strstr(text, "model");
+    if (!text) return true;
+    text = marked(text);
+    if (has_key(text, "mesh")) return true;
+    if (is_in_braces(text)) return strstr(text, "mesh") || strstr(text, "model");
     for (size_t i = 0; has_key(text, "model") && i < sizeof others / sizeof *others; i++)
         if (has_key(text, others[i])) return true;
     return false;
@@ -61,6 +77,8 @@ static bool is_yaml(const char *path) {
 static int by_name(const struct dirent **x, const struct dirent **y) {
     return strcmp((*x)->d_name, (*y)->d_name);
 }
+/* The plans of a folder; false: it cannot be read. One below it that cannot is taken as it is: its
+ * diagnostic is due. */
 static bool walk(Paths *p, const char *folder) {
     struct dirent **e;
     int n = scandir(folder, &e, NULL, by_name);
@@ -71,7 +89,8 @@ static bool walk(Paths *p, const char *folder) {
             struct stat s;
             const char *path = file_join(p->a, folder, name);
             if (name[0] == '.' || lstat(path, &s)) continue;
-            if (pass && S_ISDIR(s.st_mode)) walk(p, path);
+            bool unread = pass && S_ISDIR(s.st_mode) && !walk(p, path);
+            if (unread) *ARENA_PUSH(p->a, p->path, p->n, p->cap) = path;
             if (!pass && !S_ISDIR(s.st_mode) && is_yaml(name) && is_plan(p->a, path))
                 *ARENA_PUSH(p->a, p->path, p->n, p->cap) = path;
         }
@@ -110,7 +129,8 @@ static const char *literally(Arena *a, const char *name) {
     return s.n ? s.s : "";
 }
 static bool add_pattern(Cli *c, Paths *p, const char *pattern);
-/* The rest of a pattern in a folder ("": the one we are in) and in all below it. */
+/* The rest of a pattern in a folder ("": the one we are in) and in all below it. A folder that
+ * cannot be read is taken as it is. */
 static bool add_below(Cli *c, Paths *p, const char *folder, const char *rest) {
     struct dirent **e;
     bool any = add_pattern(c, p, file_join(p->a, literally(p->a, folder), rest));
@@ -123,7 +143,8 @@ static bool add_below(Cli *c, Paths *p, const char *folder, const char *rest) {
         free(e[i]);
     }
     if (n >= 0) free(e);
-    return any;
+    else *ARENA_PUSH(p->a, p->path, p->n, p->cap) = *folder ? folder : ".";
+    return any || n < 0;
 }
 /* What a pattern stands for; ** in it is a folder and all below it. False: nothing. */
 static bool add_pattern(Cli *c, Paths *p, const char *pattern) {
@@ -159,10 +180,26 @@ static const char *brace(const char *pattern, const char **open) {
     }
     return NULL;
 }
-/* A pattern for each word in braces, and what they match; false: nothing. */
-static bool add_words(Cli *c, Paths *p, const char *pattern) {
+/* A name in which nothing is a pattern, without the \\ before its characters; NULL: it is one. */
+static const char *plain_name(Arena *a, const char *pattern) {
+    Str s = str_new(a);
+    for (; *pattern; pattern++) {
+        if (strchr("*?[", *pattern)) return NULL;
+        if (*pattern == '\\' && pattern[1]) pattern++;
+        str_addn(&s, pattern, 1);
+    }
+    return s.n ? s.s : NULL;
+}
+/* A pattern for each word in braces, and what they match; false: nothing. A word that is a name is
+ * taken, as a shell does: a plan that is not there must not be taken for held. */
+static bool add_words(Cli *c, Paths *p, const char *pattern, bool is_word) {
     const char *open, *close = brace(pattern, &open);
-    if (!close) return add_pattern(c, p, pattern);
+    if (!close) {
+        const char *name = is_word ? plain_name(p->a, pattern) : NULL;
+        if (!name) return add_pattern(c, p, pattern);
+        if (!add_pattern(c, p, pattern)) add_path(c, p, name);
+        return true;
+    }
     bool any = false;
     int deep = 0;
     for (const char *from = open + 1, *s = from; s <= close; s++) {
@@ -171,7 +208,8 @@ static bool add_words(Cli *c, Paths *p, const char *pattern) {
         else {
             any |= add_words(c, p,
                              arena_printf(p->a, "%.*s%.*s%s", (int)(open - pattern), pattern,
-                                          (int)(s - from), from, close + 1));
+                                          (int)(s - from), from, close + 1),
+                             true);
             from = s + 1;
         }
     }
@@ -213,7 +251,7 @@ static void add_operand(Cli *c, Paths *p, const char *operand) {
     bool pattern = strpbrk(operand, "*?[{") && strcmp(operand, "-") && stat(operand, &s);
     int before = p->n;
     if (!pattern) add_path(c, p, operand);
-    else if (!add_words(c, p, operand))
+    else if (!add_words(c, p, operand, false))
         diag_error(c->d, "E0101", diag_nowhere,
                    "patterns have * ? [abc] {a,b} **; a folder is searched with all below it",
                    "no file matches '%s'", operand);

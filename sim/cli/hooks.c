@@ -1,15 +1,16 @@
 /* explain --hooks as text and records. See hooks.h. */
 #include "cli/hooks.h"
 #include "cli/find.h"
+#include "cli/fold.h"
 #include <string.h>
 
 enum { H_MODULE, H_HOOK, H_BY, H_STYLE, H_DOES, H_LINE, H_COLUMNS };
 static const Column columns[H_COLUMNS] = {
-    {"module", "module", false, COL_PREFIX},
+    {"module", "module", false, COL_PREFIX | COL_NAMES},
     {"hook", "hook", false, 0},
     {"by", "by", false, 0},
     {"style", "style", false, COL_DROP},
-    {"does", "what it does", false, COL_BELOW},
+    {"does", "what it does", false, COL_BELOW | COL_NAMES},
     {"line", "plan line", false, COL_OPTIONAL | COL_DROP | COL_PREFIX},
 };
 const char hooks_legend[] =
@@ -34,6 +35,7 @@ static bool inside(const char *module, const char *name) {
 static void row(Hooks *h, const TraceModule *m, const char *hook, const char *by,
                 const char *does) {
     Cell *r = table_row(h->out);
+    table_place(h->out, fold_place_named(m->module));
     r[H_MODULE] = cell_text(m->module);
     r[H_HOOK] = cell_text(hook);
     r[H_BY] = cell_text(by);

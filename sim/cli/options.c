@@ -484,6 +484,19 @@ static void format_by_name(Cli *c) {
                                  k->formats),
               "`%s` writes %s, not '%s'", k->name, k->formats, dot);
 }
+/* Records say what is: they know nothing of rows and columns that an option adds to a table. */
+static void check_records(const Parse *p) {
+    Cli *c = p->c;
+    static const struct {
+        const char *name, *help;
+    } of_tables[] = {{"each", "json and csv have a row of each; records say `per_step`"},
+                     {"notation", "json and csv have the column"}};
+    for (int i = 0; c->o.format && !strcmp(c->o.format, "jsonl") && i < p->n_given; i++)
+        for (size_t k = 0; k < sizeof of_tables / sizeof *of_tables; k++)
+            if (!strcmp(p->given[i]->name, of_tables[k].name))
+                usage(c, of_tables[k].help, "--%s is of tables, and jsonl has records",
+                      of_tables[k].name);
+}
 /* --full undoes a plan's own shrink, not one that the command line says. */
 static void set_full(Cli *c) {
     for (int i = 0; i < c->o.n_sets; i++)
@@ -509,6 +522,7 @@ void options_parse(Cli *c, int argc, char **argv) {
     if (c->o.full && c->command && c->command->bit & (C_PLANS | C_EXPORT)) set_full(c);
     check_usage(&p);
     if (!c->o.help) format_by_name(c);
+    if (!c->o.help) check_records(&p);
     c->format = c->o.format;
     if (c->command && !c->format)
         c->format = arena_strndup(c->arena, c->command->formats, strcspn(c->command->formats, " "));

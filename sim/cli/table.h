@@ -28,6 +28,8 @@ enum {
     COL_LAST = 256,  /* left out where nothing else makes the table fit */
     COL_PLACE = 512, /* says which ranks: where stages are compared, RowPlace.ranks stands for it */
     COL_PART = 1024, /* says which micro-batch: not asked where micro-batches are compared */
+    COL_NAMES = 2048, /* its words may name layers and stages, whose numbers differ in rows that are
+                         alike: others say the same to the letter */
 };
 typedef struct {
     const char *key;   /* machine formats */
@@ -35,9 +37,10 @@ typedef struct {
     bool right;        /* numbers */
     int how;           /* COL_... */
 } Column;
-/* Which ranks of a pipeline a row speaks of, and in which micro-batch. */
+/* Which layer a row is of, which ranks of a pipeline it speaks of, and in which micro-batch. */
 typedef struct {
-    int at;            /* the coordinate of the first of them on the pipeline's axis */
+    int layer;         /* -1: none */
+    int at;            /* the coordinate of the first of the ranks on the pipeline's axis */
     const char *ranks; /* all, as if each stood at coordinate 0; NULL: the row speaks of none */
     int part;          /* the micro-batch that it is listed in; -1: the table lists none */
 } RowPlace;
@@ -49,7 +52,7 @@ typedef struct {
     int n_rows, cap_rows;
     Cell **row;
     int n_places, cap_places;
-    RowPlace *place;    /* per row; NULL: there is no pipeline, or nobody folds its stages */
+    RowPlace *place;    /* per row; NULL: nobody folds it */
     const char **after; /* text and md: lines after row r, or NULL; NULL: after none */
     Str notes;          /* lines under the table; text and md */
 } Table;

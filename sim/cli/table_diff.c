@@ -3,32 +3,39 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "cli/homes.h"
 #include "formats/json.h"
 #include <stdlib.h>
 #include <string.h>
 
 static const char *or_empty(const char *s) { return s ? s : ""; }
 static const Column diff_columns[] = {{"what", "what", false, 0},
-                                      {"name", "name", false, COL_WRAP},
+                                      {"name", "name", false, COL_WRAP | COL_NAMES},
                                       {"a", "A", false, COL_WRAP},
                                       {"b", "B", false, COL_WRAP}};
 
-/* A row, where the texts differ; what a side has not is empty. */
-static void differ(Table *t, const char *what, const char *name, Cell a, Cell b) {
+/* A row of a layer (-1: of none), where the texts differ; what a side has not is empty. */
+static void differ_in(Table *t, int layer, const char *what, const char *name, Cell a, Cell b) {
     if (a.plain == b.plain || (a.plain && b.plain && strcmp(a.plain, b.plain) == 0)) return;
     Cell *r = table_row(t);
+    table_place(t, (RowPlace){.layer = layer, .at = -1, .part = -1});
     r[0] = cell_text(what);
     r[1] = cell_text(name);
     r[2] = a.plain ? a : (Cell){"-", NULL, NULL};
     r[3] = b.plain ? b : (Cell){"-", NULL, NULL};
+}
+static void differ(Table *t, const char *what, const char *name, Cell a, Cell b) {
+    differ_in(t, -1, what, name, a, b);
 }
 /* Things with a name on one side, with what is to be compared; sorted by name, layer 2 before layer
  * 10, equal names in their order. */
 typedef struct {
     const char *name;
     Cell what;
-    int order;
+    int order, layer;        /* layer -1: of none */
     const TraceShape *shape; /* of what lies on ranks; NULL: of nothing else */
+    const char *stages;      /* then: the axis of the pipeline; NULL: there is none */
+    const Homes *homes; /* then: rows of their own tell where layers lie; NULL: each name does */
 } Item;
 typedef struct {
     Item *item;
@@ -39,12 +46,13 @@ static int by_name(const void *a, const void *b) {
     int k = text_order(x->name, y->name);
     return k ? k : x->order - y->order;
 }
-static void add_cell(Items *l, Arena *a, const char *name, Cell what) {
+static Item *add_cell(Items *l, Arena *a, const char *name, Cell what) {
     Item *i = ARENA_PUSH(a, l->item, l->n, l->cap);
-    *i = (Item){or_empty(name), what, l->n, NULL};
+    *i = (Item){.name = or_empty(name), .what = what, .order = l->n, .layer = -1};
+    return i;
 }
-static void add_item(Items *l, Arena *a, const char *name, const char *text) {
-    add_cell(l, a, name, cell_text(text));
+static Item *add_item(Items *l, Arena *a, const char *name, const char *text) {
+    return add_cell(l, a, name, cell_text(text));
 }
 static bool says_place(const TraceShape *s, const TracePlace *p) {
     for (int i = 0; i < s->n_places; i++)
@@ -53,24 +61,28 @@ static bool says_place(const TraceShape *s, const TracePlace *p) {
     return false;
 }
 /* "[B/dp, S, D] [1, 64, 256] (dp: shard(0), tp: replicate)"; beside `other` without the place in a
- * pipeline that both have, which differs from stage to stage and is no difference. */
-static const char *lying_text(const TraceShape *s, const TraceShape *other, Arena *a) {
+ * pipeline that both have, which differs from stage to stage and is no difference; without that
+ * which its layer's row tells. */
+static const char *lying_text(const Item *x, const TraceShape *other, Arena *a) {
+    const TraceShape *s = x->shape;
     Str t = str_new(a), places = str_new(a);
     str_add(&t, or_empty(s->symbolic));
     for (int i = 0; i < s->n_local; i++)
         str_addf(&t, "%s %s", i ? ";" : "", cell_shape(a, s->local[i].shape, s->nd).text);
     for (int i = 0; i < s->n_places; i++) {
         const TracePlace *p = &s->place[i];
-        bool stage = p->place && !strncmp(p->place, "at(", 3);
+        bool stage = x->stages && text_same(p->axis, x->stages);
         if (stage && other && says_place(other, p)) continue;
+        if (stage && x->homes && homes_say(x->homes, x->layer, p)) continue;
         str_addf(&places, "%s%s: %s", places.n ? ", " : "", p->axis, or_empty(p->place));
     }
     if (places.n) str_addf(&t, " (%s)", places.s);
     return t.s;
 }
-static Cell cell_layout(const TraceShape *s, Arena *a) {
+static Cell cell_layout(const Item *x, Arena *a) {
     JsonWriter w = json_writer(a);
-    const char *text = lying_text(s, NULL, a);
+    const TraceShape *s = x->shape;
+    const char *text = lying_text(x, NULL, a);
     json_open(&w, NULL, '{');
     json_str(&w, "symbolic", s->symbolic);
     json_open(&w, "local", '[');
@@ -81,10 +93,25 @@ static Cell cell_layout(const TraceShape *s, Arena *a) {
     json_close(&w, '}');
     return (Cell){text, text, w.s.s};
 }
+/* Sorted; where rows of their own tell where layers lie, copies of one name that read alike once.
+ */
+static void sort_items(Items *l) {
+    int kept = 0;
+    if (l->n) qsort(l->item, (size_t)l->n, sizeof *l->item, by_name);
+    for (int i = 0; i < l->n; i++) {
+        bool seen = false;
+        for (int k = kept - 1; k >= 0 && l->item[i].homes && !seen; k--) {
+            if (!text_same(l->item[k].name, l->item[i].name)) break;
+            seen = text_same(l->item[k].what.text, l->item[i].what.text);
+        }
+        if (!seen) l->item[kept++] = l->item[i];
+    }
+    l->n = kept;
+}
 /* A row for every name that one side has not, or has otherwise. */
 static void diff_items(Table *t, const char *what, Items a, Items b) {
-    if (a.n) qsort(a.item, (size_t)a.n, sizeof *a.item, by_name);
-    if (b.n) qsort(b.item, (size_t)b.n, sizeof *b.item, by_name);
+    sort_items(&a);
+    sort_items(&b);
     int i = 0, k = 0;
     while (i < a.n || k < b.n) {
         int c = i == a.n ? 1 : k == b.n ? -1 : text_order(a.item[i].name, b.item[k].name);
@@ -92,32 +119,63 @@ static void diff_items(Table *t, const char *what, Items a, Items b) {
         Cell x = c <= 0 ? a.item[i].what : cell_text(NULL),
              y = c >= 0 ? b.item[k].what : cell_text(NULL);
         if (!c && a.item[i].shape && b.item[k].shape) {
-            x.text = lying_text(a.item[i].shape, b.item[k].shape, t->arena);
-            y.text = lying_text(b.item[k].shape, a.item[i].shape, t->arena);
+            x.text = lying_text(&a.item[i], b.item[k].shape, t->arena);
+            y.text = lying_text(&b.item[k], a.item[i].shape, t->arena);
         }
-        differ(t, what, name, x, y);
+        bool told = !c && a.item[i].shape && b.item[k].shape && text_same(x.text, y.text);
+        if (!told) differ_in(t, c <= 0 ? a.item[i].layer : b.item[k].layer, what, name, x, y);
         i += c <= 0;
         k += c >= 0;
     }
 }
-static Items param_items(const Trace *t, bool rest, Arena *a) {
+typedef struct {
+    const Trace *t;
+    const Homes *homes; /* NULL: no rows of layers */
+    Arena *a;
+} Side;
+/* A row for each run of layers that lie elsewhere in the other pipeline: "layers.4-7". */
+static void diff_homes(Table *t, const Homes *a, const Homes *b) {
+    int n = a->n > b->n ? a->n : b->n;
+    for (int from = 0, to; from < n; from = to + 1) {
+        const char *x = homes_at(a, from), *y = homes_at(b, from);
+        for (to = from;
+             to + 1 < n && text_same(homes_at(a, to + 1), x) && text_same(homes_at(b, to + 1), y);)
+            to++;
+        if (text_same(x, y)) continue;
+        const char *name = from == to ? arena_printf(t->arena, "layers.%d", from)
+                                      : arena_printf(t->arena, "layers.%d-%d", from, to);
+        differ(t, "stage", name, cell_text(x ? arena_printf(t->arena, "%s: %s", a->axis, x) : NULL),
+               cell_text(y ? arena_printf(t->arena, "%s: %s", b->axis, y) : NULL));
+    }
+}
+/* What lies on ranks, under its name. */
+static void add_shape(Items *l, const Side *side, const char *name, int layer,
+                      const TraceShape *s) {
+    Item *i = add_cell(l, side->a, name, cell_text(NULL));
+    i->layer = layer;
+    i->shape = s;
+    i->stages = side->t->schedule_axis;
+    i->homes = side->homes;
+    i->what = cell_layout(i, side->a);
+}
+static Items param_items(const Side *side, bool rest) {
+    const Trace *t = side->t;
     Items l = {0};
     for (int i = 0; i < t->n_params; i++) {
         const TraceParam *p = &t->params[i];
         const TraceShape *s = rest ? &p->rest : &p->compute;
-        add_cell(&l, a, p->compute.name ? p->compute.name : p->plan_name, cell_layout(s, a));
-        l.item[l.n - 1].shape = s;
+        add_shape(&l, side, p->compute.name ? p->compute.name : p->plan_name, p->layer, s);
     }
     return l;
 }
 /* Moved copies are left to the collectives that move them. */
-static Items value_items(const Trace *t, Arena *a) {
+static Items value_items(const Side *side) {
+    const Trace *t = side->t;
     Items l = {0};
     for (int i = 0; i < t->n_values; i++) {
         const TraceShape *s = &t->values[i].shape;
         if (t->values[i].kind == VALUE_MOVED) continue;
-        add_cell(&l, a, s->name, cell_layout(s, a));
-        l.item[l.n - 1].shape = s;
+        add_shape(&l, side, s->name, t->values[i].layer, s);
     }
     return l;
 }
@@ -175,24 +233,31 @@ static Items planted_items(const Trace *t, Arena *a) {
         if (!c->planted) continue;
         add_item(&l, a, arena_printf(a, "%s of %s", or_empty(c->op), or_empty(c->value)),
                  arena_printf(a, "%s%s%s", c->planted, c->declared ? "; due: " : "",
-                              or_empty(c->declared)));
+                              or_empty(c->declared)))
+            ->layer = c->layer;
     }
     for (int i = 0; i < t->n_moves; i++)
         if (t->moves[i].planted)
             add_item(
                 &l, a,
                 arena_printf(a, "%s of %s", or_empty(t->moves[i].op), or_empty(t->moves[i].value)),
-                t->moves[i].planted);
+                t->moves[i].planted)
+                ->layer = t->moves[i].layer;
     for (int i = 0; i < t->n_computes; i++) { /* a record for each class of ranks, in a row */
         const TraceCompute *c = &t->computes[i];
         if (c->planted && (!i || t->computes[i - 1].step != c->step))
             add_item(&l, a, arena_printf(a, "%s of %s", or_empty(c->op), or_empty(c->output)),
-                     c->planted);
+                     c->planted)
+                ->layer = c->layer;
     }
     for (int i = 0; i < t->n_values; i++)
-        if (t->values[i].planted) add_item(&l, a, t->values[i].shape.name, t->values[i].planted);
+        if (t->values[i].planted)
+            add_item(&l, a, t->values[i].shape.name, t->values[i].planted)->layer =
+                t->values[i].layer;
     for (int i = 0; i < t->n_params; i++)
-        if (t->params[i].planted) add_item(&l, a, t->params[i].plan_name, t->params[i].planted);
+        if (t->params[i].planted)
+            add_item(&l, a, t->params[i].plan_name, t->params[i].planted)->layer =
+                t->params[i].layer;
     return l;
 }
 /* Gradients that are right only if somebody sums them, and over what. */
@@ -201,7 +266,8 @@ static Items undeclared_items(const Trace *t, Arena *a) {
     for (int i = 0; i < t->n_collectives; i++) {
         const TraceCollective *c = &t->collectives[i];
         if (undeclared_collective(t, c))
-            add_item(&l, a, or_empty(c->value), arena_printf(a, "over %s, by no line", c->axes));
+            add_item(&l, a, or_empty(c->value), arena_printf(a, "over %s, by no line", c->axes))
+                ->layer = c->layer;
     }
     return l;
 }
@@ -248,16 +314,19 @@ static Items setting_items(const Trace *t, Arena *a) {
         add_item(&l, a, t->settings[i].name, t->settings[i].text);
     return l;
 }
-Table table_diff(const Cli *c, const Trace *a, const Trace *b) {
+Table table_diff(const Cli *c, const Trace *a, const Trace *b, bool brief) {
     Arena *m = c->arena;
+    Homes homes[2] = {homes_of(a, m), homes_of(b, m)};
+    Side x = {a, brief ? &homes[0] : NULL, m}, y = {b, brief ? &homes[1] : NULL, m};
     Table t =
         table_new(m, "difference", diff_columns, (int)(sizeof diff_columns / sizeof *diff_columns));
     diff_items(&t, "run", run_items(a, m), run_items(b, m));
     if (a->n_settings && b->n_settings) /* traces of other writers may say nothing of them */
         diff_items(&t, "setting", setting_items(a, m), setting_items(b, m));
-    diff_items(&t, "parameter", param_items(a, false, m), param_items(b, false, m));
-    diff_items(&t, "at rest", param_items(a, true, m), param_items(b, true, m));
-    diff_items(&t, "value", value_items(a, m), value_items(b, m));
+    if (brief) diff_homes(&t, &homes[0], &homes[1]);
+    diff_items(&t, "parameter", param_items(&x, false), param_items(&y, false));
+    diff_items(&t, "at rest", param_items(&x, true), param_items(&y, true));
+    diff_items(&t, "value", value_items(&x), value_items(&y));
     diff_items(&t, "collectives", comm_items(a, m), comm_items(b, m));
     diff_items(&t, "undeclared sum", undeclared_items(a, m), undeclared_items(b, m));
     diff_items(&t, "planted", planted_items(a, m), planted_items(b, m));
@@ -271,6 +340,7 @@ Table table_diff(const Cli *c, const Trace *a, const Trace *b) {
 
 void table_diff_record(Table *t, const TraceApart *x) {
     Cell *r = table_row(t);
+    table_place(t, (RowPlace){.layer = -1, .at = -1, .part = -1});
     r[0] = cell_text("record");
     r[1] =
         cell_text(x->n == 1 ? "one differs" : arena_printf(t->arena, "%d differ, the first", x->n));

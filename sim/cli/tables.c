@@ -14,11 +14,9 @@ static Cell cell_ranks(Arena *a, const RankSet *r) {
     const char *text = rankset_text(r, a);
     return (Cell){text, text, trace_ranks_json(r, a)};
 }
-/* Only then rows have places. */
-static bool stages_fold(const Cli *c, const Trace *t) { return t->schedule_axis && cli_folds(c); }
-/* The last row speaks of these ranks; NULL: of none. */
-static void place_row(const Cli *c, Table *out, const Trace *t, const RankSet *ranks) {
-    if (stages_fold(c, t)) table_place(out, fold_place(t, ranks, c->arena));
+/* The last row is of this layer and speaks of these ranks; NULL: of none. */
+static void place_row(const Cli *c, Table *out, const Trace *t, int layer, const RankSet *ranks) {
+    if (cli_folds(c)) table_place(out, fold_place(t, layer, ranks, c->arena));
 }
 enum { MANY_RANKS = 1 << 24 }; /* more are not looked at one by one */
 #define N(a) ((int)(sizeof(a) / sizeof *(a)))
@@ -52,12 +50,22 @@ static Phase step_pass(const FoundStep *f, const TraceValue *v) {
     return v ? v->pass : PHASE_NONE;
 }
 
+/* The layer of a step or its value; of what an optimizer makes no record says it, its name does. */
+static int step_layer(const FoundStep *f, const TraceValue *v) {
+    int layer = v               ? v->layer
+                : f->compute    ? f->compute->layer
+                : f->collective ? f->collective->layer
+                                : f->move->layer;
+    bool updates = step_pass(f, v) == PHASE_OPTIMIZER;
+    return layer < 0 && updates && v ? fold_place_named(v->shape.name).layer : layer;
+}
+
 /* ---- shapes ---- */
 static const Column shape_columns[] = {
     {"step", "step", true, 0},
     {"pass", "pass", false, COL_OPTIONAL | COL_DROP},
     {"op", "op", false, COL_SHORT},
-    {"value", "value", false, COL_PREFIX},
+    {"value", "value", false, COL_PREFIX | COL_NAMES},
     {"symbolic", "symbolic", false, 0},
     {"pending", "pending", false, COL_OPTIONAL},
     {"local", "local", false, COL_BELOW},
@@ -65,7 +73,7 @@ static const Column shape_columns[] = {
     {"layout", "layout", false, COL_OPTIONAL | COL_BELOW},
     {"ranks", "ranks", false, COL_OPTIONAL | COL_PLACE},
     {"rows", "rows", false, COL_EMPTY | COL_BELOW | COL_TITLED},
-    {"notation", "notation", false, COL_EMPTY},
+    {"notation", "notation", false, COL_EMPTY | COL_NAMES},
 };
 /* A value as one line shows it. */
 typedef struct {
@@ -78,7 +86,7 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, Show
     const TraceLocal *l = x.l;
     Arena *a = c->arena;
     Cell *r = table_row(t);
-    place_row(c, t, x.trace, l ? &l->ranks : NULL);
+    place_row(c, t, x.trace, step_layer(f, v), l ? &l->ranks : NULL);
     r[0] = step < 0 ? (Cell){NULL, "-1", "-1"} : cell_int(a, step);
     r[1] = cell_text(phase_words[step_pass(f, v)]);
     r[2] = cell_text(step_op(f, v, a));
@@ -142,7 +150,7 @@ Table table_shapes(const Cli *c, const Trace *t) {
 
 /* ---- params ---- */
 static const Column param_columns[] = {
-    {"name", "parameter", false, COL_PREFIX},
+    {"name", "parameter", false, COL_PREFIX | COL_NAMES},
     {"global", "global", false, COL_DROP},
     {"symbolic", "symbolic", false, 0},
     {"local", "local", false, 0},
@@ -153,7 +161,7 @@ static const Column param_columns[] = {
     {"ranks", "ranks", false, COL_OPTIONAL | COL_PLACE},
     {"style", "style", false, COL_OPTIONAL | COL_DROP},
     {"line", "plan line", false, COL_OPTIONAL | COL_DROP | COL_PREFIX},
-    {"notation", "notation", false, COL_EMPTY},
+    {"notation", "notation", false, COL_EMPTY | COL_NAMES},
     {"devices", "devices", false, COL_EMPTY},
 };
 /* The axes of its placements; with --notation torch those of the DTensor alone. */
@@ -193,7 +201,7 @@ static void param_row(const Cli *c, Table *t, const Trace *trace, const TracePar
                       const TraceLocal *l) {
     Arena *a = c->arena;
     Cell *r = table_row(t);
-    place_row(c, t, trace, l ? &l->ranks : NULL);
+    place_row(c, t, trace, p->layer, l ? &l->ranks : NULL);
     r[0] = cell_text(p->plan_name ? p->plan_name : p->compute.name);
     r[1] = cell_shape(a, p->compute.global_shape, p->compute.nd);
     r[2] = cell_text(p->compute.symbolic);
@@ -268,8 +276,8 @@ static const Column comm_columns[] = {
     {"bytes_in", "in", true, COL_LAST},
     {"bytes_out", "out", true, COL_LAST},
     {"bytes_sent", "sent", true, 0},
-    {"value", "value", false, COL_BELOW},
-    {"why", "why", false, COL_BELOW},
+    {"value", "value", false, COL_BELOW | COL_NAMES},
+    {"why", "why", false, COL_BELOW | COL_NAMES},
     {"line", "plan line", false, COL_OPTIONAL | COL_BELOW},
     {"inferred", "inferred", false, COL_OPTIONAL | COL_DROP},
     {"planted", "mistake", false, COL_EMPTY | COL_BELOW},
@@ -339,8 +347,10 @@ static RowPlace comm_place(const Trace *t, const TraceCollective *k, int64_t gro
                            Arena *a) {
     const RankGroups *g = &k->groups;
     RankSet first = rankset_range(a, groups_member(g, group < 0 ? 0 : group, 0), 1, 1);
-    RowPlace at = fold_place(t, &first, a);
+    RowPlace at = fold_place(t, k->layer, &first, a);
     Str s = str_new(a);
+    at.part = part;
+    if (!at.ranks) return at;
     str_add(&s, at.ranks);
     for (int i = 0; i < g->n_in; i++)
         str_addf(&s, " %lldx%lld", (long long)g->in_size[i], (long long)g->in_stride[i]);
@@ -352,7 +362,6 @@ static RowPlace comm_place(const Trace *t, const TraceCollective *k, int64_t gro
                  (long long)l->bytes_out, (long long)l->bytes_sent);
     }
     at.ranks = s.s;
-    at.part = part;
     return at;
 }
 /* The row of a collective, and the micro-batch that it is listed in; -1: of one for all. */
@@ -360,9 +369,7 @@ static void comm_row(const Cli *c, const Trace *t, Table *out, const TraceCollec
     Arena *a = c->arena;
     int64_t rank = c->o.rank;
     Cell *r = table_row(out);
-    RowPlace at = {.at = -1, .part = part};
-    if (stages_fold(c, t)) at = comm_place(t, k, group_of(&k->groups, rank), part, a);
-    if (stages_fold(c, t) || part >= 0) table_place(out, at);
+    if (cli_folds(c)) table_place(out, comm_place(t, k, group_of(&k->groups, rank), part, a));
     r[0] = cell_int(a, k->step);
     r[1] = cell_text(phase_words[k->pass]);
     r[2] = cell_text(k->op);

@@ -80,8 +80,7 @@ const Term cli_terms[] = {
      "block."},
     {"send", TERM_COLLECTIVE, "Send Receive recv P2P isend",
      "a value moves from the ranks that have it to others, each to one: from a stage of a pipeline "
-     "to "
-     "the next, and its gradient back. Only the two of a pair take part."},
+     "to the next, and its gradient back. Only the two of a pair take part."},
     {"broadcast", TERM_COLLECTIVE, "Broadcast bcast BC",
      "the rank that has a value sends it to all others of its group: after a step of ZeRO-1 in "
      "PyTorch's form each parameter comes from the rank that updated it. Along a chain each rank "
@@ -91,18 +90,17 @@ const Term cli_terms[] = {
     /* ---- ways to cut ---- */
     {"pipeline", TERM_WORD, "pp stage stages pipeline-parallel",
      "layers are cut in stages, each on ranks of its own along an axis (pp). The batch goes "
-     "through in "
-     "micro-batches, so that stages work at the same time; the schedule says in which order "
-     "(`explain schedule`)."},
+     "through in micro-batches, so that stages work at the same time; the schedule says in which "
+     "order (`explain schedule`)."},
     {"schedule", TERM_WORD,
      "gpipe 1f1b interleaved looped-bfs interleaved-zb zb-h1 zb-v dualpipe dualpipe-v bubble",
      "the order in which a stage does forwards and backwards of micro-batches. It decides how long "
      "ranks idle (the bubble) and how many micro-batches are in flight, never what is computed: "
      "gradients are added in the order of micro-batches, and their bits are the same (dualpipe "
      "adds two half sums, other bits). p ranks, m micro-batches: gpipe, 1f1b, looped-bfs, zb-h1 "
-     "and zb-v take any m (PyTorch's 1F1B wants m at "
-     "least p), interleaved and interleaved-zb an m that m / p rounds divide, dualpipe even p and "
-     "m with m at least 2p, dualpipe-v m at least 2p."},
+     "and zb-v take any m (PyTorch's 1F1B wants m at least p), interleaved and interleaved-zb an m "
+     "that m / p rounds divide, dualpipe even p and m with m at least 2p, dualpipe-v m at least "
+     "2p."},
     {"in flight", TERM_WORD, "in_flight",
      "pairs of a stage and a micro-batch between their forward and the end of their backward: what "
      "a rank of a pipeline keeps values of."},
@@ -162,8 +160,7 @@ const Term cli_terms[] = {
     /* ---- what the program says ---- */
     {"equivalent", TERM_WORD, "verdict different invalid",
      "the verdict of a run: every value on every rank is the unsharded model's. `different`: one "
-     "is "
-     "not, and the first is named. `invalid`: the plan breaks a rule."},
+     "is not, and the first is named. `invalid`: the plan breaks a rule."},
     {"PASS", TERM_WORD, "FAIL SUSPECT",
      "what a check says of one value. PASS: the error is within what rounding can do. FAIL: no "
      "order of summation could give this error. SUSPECT: in between; it fails with --strict."},
@@ -186,9 +183,9 @@ const Term cli_terms[] = {
      "collective cannot begin because another rank of its group is not there yet (in a pipeline: "
      "another stage), that is waiting, not communication. Hidden is what is sent while the rank "
      "computes; what is sent while it waits for other communication is behind that. Compute, "
-     "exposed and waiting add up to the span; what several streams do "
-     "at the same time counts once. Times are told of the ranks that are the last to end; of "
-     "those, of the ones that wait least: the others wait for them."},
+     "exposed and waiting add up to the span; what several streams do at the same time counts "
+     "once. Times are told of the ranks that are the last to end; of those, of the ones that wait "
+     "least: the others wait for them."},
     {"shrink", TERM_WORD, "shrunk",
      "widths D, d, F, V divided by a number so that a plan runs anywhere; head counts, axes and "
      "collectives stay. `--full` undoes it."},

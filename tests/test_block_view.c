@@ -1563,10 +1563,43 @@ static void hops_face_their_own(void **state) {
     }
 }
 
+/* Of experts' weights the sheets say which are here, the line under a letter what the product sums
+ * over (never E, by which a row finds its expert; of a bias nothing), and the legend knows both. */
+static void experts_and_sums_have_keys(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file, *sums;
+        bool experts;
+    } cases[] = {
+        {"plans/09-llama3-8b-dp2-cp2-tp2.yaml", ">H·d/tp<", false},
+        {"plans/30-mixtral-8x7b-ep-dp-cp.yaml", ">F/tp<", true},
+        {"plans/34-llama4-scout-torchtitan.yaml", ">Fe/tp<", true},
+        {"plans/56-gpt-oss-20b-tp2-ep2.yaml", ">F<", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        RenderOptions o = options("block");
+        o.pass = "forward";
+        const char *svg = draw(g, plan_trace(g, cases[i].file, ""), &o, FORMAT_SVG),
+                   *text = all_words(g->a, svg);
+        static const char line[] = "text-decoration=\"underline\"";
+        bool sums = false;
+        for (const char *p = svg; (p = strstr(p, line)); p++) {
+            const char *letter = p + strlen(line);
+            if (!strncmp(letter, ">E", 2)) fail_msg("%s: a sum over E", cases[i].file);
+            sums |= !strncmp(letter, cases[i].sums, strlen(cases[i].sums));
+        }
+        assert_true(sums);
+        assert_non_null(strstr(text, "the matmul sums over it|"));
+        assert_int_equal(strstr(text, "experts one behind another, those here filled|") != NULL,
+                         cases[i].experts);
+    }
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(edges_are_records),
                                        T(nothing_is_left_out),
+                                       T(experts_and_sums_have_keys),
                                        T(every_part_is_clean),
                                        T(stories_of_mistakes),
                                        T(wrong_steps_are_shown),

@@ -1107,9 +1107,8 @@ static void shards_show_ranks(void **state) {
                  "wo, w2: down dim 0 in 4 parts by dp·cp, across dim 1 in 2 parts by tp\n",
                  "  ├───┼───┤\n  │ 2 │ 3 │\n"}},
                {"plans/30-mixtral-8x7b-ep-dp-cp.yaml",
-                {"experts.w1, experts.w3: down dim 0 in 4 parts by dp·cp, across dim 1 in 2 "
-                 "parts\nby tp\n",
-                 "experts.w2: down dim 0 in 4 parts by dp·cp, across dim 2 in 2 parts by tp\n"}},
+                {"w1, w3: down dim 0 in 4 parts by dp·cp, across dim 1 in 2 parts by tp\n",
+                 "w2: down dim 0 in 4 parts by dp·cp, across dim 2 in 2 parts by tp\n"}},
                {"plans/shape-only/llama3.1-405b-8192.yaml",
                 {"  │ tp 0 │ tp 1 │ tp 2 │ tp 3 │ tp 4 │ tp 5 │ tp 6 │ tp 7 │\n"}}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -1118,6 +1117,95 @@ static void shards_show_ranks(void **state) {
         RenderOptions o = options("shards");
         const char *text = picture(a, r.t, &o, FORMAT_TEXT);
         for (int k = 0; k < 4 && row[i].what[k]; k++) says(text, row[i].what[k]);
+        arena_free(a);
+    }
+}
+
+/* A part has one colour, wherever its pieces lie, and up to four parts have one each. Rows of
+ * experts have no positions, so no order either; what zigzag is the footer says. */
+static void parts_of_rulers(void **state) {
+    (void)state;
+    static const char *const plan[] = {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                                       "plans/30-mixtral-8x7b-ep-dp-cp.yaml"};
+    for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, plan[i], &(PipelineOptions){.threads = 1});
+        RenderOptions o = options("shards");
+        Scene *page[VIEW_MAX_PAGES];
+        assert_int_equal(render_pages(r.t, diags_new(a), &o, a, false, page), 1);
+        const Scene *s = page[0];
+        int zigzag = 0;
+        for (int g = 0; g < s->n_groups; g++) {
+            if (strcmp(s->groups[g].what, "ruler")) continue;
+            int text[8] = {0}, at[8], n = 0; /* by number: the tone of its text, 0 unknown */
+            for (int j = s->groups[g].first; j < s->groups[g].last; j++) {
+                const Mark *m = &s->marks[j];
+                if (m->kind != MARK_TEXT) continue;
+                const char *word = m->run[0].s;
+                int number = atoi(word), tone = 0;
+                if (strstr(word, "zigzag")) assert_null(strstr(word, "rows")), zigzag++;
+                if (strspn(word, "0123456789") != strlen(word) || number > 7) continue;
+                for (int k = s->groups[g].first; k < j; k++) {
+                    const Mark *b = &s->marks[k];
+                    if (b->kind == MARK_RECT && b->fill >= ROLE_SHARD && b->fill <= ROLE_SHARD_3 &&
+                        b->x < m->x && m->x < b->x + b->w)
+                        tone = b->fill;
+                }
+                if (text[number]) assert_int_equal(text[number], tone);
+                text[number] = tone, at[n < 8 ? n++ : 7] = number;
+            }
+            for (int k = 0; k < n && n <= 4; k++)
+                for (int l = 0; l < k; l++)
+                    if (at[l] != at[k]) assert_int_not_equal(text[at[k]], text[at[l]]);
+        }
+        assert_true(zigzag > 0);
+        char *words = arena_strdup(a, picture(a, r.t, &o, FORMAT_SVG));
+        for (char *c = words; *c; c++)
+            if (*c == '\n') *c = ' ';
+        says(words, "Zigzag: of 4 pieces cp i has those numbered i and 3 − i; tp cuts the two as "
+                    "one list.");
+        arena_free(a);
+    }
+}
+
+/* Biases of experts [E, F] are no matrices of theirs but lie with what belongs to all experts; a
+ * bias and what is no weight of a module are called so. */
+static void biases_are_called_so(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = run_file(a, "plans/56-gpt-oss-20b-tp2-ep2.yaml", &(PipelineOptions){.threads = 1});
+    RenderOptions o = options("shards");
+    Scene *page[VIEW_MAX_PAGES];
+    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, false, page), 1);
+    for (int g = 0; g < page[0]->n_groups; g++)
+        if (!strcmp(page[0]->groups[g].what, "weight"))
+            assert_null(strstr(page[0]->groups[g].id, "experts"));
+    const char *words = picture(a, r.t, &o, FORMAT_SVG);
+    says(words, "q_proj bias [H·d/tp]");
+    says(words, "sinks [H/tp]");
+    says(words, "\ngate_up_proj_bias\n");
+    says_not(words, "\nbias\n");
+    arena_free(a);
+}
+
+/* Which of the model's layers are counted is said where bytes are. */
+static void layers_are_said(void **state) {
+    (void)state;
+    static const char *const view[] = {"shards", "memory", "overview"};
+    static const struct {
+        const char *plan, *says;
+    } row[] = {{"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "1 of 32 layers"},
+               {"plans/56-gpt-oss-20b-tp2-ep2.yaml", "2 of 24 layers"},
+               {"plans/shape-only/llama3.1-405b-8192.yaml", NULL}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, row[i].plan, &(PipelineOptions){.threads = 1});
+        for (int k = 0; k < 3; k++) {
+            RenderOptions o = options(view[k]);
+            const char *svg = picture(a, r.t, &o, FORMAT_SVG);
+            if (row[i].says) says(svg, row[i].says);
+            else says_not(svg, " of 126 layers");
+        }
         arena_free(a);
     }
 }
@@ -1425,6 +1513,9 @@ int main(void) {
         cmocka_unit_test(ranges_cover),
         cmocka_unit_test(shards_print_ranges),
         cmocka_unit_test(shards_show_ranks),
+        cmocka_unit_test(parts_of_rulers),
+        cmocka_unit_test(biases_are_called_so),
+        cmocka_unit_test(layers_are_said),
         cmocka_unit_test(weights_use_their_page),
         cmocka_unit_test(causal_load_of_shards),
         cmocka_unit_test(arrows_pass_over_the_digits),

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GHOST = 28, GHOST_MIN = 11 };
+enum { GHOST = 28, GHOST_MIN = 11, SHEETS = 4, SHEET = 3 };
 
 static const TraceParam *matrix_of(const BlockOp *op) {
     for (int i = 0; i < op->n_param; i++)
@@ -160,16 +160,32 @@ static const TraceShape *weight_shape(const BlockOp *op, const TraceParam *w) {
     return op->claim >= 0 && !op->fetch && w->rest.nd == w->compute.nd ? &w->rest : &w->compute;
 }
 
+/* Behind the matrix of an expert those of the others, seen at their edges: of all sheets so many
+ * are filled as the rank has of the experts. */
+static void sheets_behind(BlockPen *p, const TraceShape *sh, const TraceLocal *l, Area front) {
+    double share = 1;
+    for (int i = 0; i < sh->nd - 2; i++) share *= (double)l->shape[i] / (double)sh->global_shape[i];
+    if (sh->nd < 3) return;
+    int own = share < 1 ? (int)fmin(SHEETS - 1, fmax(1, round(share * SHEETS))) : SHEETS;
+    for (int i = SHEETS - 1; i > 0; i--)
+        scene_rect(p->s, (Area){front.x + i * SHEET, front.y - i * SHEET, front.w, front.h}, 0,
+                   (Look){i < own ? ROLE_WEIGHT_FILL : ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 0.75});
+    p->legend |= 1u << LEGEND_EXPERTS;
+}
+
 /* The whole weight in true aspect (no side under 11), its longer side `size`, with the rank's part
- * filled. */
+ * filled; of experts' the matrix of one, and the others behind it. */
 static void ghost(BlockPen *p, const TraceShape *sh, double right, double mid, double size) {
     const TraceLocal *l = words_find_local(sh, p->g->rank);
     int d0 = sh->nd - 2, d1 = sh->nd - 1;
     double r = (double)sh->global_shape[d0], c = (double)sh->global_shape[d1];
     if (!l || !(r > 0 && c > 0)) return;
+    double behind = sh->nd > 2 ? (SHEETS - 1) * SHEET : 0;
+    size -= behind, right -= behind, mid += behind / 2;
     double k = size / fmax(r, c), gh = fmax(GHOST_MIN, r * k), gw = fmax(GHOST_MIN, c * k);
     double x = right - (size + gw) / 2, y = mid - gh / 2;
     double fr = fmin(1, (double)l->shape[d0] / r), fc = fmin(1, (double)l->shape[d1] / c);
+    sheets_behind(p, sh, l, (Area){x, y, gw, gh});
     scene_rect(p->s, (Area){x, y, gw, gh}, 0, (Look){ROLE_WEIGHT_REST, ROLE_WEIGHT_LINE, 1.25});
     int64_t rows = words_blocks(sh->dim_symbol[d0]),
             cols = words_blocks(sh->dim_symbol[d1]); /* packed blocks */
@@ -191,7 +207,10 @@ static void ghost(BlockPen *p, const TraceShape *sh, double right, double mid, d
 static int weight_runs(BlockPen *p, const BlockNode *n, const BlockOp *op, const TraceParam *w,
                        Run *run) {
     const TraceShape *sh = weight_shape(op, w);
-    int k = shape_runs(p->g->arena, run, sh, 0, block_contracted(p->g->arena, w, n->out), REGULAR);
+    const TraceValue *made = words_find_value(p->g->t, op->c->output, op->c->step);
+    unsigned summed = is_plus(op) ? 0 : block_contracted(p->g->arena, w, made ? made : n->out);
+    int k = shape_runs(p->g->arena, run, sh, 0, summed, REGULAR);
+    if (summed) p->legend |= 1u << LEGEND_SUMMED;
     const TraceLocal *l = words_find_local(sh, p->g->rank);
     if (l)
         run[k++] =

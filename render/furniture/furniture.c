@@ -258,6 +258,16 @@ static double key_weight(Scene *s, double x, double y) {
     scene_rect(s, (Area){x, y - 9, 18, 9}, 0, (Look){ROLE_WEIGHT_FILL, ROLE_WEIGHT_LINE, 1.25});
     return 18;
 }
+static double key_experts(Scene *s, double x, double y) {
+    for (int i = 2; i >= 0; i--)
+        scene_rect(s, (Area){x + i * 3, y - 4 - i * 3, 14, 13}, 0,
+                   (Look){i ? ROLE_WEIGHT_REST : ROLE_WEIGHT_FILL, ROLE_WEIGHT_LINE, 0.75});
+    return 20;
+}
+static double key_summed(Scene *s, double x, double y) {
+    Run run = {"D", REGULAR, ROLE_INK, true, false};
+    return scene_runs(s, (Pt){x, y + 4.5}, ALIGN_LEFT, 12.5, &run, 1);
+}
 static double key_map(Scene *s, double x, double y) {
     for (int i = 0; i < 8; i++)
         scene_rect(
@@ -326,6 +336,8 @@ static const struct {
     [LEGEND_INFERRED] = {key_inferred, "collective that no line of the plan asks for"},
     [LEGEND_PARTIAL] = {key_partial, "partial sum"},
     [LEGEND_WEIGHT] = {key_weight, "weight, local part filled"},
+    [LEGEND_EXPERTS] = {key_experts, "experts one behind another, those here filled"},
+    [LEGEND_SUMMED] = {key_summed, "the matmul sums over it"},
     [LEGEND_MAP] = {key_map, "group members, own rank outlined"},
     [LEGEND_CHANGED] = {key_changed, "changed by the step above"},
     [LEGEND_WRONG] = {key_wrong, "wrong step or first wrong value"},

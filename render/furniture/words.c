@@ -189,6 +189,11 @@ const char *words_model(Arena *a, const Trace *t) {
     return m;
 }
 
+const char *words_layers(Arena *a, const Trace *t) {
+    double here = words_find_dim(t, "layers"), all = words_find_dim(t, "L");
+    return here > 0 && here < all ? arena_printf(a, "%.0f of %.0f layers", here, all) : "";
+}
+
 /* ", if somebody sums 3 gradients and makes 1 move (no line of the plan does)": what "equivalent"
  * rests on; "". */
 static const char *stamp_if(Arena *a, const Trace *t) {
@@ -360,6 +365,11 @@ const char *words_weight_next(Arena *a, const char *module, const TraceParam *p,
     /* its matrices are called as those of the experts beside it */
     *group = group_of(path);
     return **group && strcmp(*group, before) ? arena_printf(a, "%s %s", *group, leaf) : leaf;
+}
+
+const char *words_param(Arena *a, const TraceParam *p) {
+    const char *name = words_weight(a, p->module, p);
+    return strcmp(words_leaf(p->plan_name), "bias") ? name : arena_printf(a, "%s bias", name);
 }
 
 const char *words_value(Arena *a, const Trace *t, const char *name) {

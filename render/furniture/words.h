@@ -42,6 +42,9 @@ const char *words_shrink(Arena *a, const Trace *t);
 const char *words_class(Arena *a, const Trace *t, int64_t rank);
 /* "Llama-3-8B" from "llama3-8b"; the text itself if it is not a known way of writing. */
 const char *words_model(Arena *a, const Trace *t);
+/* "1 of 32 layers": which of the model's layers the trace counts; "" if all, or nothing says how
+ * many there are. */
+const char *words_layers(Arena *a, const Trace *t);
 /* "✓ executed on 8 virtual ranks: equivalent", and what that rests on where the plan is silent;
  * sets the role of its colour. */
 const char *words_stamp(Arena *a, const Trace *t, Role *role);
@@ -85,6 +88,8 @@ const char *words_value_path(const Trace *t, const char *name, const char **path
 /* What people call the matrix that a step multiplies with: its module, "wq", "router gate", "shared
  * w1"; of a module with several (experts) the weight itself, "w1". */
 const char *words_weight(Arena *a, const char *module, const TraceParam *p);
+/* The same, a bias told from the weight of its module: "q_proj", "q_proj bias", "sinks". */
+const char *words_param(Arena *a, const TraceParam *p);
 /* The same in a list: "shared w1", then "w3". *group: of what was named before ("": none). */
 const char *words_weight_next(Arena *a, const char *module, const TraceParam *p,
                               const char **group);

@@ -104,6 +104,18 @@ unsigned block_changed(const TraceValue *from, const TraceValue *to) {
     return mask;
 }
 
+/* Does the dim of a weight stand in that of an output: as itself, or among the letters of its rows,
+ * each of which meets one expert's matrix? */
+static bool stands_in(Arena *a, const char *dim, const char *out) {
+    const char *letter = words_base(a, dim), *at = out ? out : "";
+    const size_t n = strlen(letter);
+    if (!strcmp(letter, words_base(a, out))) return true;
+    if (strncmp(at, "rows(", 5)) return false;
+    for (at += 5; *at; at += strcspn(at, ",)"), at += strspn(at, ",) "))
+        if (!strncmp(at, letter, n) && strchr(",)/", at[n])) return true;
+    return false;
+}
+
 unsigned block_contracted(Arena *a, const TraceParam *p, const TraceValue *out) {
     const TraceShape *w = &p->compute;
     unsigned mask = 0;
@@ -111,8 +123,7 @@ unsigned block_contracted(Arena *a, const TraceParam *p, const TraceValue *out) 
     for (int i = 0; i < w->nd; i++) {
         bool kept = false;
         for (int k = 0; k < out->shape.nd; k++)
-            kept |=
-                !strcmp(words_base(a, w->dim_symbol[i]), words_base(a, out->shape.dim_symbol[k]));
+            kept |= stands_in(a, w->dim_symbol[i], out->shape.dim_symbol[k]);
         if (!kept) mask |= 1u << i;
     }
     /* all or none: symbols do not tell (D to D); weights are stored [out, in] */

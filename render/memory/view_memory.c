@@ -664,6 +664,7 @@ static Scene *memory_page(MemPen *p, bool upper, bool lower) {
     const char *model = words_model(p->a, t),
                *pass = arena_printf(p->a, "pass %s", pass_words[t->pass]);
     const char *sub[] = {model ? model : "",
+                         words_layers(p->a, t),
                          words_data(p->a, t),
                          pass,
                          words_mesh(p->a, t),

@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *shards_name(const TraceParam *q) {
-    const char *leaf = words_leaf(q->module);
-    return *leaf ? leaf : words_leaf(q->plan_name);
-}
-
 static int64_t axis_stride(const Trace *t, int axis) {
     int64_t stride = 1;
     for (int i = t->n_axes - 1; i > axis; i--) stride *= t->axes[i].size;
@@ -124,7 +119,9 @@ DimCut shards_value_cut(Arena *a, const Trace *t, const TraceShape *s, int dim, 
         if (n) add_name(t, &c, p, n);
         p += n + (p[n] != 0);
     }
-    for (int i = 0; i < s->n_places; i++) {
+    /* rows have no positions of their own that an order could be of: parts stand by their numbers
+     */
+    for (int i = 0; i < s->n_places && !c.rows; i++) {
         int at = -1;
         PlaceCut how = place_cut(s->place[i].place, &at);
         if (at == dim && (how == PLACE_ZIGZAG || how == PLACE_STRIPED)) c.order = how;

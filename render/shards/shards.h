@@ -23,8 +23,6 @@ typedef struct {
         *home; /* the ranks of one stage hold it: those with a local shape; NULL: all */
 } DimCut;
 
-/* What a figure calls a weight: "attn_q". */
-const char *shards_name(const TraceParam *q);
 /* From the text of TraceParam.cuts ("k:tp:chunk/d:fsdp:chunk"), or from the symbol at rest where
  * that names more axes (a dim of several letters that is cut as the list it is in memory). */
 DimCut shards_param_cut(Arena *a, const Trace *t, const TraceParam *p, int dim, int64_t rank);

@@ -112,9 +112,9 @@ static const char *words_of(Arena *a, const Trace *t, const Grid *g) {
 }
 /* The name of parameter i, with its parameter's own where its module has several: "experts.w1". */
 static const char *name_of(Arena *a, const TraceParam *const *p, int n, int i) {
-    const char *name = shards_name(p[i]);
+    const char *name = words_param(a, p[i]);
     for (int k = 0; k < n; k++)
-        if (k != i && !strcmp(shards_name(p[k]), name))
+        if (k != i && !strcmp(words_param(a, p[k]), name))
             return arena_printf(a, "%s.%s", name, words_leaf(p[i]->plan_name));
     return name;
 }

@@ -122,7 +122,7 @@ static void size_slot(ShardPen *p, Slot *s) {
                                    arena_printf(p->c->arena, "%lld",
                                                 (long long)(s->r.part[0] / s->r.blocks)));
     s->room = fmax(s->w + shards_stack(p->c->t, &s->r, &s->k),
-                   scene_width(p->s, 15, BOLD, shards_name(s->q)));
+                   scene_width(p->s, 15, BOLD, words_param(p->c->arena, s->q)));
     for (int i = 0; i < s->n_line; i++)
         s->room = fmax(s->room, scene_width(p->s, 12, REGULAR, s->line[i]));
 }
@@ -156,7 +156,8 @@ static void mark_slot(ShardPen *p, const Slot *s, Area at) {
 static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
     scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name),
                 param_tip(p, s->q));
-    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, shards_name(s->q));
+    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
+               words_param(p->c->arena, s->q));
     Area at = {x, y + 30, s->w, s->h};
     shards_draw_copies(p, &s->r, &s->k, at);
     shards_draw_parts(p, &s->r, &s->k, at);
@@ -296,14 +297,18 @@ static int64_t ruler_owner_of(const Ruler *r, int64_t i) {
     int64_t second = i / r->sub >= r->outer;
     return r->zig && r->inner > 1 ? rank * r->inner + second * r->sub + i % r->sub : rank;
 }
+/* The colour of a part, wherever its pieces lie. */
+static int ruler_tone(const Ruler *r, int64_t i) {
+    return shards_shade(ruler_owner_of(r, i), r->outer * r->inner);
+}
 static Area ruler_part(const Ruler *r, int64_t i) {
     return (Area){r->x + r->at[i], r->y, r->at[i + 1] - r->at[i], RULER_HEIGHT};
 }
 /* The number of part i's owner, where it has room, and the border of the rank shown. */
 static void ruler_owner(ShardPen *p, const Ruler *r, int64_t i) {
     Area part = ruler_part(r, i);
-    int64_t rank = ruler_rank(r, i), owner = ruler_owner_of(r, i);
-    int tone = shards_shade(rank, r->outer);
+    int64_t owner = ruler_owner_of(r, i);
+    int tone = ruler_tone(r, i);
     const char *num = arena_printf(p->c->arena, "%lld", (long long)owner);
     double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = r->x + (r->at[i] + r->at[i + 1]) / 2;
     bool fits = r->n <= MAX_LABELS && tw + 4 <= part.w;
@@ -317,14 +322,12 @@ static void ruler_owner(ShardPen *p, const Ruler *r, int64_t i) {
 }
 static void ruler_parts(ShardPen *p, const Ruler *r) {
     for (int64_t i = 0; i < r->n; i++) {
-        Role fill = r->n > 1 ? ROLE_SHARD + shards_shade(ruler_rank(r, i), r->outer) : ROLE_PAPER;
+        Role fill = r->n > 1 ? ROLE_SHARD + ruler_tone(r, i) : ROLE_PAPER;
         scene_rect(p->s, ruler_part(r, i), 0, (Look){fill, ROLE_WEIGHT_LINE, 0.8});
     }
     for (int64_t i = 0; i < r->n && r->pending; i++)
         scene_hatch(p->s, ruler_part(r, i),
-                    r->n > 1 ? ROLE_SHARD_TEXT + shards_shade(ruler_rank(r, i), r->outer)
-                             : ROLE_WEIGHT_LINE,
-                    5, 0.6);
+                    r->n > 1 ? ROLE_SHARD_TEXT + ruler_tone(r, i) : ROLE_WEIGHT_LINE, 5, 0.6);
     for (int64_t i = 0; i < r->n && r->n > 1; i++) ruler_owner(p, r, i);
 }
 /* Too many parts to be seen: one band with their number. */
@@ -411,8 +414,10 @@ static int section_of(const TraceValue *v) {
     return v->kind == VALUE_COTANGENT || v->kind == VALUE_GRADIENT ? -1 : SEC_VALUES;
 }
 /* "w2" of "grad.param.layers.0.feed_forward.w2.weight", "w2.exp_avg" of its state. */
-static const char *short_name(Arena *a, const TraceValue *v, int section) {
+static const char *short_name(Arena *a, const Trace *t, const TraceValue *v, int section) {
     if (section == SEC_VALUES) return words_leaf(v->shape.name);
+    const TraceParam *q = section == SEC_GRADS ? trace_param(t, v->subject.of) : NULL;
+    if (q) return words_param(a, q);
     char *s = arena_strdup(a, words_updated(a, v->shape.name));
     char *weight = strstr(s, ".weight");
     if (!weight) return words_leaf(s);
@@ -445,14 +450,20 @@ static bool add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, con
     str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
     return true;
 }
-/* Weights of more than two dims, those of all experts in one tensor: no matrix shows them. */
+/* Those of all experts in one tensor, their biases [E, F] too: no matrix shows them. */
+static bool of_all_experts(const Trace *t, const TraceParam *q) {
+    if (q->rest.nd != 2) return q->rest.nd > 2;
+    for (int i = 0; i < t->n_params; i++)
+        if (t->params[i].rest.nd > 2 && text_same(t->params[i].module, q->module)) return true;
+    return false;
+}
 static int stack_rows(ShardPen *p, Row *row) {
     int n = 0;
     for (int i = 0; i < p->c->t->n_params; i++) {
         const TraceParam *q = &p->c->t->params[i];
         const Row as = {.s = &q->rest, .section = SEC_STACKS, .wrong = wrong_of(p, q)};
-        if (wanted(p, q) && q->rest.nd > 2)
-            add_row(p, row, &n, 0, &as, words_weight(p->c->arena, q->module, q));
+        if (wanted(p, q) && of_all_experts(p->c->t, q))
+            add_row(p, row, &n, 0, &as, words_param(p->c->arena, q));
     }
     return n;
 }
@@ -469,12 +480,12 @@ static const char *moved_by(const Trace *t, const TraceValue *v) {
 /* A value keeps its name when it is moved: what moved it, where the name stands in two rows. */
 static const char *told_apart(ShardPen *p, const TraceValue *v, int section) {
     const Trace *t = p->c->t;
-    const char *leaf = short_name(p->c->arena, v, section), *by = moved_by(t, v);
+    const char *leaf = short_name(p->c->arena, t, v, section), *by = moved_by(t, v);
     for (int i = 0; by && i < t->n_values; i++) {
         const TraceValue *o = &t->values[i];
         if (o->step < v->step && o->layer == v->layer && section_of(o) == section &&
             !same_layout(&o->shape, &v->shape) &&
-            !strcmp(short_name(p->c->arena, o, section), leaf))
+            !strcmp(short_name(p->c->arena, t, o, section), leaf))
             return by;
     }
     return NULL;
@@ -494,7 +505,7 @@ static int value_rows(ShardPen *p, Row *row) {
                             .wrong = wrong_number(p->wrong, v->step) ? v->step : -1,
                             .by = told_apart(p, v, sec)};
             const char *name = sec == SEC_VALUES ? words_value(p->c->arena, t, v->shape.name)
-                                                 : short_name(p->c->arena, v, sec);
+                                                 : short_name(p->c->arena, t, v, sec);
             add_row(p, row, &n, start, &as, name);
         }
     return n;
@@ -596,7 +607,7 @@ static const char *vectors(ShardPen *p) {
     for (int i = 0; i < p->c->t->n_params; i++) {
         const TraceParam *q = &p->c->t->params[i];
         if (!wanted(p, q) || q->rest.nd != 1) continue;
-        str_addf(&s, "%s%s %s", s.n ? ", " : "Vectors: ", shards_name(q),
+        str_addf(&s, "%s%s %s", s.n ? ", " : "Vectors: ", words_param(p->c->arena, q),
                  words_symbol(p->c->arena, q->rest.symbolic));
     }
     split_words(p->c->t, &s);
@@ -667,15 +678,51 @@ static bool by_place(const ShardPen *p, const Slot *slot, int n) {
     }
     return place;
 }
+/* How to read the numbers in parts, and the order of those that are not contiguous, as rows
+ * [from, from + count) show them. */
+static const char *foot_words(ShardPen *p, const Slot *slot, int n, int from, int count) {
+    Arena *a = p->c->arena;
+    const Trace *t = p->c->t;
+    Str s = str_new(a);
+    bool rows = false;
+    int64_t ring = 0; /* ranks of the axis that cuts in zigzag */
+    const char *axis = "", *inner = "";
+    Row all[MAX_ROWS];
+    int last = count > 0 ? value_rows(p, all) : 0;
+    for (int i = from; i < last && i < from + count; i++)
+        for (int d = 0; d < all[i].s->nd; d++) {
+            DimCut c = shards_value_cut(a, t, all[i].s, d, p->rank);
+            rows |= c.rows && c.n > 1;
+            if (c.order != PLACE_ZIGZAG || !c.n_axis) continue;
+            ring = t->axes[c.axis[0]].size, axis = t->axes[c.axis[0]].name;
+            c.axis[0] = c.axis[c.n_axis - 1];
+            if (c.n_axis == 2) c.n_axis = 1, inner = shards_axes(a, t, &c);
+        }
+    if (n > 0)
+        str_addf(&s, "In a part: the %sranks that hold it%s. ",
+                 by_place(p, slot, n) ? "place on the mesh of the " : "",
+                 last ? ", in a bar its number" : "");
+    else str_add(&s, "In a part: its number. ");
+    str_add(&s, "Thick outline: this rank's part.");
+    if (n > 0) str_add(&s, " Lines: cuts; the shape names their axes.");
+    if (ring)
+        str_addf(&s, " Zigzag: of %lld pieces %s i has those numbered i and %lld − i%s%s%s.",
+                 (long long)(2 * ring), axis, (long long)(2 * ring - 1), *inner ? "; " : "", inner,
+                 *inner ? " cuts the two as one list" : "");
+    if (rows) str_add(&s, " Rows of experts stand by part: routing decides which they are.");
+    return s.s;
+}
 /* A page with n weights and `count` rows of activations; either may be none. */
 static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int count) {
     bool weights = n > 0;
     const ViewCall *c = p->c;
     Arena *a = c->arena;
     Scene *s = p->s = figure_new(c, "shards", p->preset);
-    const char *model = words_model(a, c->t),
-               *model_holds =
-                   p->layer >= 0 ? arena_printf(a, "in all layers %s", holds(p, true)) : "";
+    const char *model = words_model(a, c->t), *layers = words_layers(a, c->t),
+               *model_holds = p->layer >= 0
+                                  ? arena_printf(a, "in %s %s", *layers ? layers : "all layers",
+                                                 holds(p, true))
+                                  : layers;
     const char *sub[] = {model ? model : "",
                          model_holds,
                          words_mesh(a, c->t),
@@ -698,14 +745,7 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     if (p->product >= 0) y = shards_draw_products(p, y + 8);
     if (count > 0) y = draw_rulers(p, from, count, y + 8);
     if (p->load) y = shards_draw_load(p, y + 8);
-    y = figure_foot(s, c, (Band){p->x, p->w, y + 2},
-                    weights ? arena_printf(a,
-                                           "In a part: the %sranks that hold it. Thick outline: "
-                                           "this rank's part. Lines: cuts; the shape names their "
-                                           "axes.",
-                                           by_place(p, slot, n) ? "place on the mesh of the " : "")
-                            : "In a part: its number. Thick outline: this rank's part.",
-                    NULL);
+    y = figure_foot(s, c, (Band){p->x, p->w, y + 2}, foot_words(p, slot, n, from, count), NULL);
     s->desc = arena_printf(a, "Which part of every weight and activation rank %lld holds: %s.",
                            (long long)p->rank, holds(p, false));
     figure_page(s, p->preset, y);
@@ -763,7 +803,7 @@ static int make_slots(ShardPen *p, Slot *slot, double longest) {
     int n = 0, read_one = 0, read_two = 0, lines = 0;
     for (int i = 0; i < t->n_params; i++) {
         const TraceParam *q = &t->params[i];
-        if (!wanted(p, q) || q->rest.nd != 2) continue;
+        if (!wanted(p, q) || q->rest.nd != 2 || of_all_experts(t, q)) continue;
         slot[n++] = (Slot){.q = q,
                            .r = shards_param_cut(p->c->arena, t, q, 0, p->rank),
                            .k = shards_param_cut(p->c->arena, t, q, 1, p->rank)};
@@ -828,8 +868,8 @@ static bool part_exists(ShardPen *p) {
     Str s = str_new(p->c->arena);
     for (int i = 0; i < p->c->t->n_params; i++)
         if (wanted(p, &p->c->t->params[i]) && p->c->t->params[i].compute.nd == 2)
-            str_addf(&s, "%s%s",
-                     s.n ? ", " : "modules with a weight: ", shards_name(&p->c->t->params[i]));
+            str_addf(&s, "%s%s", s.n ? ", " : "modules with a weight: ",
+                     words_param(p->c->arena, &p->c->t->params[i]));
     diag_error(p->c->d, "E0212", diag_nowhere,
                words_part_help(p->c->arena, p->c->o, s.n ? s.s : NULL),
                "nothing to draw in view 'shards': no product of '%s'", p->c->o->part);
@@ -922,7 +962,7 @@ const char *view_shards_text(const ViewCall *c) {
         const TraceLocal *l = words_find_local(&q->rest, p.rank);
         if (!wanted(&p, q)) continue;
         text_row(&s, w,
-                 (const char *const[]){shards_name(q), words_symbol(a, q->rest.symbolic),
+                 (const char *const[]){words_param(a, q), words_symbol(a, q->rest.symbolic),
                                        l ? words_shape(a, l->shape, q->rest.nd) : "",
                                        l ? bytes_text(l->bytes, a) : ""});
         Str index = str_new(a);

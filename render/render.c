@@ -6,6 +6,7 @@
 #include "render/paint/paint.h"
 #include "render/furniture/quiz.h"
 #include "render/furniture/views.h"
+#include "render/furniture/wrong.h"
 #include "render/scene/build.h"
 #include <limits.h>
 #include <math.h>
@@ -268,11 +269,12 @@ static int build(const struct View *v, ViewCall *c, bool all, Scene **page) {
         other.t = seen_by(other.all, c->o, c->arena);
         other.peer = c, c->peer = &other; /* each knows how long the other's bars are */
     }
-    int n = v->build(c, page);
+    int n = v->build(c, page), own = n;
+    const char *const *says = n > 0 && !c->o->with ? wrong_elsewhere(c, page, n) : NULL;
     if (n > 0 && c->o->quiz) n = leave_blanks(c, page, n);
     if (n > 0 && c->o->with) n = pages_beside(c, v, page, n);
     c->peer = NULL;
-    figure_number(page, n, all);
+    figure_number(page, &(PageWords){.n = n, .n_says = own, .all = all, .says = says});
     return n;
 }
 /* Pages of a PDF: those of the figure, or each of them once per step. */

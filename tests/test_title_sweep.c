@@ -922,22 +922,6 @@ static void copies_of(const Page *p, char **m) {
         n *= axis(p, c, &at);
     is_count(p, m[1], n);
 }
-/* Steps of the rank at which something is wrong, in what the sentence names. */
-static void steps_wrong(const Page *p, char **m) {
-    Scope scope = scope_of(m[2]);
-    int n = 0;
-    for (int i = 0; i < p->t->n_computes; i++) {
-        const TraceCompute *x = &p->t->computes[i];
-        TraceCollective as = {.layer = x->layer, .part = part_at(p->t, x), .value = ""};
-        n += (x->wrong || x->planted) && rankset_has(&x->ranks, p->rank) && in_scope(p, scope, &as);
-    }
-    for (int i = 0; i < p->t->n_collectives; i++) {
-        const TraceCollective *c = &p->t->collectives[i];
-        n += (c->wrong || c->planted) && record_member(c, p->rank) && in_scope(p, scope, c);
-    }
-    for (int i = 0; i < p->t->n_moves; i++) n += p->t->moves[i].wrong || p->t->moves[i].planted;
-    is_count(p, m[1], n);
-}
 /* Kinds of mistakes: records of one op (over the same axis) about which the same is said. */
 static void things_wrong(const Page *p, char **m) {
     enum { MOST = 64 };
@@ -963,7 +947,7 @@ static void things_wrong(const Page *p, char **m) {
         while (strcmp(kind[same], kind[n])) same++;
         n += same == n;
     }
-    is_count(p, m[1], n);
+    is_count(p, m[1], n - 1); /* the first is told */
     arena_free(a);
 }
 /* "d output, d norm and 1 more": as many as one thing is wrong with. */
@@ -993,8 +977,9 @@ static const Phrase phrases[] = {
     {"timeline", "ranks? (&) first", told_first},
     {"mesh", "· # more", more_classes},
     {"mesh", "# copies of each, over ([^;]*)", copies_of},
-    {"block", "# steps of ([a-zA-Z ]*) are wrong", steps_wrong},
-    {NULL, "# things are wrong with this plan", things_wrong},
+    {NULL, "and # more mistakes?", things_wrong},
+    {NULL, "\\(planted: [^)]*\\)", nothing_more},
+    {NULL, "rank # takes no part", nothing_more},
     {NULL, "lies as .* but is taken for \\[[^]]*\\]", nothing_more},
     {NULL, "over [^ ]+ of (.*) and # more is", more_values},
     {"mesh", "class # ranks ([^×]*) ×#( \\([^)]*\\))?", one_class},

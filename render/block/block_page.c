@@ -31,16 +31,11 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, g->n_used + 1);
     int k = block_used(g, first, n, use);
     BlockCount b = block_count(g, first, n);
-    if (g->t->first_wrong && g->t->verdict && !strcmp(g->t->verdict, "different"))
+    if (words_different(g->t))
         return arena_printf(a, "Inside one GPU: %s is the first value that comes out wrong",
                             g->t->first_wrong);
-    const WrongList *wrong = block_wrong(g, first, n);
-    int bad = 0;
-    if (wrong_title(wrong)) return wrong_title(wrong);
-    for (int i = 0; i < wrong->n; i++) bad += wrong->note[i].n;
-    if (bad)
-        return arena_printf(a, "Inside one GPU, %d step%s of %s %s wrong", bad, bad == 1 ? "" : "s",
-                            b.subject, bad == 1 ? "is" : "are");
+    const char *rule = wrong_title(block_wrong(g, first, n));
+    if (rule) return rule;
     bool forward = g->pass == PHASE_FORWARD;
     const char *one =
         forward && n == 1 && g->n_strips > 1 ? lesson(g, use, k, &g->strip[first]) : NULL;

@@ -206,10 +206,11 @@ Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame) {
     double bar = fmax(BAR_X, right + 24), bar_w = fmin(BAR_MAX, pr->w - 84 - bar);
     slide_subtitle(g, frame->strip, sub);
     s->w = fmax(s->w, right + EDGE);
+    const WrongList *wrong = block_wrong(g, first, 1);
+    s->wrong = wrong->n || words_different(g->t);
     double y = figure_head(s, PRESET_SLIDE, block_title(g, first, 1), sub,
                            bar_w < 60 ? 0 : bar - 12 - pr->margin) +
                5;
-    const WrongList *wrong = block_wrong(g, first, 1);
     double notes = fmin(right, bar - 24) + 60;
     y = wrong_notes(s, wrong, pr->margin, notes, y - 6, 3) + (wrong->n ? 12 : 6);
     BlockLook look = fitting(c, g, frame, pr->h - 12 - y, wide.brief);

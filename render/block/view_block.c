@@ -86,6 +86,7 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     const char *sub[8];
     block_subtitle(g, phase_text(g->pass), sub);
     const WrongList *wrong = block_wrong(g, first, n);
+    s->wrong = wrong->n || words_different(g->t);
     double y = figure_head(s, preset, block_title(g, first, n), sub, 0) + 14;
     y = wrong_notes(s, wrong, pr->margin, s->w - 2 * pr->margin, y - 10, 0) + (wrong->n ? 22 : 10);
     s->desc = block_description(g, first, n);

@@ -824,6 +824,7 @@ static Scene *errors_page(const ViewCall *c, int rows, bool brief) {
                                  : "cells: largest difference from the unsharded op; end to end: "
                                    "from the unsharded model",
                          NULL};
+    s->wrong = p.map.check != NULL;
     double y = figure_head(s, p.preset, headline(&p), sub, 0) + (slide ? 0 : 8);
     double panel = p.twin ? y : y + 22;
     if (p.twin) y = draw_heads(&p, y);

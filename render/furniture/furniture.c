@@ -82,10 +82,10 @@ double figure_head(Scene *s, PresetKind p, const char *title, const char *const 
     double m = presets[p].margin, w = s->w - 2 * m;
     double size = p == PRESET_SLIDE ? 18 : 20, pitch = 25, y = p == PRESET_SLIDE ? 29 : 38;
     const char *line[3];
+    const TextLook look = {ALIGN_LEFT, size, BOLD, s->wrong ? ROLE_FAIL : ROLE_INK};
     scene_begin(s, "title", "title", NULL);
     int n = scene_wrap(s, title, (TextColumn){w, size, BOLD, 3, NULL}, line);
-    for (int i = 0; i < n; i++)
-        scene_text(s, m, y + pitch * i, (TextLook){ALIGN_LEFT, size, BOLD, ROLE_INK}, line[i]);
+    for (int i = 0; i < n; i++) scene_text(s, m, y + pitch * i, look, line[i]);
     Band under = {m, sub_w > 0 ? sub_w : w, y + pitch * (n - 1) + (p == PRESET_SLIDE ? 20 : 22)};
     y = wrap_parts(s, under, 12.5, 18, sub);
     scene_end(s);
@@ -136,23 +136,33 @@ static double lowest_text(const Scene *s) {
     return y;
 }
 
-void figure_number(Scene *const *page, int n, bool all) {
-    for (int i = 0; i < n && n > 1; i++) {
+static void number_page(Scene *s, const char *number, const char *red) {
+    enum { GAP = 10 };
+    double m = s->w < 1000 ? presets[PRESET_SLIDE].margin : presets[PRESET_WIDE].margin,
+           x = s->w - m, number_w = scene_width(s, 12, REGULAR, number),
+           red_w = scene_width(s, 12, SEMIBOLD, red), gap = *number && *red ? GAP : 0,
+           line = s->w < 1000 ? 29 : 38, /* that of the title */
+        last = line < 38 ? 10.5 : 18;
+    const double low = lowest_text(s),
+                 place[] = {line, line + 20, line + 38, low, low - 21, low - 38};
+    for (int k = 5; k >= 0; k--)
+        if (free_text(s, x, place[k], number_w + gap + red_w)) last = place[k];
+    scene_begin(s, "page", "page", NULL);
+    if (*number) scene_text(s, x, last, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, number);
+    if (*red)
+        scene_text(s, x - (number_w + gap), last, (TextLook){ALIGN_RIGHT, 12, SEMIBOLD, ROLE_FAIL},
+                   red);
+    scene_end(s);
+}
+void figure_number(Scene *const *page, const PageWords *w) {
+    for (int i = 0; i < w->n; i++) {
         Scene *s = page[i];
-        const char *t = arena_printf(s->arena, "page %d of %d%s", i + 1, n,
-                                     all || s->w < 1000 ? "" : ", a PDF has them all");
-        double m = s->w < 1000 ? presets[PRESET_SLIDE].margin : presets[PRESET_WIDE].margin,
-               x = s->w - m;
-        double w = scene_width(s, 12, REGULAR, t),
-               line = s->w < 1000 ? 29 : 38, /* that of the title */
-            last = line < 38 ? 10.5 : 18;
-        const double low = lowest_text(s),
-                     place[] = {line, line + 20, line + 38, low, low - 21, low - 38};
-        for (int k = 5; k >= 0; k--)
-            if (free_text(s, x, place[k], w)) last = place[k];
-        scene_begin(s, "page", "page", NULL);
-        scene_text(s, x, last, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, t);
-        scene_end(s);
+        const char *red = w->says && i < w->n_says ? w->says[i] : NULL,
+                   *number =
+                       w->n < 2 ? ""
+                                : arena_printf(s->arena, "page %d of %d%s", i + 1, w->n,
+                                               w->all || s->w < 1000 ? "" : ", a PDF has them all");
+        if (*number || red) number_page(s, number, red ? red : "");
     }
 }
 

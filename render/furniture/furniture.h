@@ -39,8 +39,8 @@ int furniture_state(Scene *s, Arena *arena, Pt at, double r, const char *name, c
 
 /* A scene with the preset's width, smallest text and PNG width, named after view and plan hash. */
 Scene *figure_new(const ViewCall *c, const char *view, PresetKind preset);
-/* Title and subtitle from the top; returns the y under them. `sub` are the parts between " · ",
- * NULL-terminated; they are wrapped to width sub_w (0: that of the figure). */
+/* Title (red if s->wrong) and subtitle from the top; returns the y under them. `sub` are the parts
+ * between " · ", NULL-terminated; they are wrapped to width sub_w (0: that of the figure). */
 double figure_head(Scene *s, PresetKind p, const char *title, const char *const *sub, double sub_w);
 /* A4: portrait or landscape, whichever shows the scene larger, centred between margins of 20 pt. */
 void figure_a4(Scene *s);
@@ -50,9 +50,15 @@ void figure_page(Scene *s, PresetKind p, double h);
  * its pages are numbered. */
 void slide_fill(Scene *s, double margin, double h);
 
-/* Numbers the pages of a figure that has several, at the upper right. `all`: the reader has them
- * all; else the figure says where the others are. */
-void figure_number(Scene *const *page, int n, bool all);
+/* What a page says of its figure, at the upper right or beside the stamp: its number if there are
+ * several pages, and in red says[i] (says or an element NULL: nothing), of the first n_says pages.
+ * `all`: the reader has them all; else the figure says where the others are. */
+typedef struct {
+    int n, n_says;
+    bool all;
+    const char *const *says;
+} PageWords;
+void figure_number(Scene *const *page, const PageWords *w);
 
 /* Marks of the legend, a set of bits. */
 typedef enum {

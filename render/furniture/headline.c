@@ -9,7 +9,6 @@ double headline_draw(Scene *s, PresetKind preset, const WrongList *l, const char
     if (!l || !l->n) return figure_head(s, preset, title, sub, 0);
     s->fact = title;
     for (int i = 0; sub[i] && n <= MOST; i++) all[n++] = sub[i];
-    const char *rule = wrong_title(l);
-    if (!rule) rule = arena_printf(s->arena, "%d things are wrong with this plan", l->n);
-    return figure_head(s, preset, rule, all, 0);
+    s->wrong = true;
+    return figure_head(s, preset, wrong_title(l), all, 0);
 }

@@ -220,6 +220,9 @@ static const Where *where_of(const Trace *t) {
         if (!strcmp(of[i].backend, t->backend)) return &of[i];
     return &of[0];
 }
+bool words_different(const Trace *t) {
+    return t->first_wrong && t->verdict && !strcmp(t->verdict, "different");
+}
 const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     const char *v = t->verdict ? t->verdict : "";
     *role = ROLE_SECOND;

@@ -48,6 +48,8 @@ const char *words_layers(Arena *a, const Trace *t);
 /* "✓ executed on 8 virtual ranks: equivalent", and what that rests on where the plan is silent;
  * sets the role of its colour. */
 const char *words_stamp(Arena *a, const Trace *t, Role *role);
+/* Was it executed, and is a value first wrong? */
+bool words_different(const Trace *t);
 
 /* "{0,1}", "{0-3}", "{0:16:2}" (slice), and the group index of the rank; -1: the rank is in none.
  */

@@ -1,6 +1,7 @@
 /* Sentences and flags about wrong steps. See wrong.h. */
 #include "render/furniture/wrong.h"
 #include "base/text.h"
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +10,9 @@ typedef struct {
     int step;
     const char *what, *value, *why;
     const char *rule; /* of a label that is false: what is said and what is; NULL: no label is */
-    const char *file; /* of the plan, with a line above 0 */
+    const char *broken, *planted; /* of what is planted: the rule that it breaks; NULL: no rule
+                                     says it; and what was planted */
+    const char *file;             /* of the plan, with a line above 0 */
     int line;
 } Found;
 
@@ -19,6 +22,9 @@ typedef struct {
     int n, cap;
     Found *found;
 } Finds;
+
+/* Rules about a label of the plan begin so. */
+static const char label_rule[] = "the plan says ";
 
 bool wrong_skipped(const TraceCollective *c) { return c->skipped; }
 
@@ -65,6 +71,11 @@ static const char *when(Finds *f, Phase pass, bool again, const char *what) {
     return arena_printf(f->a, "%s%s", time, what);
 }
 
+/* What a step breaks, if the check knows more of it than what was planted; NULL: it does not. */
+static const char *broken_rule(const char *wrong, const char *planted) {
+    return wrong && !(planted && strstr(wrong, planted)) ? wrong : NULL;
+}
+
 static void coll_found(Finds *f, const TraceCollective *c) {
     const CollWord *w = coll_word(c->op);
     bool again = c->pass == PHASE_BACKWARD && !subject_is_gradient(c->subject);
@@ -84,7 +95,14 @@ static void coll_found(Finds *f, const TraceCollective *c) {
         why = arena_printf(f->a, "is not what it should be (planted: %s)", c->planted);
     else why = arena_printf(f->a, "is wrong: %s", c->wrong);
     *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-        (Found){c->step, name, short_value(f->a, c->subject), why, NULL, c->file, c->line};
+        (Found){.step = c->step,
+                .what = name,
+                .value = short_value(f->a, c->subject),
+                .why = why,
+                .broken = c->skipped ? NULL : broken_rule(c->wrong, c->planted),
+                .planted = c->planted,
+                .file = c->file,
+                .line = c->line};
 }
 
 static const char *planted_words(Finds *f, const char *planted) {
@@ -108,13 +126,10 @@ static void source_found(Finds *f, const char *what, const char *name, const cha
         for (int k = 0; k < c->n_inputs; k++) reads |= !strcmp(c->inputs[k], name);
         if (!reads || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){c->step,
-                    what,
-                    short_value(f->a, (Subject){OF_ITSELF, name}),
-                    planted_words(f, planted),
-                    NULL,
-                    NULL,
-                    0};
+            (Found){.step = c->step,
+                    .what = what,
+                    .value = short_value(f->a, (Subject){OF_ITSELF, name}),
+                    .why = planted_words(f, planted)};
         return;
     }
 }
@@ -140,28 +155,30 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
         const TraceLocalMove *m = &t->moves[i];
         if ((!m->wrong && !m->planted) || !shows(of, m->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){m->step,
-                    text_same(m->op, "claim") ? "declaration" : m->op,
-                    short_value(f->a, m->subject),
-                    move_why(f, m),
-                    m->planted ? NULL : m->wrong,
-                    m->file,
-                    m->line};
+            (Found){.step = m->step,
+                    .what = text_same(m->op, "claim") ? "declaration" : m->op,
+                    .value = short_value(f->a, m->subject),
+                    .why = move_why(f, m),
+                    .rule = m->planted ? NULL : m->wrong,
+                    .broken = m->planted ? broken_rule(m->wrong, m->planted) : NULL,
+                    .planted = m->planted,
+                    .file = m->file,
+                    .line = m->line};
     }
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         bool again = f->n && f->found[f->n - 1].step == c->step; /* one record per rank class */
+        bool of_input = c->wrong && !strncmp(c->wrong, label_rule, strlen(label_rule));
         if ((!c->wrong && !c->planted) || again || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){c->step,
-                    when(f, c->pass, c->recompute, c->label ? c->label : c->op),
-                    c->pass == PHASE_OPTIMIZER ? optimizer_value(f->a, c->output)
-                                               : short_value(f->a, c->makes),
-                    c->wrong ? arena_printf(f->a, "is not allowed: %s", c->wrong)
-                             : planted_words(f, c->planted),
-                    NULL,
-                    NULL,
-                    0};
+            (Found){.step = c->step,
+                    .what = when(f, c->pass, c->recompute, c->label ? c->label : c->op),
+                    .value = c->pass == PHASE_OPTIMIZER ? optimizer_value(f->a, c->output)
+                                                        : short_value(f->a, c->makes),
+                    .why = c->wrong ? arena_printf(f->a, "is not allowed: %s", c->wrong)
+                                    : planted_words(f, c->planted),
+                    .rule = of_input ? c->wrong : NULL,
+                    .broken = of_input ? NULL : c->wrong};
     }
     read_sources(f, shows, of);
 }
@@ -190,26 +207,47 @@ static bool any_step(const void *of, int step) {
 }
 
 /* "The plan says that the input of wo lies as [B, S/tp, D], it lies as [B, S, D]"; "w2 lies as ..
- * but is taken for .."; "o_proj: a sum over tp is pending, .."; of all else the sentence up to what
- * planted it and why. */
+ * but is taken for .."; "o_proj: a sum over tp is pending, .."; "AllReduce over tp of o_proj: the
+ * reduction is done twice"; of what is missing the sentence without what comes of it. */
 static const char *head_of(Finds *f, const Found *x, const char *values, const char *text) {
-    if (x->rule && !strncmp(x->rule, "the plan says ", strlen("the plan says ")))
+    if (x->rule && !strncmp(x->rule, label_rule, strlen(label_rule)))
         return words_symbol(f->a, words_capital(f->a, x->rule));
     bool verb = x->rule && !strncmp(x->rule, "lies ", strlen("lies ")) && !strchr(values, ',');
     if (x->rule)
         return words_symbol(f->a, arena_printf(f->a, "%s%s %s", values, verb ? "" : ":", x->rule));
-    const char *planted = strstr(text, " (planted: ");
-    const char *why = strstr(text + strlen(x->what), ": "), *end = planted ? planted : why;
-    return end ? arena_strndup(f->a, text, (size_t)(end - text)) : text;
+    if (x->broken)
+        return words_symbol(f->a, arena_printf(f->a, "%s of %s: %s", words_capital(f->a, x->what),
+                                               values, x->broken));
+    const char *missing = strstr(text, " is missing (planted: ");
+    return missing ? arena_strndup(f->a, text, (size_t)(missing - text) + strlen(" is missing"))
+                   : text;
 }
 
-/* What a sentence says beside its rule: the step, and the line of the plan. */
-static const char *where_of(Finds *f, const Found *x, const char *values) {
-    const char *at = x->line > 0 ? arena_printf(f->a, ", line %d of %s", x->line,
+/* What is to be said under the head: the step, and the line of the plan. NULL: the sentence itself,
+ * which says more. */
+static const char *where_of(Finds *f, const Found *x, const WrongNote *note, const char *values) {
+    bool missing = note->head != note->text && !x->rule && !x->broken;
+    const char *who = x->rule ? arena_printf(f->a, "%s of %s, step", words_capital(f->a, x->what),
+                                             values)
+                              : "Step",
+               *at = x->line > 0 ? arena_printf(f->a, ", line %d of %s", x->line,
                                                 x->file ? words_file(x->file) : "the plan")
-                                 : "";
-    return words_symbol(f->a,
-                        arena_printf(f->a, "%s of %s%s", words_capital(f->a, x->what), values, at));
+                                 : "",
+               *planted =
+                   x->broken && x->planted ? arena_printf(f->a, " (planted: %s)", x->planted) : "";
+    if (missing) return NULL;
+    return words_symbol(f->a, arena_printf(f->a, "%s %d%s%s%s", who, x->step,
+                                           note->n > 1 ? " first" : "", at, planted));
+}
+
+/* The mistake that comes first in the program is the title. */
+static const char *title_of(Arena *a, const WrongList *l) {
+    const WrongNote *first = l->note;
+    for (int i = 1; i < l->n; i++)
+        if (l->note[i].step[0] < first->step[0]) first = &l->note[i];
+    if (l->n < 2) return l->n ? first->head : NULL;
+    return arena_printf(a, "%s, and %d more mistake%s", first->head, l->n - 1,
+                        l->n == 2 ? "" : "s");
 }
 
 const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
@@ -229,12 +267,13 @@ const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *
             words_symbol(a, arena_printf(a, "%s of %s %s", words_capital(a, f.found[i].what),
                                          values, f.found[i].why));
         note->head = head_of(&f, &f.found[i], values, note->text);
-        if (f.found[i].rule) note->where = where_of(&f, &f.found[i], values);
+        note->where = where_of(&f, &f.found[i], note, values);
     }
+    l->title = title_of(a, l);
     return l;
 }
 
-const char *wrong_title(const WrongList *l) { return l && l->n == 1 ? l->note[0].head : NULL; }
+const char *wrong_title(const WrongList *l) { return l ? l->title : NULL; }
 
 int wrong_number(const WrongList *l, int step) {
     for (int i = 0; l && i < l->n; i++)
@@ -246,6 +285,7 @@ int wrong_number(const WrongList *l, int step) {
 /* ---- drawing ---- */
 
 enum { LINES = 4, PITCH = 17, INDENT = 22 };
+static const char notes_id[] = "wrong-notes"; /* the group of the sentences: no flag */
 
 /* Under a title that is the rule itself only where it is broken. */
 static const char *said_of(const Scene *s, const WrongList *l, const WrongNote *n) {
@@ -263,15 +303,9 @@ static int lines_of(const WrongList *l, int i, int max) {
     return each < 1 ? (i < max) : each > LINES ? LINES : each;
 }
 
-/* Is the title all that there is to say? */
-static bool is_told(const Scene *s, const WrongList *l) {
-    return l->n == 1 && s->title && !strcmp(s->title, l->note[0].text);
-}
-
 double wrong_height(Scene *s, const WrongList *l, double w, int max) {
     const char *line[LINES];
     double h = 0;
-    if (l && l->n && is_told(s, l)) return 0;
     for (int i = 0; l && i < l->n; i++)
         if (lines_of(l, i, max) > 0)
             h += PITCH * wrap_note(s, said_of(s, l, &l->note[i]), w, lines_of(l, i, max), line);
@@ -291,8 +325,8 @@ static const char *sign_of(Scene *s, const WrongList *l, int number) {
 static double draw_notes(Scene *s, const WrongList *l, Band at, int max, const char *what) {
     const char *line[LINES];
     double x = at.x, w = at.w, y = at.y;
-    if (!l || !l->n || is_told(s, l)) return y;
-    scene_begin(s, "wrong", "wrong-notes", what);
+    if (!l || !l->n) return y;
+    scene_begin(s, "wrong", notes_id, what);
     for (int i = 0; i < l->n; i++) {
         int most = lines_of(l, i, max),
             n = most > 0 ? wrap_note(s, said_of(s, l, &l->note[i]), w, most, line) : 0;
@@ -314,6 +348,29 @@ double wrong_banner(Scene *s, const ViewCall *c, Band at) {
     if (!l->n) return at.y;
     at.y -= 6; /* close to the lines above, which are of the plan too */
     return draw_notes(s, l, at, MOST_LINES, "what is wrong with the plan, wherever it stands") + 8;
+}
+
+/* Has the page a flag, at a step, a weight or a row? */
+static bool shows_mistake(const Scene *s) {
+    for (int i = 0; i < s->n_groups; i++) {
+        const Group *g = &s->groups[i];
+        if (!strcmp(g->what, "wrong") && g->id && strcmp(g->id, notes_id) != 0) return true;
+    }
+    return false;
+}
+const char **wrong_elsewhere(const ViewCall *c, Scene *const *page, int n) {
+    Arena *a = c->arena;
+    const WrongList *l = wrong_find(a, c->t, NULL, NULL);
+    const char **says = l->n ? ARENA_ARRAY(a, const char *, n) : NULL;
+    int at = 0, first = INT_MAX;
+    while (at < n && !shows_mistake(page[at])) at++;
+    for (int i = 0; i < l->n; i++)
+        if (l->note[i].step[0] < first) first = l->note[i].step[0];
+    for (int i = 0; says && i < n; i++)
+        says[i] = shows_mistake(page[i]) ? NULL
+                  : at < n               ? arena_printf(a, "the mistake is on page %d", at + 1)
+                           : arena_printf(a, "the mistake, step %d, is not drawn here", first);
+    return says;
 }
 
 void wrong_border(Mark *border, unsigned *legend) {

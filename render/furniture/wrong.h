@@ -13,14 +13,15 @@ typedef struct {
     int n;
     const int *step;
     const char *text;  /* the sentence */
-    const char *head;  /* what is wrong, without the cause: for a title */
-    const char *where; /* beside a head that says all else: "Slice of input, line 10 of
+    const char *head;  /* what is wrong, without what comes of it: for a title */
+    const char *where; /* beside a head that says all else: "Slice of input, step 0, line 10 of
                           plan.yaml"; NULL: the sentence says more */
 } WrongNote;
 
 typedef struct {
     int n;
     WrongNote note[WRONG_MAX];
+    const char *title; /* the first mistake, and how many more there are; NULL: none */
 } WrongList;
 
 /* What is wrong with the steps of a trace of which shows(of, step) is true (NULL: all), by its
@@ -29,8 +30,8 @@ typedef struct {
  * nothing is. It lives in `a`, its sentences too. */
 const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
                             const void *of);
-/* Title of a picture in which one thing is wrong: the rule that is broken. NULL: nothing is wrong,
- * or several things are. */
+/* Title of a picture in which something is wrong: the rule that is broken, of several the first,
+ * and how many more there are. NULL: nothing is wrong. */
 const char *wrong_title(const WrongList *l);
 /* Number of the note that speaks of the step, from 1; 0: nothing is wrong with it. */
 int wrong_number(const WrongList *l, int step);
@@ -45,6 +46,10 @@ double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, i
  * step: what it shows is of a plan that is wrong. Two lines at most. Returns the y below them; at.y
  * itself if nothing is. */
 double wrong_banner(Scene *s, const ViewCall *c, Band at);
+/* Of a plan with mistakes, for each of the n pages of a figure (n > 0) that shows none of them at
+ * its place: "the mistake is on page 2", "the mistake, step 14, is not drawn here"; NULL for a page
+ * that shows one. NULL: nothing is wrong. */
+const char **wrong_elsewhere(const ViewCall *c, Scene *const *page, int n);
 /* Height that wrong_notes takes. */
 double wrong_height(Scene *s, const WrongList *l, double w, int max);
 /* The red flag centred at (x, y): "!" or the number of the note. */

@@ -132,13 +132,12 @@ static const char *strips_word(const Mirror *m, int first, int n) {
 static const char *title(const Mirror *m, int first, int n) {
     const Trace *t = m->g->t;
     Arena *a = m->g->arena;
-    if (t->first_wrong && t->verdict && !strcmp(t->verdict, "different"))
+    if (words_different(t))
         return arena_printf(a, "Forward and backward: %s is the first value that comes out wrong",
                             t->first_wrong);
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, t->n_collectives + 1);
-    const WrongList *wrong = mirror_wrong(m, first, n);
-    if (wrong->n)
-        return wrong_title(wrong) ? wrong_title(wrong) : "Backward beside forward: steps are wrong";
+    const char *rule = wrong_title(mirror_wrong(m, first, n));
+    if (rule) return rule;
     int from = first, count = n;
     if (pieces(m, first, n)) { /* the pieces stand together */
         while (m->strip[from].plain) from++;
@@ -294,6 +293,7 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     s->desc = description(&p, first, n);
     mirror_subtitle(m->g, preset, sub);
     p.wrong = mirror_wrong(m, first, n);
+    s->wrong = p.wrong->n || words_different(m->g->t);
     double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(m, first, n), sub, 0) + 16;
     y = wrong_notes(s, p.wrong, pr->margin, w, y - 14, 0) + (p.wrong->n ? 22 : 14);
     mirror_heads(&p, y);
@@ -361,6 +361,7 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int first, int n, bo
     mirror_subtitle(m->g, PRESET_SLIDE, sub);
     s->desc = description(&p, first, n);
     p.wrong = mirror_wrong(m, first, n);
+    s->wrong = p.wrong->n || words_different(m->g->t);
     double y =
         figure_head(s, PRESET_SLIDE, title(m, first, n), sub, pr->w - 2 * pr->margin - 40) + 8;
     y = wrong_notes(s, p.wrong, pr->margin, pr->w - 2 * pr->margin, y - 8, 2) +

@@ -383,12 +383,9 @@ static double draw_rows(WeightPen *p, int first, int n, double y) {
 
 static const char *title(const WeightPen *p) {
     Arena *a = p->c->arena;
-    int fetched = 0, summed = 0, left = 0;
+    int fetched = 0, summed = 0;
     for (int i = 0; i < p->n; i++) fetched += p->row[i].fetch != NULL, summed += p->row[i].n > 0;
-    for (int i = 0; i < p->n; i++) left += left_out(&p->row[i]);
-    if (p->wrong->n && !left)
-        return wrong_title(p->wrong) ? wrong_title(p->wrong) : "The weights: steps are wrong";
-    if (p->wrong->n) return "The weights: a gradient is not made whole";
+    if (p->wrong->n) return wrong_title(p->wrong);
     if (fetched)
         return "The weights: cut at rest, gathered before use, freed after it; gradients end where "
                "the weights rest";
@@ -426,6 +423,7 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
         set_columns(&p, pr->margin, preset == PRESET_SLIDE);
         s->w = fmax(preset == PRESET_WIDE ? 760 : s->w, ceil(right_of(&p) + pr->margin));
         if (preset == PRESET_WIDE) s->px_width = (int)(pr->px * fmin(1, s->w / pr->w));
+        s->wrong = p.wrong->n > 0;
         double w = s->w - 2 * pr->margin,
                y = figure_head(s, preset, title(&p), sub, preset == PRESET_SLIDE ? w - 40 : 0) + 4;
         y = wrong_notes(s, p.wrong, pr->margin, w, y - 6, preset == PRESET_SLIDE ? 3 : 0) +

@@ -103,6 +103,7 @@ typedef struct Scene {
     const char *name; /* "block-1a2b3c4d": prefix of ids */
     const char *title, *desc;
     const char *fact; /* what the title tells of a plan with nothing wrong; NULL: it is the title */
+    bool wrong;       /* the title says what is wrong with the plan, in red */
     int n_marks, cap_marks;
     Mark *marks;
     int n_groups, cap_groups;

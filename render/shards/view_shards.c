@@ -790,10 +790,12 @@ static int lay_out(ShardPen *p, Slot *slot, int n, double most, double *high) {
 static double height_room(ShardPen *p) {
     static const double room[PRESET_COUNT] = {
         [PRESET_WIDE] = 1200, [PRESET_COLUMN] = 1e9, [PRESET_SLIDE] = 396, [PRESET_A4] = 760};
-    const char *words[3];
-    TextColumn column = {p->w, 12, REGULAR, 3, NULL};
-    int lines = p->preset == PRESET_SLIDE ? scene_wrap(p->s, vectors(p), column, words) : 0;
-    return room[p->preset] - 16 * lines - notes_height(p);
+    const char *words[3], *rule = wrong_title(p->wrong);
+    TextColumn column = {p->w, 12, REGULAR, 3, NULL}, head = {p->w, 18, BOLD, 3, NULL};
+    bool slide = p->preset == PRESET_SLIDE;
+    int lines = slide ? scene_wrap(p->s, vectors(p), column, words) : 0,
+        more = slide && rule ? scene_wrap(p->s, rule, head, words) - 1 : 0; /* of the title */
+    return room[p->preset] - 16 * lines - 25 * more - notes_height(p);
 }
 
 /* One scale for all matrices: the largest at which they stand in one line; in two lines if that

@@ -279,7 +279,8 @@ bool story_prepare(const ViewCall *c, Story *s) {
     }
     choose_ranks(s);
     s->wrong = wrong_find(s->a, c->t, own_step, s);
-    if (!s->wrong->n) s->wrong = wrong_find(s->a, c->t, NULL, NULL);
+    s->is_wrong = s->wrong->n > 0;
+    if (!s->is_wrong) s->wrong = wrong_find(s->a, c->t, NULL, NULL);
     make_frames(s);
     still(s);
     make_elements(s);

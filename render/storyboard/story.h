@@ -27,6 +27,7 @@ typedef struct {
     int frames;
     int elements;           /* the most that a chunk has, where cells show whole chunks; else 0 */
     Ring *element;          /* [element][frame] */
+    bool is_wrong;          /* something is wrong with this step */
     const WrongList *wrong; /* what is wrong with this step; if nothing is, with others */
 } Story;
 

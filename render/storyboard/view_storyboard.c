@@ -3,11 +3,13 @@
  * own values, or there are none: see story.h. */
 #include "render/storyboard/hops.h"
 #include "render/storyboard/story.h"
+#include "render/furniture/headline.h"
 #include "render/furniture/views.h"
 #include <math.h>
 #include <string.h>
 
 enum { FEW = 4, A4_ROOM = 580, SLIDE_ROOM = 350, LOWEST = 28, WIDEST = 84 }; /* cells of a slide */
+enum { FLAG_DOWN = 8 }; /* of a wrong step, beside the title of its first frame */
 
 typedef struct {
     Story t;
@@ -326,10 +328,12 @@ static Scene *page_at(RingPen *p, int from, int to, int per) {
         s->px_width = (int)(presets[p->preset].px * s->w / presets[p->preset].w);
     }
     const char *sub[] = {story_text(&p->t), words_shrink(p->c->arena, p->c->t), NULL};
-    double y = figure_head(s, p->preset, story_headline(&p->t), sub, 0) +
-               (p->preset == PRESET_SLIDE ? 4 : 14);
+    double y =
+        headline_draw(s, p->preset, p->t.is_wrong ? p->t.wrong : NULL, story_headline(&p->t), sub) +
+        (p->preset == PRESET_SLIDE ? 4 : 14);
     if (p->t.wrong->n)
         y = wrong_notes(s, p->t.wrong, p->x, p->w, y - 4, p->preset == PRESET_SLIDE ? 2 : 0) + 8;
+    if (p->t.is_wrong) wrong_flag(s, p->t.wrong, p->t.step, p->x + 9, y + FLAG_DOWN);
     for (int i = from; i < to; i++) {
         int k = i - from;
         draw_frame(p, &p->t.frame[i], p->x + p->label + k % per * step,

@@ -1,0 +1,171 @@
+/* Every page of every view of a plan that is wrong: one that shows the mistake at its place has it
+ * as its title, in red, and names the tensor; the others say where it is. Pages of right plans have
+ * neither. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h wants these before it */
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "render/furniture/wrong.h"
+#include "render/render.h"
+#include "render/scene/scene.h"
+#include "support/support.h"
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const sizes[] = {"wide", "slide", "column", "a4"};
+
+static const Trace *trace_of(Arena *a, Diags *d, const char *file, bool execute) {
+    size_t n;
+    const char *text = file_read(a, d, file, 1 << 20, (Loc){0}, &n);
+    assert_non_null(text);
+    return plan_run_with(a, file, text,
+                         &(PipelineOptions){.execute = execute, .threads = 1, .events = true})
+        .t;
+}
+
+/* Has the page a flag, which is not the sentences under its title? */
+static bool flagged(const Scene *s) {
+    for (int i = 0; i < s->n_groups; i++) {
+        const Group *g = &s->groups[i];
+        if (!strcmp(g->what, "wrong") && g->id && strcmp(g->id, "wrong-notes") != 0) return true;
+    }
+    return false;
+}
+static bool has_text(const Scene *s, const char *what, Role ink) {
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *m = &s->marks[i];
+        for (int k = 0; m->kind == MARK_TEXT && k < m->n_run; k++)
+            if (m->run[k].role == ink && strstr(m->run[k].s, what)) return true;
+    }
+    return false;
+}
+/* Is the first line of the title red? */
+static bool red_title(const Scene *s) {
+    for (int i = 0; i < s->n_marks; i++)
+        if (s->marks[i].kind == MARK_TEXT && !strcmp(s->groups[s->marks[i].group].what, "title"))
+            return s->marks[i].run->role == ROLE_FAIL;
+    return false;
+}
+/* The last word of a name: "w2" of "grad.param.layers.0.feed_forward.w2.weight". */
+static const char *leaf(Arena *a, const char *name) {
+    static const char weight[] = ".weight";
+    const char *end = strstr(name, weight), after = end ? end[sizeof weight - 1] : 'x';
+    if (after == 0 || after == '.') name = arena_strndup(a, name, (size_t)(end - name));
+    const char *dot = strrchr(name, '.');
+    if (dot && dot[1] >= '0' && dot[1] <= '9') /* attn_part.1 */
+        for (dot--; dot > name && *dot != '.';) dot--;
+    return dot && *dot == '.' ? dot + 1 : name;
+}
+/* Does the text name a tensor that the records call wrong? */
+static bool names_one(Arena *a, const Trace *t, const char *text) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if ((t->collectives[i].wrong || t->collectives[i].planted) &&
+            strstr(text, leaf(a, t->collectives[i].value)))
+            return true;
+    for (int i = 0; i < t->n_moves; i++)
+        if ((t->moves[i].wrong || t->moves[i].planted) &&
+            (strstr(text, leaf(a, t->moves[i].value)) || strstr(text, "attention_norm")))
+            return true;
+    for (int i = 0; i < t->n_computes; i++)
+        if ((t->computes[i].wrong || t->computes[i].planted) &&
+            strstr(text, leaf(a, t->computes[i].output)))
+            return true;
+    for (int i = 0; i < t->n_params; i++)
+        if (t->params[i].planted && strstr(text, leaf(a, t->params[i].compute.name))) return true;
+    for (int i = 0; i < t->n_values; i++)
+        if (t->values[i].planted && strstr(text, leaf(a, t->values[i].shape.name))) return true;
+    return false;
+}
+
+/* Asks the pages of a figure of a wrong plan; returns how many of them do not say it. */
+static int ask_pages(Arena *a, const Trace *t, const RenderOptions *o, const char *file) {
+    Scene *page[VIEW_MAX_PAGES];
+    Diags *d = diags_new(a);
+    int n = render_pages(t, d, o, a, true, page), bad = 0;
+    for (int i = 0; i < n; i++) {
+        const Scene *s = page[i];
+        const char *report;
+        bool at_its_place = flagged(s);
+        bool told = at_its_place ? red_title(s) && names_one(a, t, s->title)
+                                 : has_text(s, "the mistake", ROLE_FAIL);
+        if (scene_lint(s, a, &report)) {
+            print_message("%s %s %s page %d: %s", file, o->view, o->preset, i + 1, report);
+            bad++;
+        }
+        if (getenv("SHOW"))
+            print_message("%s|%s|%s|%d|%s|%s\n", file, o->view, o->preset, i + 1,
+                          at_its_place ? "flag" : "-", s->title);
+        if (told) continue;
+        print_message("%s %s %s page %d%s: '%s' does not say it\n", file, o->view, o->preset, i + 1,
+                      at_its_place ? " (flagged)" : "", s->title);
+        bad++;
+    }
+    return bad;
+}
+
+static const char *const views[] = {"block",  "overview", "timeline", "shards", "storyboard",
+                                    "memory", "mesh",     "pipeline", "errors"};
+enum { N_VIEWS = sizeof views / sizeof *views, N_SIZES = sizeof sizes / sizeof *sizes };
+
+static bool any_wrong(Arena *a, const Trace *t) { return wrong_find(a, t, NULL, NULL)->n > 0; }
+
+static void wrong_plans_look_it(void **state) {
+    glob_t g;
+    int bad = 0, asked = 0;
+    (void)state;
+    assert_int_equal(glob("plans/bugs/*.yaml", 0, NULL, &g), 0);
+    assert_int_equal(glob("examples/ci/broken.yaml", GLOB_APPEND, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        Arena *a = arena_new();
+        const Trace *t[2];
+        for (int k = 0; k < 2; k++) t[k] = trace_of(a, diags_new(a), g.gl_pathv[i], k);
+        for (int v = 0; t[0] && any_wrong(a, t[0]) && v < N_VIEWS; v++)
+            for (int k = 0; k < N_SIZES; k++) {
+                bool run = !strcmp(views[v], "errors");
+                RenderOptions o = {.view = views[v], .preset = sizes[k], .rank = -1, .layer = -1};
+                bad += ask_pages(a, t[run], &o, g.gl_pathv[i]);
+                asked++;
+            }
+        arena_free(a);
+    }
+    globfree(&g);
+    assert_true(asked > 1000);
+    assert_int_equal(bad, 0);
+}
+
+static void right_plans_do_not(void **state) {
+    static const char *const plan[] = {"plans/06-llama3-8b-dp2-tp2-sp.yaml",
+                                       "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                                       "plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+                                       "plans/45-llama3-8b-pp4-1f1b.yaml", "examples/ci/plan.yaml"};
+    (void)state;
+    for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+        Arena *a = arena_new();
+        const Trace *t = trace_of(a, diags_new(a), plan[i], true);
+        assert_non_null(t);
+        for (int v = 0; v < N_VIEWS; v++) {
+            Scene *page[VIEW_MAX_PAGES];
+            RenderOptions o = {.view = views[v], .rank = -1, .layer = -1};
+            int n = render_pages(t, diags_new(a), &o, a, true, page);
+            for (int p = 0; p < n; p++)
+                if (red_title(page[p]) || flagged(page[p]) ||
+                    has_text(page[p], "the mistake", ROLE_FAIL))
+                    fail_msg("%s %s: '%s' speaks of a mistake", plan[i], views[v], page[p]->title);
+        }
+        arena_free(a);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_plans_look_it),
+                                       cmocka_unit_test(right_plans_do_not)};
+    int failed = cmocka_run_group_tests_name("wrong pages", tests, NULL, NULL);
+    render_cleanup();
+    return failed;
+}

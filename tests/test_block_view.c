@@ -17,6 +17,7 @@
 #include "support/plan_lines.h"
 #include "support/support.h"
 #include "trace/collectives.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -495,7 +496,9 @@ static void rows_are_expected(void **state) {
             RenderOptions o = options("block");
             const Trace *t = plan_trace(g, plan[i].file, "");
             o.pass = k ? k > 1 ? "backward" : "forward" : NULL;
-            const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+            char *text = arena_strdup(g->a, all_words(g->a, draw(g, t, &o, FORMAT_SVG)));
+            for (char *c = text; *c; c++) /* a sentence that was wrapped is one again */
+                if (*c == '|') *c = ' ';
             if (!strstr(text, "of experts: as many as") == plan[i].rows)
                 fail_msg("%s, %d: %s", plan[i].file, k, text);
         }
@@ -1101,12 +1104,11 @@ static void hops_carry_keys(void **state) {
     const Trace *t = plan_trace(g, "plans/41-llama3-8b-ring4-zigzag.yaml", "");
     RenderOptions o = options("block");
     const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
-    for (int hop = 0; hop < 3; hop++) {
-        const char *own = hop ? arena_printf(g->a, "|attn_merge.%d [", hop) : "|attn_part.0 [";
-        const char *past =
-            arena_printf(g->a, "|k, v [B, S/cp, K, d]|[1, 16, 8, 8]   2 × 4 KiB%s", own);
-        if (!strstr(text, past)) fail_msg("'%s' is not said in %s", past, text);
-    }
+    /* round the steps on the block before; what is merged with the next passes the hop */
+    assert_int_equal(times_said(text, "|k, v|"), 3);
+    assert_int_equal(times_said(text, "|attn_part.0|"), 1);
+    assert_int_equal(times_said(text, "|attn_merge.1|"), 1);
+    assert_int_equal(times_said(text, "|attn_merge.2|"), 1);
     assert_int_equal(times_said(text, "|dk, dv [B, S/cp, K, d]|"), 7);
 }
 
@@ -1595,6 +1597,76 @@ static void experts_and_sums_have_keys(void **state) {
                          cases[i].experts);
     }
 }
+/* ---- what passes rows ---- */
+
+static bool between(double x, double a, double b) {
+    return x > (a < b ? a : b) + 1 && x < (a < b ? b : a) - 1;
+}
+/* No line of a value runs over or behind a box: its segments touch borders at most. */
+static void lines_keep_off(const char *file, const Scene *s) {
+    for (int i = 0; i < s->n_marks; i++) {
+        const Mark *line = &s->marks[i];
+        const char *what = line->group >= 0 ? s->groups[line->group].what : "";
+        if (strcmp(what, "edge") || line->ground || line->kind != MARK_LINE) continue;
+        for (int k = 0; k < s->n_groups; k++) {
+            const Group *b = &s->groups[k];
+            if (!strncmp(b->id, "plus", 4)) continue; /* stands on its line */
+            if (strcmp(b->what, "compute") && strcmp(b->what, "collective") &&
+                strcmp(b->what, "move"))
+                continue;
+            for (int q = 1; b->framed && q < line->n; q++) {
+                const Pt p = line->pt[q - 1], r = line->pt[q];
+                const double x1 = b->x + b->w, y1 = b->y + b->h;
+                const bool down = p.x == r.x && between(p.x, b->x, x1) &&
+                                  fmax(fmin(p.y, r.y), b->y) + 1 < fmin(fmax(p.y, r.y), y1),
+                           across = p.y == r.y && between(p.y, b->y, y1) &&
+                                    fmax(fmin(p.x, r.x), b->x) + 1 < fmin(fmax(p.x, r.x), x1);
+                if (down || across)
+                    fail_msg("%s: %s runs through %s", file, s->groups[line->group].id, b->id);
+            }
+        }
+    }
+}
+/* A straight line stands between rows of which one reads what the other makes, and every value that
+ * a row further on reads has a line round those between. */
+static void lines_join_makers_and_readers(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file, *value; /* passes a row forward: */
+        int lines[2];             /* so many versions of values pass rows, forward and backward */
+    } row[] = {{"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "layers.0.q_rope", {1, 1}},
+               {"plans/56-gpt-oss-20b-tp2-ep2.yaml", "layers.0.moe.list", {7, 4}},
+               {"plans/18-llama3-8b-backward.yaml", NULL, {0, 0}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const Trace *t = plan_trace(g, row[i].file, "");
+        RenderOptions o = options("block");
+        Scene *page[VIEW_MAX_PAGES];
+        assert_int_equal(render_pages(t, g->d, &o, g->a, false, page), 1);
+        lines_keep_off(row[i].file, page[0]);
+        o.preset = "slide";
+        for (int k = render_pages(t, g->d, &o, g->a, true, page); k > 0; k--)
+            lines_keep_off(row[i].file, page[k - 1]);
+        ViewCall call = {.t = t, .d = g->d, .o = &o, .arena = g->a};
+        const Mirror *m = mirror_new(block_read_trace(&call));
+        assert_non_null(m);
+        int lines[2] = {0, 0};
+        bool found = !row[i].value;
+        for (int k = 0; k < m->n; k++)
+            for (int back = 0; back < 2; back++) {
+                const MirrorStrip *s = &m->strip[k];
+                lines[back] += s->n_past[back];
+                for (int q = 0; q < s->n_past[back]; q++) {
+                    const MirrorRead *r = &s->past[back][q];
+                    if (!back) found |= !strcmp(r->v->shape.name, row[i].value);
+                    const int far = back ? r->from - r->to : r->to - r->from;
+                    assert_true(far > 1 || (back && far > 0));
+                }
+            }
+        assert_true(found);
+        assert_int_equal(lines[0], row[i].lines[0]);
+        assert_int_equal(lines[1], row[i].lines[1]);
+    }
+}
 
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -1640,7 +1712,8 @@ int main(void) {
                                        T(passes_on_pages),
                                        T(units_of_a_model_are_told),
                                        T(partial_sums_leave_their_row),
-                                       T(hops_face_their_own)};
+                                       T(hops_face_their_own),
+                                       T(lines_join_makers_and_readers)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -485,17 +485,6 @@ static void begin_beside(MirrorStrip *s) {
     }
 }
 
-/* What a hop of a ring reads, where the row above it makes none of it: that comes past this row. */
-static int past_names(const MirrorStrip *s, int r, const char **name, int max) {
-    const MirrorRow *next = r >= 0 && r + 1 < s->n ? &s->row[r + 1] : NULL;
-    int n = 0;
-    if (!next || !next->n_coll || !block_is_hop(next->coll[0])) return 0;
-    for (int i = 0; i < next->n_in; i++)
-        if (makes(&s->row[r], next->in[i])) return 0;
-    for (int i = 0; i < next->n_in && n < max; i++)
-        if (from_above(s, r, next->in[i])) name[n++] = next->in[i];
-    return n;
-}
 /* Does the chain beside the others that ends in row r make the value? True of any other row. */
 static bool of_chain(const MirrorStrip *s, int r, const char *value) {
     if (r < 0 || !s->row[r].beside) return true;
@@ -516,12 +505,8 @@ static int flow_names(const Mirror *m, const MirrorStrip *s, int r, bool back, c
             if (from_above(s, r, down->in[i]) && makes_grad(m, down, down->in[i]) &&
                 (down->beside || of_chain(s, r, down->in[i])))
                 name[n++] = down->in[i];
-        bool hop = up && up->n_conj && block_is_hop(up->conj[0]);
-        for (int i = 0; hop && i < up->n_out && n < max; i++) /* what comes past row r + 1 */
-            if (!has_name(name, n, up->out[i])) name[n++] = up->out[i];
         return n;
     }
-    if (!back) n += past_names(s, r, name + n, max - n);
     for (int k = r + 1; k < s->n; k++) /* made by row r */
         for (int i = 0; i < s->row[k].n_in && n < max; i++) {
             const char *value = s->row[k].in[i];
@@ -615,9 +600,14 @@ static bool by_rail(const MirrorStrip *s, int r) {
 int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out, int max) {
     const MirrorRow *row = &s->row[r];
     int n = 0;
+    for (int i = 0; i < s->in[0].n && n < max && row->kind == ROW_OPS; i++)
+        if (s->in[0].read[i].to == r) out[n++] = s->in[0].read[i].v;
     for (int i = 0; i < row->n_in && n < max; i++) {
+        bool have = false;
+        for (int k = 0; k < n; k++) have |= !strcmp(out[k]->shape.name, row->in[i]);
+        if (have) continue;
         /* in a chain, what the row above does not hand down comes past it */
-        bool past = s->plain && r > 0 && row->kind == ROW_OPS && !by_rail(s, r) &&
+        bool past = s->plain && !s->piece && r > 0 && row->kind == ROW_OPS && !by_rail(s, r) &&
                     !makes(&s->row[r - 1], row->in[i]);
         if ((from_above(s, r - 1, row->in[i]) && !past) || makes(row, row->in[i])) continue;
         const TraceValue *v =
@@ -627,13 +617,14 @@ int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue 
     return n;
 }
 
-int mirror_side_grads(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out,
-                      int max) {
-    const MirrorRow *row = &s->row[r];
+int mirror_side_grads(const MirrorStrip *s, int r, const TraceValue **out, int max) {
     int n = 0;
-    for (int i = 0; s->piece && row->kind == ROW_OPS && i < row->n_in; i++)
-        if (!from_above(s, r - 1, row->in[i]) && !makes(row, row->in[i]))
-            n += leaving(m->g->t, row, mirror_grad(m->g, row->in[i]), out + n, max - n);
+    for (int i = 0; i < s->out[1].n && n < max && s->row[r].kind == ROW_OPS; i++) {
+        const MirrorRead *q = &s->out[1].read[i];
+        bool have = q->from != r;
+        for (int k = 0; k < n; k++) have |= out[k] == q->v;
+        if (!have) out[n++] = q->v;
+    }
     return n;
 }
 
@@ -764,6 +755,8 @@ static bool mirrors_strip(Mirror *m, const BlockStrip *b) {
     s->from = s->plain ? chain_input(m, s) : g->node[b->from].name;
     read_back(m, s);
     begin_beside(s);
+    for (int k = 0; k < s->n; k++) s->row[k].acts = mirror_has_back(m, &s->row[k]);
+    mirror_pass(m, s);
     return is_whole(m, s);
 }
 

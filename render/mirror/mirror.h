@@ -18,10 +18,16 @@ typedef struct {
     bool dx, dw;           /* its backward makes the gradient of an input, of a parameter */
 } MirrorOp;
 
+/* What comes to a row straight from the row next to it: all whole, some of it a pending sum,
+ * nothing. */
+typedef enum { FED_UNKNOWN, FED_WHOLE, FED_PARTIAL, FED_NOT } MirrorFed;
+
 typedef struct {
     MirrorKind kind;
+    MirrorFed fed[2]; /* forward from the row above, backward from below; not of plain strips */
     int level;
     bool beside; /* of a chain beside the rows above it; its ROW_FROM, too */
+    bool acts;   /* mirror_has_back */
     int n_op;
     MirrorOp op[MIRROR_MAX];
     int n_back;
@@ -37,6 +43,20 @@ typedef struct {
     const char *in[MIRROR_FLOW * 2], *out[MIRROR_FLOW * 2]; /* values */
 } MirrorRow;
 
+/* A version of a value that passes rows: those between the row that makes it (-1: it is the strip's
+ * input) and the one that reads it. */
+typedef struct {
+    const TraceValue *v;
+    int from, to;
+    bool sum; /* backward: it is there added to the gradients of other uses */
+    int lane; /* of the line round the rows; what one row makes runs in one lane, 0 innermost */
+} MirrorRead;
+
+typedef struct {
+    int n;
+    MirrorRead *read;
+} MirrorCrossing;
+
 /* A piece of the residual stream with what branches off it, or (plain) a chain: embedding, head,
  * loss, a model without a stream. */
 typedef struct {
@@ -50,6 +70,13 @@ typedef struct {
     MirrorRow *row;
     bool up;    /* the gradient of `from` is made: the stream goes on upwards */
     bool piece; /* of a divided strip */
+    int n_past[2], lanes[2];
+    int n_read[2];
+    MirrorRead *read[2];          /* whatever rows read of other rows; as `past` */
+    MirrorCrossing in[2], out[2]; /* of a piece: what comes from other pages, what leaves to them,
+                                     but for that of its ends */
+    MirrorRead *past[2]; /* what passes rows, forward and backward; none of plain strips that are no
+                            pieces */
 } MirrorStrip;
 
 typedef struct {
@@ -81,15 +108,26 @@ int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const T
 /* Does a chain beside the rows up to r begin below it? Does one further below read what r makes? */
 bool mirror_breaks(const MirrorStrip *s, int r);
 bool mirror_forks(const Mirror *m, const MirrorStrip *s, int r);
+/* Fills `past`, `lanes` and the rows' `fed` of a strip of the stream (mirror_past.c); of a piece
+ * that begins at row `lo` of a strip, with what begins and ends on it. */
+void mirror_pass(const Mirror *m, MirrorStrip *s);
+void mirror_pass_piece(Arena *a, const MirrorStrip *whole, int lo, MirrorStrip *p);
+/* Does what row r makes pass others? Is what passes added to others above it? */
+bool mirror_parts(const MirrorStrip *s, int r, bool back);
+bool mirror_sums(const MirrorStrip *s, int r);
 /* The row in front of the chain that begins at row `from` that makes what it reads, as it reads it;
  * -1: none of the strip does. */
 int mirror_maker(const Mirror *m, const MirrorStrip *s, int from);
 /* Values that row r reads from outside of the strip, besides `from`; returns their number. */
 int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out, int max);
+/* Of a piece: does anything come to row r from other pages that a short line brings, upwards, or to
+ * a collective or move? Does what row r (backward: that is no op) makes leave the page, and no
+ * line leads on from it? */
+bool mirror_comes(const MirrorStrip *s, int r, bool back);
+bool mirror_leaves_alone(const MirrorStrip *s, int r, bool back);
 /* Of a piece of a divided strip: gradients that the backward of row r makes of values of other
  * pages, which leave it there; returns their number. */
-int mirror_side_grads(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out,
-                      int max);
+int mirror_side_grads(const MirrorStrip *s, int r, const TraceValue **out, int max);
 /* Does anything stand in the backward column of the row? */
 bool mirror_has_back(const Mirror *m, const MirrorRow *row);
 /* The steps of strips [first, first + n) that are wrong. */

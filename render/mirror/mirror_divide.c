@@ -34,7 +34,18 @@ static MirrorStrip piece(Arena *a, const MirrorStrip *s, int lo, int hi, int k, 
     if (hi == s->n) p.added = s->from, p.sum = s->to;
     p.to = p.branch;
     p.up = lo ? true : s->up;
+    mirror_pass_piece(a, s, lo + from, &p);
     return p;
+}
+/* The first row of the k-th of n pieces (from 0): one that the row above it hands something to, if
+ * there is any near. */
+static int first_row(const MirrorStrip *s, int k, int n) {
+    const int at = s->n * k / n;
+    for (int way = 0; way < 5 && k > 0 && k < n; way++) {
+        const int r = at + (way % 2 ? -(way + 1) / 2 : way / 2);
+        if (r > s->n * (k - 1) / n + 2 && r < s->n && s->row[r].fed[0] != FED_NOT) return r;
+    }
+    return at;
 }
 const Mirror *mirror_divide(Arena *a, const Mirror *m, int most) {
     Mirror *d = arena_memdup(a, m, sizeof *d);
@@ -45,7 +56,7 @@ const Mirror *mirror_divide(Arena *a, const Mirror *m, int most) {
         if (n > left) n = left;
         if (n < 2 || s->plain) d->strip[d->n++] = *s;
         for (int k = 0; k < n && n > 1 && !s->plain; k++)
-            d->strip[d->n++] = piece(a, s, s->n * k / n, s->n * (k + 1) / n, k + 1, n);
+            d->strip[d->n++] = piece(a, s, first_row(s, k, n), first_row(s, k + 1, n), k + 1, n);
     }
     return d;
 }

@@ -381,6 +381,7 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
     const TraceValue *v[MIRROR_FLOW];
     int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
     double box = p->forward - p->box / 2, h = mirror_row_height(p, s, &s->row[r]);
+    const bool past = *mirror_past_words(p, s, r, false) != 0; /* a line comes in under them */
     if (p->look.inlined && n > 2) { /* a slide has no room for so many: their names, one arrow */
         Str names = str_new(p->c->arena);
         for (int i = 0; i < n; i++)
@@ -396,7 +397,7 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
         return;
     }
     for (int i = 0; i < n; i++) {
-        double mid = y + h * (i + 0.5) / n;
+        double mid = y + h * (i + 0.5) / (n + past);
         Pt pt[2] = {{box - 22, mid}, {box, mid}};
         scene_begin(p->s, "input", arena_printf(p->c->arena, "input-%s", v[i]->shape.name),
                     v[i]->shape.name);
@@ -414,8 +415,10 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
  * by name. */
 static void draw_side_grads(MirrorPen *p, const MirrorStrip *s, int r, double y) {
     const TraceValue *v[MIRROR_FLOW];
-    const int n = p->look.bare ? 0 : mirror_side_grads(p->m, s, r, v, MIRROR_FLOW);
-    const double box = p->backward + p->box / 2, mid = y + mirror_row_height(p, s, &s->row[r]) / 2;
+    const int n = p->look.bare ? 0 : mirror_side_grads(s, r, v, MIRROR_FLOW);
+    const bool past = s->row[r].kind == ROW_OPS && *mirror_past_words(p, s, r, true);
+    const double box = p->backward + p->box / 2,
+                 mid = y + (past ? 14 : mirror_row_height(p, s, &s->row[r]) / 2);
     Pt pt[2] = {{box, mid}, {box + 22, mid}};
     if (!n) return;
     Str tip = str_new(p->c->arena);
@@ -487,6 +490,7 @@ static void draw_states(MirrorPen *p, const MirrorRow *r, double y, double pitch
 double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) {
     MirrorSide f = {-1, -1, y, y}, b = f;
     MirrorPlace *place = ARENA_ARRAY(p->c->arena, MirrorPlace, s->n + 1);
+    const MirrorRow *up_to = NULL; /* the last above with a box of backward */
     double at = y, gap = 0;
     *e = (MirrorEnds){f, f, f, f, false};
     for (int r = 0; r < s->n; r++) {
@@ -516,8 +520,10 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
             Pt pt[2] = {{p->forward, e->f1.y1}, {p->forward, f.y0}},
                up[2] = {{p->backward, b.y0}, {p->backward, e->b1.y1}};
             scene_at(p->s, k ? again : mirror_row_step(row - 1, false));
-            if (!k && !parts) mirror_flow_arrow(p, pt, 2, &l, f.top);
-            if (k && !parts && back && l.n && e->back)
+            const MirrorFed fed = !k ? row->fed[0] : up_to ? up_to->fed[1] : FED_UNKNOWN;
+            if (fed == FED_WHOLE) l.pending = NULL; /* the sum runs past the row */
+            if (!k && !parts && fed != FED_NOT) mirror_flow_arrow(p, pt, 2, &l, f.top);
+            if (k && !parts && back && l.n && e->back && fed != FED_NOT)
                 mirror_flow_arrow(p, up, 2, &l, e->b1.bottom);
             mirror_draw_label(p, s, r - 1, k, at - gap, gap - mirror_rail_room(p, s, r - 1));
         }
@@ -525,7 +531,7 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
         if (r == 0) e->f0 = f;
         if (back && !e->back) e->b0 = b;
         e->f1 = f;
-        if (back) e->b1 = b, e->back = true;
+        if (back) e->b1 = b, e->back = true, up_to = row;
         place[r] = (MirrorPlace){at, f, b};
         gap = r + 1 < s->n ? mirror_edge_height(p, s, r) : 0;
         at += h + gap;

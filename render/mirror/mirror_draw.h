@@ -8,6 +8,7 @@
 typedef struct {
     double row, sub, edge, line; /* box, lower box, gap between boxes, line of a label */
     double tap, plus, next;      /* dot to first box, last box to plus, plus to the next dot */
+    double fork;                 /* room for a line that leaves sideways */
     bool narrow;                 /* words in the gutter cut to bytes */
     bool inlined;                /* numbers on the line of the symbols */
     bool bare;                   /* labels are symbols alone, gradients for other pages untold */
@@ -26,6 +27,7 @@ typedef struct {
     bool grads;                                         /* are there any to stand beside? */
     double grad, grad_w, right; /* column of weight gradients; right edge of all */
     double hex, gap;            /* of their reductions */
+    double lane;                /* from a stream to the outermost lane of what passes rows */
     double weight;              /* column of weights at rest, or -1 */
     double col[4];              /* of it: name, at rest, gathered, freed */
 } MirrorPen;
@@ -48,7 +50,7 @@ typedef struct {
     double y;
     MirrorSide f, b;
 } MirrorPlace;
-/* The lines that lead past chains beside others (mirror_rails.c); at[r]: row r. */
+/* The lines that lead past rows and chains beside others (mirror_rails.c); at[r]: row r. */
 void mirror_rails(MirrorPen *p, const MirrorStrip *s, const MirrorPlace *at);
 /* Rows of a strip from y; returns the y under them. */
 double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e);
@@ -141,13 +143,26 @@ double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorR
 const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, bool back, int line);
 /* Of n gradients that leave a row for other pages: of one its two lines, of several their names. */
 const char *mirror_side_grad_words(const MirrorPen *p, const TraceValue *const *v, int n, int line);
+/* "q, list": what comes to row r past others, but for what is added there; backward also what comes
+ * from other pages. */
+const char *mirror_past_words(const MirrorPen *p, const MirrorStrip *s, int r, bool back);
+/* The same of what row r makes for other pages. */
+const char *mirror_out_words(const MirrorPen *p, const MirrorStrip *s, int r, bool back);
+/* Do gradients of values of other pages leave at the right of row r? A line that comes in there
+ * does so under them. */
+bool mirror_leaves(const MirrorPen *p, const MirrorStrip *s, int r);
 /* "Attention" */
 double mirror_title_width(const MirrorPen *p, const MirrorStrip *s);
 double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r);
-/* Of it, room under the label: where a chain beside others begins below, and for the fork to one.
- */
+/* Of it, room under the label: where a chain beside others begins below, and for the fork to one,
+ * or to what passes rows; where such a gradient is added, and others leave, for both. */
 double mirror_rail_room(const MirrorPen *p, const MirrorStrip *s, int r);
-enum { MIRROR_BREAK = 14, MIRROR_FORK = 20, MIRROR_RAILS = 28 }; /* its parts; width of two rails */
+enum {
+    MIRROR_BREAK = 14,
+    MIRROR_FORK = 20,
+    MIRROR_RAILS = 28,
+    MIRROR_LANE = 12
+}; /* its parts; widths */
 enum { MIRROR_PILL = 22 };
 /* The value as a pill at the end of a chain; its top is y. Returns its group, on which arrows end.
  */

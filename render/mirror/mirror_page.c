@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-static const MirrorLook wide = {30, 24, 29, 14, 20, 38, 36, false, false, false, true, true};
-static const MirrorLook column = {28, 22, 27, 14, 20, 36, 36, true, false, false, false, false};
-static const MirrorLook slide = {25, 20, 27, 14, 18, 31, 18, false, true, false, false, false};
+static const MirrorLook wide = {30, 24, 29, 14, 20, 38, 36, 20, false, false, false, true, true};
+static const MirrorLook column = {28, 22, 27, 14, 20, 36, 36, 20, true, false, false, false, false};
+static const MirrorLook slide = {25, 20, 27, 14, 18, 31, 18, 12, false, true, false, false, false};
 
 static bool is_op(const TraceCollective *c, const char *op) { return c->op && !strcmp(c->op, op); }
 

@@ -155,6 +155,34 @@ const char *mirror_side_grad_words(const MirrorPen *p, const TraceValue *const *
     return names;
 }
 
+const char *mirror_past_words(const MirrorPen *p, const MirrorStrip *s, int r, bool back) {
+    const char *names = "";
+    for (int i = 0; i < s->n_past[back]; i++) {
+        const MirrorRead *q = &s->past[back][i];
+        if (q->to == r && !q->sum)
+            names = join(p->c->arena, names, ", ",
+                         value_words(p->m->g, forward_name(q->v), back, true));
+    }
+    const bool boxed = !back && s->row[r].kind == ROW_OPS; /* by mirror_sides, with their shapes */
+    for (int i = 0; i < s->in[back].n && !boxed; i++) {
+        const MirrorRead *q = &s->in[back].read[i];
+        if (q->to == r)
+            names = join(p->c->arena, names, ", ",
+                         value_words(p->m->g, forward_name(q->v), back, true));
+    }
+    return names;
+}
+const char *mirror_out_words(const MirrorPen *p, const MirrorStrip *s, int r, bool back) {
+    const char *names = "";
+    for (int i = 0; i < s->out[back].n; i++) {
+        const MirrorRead *q = &s->out[back].read[i];
+        if (q->from == r)
+            names = join(p->c->arena, names, ", ",
+                         value_words(p->m->g, forward_name(q->v), back, true));
+    }
+    return names;
+}
+
 double mirror_title_width(const MirrorPen *p, const MirrorStrip *s) {
     return scene_width(p->s, 15, BOLD, s->strip->title);
 }
@@ -299,12 +327,20 @@ typedef struct {
     double left, right, box, gutter, grad, hex, chain, end, state[3];
 } Widths;
 
+bool mirror_leaves(const MirrorPen *p, const MirrorStrip *s, int r) {
+    const TraceValue *v[MIRROR_FLOW];
+    return !p->look.bare && mirror_side_grads(s, r, v, MIRROR_FLOW) > 0;
+}
 double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r) {
     const TraceValue *v[MIRROR_FLOW];
     if (r->kind == ROW_FROM) return MIRROR_PILL;
     if (r->kind == ROW_MOVE) return r->n_conj ? p->look.row : fmin(p->look.row, 22);
     int n = mirror_sides(p->m, s, (int)(r - s->row), v, MIRROR_FLOW);
+    const int k = (int)(r - s->row);
+    if (n && *mirror_past_words(p, s, k, false)) n++;      /* under them a line comes in */
     double side = p->look.inlined && n > 2 ? 0 : 30.0 * n; /* as draw_sides writes them */
+    if (r->kind == ROW_OPS && mirror_leaves(p, s, k) && *mirror_past_words(p, s, k, true))
+        side = fmax(side, 48);
     return fmax(p->look.row + (mirror_has_rest(r) ? p->look.sub : 0), side);
 }
 
@@ -326,15 +362,28 @@ double mirror_pill_width(const MirrorPen *p, const char *value, bool back) {
 }
 
 double mirror_rail_room(const MirrorPen *p, const MirrorStrip *s, int r) {
-    return (mirror_breaks(s, r) ? MIRROR_BREAK : 0) + (mirror_forks(p->m, s, r) ? MIRROR_FORK : 0);
+    const bool leaves = mirror_parts(s, r + 1, true), sum = mirror_sums(s, r + 1),
+               fork = leaves || sum || mirror_parts(s, r, false) ||
+                      mirror_leaves_alone(s, r, false) || mirror_leaves_alone(s, r + 1, true) ||
+                      mirror_forks(p->m, s, r);
+    return (mirror_breaks(s, r) ? MIRROR_BREAK : 0) + (fork ? p->look.fork : 0) +
+           (leaves && sum ? p->look.fork : 0);
 }
 
-/* The room that rails take at the left of forward, and at the right of backward. */
-static double rail_width(const Mirror *m, int first, int n) {
+/* The room that rails of chains beside others take at the left of forward, and at the right of
+ * backward. */
+static double chain_width(const Mirror *m, int first, int n) {
     for (int i = first; i < first + n; i++)
         for (int r = 0; r < m->strip[i].n; r++)
             if (mirror_breaks(&m->strip[i], r)) return MIRROR_RAILS;
     return 0;
+}
+/* The same with the lanes of what passes rows. */
+static double rail_width(const Mirror *m, int first, int n, bool back) {
+    int lanes = 0;
+    for (int i = first; i < first + n; i++)
+        if (m->strip[i].lanes[back] > lanes) lanes = m->strip[i].lanes[back];
+    return chain_width(m, first, n) + MIRROR_LANE * lanes;
 }
 
 double mirror_edge_height(const MirrorPen *p, const MirrorStrip *s, int r) {
@@ -465,11 +514,21 @@ static void side_widths(const MirrorPen *p, const MirrorStrip *s, Widths *w) {
                 widen(&w->left,
                       mirror_text_width(p, mirror_side_words(p, v[i], false, line), SEMIBOLD) +
                           w->box / 2 + 10);
-        n = p->look.bare ? 0 : mirror_side_grads(p->m, s, r, v, MIRROR_FLOW);
+        n = p->look.bare ? 0 : mirror_side_grads(s, r, v, MIRROR_FLOW);
         for (int line = 0; n && line < 2; line++)
             widen(&w->right, mirror_text_width(p, mirror_side_grad_words(p, v, n, line), SEMIBOLD) +
                                  w->box / 2 + 14);
     }
+    for (int r = 0; r < s->n; r++) /* names in the lines of what passes rows, outgoing ones */
+        for (int back = 0; back < 2; back++) {
+            const char *names = mirror_past_words(p, s, r, back);
+            if (*names)
+                widen(back ? &w->right : &w->left,
+                      mirror_text_width(p, names, SEMIBOLD) + w->box / 2 + 28);
+            if (mirror_leaves_alone(s, r, back))
+                widen(back ? &w->right : &w->left,
+                      mirror_text_width(p, mirror_out_words(p, s, r, back), SEMIBOLD) + 50);
+        }
     if (s->plain) widen(&w->left, mirror_title_width(p, s) + w->box / 2 - 26);
 }
 
@@ -492,10 +551,12 @@ void mirror_columns(MirrorPen *p, double x, int first, int n) {
         p->col[k + 1] = p->col[k] + w.state[k] + (k == 1 ? 52 : k ? 26 : 10);
     if (w.state[1] > 0) p->weight = x;
     p->stream = x + (p->weight >= 0 && p->look.weights ? p->col[3] - x + 66 : 0) + 12;
-    const double rails = rail_width(p->m, first, n);
-    p->forward = p->stream + 14 + rails + fmax(w.left + MIRROR_LABEL, w.box / 2 + 12);
+    p->lane = chain_width(p->m, first, n) + 13;
+    p->forward = p->stream + 14 + rail_width(p->m, first, n, false) +
+                 fmax(w.left + MIRROR_LABEL, w.box / 2 + 12);
     p->backward = p->forward + w.box + w.gutter;
-    p->back_stream = p->backward + fmax(w.right + MIRROR_LABEL, w.box / 2 + 8) + 18 + rails;
+    p->back_stream = p->backward + fmax(w.right + MIRROR_LABEL, w.box / 2 + 8) + 18 +
+                     rail_width(p->m, first, n, true);
     p->grad = p->back_stream + (p->look.narrow ? 24 : 40);
     p->right = p->back_stream + 12;
     p->grads = p->look.beside && w.end > 0;

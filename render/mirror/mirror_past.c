@@ -1,0 +1,278 @@
+/* Which row of "backward beside forward" reads what which other row made, version by version: what
+ * the row next to it does not hand on passes the rows between, and is drawn round them
+ * (mirror_rails.c). Knows no lengths. See mirror.h. */
+#include "render/mirror/mirror.h"
+#include <limits.h>
+#include <string.h>
+
+enum { MAX_READS = MIRROR_MAX * 4, MAX_PAST = 128, MAX_ALL = 512, NOWHERE = -3 };
+
+static bool has(const char *const *list, int n, const char *name) {
+    for (int i = 0; i < n; i++)
+        if (!strcmp(list[i], name)) return true;
+    return false;
+}
+
+/* ---- who makes a version ---- */
+
+/* Does forward of the row make the value at that step? */
+static bool makes_forward(const MirrorRow *r, const char *name, int step) {
+    for (int k = 0; k < r->n_op; k++)
+        if (r->op[k].f->step == step && !strcmp(r->op[k].f->output, name)) return true;
+    for (int k = 0; k < r->n_coll; k++)
+        if (r->coll[k]->step == step && !strcmp(r->coll[k]->value, name)) return true;
+    for (int k = 0; k < r->n_move; k++)
+        if (r->move[k]->step == step && !strcmp(r->move[k]->value, name)) return true;
+    return false;
+}
+static bool makes_backward(const MirrorRow *r, const char *name, int step) {
+    for (int k = 0; k < r->n_back; k++)
+        if (r->back[k].f->step == step && !strcmp(r->back[k].f->output, name)) return true;
+    for (int k = 0; k < r->n_conj; k++)
+        if (r->conj[k]->step == step && !strcmp(r->conj[k]->value, name)) return true;
+    for (int k = 0; k < r->n_back_move; k++)
+        if (r->back_move[k]->step == step && !strcmp(r->back_move[k]->value, name)) return true;
+    return false;
+}
+/* Does the row hand the gradient on as it is: an identity, the end of a chain? */
+static bool hands_on(const MirrorRow *r, const char *value, const char *grad) {
+    if (r->kind == ROW_OPS || !has(r->out, r->n_out, value) || !r->acts) return false;
+    for (int k = 0; k < r->n_conj; k++)
+        if (!strcmp(r->conj[k]->value, grad)) return false;
+    for (int k = 0; k < r->n_back_move; k++)
+        if (!strcmp(r->back_move[k]->value, grad)) return false;
+    return true;
+}
+
+/* The row from which forward row `to` has that version: that which makes it, or further down one
+ * that hands it on; -1: it is the strip's input. */
+static int source(const Mirror *m, const MirrorStrip *s, int to, const char *name, int step) {
+    int from = NOWHERE;
+    for (int hop = 0; step >= 0 && from == NOWHERE && hop < MIRROR_MAX; hop++) {
+        for (int r = 0; r < to && from == NOWHERE; r++)
+            if (makes_forward(&s->row[r], name, step)) from = r;
+        const TraceLocalMove *move = NULL; /* one that no row shows */
+        for (int i = 0; i < m->g->t->n_moves; i++)
+            if (m->g->t->moves[i].step == step && !strcmp(m->g->t->moves[i].value, name))
+                move = &m->g->t->moves[i];
+        step = move ? move->value_step : -1;
+    }
+    if (from == NOWHERE && s->from && !strcmp(name, s->from)) from = -1;
+    for (int r = to - 1; from != NOWHERE && r > from; r--) {
+        const MirrorRow *row = &s->row[r];
+        const bool on = row->kind == ROW_BACK || (row->kind == ROW_FROM && s->row[to].beside);
+        if (on && has(row->out, row->n_out, name)) return r;
+    }
+    return from;
+}
+/* The same upwards: from where row `to` has the gradient of the value, as that step made it. */
+static int source_back(const Mirror *m, const MirrorStrip *s, int to, const char *value, int step) {
+    const char *grad = subject_name(m->g->arena, (Subject){OF_GRADIENT, value});
+    int from = to + 1;
+    while (from < s->n && !makes_backward(&s->row[from], grad, step)) from++;
+    for (int r = to + 1; r < from && from < s->n; r++)
+        if (hands_on(&s->row[r], value, grad)) return r;
+    return from < s->n ? from : NOWHERE;
+}
+
+/* ---- what a row reads ---- */
+
+typedef struct {
+    const Mirror *m;
+    const MirrorStrip *s;
+    int to, n;
+    MirrorRead *out;
+} Reads;
+
+static void add(Reads *q, const char *name, int step, int from, bool sum) {
+    if (from == NOWHERE || from == q->to || q->n == MAX_READS) return;
+    const TraceValue *v = words_find_value(q->m->g->t, name, step < 0 ? INT_MAX : step);
+    for (int i = 0; i < q->n; i++)
+        if (q->out[i].from == from && q->out[i].v == v) return;
+    if (v) q->out[q->n++] = (MirrorRead){v, from, q->to, sum, 0};
+}
+static void read_forward(Reads *q, const char *name, int step) {
+    add(q, name, step, source(q->m, q->s, q->to, name, step), false);
+}
+static void reads_forward(Reads *q) {
+    const MirrorRow *r = &q->s->row[q->to];
+    for (int i = 0; i < r->n_op; i++)
+        for (int k = 0; r->op[i].f->input_step && k < r->op[i].f->n_inputs; k++)
+            read_forward(q, r->op[i].f->inputs[k], r->op[i].f->input_step[k]);
+    for (int i = 0; i < r->n_coll; i++) read_forward(q, r->coll[i]->value, r->coll[i]->value_step);
+    for (int i = 0; i < r->n_move; i++) read_forward(q, r->move[i]->value, r->move[i]->value_step);
+}
+
+static void read_back(Reads *q, const char *grad, int step, bool sum) {
+    const Subject of = subject_of(grad);
+    if (of.role != OF_GRADIENT || makes_backward(&q->s->row[q->to], grad, step)) return;
+    add(q, grad, step, source_back(q->m, q->s, q->to, of.of, step), sum);
+}
+static void compute_reads(Reads *q, const TraceCompute *c) {
+    bool sum = c->n_inputs > 0;
+    for (int k = 0; k < c->n_inputs; k++) sum &= !strcmp(c->inputs[k], c->output);
+    for (int k = 0; c->input_step && k < c->n_inputs; k++)
+        read_back(q, c->inputs[k], c->input_step[k], sum);
+}
+static void reads_backward(Reads *q) {
+    const MirrorRow *r = &q->s->row[q->to];
+    for (int i = 0; i < r->n_back; i++) compute_reads(q, r->back[i].f);
+    for (int i = 0; i < r->n_grad; i++) compute_reads(q, r->grad[i].made);
+    for (int i = 0; i < r->n_conj; i++)
+        read_back(q, r->conj[i]->value, r->conj[i]->value_step, false);
+    for (int i = 0; i < r->n_back_move; i++)
+        read_back(q, r->back_move[i]->value, r->back_move[i]->value_step, false);
+}
+
+/* ---- what passes ---- */
+
+/* The row from which a straight line comes: forward the one above, backward the next below that
+ * does anything. */
+static int neighbour(const MirrorStrip *s, int r, bool back) {
+    if (!back) return r - 1;
+    for (r++; r < s->n && !s->row[r].acts;) r++;
+    return r;
+}
+/* Do the lines of a chain beside others (draw_read, draw_past) bring it? */
+static bool by_chain(const MirrorStrip *s, const MirrorRead *q, bool back) {
+    const int above = back ? q->to : q->from, below = back ? q->from : q->to;
+    if (back && s->row[q->from].kind == ROW_FROM) return true;
+    for (int r = above + 1; r < below; r++) {
+        if (s->row[r].kind != ROW_FROM || r != above + 1) continue;
+        while (r < s->n && s->row[r].beside) r++;
+        return r == below;
+    }
+    return false;
+}
+
+static void pass_row(const Mirror *m, MirrorStrip *s, int to, bool back) {
+    MirrorRow *r = &s->row[to];
+    MirrorRead read[MAX_READS];
+    Reads q = {m, s, to, 0, read};
+    const int next = neighbour(s, to, back);
+    bool direct = false, partial = false, max;
+    if (r->kind == ROW_FROM) return;
+    if (back) reads_backward(&q);
+    else reads_forward(&q);
+    for (int i = 0; i < q.n; i++) {
+        if (s->n_read[back] < MAX_ALL) s->read[back][s->n_read[back]++] = read[i];
+        if (read[i].from == next) {
+            direct = true;
+            partial |= words_pending(&read[i].v->shape, &max) != NULL;
+        } else if (!by_chain(s, &read[i], back) && s->n_past[back] < MAX_PAST) {
+            s->past[back][s->n_past[back]++] = read[i];
+        }
+    }
+    if (q.n) r->fed[back] = !direct ? FED_NOT : partial ? FED_PARTIAL : FED_WHOLE;
+}
+
+static void set_lanes(MirrorStrip *s, bool back) {
+    MirrorRead *q = s->past[back];
+    const int n = s->n_past[back];
+    s->lanes[back] = 0;
+    for (int i = 0; i < n; i++) q[i].lane = -1;
+    for (int turn = 0; turn < n; turn++) { /* the shortest stand innermost */
+        int from = NOWHERE, least = INT_MAX, end[2] = {0, 0};
+        for (int i = 0; i < n; i++) {
+            int lo = q[i].from, hi = q[i].from;
+            for (int k = 0; k < n; k++)
+                if (q[k].from == q[i].from) {
+                    if (q[k].to < lo) lo = q[k].to;
+                    if (q[k].to > hi) hi = q[k].to;
+                }
+            if (q[i].lane >= 0 || hi - lo >= least) continue;
+            from = q[i].from, least = hi - lo, end[0] = lo, end[1] = hi;
+        }
+        if (from == NOWHERE) return;
+        int lane = 0;
+        for (bool free = false; !free; lane += !free) {
+            free = true;
+            for (int i = 0; i < n; i++) {
+                if (q[i].lane != lane) continue;
+                const int lo = q[i].from < q[i].to ? q[i].from : q[i].to,
+                          hi = q[i].from < q[i].to ? q[i].to : q[i].from;
+                free &= hi < end[0] || lo > end[1];
+            }
+        }
+        for (int i = 0; i < n; i++)
+            if (q[i].from == from) q[i].lane = lane;
+        if (lane + 1 > s->lanes[back]) s->lanes[back] = lane + 1;
+    }
+}
+
+void mirror_pass(const Mirror *m, MirrorStrip *s) {
+    if (s->plain) return;
+    for (int back = 0; back < 2; back++) {
+        s->past[back] = ARENA_ARRAY(m->g->arena, MirrorRead, MAX_PAST);
+        s->read[back] = ARENA_ARRAY(m->g->arena, MirrorRead, MAX_ALL);
+        for (int r = 0; r < s->n; r++)
+            if (!back || s->row[r].acts) pass_row(m, s, r, back);
+        set_lanes(s, back);
+    }
+}
+
+/* Does it come by the pill at an end of a piece: the value that this bears, or its gradient? */
+static bool by_pill(const MirrorStrip *p, const MirrorRead *q, bool back, bool top) {
+    const Subject of = subject_of(q->v->shape.name);
+    const char *name = back ? of.of : q->v->shape.name, *end = top ? p->from : p->branch;
+    return end && !strcmp(name, end);
+}
+static void keep(Arena *a, MirrorCrossing *c, const MirrorRead *q) {
+    if (!c->read) c->read = ARENA_ARRAY(a, MirrorRead, MAX_PAST);
+    for (int i = 0; i < c->n; i++)
+        if (c->read[i].v == q->v && c->read[i].from == q->from && c->read[i].to == q->to) return;
+    if (c->n < MAX_PAST) c->read[c->n++] = *q;
+}
+
+void mirror_pass_piece(Arena *a, const MirrorStrip *whole, int lo, MirrorStrip *p) {
+    for (int back = 0; back < 2; back++) {
+        p->past[back] = ARENA_ARRAY(a, MirrorRead, MAX_PAST);
+        p->n_past[back] = 0;
+        p->in[back] = p->out[back] = (MirrorCrossing){0, NULL};
+        for (int i = 0; i < whole->n_past[back]; i++) {
+            MirrorRead q = whole->past[back][i];
+            q.from -= lo, q.to -= lo;
+            const bool in = q.from >= 0 && q.from < p->n && q.to >= 0 && q.to < p->n;
+            if (in) p->past[back][p->n_past[back]++] = q;
+        }
+        for (int i = 0; i < whole->n_read[back]; i++) {
+            MirrorRead q = whole->read[back][i];
+            q.from -= lo, q.to -= lo;
+            const bool made = q.from >= 0 && q.from < p->n, read = q.to >= 0 && q.to < p->n;
+            const bool pill = by_pill(p, &q, back, !back);
+            if (read && !made && !pill) keep(a, &p->in[back], &q);
+            if (read && !back && q.from < 0 && pill && q.to > 0) { /* past rows from the pill */
+                q.from = -1;
+                p->past[0][p->n_past[0]++] = q;
+            }
+            if (made && !read && !by_pill(p, &q, back, back)) keep(a, &p->out[back], &q);
+        }
+        set_lanes(p, back);
+    }
+}
+
+bool mirror_parts(const MirrorStrip *s, int r, bool back) {
+    for (int i = 0; i < s->n_past[back]; i++)
+        if (s->past[back][i].from == r) return true;
+    return false;
+}
+bool mirror_sums(const MirrorStrip *s, int r) {
+    for (int i = 0; i < s->n_past[1]; i++)
+        if (s->past[1][i].to == r && s->past[1][i].sum) return true;
+    return false;
+}
+bool mirror_comes(const MirrorStrip *s, int r, bool back) {
+    for (int i = 0; i < s->in[back].n && (back || s->row[r].kind != ROW_OPS); i++)
+        if (s->in[back].read[i].to == r) return true;
+    return false;
+}
+bool mirror_leaves_alone(const MirrorStrip *s, int r, bool back) {
+    int next = back ? r - 1 : r + 1;
+    while (back && next >= 0 && !s->row[next].acts) next--;
+    if (r < 0 || r >= s->n || s->row[r].kind == ROW_FROM || (back && s->row[r].kind == ROW_OPS) ||
+        next < 0 || next >= s->n || s->row[next].fed[back] != FED_NOT || mirror_parts(s, r, back))
+        return false;
+    for (int i = 0; i < s->out[back].n; i++)
+        if (s->out[back].read[i].from == r) return true;
+    return false;
+}

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include "layout/redistribute.h"
+#include "support/spoil.h"
 #include "support/support.h"
 #include <math.h>
 #include <stdio.h>
@@ -299,8 +300,8 @@ static const Unit each_unit[] = {{"parameter", 7, 3, 32 + 14 + ROOT, true},
 typedef struct {
     const char *keys;
     Sum want[sizeof kinds / sizeof *kinds]; /* in elements */
-} Rule;
-static void check_rule(const Rule *rule) {
+} SyncRule;
+static void check_rule(const SyncRule *rule) {
     Arena *a = arena_new();
     PlanRun r = plan_good(
         a,
@@ -329,7 +330,7 @@ static void check_hsdp(const Unit *u, const Kept *k, const Synced *y) {
     Arena *a = arena_new();
     bool stays = k->root_stays && u->root;
     if (k->root_stays && !u->root) k = &kept[2]; /* all is the root's */
-    Rule rule = {
+    SyncRule rule = {
         arena_printf(a, "mode: hsdp, replicate: r, shard: s, unit: %s, reshard: %s, grad_sync: %s",
                      u->word, k->word, y->word),
         {{k->ahead * u->units + k->back * (u->again - stays),
@@ -345,7 +346,7 @@ static void test_rules(void **state) {
         for (size_t k = 0; k < sizeof kept / sizeof *kept; k++)
             for (size_t y = 0; y < sizeof synced / sizeof *synced; y++)
                 check_hsdp(&each_unit[u], &kept[k], &synced[y]);
-    static const Rule flat[] = {
+    static const SyncRule flat[] = {
         {"mode: zero1, axis: r*s", {{0}, {0}, {1, ALL}, {7, ALL}}},
         {"mode: zero1, axis: r*s, grad_sync: microbatch", {{0}, {0}, {3, 3 * ALL}, {7, ALL}}},
         {"mode: zero1, form: deepspeed, axis: r*s", {{1, DEEPSPEED / 4}, {1, DEEPSPEED}}},
@@ -523,12 +524,6 @@ static void test_refused(void **state) {
     }
 }
 
-/* No dim of the net is longer than 64. */
-static void place_is_there(const TraceCheck *k) {
-    for (int d = 0; d < k->n_index; d++)
-        if (k->index[d] < 0 || k->index[d] >= 64)
-            fail_msg("%s is wrong at %lld in dim %d", k->value, (long long)k->index[d], d);
-}
 /* Mistakes of systems that divide the optimizer's work: found at the step, with the reason. */
 static void test_mistakes(void **state) {
     (void)state;
@@ -562,17 +557,95 @@ static void test_mistakes(void **state) {
             fail_msg("%s, %s: not found at %s, or for another reason", rows[i].keys, rows[i].fault,
                      rows[i].first);
         }
-        for (int k = 0; k < r.t->n_checks; k++) /* the place of a flat part is one of the value's */
-            if (r.t->checks[k].verdict[0] == 'F' && r.t->checks[k].got != r.t->checks[k].want)
-                place_is_there(&r.t->checks[k]);
+        for (int k = 0; k < r.t->n_checks; k++) /* every element is wrong: the place is the first */
+            if (r.t->checks[k].verdict[0] == 'F' && !strcmp(r.t->checks[k].value, rows[i].first))
+                for (int d = 0; d < r.t->checks[k].n_index; d++)
+                    assert_int_equal(r.t->checks[k].index[d], 0);
         arena_free(a);
     }
+}
+/* The next rank's part of a flat buffer is larger or smaller than the own: what is made of it has
+ * no shape of the value's, and is told so, not read beyond its end. */
+static void test_other_sizes(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run(a, "sizes.yaml",
+                         NET "mesh: {dp: 4}\ndata_parallel: {mode: zero2, form: deepspeed}\n"
+                             "faults: [{at: grad.param.net2.weight, offset: 1}]\n",
+                         true);
+    int told = 0;
+    for (int k = 0; k < r.t->n_checks; k++) {
+        const TraceCheck *c = &r.t->checks[k];
+        if (c->verdict[0] != 'F' || !strstr(c->value, "net2.weight.")) continue;
+        assert_true(!c->n_index || c->max_abs < 1); /* no number of elsewhere */
+        told += !c->n_index && isinf(c->max_abs);
+    }
+    assert_true(told > 2);
+    arena_free(a);
+}
+
+/* ---- places ---- */
+#define GRADIENT "grad.param.net2.weight"
+/* One element of what a rank has of the value that a step makes. */
+typedef struct {
+    int step;
+    int64_t rank, element, of; /* of: how many it has */
+    bool done;
+} Spot;
+static void spoil_spot(void *spot, Exec *e, const Step *s, bool checked) {
+    Spot *x = spot;
+    if (checked || x->done || s->id != x->step) return;
+    x->done = true;
+    Spoil part = spoil_part(e, s->out, x->rank); /* stays, unless the rank holds nothing */
+    x->of = part.n;
+    if (x->element < 0) x->element += part.n;
+    if (part.n) spoil_set(&part, x->element, spoil_get(&part, x->element) + 1);
+    else spoil_undo(&part);
+}
+/* A wrong element of a part of a flat buffer is told by its place in the parameter, whichever rank
+ * has it. */
+static void test_places(void **state) {
+    (void)state;
+    static const char text[] = NET "mesh: {dp: 4}\ndata_parallel: {mode: zero2, form: deepspeed}\n";
+    enum { ROWS = 7, COLUMNS = 8 }; /* of net2.weight */
+    int64_t begin = 0, told = 0;
+    for (int64_t rank = 0; rank < 4; rank++) {
+        int64_t has = 0;
+        for (int last = 0; last < 2; last++) {
+            Arena *a = arena_new();
+            PlanRun dry = plan_run(a, "places.yaml", text, false);
+            Spot x = {.step = -1, .rank = rank, .element = -last};
+            for (int i = 0; i < dry.t->n_values; i++)
+                if (!strcmp(dry.t->values[i].shape.name, GRADIENT) &&
+                    strstr(dry.t->values[i].shape.symbolic, "flat"))
+                    x.step = dry.t->values[i].step;
+            PipelineOptions o = {
+                .execute = true, .threads = 1, .watch = spoil_spot, .watch_arg = &x};
+            PlanRun r = plan_run_with(a, "places.yaml", text, &o);
+            assert_true(x.done);
+            has = x.of;
+            const TraceCheck *k = r.t->checks;
+            for (int i = 0; has && k->verdict[0] != 'F'; k++) assert_true(++i < r.t->n_checks);
+            if (has) {
+                assert_string_equal(k->value, GRADIENT);
+                assert_int_equal(rankset_first(&k->ranks), rank);
+                assert_int_equal(k->n_index, 2);
+                assert_int_equal(k->index[0] * COLUMNS + k->index[1], begin + x.element);
+            }
+            told += has > 0;
+            arena_free(a);
+        }
+        begin += has;
+    }
+    assert_int_equal(begin, ROWS * COLUMNS);
+    assert_true(told > 2);
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_records), cmocka_unit_test(test_sync),
         cmocka_unit_test(test_owners),  cmocka_unit_test(test_paper),
         cmocka_unit_test(test_refused), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_places),  cmocka_unit_test(test_other_sizes),
         cmocka_unit_test(test_rules)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

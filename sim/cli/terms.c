@@ -157,7 +157,115 @@ const Term cli_terms[] = {
     {"micro-batch", TERM_WORD, "microbatches gradient_accumulation",
      "a part of the batch that is run by itself; gradients are added up over all of them and "
      "reduced once."},
+    /* ---- moves that send nothing, and what else a step is called ---- */
+    {"identity", TERM_WORD, NULL,
+     "a move that changes what is known of a value and not its numbers: from copies whose uses are "
+     "equal to copies whose uses differ, or back. Nothing is sent; its adjoint may be an "
+     "all-reduce."},
+    {"keep_first", TERM_WORD, NULL,
+     "replicate to partial: the first rank keeps the value, the others hold zeros. Nothing is "
+     "sent."},
+    {"pad", TERM_WORD, NULL,
+     "shard to partial: each rank keeps its own block, with zeros elsewhere. Nothing is sent."},
+    {"pick", TERM_WORD, NULL,
+     "a value that all ranks of an axis hold becomes that of one coordinate; the others give their "
+     "copies up. Nothing is sent."},
+    {"term", TERM_WORD, NULL,
+     "a value of one coordinate of an axis becomes the one term of a sum that is not zero. Nothing "
+     "is sent."},
+    {"claim", TERM_WORD, NULL,
+     "a label of the plan that is taken at its word (`trust: declared`): nothing is moved, and the "
+     "numbers show whether it is true."},
+    {"sum of uses", TERM_WORD, NULL,
+     "a value that is read several times gets a gradient from each reader: their sum."},
+    {"multiply", TERM_WORD, NULL,
+     "an element by element product, as of gate and up in a gated MLP."},
+    {"L2 norm", TERM_WORD, NULL,
+     "queries or keys of each head divided by the root of their mean square, after the rotation "
+     "(Llama 4)."},
+    {"first moment", TERM_WORD, NULL,
+     "of Adam: the running mean of a parameter's gradient (NAME.exp_avg); the second moment is "
+     "that of its square."},
+    {"combine", TERM_WORD, NULL,
+     "the rows that experts give are added up for each token, times the router's weights."},
+    {"selection bias", TERM_WORD, NULL,
+     "a number for each expert, added to the router's scores to choose experts, and not to the "
+     "weights (DeepSeek-V3)."},
+    {"weights of the kept", TERM_WORD, NULL,
+     "the router's weights of the rows that experts have room for, without the dropped ones."},
+    {"load balance", TERM_WORD, "sum_over_tokens",
+     "the balance loss of a router: how often each expert was chosen times the mean of its scores, "
+     "summed over tokens."},
+    {"without lse", TERM_WORD, NULL,
+     "the result of ring attention without the log-sum-exp that was its last element."},
+    /* ---- kinds of values, and memory ---- */
+    {"value", TERM_WORD, "values moved updated",
+     "what a step makes, by its name; of one name there may be several: each move makes a copy "
+     "(`moved`), and an optimizer's step makes NAME.next (`updated`)."},
+    {"gradient", TERM_WORD, "cotangent",
+     "the derivative of the loss with respect to a value (grad.NAME, a cotangent) or to a "
+     "parameter (grad.param.NAME). That of a parameter is summed over the axes on which its uses "
+     "differ."},
+    {"activations", TERM_WORD, NULL,
+     "a category of memory: values of the forward pass that are kept for the backward pass or are "
+     "in use."},
+    {"gathered", TERM_WORD, NULL,
+     "a category of memory: copies of parameters that are cut at rest, whole while they are used."},
+    {"optimizer state", TERM_WORD, "moments",
+     "a category of memory: what the optimizer keeps of each parameter between steps, two moments "
+     "of Adam, and a master copy if the plan has one."},
+    {"at rest", TERM_WORD, "rest",
+     "how a parameter lies between its uses. FSDP cuts it further there, and gathers it before it "
+     "is read."},
+    {"peak", TERM_WORD, NULL, "the most bytes that a rank holds at one time."},
+    {"rank class", TERM_WORD, "class",
+     "ranks that have the same local shapes and do the same steps: records name them together."},
+    /* ---- bytes and time ---- */
+    {"sent", TERM_WORD, "bytes_sent bytes_in bytes_out",
+     "of a collective, per rank: `in` is what a rank hands in, `out` what it has afterwards, "
+     "`sent` what goes over its links by the ring or pairwise algorithm."},
+    {"message", TERM_WORD, "messages",
+     "a send between two ranks, as from a stage of a pipeline to the next; counted apart from "
+     "collectives, in which a whole group takes part."},
+    {"a step", TERM_WORD, "per_step",
+     "how often a collective is done in one training step: in each micro-batch, or once."},
+    {"modelled", TERM_WORD, "measured time_model",
+     "a time that follows from operations, bytes and a hardware profile (`--hardware`). Measured "
+     "is what a run with --mpi or --cuda took."},
+    {"bus bandwidth", TERM_WORD, "algbw busbw",
+     "bytes per second of a collective as nccl-tests count them: `algbw` is the data by its time, "
+     "the bus bandwidth what the links carry for it."},
+    {"idle", TERM_WORD, NULL,
+     "the time in which a rank of a pipeline has nothing to do, by its schedule; `explain "
+     "schedule`, `explain closed form`."},
     /* ---- what the program says ---- */
+    {"diagnostic", TERM_WORD, "error warning note severity",
+     "what is found in a plan or a run, with a code (`explain E0403`). An error fails, a warning "
+     "is a mistake that the numbers decide about, a note is worth knowing; `check --fail-on` says "
+     "from which on a plan fails."},
+    {"planted", TERM_WORD, "mistake fault",
+     "a mistake on purpose in one step, by `faults`, `gradients` or --fault, to see that it is "
+     "found. `list faults` has them by name."},
+    {"cause", TERM_WORD, "likely_cause",
+     "the story that explains the wrong numbers of the first wrong value on every wrong rank that "
+     "was looked at."},
+    {"worst", TERM_WORD, "used",
+     "the value whose error uses the largest share of its bound: `used 55 % of its bound`."},
+    {"structure", TERM_WORD, NULL,
+     "what can be held without numbers (level 0): every element has the owners that the plan says, "
+     "every sum covers its terms once, and members of a group do the same collectives."},
+    {"end to end", TERM_WORD, "unsharded",
+     "outputs, loss and gradients of the whole run against the unsharded model in float64; each "
+     "step is held by itself before that."},
+    {"observability", TERM_WORD, "unobservable unnoticed",
+     "whether this run would have noticed a rank missing in a reduction: not if the rank's term is "
+     "zero or lost in rounding."},
+    {"checks", TERM_WORD, "check full",
+     "comparisons of values of a run, one for each step and source; full: every product again, "
+     "quick: by projections."},
+    {"virtual", TERM_WORD, "backend",
+     "the ranks of a run are computed by one process; other backends are processes of MPI, and "
+     "GPUs."},
     {"equivalent", TERM_WORD, "verdict different invalid",
      "the verdict of a run: every value on every rank is the unsharded model's. `different`: one "
      "is not, and the first is named. `invalid`: the plan breaks a rule."},
@@ -178,7 +286,7 @@ const Term cli_terms[] = {
      "a collective that the mathematics needs and no line of the plan asks for. Under `trust: "
      "rules` it is made and told, under `trust: declared` it is not made and the numbers decide, "
      "under `trust: compiler` it is the compiler's."},
-    {"exposed communication", TERM_WORD, "exposed hidden overlap waiting",
+    {"exposed communication", TERM_WORD, "exposed hidden overlap waiting span beside",
      "the modelled time in which a rank computes nothing while what it needs is sent. Where a "
      "collective cannot begin because another rank of its group is not there yet (in a pipeline: "
      "another stage), that is waiting, not communication. Hidden is what is sent while the rank "

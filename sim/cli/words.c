@@ -22,6 +22,19 @@ static void add(WordEntries *all, const char *name, const char *kind, const char
     *ARENA_PUSH(all->a, all->e, all->n, all->cap) = (WordEntry){name, kind, also, what};
 }
 
+/* "all-gather", "All_Gather" and "all gather" are one word; a letter is not: D and d differ. */
+static bool same_word(const char *a, const char *b, size_t nb) {
+    if (strlen(a) != nb) return false;
+    if (nb == 1) return *a == *b;
+    for (size_t i = 0; i < nb; i++) {
+        char x = a[i], y = b[i];
+        x = x == '-' || x == ' ' ? '_' : (char)tolower((unsigned char)x);
+        y = y == '-' || y == ' ' ? '_' : (char)tolower((unsigned char)y);
+        if (x != y) return false;
+    }
+    return true;
+}
+
 /* ---- the tables ---- */
 static void add_terms(WordEntries *all) {
     static const char *const kind[] = {"a term", "a letter of shapes", "a collective"};
@@ -113,28 +126,32 @@ static void add_choices(WordEntries *all) {
         }
     }
 }
+/* An op by its name, and by what figures and tables call it; of one label the first. */
+static void add_ops(WordEntries *all) {
+    for (int i = 0; i < n_ops; i++) {
+        const Op *op = op_list[i];
+        const char *rule = op->rule ? op->rule : op->typical,
+                   *what = arena_printf(all->a,
+                                        "%s%s%s: what it reads and what it gives, a letter "
+                                        "for each dim (`list ops` tells them)",
+                                        op->label ? op->label : "", op->label ? "; " : "", rule);
+        bool known = !op->label || same_word(op->label, op->name, strlen(op->name));
+        for (int k = 0; k < i && !known; k++)
+            known = op_list[k]->label && !strcmp(op_list[k]->label, op->label);
+        add(all, op->name, "an op", NULL, what);
+        if (!known) add(all, op->label, "an op", NULL, what);
+    }
+}
 static WordEntries all_entries(Arena *a, Diags *d) {
     WordEntries all = {.a = a, .d = d};
     static void (*const tables[])(WordEntries *) = {
-        add_terms, add_styles, add_places,  add_keys,     add_faults, add_recipes,
-        add_views, add_models, add_schemes, add_hardware, add_choices};
+        add_terms, add_styles, add_places,  add_keys,     add_faults,  add_recipes,
+        add_views, add_models, add_schemes, add_hardware, add_choices, add_ops};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tables[i](&all);
     return all;
 }
 
 /* ---- looking up ---- */
-/* "all-gather", "All_Gather" and "all gather" are one word; a letter is not: D and d differ. */
-static bool same_word(const char *a, const char *b, size_t nb) {
-    if (strlen(a) != nb) return false;
-    if (nb == 1) return *a == *b;
-    for (size_t i = 0; i < nb; i++) {
-        char x = a[i], y = b[i];
-        x = x == '-' || x == ' ' ? '_' : (char)tolower((unsigned char)x);
-        y = y == '-' || y == ' ' ? '_' : (char)tolower((unsigned char)y);
-        if (x != y) return false;
-    }
-    return true;
-}
 static bool names(const WordEntry *e, const char *word) {
     if (same_word(word, e->name, strlen(e->name))) return true;
     for (const char *w = e->also; w && *w;) {
@@ -144,10 +161,13 @@ static bool names(const WordEntry *e, const char *word) {
     }
     return false;
 }
+/* Its other name is the end of its own. */
+static bool is_key(const WordEntry *e) { return !strcmp(e->kind, "a key of plans"); }
 /* Into `told` for a document, else as text. */
 static void tell(Cli *c, Told *told, const WordEntry *e) {
     if (!strcmp(c->format, "json")) {
-        told_section(told, e->kind + (strncmp(e->kind, "a ", 2) ? 0 : 2), e->name, e->name);
+        size_t article = !strncmp(e->kind, "a ", 2) ? 2 : !strncmp(e->kind, "an ", 3) ? 3 : 0;
+        told_section(told, e->kind + article, e->name, e->name);
         told_field(told, TOLD_LINE, "also", e->also);
         told_field(told, TOLD_LINE, "text", e->what);
         return;
@@ -155,7 +175,7 @@ static void tell(Cli *c, Told *told, const WordEntry *e) {
     if (c->text.n) str_add(&c->text, "\n");
     cli_paint(c, "1", e->name);
     str_addf(&c->text, ", %s", e->kind);
-    bool key = !strcmp(e->kind, "a key of plans"); /* its other name is the end of its own */
+    bool key = is_key(e);
     int said = 0;
     for (const char *w = e->also; w && *w && !key;) {
         size_t n = strcspn(w, " ");
@@ -185,16 +205,31 @@ bool words_know(Cli *c, const char *word) {
         if (names(&all.e[i], word)) return true;
     return false;
 }
+/* Every word that is known, and the other ones for it but the ends of keys. Ends with NULL. */
+static const char **known_words(Arena *a, const WordEntries *all) {
+    int n = 0, cap = 0;
+    const char **word = NULL;
+    for (int i = 0; i < all->n; i++) *ARENA_PUSH(a, word, n, cap) = all->e[i].name;
+    for (int i = 0; i < all->n; i++)
+        for (const char *w = is_key(&all->e[i]) ? NULL : all->e[i].also; w && *w;
+             w += strspn(w, " ")) {
+            size_t length = strcspn(w, " ");
+            *ARENA_PUSH(a, word, n, cap) = arena_strndup(a, w, length);
+            w += length;
+        }
+    *ARENA_PUSH(a, word, n, cap) = NULL;
+    return word;
+}
 bool explain_word(Cli *c, const char *word) {
     WordEntries all = all_entries(c->arena, c->d);
-    const char **known = ARENA_ARRAY(c->arena, const char *, all.n + 1);
-    size_t bare = strcspn(word, "("); /* "shard(0)" and "Shard(dim=0)" are the word shard */
+    const char **known = known_words(c->arena, &all);
+    /* "shard(0)" and "Shard(dim=0)" are the word shard, "partial at(0,3)" is partial */
+    const size_t bare[] = {strlen(word), strcspn(word, "("), strcspn(word, " (")};
     bool any = false;
     Told told = {.a = c->arena};
-    for (int pass = 0; pass < 2 && !any && bare; pass++) {
-        const char *sought = pass ? arena_strndup(c->arena, word, bare) : word;
+    for (int pass = 0; pass < 3 && !any && bare[pass]; pass++) {
+        const char *sought = arena_strndup(c->arena, word, bare[pass]);
         for (int i = 0; i < all.n; i++) {
-            known[i] = all.e[i].name;
             if (!names(&all.e[i], sought)) continue;
             tell(c, &told, &all.e[i]);
             any = true;

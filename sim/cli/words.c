@@ -24,9 +24,12 @@ static void add(WordEntries *all, const char *name, const char *kind, const char
 
 /* ---- the tables ---- */
 static void add_terms(WordEntries *all) {
-    static const char *const kind[] = {"a term", "a letter of shapes", "a collective"};
-    for (const Term *t = cli_terms; t->name; t++)
-        add(all, t->name, kind[t->kind], t->also, t->what);
+    static const char *const kind[] = {"a term", "a letter of shapes", "a collective",
+                                       "a word of figures"};
+    const Term *const tables[] = {cli_terms, cli_boxes};
+    for (int i = 0; i < 2; i++)
+        for (const Term *t = tables[i]; t->name; t++)
+            add(all, t->name, kind[t->kind], t->also, t->what);
 }
 static void add_styles(WordEntries *all) {
     int n;
@@ -156,11 +159,16 @@ static void tell(Cli *c, Told *told, const WordEntry *e) {
     cli_paint(c, "1", e->name);
     str_addf(&c->text, ", %s", e->kind);
     bool key = !strcmp(e->kind, "a key of plans"); /* its other name is the end of its own */
+    bool figures = !strcmp(e->kind, "a word of figures");
     int said = 0;
     for (const char *w = e->also; w && *w && !key;) {
         size_t n = strcspn(w, " ");
-        if (strncmp(w, e->name, n) || e->name[n])
-            str_addf(&c->text, "%s%.*s", said++ ? ", " : "; also ", (int)n, w);
+        if (strncmp(w, e->name, n) || e->name[n]) {
+            char *also = arena_strndup(c->arena, w, n);
+            for (char *p = also; figures && *p; p++) /* they are written with blanks */
+                if (*p == '_') *p = ' ';
+            str_addf(&c->text, "%s%s", said++ ? ", " : "; also ", also);
+        }
         w += n + (w[n] == ' ');
     }
     str_add(&c->text, "\n");
@@ -179,8 +187,19 @@ const char *words_plain(Arena *a, Diags *d) {
     for (int i = 0; i < n_diag_codes; i++) str_addf(&s, " %s", diag_codes[i].code);
     return s.s;
 }
+/* "SiLU′", the backward of an op: its name without the mark. */
+static const char *without_mark(Arena *a, const char *word) {
+    static const char *const mark[] = {"′", "'"};
+    const size_t n = strlen(word);
+    for (size_t i = 0; i < sizeof mark / sizeof *mark; i++) {
+        const size_t m = strlen(mark[i]);
+        if (n > m && !strcmp(word + n - m, mark[i])) return arena_strndup(a, word, n - m);
+    }
+    return word;
+}
 bool words_know(Cli *c, const char *word) {
     WordEntries all = all_entries(c->arena, c->d);
+    word = without_mark(c->arena, word);
     for (int i = 0; i < all.n; i++)
         if (names(&all.e[i], word)) return true;
     return false;
@@ -188,6 +207,7 @@ bool words_know(Cli *c, const char *word) {
 bool explain_word(Cli *c, const char *word) {
     WordEntries all = all_entries(c->arena, c->d);
     const char **known = ARENA_ARRAY(c->arena, const char *, all.n + 1);
+    word = without_mark(c->arena, word);
     size_t bare = strcspn(word, "("); /* "shard(0)" and "Shard(dim=0)" are the word shard */
     bool any = false;
     Told told = {.a = c->arena};

@@ -74,7 +74,7 @@ const Term cli_terms[] = {
     {"all_to_all", TERM_COLLECTIVE, "AllToAll all-to-all A2A",
      "shard of one dim to shard of another: rank i sends its block j to rank j. Each rank sends "
      "(n-1)/n of what it holds."},
-    {"shift", TERM_COLLECTIVE, "Shift HOP ring_attention send_recv",
+    {"shift", TERM_COLLECTIVE, "Shift hop ring_attention send_recv",
      "one hop round a ring: every rank sends its block to the next rank and takes that of the rank "
      "before. Each rank sends all that it holds of the value; n-1 hops show every rank every "
      "block."},

@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "base/file.h"
 #include "cli/words.h"
 #include "cost/cost.h"
 #include "layout/redistribute.h"
+#include "ops/op.h"
 #include "render/storyboard/story.h"
 #include "support/support.h"
 #include "trace/collectives.h"
@@ -88,7 +90,66 @@ static void test_words(void **state) {
         arena_free(a);
     }
 }
+static void known(Cli *c, const char *word, const char *where) {
+    if (!words_know(c, word)) fail_msg("explain does not know '%s' of %s", word, where);
+}
+/* What a box of a figure says, forward or backward, and what legends and captions say of it,
+ * `explain` knows. */
+static void test_words_of_figures(void **state) {
+    (void)state;
+    static const char *const captions[] = {"partial sum",
+                                           "pending",
+                                           "collective",
+                                           "local move",
+                                           "identity",
+                                           "weight gradient",
+                                           "kept for backward",
+                                           "again",
+                                           "exposed",
+                                           "hidden",
+                                           "zigzag",
+                                           "striped",
+                                           "rows",
+                                           "in flight",
+                                           "cotangent",
+                                           "lse",
+                                           "uses",
+                                           "dx",
+                                           "′",
+                                           "over V",
+                                           "hop",
+                                           "micro-batch"},
+                             *const plan[] = {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                                              "plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+                                              "plans/34-llama4-scout-torchtitan.yaml",
+                                              "plans/36-mixtral-8x7b-capacity.yaml",
+                                              "plans/41-llama3-8b-ring4-zigzag.yaml",
+                                              "plans/48-llama3.2-1b-pp2-tied.yaml",
+                                              "plans/54-deepseek-v3-latent-ring4.yaml",
+                                              "plans/56-gpt-oss-20b-tp2-ep2.yaml"};
+    Arena *a = arena_new();
+    Cli c = {.arena = a, .d = diags_new(a)};
+    for (size_t i = 0; i < sizeof captions / sizeof *captions; i++)
+        known(&c, captions[i], "legends and captions");
+    for (int i = 0; op_list[i]; i++)
+        if (op_list[i]->label) known(&c, op_list[i]->label, "the table of ops");
+    for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+        size_t n;
+        const char *text = file_read(a, c.d, plan[i], 1 << 20, (Loc){0}, &n);
+        assert_non_null(text);
+        PlanRun r = plan_run_with(a, plan[i], text, &(PipelineOptions){.threads = 1});
+        assert_non_null(r.t);
+        for (int k = 0; k < r.t->n_computes; k++) {
+            const char *label = r.t->computes[k].label;
+            if (!label || !*label) continue;
+            known(&c, label, plan[i]);
+            known(&c, arena_printf(a, "%s′", label), plan[i]);
+        }
+    }
+    arena_free(a);
+}
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kinds), cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_words_of_figures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -423,7 +423,7 @@ static void test_timeline(void **state) {
     says(words, "dk");
     /* backward a hop of keys and one of their gradients are two things */
     const char *rows = render_text(r.t, r.d, &o, FORMAT_TEXT, a, &n);
-    static const char *const hops[] = {"HOP k ", "HOP v ", "HOP dk ", "HOP dv "};
+    static const char *const hops[] = {"Shift k ", "Shift v ", "Shift dk ", "Shift dv "};
     for (int k = 0; k < 4; k++) says(rows, hops[k]);
     static const char *const sizes[] = {"wide", "column", "slide", "a4"};
     for (int k = 0; k < 4; k++) {

@@ -150,7 +150,7 @@ static void layer_of(const Page *p, char **m) {
     is_count(p, m[2], *m[3] ? first : n);
     if (*m[3]) is_count(p, m[4], last);
 }
-/* Those that the rank computes, of all that the model has. */
+/* Those that the rank computes, of all that the model has; where bytes are counted, all ranks'. */
 static void layers_of(const Page *p, char **m) {
     bool seen[4096] = {false};
     int64_t n = 0;
@@ -158,10 +158,20 @@ static void layers_of(const Page *p, char **m) {
         const TraceCompute *x = &p->t->computes[i];
         if (x->layer < 0 || x->layer >= 4096 || x->pass != PHASE_FORWARD || seen[x->layer])
             continue;
-        if (rankset_has(&x->ranks, p->rank)) seen[x->layer] = true, n++;
+        if (strcmp(p->o.view, "overview") || rankset_has(&x->ranks, p->rank))
+            seen[x->layer] = true, n++;
     }
     is_count(p, m[1], n);
     is_count(p, m[2], (int64_t)dim(p, "L", -1));
+}
+
+/* Two pieces of each rank of the axis that cuts in zigzag. */
+static void pieces(const Page *p, char **m) {
+    int64_t size = 0;
+    for (int i = 0; i < p->t->n_axes; i++)
+        if (!strcmp(p->t->axes[i].name, m[2])) size = p->t->axes[i].size;
+    is_count(p, m[1], 2 * size);
+    is_count(p, m[3], 2 * size - 1);
 }
 
 /* ---- what is sent ---- */
@@ -992,7 +1002,8 @@ static const Phrase phrases[] = {
     {NULL, "identical on # of # ranks", identical},
     {NULL, "the other # ranks differ", others},
     {NULL, "layer # of #( to #)?", layer_of},
-    {"overview", "# of # layers", layers_of},
+    {NULL, "# of # layers", layers_of},
+    {"shards", "of # pieces ([^ ]+) i has those numbered i and # − i", pieces},
     {"block", "# (of # )?heads", heads},
     {"memory", "@ alive on rank #", alive},
     {"memory", "@ if as many come as can", beyond},

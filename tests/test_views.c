@@ -1210,6 +1210,59 @@ static void layers_are_said(void **state) {
     }
 }
 
+/* Ranks that hold the same to the last digit that is printed are one line; it says how far they are
+ * apart. What the lines of DDP and ZeRO count, the figure says. */
+static void memory_says_each_line_once(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *says[3];
+    } row[] = {{"plans/shape-only/deepseek-v3-pp16-ep64.yaml",
+                {"1664 ranks\n384-2047\n", "+ 148 GiB more, to within 6 MiB", ""}},
+               {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                {"of live values", "and nothing is gathered for use",
+                 "Under DDP and ZeRO gradients are there all the time"}},
+               {"plans/21-llama3-8b-recompute.yaml", {"", "", ""}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, row[i].plan, &(PipelineOptions){.threads = 1});
+        RenderOptions o = options("memory");
+        Scene *page[VIEW_MAX_PAGES];
+        const char *line[64], *words = picture(a, r.t, &o, FORMAT_SVG);
+        int lines = 0;
+        for (int k = 0; k < 3; k++) says(words, row[i].says[k]);
+        assert_int_equal(render_pages(r.t, diags_new(a), &o, a, false, page), 1);
+        const Scene *s = page[0];
+        for (int g = 0; g < s->n_groups && lines < 64; g++) {
+            if (strncmp(s->groups[g].id ? s->groups[g].id : "", "memory-", 7)) continue;
+            Str t = str_new(a);
+            for (int j = s->groups[g].first, n = 0; j < s->groups[g].last; j++)
+                if (s->marks[j].kind == MARK_TEXT && n++ > 1) /* behind who they are */
+                    for (int k = 0; k < s->marks[j].n_run; k++)
+                        str_addf(&t, "%s|", s->marks[j].run[k].s);
+            for (int k = 0; k < lines; k++) assert_string_not_equal(line[k], t.s);
+            line[lines++] = t.s;
+        }
+        assert_true(lines > 0);
+        arena_free(a);
+    }
+}
+
+/* A peak without gradients, of sizes as they are, says so: the lines of DDP beside it have them. */
+static void a_peak_before_gradients(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = plan_run_with(
+        a, "peak.yaml",
+        "model: {preset: llama3-8b, layers: 1, parts: [embedding, blocks, norm, head, loss]}\n"
+        "data: {batch: 2, sequence: 8192, dtype: bf16}\nmesh: {dp: 2}\npass: backward\n"
+        "data_parallel: {mode: ddp}\n",
+        &(PipelineOptions){.threads = 1});
+    RenderOptions o = options("memory");
+    assert_non_null(r.t);
+    says(picture(a, r.t, &o, FORMAT_SVG), ", before the first gradient of a parameter");
+    arena_free(a);
+}
+
 /* Where the weights stand: at most two lines, the last with no matrix alone, and no part too thin
  * to be seen if the page has room for more; parts have all their owners or none. */
 static void weights_use_their_page(void **state) {
@@ -1516,6 +1569,8 @@ int main(void) {
         cmocka_unit_test(parts_of_rulers),
         cmocka_unit_test(biases_are_called_so),
         cmocka_unit_test(layers_are_said),
+        cmocka_unit_test(memory_says_each_line_once),
+        cmocka_unit_test(a_peak_before_gradients),
         cmocka_unit_test(weights_use_their_page),
         cmocka_unit_test(causal_load_of_shards),
         cmocka_unit_test(arrows_pass_over_the_digits),

@@ -10,6 +10,7 @@
 #include "render/memory/view_time.h"
 #include "render/furniture/views.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -33,6 +34,14 @@ static const struct {
     [MEM_ACTS] = {"activations", ROLE_LIVE, ROLE_LIVE_TEXT},
     [MEM_GATHERED] = {"parameters gathered for use", ROLE_SHARD_3, ROLE_SHARD_TEXT_3}};
 
+/* A line of the figure: classes that read the same, in every number, as one. */
+typedef struct {
+    MemClass m; /* the largest of them, with the ranks of all */
+    int classes;
+    int64_t least; /* total of the smallest */
+    bool one_step; /* do all have their peak at the same step? */
+} MemRow;
+
 typedef struct {
     const ViewCall *c;
     Scene *s;
@@ -42,6 +51,8 @@ typedef struct {
     double x, w;
     MemClass *cls;
     int n;
+    MemRow *row;
+    int n_rows;
     MemCourse course;
     MemTime time; /* n: 0 where the course is by step */
     int64_t capacity,
@@ -63,7 +74,8 @@ static const char *ranks_words(MemPen *p, const MemClass *m) {
 /* "(4 + 8 + 4) B × 7,500,000,000 parameters": weights, optimizer state and gradients that are so
  * many bytes each; and what else lives at the peak. Gradients that still lie whole, before their
  * reduce-scatter, are no number for each parameter, even where that divides them. */
-static void formula(MemPen *p, const MemClass *m, const char **rest, const char **live) {
+static void formula(MemPen *p, const MemRow *row, const char **rest, const char **live) {
+    const MemClass *m = &row->m;
     int64_t n = m->numbers, top = 0;
     bool even = n && m->bytes[MEM_PARAMS] % n == 0;
     Str each = str_new(p->a);
@@ -81,9 +93,49 @@ static void formula(MemPen *p, const MemClass *m, const char **rest, const char 
                 ? arena_printf(p->a, "%s B × %s parameters", each.s, memory_thousands(p->a, n))
                 : arena_printf(p->a, "%s at rest",
                                bytes_text(m->bytes[MEM_PARAMS] + m->bytes[MEM_OPTIMIZER], p->a));
-    *live = m->step >= 0
-                ? arena_printf(p->a, "+ %s more at step %d", bytes_text(top, p->a), m->step)
-                : "";
+    const char *more = arena_printf(p->a, "+ %s more", bytes_text(top, p->a));
+    *live = m->step < 0             ? ""
+            : row->least < m->total ? arena_printf(p->a, "%s, to within %s", more,
+                                                   bytes_text(m->total - row->least, p->a))
+            : !row->one_step        ? arena_printf(p->a, "%s at the peak", more)
+                                    : arena_printf(p->a, "%s at step %d", more, m->step);
+}
+
+static bool reads_the_same(const MemPen *p, const MemClass *a, const MemClass *b) {
+    bool same = a->numbers == b->numbers && (a->step < 0) == (b->step < 0) &&
+                !strcmp(bytes_text(a->total, p->a), bytes_text(b->total, p->a));
+    for (int k = 0; k < MEM_KINDS; k++)
+        same = same && !strcmp(bytes_text(a->bytes[k], p->a), bytes_text(b->bytes[k], p->a));
+    return same;
+}
+static int by_rank(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+/* The ranks of n classes. */
+static RankSet ranks_of(const MemPen *p, const MemClass *cls, int n) {
+    int64_t count = 0, k = 0;
+    for (int i = 0; i < n; i++) count += rankset_count(&cls[i].ranks);
+    int64_t *list = ARENA_ARRAY(p->a, int64_t, count + 1);
+    for (int i = 0; i < n; i++) {
+        RankWalk w = {0};
+        while (k < count && rankset_next(&cls[i].ranks, &w, &list[k])) k++;
+    }
+    qsort(list, (size_t)k, sizeof *list, by_rank);
+    const RankBox mesh = trace_mesh_box(p->c->t);
+    return rankset_on_mesh(p->a, &mesh, list, k);
+}
+static void fold_rows(MemPen *p) {
+    p->row = ARENA_ARRAY(p->a, MemRow, p->n + 1);
+    p->n_rows = 0;
+    for (int i = 0, k; i < p->n; i = k) {
+        MemRow *r = &p->row[p->n_rows++];
+        *r = (MemRow){.m = p->cls[i], .one_step = true};
+        for (k = i; k < p->n && reads_the_same(p, &p->cls[i], &p->cls[k]); k++)
+            r->least = p->cls[k].total, r->one_step &= p->cls[k].step == r->m.step;
+        r->classes = k - i;
+        if (k - i > 1) r->m.ranks = ranks_of(p, &p->cls[i], k - i);
+    }
 }
 
 /* ---- bars ---- */
@@ -143,11 +195,12 @@ static void draw_segments(MemPen *p, const MemClass *m, const Bars *b, double y)
                    (Look){ROLE_NONE, ROLE_FAIL, 2.5});
 }
 
-static void draw_bar(MemPen *p, const MemClass *m, const Bars *b, double y) {
+static void draw_bar(MemPen *p, const MemRow *row, const Bars *b, double y) {
+    const MemClass *m = &row->m;
     const double x = b->x, w = b->w;
     const char *rest, *live, *who = ranks_words(p, m), *set = rankset_text(&m->ranks, p->a);
     Str tip = str_new(p->a);
-    formula(p, m, &rest, &live);
+    formula(p, row, &rest, &live);
     tip_add(&tip, "ranks", set);
     for (int k = 0; k < MEM_KINDS; k++)
         if (m->bytes[k]) tip_add(&tip, kinds[k].name, bytes_text(m->bytes[k], p->a));
@@ -211,9 +264,12 @@ static void draw_way(MemPen *p, const MemWay *m, const Bars *b, double y) {
                scene_fit(p->s, m->formula, 224, 12, REGULAR));
     scene_end(p->s);
 }
-static const char ways_words[] =
-    "The same model with AdamW in float32, by what data parallelism cuts; live values as planned, "
-    "without what is gathered for use";
+static const char *ways_words(const MemPen *p) {
+    return arena_printf(p->a,
+                        "The same model with AdamW in float32, by what data parallelism cuts; "
+                        "each + %s of live values",
+                        bytes_text(p->way[0].held.bytes[MEM_ACTS], p->a));
+}
 
 static double draw_key(MemPen *p, double y) {
     double x = p->x;
@@ -273,7 +329,7 @@ static void draw_scale(MemPen *p, MemScale s, const Bars *b) {
 static double draw_bars(MemPen *p, double y) {
     int most = p->preset == PRESET_SLIDE ? SLIDE_BARS : p->preset == PRESET_A4 ? A4_BARS : MAX_BARS;
     /* of a pipeline the words below take a line more */
-    int n = p->n > most ? most - 1 - (p->c->t->schedule != NULL) : p->n;
+    int n = p->n_rows > most ? most - 1 - (p->c->t->schedule != NULL) : p->n_rows, left = p->n;
     double x = p->narrow ? p->x : p->x + 180, w = p->narrow ? p->w - 8 : p->w - 180 - 250;
     double pitch = p->narrow ? 74 : 58;
     int64_t top = p->longest;
@@ -285,20 +341,21 @@ static double draw_bars(MemPen *p, double y) {
     double y1 = p->n_ways ? ways + WAY_PITCH * p->n_ways - 4 : own;
     Bars b = {.n = n, .x = x, .w = w, .per_byte = per_byte, .y0 = y - 6, .y1 = y1};
     draw_scale(p, s, &b);
-    for (int i = 0; i < n; i++) draw_bar(p, &p->cls[i], &b, y + pitch * i);
+    for (int i = 0; i < n; i++) draw_bar(p, &p->row[i], &b, y + pitch * i);
     if (p->n_ways) {
-        double tw = scene_width(p->s, 12, REGULAR, ways_words) + 8;
+        const char *words = ways_words(p);
+        double tw = scene_width(p->s, 12, REGULAR, words) + 8;
         scene_rect(p->s, (Area){p->x, own + 10, tw, 17}, 0, (Look){ROLE_PAPER, ROLE_NONE, 0})
             ->ground = true; /* over the grid */
-        scene_text(p->s, p->x, own + 23, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
-                   ways_words);
+        scene_text(p->s, p->x, own + 23, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, words);
     }
     for (int i = 0; i < p->n_ways; i++) draw_way(p, &p->way[i], &b, ways + WAY_PITCH * i);
     y = y1 + (p->limit ? 52 : 34);
-    if (n == p->n) return y;
+    if (n == p->n_rows) return y;
+    for (int i = 0; i < n; i++) left -= p->row[i].classes;
     scene_textf(p->s, p->x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
-                "and %d more rank classes, from %s down to %s", p->n - n,
-                bytes_text(p->cls[n].total, p->a), bytes_text(p->cls[p->n - 1].total, p->a));
+                "and %d more rank classes, from %s down to %s", left,
+                bytes_text(p->row[n].m.total, p->a), bytes_text(p->cls[p->n - 1].total, p->a));
     return y + 20;
 }
 
@@ -381,8 +438,12 @@ static double draw_course(MemPen *p, double x, double y, double w, double h) {
                     i ? "" : "step ", i);
     double px = x + w * (c->peak + 0.5) / c->n_steps, py = y + h - h * (double)c->at_peak / top;
     scene_circle(p->s, px, py, 4, (Look){ROLE_PAPER, ROLE_INK, 2});
-    const char *text =
-        arena_printf(p->a, "peak %s at step %d", bytes_text(c->at_peak, p->a), c->peak);
+    /* without, a reader of a backward pass looks for them */
+    const char *bare = c->exact && !c->grad[c->peak] && c->grad[c->n_steps - 1]
+                           ? ", before the first gradient of a parameter"
+                           : "",
+               *text = arena_printf(p->a, "peak %s at step %d%s", bytes_text(c->at_peak, p->a),
+                                    c->peak, bare);
     double half = scene_width(p->s, 12.5, SEMIBOLD, text) / 2;
     scene_text(p->s, fmin(fmax(px, x + half), x + w - half), py - 10,
                (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, text);
@@ -535,7 +596,7 @@ static const char *counted(MemPen *p) {
         p->a,
         "Counted: parameters as they lie at rest%s, and every value from the step that makes it to "
         "the last that reads it%s%s%s; all-reduces and clipping work in place. Not counted: "
-        "buffers of collectives, workspace of kernels, fragmentation.%s%s%s%s",
+        "buffers of collectives, workspace of kernels, fragmentation.%s%s%s%s%s",
         p->cls[0].bytes[MEM_OPTIMIZER] ? ", the optimizer's state (updated in place)" : "",
         !copies_made(&p->course) ? ""
         : prefetches(p->c->t)
@@ -548,6 +609,9 @@ static const char *counted(MemPen *p) {
         p->c->t->schedule
             ? ", of every micro-batch in flight: at each step the most there is in any of them"
             : "",
+        !p->n_ways ? ""
+                   : " Under DDP and ZeRO gradients are there all the time, as buckets keep them, "
+                     "and nothing is gathered for use.",
         apart_words(p), rows_words(p), p->capacity ? " " : "",
         p->capacity ? arena_printf(p->a, "%s.", words_capital(p->a, capacity_words(p))) : "");
 }
@@ -715,6 +779,7 @@ static bool prepare(const ViewCall *c, MemPen *p) {
         return false;
     }
     p->n = memory_classes(c->arena, c->t, &p->cls);
+    fold_rows(p);
     int64_t rank = memory_rank(c->o->rank, p->cls, p->n);
     if (p->n == 0 || !memory_course(c->arena, c->t, rank, &p->course)) {
         diag_error(c->d, "E0211", diag_nowhere,
@@ -772,10 +837,12 @@ const char *view_memory_text(const ViewCall *c) {
     if (!prepare(c, &p)) return NULL;
     words_paragraph(&s, "", headline(&p), w);
     str_add(&s, "\n");
-    for (int i = 0; i < p.n && i < MAX_BARS; i++) {
+    int left = p.n;
+    for (int i = 0; i < p.n_rows && i < MAX_BARS; i++) {
         const char *rest, *live;
-        const MemClass *m = &p.cls[i];
-        formula(&p, m, &rest, &live);
+        const MemClass *m = &p.row[i].m;
+        left -= p.row[i].classes;
+        formula(&p, &p.row[i], &rest, &live);
         words_pad(&s, ranks_words(&p, m), 18, false);
         words_pad(&s, bytes_text(m->total, p.a), 10, true);
         words_end_line(&s);
@@ -787,9 +854,9 @@ const char *view_memory_text(const ViewCall *c) {
             words_end_line(&s);
         }
     }
-    if (p.n > MAX_BARS) str_addf(&s, "and %d more rank classes\n", p.n - MAX_BARS);
+    if (left) str_addf(&s, "and %d more rank classes\n", left);
     p.n_ways = p.n <= 4 ? memory_ways(p.a, c->t, p.cls, p.way) : 0;
-    if (p.n_ways) str_add(&s, "\n"), words_paragraph(&s, "", ways_words, w);
+    if (p.n_ways) str_add(&s, "\n"), words_paragraph(&s, "", ways_words(&p), w);
     for (int i = 0; i < p.n_ways; i++) {
         words_pad(&s, p.way[i].name, 18, false);
         words_pad(&s, bytes_text(p.way[i].held.total, p.a), 10, true);

@@ -37,7 +37,7 @@ static const char *item_text(const OverviewPen *p, const OverviewItem *i, bool c
 }
 static void add_code(Str *s, const OverviewItem *i) {
     const CollWord *w = coded(i);
-    if (w && (!s->n || !strstr(s->s, w->name)))
+    if (w && strcmp(w->code, w->name) && (!s->n || !strstr(s->s, w->name)))
         str_addf(s, "%s%s %s", s->n ? ", " : "", w->code, w->name);
 }
 const char *overview_codes(const OverviewPen *p) {

@@ -211,7 +211,7 @@ static const char *inside_text(const TimePen *p, const Stave *v, const TimeEvent
     return text || !wrong || !coll ? text : text_in(p, v, x, 0); /* the flag stands above */
 }
 
-/* "HOP k waits 82.3 ms" where it fits into that stretch, else NULL. */
+/* "Shift k waits 82.3 ms" where it fits into that stretch, else NULL. */
 static const char *waiting_text(const TimePen *p, const Stave *v, const TimeEvent *x) {
     const char *took = time_text(x->e->wait, p->c->arena),
                *try[] = {arena_printf(p->c->arena, "%s waits %s", x->name, took),
@@ -882,7 +882,8 @@ static const char *codes(const Timeline *t, Arena *a) {
         const TimeEvent *e = &t->event[i];
         bool named = e->coll && !(e->aside && timeline_is_message(e));
         const CollWord *w = named ? coll_word(e->coll->op) : NULL;
-        const char *one = w ? arena_printf(a, "%s %s", w->code, w->name) : "";
+        named = w && strcmp(w->code, w->name) != 0; /* else it is no abbreviation */
+        const char *one = named ? arena_printf(a, "%s %s", w->code, w->name) : "";
         if (*one && !strstr(s.s, one)) str_addf(&s, "%s%s", s.n ? ", " : "", one);
     }
     return s.s;

@@ -74,7 +74,7 @@ const Term cli_terms[] = {
     {"all_to_all", TERM_COLLECTIVE, "AllToAll all-to-all A2A",
      "shard of one dim to shard of another: rank i sends its block j to rank j. Each rank sends "
      "(n-1)/n of what it holds."},
-    {"shift", TERM_COLLECTIVE, "Shift HOP ring_attention send_recv",
+    {"shift", TERM_COLLECTIVE, "Shift hop ring_attention send_recv",
      "one hop round a ring: every rank sends its block to the next rank and takes that of the rank "
      "before. Each rank sends all that it holds of the value; n-1 hops show every rank every "
      "block."},
@@ -176,33 +176,14 @@ const Term cli_terms[] = {
     {"claim", TERM_WORD, NULL,
      "a label of the plan that is taken at its word (`trust: declared`): nothing is moved, and the "
      "numbers show whether it is true."},
-    {"sum of uses", TERM_WORD, NULL,
-     "a value that is read several times gets a gradient from each reader: their sum."},
-    {"multiply", TERM_WORD, NULL,
-     "an element by element product, as of gate and up in a gated MLP."},
-    {"L2 norm", TERM_WORD, NULL,
-     "queries or keys of each head divided by the root of their mean square, after the rotation "
-     "(Llama 4)."},
-    {"first moment", TERM_WORD, NULL,
+    {"first moment", TERM_WORD, "second_moment",
      "of Adam: the running mean of a parameter's gradient (NAME.exp_avg); the second moment is "
      "that of its square."},
-    {"combine", TERM_WORD, NULL,
-     "the rows that experts give are added up for each token, times the router's weights."},
-    {"selection bias", TERM_WORD, NULL,
-     "a number for each expert, added to the router's scores to choose experts, and not to the "
-     "weights (DeepSeek-V3)."},
-    {"weights of the kept", TERM_WORD, NULL,
-     "the router's weights of the rows that experts have room for, without the dropped ones."},
-    {"load balance", TERM_WORD, "sum_over_tokens",
-     "the balance loss of a router: how often each expert was chosen times the mean of its scores, "
-     "summed over tokens."},
-    {"without lse", TERM_WORD, NULL,
-     "the result of ring attention without the log-sum-exp that was its last element."},
     /* ---- kinds of values, and memory ---- */
     {"value", TERM_WORD, "values moved updated",
      "what a step makes, by its name; of one name there may be several: each move makes a copy "
      "(`moved`), and an optimizer's step makes NAME.next (`updated`)."},
-    {"gradient", TERM_WORD, "cotangent",
+    {"gradient", TERM_WORD, NULL,
      "the derivative of the loss with respect to a value (grad.NAME, a cotangent) or to a "
      "parameter (grad.param.NAME). That of a parameter is summed over the axes on which its uses "
      "differ."},

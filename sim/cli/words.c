@@ -37,9 +37,12 @@ static bool same_word(const char *a, const char *b, size_t nb) {
 
 /* ---- the tables ---- */
 static void add_terms(WordEntries *all) {
-    static const char *const kind[] = {"a term", "a letter of shapes", "a collective"};
-    for (const Term *t = cli_terms; t->name; t++)
-        add(all, t->name, kind[t->kind], t->also, t->what);
+    static const char *const kind[] = {"a term", "a letter of shapes", "a collective",
+                                       "a word of figures"};
+    const Term *const tables[] = {cli_terms, cli_boxes};
+    for (int i = 0; i < 2; i++)
+        for (const Term *t = tables[i]; t->name; t++)
+            add(all, t->name, kind[t->kind], t->also, t->what);
 }
 static void add_styles(WordEntries *all) {
     int n;
@@ -175,12 +178,16 @@ static void tell(Cli *c, Told *told, const WordEntry *e) {
     if (c->text.n) str_add(&c->text, "\n");
     cli_paint(c, "1", e->name);
     str_addf(&c->text, ", %s", e->kind);
-    bool key = is_key(e);
+    bool key = is_key(e), figures = !strcmp(e->kind, "a word of figures");
     int said = 0;
     for (const char *w = e->also; w && *w && !key;) {
         size_t n = strcspn(w, " ");
-        if (strncmp(w, e->name, n) || e->name[n])
-            str_addf(&c->text, "%s%.*s", said++ ? ", " : "; also ", (int)n, w);
+        if (strncmp(w, e->name, n) || e->name[n]) {
+            char *also = arena_strndup(c->arena, w, n);
+            for (char *p = also; figures && *p; p++) /* they are written with blanks */
+                if (*p == '_') *p = ' ';
+            str_addf(&c->text, "%s%s", said++ ? ", " : "; also ", also);
+        }
         w += n + (w[n] == ' ');
     }
     str_add(&c->text, "\n");
@@ -199,8 +206,19 @@ const char *words_plain(Arena *a, Diags *d) {
     for (int i = 0; i < n_diag_codes; i++) str_addf(&s, " %s", diag_codes[i].code);
     return s.s;
 }
+/* "SiLU′", the backward of an op: its name without the mark. */
+static const char *without_mark(Arena *a, const char *word) {
+    static const char *const mark[] = {"′", "'"};
+    const size_t n = strlen(word);
+    for (size_t i = 0; i < sizeof mark / sizeof *mark; i++) {
+        const size_t m = strlen(mark[i]);
+        if (n > m && !strcmp(word + n - m, mark[i])) return arena_strndup(a, word, n - m);
+    }
+    return word;
+}
 bool words_know(Cli *c, const char *word) {
     WordEntries all = all_entries(c->arena, c->d);
+    word = without_mark(c->arena, word);
     for (int i = 0; i < all.n; i++)
         if (names(&all.e[i], word)) return true;
     return false;
@@ -223,6 +241,7 @@ static const char **known_words(Arena *a, const WordEntries *all) {
 bool explain_word(Cli *c, const char *word) {
     WordEntries all = all_entries(c->arena, c->d);
     const char **known = known_words(c->arena, &all);
+    word = without_mark(c->arena, word);
     /* "shard(0)" and "Shard(dim=0)" are the word shard, "partial at(0,3)" is partial */
     const size_t bare[] = {strlen(word), strcspn(word, "("), strcspn(word, " (")};
     bool any = false;

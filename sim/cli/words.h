@@ -3,7 +3,7 @@
 #define SP_CLI_WORDS_H
 #include "cli/cli.h"
 
-typedef enum { TERM_WORD, TERM_LETTER, TERM_COLLECTIVE } TermKind;
+typedef enum { TERM_WORD, TERM_LETTER, TERM_COLLECTIVE, TERM_BOX } TermKind;
 typedef struct {
     const char *name; /* NULL ends */
     TermKind kind;
@@ -11,6 +11,7 @@ typedef struct {
     const char *what;
 } Term;
 extern const Term cli_terms[]; /* terms.c */
+extern const Term cli_boxes[]; /* boxes.c: what figures say */
 
 /* Explains a word into c->text, by every table that knows it. False with E0209 and the nearest word
  * in c->d if none does. */

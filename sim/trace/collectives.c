@@ -7,7 +7,7 @@ static const CollWord rows[] = {
     {"reduce_scatter", "ReduceScatter", "RS", "÷", 1, false, false, NULL, NULL},
     {"all_reduce", "AllReduce", "AR", "", 2, false, false, NULL, NULL},
     {"all_to_all", "AllToAll", "A2A", "", 1, false, true, NULL, NULL},
-    {"shift", "Shift", "HOP", "", 0, true, false, NULL, NULL},
+    {"shift", "Shift", "Shift", "", 0, true, false, NULL, NULL},
     {"broadcast", "Broadcast", "BC", "", 0, false, false, NULL, NULL},
     {"send", "Send", "P2P", "", 0, false, false, "recv",
      "the rank it was for goes on with an empty buffer"},

@@ -246,6 +246,7 @@ typedef struct {
     int layer;
     int line;            /* of the plan; 0: none */
     const char *wrong;   /* what the static check found at this step; NULL: nothing */
+    const char *left_by; /* with it, the module that leaves the value as it is; NULL: none */
     const char *planted; /* name of the mistake that the plan plants here; NULL: none */
 } TraceLocalMove;
 

@@ -206,6 +206,7 @@ static const Field move_fields[] = {
     {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},
     {"line", F_INT, OPTIONAL, AT(line), 0, 0},
     {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
+    {"left_by", F_TEXT, OPTIONAL, AT(left_by), 0, 0},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
 };
 #undef R

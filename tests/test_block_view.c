@@ -559,7 +559,7 @@ static void the_broken_rule_is_the_title(void **state) {
     } bug[] = {{"plans/bugs/07-sequence-not-cut.yaml",
                 "The plan says that the input of attention_norm lies as [B, S/tp, D], it lies as "
                 "[B, S, D]|",
-                "slice"},
+                "declared, not done"},
                {"plans/bugs/25-packed-cut-as-one.yaml",
                 "gate_up_proj lies as [(2·F)/tp, D] but is taken for [2·F/tp, D]|",
                 "|packed_colwise|[(2·F)/tp, D]"},
@@ -575,6 +575,34 @@ static void the_broken_rule_is_the_title(void **state) {
             fail_msg("%s: not titled '%s', or no '%s', in\n%s", bug[i].file, bug[i].title,
                      bug[i].box, text);
     }
+}
+
+/* A label that lies is no step, what leaves the value so is red too, on a page of its own as well,
+ * and it is not said that blocks stack; a value that goes on into a strip has one name there. */
+static void a_label_is_no_step(void **state) {
+    Ground *g = *state;
+    Scene *page[VIEW_MAX_PAGES];
+    RenderOptions o = options("block");
+    const Trace *t = plan_trace(g, "examples/ci/broken.yaml", "");
+    const char *svg = draw(g, t, &o, FORMAT_SVG), *text = all_words(g->a, svg);
+    static const char title[] =
+        "The plan says that the input of attention_norm lies as [B/dp, S/sp, D], it lies as "
+        "[B/dp, S, D], as w2 leaves it|";
+    assert_int_equal(strncmp(text, title, sizeof title - 1), 0);
+    assert_non_null(strstr(text, "|Declaration of input, step 0, line 10 of broken.yaml; w2 is in "
+                                 "line 17|"));
+    assert_non_null(strstr(text, "|declared, not done|"));
+    assert_non_null(strstr(text, "output of the block: not laid out like x"));
+    assert_null(strstr(text, "blocks stack"));
+    assert_non_null(strstr(text, "|into Attention|"));
+    const char *x = strstr(text, "|x|"), *state_x = x ? strstr(x + 1, "|x|") : NULL;
+    assert_true(state_x && !strstr(state_x + 1, "|x|")); /* the pill and the stream's circle */
+    assert_non_null(strstr(svg, "-wrong-0\""));          /* the label */
+    assert_non_null(strstr(svg, "-wrong-27\""));         /* w2 */
+    o.preset = "slide";
+    int n = render_pages(t, g->d, &o, g->a, true, page), red = 0;
+    for (int i = 0; i < n; i++) red += page[i]->wrong;
+    assert_int_equal(red, 2); /* of three pages those of the label and of w2 */
 }
 
 /* Steps that the mirrored picture has no place for are told all the same, and of several layers the
@@ -1677,6 +1705,7 @@ int main(void) {
                                        T(stories_of_mistakes),
                                        T(wrong_steps_are_shown),
                                        T(rule_is_said_once),
+                                       T(a_label_is_no_step),
                                        T(the_broken_rule_is_the_title),
                                        T(rows_are_expected),
                                        T(wrong_steps_without_a_place),

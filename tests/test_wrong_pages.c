@@ -9,9 +9,11 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "render/errors/errors.h"
 #include "render/furniture/wrong.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
+#include "support/pictures.h"
 #include "support/support.h"
 #include <glob.h>
 #include <stdio.h>
@@ -24,8 +26,10 @@ static const Trace *trace_of(Arena *a, Diags *d, const char *file, bool execute)
     size_t n;
     const char *text = file_read(a, d, file, 1 << 20, (Loc){0}, &n);
     assert_non_null(text);
-    return plan_run_with(a, file, text,
-                         &(PipelineOptions){.execute = execute, .threads = 1, .events = true})
+    return plan_run_with(
+               a, file, text,
+               &(PipelineOptions){
+                   .execute = execute, .distances = execute, .threads = 1, .events = true})
         .t;
 }
 
@@ -139,6 +143,64 @@ static void wrong_plans_look_it(void **state) {
     assert_int_equal(bad, 0);
 }
 
+/* The words of the errors view of a plan that is run. */
+static const char *errors_of(Arena *a, const char *file) {
+    Diags *d = diags_new(a);
+    size_t n;
+    RenderOptions o = {.view = "errors", .rank = -1, .layer = -1};
+    const Trace *t = trace_of(a, d, file, true);
+    const char *svg = render_text(t, d, &o, FORMAT_SVG, a, &n);
+    assert_non_null(svg);
+    return svg_words(a, svg);
+}
+/* Micro-batches that a schedule has under way side by side stand one after the other, and what
+ * follows in each from something wrong is not called right. */
+static void errors_stand_by_micro_batch(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *w = errors_of(a, "plans/bugs/70-a-send-left-out.yaml");
+    const char *at = w;
+    says(w, "layers.0.output is the first wrong value in 4 of 4 micro-batches, and 101");
+    for (int i = 1; i <= 4; i++) {
+        const char *next = strstr(at, arena_printf(a, "micro-batch %d\n", i));
+        if (!next) fail_msg("micro-batch %d does not stand in its turn in %s", i, w);
+        at = next + 1;
+    }
+    const Trace *t = trace_of(a, diags_new(a), "plans/bugs/70-a-send-left-out.yaml", true);
+    ErrMap m;
+    int after = 0;
+    assert_true(errors_map(a, t, &m));
+    for (int i = 0; i < m.n; i++) {
+        const ErrRow *r = &m.row[i];
+        bool wrong_before = false;
+        for (int k = 0; k < i; k++)
+            wrong_before |= m.row[k].round == r->round && m.row[k].worst_state >= ERR_FIRST;
+        if (!wrong_before || strncmp(r->name, "loss", 4)) continue;
+        after += r->worst_state == ERR_AFTER;
+        if (r->worst_state < ERR_AFTER && !r->sources && strcmp(r->name, "loss_weights") != 0)
+            fail_msg("%s of micro-batch %d is called right", r->name, r->round + 1);
+    }
+    assert_true(after >= 4);
+    arena_free(a);
+}
+/* Where sizes differ there is no number, and none is given; all failures say what to do. */
+static void sizes_are_no_numbers(void **state) {
+    static const char *const plan[] = {
+        "plans/bugs/31-twice-f-divides-f-does-not.yaml",
+        "plans/bugs/54-the-same-tokens-dispatched-by-every-rank.yaml",
+        "plans/bugs/55-router-on-a-part-dispatch-of-all.yaml"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        Arena *a = arena_new();
+        const char *w = errors_of(a, plan[i]);
+        says_not(w, "inf\n");
+        says(w, "\nsize\n");
+        says(w, "No number can be compared: the sizes differ.");
+        says(w, "What to do");
+        arena_free(a);
+    }
+}
+
 static void right_plans_do_not(void **state) {
     static const char *const plan[] = {"plans/06-llama3-8b-dp2-tp2-sp.yaml",
                                        "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
@@ -163,8 +225,9 @@ static void right_plans_do_not(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(wrong_plans_look_it),
-                                       cmocka_unit_test(right_plans_do_not)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_plans_look_it), cmocka_unit_test(errors_stand_by_micro_batch),
+        cmocka_unit_test(sizes_are_no_numbers), cmocka_unit_test(right_plans_do_not)};
     int failed = cmocka_run_group_tests_name("wrong pages", tests, NULL, NULL);
     render_cleanup();
     return failed;

@@ -505,18 +505,35 @@ static void stream_tail(BlockPen *p, const BlockFrame *f) {
                    f->note);
 }
 
-/* A plain chain ends in a pill with the name of its last value. */
+/* The title of the strip whose stream begins with the last value, where a pill at the top of this
+ * strip has its name already; NULL: none, and the value has a pill of its own. */
+static const char *goes_into(const BlockGraph *g, const BlockStrip *s) {
+    const char *name = block_value(g, g->node[s->last].name);
+    bool said = false;
+    for (int k = 0; k < s->n; k++)
+        said |= g->node[s->node[k]].kind == NODE_INPUT &&
+                !strcmp(block_value(g, g->node[s->node[k]].name), name);
+    for (int i = 0; said && i < g->n_strips; i++)
+        if (g->strip[i].from == s->last) return g->strip[i].title;
+    return NULL;
+}
+
+/* A plain chain ends in a pill with the name of its last value, or says where it goes on. */
 static void plain_tail(BlockPen *p, const BlockFrame *f) {
     const BlockNode *last = node(p, f->strip->last);
     double x = col_x(f, last->col), y = row_bottom(f, last->level) + p->look->gap;
-    const char *name = block_value(p->g, last->name);
+    const char *into = goes_into(p->g, f->strip);
+    const char *name =
+        into ? arena_printf(p->g->arena, "into %s", into) : block_value(p->g, last->name);
+    const TextLook look = {ALIGN_MIDDLE, 12.5, into ? REGULAR : SEMIBOLD,
+                           into ? ROLE_SECOND : ROLE_INK};
     double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, name) + 20);
     scene_at(p->s, appears(last));
     scene_begin(p->s, "output", arena_printf(p->g->arena, "output-%s", last->name),
                 value_tip(p->g, last));
     scene_frame(p->s, x - w / 2, y, w, 22);
-    scene_rect(p->s, (Area){x - w / 2, y, w, 22}, 11, (Look){ROLE_PAPER, ROLE_INK, 1.5});
-    scene_text(p->s, x, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK}, name);
+    if (!into) scene_rect(p->s, (Area){x - w / 2, y, w, 22}, 11, (Look){ROLE_PAPER, ROLE_INK, 1.5});
+    scene_text(p->s, x, y + 15.4, look, name);
     int group = p->s->open;
     bool max, partial = last->out && words_pending(&last->out->shape, &max);
     double px = partial ? x - 2.25 : x;

@@ -126,8 +126,18 @@ static const char *state_name(const BlockGraph *g, int node) {
     return name ? name : words_short(g->arena, g->node[node].name);
 }
 
+/* The value of a node as it is: what a label says of it that is not so does not count. */
+static const TraceValue *as_it_lies(const BlockGraph *g, int i) {
+    const TraceValue *v = g->node[i].out;
+    for (int k = 0; v && k < g->t->n_moves; k++) {
+        const TraceLocalMove *m = &g->t->moves[k];
+        if (m->step == v->step && m->wrong && words_declares(m))
+            return words_find_value(g->t, m->value, m->value_step);
+    }
+    return v;
+}
 static bool same_layout(const BlockGraph *g, int i, int j) {
-    const TraceValue *a = g->node[i].out, *b = g->node[j].out;
+    const TraceValue *a = as_it_lies(g, i), *b = as_it_lies(g, j);
     return a && b && a->shape.symbolic && b->shape.symbolic &&
            !strcmp(a->shape.symbolic, b->shape.symbolic) && block_same_shape(g, a, b);
 }

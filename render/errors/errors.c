@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool wrong(ErrState s) { return s >= ERR_FIRST; }
@@ -246,16 +247,51 @@ ErrState errors_far(const ErrMap *m, const ErrRow *r) {
     return r->worst_state == ERR_FIRST || r->worst_state == ERR_ALSO ? r->worst_state : ERR_LATER;
 }
 
+/* A check and when it was made. */
+typedef struct {
+    const TraceCheck *k;
+    int at;
+} Turn;
+static int in_turn(const void *a, const void *b) {
+    const Turn *x = a, *y = b;
+    const TraceCheck *k = x->k, *l = y->k;
+    int by = (k->iteration > l->iteration) - (k->iteration < l->iteration);
+    if (!by) by = (k->microbatch > l->microbatch) - (k->microbatch < l->microbatch);
+    if (!by) by = (k->step > l->step) - (k->step < l->step);
+    return by ? by : x->at - y->at;
+}
+/* The checks of values, *n. Where micro-batches are under way side by side, as in a pipeline, those
+ * of one come before those of the next, each in the order of the program: what follows from what is
+ * seen in that order alone. */
+static Turn *checks_in_turn(Arena *a, const Trace *t, int *n) {
+    Turn *turn = ARENA_ARRAY(a, Turn, t->n_checks + 1);
+    bool side_by_side = false;
+    *n = 0;
+    for (int i = 0; i < t->n_checks; i++) {
+        const TraceCheck *k = &t->checks[i], *last = *n ? turn[*n - 1].k : k;
+        if (k->level == LEVEL_STRUCTURE) continue; /* of the program: no value of a rank */
+        side_by_side |= k->iteration == last->iteration && k->microbatch < last->microbatch;
+        turn[(*n)++] = (Turn){k, i};
+    }
+    if (side_by_side) qsort(turn, (size_t)*n, sizeof *turn, in_turn);
+    return turn;
+}
+
 static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
     m->row = ARENA_ARRAY(a, ErrRow, t->n_checks + 1);
     ByStep steps = by_step(a, t);
     ErrRow *sources[2] = {NULL}; /* right ones, and those made from something wrong */
     Follow *f = m->check ? follow_new(a, t) : NULL;
     m->ends = m->check && run_ends(t, m->check);
-    for (int i = 0; i < t->n_checks; i++) {
-        const TraceCheck *k = &t->checks[i];
+    int n;
+    const Turn *turn = checks_in_turn(a, t, &n);
+    m->parts = 1;
+    for (int i = 0; i < n; i++)
+        if (turn[i].k->microbatch >= m->parts) m->parts = turn[i].k->microbatch + 1;
+    for (int i = 0; i < n; i++) {
+        const TraceCheck *k = turn[i].k;
+        const int round = k->iteration * m->parts + k->microbatch;
         bool pass = text_same(k->verdict, "PASS");
-        if (k->level == LEVEL_STRUCTURE) continue; /* structure: no value of a rank */
         if (f) follow_check(f, k);
         const char *planted = planted_at(t, k->value, k->step);
         if (k->pass == PHASE_PARAMETERS && pass && k->max_abs == 0 && !planted) {
@@ -263,17 +299,17 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
             if (!*rest) {
                 *rest = new_row(m, "inputs and parameters", -1);
                 (*rest)->sources = true, (*rest)->values = 0;
-                (*rest)->round = m->n > 1 ? (*rest)[-1].round : 0;
+                (*rest)->round = round;
             }
             if (!find_row(&steps, k, true)) (*rest)->values++, add_made(&steps, k, *rest);
             add_check(m, *rest, k, f);
             continue;
         }
         ErrRow *r = f && m->n ? &m->row[m->n - 1] : find_row(&steps, k, false);
-        if (!r || r->sources || r->step != k->step || strcmp(r->name, k->value)) {
-            const ErrRow *before = find_row(&steps, k, false);
+        if (!r || r->sources || r->step != k->step || strcmp(r->name, k->value) ||
+            (f && r->round != round)) {
             add_made(&steps, k, r = new_row(m, k->value, k->step));
-            r->round = before ? before->round + 1 : 0;
+            r->round = round;
             r->how = how_made(t, k->step);
             r->planted = planted;
         }
@@ -289,6 +325,9 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         m->also += r->worst_state == ERR_ALSO;
         if (r->worst_state == ERR_FIRST) m->first = r;
     }
+    for (int i = 0; i < m->n && m->first; i++)
+        m->again += m->row[i].worst_state == ERR_ALSO && m->row[i].step == m->first->step &&
+                    !strcmp(m->row[i].name, m->first->name);
     find_distances(a, m);
     return m->n > 0;
 }
@@ -458,6 +497,14 @@ const char *errors_number(Arena *a, double v) {
                         v);
 }
 
+const char *errors_without_numbers(const TraceCheck *k) {
+    if (!k || !isinf(k->max_abs) || errors_has_numbers(k)) return NULL;
+    return k->cause && strstr(k->cause, " elements where the label says ") ? "size" : "stuck";
+}
+const char *errors_row_number(Arena *a, const ErrRow *r) {
+    const char *none = wrong(r->worst_state) ? errors_without_numbers(r->worst) : NULL;
+    return none ? none : r->max > 0 || isnan(r->max) ? errors_number(a, r->max) : "=";
+}
 bool errors_has_numbers(const TraceCheck *k) {
     return k->n_index > 0 || k->got != 0 || k->want != 0;
 }

@@ -29,7 +29,7 @@ typedef struct ErrRow {
     const TraceCheck *worst;    /* the check that decided; NULL: of many */
     bool sources;               /* stands for inputs and parameters */
     int step, values;           /* values: how many are folded into the row */
-    int round;                  /* of a wrong run: how often the value was made before */
+    int round; /* in which micro-batch of which training step of a wrong run: counted through */
     double max, bound;
     ErrState worst_state;
     ErrState state[ERR_COLUMNS];
@@ -47,6 +47,8 @@ typedef struct {
     int off;            /* rows that are off end to end because of something wrong that was read */
     int also;           /* rows that are wrong and read nothing wrong, but for the first */
     bool ends;          /* the run: nothing was computed after the first wrong value */
+    int again;          /* of `also`: the first wrong value in other micro-batches and steps */
+    int parts;          /* micro-batches of a training step */
     int64_t per_column; /* ranks in a column; 0: a column is a class of ranks */
     int *column;        /* per rank */
     RankSet *members;   /* per column */
@@ -72,6 +74,10 @@ ErrState errors_far(const ErrMap *m, const ErrRow *r);
 void errors_fold(Arena *a, ErrMap *m, int rows);
 /* "2.5", "5e-07" */
 const char *errors_number(Arena *a, double v);
+/* "size" or "stuck": what a check says that had no number to compare; NULL: it had. */
+const char *errors_without_numbers(const TraceCheck *k);
+/* The number of a row, "=" for none, or what stands for it where there was none to compare. */
+const char *errors_row_number(Arena *a, const ErrRow *r);
 /* Does the failure say what was found and what was due? A single number has no index. */
 bool errors_has_numbers(const TraceCheck *k);
 /* "-0.105482"; there is one zero. */

@@ -69,7 +69,8 @@ static const char *cell_text(ErrPen *p, const ErrRow *r, int col) {
     if (r->state[col] == ERR_RIGHT) return "ok";
     if (other) return follows(p);
     if (r->state[col] < ERR_FIRST) return r->max > 0 ? errors_number(p->a, r->max) : "=";
-    return isnan(r->error[col]) ? "×" : errors_number(p->a, r->error[col]);
+    const char *none = errors_without_numbers(r->worst);
+    return none ? none : isnan(r->error[col]) ? "×" : errors_number(p->a, r->error[col]);
 }
 
 /* Right values have one number for all ranks, so one cell; wrong ones a number per rank. */
@@ -204,7 +205,7 @@ static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
         silent |= !fits && r->state[c] != ERR_NONE;
         c += n;
     }
-    const char *beside = r->max > 0 || isnan(r->max) ? errors_number(p->a, r->max) : "=";
+    const char *beside = errors_row_number(p->a, r);
     if (silent)
         scene_text(p->s, x + m->n_columns * p->cell + 8, y + p->row / 2 + 4.3,
                    (TextLook){ALIGN_LEFT, 12, MEDIUM, ROLE_INK}, beside);
@@ -221,19 +222,22 @@ static void draw_far(ErrPen *p, int map, const ErrRow *r, double y) {
                (TextLook){ALIGN_MIDDLE, 12, s < ERR_FIRST ? MEDIUM : SEMIBOLD, look[s].text}, text);
 }
 /* In a wrong run each micro-batch and training step has rows of its own. A line and a word say
- * where the next one begins; where they take turns, as in a pipeline, nothing does. */
+ * where the next one begins. */
 static bool in_rounds(const ErrMap *m) {
     for (int i = 1; i < m->n; i++)
         if (m->row[i].round < m->row[i - 1].round) return false;
-    return true;
+    return m->n && m->row[m->n - 1].round > 0;
 }
-/* "training step 2" of the first row of one; NULL: the row is not that. */
+/* "micro-batch 2" of the first row of one; NULL: the row is not that. */
 static const char *round_words(const ErrPen *p, const ErrRow *r) {
-    const Trace *t = p->map.t;
-    if (r == p->map.row || r->round == r[-1].round || !in_rounds(&p->map)) return NULL;
-    bool parts = words_find_dim(t, "microbatches") > 1, train = t->pass == PASS_TRAIN;
-    const char *what = parts && train ? "round" : parts ? "micro-batch" : "training step";
-    return arena_printf(p->a, "%s %d", what, r->round + 1);
+    const ErrMap *m = &p->map;
+    bool starts =
+        r == m->row ? !r->sources : r->round != r[-1].round || (r == m->row + 1 && r[-1].sources);
+    int parts = m->parts, step = r->round / parts + 1, part = r->round % parts + 1;
+    if (!starts || !in_rounds(m)) return NULL;
+    if (m->row[m->n - 1].round < parts) return arena_printf(p->a, "micro-batch %d", part);
+    if (parts == 1) return arena_printf(p->a, "training step %d", step);
+    return arena_printf(p->a, "step %d, micro-batch %d", step, part);
 }
 static void draw_round(ErrPen *p, const ErrRow *r, double y) {
     const char *what = round_words(p, r);
@@ -408,6 +412,11 @@ static void terms(Panel *q, const TraceCheck *k) {
     scene_end(q->p->s);
     q->y += 3;
 }
+/* The sentence of "size" or "stuck". */
+static const char *without_numbers(const char *word) {
+    return !strcmp(word, "size") ? "No number can be compared: the sizes differ."
+                                 : "No number can be compared: the run cannot go on.";
+}
 static void evidence(Panel *q, const TraceCheck *k) {
     Arena *a = q->p->a;
     const bool sum = k->n_terms > 0 && !q->p->brief,
@@ -424,7 +433,10 @@ static void evidence(Panel *q, const TraceCheck *k) {
         pair(q, "the ranks give", errors_digits(a, k->got), SEMIBOLD, ROLE_FAIL);
         pair(q, "unsharded", errors_digits(a, k->want), SEMIBOLD, ROLE_PASS);
     }
-    if (!tight) pair(q, "largest error", arena_printf(a, "%.3g", k->max_abs), REGULAR, ROLE_INK);
+    const char *none = errors_without_numbers(k);
+    if (none) say(q, body, without_numbers(none), 2, 0);
+    else if (!tight)
+        pair(q, "largest error", arena_printf(a, "%.3g", k->max_abs), REGULAR, ROLE_INK);
     if (k->bound > 0 && !tight)
         pair(q, "bound of rounding", arena_printf(a, "%.2g", k->bound), REGULAR, ROLE_INK);
     Str s = str_new(a);
@@ -490,6 +502,16 @@ static const char *at_module(Panel *q, int step) {
     if (q->p->preset == PRESET_SLIDE && q->p->twin) return "";
     return module ? arena_printf(q->p->a, " · module %s", module) : "";
 }
+/* What mends the first wrong value. */
+static const char *to_do(const ErrMap *m, const TraceCheck *k) {
+    const Trace *t = m->t;
+    if (m->first && m->first->planted)
+        return "Take the planted mistake out: this step is right without it.";
+    for (int i = 0; i < t->n_moves; i++)
+        if (t->moves[i].step == k->step && words_declares(&t->moves[i]))
+            return "Declare how the value really lies, or move it before it is declared.";
+    return "Change the line that asks for this step, then run the plan again.";
+}
 static void panel_wrong(Panel *q) {
     const ErrMap *m = &q->p->map;
     const TraceCheck *k = m->check;
@@ -524,9 +546,10 @@ static void panel_wrong(Panel *q) {
     say(q, body, k->cause ? words_capital(a, k->cause) : "Not known.", 4, 8);
     evidence(q, k);
     if (q->p->twin) repair(q);
-    say(q, heading, "Where to look", 1, 0);
+    say(q, heading, "What to do", 1, 0);
     const char *file = line ? strrchr(line, '/') : NULL; /* without its folders */
     file = line ? fit_end(q, file ? file + 1 : line) : NULL;
+    if (q->p->preset != PRESET_SLIDE || !q->p->twin) say(q, body, to_do(m, k), 3, 0);
     say(q, body,
         line ? arena_printf(a, k->n_terms && q->p->preset == PRESET_SLIDE ? "%s" : "Plan line %s",
                             file)
@@ -684,6 +707,12 @@ static const char *headline(ErrPen *p) {
                             "All right: %d values on %lld rank%s agree with the unsharded model",
                             m->equal + m->rounded + m->suspect, (long long)m->t->ranks,
                             m->t->ranks == 1 ? "" : "s");
+    if (m->far && m->also && m->also == m->again && m->row[m->n - 1].round < m->parts)
+        return arena_printf(p->a, "%s is the first wrong value in %d of %d micro-batches%s",
+                            m->check->value, m->again + 1, m->parts,
+                            m->off ? arena_printf(p->a, ", and %d later %s wrong because of it",
+                                                  m->off, m->off == 1 ? "one is" : "ones are")
+                                   : "");
     return arena_printf(p->a, "%s is the first wrong value, and %s", m->check->value, aftermath(p));
 }
 
@@ -831,7 +860,7 @@ static Scene *errors_page(const ViewCall *c, int rows, bool brief) {
     double bottom = draw_map_of_errors(&p, y, &at),
            start = p.x + p.left + p.map.n_columns * p.cell + 2 + p.far[0];
     if (p.beside > 0 && p.map.first)
-        start += 14 + scene_width(s, 12, MEDIUM, errors_number(p.a, p.map.first->max));
+        start += 14 + scene_width(s, 12, MEDIUM, errors_row_number(p.a, p.map.first));
     /* the other map stands in the way of an arrow; the frame and the name say which row it is */
     if (p.twin) at = 0;
     double right = p.x + maps_width(&p);
@@ -905,7 +934,7 @@ static void text_row(ErrPen *p, const ErrRow *r, Widths k, Str *s) {
                                             text_number(p, r->beside->max))
                              : "";
     WordsCell cell[4] = {{arena_printf(p->a, "%s%s", name, how), k.name + 1, false},
-                         {text_number(p, r->max), 6, true}};
+                         {errors_row_number(p->a, r), 6, true}};
     int n = 2;
     if (p->map.far) cell[n++] = (WordsCell){r->far ? text_number(p, r->far->max_abs) : "", 6, true};
     const char *signs = arena_printf(p->a, "%s%s", row_states(p, r, k.signs), beside);
@@ -939,11 +968,13 @@ static void text_first(ErrPen *p, Str *s, int w) {
             arena_printf(p->a, "%s = %s, the unsharded value", sum.s, errors_digits(p->a, k->want)),
             w);
     }
-    str_addf(s, "error        %.3g, bound %.2g\n", k->max_abs, k->bound);
-    for (int i = 0; i < k->n_rank_error && i < 8; i++)
+    const char *none = errors_without_numbers(k);
+    if (none) words_labelled(s, "error        ", without_numbers(none), w);
+    else str_addf(s, "error        %.3g, bound %.2g\n", k->max_abs, k->bound);
+    for (int i = 0; !none && i < k->n_rank_error && i < 8; i++)
         str_addf(s, "             rank %lld: %.2g\n", (long long)k->rank_error[i].rank,
                  k->rank_error[i].error);
-    if (k->n_rank_error > 8) str_add(s, "             and more ranks\n");
+    if (!none && k->n_rank_error > 8) str_add(s, "             and more ranks\n");
     if (line) words_labelled(s, "plan line    ", line, w);
 }
 
@@ -955,7 +986,11 @@ const char *view_errors_text(const ViewCall *c) {
     Str s = str_new(p.a);
     words_paragraph(&s, "", headline(&p), k.w);
     str_add(&s, "\n");
-    for (int i = 0; i < p.map.n; i++) text_row(&p, &p.map.row[i], k, &s);
+    for (int i = 0; i < p.map.n; i++) {
+        const char *round = round_words(&p, &p.map.row[i]);
+        if (round) str_addf(&s, "%s:\n", round);
+        text_row(&p, &p.map.row[i], k, &s);
+    }
     str_add(&s, "\n");
     words_paragraph(
         &s, "",

@@ -335,8 +335,15 @@ const char *words_kept(Arena *a, const Trace *t, const char *value, bool brief) 
 
 const char *words_adjoint(Arena *a, const char *op) { return arena_printf(a, "%s′", op); }
 
+bool words_of_label(const char *rule) {
+    static const char begins[] = "the plan says ";
+    return rule && !strncmp(rule, begins, sizeof begins - 1);
+}
+bool words_declares(const TraceLocalMove *m) {
+    return text_same(m->op, "claim") || (!m->planted && words_of_label(m->wrong));
+}
 const char *words_move(const TraceLocalMove *m) {
-    return text_same(m->op, "claim") ? "declared, not done" : m->op;
+    return words_declares(m) ? "declared, not done" : m->op;
 }
 
 /* Does the weight make a score for each expert: [E, D]? */

@@ -81,6 +81,11 @@ bool words_after_norm(const Trace *t, const char *value);
 const char *words_adjoint(Arena *a, const char *op);
 /* What a local move is called in its box: "slice"; "declared, not done" where it moves nothing. */
 const char *words_move(const TraceLocalMove *m);
+/* Does it only say how a value lies: a claim, or a label of the plan that is not so? Nothing is
+ * done. */
+bool words_declares(const TraceLocalMove *m);
+/* Is that rule one about a label of the plan? */
+bool words_of_label(const char *rule);
 /* A value where it stands alone: "after wo" of what the module's weight makes, any other by its
  * leaf; "gradient of x", "gradient after wo" of a gradient. */
 const char *words_value(Arena *a, const Trace *t, const char *name);

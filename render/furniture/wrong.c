@@ -14,6 +14,8 @@ typedef struct {
                                      says it; and what was planted */
     const char *file;             /* of the plan, with a line above 0 */
     int line;
+    const char *left_by; /* the module that leaves the value so; NULL: none */
+    int maker;           /* its last step, which is to be mended; none: -1 */
 } Found;
 
 typedef struct {
@@ -22,9 +24,6 @@ typedef struct {
     int n, cap;
     Found *found;
 } Finds;
-
-/* Rules about a label of the plan begin so. */
-static const char label_rule[] = "the plan says ";
 
 bool wrong_skipped(const TraceCollective *c) { return c->skipped; }
 
@@ -95,7 +94,8 @@ static void coll_found(Finds *f, const TraceCollective *c) {
         why = arena_printf(f->a, "is not what it should be (planted: %s)", c->planted);
     else why = arena_printf(f->a, "is wrong: %s", c->wrong);
     *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-        (Found){.step = c->step,
+        (Found){.maker = -1,
+                .step = c->step,
                 .what = name,
                 .value = short_value(f->a, c->subject),
                 .why = why,
@@ -126,7 +126,8 @@ static void source_found(Finds *f, const char *what, const char *name, const cha
         for (int k = 0; k < c->n_inputs; k++) reads |= !strcmp(c->inputs[k], name);
         if (!reads || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){.step = c->step,
+            (Found){.maker = -1,
+                    .step = c->step,
                     .what = what,
                     .value = short_value(f->a, (Subject){OF_ITSELF, name}),
                     .why = planted_words(f, planted)};
@@ -145,6 +146,14 @@ static void read_sources(Finds *f, bool (*shows)(const void *, int), const void 
         source_found(f, "data", t->values[i].shape.name, t->values[i].planted, shows, of);
 }
 
+/* The last step that the module computes; -1: none. */
+static int last_step(const Trace *t, const char *module) {
+    int last = -1;
+    for (int i = 0; module && i < t->n_computes; i++)
+        if (text_same(t->computes[i].module, module) && t->computes[i].step > last)
+            last = t->computes[i].step;
+    return last;
+}
 static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *of) {
     const Trace *t = f->t;
     for (int i = 0; i < t->n_collectives; i++) {
@@ -153,25 +162,30 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
     }
     for (int i = 0; i < t->n_moves; i++) {
         const TraceLocalMove *m = &t->moves[i];
-        if ((!m->wrong && !m->planted) || !shows(of, m->step)) continue;
+        if (!m->wrong && !m->planted) continue;
+        int maker = last_step(t, m->left_by);
+        if (!shows(of, m->step) && !(maker >= 0 && shows(of, maker))) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
             (Found){.step = m->step,
-                    .what = text_same(m->op, "claim") ? "declaration" : m->op,
+                    .what = words_declares(m) ? "declaration" : m->op,
                     .value = short_value(f->a, m->subject),
                     .why = move_why(f, m),
                     .rule = m->planted ? NULL : m->wrong,
                     .broken = m->planted ? broken_rule(m->wrong, m->planted) : NULL,
                     .planted = m->planted,
+                    .left_by = m->left_by,
+                    .maker = maker,
                     .file = m->file,
                     .line = m->line};
     }
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         bool again = f->n && f->found[f->n - 1].step == c->step; /* one record per rank class */
-        bool of_input = c->wrong && !strncmp(c->wrong, label_rule, strlen(label_rule));
+        bool of_input = words_of_label(c->wrong);
         if ((!c->wrong && !c->planted) || again || !shows(of, c->step)) continue;
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
-            (Found){.step = c->step,
+            (Found){.maker = -1,
+                    .step = c->step,
                     .what = when(f, c->pass, c->recompute, c->label ? c->label : c->op),
                     .value = c->pass == PHASE_OPTIMIZER ? optimizer_value(f->a, c->output)
                                                         : short_value(f->a, c->makes),
@@ -210,8 +224,7 @@ static bool any_step(const void *of, int step) {
  * but is taken for .."; "o_proj: a sum over tp is pending, .."; "AllReduce over tp of o_proj: the
  * reduction is done twice"; of what is missing the sentence without what comes of it. */
 static const char *head_of(Finds *f, const Found *x, const char *values, const char *text) {
-    if (x->rule && !strncmp(x->rule, label_rule, strlen(label_rule)))
-        return words_symbol(f->a, words_capital(f->a, x->rule));
+    if (words_of_label(x->rule)) return words_symbol(f->a, words_capital(f->a, x->rule));
     bool verb = x->rule && !strncmp(x->rule, "lies ", strlen("lies ")) && !strchr(values, ',');
     if (x->rule)
         return words_symbol(f->a, arena_printf(f->a, "%s%s %s", values, verb ? "" : ":", x->rule));
@@ -221,6 +234,16 @@ static const char *head_of(Finds *f, const Found *x, const char *values, const c
     const char *missing = strstr(text, " is missing (planted: ");
     return missing ? arena_strndup(f->a, text, (size_t)(missing - text) + strlen(" is missing"))
                    : text;
+}
+
+/* "; w2 is in line 17": where the module that left the value so has its line. */
+static const char *maker_line(const Finds *f, const Found *x) {
+    for (int i = 0; i < f->t->n_params; i++) {
+        const TraceParam *p = &f->t->params[i];
+        if (text_same(p->module, x->left_by) && p->line > 0)
+            return arena_printf(f->a, "; %s is in line %d", words_leaf(x->left_by), p->line);
+    }
+    return "";
 }
 
 /* What is to be said under the head: the step, and the line of the plan. NULL: the sentence itself,
@@ -233,11 +256,12 @@ static const char *where_of(Finds *f, const Found *x, const WrongNote *note, con
                *at = x->line > 0 ? arena_printf(f->a, ", line %d of %s", x->line,
                                                 x->file ? words_file(x->file) : "the plan")
                                  : "",
+               *left = x->left_by ? maker_line(f, x) : "",
                *planted =
                    x->broken && x->planted ? arena_printf(f->a, " (planted: %s)", x->planted) : "";
     if (missing) return NULL;
-    return words_symbol(f->a, arena_printf(f->a, "%s %d%s%s%s", who, x->step,
-                                           note->n > 1 ? " first" : "", at, planted));
+    return words_symbol(f->a, arena_printf(f->a, "%s %d%s%s%s%s", who, x->step,
+                                           note->n > 1 ? " first" : "", at, left, planted));
 }
 
 /* The mistake that comes first in the program is the title. */
@@ -259,7 +283,7 @@ const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *
         bool said = false;
         for (int k = 0; k < i; k++) said |= alike(&f.found[k], &f.found[i]);
         if (said || l->n == WRONG_MAX) continue;
-        int *step = ARENA_ARRAY(a, int, f.n);
+        int *step = ARENA_ARRAY(a, int, f.n + 1);
         WrongNote *note = &l->note[l->n++];
         const char *values = names(&f, i, step, &note->n);
         note->step = step;
@@ -268,6 +292,7 @@ const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *
                                          values, f.found[i].why));
         note->head = head_of(&f, &f.found[i], values, note->text);
         note->where = where_of(&f, &f.found[i], note, values);
+        if (f.found[i].maker >= 0) step[note->n++] = f.found[i].maker;
     }
     l->title = title_of(a, l);
     return l;

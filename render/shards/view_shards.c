@@ -474,7 +474,8 @@ static const char *moved_by(const Trace *t, const TraceValue *v) {
         if (t->collectives[i].step == v->step) return w ? w->name : t->collectives[i].op;
     }
     for (int i = 0; i < t->n_moves; i++)
-        if (t->moves[i].step == v->step) return t->moves[i].op;
+        if (t->moves[i].step == v->step)
+            return words_declares(&t->moves[i]) ? "the declaration" : t->moves[i].op;
     return NULL;
 }
 /* A value keeps its name when it is moved: what moved it, where the name stands in two rows. */

@@ -149,6 +149,8 @@ static void fail(State *s, const Pair *p, double bound) {
                       .pass = p->pass,
                       .level = LEVEL_BOUND,
                       .verdict = "FAIL",
+                      .iteration = (int)c->step,
+                      .microbatch = (int)c->part,
                       .ranks = rankset_range(c->arena, 0, c->e->p->mesh->nranks, 1),
                       .count = p->n,
                       .max_abs = p->error,

@@ -25,6 +25,7 @@ static void record(Check *c, Compare *m, const RankSet *ranks, const char *cause
     Trace *t = c->t;
     const Mesh *mesh = c->e->p->mesh;
     m->rec.ranks = *ranks;
+    m->rec.iteration = (int)c->step, m->rec.microbatch = (int)c->part;
     if (m->failed) {
         t->n_fail++;
         m->rec.cause = joint_when(c, cause);

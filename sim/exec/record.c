@@ -534,6 +534,7 @@ static void record_move(Rec *r, const Step *s) {
     x->file = s->loc.file;
     x->line = s->loc.line;
     x->wrong = s->wrong;
+    x->left_by = s->left_by;
     x->planted = s->fault;
 }
 

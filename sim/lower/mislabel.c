@@ -366,9 +366,13 @@ static const char *leaves_text(const Program *p, const Mislabels *all, const Mis
 /* Pictures show the mistake where it happens, with both layouts. */
 static void mark_step(Program *p, const Mislabels *all, const Mislabel *m) {
     if (m->step < 0 || m->step >= p->ns || p->step[m->step].wrong) return;
-    p->step[m->step].wrong = arena_printf(
-        p->arena, "the plan says that the %s of %s lies as %s, it lies as %s",
-        m->input ? "input" : "result", leaves_text(p, all, m), m->want_text, m->have_text);
+    const char *by = m->by >= 0 && m->by != m->module ? p->graph->module[m->by].path : NULL;
+    const char *leaf = by && strrchr(by, '.') ? strrchr(by, '.') + 1 : by;
+    p->step[m->step].left_by = by;
+    p->step[m->step].wrong =
+        arena_printf(p->arena, "the plan says that the %s of %s lies as %s, it lies as %s%s",
+                     m->input ? "input" : "result", leaves_text(p, all, m), m->want_text,
+                     m->have_text, by ? arena_printf(p->arena, ", as %s leaves it", leaf) : "");
 }
 /* with[i]: the first of those that are in one place with it, or of one result that several lines
  * read. */

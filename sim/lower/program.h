@@ -60,7 +60,9 @@ typedef struct Step {
     const char
         *fault;     /* who wanted it otherwise: "drop", "scale: 4", as the plan says it; or NULL */
     Loc planted_at; /* the entry of the plan that says so; with `--fault`, the step's own line */
-    const char *wrong; /* what verify found here, for the record; NULL: nothing */
+    const char *wrong;   /* what verify found here, for the record; NULL: nothing */
+    const char *left_by; /* with it, the module whose line leaves the value as it is: where it is to
+                            be mended; NULL: the step's own */
 } Step;
 
 typedef struct Program {

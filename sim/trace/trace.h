@@ -246,6 +246,7 @@ typedef struct {
     int layer;
     int line;            /* of the plan; 0: none */
     const char *wrong;   /* what the static check found at this step; NULL: nothing */
+    const char *left_by; /* with it, the module that leaves the value as it is; NULL: none */
     const char *planted; /* name of the mistake that the plan plants here; NULL: none */
 } TraceLocalMove;
 
@@ -256,12 +257,13 @@ typedef struct {
     CheckLevel level;
     RankSet ranks;
     double max_abs, max_rel, bound, used;
-    const char *verdict; /* "PASS" "SUSPECT" "FAIL" */
-    int64_t count;       /* elements compared */
-    int projections;     /* above 0: not element by element, but by so many random projections of
-                            each block of a row; max_abs and bound are of a projection */
-    double notice;       /* with projections: an element off by more than this share of its row's
-                            root mean square is noticed with probability 1 - 2^-projections */
+    const char *verdict;       /* "PASS" "SUSPECT" "FAIL" */
+    int iteration, microbatch; /* in which training step and micro-batch of it, from 0 */
+    int64_t count;             /* elements compared */
+    int projections; /* above 0: not element by element, but by so many random projections of
+                        each block of a row; max_abs and bound are of a projection */
+    double notice;   /* with projections: an element off by more than this share of its row's
+                        root mean square is noticed with probability 1 - 2^-projections */
     /* for a failure */
     int n_index;
     int64_t index[TRACE_MAX_DIMS]; /* first wrong global index (stored) */

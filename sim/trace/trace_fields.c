@@ -206,6 +206,7 @@ static const Field move_fields[] = {
     {"file", F_TEXT, OPTIONAL, AT(file), 0, 0},
     {"line", F_INT, OPTIONAL, AT(line), 0, 0},
     {"wrong", F_TEXT, OPTIONAL, AT(wrong), 0, 0},
+    {"left_by", F_TEXT, OPTIONAL, AT(left_by), 0, 0},
     {"planted", F_TEXT, OPTIONAL, AT(planted), 0, 0},
 };
 #undef R
@@ -222,6 +223,8 @@ static const Field check_fields[] = {
     {"bound", F_REAL, ALWAYS, AT(bound), 0, 0},
     {"used", F_REAL, ALWAYS, AT(used), 0, 0},
     {"verdict", F_TEXT, REQUIRED, AT(verdict), 0, 0},
+    {"iteration", F_INT, OPTIONAL, AT(iteration), 0, 0},
+    {"microbatch", F_INT, OPTIONAL, AT(microbatch), 0, 0},
     {"count", F_I64, ALWAYS, AT(count), 0, 0},
     {"projections", F_INT, OPTIONAL, AT(projections), 0, 0},
     {"notice", F_REAL, OPTIONAL, AT(notice), 0, 0},

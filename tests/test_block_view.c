@@ -1565,6 +1565,31 @@ static void hops_face_their_own(void **state) {
     }
 }
 
+/* The weights of a unit stand together, the root's too, though they lie at both ends of the model;
+ * what is given up in between is gathered once more for backward, and only that. */
+static void units_are_gathered_twice(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("block");
+    o.part = "weights";
+    const Trace *t = plan_trace(g, "plans/20-llama3-8b-fsdp-tp.yaml", "");
+    const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_int_equal(times_said(text, "|AllGather|"), 4); /* the root and a block, twice */
+    assert_int_equal(times_said(text, "|ReduceScatter|"), 2);
+    assert_non_null(strstr(text, "|in compute, then freed|for backward|"));
+    const char *first = strstr(text, "|tok_embeddings|"), *norm = strstr(text, "|norm|"),
+               *head = strstr(text, "|output|"), *block = strstr(text, "|attention_norm|");
+    assert_true(first && first < norm && norm < head && head < block);
+    o.preset = "slide"; /* has no room for the second */
+    text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_int_equal(times_said(text, "|AllGather|"), 2);
+    assert_non_null(strstr(text, "gathered once more"));
+    o.preset = NULL;
+    t = plan_trace(g, "plans/19-llama3-8b-fsdp4.yaml", ""); /* backward reads no embedding */
+    text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_int_equal(times_said(text, "|AllGather|"), 12 + 11);
+    assert_null(strstr(text, "kept|"));
+}
+
 /* ---- what passes rows ---- */
 
 static bool between(double x, double a, double b) {
@@ -1680,7 +1705,8 @@ int main(void) {
                                        T(units_of_a_model_are_told),
                                        T(partial_sums_leave_their_row),
                                        T(hops_face_their_own),
-                                       T(lines_join_makers_and_readers)};
+                                       T(lines_join_makers_and_readers),
+                                       T(units_are_gathered_twice)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

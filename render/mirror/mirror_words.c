@@ -415,13 +415,11 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
 }
 
 const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int which) {
-    bool freed;
     Arena *a = p->c->arena;
     if (which == 0) return grads_weight(a, grads_path(w));
     if (which == 1) return words_symbol(a, w->rest.symbolic);
     if (which == 2) return words_symbol(a, w->compute.symbolic);
-    int n = mirror_fetches(p->m, w, &freed);
-    return n == 0 ? "" : freed ? "freed" : "kept";
+    return !mirror_fetch(p->m, w, 0) ? "" : mirror_freed(p->m, w) ? "freed" : "kept";
 }
 
 /* Weights of a row that lie at rest in another way; alike ones in one line. Returns their number.

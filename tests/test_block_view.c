@@ -1590,6 +1590,23 @@ static void units_are_gathered_twice(void **state) {
     assert_null(strstr(text, "kept|"));
 }
 
+/* A slide says at its foot how the gradients of its weights lie, and in a gap what leaves for other
+ * pages, as it leaves. */
+static void slides_say_shapes(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("block");
+    o.preset = "slide";
+    o.page = 3;
+    const Trace *t = plan_trace(g, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "");
+    const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(
+        strstr(text, "|Weight gradients: ffn_norm [D], w1, w3 [F/tp, D], w2 [D, F/tp].|"));
+    t = plan_trace(g, "plans/56-gpt-oss-20b-tp2-ep2.yaml", "");
+    text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(strstr(text, "|after the norm [B/tp, S, D]  [1, 32, 90]|"));
+    assert_non_null(strstr(text, "|list [rows(B/tp, S, E)]  [128]|"));
+}
+
 /* ---- what passes rows ---- */
 
 static bool between(double x, double a, double b) {
@@ -1706,7 +1723,8 @@ int main(void) {
                                        T(partial_sums_leave_their_row),
                                        T(hops_face_their_own),
                                        T(lines_join_makers_and_readers),
-                                       T(units_are_gathered_twice)};
+                                       T(units_are_gathered_twice),
+                                       T(slides_say_shapes)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

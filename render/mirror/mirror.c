@@ -534,6 +534,17 @@ static int rising(const Mirror *m, const MirrorStrip *s, int r, const char *name
     return n;
 }
 
+/* The step of row r that makes the value forward; -2: none does. */
+static int made_step(const MirrorStrip *s, int r, const char *value) {
+    int step = -2;
+    for (int k = 0; r >= 0 && k < s->row[r].n_op; k++)
+        if (!strcmp(s->row[r].op[k].f->output, value)) step = s->row[r].op[k].f->step;
+    for (int k = 0; r >= 0 && k < s->row[r].n_coll; k++)
+        if (!strcmp(s->row[r].coll[k]->value, value)) step = s->row[r].coll[k]->step;
+    for (int k = 0; r >= 0 && k < s->row[r].n_move; k++)
+        if (!strcmp(s->row[r].move[k]->value, value)) step = s->row[r].move[k]->step;
+    return step;
+}
 int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const TraceValue **out,
                 int max) {
     const char *value[MIRROR_FLOW * 2];
@@ -546,9 +557,16 @@ int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const T
         int step = -2;
         for (int k = r + 1; k < s->n && step == -2; k++)
             step = read_step(&s->row[k], value[i], false);
+        if (step == -2) step = made_step(s, r, value[i]); /* the end of the strip */
         const TraceValue *v =
             words_find_value(m->g->t, value[i], step == -2 ? last_step(m, value[i], false) : step);
         if (v) out[n++] = v;
+    }
+    for (int i = 0; i < s->out[0].n && n < max && !back; i++) { /* for other pages */
+        const MirrorRead *q = &s->out[0].read[i];
+        bool have = q->from != r;
+        for (int k = 0; k < n; k++) have |= out[k] == q->v;
+        if (!have) out[n++] = q->v;
     }
     return n;
 }

@@ -69,7 +69,7 @@ static const char *coll_words(const MirrorPen *p, const TraceCollective *const *
     if (skipped == n && n) return arena_printf(a, n < 2 ? "%s missing" : "%s ×%d missing", name, n);
     if (skipped) return arena_printf(a, "%s, %s missing", name, missing);
     if (n < 2) return words_done(a, name, c[0]);
-    return same || p->look.narrow || strlen(values) > 8
+    return same || p->look.narrow || p->look.terse || strlen(values) > 8
                ? arena_printf(a, "%s ×%d", name, n)
                : arena_printf(a, "%s %s ×%d", name, values, n);
 }
@@ -216,8 +216,9 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
             alike++;
             l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups],
                                          *l.tip[groups] ? "\n" : "", v[k]->shape.name, v[k]->step);
-            names[groups] = join(g->arena, names[groups], ", ",
-                                 value_words(g, forward_name(v[k]), back, p->look.narrow));
+            names[groups] =
+                join(g->arena, names[groups], ", ",
+                     value_words(g, forward_name(v[k]), back, p->look.narrow || p->look.inlined));
         }
         l.num[groups++] = p->look.bare ? "" : number_words(p, v[i], alike);
     }
@@ -313,6 +314,26 @@ const char *mirror_entry_words(const MirrorPen *p, const MirrorEntry *e, int i) 
     const TraceCollective *c = e->first->coll[i];
     const char *word = words_coll_done(p->c->arena, c);
     return e->times > 1 && !c->n_with ? arena_printf(p->c->arena, "%s ×%d", word, e->times) : word;
+}
+
+const char *mirror_grad_shapes(const MirrorPen *p, int first, int n) {
+    Arena *a = p->c->arena;
+    Str s = str_new(a);
+    const char *last = "", *group = "";
+    for (int i = first; i < first + n; i++)
+        for (int r = 0; r < p->m->strip[i].n; r++)
+            for (int k = p->m->strip[i].row[r].n_grad - 1; k >= 0; k--) {
+                const ParamGrad *w = &p->m->strip[i].row[r].grad[k];
+                const TraceValue *v = grads_end_value(p->m->g->t, w);
+                const char *symbol = v ? words_symbol(a, v->shape.symbolic) : "";
+                if (w->term || !v) continue;
+                if (s.n) str_add(&s, text_same(symbol, last) ? ", " : "");
+                if (s.n && !text_same(symbol, last)) str_addf(&s, " %s, ", last);
+                str_add(&s, grads_leaf_next(a, w, &group));
+                last = symbol;
+            }
+    if (s.n) str_addf(&s, " %s", last);
+    return s.s;
 }
 
 /* ---- widths ---- */

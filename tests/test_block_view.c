@@ -1588,6 +1588,11 @@ static void units_are_gathered_twice(void **state) {
     text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
     assert_int_equal(times_said(text, "|AllGather|"), 12 + 11);
     assert_null(strstr(text, "kept|"));
+    t = plan_trace(g, "plans/34-llama4-scout-torchtitan.yaml", ""); /* as the block calls them */
+    text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(strstr(text, "|shared w1, w3|"));
+    assert_non_null(strstr(text, "|router gate|"));
+    assert_int_equal(times_said(text, "|w1, w3|"), 1);
 }
 
 /* A slide says at its foot how the gradients of its weights lie, and in a gap what leaves for other

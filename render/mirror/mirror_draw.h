@@ -134,7 +134,7 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
  */
 int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out,
                   const char **name);
-/* Name, shape at rest, shape in compute, and what becomes of it: 0 to 3. */
+/* Shape at rest, shape in compute, and what becomes of it: 1 to 3. */
 const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int which);
 /* Do the ops of the row make two boxes? */
 bool mirror_has_rest(const MirrorRow *r);

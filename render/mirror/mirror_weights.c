@@ -27,9 +27,9 @@ enum { MAX_ROWS = 256, COLS = C_END + 1, HEX = 92, LONG_NAME = 16 };
 
 typedef struct {
     const TraceParam *w;
-    const ParamGrad *grad; /* NULL: has none */
-    const char *names;
-    int times;                            /* how many weights they are */
+    const ParamGrad *grad;     /* NULL: has none */
+    const char *names, *group; /* group: of the last of them, as words_weight_next has it */
+    int times;                 /* how many weights they are */
     const TraceCollective *fetch, *again, /* forward, backward */
         *sum[MAX_SUM];                    /* by column; NULL: it has none there */
     int n;
@@ -82,15 +82,21 @@ static void chain_add(WeightRow *r, const TraceCollective *c) {
     r->n++;
 }
 
+/* As the block calls it, after others of the same line: "shared w1", "w3"; "wq bias". */
+static const char *weight_name(const WeightPen *p, const TraceParam *w, const char **group) {
+    Arena *a = p->c->arena;
+    const bool bias = text_before(grads_path(w), ".bias") > 0;
+    if (w->module && !bias) return words_weight_next(a, w->module, w, group);
+    const char *leaf = grads_weight(a, grads_path(w));
+    return bias ? arena_printf(a, "%s bias", leaf) : leaf;
+}
+
 static void read_row(WeightPen *p, const MirrorRow *r, const TraceParam *w, WeightRow *out) {
     *out =
         (WeightRow){.w = w, .fetch = mirror_fetch(p->m, w, 0), .again = mirror_fetch(p->m, w, 1)};
     out->freed = out->fetch && mirror_freed(p->m, w);
-    const char *path = w->plan_name ? w->plan_name : w->compute.name, *dot = strrchr(path, '.');
-    bool weight = dot && !strcmp(dot, ".weight"), bias = dot && !strcmp(dot, ".bias");
-    const char *leaf =
-        words_leaf(weight || bias ? arena_strndup(p->c->arena, path, (size_t)(dot - path)) : path);
-    out->names = bias ? arena_printf(p->c->arena, "%s bias", leaf) : leaf;
+    out->group = "";
+    out->names = weight_name(p, w, &out->group);
     for (int i = 0; i < r->n_grad && !out->grad; i++)
         if (r->grad[i].param == w) out->grad = &r->grad[i];
     for (int i = 0; out->grad && i < out->grad->n; i++) chain_add(out, out->grad->coll[i]);
@@ -155,8 +161,8 @@ static void read_rows(WeightPen *p) {
                     while (q < p->n && !alike(&p->row[q], &next)) q++;
                     if (q == p->n) p->row[p->n++] = next;
                     else
-                        p->row[q].names =
-                            arena_printf(p->c->arena, "%s, %s", p->row[q].names, next.names);
+                        p->row[q].names = arena_printf(p->c->arena, "%s, %s", p->row[q].names,
+                                                       weight_name(p, w, &p->row[q].group));
                     p->row[q].times++;
                 }
         }

@@ -437,7 +437,6 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
 
 const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int which) {
     Arena *a = p->c->arena;
-    if (which == 0) return grads_weight(a, grads_path(w));
     if (which == 1) return words_symbol(a, w->rest.symbolic);
     if (which == 2) return words_symbol(a, w->compute.symbolic);
     return !mirror_fetch(p->m, w, 0) ? "" : mirror_freed(p->m, w) ? "freed" : "kept";
@@ -448,6 +447,7 @@ const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int whic
 int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out,
                   const char **name) {
     Arena *a = p->c->arena;
+    const char *group[MIRROR_FLOW];
     int n = 0;
     for (int i = 0; i < r->n_op; i++)
         for (int k = 0; k < r->op[i].f->n_inputs; k++) {
@@ -458,8 +458,10 @@ int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out
                              !text_same(out[j]->compute.symbolic, w->compute.symbolic)))
                 j++;
             if (j == MIRROR_FLOW) continue;
-            if (j == n) out[n] = w, name[n++] = "";
-            name[j] = join(a, name[j], " ", mirror_state_words(p, w, 0));
+            if (j == n) out[n] = w, group[n] = "", name[n++] = "";
+            const char *word = w->module ? words_weight_next(a, w->module, w, &group[j])
+                                         : grads_weight(a, grads_path(w));
+            name[j] = join(a, name[j], " ", word);
         }
     return n;
 }

@@ -1625,6 +1625,53 @@ static void experts_and_sums_have_keys(void **state) {
                          cases[i].experts);
     }
 }
+/* The weights of a unit stand together, the root's too, though they lie at both ends of the model;
+ * what is given up in between is gathered once more for backward, and only that. */
+static void units_are_gathered_twice(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("block");
+    o.part = "weights";
+    const Trace *t = plan_trace(g, "plans/20-llama3-8b-fsdp-tp.yaml", "");
+    const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_int_equal(times_said(text, "|AllGather|"), 4); /* the root and a block, twice */
+    assert_int_equal(times_said(text, "|ReduceScatter|"), 2);
+    assert_non_null(strstr(text, "|in compute, then freed|for backward|"));
+    const char *first = strstr(text, "|tok_embeddings|"), *norm = strstr(text, "|norm|"),
+               *head = strstr(text, "|output|"), *block = strstr(text, "|attention_norm|");
+    assert_true(first && first < norm && norm < head && head < block);
+    o.preset = "slide"; /* has no room for the second */
+    text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_int_equal(times_said(text, "|AllGather|"), 2);
+    assert_non_null(strstr(text, "gathered once more"));
+    o.preset = NULL;
+    t = plan_trace(g, "plans/19-llama3-8b-fsdp4.yaml", ""); /* backward reads no embedding */
+    text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_int_equal(times_said(text, "|AllGather|"), 12 + 11);
+    assert_null(strstr(text, "kept|"));
+    t = plan_trace(g, "plans/34-llama4-scout-torchtitan.yaml", ""); /* as the block calls them */
+    text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(strstr(text, "|shared w1, w3|"));
+    assert_non_null(strstr(text, "|router gate|"));
+    assert_int_equal(times_said(text, "|w1, w3|"), 1);
+}
+
+/* A slide says at its foot how the gradients of its weights lie, and in a gap what leaves for other
+ * pages, as it leaves. */
+static void slides_say_shapes(void **state) {
+    Ground *g = *state;
+    RenderOptions o = options("block");
+    o.preset = "slide";
+    o.page = 3;
+    const Trace *t = plan_trace(g, "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "");
+    const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(
+        strstr(text, "|Weight gradients: ffn_norm [D], w1, w3 [F/tp, D], w2 [D, F/tp].|"));
+    t = plan_trace(g, "plans/56-gpt-oss-20b-tp2-ep2.yaml", "");
+    text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(strstr(text, "|after the norm [B/tp, S, D]  [1, 32, 90]|"));
+    assert_non_null(strstr(text, "|list [rows(B/tp, S, E)]  [128]|"));
+}
+
 /* ---- what passes rows ---- */
 
 static bool between(double x, double a, double b) {
@@ -1742,7 +1789,9 @@ int main(void) {
                                        T(units_of_a_model_are_told),
                                        T(partial_sums_leave_their_row),
                                        T(hops_face_their_own),
-                                       T(lines_join_makers_and_readers)};
+                                       T(lines_join_makers_and_readers),
+                                       T(units_are_gathered_twice),
+                                       T(slides_say_shapes)};
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -534,6 +534,17 @@ static int rising(const Mirror *m, const MirrorStrip *s, int r, const char *name
     return n;
 }
 
+/* The step of row r that makes the value forward; -2: none does. */
+static int made_step(const MirrorStrip *s, int r, const char *value) {
+    int step = -2;
+    for (int k = 0; r >= 0 && k < s->row[r].n_op; k++)
+        if (!strcmp(s->row[r].op[k].f->output, value)) step = s->row[r].op[k].f->step;
+    for (int k = 0; r >= 0 && k < s->row[r].n_coll; k++)
+        if (!strcmp(s->row[r].coll[k]->value, value)) step = s->row[r].coll[k]->step;
+    for (int k = 0; r >= 0 && k < s->row[r].n_move; k++)
+        if (!strcmp(s->row[r].move[k]->value, value)) step = s->row[r].move[k]->step;
+    return step;
+}
 int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const TraceValue **out,
                 int max) {
     const char *value[MIRROR_FLOW * 2];
@@ -546,9 +557,16 @@ int mirror_flow(const Mirror *m, const MirrorStrip *s, int r, bool back, const T
         int step = -2;
         for (int k = r + 1; k < s->n && step == -2; k++)
             step = read_step(&s->row[k], value[i], false);
+        if (step == -2) step = made_step(s, r, value[i]); /* the end of the strip */
         const TraceValue *v =
             words_find_value(m->g->t, value[i], step == -2 ? last_step(m, value[i], false) : step);
         if (v) out[n++] = v;
+    }
+    for (int i = 0; i < s->out[0].n && n < max && !back; i++) { /* for other pages */
+        const MirrorRead *q = &s->out[0].read[i];
+        bool have = q->from != r;
+        for (int k = 0; k < n; k++) have |= out[k] == q->v;
+        if (!have) out[n++] = q->v;
     }
     return n;
 }
@@ -669,41 +687,30 @@ bool mirror_moves(const TraceParam *p) {
            strcmp(p->rest.symbolic, p->compute.symbolic) != 0;
 }
 
-int mirror_fetches(const Mirror *m, const TraceParam *p, bool *freed) {
+const TraceCollective *mirror_fetch(const Mirror *m, const TraceParam *p, int nth) {
+    enum { MAX_STEPS = 64 };
     const Trace *t = m->g->t;
-    const TraceLocal *l = words_find_local(&p->compute, m->g->rank);
-    int n = 0;
-    bool unit = false; /* do others travel with it? */
-    *freed = false;
-    for (int i = 0; i < t->n_collectives; i++)
-        if (trace_param(t, t->collectives[i].value) == p && l)
-            unit |= t->collectives[i].bytes_out > l->bytes;
-    /* its own collectives, else those of its unit */
-    for (int own = !unit; own >= 0 && n == 0; own--)
-        for (int i = 0; i < t->n_collectives; i++) {
-            const TraceCollective *c = &t->collectives[i];
-            const TraceParam *q = trace_param(t, c->value);
-            if (!q || !mirror_moves(q) || (own ? q != p : q->layer != p->layer)) continue;
-            n++;
-            *freed |= c->step >= m->first_back;
-        }
-    return n;
+    int n = 0, step[MAX_STEPS]; /* of gathers that travel with others, its copies */
+    if (!mirror_moves(p)) return NULL;
+    for (int i = 0; i < t->n_values && n < MAX_STEPS; i++)
+        if (t->values[i].step >= 0 && trace_param(t, t->values[i].shape.name) == p)
+            step[n++] = t->values[i].step;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        bool brings = trace_param(t, c->value) == p;
+        for (int k = 0; k < c->n_with && !brings; k++)
+            for (int j = 0; j < n; j++) brings |= c->with[k] == step[j];
+        /* what was updated travels after the step */
+        brings &= c->pass != PHASE_OPTIMIZER && words_group_of(&c->groups, m->g->rank) >= 0;
+        if (brings && nth-- == 0) return c;
+    }
+    return NULL;
 }
 
-const TraceCollective *mirror_fetch(const Mirror *m, const TraceParam *p) {
-    const Trace *t = m->g->t;
-    const TraceCollective *own = NULL, *first = NULL;
-    bool unit = false; /* does one carry those of a whole layer? */
-    for (int i = 0; i < t->n_collectives && mirror_moves(p); i++) {
-        const TraceCollective *c = &t->collectives[i];
-        const TraceParam *q = trace_param(t, c->value);
-        const TraceLocal *l = q ? words_find_local(&q->compute, m->g->rank) : NULL;
-        if (!q || !mirror_moves(q) || q->layer != p->layer) continue;
-        unit |= l && c->bytes_out > l->bytes;
-        if (!first) first = c;
-        if (!own && q == p) own = c;
-    }
-    return unit ? first : own;
+bool mirror_freed(const Mirror *m, const TraceParam *p) {
+    const TraceCollective *c = mirror_fetch(m, p, 0);
+    if (c && c->held) return c->held->until < m->first_back;
+    return mirror_fetch(m, p, 1) != NULL;
 }
 
 /* ---- the whole ---- */

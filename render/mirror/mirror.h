@@ -139,12 +139,12 @@ int mirror_saved(const Mirror *m, const MirrorRow *row, bool rest, const TraceVa
 bool mirror_again(const Mirror *m, const TraceValue *v);
 /* Do both lie in one buffer? A copy that is only a view lies where the other lies. */
 bool mirror_one_buffer(const Mirror *m, const TraceValue *a, const TraceValue *b);
-/* Collectives that bring the parameter before it is used; `freed`: once forward and once backward.
+/* The nth collective (from 0) that brings the parameter before it is used, its own or that of its
+ * unit: forward, and where it was given up in between once more for backward; NULL: there is none.
  */
-int mirror_fetches(const Mirror *m, const TraceParam *p, bool *freed);
-/* The collective that brings the parameter before it is first used, its own or that of its unit;
- * NULL: none. */
-const TraceCollective *mirror_fetch(const Mirror *m, const TraceParam *p);
+const TraceCollective *mirror_fetch(const Mirror *m, const TraceParam *p, int nth);
+/* Is what was gathered given up before the backward pass? */
+bool mirror_freed(const Mirror *m, const TraceParam *p);
 /* Does the parameter lie at rest in another way than in compute? */
 bool mirror_moves(const TraceParam *p);
 #endif

@@ -440,7 +440,7 @@ static void draw_side_grads(MirrorPen *p, const MirrorStrip *s, int r, double y)
 /* What brings a weight: a small hexagon where it is its own collective, an arrow where it travels
  * with another. */
 static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
-    const TraceCollective *c = mirror_fetch(p->m, w);
+    const TraceCollective *c = mirror_fetch(p->m, w, 0);
     const CollWord *word = c ? coll_word(c->op) : NULL;
     if (!c || trace_param(p->m->g->t, c->value) != w || !word) {
         scene_text(p->s, x - 21, y, (TextLook){ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND},

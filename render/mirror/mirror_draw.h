@@ -10,6 +10,7 @@ typedef struct {
     double tap, plus, next;      /* dot to first box, last box to plus, plus to the next dot */
     double fork;                 /* room for a line that leaves sideways */
     bool narrow;                 /* words in the gutter cut to bytes */
+    bool terse;                  /* collectives do not say which values they move */
     bool inlined;                /* numbers on the line of the symbols */
     bool bare;                   /* labels are symbols alone, gradients for other pages untold */
     bool beside,
@@ -122,6 +123,9 @@ typedef struct {
 } MirrorEntry;
 /* Fills out[] (of as many as the row has gradients) and returns their number. */
 int mirror_entries(const MirrorPen *p, const MirrorRow *r, MirrorEntry *out);
+/* "d ffn_norm [D], dw1, dw3 [F/tp, D]": the gradients of the weights of strips [first, first + n)
+ * as they lie in the end; "" if they have none. */
+const char *mirror_grad_shapes(const MirrorPen *p, int first, int n);
 /* Collective i of an entry, "AllReduce ×2" where each of two gradients has its own. */
 const char *mirror_entry_words(const MirrorPen *p, const MirrorEntry *e, int i);
 /* The two lines behind an entry. */
@@ -130,7 +134,7 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
  */
 int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out,
                   const char **name);
-/* Name, shape at rest, shape in compute, and what becomes of it: 0 to 3. */
+/* Shape at rest, shape in compute, and what becomes of it: 1 to 3. */
 const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int which);
 /* Do the ops of the row make two boxes? */
 bool mirror_has_rest(const MirrorRow *r);

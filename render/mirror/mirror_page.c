@@ -9,9 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-static const MirrorLook wide = {30, 24, 29, 14, 20, 38, 36, 20, false, false, false, true, true};
-static const MirrorLook column = {28, 22, 27, 14, 20, 36, 36, 20, true, false, false, false, false};
-static const MirrorLook slide = {25, 20, 27, 14, 18, 31, 18, 12, false, true, false, false, false};
+static const MirrorLook wide = {30, 24,    29,    14,    20,    38,   36,
+                                20, false, false, false, false, true, true};
+static const MirrorLook column = {28, 22,   27,    14,    20,    36,    36,
+                                  20, true, false, false, false, false, false};
+static const MirrorLook slide = {25, 20,    27,    14,   18,    31,    18,
+                                 12, false, false, true, false, false, false};
 
 static bool is_op(const TraceCollective *c, const char *op) { return c->op && !strcmp(c->op, op); }
 
@@ -340,19 +343,40 @@ static void slide_foot(const ViewCall *c, Scene *s, const char *text, double y) 
     scene_end(s);
 }
 
+/* The line above it: the gradients of the weights. Returns its height; 0: there is none, or it is
+ * too long for a slide. */
+static double slide_shapes(const MirrorPen *p, int first, int n, double y) {
+    const Preset *pr = &presets[PRESET_SLIDE];
+    const char *shapes = mirror_grad_shapes(p, first, n),
+               *text = arena_printf(p->c->arena, "Weight gradients: %s.", shapes);
+    if (!*shapes || scene_width(p->s, 12, REGULAR, text) > pr->w - 2 * pr->margin) return 0;
+    if (y <= 0) return 16;
+    scene_begin(p->s, "footer", "gradients", NULL);
+    scene_text(p->s, pr->margin, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK}, text);
+    scene_end(p->s);
+    return 16;
+}
+
+/* What a slide leaves out where there is no room for it. */
+typedef struct {
+    bool bare, shapes; /* numbers; shapes of the weights' gradients */
+} Spared;
+
 /* Strips [first, first + n), one or two, on a page of 16:9, numbers behind the symbols. Rows and
  * gaps give way until it fits (those of two strips less: they may have two pages), words of the
  * gutter too, and with `bare` numbers. */
-static Scene *slide_new(const ViewCall *c, const Mirror *m, int first, int n, bool bare) {
+static Scene *slide_new(const ViewCall *c, const Mirror *m, int first, int n, Spared without) {
+    const bool bare = without.bare;
     const Preset *pr = &presets[PRESET_SLIDE];
     MirrorPen p = pen_new(c, m, PRESET_SLIDE);
     const char *sub[8];
     Scene *s = p.s;
     s->one_scale = true;
     mirror_columns(&p, pr->margin, first, n);
-    for (int give = 0; give < 1 + bare && p.right + pr->margin > pr->w; give++) {
-        p.look.narrow = true;
-        p.look.bare = give > 0;
+    for (int give = 0; give < 2 + bare && p.right + pr->margin > pr->w; give++) {
+        p.look.terse = true;
+        p.look.narrow = give > 0;
+        p.look.bare = give > 1;
         mirror_columns(&p, pr->margin, first, n);
     }
     double spare = pr->w - pr->margin - p.right;
@@ -366,7 +390,8 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int first, int n, bo
         figure_head(s, PRESET_SLIDE, title(m, first, n), sub, pr->w - 2 * pr->margin - 40) + 8;
     y = wrong_notes(s, p.wrong, pr->margin, pr->w - 2 * pr->margin, y - 8, 2) +
         (p.wrong->n ? 14 : 8);
-    double room = pr->h - 34 - (y + 8), less = 0, most = n > 1 ? 9 : 18, rows = 0;
+    const double shapes = without.shapes ? 0 : slide_shapes(&p, first, n, 0);
+    double room = pr->h - 34 - shapes - (y + 8), less = 0, most = n > 1 ? 9 : 18, rows = 0;
     for (int i = first; i < first + n; i++) rows += m->strip[i].n;
     while (mirror_strips_height(&p, first, n) > room && less++ < most) {
         p.look.edge -= 1;
@@ -376,19 +401,30 @@ static Scene *slide_new(const ViewCall *c, const Mirror *m, int first, int n, bo
         p.look.edge += 1, p.look.row += 0.5;
     mirror_heads(&p, y);
     double bottom = mirror_strips(&p, first, n, y + 8);
-    double foot = fmax(bottom + 18, pr->h - 14);
+    double foot = fmax(bottom + 18 + shapes, pr->h - 14);
+    if (shapes > 0) slide_shapes(&p, first, n, foot - shapes);
     slide_foot(c, s, mirror_totals(m, first, n, true), foot);
     figure_page(s, PRESET_SLIDE, foot + 10);
     return s;
+}
+
+static bool slide_holds(const Scene *s, Arena *a) {
+    const char *report;
+    return s->scale >= 1 && scene_lint(s, a, &report) == 0;
+}
+/* The same, without the shapes of gradients where it holds no more. */
+static Scene *slide_of(const ViewCall *c, const Mirror *m, int first, int n, bool bare) {
+    Scene *s = slide_new(c, m, first, n, (Spared){bare, false});
+    return slide_holds(s, c->arena) ? s : slide_new(c, m, first, n, (Spared){bare, true});
 }
 
 /* The page that begins with strip *i, which is moved behind what is on it: a message and what it
  * comes before, or behind, where both have room. */
 static Scene *slide_next(const ViewCall *c, const Mirror *m, int *i, bool bare) {
     Scene *both =
-        *i + 1 < m->n && lone(m, *i) != lone(m, *i + 1) ? slide_new(c, m, *i, 2, bare) : NULL;
+        *i + 1 < m->n && lone(m, *i) != lone(m, *i + 1) ? slide_of(c, m, *i, 2, bare) : NULL;
     bool fits = both && both->scale >= 1;
-    Scene *page = fits ? both : slide_new(c, m, *i, 1, bare);
+    Scene *page = fits ? both : slide_of(c, m, *i, 1, bare);
     *i += 1 + fits;
     return page;
 }
@@ -403,8 +439,7 @@ static int slides(const ViewCall *c, const Mirror **m, Scene **page) {
         n = 0;
         for (int i = 0; i < (*m)->n && n < VIEW_MAX_PAGES - 4; n++) {
             page[n] = slide_next(c, *m, &i, bare);
-            const char *report;
-            small |= page[n]->scale < 1 || scene_lint(page[n], c->arena, &report) > 0;
+            small |= !slide_holds(page[n], c->arena);
         }
         if (!small || bare) return n;
         bare = most == LEAST_ROWS;

@@ -9,17 +9,29 @@
 #include <math.h>
 #include <string.h>
 
-/* Columns: name, at rest, what gathers it, in compute, its gradient, its reductions in the order in
- * which they run (over tp, over the data, over copies, what nobody declared), where it ends. */
-enum { C_NAME, C_REST, C_FETCH, C_USE, C_GRAD, C_SUM, MAX_SUM = 5, C_END = C_SUM + MAX_SUM };
+/* Columns: name, at rest, what gathers it, in compute, what gathers it again, its gradient, its
+ * reductions in the order in which they run (over tp, over the data, over copies, what nobody
+ * declared), where it ends. */
+enum {
+    C_NAME,
+    C_REST,
+    C_FETCH,
+    C_USE,
+    C_AGAIN,
+    C_GRAD,
+    C_SUM,
+    MAX_SUM = 5,
+    C_END = C_SUM + MAX_SUM
+};
 enum { MAX_ROWS = 256, COLS = C_END + 1, HEX = 92, LONG_NAME = 16 };
 
 typedef struct {
     const TraceParam *w;
-    const ParamGrad *grad; /* NULL: has none */
-    const char *names;
-    int times;                                   /* how many weights they are */
-    const TraceCollective *fetch, *sum[MAX_SUM]; /* sum: by column; NULL: it has none there */
+    const ParamGrad *grad;     /* NULL: has none */
+    const char *names, *group; /* group: of the last of them, as words_weight_next has it */
+    int times;                 /* how many weights they are */
+    const TraceCollective *fetch, *again, /* forward, backward */
+        *sum[MAX_SUM];                    /* by column; NULL: it has none there */
     int n;
     const TraceCollective
         *chain[MAX_SUM]; /* the same without gaps: its own, and those that it shares */
@@ -36,6 +48,7 @@ typedef struct {
     double x[COLS], w[COLS], pitch, gap;
     bool tight; /* bytes at rest and of the gradient are left out: they stand with the gradient at
                    rest and in compute */
+    bool once;  /* the gathers for backward are left out */
     unsigned legend;
 } WeightPen;
 
@@ -50,7 +63,8 @@ static bool alike(const WeightRow *a, const WeightRow *b) {
     bool same = text_same(a->w->rest.symbolic, b->w->rest.symbolic) &&
                 text_same(a->w->compute.symbolic, b->w->compute.symbolic) &&
                 text_same(a->w->style, b->w->style) && (a->grad != NULL) == (b->grad != NULL) &&
-                a->n == b->n && a->freed == b->freed && a->fetch == b->fetch;
+                a->n == b->n && a->freed == b->freed && a->fetch == b->fetch &&
+                a->again == b->again;
     for (int i = 0; same && i < a->n; i++) {
         const TraceCollective *x = a->chain[i], *y = b->chain[i];
         bool shared = x->n_with > 0 || y->n_with > 0; /* with whom is what tells them apart */
@@ -68,16 +82,21 @@ static void chain_add(WeightRow *r, const TraceCollective *c) {
     r->n++;
 }
 
+/* As the block calls it, after others of the same line: "shared w1", "w3"; "wq bias". */
+static const char *weight_name(const WeightPen *p, const TraceParam *w, const char **group) {
+    Arena *a = p->c->arena;
+    const bool bias = text_before(grads_path(w), ".bias") > 0;
+    if (w->module && !bias) return words_weight_next(a, w->module, w, group);
+    const char *leaf = grads_weight(a, grads_path(w));
+    return bias ? arena_printf(a, "%s bias", leaf) : leaf;
+}
+
 static void read_row(WeightPen *p, const MirrorRow *r, const TraceParam *w, WeightRow *out) {
-    bool freed = false;
-    *out = (WeightRow){.w = w, .fetch = mirror_fetch(p->m, w)};
-    if (out->fetch) mirror_fetches(p->m, w, &freed);
-    out->freed = freed;
-    const char *path = w->plan_name ? w->plan_name : w->compute.name, *dot = strrchr(path, '.');
-    bool weight = dot && !strcmp(dot, ".weight"), bias = dot && !strcmp(dot, ".bias");
-    const char *leaf =
-        words_leaf(weight || bias ? arena_strndup(p->c->arena, path, (size_t)(dot - path)) : path);
-    out->names = bias ? arena_printf(p->c->arena, "%s bias", leaf) : leaf;
+    *out =
+        (WeightRow){.w = w, .fetch = mirror_fetch(p->m, w, 0), .again = mirror_fetch(p->m, w, 1)};
+    out->freed = out->fetch && mirror_freed(p->m, w);
+    out->group = "";
+    out->names = weight_name(p, w, &out->group);
     for (int i = 0; i < r->n_grad && !out->grad; i++)
         if (r->grad[i].param == w) out->grad = &r->grad[i];
     for (int i = 0; out->grad && i < out->grad->n; i++) chain_add(out, out->grad->coll[i]);
@@ -111,6 +130,18 @@ static void place_sums(WeightPen *p) {
         }
 }
 
+/* Rows that one collective brings stand together, where the first of them does: the root unit has
+ * weights at both ends of the model. */
+static void join_units(WeightPen *p) {
+    for (int i = 0; i < p->n; i++)
+        for (int k = i + 1, to = i + 1; k < p->n && p->row[i].fetch; k++) {
+            const WeightRow r = p->row[k];
+            if (r.fetch != p->row[i].fetch) continue;
+            for (int q = k; q > to; q--) p->row[q] = p->row[q - 1];
+            p->row[to++] = r;
+        }
+}
+
 static void read_rows(WeightPen *p) {
     const Trace *t = p->m->g->t;
     p->row = ARENA_ARRAY(p->c->arena, WeightRow, MAX_ROWS);
@@ -130,8 +161,8 @@ static void read_rows(WeightPen *p) {
                     while (q < p->n && !alike(&p->row[q], &next)) q++;
                     if (q == p->n) p->row[p->n++] = next;
                     else
-                        p->row[q].names =
-                            arena_printf(p->c->arena, "%s, %s", p->row[q].names, next.names);
+                        p->row[q].names = arena_printf(p->c->arena, "%s, %s", p->row[q].names,
+                                                       weight_name(p, w, &p->row[q].group));
                     p->row[q].times++;
                 }
         }
@@ -155,6 +186,12 @@ static bool all_freed(const WeightPen *p) {
         all |= p->row[i].fetch != NULL;
     }
     return all;
+}
+
+static bool gathered_again(const WeightPen *p) {
+    bool again = false;
+    for (int i = 0; i < p->n; i++) again |= p->row[i].again != NULL;
+    return again;
 }
 
 /* Is the reduction left out after which the gradient would be whole? */
@@ -209,7 +246,8 @@ static const char *cell(const WeightPen *p, const WeightRow *r, int col, int lin
                 : words_symbol(a, sh->symbolic);
 }
 
-static const TraceCollective *coll_of(const WeightRow *r, int col) {
+static const TraceCollective *coll_of(const WeightPen *p, const WeightRow *r, int col) {
+    if (col == C_AGAIN) return p->once ? NULL : r->again;
     return col == C_FETCH ? r->fetch : col >= C_SUM && col < C_END ? r->sum[col - C_SUM] : NULL;
 }
 
@@ -223,12 +261,19 @@ static const char *coll_name(const WeightPen *p, const WeightRow *r, const Trace
 
 /* ---- drawing ---- */
 
-static bool is_collective(int col) { return col == C_FETCH || (col >= C_SUM && col < C_END); }
+static bool is_collective(int col) {
+    return col == C_FETCH || col == C_AGAIN || (col >= C_SUM && col < C_END);
+}
 
 /* Head of a column; "" if it has none. */
 static const char *head(const WeightPen *p, int col, bool moves) {
-    static const char *const word[COLS] = {
-        "weight", "at rest", "", "in compute", "its gradient", [C_END] = "gradient at rest"};
+    static const char *const word[COLS] = {"weight",
+                                           "at rest",
+                                           "",
+                                           "in compute",
+                                           "for backward",
+                                           "its gradient",
+                                           [C_END] = "gradient at rest"};
     if (col == C_USE && !moves) return "on this rank";
     if (col == C_END && !moves) return "in the end";
     return col == C_USE && all_freed(p) ? "in compute, then freed" : word[col] ? word[col] : "";
@@ -238,7 +283,7 @@ static void measure(WeightPen *p, double x) {
     for (int col = 0; col < COLS; col++) {
         p->w[col] = 0;
         for (int i = 0; i < p->n; i++) {
-            const TraceCollective *c = coll_of(&p->row[i], col);
+            const TraceCollective *c = coll_of(p, &p->row[i], col);
             if (c)
                 p->w[col] =
                     fmax(p->w[col],
@@ -266,7 +311,7 @@ static double right_of(const WeightPen *p) { return p->x[C_END] + p->w[C_END]; }
 
 /* One collective across rows, the middle of the first at ya, of the last at yb. */
 static void draw_coll(WeightPen *p, const WeightRow *r, int col, double ya, double yb) {
-    const TraceCollective *c = coll_of(r, col);
+    const TraceCollective *c = coll_of(p, r, col);
     Arena *a = p->c->arena;
     Scene *s = p->s;
     double h = yb - ya + fmin(34, p->pitch - 6), y = ya - fmin(34, p->pitch - 6) / 2,
@@ -294,7 +339,7 @@ static void draw_coll(WeightPen *p, const WeightRow *r, int col, double ya, doub
 
 static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
     for (int col = 0; col < COLS; col++) {
-        if (coll_of(r, col) || is_collective(col)) continue;
+        if (coll_of(p, r, col) || is_collective(col)) continue;
         for (int line = 0; line < 2; line++) {
             const char *text = cell(p, r, col, line);
             bool small = line && (col != C_NAME || !name_break(p, r));
@@ -317,10 +362,10 @@ static void draw_texts(WeightPen *p, const WeightRow *r, double y) {
 static void draw_way(WeightPen *p, const WeightRow *r, double y) {
     int from = -1;
     for (int col = C_REST; col <= C_END; col++) {
-        bool box = coll_of(r, col) != NULL;
+        bool box = coll_of(p, r, col) != NULL;
         if (!box && (is_collective(col) || !cell(p, r, col, 0))) continue;
-        if (from >= 0 && col != C_GRAD) {
-            bool was_box = coll_of(r, from) != NULL;
+        if (from >= 0 && (col != C_GRAD || from == C_AGAIN)) {
+            bool was_box = coll_of(p, r, from) != NULL;
             double wide[2] = {0, 0};
             for (int line = 0; !was_box && line < 2; line++) {
                 const char *text = cell(p, r, from, line);
@@ -353,8 +398,8 @@ static void heads(WeightPen *p, double y) {
 static bool spans_rows(const WeightPen *p, int first, int n) {
     for (int col = 0; col < COLS; col++)
         for (int i = first; i + 1 < first + n; i++) {
-            const TraceCollective *c = coll_of(&p->row[i], col);
-            if (c && c == coll_of(&p->row[i + 1], col)) return true;
+            const TraceCollective *c = coll_of(p, &p->row[i], col);
+            if (c && c == coll_of(p, &p->row[i + 1], col)) return true;
         }
     return false;
 }
@@ -371,9 +416,9 @@ static double draw_rows(WeightPen *p, int first, int n, double y) {
     scene_end(p->s);
     for (int col = 0; col < COLS; col++)
         for (int i = 0; i < n;) {
-            const TraceCollective *c = coll_of(&p->row[first + i], col);
+            const TraceCollective *c = coll_of(p, &p->row[first + i], col);
             int k = i + 1;
-            while (c && k < n && coll_of(&p->row[first + k], col) == c) k++;
+            while (c && k < n && coll_of(p, &p->row[first + k], col) == c) k++;
             if (c)
                 draw_coll(p, &p->row[first + i], col, top + p->pitch * i, top + p->pitch * (k - 1));
             i = k;
@@ -405,6 +450,10 @@ static void set_columns(WeightPen *p, double margin, bool slide) {
         p->tight |= p->gap == 20;
         measure(p, margin);
     }
+    if (!slide || right_of(p) + margin <= p->s->w || p->once) return;
+    p->once = true; /* that weights are gathered again is said in words then */
+    p->tight = false;
+    set_columns(p, margin, slide);
 }
 
 int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene **page, int max) {
@@ -412,6 +461,7 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
     int pages = 0;
     WeightPen probe = {.c = c, .m = m};
     read_rows(&probe);
+    join_units(&probe);
     place_sums(&probe);
     if (!probe.n) return 0;
     probe.wrong = mirror_wrong(m, 0, m->n);
@@ -444,6 +494,9 @@ int mirror_weights(const ViewCall *c, const Mirror *m, PresetKind preset, Scene 
         if (preset == PRESET_SLIDE) {
             Role role;
             scene_begin(s, "footer", "footer", NULL);
+            if (p.once && gathered_again(&p))
+                scene_text(s, pr->margin, pr->h - 14, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_INK},
+                           "Freed weights that backward reads are gathered once more.");
             scene_text(s, s->w - pr->margin, pr->h - 14,
                        (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
                        words_stamp(c->arena, c->t, &role));

@@ -69,7 +69,7 @@ static const char *coll_words(const MirrorPen *p, const TraceCollective *const *
     if (skipped == n && n) return arena_printf(a, n < 2 ? "%s missing" : "%s ×%d missing", name, n);
     if (skipped) return arena_printf(a, "%s, %s missing", name, missing);
     if (n < 2) return words_done(a, name, c[0]);
-    return same || p->look.narrow || strlen(values) > 8
+    return same || p->look.narrow || p->look.terse || strlen(values) > 8
                ? arena_printf(a, "%s ×%d", name, n)
                : arena_printf(a, "%s %s ×%d", name, values, n);
 }
@@ -216,8 +216,9 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
             alike++;
             l.tip[groups] = arena_printf(g->arena, "%s%s%s, step %d", l.tip[groups],
                                          *l.tip[groups] ? "\n" : "", v[k]->shape.name, v[k]->step);
-            names[groups] = join(g->arena, names[groups], ", ",
-                                 value_words(g, forward_name(v[k]), back, p->look.narrow));
+            names[groups] =
+                join(g->arena, names[groups], ", ",
+                     value_words(g, forward_name(v[k]), back, p->look.narrow || p->look.inlined));
         }
         l.num[groups++] = p->look.bare ? "" : number_words(p, v[i], alike);
     }
@@ -313,6 +314,26 @@ const char *mirror_entry_words(const MirrorPen *p, const MirrorEntry *e, int i) 
     const TraceCollective *c = e->first->coll[i];
     const char *word = words_coll_done(p->c->arena, c);
     return e->times > 1 && !c->n_with ? arena_printf(p->c->arena, "%s ×%d", word, e->times) : word;
+}
+
+const char *mirror_grad_shapes(const MirrorPen *p, int first, int n) {
+    Arena *a = p->c->arena;
+    Str s = str_new(a);
+    const char *last = "", *group = "";
+    for (int i = first; i < first + n; i++)
+        for (int r = 0; r < p->m->strip[i].n; r++)
+            for (int k = p->m->strip[i].row[r].n_grad - 1; k >= 0; k--) {
+                const ParamGrad *w = &p->m->strip[i].row[r].grad[k];
+                const TraceValue *v = grads_end_value(p->m->g->t, w);
+                const char *symbol = v ? words_symbol(a, v->shape.symbolic) : "";
+                if (w->term || !v) continue;
+                if (s.n) str_add(&s, text_same(symbol, last) ? ", " : "");
+                if (s.n && !text_same(symbol, last)) str_addf(&s, " %s, ", last);
+                str_add(&s, grads_leaf_next(a, w, &group));
+                last = symbol;
+            }
+    if (s.n) str_addf(&s, " %s", last);
+    return s.s;
 }
 
 /* ---- widths ---- */
@@ -415,13 +436,10 @@ const char *mirror_end_words(const MirrorPen *p, const MirrorEntry *e, int line)
 }
 
 const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int which) {
-    bool freed;
     Arena *a = p->c->arena;
-    if (which == 0) return grads_weight(a, grads_path(w));
     if (which == 1) return words_symbol(a, w->rest.symbolic);
     if (which == 2) return words_symbol(a, w->compute.symbolic);
-    int n = mirror_fetches(p->m, w, &freed);
-    return n == 0 ? "" : freed ? "freed" : "kept";
+    return !mirror_fetch(p->m, w, 0) ? "" : mirror_freed(p->m, w) ? "freed" : "kept";
 }
 
 /* Weights of a row that lie at rest in another way; alike ones in one line. Returns their number.
@@ -429,6 +447,7 @@ const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int whic
 int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out,
                   const char **name) {
     Arena *a = p->c->arena;
+    const char *group[MIRROR_FLOW];
     int n = 0;
     for (int i = 0; i < r->n_op; i++)
         for (int k = 0; k < r->op[i].f->n_inputs; k++) {
@@ -439,8 +458,10 @@ int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out
                              !text_same(out[j]->compute.symbolic, w->compute.symbolic)))
                 j++;
             if (j == MIRROR_FLOW) continue;
-            if (j == n) out[n] = w, name[n++] = "";
-            name[j] = join(a, name[j], " ", mirror_state_words(p, w, 0));
+            if (j == n) out[n] = w, group[n] = "", name[n++] = "";
+            const char *word = w->module ? words_weight_next(a, w->module, w, &group[j])
+                                         : grads_weight(a, grads_path(w));
+            name[j] = join(a, name[j], " ", word);
         }
     return n;
 }

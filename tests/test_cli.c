@@ -1808,6 +1808,25 @@ static void test_how_held(void **state) {
     expect_code(RUN("run", plan, "--check", "quick", "--set", bf16, "-o", out), 0,
                 "nothing, the check is full", NULL);
 }
+/* What a projection was off by is called no difference of a number, and where it was off by nothing
+ * nobody has seen that all bits are right. */
+static void test_projected_differences(void **state) {
+    (void)state;
+    const char *plan = operand("uneven"), *out = in("projected"), *svg = in("projected.svg"),
+               *integers = "data.integers=true", *trace = in("projected/uneven.trace.jsonl");
+    expect_code(RUN("run", plan, "--check", "quick", "--set", integers, "-o", out), 0,
+                "2 products and 1 sum over", NULL);
+    expect_code(RUN("explain", trace, "net1"), 0, "off by 0 in 2 projections, bound ", NULL);
+    expect_code(RUN("draw", trace, "--view", "errors", "-o", svg), 0, NULL, NULL);
+    const char *text = get(svg);
+    assert_non_null(strstr(text, "ones bit for bit, 0"));
+    assert_non_null(strstr(text, "of 2 products and 1 sum over ranks that of their projections"));
+    assert_non_null(strstr(text, "held by projections."));
+    expect_code(RUN("run", plan, "--set", integers, "-o", out), 0, NULL, NULL);
+    expect_code(RUN("explain", trace, "net1"), 0, "error 0, bound 0", NULL);
+    expect_code(RUN("draw", trace, "--view", "errors", "-o", svg), 0, NULL, NULL);
+    assert_null(strstr(get(svg), "projection"));
+}
 static void test_no_use(void **state) {
     (void)state;
     const char *plan = operand("uneven"), *out = in("no-use.svg"), *word;
@@ -2415,6 +2434,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_idle_beside_frameworks),
     TEST(test_every_option),
     TEST(test_how_held),
+    TEST(test_projected_differences),
     TEST(test_no_use),
     TEST(test_unequal_times),
     TEST(test_structure),

@@ -57,12 +57,13 @@ static void add_check(ErrMap *m, ErrRow *r, const TraceCheck *k, const Follow *f
     bool fail = text_same(k->verdict, "FAIL");
     bool first =
         k == m->check || r->worst_state == ERR_FIRST; /* one value, by bits and by its bound */
-    ErrState s = fail                               ? (first                      ? ERR_FIRST
-                                                       : f && !follow_anywhere(f) ? ERR_ALSO
-                                                                                  : ERR_LATER)
-                 : text_same(k->verdict, "SUSPECT") ? ERR_SUSPECT
-                 : k->max_abs == 0                  ? ERR_EQUAL
-                                                    : ERR_ROUNDED;
+    ErrState s = fail                                     ? (first                      ? ERR_FIRST
+                                                             : f && !follow_anywhere(f) ? ERR_ALSO
+                                                                                        : ERR_LATER)
+                 : text_same(k->verdict, "SUSPECT")       ? ERR_SUSPECT
+                 : k->max_abs == 0 && k->projections <= 0 ? ERR_EQUAL
+                                                          : ERR_ROUNDED;
+    r->projected |= k->projections > 0;
     int64_t rank;
     for (RankWalk w = {0}; rankset_next(&k->ranks, &w, &rank);) {
         if (rank < 0 || rank >= m->t->ranks) continue;
@@ -319,6 +320,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         ErrRow *r = &m->row[i];
         m->equal += r->worst_state == ERR_EQUAL ? r->values : 0;
         m->rounded += r->worst_state == ERR_ROUNDED;
+        m->projected += r->worst_state == ERR_ROUNDED && r->projected;
         m->suspect += r->worst_state == ERR_SUSPECT;
         m->wrong += wrong(r->worst_state);
         m->after += r->worst_state == ERR_AFTER;
@@ -392,6 +394,7 @@ static void join(Arena *arena, ErrMap *m, ErrRow *a, const ErrRow *b) {
     a->to = b->to ? b->to : b->name, a->to_before = b->to ? b->to_before : b->before;
     if (b->far && (!a->far || share_of(b->far) > share_of(a->far))) a->far = b->far;
     a->values += b->values;
+    a->projected |= b->projected;
     if (b->worst_state > a->worst_state) a->worst_state = b->worst_state;
     if (b->max > a->max) a->max = b->max, a->bound = b->bound;
     for (int c = 0; c < m->n_columns; c++) {

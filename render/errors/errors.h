@@ -9,7 +9,7 @@ enum { ERR_COLUMNS = 64 };
 typedef enum {
     ERR_NONE,    /* nothing was compared there */
     ERR_EQUAL,   /* equal by bits */
-    ERR_ROUNDED, /* differs by rounding, within its bound */
+    ERR_ROUNDED, /* differs by rounding, or its projections do, within its bound */
     ERR_RIGHT,   /* within its bound, while another rank is wrong */
     ERR_AFTER,   /* a right step whose inputs are wrong */
     ERR_SUSPECT, /* within the bound, above what is likely */
@@ -27,6 +27,7 @@ typedef struct ErrRow {
                                    not of one part; NULL: it is of one */
     const char *planted;        /* the mistake that the plan plants here: "scale: 4"; NULL: none */
     const TraceCheck *worst;    /* the check that decided; NULL: of many */
+    bool projected;             /* held by projections: max and bound are of these */
     bool sources;               /* stands for inputs and parameters */
     int step, values;           /* values: how many are folded into the row */
     int round; /* in which micro-batch of which training step of a wrong run: counted through */
@@ -43,6 +44,7 @@ typedef struct {
     const Trace *t;
     int n_columns, n;
     int equal, rounded, suspect, wrong, after; /* rows of values by their worst state */
+    int projected;                             /* of those that are rounded */
     bool far;                                  /* some row has its distance */
     int off;            /* rows that are off end to end because of something wrong that was read */
     int also;           /* rows that are wrong and read nothing wrong, but for the first */

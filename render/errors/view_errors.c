@@ -68,7 +68,8 @@ static const char *cell_text(ErrPen *p, const ErrRow *r, int col) {
     bool other = is_beside_wrong(r, col);
     if (r->state[col] == ERR_RIGHT) return "ok";
     if (other) return follows(p);
-    if (r->state[col] < ERR_FIRST) return r->max > 0 ? errors_number(p->a, r->max) : "=";
+    if (r->state[col] < ERR_FIRST)
+        return r->max > 0 ? errors_number(p->a, r->max) : r->projected ? "0" : "=";
     const char *none = errors_without_numbers(r->worst);
     return none ? none : isnan(r->error[col]) ? "×" : errors_number(p->a, r->error[col]);
 }
@@ -91,7 +92,9 @@ static const char *row_tip(ErrPen *p, const ErrRow *r) {
         tip_add(&tip, "and", arena_printf(p->a, "%s more values, the worst is shown", r->how + 1));
     else if (r->how) tip_add(&tip, "by", r->how);
     tip_add(&tip, "planted here", r->planted);
-    tip_add(&tip, "largest error", arena_printf(p->a, "%.3g", r->max));
+    tip_add(&tip,
+            r->projected ? "largest error, of products and sums in projections" : "largest error",
+            arena_printf(p->a, "%.3g", r->max));
     if (r->bound > 0) tip_add(&tip, "bound", arena_printf(p->a, "%.3g", r->bound));
     if (r->far) {
         tip_add(&tip, "from the unsharded model", arena_printf(p->a, "%.3g", r->far->max_abs));
@@ -566,11 +569,13 @@ static void panel_right(Panel *q) {
                (TextLook){ALIGN_LEFT, 15, BOLD, m->suspect ? ROLE_WARN : ROLE_PASS},
                m->suspect ? "No value is wrong, some are suspect" : "Every value is right");
     q->y += 28;
+    const char *held =
+        m->projected ? arena_printf(a, ", %d were held by projections", m->projected) : "";
     say(q, body,
         arena_printf(a,
                      "%d are equal to the unsharded ones bit for bit, %d differ by rounding and "
-                     "stay within their bounds.",
-                     m->equal, m->rounded + m->suspect),
+                     "stay within their bounds%s.",
+                     m->equal, m->rounded + m->suspect - m->projected, held),
         4, 8);
     if (t->worst_value && t->worst_used > 0) {
         say(q, heading, "Closest to its bound", 1, 0);
@@ -726,6 +731,10 @@ static const char *end_to_end(ErrPen *p) {
 
 static const char *totals(ErrPen *p) {
     const Trace *t = p->c->t;
+    const TraceProjected by = trace_projected(t);
+    const char *projected = by.notice ? arena_printf(p->a, ", of %s that of their projections",
+                                                     trace_projected_text(&by, p->a))
+                                      : "";
     Str fold = str_new(p->a);
     if (p->map.per_column > 1)
         str_addf(&fold, " A column shows the worst of %lld ranks.", (long long)p->map.per_column);
@@ -745,9 +754,9 @@ static const char *totals(ErrPen *p) {
         "Every step is compared with the unsharded op on the inputs that the ranks have, so a "
         "right "
         "step says nothing of these. Number of a right value: the largest difference on any "
-        "rank.%s Checks: %lld pass, %lld suspect, %lld fail.%s",
-        fold.s ? fold.s : "", (long long)t->n_pass, (long long)t->n_suspect, (long long)t->n_fail,
-        end_to_end(p));
+        "rank%s.%s Checks: %lld pass, %lld suspect, %lld fail.%s",
+        projected, fold.s ? fold.s : "", (long long)t->n_pass, (long long)t->n_suspect,
+        (long long)t->n_fail, end_to_end(p));
 }
 
 static void measure(ErrPen *p, double room) {
@@ -848,6 +857,7 @@ static Scene *errors_page(const ViewCall *c, int rows, bool brief) {
                          pass_words[c->t->pass],
                          layer_words(&p),
                          words_mesh(p.a, c->t),
+                         p.map.projected ? "products by projections" : "",
                          !p.map.far ? "cells: largest difference from the unsharded op"
                          : slide    ? "largest differences of each step by itself, and end to end"
                                  : "cells: largest difference from the unsharded op; end to end: "

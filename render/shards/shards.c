@@ -145,6 +145,7 @@ static void add_place(Str *s, const Trace *t, const DimCut *c, int64_t i) {
     for (int k = 0; k < c->n_axis; k++) {
         const char *name = t->axes[c->axis[k]].name;
         const size_t n = strcspn(name, ".");
+        // cppcheck-suppress uninitvar ; the loop before has filled one for each axis
         int64_t own = at[k];
         for (; k + 1 < c->n_axis && !strncmp(t->axes[c->axis[k + 1]].name, name, n) &&
                t->axes[c->axis[k + 1]].name[n] == '.';

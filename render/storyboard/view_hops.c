@@ -133,6 +133,7 @@ static int cut_off(Pt *pt, int n, double side, double most) {
             out[m++] = (Pt){a.x + at * (b.x - a.x), a.y + at * (b.y - a.y)};
         }
     }
+    // cppcheck-suppress uninitvar ; of no corners none is copied
     memcpy(pt, out, (size_t)m * sizeof *pt);
     return m;
 }

@@ -141,9 +141,12 @@ static void checks_of(Ex *e, const char *value, int step) {
     for (int i = 0; i < e->t->n_checks; i++) {
         const TraceCheck *k = &e->t->checks[i];
         if (k->step != step || !k->value || strcmp(k->value, value) != 0) continue;
+        const char *off = k->projections > 0 ? arena_printf(a, "off by %.3g in %d projections",
+                                                            k->max_abs, k->projections)
+                                             : arena_printf(a, "error %.3g", k->max_abs);
         field(e, "check",
-              arena_printf(a, "level %d on ranks %s: %s, error %.3g, bound %.3g%s%s", k->level,
-                           rankset_text(&k->ranks, a), or_empty(k->verdict), k->max_abs, k->bound,
+              arena_printf(a, "level %d on ranks %s: %s, %s, bound %.3g%s%s", k->level,
+                           rankset_text(&k->ranks, a), or_empty(k->verdict), off, k->bound,
                            k->cause ? "; " : "", or_empty(k->cause)));
     }
 }

@@ -248,10 +248,8 @@ static void report_projected(Cli *c, const Loaded *l) {
         line(c, "  ", "projected", "nothing: no product that gets cheaper, no sum over ranks");
     if (!q.notice) return;
     line(c, "  ", "projected",
-         arena_printf(a,
-                      "%lld products and %lld sums over ranks, by %d sums with random weights of "
-                      "each 64 numbers%s",
-                      (long long)q.products, (long long)q.sums, q.projections, seed));
+         arena_printf(a, "%s, by %d sums with random weights of each 64 numbers%s",
+                      trace_projected_text(&q, a), q.projections, seed));
     line(c, "  ", "  notices",
          arena_printf(a,
                       "any number off by more than %.2g %% of its row's root mean square (%s), "

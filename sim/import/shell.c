@@ -765,6 +765,7 @@ bool shell_words(Scan *s, Scan *args, ShellWords *out) {
             words.open = false;
         }
         take_words(&sh, &c, &words);
+        // cppcheck-suppress varFuncNullUB ; the last typed one is behind it, the format
         if (sh.depth) scan_error(args, "E0110", (Loc){args->file, 1, 1}, NULL, "a block is opened");
         unasked(&sh, args);
     }

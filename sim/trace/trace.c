@@ -256,6 +256,10 @@ TraceProjected trace_projected(const Trace *t) {
     }
     return p;
 }
+const char *trace_projected_text(const TraceProjected *p, Arena *a) {
+    return arena_printf(a, "%lld product%s and %lld sum%s over ranks", (long long)p->products,
+                        p->products == 1 ? "" : "s", (long long)p->sums, p->sums == 1 ? "" : "s");
+}
 bool trace_both_ways(const Trace *t) {
     for (int i = 0; i < t->n_values; i++)
         if (t->values[i].way) return true;

@@ -510,6 +510,8 @@ typedef struct TraceProjected {
     const TraceCheck *notice;
 } TraceProjected;
 TraceProjected trace_projected(const Trace *t);
+/* "7 products and 1 sum over ranks" */
+const char *trace_projected_text(const TraceProjected *p, Arena *a);
 /* Micro-batches of a step, of which the records show one; 1: there is but one. */
 int64_t trace_microbatches(const Trace *t);
 /* Do micro-batches enter a pipeline at both ends? Then the records show one of each way. */

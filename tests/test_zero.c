@@ -557,6 +557,11 @@ static void test_mistakes(void **state) {
             fail_msg("%s, %s: not found at %s, or for another reason", rows[i].keys, rows[i].fault,
                      rows[i].first);
         }
+        for (int k = 0; k < r.t->n_checks; k++) { /* what follows is no matter of last bits */
+            const TraceCheck *c = &r.t->checks[k];
+            bool bits = c->cause && strstr(c->cause, "in the last bits only");
+            assert_false(bits && fabs(c->got - c->want) > 1e-9);
+        }
         for (int k = 0; k < r.t->n_checks; k++) /* every element is wrong: the place is the first */
             if (r.t->checks[k].verdict[0] == 'F' && !strcmp(r.t->checks[k].value, rows[i].first))
                 for (int d = 0; d < r.t->checks[k].n_index; d++)

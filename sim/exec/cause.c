@@ -14,8 +14,13 @@ static const char *rounding(StoryCase *c) {
     double tol = c->tol;
     c->tol *= 16;
     bool fit = story_tells(c, &y);
+    c->tol = 0;
+    bool exact = fit && !c->sums && story_tells(c, &y);
     c->tol = tol;
     if (!fit) return NULL;
+    if (exact)
+        return "it is what the move gives of what the ranks hold, and they do not hold what they "
+               "should";
     return c->sums ? "it differs by no more than another rounding or another order of the sum "
                      "gives, and beyond its bound"
                    : "it differs in the last bits only: what only copies has changed the numbers";

@@ -401,9 +401,11 @@ static void stories_of_mistakes(void **state) {
     t = plan_trace(g, "plans/18-llama3-8b-backward.yaml",
                    ""); /* a whole model: not its embedding */
     o.part = NULL;
-    assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT), "Ring AllGather of layers.0.input_norm"));
+    assert_non_null(
+        strstr(draw(g, t, &o, FORMAT_TEXT), "Ring AllGather after layers.0.attention_norm, "));
     o.part = "o_proj"; /* the last word of a name is enough */
-    assert_non_null(strstr(draw(g, t, &o, FORMAT_TEXT), "Ring ReduceScatter of layers.0.o_proj"));
+    assert_non_null(
+        strstr(draw(g, t, &o, FORMAT_TEXT), "Ring ReduceScatter after layers.0.attention.wo, "));
 }
 
 static const struct {

@@ -1732,7 +1732,7 @@ static void rings_end_right(void **state) {
 static void storyboards(void **state) {
     Ground *g = *state;
     RenderOptions o = options("storyboard");
-    static const char *const reduce[] = {"Ring AllReduce of ",
+    static const char *const reduce[] = {"Ring AllReduce after ",
                                          "After step 3: sums",
                                          "After step 6: done",
                                          "sent 3/2 of M = ",
@@ -1742,8 +1742,8 @@ static void storyboards(void **state) {
                                          NULL};
     has(g, toy_mlp(g->a), &o, reduce);
     o.part = "reduce-scatter";
-    static const char *const scatter[] = {"Ring ReduceScatter of ", "2 ranks", "After step 1: done",
-                                          "sent 1/2 of M = ", NULL};
+    static const char *const scatter[] = {"Ring ReduceScatter after ", "2 ranks",
+                                          "After step 1: done", "sent 1/2 of M = ", NULL};
     has(g, llama_dp2_cp2_tp2(g->a), &o, scatter);
     const Diag *d = refused(g, toy_mlp(g->a), &o, FORMAT_SVG);
     assert_string_equal(d->code, "E0212");

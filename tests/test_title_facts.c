@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "render/furniture/words.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "render/mesh/mesh.h"
@@ -288,6 +289,7 @@ static void check_hops(const Trace *t, const char *path, const Scene *s) {
 static void check_storyboard(Arena *a, const Trace *t, const char *path, Held *h) {
     Scene *s = page_of(a, t, "storyboard", NULL, NULL);
     const char *of = s ? strstr(picture_fact(s), " of ") : NULL;
+    if (s && !of) of = strstr(picture_fact(s), " after ");
     if (of && !strncmp(picture_fact(s), "Ring attention", 14)) {
         check_hops(t, path, s);
         h->storyboard++;
@@ -299,10 +301,15 @@ static void check_storyboard(Arena *a, const Trace *t, const char *path, Held *h
     bool found = false;
     for (int i = 0; i < t->n_collectives && !found; i++) {
         const TraceCollective *c = &t->collectives[i];
-        const char *with = c->n_with ? arena_printf(a, " and %d more", c->n_with) : "",
-                   *name = arena_printf(a, " of %s%s, %lld ranks", c->value, with,
-                                        (long long)groups_size(&c->groups));
-        found = !strncmp(of, name, strlen(name)) && takes_part(c, 0);
+        const char *with = c->n_with ? arena_printf(a, " and %d more", c->n_with) : "", *module,
+                   *before = words_value_path(t, c->value, &module), /* or as records */
+                       *end = arena_printf(a, "%s, %lld ranks", with,
+                                           (long long)groups_size(&c->groups)),
+                   *name[] = {arena_printf(a, " of %s%s", c->value, end),
+                              arena_printf(a, " %s%s%s", before, module, end),
+                              arena_printf(a, " of the %s%s%s", before, module, end)};
+        for (int k = 0; k < 3 && takes_part(c, 0); k++)
+            found = found || !strncmp(of, name[k], strlen(name[k]));
     }
     if (!found) fail_msg("%s: no collective is what '%s' says", path, picture_fact(s));
     h->storyboard++;

@@ -795,15 +795,20 @@ static const TraceCollective *told_of(const Page *p) {
         if (p->t->collectives[i].step == step) return &p->t->collectives[i];
     return NULL;
 }
+static const char *told_value(const Page *p, char **m, const char *value) {
+    const char *path = value;
+    if (*m[2]) words_value_path(p->t, value, &path);
+    return path;
+}
 static void story_step(const Page *p, char **m) {
     const TraceCollective *c = told_of(p);
     for (int i = 0; i < p->t->n_moves && !c; i++)
         if (p->t->moves[i].step == atoi(m[1])) {
-            is_text(p, m[2], p->t->moves[i].value);
+            is_text(p, m[4], told_value(p, m, p->t->moves[i].value));
             return;
         }
     if (!c) wrong(p, m[1], "no such collective");
-    else is_text(p, m[2], c->value);
+    else is_text(p, m[4], told_value(p, m, c->value));
 }
 /* An FSDP unit's other tensors, which travel with the one that is named. */
 static void story_more(const Page *p, char **m) {
@@ -1084,7 +1089,9 @@ static const Phrase phrases[] = {
     {"storyboard", "last ([0-9.]+) times as long as with even", ring_slower},
     {"storyboard", "the ring of ranks &, one of #", ring_of},
     {"storyboard", "The row packs # documents", packed},
-    {"storyboard", "step #, ([^ ]+)( and [0-9]+ more)? over", story_step},
+    {"storyboard",
+     "step #, (values after |the gradient (after|of) )?([^ ]+)( and [0-9]+ more)? over",
+     story_step},
     {"storyboard", "and # more", story_more},
     {"storyboard", ", # ranks[,:]", story_ranks},
     {"storyboard", "of whose # ranks", story_ranks},

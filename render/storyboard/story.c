@@ -321,20 +321,39 @@ static bool is_ring(const Story *s) {
     return s->ring.kind <= RING_REDUCE || s->ring.kind == RING_SHIFT;
 }
 
+/* "values after layers.0.attention.wo", "the gradient after ..": a value by the plan's name of the
+ * module that makes it, as the other figures call it. */
+static const char *value_words(const Story *s) {
+    const char *path, *before;
+    if (!s->value) return "a value";
+    /* what is said of a mistake has the record's name */
+    if (subject_of(s->value).role == OF_PARAM_GRADIENT || trace_param(s->c->t, s->value) ||
+        story_mistake(s->c->t))
+        return s->value;
+    before = words_value_path(s->c->t, s->value, &path);
+    return arena_printf(s->a, "%s%s%s",
+                        !strncmp(before, "after", 5) ? "values "
+                        : *before                    ? "the "
+                                                     : "",
+                        before, path);
+}
 /* "w1 and 8 more": all that travels in this collective, an FSDP unit's tensors. */
 static const char *what_travels(const Story *s) {
-    const char *of = s->value ? s->value : "a value";
+    const char *of = value_words(s);
     return s->coll && s->coll->n_with ? arena_printf(s->a, "%s and %d more", of, s->coll->n_with)
                                       : of;
 }
 const char *story_headline(const Story *s) {
+    static const char values[] = "values after ";
     const CollWord *w = coll_word(s->op);
     const char *name = s->ring.kind == RING_SLICE ? "Slice" : w ? w->name : s->op;
     const char *of = what_travels(s);
+    bool after = !strncmp(of, values, sizeof values - 1);
+    of = arena_printf(s->a, "%s%s", after ? "" : "of ", of + (after ? strlen("values ") : 0));
     if (story_skipped(s))
-        return arena_printf(s->a, "%s of %s, %lld ranks: left out", name, of, (long long)s->ranks);
-    return arena_printf(s->a, "%s%s of %s, %lld ranks, step by step", is_ring(s) ? "Ring " : "",
-                        name, of, (long long)s->ranks);
+        return arena_printf(s->a, "%s %s, %lld ranks: left out", name, of, (long long)s->ranks);
+    return arena_printf(s->a, "%s%s %s, %lld ranks, step by step", is_ring(s) ? "Ring " : "", name,
+                        of, (long long)s->ranks);
 }
 const char *story_text(const Story *s) {
     bool mean = s->coll && s->coll->reduce && !strcmp(s->coll->reduce, "avg");

@@ -607,6 +607,24 @@ static void a_label_is_no_step(void **state) {
     assert_int_equal(red, 2); /* of three pages those of the label and of w2 */
 }
 
+/* What the input of the MLP's norm needs is the MLP's, though attention made it: parts count each
+ * collective once, and what one draws is no other's. */
+static void parts_count_once(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *part, *says;
+    } of[] = {{"attention", "in one forward: tp 12 KiB in 1 collective (bytes leaving the GPU).|"},
+              {"mlp", "in one forward: tp 24 KiB in 2 collectives (bytes leaving the GPU).|"}};
+    const Trace *t = plan_trace(g, "plans/bugs/33-norm-over-own-columns.yaml", "");
+    for (int i = 0; i < 2; i++) {
+        RenderOptions o = options("block");
+        o.part = of[i].part;
+        const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+        if (!strstr(text, of[i].says) || strstr(text, "Not drawn"))
+            fail_msg("%s: '%s' is not said in\n%s", of[i].part, of[i].says, text);
+    }
+}
+
 /* Steps that the mirrored picture has no place for are told all the same, and of several layers the
  * one with the mistake is drawn. */
 static void wrong_steps_without_a_place(void **state) {
@@ -1755,6 +1773,7 @@ int main(void) {
                                        T(wrong_steps_are_shown),
                                        T(rule_is_said_once),
                                        T(a_label_is_no_step),
+                                       T(parts_count_once),
                                        T(the_broken_rule_is_the_title),
                                        T(rows_are_expected),
                                        T(wrong_steps_without_a_place),

@@ -73,11 +73,15 @@ static const char *stands_in(const Trace *t, int i) {
     return part;
 }
 /* The part that a collective which is not drawn works for: a parameter's, or its gradient's, is
- * that of the first step which reads it; a norm's that of the first which reads what is moved. */
+ * that of the first step which reads it; a norm's that of the first which reads what is moved; what
+ * the input of a module needs is that module's, whoever made it. */
 static const char *part_of(const BlockGraph *g, const TraceCollective *c) {
     const Trace *t = g->t;
     bool of_param = c->subject.role == OF_PARAM_GRADIENT || trace_param(t, c->value);
     const char *of = of_param ? c->subject.of : c->value;
+    for (int i = 0; !of_param && text_same(c->where, "input") && i < t->n_computes; i++)
+        if (c->pass == t->computes[i].pass && text_same(t->computes[i].module, c->module))
+            return stands_in(t, i);
     if (c->part && !part_term(c->part)->norm) return c->part;
     for (int i = 0; i < t->n_computes; i++)
         for (int k = 0; k < t->computes[i].n_inputs && (of_param || t->computes[i].step > c->step);

@@ -1731,6 +1731,7 @@ static void lines_join_makers_and_readers(void **state) {
         int lines[2];             /* so many versions of values pass rows, forward and backward */
     } row[] = {{"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "layers.0.q_rope", {1, 1}},
                {"plans/56-gpt-oss-20b-tp2-ep2.yaml", "layers.0.moe.list", {7, 4}},
+               {"plans/models/llama4-hf.yaml", "layers.0.post_attn_norm", {4, 3}},
                {"plans/18-llama3-8b-backward.yaml", NULL, {0, 0}}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const Trace *t = plan_trace(g, row[i].file, "");

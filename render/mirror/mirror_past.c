@@ -94,8 +94,33 @@ static void add(Reads *q, const char *name, int step, int from, bool sum) {
 static void read_forward(Reads *q, const char *name, int step) {
     add(q, name, step, source(q->m, q->s, q->to, name, step), false);
 }
+/* The step of row r that makes the value; -1: it hands it on. */
+static int made_at(const MirrorRow *r, const char *name) {
+    int step = -1;
+    for (int k = 0; k < r->n_op; k++)
+        if (!strcmp(r->op[k].f->output, name)) step = r->op[k].f->step;
+    for (int k = 0; k < r->n_coll; k++)
+        if (!strcmp(r->coll[k]->value, name)) step = r->coll[k]->step;
+    for (int k = 0; k < r->n_move; k++)
+        if (!strcmp(r->move[k]->value, name)) step = r->move[k]->step;
+    return step;
+}
+/* Where forward does nothing: what the row hands on, as the last row above it that has it left it.
+ */
+static void read_handed(Reads *q, const char *name) {
+    const MirrorStrip *s = q->s;
+    int from = q->to - 1;
+    for (; from >= 0; from--) {
+        const MirrorRow *r = &s->row[from];
+        const bool other = r->kind == ROW_FROM && !s->row[q->to].beside;
+        if (!other && has(r->out, r->n_out, name)) break;
+    }
+    if (from < 0 && !(s->from && !strcmp(name, s->from))) return;
+    add(q, name, from < 0 ? -1 : made_at(&s->row[from], name), from, false);
+}
 static void reads_forward(Reads *q) {
     const MirrorRow *r = &q->s->row[q->to];
+    for (int i = 0; i < r->n_in && r->kind == ROW_BACK; i++) read_handed(q, r->in[i]);
     for (int i = 0; i < r->n_op; i++)
         for (int k = 0; r->op[i].f->input_step && k < r->op[i].f->n_inputs; k++)
             read_forward(q, r->op[i].f->inputs[k], r->op[i].f->input_step[k]);

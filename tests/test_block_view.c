@@ -289,6 +289,30 @@ static void every_part_is_clean(void **state) {
     assert_non_null(strstr(text, "ReduceScatter|dp·cp|"));
 }
 
+/* What brings a weight is a collective, and drawn as one: a page has as many hexagons as its title
+ * counts, with one for the key, and a slide has them with their code. */
+static int hexagons(const Scene *s) {
+    int n = 0;
+    for (int i = 0; i < s->n_marks; i++) n += s->marks[i].fill == ROLE_COLL;
+    return n;
+}
+static void weights_come_in_hexagons(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/33-qwen3-30b-a3b-ep.yaml", "");
+    RenderOptions o = options("block");
+    Scene *page[32];
+    o.pass = "backward";
+    assert_int_equal(render_pages(t, g->d, &o, g->a, true, page), 1);
+    const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(strstr(text, "needs 25 collectives"));
+    assert_int_equal(hexagons(page[0]), 25 + 1);
+    o.pass = "forward", o.preset = "slide", o.part = "attention";
+    assert_true(render_pages(t, g->d, &o, g->a, true, page) >= 1);
+    assert_true(hexagons(page[0]) >= 4);
+    text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+    assert_non_null(strstr(text, "AG: AllGather of the weight first"));
+}
+
 /* The reductions of a weight stand in the order in which they run, and those of a unit of hybrid
  * sharding carry all its rows. */
 static void reductions_stand_in_order(void **state) {
@@ -1778,6 +1802,7 @@ int main(void) {
                                        T(the_broken_rule_is_the_title),
                                        T(rows_are_expected),
                                        T(wrong_steps_without_a_place),
+                                       T(weights_come_in_hexagons),
                                        T(reductions_stand_in_order),
                                        T(text_fits),
                                        T(overview_counts_everything),

@@ -1456,6 +1456,27 @@ static void overview_counts_a_norm_once(void **state) {
     assert_int_equal(times_said(text, "|norm|"), 2); /* before attention and before the MLP */
 }
 
+/* A slide has the boxes of norms, or says that it has none. */
+static void slides_tell_of_norms(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file;
+        int boxes;
+    } row[] = {{"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", 2},
+               {"plans/34-llama4-scout-torchtitan.yaml", 2},
+               {"plans/20-llama3-8b-fsdp-tp.yaml", 0},
+               {"plans/33-qwen3-30b-a3b-ep.yaml", 2}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const Trace *t = trace_of(g, row[i].file, "", true);
+        RenderOptions o = options("overview");
+        o.preset = "slide";
+        const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG)), *report;
+        assert_int_equal(times_said(text, "|norm|"), row[i].boxes);
+        assert_true((strstr(text, "norms are not drawn") != NULL) == !row[i].boxes);
+        if (render_lint(t, g->d, &o, g->a, &report)) fail_msg("%s: %s", row[i].file, report);
+    }
+}
+
 /* ---- sums of several uses: every gradient leaves the row that made it as that row left it ---- */
 
 /* Does the backward of the row make the gradient `name` at that step (-1: at any)? */
@@ -1828,6 +1849,7 @@ int main(void) {
                                        T(one_of_two_is_missing),
                                        T(stream_comes_to_the_loss),
                                        T(overview_counts_a_norm_once),
+                                       T(slides_tell_of_norms),
                                        T(values_have_words),
                                        T(mirror_has_one_vocabulary),
                                        T(router_losses_are_told),

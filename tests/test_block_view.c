@@ -313,6 +313,21 @@ static void weights_come_in_hexagons(void **state) {
     assert_non_null(strstr(text, "AG: AllGather of the weight first"));
 }
 
+/* A sheet of A4 has as many parts as it holds in letters of 7 pt: five of plan 50 stand on three.
+ */
+static void sheets_are_filled(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/50-llama3-8b-zero1.yaml", "");
+    RenderOptions o = options("block");
+    Scene *page[VIEW_MAX_PAGES];
+    const char *report;
+    o.preset = "a4";
+    assert_int_equal(render_pages(t, g->d, &o, g->a, true, page), 3);
+    for (int i = 0; i < 3; i++) assert_true(page[i]->scale * 12 >= 7);
+    assert_non_null(strstr(page[0]->title, "Embedding, attention: "));
+    if (render_lint(t, g->d, &o, g->a, &report)) fail_msg("%s", report);
+}
+
 /* Hops of a ring that do what the first does stand as one band, which has their steps in its
  * tooltip; a mistake in one, or a slide, has them all. */
 static void hops_fold(void **state) {
@@ -1865,6 +1880,7 @@ int main(void) {
                                        T(wrong_steps_without_a_place),
                                        T(weights_come_in_hexagons),
                                        T(hops_fold),
+                                       T(sheets_are_filled),
                                        T(reductions_stand_in_order),
                                        T(text_fits),
                                        T(overview_counts_everything),

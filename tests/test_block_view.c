@@ -475,7 +475,7 @@ static void stories_of_mistakes(void **state) {
     o.part = "layers.0.o_proj"; /* a right one: the mistake is told where it is */
     const char *text = draw(g, t, &o, FORMAT_TEXT);
     assert_non_null(strstr(text, "Ring AllReduce of layers.0.o_proj"));
-    assert_non_null(strstr(text, "AllReduce over tp of down is missing"));
+    assert_non_null(strstr(text, "AllReduce over tp after w2 is missing"));
     t = plan_trace(g, "plans/18-llama3-8b-backward.yaml",
                    ""); /* a whole model: not its embedding */
     o.part = NULL;
@@ -520,7 +520,7 @@ static void rule_is_said_once(void **state) {
     const Trace *t = plan_trace(g, "plans/bugs/01-output-left-partial.yaml", "");
     const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
     assert_non_null(
-        strstr(text, "Declaration of o_proj, step 9, line 13 of 01-output-left-partial.yaml"));
+        strstr(text, "Declaration after wo, step 9, line 13 of 01-output-left-partial.yaml"));
     assert_null(strstr(text, "does not hold"));
 }
 /* A planted or illegal step has a red border, a flag and a sentence; what does not happen is not
@@ -594,7 +594,7 @@ static void every_view_is_red_at_the_place(void **state) {
                 "AllReduce over tp of dw1: the group is that of tp, the layouts ask for another",
                 {"timeline", "shards", "overview"}},
                {"plans/bugs/03-missing-reduction.yaml",
-                "AllReduce over tp of down is missing",
+                "AllReduce over tp after w2 is missing",
                 {"timeline", "overview", "shards"}},
                {"plans/bugs/36-every-rank-the-next-shard.yaml",
                 "Shard of wo is not what it should be (planted: offset: 1)",
@@ -644,9 +644,9 @@ static void the_broken_rule_is_the_title(void **state) {
                 "gate_up_proj lies as [(2·F)/tp, D] but is taken for [2·F/tp, D]|",
                 "|packed_colwise|[(2·F)/tp, D]"},
                {"plans/bugs/01-output-left-partial.yaml",
-                "o_proj: a sum over tp is pending, and the value is taken for complete|",
+                "After wo: a sum over tp is pending, and the value is taken for complete|",
                 "|declared, not done|"},
-               {"plans/bugs/03-missing-reduction.yaml", "AllReduce over tp of down is missing|",
+               {"plans/bugs/03-missing-reduction.yaml", "AllReduce over tp after w2 is missing|",
                 "AllReduce missing"}};
     RenderOptions o = options("block");
     for (int i = 0; i < 4; i++) {
@@ -709,11 +709,12 @@ static void wrong_steps_without_a_place(void **state) {
     Ground *g = *state;
     static const struct {
         const char *file, *sentence;
-    } bug[] = {{"plans/bugs/30-recompute-skips-a-collective.yaml",
-                "Again in backward: AllGather over tp of input_norm is missing (planted: drop)"},
-               {"plans/bugs/42-norm-counts-copies.yaml",
-                "In the optimizer: sum of squares of d norm is not what"},
-               {"plans/bugs/43-clip-not-applied.yaml", "In the optimizer: clip of d norm is not"}};
+    } bug[] = {
+        {"plans/bugs/30-recompute-skips-a-collective.yaml",
+         "Again in backward: AllGather over tp after attention_norm is missing (planted: drop)"},
+        {"plans/bugs/42-norm-counts-copies.yaml",
+         "In the optimizer: sum of squares of d norm is not what"},
+        {"plans/bugs/43-clip-not-applied.yaml", "In the optimizer: clip of d norm is not"}};
     RenderOptions o = options("block");
     for (int i = 0; i < 3; i++) {
         const Trace *t = plan_trace(g, bug[i].file, "");

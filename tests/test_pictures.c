@@ -546,7 +546,7 @@ static void labels_that_lie_are_red(void **state) {
         "The plan says that the input of wo lies as [B, S, H·d], it lies as [B, S, H·d/tp]"};
     static const char *const where[] = {
         "\nDeclaration of input, step 0, line 7 of lies.yaml\n", /* the title has said the rule */
-        "\nLinear of o_proj, step "};
+        "\nLinear of wo, step "};
     for (int i = 0; i < 2; i++) {
         Arena *a = arena_new();
         const char *text = arena_printf(

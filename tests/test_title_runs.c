@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "render/furniture/words.h"
 #include "render/render.h"
 #include "render/scene/scene.h"
 #include "support/fact.h"
@@ -65,8 +66,13 @@ static void check_routing(Arena *a, const Trace *t, const char *path, Held *h) {
         received += x->out[q];
         if (x->out[q] > peak) peak = x->out[q], busiest = q;
     }
-    const char *title = arena_printf(a, "MoE dispatch: %.0f rows to %lld experts on %lld ranks",
-                                     rows, (long long)experts_of(t), (long long)n);
+    const long long groups = (long long)groups_count(&c->groups);
+    const char *title =
+        groups > 1
+            ? arena_printf(a, "MoE dispatch in one of %lld groups of %s: %.0f rows to %lld experts",
+                           groups, words_axis_list(a, t, c->axis), rows, (long long)experts_of(t))
+            : arena_printf(a, "MoE dispatch: %.0f rows to %lld experts on %lld ranks", rows,
+                           (long long)experts_of(t), (long long)n);
     if (peak * (double)n > received)
         title = arena_printf(a, "%s, rank %lld gets %.2f × its share", title, (long long)busiest,
                              peak * (double)n / received);

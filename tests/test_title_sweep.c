@@ -996,7 +996,7 @@ static const Phrase phrases[] = {
     {NULL, "\\(planted: [^)]*\\)", nothing_more},
     {NULL, "rank # takes no part", nothing_more},
     {NULL, "lies as .* but is taken for \\[[^]]*\\]", nothing_more},
-    {NULL, "over [^ ]+ of (.*) and # more is", more_values},
+    {NULL, "over [^ ]+ (.*) and # more is", more_values},
     {"mesh", "class # ranks ([^×]*) ×#( \\([^)]*\\))?", one_class},
     {NULL, "[Rr]ank # \\(([^)]*)\\)", rank_and_place},
     {NULL, "([a-z_][a-zA-Z_.0-9=]*)=#", sizes},

@@ -6,7 +6,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { GHOST = 28, GHOST_MIN = 11, SHEETS = 4, SHEET = 3 };
+enum {
+    GHOST = 28,
+    GHOST_MIN = 11,
+    SHEETS = 4,
+    SHEET = 3,
+    FETCH = 22,      /* room for the hexagon of what brings a weight */
+    FETCH_HIGH = 17, /* its height */
+    FETCH_SIDE = 6,  /* between it and the border of the box */
+    FETCH_CODE = 40  /* width of one that says its code only */
+};
 
 static const TraceParam *matrix_of(const BlockOp *op) {
     for (int i = 0; i < op->n_param; i++)
@@ -227,8 +236,9 @@ static const char *fetch_words(const BlockGraph *g, const BlockNode *n, const Bl
     const TraceCollective *f = op->fetch;
     const CollWord *w = coll_word(f->op);
     bool two = n->twin >= 0 && !op->only;
-    return arena_printf(g->arena, "%s over %s first, sends %s%s", w ? w->name : f->op,
-                        words_axis_list(g->arena, g->t, f->axis), two ? "2 × " : "",
+    const char *name = w ? w->name : f->op, *over = words_axis_list(g->arena, g->t, f->axis);
+    if (wrong_skipped(f)) return arena_printf(g->arena, "%s over %s missing", name, over);
+    return arena_printf(g->arena, "%s over %s first, sends %s%s", name, over, two ? "2 × " : "",
                         bytes_text(f->bytes_sent, g->arena));
 }
 
@@ -243,25 +253,52 @@ static const char *saved_words(const BlockPen *p, const BlockOp *op, double w) {
     return arena_printf(p->g->arena, n == 1 ? "with a saved value" : "with %d saved values", n);
 }
 
+static double fetch_width(const BlockPen *p, const BlockNode *n, const BlockOp *op) {
+    return scene_width(p->s, 11.5, REGULAR, fetch_words(p->g, n, op)) + FETCH_HIGH + 2 * FETCH_SIDE;
+}
+/* A collective is no compute: it has its own shape in the box of the op that waits for it, above
+ * what that reads of the forward pass. Its number stands at the box. */
+static void fetch_hexagon(BlockPen *p, const BlockNode *n, const BlockOp *op, Area box) {
+    double y = box.y + box.h - FETCH - (op->saved ? 15 : 0) + 1;
+    Hexagon h = hexagon_of(op->fetch, box.x + FETCH_SIDE, y, box.w - 2 * FETCH_SIDE, FETCH_HIGH);
+    h.wrong = wrong_number(p->g->wrong, op->fetch->step) > 0;
+    h.line[0] = (HexagonLine){fetch_words(p->g, n, op), y + FETCH_HIGH / 2.0 + 4.1, 11.5, REGULAR};
+    hexagon_draw(p->s, &h, &p->legend);
+}
+/* On a slide its code, left of x; the subtitle says what that is. */
+static void fetch_code(BlockPen *p, const BlockOp *op, double x, double mid) {
+    const CollWord *w = coll_word(op->fetch->op);
+    Hexagon h =
+        hexagon_of(op->fetch, x - FETCH_CODE, mid - FETCH_HIGH / 2.0, FETCH_CODE, FETCH_HIGH);
+    h.wrong = wrong_number(p->g->wrong, op->fetch->step) > 0;
+    h.line[0] = (HexagonLine){w ? w->code : "", mid + 4.3, 12, REGULAR};
+    hexagon_draw(p->s, &h, &p->legend);
+}
+/* Has a box of a slide room for it beside words of that width? */
+static bool has_code(const BlockPen *p, const BlockOp *op, double room) {
+    return op->fetch && !p->look->numbers && room >= FETCH_CODE + FETCH_SIDE;
+}
+
 static void weight_box(BlockPen *p, const BlockNode *n, const BlockOp *op, Area box) {
     double x = box.x, y = box.y, w = box.w, h = box.h;
     const TraceParam *m = matrix_of(op);
     bool two = p->look->numbers;
-    double body = h - (shows_fetch(p->look, op) ? 15 : 0) - (op->saved && two ? 15 : 0);
+    double body = h - (shows_fetch(p->look, op) ? FETCH : 0) - (op->saved && two ? 15 : 0);
     const char *name = block_op_name(p->g, n, op), *style = words_style(m->style);
     double base = two ? y + 17 : y + body / 2 + 4.5;
     Run run[SHAPE_RUNS];
     double tw =
         scene_text(p->s, x + 10, base, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, name);
-    if (style && scene_width(p->s, 12, REGULAR, style) <= w - tw - 17 - GHOST - 16)
+    const bool code = has_code(p, op, w - tw - 17 - GHOST);
+    const double room = w - tw - 17 - GHOST - 16 - (code ? FETCH_CODE : 0);
+    if (code) fetch_code(p, op, x + w - GHOST - 9, y + body / 2);
+    if (style && scene_width(p->s, 12, REGULAR, style) <= room)
         scene_text(p->s, x + 10 + tw + 7, base,
                    (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE}, style);
     if (two)
         scene_runs(p->s, (Pt){x + 10, y + 34}, ALIGN_LEFT, 11.5, run,
                    weight_runs(p, n, op, m, run));
-    if (op->fetch && two)
-        scene_text(p->s, x + 10, y + 49, (TextLook){ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
-                   fetch_words(p->g, n, op));
+    if (op->fetch && two) fetch_hexagon(p, n, op, box);
     if (op->saved && two)
         scene_text(p->s, x + 10, y + h - 8,
                    (TextLook){ALIGN_LEFT, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
@@ -278,7 +315,7 @@ static double op_height(const BlockLook *l, const BlockNode *n, int i) {
                : i                                      ? l->abut
                : n->col_last > n->col || n->shared >= 0 ? l->joint
                                                         : l->op;
-    return h + (shows_fetch(l, op) ? 15 : 0) + (op->saved && l->numbers ? 15 : 0);
+    return h + (shows_fetch(l, op) ? FETCH : 0) + (op->saved && l->numbers ? 15 : 0);
 }
 
 double block_box_height(const BlockLook *l, const BlockNode *n) {
@@ -309,8 +346,7 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
         double name = scene_width(s, 13, SEMIBOLD, block_op_name(p->g, n, &n->op[i]));
         if (!m) {
             if (n->col_last == n->col) w = fmax(w, name + 20);
-            if (shows_fetch(p->look, &n->op[i]))
-                w = fmax(w, scene_width(s, 11.5, REGULAR, fetch_words(p->g, n, &n->op[i])) + 20);
+            if (shows_fetch(p->look, &n->op[i])) w = fmax(w, fetch_width(p, n, &n->op[i]));
             continue;
         }
         const char *style = words_style(m->style);
@@ -319,8 +355,7 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
             line =
                 fmax(line, fonts_width(s->fonts, run, weight_runs(p, n, &n->op[i], m, run), 11.5));
         w = fmax(w, line + 10 + 8 + GHOST + 9);
-        if (shows_fetch(p->look, &n->op[i]))
-            w = fmax(w, scene_width(s, 11.5, REGULAR, fetch_words(p->g, n, &n->op[i])) + 20);
+        if (shows_fetch(p->look, &n->op[i])) w = fmax(w, fetch_width(p, n, &n->op[i]));
     }
     return w;
 }
@@ -365,16 +400,16 @@ static void flag(BlockPen *p, int step, double x, double y) {
 }
 
 /* The name in the middle, under it what brings its weight and what it reads of the forward pass. */
-static void plain_box(BlockPen *p, const BlockOp *op, const char *name, const char *fetched,
+static void plain_box(BlockPen *p, const BlockNode *n, const BlockOp *op, const char *name,
                       Area box) {
     double x = box.x, y = box.y, w = box.w, h = box.h;
-    bool saved = op->saved && p->look->numbers, fetch = *fetched != 0;
-    double mid = y + (h - (saved ? 15 : 0) - (fetch ? 15 : 0)) / 2;
+    bool saved = op->saved && p->look->numbers, fetch = shows_fetch(p->look, op);
+    double mid = y + (h - (saved ? 15 : 0) - (fetch ? FETCH : 0)) / 2;
     scene_text(p->s, x + w / 2, mid + 4.7, (TextLook){ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK},
                scene_fit(p->s, name, w - 8, 13, SEMIBOLD));
-    if (fetch)
-        scene_text(p->s, x + w / 2, y + h - (saved ? 23 : 8),
-                   (TextLook){ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE}, fetched);
+    if (fetch) fetch_hexagon(p, n, op, box);
+    if (has_code(p, op, (w - scene_width(p->s, 13, SEMIBOLD, name)) / 2))
+        fetch_code(p, op, x + w - FETCH_SIDE, mid);
     if (saved)
         scene_text(p->s, x + w / 2, y + h - 8,
                    (TextLook){ALIGN_MIDDLE, 11.5, REGULAR, ROLE_COMPUTE_NOTE},
@@ -402,9 +437,7 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
         for (int k = i + 1; rest && k < n->n_op; k++)
             name = arena_printf(p->g->arena, "%s, %s", name, block_op_name(p->g, n, &n->op[k]));
         if (m) weight_box(p, n, op, (Area){x, y, w, h});
-        else
-            plain_box(p, op, name, shows_fetch(l, op) ? fetch_words(p->g, n, op) : "",
-                      (Area){x, y, w, h});
+        else plain_box(p, n, op, name, (Area){x, y, w, h});
         flag(p, step, x, i ? y + h / 2 : y - 2);
         scene_end(p->s);
         y += h;

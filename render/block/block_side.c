@@ -81,8 +81,11 @@ static int clauses(Scene *s, const char *why, double w, int lines, const char **
 }
 
 /* The reason in at most `max` lines; on a slide in one less where a clause of it fits. */
-static int reason(BlockPen *p, const TraceCollective *c, double w, int max, const char **line) {
+static int reason(BlockPen *p, const BlockNode *n, double w, int max, const char **line) {
+    const TraceCollective *c = n->coll;
     const char *why = c->why ? words_symbol(p->g->arena, c->why) : "";
+    if (n->hops) /* one stands for all */
+        why = arena_printf(p->g->arena, "ring: hop 1 of %d, the others do the same", n->hops);
     int k = p->look->numbers || max < 2 ? 0 : clauses(p->s, why, w, max - 1, line);
     return k ? k : clauses(p->s, why, w, max, line);
 }
@@ -96,14 +99,14 @@ void block_side(BlockPen *p, const BlockNode *n, SideRoom at) {
     scene_begin(p->s, "why", arena_printf(p->g->arena, "why-%d", n->step), block_coll_tip(p->g, c));
     if (side == SIDE_BOTH) {
         group_line(p, c, x, y + 9, 0, false);
-        int k = reason(p, c, at.room, 3, line);
+        int k = reason(p, n, at.room, 3, line);
         double top = y + h / 2 + 4.2 - 7.5 * (k - 1);
         for (int i = 0; i < k; i++)
             scene_text(p->s, at.left, top + 15 * i,
                        (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, line[i]);
     } else {
         double room = side == SIDE_NARROW || p->look->numbers ? at.room : at.room + 45;
-        int k = reason(p, c, room, 2, line);
+        int k = reason(p, n, room, 2, line);
         double pill = k > 1 ? y + h / 2 - 13.5 : fmax(y + h / 2 - 9, y + 10),
                pitch = h < 34 ? 22 : 25;
         double wide = group_line(p, c, x, pill, room, side == SIDE_NARROW);

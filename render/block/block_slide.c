@@ -176,6 +176,15 @@ static void slide_stamp(BlockPen *p, const BlockFrame *f, double room, double y)
     scene_end(p->s);
 }
 
+/* "AG: AllGather of the weight first": boxes have the code; NULL: nothing brings weights. */
+static const char *fetch_key(const BlockGraph *g, const BlockStrip *s) {
+    for (int i = 0; i < s->n; i++) {
+        const BlockNode *n = &g->node[s->node[i]];
+        const CollWord *w = n->n_op && n->op[0].fetch ? coll_word(n->op[0].fetch->op) : NULL;
+        if (w) return arena_printf(g->arena, "%s: %s of the weight first", w->code, w->name);
+    }
+    return NULL;
+}
 /* Parts of the subtitle: shorter than those of the large figure. */
 static void slide_subtitle(const BlockGraph *g, const BlockStrip *s, const char **part) {
     Arena *a = g->arena;
@@ -187,7 +196,8 @@ static void slide_subtitle(const BlockGraph *g, const BlockStrip *s, const char 
     part[n++] = words_mesh(a, g->t);
     part[n++] = words_data(a, g->t);
     part[n++] = words_class(a, g->t, g->rank);
-    part[n] = NULL;
+    part[n] = fetch_key(g, s);
+    part[n + (part[n] != NULL)] = NULL;
 }
 
 Scene *block_slide(const ViewCall *c, BlockGraph *g, BlockFrame *frame) {

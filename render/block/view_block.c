@@ -3,6 +3,7 @@
  * per page, bytes as bars. */
 #include "render/block/block_page.h"
 #include "render/graph/block_divide.h"
+#include "render/graph/block_place.h"
 #include "render/graph/block_read.h"
 #include "render/graph/block_words.h"
 #include "render/mirror/mirror_page.h"
@@ -145,6 +146,8 @@ static BlockGraph *divided(const ViewCall *c, BlockGraph *g, PresetKind preset, 
 
 /* A slide per strip; A4 per strip too if all on one page would be under 7 pt. */
 static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, Scene **page) {
+    for (int i = 0; preset != PRESET_SLIDE && i < g->n_strips; i++)
+        if (block_fold_hops(g, i)) block_place_again(g, i);
     if (preset != PRESET_SLIDE) {
         page[0] = page_new(c, g, preset, block_frames(g), 0, g->n_strips);
         if (preset != PRESET_A4 || readable(page[0], preset)) return 1;

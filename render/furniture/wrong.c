@@ -27,9 +27,10 @@ typedef struct {
 
 bool wrong_skipped(const TraceCollective *c) { return c->skipped; }
 
-/* "dw2" of "grad.param.layers.0.feed_forward.w2.weight", "w2" of what becomes of it; the leaf of
- * any other name. */
-static const char *short_value(Arena *a, Subject s) {
+/* "dw2" of "grad.param.layers.0.feed_forward.w2.weight", "w2" of what becomes of it; "after wo" of
+ * what a weight makes, as other figures have it; the leaf of any other name. */
+static const char *short_value(Arena *a, const Trace *t, Subject s) {
+    if (s.role == OF_ITSELF && !trace_param(t, s.of)) return words_value(a, t, s.of);
     const char *name = words_updated(a, s.of), *dot = strrchr(name, '.');
     bool weight = dot && !strcmp(dot, ".weight");
     const char *leaf = words_leaf(weight ? arena_strndup(a, name, (size_t)(dot - name)) : name);
@@ -38,6 +39,14 @@ static const char *short_value(Arena *a, Subject s) {
                         : strlen(leaf) > 3      ? "d "
                                                 : "d",
                         leaf);
+}
+
+static const char after[] = "after ";
+static bool is_after(const char *values) { return !strncmp(values, after, sizeof after - 1); }
+/* The same of what the step itself makes: "wo". */
+static const char *made_by(Arena *a, const Trace *t, Subject s) {
+    const char *value = short_value(a, t, s);
+    return is_after(value) ? value + sizeof after - 1 : value;
 }
 
 /* A value of the optimizer by what it is of: "d norm" of "optimizer.grad.model.norm.weight.sumsq",
@@ -97,7 +106,7 @@ static void coll_found(Finds *f, const TraceCollective *c) {
         (Found){.maker = -1,
                 .step = c->step,
                 .what = name,
-                .value = short_value(f->a, c->subject),
+                .value = short_value(f->a, f->t, c->subject),
                 .why = why,
                 .broken = c->skipped ? NULL : broken_rule(c->wrong, c->planted),
                 .planted = c->planted,
@@ -129,7 +138,7 @@ static void source_found(Finds *f, const char *what, const char *name, const cha
             (Found){.maker = -1,
                     .step = c->step,
                     .what = what,
-                    .value = short_value(f->a, (Subject){OF_ITSELF, name}),
+                    .value = short_value(f->a, f->t, (Subject){OF_ITSELF, name}),
                     .why = planted_words(f, planted)};
         return;
     }
@@ -168,7 +177,7 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
         *ARENA_PUSH(f->a, f->found, f->n, f->cap) =
             (Found){.step = m->step,
                     .what = words_declares(m) ? "declaration" : m->op,
-                    .value = short_value(f->a, m->subject),
+                    .value = short_value(f->a, f->t, m->subject),
                     .why = move_why(f, m),
                     .rule = m->planted ? NULL : m->wrong,
                     .broken = m->planted ? broken_rule(m->wrong, m->planted) : NULL,
@@ -188,7 +197,7 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
                     .step = c->step,
                     .what = when(f, c->pass, c->recompute, c->label ? c->label : c->op),
                     .value = c->pass == PHASE_OPTIMIZER ? optimizer_value(f->a, c->output)
-                                                        : short_value(f->a, c->makes),
+                                                        : made_by(f->a, f->t, c->makes),
                     .why = c->wrong ? arena_printf(f->a, "is not allowed: %s", c->wrong)
                                     : planted_words(f, c->planted),
                     .rule = of_input ? c->wrong : NULL,
@@ -220,17 +229,26 @@ static bool any_step(const void *of, int step) {
     return true;
 }
 
+/* "AllReduce over tp of q", "AllReduce over tp after wo" */
+static const char *done_to(Arena *a, const char *what, const char *values) {
+    return arena_printf(a, "%s%s %s", words_capital(a, what), is_after(values) ? "" : " of",
+                        values);
+}
+
 /* "The plan says that the input of wo lies as [B, S/tp, D], it lies as [B, S, D]"; "w2 lies as ..
- * but is taken for .."; "o_proj: a sum over tp is pending, .."; "AllReduce over tp of o_proj: the
+ * but is taken for .."; "After wo: a sum over tp is pending, .."; "AllReduce over tp after wo: the
  * reduction is done twice"; of what is missing the sentence without what comes of it. */
 static const char *head_of(Finds *f, const Found *x, const char *values, const char *text) {
     if (words_of_label(x->rule)) return words_symbol(f->a, words_capital(f->a, x->rule));
     bool verb = x->rule && !strncmp(x->rule, "lies ", strlen("lies ")) && !strchr(values, ',');
     if (x->rule)
-        return words_symbol(f->a, arena_printf(f->a, "%s%s %s", values, verb ? "" : ":", x->rule));
+        return words_symbol(f->a,
+                            arena_printf(f->a, "%s%s %s",
+                                         is_after(values) ? words_capital(f->a, values) : values,
+                                         verb ? "" : ":", x->rule));
     if (x->broken)
-        return words_symbol(f->a, arena_printf(f->a, "%s of %s: %s", words_capital(f->a, x->what),
-                                               values, x->broken));
+        return words_symbol(
+            f->a, arena_printf(f->a, "%s: %s", done_to(f->a, x->what, values), x->broken));
     const char *missing = strstr(text, " is missing (planted: ");
     return missing ? arena_strndup(f->a, text, (size_t)(missing - text) + strlen(" is missing"))
                    : text;
@@ -250,8 +268,7 @@ static const char *maker_line(const Finds *f, const Found *x) {
  * which says more. */
 static const char *where_of(Finds *f, const Found *x, const WrongNote *note, const char *values) {
     bool missing = note->head != note->text && !x->rule && !x->broken;
-    const char *who = x->rule ? arena_printf(f->a, "%s of %s, step", words_capital(f->a, x->what),
-                                             values)
+    const char *who = x->rule ? arena_printf(f->a, "%s, step", done_to(f->a, x->what, values))
                               : "Step",
                *at = x->line > 0 ? arena_printf(f->a, ", line %d of %s", x->line,
                                                 x->file ? words_file(x->file) : "the plan")
@@ -287,9 +304,8 @@ const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *
         WrongNote *note = &l->note[l->n++];
         const char *values = names(&f, i, step, &note->n);
         note->step = step;
-        note->text =
-            words_symbol(a, arena_printf(a, "%s of %s %s", words_capital(a, f.found[i].what),
-                                         values, f.found[i].why));
+        note->text = words_symbol(
+            a, arena_printf(a, "%s %s", done_to(a, f.found[i].what, values), f.found[i].why));
         note->head = head_of(&f, &f.found[i], values, note->text);
         note->where = where_of(&f, &f.found[i], note, values);
         if (f.found[i].maker >= 0) step[note->n++] = f.found[i].maker;

@@ -46,6 +46,7 @@ typedef struct BlockNode {
     const char *role; /* of what an op makes several gradients of: which this is ("dq"); NULL */
     bool hidden;      /* changes nothing one can see */
     int users;        /* operands that read its output */
+    int hops;         /* of a hop: so many of a ring do the same, and are this one; else 0 */
     int strip;
     /* place in its strip */
     int level, col, col_last; /* level -1: the head of the strip */

@@ -21,4 +21,7 @@ bool block_is_hop(const TraceCollective *c);
 /* What stands above and below each hop of the strip, so that work with one block stands together
  * (block_hops.c). */
 BlockHops block_hops(const BlockGraph *g, const BlockStrip *s);
+/* Leaves of three or more hops of a ring the first, if the work with each block is the same and no
+ * step is wrong: what comes after the last reads of it. True: it did, place the strip again. */
+bool block_fold_hops(BlockGraph *g, int strip);
 #endif

@@ -487,33 +487,50 @@ static void draw_states(MirrorPen *p, const MirrorRow *r, double y, double pitch
     scene_end(p->s);
 }
 
+/* The boxes of a row at `at`, what joins them, and what comes from outside. */
+static MirrorPlace draw_row(MirrorPen *p, const MirrorStrip *s, int r, double at) {
+    const MirrorRow *row = &s->row[r];
+    const double h = mirror_row_height(p, s, row),
+                 mid = at + (row->kind == ROW_MOVE ? h : p->look.row) / 2;
+    const int step = mirror_row_step(row, false), again = mirror_row_step(row, true);
+    scene_at(p->s, step);
+    const MirrorSide f = draw_side(p, s, row, false, at);
+    draw_sides(p, s, r, at, &f);
+    if (p->weight >= 0 && p->look.weights) draw_states(p, row, mid, p->look.line + 1);
+    scene_at(p->s, again);
+    const MirrorSide b = draw_side(p, s, row, true, at);
+    draw_side_grads(p, s, r, at);
+    scene_link(p->s, f.top, b.top); /* a step and its mirror image */
+    scene_at(p->s, step > again ? step : again);
+    if (row->kind != ROW_OPS) join_pair(p, row, mid), lone_pill(p, row, mid);
+    scene_at(p->s, again);
+    draw_saved(p, row, false, mid, b.top);
+    if (mirror_has_rest(row))
+        draw_saved(p, row, true, at + p->look.row + p->look.sub / 2, b.bottom);
+    draw_grads(p, row, mid);
+    return (MirrorPlace){at, f, b, false};
+}
+
 double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) {
     MirrorSide f = {-1, -1, y, y}, b = f;
     MirrorPlace *place = ARENA_ARRAY(p->c->arena, MirrorPlace, s->n + 1);
     const MirrorRow *up_to = NULL; /* the last above with a box of backward */
+    const MirrorFold fold = mirror_fold(p, s);
     double at = y, gap = 0;
     *e = (MirrorEnds){f, f, f, f, false};
     for (int r = 0; r < s->n; r++) {
         const MirrorRow *row = &s->row[r];
-        double h = mirror_row_height(p, s, row),
-               mid = at + (row->kind == ROW_MOVE ? h : p->look.row) / 2;
-        bool back = mirror_has_back(p->m, row);
-        int step = mirror_row_step(row, false), again = mirror_row_step(row, true);
-        scene_at(p->s, step);
-        f = draw_side(p, s, row, false, at);
-        draw_sides(p, s, r, at, &f);
-        if (p->weight >= 0 && p->look.weights) draw_states(p, row, mid, p->look.line + 1);
-        scene_at(p->s, again);
-        b = draw_side(p, s, row, true, at);
-        draw_side_grads(p, s, r, at);
-        scene_link(p->s, f.top, b.top); /* a step and its mirror image */
-        scene_at(p->s, step > again ? step : again);
-        if (row->kind != ROW_OPS) join_pair(p, row, mid), lone_pill(p, row, mid);
-        scene_at(p->s, again);
-        draw_saved(p, row, false, mid, b.top);
-        if (mirror_has_rest(row))
-            draw_saved(p, row, true, at + p->look.row + p->look.sub / 2, b.bottom);
-        draw_grads(p, row, mid);
+        const bool in = r >= fold.from && r < fold.until, back = mirror_has_back(p->m, row);
+        const int again = mirror_row_step(row, true);
+        if (in && r > fold.from) { /* stands in the band */
+            place[r] = place[fold.from];
+            if (back) up_to = row;
+            if (r + 1 == fold.until) gap = mirror_edge_height(p, s, r), at += p->look.row + gap;
+            continue;
+        }
+        if (in) scene_at(p->s, again);
+        place[r] = in ? mirror_band(p, s, at) : draw_row(p, s, r, at);
+        f = place[r].f, b = place[r].b;
         for (int k = 0; r && k < 2; k++) { /* what flows appears with the row that makes it */
             MirrorLabel l = mirror_label(p, s, r - 1, k);
             const bool parts = mirror_breaks(s, r - 1); /* mirror_rails */
@@ -532,9 +549,9 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
         if (back && !e->back) e->b0 = b;
         e->f1 = f;
         if (back) e->b1 = b, e->back = true, up_to = row;
-        place[r] = (MirrorPlace){at, f, b};
+        if (in && r + 1 < fold.until) continue;
         gap = r + 1 < s->n ? mirror_edge_height(p, s, r) : 0;
-        at += h + gap;
+        at += (in ? p->look.row : mirror_row_height(p, s, row)) + gap;
     }
     mirror_rails(p, s, place);
     return at;

@@ -50,7 +50,21 @@ typedef struct {
 typedef struct {
     double y;
     MirrorSide f, b;
+    bool folded; /* in a band with others */
 } MirrorPlace;
+
+/* Rows [from, until) of a strip that stand as one band: hops 2 to `hops` of a ring, which do what
+ * the first does (mirror_fold.c); from == until == s->n, hops 0: there are none. */
+typedef struct {
+    int from, until, hops;
+} MirrorFold;
+MirrorFold mirror_fold(const MirrorPen *p, const MirrorStrip *s);
+/* The height of all rows and the gaps between them. */
+double mirror_rows_height(const MirrorPen *p, const MirrorStrip *s);
+/* Draws the band at y; returns the place of each of its rows. */
+MirrorPlace mirror_band(MirrorPen *p, const MirrorStrip *s, double y);
+/* The strip as its rails see it: what passes rows, with those of the band as one. */
+MirrorStrip mirror_folded(const MirrorPen *p, const MirrorStrip *s);
 /* The lines that lead past rows and chains beside others (mirror_rails.c); at[r]: row r. */
 void mirror_rails(MirrorPen *p, const MirrorStrip *s, const MirrorPlace *at);
 /* Rows of a strip from y; returns the y under them. */

@@ -309,20 +309,35 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     return s;
 }
 
-/* A4: all on one page if letters stay 7 pt high, else a page per strip, weights under it if they
- * must, and at last with few words in the gutter. */
-static int a4_pages(const ViewCall *c, const Mirror *m, int n, Scene **page) {
+static bool a4_legible(const Scene *s) { return s->scale * 12 >= 7; }
+/* Strips from `first` on as a sheet holds them, weights under a single one if they must stand
+ * there, and at last with few words in the gutter; *n: how many. Pieces of a divided strip stand
+ * alone. */
+static Scene *a4_page(const ViewCall *c, const Mirror *m, int first, int *n) {
+    Scene *s = page_new(c, m, PRESET_A4, first, 1, WEIGHTS_BESIDE), *more = s;
+    *n = 1;
+    for (int k = 2; a4_legible(more) && first + k <= m->n; k++) {
+        if (m->strip[first].piece || m->strip[first + k - 1].piece) break;
+        const char *report;
+        more = page_new(c, m, PRESET_A4, first, k, WEIGHTS_BESIDE);
+        if (a4_legible(more) && !scene_lint(more, c->arena, &report)) s = more, *n = k;
+    }
+    for (int narrow = 0; narrow < 2 && !a4_legible(s); narrow++)
+        s = page_new(c, m, PRESET_A4, first, 1, narrow ? WEIGHTS_NARROW : WEIGHTS_UNDER);
+    return s;
+}
+/* A4: all on one page if letters stay 7 pt high, else as many strips as a page holds. */
+static int a4_pages(const ViewCall *c, const Mirror *m, Scene **page) {
+    int n = 1;
     page[0] = page_new(c, m, PRESET_A4, 0, m->n, WEIGHTS_BESIDE);
-    if (page[0]->scale * 12 >= 7) return 1;
+    if (a4_legible(page[0])) return 1;
     for (int most = MOST_ROWS; most >= A4_ROWS; most--) {
         const Mirror *d = mirror_divide(c->arena, m, most);
         bool small = false;
-        n = d->n < VIEW_MAX_PAGES - 4 ? d->n : VIEW_MAX_PAGES - 4;
-        for (int i = 0; i < n; i++) {
-            page[i] = page_new(c, d, PRESET_A4, i, 1, WEIGHTS_BESIDE);
-            for (int narrow = 0; narrow < 2 && page[i]->scale * 12 < 7; narrow++)
-                page[i] = page_new(c, d, PRESET_A4, i, 1, narrow ? WEIGHTS_NARROW : WEIGHTS_UNDER);
-            small |= page[i]->scale * 12 < 7;
+        n = 0;
+        for (int i = 0, on = 1; i < d->n && n < VIEW_MAX_PAGES - 4; i += on, n++) {
+            page[n] = a4_page(c, d, i, &on);
+            small |= !a4_legible(page[n]);
         }
         if (!small) break;
     }
@@ -452,13 +467,12 @@ int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool 
     const Mirror *m = mirror_new(g);
     if (!m) return 0;
     if (weights) return mirror_weights(c, m, preset, page, VIEW_MAX_PAGES);
-    int n = m->n < VIEW_MAX_PAGES - 4 ? m->n : VIEW_MAX_PAGES - 4;
-    if (preset == PRESET_A4) return a4_pages(c, m, n, page);
+    if (preset == PRESET_A4) return a4_pages(c, m, page);
     if (preset != PRESET_SLIDE) {
         page[0] = page_new(c, m, preset, 0, m->n, WEIGHTS_BESIDE);
         return 1;
     }
-    n = slides(c, &m, page);
+    int n = slides(c, &m, page);
     n += mirror_weights(c, m, preset, page + n, VIEW_MAX_PAGES - n);
     return n;
 }

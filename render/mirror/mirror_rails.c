@@ -169,6 +169,9 @@ static Entry entry(const MirrorPen *p, const Side *d, int r) {
     const MirrorRow *row = &d->s->row[r];
     const double y = d->at[r].y, h = mirror_row_height(p, d->s, row);
     const TraceValue *v[MIRROR_FLOW];
+    if (d->at[r].folded) /* the band, for whatever it is */
+        return (Entry){y + p->look.row / 2, centre(p, d) + p->box / (d->back ? 2 : -2),
+                       d->at[r].f.top, false};
     const bool low = d->back && mirror_has_rest(row) && *mirror_words(p, row, true, true),
                hex = row->kind == ROW_OPS || (d->back ? row->n_conj : row->n_coll) > 0;
     const double thin =
@@ -317,6 +320,7 @@ static void draw_passing(MirrorPen *p, const MirrorStrip *s, const MirrorPlace *
             scene_end(p->s);
         }
     for (int r = 0; r < s->n; r++) {
+        if (at[r].folded) continue;
         if (mirror_comes(s, r, back) && (!back || at[r].b.top >= 0)) come_in(p, &d, r);
         if (mirror_leaves_alone(s, r, back)) go_out(p, &d, r);
     }
@@ -324,7 +328,8 @@ static void draw_passing(MirrorPen *p, const MirrorStrip *s, const MirrorPlace *
 }
 
 void mirror_rails(MirrorPen *p, const MirrorStrip *s, const MirrorPlace *at) {
-    for (int back = 0; back < 2; back++) draw_passing(p, s, at, back);
+    const MirrorStrip folded = mirror_folded(p, s);
+    for (int back = 0; back < 2; back++) draw_passing(p, &folded, at, back);
     for (int r = 1; r < s->n; r++) {
         if (!mirror_breaks(s, r - 1)) continue;
         draw_read(p, s, at, r);

@@ -32,13 +32,6 @@ static EndKind lower_end(const MirrorPen *p, int i, int end) {
     return down->plain ? END_CHAIN : END_STREAM;
 }
 
-static double rows_height(const MirrorPen *p, const MirrorStrip *s) {
-    double h = 0;
-    for (int r = 0; r < s->n; r++)
-        h += mirror_row_height(p, s, &s->row[r]) + (r + 1 < s->n ? mirror_edge_height(p, s, r) : 0);
-    return h;
-}
-
 static double tap_height(const MirrorPen *p, const MirrorStrip *s) {
     return fmax(p->look.tap, mirror_edge_height(p, s, -1) + 8);
 }
@@ -47,7 +40,7 @@ static double plus_height(const MirrorPen *p, const MirrorStrip *s) {
 }
 
 double mirror_height(const MirrorPen *p, const MirrorStrip *s) {
-    return tap_height(p, s) + rows_height(p, s) + plus_height(p, s);
+    return tap_height(p, s) + mirror_rows_height(p, s) + plus_height(p, s);
 }
 
 /* ---- streams ---- */
@@ -293,7 +286,7 @@ double mirror_strips_height(const MirrorPen *p, int first, int n) {
         int k = s->plain ? 1 : run_length(p, i, first + n);
         if (i > first && upper_end(p, i, first) == END_PILL) h += APART;
         if (s->plain)
-            h += top_height(p, i, upper_end(p, i, first)) + rows_height(p, s) +
+            h += top_height(p, i, upper_end(p, i, first)) + mirror_rows_height(p, s) +
                  bottom_height(p, s, lower_end(p, i, first + n));
         else h += stream_height(p, i, k);
         i += k;

@@ -40,6 +40,14 @@ static void add_code(Str *s, const OverviewItem *i) {
     if (w && strcmp(w->code, w->name) && (!s->n || !strstr(s->s, w->name)))
         str_addf(s, "%s%s %s", s->n ? ", " : "", w->code, w->name);
 }
+/* Is there a norm on a way for which there is no room? */
+static bool lacks_norms(const OverviewPen *p) {
+    for (int k = 0; k < p->o.n && !p->norms; k++)
+        for (int q = 0; q < WAYS; q++)
+            for (int i = 0; i < p->o.unit[k].way[q].n; i++)
+                if (!p->o.unit[k].way[q].item[i].c) return true;
+    return false;
+}
 const char *overview_codes(const OverviewPen *p) {
     Str s = str_new(p->o.c->arena);
     for (int k = 0; k < p->o.n; k++) {
@@ -50,6 +58,7 @@ const char *overview_codes(const OverviewPen *p) {
         for (int q = 0; q < WAYS && p->codes_too && !u->message; q++)
             for (int i = 0; i < u->way[q].n; i++) add_code(&s, &u->way[q].item[i]);
     }
+    if (lacks_norms(p)) str_add(&s, s.n ? " · norms are not drawn" : "norms are not drawn");
     return s.n ? s.s : "";
 }
 
@@ -351,20 +360,27 @@ void overview_fit(OverviewPen *p, const Preset *pr, double room) {
     }
 }
 
-/* The size of everything; where the page is small, in fewer words. Returns the right border. */
+/* The size of everything; where the page is small, closer, then without norms, then in fewer words.
+ * Returns the right border. */
 double overview_layout(OverviewPen *p, const Preset *pr, PresetKind preset) {
     p->box = 42, p->gap = 32, p->hex = 22, p->shortest = 12, p->lowest = 24;
     p->norms = p->bytes = p->kinds = true;
     p->stacked = preset == PRESET_COLUMN;
     double right = measure(p, pr->margin), room = pr->w - pr->margin;
     if (preset == PRESET_SLIDE || preset == PRESET_COLUMN) {
-        if (right > room) p->norms = false, right = measure(p, pr->margin);
+        if (right > room) p->dense = true, right = measure(p, pr->margin);
+        if (right > room) p->dense = p->norms = false, right = measure(p, pr->margin);
         if (right > room) p->codes = true, right = measure(p, pr->margin);
         if (right > room) p->brief = true, right = measure(p, pr->margin);
         if (right > room) p->codes_too = true, right = measure(p, pr->margin);
         if (right > room) p->dense = true, right = measure(p, pr->margin);
         if (right > room) p->kinds = false, p->dense = false, right = measure(p, pr->margin);
         if (right > room) p->bytes = false, right = measure(p, pr->margin);
+        if (!p->norms && right <= room) { /* fewer words leave room for them again */
+            p->norms = true;
+            p->norms = measure(p, pr->margin) <= room;
+            right = measure(p, pr->margin);
+        }
     }
     return right;
 }

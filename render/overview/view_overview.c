@@ -67,9 +67,10 @@ int view_overview(const ViewCall *c, Scene **page) {
     if (preset == PRESET_SLIDE) {
         const char *line[6];
         int n = scene_wrap(s, overview_sent(&p.o), (TextColumn){w, 12.5, REGULAR, 6, NULL}, line);
-        n += *overview_codes(&p) ? 1 : 0;
-        foot = pr->h - 48 - 17 * n;
-        overview_fit(&p, pr, foot - y);
+        for (int k = 0; k < 2; k++) { /* what finds no room is a word of the footer */
+            foot = pr->h - 48 - 17 * (n + (*overview_codes(&p) ? 1 : 0));
+            overview_fit(&p, pr, foot - y);
+        }
     }
     y = overview_draw(&p, y);
     if (preset != PRESET_SLIDE || y + LEGEND_ROOM <= foot) /* on a slide where room is left */

@@ -163,9 +163,26 @@ static const char *receives_most(const Routing *r) {
                         peak / mean);
 }
 const char *routing_title(const Routing *r) {
+    const long long groups = (long long)groups_count(&r->coll->groups);
+    if (groups > 1) /* the other ranks have experts, too: those of its own are not all */
+        return arena_printf(r->a, "MoE dispatch in one of %lld groups of %s: %s to %lld experts%s",
+                            groups, words_axis_list(r->a, r->c->t, r->coll->axis),
+                            routing_rows(r->a, r->rows), (long long)r->experts, receives_most(r));
     return arena_printf(r->a, "MoE dispatch: %s to %lld experts on %lld ranks%s",
                         routing_rows(r->a, r->rows), (long long)r->experts, (long long)r->n,
                         receives_most(r));
+}
+
+/* What brings the rows received to all ranks that share an expert; NULL: nobody does. */
+static const TraceCollective *shared_by(const Routing *r) {
+    const Trace *t = r->c->t;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (c->step > r->coll->step && text_same(c->value, r->coll->value) &&
+            text_same(c->op, "all_gather"))
+            return c;
+    }
+    return NULL;
 }
 
 double routing_expert(const Routing *r, int64_t expert) {
@@ -226,6 +243,11 @@ const char *routing_foot(const Routing *r) {
              ". Rows of the run (step %d, %s over %s); counted from the lists that the ranks hold. "
              "Combine is the same exchange with the matrix transposed.",
              r->coll->step, r->coll->value, words_axis_list(r->a, r->c->t, r->coll->axis));
+    const TraceCollective *shared = shared_by(r);
+    if (shared)
+        str_addf(&s, " %s over %s follows: a rank goes on with what %lld ranks received.",
+                 coll_word(shared->op)->name, words_axis_list(r->a, r->c->t, shared->axis),
+                 (long long)groups_size(&shared->groups));
     int64_t others = groups_count(&r->coll->groups) - 1;
     if (others > 0)
         str_addf(&s, " %lld more group%s of %lld ranks: --rank.", (long long)others,

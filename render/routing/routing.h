@@ -31,7 +31,8 @@ typedef struct {
 bool routing_read(Routing *r, const ViewCall *c);
 /* "1 row", "128 rows" */
 const char *routing_rows(Arena *arena, double n);
-/* "MoE dispatch: 128 rows to 8 experts on 4 ranks, rank 2 gets 1.25 × its share" */
+/* "MoE dispatch: 128 rows to 8 experts on 4 ranks, rank 2 gets 1.25 × its share"; where other
+ * groups exchange rows, too: "MoE dispatch in one of 4 groups of ep: 128 rows to 8 experts, ..." */
 const char *routing_title(const Routing *r);
 /* Experts by the rows that they get, most first; in the arena. */
 const int64_t *routing_hottest(const Routing *r);

@@ -223,6 +223,12 @@ static void draw_end(RoutePen *p, int64_t e) {
                    over);
 }
 
+/* "for 36 experts": where there is no room for each, under the name of their rank. */
+static const char *experts_here(const RoutePen *p, int64_t i) {
+    long long n = 0;
+    for (int64_t e = 0; e < p->r.experts; e++) n += p->r.home[e] == i;
+    return arena_printf(p->r.a, "for %lld expert%s", n, n == 1 ? "" : "s");
+}
 static void draw_frame(RoutePen *p, int64_t i) {
     const Routing *r = &p->r;
     double top = 0, bottom = 0;
@@ -249,6 +255,10 @@ static void draw_frame(RoutePen *p, int64_t i) {
         p->s, name + w + 8, base,
         (TextLook){ALIGN_LEFT, 12, most ? SEMIBOLD : REGULAR, most ? ROLE_FAIL : ROLE_SECOND},
         "%s%s", routing_rows(r->a, r->in[i]), most ? ", most" : "");
+    if (!p->each && bottom - base >= 20)
+        scene_text(
+            p->s, name, base + 17, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+            scene_fit(p->s, experts_here(p, i), p->to_x - 12 + p->frame_w - name, 12, REGULAR));
     scene_end(p->s);
 }
 

@@ -4,6 +4,7 @@
 #include "render/timeline/time_index.h"
 #include "trace/trace_parts.h"
 #include "trace/trace_took.h"
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +31,17 @@ static const char *weight_word(const Trace *t, Arena *a, const TraceCompute *c, 
     }
     return NULL;
 }
-/* The weight that makes the value: "wo" of "layers.0.o_proj"; NULL: none does, or it is one of
+/* The weight that makes the value: "wo" of "layers.0.o_proj"; of what a module gives that ends with
+ * none the module, "moe": "output" is the name of a weight; NULL: none does, or it is one of
  * attention's three, which hops and gathers speak of by their letters. */
 static const char *maker(const TimeIndex *x, Arena *a, const char *value) {
     const char *leaf = words_leaf(value);
     if (strcspn(leaf, "_") == 1 && strchr("qkv", *leaf)) return NULL;
     const TraceCompute *c = time_maker(x, value);
-    return c ? weight_word(x->t, a, c, false) : NULL;
+    const char *weight = c ? weight_word(x->t, a, c, false) : NULL,
+               *module = c && c->module ? words_leaf(c->module) : "";
+    return weight || strcmp(leaf, "output") || !*module || isdigit((unsigned char)*module) ? weight
+                                                                                           : module;
 }
 /* "dwq", "d output", "d shared w1", as the block and its mirror have it. */
 static const char *joined(Arena *a, const char *weight) {

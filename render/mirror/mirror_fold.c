@@ -1,0 +1,121 @@
+/* Hops of a ring that do what the first did, with the next block: the rows of all but the first
+ * stand as one band that says so. A strip whose hops differ, or in which a step is wrong, is drawn
+ * hop by hop. */
+#include "render/mirror/mirror_draw.h"
+#include "base/text.h"
+#include "render/graph/block_place.h"
+
+static bool is_hop(const MirrorRow *r) { return r->kind == ROW_COLL && block_is_hop(r->coll[0]); }
+
+static bool alike(const MirrorRow *a, const MirrorRow *b) {
+    if (a->kind != b->kind || a->n_op != b->n_op || a->n_coll != b->n_coll || a->acts != b->acts)
+        return false;
+    for (int i = 0; i < a->n_op; i++)
+        if (!text_same(a->op[i].f->op, b->op[i].f->op) || a->op[i].rest != b->op[i].rest)
+            return false;
+    for (int i = 0; i < a->n_coll; i++)
+        if (!text_same(a->coll[i]->op, b->coll[i]->op) ||
+            a->coll[i]->bytes_sent != b->coll[i]->bytes_sent)
+            return false;
+    return true;
+}
+
+MirrorFold mirror_fold(const MirrorPen *p, const MirrorStrip *s) {
+    const BlockGraph *g = p->m->g;
+    int at[MIRROR_MAX], n = 0;
+    const MirrorFold none = {s->n, s->n, 0};
+    if (s->piece || g->wrong_step >= 0 || (g->wrong && g->wrong->n)) return none;
+    for (int r = 0; r < s->n; r++)
+        if (is_hop(&s->row[r])) {
+            if (n == MIRROR_MAX) return none;
+            at[n++] = r;
+        }
+    if (n < 3) return none;
+    const int high = at[1] - at[0];
+    for (int k = 1; k < n; k++)
+        for (int i = 0; i < high; i++)
+            if (at[k] != at[0] + k * high || at[k] + i >= s->n ||
+                !alike(&s->row[at[0] + i], &s->row[at[k] + i]))
+                return none;
+    return (MirrorFold){at[1], at[0] + n * high, n};
+}
+
+double mirror_rows_height(const MirrorPen *p, const MirrorStrip *s) {
+    const MirrorFold f = mirror_fold(p, s);
+    double h = 0;
+    for (int r = 0; r < s->n; r++) {
+        const bool in = r >= f.from && r < f.until;
+        if (in && r + 1 < f.until) continue;
+        h += in ? p->look.row : mirror_row_height(p, s, &s->row[r]);
+        h += r + 1 < s->n ? mirror_edge_height(p, s, r) : 0;
+    }
+    return h;
+}
+
+/* All that the rows do, which the figure says no more. */
+static const char *steps(const MirrorPen *p, const MirrorStrip *s, const MirrorFold *f) {
+    Str t = str_new(p->c->arena);
+    for (int r = f->from; r < f->until; r++) {
+        const MirrorRow *row = &s->row[r];
+        for (int i = 0; i < row->n_coll; i++)
+            str_addf(&t, "step %d: %s of %s\n", row->coll[i]->step, row->coll[i]->op,
+                     row->coll[i]->value);
+        for (int i = 0; i < row->n_op; i++)
+            str_addf(&t, "step %d: %s makes %s\n", row->op[i].f->step, row->op[i].f->op,
+                     row->op[i].f->output);
+        for (int i = 0; i < row->n_conj; i++)
+            str_addf(&t, "step %d: %s of %s\n", row->conj[i]->step, row->conj[i]->op,
+                     row->conj[i]->value);
+        for (int i = 0; i < row->n_back; i++)
+            str_addf(&t, "step %d: %s makes %s\n", row->back[i].f->step, row->back[i].f->op,
+                     row->back[i].f->output);
+        for (int i = 0; i < row->n_grad; i++)
+            str_addf(&t, "step %d: makes %s\n", row->grad[i].made->step, row->grad[i].made->output);
+    }
+    return t.s;
+}
+MirrorPlace mirror_band(MirrorPen *p, const MirrorStrip *s, double y) {
+    static const double dash[2] = {5, 3};
+    const MirrorFold f = mirror_fold(p, s);
+    const double x = p->forward - p->box / 2, w = p->backward + p->box / 2 - x, h = p->look.row;
+    const char *text = arena_printf(p->c->arena, "hops %s%d: the same steps, with the next block",
+                                    f.hops > 3 ? "2 to " : "2 and ", f.hops);
+    scene_begin(p->s, "fold", "fold-hops", steps(p, s, &f));
+    scene_frame(p->s, x, y, w, h);
+    Mark *m = scene_rect(p->s, (Area){x, y, w, h}, 3, (Look){ROLE_PAPER, ROLE_COLL_LINE, 1.25});
+    m->dash = dash, m->n_dash = 2;
+    scene_text(p->s, x + w / 2, y + h / 2 + 4.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK},
+               text);
+    const int group = p->s->open;
+    scene_end(p->s);
+    const MirrorSide side = {group, group, y, y + h};
+    return (MirrorPlace){y, side, side, true};
+}
+
+static bool inside(const MirrorFold *f, int r) { return r >= f->from && r < f->until; }
+/* What passes from row to row, where those of the band are one: its upper end takes up and hands
+ * on backward, its lower end forward, all in one lane. */
+static void join_reads(Arena *a, MirrorStrip *s, const MirrorFold *f, int back) {
+    MirrorRead *own = ARENA_ARRAY(a, MirrorRead, s->n_past[back] + 1);
+    int n = 0, lane = 0;
+    for (int i = 0; i < s->n_past[back]; i++) {
+        const MirrorRead *q = &s->past[back][i];
+        if (inside(f, q->from) && !inside(f, q->to) && q->lane > lane) lane = q->lane;
+    }
+    for (int i = 0; i < s->n_past[back]; i++) {
+        MirrorRead q = s->past[back][i];
+        const bool from = inside(f, q.from), to = inside(f, q.to);
+        if (from && to) continue;
+        if (from) q.from = back ? f->from : f->until - 1, q.lane = lane;
+        if (to) q.to = f->from, q.sum = false;
+        own[n++] = q;
+    }
+    s->past[back] = own;
+    s->n_past[back] = n;
+}
+MirrorStrip mirror_folded(const MirrorPen *p, const MirrorStrip *s) {
+    const MirrorFold f = mirror_fold(p, s);
+    MirrorStrip own = *s;
+    for (int back = 0; f.hops && back < 2; back++) join_reads(p->c->arena, &own, &f, back);
+    return own;
+}

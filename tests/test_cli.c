@@ -1822,6 +1822,8 @@ static void test_projected_differences(void **state) {
     assert_non_null(strstr(text, "ones bit for bit, 0"));
     assert_non_null(strstr(text, "of 2 products and 1 sum over ranks that of their projections"));
     assert_non_null(strstr(text, "held by projections."));
+    expect_code(RUN("draw", trace, "--view", "errors", "--format", "text"), 0,
+                "\nnet1                                                 0 ....", NULL);
     expect_code(RUN("run", plan, "--set", integers, "-o", out), 0, NULL, NULL);
     expect_code(RUN("explain", trace, "net1"), 0, "error 0, bound 0", NULL);
     expect_code(RUN("draw", trace, "--view", "errors", "-o", svg), 0, NULL, NULL);

@@ -506,7 +506,8 @@ const char *errors_without_numbers(const TraceCheck *k) {
 }
 const char *errors_row_number(Arena *a, const ErrRow *r) {
     const char *none = wrong(r->worst_state) ? errors_without_numbers(r->worst) : NULL;
-    return none ? none : r->max > 0 || isnan(r->max) ? errors_number(a, r->max) : "=";
+    if (none) return none;
+    return r->max > 0 || isnan(r->max) ? errors_number(a, r->max) : r->projected ? "0" : "=";
 }
 bool errors_has_numbers(const TraceCheck *k) {
     return k->n_index > 0 || k->got != 0 || k->want != 0;

@@ -941,7 +941,7 @@ static void text_row(ErrPen *p, const ErrRow *r, Widths k, Str *s) {
     const char *name = words_fit_name(p->a, row_label(p, r), k.name - words_columns(how)),
                *beside = p->twin && r->beside
                              ? arena_printf(p->a, " | %s %s", row_states(p, r->beside, k.signs),
-                                            text_number(p, r->beside->max))
+                                            errors_row_number(p->a, r->beside))
                              : "";
     WordsCell cell[4] = {{arena_printf(p->a, "%s%s", name, how), k.name + 1, false},
                          {errors_row_number(p->a, r), 6, true}};

@@ -454,6 +454,7 @@ static int held(const char *expect, Trace *t, int exit_before, const char *code,
     assert_int_equal(diags_errors(d), 0);
     d = diags_new(arena);
     if (code && *code == 'N') diag_note(d, code, nowhere, NULL, "planted");
+    else if (code && *code == 'W') diag_warn(d, code, nowhere, NULL, "planted");
     else if (code) diag_error(d, code, nowhere, NULL, "planted");
     int before = d->n, result = expect_check(p, t, d, exit_before);
     *failures = d->n - before;
@@ -490,6 +491,8 @@ static const struct {
     {"{diagnostics: []}", EQUAL, 0, NULL, 0, 0},
     {"{diagnostics: [N0002]}", EQUAL, 0, "N0002", 0, 0},
     {"{diagnostics: [N0002]}", EQUAL, 1, "N0002", 1, 0}, /* --strict: no note explains a SUSPECT */
+    {"{diagnostics: [W0402]}", EQUAL, 0, "W0402", 0, 0},
+    {"{diagnostics: [W0402]}", EQUAL, 1, "W0402", 1, 0}, /* and no warning does */
     {"{equivalent: true}", NONE, 3, "E0203", 3, 0},      /* not understood: nothing more is said */
     {"{first_wrong: x}", NONE, 3, "E0203", 3, 0},
     {"{equivalent: true, collectives: {forward: {all_gather: 9}}, memory_per_rank: 1}", UNRUN, 5,

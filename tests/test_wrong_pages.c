@@ -182,6 +182,11 @@ static void errors_stand_by_micro_batch(void **state) {
             fail_msg("%s of micro-batch %d is called right", r->name, r->round + 1);
     }
     assert_true(after >= 4);
+    enum { MOST = 1 << 24 }; /* that a file may say */
+    TraceCheck *k = &t->checks[t->n_checks - 1];
+    k->iteration = k->microbatch = MOST;
+    assert_true(errors_map(a, t, &m));
+    assert_true(m.row[m.n - 1].round == (int64_t)MOST * (MOST + 1) + MOST);
     arena_free(a);
 }
 /* Where sizes differ there is no number, and none is given; all failures say what to do. */

@@ -291,7 +291,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         if (turn[i].k->microbatch >= m->parts) m->parts = turn[i].k->microbatch + 1;
     for (int i = 0; i < n; i++) {
         const TraceCheck *k = turn[i].k;
-        const int round = k->iteration * m->parts + k->microbatch;
+        const int64_t round = (int64_t)k->iteration * m->parts + k->microbatch;
         bool pass = text_same(k->verdict, "PASS");
         if (f) follow_check(f, k);
         const char *planted = planted_at(t, k->value, k->step);

@@ -30,7 +30,7 @@ typedef struct ErrRow {
     bool projected;             /* held by projections: max and bound are of these */
     bool sources;               /* stands for inputs and parameters */
     int step, values;           /* values: how many are folded into the row */
-    int round; /* in which micro-batch of which training step of a wrong run: counted through */
+    int64_t round; /* in which micro-batch of which training step of a wrong run: counted through */
     double max, bound;
     ErrState worst_state;
     ErrState state[ERR_COLUMNS];

@@ -454,6 +454,7 @@ static int held(const char *expect, Trace *t, int exit_before, const char *code,
     assert_int_equal(diags_errors(d), 0);
     d = diags_new(arena);
     if (code && *code == 'N') diag_note(d, code, nowhere, NULL, "planted");
+    else if (code && *code == 'W') diag_warn(d, code, nowhere, NULL, "planted");
     else if (code) diag_error(d, code, nowhere, NULL, "planted");
     int before = d->n, result = expect_check(p, t, d, exit_before);
     *failures = d->n - before;
@@ -490,6 +491,8 @@ static const struct {
     {"{diagnostics: []}", EQUAL, 0, NULL, 0, 0},
     {"{diagnostics: [N0002]}", EQUAL, 0, "N0002", 0, 0},
     {"{diagnostics: [N0002]}", EQUAL, 1, "N0002", 1, 0}, /* --strict: no note explains a SUSPECT */
+    {"{diagnostics: [W0402]}", EQUAL, 0, "W0402", 0, 0},
+    {"{diagnostics: [W0402]}", EQUAL, 1, "W0402", 1, 0}, /* and no warning does */
     {"{equivalent: true}", NONE, 3, "E0203", 3, 0},      /* not understood: nothing more is said */
     {"{first_wrong: x}", NONE, 3, "E0203", 3, 0},
     {"{equivalent: true, collectives: {forward: {all_gather: 9}}, memory_per_rank: 1}", UNRUN, 5,
@@ -1822,6 +1825,8 @@ static void test_projected_differences(void **state) {
     assert_non_null(strstr(text, "ones bit for bit, 0"));
     assert_non_null(strstr(text, "of 2 products and 1 sum over ranks that of their projections"));
     assert_non_null(strstr(text, "held by projections."));
+    expect_code(RUN("draw", trace, "--view", "errors", "--format", "text"), 0,
+                "\nnet1                                                 0 ....", NULL);
     expect_code(RUN("run", plan, "--set", integers, "-o", out), 0, NULL, NULL);
     expect_code(RUN("explain", trace, "net1"), 0, "error 0, bound 0", NULL);
     expect_code(RUN("draw", trace, "--view", "errors", "-o", svg), 0, NULL, NULL);

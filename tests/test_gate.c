@@ -36,6 +36,9 @@ static void test_patterns(void **state) {
     /* a name that is not there, as a shell hands it on */
     e = check(in("{a,c}.yaml"), NULL, NULL);
     has(&e, 3, "1 of 2 plans failed", "c.yaml' [E0101]");
+    e = check(in("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}"), NULL,
+              NULL);
+    has(&e, 2, "", "stand for more than 10000 names");
     e = check(in("x*.yaml"), NULL, NULL);
     has(&e, 3, "", "no file matches");
     assert_int_equal(mkdir(in("sub"), 0777), 0); /* a folder that matches is searched */

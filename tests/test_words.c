@@ -93,6 +93,18 @@ static void test_each_is_known(void **state) {
     printf("%d words\n", s.n);
     assert_int_equal(unknown, 0);
 }
+/* What several ops of the optimizer are is said of each of them. */
+static void test_optimizer(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {{"weighted sum", "momentum"},
+                                          {"clip factor", "at most 1"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Ended e = child_run(arena, &(Child){.words = WORDS("explain", rows[i][0])});
+        assert_int_equal(e.code, 0);
+        assert_non_null(strstr(e.out, rows[i][1]));
+        assert_null(strstr(e.out, "square"));
+    }
+}
 /* A slip of the pen in a name, and in another word for it. */
 static void test_near(void **state) {
     (void)state;
@@ -108,6 +120,7 @@ static void test_near(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_each_is_known, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_optimizer, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_near, sandbox_new, sandbox_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,8 @@ static int ask_pages(Arena *a, const Trace *t, const RenderOptions *o, const cha
         const char *report;
         bool at_its_place = flagged(s);
         bool told = at_its_place ? red_title(s) && names_one(a, t, s->title)
-                                 : has_text(s, "the mistake", ROLE_FAIL);
+                                 : has_text(s, "the mistake", ROLE_FAIL) ||
+                                       has_text(s, "mistakes", ROLE_FAIL);
         if (scene_lint(s, a, &report)) {
             print_message("%s %s %s page %d: %s", file, o->view, o->preset, i + 1, report);
             bad++;
@@ -181,6 +182,11 @@ static void errors_stand_by_micro_batch(void **state) {
             fail_msg("%s of micro-batch %d is called right", r->name, r->round + 1);
     }
     assert_true(after >= 4);
+    enum { MOST = 1 << 24 }; /* that a file may say */
+    TraceCheck *k = &t->checks[t->n_checks - 1];
+    k->iteration = k->microbatch = MOST;
+    assert_true(errors_map(a, t, &m));
+    assert_true(m.row[m.n - 1].round == (int64_t)MOST * (MOST + 1) + MOST);
     arena_free(a);
 }
 /* Where sizes differ there is no number, and none is given; all failures say what to do. */
@@ -201,6 +207,59 @@ static void sizes_are_no_numbers(void **state) {
     }
 }
 
+static const Trace *planted(Arena *a, int layers, const char *faults) {
+    const char *plan =
+        arena_printf(a,
+                     "name: planted\nmodel: {preset: llama3-8b, layers: %d, shrink: 32}\n"
+                     "data: {batch: 1, sequence: 16, dtype: f32, seed: 0}\nmesh: {tp: 2}\n"
+                     "names: torchtitan\nplan:\n  layers.*.attention.w[qkv]: colwise\n"
+                     "  layers.*.attention.wo: rowwise\n  layers.*.feed_forward.w[13]: colwise\n"
+                     "  layers.*.feed_forward.w2: rowwise\nfaults:\n%s",
+                     layers, faults);
+    PipelineOptions o = {.threads = 1, .events = true};
+    const Trace *t = plan_run_with(a, "planted.yaml", plan, &o).t;
+    assert_non_null(t);
+    return t;
+}
+/* Of several mistakes each page tells where they are, not where one is; all are counted, and all
+ * have their flags. */
+static void several_are_all_told(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    Scene *page[VIEW_MAX_PAGES];
+    RenderOptions o = {.view = "timeline", .preset = "slide", .rank = -1, .layer = -1};
+    const Trace *two = planted(a, 4,
+                               "  - {at: layers.0.mlp.down, do: drop}\n"
+                               "  - {at: layers.3.o_proj, do: double}\n");
+    int n = render_pages(two, diags_new(a), &o, a, true, page), told = 0;
+    for (int i = 0; i < n; i++)
+        told += has_text(page[i], "mistakes are on pages 1 and 3", ROLE_FAIL);
+    assert_int_equal(n, 3);
+    assert_int_equal(told, 1);
+    o.view = "memory";
+    assert_int_equal(render_pages(two, diags_new(a), &o, a, true, page), 1);
+    assert_true(has_text(page[0], "2 mistakes, first step ", ROLE_FAIL));
+    Str each = str_new(a);
+    for (int i = 0; i < 32; i++)
+        str_addf(&each, "  - {at: layers.%d.%s, scale: 1.%02d}\n", i / 2,
+                 i % 2 ? "mlp.down" : "o_proj", i + 1);
+    const Trace *many = planted(a, 16, each.s);
+    const WrongList *l = wrong_find(a, many, NULL, NULL);
+    assert_int_equal(l->n, 32);
+    assert_non_null(strstr(wrong_title(l), "and 31 more mistakes"));
+    for (int i = 0; i < many->n_collectives; i++)
+        assert_true(!many->collectives[i].planted || wrong_number(l, many->collectives[i].step));
+    Str s = str_new(a);
+    const char *report = "";
+    wrong_text(&s, l, 80);
+    assert_non_null(strstr(s.s, "and 8 more\n"));
+    o.view = "overview"; /* all sentences, and numbers of two digits */
+    o.preset = "wide";
+    assert_int_equal(render_pages(many, diags_new(a), &o, a, true, page), 1);
+    if (scene_lint(page[0], a, &report)) fail_msg("%s", report);
+    arena_free(a);
+}
+
 static void right_plans_do_not(void **state) {
     static const char *const plan[] = {"plans/06-llama3-8b-dp2-tp2-sp.yaml",
                                        "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
@@ -217,7 +276,7 @@ static void right_plans_do_not(void **state) {
             int n = render_pages(t, diags_new(a), &o, a, true, page);
             for (int p = 0; p < n; p++)
                 if (red_title(page[p]) || flagged(page[p]) ||
-                    has_text(page[p], "the mistake", ROLE_FAIL))
+                    has_text(page[p], "mistake", ROLE_FAIL))
                     fail_msg("%s %s: '%s' speaks of a mistake", plan[i], views[v], page[p]->title);
         }
         arena_free(a);
@@ -227,7 +286,8 @@ static void right_plans_do_not(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_plans_look_it), cmocka_unit_test(errors_stand_by_micro_batch),
-        cmocka_unit_test(sizes_are_no_numbers), cmocka_unit_test(right_plans_do_not)};
+        cmocka_unit_test(sizes_are_no_numbers), cmocka_unit_test(several_are_all_told),
+        cmocka_unit_test(right_plans_do_not)};
     int failed = cmocka_run_group_tests_name("wrong pages", tests, NULL, NULL);
     render_cleanup();
     return failed;

@@ -291,7 +291,7 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         if (turn[i].k->microbatch >= m->parts) m->parts = turn[i].k->microbatch + 1;
     for (int i = 0; i < n; i++) {
         const TraceCheck *k = turn[i].k;
-        const int round = k->iteration * m->parts + k->microbatch;
+        const int64_t round = (int64_t)k->iteration * m->parts + k->microbatch;
         bool pass = text_same(k->verdict, "PASS");
         if (f) follow_check(f, k);
         const char *planted = planted_at(t, k->value, k->step);
@@ -506,7 +506,8 @@ const char *errors_without_numbers(const TraceCheck *k) {
 }
 const char *errors_row_number(Arena *a, const ErrRow *r) {
     const char *none = wrong(r->worst_state) ? errors_without_numbers(r->worst) : NULL;
-    return none ? none : r->max > 0 || isnan(r->max) ? errors_number(a, r->max) : "=";
+    if (none) return none;
+    return r->max > 0 || isnan(r->max) ? errors_number(a, r->max) : r->projected ? "0" : "=";
 }
 bool errors_has_numbers(const TraceCheck *k) {
     return k->n_index > 0 || k->got != 0 || k->want != 0;

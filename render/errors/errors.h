@@ -30,7 +30,7 @@ typedef struct ErrRow {
     bool projected;             /* held by projections: max and bound are of these */
     bool sources;               /* stands for inputs and parameters */
     int step, values;           /* values: how many are folded into the row */
-    int round; /* in which micro-batch of which training step of a wrong run: counted through */
+    int64_t round; /* in which micro-batch of which training step of a wrong run: counted through */
     double max, bound;
     ErrState worst_state;
     ErrState state[ERR_COLUMNS];
@@ -78,7 +78,8 @@ void errors_fold(Arena *a, ErrMap *m, int rows);
 const char *errors_number(Arena *a, double v);
 /* "size" or "stuck": what a check says that had no number to compare; NULL: it had. */
 const char *errors_without_numbers(const TraceCheck *k);
-/* The number of a row, "=" for none, or what stands for it where there was none to compare. */
+/* The number of a row, "=" where all bits are equal, or what stands for it where there was none to
+ * compare. */
 const char *errors_row_number(Arena *a, const ErrRow *r);
 /* Does the failure say what was found and what was due? A single number has no index. */
 bool errors_has_numbers(const TraceCheck *k);

@@ -236,7 +236,7 @@ static const char *round_words(const ErrPen *p, const ErrRow *r) {
     const ErrMap *m = &p->map;
     bool starts =
         r == m->row ? !r->sources : r->round != r[-1].round || (r == m->row + 1 && r[-1].sources);
-    int parts = m->parts, step = r->round / parts + 1, part = r->round % parts + 1;
+    int parts = m->parts, step = (int)(r->round / parts) + 1, part = (int)(r->round % parts) + 1;
     if (!starts || !in_rounds(m)) return NULL;
     if (m->row[m->n - 1].round < parts) return arena_printf(p->a, "micro-batch %d", part);
     if (parts == 1) return arena_printf(p->a, "training step %d", step);
@@ -245,7 +245,7 @@ static const char *round_words(const ErrPen *p, const ErrRow *r) {
 static void draw_round(ErrPen *p, const ErrRow *r, double y) {
     const char *what = round_words(p, r);
     if (!what) return;
-    scene_begin(p->s, "round", arena_printf(p->a, "round-%d", r->round + 1), what);
+    scene_begin(p->s, "round", arena_printf(p->a, "round-%lld", (long long)r->round + 1), what);
     scene_segment(p->s, (Pt){p->x, y}, (Pt){p->x + maps_width(p), y}, ROLE_SECOND, 1);
     const char *label =
         arena_printf(p->a, "%s%s", row_label(p, r), r->how ? joined(p->a, r->how) : "");
@@ -941,7 +941,7 @@ static void text_row(ErrPen *p, const ErrRow *r, Widths k, Str *s) {
     const char *name = words_fit_name(p->a, row_label(p, r), k.name - words_columns(how)),
                *beside = p->twin && r->beside
                              ? arena_printf(p->a, " | %s %s", row_states(p, r->beside, k.signs),
-                                            text_number(p, r->beside->max))
+                                            errors_row_number(p->a, r->beside))
                              : "";
     WordsCell cell[4] = {{arena_printf(p->a, "%s%s", name, how), k.name + 1, false},
                          {errors_row_number(p->a, r), 6, true}};

@@ -296,12 +296,16 @@ const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *
     Finds f = {.a = a, .t = t};
     WrongList *l = ARENA_NEW(a, WrongList);
     read_trace(&f, shows ? shows : any_step, of);
+    WrongNote *all = ARENA_ARRAY(a, WrongNote, f.n + 1);
+    l->note = all;
     for (int i = 0; i < f.n; i++) {
         bool said = false;
-        for (int k = 0; k < i; k++) said |= alike(&f.found[k], &f.found[i]);
-        if (said || l->n == WRONG_MAX) continue;
-        int *step = ARENA_ARRAY(a, int, f.n + 1);
-        WrongNote *note = &l->note[l->n++];
+        for (int k = 0; k < i && !said; k++) said = alike(&f.found[k], &f.found[i]);
+        if (said) continue;
+        int like = 1; /* and room for the step of its maker */
+        for (int k = i; k < f.n; k++) like += alike(&f.found[i], &f.found[k]);
+        int *step = ARENA_ARRAY(a, int, like);
+        WrongNote *note = &all[l->n++];
         const char *values = names(&f, i, step, &note->n);
         note->step = step;
         note->text = words_symbol(
@@ -325,7 +329,7 @@ int wrong_number(const WrongList *l, int step) {
 
 /* ---- drawing ---- */
 
-enum { LINES = 4, PITCH = 17, INDENT = 22 };
+enum { LINES = 4, PITCH = 17, INDENT = 22, SENTENCES = 24, MOST_NUMBER = 99 };
 static const char notes_id[] = "wrong-notes"; /* the group of the sentences: no flag */
 
 /* Under a title that is the rule itself only where it is broken. */
@@ -339,7 +343,7 @@ static int wrap_note(Scene *s, const char *text, double w, int max, const char *
 
 /* Lines that note i may have, so that `max` suffices for all. */
 static int lines_of(const WrongList *l, int i, int max) {
-    if (max <= 0) return LINES;
+    if (max <= 0) return i < SENTENCES ? LINES : 0;
     int each = max / l->n;
     return each < 1 ? (i < max) : each > LINES ? LINES : each;
 }
@@ -353,14 +357,19 @@ double wrong_height(Scene *s, const WrongList *l, double w, int max) {
     return h;
 }
 
-/* A red disc with a white sign. */
-static void disc(Scene *s, double x, double y, const char *sign) {
-    scene_circle(s, x, y, 7.5, (Look){ROLE_FAIL, ROLE_PAPER, 1});
+/* A red disc with a white sign, wider for a number of two digits; half of its width. */
+static double disc(Scene *s, double x, double y, const char *sign) {
+    const double r = 7.5, half = sign[1] ? scene_width(s, 12, BOLD, sign) / 2 + 3 : r;
+    if (sign[1])
+        scene_rect(s, (Area){x - half, y - r, 2 * half, 2 * r}, r,
+                   (Look){ROLE_FAIL, ROLE_PAPER, 1});
+    else scene_circle(s, x, y, r, (Look){ROLE_FAIL, ROLE_PAPER, 1});
     scene_text(s, x, y + 4.3, (TextLook){ALIGN_MIDDLE, 12, BOLD, ROLE_PAPER}, sign);
+    return half;
 }
 
 static const char *sign_of(Scene *s, const WrongList *l, int number) {
-    return l->n > 1 ? arena_printf(s->arena, "%d", number) : "!";
+    return l->n > 1 && number <= MOST_NUMBER ? arena_printf(s->arena, "%d", number) : "!";
 }
 
 static double draw_notes(Scene *s, const WrongList *l, Band at, int max, const char *what) {
@@ -399,18 +408,34 @@ static bool shows_mistake(const Scene *s) {
     }
     return false;
 }
+/* "on page 2", "on pages 1 and 3", "on pages 1, 2, 3 and more": of those that show one; NULL: none.
+ */
+static const char *pages_words(Arena *a, Scene *const *page, int n) {
+    enum { NAMED = 3 };
+    int at[NAMED + 1], found = 0;
+    for (int i = 0; i < n && found <= NAMED; i++)
+        if (shows_mistake(page[i])) at[found++] = i + 1;
+    if (found < 2) return found ? arena_printf(a, "on page %d", at[0]) : NULL;
+    Str s = str_new(a);
+    bool more = found > NAMED;
+    int named = more ? NAMED : found;
+    for (int i = 0; i < named; i++)
+        str_addf(&s, "%s%d", !i ? "on pages " : i + 1 < named || more ? ", " : " and ", at[i]);
+    return more ? arena_printf(a, "%s and more", s.s) : s.s;
+}
 const char **wrong_elsewhere(const ViewCall *c, Scene *const *page, int n) {
     Arena *a = c->arena;
     const WrongList *l = wrong_find(a, c->t, NULL, NULL);
     const char **says = l->n ? ARENA_ARRAY(a, const char *, n) : NULL;
-    int at = 0, first = INT_MAX;
-    while (at < n && !shows_mistake(page[at])) at++;
+    const char *where = l->n ? pages_words(a, page, n) : NULL, *said;
+    int first = INT_MAX;
     for (int i = 0; i < l->n; i++)
         if (l->note[i].step[0] < first) first = l->note[i].step[0];
-    for (int i = 0; says && i < n; i++)
-        says[i] = shows_mistake(page[i]) ? NULL
-                  : at < n               ? arena_printf(a, "the mistake is on page %d", at + 1)
-                           : arena_printf(a, "the mistake, step %d, is not drawn here", first);
+    if (where) said = arena_printf(a, "%s %s", l->n > 1 ? "mistakes are" : "the mistake is", where);
+    else if (l->n > 1)
+        said = arena_printf(a, "%d mistakes, first step %d, are not drawn here", l->n, first);
+    else said = arena_printf(a, "the mistake, step %d, is not drawn here", first);
+    for (int i = 0; says && i < n; i++) says[i] = shows_mistake(page[i]) ? NULL : said;
     return says;
 }
 
@@ -423,15 +448,18 @@ void wrong_flag(Scene *s, const WrongList *l, int step, double x, double y) {
     int number = wrong_number(l, step);
     if (!number) return;
     scene_begin(s, "wrong", arena_printf(s->arena, "wrong-%d", step), l->note[number - 1].text);
-    scene_frame(s, x - 9, y - 9, 18, 18); /* it overlaps the border of the box that it is about */
-    disc(s, x, y, sign_of(s, l, number));
+    double half = 1.5 + disc(s, x, y, sign_of(s, l, number));
+    scene_frame(s, x - half, y - 9, 2 * half,
+                18); /* it overlaps the border of the box that it is about */
     scene_end(s);
 }
 
 void wrong_text(Str *out, const WrongList *l, int w) {
-    for (int i = 0; l && i < l->n; i++)
+    for (int i = 0; l && i < l->n && i < SENTENCES; i++)
         words_paragraph(out, "",
                         l->n > 1 ? arena_printf(out->a, "✗ %d. %s", i + 1, l->note[i].text)
                                  : arena_printf(out->a, "✗ %s", l->note[i].text),
                         w);
+    if (l && l->n > SENTENCES)
+        words_paragraph(out, "", arena_printf(out->a, "✗ and %d more", l->n - SENTENCES), w);
 }

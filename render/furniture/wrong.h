@@ -6,8 +6,6 @@
 #define SP_RENDER_WRONG_H
 #include "render/furniture/furniture.h"
 
-enum { WRONG_MAX = 24 };
-
 /* Steps about which the same can be said. */
 typedef struct {
     int n;
@@ -20,14 +18,13 @@ typedef struct {
 
 typedef struct {
     int n;
-    WrongNote note[WRONG_MAX];
+    const WrongNote *note;
     const char *title; /* the first mistake, and how many more there are; NULL: none */
 } WrongList;
 
 /* What is wrong with the steps of a trace of which shows(of, step) is true (NULL: all), by its
  * records `wrong`, `planted` and `skipped`: a note per kind of mistake, collectives first, then
- * local moves, ops and sources; what is more than WRONG_MAX kinds is left out. An empty list if
- * nothing is. It lives in `a`, its sentences too. */
+ * local moves, ops and sources. An empty list if nothing is. It lives in `a`, its sentences too. */
 const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *of, int step),
                             const void *of);
 /* Title of a picture in which something is wrong: the rule that is broken, of several the first,
@@ -39,21 +36,21 @@ int wrong_number(const WrongList *l, int step);
 void wrong_border(Mark *border, unsigned *legend);
 /* A collective of which nothing is left? */
 bool wrong_skipped(const TraceCollective *c);
-/* The red sentences at y, wrapped to width w, at most `max` lines (0: all); returns the y under
- * them, y itself if there are none. */
+/* The red sentences at y, wrapped to width w, at most `max` lines (0: all, of the first 24);
+ * returns the y under them, y itself if there are none. */
 double wrong_notes(Scene *s, const WrongList *l, double x, double w, double y, int max);
 /* The sentences about all steps of the trace, for a picture that has no place of its own for a
  * step: what it shows is of a plan that is wrong. Two lines at most. Returns the y below them; at.y
  * itself if nothing is. */
 double wrong_banner(Scene *s, const ViewCall *c, Band at);
 /* Of a plan with mistakes, for each of the n pages of a figure (n > 0) that shows none of them at
- * its place: "the mistake is on page 2", "the mistake, step 14, is not drawn here"; NULL for a page
- * that shows one. NULL: nothing is wrong. */
+ * its place: "the mistake is on page 2", "mistakes are on pages 1 and 3", "the mistake, step 14, is
+ * not drawn here"; NULL for a page that shows one. NULL: nothing is wrong. */
 const char **wrong_elsewhere(const ViewCall *c, Scene *const *page, int n);
 /* Height that wrong_notes takes. */
 double wrong_height(Scene *s, const WrongList *l, double w, int max);
 /* The red flag centred at (x, y): "!" or the number of the note. */
 void wrong_flag(Scene *s, const WrongList *l, int step, double x, double y);
-/* The same sentences for text, w columns. */
+/* The same sentences for text, w columns, and how many more there are. */
 void wrong_text(Str *out, const WrongList *l, int w);
 #endif

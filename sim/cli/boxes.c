@@ -83,11 +83,14 @@ const Term cli_boxes[] = {
     {"log of the sum", TERM_BOX, NULL, "the logarithm of the sum of exp of a token's scores"},
     {"sum over tokens", TERM_BOX, "minus_the_mean difference", "of router's numbers, for its loss"},
     {"weighted sum", TERM_BOX, NULL,
-     "a running mean: the old value times beta, the new one (AdamW: its square) times 1 - beta"},
+     "one tensor times a number and another times another: AdamW's first moment, and of SGD weight "
+     "decay, momentum and the step"},
     {"AdamW", TERM_BOX, NULL,
      "the step of the optimizer: from gradient and moments to the new parameter"},
-    {"sum of squares", TERM_BOX, "clip_factor",
-     "of all gradients: how long they are, for clipping"},
+    {"sum of squares", TERM_BOX, NULL, "of all gradients: how long they are, for clipping"},
+    {"clip factor", TERM_BOX, NULL,
+     "what all gradients are multiplied with so that together they are no longer than the plan "
+     "says; at most 1"},
     /* ---- gradients ---- */
     {"sum of uses", TERM_BOX, "uses",
      "what several ops read gets a gradient from each of them; its own is their sum"},

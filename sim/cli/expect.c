@@ -225,12 +225,12 @@ static bool says_something_else(const Hold *h) {
     }
     return false;
 }
-/* The listed diagnostics explain a plan that was refused; values that differ want `equivalent:
- * false`. A listed note explains nothing: --strict fails a suspect value all the same. */
+/* The listed errors explain a plan that was refused; values that differ want `equivalent: false`.
+ * A listed note or warning refuses nothing: --strict fails a suspect value all the same. */
 static bool refused_as_listed(const Hold *h) {
     if (verdict_is(h->t, "different")) return false;
     for (int i = 0; i < h->d->n; i++)
-        if (h->d->item[i].severity != DIAG_NOTE && listed(&h->p->expect, h->d->item[i].code))
+        if (h->d->item[i].severity == DIAG_ERROR && listed(&h->p->expect, h->d->item[i].code))
             return true;
     return false;
 }

@@ -20,7 +20,9 @@ typedef struct {
     int n, cap;
     const char **left; /* files that a pattern matches and that are no plans */
     int n_left, cap_left;
+    int n_words; /* that braces of the operand stand for */
 } Paths;
+enum { MOST_WORDS = 10000 };
 
 /* The blanks before the first key. */
 static size_t indent_of(const char *text) {
@@ -195,6 +197,7 @@ static const char *plain_name(Arena *a, const char *pattern) {
 static bool add_words(Cli *c, Paths *p, const char *pattern, bool is_word) {
     const char *open, *close = brace(pattern, &open);
     if (!close) {
+        if (is_word && ++p->n_words > MOST_WORDS) return true;
         const char *name = is_word ? plain_name(p->a, pattern) : NULL;
         if (!name) return add_pattern(c, p, pattern);
         if (!add_pattern(c, p, pattern)) add_path(c, p, name);
@@ -202,7 +205,7 @@ static bool add_words(Cli *c, Paths *p, const char *pattern, bool is_word) {
     }
     bool any = false;
     int deep = 0;
-    for (const char *from = open + 1, *s = from; s <= close; s++) {
+    for (const char *from = open + 1, *s = from; s <= close && p->n_words <= MOST_WORDS; s++) {
         if (*s == '\\' && s[1]) s++;
         else if (deep || (s < close && *s != ',')) deep += (*s == '{') - (*s == '}');
         else {
@@ -250,11 +253,17 @@ static void add_operand(Cli *c, Paths *p, const char *operand) {
     struct stat s;
     bool pattern = strpbrk(operand, "*?[{") && strcmp(operand, "-") && stat(operand, &s);
     int before = p->n;
+    p->n_words = 0;
     if (!pattern) add_path(c, p, operand);
     else if (!add_words(c, p, operand, false))
         diag_error(c->d, "E0101", diag_nowhere,
                    "patterns have * ? [abc] {a,b} **; a folder is searched with all below it",
                    "no file matches '%s'", operand);
+    if (p->n_words > MOST_WORDS) {
+        diag_error(c->d, "E0212", diag_nowhere, "name a folder, or use * where any name will do",
+                   "braces of '%.40s' stand for more than %d names", operand, MOST_WORDS);
+        p->n = before;
+    }
     if (pattern) drop_doubles(p, before);
     if (pattern) note_left(c, p, operand, p->n > before);
 }

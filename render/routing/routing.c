@@ -1,5 +1,6 @@
 /* Facts and words of a routing. See routing.h. */
 #include "render/routing/routing.h"
+#include "base/text.h"
 #include "trace/trace_rows.h"
 #include "trace/collectives.h"
 #include <math.h>

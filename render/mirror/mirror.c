@@ -187,8 +187,7 @@ static Change change_of_move(const TraceLocalMove *m) {
     return (Change){NULL, m, of_grad(m->subject), m->value, m->step, m->value_step, m->axes};
 }
 
-/* Does the backward of the row make the gradient `name` at that step? */
-static bool row_made(const MirrorRow *r, const char *name, int step) {
+bool mirror_makes_grad(const MirrorRow *r, const char *name, int step) {
     for (int k = 0; k < r->n_back; k++)
         if (r->back[k].f->step == step && !strcmp(r->back[k].f->output, name)) return true;
     for (int k = 0; k < r->n_conj; k++)
@@ -200,7 +199,7 @@ static bool row_made(const MirrorRow *r, const char *name, int step) {
 /* The row whose backward made it; s->n: it comes from below; -1: from elsewhere. */
 static int maker(const MirrorStrip *s, const Change *c) {
     for (int i = 0; i < s->n; i++)
-        if (row_made(&s->row[i], c->name, c->from)) return i;
+        if (mirror_makes_grad(&s->row[i], c->name, c->from)) return i;
     return text_same(c->value, s->branch) ? s->n : -1;
 }
 
@@ -291,7 +290,7 @@ static MirrorRow *facing(const BlockGraph *g, MirrorStrip *s, const Change *c, i
 
 /* May the change stand beside those of the row: of the same kind, and not one after the other? */
 static bool joins(const MirrorRow *r, const Change *c) {
-    if (r->kind != ROW_BACK || row_made(r, c->name, c->from)) return false;
+    if (r->kind != ROW_BACK || mirror_makes_grad(r, c->name, c->from)) return false;
     if (c->move)
         return r->n_back_move > 0 && r->n_back_move < MIRROR_FLOW &&
                text_same(r->back_move[0]->op, c->move->op);
@@ -313,7 +312,7 @@ static MirrorRow *own_row(MirrorStrip *s, const Change *c, int below) {
 static bool shown_above(const Mirror *m, const MirrorStrip *s, const Change *c) {
     for (int i = 0; i < m->n && &m->strip[i] != s; i++)
         for (int r = 0; r < m->strip[i].n; r++)
-            if (row_made(&m->strip[i].row[r], c->name, c->step)) return true;
+            if (mirror_makes_grad(&m->strip[i].row[r], c->name, c->step)) return true;
     return false;
 }
 
@@ -340,7 +339,7 @@ static void raise_sums(MirrorStrip *s) {
             for (int j = 0; j < i && to == i; j++)
                 for (int q = 0; q < b->n_inputs; q++)
                     if (b->input_step && grads_sums(b, b->output, b->input_step[q]) &&
-                        row_made(&s->row[j], b->output, b->input_step[q]))
+                        mirror_makes_grad(&s->row[j], b->output, b->input_step[q]))
                         to = j;
             if (to == i || s->row[to].n_back >= MIRROR_MAX) continue;
             s->row[to].back[s->row[to].n_back++] = r->back[k];
@@ -448,7 +447,7 @@ static int leaving(const Trace *t, const MirrorRow *r, const char *name, const T
     int n = 0;
     for (int i = 0; i < t->n_values && n < max; i++) {
         const TraceValue *v = &t->values[i];
-        if (!strcmp(v->shape.name, name) && row_made(r, name, v->step) &&
+        if (!strcmp(v->shape.name, name) && mirror_makes_grad(r, name, v->step) &&
             !row_reads(r, name, v->step))
             out[n++] = v;
     }

@@ -130,6 +130,8 @@ bool mirror_leaves_alone(const MirrorStrip *s, int r, bool back);
 int mirror_side_grads(const MirrorStrip *s, int r, const TraceValue **out, int max);
 /* Does anything stand in the backward column of the row? */
 bool mirror_has_back(const Mirror *m, const MirrorRow *row);
+/* Does the backward of the row make the gradient `name` at that step? */
+bool mirror_makes_grad(const MirrorRow *r, const char *name, int step);
 /* The steps of strips [first, first + n) that are wrong. */
 const WrongList *mirror_wrong(const Mirror *m, int first, int n);
 /* What the backward steps of a row have kept of the forward pass. `rest`: those of the lower box.

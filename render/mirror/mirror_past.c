@@ -25,15 +25,6 @@ static bool makes_forward(const MirrorRow *r, const char *name, int step) {
         if (r->move[k]->step == step && !strcmp(r->move[k]->value, name)) return true;
     return false;
 }
-static bool makes_backward(const MirrorRow *r, const char *name, int step) {
-    for (int k = 0; k < r->n_back; k++)
-        if (r->back[k].f->step == step && !strcmp(r->back[k].f->output, name)) return true;
-    for (int k = 0; k < r->n_conj; k++)
-        if (r->conj[k]->step == step && !strcmp(r->conj[k]->value, name)) return true;
-    for (int k = 0; k < r->n_back_move; k++)
-        if (r->back_move[k]->step == step && !strcmp(r->back_move[k]->value, name)) return true;
-    return false;
-}
 /* Does the row hand the gradient on as it is: an identity, the end of a chain? */
 static bool hands_on(const MirrorRow *r, const char *value, const char *grad) {
     if (r->kind == ROW_OPS || !has(r->out, r->n_out, value) || !r->acts) return false;
@@ -69,7 +60,7 @@ static int source(const Mirror *m, const MirrorStrip *s, int to, const char *nam
 static int source_back(const Mirror *m, const MirrorStrip *s, int to, const char *value, int step) {
     const char *grad = subject_name(m->g->arena, (Subject){OF_GRADIENT, value});
     int from = to + 1;
-    while (from < s->n && !makes_backward(&s->row[from], grad, step)) from++;
+    while (from < s->n && !mirror_makes_grad(&s->row[from], grad, step)) from++;
     for (int r = to + 1; r < from && from < s->n; r++)
         if (hands_on(&s->row[r], value, grad)) return r;
     return from < s->n ? from : NOWHERE;
@@ -130,7 +121,7 @@ static void reads_forward(Reads *q) {
 
 static void read_back(Reads *q, const char *grad, int step, bool sum) {
     const Subject of = subject_of(grad);
-    if (of.role != OF_GRADIENT || makes_backward(&q->s->row[q->to], grad, step)) return;
+    if (of.role != OF_GRADIENT || mirror_makes_grad(&q->s->row[q->to], grad, step)) return;
     add(q, grad, step, source_back(q->m, q->s, q->to, of.of, step), sum);
 }
 static void compute_reads(Reads *q, const TraceCompute *c) {

@@ -108,9 +108,13 @@ static void test_optimizer(void **state) {
 /* A slip of the pen in a name, and in another word for it. */
 static void test_near(void **state) {
     (void)state;
-    static const char *const rows[][2] = {
-        {"colwsie", "colwise"}, {"cotangnet", "cotangent"},   {"reduce_scater", "reduce_scatter"},
-        {"rmsnrom", "rmsnorm"}, {"equivalnet", "equivalent"}, {"algwb", "algbw"}};
+    static const char *const rows[][2] = {{"colwsie", "colwise"},
+                                          {"cotangnet", "cotangent"},
+                                          {"reduce_scater", "reduce_scatter"},
+                                          {"rmsnrom", "rmsnorm"},
+                                          {"equivalnet", "equivalent"},
+                                          {"algwb", "algbw"},
+                                          {"partial summ", "partial sum"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Ended e = child_run(arena, &(Child){.words = WORDS("explain", rows[i][0])});
         child_expect(&e, 3, arena_printf(arena, "did you mean '%s'?", rows[i][1]));

@@ -244,6 +244,15 @@ static void several_are_all_told(void **state) {
         str_addf(&each, "  - {at: layers.%d.%s, scale: 1.%02d}\n", i / 2,
                  i % 2 ? "mlp.down" : "o_proj", i + 1);
     const Trace *many = planted(a, 16, each.s);
+    for (int v = 0; v < N_VIEWS; v++) { /* and near the top of a text, before what the view shows */
+        size_t size;
+        int line = 0;
+        o.view = views[v];
+        const char *text = render_text(two, diags_new(a), &o, FORMAT_TEXT, a, &size),
+                   *sign = text ? strstr(text, "✗ ") : NULL;
+        for (const char *at = text; sign && at < sign; at++) line += *at == '\n';
+        if (text && (!sign || line > 6)) fail_msg("%s does not begin with it: %s", o.view, text);
+    }
     const WrongList *l = wrong_find(a, many, NULL, NULL);
     assert_int_equal(l->n, 32);
     assert_non_null(strstr(wrong_title(l), "and 31 more mistakes"));

@@ -836,6 +836,7 @@ const char *view_memory_text(const ViewCall *c) {
     Str s = str_new(c->arena);
     if (!prepare(c, &p)) return NULL;
     words_paragraph(&s, "", headline(&p), w);
+    wrong_text(&s, p.wrong, w);
     str_add(&s, "\n");
     int left = p.n;
     for (int i = 0; i < p.n_rows && i < MAX_BARS; i++) {
@@ -883,7 +884,6 @@ const char *view_memory_text(const ViewCall *c) {
     if (!p.course.exact) str_addf(&s, "  %s\n", not_known(&p.course));
     str_add(&s, "\n");
     words_paragraph(&s, "", counted(&p), w);
-    wrong_text(&s, p.wrong, w);
     words_paragraph(&s, "", words_stamp(p.a, c->t, &role), w);
     return s.s;
 }

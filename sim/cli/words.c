@@ -243,7 +243,8 @@ bool explain_word(Cli *c, const char *word) {
     const char **known = known_words(c->arena, &all);
     word = without_mark(c->arena, word);
     /* "shard(0)" and "Shard(dim=0)" are the word shard, "partial at(0,3)" is partial */
-    const size_t bare[] = {strlen(word), strcspn(word, "("), strcspn(word, " (")};
+    const size_t open = strcspn(word, "("),
+                 bare[] = {strlen(word), open, word[open] ? strcspn(word, " (") : 0};
     bool any = false;
     Told told = {.a = c->arena};
     for (int pass = 0; pass < 3 && !any && bare[pass]; pass++) {
@@ -255,6 +256,8 @@ bool explain_word(Cli *c, const char *word) {
         }
     }
     const char *near = any ? NULL : diag_nearest(word, known);
+    if (near && strchr(near, ' ')) /* of one word it is said where it is printed */
+        near = arena_printf(c->arena, "did you mean '%s'?", near);
     if (!any)
         diag_error(c->d, "E0209", diag_nowhere,
                    near ? near : "`shardproof list terms`, or a plan and a name in it",

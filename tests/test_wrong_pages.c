@@ -66,19 +66,26 @@ static const char *leaf(Arena *a, const char *name) {
         for (dot--; dot > name && *dot != '.';) dot--;
     return dot && *dot == '.' ? dot + 1 : name;
 }
+/* Does the text name that value, as figures do ("after ffn_norm") or as records do? */
+static bool names_value(Arena *a, const Trace *t, const char *text, const char *name) {
+    static const char after[] = "after ";
+    const char *own = words_value(a, t, name);
+    if (!strncmp(own, after, sizeof after - 1)) own += sizeof after - 1;
+    return strstr(text, leaf(a, name)) || strstr(text, own);
+}
 /* Does the text name a tensor that the records call wrong? */
 static bool names_one(Arena *a, const Trace *t, const char *text) {
     for (int i = 0; i < t->n_collectives; i++)
         if ((t->collectives[i].wrong || t->collectives[i].planted) &&
-            strstr(text, leaf(a, t->collectives[i].value)))
+            names_value(a, t, text, t->collectives[i].value))
             return true;
     for (int i = 0; i < t->n_moves; i++)
         if ((t->moves[i].wrong || t->moves[i].planted) &&
-            (strstr(text, leaf(a, t->moves[i].value)) || strstr(text, "attention_norm")))
+            (names_value(a, t, text, t->moves[i].value) || strstr(text, "attention_norm")))
             return true;
     for (int i = 0; i < t->n_computes; i++)
         if ((t->computes[i].wrong || t->computes[i].planted) &&
-            strstr(text, leaf(a, t->computes[i].output)))
+            names_value(a, t, text, t->computes[i].output))
             return true;
     for (int i = 0; i < t->n_params; i++)
         if (t->params[i].planted && strstr(text, leaf(a, t->params[i].compute.name))) return true;

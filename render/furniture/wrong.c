@@ -30,8 +30,8 @@ bool wrong_skipped(const TraceCollective *c) { return c->skipped; }
 /* "dw2" of "grad.param.layers.0.feed_forward.w2.weight", "w2" of what becomes of it; "after wo" of
  * what a weight makes, as other figures have it; the leaf of any other name. */
 static const char *short_value(Arena *a, const Trace *t, Subject s) {
-    if (s.role == OF_ITSELF && !trace_param(t, s.of)) return words_value(a, t, s.of);
     const char *name = words_updated(a, s.of), *dot = strrchr(name, '.');
+    if (s.role == OF_ITSELF && !trace_param(t, name)) return words_value(a, t, s.of);
     bool weight = dot && !strcmp(dot, ".weight");
     const char *leaf = words_leaf(weight ? arena_strndup(a, name, (size_t)(dot - name)) : name);
     return arena_printf(a, "%s%s",

@@ -187,15 +187,6 @@ static Change change_of_move(const TraceLocalMove *m) {
     return (Change){NULL, m, of_grad(m->subject), m->value, m->step, m->value_step, m->axes};
 }
 
-bool mirror_makes_grad(const MirrorRow *r, const char *name, int step) {
-    for (int k = 0; k < r->n_back; k++)
-        if (r->back[k].f->step == step && !strcmp(r->back[k].f->output, name)) return true;
-    for (int k = 0; k < r->n_conj; k++)
-        if (r->conj[k]->step == step && !strcmp(r->conj[k]->value, name)) return true;
-    for (int k = 0; k < r->n_back_move; k++)
-        if (r->back_move[k]->step == step && !strcmp(r->back_move[k]->value, name)) return true;
-    return false;
-}
 /* The row whose backward made it; s->n: it comes from below; -1: from elsewhere. */
 static int maker(const MirrorStrip *s, const Change *c) {
     for (int i = 0; i < s->n; i++)

@@ -25,6 +25,15 @@ static bool makes_forward(const MirrorRow *r, const char *name, int step) {
         if (r->move[k]->step == step && !strcmp(r->move[k]->value, name)) return true;
     return false;
 }
+bool mirror_makes_grad(const MirrorRow *r, const char *name, int step) {
+    for (int k = 0; k < r->n_back; k++)
+        if (r->back[k].f->step == step && !strcmp(r->back[k].f->output, name)) return true;
+    for (int k = 0; k < r->n_conj; k++)
+        if (r->conj[k]->step == step && !strcmp(r->conj[k]->value, name)) return true;
+    for (int k = 0; k < r->n_back_move; k++)
+        if (r->back_move[k]->step == step && !strcmp(r->back_move[k]->value, name)) return true;
+    return false;
+}
 /* Does the row hand the gradient on as it is: an identity, the end of a chain? */
 static bool hands_on(const MirrorRow *r, const char *value, const char *grad) {
     if (r->kind == ROW_OPS || !has(r->out, r->n_out, value) || !r->acts) return false;

@@ -501,8 +501,7 @@ const char *errors_number(Arena *a, double v) {
 }
 
 const char *errors_without_numbers(const TraceCheck *k) {
-    if (!k || !isinf(k->max_abs) || errors_has_numbers(k)) return NULL;
-    return k->cause && strstr(k->cause, " elements where the label says ") ? "size" : "stuck";
+    return k && isinf(k->max_abs) && !errors_has_numbers(k) ? "size" : NULL;
 }
 const char *errors_row_number(Arena *a, const ErrRow *r) {
     const char *none = wrong(r->worst_state) ? errors_without_numbers(r->worst) : NULL;

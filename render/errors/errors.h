@@ -76,7 +76,8 @@ ErrState errors_far(const ErrMap *m, const ErrRow *r);
 void errors_fold(Arena *a, ErrMap *m, int rows);
 /* "2.5", "5e-07" */
 const char *errors_number(Arena *a, double v);
-/* "size" or "stuck": what a check says that had no number to compare; NULL: it had. */
+/* "size": what a check says that had no number to compare, since the ranks' blocks, or the operands
+ * of a step that cannot be made, have other sizes; NULL: it had. */
 const char *errors_without_numbers(const TraceCheck *k);
 /* The number of a row, "=" where all bits are equal, or what stands for it where there was none to
  * compare. */

@@ -415,11 +415,8 @@ static void terms(Panel *q, const TraceCheck *k) {
     scene_end(q->p->s);
     q->y += 3;
 }
-/* The sentence of "size" or "stuck". */
-static const char *without_numbers(const char *word) {
-    return !strcmp(word, "size") ? "No number can be compared: the sizes differ."
-                                 : "No number can be compared: the run cannot go on.";
-}
+/* The sentence of "size" (errors_without_numbers). */
+static const char without_numbers[] = "No number can be compared: the sizes differ.";
 static void evidence(Panel *q, const TraceCheck *k) {
     Arena *a = q->p->a;
     const bool sum = k->n_terms > 0 && !q->p->brief,
@@ -437,7 +434,7 @@ static void evidence(Panel *q, const TraceCheck *k) {
         pair(q, "unsharded", errors_digits(a, k->want), SEMIBOLD, ROLE_PASS);
     }
     const char *none = errors_without_numbers(k);
-    if (none) say(q, body, without_numbers(none), 2, 0);
+    if (none) say(q, body, without_numbers, 2, 0);
     else if (!tight)
         pair(q, "largest error", arena_printf(a, "%.3g", k->max_abs), REGULAR, ROLE_INK);
     if (k->bound > 0 && !tight)
@@ -979,7 +976,7 @@ static void text_first(ErrPen *p, Str *s, int w) {
             w);
     }
     const char *none = errors_without_numbers(k);
-    if (none) words_labelled(s, "error        ", without_numbers(none), w);
+    if (none) words_labelled(s, "error        ", without_numbers, w);
     else str_addf(s, "error        %.3g, bound %.2g\n", k->max_abs, k->bound);
     for (int i = 0; !none && i < k->n_rank_error && i < 8; i++)
         str_addf(s, "             rank %lld: %.2g\n", (long long)k->rank_error[i].rank,

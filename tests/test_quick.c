@@ -223,6 +223,72 @@ static void test_bounds_without_end(void **s) {
         arena_free(a);
     }
 }
+/* ---- attention: rows of values, mixed ---- */
+static Projection mixing(Arena *a, const char *name, const Case *c, const Attrs *at, Rule *r) {
+    *r = rule_of(c->rule);
+    OpCall call = {.op = op_find(name), .rule = r, .dtype = DT_F32, .at = at};
+    for (int k = 0; k < 26; k++) call.local[k] = call.global[k] = c->size[k];
+    for (int i = 0; i < r->nin; i++) call.in[i] = filled(a, c, r->in[i], 0, DT_F32, false);
+    call.out = filled(a, c, r->out, 0, DT_F32, true);
+    call.op->forward(&call);
+    return (Projection){.host = device_plain(), .call = call, .u = 0x1p-24, .seed = 7, .of = 3};
+}
+/* A right one is held, whatever mask it has; another mask's, and a number that is off by what is
+ * promised, are not. */
+static void test_mixed_values(void **s) {
+    (void)s;
+    static const struct {
+        const char *op;
+        Case c;
+    } of[] = {
+        {"attention",
+         {"btkgx!,bs!kx!,bs!kx!->btkgx",
+          SIZES(L('b', 2), L('t', 70), L('s', 70), L('k', 2), L('g', 3), L('x', 72)), -1}},
+        {"attention",
+         {"btkx!,bs!kx!,bs!kw!->btkw",
+          SIZES(L('b', 2), L('t', 31), L('s', 31), L('k', 3), L('x', 9), L('w', 33)), -1}},
+        {"attention_two_parts",
+         {"btkn!,btkr!,bs!kn!,bs!r!,bs!ko!->btko",
+          SIZES(L('b', 1), L('t', 40), L('s', 40), L('k', 3), L('n', 12), L('r', 7), L('o', 130)),
+          -1}},
+    };
+    static const Attrs masks[] = {{.scale = 0.1},
+                                  {.scale = 0.1, .full = true},
+                                  {.scale = 0.1, .window = 5},
+                                  {.scale = 0.1, .chunk = 16},
+                                  {.scale = 0.02, .cap = 3}};
+    enum { MASKS = sizeof masks / sizeof *masks };
+    for (size_t k = 0; k < MASKS * (sizeof of / sizeof *of); k++) {
+        Arena *a = arena_new();
+        Rule r;
+        const Attrs *at = &masks[k % MASKS], *other = &masks[(k + 1) % MASKS];
+        Projection p = mixing(a, of[k / MASKS].op, &of[k / MASKS].c, at, &r);
+        assert_true(p.call.op->mixed);
+        Projected seen = project_mixed(&p);
+        if (!seen.held || !(seen.used < 0.5))
+            fail_msg("%s: used %g", of[k / MASKS].c.rule, seen.used);
+        p.call.at = other;
+        assert_false(project_mixed(&p).held);
+        p.call.at = at;
+        int64_t n = tensor_count(&p.call.out), w = p.call.out.n[p.call.out.nd - 1];
+        for (int64_t i = 0; i < n; i += 1 + n / 20) {
+            double right = get(&p, i), square = 0;
+            for (int64_t j = i / w * w; j < i / w * w + w; j++) square += get(&p, j) * get(&p, j);
+            set(&p, i, right + 1.01 * seen.notice * sqrt(square / (double)w));
+            assert_false(square > 0 && project_mixed(&p).held);
+            set(&p, i, NAN);
+            assert_false(project_mixed(&p).held);
+            set(&p, i, right);
+        }
+        Projection key = {.call = {.out = p.call.in[1], .dtype = DT_F32}};
+        double first = get(&key, 0);
+        set(&key, 0, INFINITY);
+        assert_false(project_mixed(&p).held);
+        set(&key, 0, first);
+        assert_true(project_mixed(&p).held);
+        arena_free(a);
+    }
+}
 /* Of n indices what one of so many ranks may hold: a range, or one of each half. */
 static DimIndex some_of(Arena *a, int64_t n, int64_t at, int64_t parts, bool zigzag) {
     int64_t lo = n * at / parts, hi = n * (at + 1) / parts;
@@ -638,6 +704,7 @@ int main(void) {
         cmocka_unit_test(test_what_cannot_be),
         cmocka_unit_test(test_what_is_promised_is_noticed),
         cmocka_unit_test(test_bounds_without_end),
+        cmocka_unit_test(test_mixed_values),
         cmocka_unit_test(test_in_parts),
         cmocka_unit_test(test_errors_that_cancel),
         cmocka_unit_test(test_sums),

@@ -592,25 +592,26 @@ static void hold_widening(const char *text, int operand) {
     bool adjoint = operand >= 0;
     bool two = rule.nin == 2, summed = strcmp(text, "bt,bd->btd") || adjoint;
     assert_int_equal(op->widens(&wide, operand), two && summed);
-    if (op->widens(&wide, operand)) {
-        OpCall call[2] = {wide, wide};
-        int64_t count = tensor_count(&wide.out);
-        double *out[2], *bound[2], *prob[2];
-        call[1].floats = true;
-        for (int k = 0; k < 2; k++) call[1].in[k].p = f[k];
-        call[1].cot.p = f[2];
-        for (int k = 0; k < 2; k++) {
-            call[k].out.p = out[k] = ARENA_ARRAY(a, double, count);
-            bound[k] = ARENA_ARRAY(a, double, count), prob[k] = ARENA_ARRAY(a, double, count);
-            adjoint ? op->adjoint(&call[k]) : op->forward(&call[k]);
-            OpBound b = {.call = call[k], .operand = operand, .u = 0x1p-24};
-            b.bound = bound[k], b.prob = prob[k];
-            op->bound(&b);
-        }
-        assert_memory_equal(out[0], out[1], (size_t)count * sizeof(double));
-        assert_memory_equal(bound[0], bound[1], (size_t)count * sizeof(double));
-        assert_memory_equal(prob[0], prob[1], (size_t)count * sizeof(double));
-        assert_true(out[0][count - 1] != 0 && bound[0][count - 1] > 0);
+    /* bit k: operand k, the last: the cotangent */
+    const uint32_t subsets = op->widens(&wide, operand) ? 8 : 0;
+    const int64_t count = tensor_count(&wide.out);
+    double *out[8], *bound[8], *prob[8];
+    for (uint32_t floats = 0; floats < subsets; floats++) {
+        OpCall call = wide;
+        call.floats = floats;
+        for (int k = 0; k < 2; k++)
+            if (floats >> k & 1) call.in[k].p = f[k];
+        if (floats >> 2) call.cot.p = f[2];
+        call.out.p = out[floats] = ARENA_ARRAY(a, double, count);
+        OpBound b = {.call = call, .operand = operand, .u = 0x1p-24};
+        b.bound = bound[floats] = ARENA_ARRAY(a, double, count);
+        b.prob = prob[floats] = ARENA_ARRAY(a, double, count);
+        adjoint ? op->adjoint(&call) : op->forward(&call);
+        op->bound(&b);
+        assert_memory_equal(out[0], out[floats], (size_t)count * sizeof(double));
+        assert_memory_equal(bound[0], bound[floats], (size_t)count * sizeof(double));
+        assert_memory_equal(prob[0], prob[floats], (size_t)count * sizeof(double));
+        assert_true(out[floats][count - 1] != 0 && bound[floats][count - 1] > 0);
     }
     arena_free(a);
 }

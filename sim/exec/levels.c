@@ -2,6 +2,7 @@
  */
 #include "exec/levels.h"
 #include "exec/narrow.h"
+#include "exec/projected.h"
 #include "exec/slices.h"
 #include "ops/op.h"
 #include <math.h>
@@ -105,8 +106,10 @@ static void in_float64(Check *c, const Step *s, OpCall *call, Whole *w) {
     if (!finite) count_beyond(c, s, n, call->out.p, w->bound);
     levels_round(c, s->out, n, call->out.p, w->bound, w->prob);
 }
-static bool widens(const Step *s, const OpCall *call) {
-    return call->op->widens && call->op->widens(call, adjoint_of(s));
+/* Which operands are read as they are and widened on the way: all or none. */
+static uint32_t widens(const Step *s, const OpCall *call) {
+    bool all = call->op->widens && call->op->widens(call, adjoint_of(s));
+    return all ? ((uint32_t)2 << call->rule->nin) - 1 : 0;
 }
 /* The call in float64 with its bounds; replaces the inputs by f64 copies if the op reads no other.
  */
@@ -247,12 +250,14 @@ void levels_op(Check *c, const Step *s, const Joint *j, Levels *seen) {
                 ob.d[0] = (DimIndex){false, 0, call.rows, call.out.p};
             compare_all(&seen->bits, s->out, L, j->X, j->rank, &w);
         }
-        if ((c->e->dtype == DT_F32 || by_bound || seen->bits.failed) &&
-            !exec_is_int(c->e, s->out)) {
+        bool by_bits = !by_bound && !seen->bits.failed,
+             second = (c->e->dtype == DT_F32 || !by_bits) && !exec_is_int(c->e, s->out),
+             projected = second && by_bits && projected_mixed(c, s, &call, &seen->local);
+        if (second && !projected) {
             level2(c, s, &call, &w);
             compare_all(&seen->local, s->out, L, j->X, j->rank, &w);
             give_bounds(c, &w);
-        } else seen->local.rec.count = seen->bits.rec.count;
+        } else if (!projected) seen->local.rec.count = seen->bits.rec.count;
     }
     joint_free(c, &call, nin);
     arena_free(tmp);

@@ -329,30 +329,47 @@ static void widen(void *arg, int64_t lo, int64_t hi) {
     const Widen *w = arg;
     for (int64_t i = lo; i < hi; i++) w->to[i] = (double)w->from[i];
 }
-/* In float64, packed, in memory of the host; of a packed tensor in float64 itself. */
-static Tensor wide(Device *host, const OpCall *like, const Tensor *t) {
+/* A packed tensor in float64, in memory of the host. */
+static Tensor wide(Device *host, struct Pool *pool, const Tensor *t) {
+    Tensor w = *t;
+    w.p = device_array(host, tensor_count(t), 8);
+    Widen j = {t->p, w.p};
+    host->pieces(host, pool, tensor_count(t), widen, &j);
+    return w;
+}
+/* The bit (OpCall.floats) of the kept factor, where the product reads it in float32; 0: it must be
+ * widened. */
+static uint32_t reads_floats(const ProjectKept *q) {
+    const OpCall *c = &q->like;
+    int operand = q->adjoint ? c->operand : -1;
+    if (c->dtype != DT_F32 || !c->op->widens || !c->op->widens(c, operand)) return 0;
+    if (q->side == 0) return 1u << (q->adjoint ? c->rule->nin : 1);
+    return 1u << (q->adjoint ? 1 - operand : 0);
+}
+/* The kept factor packed, in float64 or as it is read; itself if it lies so, else in memory of the
+ * host. */
+static Tensor readable(Device *host, const ProjectKept *q) {
+    const Tensor *t = &q->kept;
+    const Dtype dt = q->like.dtype;
     Tensor w = *t, packed = *t;
     Region box = region_plain(t);
     tensor_pack(&w);
     bool lies = !memcmp(w.s, t->s, sizeof *t->s * (size_t)t->nd);
-    if (lies && like->dtype == DT_F64) return w;
-    w.p = device_array(host, tensor_count(t), 8);
     if (!lies) {
         packed = w;
-        packed.p = like->dtype == DT_F64
-                       ? w.p
-                       : device_array(host, tensor_count(t), dtype_size(like->dtype));
-        host->copy(host, (Block){&box, &packed}, (Block){&box, t}, like->dtype, COMBINE_COPY);
+        packed.p = device_array(host, tensor_count(t), dtype_size(dt));
+        host->copy(host, (Block){&box, &packed}, (Block){&box, t}, dt, COMBINE_COPY);
     }
-    Widen j = {packed.p, w.p};
-    if (like->dtype == DT_F32) host->pieces(host, like->pool, tensor_count(t), widen, &j);
-    if (!lies && packed.p != w.p) host->release(host, packed.p);
+    if (dt == DT_F64 || reads_floats(q)) return packed;
+    w = wide(host, q->like.pool, &packed);
+    if (!lies) host->release(host, packed.p);
     return w;
 }
-/* The call with `kept` and `cut` as its factors, in float64, and room for its result. */
+/* The call with `kept` and `cut` as its factors, for a result in float64, and room for that. */
 static OpCall smaller(Device *host, const ProjectKept *q, const Tensor *kept, const Tensor *cut) {
     OpCall c = q->like;
     c.dtype = DT_F64;
+    c.floats = reads_floats(q);
     c.fout = (Tensor){0};
     c.in[q->adjoint ? 1 - c.operand : 0] = q->side == 0 ? *cut : *kept;
     *(q->adjoint ? &c.cot : &c.in[1]) = q->side == 0 ? *kept : *cut;
@@ -382,7 +399,7 @@ static Tensor bounds(Device *host, const ProjectKept *q, const Tensor *kept) {
     return c.out;
 }
 ProjectMade project_kept(Device *host, const ProjectKept *q) {
-    Tensor kept = wide(host, &q->like, &q->kept);
+    Tensor kept = readable(host, q);
     OpCall c = smaller(host, q, &kept, &q->cut);
     host->call(host, &c, 1, q->adjoint ? DEVICE_ADJOINT : DEVICE_FORWARD, NULL);
     ProjectMade made = {.out = c.out, .bound = bounds(host, q, &kept)};
@@ -491,6 +508,43 @@ Projected project_hold(const Projection *p) {
     forget(p, &got);
     forget(p, &factor);
     p->host->release(p->host, column);
+    return r;
+}
+
+/* ---- what is linear in one of its operands ---- */
+Projected project_mixed(const Projection *p) {
+    const OpCall *call = &p->call;
+    Device *host = p->host;
+    int mixed = call->op->mixed - 1, dim = call->out.nd - 1, at = call->in[mixed].nd - 1;
+    assert(!p->adjoint && call->dtype == DT_F32 && !call->in_int);
+    double *column = columns(host, p->seed, p->of, call->out.n[dim]);
+    OpCall c = *call;
+    c.dtype = DT_F64;
+    for (int k = 0; k < call->rule->nin; k++)
+        if (k != mixed) c.in[k] = wide(host, call->pool, &call->in[k]);
+    Through factor = through(p, &call->in[mixed], NULL, at, column, &c.in[mixed]),
+            got = through(p, &call->out, NULL, dim, column, &c.out);
+    c.out.p = device_array(host, tensor_count(&c.out), 8);
+    host->call(host, &c, 1, DEVICE_FORWARD, NULL);
+    const Tensor made = c.out;
+    /* of values as long as the blocks are, as of the products above */
+    int64_t n = factor.outer * factor.blocks;
+    for (int64_t i = 0; i < n && !host->sizes_only; i++) factor.square[i] = sqrt(factor.square[i]);
+    c.in[mixed] = with_dim(call->in[mixed], at, factor.blocks, factor.square);
+    c.out = with_dim(call->out, dim, got.blocks, NULL);
+    n = tensor_count(&c.out);
+    double *most = device_array(host, n, 8), *prob = device_array(host, n, 8);
+    host->bound(host, &(OpBound){.call = c, .operand = -1, .u = p->u, .bound = most, .prob = prob});
+    Projected r = {.held = true};
+    if (!host->sizes_only) r = hold(&got, made.p, prob);
+    host->release(host, prob);
+    host->release(host, most);
+    host->release(host, made.p);
+    forget(p, &got);
+    forget(p, &factor);
+    for (int k = 0; k < call->rule->nin; k++)
+        if (k != mixed) host->release(host, c.in[k].p);
+    host->release(host, column);
     return r;
 }
 

@@ -107,6 +107,10 @@ typedef struct ProjectTotal {
 } ProjectTotal;
 /* Holds it; seen[n]: has the share any number but zeros? */
 Projected project_total(const ProjectTotal *p, bool *seen);
+/* The same of a forward call of an op that mixes the rows of an operand (Op.mixed), in float32:
+ * what its values' rows are as seen through random columns, its result's must be. call.out is
+ * there. */
+Projected project_mixed(const Projection *p);
 /* Holds call.out against the operands; project_can must be true. On the dry device it takes the
  * same memory and holds. */
 Projected project_hold(const Projection *p);

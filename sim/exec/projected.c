@@ -5,6 +5,7 @@
 #include "exec/project.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Which columns a step is seen through: others in each micro-batch and training step, so that a
  * mistake which cancels in one shows in the next. */
@@ -39,16 +40,21 @@ static void lie_done(const Check *c, Lying *l) {
         if (far_rank(c->e, &l->parts.part[i].t) < 0)
             c->e->dev->done(c->e->dev, &l->parts.part[i].t);
 }
-/* The factor that is used as it is: put together, or where it is elsewhere in parts. */
+static bool is_all(const Region *box, const Region *has) {
+    return box->nd == has->nd && !memcmp(box->n, has->n, sizeof *box->n * (size_t)box->nd);
+}
+/* The factor that is used as it is, for whom *to asks: where it is elsewhere in parts, where a rank
+ * has all of it as that rank has it, else put together. */
 static const AssembleParts *lie_kept(const Joint *j, int val, Lying *l, Projection *q, Tensor *to,
                                      Arena *tmp) {
-    l->apart = false;
-    if (j->c->e->far) {
-        const AssembleParts *parts = lie(j, val, l, to, tmp);
-        if (!parts || project_apart(q, parts)) return parts;
-        lie_done(j->c, l);
-        l->apart = false;
+    const AssembleParts *parts = lie(j, val, l, NULL, tmp);
+    if (parts && j->c->e->far && project_apart(q, parts)) return parts;
+    if (parts && !j->c->e->far && parts->n == 1 && is_all(&parts->box, &parts->part[0].has)) {
+        *to = parts->part[0].t;
+        return NULL;
     }
+    lie_done(j->c, l);
+    l->apart = false;
     *to = joint_letters(j, val);
     return NULL;
 }
@@ -74,6 +80,7 @@ static bool project_joint(const Joint *j, const Step *s, const Compare *m, Proje
         lie_done(c, &out);
         lie_done(c, &cut);
         lie_done(c, &kept);
+        if (kept.apart) project_factor(q, 1 - side)->p = NULL; /* a rank's own */
     }
     joint_free(c, &q->call, c->e->p->graph->node[s->node].nin);
     arena_free(tmp);
@@ -112,6 +119,21 @@ bool projected_product(Check *c, const Step *s, Compare *all) {
     if (held) compare_replicas(&same, s->out, &p->val[s->out].L);
     free(same.rank_error);
     return held && !same.failed;
+}
+bool projected_mixed(const Check *c, const Step *s, const OpCall *call, Compare *m) {
+    bool may = c->quick && !c->e->narrow && s->kind == ST_OP && call->dtype == DT_F32;
+    if (!may || !call->op->mixed || call->out.n[call->out.nd - 1] <= 2 * PROJECT_VECTORS)
+        return false;
+    Projection p = {.host = c->e->host,
+                    .call = *call,
+                    .u = c->u * c->slack,
+                    .seed = c->seed,
+                    .of = columns_of(c, s),
+                    .step = s->id};
+    Projected seen = project_mixed(&p);
+    seen.notice = 0; /* each number is held by bits beside it */
+    if (seen.held) note_projected(m, &seen, tensor_count(&call->out));
+    return seen.held;
 }
 bool projected_total(Check *c, const Step *s, Compare *m, const Joint *j, bool *seen) {
     const Program *p = c->e->p;

@@ -7,6 +7,9 @@
 /* A product; *all is its record in the making. False: it cannot be, or something needs a closer
  * look. */
 bool projected_product(Check *c, const Step *s, Compare *all);
+/* In float64, an op that mixes rows of values, whose `call` on what is put together has its result
+ * in the run's numbers; *m: its record in the making. False: as above. */
+bool projected_mixed(const Check *c, const Step *s, const OpCall *call, Compare *m);
 /* A sum over s->move.axes, at the coordinate of X that `rank` has; seen: per term, has it any
  * number but zeros? False: it cannot be, or something needs a closer look. */
 bool projected_total(Check *c, const Step *s, Compare *m, const Joint *j, bool *seen);

@@ -53,7 +53,8 @@ static int64_t weight_of(const Joint *j, const Step *s, Slices *x, int dim) {
 static bool may_be_cut(const Joint *j, const Step *s) {
     const Exec *e = j->c->e;
     const GNode *n = &e->p->graph->node[s->node];
-    return n->op->bound_each && !e->far && e->dtype == DT_F32 && !rule_listed(&n->rule) &&
+    OpBoundEach each = s->kind == ST_ADJOINT ? BOUND_EACH : BOUND_EACH_FORWARD;
+    return n->op->bound_each >= each && !e->far && e->dtype == DT_F32 && !rule_listed(&n->rule) &&
            !n->rule.tied && !exec_is_int(e, s->out) && e->p->val[s->out].list < 0;
 }
 bool slices_of(const Joint *j, const Step *s, Slices *x, Arena *tmp) {

@@ -231,6 +231,7 @@ const Op op_attention = {
     .name = "attention",
     .rule = "btkgx!,bs!kx!,bs!kx!->btkgx",
     .lin = LIN_NONE,
+    .mixed = 1 + 2,
     .asks = RULE_BIT('t') | RULE_BIT('s'),
     .forward = forward,
     .adjoint = adjoint,

@@ -199,6 +199,7 @@ const Op op_attention_two_parts = {
     .name = "attention_two_parts",
     .rule = "btkn!,btkr!,bs!kn!,bs!r!,bs!ko!->btko",
     .lin = LIN_NONE,
+    .mixed = 1 + V,
     .asks = RULE_BIT('t') | RULE_BIT('s'),
     .forward = forward,
     .adjoint = adjoint,

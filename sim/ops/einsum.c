@@ -124,9 +124,9 @@ static void gemm_task(void *arg, int64_t i) {
     int64_t M = j->M - m0 < j->m_step ? j->M - m0 : j->m_step,
             N = j->N - n0 < j->n_step ? j->N - n0 : j->n_step;
     if (M <= 0 || N <= 0) return;
-    Dtype t = j->p->dtype, from = j->w->v[0].floats ? DT_F32 : t;
-    GemmView A = shifted(j->w->v[0], from, j->ob[0][b], m0, 0),
-             B = shifted(j->w->v[1], from, j->ob[1][b], n0, 0),
+    Dtype t = j->p->dtype;
+    GemmView A = shifted(j->w->v[0], j->w->v[0].floats ? DT_F32 : t, j->ob[0][b], m0, 0),
+             B = shifted(j->w->v[1], j->w->v[1].floats ? DT_F32 : t, j->ob[1][b], n0, 0),
              C = shifted(j->w->v[2], t, j->ob[2][b], m0, n0);
     (t == DT_F32 ? gemm_f32 : gemm_f64)(M, N, j->K, &A, &B, &C);
 }
@@ -250,7 +250,7 @@ void op_einsum(const OpCall *c) {
     GemmJob j = {.p = &p, .M = group_count(&p.m), .N = group_count(&p.n), .K = group_count(&p.k)};
     Views w = {.n_free = 0};
     w.v[0].p = p.a.p, w.v[1].p = p.b.p, w.v[2].p = p.c.p;
-    w.v[0].floats = w.v[1].floats = c->floats;
+    for (int v = 0; v < 2; v++) w.v[v].floats = c->floats >> v & 1;
     one_table(&w, &p.m, 0, j.M, &w.v[0].row, &w.v[0].rs);
     one_table(&w, &p.k, 0, j.K, &w.v[0].col, &w.v[0].cs);
     one_table(&w, &p.n, 1, j.N, &w.v[1].row, &w.v[1].rs);
@@ -275,9 +275,11 @@ OpCall op_einsum_towards(const OpCall *c, int operand, Rule *rule) {
     a.rule = rule;
     a.in[0] = c->cot;
     a.in_int = 0;
+    a.floats = c->floats >> c->rule->nin & 1;
     for (int j = 0, k = 1; j < c->rule->nin; j++)
         if (j != operand) {
             a.in_int |= (c->in_int >> j & 1) << k;
+            a.floats |= (c->floats >> j & 1) << k;
             a.in[k++] = c->in[j];
         }
     return a;
@@ -359,8 +361,8 @@ static Tensor norms(const OpCall *c, int op, char *letters) {
     int64_t m = tensor_count(&out);
     double *o = out.p = base_malloc(base_mul((size_t)(m ? m : 1), sizeof *o));
     memset(o, 0, (size_t)m * sizeof *o);
-    NormJob j = {x, c->floats, to, o, 0};
-    if (!x->nd) c->floats ? squares_of_floats(1, x->p, o) : squares(1, x->p, o);
+    NormJob j = {x, c->floats >> op & 1, to, o, 0};
+    if (!x->nd) j.floats ? squares_of_floats(1, x->p, o) : squares(1, x->p, o);
     else if (!box_empty(x)) {
         while (j.dim < x->nd - 2 && x->n[j.dim] == 1) j.dim++;
         int64_t rows = x->nd > 1 ? x->n[j.dim] : 1;
@@ -530,7 +532,7 @@ const Op op_contract = {
     .bound = op_bound_contraction,
     .factored = op_factored_contraction,
     .widens = op_widening_contraction,
-    .bound_each = true,
+    .bound_each = BOUND_EACH,
     .exact = op_exact_same,
     .exact_adjoint = op_exact_adjoint_same,
     .flops = op_einsum_flops,

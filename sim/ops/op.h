@@ -10,6 +10,7 @@
 #include "ops/rule.h"
 
 typedef enum { LIN_NONE, LIN_SET, LIN_BILINEAR, LIN_ADD } Linearity;
+typedef enum { BOUND_OF_ALL, BOUND_EACH_FORWARD, BOUND_EACH } OpBoundEach;
 
 /* Which elements of a head rope turns together, and where they go. */
 typedef enum {
@@ -59,12 +60,13 @@ typedef struct OpCall {
     Dtype dtype;            /* of all floating operands; ids and labels are DT_I64 (see in_int) */
     Tensor in[RULE_MAX_IN]; /* operands; in an adjoint those not saved have p = NULL */
     bool narrow;            /* every real operand holds bf16 numbers, as float32 */
-    bool floats;            /* dtype is DT_F64, and operands are float32 still (see Op.widens) */
-    uint32_t in_int;        /* bit i: operand i holds int64 */
-    Tensor out;             /* the output; allocated by the caller, to be written in full */
-    Tensor cot;             /* adjoint: the cotangent of the output */
-    Tensor fout;            /* adjoint: the forward output, where adj_reads_output */
-    int operand;            /* adjoint: towards which operand; result goes to `out` */
+    uint32_t floats; /* dtype is DT_F64, and operand i is float32 still, bit i; the cotangent,
+                        the bit after the last operand's (see Op.widens) */
+    uint32_t in_int; /* bit i: operand i holds int64 */
+    Tensor out;      /* the output; allocated by the caller, to be written in full */
+    Tensor cot;      /* adjoint: the cotangent of the output */
+    Tensor fout;     /* adjoint: the forward output, where adj_reads_output */
+    int operand;     /* adjoint: towards which operand; result goes to `out` */
     Tensor ids;   /* where a letter is listed: the index list that all rows of the call follow, one
                      row-major index over the listed letters per row, ascending; else p = NULL */
     int64_t rows; /* how many */
@@ -128,6 +130,9 @@ typedef struct Op {
      * it jumps nowhere. Rounding may decide which slope a number gets (exec/sides.h). */
     int (*bends)(const Attrs *at, OpBend *to);
     uint32_t asks; /* letters whose global indices the kernel asks for (RULE_BIT) */
+    /* 1 + the operand whose rows (its last dim) the result's are sums of, with weights that follow
+     * from the other operands: it may have any width, which is the result's then. 0: none. */
+    int mixed;
     bool adj_reads_output;
     bool adj_hands_on;      /* its adjoint is the cotangent itself, and reads nothing else */
     const char *activation; /* name in plans and configs ("silu", "gelu"), or NULL */
@@ -142,10 +147,11 @@ typedef struct Op {
      * which *split are outer? NULL: never. */
     bool (*factored)(const OpCall *c, int operand, int *split);
     /* In float64, does the call (its adjoint) take float32 operands, for itself and for its bounds,
-     * and widen each number when it reads it? NULL: never. */
+     * any of them, and widen each number when it reads it? NULL: never. */
     bool (*widens)(const OpCall *c, int operand);
-    bool bound_each; /* an element's bound follows from the operands' elements that have its
-                        letters: it is the same in any part of the call */
+    /* Of which calls does an element's bound follow from the operands' elements that have its
+     * letters, so that it is the same in any part of the call? */
+    OpBoundEach bound_each;
     void (*exact)(const OpCall *c); /* integer map for --exact; op_exact_same: forward is already
                                        exact on integers */
     /* Adjoint of --exact, in integers modulo c->modulus: linear in the cotangent and in what the op

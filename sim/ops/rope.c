@@ -141,6 +141,7 @@ const Op op_rope = {
     .forward = forward,
     .adjoint = adjoint,
     .bound = bound,
+    .bound_each = BOUND_EACH,
     .exact = exact,
     .exact_adjoint = exact_adjoint,
     .flops_each = 3,

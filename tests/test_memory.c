@@ -165,25 +165,42 @@ static const struct {
                              "optimizer: {name: sgd, steps: 5}\n"},
 #undef TINY
 };
-static void test_estimate_many_ranks(void **state) {
-    (void)state;
+/* Of a plan that is no file. */
+static void estimate_text(const char *name, const char *text, CheckHow how, const char *threads) {
     char path[] = "/tmp/shardproof-memory-XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    for (size_t i = 0; i < sizeof many / sizeof many[0]; i++) {
-        Arena *a = arena_new();
-        child_write(path, many[i].text);
-        PipelineOptions o = {.execute = true, .threads = 1, .memory_limit = 1};
-        PipelineReport rep;
-        Arena *own = arena_new();
-        pipeline_run(own, diags_new(own), plan_text("p", many[i].text), &o, &rep);
-        arena_free(own);
-        near(a, many[i].name, (double)rep.predicted_bytes / 1048576,
-             WORDS("check", path, "--threads", "2"), WORDS("shapes", path));
-        arena_free(a);
-    }
+    child_write(path, text);
+    Arena *a = arena_new();
+    PipelineOptions o = {.execute = true, .threads = 1, .memory_limit = 1, .check = how};
+    PipelineReport rep;
+    Arena *own = arena_new();
+    pipeline_run(own, diags_new(own), plan_text("p", text), &o, &rep);
+    arena_free(own);
+    near(a, name, (double)rep.predicted_bytes / 1048576,
+         WORDS("check", path, "--threads", threads, "--check",
+               how == CHECK_QUICK ? "quick" : "full"),
+         WORDS("shapes", path));
+    arena_free(a);
     unlink(path);
+}
+static void test_estimate_many_ranks(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof many / sizeof many[0]; i++)
+        estimate_text(many[i].name, many[i].text, CHECK_FULL, "2");
+}
+/* A product's smaller factor, large itself: each rank has it, so that it is read where it lies; or
+ * none has all of it, and it is put together. */
+static void test_estimate_quick(void **state) {
+    (void)state;
+#define SQUARE "model: {kind: mlp, sizes: [3072, 3072], bias: false, layer_names: [up]}\n"
+    estimate_text("quick, on every rank",
+                  SQUARE "data: {rows: 3000}\nmesh: {tp: 2}\nplan: {up: colwise}\n", CHECK_QUICK,
+                  "1");
+    estimate_text("quick, in parts", SQUARE "data: {rows: 3000}\nmesh: {dp: 2}\n", CHECK_QUICK,
+                  "1");
+#undef SQUARE
 }
 /* A slip of a number: refused with the place and what would do, before anything is computed. */
 static void test_time_is_told_first(void **state) {
@@ -410,6 +427,7 @@ int main(void) {
                                        cmocka_unit_test(test_estimate_distances),
                                        cmocka_unit_test(test_estimate_plans),
                                        cmocka_unit_test(test_estimate_many_ranks),
+                                       cmocka_unit_test(test_estimate_quick),
                                        cmocka_unit_test(test_time_is_told_first),
                                        cmocka_unit_test(test_offer),
                                        cmocka_unit_test(test_offer_of_time),

@@ -144,9 +144,10 @@ bool assemble_parts(const Exec *e, int v, const AxisList *fixed, int64_t rank, A
     const Val *x = &p->val[v];
     if (p->graph->t[x->tensor].listed) return false;
     *parts = (AssembleParts){.box = assemble_region(e, v, fixed, rank, arena)};
-    if (e->dev->sizes_only) return true;
     AxisList over = cutting(e, &x->L, fixed);
     int64_t n = mesh_size(p->mesh, &over), held = 0;
+    parts->one = n == 1;
+    if (e->dev->sizes_only) return true;
     parts->part = ARENA_ARRAY(arena, struct AssemblePart, n);
     for (; parts->n < n; parts->n++) {
         int64_t q = mesh_member(p->mesh, &over, rank, parts->n);

@@ -16,6 +16,7 @@ Tensor assemble_box(const Exec *e, int val, const AxisList *fixed, int64_t rank,
  * Lists live in `arena`. */
 typedef struct AssembleParts {
     Region box; /* the elements of all */
+    bool one;   /* a single rank has them: known where there are sizes only, and no parts, too */
     int64_t n;
     struct AssemblePart {
         Region has;

@@ -5,7 +5,6 @@
 #include "exec/project.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Which columns a step is seen through: others in each micro-batch and training step, so that a
  * mistake which cancels in one shows in the next. */
@@ -25,35 +24,40 @@ static bool has_lists(const AssembleParts *x) {
     for (int64_t i = 0; i < x->n; i++) lists |= x->part[i].has.outer != 0;
     return lists;
 }
-static const AssembleParts *lie(const Joint *j, int val, Lying *l, Tensor *whole, Arena *tmp) {
-    Device *dev = j->c->e->dev;
+/* Where its parts are; false: it has to be put together. */
+static bool lies(const Joint *j, int val, Lying *l, Arena *tmp) {
     l->apart = assemble_parts(j->c->e, val, j->X, j->rank, tmp, &l->parts) && !has_lists(&l->parts);
-    if (!l->apart && whole) *whole = joint_letters(j, val);
-    for (int64_t i = 0; l->apart && i < l->parts.n; i++) {
+    return l->apart;
+}
+static const AssembleParts *lie_get(const Joint *j, int val, Lying *l) {
+    Device *dev = j->c->e->dev;
+    for (int64_t i = 0; i < l->parts.n; i++) {
         Tensor *t = &l->parts.part[i].t;
         if (far_rank(j->c->e, t) < 0) *t = dev->get(dev, t, exec_dtype(j->c->e, val));
     }
-    return l->apart ? &l->parts : NULL;
+    return &l->parts;
+}
+static const AssembleParts *lie(const Joint *j, int val, Lying *l, Tensor *whole, Arena *tmp) {
+    if (lies(j, val, l, tmp)) return lie_get(j, val, l);
+    if (whole) *whole = joint_letters(j, val);
+    return NULL;
 }
 static void lie_done(const Check *c, Lying *l) {
     for (int64_t i = 0; l->apart && i < l->parts.n; i++)
         if (far_rank(c->e, &l->parts.part[i].t) < 0)
             c->e->dev->done(c->e->dev, &l->parts.part[i].t);
 }
-static bool is_all(const Region *box, const Region *has) {
-    return box->nd == has->nd && !memcmp(box->n, has->n, sizeof *box->n * (size_t)box->nd);
-}
-/* The factor that is used as it is, for whom *to asks: where it is elsewhere in parts, where a rank
- * has all of it as that rank has it, else put together. */
-static const AssembleParts *lie_kept(const Joint *j, int val, Lying *l, Projection *q, Tensor *to,
-                                     Arena *tmp) {
-    const AssembleParts *parts = lie(j, val, l, NULL, tmp);
-    if (parts && j->c->e->far && project_apart(q, parts)) return parts;
-    if (parts && !j->c->e->far && parts->n == 1 && is_all(&parts->box, &parts->part[0].has)) {
-        *to = parts->part[0].t;
+/* The factor that is used as it is, whose sizes *to has: where it is elsewhere in parts, where one
+ * rank has all of it as that rank has it, else put together. */
+static const AssembleParts *lie_kept(const Joint *j, int val, Lying *l, const Projection *q,
+                                     Tensor *to, Arena *tmp) {
+    bool far = j->c->e->far != NULL, apart = lies(j, val, l, tmp);
+    if (apart && far && project_apart(q, &l->parts)) return lie_get(j, val, l);
+    if (apart && !far && l->parts.one) {
+        lie_get(j, val, l);
+        if (joint_numbers(j->c)) *to = l->parts.part[0].t;
         return NULL;
     }
-    lie_done(j->c, l);
     l->apart = false;
     *to = joint_letters(j, val);
     return NULL;

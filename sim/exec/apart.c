@@ -80,7 +80,7 @@ static bool is_apart(const Check *c, const Step *s, const AxisList *X) {
  * bound that follows from a largest number is that of the rank's own numbers here. */
 typedef struct {
     CompareSeen seen[2];
-    int64_t count[2];
+    int64_t count[2], projections;
 } Apart;
 static Apart apart_here(Check *c, const Step *s, int64_t rank) {
     AxisList all = {0};
@@ -99,21 +99,28 @@ static Apart apart_here(Check *c, const Step *s, int64_t rank) {
         x.count[k] = m->rec.verdict[0] == 'P' ? m->rec.count : -1;
         free(m->rank_error);
     }
+    x.projections = l.local.rec.projections;
     return x;
 }
+/* What is asked of the process of a rank: how it is held follows from the check that asks, so that
+ * all ranks' projections are through the same columns. */
+typedef struct {
+    int64_t step, rank, part, iteration, quick;
+} ApartAsk;
 static FarBytes apart_answer(void *arg, const Local *of, FarBytes q, Arena *arena) {
     Check *c = arg;
     (void)of;
-    const int64_t *step = q.p, *rank = step + 1;
-    Apart x = apart_here(c, &c->e->p->step[*step], *rank);
+    const ApartAsk *ask = q.p;
+    c->part = ask->part, c->step = ask->iteration, c->quick = ask->quick;
+    Apart x = apart_here(c, &c->e->p->step[ask->step], ask->rank);
     return (FarBytes){sizeof x, arena_memdup(arena, &x, sizeof x)};
 }
 static Apart apart_of(Check *c, const Step *s, int64_t rank) {
     if (far_rank(c->e, &exec_local(c->e, s->out, rank)->t) < 0) return apart_here(c, s, rank);
     Arena *tmp = arena_new();
-    int64_t q[2] = {s->id, rank};
+    ApartAsk q = {s->id, rank, c->part, c->step, c->quick};
     Apart x;
-    FarBytes a = far_ask(c->e, FAR_HOLD, NULL, rank, (FarBytes){sizeof q, q}, tmp);
+    FarBytes a = far_ask(c->e, FAR_HOLD, NULL, rank, (FarBytes){sizeof q, &q}, tmp);
     memcpy(&x, a.p, sizeof x);
     arena_free(tmp);
     return x;
@@ -140,6 +147,7 @@ bool apart_held(Check *c, const Step *s, const AxisList *X, Levels *to) {
             compare_note(&to->bits, s->out, L, rank[k], &x[k].seen[0], x[k].count[0]);
         if (x[k].count[1])
             compare_note(&to->local, s->out, L, rank[k], &x[k].seen[1], x[k].count[1]);
+        if (x[k].projections) to->local.rec.projections = (int)x[k].projections;
     }
     arena_free(tmp);
     return right;

@@ -7,9 +7,45 @@
 #include <ctype.h>
 #include <string.h>
 
+/* What a word is: of terms what their table says (TermKind), else which table has it. */
+typedef enum {
+    WORD_STYLE = TERM_BOX + 1,
+    WORD_PLACE,
+    WORD_KEY,
+    WORD_FAULT,
+    WORD_RECIPE,
+    WORD_MODEL,
+    WORD_SCHEME,
+    WORD_HARDWARE,
+    WORD_VIEW,
+    WORD_CHOICE,
+    WORD_OP
+} WordKind;
+static const struct {
+    const char *article, *name;
+} kinds[] = {
+    [TERM_WORD] = {"a", "term"},
+    [TERM_LETTER] = {"a", "letter of shapes"},
+    [TERM_COLLECTIVE] = {"a", "collective"},
+    [TERM_BOX] = {"a", "word of figures"},
+    [WORD_STYLE] = {"a", "style"},
+    [WORD_PLACE] = {"a", "placement"},
+    [WORD_KEY] = {"a", "key of plans"},
+    [WORD_FAULT] = {"a", "fault (--fault)"},
+    [WORD_RECIPE] = {"a", "recipe"},
+    [WORD_MODEL] = {"a", "model (model: NAME)"},
+    [WORD_SCHEME] = {"a", "scheme of names (names:)"},
+    [WORD_HARDWARE] = {"a", "hardware profile (--hardware)"},
+    [WORD_VIEW] = {"a", "view (draw --view)"},
+    [WORD_CHOICE] = {"a", "word for "}, /* and the key (WordEntry.of) */
+    [WORD_OP] = {"an", "op"},
+};
 /* An entry of some table: what the word is, and what it means. */
 typedef struct {
-    const char *name, *kind, *also, *what;
+    const char *name;
+    int kind;       /* a TermKind or a WordKind */
+    const char *of; /* what the words of `kind` end in; NULL: nothing */
+    const char *also, *what;
 } WordEntry;
 typedef struct {
     Arena *a;
@@ -17,9 +53,8 @@ typedef struct {
     WordEntry *e;
     int n, cap;
 } WordEntries;
-static void add(WordEntries *all, const char *name, const char *kind, const char *also,
-                const char *what) {
-    *ARENA_PUSH(all->a, all->e, all->n, all->cap) = (WordEntry){name, kind, also, what};
+static void add(WordEntries *all, const char *name, int kind, const char *also, const char *what) {
+    *ARENA_PUSH(all->a, all->e, all->n, all->cap) = (WordEntry){name, kind, NULL, also, what};
 }
 
 /* "all-gather", "All_Gather" and "all gather" are one word; a letter is not: D and d differ. */
@@ -37,18 +72,15 @@ static bool same_word(const char *a, const char *b, size_t nb) {
 
 /* ---- the tables ---- */
 static void add_terms(WordEntries *all) {
-    static const char *const kind[] = {"a term", "a letter of shapes", "a collective",
-                                       "a word of figures"};
     const Term *const tables[] = {cli_terms, cli_boxes};
     for (int i = 0; i < 2; i++)
-        for (const Term *t = tables[i]; t->name; t++)
-            add(all, t->name, kind[t->kind], t->also, t->what);
+        for (const Term *t = tables[i]; t->name; t++) add(all, t->name, t->kind, t->also, t->what);
 }
 static void add_styles(WordEntries *all) {
     int n;
     const StyleRow *s = style_rows(&n);
     for (int i = 0; i < n; i++)
-        add(all, s[i].style.name, "a style", s[i].aliases,
+        add(all, s[i].style.name, WORD_STYLE, s[i].aliases,
             arena_printf(all->a, "%s.%s", s[i].what,
                          s[i].style.sums ? " Its system sums the gradients of its parameters."
                                          : ""));
@@ -58,7 +90,7 @@ static void add_keys(WordEntries *all) {
     const KeyRow *k = plan_key_rows(all->a, &n);
     for (int i = 0; i < n; i++) {
         const char *dot = strrchr(k[i].path, '.');
-        add(all, k[i].path, "a key of plans", dot ? dot + 1 : NULL,
+        add(all, k[i].path, WORD_KEY, dot ? dot + 1 : NULL,
             arena_printf(all->a, "%s%s%s", k[i].what, *k[i].what && *k[i].takes ? "; takes " : "",
                          k[i].takes));
     }
@@ -69,24 +101,24 @@ static void add_places(WordEntries *all) {
     for (int i = 0; i < n; i++) {
         const char *bare = arena_strndup(all->a, p[i].word, strcspn(p[i].word, "("));
         const char *also = p[i].theirs ? arena_printf(all->a, "%s %s", bare, p[i].theirs) : bare;
-        add(all, p[i].word, "a placement", also, p[i].what);
+        add(all, p[i].word, WORD_PLACE, also, p[i].what);
     }
 }
 static void add_faults(WordEntries *all) {
     const char *const *what, *const *name = fault_names(all->a, &what);
-    for (int i = 0; name[i]; i++) add(all, name[i], "a fault (--fault)", NULL, what[i]);
+    for (int i = 0; name[i]; i++) add(all, name[i], WORD_FAULT, NULL, what[i]);
 }
 static void add_recipes(WordEntries *all) {
     int n;
     const RecipeRow *r = plan_recipes(&n);
     for (int i = 0; i < n; i++)
-        if (r[i].lines) add(all, r[i].name, "a recipe", NULL, r[i].what);
+        if (r[i].lines) add(all, r[i].name, WORD_RECIPE, NULL, r[i].what);
 }
 static void add_models(WordEntries *all) {
     int n;
     const Preset *p = model_presets(&n);
     for (int i = 0; i < n; i++)
-        add(all, p[i].name, "a model (model: NAME)", NULL,
+        add(all, p[i].name, WORD_MODEL, NULL,
             arena_printf(all->a, "%s: D %lld, %lld layers, %lld heads, %lld KV heads", p[i].what,
                          (long long)p[i].D, (long long)p[i].L, (long long)p[i].H,
                          (long long)p[i].K));
@@ -97,7 +129,7 @@ static void add_schemes(WordEntries *all) {
     const NamesRow *rows = names_table(&n);
     while (row + 1 < n && strcmp(rows[row].what, "query") != 0) row++;
     for (int k = 0; k < NAMES_COUNT; k++)
-        add(all, plan_names_text((Names)k), "a scheme of names (names:)", NULL,
+        add(all, plan_names_text((Names)k), WORD_SCHEME, NULL,
             arena_printf(all->a, "modules are called as in `%s`; `list names` has all of them",
                          rows[row].name[k]));
 }
@@ -105,13 +137,13 @@ static void add_hardware(WordEntries *all) {
     static const char *const dirs[] = {"plans/hardware", NULL};
     for (const char *const *name = hardware_names(); *name; name++) {
         const Hardware *h = hardware_find(all->a, all->d, *name, dirs, diag_nowhere);
-        if (h) add(all, *name, "a hardware profile (--hardware)", NULL, h->what);
+        if (h) add(all, *name, WORD_HARDWARE, NULL, h->what);
     }
 }
 static void add_views(WordEntries *all) {
     int n;
     const RenderView *v = render_views(&n);
-    for (int i = 0; i < n; i++) add(all, v[i].name, "a view (draw --view)", NULL, v[i].what);
+    for (int i = 0; i < n; i++) add(all, v[i].name, WORD_VIEW, NULL, v[i].what);
 }
 /* The words that keys take: adamw of optimizer.name. */
 static void add_choices(WordEntries *all) {
@@ -119,12 +151,12 @@ static void add_choices(WordEntries *all) {
     const KeyRow *k = plan_key_rows(all->a, &n);
     for (int i = 0; i < n; i++) {
         if (!k[i].choices) continue;
-        const char *kind = arena_printf(all->a, "a word for %s", k[i].path);
         for (const char *w = k[i].takes; *w;) {
             size_t len = strcspn(w, ",");
             const char *what =
                 *k[i].what ? k[i].what : arena_printf(all->a, "one of %s", k[i].takes);
-            add(all, arena_strndup(all->a, w, len), kind, NULL, what);
+            add(all, arena_strndup(all->a, w, len), WORD_CHOICE, NULL, what);
+            all->e[all->n - 1].of = k[i].path;
             w += len + strspn(w + len, ", ");
         }
     }
@@ -141,8 +173,8 @@ static void add_ops(WordEntries *all) {
         bool known = !op->label || same_word(op->label, op->name, strlen(op->name));
         for (int k = 0; k < i && !known; k++)
             known = op_list[k]->label && !strcmp(op_list[k]->label, op->label);
-        add(all, op->name, "an op", NULL, what);
-        if (!known) add(all, op->label, "an op", NULL, what);
+        add(all, op->name, WORD_OP, NULL, what);
+        if (!known) add(all, op->label, WORD_OP, NULL, what);
     }
 }
 static WordEntries all_entries(Arena *a, Diags *d) {
@@ -165,20 +197,20 @@ static bool names(const WordEntry *e, const char *word) {
     return false;
 }
 /* Its other name is the end of its own. */
-static bool is_key(const WordEntry *e) { return !strcmp(e->kind, "a key of plans"); }
+static bool is_key(const WordEntry *e) { return e->kind == WORD_KEY; }
 /* Into `told` for a document, else as text. */
 static void tell(Cli *c, Told *told, const WordEntry *e) {
+    const char *kind = arena_printf(c->arena, "%s%s", kinds[e->kind].name, e->of ? e->of : "");
     if (!strcmp(c->format, "json")) {
-        size_t article = !strncmp(e->kind, "a ", 2) ? 2 : !strncmp(e->kind, "an ", 3) ? 3 : 0;
-        told_section(told, e->kind + article, e->name, e->name);
+        told_section(told, kind, e->name, e->name);
         told_field(told, TOLD_LINE, "also", e->also);
         told_field(told, TOLD_LINE, "text", e->what);
         return;
     }
     if (c->text.n) str_add(&c->text, "\n");
     cli_paint(c, "1", e->name);
-    str_addf(&c->text, ", %s", e->kind);
-    bool key = is_key(e), figures = !strcmp(e->kind, "a word of figures");
+    str_addf(&c->text, ", %s %s", kinds[e->kind].article, kind);
+    bool key = is_key(e), figures = e->kind == TERM_BOX;
     int said = 0;
     for (const char *w = e->also; w && *w && !key;) {
         size_t n = strcspn(w, " ");

@@ -38,7 +38,7 @@ void compare_ranks(Compare *m) {
     m->rank_error = base_malloc(base_mul((size_t)n, sizeof *m->rank_error));
     for (int64_t r = 0; r < n; r++) m->rank_error[r] = -1;
 }
-void compare_wrong_shape(Compare *m, int64_t rank) {
+void compare_no_numbers(Compare *m, int64_t rank) {
     compare_ranks(m);
     m->rank_error[rank] = INFINITY;
     m->failed = true;
@@ -376,7 +376,7 @@ static Look look_at(const Compare *m, int val, const Layout *L, int64_t rank, co
 bool compare_note(Compare *m, int val, const Layout *L, int64_t rank, const CompareSeen *s,
                   int64_t count) {
     if (count < 0) {
-        compare_wrong_shape(m, rank);
+        compare_no_numbers(m, rank);
         return false;
     }
     m->rec.count += count;

@@ -59,8 +59,9 @@ void compare_look(CompareLooks *l, const Whole *w);
 void compare_end(CompareLooks *l);
 /* Makes room for an error per rank. */
 void compare_ranks(Compare *m);
-/* Marks a rank whose local has not the shape that its layout claims. */
-void compare_wrong_shape(Compare *m, int64_t rank);
+/* Marks a rank that has no numbers to compare: its local has not the shape that its layout claims,
+ * or the run stopped before it had one. */
+void compare_no_numbers(Compare *m, int64_t rank);
 
 /* One rank's block and what it must be. */
 typedef struct CompareBlock {

@@ -238,7 +238,7 @@ void levels_op(Check *c, const Step *s, const Joint *j, Levels *seen) {
     }
     if (!joint_call(j, s, &call, &ob, tmp)) {
         for (int64_t r = 0; r < p->mesh->nranks; r++)
-            if (compare_agrees(p->mesh, j->X, r, j->rank)) compare_wrong_shape(&seen->bits, r);
+            if (compare_agrees(p->mesh, j->X, r, j->rank)) compare_no_numbers(&seen->bits, r);
     } else {
         Whole w = {.box = &ob, .raw = region_packed(&ob)};
         if (!by_bound) {

@@ -114,6 +114,7 @@ static void sources(Run *r) {
     if (r->against && !r->dry) pure->step_done = outside_reference_stepped, pure->step_arg = r;
     pure->exact_work = r->need.exact;
 }
+static int64_t room_now(Arena *tmp) { return memory_room(tmp).bytes; }
 static void prepare(Run *r) {
     r->exec->pool = r->pool;
     r->exec->host = r->dev;
@@ -131,6 +132,7 @@ static void prepare(Run *r) {
     r->exec->keep_all = run_keeps_all(r);
     r->check = check_new(r->arena, r->exec, r->t);
     r->check->full_arg = &r->pure;
+    r->check->room = room_now;
     r->check->quick = r->rep->quick = r->quick;
     r->check->seed = r->plan->seed;
     if (r->o->check_piece) r->check->piece = r->o->check_piece;

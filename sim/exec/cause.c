@@ -38,12 +38,14 @@ static const char *not_updated(StoryCase *c) {
     int old = c->t->next_of ? p->first[c->t->next_of - 1] : -1;
     bool all = old >= 0 && c->n_look > 0 && exec_store(c->e, old)->alive;
     for (int i = 0; i < c->n_look && all; i++) {
-        c->tmp = arena_new();
-        Tensor got = story_held(c, c->out, c->look[i], false),
-               had = story_held(c, old, c->look[i], false);
-        StoryTold told = {had, had};
-        all = story_same_shape(&got, &had) && story_fits(c, &got, &told, 1, 0);
-        arena_free(c->tmp);
+        StoryBlock got = story_open(c, c->out, c->look[i]), had = story_open(c, old, c->look[i]);
+        all = got.there && had.there && story_same_shape(&got.t, &had.t);
+        for (int64_t k = 0; k < got.n && all; k++) {
+            const double x = story_read(&had, k);
+            all = story_fits(c, story_read(&got, k), x, fabs(x), (StoryFit){1, 0});
+        }
+        story_close(c, &got);
+        story_close(c, &had);
     }
     if (!all) return NULL;
     return arena_printf(c->arena,
@@ -81,29 +83,37 @@ static const char *own_part_for_all(StoryCase *c) {
                         "the parts of all",
                         c->name, (long long)c->n);
 }
+/* What the rank holds over what it should, where that is largest so far. False: another shape. */
+static bool largest_ratio(StoryCase *c, const Story *y, int64_t rank, double *top, double *k) {
+    c->tmp = arena_new();
+    StoryTelling w = story_begin(c, y, rank);
+    StoryBlock got = story_open(c, c->out, rank);
+    bool same = true;
+    while (same && story_next(c, &w)) {
+        same = got.there && story_same_shape(&got.t, &w.shape);
+        for (int64_t i = 0; i < w.told.n && same; i++) {
+            const double x = w.told.x[i];
+            if (!(fabs(x) > *top) || !isfinite(x)) continue;
+            *top = fabs(x), *k = story_read(&got, w.told.from + i) / x;
+        }
+    }
+    c->one &= got.n <= 1;
+    story_close(c, &got);
+    story_end(&w);
+    arena_free(c->tmp);
+    return same;
+}
 /* got = factor * right value, on all elements of all ranks that are looked at. */
 static bool constant_factor(StoryCase *c, double *factor) {
     Story y = story_truth(c);
-    double k = NAN, top = 0, tol = story_factor_tolerance(c) / 10;
-    int64_t most = 0;
+    double k = NAN, top = 0;
     bool all = c->n_look > 0;
-    for (int pass = 0; pass < 2 && all; pass++) {
-        for (int i = 0; i < c->n_look && all; i++) {
-            c->tmp = arena_new();
-            StoryTold told = story_tell(c, &y, c->look[i]);
-            Tensor got = story_held(c, c->out, c->look[i], false);
-            const double *w = told.x.p, *g = got.p;
-            all = story_same_shape(&got, &told.x);
-            for (int64_t j = 0; pass == 0 && all && j < tensor_count(&got); j++)
-                if (fabs(w[j]) > top && isfinite(w[j])) top = fabs(w[j]), k = g[j] / w[j];
-            if (pass && all)
-                all = isfinite(k) && (k != 0 ? story_fits(c, &got, &told, k, tol)
-                                             : story_fits(c, &got, &told, 0, 0));
-            if (tensor_count(&got) > most) most = tensor_count(&got);
-            arena_free(c->tmp);
-        }
-    }
-    c->one = most <= 1;
+    c->one = true;
+    for (int i = 0; i < c->n_look && all; i++) all = largest_ratio(c, &y, c->look[i], &top, &k);
+    const StoryFit how = {k, story_factor_tolerance(c) / 10}, zero = {0};
+    all &= isfinite(k);
+    for (int i = 0; i < c->n_look && all; i++)
+        all = story_tells_at(c, &y, c->look[i], k != 0 ? how : zero);
     *factor = k;
     return all;
 }
@@ -286,23 +296,25 @@ static const char *plain_order(StoryCase *c) {
                               layout_order(c->from_cut ? &c->from : &c->to))
                : NULL;
 }
+/* Is element i of `got` that of the block `own`, repeated in every dim? */
+static bool is_tile(const StoryBlock *got, const StoryBlock *own, int64_t i) {
+    int64_t o = 0;
+    for (int d = 0; d < got->t.nd; d++)
+        o += i / got->packed.s[d] % got->t.n[d] % own->t.n[d] * own->packed.s[d];
+    return story_read(got, i) == story_read(own, o);
+}
 static bool holds_tiles(StoryCase *c,
                         int64_t rank) { /* the own block repeated until the shape is full */
-    c->tmp = arena_new();
-    Tensor own = story_held(c, c->in, rank, false), got = story_held(c, c->out, rank, false);
-    Tensor tiles = got;
-    const double *x, *g = got.p;
-    bool same = own.nd == got.nd && tensor_count(&own) > 0;
+    StoryBlock own = story_open(c, c->in, rank), got = story_open(c, c->out, rank);
+    bool same = own.there && got.there && own.t.nd == got.t.nd && own.n > 0;
     if (graph_is_list(c->t)) { /* of a list repeated each row stands once */
-        same &= tensor_count(&got) <= tensor_count(&own) &&
-                !memcmp(own.p, got.p, (size_t)tensor_count(&got) * 8);
-        arena_free(c->tmp);
-        return same;
-    }
-    x = tiles.p = arena_alloc(c->tmp, base_mul((size_t)tensor_count(&got) + 1, 8));
-    if (same) transfer_tile(device_plain(), &tiles, &own, DT_F64);
-    for (int64_t k = 0; same && k < tensor_count(&got); k++) same = fabs(g[k] - x[k]) <= 0;
-    arena_free(c->tmp);
+        same &= got.n <= own.n;
+        for (int64_t i = 0; i < got.n && same; i++)
+            same = story_same_number(story_read(&own, i), story_read(&got, i));
+    } else
+        for (int64_t i = 0; i < got.n && same; i++) same = is_tile(&got, &own, i);
+    story_close(c, &own);
+    story_close(c, &got);
     return same;
 }
 static const char *nothing_gathered(StoryCase *c) {
@@ -322,12 +334,10 @@ static const char *nothing_gathered(StoryCase *c) {
 static const char *nothing_cut(StoryCase *c) { /* still all of what it was to be a part of */
     bool all = c->to_cut && !c->sums;
     for (int i = 0; i < c->n_look && all; i++) {
-        c->tmp = arena_new();
-        Tensor a = story_held(c, c->in, c->look[i], false),
-               b = story_held(c, c->out, c->look[i], false);
-        all =
-            tensor_count(&a) == tensor_count(&b) && !memcmp(a.p, b.p, (size_t)tensor_count(&a) * 8);
-        arena_free(c->tmp);
+        StoryBlock a = story_open(c, c->in, c->look[i]), b = story_open(c, c->out, c->look[i]);
+        all = story_same(&a, &b);
+        story_close(c, &a);
+        story_close(c, &b);
     }
     return all ? arena_printf(c->arena,
                               "nothing is cut over %s: each rank goes on with all that it had",

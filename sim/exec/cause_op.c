@@ -20,36 +20,44 @@ static const char *what_is_counted(const OpCall *call) {
         if (call->op->asks & RULE_BIT(counted[i].letter)) return counted[i].what;
     return "indices are";
 }
-/* What the op (or another in its place, `as`) gives on the rank's own inputs; x.p NULL if it cannot
- * run. Its rounding is what two orders of one sum differ by. */
-static StoryTold computes(const StoryCase *c, const Op *as, Positions how, int64_t rank,
-                          OpCall *call) {
-    StoryTold told = {0};
-    if (!call_make(c->e, c->s, rank, call, c->tmp)) return told;
-    if (as) call->op = as;
-    call_positions(c->e, c->s, how, rank, call, c->tmp);
+/* What the op (or another in its place, `as`) gives on the rank's own inputs, to be read on the
+ * host; not there if it cannot run. */
+typedef struct {
+    StoryBlock block;
+    void *made;
+} Made;
+static Made made_as(const StoryCase *c, const Op *as, Positions how, int64_t rank) {
+    OpCall call;
+    if (!call_make(c->e, c->s, rank, &call, c->tmp)) return (Made){0};
+    if (as) call.op = as;
+    call_positions(c->e, c->s, how, rank, &call, c->tmp);
     DeviceKernel what = c->s->kind == ST_ADJOINT ? DEVICE_ADJOINT : DEVICE_FORWARD;
     Device *dev = c->e->dev;
-    void *made = call->out.p = device_array(dev, tensor_count(&call->out), 8);
+    void *made = call.out.p =
+        device_array(dev, tensor_count(&call.out), dtype_size(exec_dtype(c->e, c->out)));
     /* where the run was made: equal bits are equal evidence there */
-    if (c->e->kernels) device_lend(c->e->kernels, dev, call, what);
-    else dev->call(dev, call, 1, what, NULL);
-    Tensor host = dev->get(dev, &call->out, c->e->dtype);
-    told.x = story_wide(c, &host, c->e->dtype, false);
-    told.mag = story_wide(c, &host, c->e->dtype, true);
-    dev->done(dev, &host);
-    dev->release(dev, made);
-    return told;
+    if (c->e->kernels) device_lend(c->e->kernels, dev, &call, what);
+    else dev->call(dev, &call, 1, what, NULL);
+    return (Made){story_open_tensor(c, &call.out, exec_dtype(c->e, c->out)), made};
+}
+static void made_end(const StoryCase *c, Made *m) {
+    story_close(c, &m->block);
+    c->e->dev->release(c->e->dev, m->made);
 }
 static bool computed_as(StoryCase *c, const Op *as, Positions how, double factor, double tol) {
     bool all = c->n_look > 0;
     for (int i = 0; i < c->n_look && all; i++) {
-        OpCall call;
         c->tmp = arena_new();
-        StoryTold told = computes(c, as, how, c->look[i], &call);
-        Tensor got = story_held(c, c->out, c->look[i], false);
-        all = told.x.p && tensor_count(&got) == tensor_count(&told.x) &&
-              story_fits(c, &got, &told, factor, tol);
+        Made m = made_as(c, as, how, c->look[i]);
+        StoryBlock got = story_open(c, c->out, c->look[i]);
+        all = m.block.there && got.there && got.n == m.block.n;
+        for (int64_t k = 0; k < got.n && all; k++) {
+            /* its rounding is what two orders of one sum differ by */
+            const double x = story_read(&m.block, k);
+            all = story_fits(c, story_read(&got, k), x, fabs(x), (StoryFit){factor, tol});
+        }
+        story_close(c, &got);
+        made_end(c, &m);
         arena_free(c->tmp);
     }
     return all;
@@ -95,21 +103,21 @@ static const char *without_weights(StoryCase *c) {
 }
 static bool op_factor(StoryCase *c, double *k) {
     double top = 0;
-    int64_t most = 0;
     *k = NAN;
+    c->one = true;
     for (int i = 0; i < c->n_look; i++) {
-        OpCall call;
         c->tmp = arena_new();
-        StoryTold told = computes(c, NULL, AT_GLOBAL, c->look[i], &call);
-        Tensor got = story_held(c, c->out, c->look[i], false);
-        const double *w = told.x.p, *g = got.p;
-        for (int64_t j = 0;
-             w && j < tensor_count(&got) && tensor_count(&got) == tensor_count(&told.x); j++)
-            if (fabs(w[j]) > top) top = fabs(w[j]), *k = g[j] / w[j];
-        if (tensor_count(&got) > most) most = tensor_count(&got);
+        Made m = made_as(c, NULL, AT_GLOBAL, c->look[i]);
+        StoryBlock got = story_open(c, c->out, c->look[i]);
+        for (int64_t j = 0; m.block.there && got.n == m.block.n && j < got.n; j++) {
+            const double x = story_read(&m.block, j);
+            if (fabs(x) > top) top = fabs(x), *k = story_read(&got, j) / x;
+        }
+        c->one &= got.n <= 1;
+        story_close(c, &got);
+        made_end(c, &m);
         arena_free(c->tmp);
     }
-    c->one = most <= 1;
     return isfinite(*k) && computed(c, AT_GLOBAL, *k, *k != 0 ? story_factor_tolerance(c) / 10 : 0);
 }
 static const char *op_is_scaled(StoryCase *c) {
@@ -129,12 +137,10 @@ static const char *not_applied(StoryCase *c) { /* an operand goes through as it 
     for (int k = 0; k < n; k++) {
         bool all = c->n_look > 0;
         for (int i = 0; i < c->n_look && all; i++) {
-            c->tmp = arena_new();
-            Tensor a = story_held(c, r[k], c->look[i], false),
-                   b = story_held(c, c->out, c->look[i], false);
-            all = tensor_count(&a) == tensor_count(&b) &&
-                  !memcmp(a.p, b.p, (size_t)tensor_count(&a) * 8);
-            arena_free(c->tmp);
+            StoryBlock a = story_open(c, r[k], c->look[i]), b = story_open(c, c->out, c->look[i]);
+            all = story_same(&a, &b);
+            story_close(c, &a);
+            story_close(c, &b);
         }
         const char *label = c->e->p->graph->node[c->s->node].label;
         if (all)
@@ -161,19 +167,18 @@ const char *cause_of_op(Arena *arena, Exec *e, const Step *s, const double *wron
 static bool is_sum(StoryCase *c, double a, double b) {
     bool all = c->n_look > 0;
     for (int i = 0; i < c->n_look && all; i++) {
-        c->tmp = arena_new();
-        StoryTold told = {story_held(c, c->s->in[0], c->look[i], false),
-                          story_held(c, c->s->in[0], c->look[i], true)};
-        Tensor y = story_held(c, c->s->in[1], c->look[i], false),
-               got = story_held(c, c->out, c->look[i], false);
-        double *x = told.x.p, *mag = told.mag.p;
-        all = tensor_count(&told.x) == tensor_count(&y) && tensor_count(&got) == tensor_count(&y);
-        for (int64_t k = 0; all && k < tensor_count(&y); k++) {
-            mag[k] = fabs(a) * mag[k] + fabs(b * ((double *)y.p)[k]);
-            x[k] = a * x[k] + b * ((double *)y.p)[k];
+        StoryBlock x = story_open(c, c->s->in[0], c->look[i]),
+                   y = story_open(c, c->s->in[1], c->look[i]),
+                   got = story_open(c, c->out, c->look[i]);
+        all = x.there && y.there && got.there && x.n == y.n && got.n == y.n;
+        for (int64_t k = 0; all && k < got.n; k++) {
+            const double p = a * story_read(&x, k), q = b * story_read(&y, k);
+            all =
+                story_fits(c, story_read(&got, k), p + q, fabs(p) + fabs(q), (StoryFit){1, c->tol});
         }
-        all = all && story_fits(c, &got, &told, 1, c->tol);
-        arena_free(c->tmp);
+        story_close(c, &x);
+        story_close(c, &y);
+        story_close(c, &got);
     }
     return all;
 }

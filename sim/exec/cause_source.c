@@ -1,26 +1,46 @@
 /* Why is an input or a parameter wrong as it lies at rest? Which part of the source is it then?
  * Hypotheses as a table, in the order of evidence. */
 #include "exec/cause.h"
+#include "exec/compare.h"
 #include "exec/source.h"
 #include "exec/story.h"
-#include <string.h>
 
 /* ---- inputs and parameters at rest ---- */
 /* The part of the source that another layout, or another way of reading, would give. */
+/* Elements of the source, into x. */
+static bool read_source(const StoryCase *c, const Region *part, Tensor *x) {
+    const CauseSource *from = c->source;
+    if (!from->full) return from->some(from->arg, c->e->p->val[c->out].tensor, c->dt, part, x->p);
+    const Region all = region_whole(c->t);
+    Tensor whole = region_packed(&all);
+    whole.p = (void *)(uintptr_t)from->full;
+    region_copy((Block){part, x}, (Block){&all, &whole}, c->dt, COMBINE_COPY);
+    return true;
+}
+static bool is_part_at(StoryCase *c, const Layout *L, ReadAct act, int64_t rank) {
+    const Region lb = source_region(c->m, c->t, L, &act, rank, c->tmp);
+    const Tensor due = region_packed(&lb);
+    StoryBlock got = story_open(c, c->out, rank);
+    bool same = got.there && got.n == tensor_count(&due);
+    for (int64_t from = 0, n; same && from < got.n; from += n) {
+        Arena *tmp = arena_new();
+        const Region part = story_slice(&lb, from);
+        Tensor x = region_packed(&part);
+        n = tensor_count(&x);
+        x.p = arena_alloc(tmp, base_mul((size_t)n, (size_t)dtype_size(c->dt)));
+        same = read_source(c, &part, &x);
+        for (int64_t i = 0; i < n && same; i++)
+            same = story_same_number(compare_at(x.p, c->dt, i), story_read(&got, from + i));
+        arena_free(tmp);
+    }
+    story_close(c, &got);
+    return same;
+}
 static bool is_part(StoryCase *c, const Layout *L, ReadAct act) {
     bool all = c->n_look > 0;
     for (int i = 0; i < c->n_look && all; i++) {
         c->tmp = arena_new();
-        Region wb = region_whole(c->t);
-        int64_t rank = c->look[i];
-        Region lb = source_region(c->m, c->t, L, &act, rank, c->tmp);
-        Tensor src = region_packed(&wb), x = story_filled(c, &lb, 0),
-               got = story_held(c, c->out, rank, false);
-        src.p = (void *)(uintptr_t)c->full;
-        src = story_wide(c, &src, c->dt, false);
-        region_copy((Block){&lb, &x}, (Block){&wb, &src}, DT_F64, COMBINE_COPY);
-        all = tensor_count(&x) == tensor_count(&got) &&
-              !memcmp(x.p, got.p, (size_t)tensor_count(&x) * 8);
+        all = is_part_at(c, L, act, c->look[i]);
         arena_free(c->tmp);
     }
     return all;
@@ -41,15 +61,13 @@ static const char *copies_differ(StoryCase *c) {
         if (layout_where(L, a) >= 0 || c->m->axis[a].size == 1) continue;
         for (int i = 0; i < c->n_look && !differ; i++) {
             AxisList one = {.n = 1, .a = {(uint8_t)a}};
-            c->tmp = arena_new();
             for (int64_t k = 0; k < c->m->axis[a].size && k < STORY_GROUP && !differ; k++) {
-                Tensor x = story_held(c, c->out, c->look[i], false),
-                       y = story_held(c, c->out, mesh_member(c->m, &one, c->look[i], k), false);
-                if (!y.p) continue; /* of another stage */
-                differ = tensor_count(&x) != tensor_count(&y) ||
-                         memcmp(x.p, y.p, (size_t)tensor_count(&x) * 8) != 0;
+                StoryBlock x = story_open(c, c->out, c->look[i]),
+                           y = story_open(c, c->out, mesh_member(c->m, &one, c->look[i], k));
+                differ = y.there && !story_same(&x, &y); /* not there: of another stage */
+                story_close(c, &x);
+                story_close(c, &y);
             }
-            arena_free(c->tmp);
         }
         if (differ) over.a[over.n++] = (uint8_t)a;
     }
@@ -103,13 +121,14 @@ static const char *other_dim(StoryCase *c) {
 }
 static const char *(*const of_sources[])(StoryCase *) = {other_nesting, other_rank, other_order,
                                                          other_dim, copies_differ};
-const char *cause_of_source(Arena *arena, Exec *e, int val, const void *full, const double *wrong) {
+const char *cause_of_source(Arena *arena, Exec *e, int val, const CauseSource *source,
+                            const double *wrong) {
     StoryCase c = story_case(arena, e, NULL, val, wrong);
     c.from = c.to = e->p->val[val].L;
     c.axes = cutting_axes(c.m, &c.from);
     c.n = mesh_size(c.m, &c.axes);
     c.name = mesh_axes_text(c.m, arena, &c.axes, true);
-    c.full = full;
+    c.source = source;
     for (size_t i = 0; i < sizeof of_sources / sizeof *of_sources; i++) {
         const char *text = of_sources[i](&c);
         if (text) return text;

@@ -30,15 +30,16 @@ static double number_at(StoryCase *c, int val, int64_t rank, const int64_t *lett
     double x = NAN;
     c->tmp = arena_new();
     const Region at = region_at(c->m, c->t, &c->e->p->val[val].L, rank, c->tmp);
-    const Tensor held = story_held(c, val, rank, false);
+    StoryBlock held = story_open(c, val, rank);
     int64_t o = 0;
-    bool has = held.p && !at.outer && held.nd == at.nd;
+    bool has = held.there && !at.outer && held.t.nd == at.nd;
     for (int d = 0; d < at.nd && has; d++) {
         int64_t i = place_of(&at.d[d], letter[d]);
-        has = i >= 0 && i < held.n[d];
-        o = o * held.n[d] + i;
+        has = i >= 0 && i < held.t.n[d];
+        o = o * held.t.n[d] + i;
     }
-    if (has) x = ((const double *)held.p)[o];
+    if (has) x = story_read(&held, o);
+    story_close(c, &held);
     arena_free(c->tmp);
     return x;
 }

@@ -108,11 +108,34 @@ static bool source_slices(Check *c, int val, int64_t rows, Compare *m) {
     compare_end(&looks);
     return lo >= n || !joint_numbers(c);
 }
+/* A run that was said to fit must not end for want of memory because it is wrong: NULL where there
+ * is enough to look for the cause, else what is said in its place. */
+static const char *not_looked_for(Check *c, const Step *s, int out) {
+    if (!c->room || c->e->dev->sizes_only) return NULL;
+    Arena *tmp = arena_new();
+    const int64_t need = cause_need(c->e, s, out), room = c->room(tmp);
+    const char *text =
+        need <= room ? NULL
+                     : arena_printf(c->arena,
+                                    "the cause was not looked for: that takes about %s more of "
+                                    "memory, and there are %s",
+                                    bytes_text(need, c->arena), bytes_text(room, c->arena));
+    arena_free(tmp);
+    return text;
+}
+static const char *step_cause(Check *c, const Step *s, const Compare *m,
+                              const char *(*of)(Arena *, Exec *, const Step *, const double *)) {
+    const char *none = m->failed ? not_looked_for(c, s, s->out) : NULL;
+    return none || !m->failed ? none : of(c->arena, c->e, s, m->rank_error);
+}
 static const char *source_cause(Check *c, int val, const void *whole, const Compare *m) {
     const Program *p = c->e->p;
-    const char *name = p->graph->t[p->val[val].tensor].name;
-    bool by_wish = c->weights_cause && !strcmp(name, "loss_weights");
-    return by_wish ? c->weights_cause : cause_of_source(c->arena, c->e, val, whole, m->rank_error);
+    const char *name = p->graph->t[p->val[val].tensor].name, *none;
+    if (!m->failed) return NULL;
+    if (c->weights_cause && !strcmp(name, "loss_weights")) return c->weights_cause;
+    none = not_looked_for(c, NULL, val);
+    const CauseSource source = {whole, c->some, c->full_arg};
+    return none ? none : cause_of_source(c->arena, c->e, val, &source, m->rank_error);
 }
 void check_source(Check *c, int val) {
     const Val *v = &c->e->p->val[val];
@@ -121,7 +144,7 @@ void check_source(Check *c, int val) {
     int64_t rows = source_rows(c, val);
     bool sliced = wb.nd && rows < wb.n[0], read = !sliced || source_slices(c, val, rows, &m);
     void *whole = NULL;
-    if (read && (!sliced || m.failed)) {
+    if (!sliced) {
         whole = c->full(c->full_arg, v->tensor, exec_dtype(c->e, val));
         read = whole != NULL;
     }
@@ -136,7 +159,7 @@ void check_source(Check *c, int val) {
         compare_all(&m, val, &v->L, &nothing, 0, &w);
     }
     RankSet ranks = ranks_of(c, val);
-    record(c, &m, &ranks, m.failed ? source_cause(c, val, whole, &m) : NULL);
+    record(c, &m, &ranks, source_cause(c, val, whole, &m));
     joint_give(c, whole);
 }
 
@@ -171,7 +194,7 @@ static void check_kernel(Check *c, const Step *s) {
     }
     if (!by_bound && !bits.failed && local.failed) cause = OP_ITSELF;
     const Compare *bad = bits.failed ? &bits : local.failed ? &local : NULL;
-    if (bad && !cause) cause = cause_of_op(c->arena, c->e, s, bad->rank_error);
+    if (bad && !cause) cause = step_cause(c, s, bad, cause_of_op);
     record(c, &bits, &ranks, cause);
     bool second = !bits.failed || local.failed || local.rec.count;
     if (second && !exec_is_int(c->e, s->out)) record(c, &local, &ranks, cause);
@@ -373,7 +396,7 @@ static void check_move(Check *c, const Step *s) {
     Compare same = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS);
     if ((reduces || spreads) && !m.failed) compare_replicas(&same, s->out, &s->move.to);
     if (m.failed && reduces && tf == TY_P) cause_terms(c->arena, c->e, s, m.rank_error, &m.rec);
-    record(c, &m, &ranks, m.failed ? cause_of_move(c->arena, c->e, s, m.rank_error) : NULL);
+    record(c, &m, &ranks, step_cause(c, s, &m, cause_of_move));
     if (same.failed) record(c, &same, &ranks, REPLICAS_DIFFER);
 }
 static void check_sum(Check *c, const Step *s) {
@@ -384,7 +407,7 @@ static void check_sum(Check *c, const Step *s) {
         levels_sum(c, s, &(Joint){.c = c, .X = &X, .rank = joint_rank(c, s->out, &X, i)}, &seen);
     Compare m = seen.bits;
     RankSet ranks = ranks_of(c, s->out);
-    record(c, &m, &ranks, m.failed ? cause_of_sum(c->arena, c->e, s, m.rank_error) : NULL);
+    record(c, &m, &ranks, step_cause(c, s, &m, cause_of_sum));
 }
 /* Where the backward pass begins: 1 on every rank. It is no number that was computed, so it has a
  * record only where it is wrong. */

@@ -22,11 +22,13 @@ typedef struct Check {
     double u;                  /* unit roundoff of the run's dtype */
     double slack;              /* 1, or 2 for f64 runs, whose reference is computed in f64 too */
     const char *weights_cause; /* why the loss weights may differ by the plan's own wish, or NULL */
-    int64_t part, step;        /* which micro-batch and training step is run, from 0 */
-    bool quick;                /* hold products by projections where that is cheaper (project.h) */
-    uint64_t seed;             /* of the projections */
-    int64_t piece;  /* elements of operands and result that an op is held by at a time, about */
-    int first_fail; /* index into t->checks, or -1 */
+    /* bytes that can still be had; NULL: as many as are wanted */
+    int64_t (*room)(Arena *tmp);
+    int64_t part, step; /* which micro-batch and training step is run, from 0 */
+    bool quick;         /* hold products by projections where that is cheaper (project.h) */
+    uint64_t seed;      /* of the projections */
+    int64_t piece;      /* elements of operands and result that an op is held by at a time, about */
+    int first_fail;     /* index into t->checks, or -1 */
     int64_t beyond; /* numbers inside of whose op others may be larger than the run's dtype has */
     const char *beyond_first; /* the first value that has some */
     int64_t beyond_in;        /* the first training step in which there are some, */

@@ -14,46 +14,69 @@ double story_rounding(const StoryCase *c, int64_t n) {
 }
 
 /* ---- what ranks hold, in double ---- */
-/* A local tensor as doubles, packed. */
-Tensor story_wide(const StoryCase *c, const Tensor *t, Dtype dt, bool magnitude) {
-    Tensor w = *t;
-    int64_t i[LAYOUT_MAX_DIMS] = {0}, n = tensor_count(t);
-    tensor_pack(&w);
-    double *x = arena_alloc(c->tmp, base_mul((size_t)(n ? n : 1), 8));
-    for (int64_t k = 0; k < n; k++) {
-        int64_t o = 0;
-        for (int d = 0; d < t->nd; d++) o += i[d] * t->s[d];
-        x[k] = compare_at(t->p, dt, o);
-        if (magnitude) x[k] = fabs(x[k]);
-        for (int d = t->nd - 1; d >= 0; d--) {
-            if (++i[d] < t->n[d]) break;
-            i[d] = 0;
-        }
-    }
-    w.p = x;
-    return w;
+static StoryBlock block_of(const Tensor *t, Dtype dt) {
+    StoryBlock b = {.there = true, .t = *t, .packed = *t, .dt = dt, .n = tensor_count(t)};
+    tensor_pack(&b.packed);
+    for (int d = 0; d < t->nd; d++) b.strided |= t->n[d] > 1 && t->s[d] != b.packed.s[d];
+    return b;
 }
-Tensor story_held(const StoryCase *c, int val, int64_t rank, bool magnitude) {
-    Device *dev = c->e->dev;
-    Dtype dt = exec_dtype(c->e, val);
+StoryBlock story_open(const StoryCase *c, int val, int64_t rank) {
     const Local *l = exec_local(c->e, val, rank);
-    if (!l) return (Tensor){0}; /* it lives elsewhere */
-    Tensor host = dev->get(dev, &l->t, dt);
-    Tensor held = story_wide(c, &host, dt, magnitude);
-    dev->done(dev, &host);
-    return held;
+    if (!l) return (StoryBlock){0}; /* it lives elsewhere */
+    return story_open_tensor(c, &l->t, exec_dtype(c->e, val));
 }
-Tensor story_filled(const StoryCase *c, const Region *b, double v) {
-    Tensor t = region_packed(b);
-    int64_t n = tensor_count(&t);
-    double *x = t.p = arena_alloc(c->tmp, base_mul((size_t)(n ? n : 1), 8));
-    for (int64_t i = 0; i < n; i++) x[i] = v;
-    return t;
+StoryBlock story_open_tensor(const StoryCase *c, const Tensor *t, Dtype dt) {
+    Tensor host = c->e->dev->get(c->e->dev, t, dt);
+    return block_of(&host, dt);
+}
+void story_close(const StoryCase *c, StoryBlock *b) {
+    if (b->there) c->e->dev->done(c->e->dev, &b->t);
+    b->there = false;
+}
+double story_read(const StoryBlock *b, int64_t i) {
+    if (!b->strided) return compare_at(b->t.p, b->dt, i);
+    int64_t o = 0;
+    for (int d = 0; d < b->t.nd; d++) o += i / b->packed.s[d] % b->t.n[d] * b->t.s[d];
+    return compare_at(b->t.p, b->dt, o);
+}
+bool story_same_number(double x, double y) { return !memcmp(&x, &y, sizeof x); }
+bool story_same(const StoryBlock *a, const StoryBlock *b) {
+    bool same = a->there && b->there && a->n == b->n;
+    for (int64_t i = 0; i < a->n && same; i++)
+        same = story_same_number(story_read(a, i), story_read(b, i));
+    return same;
 }
 bool story_same_shape(const Tensor *a, const Tensor *b) {
     bool same = a->nd == b->nd;
     for (int d = 0; same && d < a->nd; d++) same = a->n[d] == b->n[d];
     return same;
+}
+/* ---- a block in slices ---- */
+/* Of dim d only n positions from i on. */
+static void narrow_dim(Region *r, int d, int64_t i, int64_t n) {
+    if (r->d[d].range) r->d[d].lo += i;
+    else r->d[d].list += i;
+    r->d[d].n = r->n[d] = n;
+}
+int64_t story_slice_size(int64_t n) {
+    return n / STORY_SLICES > STORY_SLICE ? n / STORY_SLICES : STORY_SLICE;
+}
+Region story_slice(const Region *r, int64_t from) {
+    Region part = *r;
+    int64_t inner = 1;
+    for (int d = 0; d < r->nd; d++) inner *= r->n[d];
+    const int64_t most = story_slice_size(inner);
+    for (int d = 0; d < r->nd && inner > most; d++) {
+        inner /= r->n[d];
+        const int64_t i = from / inner % r->n[d], rows = inner > most ? 1 : most / inner;
+        narrow_dim(&part, d, i, r->n[d] - i < rows ? r->n[d] - i : rows);
+    }
+    return part;
+}
+static double *filled(const StoryCase *c, int64_t n, double v) {
+    double *x = arena_alloc(c->tmp, base_mul((size_t)(n ? n : 1), 8));
+    for (int64_t i = 0; i < n && v != 0; i++) x[i] = v; /* else zeros they are */
+    return x;
 }
 /* ---- stories: how a rank could have come to its block ---- */
 
@@ -79,71 +102,104 @@ static int compare_ids(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 /* An index list as a rank holds it: each row once, ascending, whatever arrived. */
-static void tidy(Tensor *t) {
-    double *id = t->p;
-    int64_t n = t->n[0], kept = 0;
+static int64_t tidy(double *id, int64_t n) {
+    int64_t kept = 0;
     qsort(id, (size_t)n, sizeof *id, compare_ids);
     for (int64_t i = 0; i < n; i++)
         if (!i || id[i] > id[i - 1]) id[kept++] = id[i];
-    t->n[0] = kept;
+    return kept;
 }
-StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank) {
-    Pieces x = story_pieces(c, y);
-    Region to = pieces_to(&x, rank, c->tmp);
-    Combine how = pieces_combine(&x, rank);
-    StoryTold told = {.x = story_filled(c, &to, how == COMBINE_MAX ? -INFINITY : 0),
-                      .mag = story_filled(c, &to, 0)};
-    int64_t n = pieces_count(&x, rank);
-    for (int64_t i = 0; i < n + y->own_too; i++) {
-        if (i == y->without) continue;
-        Piece one = piece_told(&x, y, rank, i, n);
-        if (!exec_local(c->e, c->in, one.rank)) continue; /* it has nothing to give */
-        if (pieces_absent(&x, rank, &one)) continue;
-        Region at = pieces_from(&x, &one, c->tmp);
-        Tensor part = story_held(c, c->in, one.rank, false),
-               mag = story_held(c, c->in, one.rank, true);
-        if (y->act.dim >= 0) part = region_shaped(&at, &part), mag = region_shaped(&at, &mag);
-        region_copy((Block){&to, &told.x}, (Block){&at, &part}, DT_F64, how);
-        region_copy((Block){&to, &told.mag}, (Block){&at, &mag}, DT_F64,
-                    how == COMBINE_COPY ? COMBINE_COPY : COMBINE_SUM);
+/* What a piece gives of a slice of the block, added to what is there. */
+static void tell_piece(const StoryCase *c, const StoryTelling *w, const Piece *one) {
+    if (!exec_local(c->e, c->in, one->rank)) return; /* it has nothing to give */
+    Arena *tmp = arena_new();
+    StoryBlock held = story_open(c, c->in, one->rank);
+    Region at = pieces_from(&w->x, one, tmp);
+    Tensor part = w->y.act.dim >= 0 ? region_shaped(&at, &held.t) : held.t;
+    /* another rank's block may be shorter than the one that it is taken for */
+    if (part.nd == at.nd) region_clamp(&at, part.n);
+    const Region meet = region_meet(&w->part, &at, tmp);
+    Tensor near = region_packed(&meet), wide = near, to = region_packed(&w->part), mag = to;
+    const int64_t n = tensor_count(&near);
+    near.p = arena_alloc(tmp, base_mul((size_t)(n ? n : 1), (size_t)dtype_size(held.dt)));
+    double *x = wide.p = arena_alloc(tmp, base_mul((size_t)(n ? n : 1), 8));
+    to.p = w->told.x, mag.p = w->told.mag;
+    region_copy((Block){&meet, &near}, (Block){&at, &part}, held.dt, COMBINE_COPY);
+    for (int64_t i = 0; i < n; i++) x[i] = compare_at(near.p, held.dt, i);
+    region_copy((Block){&w->part, &to}, (Block){&meet, &wide}, DT_F64, w->how);
+    for (int64_t i = 0; i < n; i++) x[i] = fabs(x[i]);
+    region_copy((Block){&w->part, &mag}, (Block){&meet, &wide}, DT_F64,
+                w->how == COMBINE_COPY ? COMBINE_COPY : COMBINE_SUM);
+    story_close(c, &held);
+    arena_free(tmp);
+}
+StoryTelling story_begin(const StoryCase *c, const Story *y, int64_t rank) {
+    StoryTelling w = {.x = story_pieces(c, y), .y = *y, .rank = rank};
+    w.to = pieces_to(&w.x, rank, c->tmp);
+    w.how = pieces_combine(&w.x, rank);
+    w.shape = region_packed(&w.to);
+    w.n = tensor_count(&w.shape);
+    return w;
+}
+bool story_next(const StoryCase *c, StoryTelling *w) {
+    /* what is read in another order, or sorted, is read as a whole */
+    const bool whole = w->y.act.counts || graph_is_list(c->t);
+    const int64_t from = w->told.from + w->told.n;
+    if (w->begun && (whole || from >= w->n)) return false;
+    w->begun = true;
+    arena_free(w->tmp);
+    StoryCase one = *c;
+    one.tmp = w->tmp = arena_new();
+    w->part = whole ? w->to : story_slice(&w->to, from);
+    Tensor x = region_packed(&w->part);
+    const int64_t size = tensor_count(&x), n = pieces_count(&w->x, w->rank);
+    w->told = (StoryTold){.from = from, .n = size};
+    w->told.x = filled(&one, size, w->how == COMBINE_MAX ? -INFINITY : 0);
+    w->told.mag = filled(&one, size, 0);
+    for (int64_t i = 0; i < n + w->y.own_too; i++) {
+        if (i == w->y.without) continue;
+        Piece piece = piece_told(&w->x, &w->y, w->rank, i, n);
+        if (!pieces_absent(&w->x, w->rank, &piece)) tell_piece(&one, w, &piece);
     }
-    if (y->act.counts) counts_misread(device_plain(), &x, rank, &to, &told.x, DT_F64);
-    if (y->act.floor) transfer_drop_tail(device_plain(), &x, &to, &told.x, DT_F64);
-    if (graph_is_list(c->t)) tidy(&told.x);
-    return told;
+    x.p = w->told.x;
+    if (w->y.act.counts) counts_misread(device_plain(), &w->x, w->rank, &w->part, &x, DT_F64);
+    if (w->y.act.floor) transfer_drop_tail(device_plain(), &w->x, &w->part, &x, DT_F64);
+    if (graph_is_list(c->t)) w->told.n = w->n = w->shape.n[0] = tidy(x.p, size);
+    return true;
+}
+void story_end(StoryTelling *w) {
+    arena_free(w->tmp);
+    w->tmp = NULL;
 }
 /* Is the value held in bf16? */
 static bool narrow(const StoryCase *c) { return c->e->narrow && c->e->narrow[c->out]; }
-/* got = factor * told, within the rounding of sums? In bf16: is it what one rounding of that makes?
- */
-bool story_fits(const StoryCase *c, const Tensor *got, const StoryTold *told, double factor,
-                double tol) {
-    const double *g = got->p, *x = told->x.p, *mag = told->mag.p;
-    if (tensor_count(got) && (!g || !x || !mag)) return false; /* a rank that holds nothing */
-    for (int64_t i = 0; i < tensor_count(got); i++) {
-        double err = fabs(g[i] - factor * x[i]),
-               room = tol * fabs(factor) * fmax(mag[i], fabs(x[i]));
-        if (narrow(c) && g[i] >= bf16_of_double(factor * x[i] - room) &&
-            g[i] <= bf16_of_double(factor * x[i] + room))
-            continue;
-        if (!(err <= room + (c->dt == DT_F32 ? 0x1p-140 : 0)) && !(isinf(x[i]) && g[i] == x[i]))
-            return false; /* NaN never */
+bool story_fits(const StoryCase *c, double got, double told, double mag, StoryFit how) {
+    const double room = how.tol * fabs(how.factor) * fmax(mag, fabs(told)), due = how.factor * told;
+    if (narrow(c) && got >= bf16_of_double(due - room) && got <= bf16_of_double(due + room))
+        return true;
+    return fabs(got - due) <= room + (c->dt == DT_F32 ? 0x1p-140 : 0) ||
+           (isinf(told) && got == told);
+}
+bool story_tells_at(StoryCase *c, const Story *y, int64_t rank, StoryFit how) {
+    c->tmp = arena_new();
+    StoryTelling w = story_begin(c, y, rank);
+    StoryBlock got = story_open(c, c->out, rank);
+    bool all = got.there;
+    while (all && story_next(c, &w)) {
+        all = y->act.dim >= 0 ? got.n == w.n : story_same_shape(&got.t, &w.shape);
+        for (int64_t i = 0; i < w.told.n && all; i++)
+            all = story_fits(c, story_read(&got, w.told.from + i), w.told.x[i], w.told.mag[i], how);
     }
-    return true;
+    story_close(c, &got);
+    story_end(&w);
+    arena_free(c->tmp);
+    return all;
 }
 /* Does the story explain every wrong rank that is looked at? */
 bool story_tells(StoryCase *c, const Story *y) {
     bool all = c->n_look > 0;
-    for (int i = 0; i < c->n_look && all; i++) {
-        c->tmp = arena_new();
-        StoryTold told = story_tell(c, y, c->look[i]);
-        Tensor got = story_held(c, c->out, c->look[i], false);
-        all = y->act.dim >= 0 ? tensor_count(&got) == tensor_count(&told.x)
-                              : story_same_shape(&got, &told.x);
-        double factor = y->act.scale / (y->act.combine == COMBINE_AVG ? (double)c->n : 1);
-        all = all && story_fits(c, &got, &told, factor, c->tol);
-        arena_free(c->tmp);
-    }
+    StoryFit how = {y->act.scale / (y->act.combine == COMBINE_AVG ? (double)c->n : 1), c->tol};
+    for (int i = 0; i < c->n_look && all; i++) all = story_tells_at(c, y, c->look[i], how);
     return all;
 }
 Story story_truth(const StoryCase *c) {
@@ -232,6 +288,23 @@ static void choose(StoryCase *c, const double *wrong) {
         }
         k++;
     }
+}
+/* Positions of what is in rows, of both sides and of what they share, and slices of numbers. */
+int64_t cause_need(const Exec *e, const Step *s, int out) {
+    enum { EACH = 48, COPIES = 3 };
+    const GTensor *t = &e->p->graph->t[e->p->val[out].tensor];
+    const Store *store = exec_store(e, out);
+    int64_t block = 0, bytes;
+    for (int k = 0; k < store->n; k++) {
+        const int64_t n = tensor_count(&store->l[k].t);
+        if (n > block) block = n;
+    }
+    bytes = story_slice_size(block) * EACH;
+    if (t->listed) bytes += block * EACH;
+    if (s && (s->kind == ST_OP || s->kind == ST_ADJOINT))
+        bytes += block * dtype_size(exec_dtype(e, out)); /* the op is run again */
+    if (e->dev != e->host) bytes += block * dtype_size(exec_dtype(e, out)) * COPIES;
+    return bytes;
 }
 StoryCase story_case(Arena *arena, Exec *e, const Step *s, int out, const double *wrong) {
     StoryCase c = {.e = e,

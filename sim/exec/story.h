@@ -4,10 +4,15 @@
  * is so on every wrong rank that is looked at. For sim/exec/cause*.c only. */
 #ifndef SP_EXEC_STORY_H
 #define SP_EXEC_STORY_H
+#include "exec/cause.h"
 #include "exec/pieces.h"
 
 /* Wrong ranks looked at; largest group and farthest block that is tried. */
 enum { STORY_LOOK = 8, STORY_GROUP = 64, STORY_SHIFT = 16 };
+/* Elements of a block that are told at a time, or as many as make so many slices of it, for each of
+ * which lists of positions are gone through: a wrong run must not take much more memory than a
+ * right one, whose size was said beforehand. */
+enum { STORY_SLICE = 1 << 16, STORY_SLICES = 64 };
 /* Sets of axes that are named side by side where the numbers cannot tell them apart. */
 enum { STORY_SETS = 4 };
 typedef struct StorySets {
@@ -23,7 +28,7 @@ typedef struct StoryCase {
     const GTensor *t;
     Arena *arena, *tmp; /* of the sentence; of one question */
     int in, out;        /* values; in: -1 for a source */
-    const void *full;   /* of a source */
+    const CauseSource *source;
     int64_t look[STORY_LOOK];
     int n_look;
     AxisList axes; /* of the move, or those that cut a source */
@@ -42,9 +47,36 @@ typedef struct Story {
     bool plain;   /* contiguous cuts where the layout has another order */
     bool own_too; /* and the own term once more */
 } Story;
-typedef struct StoryTold { /* what the story says that a rank holds */
-    Tensor x, mag;
+/* A block for the host to read, number by number, in its order (row-major). */
+typedef struct StoryBlock {
+    bool there; /* false: the rank has none */
+    Tensor t, packed;
+    Dtype dt;
+    bool strided;
+    int64_t n; /* elements */
+} StoryBlock;
+/* A slice of what the story says that a rank holds, with the magnitudes that were added. */
+typedef struct StoryTold {
+    int64_t from, n; /* elements of the block */
+    double *x, *mag;
 } StoryTold;
+typedef struct StoryTelling {
+    Pieces x;
+    Story y;
+    int64_t rank;
+    Region to, part; /* all of the block; of the slice */
+    Combine how;
+    Tensor shape; /* of the block, as the story has it; p NULL. Of an index list it is known once
+                     the slice is there */
+    int64_t n;    /* its elements */
+    bool begun;
+    StoryTold told;
+    Arena *tmp; /* of the slice */
+} StoryTelling;
+/* got = factor * told, but for tol times the magnitude. */
+typedef struct StoryFit {
+    double factor, tol;
+} StoryFit;
 
 /* The case of a wrong value `out`: its tensor, its dtype, and the wrong ranks to look at, spread
  * over all with wrong[rank] >= 0 (NULL: all ranks). in, axes, from, to are the caller's to fill. */
@@ -53,22 +85,36 @@ StoryCase story_case(Arena *arena, Exec *e, const Step *s, int out, const double
 Story story_truth(const StoryCase *c);
 /* The pieces of the move as the story has it. */
 Pieces story_pieces(const StoryCase *c, const Story *y);
-/* What the story says that the rank holds, with the magnitudes that were added; in c->tmp. */
-StoryTold story_tell(const StoryCase *c, const Story *y, int64_t rank);
-/* got = factor * told, but for tol times the magnitude? NaN never fits. */
-bool story_fits(const StoryCase *c, const Tensor *got, const StoryTold *told, double factor,
-                double tol);
+/* What the story says that the rank holds, slice by slice (w->told), at least one; lists of its
+ * positions live in c->tmp. Ends with story_end. */
+StoryTelling story_begin(const StoryCase *c, const Story *y, int64_t rank);
+bool story_next(const StoryCase *c, StoryTelling *w);
+void story_end(StoryTelling *w);
+/* Is `got` what is told, of that magnitude? In bf16: is it what one rounding of that makes? NaN
+ * never fits. */
+bool story_fits(const StoryCase *c, double got, double told, double mag, StoryFit how);
+/* Does the story explain what that rank holds? */
+bool story_tells_at(StoryCase *c, const Story *y, int64_t rank, StoryFit how);
 /* Does the story explain every wrong rank that is looked at? */
 bool story_tells(StoryCase *c, const Story *y);
 /* A layout with contiguous cuts in place of any other order. */
 Layout story_plain(Layout l);
 
-/* Tensors as doubles, packed, in c->tmp: any tensor (or its magnitudes), what a rank holds of a
- * value, a box full of v. */
-Tensor story_wide(const StoryCase *c, const Tensor *t, Dtype dt, bool magnitude);
-Tensor story_held(const StoryCase *c, int val, int64_t rank, bool magnitude);
-Tensor story_filled(const StoryCase *c, const Region *b, double v);
+/* What a rank holds of a value (nothing where it lives elsewhere), or any tensor of the device; to
+ * be closed. */
+StoryBlock story_open(const StoryCase *c, int val, int64_t rank);
+StoryBlock story_open_tensor(const StoryCase *c, const Tensor *t, Dtype dt);
+void story_close(const StoryCase *c, StoryBlock *b);
+/* Element i, as it is in double. */
+double story_read(const StoryBlock *b, int64_t i);
+/* The same bits; those of all elements, and as many. */
+bool story_same_number(double x, double y);
+bool story_same(const StoryBlock *a, const StoryBlock *b);
 bool story_same_shape(const Tensor *a, const Tensor *b);
+/* How many elements a slice of a block of n has at most; the slice of a region from number `from`
+ * on, elements that lie side by side in it: `from` is where one ended. */
+int64_t story_slice_size(int64_t n);
+Region story_slice(const Region *r, int64_t from);
 
 /* What the rounding of a sum of n terms may come to, as a part of the sum of their magnitudes:
  * (n + 8) units in the last place of c->dt, twice the bound (n - 1) u of recursive summation

@@ -155,6 +155,34 @@ static void test_diff_of_pipelines(void **state) {
     assert_true(lines_with(e.out, "\n") < 300 && lines_with(all.out, "\n") > 1000);
     arena_free(a);
 }
+/* Writes `text`, a trace, to `path` with the first value of that name in another place. */
+static void write_moved(Arena *a, const char *path, const char *text, const char *name,
+                        const char *from, const char *to) {
+    const char *at = strstr(text, arena_printf(a, "\"name\":\"%s\",\"pass\"", name));
+    at = at ? strstr(at, from) : NULL;
+    assert_non_null(at);
+    child_write(path, arena_printf(a, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)));
+}
+/* A value that lies where the layer behind does in one pipeline, and with its own layer in the
+ * other, is a difference that no row of a layer tells: all of these lie alike. */
+static void test_diff_of_neighbours(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *x = temp_path(a, "x.jsonl"), *y = temp_path(a, "y.jsonl");
+    Ended e = child_run(a, &(Child){.words = WORDS("shapes", "plans/45-llama3-8b-pp4-1f1b.yaml",
+                                                   "--set", "model.layers=8", "--trace", x)});
+    assert_int_equal(e.code, 0);
+    size_t n;
+    write_moved(a, y, child_read(a, x, &n), "layers.1.resid_attn", "at(0)", "at(1)");
+    write_moved(a, y, child_read(a, y, &n), "layers.5.resid_attn", "at(2)", "at(0)");
+    Ended few = piped_run(a, "diff", NULL, x, y), all = piped_run(a, "diff", "-v", x, y);
+    assert_string_equal(few.out, all.out);
+    assert_int_equal(lines_with(few.out, "layers.1.resid_attn"), 1);
+    assert_int_equal(lines_with(few.out, "pp: at(0)) "), 1);
+    assert_int_equal(lines_with(few.out, "(pp: at(1))\n"), 1);
+    assert_int_equal(lines_with(few.out, "layers.5.resid_attn"), 1);
+    arena_free(a);
+}
 /* A name comes before another by its letters, and by the values of the numbers in it. */
 static void test_order(void **state) {
     (void)state;
@@ -394,6 +422,7 @@ int main(void) {
         cmocka_unit_test(test_steps_are_all_told),
         cmocka_unit_test(test_micro_batches),
         cmocka_unit_test(test_diff_of_pipelines),
+        cmocka_unit_test(test_diff_of_neighbours),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_names_of_all_schemes),
         cmocka_unit_test(test_what_differs_stays),

@@ -26,11 +26,12 @@ Homes homes_of(const Trace *t, Arena *a) {
 const char *homes_at(const Homes *h, int layer) {
     return layer >= 0 && layer < h->n ? h->of[layer] : NULL;
 }
-bool homes_say(const Homes *h, int layer, const TracePlace *p) {
-    bool said = false;
-    for (int of = layer - 1; of <= layer + 1 && layer >= 0; of++) {
-        const char *home = homes_at(h, of);
-        said |= home && p->place && text_has_word(home, p->place);
+int homes_which(const Homes *h, int layer, const TracePlace *p) {
+    static const Home homes[] = {HOME_BEFORE, HOME_OWN, HOME_BEHIND};
+    int which = 0;
+    for (int i = 0; layer >= 0 && p->place && text_same(p->axis, h->axis) && i < 3; i++) {
+        const char *home = homes_at(h, layer - 1 + i);
+        if (home && text_has_word(home, p->place)) which |= homes[i];
     }
-    return said && text_same(p->axis, h->axis);
+    return which;
 }

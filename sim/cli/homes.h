@@ -14,7 +14,8 @@ typedef struct {
 Homes homes_of(const Trace *t, Arena *a);
 /* That of a layer, or NULL; -1 and layers that the trace has not have none. */
 const char *homes_at(const Homes *h, int layer);
-/* Is this place of a value or parameter of the layer one that its home says, or that of the layer
- * before or behind, to which it may be sent? */
-bool homes_say(const Homes *h, int layer, const TracePlace *p);
+/* Whose home a place of a value or parameter of the layer is, which may be sent to its neighbours:
+ * a set of these, 0: of none of them. */
+typedef enum { HOME_BEFORE = 1, HOME_OWN = 2, HOME_BEHIND = 4 } Home;
+int homes_which(const Homes *h, int layer, const TracePlace *p);
 #endif

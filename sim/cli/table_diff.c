@@ -60,10 +60,22 @@ static bool says_place(const TraceShape *s, const TracePlace *p) {
             return true;
     return false;
 }
+/* Whose homes is the item's place on that axis? 0: nobody's, or no rows tell of homes. */
+static int homes_of_item(const Item *x, const char *axis) {
+    for (int i = 0; x->homes && i < x->shape->n_places; i++)
+        if (text_same(x->shape->place[i].axis, axis))
+            return homes_which(x->homes, x->layer, &x->shape->place[i]);
+    return 0;
+}
+/* Do rows of layers tell where it lies? Beside another both must lie where one and the same layer
+ * does. */
+static bool is_at_home(const Item *x, const Item *other, const char *axis) {
+    return homes_of_item(x, axis) & (other ? homes_of_item(other, axis) : -1);
+}
 /* "[B/dp, S, D] [1, 64, 256] (dp: shard(0), tp: replicate)"; beside `other` without the place in a
  * pipeline that both have, which differs from stage to stage and is no difference; without that
- * which its layer's row tells. */
-static const char *lying_text(const Item *x, const TraceShape *other, Arena *a) {
+ * which rows of layers tell. */
+static const char *lying_text(const Item *x, const Item *other, Arena *a) {
     const TraceShape *s = x->shape;
     Str t = str_new(a), places = str_new(a);
     str_add(&t, or_empty(s->symbolic));
@@ -72,8 +84,8 @@ static const char *lying_text(const Item *x, const TraceShape *other, Arena *a) 
     for (int i = 0; i < s->n_places; i++) {
         const TracePlace *p = &s->place[i];
         bool stage = x->stages && text_same(p->axis, x->stages);
-        if (stage && other && says_place(other, p)) continue;
-        if (stage && x->homes && homes_say(x->homes, x->layer, p)) continue;
+        if (stage && other && says_place(other->shape, p)) continue;
+        if (stage && is_at_home(x, other, p->axis)) continue;
         str_addf(&places, "%s%s: %s", places.n ? ", " : "", p->axis, or_empty(p->place));
     }
     if (places.n) str_addf(&t, " (%s)", places.s);
@@ -82,7 +94,9 @@ static const char *lying_text(const Item *x, const TraceShape *other, Arena *a) 
 static Cell cell_layout(const Item *x, Arena *a) {
     JsonWriter w = json_writer(a);
     const TraceShape *s = x->shape;
-    const char *text = lying_text(x, NULL, a);
+    Item all = *x;
+    all.homes = NULL;
+    const char *text = lying_text(x, NULL, a), *plain = lying_text(&all, NULL, a);
     json_open(&w, NULL, '{');
     json_str(&w, "symbolic", s->symbolic);
     json_open(&w, "local", '[');
@@ -91,41 +105,56 @@ static Cell cell_layout(const Item *x, Arena *a) {
     json_close(&w, ']');
     json_str(&w, "layout", table_places(s, a));
     json_close(&w, '}');
-    return (Cell){text, text, w.s.s};
+    return (Cell){text, plain, w.s.s};
 }
-/* Sorted; where rows of their own tell where layers lie, copies of one name that read alike once.
- */
 static void sort_items(Items *l) {
-    int kept = 0;
     if (l->n) qsort(l->item, (size_t)l->n, sizeof *l->item, by_name);
-    for (int i = 0; i < l->n; i++) {
-        bool seen = false;
-        for (int k = kept - 1; k >= 0 && l->item[i].homes && !seen; k--) {
-            if (!text_same(l->item[k].name, l->item[i].name)) break;
-            seen = text_same(l->item[k].what.text, l->item[i].what.text);
+}
+static int copies_at(const Items *l, int i) {
+    int n = 0;
+    while (i + n < l->n && text_same(l->item[i + n].name, l->item[i].name)) n++;
+    return n;
+}
+/* Reads one of the n copies like that? Only where rows of layers tell where they lie. */
+static bool is_told(const Item *x, const Item *copy, int n) {
+    bool told = false;
+    for (int i = 0; i < n && x->homes; i++) told |= text_same(copy[i].what.text, x->what.text);
+    return told;
+}
+/* The rows of n and m copies of one name, in their order; where rows of layers tell where they lie,
+ * those that read alike once. */
+static void diff_copies(Table *t, const char *what, const Item *a, int n, const Item *b, int m) {
+    const int from = t->n_rows, pairs = n < m ? n : m;
+    for (int i = 0; i < pairs; i++) {
+        Cell x = a[i].what, y = b[i].what;
+        if (a[i].shape && b[i].shape) {
+            x.text = lying_text(&a[i], &b[i], t->arena);
+            y.text = lying_text(&b[i], &a[i], t->arena);
+            bool told = text_same(x.text, y.text);
+            for (int r = from; r < t->n_rows && a[i].homes; r++)
+                told |=
+                    text_same(t->row[r][2].text, x.text) && text_same(t->row[r][3].text, y.text);
+            if (told) continue;
         }
-        if (!seen) l->item[kept++] = l->item[i];
+        differ_in(t, a[i].layer, what, a[i].name, x, y);
     }
-    l->n = kept;
+    for (int i = pairs; i < n; i++)
+        if (!is_told(&a[i], b, m) && !is_told(&a[i], a, i))
+            differ_in(t, a[i].layer, what, a[i].name, a[i].what, cell_text(NULL));
+    for (int i = pairs; i < m; i++)
+        if (!is_told(&b[i], a, n) && !is_told(&b[i], b, i))
+            differ_in(t, b[i].layer, what, b[i].name, cell_text(NULL), b[i].what);
 }
 /* A row for every name that one side has not, or has otherwise. */
 static void diff_items(Table *t, const char *what, Items a, Items b) {
     sort_items(&a);
     sort_items(&b);
-    int i = 0, k = 0;
-    while (i < a.n || k < b.n) {
-        int c = i == a.n ? 1 : k == b.n ? -1 : text_order(a.item[i].name, b.item[k].name);
-        const char *name = c <= 0 ? a.item[i].name : b.item[k].name;
-        Cell x = c <= 0 ? a.item[i].what : cell_text(NULL),
-             y = c >= 0 ? b.item[k].what : cell_text(NULL);
-        if (!c && a.item[i].shape && b.item[k].shape) {
-            x.text = lying_text(&a.item[i], b.item[k].shape, t->arena);
-            y.text = lying_text(&b.item[k], a.item[i].shape, t->arena);
-        }
-        bool told = !c && a.item[i].shape && b.item[k].shape && text_same(x.text, y.text);
-        if (!told) differ_in(t, c <= 0 ? a.item[i].layer : b.item[k].layer, what, name, x, y);
-        i += c <= 0;
-        k += c >= 0;
+    for (int i = 0, k = 0; i < a.n || k < b.n;) {
+        const int c = i == a.n ? 1 : k == b.n ? -1 : text_order(a.item[i].name, b.item[k].name);
+        const int n = c <= 0 ? copies_at(&a, i) : 0, m = c >= 0 ? copies_at(&b, k) : 0;
+        diff_copies(t, what, a.item + i, n, b.item + k, m);
+        i += n;
+        k += m;
     }
 }
 typedef struct {

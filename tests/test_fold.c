@@ -163,6 +163,27 @@ static void write_moved(Arena *a, const char *path, const char *text, const char
     assert_non_null(at);
     child_write(path, arena_printf(a, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)));
 }
+/* Which number in a name is a layer's is known from the records, whatever their names are like. */
+static void test_names_of_records(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    const char *x = temp_path(a, "x.jsonl"), *plan = "plans/03-llama3-8b-tp2.yaml";
+    Ended of = child_run(
+        a, &(Child){.words = WORDS("shapes", plan, "--set", "model.layers=8", "--trace", x)});
+    size_t n;
+    const char *text = child_read(a, x, &n), *at;
+    Str other = str_new(a);
+    for (; (at = strstr(text, "layers.")); text = at + strlen("layers."))
+        str_addf(&other, "%.*sh.", (int)(at - text), text);
+    str_add(&other, text);
+    child_write(x, other.s);
+    Ended e = piped_run(a, "shapes", NULL, x, NULL);
+    assert_int_equal(of.code, 0);
+    assert_int_equal(lines_with(of.out, "  layers 1-7: the same as layer 0 ("), 1);
+    assert_int_equal(lines_with(e.out, "  layers 1-7: the same as layer 0 ("), 1);
+    assert_int_equal(lines_with(e.out, "\n"), lines_with(of.out, "\n"));
+    arena_free(a);
+}
 /* A value that lies where the layer behind does in one pipeline, and with its own layer in the
  * other, is a difference that no row of a layer tells: all of these lie alike. */
 static void test_diff_of_neighbours(void **state) {
@@ -423,6 +444,7 @@ int main(void) {
         cmocka_unit_test(test_micro_batches),
         cmocka_unit_test(test_diff_of_pipelines),
         cmocka_unit_test(test_diff_of_neighbours),
+        cmocka_unit_test(test_names_of_records),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_names_of_all_schemes),
         cmocka_unit_test(test_what_differs_stays),

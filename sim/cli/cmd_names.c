@@ -53,7 +53,7 @@ static Table names_rows(Cli *c, const NamedPlan *p, bool brief) {
         Cell *r = table_row(&t);
         r[0] = cell_text("parameter");
         r[1] = cell_text(x->name);
-        table_place(&t, fold_place_named(x->name));
+        table_place(&t, fold_place_first(x->name));
         rule_cells(r, x->rule);
         r[5] = x->placement ? cell_text(x->placement) : (Cell){"whole", NULL, NULL};
         r[6] = cell_shape(c->arena, x->shape, x->nd);
@@ -64,7 +64,7 @@ static Table names_rows(Cli *c, const NamedPlan *p, bool brief) {
         Cell *r = table_row(&t);
         r[0] = cell_text("module");
         r[1] = cell_text(p->module[i].name);
-        table_place(&t, fold_place_named(p->module[i].name));
+        table_place(&t, fold_place_first(p->module[i].name));
         rule_cells(r, p->module[i].rule);
     }
     return t;

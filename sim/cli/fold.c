@@ -7,30 +7,73 @@
 #include <string.h>
 
 /* ---- numbers of layers in names ---- */
+static bool in_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+/* Where the first component begins that is a number, behind another; NULL: none is. */
+static const char *first_number(const char *name) {
+    for (const char *p = name; p && *p; p++)
+        if (p > name + 1 && p[-1] == '.' && in_word(p[-2]) && isdigit((unsigned char)*p)) {
+            const char *end = p + strspn(p, "0123456789");
+            if (!in_word(*end)) return p;
+        }
+    return NULL;
+}
+void fold_learn(FoldWords *w, const char *name, int layer) {
+    const char *number = layer < 0 ? NULL : first_number(name);
+    if (!number || strtol(number, NULL, 10) != layer) return;
+    const char *from = number - 1;
+    while (from > name && in_word(from[-1])) from--;
+    for (int i = 0; i < w->n; i++)
+        if (!strncmp(w->word[i], from, (size_t)(number - from)) && !w->word[i][number - from])
+            return;
+    *ARENA_PUSH(w->arena, w->word, w->n, w->cap) =
+        arena_strndup(w->arena, from, (size_t)(number - from));
+}
+FoldWords fold_words(const Trace *t, Arena *a) {
+    FoldWords w = {.arena = a};
+    for (int i = 0; i < t->n_params; i++) {
+        fold_learn(&w, t->params[i].compute.name, t->params[i].layer);
+        fold_learn(&w, t->params[i].plan_name, t->params[i].layer);
+    }
+    for (int i = 0; i < t->n_values; i++)
+        fold_learn(&w, t->values[i].shape.name, t->values[i].layer);
+    return w;
+}
+/* Of a table those of the layers that its rows are of. */
+static FoldWords words_of(const Table *t) {
+    FoldWords w = {.arena = t->arena};
+    for (int r = 0; t->place && r < t->n_rows; r++)
+        for (int c = 0; c < t->n_cols; c++)
+            if (t->col[c].how & COL_NAMES) fold_learn(&w, t->row[r][c].text, t->place[r].layer);
+    return w;
+}
 /* Length of "layers." or "blk." (GGUF) before a layer's number, where a component of a name begins
  * at s; else 0. */
-static size_t before_number(const char *all, const char *s) {
-    static const char *const words[] = {"layers.", "blk."};
-    if (s > all && (isalnum((unsigned char)s[-1]) || s[-1] == '_')) return 0;
-    for (int i = 0; i < 2; i++) {
-        size_t n = strlen(words[i]);
-        if (!strncmp(s, words[i], n) && isdigit((unsigned char)s[n])) return n;
+static size_t before_number(const FoldWords *w, const char *all, const char *s) {
+    if (s > all && in_word(s[-1])) return 0;
+    for (int i = 0; i < w->n; i++) {
+        size_t n = strlen(w->word[i]);
+        if (!strncmp(s, w->word[i], n) && isdigit((unsigned char)s[n])) return n;
     }
     return 0;
 }
-RowPlace fold_place_named(const char *name) {
+RowPlace fold_place_named(const FoldWords *w, const char *name) {
     RowPlace at = {.layer = -1, .at = -1, .part = -1};
     for (const char *p = name; p && *p && at.layer < 0; p++) {
-        size_t n = before_number(name, p);
+        size_t n = before_number(w, name, p);
         long layer = n ? strtol(p + n, NULL, 10) : -1;
         if (layer >= 0 && layer < INT_MAX) at.layer = (int)layer;
     }
     return at;
 }
-const char *fold_name(const char *name, Arena *a) {
+RowPlace fold_place_first(const char *name) {
+    const char *number = first_number(name);
+    const long layer = number ? strtol(number, NULL, 10) : -1;
+    return (RowPlace){.layer = layer < INT_MAX ? (int)layer : -1, .at = -1, .part = -1};
+}
+const char *fold_name(const FoldWords *w, const char *name, Arena *a) {
     Str s = str_new(a);
     for (const char *p = name; *p;) {
-        size_t n = before_number(name, p);
+        size_t n = before_number(w, name, p);
         if (!n) {
             str_addn(&s, p++, 1);
             continue;
@@ -42,6 +85,7 @@ const char *fold_name(const char *name, Arena *a) {
 }
 /* By how much numbers are larger: of layers, and of stages one of several numbers. */
 typedef struct {
+    const FoldWords *words;
     long layer;
     int n_stages;
     const int *stages; /* 0 if there are none: stages are the same */
@@ -54,9 +98,10 @@ static size_t before_stage(const char *all, const char *s) {
     return !strncmp(s, word, LENGTH) && isdigit((unsigned char)s[LENGTH]) ? LENGTH : 0;
 }
 /* Is b what a says, with every number of a layer and of a stage larger by so much? */
-static bool shifted_by(const char *x, const char *y, long by_layer, long by_stage) {
+static bool shifted_by(const FoldWords *w, const char *x, const char *y, long by_layer,
+                       long by_stage) {
     for (const char *from = x; *x;) {
-        size_t layer = before_number(from, x), n = layer ? layer : before_stage(from, x);
+        size_t layer = before_number(w, from, x), n = layer ? layer : before_stage(from, x);
         if (!n) {
             if (*x++ != *y++) return false;
             continue;
@@ -72,8 +117,9 @@ static bool shifted_by(const char *x, const char *y, long by_layer, long by_stag
 }
 static bool shifted(const char *a, const char *b, Shift by) {
     const char *x = a ? a : "", *y = b ? b : "";
-    bool same = !by.n_stages && shifted_by(x, y, by.layer, 0);
-    for (int i = 0; i < by.n_stages && !same; i++) same = shifted_by(x, y, by.layer, by.stages[i]);
+    bool same = !by.n_stages && shifted_by(by.words, x, y, by.layer, 0);
+    for (int i = 0; i < by.n_stages && !same; i++)
+        same = shifted_by(by.words, x, y, by.layer, by.stages[i]);
     return same;
 }
 
@@ -105,6 +151,7 @@ static const char *lines(Arena *a, const char *line, const char *next) {
 /* ---- blocks of rows ---- */
 typedef struct {
     const Table *t;
+    FoldWords words;
     int step;  /* the column; -1: none */
     bool lone; /* the row before has no like in the next layer: `layers.0.input` */
 } Folding;
@@ -131,7 +178,7 @@ static int layer_at(const Folding *f, int r) { return f->t->place[r].layer; }
 static bool same_rows(const Folding *f, int a, int b, int n, long by) {
     for (int r = 0; r < n; r++) {
         if (f->step >= 0 && !same_step(f, a, a + r, b, b + r)) return false;
-        if (!same_cells(f, a + r, b + r, (Shift){.layer = by}, 0)) return false;
+        if (!same_cells(f, a + r, b + r, (Shift){.words = &f->words, .layer = by}, 0)) return false;
     }
     return true;
 }
@@ -180,7 +227,7 @@ static const char *sentence(const Folding *f, int r, int n, int times, long by) 
     return s.s;
 }
 static Folding folding(const Table *t) {
-    Folding f = {.t = t, .step = -1};
+    Folding f = {.t = t, .words = words_of(t), .step = -1};
     for (int c = 0; c < t->n_cols; c++)
         if (!strcmp(t->col[c].key, "step")) f.step = c;
     return f;
@@ -251,7 +298,7 @@ static int stages_at(const Trace *t, int at, int *stage) {
  * stages from any of those that ranks have here to any that they have there. */
 static Shift shift_of(const Folding *f, const Trace *t, const Stay *x, const Stay *y) {
     Arena *a = f->t->arena;
-    Shift by = {0};
+    Shift by = {.words = &f->words};
     int *here = ARENA_ARRAY(a, int, t->n_actions + 1),
         *there = ARENA_ARRAY(a, int, t->n_actions + 1);
     for (int r = 0; r < x->n && !by.layer; r++)
@@ -339,7 +386,7 @@ static bool same_part(const Folding *f, int a, int b, int n) {
         const Cell *x = f->t->row[a + r], *y = f->t->row[b + r];
         if (f->t->place[b + r].part != f->t->place[b].part) return false;
         if (f->step >= 0 && !text_same(x[f->step].text, y[f->step].text)) return false;
-        if (!same_cells(f, a + r, b + r, (Shift){0}, COL_PART)) return false;
+        if (!same_cells(f, a + r, b + r, (Shift){.words = &f->words}, COL_PART)) return false;
     }
     return b + n == f->t->n_rows || f->t->place[b + n].part != f->t->place[b].part;
 }

@@ -20,6 +20,7 @@ typedef struct {
     const Cli *c;
     const Trace *t;
     Arena *a;
+    FoldWords words;
     Table *out;
     bool *told; /* per step: a row has it */
 } Hooks;
@@ -35,7 +36,7 @@ static bool inside(const char *module, const char *name) {
 static void row(Hooks *h, const TraceModule *m, const char *hook, const char *by,
                 const char *does) {
     Cell *r = table_row(h->out);
-    table_place(h->out, fold_place_named(m->module));
+    table_place(h->out, fold_place_named(&h->words, m->module));
     r[H_MODULE] = cell_text(m->module);
     r[H_HOOK] = cell_text(hook);
     r[H_BY] = cell_text(by);
@@ -156,7 +157,8 @@ Table table_hooks(const Cli *c, const Trace *t, const char *name) {
     int steps = 0;
     for (int i = 0; i < t->n_collectives; i++)
         if (t->collectives[i].step >= steps) steps = t->collectives[i].step + 1;
-    Hooks h = {c, t, c->arena, &out, ARENA_ARRAY(c->arena, bool, steps + 1)};
+    Hooks h = {
+        c, t, c->arena, fold_words(t, c->arena), &out, ARENA_ARRAY(c->arena, bool, steps + 1)};
     for (int i = 0; i < t->n_modules; i++)
         if (!name || inside(t->modules[i].module, name)) module_rows(&h, &t->modules[i]);
     others(&h, name);

@@ -51,13 +51,13 @@ static Phase step_pass(const FoundStep *f, const TraceValue *v) {
 }
 
 /* The layer of a step or its value; of what an optimizer makes no record says it, its name does. */
-static int step_layer(const FoundStep *f, const TraceValue *v) {
+static int step_layer(const FoldWords *words, const FoundStep *f, const TraceValue *v) {
     int layer = v               ? v->layer
                 : f->compute    ? f->compute->layer
                 : f->collective ? f->collective->layer
                                 : f->move->layer;
     bool updates = step_pass(f, v) == PHASE_OPTIMIZER;
-    return layer < 0 && updates && v ? fold_place_named(v->shape.name).layer : layer;
+    return layer < 0 && updates && v ? fold_place_named(words, v->shape.name).layer : layer;
 }
 
 /* ---- shapes ---- */
@@ -75,9 +75,14 @@ static const Column shape_columns[] = {
     {"rows", "rows", false, COL_EMPTY | COL_BELOW | COL_TITLED},
     {"notation", "notation", false, COL_EMPTY | COL_NAMES},
 };
-/* A value as one line shows it. */
+/* What is shown of a trace; a value of it as one line shows it. */
 typedef struct {
     const Trace *trace;
+    StepIndex steps;
+    FoldWords words;
+} Shapes;
+typedef struct {
+    const Shapes *of;
     const TraceValue *v;
     const TraceLocal *l; /* NULL: no class of ranks */
 } Shown;
@@ -86,7 +91,7 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, Show
     const TraceLocal *l = x.l;
     Arena *a = c->arena;
     Cell *r = table_row(t);
-    place_row(c, t, x.trace, step_layer(f, v), l ? &l->ranks : NULL);
+    place_row(c, t, x.of->trace, step_layer(&x.of->words, f, v), l ? &l->ranks : NULL);
     r[0] = step < 0 ? (Cell){NULL, "-1", "-1"} : cell_int(a, step);
     r[1] = cell_text(phase_words[step_pass(f, v)]);
     r[2] = cell_text(step_op(f, v, a));
@@ -104,7 +109,7 @@ static void shape_row(const Cli *c, Table *t, int step, const FoundStep *f, Show
         r[6] = cell_shape(a, l->shape, v->shape.nd);
         r[7] = cell_bytes(a, l->bytes);
         r[9] = cell_ranks(a, &l->ranks);
-        r[10] = rows_of_value(a, x.trace, v, l, c->o.rank);
+        r[10] = rows_of_value(a, x.of->trace, v, l, c->o.rank);
     }
     r[8] = cell_text(table_places(&v->shape, a));
     r[11] = cell_text(notation_text(c->o.notation, &v->shape, v->shape.name, a));
@@ -119,31 +124,31 @@ static bool is_silent(const Cli *c, const Trace *trace, const FoundStep *f) {
     lookup_axes(trace, f->move->axes, true, axes, &n);
     return !n || (f->move->op && strcmp(f->move->op, "identity") == 0);
 }
-static void value_rows(const Cli *c, Table *t, const Trace *trace, const StepIndex *x,
-                       const TraceValue *v) {
+static void value_rows(const Cli *c, Table *t, const Shapes *of, const TraceValue *v) {
+    const StepIndex *x = &of->steps;
     const FoundStep *f = v->step >= 0 && v->step < x->n ? &x->step[v->step] : NULL;
     bool any = false;
-    if (is_silent(c, trace, f)) return;
+    if (is_silent(c, of->trace, f)) return;
     for (int i = 0; i < v->shape.n_local; i++) {
         const TraceLocal *l = &v->shape.local[i];
         if (c->o.rank >= 0 && !rankset_has(&l->ranks, c->o.rank)) continue;
-        shape_row(c, t, v->step, f, (Shown){trace, v, l});
+        shape_row(c, t, v->step, f, (Shown){of, v, l});
         any = true;
     }
-    if (!any && c->o.rank < 0) shape_row(c, t, v->step, f, (Shown){trace, v, NULL});
+    if (!any && c->o.rank < 0) shape_row(c, t, v->step, f, (Shown){of, v, NULL});
 }
 Table table_shapes(const Cli *c, const Trace *t) {
     Table out = table_new(c->arena, "shape", shape_columns, N(shape_columns));
-    StepIndex x = lookup_steps(t, c->arena);
+    const Shapes of = {t, lookup_steps(t, c->arena), fold_words(t, c->arena)};
     int v = 0;
-    while (v < t->n_values && t->values[v].step < 0) value_rows(c, &out, t, &x, &t->values[v++]);
-    for (int s = 0; s < x.n; s++) {
-        const FoundStep *f = &x.step[s];
+    while (v < t->n_values && t->values[v].step < 0) value_rows(c, &out, &of, &t->values[v++]);
+    for (int s = 0; s < of.steps.n; s++) {
+        const FoundStep *f = &of.steps.step[s];
         if (!f->value && (f->compute || f->collective || f->move))
-            shape_row(c, &out, s, f, (Shown){t, NULL, NULL});
+            shape_row(c, &out, s, f, (Shown){&of, NULL, NULL});
         /* values are in the order of their steps */
         for (; v < t->n_values && t->values[v].step <= s; v++)
-            value_rows(c, &out, t, &x, &t->values[v]);
+            value_rows(c, &out, &of, &t->values[v]);
     }
     return out;
 }

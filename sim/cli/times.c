@@ -46,11 +46,12 @@ static void add(Kind *x, const TraceTook *k) {
     x->k.flops += k->flops;
     x->k.bytes += k->bytes;
 }
-static Kind *kinds_of(const TraceTook *k, int n, bool each, Arena *a, int *kinds) {
+static Kind *kinds_of(const Trace *t, const TraceTook *k, int n, bool each, Arena *a, int *kinds) {
+    const FoldWords words = fold_words(t, a);
     Kind *x = ARENA_ARRAY(a, Kind, n + 1);
     *kinds = 0;
     for (int i = 0; i < n; i++) {
-        const char *name = each ? k[i].value : fold_name(k[i].value, a);
+        const char *name = each ? k[i].value : fold_name(&words, k[i].value, a);
         int at = each ? *kinds : 0;
         while (at < *kinds && !same_kind(&x[at], &k[i], name)) at++;
         if (at == *kinds) x[(*kinds)++] = (Kind){k[i], name, 1};
@@ -162,7 +163,7 @@ Table table_times(const Cli *c, const Trace *t) {
     Table out = table_new(a, "time", columns, sizeof columns / sizeof *columns);
     int n, kinds;
     const TraceTook *k = trace_took(t, c->o.rank, a, &n);
-    const Kind *x = kinds_of(k, n, c->o.verbose, a, &kinds);
+    const Kind *x = kinds_of(t, k, n, c->o.verbose, a, &kinds);
     for (int i = 0; i < kinds; i++) row(&out, &x[i], c->o.verbose, t);
     notes(&out.notes, t, k, n, c->o.rank);
     return out;

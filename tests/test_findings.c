@@ -163,9 +163,25 @@ static void test_places(void **state) {
     rmdir(in("plans"));
 }
 
+/* A claim is false over all the axes that its cause names. */
+static void test_axes_of_a_claim(void **state) {
+    (void)state;
+    Ended e = child_run(
+        arena,
+        &(Child){.words = WORDS("check", put("p.yaml",
+                                             "model: {kind: mlp, sizes: [8, 16, 8]}\n"
+                                             "data: {rows: 16, dtype: f64, cut: {batch: [dp, x]}}\n"
+                                             "mesh: {dp: 2, x: 2, tp: 2}\npass: backward\n"
+                                             "trust: declared\ndata_parallel: {mode: ddp, axis: "
+                                             "tp}\nplan: {net1: colwise, net2: rowwise}\n"))});
+    assert_int_equal(e.code, 1);
+    assert_non_null(strstr(e.err, "claim about grad.param.net2.bias: a sum over dp*x is pending"));
+    assert_non_null(strstr(e.err, "the sum over dp*x is missing: each rank"));
+}
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_cause, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_axes_of_a_claim, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_short_names, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_suspect, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_places, sandbox_new, sandbox_gone),

@@ -4,6 +4,7 @@
  * it does (its act, by what each kind of move makes of a cut, a pending sum or equal copies). Which
  * block of a cut a rank gets, and by what a result is multiplied, is no matter of types: the
  * numbers tell. */
+#include "base/text.h"
 #include "lower/program.h"
 #include "ops/op.h"
 #include <string.h>
@@ -299,24 +300,28 @@ static bool same_shape(const Program *p, const Step *s) {
 static const char *pending_word(AxisType type) {
     return type == TY_P ? "sum" : type == TY_M ? "maximum" : NULL;
 }
-/* A sum over an axis is pending and denied, or complete and called pending; NULL: it is neither. */
+/* A sum over axes is pending and denied, or complete and called pending; NULL: it is neither. Of
+ * several such states the first axis' is told, with all axes of which it is true. */
 static const char *false_state(const Program *p, const Layout *from, const Layout *to) {
+    AxisList over = {0};
+    const char *is = NULL, *says = NULL;
     for (int x = 0; x < p->mesh->naxes; x++) {
-        const char *axis = p->mesh->axis[x].name;
-        const char *is = pending_word(from->type[x]), *says = pending_word(to->type[x]);
-        if (from->type[x] == to->type[x] || (!is && !says)) continue;
-        if (is && says)
-            return arena_printf(p->arena, "a %s over %s is pending, and it is taken for a %s", is,
-                                axis, says);
-        if (is)
-            return arena_printf(
-                p->arena, "a %s over %s is pending, and the value is taken for complete", is, axis);
-        return arena_printf(p->arena,
-                            "the value is complete, and is taken for a term of a %s "
-                            "pending over %s",
-                            says, axis);
+        const char *here = pending_word(from->type[x]), *said = pending_word(to->type[x]);
+        if (from->type[x] == to->type[x] || (!here && !said)) continue;
+        if (!over.n) is = here, says = said;
+        if (text_same(is, here) && text_same(says, said)) over.a[over.n++] = (uint8_t)x;
     }
-    return NULL;
+    const char *axes = over.n ? mesh_axes_text(p->mesh, p->arena, &over, true) : NULL;
+    if (!axes) return NULL;
+    if (is && says)
+        return arena_printf(p->arena, "a %s over %s is pending, and it is taken for a %s", is, axes,
+                            says);
+    if (is)
+        return arena_printf(
+            p->arena, "a %s over %s is pending, and the value is taken for complete", is, axes);
+    return arena_printf(p->arena,
+                        "the value is complete, and is taken for a term of a %s pending over %s",
+                        says, axes);
 }
 /* layout_order of what axes of several ranks cut: one rank alone holds all in any order. */
 static const char *order_of_cut(const Mesh *mesh, Layout l) {

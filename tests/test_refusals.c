@@ -46,6 +46,10 @@ static const struct {
      "E0303", 5, "32 heads cannot be cut over a*b of size 6", 1},
     {TP2 "  layers.*.attention_norm: rowwise\n", "E0401", 4, "dim 1 is out of range",
      3}, /* the style's own placement: at its line */
+    /* a label that is wrong, in a line that says itself where the value goes */
+    {ROWS("8") "mesh: {tp: 2}\nplan:\n  net1: {style: colwise, input: [shard(0)], desired_input: "
+               "[replicate]}\n",
+     "E0402", 5, "say how it lies: `input: replicate`; where it goes stands in `desired_input`", 1},
     /* names of parts that the plan leaves out */
     {TP2 "  tok_embeddings: rowwise\n", "E0205", 4,
      "is left out of this model: `model: {parts: [embedding, blocks]}` has it", 3},

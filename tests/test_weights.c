@@ -467,6 +467,8 @@ static void test_ids(void **state) {
         d = diags_new(a);
         assert_null(weights_open(a, d, p, must_build(a, p)));
         assert_true(has_error(d, "E0502", "layers.0.input"));
+        assert_non_null(d->item[0].hint); /* what such a file is asked for, not a checkpoint */
+        assert_non_null(strstr(d->item[0].hint, "a file of inputs may have `layers.0.input`"));
         remove_folder(a, folder);
         arena_free(a);
     }

@@ -305,6 +305,12 @@ static const char *hint_of(const Program *p, const Mislabels *all, const Mislabe
     const char *see = "`trust: declared` shows what the mistake does";
     const char *mend = meant_hint(p, all, m);
     if (!mend && want) mend = maker_hint(p, m, want);
+    const PlanLine *line = line_of(p, m->module);
+    if (!mend && m->input && have && line && line->style.desired_input.set)
+        mend = arena_printf(p->arena,
+                            "say how it lies: `input: %s`; where it goes stands in "
+                            "`desired_input`",
+                            have);
     if (!mend && m->input && want && have && strcmp(want, "partial") != 0)
         mend = arena_printf(p->arena,
                             "say how it lies and where it goes: `input: %s, desired_input: %s`",

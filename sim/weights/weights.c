@@ -330,6 +330,16 @@ static bool bind_routing(Weights *w, Diags *d, int i) {
                    w->p->moe.routing, name);
     return true;
 }
+/* "a file of inputs has tensors of these names: `input_ids`, `labels`; .." */
+static const char *input_names(const Weights *w) {
+    const Graph *g = &w->m->g;
+    Str s = str_new(w->a);
+    str_add(&s, "a file of inputs may have");
+    for (int i = 0, n = 0; i < g->nt; i++)
+        if (g->t[i].kind == KIND_INPUT) str_addf(&s, "%s `%s`", n++ ? "," : "", g->t[i].name);
+    str_add(&s, "; all but the first may be left out");
+    return s.s;
+}
 static void bind_input(Weights *w, Diags *d, int i) {
     const Graph *g = &w->m->g;
     const GTensor *t = &g->t[i];
@@ -341,8 +351,8 @@ static void bind_input(Weights *w, Diags *d, int i) {
     if (st) {
         bind_file(w, d, i, st, w->p->inputs_loc);
     } else if (w->inputs && is_main_input(t)) {
-        diag_error(d, "E0502", w->p->inputs_loc, NULL, "%s has no tensor '%s'", w->p->inputs,
-                   t->name);
+        diag_error(d, "E0502", w->p->inputs_loc, input_names(w), "%s has no tensor '%s'",
+                   w->p->inputs, t->name);
     } else if (labels) {
         w->b[i].from = FROM_RANDOM_LABELS;
     } else if (t->is_int) {

@@ -405,6 +405,11 @@ static void test_unknown_hardware(void **state) {
     assert_int_equal(d->item[0].loc.line, 3);
     assert_null(hardware_find(a, d, "./no/such.yaml", NULL, nowhere));
     assert_string_equal(d->item[1].code, "E0101");
+    d = diags_new(a); /* its help speaks of profiles, not of plans */
+    assert_null(hardware_find(a, d, "/dev/null", NULL, nowhere));
+    assert_string_equal(d->item[0].code, "E0103");
+    assert_non_null(strstr(d->item[0].message, "no hardware profile: the file is empty"));
+    assert_non_null(strstr(d->item[0].hint, "`shardproof list hardware`"));
     arena_free(a);
 }
 static const char good[] = "what: mine\nflops: {f32: 1e12, f64: 2e12, bf16: "

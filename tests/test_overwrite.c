@@ -117,6 +117,8 @@ static void test_other_ways(void **state) {
     refused("shapes - -o @mlp.yaml --format text", in("mlp.yaml"), "is also an input");
     refused("shapes /dev/stdin -o @mlp.yaml --format text", in("mlp.yaml"), "is also an input");
     refused("check - --trace @mlp.yaml", in("mlp.yaml"), "is also an input");
+    refused("diff - -", in("mlp.yaml"), "2 operands are `-`: the standard input is read once");
+    refused("check - @mlp.yaml -", in("mlp.yaml"), "2 operands are `-`");
 }
 /* What `run` writes into its folder under names of its own. */
 static void test_run(void **state) {

@@ -108,7 +108,17 @@ static Paths outputs_of(Cli *c) {
     add(&l, c->o.save_values);
     return l;
 }
+/* What one operand takes from the standard input, another would find empty. */
+static bool reads_once(Cli *c) {
+    int n = 0;
+    for (int i = 0; i < c->o.n_operands; i++) n += !strcmp(c->o.operands[i], "-");
+    if (n > 1)
+        diag_error(c->d, "E0212", diag_nowhere, "name files for the others",
+                   "%d operands are `-`: the standard input is read once", n);
+    return n <= 1;
+}
 bool files_check_words(Cli *c) {
+    if (!reads_once(c)) return false;
     Paths out = outputs_of(c), in = {.a = c->arena};
     if (out.n) add_words(&in, c);
     return all_apart(c, &out, &in);

@@ -178,9 +178,14 @@ static const Hardware *read_profile(Arena *arena, Diags *d, const char *name, co
     /* of a file of another kind nothing is quoted: any plan may name any file */
     if (!y || !is_profile(y)) {
         int line = own->n ? own->item[0].loc.line : 0, col = own->n ? own->item[0].loc.col : 0;
-        diag_error(d, own->n ? own->item[0].code : "E0301", ((Loc){path, line, col}), NULL,
-                   y ? "this is no hardware profile: a mapping with flops, intra and inter"
-                     : "this is no hardware profile: it is not YAML from here on");
+        const char *code = own->n ? own->item[0].code : "E0301";
+        const bool empty = !strcmp(code, "E0103");
+        diag_error(d, code, ((Loc){path, line, col}),
+                   "`shardproof list hardware` has those that need no file; plans/hardware has "
+                   "examples",
+                   y       ? "this is no hardware profile: a mapping with flops, intra and inter"
+                   : empty ? "this is no hardware profile: the file is empty"
+                           : "this is no hardware profile: it is not YAML from here on");
         return NULL;
     }
     diags_source(d, path, text, n);

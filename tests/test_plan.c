@@ -607,7 +607,7 @@ static const Bad bad_plans[] = {
     {"model: {kind: mlp, sizes: [3]}\nmesh: {tp: 2}", "E0301", 1, 27, "at least two", NULL},
     {"model: {kind: mlp, sizes: [3, 0]}\nmesh: {tp: 2}", "E0302", 1, 31, "'sizes'", NULL},
     {"model: {kind: mlp, sizes: [3, 4, 5], layer_names: [a]}\nmesh: {tp: 2}", "E0307", 1, 1,
-     "1 layer names for 2", NULL},
+     "1 layer name for 2 layers", NULL},
 #define NAMED "model: {kind: mlp, sizes: [3, 4, 5], layer_names: "
     {NAMED "[a, a]}\nmesh: {tp: 2}", "E0216", 1, 55, "two layers are called 'a'", NULL},
     {NAMED "[a, input]}\nmesh: {tp: 2}", "E0216", 1, 55, "'input'", NULL},

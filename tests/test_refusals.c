@@ -50,6 +50,9 @@ static const struct {
     {ROWS("8") "mesh: {tp: 2}\nplan:\n  net1: {style: colwise, input: [shard(0)], desired_input: "
                "[replicate]}\n",
      "E0402", 5, "say how it lies: `input: replicate`; where it goes stands in `desired_input`", 1},
+    /* how many, in words that fit */
+    {"model: {kind: mlp, sizes: [4]}\nmesh: {tp: 2}\n", "E0301", 1, "not a list of 1", 3},
+    {HEAD "mesh: {dp: 2,\n  tp: 3000000,\n  cp: 1}\n", "E0703", 3, "the mesh has 6000000 ranks", 5},
     /* names of parts that the plan leaves out */
     {TP2 "  tok_embeddings: rowwise\n", "E0205", 4,
      "is left out of this model: `model: {parts: [embedding, blocks]}` has it", 3},

@@ -56,7 +56,10 @@ Mesh *assign_mesh(Arena *arena, Diags *d, const Plan *p) {
         return NULL;
     }
     if (m->nranks > MESH_MAX_RANKS) {
-        diag_error(d, "E0703", p->mesh_loc, "make its axes smaller",
+        int most = 0; /* it may come from elsewhere than the others: --set */
+        for (int a = 1; a < p->n_axes; a++)
+            if (p->axes[a].size > p->axes[most].size) most = a;
+        diag_error(d, "E0703", p->axes[most].size_loc, "make its axes smaller",
                    "the mesh has %lld ranks; the limit is %d", (long long)m->nranks,
                    MESH_MAX_RANKS);
         return NULL;

@@ -55,7 +55,8 @@ static int *stages_of_layers(const Making *x) {
     }
     if (p->pipeline.n_stages != n) {
         diag_error(x->a->d, "E0310", loc, "one list of layers for each stage",
-                   "%d lists of layers for %d stages", p->pipeline.n_stages, n);
+                   "%d list%s of layers for %d stage%s", p->pipeline.n_stages,
+                   p->pipeline.n_stages == 1 ? "" : "s", n, n == 1 ? "" : "s");
         return NULL;
     }
     int next = 0;

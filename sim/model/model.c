@@ -201,8 +201,8 @@ static bool mlp_dims(Arena *a, Diags *d, const Plan *p, ModelDims *m) {
         if (p->sizes[i] < 1)
             diag_error(d, "E0302", p->model_loc, NULL, "sizes must be whole numbers of 1 and more");
     if (p->n_layer_names && p->n_layer_names != p->n_sizes - 1)
-        diag_error(d, "E0307", p->model_loc, NULL, "%d layer_names for %d layers", p->n_layer_names,
-                   p->n_sizes - 1);
+        diag_error(d, "E0307", p->model_loc, NULL, "%d layer_names for %d layer%s",
+                   p->n_layer_names, p->n_sizes - 1, p->n_sizes == 2 ? "" : "s");
     if (m->activation && !op_activation(m->activation))
         diag_error(d, "E0206", p->activation_loc, "`list ops` shows the activations",
                    "unknown activation '%s'", m->activation);

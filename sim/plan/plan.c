@@ -782,8 +782,8 @@ static void check_model(PlanReader *r, bool has_model) {
     if (!attention && !p->n_sizes && !diags_errors(r->d))
         diag_error(r->d, "E0208", at, "sizes: [10, 32, 5]", "`kind: mlp` needs `sizes`");
     if (p->n_sizes && p->n_layer_names && p->n_layer_names != p->n_sizes - 1)
-        diag_error(r->d, "E0307", at, NULL, "%d layer names for %d layers", p->n_layer_names,
-                   p->n_sizes - 1);
+        diag_error(r->d, "E0307", at, NULL, "%d layer name%s for %d layer%s", p->n_layer_names,
+                   p->n_layer_names == 1 ? "" : "s", p->n_sizes - 1, p->n_sizes == 2 ? "" : "s");
 }
 
 static bool is_axis_or_group(const Plan *p, const char *name) {

@@ -40,7 +40,9 @@ void read_wrong_type(PlanReader *r, const char *key, const Yaml *y, const char *
                    y->quoted ? "the text " : "", y->s);
     else
         diag_error(r->d, "E0301", y->loc, hint, "'%s' must be %s, not %s", key, wanted,
-                   y->kind == YAML_LIST && !y->n ? "an empty list" : yaml_kind_text(y));
+                   y->kind != YAML_LIST ? yaml_kind_text(y)
+                   : y->n               ? arena_printf(r->a, "a list of %d", y->n)
+                                        : "an empty list");
 }
 
 const char *read_scalar(PlanReader *r, const char *key, const Yaml *y, const char *wanted) {

@@ -163,6 +163,35 @@ static void test_places(void **state) {
     rmdir(in("plans"));
 }
 
+/* `explain PLAN NAME`, which the report of a wrong value sends to, says what is planted there. */
+static void test_planted_is_explained(void **state) {
+    (void)state;
+    static const struct {
+        const char *fault, *name, *says;
+    } row[] = {
+        {"at: layers.0.o_proj, kind: avg", "layers.0.o_proj",
+         "planted      kind: avg; due: reduce_scatter(tp), sum\n"},
+        {"at: all_gather of layers.0.input_norm, do: drop", "layers.0.input_norm",
+         "planted      drop: the step does nothing; due: all_gather(tp)\n"},
+        {"at: layers.0.mlp.act, scale: 3", "layers.0.mlp.act", "planted      scale: 3\n"},
+        {"at: layers.0.q_rope, do: local", "layers.0.q_rope", "planted      local\n"},
+        {"at: layers.0.attention.wq.weight, offset: 1", "layers.0.attention.wq.weight",
+         "planted      offset: 1\n"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Ended e = child_run(
+            arena,
+            &(Child){.words = WORDS("explain", "plans/05-llama3-8b-tp4-sp.yaml", row[i].name,
+                                    "--set", arena_printf(arena, "faults=[{%s}]", row[i].fault))});
+        if (e.code || !strstr(e.out, row[i].says))
+            fail_msg("%s: exit %d\n%s%s", row[i].fault, e.code, e.out, e.err);
+    }
+    Ended e = child_run(arena, &(Child){.words = WORDS("explain",
+                                                       "plans/bugs/44-ranks-fed-different-data"
+                                                       ".yaml",
+                                                       "input_ids")});
+    if (e.code || !strstr(e.out, "planted      reseed\n")) fail_msg("%s%s", e.out, e.err);
+}
 /* A claim is false over all the axes that its cause names. */
 static void test_axes_of_a_claim(void **state) {
     (void)state;
@@ -181,6 +210,7 @@ static void test_axes_of_a_claim(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_cause, sandbox_new, sandbox_gone),
+        cmocka_unit_test_setup_teardown(test_planted_is_explained, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_axes_of_a_claim, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_short_names, sandbox_new, sandbox_gone),
         cmocka_unit_test_setup_teardown(test_suspect, sandbox_new, sandbox_gone),

@@ -176,6 +176,15 @@ static void readers_of(Ex *e, const char *value, int step, const TraceValue *v) 
         else if (reads) field(e, "read by", step_text(e, s));
     }
 }
+/* The mistake that the plan plants at a step; NULL: none. */
+static const char *planted_text(const Ex *e, const FoundStep *f) {
+    const TraceCollective *k = f->collective;
+    if (!k) return f->move ? f->move->planted : f->compute ? f->compute->planted : NULL;
+    return !k->planted ? NULL
+                       : arena_printf(e->c->arena, "%s%s%s%s", k->planted,
+                                      k->skipped ? ": the step does nothing" : "",
+                                      k->declared ? "; due: " : "", or_empty(k->declared));
+}
 static void explain_value(Ex *e, const TraceValue *v) {
     title(e, "value", v->shape.name,
           arena_printf(e->c->arena, "%s  (%s%s%s)", or_empty(v->shape.name),
@@ -198,6 +207,7 @@ static void explain_value(Ex *e, const TraceValue *v) {
         field(e, "why", f->move->why);
         field(e, "plan line", line_text(e, f->move->file, f->move->line));
     }
+    field(e, "planted", f ? planted_text(e, f) : v->planted);
     readers_of(e, or_empty(v->shape.name), v->step, v);
     checks_of(e, or_empty(v->shape.name), v->step);
 }
@@ -386,6 +396,7 @@ static void explain_param(Ex *e, const TraceParam *p) {
     field(e, "plan line",
           p->line > 0 ? line_text(e, p->file, p->line)
                       : "no line names it: every rank holds all of it");
+    field(e, "planted", p->planted);
     readers_of(e, p->plan_name ? p->plan_name : "", -1, NULL);
     if (p->compute.name && strcmp(p->compute.name, name) != 0)
         readers_of(e, p->compute.name, -1, NULL);
@@ -448,11 +459,6 @@ static void explain_step(Ex *e, int step) {
                       rankset_count(&k->local[i].ranks) == 1 ? "" : "s",
                       rankset_text(&k->local[i].ranks, a), bytes_text(k->local[i].bytes_in, a),
                       bytes_text(k->local[i].bytes_out, a), bytes_text(k->local[i].bytes_sent, a)));
-        if (k->planted)
-            field(e, "planted",
-                  arena_printf(a, "%s%s%s%s", k->planted,
-                               k->skipped ? ": the step does nothing" : "",
-                               k->declared ? "; due: " : "", or_empty(k->declared)));
     }
     if (f->move) {
         field(
@@ -462,6 +468,7 @@ static void explain_step(Ex *e, int step) {
         field(e, "plan line", line_text(e, f->move->file, f->move->line));
         field(e, "bytes", "none: a local move");
     }
+    field(e, "planted", planted_text(e, f));
     if (f->value) explain_value(e, f->value);
 }
 /* All steps and parameters of a module; false if nothing belongs to it. */

@@ -428,7 +428,7 @@ static void wrong_sums_show_their_terms(void **state) {
         if (rows[i].module) says(w, rows[i].module);
         const char *t = render_text(back, diags_new(a), &text, FORMAT_TEXT, a, &n);
         (rows[i].terms ? says : says_not)(t, "terms ");
-        if (rows[i].module) says(t, arena_printf(a, "module       %s\n", rows[i].module));
+        if (rows[i].module) says(t, arena_printf(a, "%s\n", rows[i].module));
         arena_free(a);
     }
 }

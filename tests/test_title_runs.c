@@ -124,8 +124,13 @@ static void check_errors(Arena *a, const Trace *t, const char *path, Held *h) {
     const TraceCheck *first = NULL;
     for (int i = 0; i < t->n_checks && !first; i++)
         if (is_fail(&t->checks[i]) && t->checks[i].level != LEVEL_STRUCTURE) first = &t->checks[i];
-    const char *head = arena_printf(a, "%s is the first wrong value, and ", first->value);
-    if (strncmp(picture_fact(s), head, strlen(head)))
+    const char *head = NULL; /* in a run of one layer its number is said beside it */
+    for (int brief = 0; brief < 2 && !head; brief++) {
+        const char *one = arena_printf(a, "The first wrong value %s, and ",
+                                       words_wrong_value(a, t, first->value, brief));
+        if (!strncmp(picture_fact(s), one, strlen(one))) head = one;
+    }
+    if (!head)
         fail_msg("%s: '%s', and the first is %s", path, picture_fact(s), first->value);
     const char *rest = picture_fact(s) + strlen(head);
     bool follow = strstr(rest, " later ") != NULL;

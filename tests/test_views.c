@@ -815,18 +815,18 @@ static void wrong_values_are_followed(void **state) {
     }
     RenderOptions o = options("errors");
     const char *words = picture(a, r.t, &o, FORMAT_SVG);
-    says(words, "is the first wrong value, and 10 later ones follow from it");
+    says(words, "The first wrong value comes after wo, and 10 later ones follow from it");
     says(words, "a right step on wrong inputs");
     /* what a cell says is in the legend; a row of the only layer says its name in full */
     says(words, "layer 0");
-    says_not(words, "\nlayers.0.post_attn_norm\n");
+    says_not(words, "\nlayers.0.attention.wo · ");
     r = run_file(a, "plans/bugs/01-output-left-partial.yaml", &run);
     words = picture(a, r.t, &o, FORMAT_SVG);
     says(words, "follows");
     says(words, "the same, beside a wrong rank");
     r = run_file(a, "plans/bugs/04-wrong-block.yaml", &run);
     words = picture(a, r.t, &o, FORMAT_SVG);
-    says(words, "o_proj");
+    says(words, "wo");
     says_not(words, "ReduceScat…");
     says(words, "layers.0.attention.wo"); /* as plan and block call what gives it */
     /* rank 0 is what the others are compared with, and as wrong as they are */

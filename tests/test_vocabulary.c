@@ -38,6 +38,8 @@ static const char *foreign_word(Arena *a, const char *text, Names own) {
         foreign &= !in_scheme(p, n, own);
         for (int i = 0; i < 3; i++)
             foreign |= strlen(records[i]) == n && !strncmp(p, records[i], n);
+        /* what w2 makes is mlp.down in records */
+        foreign |= own == NAMES_TORCHTITAN && n == 3 && !strncmp(p, "mlp.down", 8);
         if (foreign) return arena_strndup(a, p, n);
         p += n ? n : 1;
     }
@@ -47,7 +49,7 @@ static PlanRun run_of_file(Arena *a, const char *path) {
     size_t n;
     const char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &n);
     assert_non_null(text);
-    return plan_run_with(a, path, text, &(PipelineOptions){.threads = 1, .events = true});
+    return plan_run_with(a, path, text, &(PipelineOptions){.threads = 1, .events = true, .execute = true});
 }
 /* A figure of a plan has the words of one scheme: the plan's own. */
 static void one_vocabulary(void **state) {
@@ -62,9 +64,14 @@ static void one_vocabulary(void **state) {
                {"plans/03-llama3-8b-tp2.yaml", NAMES_GGUF},
                {"plans/15-megatron-tp-sp.yaml", NAMES_MEGATRON},
                {"plans/30-mixtral-8x7b-ep-dp-cp.yaml", NAMES_TORCHTITAN},
-               {"plans/56-gpt-oss-20b-tp2-ep2.yaml", NAMES_HF}};
-    static const char *const view[] = {"block",  "timeline", "overview",   "shards",
-                                       "memory", "mesh",     "storyboard", "routing"};
+               {"plans/56-gpt-oss-20b-tp2-ep2.yaml", NAMES_HF},
+               {"plans/bugs/01-output-left-partial.yaml", NAMES_TORCHTITAN},
+               {"plans/bugs/06-reduced-twice.yaml", NAMES_TORCHTITAN},
+               {"plans/bugs/12-gradient-over-the-wrong-group.yaml", NAMES_TORCHTITAN},
+               {"plans/bugs/25-packed-cut-as-one.yaml", NAMES_HF},
+               {"plans/bugs/33-norm-over-own-columns.yaml", NAMES_TORCHTITAN}};
+    static const char *const view[] = {"block", "timeline",   "overview", "shards", "memory",
+                                       "mesh",  "storyboard", "routing",  "errors"};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
         PlanRun r = run_of_file(a, row[i].plan);

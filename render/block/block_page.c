@@ -32,8 +32,8 @@ const char *block_title(const BlockGraph *g, int first, int n) {
     int k = block_used(g, first, n, use);
     BlockCount b = block_count(g, first, n);
     if (words_different(g->t))
-        return arena_printf(a, "Inside one GPU: %s is the first value that comes out wrong",
-                            g->t->first_wrong);
+        return arena_printf(a, "Inside one GPU: the first wrong value %s",
+                            words_wrong_value(a, g->t, g->t->first_wrong, false));
     const char *rule = wrong_title(block_wrong(g, first, n));
     if (rule) return rule;
     bool forward = g->pass == PHASE_FORWARD;

@@ -136,10 +136,39 @@ static const char *own_label(const ErrPen *p, const char *before, const char *na
            : *before ? arena_printf(p->a, "%s%s", before, name)
                      : name;
 }
+/* Is a module of the plan called so? */
+static bool names_module(const ErrPen *p, const char *word) {
+    const Trace *t = p->c->t;
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].module && !strcmp(words_leaf(t->computes[i].module), word)) return true;
+    return false;
+}
+/* A value as other figures of the plan call it, by the module that makes it: "wo" of what records
+ * call layers.0.o_proj, "gradient after wo", "gradient of wo"; one that no weight makes by its own
+ * name, in full where that is the name of a module too. */
+static const char *value_label(const ErrPen *p, const char *name) {
+    const Trace *t = p->c->t;
+    const Subject of = subject_of(name);
+    const char *path, *before = words_value_path(t, name, &path), *gradient = "";
+    if (subject_is_gradient(of)) gradient = "gradient of ";
+    if (of.role == OF_PARAM_GRADIENT && *p->layer) return words_value(p->a, t, name);
+    if (!strcmp(before, gradient)) { /* no weight makes it */
+        const char *own = own_label(p, gradient, of.of);
+        return names_module(p, own + strlen(gradient)) ? arena_printf(p->a, "%s%s", gradient, of.of)
+                                                       : own;
+    }
+    const char *said =
+        *p->layer ? words_value(p->a, t, name) : arena_printf(p->a, "%s%s", before, path);
+    return *gradient ? said : said + strlen("after ");
+}
+/* Of a part of the model its name (`before` says what is done there), of a value the plan's. */
+static const char *part_label(const ErrPen *p, const char *before, const char *name) {
+    return before ? own_label(p, before, name) : value_label(p, name);
+}
 /* "attention", "embedding … loss" of several parts in one row. */
 static const char *row_label(const ErrPen *p, const ErrRow *r) {
-    const char *own = own_label(p, r->before, r->name);
-    return r->to ? arena_printf(p->a, "%s … %s", own, own_label(p, r->to_before, r->to)) : own;
+    const char *own = part_label(p, r->before, r->name);
+    return r->to ? arena_printf(p->a, "%s … %s", own, part_label(p, r->to_before, r->to)) : own;
 }
 
 /* What stands behind a name: " · AllReduce", " +4" of a row that stands for four more values. */
@@ -496,11 +525,14 @@ static const char *fit_end(Panel *q, const char *s) {
     while (*end && scene_width(q->p->s, body.size, body.weight, end) > q->w - 12) end++;
     return end == s ? s : arena_printf(q->p->a, "…%s", end);
 }
-/* " · module layers.0.attention.wo": where the plan and the other pictures have the value. */
-static const char *at_module(Panel *q, int step) {
+/* " · module layers.0.attention.wo": where the plan and the other pictures have the value, unless
+ * its name, `path`, says so. */
+static const char *at_module(Panel *q, int step, const char *path) {
     const char *module = errors_module(q->p->map.t, step);
     if (q->p->preset == PRESET_SLIDE && q->p->twin) return "";
-    return module ? arena_printf(q->p->a, " · module %s", module) : "";
+    return module && strncmp(path, module, strlen(module)) != 0
+               ? arena_printf(q->p->a, " · module %s", module)
+               : "";
 }
 /* What mends the first wrong value. */
 static const char *to_do(const ErrMap *m, const TraceCheck *k) {
@@ -527,7 +559,9 @@ static void panel_wrong(Panel *q) {
     if (planted && scene_width(q->p->s, set.size, set.weight, what) > q->w)
         what = arena_printf(a, "Planted: %s", planted);
     say(q, set, what, 1, 0);
-    const char *name = fit_name(q->p->s, k->value, q->w, 15, BOLD);
+    const char *path,
+        *before = words_value_path(m->t, k->value, &path),
+        *name = fit_name(q->p->s, arena_printf(a, "%s%s", before, path), q->w, 15, BOLD);
     scene_text(q->p->s, q->x, q->y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_FAIL}, name);
     q->y += 22;
     int64_t n = rankset_count(&k->ranks);
@@ -537,7 +571,7 @@ static void panel_wrong(Panel *q) {
                                                         rankset_text(&k->ranks, a));
     say(q, body,
         k->step >= 0 ? arena_printf(a, "%s · step %d%s%s%s", who, k->step, how ? ", " : "",
-                                    how ? how : "", at_module(q, k->step))
+                                    how ? how : "", at_module(q, k->step, path))
                      : who,
         3, 6);
     scene_segment(q->p->s, (Pt){q->x, q->y}, (Pt){q->x + q->w, q->y}, ROLE_GRID, 1);
@@ -576,7 +610,9 @@ static void panel_right(Panel *q) {
         4, 8);
     if (t->worst_value && t->worst_used > 0) {
         say(q, heading, "Closest to its bound", 1, 0);
-        say(q, body, fit_name(q->p->s, t->worst_value, q->w, 12.5, REGULAR), 1, 0);
+        const char *path, *before = words_value_path(t, t->worst_value, &path);
+        say(q, body, fit_name(q->p->s, arena_printf(a, "%s%s", before, path), q->w, 12.5, REGULAR),
+            1, 0);
         say(q, small, arena_printf(a, "uses %.0f %% of it", 100 * t->worst_used), 1, 0);
     }
 }
@@ -709,21 +745,25 @@ static const char *headline(ErrPen *p) {
                             "All right: %d values on %lld rank%s agree with the unsharded model",
                             m->equal + m->rounded + m->suspect, (long long)m->t->ranks,
                             m->t->ranks == 1 ? "" : "s");
+    const char *first = words_wrong_value(p->a, m->t, m->check->value, *p->layer);
     if (m->far && m->also && m->also == m->again && m->row[m->n - 1].round < m->parts)
-        return arena_printf(p->a, "%s is the first wrong value in %d of %d micro-batches%s",
-                            m->check->value, m->again + 1, m->parts,
+        return arena_printf(p->a, "The first wrong value %s, in %d of %d micro-batches%s", first,
+                            m->again + 1, m->parts,
                             m->off ? arena_printf(p->a, ", and %d later %s wrong because of it",
                                                   m->off, m->off == 1 ? "one is" : "ones are")
                                    : "");
-    return arena_printf(p->a, "%s is the first wrong value, and %s", m->check->value, aftermath(p));
+    return arena_printf(p->a, "The first wrong value %s, and %s", first, aftermath(p));
 }
 
 /* How far the outcome is from the unsharded model, which the checks of single steps do not say. */
 static const char *end_to_end(ErrPen *p) {
     const Trace *t = p->c->t;
     if (!t->end_to_end) return "";
-    return arena_printf(p->a, " End to end: %s is off by %.2g of its largest number, bound %.2g.",
-                        t->end_to_end, t->end_to_end_off, t->end_to_end_bound);
+    const char *path, *before = words_value_path(t, t->end_to_end, &path);
+    if (!strncmp(before, "after", 5)) before = "the value after ";
+    else if (*before) before = arena_printf(p->a, "the %s", before);
+    return arena_printf(p->a, " End to end: %s%s is off by %.2g of its largest number, bound %.2g.",
+                        before, path, t->end_to_end_off, t->end_to_end_bound);
 }
 
 static const char *totals(ErrPen *p) {
@@ -951,10 +991,13 @@ static void text_row(ErrPen *p, const ErrRow *r, Widths k, Str *s) {
 static void text_first(ErrPen *p, Str *s, int w) {
     const TraceCheck *k = p->map.check;
     const char *line = errors_plan_line(p->a, p->c->t, k);
-    str_addf(s, "\nfirst wrong  %s\n", k->value);
+    const char *path, *before = words_value_path(p->c->t, k->value, &path);
+    str_add(s, "\n");
+    words_labelled(s, "first wrong  ", arena_printf(p->a, "%s%s", before, path), w);
+    if (strcmp(path, k->value)) words_labelled(s, "recorded as  ", k->value, w);
     words_labelled(s, "ranks        ", rankset_text(&k->ranks, p->a), w);
     const char *module = errors_module(p->c->t, k->step);
-    if (module) words_labelled(s, "module       ", module, w);
+    if (module && strcmp(module, path)) words_labelled(s, "module       ", module, w);
     if (p->map.first && p->map.first->planted)
         words_labelled(s, "planted      ", p->map.first->planted, w);
     words_labelled(s, "cause        ", k->cause ? k->cause : "not known", w);

@@ -236,7 +236,8 @@ const char *words_stamp(Arena *a, const Trace *t, Role *role) {
     }
     if (!strcmp(v, "different")) {
         *role = ROLE_FAIL;
-        return t->first_wrong ? arena_printf(a, "✗ different: first wrong %s", t->first_wrong)
+        return t->first_wrong ? arena_printf(a, "✗ different: the first wrong value %s",
+                                             words_wrong_value(a, t, t->first_wrong, false))
                               : "✗ different";
     }
     if (!strcmp(v, "invalid")) {
@@ -391,7 +392,9 @@ const char *words_value(Arena *a, const Trace *t, const char *name) {
         return arena_printf(a, "%safter %s", grad ? "gradient " : "",
                             p->compute.nd > 1 ? words_weight(a, c->module, p)
                                               : words_leaf(c->module));
-    return grad ? arena_printf(a, "gradient of %s", words_leaf(name)) : words_leaf(name);
+    const TraceParam *of = s.role == OF_PARAM_GRADIENT ? trace_param(t, s.of) : NULL;
+    const char *word = of ? words_param(a, of) : words_leaf(name); /* not "weight" */
+    return grad ? arena_printf(a, "gradient of %s", word) : word;
 }
 const char *words_value_path(const Trace *t, const char *name, const char **path) {
     const Subject s = subject_of(name);
@@ -400,6 +403,16 @@ const char *words_value_path(const Trace *t, const char *name, const char **path
     const TraceCompute *c = weighted(t, grad ? s.of : name, &p);
     *path = c ? c->module : grad ? s.of : name;
     return c ? grad ? "gradient after " : "after " : grad ? "gradient of " : "";
+}
+
+const char *words_wrong_value(Arena *a, const Trace *t, const char *name, bool brief) {
+    const bool param = trace_param(t, name) != NULL; /* "weight" alone would be its leaf */
+    const char *path, *before = words_value_path(t, name, &path);
+    const char *verb = !*before                                ? "is "
+                       : subject_is_gradient(subject_of(name)) ? "is the "
+                                                               : "comes ";
+    if (brief && !param) return arena_printf(a, "%s%s", verb, words_value(a, t, name));
+    return arena_printf(a, "%s%s%s", verb, before, path);
 }
 
 const char *words_style(const char *style) {

@@ -92,6 +92,10 @@ const char *words_value(Arena *a, const Trace *t, const char *name);
 /* The same with the module's or the value's whole path in *path: returns what stands before it,
  * "gradient after ". */
 const char *words_value_path(const Trace *t, const char *name, const char **path);
+/* "comes after layers.0.attention.wo" (brief, where nothing but the layer is told from others:
+ * "comes after wo"), "is the gradient of norm.weight", "is loss_weights": behind "the first wrong
+ * value", which is the one of that name. */
+const char *words_wrong_value(Arena *a, const Trace *t, const char *name, bool brief);
 /* What people call the matrix that a step multiplies with: its module, "wq", "router gate", "shared
  * w1"; of a module with several (experts) the weight itself, "w1". */
 const char *words_weight(Arena *a, const char *module, const TraceParam *p);

@@ -136,8 +136,8 @@ static const char *title(const Mirror *m, int first, int n) {
     const Trace *t = m->g->t;
     Arena *a = m->g->arena;
     if (words_different(t))
-        return arena_printf(a, "Forward and backward: %s is the first value that comes out wrong",
-                            t->first_wrong);
+        return arena_printf(a, "Forward and backward: the first wrong value %s",
+                            words_wrong_value(a, t, t->first_wrong, false));
     const TraceCollective **use = ARENA_ARRAY(a, const TraceCollective *, t->n_collectives + 1);
     const char *rule = wrong_title(mirror_wrong(m, first, n));
     if (rule) return rule;

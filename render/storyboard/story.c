@@ -326,9 +326,7 @@ static bool is_ring(const Story *s) {
 static const char *value_words(const Story *s) {
     const char *path, *before;
     if (!s->value) return "a value";
-    /* what is said of a mistake has the record's name */
-    if (subject_of(s->value).role == OF_PARAM_GRADIENT || trace_param(s->c->t, s->value) ||
-        story_mistake(s->c->t))
+    if (subject_of(s->value).role == OF_PARAM_GRADIENT || trace_param(s->c->t, s->value))
         return s->value;
     before = words_value_path(s->c->t, s->value, &path);
     return arena_printf(s->a, "%s%s%s",

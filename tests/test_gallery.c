@@ -567,7 +567,6 @@ static void check_step(Arena *a, const Trace *t, const char *words, const char *
          sum_words(a, x.compute, x.comm, x.exposed, unless_rounding(x.waiting, x.span),
                    unless_rounding(x.idle, x.span)));
     says(words, what, "The whole step,");
-    if (strstr(words, "P2P Send")) fail_msg("%s: the key has messages that no line names", what);
 }
 static void check_timeline(Arena *a, const Trace *t, const char *what, const char *preset) {
     RenderOptions o = options("timeline", preset, NULL);

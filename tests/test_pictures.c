@@ -995,18 +995,18 @@ static void kept_is_what_is_alive(void **state) {
         arena_free(a);
     }
 }
-/* Each collective of a timeline has its name: at its bar, or, where that has no room, in order
- * under its line; and a lane the names that collectives call its group by. */
+/* Each collective of a timeline has its name: at its bar, or, where that has no room, behind its
+ * number under the line: what it does alone, "AG", says nothing; and a lane the names that
+ * collectives call its group by. */
 static void collectives_have_names(void **state) {
     (void)state;
     static const struct {
         const char *plan, *says[2];
     } row[] = {{"plans/30-mixtral-8x7b-ep-dp-cp.yaml",
-                {"\nep, dp·cp\n", "tp, in order: AG after attention_norm, RS after wo, AG list, "
-                                  "AG dispatched, RS after w2"}},
+                {"\nep, dp·cp\n", "tp: 1 AG after attention_norm, 2 AG list, 3 AG dispatched"}},
                {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
-                {"tp, in order: RS after tok_embeddings, AG after attention_norm, RS after wo",
-                 "dp·cp, in order: AR dw2, AR dw3, AR dw1, AR dwo, AR dwv"}},
+                {"tp: 1 RS after tok_embeddings, 2 AG after attention_norm, 3 AG after ffn_norm",
+                 "AR d tok_embeddings"}},
                /* of what ends with no weight the module: "output" is one */
                {"plans/34-llama4-scout-torchtitan.yaml", {"RS after moe", "AG dy moe"}}};
     if (access("plans", F_OK) != 0) skip();
@@ -1018,6 +1018,8 @@ static void collectives_have_names(void **state) {
         RenderOptions o = view("timeline");
         const char *words = svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &size));
         for (int i = 0; i < 2; i++) says(words, row[k].says[i]);
+        static const char *const bare[] = {"AG", "RS", "AR", "A2A"};
+        for (int i = 0; i < 4; i++) says_not(words, arena_printf(a, "\n%s\n", bare[i]));
         arena_free(a);
     }
 }

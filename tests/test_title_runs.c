@@ -130,8 +130,7 @@ static void check_errors(Arena *a, const Trace *t, const char *path, Held *h) {
                                        words_wrong_value(a, t, first->value, brief));
         if (!strncmp(picture_fact(s), one, strlen(one))) head = one;
     }
-    if (!head)
-        fail_msg("%s: '%s', and the first is %s", path, picture_fact(s), first->value);
+    if (!head) fail_msg("%s: '%s', and the first is %s", path, picture_fact(s), first->value);
     const char *rest = picture_fact(s) + strlen(head);
     bool follow = strstr(rest, " later ") != NULL;
     if (!follow && sscanf(rest, "%d more", &n) == 1) {

@@ -49,7 +49,8 @@ static PlanRun run_of_file(Arena *a, const char *path) {
     size_t n;
     const char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &n);
     assert_non_null(text);
-    return plan_run_with(a, path, text, &(PipelineOptions){.threads = 1, .events = true, .execute = true});
+    return plan_run_with(a, path, text,
+                         &(PipelineOptions){.threads = 1, .events = true, .execute = true});
 }
 /* A figure of a plan has the words of one scheme: the plan's own. */
 static void one_vocabulary(void **state) {

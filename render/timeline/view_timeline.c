@@ -365,7 +365,6 @@ typedef struct {
 typedef struct {
     const char *name, *brief;
     Span at;
-    bool small;
 } Narrow;
 typedef struct {
     Narrow *k;
@@ -373,13 +372,26 @@ typedef struct {
 } Narrows;
 
 enum { LABEL_REACH = 28 }; /* px that words above a run reach over its neighbours at most */
+/* Where words stand above the kernels of a line. */
+typedef struct {
+    Span *at;
+    int n, cap;
+} Taken;
 /* Words above a run of narrow kernels, over a leader as wide as the run: it says which kernels they
- * name. Pushed right by the words before; false: they would not stand above the leader's middle, or
- * reach too far over what they do not name. */
-static bool label_above(TimePen *p, const Stave *v, const char *text, Span run, double *free_x) {
+ * name. Moved aside by the words beside them; false: they would not stand above the leader's
+ * middle, or reach too far over what they do not name. */
+static bool label_above(TimePen *p, const Stave *v, const char *text, Span run, Taken *taken) {
+    enum { GAP = 8 };
     const double size = fmax(11.5, p->s->min_size), w = scene_width(p->s, size, REGULAR, text),
-                 mid = (run.a + run.b) / 2, x = fmax(fmin(mid - w / 2, p->right - w), *free_x);
-    if (!*text || x > mid || x + w < mid || x + w > p->right ||
+                 mid = (run.a + run.b) / 2;
+    Span room = {p->x0, p->right};
+    for (int i = 0; i < taken->n; i++) {
+        const Span at = taken->at[i];
+        if ((at.a + at.b) / 2 < mid) room.a = fmax(room.a, at.b + GAP);
+        else room.b = fmin(room.b, at.a - GAP);
+    }
+    const double x = fmax(fmin(mid - w / 2, room.b - w), room.a);
+    if (!*text || x > mid || x + w < mid || x + w > room.b ||
         fmax(run.a - x, x + w - run.b) > LABEL_REACH)
         return false;
     scene_begin(p->s, "leader", "leader", NULL);
@@ -387,7 +399,7 @@ static bool label_above(TimePen *p, const Stave *v, const char *text, Span run, 
     double y = v->y - 3.5;
     scene_segment(p->s, (Pt){run.a, y}, (Pt){run.b, y}, ROLE_SECOND, 1)->ground = true;
     scene_end(p->s);
-    *free_x = x + w + 8;
+    *ARENA_PUSH(p->c->arena, taken->at, taken->n, taken->cap) = (Span){x, x + w};
     return true;
 }
 
@@ -430,55 +442,76 @@ static const char *run_text(Arena *a, const Narrow *k, int n, bool brief) {
     return s.s;
 }
 /* One label for all of a run if it stands above it; else as many from the left as have one. */
-static void label_run(TimePen *p, const Stave *v, const Narrows *run, double *free_x) {
+static void label_run(TimePen *p, const Stave *v, const Narrows *run, Taken *taken) {
     for (int i = 0, used = 0; i < run->n; i += used ? used : 1, used = 0)
         for (int n = run->n - i; n > 0 && !used; n--)
             for (int brief = 0; brief < 2 && !used; brief++) {
                 const Span at = {run->k[i].at.a, run->k[i + n - 1].at.b};
                 const char *text = run_text(p->c->arena, run->k + i, n, brief);
-                if (label_above(p, v, text, at, free_x)) used = n;
+                if (label_above(p, v, text, at, taken)) used = n;
             }
 }
 enum { SMALL_NAMED = 24 }; /* px from which on a small kernel is named too */
-static void label_computes(TimePen *p, const Stave *v) {
-    double free_x = p->x0;
+static void label_some(TimePen *p, const Stave *v, bool small, Taken *taken) {
     Narrows run = {0};
     for (int i = 0; i <= v->t->n_events; i++) {
         const TimeEvent *x = i < v->t->n_events ? &v->t->event[i] : NULL;
         if (x && (timeline_lane(v->t, x->e) > 0 || !in_line(v, x))) continue;
         const Span at = {x ? time_x(p, v, x->e->start) : 0, x ? time_x(p, v, x->e->end) : 0};
-        bool fits = x && inside_text(p, v, x);
+        bool own = x && x->small == small && !inside_text(p, v, x);
         const Narrow *last = run.n ? &run.k[run.n - 1] : NULL;
-        if (last && (!x || fits || x->small != last->small || at.a - last->at.b > 3)) {
-            label_run(p, v, &run, &free_x);
+        if (last && (!own || at.a - last->at.b > 3)) {
+            label_run(p, v, &run, taken);
             run.n = 0;
         }
-        if (!x) break;
-        if (fits || (x->small && at.b - at.a < SMALL_NAMED)) continue;
-        *ARENA_PUSH(p->c->arena, run.k, run.n, run.cap) = (Narrow){x->name, x->brief, at, x->small};
+        if (!own || (small && at.b - at.a < SMALL_NAMED)) continue;
+        *ARENA_PUSH(p->c->arena, run.k, run.n, run.cap) = (Narrow){x->name, x->brief, at};
     }
 }
+/* Products and attention first: the other kernels have what room is left. */
+static void label_computes(TimePen *p, const Stave *v) {
+    Taken taken = {0};
+    label_some(p, v, false, &taken);
+    label_some(p, v, true, &taken);
+}
 
-/* ---- labels of collectives beside them: right, left, shorter; neighbours of one kind share one
+/* ---- labels of collectives beside them: right, left, by a number; neighbours of one kind share
+ * one
  * ---- */
 
+enum { NAMED = 4 }; /* names that a label has at most */
 typedef struct {
-    double a, b;                /* px */
-    const char *name[4], *code; /* names that differ, the first four */
+    double a, b;                    /* px */
+    const char *name[NAMED], *code; /* names that differ, the first of them */
+    const TimeEvent *first;
+    double cell; /* px of the first event's right end */
     double seconds;
     int n, names;
     bool equal, goes_on; /* equal durations; continues in the next line */
     bool inside;         /* has its words inside */
 } Cluster;
 
-static const char *cluster_text(Arena *a, const Cluster *k, int form) {
+/* What stands beside a cluster: name and time, the name; or the number before its name in the list
+ * under the line, with what it does or alone. */
+typedef enum { WORDS_TIME, WORDS_NAME, WORDS_NUMBER_CODE, WORDS_NUMBER, WORDS_FORMS } WordsForm;
+/* Where the words of a cluster stand: at its right, at its left, a number in its first cell. */
+typedef enum { AT_NONE, AT_RIGHT, AT_LEFT, AT_CELL } WordsPlace;
+typedef struct {
+    WordsForm form;
+    WordsPlace at;
+    int number; /* in the list; 0: it is not there */
+    double w;
+} Beside;
+
+static const char *cluster_text(Arena *a, const Cluster *k, WordsForm form, int number) {
     Str s = str_new(a);
-    if (form >= 2) return k->code && *k->code ? k->code : k->name[0];
+    if (form == WORDS_NUMBER) return arena_printf(a, "%d", number);
+    if (form == WORDS_NUMBER_CODE)
+        return arena_printf(a, "%d %s", number, k->code && *k->code ? k->code : k->name[0]);
     str_add(&s, k->name[0]);
     size_t skip = k->code ? strlen(k->code) : 0;
-    for (int i = 1; i < k->names && i < 4; i++) str_addf(&s, ",%s", k->name[i] + skip);
-    if (k->names > 4) str_add(&s, ", …");
-    if (form == 0) {
+    for (int i = 1; i < k->names && i < NAMED; i++) str_addf(&s, ",%s", k->name[i] + skip);
+    if (form == WORDS_TIME) {
         if (k->n > 1 && k->equal) str_addf(&s, "  %d × %s", k->n, time_text(k->seconds, a));
         if (k->n == 1) str_addf(&s, "  %s", time_text(k->seconds, a));
     }
@@ -488,7 +521,7 @@ static const char *cluster_text(Arena *a, const Cluster *k, int form) {
 
 static bool has_name(const Cluster *k, const char *name) {
     bool has = false;
-    for (int i = 0; i < k->names && i < 4; i++) has |= !strcmp(k->name[i], name);
+    for (int i = 0; i < k->names && i < NAMED; i++) has |= !strcmp(k->name[i], name);
     return has;
 }
 /* Does an event of a name from a to b belong to what stands before it? As wide as a label, or one
@@ -507,7 +540,7 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
         Cluster *last = n && !k[n - 1].inside ? &k[n - 1] : NULL;
         bool inside = inside_text(p, v, x) || waiting_text(p, v, x);
         if (last && !inside && joins(last, x, a, b)) {
-            if (!has_name(last, x->name) && last->names++ < 4)
+            if (!has_name(last, x->name) && last->names++ < NAMED)
                 last->name[last->names - 1] = x->name;
             last->n++;
             last->equal &= fabs(d - last->seconds) < 0.02 * d;
@@ -515,114 +548,155 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
             continue;
         }
         if (n >= MAX_EVENT_LABELS) break;
-        k[n++] = (Cluster){
-            a, b, {x->name}, x->code, d, 1, 1, true, x->e->end > v->l->end * (1 + 1e-12), inside};
+        k[n++] = (Cluster){.a = a,
+                           .b = b,
+                           .name = {x->name},
+                           .code = x->code,
+                           .first = x,
+                           .cell = b,
+                           .seconds = d,
+                           .n = 1,
+                           .names = 1,
+                           .equal = true,
+                           .goes_on = x->e->end > v->l->end * (1 + 1e-12),
+                           .inside = inside};
     }
     return n;
 }
 
-/* Where the words of a cluster stand: none, at its right, at its left. */
-typedef struct {
-    int form, side;
-    double w;
-} Beside;
 static double beside_from(const Cluster *k, const Beside *b) {
-    return b->side < 0 ? k->a - 6 - b->w : k->a;
+    return b->at == AT_LEFT ? k->a - 6 - b->w : k->a;
 }
 static double beside_to(const Cluster *k, const Beside *b) {
-    return b->side > 0 ? k->b + 6 + b->w : k->b;
+    return b->at == AT_RIGHT ? k->b + 6 + b->w : k->b;
 }
-/* Gives cluster i of n words of that form, beside what its neighbours have; false: no room. */
-static bool put_beside(TimePen *p, const Cluster *k, Beside *b, int i, int n, int form) {
+/* Gives cluster i of n words of that form, beside what its neighbours have, or a number in its own
+ * cell; false: no room. */
+static bool put_beside(TimePen *p, const Cluster *k, Beside *b, int i, int n, WordsForm form) {
     const double size = fmax(11.5, p->s->min_size),
-                 w = scene_width(p->s, size, REGULAR, cluster_text(p->c->arena, &k[i], form));
-    const double from = i ? beside_to(&k[i - 1], &b[i - 1]) + 6 : p->x0 + 2,
-                 to = i + 1 < n ? beside_from(&k[i + 1], &b[i + 1]) - 4 : p->right;
-    int side = k[i].b + 6 + w <= to ? 1 : k[i].a - 6 - w >= from ? -1 : 0;
-    if (side) b[i] = (Beside){form, side, w};
-    return side != 0;
+                 w = scene_width(p->s, size, REGULAR,
+                                 cluster_text(p->c->arena, &k[i], form, b[i].number));
+    /* nearer to its own cell than to another's */
+    const double from = i ? beside_to(&k[i - 1], &b[i - 1]) + 14 : p->x0 + 2,
+                 to = i + 1 < n ? beside_from(&k[i + 1], &b[i + 1]) - 10 : p->right;
+    const bool cell = form == WORDS_NUMBER && k[i].first->e->wait <= 0 &&
+                      w + 6 <= k[i].cell - k[i].a && !wrong_number(p->wrong, k[i].first->e->step);
+    WordsPlace at = cell                     ? AT_CELL
+                    : k[i].b + 6 + w <= to   ? AT_RIGHT
+                    : k[i].a - 6 - w >= from ? AT_LEFT
+                                             : AT_NONE;
+    if (at) b[i] = (Beside){form, at, b[i].number, w};
+    return at != AT_NONE;
 }
-/* The clusters of a lane and where their words stand: first as many as can have names. */
-static int lay_words(TimePen *p, const Stave *v, int lane, Cluster *k, Beside *b) {
+/* The clusters of a lane and where their words stand: first as many as can have names, then the
+ * numbers of the others; *number: how many have one in this line so far. */
+static int lay_words(TimePen *p, const Stave *v, int lane, Cluster *k, Beside *b, int *number) {
     int n = clusters(p, v, lane, k);
     for (int i = 0; i < n; i++) b[i] = (Beside){0};
-    for (int form = 1; form < 3; form++)
+    for (int i = 0; i < n; i++)
+        if (!k[i].inside && k[i].names <= NAMED) put_beside(p, k, b, i, n, WORDS_NAME);
+    for (int i = 0; i < n; i++)
+        if (!k[i].inside && !b[i].at) b[i].number = ++*number;
+    for (WordsForm form = WORDS_NUMBER_CODE; form < WORDS_FORMS; form++)
         for (int i = 0; i < n; i++)
-            if (!k[i].inside && !b[i].side) put_beside(p, k, b, i, n, form);
+            if (b[i].number && !b[i].at) put_beside(p, k, b, i, n, form);
     return n;
 }
-/* Then, where room is left, they say the time too. */
-static void label_lane(TimePen *p, const Stave *v, int lane) {
+/* A number in a cell: the hatch of what is exposed stops at it. */
+static void number_in_cell(TimePen *p, const Stave *v, const Cluster *k, const Beside *b,
+                           double top) {
+    const double mid = (k->a + k->cell) / 2, size = fmax(11.5, p->s->min_size), h = p->look->comm,
+                 hatch = time_x(p, v, k->first->e->end - k->first->e->exposed);
+    if (k->first->e->exposed > 0 && hatch < mid + b->w / 2)
+        scene_rect(p->s, (Area){mid - b->w / 2 - 2, top + 2, b->w + 4, h - 4}, 0,
+                   (Look){ROLE_COLL, ROLE_NONE, 0});
+    scene_text(p->s, mid, top + h / 2 + 4.2, (TextLook){ALIGN_MIDDLE, size, REGULAR, ROLE_INK},
+               cluster_text(p->c->arena, k, WORDS_NUMBER, b->number));
+}
+/* Where room is left, names say the time too. */
+static void label_lane(TimePen *p, const Stave *v, int lane, int *number) {
     Cluster k[MAX_EVENT_LABELS];
     Beside b[MAX_EVENT_LABELS];
-    int n = lay_words(p, v, lane, k, b);
-    const double y = lane_y(p, v, lane) + p->look->comm / 2 + 4.2,
+    int n = lay_words(p, v, lane, k, b, number);
+    const double top = lane_y(p, v, lane), y = top + p->look->comm / 2 + 4.2,
                  size = fmax(11.5, p->s->min_size);
     for (int i = 0; i < n; i++) {
-        if (k[i].inside || !b[i].side) continue;
+        if (k[i].inside || !b[i].at) continue;
+        if (b[i].at == AT_CELL) {
+            number_in_cell(p, v, &k[i], &b[i], top);
+            continue;
+        }
         const Beside named = b[i];
-        b[i] = (Beside){0};
-        if (named.form != 1 || !put_beside(p, k, b, i, n, 0)) b[i] = named;
-        const bool right = b[i].side > 0;
+        b[i].at = AT_NONE;
+        if (named.form != WORDS_NAME || !put_beside(p, k, b, i, n, WORDS_TIME)) b[i] = named;
+        const bool right = b[i].at == AT_RIGHT;
         scene_text(p->s, right ? k[i].b + 6 : k[i].a - 6, y,
                    (TextLook){right ? ALIGN_LEFT : ALIGN_RIGHT, size, REGULAR, ROLE_INK},
-                   cluster_text(p->c->arena, &k[i], b[i].form));
+                   cluster_text(p->c->arena, &k[i], b[i].form, b[i].number));
     }
 }
 
-/* Has each collective of the lane its name at its place? */
-static bool lane_named(TimePen *p, const Stave *v, int lane) {
-    Cluster k[MAX_EVENT_LABELS];
-    Beside b[MAX_EVENT_LABELS];
-    int n = lay_words(p, v, lane, k, b);
-    bool named = n < MAX_EVENT_LABELS;
-    for (int i = 0; i < n; i++)
-        named &= k[i].inside || (b[i].side && b[i].form < 2 && k[i].names <= 4);
-    return named;
+/* The names of a lane's events from px a to b, each behind `before`: "AR dwv, AR dwk × 2". */
+static void list_events(TimePen *p, const Stave *v, int lane, double a, double b, Str *s) {
+    const char *before = NULL;
+    int same = 0;
+    for (int i = 0; i < v->t->n_events; i++) {
+        const TimeEvent *x = &v->t->event[i];
+        if (timeline_lane(v->t, x->e) != lane || !in_line(v, x)) continue;
+        const double at = time_x(p, v, x->e->start);
+        if (at < a - 1e-9 || (at > a + 1e-9 && at >= b - 1e-9)) continue;
+        if (before && !strcmp(before, x->name)) {
+            same++;
+            continue;
+        }
+        if (same) str_addf(s, " × %d", same + 1);
+        str_addf(s, "%s%s", before ? ", " : "", x->name);
+        before = x->name;
+        same = 0;
+    }
+    if (same) str_addf(s, " × %d", same + 1);
 }
-/* "tp, in order: RS after wo, AG k × 2": all of the lanes in which some have no name at their
- * place. */
-static const char *order_text(TimePen *p, const Stave *v) {
+/* "tp: 1 RS after wo, 2 AG k × 2; dp: 3 AR dw2": what has a number at its place, and what comes
+ * behind as much as can have words. */
+static const char *numbers_text(TimePen *p, const Stave *v) {
     Arena *a = p->c->arena;
     Str s = str_new(a);
+    int number = 0;
     for (int lane = 1; lane < v->t->n_lanes && lane < 64; lane++) {
-        const char *before = NULL;
-        int same = 0;
-        if (v->lane_row[lane] < 0 || lane_named(p, v, lane)) continue;
-        str_addf(&s, "%s%s, in order:", s.n ? "; " : "",
-                 words_axis_list(a, v->t->trace, v->t->lane[lane].axis));
-        for (int i = 0; i < v->t->n_events; i++) {
-            const TimeEvent *x = &v->t->event[i];
-            if (timeline_lane(v->t, x->e) != lane || !in_line(v, x)) continue;
-            if (before && !strcmp(before, x->name)) {
-                same++;
-                continue;
-            }
-            if (same) str_addf(&s, " × %d", same + 1);
-            str_addf(&s, "%s %s", before ? "," : "", x->name);
-            before = x->name;
-            same = 0;
+        Cluster k[MAX_EVENT_LABELS];
+        Beside b[MAX_EVENT_LABELS];
+        bool any = false;
+        if (v->lane_row[lane] < 0) continue;
+        const int n = lay_words(p, v, lane, k, b, &number);
+        for (int i = 0; i <= n; i++) {
+            const bool rest = i == n && n == MAX_EVENT_LABELS;
+            if (!rest && (i == n || !b[i].number)) continue;
+            if (!any)
+                str_addf(&s, "%s%s:", s.n ? "; " : "",
+                         words_axis_list(a, v->t->trace, v->t->lane[lane].axis));
+            if (rest) str_addf(&s, "%s then ", any ? "," : "");
+            else str_addf(&s, "%s %d ", any ? "," : "", b[i].number);
+            any = true;
+            list_events(p, v, lane, rest ? k[n - 1].b : k[i].a, rest ? p->right : k[i].b, &s);
         }
-        if (same) str_addf(&s, " × %d", same + 1);
     }
     return s.n ? s.s : "";
 }
-enum { ORDER_LINES = 4, ORDER_STEP = 15 };
+enum { LIST_LINES = 4, LIST_STEP = 15 };
 /* In lines under the axis; their number. */
-static int order_lines(TimePen *p, const Stave *v, const char **line) {
-    const char *text = order_text(p, v);
-    const TextColumn at = {p->right - p->x0, fmax(11.5, p->s->min_size), REGULAR, ORDER_LINES,
-                           NULL};
+static int numbers_lines(TimePen *p, const Stave *v, const char **line) {
+    const char *text = numbers_text(p, v);
+    const TextColumn at = {p->right - p->x0, fmax(11.5, p->s->min_size), REGULAR, LIST_LINES, NULL};
     return *text ? scene_wrap(p->s, text, at, line) : 0;
 }
-static double order_top(const TimePen *p, const Stave *v) {
+static double list_top(const TimePen *p, const Stave *v) {
     return v->bottom + p->look->ticks + (p->look->margin_w > 0 ? 0 : 20);
 }
-static void draw_order(TimePen *p, const Stave *v) {
-    const char *line[ORDER_LINES];
-    int n = order_lines(p, v, line);
+static void draw_list(TimePen *p, const Stave *v) {
+    const char *line[LIST_LINES];
+    int n = numbers_lines(p, v, line);
     for (int i = 0; i < n; i++)
-        scene_text(p->s, p->x0, order_top(p, v) + 11 + i * ORDER_STEP,
+        scene_text(p->s, p->x0, list_top(p, v) + 11 + i * LIST_STEP,
                    (TextLook){ALIGN_LEFT, fmax(11.5, p->s->min_size), REGULAR, ROLE_SECOND},
                    line[i]);
 }
@@ -719,8 +793,8 @@ static void draw_sums(TimePen *p, const Stave *v) {
 static double stave_height(TimePen *p, const Timeline *t, const TimeLine *l) {
     Stave v = {.t = t, .l = l};
     lay_lanes(p, &v);
-    const char *line[ORDER_LINES];
-    double lanes = v.bottom - v.y + p->look->ticks + ORDER_STEP * order_lines(p, &v, line);
+    const char *line[LIST_LINES];
+    double lanes = v.bottom - v.y + p->look->ticks + LIST_STEP * numbers_lines(p, &v, line);
     if (p->look->margin_w > 0) lanes = fmax(lanes, sums_height(&l->sum));
     return p->look->head + p->look->over + lanes + p->look->below;
 }
@@ -788,9 +862,10 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
         if (in_line(&v, &t->event[i])) draw_event(p, &v, &t->event[i]);
     flag_wrong(p, &v);
     label_computes(p, &v);
+    int number = 0;
     for (int i = 1; i < t->n_lanes && i < 64; i++)
-        if (v.lane_row[i] >= 0) label_lane(p, &v, i);
-    draw_order(p, &v);
+        if (v.lane_row[i] >= 0) label_lane(p, &v, i, &number);
+    draw_list(p, &v);
     draw_sums(p, &v);
     scene_end(p->s);
     return y + stave_height(p, t, l);
@@ -989,6 +1064,24 @@ static double set_scale(const Shown *v, TimePen *p, int i, int from, int to) {
     p->scale = p->times * p->width / longest;
     return longest;
 }
+/* Height of lines without the room that keeps the last from the next. */
+static double staves_height(const Shown *v, TimePen *p, int from, int to) {
+    double h = -p->look->below;
+    for (int i = from; i < to; i++) {
+        set_scale(v, p, i, from, to);
+        h += stave_height(p, v->item[i].t, v->item[i].l);
+    }
+    return h;
+}
+/* Of a slide with room to spare the lanes grow: nobody sits near it. */
+static void grow_lanes(const Shown *v, TimePen *p, TimeLook *look, int from, int to, double room) {
+    const TimeLook usual = *look;
+    for (double k = 2; k > 1.04; k -= 0.05) {
+        look->compute = k * usual.compute, look->comm = k * usual.comm, look->gap = k * usual.gap;
+        if (staves_height(v, p, from, to) <= room) return;
+    }
+    *look = usual;
+}
 /* A page with as many lines as fit above a foot of that height (all, where the height is free);
  * returns the index of the first that does not. */
 static int draw_page(const Shown *v, int from, double foot, Scene **out) {
@@ -998,20 +1091,18 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
     double y = begin_page(v, NULL, &p, &look),
            limit = v->preset == PRESET_A4 ? A4_HEIGHT : presets[v->preset].h;
     if (v->t->step && !from && v->preset != PRESET_SLIDE) y = draw_schedule(v, &p, y, foot);
-    double end = y;
-    int to = from;
-    for (; to < v->n_items; to++) {
-        set_scale(v, &p, to, from, to + 1);
-        end += stave_height(&p, item[to].t, item[to].l);
-        if (limit > 0 && to > from && end + foot > limit) break;
-    }
+    int to = v->n_items ? from + 1 : from;
+    while (to < v->n_items &&
+           (limit <= 0 || y + staves_height(v, &p, from, to + 1) + foot <= limit))
+        to++;
     if (from && !v->peer && !v->c->o->measured)
         y = begin_page(v, slide_title(v, from, to), &p, &look);
+    if (v->preset == PRESET_SLIDE) grow_lanes(v, &p, &look, from, to, limit - foot - y);
     for (int i = from; i < to; i++) {
         double longest = set_scale(v, &p, i, from, to);
         y = draw_stave(&p, item[i].t, item[i].l, y, longest / p.times, item[i].who);
     }
-    end_page(v, &p, y, foot);
+    end_page(v, &p, y - (limit > 0 ? look.below : 0), foot);
     *out = p.s;
     return to;
 }

@@ -9,9 +9,9 @@ static const CollWord rows[] = {
     {"all_to_all", "AllToAll", "A2A", "", 1, false, true, NULL, NULL},
     {"shift", "Shift", "Shift", "", 0, true, false, NULL, NULL},
     {"broadcast", "Broadcast", "BC", "", 0, false, false, NULL, NULL},
-    {"send", "Send", "P2P", "", 0, false, false, "recv",
+    {"send", "Send", "Send", "", 0, false, false, "recv",
      "the rank it was for goes on with an empty buffer"},
-    {"recv", "Receive", "P2P", "", 0, false, false, NULL, NULL},
+    {"recv", "Receive", "Receive", "", 0, false, false, NULL, NULL},
     {NULL, NULL, NULL, NULL, 0, false, false, NULL, NULL}};
 
 const CollWord *coll_table(void) { return rows; }

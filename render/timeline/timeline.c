@@ -31,8 +31,22 @@ static const char *weight_word(const Trace *t, Arena *a, const TraceCompute *c, 
     }
     return NULL;
 }
+/* Is a weight called so, or another value of the layer of what step c makes: "output"? */
+static bool says_little(const Trace *t, const TraceCompute *c, const char *leaf) {
+    enum { NEAR = 64 }; /* steps of a layer stand together */
+    for (int i = 0; i < t->n_params; i++)
+        if (t->params[i].module && !strcmp(words_leaf(t->params[i].module), leaf)) return true;
+    const int at = (int)(c - t->computes);
+    for (int i = at < NEAR ? 0 : at - NEAR; i < t->n_computes && i < at + NEAR; i++) {
+        const TraceCompute *k = &t->computes[i];
+        if (k->layer == c->layer && k->makes.role == OF_ITSELF && strcmp(k->output, c->output) &&
+            !strcmp(words_leaf(k->output), leaf))
+            return true;
+    }
+    return false;
+}
 /* The weight that makes the value: "wo" of "layers.0.o_proj"; of what a module gives that ends with
- * none the module, "moe": "output" is the name of a weight; NULL: none does, or it is one of
+ * none, where its own name says little, the module, "moe"; NULL: none does, or it is one of
  * attention's three, which hops and gathers speak of by their letters. */
 static const char *maker(const TimeIndex *x, Arena *a, const char *value) {
     const char *leaf = words_leaf(value);
@@ -40,8 +54,8 @@ static const char *maker(const TimeIndex *x, Arena *a, const char *value) {
     const TraceCompute *c = time_maker(x, value);
     const char *weight = c ? weight_word(x->t, a, c, false) : NULL,
                *module = c && c->module ? words_leaf(c->module) : "";
-    return weight || strcmp(leaf, "output") || !*module || isdigit((unsigned char)*module) ? weight
-                                                                                           : module;
+    if (weight || !*module || isdigit((unsigned char)*module)) return weight;
+    return says_little(x->t, c, leaf) ? module : NULL;
 }
 /* "dwq", "d output", "d shared w1", as the block and its mirror have it. */
 static const char *joined(Arena *a, const char *weight) {

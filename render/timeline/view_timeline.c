@@ -51,6 +51,8 @@ typedef struct {
     double bottom;    /* lower edge of the last lane */
     int lane_row[64]; /* row of each lane, -1: no events in this line */
     int rows;
+    const int
+        *number; /* per event: its number in the list below, in its cell; 0: none stands there */
 } Stave;
 
 static double lane_y(const TimePen *p, const Stave *v, int lane) {
@@ -274,6 +276,8 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     bool coll = lane > 0, exposed = coll && x->e->exposed > 0 && stops < b;
     bool works = x->e->end > v->l->start + eps && works_from(x) < v->l->end;
     const char *text = works ? inside_text(p, v, x) : NULL;
+    const int number = v->number[x - v->t->event];
+    if (number) text = arena_printf(p->c->arena, "%d", number);
     scene_begin(p->s, coll ? "collective" : "compute",
                 arena_printf(p->c->arena, "event-%d", x->e->step), event_tip(p, x));
     if (x->e->wait > 0) draw_waiting(p, v, x, y, h);
@@ -602,30 +606,27 @@ static int lay_words(TimePen *p, const Stave *v, int lane, Cluster *k, Beside *b
             if (b[i].number && !b[i].at) put_beside(p, k, b, i, n, form);
     return n;
 }
-/* A number in a cell: the hatch of what is exposed stops at it. */
-static void number_in_cell(TimePen *p, const Stave *v, const Cluster *k, const Beside *b,
-                           double top) {
-    const double mid = (k->a + k->cell) / 2, size = fmax(11.5, p->s->min_size), h = p->look->comm,
-                 hatch = time_x(p, v, k->first->e->end - k->first->e->exposed);
-    if (k->first->e->exposed > 0 && hatch < mid + b->w / 2)
-        scene_rect(p->s, (Area){mid - b->w / 2 - 2, top + 2, b->w + 4, h - 4}, 0,
-                   (Look){ROLE_COLL, ROLE_NONE, 0});
-    scene_text(p->s, mid, top + h / 2 + 4.2, (TextLook){ALIGN_MIDDLE, size, REGULAR, ROLE_INK},
-               cluster_text(p->c->arena, k, WORDS_NUMBER, b->number));
+/* The numbers that stand in cells, per event. */
+static const int *cell_numbers(TimePen *p, const Stave *v) {
+    int *of = ARENA_ARRAY(p->c->arena, int, v->t->n_events + 1), number = 0;
+    for (int lane = 1; lane < v->t->n_lanes && lane < 64; lane++) {
+        Cluster k[MAX_EVENT_LABELS];
+        Beside b[MAX_EVENT_LABELS];
+        const int n = v->lane_row[lane] < 0 ? 0 : lay_words(p, v, lane, k, b, &number);
+        for (int i = 0; i < n; i++)
+            if (b[i].at == AT_CELL) of[k[i].first - v->t->event] = b[i].number;
+    }
+    return of;
 }
 /* Where room is left, names say the time too. */
 static void label_lane(TimePen *p, const Stave *v, int lane, int *number) {
     Cluster k[MAX_EVENT_LABELS];
     Beside b[MAX_EVENT_LABELS];
     int n = lay_words(p, v, lane, k, b, number);
-    const double top = lane_y(p, v, lane), y = top + p->look->comm / 2 + 4.2,
+    const double y = lane_y(p, v, lane) + p->look->comm / 2 + 4.2,
                  size = fmax(11.5, p->s->min_size);
     for (int i = 0; i < n; i++) {
-        if (k[i].inside || !b[i].at) continue;
-        if (b[i].at == AT_CELL) {
-            number_in_cell(p, v, &k[i], &b[i], top);
-            continue;
-        }
+        if (k[i].inside || !b[i].at || b[i].at == AT_CELL) continue;
         const Beside named = b[i];
         b[i].at = AT_NONE;
         if (named.form != WORDS_NAME || !put_beside(p, k, b, i, n, WORDS_TIME)) b[i] = named;
@@ -844,6 +845,7 @@ static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, doubl
         about = line_words(p, t, l, who, "are folded");
     scene_text(p->s, x, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
                scene_fit(p->s, about, beside, 13, REGULAR));
+    v.number = cell_numbers(p, &v);
     draw_waits(p, &v);
     draw_axis(p, &v, longest, true);
     for (int i = 0; i < t->n_lanes && i < 64; i++) {
@@ -1102,7 +1104,7 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
         double longest = set_scale(v, &p, i, from, to);
         y = draw_stave(&p, item[i].t, item[i].l, y, longest / p.times, item[i].who);
     }
-    end_page(v, &p, y - (limit > 0 ? look.below : 0), foot);
+    end_page(v, &p, y - (limit > 0 ? look.below - 6 : 0), foot);
     *out = p.s;
     return to;
 }

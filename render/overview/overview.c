@@ -68,8 +68,7 @@ static void read_units(Overview *o) {
                                 .title = part_title(o->c->arena, part),
                                 .layer = c->layer,
                                 .layers = 1,
-                                .second = second,
-                                .wrong = -1};
+                                .second = second};
         }
         o->last_step[o->n - 1] = c->step;
         u->flops += c->flops;
@@ -206,7 +205,6 @@ static int unit_apart(Overview *o, const char *part, int layer, Phase pass) {
                         .title = title,
                         .layer = layer,
                         .layers = 1,
-                        .wrong = -1,
                         .apart = pass != PHASE_LOSS, /* a loss reads what the stream ends in */
                         .pass = pass};
     for (int i = 0; i < t->n_computes; i++) {
@@ -243,7 +241,6 @@ static int unit_of_message(Overview *o, int k, const TraceCollective *c) {
                                    .title = words_message_way(way),
                                    .layer = -1,
                                    .layers = 1,
-                                   .wrong = -1,
                                    .message = way,
                                    .beside = k,
                                    .out = here ? o->unit[k].out : NULL};
@@ -276,6 +273,14 @@ static void weave(Overview *o) {
     memcpy(o->unit, all, (size_t)n * sizeof *all);
 }
 
+/* Adds a step of the unit, if it is wrong and no other tells of the same mistake. */
+static void add_wrong(const Overview *o, OverviewUnit *u, int step) {
+    const int number = wrong_number(o->wrong, step);
+    for (int i = 0; i < u->n_wrong; i++)
+        if (wrong_number(o->wrong, u->wrong[i]) == number) return;
+    if (number) *ARENA_PUSH(o->c->arena, u->wrong, u->n_wrong, u->cap_wrong) = step;
+}
+
 static void read_collectives(Overview *o) {
     const Trace *t = o->c->t;
     for (int i = 0; i < t->n_collectives; i++) {
@@ -293,7 +298,7 @@ static void read_collectives(Overview *o) {
         }
         if (is_message(o, c) && !trace_param(t, c->subject.of)) k = unit_of_message(o, k, c);
         OverviewUnit *u = &o->unit[k];
-        if (wrong_number(o->wrong, c->step)) u->wrong = c->step;
+        add_wrong(o, u, c->step);
         if (!wrong_skipped(c)) count(u, kind_of(o, c), c, o->rank);
         if (kind_of(o, c) == o->flow) ways_add(o, k, c);
         const TraceValue *made = words_find_value(t, c->value, c->step);
@@ -307,23 +312,30 @@ static void read_collectives(Overview *o) {
     for (int i = 0; i < t->n_moves; i++) {
         int k = wrong_number(o->wrong, t->moves[i].step) ? unit_of_value(o, t->moves[i].subject, -1)
                                                          : -1;
-        if (k >= 0) o->unit[k].wrong = t->moves[i].step;
+        if (k >= 0) add_wrong(o, &o->unit[k], t->moves[i].step);
     }
     for (int i = 0; i < t->n_computes; i++) {
         const TraceCompute *c = &t->computes[i];
         int k = wrong_number(o->wrong, c->step) ? unit_of_value(o, c->makes, -1) : -1;
         if (k < 0 && wrong_number(o->wrong, c->step) && c->pass == PHASE_OPTIMIZER && o->whole)
             k = unit_apart(o, c->part, c->layer, c->pass);
-        if (k >= 0) o->unit[k].wrong = c->step;
+        if (k >= 0) add_wrong(o, &o->unit[k], c->step);
     }
 }
 
 /* ---- folding ---- */
 
-static bool alike(const OverviewUnit *a, const OverviewUnit *b) {
+/* Of two layers with mistakes each shows its own. */
+static bool same_mistakes(const Overview *o, const OverviewUnit *a, const OverviewUnit *b) {
+    bool same = a->n_wrong == b->n_wrong;
+    for (int i = 0; same && i < a->n_wrong; i++)
+        same = wrong_number(o->wrong, a->wrong[i]) == wrong_number(o->wrong, b->wrong[i]);
+    return same;
+}
+static bool alike(const Overview *o, const OverviewUnit *a, const OverviewUnit *b) {
     bool same =
         text_same(a->part, b->part) && a->weights == b->weights && a->reads == b->reads &&
-        a->ops == b->ops && ways_alike(a, b) && (a->wrong < 0) == (b->wrong < 0) &&
+        a->ops == b->ops && ways_alike(a, b) && same_mistakes(o, a, b) &&
         text_same(a->out ? a->out->shape.symbolic : "", b->out ? b->out->shape.symbolic : "");
     for (int k = 0; same && k < SEND_KINDS; k++) {
         same = a->n_total[k] == b->n_total[k];
@@ -351,7 +363,7 @@ static void fold(Overview *o) {
         int next = i + n, copies = 1;
         while (o->unit[out].layer >= 0 && next + n <= o->n && units_of_layer(o, next) == n) {
             bool same = true;
-            for (int k = 0; k < n; k++) same &= alike(&o->unit[out + k], &o->unit[next + k]);
+            for (int k = 0; k < n; k++) same &= alike(o, &o->unit[out + k], &o->unit[next + k]);
             if (!same) break;
             next += n;
             copies++;

@@ -52,9 +52,10 @@ typedef struct {
     int beside;            /* messages: the unit that they come from or go to, before folding */
     const TraceValue *out; /* what leaves it */
     const TraceValue
-        *in;          /* what comes from other ranks in place of the unit before; NULL: nothing */
-    bool second;      /* of a pipeline that is entered at both ends: the other way's */
-    int wrong;        /* a step of it that is wrong; -1: none */
+        *in;     /* what comes from other ranks in place of the unit before; NULL: nothing */
+    bool second; /* of a pipeline that is entered at both ends: the other way's */
+    int *wrong;  /* steps of it that are wrong, one for each mistake */
+    int n_wrong, cap_wrong;
     bool apart;       /* no step of the pass: nothing flows into it from the unit before */
     Phase pass;       /* whose steps it has, if it is no unit of the pass */
     bool open, close; /* first and last of a folded group of layers */

@@ -92,6 +92,9 @@ static int draw_item(OverviewPen *p, const OverviewItem *i, double x, double y) 
     return group;
 }
 
+/* Flags in the corner of a box, one for each mistake, and what one takes. */
+enum { FLAGS = 3, FLAG = 17 };
+static int flags_of(const OverviewUnit *u) { return u->n_wrong < FLAGS ? u->n_wrong : FLAGS; }
 /* The text of a box: what it is, what it holds, and the collectives among its ops. */
 static void draw_inside(OverviewPen *p, const OverviewUnit *u, double x, double y, double h) {
     Arena *a = p->o.c->arena;
@@ -102,7 +105,8 @@ static void draw_inside(OverviewPen *p, const OverviewUnit *u, double x, double 
     double tw =
         scene_text(s, x + 12, base, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, u->title);
     TextLook note = {ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE};
-    double at = x + 12 + tw + 9, room = x + p->width - (one && u->wrong >= 0 ? 28 : 8);
+    double at = x + 12 + tw + 9,
+           room = x + p->width - (one && u->n_wrong ? 12 + FLAG * flags_of(u) : 8);
     const char *weights = u->weights > 0 ? bytes_text(u->weights, a) : overview_ops(a, u);
     if (one) scene_text(s, at, base, note, scene_fit(s, weights, room - at, 12, REGULAR));
     else
@@ -124,9 +128,10 @@ static int draw_box(OverviewPen *p, const OverviewUnit *u, double x, double y) {
     scene_frame(s, x, y, p->width, h);
     Mark *m =
         scene_rect(s, (Area){x, y, p->width, h}, 3, (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25});
-    if (u->wrong >= 0) m->stroke = ROLE_FAIL, m->line = 3;
+    if (u->n_wrong) m->stroke = ROLE_FAIL, m->line = 3;
     draw_inside(p, u, x, y, h);
-    wrong_flag(s, p->o.wrong, u->wrong, x + p->width - 16, y + 12);
+    for (int i = 0; i < flags_of(u); i++)
+        wrong_flag(s, p->o.wrong, u->wrong[i], x + p->width - FLAG * (flags_of(u) - i), y + 12);
     scene_end(s);
     return group;
 }
@@ -234,10 +239,10 @@ static void draw_message(OverviewPen *p, const OverviewUnit *u, double stream, d
     scene_frame(p->s, x, y, w, h);
     Hexagon hex = {.x = x + pill, .y = y, .w = w - pill, .h = h};
     hex.line[0] = (HexagonLine){overview_message(p, u), mid + 4.2, 12, MEDIUM};
-    hex.wrong = u->wrong >= 0;
+    hex.wrong = u->n_wrong > 0;
     hex.message = true;
     hexagon_draw(p->s, &hex, &p->legend);
-    wrong_flag(p->s, p->o.wrong, u->wrong, x + pill, y - 2);
+    if (u->n_wrong) wrong_flag(p->s, p->o.wrong, u->wrong[0], x + pill, y - 2);
     scene_end(p->s);
     edge_begin(p, u->title);
     if (u->message == MESSAGE_TO) {

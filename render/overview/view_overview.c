@@ -134,7 +134,7 @@ const char *view_overview_text(const ViewCall *c) {
         for (int k = 0; k < SEND_KINDS; k++)
             if (k != (int)o.flow && u->n_total[k])
                 words_paragraph(&s, "      ", totals_text(&p, u, (SendKind)k), w);
-        if (u->wrong >= 0) str_add(&s, "      ✗ wrong, see above\n");
+        if (u->n_wrong) str_add(&s, "      ✗ wrong, see above\n");
     }
     str_add(&s, "\n");
     words_paragraph(&s, "", overview_sent(&o), w);

@@ -1104,7 +1104,7 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
         double longest = set_scale(v, &p, i, from, to);
         y = draw_stave(&p, item[i].t, item[i].l, y, longest / p.times, item[i].who);
     }
-    end_page(v, &p, y - (limit > 0 ? look.below - 6 : 0), foot);
+    end_page(v, &p, y - (v->preset == PRESET_SLIDE ? look.below - 6 : 0), foot);
     *out = p.s;
     return to;
 }

@@ -1023,8 +1023,35 @@ static void collectives_have_names(void **state) {
         arena_free(a);
     }
 }
+/* What a figure says in sentences ends with a period. */
+static void sentences_end(void **state) {
+    (void)state;
+    static const char *const plan[] = {
+        "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+        "plans/45-llama3-8b-pp4-1f1b.yaml", "plans/52-llama3-8b-pp4-dualpipe.yaml",
+        "plans/54-deepseek-v3-latent-ring4.yaml"};
+    if (access("plans", F_OK) != 0) skip();
+    for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+        Arena *a = arena_new();
+        PlanRun r = shipped(a, plan[i], &(PipelineOptions){.execute = true, .events = true});
+        int views;
+        const RenderView *all = render_views(&views);
+        for (int k = 0; k < views; k++) {
+            Scene *page[VIEW_MAX_PAGES];
+            RenderOptions o = view(all[k].name);
+            int n = render_pages(r.t, diags_new(a), &o, a, true, page);
+            for (int p = 0; p < n; p++) {
+                const char *said = page[p]->desc;
+                if (!said || !*said || said[strlen(said) - 1] != '.')
+                    fail_msg("%s, %s, page %d: '%s'", plan[i], o.view, p + 1, said ? said : "");
+            }
+        }
+        arena_free(a);
+    }
+}
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
+                                       cmocka_unit_test(sentences_end),
                                        cmocka_unit_test(collectives_have_names),
                                        cmocka_unit_test(kept_is_what_is_alive),
                                        cmocka_unit_test(hidden_is_behind_compute),

@@ -14,6 +14,7 @@ typedef struct {
                                      says it; and what was planted */
     const char *file;             /* of the plan, with a line above 0 */
     int line;
+    bool missing;        /* a step that is not done */
     const char *left_by; /* the module that leaves the value so; NULL: none */
     int maker;           /* its last step, which is to be mended; none: -1 */
 } Found;
@@ -108,6 +109,7 @@ static void coll_found(Finds *f, const TraceCollective *c) {
                 .what = name,
                 .value = short_value(f->a, f->t, c->subject),
                 .why = why,
+                .missing = c->skipped,
                 .broken = c->skipped ? NULL : broken_rule(c->wrong, c->planted),
                 .planted = c->planted,
                 .file = c->file,
@@ -249,9 +251,10 @@ static const char *head_of(Finds *f, const Found *x, const char *values, const c
     if (x->broken)
         return words_symbol(
             f->a, arena_printf(f->a, "%s: %s", done_to(f->a, x->what, values), x->broken));
-    const char *missing = strstr(text, " is missing (planted: ");
-    return missing ? arena_strndup(f->a, text, (size_t)(missing - text) + strlen(" is missing"))
-                   : text;
+    if (x->missing)
+        return words_symbol(f->a,
+                            arena_printf(f->a, "%s is missing", done_to(f->a, x->what, values)));
+    return text;
 }
 
 /* "; w2 is in line 17": where the module that left the value so has its line. */
@@ -267,7 +270,6 @@ static const char *maker_line(const Finds *f, const Found *x) {
 /* What is to be said under the head: the step, and the line of the plan. NULL: the sentence itself,
  * which says more. */
 static const char *where_of(Finds *f, const Found *x, const WrongNote *note, const char *values) {
-    bool missing = note->head != note->text && !x->rule && !x->broken;
     const char *who = x->rule ? arena_printf(f->a, "%s, step", done_to(f->a, x->what, values))
                               : "Step",
                *at = x->line > 0 ? arena_printf(f->a, ", line %d of %s", x->line,
@@ -276,7 +278,7 @@ static const char *where_of(Finds *f, const Found *x, const WrongNote *note, con
                *left = x->left_by ? maker_line(f, x) : "",
                *planted =
                    x->broken && x->planted ? arena_printf(f->a, " (planted: %s)", x->planted) : "";
-    if (missing) return NULL;
+    if (x->missing) return NULL;
     return words_symbol(f->a, arena_printf(f->a, "%s %d%s%s%s%s", who, x->step,
                                            note->n > 1 ? " first" : "", at, left, planted));
 }

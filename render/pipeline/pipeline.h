@@ -48,8 +48,8 @@ int pipe_read_all(const ViewCall *c, Pipe *all, double *span);
 const char *pipe_other_work(const Pipe *first, const Pipe *other);
 /* "1f1b: 4 ranks, 8 micro-batches, 27 % of their time idle". */
 const char *pipe_title(const Pipe *p);
-/* The idle time, taken apart into its closed form and what is added to it, and what is in flight.
- */
+/* The idle time, taken apart into its closed form and what is added to it, and what is in flight:
+ * sentences, the last without its period. */
 const char *pipe_foot(const Pipe *p);
 /* "27.3 %" of the row's time. */
 const char *pipe_idle(const Pipe *p, const PipeRow *r);

@@ -617,7 +617,7 @@ static const char *title_of(const PipePen *q) {
                         q->n_all, parts, most == 1 ? "" : "es", ends_of(q));
 }
 static const char *foot_of(const PipePen *q) {
-    if (q->n_all == 1) return pipe_foot(&q->all[0]);
+    if (q->n_all == 1) return arena_printf(q->c->arena, "%s.", pipe_foot(&q->all[0]));
     Str s = str_new(q->c->arena);
     for (int k = q->g.from; q->g.rows && k < q->g.to; k++)
         if (q->all[k].stuck)
@@ -632,6 +632,7 @@ static const char *foot_of(const PipePen *q) {
             "what lies at rest. Messages: of a whole step. Weights: parameters at rest, of "
             "the rank that has most",
             s.n ? ". " : "");
+    if (s.n) str_add(&s, ".");
     return s.s;
 }
 /* How long actions are drawn of what has no times. */
@@ -929,7 +930,7 @@ const char *view_pipeline_text(const ViewCall *c) {
         if (!k) wrong_text(&s, wrong_find(c->arena, c->t, NULL, NULL), w);
         str_add(&s, "\n");
         pipe_text_rows(&s, &all[k], w - 30, span);
-        words_paragraph(&s, "", pipe_foot(&all[k]), w);
+        words_paragraph(&s, "", arena_printf(c->arena, "%s.", pipe_foot(&all[k])), w);
         if (k + 1 < n) str_add(&s, "\n");
     }
     for (int col = 1; n > 1 && col < PIPE_COLUMNS; col++) {

@@ -323,6 +323,13 @@ static void the_key_is_true(void **state) {
     const char *key = words_on(a, page[1]);
     says(key, "1\nAllGather\n2\nReduceScatter\n");
     says(words_on(a, page[0]), "sends ");
+    /* columns one after the other: attention, then MLP */
+    o.part = NULL;
+    int pages = render_pages(t, diags_new(a), &o, a, true, page);
+    says(words_on(a, page[pages - 1]),
+         "1\nAllGather\n2\nReduceScatter\n3\nAllGather\n4\nReduceScatter\n");
+    o.part = "mlp";
+    render_pages(t, diags_new(a), &o, a, true, page);
     double wide = 0; /* of a blank in a hexagon: it does not tell which collective it is */
     for (int i = 0; i + 1 < page[0]->n_marks; i++) {
         const Mark *box = &page[0]->marks[i], *m = box + 1;

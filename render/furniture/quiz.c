@@ -142,26 +142,85 @@ static void even_blanks(Quiz *q, Scene *const *page) {
         b->room = least * page[b->page]->marks[b->mark].size;
     }
 }
-/* Pages, then lines from above, then from the left; what is apart by less than a line is one. */
-static int reading_order(const void *x, const void *y) {
-    const Blank *a = x, *b = y;
-    if (a->page != b->page) return a->page - b->page;
+/* Lines from above, then from the left; what is apart by less than a line is one. */
+static int reading_order(const Blank *a, const Blank *b) {
     double ya = floor(a->y / 8), yb = floor(b->y / 8);
     if (ya < yb || ya > yb) return ya < yb ? -1 : 1;
     if (a->x < b->x || a->x > b->x) return a->x < b->x ? -1 : 1;
     return a->mark - b->mark;
 }
-static void number_blanks(Quiz *q) {
+
+/* A mark of a page, or one of its blanks. */
+typedef struct {
+    Box box;
+    Blank *blank; /* NULL: a mark, which keeps what stands around it together */
+} Piece;
+static int from_above(const void *x, const void *y) {
+    const Piece *a = x, *b = y;
+    return (a->box.y0 > b->box.y0) - (a->box.y0 < b->box.y0);
+}
+static int from_left(const void *x, const void *y) {
+    const Piece *a = x, *b = y;
+    return (a->box.x0 > b->box.x0) - (a->box.x0 < b->box.x0);
+}
+static int by_line(const void *x, const void *y) {
+    const Piece *a = x, *b = y;
+    if (!a->blank || !b->blank) return !a->blank - !b->blank;
+    return reading_order(a->blank, b->blank);
+}
+/* Pieces of the first part, above or left of an empty band across all of them; n: there is no band.
+ */
+static int first_part(Piece *p, int n, bool rows) {
+    enum { BAND = 8 };
+    if (n) qsort(p, (size_t)n, sizeof *p, rows ? from_above : from_left);
+    double end = -INFINITY;
+    for (int i = 0; i < n; i++) {
+        const Box b = p[i].box;
+        if (i && (rows ? b.y0 : b.x0) - end >= BAND) return i;
+        end = fmax(end, rows ? b.y1 : b.x1);
+    }
+    return n;
+}
+/* Numbers as a reader goes: rows of the figure, in them columns, in these lines. */
+static void number_pieces(Piece *p, int n, int *next) {
+    for (int rows = 1; rows >= 0; rows--) {
+        const int k = first_part(p, n, rows);
+        if (k == n) continue;
+        number_pieces(p, k, next);
+        number_pieces(p + k, n - k, next);
+        return;
+    }
+    if (n) qsort(p, (size_t)n, sizeof *p, by_line);
+    for (int i = 0; i < n && p[i].blank; i++) p[i].blank->number = (*next)++;
+}
+static int by_number(const void *x, const void *y) {
+    const Blank *a = x, *b = y;
+    return (a->number > b->number) - (a->number < b->number);
+}
+static void number_blanks(Quiz *q, Scene *const *page, int pages) {
     int next = 1;
-    if (q->n) qsort(q->blank, (size_t)q->n, sizeof *q->blank, reading_order);
-    for (int i = 0; i < q->n; i++)
-        if (q->blank[i].number) q->blank[i].number = next++;
+    for (int i = 0; i < pages; i++) {
+        const Scene *s = page[i];
+        Piece *p = ARENA_ARRAY(q->a, Piece, s->n_marks + q->n + 1);
+        int n = 0;
+        for (int k = 0; k < s->n_marks; k++) {
+            const Box b = scene_box(&s->marks[k]);
+            if (!around(s, s->marks[k].group) && b.x1 >= b.x0 && b.y1 >= b.y0)
+                p[n++] = (Piece){b, NULL};
+        }
+        for (int k = 0; k < q->n; k++) {
+            Blank *b = &q->blank[k];
+            if (b->page == i && b->number) p[n++] = (Piece){{b->x, b->y, b->x + b->w, b->y}, b};
+        }
+        number_pieces(p, n, &next);
+    }
+    if (q->n) qsort(q->blank, (size_t)q->n, sizeof *q->blank, by_number);
 }
 
 /* ---- the figure with blanks ---- */
 
 static void draw_blank(Scene *s, const Mark *m, const Blank *b, double x) {
-    Area at = {x, b->y - 0.8 * m->size, b->room, 1.06 * m->size};
+    Area at = {x, b->y - 0.95 * m->size, b->room, 1.17 * m->size}; /* digits in its middle */
     const char *number = arena_printf(s->arena, "%d", b->number);
     double need = b->number ? scene_width(s, m->size, REGULAR, number) + 4 : 0;
     if (need > at.w) at.x -= (need - at.w) / 2, at.w = need;
@@ -286,7 +345,7 @@ int quiz_pages(const ViewCall *c, const char *kind, Scene *const *page, int n, S
     q.at = kinds[k].at;
     for (int i = 0; i < n; i++) find_blanks(&q, page[i], i);
     if (kinds[k].few) even_blanks(&q, page);
-    number_blanks(&q);
+    number_blanks(&q, page, n);
     for (int i = 0; i < q.n && kinds[k].few; i++)
         q.blank[i].answer = in_full(c->arena, q.blank[i].answer);
     const char *title = arena_printf(c->arena, "%s of “%s”", kinds[k].title, page[0]->title);

@@ -323,7 +323,9 @@ static Scene *page_at(RingPen *p, int from, int to, int per) {
     double all = line_width(p, per), step = frame_width(p);
     if (p->t.sample) one_size(p, from, to);
     if (p->preset == PRESET_WIDE && all < p->w) { /* short stories need no wide canvas */
-        p->w = fmax(all, 620);
+        const char *rule = p->t.is_wrong ? wrong_title(p->t.wrong) : NULL;
+        double title = scene_width(s, 20, BOLD, rule ? rule : story_headline(&p->t)) + 4;
+        p->w = fmax(fmin(title, p->w), fmax(all, 620));
         s->w = p->w + 2 * p->x;
         s->px_width = (int)(presets[p->preset].px * s->w / presets[p->preset].w);
     }
@@ -388,8 +390,8 @@ int view_storyboard(const ViewCall *c, Scene **page) {
     while (per > 1 && line_width(&p, per) > p.w + 0.1) per--;
     if (p.preset == PRESET_SLIDE && per == 1) /* arrows keep clear of numbers */
         p.cell = fmax(p.cell, fmin(WIDEST, p.cell + (p.w - line_width(&p, 1)) / p.n));
-    /* the sums end a line */
-    if (kind(&p) == RING_REDUCE && p.preset != PRESET_SLIDE && per > p.n) per = p.n;
+    /* of several lines the sums end one */
+    if (kind(&p) == RING_REDUCE && p.preset != PRESET_SLIDE && per > p.n && per < frames) per = p.n;
     int lines = (frames + per - 1) / per;
     per = (frames + lines - 1) / lines;
     int each = p.preset == PRESET_SLIDE

@@ -1023,6 +1023,26 @@ static void collectives_have_names(void **state) {
         arena_free(a);
     }
 }
+/* A model is called as its makers call it. */
+static void models_have_their_names(void **state) {
+    (void)state;
+    static const char *const row[][2] = {{"llama2-7b", "Llama-2-7B"},
+                                         {"llama3.1-405b", "Llama-3.1-405B"},
+                                         {"llama4-scout", "Llama-4-Scout"},
+                                         {"mistral-7b-v0.3", "Mistral-7B-v0.3"},
+                                         {"qwen3-0.6b", "Qwen3-0.6B"},
+                                         {"qwen3-235b-a22b", "Qwen3-235B-A22B"},
+                                         {"mixtral-8x7b", "Mixtral-8x7B"},
+                                         {"deepseek-v3", "DeepSeek-V3"},
+                                         {"gpt-oss-20b", "gpt-oss-20b"},
+                                         {"mlp", "mlp"}};
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Trace t = {.model_name = row[i][0]};
+        assert_string_equal(words_model(a, &t), row[i][1]);
+    }
+    arena_free(a);
+}
 /* What a figure says in sentences ends with a period. */
 static void sentences_end(void **state) {
     (void)state;
@@ -1052,6 +1072,7 @@ static void sentences_end(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                        cmocka_unit_test(sentences_end),
+                                       cmocka_unit_test(models_have_their_names),
                                        cmocka_unit_test(collectives_have_names),
                                        cmocka_unit_test(kept_is_what_is_alive),
                                        cmocka_unit_test(hidden_is_behind_compute),

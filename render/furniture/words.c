@@ -2,6 +2,7 @@
 #include "render/furniture/words.h"
 #include "base/text.h"
 #include "trace/counts.h"
+#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -162,29 +163,35 @@ const char *words_class(Arena *a, const Trace *t, int64_t rank) {
     return arena_printf(a, "%lld ranks", (long long)t->ranks);
 }
 
-/* "llama3-8b" is how plans write what its makers write "Llama-3-8B": a family, a version, a size.
- */
+/* How the makers of a family write its models: "llama3-8b" is their "Llama-3-8B". */
+static const struct {
+    const char *plan, *people;
+} family[] = {{"llama", "Llama-"},         {"qwen", "Qwen"},   {"mistral", "Mistral"},
+              {"mixtral", "Mixtral"},      {"gemma", "Gemma"}, {"phi", "Phi"},
+              {"deepseek-v", "DeepSeek-V"}};
+/* A part between dashes: "8B", "8x7B", "A3B"; "Scout"; "v0.3" as it is. */
+static void model_part(Str *s, const char *part, size_t n) {
+    const bool digit = n > 1 && part[n - 2] >= '0' && part[n - 2] <= '9',
+               size = digit && part[n - 1] == 'b', word = n > 1 && strcspn(part, "0123456789") >= n;
+    char *own = arena_strndup(s->a, part, n);
+    if (size) own[n - 1] = 'B';
+    if (word || (size && *own == 'a')) *own = (char)toupper((unsigned char)*own);
+    str_add(s, own);
+}
 const char *words_model(Arena *a, const Trace *t) {
-    static const struct {
-        const char *plan, *people;
-    } family[] = {{"llama", "Llama"},
-                  {"qwen", "Qwen"},
-                  {"mistral", "Mistral"},
-                  {"gemma", "Gemma"},
-                  {"phi", "Phi"}};
     const char *m = t->model_name;
     if (!m || !*m) return NULL;
     for (size_t i = 0; i < sizeof family / sizeof *family; i++) {
-        size_t n = strlen(family[i].plan);
+        const size_t n = strlen(family[i].plan);
         if (strncmp(m, family[i].plan, n)) continue;
         Str s = str_new(a);
         str_add(&s, family[i].people);
-        if (m[n] >= '0' && m[n] <= '9' && i == 0) str_add(&s, "-");
-        for (const char *c = m + n; *c; c++) {
-            bool size = *c == 'b' && c > m && c[-1] >= '0' && c[-1] <= '9';
-            str_addn(&s, size ? "B" : c, 1);
+        for (const char *p = m + n;; p++) {
+            const size_t k = strcspn(p, "-");
+            model_part(&s, p, k);
+            if (!*(p += k)) return s.s;
+            str_add(&s, "-");
         }
-        return s.s;
     }
     return m;
 }

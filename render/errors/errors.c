@@ -202,14 +202,11 @@ static void add_made(ByStep *b, const TraceCheck *k, ErrRow *row) {
 static double share_of(const TraceDistance *d) {
     return d->max_abs == 0 ? 0 : d->bound > 0 ? d->max_abs / d->bound : INFINITY;
 }
-/* Of inputs and parameters the one that is farthest. */
-static const TraceDistance *worst_source(const Trace *t) {
-    const TraceDistance *worst = NULL;
+/* One of the inputs and parameters that share a row: all are equal. */
+static const TraceDistance *equal_source(const Trace *t) {
     for (int i = 0; i < t->n_distances; i++)
-        if (t->distances[i].step < 0 && !rankset_count(&t->distances[i].ranks) &&
-            (!worst || share_of(&t->distances[i]) > share_of(worst)))
-            worst = &t->distances[i];
-    return worst;
+        if (t->distances[i].step < 0 && t->distances[i].max_abs == 0) return &t->distances[i];
+    return NULL;
 }
 /* The end to end of rows: of the last of those that one value has. */
 static void find_distances(Arena *a, ErrMap *m) {
@@ -225,7 +222,7 @@ static void find_distances(Arena *a, ErrMap *m) {
     for (int r = m->n - 1; r >= 0 && t->n_distances; r--) {
         ErrRow *row = &m->row[r];
         int at = row->step < 0 ? 0 : row->step + 1;
-        if (row->sources) row->far = worst_source(t);
+        if (row->sources) row->far = equal_source(t);
         if (row->sources || at >= steps) continue;
         for (int *i = &last[at]; *i; i = &before[*i - 1])
             if (!strcmp(t->distances[*i - 1].value, row->name)) {
@@ -278,6 +275,13 @@ static Turn *checks_in_turn(Arena *a, const Trace *t, int *n) {
     return turn;
 }
 
+/* Is it a source that is off from the unsharded model's, as what is counted in float32 is? Among
+ * inputs and parameters that are equal by bits it has a row of its own. */
+static bool source_is_off(const Trace *t, const char *value) {
+    for (int i = 0; i < t->n_distances && t->distances[i].step < 0; i++)
+        if (t->distances[i].max_abs > 0 && !strcmp(t->distances[i].value, value)) return true;
+    return false;
+}
 static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
     m->row = ARENA_ARRAY(a, ErrRow, t->n_checks + 1);
     ByStep steps = by_step(a, t);
@@ -295,7 +299,8 @@ static bool make_rows(Arena *a, const Trace *t, ErrMap *m) {
         bool pass = text_same(k->verdict, "PASS");
         if (f) follow_check(f, k);
         const char *planted = planted_at(t, k->value, k->step);
-        if (k->pass == PHASE_PARAMETERS && pass && k->max_abs == 0 && !planted) {
+        if (k->pass == PHASE_PARAMETERS && pass && k->max_abs == 0 && !planted &&
+            !source_is_off(t, k->value)) {
             ErrRow **rest = &sources[f && follow_anywhere(f)];
             if (!*rest) {
                 *rest = new_row(m, "inputs and parameters", -1);

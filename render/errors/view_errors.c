@@ -534,15 +534,18 @@ static const char *at_module(Panel *q, int step, const char *path) {
                ? arena_printf(q->p->a, " · module %s", module)
                : "";
 }
-/* What mends the first wrong value. */
-static const char *to_do(const ErrMap *m, const TraceCheck *k) {
+/* What mends the first wrong value; line: a line of the plan asks for it. */
+static const char *to_do(const ErrMap *m, const TraceCheck *k, bool line) {
     const Trace *t = m->t;
     if (m->first && m->first->planted)
         return "Take the planted mistake out: this step is right without it.";
     for (int i = 0; i < t->n_moves; i++)
         if (t->moves[i].step == k->step && words_declares(&t->moves[i]))
             return "Declare how the value really lies, or move it before it is declared.";
-    return "Change the line that asks for this step, then run the plan again.";
+    if (line) return "Change the line that asks for this step, then run the plan again.";
+    return k->cause ? "Change what the cause names, then run the plan again: no line asks for this "
+                      "step."
+                    : "No line of the plan asks for this step.";
 }
 static void panel_wrong(Panel *q) {
     const ErrMap *m = &q->p->map;
@@ -583,13 +586,13 @@ static void panel_wrong(Panel *q) {
     say(q, heading, "What to do", 1, 0);
     const char *file = line ? strrchr(line, '/') : NULL; /* without its folders */
     file = line ? fit_end(q, file ? file + 1 : line) : NULL;
-    if (q->p->preset != PRESET_SLIDE || !q->p->twin) say(q, body, to_do(m, k), 3, 0);
-    say(q, body,
-        line ? arena_printf(a, k->n_terms && q->p->preset == PRESET_SLIDE ? "%s" : "Plan line %s",
-                            file)
-        : planted ? "The key `faults` of the plan."
-                  : "No line of the plan asks for this step.",
-        2, 0);
+    if (q->p->preset != PRESET_SLIDE || !q->p->twin) say(q, body, to_do(m, k, line), 3, 0);
+    if (line)
+        say(q, body,
+            arena_printf(a, k->n_terms && q->p->preset == PRESET_SLIDE ? "%s" : "Plan line %s",
+                         file),
+            2, 0);
+    else if (planted) say(q, body, "The key `faults` of the plan.", 2, 0);
 }
 
 static void panel_right(Panel *q) {

@@ -206,6 +206,9 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
     double most = fmax(room * 0.55, room - lw);
     if (hw > most)
         how = scene_fit(p->s, how, most, size, REGULAR), hw = scene_width(p->s, size, REGULAR, how);
+    static const char gradient[] = "gradient of ";
+    if (lw > room - hw && !r->before && !strncmp(label, gradient, sizeof gradient - 1))
+        label = words_gradient(p->a, label + sizeof gradient - 1); /* as the timeline has it */
     label = r->before ? scene_fit(p->s, label, room - hw, size, weight)
                       : fit_name(p->s, label, room - hw, size, weight);
     Run run[3] = {{label, weight, later ? ROLE_SECOND : ROLE_INK, false, false},
@@ -562,9 +565,9 @@ static void panel_wrong(Panel *q) {
     if (planted && scene_width(q->p->s, set.size, set.weight, what) > q->w)
         what = arena_printf(a, "Planted: %s", planted);
     say(q, set, what, 1, 0);
-    const char *path,
-        *before = words_value_path(m->t, k->value, &path),
-        *name = fit_name(q->p->s, arena_printf(a, "%s%s", before, path), q->w, 15, BOLD);
+    const char *path, *before = words_value_path(m->t, k->value, &path);
+    const double room = q->w - scene_width(q->p->s, 15, BOLD, before);
+    const char *name = arena_printf(a, "%s%s", before, fit_name(q->p->s, path, room, 15, BOLD));
     scene_text(q->p->s, q->x, q->y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_FAIL}, name);
     q->y += 22;
     int64_t n = rankset_count(&k->ranks);

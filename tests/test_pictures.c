@@ -1023,19 +1023,57 @@ static void collectives_have_names(void **state) {
         arena_free(a);
     }
 }
+/* The number that an SVG gives to what stands in several places, of the group whose tooltip says
+ * that; 0: it has none. */
+static int same_number(const char *svg, const char *tip) {
+    static const char attr[] = "data-same=\"";
+    const char *at = strstr(svg, tip), *group = NULL;
+    for (const char *g = strstr(svg, "<g id="); at && g && g < at; g = strstr(g + 1, "<g id="))
+        group = g;
+    const char *own = group ? strstr(group, attr) : NULL;
+    return own && own < at ? atoi(own + strlen(attr)) : 0;
+}
+/* The pointer over one of the places of a thing, or a click there, shows the others: by rules of
+ * the style sheet, without a script. */
+static void same_things_show_each_other(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *view, *tip[2]; /* of two places of one thing */
+    } row[] = {
+        {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "timeline", {": w2,", ": AR dw2,"}},
+        {"plans/45-llama3-8b-pp4-1f1b.yaml",
+         "pipeline",
+         {"forward of micro-batch 3 on stage 0", "backward of micro-batch 3 on stage 2"}},
+        {"plans/18-llama3-8b-backward.yaml", "storyboard", {"; in its place", "; just arrived"}},
+        {"plans/18-llama3-8b-backward.yaml",
+         "block",
+         {"makes layers.0.mlp.down", "<title>grad.param.layers.0.feed_forward.w2.weight"}}};
+    if (access("plans", F_OK) != 0) skip();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = shipped(a, row[i].plan, &(PipelineOptions){.execute = true, .events = true});
+        RenderOptions o = view(row[i].view);
+        size_t n;
+        const char *svg = render_text(r.t, r.d, &o, FORMAT_SVG, a, &n);
+        const int number = same_number(svg, row[i].tip[0]);
+        if (!number) fail_msg("%s: %s has no other place", row[i].view, row[i].tip[0]);
+        if (number != same_number(svg, row[i].tip[1]))
+            fail_msg("%s: %s is not %s", row[i].view, row[i].tip[1], row[i].tip[0]);
+        says(svg, arena_printf(a, ":has([data-same=\"%d\"]:is(:hover,:focus)) [data-same=\"%d\"]",
+                               number, number));
+        says_not(svg, "<script");
+        arena_free(a);
+    }
+}
 /* A model is called as its makers call it. */
 static void models_have_their_names(void **state) {
     (void)state;
-    static const char *const row[][2] = {{"llama2-7b", "Llama-2-7B"},
-                                         {"llama3.1-405b", "Llama-3.1-405B"},
-                                         {"llama4-scout", "Llama-4-Scout"},
-                                         {"mistral-7b-v0.3", "Mistral-7B-v0.3"},
-                                         {"qwen3-0.6b", "Qwen3-0.6B"},
-                                         {"qwen3-235b-a22b", "Qwen3-235B-A22B"},
-                                         {"mixtral-8x7b", "Mixtral-8x7B"},
-                                         {"deepseek-v3", "DeepSeek-V3"},
-                                         {"gpt-oss-20b", "gpt-oss-20b"},
-                                         {"mlp", "mlp"}};
+    static const char *const row[][2] = {
+        {"llama2-7b", "Llama-2-7B"},       {"llama3.1-405b", "Llama-3.1-405B"},
+        {"llama4-scout", "Llama-4-Scout"}, {"mistral-7b-v0.3", "Mistral-7B-v0.3"},
+        {"qwen3-0.6b", "Qwen3-0.6B"},      {"qwen3-235b-a22b", "Qwen3-235B-A22B"},
+        {"mixtral-8x7b", "Mixtral-8x7B"},  {"deepseek-v3", "DeepSeek-V3"},
+        {"gpt-oss-20b", "gpt-oss-20b"},    {"mlp", "mlp"}};
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Trace t = {.model_name = row[i][0]};
@@ -1073,6 +1111,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_moved_words),
                                        cmocka_unit_test(sentences_end),
                                        cmocka_unit_test(models_have_their_names),
+                                       cmocka_unit_test(same_things_show_each_other),
                                        cmocka_unit_test(collectives_have_names),
                                        cmocka_unit_test(kept_is_what_is_alive),
                                        cmocka_unit_test(hidden_is_behind_compute),

@@ -28,9 +28,16 @@ typedef struct {
     double cx, y, w, h;
 } Slot;
 
+/* The module whose step that is; NULL: none's. */
+static const char *module_at(const Trace *t, int step) {
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].step == step) return t->computes[i].module;
+    return NULL;
+}
 static int box(MirrorPen *p, Slot at, const char *text, int step, const char *tip) {
     double cx = at.cx, y = at.y, w = at.w, h = at.h;
     scene_begin(p->s, "compute", arena_printf(p->c->arena, "step-%d", step), tip);
+    scene_same(p->s, module_at(p->m->g->t, step));
     scene_frame(p->s, cx - w / 2, y, w, h);
     wrong(p,
           scene_rect(p->s, (Area){cx - w / 2, y, w, h}, 3,
@@ -278,6 +285,8 @@ static void draw_entry(MirrorPen *p, const MirrorEntry *e, double x, double y, d
     Arena *a = p->c->arena;
     int group;
     scene_begin(p->s, "gradient", arena_printf(a, "gradient-%d", e->step), e->first->made->output);
+    const TraceParam *of = trace_param(p->m->g->t, e->first->made->makes.of);
+    scene_same(p->s, of ? of->module : NULL);
     scene_frame(p->s, x, y - h / 2, p->grad_w, h);
     wrong(p,
           scene_rect(p->s, (Area){x, y - h / 2, p->grad_w, h}, 3,

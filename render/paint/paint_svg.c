@@ -4,6 +4,7 @@
  * at most two decimals, so that two runs give the same bytes. */
 #include "render/paint/paint.h"
 #include "render/paint/svg_play.h"
+#include "render/paint/svg_same.h"
 #include "render/paint/svg_style.h"
 #include "base/text.h"
 #include <assert.h>
@@ -189,7 +190,7 @@ static void paint_mark(Sink *o, const Scene *s, const Mark *m) {
     painter[m->kind](o, s, m);
 }
 
-static void open_group(Sink *o, const Scene *s, const Group *g) {
+static void open_group(Sink *o, const Scene *s, const Group *g, int same) {
     if (g->href) {
         put(o, "<a xlink:href=\"");
         escape(o, g->href);
@@ -201,7 +202,9 @@ static void open_group(Sink *o, const Scene *s, const Group *g) {
     put(o, g->id);
     put(o, "\" class=\"");
     escape(o, g->what);
-    put(o, "\">");
+    put(o, "\"");
+    svg_same_mark(o, same);
+    put(o, ">");
     if (g->tip) {
         put(o, "<title>");
         escape(o, g->tip);
@@ -212,14 +215,15 @@ static void open_group(Sink *o, const Scene *s, const Group *g) {
 static void close_group(Sink *o, const Group *g) { put(o, g->href ? "</g></a>\n" : "</g>\n"); }
 
 /* Closes and opens groups until `to` is the innermost open one. */
-static int move_to(Sink *o, const Scene *s, int at, int to) {
+static int move_to(Sink *o, const Scene *s, const int *same, int at, int to) {
     int path[64], n = 0;
     for (int g = to; g >= 0 && n < 64; g = s->groups[g].parent) path[n++] = g;
     for (;;) {
         int i = 0;
         while (i < n && path[i] != at) i++;
         if (at < 0 || i < n) {
-            for (int k = (at < 0 ? n : i) - 1; k >= 0; k--) open_group(o, s, &s->groups[path[k]]);
+            for (int k = (at < 0 ? n : i) - 1; k >= 0; k--)
+                open_group(o, s, &s->groups[path[k]], same[path[k]]);
             return to;
         }
         close_group(o, &s->groups[at]);
@@ -258,20 +262,21 @@ static void head(Sink *o, const Scene *s) {
 }
 
 static void paint_marks(Sink *o, const Scene *s) {
-    int at = -1, step = 0;
+    int at = -1, step = 0, things;
     SvgPlay play = svg_play(s);
+    const int *same = svg_same(s, o->arena, &things);
     for (int i = 0; i < s->n_marks; i++) {
         const Mark *m = &s->marks[i];
         int to = s->builds ? m->step : 0;
         bool moves = m->group != at;
         if (step && (moves || to != step)) put(o, "</g>\n");
-        if (moves) at = move_to(o, s, at, m->group);
+        if (moves) at = move_to(o, s, same, at, m->group);
         if (to && (moves || to != step)) svg_play_open(&play, o, to);
         step = to;
         paint_mark(o, s, m);
     }
     if (step) put(o, "</g>\n");
-    move_to(o, s, at, -1);
+    move_to(o, s, same, at, -1);
 }
 
 void paint_svg(const Scene *s, Sink *o) {

@@ -3,6 +3,7 @@
  * this figure only, because several may stand on one page. */
 #include "render/paint/svg_style.h"
 #include "render/paint/svg_play.h"
+#include "render/paint/svg_same.h"
 #include "base/text.h"
 #include "render/scene/faces.h"
 #include <string.h>
@@ -53,6 +54,7 @@ const char *svg_style(const Scene *s, Sink *o) {
                         "#%s text{white-space:pre}\n"
                         "#%s g:target{outline:3px solid #%06X;outline-offset:3px}\n",
                         s->name, s->name, theme_color(s->theme, ROLE_TARGET)));
+    svg_same_rules(s, o);
     if (s->builds) svg_play_rules(s, o);
     put(o, "</style>\n");
     str_add(&families, "Inter, 'DejaVu Sans', Arial, sans-serif");

@@ -147,6 +147,7 @@ static void draw_cell(PipePen *q, const PipeRow *r, int i, Area box) {
                                         : arena_printf(q->p.a, "%s from %s on",
                                                        time_text(a->end - a->start, q->p.a),
                                                        time_text(a->start, q->p.a))));
+    scene_same(q->s, arena_printf(q->p.a, "micro-batch %d", a->microbatch));
     Role line = box.w < 2 ? ROLE_NONE : ROLE_COMPUTE_LINE; /* else the line is all there is */
     scene_rect(q->s, box, 0, (Look){action_looks[k].fill, line, 0.75});
     draw_chunk(q, r, a, box);

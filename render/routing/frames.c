@@ -31,6 +31,7 @@ static const char *rank_name(const Pen *p, int64_t i) {
 void tile_draw(const TilePen *p, Pt at, int64_t token, int64_t from, const char *tip) {
     Arena *a = p->r->a;
     scene_begin(p->s, "token", arena_printf(a, "token-%lld", (long long)token), tip);
+    scene_same(p->s, arena_printf(a, "token %lld", (long long)token));
     scene_rect(p->s, (Area){at.x, at.y, TILE_W, TILE_H}, 2,
                (Look){routing_hue(from), ROLE_WEIGHT_LINE, 1});
     scene_textf(p->s, at.x + TILE_W / 2.0, at.y + 12.6,
@@ -154,6 +155,7 @@ static void draw_token(Pen *p, const Cells *c, int64_t member, int64_t i, bool c
          other = {ROLE_GRID, ROLE_NONE, 0};
     scene_begin(p->s, "token", arena_printf(p->a, "token-%lld", (long long)token),
                 scores_tip(p, token, chosen));
+    scene_same(p->s, arena_printf(p->a, "token %lld", (long long)token));
     for (int64_t e = 0; e < p->r->experts; e++) {
         Pt at = {c->x + (double)i * c->w, c->y + (double)e * c->h};
         if (chosen && row_for(p, token, e))

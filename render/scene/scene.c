@@ -92,6 +92,11 @@ void scene_link(Scene *s, int a, int b) {
     s->groups[b].href = arena_printf(s->arena, "#%s-%s", s->name, s->groups[a].id);
 }
 
+void scene_same(Scene *s, const char *thing) {
+    assert(s->open >= 0);
+    s->groups[s->open].same = thing && *thing ? thing : NULL;
+}
+
 void scene_frame(Scene *s, double x, double y, double w, double h) {
     assert(s->open >= 0 && w >= 0 && h >= 0);
     Group *g = &s->groups[s->open];

@@ -75,6 +75,7 @@ typedef struct {
     const char *what; /* class: "compute" "collective" "edge" "weight" "legend" ... */
     const char *tip;  /* tooltip; NULL: none */
     const char *href; /* link; NULL: none */
+    const char *same; /* the thing that several groups show; NULL: one that has but one place */
     int parent;       /* -1: none */
     bool framed; /* x y w h is the border inside which its texts stay and on which arrows end */
     double x, y, w, h;
@@ -132,6 +133,9 @@ int scene_at(Scene *s, int step);
 /* A click on one of two groups of this scene leads to the other; nothing where one of them is -1.
  */
 void scene_link(Scene *s, int a, int b);
+/* The open group shows a thing (a module, a token) that others show too: in an SVG the pointer over
+ * one of them, or a click, shows all. NULL or "": nothing. */
+void scene_same(Scene *s, const char *thing);
 /* Declares the border of the open group. */
 void scene_frame(Scene *s, double x, double y, double w, double h);
 

@@ -131,6 +131,7 @@ static void draw_cell(RingPen *p, CellAt at, double x, double y) {
     if (!k->held) return;
     bool dark = k->done && !fresh, part = !k->done && !k->stale && sums(p) && k->terms > 1;
     scene_begin(s, "cell", "cell", story_cell(&p->t, k, chunk));
+    scene_same(s, arena_printf(p->a, "chunk %d", chunk));
     double filled = p->t.elements ? whole_fill(p, k, chunk) : h * k->terms / p->t.ring.n;
     cell_ground(p, k, (Area){x, y, w, h}, dark, fresh, part ? filled : 0);
     Role ink = dark ? ROLE_SHARD_TEXT : k->stale ? ROLE_SECOND : ROLE_INK;

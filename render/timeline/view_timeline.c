@@ -267,6 +267,13 @@ static Role event_fill(TimePen *p, const TimeEvent *x, bool coll) {
                                           : LEGEND_MATMUL);
     return fill;
 }
+/* The module that the event is of: its kernels, forward and backward, and what is sent of its
+ * weights, of what it makes and of the gradients of both. */
+static const char *module_of(const Trace *t, const TimeEvent *x) {
+    if (x->c) return x->c->module;
+    const TraceParam *p = x->coll && !x->coll->n_with ? trace_param(t, x->coll->subject.of) : NULL;
+    return p ? p->module : x->coll && !x->coll->n_with ? x->coll->module : NULL;
+}
 static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     int lane = timeline_lane(v->t, x->e);
     double a = time_x(p, v, works_from(x)), b = time_x(p, v, x->e->end), y = lane_y(p, v, lane),
@@ -280,6 +287,7 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     if (number) text = arena_printf(p->c->arena, "%d", number);
     scene_begin(p->s, coll ? "collective" : "compute",
                 arena_printf(p->c->arena, "event-%d", x->e->step), event_tip(p, x));
+    scene_same(p->s, module_of(p->c->t, x));
     if (x->e->wait > 0) draw_waiting(p, v, x, y, h);
     Area at = {a, y, fmax(b - a, 0.5), h};
     if (works) {

@@ -260,8 +260,8 @@ static int pages_beside(const ViewCall *c, const struct View *v, Scene **page, i
     }
     return m == 0 ? 0 : n > m ? n : m;
 }
-/* The pages of view v; a figure says if there are more than the reader sees. */
-static int build(const struct View *v, ViewCall *c, bool all, Scene **page) {
+/* The pages of view v, each with its number if there are several. */
+static int build(const struct View *v, ViewCall *c, Scene **page) {
     c->fonts = fonts_shared();
     ViewCall other = *c;
     if (c->o->with) {
@@ -274,7 +274,7 @@ static int build(const struct View *v, ViewCall *c, bool all, Scene **page) {
     if (n > 0 && c->o->quiz) n = leave_blanks(c, page, n);
     if (n > 0 && c->o->with) n = pages_beside(c, v, page, n);
     c->peer = NULL;
-    figure_number(page, &(PageWords){.n = n, .n_says = own, .all = all, .says = says});
+    figure_number(page, &(PageWords){.n = n, .n_says = own, .says = says});
     return n;
 }
 /* Pages of a PDF: those of the figure, or each of them once per step. */
@@ -346,7 +346,7 @@ static bool make(ViewCall *c, RenderFormat f, Sink *out) {
     Scene *page[VIEW_MAX_PAGES];
     const char *error = NULL;
     base_reserve(drawing_bytes(), "to draw a picture");
-    int n = build(v, c, f == FORMAT_PDF, page);
+    int n = build(v, c, page);
     if (n > 0 && !has_page(c, v, n)) return false;
     if (c->o->pages) *c->o->pages = n;
     int one = c->o->page ? (int)c->o->page - 1 : 0;
@@ -398,18 +398,17 @@ bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat 
     return ok;
 }
 
-int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, bool all,
-                 Scene **page) {
+int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, Scene **page) {
     ViewCall c = {.t = seen_by(t, o, arena), .all = t, .d = d, .o = o, .arena = arena};
     const struct View *v = prepare(&c);
-    return v ? build(v, &c, all, page) : 0;
+    return v ? build(v, &c, page) : 0;
 }
 
 int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena,
                 const char **report) {
     Str text = str_new(arena);
     Scene *page[VIEW_MAX_PAGES];
-    int found = 0, n = render_pages(t, d, o, arena, false, page);
+    int found = 0, n = render_pages(t, d, o, arena, page);
     for (int i = 0; i < n; i++) {
         const char *one = "";
         found += scene_lint(page[i], arena, &one);

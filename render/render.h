@@ -33,9 +33,9 @@ bool render_file(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat 
 char *render_text(const Trace *t, Diags *d, const RenderOptions *o, RenderFormat f, Arena *arena,
                   size_t *n);
 /* The pages of a view before they are painted, for the lint and the tests; page[] has room for
- * VIEW_MAX_PAGES. 0 and a diagnostic on failure. `all`: the format holds all pages. */
+ * VIEW_MAX_PAGES. 0 and a diagnostic on failure. */
 struct Scene;
-int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena, bool all,
+int render_pages(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena,
                  struct Scene **page);
 /* Layout lint of a view (visual.md 1.0.8): number of findings, texts in *report. */
 int render_lint(const Trace *t, Diags *d, const RenderOptions *o, Arena *arena,

@@ -302,12 +302,12 @@ static void weights_come_in_hexagons(void **state) {
     RenderOptions o = options("block");
     Scene *page[32];
     o.pass = "backward";
-    assert_int_equal(render_pages(t, g->d, &o, g->a, true, page), 1);
+    assert_int_equal(render_pages(t, g->d, &o, g->a, page), 1);
     const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
     assert_non_null(strstr(text, "needs 25 collectives"));
     assert_int_equal(hexagons(page[0]), 25 + 1);
     o.pass = "forward", o.preset = "slide", o.part = "attention";
-    assert_true(render_pages(t, g->d, &o, g->a, true, page) >= 1);
+    assert_true(render_pages(t, g->d, &o, g->a, page) >= 1);
     assert_true(hexagons(page[0]) >= 4);
     text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
     assert_non_null(strstr(text, "AG: AllGather of the weight first"));
@@ -322,7 +322,7 @@ static void sheets_are_filled(void **state) {
     Scene *page[VIEW_MAX_PAGES];
     const char *report;
     o.preset = "a4";
-    assert_int_equal(render_pages(t, g->d, &o, g->a, true, page), 3);
+    assert_int_equal(render_pages(t, g->d, &o, g->a, page), 3);
     for (int i = 0; i < 3; i++) assert_true(page[i]->scale * 12 >= 7);
     assert_non_null(strstr(page[0]->title, "Embedding, attention: "));
     if (render_lint(t, g->d, &o, g->a, &report)) fail_msg("%s", report);
@@ -610,7 +610,7 @@ static void every_view_is_red_at_the_place(void **state) {
             RenderOptions o = options(bug[i].view[k / 4]);
             const Trace *t = trace_of(g, bug[i].file, "", true);
             o.preset = sizes[k % 4];
-            int n = render_pages(t, g->d, &o, g->a, false, page), flags = 0;
+            int n = render_pages(t, g->d, &o, g->a, page), flags = 0;
             assert_true(n > 0);
             for (int p = 0; p < n; p++) {
                 const char *report;
@@ -680,7 +680,7 @@ static void a_label_is_no_step(void **state) {
     assert_non_null(strstr(svg, "-wrong-0\""));          /* the label */
     assert_non_null(strstr(svg, "-wrong-27\""));         /* w2 */
     o.preset = "slide";
-    int n = render_pages(t, g->d, &o, g->a, true, page), red = 0;
+    int n = render_pages(t, g->d, &o, g->a, page), red = 0;
     for (int i = 0; i < n; i++) red += page[i]->wrong;
     assert_int_equal(red, 2); /* of three pages those of the label and of w2 */
 }
@@ -913,7 +913,7 @@ static void no_times_where_a_rule_is_broken(void **state) {
     const Trace *t = plan_trace(g, "plans/bugs/07-sequence-not-cut.yaml", "");
     RenderOptions o = options("timeline");
     struct Scene *page[32];
-    assert_int_equal(render_pages(t, g->d, &o, g->a, false, page), 0);
+    assert_int_equal(render_pages(t, g->d, &o, g->a, page), 0);
     assert_int_equal(g->d->n, 1);
     if (!strstr(g->d->item[0].message, "attention_norm")) fail_msg("%s", g->d->item[0].message);
 }
@@ -986,7 +986,7 @@ static void passes_on_pages(void **state) {
                 Scene *page[VIEW_MAX_PAGES];
                 const char *moe = NULL;
                 o.pass = passes[k], o.preset = sizes[q];
-                int n = render_pages(t, g->d, &o, g->a, false, page), here = 0;
+                int n = render_pages(t, g->d, &o, g->a, page), here = 0;
                 assert_true(n >= 1 && (i < 3 || n <= 6));
                 for (int p = 0; p < n; p++) {
                     const char *report;
@@ -1013,7 +1013,7 @@ static void values_have_words(void **state) {
         RenderOptions o = options("block");
         Scene *page[VIEW_MAX_PAGES];
         o.pass = passes[k % 2], o.preset = sizes[k / 2];
-        int n = render_pages(t, g->d, &o, g->a, false, page), gradients = 0;
+        int n = render_pages(t, g->d, &o, g->a, page), gradients = 0;
         for (int p = 0; p < n; p++)
             for (int m = 0; m < page[p]->n_marks; m++) {
                 const Mark *mark = &page[p]->marks[m];
@@ -1264,7 +1264,7 @@ static void a_ring_reads_from_block_to_block(void **state) {
         double x[32];
         int places = 0, hops = 0;
         o.pass = row[i].pass;
-        assert_int_equal(render_pages(t, g->d, &o, g->a, false, page), 1);
+        assert_int_equal(render_pages(t, g->d, &o, g->a, page), 1);
         for (int m = 0; m < page[0]->n_marks; m++) {
             const Mark *mark = &page[0]->marks[m];
             if (mark->kind != MARK_TEXT || mark->group < 0) continue;
@@ -1292,7 +1292,7 @@ static void pages_hand_gradients_on(void **state) {
     RenderOptions o = options("block");
     Scene *page[VIEW_MAX_PAGES];
     o.preset = "slide";
-    int n = render_pages(t, g->d, &o, g->a, false, page), in = 0, out = 0;
+    int n = render_pages(t, g->d, &o, g->a, page), in = 0, out = 0;
     for (int p = 0; p < n; p++)
         for (int m = 0; m < page[p]->n_marks; m++) {
             const Mark *mark = &page[p]->marks[m];
@@ -1393,7 +1393,7 @@ static void gradients_leave_the_stream(void **state) {
         const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
         for (int k = 0; k < 3; k++)
             if (!strstr(text, plan[i].stream[k])) fail_msg("%s: %s", plan[i].stream[k], text);
-        assert_int_equal(render_pages(t, g->d, &o, g->a, false, page), 1);
+        assert_int_equal(render_pages(t, g->d, &o, g->a, page), 1);
         int drawn = 0;
         for (int c = 0; c < t->n_collectives; c++) {
             const TraceCollective *x = &t->collectives[c];
@@ -1488,7 +1488,7 @@ static void stream_comes_to_the_loss(void **state) {
     Scene *page[VIEW_MAX_PAGES];
     const Trace *t = plan_trace(g, "plans/21-llama3-8b-recompute.yaml", "");
     assert_non_null(strstr(all_words(g->a, draw(g, t, &o, FORMAT_SVG)), "|one number|4 B|"));
-    assert_int_equal(render_pages(t, g->d, &o, g->a, false, page), 1);
+    assert_int_equal(render_pages(t, g->d, &o, g->a, page), 1);
     int box = -1, into = 0;
     for (int i = 0; i < page[0]->n_groups; i++)
         if (!strcmp(page[0]->groups[i].id, "part-Loss--1")) box = i;
@@ -1700,7 +1700,7 @@ static void hops_face_their_own(void **state) {
         hold_ring(file[i], m);
         o.preset = "slide"; /* a page of one part speaks of that part */
         Scene *page[VIEW_MAX_PAGES];
-        int pages = render_pages(t, g->d, &o, g->a, true, page);
+        int pages = render_pages(t, g->d, &o, g->a, page);
         assert_true(pages >= 4);
         int hops = 0;
         for (int k = 0; k < pages; k++)
@@ -1838,10 +1838,10 @@ static void lines_join_makers_and_readers(void **state) {
         const Trace *t = plan_trace(g, row[i].file, "");
         RenderOptions o = options("block");
         Scene *page[VIEW_MAX_PAGES];
-        assert_int_equal(render_pages(t, g->d, &o, g->a, false, page), 1);
+        assert_int_equal(render_pages(t, g->d, &o, g->a, page), 1);
         lines_keep_off(row[i].file, page[0]);
         o.preset = "slide";
-        for (int k = render_pages(t, g->d, &o, g->a, true, page); k > 0; k--)
+        for (int k = render_pages(t, g->d, &o, g->a, page); k > 0; k--)
             lines_keep_off(row[i].file, page[k - 1]);
         ViewCall call = {.t = t, .d = g->d, .o = &o, .arena = g->a};
         const Mirror *m = mirror_new(block_read_trace(&call));

@@ -302,7 +302,7 @@ static int check_figure(const Plan1 *p, const char *view, const char *preset, Wo
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = options(view, preset, NULL);
     const char *what = arena_printf(a, "%s %s %s", p->path, view, preset);
-    int n = render_pages(p->t, d, &o, a, false, page), found = 0;
+    int n = render_pages(p->t, d, &o, a, page), found = 0;
     if (nothing_to_draw(p->t, view)) {
         assert_int_equal(n, 0);
         assert_int_equal(diags_exit(d), 3);
@@ -415,7 +415,7 @@ static const char *slice(Arena *a, const Trace *t, int axis, int64_t rank) {
  */
 static void check_filled(Arena *a, const Trace *t, const RenderOptions *o, const char *axis) {
     Scene *page[VIEW_MAX_PAGES];
-    int n = render_pages(t, diags_new(a), o, a, false, page), cells = 0;
+    int n = render_pages(t, diags_new(a), o, a, page), cells = 0;
     const char *own = members(a, t, axis, o->rank);
     size_t k = strlen(axis);
     assert_true(n > 0);

@@ -242,7 +242,7 @@ static void test_masks(void **state) {
         says(one_line(a, svg_words(a, render_text(r.t, r.d, &o, FORMAT_SVG, a, &n))),
              masked[i / 3].says);
         Scene *page[VIEW_MAX_PAGES];
-        assert_int_equal(render_pages(r.t, r.d, &o, a, true, page), 1);
+        assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
         double drawn = 0, pairs = 0, tile = 44. * 44 / (6 * 6);
         for (int k = 0; k < page[0]->n_marks; k++) {
             const Mark *m = &page[0]->marks[k];
@@ -313,7 +313,7 @@ static void hold_tokens(const Hops *h, int order, int place) {
 static void hold_diagonals(const ViewCall *c, const Hops *h) {
     Scene *page[VIEW_MAX_PAGES];
     int whole = 0, less = 0, want = 0, all = 0, rows = 32 / h->n;
-    assert_int_equal(render_pages(c->t, c->d, c->o, c->arena, true, page), 1);
+    assert_int_equal(render_pages(c->t, c->d, c->o, c->arena, page), 1);
     double widest = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < page[0]->n_marks; i++) {
@@ -338,7 +338,7 @@ static void hold_captions(ViewCall c, int n) {
     for (int k = 0; k < 4; k++) {
         RenderOptions o = asked(preset[k]);
         Scene *page[VIEW_MAX_PAGES];
-        int pages = render_pages(c.t, c.d, &o, c.arena, true, page), told = 0;
+        int pages = render_pages(c.t, c.d, &o, c.arena, page), told = 0;
         for (int j = 0; j < pages; j++)
             for (int i = 0; i < page[j]->n_marks; i++) {
                 const Mark *m = &page[j]->marks[i];

@@ -409,7 +409,7 @@ static void test_kinds(void **state) {
                            .layer = -1,
                            .measured = true,
                            .preset = presets_of[i % 4]};
-        int pages = render_pages(r.t, diags_new(a), &o, a, true, page);
+        int pages = render_pages(r.t, diags_new(a), &o, a, page);
         assert_true(pages > 1);
         if (i >= 8) of = "no model to compare with";
         if (!strstr(page[pages - 1]->title, of))

@@ -117,7 +117,7 @@ static void hatches_are_seen(void **state) {
     const char *text = file_read(a, diags_new(a), path, 1 << 20, (Loc){0}, &size);
     PlanRun r = plan_run_with(a, path, text, &(PipelineOptions){0});
     RenderOptions o = view("shards");
-    int n = render_pages(r.t, r.d, &o, a, false, page), held = 0;
+    int n = render_pages(r.t, r.d, &o, a, page), held = 0;
     assert_true(n > 0);
     for (int i = 0; i < page[0]->n_marks; i++) {
         const Mark *h = &page[0]->marks[i], *under = NULL;
@@ -191,7 +191,7 @@ static void ranks_stand_in_nodes(void **state) {
             o.preset = presets[k];
             Diags *d = diags_new(a);
             struct Scene *page[64];
-            int pages = render_pages(back, d, &o, a, true, page);
+            int pages = render_pages(back, d, &o, a, page);
             for (o.page = 1; o.page <= pages; o.page++)
                 said = arena_printf(a, "%s\n%s", said, words_of(a, back, o));
             o.page = 0;
@@ -246,7 +246,7 @@ static void no_sentence_is_cut(void **state) {
             RenderOptions o = view("block");
             Scene *page[32];
             o.preset = presets[k / 2], o.pass = k % 2 ? "backward" : NULL;
-            int n = render_pages(r.t, r.d, &o, a, true, page);
+            int n = render_pages(r.t, r.d, &o, a, page);
             for (int p = 0; p < n; p++)
                 for (int m = 0; m < page[p]->n_marks; m++) {
                     const Mark *t = &page[p]->marks[m];
@@ -471,7 +471,7 @@ static void values_alive_have_tooltips(void **state) {
         RenderOptions o = view("memory");
         Scene *page[32];
         o.preset = presets[i];
-        int n = render_pages(r.t, r.d, &o, a, true, page), rows = 0;
+        int n = render_pages(r.t, r.d, &o, a, page), rows = 0;
         for (int p = 0; p < n; p++)
             for (int g = 0; g < page[p]->n_groups; g++)
                 if (!strcmp(page[p]->groups[g].what, "value")) {
@@ -499,7 +499,7 @@ static void tooltips_say_inferred(void **state) {
         Scene *page[32];
         if (row[i][1] && !strcmp(row[i][1], "forward")) o.pass = row[i][1];
         else o.part = row[i][1];
-        int n = render_pages(r.t, r.d, &o, a, true, page);
+        int n = render_pages(r.t, r.d, &o, a, page);
         for (int p = 0; p < n; p++)
             for (int g = 0; g < page[p]->n_groups; g++) {
                 const Group *of = &page[p]->groups[g];
@@ -740,7 +740,7 @@ static void two_plans_have_one_scale(void **state) {
         o.preset = "column";
         o.with = r[1].t;
         Scene *page[32];
-        assert_int_equal(render_pages(r[0].t, r[0].d, &o, a, false, page), 1);
+        assert_int_equal(render_pages(r[0].t, r[0].d, &o, a, page), 1);
         double mid = page[0]->w / 2, left = per_unit(page[0], 0, mid, row[i / 2].up),
                right = per_unit(page[0], mid, page[0]->w, row[i / 2].up);
         assert_true(left > 0);
@@ -786,7 +786,7 @@ static void two_plans_are_named(void **state) {
         for (int k = 0; k < 3; k++) {
             Scene *page[32];
             o.preset = presets[k];
-            assert_true(render_pages(r[0].t, r[0].d, &o, a, true, page) > 0);
+            assert_true(render_pages(r[0].t, r[0].d, &o, a, page) > 0);
             double mid = page[0]->w / 2, left = text_at(page[0], own),
                    right = text_at(page[0], other);
             if (!(left >= 0 && left < mid && right > mid))
@@ -898,7 +898,7 @@ static void kernels_have_one_ink(void **state) {
         Scene *page[32];
         RenderOptions o = view("timeline");
         assert_non_null(r.t);
-        assert_true(render_pages(r.t, r.d, &o, a, false, page) > 0);
+        assert_true(render_pages(r.t, r.d, &o, a, page) > 0);
         int seen[2] = {0};
         for (int i = 0; i < page[0]->n_marks; i++) {
             const Mark *m = &page[0]->marks[i];
@@ -940,7 +940,7 @@ static void hidden_is_behind_compute(void **state) {
         PlanRun r = plan_run_with(a, plans[k], text, &(PipelineOptions){.events = true});
         Scene *page[32];
         RenderOptions o = view("timeline");
-        assert_true(render_pages(r.t, r.d, &o, a, false, page) > 0);
+        assert_true(render_pages(r.t, r.d, &o, a, page) > 0);
         for (int g = 0; g < page[0]->n_groups; g++) {
             const Group *x = &page[0]->groups[g];
             if (strcmp(x->what, "collective")) continue;
@@ -1097,7 +1097,7 @@ static void sentences_end(void **state) {
         for (int k = 0; k < views; k++) {
             Scene *page[VIEW_MAX_PAGES];
             RenderOptions o = view(all[k].name);
-            int n = render_pages(r.t, diags_new(a), &o, a, true, page);
+            int n = render_pages(r.t, diags_new(a), &o, a, page);
             for (int p = 0; p < n; p++) {
                 const char *said = page[p]->desc;
                 if (!said || !*said || said[strlen(said) - 1] != '.')

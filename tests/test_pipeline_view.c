@@ -146,7 +146,7 @@ static void test_cells(void **state) {
                 Scene *page[VIEW_MAX_PAGES];
                 RenderOptions o = {
                     .view = "pipeline", .preset = preset[p], .rank = -1, .layer = -1};
-                assert_true(render_pages(t, diags_new(a), &o, a, true, page));
+                assert_true(render_pages(t, diags_new(a), &o, a, page));
                 int whole, n = check_cells(a, page[0], t, "", &whole);
                 bool none = says(page[0], "too small for the numbers"),
                      some = says(page[0], "all or none");
@@ -245,7 +245,7 @@ static void test_long_schedules(void **state) {
     for (int k = 0; k < PRESETS; k++) {
         Scene *page[VIEW_MAX_PAGES];
         o.preset = preset[k];
-        assert_true(render_pages(t, diags_new(a), &o, a, true, page));
+        assert_true(render_pages(t, diags_new(a), &o, a, page));
         int breaks = 0, whole;
         while (group_of(page[0], arena_printf(a, "break-%d", breaks)) >= 0) breaks++;
         assert_true(breaks > 0);
@@ -285,7 +285,7 @@ static void test_rows_of_many(void **state) {
         assert_non_null(r.t);
         Scene *page[VIEW_MAX_PAGES];
         RenderOptions o = {.view = "pipeline", .rank = -1, .layer = -1};
-        assert_true(render_pages(r.t, diags_new(a), &o, a, true, page));
+        assert_true(render_pages(r.t, diags_new(a), &o, a, page));
         assert_int_equal(says(page[0], row[i].says ? row[i].says : "a row = the"), !!row[i].says);
         arena_free(a);
     }
@@ -303,7 +303,7 @@ static void test_beside_on_a_slide(void **state) {
                        .layer = -1,
                        .n_several = 2,
                        .several = {u, v}};
-    assert_true(render_pages(t, diags_new(a), &o, a, true, page));
+    assert_true(render_pages(t, diags_new(a), &o, a, page));
     int whole;
     assert_int_equal(check_cells(a, page[0], t, "", &whole), t->n_actions);
     assert_int_equal(check_cells(a, page[0], u, "s1-", &whole), u->n_actions);
@@ -338,7 +338,7 @@ static void test_other_work_beside(void **state) {
                            .n_several = 1,
                            .several = {row[i].t}};
         Scene *page[VIEW_MAX_PAGES];
-        assert_int_equal(render_pages(one, diags_new(a), &o, a, true, page), 1);
+        assert_int_equal(render_pages(one, diags_new(a), &o, a, page), 1);
         if (!strstr(page[0]->title, row[i].title)) fail_msg("%s", page[0]->title);
         assert_int_equal(says(page[0], "is of other work"), row[i].say != NULL);
         if (row[i].say && !says(page[0], row[i].say)) fail_msg("not said: %s", row[i].say);
@@ -372,7 +372,7 @@ static void test_many_beside(void **state) {
             if (k) o.several[k - 1] = t[k];
         }
         Scene *page[VIEW_MAX_PAGES];
-        int n = render_pages(t[0], diags_new(a), &o, a, true, page), tables = 0;
+        int n = render_pages(t[0], diags_new(a), &o, a, page), tables = 0;
         if (n != figure[i].pages) fail_msg("%s of %d: %d pages", o.preset, figure[i].n, n);
         double scale = 0;
         for (int p = 0; p < n; p++) {
@@ -482,7 +482,7 @@ static void test_equal_parts(void **state) {
                          .t;
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = {.view = "memory", .rank = -1, .layer = -1};
-    assert_true(render_pages(t, diags_new(a), &o, a, true, page) > 0);
+    assert_true(render_pages(t, diags_new(a), &o, a, page) > 0);
     assert_non_null(strstr(page[0]->title, "its largest parts parameters and gradients"));
     arena_free(a);
 }
@@ -545,7 +545,7 @@ static void test_deadlock(void **state) {
             RenderOptions o = {.view = "pipeline", .rank = -1, .layer = -1, .preset = preset[p]};
             Scene *page[VIEW_MAX_PAGES];
             const char *report;
-            assert_int_equal(render_pages(r.t, r.d, &o, a, false, page), 1);
+            assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
             if (scene_lint(page[0], a, &report)) fail_msg("%s: %s", preset[p], report);
             for (int k = 0; k < 4 && row[i].done[k]; k++)
                 assert_true(group_of(page[0], row[i].done[k]) >= 0);
@@ -613,7 +613,7 @@ static void test_deadlock_beside(void **state) {
                            .n_several = (int)strlen(of) - 1,
                            .several = {t[1], t[2]}};
         Scene *page[VIEW_MAX_PAGES];
-        int n = render_pages(t[0], dead.d, &o, a, false, page);
+        int n = render_pages(t[0], dead.d, &o, a, page);
         assert_true(n > 0);
         for (int k = 0; k < n; k++)
             if (scene_lint(page[k], a, &report)) fail_msg("%s: %s", o.preset, report);

@@ -87,7 +87,7 @@ static void rows_are_those_of_the_run(void **state) {
 static void matrix_is_named(const PlanRun *r, const RenderOptions *o, int64_t group) {
     Arena *a = arena_new();
     Scene *page[VIEW_MAX_PAGES];
-    int n = render_pages(r->t, r->d, o, a, false, page), names = 0;
+    int n = render_pages(r->t, r->d, o, a, page), names = 0;
     bool sums = false, squares = false;
     assert_true(n >= 1);
     for (int i = 0; i < page[0]->n_marks; i++) {
@@ -480,7 +480,7 @@ static void frames_show_each_token(void **state) {
                 fail_msg("%d %s %s: %s", i, o.preset, o.theme, report);
         }
         o.preset = o.theme = NULL;
-        assert_int_equal(render_pages(r.t, r.d, &o, a, true, page), 8);
+        assert_int_equal(render_pages(r.t, r.d, &o, a, page), 8);
         double sent = 0;
         for (int64_t m = 0; m < x->members; m++) {
             int64_t q = groups_member(&c->groups, 0, m);
@@ -518,7 +518,7 @@ static void cells_name_their_tokens(void **state) {
     Scene *page[VIEW_MAX_PAGES];
     int64_t n;
     const Row *row = rows_of(a, &r.t->routed[0], &n);
-    assert_true(render_pages(r.t, r.d, &o, a, true, page) >= 1);
+    assert_true(render_pages(r.t, r.d, &o, a, page) >= 1);
     for (int64_t from = 0; from < 4; from++)
         for (int64_t to = 0; to < 4; to++) {
             Str want = str_new(a);
@@ -549,12 +549,12 @@ static void a_lost_row_is_told(void **state) {
     TraceRouted *to = &r.t->routed[r.t->n_routed - 1];
     RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
     Scene *page[VIEW_MAX_PAGES];
-    assert_int_equal(render_pages(r.t, r.d, &o, a, true, page), 8);
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 8);
     int before = tiles(page[5], NULL);
     assert_non_null(strstr(page[5]->desc, "all 48 rows that were sent arrived, and as many came "
                                           "back from each rank"));
     to->tokens[0] = 1e6; /* another token's row in its place */
-    assert_int_equal(render_pages(r.t, r.d, &o, a, true, page), 8);
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 8);
     assert_int_equal(tiles(page[5], NULL), before - 1);
     assert_non_null(strstr(page[5]->desc, "1 of 48 rows that were sent did not arrive"));
     arena_free(a);
@@ -572,7 +572,7 @@ static void too_many_have_no_tiles(void **state) {
         PlanRun r = routed(a, many[i]);
         RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
         Scene *page[VIEW_MAX_PAGES];
-        assert_int_equal(render_pages(r.t, r.d, &o, a, true, page), 1);
+        assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
         assert_int_equal(tiles(page[0], NULL), 0);
         arena_free(a);
     }

@@ -94,7 +94,7 @@ static void six_diagrams_of_one_plan(void **state) {
                                .rank = -1,
                                .layer = -1};
             Str words = str_new(a), sent = str_new(a);
-            int n = render_pages(r.t, r.d, &o, a, false, page);
+            int n = render_pages(r.t, r.d, &o, a, page);
             assert_true(n >= 1);
             for (int i = 0; i < n; i++) {
                 const char *report;
@@ -125,7 +125,7 @@ static void layers_are_found(void **state) {
         Scene *page[VIEW_MAX_PAGES];
         RenderOptions o = {.view = "block", .part = diagrams[d].part, .rank = -1, .layer = -1};
         Str words = str_new(a);
-        assert_int_equal(render_pages(r.t, r.d, &o, a, false, page), 1);
+        assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
         add_words(&words, page[0]);
         if (*says[d]) assert_non_null(strstr(words.s, says[d]));
         else assert_null(strstr(words.s, "(--layer)"));

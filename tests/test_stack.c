@@ -33,7 +33,7 @@ static PlanRun load(Arena *a, const char *path, const char *from, const char *to
 static Scene *stack(Arena *a, const Trace *t, const char *preset) {
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = {.view = "mesh", .preset = preset, .rank = -1, .layer = -1};
-    int n = render_pages(t, diags_new(a), &o, a, true, page);
+    int n = render_pages(t, diags_new(a), &o, a, page);
     assert_true(n > 1);
     const char *report = "";
     if (scene_lint(page[n - 1], a, &report)) fail_msg("%s, %s: %s", t->plan, preset, report);
@@ -194,7 +194,7 @@ static void test_others(void **state) {
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = {.view = "mesh", .rank = -1, .layer = -1};
     PlanRun r = load(a, "plans/45-llama3-8b-pp4-1f1b.yaml", NULL, NULL);
-    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, true, page), 1);
+    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, page), 1);
     const char *flat = words_of(a, page[0]);
     says(flat, "cuts the layers");
     int own = 0; /* boxes that say what their rank has */
@@ -206,12 +206,12 @@ static void test_others(void **state) {
     says(flat, "class 0 ranks 0 ×1 (embedding, layer 0) · class 1 ranks 1 ×1 (layer 1)");
     assert_null(strstr(flat, "cuts nothing"));
     r = load(a, "plans/52-llama3-8b-pp4-dualpipe.yaml", NULL, NULL);
-    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, true, page), 1);
+    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, page), 1);
     says(words_of(a, page[0]), "(layer 3, norm, head, loss, embedding, layer 0)");
     r = load(a, "plans/09-llama3-8b-dp2-cp2-tp2.yaml", NULL, NULL);
-    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, true, page), 1);
+    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, page), 1);
     r = load(a, "plans/shape-only/deepseek-v3-pp16-ep64.yaml", NULL, NULL);
-    assert_true(render_pages(r.t, diags_new(a), &o, a, true, page) > 0);
+    assert_true(render_pages(r.t, diags_new(a), &o, a, page) > 0);
     const char *words = words_of(a, page[0]);
     says(words, "ep=64 · 2 copies of each, over edp");
     says(words, "rank 0 has E0-3");

@@ -116,7 +116,7 @@ static void figures_build_up(void **state) {
                 o.preset = sizes[p];
                 o.build = true;
                 const char *what = arena_printf(a, "%d %s %s", i, views[v], sizes[p]);
-                assert_true(render_pages(t[i], diags_new(a), &o, a, true, page) > 0);
+                assert_true(render_pages(t[i], diags_new(a), &o, a, page) > 0);
                 check_steps(page[0], what);
                 if (v == 0) assert_true(boxes_of(page[0], what) > 3);
             }
@@ -129,7 +129,7 @@ static void backward_follows_forward(void **state) {
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = view("block");
     const Trace *t = planned(a, both);
-    assert_true(render_pages(t, diags_new(a), &o, a, true, page) > 0);
+    assert_true(render_pages(t, diags_new(a), &o, a, page) > 0);
     int first_back = t->n_computes, early = 0, late = 0;
     for (int i = t->n_computes - 1; i >= 0; i--)
         if (subject_is_gradient(t->computes[i].makes)) first_back = t->computes[i].step;
@@ -159,7 +159,7 @@ static void a_pdf_has_a_page_per_step(void **state) {
     RenderOptions o = view("block");
     o.preset = "slide";
     const Trace *t = planned(a, forward);
-    int pages = render_pages(t, diags_new(a), &o, a, true, page), all = 0;
+    int pages = render_pages(t, diags_new(a), &o, a, page), all = 0;
     const int *step;
     for (int i = 0; i < pages; i++) all += build_steps(page[i], &step) + 1;
     size_t n;
@@ -268,9 +268,9 @@ static int answers(const Scene *key, int next) {
 static void check_quiz(Arena *a, const Trace *t, RenderOptions o, const char *kind) {
     Scene *page[VIEW_MAX_PAGES], *plain[VIEW_MAX_PAGES];
     Diags *d = diags_new(a);
-    int before = render_pages(t, d, &o, a, true, plain), asked = 0, next = 1;
+    int before = render_pages(t, d, &o, a, plain), asked = 0, next = 1;
     o.quiz = kind;
-    int n = render_pages(t, d, &o, a, true, page);
+    int n = render_pages(t, d, &o, a, page);
     const char *what = arena_printf(a, "%s %s %s", o.view, o.preset, kind);
     if (!n) {
         if (!strcmp(o.view, "block")) fail_msg("%s: nothing is asked", what);
@@ -305,7 +305,7 @@ static void blanks_have_a_key(void **state) {
                     RenderOptions o = view(v[w].name);
                     o.preset = sizes[p];
                     Scene *page[VIEW_MAX_PAGES];
-                    if (render_pages(t[i], diags_new(a), &o, a, true, page) > 0)
+                    if (render_pages(t[i], diags_new(a), &o, a, page) > 0)
                         check_quiz(a, t[i], o, quiz_names()[k]);
                 }
     arena_free(a);
@@ -319,17 +319,17 @@ static void the_key_is_true(void **state) {
     o.quiz = "collectives";
     Scene *page[VIEW_MAX_PAGES];
     const Trace *t = planned(a, forward);
-    assert_int_equal(render_pages(t, diags_new(a), &o, a, true, page), 2);
+    assert_int_equal(render_pages(t, diags_new(a), &o, a, page), 2);
     const char *key = words_on(a, page[1]);
     says(key, "1\nAllGather\n2\nReduceScatter\n");
     says(words_on(a, page[0]), "sends ");
     /* columns one after the other: attention, then MLP */
     o.part = NULL;
-    int pages = render_pages(t, diags_new(a), &o, a, true, page);
+    int pages = render_pages(t, diags_new(a), &o, a, page);
     says(words_on(a, page[pages - 1]),
          "1\nAllGather\n2\nReduceScatter\n3\nAllGather\n4\nReduceScatter\n");
     o.part = "mlp";
-    render_pages(t, diags_new(a), &o, a, true, page);
+    render_pages(t, diags_new(a), &o, a, page);
     double wide = 0; /* of a blank in a hexagon: it does not tell which collective it is */
     for (int i = 0; i + 1 < page[0]->n_marks; i++) {
         const Mark *box = &page[0]->marks[i], *m = box + 1;
@@ -342,12 +342,12 @@ static void the_key_is_true(void **state) {
     assert_true(wide > 0);
     o = view("timeline");
     o.quiz = "collectives";
-    assert_int_equal(render_pages(t, diags_new(a), &o, a, true, page), 2);
+    assert_int_equal(render_pages(t, diags_new(a), &o, a, page), 2);
     says(words_on(a, page[1]), "AG AllGather");
     o = view("block");
     o.part = "mlp";
     o.quiz = "shapes";
-    assert_int_equal(render_pages(t, diags_new(a), &o, a, true, page), 2);
+    assert_int_equal(render_pages(t, diags_new(a), &o, a, page), 2);
     says(words_on(a, page[1]), "1\n[B, S/sp, D]\n2\n[2, 6, 64]\n");
     size_t n;
     o.page = 2;

@@ -160,7 +160,7 @@ static void pictures_bring_their_letters(void **state) {
         Scene *page[VIEW_MAX_PAGES];
         Diags *d = diags_new(a);
         RenderOptions o = {.view = v[i].name, .rank = -1, .layer = -1};
-        int n = render_pages(t, d, &o, a, false, page);
+        int n = render_pages(t, d, &o, a, page);
         if (n > 0) check_fonts(a, page[0], v[i].name);
     }
     Scene *s = scene_new(a, fonts_shared(), THEME_LIGHT, 200, 100);

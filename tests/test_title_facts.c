@@ -36,7 +36,7 @@ static Scene *page_of(Arena *a, const Trace *t, const char *view, const char *pa
                       const char *part) {
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = {.view = view, .pass = pass, .part = part, .layer = -1};
-    return render_pages(t, diags_new(a), &o, a, true, page) ? page[0] : NULL;
+    return render_pages(t, diags_new(a), &o, a, page) ? page[0] : NULL;
 }
 static bool takes_part(const TraceCollective *c, int64_t rank) {
     return record_member(c, rank) && !c->skipped;
@@ -223,7 +223,7 @@ static void check_lines(Arena *a, const Trace *t, const Scene *s, const char *pa
 static Scene *timeline_of(Arena *a, const Trace *t) {
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1};
-    return render_pages(t, diags_new(a), &o, a, true, page) ? page[0] : NULL;
+    return render_pages(t, diags_new(a), &o, a, page) ? page[0] : NULL;
 }
 static void check_timeline(Arena *a, const Trace *t, const char *path, Held *h) {
     Scene *s = timeline_of(a, t);
@@ -394,7 +394,7 @@ static void check_only(Arena *a, const Trace *t, const char *preset, const char 
         "The backward pass mirrors the forward pass: only gradients of weights travel"};
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = {.view = "block", .preset = preset, .rank = -1, .layer = -1};
-    int n = render_pages(t, diags_new(a), &o, a, true, page);
+    int n = render_pages(t, diags_new(a), &o, a, page);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < 2; k++) {
             if (!strstr(picture_fact(page[i]), only[k])) continue;
@@ -520,7 +520,7 @@ static void test_slides_of_a_timeline(void **state) {
     assert_non_null(r.t);
     RenderOptions o = {.view = "timeline", .rank = -1, .layer = -1, .preset = "slide"};
     Scene *page[VIEW_MAX_PAGES];
-    int n = render_pages(r.t, r.d, &o, a, true, page), alone = 0;
+    int n = render_pages(r.t, r.d, &o, a, page), alone = 0;
     assert_true(n > 3);
     for (int i = 0; i < n; i++) {
         const char *title = picture_fact(page[i]), *words = page_words(a, page[i], NULL),

@@ -26,7 +26,7 @@ typedef struct {
 static Scene *page_of(Arena *a, const Trace *t, const char *view) {
     Scene *page[VIEW_MAX_PAGES];
     RenderOptions o = {.view = view, .rank = -1, .layer = -1};
-    return render_pages(t, diags_new(a), &o, a, true, page) ? page[0] : NULL;
+    return render_pages(t, diags_new(a), &o, a, page) ? page[0] : NULL;
 }
 static bool says_text(const Scene *s, const char *text) {
     for (int i = 0; i < s->n_marks; i++)

@@ -1217,7 +1217,7 @@ static const char *const parts[] = {NULL,   "attention", "mlp",       "moe",
 enum { PASSES = 3, PARTS = 8 };
 static void look_view(Arena *a, const Trace *t, const char *name, RenderOptions o) {
     Scene *page[VIEW_MAX_PAGES];
-    int n = render_pages(t, diags_new(a), &o, a, true, page);
+    int n = render_pages(t, diags_new(a), &o, a, page);
     for (int i = 0; i < n; i++) {
         Page p = {.a = a, .t = t, .o = o, .rank = o.rank < 0 ? 0 : o.rank, .pages = n};
         p.what = arena_printf(a, "%s %s pass=%s part=%s rank=%lld page=%d", name, o.view,

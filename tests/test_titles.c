@@ -31,7 +31,7 @@ static Trace *trace_of(Arena *a, const char *path, bool execute) {
 }
 /* The pages, 0 if the plan has nothing for the view. */
 static int pages_of(Arena *a, const Trace *t, const RenderOptions *o, Scene **page) {
-    return render_pages(t, diags_new(a), o, a, true, page);
+    return render_pages(t, diags_new(a), o, a, page);
 }
 static RenderOptions options(const char *view, const char *pass, int64_t rank) {
     return (RenderOptions){.view = view, .pass = pass, .rank = rank, .layer = -1};

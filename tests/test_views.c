@@ -267,7 +267,7 @@ static void schedules_beside(void **state) {
         Scene *page[VIEW_MAX_PAGES];
         const char *svg = "";
         size_t n;
-        int pages = render_pages(t[0], diags_new(a), &o, a, true, page);
+        int pages = render_pages(t[0], diags_new(a), &o, a, page);
         for (o.page = 1; o.page <= pages; o.page++)
             svg = arena_printf(a, "%s%s", svg,
                                render_text(t[0], diags_new(a), &o, FORMAT_SVG, a, &n));
@@ -1132,7 +1132,7 @@ static void parts_of_rulers(void **state) {
         PlanRun r = run_file(a, plan[i], &(PipelineOptions){.threads = 1});
         RenderOptions o = options("shards");
         Scene *page[VIEW_MAX_PAGES];
-        assert_int_equal(render_pages(r.t, diags_new(a), &o, a, false, page), 1);
+        assert_int_equal(render_pages(r.t, diags_new(a), &o, a, page), 1);
         const Scene *s = page[0];
         int zigzag = 0;
         for (int g = 0; g < s->n_groups; g++) {
@@ -1176,7 +1176,7 @@ static void biases_are_called_so(void **state) {
     PlanRun r = run_file(a, "plans/56-gpt-oss-20b-tp2-ep2.yaml", &(PipelineOptions){.threads = 1});
     RenderOptions o = options("shards");
     Scene *page[VIEW_MAX_PAGES];
-    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, false, page), 1);
+    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, page), 1);
     for (int g = 0; g < page[0]->n_groups; g++)
         if (!strcmp(page[0]->groups[g].what, "weight"))
             assert_null(strstr(page[0]->groups[g].id, "experts"));
@@ -1230,7 +1230,7 @@ static void memory_says_each_line_once(void **state) {
         const char *line[64], *words = picture(a, r.t, &o, FORMAT_SVG);
         int lines = 0;
         for (int k = 0; k < 3; k++) says(words, row[i].says[k]);
-        assert_int_equal(render_pages(r.t, diags_new(a), &o, a, false, page), 1);
+        assert_int_equal(render_pages(r.t, diags_new(a), &o, a, page), 1);
         const Scene *s = page[0];
         for (int g = 0; g < s->n_groups && lines < 64; g++) {
             if (strncmp(s->groups[g].id ? s->groups[g].id : "", "memory-", 7)) continue;
@@ -1282,7 +1282,7 @@ static void weights_use_their_page(void **state) {
         RenderOptions o = options("shards");
         Diags *d = diags_new(a);
         Scene *page[VIEW_MAX_PAGES];
-        assert_int_equal(render_pages(r.t, d, &o, a, false, page), 1);
+        assert_int_equal(render_pages(r.t, d, &o, a, page), 1);
         const Scene *s = page[0];
         double line[8], thin = 1e9;
         int on[8] = {0}, lines = 0, named = 0;
@@ -1354,7 +1354,7 @@ static void arrows_pass_over_the_digits(void **state) {
         &(PipelineOptions){.execute = true, .numbers = true, .threads = 1, .events = true});
     RenderOptions o = options("storyboard");
     Scene *page[VIEW_MAX_PAGES];
-    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, true, page), 1);
+    assert_int_equal(render_pages(r.t, diags_new(a), &o, a, page), 1);
     const Scene *s = page[0];
     int digits = 0;
     for (int i = 0; i < s->n_marks; i++) {

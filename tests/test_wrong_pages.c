@@ -99,7 +99,7 @@ static bool names_one(Arena *a, const Trace *t, const char *text) {
 static int ask_pages(Arena *a, const Trace *t, const RenderOptions *o, const char *file) {
     Scene *page[VIEW_MAX_PAGES];
     Diags *d = diags_new(a);
-    int n = render_pages(t, d, o, a, true, page), bad = 0;
+    int n = render_pages(t, d, o, a, page), bad = 0;
     for (int i = 0; i < n; i++) {
         const Scene *s = page[i];
         const char *report;
@@ -239,13 +239,13 @@ static void several_are_all_told(void **state) {
     const Trace *two = planted(a, 4,
                                "  - {at: layers.0.mlp.down, do: drop}\n"
                                "  - {at: layers.3.o_proj, do: double}\npass: backward\n");
-    int n = render_pages(two, diags_new(a), &o, a, true, page), told = 0;
+    int n = render_pages(two, diags_new(a), &o, a, page), told = 0;
     for (int i = 0; i < n; i++)
         told += has_text(page[i], "mistakes are on pages 1 and 2", ROLE_FAIL);
     assert_true(n > 2);
     assert_int_equal(told, n - 2);
     o.view = "memory";
-    assert_true(render_pages(two, diags_new(a), &o, a, true, page) > 0);
+    assert_true(render_pages(two, diags_new(a), &o, a, page) > 0);
     assert_true(has_text(page[0], "2 mistakes, first step ", ROLE_FAIL));
     Str each = str_new(a);
     for (int i = 0; i < 32; i++)
@@ -272,7 +272,7 @@ static void several_are_all_told(void **state) {
     assert_non_null(strstr(s.s, "and 8 more\n"));
     o.view = "overview"; /* all sentences, and numbers of two digits */
     o.preset = "wide";
-    assert_int_equal(render_pages(many, diags_new(a), &o, a, true, page), 1);
+    assert_int_equal(render_pages(many, diags_new(a), &o, a, page), 1);
     if (scene_lint(page[0], a, &report)) fail_msg("%s", report);
     arena_free(a);
 }
@@ -295,7 +295,7 @@ static void layers_with_their_mistakes(void **state) {
         Scene *page[VIEW_MAX_PAGES];
         RenderOptions o = {.view = "overview", .rank = -1, .layer = -1};
         int flags = 0;
-        assert_int_equal(render_pages(t, diags_new(a), &o, a, true, page), 1);
+        assert_int_equal(render_pages(t, diags_new(a), &o, a, page), 1);
         for (int i = 0; i < page[0]->n_groups; i++) flags += is_flag(&page[0]->groups[i]);
         if (flags != row[k].flags) fail_msg("row %zu has %d flags", k, flags);
         assert_int_equal(has_text(page[0], "× 2", ROLE_INK), row[k].folded != NULL);
@@ -316,7 +316,7 @@ static void right_plans_do_not(void **state) {
         for (int v = 0; v < N_VIEWS; v++) {
             Scene *page[VIEW_MAX_PAGES];
             RenderOptions o = {.view = views[v], .rank = -1, .layer = -1};
-            int n = render_pages(t, diags_new(a), &o, a, true, page);
+            int n = render_pages(t, diags_new(a), &o, a, page);
             for (int p = 0; p < n; p++)
                 if (red_title(page[p]) || flagged(page[p]) ||
                     has_text(page[p], "mistake", ROLE_FAIL))

@@ -158,10 +158,7 @@ void figure_number(Scene *const *page, const PageWords *w) {
     for (int i = 0; i < w->n; i++) {
         Scene *s = page[i];
         const char *red = w->says && i < w->n_says ? w->says[i] : NULL,
-                   *number =
-                       w->n < 2 ? ""
-                                : arena_printf(s->arena, "page %d of %d%s", i + 1, w->n,
-                                               w->all || s->w < 1000 ? "" : ", a PDF has them all");
+                   *number = w->n < 2 ? "" : arena_printf(s->arena, "page %d of %d", i + 1, w->n);
         if (*number || red) number_page(s, number, red ? red : "");
     }
 }

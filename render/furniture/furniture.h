@@ -52,10 +52,9 @@ void slide_fill(Scene *s, double margin, double h);
 
 /* What a page says of its figure, at the upper right or beside the stamp: its number if there are
  * several pages, and in red says[i] (says or an element NULL: nothing), of the first n_says pages.
- * `all`: the reader has them all; else the figure says where the others are. */
+ */
 typedef struct {
     int n, n_says;
-    bool all;
     const char *const *says;
 } PageWords;
 void figure_number(Scene *const *page, const PageWords *w);

@@ -79,6 +79,10 @@ static const char *part_word(const Trace *t, Arena *a, const TraceCompute *c) {
     if (takes < 0 || makes >= 0 || c->makes.role != OF_GRADIENT) return NULL;
     return arena_printf(a, "part %d d%s", takes, value_word(t, a, c->makes));
 }
+/* Does it add to a gradient that of one more use of the value? */
+static bool adds_uses(const TraceCompute *c) {
+    return c->n_inputs > 1 && !strcmp(c->inputs[0], c->output);
+}
 static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
                                 const TraceEvent *e) {
     if (!c) return e->name ? e->name : "";
@@ -92,7 +96,7 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
     /* the gradient of a parameter: "dw2" */
     if (c->makes.role == OF_PARAM_GRADIENT) return joined(a, value_word(t, a, c->makes));
     bool back = c->pass == PHASE_BACKWARD || c->makes.role == OF_GRADIENT, /* of the loss */
-        sum = c->n_inputs > 1 && !strcmp(c->inputs[0], c->output);         /* of the uses */
+        sum = adds_uses(c);
     return !back || sum ? name : matrix ? arena_printf(a, "dx %s", name) : words_adjoint(a, name);
 }
 
@@ -101,6 +105,7 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
 static const char *brief_name(const Trace *t, Arena *a, const TraceCompute *c, const char *name) {
     static const char prime[] = "′";
     if (!c || c->makes.role == OF_PARAM_GRADIENT || weight_word(t, a, c, true)) return name;
+    if (adds_uses(c)) return "sum";
     const char *note = strchr(name, ','); /* "SwiGLU, up + 1" */
     if (note && strstr(note, prime))
         name = words_adjoint(a, arena_strndup(a, name, (size_t)(note - name)));

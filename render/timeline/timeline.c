@@ -114,6 +114,7 @@ static const char *brief_name(const Trace *t, Arena *a, const TraceCompute *c, c
     const bool adjoint = over && end > over && !strcmp(end, prime);
     const char *what = over ? arena_strndup(a, name, (size_t)(over - name)) : name,
                *blank = strrchr(what, ' '), *last = blank ? blank + 1 : what;
+    if (isdigit((unsigned char)*last)) return name; /* "part 2": a number alone says nothing */
     return adjoint ? words_adjoint(a, last) : last;
 }
 

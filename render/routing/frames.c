@@ -151,7 +151,10 @@ static void draw_score(Pen *p, const Cells *c, Pt at, double part, Look look) {
 }
 static void draw_token(Pen *p, const Cells *c, int64_t member, int64_t i, bool chosen) {
     int64_t token = p->k->own[member][i];
-    Look own = {routing_hue(member), ROLE_WEIGHT_LINE, chosen ? 1 : 0.6},
+    Look own = {routing_hue(member), ROLE_WEIGHT_LINE,
+                !chosen    ? 0.6
+                : c->h < 6 ? 0.4
+                           : 1},
          other = {ROLE_GRID, ROLE_NONE, 0};
     scene_begin(p->s, "token", arena_printf(p->a, "token-%lld", (long long)token),
                 scores_tip(p, token, chosen));
@@ -174,8 +177,10 @@ static double draw_cells(Pen *p, int64_t member, double x, double y, bool chosen
     double names = scene_width(p->s, p->size, REGULAR, last) + 6,
            wide = scene_width(p->s, p->size, REGULAR, token) + 5,
            room = p->panel_w - 2 * PAD - names - wide / 2;
-    Cells c = {x + names, y + p->size + 6, fmin(24, room / fmax(1, (double)n)),
-               fmin(15, fmax(2, 136 / (double)experts)), 1};
+    const bool wide_page = p->preset == PRESET_WIDE; /* others have no height to give */
+    const double most_w = wide_page ? 32 : 24, most_h = wide_page ? 20 : 15, all_h = 9 * most_h;
+    Cells c = {x + names, y + p->size + 6, fmin(most_w, room / fmax(1, (double)n)),
+               fmin(most_h, fmax(2, all_h / (double)experts)), 1};
     while ((double)c.every * c.w < wide) c.every++;
     while ((double)every * c.h < p->size + 2.5) every *= 2;
     scene_begin(p->s, "experts", "experts", NULL);

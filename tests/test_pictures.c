@@ -453,9 +453,11 @@ static void values_are_called_by_modules(void **state) {
     assert_string_equal(words_value(a, r.t, "layers.0.resid_attn"), "resid_attn");
     assert_string_equal(words_value(a, r.t, "grad.layers.0.output"), "gradient of output");
     const char *path;
-    assert_string_equal(words_value_path(r.t, "grad.layers.0.mlp.down", &path), "gradient after ");
+    assert_string_equal(words_value_path(a, r.t, "grad.layers.0.mlp.down", &path),
+                        "gradient after ");
     assert_string_equal(path, "layers.0.feed_forward.w2");
-    assert_string_equal(words_value_path(r.t, "grad.param.output.weight", &path), "gradient of ");
+    assert_string_equal(words_value_path(a, r.t, "grad.param.output.weight", &path),
+                        "gradient of ");
     assert_string_equal(path, "output.weight");
     arena_free(a);
 }

@@ -302,7 +302,7 @@ static void check_storyboard(Arena *a, const Trace *t, const char *path, Held *h
     for (int i = 0; i < t->n_collectives && !found; i++) {
         const TraceCollective *c = &t->collectives[i];
         const char *with = c->n_with ? arena_printf(a, " and %d more", c->n_with) : "", *module,
-                   *before = words_value_path(t, c->value, &module), /* or as records */
+                   *before = words_value_path(a, t, c->value, &module), /* or as records */
                        *end = arena_printf(a, "%s, %lld ranks", with,
                                            (long long)groups_size(&c->groups)),
                    *name[] = {arena_printf(a, " of %s%s", c->value, end),

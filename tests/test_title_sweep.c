@@ -671,9 +671,11 @@ static void at_peak(const Page *p, char **m) {
     int64_t most = 0, ranks = 0;
     for (int64_t r = 0; r < p->t->ranks; r++) {
         int64_t n = records_peak(p->t, r);
-        if (n > most) most = n, ranks = 0;
-        ranks += n == most;
+        most = n > most ? n : most;
     }
+    const char *as = bytes_text(most, p->a); /* ranks that hold as much as is printed */
+    for (int64_t r = 0; r < p->t->ranks; r++)
+        ranks += !strcmp(bytes_text(records_peak(p->t, r), p->a), as);
     is_count(p, *m[2] ? m[2] : *m[4] ? m[4] : "1", ranks);
     is_bytes(p, m[6], most);
 }
@@ -797,7 +799,7 @@ static const TraceCollective *told_of(const Page *p) {
 }
 static const char *told_value(const Page *p, char **m, const char *value) {
     const char *path = value;
-    if (*m[2]) words_value_path(p->t, value, &path);
+    if (*m[2]) words_value_path(p->a, p->t, value, &path);
     return path;
 }
 static void story_step(const Page *p, char **m) {

@@ -11,6 +11,7 @@
 #include "render/scene/scene.h"
 #include "render/shards/shards.h"
 #include "support/pictures.h"
+#include "support/records.h"
 #include "support/support.h"
 #include "trace/trace_rows.h"
 #include <setjmp.h>
@@ -163,7 +164,7 @@ static void check_named(Arena *a, const Trace *t, const char *name, bool grads) 
         bool mine = !l[i]->grad && !l[i]->copy && !strcmp(own, name);
         of_grads += mine && l[i]->v->subject.role == OF_GRADIENT;
         bytes += mine ? l[i]->bytes : 0;
-        const char *path, *before = words_value_path(t, value, &path);
+        const char *path, *before = words_value_path(a, t, value, &path);
         says(words, arena_printf(a, "  %s%s", before, path));
     }
     assert_true((of_grads > 0) == grads);
@@ -1191,20 +1192,24 @@ static void biases_are_called_so(void **state) {
 /* Which of the model's layers are counted is said where bytes are. */
 static void layers_are_said(void **state) {
     (void)state;
-    static const char *const view[] = {"shards", "memory", "overview"};
+    static const char *const view[] = {"shards", "memory", "overview", "mesh"};
     static const struct {
         const char *plan, *says;
     } row[] = {{"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "1 of 32 layers"},
                {"plans/56-gpt-oss-20b-tp2-ep2.yaml", "2 of 24 layers"},
+               {"plans/47-llama3-8b-pp2-dp2-tp2.yaml", " of 32 layers"},
                {"plans/shape-only/llama3.1-405b-8192.yaml", NULL}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
         PlanRun r = run_file(a, row[i].plan, &(PipelineOptions){.threads = 1});
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 4; k++) {
             RenderOptions o = options(view[k]);
+            Scene *page[VIEW_MAX_PAGES];
             const char *svg = picture(a, r.t, &o, FORMAT_SVG);
             if (row[i].says) says(svg, row[i].says);
             else says_not(svg, " of 126 layers");
+            for (int n = render_pages(r.t, diags_new(a), &o, a, page); row[i].says && n--;)
+                says(page_words(a, page[n], NULL), row[i].says);
         }
         arena_free(a);
     }
@@ -1243,6 +1248,28 @@ static void memory_says_each_line_once(void **state) {
             line[lines++] = t.s;
         }
         assert_true(lines > 0);
+        arena_free(a);
+    }
+}
+
+/* The title names all ranks that hold as much as is printed; values that one module makes with
+ * several weights are told apart. */
+static void memory_names_who_and_what(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *says[3];
+    } row[] = {{"plans/shape-only/deepseek-v3-pp16-ep64.yaml",
+                {"Each of the 1664 fullest ranks (384-2047) holds 151 GiB", "experts.down_proj\n",
+                 "experts.gate_up_proj\n"}},
+               {"plans/shape-only/llama3.1-405b-pp16.yaml",
+                {"Each of the 512 fullest ranks holds 141 GiB", "", ""}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r = run_file(a, row[i].plan, &(PipelineOptions){.threads = 1});
+        RenderOptions o = options("memory");
+        const char *words = picture(a, r.t, &o, FORMAT_SVG);
+        for (int k = 0; k < 3; k++) says(words, row[i].says[k]);
+        says_not(words, "mlp.experts\n");
         arena_free(a);
     }
 }
@@ -1570,6 +1597,7 @@ int main(void) {
         cmocka_unit_test(biases_are_called_so),
         cmocka_unit_test(layers_are_said),
         cmocka_unit_test(memory_says_each_line_once),
+        cmocka_unit_test(memory_names_who_and_what),
         cmocka_unit_test(a_peak_before_gradients),
         cmocka_unit_test(weights_use_their_page),
         cmocka_unit_test(causal_load_of_shards),

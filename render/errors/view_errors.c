@@ -149,7 +149,7 @@ static bool names_module(const ErrPen *p, const char *word) {
 static const char *value_label(const ErrPen *p, const char *name) {
     const Trace *t = p->c->t;
     const Subject of = subject_of(name);
-    const char *path, *before = words_value_path(t, name, &path), *gradient = "";
+    const char *path, *before = words_value_path(p->a, t, name, &path), *gradient = "";
     if (subject_is_gradient(of)) gradient = "gradient of ";
     if (of.role == OF_PARAM_GRADIENT && *p->layer) return words_value(p->a, t, name);
     if (!strcmp(before, gradient)) { /* no weight makes it */
@@ -565,7 +565,7 @@ static void panel_wrong(Panel *q) {
     if (planted && scene_width(q->p->s, set.size, set.weight, what) > q->w)
         what = arena_printf(a, "Planted: %s", planted);
     say(q, set, what, 1, 0);
-    const char *path, *before = words_value_path(m->t, k->value, &path);
+    const char *path, *before = words_value_path(a, m->t, k->value, &path);
     const double room = q->w - scene_width(q->p->s, 15, BOLD, before);
     const char *name = arena_printf(a, "%s%s", before, fit_name(q->p->s, path, room, 15, BOLD));
     scene_text(q->p->s, q->x, q->y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_FAIL}, name);
@@ -616,7 +616,7 @@ static void panel_right(Panel *q) {
         4, 8);
     if (t->worst_value && t->worst_used > 0) {
         say(q, heading, "Closest to its bound", 1, 0);
-        const char *path, *before = words_value_path(t, t->worst_value, &path);
+        const char *path, *before = words_value_path(a, t, t->worst_value, &path);
         say(q, body, fit_name(q->p->s, arena_printf(a, "%s%s", before, path), q->w, 12.5, REGULAR),
             1, 0);
         say(q, small, arena_printf(a, "uses %.0f %% of it", 100 * t->worst_used), 1, 0);
@@ -765,7 +765,7 @@ static const char *headline(ErrPen *p) {
 static const char *end_to_end(ErrPen *p) {
     const Trace *t = p->c->t;
     if (!t->end_to_end) return "";
-    const char *path, *before = words_value_path(t, t->end_to_end, &path);
+    const char *path, *before = words_value_path(p->a, t, t->end_to_end, &path);
     if (!strncmp(before, "after", 5)) before = "the value after ";
     else if (*before) before = arena_printf(p->a, "the %s", before);
     return arena_printf(p->a, " End to end: %s%s is off by %.2g of its largest number, bound %.2g.",
@@ -997,7 +997,7 @@ static void text_row(ErrPen *p, const ErrRow *r, Widths k, Str *s) {
 static void text_first(ErrPen *p, Str *s, int w) {
     const TraceCheck *k = p->map.check;
     const char *line = errors_plan_line(p->a, p->c->t, k);
-    const char *path, *before = words_value_path(p->c->t, k->value, &path);
+    const char *path, *before = words_value_path(p->a, p->c->t, k->value, &path);
     str_add(s, "\n");
     words_labelled(s, "first wrong  ", arena_printf(p->a, "%s%s", before, path), w);
     if (strcmp(path, k->value)) words_labelled(s, "recorded as  ", k->value, w);

@@ -367,17 +367,22 @@ static const char *group_of(const char *path) {
     while (up && up > path && up[-1] != '.') up--;
     return up && !strncmp(up, shared, sizeof shared - 1) ? shared : "";
 }
+/* The name that tells a weight from others of its module: experts' own, their biases [E, F] too,
+ * and what is no matrix; NULL: the module's is its name. */
+static const char *own_name(const TraceParam *p) {
+    const char *own = words_leaf(p->plan_name);
+    bool only = !*own || !strcmp(own, "weight") || !strcmp(own, "bias");
+    return !only && (p->compute.nd != 2 || is_router(p)) ? own : NULL;
+}
 const char *words_weight(Arena *a, const char *module, const TraceParam *p) {
     const char *group = "";
     return words_weight_next(a, module, p, &group);
 }
 const char *words_weight_next(Arena *a, const char *module, const TraceParam *p,
                               const char **group) {
-    const char *before = *group, *own = words_leaf(p->plan_name);
-    bool only = !*own || !strcmp(own, "weight") || !strcmp(own, "bias");
+    const char *before = *group, *own = own_name(p);
     *group = "";
-    /* experts' own are told apart by their names, their biases [E, F] too, and what is no matrix */
-    if (!only && (p->compute.nd != 2 || is_router(p))) return own;
+    if (own) return own;
     const char *path = module && *module ? module : p->plan_name, *leaf = words_leaf(path);
     if (is_router(p) && strcmp(leaf, "router")) return arena_printf(a, "router %s", leaf);
     /* its matrices are called as those of the experts beside it */
@@ -403,18 +408,19 @@ const char *words_value(Arena *a, const Trace *t, const char *name) {
     const char *word = of ? words_param(a, of) : words_leaf(name); /* not "weight" */
     return grad ? arena_printf(a, "gradient of %s", word) : word;
 }
-const char *words_value_path(const Trace *t, const char *name, const char **path) {
+const char *words_value_path(Arena *a, const Trace *t, const char *name, const char **path) {
     const Subject s = subject_of(name);
     const bool grad = subject_is_gradient(s);
     const TraceParam *p;
     const TraceCompute *c = weighted(t, grad ? s.of : name, &p);
-    *path = c ? c->module : grad ? s.of : name;
+    const char *own = c && p->compute.nd > 1 ? own_name(p) : NULL;
+    *path = own ? arena_printf(a, "%s.%s", c->module, own) : c ? c->module : grad ? s.of : name;
     return c ? grad ? "gradient after " : "after " : grad ? "gradient of " : "";
 }
 
 const char *words_wrong_value(Arena *a, const Trace *t, const char *name, bool brief) {
     const bool param = trace_param(t, name) != NULL; /* "weight" alone would be its leaf */
-    const char *path, *before = words_value_path(t, name, &path);
+    const char *path, *before = words_value_path(a, t, name, &path);
     const char *verb = !*before                                ? "is "
                        : subject_is_gradient(subject_of(name)) ? "is the "
                                                                : "comes ";

@@ -101,12 +101,16 @@ static void formula(MemPen *p, const MemRow *row, const char **rest, const char 
                                     : arena_printf(p->a, "%s at step %d", more, m->step);
 }
 
-static bool reads_the_same(const MemPen *p, const MemClass *a, const MemClass *b) {
-    bool same = a->numbers == b->numbers && (a->step < 0) == (b->step < 0) &&
-                !strcmp(bytes_text(a->total, p->a), bytes_text(b->total, p->a));
+/* As far as is printed. */
+static bool same_kinds(const MemPen *p, const MemClass *a, const MemClass *b) {
+    bool same = true;
     for (int k = 0; k < MEM_KINDS; k++)
         same = same && !strcmp(bytes_text(a->bytes[k], p->a), bytes_text(b->bytes[k], p->a));
     return same;
+}
+static bool reads_the_same(const MemPen *p, const MemClass *a, const MemClass *b) {
+    return a->numbers == b->numbers && (a->step < 0) == (b->step < 0) &&
+           !strcmp(bytes_text(a->total, p->a), bytes_text(b->total, p->a)) && same_kinds(p, a, b);
 }
 static int by_rank(const void *a, const void *b) {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -466,7 +470,7 @@ static const char *not_known(const MemCourse *c) {
  * `at` on in that room; returns its width. */
 static double alive_name(MemPen *p, Pt at, const char *name, double room) {
     const TextLook set = {ALIGN_LEFT, 12.5, MEDIUM, ROLE_INK};
-    const char *path, *before = words_value_path(p->c->t, name, &path);
+    const char *path, *before = words_value_path(p->a, p->c->t, name, &path);
     const char *digits = path + strlen("layers.");
     size_t n = strncmp(path, "layers.", strlen("layers.")) ? 0 : strspn(digits, "0123456789");
     if (words_find_dim(p->c->t, "layers") == 1 && n && digits[n] == '.') path = digits + n + 1;
@@ -487,8 +491,9 @@ static double draw_alive(MemPen *p, double x, double y, double w) {
     scene_begin(p->s, "table", "alive", NULL);
     scene_textf(p->s, x, y, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, "Alive at step %d",
                 c->peak);
-    scene_text(p->s, x + w, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
-               "made at step, bytes");
+    scene_text(p->s, x + w - 76, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND},
+               "made at step");
+    scene_text(p->s, x + w, y, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, "bytes");
     y += 22;
     if (c->flight) {
         scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_SECOND}, beside(c));
@@ -672,28 +677,28 @@ static const char *live_words(MemPen *p) {
     return arena_printf(p->a, "%s of it %s", bytes_text(g.bytes, p->a), group_words(p, &g));
 }
 
-/* Who holds as much as the fullest class does. *alike: all of them in the same kinds. */
+/* Who holds as much as the fullest class does, as far as is printed. *alike: all of them in the
+ * same kinds. */
 static const char *fullest(const MemPen *p, bool *alike) {
     enum { NAMED = 24 }; /* characters of the ranks' names */
     const MemClass *m = &p->cls[0];
-    int64_t n = 0;
-    Str names = str_new(p->a);
+    int k = 0; /* classes, of which the fullest come first */
     *alike = true;
-    for (int i = 0; i < p->n; i++) {
-        const MemClass *k = &p->cls[i];
-        if (k->total != m->total) continue;
-        n += rankset_count(&k->ranks);
-        *alike = *alike && !memcmp(k->bytes, m->bytes, sizeof m->bytes);
-        str_addf(&names, "%s%s", names.n ? "," : "", rankset_text(&k->ranks, p->a));
+    for (; k < p->n; k++) {
+        if (strcmp(bytes_text(p->cls[k].total, p->a), bytes_text(m->total, p->a)) != 0) break;
+        *alike = *alike && same_kinds(p, &p->cls[k], m);
     }
+    const RankSet all = ranks_of(p, p->cls, k);
+    const int64_t n = rankset_count(&all);
     if (p->c->t->ranks == 1) return "The rank";
     if (p->n == 1 || n == p->c->t->ranks)
         return arena_printf(p->a, "Each of %lld ranks", (long long)p->c->t->ranks);
     if (n == 1) return arena_printf(p->a, "The fullest rank, %lld,", (long long)m->rank);
+    const char *names = rankset_text(&all, p->a);
     /* by coordinates ("dp=0:63 pp=0") they would read like the mesh */
-    bool named = names.n <= NAMED && !strchr(names.s, '=');
+    bool named = strlen(names) <= NAMED && !strchr(names, '=');
     return arena_printf(p->a, "Each of the %lld fullest ranks%s", (long long)n,
-                        named ? arena_printf(p->a, " (%s)", names.s) : "");
+                        named ? arena_printf(p->a, " (%s)", names) : "");
 }
 static const char *headline(MemPen *p) {
     const MemClass *m = &p->cls[0];
@@ -873,7 +878,7 @@ const char *view_memory_text(const ViewCall *c) {
         words_end_line(&s);
     }
     for (int i = 0; p.course.exact && i < n; i++) {
-        const char *path, *before = words_value_path(c->t, l[i]->v->shape.name, &path);
+        const char *path, *before = words_value_path(p.a, c->t, l[i]->v->shape.name, &path);
         path = words_fit_name(p.a, path, name - 3 - words_columns(before));
         words_pad(&s, arena_printf(p.a, "  %s%s", before, path), name, false);
         words_pad(&s, l[i]->from < 0 ? "input" : arena_printf(p.a, "step %d", l[i]->from), 10,

@@ -354,8 +354,11 @@ Scene *stack_page(const ViewCall *c, PresetKind preset) {
     k->preset = preset;
     k->x = presets[preset].margin;
     stack_fit(k);
-    const char *counts = stack_counts(k->a, k->t), *far = far_sends(k);
-    const char *sub[] = {words_mesh(k->a, k->t),
+    const char *counts = stack_counts(k->a, k->t), *far = far_sends(k),
+               *model = words_model(k->a, k->t);
+    const char *sub[] = {model ? model : "",
+                         words_layers(k->a, k->t),
+                         words_mesh(k->a, k->t),
                          directions(k),
                          k->bytes ? "in a cell: the rank, its parameters at rest"
                                   : "in a cell: the rank; beside it what it has of parameters",

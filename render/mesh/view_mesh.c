@@ -608,7 +608,6 @@ static const char *mesh_title(const MeshPen *p) {
                         axes == p->n ? ", one per axis" : "");
 }
 
-/* One page; *next counts the groups that are drawn. */
 /* Of what the bytes are that a group sends, where a step has several micro-batches. */
 static const char *sends_of(const MeshPen *p) {
     double parts = words_find_dim(p->c->t, "microbatches");
@@ -616,6 +615,7 @@ static const char *sends_of(const MeshPen *p) {
     return arena_printf(p->c->arena,
                         "sent: for one of %.0f micro-batches, and what is done once a step", parts);
 }
+/* One page; *next counts the groups that are drawn. */
 static Scene *mesh_page(MeshPen *p, int *next) {
     const ViewCall *c = p->c;
     const Preset *pr = &presets[p->preset];
@@ -632,8 +632,10 @@ static Scene *mesh_page(MeshPen *p, int *next) {
     }
     p->w = s->w - 2 * pr->margin;
     p->inside = few && experts_inside(p);
-    const char *order = words_order(a, c->t);
+    const char *order = words_order(a, c->t), *model = words_model(a, c->t);
     const char *sub[] = {
+        model ? model : "",
+        words_layers(a, c->t),
         words_mesh(a, c->t),
         order ? order : "",
         mesh_formula(a, c->t),

@@ -328,7 +328,7 @@ static const char *value_words(const Story *s) {
     if (!s->value) return "a value";
     if (subject_of(s->value).role == OF_PARAM_GRADIENT || trace_param(s->c->t, s->value))
         return s->value;
-    before = words_value_path(s->c->t, s->value, &path);
+    before = words_value_path(s->a, s->c->t, s->value, &path);
     return arena_printf(s->a, "%s%s%s",
                         !strncmp(before, "after", 5) ? "values "
                         : *before                    ? "the "

@@ -627,10 +627,60 @@ static void rows_tell_before_from_after(void **state) {
     PlanRun r = plan_run(a, path, text, false);
     const char *w = words_of(a, r.t, view("shards"));
     says(w, "[B/dp, S/cp, K/tp, d]   4 KiB");
-    says(w, "[B/dp, S, K/tp, d]   8 KiB   after AllGather");
+    says(w, "[B/dp, S, K/tp, d]   8 KiB\n");
     says(w, "input, after attention_norm and 3 more");
     assert_null(strstr(w, " +"));
     arena_free(a);
+}
+
+/* On a wide page what a collective takes and what it leaves stand beside each other, the collective
+ * between them, of a unit's gradients too, that have no record of their own; those of one cut are
+ * one row. What is moved stands nowhere above that which it is made from. Narrow pages say it. */
+static void before_and_after_are_a_line(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *left, *between, *right;
+    } row[] = {
+        {"plans/09-llama3-8b-dp2-cp2-tp2.yaml", "after wo, after w2", "ReduceScatter over sp",
+         "after wo, after w2"},
+        {"plans/20-llama3-8b-fsdp-tp.yaml", "w3, w1, wv, wk, wq", "ReduceScatter over dp·cp",
+         "w3, w1, wv, wk, wq"},
+        {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "max", "AllReduce over tp", "max"},
+        {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "sumexp, target", "AllReduce over tp",
+         "sumexp, target"},
+        {"plans/30-mixtral-8x7b-ep-dp-cp.yaml", "dispatched", "AllToAll over ep", "dispatched"},
+        {"plans/30-mixtral-8x7b-ep-dp-cp.yaml", "cotangent", "slice", "cotangent"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        size_t n;
+        const char *text = file_read(a, diags_new(a), row[i].plan, 1 << 20, (Loc){0}, &n);
+        PlanRun r = plan_run(a, row[i].plan, text, false);
+        RenderOptions o = view("shards");
+        Scene *page[32];
+        assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+        const Scene *s = page[0];
+        int held = 0;
+        for (int g = 0; g < s->n_groups; g++) {
+            const Group *m = &s->groups[g], *beside[2] = {NULL};
+            if (strcmp(m->what, "moved") || strncmp(m->tip, row[i].between, strlen(row[i].between)))
+                continue;
+            const Box box = scene_box(&s->marks[m->first]);
+            const double y = (box.y0 + box.y1) / 2 - 16; /* of the heads of its rows */
+            for (int k = 0; k < s->n_groups; k++) {
+                const Mark *head = &s->marks[s->groups[k].first];
+                if (strcmp(s->groups[k].what, "values") || fabs(head->y - y) > 2) continue;
+                beside[head->x > box.x0] = &s->groups[k];
+            }
+            assert_non_null(beside[0]);
+            assert_non_null(beside[1]);
+            held += !strcmp(beside[0]->tip, row[i].left) && !strcmp(beside[1]->tip, row[i].right);
+        }
+        if (!held) fail_msg("%s: %s stands not between", row[i].plan, row[i].between);
+        o.preset = "column";
+        says(words_of(a, r.t, o),
+             arena_printf(a, "after %.*s", (int)strcspn(row[i].between, " "), row[i].between));
+        arena_free(a);
+    }
 }
 
 /* Small matrices stand in the storyboard whole, in integers where the plan asks: what every rank
@@ -1132,6 +1182,7 @@ int main(void) {
                                        cmocka_unit_test(labels_that_lie_are_red),
                                        cmocka_unit_test(a_wrong_plan_is_called_so),
                                        cmocka_unit_test(rows_tell_before_from_after),
+                                       cmocka_unit_test(before_and_after_are_a_line),
                                        cmocka_unit_test(parts_of_a_step_add_up),
                                        cmocka_unit_test(whole_matrices_of_integers),
                                        cmocka_unit_test(what_does_not_fit_is_the_title),

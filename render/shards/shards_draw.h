@@ -16,11 +16,13 @@ typedef struct {
     const WrongList *wrong;   /* all wrong steps of the trace */
     int product;              /* on this page: its number; -1: none, SHARDS_ALL: all */
     bool load;                /* attention's is on this page */
+    unsigned *legend;         /* what hexagons between values show */
+    double beside;            /* width of the weights, whose products stand beside them; 0: below */
     double x, w, scale, most; /* scale: px per element; most: px of the longest side */
 } ShardPen;
 
-/* Tone of part i of n, to be added to ROLE_SHARD: ordered by lightness up to four, two in turn
- * above. */
+/* Tone of part i of n, to be added to ROLE_SHARD: from dark to light; above four, neighbours share
+ * one. */
 int shards_shade(int64_t i, int64_t n);
 /* Left edge of band i of a dim that is px long; a dim of packed blocks has as many bands as blocks
  * times parts. */

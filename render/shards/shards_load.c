@@ -168,20 +168,22 @@ static void draw_mask(ShardPen *p, const Load *l, Area at) {
     for (int i = 0; i < l->n_piece; i++) draw_piece(p, l, &l->piece[i], at);
     scene_end(p->s);
 }
-static void draw_bar(ShardPen *p, const Load *l, int k, Area at) {
+/* The bar of part k, or (all) of every part, where they are alike. */
+static void draw_bar(ShardPen *p, const Load *l, int k, bool all, Area at) {
     int tone = shards_shade(k, l->n);
     double w = at.w * l->share[k] / l->most;
     scene_begin(p->s, "load", arena_printf(p->c->arena, "load-%d", k),
                 arena_printf(p->c->arena, "rank %lld: %.1f %% of the pairs of query and key",
                              (long long)l->rank[k], 100 * l->share[k]));
-    scene_textf(p->s, at.x - 8, at.y + at.h / 2 + 4.3,
-                (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, "rank %lld",
-                (long long)l->rank[k]);
+    const char *who = all ? arena_printf(p->c->arena, "%d parts", l->n)
+                          : arena_printf(p->c->arena, "rank %lld", (long long)l->rank[k]);
+    scene_text(p->s, at.x - 8, at.y + at.h / 2 + 4.3,
+               (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_SECOND}, who);
     scene_rect(p->s, (Area){at.x, at.y, w, at.h}, 0,
                (Look){ROLE_SHARD + tone, ROLE_WEIGHT_LINE, 1});
-    if (l->rank[k] == p->rank)
+    if (l->rank[k] == p->rank && !all)
         scene_rect(p->s, (Area){at.x, at.y, w, at.h}, 0, (Look){ROLE_NONE, ROLE_INK, 2.25});
-    if (at.h >= 15 && w > 20)
+    if (at.h >= 15 && w > 20 && !all)
         scene_textf(p->s, at.x + 10, at.y + at.h / 2 + 4.3,
                     (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone}, "%d", k);
     scene_textf(p->s, at.x + w + 8, at.y + at.h / 2 + 4.3,
@@ -195,7 +197,7 @@ double shards_draw_load(ShardPen *p, double top) {
     enum { AROUND = 150 }; /* above and below, with the footer of a slide */
     double side = p->preset == PRESET_SLIDE ? fmin(300, presets[PRESET_SLIDE].h - top - AROUND)
                   : narrow                  ? 170
-                                            : 220,
+                                            : fmin(220, fmax(130, 19.0 * l.n_piece)),
            tw = scene_text(p->s, p->x, top + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
                            title(p, &l));
     if (tw + 16 + scene_width(p->s, 12, REGULAR, meaning) <= p->w)
@@ -208,13 +210,16 @@ double shards_draw_load(ShardPen *p, double top) {
     double x = p->x + (mask ? side + STRIP + 40 : 0) + 70,
            h = fmin(24, fmax(12, (side - 40) / l.n - 4)), w = fmin(300, p->x + p->w - x - 60),
            y = mask ? at.y : top + 34;
-    for (int k = 0; k < l.n; k++) draw_bar(p, &l, k, (Area){x, y + (h + 4) * k, w, h});
-    y += (h + 4) * l.n + 20;
+    const bool all = l.n > 4 && idle(&l) < 1e-3; /* one bar says it */
+    const int bars = all ? 1 : l.n;
+    if (all) h = 24;
+    for (int k = 0; k < bars; k++) draw_bar(p, &l, k, all, (Area){x, y + (h + 4) * k, w, h});
+    y += (h + 4) * bars + 20;
     const char *text = verdict(p, &l);
     scene_text(p->s, fmin(x, p->x + p->w - scene_width(p->s, 12.5, SEMIBOLD, text)), y,
                (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, idle(&l) < 1e-3 ? ROLE_PASS : ROLE_FAIL},
                text);
-    return fmax(mask ? at.y + side + 40 : 0, y + 20);
+    return fmax(mask ? at.y + side + 34 : 0, y + 20);
 }
 const char *shards_load_text(ShardPen *p) {
     Load l;

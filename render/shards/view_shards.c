@@ -5,6 +5,7 @@
 #include "render/shards/shards_draw.h"
 #include "render/shards/shards_grid.h"
 #include "render/shards/shards_load.h"
+#include "render/shards/shards_values.h"
 #include "render/furniture/headline.h"
 #include "render/furniture/views.h"
 #include "trace/trace_way.h"
@@ -14,17 +15,13 @@
 enum {
     MAX_LABELS = SHARDS_MAX_LABELS,
     MAX_CUT_LINES = SHARDS_MAX_LINES,
-    MAX_ROWS = 40,
-    MAX_NAMES = 6,
-    SLIDE_ROWS = 6,
-    A4_ROWS = 14,
+    SLIDE_LINES = 6,
+    A4_LINES = 14,
     GAP = 20,
-    MIN_CUT = 8
+    MIN_CUT = 5,
+    BESIDE = 330,
+    BESIDE_GAP = 36
 };
-
-static bool wanted(const ShardPen *p, const TraceParam *q) {
-    return p->layer < 0 || q->layer == p->layer;
-}
 
 /* Layers of the trace's weights: all if they are few, else the asked one or the first that the rank
  * asked for has any of. */
@@ -67,22 +64,41 @@ static const char *copies_text(ShardPen *p, const DimCut *r, const DimCut *k) {
     return copies > 1 ? arena_printf(p->c->arena, "%lld copies", (long long)copies) : "";
 }
 
+typedef struct {
+    const TraceParam *q; /* the first of those that are alike */
+    int alike;           /* their number */
+    const char *name, *tip;
+    DimCut r, k;
+    double label; /* width of the widest owners of a part; 0: parts have no room for them at any
+                     scale */
+    double w, h, room, left; /* drawn size, width of the slot, room for an index at the left */
+    bool first;              /* begins a line */
+    int n_line;
+    const char *line[12];
+} Slot;
+
 /* The words under a matrix; returns the number of lines. */
-static int caption(ShardPen *p, const TraceParam *q, const DimCut *r, const DimCut *k,
-                   double shrunk, const char **line) {
+static int caption(ShardPen *p, const Slot *slot, double shrunk, const char **line) {
+    const TraceParam *q = slot->q;
+    const DimCut *r = &slot->r, *k = &slot->k;
     Arena *a = p->c->arena;
     const TraceLocal *l = words_find_local(&q->rest, p->rank);
     const char *style = words_style(q->style), *copies = copies_text(p, r, k);
     int n = 0;
-    line[n++] = style ? style : r->n * k->n > 1 ? "cut at rest" : "whole";
+    style = style ? style : r->n * k->n > 1 ? "cut at rest" : "whole";
+    line[n++] = *copies ? arena_printf(a, "%s, %s", style, copies) : style;
     line[n++] = words_symbol(a, q->rest.symbolic);
     line[n++] = l ? words_shape(a, l->shape, q->rest.nd) : "nothing here";
     const char *rows = shards_range(a, p->c->t, r, p->rank),
                *cols = shards_range(a, p->c->t, k, p->rank);
     if (rows && cols && r->n * k->n > 1) line[n++] = arena_printf(a, "[%s, %s]", rows, cols);
-    line[n++] = l ? bytes_text(l->bytes, a) : "0 B";
+    line[n++] = arena_printf(a, "%s%s", l ? bytes_text(l->bytes, a) : "0 B",
+                             slot->alike > 1 ? " each" : "");
     if (shrunk > 1.001) line[n++] = arena_printf(a, "drawn at 1/%.3g", shrunk);
-    if (*copies) line[n++] = copies;
+    if (r->n * k->n > SHARDS_MAX_LABELS)
+        line[n++] = r->n > 1 && k->n > 1
+                        ? arena_printf(a, "%lld × %lld parts", (long long)r->n, (long long)k->n)
+                        : arena_printf(a, "%lld parts", (long long)(r->n * k->n));
     const DimCut *uneven = r->uneven ? r : k->uneven ? k : NULL;
     if (uneven) line[n++] = shards_sizes(a, uneven);
     if (q->rest.symbolic && q->compute.symbolic && strcmp(q->rest.symbolic, q->compute.symbolic)) {
@@ -101,63 +117,32 @@ static const char *param_tip(ShardPen *p, const TraceParam *q) {
     return s.s;
 }
 
-typedef struct {
-    const TraceParam *q;
-    DimCut r, k;
-    double label; /* width of the widest owners of a part; 0: parts have no room for them at any
-                     scale */
-    double w, h, room, left; /* drawn size, width of the slot, room for an index at the left */
-    bool first;              /* begins a line */
-    int n_line;
-    const char *line[10];
-} Slot;
-
 /* Sizes and words of a matrix at the pen's scale. */
 static void size_slot(ShardPen *p, Slot *s) {
     double shrunk = matrix_size(p, s->q, &s->w, &s->h);
-    s->n_line = caption(p, s->q, &s->r, &s->k, shrunk, s->line);
+    s->n_line = caption(p, s, shrunk, s->line);
     s->left = 0;
     if (s->r.n > 1 && s->r.n <= MAX_CUT_LINES && s->r.part)
         s->left = 12 + scene_width(p->s, 12, REGULAR,
                                    arena_printf(p->c->arena, "%lld",
                                                 (long long)(s->r.part[0] / s->r.blocks)));
-    s->room = fmax(s->w + shards_stack(p->c->t, &s->r, &s->k),
-                   scene_width(p->s, 15, BOLD, words_param(p->c->arena, s->q)));
+    s->room =
+        fmax(s->w + shards_stack(p->c->t, &s->r, &s->k), scene_width(p->s, 15, BOLD, s->name));
     for (int i = 0; i < s->n_line; i++)
-        s->room = fmax(s->room, scene_width(p->s, 12, REGULAR, s->line[i]));
+        s->room = fmax(s->room, scene_width(p->s, i ? 12 : 12.5, i ? REGULAR : MEDIUM, s->line[i]));
 }
 
-/* The wrong step that speaks of the weight as it lies: where its planted shard, or what claims
- * something of it, is read first. -1: it is right. */
-static int wrong_of(const ShardPen *p, const TraceParam *q) {
-    const Trace *t = p->c->t;
-    const char *name = q->rest.name;
-    for (int i = 0; i < t->n_moves; i++)
-        if (t->moves[i].wrong && !strcmp(t->moves[i].value, name)) return t->moves[i].step;
-    for (int i = 0; i < t->n_collectives; i++)
-        if (!strcmp(t->collectives[i].value, name) &&
-            wrong_number(p->wrong, t->collectives[i].step))
-            return t->collectives[i].step;
-    for (int i = 0; q->planted && i < t->n_computes; i++)
-        for (int k = 0; k < t->computes[i].n_inputs; k++)
-            if (!strcmp(t->computes[i].inputs[k], name) &&
-                wrong_number(p->wrong, t->computes[i].step))
-                return t->computes[i].step;
-    return -1;
-}
 static void mark_slot(ShardPen *p, const Slot *s, Area at) {
     unsigned legend = 0; /* the flag and the sentence under the title say what red is */
-    const int step = wrong_of(p, s->q);
+    const int step = shards_wrong_of(p, s->q);
     if (step < 0) return;
     wrong_border(scene_rect(p->s, at, 0, (Look){ROLE_NONE, ROLE_FAIL, 3}), &legend);
     wrong_flag(p->s, p->wrong, step, at.x, at.y);
 }
 
 static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
-    scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name),
-                param_tip(p, s->q));
-    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
-               words_param(p->c->arena, s->q));
+    scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name), s->tip);
+    scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, s->name);
     Area at = {x, y + 30, s->w, s->h};
     shards_draw_copies(p, &s->r, &s->k, at);
     shards_draw_parts(p, &s->r, &s->k, at);
@@ -228,365 +213,6 @@ static double draw_matrices(ShardPen *p, const Slot *slot, int n, double y) {
     return y;
 }
 
-/* ---- rulers ---- */
-
-/* Which of n ranks has piece i of 2n in a zigzag. */
-static int64_t zig_rank(int64_t i, int64_t n) { return i < n ? i : 2 * n - 1 - i; }
-
-/* " zigzag": what follows the axes of a cut that is not contiguous. */
-static const char *order_words(const DimCut *c) {
-    static const char *const words[N_PLACE_CUTS] = {
-        [PLACE_ZIGZAG] = " zigzag", [PLACE_STRIPED] = " striped"};
-    return c->n_axis > 0 && words[c->order] ? words[c->order] : "";
-}
-/* "S 16: cp zigzag", under the ruler of a dim. */
-static const char *ruler_words(const ShardPen *p, const TraceShape *s, int dim, const DimCut *c) {
-    Arena *a = p->c->arena;
-    bool cut = c->n > 1;
-    return arena_printf(a, "%s %lld%s%s%s", words_symbol(a, words_base(a, s->dim_symbol[dim])),
-                        (long long)s->global_shape[dim], cut ? ": " : "",
-                        cut ? shards_axes(a, p->c->t, c) : "", order_words(c));
-}
-
-/* The parts of one dim along a ruler of w units. Zigzag: every rank has two of 2 * outer pieces,
- * and cuts inside the first axis cut these two behind each other. Striped: a part is one position,
- * and cuts inside the first axis cut a rank's list of them. */
-typedef struct {
-    const DimCut *c;
-    double x, y, w;
-    int64_t n, outer, inner,
-        sub;     /* parts drawn; ranks of the first axis; parts of each; per piece */
-    int64_t own; /* index of the part of the rank shown */
-    bool zig, striped, pending;
-    double at[33]; /* where part i starts, if the parts are few enough to be drawn */
-} Ruler;
-
-enum { RULER_HEIGHT = 18, RULER_PARTS = 32 };
-
-static Ruler ruler_new(const ShardPen *p, const TraceShape *s, const DimCut *c, Area at) {
-    const Trace *t = p->c->t;
-    Ruler r = {
-        .c = c, .x = at.x, .y = at.y, .w = at.w, .n = c->n, .outer = c->n, .inner = 1, .sub = 1};
-    r.own = shards_part_of(t, c, p->rank);
-    r.zig = c->order == PLACE_ZIGZAG && c->n_axis > 0;
-    r.striped = c->order == PLACE_STRIPED && c->n_axis > 0;
-    r.pending = s->pending && *s->pending;
-    if (r.zig) {
-        r.outer = t->axes[c->axis[0]].size, r.inner = r.n / r.outer;
-        if (r.inner > 1 && r.inner % 2) r.own /= r.inner, r.inner = 1;
-        r.sub = r.inner > 1 ? r.inner / 2 : 1;
-        r.n = 2 * r.outer * r.sub;
-    } else if (r.striped) {
-        r.outer = t->axes[c->axis[0]].size, r.inner = r.n / r.outer, r.n = c->size;
-    } else if (r.n > 1) r.n *= c->blocks;
-    for (int64_t i = 0; i <= r.n && r.n <= RULER_PARTS; i++)
-        r.at[i] = r.zig || r.striped ? r.w * (double)i / (double)r.n : shards_band_at(c, i, r.w);
-    return r;
-}
-/* The rank of the first axis that has part i. */
-static int64_t ruler_rank(const Ruler *r, int64_t i) {
-    return r->zig ? zig_rank(i / r->sub, r->outer) : i % r->outer;
-}
-/* The part of the cut that part i of the ruler belongs to. */
-static int64_t ruler_owner_of(const Ruler *r, int64_t i) {
-    int64_t rank = ruler_rank(r, i);
-    if (r->striped) {
-        int64_t len = (r->c->size - rank + r->outer - 1) / r->outer;
-        return rank * r->inner + i / r->outer / ((len + r->inner - 1) / r->inner);
-    }
-    int64_t second = i / r->sub >= r->outer;
-    return r->zig && r->inner > 1 ? rank * r->inner + second * r->sub + i % r->sub : rank;
-}
-/* The colour of a part, wherever its pieces lie. */
-static int ruler_tone(const Ruler *r, int64_t i) {
-    return shards_shade(ruler_owner_of(r, i), r->outer * r->inner);
-}
-static Area ruler_part(const Ruler *r, int64_t i) {
-    return (Area){r->x + r->at[i], r->y, r->at[i + 1] - r->at[i], RULER_HEIGHT};
-}
-/* The number of part i's owner, where it has room, and the border of the rank shown. */
-static void ruler_owner(ShardPen *p, const Ruler *r, int64_t i) {
-    Area part = ruler_part(r, i);
-    int64_t owner = ruler_owner_of(r, i);
-    int tone = ruler_tone(r, i);
-    const char *num = arena_printf(p->c->arena, "%lld", (long long)owner);
-    double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = r->x + (r->at[i] + r->at[i + 1]) / 2;
-    bool fits = r->n <= MAX_LABELS && tw + 4 <= part.w;
-    if (fits && r->pending)
-        scene_rect(p->s, (Area){mid - tw / 2 - 3, r->y + 2, tw + 6, RULER_HEIGHT - 4}, 0,
-                   (Look){ROLE_SHARD + tone, ROLE_NONE, 0});
-    if (fits)
-        scene_text(p->s, mid, r->y + 13.3,
-                   (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone}, num);
-    if (owner == r->own) scene_rect(p->s, part, 0, (Look){ROLE_NONE, ROLE_INK, 2.25});
-}
-static void ruler_parts(ShardPen *p, const Ruler *r) {
-    for (int64_t i = 0; i < r->n; i++) {
-        Role fill = r->n > 1 ? ROLE_SHARD + ruler_tone(r, i) : ROLE_PAPER;
-        scene_rect(p->s, ruler_part(r, i), 0, (Look){fill, ROLE_WEIGHT_LINE, 0.8});
-    }
-    for (int64_t i = 0; i < r->n && r->pending; i++)
-        scene_hatch(p->s, ruler_part(r, i),
-                    r->n > 1 ? ROLE_SHARD_TEXT + ruler_tone(r, i) : ROLE_WEIGHT_LINE, 5, 0.6);
-    for (int64_t i = 0; i < r->n && r->n > 1; i++) ruler_owner(p, r, i);
-}
-/* Too many parts to be seen: one band with their number. */
-static void ruler_band(ShardPen *p, const Ruler *r) {
-    scene_rect(p->s, (Area){r->x, r->y, r->w, RULER_HEIGHT}, 0, (Look){ROLE_SHARD_3, ROLE_NONE, 0});
-    const TextLook look = {ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT_3};
-    const char *text = arena_printf(p->c->arena, "%lld parts%s", (long long)(r->outer * r->inner),
-                                    r->striped ? " in turn" : "");
-    scene_text(p->s, r->x + r->w / 2, r->y + 13.3, look, text);
-}
-
-static void ruler(ShardPen *p, const TraceShape *s, int dim, double x, double y, double w) {
-    Arena *a = p->c->arena;
-    const Trace *t = p->c->t;
-    DimCut c = shards_value_cut(a, t, s, dim, p->rank);
-    scene_begin(p->s, "ruler", arena_printf(a, "ruler-%s-%d", s->name, dim),
-                arena_printf(a, "%s of %s: %lld, %s%s",
-                             words_symbol(a, words_base(a, s->dim_symbol[dim])), s->name,
-                             (long long)s->global_shape[dim], c.n > 1 ? "cut by " : "whole",
-                             shards_axes(a, t, &c)));
-    Ruler r = ruler_new(p, s, &c, (Area){x, y, w, RULER_HEIGHT});
-    if (r.n > RULER_PARTS) ruler_band(p, &r);
-    else ruler_parts(p, &r);
-    scene_rect(p->s, (Area){x, y, w, RULER_HEIGHT}, 0, (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
-    const char *text = ruler_words(p, s, dim, &c);
-    Role role = c.n > 1 ? ROLE_AXIS_TEXT + shards_axis_kind(a, t, &c) : ROLE_SECOND;
-    scene_text(p->s, x, y + RULER_HEIGHT + 14, (TextLook){ALIGN_LEFT, 12, REGULAR, role},
-               scene_fit(p->s, text, w + 8, 12, REGULAR));
-    scene_end(p->s);
-}
-
-typedef struct {
-    const TraceShape *s;
-    int n; /* values of this layout; the first have their name in name[] */
-    const char *name[MAX_NAMES];
-    Str names;
-    int section;
-    int wrong;      /* the step, where what it makes is wrong; -1 */
-    const char *by; /* what moved all of them into it, where a name stands in two rows */
-} Row;
-
-/* As many whole names as width w has room for, and the number of the others: "q_proj, k_proj and 2
- * more". */
-static const char *fit_names(ShardPen *p, const Row *row, double w) {
-    Arena *a = p->c->arena;
-    const char *best = NULL;
-    Str s = str_new(a);
-    for (int i = 0; i < row->n && i < MAX_NAMES; i++) {
-        str_addf(&s, "%s%s", i ? ", " : "", row->name[i]);
-        const char *text = i + 1 < row->n ? arena_printf(a, "%s and %d more", s.s, row->n - i - 1)
-                                          : arena_strdup(a, s.s);
-        if (!best || scene_width(p->s, 12.5, SEMIBOLD, text) <= w) best = text;
-    }
-    return scene_fit(p->s, best ? best : "", w, 12.5, SEMIBOLD);
-}
-
-/* Equal values are one picture, whatever their uses (replicate, varying_use). */
-static const char *cut_place(const TracePlace *p) {
-    bool told =
-        place_cut(p->place, NULL) != PLACE_WHOLE || (p->place && !strncmp(p->place, "partial", 7));
-    return told ? p->place : "";
-}
-
-static bool same_layout(const TraceShape *a, const TraceShape *b) {
-    bool same = a->nd == b->nd &&
-                !strcmp(a->symbolic ? a->symbolic : "", b->symbolic ? b->symbolic : "") &&
-                a->n_places == b->n_places &&
-                !strcmp(a->pending ? a->pending : "", b->pending ? b->pending : "");
-    for (int i = 0; same && i < a->n_places; i++)
-        same = !strcmp(cut_place(&a->place[i]), cut_place(&b->place[i]));
-    return same;
-}
-
-/* Sections of the rulers. */
-typedef enum { SEC_STACKS, SEC_VALUES, SEC_GRADS, SEC_STATE, SECTIONS } Section;
-static const char *const section_names[SECTIONS] = {"Weights of all experts in one", "Activations",
-                                                    "Gradients of parameters",
-                                                    "After the optimizer's step"};
-
-/* -1: stands nowhere (cotangents of activations lie as those do). */
-static int section_of(const TraceValue *v) {
-    if (v->kind == VALUE_UPDATED) return SEC_STATE;
-    if (v->subject.role == OF_PARAM_GRADIENT) return SEC_GRADS;
-    return v->kind == VALUE_COTANGENT || v->kind == VALUE_GRADIENT ? -1 : SEC_VALUES;
-}
-/* "w2" of "grad.param.layers.0.feed_forward.w2.weight", "w2.exp_avg" of its state. */
-static const char *short_name(Arena *a, const Trace *t, const TraceValue *v, int section) {
-    if (section == SEC_VALUES) return words_leaf(v->shape.name);
-    const TraceParam *q = section == SEC_GRADS ? trace_param(t, v->subject.of) : NULL;
-    if (q) return words_param(a, q);
-    char *s = arena_strdup(a, words_updated(a, v->shape.name));
-    char *weight = strstr(s, ".weight");
-    if (!weight) return words_leaf(s);
-    const char *tail = arena_strdup(a, weight + 7);
-    *weight = 0;
-    return arena_printf(a, "%s%s", words_leaf(s), tail);
-}
-
-/* Do both stand in one row? What a collective leaves is apart from what an op makes in the same
- * layout, so that it stands after what the collective took. */
-static bool alike(const Row *x, const Row *y) {
-    return same_layout(x->s, y->s) && x->wrong == y->wrong &&
-           !strcmp(x->by ? x->by : "", y->by ? y->by : "");
-}
-/* One more thing of this name and layout in a section whose rows begin at `start`; false: no room.
- */
-static bool add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, const char *leaf) {
-    int k = start;
-    while (k < *n && !alike(&row[k], as)) k++;
-    if (k == MAX_ROWS) return false;
-    if (k == *n)
-        row[(*n)++] = (Row){.s = as->s,
-                            .names = str_new(p->c->arena),
-                            .section = as->section,
-                            .wrong = as->wrong,
-                            .by = as->by};
-    if (row[k].n && text_has_word(row[k].names.s, leaf)) return true;
-    if (row[k].n < MAX_NAMES) row[k].name[row[k].n] = leaf;
-    row[k].n++;
-    str_addf(&row[k].names, "%s%s", row[k].names.n ? ", " : "", leaf);
-    return true;
-}
-/* Those of all experts in one tensor, their biases [E, F] too: no matrix shows them. */
-static bool of_all_experts(const Trace *t, const TraceParam *q) {
-    if (q->rest.nd != 2) return q->rest.nd > 2;
-    for (int i = 0; i < t->n_params; i++)
-        if (t->params[i].rest.nd > 2 && text_same(t->params[i].module, q->module)) return true;
-    return false;
-}
-static int stack_rows(ShardPen *p, Row *row) {
-    int n = 0;
-    for (int i = 0; i < p->c->t->n_params; i++) {
-        const TraceParam *q = &p->c->t->params[i];
-        const Row as = {.s = &q->rest, .section = SEC_STACKS, .wrong = wrong_of(p, q)};
-        if (wanted(p, q) && of_all_experts(p->c->t, q))
-            add_row(p, row, &n, 0, &as, words_param(p->c->arena, q));
-    }
-    return n;
-}
-/* "AllGather", "slice": what moved the value into its layout; NULL: an op made it. */
-static const char *moved_by(const Trace *t, const TraceValue *v) {
-    for (int i = 0; i < t->n_collectives; i++) {
-        const CollWord *w = coll_word(t->collectives[i].op);
-        if (t->collectives[i].step == v->step) return w ? w->name : t->collectives[i].op;
-    }
-    for (int i = 0; i < t->n_moves; i++)
-        if (t->moves[i].step == v->step)
-            return words_declares(&t->moves[i]) ? "the declaration" : t->moves[i].op;
-    return NULL;
-}
-/* A value keeps its name when it is moved: what moved it, where the name stands in two rows. */
-static const char *told_apart(ShardPen *p, const TraceValue *v, int section) {
-    const Trace *t = p->c->t;
-    const char *leaf = short_name(p->c->arena, t, v, section), *by = moved_by(t, v);
-    for (int i = 0; by && i < t->n_values; i++) {
-        const TraceValue *o = &t->values[i];
-        if (o->step < v->step && o->layer == v->layer && section_of(o) == section &&
-            !same_layout(&o->shape, &v->shape) &&
-            !strcmp(short_name(p->c->arena, t, o, section), leaf))
-            return by;
-    }
-    return NULL;
-}
-/* Values of the layer, one row per layout and section, sections in order. */
-static int value_rows(ShardPen *p, Row *row) {
-    const Trace *t = p->c->t;
-    int n = stack_rows(p, row);
-    for (int sec = SEC_VALUES; sec < SECTIONS; sec++)
-        for (int i = 0, start = n; i < t->n_values && n < MAX_ROWS; i++) {
-            const TraceValue *v = &t->values[i];
-            if ((p->layer >= 0 && v->layer != p->layer) || v->shape.nd == 0 || section_of(v) != sec)
-                continue;
-            if (trace_param(t, v->shape.name)) continue;
-            const Row as = {.s = &v->shape,
-                            .section = sec,
-                            .wrong = wrong_number(p->wrong, v->step) ? v->step : -1,
-                            .by = told_apart(p, v, sec)};
-            const char *name = sec == SEC_VALUES ? words_value(p->c->arena, t, v->shape.name)
-                                                 : short_name(p->c->arena, t, v, sec);
-            add_row(p, row, &n, start, &as, name);
-        }
-    return n;
-}
-
-/* What stands under a row's names: its layout, its bytes, what moved it there, the pending sum. */
-static int layout_runs(ShardPen *p, const Row *row, Run run[2]) {
-    Arena *a = p->c->arena;
-    const TraceShape *s = row->s;
-    const TraceLocal *l = words_find_local(s, p->rank);
-    const char *bytes = l ? bytes_text(l->bytes, a) : "";
-    run[0] = (Run){arena_printf(a, "%s%s%s%s%s", words_symbol(a, s->symbolic), l ? "   " : "",
-                                bytes, row->by ? "   after " : "", row->by ? row->by : ""),
-                   REGULAR, ROLE_SECOND, false, false};
-    if (!s->pending || !*s->pending) return 1;
-    const char *pend = arena_printf(a, "   Σ %s pending", words_axis_list(a, p->c->t, s->pending));
-    run[1] = (Run){pend, SEMIBOLD, ROLE_AXIS_TEXT + theme_axis(s->pending), false, false};
-    return 2;
-}
-static double runs_width(ShardPen *p, const Run *run, int n) {
-    double w = 0;
-    for (int i = 0; i < n; i++) w += scene_width(p->s, 12, run[i].weight, run[i].s);
-    return w;
-}
-/* Room for the words before the bars: axes may have long names. */
-static double words_room(ShardPen *p, const Row *row, int n) {
-    double w = 236;
-    Run run[2];
-    for (int i = 0; i < n; i++) w = fmax(w, runs_width(p, run, layout_runs(p, &row[i], run)));
-    return fmin(w + 14, p->w * 0.45);
-}
-
-/* Rows [from, from + count) of the values. */
-static double draw_rulers(ShardPen *p, int from, int count, double y) {
-    Row all[MAX_ROWS], *row = all + from;
-    int n = value_rows(p, all) - from, dims = 1;
-    if (n > count) n = count;
-    bool narrow = p->w < 700;
-    if (n <= 0) return y;
-    for (int i = 0; i < n; i++) dims = row[i].s->nd > dims ? row[i].s->nd : dims;
-    double left = narrow ? 0 : words_room(p, row, n), gap = 16,
-           w = (p->w - left - gap * (dims - 1)) / dims;
-    for (int i = 0; i < n; i++) {
-        if (i == 0 || row[i].section != row[i - 1].section) {
-            y += i ? 10 : 0;
-            double tw = scene_text(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
-                                   section_names[row[i].section]);
-            const char *more =
-                narrow ? "one bar per dim"
-                       : "one bar per dim, cut as its ranks hold it; the number is the part's";
-            if (i == 0)
-                scene_text(p->s, p->x + tw + 16, y + 12,
-                           (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, more);
-            y += 30;
-        }
-        const TraceShape *s = row[i].s;
-        const char *names = fit_names(p, &row[i], narrow ? p->w * 0.45 : left - 14);
-        scene_begin(p->s, "values", arena_printf(p->c->arena, "values-%d", from + i),
-                    row[i].names.s);
-        scene_text(p->s, p->x, y + 12,
-                   (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, row[i].wrong < 0 ? ROLE_INK : ROLE_FAIL},
-                   names);
-        wrong_flag(p->s, p->wrong, row[i].wrong, p->x - 11, y + 8);
-        scene_end(p->s);
-        double tx = narrow ? p->x + p->w * 0.48 : p->x, ty = narrow ? y + 12 : y + 29;
-        Run run[2];
-        int k = layout_runs(p, &row[i], run);
-        double room = narrow ? p->x + p->w - tx : left - 14;
-        if (k == 2 && runs_width(p, run, 2) > room)
-            run[1].s =
-                scene_fit(p->s, run[1].s, fmax(0, room - runs_width(p, run, 1)), 12, SEMIBOLD);
-        run[0].s = scene_fit(p->s, run[0].s, room, 12, REGULAR);
-        scene_runs(p->s, (Pt){tx, ty}, ALIGN_LEFT, 12, run, k);
-        for (int d = 0; d < s->nd; d++)
-            ruler(p, s, d, p->x + left + d * (w + gap), narrow ? y + 20 : y, w);
-        y += narrow ? 66 : 46;
-    }
-    return y;
-}
-
 /* ---- the page ---- */
 
 /* Of an axis that the plan splits because a weight has fewer parts than it has ranks: what the
@@ -607,7 +233,7 @@ static const char *vectors(ShardPen *p) {
     Str s = str_new(p->c->arena);
     for (int i = 0; i < p->c->t->n_params; i++) {
         const TraceParam *q = &p->c->t->params[i];
-        if (!wanted(p, q) || q->rest.nd != 1) continue;
+        if (!shards_wanted(p, q) || q->rest.nd != 1) continue;
         str_addf(&s, "%s%s %s", s.n ? ", " : "Vectors: ", words_param(p->c->arena, q),
                  words_symbol(p->c->arena, q->rest.symbolic));
     }
@@ -620,7 +246,7 @@ static void sums(ShardPen *p, bool all, int64_t *here, int64_t *whole) {
     for (int i = 0; i < p->c->t->n_params; i++) {
         const TraceParam *q = &p->c->t->params[i];
         const TraceLocal *l = words_find_local(&q->rest, p->rank);
-        if (!all && !wanted(p, q)) continue;
+        if (!all && !shards_wanted(p, q)) continue;
         *here += l ? l->bytes : 0;
         *whole += whole_bytes(&q->rest, p->rank);
     }
@@ -679,43 +305,46 @@ static bool by_place(const ShardPen *p, const Slot *slot, int n) {
     }
     return place;
 }
-/* How to read the numbers in parts, and the order of those that are not contiguous, as rows
- * [from, from + count) show them. */
+/* How to read the numbers in parts, and the order of those that are not contiguous, as lines
+ * [from, from + count) of values show them. */
 static const char *foot_words(ShardPen *p, const Slot *slot, int n, int from, int count) {
     Arena *a = p->c->arena;
-    const Trace *t = p->c->t;
     Str s = str_new(a);
-    bool rows = false;
-    int64_t ring = 0; /* ranks of the axis that cuts in zigzag */
-    const char *axis = "", *inner = "";
-    Row all[MAX_ROWS];
-    int last = count > 0 ? value_rows(p, all) : 0;
-    for (int i = from; i < last && i < from + count; i++)
-        for (int d = 0; d < all[i].s->nd; d++) {
-            DimCut c = shards_value_cut(a, t, all[i].s, d, p->rank);
-            rows |= c.rows && c.n > 1;
-            if (c.order != PLACE_ZIGZAG || !c.n_axis) continue;
-            ring = t->axes[c.axis[0]].size, axis = t->axes[c.axis[0]].name;
-            c.axis[0] = c.axis[c.n_axis - 1];
-            if (c.n_axis == 2) c.n_axis = 1, inner = shards_axes(a, t, &c);
-        }
-    if (n > 0)
+    bool bars = count > 0 && shards_values(p) > from;
+    if (n > 0 || p->product >= 0)
         str_addf(&s, "In a part: the %sranks that hold it%s. ",
                  by_place(p, slot, n) ? "place on the mesh of the " : "",
-                 last ? ", in a bar its number" : "");
+                 bars ? ", in a bar its number" : "");
     else str_add(&s, "In a part: its number. ");
     str_add(&s, "Thick outline: this rank's part.");
     if (n > 0) str_add(&s, " Lines: cuts; the shape names their axes.");
-    if (ring)
-        str_addf(&s, " Zigzag: of %lld pieces %s i has those numbered i and %lld − i%s%s%s.",
-                 (long long)(2 * ring), axis, (long long)(2 * ring - 1), *inner ? "; " : "", inner,
-                 *inner ? " cuts the two as one list" : "");
-    if (rows) str_add(&s, " Rows of experts stand by part: routing decides which they are.");
+    if (bars) shards_values_words(p, from, count, &s);
     return s.s;
 }
-/* A page with n weights and `count` rows of activations; either may be none. */
+/* The matrices and what is said under them; returns the y under it. */
+static double draw_weights(ShardPen *p, const Slot *slot, int n, double y) {
+    const char *line[3];
+    y = draw_matrices(p, slot, n, y);
+    int k = scene_wrap(p->s, vectors(p), (TextColumn){p->w, 12, REGULAR, 3, NULL}, line);
+    for (int i = 0; i < k; i++, y += 16)
+        scene_text(p->s, p->x, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
+    return y;
+}
+/* The same at the left, and the products that explain them at the right. */
+static double draw_beside(ShardPen *p, const Slot *slot, int n, double y) {
+    const double x = p->x, w = p->w;
+    p->w = p->beside;
+    double left = draw_weights(p, slot, n, y);
+    p->x = x + p->beside + BESIDE_GAP, p->w = w - p->beside - BESIDE_GAP;
+    double right = shards_draw_products(p, y);
+    p->x = x, p->w = w;
+    return fmax(left, right);
+}
+/* A page with n weights and `count` lines of values; either may be none. */
 static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int count) {
     bool weights = n > 0;
+    unsigned legend = 0;
+    p->legend = &legend;
     const ViewCall *c = p->c;
     Arena *a = c->arena;
     Scene *s = p->s = figure_new(c, "shards", p->preset);
@@ -736,16 +365,14 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     double y = headline_draw(s, p->preset, p->wrong, title, sub) + 8;
     draw_notes(p, y);
     y += notes_height(p);
-    if (weights) {
-        const char *line[3];
-        y = draw_matrices(p, slot, n, y);
-        int k = scene_wrap(s, vectors(p), (TextColumn){p->w, 12, REGULAR, 3, NULL}, line);
-        for (int i = 0; i < k; i++, y += 16)
-            scene_text(s, p->x, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
+    if (weights && p->product >= 0 && p->beside > 0) y = draw_beside(p, slot, n, y);
+    else {
+        if (weights) y = draw_weights(p, slot, n, y);
+        if (p->product >= 0) y = shards_draw_products(p, y + 8);
     }
-    if (p->product >= 0) y = shards_draw_products(p, y + 8);
-    if (count > 0) y = draw_rulers(p, from, count, y + 8);
+    if (count > 0) y = shards_draw_values(p, from, count, y + 8);
     if (p->load) y = shards_draw_load(p, y + 8);
+    if (legend >> LEGEND_INFERRED & 1) y = figure_legend(s, (Band){p->x, p->w, y + 2}, legend);
     y = figure_foot(s, c, (Band){p->x, p->w, y + 2}, foot_words(p, slot, n, from, count), NULL);
     s->desc = arena_printf(a, "Which part of every weight and activation rank %lld holds: %s.",
                            (long long)p->rank, holds(p, false));
@@ -799,26 +426,78 @@ static double height_room(ShardPen *p) {
     return room[p->preset] - 16 * lines - 25 * more - notes_height(p);
 }
 
-/* One scale for all matrices: the largest at which they stand in one line; in two lines if that
- * makes the parts thick enough to be told apart, or to carry their numbers. */
-static int make_slots(ShardPen *p, Slot *slot, double longest) {
+/* All matrices of the layer; returns their number. */
+static int find_slots(ShardPen *p, Slot *slot) {
     const Trace *t = p->c->t;
-    int n = 0, read_one = 0, read_two = 0, lines = 0;
+    int n = 0;
     for (int i = 0; i < t->n_params; i++) {
         const TraceParam *q = &t->params[i];
-        if (!wanted(p, q) || q->rest.nd != 2 || of_all_experts(t, q)) continue;
-        slot[n++] = (Slot){.q = q,
-                           .r = shards_param_cut(p->c->arena, t, q, 0, p->rank),
-                           .k = shards_param_cut(p->c->arena, t, q, 1, p->rank)};
-        slot[n - 1].label = shards_label_width(p, &slot[n - 1].r, &slot[n - 1].k);
+        if (!shards_wanted(p, q) || q->rest.nd != 2 || shards_of_all_experts(t, q)) continue;
+        Slot *s = &slot[n++];
+        *s = (Slot){.q = q,
+                    .alike = 1,
+                    .name = words_param(p->c->arena, q),
+                    .tip = param_tip(p, q),
+                    .r = shards_param_cut(p->c->arena, t, q, 0, p->rank),
+                    .k = shards_param_cut(p->c->arena, t, q, 1, p->rank)};
+        s->label = shards_label_width(p, &s->r, &s->k);
     }
+    return n;
+}
+/* Would both be one picture, with the same words under it? */
+static bool same_picture(const ShardPen *p, const TraceParam *a, const TraceParam *b) {
+    bool same = text_same(a->style ? a->style : "", b->style ? b->style : "") &&
+                text_same(a->rest.symbolic, b->rest.symbolic) &&
+                text_same(a->compute.symbolic, b->compute.symbolic) && a->rest.nd == b->rest.nd &&
+                !a->planted && !b->planted && shards_wrong_of(p, a) < 0 &&
+                shards_wrong_of(p, b) < 0;
+    for (int d = 0; same && d < a->rest.nd; d++)
+        same = a->rest.global_shape[d] == b->rest.global_shape[d] &&
+               text_same(a->cuts[d] ? a->cuts[d] : "", b->cuts[d] ? b->cuts[d] : "");
+    return same;
+}
+/* Neighbours that are one picture become one, "w1, w3"; returns how many are left. */
+static int fold_slots(ShardPen *p, Slot *slot, int n) {
+    int left = 0;
+    for (int i = 0; i < n; i++) {
+        Slot *last = left ? &slot[left - 1] : NULL;
+        if (last && same_picture(p, last->q, slot[i].q)) {
+            last->name = arena_printf(p->c->arena, "%s, %s", last->name, slot[i].name);
+            last->tip = arena_printf(p->c->arena, "%s\n%s", last->tip, slot[i].tip);
+            last->alike++;
+        } else slot[left++] = slot[i];
+    }
+    return left;
+}
+/* Do n matrices leave room beside them for their products? Sets how wide they are then, and their
+ * scale. */
+static bool fit_beside(ShardPen *p, Slot *slot, int n) {
+    const double w = p->w;
+    double high;
+    bool fit = false;
+    p->w = BESIDE;
+    for (double most = 240; most >= 120 && !fit; most *= 0.95)
+        fit = lay_out(p, slot, n, most, &high) == 1;
+    p->w = w;
+    p->beside = fit ? BESIDE : 0;
+    return fit;
+}
+/* One scale for n matrices: the largest at which they stand in one line; in two lines if that makes
+ * the parts thick enough to be told apart, or to carry their numbers. Returns the lines. */
+static int scale_slots(ShardPen *p, Slot *slot, int n, double longest) {
+    int read_one = 0, read_two = 0, lines = 0;
     double limit = height_room(p);
     double high, one = 0, two = 0, thin_one = 0, thin_two = 0;
     bool column = p->preset == PRESET_COLUMN;
-    for (double most = longest * (column ? 1 : 1.3); most >= longest * 0.5 && !one; most *= 0.95) {
-        lines = lay_out(p, slot, n, most, &high);
-        if ((lines == 1 || column) && high <= limit)
-            one = most, thin_one = thinnest(slot, n, &read_one);
+    /* larger only where the parts would be too thin */
+    for (double from = column ? 1 : 1.15; from < 1.6 && (!one || thin_one < MIN_CUT);
+         from += 0.35) {
+        double found = 0;
+        for (double most = longest * from; most >= longest * 0.5 && !found; most *= 0.95) {
+            lines = lay_out(p, slot, n, most, &high);
+            if ((lines == 1 || column) && high <= limit) found = most;
+        }
+        if (found > one) one = found, thin_one = thinnest(slot, n, &read_one);
     }
     for (double most = longest * 2.3;
          !column && thin_one < MIN_CUT && most > fmax(one, longest * 0.4); most *= 0.95) {
@@ -831,7 +510,17 @@ static int make_slots(ShardPen *p, Slot *slot, double longest) {
         two = most, thin_two = thin, read_two = readable;
     }
     bool better = two > 0 && (!one || thin_two >= MIN_CUT || read_two >= read_one + 2);
-    lay_out(p, slot, n, better ? two : one > 0 ? one : longest * 0.5, &high);
+    return lay_out(p, slot, n, better ? two : one > 0 ? one : longest * 0.5, &high);
+}
+/* The matrices and their scale; those that are alike are one picture where all of them would take
+ * more than a line. */
+static int make_slots(ShardPen *p, Slot *slot, double longest) {
+    int n = find_slots(p, slot);
+    bool wide = p->preset == PRESET_WIDE || p->preset == PRESET_A4;
+    if (wide && shards_products(p) && fit_beside(p, slot, n)) return n;
+    if (scale_slots(p, slot, n, longest) == 1) return n;
+    n = fold_slots(p, slot, n);
+    scale_slots(p, slot, n, longest);
     return n;
 }
 
@@ -870,13 +559,53 @@ static bool part_exists(ShardPen *p) {
     if (!p->c->o->part || shards_products(p)) return true;
     Str s = str_new(p->c->arena);
     for (int i = 0; i < p->c->t->n_params; i++)
-        if (wanted(p, &p->c->t->params[i]) && p->c->t->params[i].compute.nd == 2)
+        if (shards_wanted(p, &p->c->t->params[i]) && p->c->t->params[i].compute.nd == 2)
             str_addf(&s, "%s%s", s.n ? ", " : "modules with a weight: ",
                      words_param(p->c->arena, &p->c->t->params[i]));
     diag_error(p->c->d, "E0212", diag_nowhere,
                words_part_help(p->c->arena, p->c->o, s.n ? s.s : NULL),
                "nothing to draw in view 'shards': no product of '%s'", p->c->o->part);
     return false;
+}
+
+/* Letters of a slide are as large as drawn; paper asks for 7 pt. */
+static bool readable(const ShardPen *p, const Scene *s) {
+    return s->scale * 11.5 >= (p->preset == PRESET_A4 ? 7 : 11.5);
+}
+/* Pages of matrices: a line on a slide; on paper all, with the first lines of values, *lines. */
+static int weight_pages(ShardPen *p, Slot *slot, int n, int *lines, Scene **page) {
+    int pages = 0;
+    if (p->preset == PRESET_A4) {
+        do page[0] = draw_page(p, slot, n, 0, *lines);
+        while (!readable(p, page[0]) && (*lines)-- > 0);
+        return 1;
+    }
+    *lines = 0;
+    for (int i = 0, k; i < n && pages < VIEW_MAX_PAGES / 2; i = k) {
+        k = slide_line(p, slot, i, n);
+        page[pages++] = draw_page(p, slot + i, k - i, 0, 0);
+    }
+    return pages;
+}
+/* Pages of the values from line i on; the last has the load of attention too if there is room. */
+static int value_pages(ShardPen *p, Slot *slot, int i, bool load, Scene **page, int most) {
+    const int lines = shards_values(p),
+              per_page = p->preset == PRESET_SLIDE ? SLIDE_LINES - (p->wrong->n > 0) : A4_LINES;
+    int pages = 0;
+    for (int k; i < lines && pages < most; i += k) {
+        k = shards_values_page(p, i, per_page);
+        page[pages] = draw_page(p, slot, 0, i, k);
+        while (!readable(p, page[pages]) && k > 1) /* headings may leave room for fewer */
+            page[pages] = draw_page(p, slot, 0, i, --k);
+        pages++;
+        p->load = load && i + k >= lines;
+        Scene *both = p->load ? draw_page(p, slot, 0, i, k) : NULL;
+        if (both && readable(p, both)) page[pages - 1] = both, load = false;
+        p->load = false;
+    }
+    p->load = load;
+    if (load && pages < most) page[pages++] = draw_page(p, slot, 0, 0, 0);
+    return pages;
 }
 
 int view_shards(const ViewCall *c, Scene **page) {
@@ -899,37 +628,19 @@ int view_shards(const ViewCall *c, Scene **page) {
         return 0;
     }
     if (!part_exists(&p)) return 0;
-    Row row[MAX_ROWS];
-    int rows = value_rows(&p, row),
-        per_page = p.preset == PRESET_SLIDE ? SLIDE_ROWS - (p.wrong->n > 0) : A4_ROWS, pages = 1;
+    int lines = shards_values(&p);
     int products = shards_products(&p);
     p.product = products ? SHARDS_ALL : -1;
     bool load = shards_load(&p);
     p.load = load;
-    if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, MAX_ROWS);
+    if (p.preset != PRESET_SLIDE) page[0] = draw_page(&p, slot, n, 0, lines);
     p.product = -1, p.load = false;
-    if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || page[0]->scale * 11.5 >= 7)) return 1;
-    pages = 0;
-    for (int i = 0, k; i < n && pages < VIEW_MAX_PAGES / 2; i = k) {
-        k = p.preset == PRESET_SLIDE ? slide_line(&p, slot, i, n) : n;
-        page[pages++] = draw_page(&p, slot + i, k - i, 0, 0);
-    }
+    if (p.preset != PRESET_SLIDE && (p.preset != PRESET_A4 || readable(&p, page[0]))) return 1;
+    int pages = weight_pages(&p, slot, n, &lines, page);
     for (p.product = 0; p.product < products; p.product++)
         page[pages++] = draw_page(&p, slot, 0, 0, 0);
     p.product = -1;
-    for (int i = 0, k; i < rows && pages < VIEW_MAX_PAGES; i += k) {
-        int left = (rows - i + per_page - 1) /
-                   per_page; /* pages that are needed, with as many rows on each */
-        k = (rows - i + left - 1) / left;
-        page[pages] = draw_page(&p, slot, 0, i, k);
-        /* paper asks for letters of 7 pt: fewer rows on a page */
-        while (p.preset == PRESET_A4 && page[pages]->scale * 11.5 < 7 && k > 2)
-            page[pages] = draw_page(&p, slot, 0, i, --k);
-        pages++;
-    }
-    p.load = load;
-    if (load && pages < VIEW_MAX_PAGES) page[pages++] = draw_page(&p, slot, 0, 0, 0);
-    return pages;
+    return pages + value_pages(&p, slot, lines, load, page + pages, VIEW_MAX_PAGES - pages);
 }
 
 /* Weight, where it lies at rest, the rank's part, its bytes. */
@@ -952,7 +663,7 @@ const char *view_shards_text(const ViewCall *c) {
     Str s = str_new(a);
     int n = 0;
     wrong_text(&s, p.wrong, w);
-    for (int i = 0; i < c->t->n_params; i++) n += wanted(&p, &c->t->params[i]);
+    for (int i = 0; i < c->t->n_params; i++) n += shards_wanted(&p, &c->t->params[i]);
     if (n == 0) {
         nothing(c, &p);
         return NULL;
@@ -963,7 +674,7 @@ const char *view_shards_text(const ViewCall *c) {
     for (int i = 0; i < c->t->n_params; i++) {
         const TraceParam *q = &c->t->params[i];
         const TraceLocal *l = words_find_local(&q->rest, p.rank);
-        if (!wanted(&p, q)) continue;
+        if (!shards_wanted(&p, q)) continue;
         text_row(&s, w,
                  (const char *const[]){words_param(a, q), words_symbol(a, q->rest.symbolic),
                                        l ? words_shape(a, l->shape, q->rest.nd) : "",
@@ -990,7 +701,7 @@ const char *view_shards_text(const ViewCall *c) {
     }
     const TraceParam **shown = ARENA_ARRAY(a, const TraceParam *, n);
     for (int i = 0, k = 0; i < c->t->n_params; i++)
-        if (wanted(&p, &c->t->params[i])) shown[k++] = &c->t->params[i];
+        if (shards_wanted(&p, &c->t->params[i])) shown[k++] = &c->t->params[i];
     str_add(&s, shards_grid_text(a, c->t, shown, n, p.rank, w));
     const char *products = shards_products_text(&p);
     if (*products) str_addf(&s, "%s\n", products);

@@ -1,0 +1,678 @@
+/* Values of the shards picture. See shards_values.h. */
+#include "render/shards/shards_values.h"
+#include "base/text.h"
+#include "render/furniture/hexagon.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAX_ROWS = 64, MAX_NAMES = 6, NARROW = 700, RULER_HEIGHT = 18, RULER_PARTS = 32 };
+
+bool shards_wanted(const ShardPen *p, const TraceParam *q) {
+    return p->layer < 0 || q->layer == p->layer;
+}
+bool shards_of_all_experts(const Trace *t, const TraceParam *q) {
+    if (q->rest.nd != 2) return q->rest.nd > 2;
+    for (int i = 0; i < t->n_params; i++)
+        if (t->params[i].rest.nd > 2 && text_same(t->params[i].module, q->module)) return true;
+    return false;
+}
+int shards_wrong_of(const ShardPen *p, const TraceParam *q) {
+    const Trace *t = p->c->t;
+    const char *name = q->rest.name;
+    for (int i = 0; i < t->n_moves; i++)
+        if (t->moves[i].wrong && !strcmp(t->moves[i].value, name)) return t->moves[i].step;
+    for (int i = 0; i < t->n_collectives; i++)
+        if (!strcmp(t->collectives[i].value, name) &&
+            wrong_number(p->wrong, t->collectives[i].step))
+            return t->collectives[i].step;
+    for (int i = 0; q->planted && i < t->n_computes; i++)
+        for (int k = 0; k < t->computes[i].n_inputs; k++)
+            if (!strcmp(t->computes[i].inputs[k], name) &&
+                wrong_number(p->wrong, t->computes[i].step))
+                return t->computes[i].step;
+    return -1;
+}
+
+/* ---- rulers ---- */
+
+/* Which of n ranks has piece i of 2n in a zigzag. */
+static int64_t zig_rank(int64_t i, int64_t n) { return i < n ? i : 2 * n - 1 - i; }
+
+/* " zigzag": what follows the axes of a cut that is not contiguous. */
+static const char *order_words(const DimCut *c) {
+    static const char *const words[N_PLACE_CUTS] = {
+        [PLACE_ZIGZAG] = " zigzag", [PLACE_STRIPED] = " striped"};
+    return c->n_axis > 0 && words[c->order] ? words[c->order] : "";
+}
+/* The parts of one dim along a ruler of w units. Zigzag: every rank has two of 2 * outer pieces,
+ * and cuts inside the first axis cut these two behind each other. Striped: a part is one position,
+ * and cuts inside the first axis cut a rank's list of them. */
+typedef struct {
+    const DimCut *c;
+    double x, y, w;
+    int64_t n, outer, inner,
+        sub;     /* parts drawn; ranks of the first axis; parts of each; per piece */
+    int64_t own; /* index of the part of the rank shown */
+    bool zig, striped, pending, numbered; /* numbered: all parts have room, or they are uneven */
+    double at[33]; /* where part i starts, if the parts are few enough to be drawn */
+} Ruler;
+
+static Ruler ruler_new(const ShardPen *p, const TraceShape *s, const DimCut *c, Area at) {
+    const Trace *t = p->c->t;
+    Ruler r = {
+        .c = c, .x = at.x, .y = at.y, .w = at.w, .n = c->n, .outer = c->n, .inner = 1, .sub = 1};
+    r.own = shards_part_of(t, c, p->rank);
+    r.zig = c->order == PLACE_ZIGZAG && c->n_axis > 0;
+    r.striped = c->order == PLACE_STRIPED && c->n_axis > 0;
+    r.pending = s->pending && *s->pending;
+    if (r.zig) {
+        r.outer = t->axes[c->axis[0]].size, r.inner = r.n / r.outer;
+        if (r.inner > 1 && r.inner % 2) r.own /= r.inner, r.inner = 1;
+        r.sub = r.inner > 1 ? r.inner / 2 : 1;
+        r.n = 2 * r.outer * r.sub;
+    } else if (r.striped) {
+        r.outer = t->axes[c->axis[0]].size, r.inner = r.n / r.outer, r.n = c->size;
+    } else if (r.n > 1) r.n *= c->blocks;
+    for (int64_t i = 0; i <= r.n && r.n <= RULER_PARTS; i++)
+        r.at[i] = r.zig || r.striped ? r.w * (double)i / (double)r.n : shards_band_at(c, i, r.w);
+    return r;
+}
+/* The rank of the first axis that has part i. */
+static int64_t ruler_rank(const Ruler *r, int64_t i) {
+    return r->zig ? zig_rank(i / r->sub, r->outer) : i % r->outer;
+}
+/* The part of the cut that part i of the ruler belongs to. */
+static int64_t ruler_owner_of(const Ruler *r, int64_t i) {
+    int64_t rank = ruler_rank(r, i);
+    if (r->striped) {
+        int64_t len = (r->c->size - rank + r->outer - 1) / r->outer;
+        return rank * r->inner + i / r->outer / ((len + r->inner - 1) / r->inner);
+    }
+    int64_t second = i / r->sub >= r->outer;
+    return r->zig && r->inner > 1 ? rank * r->inner + second * r->sub + i % r->sub : rank;
+}
+/* The colour of a part, wherever its pieces lie. */
+static int ruler_tone(const Ruler *r, int64_t i) {
+    return shards_shade(ruler_owner_of(r, i), r->outer * r->inner);
+}
+static Area ruler_part(const Ruler *r, int64_t i) {
+    return (Area){r->x + r->at[i], r->y, r->at[i + 1] - r->at[i], RULER_HEIGHT};
+}
+/* The number of part i's owner, where it has room, and the border of the rank shown. */
+static void ruler_owner(ShardPen *p, const Ruler *r, int64_t i) {
+    Area part = ruler_part(r, i);
+    int64_t owner = ruler_owner_of(r, i);
+    int tone = ruler_tone(r, i);
+    const char *num = arena_printf(p->c->arena, "%lld", (long long)owner);
+    double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = r->x + (r->at[i] + r->at[i + 1]) / 2;
+    bool fits = r->numbered && tw + 4 <= part.w;
+    if (fits && r->pending)
+        scene_rect(p->s, (Area){mid - tw / 2 - 3, r->y + 2, tw + 6, RULER_HEIGHT - 4}, 0,
+                   (Look){ROLE_SHARD + tone, ROLE_NONE, 0});
+    if (fits)
+        scene_text(p->s, mid, r->y + 13.3,
+                   (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone}, num);
+    if (owner == r->own) scene_rect(p->s, part, 0, (Look){ROLE_NONE, ROLE_INK, 2.25});
+}
+/* Equal parts have their numbers all or not at all. */
+static bool ruler_numbered(ShardPen *p, const Ruler *r) {
+    bool all = r->n <= SHARDS_MAX_LABELS;
+    for (int64_t i = 0; i < r->n && all && !r->c->uneven; i++)
+        all = scene_width(p->s, 12, SEMIBOLD,
+                          arena_printf(p->c->arena, "%lld", (long long)ruler_owner_of(r, i))) +
+                  4 <=
+              ruler_part(r, i).w;
+    return all;
+}
+static void ruler_parts(ShardPen *p, Ruler *r) {
+    r->numbered = ruler_numbered(p, r);
+    for (int64_t i = 0; i < r->n; i++) {
+        Role fill = r->n > 1 ? ROLE_SHARD + ruler_tone(r, i) : ROLE_PAPER;
+        scene_rect(p->s, ruler_part(r, i), 0, (Look){fill, ROLE_WEIGHT_LINE, 0.8});
+    }
+    for (int64_t i = 0; i < r->n && r->pending; i++)
+        scene_hatch(p->s, ruler_part(r, i),
+                    r->n > 1 ? ROLE_SHARD_TEXT + ruler_tone(r, i) : ROLE_WEIGHT_LINE, 5, 0.6);
+    for (int64_t i = 0; i < r->n && r->n > 1; i++) ruler_owner(p, r, i);
+}
+/* Too many parts to be seen: one band with their number. */
+static void ruler_band(ShardPen *p, const Ruler *r) {
+    scene_rect(p->s, (Area){r->x, r->y, r->w, RULER_HEIGHT}, 0, (Look){ROLE_SHARD_3, ROLE_NONE, 0});
+    const TextLook look = {ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT_3};
+    const char *text = arena_printf(p->c->arena, "%lld parts%s", (long long)(r->outer * r->inner),
+                                    r->striped ? " in turn" : "");
+    scene_text(p->s, r->x + r->w / 2, r->y + 13.3, look, text);
+    for (int64_t i = 0; i < r->n && !r->striped; i++) /* a part too thin to be seen is a line */
+        if (ruler_owner_of(r, i) == r->own)
+            scene_rect(p->s,
+                       (Area){r->x + r->w * (double)i / (double)r->n, r->y,
+                              fmax(1, r->w / (double)r->n), RULER_HEIGHT},
+                       0, (Look){ROLE_NONE, ROLE_INK, 2.25});
+}
+
+/* ---- rows ---- */
+
+/* What lies alike. */
+typedef struct {
+    const TraceShape *s;
+    int n; /* values of this layout; the first have their name in name[] */
+    const char *name[MAX_NAMES];
+    Str names;
+    int section;
+    int wrong; /* the step, where what it makes is wrong; -1 */
+    const char
+        *by; /* what moved all of them into it, where a name stands in two rows; NULL: an op did */
+    const TraceCollective *coll;      /* where a collective did: one of them; NULL */
+    int from;                         /* the row that it was moved from; -1: none on the page */
+    bool other[TRACE_MAX_DIMS], each; /* dims that are not the same in all; all of one size */
+    int64_t bytes;                    /* of one if they are of one size, else of all; -1: none */
+} Row;
+
+/* Sections of the rows. */
+typedef enum { SEC_STACKS, SEC_VALUES, SEC_GRADS, SEC_STATE, SECTIONS } Section;
+static const char *const section_names[SECTIONS] = {
+    "Weights of all experts in one", "Inputs and activations", "Gradients of parameters",
+    "After the optimizer's step"};
+
+/* -1: stands nowhere (cotangents of activations lie as those do). */
+static int section_of(const TraceValue *v) {
+    if (v->kind == VALUE_UPDATED) return SEC_STATE;
+    if (v->subject.role == OF_PARAM_GRADIENT) return SEC_GRADS;
+    return v->kind == VALUE_COTANGENT || v->kind == VALUE_GRADIENT ? -1 : SEC_VALUES;
+}
+/* "w2" of "grad.param.layers.0.feed_forward.w2.weight", "w2.exp_avg" of its state. */
+static const char *short_name(Arena *a, const Trace *t, const TraceValue *v, int section) {
+    if (section == SEC_VALUES) return words_value(a, t, v->shape.name);
+    const TraceParam *q = section == SEC_GRADS ? trace_param(t, v->subject.of) : NULL;
+    if (q) return words_param(a, q);
+    char *s = arena_strdup(a, words_updated(a, v->shape.name));
+    char *weight = strstr(s, ".weight");
+    if (!weight) return words_leaf(s);
+    const char *tail = arena_strdup(a, weight + 7);
+    *weight = 0;
+    return arena_printf(a, "%s%s", words_leaf(s), tail);
+}
+
+/* Equal values are one picture, whatever their uses (replicate, varying_use). */
+static const char *cut_place(const TracePlace *p) {
+    bool told =
+        place_cut(p->place, NULL) != PLACE_WHOLE || (p->place && !strncmp(p->place, "partial", 7));
+    return told ? p->place : "";
+}
+static bool same_places(const TraceShape *a, const TraceShape *b) {
+    bool same = a->nd == b->nd && a->n_places == b->n_places &&
+                !strcmp(a->pending ? a->pending : "", b->pending ? b->pending : "");
+    for (int i = 0; same && i < a->n_places; i++)
+        same = !strcmp(cut_place(&a->place[i]), cut_place(&b->place[i]));
+    return same;
+}
+static bool same_layout(const TraceShape *a, const TraceShape *b) {
+    return text_same(a->symbolic ? a->symbolic : "", b->symbolic ? b->symbolic : "") &&
+           same_places(a, b);
+}
+/* Are both dims cut into as many even parts by the same axes, whatever they are dims of? */
+static bool same_cut(ShardPen *p, const TraceShape *a, const TraceShape *b, int d) {
+    const char *x = strchr(a->dim_symbol[d], '/'), *y = strchr(b->dim_symbol[d], '/');
+    if (!strcmp(a->dim_symbol[d], b->dim_symbol[d])) return true;
+    DimCut j = shards_value_cut(p->c->arena, p->c->t, a, d, p->rank),
+           k = shards_value_cut(p->c->arena, p->c->t, b, d, p->rank);
+    return text_same(x ? x : "", y ? y : "") && j.blocks == k.blocks && !j.uneven && !k.uneven;
+}
+/* Do both stand in one row? What a collective leaves is apart from what an op makes in the same
+ * layout, and from what another row's leaves, so that it stands behind what the collective took. */
+static bool alike(ShardPen *p, const Row *x, const Row *y) {
+    if (x->wrong != y->wrong || x->from != y->from ||
+        strcmp(x->by ? x->by : "", y->by ? y->by : "") != 0)
+        return false;
+    if (x->section < SEC_GRADS) return same_layout(x->s, y->s);
+    bool same = same_places(x->s, y->s);
+    for (int d = 0; same && d < x->s->nd; d++) same = same_cut(p, x->s, y->s, d);
+    return same;
+}
+static bool has_name(const Row *r, const char *name) {
+    const size_t n = strlen(name);
+    for (const char *s = r->names.n ? r->names.s : ""; *s; s += strspn(s, ", ")) {
+        const size_t k = strcspn(s, ",");
+        if (k == n && !strncmp(s, name, n)) return true;
+        s += k;
+    }
+    return false;
+}
+/* One more thing of this name and layout in a section whose rows begin at `start`; returns its row,
+ * -1: no room. */
+static int add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, const char *name) {
+    const TraceLocal *l = words_find_local(as->s, p->rank);
+    int k = start;
+    /* what an op makes of a value in its layout, of its name (a bias added), is the same to a
+     * reader
+     */
+    for (; k < *n; k++)
+        if (alike(p, &row[k], as) || (!as->by && row[k].wrong == as->wrong &&
+                                      same_layout(row[k].s, as->s) && has_name(&row[k], name)))
+            break;
+    if (k == MAX_ROWS) return -1;
+    if (k == *n) {
+        row[(*n)++] = *as;
+        row[k].names = str_new(p->c->arena);
+        row[k].bytes = l ? l->bytes : -1;
+        row[k].each = true;
+    }
+    Row *r = &row[k];
+    if (has_name(r, name)) return k;
+    for (int d = 0; d < r->s->nd; d++)
+        r->other[d] |= strcmp(r->s->dim_symbol[d], as->s->dim_symbol[d]) != 0;
+    bool size = l && r->each && l->bytes == r->bytes; /* of one size still */
+    if (r->n && l && !size) r->bytes = (r->each ? r->bytes * r->n : r->bytes) + l->bytes;
+    r->each = size || !r->n;
+    if (as->coll && as->coll->inferred) r->coll = as->coll; /* a broken border, if any has one */
+    if (r->n < MAX_NAMES) r->name[r->n] = name;
+    r->n++;
+    str_addf(&r->names, "%s%s", r->names.n ? ", " : "", name);
+    return k;
+}
+static int stack_rows(ShardPen *p, Row *row) {
+    int n = 0;
+    for (int i = 0; i < p->c->t->n_params; i++) {
+        const TraceParam *q = &p->c->t->params[i];
+        const Row as = {
+            .s = &q->rest, .section = SEC_STACKS, .wrong = shards_wrong_of(p, q), .from = -1};
+        if (shards_wanted(p, q) && shards_of_all_experts(p->c->t, q))
+            add_row(p, row, &n, 0, &as, words_param(p->c->arena, q));
+    }
+    return n;
+}
+/* The collective that makes what a step makes: its own, or that of the unit it travels with. */
+static const TraceCollective *collective_of(const Trace *t, int step) {
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        bool with = c->step == step;
+        for (int k = 0; k < c->n_with; k++) with |= c->with[k] == step;
+        if (with) return c;
+    }
+    return NULL;
+}
+static const char *coll_name(const TraceCollective *c) {
+    const CollWord *w = coll_word(c->op);
+    return w ? w->name : c->op;
+}
+/* "AllGather", "slice": what moved the value into its layout; NULL: an op made it. */
+static const char *moved_by(Arena *a, const Trace *t, const TraceValue *v,
+                            const TraceCollective **coll) {
+    *coll = v->step < 0 ? NULL : collective_of(t, v->step);
+    if (*coll) return coll_name(*coll);
+    for (int i = 0; i < t->n_moves; i++)
+        if (t->moves[i].step == v->step) {
+            const CollWord *alone = coll_word(t->moves[i].op); /* over an axis of one rank */
+            return words_declares(&t->moves[i]) ? "the declaration"
+                   : alone                      ? arena_printf(a, "%s of 1 rank", alone->name)
+                                                : t->moves[i].op;
+        }
+    return NULL;
+}
+/* A value keeps its name when it is moved: what moved it, where the name stands in two rows; and
+ * the row that it was moved from. */
+static void tell_apart(ShardPen *p, const TraceValue *v, const int *row_of, Row *as) {
+    const Trace *t = p->c->t;
+    const TraceCollective *coll;
+    const char *by = moved_by(p->c->arena, t, v, &coll);
+    for (int i = 0, last = -1; by && i < t->n_values; i++) {
+        const TraceValue *o = &t->values[i];
+        if (o->step >= v->step || o->step < last || o->layer != v->layer ||
+            section_of(o) != as->section || strcmp(o->shape.name, v->shape.name) != 0)
+            continue;
+        bool moved = !same_layout(&o->shape, &v->shape);
+        last = o->step;
+        as->by = moved ? by : as->by;
+        as->coll = moved ? coll : as->coll;
+        as->from = moved ? row_of[i] : as->from;
+    }
+}
+/* Values of the layer, one row per layout and section, sections in order. */
+static int value_rows(ShardPen *p, Row *row) {
+    const Trace *t = p->c->t;
+    int n = stack_rows(p, row), *row_of = ARENA_ARRAY(p->c->arena, int, t->n_values + 1);
+    for (int sec = SEC_VALUES; sec < SECTIONS; sec++)
+        for (int i = 0, start = n; i < t->n_values; i++) {
+            const TraceValue *v = &t->values[i];
+            if ((p->layer >= 0 && v->layer != p->layer) || v->shape.nd == 0 || section_of(v) != sec)
+                continue;
+            if (trace_param(t, v->shape.name)) continue;
+            Row as = {.s = &v->shape,
+                      .section = sec,
+                      .wrong = wrong_number(p->wrong, v->step) ? v->step : -1,
+                      .from = -1};
+            tell_apart(p, v, row_of, &as);
+            row_of[i] = add_row(p, row, &n, start, &as, short_name(p->c->arena, t, v, sec));
+        }
+    return n;
+}
+
+/* ---- lines ---- */
+
+/* One row, or two: of a pair the right one is what a collective or a move makes of the left. */
+typedef struct {
+    int left, right; /* right: -1: none */
+    bool pair;
+} Line;
+static bool two_columns(const ShardPen *p) { return p->w >= NARROW; }
+/* The first row that is moved from row i and stands in no line; -1: none. */
+static int follower(const Row *row, int n, int i, const bool *placed) {
+    for (int k = i + 1; k < n; k++)
+        if (row[k].from == i && row[k].section == row[i].section && !placed[k]) return k;
+    return -1;
+}
+static int make_lines(const ShardPen *p, const Row *row, int n, Line *line) {
+    bool placed[MAX_ROWS] = {false};
+    int lines = 0, open = -1, at[MAX_ROWS]; /* the line with room at its right; those of rows */
+    for (int i = 0; i < n; i++) {
+        if (i == 0 || row[i].section != row[i - 1].section) open = -1;
+        if (placed[i]) continue;
+        int next = two_columns(p) ? follower(row, n, i, placed) : -1;
+        placed[i] = true;
+        at[i] = lines;
+        if (next >= 0) placed[next] = true, at[next] = lines;
+        /* never above what it was made from */
+        // cppcheck-suppress uninitvar ; the row it comes from was placed before
+        if (next < 0 && open >= 0 && (row[i].from < 0 || at[row[i].from] <= open)) {
+            line[open].right = i;
+            at[i] = open;
+            open = -1;
+            continue;
+        }
+        if (next < 0 && two_columns(p)) open = lines;
+        line[lines++] = (Line){i, next, next >= 0};
+    }
+    return lines;
+}
+
+/* "rows", "columns": what a dim is called where things of several sizes stand in a row. */
+static const char *dim_base(ShardPen *p, const Row *r, int d) {
+    static const char *const of_two[] = {"rows", "columns"};
+    if (!r->other[d])
+        return words_symbol(p->c->arena, words_base(p->c->arena, r->s->dim_symbol[d]));
+    return r->s->nd == 1   ? "elements"
+           : r->s->nd == 2 ? of_two[d]
+                           : arena_printf(p->c->arena, "dim %d", d);
+}
+/* "[B/dp, S/cp, D]", "[rows/tp, columns]". */
+static const char *row_symbol(ShardPen *p, const Row *r) {
+    bool other = false;
+    for (int d = 0; d < r->s->nd; d++) other |= r->other[d];
+    if (!other) return words_symbol(p->c->arena, r->s->symbolic);
+    Str s = str_new(p->c->arena);
+    for (int d = 0; d < r->s->nd; d++) {
+        const char *cut = strchr(r->s->dim_symbol[d], '/');
+        str_addf(&s, "%s%s%s", d ? ", " : "[", dim_base(p, r, d),
+                 cut ? words_symbol(p->c->arena, cut) : "");
+    }
+    str_add(&s, "]");
+    return s.s;
+}
+/* The axes over which the largest is not taken yet: "tp"; "". */
+static const char *largest_pending(ShardPen *p, const TraceShape *s) {
+    Str axes = str_new(p->c->arena);
+    for (int i = 0; i < s->n_places; i++)
+        if (s->place[i].place && !strcmp(s->place[i].place, "partial(max)"))
+            str_addf(&axes, "%s%s", axes.n ? "*" : "", s->place[i].axis);
+    return axes.n ? axes.s : "";
+}
+/* What stands beside a row's names: its layout, its bytes if they are asked for, what moved it
+ * there, what is pending. */
+static int layout_runs(ShardPen *p, const Row *r, bool say_by, bool say_bytes, Run run[2]) {
+    Arena *a = p->c->arena;
+    const bool told = say_bytes && r->bytes >= 0;
+    const char *bytes = told ? bytes_text(r->bytes, a) : "",
+               *of = r->n < 2 || !told ? ""
+                     : r->each         ? " each"
+                                       : " in all",
+               *largest = largest_pending(p, r->s), *sum = r->s->pending ? r->s->pending : "";
+    run[0] = (Run){arena_printf(a, "%s%s%s%s%s%s", row_symbol(p, r), *bytes ? "   " : "", bytes, of,
+                                say_by ? "   after " : "", say_by ? r->by : ""),
+                   REGULAR, ROLE_SECOND, false, false};
+    if (!*sum && !*largest) return 1;
+    const char *axes = *sum ? sum : largest,
+               *pend = arena_printf(a, "   %s %s pending", *sum ? "Σ" : "max",
+                                    words_axis_list(a, p->c->t, axes));
+    run[1] = (Run){pend, SEMIBOLD, ROLE_AXIS_TEXT + theme_axis(axes), false, false};
+    return 2;
+}
+static double runs_width(ShardPen *p, const Run *run, int n) {
+    double w = 0;
+    for (int i = 0; i < n; i++) w += scene_width(p->s, 12, run[i].weight, run[i].s);
+    return w;
+}
+/* As many whole names as width w has room for, and the number of the others: "q_proj, k_proj and 2
+ * more". */
+static const char *fit_names(ShardPen *p, const Row *row, double w) {
+    Arena *a = p->c->arena;
+    const char *best = NULL;
+    Str s = str_new(a);
+    for (int i = 0; i < row->n && i < MAX_NAMES; i++) {
+        str_addf(&s, "%s%s", i ? ", " : "", row->name[i]);
+        const char *text = i + 1 < row->n ? arena_printf(a, "%s and %d more", s.s, row->n - i - 1)
+                                          : arena_strdup(a, s.s);
+        if (!best || scene_width(p->s, 12.5, SEMIBOLD, text) <= w) best = text;
+    }
+    return scene_fit(p->s, best ? best : "", w, 12.5, SEMIBOLD);
+}
+
+/* ---- the picture ---- */
+
+enum { GUTTER = 140, DIM_GAP = 10, COLUMN_GAP = 16, LINE_HIGH = 60, COLUMN_HIGH = 66 };
+
+/* "S 16: cp zigzag", under the ruler of a dim. */
+static const char *ruler_words(ShardPen *p, const Row *r, int d, const DimCut *c) {
+    Arena *a = p->c->arena;
+    const char *size =
+        r->other[d] ? "" : arena_printf(a, " %lld", (long long)r->s->global_shape[d]);
+    bool cut = c->n > 1;
+    return arena_printf(a, "%s%s%s%s%s", dim_base(p, r, d), size, cut ? ": " : "",
+                        cut ? shards_axes(a, p->c->t, c) : "", order_words(c));
+}
+static void draw_ruler(ShardPen *p, const Row *row, int d, Area at) {
+    Arena *a = p->c->arena;
+    const Trace *t = p->c->t;
+    const TraceShape *s = row->s;
+    DimCut c = shards_value_cut(a, t, s, d, p->rank);
+    const char *text = ruler_words(p, row, d, &c);
+    scene_begin(p->s, "ruler", arena_printf(a, "ruler-%s-%d", s->name, d),
+                arena_printf(a, "%s of %s: %lld, %s%s",
+                             words_symbol(a, words_base(a, s->dim_symbol[d])), s->name,
+                             (long long)s->global_shape[d], c.n > 1 ? "cut by " : "whole",
+                             shards_axes(a, t, &c)));
+    Ruler r = ruler_new(p, s, &c, at);
+    if (r.n > RULER_PARTS) ruler_band(p, &r);
+    else ruler_parts(p, &r);
+    scene_rect(p->s, at, 0, (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
+    Role role = c.n > 1 ? ROLE_AXIS_TEXT + shards_axis_kind(a, t, &c) : ROLE_SECOND;
+    scene_text(p->s, at.x, at.y + RULER_HEIGHT + 14, (TextLook){ALIGN_LEFT, 12, REGULAR, role},
+               scene_fit(p->s, text, at.w + DIM_GAP - 2, 12, REGULAR));
+    scene_end(p->s);
+}
+
+/* Where the rulers of a section stand in a cell, one below the other in all its rows. */
+typedef struct {
+    int n;
+    double x[TRACE_MAX_DIMS], w[TRACE_MAX_DIMS];
+} Rulers;
+/* A dim that no row cuts has room for its words alone. */
+static Rulers section_rulers(ShardPen *p, const Row *row, int n, int section, double w) {
+    Rulers r = {0};
+    double need[TRACE_MAX_DIMS] = {0}, all = 0;
+    bool cut[TRACE_MAX_DIMS] = {false};
+    int wide = 0;
+    for (int i = 0; i < n; i++)
+        for (int d = 0; row[i].section == section && d < row[i].s->nd; d++) {
+            DimCut c = shards_value_cut(p->c->arena, p->c->t, row[i].s, d, p->rank);
+            cut[d] |= c.n > 1;
+            need[d] =
+                fmax(need[d], scene_width(p->s, 12, REGULAR, ruler_words(p, &row[i], d, &c)) + 2);
+            r.n = d + 1 > r.n ? d + 1 : r.n;
+        }
+    for (int d = 0; d < r.n; d++) need[d] = fmax(need[d], 34), wide += cut[d], all += need[d];
+    double left = w - all - DIM_GAP * (r.n - 1); /* for those that are cut, or for all */
+    for (int d = 0; d < r.n; d++) {
+        r.w[d] = left < 0 ? need[d] * (w - DIM_GAP * (r.n - 1)) / all
+                 : cut[d] ? need[d] + left / wide
+                 : !wide  ? need[d] + left / r.n
+                          : need[d];
+        r.x[d] = d ? r.x[d - 1] + r.w[d - 1] + DIM_GAP : 0;
+    }
+    return r;
+}
+
+/* A row with its head at `at.y`, in the width at.w. */
+static void draw_row(ShardPen *p, const Row *r, int number, const Rulers *rulers, Area at,
+                     bool say_by) {
+    bool narrow = !two_columns(p);
+    Run run[2];
+    const char *least =
+        r->n > 1 ? arena_printf(p->c->arena, "%s and %d more", r->name[0], r->n - 1) : r->name[0];
+    /* bytes go where there is no room for them */
+    const double most = narrow ? p->w * 0.52 : at.w - 14 - scene_width(p->s, 12.5, SEMIBOLD, least);
+    int k = layout_runs(p, r, say_by && r->by, true, run);
+    if (runs_width(p, run, k) > most) k = layout_runs(p, r, say_by && r->by, false, run);
+    double rw = runs_width(p, run, k),
+           room = narrow ? p->w * 0.45 : fmax(at.w - rw - 14, at.w * 0.3);
+    const char *names = fit_names(p, r, room);
+    scene_begin(p->s, "values", arena_printf(p->c->arena, "values-%d", number), r->names.s);
+    double tw = scene_text(
+        p->s, at.x, at.y + 12,
+        (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, r->wrong < 0 ? ROLE_INK : ROLE_FAIL}, names);
+    wrong_flag(p->s, p->wrong, r->wrong, at.x - 11, at.y + 8);
+    scene_end(p->s);
+    double x = narrow ? p->x + p->w * 0.48 : at.x + tw + 14;
+    room = at.x + at.w - x;
+    if (k == 2 && rw > room) run[1].s = scene_fit(p->s, run[1].s, room, 12, SEMIBOLD);
+    run[0].s =
+        scene_fit(p->s, run[0].s, fmax(0, room - runs_width(p, run + 1, k - 1)), 12, REGULAR);
+    scene_runs(p->s, (Pt){x, at.y + 12}, ALIGN_LEFT, 12, run, k);
+    for (int d = 0; d < r->s->nd; d++)
+        draw_ruler(p, r, d, (Area){at.x + rulers->x[d], at.y + 19, rulers->w[d], RULER_HEIGHT});
+}
+/* "AllGather over tp of after wo", "slice of cotangent". */
+static const char *moved_tip(ShardPen *p, const Row *r) {
+    const char *axis = r->coll ? words_axis_list(p->c->arena, p->c->t, r->coll->axis) : "";
+    return arena_printf(p->c->arena, "%s%s%s of %s", r->by, *axis ? " over " : "", axis,
+                        r->names.s);
+}
+/* The hexagon of a row's collective in the middle of `at`; returns its group. */
+static int draw_collective(ShardPen *p, const Row *r, int number, double mid, Area *at) {
+    Arena *a = p->c->arena;
+    const char *over = arena_printf(a, "over %s", words_axis_list(a, p->c->t, r->coll->axis));
+    double w = fmin(at->w - 24, 24 + fmax(scene_width(p->s, 12, SEMIBOLD, r->by),
+                                          scene_width(p->s, 12, REGULAR, over)));
+    *at = (Area){at->x + (at->w - w) / 2, mid - 19, w, 38};
+    Hexagon h = hexagon_of(r->coll, at->x, at->y, w, at->h);
+    Str tip = str_new(a);
+    str_add(&tip, moved_tip(p, r));
+    tip_inferred(&tip, r->coll);
+    h.id = arena_printf(a, "between-%d", number);
+    h.tip = tip.s;
+    h.wrong = r->wrong >= 0;
+    h.line[0] = (HexagonLine){r->by, mid - 3, 12, SEMIBOLD};
+    h.line[1] = (HexagonLine){scene_fit(p->s, over, w - 20, 12, REGULAR), mid + 12, 12, REGULAR};
+    return hexagon_draw(p->s, &h, p->legend);
+}
+/* What moves the left row into the right one, between them. */
+static void draw_between(ShardPen *p, const Row *r, int number, Area at) {
+    const double mid = at.y + 19 + RULER_HEIGHT / 2.0, end = at.x + at.w - 3;
+    const ArrowLook look = {ROLE_INK, 1.5, false, false};
+    scene_begin(p->s, "moved", arena_printf(p->c->arena, "moved-%d", number), moved_tip(p, r));
+    if (r->coll) {
+        Area in = at;
+        int hexagon = draw_collective(p, r, number, mid, &in);
+        scene_arrow(p->s, (const Pt[]){{at.x + 3, mid}, {in.x, mid}}, 2, look, hexagon);
+        scene_arrow(p->s, (const Pt[]){{in.x + in.w, mid}, {end, mid}}, 2, look, -1);
+    } else {
+        const char *by = scene_fit(p->s, r->by, at.w - 8, 12, SEMIBOLD);
+        scene_arrow(p->s, (const Pt[]){{at.x + 5, mid}, {end, mid}}, 2, look, -1);
+        scene_text(p->s, at.x + at.w / 2, mid - 8, (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK},
+                   by);
+    }
+    scene_end(p->s);
+}
+
+int shards_values_page(ShardPen *p, int from, int most) {
+    Row row[MAX_ROWS];
+    Line line[MAX_ROWS];
+    int lines = make_lines(p, row, value_rows(p, row), line), end = from, high = 0;
+    while (end < lines) {
+        int k = end;
+        while (k < lines && row[line[k].left].section == row[line[end].left].section) k++;
+        const int n = k - end, pages = (n + most - 1) / most;
+        if (end == from && n > most) return (n + pages - 1) / pages;
+        if (end > from && high + 1 + n > most) break; /* a heading is a line */
+        high += n + (end > from);
+        end = k;
+    }
+    return end - from;
+}
+int shards_values(ShardPen *p) {
+    Row row[MAX_ROWS];
+    Line line[MAX_ROWS];
+    return make_lines(p, row, value_rows(p, row), line);
+}
+double shards_draw_values(ShardPen *p, int from, int count, double y) {
+    Row row[MAX_ROWS];
+    Line line[MAX_ROWS];
+    Rulers rulers = {0};
+    int n = value_rows(p, row), lines = make_lines(p, row, n, line), section = -1;
+    const bool two = two_columns(p);
+    const double w = two ? (p->w - GUTTER) / 2 : p->w;
+    for (int i = from; i < lines && i < from + count; i++) {
+        const Row *l = &row[line[i].left];
+        if (l->section != section) {
+            y += section < 0 ? 0 : 8;
+            double tw = scene_text(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
+                                   section_names[l->section]);
+            const char *more =
+                two ? "one bar per dim, cut as its ranks hold it; the number is the part's"
+                    : "one bar per dim";
+            if (section < 0)
+                scene_text(p->s, p->x + tw + 16, y + 12,
+                           (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, more);
+            y += 28;
+            section = l->section;
+            rulers = section_rulers(p, row, n, section, w);
+        }
+        draw_row(p, l, line[i].left, &rulers, (Area){p->x, y, w, 0}, true);
+        if (line[i].right >= 0)
+            draw_row(p, &row[line[i].right], line[i].right, &rulers,
+                     (Area){p->x + w + GUTTER, y, w, 0}, !line[i].pair);
+        if (line[i].pair)
+            draw_between(p, &row[line[i].right], line[i].right, (Area){p->x + w, y, GUTTER, 0});
+        y += two ? LINE_HIGH : COLUMN_HIGH;
+    }
+    return y;
+}
+
+void shards_values_words(ShardPen *p, int from, int count, Str *s) {
+    Arena *a = p->c->arena;
+    const Trace *t = p->c->t;
+    Row row[MAX_ROWS];
+    Line line[MAX_ROWS];
+    int n = value_rows(p, row), lines = make_lines(p, row, n, line);
+    bool rows = false, hatched = false;
+    int64_t ring = 0; /* ranks of the axis that cuts in zigzag */
+    const char *axis = "", *inner = "";
+    for (int i = from; i < lines && i < from + count; i++)
+        for (int k = 0; k < 2; k++) {
+            const int at = k ? line[i].right : line[i].left;
+            for (int d = 0; at >= 0 && d < row[at].s->nd; d++) {
+                DimCut c = shards_value_cut(a, t, row[at].s, d, p->rank);
+                hatched |= row[at].s->pending && *row[at].s->pending;
+                rows |= c.rows && c.n > 1;
+                if (c.order != PLACE_ZIGZAG || !c.n_axis) continue;
+                ring = t->axes[c.axis[0]].size, axis = t->axes[c.axis[0]].name;
+                c.axis[0] = c.axis[c.n_axis - 1];
+                if (c.n_axis == 2) c.n_axis = 1, inner = shards_axes(a, t, &c);
+            }
+        }
+    if (hatched) str_add(s, " Hatched: a term of the sum, on each rank.");
+    if (ring)
+        str_addf(s, " Zigzag: of %lld pieces %s i has those numbered i and %lld − i%s%s%s.",
+                 (long long)(2 * ring), axis, (long long)(2 * ring - 1), *inner ? "; " : "", inner,
+                 *inner ? " cuts the two as one list" : "");
+    if (rows) str_add(s, " Rows of experts stand by part: routing decides which they are.");
+}

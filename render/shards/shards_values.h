@@ -1,0 +1,26 @@
+/* Values of the shards picture: a row for what lies alike, a ruler per dim, which works for any
+ * number of dims. On a wide page two rows stand beside each other: what a collective takes and what
+ * it leaves, with the collective between them; what no collective moves fills the lines in pairs.
+ * Gradients and states of one cut are one row, whatever their sizes: each lies as its weight. */
+#ifndef SP_RENDER_SHARDS_VALUES_H
+#define SP_RENDER_SHARDS_VALUES_H
+#include "render/shards/shards_draw.h"
+
+/* Is it of the pen's layer (or of any, if it has none)? */
+bool shards_wanted(const ShardPen *p, const TraceParam *q);
+/* One of all experts in one tensor, their biases [E, F] too: no matrix shows them. */
+bool shards_of_all_experts(const Trace *t, const TraceParam *q);
+/* The wrong step that speaks of the weight as it lies: where its planted shard, or what claims
+ * something of it, is read first. -1: it is right. */
+int shards_wrong_of(const ShardPen *p, const TraceParam *q);
+/* Lines of rows that the layer's values take on the pen's page. */
+int shards_values(ShardPen *p);
+/* How many of them, from line `from` on, make a page of at most `most`: sections stay together
+ * where they can, and one that needs several pages has as many lines on each. */
+int shards_values_page(ShardPen *p, int from, int most);
+/* Draws lines [from, from + count) from y on; returns the y under them. */
+double shards_draw_values(ShardPen *p, int from, int count, double y);
+/* Adds sentences on what those lines show and no word in them says: hatches, the order of a zigzag,
+ * rows of experts. */
+void shards_values_words(ShardPen *p, int from, int count, Str *s);
+#endif

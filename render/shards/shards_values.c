@@ -165,7 +165,7 @@ typedef struct {
     const TraceCollective *coll;      /* where a collective did: one of them; NULL */
     int from;                         /* the row that it was moved from; -1: none on the page */
     bool other[TRACE_MAX_DIMS], each; /* dims that are not the same in all; all of one size */
-    int64_t bytes;                    /* of one if they are of one size, else of all; -1: none */
+    int64_t bytes;                    /* of the rank, of all of them */
 } Row;
 
 /* Sections of the rows. */
@@ -242,6 +242,7 @@ static bool has_name(const Row *r, const char *name) {
  * -1: no room. */
 static int add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, const char *name) {
     const TraceLocal *l = words_find_local(as->s, p->rank);
+    const int64_t bytes = l ? l->bytes : 0;
     int k = start;
     /* what an op makes of a value in its layout, of its name (a bias added), is the same to a
      * reader
@@ -254,16 +255,14 @@ static int add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, cons
     if (k == *n) {
         row[(*n)++] = *as;
         row[k].names = str_new(p->c->arena);
-        row[k].bytes = l ? l->bytes : -1;
         row[k].each = true;
     }
     Row *r = &row[k];
     if (has_name(r, name)) return k;
     for (int d = 0; d < r->s->nd; d++)
         r->other[d] |= strcmp(r->s->dim_symbol[d], as->s->dim_symbol[d]) != 0;
-    bool size = l && r->each && l->bytes == r->bytes; /* of one size still */
-    if (r->n && l && !size) r->bytes = (r->each ? r->bytes * r->n : r->bytes) + l->bytes;
-    r->each = size || !r->n;
+    r->each &= bytes * r->n == r->bytes; /* as large as those before it, all alike */
+    r->bytes += bytes;
     if (as->coll && as->coll->inferred) r->coll = as->coll; /* a broken border, if any has one */
     if (r->n < MAX_NAMES) r->name[r->n] = name;
     r->n++;
@@ -387,11 +386,12 @@ static int make_lines(const ShardPen *p, const Row *row, int n, Line *line) {
 
 /* "rows", "columns": what a dim is called where things of several sizes stand in a row. */
 static const char *dim_base(ShardPen *p, const Row *r, int d) {
-    static const char *const of_two[] = {"rows", "columns"};
+    const int last = r->s->nd - 1;
     if (!r->other[d])
         return words_symbol(p->c->arena, words_base(p->c->arena, r->s->dim_symbol[d]));
-    return r->s->nd == 1   ? "elements"
-           : r->s->nd == 2 ? of_two[d]
+    return last == 0       ? "elements"
+           : d == last     ? "columns"
+           : d == last - 1 ? "rows"
                            : arena_printf(p->c->arena, "dim %d", d);
 }
 /* "[B/dp, S/cp, D]", "[rows/tp, columns]". */
@@ -420,11 +420,12 @@ static const char *largest_pending(ShardPen *p, const TraceShape *s) {
  * there, what is pending. */
 static int layout_runs(ShardPen *p, const Row *r, bool say_by, bool say_bytes, Run run[2]) {
     Arena *a = p->c->arena;
-    const bool told = say_bytes && r->bytes >= 0;
-    const char *bytes = told ? bytes_text(r->bytes, a) : "",
-               *of = r->n < 2 || !told ? ""
-                     : r->each         ? " each"
-                                       : " in all",
+    const char *bytes = !say_bytes  ? ""
+                        : !r->bytes ? "nothing here"
+                                    : bytes_text(r->each ? r->bytes / r->n : r->bytes, a),
+               *of = r->n < 2 || !say_bytes || !r->bytes ? ""
+                     : r->each                           ? " each"
+                                                         : " in all",
                *largest = largest_pending(p, r->s), *sum = r->s->pending ? r->s->pending : "";
     run[0] = (Run){arena_printf(a, "%s%s%s%s%s%s", row_symbol(p, r), *bytes ? "   " : "", bytes, of,
                                 say_by ? "   after " : "", say_by ? r->by : ""),

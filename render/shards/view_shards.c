@@ -72,6 +72,7 @@ typedef struct {
     double label; /* width of the widest owners of a part; 0: parts have no room for them at any
                      scale */
     double w, h, room, left; /* drawn size, width of the slot, room for an index at the left */
+    double slack;            /* of the room beside the matrix, what the next one's index may take */
     bool first;              /* begins a line */
     int n_line;
     const char *line[12];
@@ -130,6 +131,11 @@ static void size_slot(ShardPen *p, Slot *s) {
         fmax(s->w + shards_stack(p->c->t, &s->r, &s->k), scene_width(p->s, 15, BOLD, s->name));
     for (int i = 0; i < s->n_line; i++)
         s->room = fmax(s->room, scene_width(p->s, i ? 12 : 12.5, i ? REGULAR : MEDIUM, s->line[i]));
+    s->slack = fmax(0, s->room - s->w - shards_stack(p->c->t, &s->r, &s->k) - 14);
+}
+/* What slot i needs at its left: less if the one before it leaves some. */
+static double slot_left(const Slot *slot, int i) {
+    return slot[i].first ? slot[i].left : fmax(0, slot[i].left - slot[i - 1].slack);
 }
 
 static void mark_slot(ShardPen *p, const Slot *s, Area at) {
@@ -162,7 +168,7 @@ static int line_end(const Slot *slot, int n, int i, double *w, double *high, int
     *w = -GAP, *high = 0, *words = 0;
     for (int k = i;; k++) {
         if (k == n || (k > i && slot[k].first)) return k;
-        *w += slot[k].left + slot[k].room + GAP;
+        *w += slot_left(slot, k) + slot[k].room + GAP;
         *high = fmax(*high, slot[k].h + (slot[k].k.n > 1 ? 20 : 0));
         *words = slot[k].n_line > *words ? slot[k].n_line : *words;
     }
@@ -173,10 +179,10 @@ static int fill_lines(Slot *slot, int n, double w) {
     double x = 0;
     int lines = 0;
     for (int i = 0; i < n; i++) {
-        double room = slot[i].left + slot[i].room;
-        slot[i].first = i == 0 || x + room > w;
+        slot[i].first = i == 0;
+        slot[i].first = i == 0 || x + slot_left(slot, i) + slot[i].room > w;
         lines += slot[i].first;
-        x = (slot[i].first ? 0 : x) + room + GAP;
+        x = (slot[i].first ? 0 : x) + slot_left(slot, i) + slot[i].room + GAP;
     }
     return lines;
 }
@@ -204,7 +210,7 @@ static double draw_matrices(ShardPen *p, const Slot *slot, int n, double y) {
         double line = p->preset == PRESET_SLIDE ? w + fmax(gap - GAP, 0) * (k - i - 1) : p->w;
         scene_segment(p->s, (Pt){p->x, table - 20}, (Pt){p->x + line, table - 20}, ROLE_GRID, 1);
         for (; i < k; i++) {
-            x += slot[i].left;
+            x += slot_left(slot, i);
             draw_slot(p, &slot[i], x, y, table);
             x += slot[i].room + fmax(gap, 0);
         }
@@ -505,8 +511,8 @@ static int scale_slots(ShardPen *p, Slot *slot, int n, double longest) {
         if (lines > 2 || high > limit) continue;
         int readable;
         double thin = thinnest(slot, n, &readable);
-        /* enough is enough */
-        if (two > 0 && thin < MIN_CUT && (thin_two >= MIN_CUT || readable < read_two)) break;
+        /* enough is enough, and more is not to be had */
+        if (two > 0 && (thin < MIN_CUT || most < longest)) break;
         two = most, thin_two = thin, read_two = readable;
     }
     bool better = two > 0 && (!one || thin_two >= MIN_CUT || read_two >= read_one + 2);
@@ -576,8 +582,8 @@ static bool readable(const ShardPen *p, const Scene *s) {
 static int weight_pages(ShardPen *p, Slot *slot, int n, int *lines, Scene **page) {
     int pages = 0;
     if (p->preset == PRESET_A4) {
-        do page[0] = draw_page(p, slot, n, 0, *lines);
-        while (!readable(p, page[0]) && (*lines)-- > 0);
+        page[0] = draw_page(p, slot, n, 0, *lines);
+        while (!readable(p, page[0]) && *lines > 0) page[0] = draw_page(p, slot, n, 0, --*lines);
         return 1;
     }
     *lines = 0;

@@ -649,7 +649,11 @@ static void before_and_after_are_a_line(void **state) {
         {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "sumexp, target", "AllReduce over tp",
          "sumexp, target"},
         {"plans/30-mixtral-8x7b-ep-dp-cp.yaml", "dispatched", "AllToAll over ep", "dispatched"},
-        {"plans/30-mixtral-8x7b-ep-dp-cp.yaml", "cotangent", "slice", "cotangent"}};
+        {"plans/30-mixtral-8x7b-ep-dp-cp.yaml", "cotangent", "slice", "cotangent"},
+        /* what is left out or wrong stands behind its own value, not behind all that lie alike */
+        {"plans/bugs/03-missing-reduction.yaml", "after w2", "AllReduce over tp", "after w2"},
+        {"plans/bugs/12-gradient-over-the-wrong-group.yaml", "w1", "AllReduce over tp", "w1"},
+        {"plans/bugs/01-output-left-partial.yaml", "after wo", "the declaration", "after wo"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
         size_t n;
@@ -677,8 +681,36 @@ static void before_and_after_are_a_line(void **state) {
         }
         if (!held) fail_msg("%s: %s stands not between", row[i].plan, row[i].between);
         o.preset = "column";
-        says(words_of(a, r.t, o),
-             arena_printf(a, "after %.*s", (int)strcspn(row[i].between, " "), row[i].between));
+        const bool left_out = strstr(row[i].plan, "missing") != NULL;
+        const char *word = arena_strndup(a, row[i].between, strcspn(row[i].between, " "));
+        if (strcmp(word, "the") != 0)
+            says(words_of(a, r.t, o),
+                 arena_printf(a, "%s %s", left_out ? "without" : "after", word));
+        arena_free(a);
+    }
+}
+
+/* A page of shards can be taken in: two layers on a screen, a block with its gradients on two. */
+static void shards_can_be_taken_in(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan;
+        double most; /* units; a screen of 16:10 has 700 to the 1120 of a page's width */
+    } row[] = {{"plans/01-column-row-mlp.yaml", 880},
+               {"plans/02-toymodel-4.yaml", 880},
+               {"plans/09-llama3-8b-dp2-cp2-tp2.yaml", 1200},
+               {"plans/20-llama3-8b-fsdp-tp.yaml", 1650},
+               {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", 1550},
+               {"plans/shape-only/llama3.1-405b-8192.yaml", 1400}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        size_t n;
+        const char *text = file_read(a, diags_new(a), row[i].plan, 1 << 20, (Loc){0}, &n);
+        PlanRun r = plan_run_with(a, row[i].plan, text, &(PipelineOptions){0});
+        RenderOptions o = view("shards");
+        Scene *page[32];
+        assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+        if (page[0]->h > row[i].most) fail_msg("%s is %.0f high", row[i].plan, page[0]->h);
         arena_free(a);
     }
 }
@@ -1183,6 +1215,7 @@ int main(void) {
                                        cmocka_unit_test(a_wrong_plan_is_called_so),
                                        cmocka_unit_test(rows_tell_before_from_after),
                                        cmocka_unit_test(before_and_after_are_a_line),
+                                       cmocka_unit_test(shards_can_be_taken_in),
                                        cmocka_unit_test(parts_of_a_step_add_up),
                                        cmocka_unit_test(whole_matrices_of_integers),
                                        cmocka_unit_test(what_does_not_fit_is_the_title),

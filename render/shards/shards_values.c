@@ -160,6 +160,7 @@ typedef struct {
     Str names;
     int section;
     int wrong; /* the step, where what it makes is wrong; -1 */
+    int next;  /* the step that moves it on, where that is wrong; -1 */
     const char
         *by; /* what moved all of them into it, where a name stands in two rows; NULL: an op did */
     const TraceCollective *coll;      /* where a collective did: one of them; NULL */
@@ -221,7 +222,7 @@ static bool same_cut(ShardPen *p, const TraceShape *a, const TraceShape *b, int 
 /* Do both stand in one row? What a collective leaves is apart from what an op makes in the same
  * layout, and from what another row's leaves, so that it stands behind what the collective took. */
 static bool alike(ShardPen *p, const Row *x, const Row *y) {
-    if (x->wrong != y->wrong || x->from != y->from ||
+    if (x->wrong != y->wrong || x->next != y->next || x->from != y->from ||
         strcmp(x->by ? x->by : "", y->by ? y->by : "") != 0)
         return false;
     if (x->section < SEC_GRADS) return same_layout(x->s, y->s);
@@ -273,8 +274,11 @@ static int stack_rows(ShardPen *p, Row *row) {
     int n = 0;
     for (int i = 0; i < p->c->t->n_params; i++) {
         const TraceParam *q = &p->c->t->params[i];
-        const Row as = {
-            .s = &q->rest, .section = SEC_STACKS, .wrong = shards_wrong_of(p, q), .from = -1};
+        const Row as = {.s = &q->rest,
+                        .section = SEC_STACKS,
+                        .wrong = shards_wrong_of(p, q),
+                        .next = -1,
+                        .from = -1};
         if (shards_wanted(p, q) && shards_of_all_experts(p->c->t, q))
             add_row(p, row, &n, 0, &as, words_param(p->c->arena, q));
     }
@@ -326,6 +330,24 @@ static void tell_apart(ShardPen *p, const TraceValue *v, const int *row_of, Row 
         as->from = moved ? row_of[i] : as->from;
     }
 }
+/* The wrong step that moves the value on: it stands behind what it takes, not behind all that lies
+ * like it. -1: none does. */
+static int wrong_next(const ShardPen *p, const TraceValue *v) {
+    const Trace *t = p->c->t;
+    for (int i = 0; i < t->n_collectives; i++) {
+        const TraceCollective *c = &t->collectives[i];
+        if (c->value_step == v->step && text_same(c->value, v->shape.name) &&
+            wrong_number(p->wrong, c->step))
+            return c->step;
+    }
+    for (int i = 0; i < t->n_moves; i++) {
+        const TraceLocalMove *m = &t->moves[i];
+        if (m->value_step == v->step && text_same(m->value, v->shape.name) &&
+            wrong_number(p->wrong, m->step))
+            return m->step;
+    }
+    return -1;
+}
 /* Values of the layer, one row per layout and section, sections in order. */
 static int value_rows(ShardPen *p, Row *row) {
     const Trace *t = p->c->t;
@@ -339,6 +361,7 @@ static int value_rows(ShardPen *p, Row *row) {
             Row as = {.s = &v->shape,
                       .section = sec,
                       .wrong = wrong_number(p->wrong, v->step) ? v->step : -1,
+                      .next = wrong_next(p, v),
                       .from = -1};
             tell_apart(p, v, row_of, &as);
             row_of[i] = add_row(p, row, &n, start, &as, short_name(p->c->arena, t, v, sec));
@@ -428,7 +451,10 @@ static int layout_runs(ShardPen *p, const Row *r, bool say_by, bool say_bytes, R
                                                          : " in all",
                *largest = largest_pending(p, r->s), *sum = r->s->pending ? r->s->pending : "";
     run[0] = (Run){arena_printf(a, "%s%s%s%s%s%s", row_symbol(p, r), *bytes ? "   " : "", bytes, of,
-                                say_by ? "   after " : "", say_by ? r->by : ""),
+                                !say_by                             ? ""
+                                : r->coll && wrong_skipped(r->coll) ? "   without "
+                                                                    : "   after ",
+                                say_by ? r->by : ""),
                    REGULAR, ROLE_SECOND, false, false};
     if (!*sum && !*largest) return 1;
     const char *axes = *sum ? sum : largest,
@@ -603,7 +629,11 @@ int shards_values_page(ShardPen *p, int from, int most) {
         while (k < lines && row[line[k].left].section == row[line[end].left].section) k++;
         const int n = k - end, pages = (n + most - 1) / most;
         if (end == from && n > most) return (n + pages - 1) / pages;
-        if (end > from && high + 1 + n > most) break; /* a heading is a line */
+        if (end > from && high + 1 + n > most) { /* a heading is a line */
+            if (2 * high < most) return end - from + most - high - 1;
+            if (n < 3 && k == lines && high == end - from) return (high + 1) / 2;
+            break;
+        }
         high += n + (end > from);
         end = k;
     }

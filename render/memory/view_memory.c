@@ -538,6 +538,14 @@ static double draw_any_course(MemPen *p, Area plot) {
     if (!p->time.n) return draw_course(p, plot.x, plot.y, plot.w, plot.h);
     return memory_draw_time(p->c, p->s, &p->time, plot, p->highest);
 }
+/* Are all ranks one class? */
+static bool all_alike(const MemPen *p) {
+    const Trace *t = p->c->t;
+    for (int i = 0; i < t->n_classes; i++)
+        if (rankset_has(&t->classes[i], p->course.rank))
+            return rankset_count(&t->classes[i]) == t->ranks;
+    return true;
+}
 /* alone: it has the page to itself. */
 static double draw_lower(MemPen *p, double y, bool alone) {
     if (p->preset != PRESET_SLIDE)
@@ -545,6 +553,8 @@ static double draw_lower(MemPen *p, double y, bool alone) {
     const char *words =
         p->time.n ? "beside what lies at rest, over the modelled time; below what is done"
                   : arena_printf(p->a, "values made so far and still needed%s", make_bins(p).words);
+    if (!all_alike(p))
+        words = arena_printf(p->a, "%s; %s", words_class(p->a, p->c->t, p->course.rank), words);
     double tw = scene_textf(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
                             "Live bytes of rank %lld", (long long)p->course.rank);
     double room = p->w - tw - 14;
@@ -737,7 +747,7 @@ static Scene *memory_page(MemPen *p, bool upper, bool lower) {
                          words_data(p->a, t),
                          pass,
                          words_mesh(p->a, t),
-                         words_class(p->a, t, p->course.rank),
+                         all_alike(p) ? words_class(p->a, t, p->course.rank) : "",
                          NULL};
     double y = figure_head(s, p->preset, headline(p), sub, 0) + 6;
     if (p->wrong->n) y = wrong_notes(s, p->wrong, p->x, p->w, y - 4, MEM_NOTES) + 8;

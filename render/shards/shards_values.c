@@ -219,16 +219,19 @@ static bool same_cut(ShardPen *p, const TraceShape *a, const TraceShape *b, int 
            k = shards_value_cut(p->c->arena, p->c->t, b, d, p->rank);
     return text_same(x ? x : "", y ? y : "") && j.blocks == k.blocks && !j.uneven && !k.uneven;
 }
+/* Do both lie alike, in a section where sizes count or not? */
+static bool lie_alike(ShardPen *p, int section, const TraceShape *a, const TraceShape *b) {
+    if (section < SEC_GRADS) return same_layout(a, b);
+    bool same = same_places(a, b);
+    for (int d = 0; same && d < a->nd; d++) same = same_cut(p, a, b, d);
+    return same;
+}
 /* Do both stand in one row? What a collective leaves is apart from what an op makes in the same
  * layout, and from what another row's leaves, so that it stands behind what the collective took. */
 static bool alike(ShardPen *p, const Row *x, const Row *y) {
-    if (x->wrong != y->wrong || x->next != y->next || x->from != y->from ||
-        strcmp(x->by ? x->by : "", y->by ? y->by : "") != 0)
-        return false;
-    if (x->section < SEC_GRADS) return same_layout(x->s, y->s);
-    bool same = same_places(x->s, y->s);
-    for (int d = 0; same && d < x->s->nd; d++) same = same_cut(p, x->s, y->s, d);
-    return same;
+    return x->wrong == y->wrong && x->next == y->next && x->from == y->from &&
+           text_same(x->by ? x->by : "", y->by ? y->by : "") &&
+           lie_alike(p, x->section, x->s, y->s);
 }
 static bool has_name(const Row *r, const char *name) {
     const size_t n = strlen(name);
@@ -245,13 +248,12 @@ static int add_row(ShardPen *p, Row *row, int *n, int start, const Row *as, cons
     const TraceLocal *l = words_find_local(as->s, p->rank);
     const int64_t bytes = l ? l->bytes : 0;
     int k = start;
-    /* what an op makes of a value in its layout, of its name (a bias added), is the same to a
-     * reader
-     */
-    for (; k < *n; k++)
-        if (alike(p, &row[k], as) || (!as->by && row[k].wrong == as->wrong &&
-                                      same_layout(row[k].s, as->s) && has_name(&row[k], name)))
-            break;
+    /* what is made of a value in its layout, of its name (a bias added), is the same to a reader */
+    while (k < *n && (as->by || row[k].wrong != as->wrong || !has_name(&row[k], name) ||
+                      !lie_alike(p, as->section, row[k].s, as->s)))
+        k++;
+    for (int i = start; i < *n && k == *n; i++)
+        if (alike(p, &row[i], as)) k = i;
     if (k == MAX_ROWS) return -1;
     if (k == *n) {
         row[(*n)++] = *as;
@@ -298,37 +300,48 @@ static const char *coll_name(const TraceCollective *c) {
     const CollWord *w = coll_word(c->op);
     return w ? w->name : c->op;
 }
-/* "AllGather", "slice": what moved the value into its layout; NULL: an op made it. */
-static const char *moved_by(Arena *a, const Trace *t, const TraceValue *v,
-                            const TraceCollective **coll) {
-    *coll = v->step < 0 ? NULL : collective_of(t, v->step);
-    if (*coll) return coll_name(*coll);
-    for (int i = 0; i < t->n_moves; i++)
-        if (t->moves[i].step == v->step) {
-            const CollWord *alone = coll_word(t->moves[i].op); /* over an axis of one rank */
-            return words_declares(&t->moves[i]) ? "the declaration"
-                   : alone                      ? arena_printf(a, "%s of 1 rank", alone->name)
-                                                : t->moves[i].op;
-        }
-    return NULL;
+/* What moved a value into its layout. */
+typedef struct {
+    const char *by;              /* "AllGather", "slice"; NULL: an op made it */
+    const TraceCollective *coll; /* NULL: no collective did */
+    int step;                    /* that made what it took; UNKNOWN: the last before */
+} Moved;
+enum { UNKNOWN = -2 };
+static Moved moved_by(Arena *a, const Trace *t, const TraceValue *v) {
+    const TraceCollective *c = v->step < 0 ? NULL : collective_of(t, v->step);
+    if (c) return (Moved){coll_name(c), c, c->step == v->step ? c->value_step : UNKNOWN};
+    for (int i = 0; i < t->n_moves; i++) {
+        const TraceLocalMove *m = &t->moves[i];
+        if (m->step != v->step) continue;
+        const CollWord *alone = coll_word(m->op); /* over an axis of one rank */
+        const char *by = words_declares(m) ? "the declaration"
+                         : alone           ? arena_printf(a, "%s of 1 rank", alone->name)
+                                           : m->op;
+        return (Moved){by, NULL, m->value_step};
+    }
+    return (Moved){0};
 }
 /* A value keeps its name when it is moved: what moved it, where the name stands in two rows; and
- * the row that it was moved from. */
-static void tell_apart(ShardPen *p, const TraceValue *v, const int *row_of, Row *as) {
+ * the row that it was moved from. False: of what it took the rank has nothing (the other way's of a
+ * pipeline that is entered at both ends). */
+static bool tell_apart(ShardPen *p, const TraceValue *v, const int *row_of, Row *as) {
     const Trace *t = p->c->t;
-    const TraceCollective *coll;
-    const char *by = moved_by(p->c->arena, t, v, &coll);
-    for (int i = 0, last = -1; by && i < t->n_values; i++) {
+    const Moved moved = moved_by(p->c->arena, t, v);
+    int from = -1; /* what it took */
+    for (int i = 0; moved.by && i < t->n_values; i++) {
         const TraceValue *o = &t->values[i];
-        if (o->step >= v->step || o->step < last || o->layer != v->layer ||
-            section_of(o) != as->section || strcmp(o->shape.name, v->shape.name) != 0)
-            continue;
-        bool moved = !same_layout(&o->shape, &v->shape);
-        last = o->step;
-        as->by = moved ? by : as->by;
-        as->coll = moved ? coll : as->coll;
-        as->from = moved ? row_of[i] : as->from;
+        if (o->step < v->step && o->layer == v->layer && section_of(o) == as->section &&
+            !strcmp(o->shape.name, v->shape.name) &&
+            (moved.step == UNKNOWN ? from < 0 || o->step >= t->values[from].step
+                                   : o->step == moved.step))
+            from = i;
     }
+    if (from < 0) return !moved.by || moved.step < 0;
+    if (same_layout(&t->values[from].shape, &v->shape)) return true;
+    as->by = moved.by;
+    as->coll = moved.coll;
+    as->from = row_of[from];
+    return true;
 }
 /* The wrong step that moves the value on: it stands behind what it takes, not behind all that lies
  * like it. -1: none does. */
@@ -363,8 +376,8 @@ static int value_rows(ShardPen *p, Row *row) {
                       .wrong = wrong_number(p->wrong, v->step) ? v->step : -1,
                       .next = wrong_next(p, v),
                       .from = -1};
-            tell_apart(p, v, row_of, &as);
-            row_of[i] = add_row(p, row, &n, start, &as, short_name(p->c->arena, t, v, sec));
+            if (tell_apart(p, v, row_of, &as))
+                row_of[i] = add_row(p, row, &n, start, &as, short_name(p->c->arena, t, v, sec));
         }
     return n;
 }

@@ -128,6 +128,25 @@ enum { N_VIEWS = sizeof views / sizeof *views, N_SIZES = sizeof sizes / sizeof *
 
 static bool any_wrong(Arena *a, const Trace *t) { return wrong_find(a, t, NULL, NULL)->n > 0; }
 
+/* What is wrong with a plan is known of its records alone, before any number is seen: of all those
+ * that are lowered. */
+static void each_bug_is_marked(void **state) {
+    glob_t g;
+    int bad = 0, asked = 0;
+    (void)state;
+    assert_int_equal(glob("plans/bugs/*.yaml", 0, NULL, &g), 0);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        Arena *a = arena_new();
+        const Trace *t = trace_of(a, diags_new(a), g.gl_pathv[i], false);
+        asked += t != NULL;
+        if (t && !any_wrong(a, t)) print_message("no record marks %s\n", g.gl_pathv[i]), bad++;
+        arena_free(a);
+    }
+    globfree(&g);
+    assert_true(asked > 60);
+    assert_int_equal(bad, 0);
+}
+
 static void wrong_plans_look_it(void **state) {
     glob_t g;
     int bad = 0, asked = 0;
@@ -328,9 +347,10 @@ static void right_plans_do_not(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_plans_look_it),        cmocka_unit_test(errors_stand_by_micro_batch),
-        cmocka_unit_test(sizes_are_no_numbers),       cmocka_unit_test(several_are_all_told),
-        cmocka_unit_test(layers_with_their_mistakes), cmocka_unit_test(right_plans_do_not)};
+        cmocka_unit_test(each_bug_is_marked),          cmocka_unit_test(wrong_plans_look_it),
+        cmocka_unit_test(errors_stand_by_micro_batch), cmocka_unit_test(sizes_are_no_numbers),
+        cmocka_unit_test(several_are_all_told),        cmocka_unit_test(layers_with_their_mistakes),
+        cmocka_unit_test(right_plans_do_not)};
     int failed = cmocka_run_group_tests_name("wrong pages", tests, NULL, NULL);
     render_cleanup();
     return failed;

@@ -52,13 +52,19 @@ static const char *data_parallel_text(const Run *r) {
                         a->data_default ? ", by default: the axes that cut the data" : "");
 }
 /* Which means are averaged, before any number is seen: types know nothing of how many labels count
- * in a block. */
+ * in a block. What the tokens weigh is marked as a planted mistake is. */
 static void warn_means(Run *r) {
     int w = plan_local_means(r->plan) ? reference_loss_weights(r->program) : -1;
     if (w < 0) return;
     AxisList cut = reference_mean_axes(r->program, w);
     int64_t blocks = mesh_size(r->mesh, &cut), m = r->plan->microbatches;
     if (blocks * (m > 1 ? m : 1) < 2) return;
+    for (int i = 0; i < r->program->nv; i++) {
+        Val *v = &r->program->val[i];
+        if (v->tensor != w || v->step >= 0) continue;
+        v->fault = "normalise: local_mean";
+        v->planted_at = r->plan->normalise_loc;
+    }
     const char *ranks =
         blocks > 1 ? arena_printf(r->arena, "each of %lld blocks of tokens (%s)", (long long)blocks,
                                   mesh_axes_text(r->mesh, r->arena, &cut, true))

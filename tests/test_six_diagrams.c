@@ -72,9 +72,9 @@ static void add_collectives(Str *out, const Scene *s) {
     for (int i = 0; i < s->n_groups; i++) {
         char op[32], value[128], axis[32];
         if (strcmp(s->groups[i].what, "collective") || !s->groups[i].tip) continue;
-        if (sscanf(s->groups[i].tip, "step %*d: %31[a-z_] of %127s over %31[^ \n]", op, value,
-                   axis) == 3)
-            str_addf(out, "%s over %s\n", op, axis);
+        for (const char *at = s->groups[i].tip; at; at = strstr(at + 1, "step ")) /* all in a box */
+            if (sscanf(at, "step %*d: %31[a-z_] of %127s over %31[^ \n]", op, value, axis) == 3)
+                str_addf(out, "%s over %s\n", op, axis);
     }
 }
 

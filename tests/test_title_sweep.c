@@ -436,6 +436,12 @@ static void of_values(const Page *p, char **m) {
     is_count(p, m[6], values);
     side_by_side(p, (char *[]){m[0], m[1], m[6]});
 }
+/* "slice ×3" */
+static void slices(const Page *p, char **m) {
+    int64_t n = 0;
+    for (int i = 0; i < p->t->n_moves; i++) n += same(p->t->moves[i].op, "slice");
+    if (atoll(m[1]) > n || atoll(m[1]) < 2) is_count(p, m[1], n);
+}
 /* ---- pipeline ---- */
 typedef struct {
     double end, busy, least; /* least: of the rank that works least */
@@ -1020,6 +1026,7 @@ static const Phrase phrases[] = {
     {"block", "Kept for backward: @ in all", kept},
     {"block", "Made again in backward: @", made_again},
     {"block", "([A-Z][A-Za-z]+) ×#", side_by_side},
+    {"block", "slice ×#", slices},
     {"block", "([A-Z][A-Za-z]+) ((d )?[^ ,]+(, (d )?[^ ,]+)+) ×#", of_values},
     {"overview", "# of them no line", not_asked},
     {"timeline", ", # with the same times folded", nothing_more},

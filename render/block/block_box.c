@@ -3,6 +3,7 @@
  * the trace; cut short only where the tooltip has it all. */
 #include "render/furniture/hexagon.h"
 #include "render/block/block_draw.h"
+#include "render/graph/grads.h"
 #include <math.h>
 #include <string.h>
 
@@ -39,6 +40,8 @@ const char *block_op_name(const BlockGraph *g, const BlockNode *n, const BlockOp
     if (op->only) return arena_printf(a, "%s on %s", label, op->only);
     /* heads: what an op without weights reads per head */
     const TraceValue *v = n->n_in && !op->n_param ? g->node[n->in[0]].out : NULL;
+    if (block_same_shape(g, v, n->out) && op->c->makes.role == OF_GRADIENT)
+        return label; /* a sum */
     for (int i = 0; v && n->n_in > 1 && op == n->op && i < v->shape.nd; i++) {
         const char *base = words_base(a, v->shape.dim_symbol[i]);
         const TraceLocal *l = words_find_local(&v->shape, g->rank);
@@ -79,12 +82,32 @@ static int shape_runs(Arena *a, Run *run, const TraceShape *sh, unsigned bold, u
 
 enum { SHAPE_RUNS = 2 * TRACE_MAX_DIMS + 4 };
 
+/* "4 KiB", "2 × 4 KiB" of twins, "4 KiB + 128 B" of rows and the index list that comes with them.
+ */
+static const char *bytes_words(const BlockGraph *g, const BlockNode *n, int64_t own) {
+    const int64_t more = block_bytes(g, n) - own;
+    const char *one = bytes_text(own, g->arena);
+    if (more == own) return arena_printf(g->arena, "2 × %s", one);
+    return more ? arena_printf(g->arena, "%s + %s", one, bytes_text(more, g->arena)) : one;
+}
+/* "[1, 16, 128, 8]", "[1, 16, 128, 128 | 64]" of twins that differ in a dim. */
+static const char *sizes_words(const BlockGraph *g, const BlockNode *n, const TraceLocal *l) {
+    const int dim = block_twin_dim(g, n), nd = n->out->shape.nd;
+    const TraceLocal *y = dim >= 0 ? words_find_local(&g->node[n->twin].out->shape, g->rank) : NULL;
+    if (!y || y->shape[dim] == l->shape[dim]) return words_shape(g->arena, l->shape, nd);
+    Str s = str_new(g->arena);
+    for (int i = 0; i < nd; i++) {
+        str_addf(&s, "%s%lld", i ? ", " : "[", (long long)l->shape[i]);
+        if (i == dim) str_addf(&s, " | %lld", (long long)y->shape[i]);
+    }
+    str_add(&s, "]");
+    return s.s;
+}
 static const char *numbers(const BlockGraph *g, const BlockNode *n) {
     const TraceLocal *l = n->out ? words_find_local(&n->out->shape, g->rank) : NULL;
     if (!l) return "";
     if (!n->out->shape.nd) return bytes_text(l->bytes, g->arena);
-    return arena_printf(g->arena, "%s   %s%s", words_shape(g->arena, l->shape, n->out->shape.nd),
-                        n->twin >= 0 ? "2 × " : "", bytes_text(l->bytes, g->arena));
+    return arena_printf(g->arena, "%s   %s", sizes_words(g, n, l), bytes_words(g, n, l->bytes));
 }
 
 static const char *pending_words(const BlockGraph *g, const BlockNode *n) {
@@ -95,12 +118,25 @@ static const char *pending_words(const BlockGraph *g, const BlockNode *n) {
              : NULL;
 }
 
+/* The symbols of an edge; "[B, S, H, dn | dv]" where twins differ in one dim. */
+static int label_runs(const BlockGraph *g, const BlockNode *n, Run *run, unsigned bold) {
+    TraceShape sh = n->out->shape;
+    const int dim = block_twin_dim(g, n);
+    const char *symbol[TRACE_MAX_DIMS];
+    for (int i = 0; i < sh.nd; i++) symbol[i] = sh.dim_symbol[i];
+    if (dim >= 0)
+        symbol[dim] = arena_printf(g->arena, "%s | %s", symbol[dim],
+                                   g->node[n->twin].out->shape.dim_symbol[dim]);
+    for (int i = 0; i < sh.nd; i++) sh.dim_symbol[i] = symbol[i];
+    return shape_runs(g->arena, run, &sh, bold, 0, MEDIUM);
+}
+
 static double pending_size(const BlockPen *p) { return p->look->numbers ? 11.5 : 12; }
 
 double block_label_width(BlockPen *p, const BlockNode *n) {
     Run run[SHAPE_RUNS];
     if (!n->out) return 0;
-    int k = shape_runs(p->g->arena, run, &n->out->shape, ~0u, 0, MEDIUM);
+    int k = label_runs(p->g, n, run, ~0u);
     double sym = fonts_width(p->s->fonts, run, k, 12.5);
     if (n->role) sym += scene_width(p->s, 12.5, SEMIBOLD, n->role) + 6;
     const char *pend = pending_words(p->g, n);
@@ -115,7 +151,7 @@ void block_label(BlockPen *p, const BlockNode *n, const TraceValue *from, double
     if (!n->out) return;
     unsigned bold = block_changed(from, n->out);
     if (bold) p->legend |= 1u << LEGEND_CHANGED;
-    int k = shape_runs(p->g->arena, run, &n->out->shape, bold, 0, MEDIUM);
+    int k = label_runs(p->g, n, run, bold);
     double role = n->role
                       ? 6 + scene_text(p->s, x, sym,
                                        (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK}, n->role)
@@ -330,6 +366,19 @@ double block_box_height(const BlockLook *l, const BlockNode *n) {
     return h + (!l->numbers && n->n_op > 1 ? l->abut : 0);
 }
 
+const char *block_pill_words(const BlockGraph *g, const BlockNode *n) {
+    const char *own = block_value(g, n->name);
+    if (n->twin < 0) return own;
+    const char *other = block_value(g, g->node[n->twin].name);
+    return strcmp(own, other) ? arena_printf(g->arena, "%s, %s", own, other) : own;
+}
+/* "slice", "slice dispatched, list ×2" */
+static const char *move_words(const BlockGraph *g, const BlockNode *n) {
+    if (!n->with_move) return words_move(n->move);
+    return arena_printf(g->arena, "%s %s, %s ×2", words_move(n->move),
+                        words_short(g->arena, n->move->value),
+                        words_short(g->arena, n->with_move->value));
+}
 double block_box_width(BlockPen *p, const BlockNode *n) {
     Scene *s = p->s;
     Run run[SHAPE_RUNS];
@@ -338,9 +387,9 @@ double block_box_width(BlockPen *p, const BlockNode *n) {
         return fmax(scene_width(s, 13, SEMIBOLD, block_coll_name(p->g, n)),
                     scene_width(s, 12, REGULAR, block_coll_line(p, n))) +
                32;
-    if (n->kind == NODE_MOVE) return scene_width(s, 12, REGULAR, words_move(n->move)) + 24;
+    if (n->kind == NODE_MOVE) return scene_width(s, 12, REGULAR, move_words(p->g, n)) + 24;
     if (n->kind == NODE_INPUT)
-        return fmax(24, scene_width(s, 12.5, SEMIBOLD, block_value(p->g, n->name)) + 20);
+        return fmax(24, scene_width(s, 12.5, SEMIBOLD, block_pill_words(p->g, n)) + 20);
     for (int i = 0; i < n->n_op; i++) {
         const TraceParam *m = matrix_of(&n->op[i]);
         double name = scene_width(s, 13, SEMIBOLD, block_op_name(p->g, n, &n->op[i]));
@@ -399,14 +448,31 @@ static void flag(BlockPen *p, int step, double x, double y) {
     wrong_flag(p->s, p->g->wrong, step, x, y);
 }
 
+/* What the plan calls a norm whose gradient leaves beside its box: "attention_norm"; "" of others.
+ */
+static const char *norm_note(const BlockGraph *g, const BlockOp *op) {
+    const char *label = op->c->label ? op->c->label : "";
+    const TraceParam *p = op->n_leave ? trace_param(g->t, op->leave[0].made->makes.of) : NULL;
+    if (!p || p->compute.nd != 1 || matrix_of(op) || is_plus(op)) return "";
+    const char *name = words_leaf(grads_weight(g->arena, grads_path(p)));
+    return strncmp(name, label, strlen(label)) ? name : ""; /* "sink" of "sinks" */
+}
 /* The name in the middle, under it what brings its weight and what it reads of the forward pass. */
 static void plain_box(BlockPen *p, const BlockNode *n, const BlockOp *op, const char *name,
                       Area box) {
     double x = box.x, y = box.y, w = box.w, h = box.h;
     bool saved = op->saved && p->look->numbers, fetch = shows_fetch(p->look, op);
     double mid = y + (h - (saved ? 15 : 0) - (fetch ? FETCH : 0)) / 2;
-    scene_text(p->s, x + w / 2, mid + 4.7, (TextLook){ALIGN_MIDDLE, 13, SEMIBOLD, ROLE_INK},
+    const char *note = norm_note(p->g, op);
+    const double nw = scene_width(p->s, 13, SEMIBOLD, name),
+                 all = nw + 6 + scene_width(p->s, 12, REGULAR, note);
+    const bool both = *note && all <= w - 12 && (!op->fetch || p->look->numbers);
+    const double left = x + (w - (both ? all : fmin(nw, w - 8))) / 2;
+    scene_text(p->s, left, mid + 4.7, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
                scene_fit(p->s, name, w - 8, 13, SEMIBOLD));
+    if (both)
+        scene_text(p->s, left + nw + 6, mid + 4.7,
+                   (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE}, note);
     if (fetch) fetch_hexagon(p, n, op, box);
     if (has_code(p, op, (w - scene_width(p->s, 13, SEMIBOLD, name)) / 2))
         fetch_code(p, op, x + w - FETCH_SIDE, mid);
@@ -448,19 +514,57 @@ static void op_box(BlockPen *p, const BlockNode *n, double x, double y, double w
 
 /* ---- collectives ---- */
 
+/* Does the collective stand in the box of n: itself, or beside it? */
+static bool in_box(const BlockGraph *g, const BlockNode *n, int i) {
+    return &g->node[i] == n || (g->node[i].joined >= 0 && &g->node[g->node[i].joined] == n);
+}
+static int box_collectives(const BlockGraph *g, const BlockNode *n) {
+    int count = 0;
+    for (int i = 0; i < g->n; i++)
+        if (in_box(g, n, i)) count += g->node[i].twin >= 0 ? 2 : 1;
+    return n->twin >= 0 && count == 2 ? 1 : count; /* twins alone have words of their own */
+}
+/* What a collective of the box takes: "kv_a_norm", "k, v" of twins, "dk" of a gradient. */
+static const char *taken_words(const BlockGraph *g, const BlockNode *x) {
+    const Subject of = x->coll->subject;
+    const char *own = words_short(g->arena, of.of);
+    if (x->pair) return x->pair;
+    return subject_is_gradient(of) ? words_gradient(g->arena, own) : own;
+}
+/* "Shift kv_a_norm, k ×2", from left to right. */
+static const char *joined_words(const BlockGraph *g, const BlockNode *n, const char *name,
+                                int count) {
+    Str s = str_new(g->arena);
+    str_add(&s, name);
+    for (int col = n->col, said = 0; col <= n->col_last; col++)
+        for (int i = 0; i < g->n; i++)
+            if (in_box(g, n, i) && g->node[i].col == col)
+                str_addf(&s, "%s%s", said++ ? ", " : " ", taken_words(g, &g->node[i]));
+    str_addf(&s, " ×%d", count);
+    return s.s;
+}
+
 const char *block_coll_name(const BlockGraph *g, const BlockNode *n) {
     const char *name = words_coll_on(n->coll, g->rank);
     if (n->coll->reduce && !strcmp(n->coll->reduce, "max"))
         name = arena_printf(g->arena, "%s max", name);
     if (wrong_skipped(n->coll)) return arena_printf(g->arena, "%s missing", name);
     name = words_done(g->arena, name, n->coll);
+    if (n->with)
+        return arena_printf(g->arena, "%s %s, %s ×2", name, words_short(g->arena, n->coll->value),
+                            words_short(g->arena, n->with->value));
+    const int box = box_collectives(g, n);
+    if (box > 1) return joined_words(g, n, name, box);
     if (n->twin >= 0 && !n->pair) return arena_printf(g->arena, "%s ×2", name);
     return n->pair ? arena_printf(g->arena, "%s %s ×2", name, n->pair) : name;
 }
 
 const char *block_coll_line(const BlockPen *p, const BlockNode *n) {
     const BlockGraph *g = p->g;
-    const char *sent = bytes_text(n->coll->bytes_sent * (n->twin >= 0 ? 2 : 1), g->arena);
+    int64_t all = n->with ? n->with->bytes_sent : 0;
+    for (int i = 0; i < g->n; i++)
+        if (in_box(g, n, i)) all += g->node[i].coll->bytes_sent * (g->node[i].twin >= 0 ? 2 : 1);
+    const char *sent = bytes_text(all, g->arena);
     const CollWord *w = coll_word(n->coll->op);
     Str s = str_new(g->arena);
     long long size = (long long)groups_size(&n->coll->groups);
@@ -496,6 +600,12 @@ static void coll_box(BlockPen *p, const BlockNode *n, double x, double y, double
     Hexagon h = hexagon_of(n->coll, x, y, w, p->look->coll);
     h.id = arena_printf(p->g->arena, "step-%d", n->step);
     h.tip = block_coll_tip(p->g, n->coll);
+    if (n->with)
+        h.tip = arena_printf(p->g->arena, "%s\n\n%s", h.tip, block_coll_tip(p->g, n->with));
+    for (int i = 0; i < p->g->n; i++)
+        if (in_box(p->g, n, i) && &p->g->node[i] != n)
+            h.tip = arena_printf(p->g->arena, "%s\n\n%s", h.tip,
+                                 block_coll_tip(p->g, p->g->node[i].coll));
     h.wrong = is_wrong(p, n->step);
     h.line[0] = (HexagonLine){block_coll_name(p->g, n), mid - 3.5, 13, SEMIBOLD};
     h.line[1] =
@@ -516,7 +626,10 @@ static void move_box(BlockPen *p, const BlockNode *n, double x, double y, double
     m->dash = dash;
     m->n_dash = 2;
     mark_wrong(p, m, n->step);
-    Run run = {words_move(n->move), REGULAR, ROLE_INK, false, true};
+    if (n->with_move)
+        str_addf(&tip, "\n\nstep %d: %s of %s", n->with_move->step, n->with_move->op,
+                 n->with_move->value);
+    Run run = {move_words(p->g, n), REGULAR, ROLE_INK, false, true};
     scene_runs(p->s, (Pt){x + w / 2, y + p->look->move / 2 + 4.3}, ALIGN_MIDDLE, 12, &run, 1);
     flag(p, n->step, x, y);
     scene_end(p->s);
@@ -528,7 +641,7 @@ static void input_box(BlockPen *p, const BlockNode *n, double x, double y, doubl
     scene_frame(p->s, x, y, w, 22);
     scene_rect(p->s, (Area){x, y, w, 22}, 11, (Look){ROLE_PAPER, ROLE_INK, 1.5});
     scene_text(p->s, x + w / 2, y + 15.4, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK},
-               block_value(p->g, n->name));
+               block_pill_words(p->g, n));
     scene_end(p->s);
 }
 

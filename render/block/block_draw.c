@@ -220,6 +220,32 @@ static bool busy_right(const BlockPen *p, const BlockStrip *s, int c, int l, boo
 
 static double side_room(const BlockFrame *f) { return f->tight ? TIGHT_SIDE : SIDE_ROOM; }
 
+/* Room for a reason left of a collective's box, up to the wire of the column before; 0: a box
+ * stands there, or it is too little for words. */
+static double left_room(const BlockPen *p, const BlockFrame *f, const BlockNode *n) {
+    if (n->col == 0) return 0;
+    for (int k = 0; k < f->strip->n; k++) {
+        const BlockNode *q = node(p, f->strip->node[k]);
+        if (q->level == n->level && q->col_last == n->col - 1) return 0;
+    }
+    const double room = f->centre[n->col] - f->width[n->col] / 2 - 10 - f->centre[n->col - 1] - 14;
+    return room < 90 ? 0 : room;
+}
+/* How wide what stands right of a collective may become where something stands there, too. */
+static double beside_room(BlockPen *p, const BlockFrame *f, const BlockNode *n) {
+    const double left = left_room(p, f, n);
+    return left > 0 && block_reason_fits(p, n, left) ? block_group_width(p, n) : side_room(f);
+}
+
+/* Does a value leave a box in the next column beside that of n? */
+static bool stands_beside(const BlockPen *p, const BlockStrip *s, const BlockNode *n) {
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *q = node(p, s->node[k]);
+        if (q->level == n->level && q->col == n->col + 1) return true;
+    }
+    return false;
+}
+
 static double need_between(BlockPen *p, const BlockFrame *f, int c) {
     const BlockStrip *s = f->strip;
     double need = (f->width[c] + f->width[c + 1]) / 2 + (f->tight ? COL_GAP / 2 : COL_GAP);
@@ -232,8 +258,9 @@ static double need_between(BlockPen *p, const BlockFrame *f, int c) {
         bool narrow =
             n->kind == NODE_COLL && n->col_last == c && busy_right(p, s, c, n->level, false, -1);
         if (narrow)
-            need = fmax(need, f->width[c] / 2 + 14 + side_room(f) + 12 + f->width[c + 1] / 2);
-        if (busy_right(p, s, c, n->level, true, s->node[k]))
+            need =
+                fmax(need, f->width[c] / 2 + 14 + beside_room(p, f, n) + 12 + f->width[c + 1] / 2);
+        if (busy_right(p, s, c, n->level, true, s->node[k]) || stands_beside(p, s, n))
             need = fmax(need, 14 + block_label_width(p, n) + 10);
     }
     return need;
@@ -310,7 +337,7 @@ static int appears(const BlockNode *n) { return n->kind == NODE_INPUT ? 0 : n->s
 
 static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
     const BlockNode *n = node(p, i);
-    if (n->shared >= 0) return;
+    if (n->shared >= 0 || n->joined >= 0) return;
     scene_at(p->s, appears(n));
     double x, w, y = n->level < 0 ? f->y : row_top(f, n->level);
     box_extent(f, n, &x, &w);
@@ -324,21 +351,12 @@ static void draw_box(BlockPen *p, const BlockFrame *f, int i) {
     block_box(p, n, x, y, w);
     if (n->kind == NODE_OP) block_leave(p, n, x + w, y, block_box_height(p->look, n));
     if (n->kind != NODE_COLL) return;
-    bool right = busy_right(p, f->strip, n->col_last, n->level, false, -1);
-    bool alone = n->col == 0;
-    double sx = x + w + 14;
-    if (right) block_side(p, n, (SideRoom){SIDE_NARROW, sx, y, 0, side_room(f)});
-    else if (alone) block_side(p, n, (SideRoom){SIDE_RIGHT, sx, y, 0, 235});
-    else {
-        double left = x - 10 - (col_x(f, n->col - 1) + 14);
-        bool blocked = false;
-        for (int k = 0; k < f->strip->n; k++) {
-            const BlockNode *q = node(p, f->strip->node[k]);
-            blocked |= q->level == n->level && q->col_last == n->col - 1;
-        }
-        if (blocked || left < 90) block_side(p, n, (SideRoom){SIDE_NARROW, sx, y, 0, side_room(f)});
-        else block_side(p, n, (SideRoom){SIDE_BOTH, sx, y, x - 10, left});
-    }
+    const bool right = busy_right(p, f->strip, n->col_last, n->level, false, -1);
+    const double sx = x + w + 14, left = left_room(p, f, n);
+    if (left > 0 && (!right || block_reason_fits(p, n, left)))
+        block_side(p, n, (SideRoom){SIDE_BOTH, sx, y, x - 10, left});
+    else if (right || n->col) block_side(p, n, (SideRoom){SIDE_NARROW, sx, y, 0, side_room(f)});
+    else block_side(p, n, (SideRoom){SIDE_RIGHT, sx, y, 0, 235});
 }
 
 static const char *value_tip(const BlockGraph *g, const BlockNode *n) {
@@ -524,7 +542,7 @@ static void plain_tail(BlockPen *p, const BlockFrame *f) {
     double x = col_x(f, last->col), y = row_bottom(f, last->level) + p->look->gap;
     const char *into = goes_into(p->g, f->strip);
     const char *name =
-        into ? arena_printf(p->g->arena, "into %s", into) : block_value(p->g, last->name);
+        into ? arena_printf(p->g->arena, "into %s", into) : block_pill_words(p->g, last);
     const TextLook look = {ALIGN_MIDDLE, 12.5, into ? REGULAR : SEMIBOLD,
                            into ? ROLE_SECOND : ROLE_INK};
     double w = fmax(24, scene_width(p->s, 12.5, SEMIBOLD, name) + 20);
@@ -551,9 +569,11 @@ void block_strip(BlockPen *p, BlockFrame *f) {
     else if (p->look->numbers)
         scene_text(p->s, f->x, f->y + 17, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, s->title);
     for (int k = 0; k < s->n; k++) draw_box(p, f, s->node[k]);
-    for (int k = 0; k < s->n; k++)
-        if (node(p, s->node[k])->shared >= 0)
-            p->group[s->node[k]] = p->group[node(p, s->node[k])->shared];
+    for (int k = 0; k < s->n; k++) {
+        const BlockNode *n = node(p, s->node[k]);
+        if (n->shared >= 0) p->group[s->node[k]] = p->group[n->shared];
+        if (n->joined >= 0) p->group[s->node[k]] = p->group[n->joined];
+    }
     if (s->from >= 0) {
         scene_at(p->s, appears(node(p, s->from)));
         scene_begin(p->s, "edge", "tap", value_tip(p->g, node(p, s->from)));

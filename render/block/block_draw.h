@@ -63,6 +63,9 @@ double block_box_height(const BlockLook *l, const BlockNode *n);
 double block_box_width(BlockPen *p, const BlockNode *n);
 /* Draws the box of a node, w wide, its top left corner at x, y. */
 void block_box(BlockPen *p, const BlockNode *n, double x, double y, double w);
+/* What stands in the pill of a value that comes from another page or goes there: "x", "k, v" of
+ * twins. */
+const char *block_pill_words(const BlockGraph *g, const BlockNode *n);
 /* Width of block_label; 0 of a node that makes no value. */
 double block_label_width(BlockPen *p, const BlockNode *n);
 /* The two lines of a value's label, symbols with their baseline at `sym`, numbers at `num`; dims
@@ -80,6 +83,10 @@ typedef struct {
 } SideRoom;
 /* Group, members and reason of a collective, beside its box (block_side.c). */
 void block_side(BlockPen *p, const BlockNode *n, SideRoom at);
+/* Width of pill, members and map under them, as SIDE_BOTH has them right of the box. */
+double block_group_width(BlockPen *p, const BlockNode *n);
+/* Does a clause of the reason fit left of the box, as SIDE_BOTH has it, in w? */
+bool block_reason_fits(BlockPen *p, const BlockNode *n, double w);
 /* Gradients of the parameters of a box, right of it (block_leave.c): how wide and high they are, 0
  * without any, and drawn from x on, beside a box at y, h high. */
 double block_leave_width(BlockPen *p, const BlockNode *n);

@@ -98,7 +98,7 @@ const char *block_description(const BlockGraph *g, int first, int count) {
         str_addf(&s, " %s:", g->strip[i].title);
         for (int k = 0; k < g->strip[i].n; k++) {
             const BlockNode *n = &g->node[g->strip[i].node[k]];
-            if (n->kind == NODE_INPUT) continue;
+            if (n->kind == NODE_INPUT || n->joined >= 0) continue;
             str_add(&s, k ? ", " : " ");
             if (n->kind == NODE_COLL)
                 str_addf(&s, "%s over %s", block_coll_name(g, n), n->coll->axis);

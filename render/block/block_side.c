@@ -83,11 +83,27 @@ static int clauses(Scene *s, const char *why, double w, int lines, const char **
 /* The reason in at most `max` lines; on a slide in one less where a clause of it fits. */
 static int reason(BlockPen *p, const BlockNode *n, double w, int max, const char **line) {
     const TraceCollective *c = n->coll;
-    const char *why = c->why ? words_symbol(p->g->arena, c->why) : "";
+    const char *why = words_why(p->g->arena, c->why);
     if (n->hops) /* one stands for all */
-        why = arena_printf(p->g->arena, "ring: hop 1 of %d, the others do the same", n->hops);
+        why = arena_printf(p->g->arena, "ring: hop 1 of %d, the others %s", n->hops,
+                           p->g->pass == PHASE_FORWARD ? "do the same" : "add theirs");
     int k = p->look->numbers || max < 2 ? 0 : clauses(p->s, why, w, max - 1, line);
     return k ? k : clauses(p->s, why, w, max, line);
+}
+
+double block_group_width(BlockPen *p, const BlockNode *n) {
+    const TraceCollective *c = n->coll;
+    RankMap map = {p->g->t, &c->groups, p->g->rank,
+                   words_color_axis(p->g->arena, p->g->t, c->axis, c->axes)};
+    double h, pill = pill_width(p->s, words_axis_list(p->g->arena, p->g->t, c->axis));
+    const char *members =
+        words_members(p->g->arena, &c->groups, words_group_of(&c->groups, p->g->rank));
+    return fmax(pill + 7 + scene_width(p->s, 12.5, REGULAR, members), map_size(p->s, &map, &h));
+}
+
+bool block_reason_fits(BlockPen *p, const BlockNode *n, double w) {
+    const char *line[3];
+    return reason(p, n, w, 3, line) > 0;
 }
 
 void block_side(BlockPen *p, const BlockNode *n, SideRoom at) {

@@ -27,11 +27,6 @@ typedef struct {
     double label; /* right end of the labels there */
 } Cut;
 
-static int64_t bytes_of(const BlockGraph *g, const BlockNode *n) {
-    const TraceLocal *l = n->out ? words_find_local(&n->out->shape, g->rank) : NULL;
-    return l ? l->bytes * (n->twin >= 0 ? 2 : 1) : 0;
-}
-
 static Cut cut_at(BlockPen *p, const BlockFrame *f, int level) {
     const BlockStrip *s = f->strip;
     Cut c = {0};
@@ -48,7 +43,7 @@ static Cut cut_at(BlockPen *p, const BlockFrame *f, int level) {
                 if (q->in[j] == i && q->level > to) to = q->level;
         }
         if (from > level || to <= level) continue;
-        *(col ? &c.others : &c.first) += bytes_of(p->g, n);
+        *(col ? &c.others : &c.first) += block_bytes(p->g, n);
         bool here = from == level;
         bool max;
         c.partial |= here && n->out && words_pending(&n->out->shape, &max);

@@ -107,8 +107,7 @@ static void coll_rows(Page *p, const char *edge, int i, int strip, bool *each) {
     paragraph(p, rail,
               arena_printf(a, "sends %s%s%s%s%s", bytes_text(n->coll->bytes_sent, a),
                            *each ? " each" : "", n->coll->why ? ": " : "",
-                           n->coll->why ? words_symbol(a, n->coll->why) : "",
-                           n->coll->inferred ? " (inferred)" : ""));
+                           words_why(a, n->coll->why), n->coll->inferred ? " (inferred)" : ""));
     *each = false;
 }
 

@@ -46,9 +46,22 @@ static int fit_line(const BlockFrame *f, const double *width, int n, double w, i
     return k;
 }
 
+/* Strips of about as many rows stand on the same: a much shorter one would be torn in two. */
+static void line_rows(BlockPen *p, BlockFrame *frame, int n) {
+    enum { TORN = 3 }; /* rows that a strip may be stretched by, less one */
+    BlockGrid *grid = ARENA_ARRAY(p->g->arena, BlockGrid, n);
+    int least = 1 << 20, most = 0;
+    for (int i = 0; i < n; i++) {
+        if (frame[i].strip->to < 0) continue; /* a chain is not stretched */
+        least = (int)fmin(least, frame[i].strip->levels);
+        most = (int)fmax(most, frame[i].strip->levels);
+    }
+    if (most - least < TORN) block_rows(p, &grid[0], frame, n);
+    for (int i = 0; i < n && most - least >= TORN; i++) block_rows(p, &grid[i], &frame[i], 1);
+}
+
 static double draw_line(BlockPen *p, BlockFrame *frame, const double *width, int n, double x,
                         double y) {
-    BlockGrid grid;
     double height = 0;
     for (int i = 0; i < n; i++) {
         frame[i].x = x;
@@ -56,12 +69,50 @@ static double draw_line(BlockPen *p, BlockFrame *frame, const double *width, int
         x += pitch(&frame[i], width[i]);
         block_columns(p, &frame[i]);
     }
-    block_rows(p, &grid, frame, n);
+    line_rows(p, frame, n);
     for (int i = 0; i < n; i++) {
         block_strip(p, &frame[i]);
         height = fmax(height, block_height(p, &frame[i]));
     }
     return height;
+}
+
+/* Width of a line of strips, and how many stand in one. */
+typedef struct {
+    double w;
+    int max;
+} LineRoom;
+/* The lines that the strips take up. */
+static int count_lines(const BlockFrame *f, const double *width, int n, LineRoom room) {
+    double used;
+    int lines = 0;
+    for (int i = 0; i < n; lines++) i += fit_line(f + i, width + i, n - i, room.w, room.max, &used);
+    return lines;
+}
+static void set_tight(const ViewCall *c, BlockGraph *g, BlockFrame *f, double *width, bool tight) {
+    f->tight = tight;
+    *width = block_measure(c, g, &full, f, NULL);
+}
+/* The widths of n strips. One takes no more room than it needs where it is too wide for the page,
+ * or where there is then a line less; all do where that takes all of them. */
+static void measure(const ViewCall *c, BlockGraph *g, BlockFrame *frame, double *width, int n,
+                    LineRoom room) {
+    for (int i = 0; i < n; i++) {
+        set_tight(c, g, &frame[i], &width[i], frame[i].tight);
+        if (width[i] > room.w && !frame[i].tight) set_tight(c, g, &frame[i], &width[i], true);
+    }
+    const int lines = count_lines(frame, width, n, room);
+    for (int i = 0; i < n && room.max > 1 && lines > 1; i++) {
+        if (frame[i].tight) continue;
+        set_tight(c, g, &frame[i], &width[i], true);
+        if (count_lines(frame, width, n, room) < lines) return;
+        set_tight(c, g, &frame[i], &width[i], false);
+    }
+    if (room.max < 2 || lines < 2) return;
+    BlockFrame *was = arena_memdup(c->arena, frame, (size_t)n * sizeof *frame);
+    for (int i = 0; i < n; i++) set_tight(c, g, &frame[i], &width[i], true);
+    const bool less = count_lines(frame, width, n, room) < lines;
+    for (int i = 0; i < n && !less; i++) set_tight(c, g, &frame[i], &width[i], was[i].tight);
 }
 
 /* Strips [first, first + n) on one page, wrapped into lines. */
@@ -71,10 +122,10 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     int per_line = preset == PRESET_COLUMN ? 1 : 4;
     const Preset *pr = &presets[preset];
     double *width = ARENA_ARRAY(c->arena, double, n), widest = 0, used = 0;
-    for (int i = 0; i < n; i++) width[i] = block_measure(c, g, &full, &frame[i], NULL);
-    /* two strips of a block belong side by side: the canvas grows for them, up to a limit, which is
-     * wider where gradients stand beside the boxes */
-    double room = per_line == 1 ? pr->w - 2 * pr->margin : g->pass == PHASE_BACKWARD ? 1560 : 1390;
+    /* two strips of a block belong side by side: the canvas grows for them, up to where the
+     * smallest letters of a PNG have 11 pixels */
+    double room = per_line == 1 ? pr->w - 2 * pr->margin : 1580;
+    measure(c, g, frame, width, n, (LineRoom){room, per_line});
     for (int i = 0; i < n; widest = fmax(widest, used))
         i += fit_line(frame + i, width + i, n - i, room, per_line, &used);
     Scene *s = figure_new(c, "block", preset);
@@ -82,7 +133,9 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
         n > 1 ? 1140
               : 760; /* a single strip needs no wide canvas; the scale of a PNG stays the same */
     s->w = fmax(preset == PRESET_COLUMN ? pr->w : wide, ceil(widest + 2 * pr->margin));
-    if (preset == PRESET_WIDE) s->px_width = n > 1 ? pr->px : (int)(pr->px * s->w / 1140);
+    if (preset == PRESET_WIDE && n == 1) s->px_width = (int)(pr->px * s->w / 1140);
+    if (preset == PRESET_WIDE && n > 1)
+        s->px_width = (int)(pr->px * fmax(1, s->w / (room + 2 * pr->margin)));
     BlockPen p = block_pen(c, g, s, &full);
     const char *sub[8];
     block_subtitle(g, phase_text(g->pass), sub);
@@ -146,8 +199,8 @@ static BlockGraph *divided(const ViewCall *c, BlockGraph *g, PresetKind preset, 
 
 /* A slide per strip; A4 per strip too if all on one page would be under 7 pt. */
 static int pages(const ViewCall *c, BlockGraph *g, PresetKind preset, Scene **page) {
-    for (int i = 0; preset != PRESET_SLIDE && i < g->n_strips; i++)
-        if (block_fold_hops(g, i)) block_place_again(g, i);
+    for (int i = 0; i < g->n_strips; i++)
+        if (block_fold_hops(g, i)) block_place(g, i);
     if (preset != PRESET_SLIDE) {
         page[0] = page_new(c, g, preset, block_frames(g), 0, g->n_strips);
         if (preset != PRESET_A4 || readable(page[0], preset)) return 1;

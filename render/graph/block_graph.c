@@ -23,13 +23,37 @@ bool block_same_shape(const BlockGraph *g, const TraceValue *a, const TraceValue
     return nx == ny;
 }
 
+static int64_t bytes_here(const BlockGraph *g, const TraceValue *v) {
+    const TraceLocal *l = v ? words_find_local(&v->shape, g->rank) : NULL;
+    return l ? l->bytes : 0;
+}
+int64_t block_bytes(const BlockGraph *g, const BlockNode *n) {
+    return bytes_here(g, n->out) + (n->twin >= 0 ? bytes_here(g, g->node[n->twin].out) : 0) +
+           (n->with ? bytes_here(g, words_find_value(g->t, n->with->value, n->with->step)) : 0) +
+           (n->with_move
+                ? bytes_here(g, words_find_value(g->t, n->with_move->value, n->with_move->step))
+                : 0);
+}
+
+int block_twin_dim(const BlockGraph *g, const BlockNode *n) {
+    const TraceValue *y = n->twin >= 0 ? g->node[n->twin].out : NULL;
+    int dim = -1;
+    if (!n->out || !y || n->out->shape.nd != y->shape.nd) return -1;
+    for (int i = 0; i < y->shape.nd; i++) {
+        if (text_same(n->out->shape.dim_symbol[i], y->shape.dim_symbol[i])) continue;
+        if (dim >= 0) return -1;
+        dim = i;
+    }
+    return dim;
+}
+
 bool block_on_rank(const BlockGraph *g, const TraceCompute *c) {
     bool here = c->ranks.n == 0 || rankset_has(&c->ranks, g->rank);
     return here && c->iteration <= 0 && c->microbatch <= 0 && !c->recompute;
 }
 
 bool block_draws(const BlockNode *n, const TraceCollective *c) {
-    bool is = n->coll == c;
+    bool is = n->coll == c || n->with == c;
     for (int i = 0; i < n->n_op; i++) {
         is |= n->op[i].fetch == c;
         for (int k = 0; k < n->op[i].n_leave; k++)
@@ -48,6 +72,8 @@ static bool leaves_by(const BlockOp *op, int step) {
 }
 
 static bool node_shows(const BlockNode *n, int step) {
+    if (n->with && n->with->step == step) return true;
+    if (n->with_move && n->with_move->step == step) return true;
     if (n->coll || n->move) return n->step == step;
     bool is = false;
     for (int i = 0; i < n->n_op; i++)

@@ -43,10 +43,14 @@ typedef struct BlockNode {
     int twin;         /* a node drawn together with this one, or -1 */
     const char *pair; /* names of the twins: "k, v" */
     int shared;       /* a node of the same op in whose box this one stands, or -1 */
+    int joined;       /* a collective of the same kind in whose box this one stands, or -1 */
     const char *role; /* of what an op makes several gradients of: which this is ("dq"); NULL */
     bool hidden;      /* changes nothing one can see */
     int users;        /* operands that read its output */
-    int hops;         /* of a hop: so many of a ring do the same, and are this one; else 0 */
+    const TraceCollective *with;     /* takes the index list of its rows the same way, for no step
+                                        that is drawn, and is drawn with it; NULL: none */
+    const TraceLocalMove *with_move; /* the same of a move */
+    int hops; /* of a hop: so many of a ring do the same, and are this one; else 0 */
     int strip;
     /* place in its strip */
     int level, col, col_last; /* level -1: the head of the strip */
@@ -112,6 +116,12 @@ const char *block_value(const BlockGraph *g, const char *value);
 const char *block_kept(const BlockGraph *g, const char *value, bool brief);
 /* Node that stands for node i. */
 int block_real(const BlockGraph *g, int i);
+/* Bytes on this rank of what the node makes: of both twins, and of the index list that comes with
+ * rows. */
+int64_t block_bytes(const BlockGraph *g, const BlockNode *n);
+/* The dim in which the values of two twins differ, and in no other: as their symbols say; -1: in
+ * none or in several. */
+int block_twin_dim(const BlockGraph *g, const BlockNode *n);
 /* Do two values lie alike on this rank (sizes, bytes, pending)? */
 bool block_same_shape(const BlockGraph *g, const TraceValue *a, const TraceValue *b);
 /* "k, v" of the names of twins "wk", "wv"; a short name of one of a pair. */

@@ -5,6 +5,7 @@
 #include "render/graph/block_place.h"
 #include "base/text.h"
 #include "trace/collectives.h"
+#include <string.h>
 
 bool block_is_hop(const TraceCollective *c) {
     const CollWord *w = c ? coll_word(c->op) : NULL;
@@ -120,29 +121,102 @@ static void read_instead(BlockGraph *g, int from, int to) {
             if (g->node[i].in[j] == from) g->node[i].in[j] = to;
 }
 
-bool block_fold_hops(BlockGraph *g, int strip) {
-    BlockStrip *s = &g->strip[strip];
-    const Ring r = ring_of(g, s);
-    if (r.most < 3 || g->pass != PHASE_FORWARD || g->wrong_step >= 0 || (g->wrong && g->wrong->n))
-        return false;
-    const Turn first = turn_of(&r, 1);
-    for (int h = 2; h <= r.most; h++) {
-        const Turn t = turn_of(&r, h);
-        if (!repeats(&r, &first, &t, h == r.most)) return false;
-    }
-    bool *gone = ARENA_ARRAY(g->arena, bool, s->n + 1);
-    for (int h = 2; h <= r.most; h++) {
-        const Turn t = turn_of(&r, h);
-        for (int i = 0; i < first.n; i++) {
-            gone[t.at[i]] = true;
-            if (h == r.most) read_instead(g, s->node[t.at[i]], s->node[first.at[i]]);
-        }
-    }
-    for (int i = 0; i < first.n; i++)
-        if (is_hop(&r, first.at[i], 1)) g->node[s->node[first.at[i]]].hops = r.most;
+/* Forgets nodes of the strip, and says of the first hops that they stand for all. */
+static void leave_first(BlockGraph *g, const Ring *r, BlockStrip *s, const bool *gone) {
     int n = 0;
+    for (int k = 0; k < s->n; k++)
+        if (is_hop(r, k, 1)) g->node[s->node[k]].hops = r->most;
     for (int k = 0; k < s->n; k++)
         if (!gone[k]) s->node[n++] = s->node[k];
     s->n = n;
+}
+static bool fold_forward(BlockGraph *g, const Ring *r, BlockStrip *s) {
+    const Turn first = turn_of(r, 1);
+    bool *gone = ARENA_ARRAY(g->arena, bool, s->n + 1);
+    for (int h = 2; h <= r->most; h++) {
+        const Turn t = turn_of(r, h);
+        if (!repeats(r, &first, &t, h == r->most)) return false;
+    }
+    for (int h = 2; h <= r->most; h++) {
+        const Turn t = turn_of(r, h);
+        for (int i = 0; i < first.n; i++) {
+            gone[t.at[i]] = true;
+            if (h == r->most) read_instead(g, s->node[t.at[i]], s->node[first.at[i]]);
+        }
+    }
+    leave_first(g, r, s, gone);
     return true;
+}
+
+/* Are both steps the backward of one op, which makes several gradients of what it has read? */
+static bool of_one_op(const BlockNode *a, const BlockNode *b) {
+    if (a->kind != NODE_OP || b->kind != NODE_OP) return false;
+    const TraceCompute *x = a->op[0].c, *y = b->op[0].c;
+    bool same = text_same(x->op, y->op) && text_same(x->module, y->module) &&
+                x->n_inputs == y->n_inputs && x->input_step && y->input_step;
+    for (int i = 0; same && i < x->n_inputs; i++)
+        same = text_same(x->inputs[i], y->inputs[i]) && x->input_step[i] == y->input_step[i];
+    return same;
+}
+/* Backward, what the hops of this number bring home is made of what came by the hops before and of
+ * steps that only these read: they and the hops, and what else the same ops make. */
+static Turn way_home(const Ring *r, int number) {
+    const bool *feeds = feeding(r, number), *before = feeding(r, number - 1);
+    bool *own = ARENA_ARRAY(r->g->arena, bool, r->s->n + 1);
+    Turn t = {0, ARENA_ARRAY(r->g->arena, int, r->s->n + 1)};
+    for (int k = 0; k < r->s->n; k++)
+        own[k] = (feeds[k] || is_hop(r, k, number)) && !before[k] && !is_hop(r, k, number - 1);
+    for (int k = 0; k < r->s->n; k++) {
+        bool is = own[k];
+        for (int m = 0; m < r->s->n && !is; m++)
+            is = own[m] && k != m && of_one_op(node(r, k), node(r, m));
+        if (is) t.at[t.n++] = k;
+    }
+    return t;
+}
+/* The first hop of the value that hop k takes home; -1: none. */
+static int first_hop(const Ring *r, int k) {
+    for (int m = 0; m < r->s->n; m++)
+        if (is_hop(r, m, 1) && !strcmp(node(r, m)->name, node(r, k)->name) && same_step(r, m, k))
+            return m;
+    return -1;
+}
+/* What is left of the ring reads of the first hops what it read of the last, and of no step that is
+ * gone. */
+static void read_first(BlockGraph *g, const Ring *r, const bool *gone) {
+    for (int k = 0; k < r->s->n; k++) {
+        BlockNode *x = &g->node[r->s->node[k]];
+        int n = 0;
+        for (int j = 0; j < x->n_in && !gone[k]; j++) {
+            const int q = r->at[x->in[j]];
+            if (q < 0 || !gone[q]) x->in[n++] = x->in[j];
+            else if (is_hop(r, q, r->most)) x->in[n++] = r->s->node[first_hop(r, q)];
+        }
+        if (!gone[k]) x->n_in = n;
+    }
+}
+static bool fold_backward(BlockGraph *g, const Ring *r, BlockStrip *s) {
+    const Turn second = way_home(r, 2);
+    bool *gone = ARENA_ARRAY(g->arena, bool, s->n + 1);
+    for (int h = 2; h <= r->most; h++) {
+        const Turn t = way_home(r, h);
+        if (t.n != second.n) return false;
+        for (int i = 0; i < t.n; i++) {
+            const int k = t.at[i];
+            if (!same_step(r, second.at[i], k) || s->node[k] == s->last ||
+                (is_hop(r, k, h) && first_hop(r, k) < 0))
+                return false;
+            gone[k] = true;
+        }
+    }
+    read_first(g, r, gone);
+    leave_first(g, r, s, gone);
+    return true;
+}
+
+bool block_fold_hops(BlockGraph *g, int strip) {
+    BlockStrip *s = &g->strip[strip];
+    const Ring r = ring_of(g, s);
+    if (r.most < 3 || g->wrong_step >= 0 || (g->wrong && g->wrong->n)) return false;
+    return g->pass == PHASE_FORWARD ? fold_forward(g, &r, s) : fold_backward(g, &r, s);
 }

@@ -70,22 +70,22 @@ static int readers(const BlockGraph *g, const BlockStrip *s, int i, int *out, in
     return n;
 }
 
-enum { MAX_BRANCH = 16, MAX_FAN = 16, MAX_RING = 256 };
+enum { MAX_BRANCH = 16, MAX_FAN = 64, MAX_RING = 256 };
+/* Nodes of one branch, and where it joins others: once, or round a ring at each block. */
 typedef struct {
-    int n, node[MAX_BRANCH], join;
+    int n, node[MAX_RING], n_join, join[MAX_RING];
 } Branch;
 
 /* Follows a chain of single inputs and single readers down to where it joins others. */
 static Branch follow(const BlockGraph *g, const BlockStrip *s, int i) {
     Branch b = {0};
-    b.join = -1;
     while (b.n < MAX_BRANCH) {
         int next[2];
         b.node[b.n++] = i;
         int n = readers(g, s, i, next, 2);
         if (n != 1 || i == s->last) break;
         if (g->node[next[0]].n_in != 1) {
-            b.join = next[0];
+            b.join[b.n_join++] = next[0];
             break;
         }
         i = next[0];
@@ -140,7 +140,7 @@ static bool is_extra(const BlockGraph *g, int i) {
  * one more. */
 static bool alike_branches(const BlockGraph *g, const Branch *a, const Branch *b, int *other) {
     int j = 0;
-    if (a->join < 0 || a->join != b->join) return false;
+    if (!a->n_join || !b->n_join || a->join[0] != b->join[0]) return false;
     for (int i = 0; i < a->n; i++) {
         const bool same = j < b->n && alike(g, a->node[i], b->node[j]);
         if (!same && (!j || !is_extra(g, a->node[i]))) return false;
@@ -149,11 +149,61 @@ static bool alike_branches(const BlockGraph *g, const Branch *a, const Branch *b
     return j == b->n;
 }
 
+/* Pairs that are being found: other[k] is that of node k of the branch. */
+typedef struct {
+    const BlockGraph *g;
+    const BlockStrip *s;
+    Branch *a;
+    int *other;
+} Pairs;
+/* Are both paired already, and with each other? *may: neither is, and they can be. */
+static bool are_pair(const Pairs *p, int i, int j, bool *may) {
+    *may = alike(p->g, i, j) && i != p->s->last && j != p->s->last && p->a->n < MAX_RING;
+    for (int k = 0; k < p->a->n; k++) {
+        if (p->a->node[k] == i && p->other[k] == j) return true;
+        *may &= p->a->node[k] != i && p->a->node[k] != j && p->other[k] != i && p->other[k] != j;
+    }
+    return false;
+}
+/* Pairs node j with node i, what they read that is not the same, and what reads either, until all
+ * joins. */
+static bool pair_up(const Pairs *p, int i, int j) {
+    Branch *a = p->a;
+    const BlockNode *x = &p->g->node[i], *y = &p->g->node[j];
+    int ri[MAX_FAN], rj[MAX_FAN], n = readers(p->g, p->s, i, ri, MAX_FAN);
+    bool may;
+    if (are_pair(p, i, j, &may)) return true;
+    if (!may || x->n_in != y->n_in || n == 0 || n == MAX_FAN ||
+        readers(p->g, p->s, j, rj, MAX_FAN) != n)
+        return false;
+    a->node[a->n] = i;
+    p->other[a->n++] = j;
+    for (int k = 0; k < x->n_in; k++)
+        if (x->in[k] != y->in[k] && !pair_up(p, x->in[k], y->in[k])) return false;
+    for (int k = 0; k < n; k++) {
+        const bool joins = ri[k] == rj[k];
+        if (joins && a->n_join == MAX_RING) return false;
+        if (joins) a->join[a->n_join++] = ri[k];
+        else if (!pair_up(p, ri[k], rj[k])) return false;
+    }
+    return true;
+}
+/* Do two branches from one node do the same all the way to where they join: in a chain, or round a
+ * ring, at each of its blocks? */
+static bool find_branches(const BlockGraph *g, const BlockStrip *s, int i, int j, Branch *a,
+                          int *other) {
+    *a = follow(g, s, i);
+    const Branch b = follow(g, s, j);
+    if (alike_branches(g, a, &b, other)) return true;
+    *a = (Branch){0};
+    return pair_up(&(Pairs){g, s, a, other}, i, j);
+}
+
 static const char *op_word(const BlockGraph *g, int i) {
     return g->node[i].op[0].c->module && *words_leaf(g->node[i].op[0].c->module) &&
                    g->node[i].op[0].n_param
                ? words_leaf(g->node[i].op[0].c->module)
-               : g->node[i].name;
+               : words_leaf(g->node[i].name);
 }
 
 /* "dq" of the gradient of q_rope, "d gate_act" of that of gate_act. */
@@ -197,14 +247,22 @@ static void merge_ops(Arena *arena, BlockNode *a, const BlockNode *b, const char
     a->n_op = n;
 }
 
-static void merge_branches(BlockGraph *g, const Branch *a, const Branch *b, const int *other) {
+/* "q_pe", "d q_pe": where short names are one. */
+static const char *own_name(const BlockGraph *g, int i) {
+    const Subject of = g->node[i].op[0].c->makes;
+    return subject_is_gradient(of) ? words_gradient(g->arena, words_leaf(of.of))
+                                   : words_leaf(g->node[i].name);
+}
+
+static void merge_branches(BlockGraph *g, const Branch *a, const int *other) {
     const BlockOp *first = &g->node[a->node[0]].op[0];
-    const char *na = op_word(g, a->node[0]), *nb = op_word(g, b->node[0]);
+    const char *na = op_word(g, a->node[0]), *nb = op_word(g, other[0]);
     const char *sa = block_differs(g->arena, na, nb), *sb = block_differs(g->arena, nb, na);
     if (strspn(sa, "0123456789") == strlen(sa) || strspn(sb, "0123456789") == strlen(sb))
         sa = na, sb = nb; /* "1" of w1 names nothing */
     if (g->pass == PHASE_BACKWARD && first->c->makes.role == OF_GRADIENT && !first->n_param)
-        sa = role_of(g, &g->node[a->node[0]]), sb = role_of(g, &g->node[b->node[0]]);
+        sa = role_of(g, &g->node[a->node[0]]), sb = role_of(g, &g->node[other[0]]);
+    if (!strcmp(sa, sb)) sa = own_name(g, a->node[0]), sb = own_name(g, other[0]);
     bool past = false; /* backward, behind their weights: of one value, not of both */
     for (int i = 0; i < a->n; i++) {
         BlockNode *x = &g->node[a->node[i]], *y = &g->node[other[i]];
@@ -217,17 +275,27 @@ static void merge_branches(BlockGraph *g, const Branch *a, const Branch *b, cons
         x->pair = past ? NULL : arena_printf(g->arena, "%s, %s", sa, sb);
         y->alias = a->node[i];
     }
-    BlockNode *join = &g->node[a->join];
-    int n = 0;
-    for (int k = 0; k < join->n_in; k++)
-        if (block_real(g, join->in[k]) == join->in[k]) join->in[n++] = join->in[k];
-    join->n_in = n;
+    for (int i = 0; i < a->n_join; i++) {
+        BlockNode *join = &g->node[a->join[i]];
+        int n = 0;
+        for (int k = 0; k < join->n_in; k++)
+            if (block_real(g, join->in[k]) == join->in[k]) join->in[n++] = join->in[k];
+        join->n_in = n;
+    }
 }
 
 /* Backward, do both make the gradient of one value, of different uses? */
 static bool is_term(const BlockGraph *g, int i, int j) {
     return g->pass == PHASE_BACKWARD && !g->node[i].op[0].n_param &&
            !strcmp(g->node[i].name, g->node[j].name);
+}
+
+/* Forgets the nodes that others stand for. */
+static void keep_live(const BlockGraph *g, BlockStrip *s) {
+    int live = 0;
+    for (int k = 0; k < s->n; k++)
+        if (g->node[s->node[k]].alias == s->node[k]) s->node[live++] = s->node[k];
+    s->n = live;
 }
 
 /* Where more than two branches leave a node, alike ones behind the first become one (k and v). */
@@ -241,46 +309,82 @@ static void find_twins(BlockGraph *g, BlockStrip *s) {
             for (int j = i + 1; j < n; j++) {
                 if (g->node[fan[i]].kind != NODE_OP || g->node[fan[i]].twin >= 0) continue;
                 if (is_term(g, fan[i], fan[j])) continue;
-                Branch a = follow(g, s, fan[i]), b = follow(g, s, fan[j]);
-                int other[MAX_BRANCH];
-                if (!alike_branches(g, &a, &b, other)) continue;
-                merge_branches(g, &a, &b, other);
-                n = readers(g, s, from, fan, MAX_FAN);
-                j = n;
+                Branch a;
+                int other[MAX_RING];
+                if (!find_branches(g, s, fan[i], fan[j], &a, other)) continue;
+                merge_branches(g, &a, other);
+                n = j = readers(g, s, from, fan, MAX_FAN);
+                i = 0; /* others have moved up */
             }
     }
-    int live = 0;
-    for (int k = 0; k < s->n; k++)
-        if (g->node[s->node[k]].alias == s->node[k]) s->node[live++] = s->node[k];
-    s->n = live;
+    keep_live(g, s);
     s->last = s->last >= 0 ? block_real(g, s->last) : -1;
 }
 
-/* Is it a collective whose result no box of the strip but another such reads? */
-static bool leads_nowhere(const BlockGraph *g, const BlockStrip *s, int i) {
-    int r[MAX_FAN], n = readers(g, s, i, r, MAX_FAN);
-    if (g->node[i].kind != NODE_COLL || i == s->last) return false;
-    for (int k = 0; k < n; k++)
-        if (!leads_nowhere(g, s, r[k])) return false;
-    return true;
+/* The one value that both nodes read, each to take a piece of it, so that nothing of it is left;
+ * -1: they do not. */
+static int pieces_of(const BlockGraph *g, int i, int j) {
+    const BlockNode *a = &g->node[i], *b = &g->node[j];
+    if (a->kind != NODE_OP || b->kind != NODE_OP || a->n_in != 1 || b->n_in != 1 ||
+        a->in[0] != b->in[0] || a->op[0].n_param || b->op[0].n_param || is_marked(g, a) ||
+        is_marked(g, b) || !text_same(a->op[0].c->op, b->op[0].c->op))
+        return -1;
+    const int64_t all = block_bytes(g, &g->node[a->in[0]]);
+    return block_bytes(g, a) + block_bytes(g, b) == all ? a->in[0] : -1;
+}
+/* Two pieces of a value that are read by the same become one: its split. */
+static void find_pieces(BlockGraph *g, BlockStrip *s) {
+    for (int k = 0; g->pass == PHASE_FORWARD && k < s->n; k++) {
+        int fan[MAX_FAN], other[MAX_RING], ri[MAX_FAN], rj[MAX_FAN];
+        if (g->node[s->node[k]].alias != s->node[k] ||
+            readers(g, s, s->node[k], fan, MAX_FAN) != 2 ||
+            pieces_of(g, fan[0], fan[1]) != s->node[k])
+            continue;
+        Branch a = {.n = 1, .node = {fan[0]}};
+        other[0] = fan[1];
+        a.n_join = readers(g, s, fan[0], ri, MAX_FAN);
+        bool same = a.n_join > 0 && a.n_join < MAX_FAN &&
+                    readers(g, s, fan[1], rj, MAX_FAN) == a.n_join && fan[0] != s->last &&
+                    fan[1] != s->last;
+        for (int j = 0; same && j < a.n_join; j++) {
+            same = ri[j] == rj[j];
+            a.join[j] = ri[j];
+        }
+        if (same) merge_branches(g, &a, other);
+    }
+    keep_live(g, s);
 }
 
-/* Collectives whose result nothing reads stand beside the next that does the same to another value:
- * the list of rows beside the rows. */
-static void join_rows(BlockGraph *g, BlockStrip *s) {
-    for (int k = 0; k < s->n; k++) {
+/* Does nothing in the strip read what the node makes? */
+static bool is_unread(const BlockGraph *g, const BlockStrip *s, int i) {
+    int next[1];
+    return i != s->last && readers(g, s, i, next, 1) == 0;
+}
+/* Does x take the index list of the rows that y takes, the same way? */
+static bool lists_rows(const BlockNode *x, const BlockNode *y) {
+    if (x == y || x->kind != y->kind || y->with || y->with_move || !y->out ||
+        y->out->list != x->step)
+        return false;
+    if (x->kind == NODE_MOVE)
+        return text_same(x->move->op, y->move->op) && text_same(x->move->axes, y->move->axes);
+    return x->kind == NODE_COLL && text_same(x->coll->op, y->coll->op) &&
+           text_same(x->coll->axis, y->coll->axis);
+}
+/* An index list that goes where its rows go, and that no step reads there, is drawn with them. */
+static void ride_along(BlockGraph *g, BlockStrip *s) {
+    for (int k = s->n - 1; k >= 0; k--) { /* the last first: what it read is unread without it */
         BlockNode *x = &g->node[s->node[k]];
-        int best = -1, least = x->n_in && x->in[0] != s->from ? g->node[x->in[0]].level + 1 : 0;
-        bool end = leads_nowhere(g, s, s->node[k]);
-        for (int m = 0; end && m < s->n; m++) {
-            const BlockNode *y = &g->node[s->node[m]];
-            bool same = y != x && y->kind == NODE_COLL && strcmp(y->name, x->name) &&
-                        text_same(y->coll->op, x->coll->op) &&
-                        text_same(y->coll->axis, x->coll->axis);
-            if (same && y->level >= least && (best < 0 || y->level < best)) best = y->level;
+        for (int m = 0; m < s->n && x->alias == s->node[k]; m++) {
+            BlockNode *y = &g->node[s->node[m]];
+            if (!lists_rows(x, y) || is_marked(g, x) || is_marked(g, y) ||
+                !is_unread(g, s, s->node[k]))
+                continue;
+            y->with = x->coll;
+            y->with_move = x->move;
+            x->alias = s->node[m];
         }
-        if (best >= 0) x->level = best;
     }
+    keep_live(g, s);
 }
 
 /* Level of a node: one below the lowest of its inputs. Inputs stand just above their first reader.
@@ -305,7 +409,6 @@ static void set_levels(BlockGraph *g, BlockStrip *s) {
             if (n->level <= above) n->level = above + 1, moved = true;
         }
     }
-    join_rows(g, s);
     s->levels = 0;
     for (int k = 0; k < s->n; k++) {
         BlockNode *n = &g->node[s->node[k]];
@@ -337,14 +440,26 @@ static bool stands_at(const Wires *w, int col, int level) {
     return false;
 }
 
-static bool column_taken(const Wires *w, int col, int level) {
+static bool has_wire(const Wires *w, int col) {
     for (int i = 0; i < w->n; i++)
         if (w->wire[i].col == col) return true;
-    return stands_at(w, col, level);
+    return false;
 }
-
 static int free_column(const Wires *w, int from, int level) {
-    while (column_taken(w, from, level)) from++;
+    while (has_wire(w, from) || stands_at(w, from, level)) from++;
+    return from;
+}
+/* The same for a wire that begins under the boxes of the level: one that is several columns wide
+ * sends what it makes down the first. */
+static int free_below(const Wires *w, int from, int level) {
+    bool taken = true;
+    for (; taken; from += taken) {
+        taken = has_wire(w, from);
+        for (int k = 0; k < w->s->n; k++) {
+            const BlockNode *n = &w->g->node[w->s->node[k]];
+            taken |= n->level == level && n->col == from;
+        }
+    }
     return from;
 }
 
@@ -386,7 +501,7 @@ static bool send_round(Wires *w, int i, int col, int level) {
     }
     for (int k = 0, at = col; k < n && late; k++) {
         if (w->g->node[out[k]].level > first) continue;
-        at = free_column(w, at + 1, level);
+        at = free_below(w, at + 1, level);
         add_wire(w, (Wire){i, out[k], n - late > 1 ? at : col, false});
         at += branch_columns(w->g, w->s, out[k]) - 1;
     }
@@ -399,7 +514,7 @@ static void send_out(Wires *w, int i, int col, int level) {
     int out[MAX_FAN], n = readers(w->g, w->s, i, out, MAX_FAN);
     if (send_round(w, i, col, level)) return;
     for (int k = 0; k < n; k++) {
-        const int at = k ? free_column(w, col, level) : col;
+        const int at = k ? free_below(w, col, level) : col;
         add_wire(w, (Wire){i, out[k], at, false});
         col = at + branch_columns(w->g, w->s, out[k]);
     }
@@ -411,6 +526,14 @@ static bool is_passed(const Wires *w, int i, int col) {
     for (int k = 0; k < w->n; k++)
         if (w->wire[k].col == col && (w->wire[k].to != i || w->wire[k].aside)) return true;
     return false;
+}
+
+/* Forgets the wires that lead to node i. */
+static void use_up(Wires *w, int i) {
+    int live = 0;
+    for (int k = 0; k < w->n; k++)
+        if (w->wire[k].to != i) w->wire[live++] = w->wire[k];
+    w->n = live;
 }
 
 static void place_node(Wires *w, int i) {
@@ -428,13 +551,13 @@ static void place_node(Wires *w, int i) {
     for (int k = 0; k < w->n; k++)
         foreign |= w->wire[k].to != i && w->wire[k].col >= lo && w->wire[k].col <= hi;
     for (int col = lo; col <= hi; col++) foreign |= stands_at(w, col, n->level);
-    if (is_passed(w, i, lo)) lo = hi = free_column(w, lo, n->level); /* it reads of what goes on */
+    if (is_passed(w, i, lo)) { /* it reads of what goes on */
+        use_up(w, i);
+        lo = hi = free_column(w, lo + 1, n->level);
+    }
     n->col = lo;
     n->col_last = foreign ? lo : hi;
-    int live = 0;
-    for (int k = 0; k < w->n; k++)
-        if (w->wire[k].to != i) w->wire[live++] = w->wire[k];
-    w->n = live;
+    use_up(w, i);
 }
 
 /* Does nothing but b stand or pass, at the level of a and b, right of a and up to b? */
@@ -492,6 +615,26 @@ static void share_boxes(BlockGraph *g, BlockStrip *s) {
     }
 }
 
+/* Collectives of one kind that stand side by side are one box, and each wire goes through it. */
+static void join_collectives(BlockGraph *g, BlockStrip *s) {
+    for (int k = 0; k < s->n; k++) g->node[s->node[k]].joined = -1;
+    for (int k = 0; k < s->n; k++)
+        for (int m = 0; m < s->n; m++) {
+            BlockNode *a = &g->node[s->node[k]], *b = &g->node[s->node[m]];
+            if (a == b || !a->coll || !b->coll || a->joined >= 0 || b->joined >= 0 ||
+                is_marked(g, a) || is_marked(g, b) || !text_same(a->coll->op, b->coll->op) ||
+                !text_same(a->coll->axis, b->coll->axis) || a->coll->reduce || b->coll->reduce ||
+                !text_same(a->coll->dim_symbol, b->coll->dim_symbol) || !side_by_side(g, s, a, b))
+                continue;
+            for (int q = 0; q < s->n; q++) /* what b has in its box, too */
+                if (g->node[s->node[q]].joined == s->node[m])
+                    g->node[s->node[q]].joined = s->node[k];
+            b->joined = s->node[k];
+            a->col_last = b->col_last;
+            m = -1; /* the next may stand beside the wider box */
+        }
+}
+
 static void set_columns(BlockGraph *g, BlockStrip *s) {
     Wires w = {.g = g, .s = s, .ring = block_hops(g, s).n > 0};
     for (int k = 0; k < s->n; k++) g->node[s->node[k]].col = g->node[s->node[k]].col_last = -1;
@@ -504,6 +647,7 @@ static void set_columns(BlockGraph *g, BlockStrip *s) {
                 send_out(&w, s->node[k], g->node[s->node[k]].col, level);
     }
     share_boxes(g, s);
+    join_collectives(g, s);
     s->cols = 1;
     for (int k = 0; k < s->n; k++) {
         const BlockNode *n = &g->node[s->node[k]];
@@ -523,5 +667,7 @@ void block_place(BlockGraph *g, int strip) {
     BlockStrip *s = &g->strip[strip];
     stack(g, s);
     find_twins(g, s);
+    find_pieces(g, s);
+    ride_along(g, s);
     block_place_again(g, strip);
 }

@@ -28,6 +28,7 @@ static BlockNode *add_node(BlockGraph *g, BlockKind kind, int step, const char *
                      .name = name,
                      .twin = -1,
                      .shared = -1,
+                     .joined = -1,
                      .strip = -1,
                      .level = -1};
     n->out = words_find_value(g->t, name, step);
@@ -485,6 +486,7 @@ void block_close_strip(BlockGraph *g, int si) {
             if (own < 0) {
                 BlockNode *x = add_node(g, NODE_INPUT, g->node[p].step, g->node[p].name);
                 x->out = g->node[p].out;
+                x->twin = g->node[p].twin; /* of a piece: both come from another page */
                 x->strip = si;
                 x->users = p;
                 own = g->n - 1;

@@ -76,7 +76,12 @@ static bool same_move(const BlockNode *x, const BlockNode *y) {
     return x != y && x->kind == NODE_MOVE && y->kind == NODE_MOVE &&
            text_same(x->move->op, y->move->op) && text_same(x->move->axes, y->move->axes);
 }
-/* A lone move whose result is read further below stands beside the next that does the same. */
+/* Does the move read what an op makes? That stands above the moves of its own level. */
+static bool moves_result(const BlockGraph *g, const BlockNode *x) {
+    return x->n_in == 1 && g->node[x->in[0]].kind == NODE_OP;
+}
+/* A lone move whose result is read further below stands beside the next that does the same, and one
+ * of what an op has just made beside that of what the op has read. */
 static void join_moves(const BlockGraph *g, const BlockStrip *b, int *level) {
     for (int k = 0; k < b->n; k++) {
         const int first = first_reader(g, b, level, k);
@@ -87,6 +92,11 @@ static void join_moves(const BlockGraph *g, const BlockStrip *b, int *level) {
                 best = level[j];
         if (best < first) level[k] = best;
     }
+    for (int k = 0; k < b->n; k++)
+        for (int j = 0; j < b->n; j++)
+            if (same_move(&g->node[b->node[k]], &g->node[b->node[j]]) && level[j] == level[k] - 1 &&
+                moves_result(g, &g->node[b->node[k]]))
+                level[k] = level[j];
 }
 
 static void add_node(const BlockGraph *g, MirrorStrip *s, int i, int level, bool beside) {
@@ -97,7 +107,15 @@ static void add_node(const BlockGraph *g, MirrorStrip *s, int i, int level, bool
     for (int k = i, twice = 0; k >= 0 && twice < 2; k = g->node[k].twin, twice++) {
         const BlockNode *q = &g->node[k];
         if (q->kind == NODE_COLL && r->n_coll < MIRROR_FLOW) r->coll[r->n_coll++] = q->coll;
+        if (q->with && r->n_coll < MIRROR_FLOW) {
+            r->rides |= 1u << r->n_coll;
+            r->coll[r->n_coll++] = q->with;
+        }
         if (q->kind == NODE_MOVE && r->n_move < MIRROR_FLOW) r->move[r->n_move++] = q->move;
+        if (q->with_move && r->n_move < MIRROR_FLOW) {
+            r->move_rides |= 1u << r->n_move;
+            r->move[r->n_move++] = q->with_move;
+        }
         if (q->kind == NODE_OP) add_op(r, q->op[0].c, false);
     }
     for (int k = i, twice = 0; k >= 0 && twice < 2; k = g->node[k].twin, twice++)
@@ -107,18 +125,22 @@ static void add_node(const BlockGraph *g, MirrorStrip *s, int i, int level, bool
 
 static void read_ends(const BlockGraph *g, MirrorRow *r) {
     r->n_in = r->n_out = 0;
-    for (int i = 0; i < r->n_coll; i++)
-        add_name(r->in, &r->n_in, r->coll[i]->value),
-            add_name(r->out, &r->n_out, r->coll[i]->value);
+    for (int i = 0; i < r->n_coll; i++) {
+        if (r->rides >> i & 1) continue;
+        add_name(r->in, &r->n_in, r->coll[i]->value);
+        add_name(r->out, &r->n_out, r->coll[i]->value);
+    }
     for (int i = 0; i < r->n_conj && r->kind == ROW_BACK; i++)
         add_name(r->in, &r->n_in, of_grad(r->conj[i]->subject)),
             add_name(r->out, &r->n_out, of_grad(r->conj[i]->subject));
     for (int i = 0; i < r->n_back_move && r->kind == ROW_BACK; i++)
         add_name(r->in, &r->n_in, of_grad(r->back_move[i]->subject)),
             add_name(r->out, &r->n_out, of_grad(r->back_move[i]->subject));
-    for (int i = 0; i < r->n_move; i++)
-        add_name(r->in, &r->n_in, r->move[i]->value),
-            add_name(r->out, &r->n_out, r->move[i]->value);
+    for (int i = 0; i < r->n_move; i++) {
+        if (r->move_rides >> i & 1) continue;
+        add_name(r->in, &r->n_in, r->move[i]->value);
+        add_name(r->out, &r->n_out, r->move[i]->value);
+    }
     for (int i = 0; i < r->n_op; i++) {
         const TraceCompute *c = r->op[i].f;
         add_name(r->out, &r->n_out, c->output);

@@ -35,6 +35,9 @@ typedef struct {
     int n_sum;                 /* of them, sums of several uses */
     int n_coll, n_conj;
     const TraceCollective *coll[MIRROR_FLOW], *conj[MIRROR_FLOW]; /* forward, backward */
+    unsigned rides; /* bits of coll, of move: those that take the index list of the rows of another
+                     */
+    unsigned move_rides;
     int n_move, n_back_move;
     const TraceLocalMove *move[MIRROR_FLOW], *back_move[MIRROR_FLOW]; /* forward, backward */
     int n_grad;
@@ -70,6 +73,7 @@ typedef struct {
     MirrorRow *row;
     bool up;    /* the gradient of `from` is made: the stream goes on upwards */
     bool piece; /* of a divided strip */
+    int number; /* among the strips of the block, of a piece that of its strip */
     int n_past[2], lanes[2];
     int n_read[2];
     MirrorRead *read[2];          /* whatever rows read of other rows; as `past` */
@@ -89,9 +93,22 @@ typedef struct {
 /* Is there a backward pass, and do the residual strips of g mirror it? Else NULL: draw forward
  * alone. */
 Mirror *mirror_new(const BlockGraph *g);
-/* The same with strips of the stream of more than `most` rows divided into chains
- * (mirror_divide.c); in the arena. */
-const Mirror *mirror_divide(Arena *a, const Mirror *m, int most);
+/* How a strip is divided: into chains of at most so many rows. A ring whose hops are a band counts
+ * none of them and stays whole, however many rows it has; torn, it has all its hops. */
+typedef struct {
+    int most;
+    bool torn;
+} MirrorCut;
+/* The same with strips of the stream divided, strip i as cut[i] says (mirror_divide.c); in the
+ * arena. */
+const Mirror *mirror_divide(Arena *a, const Mirror *m, const MirrorCut *cut);
+/* Rows [from, until) of a strip that stand as one band: hops 2 to `hops` of a ring, which do what
+ * the first does, from row `first` on (mirror_fold.c); from == until == s->n, hops 0: there are
+ * none. */
+typedef struct {
+    int first, from, until, hops;
+} MirrorFold;
+MirrorFold mirror_fold(const BlockGraph *g, const MirrorStrip *s);
 /* What a module does beside the others stands in rows of its own just above the row that takes it
  * up: sets beside[k] for such a node k of the strip, and moves level[k], of all nodes, so that rows
  * ordered by it stand so. */

@@ -37,26 +37,66 @@ static MirrorStrip piece(Arena *a, const MirrorStrip *s, int lo, int hi, int k, 
     mirror_pass_piece(a, s, lo + from, &p);
     return p;
 }
-/* The first row of the k-th of n pieces (from 0): one that the row above it hands something to, if
- * there is any near. */
-static int first_row(const MirrorStrip *s, int k, int n) {
-    const int at = s->n * k / n;
+/* The first row of the k-th of n pieces (from 0) of rows [lo, hi): one that the row above it hands
+ * something to, if there is any near. */
+static int first_row(const MirrorStrip *s, int lo, int hi, int k, int n) {
+    const int at = lo + (hi - lo) * k / n;
     for (int way = 0; way < 5 && k > 0 && k < n; way++) {
         const int r = at + (way % 2 ? -(way + 1) / 2 : way / 2);
-        if (r > s->n * (k - 1) / n + 2 && r < s->n && s->row[r].fed[0] != FED_NOT) return r;
+        if (r > lo + (hi - lo) * (k - 1) / n + 2 && r < hi && s->row[r].fed[0] != FED_NOT) return r;
     }
     return at;
 }
-const Mirror *mirror_divide(Arena *a, const Mirror *m, int most) {
+/* Where pieces begin, in order. */
+typedef struct {
+    int n, *row;
+} Cuts;
+/* Rows [lo, hi) in pieces of at most `most`. */
+static void cut(Cuts *c, const MirrorStrip *s, int lo, int hi, int most) {
+    const int n = (hi - lo + most - 1) / most;
+    for (int k = 0; k < n; k++) c->row[c->n++] = first_row(s, lo, hi, k, n);
+}
+/* Where the pieces of a strip begin. A ring whose hops are a band stays whole, with what follows it
+ * or comes before it if a page holds both. */
+static Cuts cuts_of(Arena *a, const Mirror *m, const MirrorStrip *s, MirrorCut how) {
+    const int most = how.most;
+    const MirrorFold f = mirror_fold(m->g, s);
+    Cuts c = {0, ARENA_ARRAY(a, int, s->n + 2)};
+    const int ring = f.from - f.first + 1, after = s->n - f.until;
+    if (!f.hops || how.torn) {
+        cut(&c, s, 0, s->n, most);
+    } else if (f.first + ring + after <= most) {
+        c.row[c.n++] = 0;
+    } else if (ring + after <= most) {
+        cut(&c, s, 0, f.first, most);
+        c.row[c.n++] = f.first;
+    } else if (f.first + ring <= most) {
+        c.row[c.n++] = 0;
+        cut(&c, s, f.until, s->n, most);
+    } else {
+        cut(&c, s, 0, f.first, most);
+        c.row[c.n++] = f.first;
+        cut(&c, s, f.until, s->n, most);
+    }
+    return c;
+}
+const Mirror *mirror_divide(Arena *a, const Mirror *m, const MirrorCut *how) {
     Mirror *d = arena_memdup(a, m, sizeof *d);
     d->n = 0;
     for (int i = 0; i < m->n; i++) {
         const MirrorStrip *s = &m->strip[i];
-        int n = (s->n + most - 1) / most, left = BLOCK_MAX_STRIPS - d->n - (m->n - i - 1);
-        if (n > left) n = left;
-        if (n < 2 || s->plain) d->strip[d->n++] = *s;
-        for (int k = 0; k < n && n > 1 && !s->plain; k++)
-            d->strip[d->n++] = piece(a, s, first_row(s, k, n), first_row(s, k + 1, n), k + 1, n);
+        Cuts c = cuts_of(a, m, s, how[i]);
+        const int left = BLOCK_MAX_STRIPS - d->n - (m->n - i - 1);
+        if (c.n > left) c.n = 0, cut(&c, s, 0, s->n, (s->n + left - 1) / left);
+        if (c.n < 2 || s->plain) {
+            d->strip[d->n] = *s;
+            d->strip[d->n++].number = i;
+            continue;
+        }
+        for (int k = 0; k < c.n; k++) {
+            d->strip[d->n] = piece(a, s, c.row[k], k + 1 < c.n ? c.row[k + 1] : s->n, k + 1, c.n);
+            d->strip[d->n++].number = i;
+        }
     }
     return d;
 }

@@ -34,7 +34,12 @@ static const char *module_at(const Trace *t, int step) {
         if (t->computes[i].step == step) return t->computes[i].module;
     return NULL;
 }
-static int box(MirrorPen *p, Slot at, const char *text, int step, const char *tip) {
+/* The words in a box: a name, and what stands behind it where there is room. */
+typedef struct {
+    const char *name, *note;
+} BoxWords;
+
+static int box(MirrorPen *p, Slot at, BoxWords words, int step, const char *tip) {
     double cx = at.cx, y = at.y, w = at.w, h = at.h;
     scene_begin(p->s, "compute", arena_printf(p->c->arena, "step-%d", step), tip);
     scene_same(p->s, module_at(p->m->g->t, step));
@@ -43,8 +48,15 @@ static int box(MirrorPen *p, Slot at, const char *text, int step, const char *ti
           scene_rect(p->s, (Area){cx - w / 2, y, w, h}, 3,
                      (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25}),
           step);
-    scene_text(p->s, cx, y + h / 2 + 4.5, (TextLook){ALIGN_MIDDLE, 12.5, SEMIBOLD, ROLE_INK},
-               scene_fit(p->s, text, w - 12, 12.5, SEMIBOLD));
+    const double note = mirror_text_width(p, words.note, REGULAR),
+                 name = scene_width(p->s, 12.5, SEMIBOLD, words.name);
+    const bool both = note > 0 && name + 6 + note <= w - 12;
+    const double left = cx - (both ? name + 6 + note : fmin(name, w - 12)) / 2;
+    scene_text(p->s, left, y + h / 2 + 4.5, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
+               scene_fit(p->s, words.name, w - 12, 12.5, SEMIBOLD));
+    if (both)
+        scene_text(p->s, left + name + 6, y + h / 2 + 4.5,
+                   (TextLook){ALIGN_LEFT, MIRROR_SIZE, REGULAR, ROLE_COMPUTE_NOTE}, words.note);
     int group = p->s->open;
     flag(p, step, cx, y - 1, w);
     scene_end(p->s);
@@ -221,9 +233,11 @@ static MirrorSide draw_side(MirrorPen *p, const MirrorStrip *s, const MirrorRow 
                *tip = steps_tip(p, op, n, false);
     if (!*tip && back && r->n_grad) /* nothing but the gradient of a parameter */
         tip = arena_printf(p->c->arena, "step %d: makes %s", step, r->grad[0].made->output);
-    side.top = side.bottom = box(p, (Slot){cx, y, p->box, *rest ? row : h}, text, step, tip);
+    const BoxWords upper = {text, back ? "" : mirror_note(p, r, false)},
+                   lower = {rest, back ? "" : mirror_note(p, r, true)};
+    side.top = side.bottom = box(p, (Slot){cx, y, p->box, *rest ? row : h}, upper, step, tip);
     if (*rest)
-        side.bottom = box(p, (Slot){cx, y + row, p->box, h - row}, rest, box_step(p, op, n, true),
+        side.bottom = box(p, (Slot){cx, y + row, p->box, h - row}, lower, box_step(p, op, n, true),
                           steps_tip(p, op, n, true));
     return side;
 }
@@ -391,11 +405,12 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
     int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
     double box = p->forward - p->box / 2, h = mirror_row_height(p, s, &s->row[r]);
     const bool past = *mirror_past_words(p, s, r, false) != 0; /* a line comes in under them */
-    if (p->look.inlined && n > 2) { /* a slide has no room for so many: their names, one arrow */
+    if (mirror_sides_named(p, s, r)) {
+        const double mid = y + (past ? h / 4 : p->look.row / 2);
         Str names = str_new(p->c->arena);
         for (int i = 0; i < n; i++)
             str_addf(&names, "%s%s", i ? ", " : "", mirror_value(p->m->g, v[i]->shape.name, false));
-        Pt pt[2] = {{box - 22, y + p->look.row / 2}, {box, y + p->look.row / 2}};
+        Pt pt[2] = {{box - 22, mid}, {box, mid}};
         scene_begin(p->s, "input", arena_printf(p->c->arena, "inputs-%d", f->top), names.s);
         mirror_arrow(p, pt, 2, false, f->top);
         scene_text(p->s, box - 27, pt[0].y + 4.3,
@@ -452,12 +467,12 @@ static void draw_fetch(MirrorPen *p, const TraceParam *w, double x, double y) {
     const TraceCollective *c = mirror_fetch(p->m, w, 0);
     const CollWord *word = c ? coll_word(c->op) : NULL;
     if (!c || trace_param(p->m->g->t, c->value) != w || !word) {
-        scene_text(p->s, x - 21, y, (TextLook){ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND},
+        scene_text(p->s, x - 27, y, (TextLook){ALIGN_MIDDLE, MIRROR_SIZE, REGULAR, ROLE_SECOND},
                    "→");
         return;
     }
     int before = scene_at(p->s, c->step + 1);
-    Slot slot = {x - 23, y - 14, 40, 20};
+    Slot slot = {x - 27, y - 14, 40, 20};
     hexagon(p, slot, word->code, c, "");
     hexagon_flag(p, slot, word->code, c->step);
     scene_at(p->s, before);
@@ -524,7 +539,7 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
     MirrorSide f = {-1, -1, y, y}, b = f;
     MirrorPlace *place = ARENA_ARRAY(p->c->arena, MirrorPlace, s->n + 1);
     const MirrorRow *up_to = NULL; /* the last above with a box of backward */
-    const MirrorFold fold = mirror_fold(p, s);
+    const MirrorFold fold = mirror_fold(p->m->g, s);
     double at = y, gap = 0;
     *e = (MirrorEnds){f, f, f, f, false};
     for (int r = 0; r < s->n; r++) {
@@ -534,7 +549,9 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
         if (in && r > fold.from) { /* stands in the band */
             place[r] = place[fold.from];
             if (back) up_to = row;
-            if (r + 1 == fold.until) gap = mirror_edge_height(p, s, r), at += p->look.row + gap;
+            if (r + 1 < fold.until) continue;
+            gap = r + 1 < s->n ? mirror_edge_height(p, s, r) : 0;
+            at += p->look.row + gap;
             continue;
         }
         if (in) scene_at(p->s, again);
@@ -546,7 +563,10 @@ double mirror_rows(MirrorPen *p, const MirrorStrip *s, double y, MirrorEnds *e) 
             Pt pt[2] = {{p->forward, e->f1.y1}, {p->forward, f.y0}},
                up[2] = {{p->backward, b.y0}, {p->backward, e->b1.y1}};
             scene_at(p->s, k ? again : mirror_row_step(row - 1, false));
-            const MirrorFed fed = !k ? row->fed[0] : up_to ? up_to->fed[1] : FED_UNKNOWN;
+            const MirrorFed fed = !k && in && mirror_into(s, &fold) ? FED_UNKNOWN
+                                  : !k                              ? row->fed[0]
+                                  : up_to                           ? up_to->fed[1]
+                                                                    : FED_UNKNOWN;
             if (fed == FED_WHOLE) l.pending = NULL; /* the sum runs past the row */
             if (!k && !parts && fed != FED_NOT) mirror_flow_arrow(p, pt, 2, &l, f.top);
             if (k && !parts && back && l.n && e->back && fed != FED_NOT)
@@ -598,11 +618,11 @@ double mirror_lists(MirrorPen *p, const MirrorStrip *s, double x, double y) {
     if (entries) {
         scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, ROLE_INK},
                    arena_printf(a, "%s: weight gradients", s->strip->title));
-        y += 40;
+        y += 36;
     }
     for (int r = 0; r < s->n; r++) {
         int n = mirror_entries(p, &s->row[r], e);
-        for (int i = 0; i < n; i++, y += 36) draw_entry(p, &e[i], x, y, 28, 0);
+        for (int i = 0; i < n; i++, y += 32) draw_entry(p, &e[i], x, y, 28, 0);
     }
     if (!states) return y;
     y += 10;

@@ -53,16 +53,12 @@ typedef struct {
     bool folded; /* in a band with others */
 } MirrorPlace;
 
-/* Rows [from, until) of a strip that stand as one band: hops 2 to `hops` of a ring, which do what
- * the first does (mirror_fold.c); from == until == s->n, hops 0: there are none. */
-typedef struct {
-    int from, until, hops;
-} MirrorFold;
-MirrorFold mirror_fold(const MirrorPen *p, const MirrorStrip *s);
 /* The height of all rows and the gaps between them. */
 double mirror_rows_height(const MirrorPen *p, const MirrorStrip *s);
 /* Draws the band at y; returns the place of each of its rows. */
 MirrorPlace mirror_band(MirrorPen *p, const MirrorStrip *s, double y);
+/* Does the row above the band hand anything to a row in it? Then a straight line brings it. */
+bool mirror_into(const MirrorStrip *s, const MirrorFold *f);
 /* The strip as its rails see it: what passes rows, with those of the band as one. */
 MirrorStrip mirror_folded(const MirrorPen *p, const MirrorStrip *s);
 /* The lines that lead past rows and chains beside others (mirror_rails.c); at[r]: row r. */
@@ -150,12 +146,18 @@ int mirror_states(const MirrorPen *p, const MirrorRow *r, const TraceParam **out
                   const char **name);
 /* Shape at rest, shape in compute, and what becomes of it: 1 to 3. */
 const char *mirror_state_words(const MirrorPen *p, const TraceParam *w, int which);
+/* Beside it in the box of forward: what the plan calls the norms that it says, "attention_norm";
+ * "": it says something else, too. */
+const char *mirror_note(const MirrorPen *p, const MirrorRow *r, bool rest);
 /* Do the ops of the row make two boxes? */
 bool mirror_has_rest(const MirrorRow *r);
 /* Widths and heights in units of the canvas: of a text of MIRROR_SIZE, of a row, of the gap under
  * row r (-1: above the first). */
 double mirror_text_width(const MirrorPen *p, const char *text, int weight);
 double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r);
+/* Has a slide no room for so many values from outside of the strip beside row r? Then one arrow has
+ * their names. */
+bool mirror_sides_named(const MirrorPen *p, const MirrorStrip *s, int r);
 /* Lines of a value that a row reads from outside: "labels  [1, 16]" and "[B/dp, S/cp]". */
 /* The same of its gradient, where `back`. */
 const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, bool back, int line);

@@ -20,11 +20,10 @@ static bool alike(const MirrorRow *a, const MirrorRow *b) {
     return true;
 }
 
-MirrorFold mirror_fold(const MirrorPen *p, const MirrorStrip *s) {
-    const BlockGraph *g = p->m->g;
+MirrorFold mirror_fold(const BlockGraph *g, const MirrorStrip *s) {
     int at[MIRROR_MAX], n = 0;
-    const MirrorFold none = {s->n, s->n, 0};
-    if (s->piece || g->wrong_step >= 0 || (g->wrong && g->wrong->n)) return none;
+    const MirrorFold none = {s->n, s->n, s->n, 0};
+    if (g->wrong_step >= 0 || (g->wrong && g->wrong->n)) return none;
     for (int r = 0; r < s->n; r++)
         if (is_hop(&s->row[r])) {
             if (n == MIRROR_MAX) return none;
@@ -37,11 +36,11 @@ MirrorFold mirror_fold(const MirrorPen *p, const MirrorStrip *s) {
             if (at[k] != at[0] + k * high || at[k] + i >= s->n ||
                 !alike(&s->row[at[0] + i], &s->row[at[k] + i]))
                 return none;
-    return (MirrorFold){at[1], at[0] + n * high, n};
+    return (MirrorFold){at[0], at[1], at[0] + n * high, n};
 }
 
 double mirror_rows_height(const MirrorPen *p, const MirrorStrip *s) {
-    const MirrorFold f = mirror_fold(p, s);
+    const MirrorFold f = mirror_fold(p->m->g, s);
     double h = 0;
     for (int r = 0; r < s->n; r++) {
         const bool in = r >= f.from && r < f.until;
@@ -76,7 +75,7 @@ static const char *steps(const MirrorPen *p, const MirrorStrip *s, const MirrorF
 }
 MirrorPlace mirror_band(MirrorPen *p, const MirrorStrip *s, double y) {
     static const double dash[2] = {5, 3};
-    const MirrorFold f = mirror_fold(p, s);
+    const MirrorFold f = mirror_fold(p->m->g, s);
     const double x = p->forward - p->box / 2, w = p->backward + p->box / 2 - x, h = p->look.row;
     const char *text = arena_printf(p->c->arena, "hops %s%d: the same steps, with the next block",
                                     f.hops > 3 ? "2 to " : "2 and ", f.hops);
@@ -92,6 +91,13 @@ MirrorPlace mirror_band(MirrorPen *p, const MirrorStrip *s, double y) {
     return (MirrorPlace){y, side, side, true};
 }
 
+bool mirror_into(const MirrorStrip *s, const MirrorFold *f) {
+    for (int i = 0; i < s->n_past[0]; i++) {
+        const MirrorRead *q = &s->past[0][i];
+        if (q->from + 1 == f->from && q->to >= f->from && q->to < f->until) return true;
+    }
+    return false;
+}
 static bool inside(const MirrorFold *f, int r) { return r >= f->from && r < f->until; }
 /* What passes from row to row, where those of the band are one: its upper end takes up and hands
  * on backward, its lower end forward, all in one lane. */
@@ -105,7 +111,7 @@ static void join_reads(Arena *a, MirrorStrip *s, const MirrorFold *f, int back) 
     for (int i = 0; i < s->n_past[back]; i++) {
         MirrorRead q = s->past[back][i];
         const bool from = inside(f, q.from), to = inside(f, q.to);
-        if (from && to) continue;
+        if ((from && to) || (!back && to && q.from + 1 == f->from)) continue; /* mirror_into */
         if (from) q.from = back ? f->from : f->until - 1, q.lane = lane;
         if (to) q.to = f->from, q.sum = false;
         own[n++] = q;
@@ -114,7 +120,7 @@ static void join_reads(Arena *a, MirrorStrip *s, const MirrorFold *f, int back) 
     s->n_past[back] = n;
 }
 MirrorStrip mirror_folded(const MirrorPen *p, const MirrorStrip *s) {
-    const MirrorFold f = mirror_fold(p, s);
+    const MirrorFold f = mirror_fold(p->m->g, s);
     MirrorStrip own = *s;
     for (int back = 0; f.hops && back < 2; back++) join_reads(p->c->arena, &own, &f, back);
     return own;

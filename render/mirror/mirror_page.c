@@ -158,6 +158,8 @@ static const char *title(const Mirror *m, int first, int n) {
         return arena_printf(a, "%s: every hop of the ring faces a hop back", head);
     if (all_face(m, first, n, "send", "send"))
         return arena_printf(a, "%s: every message faces the one of its gradient", head);
+    if (all_face(m, first, n, "all_to_all", "all_to_all"))
+        return arena_printf(a, "%s: every AllToAll faces one that brings gradients back", head);
     if (all_face(m, first, n, "all_reduce", NULL)) {
         bool max = false; /* has no gradient, and faces nothing */
         for (int i = 0; i < k; i++) max |= text_same(use[i]->reduce, "max");
@@ -276,6 +278,29 @@ static MirrorPen pen_new(const ViewCall *c, const Mirror *m, PresetKind preset) 
 /* Where the weights stand: beside a strip, under it, under it with few words in the gutter. */
 typedef enum { WEIGHTS_BESIDE, WEIGHTS_UNDER, WEIGHTS_NARROW } WeightRoom;
 
+/* The right edge of what was drawn from mark `from` on. */
+static double right_edge(const Scene *s, int from) {
+    double x = 0;
+    for (int i = from; i < s->n_marks; i++) x = fmax(x, scene_box(&s->marks[i]).x1);
+    return x;
+}
+/* The weights of strips under them, two lists side by side where the first leaves half of the
+ * width.
+ */
+static double lists_under(MirrorPen *p, int first, int n, Band at) {
+    double y = at.y, below = y;
+    bool right = false;
+    for (int i = first; i < first + n; i++) {
+        const int from = p->s->n_marks;
+        const double end = mirror_lists(p, &p->m->strip[i], at.x + (right ? at.w / 2 : 0), y);
+        if (end <= y) continue; /* it has none */
+        below = fmax(below, end);
+        right = !right && right_edge(p->s, from) < at.x + at.w / 2 - 12;
+        if (!right) y = below;
+    }
+    return below;
+}
+
 /* Strips [first, first + n) on one page. */
 static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, int first, int n,
                        WeightRoom room) {
@@ -287,8 +312,10 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     p.look.beside &= beside;
     p.look.weights &= beside;
     p.look.narrow |= room == WEIGHTS_NARROW;
-    /* the weights stand under the strip: edges give way */
-    if (preset == PRESET_A4 && !beside) p.look.edge -= 2;
+    /* the weights stand under the strip: edges give way, more of them where there are several */
+    if (preset == PRESET_A4 && !beside) p.look.edge -= n > 1 ? 5 : 2;
+    if (preset == PRESET_A4 && !beside && n > 1)
+        p.look.row -= 5, p.look.sub -= 3, p.look.tap -= 4, p.look.plus -= 4, p.look.fork -= 4;
     mirror_columns(&p, pr->margin, first, n);
     s->w = fmax(preset == PRESET_COLUMN ? pr->w : 760, ceil(p.right + pr->margin));
     /* letters of the same size */
@@ -301,8 +328,7 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     y = wrong_notes(s, p.wrong, pr->margin, w, y - 14, 0) + (p.wrong->n ? 22 : 14);
     mirror_heads(&p, y);
     y = mirror_strips(&p, first, n, y + 10) + 14;
-    for (int i = 0; i < n && !p.look.beside; i++)
-        y = mirror_lists(&p, &m->strip[first + i], pr->margin, y);
+    if (!p.look.beside) y = lists_under(&p, first, n, (Band){pr->margin, w, y});
     y = figure_legend(s, (Band){pr->margin, w, y + 4}, p.legend);
     y = figure_foot(s, c, (Band){pr->margin, w, y}, mirror_totals(m, first, n, false), NULL);
     figure_page(s, preset, y);
@@ -310,21 +336,32 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
 }
 
 static bool a4_legible(const Scene *s) { return s->scale * 12 >= 7; }
-/* Strips from `first` on as a sheet holds them, weights under a single one if they must stand
- * there, and at last with few words in the gutter; *n: how many. Pieces of a divided strip stand
- * alone. */
-static Scene *a4_page(const ViewCall *c, const Mirror *m, int first, int *n) {
-    Scene *s = page_new(c, m, PRESET_A4, first, 1, WEIGHTS_BESIDE), *more = s;
-    *n = 1;
-    for (int k = 2; a4_legible(more) && first + k <= m->n; k++) {
-        if (m->strip[first].piece || m->strip[first + k - 1].piece) break;
+/* As many strips from `first` on as a sheet holds, weights in that room; *n: how many, 0: not even
+ * one. Pieces of a divided strip stand alone. */
+static Scene *a4_most(const ViewCall *c, const Mirror *m, int first, WeightRoom room, int *n) {
+    Scene *s = NULL;
+    *n = 0;
+    for (int k = 1; first + k <= m->n; k++) {
         const char *report;
-        more = page_new(c, m, PRESET_A4, first, k, WEIGHTS_BESIDE);
-        if (a4_legible(more) && !scene_lint(more, c->arena, &report)) s = more, *n = k;
+        if (k > 1 && (m->strip[first].piece || m->strip[first + k - 1].piece)) break;
+        Scene *more = page_new(c, m, PRESET_A4, first, k, room);
+        if (!a4_legible(more)) break;
+        if (k == 1 || !scene_lint(more, c->arena, &report)) s = more, *n = k;
     }
-    for (int narrow = 0; narrow < 2 && !a4_legible(s); narrow++)
-        s = page_new(c, m, PRESET_A4, first, 1, narrow ? WEIGHTS_NARROW : WEIGHTS_UNDER);
     return s;
+}
+/* Strips from `first` on as a sheet holds them: weights beside them; under them where they must
+ * stand there, or where more strips fit; at last with few words in the gutter; *n: how many. */
+static Scene *a4_page(const ViewCall *c, const Mirror *m, int first, int *n) {
+    Scene *s = a4_most(c, m, first, WEIGHTS_BESIDE, n);
+    for (WeightRoom room = WEIGHTS_UNDER; room <= WEIGHTS_NARROW && *n < 2; room++) {
+        int k;
+        Scene *other = a4_most(c, m, first, room, &k);
+        if (k > *n) s = other, *n = k;
+    }
+    if (*n) return s;
+    *n = 1;
+    return page_new(c, m, PRESET_A4, first, 1, WEIGHTS_NARROW);
 }
 /* A4: all on one page if letters stay 7 pt high, else as many strips as a page holds. */
 static int a4_pages(const ViewCall *c, const Mirror *m, Scene **page) {
@@ -332,7 +369,9 @@ static int a4_pages(const ViewCall *c, const Mirror *m, Scene **page) {
     page[0] = page_new(c, m, PRESET_A4, 0, m->n, WEIGHTS_BESIDE);
     if (a4_legible(page[0])) return 1;
     for (int most = MOST_ROWS; most >= A4_ROWS; most--) {
-        const Mirror *d = mirror_divide(c->arena, m, most);
+        MirrorCut cut[BLOCK_MAX_STRIPS];
+        for (int i = 0; i < m->n; i++) cut[i] = (MirrorCut){most, most < LEAST_ROWS};
+        const Mirror *d = mirror_divide(c->arena, m, cut);
         bool small = false;
         n = 0;
         for (int i = 0, on = 1; i < d->n && n < VIEW_MAX_PAGES - 4; i += on, n++) {
@@ -443,22 +482,49 @@ static Scene *slide_next(const ViewCall *c, const Mirror *m, int *i, bool bare) 
     *i += 1 + fits;
     return page;
 }
+/* What is tried of a strip, one after the other, until its slides hold it: fewer rows on each, then
+ * no numbers, then the same with its ring torn. */
+typedef struct {
+    MirrorCut cut;
+    bool bare, ring; /* no numbers; is there a ring? */
+} Trial;
+static bool try_next(Trial *t) {
+    if (t->cut.most > LEAST_ROWS) t->cut.most--;
+    else if (!t->bare) t->bare = true;
+    else if (!t->ring || t->cut.torn) return false;
+    else t->cut = (MirrorCut){MOST_ROWS, true}, t->bare = false;
+    return true;
+}
+
+/* Pages of a divided mirror; which strips are on page k: [at[k], at[k + 1]). */
+static int draw_slides(const ViewCall *c, const Mirror *d, const Trial *t, Scene **page, int *at) {
+    int n = 0;
+    for (int i = 0; i < d->n && n < VIEW_MAX_PAGES - 4; n++) {
+        at[n] = i;
+        page[n] = slide_next(c, d, &i, t[d->strip[i].number].bare);
+        at[n + 1] = i;
+    }
+    return n;
+}
 /* A page for each strip, with as many rows as fit without getting small or crowded, and where even
  * the fewest do not, without numbers; *m becomes what is drawn. */
 static int slides(const ViewCall *c, const Mirror **m, Scene **page) {
     const Mirror *all = *m;
-    bool bare = false;
-    for (int most = MOST_ROWS, n;;) {
-        bool small = false;
-        *m = mirror_divide(c->arena, all, most);
-        n = 0;
-        for (int i = 0; i < (*m)->n && n < VIEW_MAX_PAGES - 4; n++) {
-            page[n] = slide_next(c, *m, &i, bare);
-            small |= !slide_holds(page[n], c->arena);
-        }
-        if (!small || bare) return n;
-        bare = most == LEAST_ROWS;
-        most -= !bare;
+    Trial t[BLOCK_MAX_STRIPS];
+    for (int i = 0; i < all->n; i++)
+        t[i] = (Trial){{MOST_ROWS, false}, false, mirror_fold(all->g, &all->strip[i]).hops > 0};
+    for (;;) {
+        MirrorCut cut[BLOCK_MAX_STRIPS];
+        int at[VIEW_MAX_PAGES + 1];
+        bool small[BLOCK_MAX_STRIPS] = {false}, again = false;
+        for (int i = 0; i < all->n; i++) cut[i] = t[i].cut;
+        *m = mirror_divide(c->arena, all, cut);
+        const int n = draw_slides(c, *m, t, page, at);
+        for (int k = 0; k < n; k++)
+            for (int i = at[k]; i < at[k + 1] && !slide_holds(page[k], c->arena); i++)
+                small[(*m)->strip[i].number] = true;
+        for (int i = 0; i < all->n; i++) again |= small[i] && try_next(&t[i]);
+        if (!again) return n;
     }
 }
 

@@ -124,8 +124,10 @@ static void reads_forward(Reads *q) {
     for (int i = 0; i < r->n_op; i++)
         for (int k = 0; r->op[i].f->input_step && k < r->op[i].f->n_inputs; k++)
             read_forward(q, r->op[i].f->inputs[k], r->op[i].f->input_step[k]);
-    for (int i = 0; i < r->n_coll; i++) read_forward(q, r->coll[i]->value, r->coll[i]->value_step);
-    for (int i = 0; i < r->n_move; i++) read_forward(q, r->move[i]->value, r->move[i]->value_step);
+    for (int i = 0; i < r->n_coll; i++)
+        if (!(r->rides >> i & 1)) read_forward(q, r->coll[i]->value, r->coll[i]->value_step);
+    for (int i = 0; i < r->n_move; i++)
+        if (!(r->move_rides >> i & 1)) read_forward(q, r->move[i]->value, r->move[i]->value_step);
 }
 
 static void read_back(Reads *q, const char *grad, int step, bool sum) {

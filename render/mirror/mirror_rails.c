@@ -180,7 +180,8 @@ static Entry entry(const MirrorPen *p, const Side *d, int r) {
     Entry e = {y + (row->kind == ROW_MOVE ? h : p->look.row) / 2,
                centre(p, d) + (hex ? p->box : thin) / (d->back ? 2 : -2),
                low ? side->bottom : side->top, true};
-    const int n = d->back ? 0 : mirror_sides(p->m, d->s, r, v, MIRROR_FLOW);
+    int n = d->back ? 0 : mirror_sides(p->m, d->s, r, v, MIRROR_FLOW);
+    if (n && mirror_sides_named(p, d->s, r)) n = 1; /* one arrow */
     if (low) e.y = y + p->look.row + p->look.sub / 2;
     if (n) e.y = y + h * (n + 0.5) / (n + 1); /* under what comes from outside */
     if (d->back && !low && row->kind == ROW_OPS && mirror_leaves(p, d->s, r)) e.y = y + h - 9;

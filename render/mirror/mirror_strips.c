@@ -110,7 +110,10 @@ void mirror_streams(MirrorPen *p, int first, int n, const double *dot, double to
     scene_at(p->s, 0);
 }
 
+/* The name of a part, but where the page has no other and its title begins with it. */
 static void title(MirrorPen *p, const MirrorStrip *s, double x, double y) {
+    const size_t n = strlen(s->strip->title);
+    if (p->s->title && !strncmp(p->s->title, s->strip->title, n) && p->s->title[n] == ':') return;
     scene_begin(p->s, "part", arena_printf(p->c->arena, "part-%s", s->to), NULL);
     scene_text(p->s, x, y, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, s->strip->title);
     scene_end(p->s);

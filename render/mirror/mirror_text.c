@@ -109,8 +109,7 @@ static void coll_rows(Text *t, const char *edge, const TraceCollective *c) {
                     wrong_skipped(c)
                         ? "missing: nothing is sent"
                         : arena_printf(t->a, "sends %s%s%s", bytes_text(c->bytes_sent, t->a),
-                                       c->why ? ": " : "",
-                                       c->why ? words_symbol(t->a, c->why) : ""),
+                                       c->why ? ": " : "", words_why(t->a, c->why)),
                     t->w);
     pending_row(t, edge, v);
     wrong_row(t, edge, c->step);

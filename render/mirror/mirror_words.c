@@ -74,6 +74,12 @@ static const char *coll_words(const MirrorPen *p, const TraceCollective *const *
                : arena_printf(a, "%s %s ×%d", name, values, n);
 }
 
+/* "slice ×3"; of moves that are no work how many there are says nothing. */
+static const char *move_words(Arena *a, const MirrorRow *r) {
+    const char *one = words_move(r->move[0]);
+    return r->n_move < 2 || strcmp(one, "slice") ? one : arena_printf(a, "%s ×%d", one, r->n_move);
+}
+
 const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool rest) {
     Arena *a = p->c->arena;
     const Trace *t = p->m->g->t;
@@ -85,8 +91,11 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
         return text;
     }
     if (r->kind != ROW_OPS || !back) {
+        if (r->kind == ROW_COLL && !back && r->rides == 2 && r->n_coll == 2 && !p->look.narrow &&
+            !p->look.terse)
+            return arena_printf(a, "%s rows, list ×2", words_coll_on(r->coll[0], p->m->g->rank));
         if (r->kind == ROW_COLL && !back) return coll_words(p, r->coll, r->n_coll);
-        if (r->kind == ROW_MOVE && !back) return words_move(r->move[0]);
+        if (r->kind == ROW_MOVE && !back) return move_words(a, r);
         const char *moved = back && r->n_back_move ? words_move(r->back_move[0]) : "";
         if (r->kind != ROW_OPS && (!back || !r->n_conj)) return *moved ? moved : "identity";
         if (r->kind != ROW_OPS) {
@@ -112,6 +121,28 @@ const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool
     }
     if (*via) return arena_printf(a, "%s via %s", dx ? "dx" : "dw", via);
     return *text || rest ? text : "dx = dy"; /* a bias passes the gradient on */
+}
+
+/* The parameter that is a list of numbers, as a norm's weight; NULL: the step has none, or others.
+ */
+static const TraceParam *list_of(const Trace *t, const TraceCompute *c) {
+    const TraceParam *list = NULL;
+    if (adds_bias(t, c) || matrix_of(t, c)) return NULL;
+    for (int i = 0; i < c->n_inputs && !list; i++) list = trace_param(t, c->inputs[i]);
+    return list;
+}
+const char *mirror_note(const MirrorPen *p, const MirrorRow *r, bool rest) {
+    const char *names = "";
+    for (int i = 0; i < r->n_op && r->kind == ROW_OPS; i++) {
+        if (r->op[i].rest != rest) continue;
+        const TraceCompute *c = r->op[i].f;
+        const TraceParam *list = list_of(p->m->g->t, c);
+        const char *name = list ? words_leaf(grads_weight(p->c->arena, grads_path(list))) : "",
+                   *label = c->label ? c->label : "";
+        if (!list || !strncmp(name, label, strlen(label))) return ""; /* "sink" of "sinks" */
+        names = join(p->c->arena, names, " ", name);
+    }
+    return names;
 }
 
 bool mirror_has_rest(const MirrorRow *r) {
@@ -352,14 +383,19 @@ bool mirror_leaves(const MirrorPen *p, const MirrorStrip *s, int r) {
     const TraceValue *v[MIRROR_FLOW];
     return !p->look.bare && mirror_side_grads(s, r, v, MIRROR_FLOW) > 0;
 }
+bool mirror_sides_named(const MirrorPen *p, const MirrorStrip *s, int r) {
+    const TraceValue *v[MIRROR_FLOW];
+    const int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
+    return p->look.inlined && n + (n > 1 && *mirror_past_words(p, s, r, false)) > 2;
+}
 double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r) {
     const TraceValue *v[MIRROR_FLOW];
     if (r->kind == ROW_FROM) return MIRROR_PILL;
     if (r->kind == ROW_MOVE) return r->n_conj ? p->look.row : fmin(p->look.row, 22);
     int n = mirror_sides(p->m, s, (int)(r - s->row), v, MIRROR_FLOW);
     const int k = (int)(r - s->row);
-    if (n && *mirror_past_words(p, s, k, false)) n++;      /* under them a line comes in */
-    double side = p->look.inlined && n > 2 ? 0 : 30.0 * n; /* as draw_sides writes them */
+    const bool past = n && *mirror_past_words(p, s, k, false); /* under them a line comes in */
+    double side = mirror_sides_named(p, s, k) ? past ? 36 : 0 : 30.0 * (n + past);
     if (r->kind == ROW_OPS && mirror_leaves(p, s, k) && *mirror_past_words(p, s, k, true))
         side = fmax(side, 48);
     return fmax(p->look.row + (mirror_has_rest(r) ? p->look.sub : 0), side);
@@ -473,6 +509,10 @@ static void row_widths(const MirrorPen *p, const MirrorRow *r, Widths *w) {
                                (r->kind == ROW_COLL ? 32
                                 : p->look.narrow    ? 14
                                                     : 20));
+    for (int rest = 0; rest < 2 && !p->look.narrow && !p->look.inlined; rest++)
+        if (*mirror_note(p, r, rest))
+            widen(&w->box, mirror_text_width(p, mirror_words(p, r, false, rest), SEMIBOLD) + 6 +
+                               mirror_text_width(p, mirror_note(p, r, rest), REGULAR) + 20);
     const TraceCollective *c = r->n_coll ? r->coll[0] : r->n_conj ? r->conj[0] : NULL;
     if (c) widen(&w->gutter, pill_width(p->s, mirror_pill(p, c)) + 30);
     for (int rest = 0; rest < 2; rest++) {
@@ -530,7 +570,7 @@ static void side_widths(const MirrorPen *p, const MirrorStrip *s, Widths *w) {
     const TraceValue *v[MIRROR_FLOW];
     for (int r = 0; r < s->n; r++) {
         int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n && !mirror_sides_named(p, s, r); i++)
             for (int line = 0; line < 2; line++)
                 widen(&w->left,
                       mirror_text_width(p, mirror_side_words(p, v[i], false, line), SEMIBOLD) +
@@ -569,7 +609,7 @@ void mirror_columns(MirrorPen *p, double x, int first, int n) {
     if (w.state[1] > 0) /* room for the heads */
         widen(&w.state[0], 48), widen(&w.state[1], 40), widen(&w.state[2], 52);
     for (int k = 0; k < 3; k++)
-        p->col[k + 1] = p->col[k] + w.state[k] + (k == 1 ? 52 : k ? 26 : 10);
+        p->col[k + 1] = p->col[k] + w.state[k] + (k == 1 ? 60 : k ? 26 : 10);
     if (w.state[1] > 0) p->weight = x;
     p->stream = x + (p->weight >= 0 && p->look.weights ? p->col[3] - x + 66 : 0) + 12;
     p->lane = chain_width(p->m, first, n) + 13;

@@ -10,6 +10,7 @@
 #include "ops/rule.h"
 
 typedef enum { LIN_NONE, LIN_SET, LIN_BILINEAR, LIN_ADD } Linearity;
+/* Of no call, of forward calls, of adjoints too. */
 typedef enum { BOUND_OF_ALL, BOUND_EACH_FORWARD, BOUND_EACH } OpBoundEach;
 
 /* Which elements of a head rope turns together, and where they go. */

@@ -248,7 +248,7 @@ TraceProjected trace_projected(const Trace *t) {
     TraceProjected p = {0};
     for (int i = 0; i < t->n_checks; i++) {
         const TraceCheck *c = &t->checks[i];
-        if (c->projections <= 0) continue;
+        if (c->projections <= 0 || !(c->notice > 0)) continue; /* its bits are held beside them */
         if (is_collective(t, c->step)) p.sums++;
         else p.products++;
         p.projections = c->projections;

@@ -501,9 +501,9 @@ typedef struct Trace {
 
 /* An empty trace in the arena, which its records share. */
 Trace *trace_new(Arena *arena);
-/* What random projections held, of all checks: how many products and sums over ranks, by how many
- * projections of each block, and the one of which they would notice the least (`notice`, NULL if
- * there is none). */
+/* What random projections alone held, of all checks: how many products and sums over ranks, by how
+ * many projections of each block, and the one of which they would notice the least (`notice`, NULL
+ * if there is none). */
 typedef struct TraceProjected {
     int64_t products, sums;
     int projections;

@@ -10,12 +10,13 @@ table() { "$program" list "$1" --format md; }
     cat << 'END'
 # Plans: the reference
 
-Made by `make docs` from the program's own tables: do not edit. `shardproof explain WORD` says the same in a terminal
-(`shardproof explain trust`, `explain colwise`, `explain "partial sum"`), README.md has a plan with comments.
+Made by `make docs` from the program's own tables: do not edit. `shardproof explain WORD` says the
+same in a terminal (`shardproof explain trust`, `explain colwise`, `explain "partial sum"`),
+README.md has a plan with comments.
 
-A plan is a YAML file. It has at least a `model` and a `mesh`; under `plan`, each line says how one module (or all that
-match a pattern) is cut. One component of a pattern stands for one component of a module's path: `layers.*.attention.w[qkv]`.
-The more exact line wins, then the later one.
+A plan is a YAML file. It has at least a `model` and a `mesh`; under `plan`, each line says how one
+module (or all that match a pattern) is cut. One component of a pattern stands for one component of
+a module's path: `layers.*.attention.w[qkv]`. The more exact line wins, then the later one.
 
 ```yaml
 model: {preset: llama3-8b, layers: 1, shrink: 16}
@@ -29,9 +30,12 @@ END
     for part in keys:Keys placements:Placements styles:Styles recipes:Recipes faults:Faults terms:"Letters and terms"; do
         printf '## %s\n\n' "${part#*:}"
         case ${part%%:*} in
-        keys) printf '`plan.PATTERN.x` is a field of a style: in a line of `plan`, or of a style of your own under `styles`.\n\n' ;;
-        placements) printf 'A bare placement speaks of the axes of its style; `{dp: replicate, tp: shard(0)}` says it axis by axis.\n\n' ;;
-        terms) printf 'Shapes such as `[B/dp, S/(cp*sp), D]` are those of one rank: each size divided by the axes that cut it.\n\n' ;;
+        keys) printf '`plan.PATTERN.x` is a field of a style: in a line of `plan`, or of a style of your own\n'
+            printf 'under `styles`.\n\n' ;;
+        placements) printf 'A bare placement speaks of the axes of its style; `{dp: replicate, tp: shard(0)}` says\n'
+            printf 'it axis by axis.\n\n' ;;
+        terms) printf 'Shapes such as `[B/dp, S/(cp*sp), D]` are those of one rank: each size divided by the\n'
+            printf 'axes that cut it.\n\n' ;;
         esac
         table "${part%%:*}"
         echo

@@ -630,6 +630,42 @@ static void test_copies(void **s) {
         arena_free(a);
     }
 }
+/* What is wrong with a sum on one rank only is told as the full check tells it. */
+static void spoil_one_sum(void *arg, Exec *e, const Step *s, bool checked) {
+    OneRank *x = arg;
+    if (checked || s->kind != ST_MOVE) return;
+    Spoil part = spoil_part(e, s->out, x->rank);
+    for (int64_t i = 0; i < part.n; i += 3) spoil_set(&part, i, 2 * spoil_get(&part, i) + 1);
+    x->acted = true;
+}
+static void test_copies_of_sums(void **s) {
+    (void)s;
+    static const char text[] = "model: {kind: mlp, sizes: [8, 32, 8], bias: false}\n"
+                               "data: {rows: 6, dtype: f32}\nmesh: {tp: 3}\n"
+                               "plan: {net1: colwise, net2: rowwise}\n";
+    for (int64_t rank = 0; rank < 3; rank++) {
+        Arena *a = arena_new();
+        const TraceCheck *wrong[2] = {NULL, NULL};
+        for (int quick = 0; quick < 2; quick++) {
+            OneRank x = {.rank = rank};
+            PipelineOptions o = {.execute = true,
+                                 .threads = 1,
+                                 .watch = spoil_one_sum,
+                                 .watch_arg = &x,
+                                 .check = quick ? CHECK_QUICK : CHECK_FULL};
+            PlanRun r = plan_run_with(a, "plan.yaml", text, &o);
+            assert_true(x.acted && r.t->n_fail == 1);
+            for (int i = 0; i < r.t->n_checks; i++)
+                if (r.t->checks[i].verdict[0] == 'F') wrong[quick] = &r.t->checks[i];
+        }
+        assert_string_equal(wrong[0]->value, wrong[1]->value);
+        assert_string_equal(wrong[0]->cause, wrong[1]->cause);
+        assert_int_equal(rankset_count(&wrong[0]->ranks), 1);
+        assert_int_equal(rankset_count(&wrong[1]->ranks), 1);
+        assert_true(wrong[0]->max_abs == wrong[1]->max_abs);
+        arena_free(a);
+    }
+}
 /* The residual of a right product depends on its columns. */
 static double residual(Exec *e, const Step *s, int64_t part, int64_t step) {
     Arena *tmp = arena_new();
@@ -713,6 +749,7 @@ int main(void) {
         cmocka_unit_test(test_shipped_plans),
         cmocka_unit_test(test_experts),
         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_copies_of_sums),
         cmocka_unit_test(test_columns_of_each_turn),
         cmocka_unit_test(test_random_plans),
         cmocka_unit_test(test_end_to_end),

@@ -281,7 +281,9 @@ static void observe(Check *c, const Step *s, const bool *seen, int64_t rank, int
                              (long long)mesh_member(c->e->p->mesh, &s->move.axes, rank, i));
     }
 }
-static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList *X, int64_t rank) {
+/* closer: element by element, of what was projected before. */
+static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList *X, int64_t rank,
+                            bool closer) {
     const Program *p = c->e->p;
     bool max = s->move.from.type[s->move.axes.a[0]] == TY_M;
     int64_t n = mesh_size(p->mesh, &s->move.axes);
@@ -289,7 +291,8 @@ static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList 
     bool *seen = ARENA_ARRAY(tmp, bool, n);
     const Joint at = {.c = c, .X = X, .rank = rank};
     /* in bf16 their roundings are all that there is */
-    bool held = c->quick && !c->e->narrow && !max && projected_total(c, s, m, &at, seen);
+    bool may = c->quick && !closer && !c->e->narrow && !max,
+         held = may && projected_total(c, s, m, &at, seen);
     AxisList XA = *X;
     for (int i = 0; i < s->move.axes.n; i++)
         if (!joint_has_axis(&XA, s->move.axes.a[i])) mesh_add_axis(&XA, &s->move.axes, i);
@@ -311,7 +314,7 @@ static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList 
     levels_round(c, s->out, k, all.x, abs, NULL);
     w.bound = w.prob = abs;
     compare_all(m, s->out, &s->move.to, X, rank, &w);
-    if (!max && s->kind == ST_MOVE && k) observe(c, s, seen, rank, n);
+    if (!max && s->kind == ST_MOVE && k && !closer) observe(c, s, seen, rank, n);
     joint_give(c, w.want);
     joint_give(c, abs);
     arena_free(tmp);
@@ -388,13 +391,20 @@ static void check_move(Check *c, const Step *s) {
     int64_t coords = mesh_size(p->mesh, &X);
     for (int64_t i = 0; i < coords; i++) {
         int64_t rank = joint_rank(c, s->in[0], &X, i);
-        if (reduces) check_reduction(c, s, &m, &X, rank);
+        if (reduces) check_reduction(c, s, &m, &X, rank, false);
         else if (spreads) check_spread(c, s, &m, &X, rank);
         else check_copy(c, s, &m, &X, rank);
     }
     RankSet ranks = ranks_of(c, s->out);
     Compare same = compare_new(c->e, c->arena, s, s->out, LEVEL_BITS);
     if ((reduces || spreads) && !m.failed) compare_replicas(&same, s->out, &s->move.to);
+    if (same.failed && m.rec.projections) { /* of copies one was projected: which is wrong? */
+        free(m.rank_error);
+        m = compare_new(c->e, c->arena, s, s->out, level);
+        for (int64_t i = 0; i < coords; i++)
+            check_reduction(c, s, &m, &X, joint_rank(c, s->in[0], &X, i), true);
+        if (m.failed) free(same.rank_error), same.failed = false;
+    }
     if (m.failed && reduces && tf == TY_P) cause_terms(c->arena, c->e, s, m.rank_error, &m.rec);
     record(c, &m, &ranks, step_cause(c, s, &m, cause_of_move));
     if (same.failed) record(c, &same, &ranks, REPLICAS_DIFFER);

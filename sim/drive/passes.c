@@ -135,6 +135,7 @@ static void prepare(Run *r) {
     r->check->room = room_now;
     r->check->quick = r->rep->quick = r->quick;
     r->check->seed = r->plan->seed;
+    if (r->quick) r->check->piece = CHECK_PIECE_QUICK;
     if (r->o->check_piece) r->check->piece = r->o->check_piece;
     if (r->src.local_mean)
         r->check->weights_cause = "the plan's `normalise: local_mean`: each rank divides by the "

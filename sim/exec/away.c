@@ -65,6 +65,7 @@ static FarBytes tell_sums(void *arg, const Local *of, FarBytes question, Arena *
     ToldSums t = {s.first, s.blocks};
     FarBytes told = bytes_new(arena, (int64_t)sizeof t + bytes_of(&s.sum) + bytes_of(&s.square));
     put(put(put(told.p, &t, sizeof t), s.sum.p, bytes_of(&s.sum)), s.square.p, bytes_of(&s.square));
+    project_part_end(own->host, &s);
     return told;
 }
 

@@ -238,23 +238,30 @@ typedef struct {
 } Denoted;
 typedef struct {
     bool max;   /* the largest of the shares, not their sum */
-    bool *seen; /* [shares]: does it hold anything but zeros? Asks for magnitudes too; or NULL */
+    bool *seen; /* [shares], set where it holds anything but zeros. Asks for magnitudes too; or NULL
+                 */
+    const Region *part; /* the elements that are asked for; NULL: all */
 } Shares;
 
+static AxisList with_axes(const AxisList *X, const AxisList *A) {
+    AxisList both = *X;
+    for (int i = 0; i < A->n; i++)
+        if (!joint_has_axis(&both, A->a[i])) mesh_add_axis(&both, A, i);
+    return both;
+}
 /* `val` at the coordinate of X that `rank` has: shares over A added in f64. x and abs are to be
  * given back. */
 static Denoted denoted(const Check *c, int val, const AxisList *X, const AxisList *A, int64_t rank,
                        Shares how) {
     const bool max = how.max;
     const Mesh *m = c->e->p->mesh;
-    AxisList both = *X;
-    for (int i = 0; i < A->n; i++)
-        if (!joint_has_axis(&both, A->a[i])) mesh_add_axis(&both, A, i);
+    const AxisList both = with_axes(X, A);
     int64_t n = mesh_size(m, A);
     Denoted d = {0};
     for (int64_t i = 0; i < n; i++) {
         int64_t q = mesh_member(m, A, rank, i);
-        Tensor t = assemble_value(c->e, val, &both, q);
+        Tensor t = how.part ? assemble_box(c->e, val, &both, q, how.part)
+                            : assemble_value(c->e, val, &both, q);
         int64_t k = tensor_count(&t);
         if (!d.x) {
             d.shape = t;
@@ -264,7 +271,7 @@ static Denoted denoted(const Check *c, int val, const AxisList *X, const AxisLis
         if (k != tensor_count(&d.shape)) k = 0; /* other rows: not what is added up here */
         AddJob j = {t.p, exec_dtype(c->e, val), max, !i, d.x, d.abs};
         c->e->host->pieces(c->e->host, c->e->pool, k, add_piece, &j);
-        if (how.seen) how.seen[i] = !joint_numbers(c) || any_nonzero(t.p, j.dt, k);
+        if (how.seen) how.seen[i] |= !joint_numbers(c) || any_nonzero(t.p, j.dt, k);
         joint_give(c, t.p);
     }
     d.shape.p = NULL;
@@ -281,6 +288,39 @@ static void observe(Check *c, const Step *s, const bool *seen, int64_t rank, int
                              (long long)mesh_member(c->e->p->mesh, &s->move.axes, rank, i));
     }
 }
+/* The longest dim along which what is added up and what comes of it can be looked at a part at a
+ * time, *each elements; -1: all at once, it is small or no range of whole values. */
+static int reduction_dim(const Check *c, const Step *s, const Region *box, int64_t *each) {
+    int64_t all = *each;
+    int dim = -1;
+    if (all <= c->piece / 8 || c->e->far || box->outer || c->e->p->val[s->out].list >= 0) return -1;
+    for (int d = 0; d < box->nd; d++)
+        if (box->d[d].range && (dim < 0 || box->n[d] > box->n[dim])) dim = d;
+    if (dim < 0 || !slices_ranges(c->e, s->in[0], dim) || !slices_ranges(c->e, s->out, dim))
+        return -1;
+    *each = c->piece / 8 / (all / box->n[dim]);
+    if (*each < 1) *each = 1;
+    return dim;
+}
+/* The shares of the elements of `box` added up in float64, with their bounds, against what the
+ * ranks hold; part: as Whole's. */
+static void reduction_part(Check *c, const Step *s, CompareLooks *looks, const Region *box,
+                           int part, bool *seen) {
+    const bool max = s->move.from.type[s->move.axes.a[0]] == TY_M;
+    Denoted all = denoted(c, s->in[0], looks->fixed, &s->move.axes, looks->rep,
+                          (Shares){max, seen, part ? box : NULL});
+    Whole w = {.box = box, .part = part, .want = all.x, .bound = all.abs, .prob = all.abs};
+    double *abs = all.abs;
+    int64_t k = tensor_count(&all.shape), n = mesh_size(c->e->p->mesh, &s->move.axes);
+    bool exact = max || n == 1;
+    double u = c->u * c->slack, g = exact ? 0 : gamma_n((double)n, u),
+           least = exact ? 0 : least_of(u);
+    for (int64_t j = 0; j < k && joint_numbers(c); j++) abs[j] = abs[j] * g + least;
+    levels_round(c, s->out, k, all.x, abs, NULL);
+    compare_look(looks, &w);
+    joint_give(c, all.x);
+    joint_give(c, abs);
+}
 /* closer: element by element, of what was projected before. */
 static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList *X, int64_t rank,
                             bool closer) {
@@ -293,9 +333,7 @@ static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList 
     /* in bf16 their roundings are all that there is */
     bool may = c->quick && !closer && !c->e->narrow && !max,
          held = may && projected_total(c, s, m, &at, seen);
-    AxisList XA = *X;
-    for (int i = 0; i < s->move.axes.n; i++)
-        if (!joint_has_axis(&XA, s->move.axes.a[i])) mesh_add_axis(&XA, &s->move.axes, i);
+    const AxisList XA = with_axes(X, &s->move.axes);
     Region box = assemble_region(c->e, s->in[0], &XA, rank, tmp);
     Tensor whole = region_packed(&box);
     if (held) {
@@ -303,20 +341,18 @@ static void check_reduction(Check *c, const Step *s, Compare *m, const AxisList 
         arena_free(tmp);
         return;
     }
-    Denoted all = denoted(c, s->in[0], X, &s->move.axes, rank, (Shares){max, seen});
-    Whole w = {.box = &box, .want = all.x};
-    double *abs = all.abs;
-    int64_t k = tensor_count(&all.shape);
-    bool exact = max || n == 1;
-    double u = c->u * c->slack, g = exact ? 0 : gamma_n((double)n, u),
-           least = exact ? 0 : least_of(u);
-    for (int64_t j = 0; j < k && joint_numbers(c); j++) abs[j] = abs[j] * g + least;
-    levels_round(c, s->out, k, all.x, abs, NULL);
-    w.bound = w.prob = abs;
-    compare_all(m, s->out, &s->move.to, X, rank, &w);
+    int64_t k = tensor_count(&whole), each = k;
+    int dim = reduction_dim(c, s, &box, &each);
+    CompareLooks looks = compare_begin(m, s->out, &s->move.to, X, rank);
+    Region part = box;
+    for (int64_t lo = 0; dim >= 0 && lo < box.n[dim]; lo += each) {
+        part.d[dim].lo = box.d[dim].lo + lo;
+        part.d[dim].n = part.n[dim] = box.n[dim] - lo < each ? box.n[dim] - lo : each;
+        reduction_part(c, s, &looks, &part, 1 + dim, seen);
+    }
+    if (dim < 0) reduction_part(c, s, &looks, &box, 0, seen);
+    compare_end(&looks);
     if (!max && s->kind == ST_MOVE && k && !closer) observe(c, s, seen, rank, n);
-    joint_give(c, w.want);
-    joint_give(c, abs);
     arena_free(tmp);
 }
 /* Moves that only copy: by bits, of what they copy, or of what is kept from the step before. */
@@ -339,7 +375,7 @@ static void check_copy(Check *c, const Step *s, Compare *m, const AxisList *X, i
 static void check_spread(Check *c, const Step *s, Compare *m, const AxisList *X, int64_t rank) {
     const Program *p = c->e->p;
     Tensor src = assemble_value(c->e, s->in[0], X, rank);
-    Denoted all = denoted(c, s->out, X, &s->move.axes, rank, (Shares){false, NULL});
+    Denoted all = denoted(c, s->out, X, &s->move.axes, rank, (Shares){0});
     double *sum = all.x;
     int64_t n = tensor_count(&src);
     m->rec.count += n;
@@ -460,8 +496,7 @@ void check_exact(Check *c, const Step *s, const Whole *want, double modulus) {
     if (!P.n) compare_all(&m, s->out, &v->L, &none, 0, want);
     else {
         /* the shares must add up to the value, modulo */
-        Denoted all =
-            denoted(c, s->out, &none, &P, joint_rank(c, s->out, &none, 0), (Shares){false, NULL});
+        Denoted all = denoted(c, s->out, &none, &P, joint_rank(c, s->out, &none, 0), (Shares){0});
         double *sum = all.x;
         int64_t n = tensor_count(&all.shape);
         for (int64_t i = 0; i < n && joint_numbers(c); i++) {
@@ -497,7 +532,7 @@ double check_reference(Check *c, int val, const double *want, double odd, double
     AxisList P = {0}, none = {0};
     for (int a = 0; a < p->mesh->naxes; a++)
         if (v->L.type[a] == TY_P) P.a[P.n++] = (uint8_t)a;
-    Denoted all = denoted(c, val, &none, &P, joint_rank(c, val, &none, 0), (Shares){false, NULL});
+    Denoted all = denoted(c, val, &none, &P, joint_rank(c, val, &none, 0), (Shares){0});
     double *got = all.x, err = 0;
     int64_t n = tensor_count(&all.shape), out = odd > 0 ? (int64_t)ceil(odd * (double)n) : 0;
     *top = 0;
@@ -522,7 +557,7 @@ static void distance_of_sum(Check *c, int val, const AxisList *P, const double *
         if (p->val[val].L.type[a] == TY_R || p->val[val].L.type[a] == TY_I) X.a[X.n++] = (uint8_t)a;
     for (int64_t i = 0; i < mesh_size(p->mesh, &X); i++) {
         int64_t rank = joint_rank(c, val, &X, i);
-        Denoted all = denoted(c, val, &X, P, rank, (Shares){false, NULL});
+        Denoted all = denoted(c, val, &X, P, rank, (Shares){0});
         double err = 0;
         for (int64_t k = 0; k < tensor_count(&all.shape) && joint_numbers(c); k++) {
             double d = fabs(all.x[k] - want[k]);

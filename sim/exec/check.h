@@ -9,7 +9,11 @@
 
 /* Large enough that what is packed for all of it pays, small enough to be touched again while it is
  * near. */
-enum { CHECK_PIECE = 1 << 24 };
+enum {
+    CHECK_PIECE = 1 << 24,
+    CHECK_PIECE_QUICK = 1 << 21 /* where a product is mostly not held by its elements: what is
+                                   wrong is looked at closer in the memory that there is */
+};
 typedef struct Check {
     Exec *e;
     Trace *t;

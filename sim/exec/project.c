@@ -227,9 +227,9 @@ static Tensor with_dim(Tensor t, int dim, int64_t n, double *p) {
     tensor_pack(&t);
     return t;
 }
-static double *zeros(Arena *arena, const Tensor *t) {
-    size_t bytes = base_mul((size_t)tensor_count(t) + 1, sizeof(double));
-    return memset(arena_alloc(arena, bytes), 0, bytes);
+static double *zeros(Device *host, const Tensor *t) {
+    size_t bytes = base_mul((size_t)tensor_count(t), sizeof(double));
+    return memset(device_array(host, tensor_count(t), sizeof(double)), 0, bytes);
 }
 static Through through_of(Dtype dt, const Tensor *t, int dim, const double *column) {
     Through j = {.dt = dt, .outer = 1, .n = t->n[dim], .inner = 1, .column = column};
@@ -254,12 +254,16 @@ ProjectSums project_part(const ProjectPart *q, Arena *arena) {
     ProjectSums s = {.first = lo / PROJECT_BLOCK, .blocks = j.blocks};
     s.sum = with_dim(whole, q->dim, j.blocks * PROJECT_VECTORS, NULL);
     s.square = with_dim(whole, q->dim, j.blocks, NULL);
-    s.sum.p = j.sum = zeros(arena, &s.sum);
-    s.square.p = j.square = zeros(arena, &s.square);
+    s.sum.p = j.sum = zeros(q->host, &s.sum);
+    s.square.p = j.square = zeros(q->host, &s.square);
     Region box = region_plain(&whole), has = region_plain(&q->t);
     has.d[q->dim] = (DimIndex){false, 0, mine, place};
     through_part(&j, q->pool, q->dim, (Block){&box, &whole}, (Block){&has, &q->t});
     return s;
+}
+void project_part_end(Device *host, ProjectSums *s) {
+    host->release(host, s->sum.p);
+    host->release(host, s->square.p);
 }
 /* Adds what a part gives along a dim to what there is of the whole. */
 static void add_blocks(const Region *box, const Tensor *to, const Region *has, const Tensor *from,
@@ -290,12 +294,22 @@ static void add_part(const Projection *p, Through *j, int dim, const Tensor *who
                      .n = j->n,
                      .place = at.to[dim]};
     ProjectSums s;
-    if (!p->away || !p->away->sums(p->away->arg, &q, &s, tmp)) s = project_part(&q, tmp);
+    bool own = !p->away || !p->away->sums(p->away->arg, &q, &s, tmp);
+    if (own) s = project_part(&q, tmp);
     Tensor sum = with_dim(*whole, dim, j->blocks * PROJECT_VECTORS, j->sum),
            square = with_dim(*whole, dim, j->blocks, j->square);
     add_blocks(box, &sum, &part->has, &s.sum, dim, s.first * PROJECT_VECTORS);
     add_blocks(box, &square, &part->has, &s.square, dim, s.first);
+    if (own) project_part_end(p->host, &s);
     arena_free(tmp);
+}
+/* On the dry device: takes what the sums of a part take. */
+static void estimate_part(const Projection *p, const Tensor *t, int dim) {
+    if (!tensor_count(t)) return;
+    int64_t n = t->n[dim], cells = tensor_count(t) / n * ((n - 1) / PROJECT_BLOCK + 1);
+    ProjectSums s = {.sum.p = device_array(p->host, cells * PROJECT_VECTORS, 8),
+                     .square.p = device_array(p->host, cells, 8)};
+    project_part_end(p->host, &s);
 }
 /* A tensor, or its parts, along a dim. */
 static Through through(const Projection *p, const Tensor *t, const AssembleParts *parts, int dim,
@@ -306,6 +320,8 @@ static Through through(const Projection *p, const Tensor *t, const AssembleParts
     j.sum = device_array(p->host, count * PROJECT_VECTORS, 8);
     Tensor whole = with_dim(*t, dim, j.n, NULL);
     *sum = with_dim(whole, dim, j.blocks * PROJECT_VECTORS, j.sum);
+    for (int64_t i = 0; parts && i < parts->n && p->host->sizes_only; i++)
+        estimate_part(p, &parts->part[i].t, dim);
     if (p->host->sizes_only) return j;
     memset(j.square, 0, (size_t)count * 8);
     memset(j.sum, 0, (size_t)count * PROJECT_VECTORS * 8);

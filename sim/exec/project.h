@@ -29,8 +29,10 @@ typedef struct ProjectSums {
     int64_t first, blocks;
     Tensor sum, square;
 } ProjectSums;
-/* Arrays live in `arena`; q->t is for the host to read. */
+/* q->t is for the host to read. The sums are in memory of q->host, to be given back; what is needed
+ * on the way lives in `arena`. */
 ProjectSums project_part(const ProjectPart *q, Arena *arena);
+void project_part_end(Device *host, ProjectSums *s);
 
 /* The smaller product of what the factor that is cut became and of the other factor, or a part of
  * it. `like`: the call, whose output has the sizes that they make, but at `dim`, and p NULL. */

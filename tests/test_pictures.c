@@ -937,6 +937,12 @@ static void ways_are_what_plans_take(void **state) {
                               "data: {batch: 1, sequence: 16, dtype: f32}\nrecipe: hf-llama\n",
                               &(PipelineOptions){.events = true});
     says_not(words_of(a, r.t, view("memory")), "ZeRO-1"); /* nothing to cut */
+    if (access("plans", F_OK) != 0) skip();
+    size_t n; /* sums over tp of the gradients of norms alone are no data parallelism */
+    const char *tp = "plans/18-llama3-8b-backward.yaml";
+    const char *text = file_read(a, diags_new(a), tp, 1 << 20, (Loc){0}, &n);
+    r = plan_run_with(a, tp, text, &(PipelineOptions){.events = true});
+    says_not(words_of(a, r.t, view("memory")), "ZeRO-1");
     arena_free(a);
 }
 
@@ -1049,6 +1055,55 @@ static void hidden_is_behind_compute(void **state) {
         arena_free(a);
     }
     assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
+}
+/* A name in a collective clears the hatch behind it, and gives what is hidden no ink of what is
+ * waited for. */
+static void names_keep_the_ink(void **state) {
+    (void)state;
+    static const char *const plans[] = {"plans/20-llama3-8b-fsdp-tp.yaml",
+                                        "plans/34-llama4-scout-torchtitan.yaml"};
+    int seen = 0;
+    if (access("plans", F_OK) != 0) skip();
+    for (size_t k = 0; k < sizeof plans / sizeof *plans; k++) {
+        Arena *a = arena_new();
+        size_t size;
+        const char *text = file_read(a, diags_new(a), plans[k], 1 << 20, (Loc){0}, &size);
+        PlanRun r = plan_run_with(a, plans[k], text, &(PipelineOptions){.events = true});
+        Scene *page[32];
+        RenderOptions o = view("timeline");
+        assert_true(render_pages(r.t, r.d, &o, a, page) > 0);
+        const Scene *s = page[0];
+        for (int g = 0; g < s->n_groups; g++) {
+            double hatch = -1;
+            for (int i = 0; i < s->n_marks; i++)
+                if (s->marks[i].group == g && s->marks[i].kind == MARK_HATCH) hatch = s->marks[i].x;
+            for (int i = 0; hatch >= 0 && i < s->n_marks; i++) {
+                const Mark *m = &s->marks[i];
+                if (m->group != g || m->kind != MARK_RECT || m->fill != ROLE_COLL) continue;
+                bool first = i == 0 || s->marks[i - 1].group != g; /* all of it is waited for */
+                if (!first && m->x < hatch - 0.01)
+                    fail_msg("%s: ink from %g, hatch from %g", s->groups[g].id, m->x, hatch);
+                seen++;
+            }
+        }
+        arena_free(a);
+    }
+    assert_true(seen > 20);
+}
+/* Slides with matrices have a scale each, and say so. */
+static void slides_have_their_scale(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    Arena *a = arena_new();
+    size_t n;
+    const char *file = "plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml";
+    const char *text = file_read(a, diags_new(a), file, 1 << 20, (Loc){0}, &n);
+    PlanRun r = plan_run_with(a, file, text, &(PipelineOptions){.events = true});
+    RenderOptions o = view("shards");
+    o.preset = "slide";
+    for (o.page = 1; o.page <= 2; o.page++)
+        says(words_of(a, r.t, o), "one scale on a page unless a matrix says another");
+    arena_free(a);
 }
 /* What a block's figure says is kept for backward is what memory has alive when that begins: each
  * block that goes round a ring has a buffer of its own. */
@@ -1198,6 +1253,8 @@ int main(void) {
                                        cmocka_unit_test(same_things_show_each_other),
                                        cmocka_unit_test(collectives_have_names),
                                        cmocka_unit_test(kept_is_what_is_alive),
+                                       cmocka_unit_test(names_keep_the_ink),
+                                       cmocka_unit_test(slides_have_their_scale),
                                        cmocka_unit_test(hidden_is_behind_compute),
                                        cmocka_unit_test(kernels_have_one_ink),
                                        cmocka_unit_test(no_sentence_is_cut),

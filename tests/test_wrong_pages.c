@@ -345,12 +345,38 @@ static void right_plans_do_not(void **state) {
     }
 }
 
+/* The legend explains the red of a box as it does that of a hexagon, and what is done twice is
+ * called that wherever it has a box. */
+static void the_red_is_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *view, *says;
+    } row[] = {
+        {"plans/bugs/01-output-left-partial.yaml", "overview", "wrong step or first wrong value"},
+        {"plans/bugs/25-packed-cut-as-one.yaml", "overview", "wrong step or first wrong value"},
+        {"plans/bugs/06-reduced-twice.yaml", "overview", "AllReduce, twice"},
+        {"plans/bugs/06-reduced-twice.yaml", "block", "AllReduce, twice"},
+        {"plans/bugs/06-reduced-twice.yaml", "shards", "over tp, twice"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        Diags *d = diags_new(a);
+        size_t n;
+        RenderOptions o = {.view = row[i].view, .rank = -1, .layer = -1};
+        const Trace *t = trace_of(a, d, row[i].file, false);
+        says(svg_words(a, render_text(t, d, &o, FORMAT_SVG, a, &n)), row[i].says);
+        arena_free(a);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_bug_is_marked),          cmocka_unit_test(wrong_plans_look_it),
-        cmocka_unit_test(errors_stand_by_micro_batch), cmocka_unit_test(sizes_are_no_numbers),
-        cmocka_unit_test(several_are_all_told),        cmocka_unit_test(layers_with_their_mistakes),
-        cmocka_unit_test(right_plans_do_not)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_bug_is_marked),
+                                       cmocka_unit_test(wrong_plans_look_it),
+                                       cmocka_unit_test(errors_stand_by_micro_batch),
+                                       cmocka_unit_test(sizes_are_no_numbers),
+                                       cmocka_unit_test(several_are_all_told),
+                                       cmocka_unit_test(layers_with_their_mistakes),
+                                       cmocka_unit_test(the_red_is_told),
+                                       cmocka_unit_test(right_plans_do_not)};
     int failed = cmocka_run_group_tests_name("wrong pages", tests, NULL, NULL);
     render_cleanup();
     return failed;

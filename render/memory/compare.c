@@ -115,6 +115,9 @@ int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS
         MemClass *c = &out[way].held;
         c->bytes[MEM_ACTS] = m->bytes[MEM_ACTS];
         for (int k = 0; k < MEM_KINDS; k++) c->total += c->bytes[k];
+        /* sums of norms' gradients alone, over tp, are no data parallelism: four equal bars */
+        const int64_t saved = out[0].held.total - c->total;
+        if (way == MEM_WAYS - 1 && saved < (out[0].held.total - c->bytes[MEM_ACTS]) / 100) return 0;
         out[way].cut = cut[way];
         const char *by = arena_printf(a, "/%lld", (long long)per);
         out[way].formula =

@@ -12,7 +12,8 @@ typedef struct {
     const char *formula;    /* "(2 + 2 + 12/4) B × 634,400,768" */
 } MemWay;
 /* Rows for the rank of `m`, whose live values all of them have; returns their number, 0 if nothing
- * says over which axes gradients of weights are added up. In the arena. */
+ * says over which axes gradients of weights are added up, or ZeRO would cut next to nothing. In the
+ * arena. */
 int memory_ways(Arena *a, const Trace *t, const MemClass *m, MemWay out[MEM_WAYS]);
 /* "4,015,263,744" */
 const char *memory_thousands(Arena *a, int64_t n);

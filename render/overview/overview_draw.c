@@ -128,7 +128,7 @@ static int draw_box(OverviewPen *p, const OverviewUnit *u, double x, double y) {
     scene_frame(s, x, y, p->width, h);
     Mark *m =
         scene_rect(s, (Area){x, y, p->width, h}, 3, (Look){ROLE_COMPUTE, ROLE_COMPUTE_LINE, 1.25});
-    if (u->n_wrong) m->stroke = ROLE_FAIL, m->line = 3;
+    if (u->n_wrong) wrong_border(m, &p->legend);
     draw_inside(p, u, x, y, h);
     for (int i = 0; i < flags_of(u); i++)
         wrong_flag(s, p->o.wrong, u->wrong[i], x + p->width - FLAG * (flags_of(u) - i), y + 12);

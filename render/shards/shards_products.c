@@ -205,10 +205,12 @@ static double draw_sum(ShardPen *p, const Product *q, double at, double mid, boo
     Arena *a = p->c->arena;
     const CollWord *word = coll_word(q->coll->op);
     const char *name = word ? word->name : q->coll->op;
-    double hw = scene_width(s, 13, SEMIBOLD, name) + 34, room = p->x + p->w - at - 30;
+    const char *over = words_done(
+        a, arena_printf(a, "over %s", words_axis_list(a, p->c->t, q->coll->axis)), q->coll);
+    double room = p->x + p->w - at - 30, hw = 34 + fmax(scene_width(s, 13, SEMIBOLD, name),
+                                                        scene_width(s, 12, REGULAR, over) - 4);
     if (hw > room) return 0;
     Pt go[2] = {{at + 6, mid}, {at + 30, mid}};
-    const char *over = arena_printf(a, "over %s", words_axis_list(a, p->c->t, q->coll->axis));
     Hexagon x = hexagon_of(q->coll, at + 30, mid - 21, hw, 42);
     x.id = arena_printf(a, "collective-%d", q->coll->step);
     Str tip = str_new(a);

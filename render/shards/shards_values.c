@@ -599,7 +599,8 @@ static const char *moved_tip(ShardPen *p, const Row *r) {
 /* The hexagon of a row's collective in the middle of `at`; returns its group. */
 static int draw_collective(ShardPen *p, const Row *r, int number, double mid, Area *at) {
     Arena *a = p->c->arena;
-    const char *over = arena_printf(a, "over %s", words_axis_list(a, p->c->t, r->coll->axis));
+    const char *over = words_done(
+        a, arena_printf(a, "over %s", words_axis_list(a, p->c->t, r->coll->axis)), r->coll);
     double w = fmin(at->w - 24, 24 + fmax(scene_width(p->s, 12, SEMIBOLD, r->by),
                                           scene_width(p->s, 12, REGULAR, over)));
     *at = (Area){at->x + (at->w - w) / 2, mid - 19, w, 38};

@@ -298,8 +298,8 @@ static const char *scale_words(const ShardPen *p, const Slot *slot, int n) {
     double w, h;
     bool smaller = false;
     for (int i = 0; i < n; i++) smaller |= matrix_size(p, slot[i].q, &w, &h) > 1.001;
-    if (smaller) return "one scale unless a matrix says another";
-    return p->preset == PRESET_SLIDE ? "one scale on a page" : "one scale";
+    return arena_printf(p->c->arena, "one scale%s%s", p->preset == PRESET_SLIDE ? " on a page" : "",
+                        smaller ? " unless a matrix says another" : "");
 }
 
 /* Do parts of any matrix say a place, and not the numbers of ranks? */

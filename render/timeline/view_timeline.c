@@ -302,8 +302,10 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     }
     if (text) {
         double w = scene_width(p->s, 12, coll ? REGULAR : MEDIUM, text), mid = (a + b) / 2;
-        if (exposed)
-            scene_rect(p->s, (Area){mid - w / 2 - 3, y + 2, w + 6, h - 4}, 0,
+        const double from = fmax(mid - w / 2 - 3, stops), to = mid + w / 2 + 3;
+        if (exposed &&
+            to > from) /* off the hatch, and off nothing else: its fill says what waits */
+            scene_rect(p->s, (Area){from, y + 2, to - from, h - 4}, 0,
                        (Look){ROLE_COLL, ROLE_NONE, 0});
         scene_text(p->s, mid, y + h / 2 + 4.3,
                    (TextLook){ALIGN_MIDDLE, 12, coll ? REGULAR : MEDIUM, ROLE_INK}, text);

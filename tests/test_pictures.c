@@ -1090,6 +1090,23 @@ static void names_keep_the_ink(void **state) {
     }
     assert_true(seen > 20);
 }
+/* What is gathered for a whole layer stands in an overview at one of its parts: it says whose it
+ * is, as a timeline does. */
+static void units_are_named(void **state) {
+    (void)state;
+    if (access("plans", F_OK) != 0) skip();
+    Arena *a = arena_new();
+    size_t n;
+    const char *file = "plans/20-llama3-8b-fsdp-tp.yaml";
+    const char *text = file_read(a, diags_new(a), file, 1 << 20, (Loc){0}, &n);
+    PlanRun r = plan_run_with(a, file, text, &(PipelineOptions){.events = true});
+    const char *w = words_of(a, r.t, view("overview"));
+    says(w, "AllGather layer, 373 KiB");
+    says(w, "ReduceScatter layer, 373 KiB");
+    says(w, "AllGather root, 1.47 MiB");
+    says(words_of(a, r.t, view("timeline")), "AG layer 1");
+    arena_free(a);
+}
 /* Slides with matrices have a scale each, and say so. */
 static void slides_have_their_scale(void **state) {
     (void)state;
@@ -1255,6 +1272,7 @@ int main(void) {
                                        cmocka_unit_test(kept_is_what_is_alive),
                                        cmocka_unit_test(names_keep_the_ink),
                                        cmocka_unit_test(slides_have_their_scale),
+                                       cmocka_unit_test(units_are_named),
                                        cmocka_unit_test(hidden_is_behind_compute),
                                        cmocka_unit_test(kernels_have_one_ink),
                                        cmocka_unit_test(no_sentence_is_cut),

@@ -582,6 +582,21 @@ const char *words_coll_done(Arena *a, const TraceCollective *c) {
     return c->skipped ? arena_printf(a, "no %s", name) : words_done(a, name, c);
 }
 
+/* Is anything of a layer among what travels with another's value? */
+static bool with_layers(const Trace *t, const TraceCollective *c) {
+    for (int i = 0; i < t->n_values; i++) {
+        bool with = false;
+        for (int k = 0; k < c->n_with; k++) with |= c->with[k] == t->values[i].step;
+        const TraceParam *p = with ? trace_param(t, t->values[i].subject.of) : NULL;
+        if (p && p->layer >= 0) return true;
+    }
+    return false;
+}
+const char *words_unit(const Trace *t, const TraceCollective *c) {
+    if (!c->n_with) return NULL;
+    return c->layer >= 0 ? "layer" : with_layers(t, c) ? "model" : "root";
+}
+
 int words_backward(const Trace *t) {
     int first = INT_MAX;
     for (int i = 0; i < t->n_computes; i++)

@@ -125,8 +125,8 @@ typedef enum { MESSAGE_NONE, MESSAGE_TO, MESSAGE_FROM } Message;
 Message words_message(const TraceCollective *c, int64_t rank);
 /* "To another stage", "From another stage". */
 const char *words_message_way(Message m);
-/* Why a collective is done, as figures say it: "adjoint of AllGather: the matmul needs every token",
- * where records have the op's word. "" for NULL. */
+/* Why a collective is done, as figures say it: "adjoint of AllGather: the matmul needs every
+ * token", where records have the op's word. "" for NULL. */
 const char *words_why(Arena *a, const char *why);
 /* What a rank does in a collective: its name, "Receive" where a message only comes. */
 const char *words_coll_on(const TraceCollective *c, int64_t rank);
@@ -134,6 +134,9 @@ const char *words_coll_on(const TraceCollective *c, int64_t rank);
 const char *words_done(Arena *a, const char *name, const TraceCollective *c);
 /* The same of the collective's name; "no AllReduce" where it is skipped. */
 const char *words_coll_done(Arena *a, const TraceCollective *c);
+/* Whose weights, or gradients of weights, travel as one: "layer", "root" for what is outside the
+ * layers, "model" for all; NULL: it carries one value. */
+const char *words_unit(const Trace *t, const TraceCollective *c);
 /* Does one of n collectives move rows of experts? Then its bytes, and the shapes of its values, are
  * those to expect: how many rows there are only a run knows. */
 bool words_expected(const TraceCollective *const *c, int n);

@@ -20,7 +20,8 @@ const char *overview_weights(Arena *a, const OverviewUnit *u) {
 static const CollWord *coded(const OverviewItem *i) {
     return i->c && !collective_is_message(i->c) ? coll_word(i->c->op) : NULL;
 }
-/* "AllGather ×2, 8 KiB", "AG ×2, 8 KiB". */
+/* "AllGather ×2, 8 KiB", "AG ×2, 8 KiB", "AllGather layer, 373 KiB" of what stands at one part of
+ * that. */
 static const char *item_text(const OverviewPen *p, const OverviewItem *i, bool code) {
     Arena *a = p->o.c->arena;
     Str s = str_new(a);
@@ -29,6 +30,8 @@ static const char *item_text(const OverviewPen *p, const OverviewItem *i, bool c
     str_add(&s, w       ? words_done(a, w->code, i->c)
                 : comes ? words_coll_on(i->c, p->o.rank)
                         : words_coll_done(a, i->c));
+    const char *unit = words_unit(p->o.c->t, i->c);
+    if (unit) str_addf(&s, " %s", unit);
     int64_t count = i->sum.count + i->sum.received;
     if (count > collective_times(i->c))
         str_addf(&s, "%s×%lld", p->dense && code ? "" : " ", (long long)count);

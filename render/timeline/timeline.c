@@ -118,22 +118,12 @@ static const char *brief_name(const Trace *t, Arena *a, const TraceCompute *c, c
     return adjoint ? words_adjoint(a, last) : last;
 }
 
-/* Is anything of a layer among what travels with another's value? */
-static bool with_layers(const Trace *t, const TraceCollective *c) {
-    for (int i = 0; i < t->n_values; i++) {
-        bool with = false;
-        for (int k = 0; k < c->n_with; k++) with |= c->with[k] == t->values[i].step;
-        const TraceParam *p = with ? trace_param(t, t->values[i].subject.of) : NULL;
-        if (p && p->layer >= 0) return true;
-    }
-    return false;
-}
 /* What a collective moves: "k", "dwq"; of a unit "layer 3", "root" for what is outside the layers,
  * or "model" for all. */
 static const char *unit_word(const TimeIndex *x, Arena *a, const TraceCollective *c) {
-    if (!c->n_with) return moved_word(x, a, c->subject);
-    if (c->layer < 0) return with_layers(x->t, c) ? "model" : "root";
-    return arena_printf(a, "layer %d", c->layer);
+    const char *unit = words_unit(x->t, c);
+    if (!unit) return moved_word(x, a, c->subject);
+    return c->layer < 0 ? unit : arena_printf(a, "%s %d", unit, c->layer);
 }
 
 static TimeEvent read_event(const TimeIndex *by, Arena *a, const TraceEvent *e) {

@@ -1457,6 +1457,25 @@ static void gradients_leave_the_stream(void **state) {
 /* Shared experts stand on the stream of their part, beside the routed ones, up to the sum of uses,
  * whatever collective lies between; where the layer's input has no gradient the stream ends, and is
  * drawn up to there. Of twins in one box the gradients of both leave. */
+/* What a row makes for two readers, one of which only adds it to the gradients of other uses, goes
+ * round the box of the other to a sum of its own: the experts' rows round the router. */
+static void a_term_goes_round_to_its_sum(void **state) {
+    Ground *g = *state;
+    static const char *const file[] = {"plans/30-mixtral-8x7b-ep-dp-cp.yaml",
+                                       "plans/33-qwen3-30b-a3b-ep.yaml",
+                                       "plans/56-gpt-oss-20b-tp2-ep2.yaml"};
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        RenderOptions o = options("block");
+        const char *svg = draw(g, plan_trace(g, file[i], ""), &o, FORMAT_SVG);
+        int sums = 0;
+        for (const char *p = strstr(svg, "-plus"); p; p = strstr(p + 1, "-plus")) {
+            const char *end = strstr(p, "</title>"),
+                       *tip = strstr(p, "<title>grad.layers.0.post_attn_norm");
+            sums += tip && end && tip < end;
+        }
+        if (!sums) fail_msg("%s: no sum of the gradient of post_attn_norm", file[i]);
+    }
+}
 static void shared_experts_join_the_stream(void **state) {
     Ground *g = *state;
     static const char *const file[] = {"plans/33-qwen3-30b-a3b-ep.yaml",
@@ -1935,6 +1954,7 @@ int main(void) {
                                        T(every_view_is_red_at_the_place),
                                        T(gradients_leave_the_stream),
                                        T(shared_experts_join_the_stream),
+                                       T(a_term_goes_round_to_its_sum),
                                        T(hops_carry_keys),
                                        T(a_ring_reads_from_block_to_block),
                                        T(pages_hand_gradients_on),

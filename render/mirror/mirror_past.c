@@ -172,6 +172,14 @@ static bool by_chain(const MirrorStrip *s, const MirrorRead *q, bool back) {
     return false;
 }
 
+/* A term that the neighbour makes beside what this row goes on with: it is added behind the row,
+ * and a straight line would lead it into the box. */
+static bool added_behind(const MirrorRead *read, int n, const MirrorRead *q) {
+    bool other = false;
+    for (int i = 0; i < n; i++) other |= !read[i].sum && read[i].from == q->from;
+    return q->sum && other;
+}
+
 static void pass_row(const Mirror *m, MirrorStrip *s, int to, bool back) {
     MirrorRow *r = &s->row[to];
     MirrorRead read[MAX_READS];
@@ -183,7 +191,7 @@ static void pass_row(const Mirror *m, MirrorStrip *s, int to, bool back) {
     else reads_forward(&q);
     for (int i = 0; i < q.n; i++) {
         if (s->n_read[back] < MAX_ALL) s->read[back][s->n_read[back]++] = read[i];
-        if (read[i].from == next) {
+        if (read[i].from == next && !added_behind(read, q.n, &read[i])) {
             direct = true;
             partial |= words_pending(&read[i].v->shape, &max) != NULL;
         } else if (!by_chain(s, &read[i], back) && s->n_past[back] < MAX_PAST) {

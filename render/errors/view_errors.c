@@ -789,6 +789,9 @@ static const char *totals(ErrPen *p) {
                  rankset_text(&p->map.members[c], p->a));
     if (!p->map.per_column && p->map.n_columns > 1)
         str_add(&fold, p->map.n_columns > 8 ? ", …" : ".");
+    if (p->map.far && p->map.n && p->map.row[p->map.n - 1].round > 0) /* older ones are gone */
+        str_addf(&fold, " End to end has the values of the last %s.",
+                 p->map.parts > 1 ? "micro-batch" : "training step");
     if (p->left_over)
         str_addf(&fold, " %d more value%s of the other run %s no row here.", p->left_over,
                  p->left_over == 1 ? "" : "s", p->left_over == 1 ? "has" : "have");

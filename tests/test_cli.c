@@ -1273,6 +1273,10 @@ static void test_explain_gradient(void **state) {
          "each rank keeps the part that it has at rest"},
         {"20-llama3-8b-fsdp-tp", "grad.param.layers.0.attention.wq.weight",
          "its own sequences and tokens give"},
+        /* a style that cuts tokens for its experts and joins them again */
+        {"39-mixtral-8x7b-hf-ep", "layers.0.moe.routed", "what follows needs all of B"},
+        {"39-mixtral-8x7b-hf-ep", "grad.layers.0.moe.weights",
+         "adjoint of slice: each rank takes its part of B"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Ran r = RUN("explain", arena_printf(arena, "plans/%s.yaml", rows[i].plan), rows[i].name);

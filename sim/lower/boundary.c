@@ -142,7 +142,7 @@ static int enter_module(Lower *l, int module, int arg, int v) {
         if (!assign_target(l->a, &(Target){module, x->tensor, need, USE_INPUT, &x->L}, &want,
                            names))
             return v;
-        Reason r = {.text = why_input(l->p, module, v),
+        Reason r = {.text = why_input(l->p, module, v, &want),
                     .loc = u->loc,
                     .names = names,
                     .asked = true,

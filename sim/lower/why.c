@@ -5,8 +5,21 @@
 #include "ops/op.h"
 #include <string.h>
 
-/* What gathering this value is for, in at most a few words. */
-const char *why_input(const Program *p, int module, int v) {
+/* Of a declared boundary that only cuts or joins a dimension: what for. NULL: it does neither. */
+static const char *recut_why(const Program *p, int v, const Layout *want) {
+    const Val *x = &p->val[v];
+    const GTensor *t = &p->graph->t[x->tensor];
+    for (int a = 0; a < p->mesh->naxes; a++) {
+        const int has = layout_where(&x->L, a), gets = layout_where(want, a);
+        if (p->mesh->axis[a].size < 2 || has == gets) continue;
+        if (has >= 0 && gets < 0)
+            return arena_printf(p->arena, "what follows needs all of %s", t->sym[has]);
+        if (has < 0) return arena_printf(p->arena, "each rank takes its part of %s", t->sym[gets]);
+    }
+    return NULL;
+}
+
+const char *why_input(const Program *p, int module, int v, const Layout *want) {
     const GTensor *t = &p->graph->t[p->val[v].tensor];
     const Layout *L = &p->val[v].L;
     const ModuleUse *u = &p->assign->use[module];
@@ -19,7 +32,10 @@ const char *why_input(const Program *p, int module, int v) {
                                    ? "the matmul needs every token"
                                    : arena_printf(p->arena, "%s needs all of %s",
                                                   p->graph->module[module].path, t->sym[d]);
-    return arena_printf(p->arena, "declared at the input of %s", p->graph->module[module].path);
+    const char *recut = recut_why(p, v, want);
+    return recut ? recut
+                 : arena_printf(p->arena, "declared at the input of %s",
+                                p->graph->module[module].path);
 }
 
 /* Does the node add over a letter that the axis cuts, so that each rank has its terms only? */
@@ -74,7 +90,10 @@ const char *why_output(const Program *p, int module, int v, const Layout *want) 
         return arena_printf(p->arena, "row parallel: the sum over %s is pending%s",
                             pending_symbol(p, x, pending),
                             kept ? ", each rank keeps its part" : "");
-    return arena_printf(p->arena, "declared at the output of %s", p->graph->module[module].path);
+    const char *recut = recut_why(p, v, want);
+    return recut ? recut
+                 : arena_printf(p->arena, "declared at the output of %s",
+                                p->graph->module[module].path);
 }
 
 /* A parameter that the data-parallel axes cut at rest only: gathered, because nobody computes with

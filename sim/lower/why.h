@@ -4,8 +4,8 @@
 #define SP_LOWER_WHY_H
 #include "lower/program.h"
 
-/* What gathering value v at a declared input of the module is for, in at most a few words. */
-const char *why_input(const Program *p, int module, int v);
+/* Why value v is brought to `want` at a declared input of the module, in at most a few words. */
+const char *why_input(const Program *p, int module, int v, const Layout *want);
 /* Why value v is brought to `want` at a declared output of the module. */
 const char *why_output(const Program *p, int module, int v, const Layout *want);
 /* Why operand v of node n has to lie as `want`. *asked: does a style or a key of the plan ask for

@@ -1724,6 +1724,49 @@ static void partial_sums_leave_their_row(void **state) {
     assert_true(partial > 10);
 }
 
+/* A piece of a divided part ends with what one of its rows makes: what only passes it (the block of
+ * keys that a ring's first hop sends on) is made on another page. */
+static void pieces_end_with_what_they_make(void **state) {
+    Ground *g = *state;
+    static const char *const file[] = {
+        "plans/54-deepseek-v3-latent-ring4.yaml", "plans/41-llama3-8b-ring4-zigzag.yaml",
+        "plans/34-llama4-scout-torchtitan.yaml", "plans/33-qwen3-30b-a3b-ep.yaml"};
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        const Trace *t = plan_trace(g, file[i], "");
+        RenderOptions o = options("block");
+        ViewCall call = {.t = t, .d = g->d, .o = &o, .arena = g->a};
+        const Mirror *m = mirror_new(block_read_trace(&call));
+        for (int most = 4; most < 20; most++) {
+            MirrorCut cut[BLOCK_MAX_STRIPS];
+            for (int k = 0; k < m->n; k++) cut[k] = (MirrorCut){most / 2, most % 2 == 0};
+            const Mirror *d = mirror_divide(g->a, m, cut);
+            for (int k = 0; k < d->n; k++) {
+                const MirrorStrip *s = &d->strip[k];
+                bool made = !s->piece || s->sum;
+                for (int r = 0; r < s->n; r++)
+                    for (int q = 0; q < s->row[r].n_out; q++)
+                        made |= !strcmp(s->row[r].out[q], s->branch);
+                if (!made) fail_msg("%s: %s ends with %s", file[i], s->strip->title, s->branch);
+            }
+        }
+    }
+}
+/* A slide that only names what comes from other pages names it once: both parts of the queries of
+ * latent attention are q. */
+static void sides_are_named_once(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/54-deepseek-v3-latent-ring4.yaml", "");
+    RenderOptions o = options("block");
+    o.preset = "slide";
+    int said = 0;
+    for (o.page = 1; o.page < 5; o.page++) {
+        const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+        if (strstr(text, "|q, q|")) fail_msg("page %d: q, q", o.page);
+        said += times_said(text, "|q|");
+    }
+    assert_true(said >= 1);
+}
+
 /* Each hop of a ring faces the hop that brings home what became of its block, as the reasons of
  * both say; each reduction of the log stands once, however often a weight is used. */
 static void hold_ring(const char *what, const Mirror *m) {
@@ -1930,62 +1973,64 @@ static void lines_join_makers_and_readers(void **state) {
     }
 }
 
-int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(edges_are_records),
-                                       T(nothing_is_left_out),
-                                       T(experts_and_sums_have_keys),
-                                       T(every_part_is_clean),
-                                       T(stories_of_mistakes),
-                                       T(wrong_steps_are_shown),
-                                       T(rule_is_said_once),
-                                       T(a_label_is_no_step),
-                                       T(parts_count_once),
-                                       T(the_broken_rule_is_the_title),
-                                       T(rows_are_expected),
-                                       T(wrong_steps_without_a_place),
-                                       T(weights_come_in_hexagons),
-                                       T(hops_fold),
-                                       T(sheets_are_filled),
-                                       T(reductions_stand_in_order),
-                                       T(text_fits),
-                                       T(overview_counts_everything),
-                                       T(loss_faces_its_backward),
-                                       T(every_view_is_red_at_the_place),
-                                       T(gradients_leave_the_stream),
-                                       T(shared_experts_join_the_stream),
-                                       T(a_term_goes_round_to_its_sum),
-                                       T(hops_carry_keys),
-                                       T(a_ring_reads_from_block_to_block),
-                                       T(pages_hand_gradients_on),
-                                       T(keys_speak_of_what_is_there),
-                                       T(the_head_makes_logits),
-                                       T(a_bias_passes_the_gradient_on),
-                                       T(steps_are_linked),
-                                       T(no_times_where_a_rule_is_broken),
-                                       T(layers_have_their_numbers),
-                                       T(experts_are_one_strip),
-                                       T(wrong_rows_stand_alone),
-                                       T(shared_experts_have_rows),
-                                       T(parts_of_parts_on_slides),
-                                       T(overview_of_a_stage),
-                                       T(block_of_a_stage),
-                                       T(both_ways_say_the_same),
-                                       T(one_of_two_is_missing),
-                                       T(stream_comes_to_the_loss),
-                                       T(overview_counts_a_norm_once),
-                                       T(slides_tell_of_norms),
-                                       T(values_have_words),
-                                       T(mirror_has_one_vocabulary),
-                                       T(router_losses_are_told),
-                                       T(sums_say_over_what),
-                                       T(passes_on_pages),
-                                       T(units_of_a_model_are_told),
-                                       T(partial_sums_leave_their_row),
-                                       T(hops_face_their_own),
-                                       T(lines_join_makers_and_readers),
-                                       T(units_are_gathered_twice),
-                                       T(slides_say_shapes)};
+static const struct CMUnitTest tests[] = {T(edges_are_records),
+                                          T(nothing_is_left_out),
+                                          T(experts_and_sums_have_keys),
+                                          T(every_part_is_clean),
+                                          T(stories_of_mistakes),
+                                          T(wrong_steps_are_shown),
+                                          T(rule_is_said_once),
+                                          T(a_label_is_no_step),
+                                          T(parts_count_once),
+                                          T(the_broken_rule_is_the_title),
+                                          T(rows_are_expected),
+                                          T(wrong_steps_without_a_place),
+                                          T(weights_come_in_hexagons),
+                                          T(hops_fold),
+                                          T(sheets_are_filled),
+                                          T(reductions_stand_in_order),
+                                          T(text_fits),
+                                          T(overview_counts_everything),
+                                          T(loss_faces_its_backward),
+                                          T(every_view_is_red_at_the_place),
+                                          T(gradients_leave_the_stream),
+                                          T(shared_experts_join_the_stream),
+                                          T(a_term_goes_round_to_its_sum),
+                                          T(hops_carry_keys),
+                                          T(a_ring_reads_from_block_to_block),
+                                          T(pages_hand_gradients_on),
+                                          T(keys_speak_of_what_is_there),
+                                          T(the_head_makes_logits),
+                                          T(a_bias_passes_the_gradient_on),
+                                          T(steps_are_linked),
+                                          T(no_times_where_a_rule_is_broken),
+                                          T(layers_have_their_numbers),
+                                          T(experts_are_one_strip),
+                                          T(wrong_rows_stand_alone),
+                                          T(shared_experts_have_rows),
+                                          T(parts_of_parts_on_slides),
+                                          T(overview_of_a_stage),
+                                          T(block_of_a_stage),
+                                          T(both_ways_say_the_same),
+                                          T(one_of_two_is_missing),
+                                          T(stream_comes_to_the_loss),
+                                          T(overview_counts_a_norm_once),
+                                          T(slides_tell_of_norms),
+                                          T(values_have_words),
+                                          T(mirror_has_one_vocabulary),
+                                          T(router_losses_are_told),
+                                          T(sums_say_over_what),
+                                          T(passes_on_pages),
+                                          T(units_of_a_model_are_told),
+                                          T(partial_sums_leave_their_row),
+                                          T(pieces_end_with_what_they_make),
+                                          T(sides_are_named_once),
+                                          T(hops_face_their_own),
+                                          T(lines_join_makers_and_readers),
+                                          T(units_are_gathered_twice),
+                                          T(slides_say_shapes)};
+int main(void) {
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     render_cleanup();
     return rc;

@@ -3,12 +3,17 @@
 #include "render/mirror/mirror.h"
 #include "base/text.h"
 
-/* What row `r` reads of what the row above it makes. */
+/* What row `r` reads of what the row above it makes; NULL: nothing. */
 static const char *handed_down(const MirrorStrip *s, int r) {
     for (int i = 0; i < s->row[r].n_in; i++)
         for (int k = 0; k < s->row[r - 1].n_out; k++)
             if (text_same(s->row[r].in[i], s->row[r - 1].out[k])) return s->row[r].in[i];
-    return s->row[r].n_in ? s->row[r].in[0] : s->from;
+    return NULL;
+}
+/* What a chain begins with whose first row is `r`. */
+static const char *begun_with(const MirrorStrip *s, int r) {
+    const char *v = handed_down(s, r);
+    return v ? v : s->row[r].n_in ? s->row[r].in[0] : s->from;
 }
 /* What row `r` makes for those below it. */
 static const char *left_by(const MirrorStrip *s, int r) {
@@ -28,8 +33,9 @@ static MirrorStrip piece(Arena *a, const MirrorStrip *s, int lo, int hi, int k, 
     bool from = s->row[lo].kind == ROW_FROM, last = s->row[hi - 1].kind == ROW_FROM;
     p.n = hi - lo - from - last;
     p.row = s->row + lo + from;
-    if (lo) p.from = from ? s->row[lo].out[0] : handed_down(s, lo);
+    if (lo) p.from = from ? s->row[lo].out[0] : begun_with(s, lo);
     if (hi < s->n) p.branch = handed_down(s, hi);
+    if (hi < s->n && !p.branch) p.branch = left_by(s, hi - 1);
     if (last) p.branch = left_by(s, hi - 2);
     if (hi == s->n) p.added = s->from, p.sum = s->to;
     p.to = p.branch;

@@ -408,8 +408,13 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
     if (mirror_sides_named(p, s, r)) {
         const double mid = y + (past ? h / 4 : p->look.row / 2);
         Str names = str_new(p->c->arena);
-        for (int i = 0; i < n; i++)
-            str_addf(&names, "%s%s", i ? ", " : "", mirror_value(p->m->g, v[i]->shape.name, false));
+        for (int i = 0; i < n; i++) {
+            const char *name = mirror_value(p->m->g, v[i]->shape.name, false);
+            bool said = false; /* parts of one value have one name */
+            for (int k = 0; k < i; k++)
+                said |= !strcmp(name, mirror_value(p->m->g, v[k]->shape.name, false));
+            if (!said) str_addf(&names, "%s%s", i ? ", " : "", name);
+        }
         Pt pt[2] = {{box - 22, mid}, {box, mid}};
         scene_begin(p->s, "input", arena_printf(p->c->arena, "inputs-%d", f->top), names.s);
         mirror_arrow(p, pt, 2, false, f->top);

@@ -1071,6 +1071,29 @@ static void values_have_words(void **state) {
     assert_true(parts > 0);
 }
 
+/* Two lines of a pass alone that cross: one runs over the other, and where both cross near a sum
+ * (of a ring's backward, into which later blocks add) there is room to see it. */
+static void crossings_have_bridges(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *plan, *pass;
+        int least;
+    } pic[] = {{"plans/41-llama3-8b-ring4-zigzag.yaml", "backward", 4},
+               {"plans/54-deepseek-v3-latent-ring4.yaml", "backward", 6},
+               {"plans/56-gpt-oss-20b-tp2-ep2.yaml", "forward", 3}};
+    for (size_t i = 0; i < sizeof pic / sizeof *pic; i++) {
+        const Trace *t = plan_trace(g, pic[i].plan, "");
+        RenderOptions o = options("block");
+        Scene *page[VIEW_MAX_PAGES];
+        o.pass = pic[i].pass;
+        int n = 0;
+        assert_int_equal(render_pages(t, g->d, &o, g->a, page), 1);
+        for (int k = 0; k < page[0]->n_groups; k++)
+            n += !strncmp(page[0]->groups[k].id, "bridge", 6);
+        if (n < pic[i].least) fail_msg("%s: %d bridges", pic[i].plan, n);
+    }
+}
+
 /* One vocabulary in the mirror: what is kept is called by the modules and circles of the figure, a
  * gradient of a longer name is told apart from a word ("dup"), and no name is cut. */
 static void mirror_has_one_vocabulary(void **state) {
@@ -2018,6 +2041,7 @@ static const struct CMUnitTest tests[] = {T(edges_are_records),
                                           T(overview_counts_a_norm_once),
                                           T(slides_tell_of_norms),
                                           T(values_have_words),
+                                          T(crossings_have_bridges),
                                           T(mirror_has_one_vocabulary),
                                           T(router_losses_are_told),
                                           T(sums_say_over_what),

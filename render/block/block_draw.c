@@ -61,7 +61,7 @@ static bool forks(const BlockPen *p, const BlockStrip *s, int i) {
     return false;
 }
 
-enum { BRANCH = 6, ENTRY = 9, ENTRY_RISE = 12 };
+enum { BRANCH = 10, ENTRY = 9, ENTRY_RISE = 12 };
 
 /* The level under which the output of node i branches: its own; -1 for what stands at the head. */
 static int fork_level(const BlockPen *p, const BlockStrip *s, int i) {
@@ -462,6 +462,47 @@ static void draw_output(BlockPen *p, const BlockFrame *f, int i) {
     scene_end(p->s);
 }
 
+/* A line of a value, from point k of its mark on: upright, or level. */
+static bool runs(const Mark *m, int k, bool upright) {
+    if (m->kind != MARK_LINE || m->stroke != ROLE_INK || m->line != 1.5 || m->n_dash) return false;
+    const Pt a = m->pt[k], b = m->pt[k + 1];
+    return upright ? a.x == b.x && a.y != b.y : a.y == b.y && a.x != b.x;
+}
+/* Do they cross, away from the ends of both? */
+static bool cross(const Pt *up, const Pt *level) {
+    enum { AWAY = 6 }; /* room for the bridge above an arrow head and beside a corner */
+    return up->x > fmin(level[0].x, level[1].x) + AWAY &&
+           up->x < fmax(level[0].x, level[1].x) - AWAY &&
+           level->y > fmin(up[0].y, up[1].y) + AWAY && level->y < fmax(up[0].y, up[1].y) - AWAY;
+}
+/* The line of mark m at a point runs over what it crosses there. */
+static void bridge(Scene *s, int m, Pt at, int step) {
+    const Pt a = {at.x, at.y - 4}, b = {at.x, at.y + 4};
+    scene_at(s, step);
+    scene_begin(s, "edge", "bridge", s->groups[s->marks[m].group].tip);
+    scene_segment(s, a, b, ROLE_PAPER, 7)->ground = true;
+    scene_segment(s, a, b, ROLE_INK, 1.5);
+    scene_end(s);
+}
+/* From point k of mark m on its line is upright: over the level lines of other values, of marks
+ * [first, end). */
+static void bridges_of(Scene *s, int m, int k, int first, int end) {
+    for (int j = first; j < end; j++)
+        for (int l = 0; l + 1 < s->marks[j].n && s->marks[j].group != s->marks[m].group; l++) {
+            const Pt *up = s->marks[m].pt + k, *level = s->marks[j].pt + l;
+            const int a = s->marks[m].step, b = s->marks[j].step;
+            if (runs(&s->marks[j], l, false) && cross(up, level))
+                bridge(s, m, (Pt){up->x, level->y}, a > b ? a : b);
+        }
+}
+static void bridges(Scene *s, int first) {
+    const int end = s->n_marks;
+    for (int m = first; m < end; m++)
+        for (int k = 0; k + 1 < s->marks[m].n; k++)
+            if (runs(&s->marks[m], k, true)) bridges_of(s, m, k, first, end);
+    scene_at(s, 0);
+}
+
 static void stream_head(BlockPen *p, const BlockFrame *f) {
     const BlockNode *src = node(p, f->strip->from);
     double x = f->x + f->stream, y = f->y + 12, lx = f->x + 36.5;
@@ -574,6 +615,7 @@ void block_strip(BlockPen *p, BlockFrame *f) {
         if (n->shared >= 0) p->group[s->node[k]] = p->group[n->shared];
         if (n->joined >= 0) p->group[s->node[k]] = p->group[n->joined];
     }
+    const int lines = p->s->n_marks;
     if (s->from >= 0) {
         scene_at(p->s, appears(node(p, s->from)));
         scene_begin(p->s, "edge", "tap", value_tip(p->g, node(p, s->from)));
@@ -584,6 +626,7 @@ void block_strip(BlockPen *p, BlockFrame *f) {
         scene_end(p->s);
     }
     for (int k = 0; k < s->n; k++) draw_output(p, f, s->node[k]);
+    bridges(p->s, lines);
     if (s->last >= 0 && s->to >= 0) stream_tail(p, f);
     else if (s->last >= 0 && !block_ends_here(node(p, s->last))) plain_tail(p, f);
     if (open_note(p, f))

@@ -1010,7 +1010,7 @@ static const Phrase phrases[] = {
     {NULL, "([a-z_][a-zA-Z_.0-9=]*)=#", sizes},
     {NULL, "B=# of #", part_of_batch},
     {NULL, "([BS])=#", sizes},
-    {NULL, "one (each way )?of # micro-batches", microbatches},
+    {NULL, "(one|two) of # micro-batches", microbatches},
     {NULL, "widths ÷#", shrunk},
     {NULL, "identical on # of # ranks", identical},
     {NULL, "the other # ranks differ", others},

@@ -355,7 +355,7 @@ static void both_ways_of_a_pipeline(void **state) {
             says(picture(a, r.t, &o, FORMAT_TEXT), "part of pp    1 × 2               1:3");
             o = options("timeline");
             says(picture(a, r.t, &o, FORMAT_CHROME), "pp {0,1} {0,3}");
-            says(picture(a, r.t, &o, FORMAT_SVG), "one each way of 8 micro-batches");
+            says(picture(a, r.t, &o, FORMAT_SVG), "two of 8 micro-batches, one each way,");
         }
         arena_free(a);
     }

@@ -142,8 +142,9 @@ const char *words_data(Arena *a, const Trace *t) {
         if (!(isfinite(v) && v >= 0)) continue;
         str_addf(&s, "%s%s=%.0f", s.n ? " " : "", want[i], v);
         if (i == 0 && parts > 1)
-            str_addf(&s, " of %.0f, one%s of %.0f micro-batches,", v * parts,
-                     trace_both_ways(t) ? " each way" : "", parts);
+            str_addf(&s, " of %.0f, %s of %.0f micro-batches%s,", v * parts,
+                     trace_both_ways(t) ? "two" : "one", parts,
+                     trace_both_ways(t) ? ", one each way" : "");
     }
     if (t->dtype) str_addf(&s, "%s%s", s.n ? " " : "", t->dtype);
     if (*shrink) str_addf(&s, "%s%s", s.n ? " · " : "", shrink);

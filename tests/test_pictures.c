@@ -881,6 +881,86 @@ static void two_plans_are_named(void **state) {
     }
 }
 
+/* Each slide of the shards is called what stands on it, and says whose: the weights, a product, the
+ * values of the sections that it has, attention. */
+static void slides_of_shards_say_what_they_show(void **state) {
+    (void)state;
+    static const struct {
+        const char *plan, *titles[4];
+    } row[] = {{"plans/01-column-row-mlp.yaml",
+                {"Rank 0 holds ", "Rank 0 · up: Column parallel", "Rank 0 · down: Row parallel",
+                 "Rank 0 · Inputs and activations"}},
+               {"plans/08-llama3-8b-cp4-zigzag.yaml",
+                {"Rank 0 holds ", "Rank 0 · Inputs and activations",
+                 "Rank 0 · its part of causal attention"}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        size_t n;
+        Diags *d = diags_new(a);
+        const char *text = file_read(a, d, row[i].plan, 1 << 20, (Loc){0}, &n);
+        assert_non_null(text);
+        PlanRun r = plan_run_with(a, row[i].plan, text, &(PipelineOptions){0});
+        assert_non_null(r.t);
+        Scene *page[VIEW_MAX_PAGES];
+        RenderOptions o = view("shards");
+        o.preset = "slide";
+        int pages = render_pages(r.t, r.d, &o, a, page);
+        for (int k = 0; k < 4 && row[i].titles[k]; k++) {
+            assert_true(k < pages);
+            says(page[k]->title, row[i].titles[k]);
+        }
+        arena_free(a);
+    }
+}
+
+/* No word of a cell lies on the bar that marks a right step on wrong inputs, however narrow the
+ * cells of a preset are, nor in the legend. */
+static void bars_of_errors_are_free(void **state) {
+    (void)state;
+    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    static const char plan[] =
+        "model: {preset: llama3-8b, layers: 1, shrink: 32}\n"
+        "data: {batch: 1, sequence: 32, dtype: f32, block_input: shard(2)}\n"
+        "mesh: {tp: 4}\nnames: torchtitan\nplan:\n"
+        "  layers.*.attention_norm: {style: prepare_module_input, input: [shard(2)], "
+        "desired_input: [replicate], use_local_output: true}\n"
+        "  layers.*.attention.w[qkv]: colwise\n"
+        "  layers.*.attention.wo: {style: rowwise, output: shard(2)}\n"
+        "  layers.*.ffn_norm: {style: prepare_module_input, input: [shard(2)], "
+        "desired_input: [replicate], use_local_output: true}\n"
+        "  layers.*.feed_forward.w[13]: colwise\n"
+        "  layers.*.feed_forward.w2: {style: rowwise, output: shard(2)}\n%s";
+    Arena *a = arena_new();
+    PipelineOptions how = {.execute = true, .numbers = true, .threads = 1};
+    static const char fault[] = "faults: [{at: all_gather of layers.0.input, do: drop}]\n";
+    PlanRun r = plan_run_with(a, "norm.yaml", arena_printf(a, plan, fault), &how),
+            right = plan_run_with(a, "norm.yaml", arena_printf(a, plan, ""), &how);
+    assert_true(r.t && right.t);
+    int bars = 0;
+    for (int i = 0; i < 8; i++) {
+        Scene *page[VIEW_MAX_PAGES];
+        RenderOptions o = view("errors");
+        o.preset = presets[i / 2];
+        if (i % 2) o.beside = right.t;
+        int pages = render_pages(r.t, r.d, &o, a, page);
+        assert_true(pages > 0);
+        for (int b = 0; b < page[0]->n_marks; b++) {
+            const Mark *bar = &page[0]->marks[b];
+            if (bar->kind != MARK_RECT || bar->fill != ROLE_WRONG_LATER || bar->w > 5) continue;
+            bars++;
+            for (int k = b + 1; k < page[0]->n_marks; k++) {
+                const Mark *m = &page[0]->marks[k];
+                double left = m->x - (m->align == ALIGN_MIDDLE ? m->w / 2 : 0);
+                if (m->kind == MARK_TEXT && m->y > bar->y && m->y < bar->y + bar->h + 1 &&
+                    left < bar->x + bar->w && left + m->w > bar->x)
+                    fail_msg("%s: '%s' lies on a bar", presets[i / 2], m->run[0].s);
+            }
+        }
+    }
+    assert_true(bars > 20);
+    arena_free(a);
+}
+
 /* A slide says its page at the top and nothing of options, which only who draws it knows. */
 static void slides_name_no_options(void **state) {
     (void)state;
@@ -1298,6 +1378,8 @@ int main(void) {
                                        cmocka_unit_test(two_plans_are_named),
                                        cmocka_unit_test(ways_are_what_plans_take),
                                        cmocka_unit_test(slides_name_no_options),
+                                       cmocka_unit_test(slides_of_shards_say_what_they_show),
+                                       cmocka_unit_test(bars_of_errors_are_free),
                                        cmocka_unit_test(backward_units_have_names),
                                        cmocka_unit_test(columns_name_collectives),
                                        cmocka_unit_test(narrow_columns_have_codes),

@@ -59,9 +59,18 @@ static double maps_width(const ErrPen *p) {
 static bool is_beside_wrong(const ErrRow *r, int col) {
     return r->state[col] == ERR_AFTER && r->worst_state >= ERR_FIRST;
 }
-/* In a cell of a right step on wrong inputs, where the row's number is another rank's. */
+/* What the bar at the left of a cell of that state takes of it. */
+static double bar_width(const ErrPen *p, ErrState k) {
+    return k == ERR_AFTER && p->cell > 8 ? 5 : 0;
+}
+/* In a cell of a right step on wrong inputs, where the row's number is another rank's: the longest
+ * word that the bar leaves room for. */
 static const char *follows(ErrPen *p) {
-    return scene_width(p->s, 12, MEDIUM, "follows") + 5 <= p->cell ? "follows" : "…";
+    static const char *const word[] = {"follows", "after"};
+    for (int i = 0; i < 2; i++)
+        if (scene_width(p->s, 12, MEDIUM, word[i]) + bar_width(p, ERR_AFTER) + 5 <= p->cell)
+            return word[i];
+    return "…";
 }
 static const char *cell_text(ErrPen *p, const ErrRow *r, int col) {
     if (r->state[col] == ERR_EQUAL) return "=";
@@ -232,10 +241,12 @@ static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
         const char *text = cell_text(p, r, c);
         scene_rect(p->s, (Area){at, y, w, p->row}, 0,
                    (Look){look[r->state[c]].fill, ROLE_PAPER, p->cell > 8 ? 1.5 : 0.5});
-        if (r->state[c] == ERR_AFTER && p->cell > 8) after_bar(p, at, y);
-        bool fits = r->state[c] != ERR_NONE && scene_width(p->s, 12, MEDIUM, text) + 5 <= w;
+        const double bar = bar_width(p, r->state[c]);
+        if (bar > 0) after_bar(p, at, y);
+        const double wide = scene_width(p->s, 12, MEDIUM, text);
+        bool fits = r->state[c] != ERR_NONE && wide + 5 <= w;
         if (fits)
-            scene_text(p->s, at + w / 2, y + p->row / 2 + 4.3,
+            scene_text(p->s, at + w / 2 + fmin(bar / 2, (w - wide) / 2 - 1), y + p->row / 2 + 4.3,
                        (TextLook){ALIGN_MIDDLE, 12, MEDIUM, look[r->state[c]].text}, text);
         silent |= !fits && r->state[c] != ERR_NONE;
         c += n;
@@ -680,14 +691,15 @@ static void states_used(const ErrPen *p, bool used[ERR_STATES], bool *follow, bo
 }
 /* A cell with what it means, at *at or in the next line. */
 static void key_entry(ErrPen *p, ErrState k, const char *sample, const char *words, Pt *at) {
-    double cell = fmax(42, scene_width(p->s, 12, MEDIUM, sample) + 10),
+    const double bar = k == ERR_AFTER ? 5 : 0;
+    double cell = fmax(42, scene_width(p->s, 12, MEDIUM, sample) + bar + 10),
            w = cell + 8 + scene_width(p->s, 12, REGULAR, words);
     if (at->x > p->x && at->x + w > p->x + p->w) at->x = p->x, at->y += 24;
     scene_rect(p->s, (Area){at->x, at->y - 9, cell, 18}, 0, (Look){look[k].fill, ROLE_FAINT, 1});
-    if (k == ERR_AFTER)
+    if (bar > 0)
         scene_rect(p->s, (Area){at->x + 1, at->y - 8, 4, 16}, 0,
                    (Look){ROLE_WRONG_LATER, ROLE_NONE, 0});
-    scene_text(p->s, at->x + cell / 2 + (k == ERR_AFTER) * 1.5, at->y + 4.3,
+    scene_text(p->s, at->x + (cell + bar) / 2, at->y + 4.3,
                (TextLook){ALIGN_MIDDLE, 12, MEDIUM, look[k].text}, sample);
     scene_text(p->s, at->x + cell + 8, at->y + 4.3,
                (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, words);

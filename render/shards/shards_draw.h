@@ -45,6 +45,8 @@ int shards_products(ShardPen *p);
 /* Products y = x·W transposed of the layer: operands with their owners, the pending sum, the
  * collective. Draws them from the top and returns the y under them. */
 double shards_draw_products(ShardPen *p, double top);
+/* What the heading of the pen's product says: "up: Column parallel". */
+const char *shards_product_title(ShardPen *p);
 /* The same as text; "" if there are none. */
 const char *shards_products_text(ShardPen *p);
 #endif

@@ -96,6 +96,12 @@ static const char *kind_words(const DimCut *out, const DimCut *in) {
            : out->n > 1            ? "Column parallel"
                                    : "Whole";
 }
+static const char *product_leaf(const Product *q) {
+    return words_leaf(q->w->module && *words_leaf(q->w->module) ? q->w->module : q->w->plan_name);
+}
+static const char *heading(ShardPen *p, const Product *q, const DimCut *out, const DimCut *in) {
+    return arena_printf(p->c->arena, "%s: %s", product_leaf(q), kind_words(out, in));
+}
 /* "[10, 512] · [512, 512] → [10, 512]" on the rank. */
 static const char *numbers(ShardPen *p, const Product *q) {
     Arena *a = p->c->arena;
@@ -288,11 +294,10 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
     int64_t terms = sum && q->coll ? groups_size(&q->coll->groups) : sum ? 2 : 1;
     double stack = (terms > TERMS ? TERMS : (double)terms) * (bar + 16) - 16,
            high = fmax(fmax(wi, stack), bar) + 12;
-    const char *leaf =
-        words_leaf(q->w->module && *words_leaf(q->w->module) ? q->w->module : q->w->plan_name);
+    const char *leaf = product_leaf(q);
     scene_begin(s, "product", arena_printf(a, "product-%d", q->op->step), numbers(p, q));
-    double tw = scene_textf(s, p->x, top + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
-                            "%s: %s", leaf, kind_words(&out, &in));
+    double tw = scene_text(s, p->x, top + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
+                           heading(p, q, &out, &in));
     int lines = draw_story(p, story(q, &out, &in), tw, top);
     double mid = top + 24 + (narrow ? 17 * lines : 0) + high / 2, caption = mid + high / 2 + 18;
     const char *wshape = words_shape(
@@ -359,6 +364,13 @@ double shards_draw_products(ShardPen *p, double top) {
     return y;
 }
 
+const char *shards_product_title(ShardPen *p) {
+    Product q[MOST];
+    if (p->product < 0 || p->product >= find_products(p, q)) return "";
+    DimCut out = weight_cut(p, q[p->product].w, 0), in = weight_cut(p, q[p->product].w, 1);
+    return heading(p, &q[p->product], &out, &in);
+}
+
 const char *shards_products_text(ShardPen *p) {
     Product q[MOST];
     int n = find_products(p, q);
@@ -367,12 +379,7 @@ const char *shards_products_text(ShardPen *p) {
     for (int i = 0; i < n; i++) {
         DimCut out = weight_cut(p, q[i].w, 0), in = weight_cut(p, q[i].w, 1);
         str_add(&s, "\n");
-        words_paragraph(
-            &s, "",
-            arena_printf(p->c->arena, "%s: %s",
-                         words_leaf(q[i].w->module ? q[i].w->module : q[i].w->plan_name),
-                         kind_words(&out, &in)),
-            w);
+        words_paragraph(&s, "", heading(p, &q[i], &out, &in), w);
         words_paragraph(&s, "    ", story(&q[i], &out, &in), w);
         words_paragraph(&s, "    ",
                         arena_printf(p->c->arena, "rank %lld computes %s", (long long)p->rank,

@@ -692,6 +692,19 @@ double shards_draw_values(ShardPen *p, int from, int count, double y) {
     return y;
 }
 
+const char *shards_values_title(ShardPen *p, int from, int count) {
+    Row row[MAX_ROWS];
+    Line line[MAX_ROWS];
+    Str s = str_new(p->c->arena);
+    int lines = make_lines(p, row, value_rows(p, row), line), section = -1;
+    for (int i = from; i < lines && i < from + count; i++) {
+        const int of = row[line[i].left].section;
+        if (of != section) str_addf(&s, "%s%s", s.n ? " · " : "", section_names[of]);
+        section = of;
+    }
+    return s.n ? s.s : "";
+}
+
 void shards_values_words(ShardPen *p, int from, int count, Str *s) {
     Arena *a = p->c->arena;
     const Trace *t = p->c->t;

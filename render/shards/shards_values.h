@@ -20,6 +20,8 @@ int shards_values(ShardPen *p);
 int shards_values_page(ShardPen *p, int from, int most);
 /* Draws lines [from, from + count) from y on; returns the y under them. */
 double shards_draw_values(ShardPen *p, int from, int count, double y);
+/* The headings of those lines, "A · B": what a page of them is called; "" if there are none. */
+const char *shards_values_title(ShardPen *p, int from, int count);
 /* Adds sentences on what those lines show and no word in them says: hatches, the order of a zigzag,
  * rows of experts. */
 void shards_values_words(ShardPen *p, int from, int count, Str *s);

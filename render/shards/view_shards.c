@@ -346,6 +346,16 @@ static double draw_beside(ShardPen *p, const Slot *slot, int n, double y) {
     p->x = x, p->w = w;
     return fmax(left, right);
 }
+/* What stands on a page: of one without weights the headings of what it has instead, and whose. */
+static const char *page_title(ShardPen *p, int n, int from, int count) {
+    Arena *a = p->c->arena;
+    if (n > 0) return arena_printf(a, "Rank %lld holds %s", (long long)p->rank, holds(p, false));
+    const char *what = p->product >= 0 ? shards_product_title(p)
+                       : count > 0     ? shards_values_title(p, from, count)
+                                       : "its part of causal attention";
+    return arena_printf(a, "Rank %lld · %s%s", (long long)p->rank,
+                        p->layer < 0 ? "" : arena_printf(a, "layer %d · ", p->layer), what);
+}
 /* A page with n weights and `count` lines of values; either may be none. */
 static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int count) {
     bool weights = n > 0;
@@ -367,7 +377,7 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
                          weights ? "rows = outputs, columns = inputs of y = x·W transposed" : "",
                          !weights ? "" : scale_words(p, slot, n),
                          NULL};
-    const char *title = arena_printf(a, "Rank %lld holds %s", (long long)p->rank, holds(p, false));
+    const char *title = page_title(p, n, from, count);
     double y = headline_draw(s, p->preset, p->wrong, title, sub) + 8;
     draw_notes(p, y);
     y += notes_height(p);

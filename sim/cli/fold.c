@@ -46,8 +46,8 @@ static FoldWords words_of(const Table *t) {
             if (t->col[c].how & COL_NAMES) fold_learn(&w, t->row[r][c].text, t->place[r].layer);
     return w;
 }
-/* Length of "layers." or "blk." (GGUF) before a layer's number, where a component of a name begins
- * at s; else 0. */
+/* Length of a learned word ("layers.", "blk.") before a layer's number, where a component of a name
+ * begins at s; else 0. */
 static size_t before_number(const FoldWords *w, const char *all, const char *s) {
     if (s > all && in_word(s[-1])) return 0;
     for (int i = 0; i < w->n; i++) {

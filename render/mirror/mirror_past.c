@@ -209,7 +209,7 @@ static void set_lanes(MirrorStrip *s, bool back) {
     for (int turn = 0; turn < n; turn++) { /* the shortest stand innermost */
         int from = NOWHERE, least = INT_MAX, end[2] = {0, 0};
         for (int i = 0; i < n; i++) {
-            int lo = q[i].from, hi = q[i].from;
+            int lo = q[i].from, hi = lo;
             for (int k = 0; k < n; k++)
                 if (q[k].from == q[i].from) {
                     if (q[k].to < lo) lo = q[k].to;

@@ -562,18 +562,19 @@ static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
             continue;
         }
         if (n >= MAX_EVENT_LABELS) break;
-        k[n++] = (Cluster){.a = a,
-                           .b = b,
-                           .name = {x->name},
-                           .code = x->code,
-                           .first = x,
-                           .cell = b,
-                           .seconds = d,
-                           .n = 1,
-                           .names = 1,
-                           .equal = true,
-                           .goes_on = x->e->end > v->l->end * (1 + 1e-12),
-                           .inside = inside};
+        k[n] = (Cluster){.a = a,
+                         .b = b,
+                         .name = {x->name},
+                         .code = x->code,
+                         .first = x,
+                         .cell = b,
+                         .seconds = d,
+                         .n = 1,
+                         .names = 1,
+                         .equal = true,
+                         .goes_on = x->e->end > v->l->end * (1 + 1e-12),
+                         .inside = inside};
+        n++;
     }
     return n;
 }

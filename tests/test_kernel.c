@@ -166,8 +166,9 @@ static int64_t some_size(int64_t most) {
             shuffle(s, 3);                                                                         \
             gemm_case_##R(s[0], s[1], s[2], n % 10 == 9);                                          \
         }                                                                                          \
-        gemm_case_##R(300, 40, 400, 0); /* several blocks of rows */                               \
-        gemm_case_##R(250, 1100, 3, 0); /* and of columns */                                       \
+        gemm_case_##R(300, 40, 400, 0);                    /* several blocks of rows */            \
+        gemm_case_##R(250, 1100, 3, 0);                    /* and of columns */                    \
+        if (!emulated()) gemm_case_##R(290, 1030, 390, 0); /* of all three: A is kept */           \
         gemm_case_##R(1, 1, 1000, 0);                                                              \
         kernel_select("auto");                                                                     \
     }                                                                                              \

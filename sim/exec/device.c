@@ -104,6 +104,10 @@ static void run_call(void *arg, int64_t i) {
 static void host_call(Device *d, OpCall *c, int64_t n, DeviceKernel what, Pool *pool) {
     (void)d;
     Job j = {c, what};
+    bool (*together)(const OpCall *, int64_t, bool, Pool *) = n > 1 ? c->op->together : NULL;
+    if (together && (what == DEVICE_FORWARD || what == DEVICE_ADJOINT) &&
+        together(c, n, what == DEVICE_ADJOINT, pool))
+        return;
     if (pool && n >= pool_threads(pool)) pool_run(pool, n, run_call, &j);
     else /* few calls: each uses the workers inside */
         for (int64_t i = 0; i < n; i++) run_call(&j, i);

@@ -2,133 +2,38 @@
  * order-fixed GEMM. Letters of the output that both operands have are batches; those of the first
  * (or of none) are rows, those of the second columns; letters that the output lacks are summed, in
  * the order in which the first operand lists them. */
+#include "ops/einsum_product.h"
 #include "ops/einsum_rows.h"
-#include "kernel/gemm.h"
 #include "kernel/pool.h"
 #include "ops/util.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
-enum { GROUP_MAX = 2 * LAYOUT_MAX_DIMS }; /* both operands may bring letters that are summed */
-typedef struct {
-    int n;
-    int64_t size[GROUP_MAX];
-    int64_t s[3][GROUP_MAX]; /* strides in A, B, C; 0 where the operand lacks the letter */
-} Group;
-
-typedef struct {
-    Group batch, m, n, k;
-    Tensor a, b, c;
-    Dtype dtype;
-} Plan2;
-
-static int64_t group_count(const Group *g) {
-    int64_t c = 1;
-    for (int i = 0; i < g->n; i++) c *= g->size[i];
-    return c;
-}
-static void group_add(Group *g, int64_t size, int64_t sa, int64_t sb, int64_t sc) {
-    g->size[g->n] = size;
-    g->s[0][g->n] = sa;
-    g->s[1][g->n] = sb;
-    g->s[2][g->n++] = sc;
-}
-
 /* Sorts the letters of the rule into groups. Operand 1 may be absent (a sum): then B is a single
  * one. */
-static Plan2 classify(const OpCall *c, const double *one64, const float *one32) {
+static EinsumSorted classify(const OpCall *c, const double *one64, const float *one32) {
     const Rule *r = c->rule;
-    Plan2 p = {.a = c->in[0], .c = c->out, .dtype = c->dtype};
+    EinsumSorted p = {.a = c->in[0].p, .c = c->out.p, .dtype = c->dtype, .floats = c->floats};
     bool two = r->nin == 2;
-    p.b.p = two                  ? c->in[1].p
-            : c->dtype == DT_F32 ? (void *)(uintptr_t)one32
-                                 : (void *)(uintptr_t)one64;
+    p.b = two                  ? c->in[1].p
+          : c->dtype == DT_F32 ? (void *)(uintptr_t)one32
+                               : (void *)(uintptr_t)one64;
     for (int i = 0; i < r->nout; i++) {
         int ia = rule_find(r, 0, r->out[i]), ib = two ? rule_find(r, 1, r->out[i]) : -1;
-        Group *g = ia >= 0 && ib >= 0 ? &p.batch : ib >= 0 ? &p.n : &p.m;
-        group_add(g, c->out.n[i], ia >= 0 ? c->in[0].s[ia] : 0, ib >= 0 ? c->in[1].s[ib] : 0,
-                  c->out.s[i]);
+        EinsumGroup *g = ia >= 0 && ib >= 0 ? &p.batch : ib >= 0 ? &p.n : &p.m;
+        einsum_add(g, c->out.n[i], ia >= 0 ? c->in[0].s[ia] : 0, ib >= 0 ? c->in[1].s[ib] : 0,
+                   c->out.s[i]);
     }
     for (int op = 0; op < (two ? 2 : 1); op++)
         for (int i = 0; i < r->nl[op]; i++) {
             char ch = r->in[op][i];
             if (rule_find_out(r, ch) >= 0 || (op == 1 && rule_find(r, 0, ch) >= 0)) continue;
             int ib = two ? rule_find(r, 1, ch) : -1;
-            group_add(&p.k, c->in[op].n[i], op == 0 ? c->in[0].s[i] : 0,
-                      ib >= 0 ? c->in[1].s[ib] : 0, 0);
+            einsum_add(&p.k, c->in[op].n[i], op == 0 ? c->in[0].s[i] : 0,
+                       ib >= 0 ? c->in[1].s[ib] : 0, 0);
         }
     return p;
-}
-
-/* One offset per combination of the group's letters, for view v. */
-static int64_t *offsets(const Group *g, int v, int64_t count) {
-    int64_t *o = base_malloc((size_t)(count ? count : 1) * sizeof *o), i[GROUP_MAX] = {0};
-    for (int64_t k = 0; k < count; k++) {
-        o[k] = 0;
-        for (int d = 0; d < g->n; d++) o[k] += i[d] * g->s[v][d];
-        box_next(g->n, g->size, i);
-    }
-    return o;
-}
-/* Can the group be walked with one stride in view v? */
-static bool collapse(const Group *g, int v, int64_t *stride) {
-    bool first = true;
-    int64_t want = 0;
-    *stride = 0;
-    for (int d = g->n - 1; d >= 0; d--) {
-        if (g->size[d] == 1) continue;
-        if (first) *stride = g->s[v][d];
-        else if (g->s[v][d] != want) return false;
-        want = g->s[v][d] * g->size[d];
-        first = false;
-    }
-    return true;
-}
-
-typedef struct {
-    GemmView v[3];
-    int64_t *free_me[6];
-    int n_free;
-} Views;
-static void one_table(Views *w, const Group *g, int v, int64_t count, const int64_t **table,
-                      int64_t *stride) {
-    if (collapse(g, v, stride)) {
-        *table = NULL;
-        return;
-    }
-    int64_t *o = offsets(g, v, count);
-    w->free_me[w->n_free++] = o;
-    *table = o;
-}
-
-typedef struct {
-    const Plan2 *p;
-    const Views *w;
-    const int64_t *ob[3]; /* batch offsets per view */
-    int64_t M, N, K, m_step, n_step, m_tasks, n_tasks;
-} GemmJob;
-
-static GemmView shifted(GemmView v, Dtype t, int64_t base, int64_t row, int64_t col) {
-    v.p = (const char *)v.p + base * dtype_size(t);
-    if (v.row) v.row += row;
-    else v.p = (const char *)v.p + row * v.rs * dtype_size(t);
-    if (v.col) v.col += col;
-    else v.p = (const char *)v.p + col * v.cs * dtype_size(t);
-    return v;
-}
-static void gemm_task(void *arg, int64_t i) {
-    const GemmJob *j = arg;
-    int64_t per = j->m_tasks * j->n_tasks, b = i / per, m0 = i % per / j->n_tasks * j->m_step,
-            n0 = i % j->n_tasks * j->n_step;
-    int64_t M = j->M - m0 < j->m_step ? j->M - m0 : j->m_step,
-            N = j->N - n0 < j->n_step ? j->N - n0 : j->n_step;
-    if (M <= 0 || N <= 0) return;
-    Dtype t = j->p->dtype;
-    GemmView A = shifted(j->w->v[0], j->w->v[0].floats ? DT_F32 : t, j->ob[0][b], m0, 0),
-             B = shifted(j->w->v[1], j->w->v[1].floats ? DT_F32 : t, j->ob[1][b], n0, 0),
-             C = shifted(j->w->v[2], t, j->ob[2][b], m0, n0);
-    (t == DT_F32 ? gemm_f32 : gemm_f64)(M, N, j->K, &A, &B, &C);
 }
 
 /* From magnitudes to the two bounds of an error, elementwise. */
@@ -147,8 +52,8 @@ static void scale_bounds(void *arg, int64_t lo, int64_t hi) {
 
 /* No letter is summed: an outer or element-wise product, one multiplication per output element. */
 typedef struct {
-    const Plan2 *p;
-    Group all;
+    const EinsumSorted *p;
+    EinsumGroup all;
     int in, cut; /* the innermost loop; the one that workers share, -1: none */
     int64_t step;
     ScaleJob *bounds; /* of which the products are the magnitudes; NULL: they are none */
@@ -158,8 +63,8 @@ static void scaled_row(int64_t n, double *o, double x, const double *b) {
 }
 static void multiply_task(void *arg, int64_t task) {
     const MultiplyJob *j = arg;
-    Group all = j->all;
-    const Plan2 *p = j->p;
+    EinsumGroup all = j->all;
+    const EinsumSorted *p = j->p;
     int in = j->in;
     int64_t n = all.size[in], sa = all.s[0][in], sb = all.s[1][in], sc = all.s[2][in],
             i[LAYOUT_MAX_DIMS] = {0}, first = 0;
@@ -176,15 +81,15 @@ static void multiply_task(void *arg, int64_t task) {
             oa += at * all.s[0][d], ob += at * all.s[1][d], oc += at * all.s[2][d];
         }
         if (p->dtype == DT_F32) {
-            const float *a = (const float *)p->a.p + oa, *b = (const float *)p->b.p + ob;
-            float *o = (float *)p->c.p + oc;
+            const float *a = (const float *)p->a + oa, *b = (const float *)p->b + ob;
+            float *o = (float *)p->c + oc;
             if (sa == 1 && sb == 1 && sc == 1)
                 for (int64_t k = 0; k < n; k++) o[k] = a[k] * b[k];
             else
                 for (int64_t k = 0; k < n; k++) o[k * sc] = a[k * sa] * b[k * sb];
         } else {
-            const double *a = (const double *)p->a.p + oa, *b = (const double *)p->b.p + ob;
-            double *o = (double *)p->c.p + oc;
+            const double *a = (const double *)p->a + oa, *b = (const double *)p->b + ob;
+            double *o = (double *)p->c + oc;
             if (sc == 1 && !sa && sb == 1) scaled_row(n, o, *a, b); /* products of norms */
             else
                 for (int64_t k = 0; k < n; k++) o[k * sc] = a[k * sa] * b[k * sb];
@@ -192,18 +97,18 @@ static void multiply_task(void *arg, int64_t task) {
         }
     } while (box_next(all.n, all.size, i));
 }
-static void multiply(const OpCall *c, const Plan2 *p, ScaleJob *bounds) {
+static void multiply(const OpCall *c, const EinsumSorted *p, ScaleJob *bounds) {
     MultiplyJob j = {.p = p, .cut = -1, .bounds = bounds};
-    const Group *g[3] = {&p->batch, &p->m, &p->n};
+    const EinsumGroup *g[3] = {&p->batch, &p->m, &p->n};
     for (int k = 0; k < 3; k++)
         for (int d = 0; d < g[k]->n; d++)
-            group_add(&j.all, g[k]->size[d], g[k]->s[0][d], g[k]->s[1][d], g[k]->s[2][d]);
-    if (!j.all.n) group_add(&j.all, 1, 0, 0, 0);
-    if (group_count(&j.all) == 0) return;
+            einsum_add(&j.all, g[k]->size[d], g[k]->s[0][d], g[k]->s[1][d], g[k]->s[2][d]);
+    if (!j.all.n) einsum_add(&j.all, 1, 0, 0, 0);
+    if (einsum_count(&j.all) == 0) return;
     /* the innermost loop runs over the letter that is contiguous in the output */
     for (int d = 0; d < j.all.n; d++)
         if (j.all.s[2][d] == 1 && j.all.size[d] > 1) j.in = d;
-    if (c->pool && group_count(&j.all) > 1 << 16)
+    if (c->pool && einsum_count(&j.all) > 1 << 16)
         for (int d = 0; d < j.all.n; d++)
             if (d != j.in && j.all.size[d] > 1 && (j.cut < 0 || j.all.size[d] > j.all.size[j.cut]))
                 j.cut = d;
@@ -216,21 +121,6 @@ static void multiply(const OpCall *c, const Plan2 *p, ScaleJob *bounds) {
     pool_run(c->pool, (j.all.size[j.cut] + j.step - 1) / j.step, multiply_task, &j);
 }
 
-/* Cuts the larger of M and N so that every worker has something to do; the cut changes no bit. */
-static void divide(GemmJob *j, int64_t batches, const OpCall *c) {
-    int threads = c->pool ? pool_threads(c->pool) : 1;
-    j->m_step = j->M;
-    j->n_step = j->N;
-    j->m_tasks = j->n_tasks = 1;
-    if (threads < 2 || batches >= threads || 2.0 * (double)j->M * (double)j->N * (double)j->K < 4e6)
-        return;
-    int64_t *step = j->M >= j->N ? &j->m_step : &j->n_step,
-            *tasks = j->M >= j->N ? &j->m_tasks : &j->n_tasks;
-    int64_t len = j->M >= j->N ? j->M : j->N;
-    *step = ((len + threads - 1) / threads + 31) / 32 * 32;
-    *tasks = (len + *step - 1) / *step;
-}
-
 void op_einsum(const OpCall *c) {
     assert(c->rule->nin >= 1 && c->rule->nin <= 2);
     static const double one64 = 1;
@@ -239,34 +129,14 @@ void op_einsum(const OpCall *c) {
         einsum_rows(c, op_einsum);
         return;
     }
-    Plan2 p = classify(c, &one64, &one32);
+    EinsumSorted p = classify(c, &one64, &one32);
     assert(!c->floats || (p.k.n && c->rule->nin == 2));
     if (box_empty(&c->out)) return;
     if (!p.k.n) {
         multiply(c, &p, NULL);
         return;
     }
-    int64_t nb = group_count(&p.batch);
-    GemmJob j = {.p = &p, .M = group_count(&p.m), .N = group_count(&p.n), .K = group_count(&p.k)};
-    Views w = {.n_free = 0};
-    w.v[0].p = p.a.p, w.v[1].p = p.b.p, w.v[2].p = p.c.p;
-    for (int v = 0; v < 2; v++) w.v[v].floats = c->floats >> v & 1;
-    one_table(&w, &p.m, 0, j.M, &w.v[0].row, &w.v[0].rs);
-    one_table(&w, &p.k, 0, j.K, &w.v[0].col, &w.v[0].cs);
-    one_table(&w, &p.n, 1, j.N, &w.v[1].row, &w.v[1].rs);
-    one_table(&w, &p.k, 1, j.K, &w.v[1].col, &w.v[1].cs);
-    one_table(&w, &p.m, 2, j.M, &w.v[2].row, &w.v[2].rs);
-    one_table(&w, &p.n, 2, j.N, &w.v[2].col, &w.v[2].cs);
-    int64_t *ob[3];
-    for (int v = 0; v < 3; v++) j.ob[v] = ob[v] = offsets(&p.batch, v, nb);
-    j.w = &w;
-    divide(&j, nb, c);
-    int64_t tasks = nb * j.m_tasks * j.n_tasks;
-    if (c->pool && tasks > 1) pool_run(c->pool, tasks, gemm_task, &j);
-    else
-        for (int64_t i = 0; i < tasks; i++) gemm_task(&j, i);
-    for (int v = 0; v < 3; v++) free(ob[v]);
-    for (int i = 0; i < w.n_free; i++) free(w.free_me[i]);
+    einsum_product(&p, c->pool);
 }
 
 OpCall op_einsum_towards(const OpCall *c, int operand, Rule *rule) {
@@ -288,6 +158,21 @@ void op_einsum_adjoint(const OpCall *c) {
     Rule r;
     OpCall a = op_einsum_towards(c, c->operand, &r);
     op_einsum(&a);
+}
+
+bool op_einsum_together(const OpCall *c, int64_t n, bool adjoint, Pool *pool) {
+    bool may = n > 1;
+    EinsumSorted *p = base_malloc(base_mul((size_t)n, sizeof *p));
+    for (int64_t i = 0; i < n && may; i++) {
+        Rule r;
+        OpCall a = adjoint ? op_einsum_towards(&c[i], c[i].operand, &r) : c[i];
+        may = !rule_listed(a.rule) && a.rule->nin == 2 && !box_empty(&a.out);
+        if (may) p[i] = classify(&a, NULL, NULL);
+        may = may && p[i].k.n;
+    }
+    bool done = may && einsum_products(p, n, pool);
+    free(p);
+    return done;
 }
 
 double op_einsum_flops(const OpCall *c) {
@@ -391,7 +276,7 @@ static double norm_products(const OpCall *c, ScaleJob *bounds) {
     }
     memcpy(r.out, c->rule->out, sizeof r.out);
     static const double one64 = 1;
-    Plan2 p = classify(&call, &one64, NULL);
+    EinsumSorted p = classify(&call, &one64, NULL);
     if (!box_empty(&call.out)) multiply(&call, &p, bounds);
     double most = 1;
     for (int op = 0; op < r.nin; op++) {
@@ -529,6 +414,7 @@ const Op op_contract = {
     .lin = LIN_BILINEAR,
     .forward = op_einsum,
     .adjoint = op_einsum_adjoint,
+    .together = op_einsum_together,
     .bound = op_bound_contraction,
     .factored = op_factored_contraction,
     .widens = op_widening_contraction,

@@ -141,6 +141,9 @@ typedef struct Op {
     /* NULL: no operand has a gradient. A wrong one passes `run`, whose unsharded reference uses
      * the same kernel: only the differences of tests/test_ops.c tell. */
     void (*adjoint)(const OpCall *c);
+    /* n calls of one step (its adjoint's) at once, on all workers, with the bits of one by one;
+     * false: nothing is gained by it, and nothing done. NULL: never. */
+    bool (*together)(const OpCall *c, int64_t n, bool adjoint, struct Pool *pool);
     void (*bound)(const OpBound *b); /* error of forward and adjoint; op_bound_contraction,
                                         op_bound_pointwise... */
     /* Are the bounds of the call's result (its adjoint's towards `operand`, if that is not below 0)
@@ -213,6 +216,8 @@ void op_einsum_adjoint(
     const OpCall *c); /* swap operand and output; letters only operand i has are broadcast */
 /* The contraction that makes the cotangent of an operand; its rule goes into *rule. */
 OpCall op_einsum_towards(const OpCall *c, int operand, Rule *rule);
+/* Those that read one operand in common as one product. */
+bool op_einsum_together(const OpCall *c, int64_t n, bool adjoint, struct Pool *pool);
 double op_einsum_flops(const OpCall *c);
 void op_bound_contraction(const OpBound *b);
 bool op_factored_contraction(const OpCall *c, int operand, int *split);

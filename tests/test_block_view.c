@@ -1962,7 +1962,7 @@ static void lines_join_makers_and_readers(void **state) {
         const char *file, *value; /* passes a row forward: */
         int lines[2];             /* so many versions of values pass rows, forward and backward */
     } row[] = {{"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml", "layers.0.q_rope", {1, 1}},
-               {"plans/56-gpt-oss-20b-tp2-ep2.yaml", "layers.0.moe.list", {4, 2}},
+               {"plans/56-gpt-oss-20b-tp2-ep2.yaml", "layers.0.moe.weights", {2, 2}},
                {"plans/models/llama4-hf.yaml", "layers.0.post_attn_norm", {4, 3}},
                {"plans/18-llama3-8b-backward.yaml", NULL, {0, 0}}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -1993,6 +1993,49 @@ static void lines_join_makers_and_readers(void **state) {
         assert_true(found);
         assert_int_equal(lines[0], row[i].lines[0]);
         assert_int_equal(lines[1], row[i].lines[1]);
+    }
+}
+
+/* Beside a column stand two lines at most: what goes farthest is named where it is made and where
+ * it is read, forward at the left, backward at the right or at a sum. */
+static void few_lines_stand_beside(void **state) {
+    Ground *g = *state;
+    static const struct {
+        const char *file;
+        int far[2]; /* so many reads are named */
+        const char *said[5];
+    } row[] = {{"plans/54-deepseek-v3-latent-ring4.yaml",
+                {7, 7},
+                {"|q [B, S/cp, H, dn]|", "|q|", "|dq|", "|attn_part.0|", "|d attn_part.0|"}},
+               {"plans/56-gpt-oss-20b-tp2-ep2.yaml",
+                {2, 0},
+                {"|list [rows(B, S, E)]|", "|after the norm, list|"}}};
+    static const char *const preset[] = {"wide", "column", "slide", "a4"};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const Trace *t = plan_trace(g, row[i].file, "");
+        RenderOptions o = options("block");
+        Scene *page[VIEW_MAX_PAGES];
+        ViewCall call = {.t = t, .d = g->d, .o = &o, .arena = g->a};
+        const Mirror *m = mirror_new(block_read_trace(&call));
+        for (int back = 0; back < 2; back++) {
+            int far = 0;
+            for (int k = 0; k < m->n; k++) {
+                assert_true(m->strip[k].lanes[back] <= 2);
+                far += m->strip[k].far[back].n;
+            }
+            assert_int_equal(far, row[i].far[back]);
+        }
+        const char *text = all_words(g->a, draw(g, t, &o, FORMAT_SVG));
+        for (int k = 0; k < 5 && row[i].said[k]; k++)
+            if (!strstr(text, row[i].said[k])) fail_msg("not said: %s", row[i].said[k]);
+        for (int k = 0; k < 4; k++) {
+            const char *report;
+            o.preset = preset[k];
+            for (int n = render_pages(t, g->d, &o, g->a, page); n > 0; n--) {
+                lines_keep_off(row[i].file, page[n - 1]);
+                if (scene_lint(page[n - 1], g->a, &report)) fail_msg("%s", report);
+            }
+        }
     }
 }
 
@@ -2052,6 +2095,7 @@ static const struct CMUnitTest tests[] = {T(edges_are_records),
                                           T(sides_are_named_once),
                                           T(hops_face_their_own),
                                           T(lines_join_makers_and_readers),
+                                          T(few_lines_stand_beside),
                                           T(units_are_gathered_twice),
                                           T(slides_say_shapes)};
 int main(void) {

@@ -77,10 +77,12 @@ typedef struct {
     int n_past[2], lanes[2];
     int n_read[2];
     MirrorRead *read[2];          /* whatever rows read of other rows; as `past` */
-    MirrorCrossing in[2], out[2]; /* of a piece: what comes from other pages, what leaves to them,
-                                     but for that of its ends */
+    MirrorCrossing in[2], out[2]; /* what comes to a row and what leaves one without a line, named
+                                     at both ends: of a piece from and to other pages, but for that
+                                     of its ends; and `far` */
     MirrorRead *past[2]; /* what passes rows, forward and backward; none of plain strips that are no
                             pieces */
+    MirrorCrossing far[2]; /* the same, where a line for each would crowd the side */
 } MirrorStrip;
 
 typedef struct {
@@ -128,8 +130,9 @@ bool mirror_forks(const Mirror *m, const MirrorStrip *s, int r);
 /* Fills `past`, `lanes` and the rows' `fed` of a strip of the stream (mirror_past.c); of a piece
  * that begins at row `lo` of a strip, with what begins and ends on it. */
 void mirror_pass(const Mirror *m, MirrorStrip *s);
-void mirror_pass_piece(Arena *a, const MirrorStrip *whole, int lo, MirrorStrip *p);
-/* Does what row r makes pass others? Is what passes added to others above it? */
+void mirror_pass_piece(const Mirror *m, const MirrorStrip *whole, int lo, MirrorStrip *p);
+/* Does what row r makes pass others? Is what passes, or what is only named, added to others above
+ * it? */
 bool mirror_parts(const MirrorStrip *s, int r, bool back);
 bool mirror_sums(const MirrorStrip *s, int r);
 /* The row in front of the chain that begins at row `from` that makes what it reads, as it reads it;
@@ -137,13 +140,13 @@ bool mirror_sums(const MirrorStrip *s, int r);
 int mirror_maker(const Mirror *m, const MirrorStrip *s, int from);
 /* Values that row r reads from outside of the strip, besides `from`; returns their number. */
 int mirror_sides(const Mirror *m, const MirrorStrip *s, int r, const TraceValue **out, int max);
-/* Of a piece: does anything come to row r from other pages that a short line brings, upwards, or to
- * a collective or move? Does what row r (backward: that is no op) makes leave the page, and no
- * line leads on from it? */
+/* Does anything without a line come to row r that a short one brings: upwards, or to a collective
+ * or move? Does what row r (backward: that is no op) makes leave the page, and no line leads on
+ * from it? */
 bool mirror_comes(const MirrorStrip *s, int r, bool back);
 bool mirror_leaves_alone(const MirrorStrip *s, int r, bool back);
-/* Of a piece of a divided strip: gradients that the backward of row r makes of values of other
- * pages, which leave it there; returns their number. */
+/* Gradients that the backward of row r makes and that leave it without a line, those of values of
+ * other pages above all; returns their number. */
 int mirror_side_grads(const MirrorStrip *s, int r, const TraceValue **out, int max);
 /* Does anything stand in the backward column of the row? */
 bool mirror_has_back(const Mirror *m, const MirrorRow *row);

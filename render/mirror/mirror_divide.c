@@ -24,7 +24,8 @@ static const char *left_by(const MirrorStrip *s, int r) {
     return s->row[r].n_out ? s->row[r].out[0] : s->branch;
 }
 /* Rows [lo, hi) of a strip as the k-th of n chains, from 1. */
-static MirrorStrip piece(Arena *a, const MirrorStrip *s, int lo, int hi, int k, int n) {
+static MirrorStrip piece(const Mirror *m, const MirrorStrip *s, int lo, int hi, int k, int n) {
+    Arena *a = m->g->arena;
     BlockStrip *named = arena_memdup(a, s->strip, sizeof *named);
     named->title = arena_printf(a, "%s, %d of %d", s->strip->title, k, n);
     MirrorStrip p = *s;
@@ -40,7 +41,7 @@ static MirrorStrip piece(Arena *a, const MirrorStrip *s, int lo, int hi, int k, 
     if (hi == s->n) p.added = s->from, p.sum = s->to;
     p.to = p.branch;
     p.up = lo ? true : s->up;
-    mirror_pass_piece(a, s, lo + from, &p);
+    mirror_pass_piece(m, s, lo + from, &p);
     return p;
 }
 /* The first row of the k-th of n pieces (from 0) of rows [lo, hi): one that the row above it hands
@@ -100,7 +101,7 @@ const Mirror *mirror_divide(Arena *a, const Mirror *m, const MirrorCut *how) {
             continue;
         }
         for (int k = 0; k < c.n; k++) {
-            d->strip[d->n] = piece(a, s, c.row[k], k + 1 < c.n ? c.row[k + 1] : s->n, k + 1, c.n);
+            d->strip[d->n] = piece(m, s, c.row[k], k + 1 < c.n ? c.row[k + 1] : s->n, k + 1, c.n);
             d->strip[d->n++].number = i;
         }
     }

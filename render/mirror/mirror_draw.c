@@ -440,14 +440,17 @@ static void draw_sides(MirrorPen *p, const MirrorStrip *s, int r, double y, cons
     }
 }
 
-/* Gradients of values of other pages, right of the box that makes them: one with its shape, several
- * by name. */
+/* Gradients that leave the box that makes them without a line, at its right: one for another page
+ * with its shape, others by name. */
 static void draw_side_grads(MirrorPen *p, const MirrorStrip *s, int r, double y) {
     const TraceValue *v[MIRROR_FLOW];
     const int n = p->look.bare ? 0 : mirror_side_grads(s, r, v, MIRROR_FLOW);
     const bool past = s->row[r].kind == ROW_OPS && *mirror_past_words(p, s, r, true);
-    const double box = p->backward + p->box / 2,
-                 mid = y + (past ? 14 : mirror_row_height(p, s, &s->row[r]) / 2);
+    const bool under = s->row[r].n_grad && p->look.beside; /* the line of the gradients */
+    const double box = p->backward + p->box / 2, h = mirror_row_height(p, s, &s->row[r]),
+                 mid = y + (past    ? 14
+                            : under ? h - 6
+                                    : h / 2);
     Pt pt[2] = {{box, mid}, {box + 22, mid}};
     if (!n) return;
     Str tip = str_new(p->c->arena);
@@ -456,9 +459,10 @@ static void draw_side_grads(MirrorPen *p, const MirrorStrip *s, int r, double y)
     scene_begin(p->s, "edge", arena_printf(p->c->arena, "gradient-%d", v[0]->step), tip.s);
     mirror_arrow(p, pt, 2, false, -1);
     for (int line = 0; line < 2; line++) {
-        const char *text = mirror_side_grad_words(p, v, n, line);
+        const char *text = mirror_side_grad_words(p, s, v, n, line);
+        const bool alone = !*mirror_side_grad_words(p, s, v, n, 1);
         if (*text)
-            scene_text(p->s, box + 27, mid + (n > 1 ? 4.3 : -3 + 14 * line),
+            scene_text(p->s, box + 27, mid + (alone ? 4.3 : -3 + 14 * line),
                        (TextLook){ALIGN_LEFT, MIRROR_SIZE, line ? REGULAR : SEMIBOLD,
                                   line ? ROLE_SECOND : ROLE_INK},
                        text);

@@ -161,11 +161,15 @@ bool mirror_sides_named(const MirrorPen *p, const MirrorStrip *s, int r);
 /* Lines of a value that a row reads from outside: "labels  [1, 16]" and "[B/dp, S/cp]". */
 /* The same of its gradient, where `back`. */
 const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, bool back, int line);
-/* Of n gradients that leave a row for other pages: of one its two lines, of several their names. */
-const char *mirror_side_grad_words(const MirrorPen *p, const TraceValue *const *v, int n, int line);
+/* Of n gradients that leave a row without a line: of one for another page its two lines, of others
+ * their names. */
+const char *mirror_side_grad_words(const MirrorPen *p, const MirrorStrip *s,
+                                   const TraceValue *const *v, int n, int line);
 /* "q, list": what comes to row r past others, but for what is added there; backward also what comes
- * from other pages. */
+ * without a line. */
 const char *mirror_past_words(const MirrorPen *p, const MirrorStrip *s, int r, bool back);
+/* "dq": what is added above row r, backward, and comes there without a line. */
+const char *mirror_term_words(const MirrorPen *p, const MirrorStrip *s, int r);
 /* The same of what row r makes for other pages. */
 const char *mirror_out_words(const MirrorPen *p, const MirrorStrip *s, int r, bool back);
 /* Do gradients of values of other pages leave at the right of row r? A line that comes in there

@@ -3,9 +3,11 @@
  * (mirror_rails.c). Knows no lengths. See mirror.h. */
 #include "render/mirror/mirror.h"
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_READS = MIRROR_MAX * 4, MAX_PAST = 128, MAX_ALL = 512, NOWHERE = -3 };
+enum { MOST_LANES = 2 }; /* of lines that stand beside a column; more are no more followed */
 
 static bool has(const char *const *list, int n, const char *name) {
     for (int i = 0; i < n; i++)
@@ -201,37 +203,121 @@ static void pass_row(const Mirror *m, MirrorStrip *s, int to, bool back) {
     if (q.n) r->fed[back] = !direct ? FED_NOT : partial ? FED_PARTIAL : FED_WHOLE;
 }
 
-static void set_lanes(MirrorStrip *s, bool back) {
-    MirrorRead *q = s->past[back];
-    const int n = s->n_past[back];
+/* Reads between rows as they are drawn: a band is one, and within it is no line. */
+typedef struct {
+    MirrorRead *read;
+    int from, to;
+} Line;
+static int drawn(const MirrorFold *f, int r) { return r >= f->from && r < f->until ? f->from : r; }
+static int lines_of(MirrorStrip *s, const MirrorFold *f, bool back, Line *out) {
+    int n = 0;
+    for (int i = 0; i < s->n_past[back]; i++) {
+        MirrorRead *q = &s->past[back][i];
+        const Line l = {q, drawn(f, q->from), drawn(f, q->to)};
+        if (l.from != l.to) out[n++] = l;
+    }
+    return n;
+}
+/* The rows that what row `from` makes passes, to the last that reads it. */
+static void ends_of(const Line *line, int n, int from, int end[2]) {
+    end[0] = end[1] = from;
+    for (int k = 0; k < n; k++) {
+        if (line[k].from != from) continue;
+        if (line[k].to < end[0]) end[0] = line[k].to;
+        if (line[k].to > end[1]) end[1] = line[k].to;
+    }
+}
+static void set_lanes(MirrorStrip *s, const MirrorFold *f, bool back) {
+    Line line[MAX_PAST];
+    const int n = lines_of(s, f, back, line);
     s->lanes[back] = 0;
-    for (int i = 0; i < n; i++) q[i].lane = -1;
+    for (int i = 0; i < n; i++) line[i].read->lane = -1;
     for (int turn = 0; turn < n; turn++) { /* the shortest stand innermost */
-        int from = NOWHERE, least = INT_MAX, end[2] = {0, 0};
+        int from = NOWHERE, least = INT_MAX, end[2], other[2], lane = 0;
         for (int i = 0; i < n; i++) {
-            int lo = q[i].from, hi = lo;
-            for (int k = 0; k < n; k++)
-                if (q[k].from == q[i].from) {
-                    if (q[k].to < lo) lo = q[k].to;
-                    if (q[k].to > hi) hi = q[k].to;
-                }
-            if (q[i].lane >= 0 || hi - lo >= least) continue;
-            from = q[i].from, least = hi - lo, end[0] = lo, end[1] = hi;
+            ends_of(line, n, line[i].from, other);
+            if (line[i].read->lane >= 0 || other[1] - other[0] >= least) continue;
+            from = line[i].from, least = other[1] - other[0];
         }
         if (from == NOWHERE) return;
-        int lane = 0;
+        ends_of(line, n, from, end);
         for (bool free = false; !free; lane += !free) {
             free = true;
             for (int i = 0; i < n; i++) {
-                if (q[i].lane != lane) continue;
-                const int lo = q[i].from < q[i].to ? q[i].from : q[i].to,
-                          hi = q[i].from < q[i].to ? q[i].to : q[i].from;
-                free &= hi < end[0] || lo > end[1];
+                ends_of(&line[i], 1, line[i].from, other);
+                /* one ends at a row, above where another of that row begins */
+                free &= line[i].read->lane != lane || other[1] <= end[0] || other[0] >= end[1];
             }
         }
         for (int i = 0; i < n; i++)
-            if (q[i].from == from) q[i].lane = lane;
+            if (line[i].from == from) line[i].read->lane = lane;
         if (lane + 1 > s->lanes[back]) s->lanes[back] = lane + 1;
+    }
+}
+
+static void keep(Arena *a, MirrorCrossing *c, const MirrorRead *q) {
+    if (!c->read) c->read = ARENA_ARRAY(a, MirrorRead, MAX_PAST);
+    for (int i = 0; i < c->n; i++)
+        if (c->read[i].v == q->v && c->read[i].from == q->from && c->read[i].to == q->to) return;
+    if (c->n < MAX_PAST) c->read[c->n++] = *q;
+}
+
+/* Which of all reads past rows have lines. */
+typedef struct {
+    MirrorStrip *s;
+    MirrorFold fold;
+    bool back;
+    const MirrorRead *all;
+    int n;
+    bool *is;
+} Choice;
+
+/* Do both come to a row that has one place for them? Of a box forward names stand apart from a
+ * line. */
+static bool at_one_place(const Choice *c, const MirrorRead *a, const MirrorRead *b) {
+    const bool apart = (!c->back && c->s->row[a->to].kind == ROW_OPS) ||
+                       (a->to >= c->fold.from && a->to < c->fold.until);
+    return a->to == b->to && a->sum == b->sum && (!apart || a->from == b->from);
+}
+/* How far the farthest goes of those that come to one place with it, in rows as drawn. */
+static int reach(const Choice *c, const MirrorRead *q) {
+    int most = 0;
+    for (int k = 0; k < c->n; k++) {
+        const MirrorRead *o = &c->all[k];
+        const int far = abs(drawn(&c->fold, o->to) - drawn(&c->fold, o->from));
+        if (far > most && at_one_place(c, q, o)) most = far;
+    }
+    return most;
+}
+static void set_lines(const Choice *c, const MirrorRead *q, bool on) {
+    int live = 0;
+    for (int k = 0; k < c->n; k++) {
+        if (at_one_place(c, q, &c->all[k])) c->is[k] = on;
+        if (c->is[k]) c->s->past[c->back][live++] = c->all[k];
+    }
+    c->s->n_past[c->back] = live;
+    set_lanes(c->s, &c->fold, c->back);
+}
+/* Where more lines would stand beside a column than an eye follows, those that go farthest are not
+ * drawn: what they carry is named where it is made and where it is read. */
+static void name_far(const Mirror *m, MirrorStrip *s, bool back) {
+    const int n = s->n_past[back];
+    Arena *a = m->g->arena;
+    Choice c = {s, mirror_fold(m->g, s), back, NULL, n, ARENA_ARRAY(a, bool, n + 1)};
+    set_lanes(s, &c.fold, back);
+    if (s->lanes[back] <= MOST_LANES) return;
+    c.all = arena_memdup(a, s->past[back], sizeof *c.all * (size_t)n);
+    for (int far = 0; far <= s->n; far++) /* the shortest first */
+        for (int i = 0; i < n; i++) {
+            if (c.is[i] || reach(&c, &c.all[i]) != far) continue;
+            set_lines(&c, &c.all[i], true);
+            if (s->lanes[back] > MOST_LANES) set_lines(&c, &c.all[i], false);
+        }
+    for (int i = 0; i < n; i++) {
+        if (c.is[i]) continue;
+        keep(a, &s->far[back], &c.all[i]);
+        keep(a, &s->in[back], &c.all[i]);
+        keep(a, &s->out[back], &c.all[i]);
     }
 }
 
@@ -242,7 +328,7 @@ void mirror_pass(const Mirror *m, MirrorStrip *s) {
         s->read[back] = ARENA_ARRAY(m->g->arena, MirrorRead, MAX_ALL);
         for (int r = 0; r < s->n; r++)
             if (!back || s->row[r].acts) pass_row(m, s, r, back);
-        set_lanes(s, back);
+        name_far(m, s, back);
     }
 }
 
@@ -252,23 +338,18 @@ static bool by_pill(const MirrorStrip *p, const MirrorRead *q, bool back, bool t
     const char *name = back ? of.of : q->v->shape.name, *end = top ? p->from : p->branch;
     return end && !strcmp(name, end);
 }
-static void keep(Arena *a, MirrorCrossing *c, const MirrorRead *q) {
-    if (!c->read) c->read = ARENA_ARRAY(a, MirrorRead, MAX_PAST);
-    for (int i = 0; i < c->n; i++)
-        if (c->read[i].v == q->v && c->read[i].from == q->from && c->read[i].to == q->to) return;
-    if (c->n < MAX_PAST) c->read[c->n++] = *q;
-}
-
-void mirror_pass_piece(Arena *a, const MirrorStrip *whole, int lo, MirrorStrip *p) {
+void mirror_pass_piece(const Mirror *m, const MirrorStrip *whole, int lo, MirrorStrip *p) {
+    Arena *a = m->g->arena;
     for (int back = 0; back < 2; back++) {
         p->past[back] = ARENA_ARRAY(a, MirrorRead, MAX_PAST);
         p->n_past[back] = 0;
-        p->in[back] = p->out[back] = (MirrorCrossing){0, NULL};
-        for (int i = 0; i < whole->n_past[back]; i++) {
-            MirrorRead q = whole->past[back][i];
+        p->in[back] = p->out[back] = p->far[back] = (MirrorCrossing){0, NULL};
+        for (int i = 0; i < whole->n_past[back] + whole->far[back].n; i++) {
+            const int far = i - whole->n_past[back];
+            MirrorRead q = far < 0 ? whole->past[back][i] : whole->far[back].read[far];
             q.from -= lo, q.to -= lo;
             const bool in = q.from >= 0 && q.from < p->n && q.to >= 0 && q.to < p->n;
-            if (in) p->past[back][p->n_past[back]++] = q;
+            if (in && p->n_past[back] < MAX_PAST) p->past[back][p->n_past[back]++] = q;
         }
         for (int i = 0; i < whole->n_read[back]; i++) {
             MirrorRead q = whole->read[back][i];
@@ -276,13 +357,13 @@ void mirror_pass_piece(Arena *a, const MirrorStrip *whole, int lo, MirrorStrip *
             const bool made = q.from >= 0 && q.from < p->n, read = q.to >= 0 && q.to < p->n;
             const bool pill = by_pill(p, &q, back, !back);
             if (read && !made && !pill) keep(a, &p->in[back], &q);
-            if (read && !back && q.from < 0 && pill && q.to > 0) { /* past rows from the pill */
-                q.from = -1;
+            if (read && !back && q.from < 0 && pill && q.to > 0 && p->n_past[0] < MAX_PAST) {
+                q.from = -1; /* past rows from the pill */
                 p->past[0][p->n_past[0]++] = q;
             }
             if (made && !read && !by_pill(p, &q, back, back)) keep(a, &p->out[back], &q);
         }
-        set_lanes(p, back);
+        name_far(m, p, back);
     }
 }
 
@@ -294,11 +375,13 @@ bool mirror_parts(const MirrorStrip *s, int r, bool back) {
 bool mirror_sums(const MirrorStrip *s, int r) {
     for (int i = 0; i < s->n_past[1]; i++)
         if (s->past[1][i].to == r && s->past[1][i].sum) return true;
+    for (int i = 0; i < s->in[1].n; i++)
+        if (s->in[1].read[i].to == r && s->in[1].read[i].sum) return true;
     return false;
 }
 bool mirror_comes(const MirrorStrip *s, int r, bool back) {
     for (int i = 0; i < s->in[back].n && (back || s->row[r].kind != ROW_OPS); i++)
-        if (s->in[back].read[i].to == r) return true;
+        if (s->in[back].read[i].to == r && !s->in[back].read[i].sum) return true;
     return false;
 }
 bool mirror_leaves_alone(const MirrorStrip *s, int r, bool back) {

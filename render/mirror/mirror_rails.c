@@ -271,7 +271,27 @@ static void run_lane(MirrorPen *p, const Side *d, const MirrorRead *q) {
     scene_segment(p->s, (Pt){x, fork_y(p, d, q->from)}, (Pt){x, end}, ROLE_INK, 1.5);
 }
 
-/* From another page: a short arrow. */
+/* What is added above a row and has no line: a short arrow to the sum, at the left where a line
+ * comes to it from the right. */
+static void come_to_sum(MirrorPen *p, const Side *d, int r) {
+    const char *names = d->back ? mirror_term_words(p, d->s, r) : "";
+    const double x = p->backward, y = d->at[r].y - p->look.fork / 2 - 3;
+    bool there = mirror_forks(p->m, d->s, r - 1);
+    for (int i = 0; i < d->s->n_past[1]; i++)
+        there |= d->s->past[1][i].to == r && d->s->past[1][i].sum;
+    const double way = there ? -1 : 1;
+    if (!*names || d->at[r].b.top < 0) return;
+    scene_at(p->s, mirror_row_step(&d->s->row[r], true));
+    scene_begin(p->s, "edge", "passing", names);
+    if (!there) plus(p, x, y, names);
+    Pt pt[2] = {{x + (PLUS + 23) * way, y}, {x + (PLUS + 1) * way, y}};
+    arrow(p, pt, 2, false, there ? -1 : p->s->n_groups - 1);
+    scene_text(p->s, x + (PLUS + 28) * way, y + 4.3,
+               (TextLook){there ? ALIGN_RIGHT : ALIGN_LEFT, MIRROR_SIZE, SEMIBOLD, ROLE_INK},
+               names);
+    scene_end(p->s);
+}
+/* What comes to a row and has no line: a short arrow. */
 static void come_in(MirrorPen *p, const Side *d, int r) {
     for (int i = 0; i < d->s->n_past[d->back]; i++) {
         const MirrorRead *q = &d->s->past[d->back][i];
@@ -322,6 +342,7 @@ static void draw_passing(MirrorPen *p, const MirrorStrip *s, const MirrorPlace *
         }
     for (int r = 0; r < s->n; r++) {
         if (at[r].folded) continue;
+        come_to_sum(p, &d, r);
         if (mirror_comes(s, r, back) && (!back || at[r].b.top >= 0)) come_in(p, &d, r);
         if (mirror_leaves_alone(s, r, back)) go_out(p, &d, r);
     }

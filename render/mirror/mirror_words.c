@@ -177,10 +177,10 @@ const char *mirror_side_words(const MirrorPen *p, const TraceValue *v, bool back
                         l ? words_shape(a, l->shape, v->shape.nd) : "");
 }
 
-const char *mirror_side_grad_words(const MirrorPen *p, const TraceValue *const *v, int n,
-                                   int line) {
+const char *mirror_side_grad_words(const MirrorPen *p, const MirrorStrip *s,
+                                   const TraceValue *const *v, int n, int line) {
     const char *names = "";
-    if (n == 1) return mirror_side_words(p, v[0], true, line);
+    if (n == 1 && s->piece) return mirror_side_words(p, v[0], true, line);
     for (int i = 0; i < n && !line; i++)
         names = join(p->c->arena, names, ", ", mirror_value(p->m->g, forward_name(v[i]), true));
     return names;
@@ -197,9 +197,19 @@ const char *mirror_past_words(const MirrorPen *p, const MirrorStrip *s, int r, b
     const bool boxed = !back && s->row[r].kind == ROW_OPS; /* by mirror_sides, with their shapes */
     for (int i = 0; i < s->in[back].n && !boxed; i++) {
         const MirrorRead *q = &s->in[back].read[i];
-        if (q->to == r)
+        if (q->to == r && !q->sum)
             names = join(p->c->arena, names, ", ",
                          value_words(p->m->g, forward_name(q->v), back, true));
+    }
+    return names;
+}
+const char *mirror_term_words(const MirrorPen *p, const MirrorStrip *s, int r) {
+    const char *names = "";
+    for (int i = 0; i < s->in[1].n; i++) {
+        const MirrorRead *q = &s->in[1].read[i];
+        if (q->to == r && q->sum)
+            names = join(p->c->arena, names, ", ",
+                         value_words(p->m->g, forward_name(q->v), true, true));
     }
     return names;
 }
@@ -214,6 +224,15 @@ const char *mirror_out_words(const MirrorPen *p, const MirrorStrip *s, int r, bo
     return names;
 }
 
+/* Does what row r makes, or backward the row below it, go on without a line, so that its name must
+ * be said here? Of a box backward an arrow at its side says it. */
+static bool goes_by_name(const MirrorStrip *s, int r, bool back) {
+    const int from = back ? r + 1 : r;
+    if (back && (from >= s->n || s->row[from].kind == ROW_OPS)) return false;
+    for (int i = 0; i < s->out[back].n; i++)
+        if (s->out[back].read[i].from == from) return true;
+    return false;
+}
 double mirror_title_width(const MirrorPen *p, const MirrorStrip *s) {
     return scene_width(p->s, 15, BOLD, s->strip->title);
 }
@@ -261,8 +280,8 @@ MirrorLabel mirror_label(const MirrorPen *p, const MirrorStrip *s, int r, bool b
     bool some = back && r + 1 < s->n && s->row[r + 1].kind != ROW_OPS &&
                 mirror_flow(p->m, s, r + 1, true, below, MIRROR_FLOW) > n;
     const bool parts = mirror_breaks(s, r); /* two chains: which goes where */
-    bool named = parts || some || groups > 1 || (from_coll && (n > 1 || n < s->row[r].n_out)) ||
-                 (to_coll && n > 1);
+    bool named = parts || some || goes_by_name(s, r, back) || groups > 1 ||
+                 (from_coll && (n > 1 || n < s->row[r].n_out)) || (to_coll && n > 1);
     for (l.n = 0; l.n < groups; l.n++)
         l.line[l.n] =
             named ? arena_printf(g->arena, "%s %s", names[l.n], shapes[l.n]) : shapes[l.n];
@@ -386,6 +405,8 @@ bool mirror_leaves(const MirrorPen *p, const MirrorStrip *s, int r) {
 bool mirror_sides_named(const MirrorPen *p, const MirrorStrip *s, int r) {
     const TraceValue *v[MIRROR_FLOW];
     const int n = mirror_sides(p->m, s, r, v, MIRROR_FLOW);
+    for (int i = 0; i < s->in[0].n && n && !s->piece; i++) /* shapes stand where they are made */
+        if (s->in[0].read[i].to == r) return true;
     return p->look.inlined && n + (n > 1 && *mirror_past_words(p, s, r, false)) > 2;
 }
 double mirror_row_height(const MirrorPen *p, const MirrorStrip *s, const MirrorRow *r) {
@@ -577,8 +598,10 @@ static void side_widths(const MirrorPen *p, const MirrorStrip *s, Widths *w) {
                           w->box / 2 + 10);
         n = p->look.bare ? 0 : mirror_side_grads(s, r, v, MIRROR_FLOW);
         for (int line = 0; n && line < 2; line++)
-            widen(&w->right, mirror_text_width(p, mirror_side_grad_words(p, v, n, line), SEMIBOLD) +
-                                 w->box / 2 + 14);
+            widen(&w->right,
+                  mirror_text_width(p, mirror_side_grad_words(p, s, v, n, line), SEMIBOLD) +
+                      w->box / 2 + 14);
+        widen(&w->right, mirror_text_width(p, mirror_term_words(p, s, r), SEMIBOLD) + 44);
     }
     for (int r = 0; r < s->n; r++) /* names in the lines of what passes rows, outgoing ones */
         for (int back = 0; back < 2; back++) {

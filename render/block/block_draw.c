@@ -234,7 +234,8 @@ static double left_room(const BlockPen *p, const BlockFrame *f, const BlockNode 
 /* How wide what stands right of a collective may become where something stands there, too. */
 static double beside_room(BlockPen *p, const BlockFrame *f, const BlockNode *n) {
     const double left = left_room(p, f, n);
-    return left > 0 && block_reason_fits(p, n, left) ? block_group_width(p, n) : side_room(f);
+    return left > 0 && block_reason_fits(p, n, left) ? block_group_width(p, n)
+                                                     : block_side_width(p, n, side_room(f));
 }
 
 /* Does a value leave a box in the next column beside that of n? */
@@ -629,8 +630,9 @@ void block_strip(BlockPen *p, BlockFrame *f) {
     bridges(p->s, lines);
     if (s->last >= 0 && s->to >= 0) stream_tail(p, f);
     else if (s->last >= 0 && !block_ends_here(node(p, s->last))) plain_tail(p, f);
+    const int end = s->last >= 0 ? node(p, s->last)->col : 0;
     if (open_note(p, f))
-        scene_text(p->s, col_x(f, 0) - f->width[0] / 2, row_bottom(f, s->levels - 1) + 18,
+        scene_text(p->s, col_x(f, end) - f->width[end] / 2, row_bottom(f, s->levels - 1) + 18,
                    (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, f->note);
     scene_at(p->s, 0);
 }

@@ -85,6 +85,8 @@ typedef struct {
 void block_side(BlockPen *p, const BlockNode *n, SideRoom at);
 /* Width of pill, members and map under them, as SIDE_BOTH has them right of the box. */
 double block_group_width(BlockPen *p, const BlockNode *n);
+/* Width of group and reason right of it, as SIDE_NARROW has them in that room. */
+double block_side_width(BlockPen *p, const BlockNode *n, double room);
 /* Does a clause of the reason fit left of the box, as SIDE_BOTH has it, in w? */
 bool block_reason_fits(BlockPen *p, const BlockNode *n, double w);
 /* Gradients of the parameters of a box, right of it (block_leave.c): how wide and high they are, 0

@@ -101,6 +101,21 @@ double block_group_width(BlockPen *p, const BlockNode *n) {
     return fmax(pill + 7 + scene_width(p->s, 12.5, REGULAR, members), map_size(p->s, &map, &h));
 }
 
+double block_side_width(BlockPen *p, const BlockNode *n, double room) {
+    const TraceCollective *c = n->coll;
+    const char *line[3],
+        *members = words_members(p->g->arena, &c->groups, words_group_of(&c->groups, p->g->rank));
+    RankMap map = {p->g->t, &c->groups, p->g->rank, ""};
+    const double pill = pill_width(p->s, words_axis_list(p->g->arena, p->g->t, c->axis));
+    double h, w = pill + 7 + scene_width(p->s, 12.5, REGULAR, members),
+              with = w + 10 + map_size(p->s, &map, &h);
+    if (groups_count(&c->groups) > 1) return room; /* group_line may say how many there are */
+    if (h <= MAP_FLAT && with <= room + MAP_OVER) w = with;
+    for (int k = reason(p, n, room, 2, line); k > 0; k--)
+        w = fmax(w, scene_width(p->s, 12, REGULAR, line[k - 1]));
+    return w;
+}
+
 bool block_reason_fits(BlockPen *p, const BlockNode *n, double w) {
     const char *line[3];
     return reason(p, n, w, 3, line) > 0;

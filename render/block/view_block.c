@@ -124,7 +124,8 @@ static Scene *page_new(const ViewCall *c, BlockGraph *g, PresetKind preset, Bloc
     double *width = ARENA_ARRAY(c->arena, double, n), widest = 0, used = 0;
     /* two strips of a block belong side by side: the canvas grows for them, up to where the
      * smallest letters of a PNG have 11 pixels */
-    double room = per_line == 1 ? pr->w - 2 * pr->margin : 1580;
+    const double most = pr->px * pr->min_size / 11;
+    double room = (per_line == 1 ? pr->w : most) - 2 * pr->margin;
     measure(c, g, frame, width, n, (LineRoom){room, per_line});
     for (int i = 0; i < n; widest = fmax(widest, used))
         i += fit_line(frame + i, width + i, n - i, room, per_line, &used);

@@ -489,7 +489,8 @@ static bool send_round(Wires *w, int i, int col, int level) {
     int out[MAX_RING], n = readers(w->g, w->s, i, out, MAX_RING), first = 1 << 20, late = 0;
     for (int k = 0; k < n; k++)
         if (w->g->node[out[k]].level < first) first = w->g->node[out[k]].level;
-    for (int k = 0; k < n; k++) late += w->g->node[out[k]].level > first;
+    for (int k = 0; k < n && w->g->pass == PHASE_FORWARD; k++)
+        late += w->g->node[out[k]].level > first;
     const int sum = n == 1 ? column_of_sum(w, i, out[0]) : -1;
     if (!w->ring || (!late && sum < 0)) return false;
     if (sum >= 0) add_wire(w, (Wire){i, out[0], sum, false});

@@ -231,6 +231,7 @@ static void say_saved(BlockGraph *g) {
         for (int k = 0; c && k < c->n_inputs; k++) {
             if (trace_param(g->t, c->inputs[k]) || !is_saved(g, i, c->reads[k])) continue;
             const char *word = block_kept(g, c->inputs[k], false);
+            if (op->saved && text_has_word(op->saved, word)) continue; /* parts of one value */
             op->saved = op->saved ? arena_printf(g->arena, "%s, %s", op->saved, word) : word;
         }
     }

@@ -1080,7 +1080,7 @@ static void crossings_have_bridges(void **state) {
         int least;
     } pic[] = {{"plans/41-llama3-8b-ring4-zigzag.yaml", "backward", 3},
                {"plans/54-deepseek-v3-latent-ring4.yaml", "backward", 6},
-               {"plans/56-gpt-oss-20b-tp2-ep2.yaml", "forward", 3}};
+               {"plans/56-gpt-oss-20b-tp2-ep2.yaml", "forward", 2}};
     for (size_t i = 0; i < sizeof pic / sizeof *pic; i++) {
         const Trace *t = plan_trace(g, pic[i].plan, "");
         RenderOptions o = options("block");
@@ -1091,6 +1091,30 @@ static void crossings_have_bridges(void **state) {
         for (int k = 0; k < page[0]->n_groups; k++)
             n += !strncmp(page[0]->groups[k].id, "bridge", 6);
         if (n < pic[i].least) fail_msg("%s: %d bridges", pic[i].plan, n);
+    }
+}
+
+/* A line round a box of its own column keeps close to it, on this side of the next column. */
+static void lines_keep_close(void **state) {
+    Ground *g = *state;
+    const Trace *t = plan_trace(g, "plans/56-gpt-oss-20b-tp2-ep2.yaml", "");
+    static const char *const sizes[] = {"wide", "slide"};
+    for (int k = 0; k < 2; k++) {
+        RenderOptions o = options("block");
+        Scene *page[VIEW_MAX_PAGES];
+        double lo = 1e9, hi = 0;
+        o.pass = "forward", o.preset = sizes[k];
+        assert_true(render_pages(t, g->d, &o, g->a, page) > k);
+        for (int m = 0; m < page[k]->n_marks; m++) {
+            const Mark *line = &page[k]->marks[m];
+            if (line->kind != MARK_LINE || line->group < 0 ||
+                !strstr(page[k]->groups[line->group].id, "router_logits"))
+                continue;
+            for (int q = 0; q < line->n; q++)
+                lo = fmin(lo, line->pt[q].x), hi = fmax(hi, line->pt[q].x);
+        }
+        assert_true(hi > lo);
+        if (hi - lo > 150) fail_msg("%s: a way of %g", sizes[k], hi - lo);
     }
 }
 
@@ -2085,6 +2109,7 @@ static const struct CMUnitTest tests[] = {T(edges_are_records),
                                           T(slides_tell_of_norms),
                                           T(values_have_words),
                                           T(crossings_have_bridges),
+                                          T(lines_keep_close),
                                           T(mirror_has_one_vocabulary),
                                           T(router_losses_are_told),
                                           T(sums_say_over_what),

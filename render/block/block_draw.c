@@ -389,6 +389,38 @@ static bool goes_on(const BlockPen *p, const BlockStrip *s, int i, int q, int j)
     return false;
 }
 
+/* How far to the right the boxes of column c between two levels reach, with their labels; negative:
+ * something else stands beside them. */
+static double reach_right(BlockPen *p, const BlockFrame *f, int c, int above, int below) {
+    double x = 0;
+    for (int k = 0; k < f->strip->n; k++) {
+        const BlockNode *n = node(p, f->strip->node[k]);
+        if (n->level <= above || n->level >= below || n->col > c || n->col_last < c) continue;
+        if (n->kind != NODE_OP || n->op[0].n_leave || n->col != c || n->col_last != c) return -1;
+        x = fmax(x, col_x(f, c) + fmax(f->width[c] / 2, 14 + block_label_width(p, n)));
+    }
+    return x;
+}
+/* A wire round boxes of one column keeps close to them where nothing stands between, though its
+ * column is further off; negative: it does not. */
+static double close_by(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
+    enum { NEAR = 12 };
+    const BlockNode *src = node(p, i), *q = node(p, qi);
+    const int c = q->col, col = q->in_col[j];
+    double left = col_x(f, c + 1);
+    int lines = 0;
+    if (i == f->strip->from || src->col != c || col <= c + 1 || q->level < src->level + 2)
+        return -1;
+    for (int k = 0; k < f->strip->n; k++) {
+        const BlockNode *n = node(p, f->strip->node[k]);
+        for (int m = 0; m < n->n_in; m++) lines += n->in[m] == i && n->in_col[m] == col;
+        if (n->level > src->level && n->level <= q->level && n->col == c + 1)
+            left = col_x(f, c + 1) - f->width[c + 1] / 2;
+    }
+    const double right = reach_right(p, f, c, src->level, q->level);
+    return lines == 1 && right > 0 && left - right > 2 * NEAR ? right + NEAR : -1;
+}
+
 /* The wire from the output of node i (the tap of the stream if it is the strip's source) to input j
  * of node q. */
 static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
@@ -408,6 +440,8 @@ static void draw_wire(BlockPen *p, const BlockFrame *f, int i, int qi, int j) {
         x1 = col_x(f, q->col) + 24 + 12 * j;
         inside = true;
     }
+    const double near = inside ? -1 : close_by(p, f, i, qi, j);
+    if (near > 0) x1 = near;
     if (straight && partial) sx -= 2.25, x1 -= 2.25;
     pt[n++] = (Pt){sx, straight ? sy : ty};
     if (!straight) pt[n++] = (Pt){x1, ty};

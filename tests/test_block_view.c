@@ -687,7 +687,7 @@ static void a_label_is_no_step(void **state) {
     assert_non_null(strstr(text, "|Declaration of input, step 0, line 10 of broken.yaml; w2 is in "
                                  "line 17|"));
     assert_non_null(strstr(text, "|declared, not done|"));
-    assert_non_null(strstr(text, "output of the block: not laid out like x"));
+    assert_non_null(strstr(text, "output of the block: not laid out as x really is"));
     assert_null(strstr(text, "blocks stack"));
     assert_non_null(strstr(text, "|into Attention|"));
     const char *x = strstr(text, "|x|"), *state_x = x ? strstr(x + 1, "|x|") : NULL;

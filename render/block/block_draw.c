@@ -61,7 +61,7 @@ static bool forks(const BlockPen *p, const BlockStrip *s, int i) {
     return false;
 }
 
-enum { BRANCH = 10, ENTRY = 9, ENTRY_RISE = 12 };
+enum { BRANCH = 10, ENTRY = 9, ENTRY_RISE = 12, PENDING = 5 };
 
 /* The level under which the output of node i branches: its own; -1 for what stands at the head. */
 static int fork_level(const BlockPen *p, const BlockStrip *s, int i) {
@@ -137,6 +137,9 @@ static void strip_rows(BlockPen *p, BlockGrid *grid, BlockFrame *f, const BlockS
         grid->h[r] = fmax(grid->h[r], block_leave_height(p, n));
         if (forks(p, s, s->node[k]))
             grid->gap[r] = fmax(grid->gap[r], p->look->fork + extra_room(p, s, n->level));
+        bool max; /* words of a sum stand over the pill of what adds it up */
+        if (p->look->numbers && n->out && words_pending(&n->out->shape, &max))
+            grid->gap[r] = fmax(grid->gap[r], p->look->gap + PENDING);
     }
     entry_rows(p, grid, f);
     bool head_forks = false;

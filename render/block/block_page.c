@@ -160,7 +160,10 @@ static const char *state_note(const BlockGraph *g, const BlockFrame *f, int i) {
     if (strcmp(f->out_name, "y")) return "hidden state, the input of what follows";
     if (total < 2) return "output of the block";
     while (g->strip[from].to < 0) from++;
-    return same_layout(g, g->strip[from].from, g->strip[i].to)
+    const int x = g->strip[from].from;
+    if (as_it_lies(g, x) != g->node[x].out && !same_layout(g, x, g->strip[i].to))
+        return "output of the block: not laid out as x really is";
+    return same_layout(g, x, g->strip[i].to)
                ? "output of the block: same layout as x, so blocks stack without a reshard"
                : "output of the block: not laid out like x";
 }

@@ -138,12 +138,12 @@ void block_side(BlockPen *p, const BlockNode *n, SideRoom at) {
     } else {
         double room = side == SIDE_NARROW || p->look->numbers ? at.room : at.room + 45;
         int k = reason(p, n, room, 2, line);
-        double pill = k > 1 ? y + h / 2 - 13.5 : fmax(y + h / 2 - 9, y + 10),
+        double pill = k > 1 ? y + h / 2 - 14.5 : fmax(y + h / 2 - 9, y + 10),
                pitch = h < 34 ? 22 : 25;
         double wide = group_line(p, c, x, pill, room, side == SIDE_NARROW);
         for (int i = 0; i < k; i++)
             wide =
-                fmax(wide, scene_text(p->s, x, pill + (k > 1 ? 20.5 : pitch) + 14 * i,
+                fmax(wide, scene_text(p->s, x, pill + (k > 1 ? 21.5 : pitch) + 14 * i,
                                       (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]));
         if (side == SIDE_RIGHT) high_map(p, c, x + wide + 12, y + h / 2);
     }

@@ -316,7 +316,7 @@ static void weights_come_in_hexagons(void **state) {
 }
 
 /* A sheet of A4 has as many parts as it holds in letters of 7 pt: five of plan 50 stand on three.
- */
+ * What leaves room grows into it, upright where it would leave much of a sheet's width. */
 static void sheets_are_filled(void **state) {
     Ground *g = *state;
     const Trace *t = plan_trace(g, "plans/50-llama3-8b-zero1.yaml", "");
@@ -328,6 +328,20 @@ static void sheets_are_filled(void **state) {
     for (int i = 0; i < 3; i++) assert_true(page[i]->scale * 12 >= 7);
     assert_non_null(strstr(page[0]->title, "Embedding, attention: "));
     if (render_lint(t, g->d, &o, g->a, &report)) fail_msg("%s", report);
+    static const char *const file[] = {"plans/22-llama3-8b-dp2-cp2-tp2-backward.yaml",
+                                       "plans/54-deepseek-v3-latent-ring4.yaml"};
+    for (int k = 0; k < 2; k++) {
+        t = plan_trace(g, file[k], "");
+        assert_int_equal(render_pages(t, g->d, &o, g->a, page), 3);
+        if (render_lint(t, g->d, &o, g->a, &report)) fail_msg("%s", report);
+        for (int i = 0; i < 3; i++) {
+            const Scene *s = page[i];
+            const double w = s->w * s->scale / (s->page_w - 2 * s->off_y),
+                         h = s->h * s->scale / (s->page_h - 2 * s->off_y);
+            assert_true(s->page_w < s->page_h || (k == 1 && i == 2));
+            if (w * h < 0.8) fail_msg("%s, page %d: %g x %g", file[k], i + 1, w, h);
+        }
+    }
 }
 
 /* Hops of a ring that do what the first does stand as one band, which has their steps in its

@@ -301,17 +301,35 @@ static double lists_under(MirrorPen *p, int first, int n, Band at) {
     return below;
 }
 
-/* Strips [first, first + n) on one page. */
-static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, int first, int n,
-                       WeightRoom room) {
-    const bool beside = room == WEIGHTS_BESIDE;
+/* What stands on a page: strips [first, first + n), and how. */
+typedef struct {
+    int first, n;
+    WeightRoom room;
+    double spare; /* so much higher may the page become */
+} Sheet;
+/* Rows and the gaps between them grow, as far as letters stay with their lines. */
+static void spread(MirrorPen *p, const Sheet *sheet) {
+    enum { MOST = 22 };
+    const double most = mirror_strips_height(p, sheet->first, sheet->n) + sheet->spare;
+    for (int i = 0; i < MOST && sheet->spare > 0; i++) {
+        const MirrorLook was = p->look;
+        p->look.edge += 1, p->look.row += 0.5, p->look.sub += 0.3;
+        if (mirror_strips_height(p, sheet->first, sheet->n) <= most) continue;
+        p->look = was;
+        return;
+    }
+}
+
+static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, Sheet sheet) {
+    const int first = sheet.first, n = sheet.n;
+    const bool beside = sheet.room == WEIGHTS_BESIDE;
     const Preset *pr = &presets[preset];
     MirrorPen p = pen_new(c, m, preset);
     Scene *s = p.s;
     const char *sub[8];
     p.look.beside &= beside;
     p.look.weights &= beside;
-    p.look.narrow |= room == WEIGHTS_NARROW;
+    p.look.narrow |= sheet.room == WEIGHTS_NARROW;
     /* the weights stand under the strip: edges give way, more of them where there are several */
     if (preset == PRESET_A4 && !beside) p.look.edge -= n > 1 ? 5 : 2;
     if (preset == PRESET_A4 && !beside && n > 1)
@@ -326,6 +344,7 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
     s->wrong = p.wrong->n || words_different(m->g->t);
     double w = s->w - 2 * pr->margin, y = figure_head(s, preset, title(m, first, n), sub, 0) + 16;
     y = wrong_notes(s, p.wrong, pr->margin, w, y - 14, 0) + (p.wrong->n ? 22 : 14);
+    spread(&p, &sheet);
     mirror_heads(&p, y);
     y = mirror_strips(&p, first, n, y + 10) + 14;
     if (!p.look.beside) y = lists_under(&p, first, n, (Band){pr->margin, w, y});
@@ -336,7 +355,7 @@ static Scene *page_new(const ViewCall *c, const Mirror *m, PresetKind preset, in
 }
 
 static bool a4_legible(const Scene *s) { return s->scale * 12 >= 7; }
-/* As many strips from `first` on as a sheet holds, weights in that room; *n: how many, 0: not even
+/* As many strips from `first` on as a page holds, weights in that room; *n: how many, 0: not even
  * one. Pieces of a divided strip stand alone. */
 static Scene *a4_most(const ViewCall *c, const Mirror *m, int first, WeightRoom room, int *n) {
     Scene *s = NULL;
@@ -344,29 +363,57 @@ static Scene *a4_most(const ViewCall *c, const Mirror *m, int first, WeightRoom 
     for (int k = 1; first + k <= m->n; k++) {
         const char *report;
         if (k > 1 && (m->strip[first].piece || m->strip[first + k - 1].piece)) break;
-        Scene *more = page_new(c, m, PRESET_A4, first, k, room);
+        Scene *more = page_new(c, m, PRESET_A4, (Sheet){first, k, room, 0});
         if (!a4_legible(more)) break;
         if (k == 1 || !scene_lint(more, c->arena, &report)) s = more, *n = k;
     }
     return s;
 }
+/* Strips drawn so high that they fill a sheet of that width and height, in points; NULL: letters
+ * are too small so, or something touches. */
+static Scene *a4_filled(const ViewCall *c, const Mirror *m, Sheet sheet, Pt page) {
+    const char *report;
+    const Scene *s = page_new(c, m, PRESET_A4, sheet);
+    const double margin = s->off_y, k = (page.x - 2 * margin) / s->w;
+    sheet.spare = (page.y - 2 * margin) / fmin(k, s->scale) - s->h;
+    if (sheet.spare < 0) return NULL;
+    Scene *full = page_new(c, m, PRESET_A4, sheet);
+    const bool is = full->page_w == page.x && a4_legible(full);
+    return is && !scene_lint(full, c->arena, &report) ? full : NULL;
+}
+/* The page s of a sheet, filled: as it lies, or upright where it would leave much of its width. */
+static Scene *a4_fill(const ViewCall *c, const Mirror *m, Sheet sheet, Scene *s) {
+    enum { MUCH = 80 }; /* percent of the width that are enough */
+    const bool across = s->page_w > s->page_h,
+               enough = 100 * s->w * s->scale >= MUCH * (s->page_w - 2 * s->off_y);
+    const WeightRoom room = sheet.room;
+    Scene *full = NULL;
+    for (int k = room; across && !enough && k <= WEIGHTS_NARROW && !full; k++) {
+        sheet.room = (WeightRoom)k;
+        full = a4_filled(c, m, sheet, (Pt){s->page_h, s->page_w});
+    }
+    sheet.room = room;
+    if (!full) full = a4_filled(c, m, sheet, (Pt){s->page_w, s->page_h});
+    return full ? full : s;
+}
 /* Strips from `first` on as a sheet holds them: weights beside them; under them where they must
  * stand there, or where more strips fit; at last with few words in the gutter; *n: how many. */
 static Scene *a4_page(const ViewCall *c, const Mirror *m, int first, int *n) {
+    Sheet sheet = {first, 0, WEIGHTS_BESIDE, 0};
     Scene *s = a4_most(c, m, first, WEIGHTS_BESIDE, n);
     for (WeightRoom room = WEIGHTS_UNDER; room <= WEIGHTS_NARROW && *n < 2; room++) {
         int k;
         Scene *other = a4_most(c, m, first, room, &k);
-        if (k > *n) s = other, *n = k;
+        if (k > *n) s = other, *n = k, sheet.room = room;
     }
-    if (*n) return s;
-    *n = 1;
-    return page_new(c, m, PRESET_A4, first, 1, WEIGHTS_NARROW);
+    if (!*n) *n = 1, sheet.room = WEIGHTS_NARROW;
+    sheet.n = *n;
+    return a4_fill(c, m, sheet, s ? s : page_new(c, m, PRESET_A4, sheet));
 }
 /* A4: all on one page if letters stay 7 pt high, else as many strips as a page holds. */
 static int a4_pages(const ViewCall *c, const Mirror *m, Scene **page) {
     int n = 1;
-    page[0] = page_new(c, m, PRESET_A4, 0, m->n, WEIGHTS_BESIDE);
+    page[0] = page_new(c, m, PRESET_A4, (Sheet){0, m->n, WEIGHTS_BESIDE, 0});
     if (a4_legible(page[0])) return 1;
     for (int most = MOST_ROWS; most >= A4_ROWS; most--) {
         MirrorCut cut[BLOCK_MAX_STRIPS];
@@ -535,7 +582,7 @@ int view_mirror(const ViewCall *c, const BlockGraph *g, PresetKind preset, bool 
     if (weights) return mirror_weights(c, m, preset, page, VIEW_MAX_PAGES);
     if (preset == PRESET_A4) return a4_pages(c, m, page);
     if (preset != PRESET_SLIDE) {
-        page[0] = page_new(c, m, preset, 0, m->n, WEIGHTS_BESIDE);
+        page[0] = page_new(c, m, preset, (Sheet){0, m->n, WEIGHTS_BESIDE, 0});
         return 1;
     }
     int n = slides(c, &m, page);

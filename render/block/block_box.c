@@ -451,11 +451,9 @@ static void flag(BlockPen *p, int step, double x, double y) {
 /* What the plan calls a norm whose gradient leaves beside its box: "attention_norm"; "" of others.
  */
 static const char *norm_note(const BlockGraph *g, const BlockOp *op) {
-    const char *label = op->c->label ? op->c->label : "";
     const TraceParam *p = op->n_leave ? trace_param(g->t, op->leave[0].made->makes.of) : NULL;
     if (!p || p->compute.nd != 1 || matrix_of(op) || is_plus(op)) return "";
-    const char *name = words_leaf(grads_weight(g->arena, grads_path(p)));
-    return strncmp(name, label, strlen(label)) ? name : ""; /* "sink" of "sinks" */
+    return grads_note(g->arena, p, op->c->label);
 }
 /* The name in the middle, under it what brings its weight and what it reads of the forward pass. */
 static void plain_box(BlockPen *p, const BlockNode *n, const BlockOp *op, const char *name,

@@ -778,7 +778,7 @@ static const char *end_to_end(ErrPen *p) {
     const Trace *t = p->c->t;
     if (!t->end_to_end) return "";
     const char *path, *before = words_value_path(p->a, t, t->end_to_end, &path);
-    if (!strncmp(before, "after", 5)) before = "the value after ";
+    if (words_behind(t, t->end_to_end)) before = "the value after ";
     else if (*before) before = arena_printf(p->a, "the %s", before);
     return arena_printf(p->a, " End to end: %s%s is off by %.2g of its largest number, bound %.2g.",
                         before, path, t->end_to_end_off, t->end_to_end_bound);

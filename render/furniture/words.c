@@ -419,6 +419,11 @@ const char *words_value_path(Arena *a, const Trace *t, const char *name, const c
     return c ? grad ? "gradient after " : "after " : grad ? "gradient of " : "";
 }
 
+bool words_behind(const Trace *t, const char *name) {
+    const TraceParam *p;
+    return !subject_is_gradient(subject_of(name)) && weighted(t, name, &p) != NULL;
+}
+
 const char *words_wrong_value(Arena *a, const Trace *t, const char *name, bool brief) {
     const bool param = trace_param(t, name) != NULL; /* "weight" alone would be its leaf */
     const char *path, *before = words_value_path(a, t, name, &path);

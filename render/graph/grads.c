@@ -75,6 +75,11 @@ const char *grads_path(const TraceParam *p) {
     return p->plan_name ? p->plan_name : p->compute.name;
 }
 
+const char *grads_note(Arena *a, const TraceParam *list, const char *label) {
+    const char *name = words_leaf(grads_weight(a, grads_path(list)));
+    return label && strncmp(name, label, strlen(label)) ? name : "";
+}
+
 /* "dwq dwk", but "d q_proj k_proj". */
 const char *grads_words(Arena *a, const char *names, bool bias) {
     const char *out = "", *more = bias ? " + bias" : "";

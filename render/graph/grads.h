@@ -33,6 +33,9 @@ bool grads_same_end(const ParamGrad *x, const ParamGrad *y);
 const char *grads_path(const TraceParam *p);
 /* "wq" of the path of its weight or its bias. */
 const char *grads_weight(Arena *a, const char *path);
+/* What the plan calls a parameter that is a list of numbers, behind the label of the op that reads
+ * it: "attention_norm" behind "RMSNorm"; "" where the label says as much: "sink" of "sinks". */
+const char *grads_note(Arena *a, const TraceParam *list, const char *label);
 /* What a gradient's parameter is called in the box that multiplies with it: "wq", "shared w2". */
 const char *grads_leaf(Arena *a, const ParamGrad *w);
 /* The same in a list, as words_weight_next. */

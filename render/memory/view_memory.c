@@ -664,11 +664,11 @@ static MemGroup largest_group(const MemPen *p) {
 /* "values after output and their gradients", "attn_context", "gradient of attn_context": as the
  * list of what is alive calls them. */
 static const char *group_words(MemPen *p, const MemGroup *g) {
-    const char *end = g->grads > 1 ? "s" : "",
-               *name = words_value(p->a, p->c->t, (g->own ? g->own : g->grad)->shape.name);
+    const char *end = g->grads > 1 ? "s" : "", *of = (g->own ? g->own : g->grad)->shape.name,
+               *name = words_value(p->a, p->c->t, of);
     static const char gradient[] = "gradient";
     if (!g->own) return arena_printf(p->a, "%s%s%s", gradient, end, name + sizeof gradient - 1);
-    bool after = !strncmp(name, "after ", 6);
+    const bool after = words_behind(p->c->t, of);
     return arena_printf(p->a, "%s%s%s%s", after ? "values " : "", name,
                         !g->grads ? ""
                         : after   ? " and their gradient"

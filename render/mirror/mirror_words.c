@@ -76,8 +76,10 @@ static const char *coll_words(const MirrorPen *p, const TraceCollective *const *
 
 /* "slice ×3"; of moves that are no work how many there are says nothing. */
 static const char *move_words(Arena *a, const MirrorRow *r) {
-    const char *one = words_move(r->move[0]);
-    return r->n_move < 2 || strcmp(one, "slice") ? one : arena_printf(a, "%s ×%d", one, r->n_move);
+    const TraceLocalMove *m = r->move[0];
+    const bool works = text_same(m->op, "slice") && !words_declares(m);
+    return r->n_move < 2 || !works ? words_move(m)
+                                   : arena_printf(a, "%s ×%d", words_move(m), r->n_move);
 }
 
 const char *mirror_words(const MirrorPen *p, const MirrorRow *r, bool back, bool rest) {
@@ -137,9 +139,8 @@ const char *mirror_note(const MirrorPen *p, const MirrorRow *r, bool rest) {
         if (r->op[i].rest != rest) continue;
         const TraceCompute *c = r->op[i].f;
         const TraceParam *list = list_of(p->m->g->t, c);
-        const char *name = list ? words_leaf(grads_weight(p->c->arena, grads_path(list))) : "",
-                   *label = c->label ? c->label : "";
-        if (!list || !strncmp(name, label, strlen(label))) return ""; /* "sink" of "sinks" */
+        const char *name = list ? grads_note(p->c->arena, list, c->label) : "";
+        if (!*name) return "";
         names = join(p->c->arena, names, " ", name);
     }
     return names;

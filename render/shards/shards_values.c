@@ -196,8 +196,7 @@ static const char *short_name(Arena *a, const Trace *t, const TraceValue *v, int
 
 /* Equal values are one picture, whatever their uses (replicate, varying_use). */
 static const char *cut_place(const TracePlace *p) {
-    bool told =
-        place_cut(p->place, NULL) != PLACE_WHOLE || (p->place && !strncmp(p->place, "partial", 7));
+    const bool told = place_cut(p->place, NULL) != PLACE_WHOLE || place_pending(p->place);
     return told ? p->place : "";
 }
 static bool same_places(const TraceShape *a, const TraceShape *b) {

@@ -330,9 +330,9 @@ static const char *value_words(const Story *s) {
         return s->value;
     before = words_value_path(s->a, s->c->t, s->value, &path);
     return arena_printf(s->a, "%s%s%s",
-                        !strncmp(before, "after", 5) ? "values "
-                        : *before                    ? "the "
-                                                     : "",
+                        words_behind(s->c->t, s->value) ? "values "
+                        : *before                       ? "the "
+                                                        : "",
                         before, path);
 }
 /* "w1 and 8 more": all that travels in this collective, an FSDP unit's tensors. */

@@ -29,6 +29,10 @@ PlaceCut place_cut(const char *place, int *dim) {
     return PLACE_WHOLE;
 }
 
+bool place_pending(const char *place) {
+    return place && (!strcmp(place, "partial") || !strcmp(place, "partial(max)"));
+}
+
 int term_of(const char *const *words, int n, const char *word) {
     for (int i = 0; i < n; i++)
         if (word && words[i] && !strcmp(words[i], word)) return i;

@@ -889,6 +889,12 @@ static void f_leader(Scene *s, int box) { /* words beside the short line that th
     scene_segment(s, (Pt){110, 84}, (Pt){120, 84}, ROLE_SECOND, 1)->ground = true;
     scene_end(s), (void)box;
 }
+static void f_callout(Scene *s, int box) { /* a line that ends beside the words */
+    scene_begin(s, "callout", "callout", "tip");
+    ink(s, 130, 92, "elsewhere");
+    scene_segment(s, (Pt){120, 70}, (Pt){120, 80}, ROLE_SECOND, 1);
+    scene_end(s), (void)box;
+}
 static void f_tooltip(Scene *s, int box) {
     (void)box, scene_rect(s, (Area){120, 70, 20, 10}, 0, (Look){ROLE_COMPUTE, ROLE_NONE, 0});
 }
@@ -924,6 +930,7 @@ static const struct {
                {f_glyph, "no font has a character of", ""},
                {f_legend, "a colour that the legend does not explain", "#F0A35E"},
                {f_leader, "words that are not at their leader", "of others"},
+               {f_callout, "words that are not at their line", "elsewhere"},
                {f_tooltip, "a mark without a tooltip", ""},
                {f_bare, "a mark without a tooltip", "figure"}};
 static void lint_finds_faults(void **state) {

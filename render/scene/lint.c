@@ -152,6 +152,20 @@ static void leads(Lint *l, const Mark *m, Box b) {
     }
 }
 
+/* The words of a callout stand at the end of its line, which ends over or under them. */
+static void called_out(Lint *l, const Mark *m, Box b) {
+    enum { NEAR = 5 };
+    const Group *g = m->group >= 0 ? &l->s->groups[m->group] : NULL;
+    bool at = !g || strcmp(g->what, "callout") != 0;
+    for (int i = g ? g->first : 0; g && i < g->last && !at; i++) {
+        const Mark *line = &l->s->marks[i];
+        for (int k = 0; line->kind == MARK_LINE && !line->ground && k < line->n; k++)
+            at |= line->pt[k].x >= b.x0 && line->pt[k].x <= b.x1 && line->pt[k].y > b.y0 - NEAR &&
+                  line->pt[k].y < b.y1 + NEAR;
+    }
+    if (!at) found(l, m, "words that are not at their line:", words(l, m));
+}
+
 /* What lies under a point of a text: the last filled mark painted before it that covers the point.
  */
 static Role under(const Scene *s, int ti, double x, double y) {
@@ -304,6 +318,7 @@ int scene_lint(const Scene *s, Arena *arena, const char **report) {
         if (m->kind != MARK_TEXT || !finite_box(b)) continue;
         inside_frame(&l, m, b);
         leads(&l, m, b);
+        called_out(&l, m, b);
         near_texts(&l, i, b);
         on_marks(&l, i, b);
         legible(&l, i, b);

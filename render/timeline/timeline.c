@@ -83,6 +83,15 @@ static const char *part_word(const Trace *t, Arena *a, const TraceCompute *c) {
 static bool adds_uses(const TraceCompute *c) {
     return c->n_inputs > 1 && !strcmp(c->inputs[0], c->output);
 }
+/* Does it run backward, or make a gradient of the loss? */
+static bool is_back(const TraceCompute *c) {
+    return c->pass == PHASE_BACKWARD || c->makes.role == OF_GRADIENT;
+}
+/* The weight of the product of which it makes a gradient, NULL: none. */
+static const char *product_word(const Trace *t, Arena *a, const TraceCompute *c) {
+    if (c->makes.role == OF_PARAM_GRADIENT) return value_word(t, a, c->makes);
+    return is_back(c) && !adds_uses(c) ? weight_word(t, a, c, true) : NULL;
+}
 static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
                                 const TraceEvent *e) {
     if (!c) return e->name ? e->name : "";
@@ -95,9 +104,9 @@ static const char *compute_name(const Trace *t, Arena *a, const TraceCompute *c,
     if (part) return part;
     /* the gradient of a parameter: "dw2" */
     if (c->makes.role == OF_PARAM_GRADIENT) return joined(a, value_word(t, a, c->makes));
-    bool back = c->pass == PHASE_BACKWARD || c->makes.role == OF_GRADIENT, /* of the loss */
-        sum = adds_uses(c);
-    return !back || sum ? name : matrix ? arena_printf(a, "dx %s", name) : words_adjoint(a, name);
+    return !is_back(c) || adds_uses(c) ? name
+           : matrix                    ? arena_printf(a, "dx %s", name)
+                                       : words_adjoint(a, name);
 }
 
 /* "exp" of "sum of exp over V", "logit′" of "target logit′": the word that says what is done. What
@@ -133,6 +142,7 @@ static TimeEvent read_event(const TimeIndex *by, Arena *a, const TraceEvent *e) 
         x.c = time_compute(by, e);
         x.name = compute_name(t, a, x.c, e);
         x.brief = brief_name(t, a, x.c, x.name);
+        x.product = x.c ? product_word(t, a, x.c) : NULL;
         x.small = x.c && !x.c->product && !x.c->attends;
         x.gradient = x.c && !x.small && x.c->makes.role == OF_PARAM_GRADIENT;
         return x;

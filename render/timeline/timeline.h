@@ -15,6 +15,7 @@ typedef struct {
     const char *name; /* for people: "wq", "AG k" */
     const char
         *brief; /* where room is short: "exp" of "sum of exp over V"; a weight keeps its name */
+    const char *product;   /* of a kernel that makes a gradient of a product: its weight, "wq" */
     const char *code;      /* of a collective: "AG" */
     bool small;            /* a kernel that is neither a product with weights nor attention */
     bool gradient;         /* a kernel that makes the gradient of a weight */

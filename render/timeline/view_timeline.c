@@ -3,84 +3,25 @@
  * where compute waits. What ends the wait is hatched; the rest is hidden. Where a collective waits
  * for another rank its stretch is an empty dashed one. Of a pipeline the schedule of the whole step
  * comes first, then one line for all stages that do the same for each micro-batch. */
-#include "render/timeline/timeline.h"
+#include "render/timeline/above.h"
+#include "render/timeline/below.h"
 #include "render/pipeline/strip.h"
 #include "render/timeline/view_took.h"
 #include "render/furniture/headline.h"
 #include "render/furniture/views.h"
-#include "render/furniture/wrong.h"
 #include <math.h>
 #include <string.h>
 
-enum { MAX_CLASSES = 4, MAX_EVENT_LABELS = 64, A4_HEIGHT = 770 };
+enum { MAX_CLASSES = 4, A4_HEIGHT = 770 };
 
 enum { FOOT = 132 }; /* legend and footer of a slide with totals and notes of one line */
 
-/* Lengths of a preset. */
-typedef struct {
-    double label_w;    /* lane names */
-    double axis_w;     /* the longest line; 0: what is left */
-    double margin_w;   /* numbers at the right; 0: under the line */
-    double head, over; /* title of a line; room for labels above compute */
-    double compute, comm, gap, ticks, below;
-    int kernels; /* on a line, if the program can be cut */
-} TimeLook;
 static const TimeLook looks[PRESET_COUNT] = {
     [PRESET_WIDE] = {84, 780, 176, 22, 16, 28, 18, 6, 22, 26, 24},
     [PRESET_COLUMN] = {70, 0, 0, 22, 16, 28, 18, 6, 22, 42, 12},
     [PRESET_SLIDE] = {80, 640, 176, 20, 16, 32, 22, 6, 20, 18, 12},
     [PRESET_A4] = {84, 780, 176, 22, 16, 28, 18, 6, 22, 26, 24},
 };
-
-typedef struct {
-    const ViewCall *c;
-    Scene *s;
-    const TimeLook *look;
-    double x0, width, scale; /* of the axis: left edge, longest line, px per second */
-    int times;               /* how many times as wide as the longest line this one is drawn */
-    double right;            /* labels end here */
-    const WrongList *wrong;
-    unsigned legend;
-} TimePen;
-
-/* One line on its way onto the page. */
-typedef struct {
-    const Timeline *t;
-    const TimeLine *l;
-    double y;         /* top of the compute lane */
-    double bottom;    /* lower edge of the last lane */
-    int lane_row[64]; /* row of each lane, -1: no events in this line */
-    int rows;
-    const int
-        *number; /* per event: its number in the list below, in its cell; 0: none stands there */
-} Stave;
-
-static double lane_y(const TimePen *p, const Stave *v, int lane) {
-    int r = v->lane_row[lane];
-    return r <= 0
-               ? v->y
-               : v->y + p->look->compute + p->look->gap + (r - 1) * (p->look->comm + p->look->gap);
-}
-static double lane_h(const TimePen *p, int lane) { return lane ? p->look->comm : p->look->compute; }
-static double time_x(const TimePen *p, const Stave *v, double t) {
-    return p->x0 + p->scale * (fmin(fmax(t, v->l->start), v->l->end) - v->l->start);
-}
-static bool in_line(const Stave *v, const TimeEvent *x) {
-    const TraceEvent *e = x->e;
-    double eps = 1e-9 * (v->l->end - v->l->start);
-    return !x->aside && e->end > v->l->start + eps && e->start < v->l->end - eps;
-}
-
-static void lay_lanes(const TimePen *p, Stave *v) {
-    const Timeline *t = v->t;
-    v->rows = 1;
-    for (int i = 0; i < 64; i++) v->lane_row[i] = i ? -1 : 0;
-    for (int lane = 1; lane < t->n_lanes && lane < 64; lane++)
-        for (int i = 0; i < t->n_events && v->lane_row[lane] < 0; i++)
-            if (timeline_lane(t, t->event[i].e) == lane && in_line(v, &t->event[i]))
-                v->lane_row[lane] = v->rows++;
-    v->bottom = v->y + p->look->compute + (v->rows - 1) * (p->look->comm + p->look->gap);
-}
 
 /* ---- the axis ---- */
 
@@ -124,11 +65,11 @@ static void draw_axis(TimePen *p, const Stave *v, double longest, bool with_unit
     if (with_unit)
         scene_text(p->s, behind ? last + 9 : p->x0 - 22, v->bottom + 17,
                    (TextLook){behind ? ALIGN_LEFT : ALIGN_RIGHT, 12, REGULAR, ROLE_TICK}, u.name);
-    for (int lane = 1; lane < v->t->n_lanes && lane < 64; lane++) {
-        if (v->lane_row[lane] < 0) continue;
-        double y = lane_y(p, v, lane) + p->look->comm;
+    for (int lane = 1; lane < v->t->n_lanes && lane < STAVE_LANES; lane++) {
+        if (!v->has[lane]) continue;
+        double y = stave_top(p, v, lane) + p->look->comm;
         Mark *m =
-            scene_segment(p->s, (Pt){p->x0, y}, (Pt){time_x(p, v, v->l->end), y}, ROLE_GRID, 1);
+            scene_segment(p->s, (Pt){p->x0, y}, (Pt){stave_x(p, v, v->l->end), y}, ROLE_GRID, 1);
         m->ground = true;
     }
 }
@@ -138,11 +79,11 @@ static void draw_waits(TimePen *p, const Stave *v) {
     double busy = v->l->start;
     for (int i = 0; i <= v->t->n_events; i++) {
         const TraceEvent *e = i < v->t->n_events ? v->t->event[i].e : NULL;
-        if (e && (timeline_lane(v->t, e) > 0 || !in_line(v, &v->t->event[i]) ||
+        if (e && (timeline_lane(v->t, e) > 0 || !stave_in(v, &v->t->event[i]) ||
                   strcmp(e->kind ? e->kind : "", "collective") == 0))
             continue;
         double until = e ? e->start : v->l->end;
-        double x = time_x(p, v, busy), w = time_x(p, v, until) - x;
+        double x = stave_x(p, v, busy), w = stave_x(p, v, until) - x;
         if (until > busy && w > 0.3) {
             scene_rect(p->s, (Area){x, v->y - 2, w, v->bottom - v->y + 4}, 0,
                        (Look){ROLE_BAND, ROLE_NONE, 0})
@@ -177,66 +118,27 @@ static const char *event_tip(const TimePen *p, const TimeEvent *x) {
 
 /* The hatched part of a collective, with which it ends: compute waits for it. */
 static void draw_exposed(TimePen *p, const Stave *v, const TimeEvent *x, double y, double h) {
-    double a = time_x(p, v, x->e->end - x->e->exposed), w = time_x(p, v, x->e->end) - a;
+    double a = stave_x(p, v, x->e->end - x->e->exposed), w = stave_x(p, v, x->e->end) - a;
     if (w <= 0) return;
     scene_rect(p->s, (Area){a, y, w, h}, 0, (Look){ROLE_COLL, ROLE_NONE, 0});
     scene_hatch(p->s, (Area){a, y, w, h}, ROLE_COLL_LINE, 3.5, 1);
     p->legend |= 1u << LEGEND_EXPOSED;
 }
 
-/* When an event sends or computes, after it has waited for others. */
-static double works_from(const TimeEvent *x) { return x->e->start + x->e->wait; }
-static double works_for(const TimeEvent *x) { return x->e->end - works_from(x); }
-enum { FLAG_ROOM = 22 };
-/* The words that fit inside an event with 3 px at each side, or NULL: the whole, the name, what it
- * is called where room is short. */
-static const char *text_in(const TimePen *p, const Stave *v, const TimeEvent *x, double flag) {
-    double room = time_x(p, v, x->e->end) - time_x(p, v, works_from(x)) - 6 - 2 * flag;
-    bool coll = timeline_lane(v->t, x->e) > 0;
-    const char *try[3] = {
-        coll ? arena_printf(p->c->arena, "%s  %s", x->name, time_text(works_for(x), p->c->arena))
-             : x->name,
-        x->name, x->brief};
-    for (int i = 0; i < 3; i++)
-        if (*try[i] && scene_width(p->s, 12, coll ? REGULAR : MEDIUM, try[i]) <= room)
-            return try[i];
-    return NULL;
-}
-
-/* Does the flag of a wrong event stand beside its words? */
-static bool flag_fits(const TimePen *p, const Stave *v, const TimeEvent *x) {
-    return wrong_number(p->wrong, x->e->step) && text_in(p, v, x, FLAG_ROOM);
-}
-static const char *inside_text(const TimePen *p, const Stave *v, const TimeEvent *x) {
-    const bool wrong = wrong_number(p->wrong, x->e->step), coll = timeline_lane(v->t, x->e) > 0;
-    const char *text = text_in(p, v, x, wrong ? FLAG_ROOM : 0);
-    return text || !wrong || !coll ? text : text_in(p, v, x, 0); /* the flag stands above */
-}
-
-/* "Shift k waits 82.3 ms" where it fits into that stretch, else NULL. */
-static const char *waiting_text(const TimePen *p, const Stave *v, const TimeEvent *x) {
-    const char *took = time_text(x->e->wait, p->c->arena),
-               *try[] = {arena_printf(p->c->arena, "%s waits %s", x->name, took),
-                         arena_printf(p->c->arena, "%s waits", x->name)};
-    double room = time_x(p, v, works_from(x)) - time_x(p, v, x->e->start) - 6;
-    for (int i = 0; i < 2 && x->e->wait > 0; i++)
-        if (scene_width(p->s, 12, REGULAR, try[i]) <= room) return try[i];
-    return NULL;
-}
 /* The stretch in which a collective waits for the last of its group. */
 static void draw_waiting(TimePen *p, const Stave *v, const TimeEvent *x, double y, double h) {
-    double a = time_x(p, v, x->e->start), w = time_x(p, v, works_from(x)) - a;
+    double a = stave_x(p, v, x->e->start), w = stave_x(p, v, stave_works_from(x)) - a;
     if (w < 0.3) return;
     figure_waiting(p->s, (Area){a, y, w, h});
     p->legend |= 1u << LEGEND_OTHERS;
-    const char *text = waiting_text(p, v, x);
+    const char *text = stave_waiting(p, v, x);
     if (text)
         scene_text(p->s, a + w / 2, y + h / 2 + 4.3,
                    (TextLook){ALIGN_MIDDLE, 12, REGULAR, ROLE_SECOND}, text);
 }
 /* Of a collective that is beside others for some of its time: where the rank computes. */
 static void draw_hidden(TimePen *p, const Stave *v, const TimeEvent *x, double y, double h) {
-    const double from = works_from(x), to = x->e->end, eps = 1e-9 * (v->l->end - v->l->start);
+    const double from = stave_works_from(x), to = x->e->end, eps = 1e-9 * (v->l->end - v->l->start);
     double a = from, b = from;
     for (int i = 0; i <= v->t->n_events; i++) {
         const TimeEvent *k = i < v->t->n_events ? &v->t->event[i] : NULL;
@@ -245,7 +147,7 @@ static void draw_hidden(TimePen *p, const Stave *v, const TimeEvent *x, double y
             b = fmin(fmax(b, k->e->end), to);
             continue;
         }
-        double left = time_x(p, v, a), w = time_x(p, v, b) - left;
+        double left = stave_x(p, v, a), w = stave_x(p, v, b) - left;
         if (w > 0) scene_rect(p->s, (Area){left, y, w, h}, 0, (Look){ROLE_COLL_PALE, ROLE_NONE, 0});
         if (k) a = k->e->start, b = fmin(k->e->end, to);
     }
@@ -276,13 +178,13 @@ static const char *module_of(const Trace *t, const TimeEvent *x) {
 }
 static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
     int lane = timeline_lane(v->t, x->e);
-    double a = time_x(p, v, works_from(x)), b = time_x(p, v, x->e->end), y = lane_y(p, v, lane),
-           h = lane_h(p, lane);
-    const double stops = time_x(p, v, x->e->end - x->e->exposed),
+    double a = stave_x(p, v, stave_works_from(x)), b = stave_x(p, v, x->e->end),
+           y = stave_top(p, v, lane), h = stave_height(p, lane);
+    const double stops = stave_x(p, v, x->e->end - x->e->exposed),
                  eps = 1e-9 * (v->l->end - v->l->start);
     bool coll = lane > 0, exposed = coll && x->e->exposed > 0 && stops < b;
-    bool works = x->e->end > v->l->start + eps && works_from(x) < v->l->end;
-    const char *text = works ? inside_text(p, v, x) : NULL;
+    bool works = x->e->end > v->l->start + eps && stave_works_from(x) < v->l->end;
+    const char *text = works ? stave_text(p, v, x) : NULL;
     const int number = v->number[x - v->t->event];
     if (number) text = arena_printf(p->c->arena, "%d", number);
     scene_begin(p->s, coll ? "collective" : "compute",
@@ -354,363 +256,19 @@ static void flag_wrong(TimePen *p, const Stave *v) {
             const WrongNote *note = &p->wrong->note[i];
             const int step = note->step[k];
             const TimeEvent *x = event_of(v, step, &missing);
-            if (!x || !in_line(v, x)) continue;
+            if (!x || !stave_in(v, x)) continue;
             if (missing) {
-                flag_missing(p, v, note, step, time_x(p, v, x->e->start));
+                flag_missing(p, v, note, step, stave_x(p, v, x->e->start));
                 continue;
             }
             const int lane = timeline_lane(v->t, x->e);
-            double a = time_x(p, v, works_from(x)), b = time_x(p, v, x->e->end),
-                   y = lane_y(p, v, lane) + lane_h(p, lane) / 2;
-            const bool words = inside_text(p, v, x), beside = flag_fits(p, v, x);
-            if (words && !beside) small_flag(p, note, step, a + 5, lane_y(p, v, lane) - 3);
+            double a = stave_x(p, v, stave_works_from(x)), b = stave_x(p, v, x->e->end),
+                   y = stave_top(p, v, lane) + stave_height(p, lane) / 2;
+            const bool words = stave_text(p, v, x), beside = stave_flag_fits(p, v, x);
+            if (words && !beside) small_flag(p, note, step, a + 5, stave_top(p, v, lane) - 3);
             else if (b - a < 20) small_flag(p, note, step, (a + b) / 2, y);
             else wrong_flag(p->s, p->wrong, step, beside ? a + 12 : (a + b) / 2, y);
         }
-}
-
-typedef struct {
-    double a, b; /* px */
-} Span;
-
-/* ---- labels of compute: above, for neighbours that are too narrow ---- */
-
-/* Narrow kernels that touch each other. */
-typedef struct {
-    const char *name, *brief;
-    Span at;
-} Narrow;
-typedef struct {
-    Narrow *k;
-    int n, cap;
-} Narrows;
-
-enum { LABEL_REACH = 28 }; /* px that words above a run reach over its neighbours at most */
-/* Where words stand above the kernels of a line. */
-typedef struct {
-    Span *at;
-    int n, cap;
-} Taken;
-/* Words above a run of narrow kernels, over a leader as wide as the run: it says which kernels they
- * name. Moved aside by the words beside them; false: they would not stand above the leader's
- * middle, or reach too far over what they do not name. */
-static bool label_above(TimePen *p, const Stave *v, const char *text, Span run, Taken *taken) {
-    enum { GAP = 8 };
-    const double size = fmax(11.5, p->s->min_size), w = scene_width(p->s, size, REGULAR, text),
-                 mid = (run.a + run.b) / 2;
-    Span room = {p->x0, p->right};
-    for (int i = 0; i < taken->n; i++) {
-        const Span at = taken->at[i];
-        if ((at.a + at.b) / 2 < mid) room.a = fmax(room.a, at.b + GAP);
-        else room.b = fmin(room.b, at.a - GAP);
-    }
-    const double x = fmax(fmin(mid - w / 2, room.b - w), room.a);
-    if (!*text || x > mid || x + w < mid || x + w > room.b ||
-        fmax(run.a - x, x + w - run.b) > LABEL_REACH)
-        return false;
-    scene_begin(p->s, "leader", "leader", NULL);
-    scene_text(p->s, x, v->y - 7, (TextLook){ALIGN_LEFT, size, REGULAR, ROLE_INK}, text);
-    double y = v->y - 3.5;
-    scene_segment(p->s, (Pt){run.a, y}, (Pt){run.b, y}, ROLE_SECOND, 1)->ground = true;
-    scene_end(p->s);
-    *ARENA_PUSH(p->c->arena, taken->at, taken->n, taken->cap) = (Span){x, x + w};
-    return true;
-}
-
-/* What of a name its neighbour has not said: `part 2 dk` behind `part 2 dq` is dk. */
-static const char *unsaid(const char *name, const char *before) {
-    size_t k = 0;
-    for (size_t i = 0; before && before[i] && before[i] == name[i]; i++)
-        if (name[i] == ' ') k = i + 1;
-    return name + k;
-}
-/* Both gradients of one matrix after another? */
-static bool in_pairs(const Narrow *k, int n) {
-    bool pairs = n >= 4 && n % 2 == 0;
-    for (int i = 0; pairs && i < n; i += 2)
-        pairs = !strncmp(k[i].name, "dx ", 3) && *k[i + 1].name == 'd' &&
-                !strcmp(k[i].name + 3, k[i + 1].name + 1 + strspn(k[i + 1].name + 1, " "));
-    return pairs;
-}
-/* "wq wk wv", "dx w2 dw2", of several matrices "dx, dw: wv wk wq"; what stands three times "add ×
- * 3"; brief: by what each is called where room is short. */
-static const char *run_text(Arena *a, const Narrow *k, int n, bool brief) {
-    const bool pairs = in_pairs(k, n);
-    Str s = str_new(a);
-    if (pairs) str_add(&s, "dx, dw:");
-    for (int i = 0, same = 1; i < n; i += same, same = 1) {
-        const Narrow *before = i ? &k[i - 1] : NULL;
-        if (pairs) {
-            same = 2;
-            str_addf(&s, " %s", unsaid(k[i].name + 3, i ? k[i - 2].name + 3 : NULL));
-            continue;
-        }
-        while (i + same < n && !strcmp(k[i].name, k[i + same].name)) same++;
-        const bool cut = brief && strcmp(k[i].brief, k[i].name) != 0;
-        /* a word for two things says neither: "moment" of the first and the second */
-        if (cut && before && !strcmp(before->brief, k[i].brief)) return "";
-        str_addf(&s, "%s%s", i ? " " : "",
-                 cut ? k[i].brief : unsaid(k[i].name, before ? before->name : NULL));
-        if (same > 1) str_addf(&s, " × %d", same);
-    }
-    return s.s;
-}
-/* One label for all of a run if it stands above it; else as many from the left as have one. */
-static void label_run(TimePen *p, const Stave *v, const Narrows *run, Taken *taken) {
-    for (int i = 0, used = 0; i < run->n; i += used ? used : 1, used = 0)
-        for (int n = run->n - i; n > 0 && !used; n--)
-            for (int brief = 0; brief < 2 && !used; brief++) {
-                const Span at = {run->k[i].at.a, run->k[i + n - 1].at.b};
-                const char *text = run_text(p->c->arena, run->k + i, n, brief);
-                if (label_above(p, v, text, at, taken)) used = n;
-            }
-}
-enum { SMALL_NAMED = 24 }; /* px from which on a small kernel is named too */
-static void label_some(TimePen *p, const Stave *v, bool small, Taken *taken) {
-    Narrows run = {0};
-    for (int i = 0; i <= v->t->n_events; i++) {
-        const TimeEvent *x = i < v->t->n_events ? &v->t->event[i] : NULL;
-        if (x && (timeline_lane(v->t, x->e) > 0 || !in_line(v, x))) continue;
-        const Span at = {x ? time_x(p, v, x->e->start) : 0, x ? time_x(p, v, x->e->end) : 0};
-        bool own = x && x->small == small && !inside_text(p, v, x);
-        const Narrow *last = run.n ? &run.k[run.n - 1] : NULL;
-        if (last && (!own || at.a - last->at.b > 3)) {
-            label_run(p, v, &run, taken);
-            run.n = 0;
-        }
-        if (!own || (small && at.b - at.a < SMALL_NAMED)) continue;
-        *ARENA_PUSH(p->c->arena, run.k, run.n, run.cap) = (Narrow){x->name, x->brief, at};
-    }
-}
-/* Products and attention first: the other kernels have what room is left. */
-static void label_computes(TimePen *p, const Stave *v) {
-    Taken taken = {0};
-    label_some(p, v, false, &taken);
-    label_some(p, v, true, &taken);
-}
-
-/* ---- labels of collectives beside them: right, left, by a number; neighbours of one kind share
- * one
- * ---- */
-
-enum { NAMED = 4 }; /* names that a label has at most */
-typedef struct {
-    double a, b;                    /* px */
-    const char *name[NAMED], *code; /* names that differ, the first of them */
-    const TimeEvent *first;
-    double cell; /* px of the first event's right end */
-    double seconds;
-    int n, names;
-    bool equal, goes_on; /* equal durations; continues in the next line */
-    bool inside;         /* has its words inside */
-} Cluster;
-
-/* What stands beside a cluster: name and time, the name; or the number before its name in the list
- * under the line, with what it does or alone. */
-typedef enum { WORDS_TIME, WORDS_NAME, WORDS_NUMBER_CODE, WORDS_NUMBER, WORDS_FORMS } WordsForm;
-/* Where the words of a cluster stand: at its right, at its left, a number in its first cell. */
-typedef enum { AT_NONE, AT_RIGHT, AT_LEFT, AT_CELL } WordsPlace;
-typedef struct {
-    WordsForm form;
-    WordsPlace at;
-    int number; /* in the list; 0: it is not there */
-    double w;
-} Beside;
-
-static const char *cluster_text(Arena *a, const Cluster *k, WordsForm form, int number) {
-    Str s = str_new(a);
-    if (form == WORDS_NUMBER) return arena_printf(a, "%d", number);
-    if (form == WORDS_NUMBER_CODE)
-        return arena_printf(a, "%d %s", number, k->code && *k->code ? k->code : k->name[0]);
-    str_add(&s, k->name[0]);
-    size_t skip = k->code ? strlen(k->code) : 0;
-    for (int i = 1; i < k->names && i < NAMED; i++) str_addf(&s, ",%s", k->name[i] + skip);
-    if (form == WORDS_TIME) {
-        if (k->n > 1 && k->equal) str_addf(&s, "  %d × %s", k->n, time_text(k->seconds, a));
-        if (k->n == 1) str_addf(&s, "  %s", time_text(k->seconds, a));
-    }
-    if (k->goes_on) str_add(&s, " →");
-    return s.s;
-}
-
-static bool has_name(const Cluster *k, const char *name) {
-    bool has = false;
-    for (int i = 0; i < k->names && i < NAMED; i++) has |= !strcmp(k->name[i], name);
-    return has;
-}
-/* Does an event of a name from a to b belong to what stands before it? As wide as a label, or one
- * whose name the label has: the hops of a ring. */
-static bool joins(const Cluster *k, const TimeEvent *x, double a, double b) {
-    bool narrow = b - a < 60 && k->b - k->a < 60;
-    return a - k->b < 16 && !strcmp(k->code, x->code) && (narrow || has_name(k, x->name));
-}
-/* The events of a lane in this line; close ones with the same code are one cluster. */
-static int clusters(TimePen *p, const Stave *v, int lane, Cluster *k) {
-    int n = 0;
-    for (int i = 0; i < v->t->n_events; i++) {
-        const TimeEvent *x = &v->t->event[i];
-        if (timeline_lane(v->t, x->e) != lane || !in_line(v, x)) continue;
-        double a = time_x(p, v, x->e->start), b = time_x(p, v, x->e->end), d = works_for(x);
-        Cluster *last = n && !k[n - 1].inside ? &k[n - 1] : NULL;
-        bool inside = inside_text(p, v, x) || waiting_text(p, v, x);
-        if (last && !inside && joins(last, x, a, b)) {
-            if (!has_name(last, x->name) && last->names++ < NAMED)
-                last->name[last->names - 1] = x->name;
-            last->n++;
-            last->equal &= fabs(d - last->seconds) < 0.02 * d;
-            last->b = b;
-            continue;
-        }
-        if (n >= MAX_EVENT_LABELS) break;
-        k[n] = (Cluster){.a = a,
-                         .b = b,
-                         .name = {x->name},
-                         .code = x->code,
-                         .first = x,
-                         .cell = b,
-                         .seconds = d,
-                         .n = 1,
-                         .names = 1,
-                         .equal = true,
-                         .goes_on = x->e->end > v->l->end * (1 + 1e-12),
-                         .inside = inside};
-        n++;
-    }
-    return n;
-}
-
-static double beside_from(const Cluster *k, const Beside *b) {
-    return b->at == AT_LEFT ? k->a - 6 - b->w : k->a;
-}
-static double beside_to(const Cluster *k, const Beside *b) {
-    return b->at == AT_RIGHT ? k->b + 6 + b->w : k->b;
-}
-/* Gives cluster i of n words of that form, beside what its neighbours have, or a number in its own
- * cell; false: no room. */
-static bool put_beside(TimePen *p, const Cluster *k, Beside *b, int i, int n, WordsForm form) {
-    const double size = fmax(11.5, p->s->min_size),
-                 w = scene_width(p->s, size, REGULAR,
-                                 cluster_text(p->c->arena, &k[i], form, b[i].number));
-    /* nearer to its own cell than to another's */
-    const double from = i ? beside_to(&k[i - 1], &b[i - 1]) + 14 : p->x0 + 2,
-                 to = i + 1 < n ? beside_from(&k[i + 1], &b[i + 1]) - 10 : p->right;
-    const bool cell = form == WORDS_NUMBER && k[i].first->e->wait <= 0 &&
-                      w + 6 <= k[i].cell - k[i].a && !wrong_number(p->wrong, k[i].first->e->step);
-    WordsPlace at = cell                     ? AT_CELL
-                    : k[i].b + 6 + w <= to   ? AT_RIGHT
-                    : k[i].a - 6 - w >= from ? AT_LEFT
-                                             : AT_NONE;
-    if (at) b[i] = (Beside){form, at, b[i].number, w};
-    return at != AT_NONE;
-}
-/* The clusters of a lane and where their words stand: first as many as can have names, then the
- * numbers of the others; *number: how many have one in this line so far. */
-static int lay_words(TimePen *p, const Stave *v, int lane, Cluster *k, Beside *b, int *number) {
-    int n = clusters(p, v, lane, k);
-    for (int i = 0; i < n; i++) b[i] = (Beside){0};
-    for (int i = 0; i < n; i++)
-        if (!k[i].inside && k[i].names <= NAMED) put_beside(p, k, b, i, n, WORDS_NAME);
-    for (int i = 0; i < n; i++)
-        if (!k[i].inside && !b[i].at) b[i].number = ++*number;
-    for (WordsForm form = WORDS_NUMBER_CODE; form < WORDS_FORMS; form++)
-        for (int i = 0; i < n; i++)
-            if (b[i].number && !b[i].at) put_beside(p, k, b, i, n, form);
-    return n;
-}
-/* The numbers that stand in cells, per event. */
-static const int *cell_numbers(TimePen *p, const Stave *v) {
-    int *of = ARENA_ARRAY(p->c->arena, int, v->t->n_events + 1), number = 0;
-    for (int lane = 1; lane < v->t->n_lanes && lane < 64; lane++) {
-        Cluster k[MAX_EVENT_LABELS];
-        Beside b[MAX_EVENT_LABELS];
-        const int n = v->lane_row[lane] < 0 ? 0 : lay_words(p, v, lane, k, b, &number);
-        for (int i = 0; i < n; i++)
-            if (b[i].at == AT_CELL) of[k[i].first - v->t->event] = b[i].number;
-    }
-    return of;
-}
-/* Where room is left, names say the time too. */
-static void label_lane(TimePen *p, const Stave *v, int lane, int *number) {
-    Cluster k[MAX_EVENT_LABELS];
-    Beside b[MAX_EVENT_LABELS];
-    int n = lay_words(p, v, lane, k, b, number);
-    const double y = lane_y(p, v, lane) + p->look->comm / 2 + 4.2,
-                 size = fmax(11.5, p->s->min_size);
-    for (int i = 0; i < n; i++) {
-        if (k[i].inside || !b[i].at || b[i].at == AT_CELL) continue;
-        const Beside named = b[i];
-        b[i].at = AT_NONE;
-        if (named.form != WORDS_NAME || !put_beside(p, k, b, i, n, WORDS_TIME)) b[i] = named;
-        const bool right = b[i].at == AT_RIGHT;
-        scene_text(p->s, right ? k[i].b + 6 : k[i].a - 6, y,
-                   (TextLook){right ? ALIGN_LEFT : ALIGN_RIGHT, size, REGULAR, ROLE_INK},
-                   cluster_text(p->c->arena, &k[i], b[i].form, b[i].number));
-    }
-}
-
-/* The names of a lane's events from px a to b, each behind `before`: "AR dwv, AR dwk × 2". */
-static void list_events(TimePen *p, const Stave *v, int lane, double a, double b, Str *s) {
-    const char *before = NULL;
-    int same = 0;
-    for (int i = 0; i < v->t->n_events; i++) {
-        const TimeEvent *x = &v->t->event[i];
-        if (timeline_lane(v->t, x->e) != lane || !in_line(v, x)) continue;
-        const double at = time_x(p, v, x->e->start);
-        if (at < a - 1e-9 || (at > a + 1e-9 && at >= b - 1e-9)) continue;
-        if (before && !strcmp(before, x->name)) {
-            same++;
-            continue;
-        }
-        if (same) str_addf(s, " × %d", same + 1);
-        str_addf(s, "%s%s", before ? ", " : "", x->name);
-        before = x->name;
-        same = 0;
-    }
-    if (same) str_addf(s, " × %d", same + 1);
-}
-/* "tp: 1 RS after wo, 2 AG k × 2; dp: 3 AR dw2": what has a number at its place, and what comes
- * behind as much as can have words. */
-static const char *numbers_text(TimePen *p, const Stave *v) {
-    Arena *a = p->c->arena;
-    Str s = str_new(a);
-    int number = 0;
-    for (int lane = 1; lane < v->t->n_lanes && lane < 64; lane++) {
-        Cluster k[MAX_EVENT_LABELS];
-        Beside b[MAX_EVENT_LABELS];
-        bool any = false;
-        if (v->lane_row[lane] < 0) continue;
-        const int n = lay_words(p, v, lane, k, b, &number);
-        for (int i = 0; i <= n; i++) {
-            const bool rest = i == n && n == MAX_EVENT_LABELS;
-            if (!rest && (i == n || !b[i].number)) continue;
-            if (!any)
-                str_addf(&s, "%s%s:", s.n ? "; " : "",
-                         words_axis_list(a, v->t->trace, v->t->lane[lane].axis));
-            if (rest) str_addf(&s, "%s then ", any ? "," : "");
-            else str_addf(&s, "%s %d ", any ? "," : "", b[i].number);
-            any = true;
-            list_events(p, v, lane, rest ? k[n - 1].b : k[i].a, rest ? p->right : k[i].b, &s);
-        }
-    }
-    return s.n ? s.s : "";
-}
-enum { LIST_LINES = 4, LIST_STEP = 15 };
-/* In lines under the axis; their number. */
-static int numbers_lines(TimePen *p, const Stave *v, const char **line) {
-    const char *text = numbers_text(p, v);
-    const TextColumn at = {p->right - p->x0, fmax(11.5, p->s->min_size), REGULAR, LIST_LINES, NULL};
-    return *text ? scene_wrap(p->s, text, at, line) : 0;
-}
-static double list_top(const TimePen *p, const Stave *v) {
-    return v->bottom + p->look->ticks + (p->look->margin_w > 0 ? 0 : 20);
-}
-static void draw_list(TimePen *p, const Stave *v) {
-    const char *line[LIST_LINES];
-    int n = numbers_lines(p, v, line);
-    for (int i = 0; i < n; i++)
-        scene_text(p->s, p->x0, list_top(p, v) + 11 + i * LIST_STEP,
-                   (TextLook){ALIGN_LEFT, fmax(11.5, p->s->min_size), REGULAR, ROLE_SECOND},
-                   line[i]);
 }
 
 /* ---- the margin ---- */
@@ -802,13 +360,40 @@ static void draw_sums(TimePen *p, const Stave *v) {
 
 /* ---- lines and pages ---- */
 
-static double stave_height(TimePen *p, const Timeline *t, const TimeLine *l) {
-    Stave v = {.t = t, .l = l};
-    lay_lanes(p, &v);
-    const char *line[LIST_LINES];
-    double lanes = v.bottom - v.y + p->look->ticks + LIST_STEP * numbers_lines(p, &v, line);
-    if (p->look->margin_w > 0) lanes = fmax(lanes, sums_height(&l->sum));
-    return p->look->head + p->look->over + lanes + p->look->below;
+enum { LIST_LINES = 4 };
+
+/* A line with all that stands at it. */
+typedef struct {
+    Stave v;
+    Above above;
+    Below below;
+    const char *list[LIST_LINES]; /* under the axis: the names of numbers */
+    int n_list;
+    double height;
+} Laid;
+static Laid lay_line(const TimePen *p, const TimeItem *item, double y) {
+    const TimeLook *look = p->look;
+    Laid k = {.v = {.t = item->t, .l = item->l}};
+    Stave *v = &k.v;
+    stave_find_lanes(v);
+    above_lay(p, v, &k.above);
+    below_lay(p, v, &k.below);
+    v->number = k.below.number;
+    v->y = y + look->head + look->over + STAVE_STEP * k.above.rows;
+    for (int i = 0; i < STAVE_LANES; i++)
+        if (v->has[i]) v->bottom = stave_top(p, v, i) + stave_height(p, i) + v->under[i];
+    const TextColumn at = {p->right - p->x0, stave_size(p), REGULAR, LIST_LINES, NULL};
+    k.n_list = *k.below.list ? scene_wrap(p->s, k.below.list, at, k.list) : 0;
+    double lanes = v->bottom - v->y + look->ticks + STAVE_STEP * k.n_list;
+    if (look->margin_w > 0) lanes = fmax(lanes, sums_height(&item->l->sum));
+    k.height = v->y - y + lanes + look->below;
+    return k;
+}
+static void draw_list(const TimePen *p, const Laid *k) {
+    const double top = k->v.bottom + p->look->ticks + (p->look->margin_w > 0 ? 0 : 20);
+    for (int i = 0; i < k->n_list; i++)
+        scene_text(p->s, p->x0, top + 11 + i * STAVE_STEP,
+                   (TextLook){ALIGN_LEFT, stave_size(p), REGULAR, ROLE_SECOND}, k->list[i]);
 }
 
 /* "tp {0,1}" */
@@ -822,7 +407,7 @@ static TimeLook look_of(const ViewCall *c, Scene *s, const Timeline *t, int n, P
     TimeLook look = looks[preset];
     double need = look.label_w, usual = need;
     for (int k = 0; k < n; k++)
-        for (int i = 0; i < t[k].n_lanes && i < 64; i++) {
+        for (int i = 0; i < t[k].n_lanes && i < STAVE_LANES; i++) {
             double w = scene_width(s, 12, MEDIUM, lane_text(c->arena, &t[k], i, false));
             if (w > usual + 4) need = fmax(need, w + 2);
         }
@@ -841,47 +426,48 @@ static const char *line_words(const TimePen *p, const Timeline *t, const TimeLin
     return arena_printf(a, "%s%s%s%s%s", time_text(l->end - l->start, a), wide, more,
                         *who ? " · " : "", who);
 }
-static double draw_stave(TimePen *p, const Timeline *t, const TimeLine *l, double y, double longest,
-                         const char *who) {
-    Arena *a = p->c->arena;
-    Stave v = {.t = t, .l = l, .y = y + p->look->head + p->look->over};
-    double left = presets[PRESET_WIDE].margin;
-    left = p->x0 - p->look->label_w - 8;
-    lay_lanes(p, &v);
-    scene_begin(p->s, "line", arena_printf(a, "line-%s", l->title), NULL);
-    double w = scene_text(p->s, left, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, l->title);
-    double x = left + w + 12, beside = p->s->w - presets[PRESET_COLUMN].margin - x;
-    const char *about = line_words(p, t, l, who, "more like it are folded");
-    if (scene_width(p->s, 13, REGULAR, about) > beside)
-        about = line_words(p, t, l, who, "are folded");
-    scene_text(p->s, x, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
-               scene_fit(p->s, about, beside, 13, REGULAR));
-    v.number = cell_numbers(p, &v);
-    draw_waits(p, &v);
-    draw_axis(p, &v, longest, true);
-    for (int i = 0; i < t->n_lanes && i < 64; i++) {
-        if (v.lane_row[i] < 0) continue;
-        const char *text = lane_text(a, t, i, true);
-        double room = p->look->label_w + 4;
-        if (scene_width(p->s, 12, MEDIUM, text) > room) text = lane_text(a, t, i, false);
-        Role role = i ? ROLE_AXIS_TEXT + theme_axis(words_color_axis(a, t->trace, t->lane[i].axis,
-                                                                     t->lane[i].axes))
-                      : ROLE_INK;
-        scene_text(p->s, p->x0 - 10, lane_y(p, &v, i) + lane_h(p, i) / 2 + 4.3,
+static void draw_lane_names(const TimePen *p, const Stave *v) {
+    const Timeline *t = v->t;
+    const double room = p->look->label_w + 4;
+    for (int i = 0; i < t->n_lanes && i < STAVE_LANES; i++) {
+        if (!v->has[i]) continue;
+        const char *text = lane_text(p->c->arena, t, i, true);
+        if (scene_width(p->s, 12, MEDIUM, text) > room) text = lane_text(p->c->arena, t, i, false);
+        Role role =
+            i ? ROLE_AXIS_TEXT + theme_axis(words_color_axis(p->c->arena, t->trace, t->lane[i].axis,
+                                                             t->lane[i].axes))
+              : ROLE_INK;
+        scene_text(p->s, p->x0 - 10, stave_top(p, v, i) + stave_height(p, i) / 2 + 4.3,
                    (TextLook){ALIGN_RIGHT, 12, MEDIUM, role},
                    scene_fit(p->s, text, room, 12, MEDIUM));
     }
+}
+static double draw_line(TimePen *p, const TimeItem *item, double y, double longest) {
+    const Timeline *t = item->t;
+    const TimeLine *l = item->l;
+    const Laid laid = lay_line(p, item, y);
+    const Stave *v = &laid.v;
+    const double left = p->x0 - p->look->label_w - 8;
+    scene_begin(p->s, "line", arena_printf(p->c->arena, "line-%s", l->title), NULL);
+    double w = scene_text(p->s, left, y + 15, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, l->title);
+    double x = left + w + 12, beside = p->s->w - presets[PRESET_COLUMN].margin - x;
+    const char *about = line_words(p, t, l, item->who, "more like it are folded");
+    if (scene_width(p->s, 13, REGULAR, about) > beside)
+        about = line_words(p, t, l, item->who, "are folded");
+    scene_text(p->s, x, y + 15, (TextLook){ALIGN_LEFT, 13, REGULAR, ROLE_SECOND},
+               scene_fit(p->s, about, beside, 13, REGULAR));
+    draw_waits(p, v);
+    draw_axis(p, v, longest, true);
+    draw_lane_names(p, v);
     for (int i = 0; i < t->n_events; i++)
-        if (in_line(&v, &t->event[i])) draw_event(p, &v, &t->event[i]);
-    flag_wrong(p, &v);
-    label_computes(p, &v);
-    int number = 0;
-    for (int i = 1; i < t->n_lanes && i < 64; i++)
-        if (v.lane_row[i] >= 0) label_lane(p, &v, i, &number);
-    draw_list(p, &v);
-    draw_sums(p, &v);
+        if (stave_in(v, &t->event[i])) draw_event(p, v, &t->event[i]);
+    flag_wrong(p, v);
+    above_draw(p, v, &laid.above);
+    below_draw(p, v, &laid.below);
+    draw_list(p, &laid);
+    draw_sums(p, v);
     scene_end(p->s);
-    return y + stave_height(p, t, l);
+    return y + laid.height;
 }
 
 /* Of one timeline, or of all. */
@@ -1082,7 +668,7 @@ static double staves_height(const Shown *v, TimePen *p, int from, int to) {
     double h = -p->look->below;
     for (int i = from; i < to; i++) {
         set_scale(v, p, i, from, to);
-        h += stave_height(p, v->item[i].t, v->item[i].l);
+        h += lay_line(p, &v->item[i], 0).height;
     }
     return h;
 }
@@ -1113,7 +699,7 @@ static int draw_page(const Shown *v, int from, double foot, Scene **out) {
     if (v->preset == PRESET_SLIDE) grow_lanes(v, &p, &look, from, to, limit - foot - y);
     for (int i = from; i < to; i++) {
         double longest = set_scale(v, &p, i, from, to);
-        y = draw_stave(&p, item[i].t, item[i].l, y, longest / p.times, item[i].who);
+        y = draw_line(&p, &item[i], y, longest / p.times);
     }
     end_page(v, &p, y - (v->preset == PRESET_SLIDE ? look.below - 6 : 0), foot);
     *out = p.s;

@@ -834,6 +834,68 @@ static void two_plans_have_one_scale(void **state) {
     }
 }
 
+/* Groups of that kind in a half of a page that have the heavy line of what the other half has not;
+ * of all: how many there are. */
+static int unlike_groups(const Scene *s, const char *what, bool right, int *all) {
+    int n = 0;
+    *all = 0;
+    for (int g = 0; g < s->n_groups; g++) {
+        const Group *x = &s->groups[g];
+        bool line = false, here = false;
+        if (strcmp(x->what, what)) continue;
+        for (int i = x->first; i < x->last; i++) {
+            const Mark *m = &s->marks[i];
+            line |= m->kind == MARK_RECT && m->fill == ROLE_INK && m->h == 2.5;
+            here |= (m->kind == MARK_TEXT || m->kind == MARK_RECT) && (m->x > s->w / 2) == right;
+        }
+        *all += here;
+        n += here && line;
+    }
+    return n;
+}
+/* In a figure of two plans what the other has not is marked: collectives and kernels, weights and
+ * values; of two that are the same nothing is. */
+static void two_plans_show_their_difference(void **state) {
+    (void)state;
+    static const struct {
+        bool sp; /* the other plan cuts the sequence */
+        const char *view, *what;
+        int marked, all; /* on the left */
+    } row[] = {{true, "timeline", "collective", 2, 2},  {true, "timeline", "compute", 4, 16},
+               {true, "shards", "weight", 0, 5},        {true, "shards", "values", 2, 8},
+               {false, "timeline", "collective", 0, 2}, {false, "shards", "values", 0, 8}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *a = arena_new();
+        PlanRun r[2];
+        for (int k = 0; k < 2; k++) {
+            const char *text = arena_printf(
+                a,
+                "model: {preset: llama3-8b, shrink: 16}\ndata: {batch: 2, sequence: 64}\n"
+                "mesh: {tp: 4}\nnames: torchtitan\n%s",
+                !k || !row[i].sp
+                    ? "plan:\n"
+                      "  layers.*.attention.wq: colwise\n  layers.*.attention.wk: colwise\n"
+                      "  layers.*.attention.wv: colwise\n  layers.*.attention.wo: rowwise\n"
+                      "  layers.*.feed_forward.w1: colwise\n  layers.*.feed_forward.w3: colwise\n"
+                      "  layers.*.feed_forward.w2: rowwise\n"
+                    : "recipe: torchtitan-llama3\n");
+            r[k] = plan_run_with(a, "two.yaml", text, &(PipelineOptions){.events = true});
+            if (!r[k].t) diags_print(r[k].d, stderr, false);
+            assert_non_null(r[k].t);
+        }
+        RenderOptions o = view(row[i].view);
+        o.preset = "column";
+        o.with = r[1].t;
+        Scene *page[32];
+        assert_true(render_pages(r[0].t, r[0].d, &o, a, page) > 0);
+        int all, marked = unlike_groups(page[0], row[i].what, false, &all);
+        const bool key = strstr(words_of(a, r[0].t, o), "not so in the other plan") != NULL;
+        if (marked != row[i].marked || all != row[i].all || key != row[i].sp)
+            fail_msg("%s: %d of %d %ss are marked, key %d", row[i].view, marked, all, row[i].what,
+                     key);
+        arena_free(a);
+    }
+}
 /* Where in a scene the text begins; -1: nowhere. */
 static double text_at(const Scene *s, const char *text) {
     for (int i = 0; i < s->n_marks; i++) {
@@ -1428,6 +1490,7 @@ int main(void) {
                                        cmocka_unit_test(whole_matrices_of_integers),
                                        cmocka_unit_test(what_does_not_fit_is_the_title),
                                        cmocka_unit_test(two_plans_have_one_scale),
+                                       cmocka_unit_test(two_plans_show_their_difference),
                                        cmocka_unit_test(two_plans_are_named),
                                        cmocka_unit_test(ways_are_what_plans_take),
                                        cmocka_unit_test(slides_name_no_options),

@@ -326,6 +326,14 @@ static double key_wait(Scene *s, double x, double y) {
     return swatch(s, (Pt){x, y}, 18, 0, (Look){ROLE_BAND, ROLE_NONE, 0});
 }
 
+void figure_unlike(Scene *s, Pt at, double w, unsigned *legend) {
+    scene_rect(s, (Area){at.x, at.y, w, 2.5}, 0, (Look){ROLE_INK, ROLE_NONE, 0});
+    *legend |= 1u << LEGEND_UNLIKE;
+}
+static double key_unlike(Scene *s, double x, double y) {
+    unsigned own = 0;
+    return figure_unlike(s, (Pt){x, y + 2}, 26, &own), 26;
+}
 static double key_saved(Scene *s, double x, double y) {
     Pt pt[2] = {{x, y}, {x + 28, y}};
     scene_arrow(s, pt, 2, (ArrowLook){ROLE_TICK, 1.2, false, false}, -1);
@@ -358,6 +366,7 @@ static const struct {
     [LEGEND_OTHERS] = {key_others, "waits for another rank, nothing is sent"},
     [LEGEND_WAIT] = {key_wait, "compute waits"},
     [LEGEND_SAVED] = {key_saved, "kept for backward, bytes here"},
+    [LEGEND_UNLIKE] = {key_unlike, "not so in the other plan"},
     [LEGEND_AGAIN] = {key_saved, "again: not kept, made again for backward"},
 };
 

@@ -84,12 +84,16 @@ typedef enum {
     LEGEND_WAIT,
     LEGEND_SAVED,
     LEGEND_AGAIN,
+    LEGEND_UNLIKE,
     LEGEND_COUNT
 } LegendMark;
 /* Where lines lie across a figure: from x, w wide, downwards from y. */
 typedef struct {
     double x, w, y;
 } Band;
+/* The heavy line under what the figure of the other plan does not show (`diff A B`): from `at`, w
+ * px long. */
+void figure_unlike(Scene *s, Pt at, double w, unsigned *legend);
 /* The legend of these marks (bits 1 << LEGEND_...) under a hairline at y; returns the y under it.
  * What the figure has in the colour of a product of axes is found among the marks that it has so
  * far. */

@@ -7,8 +7,9 @@
 
 enum { SHARDS_MAX_LABELS = 16, SHARDS_MAX_LINES = 64, SHARDS_ALL = 1000 };
 
-typedef struct {
+typedef struct ShardPen {
     const ViewCall *c;
+    const struct ShardPen *peer; /* what it would draw of the other plan; NULL: there is none */
     Scene *s;
     PresetKind preset;
     int64_t rank;

@@ -167,6 +167,7 @@ typedef struct {
     int from;                         /* the row that it was moved from; -1: none on the page */
     bool other[TRACE_MAX_DIMS], each; /* dims that are not the same in all; all of one size */
     int64_t bytes;                    /* of the rank, of all of them */
+    bool unlike;                      /* not so in the other plan */
 } Row;
 
 /* Sections of the rows. */
@@ -560,6 +561,31 @@ static Rulers section_rulers(ShardPen *p, const Row *row, int n, int section, do
     return r;
 }
 
+/* Does one of n rows of the other plan have a value of that name that lies and is made like this?
+ */
+static bool has_like(ShardPen *p, const Row *r, const char *name, const Row *other, int n) {
+    ShardPen far = *p->peer;
+    const TraceLocal *l = words_find_local(r->s, p->rank);
+    for (int i = 0; i < n; i++) {
+        const Row *o = &other[i];
+        const TraceLocal *k = words_find_local(o->s, far.rank);
+        if (o->section != r->section || !has_name(o, name) ||
+            !text_same(o->by ? o->by : "", r->by ? r->by : "") || o->s->nd != r->s->nd)
+            continue;
+        bool like =
+            !strcmp(row_symbol(&far, o), row_symbol(p, r)) && same_places(o->s, r->s) && !l == !k;
+        for (int d = 0; d < r->s->nd && like && l && k; d++) like = l->shape[d] == k->shape[d];
+        if (like) return true;
+    }
+    return false;
+}
+static bool row_unlike(ShardPen *p, const Row *r, const Row *other, int n) {
+    bool unlike = false;
+    for (int i = 0; p->peer && i < r->n && i < MAX_NAMES; i++)
+        unlike |= !has_like(p, r, r->name[i], other, n);
+    return unlike;
+}
+
 /* A row with its head at `at.y`, in the width at.w. */
 static void draw_row(ShardPen *p, const Row *r, int number, const Rulers *rulers, Area at,
                      bool say_by) {
@@ -579,6 +605,7 @@ static void draw_row(ShardPen *p, const Row *r, int number, const Rulers *rulers
         p->s, at.x, at.y + 12,
         (TextLook){ALIGN_LEFT, 12.5, SEMIBOLD, r->wrong < 0 ? ROLE_INK : ROLE_FAIL}, names);
     wrong_flag(p->s, p->wrong, r->wrong, at.x - 11, at.y + 8);
+    if (r->unlike) figure_unlike(p->s, (Pt){at.x, at.y + 15}, tw, p->legend);
     scene_end(p->s);
     double x = narrow ? p->x + p->w * 0.48 : at.x + tw + 14;
     room = at.x + at.w - x;
@@ -657,11 +684,19 @@ int shards_values(ShardPen *p) {
     Line line[MAX_ROWS];
     return make_lines(p, row, value_rows(p, row), line);
 }
+static void mark_unlike(ShardPen *p, Row *row, int n) {
+    if (!p->peer) return;
+    Row other[MAX_ROWS];
+    ShardPen far = *p->peer;
+    const int m = value_rows(&far, other);
+    for (int i = 0; i < n; i++) row[i].unlike = row_unlike(p, &row[i], other, m);
+}
 double shards_draw_values(ShardPen *p, int from, int count, double y) {
     Row row[MAX_ROWS];
     Line line[MAX_ROWS];
     Rulers rulers = {0};
     int n = value_rows(p, row), lines = make_lines(p, row, n, line), section = -1;
+    mark_unlike(p, row, n);
     const bool two = two_columns(p);
     const double w = two ? (p->w - GUTTER) / 2 : p->w;
     for (int i = from; i < lines && i < from + count; i++) {

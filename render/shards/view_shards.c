@@ -67,6 +67,7 @@ static const char *copies_text(ShardPen *p, const DimCut *r, const DimCut *k) {
 typedef struct {
     const TraceParam *q; /* the first of those that are alike */
     int alike;           /* their number */
+    bool unlike;         /* not so in the other plan */
     const char *name, *tip;
     DimCut r, k;
     double label; /* width of the widest owners of a part; 0: parts have no room for them at any
@@ -138,6 +139,37 @@ static double slot_left(const Slot *slot, int i) {
     return slot[i].first ? slot[i].left : fmax(0, slot[i].left - slot[i - 1].slack);
 }
 
+/* Do both lie alike, and compute so? */
+static bool lie_alike(const TraceParam *a, const TraceParam *b) {
+    bool same = text_same(a->style ? a->style : "", b->style ? b->style : "") &&
+                text_same(a->rest.symbolic, b->rest.symbolic) &&
+                text_same(a->compute.symbolic, b->compute.symbolic) && a->rest.nd == b->rest.nd;
+    for (int d = 0; same && d < a->rest.nd; d++)
+        same = a->rest.global_shape[d] == b->rest.global_shape[d] &&
+               text_same(a->cuts[d] ? a->cuts[d] : "", b->cuts[d] ? b->cuts[d] : "");
+    return same;
+}
+/* Would both be one picture, with the same words under it? */
+static bool same_picture(const ShardPen *p, const TraceParam *a, const TraceParam *b) {
+    return lie_alike(a, b) && !a->planted && !b->planted && shards_wrong_of(p, a) < 0 &&
+           shards_wrong_of(p, b) < 0;
+}
+/* Does the other plan's rank hold the weight otherwise, or nothing of that name? */
+static bool slot_unlike(const ShardPen *p, const Slot *s) {
+    const Trace *t = p->peer ? p->peer->c->t : NULL;
+    const TraceLocal *l = words_find_local(&s->q->rest, p->rank), *k;
+    bool like = !t;
+    for (int i = 0; t && i < t->n_params && !like; i++) {
+        const TraceParam *q = &t->params[i];
+        if (!text_same(q->rest.name, s->q->rest.name) || !lie_alike(q, s->q) ||
+            !q->planted != !s->q->planted)
+            continue;
+        k = words_find_local(&q->rest, p->peer->rank);
+        like = !l == !k;
+        for (int d = 0; d < q->rest.nd && like && l && k; d++) like = l->shape[d] == k->shape[d];
+    }
+    return !like;
+}
 static void mark_slot(ShardPen *p, const Slot *s, Area at) {
     unsigned legend = 0; /* the flag and the sentence under the title say what red is */
     const int step = shards_wrong_of(p, s->q);
@@ -149,6 +181,8 @@ static void mark_slot(ShardPen *p, const Slot *s, Area at) {
 static void draw_slot(ShardPen *p, const Slot *s, double x, double y, double table) {
     scene_begin(p->s, "weight", arena_printf(p->c->arena, "weight-%s", s->q->rest.name), s->tip);
     scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK}, s->name);
+    if (s->unlike)
+        figure_unlike(p->s, (Pt){x, y + 16}, scene_width(p->s, 15, BOLD, s->name), p->legend);
     Area at = {x, y + 30, s->w, s->h};
     shards_draw_copies(p, &s->r, &s->k, at);
     shards_draw_parts(p, &s->r, &s->k, at);
@@ -332,8 +366,13 @@ static double draw_weights(ShardPen *p, const Slot *slot, int n, double y) {
     const char *line[3];
     y = draw_matrices(p, slot, n, y);
     int k = scene_wrap(p->s, vectors(p), (TextColumn){p->w, 12, REGULAR, 3, NULL}, line);
-    for (int i = 0; i < k; i++, y += 16)
-        scene_text(p->s, p->x, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
+    ShardPen far = p->peer ? *p->peer : *p;
+    const bool unlike = strcmp(vectors(p), vectors(&far)) != 0;
+    for (int i = 0; i < k; i++, y += 16) {
+        const double w =
+            scene_text(p->s, p->x, y, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
+        if (unlike) figure_unlike(p->s, (Pt){p->x, y + 3}, w, p->legend);
+    }
     return y;
 }
 /* The same at the left, and the products that explain them at the right. */
@@ -388,7 +427,8 @@ static Scene *draw_page(ShardPen *p, const Slot *slot, int n, int from, int coun
     }
     if (count > 0) y = shards_draw_values(p, from, count, y + 8);
     if (p->load) y = shards_draw_load(p, y + 8);
-    if (legend >> LEGEND_INFERRED & 1) y = figure_legend(s, (Band){p->x, p->w, y + 2}, legend);
+    if (!(legend >> LEGEND_INFERRED & 1)) legend &= 1u << LEGEND_UNLIKE; /* others need no key */
+    if (legend) y = figure_legend(s, (Band){p->x, p->w, y + 2}, legend);
     y = figure_foot(s, c, (Band){p->x, p->w, y + 2}, foot_words(p, slot, n, from, count), NULL);
     s->desc = arena_printf(a, "Which part of every weight and activation rank %lld holds: %s.",
                            (long long)p->rank, holds(p, false));
@@ -457,27 +497,16 @@ static int find_slots(ShardPen *p, Slot *slot) {
                     .r = shards_param_cut(p->c->arena, t, q, 0, p->rank),
                     .k = shards_param_cut(p->c->arena, t, q, 1, p->rank)};
         s->label = shards_label_width(p, &s->r, &s->k);
+        s->unlike = slot_unlike(p, s);
     }
     return n;
-}
-/* Would both be one picture, with the same words under it? */
-static bool same_picture(const ShardPen *p, const TraceParam *a, const TraceParam *b) {
-    bool same = text_same(a->style ? a->style : "", b->style ? b->style : "") &&
-                text_same(a->rest.symbolic, b->rest.symbolic) &&
-                text_same(a->compute.symbolic, b->compute.symbolic) && a->rest.nd == b->rest.nd &&
-                !a->planted && !b->planted && shards_wrong_of(p, a) < 0 &&
-                shards_wrong_of(p, b) < 0;
-    for (int d = 0; same && d < a->rest.nd; d++)
-        same = a->rest.global_shape[d] == b->rest.global_shape[d] &&
-               text_same(a->cuts[d] ? a->cuts[d] : "", b->cuts[d] ? b->cuts[d] : "");
-    return same;
 }
 /* Neighbours that are one picture become one, "w1, w3"; returns how many are left. */
 static int fold_slots(ShardPen *p, Slot *slot, int n) {
     int left = 0;
     for (int i = 0; i < n; i++) {
         Slot *last = left ? &slot[left - 1] : NULL;
-        if (last && same_picture(p, last->q, slot[i].q)) {
+        if (last && same_picture(p, last->q, slot[i].q) && last->unlike == slot[i].unlike) {
             last->name = arena_printf(p->c->arena, "%s, %s", last->name, slot[i].name);
             last->tip = arena_printf(p->c->arena, "%s\n%s", last->tip, slot[i].tip);
             last->alike++;
@@ -624,11 +653,7 @@ static int value_pages(ShardPen *p, Slot *slot, int i, bool load, Scene **page, 
     return pages;
 }
 
-int view_shards(const ViewCall *c, Scene **page) {
-    const ViewCall own = own_call(c);
-    c = &own;
-    static const double longest[PRESET_COUNT] = {
-        [PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
+static ShardPen pen_of(const ViewCall *c) {
     ShardPen p = {.c = c,
                   .rank = c->o->rank >= 0 ? c->o->rank : 0,
                   .layer = choose_layer(c),
@@ -637,6 +662,17 @@ int view_shards(const ViewCall *c, Scene **page) {
     p.s = figure_new(c, "shards", p.preset);
     p.x = presets[p.preset].margin;
     p.w = p.s->w - 2 * p.x;
+    return p;
+}
+int view_shards(const ViewCall *c, Scene **page) {
+    const ViewCall own = own_call(c);
+    c = &own;
+    static const double longest[PRESET_COUNT] = {
+        [PRESET_WIDE] = 230, [PRESET_COLUMN] = 190, [PRESET_SLIDE] = 180, [PRESET_A4] = 230};
+    ShardPen p = pen_of(c);
+    const ViewCall other = c->peer ? own_call(c->peer) : own;
+    const ShardPen far = pen_of(&other);
+    if (c->peer) p.peer = &far;
     Slot *slot = ARENA_ARRAY(c->arena, Slot, c->t->n_params + 1);
     int n = p.rank < c->t->ranks ? make_slots(&p, slot, longest[p.preset]) : 0;
     if (n == 0) {

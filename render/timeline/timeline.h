@@ -20,6 +20,7 @@ typedef struct {
     bool small;            /* a kernel that is neither a product with weights nor attention */
     bool gradient;         /* a kernel that makes the gradient of a weight */
     double hidden, beside; /* of a collective: trace_hidden of the record */
+    bool unlike;           /* the plan beside has none that is like it */
     /* in a pipeline: no part of what a stage does for each micro-batch, so in no line: it is done
      * once a step, or a message between stages */
     bool aside;
@@ -84,6 +85,8 @@ Trace *timeline_measured(const Trace *t, Arena *arena, int64_t rank);
 int64_t timeline_sent(const TimeEvent *e);
 /* Do lines of two classes compute the same, and wait as long? They may hide other collectives. */
 bool timeline_as_long(const Timeline *t, const TimeLine *p, const Timeline *u, const TimeLine *q);
+/* Says of each event of t whether `other` has one of its name, stream and duration (unlike). */
+void timeline_mark_unlike(Timeline *t, const Timeline *other, Arena *arena);
 /* Is the request answered as a pipeline's? Not what was measured, and not of a plan that breaks a
  * rule: its flags may stand at what lines leave out. */
 bool timeline_staged(const ViewCall *c);

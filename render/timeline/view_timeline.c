@@ -202,6 +202,7 @@ static void draw_event(TimePen *p, const Stave *v, const TimeEvent *x) {
         if (wrong_number(p->wrong, x->e->step))
             wrong_border(scene_rect(p->s, at, 0, (Look){ROLE_NONE, ROLE_FAIL, 3}), &p->legend);
     }
+    if (x->unlike) figure_unlike(p->s, (Pt){a, y + h + 1}, at.w, &p->legend);
     if (text) {
         double w = scene_width(p->s, 12, coll ? REGULAR : MEDIUM, text), mid = (a + b) / 2;
         const double from = fmax(mid - w / 2 - 3, stops), to = mid + w / 2 + 3;
@@ -750,6 +751,8 @@ int view_timeline(const ViewCall *c, Scene **page) {
                             looks[v.preset].kernels, &beside.folded)
             : 0;
     if (beside.n) list_lines(&beside), v.peer = &beside;
+    for (int i = 0; i < v.n && beside.n && !c->o->measured; i++)
+        timeline_mark_unlike(&t[i], &far[i < beside.n ? i : beside.n - 1], c->arena);
     if (v.t->step && v.preset == PRESET_SLIDE) {
         double foot = FOOT;
         do page[pages] = schedule_page(&v, foot);

@@ -436,20 +436,42 @@ static void own_twin(Arena *a, ErrRow *r) {
     *twin = *r->beside;
     r->beside = twin;
 }
-/* Each part of the model becomes a row, one for what is done there forward, one for backward, and
+/* One behind the last of the rows that stand in one row with row i. */
+static int region_end(const ErrMap *m, const ErrRegion *of, int i, bool right) {
+    const bool joins = !right || m->row[i].worst_state < ERR_AFTER;
+    int k = i + 1;
+    while (joins && k < m->n && errors_same_region(of[i], of[k]) && alike(&m->row[i], &m->row[k]))
+        k++;
+    return k;
+}
+/* The row from which on regions are folded for at most `rows` to be left: what comes first is read
+ * first, and keeps its values where it can. */
+static int fold_from(Arena *a, const ErrMap *m, const ErrRegion *of, bool right, int rows) {
+    int *start = ARENA_ARRAY(a, int, m->n + 1), n = 0, left = m->n;
+    for (int i = 0; i < m->n; i = region_end(m, of, i, right)) start[n++] = i;
+    start[n] = m->n;
+    while (n > 0 && left > rows) n--, left -= start[n + 1] - start[n] - 1;
+    /* later micro-batches look like each other: none is folded in part */
+    while (n > 0 && n < m->n && start[n] < m->n && m->row[start[n]].round > m->row[0].round &&
+           m->row[start[n]].round == m->row[start[n - 1]].round)
+        n--;
+    return start[n];
+}
+/* Parts of the model become a row each, one for what is done there forward, one for backward, and
  * so on: where wrong and right values take turns several. */
-static void fold_regions(Arena *a, ErrMap *m, ErrWidth w, bool right) {
+static void fold_regions(Arena *a, ErrMap *m, ErrWidth w, bool right, int rows) {
     const ErrRegion *of = errors_regions(a, m, w);
-    const int all = m->n;
+    const int all = m->n, from = fold_from(a, m, of, right, rows);
+    ErrMap was = *m;
+    m->row = ARENA_ARRAY(a, ErrRow, all + 1);
     m->n = 0;
     for (int i = 0, k; i < all; i = k) {
         ErrRow *r = &m->row[m->n++];
-        *r = m->row[i];
+        *r = was.row[i];
         own_twin(a, r);
-        bool joins = !right || r->worst_state < ERR_AFTER;
-        for (k = i + 1;
-             joins && k < all && errors_same_region(of[i], of[k]) && alike(r, &m->row[k]); k++)
-            join(a, m, r, &m->row[k]);
+        k = i < from ? i + 1 : region_end(&was, of, i, right);
+        for (int j = i + 1; j < k; j++) join(a, m, r, &was.row[j]);
+        if (i < from) continue;
         bool whole = (i == 0 || !errors_same_region(of[i], of[i - 1])) &&
                      (k == all || !errors_same_region(of[i], of[k]));
         bool own = r->planted || wrong(r->worst_state);
@@ -459,8 +481,9 @@ static void fold_regions(Arena *a, ErrMap *m, ErrWidth w, bool right) {
     }
 }
 void errors_fold(Arena *a, ErrMap *m, int rows) {
-    if (m->n > rows && m->first) fold_regions(a, m, ERR_PARTS, true);
-    for (int w = 0; w < ERR_WIDTHS && m->n > rows; w++) fold_regions(a, m, (ErrWidth)w, false);
+    if (m->n > rows && m->first) fold_regions(a, m, ERR_PARTS, true, rows);
+    for (int w = 0; w < ERR_WIDTHS && m->n > rows; w++)
+        fold_regions(a, m, (ErrWidth)w, false, rows);
     ErrRow *all = m->row;
     int n = m->n;
     for (int chunk = 2; chunk <= n && m->n > rows; chunk++) {

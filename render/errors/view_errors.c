@@ -207,6 +207,7 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
     double pw = scene_width(p->s, size, SEMIBOLD, planted);
     const char *label = row_label(p, r);
     const double lw = scene_width(p->s, size, weight, label);
+    if (r->sources && lw + hw > room) how = "", hw = 0; /* all of them, however many */
     if (hw + pw + lw > room && pw > room * 0.4)
         planted = " · planted", pw = scene_width(p->s, size, SEMIBOLD, planted);
     if (hw + pw + lw > room && r->how)
@@ -232,27 +233,47 @@ static void after_bar(ErrPen *p, double x, double y) {
     scene_rect(p->s, (Area){x + 1, y + 1, 4, p->row - 2}, 0,
                (Look){ROLE_WRONG_LATER, ROLE_NONE, 0});
 }
+/* "4e-7" of "4e-07", for a cell that has less room: the exponent without its zero. */
+static const char *short_number(Arena *a, const char *text) {
+    const char *e = strchr(text, 'e');
+    const bool zero = e && (e[1] == '-' || e[1] == '+') && e[2] == '0';
+    return zero ? arena_printf(a, "%.*s%s%s", (int)(e - text) + 1, text, e[1] == '-' ? "-" : "",
+                               e + 3)
+                : text;
+}
+/* What a cell of that width says, NULL: it has no room for that. */
+static const char *said_in(ErrPen *p, const ErrRow *r, int col, double w) {
+    const char *text = cell_text(p, r, col);
+    if (scene_width(p->s, 12, MEDIUM, text) + bar_width(p, r->state[col]) + 7 > w)
+        text = short_number(p->a, text);
+    return scene_width(p->s, 12, MEDIUM, text) + 5 <= w ? text : NULL;
+}
+/* Has the row a cell that has no room for what it says? Then its number stands at its right. */
+static bool is_silent(ErrPen *p, const ErrRow *r) {
+    for (int c = 0, n; c < p->map.n_columns; c += n) {
+        n = span(&p->map, r, c);
+        if (r->state[c] != ERR_NONE && !said_in(p, r, c, n * p->cell)) return true;
+    }
+    return false;
+}
 static void draw_cells(ErrPen *p, const ErrRow *r, double x, double y) {
     const ErrMap *m = &p->map;
-    bool silent = false;
     for (int c = 0; c < m->n_columns;) {
         int n = span(m, r, c);
         double at = x + c * p->cell, w = n * p->cell;
-        const char *text = cell_text(p, r, c);
+        const char *text = said_in(p, r, c, w);
         scene_rect(p->s, (Area){at, y, w, p->row}, 0,
                    (Look){look[r->state[c]].fill, ROLE_PAPER, p->cell > 8 ? 1.5 : 0.5});
         const double bar = bar_width(p, r->state[c]);
         if (bar > 0) after_bar(p, at, y);
-        const double wide = scene_width(p->s, 12, MEDIUM, text);
-        bool fits = r->state[c] != ERR_NONE && wide + 5 <= w;
-        if (fits)
-            scene_text(p->s, at + w / 2 + fmin(bar / 2, (w - wide) / 2 - 1), y + p->row / 2 + 4.3,
+        const double free = text ? (w - scene_width(p->s, 12, MEDIUM, text)) / 2 - 1 : 0;
+        if (text && r->state[c] != ERR_NONE)
+            scene_text(p->s, at + w / 2 + fmin(bar / 2, free), y + p->row / 2 + 4.3,
                        (TextLook){ALIGN_MIDDLE, 12, MEDIUM, look[r->state[c]].text}, text);
-        silent |= !fits && r->state[c] != ERR_NONE;
         c += n;
     }
     const char *beside = errors_row_number(p->a, r);
-    if (silent)
+    if (is_silent(p, r))
         scene_text(p->s, x + m->n_columns * p->cell + 8, y + p->row / 2 + 4.3,
                    (TextLook){ALIGN_LEFT, 12, MEDIUM, ROLE_INK}, beside);
 }
@@ -353,8 +374,9 @@ static void draw_columns(ErrPen *p, int map, double y) {
 /* What stands over each of two maps: whose it is, and how it came out. */
 static double draw_heads(ErrPen *p, double y) {
     const RenderOptions *o = p->c->o;
-    const char *what[2] = {"the plan as written",
-                           o->beside_planted ? "without the mistake" : "beside it"};
+    static const char *const heads[3][2] = {{"The plan as written", "As written"},
+                                            {"Without the mistake", "Without it"},
+                                            {"Beside it", "Beside it"}};
     for (int i = 0; i < 2; i++) {
         const Trace *t = i ? p->other.t : p->map.t;
         const ErrMap *m = i ? &p->other : &p->map;
@@ -372,8 +394,10 @@ static double draw_heads(ErrPen *p, double y) {
         double w = fmin(map_width(p, i) + twin_gap(p) - 10,
                         p->x + p->w - map_at(p, i)); /* the page ends at the second */
         double rw = scene_width(p->s, 12.5, SEMIBOLD, result);
+        const char *const *head = heads[i ? planted ? 1 : 2 : 0],
+                          *what = head[scene_width(p->s, 13, SEMIBOLD, head[0]) > w];
         scene_text(p->s, map_at(p, i), y + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
-                   scene_fit(p->s, words_capital(p->a, what[i]), w, 13, SEMIBOLD));
+                   scene_fit(p->s, what, w, 13, SEMIBOLD));
         if (scene_width(p->s, 12.5, REGULAR, run[1].s) > w - rw)
             run[1].s = ""; /* the footer has it */
         scene_runs(p->s, (Pt){map_at(p, i), y + 29}, ALIGN_LEFT, 12.5, run, *run[1].s ? 2 : 1);
@@ -853,6 +877,12 @@ static void measure(ErrPen *p, double room) {
     if (p->cell >= 40) return;
     p->beside = 52;
     p->cell = fmin(62, (space - p->beside) / n_col);
+    for (int i = 0; i < n; i++) {
+        const ErrRow *r = &p->map.row[i];
+        if (is_silent(p, r) || (r->beside && is_silent(p, r->beside))) return;
+    }
+    p->beside = 0; /* all cells say what they have to */
+    p->cell = fmin(62, space / n_col);
 }
 
 static bool prepare(const ViewCall *c, ErrPen *p) {

@@ -153,22 +153,26 @@ static bool names_module(const ErrPen *p, const char *word) {
     return false;
 }
 /* A value as other figures of the plan call it, by the module that makes it: "wo" of what records
- * call layers.0.o_proj, "gradient after wo", "gradient of wo"; one that no weight makes by its own
- * name, in full where that is the name of a module too. */
-static const char *value_label(const ErrPen *p, const char *name) {
-    const Trace *t = p->c->t;
+ * call layers.0.o_proj; one that no weight makes by its own name, in full where that is the name of
+ * a module too. *before: "gradient after ", "gradient of ", "". */
+static const char *value_word(const ErrPen *p, const char *name, const char **before) {
+    const ValueName k = words_value_name(p->a, p->c->t, name);
     const Subject of = subject_of(name);
-    const char *path, *before = words_value_path(p->a, t, name, &path), *gradient = "";
-    if (subject_is_gradient(of)) gradient = "gradient of ";
-    if (of.role == OF_PARAM_GRADIENT && *p->layer) return words_value(p->a, t, name);
-    if (!strcmp(before, gradient)) { /* no weight makes it */
-        const char *own = own_label(p, gradient, of.of);
-        return names_module(p, own + strlen(gradient)) ? arena_printf(p->a, "%s%s", gradient, of.of)
-                                                       : own;
-    }
-    const char *said =
-        *p->layer ? words_value(p->a, t, name) : arena_printf(p->a, "%s%s", before, path);
-    return *gradient ? said : said + strlen("after ");
+    *before = k.gradient ? k.before : "";
+    if (of.role == OF_PARAM_GRADIENT && *p->layer) return k.brief;
+    if (k.after) return *p->layer ? k.brief : k.path;
+    const char *own = own_label(p, NULL, of.of);
+    return names_module(p, own) ? of.of : own;
+}
+static const char *value_label(const ErrPen *p, const char *name) {
+    const char *before, *word = value_word(p, name, &before);
+    return *before ? arena_printf(p->a, "%s%s", before, word) : word;
+}
+/* "dwq", "d gate", as the timeline has it, of a row that is one gradient; NULL: it is not. */
+static const char *gradient_word(const ErrPen *p, const ErrRow *r) {
+    const ValueName k = words_value_name(p->a, p->c->t, r->name);
+    const char *before, *word = value_word(p, r->name, &before);
+    return k.gradient && !k.after && !r->before && !r->to ? words_gradient(p->a, word) : NULL;
 }
 /* Of a part of the model its name (`before` says what is done there), of a value the plan's. */
 static const char *part_label(const ErrPen *p, const char *before, const char *name) {
@@ -216,9 +220,8 @@ static void row_name(ErrPen *p, const ErrRow *r, double y) {
     double most = fmax(room * 0.55, room - lw);
     if (hw > most)
         how = scene_fit(p->s, how, most, size, REGULAR), hw = scene_width(p->s, size, REGULAR, how);
-    static const char gradient[] = "gradient of ";
-    if (lw > room - hw && !r->before && !strncmp(label, gradient, sizeof gradient - 1))
-        label = words_gradient(p->a, label + sizeof gradient - 1); /* as the timeline has it */
+    const char *gradient = lw > room - hw ? gradient_word(p, r) : NULL;
+    if (gradient) label = gradient;
     label = r->before ? scene_fit(p->s, label, room - hw, size, weight)
                       : fit_name(p->s, label, room - hw, size, weight);
     Run run[3] = {{label, weight, later ? ROLE_SECOND : ROLE_INK, false, false},
@@ -801,11 +804,11 @@ static const char *headline(ErrPen *p) {
 static const char *end_to_end(ErrPen *p) {
     const Trace *t = p->c->t;
     if (!t->end_to_end) return "";
-    const char *path, *before = words_value_path(p->a, t, t->end_to_end, &path);
-    if (words_behind(t, t->end_to_end)) before = "the value after ";
-    else if (*before) before = arena_printf(p->a, "the %s", before);
-    return arena_printf(p->a, " End to end: %s%s is off by %.2g of its largest number, bound %.2g.",
-                        before, path, t->end_to_end_off, t->end_to_end_bound);
+    const ValueName k = words_value_name(p->a, t, t->end_to_end);
+    const char *what = k.gradient ? "the " : k.after ? "the value " : "";
+    return arena_printf(p->a,
+                        " End to end: %s%s%s is off by %.2g of its largest number, bound %.2g.",
+                        what, k.before, k.path, t->end_to_end_off, t->end_to_end_bound);
 }
 
 static const char *totals(ErrPen *p) {

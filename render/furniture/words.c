@@ -396,42 +396,37 @@ const char *words_param(Arena *a, const TraceParam *p) {
     return strcmp(words_leaf(p->plan_name), "bias") ? name : arena_printf(a, "%s bias", name);
 }
 
-const char *words_value(Arena *a, const Trace *t, const char *name) {
+ValueName words_value_name(Arena *a, const Trace *t, const char *name) {
     const Subject s = subject_of(name);
     const bool grad = subject_is_gradient(s);
     const TraceParam *p;
     const TraceCompute *c = weighted(t, grad ? s.of : name, &p);
-    if (c)
-        return arena_printf(a, "%safter %s", grad ? "gradient " : "",
-                            p->compute.nd > 1 ? words_weight(a, c->module, p)
-                                              : words_leaf(c->module));
+    if (c) {
+        const bool matrix = p->compute.nd > 1;
+        const char *own = matrix ? own_name(p) : NULL;
+        return (ValueName){grad, true, grad ? "gradient after " : "after ",
+                           own ? arena_printf(a, "%s.%s", c->module, own) : c->module,
+                           matrix ? words_weight(a, c->module, p) : words_leaf(c->module)};
+    }
     const TraceParam *of = s.role == OF_PARAM_GRADIENT ? trace_param(t, s.of) : NULL;
-    const char *word = of ? words_param(a, of) : words_leaf(name); /* not "weight" */
-    return grad ? arena_printf(a, "gradient of %s", word) : word;
+    return (ValueName){grad, false, grad ? "gradient of " : "", grad ? s.of : name,
+                       of ? words_param(a, of) : words_leaf(name)}; /* not "weight" */
+}
+const char *words_value(Arena *a, const Trace *t, const char *name) {
+    const ValueName k = words_value_name(a, t, name);
+    return *k.before ? arena_printf(a, "%s%s", k.before, k.brief) : k.brief;
 }
 const char *words_value_path(Arena *a, const Trace *t, const char *name, const char **path) {
-    const Subject s = subject_of(name);
-    const bool grad = subject_is_gradient(s);
-    const TraceParam *p;
-    const TraceCompute *c = weighted(t, grad ? s.of : name, &p);
-    const char *own = c && p->compute.nd > 1 ? own_name(p) : NULL;
-    *path = own ? arena_printf(a, "%s.%s", c->module, own) : c ? c->module : grad ? s.of : name;
-    return c ? grad ? "gradient after " : "after " : grad ? "gradient of " : "";
-}
-
-bool words_behind(const Trace *t, const char *name) {
-    const TraceParam *p;
-    return !subject_is_gradient(subject_of(name)) && weighted(t, name, &p) != NULL;
+    const ValueName k = words_value_name(a, t, name);
+    *path = k.path;
+    return k.before;
 }
 
 const char *words_wrong_value(Arena *a, const Trace *t, const char *name, bool brief) {
     const bool param = trace_param(t, name) != NULL; /* "weight" alone would be its leaf */
-    const char *path, *before = words_value_path(a, t, name, &path);
-    const char *verb = !*before                                ? "is "
-                       : subject_is_gradient(subject_of(name)) ? "is the "
-                                                               : "comes ";
-    if (brief && !param) return arena_printf(a, "%s%s", verb, words_value(a, t, name));
-    return arena_printf(a, "%s%s%s", verb, before, path);
+    const ValueName k = words_value_name(a, t, name);
+    const char *verb = k.gradient ? "is the " : k.after ? "comes " : "is ";
+    return arena_printf(a, "%s%s%s", verb, k.before, brief && !param ? k.brief : k.path);
 }
 
 const char *words_style(const char *style) {

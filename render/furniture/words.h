@@ -89,11 +89,16 @@ bool words_of_label(const char *rule);
 /* A value where it stands alone: "after wo" of what the module's weight makes, any other by its
  * leaf; "gradient of x", "gradient after wo" of a gradient. */
 const char *words_value(Arena *a, const Trace *t, const char *name);
-/* As words_value with the whole path in *path, of the module, of its weight where it has several
+/* The parts of that: what is said of the value, and what stands before it. */
+typedef struct {
+    bool gradient, after;     /* a gradient; of what the module at the path makes */
+    const char *before;       /* "", "after ", "gradient of ", "gradient after " */
+    const char *path, *brief; /* whole ("layers.0.attention.wo"), and as words_value has it */
+} ValueName;
+ValueName words_value_name(Arena *a, const Trace *t, const char *name);
+/* words_value with the whole path in *path, of the module, of its weight where it has several
  * (experts), or of the value: returns what stands before it, "gradient after ". */
 const char *words_value_path(Arena *a, const Trace *t, const char *name, const char **path);
-/* Does it stand there, and no gradient: is the value told by the module whose weight makes it? */
-bool words_behind(const Trace *t, const char *name);
 /* "comes after layers.0.attention.wo" (brief, where nothing but the layer is told from others:
  * "comes after wo"), "is the gradient of norm.weight", "is loss_weights": behind "the first wrong
  * value", which is the one of that name. */

@@ -9,6 +9,7 @@
 typedef struct {
     int step;
     const char *what, *value, *why;
+    bool after;       /* the value is what a weight makes: "after wo" */
     const char *rule; /* of a label that is false: what is said and what is; NULL: no label is */
     const char *broken, *planted; /* of what is planted: the rule that it breaks; NULL: no rule
                                      says it; and what was planted */
@@ -42,12 +43,14 @@ static const char *short_value(Arena *a, const Trace *t, Subject s) {
                         leaf);
 }
 
-static const char after[] = "after ";
-static bool is_after(const char *values) { return !strncmp(values, after, sizeof after - 1); }
+/* Is that "after wo"? */
+static bool is_after(Arena *a, const Trace *t, Subject s) {
+    return s.role == OF_ITSELF && !trace_param(t, words_updated(a, s.of)) &&
+           words_value_name(a, t, s.of).after;
+}
 /* The same of what the step itself makes: "wo". */
 static const char *made_by(Arena *a, const Trace *t, Subject s) {
-    const char *value = short_value(a, t, s);
-    return is_after(value) ? value + sizeof after - 1 : value;
+    return is_after(a, t, s) ? words_value_name(a, t, s.of).brief : short_value(a, t, s);
 }
 
 /* A value of the optimizer by what it is of: "d norm" of "optimizer.grad.model.norm.weight.sumsq",
@@ -108,6 +111,7 @@ static void coll_found(Finds *f, const TraceCollective *c) {
                 .step = c->step,
                 .what = name,
                 .value = short_value(f->a, f->t, c->subject),
+                .after = is_after(f->a, f->t, c->subject),
                 .why = why,
                 .missing = c->skipped,
                 .broken = c->skipped ? NULL : broken_rule(c->wrong, c->planted),
@@ -141,6 +145,7 @@ static void source_found(Finds *f, const char *what, const char *name, const cha
                     .step = c->step,
                     .what = what,
                     .value = short_value(f->a, f->t, (Subject){OF_ITSELF, name}),
+                    .after = is_after(f->a, f->t, (Subject){OF_ITSELF, name}),
                     .why = planted_words(f, planted)};
         return;
     }
@@ -180,6 +185,7 @@ static void read_trace(Finds *f, bool (*shows)(const void *, int), const void *o
             (Found){.step = m->step,
                     .what = words_declares(m) ? "declaration" : m->op,
                     .value = short_value(f->a, f->t, m->subject),
+                    .after = is_after(f->a, f->t, m->subject),
                     .why = move_why(f, m),
                     .rule = m->planted ? NULL : m->wrong,
                     .broken = m->planted ? broken_rule(m->wrong, m->planted) : NULL,
@@ -232,9 +238,8 @@ static bool any_step(const void *of, int step) {
 }
 
 /* "AllReduce over tp of q", "AllReduce over tp after wo" */
-static const char *done_to(Arena *a, const char *what, const char *values) {
-    return arena_printf(a, "%s%s %s", words_capital(a, what), is_after(values) ? "" : " of",
-                        values);
+static const char *done_to(Arena *a, const Found *x, const char *values) {
+    return arena_printf(a, "%s%s %s", words_capital(a, x->what), x->after ? "" : " of", values);
 }
 
 /* "The plan says that the input of wo lies as [B, S/tp, D], it lies as [B, S, D]"; "w2 lies as ..
@@ -244,16 +249,14 @@ static const char *head_of(Finds *f, const Found *x, const char *values, const c
     if (words_of_label(x->rule)) return words_symbol(f->a, words_capital(f->a, x->rule));
     bool verb = x->rule && !strncmp(x->rule, "lies ", strlen("lies ")) && !strchr(values, ',');
     if (x->rule)
-        return words_symbol(f->a,
-                            arena_printf(f->a, "%s%s %s",
-                                         is_after(values) ? words_capital(f->a, values) : values,
-                                         verb ? "" : ":", x->rule));
+        return words_symbol(f->a, arena_printf(f->a, "%s%s %s",
+                                               x->after ? words_capital(f->a, values) : values,
+                                               verb ? "" : ":", x->rule));
     if (x->broken)
-        return words_symbol(
-            f->a, arena_printf(f->a, "%s: %s", done_to(f->a, x->what, values), x->broken));
-    if (x->missing)
         return words_symbol(f->a,
-                            arena_printf(f->a, "%s is missing", done_to(f->a, x->what, values)));
+                            arena_printf(f->a, "%s: %s", done_to(f->a, x, values), x->broken));
+    if (x->missing)
+        return words_symbol(f->a, arena_printf(f->a, "%s is missing", done_to(f->a, x, values)));
     return text;
 }
 
@@ -270,8 +273,7 @@ static const char *maker_line(const Finds *f, const Found *x) {
 /* What is to be said under the head: the step, and the line of the plan. NULL: the sentence itself,
  * which says more. */
 static const char *where_of(Finds *f, const Found *x, const WrongNote *note, const char *values) {
-    const char *who = x->rule ? arena_printf(f->a, "%s, step", done_to(f->a, x->what, values))
-                              : "Step",
+    const char *who = x->rule ? arena_printf(f->a, "%s, step", done_to(f->a, x, values)) : "Step",
                *at = x->line > 0 ? arena_printf(f->a, ", line %d of %s", x->line,
                                                 x->file ? words_file(x->file) : "the plan")
                                  : "",
@@ -311,7 +313,7 @@ const WrongList *wrong_find(Arena *a, const Trace *t, bool (*shows)(const void *
         const char *values = names(&f, i, step, &note->n);
         note->step = step;
         note->text = words_symbol(
-            a, arena_printf(a, "%s %s", done_to(a, f.found[i].what, values), f.found[i].why));
+            a, arena_printf(a, "%s %s", done_to(a, &f.found[i], values), f.found[i].why));
         note->head = head_of(&f, &f.found[i], values, note->text);
         note->where = where_of(&f, &f.found[i], note, values);
         if (f.found[i].maker >= 0) step[note->n++] = f.found[i].maker;

@@ -668,7 +668,8 @@ static const char *group_words(MemPen *p, const MemGroup *g) {
                *name = words_value(p->a, p->c->t, of);
     static const char gradient[] = "gradient";
     if (!g->own) return arena_printf(p->a, "%s%s%s", gradient, end, name + sizeof gradient - 1);
-    const bool after = words_behind(p->c->t, of);
+    const ValueName k = words_value_name(p->a, p->c->t, of);
+    const bool after = k.after && !k.gradient;
     return arena_printf(p->a, "%s%s%s%s", after ? "values " : "", name,
                         !g->grads ? ""
                         : after   ? " and their gradient"

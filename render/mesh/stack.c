@@ -4,6 +4,7 @@
  * drawn. Refuses meshes of fewer axes: they are no stack. */
 #include "render/mesh/stack.h"
 #include "render/mesh/mesh.h"
+#include "trace/trace_way.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,8 +170,8 @@ static const char *far_sends(const Stack *k) {
 const char *stack_counts(Arena *a, const Trace *t) {
     long long parts = (long long)trace_microbatches(t);
     return parts < 2 ? ""
-                     : arena_printf(a, "of one micro-batch%s of %lld, and what is done once a step",
-                                    trace_both_ways(t) ? " each way" : "", parts);
+                     : arena_printf(a, "of %s of %lld, and what is done once a step",
+                                    trace_way_one(trace_both_ways(t)), parts);
 }
 
 /* ---- drawing ---- */

@@ -322,32 +322,31 @@ static bool is_ring(const Story *s) {
 }
 
 /* "values after layers.0.attention.wo", "the gradient after ..": a value by the plan's name of the
- * module that makes it, as the other figures call it. */
-static const char *value_words(const Story *s) {
-    const char *path, *before;
-    if (!s->value) return "a value";
+ * module that makes it, as the other figures call it; `behind` an op: "after ..", "of the
+ * gradient after ..". */
+static const char *value_words(const Story *s, bool behind) {
+    const char *of = behind ? "of " : "";
+    if (!s->value) return arena_printf(s->a, "%sa value", of);
     if (subject_of(s->value).role == OF_PARAM_GRADIENT || trace_param(s->c->t, s->value))
-        return s->value;
-    before = words_value_path(s->a, s->c->t, s->value, &path);
-    return arena_printf(s->a, "%s%s%s",
-                        words_behind(s->c->t, s->value) ? "values "
-                        : *before                       ? "the "
-                                                        : "",
-                        before, path);
+        return arena_printf(s->a, "%s%s", of, s->value);
+    const ValueName k = words_value_name(s->a, s->c->t, s->value);
+    const bool after = k.after && !k.gradient;
+    return arena_printf(s->a, "%s%s%s%s", after ? "" : of,
+                        k.gradient         ? "the "
+                        : after && !behind ? "values "
+                                           : "",
+                        k.before, k.path);
 }
 /* "w1 and 8 more": all that travels in this collective, an FSDP unit's tensors. */
-static const char *what_travels(const Story *s) {
-    const char *of = value_words(s);
+static const char *what_travels(const Story *s, bool behind) {
+    const char *of = value_words(s, behind);
     return s->coll && s->coll->n_with ? arena_printf(s->a, "%s and %d more", of, s->coll->n_with)
                                       : of;
 }
 const char *story_headline(const Story *s) {
-    static const char values[] = "values after ";
     const CollWord *w = coll_word(s->op);
     const char *name = s->ring.kind == RING_SLICE ? "Slice" : w ? w->name : s->op;
-    const char *of = what_travels(s);
-    bool after = !strncmp(of, values, sizeof values - 1);
-    of = arena_printf(s->a, "%s%s", after ? "" : "of ", of + (after ? strlen("values ") : 0));
+    const char *of = what_travels(s, true);
     if (story_skipped(s))
         return arena_printf(s->a, "%s %s, %lld ranks: left out", name, of, (long long)s->ranks);
     return arena_printf(s->a, "%s%s %s, %lld ranks, step by step", is_ring(s) ? "Ring " : "", name,
@@ -522,7 +521,7 @@ static void add_volume(const Story *s, Str *t) {
 }
 const char *story_plan(const Story *s) {
     Str t = str_new(s->a);
-    str_addf(&t, "In this plan: step %d, %s over %s", s->step, what_travels(s), s->axis);
+    str_addf(&t, "In this plan: step %d, %s over %s", s->step, what_travels(s, false), s->axis);
     if (s->coll && s->coll->inferred) str_add(&t, ", which no line of the plan asks for");
     if (s->ranks > s->ring.n_shown)
         str_addf(&t, ", of whose %lld ranks and chunks the first three and the last are drawn",

@@ -4,6 +4,7 @@
 #include "render/timeline/time_index.h"
 #include "trace/trace_parts.h"
 #include "trace/trace_took.h"
+#include "trace/trace_way.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -687,7 +688,7 @@ static const char *measured_totals(const Timeline *x, Arena *a) {
 static const char *spanned(const Trace *t, Arena *a) {
     double parts = words_find_dim(t, "microbatches");
     if (!(parts > 1)) return "step";
-    return arena_printf(a, "one micro-batch%s%s,", trace_both_ways(t) ? " each way" : "",
+    return arena_printf(a, "%s%s,", trace_way_one(trace_both_ways(t)),
                         t->pass == PASS_FORWARD ? "" : " and what is done once a step");
 }
 const char *timeline_plain_totals(const ViewCall *c, const Timeline *t, int n) {

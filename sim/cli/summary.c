@@ -5,6 +5,7 @@
 #include "cli/find.h"
 #include "cli/rows.h"
 #include "trace/trace_times.h"
+#include "trace/trace_way.h"
 #include <math.h>
 #include <string.h>
 
@@ -309,8 +310,8 @@ static int in_sum(const TraceCollective *k, const void *arg) {
 static const char *of_parts(const Trace *t, const char *text, Arena *a) {
     int64_t n = trace_microbatches(t);
     return n < 2 ? text
-                 : arena_printf(a, "%s (one micro-batch%s of %lld, and what is done once a step)",
-                                text, trace_both_ways(t) ? " each way" : "", (long long)n);
+                 : arena_printf(a, "%s (%s of %lld, and what is done once a step)", text,
+                                trace_way_one(trace_both_ways(t)), (long long)n);
 }
 static void report_comms(Cli *c, const Trace *t) {
     CommSum *sum = NULL;

@@ -6,6 +6,7 @@
 #include "cli/notation.h"
 #include "cli/rows.h"
 #include "trace/counts.h"
+#include "trace/trace_way.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -439,8 +440,8 @@ Table table_comms(const Cli *c, const Trace *t) {
     if (run) str_addf(&out.notes, "sent per rank: %s\n", run);
     else str_addf(&out.notes, "%s sent per rank\n", all);
     if (trace_microbatches(t) > 1)
-        str_addf(&out.notes, "of one micro-batch%s of %lld, and what is done once a step\n%s\n",
-                 trace_both_ways(t) ? " each way" : "", (long long)trace_microbatches(t),
+        str_addf(&out.notes, "of %s of %lld, and what is done once a step\n%s\n",
+                 trace_way_one(trace_both_ways(t)), (long long)trace_microbatches(t),
                  lookup_step_text(t, rank, a));
     if (skipped)
         str_addf(&out.notes,

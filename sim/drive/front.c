@@ -2,6 +2,7 @@
  * Also asked with another `shrink` (fit.c). Plants nothing and refuses to judge. */
 #include "drive/run.h"
 #include "schedule/schedule.h"
+#include "trace/trace_way.h"
 
 /* With micro-batches the program is that of one of them; inputs are read from the whole batch. */
 static bool build_model(Run *r) {
@@ -27,9 +28,8 @@ static bool build_model(Run *r) {
     const ScheduleKind *kind = order ? schedule_kind(order) : NULL;
     bool both = kind && kind->both_ways;
     if (r->model)
-        diag_note(r->d, "N0007", r->plan->batch_loc, NULL,
-                  "the records show one micro-batch%s of %lld%s%s", both ? " each way" : "",
-                  (long long)m, r->plan->pass == PASS_FORWARD ? "" : "; ",
+        diag_note(r->d, "N0007", r->plan->batch_loc, NULL, "the records show %s of %lld%s%s",
+                  trace_way_one(both), (long long)m, r->plan->pass == PASS_FORWARD ? "" : "; ",
                   r->plan->pass == PASS_FORWARD ? "" : plan_grad_sync(r->plan)->when);
     return r->model != NULL;
 }

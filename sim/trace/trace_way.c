@@ -52,7 +52,9 @@ static void mark_foreign(const Named *x, int n, int64_t rank, int way, bool *for
             if (!gone) own->items[own->n_items++] = all[i];                                        \
         }                                                                                          \
     } while (0)
-
+const char *trace_way_one(bool both) {
+    return both ? "one micro-batch each way" : "one micro-batch";
+}
 const Trace *trace_own_way(const Trace *t, int64_t rank, int layer, Arena *arena) {
     if (!trace_both_ways(t)) return t;
     Trace *own = arena_memdup(arena, t, sizeof *t);

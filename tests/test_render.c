@@ -19,6 +19,7 @@
 #include "support/pictures.h"
 #include "support/support.h"
 #include <math.h>
+#include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -873,6 +874,12 @@ static void f_pale_theme(
     scene_text(s, 125, 80, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_LIVE_TEXT}, "dark"),
         scene_end(s), (void)box;
 }
+static void f_pale_through(Scene *s, int box) { /* white on ink that lets the paper through */
+    scene_begin(s, "note", "note", "tip");
+    scene_rect(s, (Area){115, 66, 60, 20}, 0, (Look){ROLE_INK, ROLE_NONE, 0})->opacity = 0.3;
+    scene_text(s, 120, 80, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_PAPER}, "white"), scene_end(s),
+        (void)box;
+}
 static void f_glyph(Scene *s, int box) { (void)box, ink(s, 120, 80, "\xF3\xB0\x80\x80"); }
 static void f_legend(Scene *s, int box) {
     scene_begin(s, "collective", "c", "tip");
@@ -927,6 +934,7 @@ static const struct {
                {f_pale, "contrast under 4.5", "pale (light)"},
                {f_pale_end, "contrast under 4.5", "half dark"},
                {f_pale_theme, "contrast under 4.5", "dark (dark)"},
+               {f_pale_through, "contrast under 4.5", "white (light)"},
                {f_glyph, "no font has a character of", ""},
                {f_legend, "a colour that the legend does not explain", "#F0A35E"},
                {f_leader, "words that are not at their leader", "of others"},
@@ -961,6 +969,44 @@ static void lint_finds_faults(void **state) {
     assert_null(paint_png(s, 200, &out));
     paint_svg(s, &out);
     assert_null(strstr((char *)out.p + 8, "nan"));
+}
+
+/* The colour of a pixel of the scene's picture. */
+static uint32_t pixel(Ground *g, const Scene *s, int x, int y) {
+    Sink out = {.arena = g->a};
+    png_image p = {.version = PNG_IMAGE_VERSION};
+    assert_null(paint_png(s, (int)s->w, &out));
+    assert_true(png_image_begin_read_from_memory(&p, out.p, out.n));
+    p.format = PNG_FORMAT_RGB;
+    unsigned char *rgb = arena_alloc(g->a, PNG_IMAGE_SIZE(p)),
+                  *at = rgb + 3 * ((size_t)y * p.width + (size_t)x);
+    assert_true(png_image_finish_read(&p, NULL, rgb, 0, NULL));
+    return (uint32_t)at[0] << 16 | (uint32_t)at[1] << 8 | at[2];
+}
+static bool near(uint32_t a, uint32_t b) {
+    for (int k = 0; k < 24; k += 8)
+        if (abs((int)(a >> k & 255) - (int)(b >> k & 255)) > 1) return false;
+    return true;
+}
+/* A fill that is not opaque lets through what lies under it, in every theme and format. */
+static void fills_let_through(void **state) {
+    Ground *g = *state;
+    for (int th = 0; th < THEME_COUNT; th++) {
+        const Theme t = (Theme)th;
+        Scene *s = scene_new(g->a, fonts_shared(), t, 90, 30);
+        scene_rect(s, (Area){0, 0, 60, 30}, 0, (Look){ROLE_SHARD, ROLE_NONE, 0});
+        scene_rect(s, (Area){30, 0, 60, 30}, 0, (Look){ROLE_SHARD_2, ROLE_NONE, 0})->opacity = 0.62;
+        const uint32_t lower = theme_color(t, ROLE_SHARD), upper = theme_color(t, ROLE_SHARD_2),
+                       paper = theme_color(t, ROLE_PAPER);
+        assert_int_equal(pixel(g, s, 15, 15), lower);
+        assert_true(near(pixel(g, s, 45, 15), theme_blend(upper, lower, 0.62)));
+        assert_true(near(pixel(g, s, 75, 15), theme_blend(upper, paper, 0.62)));
+        Sink out = {.arena = g->a};
+        paint_svg(s, &out);
+        sink_add(&out, "", 1);
+        const char *svg = (const char *)out.p, *one = strstr(svg, "fill-opacity=\"0.62\"");
+        assert_true(one && !strstr(one + 1, "fill-opacity"));
+    }
 }
 
 /* A small check that markup is well-formed: tags close in order, attributes are quoted and unique
@@ -1792,6 +1838,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {T(lint_is_silent),
                                        T(lint_of_all_views),
                                        T(lint_finds_faults),
+                                       T(fills_let_through),
                                        T(links_are_links),
                                        T(svg_is_well_formed),
                                        T(folders_stay_at_home),

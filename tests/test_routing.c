@@ -139,6 +139,28 @@ static void pictures_are_clean(void **state) {
     }
 }
 
+/* Where ribbons cross both are seen, and none hides one that is narrower. */
+static void ribbons_let_through(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = routed(a, cases[0].text);
+    RenderOptions o = {.view = "routing", .rank = -1, .layer = -1};
+    Scene *page[VIEW_MAX_PAGES];
+    assert_true(render_pages(r.t, r.d, &o, a, page));
+    double last = INFINITY;
+    int n = 0;
+    for (int i = 0; i < page[0]->n_marks; i++) {
+        const Mark *m = &page[0]->marks[i];
+        if (m->group < 0 || strcmp(page[0]->groups[m->group].what, "ribbon")) continue;
+        assert_true(m->fill != ROLE_NONE && m->opacity > 0.4 && m->opacity < 0.8);
+        double wide = m->pt[m->n - 1].y - m->pt[0].y;
+        assert_true(wide <= last + 1e-9);
+        last = wide, n++;
+    }
+    assert_true(n > 4);
+    arena_free(a);
+}
+
 /* Experts among the ranks and their weights: clean pictures, and a rank has the experts that its
  * weights are. */
 static void experts_among_ranks(void **state) {
@@ -659,13 +681,21 @@ static void one_row_is_a_row(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_those_of_the_run), cmocka_unit_test(pictures_are_clean),
-        cmocka_unit_test(numbers_are_the_records),   cmocka_unit_test(nothing_to_draw_is_said),
-        cmocka_unit_test(expert_weights_have_names), cmocka_unit_test(experts_among_ranks),
-        cmocka_unit_test(figures_of_a_run),          cmocka_unit_test(drops_are_told),
-        cmocka_unit_test(many_ranks_are_summed_up),  cmocka_unit_test(tokens_are_those_of_the_run),
-        cmocka_unit_test(frames_show_each_token),    cmocka_unit_test(a_lost_row_is_told),
-        cmocka_unit_test(cells_name_their_tokens),   cmocka_unit_test(too_many_have_no_tiles),
+        cmocka_unit_test(rows_are_those_of_the_run),
+        cmocka_unit_test(pictures_are_clean),
+        cmocka_unit_test(ribbons_let_through),
+        cmocka_unit_test(numbers_are_the_records),
+        cmocka_unit_test(nothing_to_draw_is_said),
+        cmocka_unit_test(expert_weights_have_names),
+        cmocka_unit_test(experts_among_ranks),
+        cmocka_unit_test(figures_of_a_run),
+        cmocka_unit_test(drops_are_told),
+        cmocka_unit_test(many_ranks_are_summed_up),
+        cmocka_unit_test(tokens_are_those_of_the_run),
+        cmocka_unit_test(frames_show_each_token),
+        cmocka_unit_test(a_lost_row_is_told),
+        cmocka_unit_test(cells_name_their_tokens),
+        cmocka_unit_test(too_many_have_no_tiles),
         cmocka_unit_test(one_row_is_a_row),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

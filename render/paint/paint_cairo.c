@@ -17,18 +17,19 @@ static const char *trouble(cairo_status_t s) {
     return s == CAIRO_STATUS_SUCCESS ? NULL : cairo_status_to_string(s);
 }
 
-static void set_color(cairo_t *cr, const Scene *s, Role r) {
+static void set_color(cairo_t *cr, const Scene *s, Role r, double opacity) {
     uint32_t c = theme_color(s->theme, r);
-    cairo_set_source_rgb(cr, (c >> 16 & 255) / 255.0, (c >> 8 & 255) / 255.0, (c & 255) / 255.0);
+    cairo_set_source_rgba(cr, (c >> 16 & 255) / 255.0, (c >> 8 & 255) / 255.0, (c & 255) / 255.0,
+                          opacity);
 }
 
 static void finish(cairo_t *cr, const Scene *s, const Mark *m) {
     if (m->fill != ROLE_NONE) {
-        set_color(cr, s, m->fill);
+        set_color(cr, s, m->fill, m->opacity);
         cairo_fill_preserve(cr);
     }
     if (m->stroke != ROLE_NONE && m->line > 0) {
-        set_color(cr, s, m->stroke);
+        set_color(cr, s, m->stroke, 1);
         cairo_set_line_width(cr, m->line);
         cairo_set_line_join(cr, m->miter || m->kind == MARK_RECT ? CAIRO_LINE_JOIN_MITER
                                                                  : CAIRO_LINE_JOIN_ROUND);
@@ -92,7 +93,7 @@ static bool finite_mark(const Mark *m) {
 }
 
 static void paint_scene(cairo_t *cr, const Scene *s) {
-    set_color(cr, s, ROLE_PAPER);
+    set_color(cr, s, ROLE_PAPER, 1);
     cairo_paint(cr);
     cairo_translate(cr, s->off_x, s->off_y);
     cairo_scale(cr, s->scale, s->scale);

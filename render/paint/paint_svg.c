@@ -74,6 +74,7 @@ static void color(Sink *o, const Scene *s, const char *name, Role r) {
 
 static void look(Sink *o, const Scene *s, const Mark *m) {
     color(o, s, "fill", m->fill);
+    if (m->fill != ROLE_NONE && m->opacity < 1) attr_num(o, "fill-opacity", m->opacity);
     if (m->stroke == ROLE_NONE) return;
     color(o, s, "stroke", m->stroke);
     attr_num(o, "stroke-width", m->line);

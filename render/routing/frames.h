@@ -17,6 +17,7 @@ typedef struct {
 } TilePen;
 enum { TILE_W = 22, TILE_H = 17, TILE_PITCH = 24, TILE_LINE = 20 };
 void tile_draw(const TilePen *p, Pt at, int64_t token, int64_t from, const char *tip);
+#define RIBBON_OPACITY 0.62 /* where two ribbons cross, both are seen */
 /* Which of the four colours a member of the group has. */
 static inline Role routing_hue(int64_t member) { return ROLE_SHARD + (int)(member % 4); }
 #endif

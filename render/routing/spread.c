@@ -116,7 +116,7 @@ static void draw_pair(const Routing *r, Scene *s, const Pair *p, Pt from, Pt to,
                 arena_printf(r->a, "%s to %s: %.0f row%s", rank_of(r, p->from), rank_of(r, p->to),
                              p->rows, p->rows == 1 ? "" : "s"));
     Mark *m = scene_poly(s, pt, 2 * POINTS, (Look){ROLE_BYTES, ROLE_PAPER, 0.6});
-    m->ground = true;
+    m->ground = true, m->opacity = RIBBON_OPACITY;
     scene_textf(s, from.x - 5, from.y + 4, (TextLook){ALIGN_RIGHT, 12, REGULAR, ROLE_INK}, "%.0f",
                 p->rows);
     scene_end(s);

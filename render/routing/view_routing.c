@@ -6,6 +6,7 @@
 #include "render/routing/spread.h"
 #include "render/furniture/views.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -16,7 +17,8 @@ enum {
     SLIDE_MATRIX = 310,
     HOT = 10,
     HOT_SLIDE = 4,
-    CURVE = 24 /* points of a side of a ribbon */
+    CURVE = 24,   /* points of a side of a ribbon */
+    MOST_UNIT = 5 /* height of a row where rows are few */
 };
 
 typedef struct {
@@ -105,9 +107,15 @@ static double place_starts(RoutePen *p, double y, double h) {
     return y - gap;
 }
 
-static void ribbon(RoutePen *p, int64_t from, int64_t end, double y0, double y1) {
+typedef struct {
+    int64_t from, end;
+    double rows, y0, y1; /* y: of its upper side at both ends */
+} Ribbon;
+static void draw_ribbon(RoutePen *p, const Ribbon *b) {
+    const int64_t from = b->from, end = b->end;
+    const double y0 = b->y0, y1 = b->y1;
     Pt pt[2 * CURVE];
-    double h = flow(p, from, end) * p->unit, x0 = p->bar_x + 12, x1 = p->to_x;
+    double h = b->rows * p->unit, x0 = p->bar_x + 12, x1 = p->to_x;
     for (int i = 0; i < CURVE; i++) {
         double t = (double)i / (CURVE - 1), ease = t * t * (3 - 2 * t);
         pt[i] = (Pt){x0 + t * (x1 - x0), y0 + ease * (y1 - y0)};
@@ -120,24 +128,36 @@ static void ribbon(RoutePen *p, int64_t from, int64_t end, double y0, double y1)
     scene_begin(p->s, "ribbon",
                 arena_printf(p->r.a, "ribbon-%lld-%lld", (long long)from, (long long)end),
                 arena_printf(p->r.a, "%s to %s: %s", rank_name(p, from), who,
-                             routing_rows(p->r.a, flow(p, from, end))));
+                             routing_rows(p->r.a, b->rows)));
     Mark *m = scene_poly(p->s, pt, 2 * CURVE, (Look){routing_hue(from), ROLE_WEIGHT_LINE, 0.5});
-    m->ground = true;
+    m->ground = true, m->opacity = RIBBON_OPACITY;
     scene_end(p->s);
 }
 
-/* Where a ribbon starts and ends: behind those of the sources and destinations before it. */
-static void ribbons(RoutePen *p) {
+/* Wide ones first, so that narrow ones run over them; else in the order of their destinations. */
+static int wider(const void *x, const void *y) {
+    const Ribbon *a = x, *b = y;
+    if (a->rows > b->rows || a->rows < b->rows) return a->rows > b->rows ? -1 : 1;
+    if (a->end != b->end) return a->end < b->end ? -1 : 1;
+    return (a->from > b->from) - (a->from < b->from);
+}
+/* A ribbon starts and ends behind those of the sources and destinations before it. */
+static void draw_ribbons(RoutePen *p) {
     double *out = ARENA_ARRAY(p->r.a, double, p->r.n + 1),
            *in = ARENA_ARRAY(p->r.a, double, ends(p) + 1);
+    Ribbon *all = ARENA_ARRAY(p->r.a, Ribbon, p->r.n * ends(p) + 1);
+    size_t n = 0;
     for (int64_t to = 0; to < p->r.n; to++)
         for (int64_t e = 0; e < ends(p); e++)
             for (int64_t i = 0; home_of(p, e) == to && i < p->r.n; i++) {
                 double rows = flow(p, i, e);
                 if (rows > 0)
-                    ribbon(p, i, e, p->from_y[i] + out[i] * p->unit, p->to_y[e] + in[e] * p->unit);
+                    all[n++] = (Ribbon){i, e, rows, p->from_y[i] + out[i] * p->unit,
+                                        p->to_y[e] + in[e] * p->unit};
                 out[i] += rows, in[e] += rows;
             }
+    qsort(all, n, sizeof *all, wider);
+    for (size_t k = 0; k < n; k++) draw_ribbon(p, &all[k]);
 }
 
 /* A rank's tokens before its bar, and how many rows they come to. */
@@ -284,7 +304,7 @@ static double draw_flows(RoutePen *p, double x, double y, double w, double high)
     const double least =
                      place_ends(p, top) - top, /* many experts are high, however few their rows */
         most = fmax(fmax(high + 150, starts), p->preset == PRESET_SLIDE ? 0 : 1.1 * least);
-    p->unit = fmin(3.3, fmax(high, 0.7 * starts) / fmax(1, r->rows));
+    p->unit = fmin(MOST_UNIT, fmax(high, 0.7 * starts) / fmax(1, r->rows));
     double end = place_ends(p, top);
     while (end - top > most && p->unit > 0.05) {
         p->unit *= 0.85;
@@ -297,7 +317,7 @@ static double draw_flows(RoutePen *p, double x, double y, double w, double high)
         end = place_ends(p, top);
     }
     end = fmax(end, place_starts(p, top + 8, end - top - 16));
-    ribbons(p);
+    draw_ribbons(p);
     scene_begin(p->s, "legend", "sources", NULL); /* it says whose rows have which fill */
     for (int64_t i = 0; i < r->n; i++) draw_start(p, i);
     scene_end(p->s);
@@ -416,7 +436,7 @@ static double draw_matrix(RoutePen *p, double x, double y, double w) {
     for (int i = 0; i < n; i++, y += 16)
         scene_text(p->s, x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, line[i]);
     double left = numbers ? 62 : 44, room = w - left - (numbers ? 40 : 0);
-    double wish = numbers ? fmax(26, 46 - p->less / 5) : 20;
+    double wish = numbers ? fmax(26, (p->preset == PRESET_WIDE ? 52 : 46) - p->less / 5) : 20;
     g.cell = fmin(wish, fmin(room, high) / (double)g.bins);
     g.x = x + left, g.y = y + 26;
     double side = g.cell * (double)g.bins;

@@ -64,7 +64,8 @@ static void canvas(Lint *l, const Mark *m, Box b) {
 static bool own_ground(const Scene *s, int g, int after, int before, Box b) {
     for (int i = after + 1; g >= 0 && i < before; i++) {
         const Mark *m = &s->marks[i];
-        if (m->group != g || m->fill == ROLE_NONE || m->kind == MARK_TEXT || m->kind == MARK_HATCH)
+        if (m->group != g || m->fill == ROLE_NONE || m->kind == MARK_TEXT ||
+            m->kind == MARK_HATCH || m->opacity < 1)
             continue;
         Box o = scene_box(m);
         if (o.x0 <= b.x0 && o.x1 >= b.x1 && o.y0 <= b.y0 + 1 && o.y1 >= b.y1 - 1) return true;
@@ -166,32 +167,32 @@ static void called_out(Lint *l, const Mark *m, Box b) {
     if (!at) found(l, m, "words that are not at their line:", words(l, m));
 }
 
-/* What lies under a point of a text: the last filled mark painted before it that covers the point.
- */
-static Role under(const Scene *s, int ti, double x, double y) {
-    Role r = ROLE_PAPER;
+/* What is seen under a point of a text, in every theme: of the filled marks painted before it that
+ * cover the point the last, and through it those below. */
+static void under(const Scene *s, int ti, Pt at, uint32_t seen[THEME_COUNT]) {
+    for (int th = 0; th < THEME_COUNT; th++) seen[th] = theme_color((Theme)th, ROLE_PAPER);
     for (int i = 0; i < ti; i++) {
         const Mark *m = &s->marks[i];
         if (m->fill == ROLE_NONE || m->kind == MARK_TEXT) continue;
         Box b = scene_box(m);
-        if (x >= b.x0 && x <= b.x1 && y >= b.y0 && y <= b.y1) r = m->fill;
+        if (at.x < b.x0 || at.x > b.x1 || at.y < b.y0 || at.y > b.y1) continue;
+        for (int th = 0; th < THEME_COUNT; th++)
+            seen[th] = theme_blend(theme_color((Theme)th, m->fill), seen[th], m->opacity);
     }
-    return r;
 }
 
 /* Contrast of every run with what lies under the text's ends and middle, in every theme. */
 static void contrast(Lint *l, int ti, Box b) {
     static const double part[3] = {0.02, 0.5, 0.98};
     const Mark *m = &l->s->marks[ti];
-    Role last = ROLE_NONE;
+    uint32_t last[THEME_COUNT] = {0}, seen[THEME_COUNT];
     for (int k = 0; k < 3; k++) {
-        Role ground = under(l->s, ti, b.x0 + part[k] * (b.x1 - b.x0), (b.y0 + b.y1) / 2);
-        if (ground == last) continue;
-        last = ground;
+        under(l->s, ti, (Pt){b.x0 + part[k] * (b.x1 - b.x0), (b.y0 + b.y1) / 2}, seen);
+        if (k && !memcmp(seen, last, sizeof seen)) continue;
+        memcpy(last, seen, sizeof seen);
         for (int i = 0; i < m->n_run; i++)
             for (int th = 0; th < THEME_COUNT; th++) {
-                double c = theme_contrast(theme_color((Theme)th, m->run[i].role),
-                                          theme_color((Theme)th, ground));
+                double c = theme_contrast(theme_color((Theme)th, m->run[i].role), seen[th]);
                 if (c < 4.5)
                     found(
                         l, m, "contrast under 4.5:",

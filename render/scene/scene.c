@@ -113,6 +113,7 @@ static Mark *add(Scene *s, MarkKind kind, Look look) {
                 .group = s->open,
                 .step = s->step,
                 .fill = look.fill,
+                .opacity = 1,
                 .stroke = look.line > 0 ? look.stroke : ROLE_NONE,
                 .line = look.line};
     return m;

@@ -52,6 +52,7 @@ typedef struct {
     int group; /* index of the group it belongs to */
     int step;  /* when it appears in a figure that builds up; 0: it is there from the start */
     Role fill, stroke; /* ROLE_NONE: none */
+    double opacity;    /* of the fill: 1 hides what lies under it, less lets it through */
     double line;       /* width of the stroke */
     const double *dash;
     int n_dash;

@@ -95,6 +95,15 @@ bool theme_find(const char *name, Theme *out) {
 const char *const *theme_names(void) { return names; }
 uint32_t theme_color(Theme t, Role r) { return colors[r][t]; }
 
+uint32_t theme_blend(uint32_t upper, uint32_t lower, double opacity) {
+    uint32_t seen = 0;
+    for (int shift = 16; shift >= 0; shift -= 8) {
+        double u = upper >> shift & 255, l = lower >> shift & 255;
+        seen |= (uint32_t)lround(l + opacity * (u - l)) << shift;
+    }
+    return seen;
+}
+
 /* An axis belongs to a kind if its name is the kind's, alone or followed by a part or suffix: tp.0,
  * dp_shard. */
 static AxisKind kind_of_one(const char *axes) {

@@ -79,6 +79,9 @@ bool theme_find(const char *name, Theme *out);
 const char *const *theme_names(void);
 /* 0xRRGGBB. */
 uint32_t theme_color(Theme t, Role r);
+/* What is seen of two colours, one over the other: `opacity` of the upper one, the rest of the
+ * lower. */
+uint32_t theme_blend(uint32_t upper, uint32_t lower, double opacity);
 /* The kind of an axis by its name: "tp", "dp_shard", "tp.0", "dp*cp" (the first counts). */
 AxisKind theme_axis(const char *axes);
 /* Dash pattern of an axis kind: lengths in px, *n of them (0: solid). */

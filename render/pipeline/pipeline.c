@@ -203,7 +203,8 @@ static const char *idle_parts(const Pipe *p) {
     const Trace *t = p->t;
     const char *stages = added(p, t->bubble_stages), *sent = added(p, t->bubble_messages);
     if (!t->bubble_form)
-        return t->bubble_unfit ? arena_printf(p->a, " (closed form: %s)", t->bubble_unfit) : "";
+        return t->bubble_unfit ? arena_printf(p->a, " (no closed form: %s only)", t->bubble_unfit)
+                               : "";
     if (!stages && !sent) return arena_printf(p->a, ", the closed form %s", t->bubble_form);
     const char *one = t->stages > p->n ? ", with times of one stage," : "";
     return arena_printf(p->a,

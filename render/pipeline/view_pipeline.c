@@ -6,6 +6,7 @@
 #include "render/furniture/views.h"
 #include "render/furniture/wrong.h"
 #include "render/pipeline/fold.h"
+#include "render/pipeline/lines.h"
 #include "render/pipeline/pipeline.h"
 #include "render/pipeline/strip.h"
 #include <math.h>
@@ -28,7 +29,9 @@ enum {
     LEGIBLE = 6,     /* width of the shortest cell, else something is left out */
     BREAK = 16,      /* width of a break */
     BREAK_TEXT = 20, /* above the rows */
-    MANY = 12,       /* ranks, of which some may be left out */
+    MANY = 12,       /* ranks, of which some may be left out; rows of a schedule in lines */
+    LINE_TEXT = 20,  /* above a line that is not the first */
+    TWO_LINES = 31,  /* height of a row with room for two lines of words */
     LEAST = 19       /* height of a row on a page of a fixed height */
 };
 #define LIFE_LINE 1.75
@@ -48,6 +51,8 @@ typedef struct {
     const char *tag;               /* what the ids of its marks begin with */
     double span;                   /* seconds over the width, all of them */
     PipeFold fold;                 /* what of them is left out */
+    PipeLines lines;               /* all of it in one, or one schedule in several */
+    int line;                      /* that is drawn */
     int ends;                      /* of the ranks only so many at both ends are drawn; 0: all */
     Scene *s;
     PresetKind preset;
@@ -64,7 +69,10 @@ typedef struct {
 /* Of a time that is left out: where its break ends, or with `end` where it begins. */
 static double at_side(const PipePen *q, double t, bool end) {
     const PipeFold *f = &q->fold;
-    double x = q->x, scale = (q->w - f->n * BREAK) / (q->span - f->hidden);
+    const double scale = (q->w - f->n * BREAK) / (q->lines.longest - f->hidden),
+                 begin = q->lines.at[q->line];
+    double x = q->x - begin * scale;
+    t = fmin(fmax(t, begin), q->lines.at[q->line + 1]);
     for (int i = 0; i < f->n; i++) {
         const PipeCut *c = &f->cut[i];
         if (t < c->from || (end && t <= c->from)) break;
@@ -75,8 +83,10 @@ static double at_side(const PipePen *q, double t, bool end) {
 }
 static double at(const PipePen *q, double t) { return at_side(q, t, true); }
 static double at_start(const PipePen *q, double t) { return at_side(q, t, false); }
-/* Is the whole of it drawn? */
+/* Is the whole of it drawn, in the line that is? */
 static bool is_whole(const PipePen *q, const TraceAction *a) {
+    bool whole;
+    if (!pipe_on_line(&q->lines, q->line, a, &whole) || !whole) return false;
     double slack = 1e-3 * (a->end - a->start);
     if (q->ends && a->rank >= q->ends && a->rank < q->p.n - q->ends) return false;
     for (int i = 0; i < q->fold.n; i++)
@@ -102,27 +112,35 @@ static Area cell_of(const PipePen *q, const PipeRow *r, int i, double y) {
     double x = at_start(q, r->a[i].start), h = height_of(q, r, i);
     return (Area){x, i && r->a[i - 1].joined ? y + h : y, at(q, r->a[i].end) - x, h};
 }
+/* Has the cell of an action room for its number? */
+static bool number_fits(const PipePen *q, const TraceAction *a, Area box) {
+    const char *word = arena_printf(q->p.a, "%d", a->microbatch);
+    return q->each && box.h >= (box.h < q->cell ? NUMBER + 4 : NUMBER) &&
+           scene_width(q->s, NUMBER, BOLD, word) + 2 < box.w;
+}
 /* Which cells have numbers: those of a kind on a stage all, or none where one of them is too small.
  * Returns how many of those that there are have none. */
 static int find_numbered(PipePen *q) {
     int n = q->p.t->stages * ACTION_LOOKS + 1, without = 0;
     bool *none = ARENA_ARRAY(q->p.a, bool, n);
-    for (int k = 0; k < q->p.n; k++)
-        for (int i = 0; i < q->p.row[k].n; i++) {
-            const TraceAction *a = &q->p.row[k].a[i];
-            if (!is_whole(q, a)) continue;
-            Area box = cell_of(q, &q->p.row[k], i, 0);
-            const char *word = arena_printf(q->p.a, "%d", a->microbatch);
-            bool fits = q->each && box.h >= (box.h < q->cell ? NUMBER + 4 : NUMBER) &&
-                        scene_width(q->s, NUMBER, BOLD, word) + 2 < box.w;
-            if (on_stage(q, a)) none[a->stage * ACTION_LOOKS + action_look(a)] |= !fits;
-        }
+    for (q->line = 0; q->line < q->lines.n; q->line++)
+        for (int k = 0; k < q->p.n; k++)
+            for (int i = 0; i < q->p.row[k].n; i++) {
+                const TraceAction *a = &q->p.row[k].a[i];
+                if (is_whole(q, a) && on_stage(q, a))
+                    none[a->stage * ACTION_LOOKS + action_look(a)] |=
+                        !number_fits(q, a, cell_of(q, &q->p.row[k], i, 0));
+            }
+    q->line = 0;
     q->numbered = ARENA_ARRAY(q->p.a, bool, n);
     for (int i = 0; i < n; i++) q->numbered[i] = !none[i], without += none[i];
     return without;
 }
-/* Which of the rank's stages a cell is of: a bar at its top, for the first one at the left. */
-static void draw_chunk(PipePen *q, const PipeRow *r, const TraceAction *a, Area box) {
+/* Which of the rank's stages a cell is of: a bar at its edge, for the first one at the left. Of two
+ * that run together the lower one has it below. */
+static void draw_chunk(PipePen *q, const PipeRow *r, int i, Area box) {
+    const TraceAction *a = &r->a[i];
+    const bool below = i && r->a[i - 1].joined;
     int before = 0, n = 1 + commas(r->stages);
     const char *at = r->stages;
     for (int g; sscanf(at, "%d", &g) == 1 && g != a->stage; before++) {
@@ -132,8 +150,9 @@ static void draw_chunk(PipePen *q, const PipeRow *r, const TraceAction *a, Area 
     double edge = fmin(2, box.w / 10), w = (box.w - 2 * edge) / n,
            line = box.h < 2 * NUMBER ? 2 : 3;
     if (n > 1 && w > 1) /* clear of the next cell's */
-        scene_rect(q->s, (Area){box.x + edge + w * before, box.y, w, line}, 0,
-                   (Look){ROLE_INK, ROLE_NONE, 0})
+        scene_rect(q->s,
+                   (Area){box.x + edge + w * before, below ? box.y + box.h - line : box.y, w, line},
+                   0, (Look){ROLE_INK, ROLE_NONE, 0})
             ->ground = true;
 }
 static void draw_cell(PipePen *q, const PipeRow *r, int i, Area box) {
@@ -150,9 +169,10 @@ static void draw_cell(PipePen *q, const PipeRow *r, int i, Area box) {
     scene_same(q->s, arena_printf(q->p.a, "micro-batch %d", a->microbatch));
     Role line = box.w < 2 ? ROLE_NONE : ROLE_COMPUTE_LINE; /* else the line is all there is */
     scene_rect(q->s, box, 0, (Look){action_looks[k].fill, line, 0.75});
-    draw_chunk(q, r, a, box);
+    draw_chunk(q, r, i, box);
     const double size = NUMBER;
-    if (on_stage(q, a) && is_whole(q, a) && q->numbered[a->stage * ACTION_LOOKS + k])
+    bool own = is_whole(q, a) || (q->lines.n > 1 && number_fits(q, a, box)); /* or of a piece */
+    if (on_stage(q, a) && own && q->numbered[a->stage * ACTION_LOOKS + k])
         scene_text(q->s, box.x + box.w / 2, box.y + box.h / 2 + size * 0.36,
                    (TextLook){ALIGN_MIDDLE, size, BOLD, action_looks[k].text}, word);
     scene_end(q->s);
@@ -224,7 +244,8 @@ static void draw_idle(PipePen *q, const PipeRow *r, int row, double y) {
 static void draw_flight(PipePen *q, const PipeRow *r, int row, double y) {
     Pt *pt = ARENA_ARRAY(q->p.a, Pt, 2 * r->n + 4);
     int n = 0, live = 0;
-    double unit = (q->step - 3) / (double)(q->most ? q->most : 1), base = y + q->step;
+    const double unit = (q->step - 3) / (double)(q->most ? q->most : 1), base = y + q->step,
+                 from = q->lines.at[q->line], to = q->lines.at[q->line + 1];
     pt[n++] = (Pt){q->x, base};
     for (int i = 0; i < r->n; i++) {
         const TraceAction *a = &r->a[i];
@@ -232,6 +253,11 @@ static void draw_flight(PipePen *q, const PipeRow *r, int row, double y) {
         double then = *a->kind == 'F' ? a->start : a->end, when = at(q, then);
         const PipeCut *cut = pipe_cut_at(&q->fold, then);
         if (next == live) continue;
+        if (then < from) { /* on a line before */
+            live = next, pt[0].y = base - live * unit;
+            continue;
+        }
+        if (then > to) break;
         if (cut) { /* a slope over the break */
             double x = at(q, cut->from), y1 = base - next * unit;
             if (pt[n - 1].x < x) pt[n++] = (Pt){x, base - live * unit};
@@ -257,7 +283,7 @@ static void draw_flight(PipePen *q, const PipeRow *r, int row, double y) {
 
 /* ---- rows ---- */
 static double row_height(const PipePen *q) { return q->cell + q->step + q->gap; }
-/* Rows that have a place on the page: ranks, and one for those that are left out. */
+/* Rows that have a place on a line: ranks, and one for those that are left out. */
 static int places(const PipePen *q, const Pipe *p) { return q->ends ? 2 * q->ends + 1 : p->n; }
 /* The place of a rank; of one that is left out that of all of them. */
 static int place_of(const PipePen *q, int rank) {
@@ -292,6 +318,7 @@ static void draw_words(PipePen *q, const PipeRow *r, int k, double mid) {
     }
     scene_text(q->s, x0, mid + 1, left, who);
     scene_text(q->s, x0, mid + 16, below, has);
+    if (q->line + 1 < q->lines.n) return; /* what is of all lines stands behind the last */
     scene_text(q->s, x1, mid + 1, right, idle);
     if (most) scene_text(q->s, x1, mid + 16, beside, most);
 }
@@ -371,18 +398,46 @@ static void draw_hop(PipePen *q, const TraceAction *from, const TraceAction *to,
     pt[n++] = (Pt){x2, down ? two.y : two.y + two.h};
     scene_line(q->s, pt, n, ROLE_COLL_LINE, LIFE_LINE)->bend = 3;
 }
+/* The same where the two stand on different lines: out of one at its end, into the other at its
+ * beginning. */
+static void draw_hop_over(PipePen *q, const TraceAction *from, const TraceAction *to, double y,
+                          bool leaves) {
+    Area box = life_cell(q, leaves ? from : to, y);
+    const bool stays = to->rank == from->rank, above = leaves != (to->rank > from->rank);
+    const double edge = leaves ? at(q, q->lines.at[q->line + 1]) : q->x,
+                 x = leaves ? box.x + box.w : box.x, side = above ? box.y : box.y + box.h,
+                 row = y + place_of(q, (leaves ? from : to)->rank) * row_height(q),
+                 lane = stays   ? box.y + box.h + 1
+                        : above ? row - q->gap / 2
+                                : row + row_height(q) - q->gap / 2;
+    Pt pt[] = {{x, stays ? lane : side}, {x, lane}, {edge, lane}};
+    if (fabs(edge - x) > 1)
+        scene_line(q->s, stays ? pt + 1 : pt, stays ? 2 : 3, ROLE_COLL_LINE, LIFE_LINE)->bend = 3;
+}
+/* Draws what of the way from one action to the next is on the line. */
+static void draw_step(PipePen *q, const TraceAction *from, const TraceAction *to, double y) {
+    bool whole,
+        leaves =
+            from->end <= q->lines.at[q->line + 1] && pipe_on_line(&q->lines, q->line, from, &whole),
+        enters = to->start >= q->lines.at[q->line] && pipe_on_line(&q->lines, q->line, to, &whole);
+    if (q->lines.n == 1 || (leaves && enters)) draw_hop(q, from, to, y);
+    else if (leaves || enters) draw_hop_over(q, from, to, y, leaves);
+}
 /* Its cells are framed, and joined by lines. */
 static void draw_life(PipePen *q, double y) {
     int n;
+    bool whole;
     const TraceAction **a = life_of(q, &n);
     scene_begin(
         q->s, "life", arena_printf(q->p.a, "%slife", q->tag),
         arena_printf(q->p.a, "the way of micro-batch %d through the stages and back", LIFE));
     for (int i = 0; i < n; i++) {
         Area box = life_cell(q, a[i], y);
-        if (!is_whole(q, a[i])) continue;
-        scene_rect(q->s, box, 0, (Look){ROLE_NONE, ROLE_COLL_LINE, 2});
-        if (i + 1 < n && is_whole(q, a[i + 1])) draw_hop(q, a[i], a[i + 1], y);
+        bool here =
+            q->lines.n == 1 ? is_whole(q, a[i]) : pipe_on_line(&q->lines, q->line, a[i], &whole);
+        if (here) scene_rect(q->s, box, 0, (Look){ROLE_NONE, ROLE_COLL_LINE, 2});
+        if (i + 1 < n && (q->lines.n > 1 || (here && is_whole(q, a[i + 1]))))
+            draw_step(q, a[i], a[i + 1], y);
     }
     scene_end(q->s);
 }
@@ -428,7 +483,7 @@ static double draw_legend(PipePen *q, double y) {
             : k == ACTION_LOOKS     ? idle_word(q)
             : k == ACTION_LOOKS + 1 ? arena_printf(q->p.a, "the way of micro-batch %d", LIFE)
             : k == ACTION_LOOKS + 2
-                ? "bar at the top: which of the rank's stages, the first at the left"
+                ? "bar at an edge: which of the rank's stages, the first at the left"
                 : "\u00d7 n: so many periods like those at both sides are not drawn";
         if (k < ACTION_LOOKS && !used[k]) continue;
         if (k > ACTION_LOOKS && !q->each) break;
@@ -518,6 +573,23 @@ static void draw_breaks(PipePen *q, double y0, double y1) {
 }
 
 /* ---- the page ---- */
+/* The rows of a line; above one that is not the first from when on. */
+static double draw_line(PipePen *q, double y) {
+    if (q->line) {
+        scene_begin(q->s, "line", arena_printf(q->p.a, "%sline-%d", q->tag, q->line), NULL);
+        scene_textf(q->s, q->x, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                    "from %s on", time_text(q->lines.at[q->line], q->p.a));
+        scene_end(q->s);
+        y += LINE_TEXT;
+    }
+    double end = y + places(q, &q->p) * row_height(q);
+    for (int k = 0; k < q->p.n; k++)
+        if (has_row(q, k)) draw_row(q, k, y + place_of(q, k) * row_height(q));
+    if (q->ends) draw_others(q, y + q->ends * row_height(q));
+    draw_breaks(q, y, end - q->gap);
+    if (q->each) draw_life(q, y);
+    return end;
+}
 /* One schedule: among others it has its name above its rows. */
 static double draw_pipe(PipePen *q, int which, double y) {
     q->p = q->all[which];
@@ -532,13 +604,9 @@ static double draw_pipe(PipePen *q, int which, double y) {
         y += HEADING;
     }
     if (q->fold.n) y += BREAK_TEXT;
-    double end = y + places(q, &q->p) * row_height(q);
-    for (int k = 0; k < q->p.n; k++)
-        if (has_row(q, k)) draw_row(q, k, y + place_of(q, k) * row_height(q));
-    if (q->ends) draw_others(q, y + q->ends * row_height(q));
-    draw_breaks(q, y, end - q->gap);
-    if (q->each) draw_life(q, y);
-    return end;
+    for (q->line = 0; q->line < q->lines.n; q->line++) y = draw_line(q, y);
+    q->line = 0;
+    return y;
 }
 static double column_width(const PipePen *q, int col) {
     double wide = scene_width(q->s, 12, SEMIBOLD, pipe_columns[col]);
@@ -665,7 +733,7 @@ static const char *number_words(PipePen *q) {
         bool *seen = ARENA_ARRAY(q->p.a, bool, q->p.t->stages *ACTION_LOOKS + 1);
         for (int i = 0; i < q->p.t->n_actions; i++) {
             const TraceAction *a = &q->p.t->actions[i];
-            bool *here = on_stage(q, a) && is_whole(q, a)
+            bool *here = on_stage(q, a) && (q->lines.n > 1 || is_whole(q, a))
                              ? &seen[a->stage * ACTION_LOOKS + action_look(a)]
                              : NULL;
             if (here && !*here) *here = true, all++;
@@ -695,6 +763,8 @@ static Scene *draw_page(PipePen *q, double *end) {
         work_words(q),
         length_words(q),
         q->g.rows ? row_words(q) : "",
+        q->g.rows && q->lines.n > 1 ? arena_printf(a, "time in %d lines of one scale", q->lines.n)
+                                    : "",
         number_words(q),
         !q->g.rows ? ""
         : q->one_line
@@ -715,11 +785,10 @@ static Scene *draw_page(PipePen *q, double *end) {
 static int rows_of(const PipePen *q) {
     int n = 0;
     for (int k = q->g.from; q->g.rows && k < q->g.to; k++) n += places(q, &q->all[k]);
-    return n;
+    return n * q->lines.n;
 }
 /* Rows of `room` each. */
 static void set_rows(PipePen *q, double room) {
-    enum { TWO_LINES = 31 };
     double k = room / row_height(q);
     q->one_line = room < TWO_LINES;
     q->cell *= k, q->step *= k, q->gap *= k;
@@ -838,6 +907,7 @@ static bool begin(PipePen *q, const ViewCall *c) {
     furniture_preset(c->o->preset, &q->preset);
     if (!(q->n_all = pipe_read_all(c, q->all, &q->span))) return false;
     q->p = q->all[0];
+    q->lines = pipe_one_line(q->span);
     double m = presets[q->preset].margin;
     q->x = m + LEFT, q->w = presets[q->preset].w - 2 * m - LEFT - RIGHT;
     for (int i = 0; i < q->n_all; i++) {
@@ -860,6 +930,18 @@ static void leave_out(PipePen *q) {
     if (q->w < 2 * q->fold.n * BREAK) q->fold = (PipeFold){0};
     q->each = cells_of(q) <= MOST_CELLS;
 }
+/* One schedule of few ranks goes on in more lines, where all of its cells have numbers then. */
+static void break_lines(PipePen *q) {
+    const PipeLines one = q->lines;
+    if (q->n_all > 1 || q->p.stuck || q->fold.n || q->ends || !q->each) return;
+    q->s = figure_new(q->c, "pipeline", q->preset);
+    for (int n = 1; n <= PIPE_LINES && n * q->p.n <= MANY; n++) {
+        q->lines = n > 1 ? pipe_lines(&q->p, n) : one;
+        if (n > 1 && room_of(q) && others_of(q) + TWO_LINES * rows_of(q) > room_of(q)) break;
+        if (!find_numbered(q)) return;
+    }
+    q->lines = one;
+}
 double pipe_strip(const ViewCall *c, Scene *s, double y, double room) {
     enum { LOW = 21, HIGH = 110, LEGEND = 64 };
     PipePen q = {.s = s, .cell = CELL, .step = STEP, .gap = GAP, .each = true, .strip = true};
@@ -878,6 +960,8 @@ int view_pipeline(const ViewCall *c, Scene **page) {
     PipePen q = {.preset = PRESET_WIDE, .cell = CELL, .step = STEP, .gap = GAP, .each = true};
     if (!begin(&q, c)) return 0;
     PipePage part[2 * VIEW_MAX_BESIDE + 2];
+    q.g = (PipePage){0, q.n_all, true, q.n_all > 1};
+    break_lines(&q);
     int pages = divide(&q, part);
     for (int k = 0; k < pages; k++) {
         PipePen one = q;

@@ -26,6 +26,8 @@ enum {
     LINE = 18,    /* of their table */
     NUMBER = 12,  /* size of a cell's number */
     LIFE = 0,
+    NARROW_CELL = 8, /* width of the shortest cell from which on all have dark outlines */
+    LEAST_IDLE = 4,  /* width from which on idle time is hatched: in less no hatch is one */
     LEGIBLE = 6,     /* width of the shortest cell, else something is left out */
     BREAK = 16,      /* width of a break */
     BREAK_TEXT = 20, /* above the rows */
@@ -59,6 +61,7 @@ typedef struct {
     double x, w;            /* of the rows: their left end and width */
     double cell, step, gap; /* heights: of a cell, of the line under it, between rows */
     bool each;              /* every action has its cell */
+    bool fine;              /* cells are so narrow that white stands between them */
     bool *numbered;         /* per kind and stage of the one that is drawn: all its cells are */
     bool one_line;          /* what is said of a row stands in one line */
     bool strip;             /* part of another view's page: nothing of what is in flight */
@@ -148,7 +151,9 @@ static void draw_chunk(PipePen *q, const PipeRow *r, int i, Area box) {
         if (!at++) return;
     }
     double edge = fmin(2, box.w / 10), w = (box.w - 2 * edge) / n,
-           line = box.h < 2 * NUMBER ? 2 : 3;
+           line = q->fine              ? 1.5
+                  : box.h < 2 * NUMBER ? 2
+                                       : 3;
     if (n > 1 && w > 1) /* clear of the next cell's */
         scene_rect(q->s,
                    (Area){box.x + edge + w * before, below ? box.y + box.h - line : box.y, w, line},
@@ -167,7 +172,8 @@ static void draw_cell(PipePen *q, const PipeRow *r, int i, Area box) {
                                                        time_text(a->end - a->start, q->p.a),
                                                        time_text(a->start, q->p.a))));
     scene_same(q->s, arena_printf(q->p.a, "micro-batch %d", a->microbatch));
-    Role line = box.w < 2 ? ROLE_NONE : ROLE_COMPUTE_LINE; /* else the line is all there is */
+    /* of narrow cells dark lines would be most of what is seen, of narrower ones any */
+    Role line = box.w < 2 ? ROLE_NONE : q->fine ? ROLE_PAPER : ROLE_COMPUTE_LINE;
     scene_rect(q->s, box, 0, (Look){action_looks[k].fill, line, 0.75});
     draw_chunk(q, r, i, box);
     const double size = NUMBER;
@@ -233,7 +239,7 @@ static void draw_idle(PipePen *q, const PipeRow *r, int row, double y) {
             double begin = fmax(from, k ? q->fold.cut[k - 1].to : 0),
                    end = fmin(to, k < q->fold.n ? q->fold.cut[k].from : to), x = at_start(q, begin),
                    w = at(q, end) - x;
-            if (end > begin && w > 1.5)
+            if (end > begin && w > LEAST_IDLE)
                 scene_hatch(q->s, (Area){x, y, w, q->cell}, ROLE_FAINT, 6, 0.75)->ground = true;
         }
         if (i < r->n && r->a[i].end > from) from = r->a[i].end;
@@ -590,10 +596,21 @@ static double draw_line(PipePen *q, double y) {
     if (q->each) draw_life(q, y);
     return end;
 }
+/* How wide the shortest cell is. */
+static double shortest(const PipePen *q) {
+    double least = q->span;
+    for (int k = 0; k < q->n_all; k++)
+        for (int i = 0; i < q->all[k].t->n_actions; i++) {
+            const TraceAction *a = &q->all[k].t->actions[i];
+            if (a->end > a->start) least = fmin(least, a->end - a->start);
+        }
+    return least / (q->lines.longest - q->fold.hidden) * (q->w - q->fold.n * BREAK);
+}
 /* One schedule: among others it has its name above its rows. */
 static double draw_pipe(PipePen *q, int which, double y) {
     q->p = q->all[which];
     q->tag = which ? arena_printf(q->p.a, "s%d-", which) : "";
+    q->fine = shortest(q) < NARROW_CELL;
     find_numbered(q);
     if (q->n_all > 1) {
         scene_text(q->s, q->x, y + 12,
@@ -861,16 +878,6 @@ static PipeFold find_fold(PipePen *q) {
             if (has_row(q, r)) *ARENA_PUSH(q->p.a, row, n, cap) = &q->all[k].row[r];
     }
     return pipe_fold(q->p.a, row, n);
-}
-/* How wide the shortest cell is. */
-static double shortest(const PipePen *q) {
-    double least = q->span;
-    for (int k = 0; k < q->n_all; k++)
-        for (int i = 0; i < q->all[k].t->n_actions; i++) {
-            const TraceAction *a = &q->all[k].t->actions[i];
-            if (a->end > a->start) least = fmin(least, a->end - a->start);
-        }
-    return least / (q->span - q->fold.hidden) * (q->w - q->fold.n * BREAK);
 }
 static int cells_of(PipePen *q) {
     int n = 0;

@@ -992,6 +992,59 @@ static int free_bars(const Scene *s, const char *preset) {
     }
     return bars;
 }
+
+static PlanRun planned_file(Arena *a, const char *file) {
+    size_t n;
+    const char *text = file_read(a, diags_new(a), file, 1 << 20, (Loc){0}, &n);
+    assert_non_null(text);
+    PlanRun r = plan_run_with(a, file, text, &(PipelineOptions){0});
+    assert_non_null(r.t);
+    return r;
+}
+static int texts_with(const Scene *s, const char *part) {
+    int n = 0;
+    for (int i = 0; i < s->n_marks; i++)
+        for (int k = 0; s->marks[i].kind == MARK_TEXT && k < s->marks[i].n_run; k++)
+            n += strstr(s->marks[i].run[k].s, part) != NULL;
+    return n;
+}
+/* No two slides of shards are called alike: values of one section on several say which they are. On
+ * a page each move of a value stands between two, though what one makes another may take. */
+static void values_of_shards_are_told_apart(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = planned_file(a, "plans/30-mixtral-8x7b-ep-dp-cp.yaml");
+    Scene *page[VIEW_MAX_PAGES];
+    RenderOptions o = view("shards");
+    o.preset = "slide";
+    int pages = render_pages(r.t, r.d, &o, a, page), parts = 0;
+    assert_true(pages > 4);
+    for (int i = 0; i < pages; i++) {
+        for (int k = 0; k < i; k++) assert_string_not_equal(page[i]->title, page[k]->title);
+        parts += strstr(page[i]->title, "Inputs and activations: ") != NULL;
+    }
+    assert_true(parts > 1);
+    o.preset = NULL;
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+    assert_int_equal(texts_with(page[0], "over ep"), 3);
+    assert_int_equal(texts_with(page[0], "after AllGather"), 0);
+    arena_free(a);
+}
+/* A slide with room under a product shows what of it each rank has. */
+static void slides_of_products_show_all_ranks(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = planned_file(a, "plans/01-column-row-mlp.yaml");
+    Scene *page[VIEW_MAX_PAGES];
+    RenderOptions o = view("shards");
+    o.preset = "slide";
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 4);
+    for (int k = 0; k < 4; k++)
+        assert_int_equal(texts_with(page[1], arena_printf(a, "rank %d", k)), 1);
+    assert_int_equal(texts_with(page[1], "[10, 512] · [512, 512] → [10, 512]"), 5);
+    arena_free(a);
+}
+
 /* No word of a cell lies on the bar that marks a right step on wrong inputs, however narrow the
  * cells of a preset are, nor in the legend. */
 static void bars_of_errors_are_free(void **state) {
@@ -1513,6 +1566,8 @@ int main(void) {
                                        cmocka_unit_test(ways_are_what_plans_take),
                                        cmocka_unit_test(slides_name_no_options),
                                        cmocka_unit_test(slides_of_shards_say_what_they_show),
+                                       cmocka_unit_test(values_of_shards_are_told_apart),
+                                       cmocka_unit_test(slides_of_products_show_all_ranks),
                                        cmocka_unit_test(bars_of_errors_are_free),
                                        cmocka_unit_test(backward_units_have_names),
                                        cmocka_unit_test(columns_name_collectives),

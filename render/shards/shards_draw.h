@@ -19,6 +19,7 @@ typedef struct ShardPen {
     bool load;                /* attention's is on this page */
     unsigned *legend;         /* what hexagons between values show */
     double beside;            /* width of the weights, whose products stand beside them; 0: below */
+    double ruler;             /* height of the rulers of values */
     double x, w, scale, most; /* scale: px per element; most: px of the longest side */
 } ShardPen;
 

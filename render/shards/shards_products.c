@@ -102,17 +102,18 @@ static const char *product_leaf(const Product *q) {
 static const char *heading(ShardPen *p, const Product *q, const DimCut *out, const DimCut *in) {
     return arena_printf(p->c->arena, "%s: %s", product_leaf(q), kind_words(out, in));
 }
-/* "[10, 512] · [512, 512] → [10, 512]" on the rank. */
-static const char *numbers(ShardPen *p, const Product *q) {
+/* "[10, 512] · [512, 512] → [10, 512]" on a rank. */
+static const char *numbers_on(ShardPen *p, const Product *q, int64_t rank) {
     Arena *a = p->c->arena;
-    const TraceLocal *x = words_find_local(&q->x->shape, p->rank),
-                     *w = words_find_local(&q->w->compute, p->rank),
-                     *y = words_find_local(&q->y->shape, p->rank);
+    const TraceLocal *x = words_find_local(&q->x->shape, rank),
+                     *w = words_find_local(&q->w->compute, rank),
+                     *y = words_find_local(&q->y->shape, rank);
     if (!x || !w || !y) return "nothing";
     int64_t turned[2] = {w->shape[1], w->shape[0]};
     return arena_printf(a, "%s · %s → %s", words_shape(a, x->shape, q->x->shape.nd),
                         words_shape(a, turned, 2), words_shape(a, y->shape, q->y->shape.nd));
 }
+static const char *numbers(ShardPen *p, const Product *q) { return numbers_on(p, q, p->rank); }
 /* "21.0 MFLOP, then AllReduce over tp: sends 120 KiB and has [10, 2048]" */
 static const char *sends(ShardPen *p, const Product *q) {
     Arena *a = p->c->arena;
@@ -280,6 +281,66 @@ static double draw_said(ShardPen *p, const Product *q, double y) {
     return y + 17;
 }
 
+/* ---- rank by rank ---- */
+
+enum { GHOST = 15, GHOST_LINE = 24, GHOST_END = 470 };
+/* One operand of a product, and what of it is the part of which rank. */
+typedef struct {
+    DimCut r, k; /* its rows and columns */
+    double x, w;
+    bool term; /* of a pending sum: all of it */
+} Operand;
+/* The lowest rank that has part i; the pen's rank where it is its. */
+static int64_t holder(const ShardPen *p, const DimCut *c, int64_t i) {
+    const Trace *t = p->c->t;
+    if (shards_part_of(t, c, p->rank) == i) return p->rank;
+    for (int64_t rank = 0; rank < t->ranks; rank++)
+        if (shards_holds(c, rank) && shards_part_of(t, c, rank) == i) return rank;
+    return p->rank;
+}
+/* The whole operand as an outline, the rank's part of it filled. */
+static void draw_ghost(ShardPen *p, const Operand *o, int64_t rank, int tone, double y) {
+    const Trace *t = p->c->t;
+    const int64_t i = shards_part_of(t, &o->r, rank), j = shards_part_of(t, &o->k, rank);
+    const bool whole = o->r.n * o->k.n < 2;
+    const double x0 = shards_band_at(&o->k, j, o->w), x1 = shards_band_at(&o->k, j + 1, o->w),
+                 y0 = shards_band_at(&o->r, i, GHOST), y1 = shards_band_at(&o->r, i + 1, GHOST);
+    Area own = {o->x + x0, y + y0, x1 - x0, y1 - y0};
+    scene_rect(p->s, (Area){o->x, y, o->w, GHOST}, 0, (Look){ROLE_PAPER, ROLE_FAINT, 1})->ground =
+        true;
+    scene_rect(p->s, own, 0,
+               (Look){whole && !o->term ? ROLE_PAPER : ROLE_SHARD + tone, ROLE_WEIGHT_LINE, 1});
+    if (o->term) scene_hatch(p->s, own, ROLE_SHARD_TEXT + tone, 5, 0.6);
+}
+/* Under a product on a slide with room: what of it each of a few ranks has. Returns the y under it.
+ */
+static double draw_ranks(ShardPen *p, const Product *q, const Operand o[3], double y) {
+    Scene *s = p->s;
+    const DimCut *cut = o[1].k.n > 1 ? &o[1].k : &o[1].r;
+    const double x = o[2].x + o[2].w + 24, end = y + 24 + GHOST_LINE * (double)cut->n;
+    const TextLook words = {ALIGN_LEFT, 12, REGULAR, ROLE_SECOND};
+    bool fits = p->preset == PRESET_SLIDE && p->product != SHARDS_ALL && cut->n > 1 &&
+                cut->n <= TERMS && o[1].r.n * o[1].k.n == cut->n && cut->blocks == 1 &&
+                end <= GHOST_END;
+    for (int64_t i = 0; fits && i < cut->n; i++)
+        fits = x + 52 + scene_width(s, 12, REGULAR, numbers_on(p, q, holder(p, cut, i))) <=
+               p->x + p->w;
+    if (!fits) return y;
+    scene_text(s, p->x, y + 12, words, "each rank has its part, and multiplies");
+    for (int64_t i = 0; i < cut->n; i++) {
+        const int64_t rank = holder(p, cut, i);
+        const double at = y + 24 + GHOST_LINE * (double)i;
+        scene_begin(s, "rank", arena_printf(p->c->arena, "product-rank-%lld", (long long)rank),
+                    numbers_on(p, q, rank));
+        for (int k = 0; k < 3; k++) draw_ghost(p, &o[k], rank, shards_shade(i, cut->n), at);
+        scene_textf(s, x, at + 12, (TextLook){ALIGN_LEFT, 12, SEMIBOLD, ROLE_INK}, "rank %lld",
+                    (long long)rank);
+        scene_text(s, x + 52, at + 12, words, numbers_on(p, q, rank));
+        scene_end(s);
+    }
+    return end;
+}
+
 static double draw_product(ShardPen *p, const Product *q, double top, double per) {
     Scene *s = p->s;
     Arena *a = p->c->arena;
@@ -316,9 +377,11 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
         cap[2].role = ROLE_AXIS_TEXT + theme_axis(q->y->shape.pending);
     }
     const double size[3] = {wi, wo, wo};
+    Operand part[3] = {{rx, x, 0, wi, false}, {in, out, 0, wo, false}, {ry, y, 0, wo, sum}};
     double at = p->x;
     for (int i = 0; i < 3; i++) {
         double slot = slot_width(p, size[i], &cap[i]), left = at + (slot - size[i]) / 2;
+        part[i].x = left;
         if (i)
             scene_text(s, at - gap / 2 + 2, mid + 6,
                        (TextLook){ALIGN_MIDDLE, 16, SEMIBOLD, ROLE_INK}, i == 1 ? "×" : "=");
@@ -333,7 +396,7 @@ static double draw_product(ShardPen *p, const Product *q, double top, double per
     draw_result(p, q, draw_sum(p, q, at, mid, sum), mid, bar);
     double end = draw_said(p, q, caption + 57);
     scene_end(s);
-    return end + 21;
+    return draw_ranks(p, q, part, end + 21);
 }
 
 int shards_products(ShardPen *p) {

@@ -5,7 +5,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_ROWS = 64, MAX_NAMES = 6, NARROW = 700, RULER_HEIGHT = 18, RULER_PARTS = 32 };
+enum {
+    MAX_ROWS = 64,
+    MAX_LINES = 2 * MAX_ROWS, /* a row may stand in two: made by one move, taken by the next */
+    MAX_NAMES = 6,
+    NARROW = 700,
+    RULER_HEIGHT = 18,
+    RULER_PARTS = 32
+};
 
 bool shards_wanted(const ShardPen *p, const TraceParam *q) {
     return p->layer < 0 || q->layer == p->layer;
@@ -49,7 +56,7 @@ static const char *order_words(const DimCut *c) {
  * and cuts inside the first axis cut a rank's list of them. */
 typedef struct {
     const DimCut *c;
-    double x, y, w;
+    double x, y, w, h;
     int64_t n, outer, inner,
         sub;     /* parts drawn; ranks of the first axis; parts of each; per piece */
     int64_t own; /* index of the part of the rank shown */
@@ -59,8 +66,15 @@ typedef struct {
 
 static Ruler ruler_new(const ShardPen *p, const TraceShape *s, const DimCut *c, Area at) {
     const Trace *t = p->c->t;
-    Ruler r = {
-        .c = c, .x = at.x, .y = at.y, .w = at.w, .n = c->n, .outer = c->n, .inner = 1, .sub = 1};
+    Ruler r = {.c = c,
+               .x = at.x,
+               .y = at.y,
+               .w = at.w,
+               .h = at.h,
+               .n = c->n,
+               .outer = c->n,
+               .inner = 1,
+               .sub = 1};
     r.own = shards_part_of(t, c, p->rank);
     r.zig = c->order == PLACE_ZIGZAG && c->n_axis > 0;
     r.striped = c->order == PLACE_STRIPED && c->n_axis > 0;
@@ -96,7 +110,7 @@ static int ruler_tone(const Ruler *r, int64_t i) {
     return shards_shade(ruler_owner_of(r, i), r->outer * r->inner);
 }
 static Area ruler_part(const Ruler *r, int64_t i) {
-    return (Area){r->x + r->at[i], r->y, r->at[i + 1] - r->at[i], RULER_HEIGHT};
+    return (Area){r->x + r->at[i], r->y, r->at[i + 1] - r->at[i], r->h};
 }
 /* The number of part i's owner, where it has room, and the border of the rank shown. */
 static void ruler_owner(ShardPen *p, const Ruler *r, int64_t i) {
@@ -107,10 +121,10 @@ static void ruler_owner(ShardPen *p, const Ruler *r, int64_t i) {
     double tw = scene_width(p->s, 12, SEMIBOLD, num), mid = r->x + (r->at[i] + r->at[i + 1]) / 2;
     bool fits = r->numbered && tw + 4 <= part.w;
     if (fits && r->pending)
-        scene_rect(p->s, (Area){mid - tw / 2 - 3, r->y + 2, tw + 6, RULER_HEIGHT - 4}, 0,
+        scene_rect(p->s, (Area){mid - tw / 2 - 3, r->y + 2, tw + 6, r->h - 4}, 0,
                    (Look){ROLE_SHARD + tone, ROLE_NONE, 0});
     if (fits)
-        scene_text(p->s, mid, r->y + 13.3,
+        scene_text(p->s, mid, r->y + r->h / 2 + 4.3,
                    (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT + tone}, num);
     if (owner == r->own) scene_rect(p->s, part, 0, (Look){ROLE_NONE, ROLE_INK, 2.25});
 }
@@ -137,16 +151,16 @@ static void ruler_parts(ShardPen *p, Ruler *r) {
 }
 /* Too many parts to be seen: one band with their number. */
 static void ruler_band(ShardPen *p, const Ruler *r) {
-    scene_rect(p->s, (Area){r->x, r->y, r->w, RULER_HEIGHT}, 0, (Look){ROLE_SHARD_3, ROLE_NONE, 0});
+    scene_rect(p->s, (Area){r->x, r->y, r->w, r->h}, 0, (Look){ROLE_SHARD_3, ROLE_NONE, 0});
     const TextLook look = {ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_SHARD_TEXT_3};
     const char *text = arena_printf(p->c->arena, "%lld parts%s", (long long)(r->outer * r->inner),
                                     r->striped ? " in turn" : "");
-    scene_text(p->s, r->x + r->w / 2, r->y + 13.3, look, text);
+    scene_text(p->s, r->x + r->w / 2, r->y + r->h / 2 + 4.3, look, text);
     for (int64_t i = 0; i < r->n && !r->striped; i++) /* a part too thin to be seen is a line */
         if (ruler_owner_of(r, i) == r->own)
             scene_rect(p->s,
                        (Area){r->x + r->w * (double)i / (double)r->n, r->y,
-                              fmax(1, r->w / (double)r->n), RULER_HEIGHT},
+                              fmax(1, r->w / (double)r->n), r->h},
                        0, (Look){ROLE_NONE, ROLE_INK, 2.25});
 }
 
@@ -396,26 +410,29 @@ static int follower(const Row *row, int n, int i, const bool *placed) {
         if (row[k].from == i && row[k].section == row[i].section && !placed[k]) return k;
     return -1;
 }
+/* Whatever is moved stands behind what it was moved from, which then may stand in several lines; of
+ * the others two are a line, where the second comes soon after the first. */
 static int make_lines(const ShardPen *p, const Row *row, int n, Line *line) {
+    enum { NEAR = 2 };
+    const bool two = two_columns(p);
     bool placed[MAX_ROWS] = {false};
-    int lines = 0, open = -1, at[MAX_ROWS]; /* the line with room at its right; those of rows */
+    int lines = 0, open = -1; /* the line with room at its right */
     for (int i = 0; i < n; i++) {
         if (i == 0 || row[i].section != row[i - 1].section) open = -1;
+        const int from = row[i].from;
+        if (!placed[i] && two && from >= 0 && row[from].section == row[i].section)
+            placed[i] = true, line[lines++] = (Line){from, i, true};
+        const int next = two ? follower(row, n, i, placed) : -1;
+        if (next >= 0) placed[i] = placed[next] = true, line[lines++] = (Line){i, next, true};
         if (placed[i]) continue;
-        int next = two_columns(p) ? follower(row, n, i, placed) : -1;
         placed[i] = true;
-        at[i] = lines;
-        if (next >= 0) placed[next] = true, at[next] = lines;
-        /* never above what it was made from */
-        // cppcheck-suppress uninitvar ; the row it comes from was placed before
-        if (next < 0 && open >= 0 && (row[i].from < 0 || at[row[i].from] <= open)) {
+        if (open >= 0 && lines - open <= NEAR) {
             line[open].right = i;
-            at[i] = open;
             open = -1;
             continue;
         }
-        if (next < 0 && two_columns(p)) open = lines;
-        line[lines++] = (Line){i, next, next >= 0};
+        if (two) open = lines;
+        line[lines++] = (Line){i, -1, false};
     }
     return lines;
 }
@@ -525,29 +542,29 @@ static void draw_ruler(ShardPen *p, const Row *row, int d, Area at) {
     else ruler_parts(p, &r);
     scene_rect(p->s, at, 0, (Look){ROLE_NONE, ROLE_WEIGHT_LINE, 1.25});
     Role role = c.n > 1 ? ROLE_AXIS_TEXT + shards_axis_kind(a, t, &c) : ROLE_SECOND;
-    scene_text(p->s, at.x, at.y + RULER_HEIGHT + 14, (TextLook){ALIGN_LEFT, 12, REGULAR, role},
+    scene_text(p->s, at.x, at.y + at.h + 14, (TextLook){ALIGN_LEFT, 12, REGULAR, role},
                scene_fit(p->s, text, at.w + DIM_GAP - 2, 12, REGULAR));
     scene_end(p->s);
 }
 
-/* Where the rulers of a section stand in a cell, one below the other in all its rows. */
+/* Where the rulers of a section stand in a cell, one below the other in all its rows of as many
+ * dims. */
 typedef struct {
     int n;
     double x[TRACE_MAX_DIMS], w[TRACE_MAX_DIMS];
 } Rulers;
 /* A dim that no row cuts has room for its words alone. */
-static Rulers section_rulers(ShardPen *p, const Row *row, int n, int section, double w) {
-    Rulers r = {0};
+static Rulers section_rulers(ShardPen *p, const Row *row, int n, const Row *as, double w) {
+    Rulers r = {.n = as->s->nd};
     double need[TRACE_MAX_DIMS] = {0}, all = 0;
     bool cut[TRACE_MAX_DIMS] = {false};
     int wide = 0;
     for (int i = 0; i < n; i++)
-        for (int d = 0; row[i].section == section && d < row[i].s->nd; d++) {
+        for (int d = 0; row[i].section == as->section && row[i].s->nd == r.n && d < r.n; d++) {
             DimCut c = shards_value_cut(p->c->arena, p->c->t, row[i].s, d, p->rank);
             cut[d] |= c.n > 1;
             need[d] =
                 fmax(need[d], scene_width(p->s, 12, REGULAR, ruler_words(p, &row[i], d, &c)) + 2);
-            r.n = d + 1 > r.n ? d + 1 : r.n;
         }
     for (int d = 0; d < r.n; d++) need[d] = fmax(need[d], 34), wide += cut[d], all += need[d];
     double left = w - all - DIM_GAP * (r.n - 1); /* for those that are cut, or for all */
@@ -587,8 +604,9 @@ static bool row_unlike(ShardPen *p, const Row *r, const Row *other, int n) {
 }
 
 /* A row with its head at `at.y`, in the width at.w. */
-static void draw_row(ShardPen *p, const Row *r, int number, const Rulers *rulers, Area at,
-                     bool say_by) {
+static void draw_row(ShardPen *p, const Row *row, int n, int number, Area at, bool say_by) {
+    const Row *r = &row[number];
+    const Rulers own = section_rulers(p, row, n, r, at.w), *rulers = &own;
     bool narrow = !two_columns(p);
     Run run[2];
     const char *least =
@@ -614,7 +632,7 @@ static void draw_row(ShardPen *p, const Row *r, int number, const Rulers *rulers
         scene_fit(p->s, run[0].s, fmax(0, room - runs_width(p, run + 1, k - 1)), 12, REGULAR);
     scene_runs(p->s, (Pt){x, at.y + 12}, ALIGN_LEFT, 12, run, k);
     for (int d = 0; d < r->s->nd; d++)
-        draw_ruler(p, r, d, (Area){at.x + rulers->x[d], at.y + 19, rulers->w[d], RULER_HEIGHT});
+        draw_ruler(p, r, d, (Area){at.x + rulers->x[d], at.y + 19, rulers->w[d], p->ruler});
 }
 /* "AllGather over tp of after wo", "slice of cotangent". */
 static const char *moved_tip(ShardPen *p, const Row *r) {
@@ -643,7 +661,7 @@ static int draw_collective(ShardPen *p, const Row *r, int number, double mid, Ar
 }
 /* What moves the left row into the right one, between them. */
 static void draw_between(ShardPen *p, const Row *r, int number, Area at) {
-    const double mid = at.y + 19 + RULER_HEIGHT / 2.0, end = at.x + at.w - 3;
+    const double mid = at.y + 19 + p->ruler / 2, end = at.x + at.w - 3;
     const ArrowLook look = {ROLE_INK, 1.5, false, false};
     scene_begin(p->s, "moved", arena_printf(p->c->arena, "moved-%d", number), moved_tip(p, r));
     if (r->coll) {
@@ -662,7 +680,7 @@ static void draw_between(ShardPen *p, const Row *r, int number, Area at) {
 
 int shards_values_page(ShardPen *p, int from, int most) {
     Row row[MAX_ROWS];
-    Line line[MAX_ROWS];
+    Line line[MAX_LINES];
     int lines = make_lines(p, row, value_rows(p, row), line), end = from, high = 0;
     while (end < lines) {
         int k = end;
@@ -681,7 +699,7 @@ int shards_values_page(ShardPen *p, int from, int most) {
 }
 int shards_values(ShardPen *p) {
     Row row[MAX_ROWS];
-    Line line[MAX_ROWS];
+    Line line[MAX_LINES];
     return make_lines(p, row, value_rows(p, row), line);
 }
 static void mark_unlike(ShardPen *p, Row *row, int n) {
@@ -691,50 +709,70 @@ static void mark_unlike(ShardPen *p, Row *row, int n) {
     const int m = value_rows(&far, other);
     for (int i = 0; i < n; i++) row[i].unlike = row_unlike(p, &row[i], other, m);
 }
+/* The heading of a section; of the first on a page with how to read its rows. */
+static void draw_heading(ShardPen *p, int section, bool first, double y) {
+    double tw = scene_text(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
+                           section_names[section]);
+    const char *more = two_columns(p)
+                           ? "one bar per dim, cut as its ranks hold it; the number is the part's"
+                           : "one bar per dim";
+    if (first)
+        scene_text(p->s, p->x + tw + 16, y + 12, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
+                   more);
+}
+/* Height of a line; on a slide few are higher, and so are their rulers. */
+static double line_height(ShardPen *p, int lines) {
+    enum { ROOM = 330, MOST = 130 };
+    double high = two_columns(p) ? LINE_HIGH : COLUMN_HIGH;
+    if (p->preset == PRESET_SLIDE && !p->load)
+        high = fmax(high, fmin(MOST, ROOM / (double)(lines > 0 ? lines : 1)));
+    p->ruler = RULER_HEIGHT + (two_columns(p) ? (high - LINE_HIGH) / 2 : 0);
+    return high;
+}
 double shards_draw_values(ShardPen *p, int from, int count, double y) {
     Row row[MAX_ROWS];
-    Line line[MAX_ROWS];
-    Rulers rulers = {0};
+    Line line[MAX_LINES];
     int n = value_rows(p, row), lines = make_lines(p, row, n, line), section = -1;
     mark_unlike(p, row, n);
-    const bool two = two_columns(p);
-    const double w = two ? (p->w - GUTTER) / 2 : p->w;
+    const double w = two_columns(p) ? (p->w - GUTTER) / 2 : p->w, high = line_height(p, count);
     for (int i = from; i < lines && i < from + count; i++) {
-        const Row *l = &row[line[i].left];
-        if (l->section != section) {
+        const int l = line[i].left, r = line[i].right;
+        if (row[l].section != section) {
             y += section < 0 ? 0 : 8;
-            double tw = scene_text(p->s, p->x, y + 12, (TextLook){ALIGN_LEFT, 15, BOLD, ROLE_INK},
-                                   section_names[l->section]);
-            const char *more =
-                two ? "one bar per dim, cut as its ranks hold it; the number is the part's"
-                    : "one bar per dim";
-            if (section < 0)
-                scene_text(p->s, p->x + tw + 16, y + 12,
-                           (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND}, more);
+            draw_heading(p, row[l].section, section < 0, y);
             y += 28;
-            section = l->section;
-            rulers = section_rulers(p, row, n, section, w);
+            section = row[l].section;
         }
-        draw_row(p, l, line[i].left, &rulers, (Area){p->x, y, w, 0}, true);
-        if (line[i].right >= 0)
-            draw_row(p, &row[line[i].right], line[i].right, &rulers,
-                     (Area){p->x + w + GUTTER, y, w, 0}, !line[i].pair);
-        if (line[i].pair)
-            draw_between(p, &row[line[i].right], line[i].right, (Area){p->x + w, y, GUTTER, 0});
-        y += two ? LINE_HIGH : COLUMN_HIGH;
+        draw_row(p, row, n, l, (Area){p->x, y, w, 0}, true);
+        if (r >= 0) draw_row(p, row, n, r, (Area){p->x + w + GUTTER, y, w, 0}, !line[i].pair);
+        if (line[i].pair) draw_between(p, &row[r], r, (Area){p->x + w, y, GUTTER, 0});
+        y += high;
     }
     return y;
 }
 
+/* Of a section that other pages go on with: what its lines [from, end) begin and end with. */
+static const char *between_names(ShardPen *p, const Row *row, const Line *line, int from, int end) {
+    const Line *last = &line[end - 1];
+    const Row *r = &row[last->right >= 0 ? last->right : last->left];
+    const char *first = row[line[from].left].name[0],
+               *to = r->name[(r->n < MAX_NAMES ? r->n : MAX_NAMES) - 1];
+    return !strcmp(first, to) ? arena_printf(p->c->arena, ": %s", first)
+                              : arena_printf(p->c->arena, ": %s to %s", first, to);
+}
 const char *shards_values_title(ShardPen *p, int from, int count) {
     Row row[MAX_ROWS];
-    Line line[MAX_ROWS];
+    Line line[MAX_LINES];
     Str s = str_new(p->c->arena);
-    int lines = make_lines(p, row, value_rows(p, row), line), section = -1;
-    for (int i = from; i < lines && i < from + count; i++) {
+    int lines = make_lines(p, row, value_rows(p, row), line),
+        end = from + count < lines ? from + count : lines;
+    for (int i = from, k; i < end; i = k) {
         const int of = row[line[i].left].section;
-        if (of != section) str_addf(&s, "%s%s", s.n ? " · " : "", section_names[of]);
-        section = of;
+        for (k = i; k < end && row[line[k].left].section == of;) k++;
+        bool part = (i > 0 && row[line[i - 1].left].section == of) ||
+                    (k < lines && row[line[k].left].section == of);
+        str_addf(&s, "%s%s%s", s.n ? " · " : "", section_names[of],
+                 part ? between_names(p, row, line, i, k) : "");
     }
     return s.n ? s.s : "";
 }
@@ -743,7 +781,7 @@ void shards_values_words(ShardPen *p, int from, int count, Str *s) {
     Arena *a = p->c->arena;
     const Trace *t = p->c->t;
     Row row[MAX_ROWS];
-    Line line[MAX_ROWS];
+    Line line[MAX_LINES];
     int n = value_rows(p, row), lines = make_lines(p, row, n, line);
     bool rows = false, hatched = false;
     int64_t ring = 0; /* ranks of the axis that cuts in zigzag */

@@ -1,6 +1,7 @@
 /* Values of the shards picture: a row for what lies alike, a ruler per dim, which works for any
  * number of dims. On a wide page two rows stand beside each other: what a collective takes and what
- * it leaves, with the collective between them; what no collective moves fills the lines in pairs.
+ * it leaves, with the collective between them (what one leaves and another takes stands in both
+ * lines); what no collective moves fills the lines in pairs.
  * Gradients and states of one cut are one row, whatever their sizes: each lies as its weight. */
 #ifndef SP_RENDER_SHARDS_VALUES_H
 #define SP_RENDER_SHARDS_VALUES_H
@@ -20,7 +21,8 @@ int shards_values(ShardPen *p);
 int shards_values_page(ShardPen *p, int from, int most);
 /* Draws lines [from, from + count) from y on; returns the y under them. */
 double shards_draw_values(ShardPen *p, int from, int count, double y);
-/* The headings of those lines, "A · B": what a page of them is called; "" if there are none. */
+/* What a page of those lines is called: their headings, "A · B", of a section that goes on on
+ * another page with the values that it begins and ends with, "A: x to y"; "" if there are none. */
 const char *shards_values_title(ShardPen *p, int from, int count);
 /* Adds sentences on what those lines show and no word in them says: hatches, the order of a zigzag,
  * rows of experts. */

@@ -1045,6 +1045,40 @@ static void slides_of_products_show_all_ranks(void **state) {
     arena_free(a);
 }
 
+/* Boxes of an overview say what they hold all in the same words; weights that backward gathers once
+ * more are told. */
+static void boxes_of_an_overview_are_alike(void **state) {
+    (void)state;
+    static const char *const presets[] = {"wide", "column", "slide", "a4"};
+    static const struct {
+        const char *plan;
+        bool again;
+    } row[] = {{"plans/20-llama3-8b-fsdp-tp.yaml", true},
+               {"plans/30-mixtral-8x7b-ep-dp-cp.yaml", false}};
+    for (size_t i = 0; i < 8; i++) {
+        Arena *a = arena_new();
+        PlanRun r = planned_file(a, row[i / 4].plan);
+        Scene *page[VIEW_MAX_PAGES];
+        RenderOptions o = view("overview");
+        o.preset = presets[i % 4];
+        assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+        int with = 0, without = 0;
+        for (int k = 0; k < page[0]->n_marks; k++) {
+            const Mark *m = &page[0]->marks[k];
+            bool box = m->kind == MARK_TEXT && m->group >= 0 &&
+                       !strncmp(page[0]->groups[m->group].id, "part-", 5);
+            if (!box || !strstr(m->run[0].s, "B")) continue;
+            if (strstr(m->run[0].s, " of weights")) with++;
+            else without += m->run[0].weight == REGULAR;
+        }
+        if (!(with + without) || (with && without))
+            fail_msg("%s, %s: %d say that they are weights, %d do not", row[i / 4].plan, o.preset,
+                     with, without);
+        assert_int_equal(texts_with(page[0], "again for backward"), row[i / 4].again);
+        arena_free(a);
+    }
+}
+
 /* No word of a cell lies on the bar that marks a right step on wrong inputs, however narrow the
  * cells of a preset are, nor in the legend. */
 static void bars_of_errors_are_free(void **state) {
@@ -1567,6 +1601,7 @@ int main(void) {
                                        cmocka_unit_test(slides_name_no_options),
                                        cmocka_unit_test(slides_of_shards_say_what_they_show),
                                        cmocka_unit_test(values_of_shards_are_told_apart),
+                                       cmocka_unit_test(boxes_of_an_overview_are_alike),
                                        cmocka_unit_test(slides_of_products_show_all_ranks),
                                        cmocka_unit_test(bars_of_errors_are_free),
                                        cmocka_unit_test(backward_units_have_names),

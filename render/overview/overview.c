@@ -515,6 +515,21 @@ static const char *sent_in(const Overview *o, SendKind k) {
     }
     return overview_kind(o, k);
 }
+/* ", for forward and again for backward": weights that are cut at rest. */
+static const char *gathered_again(const Overview *o) {
+    const Trace *t = o->c->t;
+    int back = -1;
+    bool before = false, again = false;
+    for (int i = 0; i < t->n_computes; i++)
+        if (t->computes[i].pass == PHASE_BACKWARD && (back < 0 || t->computes[i].step < back))
+            back = t->computes[i].step;
+    for (int i = 0; i < o->n; i++)
+        for (int q = 0; q < o->unit[i].n_total[SEND_WEIGHTS]; q++) {
+            const OverviewItem *item = &o->unit[i].total[SEND_WEIGHTS][q];
+            before |= item->c->step < back, again |= back >= 0 && item->c->step > back;
+        }
+    return before && again ? ", for forward and again for backward" : "";
+}
 const char *overview_sent(const Overview *o) {
     Arena *a = o->c->arena;
     Str s = str_new(a);
@@ -533,6 +548,7 @@ const char *overview_sent(const Overview *o) {
                      words_sent(a, &all[j].sum, said));
             if (all[j].sum.count) last = all[j].sum, said = &last;
         }
+        if (n && k == SEND_WEIGHTS) str_add(&s, gathered_again(o));
     }
     if (!s.n) return arena_printf(a, "Nothing is sent in one %s.", phase_text(o->pass));
     str_addf(&s, ".%s", not_asked(o));

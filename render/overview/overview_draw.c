@@ -100,20 +100,21 @@ static void draw_inside(OverviewPen *p, const OverviewUnit *u, double x, double 
     Arena *a = p->o.c->arena;
     Scene *s = p->s;
     const OverviewWay *w = &u->way[WAY_INSIDE];
-    bool one = h < 40 || w->n; /* title and weights in one line */
-    double base = w->n ? y + 18 : one ? y + h / 2 + 4.5 : y + h / 2 - 3;
+    const bool one = p->one_line; /* title and weights in one line */
+    const double above = w->n ? fmax(0, (h - 26 - w->n * (p->hex + 4)) / 2) : 0; /* free there */
+    double base = w->n ? y + above + 18 : one ? y + h / 2 + 4.5 : y + h / 2 - 3;
     double tw =
         scene_text(s, x + 12, base, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, u->title);
     TextLook note = {ALIGN_LEFT, 12, REGULAR, ROLE_COMPUTE_NOTE};
     double at = x + 12 + tw + 9,
            room = x + p->width - (one && u->n_wrong ? 12 + FLAG * flags_of(u) : 8);
-    const char *weights = u->weights > 0 ? bytes_text(u->weights, a) : overview_ops(a, u);
-    if (one) scene_text(s, at, base, note, scene_fit(s, weights, room - at, 12, REGULAR));
+    if (one)
+        scene_text(s, at, base, note, scene_fit(s, overview_note(p, u), room - at, 12, REGULAR));
     else
         scene_text(s, x + 12, base + 17, note,
                    scene_fit(s, overview_weights(a, u), room - x - 12, 12, REGULAR));
     for (int i = 0; i < w->n; i++)
-        draw_item(p, &w->item[i], x + 12, y + 26 + (p->hex + 4) * i + p->hex / 2);
+        draw_item(p, &w->item[i], x + 12, y + above + 26 + (p->hex + 4) * i + p->hex / 2);
 }
 
 static int draw_box(OverviewPen *p, const OverviewUnit *u, double x, double y) {

@@ -27,6 +27,9 @@ typedef struct {
     bool flat;              /* axes side by side instead of as lines */
     double col[SEND_KINDS]; /* x of the columns, relative to the right border of the boxes */
     bool heads;             /* the columns have headings */
+    bool roomy;             /* boxes have room for all words in one line */
+    bool one_line;          /* boxes say what they are and hold in one line, */
+    bool of_weights;        /* and there that it is weights */
     int plus;               /* the group of the last add to the stream */
     unsigned legend;
 } OverviewPen;
@@ -37,6 +40,8 @@ typedef struct {
  * "layers 0 to 1"; over a column. All in the arena. */
 const char *overview_ops(Arena *a, const OverviewUnit *u);
 const char *overview_weights(Arena *a, const OverviewUnit *u);
+/* The same where boxes have one line. */
+const char *overview_note(const OverviewPen *p, const OverviewUnit *u);
 const char *overview_total(const OverviewPen *p, const OverviewItem *t);
 const char *overview_item(const OverviewPen *p, const OverviewItem *i);
 /* "AG AllGather, AR AllReduce": the codes that stand in the figure; "": none. */
@@ -81,6 +86,8 @@ bool overview_apart_only(const Overview *o, SendKind k);
 /* Chooses the size of everything, where the page is narrow in fewer words; returns the right
  * border. */
 double overview_layout(OverviewPen *p, const Preset *pr, PresetKind preset);
+/* All boxes have two lines, or all one: what a box is and what it holds. When sizes are known. */
+void overview_set_lines(OverviewPen *p);
 /* Lets the figure fill the height of a slide, or shortens it to that. */
 void overview_fit(OverviewPen *p, const Preset *pr, double room);
 

@@ -16,6 +16,13 @@ const char *overview_weights(Arena *a, const OverviewUnit *u) {
                           : "no weights";
 }
 
+const char *overview_note(const OverviewPen *p, const OverviewUnit *u) {
+    Arena *a = p->o.c->arena;
+    return u->weights <= 0 ? overview_ops(a, u)
+           : p->of_weights ? overview_weights(a, u)
+                           : bytes_text(u->weights, a);
+}
+
 /* A message is called by its name: it has no code that says which way it goes. */
 static const CollWord *coded(const OverviewItem *i) {
     return i->c && !collective_is_message(i->c) ? coll_word(i->c->op) : NULL;
@@ -249,6 +256,22 @@ double overview_tail(const OverviewPen *p) {
     return ends ? 0 : p->gap;
 }
 
+void overview_set_lines(OverviewPen *p) {
+    enum { TWO = 40 };
+    p->one_line = false, p->of_weights = true;
+    for (int i = 0; i < p->o.n; i++) {
+        const OverviewUnit *u = &p->o.unit[i];
+        if (u->message) continue;
+        p->one_line |= overview_box(p, u) < TWO || u->way[WAY_INSIDE].n;
+    }
+    for (int i = 0; i < p->o.n; i++) {
+        const OverviewUnit *u = &p->o.unit[i];
+        double w = 12 + scene_width(p->s, 13, SEMIBOLD, u->title) + 9 + 8 +
+                   scene_width(p->s, 12, REGULAR, overview_note(p, u)) + (u->n_wrong ? 60 : 0);
+        if (!u->message && w > p->width) p->of_weights = false;
+    }
+}
+
 /* The value that enters unit i, n: that leaves the last one. */
 const TraceValue *overview_enters(const Overview *o, int i) {
     if (i < o->n && o->unit[i].in) return o->unit[i].in;
@@ -304,9 +327,10 @@ static double measure(OverviewPen *p, double margin) {
         }
         double title = 12 + scene_width(p->s, 13, SEMIBOLD, u->title);
         way = fmax(way, fmax(way_width(p, &u->way[WAY_IN]), way_width(p, &u->way[WAY_OUT])));
-        p->width = fmax(p->width,
-                        title + 17 +
-                            scene_width(p->s, 12, REGULAR, bytes_text(u->weights, p->o.c->arena)));
+        const char *held =
+            p->roomy ? overview_weights(p->o.c->arena, u) : bytes_text(u->weights, p->o.c->arena);
+        p->width =
+            fmax(p->width, title + (p->roomy ? 21 : 17) + scene_width(p->s, 12, REGULAR, held));
         p->width =
             fmax(p->width, 24 + scene_width(p->s, 12, REGULAR, overview_weights(p->o.c->arena, u)));
         for (int k = 0; k < u->way[WAY_INSIDE].n; k++)
@@ -369,6 +393,7 @@ double overview_layout(OverviewPen *p, const Preset *pr, PresetKind preset) {
     p->box = 42, p->gap = 32, p->hex = 22, p->shortest = 12, p->lowest = 24;
     p->norms = p->bytes = p->kinds = true;
     p->stacked = preset == PRESET_COLUMN;
+    p->roomy = preset != PRESET_SLIDE && preset != PRESET_COLUMN;
     double right = measure(p, pr->margin), room = pr->w - pr->margin;
     if (preset == PRESET_SLIDE || preset == PRESET_COLUMN) {
         if (right > room) p->dense = true, right = measure(p, pr->margin);

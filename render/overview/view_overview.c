@@ -70,8 +70,9 @@ int view_overview(const ViewCall *c, Scene **page) {
         for (int k = 0; k < 2; k++) { /* what finds no room is a word of the footer */
             foot = pr->h - 48 - 17 * (n + (*overview_codes(&p) ? 1 : 0));
             overview_fit(&p, pr, foot - y);
+            overview_set_lines(&p);
         }
-    }
+    } else overview_set_lines(&p);
     y = overview_draw(&p, y);
     if (preset != PRESET_SLIDE || y + LEGEND_ROOM <= foot) /* on a slide where room is left */
         y = figure_legend(s, (Band){pr->margin, w, y + 4}, p.legend | 1u << LEGEND_COMPUTE);

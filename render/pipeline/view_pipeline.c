@@ -780,8 +780,7 @@ static Scene *draw_page(PipePen *q, double *end) {
         work_words(q),
         length_words(q),
         q->g.rows ? row_words(q) : "",
-        q->g.rows && q->lines.n > 1 ? arena_printf(a, "time in %d lines of one scale", q->lines.n)
-                                    : "",
+        q->g.rows && q->lines.n > 1 ? "time goes on in lines of one scale" : "",
         number_words(q),
         !q->g.rows ? ""
         : q->one_line

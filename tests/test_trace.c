@@ -55,6 +55,30 @@ static void test_ranksets(void **state) {
     assert_int_equal(rankset_range(a, 3, 0, 8).n, 0);
     arena_free(a);
 }
+/* Each word of a placement is a cut, or says what is pending, or neither. */
+static void test_placements(void **state) {
+    (void)state;
+    static const struct {
+        const char *place;
+        PlaceCut cut;
+        PlacePending pending;
+    } row[] = {{NULL, PLACE_WHOLE, PENDING_NONE},
+               {"", PLACE_WHOLE, PENDING_NONE},
+               {"replicate", PLACE_WHOLE, PENDING_NONE},
+               {"varying_use", PLACE_WHOLE, PENDING_NONE},
+               {"at(0)", PLACE_WHOLE, PENDING_NONE},
+               {"shard(1)", PLACE_SHARD, PENDING_NONE},
+               {"striped(2)", PLACE_STRIPED, PENDING_NONE},
+               {"partial", PLACE_WHOLE, PENDING_SUM},
+               {"partial at(0,3)", PLACE_WHOLE, PENDING_SUM},
+               {"partial(max)", PLACE_WHOLE, PENDING_MAX},
+               {"partially", PLACE_WHOLE, PENDING_NONE}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        assert_int_equal(place_cut(row[i].place, NULL), row[i].cut);
+        assert_int_equal(place_pending(row[i].place), row[i].pending);
+    }
+}
+
 static void test_groups(void **state) {
     (void)state;
     /* mesh dp=3 cp=2 tp=4 (strides 8, 4, 1); groups over (cp, dp): an order that is not that of the
@@ -928,6 +952,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranksets),
         cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_placements),
         cmocka_unit_test(test_parameters_by_name),
         cmocka_unit_test(test_texts),
         cmocka_unit_test(test_round_trip_text),

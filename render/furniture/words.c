@@ -675,7 +675,7 @@ const char *words_pending(const TraceShape *s, bool *max) {
     *max = false;
     if (s->pending && *s->pending) return s->pending;
     for (int i = 0; i < s->n_places; i++)
-        if (text_same(s->place[i].place, "partial(max)")) {
+        if (place_pending(s->place[i].place) == PENDING_MAX) {
             *max = true;
             return s->place[i].axis;
         }

@@ -211,7 +211,7 @@ static const char *short_name(Arena *a, const Trace *t, const TraceValue *v, int
 
 /* Equal values are one picture, whatever their uses (replicate, varying_use). */
 static const char *cut_place(const TracePlace *p) {
-    const bool told = place_cut(p->place, NULL) != PLACE_WHOLE || place_pending(p->place);
+    bool told = place_cut(p->place, NULL) != PLACE_WHOLE || place_pending(p->place) != PENDING_NONE;
     return told ? p->place : "";
 }
 static bool same_places(const TraceShape *a, const TraceShape *b) {
@@ -465,7 +465,7 @@ static const char *row_symbol(ShardPen *p, const Row *r) {
 static const char *largest_pending(ShardPen *p, const TraceShape *s) {
     Str axes = str_new(p->c->arena);
     for (int i = 0; i < s->n_places; i++)
-        if (s->place[i].place && !strcmp(s->place[i].place, "partial(max)"))
+        if (place_pending(s->place[i].place) == PENDING_MAX)
             str_addf(&axes, "%s%s", axes.n ? "*" : "", s->place[i].axis);
     return axes.n ? axes.s : "";
 }

@@ -219,7 +219,7 @@ static const char *place_of(const TraceShape *s, const char *axis) {
         if (strcmp(or_empty(s->place[i].axis), axis) == 0) return s->place[i].place;
     return NULL;
 }
-static bool is_partial(const char *place) { return place && strncmp(place, "partial", 7) == 0; }
+static bool is_partial(const char *place) { return place_pending(place) != PENDING_NONE; }
 /* The dim that a placement cuts, or -1. */
 static int cut_dim(const char *place) {
     int dim = -1;

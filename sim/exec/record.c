@@ -70,7 +70,12 @@ static void local_classes(Rec *r, const Val *v, const Layout *l, int kind, Trace
 static TraceShape new_shape(Rec *r, const Val *v, const Layout *l, int kind) {
     static const PlaceCut how[N_CUTS] = {
         [CUT_CHUNK] = PLACE_SHARD, [CUT_ZIGZAG] = PLACE_ZIGZAG, [CUT_STRIPED] = PLACE_STRIPED};
-    static const char *type[] = {"", "replicate", "varying_use", "partial", "partial(max)", "at"};
+    const char *const type[] = {"",
+                                "replicate",
+                                "varying_use",
+                                place_pending_words[PENDING_SUM],
+                                place_pending_words[PENDING_MAX],
+                                "at"};
     const GTensor *t = &r->p->graph->t[v->tensor];
     const Mesh *m = r->p->mesh;
     TraceShape shape = {0}, *s = &shape;

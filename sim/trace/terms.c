@@ -29,8 +29,14 @@ PlaceCut place_cut(const char *place, int *dim) {
     return PLACE_WHOLE;
 }
 
-bool place_pending(const char *place) {
-    return place && (!strcmp(place, "partial") || !strcmp(place, "partial(max)"));
+const char *const place_pending_words[N_PENDINGS] = {
+    [PENDING_SUM] = "partial", [PENDING_MAX] = "partial(max)"};
+PlacePending place_pending(const char *place) {
+    const size_t n = place ? strcspn(place, " ") : 0;
+    for (int k = PENDING_SUM; place && k < N_PENDINGS; k++)
+        if (strlen(place_pending_words[k]) == n && !strncmp(place, place_pending_words[k], n))
+            return (PlacePending)k;
+    return PENDING_NONE;
 }
 
 int term_of(const char *const *words, int n, const char *word) {

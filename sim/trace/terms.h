@@ -72,9 +72,13 @@ extern const char *const place_cut_words[N_PLACE_CUTS];
  * ("replicate", "partial(max)", "at(0)") and of NULL. */
 PlaceCut place_cut(const char *place, int *dim);
 
-/* Does a placement say that terms of a sum, of a maximum, are pending: "partial", "partial(max)"?
- */
-bool place_pending(const char *place);
+/* What a placement of an axis leaves to be done over it: "partial", "partial(max)"; with the ranks
+ * between which it is, "partial at(0,3)". */
+typedef enum { PENDING_NONE, PENDING_SUM, PENDING_MAX, N_PENDINGS } PlacePending;
+extern const char *const place_pending_words[N_PENDINGS];
+/* PENDING_NONE of one after which nothing is left to be done, and of NULL. */
+PlacePending place_pending(const char *place);
+
 /* The number of a word in such a list of n; -1: it stands not there. NULL stands nowhere. */
 int term_of(const char *const *words, int n, const char *word);
 /* "forward"; "" for PHASE_NONE. For people. */

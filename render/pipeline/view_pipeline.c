@@ -61,7 +61,7 @@ typedef struct {
     double x, w;            /* of the rows: their left end and width */
     double cell, step, gap; /* heights: of a cell, of the line under it, between rows */
     bool each;              /* every action has its cell */
-    bool fine;              /* cells are so narrow that white stands between them */
+    bool fine;              /* cells are so narrow that their lines are pale */
     bool *numbered;         /* per kind and stage of the one that is drawn: all its cells are */
     bool one_line;          /* what is said of a row stands in one line */
     bool strip;             /* part of another view's page: nothing of what is in flight */
@@ -172,8 +172,9 @@ static void draw_cell(PipePen *q, const PipeRow *r, int i, Area box) {
                                                        time_text(a->end - a->start, q->p.a),
                                                        time_text(a->start, q->p.a))));
     scene_same(q->s, arena_printf(q->p.a, "micro-batch %d", a->microbatch));
-    /* of narrow cells dark lines would be most of what is seen, of narrower ones any */
-    Role line = box.w < 2 ? ROLE_NONE : q->fine ? ROLE_PAPER : ROLE_COMPUTE_LINE;
+    /* of narrow cells dark lines would be most of what is seen, of narrower ones any; print has
+     * white cells, so that there is some line */
+    Role line = box.w < 2 ? ROLE_NONE : q->fine ? ROLE_GRID : ROLE_COMPUTE_LINE;
     scene_rect(q->s, box, 0, (Look){action_looks[k].fill, line, 0.75});
     draw_chunk(q, r, i, box);
     const double size = NUMBER;

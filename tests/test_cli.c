@@ -2263,7 +2263,7 @@ static void test_draw_options(void **state) {
         const char *view, *takes; /* r: --rank, l: --layer, a: --part, p: --pass */
     } v[] = {{"block", "rlap"}, {"timeline", "r"}, {"overview", "rp"},   {"shards", "rla"},
              {"memory", "r"},   {"errors", ""},    {"storyboard", "ra"}, {"mesh", "r"},
-             {"routing", "rl"}, {"pipeline", ""}};
+             {"routing", "rl"}, {"pipeline", ""},  {"roofline", "r"}};
     int n;
     render_views(&n);
     assert_int_equal(n, sizeof v / sizeof *v);

@@ -24,7 +24,7 @@
 static const char *const run_files[] = {
     "small.trace.jsonl",  "small.block.svg",      "small.block.png",  "small.timeline.svg",
     "small.timeline.png", "small.overview.svg",   "small.shards.svg", "small.memory.svg",
-    "small.errors.svg",   "small.storyboard.svg", "small.mesh.svg"};
+    "small.errors.svg",   "small.storyboard.svg", "small.mesh.svg",   "small.roofline.svg"};
 enum { N_RUN_FILES = sizeof run_files / sizeof *run_files };
 
 static void expect_bytes(const char *path, const char *text) {

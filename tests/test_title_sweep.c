@@ -983,6 +983,88 @@ static void more_values(const Page *p, char **m) {
     is_count(p, m[2], n - listed);
 }
 
+/* ---- roofline ---- */
+
+/* Whose kernels they are: all ranks', or those that the subtitle names. */
+static int64_t roof_rank(const Page *p) {
+    const char *title = page_words(p->a, p->s, "title");
+    size_t longest = 0;
+    int64_t rank = 0;
+    RankSet *part;
+    const int n = trace_parts(p->t, p->a, &part);
+    if (p->o.rank >= 0) return p->o.rank;
+    for (int i = 0; i < n; i++) {
+        const char *name = arena_printf(p->a, "rank%s %s", rankset_count(&part[i]) == 1 ? "" : "s",
+                                        rankset_text(&part[i], p->a));
+        if (strlen(name) <= longest || !strstr(title, name)) continue;
+        longest = strlen(name), rank = rankset_first(&part[i]);
+    }
+    return rank;
+}
+/* Counted once for a page: every phrase asks. */
+static RecordRoof roof(const Page *p) {
+    static const Scene *of;
+    static RecordRoof r;
+    if (of != p->s) r = records_roof(p->a, p->t, roof_rank(p));
+    of = p->s;
+    return r;
+}
+static int bound(const char *word) {
+    return !strcmp(word, "compute")  ? RECORD_COMPUTE_BOUND
+           : !strcmp(word, "memory") ? RECORD_MEMORY_BOUND
+                                     : RECORD_LAUNCH_BOUND;
+}
+/* The kind that takes most of the time. */
+static void roof_some(const Page *p, char **m) {
+    RecordRoof r = roof(p);
+    const int b = bound(m[4]);
+    for (int k = 0; k < RECORD_BOUNDS; k++)
+        if (r.took[k] > r.took[b] * (1 + 1e-9)) wrong(p, m[4], "another takes longer");
+    is_count(p, m[1], r.of[b]), is_count(p, m[2], r.kernels);
+    is_share(p, m[5], r.took[b], r.compute);
+}
+static void roof_every(const Page *p, char **m) {
+    RecordRoof r = roof(p);
+    if (*m[2]) is_count(p, m[2], r.kernels);
+    else if (!strcmp(m[1], "Both kernels are")) is_count(p, "2", r.kernels);
+    else is_count(p, "1", r.kernels);
+    if (r.of[bound(m[3])] != r.kernels) wrong(p, m[3], "not all");
+}
+static void roof_longer(const Page *p, char **m) {
+    RecordRoof r = roof(p);
+    is_count(p, m[1], r.longer), is_count(p, m[2], r.colls);
+}
+static void roof_all_colls(const Page *p, char **m) {
+    RecordRoof r = roof(p);
+    is_count(p, *m[2] ? m[2] : *m[1] == 'b' ? "2" : "1", r.colls);
+    is_count(p, *m[3] == 'o' ? arena_printf(p->a, "%d", r.colls) : "0", r.longer);
+}
+static void roof_compute(const Page *p, char **m) { is_time(p, m[1], roof(p).compute); }
+static void roof_bound(const Page *p, char **m) {
+    RecordRoof r = roof(p);
+    is_time(p, m[2], r.took[bound(m[1])]), is_count(p, m[3], r.of[bound(m[1])]);
+}
+static void roof_sent(const Page *p, char **m) {
+    RecordRoof r = roof(p);
+    is_time(p, m[1], r.sent);
+    is_count(p, *m[4] ? m[4] : "0", r.longer);
+    if (*m[4]) is_time(p, m[3], r.sent_longer);
+}
+static void roof_alone(const Page *p, char **m) { is_count(p, m[1], roof(p).alone); }
+static void roof_messages(const Page *p, char **m) { is_count(p, m[1], roof(p).messages); }
+static void roof_bare(const Page *p, char **m) {
+    int64_t rank = roof_rank(p), n = 0;
+    for (int i = 0; i < p->t->n_events; i++) {
+        const TraceEvent *e = &p->t->events[i];
+        n += rankset_has(&e->ranks, rank) && !strcmp(e->kind, "compute") &&
+             !(e->moved > 0 && e->work >= 0.01 * e->moved);
+    }
+    is_count(p, m[1], n);
+}
+static void roof_ridge(const Page *p, char **m) {
+    is_text(p, m[1], count_text(p->t->flop_rate / p->t->memory_rate, p->a));
+}
+
 /* What a picture counts. `#` is a whole number, `@` bytes, `~` a time, `%` a share, `&`
  * a set of ranks. */
 typedef struct {
@@ -998,6 +1080,24 @@ static const Phrase phrases[] = {
      "(On|The busiest,|The last to end,|Busiest,|Last to end,) ranks? &:", nothing_more},
     {"timeline", "The busiest, ([^ ]+) #, ranks? &: ", busiest_place},
     {"timeline", "ranks? (&) first", told_first},
+    {"roofline", "# of # kernels (is|are) ([a-z]+)-bound: % of the compute time", roof_some},
+    {"roofline", "(The kernel is|Both kernels are|All # kernels are) ([a-z]+)-bound", roof_every},
+    {"roofline", "# of # collectives outlasts? (its|their) products", roof_longer},
+    {"roofline",
+     "(the collective|both collectives|all # collectives) (is shorter|are shorter|outlasts?)",
+     roof_all_colls},
+    {"roofline", "Compute ~:", roof_compute},
+    {"roofline", "([a-z]+)-bound ~ in # kernels?", roof_bound},
+    {"roofline",
+     "Collectives with products ~, (none of which outlasts|~ of it in # that outlasts?) them",
+     roof_sent},
+    {"roofline", "# more collectives? ha(s|ve) no product", roof_alone},
+    {"roofline", "# messages? between stages (is|are) not drawn", roof_messages},
+    {"roofline", "# kernels? with less than 0.01 FLOP per byte", roof_bare},
+    {"roofline", "# collectives? with more than 1000 times", nothing_more},
+    {"roofline", "compute-bound from ([0-9.]+( [kMG])?) FLOP per byte on", roof_ridge},
+    {"roofline", "all # ranks alike", all_ranks},
+    {"roofline", "ranks? &", nothing_more},
     {"mesh", "· # more", more_classes},
     {"mesh", "# copies of each, over ([^;]*)", copies_of},
     {NULL, "and # more mistakes?", things_wrong},

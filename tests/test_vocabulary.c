@@ -72,7 +72,7 @@ static void one_vocabulary(void **state) {
                {"plans/bugs/25-packed-cut-as-one.yaml", NAMES_HF},
                {"plans/bugs/33-norm-over-own-columns.yaml", NAMES_TORCHTITAN}};
     static const char *const view[] = {"block", "timeline",   "overview", "shards", "memory",
-                                       "mesh",  "storyboard", "routing",  "errors"};
+                                       "mesh",  "storyboard", "routing",  "errors", "roofline"};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         Arena *a = arena_new();
         PlanRun r = run_of_file(a, row[i].plan);

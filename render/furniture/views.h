@@ -32,6 +32,8 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY
       VIEW_RUN, NULL)                                                                              \
     V(pipeline, "stages over time: cells of micro-batches, idle time, what is in flight", 0,       \
       VIEW_TIMES | VIEW_SEVERAL | VIEW_JSON, view_pipeline_json)                                   \
+    V(roofline, "when it is compute-bound: FLOPs per byte against the machine", BY_RANK,           \
+      VIEW_TIMES, NULL)                                                                            \
     V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, VIEW_TIMES, NULL)
 
 /* view_NAME fills page[] and returns the number of pages; 0 and a diagnostic if the trace has

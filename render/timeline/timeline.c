@@ -519,6 +519,7 @@ static int read_both(const ViewCall *c, int64_t focus, Timeline *out, int kernel
 }
 int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, TimeFold *folded) {
     const Trace *t = c->t;
+    const char *view = c->o->view ? c->o->view : "timeline"; /* others read it, too */
     int64_t focus = c->o->rank >= 0 ? c->o->rank : 0;
     int n = 0;
     *folded = (TimeFold){0};
@@ -527,7 +528,7 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, TimeFo
         if (t->diags[i].severity != DIAG_ERROR) continue;
         diag_error(c->d, "E0211", diag_nowhere,
                    "mend that line, or draw view 'block', which shows the step",
-                   "view 'timeline' has no times, for the plan breaks a rule: %s [%s]",
+                   "view '%s' has no times, for the plan breaks a rule: %s [%s]", view,
                    t->diags[i].message, t->diags[i].code);
         return 0;
     }
@@ -535,7 +536,7 @@ int timeline_read(const ViewCall *c, Timeline *out, int max, int kernels, TimeFo
         diag_error(c->d, "E0211", diag_nowhere,
                    "draw the plan itself, or run it with a `hardware:` profile (--hardware NAME) "
                    "and draw that trace",
-                   "the trace has no times for view 'timeline'");
+                   "the trace has no times for view '%s'", view);
         return 0;
     }
     RankSet *part; /* ranks that do the same work take the same time */

@@ -275,6 +275,13 @@ const Term cli_terms[] = {
      "exposed and waiting add up to the span; what several streams do at the same time counts "
      "once. Times are told of the ranks that are the last to end; of those, of the ones that wait "
      "least: the others wait for them."},
+    {"roofline", TERM_WORD, "ridge compute-bound memory-bound launch-bound intensity",
+     "what a kernel can reach: its FLOPs per byte of memory (its intensity) times the bandwidth, "
+     "and at most the machine's FLOP/s; both roofs meet at the ridge. In the model of time a "
+     "kernel takes the longer of both, and its launch: whichever is longest is what it is bound "
+     "by. With bytes sent and a link in place of bytes of memory the same says whether products "
+     "take longer than the collective beside them: then it can be hidden behind them, if both go "
+     "on at once. `draw --view roofline` shows both."},
     {"shrink", TERM_WORD, "shrunk",
      "widths D, d, F, V divided by a number so that a plan runs anywhere; head counts, axes and "
      "collectives stay. `--full` undoes it."},

@@ -115,8 +115,8 @@ static const char *kernel_formula(const Sim *s, double work, double moved, doubl
                         amount(s->h->memory_bandwidth, "B/s", a),
                         time_text(s->h->kernel_overhead, a), time_text(time, a));
 }
-static double compute_time(Sim *s, const TraceCompute *c, const RankSet *ranks,
-                           const char **formula) {
+/* Fills what a kernel's time is made from, and its formula; returns the time. */
+static double compute_time(Sim *s, const TraceCompute *c, const RankSet *ranks, TraceEvent *e) {
     Arena *a = s->t->arena;
     RowLoad load;
     bool rows = cost_rows_of(&s->rows, c, ranks, &load);
@@ -127,12 +127,12 @@ static double compute_time(Sim *s, const TraceCompute *c, const RankSet *ranks,
     double time = (flops > bytes ? flops : bytes) + s->h->kernel_overhead;
     const char **said = said_of(s, (Said){.x = work, .y = moved});
     if (!*said) *said = kernel_formula(s, work, moved, rate, time);
-    *formula = *said;
+    e->work = work, e->moved = moved, e->formula = *said;
     if (rows)
-        *formula = s->rows.run
-                       ? arena_printf(a, "%s; %.0f rows on the rank that has most, %.0f expected",
-                                      *formula, load.rows, load.expected)
-                       : arena_printf(a, "%s; %.0f rows expected", *formula, load.expected);
+        e->formula = s->rows.run
+                         ? arena_printf(a, "%s; %.0f rows on the rank that has most, %.0f expected",
+                                        *said, load.rows, load.expected)
+                         : arena_printf(a, "%s; %.0f rows expected", *said, load.expected);
     return time;
 }
 /* What NCCL expects of a group in which a rank sends `sent` bytes. */
@@ -271,8 +271,8 @@ static int known(const Sim *s, int step) { return step < s->n_steps ? step : -1;
 
 static void run_compute(Sim *s, Class *c, const TraceCompute *k) {
     if (k->ranks.n && !rankset_has(&k->ranks, c->rank)) return;
-    const char *formula;
-    double start = c->stream[0].free, time = compute_time(s, k, &c->ranks, &formula);
+    TraceEvent of = {0};
+    double start = c->stream[0].free, time = compute_time(s, k, &c->ranks, &of);
     int cause = c->stream[0].last;
     for (int i = 0; k->input_step && i < k->n_inputs; i++)
         wait_for(c, known(s, k->input_step[i]), &start, &cause);
@@ -280,7 +280,7 @@ static void run_compute(Sim *s, Class *c, const TraceCompute *k) {
     e->e.step = k->step;
     e->e.kind = "compute";
     e->e.name = short_name(k->makes.of ? k->makes : (Subject){OF_ITSELF, k->module}, s->t->arena);
-    e->e.formula = formula;
+    e->e.formula = of.formula, e->e.work = of.work, e->e.moved = of.moved;
     made(s, c, k->step, start + time, c->n_events - 1);
 }
 /* A gather of parameters runs ahead no further than its record says: it waits until that kernel has
@@ -367,6 +367,7 @@ static void run_collective(Sim *s, const TraceCollective *k) {
         e->e.kind = "collective";
         e->e.name = name;
         e->e.wait = wait;
+        e->e.moved = (double)sent[m->meets[i]];
         e->e.formula = wait > 0 ? arena_printf(a, "%s, after %s of waiting for its slowest member",
                                                formula, time_text(wait, a))
                                 : formula;
@@ -531,5 +532,8 @@ void cost_simulate(Trace *t, const Hardware *h) {
     t->node_ranks = h->gpus_per_node;
     t->links[0] = amount(h->intra_bandwidth, "B/s", t->arena);
     t->links[1] = amount(h->inter_bandwidth, "B/s", t->arena);
+    t->flop_rate = flop_rate(t, h), t->memory_rate = h->memory_bandwidth;
+    t->launch = h->kernel_overhead;
+    t->link_rate[0] = h->intra_bandwidth, t->link_rate[1] = h->inter_bandwidth;
     arena_free(s.scratch);
 }

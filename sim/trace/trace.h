@@ -365,6 +365,8 @@ typedef struct {
     double start, end;  /* seconds */
     double wait;        /* from its start on it waits for the last of its group: nothing is sent */
     double exposed, wait_exposed; /* compute stands still: while it sends; while it waits */
+    double work, moved; /* what its time is made from: FLOPs; bytes of memory, of a collective sent
+                         */
     const char *formula;
 } TraceEvent;
 
@@ -440,6 +442,9 @@ typedef struct Trace {
     const char *hardware;           /* profile and its constants, one line, if there are events */
     int64_t node_ranks;             /* neighbours that share a node of that machine; 0: not known */
     const char *links[2];           /* what a rank sends inside a node, and across: "370 GB/s" */
+    /* the same as numbers: FLOP/s of the run's dtype, bytes/s of memory, seconds per kernel, bytes/s
+     * of both links; 0: not known */
+    double flop_rate, memory_rate, launch, link_rate[2];
     int *param_slot, n_param_slots; /* trace_index: names to 1 + index; NULL: not made */
     int n_params, cap_params;
     TraceParam *params;

@@ -372,6 +372,8 @@ char *trace_text(const Trace *t, Arena *arena, bool with_events, size_t *n) {
         shown.n_events = shown.n_measured = shown.n_actions = 0;
         shown.hardware = shown.links[0] = shown.links[1] = NULL;
         shown.node_ranks = 0;
+        shown.flop_rate = shown.memory_rate = shown.launch = 0;
+        shown.link_rate[0] = shown.link_rate[1] = 0;
     }
     JsonWriter w = json_writer(arena);
     write_record(&w, &record_types[RECORD_RUN], &shown);

@@ -249,3 +249,110 @@ const char *page_words(Arena *a, const Scene *s, const char *what) {
     }
     return t.s ? t.s : "";
 }
+
+/* ---- the roofline ---- */
+typedef struct {
+    const Trace *t;
+    int64_t rank;
+    bool makes;
+    int layer;
+    bool *seen; /* per compute */
+    int first;  /* the first product that was found, of makers the last; -1 */
+    int n, *found;
+} Around;
+
+static const TraceEvent *event_of(const Trace *t, int64_t rank, int step) {
+    for (int i = 0; i < t->n_events; i++)
+        if (t->events[i].step == step && rankset_has(&t->events[i].ranks, rank))
+            return &t->events[i];
+    return NULL;
+}
+static void go_from(Around *x, int step);
+static void go_to(Around *x, int i) {
+    const TraceCompute *c = &x->t->computes[i];
+    if (x->seen[i] || !rankset_has(&c->ranks, x->rank)) return;
+    x->seen[i] = true;
+    if (c->product || c->attends) {
+        const TraceEvent *e = event_of(x->t, x->rank, c->step);
+        if (!e || e->work <= 0) return; /* the mask leaves nothing */
+        const int was = x->first < 0 ? -1 : x->t->computes[x->first].step;
+        if (was < 0 || (c->step > was) == x->makes) x->first = i;
+        x->found[x->n++] = i;
+        return;
+    }
+    if (c->layer != x->layer) return;
+    if (!x->makes) go_from(x, c->step);
+    for (int k = 0; x->makes && k < c->n_inputs; k++)
+        if (c->input_step[k] >= 0) go_from(x, c->input_step[k]);
+}
+/* All that reads the output of a step, or what makes it; slices only show it another way. */
+static void go_from(Around *x, int step) {
+    const Trace *t = x->t;
+    for (int i = 0; i < t->n_moves; i++) {
+        if (x->makes && t->moves[i].step == step) go_from(x, t->moves[i].value_step);
+        if (!x->makes && t->moves[i].value_step == step) go_from(x, t->moves[i].step);
+    }
+    for (int i = 0; i < t->n_computes; i++) {
+        bool next = x->makes && t->computes[i].step == step;
+        for (int k = 0; !x->makes && k < t->computes[i].n_inputs; k++)
+            next |= t->computes[i].input_step[k] == step;
+        if (next) go_to(x, i);
+    }
+}
+static int phase_of(const TraceCompute *c) {
+    const bool back = c->pass == PHASE_BACKWARD || c->pass == PHASE_GRADIENTS ||
+                      (c->pass == PHASE_LOSS && subject_is_gradient(c->makes));
+    return c->pass == PHASE_OPTIMIZER ? 2 : back;
+}
+static double one_way(Arena *a, const Trace *t, int64_t rank, const TraceCollective *c,
+                      bool makes) {
+    Around x = {t, rank, makes, c->layer, NULL, -1, 0, NULL};
+    double sum = 0;
+    x.seen = ARENA_ARRAY(a, bool, t->n_computes + 1);
+    x.found = ARENA_ARRAY(a, int, t->n_computes + 1);
+    if (!makes || c->value_step >= 0) go_from(&x, makes ? c->value_step : c->step);
+    for (int i = 0; !makes && i < c->n_with; i++) go_from(&x, c->with[i]);
+    for (int i = 0; makes && i < c->n_with_from; i++) go_from(&x, c->with_from[i]);
+    for (int i = 0; i < x.n; i++) {
+        const TraceCompute *k = &t->computes[x.found[i]];
+        const TraceEvent *e = event_of(t, rank, k->step);
+        if (phase_of(k) == phase_of(&t->computes[x.first])) sum += e ? e->end - e->start : 0;
+    }
+    return sum;
+}
+double records_products(Arena *a, const Trace *t, int64_t rank, const TraceCollective *c) {
+    const double own = one_way(a, t, rank, c, c->reduce != NULL);
+    return own > 0 ? own : one_way(a, t, rank, c, c->reduce == NULL);
+}
+static void add_kernel(RecordRoof *r, const Trace *t, const TraceEvent *e) {
+    const double flops = e->work / t->flop_rate, bytes = e->moved / t->memory_rate,
+                 took = e->end - e->start;
+    const RecordBound b = t->launch > flops && t->launch > bytes ? RECORD_LAUNCH_BOUND
+                          : flops < bytes                        ? RECORD_MEMORY_BOUND
+                                                                 : RECORD_COMPUTE_BOUND;
+    r->kernels++, r->of[b]++;
+    r->compute += took, r->took[b] += took;
+}
+static const TraceCollective *coll_of(const Trace *t, int step) {
+    for (int i = 0; i < t->n_collectives; i++)
+        if (t->collectives[i].step == step) return &t->collectives[i];
+    return NULL;
+}
+RecordRoof records_roof(Arena *a, const Trace *t, int64_t rank) {
+    RecordRoof r = {0};
+    for (int i = 0; i < t->n_events; i++) {
+        const TraceEvent *e = &t->events[i];
+        if (!rankset_has(&e->ranks, rank)) continue;
+        const TraceCollective *c = strcmp(e->kind, "compute") ? coll_of(t, e->step) : NULL;
+        if (!c) add_kernel(&r, t, e);
+        else if (!strcmp(c->op, "send")) r.messages++;
+        else {
+            const double took = e->end - e->start - e->wait,
+                         products = records_products(a, t, rank, c);
+            const bool has = products > 0 && e->moved > 0, longer = has && took > products;
+            r.alone += !has, r.colls += has, r.longer += longer;
+            r.sent += has ? took : 0, r.sent_longer += longer ? took : 0;
+        }
+    }
+    return r;
+}

@@ -38,6 +38,26 @@ typedef struct {
 } RecordTime;
 RecordTime records_time(Arena *a, const Trace *t, int64_t rank);
 
+/* Which of `n` kernels' times is the largest: its FLOPs', its bytes' or its launch's. */
+typedef enum {
+    RECORD_COMPUTE_BOUND,
+    RECORD_MEMORY_BOUND,
+    RECORD_LAUNCH_BOUND,
+    RECORD_BOUNDS
+} RecordBound;
+/* How many kernels of the rank are of each kind and what they take; its collectives (no messages)
+ * that have products around them, those of them that take longer than these, and their times;
+ * collectives without. */
+typedef struct {
+    int kernels, of[RECORD_BOUNDS], colls, longer, alone, messages;
+    double compute, took[RECORD_BOUNDS], sent, sent_longer;
+} RecordRoof;
+RecordRoof records_roof(Arena *a, const Trace *t, int64_t rank);
+/* The time of the products that read what a collective brings or, of a sum, make what it sends, and
+ * where there are none the other way round: those of one pass, behind kernels of the same layer
+ * that are none. 0: there are none. */
+double records_products(Arena *a, const Trace *t, int64_t rank, const TraceCollective *c);
+
 /* What the events are of, in words: a step's, or of one of its micro-batches. */
 const char *records_span(Arena *a, const Trace *t);
 

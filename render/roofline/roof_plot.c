@@ -1,0 +1,383 @@
+/* Drawing a roofline. See roof_plot.h. A name stands where it touches no other name, no mark and no
+ * line; further away it is led to its mark. Marks at one place have one name. */
+#include "render/roofline/roof_plot.h"
+#include "base/text.h"
+#include <math.h>
+#include <string.h>
+
+enum { LEFT = 64, BOTTOM = 42, HEAD = 24, SMALLEST = 4, LARGEST = 11, CLOSE = 5 };
+enum { MOST_LINES = 64, MOST_NAMES = 3, DECADES = 16 };
+typedef struct {
+    double lo, hi, from, to; /* log10; where these stand */
+} Axis;
+typedef struct {
+    Pt a, b;
+} Line;
+typedef struct {
+    const RoofPlot *p;
+    Scene *s;
+    Arena *a;
+    Axis x, y;
+    Area box; /* inside the axes */
+    double size;
+    int n_lines, n_roofs, n_boxes, n_marks; /* leaders are lines behind the roofs */
+    Line line[MOST_LINES];
+    Box *text; /* names that stand */
+    Box *mark; /* what each mark covers, in the order of the plot */
+    unsigned *legend;
+} RoofPen;
+
+static double at_log(const Axis *x, double log) {
+    const double t = fmin(fmax((log - x->lo) / (x->hi - x->lo), 0), 1);
+    return x->from + t * (x->to - x->from);
+}
+static double place(const Axis *x, double v) { return at_log(x, log10(v)); }
+static Pt point(const RoofPen *q, double x, double y) {
+    return (Pt){place(&q->x, x), place(&q->y, y)};
+}
+/* ---- axes ---- */
+static void widen(Axis *x, double v) {
+    const double log = log10(v);
+    if (!isfinite(log)) return;
+    x->lo = fmin(x->lo, log), x->hi = fmax(x->hi, log);
+}
+static void set_axes(RoofPen *q) {
+    const RoofPlot *p = q->p;
+    q->x = q->y = (Axis){INFINITY, -INFINITY, 0, 0};
+    for (int i = 0; i < p->n; i++) widen(&q->x, p->mark[i].x), widen(&q->y, p->mark[i].y);
+    for (int i = 0; i < p->n_slopes; i++) widen(&q->x, p->peak / p->slope[i].rate);
+    widen(&q->y, p->peak);
+    q->y.lo -= 0.15, q->y.hi += fmax(0.3, 0.16 * (q->y.hi - q->y.lo)); /* for names above */
+    q->x.lo -= 0.35, q->x.hi += 0.9;
+    if (q->y.hi - q->y.lo < 1.2) q->y.lo = q->y.hi - 1.2;
+    if (q->x.hi - q->x.lo > DECADES) q->x.lo = q->x.hi - DECADES;
+    if (q->y.hi - q->y.lo > DECADES) q->y.lo = q->y.hi - DECADES;
+    q->x.from = q->box.x, q->x.to = q->box.x + q->box.w;
+    q->y.from = q->box.y + q->box.h, q->y.to = q->box.y;
+}
+/* "0.01", "10 k" */
+static const char *decade_text(Arena *a, int k) {
+    return k < 0 ? arena_printf(a, "%.*f", -k, pow(10, k)) : count_text(pow(10, k), a);
+}
+/* Every so many decades have a number. */
+static int decades(const Axis *x, double apart) {
+    const double each = fabs(x->to - x->from) / (x->hi - x->lo);
+    return (int)fmax(1, ceil(apart / each));
+}
+static void draw_x(RoofPen *q) {
+    const int step = decades(&q->x, 46);
+    const double y = q->box.y + q->box.h;
+    for (int k = (int)ceil(q->x.lo); k <= (int)floor(q->x.hi); k++) {
+        const double x = at_log(&q->x, k);
+        scene_segment(q->s, (Pt){x, q->box.y}, (Pt){x, y}, ROLE_GRID, 1)->ground = true;
+        if (((k % step) + step) % step == 0)
+            scene_text(q->s, x, y + 16, (TextLook){ALIGN_MIDDLE, q->size, REGULAR, ROLE_TICK},
+                       decade_text(q->a, k));
+    }
+    scene_text(q->s, q->box.x + q->box.w / 2, y + 34,
+               (TextLook){ALIGN_MIDDLE, fmax(12, q->size), REGULAR, ROLE_SECOND}, q->p->x_name);
+}
+static void draw_y(RoofPen *q) {
+    const int step = decades(&q->y, 26);
+    for (int k = (int)ceil(q->y.lo); k <= (int)floor(q->y.hi); k++) {
+        const double y = at_log(&q->y, k);
+        scene_segment(q->s, (Pt){q->box.x, y}, (Pt){q->box.x + q->box.w, y}, ROLE_GRID, 1)->ground =
+            true;
+        if (((k % step) + step) % step == 0)
+            scene_text(q->s, q->box.x - 6, y + 4,
+                       (TextLook){ALIGN_RIGHT, q->size, REGULAR, ROLE_TICK}, decade_text(q->a, k));
+    }
+}
+
+/* ---- what stands where ---- */
+static double radius(const RoofMark *m) {
+    return SMALLEST + (LARGEST - SMALLEST) * sqrt(fmin(fmax(m->share, 0), 1));
+}
+static bool is_wrong(const RoofPlot *p, const RoofMark *m) {
+    return wrong_number(p->wrong, m->step) > 0;
+}
+static Box mark_box(const RoofPen *q, const RoofMark *m) {
+    const Pt at = point(q, m->x, m->y);
+    const double r = radius(m) + 1, w = m->hexagon ? 1.5 * r : r;
+    return (Box){at.x - w, at.y - r, at.x + w, at.y + r};
+}
+static bool one_place(const RoofPen *q, int i, int k) {
+    const Pt a = point(q, q->p->mark[i].x, q->p->mark[i].y),
+             b = point(q, q->p->mark[k].x, q->p->mark[k].y);
+    return hypot(a.x - b.x, a.y - b.y) <= CLOSE;
+}
+static bool crosses(Line l, Box b) {
+    double t0 = 0, t1 = 1;
+    const double p[2] = {l.a.x, l.a.y}, d[2] = {l.b.x - l.a.x, l.b.y - l.a.y}, lo[2] = {b.x0, b.y0},
+                 hi[2] = {b.x1, b.y1};
+    for (int i = 0; i < 2; i++) {
+        if (fabs(d[i]) < 1e-9) {
+            if (p[i] < lo[i] || p[i] > hi[i]) return false;
+            continue;
+        }
+        const double u = (lo[i] - p[i]) / d[i], v = (hi[i] - p[i]) / d[i];
+        t0 = fmax(t0, fmin(u, v)), t1 = fmin(t1, fmax(u, v));
+    }
+    return t0 <= t1;
+}
+static bool meet(Box a, Box b) { return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1; }
+static bool is_free(const RoofPen *q, Box b, int own) {
+    enum { AIR = 3 };
+    const Box wide = {b.x0 - AIR, b.y0 - AIR, b.x1 + AIR, b.y1 + AIR};
+    const Area in = q->box;
+    if (b.x0 < in.x + 2 || b.x1 > in.x + in.w - 2 || b.y0 < in.y + 2 || b.y1 > in.y + in.h - 2)
+        return false;
+    for (int i = 0; i < q->n_boxes; i++)
+        if (meet(wide, q->text[i])) return false;
+    for (int i = 0; i < q->n_marks; i++)
+        if (meet(own >= 0 && one_place(q, i, own) ? b : wide, q->mark[i])) return false;
+    for (int i = 0; i < q->n_lines; i++)
+        if (crosses(q->line[i], wide)) return false;
+    return true;
+}
+static bool leads_free(const RoofPen *q, Line l, int own, bool over) {
+    const Box ends = {fmin(l.a.x, l.b.x), fmin(l.a.y, l.b.y), fmax(l.a.x, l.b.x),
+                      fmax(l.a.y, l.b.y)};
+    for (int i = 0; i < q->n_lines; i++) /* along one it would not be seen; another leader never */
+        if ((!over || i >= q->n_roofs || l.a.y == l.b.y) && crosses(q->line[i], ends)) return false;
+    for (int i = 0; i < q->n_boxes; i++)
+        if (crosses(l, q->text[i])) return false;
+    for (int i = 0; i < q->n_marks; i++)
+        if (!one_place(q, i, own) && crosses(l, q->mark[i])) return false;
+    return true;
+}
+static void add_line(RoofPen *q, Pt a, Pt b) {
+    if (q->n_lines < MOST_LINES) q->line[q->n_lines++] = (Line){a, b};
+}
+/* The box of a line of text that begins at x, its middle at y. */
+static Box text_box(const RoofPen *q, double x, double y, double w) {
+    return (Box){x, y - 0.62 * q->size, x + w, y + 0.62 * q->size};
+}
+static void put_text(RoofPen *q, Box b, TextLook look, const char *text) {
+    scene_text(q->s, b.x0, (b.y0 + b.y1) / 2 + 0.36 * q->size, look, text);
+    q->text[q->n_boxes++] = b;
+}
+
+/* ---- roofs ---- */
+/* The slanted roof from the left edge, or the bottom, to where it meets the flat one. */
+static void draw_slope(RoofPen *q, int i, double part, bool whole) {
+    const RoofPlot *p = q->p;
+    const double rate = p->slope[i].rate, bottom = pow(10, q->y.lo),
+                 x0 = fmax(pow(10, q->x.lo), bottom / (part * rate)), ridge = p->peak / rate;
+    static const double dash[2] = {4, 3};
+    const Pt pt[3] = {point(q, x0, part * rate * x0), point(q, ridge, part * p->peak),
+                      point(q, pow(10, q->x.hi), part * p->peak)};
+    const int n = whole ? 3 : 2;
+    Mark *m = scene_line(q->s, pt, n, part < 1 ? ROLE_SECOND : ROLE_INK, part < 1 ? 1 : 2);
+    m->bend = 0;
+    if (part < 1) m->dash = dash, m->n_dash = 2;
+    for (int k = 0; k + 1 < n; k++) add_line(q, pt[k], pt[k + 1]);
+}
+/* The name of a line: at the first of some places along it that is free, `dy` from it. */
+static bool name_line(RoofPen *q, Line l, double dy, TextLook look, const char *text) {
+    static const double away[] = {2, 8, 16, 26};
+    const double w = scene_width(q->s, q->size, REGULAR, text);
+    for (int k = 0; k <= 64; k++) {
+        const double t = k / 4 / 16.0, x = l.a.x + t * (l.b.x - l.a.x),
+                     y = l.a.y + t * (l.b.y - l.a.y) + dy, far = away[k % 4];
+        const bool right = look.align == ALIGN_LEFT;
+        const Box b = text_box(q, right ? x + far : x - w - far, y, w);
+        if (!is_free(q, b, -1)) continue;
+        look.align = ALIGN_LEFT;
+        put_text(q, b, look, text);
+        return true;
+    }
+    return false;
+}
+/* Where the last slope meets the flat roof, and what is so on both sides. */
+static void draw_ridge(RoofPen *q) {
+    const RoofPlot *p = q->p;
+    enum { HIGHER = 4 };
+    static const double dash[2] = {1.5, 3};
+    bool put[2] = {!p->left, !p->right};
+    const double ridge = p->peak / p->slope[p->n_slopes - 1].rate;
+    const Pt top = point(q, ridge, p->peak), foot = {top.x, q->box.y + q->box.h};
+    Mark *m = scene_segment(q->s, top, foot, ROLE_SECOND, 1);
+    m->dash = dash, m->n_dash = 2;
+    add_line(q, top, foot);
+    for (int k = 0; k < 2 * HIGHER; k++) {
+        const char *word = k % 2 ? p->right : p->left;
+        const double w = scene_width(q->s, q->size, REGULAR, word);
+        const Box b = text_box(q, k % 2 ? top.x + 7 : top.x - 7 - w, foot.y - 11 - k / 2 * 16, w);
+        if (put[k % 2] || !is_free(q, b, -1)) continue;
+        put_text(q, b, (TextLook){ALIGN_LEFT, q->size, REGULAR, ROLE_SECOND}, word);
+        put[k % 2] = true;
+    }
+}
+static void draw_roofs(RoofPen *q) {
+    const RoofPlot *p = q->p;
+    scene_begin(q->s, "roof", arena_printf(q->a, "%s-roof", p->id), p->peak_label);
+    for (int i = 0; i < p->n_slopes; i++) draw_slope(q, i, 1, i == 0);
+    if (p->under > 0) draw_slope(q, 0, p->under, true);
+    draw_ridge(q);
+    scene_end(q->s);
+}
+static Pt ridge_of(const RoofPen *q, int slope, double part) {
+    return point(q, q->p->peak / q->p->slope[slope].rate, part * q->p->peak);
+}
+/* Where a slanted roof comes in at the left or from below. */
+static Pt root_of(const RoofPen *q, int slope, double part) {
+    const double rate = part * q->p->slope[slope].rate,
+                 x = fmax(pow(10, q->x.lo), pow(10, q->y.lo) / rate);
+    return point(q, x, x * rate);
+}
+/* At its left, or where others stand there at its right. */
+static void name_slope(RoofPen *q, int i) {
+    const Pt top = ridge_of(q, i, 1), root = root_of(q, i, 1);
+    const Line l = {{top.x + (root.x - top.x) / 8, top.y + (root.y - top.y) / 8}, root};
+    TextLook look = {ALIGN_RIGHT, q->size, REGULAR, ROLE_INK};
+    const char *text = q->p->slope[i].label;
+    bool named = name_line(q, l, -0.62 * q->size - 4, look, text);
+    look.align = ALIGN_LEFT;
+    if (!named) name_line(q, l, 0.62 * q->size + 4, look, text);
+}
+static void name_roofs(RoofPen *q) {
+    const RoofPlot *p = q->p;
+    const TextLook left = {ALIGN_RIGHT, q->size, REGULAR, ROLE_INK},
+                   right = {ALIGN_LEFT, q->size, REGULAR, ROLE_SECOND};
+    const double end = q->box.x + q->box.w;
+    q->n_roofs = q->n_lines;
+    scene_begin(q->s, "roof-names", arena_printf(q->a, "%s-roof-names", p->id), NULL);
+    const Line flat = {{end, ridge_of(q, 0, 1).y}, ridge_of(q, 0, 1)};
+    name_line(q, flat, -0.95 * q->size - 3, left, p->peak_label);
+    for (int i = 0; i < p->n_slopes; i++) name_slope(q, i);
+    if (p->under > 0) {
+        const Line low = {root_of(q, 0, p->under), ridge_of(q, 0, p->under)};
+        name_line(q, low, 0.62 * q->size + 4, right, p->under_label);
+    }
+    scene_end(q->s);
+}
+
+/* ---- marks ---- */
+static void draw_mark(RoofPen *q, const RoofMark *m) {
+    const Pt at = point(q, m->x, m->y);
+    const double r = radius(m);
+    scene_begin(q->s, m->what, m->id, m->tip);
+    scene_same(q->s, m->thing);
+    Mark *border = m->hexagon ? scene_hexagon(q->s, (Area){at.x - 1.5 * r, at.y - r, 3 * r, 2 * r},
+                                              (Look){m->fill, m->line, 1.25})
+                              : scene_circle(q->s, at.x, at.y, r, (Look){m->fill, m->line, 1.25});
+    if (is_wrong(q->p, m)) wrong_border(border, q->legend);
+    scene_end(q->s);
+}
+/* The flag of a wrong step, at its corner or as near as no line goes through it. */
+static void draw_flag(RoofPen *q, const RoofMark *m) {
+    enum { HALF = 11, PLACES = 8 };
+    const Pt at = point(q, m->x, m->y);
+    const double r = radius(m), rx = m->hexagon ? 1.5 * r : r;
+    for (int k = 0; k < PLACES; k++) {
+        const double far = k / 4 * 9.0, x = at.x + (k % 2 ? -1 : 1) * (rx + far),
+                     y = at.y + (k / 2 % 2 ? 1 : -1) * (r + far);
+        const Box b = {x - HALF, y - HALF, x + HALF, y + HALF};
+        bool taken = b.x0 < q->box.x || b.x1 > q->box.x + q->box.w || b.y0 < q->box.y ||
+                     b.y1 > q->box.y + q->box.h;
+        for (int i = 0; i < q->n_lines; i++) taken |= crosses(q->line[i], b);
+        for (int i = 0; i < q->n_boxes; i++) taken |= meet(b, q->text[i]);
+        if (taken) continue;
+        q->text[q->n_boxes++] = b;
+        wrong_flag(q->s, q->p->wrong, m->step, x, y);
+        return;
+    }
+}
+/* Has it been named with a larger one at its place? */
+static bool is_named(const RoofPen *q, int i) {
+    for (int k = 0; k < i; k++)
+        if (one_place(q, k, i)) return true;
+    return false;
+}
+/* Names of a mark and of those at its place behind it, `most` of them. */
+static const char *names_at(const RoofPen *q, int i, int most) {
+    Str s = str_new(q->a);
+    int n = 0;
+    const char *seen[MOST_NAMES] = {0};
+    for (int k = i; k < q->p->n; k++) {
+        bool known = k > i && !one_place(q, i, k);
+        for (int j = 0; j < n && j < most; j++) known |= text_same(seen[j], q->p->mark[k].label);
+        if (known) continue;
+        if (n < most) {
+            seen[n] = q->p->mark[k].label;
+            str_addf(&s, "%s%s", n ? ", " : "", seen[n]);
+        }
+        n++;
+    }
+    if (n > most) str_addf(&s, " +%d", n - most);
+    return s.s;
+}
+/* Where a name stands: in which direction from the mark, how far away, and may its leader cross
+ * lines? */
+typedef struct {
+    Pt way;
+    double far;
+    bool over;
+} Spot;
+static bool try_name(RoofPen *q, int i, const char *text, Spot at) {
+    const RoofMark *m = &q->p->mark[i];
+    const Pt o = point(q, m->x, m->y), way = at.way;
+    const double r = radius(m), rx = m->hexagon ? 1.5 * r : r,
+                 w = scene_width(q->s, q->size, REGULAR, text), h = 0.62 * q->size;
+    const double x = o.x + way.x * (rx + 4 + at.far), y = o.y + way.y * (r + 3 + at.far),
+                 left = way.x > 0.5    ? x
+                        : way.x < -0.5 ? x - w
+                                       : x - w / 2,
+                 mid = way.y > 0.9    ? y + h
+                       : way.y < -0.9 ? y - h
+                                      : y;
+    const Box b = text_box(q, left, mid, w);
+    const Line l = {{o.x + way.x * (rx + 1), o.y + way.y * (r + 1)},
+                    {o.x + way.x * (rx + 2 + at.far), o.y + way.y * (r + 1 + at.far)}};
+    if (!is_free(q, b, i) || (at.far > 0 && !leads_free(q, l, i, at.over))) return false;
+    if (at.far > 0) {
+        scene_segment(q->s, l.a, l.b, ROLE_FAINT, 1);
+        add_line(q, l.a, l.b);
+    }
+    put_text(q, b, (TextLook){ALIGN_LEFT, q->size, REGULAR, ROLE_INK}, text);
+    return true;
+}
+/* Where there is no room a mark has its tooltip alone. */
+static void name_mark(RoofPen *q, int i) {
+    static const Pt way[] = {{1, 0},     {-1, 0},     {0, 1},      {0, -1},
+                             {0.7, 0.7}, {0.7, -0.7}, {-0.7, 0.7}, {-0.7, -0.7}};
+    static const double far[] = {0, 12, 26, 42, 60, 85, 115};
+    enum { WAYS = sizeof way / sizeof *way, FARS = sizeof far / sizeof *far };
+    for (int most = MOST_NAMES; most > 0; most--) {
+        const char *text = names_at(q, i, most);
+        for (int k = 0; k < 2 * FARS * WAYS; k++) {
+            const Spot at = {way[k % WAYS], far[k / WAYS % FARS], k >= FARS * WAYS};
+            if (try_name(q, i, text, at)) return;
+        }
+    }
+}
+static void name_marks(RoofPen *q) {
+    scene_begin(q->s, "names", arena_printf(q->a, "%s-names", q->p->id), NULL);
+    for (int i = 0; i < q->p->n; i++)
+        if (!is_named(q, i)) name_mark(q, i);
+    scene_end(q->s);
+}
+void roof_plot(const RoofPlot *p, unsigned *legend) {
+    RoofPen q = {
+        .p = p, .s = p->s, .a = p->c->arena, .legend = legend, .size = fmax(11.5, p->s->min_size)};
+    q.box = (Area){p->at.x + LEFT, p->at.y + HEAD, p->at.w - LEFT, p->at.h - HEAD - BOTTOM};
+    q.text = ARENA_ARRAY(q.a, Box, 2 * p->n + 16);
+    q.mark = ARENA_ARRAY(q.a, Box, p->n + 1);
+    set_axes(&q);
+    scene_begin(p->s, "plot", p->id, p->head);
+    scene_text(p->s, p->at.x, p->at.y + 12, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK},
+               scene_fit(p->s, p->head, p->at.w, 13, SEMIBOLD));
+    draw_x(&q), draw_y(&q);
+    scene_rect(p->s, q.box, 0, (Look){ROLE_NONE, ROLE_FAINT, 1});
+    for (; q.n_marks < p->n; q.n_marks++) q.mark[q.n_marks] = mark_box(&q, &p->mark[q.n_marks]);
+    draw_roofs(&q);
+    for (int k = 0; k < 2; k++) /* what is wrong is on top */
+        for (int i = 0; i < p->n; i++)
+            if (is_wrong(p, &p->mark[i]) == (k == 1)) draw_mark(&q, &p->mark[i]);
+    for (int i = 0; i < p->n; i++)
+        if (is_wrong(p, &p->mark[i])) draw_flag(&q, &p->mark[i]);
+    name_roofs(&q);
+    name_marks(&q);
+    scene_end(p->s);
+}

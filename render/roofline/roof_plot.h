@@ -1,0 +1,36 @@
+/* A roofline with logarithmic axes: a flat roof, slanted ones that meet it, and marks under them
+ * with names where these have room. Knows no kernels and no collectives. */
+#ifndef SP_RENDER_ROOF_PLOT_H
+#define SP_RENDER_ROOF_PLOT_H
+#include "render/furniture/wrong.h"
+
+enum { ROOF_SLOPES = 2 };
+typedef struct {
+    double x, y;  /* amount per byte; amount per second */
+    double share; /* of what all marks stand for, 0 to 1: its size */
+    Role fill, line;
+    bool hexagon;                                /* a collective; else a circle */
+    int step;                                    /* with a flag if that is wrong */
+    const char *id, *what, *label, *tip, *thing; /* thing: what others show too, or NULL */
+} RoofMark;
+typedef struct {
+    double rate; /* bytes/s */
+    const char *label;
+} RoofSlope;
+typedef struct {
+    const ViewCall *c;
+    Scene *s;
+    Area at; /* with the words at its axes */
+    const char *id, *head, *x_name, *peak_label;
+    double peak;  /* the flat roof */
+    double under; /* a line at this share of the roof, with its name; 0: none */
+    const char *under_label;
+    const char *left, *right; /* what is so on either side of the ridge of the last slope */
+    int n_slopes, n;
+    RoofSlope slope[ROOF_SLOPES];
+    RoofMark *mark; /* large ones first */
+    const WrongList *wrong;
+} RoofPlot;
+/* Draws it. *legend gets what the legend of the page has to explain of a wrong step. */
+void roof_plot(const RoofPlot *p, unsigned *legend);
+#endif

@@ -106,18 +106,22 @@ static void gemm_task(void *arg, int64_t i) {
              C = shifted(j->v[2], es, j->ob[2][b], m0, n0);
     (j->dtype == DT_F32 ? gemm_f32 : gemm_f64)(M, N, j->K, &A, &B, &C);
 }
-/* Cuts the larger of M and N so that every worker has something to do; the cut changes no bit. */
+/* Cuts the larger of M and N so that every worker has something to do; the cut changes no bit. Into
+ * more pieces than workers, who then wait less for the last, where a piece still is as long as the
+ * other dim: shorter ones would pack that one's rows too often. */
 static void divide(GemmJob *j, int threads) {
+    enum { MOST_EACH = 4 };
     j->m_step = j->M;
     j->n_step = j->N;
     j->m_tasks = j->n_tasks = 1;
     if (threads < 2 || j->batches >= threads ||
         2.0 * (double)j->M * (double)j->N * (double)j->K < 4e6)
         return;
-    int64_t *step = j->M >= j->N ? &j->m_step : &j->n_step,
-            *tasks = j->M >= j->N ? &j->m_tasks : &j->n_tasks;
-    int64_t len = j->M >= j->N ? j->M : j->N;
-    *step = ((len + threads - 1) / threads + 31) / 32 * 32;
+    const bool rows = j->M >= j->N;
+    int64_t *step = rows ? &j->m_step : &j->n_step, *tasks = rows ? &j->m_tasks : &j->n_tasks;
+    int64_t len = *step, each = len / (rows ? j->N : j->M) / threads;
+    int64_t pieces = threads * (each < 1 ? 1 : each > MOST_EACH ? MOST_EACH : each);
+    *step = ((len + pieces - 1) / pieces + 31) / 32 * 32;
     *tasks = (len + *step - 1) / *step;
 }
 /* n products whose A, batches, rows and sums are those of the first. */

@@ -274,57 +274,65 @@ int view_roofline(const ViewCall *c, Scene **page) {
 }
 
 /* ---- text ---- */
-enum { MOST_ROWS = 30 };
-static void kernel_rows(Str *s, const Roofline *r) {
+enum { MOST_ROWS = 30, CELLS = 7 };
+/* A row of either table in w columns: closer where these do not hold it. */
+static void row(Str *s, int w, const char *rail, const WordsCell *cell) {
+    static const int less[CELLS] = {7, 1, 1, 1, 1, 0, 3};
+    WordsCell fit[CELLS];
+    int all = 0;
+    for (int i = 0; i < CELLS; i++) all += cell[i].w;
+    for (int i = 0; i < CELLS; i++) {
+        fit[i] = cell[i];
+        if (all > w) fit[i].w -= less[i];
+    }
+    words_row(s, rail, fit, CELLS);
+}
+static void kernel_rows(Str *s, int w, const Roofline *r) {
     Arena *a = r->c->arena;
-    words_row(s, "",
-              (WordsCell[]){{"kernel", 24, false},
-                            {"×", 5, true},
-                            {"FLOP/byte", 11, true},
-                            {"FLOP/s", 9, true},
-                            {"share", 8, true},
-                            {"", 2, false},
-                            {"bound by", 15, false}},
-              7);
+    row(s, w, "",
+        (WordsCell[]){{"kernel", 24, false},
+                      {"×", 5, true},
+                      {"FLOP/byte", 11, true},
+                      {"FLOP/s", 9, true},
+                      {"share", 8, true},
+                      {"", 2, false},
+                      {"bound by", 15, false}});
     for (int i = 0; i < r->n_kernels && i < MOST_ROWS; i++) {
         const RoofKernel *k = &r->kernel[i];
-        words_row(s, "    ",
-                  (WordsCell[]){{k->name, 24, false},
-                                {arena_printf(a, "%d", k->n), 5, true},
-                                {k->moved > 0 ? count_text(k->work / k->moved, a) : "", 11, true},
-                                {count_text(k->work / k->took, a), 9, true},
-                                {percent_text(a, k->n * k->took, r->compute), 8, true},
-                                {"", 2, false},
-                                {bound_words[k->bound], 15, false}},
-                  7);
+        row(s, w, "    ",
+            (WordsCell[]){{k->name, 24, false},
+                          {arena_printf(a, "%d", k->n), 5, true},
+                          {k->moved > 0 ? count_text(k->work / k->moved, a) : "", 11, true},
+                          {count_text(k->work / k->took, a), 9, true},
+                          {percent_text(a, k->n * k->took, r->compute), 8, true},
+                          {"", 2, false},
+                          {bound_words[k->bound], 15, false}});
     }
     if (r->n_kernels > MOST_ROWS) str_addf(s, "%d more rows\n", r->n_kernels - MOST_ROWS);
 }
-static void coll_rows(Str *s, const Roofline *r) {
+static void coll_rows(Str *s, int w, const Roofline *r) {
     Arena *a = r->c->arena;
     if (!r->n_colls) return;
     str_add(s, "\n");
-    words_row(s, "",
-              (WordsCell[]){{"collective", 24, false},
-                            {"×", 5, true},
-                            {"FLOP/byte", 11, true},
-                            {"takes", 10, true},
-                            {"products", 10, true},
-                            {"", 2, false},
-                            {"over", 12, false}},
-              7);
+    row(s, w, "",
+        (WordsCell[]){{"collective", 24, false},
+                      {"×", 5, true},
+                      {"FLOP/byte", 11, true},
+                      {"takes", 10, true},
+                      {"products", 10, true},
+                      {"", 2, false},
+                      {"over", 12, false}});
     for (int i = 0; i < r->n_colls && i < MOST_ROWS; i++) {
         const RoofColl *k = &r->coll[i];
         const char *axis = k->x->coll->axis ? words_axis_list(a, r->t, k->x->coll->axis) : "";
-        words_row(s, "    ",
-                  (WordsCell[]){{k->name, 24, false},
-                                {arena_printf(a, "%d", k->n), 5, true},
-                                {count_text(k->work / k->sent, a), 11, true},
-                                {time_text(k->took, a), 10, true},
-                                {time_text(k->math, a), 10, true},
-                                {"", 2, false},
-                                {axis, 12, false}},
-                  7);
+        row(s, w, "    ",
+            (WordsCell[]){{k->name, 24, false},
+                          {arena_printf(a, "%d", k->n), 5, true},
+                          {count_text(k->work / k->sent, a), 11, true},
+                          {time_text(k->took, a), 10, true},
+                          {time_text(k->math, a), 10, true},
+                          {"", 2, false},
+                          {axis, 12, false}});
     }
     if (r->n_colls > MOST_ROWS) str_addf(s, "%d more rows\n", r->n_colls - MOST_ROWS);
 }
@@ -339,8 +347,8 @@ const char *view_roofline_text(const ViewCall *c) {
     words_paragraph(&s, "", arena_printf(a, "%s · %s", roofline_whose(&r), roofline_limits(&r)), w);
     wrong_text(&s, r.wrong, w);
     str_add(&s, "\n");
-    kernel_rows(&s, &r);
-    coll_rows(&s, &r);
+    kernel_rows(&s, w, &r);
+    coll_rows(&s, w, &r);
     str_add(&s, "\n");
     words_paragraph(&s, "", roofline_totals(&r), w);
     if (c->t->hardware)

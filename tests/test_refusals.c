@@ -50,6 +50,17 @@ static const struct {
     {ROWS("8") "mesh: {tp: 2}\nplan:\n  net1: {style: colwise, input: [shard(0)], desired_input: "
                "[replicate]}\n",
      "E0402", 5, "say how it lies: `input: replicate`; where it goes stands in `desired_input`", 1},
+    /* in one of a style alone: the whole line, but where what makes the input may lack one */
+    {HEAD "data: {block_input: replicate}\nmesh: {tp: 2}\nplan:\n  layers.*.attention_norm: "
+          "sequence_parallel\n  layers.*.attention: {style: prepare_module_input, input: "
+          "[shard(1)], desired_input: [replicate]}\n  layers.*.attention.w[qkv]: colwise\n  "
+          "layers.*.attention.wo: rowwise\n",
+     "E0402", 5,
+     "write `layers.*.attention_norm: {style: sequence_parallel, input: replicate, desired_input: "
+     "shard(1)}`",
+     1},
+    {TP2 "  layers.*.attention.wo: rowwise\n", "E0402", 4,
+     "say how it lies and where it goes: `input: replicate, desired_input: shard(2)`", 1},
     /* how many, in words that fit */
     {"model: {kind: mlp, sizes: [4]}\nmesh: {tp: 2}\n", "E0301", 1, "not a list of 1", 3},
     {HEAD "mesh: {dp: 2,\n  tp: 3000000,\n  cp: 1}\n", "E0703", 3, "the mesh has 6000000 ranks", 5},

@@ -300,6 +300,19 @@ static const char *meant_hint(const Program *p, const Mislabels *all, const Misl
         place = place_word(p, out, &p->val[p->env[out]].L, one_axis(p, m));
     return row_line(p, line->pattern, place);
 }
+/* The line of the module, which says how its one input lies and where it goes. NULL: it says more
+ * than a style, there are several inputs, or it is a linear module, where what makes its input may
+ * lack a line instead. */
+static const char *moved_line(const Program *p, const Mislabel *m, const PlanLine *line,
+                              const char *have, const char *want) {
+    const GModule *x = &p->graph->module[m->module];
+    if (!line || !short_line(line) || line->style.output.set || x->n_input != 1 || is_linear(x))
+        return NULL;
+    const int axis = one_axis(p, m);
+    return arena_printf(p->arena, "write `%s: {style: %s, input: %s, desired_input: %s}`",
+                        line->pattern, line->style.name, place_at(p, m->module, axis, have),
+                        place_at(p, m->module, axis, want));
+}
 static const char *hint_of(const Program *p, const Mislabels *all, const Mislabel *m) {
     const char *want = one_place(p, m, &m->want), *have = one_place(p, m, &m->have);
     const char *see = "`trust: declared` shows what the mistake does";
@@ -311,6 +324,8 @@ static const char *hint_of(const Program *p, const Mislabels *all, const Mislabe
                             "say how it lies: `input: %s`; where it goes stands in "
                             "`desired_input`",
                             have);
+    if (!mend && m->input && want && have && strcmp(want, "partial") != 0)
+        mend = moved_line(p, m, line, have, want);
     if (!mend && m->input && want && have && strcmp(want, "partial") != 0)
         mend = arena_printf(p->arena,
                             "say how it lies and where it goes: `input: %s, desired_input: %s`",

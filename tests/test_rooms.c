@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_FILES = 1000, MAX_ROOMS = 64, MAX_LINES = 60, MAX_PARAMS = 6 };
+enum { MAX_FILES = 2000, MAX_ROOMS = 64, MAX_LINES = 60, MAX_PARAMS = 6 };
 
 typedef struct {
     const char *path, *room;

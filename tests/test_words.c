@@ -61,6 +61,11 @@ static void see_tables(Seen *s) {
         "a step",        "in flight", "span",        "level",       "bound",      "rank",
         "bus bandwidth", "virtual",   "partial sum", "closed form", "micro-batch"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) see(s, others[i]);
+    static const char *const figures[] = {"token",   "residual stream", "logits",        "node",
+                                          "link",    "chunk",           "stale",         "freed",
+                                          "follows", "rounding",        "compute waits", "ZeRO-1",
+                                          "ZeRO-3",  "ridge",           "compute-bound"};
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) see(s, figures[i]);
     for (int i = 0; i < N_SEVERITIES; i++) see(s, severity_words[i]);
     for (int i = 0; i < n_diag_codes; i++) see(s, diag_codes[i].code);
     for (int i = 0; i < n_ops; i++) see(s, op_list[i]->name), see(s, op_list[i]->label);

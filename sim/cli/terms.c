@@ -32,6 +32,14 @@ const Term cli_terms[] = {
     {"I", TERM_LETTER, NULL, "of an mlp: input features of its first layer"},
     {"O", TERM_LETTER, NULL, "of an mlp: output features of its last layer"},
     /* ---- what a plan is about ---- */
+    {"token", TERM_WORD, NULL,
+     "a position of a sequence: an id that the embedding makes a vector of D numbers of. B*S of "
+     "them are a batch."},
+    {"residual stream", TERM_WORD, "residual",
+     "the D numbers per token that each part of the model reads, and adds its result to: the thick "
+     "line of figures."},
+    {"logits", TERM_WORD, "logit",
+     "the head's V numbers per token, one for each token id; softmax makes probabilities of them."},
     {"rank", TERM_WORD, "process GPU",
      "one of the processes that run the model together, in practice one per GPU. Here ranks are "
      "virtual: all of them are computed in one process."},
@@ -113,10 +121,11 @@ const Term cli_terms[] = {
     {"data parallel", TERM_WORD, "dp ddp DDP",
      "the batch is cut, every rank has all weights; their gradients are summed over the axis "
      "(an all-reduce, backward)."},
-    {"fsdp", TERM_WORD, "FSDP fully_shard zero3",
+    {"fsdp", TERM_WORD, "FSDP fully_shard zero3 ZeRO-3",
      "data parallel whose weights are cut at rest: gathered before a module needs them, and their "
      "gradients reduce-scattered."},
-    {"zero", TERM_WORD, "ZeRO zero1 zero2 distributed_optimizer ZeroRedundancyOptimizer",
+    {"zero", TERM_WORD,
+     "ZeRO zero1 zero2 ZeRO-1 ZeRO-2 distributed_optimizer ZeroRedundancyOptimizer",
      "data parallelism whose ranks each update a part of the model and have the optimizer's state "
      "of that part alone. zero1: gradients are summed, what is updated goes back to all. zero2: a "
      "rank keeps its part of the sum only. PyTorch hands out whole tensors, with a broadcast each; "
@@ -199,6 +208,12 @@ const Term cli_terms[] = {
      "how a parameter lies between its uses. FSDP cuts it further there, and gathers it before it "
      "is read."},
     {"peak", TERM_WORD, NULL, "the most bytes that a rank holds at one time."},
+    {"freed", TERM_WORD, NULL,
+     "a gathered copy of a parameter is given up after its use; the rank's own part stays."},
+    {"chunk", TERM_WORD, "chunks stale",
+     "of a collective: the part of the buffer that a rank sends at once, one of as many as there "
+     "are ranks; a copy that was sent on is stale. Of a schedule: one of the stages that a rank "
+     "has. Of a sequence: see zigzag."},
     {"rank class", TERM_WORD, "class",
      "ranks that have the same local shapes and do the same steps: records name them together."},
     /* ---- bytes and time ---- */
@@ -216,6 +231,9 @@ const Term cli_terms[] = {
     {"bus bandwidth", TERM_WORD, "algbw busbw",
      "bytes per second of a collective as nccl-tests count them: `algbw` is the data by its time, "
      "the bus bandwidth what the links carry for it."},
+    {"node", TERM_WORD, "nodes link links NVLink",
+     "a machine with several GPUs, as many as the hardware profile says. Groups inside one use its "
+     "fast links, groups across nodes the network between them: `draw --view mesh`."},
     {"idle", TERM_WORD, NULL,
      "the time in which a rank of a pipeline has nothing to do, by its schedule; `explain "
      "schedule`, `explain closed form`."},
@@ -253,6 +271,9 @@ const Term cli_terms[] = {
     {"PASS", TERM_WORD, "FAIL SUSPECT",
      "what a check says of one value. PASS: the error is within what rounding can do. FAIL: no "
      "order of summation could give this error. SUSPECT: in between; it fails with --strict."},
+    {"follows", TERM_WORD, NULL,
+     "in the view `errors`: a right step on a wrong input, so that its result is wrong because of "
+     "it."},
     {"level", TERM_WORD, "levels",
      "how a value was checked. 0: the structure, by a second theory of placements; 1: bit by bit; "
      "2: within a bound of rounding derived for the op; 3: integer data, equal by bits (--exact)."},
@@ -260,14 +281,14 @@ const Term cli_terms[] = {
      "--check quick: a product C = A B is held by C r = A (B r) for random columns r, two "
      "for each 64 numbers of a row, and a sum over ranks by the sum of its terms times r. Where "
      "one is odd, the step is checked element by element."},
-    {"bound", TERM_WORD, "tolerance",
+    {"bound", TERM_WORD, "tolerance rounding",
      "the largest difference that rounding alone can make in this op on these numbers. It follows "
      "from the numbers, nobody tunes it."},
     {"inferred", TERM_WORD, "undeclared unasked",
      "a collective that the mathematics needs and no line of the plan asks for. Under `trust: "
      "rules` it is made and told, under `trust: declared` it is not made and the numbers decide, "
      "under `trust: compiler` it is the compiler's."},
-    {"exposed communication", TERM_WORD, "exposed hidden overlap waiting span beside",
+    {"exposed communication", TERM_WORD, "exposed hidden overlap waiting compute_waits span beside",
      "the modelled time in which a rank computes nothing while what it needs is sent. Where a "
      "collective cannot begin because another rank of its group is not there yet (in a pipeline: "
      "another stage), that is waiting, not communication. Hidden is what is sent while the rank "

@@ -1080,6 +1080,27 @@ static void boxes_of_an_overview_are_alike(void **state) {
     }
 }
 
+/* A group over several rows of a mesh is joined in the order of a ring: from the last of a row to
+ * the first of the next. */
+static void rows_of_a_group_are_joined_in_order(void **state) {
+    (void)state;
+    Arena *a = arena_new();
+    PlanRun r = planned_file(a, "plans/11-llama3-70b-tp16.yaml");
+    RenderOptions o = view("mesh");
+    Scene *page[VIEW_MAX_PAGES];
+    assert_int_equal(render_pages(r.t, r.d, &o, a, page), 1);
+    int back = 0, down = 0;
+    for (int i = 0; i < page[0]->n_marks; i++) {
+        const Mark *m = &page[0]->marks[i];
+        if (m->kind != MARK_LINE || m->n < 2 || m->pt[m->n - 1].y <= m->pt[0].y) continue;
+        back += m->pt[m->n - 1].x < m->pt[0].x;
+        down += m->pt[m->n - 1].x == m->pt[0].x;
+    }
+    assert_int_equal(back, 1);
+    assert_int_equal(down, 0);
+    arena_free(a);
+}
+
 /* No word of a cell lies on the bar that marks a right step on wrong inputs, however narrow the
  * cells of a preset are, nor in the legend. */
 static void bars_of_errors_are_free(void **state) {
@@ -1604,6 +1625,7 @@ int main(void) {
                                        cmocka_unit_test(values_of_shards_are_told_apart),
                                        cmocka_unit_test(boxes_of_an_overview_are_alike),
                                        cmocka_unit_test(slides_of_products_show_all_ranks),
+                                       cmocka_unit_test(rows_of_a_group_are_joined_in_order),
                                        cmocka_unit_test(bars_of_errors_are_free),
                                        cmocka_unit_test(backward_units_have_names),
                                        cmocka_unit_test(columns_name_collectives),

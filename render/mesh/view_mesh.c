@@ -304,18 +304,19 @@ static void link_pair(MeshPen *p, const Links *l, int64_t a, int64_t b) {
     }
 }
 
-/* Links of a group: along rows, then from the first member of a row to the first of the next. */
+/* Links of a group, in the order in which a ring passes its members; where these are not side by
+ * side rows are joined at their first, since there are brackets at the others. */
 static void link_group(MeshPen *p, const Links *l) {
     const RankGroups *g = &l->c->groups;
-    int64_t n = groups_size(g), head = -1, cols = l->m->cols;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t r = groups_member(g, l->group, i);
-        int64_t before = i ? groups_member(g, l->group, i - 1) : -1;
-        if (before >= 0 && r / cols == before / cols) link_pair(p, l, before, r);
-        else {
-            if (head >= 0) link_pair(p, l, head, r);
+    int64_t n = groups_size(g), head = groups_member(g, l->group, 0), cols = l->m->cols;
+    for (int64_t i = 1, before = head; i < n; i++) {
+        int64_t r = groups_member(g, l->group, i), from = before;
+        if (r / cols != before / cols) {
+            if (groups_member(g, l->group, 1) != groups_member(g, l->group, 0) + 1) from = head;
             head = r;
         }
+        link_pair(p, l, from, r);
+        before = r;
     }
 }
 

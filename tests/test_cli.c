@@ -1861,6 +1861,7 @@ static void test_no_use(void **state) {
     expect_code(RUN("diff", plan, plan, "--hardware", "cpu"), 2, "", "only with --view");
     expect_code(RUN("diff", plan, plan, "--view", "block", "-o", out, "--hardware", "cpu"), 2, "",
                 "--hardware belongs to the view timeline");
+    expect_code(RUN("diff", plan, plan, "--view", "sweep", "-o", out), 2, "", "is of one plan");
     assert_int_not_equal(access(out, F_OK), 0);
     expect_code(RUN("check", plan, "--static", "--threads", "2"), 2, "", "executes nothing");
     expect_code(RUN("check", plan, "--static", "--seed", "2"), 2, "", "executes nothing");
@@ -2263,7 +2264,7 @@ static void test_draw_options(void **state) {
         const char *view, *takes; /* r: --rank, l: --layer, a: --part, p: --pass */
     } v[] = {{"block", "rlap"}, {"timeline", "r"}, {"overview", "rp"},   {"shards", "rla"},
              {"memory", "r"},   {"errors", ""},    {"storyboard", "ra"}, {"mesh", "r"},
-             {"routing", "rl"}, {"pipeline", ""},  {"roofline", "r"}};
+             {"routing", "rl"}, {"pipeline", ""},  {"roofline", "r"},    {"sweep", ""}};
     int n;
     render_views(&n);
     assert_int_equal(n, sizeof v / sizeof *v);

@@ -6,6 +6,20 @@
 enum { VIEW_MAX_PAGES = 32 };  /* a view draws no more */
 enum { VIEW_MAX_BESIDE = 11 }; /* others in one figure */
 
+/* The plan of a trace as it would be with another batch or on another mesh: asked by a view that
+ * shows several. What it gives lives until the next is asked for; NULL: that breaks a rule, or
+ * leaves ranks with nothing. */
+typedef struct {
+    void *of;
+    const Trace *(*with_batch)(void *of, int64_t batch);
+    const Trace *(*with_mesh)(void *of, const int64_t *size); /* of each axis */
+    int64_t batch;                                            /* its own */
+    const char *what;                                         /* "batch", "rows" */
+    int n_axes;
+    const char *const *axis;
+    const int64_t *size; /* its own */
+} PlanOthers;
+
 typedef struct RenderOptions {
     const char *view;      /* "block", "timeline", ...; NULL: the first */
     const char *preset;    /* "wide" (default), "column", "slide", "a4" */
@@ -28,6 +42,7 @@ typedef struct RenderOptions {
     bool beside_planted; /* that run is the same plan without the mistake it plants */
     int n_several;       /* pipeline: other schedules, on the same axis of time */
     const Trace *several[VIEW_MAX_BESIDE];
+    const PlanOthers *others; /* sweep: NULL: it is a trace, and nobody can ask */
 } RenderOptions;
 
 /* What a view asks of a trace, and where it stands among the views. */
@@ -43,6 +58,7 @@ enum {
     VIEW_JSON = 256,    /* what it shows can be had as FORMAT_JSON */
     VIEW_PARTS = 512,   /* `part` is one of a layer: "attention" */
     VIEW_MODULES = 1024, /* `part` is a module */
-    VIEW_MOVED = 2048    /* `part` is something that is moved */
+    VIEW_MOVED = 2048,   /* `part` is something that is moved */
+    VIEW_OTHERS = 4096 /* shows the plan with other batches and meshes: nothing of a trace alone */
 };
 #endif

@@ -34,6 +34,8 @@ enum { BY_RANK = 1, BY_LAYER = 2, BY_PART = 4, BY_PASS = 8, BY_MEASURED = 16, BY
       VIEW_TIMES | VIEW_SEVERAL | VIEW_JSON, view_pipeline_json)                                   \
     V(roofline, "when it is compute-bound: FLOPs per byte against the machine", BY_RANK,           \
       VIEW_TIMES, NULL)                                                                            \
+    V(sweep, "memory against the batch, and the same ranks cut in other ways", 0,                  \
+      VIEW_TIMES | VIEW_OTHERS, NULL)                                                              \
     V(mesh, "ranks, axes and groups, for 1 to thousands of ranks", BY_RANK, VIEW_TIMES, NULL)
 
 /* view_NAME fills page[] and returns the number of pages; 0 and a diagnostic if the trace has

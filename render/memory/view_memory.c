@@ -6,6 +6,7 @@
 #include "render/memory/bands.h"
 #include "base/text.h"
 #include "render/memory/compare.h"
+#include "render/memory/inks.h"
 #include "render/memory/view_bands.h"
 #include "render/memory/view_time.h"
 #include "render/furniture/views.h"
@@ -23,16 +24,6 @@ enum {
     MAX_ALIVE = 9,
     MEM_NOTES = 4
 };
-
-static const struct {
-    const char *name;
-    Role fill, text;
-} kinds[MEM_KINDS] = {
-    [MEM_PARAMS] = {"parameters", ROLE_SHARD, ROLE_SHARD_TEXT},
-    [MEM_OPTIMIZER] = {"optimizer state", ROLE_SHARD_1, ROLE_SHARD_TEXT_1},
-    [MEM_GRADS] = {"gradients of parameters", ROLE_SHARD_2, ROLE_SHARD_TEXT_2},
-    [MEM_ACTS] = {"activations", ROLE_LIVE, ROLE_LIVE_TEXT},
-    [MEM_GATHERED] = {"parameters gathered for use", ROLE_SHARD_3, ROLE_SHARD_TEXT_3}};
 
 /* A line of the figure: classes that read the same, in every number, as one. */
 typedef struct {
@@ -144,17 +135,6 @@ static void fold_rows(MemPen *p) {
 
 /* ---- bars ---- */
 
-/* "capacity of h100-sxm: 80 GB, 74.5 GiB" */
-static const char *capacity_words(MemPen *p) {
-    const char *line = p->c->t->hardware;
-    int name = line && strchr(line, ':') ? (int)strcspn(line, ":") : 0;
-    const char *of = name ? arena_printf(p->a, " of %.*s", name, line) : "",
-               *text = bytes_text(p->capacity, p->a);
-    if (p->capacity % 1000000000) return arena_printf(p->a, "capacity%s: %s", of, text);
-    return arena_printf(p->a, "capacity%s: %lld GB = %s", of, (long long)(p->capacity / 1000000000),
-                        text);
-}
-
 /* Where the bars stand: their left edge, the width of the longest, units per byte; the scale goes
  * from y0 down to y1. */
 typedef struct {
@@ -170,7 +150,7 @@ static void draw_segments(MemPen *p, const MemClass *m, const Bars *b, double y)
         double part = (double)m->bytes[k] * per_byte;
         if (m->bytes[k] <= 0) continue;
         scene_rect(p->s, (Area){at, y, part, h}, 0,
-                   (Look){kinds[k].fill, at > x ? ROLE_PAPER : ROLE_NONE, at > x ? 1 : 0});
+                   (Look){memory_inks[k].fill, at > x ? ROLE_PAPER : ROLE_NONE, at > x ? 1 : 0});
         at += part;
     }
     scene_rect(p->s, (Area){x, y, fmax(at - x, 1), h}, 0,
@@ -189,10 +169,10 @@ static void draw_segments(MemPen *p, const MemClass *m, const Bars *b, double y)
         if (m->bytes[k] <= 0 || 2 * half > part) continue;
         if (mid + half > cap)
             scene_rect(p->s, (Area){mid - half, y + 4, 2 * half, h - 8}, 0,
-                       (Look){kinds[k].fill, ROLE_NONE, 0})
+                       (Look){memory_inks[k].fill, ROLE_NONE, 0})
                 ->ground = true;
         scene_text(p->s, mid, y + h / 2 + 4.3,
-                   (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, kinds[k].text}, text);
+                   (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, memory_inks[k].text}, text);
     }
     if (over)
         scene_rect(p->s, (Area){cap, y - 2, end - cap, h + 4}, 0,
@@ -207,7 +187,7 @@ static void draw_bar(MemPen *p, const MemRow *row, const Bars *b, double y) {
     formula(p, row, &rest, &live);
     tip_add(&tip, "ranks", set);
     for (int k = 0; k < MEM_KINDS; k++)
-        if (m->bytes[k]) tip_add(&tip, kinds[k].name, bytes_text(m->bytes[k], p->a));
+        if (m->bytes[k]) tip_add(&tip, memory_inks[k].name, bytes_text(m->bytes[k], p->a));
     scene_begin(p->s, "memory", arena_printf(p->a, "memory-%lld", (long long)m->rank), tip.s);
     bool many = rankset_count(&m->ranks) > 1;
     int64_t over = p->limit ? m->total - p->limit : 0;
@@ -253,7 +233,8 @@ static void draw_way(MemPen *p, const MemWay *m, const Bars *b, double y) {
     Str tip = str_new(p->a);
     tip_add(&tip, "", arena_printf(p->a, "%s, %s", m->name, m->cut));
     for (int k = 0; k < MEM_KINDS; k++)
-        if (m->held.bytes[k]) tip_add(&tip, kinds[k].name, bytes_text(m->held.bytes[k], p->a));
+        if (m->held.bytes[k])
+            tip_add(&tip, memory_inks[k].name, bytes_text(m->held.bytes[k], p->a));
     scene_begin(p->s, "memory", arena_printf(p->a, "way-%s", m->name), tip.s);
     scene_text(p->s, p->x, y + 11, (TextLook){ALIGN_LEFT, 13, SEMIBOLD, ROLE_INK}, m->name);
     scene_text(p->s, p->x, y + 28, (TextLook){ALIGN_LEFT, 12, REGULAR, ROLE_SECOND},
@@ -290,10 +271,12 @@ static double draw_key(MemPen *p, double y) {
     scene_begin(p->s, "legend", "legend", NULL);
     for (int k = 0; k < MEM_KINDS; k++) {
         if (!used[k]) continue;
-        double w = 22 + scene_width(p->s, 12.5, REGULAR, kinds[k].name);
+        double w = 22 + scene_width(p->s, 12.5, REGULAR, memory_inks[k].name);
         if (x > p->x && x + w > p->x + p->w) x = p->x, y += 22;
-        scene_rect(p->s, (Area){x, y - 11, 14, 14}, 0, (Look){kinds[k].fill, ROLE_WEIGHT_LINE, 1});
-        scene_text(p->s, x + 22, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK}, kinds[k].name);
+        scene_rect(p->s, (Area){x, y - 11, 14, 14}, 0,
+                   (Look){memory_inks[k].fill, ROLE_WEIGHT_LINE, 1});
+        scene_text(p->s, x + 22, y, (TextLook){ALIGN_LEFT, 12.5, REGULAR, ROLE_INK},
+                   memory_inks[k].name);
         x += w + 22;
     }
     scene_end(p->s);
@@ -324,7 +307,7 @@ static void draw_scale(MemPen *p, MemScale s, const Bars *b) {
     if (!p->limit) return;
     double cap = x + (double)p->limit * b->per_byte;
     grid_line(p, b, cap, ROLE_INK, 1.5);
-    const char *words = capacity_words(p);
+    const char *words = memory_capacity_words(p->a, p->c->t);
     double half = scene_width(p->s, 12, SEMIBOLD, words) / 2;
     scene_text(p->s, fmin(cap, p->s->w - p->x - half), y1 + 33,
                (TextLook){ALIGN_MIDDLE, 12, SEMIBOLD, ROLE_INK}, words);
@@ -628,7 +611,9 @@ static const char *counted(MemPen *p) {
                    : " Under DDP and ZeRO gradients are there all the time, as buckets keep them, "
                      "and nothing is gathered for use.",
         apart_words(p), rows_words(p), p->capacity ? " " : "",
-        p->capacity ? arena_printf(p->a, "%s.", words_capital(p->a, capacity_words(p))) : "");
+        p->capacity
+            ? arena_printf(p->a, "%s.", words_capital(p->a, memory_capacity_words(p->a, p->c->t)))
+            : "");
 }
 
 /* Values of one name at the peak, in all layers, with their gradients. */
@@ -729,7 +714,7 @@ static const char *headline(MemPen *p) {
     for (int k = 0; k < MEM_KINDS; k++) left += m->bytes[k] == m->bytes[top];
     for (int k = 0; k < MEM_KINDS; k++)
         if (m->bytes[k] == m->bytes[top])
-            str_addf(&most, "%s%s", n++ ? n == left ? " and " : ", " : "", kinds[k].name);
+            str_addf(&most, "%s%s", n++ ? n == left ? " and " : ", " : "", memory_inks[k].name);
     return arena_printf(p->a, "%s holds %s at the peak, %s %s", who, total,
                         2 * m->bytes[top] > m->total ? "most of it"
                         : left > 1                   ? "its largest parts"
@@ -866,7 +851,7 @@ const char *view_memory_text(const ViewCall *c) {
         words_labelled(&s, "  = ", arena_printf(p.a, "%s %s", rest, live), w);
         for (int k = 0; k < MEM_KINDS; k++) {
             if (!m->bytes[k]) continue;
-            words_pad(&s, arena_printf(p.a, "  %s", kinds[k].name), 30, false);
+            words_pad(&s, arena_printf(p.a, "  %s", memory_inks[k].name), 30, false);
             words_pad(&s, bytes_text(m->bytes[k], p.a), 12, true);
             words_end_line(&s);
         }

@@ -8,6 +8,7 @@
 #include "cli/fold.h"
 #include "cli/part.h"
 #include "cli/rows.h"
+#include "cli/sweep.h"
 #include "cost/cost.h"
 #include "lower/program.h"
 #include "model/model.h"
@@ -351,7 +352,9 @@ int cmd_draw(Cli *c) {
     part_resolve(c->arena, t, view, &r);
     if (!find_beside(c, o, &l, view, &r)) return cli_worse(l.exit, 2);
     if (view->asks & VIEW_SEVERAL && !find_several(c, &o, &l, &r)) return cli_worse(l.exit, 2);
+    if (view->asks & VIEW_OTHERS) r.others = sweep_others(c, &o, &l);
     draw(c, t, l.d, &r, f);
+    sweep_end(r.others);
     return l.exit;
 }
 
@@ -360,7 +363,8 @@ int cmd_draw(Cli *c) {
 static bool draw_two(Cli *c, const Trace *x, const Trace *y, const RenderView *view) {
     const Format *f = &draw_formats[0];
     if (!choose_format(c, &f) || !picture_options(c, f)) return false;
-    if (f->format == FORMAT_CHROME || f->format == FORMAT_JSON || view->asks & VIEW_RUN) {
+    if (f->format == FORMAT_CHROME || f->format == FORMAT_JSON ||
+        view->asks & (VIEW_RUN | VIEW_OTHERS)) {
         diag_error(c->d, "E0212", diag_nowhere, "block, timeline, memory, shards, mesh or overview",
                    "view '%s' as %s is of one plan", view->name, f->name);
         return false;

@@ -167,7 +167,7 @@ static const char *file_name(const char *name, Arena *a) {
     }
     return s.n <= LONGEST ? s.s : arena_printf(a, "%.*s~%08x", (int)cut, s.s, (unsigned)h);
 }
-/* Every view as SVG; those that people look at first also as PNG. */
+/* Every view of what was run as SVG; those that people look at first also as PNG. */
 const RunFile *files_of_run(Cli *c, const char *dir, const char *name, int *n) {
     int n_views;
     const RenderView *view = render_views(&n_views);
@@ -177,6 +177,7 @@ const RunFile *files_of_run(Cli *c, const char *dir, const char *name, int *n) {
     f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.trace.jsonl", base), NULL, FORMAT_TEXT};
     for (int i = 0; i < n_views; i++) {
         const RenderView *v = &view[i];
+        if (v->asks & VIEW_OTHERS) continue;
         f[(*n)++] = (RunFile){arena_printf(c->arena, "%s.%s.svg", base, v->name), v, FORMAT_SVG};
         if (view[i].asks & VIEW_FIRST)
             f[(*n)++] =

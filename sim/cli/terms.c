@@ -303,6 +303,11 @@ const Term cli_terms[] = {
      "by. With bytes sent and a link in place of bytes of memory the same says whether products "
      "take longer than the collective beside them: then it can be hidden behind them, if both go "
      "on at once. `draw --view roofline` shows both."},
+    {"sweep", TERM_WORD, "sweeps factorisation factorization",
+     "the same plan with one setting after the other. `draw --view sweep` shows what the fullest "
+     "rank holds with each batch, up to what the machine's memory has room for, and how long a "
+     "step takes with as many ranks cut over the same axes in each legal way. Each number is that "
+     "of a plan of its own (`--set data.batch=64`, `--set mesh.tp=4`); nothing is executed."},
     {"shrink", TERM_WORD, "shrunk",
      "widths D, d, F, V divided by a number so that a plan runs anywhere; head counts, axes and "
      "collectives stay. `--full` undoes it."},

@@ -1,0 +1,13 @@
+/* Memory against the batch, drawn: a bar for each batch, stacked by what lies there, under the line
+ * of what the machine has. */
+#ifndef SP_RENDER_SWEEP_BARS_H
+#define SP_RENDER_SWEEP_BARS_H
+#include "render/sweep/sweep.h"
+
+/* How many of the smallest batches a panel so wide has no room for. */
+int sweep_hidden(const Sweep *s, double w);
+/* The panel with its heading and its axes. */
+void sweep_draw_batches(Scene *scene, const Sweep *s, Area at);
+/* The key of the inks from x, y on, w wide; returns the y under it. */
+double sweep_draw_key(Scene *scene, const Sweep *s, Band at);
+#endif

@@ -1,0 +1,10 @@
+/* The plan of a command as it would be with other settings, for views that show several. */
+#ifndef SP_CLI_SWEEP_H
+#define SP_CLI_SWEEP_H
+#include "cli/cli.h"
+
+/* Of a plan that breaks no rule; NULL: it is a trace, or one that does. Nothing is executed. */
+const PlanOthers *sweep_others(Cli *c, const PipelineOptions *o, const Loaded *l);
+/* Gives back what the last one that was asked for took. NULL: nothing. */
+void sweep_end(const PlanOthers *others);
+#endif

@@ -166,7 +166,8 @@ void sweep_draw_batches(Scene *scene, const Sweep *w, Area at) {
     for (int i = 0; i < w->n; i++) {
         if (!is_drawn(&q, i)) continue;
         const double x = q.plot.x + q.pitch * k++;
-        if (i > 0 && !is_drawn(&q, i - 1))
+        const bool skips = i > 0 && w->at[i].batch / 2 > w->at[i - 1].batch;
+        if (i > 0 && (skips || !is_drawn(&q, i - 1)))
             draw_left_out(&q, k > 1 ? x : x + 9); /* not at the tick */
         draw_bar(&q, &w->at[i], x + q.pitch / 2);
     }

@@ -293,7 +293,7 @@ static void a_trace_has_no_others(void **state) {
     assert_null(render_text(p.l.trace, d, &p.o, FORMAT_TEXT, a, &n));
     assert_int_equal(d->n, 1);
     assert_string_equal(d->item[0].code, "E0211");
-    says(d->item[0].message, "a trace is of one batch on one mesh");
+    says(d->item[0].message, "of a plan that breaks no rule, not of a trace");
     const char *at = strstr(small, "recipe:"),
                *bad = arena_printf(a,
                                    "%.*splan: {layers.*.attention.wq: {style: colwise, output: "

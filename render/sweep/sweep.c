@@ -54,9 +54,11 @@ bool sweep_read(Sweep *s, const ViewCall *c) {
                  .wrong = wrong_find(c->arena, c->t, NULL, NULL),
                  .capacity = memory_capacity(c->t)};
     if (!s->others) {
-        diag_error(c->d, "E0211", diag_nowhere,
-                   "draw it from a plan that breaks no rule: `shardproof draw PLAN --view sweep`",
-                   "nothing to draw in view 'sweep': a trace is of one batch on one mesh");
+        diag_error(
+            c->d, "E0211", diag_nowhere,
+            "draw it from such a plan: `shardproof draw PLAN --view sweep`",
+            "nothing to draw in view 'sweep': other settings are tried of a plan that breaks "
+            "no rule, not of a trace");
         return false;
     }
     read_batches(s);

@@ -225,10 +225,12 @@ bool einsum_products(EinsumSorted *p, int64_t n, Pool *pool) {
         if (!i || !alike(&p[i - 1], &p[i])) first[groups++] = i;
     first[groups] = n;
     Together t = {p, first, NULL};
-    if (pool && groups >= pool_threads(pool)) pool_run(pool, groups, group_task, &t);
-    else { /* few: each uses the workers inside */ t.pool = pool;
-        for (int64_t i = 0; i < groups; i++) group_task(&t, i);
-    }
+    /* whole rounds, a group for each worker; in what is left each group is shared out, for a round
+     * of few would leave the others idle as long as a whole one takes */
+    int64_t rounds = pool ? groups / pool_threads(pool) * pool_threads(pool) : 0;
+    if (rounds) pool_run(pool, rounds, group_task, &t);
+    t.pool = pool;
+    for (int64_t i = rounds; i < groups; i++) group_task(&t, i);
     free(first);
     return true;
 }
